@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "version.h"
+
+#include "config.h"
+
+const char *cj2k_version(void)
+{
+  return CJ2K_VERSION;
+}
