@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "version.h"
-
+#include "cj2k.h"
 #include "config.h"
 
 const char *cj2k_version(void)
