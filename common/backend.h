@@ -4,12 +4,14 @@
  * whole frame; headers, plans, packets and rate decisions are the core's. One table of functions a direction.
  *
  * A slot is used by one frame at a time. start() may return before the work is done; wait() ends when it is. Slots
- * are allocated when a plan is set and keep their memory: no allocation in start() in steady state.
+ * are allocated when a plan is set and keep their memory: no allocation in start() in steady state. Slots of one back
+ * end are used from several threads at once; a slot's start() and wait() may come from different threads.
  */
 #ifndef CJ2K_BACKEND_H
 #define CJ2K_BACKEND_H
 
 #include "codestream/coded.h"
+#include "threads.h"
 
 typedef struct Cj2kDecodeSlot Cj2kDecodeSlot; /* opaque, per back end */
 
@@ -27,8 +29,9 @@ typedef struct {
 
 typedef struct Cj2kDecodeBackend {
   const char *name; /* "cpu", "cuda" */
-  /* Opens the back end for a decoder. NULL and *error when it cannot be used here. */
-  void *(*open) (const Cj2kDecoderParams *params, Cj2kError *error);
+  /* Opens the back end for a decoder, whose threads it may use until close. NULL and *error when it cannot be used
+   * here. */
+  void *(*open) (const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error);
   void (*close) (void *backend);
   Cj2kDecodeSlot *(*slot_new) (void *backend, Cj2kError *error);
   void (*slot_free) (void *backend, Cj2kDecodeSlot *slot);
@@ -77,7 +80,7 @@ typedef struct {
 
 typedef struct Cj2kEncodeBackend {
   const char *name;
-  void *(*open) (const Cj2kEncoderParams *params, Cj2kError *error);
+  void *(*open) (const Cj2kEncoderParams *params, Cj2kThreads *threads, Cj2kError *error);
   void (*close) (void *backend);
   Cj2kEncodeSlot *(*slot_new) (void *backend, Cj2kError *error);
   void (*slot_free) (void *backend, Cj2kEncodeSlot *slot);

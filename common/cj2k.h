@@ -231,8 +231,9 @@ typedef struct {
   void *priv;
 } Cj2kFrame;
 
-/* Waits for the oldest frame. CJ2K_END when nothing is in flight (it does not wait for a submit).
- */
+/* Waits for the oldest frame. CJ2K_OK: *frame was filled in, and frame->status says how it went.
+ * CJ2K_END: nothing is in flight (it does not wait for a submit). From now on the frame no longer
+ * counts as in flight, its codestream bytes are the caller's again, and so is a submitted picture. */
 CJ2K_API Cj2kStatus cj2k_decoder_receive(Cj2kDecoder *decoder, Cj2kFrame *frame);
 /* Gives the frame's slot (and its own planes) back; each received frame is released once, in any
  * order. */
