@@ -41,26 +41,24 @@ typedef struct Cj2kDecodeBackend {
 } Cj2kDecodeBackend;
 
 /*
- * Encoding goes through the back end in two steps, with the rate decision of the core between them:
+ * Encoding goes through the back end in steps, with the rate decisions of the core between them. All steps of one
+ * frame use one slot; the core calls them from one thread and waits after each.
  *
- *   analyse   unpack, component transform, DWT, quantisation with the step sizes of this frame; then what the rate
- *             control has to know: MQ: every block fully coded, with its pass ends; HT: for each block the exact
- *             cleanup lengths and distortions at the bit-planes asked for.
- *   code      the blocks as decided (HT: at which bit-plane, with how many refinement passes; MQ: nothing left to
- *             do), bytes and records to the host.
+ *   transform  unpack, component transform, DWT of all levels. The unquantised coefficients stay in the slot, so that
+ *              the next steps can be repeated with other step sizes.
+ *   measure    HT: the exact cleanup lengths, and the distortions, of every block (or of each `stride`-th one) at
+ *              some bit-planes, with given step sizes. Nothing is written.
+ *   code       blocks as decided. MQ: every pass of every bit-plane, with pass ends. HT: one HT set at the chosen
+ *              plane. Bytes and records go to the host. HT blocks whose choice and step sizes did not change since
+ *              the slot's last code() of this frame keep their bytes.
  */
 typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 
+/* The quantiser of a band for one frame: the plan's own is the one of the base step sizes. */
 typedef struct {
-  const Cj2kPlan *plan;
-  const Cj2kLayout *layout;
-  const Cj2kPicture *picture;
-  Cj2kBlockCoder coder;
-  bool rgb_to_xyz;
-  const float *inv_scale;  /* per band of the plan; this frame's (the plan's own are the base step sizes') */
-  uint8_t analyse_planes;  /* HT: how many planes, from 0 up, to measure; 0: rate does not depend on it */
-  uint8_t lowest_plane;    /* MQ: planes below are never coded */
-} Cj2kEncodeJob;
+  float inv_scale;       /* docs/arithmetic.md; unused when the band is reversible */
+  uint8_t num_bitplanes; /* Mb; larger magnitudes saturate to 2^Mb - 1 and are counted */
+} Cj2kBandQuantiser;
 
 /* The HT decision for one block: cleanup at `plane`, `passes` in all (0: block left out, 1..3). */
 typedef struct {
@@ -68,26 +66,50 @@ typedef struct {
   uint8_t passes;
 } Cj2kHtChoice;
 
-/* What analyse found. Arrays belong to the slot, valid until its next analyse. */
 typedef struct {
-  Cj2kEncodedBlock *blocks;   /* MQ: per block of the plan, complete; HT: after code */
-  Cj2kPassEnd *passes;        /* MQ: indexed by first_pass; HT: after code */
-  const uint8_t *bytes;       /* of all blocks, host memory */
-  uint32_t *ht_lengths;       /* [block][analyse_planes] exact cleanup bytes */
-  uint64_t *ht_distortions;   /* [block][analyse_planes] remaining squared error when coded down to that plane with
-                                 midpoint reconstruction, in (step/16)^2 */
-} Cj2kEncodeAnalysis;
+  const Cj2kPlan *plan;
+  const Cj2kLayout *layout;
+  const Cj2kPicture *picture; /* only transform reads it */
+  Cj2kBlockCoder coder;
+  bool rgb_to_xyz;
+  const Cj2kBandQuantiser *quantisers; /* per band of the plan */
+  uint32_t stride;           /* measure, MQ code: only blocks b with b % stride == 0 (1: all); others get nothing */
+  uint8_t first_plane;       /* measure: planes first_plane .. first_plane + num_planes - 1 */
+  uint8_t num_planes;
+  bool band_errors;          /* measure: also fill band_errors */
+  uint8_t lowest_plane;      /* MQ code: planes below are never coded */
+  const Cj2kHtChoice *choices; /* HT code: per block; NULL: all blocks, plane 0, cleanup only */
+} Cj2kEncodeJob;
+
+/* What a step found. Arrays belong to the slot, valid until its next step. */
+typedef struct {
+  Cj2kEncodedBlock *blocks;  /* code: per block of the plan */
+  Cj2kPassEnd *passes;       /* code: indexed by first_pass */
+  const uint8_t *bytes;      /* code: of all blocks, host memory */
+  uint32_t *ht_lengths;      /* measure: [block][num_planes] exact cleanup bytes */
+  uint64_t *ht_distortions;  /* measure: [block][num_planes + 1] squared error that remains when coded down to that
+                                plane with midpoint reconstruction, against the full index, in (step/16)^2; the last
+                                entry is that of a block left out */
+  uint64_t *band_errors;     /* measure: per band, squared quantisation error at plane 0 in (step/16)^2 of the true
+                                coefficients: e = q ? trunc ((t - q - 0.5f) * 16.0f) : trunc (t * 16.0f), t = |v| *
+                                inv_scale in fp32, sum of e^2 */
+  uint64_t saturated;        /* coefficients that did not fit into Mb */
+  double ms_transform, ms_block_coder; /* of this step */
+} Cj2kEncodeResult;
 
 typedef struct Cj2kEncodeBackend {
   const char *name;
-  void *(*open) (const Cj2kEncoderParams *params, Cj2kThreads *threads, Cj2kError *error);
+  /* `image` and `plan` hold for the life of the back end object. */
+  void *(*open) (const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kError *error);
   void (*close) (void *backend);
   Cj2kEncodeSlot *(*slot_new) (void *backend, Cj2kError *error);
   void (*slot_free) (void *backend, Cj2kEncodeSlot *slot);
-  /* Both start work; wait ends when the step is done and its results are on the host. */
-  Cj2kStatus (*analyse) (void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error);
-  Cj2kStatus (*code) (void *backend, Cj2kEncodeSlot *slot, const Cj2kHtChoice *choices, Cj2kError *error);
-  Cj2kStatus (*wait) (void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeAnalysis *result, Cj2kError *error);
+  /* Each starts work and may return before it is done; wait ends when it is and its results are on the host.
+   * CJ2K_ERROR_UNSUPPORTED from transform: this frame is the CPU back end's (counted as fallback). */
+  Cj2kStatus (*transform) (void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error);
+  Cj2kStatus (*measure) (void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error);
+  Cj2kStatus (*code) (void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error);
+  Cj2kStatus (*wait) (void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result, Cj2kError *error);
 } Cj2kEncodeBackend;
 
 const Cj2kDecodeBackend *cj2k_cpu_decode_backend (void);
