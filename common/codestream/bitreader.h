@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Bits of packet headers (T.800 B.10.1): most significant first, after a byte 0xFF the next byte
+ * holds only 7 bits. Past the end zeros are read, and cj2k_bits_finish tells.
+ */
+#ifndef CJ2K_BITREADER_H
+#define CJ2K_BITREADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  const uint8_t *data;
+  size_t size;
+  size_t next;     /* byte that the next refill takes; runs past size when zeros are fed */
+  uint64_t window; /* unread bits, left aligned, zeros behind them */
+  uint32_t count;  /* unread bits in window */
+  bool stuffed;    /* data[next - 1] is 0xFF */
+} Cj2kBitReader;
+
+static inline void cj2k_bits_init(Cj2kBitReader *bits, const uint8_t *data, size_t size)
+{
+  *bits = (Cj2kBitReader){.data = data, .size = size};
+}
+
+/* Makes at least 32 bits available. */
+static inline void cj2k_bits_refill(Cj2kBitReader *bits)
+{
+  while (bits->count <= 56) {
+    uint64_t byte = bits->next < bits->size ? bits->data[bits->next] : 0;
+    uint32_t n = bits->stuffed ? 7 : 8;
+
+    bits->window |= (byte & (0xff >> (8 - n))) << (64 - n - bits->count);
+    bits->stuffed = byte == 0xff;
+    bits->count += n;
+    bits->next++;
+  }
+}
+
+/* The next n bits, 0 <= n <= 32. */
+static inline uint32_t cj2k_bits_get(Cj2kBitReader *bits, uint32_t n)
+{
+  uint32_t value;
+
+  if (bits->count < n)
+    cj2k_bits_refill(bits);
+  value = (uint32_t)(bits->window >> 32 >> (32 - n));
+  bits->window <<= n;
+  bits->count -= n;
+  return value;
+}
+
+static inline uint32_t cj2k_bits_get1(Cj2kBitReader *bits)
+{
+  uint32_t value;
+
+  if (bits->count == 0)
+    cj2k_bits_refill(bits);
+  value = (uint32_t)(bits->window >> 63);
+  bits->window <<= 1;
+  bits->count--;
+  return value;
+}
+
+/* True when more bits were taken than there are: loops that wait for a bit must ask. */
+bool cj2k_bits_overrun(const Cj2kBitReader *bits);
+
+/* Ends a header: skips to the byte boundary, and the stuffed byte when the last byte is 0xFF.
+ * Returns bytes used, size + 1 or more when the data ended before the header did. */
+size_t cj2k_bits_finish(const Cj2kBitReader *bits);
+
+#endif
