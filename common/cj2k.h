@@ -112,7 +112,7 @@ typedef struct {
  */
 #define CJ2K_UNIT_SAMPLES 6
 typedef struct {
-  uint8_t plane;
+  uint16_t plane;
   uint8_t unit_bytes;
   uint8_t unit_samples; /* 1..CJ2K_UNIT_SAMPLES */
   uint8_t word_bytes;   /* 1, 2 or 4 */
