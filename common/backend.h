@@ -99,8 +99,9 @@ typedef struct {
 
 typedef struct Cj2kEncodeBackend {
   const char *name;
-  /* `image` and `plan` hold for the life of the back end object. */
-  void *(*open) (const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kError *error);
+  /* `plan` (the back end takes a reference) and `threads` (the encoder's, for work on the host) hold for the life of
+   * the back end object. */
+  void *(*open) (const Cj2kEncoderParams *params, Cj2kPlan *plan, struct Cj2kThreads *threads, Cj2kError *error);
   void (*close) (void *backend);
   Cj2kEncodeSlot *(*slot_new) (void *backend, Cj2kError *error);
   void (*slot_free) (void *backend, Cj2kEncodeSlot *slot);
