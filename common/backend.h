@@ -101,7 +101,7 @@ typedef struct Cj2kEncodeBackend {
   const char *name;
   /* `plan` (the back end takes a reference) and `threads` (the encoder's, for work on the host) hold for the life of
    * the back end object. */
-  void *(*open) (const Cj2kEncoderParams *params, Cj2kPlan *plan, struct Cj2kThreads *threads, Cj2kError *error);
+  void *(*open) (const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads, Cj2kError *error);
   void (*close) (void *backend);
   Cj2kEncodeSlot *(*slot_new) (void *backend, Cj2kError *error);
   void (*slot_free) (void *backend, Cj2kEncodeSlot *slot);
