@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# tests/run.sh [--long] [--asan] [TEST...]
+#
+# Installs what is missing, builds, runs the tests (all, or those named), and ends with a line
+# "N passed, N failed, N skipped"; exit status 0 when none failed.
+#   --long   everything, not the share of the long tests that fits into continuous integration
+#   --asan   build and run with the address, leak and undefined behaviour sanitizers (without CUDA)
+# CJ2K_SHARED names the folder with conformance/, jp2/ and malformed/ (default: ../shared).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. scripts/setup.sh
+
+folder=$cj2k_root/build
+options=(-Dwerror=true)
+tests=()
+for argument in "$@"; do
+  case $argument in
+  --long) export CJ2K_TESTS_LONG=1 ;;
+  --asan)
+    folder=$cj2k_root/build-asan
+    options+=(-Dcuda=disabled -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=2
+      -Dc_args=-fno-sanitize-recover=all)
+    ;;
+  -h | --help) sed -n '3,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
+  -*) fail "unknown option $argument; see tests/run.sh --help" ;;
+  *) tests+=("$argument") ;;
+  esac
+done
+
+install_packages "${packages_build[@]}" "${packages_demo[@]}" "${packages_tests[@]}"
+# Two architectures show what both old and new code paths compile to; a GPU at hand gets its own.
+if [[ " ${options[*]} " != *" -Dcuda=disabled "* ]]; then
+  if nvidia-smi -L >/dev/null 2>&1; then
+    options+=(-Dnvcc_arch=native)
+  else
+    options+=(-Dnvcc_arch=75,90)
+  fi
+fi
+configure "$folder" "${options[@]}" || fail "meson could not configure $folder"
+compile "$folder"
+
+# Loading plugins in this process, not in GStreamer's scanner, which has no sanitizer inside.
+export GST_REGISTRY_FORK=no
+export ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=32:allocator_may_return_null=1
+export LSAN_OPTIONS=suppressions=$cj2k_root/tests/lsan.supp:print_suppressions=0
+export UBSAN_OPTIONS=print_stacktrace=1
+
+log=$folder/meson-logs/testlog.json
+rm -f "$log"
+meson test -C "$folder" --no-rebuild --no-stdsplit "${tests[@]}" 2>&1 | grep -Ev '^(ninja|Full log|$)' >&2
+exec python3 tests/summary.py "$log"
