@@ -58,7 +58,7 @@ typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 typedef struct {
   float inv_scale;       /* docs/arithmetic.md; unused when the band is reversible */
   uint8_t num_bitplanes; /* Mb; larger magnitudes saturate to 2^Mb - 1 and are counted */
-} Cj2kBandQuantiser;
+} Cj2kFrameQuantiser;
 
 /* The HT decision for one block: cleanup at `plane`, `passes` in all (0: block left out, 1..3). */
 typedef struct {
@@ -72,7 +72,7 @@ typedef struct {
   const Cj2kPicture *picture; /* only transform reads it */
   Cj2kBlockCoder coder;
   bool rgb_to_xyz;
-  const Cj2kBandQuantiser *quantisers; /* per band of the plan */
+  const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride;           /* measure, MQ code: only blocks b with b % stride == 0 (1: all); others get nothing */
   uint8_t first_plane;       /* measure: planes first_plane .. first_plane + num_planes - 1 */
   uint8_t num_planes;
