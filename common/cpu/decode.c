@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+#include "../error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT  64
+#define MAX_DEPTH  31 /* samples are int32_t */
+#define BLOCK_AREA 4096
+
+typedef struct {
+  Cj2kThreads *threads;
+} Backend;
+
+static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
+{
+  (void)params;
+  (void)error;
+  Backend *backend = g_new0(Backend, 1);
+  backend->threads = threads;
+  return backend;
+}
+
+static void backend_close(void *backend)
+{
+  g_free(backend);
+}
+
+/* ------------------------------------------------------------------------------ slots --- */
+
+static void lane_clear(Cj2kDecodeLane *lane)
+{
+  cj2k_block_scratch_free(lane->block_scratch);
+  free(lane->block);
+  g_free(lane->wide_block);
+  g_free(lane->finish);
+  free(lane->rows);
+  memset(lane, 0, sizeof *lane);
+}
+
+/* 64-byte aligned memory, not cleared; NULL when there is none. */
+static void *allocate(uint64_t size)
+{
+  void *memory = NULL;
+  if (size > SIZE_MAX - ALIGNMENT || posix_memalign(&memory, ALIGNMENT, MAX(size, ALIGNMENT)))
+    return NULL;
+  return memory;
+}
+
+Cj2kDecodeLane *cj2k_decode_lane(Cj2kDecodeSlot *slot, uint32_t index)
+{
+  Cj2kDecodeLane *lane = &slot->lanes[index];
+  if (lane->rows)
+    return lane;
+  lane->block_scratch = cj2k_block_scratch_new();
+  lane->block = allocate(BLOCK_AREA * sizeof *lane->block);
+  lane->finish = g_try_new(Cj2kFinishRows, MAX(slot->max_group, 1));
+  lane->rows = allocate(slot->row_scratch * MAX((uint64_t)slot->max_group, 1));
+  if (lane->block_scratch && lane->block && lane->finish && lane->rows)
+    return lane;
+  lane_clear(lane);
+  g_atomic_int_set(&slot->out_of_memory, 1);
+  return NULL;
+}
+
+static Cj2kDecodeSlot *slot_new(void *data, Cj2kError *error)
+{
+  Backend *backend = data;
+  (void)error;
+  Cj2kDecodeSlot *slot = g_new0(Cj2kDecodeSlot, 1);
+  slot->threads = backend->threads;
+  slot->lanes = g_new0(Cj2kDecodeLane, cj2k_threads_count(slot->threads));
+  slot->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kDecodeStrip));
+  slot->finish = g_array_new(FALSE, FALSE, sizeof(Cj2kFinishStrip));
+  g_mutex_init(&slot->packing);
+  return slot;
+}
+
+static void clear_lanes(Cj2kDecodeSlot *slot)
+{
+  for (uint32_t i = 0; i < cj2k_threads_count(slot->threads); i++)
+    lane_clear(&slot->lanes[i]);
+}
+
+static void slot_free(void *data, Cj2kDecodeSlot *slot)
+{
+  (void)data;
+  if (!slot)
+    return;
+  if (slot->plan)
+    cj2k_plan_unref(slot->plan);
+  clear_lanes(slot);
+  g_free(slot->lanes);
+  free(slot->coefficients);
+  free(slot->lowpass);
+  g_array_unref(slot->strips);
+  g_array_unref(slot->finish);
+  g_free((void *)slot->layout.samples);
+  g_free(slot->planes);
+  g_free(slot->groups);
+  g_free(slot->group_components);
+  g_mutex_clear(&slot->packing);
+  g_free(slot);
+}
+
+/* --------------------------------------------------------------------- plan and layout --- */
+
+static bool reserve(void **memory, uint64_t *allocated, uint64_t samples)
+{
+  uint64_t size = samples * 4;
+  if (*memory && size <= *allocated)
+    return true;
+  free(*memory);
+  *memory = allocate(size);
+  *allocated = *memory ? size : 0;
+  return *memory != NULL;
+}
+
+/* Bytes of DWT scratch of the widest tile-component, rounded up to keep each one's aligned. */
+static size_t row_scratch_size(const Cj2kPlan *plan)
+{
+  uint32_t width = 1;
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++)
+    width = MAX(width, plan->tile_comps[i].out.x1 - plan->tile_comps[i].out.x0);
+  return (cj2k_dwt_scratch_size(width) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static Cj2kStatus set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError *error)
+{
+  if (slot->plan)
+    cj2k_plan_unref(slot->plan);
+  slot->plan = NULL;
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
+    if (plan->tile_comps[i].depth > MAX_DEPTH)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                            "component %u has a depth of %u bits, more than %u",
+                            plan->tile_comps[i].component, plan->tile_comps[i].depth, MAX_DEPTH);
+  }
+  if (!reserve(&slot->coefficients, &slot->coefficients_size, plan->num_coefficients) ||
+      !reserve(&slot->lowpass, &slot->lowpass_size, plan->num_lowpass))
+    return cj2k_error_set(error, CJ2K_ERROR_MEMORY,
+                          "no memory for %" G_GUINT64_FORMAT " coefficients",
+                          (guint64)(plan->num_coefficients + plan->num_lowpass));
+  slot->plan = cj2k_plan_ref((Cj2kPlan *)plan);
+  slot->row_scratch = row_scratch_size(plan);
+  cj2k_decode_list_strips(slot);
+  return CJ2K_OK;
+}
+
+/* Makes the slot ready for a plan and a layout; does nothing when they are those of the frame
+ * before. */
+static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
+{
+  bool same_plan = slot->plan == job->plan;
+  if (same_plan && slot->layout.samples && cj2k_layout_equal(&slot->layout, job->layout))
+    return CJ2K_OK;
+  if (!same_plan) {
+    Cj2kStatus status = set_plan(slot, job->plan, error);
+    if (status != CJ2K_OK)
+      return status;
+  }
+  cj2k_decode_list_finish(slot, job->layout);
+  clear_lanes(slot);
+  return CJ2K_OK;
+}
+
+/* ------------------------------------------------------------------------------ frames --- */
+
+/* The whole frame on the calling thread and those that are free; nothing is left for wait. */
+static Cj2kStatus start(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                        Cj2kError *error)
+{
+  (void)backend;
+  memset(&slot->result, 0, sizeof slot->result);
+  g_atomic_int_set(&slot->out_of_memory, 0);
+  Cj2kStatus status = prepare(slot, job, error);
+  if (status != CJ2K_OK)
+    return status;
+
+  gint64 begin = g_get_monotonic_time();
+  slot->result.corrupt_blocks = cj2k_decode_blocks(slot, job->coded);
+  gint64 decoded = g_get_monotonic_time();
+  cj2k_decode_rows(slot, job->picture);
+  slot->result.ms_block_coder = (double)(decoded - begin) / 1000;
+  slot->result.ms_transform = (double)(g_get_monotonic_time() - decoded) / 1000;
+  if (g_atomic_int_get(&slot->out_of_memory))
+    return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for a thread's rows");
+  return CJ2K_OK;
+}
+
+static Cj2kStatus wait_frame(void *backend, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
+                             Cj2kError *error)
+{
+  (void)backend;
+  (void)error;
+  *result = slot->result;
+  return CJ2K_OK;
+}
+
+const Cj2kDecodeBackend *cj2k_cpu_decode_backend(void)
+{
+  static const Cj2kDecodeBackend backend = {.name = "cpu",
+                                            .open = backend_open,
+                                            .close = backend_close,
+                                            .slot_new = slot_new,
+                                            .slot_free = slot_free,
+                                            .start = start,
+                                            .wait = wait_frame};
+  return &backend;
+}

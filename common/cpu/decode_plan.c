@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How the TRANSFORM stage is cut into pieces for the threads: made once for a plan and a layout.
+ * The samples do not depend on the cut.
+ */
+#include "decode.h"
+
+#include <string.h>
+
+#define MIN_STRIP_ROWS 32 /* each strip repeats a few rows of its neighbours' horizontal filter */
+
+/* Height of the strips that `rows` rows are cut into. */
+static uint32_t strip_rows(const Cj2kDecodeSlot *slot, uint32_t rows)
+{
+  uint32_t threads = cj2k_threads_count(slot->threads);
+  return threads == 1 ? MAX(rows, 1) : MAX(rows / (4 * threads), MIN_STRIP_ROWS);
+}
+
+static uint32_t cut_level(Cj2kDecodeSlot *slot, uint32_t r)
+{
+  const Cj2kPlan *plan = slot->plan;
+  uint32_t deeper = 0;
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
+    const Cj2kPlanTileComp *tc = &plan->tile_comps[i];
+    if (r >= tc->reduced_levels)
+      continue;
+    deeper++;
+    const Cj2kRect *rect = &plan->resolutions[tc->first_resolution + r].rect;
+    if (rect->x0 == rect->x1)
+      continue;
+    uint32_t step = strip_rows(slot, rect->y1 - rect->y0);
+    for (uint32_t y = rect->y0; y < rect->y1; y += MIN(step, rect->y1 - y)) {
+      Cj2kDecodeStrip strip = {i, r, y, y + MIN(step, rect->y1 - y)};
+      g_array_append_val(slot->strips, strip);
+    }
+  }
+  return deeper;
+}
+
+void cj2k_decode_list_strips(Cj2kDecodeSlot *slot)
+{
+  g_array_set_size(slot->strips, 0);
+  memset(slot->strips_end, 0, sizeof slot->strips_end);
+  uint32_t r = 1;
+  while (r <= CJ2K_MAX_LEVELS && cut_level(slot, r))
+    slot->strips_end[r++] = slot->strips->len;
+  for (; r <= CJ2K_MAX_LEVELS; r++)
+    slot->strips_end[r] = slot->strips->len;
+}
+
+/* Labels components that have to be finished together with the number of one of them. */
+static uint32_t *label_components(const Cj2kPlan *plan, const Cj2kLayout *layout, uint32_t *count)
+{
+  uint32_t laid_out = MIN(plan->num_components, layout->num_components);
+  bool mct = false;
+  for (uint32_t t = 0; t < plan->num_tiles; t++)
+    mct |= plan->tiles[t].mct;
+  mct &= plan->num_components >= 3;
+  *count = mct ? MAX(laid_out, 3) : laid_out;
+
+  uint32_t *labels = g_new(uint32_t, MAX(*count, 1));
+  uint32_t *plane_label = g_new(uint32_t, layout->num_planes);
+  memset(plane_label, 0xff, layout->num_planes * sizeof *plane_label);
+  for (uint32_t c = 0; c < *count; c++) {
+    labels[c] = c;
+    if (c >= laid_out)
+      continue;
+    uint32_t *owner = &plane_label[layout->samples[c].plane];
+    if (*owner == UINT32_MAX)
+      *owner = c;
+    labels[c] = *owner;
+  }
+  g_free(plane_label);
+  uint32_t one = mct ? labels[1] : 0, two = mct ? labels[2] : 0;
+  for (uint32_t c = 0; mct && c < *count; c++) {
+    if (labels[c] == one || labels[c] == two)
+      labels[c] = 0;
+  }
+  return labels;
+}
+
+static void list_groups(Cj2kDecodeSlot *slot)
+{
+  uint32_t count;
+  uint32_t *labels = label_components(slot->plan, &slot->layout, &count);
+  uint32_t *sizes = g_new0(uint32_t, MAX(count, 1));
+  for (uint32_t c = 0; c < count; c++)
+    sizes[labels[c]]++;
+
+  slot->groups = g_new(Cj2kComponentGroup, MAX(count, 1));
+  slot->group_components = g_new(uint32_t, MAX(count, 1));
+  slot->num_groups = slot->max_group = 0;
+  uint32_t first = 0;
+  uint32_t *group_of = g_new(uint32_t, MAX(count, 1));
+  for (uint32_t c = 0; c < count; c++) {
+    if (!sizes[c])
+      continue;
+    group_of[c] = slot->num_groups;
+    slot->groups[slot->num_groups++] = (Cj2kComponentGroup){first, 0};
+    slot->max_group = MAX(slot->max_group, sizes[c]);
+    first += sizes[c];
+  }
+  for (uint32_t c = 0; c < count; c++) {
+    Cj2kComponentGroup *group = &slot->groups[group_of[labels[c]]];
+    slot->group_components[group->first + group->count++] = c;
+  }
+  g_free(group_of);
+  g_free(sizes);
+  g_free(labels);
+}
+
+static void cut_group(Cj2kDecodeSlot *slot, uint32_t tile, uint32_t group)
+{
+  const Cj2kPlan *plan = slot->plan;
+  uint32_t row0 = UINT32_MAX, row1 = 0;
+  for (uint32_t i = 0; i < slot->groups[group].count; i++) {
+    uint32_t c = slot->group_components[slot->groups[group].first + i];
+    const Cj2kRect *out = &plan->tile_comps[plan->tiles[tile].first_tile_comp + c].out;
+    if (out->x0 == out->x1 || out->y0 == out->y1)
+      continue;
+    row0 = MIN(row0, out->y0 - plan->component_out[c].y0);
+    row1 = MAX(row1, out->y1 - plan->component_out[c].y0);
+  }
+  if (row0 >= row1)
+    return;
+  uint32_t step = strip_rows(slot, row1 - row0);
+  for (uint32_t y = row0; y < row1; y += MIN(step, row1 - y)) {
+    Cj2kFinishStrip strip = {tile, group, y, y + MIN(step, row1 - y)};
+    g_array_append_val(slot->finish, strip);
+  }
+}
+
+static void copy_layout(Cj2kLayout *to, const Cj2kLayout *from)
+{
+  Cj2kSampleLayout *samples = g_memdup2(from->samples, from->num_components * sizeof *samples);
+  g_free((void *)to->samples);
+  *to = *from;
+  to->samples = samples;
+}
+
+void cj2k_decode_list_finish(Cj2kDecodeSlot *slot, const Cj2kLayout *layout)
+{
+  const Cj2kPlan *plan = slot->plan;
+  copy_layout(&slot->layout, layout);
+  g_free(slot->planes);
+  g_free(slot->groups);
+  g_free(slot->group_components);
+  slot->planes = g_new(Cj2kPlaneUse, layout->num_planes);
+  cj2k_layout_plane_use(layout, plan->num_components, slot->planes);
+  list_groups(slot);
+
+  g_array_set_size(slot->finish, 0);
+  for (uint32_t t = 0; t < plan->num_tiles; t++)
+    for (uint32_t g = 0; g < slot->num_groups; g++)
+      cut_group(slot, t, g);
+
+  slot->serial_packing = false;
+  for (uint32_t p = 0; p < layout->num_planes && plan->num_tiles > 1; p++)
+    slot->serial_packing |= slot->planes[p].shared;
+}

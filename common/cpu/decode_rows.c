@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+/* ------------------------------------------------------------------ where samples lie --- */
+
+static Cj2kSamples band_samples(const Cj2kDecodeSlot *slot, uint32_t index)
+{
+  const Cj2kPlanBand *band = &slot->plan->bands[index];
+  return (Cj2kSamples){.data = (uint32_t *)slot->coefficients + band->offset,
+                       .stride = band->stride,
+                       .rect = band->rect};
+}
+
+/* The image of resolution r: at r = 0 the LL band, above what the inverse DWT has made. */
+static Cj2kSamples lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
+{
+  const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
+  if (r == 0)
+    return band_samples(slot, res->first_band);
+  return (Cj2kSamples){
+      .data = (uint32_t *)slot->lowpass + res->offset, .stride = res->stride, .rect = res->rect};
+}
+
+/* The bands from which resolution r >= 1 is made. */
+static Cj2kBands bands_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
+{
+  uint32_t first = slot->plan->resolutions[tc->first_resolution + r].first_band;
+  Cj2kBands bands;
+  bands.band[CJ2K_LL] = lowpass(slot, tc, r - 1);
+  for (uint32_t b = 0; b < 3; b++)
+    bands.band[CJ2K_HL + b] = band_samples(slot, first + b);
+  return bands;
+}
+
+/* ------------------------------------------------------- every level but the last --- */
+
+typedef struct {
+  Cj2kDecodeSlot *slot;
+  const Cj2kPicture *picture;
+  uint32_t first; /* strip */
+} RowStage;
+
+static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
+{
+  RowStage *stage = ctx;
+  Cj2kDecodeSlot *slot = stage->slot;
+  const Cj2kDecodeStrip *strip =
+      &g_array_index(slot->strips, Cj2kDecodeStrip, stage->first + index);
+  const Cj2kPlanTileComp *tc = &slot->plan->tile_comps[strip->tile_comp];
+  Cj2kDecodeLane *lane = cj2k_decode_lane(slot, lane_index);
+  if (!lane)
+    return;
+  Cj2kBands bands = bands_of(slot, tc, strip->r);
+  Cj2kSamples out = lowpass(slot, tc, strip->r);
+  cj2k_idwt_level(tc->reversible, &bands, &out, strip->row0, strip->row1, lane->rows);
+}
+
+/* ------------------------------------- last level, component transform, packing --- */
+
+/* The strip's rows of component c; starts its inverse DWT. */
+static void begin_component(const Cj2kDecodeSlot *slot, const Cj2kFinishStrip *strip, uint32_t c,
+                            Cj2kFinishRows *rows, void *scratch)
+{
+  const Cj2kPlan *plan = slot->plan;
+  const Cj2kPlanTileComp *tc = &plan->tile_comps[plan->tiles[strip->tile].first_tile_comp + c];
+  const Cj2kRect *all = &plan->component_out[c];
+  rows->tc = tc;
+  rows->layout = c < slot->layout.num_components ? &slot->layout.samples[c] : NULL;
+  rows->row0 = MAX(strip->row0, tc->out.y0 - all->y0);
+  rows->row1 = MIN(strip->row1, tc->out.y1 - all->y0);
+  rows->x = tc->out.x0 - all->x0;
+  rows->width = tc->out.x1 - tc->out.x0;
+  if (rows->row0 >= rows->row1 || !rows->width) {
+    rows->row0 = rows->row1 = 0;
+    return;
+  }
+  uint32_t y0 = rows->row0 + all->y0, y1 = rows->row1 + all->y0;
+  if (tc->reduced_levels == 0) {
+    Cj2kSamples plane = lowpass(slot, tc, 0);
+    cj2k_idwt_rows_init_plane(&rows->idwt, tc->reversible, &plane, y0, y1, scratch);
+  } else {
+    Cj2kBands bands = bands_of(slot, tc, tc->reduced_levels);
+    cj2k_idwt_rows_init(&rows->idwt, tc->reversible, &bands, &tc->out, y0, y1, scratch);
+  }
+}
+
+/* Whether the group's first three components go through RCT or ICT in this tile (G.2, G.3). */
+static bool has_mct(const Cj2kFinishRows *rows, const Cj2kPlanTile *tile,
+                    const uint32_t *components, uint32_t count)
+{
+  if (!tile->mct || count < 3 || components[0] != 0 || components[1] != 1 || components[2] != 2)
+    return false;
+  for (uint32_t i = 1; i < 3; i++) {
+    if (rows[i].row0 != rows[0].row0 || rows[i].row1 != rows[0].row1 ||
+        rows[i].width != rows[0].width || rows[i].tc->reversible != rows[0].tc->reversible)
+      return false;
+  }
+  return true;
+}
+
+/* A row of samples into the picture. */
+static void pack(RowStage *stage, const Cj2kFinishRows *rows, const int32_t *samples, uint32_t y)
+{
+  Cj2kDecodeSlot *slot = stage->slot;
+  const Cj2kPlane *plane = &stage->picture->planes[rows->layout->plane];
+  if (slot->serial_packing)
+    g_mutex_lock(&slot->packing);
+  cj2k_pack_row(rows->layout, rows->tc->depth, rows->tc->is_signed, samples, rows->x, rows->width,
+                (uint8_t *)plane->data + y * plane->pitch);
+  if (slot->serial_packing)
+    g_mutex_unlock(&slot->packing);
+}
+
+/* Row y of the group: out of the inverse DWT, through the component transform, into the picture. */
+static void finish_row(RowStage *stage, Cj2kFinishRows *rows, uint32_t count, bool mct, uint32_t y)
+{
+  void *transformed[3] = {NULL};
+  if (mct && y >= rows[0].row0 && y < rows[0].row1) {
+    for (uint32_t i = 0; i < 3; i++)
+      transformed[i] = cj2k_idwt_rows_next(&rows[i].idwt);
+    cj2k_inverse_mct(rows[0].tc->reversible, transformed[0], transformed[1], transformed[2],
+                     rows[0].width);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (y < rows[i].row0 || y >= rows[i].row1 || !rows[i].layout)
+      continue;
+    const Cj2kPlanTileComp *tc = rows[i].tc;
+    void *row = mct && i < 3 ? transformed[i] : cj2k_idwt_rows_next(&rows[i].idwt);
+    cj2k_finish_row(tc->reversible, tc->depth, tc->is_signed, row, row, rows[i].width);
+    pack(stage, &rows[i], row, y);
+  }
+}
+
+static void finish_strip(void *ctx, uint32_t index, uint32_t lane_index)
+{
+  RowStage *stage = ctx;
+  Cj2kDecodeSlot *slot = stage->slot;
+  const Cj2kFinishStrip *strip = &g_array_index(slot->finish, Cj2kFinishStrip, index);
+  const Cj2kComponentGroup *group = &slot->groups[strip->group];
+  const uint32_t *components = slot->group_components + group->first;
+  Cj2kDecodeLane *lane = cj2k_decode_lane(slot, lane_index);
+  if (!lane)
+    return;
+  for (uint32_t i = 0; i < group->count; i++)
+    begin_component(slot, strip, components[i], &lane->finish[i],
+                    lane->rows + i * slot->row_scratch);
+  bool mct = has_mct(lane->finish, &slot->plan->tiles[strip->tile], components, group->count);
+  for (uint32_t y = strip->row0; y < strip->row1; y++)
+    finish_row(stage, lane->finish, group->count, mct, y);
+}
+
+/* ----------------------------------------- what no component of the image writes --- */
+
+/* The area of a plane that has to be filled in: of the image's components in it, or, for a plane of
+ * alpha alone, of the first component. */
+static void plane_area(const Cj2kDecodeSlot *slot, uint32_t p, uint32_t *width, uint32_t *height)
+{
+  const Cj2kPlan *plan = slot->plan;
+  uint32_t count = MIN(plan->num_components, slot->layout.num_components);
+  *width = *height = 0;
+  for (uint32_t c = 0; c < count; c++) {
+    const Cj2kRect *out = &plan->component_out[c];
+    if (slot->layout.samples[c].plane != p && (slot->planes[p].unit_bytes || c))
+      continue;
+    *width = MAX(*width, out->x1 - out->x0);
+    *height = MAX(*height, out->y1 - out->y0);
+  }
+}
+
+static void fill_plane(void *ctx, uint32_t p, uint32_t lane_index)
+{
+  RowStage *stage = ctx;
+  Cj2kDecodeSlot *slot = stage->slot;
+  const Cj2kLayout *layout = &slot->layout;
+  uint32_t width, height;
+  (void)lane_index;
+  if (slot->planes[p].covered)
+    return;
+  plane_area(slot, p, &width, &height);
+  const Cj2kPlane *plane = &stage->picture->planes[p];
+  for (uint32_t y = 0; y < height; y++)
+    cj2k_pack_begin_row(layout, p, (uint8_t *)plane->data + y * plane->pitch, width);
+
+  for (uint32_t c = slot->plan->num_components; c < layout->num_components; c++) {
+    const Cj2kSampleLayout *samples = &layout->samples[c];
+    if (samples->plane != p)
+      continue;
+    uint8_t depth = MIN(samples->depth, 31);
+    int32_t opaque = (int32_t)((UINT32_C(1) << (depth - (samples->is_signed ? 1 : 0))) - 1);
+    int32_t *row = g_new(int32_t, MAX(width, 1));
+    for (uint32_t x = 0; x < width; x++)
+      row[x] = opaque;
+    for (uint32_t y = 0; y < height; y++)
+      cj2k_pack_row(samples, depth, samples->is_signed, row, 0, width,
+                    (uint8_t *)plane->data + y * plane->pitch);
+    g_free(row);
+  }
+}
+
+void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+{
+  RowStage stage = {.slot = slot, .picture = picture};
+  for (uint32_t r = 1; r <= CJ2K_MAX_LEVELS; r++) {
+    stage.first = slot->strips_end[r - 1];
+    cj2k_parallel_for(slot->threads, slot->strips_end[r] - stage.first, level_strip, &stage);
+  }
+  cj2k_parallel_for(slot->threads, slot->layout.num_planes, fill_plane, &stage);
+  cj2k_parallel_for(slot->threads, slot->finish->len, finish_strip, &stage);
+}
