@@ -94,6 +94,8 @@ typedef struct {
   uint16_t rsiz;      /* capabilities, T.800 A.5.1 */
   bool is_ht;         /* at least one HT code-block may occur (T.814 CAP) */
   bool reversible;    /* every tile-component uses the 5/3 filter */
+  bool mct;           /* the main header's component transform (RCT or ICT) is on: then the components
+                         0..2 are RGB, or XYZ */
   uint8_t num_levels; /* the fewest decomposition levels of any tile-component: the most that
                          `reduce` may be */
   uint16_t num_layers;
