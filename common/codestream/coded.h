@@ -10,7 +10,17 @@
 
 #define CJ2K_MAX_PASSES 164 /* T.800 table B.4 */
 
-/* A codeword segment (B.10.7): passes that share one length. */
+/*
+ * A codeword segment (B.10.7): passes that share one length.
+ *
+ * In an HT block (T.814 B.3) pass n, counted from 0 with the placeholder passes, is a cleanup pass when n % 3 is 0:
+ *   - all leading placeholder passes and the first cleanup pass are one segment of 3 * P0 + 1 passes; placeholder
+ *     passes that came in packets of their own may also be segments of length 0 before it, in any split;
+ *   - SigProp and MagRef of an HT set are one segment of 1 or 2 passes; when they came in different layers they may
+ *     be two segments of 1 pass;
+ *   - every later cleanup pass is a segment of 1 pass. Empty HT sets keep their segments, of length 0.
+ * zero_bitplanes is what the packet header says; the decoder adds one plane for each HT set that it skips.
+ */
 typedef struct {
   uint32_t length; /* bytes */
   uint32_t passes;

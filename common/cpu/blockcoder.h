@@ -31,6 +31,7 @@ void cj2k_block_scratch_free (Cj2kBlockScratch *scratch);
  * Decode into samples[height][stride], sign-magnitude with half units (docs/arithmetic.md). Every sample is written.
  * false: the block is corrupt (the samples are then unspecified; the caller zeroes them). Coded bit-planes
  * (num_bitplanes - zero_bitplanes) must be at most 30; the _wide forms take up to 62 and write 64-bit samples.
+ * For HT it is num_bitplanes itself that must be at most 30 or 62: a cleanup pass holds all planes from the top.
  * MQ: T.800 annex C, D, with every style. HT: T.814 clause 7, annex B: cleanup, SigProp, MagRef, placeholder passes.
  * MQ PTERM is decoded like any termination; a failed check never fails a block by itself.
  */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Second step of the HT cleanup pass: MagSgn bits become samples (T.814 7.3.7, 7.3.8). Plain C. */
+#include "ht_bits.h"
+#include "ht_decode.h"
+#include "ht_tables.h"
+
+/* Where the samples of one row of quads go: two rows, the second of which may lie below the block.
+ */
+typedef struct {
+  void *row[2];
+  uint32_t num_rows;
+  uint32_t width;
+} Target;
+
+static inline void put_sample(const Target *t, uint32_t x, uint32_t y, uint64_t v,
+                              uint32_t significant, uint32_t plane, bool wide)
+{
+  /* v = 2 (mu - 1) + sign; half units with the midpoint are (2 mu + 1) << p. */
+  uint64_t magnitude = significant ? ((v | 1) + 2) << plane : 0;
+  uint64_t sign = significant ? v & 1 : 0;
+  if (x >= t->width || y >= t->num_rows)
+    return;
+  if (wide)
+    ((uint64_t *)t->row[y])[x] = magnitude | sign << 63;
+  else
+    ((uint32_t *)t->row[y])[x] = (uint32_t)(magnitude | sign << 31);
+}
+
+/* The four values v of a quad whose samples have exponent bound U_q = exponent; returns the bits
+ * consumed. */
+static inline uint32_t quad_values(const uint8_t *bits, size_t pos, uint32_t record,
+                                   uint32_t exponent, uint64_t v[4], bool wide)
+{
+  uint32_t used = 0;
+  for (uint32_t n = 0; n < 4; n++) {
+    uint32_t significant = record >> (CJ2K_HT_RHO_SHIFT + n) & 1;
+    uint32_t known = record >> (CJ2K_HT_EK_SHIFT + n) & 1;
+    uint32_t m = significant ? exponent - known : 0;
+    uint64_t word = wide ? cj2k_bits64_at(bits, pos + used) : cj2k_bits_at(bits, pos + used);
+    uint64_t one = record >> (CJ2K_HT_E1_SHIFT + n) & 1;
+    v[n] = (word & ((UINT64_C(1) << m) - 1)) | one << m;
+    used += m;
+  }
+  return used;
+}
+
+/* Bits in use, at least 1; v has the sign in bit 0, which cannot change the outcome where it
+ * matters (T.814 7.3.7: kappa_q = max (1, E - 1)). */
+static inline uint32_t exponent_of(uint64_t v)
+{
+  return 64 - (uint32_t)__builtin_clzll(v | 1);
+}
+
+/*
+ * One row of quads. line[q] holds, from the row above, v of the bottom right sample of quad q - 1
+ * or-ed with that of the bottom left sample of quad q; its highest bit is the larger one's
+ * exponent.
+ */
+static inline __attribute__((always_inline)) bool decode_row(const uint8_t *bits, size_t *position,
+                                                             const uint32_t *row, uint32_t cols,
+                                                             uint64_t *line, const Cj2kHtSet *set,
+                                                             const Target *target, bool wide)
+{
+  size_t pos = *position;
+  uint64_t bottom_right = 0;
+  for (uint32_t q = 0; q < cols; q++) {
+    uint32_t record = row[q], rho = record >> CJ2K_HT_RHO_SHIFT & 15;
+    uint64_t v[4] = {0, 0, 0, 0};
+    if (rho != 0) {
+      uint32_t kappa = 1;
+      if (rho & (rho - 1)) {
+        uint32_t above = exponent_of(line[q] | line[q + 1]);
+        kappa = above > 2 ? above - 1 : 1;
+      }
+      uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
+      if (exponent > set->max_exponent)
+        return false;
+      pos += quad_values(bits, pos, record, exponent, v, wide);
+    }
+    for (uint32_t n = 0; n < 4; n++)
+      put_sample(target, 2 * q + (n >> 1), n & 1, v[n], rho >> n & 1, set->plane, wide);
+    line[q] = bottom_right | v[1];
+    bottom_right = v[3];
+  }
+  line[cols] = bottom_right;
+  *position = pos;
+  return true;
+}
+
+static inline __attribute__((always_inline)) bool
+decode_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width, uint32_t height,
+              void *samples, size_t stride, bool wide)
+{
+  uint32_t cols = cj2k_ht_quad_cols(width), quad_stride = cj2k_ht_quad_stride(width);
+  size_t length = MIN(set->cleanup_length - set->suffix_length, CJ2K_HT_MAGSGN_BYTES);
+  size_t end = cj2k_ht_destuff_forward(set->cleanup, length, scratch->magsgn);
+  cj2k_ht_pad_ones(scratch->magsgn, end, cols * 4 * set->max_exponent / 8 + 32);
+  memset(scratch->line, 0, (cols + 1) * sizeof *scratch->line);
+  size_t row_bytes = stride * (wide ? sizeof(uint64_t) : sizeof(uint32_t)), pos = 0;
+  uint8_t *out = samples;
+  const uint32_t *row = scratch->quads + CJ2K_HT_QUAD_PAD;
+  for (uint32_t y = 0; y < height; y += 2, row += quad_stride, out += 2 * row_bytes) {
+    Target target = {{out, y + 1 < height ? out + row_bytes : out}, MIN(height - y, 2), width};
+    pos = MIN(pos, end); /* all bits behind the end are ones */
+    if (!decode_row(scratch->magsgn, &pos, row, cols, scratch->line, set, &target, wide))
+      return false;
+  }
+  return true;
+}
+
+bool cj2k_ht_decode_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
+                           uint32_t height, void *samples, size_t stride, bool wide)
+{
+  return wide ? decode_magsgn(scratch, set, width, height, samples, stride, true)
+              : decode_magsgn(scratch, set, width, height, samples, stride, false);
+}
