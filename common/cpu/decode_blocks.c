@@ -31,7 +31,9 @@ static bool decode(Cj2kDecodeLane *lane, const Cj2kBlockInput *in, bool is_ht,
 {
   if (in->zero_bitplanes >= in->num_bitplanes)
     return false;
-  if (in->num_bitplanes - in->zero_bitplanes <= MAX_PLANES) {
+  /* An HT cleanup pass holds all planes from the top. */
+  int planes = is_ht ? in->num_bitplanes : in->num_bitplanes - in->zero_bitplanes;
+  if (planes <= MAX_PLANES) {
     bool ok = is_ht ? cj2k_ht_decode_block(lane->block_scratch, in, lane->block, in->width)
                     : cj2k_mq_decode_block(lane->block_scratch, in, lane->block, in->width);
     if (ok)
@@ -39,7 +41,7 @@ static bool decode(Cj2kDecodeLane *lane, const Cj2kBlockInput *in, bool is_ht,
                        band->reversible, band->scale, target->samples, target->stride);
     return ok;
   }
-  if (in->num_bitplanes - in->zero_bitplanes > MAX_WIDE_PLANES)
+  if (planes > MAX_WIDE_PLANES)
     return false;
   if (!lane->wide_block) /* rare enough to be made when it is needed */
     lane->wide_block = g_new(uint64_t, 4096);
