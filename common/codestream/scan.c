@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "scan.h"
+
+#include "../error.h"
+
+#include <glib.h>
+#include <string.h>
+
+void cj2k_scan_clear(Cj2kScan *scan)
+{
+  g_free(scan->segments);
+  g_free(scan->packed);
+  g_free(scan->signature);
+  memset(scan, 0, sizeof *scan);
+}
+
+static void append_signature(Cj2kScan *scan, const void *bytes, size_t size)
+{
+  size_t needed = scan->signature_size + size;
+
+  if (needed > scan->signature_capacity) {
+    scan->signature_capacity = MAX(2 * scan->signature_capacity, needed + 256);
+    scan->signature = g_realloc(scan->signature, scan->signature_capacity);
+  }
+  memcpy(scan->signature + scan->signature_size, bytes, size);
+  scan->signature_size = needed;
+}
+
+static void append_segment(Cj2kScan *scan, const Cj2kMarkerSegment *segment)
+{
+  if (scan->num_segments == scan->segments_capacity) {
+    scan->segments_capacity = 2 * scan->segments_capacity + 16;
+    scan->segments = g_renew(Cj2kMarkerSegment, scan->segments, scan->segments_capacity);
+  }
+  scan->segments[scan->num_segments++] = *segment;
+  append_signature(scan, &segment->tile, sizeof segment->tile);
+  append_signature(scan, &segment->marker, sizeof segment->marker);
+  append_signature(scan, &segment->size, sizeof segment->size);
+  append_signature(scan, scan->data + segment->offset, segment->size);
+}
+
+static void append_packed(Cj2kScan *scan, const Cj2kMarkerSegment *segment, uint32_t part)
+{
+  Cj2kPackedSegment *packed;
+
+  if (segment->size == 0)
+    return;
+  if (scan->num_packed == scan->packed_capacity) {
+    scan->packed_capacity = 2 * scan->packed_capacity + 16;
+    scan->packed = g_renew(Cj2kPackedSegment, scan->packed, scan->packed_capacity);
+  }
+  packed = &scan->packed[scan->num_packed++];
+  packed->segment = *segment;
+  packed->segment.offset++;
+  packed->segment.size--;
+  packed->part = part;
+  packed->index = scan->data[segment->offset];
+}
+
+/* What stands at a position of a header. */
+typedef enum { STEP_SEGMENT, STEP_DELIMITER, STEP_END, STEP_GARBAGE } Step;
+
+/*
+ * Looks at the marker at *position. A marker segment is returned in *segment and stepped over; a
+ * delimiter is left where it is, in segment->marker. END: the bytes end in the midst of it.
+ */
+static Step next_segment(const Cj2kScan *scan, uint64_t end, uint64_t *position, uint32_t tile,
+                         Cj2kMarkerSegment *segment)
+{
+  uint32_t length;
+
+  *segment = (Cj2kMarkerSegment){.tile = tile, .offset = *position};
+  if (end - *position < 2)
+    return STEP_END;
+  segment->marker = cj2k_get16(scan->data + *position);
+  if (segment->marker < 0xff01)
+    return STEP_GARBAGE;
+  if (cj2k_marker_info(segment->marker)->kind == CJ2K_SEGMENT_DELIMITER)
+    return STEP_DELIMITER;
+  if (!cj2k_marker_has_segment(segment->marker)) {
+    *position += 2;
+    return STEP_SEGMENT;
+  }
+  if (end - *position < 4)
+    return STEP_END;
+  length = cj2k_get16(scan->data + *position + 2);
+  if (length < 2)
+    return STEP_GARBAGE;
+  if (end - *position < 2 + (uint64_t)length)
+    return STEP_END;
+  segment->offset = *position + 4;
+  segment->size = length - 2;
+  *position += 2 + length;
+  return STEP_SEGMENT;
+}
+
+static Cj2kStatus broken_header(Cj2kError *error, const Cj2kMarkerSegment *segment, Step step,
+                                const char *where)
+{
+  const char *what = cj2k_marker_info(segment->marker)->name;
+
+  if (step == STEP_END)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment->marker, segment->offset,
+                             "the codestream ends in the %s", where);
+  if (step == STEP_DELIMITER)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment->marker, segment->offset,
+                             "%s is not allowed in the %s", what, where);
+  return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment->marker, segment->offset,
+                           "0x%04X in the %s is no marker segment", segment->marker, where);
+}
+
+/* SIZ comes right after SOC; the scan needs its tile grid. */
+static Cj2kStatus scan_siz(Cj2kScan *scan, uint64_t *position, Cj2kError *error)
+{
+  Cj2kMarkerSegment segment;
+  Cj2kHeader header;
+  Cj2kStatus status;
+  Step step = next_segment(scan, scan->size, position, UINT32_MAX, &segment);
+
+  if (step != STEP_SEGMENT)
+    return broken_header(error, &segment, step, "main header");
+  if (segment.marker != CJ2K_SIZ)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment.marker, segment.offset,
+                             "SIZ does not follow SOC");
+  status = cj2k_read_siz(scan->data, &segment, &header, error);
+  if (status != CJ2K_OK)
+    return status;
+  scan->num_components = header.num_components;
+  scan->num_tiles = header.num_tiles_x * header.num_tiles_y;
+  append_segment(scan, &segment);
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_scan_main_header(Cj2kScan *scan, const uint8_t *data, size_t size,
+                                 uint64_t *position, Cj2kError *error)
+{
+  Cj2kMarkerSegment segment;
+  Cj2kStatus status;
+  Step step;
+
+  scan->data = data;
+  scan->size = size;
+  scan->num_segments = scan->num_packed = 0;
+  scan->signature_size = 0;
+  *position = 2;
+  if (size < 2 || cj2k_get16(data) != CJ2K_SOC)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOC, 0,
+                             "no codestream: it does not begin with SOC");
+  status = scan_siz(scan, position, error);
+  if (status != CJ2K_OK)
+    return status;
+  while ((step = next_segment(scan, size, position, UINT32_MAX, &segment)) == STEP_SEGMENT) {
+    const Cj2kMarkerInfo *info = cj2k_marker_info(segment.marker);
+
+    if (segment.marker == CJ2K_SIZ)
+      return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment.marker, segment.offset,
+                               "a second SIZ in the main header");
+    if (info->kind == CJ2K_SEGMENT_SHAPES)
+      append_segment(scan, &segment);
+    else if (segment.marker == CJ2K_PPM)
+      append_packed(scan, &segment, 0);
+  }
+  scan->num_main_segments = scan->num_segments;
+  scan->main_signature_size = scan->signature_size;
+  if (step == STEP_DELIMITER && (segment.marker == CJ2K_SOT || segment.marker == CJ2K_EOC))
+    return CJ2K_OK;
+  return broken_header(error, &segment, step, "main header");
+}
+
+static Cj2kTilePart *append_tile_part(Cj2kTileParts *tile_parts)
+{
+  if (tile_parts->num_tile_parts == tile_parts->capacity) {
+    tile_parts->capacity = 2 * tile_parts->capacity + 16;
+    tile_parts->tile_parts = g_renew(Cj2kTilePart, tile_parts->tile_parts, tile_parts->capacity);
+  }
+  return &tile_parts->tile_parts[tile_parts->num_tile_parts++];
+}
+
+/*
+ * Where the tile-part that begins at `start` ends, by Psot. Psot = 0: it goes on to EOC. A
+ * tile-part that claims more than there is, or so little that it could not hold its own SOT, goes
+ * to the end of the bytes as well.
+ */
+static uint64_t tile_part_end(const Cj2kScan *scan, uint64_t start, uint32_t psot, bool *truncated)
+{
+  uint64_t end = scan->size;
+
+  *truncated = false;
+  if (psot >= 14 && psot <= scan->size - start)
+    return start + psot;
+  if (psot != 0)
+    *truncated = true;
+  if (end - start >= 16 && cj2k_get16(scan->data + end - 2) == CJ2K_EOC)
+    end -= 2;
+  return end;
+}
+
+/* One tile-part header after its SOT, up to and including SOD. */
+static Cj2kStatus scan_tile_part_header(Cj2kScan *scan, uint64_t *position, uint64_t end,
+                                        const Cj2kTilePart *part, uint32_t part_index,
+                                        Cj2kError *error)
+{
+  Cj2kMarkerSegment segment;
+  Step step;
+
+  while ((step = next_segment(scan, end, position, part->tile, &segment)) == STEP_SEGMENT) {
+    const Cj2kMarkerInfo *info = cj2k_marker_info(segment.marker);
+
+    /* Only POC may come with later tile-parts of a tile, everything else holds for the whole tile
+     * (A.4.2). */
+    if (info->kind == CJ2K_SEGMENT_SHAPES && info->in_tile &&
+        (part->index == 0 || segment.marker == CJ2K_POC))
+      append_segment(scan, &segment);
+    else if (segment.marker == CJ2K_PPT)
+      append_packed(scan, &segment, part_index);
+  }
+  if (step != STEP_DELIMITER || segment.marker != CJ2K_SOD)
+    return broken_header(error, &segment, step, "tile-part header");
+  *position += 2;
+  return CJ2K_OK;
+}
+
+/* The tile-part whose SOT is at *position; steps over it. */
+static Cj2kStatus scan_tile_part(Cj2kScan *scan, uint64_t *position, Cj2kTileParts *tile_parts,
+                                 Cj2kError *error)
+{
+  const uint8_t *sot = scan->data + *position;
+  uint64_t start = *position, data_start = start + 12, end;
+  Cj2kTilePart part = {0};
+  Cj2kStatus status;
+
+  if (scan->size - start < 12)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start,
+                             "the codestream ends in an SOT");
+  if (cj2k_get16(sot + 2) != 10)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start, "SOT of %u bytes",
+                             cj2k_get16(sot + 2));
+  part.tile = cj2k_get16(sot + 4);
+  part.index = sot[10];
+  if (part.tile >= scan->num_tiles)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start,
+                             "SOT of tile %u, there are %u", part.tile, scan->num_tiles);
+  end = tile_part_end(scan, start, cj2k_get32(sot + 6), &part.truncated);
+  status = scan_tile_part_header(scan, &data_start, end, &part, tile_parts->num_tile_parts, error);
+  if (status != CJ2K_OK)
+    return status;
+  part.data.offset = data_start;
+  part.data.size = end - data_start;
+  *append_tile_part(tile_parts) = part;
+  *position = end;
+  return part.truncated ? cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start,
+                                            "Psot = %u of tile-part %u of tile %u goes past the "
+                                            "end of the codestream",
+                                            cj2k_get32(sot + 6), part.index, part.tile)
+                        : CJ2K_OK;
+}
+
+Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
+                                Cj2kTileParts *tile_parts, Cj2kError *error)
+{
+  Cj2kStatus status = CJ2K_OK;
+
+  tile_parts->num_tile_parts = 0;
+  tile_parts->has_eoc = tile_parts->truncated = false;
+  while (status == CJ2K_OK && scan->size - position >= 2) {
+    uint16_t marker = cj2k_get16(scan->data + position);
+
+    if (marker == CJ2K_EOC) {
+      tile_parts->has_eoc = true;
+      position += 2;
+      break;
+    }
+    if (marker == CJ2K_SOT)
+      status = scan_tile_part(scan, &position, tile_parts, error);
+    else
+      status = cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, marker, position,
+                                 "0x%04X in place of SOT or EOC", marker);
+  }
+  tile_parts->end = position;
+  if (status == CJ2K_OK)
+    return CJ2K_OK;
+  tile_parts->truncated = true;
+  return strict ? status : CJ2K_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Scan: the first, quick look at a codestream. It walks main header and tile-part headers, finds
+ * the tile-parts, and collects the marker segments that matter, without interpreting them.
+ */
+#ifndef CJ2K_SCAN_H
+#define CJ2K_SCAN_H
+
+#include "markers.h"
+
+/* A PPM or PPT marker segment. */
+typedef struct {
+  Cj2kMarkerSegment segment; /* without the index byte */
+  uint32_t part;             /* PPT: the tile-part it stands in, in codestream order; PPM: 0 */
+  uint8_t index;             /* Zppm, Zppt */
+} Cj2kPackedSegment;
+
+/* All zero at first; kept from frame to frame so that scanning allocates nothing in steady state.
+ */
+typedef struct {
+  const uint8_t *data;
+  size_t size;
+  uint32_t num_tiles;
+  uint32_t num_components;
+
+  Cj2kMarkerSegment *segments; /* of kind SHAPES, main header's first */
+  uint32_t num_segments, segments_capacity;
+  uint32_t num_main_segments;
+  Cj2kPackedSegment *packed;
+  uint32_t num_packed, packed_capacity;
+
+  /* What has to be the same for the Header to be the same: the bytes of all `segments`, each with
+   * its tile. */
+  uint8_t *signature;
+  size_t signature_size, signature_capacity, main_signature_size;
+} Cj2kScan;
+
+void cj2k_scan_clear(Cj2kScan *scan);
+
+/* The main header (A.3): *position is set to the first SOT, or to where the bytes end or cannot be
+ * read any further. Checks SIZ's fixed part, so that num_tiles and num_components are known and
+ * sane. */
+Cj2kStatus cj2k_scan_main_header(Cj2kScan *scan, const uint8_t *data, size_t size,
+                                 uint64_t *position, Cj2kError *error);
+
+/* The tile-parts from `position` on (A.4). Without strict whatever can be read is kept, and the
+ * rest is told by tile_parts->truncated. */
+Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
+                                Cj2kTileParts *tile_parts, Cj2kError *error);
+
+/* Puts the packed packet headers of PPM and PPT (A.7.4, A.7.5) together, tile by tile. */
+Cj2kStatus cj2k_gather_packed_headers(Cj2kScan *scan, bool strict, Cj2kTileParts *tile_parts,
+                                      Cj2kError *error);
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "write_codestream.h"
+
+#include "../error.h"
+#include "progression.h"
+#include "write_markers.h"
+
+#include <string.h>
+
+#define SOT_SIZE   12
+#define SOD_SIZE   2
+#define SOP_SIZE   6
+#define EPH_SIZE   2
+#define EOC_SIZE   2
+#define MIN_PAD    7     /* bytes of the shortest comment that has a content */
+#define PLT_ROOM   65000 /* bytes of packet lengths in one PLT marker segment */
+#define TLM_ROOM   10000 /* tile-parts in one TLM marker segment */
+#define COPY_GRAIN 64    /* packets that one task copies */
+
+typedef struct {
+  uint32_t tile;
+  uint32_t index, count; /* TPsot, TNsot */
+  uint64_t first_packet, num_packets;
+  /* of the current layout: */
+  uint32_t pad;      /* bytes of a comment that keeps 0xFFD9 out of Psot and TLM */
+  uint64_t size;     /* Psot */
+  size_t plt, plt_size; /* in writer->plt_bytes */
+  uint64_t offset;   /* in the codestream */
+} TilePart;
+
+struct Cj2kCodestreamWriter {
+  Cj2kPlan *plan;
+  char *comment;
+  bool tlm, plt;
+  uint16_t num_layers; /* the most of any tile */
+  Cj2kPacketWriter *packet_writer;
+  uint64_t num_packets;
+  Cj2kPacketId *order;
+  uint32_t num_tile_parts;
+  TilePart *tile_parts;
+  /* of the current layout: */
+  const Cj2kWrittenPacket *packets;
+  uint64_t *offsets; /* of each packet in the codestream */
+  Cj2kByteBuffer main_header, plt_bytes;
+  uint64_t *components;
+  uint32_t num_resolutions;
+  uint64_t total;
+  /* of a running write: */
+  const Cj2kPacketSource *source;
+  uint8_t *out;
+};
+
+/* --- order of packets and tile-parts --- */
+
+static bool starts_tile_part(const Cj2kPacketId *a, const Cj2kPacketId *b, uint8_t divide)
+{
+  return (divide & CJ2K_TILE_PARTS_RESOLUTION && a->resolution != b->resolution) ||
+         (divide & CJ2K_TILE_PARTS_LAYER && a->layer != b->layer) ||
+         (divide & CJ2K_TILE_PARTS_COMPONENT && a->component != b->component);
+}
+
+/* Appends the packets and tile-parts of one tile. */
+static Cj2kStatus order_tile(Cj2kCodestreamWriter *writer, Cj2kPacketIterator *iterator, uint32_t tile,
+                             uint8_t divide, GArray *order, GArray *parts, Cj2kError *error)
+{
+  guint first_part = parts->len;
+  uint32_t volume = 0;
+  Cj2kPacketId last = {0}, id;
+  TilePart part = {.tile = tile, .first_packet = order->len};
+  Cj2kStatus status = cj2k_packet_iterator_start(iterator, writer->plan, tile, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  while (cj2k_packet_iterator_next(iterator, &id)) {
+    bool divides = starts_tile_part(&last, &id, divide) || (divide && iterator->volume != volume);
+    if (part.num_packets && divides) {
+      g_array_append_val(parts, part);
+      part = (TilePart){.tile = tile, .index = part.index + 1, .first_packet = order->len};
+    }
+    volume = iterator->volume;
+    last = id;
+    part.num_packets++;
+    g_array_append_val(order, id);
+  }
+  g_array_append_val(parts, part);
+  if (part.index >= 255)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                          "tile-parts: this progression would divide a tile into %u tile-parts, 255 are allowed",
+                          part.index + 1);
+  for (guint i = first_part; i < parts->len; i++)
+    g_array_index(parts, TilePart, i).count = part.index + 1;
+  return CJ2K_OK;
+}
+
+static Cj2kStatus order_packets(Cj2kCodestreamWriter *writer, uint8_t divide, Cj2kError *error)
+{
+  GArray *order = g_array_new(FALSE, FALSE, sizeof(Cj2kPacketId));
+  GArray *parts = g_array_new(FALSE, FALSE, sizeof(TilePart));
+  Cj2kPacketIterator iterator = {0};
+  Cj2kStatus status = CJ2K_OK;
+
+  for (uint32_t tile = 0; tile < writer->plan->num_tiles && status == CJ2K_OK; tile++)
+    status = order_tile(writer, &iterator, tile, divide, order, parts, error);
+  cj2k_packet_iterator_clear(&iterator);
+  writer->num_packets = order->len;
+  writer->num_tile_parts = parts->len;
+  writer->order = (Cj2kPacketId *)(void *)g_array_free(order, FALSE);
+  writer->tile_parts = (TilePart *)(void *)g_array_free(parts, FALSE);
+  return status;
+}
+
+Cj2kStatus cj2k_codestream_writer_new(Cj2kPlan *plan, const Cj2kWriteOptions *options, Cj2kCodestreamWriter **result,
+                                      Cj2kError *error)
+{
+  Cj2kCodestreamWriter *writer = g_new0(Cj2kCodestreamWriter, 1);
+
+  writer->plan = cj2k_plan_ref(plan);
+  writer->comment = g_strdup(options->comment);
+  writer->tlm = options->tlm;
+  writer->plt = options->plt;
+  for (uint32_t t = 0; t < plan->num_tiles; t++)
+    writer->num_layers = MAX(writer->num_layers, plan->tiles[t].num_layers);
+  for (uint32_t t = 0; t < plan->num_tile_comps; t++)
+    writer->num_resolutions = MAX(writer->num_resolutions, plan->tile_comps[t].num_levels + 1u);
+  Cj2kStatus status = order_packets(writer, options->tile_parts, error);
+  if (status != CJ2K_OK) {
+    cj2k_codestream_writer_free(writer);
+    return status;
+  }
+  writer->packet_writer = cj2k_packet_writer_new(plan, writer->num_layers);
+  writer->offsets = g_new(uint64_t, writer->num_packets + 1);
+  writer->components = g_new(uint64_t, (size_t)plan->num_components * writer->num_resolutions);
+  *result = writer;
+  return CJ2K_OK;
+}
+
+void cj2k_codestream_writer_free(Cj2kCodestreamWriter *writer)
+{
+  if (!writer)
+    return;
+  cj2k_packet_writer_free(writer->packet_writer);
+  cj2k_plan_unref(writer->plan);
+  g_free(writer->comment);
+  g_free(writer->order);
+  g_free(writer->tile_parts);
+  g_free(writer->offsets);
+  g_free(writer->components);
+  g_free(writer->main_header.data);
+  g_free(writer->plt_bytes.data);
+  g_free(writer);
+}
+
+/* --- layout --- */
+
+static inline const Cj2kWrittenPacket *packet_at(const Cj2kCodestreamWriter *writer, uint64_t i)
+{
+  const Cj2kPacketId *id = &writer->order[i];
+  return &writer->packets[(size_t)id->precinct_index * writer->num_layers + id->layer];
+}
+
+static inline uint64_t packet_size(const Cj2kCodestreamWriter *writer, uint64_t i)
+{
+  const Cj2kWrittenPacket *packet = packet_at(writer, i);
+  const Cj2kTileCoding *coding = &writer->plan->header->coding;
+  return (coding->sop ? SOP_SIZE : 0) + packet->header_size + (coding->eph ? EPH_SIZE : 0) + packet->body_size;
+}
+
+/* A packet length in PLT (A.7.3): 7 bits a byte, most significant first, bit 7 says that more follows. */
+static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
+{
+  uint32_t n = 1;
+  while (length >> 7 * n)
+    n++;
+  for (uint32_t i = 0; i < n; i++)
+    bytes[i] = (uint8_t)((length >> 7 * (n - 1 - i) & 0x7f) | (i + 1 < n ? 0x80 : 0));
+  return n;
+}
+
+/* PLT marker segments of one tile-part, left out where they would hold 0xFFD9: they are optional, and a packet's
+ * length is what it is. */
+static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
+{
+  Cj2kByteBuffer *out = &writer->plt_bytes;
+  uint32_t index = 0;
+
+  part->plt = out->size;
+  for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; index++) {
+    size_t begin = out->size;
+    cj2k_put16(out, CJ2K_PLT);
+    cj2k_put16(out, 0);
+    cj2k_put8(out, index & 0xff);
+    for (; i < part->first_packet + part->num_packets && out->size - begin < PLT_ROOM; i++) {
+      uint8_t bytes[10];
+      cj2k_put_bytes(out, bytes, encode_length(packet_size(writer, i), bytes));
+    }
+    cj2k_store16(out->data + begin + 2, (uint32_t)(out->size - begin - 2));
+  }
+  if (index > 256 || (out->size > part->plt && cj2k_contains_eoc(out->data + part->plt, out->size - part->plt)))
+    out->size = part->plt;
+  part->plt_size = out->size - part->plt;
+}
+
+/* A.4.2 */
+static void store_sot(const TilePart *part, uint8_t sot[SOT_SIZE])
+{
+  uint8_t *at = cj2k_store16(sot, CJ2K_SOT);
+  at = cj2k_store16(at, SOT_SIZE - 2);
+  at = cj2k_store16(at, part->tile);
+  at = cj2k_store32(at, (uint32_t)part->size);
+  at[0] = (uint8_t)part->index;
+  at[1] = (uint8_t)part->count;
+}
+
+/* Makes the tile-part longer by a comment in its header, or by one byte when it has one. */
+static void lengthen(TilePart *part)
+{
+  uint32_t more = part->pad ? 1 : MIN_PAD;
+  part->pad += more;
+  part->size += more;
+}
+
+static void avoid_eoc_in_sot(TilePart *part)
+{
+  uint8_t sot[SOT_SIZE];
+  store_sot(part, sot);
+  /* Psot and what follows; a tile 0xFFD9 or a tile-part 0xFF of 0xD9 cannot be helped. */
+  while (cj2k_contains_eoc(sot + 6, 5)) {
+    lengthen(part);
+    store_sot(part, sot);
+  }
+}
+
+static Cj2kStatus layout_tile_part(Cj2kCodestreamWriter *writer, TilePart *part, Cj2kError *error)
+{
+  part->pad = 0;
+  part->plt_size = 0;
+  part->size = SOT_SIZE + SOD_SIZE;
+  for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++) {
+    const Cj2kPacketId *id = &writer->order[i];
+    uint64_t size = packet_size(writer, i);
+    writer->components[(size_t)id->component * writer->num_resolutions + id->resolution] += size;
+    part->size += size;
+  }
+  if (writer->plt)
+    write_plt(writer, part);
+  part->size += part->plt_size;
+  if (part->size > UINT32_MAX - 64)
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "tile-part %u of tile %u would have 4 GiB or more", part->index,
+                          part->tile);
+  avoid_eoc_in_sot(part);
+  return CJ2K_OK;
+}
+
+/* TLM (A.7.1) with tile indices of one byte where they fit, lengths of four. */
+static void write_tlm(Cj2kCodestreamWriter *writer)
+{
+  Cj2kByteBuffer *out = &writer->main_header;
+  bool wide = writer->plan->num_tiles > 255;
+  uint32_t entry = wide ? 6 : 5;
+
+  for (uint32_t i = 0, index = 0; i < writer->num_tile_parts; index++) {
+    uint32_t n = MIN(writer->num_tile_parts - i, (uint32_t)TLM_ROOM);
+    cj2k_put16(out, CJ2K_TLM);
+    cj2k_put16(out, 4 + n * entry);
+    cj2k_put8(out, index & 0xff);
+    cj2k_put8(out, wide ? 0x60 : 0x50);
+    for (uint32_t end = i + n; i < end; i++) {
+      const TilePart *part = &writer->tile_parts[i];
+      if (wide)
+        cj2k_put16(out, part->tile);
+      else
+        cj2k_put8(out, part->tile);
+      cj2k_put32(out, (uint32_t)part->size);
+    }
+  }
+}
+
+/* Lengthens tile-parts until TLM has no 0xFFD9: inside a length, or between it and the next tile's index. */
+static void avoid_eoc_in_tlm(Cj2kCodestreamWriter *writer)
+{
+  bool wide = writer->plan->num_tiles > 255;
+
+  for (uint32_t i = 0; i < writer->num_tile_parts; i++) {
+    TilePart *part = &writer->tile_parts[i];
+    bool last = i + 1 == writer->num_tile_parts || (i + 1) % TLM_ROOM == 0;
+    uint32_t next = last ? 0 : writer->tile_parts[i + 1].tile;
+    for (;;) {
+      uint8_t bytes[5];
+      cj2k_store32(bytes, (uint32_t)part->size);
+      bytes[4] = (uint8_t)(wide ? next >> 8 : next);
+      if (!cj2k_contains_eoc(bytes, 5))
+        break;
+      lengthen(part);
+      avoid_eoc_in_sot(part);
+    }
+  }
+}
+
+/* Bytes before the first packet, from the start of the tile-part. */
+static uint64_t tile_part_header_size(const TilePart *part)
+{
+  return SOT_SIZE + part->plt_size + part->pad + SOD_SIZE;
+}
+
+static void place(Cj2kCodestreamWriter *writer)
+{
+  uint64_t offset = writer->main_header.size;
+
+  for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
+    TilePart *part = &writer->tile_parts[t];
+    uint64_t at = offset + tile_part_header_size(part);
+    part->offset = offset;
+    for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++) {
+      writer->offsets[i] = at;
+      at += packet_size(writer, i);
+    }
+    if (part->num_packets) {
+      const Cj2kPacketId *id = &writer->order[part->first_packet];
+      writer->components[(size_t)id->component * writer->num_resolutions + id->resolution] +=
+          tile_part_header_size(part);
+    }
+    offset += part->size;
+  }
+  writer->total = offset + EOC_SIZE;
+}
+
+Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
+                                  const Cj2kPacketSource *source, Cj2kThreads *threads, Cj2kCodestreamSize *size,
+                                  Cj2kError *error)
+{
+  writer->packets = cj2k_packets_prepare(writer->packet_writer, source, threads);
+  writer->main_header.size = 0;
+  writer->plt_bytes.size = 0;
+  memset(writer->components, 0,
+         (size_t)writer->plan->num_components * writer->num_resolutions * sizeof writer->components[0]);
+  cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+  for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
+    Cj2kStatus status = layout_tile_part(writer, &writer->tile_parts[t], error);
+    if (status != CJ2K_OK)
+      return status;
+  }
+  if (writer->tlm) {
+    avoid_eoc_in_tlm(writer);
+    write_tlm(writer);
+  }
+  place(writer);
+  *size = (Cj2kCodestreamSize){
+      .total = writer->total, .components = writer->components, .num_resolutions = writer->num_resolutions};
+  return CJ2K_OK;
+}
+
+/* --- write --- */
+
+static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const TilePart *part, uint8_t *out)
+{
+  store_sot(part, out);
+  out += SOT_SIZE;
+  if (part->plt_size)
+    memcpy(out, writer->plt_bytes.data + part->plt, part->plt_size);
+  out += part->plt_size;
+  if (part->pad) {
+    Cj2kByteBuffer comment = {0};
+    cj2k_write_padding_comment(&comment, part->pad);
+    memcpy(out, comment.data, comment.size);
+    g_free(comment.data);
+  }
+  cj2k_store16(out + part->pad, CJ2K_SOD);
+}
+
+/* SOP, header, EPH, body (A.8, B.10). `number` counts the packets of the tile. */
+static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number)
+{
+  const Cj2kTileCoding *coding = &writer->plan->header->coding;
+  const Cj2kPacketId *id = &writer->order[i];
+  const Cj2kWrittenPacket *packet = packet_at(writer, i);
+  uint8_t *out = writer->out + writer->offsets[i];
+
+  if (coding->sop) {
+    out = cj2k_store16(out, CJ2K_SOP);
+    out = cj2k_store16(out, SOP_SIZE - 2);
+    out = cj2k_store16(out, (uint32_t)(number & 0xffff));
+  }
+  memcpy(out, packet->header, packet->header_size);
+  out += packet->header_size;
+  if (coding->eph)
+    out = cj2k_store16(out, CJ2K_EPH);
+  cj2k_packet_copy_body(writer->plan, writer->source, id->resolution_index, id->precinct_index, id->layer, out);
+}
+
+static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_t part)
+{
+  return writer->tile_parts[part - writer->tile_parts[part].index].first_packet;
+}
+
+/* A run of packets; they may belong to several tile-parts. */
+static void write_packets(void *ctx, uint32_t index, uint32_t lane)
+{
+  const Cj2kCodestreamWriter *writer = ctx;
+  uint64_t begin = (uint64_t)index * COPY_GRAIN, end = MIN(begin + COPY_GRAIN, writer->num_packets);
+  uint32_t part = 0, above = writer->num_tile_parts;
+
+  (void)lane;
+  while (above - part > 1) { /* the last tile-part that begins at or before `begin` */
+    uint32_t middle = part + (above - part) / 2;
+    if (writer->tile_parts[middle].first_packet <= begin)
+      part = middle;
+    else
+      above = middle;
+  }
+  for (uint64_t i = begin; i < end; i++) {
+    while (part + 1 < writer->num_tile_parts && writer->tile_parts[part + 1].first_packet <= i)
+      part++;
+    write_packet(writer, i, i - first_packet_of_tile(writer, part));
+  }
+}
+
+void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source, Cj2kThreads *threads,
+                           uint8_t *out)
+{
+  uint64_t tasks = (writer->num_packets + COPY_GRAIN - 1) / COPY_GRAIN;
+
+  memcpy(out, writer->main_header.data, writer->main_header.size);
+  for (uint32_t t = 0; t < writer->num_tile_parts; t++)
+    write_tile_part_header(writer, &writer->tile_parts[t], out + writer->tile_parts[t].offset);
+  writer->source = source;
+  writer->out = out;
+  cj2k_parallel_for(threads, (uint32_t)tasks, write_packets, writer);
+  cj2k_store16(out + writer->total - EOC_SIZE, CJ2K_EOC);
+}

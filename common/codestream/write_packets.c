@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "write_packets.h"
+
+#include "bitwriter.h"
+#include "tagtree.h"
+
+#include <string.h>
+
+#define NEVER 0xffff /* inclusion value of a block that no layer holds */
+
+/* A tag-tree node while it is being sent. */
+typedef struct {
+  uint16_t value; /* least of the leaves below */
+  uint16_t low;   /* the reader knows that the value is at least this */
+  uint16_t known; /* the reader knows that it is `low` */
+} Node;
+
+/* Neighbouring precincts whose headers one task writes, into a buffer of their own. */
+typedef struct {
+  uint32_t first_precinct, num_precincts;
+  Cj2kByteBuffer headers;
+} Chunk;
+
+struct Cj2kPacketWriter {
+  Cj2kPlan *plan;
+  uint16_t num_layers;
+  Node *inclusion, *zero_bitplanes; /* plan->num_nodes each */
+  uint8_t *lblock;                  /* per block */
+  Cj2kWrittenPacket *packets;
+  uint8_t *precinct_bands; /* bands of each precinct: 1 or 3 */
+  uint32_t num_chunks;
+  Chunk *chunks;
+  const Cj2kPacketSource *source; /* of the running prepare */
+};
+
+static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_bands)
+{
+  uint32_t n = 0;
+  for (uint32_t b = 0; b < num_bands; b++)
+    n += precinct->band[b].blocks_x * precinct->band[b].blocks_y;
+  return n;
+}
+
+/* Chunks of about 512 blocks: small enough to spread, large enough to be worth a task. */
+static void make_chunks(Cj2kPacketWriter *writer)
+{
+  GArray *chunks = g_array_new(FALSE, TRUE, sizeof(Chunk));
+  Chunk chunk = {0};
+  uint32_t weight = 0;
+
+  for (uint32_t p = 0; p < writer->plan->num_precincts; p++) {
+    weight += 8 + precinct_blocks(&writer->plan->precincts[p], writer->precinct_bands[p]);
+    chunk.num_precincts++;
+    if (weight >= 512 || p + 1 == writer->plan->num_precincts) {
+      g_array_append_val(chunks, chunk);
+      chunk = (Chunk){.first_precinct = p + 1};
+      weight = 0;
+    }
+  }
+  writer->num_chunks = chunks->len;
+  writer->chunks = (Chunk *)(void *)g_array_free(chunks, FALSE);
+}
+
+Cj2kPacketWriter *cj2k_packet_writer_new(Cj2kPlan *plan, uint16_t num_layers)
+{
+  Cj2kPacketWriter *writer = g_new0(Cj2kPacketWriter, 1);
+
+  writer->plan = cj2k_plan_ref(plan);
+  writer->num_layers = num_layers;
+  writer->inclusion = g_new(Node, plan->num_nodes + 1);
+  writer->zero_bitplanes = g_new(Node, plan->num_nodes + 1);
+  writer->lblock = g_new(uint8_t, (size_t)plan->num_blocks + 1);
+  writer->packets = g_new0(Cj2kWrittenPacket, (size_t)plan->num_precincts * num_layers + 1);
+  writer->precinct_bands = g_new0(uint8_t, (size_t)plan->num_precincts + 1);
+  for (uint32_t r = 0; r < plan->num_resolutions; r++) {
+    const Cj2kPlanResolution *resolution = &plan->resolutions[r];
+    size_t n = (size_t)resolution->precincts_x * resolution->precincts_y;
+    memset(writer->precinct_bands + resolution->first_precinct, resolution->num_bands, n);
+  }
+  make_chunks(writer);
+  return writer;
+}
+
+void cj2k_packet_writer_free(Cj2kPacketWriter *writer)
+{
+  if (!writer)
+    return;
+  for (uint32_t c = 0; c < writer->num_chunks; c++)
+    g_free(writer->chunks[c].headers.data);
+  g_free(writer->chunks);
+  g_free(writer->precinct_bands);
+  g_free(writer->packets);
+  g_free(writer->lblock);
+  g_free(writer->zero_bitplanes);
+  g_free(writer->inclusion);
+  cj2k_plan_unref(writer->plan);
+  g_free(writer);
+}
+
+/* Passes of block b in layers 0..layer together. */
+static inline uint8_t kept_passes(const Cj2kPlan *plan, const Cj2kPacketSource *source, uint32_t b,
+                                  uint32_t layer)
+{
+  return source->kept[(size_t)layer * plan->num_blocks + b];
+}
+
+/* Bytes of block b's first `passes` passes. */
+static inline uint32_t kept_bytes(const Cj2kPacketSource *source, uint32_t b, uint32_t passes)
+{
+  return passes ? source->passes[source->blocks[b].first_pass + passes - 1].length : 0;
+}
+
+/* Fills inner nodes with the least value below each, and forgets what was sent. */
+static void build_tree(const Cj2kTagTree *tree, Node *nodes)
+{
+  for (uint32_t level = 1; level < tree->num_levels; level++) {
+    Node *above = nodes + tree->offset[level];
+    const Node *below = nodes + tree->offset[level - 1];
+    uint32_t below_width = tree->width[level - 1];
+    uint32_t below_height = (tree->offset[level] - tree->offset[level - 1]) / below_width;
+    for (uint32_t y = 0; y < (below_height + 1) / 2; y++)
+      for (uint32_t x = 0; x < tree->width[level]; x++) {
+        uint32_t x2 = MIN(2 * x + 1, below_width - 1), y2 = MIN(2 * y + 1, below_height - 1);
+        const Node *row = below + (size_t)2 * y * below_width,
+                   *row2 = below + (size_t)y2 * below_width;
+        uint16_t least =
+            MIN(MIN(row[2 * x].value, row[x2].value), MIN(row2[2 * x].value, row2[x2].value));
+        above[(size_t)y * tree->width[level] + x] = (Node){.value = least};
+      }
+  }
+}
+
+/* Tells the reader whether leaf (x, y)'s value is below threshold (B.10.2). */
+static void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
+                      uint32_t threshold, Cj2kBitWriter *bits)
+{
+  uint32_t low = 0;
+
+  for (uint32_t level = tree->num_levels; level-- > 0;) {
+    Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+    low = MAX(low, node->low);
+    while (low < threshold && !node->known) {
+      bool reached = low >= node->value;
+      cj2k_bits_put(bits, reached, 1);
+      if (reached) {
+        node->known = 1;
+        break;
+      }
+      low++;
+    }
+    node->low = (uint16_t)low;
+  }
+}
+
+/* Codewords for the number of passes (table B.4). */
+static void send_num_passes(Cj2kBitWriter *bits, uint32_t n)
+{
+  if (n == 1)
+    cj2k_bits_put(bits, 0, 1);
+  else if (n == 2)
+    cj2k_bits_put(bits, 2, 2);
+  else if (n <= 5)
+    cj2k_bits_put(bits, 0xc | (n - 3), 4);
+  else if (n <= 36)
+    cj2k_bits_put(bits, 0x1e0 | (n - 6), 9);
+  else
+    cj2k_bits_put(bits, 0xff80 | (n - 37), 16);
+}
+
+static inline uint32_t floor_log2(uint32_t n)
+{
+  return 31u - (uint32_t)__builtin_clz(n);
+}
+
+/* A run of new passes that shares one length (B.10.7.2): up to where a segment ends, or the last.
+ */
+static uint32_t next_piece(const Cj2kPassEnd *passes, uint32_t from, uint32_t to)
+{
+  uint32_t end = from + 1;
+  while (end < to && !passes[end - 1].terminated)
+    end++;
+  return end;
+}
+
+/* Lblock's increment and the lengths of the pieces of passes [from, to). */
+static void send_lengths(Cj2kBitWriter *bits, const Cj2kPacketSource *source, uint32_t b,
+                         uint32_t from, uint32_t to, uint8_t *lblock)
+{
+  const Cj2kPassEnd *passes = source->passes + source->blocks[b].first_pass;
+  uint32_t start = kept_bytes(source, b, from), needed = *lblock;
+
+  for (uint32_t p = from, begin = start; p < to;) {
+    uint32_t end = next_piece(passes, p, to), length = passes[end - 1].length - begin;
+    uint32_t size = length ? floor_log2(length) + 1 : 0, saved = floor_log2(end - p);
+    if (size > needed + saved)
+      needed = size - saved;
+    begin = passes[end - 1].length;
+    p = end;
+  }
+  cj2k_bits_put_ones(bits, needed - *lblock);
+  *lblock = (uint8_t)needed;
+  for (uint32_t p = from, begin = start; p < to;) {
+    uint32_t end = next_piece(passes, p, to), length = passes[end - 1].length - begin;
+    cj2k_bits_put(bits, length, needed + floor_log2(end - p));
+    begin = passes[end - 1].length;
+    p = end;
+  }
+}
+
+/* Leaves of both trees of one precinct and band, from what the layers hold. */
+static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
+                       const Cj2kTagTree *tree)
+{
+  const Cj2kPacketSource *source = writer->source;
+  Node *inclusion = writer->inclusion + band->first_node;
+  Node *zero_bitplanes = writer->zero_bitplanes + band->first_node;
+
+  for (uint32_t i = 0; i < band->blocks_x * band->blocks_y; i++) {
+    uint32_t b = band->first_block + i;
+    uint16_t layer = 0;
+    while (layer < source->num_layers && !kept_passes(writer->plan, source, b, layer))
+      layer++;
+    bool never = layer == source->num_layers;
+    inclusion[i] = (Node){.value = never ? NEVER : layer};
+    /* A block that never comes must not hold the minimum of those that do. */
+    zero_bitplanes[i] = (Node){.value = never ? NEVER : source->blocks[b].zero_bitplanes};
+  }
+  build_tree(tree, inclusion);
+  build_tree(tree, zero_bitplanes);
+  memset(writer->lblock + band->first_block, 3, (size_t)band->blocks_x * band->blocks_y);
+}
+
+/* The blocks of one precinct and band in one layer (B.10.8); adds their bytes to *body. */
+static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
+                      const Cj2kTagTree *tree, uint32_t layer, Cj2kBitWriter *bits, uint64_t *body)
+{
+  const Cj2kPacketSource *source = writer->source;
+  uint32_t b = band->first_block;
+
+  for (uint32_t y = 0; y < band->blocks_y; y++)
+    for (uint32_t x = 0; x < band->blocks_x; x++, b++) {
+      uint32_t before = layer ? kept_passes(writer->plan, source, b, layer - 1) : 0;
+      uint32_t after = kept_passes(writer->plan, source, b, layer);
+      if (before)
+        cj2k_bits_put(bits, after > before, 1);
+      else
+        send_tree(tree, writer->inclusion + band->first_node, x, y, layer + 1, bits);
+      if (after == before)
+        continue;
+      if (!before)
+        send_tree(tree, writer->zero_bitplanes + band->first_node, x, y,
+                  source->blocks[b].zero_bitplanes + 1u, bits);
+      send_num_passes(bits, after - before);
+      send_lengths(bits, source, b, before, after, &writer->lblock[b]);
+      *body += kept_bytes(source, b, after) - kept_bytes(source, b, before);
+    }
+}
+
+static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinct *precinct,
+                           uint32_t num_bands, uint32_t layer)
+{
+  for (uint32_t i = 0; i < num_bands; i++) {
+    const Cj2kPlanPrecinctBand *band = &precinct->band[i];
+    for (uint32_t b = band->first_block; b < band->first_block + band->blocks_x * band->blocks_y;
+         b++) {
+      uint32_t before = layer ? kept_passes(writer->plan, writer->source, b, layer - 1) : 0;
+      if (kept_passes(writer->plan, writer->source, b, layer) > before)
+        return false;
+    }
+  }
+  return true;
+}
+
+/* All packet headers of one precinct; `header` holds offsets until the buffer has stopped moving.
+ */
+static void write_precinct(Cj2kPacketWriter *writer, uint32_t p, Cj2kByteBuffer *out)
+{
+  const Cj2kPlanPrecinct *precinct = &writer->plan->precincts[p];
+  uint32_t num_bands = writer->precinct_bands[p];
+  Cj2kTagTree trees[3];
+
+  for (uint32_t i = 0; i < num_bands; i++) {
+    cj2k_tag_tree_init(&trees[i], precinct->band[i].blocks_x, precinct->band[i].blocks_y);
+    set_leaves(writer, &precinct->band[i], &trees[i]);
+  }
+  for (uint32_t layer = 0; layer < writer->source->num_layers; layer++) {
+    Cj2kWrittenPacket *packet = &writer->packets[(size_t)p * writer->num_layers + layer];
+    size_t begin = out->size;
+    bool empty = layer_is_empty(writer, precinct, num_bands, layer);
+    Cj2kBitWriter bits;
+
+    packet->body_size = 0;
+    cj2k_bits_begin(&bits, out);
+    cj2k_bits_put(&bits, !empty, 1); /* zero length packet (B.10.3) */
+    for (uint32_t i = 0; i < num_bands && !empty; i++)
+      send_band(writer, &precinct->band[i], &trees[i], layer, &bits, &packet->body_size);
+    cj2k_bits_end(&bits);
+    packet->header_size = (uint32_t)(out->size - begin);
+  }
+}
+
+static void write_chunk(void *ctx, uint32_t index, uint32_t lane)
+{
+  Cj2kPacketWriter *writer = ctx;
+  Chunk *chunk = &writer->chunks[index];
+  uint32_t first = chunk->first_precinct, end = first + chunk->num_precincts;
+
+  (void)lane;
+  chunk->headers.size = 0;
+  for (uint32_t p = first; p < end; p++)
+    write_precinct(writer, p, &chunk->headers);
+
+  const uint8_t *header = chunk->headers.data;
+  for (uint32_t p = first; p < end; p++)
+    for (uint32_t layer = 0; layer < writer->source->num_layers; layer++) {
+      Cj2kWrittenPacket *packet = &writer->packets[(size_t)p * writer->num_layers + layer];
+      packet->header = header;
+      header += packet->header_size;
+    }
+}
+
+const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
+                                              const Cj2kPacketSource *source, Cj2kThreads *threads)
+{
+  writer->source = source;
+  cj2k_parallel_for(threads, writer->num_chunks, write_chunk, writer);
+  writer->source = NULL;
+  return writer->packets;
+}
+
+void cj2k_packet_copy_body(const Cj2kPlan *plan, const Cj2kPacketSource *source,
+                           uint32_t resolution_index, uint32_t precinct_index, uint16_t layer,
+                           uint8_t *out)
+{
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[precinct_index];
+
+  for (uint32_t i = 0; i < plan->resolutions[resolution_index].num_bands; i++) {
+    const Cj2kPlanPrecinctBand *band = &precinct->band[i];
+    for (uint32_t b = band->first_block; b < band->first_block + band->blocks_x * band->blocks_y;
+         b++) {
+      uint32_t from = layer ? kept_bytes(source, b, kept_passes(plan, source, b, layer - 1u)) : 0;
+      uint32_t to = kept_bytes(source, b, kept_passes(plan, source, b, layer));
+      if (to > from)
+        memcpy(out, source->bytes + source->blocks[b].offset + from, to - from);
+      out += to - from;
+    }
+  }
+}
