@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Samples of video buffers, one at a time and slowly: what the tests compare pixels with. Written
+ * from the description of Cj2kSampleLayout alone, apart from the code under test.
+ */
+#ifndef TEST_PIXELS_H
+#define TEST_PIXELS_H
+
+#include "gst/gstcudaj2kformats.h"
+
+/* Reads or writes sample (x, y) of one component; plane is the plane's first byte. */
+guint32 pixels_get(const Cj2kSampleLayout *layout, const guint8 *plane, gsize pitch, guint x,
+                   guint y);
+void pixels_put(const Cj2kSampleLayout *layout, guint8 *plane, gsize pitch, guint x, guint y,
+                guint32 value);
+
+/* Of component c of a mapped frame: size and samples. */
+guint pixels_width(const GstVideoFrame *frame, guint c);
+guint pixels_height(const GstVideoFrame *frame, guint c);
+guint32 pixels_of(const GstVideoFrame *frame, guint c, guint x, guint y);
+
+/* A smooth picture with some texture, the same for every format: sample (x, y) of component c of
+ * an image `width` x `height`, in `depth` bits. */
+guint32 pixels_pattern(guint c, guint x, guint y, guint width, guint height, guint depth);
+
+/* A buffer of this format with the pattern in it, moved by `phase` pixels. */
+GstBuffer *pixels_buffer(const GstVideoInfo *info, guint phase);
+
+/* Largest difference of any sample of a and b, both of the same size and family; when the depths
+ * differ, the deeper one is compared in the other's depth, shifted and rounded as the library does.
+ * -1 when the number of colour components differs. */
+gint pixels_difference(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
+                       GstBuffer *b);
+
+#endif
