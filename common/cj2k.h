@@ -332,6 +332,8 @@ typedef struct {
   bool reversible_transform; /* 5/3 also when lossy; LOSSLESS implies it */
   uint8_t guard_bits;        /* 0: 2 (1 for cinema-2k); 1..7 */
   Cj2kProfile profile;
+  bool profile_lenient; /* a parameter that contradicts the profile is overruled and named by
+                           cj2k_encoder_warning(), instead of refused */
   uint8_t main_level, sub_level;
   double frame_rate; /* frames per second, for profile limits; 0: unknown */
   bool sop, eph, tlm, plt;
@@ -359,6 +361,8 @@ CJ2K_API Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params,
                                         Cj2kError *error);
 CJ2K_API void cj2k_encoder_close(Cj2kEncoder *encoder);
 CJ2K_API Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder);
+/* What open() overruled or had to do otherwise, one sentence; NULL when nothing. */
+CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 /* Rsiz of the codestreams to come. */
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 
