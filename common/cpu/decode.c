@@ -99,6 +99,7 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
   g_array_unref(slot->finish);
   g_free((void *)slot->layout.samples);
   g_free(slot->planes);
+  g_free(slot->components);
   g_free(slot->groups);
   g_free(slot->group_components);
   g_mutex_clear(&slot->packing);

@@ -70,6 +70,7 @@ struct Cj2kDecodeSlot {
 
   Cj2kLayout layout; /* what groups and finish strips were made for, a copy */
   Cj2kPlaneUse *planes;
+  Cj2kComponent *components; /* sizes of what is put out */
   uint32_t *group_components;
   Cj2kComponentGroup *groups;
   uint32_t num_groups, max_group;

@@ -143,10 +143,19 @@ void cj2k_decode_list_finish(Cj2kDecodeSlot *slot, const Cj2kLayout *layout)
   const Cj2kPlan *plan = slot->plan;
   copy_layout(&slot->layout, layout);
   g_free(slot->planes);
+  g_free(slot->components);
   g_free(slot->groups);
   g_free(slot->group_components);
   slot->planes = g_new(Cj2kPlaneUse, layout->num_planes);
   cj2k_layout_plane_use(layout, plan->num_components, slot->planes);
+  slot->components = g_new0(Cj2kComponent, plan->num_components);
+  for (uint32_t c = 0; c < plan->num_components; c++) {
+    const Cj2kRect *out = &plan->component_out[c];
+    slot->components[c].x0 = out->x0;
+    slot->components[c].y0 = out->y0;
+    slot->components[c].x1 = out->x1;
+    slot->components[c].y1 = out->y1;
+  }
   list_groups(slot);
 
   g_array_set_size(slot->finish, 0);

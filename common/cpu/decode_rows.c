@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
 
+#include "fill.h"
+
 /* ------------------------------------------------------------------ where samples lie --- */
 
 static Cj2kSamples band_samples(const Cj2kDecodeSlot *slot, uint32_t index)
@@ -151,50 +153,13 @@ static void finish_strip(void *ctx, uint32_t index, uint32_t lane_index)
 
 /* ----------------------------------------- what no component of the image writes --- */
 
-/* The area of a plane that has to be filled in: of the image's components in it, or, for a plane of
- * alpha alone, of the first component. */
-static void plane_area(const Cj2kDecodeSlot *slot, uint32_t p, uint32_t *width, uint32_t *height)
-{
-  const Cj2kPlan *plan = slot->plan;
-  uint32_t count = MIN(plan->num_components, slot->layout.num_components);
-  *width = *height = 0;
-  for (uint32_t c = 0; c < count; c++) {
-    const Cj2kRect *out = &plan->component_out[c];
-    if (slot->layout.samples[c].plane != p && (slot->planes[p].unit_bytes || c))
-      continue;
-    *width = MAX(*width, out->x1 - out->x0);
-    *height = MAX(*height, out->y1 - out->y0);
-  }
-}
-
 static void fill_plane(void *ctx, uint32_t p, uint32_t lane_index)
 {
   RowStage *stage = ctx;
   Cj2kDecodeSlot *slot = stage->slot;
-  const Cj2kLayout *layout = &slot->layout;
-  uint32_t width, height;
   (void)lane_index;
-  if (slot->planes[p].covered)
-    return;
-  plane_area(slot, p, &width, &height);
-  const Cj2kPlane *plane = &stage->picture->planes[p];
-  for (uint32_t y = 0; y < height; y++)
-    cj2k_pack_begin_row(layout, p, (uint8_t *)plane->data + y * plane->pitch, width);
-
-  for (uint32_t c = slot->plan->num_components; c < layout->num_components; c++) {
-    const Cj2kSampleLayout *samples = &layout->samples[c];
-    if (samples->plane != p)
-      continue;
-    uint8_t depth = MIN(samples->depth, 31);
-    int32_t opaque = (int32_t)((UINT32_C(1) << (depth - (samples->is_signed ? 1 : 0))) - 1);
-    int32_t *row = g_new(int32_t, MAX(width, 1));
-    for (uint32_t x = 0; x < width; x++)
-      row[x] = opaque;
-    for (uint32_t y = 0; y < height; y++)
-      cj2k_pack_row(samples, depth, samples->is_signed, row, 0, width,
-                    (uint8_t *)plane->data + y * plane->pitch);
-    g_free(row);
-  }
+  cj2k_fill_plane(&slot->layout, p, &slot->planes[p], stage->picture, slot->components,
+                  slot->plan->num_components);
 }
 
 void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
