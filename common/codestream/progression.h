@@ -11,8 +11,7 @@
 
 #include "plan.h"
 
-/* A packet: one layer of one precinct of one resolution of one tile-component (B.9). Fields are
- * plan indices. */
+/* A packet: one layer of one precinct of one resolution of one tile-component (B.9). */
 typedef struct {
   uint32_t component;
   uint32_t resolution_index; /* into plan->resolutions */
@@ -27,6 +26,7 @@ typedef struct {
   uint32_t resolution_index;
   uint32_t component;
   uint32_t precinct, num_precincts;
+  uint16_t first_layer; /* earlier volumes sent the layers below */
   uint8_t resolution;
 } Cj2kProgressionEntry;
 
@@ -36,42 +36,38 @@ typedef struct {
   const Cj2kPlan *plan;
   uint32_t tile;
   uint64_t packets_left; /* of the whole tile; the walk ends when it is 0 */
-  uint32_t first_precinct;
 
-  const Cj2kProgressionVolume *volumes; /* in force: POC's, or default_volume */
-  uint32_t num_volumes, volume;
-  Cj2kProgressionVolume default_volume;
+  const Cj2kProgressionVolume *volumes; /* POC's, or NULL for COD's progression over everything */
+  uint32_t num_volumes;
+  uint32_t volume; /* the volume that the last packet came from */
+  bool in_volume;
+  uint8_t order;         /* of the volume */
+  uint32_t layer_end;    /* of the volume */
+  uint16_t *layers_done; /* of each resolution of the tile (B.12.2: a packet is never sent twice) */
+  uint32_t capacity;     /* of layers_done, entries and heap */
 
-  Cj2kProgressionEntry *entries; /* resolutions that have packets in the volume, in loop order */
-  uint32_t num_entries, entries_capacity;
+  Cj2kProgressionEntry *entries; /* resolutions with packets in the volume, in loop order */
+  uint32_t num_entries;
   uint32_t group, group_end; /* entries of the outer loop's current round */
-  uint32_t entry;            /* LRCP, RLCP: where the walk is */
   uint32_t layer;
-  uint32_t *heap; /* RPCL, PCRL, CPRL: entries of the group, smallest key first */
+  uint32_t entry; /* LRCP, RLCP: where the walk is */
+  uint32_t *heap; /* RPCL, PCRL, CPRL: entries of the group, the next one first */
   uint32_t heap_size;
-  uint32_t heap_capacity;
-
-  uint16_t *next_layer; /* of each precinct of the tile: the first layer not sent yet (B.12.2) */
-  uint32_t next_layer_capacity;
 } Cj2kPacketIterator;
 
 /* Begins the packets of `tile`, in the order of its POC volumes or its COD progression. */
-Cj2kStatus cj2k_packet_iterator_start(Cj2kPacketIterator *iterator, const Cj2kPlan *plan,
-                                      uint32_t tile, Cj2kError *error);
+void cj2k_packet_iterator_start(Cj2kPacketIterator *iterator, const Cj2kPlan *plan, uint32_t tile);
 /* The next packet. false: no packet is left, or POC leaves the rest out. Each packet comes once,
- * layers of one precinct in rising order. Amortised O(log resolutions). */
+ * the layers of one precinct in rising order. Amortised O(log resolutions). */
 bool cj2k_packet_iterator_next(Cj2kPacketIterator *iterator, Cj2kPacketId *packet);
 void cj2k_packet_iterator_clear(Cj2kPacketIterator *iterator);
 
-/* Volume that the next packet of next() comes from would be read off iterator->volume: the writer
- * starts a tile-part there when it divides by progression. */
-
-/* Packets of a tile: sum of precincts times layers. */
+/* Packets of a tile: the sum of its precincts, times its layers. */
 uint64_t cj2k_tile_num_packets(const Cj2kPlan *plan, uint32_t tile);
 
-/* Position of precinct (px, py) of a resolution on the reference grid as y << 32 | x (B.12.1.3):
- * where the position loops reach it. */
-uint64_t cj2k_precinct_position(const Cj2kPlan *plan, uint32_t tile, uint32_t component,
-                                uint8_t resolution, uint32_t px, uint32_t py);
+/* Where the position loops reach precinct (px, py) of a resolution (B.12.1.3): y << 32 | x on the
+ * reference grid. */
+uint64_t cj2k_precinct_position(const Cj2kPlan *plan, const Cj2kPlanTileComp *tile_comp, uint32_t r,
+                                uint32_t px, uint32_t py);
 
 #endif
