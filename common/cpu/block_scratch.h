@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The memory that one thread's block coders work in: one struct, a part for each coder. */
+#ifndef CJ2K_CPU_BLOCK_SCRATCH_H
+#define CJ2K_CPU_BLOCK_SCRATCH_H
+
+#include "blockcoder.h"
+#include "ht_decode.h"
+#include "mq_scratch.h"
+
+struct Cj2kBlockScratch {
+  _Alignas(64) Cj2kMqScratch mq;
+  _Alignas(64) Cj2kHtDecodeScratch ht_decode;
+};
+
+#endif
