@@ -48,20 +48,24 @@ typedef struct {
 /* Scratch memory of one rows state or one *_level call, in bytes; to be 64-byte aligned. */
 size_t cj2k_dwt_scratch_size(uint32_t width);
 
-/* Rows in flight between the horizontal and the vertical filter; private to dwt_*.c. */
+/* Rows on their way through the vertical filter; private to dwt_*.c. Positions are absolute. */
 typedef struct {
-  bool reversible;
-  bool single;      /* one row in all: no vertical filter (F.3.6, F.4.6) */
-  uint32_t width;   /* of the level's image, and */
-  uint32_t odd_x;   /* parity of its first column */
-  uint32_t lo, hi;  /* rows that the filter sees: the range asked for and its halo */
-  uint32_t next;    /* row to read next, lo..hi */
-  uint32_t lifted;  /* rows below have been through every lifting step */
-  uint32_t emitted; /* row to put out next */
-  uint32_t row0, row1;
-  char *ring;        /* CJ2K_DWT_RING rows, row y in place y % CJ2K_DWT_RING */
-  size_t ring_pitch; /* bytes */
-  char *temp;        /* de-interleaved row of the horizontal filter */
+  bool reversible, inverse;
+  uint32_t width;
+  uint32_t odd_x;     /* parity of the first column */
+  int64_t row0, row1; /* rows asked for */
+  int64_t lo, hi;     /* and with their halo: the rows that the filter sees */
+  int64_t next;       /* row to fill next */
+  int64_t trigger;    /* row after which the next round of lifting steps is due */
+  int64_t lifted;     /* rows below are through all steps and no longer needed by them */
+  int64_t emitted;    /* row to put out next, row0..row1 */
+  char *ring;         /* the latest rows, `ring_pitch` bytes apart */
+  size_t ring_pitch;
+  char *direct; /* NULL, or memory of the rows row0..row1 in place of the ring */
+  size_t direct_pitch;
+  const char *source; /* NULL, or memory of the rows lo..hi before the first step */
+  size_t source_pitch;
+  void *temp; /* of the horizontal filter */
 } Cj2kDwtRows;
 
 /*
@@ -72,8 +76,7 @@ typedef struct {
  */
 typedef struct {
   Cj2kDwtRows rows;
-  Cj2kBands bands;
-  Cj2kSamples out; /* data NULL: rows stay in the ring */
+  Cj2kBands bands; /* of a plane: only [CJ2K_LL] */
   bool plane;
 } Cj2kIdwtRows;
 void cj2k_idwt_rows_init(Cj2kIdwtRows *state, bool reversible, const Cj2kBands *bands,
@@ -106,7 +109,6 @@ typedef struct {
   Cj2kDwtRows rows;
   Cj2kBands bands;
   Cj2kBandQuantiser quantiser;
-  const Cj2kSamples *in; /* NULL: rows are pushed */
   bool plane;
 } Cj2kFdwtRows;
 void cj2k_fdwt_rows_init(Cj2kFdwtRows *state, bool reversible, const Cj2kRect *in,

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What packing and unpacking share: reading a Cj2kSampleLayout. */
+#ifndef CJ2K_CPU_LAYOUT_WORDS_H
+#define CJ2K_CPU_LAYOUT_WORDS_H
+
+#include <string.h>
+
+#include "../cj2k.h"
+
+/* Samples are converted and moved in pieces of this many, on the stack. */
+#define CJ2K_PACK_PIECE 1024
+
+/* Where all samples lie equally far apart in words of one shape (planar, UYVY, packed RGB; not
+ * v210), that distance in bytes; 0 otherwise. */
+static inline size_t cj2k_layout_regular_stride(const Cj2kSampleLayout *layout)
+{
+  size_t stride = layout->unit_bytes / layout->unit_samples;
+  if (stride * layout->unit_samples != layout->unit_bytes)
+    return 0;
+  for (unsigned j = 1; j < layout->unit_samples; j++)
+    if (layout->at[j].offset != layout->at[0].offset + j * stride ||
+        layout->at[j].shift != layout->at[0].shift)
+      return 0;
+  return stride;
+}
+
+static inline uint32_t cj2k_low_bits(unsigned count)
+{
+  return count >= 32 ? UINT32_MAX : ((uint32_t)1 << count) - 1;
+}
+
+/* Whether words of the layout lie in memory the other way round than here. */
+static inline bool cj2k_layout_is_swapped(const Cj2kSampleLayout *layout)
+{
+  return layout->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) &&
+         layout->word_bytes > 1;
+}
+
+/* Swaps the bytes of a word of word_bytes; a sum of swapped bits is the swapped sum. */
+static inline uint32_t cj2k_swap_word(uint32_t word, unsigned word_bytes)
+{
+  return word_bytes == 2 ? __builtin_bswap16((uint16_t)word) : __builtin_bswap32(word);
+}
+
+static inline uint32_t cj2k_load_word(const uint8_t *at, unsigned word_bytes)
+{
+  uint16_t half;
+  uint32_t word;
+  switch (word_bytes) {
+  case 1: return *at;
+  case 2: memcpy(&half, at, 2); return half;
+  default: memcpy(&word, at, 4); return word;
+  }
+}
+
+static inline void cj2k_store_word(uint8_t *at, unsigned word_bytes, uint32_t word)
+{
+  uint16_t half = (uint16_t)word;
+  switch (word_bytes) {
+  case 1: *at = (uint8_t)word; break;
+  case 2: memcpy(at, &half, 2); break;
+  default: memcpy(at, &word, 4); break;
+  }
+}
+
+#endif

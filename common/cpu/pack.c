@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "layout_words.h"
+#include "simd.h"
+#include "transform.h"
+
+/* From a component's samples to bits of a layout (docs/arithmetic.md, layout depth). */
+typedef struct {
+  uint32_t offset; /* added first: between signed and unsigned */
+  uint32_t round;  /* then */
+  unsigned down;   /* shifted right, at most `most`, */
+  int32_t most;
+  unsigned up;   /* shifted left, */
+  uint32_t mask; /* the bits that a sample owns, before the shift in its word */
+} Conversion;
+
+static Conversion conversion_to(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed)
+{
+  Conversion c = {0};
+  if (layout->is_signed != is_signed)
+    c.offset = is_signed ? 1u << (depth - 1) : 0u - (1u << (depth - 1));
+  if (layout->depth < depth) {
+    c.down = depth - layout->depth;
+    c.round = 1u << (c.down - 1);
+  }
+  c.up = layout->depth > depth ? layout->depth - depth : 0;
+  c.most = (int32_t)cj2k_low_bits(layout->depth - layout->is_signed);
+  c.mask = cj2k_low_bits(layout->is_signed ? 8u * layout->word_bytes : layout->depth);
+  return c;
+}
+
+CJ2K_SIMD
+static void convert(Conversion c, const int32_t *restrict in, uint32_t *restrict bits, size_t n)
+{
+  if (c.down > 0) {
+    for (size_t i = 0; i < n; i++) {
+      int32_t v = (int32_t)((uint32_t)in[i] + c.offset + c.round) >> c.down;
+      bits[i] = (uint32_t)(v < c.most ? v : c.most) & c.mask;
+    }
+  } else {
+    for (size_t i = 0; i < n; i++)
+      bits[i] = (((uint32_t)in[i] + c.offset) << c.up) & c.mask;
+  }
+}
+
+/* Moves bits to their place in a word. */
+CJ2K_SIMD
+static void place(uint32_t *bits, size_t n, unsigned shift, bool swapped, unsigned word_bytes)
+{
+  if (swapped && word_bytes == 2)
+    for (size_t i = 0; i < n; i++)
+      bits[i] = __builtin_bswap16((uint16_t)(bits[i] << shift));
+  else if (swapped)
+    for (size_t i = 0; i < n; i++)
+      bits[i] = __builtin_bswap32(bits[i] << shift);
+  else
+    for (size_t i = 0; i < n; i++)
+      bits[i] <<= shift;
+}
+
+/* Puts bits into words `stride` bytes apart; `keep` are the bits of others. */
+static inline __attribute__((always_inline)) void store_words(uint8_t *out, unsigned word_bytes,
+                                                              size_t stride, uint32_t keep,
+                                                              const uint32_t *restrict bits,
+                                                              size_t n)
+{
+  CJ2K_IVDEP
+  for (size_t i = 0; i < n; i++) {
+    uint8_t *at = out + i * stride;
+    cj2k_store_word(at, word_bytes, (cj2k_load_word(at, word_bytes) & keep) | bits[i]);
+  }
+}
+
+static inline __attribute__((always_inline)) void store_strides(uint8_t *out, unsigned word_bytes,
+                                                                size_t stride, uint32_t keep,
+                                                                const uint32_t *restrict bits,
+                                                                size_t n)
+{
+  if (stride == word_bytes)
+    store_words(out, word_bytes, word_bytes, keep, bits, n);
+  else if (stride == 2 * word_bytes)
+    store_words(out, word_bytes, 2 * word_bytes, keep, bits, n);
+  else if (stride == 4 * word_bytes)
+    store_words(out, word_bytes, 4 * word_bytes, keep, bits, n);
+  else
+    store_words(out, word_bytes, stride, keep, bits, n);
+}
+
+CJ2K_SIMD
+static void store_regular(uint8_t *out, unsigned word_bytes, size_t stride, uint32_t keep,
+                          const uint32_t *restrict bits, size_t n)
+{
+  switch (word_bytes) {
+  case 1: store_strides(out, 1, stride, keep, bits, n); break;
+  case 2: store_strides(out, 2, stride, keep, bits, n); break;
+  default: store_strides(out, 4, stride, keep, bits, n); break;
+  }
+}
+
+/* Any layout, sample by sample. */
+static void store_any(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *row, uint32_t x,
+                      const uint32_t *bits, size_t n)
+{
+  bool swapped = cj2k_layout_is_swapped(layout);
+  uint8_t *unit = row + (size_t)(x / layout->unit_samples) * layout->unit_bytes;
+  unsigned j = x % layout->unit_samples;
+  for (size_t i = 0; i < n; i++) {
+    uint8_t *at = unit + layout->at[j].offset;
+    uint32_t own = mask << layout->at[j].shift, value = bits[i] << layout->at[j].shift;
+    if (swapped) {
+      own = cj2k_swap_word(own, layout->word_bytes);
+      value = cj2k_swap_word(value, layout->word_bytes);
+    }
+    uint32_t word = cj2k_load_word(at, layout->word_bytes);
+    cj2k_store_word(at, layout->word_bytes, (word & ~own) | value);
+    if (++j == layout->unit_samples) {
+      j = 0;
+      unit += layout->unit_bytes;
+    }
+  }
+}
+
+void cj2k_pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed, const int32_t *in,
+                   uint32_t x, uint32_t n, uint8_t *row)
+{
+  Conversion conversion = conversion_to(layout, depth, is_signed);
+  size_t stride = cj2k_layout_regular_stride(layout);
+  bool swapped = cj2k_layout_is_swapped(layout);
+  uint32_t own = conversion.mask << layout->at[0].shift;
+  if (swapped)
+    own = cj2k_swap_word(own, layout->word_bytes);
+  uint32_t bits[CJ2K_PACK_PIECE];
+  for (uint32_t done = 0; done < n;) {
+    uint32_t piece = n - done < CJ2K_PACK_PIECE ? n - done : CJ2K_PACK_PIECE;
+    convert(conversion, in + done, bits, piece);
+    if (stride) {
+      if (swapped || layout->at[0].shift)
+        place(bits, piece, layout->at[0].shift, swapped, layout->word_bytes);
+      store_regular(row + layout->at[0].offset + (size_t)(x + done) * stride, layout->word_bytes,
+                    stride, ~own, bits, piece);
+    } else {
+      store_any(layout, conversion.mask, row, x + done, bits, piece);
+    }
+    done += piece;
+  }
+}
+
+/* The bits of one unit of a plane that components own. Returns the unit's bytes. */
+static unsigned unit_mask(const Cj2kLayout *layout, uint32_t plane, uint8_t mask[256],
+                          unsigned *unit_samples)
+{
+  unsigned unit_bytes = 0;
+  memset(mask, 0, 256);
+  *unit_samples = 1;
+  for (uint32_t c = 0; c < layout->num_components; c++) {
+    const Cj2kSampleLayout *s = &layout->samples[c];
+    if (s->plane != plane)
+      continue;
+    unit_bytes = s->unit_bytes;
+    if (s->unit_samples > *unit_samples)
+      *unit_samples = s->unit_samples;
+    uint32_t own = cj2k_low_bits(s->is_signed ? 8u * s->word_bytes : s->depth);
+    for (unsigned j = 0; j < s->unit_samples; j++) {
+      uint32_t word = own << s->at[j].shift;
+      for (unsigned k = 0; k < s->word_bytes; k++) {
+        unsigned byte = s->big_endian ? s->word_bytes - 1u - k : k;
+        mask[(s->at[j].offset + byte) & 255] |= (uint8_t)(word >> (8 * k));
+      }
+    }
+  }
+  return unit_bytes;
+}
+
+void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row, uint32_t width)
+{
+  uint8_t mask[256], fill[256];
+  unsigned unit_samples, unit_bytes = unit_mask(layout, plane, mask, &unit_samples);
+  bool all_owned = true;
+  for (unsigned i = 0; i < unit_bytes; i++) {
+    fill[i] = (uint8_t)(layout->fill >> (8 * (i % 4))) & (uint8_t)~mask[i];
+    all_owned = all_owned && mask[i] == 0xff;
+  }
+  if (all_owned)
+    return;
+  size_t units = (size_t)width / unit_samples + (width % unit_samples != 0);
+  for (; units > 0; units--, row += unit_bytes)
+    memcpy(row, fill, unit_bytes);
+}

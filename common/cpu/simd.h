@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Vector code without intrinsics: loops that the compiler vectorises, compiled once for the
+ * baseline and once for AVX2 and chosen when the program is loaded. Both do the same IEEE
+ * operations in the same order, so the results are the same bits.
+ */
+#ifndef CJ2K_CPU_SIMD_H
+#define CJ2K_CPU_SIMD_H
+
+/* The choice needs ifuncs, which glibc has. AVX2 alone does not bring FMA, and -ffp-contract=off
+ * forbids it in any case. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
+#if __has_attribute(target_clones)
+#define CJ2K_SIMD __attribute__((target_clones("avx2", "default")))
+#endif
+#endif
+#ifndef CJ2K_SIMD
+#define CJ2K_SIMD
+#endif
+
+/* For a loop whose pointers may be equal, never partly overlapping. */
+#if defined(__clang__)
+#define CJ2K_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define CJ2K_IVDEP _Pragma("GCC ivdep")
+#endif
+
+#endif
