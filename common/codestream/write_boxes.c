@@ -63,7 +63,8 @@ static void write_ihdr(Cj2kByteBuffer *out, const Cj2kHeader *header)
   end_box(out, box);
 }
 
-/* Enumerated colour space (I.5.3.3). What has none (XYZ, unknown) gets the one its number of colours suggests. */
+/* Enumerated colour space (I.5.3.3). What has none (XYZ, unknown) gets the one its number of
+ * colours suggests. */
 static uint32_t colour_enum(Cj2kColour colour, uint32_t num_components)
 {
   switch (colour) {
@@ -97,8 +98,8 @@ static void write_cdef(Cj2kByteBuffer *out, const Cj2kChannel *channels, uint32_
   end_box(out, box);
 }
 
-void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kChannel *channels, Cj2kColour colour,
-                      Cj2kFileFormat format, uint64_t codestream_size)
+void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kChannel *channels,
+                      Cj2kColour colour, Cj2kFileFormat format, uint64_t codestream_size)
 {
   write_signature(out, format);
   size_t box = begin_box(out, BOX('j', 'p', '2', 'h'));

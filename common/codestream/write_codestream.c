@@ -22,10 +22,10 @@ typedef struct {
   uint32_t index, count; /* TPsot, TNsot */
   uint64_t first_packet, num_packets;
   /* of the current layout: */
-  uint32_t pad;      /* bytes of a comment that keeps 0xFFD9 out of Psot and TLM */
-  uint64_t size;     /* Psot */
+  uint32_t pad;         /* bytes of a comment that keeps 0xFFD9 out of Psot and TLM */
+  uint64_t size;        /* Psot */
   size_t plt, plt_size; /* in writer->plt_bytes */
-  uint64_t offset;   /* in the codestream */
+  uint64_t offset;      /* in the codestream */
 } TilePart;
 
 struct Cj2kCodestreamWriter {
@@ -60,17 +60,16 @@ static bool starts_tile_part(const Cj2kPacketId *a, const Cj2kPacketId *b, uint8
 }
 
 /* Appends the packets and tile-parts of one tile. */
-static Cj2kStatus order_tile(Cj2kCodestreamWriter *writer, Cj2kPacketIterator *iterator, uint32_t tile,
-                             uint8_t divide, GArray *order, GArray *parts, Cj2kError *error)
+static Cj2kStatus order_tile(Cj2kCodestreamWriter *writer, Cj2kPacketIterator *iterator,
+                             uint32_t tile, uint8_t divide, GArray *order, GArray *parts,
+                             Cj2kError *error)
 {
   guint first_part = parts->len;
   uint32_t volume = 0;
   Cj2kPacketId last = {0}, id;
   TilePart part = {.tile = tile, .first_packet = order->len};
-  Cj2kStatus status = cj2k_packet_iterator_start(iterator, writer->plan, tile, error);
 
-  if (status != CJ2K_OK)
-    return status;
+  cj2k_packet_iterator_start(iterator, writer->plan, tile);
   while (cj2k_packet_iterator_next(iterator, &id)) {
     bool divides = starts_tile_part(&last, &id, divide) || (divide && iterator->volume != volume);
     if (part.num_packets && divides) {
@@ -84,9 +83,10 @@ static Cj2kStatus order_tile(Cj2kCodestreamWriter *writer, Cj2kPacketIterator *i
   }
   g_array_append_val(parts, part);
   if (part.index >= 255)
-    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
-                          "tile-parts: this progression would divide a tile into %u tile-parts, 255 are allowed",
-                          part.index + 1);
+    return cj2k_error_set(
+        error, CJ2K_ERROR_ARGUMENT,
+        "tile-parts: this progression would divide a tile into %u tile-parts, 255 are allowed",
+        part.index + 1);
   for (guint i = first_part; i < parts->len; i++)
     g_array_index(parts, TilePart, i).count = part.index + 1;
   return CJ2K_OK;
@@ -109,8 +109,8 @@ static Cj2kStatus order_packets(Cj2kCodestreamWriter *writer, uint8_t divide, Cj
   return status;
 }
 
-Cj2kStatus cj2k_codestream_writer_new(Cj2kPlan *plan, const Cj2kWriteOptions *options, Cj2kCodestreamWriter **result,
-                                      Cj2kError *error)
+Cj2kStatus cj2k_codestream_writer_new(Cj2kPlan *plan, const Cj2kWriteOptions *options,
+                                      Cj2kCodestreamWriter **result, Cj2kError *error)
 {
   Cj2kCodestreamWriter *writer = g_new0(Cj2kCodestreamWriter, 1);
 
@@ -162,10 +162,12 @@ static inline uint64_t packet_size(const Cj2kCodestreamWriter *writer, uint64_t 
 {
   const Cj2kWrittenPacket *packet = packet_at(writer, i);
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  return (coding->sop ? SOP_SIZE : 0) + packet->header_size + (coding->eph ? EPH_SIZE : 0) + packet->body_size;
+  return (coding->sop ? SOP_SIZE : 0) + packet->header_size + (coding->eph ? EPH_SIZE : 0) +
+         packet->body_size;
 }
 
-/* A packet length in PLT (A.7.3): 7 bits a byte, most significant first, bit 7 says that more follows. */
+/* A packet length in PLT (A.7.3): 7 bits a byte, most significant first, bit 7 says that more
+ * follows. */
 static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
 {
   uint32_t n = 1;
@@ -176,8 +178,8 @@ static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
   return n;
 }
 
-/* PLT marker segments of one tile-part, left out where they would hold 0xFFD9: they are optional, and a packet's
- * length is what it is. */
+/* PLT marker segments of one tile-part, left out where they would hold 0xFFD9: they are optional,
+ * and a packet's length is what it is. */
 static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
 {
   Cj2kByteBuffer *out = &writer->plt_bytes;
@@ -195,7 +197,8 @@ static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
     }
     cj2k_store16(out->data + begin + 2, (uint32_t)(out->size - begin - 2));
   }
-  if (index > 256 || (out->size > part->plt && cj2k_contains_eoc(out->data + part->plt, out->size - part->plt)))
+  if (index > 256 ||
+      (out->size > part->plt && cj2k_contains_eoc(out->data + part->plt, out->size - part->plt)))
     out->size = part->plt;
   part->plt_size = out->size - part->plt;
 }
@@ -245,7 +248,8 @@ static Cj2kStatus layout_tile_part(Cj2kCodestreamWriter *writer, TilePart *part,
     write_plt(writer, part);
   part->size += part->plt_size;
   if (part->size > UINT32_MAX - 64)
-    return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "tile-part %u of tile %u would have 4 GiB or more", part->index,
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                          "tile-part %u of tile %u would have 4 GiB or more", part->index,
                           part->tile);
   avoid_eoc_in_sot(part);
   return CJ2K_OK;
@@ -275,7 +279,8 @@ static void write_tlm(Cj2kCodestreamWriter *writer)
   }
 }
 
-/* Lengthens tile-parts until TLM has no 0xFFD9: inside a length, or between it and the next tile's index. */
+/* Lengthens tile-parts until TLM has no 0xFFD9: inside a length, or between it and the next tile's
+ * index. */
 static void avoid_eoc_in_tlm(Cj2kCodestreamWriter *writer)
 {
   bool wide = writer->plan->num_tiles > 255;
@@ -324,15 +329,17 @@ static void place(Cj2kCodestreamWriter *writer)
   writer->total = offset + EOC_SIZE;
 }
 
-Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
-                                  const Cj2kPacketSource *source, Cj2kThreads *threads, Cj2kCodestreamSize *size,
-                                  Cj2kError *error)
+Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
+                                  const Cj2kQuantisation *quantisation,
+                                  const Cj2kPacketSource *source, Cj2kThreads *threads,
+                                  Cj2kCodestreamSize *size, Cj2kError *error)
 {
   writer->packets = cj2k_packets_prepare(writer->packet_writer, source, threads);
   writer->main_header.size = 0;
   writer->plt_bytes.size = 0;
   memset(writer->components, 0,
-         (size_t)writer->plan->num_components * writer->num_resolutions * sizeof writer->components[0]);
+         (size_t)writer->plan->num_components * writer->num_resolutions *
+             sizeof writer->components[0]);
   cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
     Cj2kStatus status = layout_tile_part(writer, &writer->tile_parts[t], error);
@@ -344,14 +351,16 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer, const Cj2kQuanti
     write_tlm(writer);
   }
   place(writer);
-  *size = (Cj2kCodestreamSize){
-      .total = writer->total, .components = writer->components, .num_resolutions = writer->num_resolutions};
+  *size = (Cj2kCodestreamSize){.total = writer->total,
+                               .components = writer->components,
+                               .num_resolutions = writer->num_resolutions};
   return CJ2K_OK;
 }
 
 /* --- write --- */
 
-static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const TilePart *part, uint8_t *out)
+static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const TilePart *part,
+                                   uint8_t *out)
 {
   store_sot(part, out);
   out += SOT_SIZE;
@@ -384,7 +393,8 @@ static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_
   out += packet->header_size;
   if (coding->eph)
     out = cj2k_store16(out, CJ2K_EPH);
-  cj2k_packet_copy_body(writer->plan, writer->source, id->resolution_index, id->precinct_index, id->layer, out);
+  cj2k_packet_copy_body(writer->plan, writer->source, id->resolution_index, id->precinct_index,
+                        id->layer, out);
 }
 
 static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_t part)
@@ -414,8 +424,8 @@ static void write_packets(void *ctx, uint32_t index, uint32_t lane)
   }
 }
 
-void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source, Cj2kThreads *threads,
-                           uint8_t *out)
+void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
+                           Cj2kThreads *threads, uint8_t *out)
 {
   uint64_t tasks = (writer->num_packets + COPY_GRAIN - 1) / COPY_GRAIN;
 

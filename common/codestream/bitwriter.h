@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Bits of packet headers (T.800 B.10.1): most significant first, after a byte 0xFF the next byte
+ * holds only 7 bits. The buffer grows as needed.
+ */
+#ifndef CJ2K_BITWRITER_H
+#define CJ2K_BITWRITER_H
+
+#include <glib.h>
+#include <stdint.h>
+
+/* Bytes that only grow, kept from frame to frame. */
+typedef struct {
+  uint8_t *data;
+  size_t size, capacity;
+} Cj2kByteBuffer;
+
+static inline void cj2k_bytes_reserve(Cj2kByteBuffer *buffer, size_t more)
+{
+  if (buffer->capacity - buffer->size < more) {
+    buffer->capacity = (buffer->size + more) * 2;
+    buffer->data = g_realloc(buffer->data, buffer->capacity);
+  }
+}
+
+typedef struct {
+  Cj2kByteBuffer *out;
+  uint64_t window; /* the lowest `count` bits wait to be written */
+  uint32_t count;
+  uint32_t room; /* bits of the next byte: 8, or 7 after 0xFF */
+} Cj2kBitWriter;
+
+static inline void cj2k_bits_begin(Cj2kBitWriter *bits, Cj2kByteBuffer *out)
+{
+  *bits = (Cj2kBitWriter){.out = out, .room = 8};
+}
+
+static inline void cj2k_bits_drain(Cj2kBitWriter *bits)
+{
+  cj2k_bytes_reserve(bits->out, 10);
+  while (bits->count >= bits->room) {
+    bits->count -= bits->room;
+    uint8_t byte = (uint8_t)(bits->window >> bits->count & ((1u << bits->room) - 1));
+    bits->out->data[bits->out->size++] = byte;
+    bits->room = byte == 0xff ? 7 : 8;
+  }
+}
+
+/* The n lowest bits of value, n <= 32; the others must be zero. */
+static inline void cj2k_bits_put(Cj2kBitWriter *bits, uint32_t value, uint32_t n)
+{
+  if (bits->count + n > 56)
+    cj2k_bits_drain(bits);
+  bits->window = bits->window << n | value;
+  bits->count += n;
+}
+
+/* n bits 1 and a bit 0, for any n. */
+static inline void cj2k_bits_put_ones(Cj2kBitWriter *bits, uint32_t n)
+{
+  for (; n > 30; n -= 30)
+    cj2k_bits_put(bits, 0x3fffffff, 30);
+  cj2k_bits_put(bits, (1u << (n + 1)) - 2, n + 1);
+}
+
+/* Pads with zeros to a byte boundary; a header never ends in 0xFF (B.10.1). */
+static inline void cj2k_bits_end(Cj2kBitWriter *bits)
+{
+  cj2k_bits_drain(bits);
+  if (bits->count)
+    cj2k_bits_put(bits, 0, bits->room - bits->count);
+  cj2k_bits_drain(bits);
+  if (bits->room == 7)
+    cj2k_bits_put(bits, 0, 7);
+  cj2k_bits_drain(bits);
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The boxes of a JP2 file (T.800 Annex I) or JPH file (T.814 Annex D) in front of its codestream.
+ */
+#ifndef CJ2K_WRITE_BOXES_H
+#define CJ2K_WRITE_BOXES_H
+
+#include "bitwriter.h"
+#include "header.h"
+
+/*
+ * Appends everything up to and including the header of the jp2c box whose content has
+ * codestream_size bytes. Channels: header->num_components entries, NULL: no cdef box. `format` is
+ * JP2 or JPH.
+ */
+void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kChannel *channels,
+                      Cj2kColour colour, Cj2kFileFormat format, uint64_t codestream_size);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Packets written (T.800 B.9, B.10): headers with tag trees, and where the bodies come from.
+ *
+ * All state of packet headers is per precinct, so the headers of different precincts are written in
+ * parallel, layer after layer within one; the progression only says in which order the results
+ * follow each other.
+ */
+#ifndef CJ2K_WRITE_PACKETS_H
+#define CJ2K_WRITE_PACKETS_H
+
+#include "../threads.h"
+#include "coded.h"
+
+/* Coded blocks of a frame and the decision of the rate control. */
+typedef struct {
+  const Cj2kEncodedBlock *blocks; /* plan->num_blocks */
+  const Cj2kPassEnd *passes;
+  const uint8_t *bytes;
+  uint16_t num_layers;
+  const uint8_t *kept; /* [layer][plan->num_blocks]: passes in layers 0..layer together */
+} Cj2kPacketSource;
+
+/* One packet as it will be written. */
+typedef struct {
+  const uint8_t *header; /* without SOP and EPH */
+  uint32_t header_size;
+  uint64_t body_size;
+} Cj2kWrittenPacket;
+
+typedef struct Cj2kPacketWriter Cj2kPacketWriter;
+
+/* For plans with at most num_layers layers; holds a reference to the plan. */
+Cj2kPacketWriter *cj2k_packet_writer_new(Cj2kPlan *plan, uint16_t num_layers);
+void cj2k_packet_writer_free(Cj2kPacketWriter *writer);
+
+/*
+ * Writes all packet headers and adds up the bodies. The result, packets[precinct * num_layers +
+ * layer], belongs to the writer and is valid until the next call. Same bytes for every number of
+ * threads.
+ */
+const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
+                                              const Cj2kPacketSource *source, Cj2kThreads *threads);
+
+/* Copies the body of a packet to out (body_size bytes). */
+void cj2k_packet_copy_body(const Cj2kPlan *plan, const Cj2kPacketSource *source,
+                           uint32_t resolution_index, uint32_t precinct_index, uint16_t layer,
+                           uint8_t *out);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "steps.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#define MAX_BITPLANES 30 /* Mb that the block coders take */
+
+/* Index of a band in QCD: LL, then HL LH HH of r = 1, 2, ... */
+static uint32_t band_index(uint32_t resolution, uint32_t orientation)
+{
+  return resolution ? 3 * (resolution - 1) + orientation : 0;
+}
+
+/* log2 of the band's nominal gain (table E.1). */
+static int log2_gain(uint32_t orientation)
+{
+  return orientation == CJ2K_LL ? 0 : orientation == CJ2K_HH ? 2 : 1;
+}
+
+static int max_exponent(uint8_t guard_bits)
+{
+  return MIN(31, MAX_BITPLANES + 1 - guard_bits);
+}
+
+/* The representable step next to `step` (E-3); mantissa and exponent never make 0xFFD9 in QCD. */
+static void set_step(Cj2kQuantisation *q, uint32_t b, double step, int dynamic_range)
+{
+  int exponent;
+  double fraction = frexp(step, &exponent); /* step = fraction * 2^exponent, fraction in [0.5, 1) */
+  int eps = dynamic_range - (exponent - 1), mu = (int)lrint((2 * fraction - 1) * 2048);
+
+  if (mu == 2048) {
+    mu = 0;
+    eps--;
+  }
+  if (eps < 0) {
+    eps = 0;
+    mu = 2047;
+  } else if (eps > max_exponent(q->guard_bits)) {
+    eps = max_exponent(q->guard_bits);
+    mu = 0;
+  }
+  if ((mu & 0xff) == 0xff)
+    mu--;
+  q->exponent[b] = (uint8_t)eps;
+  q->mantissa[b] = (uint16_t)mu;
+}
+
+void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *header, uint32_t c,
+                            uint8_t guard_bits)
+{
+  const Cj2kCoding *coding = &header->coding.coding[c];
+  /* The RCT's differences have one bit more than its inputs. */
+  int depth = header->components[c].depth + (coding->reversible && header->coding.mct ? 1 : 0);
+
+  memset(quantisation, 0, sizeof *quantisation);
+  quantisation->style = coding->reversible ? 0 : 2;
+  quantisation->guard_bits = guard_bits;
+  quantisation->num_steps = (uint8_t)(3 * coding->num_levels + 1);
+  for (uint32_t r = 0; r <= coding->num_levels; r++)
+    for (uint32_t o = r ? CJ2K_HL : CJ2K_LL; o <= (r ? CJ2K_HH : CJ2K_LL); o++) {
+      int range = depth + log2_gain(o);
+      if (coding->reversible)
+        quantisation->exponent[band_index(r, o)] = (uint8_t)range;
+      else
+        set_step(quantisation, band_index(r, o), ldexp(1, header->components[c].depth - 11), range);
+    }
+}
+
+void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan)
+{
+  const Cj2kHeader *header = plan->header;
+
+  steps->components =
+      g_memdup2(header->coding.quantisation, header->num_components * sizeof *steps->components);
+  steps->quantisers = g_new0(Cj2kFrameQuantiser, plan->num_bands + 1);
+  steps->weights = g_new0(double, plan->num_bands + 1);
+  for (uint32_t b = 0; b < plan->num_bands; b++) {
+    const Cj2kPlanBand *band = &plan->bands[b];
+    uint32_t depth = header->components[plan->tile_comps[band->tile_comp].component].depth;
+    double step = band->reversible ? 1.0 : band->step,
+           unit = step * band->norm / ldexp(16, (int)depth);
+    steps->quantisers[b] =
+        (Cj2kFrameQuantiser){.inv_scale = band->inv_scale, .num_bitplanes = band->num_bitplanes};
+    steps->weights[b] = unit * unit;
+  }
+}
+
+void cj2k_frame_steps_clear(Cj2kFrameSteps *steps)
+{
+  g_free(steps->components);
+  g_free(steps->quantisers);
+  g_free(steps->weights);
+}
+
+/*
+ * Contrast sensitivity by decomposition level d = 1, 2 ... and direction, relative to low
+ * frequencies, at the viewing distance that JPEG's own quantisation tables assume; luminance, blue
+ * and red difference. What is missing is 1.
+ */
+#define VISUAL_LEVELS 5
+static const float visual_weights[3][VISUAL_LEVELS][2] = {
+    /* one high-pass direction, both */
+    {{0.2758f, 0.0901f},
+     {0.8378f, 0.7018f},
+     {1.0000f, 1.0000f},
+     {1.0000f, 1.0000f},
+     {1.0000f, 1.0000f}},
+    {{0.0863f, 0.0263f},
+     {0.2564f, 0.1362f},
+     {0.4691f, 0.3346f},
+     {0.6523f, 0.5444f},
+     {0.7797f, 0.7078f}},
+    {{0.1835f, 0.0773f},
+     {0.4130f, 0.2598f},
+     {0.6464f, 0.5040f},
+     {0.8254f, 0.7220f},
+     {0.9424f, 0.8769f}},
+};
+
+static double visual_weight_at(uint32_t kind, uint32_t level, uint32_t orientation)
+{
+  if (orientation == CJ2K_LL || level > VISUAL_LEVELS)
+    return 1;
+  return visual_weights[kind][level - 1][orientation == CJ2K_HH];
+}
+
+/* A sub-sampled component's finest level is the image's second. */
+static double visual_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool colour_difference)
+{
+  const Cj2kPlanTileComp *tc = &plan->tile_comps[band->tile_comp];
+  const Cj2kComponent *component = &plan->header->components[tc->component];
+  uint32_t kind = colour_difference && tc->component < 3 ? tc->component : 0;
+  uint32_t level = band->resolution ? tc->num_levels - band->resolution + 1u : tc->num_levels;
+  double fine =
+      visual_weight_at(kind, level + (component->dx > 1 && component->dy > 1), band->orientation);
+  if ((component->dx > 1) == (component->dy > 1))
+    return fine;
+  return sqrt(fine * visual_weight_at(kind, level + 1, band->orientation));
+}
+
+/* Puts one band's step into the component's quantisation and derives what the frame needs from what
+ * that says. */
+static void set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, double wanted)
+{
+  const Cj2kPlanBand *band = &plan->bands[b];
+  uint32_t c = plan->tile_comps[band->tile_comp].component;
+  int depth = plan->header->components[c].depth, range = depth + log2_gain(band->orientation);
+  Cj2kQuantisation *q = &steps->components[c];
+  uint32_t i = band_index(band->resolution, band->orientation);
+
+  set_step(q, i, wanted, range);
+  double step = ldexp(1 + q->mantissa[i] / 2048.0, range - q->exponent[i]);
+  double unit = step * band->norm / ldexp(16, depth);
+  steps->quantisers[b].inv_scale = (float)((double)band->inv_scale * band->step / step);
+  steps->quantisers[b].num_bitplanes = (uint8_t)(q->guard_bits + q->exponent[i] - 1);
+  steps->weights[b] = unit * unit;
+}
+
+void cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
+                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power)
+{
+  for (uint32_t b = 0; b < plan->num_bands; b++) {
+    const Cj2kPlanBand *band = &plan->bands[b];
+    if (band->reversible)
+      continue;
+    int depth = plan->header->components[plan->tile_comps[band->tile_comp].component].depth;
+    double step = ldexp(base, depth) / band->norm;
+    if (weighting == CJ2K_WEIGHT_VISUAL)
+      step /= pow(visual_weight(plan, band, colour_difference), visual_power);
+    set_band(steps, plan, b, step);
+  }
+}
+
+/*
+ * As with JPEG, 50 is the middle, steps grow as 1/q below and fall linearly above; towards 100 the
+ * visual weights fade out, since the eye then looks closer, and the base step reaches below what
+ * rounding to 8 bits costs.
+ */
+void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power)
+{
+  const double fade_from = 65, fade_to = 97, alpha_from = 0.04, alpha_to = 0.10,
+               least = 0.00276; /* sqrt(.5)/256 */
+  double m = quality < 50 ? 50.0 / quality : 2 * (1 - quality / 100.0);
+  double m_from = 2 * (1 - fade_from / 100), m_to = 2 * (1 - fade_to / 100), power = 1,
+         alpha = alpha_from;
+
+  if (quality >= fade_to) {
+    power = 0;
+    alpha = alpha_to;
+  } else if (quality > fade_from) {
+    power = (log(m_to) - log(m)) / (log(m_to) - log(m_from));
+    alpha = alpha_to * pow(alpha_from / alpha_to, power);
+  }
+  *base = alpha * m + least / 2;
+  *visual_power = power;
+}

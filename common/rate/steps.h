@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Step sizes: from a quality, a step or a search to what QCD signals, and from that to the
+ * quantiser of each band. The header's (exponent, mantissa) is the truth: encoder and decoder
+ * derive the same step from it.
+ */
+#ifndef CJ2K_RATE_STEPS_H
+#define CJ2K_RATE_STEPS_H
+
+#include "../backend.h"
+
+/* Quantisation of component c with default step sizes; style and number of steps follow from the
+ * coding style, which must be filled in. */
+void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *header, uint32_t c,
+                            uint8_t guard_bits);
+
+/* The quantisation of one frame. */
+typedef struct {
+  Cj2kQuantisation *components;   /* as QCD and QCC say, per component */
+  Cj2kFrameQuantiser *quantisers; /* per band of the plan */
+  double *weights; /* per band: what one unit of a block's distortion, (step/16)^2, is in the image,
+                      as squared error over the square of the component's range */
+} Cj2kFrameSteps;
+
+void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan);
+void cj2k_frame_steps_clear(Cj2kFrameSteps *steps);
+
+/* How steps differ between bands. */
+typedef enum {
+  CJ2K_WEIGHT_ERROR,  /* the same error everywhere: least squared error of the image */
+  CJ2K_WEIGHT_VISUAL, /* by what the eye sees in luminance and colour difference */
+} Cj2kStepWeighting;
+
+/*
+ * Sets the steps of all irreversible bands: base / norm of the band, base being a fraction of the
+ * component's range; with CJ2K_WEIGHT_VISUAL also over the band's visual weight to the power
+ * `visual_power` (0..1).
+ */
+void cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
+                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power);
+
+/* The step base and the power of visual weights for a quality factor 1..100. */
+void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power);
+
+#endif
