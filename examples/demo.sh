@@ -43,13 +43,12 @@ if [ -n "$input" ]; then
   source="filesrc location=\"$input\" ! decodebin ! imagefreeze num-buffers=$frames ! videoconvertscale"
 fi
 
-# play PIPELINE...: run it; seconds from its first frame to its last go to $seconds.
+# play PIPELINE: run it; seconds from its first frame to its last go to $seconds.
 play() {
   local log=$results/pipeline.log
-  # shellcheck disable=SC2086
-  eval gst-launch-1.0 -v $* >"$log" 2>&1 </dev/null || {
+  eval "gst-launch-1.0 -v $1" >"$log" 2>&1 </dev/null || {
     tail -n 20 "$log" >&2
-    fail "this pipeline failed: $*"
+    fail "this pipeline failed: $1"
   }
   seconds=$(sed -n 's/^Execution ended after \([0-9]*\):\([0-9]*\):\([0-9.]*\)$/\1 \2 \3/p' "$log" |
     awk '{ print $1 * 3600 + $2 * 60 + $3 }')
