@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tile_reader.h"
+
+#include "packets_internal.h"
+
+#include <glib.h>
+#include <string.h>
+
+/* A code-block's bytes as they are put together. */
+typedef struct {
+  uint64_t offset;
+  uint32_t length;
+  bool gathered; /* in the side buffer */
+} Bytes;
+
+static void append_segment(Cj2kFrameStore *store, uint32_t length, uint32_t passes)
+{
+  Cj2kCodedFrame *frame = &store->frame;
+
+  if (frame->num_segments == store->segments_capacity) {
+    store->segments_capacity = 2 * store->segments_capacity + 1024;
+    frame->segments = g_renew(Cj2kSegment, frame->segments, store->segments_capacity);
+  }
+  frame->segments[frame->num_segments++] = (Cj2kSegment){length, passes};
+}
+
+static void append_side(Cj2kFrameStore *store, const uint8_t *data, size_t size)
+{
+  Cj2kCodedFrame *frame = &store->frame;
+
+  if (frame->side_size + size > store->side_capacity) {
+    store->side_capacity = 2 * (frame->side_size + size);
+    frame->side = g_realloc(frame->side, store->side_capacity);
+  }
+  memcpy(frame->side + frame->side_size, data, size);
+  frame->side_size += size;
+}
+
+/* Adds a piece's bytes. They stay where they are as long as all pieces follow each other in the
+ * codestream; the first one that does not moves what there is to the end of the side buffer. */
+static void append_bytes(Cj2kFrameStore *store, Bytes *bytes, const Cj2kPiece *piece)
+{
+  const uint8_t *data = store->frame.codestream;
+
+  if (piece->length == 0)
+    return;
+  if (bytes->length == 0) {
+    bytes->offset = piece->offset;
+  } else if (bytes->gathered || bytes->offset + bytes->length != piece->offset) {
+    if (!bytes->gathered) {
+      uint64_t start = store->frame.side_size;
+
+      append_side(store, data + bytes->offset, bytes->length);
+      bytes->offset = store->frame.codestream_size + start;
+      bytes->gathered = true;
+    }
+    append_side(store, data + piece->offset, piece->length);
+  }
+  bytes->length += piece->length;
+}
+
+/* MQ: all pieces, up to as many passes as the bit-planes can have (3P - 2). */
+static void join_mq(Cj2kFrameStore *store, const Cj2kTileReader *reader,
+                    const Cj2kBlockState *state, uint32_t bitplanes, Cj2kCodedBlock *block)
+{
+  uint32_t passes_left = 3 * (bitplanes - state->zero_bitplanes) - 2;
+  Bytes bytes = {0};
+
+  for (uint32_t i = state->first_piece; i != 0 && passes_left > 0; i = reader->pieces[i].next) {
+    const Cj2kPiece *piece = &reader->pieces[i];
+    uint32_t passes = MIN(piece->passes, passes_left);
+
+    if (passes == 0)
+      continue;
+    append_bytes(store, &bytes, piece);
+    if (piece->begins || block->num_segments == 0) {
+      append_segment(store, piece->length, passes);
+      block->num_segments++;
+    } else {
+      Cj2kSegment *segment = &store->frame.segments[store->frame.num_segments - 1];
+      segment->length += piece->length;
+      segment->passes += passes;
+    }
+    block->num_passes = (uint8_t)(block->num_passes + passes);
+    passes_left -= passes;
+  }
+  block->offset = bytes.offset;
+  block->length = bytes.length;
+}
+
+/*
+ * HT: only the last HT set that has bytes counts, it has the most bit-planes and stands for itself.
+ * Sets before it, placeholders among them, each leave out one more bit-plane (T.814 annex B).
+ */
+static void join_ht(Cj2kFrameStore *store, const Cj2kTileReader *reader,
+                    const Cj2kBlockState *state, Cj2kCodedBlock *block)
+{
+  const Cj2kPiece *cleanup = NULL, *refinement[2] = {NULL, NULL};
+  uint32_t pass = 0, sets_before = 0, num_refinements = 0;
+  bool in_set = false; /* the pieces now belong to the set of `cleanup` */
+  uint32_t refinement_length = 0, refinement_passes = 0;
+  Bytes bytes = {0};
+
+  for (uint32_t i = state->first_piece; i != 0; i = reader->pieces[i].next) {
+    const Cj2kPiece *piece = &reader->pieces[i];
+
+    if (piece->passes == 0)
+      break;
+    pass += piece->passes;
+    if (pass % 3 == 1 && piece->begins) {
+      in_set = piece->length > 0;
+      if (in_set) {
+        cleanup = piece;
+        sets_before = (pass - 1) / 3;
+        num_refinements = refinement_length = refinement_passes = 0;
+      }
+    } else if (in_set && num_refinements < 2) {
+      refinement[num_refinements++] = piece;
+      refinement_length += piece->length;
+      refinement_passes += piece->passes;
+    }
+  }
+  if (!cleanup)
+    return;
+  append_bytes(store, &bytes, cleanup);
+  append_segment(store, cleanup->length, 1);
+  block->num_segments = block->num_passes = 1;
+  if (refinement_length > 0) {
+    for (uint32_t i = 0; i < num_refinements; i++)
+      append_bytes(store, &bytes, refinement[i]);
+    append_segment(store, refinement_length, refinement_passes);
+    block->num_segments = 2;
+    block->num_passes = (uint8_t)(1 + refinement_passes);
+  }
+  block->zero_bitplanes = (uint8_t)MIN(state->zero_bitplanes + sets_before, 255);
+  block->offset = bytes.offset;
+  block->length = bytes.length;
+  block->is_ht = 1;
+}
+
+void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store)
+{
+  const Cj2kPlan *plan = reader->plan;
+  Cj2kCodedFrame *frame = &store->frame;
+
+  for (uint32_t i = 0; i < reader->num_blocks; i++) {
+    const Cj2kBlockState *state = &reader->states[i];
+    Cj2kCodedBlock *block = &frame->blocks[reader->first_block + i];
+    const Cj2kPlanBand *band;
+    uint32_t bitplanes;
+
+    *block = (Cj2kCodedBlock){.first_segment = frame->num_segments,
+                              .zero_bitplanes = state->zero_bitplanes};
+    if (state->first_piece == 0)
+      continue;
+    band = &plan->bands[plan->blocks[reader->first_block + i].band];
+    bitplanes = band->num_bitplanes + (uint32_t)band->roi_shift;
+    if (state->zero_bitplanes < bitplanes) {
+      if (state->kind == CJ2K_BLOCK_HT)
+        join_ht(store, reader, state, block);
+      else if (state->kind == CJ2K_BLOCK_MQ)
+        join_mq(store, reader, state, bitplanes, block);
+    }
+    if (state->zero_bitplanes >= bitplanes || block->zero_bitplanes >= bitplanes) {
+      *block = (Cj2kCodedBlock){.corrupt = 1};
+      frame->corrupt_blocks++;
+    }
+  }
+}

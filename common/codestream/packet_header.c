@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tile_reader.h"
+
+#include <glib.h>
+
+#define LOG2(n)            (31u - (uint32_t)__builtin_clz(n))
+#define MAX_LENGTH_BITS    32u
+#define MAX_ZERO_BITPLANES 255u
+/* The first ten passes are always MQ coded with BYPASS (table D.9). */
+#define BYPASS_START 10u
+
+/* B.10.6, table B.4 */
+static uint32_t read_num_passes(Cj2kBitReader *bits)
+{
+  uint32_t n;
+
+  if (!cj2k_bits_get1(bits))
+    return 1;
+  if (!cj2k_bits_get1(bits))
+    return 2;
+  n = cj2k_bits_get(bits, 2);
+  if (n < 3)
+    return 3 + n;
+  n = cj2k_bits_get(bits, 5);
+  if (n < 31)
+    return 6 + n;
+  return 37 + cj2k_bits_get(bits, 7);
+}
+
+/*
+ * Where pass number `pass` lies in its codeword segment: how many passes from it on belong to the
+ * segment (B.10.7.1, tables D.8, D.9; HT: T.814 annex B, a cleanup segment of one pass and a
+ * refinement segment of two), and whether it begins one.
+ */
+static uint32_t passes_in_segment(uint32_t kind, uint32_t style, uint32_t pass, bool *begins)
+{
+  if (kind == CJ2K_BLOCK_HT) {
+    *begins = pass % 3 != 2;
+    return pass % 3 == 1 ? 2 : 1;
+  }
+  /* Mixed code-blocks know neither termination on each pass nor bypass (T.814 table A.4). */
+  if (style & CJ2K_STYLE_HT)
+    style = 0;
+  if (style & CJ2K_STYLE_TERMALL) {
+    *begins = true;
+    return 1;
+  }
+  if (style & CJ2K_STYLE_BYPASS) {
+    uint32_t phase = pass >= BYPASS_START ? (pass - BYPASS_START) % 3 : 0;
+
+    *begins = pass >= BYPASS_START ? phase != 1 : pass == 0;
+    return pass < BYPASS_START ? BYPASS_START - pass : phase == 0 ? 2 : 1;
+  }
+  *begins = pass == 0;
+  return UINT32_MAX;
+}
+
+static bool append_piece(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t passes,
+                         uint32_t length, bool begins)
+{
+  uint32_t index = reader->num_pieces;
+
+  if (index >= reader->pieces_capacity) {
+    if (reader->pieces_capacity > UINT32_MAX / 4)
+      return false;
+    reader->pieces_capacity = 2 * reader->pieces_capacity + 1024;
+    reader->pieces = g_renew(Cj2kPiece, reader->pieces, reader->pieces_capacity);
+  }
+  reader->num_pieces++;
+  reader->pieces[index] =
+      (Cj2kPiece){.length = length, .passes = (uint8_t)passes, .begins = begins};
+  if (state->last_piece != 0)
+    reader->pieces[state->last_piece].next = index;
+  else
+    state->first_piece = index;
+  state->last_piece = index;
+  state->passes = (uint16_t)(state->passes + passes);
+  return true;
+}
+
+/* Lengths of `passes` new passes of a code-block whose coder is known (B.10.7). */
+static bool read_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                         uint32_t passes, Cj2kBitReader *bits)
+{
+  while (passes > 0) {
+    bool begins;
+    uint32_t n = MIN(passes, passes_in_segment(state->kind, style, state->passes, &begins));
+    uint32_t length_bits = state->lblock + LOG2(n);
+
+    if (length_bits > MAX_LENGTH_BITS)
+      return false;
+    if (!append_piece(reader, state, n, cj2k_bits_get(bits, length_bits), begins))
+      return false;
+    passes -= n;
+  }
+  return true;
+}
+
+/*
+ * Lengths of a code-block of HT style that had nothing but placeholder passes so far (T.814 annex
+ * B). The passes up to the last possible cleanup pass share the first length. Zero: they are
+ * placeholders, and the length goes on with the bits that it would have for all passes. Else, with
+ * HT alone, this is the first HT cleanup segment; in mixed mode it is only when an Lblock beyond 3
+ * leaves the length's first bit zero, otherwise this is an MQ code-block, whose length covers all
+ * passes.
+ */
+static bool read_undecided_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                                   uint32_t passes, Cj2kBitReader *bits)
+{
+  bool mixed = style & CJ2K_STYLE_HT_MIXED;
+  uint32_t after_cleanup = (state->passes + passes - 1) % 3;
+  uint32_t to_cleanup = passes > after_cleanup ? passes - after_cleanup : 0;
+  uint32_t all_bits = state->lblock + LOG2(passes);
+  uint32_t length_bits = to_cleanup ? state->lblock + LOG2(to_cleanup) : all_bits;
+  uint32_t length;
+
+  if (all_bits > MAX_LENGTH_BITS)
+    return false;
+  length = cj2k_bits_get(bits, length_bits);
+  if (length != 0 && to_cleanup != 0 &&
+      (!mixed || (state->lblock > 3 && length > 1 && length >> (length_bits - 1) == 0))) {
+    state->kind = CJ2K_BLOCK_HT;
+    return append_piece(reader, state, to_cleanup, length, true) &&
+           read_lengths(reader, state, style, passes - to_cleanup, bits);
+  }
+  if (all_bits > length_bits)
+    length = length << (all_bits - length_bits) | cj2k_bits_get(bits, all_bits - length_bits);
+  if (length != 0) {
+    if (!mixed)
+      return false;
+    state->kind = CJ2K_BLOCK_MQ;
+  }
+  return append_piece(reader, state, passes, length, state->passes == 0);
+}
+
+/* A code-block that contributes to this packet: B.10.5 (when first included) to B.10.7. */
+static bool read_contribution(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                              Cj2kBitReader *bits)
+{
+  uint32_t passes = read_num_passes(bits);
+
+  while (cj2k_bits_get1(bits))
+    if (++state->lblock > MAX_LENGTH_BITS)
+      return false;
+  if (state->passes + passes > UINT8_MAX)
+    return false;
+  if (state->kind == CJ2K_BLOCK_UNDECIDED)
+    return read_undecided_lengths(reader, state, style, passes, bits);
+  return read_lengths(reader, state, style, passes, bits);
+}
+
+/* The code-blocks of one band in the precinct. */
+static bool read_precinct_band(Cj2kTileReader *reader, const Cj2kPlanPrecinctBand *precinct_band,
+                               uint32_t style, uint32_t layer, Cj2kBitReader *bits)
+{
+  uint32_t first_node = precinct_band->first_node - reader->first_node;
+  Cj2kTagNode *inclusion = reader->inclusion + first_node;
+  Cj2kTagNode *zero_bitplanes = reader->zero_bitplanes + first_node;
+  Cj2kBlockState *state = reader->states + (precinct_band->first_block - reader->first_block);
+  Cj2kTagTree tree;
+
+  cj2k_tag_tree_init(&tree, precinct_band->blocks_x, precinct_band->blocks_y);
+  for (uint32_t y = 0; y < precinct_band->blocks_y; y++) {
+    for (uint32_t x = 0; x < precinct_band->blocks_x; x++, state++) {
+      if (state->lblock != 0) {
+        if (!cj2k_bits_get1(bits))
+          continue;
+      } else {
+        if (!cj2k_tag_tree_decode(&tree, inclusion, x, y, layer + 1, bits))
+          continue;
+        if (!cj2k_tag_tree_decode(&tree, zero_bitplanes, x, y, MAX_ZERO_BITPLANES + 1, bits))
+          return false;
+        state->zero_bitplanes = (uint8_t)zero_bitplanes[cj2k_tag_tree_node(&tree, 0, x, y)].low;
+        state->lblock = 3;
+        state->kind = style & CJ2K_STYLE_HT ? CJ2K_BLOCK_UNDECIDED : CJ2K_BLOCK_MQ;
+      }
+      if (!read_contribution(reader, state, style, bits))
+        return false;
+    }
+    if (cj2k_bits_overrun(bits))
+      return false;
+  }
+  return true;
+}
+
+bool cj2k_packet_header_read(Cj2kTileReader *reader, const Cj2kPacketId *packet,
+                             Cj2kBitReader *bits)
+{
+  const Cj2kPlan *plan = reader->plan;
+  const Cj2kPlanResolution *resolution = &plan->resolutions[packet->resolution_index];
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
+
+  if (!cj2k_bits_get1(bits))
+    return true; /* an empty packet (B.10.3) */
+  for (uint32_t b = 0; b < resolution->num_bands; b++) {
+    const Cj2kPlanPrecinctBand *precinct_band = &precinct->band[b];
+    uint32_t style = plan->bands[resolution->first_band + b].block_style;
+
+    if (precinct_band->blocks_x > 0 &&
+        !read_precinct_band(reader, precinct_band, style, packet->layer, bits))
+      return false;
+  }
+  return true;
+}

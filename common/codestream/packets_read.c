@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "../error.h"
+#include "markers.h"
+#include "packets_internal.h"
+
+#include <glib.h>
+#include <string.h>
+
+struct Cj2kPacketReader {
+  Cj2kFrameStore store;
+  Cj2kTileReader tile_reader;
+  /* The tile-parts of each tile as linked lists, in codestream order; UINT32_MAX ends a list. */
+  uint32_t *first_part, *next_part;
+  uint32_t first_part_capacity, next_part_capacity;
+};
+
+/* Where a tile's packets are read. */
+typedef struct {
+  Cj2kTileReader *reader;
+  const Cj2kTileParts *tile_parts;
+  const uint32_t *next_part;
+  uint32_t part;          /* current tile-part, UINT32_MAX after the last */
+  uint64_t at, end;       /* rest of its data */
+  const uint8_t *headers; /* rest of the packed packet headers, NULL: headers are among the data */
+  size_t headers_size;
+  uint16_t max_layers;
+  uint64_t unread; /* bytes of tile-parts that were left behind */
+} Walk;
+
+typedef enum { PACKET_READ, PACKETS_ENDED, PACKET_BROKEN } PacketResult;
+
+static void enter_part(Walk *walk, uint32_t part)
+{
+  walk->part = part;
+  walk->at = walk->end = 0;
+  if (part != UINT32_MAX) {
+    walk->at = walk->tile_parts->tile_parts[part].data.offset;
+    walk->end = walk->at + walk->tile_parts->tile_parts[part].data.size;
+  }
+}
+
+/* Goes to the next tile-part when this one is used up. A packet never spans two (A.4.2). */
+static void skip_empty_parts(Walk *walk)
+{
+  while (walk->part != UINT32_MAX && walk->at == walk->end)
+    enter_part(walk, walk->next_part[walk->part]);
+}
+
+static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
+{
+  return size >= 2 && cj2k_get16(data) == marker;
+}
+
+/* SOP may stand before any packet (A.8.1). Neither header nor body can begin with these bytes, so
+ * Scod is not asked. */
+static void skip_sop(Walk *walk)
+{
+  const uint8_t *data = walk->reader->data + walk->at;
+
+  if (marker_at(data, walk->end - walk->at, CJ2K_SOP) && walk->end - walk->at >= 6)
+    walk->at += 6;
+}
+
+/* Reads one packet header, from the packed ones or from the data, with the EPH behind it (A.8.2).
+ */
+static PacketResult read_header(Walk *walk, const Cj2kPacketId *packet)
+{
+  bool packed = walk->headers != NULL;
+  const uint8_t *data = packed ? walk->headers : walk->reader->data + walk->at;
+  size_t size = packed ? walk->headers_size : (size_t)(walk->end - walk->at), used;
+  Cj2kBitReader bits;
+
+  if (size == 0)
+    return PACKETS_ENDED;
+  cj2k_bits_init(&bits, data, size);
+  if (!cj2k_packet_header_read(walk->reader, packet, &bits))
+    return PACKET_BROKEN;
+  used = cj2k_bits_finish(&bits);
+  if (used > size)
+    return PACKET_BROKEN;
+  if (marker_at(data + used, size - used, CJ2K_EPH))
+    used += 2;
+  if (packed) {
+    walk->headers += used;
+    walk->headers_size -= used;
+  } else {
+    walk->at += used;
+  }
+  return PACKET_READ;
+}
+
+/*
+ * Only `available` bytes of a piece are there. An MQ segment can be decoded from its beginning;
+ * later passes take more bytes than earlier ones, so that a share of the passes equal to the share
+ * of the bytes is surely complete. An HT segment is read from both ends and worth nothing.
+ */
+static void cut_piece(Cj2kPiece *piece, bool is_mq, uint64_t available)
+{
+  piece->passes =
+      is_mq && piece->length > 0 ? (uint8_t)(piece->passes * available / piece->length) : 0;
+  piece->length = piece->passes > 0 ? (uint32_t)available : 0;
+}
+
+/* Blocks of mixed mode count as HT here: their coder may not be known yet. */
+static bool may_be_cut(const Cj2kTileReader *reader, const Cj2kPacketId *packet)
+{
+  const Cj2kPlanResolution *resolution = &reader->plan->resolutions[packet->resolution_index];
+
+  return !(reader->plan->bands[resolution->first_band].block_style & CJ2K_STYLE_HT);
+}
+
+static void drop_pieces(Cj2kTileReader *reader, uint32_t first)
+{
+  for (uint32_t i = first; i < reader->num_pieces; i++) {
+    reader->pieces[i].passes = 0;
+    reader->pieces[i].length = 0;
+  }
+}
+
+/* Gives the pieces from `first` on their bytes of the packet body. false: some are missing. */
+static bool place_pieces(Walk *walk, const Cj2kPacketId *packet, uint32_t first)
+{
+  Cj2kTileReader *reader = walk->reader;
+  uint64_t at = walk->at;
+
+  for (uint32_t i = first; i < reader->num_pieces; i++) {
+    Cj2kPiece *piece = &reader->pieces[i];
+
+    piece->offset = at;
+    if (piece->length > walk->end - at) {
+      cut_piece(piece, may_be_cut(reader, packet), walk->end - at);
+      drop_pieces(reader, i + 1);
+      walk->at = walk->end;
+      return false;
+    }
+    at += piece->length;
+  }
+  walk->at = at;
+  return true;
+}
+
+static bool is_wanted(const Walk *walk, const Cj2kPacketId *packet)
+{
+  const Cj2kPlan *plan = walk->reader->plan;
+  const Cj2kPlanTile *tile = &plan->tiles[walk->reader->tile];
+  const Cj2kPlanTileComp *tile_comp = &plan->tile_comps[tile->first_tile_comp + packet->component];
+
+  return packet->layer < walk->max_layers && packet->resolution <= tile_comp->reduced_levels;
+}
+
+static PacketResult read_packet(Walk *walk, const Cj2kPacketId *packet)
+{
+  Cj2kTileReader *reader = walk->reader;
+  uint32_t first_piece = reader->num_pieces;
+  PacketResult result;
+
+  skip_empty_parts(walk);
+  if (walk->part == UINT32_MAX && !walk->headers)
+    return PACKETS_ENDED;
+  skip_sop(walk);
+  result = read_header(walk, packet);
+  if (result != PACKET_READ) {
+    drop_pieces(reader, first_piece);
+    return result;
+  }
+  if (!place_pieces(walk, packet, first_piece))
+    return PACKETS_ENDED;
+  if (!is_wanted(walk, packet))
+    drop_pieces(reader, first_piece);
+  return PACKET_READ;
+}
+
+/* --- a tile --- */
+
+static Cj2kStatus reset_tile_reader(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
+                                    uint64_t max_memory, Cj2kError *error)
+{
+  const Cj2kPlanTile *next = tile + 1 < plan->num_tiles ? &plan->tiles[tile + 1] : NULL;
+  uint32_t first_resolution = plan->tile_comps[plan->tiles[tile].first_tile_comp].first_resolution;
+  uint32_t end_resolution =
+      next ? plan->tile_comps[next->first_tile_comp].first_resolution : plan->num_resolutions;
+  uint32_t first_precinct = plan->resolutions[first_resolution].first_precinct;
+  uint32_t end_precinct =
+      next ? plan->resolutions[end_resolution].first_precinct : plan->num_precincts;
+  uint32_t end_block = plan->num_blocks, end_node = (uint32_t)plan->num_nodes;
+
+  reader->plan = plan;
+  reader->tile = tile;
+  reader->first_block = end_block;
+  reader->first_node = end_node;
+  if (end_precinct < plan->num_precincts) {
+    end_block = plan->precincts[end_precinct].band[0].first_block;
+    end_node = plan->precincts[end_precinct].band[0].first_node;
+  }
+  if (first_precinct < plan->num_precincts) {
+    reader->first_block = plan->precincts[first_precinct].band[0].first_block;
+    reader->first_node = plan->precincts[first_precinct].band[0].first_node;
+  }
+  reader->num_blocks = end_block - reader->first_block;
+  reader->num_nodes = end_node - reader->first_node;
+  if (max_memory > 0 && reader->num_blocks * (uint64_t)sizeof *reader->states +
+                                2 * reader->num_nodes * (uint64_t)sizeof *reader->inclusion >
+                            max_memory)
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                          "%u code-blocks of tile %u need more memory than max-memory allows",
+                          reader->num_blocks, tile);
+  if (reader->num_blocks > reader->states_capacity) {
+    g_free(reader->states);
+    reader->states = g_new(Cj2kBlockState, reader->num_blocks);
+    reader->states_capacity = reader->num_blocks;
+  }
+  if (reader->num_nodes > reader->nodes_capacity) {
+    g_free(reader->inclusion);
+    g_free(reader->zero_bitplanes);
+    reader->inclusion = g_new(Cj2kTagNode, reader->num_nodes);
+    reader->zero_bitplanes = g_new(Cj2kTagNode, reader->num_nodes);
+    reader->nodes_capacity = reader->num_nodes;
+  }
+  if (reader->num_blocks > 0)
+    memset(reader->states, 0, reader->num_blocks * sizeof *reader->states);
+  if (reader->num_nodes > 0) {
+    memset(reader->inclusion, 0, reader->num_nodes * sizeof *reader->inclusion);
+    memset(reader->zero_bitplanes, 0, reader->num_nodes * sizeof *reader->zero_bitplanes);
+  }
+  reader->num_pieces = 1;
+  cj2k_packet_iterator_start(&reader->iterator, plan, tile);
+  return CJ2K_OK;
+}
+
+/* Reads the packets of one tile as far as they go. */
+static PacketResult read_tile(Walk *walk)
+{
+  Cj2kPacketId packet;
+  PacketResult result = PACKET_READ;
+
+  while (result == PACKET_READ && cj2k_packet_iterator_next(&walk->reader->iterator, &packet))
+    result = read_packet(walk, &packet);
+  for (; walk->part != UINT32_MAX; enter_part(walk, walk->next_part[walk->part]))
+    walk->unread += walk->end - walk->at;
+  return result;
+}
+
+/* --- the frame --- */
+
+Cj2kPacketReader *cj2k_packet_reader_new(void)
+{
+  return g_new0(Cj2kPacketReader, 1);
+}
+
+void cj2k_packet_reader_free(Cj2kPacketReader *reader)
+{
+  Cj2kTileReader *tile_reader;
+
+  if (!reader)
+    return;
+  tile_reader = &reader->tile_reader;
+  cj2k_packet_iterator_clear(&tile_reader->iterator);
+  g_free(tile_reader->states);
+  g_free(tile_reader->inclusion);
+  g_free(tile_reader->zero_bitplanes);
+  g_free(tile_reader->pieces);
+  g_free(reader->store.frame.blocks);
+  g_free(reader->store.frame.segments);
+  g_free(reader->store.frame.side);
+  g_free(reader->first_part);
+  g_free(reader->next_part);
+  g_free(reader);
+}
+
+static void list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
+                            const Cj2kTileParts *tile_parts)
+{
+  if (plan->num_tiles > reader->first_part_capacity) {
+    reader->first_part = g_renew(uint32_t, reader->first_part, plan->num_tiles);
+    reader->first_part_capacity = plan->num_tiles;
+  }
+  if (tile_parts->num_tile_parts > reader->next_part_capacity) {
+    reader->next_part = g_renew(uint32_t, reader->next_part, tile_parts->num_tile_parts);
+    reader->next_part_capacity = tile_parts->num_tile_parts;
+  }
+  memset(reader->first_part, 0xff, plan->num_tiles * sizeof *reader->first_part);
+  for (uint32_t i = tile_parts->num_tile_parts; i-- > 0;) {
+    uint32_t tile = tile_parts->tile_parts[i].tile;
+
+    reader->next_part[i] = reader->first_part[tile];
+    reader->first_part[tile] = i;
+  }
+}
+
+static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
+                              const Cj2kTileParts *tile_parts, const uint8_t *data, size_t size,
+                              uint64_t max_memory, Cj2kError *error)
+{
+  Cj2kCodedFrame *frame = &reader->store.frame;
+
+  if (max_memory > 0 && plan->num_blocks * (uint64_t)sizeof *frame->blocks > max_memory)
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                          "%u code-blocks need more memory than max-memory allows",
+                          plan->num_blocks);
+  if (plan->num_blocks > reader->store.blocks_capacity) {
+    g_free(frame->blocks);
+    frame->blocks = g_new(Cj2kCodedBlock, plan->num_blocks);
+    reader->store.blocks_capacity = plan->num_blocks;
+  }
+  frame->codestream = data;
+  frame->codestream_size = size;
+  frame->side_size = 0;
+  frame->num_segments = 0;
+  frame->corrupt_blocks = 0;
+  frame->unread_bytes = 0;
+  frame->truncated = tile_parts->truncated;
+  list_tile_parts(reader, plan, tile_parts);
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
+                             const Cj2kTileParts *tile_parts, const uint8_t *data, size_t size,
+                             uint16_t max_layers, bool strict, uint64_t max_memory,
+                             Cj2kCodedFrame **frame, Cj2kError *error)
+{
+  Cj2kTileReader *tile_reader = &reader->tile_reader;
+  Cj2kCodedFrame *out = &reader->store.frame;
+  Cj2kStatus status = begin_frame(reader, plan, tile_parts, data, size, max_memory, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  tile_reader->data = data;
+  for (uint32_t t = 0; t < plan->num_tiles; t++) {
+    Walk walk = {.reader = tile_reader,
+                 .tile_parts = tile_parts,
+                 .next_part = reader->next_part,
+                 .max_layers = max_layers > 0 ? max_layers : UINT16_MAX};
+    PacketResult result;
+
+    status = reset_tile_reader(tile_reader, plan, t, max_memory, error);
+    if (status != CJ2K_OK)
+      return status;
+    if (tile_parts->packed_headers && tile_parts->packed_headers[t].data) {
+      walk.headers = tile_parts->packed_headers[t].data;
+      walk.headers_size = tile_parts->packed_headers[t].size;
+    }
+    enter_part(&walk, reader->first_part[t]);
+    result = read_tile(&walk);
+    out->unread_bytes += walk.unread;
+    if (result != PACKET_READ) {
+      out->truncated = true;
+      if (strict)
+        return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
+                              result == PACKET_BROKEN
+                                  ? "tile %u has a packet header that cannot be right"
+                                  : "the data of tile %u ends before its packets do",
+                              t);
+    }
+    cj2k_tile_reader_finish(tile_reader, &reader->store);
+  }
+  *frame = out;
+  return CJ2K_OK;
+}

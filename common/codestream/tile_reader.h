@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What reading the packets of one tile needs: shared by the files that read packets. A tile reader
+ * works on one tile at a time and knows nothing of others, so that several may work at once.
+ */
+#ifndef CJ2K_TILE_READER_H
+#define CJ2K_TILE_READER_H
+
+#include "bitreader.h"
+#include "coded.h"
+#include "progression.h"
+#include "tagtree.h"
+
+/* The bytes that one packet gives to one codeword segment of one code-block. */
+typedef struct {
+  uint64_t offset; /* in the codestream */
+  uint32_t length;
+  uint32_t next;  /* the block's next piece, 0: none */
+  uint8_t passes; /* passes that are complete with this piece; 0: the piece is dropped */
+  bool begins;    /* a new codeword segment; else it goes on with the segment of the piece before */
+} Cj2kPiece;
+
+/* Which block coder a code-block uses. In mixed mode, and as long as there are only placeholder
+ * passes, that is not known (T.814 annex B). */
+typedef enum { CJ2K_BLOCK_MQ = 0, CJ2K_BLOCK_HT, CJ2K_BLOCK_UNDECIDED } Cj2kBlockKind;
+
+/* What packet headers said of a code-block so far. */
+typedef struct {
+  uint32_t first_piece, last_piece; /* 0: none */
+  uint16_t passes;                  /* in all packets so far, placeholders included */
+  uint8_t lblock;                   /* B.10.7.1; 0: not included yet */
+  uint8_t zero_bitplanes;
+  uint8_t kind; /* Cj2kBlockKind */
+} Cj2kBlockState;
+
+typedef struct {
+  const Cj2kPlan *plan;
+  const uint8_t *data; /* the codestream */
+  uint32_t tile;
+  uint32_t first_block, num_blocks; /* of the tile */
+  uint32_t first_node, num_nodes;
+
+  Cj2kPacketIterator iterator;
+  Cj2kBlockState *states; /* per block of the tile */
+  uint32_t states_capacity;
+  Cj2kTagNode *inclusion, *zero_bitplanes; /* per node of the tile */
+  uint32_t nodes_capacity;
+  Cj2kPiece *pieces; /* [0] is not used */
+  uint32_t num_pieces, pieces_capacity;
+} Cj2kTileReader;
+
+/*
+ * Decodes the packet header at `bits` (B.10) and appends the pieces it announces, in the order of
+ * their bytes, with offsets still to be filled in. false: the bits cannot be a packet header.
+ */
+bool cj2k_packet_header_read(Cj2kTileReader *reader, const Cj2kPacketId *packet,
+                             Cj2kBitReader *bits);
+
+#endif
