@@ -1,57 +1,68 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * JP2 and JPH files (T.800 Annex I, T.814 Annex D): the boxes that say where the codestream is and
- * what its components mean.
+ * JP2 and JPH files (T.800 Annex I, T.814 Annex D): finds the codestream among the boxes, and reads
+ * what the boxes say about its components. A bare codestream, and one inside a lone jp2c box
+ * (image/x-j2c), are recognised too.
  */
 #ifndef CJ2K_JP2_H
 #define CJ2K_JP2_H
 
 #include "header.h"
 
-/* Palette (pclr, I.5.3.4): num_entries rows of num_columns values. */
+/* One channel of the cmap box (I.5.3.5): a component as it is, or looked up in a palette column. */
 typedef struct {
-  uint16_t num_entries; /* 1..1024 */
-  uint8_t num_columns;  /* 1..255 */
-  uint8_t *depth;       /* per column, bits 1..38 */
-  bool *is_signed;      /* per column */
-  int32_t *values;      /* [entry][column]; depths above 31 are refused */
-} Cj2kPalette;
-
-/* One channel of the component mapping (cmap, I.5.3.5). */
-typedef struct {
-  uint16_t component; /* CMP */
-  uint8_t type;       /* MTYP: 0 direct, 1 palette */
-  uint8_t column;     /* PCOL */
+  uint16_t component;
+  bool palette;
+  uint8_t column;
 } Cj2kChannelMap;
 
-/* One row of the channel definition (cdef, I.5.3.6). */
+/* All arrays and pointers belong to the Cj2kJp2, except `icc`, which points into the data. */
 typedef struct {
-  uint16_t channel;     /* Cn */
-  uint16_t type;        /* Typ */
-  uint16_t association; /* Asoc */
-} Cj2kChannelDefinition;
-
-/* All zero but `codestream` for a raw codestream. */
-typedef struct {
-  bool is_file; /* boxes around the codestream */
   Cj2kSpan
-      codestream; /* of the first jp2c, or all bytes; size 0 and length unknown mean: to the end */
-  uint8_t colr_method;  /* METH of the first colr that can be used: 0 none, 1 enumerated, 2
-                           restricted ICC */
-  uint32_t colour_enum; /* EnumCS when METH is 1 */
-  Cj2kSpan icc;         /* when METH is 2 */
-  Cj2kPalette *palette; /* NULL: none */
-  uint32_t num_maps;    /* 0: no cmap */
-  Cj2kChannelMap *maps;
-  uint32_t num_definitions; /* 0: no cdef */
-  Cj2kChannelDefinition *definitions;
-} Cj2kBoxes;
+      codestream; /* of the (first) codestream; goes to the end of the data when its box is cut */
+  bool is_jp2;    /* there are boxes besides jp2c */
 
-/* Reads the boxes of data[0..size): a raw codestream (FF4F first), a bare jp2c box with its
- * codestream (GStreamer's image/x-j2c), a JP2 or a JPH file. A damaged box that is not needed to
- * find the codestream is left out unless strict. *boxes belongs to the caller: cj2k_boxes_clear. */
-Cj2kStatus cj2k_boxes_read(const uint8_t *data, size_t size, bool strict, Cj2kBoxes *boxes,
-                           Cj2kError *error);
-void cj2k_boxes_clear(Cj2kBoxes *boxes);
+  /* ihdr, bpcc (I.5.3.1, I.5.3.2) */
+  bool has_ihdr;
+  uint32_t width, height;
+  uint16_t num_components;
+  uint8_t bits_per_component; /* as in ihdr: bit 7 sign, depth - 1; 255: see bpcc */
+  uint8_t *bpcc;              /* num_components entries, or NULL */
+
+  /* colr (I.5.3.3): the first one of a method that a JP2 reader knows */
+  uint8_t colour_method; /* 1 enumerated, 2 restricted ICC, 0 no colr box */
+  uint32_t colour_enum;
+  const uint8_t *icc;
+  size_t icc_size;
+
+  /* pclr (I.5.3.4) */
+  uint16_t num_entries; /* 0: no palette */
+  uint8_t num_columns;
+  uint8_t *column_bits; /* as bits_per_component */
+  int64_t *entries;     /* num_entries x num_columns */
+
+  /* cmap (I.5.3.5) and cdef (I.5.3.6) */
+  uint32_t num_channels; /* 0: no cmap */
+  Cj2kChannelMap *channels;
+  uint32_t num_definitions; /* 0: no cdef */
+  struct Cj2kChannelDefinition {
+    uint16_t channel;
+    Cj2kChannel meaning;
+  } * definitions;
+} Cj2kJp2;
+
+/*
+ * Reads data[0..size). *jp2 need not be initialised; cj2k_jp2_clear frees it, also after an error.
+ * Unknown boxes are skipped, broken optional ones are ignored unless `strict`.
+ * CJ2K_ERROR_CODESTREAM when there is no codestream.
+ */
+Cj2kStatus cj2k_jp2_read(const uint8_t *data, size_t size, bool strict, Cj2kJp2 *jp2,
+                         Cj2kError *error);
+void cj2k_jp2_clear(Cj2kJp2 *jp2);
+
+/* What image channel i means by cdef; without cdef colour i + 1. */
+Cj2kChannel cj2k_jp2_channel(const Cj2kJp2 *jp2, uint32_t channel);
+/* Colour by colr; UNKNOWN without one. */
+Cj2kColour cj2k_jp2_colour(const Cj2kJp2 *jp2);
 
 #endif
