@@ -12,6 +12,13 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/setup.sh
 
+# What keeps the tests from running is a failure in the sum, too.
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  echo "0 passed, 1 failed, 0 skipped"
+  exit 1
+}
+
 folder=$cj2k_root/build
 options=(-Dwerror=true)
 tests=()
