@@ -20,10 +20,10 @@ static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
 }
 
 /* The headers count offsets from the codestream's first byte, the application from the file's. */
-static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kBoxes *boxes, Cj2kError *error)
+static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kJp2 *jp2, Cj2kError *error)
 {
   if (error && status == CJ2K_ERROR_CODESTREAM)
-    error->offset += boxes->codestream.offset;
+    error->offset += jp2->codestream.offset;
   return status;
 }
 
@@ -31,10 +31,9 @@ static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kBoxes *boxes, Cj2kEr
 
 /* Makes the plan and the info of `header` current. */
 static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_header,
-                        uint64_t max_memory, Cj2kBoxes *boxes, const uint8_t *data,
-                        Cj2kError *error)
+                        uint64_t max_memory, Cj2kJp2 *jp2, const uint8_t *data, Cj2kError *error)
 {
-  bool same_boxes = decoder->info && decoder->boxes->len == boxes->codestream.offset &&
+  bool same_boxes = decoder->info && decoder->boxes->len == jp2->codestream.offset &&
                     !memcmp(decoder->boxes->data, data, decoder->boxes->len);
   Cj2kStatus status;
   if (!same_header || !decoder->plan) {
@@ -48,22 +47,22 @@ static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_head
     return CJ2K_OK;
   g_clear_pointer(&decoder->info, cj2k_image_info_unref);
   g_byte_array_set_size(decoder->boxes, 0);
-  g_byte_array_append(decoder->boxes, data, (guint)MIN(boxes->codestream.offset, G_MAXINT));
-  return cj2k_image_info_new(header, boxes, data, decoder->params.reduce, &decoder->info, error);
+  g_byte_array_append(decoder->boxes, data, (guint)MIN(jp2->codestream.offset, G_MAXINT));
+  return cj2k_image_info_new(header, jp2, decoder->params.reduce, &decoder->info, error);
 }
 
-static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kBoxes *boxes, Cj2kError *error)
+static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kError *error)
 {
   Cj2kDecoder *decoder = frame->decoder;
   Cj2kHeader *header = NULL;
   bool same = false;
-  frame->codestream = boxes->codestream;
+  frame->codestream = jp2->codestream;
   Cj2kStatus status = cj2k_header_read(
       decoder->header_reader, frame->data + frame->codestream.offset, frame->codestream.size,
       decoder->params.strict, frame->max_memory, &header, &same, &frame->tile_parts, error);
   if (status != CJ2K_OK)
-    return shift_offset(status, boxes, error);
-  status = renew(decoder, header, same, frame->max_memory, boxes, frame->data, error);
+    return shift_offset(status, jp2, error);
+  status = renew(decoder, header, same, frame->max_memory, jp2, frame->data, error);
   if (status != CJ2K_OK)
     return status;
   frame->plan = cj2k_plan_ref(decoder->plan);
@@ -73,14 +72,14 @@ static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kBoxes *boxes, Cj2
 
 Cj2kStatus cj2k_decoder_frame_headers(Cj2kDecoderFrame *frame, Cj2kError *error)
 {
-  Cj2kBoxes boxes = {0};
+  Cj2kJp2 jp2 = {0};
   gint64 begin = g_get_monotonic_time();
   frame->max_memory = memory_limit(frame->decoder, frame->size);
   Cj2kStatus status =
-      cj2k_boxes_read(frame->data, frame->size, frame->decoder->params.strict, &boxes, error);
+      cj2k_jp2_read(frame->data, frame->size, frame->decoder->params.strict, &jp2, error);
   if (status == CJ2K_OK)
-    status = read_codestream(frame, &boxes, error);
-  cj2k_boxes_clear(&boxes);
+    status = read_codestream(frame, &jp2, error);
+  cj2k_jp2_clear(&jp2);
   frame->ms_header = (double)(g_get_monotonic_time() - begin) / 1000;
   return status;
 }
@@ -190,24 +189,23 @@ Cj2kStatus cj2k_decoder_frame_picture(Cj2kDecoderFrame *frame, const Cj2kLayout 
 Cj2kStatus cj2k_decoder_read_header(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
                                     Cj2kImage *image, Cj2kError *error)
 {
-  Cj2kBoxes boxes = {0};
+  Cj2kJp2 jp2 = {0};
   Cj2kHeader *header = NULL;
   bool same = false;
   cj2k_error_clear(error);
-  Cj2kStatus status = cj2k_boxes_read(data, size, decoder->params.strict, &boxes, error);
+  Cj2kStatus status = cj2k_jp2_read(data, size, decoder->params.strict, &jp2, error);
   if (status == CJ2K_OK)
     status =
-        shift_offset(cj2k_header_read(decoder->header_reader, data + boxes.codestream.offset,
-                                      boxes.codestream.size, decoder->params.strict,
+        shift_offset(cj2k_header_read(decoder->header_reader, data + jp2.codestream.offset,
+                                      jp2.codestream.size, decoder->params.strict,
                                       memory_limit(decoder, size), &header, &same, NULL, error),
-                     &boxes, error);
+                     &jp2, error);
   if (status == CJ2K_OK) {
     g_clear_pointer(&decoder->read_info, cj2k_image_info_unref);
-    status = cj2k_image_info_new(header, &boxes, data, decoder->params.reduce, &decoder->read_info,
-                                 error);
+    status = cj2k_image_info_new(header, &jp2, decoder->params.reduce, &decoder->read_info, error);
   }
   if (status == CJ2K_OK)
     *image = decoder->read_info->image;
-  cj2k_boxes_clear(&boxes);
+  cj2k_jp2_clear(&jp2);
   return status;
 }

@@ -8,9 +8,6 @@
 
 #define MAX_DEPTH 31 /* of samples in int32_t */
 
-/* Enumerated colour spaces (T.800 table I.10). */
-enum { ENUM_SRGB = 16, ENUM_GREY = 17, ENUM_SYCC = 18 };
-
 /* Rsiz of the digital cinema profiles (T.800 table A.10). */
 enum { RSIZ_CINEMA_2K = 3, RSIZ_CINEMA_LONG_TERM = 7 };
 
@@ -34,22 +31,23 @@ static Cj2kComponent reduced(const Cj2kComponent *component, uint8_t reduce)
 static Cj2kStatus map_components(Cj2kImageInfo *info, const Cj2kHeader *header, uint8_t reduce,
                                  Cj2kError *error)
 {
-  const Cj2kPalette *palette = info->boxes.palette;
-  for (uint32_t i = 0; i < info->boxes.num_maps; i++) {
-    const Cj2kChannelMap *map = &info->boxes.maps[i];
+  const Cj2kJp2 *jp2 = &info->jp2;
+  for (uint32_t i = 0; i < jp2->num_channels; i++) {
+    const Cj2kChannelMap *map = &jp2->channels[i];
     if (map->component >= header->num_components)
       return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
                             "cmap box: channel %u is of component %u, there are %u", i,
                             map->component, header->num_components);
     info->components[i] = reduced(&header->components[map->component], reduce);
-    if (map->type == 0)
+    if (!map->palette)
       continue;
-    if (map->column >= palette->num_columns)
+    if (map->column >= jp2->num_columns)
       return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
                             "cmap box: channel %u is of palette column %u, there are %u", i,
-                            map->column, palette->num_columns);
-    info->components[i].depth = palette->depth[map->column];
-    info->components[i].is_signed = palette->is_signed[map->column];
+                            map->column, jp2->num_columns);
+    uint8_t bits = jp2->column_bits[map->column];
+    info->components[i].depth = (bits & 0x7f) + 1;
+    info->components[i].is_signed = bits >> 7;
   }
   return CJ2K_OK;
 }
@@ -57,8 +55,8 @@ static Cj2kStatus map_components(Cj2kImageInfo *info, const Cj2kHeader *header, 
 static Cj2kStatus fill_components(Cj2kImageInfo *info, const Cj2kHeader *header, uint8_t reduce,
                                   Cj2kError *error)
 {
-  info->has_palette = info->boxes.palette && info->boxes.num_maps;
-  uint32_t count = info->has_palette ? info->boxes.num_maps : header->num_components;
+  info->has_palette = info->jp2.num_entries && info->jp2.num_channels;
+  uint32_t count = info->has_palette ? info->jp2.num_channels : header->num_components;
   info->components = g_new0(Cj2kComponent, count);
   info->channels = g_new0(Cj2kChannel, count);
   info->image.num_components = count;
@@ -71,35 +69,22 @@ static Cj2kStatus fill_components(Cj2kImageInfo *info, const Cj2kHeader *header,
   return CJ2K_OK;
 }
 
-static void fill_channels(Cj2kImageInfo *info)
-{
-  for (uint32_t i = 0; i < info->image.num_components; i++)
-    info->channels[i] = (Cj2kChannel){0, (uint16_t)MIN(i + 1, UINT16_MAX - 1)};
-  for (uint32_t i = 0; i < info->boxes.num_definitions; i++) {
-    const Cj2kChannelDefinition *definition = &info->boxes.definitions[i];
-    if (definition->channel < info->image.num_components)
-      info->channels[definition->channel] =
-          (Cj2kChannel){definition->type, definition->association};
-  }
-}
-
-static void fill_colour(Cj2kImageInfo *info, const uint8_t *data)
+static void fill_colour(Cj2kImageInfo *info)
 {
   Cj2kImage *image = &info->image;
   uint16_t profile = image->rsiz & 0xfff;
-  if (profile >= RSIZ_CINEMA_2K && profile <= RSIZ_CINEMA_LONG_TERM)
+  for (uint32_t i = 0; i < image->num_components; i++)
+    info->channels[i] = cj2k_jp2_channel(&info->jp2, i);
+  image->colour = cj2k_jp2_colour(&info->jp2);
+  if (image->colour == CJ2K_COLOUR_UNKNOWN && profile >= RSIZ_CINEMA_2K &&
+      profile <= RSIZ_CINEMA_LONG_TERM)
     image->colour = CJ2K_COLOUR_XYZ;
-  if (info->boxes.colr_method == 1) {
-    image->colour_enum = info->boxes.colour_enum;
-    image->colour = image->colour_enum == ENUM_SRGB   ? CJ2K_COLOUR_SRGB
-                    : image->colour_enum == ENUM_GREY ? CJ2K_COLOUR_GREY
-                    : image->colour_enum == ENUM_SYCC ? CJ2K_COLOUR_SYCC
-                                                      : CJ2K_COLOUR_OTHER;
-  } else if (info->boxes.colr_method == 2) {
-    image->colour = CJ2K_COLOUR_OTHER;
-    info->icc = g_memdup2(data + info->boxes.icc.offset, info->boxes.icc.size);
+  if (info->jp2.colour_method == 1)
+    image->colour_enum = info->jp2.colour_enum;
+  if (info->jp2.icc_size) {
+    info->icc = g_memdup2(info->jp2.icc, info->jp2.icc_size);
     image->icc = info->icc;
-    image->icc_size = info->boxes.icc.size;
+    image->icc_size = info->jp2.icc_size;
   }
 }
 
@@ -141,13 +126,13 @@ static Cj2kStatus check_depths(const Cj2kHeader *header, const Cj2kImageInfo *in
   return CJ2K_OK;
 }
 
-Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kBoxes *boxes, const uint8_t *data,
-                               uint8_t reduce, Cj2kImageInfo **result, Cj2kError *error)
+Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce,
+                               Cj2kImageInfo **result, Cj2kError *error)
 {
   Cj2kImageInfo *info = g_new0(Cj2kImageInfo, 1);
   info->refs = 1;
-  info->boxes = *boxes;
-  memset(boxes, 0, sizeof *boxes);
+  info->jp2 = *jp2;
+  memset(jp2, 0, sizeof *jp2);
   info->image.x0 = header->x0;
   info->image.y0 = header->y0;
   info->image.x1 = header->x1;
@@ -162,8 +147,7 @@ Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kBoxes *boxes, const
     cj2k_image_info_unref(info);
     return status;
   }
-  fill_channels(info);
-  fill_colour(info, data);
+  fill_colour(info);
   fill_coding(&info->image, header);
   *result = info;
   return CJ2K_OK;
@@ -179,7 +163,7 @@ void cj2k_image_info_unref(Cj2kImageInfo *info)
 {
   if (!info || !g_atomic_int_dec_and_test(&info->refs))
     return;
-  cj2k_boxes_clear(&info->boxes);
+  cj2k_jp2_clear(&info->jp2);
   g_free(info->components);
   g_free(info->channels);
   g_free(info->icc);

@@ -12,16 +12,16 @@
 typedef struct {
   int refs; /* atomic */
   Cj2kImage image;
-  Cj2kBoxes boxes;  /* palette and maps are of use to the decoder */
+  Cj2kJp2 jp2;      /* palette and channels are of use to the decoder; not its icc, see image */
   bool has_palette; /* the image's components are not the codestream's */
   Cj2kComponent *components;
   Cj2kChannel *channels;
   uint8_t *icc;
 } Cj2kImageInfo;
 
-/* Takes over *boxes (clears it on failure too). `data` is the whole file. */
-Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kBoxes *boxes, const uint8_t *data,
-                               uint8_t reduce, Cj2kImageInfo **info, Cj2kError *error);
+/* Takes over *jp2 (clears it, on failure too). */
+Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce,
+                               Cj2kImageInfo **info, Cj2kError *error);
 Cj2kImageInfo *cj2k_image_info_ref(Cj2kImageInfo *info);
 void cj2k_image_info_unref(Cj2kImageInfo *info); /* NULL is allowed */
 

@@ -91,6 +91,7 @@ static void mark_words(const Cj2kSampleLayout *s, Cj2kPlaneUse *use)
   if (use->unit_bytes && use->unit_bytes != s->unit_bytes)
     use->shared = true;
   use->unit_bytes = s->unit_bytes;
+  use->padded |= !s->is_signed && s->depth < 8 * s->word_bytes;
   for (uint32_t i = 0; i < s->unit_samples * (uint32_t)s->word_bytes; i++) {
     uint32_t byte = s->at[i / s->word_bytes].offset + i % s->word_bytes;
     uint64_t bit = UINT64_C(1) << (byte % 64);
@@ -106,7 +107,7 @@ void cj2k_layout_plane_use(const Cj2kLayout *layout, uint32_t num_components, Cj
     mark_words(&layout->samples[c], &uses[layout->samples[c].plane]);
   for (uint32_t p = 0; p < layout->num_planes; p++) {
     Cj2kPlaneUse *use = &uses[p];
-    use->covered = use->unit_bytes && !use->shared;
+    use->covered = use->unit_bytes && !use->shared && !use->padded;
     for (uint32_t i = 0; i < use->unit_bytes; i++)
       use->covered &= (use->written[i / 64] >> (i % 64)) & 1;
   }

@@ -22,31 +22,31 @@ void cj2k_palette_index_layout(const Cj2kHeader *header, Cj2kSampleLayout *sampl
 }
 
 /* A row of one channel: looked up, or as it is. */
-static void map_row(const Cj2kPalette *palette, const Cj2kChannelMap *map, const int32_t *in,
-                    int32_t *out, uint32_t n)
+static void map_row(const Cj2kJp2 *jp2, const Cj2kChannelMap *map, const int32_t *in, int32_t *out,
+                    uint32_t n)
 {
   for (uint32_t x = 0; x < n; x++) {
-    if (map->type == 0) {
+    if (!map->palette) {
       out[x] = in[x];
       continue;
     }
-    int32_t entry = CLAMP(in[x], 0, palette->num_entries - 1);
-    out[x] = palette->values[(size_t)entry * palette->num_columns + map->column];
+    int32_t entry = CLAMP(in[x], 0, jp2->num_entries - 1);
+    out[x] = (int32_t)jp2->entries[(size_t)entry * jp2->num_columns + map->column];
   }
 }
 
 static void map_channel(const Cj2kImageInfo *info, uint32_t channel, const Cj2kPicture *indices,
                         const Cj2kSampleLayout *samples, const Cj2kPicture *picture)
 {
-  const Cj2kChannelMap *map = &info->boxes.maps[channel];
+  const Cj2kChannelMap *map = &info->jp2.channels[channel];
   const Cj2kComponent *component = &info->components[channel];
   uint32_t width = component->x1 - component->x0;
   const Cj2kPlane *from = &indices->planes[map->component];
   const Cj2kPlane *to = &picture->planes[samples->plane];
   int32_t *row = g_new(int32_t, MAX(width, 1));
   for (uint32_t y = 0; y < component->y1 - component->y0; y++) {
-    map_row(info->boxes.palette, map,
-            (const int32_t *)((const uint8_t *)from->data + y * from->pitch), row, width);
+    map_row(&info->jp2, map, (const int32_t *)((const uint8_t *)from->data + y * from->pitch), row,
+            width);
     cj2k_pack_row(samples, component->depth, component->is_signed, row, 0, width,
                   (uint8_t *)to->data + y * to->pitch);
   }

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cj2k-decode: one JPEG 2000 or HTJ2K image to a file of samples. */
+#include "image.h"
+
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_DECODED = 0, EXIT_NOT_DECODABLE = 1, EXIT_USAGE = 2 };
+
+typedef struct {
+  int reduce, layers, threads, max_memory;
+  char *backend;
+  gboolean strict, verbose, version;
+  const char *in, *out;
+} Options;
+
+/* --------------------------------------------------------------------- command line --- */
+
+static int usage(const char *why)
+{
+  fprintf(stderr, "cj2k-decode: %s\nTry cj2k-decode --help.\n", why);
+  return EXIT_USAGE;
+}
+
+static bool find_backend(const char *name, Cj2kBackendKind *kind)
+{
+  static const char *const names[] = {"auto", "cpu", "cuda"};
+  for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+    if (!strcmp(name, names[i])) {
+      *kind = (Cj2kBackendKind)i;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool parse(int argc, char **argv, Options *options, GError **error)
+{
+  const GOptionEntry entries[] = {
+      {"reduce", 0, 0, G_OPTION_ARG_INT, &options->reduce, "Discard N resolution levels", "N"},
+      {"layers", 0, 0, G_OPTION_ARG_INT, &options->layers, "Decode N quality layers (0: all)", "N"},
+      {"threads", 0, 0, G_OPTION_ARG_INT, &options->threads, "Threads (0: one a core)", "N"},
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &options->backend, "auto, cpu or cuda", "NAME"},
+      {"strict", 0, 0, G_OPTION_ARG_NONE, &options->strict, "Refuse damaged and truncated files",
+       NULL},
+      {"max-memory", 0, 0, G_OPTION_ARG_INT, &options->max_memory,
+       "Refuse what needs more memory (0: 768, or 256 times the file)", "MIB"},
+      {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Say what was decoded and how",
+       NULL},
+      {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
+      G_OPTION_ENTRY_NULL};
+  GOptionContext *context = g_option_context_new("IN OUT");
+  g_option_context_add_main_entries(context, entries, NULL);
+  g_option_context_set_summary(
+      context,
+      "Decodes a JPEG 2000 or HTJ2K codestream, .jp2 or .jph file. IN may be -, standard\n"
+      "input. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .raw (planes, little-endian) or\n"
+      ".pgx (out.pgx writes out_0.pgx, out_1.pgx ..., one for each component).");
+  bool ok = g_option_context_parse(context, &argc, &argv, error);
+  g_option_context_free(context);
+  options->in = ok && argc == 3 ? argv[1] : NULL;
+  options->out = ok && argc == 3 ? argv[2] : NULL;
+  return ok;
+}
+
+static const char *check(const Options *options, Cj2kDecoderParams *params)
+{
+  if (!options->in)
+    return "one input and one output are needed";
+  if (image_format_of(options->out) == IMAGE_UNKNOWN)
+    return "the output's name must end in .ppm, .pgm, .png, .raw or .pgx";
+  if (options->reduce < 0 || options->reduce > CJ2K_MAX_LEVELS)
+    return "--reduce must be 0 to 32";
+  if (options->layers < 0 || options->layers > UINT16_MAX)
+    return "--layers must be 0 to 65535";
+  if (options->threads < 0 || options->max_memory < 0)
+    return "--threads and --max-memory must not be negative";
+  if (options->backend && !find_backend(options->backend, &params->backend))
+    return "--backend must be auto, cpu or cuda";
+  params->reduce = (uint8_t)options->reduce;
+  params->max_layers = (uint16_t)options->layers;
+  params->num_threads = (uint32_t)options->threads;
+  params->max_memory = (uint64_t)options->max_memory << 20;
+  params->strict = options->strict;
+  params->frames_in_flight = 1;
+  return NULL;
+}
+
+/* ------------------------------------------------------------------------- progress --- */
+
+/* Tells the seconds that have passed, on a terminal and when it takes more than one. */
+typedef struct {
+  GMutex lock;
+  GCond stop;
+  bool stopped;
+} Progress;
+
+static gpointer show_progress(gpointer data)
+{
+  Progress *progress = data;
+  gint64 second = g_get_monotonic_time();
+  int seconds = 0;
+  g_mutex_lock(&progress->lock);
+  while (!progress->stopped) {
+    second += G_TIME_SPAN_SECOND;
+    while (!progress->stopped && g_cond_wait_until(&progress->stop, &progress->lock, second))
+      ;
+    if (!progress->stopped)
+      fprintf(stderr, "\rdecoding, %d s", ++seconds);
+  }
+  g_mutex_unlock(&progress->lock);
+  if (seconds)
+    fputs("\r\033[K", stderr);
+  return NULL;
+}
+
+static GThread *start_progress(Progress *progress)
+{
+  memset(progress, 0, sizeof *progress);
+  return isatty(STDERR_FILENO) ? g_thread_new("progress", show_progress, progress) : NULL;
+}
+
+static void stop_progress(Progress *progress, GThread *thread)
+{
+  if (!thread)
+    return;
+  g_mutex_lock(&progress->lock);
+  progress->stopped = true;
+  g_cond_signal(&progress->stop);
+  g_mutex_unlock(&progress->lock);
+  g_thread_join(thread);
+}
+
+/* --------------------------------------------------------------------------- decode --- */
+
+/* The frame's planes as an image; no copy. */
+static Image image_of(const Cj2kFrame *frame)
+{
+  Image image = {.num_planes = frame->image.num_components,
+                 .planes = g_new0(ImagePlane, frame->image.num_components),
+                 .channels = frame->image.channels,
+                 .colour = frame->image.colour,
+                 .colour_enum = frame->image.colour_enum};
+  for (uint32_t c = 0; c < image.num_planes; c++) {
+    const Cj2kComponent *component = &frame->image.components[c];
+    image.planes[c] = (ImagePlane){.width = component->x1 - component->x0,
+                                   .height = component->y1 - component->y0,
+                                   .x0 = component->x0,
+                                   .y0 = component->y0,
+                                   .dx = component->dx,
+                                   .dy = component->dy,
+                                   .depth = component->depth,
+                                   .is_signed = component->is_signed,
+                                   .bytes = frame->layout.samples[c].word_bytes,
+                                   .pitch = frame->picture.planes[c].pitch,
+                                   .data = frame->picture.planes[c].data};
+  }
+  return image;
+}
+
+static void print_error(const char *path, const Cj2kError *error)
+{
+  fprintf(stderr, "cj2k-decode: %s: %s", path, error->text);
+  if (error->code == CJ2K_ERROR_CODESTREAM && error->marker)
+    fprintf(stderr, " (marker segment %04X, offset %llu)", error->marker,
+            (unsigned long long)error->offset);
+  else if (error->code == CJ2K_ERROR_CODESTREAM && error->offset)
+    fprintf(stderr, " (offset %llu)", (unsigned long long)error->offset);
+  fputc('\n', stderr);
+}
+
+static void report(const Options *options, Cj2kDecoder *decoder, const Cj2kFrame *frame)
+{
+  static const char *const backends[] = {"auto", "cpu", "cuda"};
+  if (frame->truncated || frame->corrupt_blocks)
+    fprintf(stderr, "cj2k-decode: %s: warning: %s%u corrupt code-blocks\n", options->in,
+            frame->truncated ? "ends early, " : "", frame->corrupt_blocks);
+  if (frame->fallback)
+    fprintf(stderr, "cj2k-decode: %s: warning: done by the CPU: %s\n", options->in,
+            frame->error.text);
+  if (!options->verbose)
+    return;
+  Cj2kStats stats;
+  cj2k_decoder_get_stats(decoder, &stats);
+  fprintf(stderr,
+          "%s: %u x %u, %u components, %s, %u tiles, back end %s; "
+          "headers %.2f ms, packets %.2f ms, blocks %.2f ms, transform %.2f ms, all %.2f ms\n",
+          options->in, frame->image.x1 - frame->image.x0, frame->image.y1 - frame->image.y0,
+          frame->image.num_components, frame->image.is_ht ? "HT" : "MQ", frame->image.num_tiles,
+          backends[frame->fallback ? CJ2K_BACKEND_CPU : cj2k_decoder_backend(decoder)],
+          stats.ms_header, stats.ms_packets, stats.ms_block_coder, stats.ms_transform,
+          stats.ms_total);
+}
+
+static int decode(const Options *options, Cj2kDecoder *decoder, const uint8_t *data, size_t size)
+{
+  Cj2kFrame frame;
+  Cj2kError error;
+  char why[IMAGE_WHY];
+  int result = EXIT_NOT_DECODABLE;
+  if (cj2k_decoder_submit(decoder, data, size, NULL, NULL, NULL, &error) != CJ2K_OK) {
+    print_error(options->in, &error);
+    return result;
+  }
+  cj2k_decoder_receive(decoder, &frame);
+  if (frame.status == CJ2K_OK) {
+    Image image = image_of(&frame);
+    report(options, decoder, &frame);
+    if (image_write(&image, options->out, why))
+      result = EXIT_DECODED;
+    else
+      fprintf(stderr, "cj2k-decode: %s\n", why);
+    image_clear(&image);
+  } else {
+    print_error(options->in, &frame.error);
+  }
+  cj2k_decoder_release(decoder, &frame);
+  return result;
+}
+
+static int run(const Options *options, const Cj2kDecoderParams *params)
+{
+  size_t size;
+  char why[IMAGE_WHY];
+  Cj2kError error;
+  Progress progress;
+  uint8_t *data = image_load_file(options->in, &size, why);
+  if (!data) {
+    fprintf(stderr, "cj2k-decode: %s\n", why);
+    return EXIT_NOT_DECODABLE;
+  }
+  Cj2kDecoder *decoder = cj2k_decoder_open(params, &error);
+  int result = EXIT_NOT_DECODABLE;
+  if (decoder) {
+    GThread *thread = start_progress(&progress);
+    result = decode(options, decoder, data, size);
+    stop_progress(&progress, thread);
+  } else {
+    print_error(options->in, &error);
+  }
+  cj2k_decoder_close(decoder);
+  g_free(data);
+  return result;
+}
+
+int main(int argc, char **argv)
+{
+  Options options = {0};
+  Cj2kDecoderParams params;
+  GError *error = NULL;
+  cj2k_decoder_params_init(&params);
+  int result;
+  if (!parse(argc, argv, &options, &error)) {
+    result = usage(error->message);
+    g_error_free(error);
+  } else if (options.version) {
+    printf("cj2k-decode %s\n", cj2k_version());
+    result = EXIT_DECODED;
+  } else {
+    const char *why = check(&options, &params);
+    result = why ? usage(why) : run(&options, &params);
+  }
+  g_free(options.backend);
+  return result;
+}

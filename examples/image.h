@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Still images of the command line tools: planes in memory, and the file formats they come from and
+ * go to. All functions that can fail return false and put a sentence into `why`.
+ */
+#ifndef EXAMPLES_IMAGE_H
+#define EXAMPLES_IMAGE_H
+
+#include "cj2k.h"
+
+#include <stdio.h>
+
+#define IMAGE_MAX_READ_COMPONENTS 4
+#define IMAGE_WHY                 256 /* bytes of a sentence */
+
+/* One component: little-endian words of 1, 2 or 4 bytes, two's complement when signed. */
+typedef struct {
+  uint32_t width, height;
+  uint32_t x0, y0; /* of the first sample on the component's own grid */
+  uint8_t dx, dy;  /* sub-sampling */
+  uint8_t depth;
+  bool is_signed;
+  uint8_t bytes; /* per sample */
+  size_t pitch;  /* bytes from row to row */
+  uint8_t *data;
+} ImagePlane;
+
+typedef struct {
+  uint32_t num_planes;
+  ImagePlane *planes;
+  const Cj2kChannel *channels; /* NULL: plane i is colour i+1 */
+  Cj2kColour colour;
+  uint32_t colour_enum;
+  void *memory; /* owned: what the planes point into; NULL when they are somebody else's */
+} Image;
+
+/* Bytes a sample of this depth takes: 1, 2 or 4. */
+uint8_t image_sample_bytes(uint8_t depth);
+/* `n` samples of row y, from the first on. */
+void image_get_row(const ImagePlane *plane, uint32_t y, uint32_t n, int32_t *row);
+void image_put_row(const ImagePlane *plane, uint32_t y, uint32_t n, const int32_t *row);
+/* Makes planes of one size, depth and sign, sub-sampling 1; false: no memory. */
+bool image_alloc(Image *image, uint32_t num_planes, uint32_t width, uint32_t height, uint8_t depth,
+                 bool is_signed, char *why);
+void image_clear(Image *image);
+
+typedef enum { IMAGE_UNKNOWN = 0, IMAGE_PNM, IMAGE_PNG, IMAGE_PGX, IMAGE_RAW } ImageFormat;
+/* By the end of the name: .ppm .pgm .pnm, .png, .pgx, .raw .yuv .rgb. */
+ImageFormat image_format_of(const char *path);
+
+/* Writes by the end of the name. PNM and PNG get RGB or grey: sub-sampled components are repeated,
+ * sYCC is converted. PGX (one file a component: out.pgx writes out_0.pgx, out_1.pgx ...) and raw
+ * get the components as they are. */
+bool image_write(const Image *image, const char *path, char *why);
+/* Reads PNM (P5, P6), PNG and PGX (one component) by the end of the name. */
+bool image_read(Image *image, const char *path, char *why);
+
+/* What a raw file does not say of itself. */
+typedef struct {
+  uint32_t width, height; /* of the reference grid */
+  uint32_t num_components;
+  uint8_t depth;
+  bool is_signed;
+  uint8_t dx[IMAGE_MAX_READ_COMPONENTS], dy[IMAGE_MAX_READ_COMPONENTS];
+} ImageRawShape;
+bool image_read_raw(Image *image, const char *path, const ImageRawShape *shape, char *why);
+
+/* The whole of a file, "-" is stdin; NULL on error. g_free it. */
+uint8_t *image_load_file(const char *path, size_t *size, char *why);
+
+/* --- one file a format --- */
+bool image_write_pnm(const Image *image, const char *path, char *why);
+bool image_read_pnm(Image *image, const char *path, char *why);
+bool image_write_png(const Image *image, const char *path, char *why);
+bool image_read_png(Image *image, const char *path, char *why);
+bool image_write_pgx(const Image *image, const char *path, char *why);
+bool image_read_pgx(Image *image, const char *path, char *why);
+bool image_write_raw(const Image *image, const char *path, char *why);
+
+/* Fails with `why` set from errno; for use as `return image_fail_errno (...)`. */
+bool image_fail_errno(char *why, const char *path);
+bool image_fail(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
