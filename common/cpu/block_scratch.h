@@ -5,11 +5,13 @@
 
 #include "blockcoder.h"
 #include "ht_decode.h"
+#include "ht_encode.h"
 #include "mq_scratch.h"
 
 struct Cj2kBlockScratch {
   _Alignas(64) Cj2kMqScratch mq;
   _Alignas(64) Cj2kHtDecodeScratch ht_decode;
+  _Alignas(64) Cj2kHtEncodeScratch ht_encode;
 };
 
 #endif

@@ -68,14 +68,20 @@ bool cj2k_mq_encode_block (Cj2kBlockScratch *scratch, const Cj2kBlockSource *sou
 
 /*
  * HT encode (T.814): one HT set with its cleanup pass at bit-plane `plane` (0: the lowest) and `refinements` further
- * passes (0, 1: SigProp, 2: SigProp and MagRef, at plane - 1). passes[] gets 1..3 entries with length and distortion
- * (same units). num_passes 0 when nothing is significant at `plane` and no refinement makes anything significant.
+ * passes (0, 1: SigProp, 2: SigProp and MagRef, at plane - 1; none at plane 0). passes[] gets 1..3 entries with length
+ * and distortion (same units); it may be NULL. num_passes 0 when nothing is significant at `plane`. A SigProp pass
+ * without a byte is left out when it would be the last. The choices that the standard leaves open: docs/ht-coder.md.
  */
-bool cj2k_ht_encode_block (Cj2kBlockScratch *scratch, const Cj2kBlockSource *source, uint8_t plane, uint8_t refinements,
+bool cj2k_ht_encode_block(Cj2kBlockScratch *scratch, const Cj2kBlockSource *source, uint8_t plane, uint8_t refinements,
     uint8_t *out, uint32_t capacity, Cj2kPassEnd passes[3], Cj2kBlockResult *result);
 
-/* Bytes that the cleanup pass would take at each of planes first..first+count-1, without writing it; exact. */
-void cj2k_ht_cleanup_lengths (Cj2kBlockScratch *scratch, const Cj2kBlockSource *source, uint8_t first, uint8_t count,
+/* Bytes that the cleanup pass would take at each of planes first..first+count-1, without writing it; exact; 0 when
+ * nothing is significant there. */
+void cj2k_ht_cleanup_lengths(Cj2kBlockScratch *scratch, const Cj2kBlockSource *source, uint8_t first, uint8_t count,
     uint32_t *lengths);
+
+/* The distortion of a cleanup pass at a plane, as cj2k_ht_encode_block gives it, without coding. At plane 0 it is the
+ * squared error of the block left out, so that less it is what remains at another plane. */
+uint64_t cj2k_ht_cleanup_distortion(const Cj2kBlockSource *source, uint8_t plane);
 
 #endif

@@ -98,3 +98,62 @@ void cj2k_ht_pad_ones(uint8_t *out, size_t bits, size_t pad)
   *last = (uint8_t)(*last | 0xFFu << (bits & 7));
   memset(last + 1, 0xFF, pad);
 }
+
+size_t cj2k_ht_stuff_forward(const uint8_t *bits, size_t count, uint8_t *out, Cj2kHtRest *rest)
+{
+  const uint8_t *start = out;
+  size_t pos = 0;
+  bool after_ff = false;
+  for (;;) {
+    if (!after_ff && count - pos >= 64) {
+      uint64_t word = cj2k_bits64_at(bits, pos);
+      if (!has_zero_byte(~word)) {
+        cj2k_store_le64(out, word);
+        out += 8;
+        pos += 64;
+        continue;
+      }
+    }
+    uint32_t length = 8 - after_ff;
+    if (count - pos < length)
+      break;
+    *out = (uint8_t)(cj2k_bits_at(bits, pos) & (0xFFu >> after_ff));
+    after_ff = *out++ == 0xFF;
+    pos += length;
+  }
+  rest->count = (uint32_t)(count - pos);
+  rest->bits = (uint32_t)cj2k_bits_at(bits, pos) & ((1u << rest->count) - 1);
+  rest->stuffed = after_ff;
+  return (size_t)(out - start);
+}
+
+size_t cj2k_ht_stuff_backward(const uint8_t *bits, size_t count, uint8_t *out_end, Cj2kHtRest *rest)
+{
+  uint8_t *out = out_end;
+  size_t pos = 0;
+  bool after_large = true;
+  for (;;) {
+    if (count - pos >= 64) {
+      uint64_t word = cj2k_bits64_at(bits, pos);
+      if (!has_zero_byte(~(word | EACH_BYTE(0x80)))) { /* no byte has seven ones */
+        out -= 8;
+        cj2k_store_le64(out, GUINT64_SWAP_LE_BE(word));
+        after_large = word >> 56 > 0x8F;
+        pos += 64;
+        continue;
+      }
+    }
+    uint32_t left = (uint32_t)MIN(count - pos, 8), byte = (uint32_t)cj2k_bits_at(bits, pos) & 0xFF;
+    bool stuff = after_large && (byte & 0x7F) == 0x7F;
+    if (left + stuff < 8)
+      break;
+    byte &= 0xFFu >> stuff;
+    *--out = (uint8_t)byte;
+    after_large = byte > 0x8F;
+    pos += 8 - stuff;
+  }
+  rest->count = (uint32_t)(count - pos);
+  rest->bits = (uint32_t)cj2k_bits_at(bits, pos) & ((1u << rest->count) - 1);
+  rest->stuffed = after_large;
+  return (size_t)(out_end - out);
+}

@@ -56,4 +56,43 @@ size_t cj2k_ht_destuff_backward(const uint8_t *in, size_t length, bool vlc, uint
 /* Bits from `bits` on to one, up to `pad` bytes after the byte that holds the last bit. */
 void cj2k_ht_pad_ones(uint8_t *out, size_t bits, size_t pad);
 
+/* Appends bits, the first of the stream lowest. */
+typedef struct {
+  uint8_t *out;
+  uint64_t pending;
+  uint32_t count; /* of pending, < 8 between calls */
+} Cj2kHtBits;
+
+/* Up to 56 bits; bits above `length` must be zero. Writes 8 bytes. */
+static inline void cj2k_put_bits(Cj2kHtBits *b, uint64_t bits, uint32_t length)
+{
+  b->pending |= bits << b->count;
+  b->count += length;
+  cj2k_store_le64(b->out, b->pending);
+  b->out += b->count >> 3;
+  b->pending >>= b->count & 56;
+  b->count &= 7;
+}
+
+static inline size_t cj2k_bits_put(const Cj2kHtBits *b, const uint8_t *start)
+{
+  return 8 * (size_t)(b->out - start) + b->count;
+}
+
+/* What remains when whole bytes have been made of a bit string. */
+typedef struct {
+  uint32_t bits, count; /* of the unfinished byte */
+  bool stuffed; /* the last whole byte was FF (forward) or above 8F (backward; so it counts at the
+                   start) */
+} Cj2kHtRest;
+
+/*
+ * The inverses of destuffing: bits of a string to bytes at out upwards, or at out_end - 1
+ * downwards. Return the number of whole bytes, at most count / 7. The string is read up to 15 bytes
+ * behind its end.
+ */
+size_t cj2k_ht_stuff_forward(const uint8_t *bits, size_t count, uint8_t *out, Cj2kHtRest *rest);
+size_t cj2k_ht_stuff_backward(const uint8_t *bits, size_t count, uint8_t *out_end,
+                              Cj2kHtRest *rest);
+
 #endif

@@ -8,6 +8,7 @@
 #define CJ2K_CPU_HT_DECODE_H
 
 #include "blockcoder.h"
+#include "ht_stripes.h"
 
 /* Quads of a block: rows of quad records (ht_tables.h), the first at quads[CJ2K_HT_QUAD_PAD], each
  * row followed by zeros up to the stride, at least two, so that neighbours outside the block read
@@ -23,8 +24,6 @@
 #define CJ2K_HT_VLC_PAD      2048 /* a row of quads consumes up to 256 * 38 bits */
 /* SigProp needs up to 2 bits for each of 4096 samples, and every 8th bit may be stuffing. */
 #define CJ2K_HT_REFINE_BYTES 1280
-#define CJ2K_HT_MAX_STRIPES  256
-#define CJ2K_HT_MAX_GROUPS   (4096 / 4 + 2 * CJ2K_HT_MAX_STRIPES)
 
 typedef struct {
   uint32_t quads[CJ2K_HT_MAX_QUADS];
@@ -35,7 +34,7 @@ typedef struct {
   uint8_t vlc[CJ2K_HT_MAX_SCUP + CJ2K_HT_VLC_PAD];
   uint8_t magsgn[CJ2K_HT_MAGSGN_BYTES + CJ2K_HT_MAGSGN_PAD];
   uint8_t refine[CJ2K_HT_REFINE_BYTES + 64];
-  uint16_t sigma[CJ2K_HT_MAX_GROUPS]; /* see ht_decode_refine.c */
+  uint16_t sigma[CJ2K_HT_MAX_GROUPS]; /* see ht_stripes.h */
 } Cj2kHtDecodeScratch;
 
 /* The one HT set of a block that is decoded (T.814 B.1): the last one that has a cleanup pass. */

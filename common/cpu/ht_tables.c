@@ -57,30 +57,44 @@ static void make_vlc_encode(uint16_t *table, const uint32_t *source, size_t n)
   }
 }
 
+/* The u-VLC code of one residual: prefix, suffix and extension. */
+typedef struct {
+  uint32_t prefix, prefix_length, suffix, suffix_length, extension, extension_length;
+} UvlcCode;
+
 /* T.814 table 3: prefixes 1, 01, 001, 000 with 0, 0, 1, 5 suffix bits; extension of 4 bits when the
  * suffix is >= 28. */
-static void make_uvlc_code(Cj2kHtUvlcCode *code)
+static UvlcCode uvlc_code(uint32_t u)
 {
-  for (uint32_t u = 1; u <= CJ2K_HT_MAX_U; u++) {
-    Cj2kHtUvlcCode *c = &code[u];
-    if (u <= 2) {
-      c->prefix = (uint8_t)u;
-      c->prefix_length = (uint8_t)u;
-    } else if (u <= 4) {
-      c->prefix = 4;
-      c->prefix_length = 3;
-      c->suffix = (uint8_t)(u - 3);
-      c->suffix_length = 1;
-    } else {
-      c->prefix_length = 3;
-      c->suffix_length = 5;
-      c->suffix = (uint8_t)(u < 33 ? u - 5 : 28 + (u - 33) % 4);
-      if (u >= 33) {
-        c->extension = (uint8_t)((u - 33) / 4);
-        c->extension_length = 4;
-      }
-    }
+  if (u <= 2)
+    return (UvlcCode){.prefix = u, .prefix_length = u};
+  if (u <= 4)
+    return (UvlcCode){.prefix = 4, .prefix_length = 3, .suffix = u - 3, .suffix_length = 1};
+  if (u < 33)
+    return (UvlcCode){.prefix_length = 3, .suffix = u - 5, .suffix_length = 5};
+  return (UvlcCode){.prefix_length = 3,
+                    .suffix = 28 + (u - 33) % 4,
+                    .suffix_length = 5,
+                    .extension = (u - 33) / 4,
+                    .extension_length = 4};
+}
+
+uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row)
+{
+  bool both = first_row && u0 > 0 && u1 > 0, event = both && u0 > 2 && u1 > 2;
+  UvlcCode a = uvlc_code(u0 - (event ? 2 : 0)), b = uvlc_code(u1 - (event ? 2 : 0));
+  if (both && !event && u0 > 2) /* the second is 1 or 2: one bit tells */
+    b = (UvlcCode){.prefix = u1 - 1, .prefix_length = 1};
+  const uint32_t parts[6][2] = {
+      {a.prefix, a.prefix_length},       {b.prefix, b.prefix_length},
+      {a.suffix, a.suffix_length},       {b.suffix, b.suffix_length},
+      {a.extension, a.extension_length}, {b.extension, b.extension_length}};
+  uint64_t code = 0, length = 0;
+  for (int i = 0; i < 6; i++) {
+    code |= (uint64_t)parts[i][0] << length;
+    length += parts[i][1];
   }
+  return code | length << 40;
 }
 
 /* Length and base value of the prefix at the lowest bits. */
@@ -128,7 +142,8 @@ const Cj2kHtTables *cj2k_ht_tables(void)
     make_vlc_decode(tables.vlc[1], cj2k_ht_vlc_other, G_N_ELEMENTS(cj2k_ht_vlc_other), false);
     make_vlc_encode(tables.encode[0], cj2k_ht_vlc_first, G_N_ELEMENTS(cj2k_ht_vlc_first));
     make_vlc_encode(tables.encode[1], cj2k_ht_vlc_other, G_N_ELEMENTS(cj2k_ht_vlc_other));
-    make_uvlc_code(tables.uvlc_code);
+    for (uint32_t i = 0; i < 2 * CJ2K_HT_UVLC_PAIR * CJ2K_HT_UVLC_PAIR; i++)
+      tables.uvlc_pair[i >> 8][i & 255] = cj2k_ht_uvlc_code(i >> 4 & 15, i & 15, i >> 8 == 0);
     for (uint32_t i = 0; i < G_N_ELEMENTS(tables.uvlc_first); i++)
       tables.uvlc_first[i] = uvlc_entry(i >> CJ2K_HT_UVLC_BITS, i & 1023, true);
     for (uint32_t i = 0; i < G_N_ELEMENTS(tables.uvlc_other); i++)

@@ -41,20 +41,23 @@
 
 #define CJ2K_HT_MAX_U 96 /* 5 + 31 + 4 * 15, the largest residual that has a code */
 
-/* The u-VLC code of one residual: prefix, suffix and extension, first bit of the stream lowest. */
-typedef struct {
-  uint8_t prefix, prefix_length;
-  uint8_t suffix, suffix_length;
-  uint8_t extension, extension_length;
-} Cj2kHtUvlcCode;
+/* A code of up to 38 bits, first bit of the stream lowest, and its length. */
+#define CJ2K_HT_UVLC_CODE_BITS(e)   ((e)&UINT64_C(0xFFFFFFFFFF))
+#define CJ2K_HT_UVLC_CODE_LENGTH(e) ((uint32_t)((e) >> 40))
+#define CJ2K_HT_UVLC_PAIR           16 /* residuals below this have the code of their pair in a table */
 
 typedef struct {
   uint32_t vlc[2][8 << 7];                     /* [first row: 0][c_q << 7 | 7 bits]: quad records */
   uint32_t uvlc_first[5 << CJ2K_HT_UVLC_BITS]; /* [u_off of both | MEL event: 4][10 bits] */
   uint32_t uvlc_other[4 << CJ2K_HT_UVLC_BITS]; /* [u_off of both][10 bits] */
   uint16_t encode[2][8 << 8];                  /* [first row: 0][c_q << 8 | rho << 4 | eps] */
-  Cj2kHtUvlcCode uvlc_code[CJ2K_HT_MAX_U + 1]; /* [u], u = 0: no bits */
+  uint64_t uvlc_pair[2][CJ2K_HT_UVLC_PAIR *
+                        CJ2K_HT_UVLC_PAIR]; /* [first row: 0][u of first << 4 | u of second] */
 } Cj2kHtTables;
+
+/* The u-VLC code of a pair of quads (T.814 7.3.6), 0 for a quad without a residual. first_row: with
+ * the joint code; its MEL event is min (u0, u1) > 2. */
+uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row);
 
 /* The tables; made at the first call, thread-safe, never freed. */
 const Cj2kHtTables *cj2k_ht_tables(void);

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* HT block coder: what is encoded comes back exactly, and bytes that nobody encoded do no harm. */
+#include "cpu/blockcoder.h"
+
+#include <glib.h>
+#include <string.h>
+
+#define MAX_BYTES 65536
+
+typedef enum { EMPTY, SPARSE, MIXED, DENSE, ALL_ONES, NUM_KINDS } Kind;
+
+typedef struct {
+  Cj2kBlockScratch *scratch;
+  GRand *rand;
+  uint32_t *samples;
+  uint8_t *bytes;
+} Fixture;
+
+static void set_up(Fixture *f, gconstpointer data)
+{
+  (void)data;
+  f->scratch = cj2k_block_scratch_new();
+  f->rand = g_rand_new_with_seed(814);
+  f->samples = g_new(uint32_t, 4096);
+  f->bytes = g_malloc(MAX_BYTES);
+}
+
+static void tear_down(Fixture *f, gconstpointer data)
+{
+  (void)data;
+  cj2k_block_scratch_free(f->scratch);
+  g_rand_free(f->rand);
+  g_free(f->samples);
+  g_free(f->bytes);
+}
+
+static uint32_t magnitude(Fixture *f, Kind kind, uint32_t planes)
+{
+  uint32_t all = g_rand_int(f->rand) & (uint32_t)((UINT64_C(1) << planes) - 1);
+  uint32_t some = all >> g_rand_int_range(f->rand, 0, (gint)planes);
+  switch (kind) {
+  case SPARSE: return g_rand_int_range(f->rand, 0, 40) == 0 ? some : 0;
+  case MIXED: return g_rand_int_range(f->rand, 0, 3) == 0 ? some : some >> planes / 2;
+  case DENSE: return all;
+  case ALL_ONES: return (uint32_t)((UINT64_C(1) << planes) - 1);
+  default: return 0;
+  }
+}
+
+static Cj2kBlockSource make_block(Fixture *f, Kind kind, uint16_t width, uint16_t height,
+                                  uint8_t planes)
+{
+  for (uint32_t i = 0; i < (uint32_t)width * height; i++)
+    f->samples[i] = magnitude(f, kind, planes) | (g_rand_boolean(f->rand) ? 0x80000000 : 0);
+  return (Cj2kBlockSource){.samples = f->samples,
+                           .stride = width,
+                           .width = width,
+                           .height = height,
+                           .num_bitplanes = planes,
+                           .style = CJ2K_STYLE_HT,
+                           .reversible = g_rand_boolean(f->rand)};
+}
+
+static bool significant_at(const Cj2kBlockSource *s, uint32_t i, uint32_t plane)
+{
+  return (s->samples[i] & 0x7FFFFFFF) >> plane != 0;
+}
+
+/* docs/arithmetic.md: half units with the midpoint of what was not decoded. */
+static uint32_t reconstruct(uint32_t sample, uint32_t plane)
+{
+  uint32_t q = (sample & 0x7FFFFFFF) >> plane;
+  return q ? (sample & 0x80000000) | ((2 * q + 1) << plane) : 0;
+}
+
+/* Whether sample i becomes a member of SigProp: it has a neighbour that is significant at the
+ * plane, or one that SigProp found before. Plain, sample by sample: sigma is 1 after cleanup, 2
+ * after SigProp. */
+static bool has_neighbour(const Cj2kBlockSource *s, const uint8_t *sigma, int x, int y)
+{
+  for (int v = y - 1; v <= y + 1; v++)
+    for (int u = x - 1; u <= x + 1; u++) {
+      bool in = u >= 0 && v >= 0 && u < s->width && v < s->height && (u != x || v != y);
+      if (!in || !sigma[v * s->width + u])
+        continue;
+      if ((s->style & CJ2K_STYLE_CAUSAL) && v > y && v % 4 == 0)
+        continue;
+      return true;
+    }
+  return false;
+}
+
+static void mark_significance(const Cj2kBlockSource *s, uint32_t plane, bool sigprop,
+                              uint8_t *sigma)
+{
+  for (uint32_t i = 0; i < (uint32_t)s->width * s->height; i++)
+    sigma[i] = significant_at(s, i, plane);
+  if (!sigprop)
+    return;
+  for (int stripe = 0; stripe < s->height; stripe += 4)
+    for (int x = 0; x < s->width; x++)
+      for (int y = stripe; y < MIN(stripe + 4, s->height); y++) {
+        int i = y * s->width + x;
+        if (!sigma[i] && has_neighbour(s, sigma, x, y) && significant_at(s, (uint32_t)i, plane - 1))
+          sigma[i] = 2;
+      }
+}
+
+static uint64_t half_units_squared(int64_t error)
+{
+  return (uint64_t)(error * error);
+}
+
+/* The plane down to which sample i is known after `passes`. */
+static uint32_t known_plane(const uint8_t *sigma, uint32_t i, uint32_t plane, uint32_t passes)
+{
+  return (sigma[i] == 1 && passes == 3) || (sigma[i] == 2 && passes >= 2) ? plane - 1 : plane;
+}
+
+static uint64_t brute_force_distortion(const Cj2kBlockSource *s, const uint8_t *sigma,
+                                       uint32_t plane, uint32_t passes)
+{
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < (uint32_t)s->width * s->height; i++) {
+    uint32_t decoded =
+        reconstruct(s->samples[i], known_plane(sigma, i, plane, passes)) & 0x7FFFFFFF;
+    int64_t truth = 2 * (int64_t)(s->samples[i] & 0x7FFFFFFF) + !s->reversible;
+    if (decoded == 0)
+      continue;
+    int64_t value = s->reversible ? decoded & ~1u : decoded;
+    sum += half_units_squared(truth) - half_units_squared(truth - value);
+  }
+  return 64 * sum;
+}
+
+/* The block as the packets would give it. Exactly as many bytes as there are, so that a sanitizer
+ * sees the end. */
+static bool decode_passes(Fixture *f, const Cj2kBlockSource *s, const Cj2kPassEnd *passes,
+                          uint32_t num_passes, const Cj2kBlockResult *result, uint32_t placeholders,
+                          void *out, bool wide)
+{
+  uint32_t length = passes[num_passes - 1].length;
+  uint8_t *data = g_memdup2(f->bytes, length);
+  const Cj2kSegment segments[2] = {{passes[0].length, 1 + 3 * placeholders},
+                                   {length - passes[0].length, num_passes - 1}};
+  Cj2kBlockInput in = {.data = data,
+                       .length = length,
+                       .segments = segments,
+                       .num_segments = num_passes > 1 ? 2 : 1,
+                       .num_passes = (uint8_t)(num_passes + 3 * placeholders),
+                       .zero_bitplanes = (uint8_t)(result->zero_bitplanes - placeholders),
+                       .num_bitplanes = s->num_bitplanes,
+                       .style = s->style,
+                       .width = s->width,
+                       .height = s->height};
+  bool ok = wide ? cj2k_ht_decode_block_wide(f->scratch, &in, out, s->width)
+                 : cj2k_ht_decode_block(f->scratch, &in, out, s->width);
+  g_free(data);
+  return ok;
+}
+
+static void check_samples(Fixture *f, const Cj2kBlockSource *s, const uint8_t *sigma,
+                          uint32_t plane, const Cj2kPassEnd *passes, uint32_t num_passes,
+                          const Cj2kBlockResult *result)
+{
+  uint32_t count = (uint32_t)s->width * s->height;
+  uint32_t placeholders = (uint32_t)g_rand_int_range(f->rand, 0, result->zero_bitplanes + 1);
+  bool narrow = s->num_bitplanes <= 30;
+  uint32_t *decoded = g_new0(uint32_t, count);
+  uint64_t *wide = g_new0(uint64_t, count);
+  g_assert_true(decode_passes(f, s, passes, num_passes, result, placeholders, wide, true));
+  if (narrow)
+    g_assert_true(decode_passes(f, s, passes, num_passes, result, placeholders, decoded, false));
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t known = known_plane(sigma, i, plane, num_passes),
+             q = (s->samples[i] & 0x7FFFFFFF) >> known;
+    uint64_t expected =
+        q ? (2 * (uint64_t)q + 1) << known | (uint64_t)(s->samples[i] >> 31) << 63 : 0;
+    g_assert_cmphex(wide[i], ==, expected);
+    if (narrow)
+      g_assert_cmphex(decoded[i], ==, reconstruct(s->samples[i], known));
+  }
+  g_free(decoded);
+  g_free(wide);
+}
+
+static void round_trip(Fixture *f, const Cj2kBlockSource *s, uint8_t plane, uint8_t refinements)
+{
+  uint32_t count = (uint32_t)s->width * s->height, cleanup_length;
+  bool any = false;
+  for (uint32_t i = 0; i < count; i++)
+    any |= significant_at(s, i, plane);
+  Cj2kPassEnd passes[3];
+  Cj2kBlockResult result;
+  g_assert_true(cj2k_ht_encode_block(f->scratch, s, plane, refinements, f->bytes, MAX_BYTES, passes,
+                                     &result));
+  cj2k_ht_cleanup_lengths(f->scratch, s, plane, 1, &cleanup_length);
+  if (!any) {
+    g_assert_cmpuint(result.num_passes, ==, 0);
+    g_assert_cmpuint(cleanup_length, ==, 0);
+    return;
+  }
+  g_assert_cmpuint(result.num_passes, >=, 1);
+  g_assert_cmpuint(result.num_passes, <=, plane > 0 ? 1 + refinements : 1);
+  g_assert_cmpuint(passes[0].length, ==, cleanup_length);
+  g_assert_cmpuint(passes[result.num_passes - 1].length, ==, result.length);
+  for (uint32_t i = 0; i + 1 < result.length; i++) /* no marker inside */
+    g_assert_false(f->bytes[i] == 0xFF && f->bytes[i + 1] > 0x8F);
+  g_assert_cmphex(f->bytes[result.length - 1], !=, 0xFF);
+
+  uint8_t *sigma = g_new(uint8_t, count);
+  mark_significance(s, plane, plane > 0, sigma);
+  for (uint32_t passes_kept = 1; passes_kept <= result.num_passes; passes_kept++) {
+    check_samples(f, s, sigma, plane, passes, passes_kept, &result);
+    if (s->num_bitplanes <= 22) /* the sum fits into 64 bits */
+      g_assert_cmpuint(passes[passes_kept - 1].distortion, ==,
+                       brute_force_distortion(s, sigma, plane, passes_kept));
+  }
+  g_assert_cmpuint(passes[0].distortion, ==, cj2k_ht_cleanup_distortion(s, plane));
+  g_free(sigma);
+}
+
+static void test_sizes(Fixture *f, gconstpointer data)
+{
+  static const uint16_t sizes[][2] = {
+      {1, 1},  {1, 2},    {2, 1},    {2, 2},    {3, 3},    {4, 4},    {5, 7},    {7, 5},
+      {8, 8},  {13, 64},  {64, 13},  {31, 33},  {33, 31},  {32, 32},  {63, 65},  {64, 64},
+      {61, 3}, {4, 1024}, {1024, 4}, {1, 1024}, {1024, 1}, {3, 1023}, {1023, 3}, {128, 32}};
+  (void)data;
+  for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+    for (Kind kind = EMPTY; kind < NUM_KINDS; kind++)
+      for (uint8_t refinements = 0; refinements <= 2; refinements++) {
+        uint8_t planes = (uint8_t)g_rand_int_range(f->rand, 1, 17);
+        Cj2kBlockSource s = make_block(f, kind, sizes[i][0], sizes[i][1], planes);
+        if (g_rand_boolean(f->rand))
+          s.style |= CJ2K_STYLE_CAUSAL;
+        round_trip(f, &s, (uint8_t)g_rand_int_range(f->rand, 0, planes), refinements);
+      }
+}
+
+static void test_planes(Fixture *f, gconstpointer data)
+{
+  (void)data;
+  for (uint8_t planes = 1; planes <= 31; planes++)
+    for (uint8_t plane = 0; plane < planes; plane++) {
+      Kind kind = (Kind)g_rand_int_range(f->rand, SPARSE, NUM_KINDS);
+      Cj2kBlockSource s = make_block(f, kind, 17, 21, planes);
+      round_trip(f, &s, plane, (uint8_t)g_rand_int_range(f->rand, 0, 3));
+    }
+}
+
+/* A lone large sample among zeros needs the longest residual codes. */
+static void test_large_residuals(Fixture *f, gconstpointer data)
+{
+  (void)data;
+  for (uint8_t planes = 1; planes <= 31; planes++)
+    for (uint32_t at = 0; at < 36; at++) {
+      Cj2kBlockSource s = make_block(f, EMPTY, 6, 6, planes);
+      f->samples[at] |= (uint32_t)((UINT64_C(1) << planes) - 1);
+      f->samples[(at * 7 + 2) % 36] |= 1;
+      f->samples[(at + 2) % 36] |= (uint32_t)((UINT64_C(1) << planes) - 2);
+      round_trip(f, &s, 0, 0);
+    }
+}
+
+static void test_no_room(Fixture *f, gconstpointer data)
+{
+  Cj2kBlockSource s = make_block(f, DENSE, 64, 64, 8);
+  Cj2kPassEnd passes[3];
+  Cj2kBlockResult result;
+  (void)data;
+  g_assert_true(cj2k_ht_encode_block(f->scratch, &s, 1, 2, f->bytes, MAX_BYTES, passes, &result));
+  uint32_t length = result.length;
+  g_assert_cmpuint(result.num_passes, ==, 3);
+  g_assert_false(cj2k_ht_encode_block(f->scratch, &s, 1, 2, f->bytes, length - 1, passes, &result));
+  g_assert_false(
+      cj2k_ht_encode_block(f->scratch, &s, 1, 0, f->bytes, passes[0].length - 1, passes, &result));
+  g_assert_true(cj2k_ht_encode_block(f->scratch, &s, 1, 2, f->bytes, length, NULL, &result));
+  g_assert_cmpuint(result.length, ==, length);
+}
+
+static bool decode_segments(Fixture *f, const Cj2kSegment *segments, uint16_t num_segments,
+                            uint32_t length, uint8_t zero_bitplanes, uint32_t *out)
+{
+  Cj2kBlockInput in = {.data = f->bytes,
+                       .length = length,
+                       .segments = segments,
+                       .num_segments = num_segments,
+                       .zero_bitplanes = zero_bitplanes,
+                       .num_bitplanes = 12,
+                       .style = CJ2K_STYLE_HT,
+                       .width = 20,
+                       .height = 20};
+  for (uint16_t i = 0; i < num_segments; i++)
+    in.num_passes = (uint8_t)(in.num_passes + segments[i].passes);
+  return cj2k_ht_decode_block(f->scratch, &in, out, 20);
+}
+
+/* Several HT sets: the last that is there counts, wherever the first ones came from (T.814 B.1,
+ * B.3). */
+static void test_sets(Fixture *f, gconstpointer data)
+{
+  Cj2kBlockSource s = make_block(f, MIXED, 20, 20, 12);
+  Cj2kPassEnd first[3], second[3];
+  Cj2kBlockResult result;
+  uint32_t out[400];
+  (void)data;
+  g_assert_true(cj2k_ht_encode_block(f->scratch, &s, 5, 2, f->bytes, MAX_BYTES, first, &result));
+  uint32_t a = result.length, zero_bitplanes = result.zero_bitplanes;
+  g_assert_true(
+      cj2k_ht_encode_block(f->scratch, &s, 4, 1, f->bytes + a, MAX_BYTES - a, second, &result));
+  uint32_t b = result.length;
+  uint8_t *sigma = g_new(uint8_t, 400);
+  mark_significance(&s, 4, true, sigma);
+
+  const Cj2kSegment both[] = {{first[0].length, 1},
+                              {a - first[0].length, 2},
+                              {second[0].length, 1},
+                              {b - second[0].length, 1}};
+  g_assert_true(decode_segments(f, both, 4, a + b, (uint8_t)zero_bitplanes, out));
+  for (uint32_t i = 0; i < 400; i++)
+    g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 4, 2)));
+
+  /* The second set is empty, or cut off: the first one counts. */
+  const Cj2kSegment empty[] = {{first[0].length, 1}, {a - first[0].length, 2}, {0, 1}, {0, 2}};
+  mark_significance(&s, 5, true, sigma);
+  for (int cut = 0; cut < 2; cut++) {
+    g_assert_true(decode_segments(f, cut ? both : empty, 4, a, (uint8_t)zero_bitplanes, out));
+    for (uint32_t i = 0; i < 400; i++)
+      g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 5, 3)));
+  }
+
+  /* Refinement split over two layers; placeholders in a segment of their own. */
+  uint32_t refinement = a - first[0].length;
+  const Cj2kSegment split[] = {{0, 2}, {0, 4}, {first[0].length, 1}, {1, 1}, {refinement - 1, 1}};
+  g_assert_true(decode_segments(f, split, 5, a, (uint8_t)(zero_bitplanes - 2), out));
+  for (uint32_t i = 0; i < 400; i++)
+    g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 5, 3)));
+
+  const Cj2kSegment placeholders[] = {{0, 3}};
+  g_assert_true(decode_segments(f, placeholders, 1, 0, 0, out));
+  for (uint32_t i = 0; i < 400; i++)
+    g_assert_cmphex(out[i], ==, 0);
+  g_free(sigma);
+}
+
+static void test_corrupt(Fixture *f, gconstpointer data)
+{
+  Cj2kBlockSource s = make_block(f, MIXED, 20, 20, 12);
+  Cj2kPassEnd passes[3];
+  Cj2kBlockResult result;
+  uint32_t out[400];
+  (void)data;
+  g_assert_true(cj2k_ht_encode_block(f->scratch, &s, 4, 0, f->bytes, MAX_BYTES, passes, &result));
+  uint32_t length = result.length;
+  const Cj2kSegment whole = {length, 1}, one_byte = {1, 1}, refined[2] = {{length - 1, 1}, {1, 2}};
+  g_assert_true(decode_segments(f, &whole, 1, length, 7, out));
+  g_assert_false(decode_segments(f, &one_byte, 1, 1, 7, out));
+  g_assert_false(decode_segments(f, &whole, 1, length, 12, out));  /* no bit-plane left */
+  g_assert_false(decode_segments(f, refined, 2, length, 11, out)); /* none to refine */
+  g_assert_false(
+      decode_segments(f, &whole, 1, length, 0, out)); /* exponents too large for one plane */
+  uint8_t low = f->bytes[length - 2], high = f->bytes[length - 1];
+  f->bytes[length - 1] = 0;
+  f->bytes[length - 2] = low & 0xF0;
+  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup 0 */
+  f->bytes[length - 2] = (low & 0xF0) | 3;
+  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* too short for the VLC bits */
+  f->bytes[length - 1] = 0xFF;
+  f->bytes[length - 2] = low;
+  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup > Lcup */
+  f->bytes[length - 1] = high;
+  g_assert_true(decode_segments(f, &whole, 1, length, 7, out));
+}
+
+/* Decodes with both sample formats from a copy of exactly the bytes there are; both must agree. */
+static bool decode_anything(const Fixture *f, Cj2kBlockInput in)
+{
+  gsize count = (gsize)in.width * in.height;
+  uint8_t *data = g_memdup2(in.data, in.length);
+  uint32_t *narrow = g_new(uint32_t, count);
+  uint64_t *wide = g_new(uint64_t, count);
+  in.data = data;
+  bool narrow_ok = cj2k_ht_decode_block(f->scratch, &in, narrow, in.width);
+  bool wide_ok = cj2k_ht_decode_block_wide(f->scratch, &in, wide, in.width);
+  if (in.num_bitplanes <= 30)
+    g_assert_cmpint(narrow_ok, ==, wide_ok);
+  if (in.num_bitplanes < 30 && narrow_ok)
+    for (gsize i = 0; i < count; i++)
+      g_assert_cmphex(narrow[i], ==, (uint32_t)(wide[i] | wide[i] >> 63 << 31));
+  g_free(data);
+  g_free(narrow);
+  g_free(wide);
+  return wide_ok;
+}
+
+/* Random bytes with a plausible Scup. */
+static void test_random_bytes(Fixture *f, gconstpointer data)
+{
+  int decoded = 0;
+  (void)data;
+  for (int round = 0; round < 4000; round++) {
+    uint16_t width = (uint16_t)g_rand_int_range(f->rand, 1, 1025);
+    uint16_t height = (uint16_t)g_rand_int_range(f->rand, 1, MIN(1024, 4096 / width) + 1);
+    uint32_t cleanup = (uint32_t)g_rand_int_range(f->rand, 2, 600);
+    uint32_t refinement = (uint32_t)g_rand_int_range(f->rand, 0, 90);
+    uint32_t suffix = (uint32_t)g_rand_int_range(f->rand, 2, (gint)cleanup + 1);
+    uint8_t planes = (uint8_t)g_rand_int_range(f->rand, 1, 75);
+    for (uint32_t i = 0; i < cleanup + refinement; i++)
+      f->bytes[i] =
+          (uint8_t)(round % 3 == 2 && i % 3 ? 0
+                                            : g_rand_int(f->rand) | (round % 3 == 1 ? 0xFE : 0));
+    f->bytes[cleanup - 1] = (uint8_t)(suffix >> 4);
+    f->bytes[cleanup - 2] = (uint8_t)((f->bytes[cleanup - 2] & 0xF0) | (suffix & 15));
+    const Cj2kSegment segments[2] = {{cleanup, 1}, {refinement, 2}};
+    Cj2kBlockInput in = {.data = f->bytes,
+                         .length = cleanup + refinement,
+                         .segments = segments,
+                         .num_segments = 2,
+                         .num_passes = 3,
+                         .zero_bitplanes = (uint8_t)g_rand_int_range(f->rand, 0, planes),
+                         .num_bitplanes = planes,
+                         .style = CJ2K_STYLE_HT,
+                         .width = width,
+                         .height = height};
+    decoded += decode_anything(f, in);
+  }
+  g_assert_cmpint(decoded, >, 100); /* else the test would say nothing */
+}
+
+/* Blocks with a few bytes changed. */
+static void test_damage(Fixture *f, gconstpointer data)
+{
+  int decoded = 0;
+  (void)data;
+  for (int round = 0; round < 2000; round++) {
+    uint16_t width = (uint16_t)g_rand_int_range(f->rand, 1, 66),
+             height = (uint16_t)g_rand_int_range(f->rand, 1, 63);
+    uint8_t planes = (uint8_t)g_rand_int_range(f->rand, 2, 32),
+            plane = (uint8_t)g_rand_int_range(f->rand, 1, planes);
+    Cj2kBlockSource s =
+        make_block(f, (Kind)g_rand_int_range(f->rand, SPARSE, NUM_KINDS), width, height, planes);
+    Cj2kPassEnd passes[3];
+    Cj2kBlockResult result;
+    g_assert_true(
+        cj2k_ht_encode_block(f->scratch, &s, plane, 2, f->bytes, MAX_BYTES, passes, &result));
+    if (result.num_passes < 2)
+      continue;
+    for (int i = g_rand_int_range(f->rand, 1, 6); i > 0; i--)
+      f->bytes[g_rand_int_range(f->rand, 0, (gint)result.length)] = (uint8_t)g_rand_int(f->rand);
+    const Cj2kSegment segments[2] = {{passes[0].length, 1},
+                                     {result.length - passes[0].length, result.num_passes - 1u}};
+    Cj2kBlockInput in = {.data = f->bytes,
+                         .length = result.length,
+                         .segments = segments,
+                         .num_segments = 2,
+                         .num_passes = result.num_passes,
+                         .zero_bitplanes = result.zero_bitplanes,
+                         .num_bitplanes = planes,
+                         .style = CJ2K_STYLE_HT,
+                         .width = width,
+                         .height = height};
+    decoded += decode_anything(f, in);
+  }
+  g_assert_cmpint(decoded, >, 100);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add("/ht/sizes", Fixture, NULL, set_up, test_sizes, tear_down);
+  g_test_add("/ht/planes", Fixture, NULL, set_up, test_planes, tear_down);
+  g_test_add("/ht/large-residuals", Fixture, NULL, set_up, test_large_residuals, tear_down);
+  g_test_add("/ht/no-room", Fixture, NULL, set_up, test_no_room, tear_down);
+  g_test_add("/ht/sets", Fixture, NULL, set_up, test_sets, tear_down);
+  g_test_add("/ht/corrupt", Fixture, NULL, set_up, test_corrupt, tear_down);
+  g_test_add("/ht/random-bytes", Fixture, NULL, set_up, test_random_bytes, tear_down);
+  g_test_add("/ht/damage", Fixture, NULL, set_up, test_damage, tear_down);
+  return g_test_run();
+}
