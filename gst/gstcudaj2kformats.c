@@ -353,3 +353,54 @@ gboolean gst_cuda_j2k_format_fits(const GstCudaJ2kFormat *format, const GstVideo
   }
   return TRUE;
 }
+
+/* ------------------------------------------------------------- single samples, slowly --- */
+
+/* The word that sample x of a row lies in. */
+static guint32 load_word(const Cj2kSampleLayout *s, const guint8 *word)
+{
+  guint32 value = 0;
+  for (guint i = 0; i < s->word_bytes; i++)
+    value |= (guint32)word[i] << 8 * (s->big_endian ? s->word_bytes - 1u - i : i);
+  return value;
+}
+
+static void store_word(const Cj2kSampleLayout *s, guint8 *word, guint32 value)
+{
+  for (guint i = 0; i < s->word_bytes; i++)
+    word[i] = (guint8)(value >> 8 * (s->big_endian ? s->word_bytes - 1u - i : i));
+}
+
+/* Sample `to` of one row becomes sample `from` of another. */
+static void copy_sample(const Cj2kSampleLayout *s, const guint8 *from_row, guint from,
+                        guint8 *to_row, guint to)
+{
+  const guint8 *from_word = from_row + (gsize)(from / s->unit_samples) * s->unit_bytes +
+                            s->at[from % s->unit_samples].offset;
+  guint8 *to_word =
+      to_row + (gsize)(to / s->unit_samples) * s->unit_bytes + s->at[to % s->unit_samples].offset;
+  guint from_shift = s->at[from % s->unit_samples].shift;
+  guint to_shift = s->at[to % s->unit_samples].shift;
+  guint32 mask = G_MAXUINT32 >> (32 - s->depth);
+  guint32 value = load_word(s, from_word) >> from_shift & mask;
+  store_word(s, to_word, (load_word(s, to_word) & ~(mask << to_shift)) | value << to_shift);
+}
+
+void gst_cuda_j2k_format_repeat_edge(const GstCudaJ2kFormat *format, const GstVideoFrame *frame,
+                                     guint c, guint columns, guint rows)
+{
+  const Cj2kSampleLayout *s = &format->samples[c];
+  guint sub_x = c == 1 || c == 2 ? format->sub_x : 1, sub_y = c == 1 || c == 2 ? format->sub_y : 1;
+  guint all_columns = ((guint)GST_VIDEO_FRAME_WIDTH(frame) + sub_x - 1) / sub_x;
+  guint all_rows = ((guint)GST_VIDEO_FRAME_HEIGHT(frame) + sub_y - 1) / sub_y;
+  gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(frame, s->plane);
+  guint8 *plane = GST_VIDEO_FRAME_PLANE_DATA(frame, s->plane);
+  if (!columns || !rows)
+    return;
+  for (guint y = 0; y < rows; y++)
+    for (guint x = columns; x < all_columns; x++)
+      copy_sample(s, plane + y * pitch, columns - 1, plane + y * pitch, x);
+  for (guint y = rows; y < all_rows; y++)
+    for (guint x = 0; x < all_columns; x++)
+      copy_sample(s, plane + (rows - 1) * pitch, x, plane + y * pitch, x);
+}

@@ -51,6 +51,11 @@ void gst_cuda_j2k_format_layout(const GstCudaJ2kFormat *format, Cj2kLayout *layo
  * in odd widths, where GStreamer's rows end inside a unit.) */
 gboolean gst_cuda_j2k_format_fits(const GstCudaJ2kFormat *format, const GstVideoInfo *info);
 
+/* Component c of a mapped frame has samples in its first `columns` and `rows` only: repeats the
+ * last column and row into the rest. */
+void gst_cuda_j2k_format_repeat_edge(const GstCudaJ2kFormat *format, const GstVideoFrame *frame,
+                                     guint c, guint columns, guint rows);
+
 G_END_DECLS
 
 #endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstcudaj2kcaps.h"
+
+#include <string.h>
+
+enum { ROLE_ALPHA = 3 };
+
+static const gchar *caps_string(const GstCaps *caps, const gchar *field)
+{
+  if (!caps || gst_caps_is_empty(caps) || gst_caps_is_any(caps))
+    return NULL;
+  return gst_structure_get_string(gst_caps_get_structure(caps, 0), field);
+}
+
+/* ------------------------------------------------------------------------ image to video --- */
+
+/* Component to role. A cdef box may have any order (T.800 I.5.3.6); without one the components are
+ * in order and a second of two or a fourth of four is opacity, as writers of codestreams use it. */
+static gboolean assign_roles(const Cj2kImage *image, const GstCaps *caps, GstCudaJ2kVideo *video,
+                             gchar **reason)
+{
+  guint n = image->num_components, taken = 0;
+  const gchar *sampling = caps_string(caps, "sampling");
+  gboolean reversed = sampling && g_str_has_prefix(sampling, "BGR");
+
+  for (guint c = 0; c < n; c++) {
+    const Cj2kChannel *channel = &image->channels[c];
+    gboolean alpha = channel->type == 1 || channel->type == 2;
+    alpha |= c == n - 1 && n % 2 == 0 && (channel->type == 65535 || channel->association == c + 1);
+    guint role = alpha ? ROLE_ALPHA : channel->association - 1u;
+    if (!alpha && (channel->association < 1 || channel->association > 3))
+      role = c;
+    if (reversed && role < 3)
+      role = 2 - role;
+    if (role > ROLE_ALPHA || taken & 1u << role) {
+      *reason = g_strdup_printf("component %u is neither a colour of its own nor opacity", c);
+      return FALSE;
+    }
+    taken |= 1u << role;
+    video->role[c] = (guint8)role;
+  }
+  video->has_alpha = (taken & 1u << ROLE_ALPHA) != 0;
+  taken &= 7;
+  if (taken != 1 && taken != 7) {
+    *reason = g_strdup_printf("%u components, but neither grey nor three colours", n);
+    return FALSE;
+  }
+  video->family = taken == 1 ? GST_CUDA_J2K_GREY : GST_CUDA_J2K_RGB;
+  return TRUE;
+}
+
+static gboolean names_other_primaries(const GstCaps *caps)
+{
+  const gchar *string = caps_string(caps, "colorimetry");
+  GstVideoColorimetry colorimetry;
+  return string && gst_video_colorimetry_from_string(&colorimetry, string) &&
+         colorimetry.primaries != GST_VIDEO_COLOR_PRIMARIES_UNKNOWN &&
+         colorimetry.primaries != GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
+}
+
+/* The list in the header file, for an image of three colours. */
+static void decide_colours(const Cj2kImage *image, const GstCaps *caps, GstCudaJ2kVideo *video)
+{
+  const gchar *sampling = caps_string(caps, "sampling");
+  const gchar *colorspace = caps_string(caps, "colorspace");
+
+  video->family = GST_CUDA_J2K_RGB;
+  if (video->sub_x != 1 || video->sub_y != 1) {
+    video->family = GST_CUDA_J2K_YUV;
+  } else if (image->colour == CJ2K_COLOUR_XYZ && !names_other_primaries(caps)) {
+    video->is_xyz = TRUE;
+  } else if (sampling && !g_str_equal(sampling, "GRAYSCALE")) {
+    if (g_str_has_prefix(sampling, "YCbCr"))
+      video->family = GST_CUDA_J2K_YUV;
+  } else if (colorspace && !g_str_equal(colorspace, "GRAY")) {
+    if (g_str_equal(colorspace, "sYUV"))
+      video->family = GST_CUDA_J2K_YUV;
+  } else if (image->colour == CJ2K_COLOUR_SYCC) {
+    video->family = GST_CUDA_J2K_YUV;
+  }
+  video->is_full_range = video->family == GST_CUDA_J2K_YUV && image->colour == CJ2K_COLOUR_SYCC;
+}
+
+static const Cj2kComponent *component_of(const Cj2kImage *image, const GstCudaJ2kVideo *video,
+                                         guint role)
+{
+  for (guint c = 0; c < image->num_components; c++)
+    if (video->role[c] == role)
+      return &image->components[c];
+  return NULL;
+}
+
+static gboolean same_grid(const Cj2kComponent *a, const Cj2kComponent *b)
+{
+  return a->dx == b->dx && a->dy == b->dy;
+}
+
+static guint size_of(guint32 begin, guint32 end)
+{
+  return end > begin ? end - begin : 0;
+}
+
+static gboolean find_sub_sampling(const Cj2kImage *image, GstCudaJ2kVideo *video, gchar **reason)
+{
+  const Cj2kComponent *luma = component_of(image, video, 0);
+  const Cj2kComponent *alpha = component_of(image, video, ROLE_ALPHA);
+
+  video->sub_x = video->sub_y = 1;
+  video->width = size_of(luma->x0, luma->x1);
+  video->height = size_of(luma->y0, luma->y1);
+  if (alpha && !same_grid(luma, alpha)) {
+    *reason = g_strdup("opacity has another resolution than the colours");
+    return FALSE;
+  }
+  if (video->family == GST_CUDA_J2K_GREY)
+    return TRUE;
+
+  const Cj2kComponent *cb = component_of(image, video, 1), *cr = component_of(image, video, 2);
+  guint x = cb->dx / luma->dx, y = cb->dy / luma->dy;
+  if (!same_grid(cb, cr) || cb->dx % luma->dx || cb->dy % luma->dy || x > 4 || y > 4) {
+    *reason = g_strdup_printf("sub-sampling %ux%u, %ux%u, %ux%u is none of video's", luma->dx,
+                              luma->dy, cb->dx, cb->dy, cr->dx, cr->dy);
+    return FALSE;
+  }
+  video->sub_x = (guint8)x;
+  video->sub_y = (guint8)y;
+  video->chroma_clipped = size_of(cb->x0, cb->x1) < (video->width + x - 1) / x ||
+                          size_of(cb->y0, cb->y1) < (video->height + y - 1) / y;
+  return TRUE;
+}
+
+gboolean gst_cuda_j2k_video_from_image(const Cj2kImage *image, const GstCaps *caps,
+                                       GstCudaJ2kVideo *video, gchar **reason)
+{
+  memset(video, 0, sizeof *video);
+  if (image->num_components < 1 || image->num_components > 4) {
+    *reason = g_strdup_printf("%u components, video has 1 to 4", image->num_components);
+    return FALSE;
+  }
+  video->num_components = (guint8)image->num_components;
+  if (!assign_roles(image, caps, video, reason) || !find_sub_sampling(image, video, reason))
+    return FALSE;
+  if (!video->width || !video->height || video->width > G_MAXINT || video->height > G_MAXINT) {
+    *reason = g_strdup("an image without samples, or larger than video can be");
+    return FALSE;
+  }
+  if (image->colour == CJ2K_COLOUR_OTHER && image->colour_enum == 12) {
+    *reason = g_strdup("CMYK colours");
+    return FALSE;
+  }
+  if (video->family != GST_CUDA_J2K_GREY)
+    decide_colours(image, caps, video);
+  for (guint c = 0; c < image->num_components; c++)
+    if (video->role[c] != ROLE_ALPHA)
+      video->depth = MAX(video->depth, image->components[c].depth);
+  return TRUE;
+}
+
+gchar *gst_cuda_j2k_video_describe(const GstCudaJ2kVideo *video)
+{
+  const gchar *colours = "grey";
+  gchar *sampled = NULL;
+  if (video->family == GST_CUDA_J2K_RGB)
+    colours = video->is_xyz ? "X'Y'Z'" : "RGB";
+  if (video->family == GST_CUDA_J2K_YUV)
+    colours = sampled = g_strdup_printf("4:%u:%u Y'CbCr", 4u / video->sub_x,
+                                        video->sub_y == 1 ? 4u / video->sub_x : 0);
+  gchar *text =
+      g_strdup_printf("%s%s, %u bit, %ux%u", colours, video->has_alpha ? " with alpha" : "",
+                      video->depth, video->width, video->height);
+  g_free(sampled);
+  return text;
+}
+
+/* ---------------------------------------------------------------- video to a raw format --- */
+
+static gboolean caps_have(const GstCaps *allowed, const gchar *feature, GstVideoFormat format)
+{
+  GstCaps *one = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING,
+                                     gst_video_format_to_string(format), NULL);
+  if (feature)
+    gst_caps_set_features_simple(one, gst_caps_features_new(feature, NULL));
+  gboolean have = gst_caps_can_intersect(allowed, one);
+  gst_caps_unref(one);
+  return have;
+}
+
+/* Smaller is better; each criterion outweighs all that follow it. */
+static guint cost_of(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format)
+{
+  guint wanted = MIN(video->depth, 16);
+  gboolean alpha = gst_cuda_j2k_format_has_alpha(format);
+  guint lost = format->depth < wanted ? wanted - format->depth : 0;
+  guint added = format->depth > wanted ? format->depth - wanted : 0;
+  return lost << 8 | (guint)(video->has_alpha && !alpha) << 7 | added << 1 |
+         (guint)(alpha && !video->has_alpha);
+}
+
+static gboolean can_carry(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format)
+{
+  GstVideoInfo info;
+  if (format->family != video->family || format->sub_x != video->sub_x ||
+      format->sub_y != video->sub_y)
+    return FALSE;
+  /* Alpha can only be left out where it is the image's last component. */
+  if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) &&
+      video->role[video->num_components - 1] != ROLE_ALPHA)
+    return FALSE;
+  return gst_video_info_set_format(&info, format->format, video->width, video->height) &&
+         gst_cuda_j2k_format_fits(format, &info);
+}
+
+const GstCudaJ2kFormat *gst_cuda_j2k_video_choose(const GstCudaJ2kVideo *video,
+                                                  const GstCaps *allowed, const gchar *feature)
+{
+  const GstCudaJ2kFormat *best = NULL;
+  guint count;
+  const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
+  for (guint i = 0; i < count; i++) {
+    if ((best && cost_of(video, &formats[i]) >= cost_of(video, best)) ||
+        !can_carry(video, &formats[i]) || !caps_have(allowed, feature, formats[i].format))
+      continue;
+    best = &formats[i];
+  }
+  return best;
+}
+
+void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format,
+                               Cj2kSampleLayout samples[4], Cj2kLayout *layout)
+{
+  guint n = 0;
+  gst_cuda_j2k_format_layout(format, layout);
+  for (guint c = 0; c < video->num_components; c++)
+    if (video->role[c] != ROLE_ALPHA || gst_cuda_j2k_format_has_alpha(format))
+      samples[n++] = format->samples[video->role[c]];
+  if (gst_cuda_j2k_format_has_alpha(format) && !video->has_alpha)
+    samples[n++] = format->samples[ROLE_ALPHA];
+  layout->samples = samples;
+  layout->num_components = n;
+}
+
+void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstCaps *caps,
+                                        GstVideoInfo *info)
+{
+  const gchar *string = caps_string(caps, "colorimetry");
+  GstVideoInfo fresh;
+  GstVideoColorimetry colorimetry;
+
+  gst_video_info_set_format(&fresh, GST_VIDEO_INFO_FORMAT(info), video->width, video->height);
+  if (video->is_full_range)
+    gst_video_colorimetry_from_string(&fresh.colorimetry, GST_VIDEO_COLORIMETRY_SRGB);
+  if (video->is_full_range)
+    fresh.colorimetry.matrix = GST_VIDEO_COLOR_MATRIX_BT601;
+  if (video->is_xyz) {
+    fresh.colorimetry.transfer = GST_VIDEO_TRANSFER_UNKNOWN;
+    fresh.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
+  }
+  if (string && gst_video_colorimetry_from_string(&colorimetry, string)) {
+    gboolean rgb = colorimetry.matrix == GST_VIDEO_COLOR_MATRIX_RGB;
+    if (video->family == GST_CUDA_J2K_RGB && !rgb) {
+      colorimetry.matrix = GST_VIDEO_COLOR_MATRIX_RGB;
+      colorimetry.range = GST_VIDEO_COLOR_RANGE_0_255;
+    }
+    /* "sRGB" on Y'CbCr is a demuxer's guess and says nothing. */
+    if (video->family == GST_CUDA_J2K_RGB || !rgb)
+      fresh.colorimetry = colorimetry;
+  }
+  info->colorimetry = fresh.colorimetry;
+  if (video->sub_x == 1 && video->sub_y == 1)
+    GST_VIDEO_INFO_CHROMA_SITE(info) = GST_VIDEO_CHROMA_SITE_UNKNOWN;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstcudaj2kcommon.h"
+
+#include <gmodule.h>
+
+GType gst_cuda_j2k_backend_get_type(void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+      {CJ2K_BACKEND_AUTO, "CUDA where a GPU is usable, else the CPU", "auto"},
+      {CJ2K_BACKEND_CPU, "Threads on the CPU", "cpu"},
+      {CJ2K_BACKEND_CUDA, "NVIDIA GPU; an error where none is usable", "cuda"},
+      {0, NULL, NULL},
+  };
+  if (g_once_init_enter(&type))
+    g_once_init_leave(&type, g_enum_register_static("GstCudaJ2kBackend", values));
+  return type;
+}
+
+const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend)
+{
+  switch (backend) {
+  case CJ2K_BACKEND_CPU: return "cpu";
+  case CJ2K_BACKEND_CUDA: return "cuda";
+  case CJ2K_BACKEND_AUTO: break;
+  }
+  return "auto";
+}
+
+gboolean gst_cuda_j2k_have_gpu(void)
+{
+  int (*init)(unsigned int flags) = NULL;
+  int (*get_count)(int *count) = NULL;
+  int count = 0;
+  GModule *driver = g_module_open("libcuda.so.1", G_MODULE_BIND_LAZY | G_MODULE_BIND_LOCAL);
+  if (!driver)
+    return FALSE;
+  if (!g_module_symbol(driver, "cuInit", (gpointer *)&init) ||
+      !g_module_symbol(driver, "cuDeviceGetCount", (gpointer *)&get_count) || init(0) != 0 ||
+      get_count(&count) != 0)
+    count = 0;
+  /* The driver does not like to be unloaded once it was initialised. */
+  g_module_make_resident(driver);
+  g_module_close(driver);
+  return count > 0;
+}
+
+GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats)
+{
+  return gst_structure_new(
+      "application/x-cudaj2k-stats", "frames", G_TYPE_UINT64, stats->frames, "failed-frames",
+      G_TYPE_UINT64, stats->failed_frames, "corrupt-blocks", G_TYPE_UINT64, stats->corrupt_blocks,
+      "fallbacks", G_TYPE_UINT64, stats->fallbacks, "bytes", G_TYPE_UINT64, stats->bytes,
+      "header-ms", G_TYPE_DOUBLE, stats->ms_header, "packets-ms", G_TYPE_DOUBLE, stats->ms_packets,
+      "block-coder-ms", G_TYPE_DOUBLE, stats->ms_block_coder, "transform-ms", G_TYPE_DOUBLE,
+      stats->ms_transform, "total-ms", G_TYPE_DOUBLE, stats->ms_total, NULL);
+}
+
+void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error)
+{
+  switch (error->code) {
+  case CJ2K_ERROR_ARGUMENT:
+    GST_ELEMENT_ERROR(element, LIBRARY, SETTINGS, ("%s", error->text), (NULL));
+    break;
+  case CJ2K_ERROR_DEVICE:
+    GST_ELEMENT_ERROR(element, RESOURCE, NOT_FOUND, ("%s", error->text), (NULL));
+    break;
+  case CJ2K_ERROR_LIMIT:
+  case CJ2K_ERROR_MEMORY:
+    GST_ELEMENT_ERROR(element, RESOURCE, NO_SPACE_LEFT, ("%s", error->text), (NULL));
+    break;
+  case CJ2K_ERROR_UNSUPPORTED:
+    GST_ELEMENT_ERROR(element, STREAM, NOT_IMPLEMENTED, ("%s", error->text), (NULL));
+    break;
+  default: GST_ELEMENT_ERROR(element, LIBRARY, FAILED, ("%s", error->text), (NULL)); break;
+  }
+}

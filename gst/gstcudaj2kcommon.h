@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What encoder and decoder element share: the choice of a back end, statistics, element errors. */
+#ifndef GST_CUDA_J2K_COMMON_H
+#define GST_CUDA_J2K_COMMON_H
+
+#include "cj2k.h"
+
+#include <gst/gst.h>
+
+G_BEGIN_DECLS
+
+#define GST_TYPE_CUDA_J2K_BACKEND (gst_cuda_j2k_backend_get_type())
+GType gst_cuda_j2k_backend_get_type(void);
+
+const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend);
+
+/* Is there a GPU that the CUDA back end could use? Opens the driver's library, creates no context.
+ */
+gboolean gst_cuda_j2k_have_gpu(void);
+
+/* "application/x-cudaj2k-stats" (transfer full). */
+GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats);
+
+/* Posts an element error whose text is the library's sentence; the domain follows its code. */
+void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error);
+
+GST_ELEMENT_REGISTER_DECLARE(cudaj2kdec);
+GST_ELEMENT_REGISTER_DECLARE(cudaj2kenc);
+void gst_cuda_j2k_register_typefinders(GstPlugin *plugin);
+
+G_END_DECLS
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-cudaj2kdec
+ * @title: cudaj2kdec
+ * @short_description: JPEG 2000 and HTJ2K decoder
+ *
+ * Decodes every codestream of JPEG 2000 Part 1 (Rec. ITU-T T.800) and of High-Throughput JPEG 2000
+ * (Rec. ITU-T T.814), on an NVIDIA GPU where one is usable, else on the CPU; both give the same
+ * samples.
+ *
+ * Size, depth and sub-sampling come from the codestream, so the caps need no field but the media
+ * type: the decoder can follow `rtpj2kdepay`, `mxfdemux`, `qtdemux` and `tsdemux` directly. The raw
+ * format is the one of the stream where downstream takes it, else the decoder packs into the
+ * nearest that downstream takes (v210, UYVY, P010, ARGB64 ...). It never converts between colour
+ * models or sub-samplings; videoconvert does.
+ *
+ * Up to #GstCudaJ2kDec:frames-in-flight frames are decoded at the same time. A frame leaves as soon
+ * as it is done, also when no other follows.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 filesrc location=clip.mxf ! mxfdemux ! cudaj2kdec ! videoconvert ! autovideosink
+ * ]| Plays a JPEG 2000 MXF file.
+ * |[
+ * gst-launch-1.0 udpsrc port=5004
+ * caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000,sampling=YCbCr-4:2:2"
+ * ! rtpjitterbuffer ! rtpj2kdepay ! cudaj2kdec frames-in-flight=1 ! videoconvert ! autovideosink
+ * ]| Receives an RTP contribution stream with the lowest latency.
+ * |[
+ * gst-launch-1.0 filesrc location=still.jp2 ! image/jp2 ! cudaj2kdec reduce=2 ! videoconvert !
+ * pngenc ! filesink location=preview.png
+ * ]| Makes a preview of a quarter of the size.
+ */
+#include "gstcudaj2kdecprivate.h"
+
+GST_DEBUG_CATEGORY(gst_cuda_j2k_dec_debug);
+
+enum {
+  PROP_0,
+  PROP_BACKEND,
+  PROP_ACTIVE_BACKEND,
+  PROP_CUDA_DEVICE_ID,
+  PROP_REDUCE,
+  PROP_LAYERS,
+  PROP_NUM_THREADS,
+  PROP_FRAMES_IN_FLIGHT,
+  PROP_STRICT,
+  PROP_STATS,
+};
+
+#define DEFAULT_FRAMES_IN_FLIGHT 2
+#define MAX_FRAMES_IN_FLIGHT     16
+
+static GstStaticPadTemplate sink_template =
+    GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+                            GST_STATIC_CAPS("image/x-jpc; image/x-j2c; image/jp2; "
+                                            "image/x-jpc-striped, num-stripes = (int) [ 2, MAX ]"));
+
+G_DEFINE_TYPE(GstCudaJ2kDec, gst_cuda_j2k_dec, GST_TYPE_VIDEO_DECODER)
+#define DEC(object) ((GstCudaJ2kDec *)(object))
+
+static gboolean register_element(GstPlugin *plugin)
+{
+  /* Above openjpegdec (primary) only where a GPU does the work. */
+  guint rank = gst_cuda_j2k_have_gpu() ? GST_RANK_PRIMARY + 1 : GST_RANK_SECONDARY;
+  return gst_element_register(plugin, "cudaj2kdec", rank, GST_TYPE_CUDA_J2K_DEC);
+}
+GST_ELEMENT_REGISTER_DEFINE_CUSTOM(cudaj2kdec, register_element)
+
+/* ---------------------------------------------------------------------------- properties --- */
+
+static void get_stats(GstCudaJ2kDec *self, Cj2kStats *stats)
+{
+  GST_OBJECT_LOCK(self);
+  *stats = self->last_stats;
+  if (self->decoder)
+    cj2k_decoder_get_stats(self->decoder, stats);
+  GST_OBJECT_UNLOCK(self);
+}
+
+static Cj2kBackendKind active_backend(GstCudaJ2kDec *self)
+{
+  GST_OBJECT_LOCK(self);
+  Cj2kBackendKind backend =
+      self->decoder ? cj2k_decoder_backend(self->decoder) : self->params.backend;
+  GST_OBJECT_UNLOCK(self);
+  return backend;
+}
+
+static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  Cj2kDecoderParams *params = &DEC(object)->params;
+  GST_OBJECT_LOCK(object);
+  switch (id) {
+  case PROP_BACKEND: params->backend = (Cj2kBackendKind)g_value_get_enum(value); break;
+  case PROP_CUDA_DEVICE_ID: params->cuda_device = g_value_get_int(value); break;
+  case PROP_REDUCE: params->reduce = (uint8_t)g_value_get_uint(value); break;
+  case PROP_LAYERS: params->max_layers = (uint16_t)g_value_get_uint(value); break;
+  case PROP_NUM_THREADS: params->num_threads = g_value_get_uint(value); break;
+  case PROP_FRAMES_IN_FLIGHT: params->frames_in_flight = g_value_get_uint(value); break;
+  case PROP_STRICT: params->strict = g_value_get_boolean(value); break;
+  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec); break;
+  }
+  GST_OBJECT_UNLOCK(object);
+}
+
+static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kDec *self = DEC(object);
+  const Cj2kDecoderParams *params = &self->params;
+  Cj2kStats stats;
+  if (id == PROP_STATS) {
+    get_stats(self, &stats);
+    g_value_take_boxed(value, gst_cuda_j2k_stats_structure(&stats));
+    return;
+  }
+  if (id == PROP_ACTIVE_BACKEND) {
+    g_value_set_enum(value, (gint)active_backend(self));
+    return;
+  }
+  GST_OBJECT_LOCK(object);
+  switch (id) {
+  case PROP_BACKEND: g_value_set_enum(value, (gint)params->backend); break;
+  case PROP_CUDA_DEVICE_ID: g_value_set_int(value, params->cuda_device); break;
+  case PROP_REDUCE: g_value_set_uint(value, params->reduce); break;
+  case PROP_LAYERS: g_value_set_uint(value, params->max_layers); break;
+  case PROP_NUM_THREADS: g_value_set_uint(value, params->num_threads); break;
+  case PROP_FRAMES_IN_FLIGHT: g_value_set_uint(value, params->frames_in_flight); break;
+  case PROP_STRICT: g_value_set_boolean(value, params->strict); break;
+  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec); break;
+  }
+  GST_OBJECT_UNLOCK(object);
+}
+
+static void install_properties(GObjectClass *klass)
+{
+  const GParamFlags ready = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
+  const GParamFlags only_read = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+  g_object_class_install_property(
+      klass, PROP_BACKEND,
+      g_param_spec_enum("backend", "Back end", "What decodes: GPU or CPU",
+                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, ready));
+  g_object_class_install_property(
+      klass, PROP_ACTIVE_BACKEND,
+      g_param_spec_enum("active-backend", "Active back end",
+                        "What really decodes; auto while the element is stopped",
+                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, only_read));
+  g_object_class_install_property(klass, PROP_CUDA_DEVICE_ID,
+                                  g_param_spec_int("cuda-device-id", "CUDA device",
+                                                   "Number of the GPU; -1 = the first usable", -1,
+                                                   G_MAXINT, -1, ready));
+  g_object_class_install_property(
+      klass, PROP_REDUCE,
+      g_param_spec_uint("reduce", "Reduce",
+                        "Resolution levels to leave out; each halves width and height "
+                        "(at most the levels of the stream)",
+                        0, CJ2K_MAX_LEVELS, 0, ready));
+  g_object_class_install_property(klass, PROP_LAYERS,
+                                  g_param_spec_uint("layers", "Layers",
+                                                    "Quality layers to decode; 0 = all", 0,
+                                                    G_MAXUINT16, 0, ready));
+  g_object_class_install_property(klass, PROP_NUM_THREADS,
+                                  g_param_spec_uint("num-threads", "Threads",
+                                                    "Threads on the CPU; 0 = one per core", 0, 1024,
+                                                    0, ready));
+  g_object_class_install_property(
+      klass, PROP_FRAMES_IN_FLIGHT,
+      g_param_spec_uint(
+          "frames-in-flight", "Frames in flight",
+          "Frames decoded at the same time; 1 = lowest latency, more = more frames per "
+          "second; each beyond the first adds a frame duration to the latency",
+          1, MAX_FRAMES_IN_FLIGHT, DEFAULT_FRAMES_IN_FLIGHT, ready));
+  g_object_class_install_property(
+      klass, PROP_STRICT,
+      g_param_spec_boolean("strict", "Strict",
+                           "Treat a truncated or damaged codestream as an error; else what can be "
+                           "had of it is shown and flagged as corrupted",
+                           FALSE, ready));
+  /**
+   * GstCudaJ2kDec:stats:
+   *
+   * "application/x-cudaj2k-stats" with the guint64 fields "frames", "failed-frames",
+   * "corrupt-blocks" (code-blocks that became zeros), "fallbacks" (frames that the CPU back end had
+   * to do) and "bytes" (of codestreams), and the sums over all frames in milliseconds "header-ms",
+   * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms".
+   */
+  g_object_class_install_property(
+      klass, PROP_STATS,
+      g_param_spec_boxed("stats", "Statistics",
+                         "Frames, corrupt code-blocks, fallbacks, bytes, and times by stage",
+                         GST_TYPE_STRUCTURE, only_read));
+}
+
+/* -------------------------------------------------------------------------------- states --- */
+
+static gboolean start(GstVideoDecoder *decoder)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  Cj2kError error = {0};
+  GST_OBJECT_LOCK(self);
+  Cj2kDecoderParams params = self->params;
+  GST_OBJECT_UNLOCK(self);
+
+  Cj2kDecoder *codec = cj2k_decoder_open(&params, &error);
+  if (!codec) {
+    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+    return FALSE;
+  }
+  GST_OBJECT_LOCK(self);
+  self->decoder = codec;
+  GST_OBJECT_UNLOCK(self);
+  GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(codec)));
+  self->warned_alpha = FALSE;
+  self->video.width = 0;
+  g_atomic_int_set(&self->reconfigure, FALSE);
+  gst_cuda_j2k_output_start(&self->output, "cudaj2kdec:src");
+  return TRUE;
+}
+
+static gboolean stop(GstVideoDecoder *decoder)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  Cj2kStats stats = {0};
+
+  gst_cuda_j2k_output_stop(&self->output);
+  gst_cuda_j2k_dec_drop_picture(self);
+  if (self->decoder)
+    cj2k_decoder_get_stats(self->decoder, &stats);
+  GST_OBJECT_LOCK(self);
+  Cj2kDecoder *codec = g_steal_pointer(&self->decoder);
+  self->last_stats = stats;
+  GST_OBJECT_UNLOCK(self);
+  cj2k_decoder_close(codec);
+  g_clear_pointer(&self->input_state, gst_video_codec_state_unref);
+  return TRUE;
+}
+
+/* Frames in flight beyond the first each wait a frame duration for the ones before them. */
+static void update_latency(GstCudaJ2kDec *self)
+{
+  const GstVideoInfo *info = &self->input_state->info;
+  GST_OBJECT_LOCK(self);
+  guint extra = MAX(self->params.frames_in_flight, 1) - 1;
+  GST_OBJECT_UNLOCK(self);
+  /* Without a frame rate (RTP does not carry one) 25 a second is assumed. */
+  gint fps_n = info->fps_n > 0 ? info->fps_n : 25, fps_d = info->fps_n > 0 ? info->fps_d : 1;
+  GstClockTime latency = gst_util_uint64_scale(GST_SECOND * extra, (guint64)fps_d, (guint64)fps_n);
+  gst_video_decoder_set_latency(GST_VIDEO_DECODER(self), latency, latency);
+}
+
+static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  const GstStructure *s = gst_caps_get_structure(state->caps, 0);
+  gint stripes = 0, fields = 0;
+
+  /* An unfinished picture of the old caps gets no more parts. */
+  gst_cuda_j2k_dec_drop_picture(self);
+  if (self->input_state)
+    gst_video_codec_state_unref(self->input_state);
+  self->input_state = gst_video_codec_state_ref(state);
+  self->input_changed = TRUE;
+  self->is_striped = gst_structure_has_name(s, "image/x-jpc-striped");
+  if (gst_structure_get_int(s, "num-stripes", &stripes))
+    self->num_stripes = (guint)MAX(stripes, 1);
+  gst_structure_get_int(s, "fields", &fields);
+  self->two_fields =
+      !self->is_striped && (fields == 2 || GST_VIDEO_INFO_IS_INTERLACED(&state->info));
+  self->bottom_first =
+      GST_VIDEO_INFO_FIELD_ORDER(&state->info) == GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST;
+  update_latency(self);
+  return TRUE;
+}
+
+static GstFlowReturn drain(GstVideoDecoder *decoder)
+{
+  return gst_cuda_j2k_output_drain(&DEC(decoder)->output);
+}
+
+static GstFlowReturn finish(GstVideoDecoder *decoder)
+{
+  gst_cuda_j2k_dec_drop_picture(DEC(decoder));
+  return drain(decoder);
+}
+
+static gboolean flush(GstVideoDecoder *decoder)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  gst_cuda_j2k_dec_drop_picture(self);
+  gst_cuda_j2k_output_flush(&self->output);
+  return TRUE;
+}
+
+/* ------------------------------------------------------------------------------- streaming --- */
+
+/* A stream in bytes, from filesrc, comes in pieces of any size: they are gathered until a
+ * codestream ends. (jpeg2000parse does so too, but not for JP2 and JPH files.) */
+static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
+{
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
+    const GstSegment *segment;
+    gst_event_parse_segment(event, &segment);
+    gst_video_decoder_set_packetized(decoder, segment->format == GST_FORMAT_TIME);
+  }
+  return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_event(decoder, event);
+}
+
+static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, GstAdapter *adapter,
+                           gboolean at_eos)
+{
+  gsize size = gst_adapter_available(adapter);
+  guint8 tail[2];
+  (void)frame;
+  if (size < sizeof tail)
+    return GST_VIDEO_DECODER_FLOW_NEED_DATA;
+  gst_adapter_copy(adapter, tail, size - sizeof tail, sizeof tail);
+  if (!at_eos && GST_READ_UINT16_BE(tail) != 0xFFD9 /* EOC */)
+    return GST_VIDEO_DECODER_FLOW_NEED_DATA;
+  gst_video_decoder_add_to_frame(decoder, (gint)MIN(size, G_MAXINT));
+  return gst_video_decoder_have_frame(decoder);
+}
+
+/* The pool has to cover what is inside the codec beside what downstream keeps. */
+static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  GstBufferPool *pool = NULL;
+  guint size, min, max;
+
+  if (!GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->decide_allocation(decoder, query))
+    return FALSE;
+  gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min, &max);
+  min += MAX(self->params.frames_in_flight, 1);
+  if (max && max < min)
+    max = min;
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL))
+    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  gst_buffer_pool_set_config(pool, config);
+  gst_query_set_nth_allocation_pool(query, 0, pool, size, min, max);
+  gst_object_unref(pool);
+  return TRUE;
+}
+
+/* --------------------------------------------------------------------------------- class --- */
+
+static void finalize(GObject *object)
+{
+  gst_cuda_j2k_output_clear(&DEC(object)->output);
+  G_OBJECT_CLASS(gst_cuda_j2k_dec_parent_class)->finalize(object);
+}
+
+static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  GstVideoDecoderClass *decoder_class = GST_VIDEO_DECODER_CLASS(klass);
+
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_j2k_dec_debug, "cudaj2kdec", 0, "JPEG 2000 decoder");
+  object_class->set_property = set_property;
+  object_class->get_property = get_property;
+  object_class->finalize = finalize;
+  install_properties(object_class);
+
+  GstCaps *raw = gst_cuda_j2k_formats_raw_caps();
+  gst_element_class_add_pad_template(element_class,
+                                     gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, raw));
+  gst_caps_unref(raw);
+  gst_element_class_add_static_pad_template(element_class, &sink_template);
+  gst_element_class_set_static_metadata(
+      element_class, "JPEG 2000 and HTJ2K decoder", "Codec/Decoder/Video/Image/Hardware",
+      "Decodes JPEG 2000 (T.800) and High-Throughput JPEG 2000 (T.814) on an NVIDIA GPU or the CPU",
+      "The cudaj2k developers");
+  gst_type_mark_as_plugin_api(GST_TYPE_CUDA_J2K_BACKEND, 0);
+
+  decoder_class->start = start;
+  decoder_class->stop = stop;
+  decoder_class->set_format = set_format;
+  decoder_class->sink_event = sink_event;
+  decoder_class->parse = parse;
+  decoder_class->handle_frame = gst_cuda_j2k_dec_handle_frame;
+  decoder_class->drain = drain;
+  decoder_class->finish = finish;
+  decoder_class->flush = flush;
+  decoder_class->decide_allocation = decide_allocation;
+}
+
+static void gst_cuda_j2k_dec_init(GstCudaJ2kDec *self)
+{
+  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
+  cj2k_decoder_params_init(&self->params);
+  self->params.frames_in_flight = DEFAULT_FRAMES_IN_FLIGHT;
+  gst_cuda_j2k_output_init(&self->output, self, &decoder->stream_lock, gst_cuda_j2k_dec_output);
+  gst_video_decoder_set_packetized(decoder, TRUE);
+  gst_video_decoder_set_needs_format(decoder, TRUE);
+  gst_video_decoder_set_use_default_pad_acceptcaps(decoder, TRUE);
+  GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_DECODER_SINK_PAD(decoder));
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The streaming thread of the decoder element: header, negotiation, picture, submit. */
+#include "gstcudaj2kdecprivate.h"
+#include "gstcudaj2kparts.h"
+
+#include <string.h>
+
+/* --------------------------------------------------------------------------- negotiation --- */
+
+/* The part's image as video; of stripes and fields the height is the whole frame's. */
+static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean is_field,
+                         GstCudaJ2kVideo *video, gchar **reason)
+{
+  gint height = GST_VIDEO_INFO_HEIGHT(&self->input_state->info);
+  if (!gst_cuda_j2k_video_from_image(image, self->input_state->caps, video, reason))
+    return FALSE;
+  if (self->is_striped) {
+    if (height <= 0) {
+      *reason = g_strdup("stripes, but the caps do not say the height of a frame");
+      return FALSE;
+    }
+    video->height = (guint)height;
+    video->chroma_clipped = FALSE;
+  } else if (is_field) {
+    /* The first field of an odd number of rows may have one more than the second. */
+    gboolean odd = height > 0 && (guint)height == 2 * video->height - 1;
+    if (video->height > G_MAXINT / 2) {
+      *reason = g_strdup("a field larger than video can be");
+      return FALSE;
+    }
+    video->height = 2 * video->height - odd;
+  }
+  return TRUE;
+}
+
+static void refuse(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+{
+  gchar *what = gst_cuda_j2k_video_describe(video);
+  GST_ELEMENT_ERROR(self, CORE, NEGOTIATION,
+                    ("The stream is %s, and downstream takes no format of that kind; "
+                     "put videoconvert after the decoder.",
+                     what),
+                    (NULL));
+  g_free(what);
+}
+
+/* Gives the base class the output state of self->video in self->format, and lets it negotiate. */
+static gboolean set_output(GstCudaJ2kDec *self)
+{
+  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
+  const GstVideoInfo *in = &self->input_state->info;
+  GstVideoCodecState *state = gst_video_decoder_set_output_state(
+      decoder, self->format->format, self->video.width, self->video.height, self->input_state);
+  if (!state)
+    return FALSE;
+  gst_cuda_j2k_video_set_colorimetry(&self->video, self->input_state->caps, &state->info);
+  if (self->two_fields && !GST_VIDEO_INFO_IS_INTERLACED(&state->info))
+    GST_VIDEO_INFO_INTERLACE_MODE(&state->info) = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+  if (GST_VIDEO_INFO_INTERLACE_MODE(&state->info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED)
+    GST_VIDEO_INFO_FIELD_ORDER(&state->info) = GST_VIDEO_INFO_FIELD_ORDER(in);
+  self->info = state->info;
+  gst_video_codec_state_unref(state);
+  return gst_video_decoder_negotiate(decoder);
+}
+
+static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+{
+  GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
+  GstCaps *allowed = gst_pad_get_allowed_caps(pad);
+  if (!allowed)
+    allowed = gst_pad_get_pad_template_caps(pad);
+  if (gst_caps_is_empty(allowed) && GST_PAD_IS_FLUSHING(pad)) {
+    gst_caps_unref(allowed);
+    return GST_FLOW_FLUSHING;
+  }
+  const GstCudaJ2kFormat *format = gst_cuda_j2k_video_choose(video, allowed, NULL);
+  gst_caps_unref(allowed);
+  if (!format) {
+    refuse(self, video);
+    return GST_FLOW_NOT_NEGOTIATED;
+  }
+  self->video = *video;
+  self->format = format;
+  gst_cuda_j2k_video_layout(video, format, self->samples, &self->layout);
+  if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) && !self->warned_alpha) {
+    self->warned_alpha = TRUE;
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT,
+                        ("The stream's alpha is left out: %s has none.",
+                         gst_video_format_to_string(format->format)),
+                        (NULL));
+  }
+  if (set_output(self)) {
+    self->input_changed = FALSE;
+    return GST_FLOW_OK;
+  }
+  self->video.width = 0; /* nothing is negotiated */
+  return GST_PAD_IS_FLUSHING(pad) ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
+}
+
+/* Negotiates when the image is another, the caps are new, or downstream asks; frames of the old
+ * format leave first. */
+static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+{
+  gboolean asked = gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self));
+  asked |= g_atomic_int_compare_and_exchange(&self->reconfigure, TRUE, FALSE);
+  if (!asked && !self->input_changed && !memcmp(video, &self->video, sizeof *video))
+    return GST_FLOW_OK;
+  gst_cuda_j2k_dec_drop_picture(self);
+  GstFlowReturn flow = gst_cuda_j2k_output_drain(&self->output);
+  if (flow == GST_FLOW_OK)
+    flow = negotiate(self, video);
+  if (flow != GST_FLOW_OK)
+    gst_pad_mark_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self));
+  return flow;
+}
+
+/* ------------------------------------------------------------------------------- picture --- */
+
+/* A pool may have a limit, and the buffers it waits for may be on their way through the output
+ * thread: the stream lock is free meanwhile. */
+static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
+{
+  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
+  GstBufferPool *pool = gst_video_decoder_get_buffer_pool(decoder);
+  if (!pool)
+    return GST_FLOW_ERROR;
+  GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
+  GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, buffer, NULL);
+  GST_VIDEO_DECODER_STREAM_LOCK(decoder);
+  gst_object_unref(pool);
+  return flow;
+}
+
+static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
+{
+  GstBuffer *buffer = NULL;
+  GstFlowReturn flow = acquire_buffer(self, &buffer);
+  if (flow != GST_FLOW_OK)
+    return flow;
+  GstCudaJ2kDecPicture *picture = g_new0(GstCudaJ2kDecPicture, 1);
+  picture->refs = 1;
+  picture->buffer = buffer;
+  if (!gst_video_frame_map(&picture->map, &self->info, buffer, GST_MAP_WRITE)) {
+    GST_ERROR_OBJECT(self, "cannot map an output buffer for writing");
+    gst_buffer_unref(buffer);
+    g_free(picture);
+    return GST_FLOW_ERROR;
+  }
+  self->picture = picture;
+  return GST_FLOW_OK;
+}
+
+void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self)
+{
+  if (self->picture)
+    gst_cuda_j2k_dec_picture_unref(self->picture);
+  self->picture = NULL;
+  self->stripe = 0;
+}
+
+/* ---------------------------------------------------------------------------------- part --- */
+
+/* Where a part's rows go in the picture. */
+typedef struct {
+  gboolean is_field;
+  guint field; /* 0: the first in the buffer */
+} Place;
+
+static guint first_row(const GstCudaJ2kDec *self, const Place *place,
+                       const Cj2kComponent *component)
+{
+  if (place->is_field)
+    return place->field ^ (guint)self->bottom_first;
+  return self->is_striped ? component->y0 : 0;
+}
+
+/* Does every component lie inside the picture? (A part's header is its own: what was negotiated
+ * came from another part's.) */
+static gboolean part_fits(const GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image)
+{
+  if (image->num_components != self->video.num_components)
+    return FALSE;
+  guint64 step = place->is_field ? 2 : 1;
+  for (guint c = 0; c < image->num_components; c++) {
+    const Cj2kComponent *component = &image->components[c];
+    gboolean chroma = self->video.role[c] == 1 || self->video.role[c] == 2;
+    guint64 sub_x = chroma ? self->video.sub_x : 1, sub_y = chroma ? self->video.sub_y : 1;
+    guint64 columns = (self->video.width + sub_x - 1) / sub_x;
+    guint64 rows = (self->video.height + sub_y - 1) / sub_y;
+    guint64 height = component->y1 > component->y0 ? component->y1 - component->y0 : 0;
+    if (component->x1 > component->x0 && component->x1 - component->x0 > columns)
+      return FALSE;
+    if (height && first_row(self, place, component) + (height - 1) * step >= rows)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
+                               const Cj2kImage *image, GstCudaJ2kDecPart *part)
+{
+  const GstVideoFrame *map = &part->picture->map;
+  part->target.memory = CJ2K_MEMORY_HOST;
+  part->target.num_planes = self->layout.num_planes;
+  part->target.planes = part->planes;
+  for (guint p = 0; p < self->layout.num_planes; p++) {
+    const Cj2kComponent *component = &image->components[0];
+    for (guint c = 0; c < MIN(self->layout.num_components, image->num_components); c++)
+      if (self->samples[c].plane == p)
+        component = &image->components[c];
+    gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(map, p);
+    part->planes[p].data =
+        (guint8 *)GST_VIDEO_FRAME_PLANE_DATA(map, p) + first_row(self, place, component) * pitch;
+    part->planes[p].pitch = pitch * (place->is_field ? 2 : 1);
+  }
+}
+
+/* A stripe is its picture's last by number, by the marker flag, or because it reaches the end. */
+static gboolean is_last(const GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image,
+                        const GstBuffer *input)
+{
+  if (place->is_field)
+    return place->field == 1;
+  return !self->is_striped || self->stripe + 1 >= self->num_stripes ||
+         GST_BUFFER_FLAG_IS_SET(input, GST_BUFFER_FLAG_MARKER) ||
+         image->components[0].y1 >= self->video.height;
+}
+
+/* Adds the part to its picture, which is begun if it is the first. */
+static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image,
+                                GstCudaJ2kDecPart *part, const GstBuffer *input)
+{
+  const Cj2kComponent *luma = &image->components[0];
+  /* The first stripe of a picture, while one is unfinished: its last stripes are lost. */
+  if (self->is_striped && self->picture && luma->y0 == 0) {
+    GST_WARNING_OBJECT(self, "a frame of %u stripes ended after %u", self->num_stripes,
+                       self->stripe);
+    gst_cuda_j2k_dec_drop_picture(self);
+  }
+  GstFlowReturn flow = self->picture ? GST_FLOW_OK : begin_picture(self);
+  if (flow != GST_FLOW_OK)
+    return flow;
+  part->picture = self->picture;
+  part->last = is_last(self, place, image, input);
+  self->picture->rows += luma->y1 - luma->y0;
+  part->incomplete = part->last && self->picture->rows < self->video.height;
+  point_into_picture(self, place, image, part);
+  if (part->last) { /* it takes the streaming thread's reference */
+    self->picture = NULL;
+    self->stripe = 0;
+  } else {
+    g_atomic_int_inc(&part->picture->refs);
+    self->stripe++;
+  }
+  return GST_FLOW_OK;
+}
+
+/* Submits with the stream lock free, since it waits for the output thread to make room. Takes the
+ * part only on success. */
+static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const GstCudaJ2kSpan *span,
+                         Cj2kError *error)
+{
+  GST_VIDEO_DECODER_STREAM_UNLOCK(self);
+  Cj2kStatus status = cj2k_decoder_submit(self->decoder, span->data, span->size, &self->layout,
+                                          &part->target, part, error);
+  if (status == CJ2K_OK)
+    gst_cuda_j2k_output_added(&self->output);
+  GST_VIDEO_DECODER_STREAM_LOCK(self);
+  return status;
+}
+
+/* Reads, negotiates, places and submits one codestream. On a failure that is the stream's and not
+ * downstream's *reason is set and the flow is OK. The part is the caller's until *taken. */
+static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
+                                 const Place *place, GstCudaJ2kDecPart *part,
+                                 const GstBuffer *input, gboolean *taken, gchar **reason)
+{
+  Cj2kError error = {0};
+  Cj2kImage image;
+  GstCudaJ2kVideo video;
+
+  if (cj2k_decoder_read_header(self->decoder, span->data, span->size, &image, &error) != CJ2K_OK) {
+    *reason = g_strdup(error.text);
+    return GST_FLOW_OK;
+  }
+  if (!describe(self, &image, place->is_field, &video, reason))
+    return GST_FLOW_OK;
+  /* The second field is no reason to negotiate: its picture has been begun. */
+  if (!place->field) {
+    GstFlowReturn flow = ensure_negotiated(self, &video);
+    if (flow != GST_FLOW_OK)
+      return flow;
+  }
+  if (!part_fits(self, place, &image)) {
+    *reason = g_strdup("stripe or field of another size than its frame");
+    return GST_FLOW_OK;
+  }
+  GstFlowReturn flow = place_part(self, place, &image, part, input);
+  if (flow != GST_FLOW_OK)
+    return flow;
+  *taken = submit(self, part, span, &error) == CJ2K_OK;
+  if (!*taken)
+    *reason = g_strdup(error.text);
+  return GST_FLOW_OK;
+}
+
+/* --------------------------------------------------------------------------------- frame --- */
+
+/* Ends a frame that could not be submitted, after those before it. */
+static GstFlowReturn give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame, GstFlowReturn flow,
+                             gchar *reason)
+{
+  gst_cuda_j2k_dec_drop_picture(self);
+  if (flow == GST_FLOW_OK)
+    flow = gst_cuda_j2k_output_drain(&self->output);
+  if (flow == GST_FLOW_OK && reason)
+    flow = gst_cuda_j2k_dec_fail(self, frame, reason);
+  else
+    gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), frame);
+  g_free(reason);
+  return flow;
+}
+
+static gboolean is_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
+{
+  return !self->is_striped &&
+         gst_video_decoder_get_max_decode_time(GST_VIDEO_DECODER(self), frame) < 0;
+}
+
+GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCodecFrame *frame)
+{
+  GstCudaJ2kDec *self = (GstCudaJ2kDec *)decoder;
+  GstCudaJ2kSpan spans[2];
+  gchar *reason = NULL;
+  GstFlowReturn flow = gst_cuda_j2k_output_flow(&self->output);
+  GstMapInfo map;
+
+  if (flow != GST_FLOW_OK)
+    return give_up(self, frame, flow, NULL);
+  if (is_late(self, frame)) {
+    GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+    return gst_video_decoder_drop_frame(decoder, frame);
+  }
+  GstBuffer *input = gst_buffer_ref(frame->input_buffer);
+  if (!gst_buffer_map(input, &map, GST_MAP_READ)) {
+    gst_buffer_unref(input);
+    return give_up(self, frame, GST_FLOW_OK, g_strdup("cannot map the input buffer"));
+  }
+
+  guint found = gst_cuda_j2k_parts_find(map.data, map.size, spans);
+  gboolean fields = self->two_fields && found == 2;
+  guint count = fields ? 2 : 1;
+  for (guint i = 0; i < count; i++) {
+    Place place = {.is_field = fields, .field = i};
+    GstCudaJ2kDecPart *part = g_new0(GstCudaJ2kDecPart, 1);
+    gboolean taken = FALSE;
+    if (i == count - 1) {
+      part->frame = frame;
+      part->input = input;
+      part->map = map;
+    }
+    flow = decode_part(self, &spans[i], &place, part, input, &taken, &reason);
+    if (taken)
+      continue;
+    /* The first field may be in flight and reads the same memory: wait before it is unmapped. */
+    flow = give_up(self, frame, flow, reason);
+    part->input = input;
+    part->map = map;
+    gst_cuda_j2k_dec_part_free(part);
+    return flow;
+  }
+  /* Reverse playback: the base class collects a group's frames before it hands them out. */
+  return decoder->input_segment.rate < 0 ? gst_cuda_j2k_output_drain(&self->output) : GST_FLOW_OK;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The output thread of the decoder element: receive, finish, and what becomes of damaged frames. */
+#include "gstcudaj2kdecprivate.h"
+
+void gst_cuda_j2k_dec_picture_unref(GstCudaJ2kDecPicture *picture)
+{
+  if (!g_atomic_int_dec_and_test(&picture->refs))
+    return;
+  gst_video_frame_unmap(&picture->map);
+  if (picture->buffer)
+    gst_buffer_unref(picture->buffer);
+  g_free(picture);
+}
+
+void gst_cuda_j2k_dec_part_free(GstCudaJ2kDecPart *part)
+{
+  if (part->input) {
+    gst_buffer_unmap(part->input, &part->map);
+    gst_buffer_unref(part->input);
+  }
+  if (part->picture)
+    gst_cuda_j2k_dec_picture_unref(part->picture);
+  g_free(part);
+}
+
+GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
+                                    const gchar *text)
+{
+  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
+  GstFlowReturn flow = GST_FLOW_OK;
+  GST_VIDEO_DECODER_STREAM_LOCK(decoder);
+  GST_WARNING_OBJECT(self, "frame %u: %s", frame->system_frame_number, text);
+  GST_VIDEO_DECODER_ERROR(decoder, 1, STREAM, DECODE, ("%s", text),
+                          ("frame %u", frame->system_frame_number), flow);
+  gst_video_decoder_drop_frame(decoder, frame);
+  GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
+  return flow;
+}
+
+/* finish_frame would negotiate by itself when downstream asks; the streaming thread has to, because
+ * the format may become another. */
+static GstFlowReturn finish(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
+{
+  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
+  GST_VIDEO_DECODER_STREAM_LOCK(decoder);
+  if (gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(decoder)))
+    g_atomic_int_set(&self->reconfigure, TRUE);
+  GstFlowReturn flow = gst_video_decoder_finish_frame(decoder, frame);
+  GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
+  return flow;
+}
+
+/* Chroma of images with odd offsets is one row or column short of what video has: repeat the last.
+ */
+static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image,
+                            const GstVideoFrame *map)
+{
+  const GstCudaJ2kFormat *format = gst_cuda_j2k_format_find(GST_VIDEO_FRAME_FORMAT(map));
+  for (guint c = 0; c < image->num_components; c++)
+    if (video->role[c] == 1 || video->role[c] == 2)
+      gst_cuda_j2k_format_repeat_edge(format, map, video->role[c],
+                                      image->components[c].x1 - image->components[c].x0,
+                                      image->components[c].y1 - image->components[c].y0);
+}
+
+/* Takes note of how a part fared; its picture's verdict is taken with the last part. */
+static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2kFrame *result)
+{
+  GstCudaJ2kDecPicture *picture = part->picture;
+  if (result->status == CJ2K_OK) {
+    picture->good_parts++;
+    picture->damaged |= result->corrupt_blocks > 0 || result->truncated;
+    if (self->video.chroma_clipped)
+      complete_chroma(&self->video, &result->image, &picture->map);
+  } else {
+    picture->damaged = TRUE;
+    picture->error = result->error;
+  }
+  picture->damaged |= part->incomplete;
+  if (result->fallback)
+    GST_LOG_OBJECT(self, "decoded by the CPU back end");
+}
+
+/* The part is its picture's last: the frame goes downstream, or fails. Takes the frame. */
+static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
+{
+  GstCudaJ2kDecPicture *picture = part->picture;
+  GstVideoCodecFrame *frame = part->frame;
+  if (!picture->good_parts) {
+    Cj2kError error = picture->error;
+    gst_cuda_j2k_dec_part_free(part);
+    return gst_cuda_j2k_dec_fail(self, frame, error.text);
+  }
+  if (picture->damaged)
+    GST_VIDEO_CODEC_FRAME_FLAG_SET(frame, GST_VIDEO_CODEC_FRAME_FLAG_CORRUPTED);
+  /* Unmapped and ours alone before it goes out: the base class wants to write its metadata. */
+  frame->output_buffer = g_steal_pointer(&picture->buffer);
+  gst_cuda_j2k_dec_part_free(part);
+  return finish(self, frame);
+}
+
+GstFlowReturn gst_cuda_j2k_dec_output(gpointer element, gboolean discard)
+{
+  GstCudaJ2kDec *self = element;
+  Cj2kFrame result;
+  if (cj2k_decoder_receive(self->decoder, &result) != CJ2K_OK) {
+    GST_ERROR_OBJECT(self, "the decoder lost a frame");
+    return GST_FLOW_ERROR;
+  }
+  GstCudaJ2kDecPart *part = result.user;
+  judge(self, part, &result);
+  cj2k_decoder_release(self->decoder, &result);
+
+  if (!discard && part->last)
+    return conclude(self, part);
+  if (part->frame)
+    gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), part->frame);
+  gst_cuda_j2k_dec_part_free(part);
+  return GST_FLOW_OK;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstcudaj2koutput.h"
+
+void gst_cuda_j2k_output_init(GstCudaJ2kOutput *output, gpointer element, GRecMutex *stream_lock,
+                              GstCudaJ2kOutputFunc func)
+{
+  output->element = element;
+  output->stream_lock = stream_lock;
+  output->func = func;
+  output->thread = NULL;
+  output->pending = 0;
+  output->flushing = output->quit = FALSE;
+  output->flow = GST_FLOW_OK;
+  g_mutex_init(&output->lock);
+  g_cond_init(&output->changed);
+}
+
+void gst_cuda_j2k_output_clear(GstCudaJ2kOutput *output)
+{
+  g_mutex_clear(&output->lock);
+  g_cond_clear(&output->changed);
+}
+
+/* After downstream refused a result the rest is still received, and discarded, so that a streaming
+ * thread that waits for room inside the codec goes on and learns of it. */
+static gpointer output_thread(gpointer data)
+{
+  GstCudaJ2kOutput *output = data;
+
+  g_mutex_lock(&output->lock);
+  for (;;) {
+    while (!output->pending && !output->quit)
+      g_cond_wait(&output->changed, &output->lock);
+    if (!output->pending)
+      break;
+    gboolean discard = output->flushing || output->flow != GST_FLOW_OK;
+    g_mutex_unlock(&output->lock);
+
+    GstFlowReturn flow = output->func(output->element, discard);
+
+    g_mutex_lock(&output->lock);
+    if (!discard && !output->flushing && flow != GST_FLOW_OK)
+      output->flow = flow;
+    output->pending--;
+    g_cond_broadcast(&output->changed);
+  }
+  g_mutex_unlock(&output->lock);
+  return NULL;
+}
+
+void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name)
+{
+  output->pending = 0;
+  output->flushing = output->quit = FALSE;
+  output->flow = GST_FLOW_OK;
+  output->thread = g_thread_new(name, output_thread, output);
+}
+
+void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output)
+{
+  if (!output->thread)
+    return;
+  g_mutex_lock(&output->lock);
+  output->flushing = output->quit = TRUE;
+  g_cond_broadcast(&output->changed);
+  g_mutex_unlock(&output->lock);
+  g_thread_join(output->thread);
+  output->thread = NULL;
+}
+
+void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  output->pending++;
+  g_cond_broadcast(&output->changed);
+  g_mutex_unlock(&output->lock);
+}
+
+GstFlowReturn gst_cuda_j2k_output_flow(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  GstFlowReturn flow = output->flow;
+  g_mutex_unlock(&output->lock);
+  return flow;
+}
+
+static void wait_until_empty(GstCudaJ2kOutput *output)
+{
+  g_rec_mutex_unlock(output->stream_lock);
+  g_mutex_lock(&output->lock);
+  while (output->pending)
+    g_cond_wait(&output->changed, &output->lock);
+  g_mutex_unlock(&output->lock);
+  g_rec_mutex_lock(output->stream_lock);
+}
+
+GstFlowReturn gst_cuda_j2k_output_drain(GstCudaJ2kOutput *output)
+{
+  wait_until_empty(output);
+  return gst_cuda_j2k_output_flow(output);
+}
+
+void gst_cuda_j2k_output_flush(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  output->flushing = TRUE;
+  g_mutex_unlock(&output->lock);
+
+  wait_until_empty(output);
+
+  g_mutex_lock(&output->lock);
+  output->flushing = FALSE;
+  output->flow = GST_FLOW_OK;
+  g_mutex_unlock(&output->lock);
+}

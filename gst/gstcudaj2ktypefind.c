@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Type finders for what GStreamer's own do not know: codestreams with marker segments of later
+ * parts (HTJ2K has CAP and CPF, T.814 annex A), and files of the brand 'jph '.
+ */
+#include "gstcudaj2kcommon.h"
+
+#include <string.h>
+
+#define SOC 0xFF4F
+#define SIZ 0xFF51
+#define COD 0xFF52
+#define QCD 0xFF5C
+#define SOT 0xFF90
+
+#define MAX_HEADER (1 << 20) /* bytes of a main header looked at */
+
+static GstStaticCaps codestream_caps = GST_STATIC_CAPS("image/x-jpc");
+static GstStaticCaps file_caps = GST_STATIC_CAPS("image/jp2");
+
+/* T.800 A.3: SOC, SIZ, then marker segments in any order, COD and QCD among them, up to SOT. Every
+ * one between has a length, so unknown ones can be stepped over. */
+static void find_codestream(GstTypeFind *find, gpointer unused)
+{
+  gboolean cod = FALSE, qcd = FALSE;
+  guint64 offset = 2;
+  const guint8 *data = gst_type_find_peek(find, 0, 4);
+  (void)unused;
+  if (!data || GST_READ_UINT16_BE(data) != SOC || GST_READ_UINT16_BE(data + 2) != SIZ)
+    return;
+  while (offset < MAX_HEADER && (data = gst_type_find_peek(find, (gint64)offset, 4))) {
+    guint marker = GST_READ_UINT16_BE(data), length = GST_READ_UINT16_BE(data + 2);
+    if (marker == SOT) {
+      if (cod && qcd)
+        gst_type_find_suggest(find, GST_TYPE_FIND_MAXIMUM, gst_static_caps_get(&codestream_caps));
+      return;
+    }
+    if (marker < SOC || length < 2)
+      return;
+    cod |= marker == COD;
+    qcd |= marker == QCD;
+    offset += 2 + (guint64)length;
+  }
+}
+
+/* T.800 I.5.1 and I.5.2: signature box, then a file type box whose brand or compatibility list has
+ * the name. */
+static void find_jph(GstTypeFind *find, gpointer unused)
+{
+  static const guint8 signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', 0x0D, 0x0A, 0x87, 0x0A};
+  const guint8 *data = gst_type_find_peek(find, 0, 28);
+  (void)unused;
+  if (!data || memcmp(data, signature, sizeof signature) || memcmp(data + 16, "ftyp", 4))
+    return;
+  guint32 size = GST_READ_UINT32_BE(data + 12);
+  if (size < 16 || size > 1024 || !(data = gst_type_find_peek(find, 12, size)))
+    return;
+  for (guint32 at = 8; at + 4 <= size; at += at == 8 ? 8 : 4)
+    if (!memcmp(data + at, "jph ", 4)) {
+      gst_type_find_suggest(find, GST_TYPE_FIND_MAXIMUM, gst_static_caps_get(&file_caps));
+      return;
+    }
+}
+
+void gst_cuda_j2k_register_typefinders(GstPlugin *plugin)
+{
+  GstCaps *caps = gst_static_caps_get(&codestream_caps);
+  gst_type_find_register(plugin, "cudaj2k-codestream", GST_RANK_PRIMARY, find_codestream,
+                         "j2c,j2k,jpc,jhc", caps, NULL, NULL);
+  gst_caps_unref(caps);
+  caps = gst_static_caps_get(&file_caps);
+  gst_type_find_register(plugin, "cudaj2k-jph", GST_RANK_PRIMARY, find_jph, "jph", caps, NULL,
+                         NULL);
+  gst_caps_unref(caps);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * plugin-cudaj2k:
+ *
+ * JPEG 2000 (Rec. ITU-T T.800) and High-Throughput JPEG 2000 (Rec. ITU-T T.814) on NVIDIA GPUs,
+ * with a CPU back end that gives the same bytes and the same samples.
+ */
+#include "config.h"
+#include "gstcudaj2kcommon.h"
+
+static gboolean plugin_init(GstPlugin *plugin)
+{
+  /* Ranks depend on the GPU: look again when the driver's devices come or go. */
+  gst_plugin_add_dependency_simple(plugin, NULL, "/dev", "nvidia0:nvidiactl",
+                                   GST_PLUGIN_DEPENDENCY_FLAG_NONE);
+  gst_cuda_j2k_register_typefinders(plugin);
+  return GST_ELEMENT_REGISTER(cudaj2kdec, plugin);
+}
+
+#define PACKAGE "cudaj2k" /* GST_PLUGIN_DEFINE wants it */
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudaj2k,
+                  "JPEG 2000 and HTJ2K encoder and decoder on NVIDIA GPUs and CPUs", plugin_init,
+                  CJ2K_VERSION, "LGPL", "cudaj2k", "Unknown package origin")
