@@ -10,6 +10,7 @@
 #define BOX(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (d))
 
 enum {
+  BOX_SIGNATURE = BOX('j', 'P', ' ', ' '),
   BOX_HEADER = BOX('j', 'p', '2', 'h'),
   BOX_CODESTREAM = BOX('j', 'p', '2', 'c'),
   BOX_IHDR = BOX('i', 'h', 'd', 'r'),
@@ -220,7 +221,8 @@ Cj2kStatus cj2k_jp2_read(const uint8_t *data, size_t size, bool strict, Cj2kJp2 
                                                    "the jp2c box is longer than the file")
                                : CJ2K_OK;
     }
-    jp2->is_jp2 = true;
+    if (box.type == BOX_SIGNATURE || box.type == BOX_HEADER)
+      jp2->is_jp2 = true;
     if (box.type == BOX_HEADER)
       status = read_header_boxes(jp2, data, &box, strict, error);
   }
