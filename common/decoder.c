@@ -79,12 +79,12 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
   Cj2kFrame frame;
   while (cj2k_decoder_receive(decoder, &frame) == CJ2K_OK)
     cj2k_decoder_release(decoder, &frame);
-  cj2k_threads_free(decoder->threads);
   for (uint32_t i = 0; i < decoder->params.frames_in_flight; i++)
     cj2k_decoder_frame_clear(&decoder->frames[i]);
   decoder->backend->close(decoder->backend_data);
   if (decoder->cpu_data)
     cj2k_cpu_decode_backend()->close(decoder->cpu_data);
+  cj2k_threads_free(decoder->threads);
   while (decoder->free_pictures) {
     Cj2kOwnPicture *picture = decoder->free_pictures;
     decoder->free_pictures = picture->next;

@@ -10,7 +10,7 @@ void cj2k_layout_planar(const Cj2kImage *image, Cj2kSampleLayout *samples, Cj2kL
   for (uint32_t c = 0; c < image->num_components; c++) {
     uint8_t depth = image->components[c].depth;
     uint8_t bytes = depth <= 8 ? 1 : depth <= 16 ? 2 : 4;
-    samples[c] = (Cj2kSampleLayout){.plane = (uint8_t)c,
+    samples[c] = (Cj2kSampleLayout){.plane = (uint16_t)c,
                                     .unit_bytes = bytes,
                                     .unit_samples = 1,
                                     .word_bytes = bytes,
