@@ -2,13 +2,14 @@
 /*
  * The lifting steps run on the de-interleaved halves, where the neighbours of consecutive samples
  * are consecutive: plain loops over three arrays. Interleaving is one more pass in first-level
- * cache.
+ * cache. Where the processor can do the middle of a row in registers, this does the two ends.
  */
 #include "dwt_row.h"
 
 #include <string.h>
 
 #include "dwt_lift.h"
+#include "dwt_row_avx2.h"
 #include "simd.h"
 
 /* One half of a row. */
@@ -87,16 +88,9 @@ static void single_sample(bool halve, bool twice, const void *in, void *out)
   memcpy(out, &v, 4);
 }
 
-void cj2k_dwt_row_synthesise(bool reversible, uint32_t width, uint32_t odd_x, const void *low,
-                             const void *high, void *out, void *temp)
+static void synthesise(const Cj2kLift *lift, uint32_t width, uint32_t odd_x, const char *low,
+                       const char *high, void *out, void *temp)
 {
-  if (width == 1) {
-    single_sample(reversible && odd_x, false, odd_x ? high : low, out);
-    return;
-  }
-  if (width == 0)
-    return;
-  const Cj2kLift *lift = cj2k_lift_get(reversible, true);
   Half l = {temp, cj2k_dwt_num_low(width, odd_x)};
   Half h = {(char *)temp + half_size(width), width - l.n};
   Half raw_h = {(char *)high, h.n};
@@ -112,16 +106,9 @@ void cj2k_dwt_row_synthesise(bool reversible, uint32_t width, uint32_t odd_x, co
     interleave(out, (uint32_t *)l.data, (uint32_t *)h.data, width);
 }
 
-void cj2k_dwt_row_analyse(bool reversible, uint32_t width, uint32_t odd_x, const void *in,
-                          void *low, void *high, void *temp)
+static void analyse(const Cj2kLift *lift, uint32_t width, uint32_t odd_x, const void *in, char *low,
+                    char *high, void *temp)
 {
-  if (width == 1) {
-    single_sample(false, reversible && odd_x, in, odd_x ? high : low);
-    return;
-  }
-  if (width == 0)
-    return;
-  const Cj2kLift *lift = cj2k_lift_get(reversible, false);
   Half l = {temp, cj2k_dwt_num_low(width, odd_x)};
   Half h = {(char *)temp + half_size(width), width - l.n};
   if (odd_x)
@@ -135,4 +122,86 @@ void cj2k_dwt_row_analyse(bool reversible, uint32_t width, uint32_t odd_x, const
     lift_half(lift, step, out_h, h.data, l, !odd_x);
     lift_half(lift, step + 1, out_l, l.data, out_h, odd_x);
   }
+}
+
+/* A piece of a row: samples [begin, end) come out right when they are computed from the piece
+ * [from, to), which is at most END_SAMPLES wide and reaches HALO samples further or to the end of
+ * the row. `from` is even, so that both halves begin at from / 2. */
+#define HALO        4
+#define END_SAMPLES 64
+typedef struct {
+  uint32_t from, begin, end, to;
+} Piece;
+
+/* The pieces left and right of the pairs [first, end); the first pair begins at sample odd_x. */
+static void pieces_around(size_t first, size_t end, uint32_t width, uint32_t odd_x, Piece pieces[2])
+{
+  uint32_t left = (uint32_t)(2 * first) + odd_x, right = (uint32_t)(2 * end) + odd_x;
+  pieces[0] = (Piece){0, 0, left, left + HALO};
+  pieces[1] = (Piece){(right - HALO) & ~1u, right, width, width};
+}
+
+static void synthesise_piece(const Cj2kLift *lift, Piece p, uint32_t odd_x, const char *low,
+                             const char *high, char *out)
+{
+  uint32_t samples[END_SAMPLES], temp[END_SAMPLES + 32];
+  size_t half = 4 * (size_t)(p.from / 2);
+  synthesise(lift, p.to - p.from, odd_x, low + half, high + half, samples, temp);
+  memcpy(out + 4 * (size_t)p.begin, samples + (p.begin - p.from), 4 * (size_t)(p.end - p.begin));
+}
+
+static void analyse_piece(const Cj2kLift *lift, Piece p, uint32_t odd_x, const char *in, char *low,
+                          char *high)
+{
+  uint32_t l[END_SAMPLES / 2 + 1], h[END_SAMPLES / 2 + 1], temp[END_SAMPLES + 32];
+  analyse(lift, p.to - p.from, odd_x, in + 4 * (size_t)p.from, (char *)l, (char *)h, temp);
+  for (uint32_t x = p.begin; x < p.end; x++) {
+    const uint32_t *from = (x & 1) == odd_x ? l : h;
+    char *to = (x & 1) == odd_x ? low : high;
+    memcpy(to + 4 * (size_t)(x / 2), from + (x - p.from) / 2, 4);
+  }
+}
+
+void cj2k_dwt_row_synthesise(bool reversible, uint32_t width, uint32_t odd_x, const void *low,
+                             const void *high, void *out, void *temp)
+{
+  const Cj2kLift *lift = cj2k_lift_get(reversible, true);
+  size_t first, end;
+  if (width <= 1) {
+    if (width == 1)
+      single_sample(reversible && odd_x, false, odd_x ? high : low, out);
+    return;
+  }
+  cj2k_dwt_pairs_synthesise(lift, low, (const char *)high + 4 * odd_x, (char *)out + 4 * odd_x,
+                            (width - odd_x) / 2, &first, &end);
+  if (first == end) {
+    synthesise(lift, width, odd_x, low, high, out, temp);
+    return;
+  }
+  Piece pieces[2];
+  pieces_around(first, end, width, odd_x, pieces);
+  for (int i = 0; i < 2; i++)
+    synthesise_piece(lift, pieces[i], odd_x, low, high, out);
+}
+
+void cj2k_dwt_row_analyse(bool reversible, uint32_t width, uint32_t odd_x, const void *in,
+                          void *low, void *high, void *temp)
+{
+  const Cj2kLift *lift = cj2k_lift_get(reversible, false);
+  size_t first, end;
+  if (width <= 1) {
+    if (width == 1)
+      single_sample(false, reversible && odd_x, in, odd_x ? high : low);
+    return;
+  }
+  cj2k_dwt_pairs_analyse(lift, (const char *)in + 4 * odd_x, low, (char *)high + 4 * odd_x,
+                         (width - odd_x) / 2, &first, &end);
+  if (first == end) {
+    analyse(lift, width, odd_x, in, low, high, temp);
+    return;
+  }
+  Piece pieces[2];
+  pieces_around(first, end, width, odd_x, pieces);
+  for (int i = 0; i < 2; i++)
+    analyse_piece(lift, pieces[i], odd_x, in, low, high);
 }

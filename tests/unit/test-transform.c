@@ -323,7 +323,7 @@ static void contract_line(bool inverse, float *x, size_t pitch, uint32_t i0, uin
 static void test_contract(void)
 {
   for (uint32_t trial = 0; trial < 200; trial++) {
-    uint32_t w = (uint32_t)g_test_rand_int_range(1, 70);
+    uint32_t w = (uint32_t)g_test_rand_int_range(1, 200);
     uint32_t h = (uint32_t)g_test_rand_int_range(1, 30);
     Level l = level_new(false, trial & 1, (trial >> 1) & 1, w, h);
     const Cj2kRect *r = &l.image.rect;
