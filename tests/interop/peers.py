@@ -6,7 +6,7 @@ does not do what it was asked for.
 """
 import os
 
-from cj2ktest import Run, read_pgx, write_pnm
+from cj2ktest import Run, read_pgx, read_pnm, write_pnm
 from images import read_raw, write_raw
 
 
@@ -83,5 +83,8 @@ def decode_opj(stream, case, planes, work):
 
 
 def decode_ojph(stream, case, planes, work):
+    if is_pnm(case):
+        target = f"{work}/peer.{'ppm' if len(planes) == 3 else 'pgm'}"
+        return read_pnm(call(["ojph_expand", "-i", stream, "-o", target], target))
     call(["ojph_expand", "-i", stream, "-o", f"{work}/peer.yuv"], f"{work}/peer.yuv")
     return read_raw(f"{work}/peer.yuv", planes, case.bits, case.signed)
