@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Marker segments by precedence, and the boxes around a codestream. */
+#include "codestream-bytes.h"
+#include "codestream/jp2.h"
+
+#include <string.h>
+
+/* COD and COC tell themselves apart by the code-block width, QCD and QCC by the guard bits. */
+static void put_cod(GByteArray *bytes, uint8_t width)
+{
+  PUT_SEGMENT(bytes, CJ2K_COD, 0, CJ2K_RPCL, 0, 5, 0, 1, width, 2, 0, 1);
+}
+static void put_coc(GByteArray *bytes, uint8_t component, uint8_t width)
+{
+  PUT_SEGMENT(bytes, CJ2K_COC, component, 0, 1, width, 2, 0, 1);
+}
+static void put_qcd(GByteArray *bytes, uint8_t guard)
+{
+  PUT_SEGMENT(bytes, CJ2K_QCD, (uint8_t)(guard << 5), 64, 72, 72, 80);
+}
+static void put_qcc(GByteArray *bytes, uint8_t component, uint8_t guard)
+{
+  PUT_SEGMENT(bytes, CJ2K_QCC, component, (uint8_t)(guard << 5), 64, 72, 72, 80);
+}
+
+static void test_precedence(void)
+{
+  GByteArray *bytes = begin_codestream(16, 16, 8, 3), *tile1 = g_byte_array_new();
+  GByteArray *tile2 = g_byte_array_new(), *later = g_byte_array_new();
+  Cj2kHeaderReader *reader = cj2k_header_reader_new();
+  Cj2kTileParts parts = {0};
+  Cj2kError error = {0};
+  Cj2kHeader *header, *again;
+  const Cj2kTileCoding *tile;
+  bool same;
+
+  put_coc(bytes, 1, 2); /* before COD, and still stronger */
+  put_qcc(bytes, 2, 3);
+  PUT_SEGMENT(bytes, 0xff77, 1, 2, 3); /* unknown */
+  put(bytes, 0xff30, 2);               /* no segment */
+  put_cod(bytes, 1);
+  put_qcd(bytes, 1);
+  PUT_SEGMENT(bytes, CJ2K_RGN, 0, 0, 7);
+  PUT_SEGMENT(bytes, CJ2K_COM, 0, 1, 'x');
+  put_coc(tile1, 0, 4);
+  put_cod(tile1, 3);
+  put_qcd(tile1, 5);
+  put_qcc(tile2, 0, 6);
+  PUT_SEGMENT(tile2, CJ2K_RGN, 1, 0, 9);
+  put_cod(later, 0); /* not allowed in a later tile-part: without effect */
+  put_tile_part(bytes, 3, 0, NULL, "\0", 1);
+  put_tile_part(bytes, 1, 0, tile1, "\0", 1);
+  put_tile_part(bytes, 0, 0, NULL, "\0", 1);
+  put_tile_part(bytes, 2, 0, tile2, "\0", 1);
+  put_tile_part(bytes, 3, 1, later, "\0", 1);
+  put(bytes, CJ2K_EOC, 2);
+
+  g_assert_cmpint(
+      cj2k_header_read(reader, bytes->data, bytes->len, true, 0, &header, &same, &parts, &error),
+      ==, CJ2K_OK);
+  g_assert_false(same);
+  g_assert_cmpuint(parts.num_tile_parts, ==, 5);
+  g_assert_cmpuint(parts.tile_parts[1].tile, ==, 1);
+  g_assert_cmpuint(parts.tile_parts[1].data.size, ==, 1);
+  g_assert_true(parts.has_eoc);
+  g_assert_cmpuint(parts.end, ==, bytes->len);
+  tile = cj2k_header_tile(header, 0);
+  g_assert_true(tile == &header->coding);
+  g_assert_true(cj2k_header_tile(header, 3) == &header->coding);
+  g_assert_cmpuint(tile->num_layers, ==, 5);
+  g_assert_cmpuint(tile->coding[0].log2_block_width, ==, 3);
+  g_assert_cmpuint(tile->coding[1].log2_block_width, ==, 4);
+  g_assert_cmpuint(tile->coding[2].log2_block_width, ==, 3);
+  g_assert_cmpuint(tile->quantisation[0].guard_bits, ==, 1);
+  g_assert_cmpuint(tile->quantisation[2].guard_bits, ==, 3);
+  g_assert_cmpuint(tile->quantisation[0].exponent[3], ==, 10);
+  g_assert_cmpuint(tile->roi_shift[0], ==, 7);
+  tile = cj2k_header_tile(header, 1);
+  g_assert_cmpuint(tile->coding[0].log2_block_width, ==, 6);
+  g_assert_cmpuint(tile->coding[1].log2_block_width, ==, 5); /* tile COD beats main COC */
+  g_assert_cmpuint(tile->coding[2].log2_block_width, ==, 5);
+  g_assert_cmpuint(tile->quantisation[2].guard_bits, ==, 5);
+  g_assert_cmpuint(tile->roi_shift[0], ==, 7);
+  tile = cj2k_header_tile(header, 2);
+  g_assert_cmpuint(tile->coding[1].log2_block_width, ==, 4);
+  g_assert_cmpuint(tile->quantisation[0].guard_bits, ==, 6);
+  g_assert_cmpuint(tile->quantisation[1].guard_bits, ==, 1);
+  g_assert_cmpuint(tile->quantisation[2].guard_bits, ==, 3);
+  g_assert_cmpuint(tile->roi_shift[1], ==, 9);
+
+  /* Other packets: the same header. */
+  bytes->data[bytes->len - 3] = 1;
+  cj2k_header_read(reader, bytes->data, bytes->len, true, 0, &again, &same, &parts, &error);
+  g_assert_true(same && again == header);
+  cj2k_header_read(reader, bytes->data, bytes->len, true, 0, &again, &same, NULL, &error);
+  g_assert_true(same && again == header);
+  cj2k_tile_parts_clear(&parts);
+  cj2k_header_reader_free(reader);
+  g_byte_array_unref(bytes);
+  g_byte_array_unref(tile1);
+  g_byte_array_unref(tile2);
+  g_byte_array_unref(later);
+}
+
+/* --- boxes --- */
+
+static void put_box(GByteArray *bytes, const char *type, const void *data, guint size)
+{
+  put(bytes, size + 8, 4);
+  g_byte_array_append(bytes, (const guint8 *)type, 4);
+  g_byte_array_append(bytes, data, size);
+}
+
+static void test_boxes(void)
+{
+  static const uint8_t ihdr[] = {0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 7, 7, 0, 0};
+  static const uint8_t icc[] = {2, 0, 0, 9, 8, 7};
+  static const uint8_t colr[] = {1, 0, 0, 0, 0, 0, 16};
+  static const uint8_t pclr[] = {0, 2, 3, 7, 0x87, 11, 1, 2, 0, 3, 255, 0xff, 0x0f, 0xff};
+  static const uint8_t cmap[] = {0, 0, 1, 2, 0, 0, 0, 0};
+  static const uint8_t cdef[] = {0, 2, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0};
+  static const uint8_t codestream[] = {0xff, 0x4f, 0xff, 0x51, 1, 2, 3};
+  GByteArray *header = g_byte_array_new(), *bytes = g_byte_array_new();
+  Cj2kError error = {0};
+  Cj2kJp2 jp2;
+
+  put_box(header, "ihdr", ihdr, sizeof ihdr);
+  put_box(header, "junk", NULL, 0);
+  put_box(header, "colr", icc, sizeof icc);
+  put_box(header, "colr", colr, sizeof colr); /* the first one counts */
+  put_box(header, "pclr", pclr, sizeof pclr);
+  put_box(header, "cmap", cmap, sizeof cmap);
+  put_box(header, "cdef", cdef, sizeof cdef);
+  put_box(bytes, "jP  ", "\r\n\x87\n", 4);
+  put_box(bytes, "jp2h", header->data, header->len);
+  put(bytes, 1, 4); /* a long box of no interest */
+  g_byte_array_append(bytes, (const guint8 *)"xml ", 4);
+  put(bytes, 16 + 2, 8);
+  put(bytes, 0, 2);
+  put(bytes, 0, 4); /* to the end */
+  g_byte_array_append(bytes, (const guint8 *)"jp2c", 4);
+  g_byte_array_append(bytes, codestream, sizeof codestream);
+
+  g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, true, &jp2, &error), ==, CJ2K_OK);
+  g_assert_true(jp2.is_jp2 && jp2.has_ihdr);
+  g_assert_cmpuint(jp2.width, ==, 3);
+  g_assert_cmpmem(bytes->data + jp2.codestream.offset, jp2.codestream.size, codestream,
+                  sizeof codestream);
+  g_assert_cmpuint(jp2.colour_method, ==, 2);
+  g_assert_cmpmem(jp2.icc, jp2.icc_size, icc + 3, 3);
+  g_assert_cmpint(cj2k_jp2_colour(&jp2), ==, CJ2K_COLOUR_OTHER);
+  g_assert_cmpuint(jp2.num_entries, ==, 2);
+  g_assert_cmpuint(jp2.num_columns, ==, 3);
+  g_assert_cmpint(jp2.entries[2], ==, 3);
+  g_assert_cmpint(jp2.entries[4], ==, -1);
+  g_assert_cmpint(jp2.entries[5], ==, 0xfff);
+  g_assert_cmpuint(jp2.num_channels, ==, 2);
+  g_assert_true(jp2.channels[0].palette && !jp2.channels[1].palette);
+  g_assert_cmpuint(jp2.channels[0].column, ==, 2);
+  g_assert_cmpuint(cj2k_jp2_channel(&jp2, 1).type, ==, 0);
+  g_assert_cmpuint(cj2k_jp2_channel(&jp2, 0).type, ==, 1);
+  g_assert_cmpuint(cj2k_jp2_channel(&jp2, 7).association, ==, 8);
+  cj2k_jp2_clear(&jp2);
+
+  /* A lone jp2c box, a bare codestream, and neither. */
+  g_byte_array_set_size(bytes, 0);
+  put_box(bytes, "jp2c", codestream, sizeof codestream);
+  g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, true, &jp2, &error), ==, CJ2K_OK);
+  g_assert_false(jp2.is_jp2);
+  g_assert_cmpuint(jp2.codestream.offset, ==, 8);
+  g_assert_cmpint(cj2k_jp2_read(codestream, sizeof codestream, true, &jp2, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(jp2.codestream.size, ==, sizeof codestream);
+  g_assert_cmpint(cj2k_jp2_read(ihdr, sizeof ihdr, false, &jp2, &error), ==, CJ2K_ERROR_CODESTREAM);
+  g_byte_array_unref(header);
+  g_byte_array_unref(bytes);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/header/precedence", test_precedence);
+  g_test_add_func("/boxes/read", test_boxes);
+  return g_test_run();
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Packet headers: bits, tag trees, lengths of segments, packed headers, and what is left of a cut
+ * codestream. */
+#include "codestream-bytes.h"
+#include "codestream/coded.h"
+#include "codestream/tagtree.h"
+
+#include <string.h>
+
+/* Packet header bits, with bit stuffing (T.800 B.10.1). */
+typedef struct {
+  GByteArray *bytes;
+  unsigned byte, left;
+} Bits;
+
+static Bits bits_begin(void)
+{
+  return (Bits){g_byte_array_new(), 0, 8};
+}
+
+static void bits_put(Bits *bits, uint32_t value, int count)
+{
+  for (int i = count - 1; i >= 0; i--) {
+    bits->byte = bits->byte << 1 | (value >> i & 1);
+    if (--bits->left == 0) {
+      put(bits->bytes, bits->byte, 1);
+      bits->left = bits->byte == 0xff ? 7 : 8;
+      bits->byte = 0;
+    }
+  }
+}
+
+/* Flushes as an encoder has to: a header never ends in 0xFF. */
+static GByteArray *bits_end(Bits *bits)
+{
+  if (bits->left < 8)
+    put(bits->bytes, (uint64_t)bits->byte << bits->left, 1);
+  return bits->bytes;
+}
+
+/* --- bits and tag trees --- */
+
+static void test_bits(void)
+{
+  GRand *rand = g_rand_new_with_seed(1);
+
+  for (int round = 0; round < 300; round++) {
+    Bits bits = bits_begin();
+    uint32_t values[200], counts[200];
+    GByteArray *bytes;
+    Cj2kBitReader reader;
+
+    for (int i = 0; i < 200; i++) {
+      counts[i] = (uint32_t)g_rand_int_range(rand, 0, 33);
+      /* many ones, so that stuffing happens */
+      values[i] = g_rand_int(rand) | g_rand_int(rand) | (round & 1 ? g_rand_int(rand) : 0);
+      if (counts[i] < 32)
+        values[i] &= ((uint32_t)1 << counts[i]) - 1;
+      bits_put(&bits, values[i], (int)counts[i]);
+    }
+    bytes = bits_end(&bits);
+    cj2k_bits_init(&reader, bytes->data, bytes->len);
+    for (int i = 0; i < 200; i++)
+      g_assert_cmpuint(cj2k_bits_get(&reader, counts[i]), ==, values[i]);
+    g_assert_false(cj2k_bits_overrun(&reader));
+    g_assert_cmpuint(cj2k_bits_finish(&reader), ==, bytes->len);
+    cj2k_bits_get(&reader, 16);
+    g_assert_true(cj2k_bits_overrun(&reader));
+    g_byte_array_unref(bytes);
+  }
+  g_rand_free(rand);
+}
+
+/* A tag tree written as B.10.2 says it: recursively from the root, one threshold at a time. */
+typedef struct {
+  Cj2kTagTree tree;
+  uint32_t height[CJ2K_TAG_TREE_LEVELS];
+  uint32_t value[512];
+  Cj2kTagNode sent[512];
+} Encoder;
+
+static void encode_node(Encoder *e, uint32_t level, uint32_t x, uint32_t y, uint32_t threshold,
+                        Bits *bits)
+{
+  uint32_t i = cj2k_tag_tree_node(&e->tree, level, x, y);
+
+  if (level + 1 < e->tree.num_levels) {
+    uint32_t parent = cj2k_tag_tree_node(&e->tree, level + 1, x, y);
+    encode_node(e, level + 1, x, y, threshold, bits);
+    if (e->sent[i].low < e->sent[parent].low)
+      e->sent[i].low = e->sent[parent].low;
+  }
+  while (e->sent[i].low < threshold && !e->sent[i].known) {
+    bool reached = e->value[i] == e->sent[i].low;
+    bits_put(bits, reached, 1);
+    if (reached)
+      e->sent[i].known = 1;
+    else
+      e->sent[i].low++;
+  }
+}
+
+static void test_tag_tree(void)
+{
+  GRand *rand = g_rand_new_with_seed(2);
+
+  for (int round = 0; round < 400; round++) {
+    uint32_t w = (uint32_t)g_rand_int_range(rand, 1, 14),
+             h = (uint32_t)g_rand_int_range(rand, 1, 14);
+    Encoder e = {0};
+    Cj2kTagNode nodes[512] = {{0}};
+    Bits bits = bits_begin();
+    GByteArray *bytes;
+    Cj2kBitReader reader;
+
+    cj2k_tag_tree_init(&e.tree, w, h);
+    g_assert_cmpuint(e.tree.offset[e.tree.num_levels - 1] + 1, ==, cj2k_tag_tree_num_nodes(w, h));
+    memset(e.value, 0xff, sizeof e.value);
+    for (uint32_t y = 0; y < h; y++)
+      for (uint32_t x = 0; x < w; x++) {
+        uint32_t value = (uint32_t)g_rand_int_range(rand, 0, 7);
+        for (uint32_t level = 0; level < e.tree.num_levels; level++) {
+          uint32_t i = cj2k_tag_tree_node(&e.tree, level, x, y);
+          e.value[i] = MIN(e.value[i], value);
+        }
+      }
+    for (uint32_t threshold = 1; threshold <= 8; threshold += 1 + (uint32_t)round % 3)
+      for (uint32_t y = 0; y < h; y++)
+        for (uint32_t x = 0; x < w; x++)
+          encode_node(&e, 0, x, y, threshold, &bits);
+    bytes = bits_end(&bits);
+    cj2k_bits_init(&reader, bytes->data, bytes->len);
+    for (uint32_t threshold = 1; threshold <= 8; threshold += 1 + (uint32_t)round % 3)
+      for (uint32_t y = 0; y < h; y++)
+        for (uint32_t x = 0; x < w; x++) {
+          uint32_t value = e.value[cj2k_tag_tree_node(&e.tree, 0, x, y)];
+          bool below = cj2k_tag_tree_decode(&e.tree, nodes, x, y, threshold, &reader);
+          g_assert_true(below == (value < threshold));
+          if (below)
+            g_assert_cmpuint(nodes[cj2k_tag_tree_node(&e.tree, 0, x, y)].low, ==, value);
+        }
+    g_assert_cmpuint(cj2k_bits_finish(&reader), ==, bytes->len);
+    g_byte_array_unref(bytes);
+  }
+  g_rand_free(rand);
+}
+
+/* --- packets --- */
+
+/* One tile of one 8x8 code-block: SOC to the end of the main header. */
+static GByteArray *begin_one_block(uint8_t style, uint8_t layers)
+{
+  GByteArray *bytes = begin_codestream(8, 8, 8, 1);
+
+  PUT_SEGMENT(bytes, CJ2K_COD, 0, CJ2K_LRCP, 0, layers, 0, 0, 1, 1, style, 1);
+  PUT_SEGMENT(bytes, CJ2K_QCD, 2 << 5, 15 << 3);
+  return bytes;
+}
+
+/* Everything of one codestream, read. */
+typedef struct {
+  Cj2kHeaderReader *header_reader;
+  Cj2kPacketReader *packet_reader;
+  Cj2kTileParts parts;
+  Cj2kHeader *header;
+  Cj2kPlan *plan;
+  Cj2kCodedFrame *frame;
+  Cj2kStatus status;
+} Read;
+
+static Read read_codestream(const GByteArray *bytes, uint16_t max_layers, bool strict)
+{
+  Read read = {.header_reader = cj2k_header_reader_new(),
+               .packet_reader = cj2k_packet_reader_new()};
+  Cj2kError error = {0};
+  bool same;
+
+  read.status = cj2k_header_read(read.header_reader, bytes->data, bytes->len, strict, 0,
+                                 &read.header, &same, &read.parts, &error);
+  if (read.status == CJ2K_OK)
+    read.status = cj2k_plan_new(read.header, 0, 0, &read.plan, &error);
+  if (read.status == CJ2K_OK)
+    read.status = cj2k_packets_read(read.packet_reader, read.plan, &read.parts, bytes->data,
+                                    bytes->len, max_layers, strict, 0, &read.frame, &error);
+  return read;
+}
+
+static void read_clear(Read *read)
+{
+  cj2k_plan_unref(read->plan);
+  cj2k_tile_parts_clear(&read->parts);
+  cj2k_packet_reader_free(read->packet_reader);
+  cj2k_header_reader_free(read->header_reader);
+}
+
+/* A number of coding passes up to 36 (table B.4). */
+static void bits_put_passes(Bits *bits, uint32_t passes)
+{
+  if (passes <= 2)
+    bits_put(bits, passes == 1 ? 0 : 2, (int)passes);
+  else if (passes <= 5)
+    bits_put(bits, 0xc | (passes - 3), 4);
+  else
+    bits_put(bits, 0x1e0 | (passes - 6), 9);
+}
+
+/* A packet: the header's bits as pairs of value and count ending with count 0, then `body` bytes of
+ * `fill`. */
+static void put_packet(GByteArray *data, Bits *bits, int body, uint8_t fill)
+{
+  GByteArray *header = bits_end(bits);
+
+  g_byte_array_append(data, header->data, header->len);
+  for (int i = 0; i < body; i++)
+    put(data, fill, 1);
+  g_byte_array_unref(header);
+}
+
+/* The start of the block's first contribution: packet not empty, included, 2 zero bit-planes. */
+static Bits first_packet(uint32_t passes, uint32_t lblock)
+{
+  Bits bits = bits_begin();
+
+  bits_put(&bits, 3, 2);
+  bits_put(&bits, 1, 3);
+  bits_put_passes(&bits, passes);
+  bits_put(&bits, (1u << (lblock - 3)) - 1, (int)(lblock - 3));
+  bits_put(&bits, 0, 1);
+  return bits;
+}
+
+static Bits later_packet(uint32_t passes)
+{
+  Bits bits = bits_begin();
+
+  bits_put(&bits, 3, 2);
+  bits_put_passes(&bits, passes);
+  bits_put(&bits, 0, 1);
+  return bits;
+}
+
+static GByteArray *one_tile_part(GByteArray *codestream, GByteArray *data)
+{
+  put_tile_part(codestream, 0, 0, NULL, data->data, data->len);
+  put(codestream, CJ2K_EOC, 2);
+  g_byte_array_unref(data);
+  return codestream;
+}
+
+static void assert_block(const Read *read, bool is_ht, uint32_t zero_bitplanes, uint32_t passes,
+                         const uint32_t (*segments)[2], uint32_t num_segments)
+{
+  const Cj2kCodedBlock *block = &read->frame->blocks[0];
+
+  g_assert_cmpint(read->status, ==, CJ2K_OK);
+  g_assert_cmpuint(read->frame->unread_bytes, ==, 0);
+  g_assert_cmpuint(block->is_ht, ==, is_ht);
+  g_assert_cmpuint(block->num_passes, ==, passes);
+  g_assert_cmpuint(block->zero_bitplanes, ==, zero_bitplanes);
+  g_assert_cmpuint(block->num_segments, ==, num_segments);
+  for (uint32_t i = 0; i < num_segments; i++) {
+    g_assert_cmpuint(read->frame->segments[block->first_segment + i].length, ==, segments[i][0]);
+    g_assert_cmpuint(read->frame->segments[block->first_segment + i].passes, ==, segments[i][1]);
+  }
+}
+#define ASSERT_BLOCK(read, is_ht, zero, passes, ...)                                               \
+  assert_block(read, is_ht, zero, passes, (const uint32_t[][2]){__VA_ARGS__},                      \
+               sizeof((const uint32_t[][2]){__VA_ARGS__}) / 8)
+
+/* HT: placeholder passes, both segments, and a second HT set in another layer that replaces the
+ * first. */
+static void test_ht_segments(void)
+{
+  GByteArray *codestream = begin_one_block(CJ2K_STYLE_HT, 3), *data = g_byte_array_new();
+  Bits bits = first_packet(6, 5); /* 3 placeholders, cleanup; SigProp, MagRef */
+  Read read;
+
+  bits_put(&bits, 9, 5 + 2);
+  bits_put(&bits, 4, 5 + 1);
+  put_packet(data, &bits, 13, 1);
+  bits = later_packet(2); /* cleanup, SigProp */
+  bits_put(&bits, 20, 5);
+  bits_put(&bits, 3, 5);
+  put_packet(data, &bits, 23, 2);
+  bits = later_packet(1); /* MagRef: goes on with the refinement segment */
+  bits_put(&bits, 5, 5);
+  put_packet(data, &bits, 5, 3);
+  one_tile_part(codestream, data);
+
+  read = read_codestream(codestream, 1, true);
+  ASSERT_BLOCK(&read, true, 2 + 1, 3, {9, 1}, {4, 2});
+  g_assert_cmpuint(read.frame->side_size, ==, 0);
+  read_clear(&read);
+  read = read_codestream(codestream, 2, true);
+  ASSERT_BLOCK(&read, true, 2 + 2, 2, {20, 1}, {3, 1});
+  read_clear(&read);
+  read = read_codestream(codestream, 0, true);
+  ASSERT_BLOCK(&read, true, 2 + 2, 3, {20, 1}, {8, 2});
+  g_assert_cmpuint(read.frame->side_size, ==, 28);
+  g_assert_cmpuint(cj2k_coded_data(read.frame, &read.frame->blocks[0])[22], ==, 2);
+  g_assert_cmpuint(cj2k_coded_data(read.frame, &read.frame->blocks[0])[23], ==, 3);
+  read_clear(&read);
+  g_byte_array_unref(codestream);
+}
+
+/* Mixed mode: the first bit of a length longer than three tells HT from MQ. */
+static void test_mixed_segments(void)
+{
+  uint8_t style = CJ2K_STYLE_HT | CJ2K_STYLE_HT_MIXED;
+
+  for (int is_ht = 0; is_ht < 2; is_ht++) {
+    GByteArray *codestream = begin_one_block(style, 2), *data = g_byte_array_new();
+    Bits bits = first_packet(5, 4);
+    Read read;
+
+    if (is_ht) { /* 3 placeholders and cleanup, SigProp */
+      bits_put(&bits, 31, 4 + 2);
+      bits_put(&bits, 2, 4);
+      put_packet(data, &bits, 33, 1);
+      put_packet(data, &(Bits){g_byte_array_new(), 0, 7}, 0, 0);
+    } else { /* 5 passes, one length of the same number of bits */
+      bits_put(&bits, 33, 4 + 2);
+      put_packet(data, &bits, 33, 1);
+      bits = later_packet(2);
+      bits_put(&bits, 7, 4 + 1);
+      put_packet(data, &bits, 7, 1);
+    }
+    one_tile_part(codestream, data);
+    read = read_codestream(codestream, 0, true);
+    if (is_ht)
+      ASSERT_BLOCK(&read, true, 3, 2, {31, 1}, {2, 1});
+    else
+      ASSERT_BLOCK(&read, false, 2, 7, {40, 7});
+    read_clear(&read);
+    g_byte_array_unref(codestream);
+  }
+}
+
+/* BYPASS: ten passes, then two raw and one MQ in turn (table D.9), also over layers. TERMALL: every
+ * pass. */
+static void test_mq_segments(void)
+{
+  GByteArray *codestream = begin_one_block(CJ2K_STYLE_BYPASS, 2), *data = g_byte_array_new();
+  Bits bits = first_packet(11, 6);
+  Read read;
+
+  bits_put(&bits, 40, 6 + 3);
+  bits_put(&bits, 6, 6);
+  put_packet(data, &bits, 46, 1);
+  bits = later_packet(4); /* raw MagRef, MQ cleanup, raw SigProp and MagRef */
+  bits_put(&bits, 7, 6);
+  bits_put(&bits, 8, 6);
+  bits_put(&bits, 9, 6 + 1);
+  put_packet(data, &bits, 24, 1);
+  one_tile_part(codestream, data);
+  read = read_codestream(codestream, 0, true);
+  ASSERT_BLOCK(&read, false, 2, 15, {40, 10}, {13, 2}, {8, 1}, {9, 2});
+  read_clear(&read);
+  g_byte_array_unref(codestream);
+
+  codestream = begin_one_block(CJ2K_STYLE_TERMALL, 1);
+  data = g_byte_array_new();
+  bits = first_packet(3, 3);
+  bits_put(&bits, 1, 3);
+  bits_put(&bits, 0, 3);
+  bits_put(&bits, 5, 3);
+  put_packet(data, &bits, 6, 1);
+  one_tile_part(codestream, data);
+  read = read_codestream(codestream, 0, true);
+  ASSERT_BLOCK(&read, false, 2, 3, {1, 1}, {0, 1}, {5, 1});
+  read_clear(&read);
+  g_byte_array_unref(codestream);
+}
+
+/* A body that ends early: MQ keeps a share of the passes, HT nothing; strict refuses. */
+static void test_truncated(void)
+{
+  for (int is_ht = 0; is_ht < 2; is_ht++) {
+    GByteArray *codestream = begin_one_block(is_ht ? CJ2K_STYLE_HT : 0, 1);
+    GByteArray *data = g_byte_array_new();
+    Bits bits = first_packet(is_ht ? 1 : 4, 6);
+    Read read;
+
+    bits_put(&bits, 40, is_ht ? 6 : 6 + 2);
+    put_packet(data, &bits, 30, 1);
+    one_tile_part(codestream, data);
+    read = read_codestream(codestream, 0, true);
+    g_assert_cmpint(read.status, ==, CJ2K_ERROR_CODESTREAM);
+    read_clear(&read);
+    read = read_codestream(codestream, 0, false);
+    g_assert_true(read.frame->truncated);
+    if (!is_ht)
+      ASSERT_BLOCK(&read, false, 2, 3, {30, 3});
+    else
+      g_assert_cmpuint(read.frame->blocks[0].num_passes, ==, 0);
+    read_clear(&read);
+    g_byte_array_unref(codestream);
+  }
+}
+
+/* Two layers in two tile-parts, packet headers in PPM segments cut in the midst of Nppm, SOP before
+ * one packet and EPH in the headers, the last tile-part with Psot = 0. */
+static void test_packed_headers(void)
+{
+  GByteArray *codestream = begin_one_block(0, 2), *headers = g_byte_array_new();
+  Bits first = first_packet(1, 3), second = later_packet(1);
+  GByteArray *header[2];
+  Read read;
+
+  bits_put(&first, 7, 3);
+  bits_put(&second, 5, 3);
+  header[0] = bits_end(&first);
+  header[1] = bits_end(&second);
+  for (int i = 0; i < 2; i++) {
+    put(headers, header[i]->len + 2, 4);
+    g_byte_array_append(headers, header[i]->data, header[i]->len);
+    put(headers, CJ2K_EPH, 2);
+    g_byte_array_unref(header[i]);
+  }
+  for (guint at = 0, z = 0; at < headers->len; at += 3, z++) {
+    /* in reverse order: Zppm counts */
+    guint i = (headers->len - 1) / 3 - z, size = MIN(3, headers->len - 3 * i);
+
+    put(codestream, CJ2K_PPM, 2);
+    put(codestream, 3 + size, 2);
+    put(codestream, i, 1);
+    g_byte_array_append(codestream, headers->data + 3 * i, size);
+  }
+  put_tile_part(codestream, 0, 0, NULL,
+                "\xff\x91\x00\x04\x00\x00"
+                "1234567",
+                13);
+  put_tile_part(codestream, 0, 1, NULL, "abcde", 5);
+  memset(codestream->data + codestream->len - 5 - 8, 0, 4); /* Psot */
+  put(codestream, CJ2K_EOC, 2);
+  read = read_codestream(codestream, 0, true);
+  ASSERT_BLOCK(&read, false, 2, 2, {12, 2});
+  g_assert_cmpmem(cj2k_coded_data(read.frame, read.frame->blocks), 12, "1234567abcde", 12);
+  read_clear(&read);
+  g_byte_array_unref(headers);
+  g_byte_array_unref(codestream);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/packets/bits", test_bits);
+  g_test_add_func("/packets/tag-tree", test_tag_tree);
+  g_test_add_func("/packets/ht-segments", test_ht_segments);
+  g_test_add_func("/packets/mixed-segments", test_mixed_segments);
+  g_test_add_func("/packets/mq-segments", test_mq_segments);
+  g_test_add_func("/packets/truncated", test_truncated);
+  g_test_add_func("/packets/packed-headers", test_packed_headers);
+  return g_test_run();
+}
