@@ -38,7 +38,8 @@ static uint32_t passes_in_segment(uint32_t kind, uint32_t style, uint32_t pass, 
     *begins = pass % 3 != 2;
     return pass % 3 == 1 ? 2 : 1;
   }
-  /* Mixed code-blocks know neither termination on each pass nor bypass (T.814 table A.4). */
+  /* In mixed mode the first length of an MQ code-block covers all its new passes, whatever they
+   * are: there is no room for termination on each pass or for bypass. */
   if (style & CJ2K_STYLE_HT)
     style = 0;
   if (style & CJ2K_STYLE_TERMALL) {
