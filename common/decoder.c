@@ -132,26 +132,6 @@ static void enqueue(Cj2kDecoderFrame *frame)
     cj2k_threads_start(decoder->threads, cj2k_decoder_frame_run, frame);
 }
 
-/* Lets go of what the frame holds until it is received. */
-static void reset(Cj2kDecoderFrame *frame)
-{
-  cj2k_tile_parts_clear(&frame->tile_parts);
-  g_clear_pointer(&frame->plan, cj2k_plan_unref);
-  g_clear_pointer(&frame->info, cj2k_image_info_unref);
-  cj2k_own_picture_put(frame->decoder, frame->own);
-  cj2k_own_picture_put(frame->decoder, frame->indices);
-  frame->own = frame->indices = NULL;
-  memset(&frame->tile_parts, 0, sizeof frame->tile_parts);
-  memset(&frame->result, 0, sizeof frame->result);
-  memset(&frame->picture, 0, sizeof frame->picture);
-  memset(&frame->layout, 0, sizeof frame->layout);
-  cj2k_error_clear(&frame->error);
-  frame->coded = NULL;
-  frame->started = frame->fallback = false;
-  frame->ms_header = frame->ms_packets = 0;
-  frame->status = CJ2K_OK;
-}
-
 static Cj2kStatus check_arguments(const Cj2kDecoder *decoder, const Cj2kLayout *layout,
                                   const Cj2kPicture *picture, Cj2kError *error)
 {
@@ -172,7 +152,7 @@ Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t
   if (status != CJ2K_OK)
     return status;
   Cj2kDecoderFrame *frame = wait_for_place(decoder);
-  reset(frame);
+  cj2k_decoder_frame_reset(frame);
   frame->data = data;
   frame->size = size;
   frame->user = user;

@@ -98,6 +98,8 @@ Cj2kStatus cj2k_decoder_frame_picture(Cj2kDecoderFrame *frame, const Cj2kLayout 
 void cj2k_decoder_frame_run(void *frame);
 /* Waits for the back end, applies the palette, judges; on the receiving thread. */
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame);
+/* Lets go of what the last frame in this place held. */
+void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame);
 void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame);
 
 /* decoder_picture.c. Planes in a planar layout for the components; NULL: no memory. */

@@ -4,6 +4,8 @@
 #include "error.h"
 #include "palette.h"
 
+#include <string.h>
+
 static double ms_since(gint64 begin)
 {
   return (double)(g_get_monotonic_time() - begin) / 1000;
@@ -113,9 +115,29 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
                                    truncated ? ", and the codestream ends early" : "");
 }
 
+void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame)
+{
+  cj2k_tile_parts_clear(&frame->tile_parts);
+  g_clear_pointer(&frame->plan, cj2k_plan_unref);
+  g_clear_pointer(&frame->info, cj2k_image_info_unref);
+  cj2k_own_picture_put(frame->decoder, frame->own);
+  cj2k_own_picture_put(frame->decoder, frame->indices);
+  frame->own = frame->indices = NULL;
+  memset(&frame->tile_parts, 0, sizeof frame->tile_parts);
+  memset(&frame->result, 0, sizeof frame->result);
+  memset(&frame->picture, 0, sizeof frame->picture);
+  memset(&frame->layout, 0, sizeof frame->layout);
+  cj2k_error_clear(&frame->error);
+  frame->coded = NULL;
+  frame->started = frame->fallback = false;
+  frame->ms_header = frame->ms_packets = 0;
+  frame->status = CJ2K_OK;
+}
+
 void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
+  cj2k_decoder_frame_reset(frame);
   cj2k_packet_reader_free(frame->packets);
   decoder->backend->slot_free(decoder->backend_data, frame->slot);
   cj2k_cpu_decode_backend()->slot_free(decoder->cpu_data, frame->cpu_slot);
