@@ -58,6 +58,16 @@ bool cj2k_ht_find_set(const Cj2kBlockInput *in, Cj2kHtSet *set)
          set->suffix_length <= MIN(set->cleanup_length, CJ2K_HT_MAX_SCUP);
 }
 
+static bool decode_magsgn(Cj2kHtDecodeScratch *ht, const Cj2kHtSet *set, const Cj2kBlockInput *in,
+                          void *samples, size_t stride, bool wide)
+{
+#ifdef CJ2K_HT_AVX2
+  if (!wide && set->max_exponent <= CJ2K_HT_AVX2_MAX_EXPONENT && __builtin_cpu_supports("avx2"))
+    return cj2k_ht_decode_magsgn_avx2(ht, set, in->width, in->height, samples, stride);
+#endif
+  return cj2k_ht_decode_magsgn(ht, set, in->width, in->height, samples, stride, wide);
+}
+
 static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, void *samples,
                          size_t stride, bool wide)
 {
@@ -76,7 +86,7 @@ static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, vo
     return false;
   set.max_exponent = (uint8_t)MIN(set.max_exponent, planes + 1 - set.plane);
   if (!cj2k_ht_decode_quads(ht, &set, in->width, in->height) ||
-      !cj2k_ht_decode_magsgn(ht, &set, in->width, in->height, samples, stride, wide))
+      !decode_magsgn(ht, &set, in, samples, stride, wide))
     return false;
   if (set.num_passes > 1)
     cj2k_ht_refine(ht, &set, in, samples, stride, wide);

@@ -30,7 +30,9 @@ typedef struct {
   uint32_t above[CJ2K_HT_MAX_QUAD_COLS]; /* context from the row of quads above */
   uint64_t line[CJ2K_HT_MAX_QUAD_COLS];  /* MagSgn values of the lowest samples above, see
                                             ht_decode_magsgn.c */
-  uint8_t mel_events[512];               /* one bit an event */
+  uint32_t lower[2][2 * CJ2K_HT_MAX_QUAD_COLS + 48]; /* the same for AVX2, see there */
+  uint32_t beyond[1024 + 8];                         /* samples of a row below the block */
+  uint8_t mel_events[512];                           /* one bit an event */
   uint8_t vlc[CJ2K_HT_MAX_SCUP + CJ2K_HT_VLC_PAD];
   uint8_t magsgn[CJ2K_HT_MAGSGN_BYTES + CJ2K_HT_MAGSGN_PAD];
   uint8_t refine[CJ2K_HT_REFINE_BYTES + 64];
@@ -66,13 +68,25 @@ static inline uint32_t cj2k_ht_quad_stride(uint32_t width)
 bool cj2k_ht_decode_quads(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
                           uint32_t height);
 
+/* Destuffs the MagSgn segment into scratch->magsgn; behind it are ones, enough for one row of
+ * quads. Returns its bits. */
+size_t cj2k_ht_load_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t quad_cols);
+
 /*
  * Quad records and MagSgn segment to samples (T.814 7.3.7, 7.3.8), half units. samples are uint32_t
- * or, when wide, uint64_t. false: corrupt. The _avx2 form gives the same and takes
- * set->max_exponent <= CJ2K_HT_AVX2_MAX_EXPONENT.
+ * or, when wide, uint64_t. false: corrupt.
  */
 bool cj2k_ht_decode_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
                            uint32_t height, void *samples, size_t stride, bool wide);
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CJ2K_HT_AVX2
+/* The same with AVX2, for set->max_exponent up to CJ2K_HT_AVX2_MAX_EXPONENT: a sample's bits are
+ * taken from 4 bytes. */
+#define CJ2K_HT_AVX2_MAX_EXPONENT 25
+bool cj2k_ht_decode_magsgn_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
+                                uint32_t height, uint32_t *samples, size_t stride);
+#endif
 
 /* SigProp and, with set->num_passes 3, MagRef (T.814 7.4, 7.5), into the samples of the cleanup
  * pass. */

@@ -87,14 +87,20 @@ static inline __attribute__((always_inline)) bool decode_row(const uint8_t *bits
   return true;
 }
 
+size_t cj2k_ht_load_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t quad_cols)
+{
+  size_t length = MIN(set->cleanup_length - set->suffix_length, CJ2K_HT_MAGSGN_BYTES);
+  size_t end = cj2k_ht_destuff_forward(set->cleanup, length, scratch->magsgn);
+  cj2k_ht_pad_ones(scratch->magsgn, end, quad_cols * 4 * set->max_exponent / 8 + 32);
+  return end;
+}
+
 static inline __attribute__((always_inline)) bool
 decode_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width, uint32_t height,
               void *samples, size_t stride, bool wide)
 {
   uint32_t cols = cj2k_ht_quad_cols(width), quad_stride = cj2k_ht_quad_stride(width);
-  size_t length = MIN(set->cleanup_length - set->suffix_length, CJ2K_HT_MAGSGN_BYTES);
-  size_t end = cj2k_ht_destuff_forward(set->cleanup, length, scratch->magsgn);
-  cj2k_ht_pad_ones(scratch->magsgn, end, cols * 4 * set->max_exponent / 8 + 32);
+  size_t end = cj2k_ht_load_magsgn(scratch, set, cols);
   memset(scratch->line, 0, (cols + 1) * sizeof *scratch->line);
   size_t row_bytes = stride * (wide ? sizeof(uint64_t) : sizeof(uint32_t)), pos = 0;
   uint8_t *out = samples;
