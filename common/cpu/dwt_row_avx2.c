@@ -7,7 +7,7 @@
  */
 #include "dwt_row_avx2.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(CJ2K_NO_SIMD)
 
 #define AVX2  __attribute__((target("avx2")))
 #define LANES 8
@@ -148,6 +148,8 @@ void cj2k_dwt_pairs_synthesise(const Cj2kLift *lift, const void *low, const void
                                size_t pairs, size_t *first, size_t *end)
 {
   size_t read = choose_range(lift, pairs, first, end);
+  if (read == 0)
+    return; /* not even a call: its first instruction may be AVX2 */
   if (lift->reversible)
     synthesise53(low, high, out, read);
   else
@@ -158,6 +160,8 @@ void cj2k_dwt_pairs_analyse(const Cj2kLift *lift, const void *in, void *low, voi
                             size_t pairs, size_t *first, size_t *end)
 {
   size_t read = choose_range(lift, pairs, first, end);
+  if (read == 0)
+    return; /* not even a call: its first instruction may be AVX2 */
   if (lift->reversible)
     analyse53(in, low, high, read);
   else

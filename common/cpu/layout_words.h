@@ -63,4 +63,28 @@ static inline void cj2k_store_word(uint8_t *at, unsigned word_bytes, uint32_t wo
   }
 }
 
+/* Layouts without a regular stride that are worth code of their own: v210 Y, Cb, Cr; UYVP Y. */
+#define CJ2K_KNOWN_LAYOUTS 4
+static const Cj2kSampleLayout cj2k_known_layouts[CJ2K_KNOWN_LAYOUTS] = {
+    {0, 16, 6, 4, false, false, 10, {{0, 10}, {4, 0}, {4, 20}, {8, 10}, {12, 0}, {12, 20}}},
+    {0, 16, 3, 4, false, false, 10, {{0, 0}, {4, 10}, {8, 20}}},
+    {0, 16, 3, 4, false, false, 10, {{0, 20}, {8, 0}, {12, 10}}},
+    {0, 5, 2, 2, true, false, 10, {{1, 4}, {3, 0}}},
+};
+
+/* Its index, or CJ2K_KNOWN_LAYOUTS. */
+static inline unsigned cj2k_layout_find(const Cj2kSampleLayout *layout)
+{
+  unsigned i = 0;
+  for (; i < CJ2K_KNOWN_LAYOUTS; i++) {
+    const Cj2kSampleLayout *k = &cj2k_known_layouts[i];
+    if (k->unit_bytes == layout->unit_bytes && k->unit_samples == layout->unit_samples &&
+        k->word_bytes == layout->word_bytes && k->big_endian == layout->big_endian &&
+        k->is_signed == layout->is_signed && k->depth == layout->depth &&
+        !memcmp(k->at, layout->at, k->unit_samples * sizeof k->at[0]))
+      break;
+  }
+  return i;
+}
+
 #endif

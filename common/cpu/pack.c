@@ -96,22 +96,61 @@ static void store_regular(uint8_t *out, unsigned word_bytes, size_t stride, uint
   }
 }
 
-/* Any layout, sample by sample. */
+/* One sample into its word. */
+static inline __attribute__((always_inline)) void
+store_one(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *unit, unsigned j, uint32_t value)
+{
+  uint8_t *at = unit + layout->at[j].offset;
+  uint32_t own = mask << layout->at[j].shift;
+  value <<= layout->at[j].shift;
+  if (cj2k_layout_is_swapped(layout)) {
+    own = cj2k_swap_word(own, layout->word_bytes);
+    value = cj2k_swap_word(value, layout->word_bytes);
+  }
+  uint32_t word = cj2k_load_word(at, layout->word_bytes);
+  cj2k_store_word(at, layout->word_bytes, (word & ~own) | value);
+}
+
+/* Whole units; `layout` is a constant to the compiler, which unrolls and merges. */
+static inline __attribute__((always_inline)) void store_units(const Cj2kSampleLayout *layout,
+                                                              uint8_t *restrict unit,
+                                                              const uint32_t *restrict bits,
+                                                              size_t units)
+{
+  for (; units > 0; units--) {
+    for (unsigned j = 0; j < layout->unit_samples; j++)
+      store_one(layout, cj2k_low_bits(layout->depth), unit, j, bits[j]);
+    unit += layout->unit_bytes;
+    bits += layout->unit_samples;
+  }
+}
+
+static bool store_known_units(unsigned known, uint8_t *unit, const uint32_t *bits, size_t units)
+{
+  switch (known) {
+  case 0: store_units(&cj2k_known_layouts[0], unit, bits, units); return true;
+  case 1: store_units(&cj2k_known_layouts[1], unit, bits, units); return true;
+  case 2: store_units(&cj2k_known_layouts[2], unit, bits, units); return true;
+  case 3: store_units(&cj2k_known_layouts[3], unit, bits, units); return true;
+  default: return false;
+  }
+}
+
+/* Any layout, sample by sample but for whole units of known ones. */
 static void store_any(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *row, uint32_t x,
                       const uint32_t *bits, size_t n)
 {
-  bool swapped = cj2k_layout_is_swapped(layout);
+  unsigned known = cj2k_layout_find(layout), j = x % layout->unit_samples;
   uint8_t *unit = row + (size_t)(x / layout->unit_samples) * layout->unit_bytes;
-  unsigned j = x % layout->unit_samples;
-  for (size_t i = 0; i < n; i++) {
-    uint8_t *at = unit + layout->at[j].offset;
-    uint32_t own = mask << layout->at[j].shift, value = bits[i] << layout->at[j].shift;
-    if (swapped) {
-      own = cj2k_swap_word(own, layout->word_bytes);
-      value = cj2k_swap_word(value, layout->word_bytes);
+  size_t i = 0;
+  while (i < n) {
+    size_t units = j == 0 ? (n - i) / layout->unit_samples : 0;
+    if (units > 0 && store_known_units(known, unit, bits + i, units)) {
+      unit += units * layout->unit_bytes;
+      i += units * layout->unit_samples;
+      continue;
     }
-    uint32_t word = cj2k_load_word(at, layout->word_bytes);
-    cj2k_store_word(at, layout->word_bytes, (word & ~own) | value);
+    store_one(layout, mask, unit, j, bits[i++]);
     if (++j == layout->unit_samples) {
       j = 0;
       unit += layout->unit_bytes;

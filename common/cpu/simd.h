@@ -7,9 +7,11 @@
 #ifndef CJ2K_CPU_SIMD_H
 #define CJ2K_CPU_SIMD_H
 
+#include <stdint.h> /* __GLIBC__ */
+
 /* The choice needs ifuncs, which glibc has. AVX2 alone does not bring FMA, and -ffp-contract=off
- * forbids it in any case. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
+ * forbids it in any case. CJ2K_NO_SIMD leaves the baseline only, for tests. */
+#if !defined(CJ2K_NO_SIMD) && defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
 #if __has_attribute(target_clones)
 #define CJ2K_SIMD __attribute__((target_clones("avx2", "default")))
 #endif

@@ -35,18 +35,55 @@ static void load_regular(const uint8_t *in, unsigned word_bytes, size_t stride, 
   }
 }
 
-/* Any layout, sample by sample; moves each to the lowest bits. */
+/* The word of one sample, moved to the lowest bits. */
+static inline __attribute__((always_inline)) uint32_t load_one(const Cj2kSampleLayout *layout,
+                                                               const uint8_t *unit, unsigned j)
+{
+  uint32_t word = cj2k_load_word(unit + layout->at[j].offset, layout->word_bytes);
+  if (cj2k_layout_is_swapped(layout))
+    word = cj2k_swap_word(word, layout->word_bytes);
+  return word >> layout->at[j].shift;
+}
+
+/* Whole units; `layout` is a constant to the compiler, which unrolls and merges. */
+static inline __attribute__((always_inline)) void load_units(const Cj2kSampleLayout *layout,
+                                                             const uint8_t *restrict unit,
+                                                             uint32_t *restrict words, size_t units)
+{
+  for (; units > 0; units--) {
+    for (unsigned j = 0; j < layout->unit_samples; j++)
+      words[j] = load_one(layout, unit, j);
+    unit += layout->unit_bytes;
+    words += layout->unit_samples;
+  }
+}
+
+static bool load_known_units(unsigned known, const uint8_t *unit, uint32_t *words, size_t units)
+{
+  switch (known) {
+  case 0: load_units(&cj2k_known_layouts[0], unit, words, units); return true;
+  case 1: load_units(&cj2k_known_layouts[1], unit, words, units); return true;
+  case 2: load_units(&cj2k_known_layouts[2], unit, words, units); return true;
+  case 3: load_units(&cj2k_known_layouts[3], unit, words, units); return true;
+  default: return false;
+  }
+}
+
+/* Any layout, sample by sample but for whole units of known ones. */
 static void load_any(const Cj2kSampleLayout *layout, const uint8_t *row, uint32_t x,
                      uint32_t *words, size_t n)
 {
-  bool swapped = cj2k_layout_is_swapped(layout);
+  unsigned known = cj2k_layout_find(layout), j = x % layout->unit_samples;
   const uint8_t *unit = row + (size_t)(x / layout->unit_samples) * layout->unit_bytes;
-  unsigned j = x % layout->unit_samples;
-  for (size_t i = 0; i < n; i++) {
-    uint32_t word = cj2k_load_word(unit + layout->at[j].offset, layout->word_bytes);
-    if (swapped)
-      word = cj2k_swap_word(word, layout->word_bytes);
-    words[i] = word >> layout->at[j].shift;
+  size_t i = 0;
+  while (i < n) {
+    size_t units = j == 0 ? (n - i) / layout->unit_samples : 0;
+    if (units > 0 && load_known_units(known, unit, words + i, units)) {
+      unit += units * layout->unit_bytes;
+      i += units * layout->unit_samples;
+      continue;
+    }
+    words[i++] = load_one(layout, unit, j);
     if (++j == layout->unit_samples) {
       j = 0;
       unit += layout->unit_bytes;
