@@ -25,10 +25,10 @@ static void quantise_irreversible(const float *in, uint32_t *out, size_t n, floa
   for (size_t i = 0; i < n; i++) {
     float q = fabsf(in[i]) * inv_scale;
     q = q < most ? q : most;
-    int32_t index = (int32_t) q;
+    int32_t index = (int32_t)q;
     uint32_t bits;
     memcpy(&bits, &in[i], sizeof bits);
-    out[i] = (uint32_t) index | (bits & (index != 0 ? SIGN : 0)); /* a zero has no sign */
+    out[i] = (uint32_t)index | (bits & (index != 0 ? SIGN : 0)); /* a zero has no sign */
   }
 }
 
