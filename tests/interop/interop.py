@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Decodes what other encoders made and compares with the picture and with the peer's own decoder.
+"""Decodes what other encoders made and compares with the picture and with the peers' own decoders.
 
-Lossless streams must come back exactly; lossy ones may differ from the peer's samples by one step,
-since both round. A combination that the other encoder refuses is no case; most must be taken.
+Lossless streams must come back exactly. Lossy ones may differ by one step from what a peer decodes,
+since both round; by two from OpenJPEG and its kin beyond 12 bit, where their 9/7 constants are too
+short (the current OpenJPH agrees with us there). The encoder's own project is asked first, then the
+others, since OpenJPH 0.9 has bugs with single samples. A combination that an encoder refuses, or turns
+into a stream that no decoder brings back, is no case; most must be taken.
 """
 import shutil
 
@@ -12,8 +15,8 @@ from cj2ktest import LONG, Folder, Tap, decode, differences, read_pgx_set, skip_
 from images import planes
 import peers
 
-TOOLS = {"opj": ("opj_compress", "opj_decompress"), "grk": ("grk_compress", "opj_decompress"),
-         "ojph": ("ojph_compress", "ojph_expand"), "gst": ("gst-launch-1.0", "opj_decompress")}
+TOOLS = {"opj": "opj_compress", "grk": "grk_compress", "ojph": "ojph_compress", "gst": "gst-launch-1.0"}
+JUDGES = {"opj_decompress": peers.decode_opj, "ojph_expand": peers.decode_ojph, "grk_decompress": peers.decode_grk}
 
 
 def judge(case, work):
@@ -24,30 +27,38 @@ def judge(case, work):
     if run.status != 0:
         return str(run)
     ours = read_pgx_set(f"{work}/ours")
-    if case.lossless and case.encoder != "gst" and differences(ours, source) == 0:
+    known = case.lossless and case.encoder != "gst"  # openjpegenc gets GStreamer's test picture
+    if known and differences(ours, source) == 0:
         return None
-    # Where even the peer does not get its own picture back, its answer is the measure; OpenJPEG's
-    # counts as well for streams of others, since OpenJPH 0.9 has bugs with single samples.
-    allowed, found = 0 if case.lossless else 1, []
-    for name in dict.fromkeys((TOOLS[case.encoder][1], "opj_decompress")):
-        decode_peer = peers.decode_ojph if name == "ojph_expand" else peers.decode_opj
-        peak = differences(ours, decode_peer(stream, case, source, work))
+    found, intact = [], not known
+    first = "ojph_expand" if case.encoder == "ojph" else "opj_decompress"
+    for name in dict.fromkeys((first, "opj_decompress", "grk_decompress")):
+        try:
+            theirs = JUDGES[name](stream, case, source, work)
+        except peers.Refused as reason:
+            found.append(str(reason))
+            continue
+        allowed = 0 if case.lossless else 2 if case.bits > 12 and name != "ojph_expand" else 1
+        intact = intact or differences(theirs, source) == 0
+        peak = differences(ours, theirs)
         if peak <= allowed:
             return None
         found.append(f"differs from {name} by {peak}")
+    if not intact:
+        raise peers.Refused("no decoder brings the picture back: " + "; ".join(found))
     return "; ".join(found)
 
 
 def main():
     tap = Tap()
-    missing = {tool for pair in TOOLS.values() for tool in pair if not shutil.which(tool)}
+    missing = {tool for tool in (*TOOLS.values(), *JUDGES) if not shutil.which(tool)}
     refused = tried = 0
-    if len(missing) == len({tool for pair in TOOLS.values() for tool in pair}):
-        skip_all("no other encoder is installed")
+    if missing & set(JUDGES):
+        skip_all(f"not installed: {', '.join(sorted(missing))}")
     for tool in sorted(missing):
         tap.skip(tool, "not installed")
     for case in cases(LONG):
-        if missing & set(TOOLS[case.encoder]):
+        if TOOLS[case.encoder] in missing:
             continue
         tried += 1
         with Folder() as work:
@@ -64,4 +75,5 @@ def main():
     tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ does not do what it was asked for.
 """
 import os
 
-from cj2ktest import Run, read_pgx, read_pnm, write_pnm
+from cj2ktest import Run, read_pgx, read_pgx_set, read_pnm, write_pnm
 from images import read_raw, write_raw
 
 
@@ -80,6 +80,15 @@ def decode_opj(stream, case, planes, work):
              f"{work}/peer{index}_0.pgx")
         result.append(read_pgx(f"{work}/peer{index}_0.pgx"))
     return result
+
+
+def decode_grk(stream, case, planes, work):
+    """Grok scales sub-sampled components up, and numbers its files only when there are several."""
+    if set(case.sampling) != {(1, 1)}:
+        raise Refused("grk_decompress: sub-sampled")
+    call(["grk_decompress", "-i", stream, "-o", f"{work}/grok.pgx"],
+         f"{work}/grok{'_0' if len(planes) > 1 else ''}.pgx")
+    return read_pgx_set(f"{work}/grok") if len(planes) > 1 else [read_pgx(f"{work}/grok.pgx")]
 
 
 def decode_ojph(stream, case, planes, work):
