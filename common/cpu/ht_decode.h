@@ -32,7 +32,6 @@ typedef struct {
                                             ht_decode_magsgn.c */
   uint32_t lower[2][2 * CJ2K_HT_MAX_QUAD_COLS + 48]; /* the same for AVX2, see there */
   uint32_t beyond[1024 + 8];                         /* samples of a row below the block */
-  uint8_t mel_events[512];                           /* one bit an event */
   uint8_t vlc[CJ2K_HT_MAX_SCUP + CJ2K_HT_VLC_PAD];
   uint8_t magsgn[CJ2K_HT_MAGSGN_BYTES + CJ2K_HT_MAGSGN_PAD];
   uint8_t refine[CJ2K_HT_REFINE_BYTES + 64];
