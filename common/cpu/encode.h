@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The CPU encode back end, inside: a slot and its two stages. TRANSFORM (encode_rows.c) makes
+ * coefficients of the picture, BLOCK CODER (encode_blocks.c) quantises and codes them block by
+ * block, so that quantised coefficients never leave the cache.
+ */
+#ifndef CJ2K_CPU_ENCODE_H
+#define CJ2K_CPU_ENCODE_H
+
+#include "../backend.h"
+#include "blockcoder.h"
+#include "transform.h"
+#include "xyz.h"
+
+#include <glib.h>
+
+#define CJ2K_ENCODE_BLOCK_AREA 4096
+
+/* Rows [row0, row1) (absolute) of a resolution of a tile-component; at the highest resolution
+ * those of `count` components from there on, which share a component transform. */
+typedef struct {
+  uint32_t tile_comp, count;
+  uint32_t resolution; /* r */
+  uint32_t row0, row1;
+} Cj2kEncodeStrip;
+
+/* What is the same for all slots. */
+typedef struct {
+  Cj2kThreads *threads;
+  Cj2kPlan *plan; /* a reference */
+  bool ht, rgb_to_xyz;
+  Cj2kXyzTables *xyz; /* made when first needed; guarded by lock */
+  GMutex lock;
+  GArray *strips;                        /* Cj2kEncodeStrip, highest resolution first */
+  guint strips_end[CJ2K_MAX_LEVELS + 1]; /* those of resolution r end here, indexed by NL - r */
+  size_t row_scratch;                    /* bytes of DWT scratch of one component */
+  uint32_t max_width;
+  uint64_t *byte_offsets; /* room of each block in the slot's bytes; num_blocks + 1 entries */
+  uint32_t max_passes;    /* of one block */
+} Cj2kCpuEncoder;
+
+/* Memory of one lane of a parallel for, made when the lane is first used. */
+typedef struct {
+  Cj2kBlockScratch *block_scratch;
+  uint32_t *block;   /* quantised samples of one block */
+  char *rows;        /* DWT scratch of up to three components */
+  int32_t *unpacked; /* a row of each */
+} Cj2kEncodeLane;
+
+struct Cj2kEncodeSlot {
+  Cj2kCpuEncoder *encoder;
+  uint32_t *coefficients, *lowpass; /* int32_t or float, in fact */
+  uint8_t *bytes;
+  Cj2kEncodedBlock *blocks;
+  Cj2kPassEnd *passes;
+  uint32_t *ht_lengths;
+  uint64_t *ht_distortions;
+  size_t ht_lengths_size, ht_distortions_size; /* entries allocated */
+  uint64_t *band_errors;
+  Cj2kEncodeLane *lanes; /* one a thread */
+  /* What the bytes of the last HT code() were made with. */
+  bool coded;
+  Cj2kHtChoice *coded_choices;
+  Cj2kFrameQuantiser *coded_quantisers;
+  Cj2kStatus status; /* of the last step */
+  Cj2kError error;
+  Cj2kEncodeResult result;
+};
+
+/* NULL: out of memory. */
+Cj2kEncodeLane *cj2k_encode_lane(Cj2kEncodeSlot *slot, uint32_t lane);
+
+/* Lists the strips of all levels, once for a plan. */
+void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder);
+/* TRANSFORM: picture -> coefficients of all bands, not quantised. */
+void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+
+/* BLOCK CODER. */
+void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+
+#endif

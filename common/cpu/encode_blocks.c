@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "encode.h"
+
+#include "../error.h"
+
+#include <string.h>
+
+#define MAX_ERROR (1 << 25) /* of one sample in distortions, so that no sum overflows */
+
+typedef struct {
+  Cj2kEncodeSlot *slot;
+  const Cj2kEncodeJob *job;
+} BlockStage;
+
+/* Limits magnitudes to what Mb bit-planes hold. Returns how many did not fit. */
+static uint32_t saturate(uint32_t *samples, uint32_t n, uint32_t num_bitplanes)
+{
+  uint32_t limit = ((uint32_t)1 << num_bitplanes) - 1, all = 0, count = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    all |= samples[i] & 0x7fffffff;
+  if (all <= limit)
+    return 0;
+  for (uint32_t i = 0; i < n; i++)
+    if ((samples[i] & 0x7fffffff) > limit) {
+      samples[i] = (samples[i] & 0x80000000) | limit;
+      count++;
+    }
+  return count;
+}
+
+static const uint32_t *block_coefficients(const Cj2kEncodeSlot *slot, uint32_t index)
+{
+  const Cj2kPlanBlock *block = &slot->encoder->plan->blocks[index];
+  const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
+  return slot->coefficients + band->offset + (size_t)block->y * band->stride + block->x;
+}
+
+/* Quantises one block into the lane's memory. */
+static void quantise(const BlockStage *stage, uint32_t index, Cj2kEncodeLane *lane,
+                     Cj2kBlockSource *source)
+{
+  Cj2kEncodeSlot *slot = stage->slot;
+  const Cj2kPlanBlock *block = &slot->encoder->plan->blocks[index];
+  const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
+  const Cj2kFrameQuantiser *quantiser = &stage->job->quantisers[block->band];
+
+  cj2k_quantise(block_coefficients(slot, index), band->stride, block->width, block->height,
+                band->reversible, quantiser->inv_scale, lane->block, block->width);
+  uint32_t saturated =
+      saturate(lane->block, (uint32_t)block->width * block->height, quantiser->num_bitplanes);
+  if (saturated)
+    __atomic_fetch_add(&slot->result.saturated, saturated, __ATOMIC_RELAXED);
+  *source = (Cj2kBlockSource){.samples = lane->block,
+                              .stride = block->width,
+                              .width = block->width,
+                              .height = block->height,
+                              .num_bitplanes = quantiser->num_bitplanes,
+                              .orientation = band->orientation,
+                              .style = band->block_style,
+                              .reversible = band->reversible};
+}
+
+/* ----------------------------------------------------------------------------- measure --- */
+
+/* Squared error of the block when it is coded down to `plane`, in (step/16)^2: midpoint
+ * reconstruction of what is left of an index against the middle of the index itself. */
+static uint64_t plane_distortion(const Cj2kBlockSource *source, uint32_t plane)
+{
+  uint32_t n = (uint32_t)source->width * source->height;
+  int64_t middle = source->reversible ? 0 : 8;
+  uint64_t sum = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t q = source->samples[i] & 0x7fffffff, kept = q >> plane;
+    if (!q)
+      continue;
+    int64_t value = (int64_t)q * 16 + middle;
+    int64_t decoded = !kept ? 0 : plane ? ((int64_t)kept << plane) * 16 + (8ll << plane) : value;
+    int64_t error = value - decoded;
+    error = error < 0 ? -error : error;
+    error = MIN(error, MAX_ERROR);
+    sum += (uint64_t)(error * error);
+  }
+  return sum;
+}
+
+/* What quantising itself costs (Cj2kEncodeResult.band_errors). */
+static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
+{
+  const Cj2kPlan *plan = stage->slot->encoder->plan;
+  const Cj2kPlanBlock *block = &plan->blocks[index];
+  const Cj2kPlanBand *band = &plan->bands[block->band];
+  const float *in = (const float *)(const void *)block_coefficients(stage->slot, index);
+  float inv_scale = stage->job->quantisers[block->band].inv_scale;
+  uint64_t sum = 0;
+
+  for (uint32_t y = 0; y < block->height && !band->reversible; y++)
+    for (uint32_t x = 0; x < block->width; x++) {
+      float v = in[(size_t)y * band->stride + x], t = (v < 0 ? -v : v) * inv_scale;
+      t = t < 2147483520.0f ? t : 2147483520.0f;
+      uint32_t q = (uint32_t)t;
+      float left = t - (float)q;
+      int32_t e = (int32_t)((q ? left - 0.5f : left) * 16.0f);
+      sum += (uint64_t)((int64_t)e * e);
+    }
+  return sum;
+}
+
+static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
+{
+  const BlockStage *stage = ctx;
+  const Cj2kEncodeJob *job = stage->job;
+  Cj2kEncodeSlot *slot = stage->slot;
+  uint32_t b = index * job->stride, planes = job->num_planes;
+  uint32_t *lengths = slot->ht_lengths + (size_t)b * planes;
+  uint64_t *distortions = slot->ht_distortions + (size_t)b * (planes + 1);
+  Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
+  Cj2kBlockSource source;
+
+  if (!lane)
+    return;
+  quantise(stage, b, lane, &source);
+  if (planes)
+    cj2k_ht_cleanup_lengths(lane->block_scratch, &source, job->first_plane, (uint8_t)planes,
+                            lengths);
+  for (uint32_t p = 0; p < planes; p++)
+    distortions[p] = plane_distortion(&source, job->first_plane + p);
+  distortions[planes] = planes ? plane_distortion(&source, 31) : 0;
+  if (job->band_errors)
+    __atomic_fetch_add(&slot->band_errors[slot->encoder->plan->blocks[b].band],
+                       quantisation_error(stage, b), __ATOMIC_RELAXED);
+}
+
+static bool reserve(void **memory, size_t *allocated, size_t entries, size_t size)
+{
+  if (entries > *allocated) {
+    g_free(*memory);
+    *memory = g_try_malloc_n(entries, size);
+    *allocated = *memory ? entries : 0;
+  }
+  return *memory != NULL;
+}
+
+static uint32_t num_tasks(const Cj2kEncodeSlot *slot, uint32_t stride)
+{
+  return (slot->encoder->plan->num_blocks + stride - 1) / stride;
+}
+
+void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  size_t n = (size_t)plan->num_blocks + 1;
+  BlockStage stage = {slot, job};
+
+  if (!reserve((void **)&slot->ht_lengths, &slot->ht_lengths_size, n * MAX(job->num_planes, 1),
+               sizeof *slot->ht_lengths) ||
+      !reserve((void **)&slot->ht_distortions, &slot->ht_distortions_size,
+               n * (job->num_planes + 1u), sizeof *slot->ht_distortions)) {
+    slot->status = cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY, "no memory for block lengths");
+    return;
+  }
+  if (job->stride > 1) {
+    memset(slot->ht_lengths, 0, n * job->num_planes * sizeof *slot->ht_lengths);
+    memset(slot->ht_distortions, 0, n * (job->num_planes + 1u) * sizeof *slot->ht_distortions);
+  }
+  memset(slot->band_errors, 0, plan->num_bands * sizeof *slot->band_errors);
+  cj2k_parallel_for(slot->encoder->threads, num_tasks(slot, job->stride), measure_one, &stage);
+  slot->result.ht_lengths = slot->ht_lengths;
+  slot->result.ht_distortions = slot->ht_distortions;
+  slot->result.band_errors = slot->band_errors;
+}
+
+/* -------------------------------------------------------------------------------- code --- */
+
+static void too_small(Cj2kEncodeSlot *slot)
+{
+  g_mutex_lock(&slot->encoder->lock);
+  slot->status = cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY,
+                                "a code-block is longer than the room that was reserved for it");
+  g_mutex_unlock(&slot->encoder->lock);
+}
+
+static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
+{
+  const BlockStage *stage = ctx;
+  const Cj2kEncodeJob *job = stage->job;
+  Cj2kEncodeSlot *slot = stage->slot;
+  const Cj2kCpuEncoder *encoder = slot->encoder;
+  uint32_t b = index * job->stride, first_pass = b * encoder->max_passes;
+  uint32_t room = (uint32_t)(encoder->byte_offsets[b + 1] - encoder->byte_offsets[b]);
+  uint8_t *out = slot->bytes + encoder->byte_offsets[b];
+  Cj2kHtChoice choice = job->choices ? job->choices[b] : (Cj2kHtChoice){.passes = 1};
+  Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
+  Cj2kBlockResult result = {0};
+  Cj2kBlockSource source;
+  bool ok = true;
+
+  if (!lane || (encoder->ht && slot->coded && slot->coded_choices[b].plane == choice.plane &&
+                slot->coded_choices[b].passes == choice.passes))
+    return;
+  if (encoder->ht && choice.passes) {
+    quantise(stage, b, lane, &source);
+    ok = cj2k_ht_encode_block(lane->block_scratch, &source, choice.plane, choice.passes - 1, out,
+                              room, slot->passes + first_pass, &result);
+  } else if (!encoder->ht) {
+    quantise(stage, b, lane, &source);
+    ok = cj2k_mq_encode_block(lane->block_scratch, &source, job->lowest_plane, out, room,
+                              slot->passes + first_pass, &result);
+  }
+  if (!ok) {
+    too_small(slot);
+    result = (Cj2kBlockResult){0};
+  }
+  slot->blocks[b] = (Cj2kEncodedBlock){.offset = encoder->byte_offsets[b],
+                                       .length = result.length,
+                                       .first_pass = first_pass,
+                                       .num_passes = result.num_passes,
+                                       .zero_bitplanes = result.zero_bitplanes,
+                                       .is_ht = encoder->ht};
+  if (encoder->ht)
+    slot->coded_choices[b] = choice;
+}
+
+/* HT blocks keep their bytes only when they were made with the same step sizes. */
+static void check_coded(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  uint32_t n = slot->encoder->plan->num_bands;
+
+  for (uint32_t b = 0; b < n && slot->coded; b++)
+    slot->coded = slot->coded_quantisers[b].inv_scale == job->quantisers[b].inv_scale &&
+                  slot->coded_quantisers[b].num_bitplanes == job->quantisers[b].num_bitplanes;
+  memcpy(slot->coded_quantisers, job->quantisers, n * sizeof *job->quantisers);
+}
+
+void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  BlockStage stage = {slot, job};
+
+  check_coded(slot, job);
+  if (job->stride > 1)
+    memset(slot->blocks, 0, slot->encoder->plan->num_blocks * sizeof *slot->blocks);
+  cj2k_parallel_for(slot->encoder->threads, num_tasks(slot, job->stride), code_one, &stage);
+  slot->coded = job->stride == 1 && slot->status == CJ2K_OK;
+  slot->result.blocks = slot->blocks;
+  slot->result.passes = slot->passes;
+  slot->result.bytes = slot->bytes;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "encode.h"
+
+#define MIN_STRIP_ROWS 32 /* each strip repeats a few rows of its neighbours' horizontal filter */
+
+/* ------------------------------------------------------------------ where samples lie --- */
+
+static Cj2kSamples band_samples(const Cj2kEncodeSlot *slot, uint32_t index)
+{
+  const Cj2kPlanBand *band = &slot->encoder->plan->bands[index];
+  return (Cj2kSamples){
+      .data = slot->coefficients + band->offset, .stride = band->stride, .rect = band->rect};
+}
+
+/* The image of resolution r: at r = 0 the LL band, above what the DWT has made. */
+static Cj2kSamples lowpass(const Cj2kEncodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
+{
+  const Cj2kPlanResolution *res = &slot->encoder->plan->resolutions[tc->first_resolution + r];
+  if (r == 0)
+    return band_samples(slot, res->first_band);
+  return (Cj2kSamples){
+      .data = slot->lowpass + res->offset, .stride = res->stride, .rect = res->rect};
+}
+
+/* The bands that resolution r >= 1 is divided into. */
+static Cj2kBands bands_of(const Cj2kEncodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
+{
+  uint32_t first = slot->encoder->plan->resolutions[tc->first_resolution + r].first_band;
+  Cj2kBands bands;
+
+  bands.band[CJ2K_LL] = lowpass(slot, tc, r - 1);
+  for (uint32_t b = 0; b < 3; b++)
+    bands.band[CJ2K_HL + b] = band_samples(slot, first + b);
+  return bands;
+}
+
+/* --------------------------------------------------------------------------- strips --- */
+
+/* Components of the tile that go through a colour transform together with component c: 3 for the
+ * first, 1 for those that do not. */
+static uint32_t group_size(const Cj2kCpuEncoder *encoder, const Cj2kPlanTile *tile, uint32_t c)
+{
+  bool together = tile->mct || encoder->rgb_to_xyz;
+  return together && encoder->plan->num_components >= 3 && c == 0 ? 3 : 1;
+}
+
+static void cut(Cj2kCpuEncoder *encoder, uint32_t tile_comp, uint32_t count, uint32_t r)
+{
+  const Cj2kPlan *plan = encoder->plan;
+  const Cj2kRect *rect = &plan->resolutions[plan->tile_comps[tile_comp].first_resolution + r].rect;
+  uint32_t threads = cj2k_threads_count(encoder->threads), rows = rect->y1 - rect->y0;
+  uint32_t step = threads == 1 ? MAX(rows, 1) : MAX(rows / (4 * threads), MIN_STRIP_ROWS);
+
+  if (rect->x0 == rect->x1)
+    return;
+  for (uint32_t y = rect->y0; y < rect->y1; y += MIN(step, rect->y1 - y)) {
+    Cj2kEncodeStrip strip = {tile_comp, count, r, y, y + MIN(step, rect->y1 - y)};
+    g_array_append_val(encoder->strips, strip);
+  }
+}
+
+void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder)
+{
+  const Cj2kPlan *plan = encoder->plan;
+
+  for (uint32_t depth = 0; depth <= CJ2K_MAX_LEVELS; depth++) {
+    for (uint32_t t = 0; t < plan->num_tiles; t++) {
+      const Cj2kPlanTile *tile = &plan->tiles[t];
+      uint32_t count = 1;
+      for (uint32_t c = 0; c < plan->num_components; c += count) {
+        uint32_t tc = tile->first_tile_comp + c, levels = plan->tile_comps[tc].num_levels;
+        count = depth ? 1 : group_size(encoder, tile, c);
+        if (depth < levels || depth == 0) /* r = 0 of a decomposed component is a band */
+          cut(encoder, tc, count, levels - depth);
+      }
+    }
+    encoder->strips_end[depth] = encoder->strips->len;
+  }
+}
+
+/* ------------------------------------------------- unpacking, component transform, level 1 --- */
+
+typedef struct {
+  Cj2kEncodeSlot *slot;
+  const Cj2kEncodeJob *job;
+  const Cj2kXyzTables *xyz;
+  guint first; /* strip */
+} RowStage;
+
+/* Starts the DWT of the strip's rows of one component, or their copy when there are no levels. */
+static void begin_rows(const Cj2kEncodeSlot *slot, const Cj2kEncodeStrip *strip, uint32_t i,
+                       Cj2kFdwtRows *rows, char *scratch, uint32_t *first, uint32_t *end)
+{
+  const Cj2kPlanTileComp *tc = &slot->encoder->plan->tile_comps[strip->tile_comp + i];
+  void *memory = scratch + i * slot->encoder->row_scratch;
+
+  if (strip->resolution == 0) {
+    Cj2kSamples plane = lowpass(slot, tc, 0);
+    cj2k_fdwt_rows_init_plane(rows, tc->reversible, &plane, NULL, strip->row0, strip->row1, memory,
+                              first, end);
+  } else {
+    Cj2kBands bands = bands_of(slot, tc, strip->resolution);
+    cj2k_fdwt_rows_init(rows, tc->reversible, &tc->rect, &bands, NULL, strip->row0, strip->row1,
+                        memory, first, end);
+  }
+}
+
+/* Row y of a component's tile, out of the picture. */
+static void unpack(const RowStage *stage, const Cj2kPlanTileComp *tc, uint32_t y, int32_t *out)
+{
+  const Cj2kEncodeJob *job = stage->job;
+  const Cj2kSampleLayout *layout = &job->layout->samples[tc->component];
+  const Cj2kRect *all = &stage->slot->encoder->plan->component_out[tc->component];
+  const Cj2kPlane *plane = &job->picture->planes[layout->plane];
+  const uint8_t *row = (const uint8_t *)plane->data + (size_t)(y - all->y0) * plane->pitch;
+  uint8_t depth = stage->xyz ? stage->xyz->depth : tc->depth;
+
+  cj2k_unpack_row(layout, depth, row, tc->rect.x0 - all->x0, tc->rect.x1 - tc->rect.x0, out);
+}
+
+static void top_strip(void *ctx, uint32_t index, uint32_t lane_index)
+{
+  const RowStage *stage = ctx;
+  Cj2kEncodeSlot *slot = stage->slot;
+  const Cj2kEncodeStrip *strip = &g_array_index(slot->encoder->strips, Cj2kEncodeStrip, index);
+  const Cj2kPlanTileComp *tcs = &slot->encoder->plan->tile_comps[strip->tile_comp];
+  uint32_t width = tcs->rect.x1 - tcs->rect.x0, first = 0, end = 0;
+  Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
+  int32_t *samples[3];
+  Cj2kFdwtRows rows[3];
+  void *out[3] = {NULL};
+
+  if (!lane)
+    return;
+  for (uint32_t i = 0; i < strip->count; i++) {
+    samples[i] = lane->unpacked + (size_t)i * slot->encoder->max_width;
+    begin_rows(slot, strip, i, &rows[i], lane->rows, &first, &end);
+  }
+  for (uint32_t y = first; y < end; y++) {
+    for (uint32_t i = 0; i < strip->count; i++)
+      unpack(stage, &tcs[i], y, samples[i]);
+    if (stage->xyz)
+      cj2k_rgb_to_xyz(stage->xyz, samples[0], samples[1], samples[2], width);
+    for (uint32_t i = 0; i < strip->count; i++) {
+      out[i] = cj2k_fdwt_rows_slot(&rows[i]);
+      cj2k_start_row(tcs[i].reversible, tcs[i].depth, tcs[i].is_signed, samples[i], out[i], width);
+    }
+    if (tcs->mct)
+      cj2k_forward_mct(tcs->reversible, out[0], out[1], out[2], width);
+    for (uint32_t i = 0; i < strip->count; i++)
+      cj2k_fdwt_rows_push(&rows[i]);
+  }
+}
+
+static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
+{
+  const RowStage *stage = ctx;
+  Cj2kEncodeSlot *slot = stage->slot;
+  const Cj2kEncodeStrip *strip =
+      &g_array_index(slot->encoder->strips, Cj2kEncodeStrip, stage->first + index);
+  const Cj2kPlanTileComp *tc = &slot->encoder->plan->tile_comps[strip->tile_comp];
+  Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
+
+  if (!lane)
+    return;
+  Cj2kSamples in = lowpass(slot, tc, strip->resolution);
+  Cj2kBands bands = bands_of(slot, tc, strip->resolution);
+  cj2k_fdwt_level(tc->reversible, &in, &bands, NULL, strip->row0, strip->row1, lane->rows);
+}
+
+/* XYZ tables for the depth that the pictures have. */
+static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kEncodeJob *job)
+{
+  if (!job->rgb_to_xyz)
+    return NULL;
+  g_mutex_lock(&encoder->lock);
+  if (!encoder->xyz) {
+    encoder->xyz = g_new(Cj2kXyzTables, 1);
+    cj2k_xyz_tables_init(encoder->xyz, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
+                         CJ2K_CURVE_BT709);
+  }
+  g_mutex_unlock(&encoder->lock);
+  return encoder->xyz;
+}
+
+void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  Cj2kCpuEncoder *encoder = slot->encoder;
+  RowStage stage = {.slot = slot, .job = job, .xyz = xyz_tables(encoder, job)};
+
+  cj2k_parallel_for(encoder->threads, encoder->strips_end[0], top_strip, &stage);
+  for (uint32_t depth = 1; depth <= CJ2K_MAX_LEVELS; depth++) {
+    stage.first = encoder->strips_end[depth - 1];
+    cj2k_parallel_for(encoder->threads, encoder->strips_end[depth] - stage.first, level_strip,
+                      &stage);
+  }
+}

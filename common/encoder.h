@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The encoder, inside. submit (encoder.c) hands a frame to a thread of the pool, which drives the
+ * back end, decides what to keep (encoder_rate.c) and writes the codestream (encoder_frame.c);
+ * receive hands it out.
+ */
+#ifndef CJ2K_ENCODER_H
+#define CJ2K_ENCODER_H
+
+#include "backend.h"
+#include "codestream/bitwriter.h"
+#include "codestream/write_codestream.h"
+#include "params.h"
+#include "rate/selection.h"
+#include "rate/steps.h"
+
+#include <glib.h>
+
+/* Bytes of a finished frame; kept for later frames after release. */
+typedef struct Cj2kOutput {
+  struct Cj2kOutput *next; /* in the encoder's list of free ones */
+  Cj2kByteBuffer bytes;
+} Cj2kOutput;
+
+typedef enum { CJ2K_ENCODE_FREE = 0, CJ2K_ENCODE_BUSY, CJ2K_ENCODE_DONE } Cj2kEncodeState;
+
+/* One frame in flight. Its memory stays for the next one. */
+typedef struct {
+  Cj2kEncoder *encoder;
+  Cj2kEncodeState state; /* guarded by encoder->lock */
+  Cj2kPicture picture;   /* as submitted */
+  void *user;
+  Cj2kEncoderParams params;              /* the rate parameters of this frame */
+  uint64_t frame_bytes, component_bytes; /* ceilings, UINT64_MAX: none */
+
+  const Cj2kEncodeBackend *backend; /* the encoder's, or the CPU's in its place */
+  void *backend_data;
+  Cj2kEncodeSlot *slot, *cpu_slot;
+  Cj2kEncodeJob job;
+  Cj2kEncodeResult result; /* of the last step */
+
+  Cj2kFrameSteps steps;
+  Cj2kCodestreamWriter *writer;
+  uint8_t *kept; /* [layer][block] */
+  Cj2kPacketSource source;
+  Cj2kCodestreamSize size;
+
+  /* Rate control; made when first needed. */
+  Cj2kHulls hulls;
+  uint8_t *options; /* per block, of the cut being tried */
+  uint8_t *layer_options;
+  uint32_t *floors; /* per component: slopes its options must be above */
+  Cj2kHtChoice *choices;
+  bool measured;               /* the last step measured every HT block with the steps in force */
+  Cj2kEncodedBlock *ht_blocks; /* what HT blocks will be, by what was measured */
+  Cj2kPassEnd *ht_passes;
+
+  Cj2kOutput *output;
+  bool fallback;
+  Cj2kStatus status;
+  Cj2kError error;
+  double ms_packets, ms_transform, ms_block_coder;
+  gint64 submitted; /* monotonic, microseconds */
+} Cj2kEncoderFrame;
+
+struct Cj2kEncoder {
+  Cj2kEncoderSetup setup; /* rate parameters: guarded by lock */
+  char *comment;
+  Cj2kLayout layout; /* copies */
+  Cj2kSampleLayout *samples;
+  Cj2kHeader *header;
+  Cj2kPlan *plan;
+  Cj2kThreads *threads;
+  const Cj2kEncodeBackend *backend;
+  void *backend_data;
+  Cj2kBackendKind backend_kind;
+  void *cpu_data; /* CPU back end for fallbacks, made when first needed; guarded by lock */
+  char warning[240];
+
+  GMutex lock;
+  GCond changed;
+  Cj2kEncoderFrame *frames; /* a ring of params.frames_in_flight */
+  uint32_t first, count;    /* in flight, in order */
+  Cj2kOutput *free_outputs;
+  Cj2kStats stats;
+};
+
+/* encoder_frame.c. Runs on a thread of the pool: everything from the picture to the bytes. */
+void cj2k_encoder_frame_run(void *frame);
+/* Makes what does not depend on pictures. */
+Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder, Cj2kError *error);
+void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame);
+
+typedef Cj2kStatus (*Cj2kEncodeStep)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                     Cj2kError *error);
+/* One step of the back end from start to end; results in frame->result. */
+Cj2kStatus cj2k_encoder_frame_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step);
+/* Lays the codestream out with frame->source; frame->size is then exact. */
+Cj2kStatus cj2k_encoder_frame_layout(Cj2kEncoderFrame *frame);
+
+/* encoder_rate.c. Coefficients -> coded blocks, frame->source and a layout that keeps to the
+ * ceilings. */
+Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame);
+
+/* Bit-planes of HT blocks that are measured when a budget has to be met. */
+#define CJ2K_HT_PLANES 4
+
+/* encoder_steps.c. Each so many-th block stands for all in a trial. */
+uint32_t cj2k_sample_stride(uint32_t num_blocks);
+/* Step sizes for this frame's rate control; the transform is done. With HT and a budget all blocks
+ * are measured with them. */
+Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
+
+/* encoder_select.c. What to keep, from frame->hulls, under the frame's ceilings; sets
+ * frame->options and frame->kept, and lays out. */
+Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
+/* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
+void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
+bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame);
+
+#endif
