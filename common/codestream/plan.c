@@ -134,6 +134,10 @@ static void append_blocks(Cj2kPlan *plan, uint32_t band_index, Extent x, Extent 
   }
 }
 
+/* What a code-block takes besides its place in the plan while packets are read: coded block, state,
+ * tag-tree nodes, a piece and a segment or two (coded.h, tile_reader.h). */
+#define READER_BYTES_PER_BLOCK 80
+
 /* What precinct (px, py) of a resolution holds of one of its bands. */
 static Cj2kStatus append_precinct_band(Builder *builder, const Cj2kPlanResolution *resolution,
                                        uint32_t px, uint32_t py, uint32_t band_index,
@@ -155,6 +159,7 @@ static Cj2kStatus append_precinct_band(Builder *builder, const Cj2kPlanResolutio
     out->blocks_x = out->blocks_y = 0;
     return CJ2K_OK;
   }
+  builder->used += (uint64_t)x.count * y.count * READER_BYTES_PER_BLOCK;
   status = RESERVE(builder, blocks, (uint64_t)x.count * y.count);
   if (status != CJ2K_OK)
     return status;
