@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "device.h"
+
+#include "../common/error.h"
+
+#include <cuda.h>
+
+#include <string.h>
+
+/* The driver is reached through the runtime, which opens it when it is first used: no libcuda is
+ * needed to load this code. */
+typedef CUresult (*CtxPush)(CUcontext);
+typedef CUresult (*CtxPop)(CUcontext *);
+
+static void *driver_function(const char *name)
+{
+  void *function = NULL;
+  enum cudaDriverEntryPointQueryResult found;
+  if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) !=
+          cudaSuccess ||
+      found != cudaDriverEntryPointSuccess)
+    return NULL;
+  return function;
+}
+
+bool cj2k_cuda_enter(const Cj2kCudaDevice *device)
+{
+  if (!device->context)
+    return cudaSetDevice(device->ordinal) == cudaSuccess;
+  void *function = driver_function("cuCtxPushCurrent");
+  CtxPush push;
+  memcpy(&push, &function, sizeof push);
+  return push && push(device->context) == CUDA_SUCCESS;
+}
+
+void cj2k_cuda_leave(const Cj2kCudaDevice *device)
+{
+  if (!device->context)
+    return;
+  void *function = driver_function("cuCtxPopCurrent");
+  CtxPop pop;
+  memcpy(&pop, &function, sizeof pop);
+  CUcontext popped;
+  if (pop)
+    pop(&popped);
+}
+
+Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error)
+{
+  if (result == cudaSuccess)
+    return CJ2K_OK;
+  Cj2kStatus status = result == cudaErrorMemoryAllocation ? CJ2K_ERROR_MEMORY : CJ2K_ERROR_DEVICE;
+  (void)cudaGetLastError(); /* not to be reported again by the next launch */
+  return cj2k_error_set(error, status, "CUDA: %s: %s", doing, cudaGetErrorString(result));
+}
+
+Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
+                                 Cj2kError *error)
+{
+  int count = 0;
+  cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess)
+    return cj2k_cuda_check(result, "looking for a GPU", error);
+  if (count == 0)
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device");
+  if (ordinal >= count)
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device %d, only %d", ordinal,
+                          count);
+  device->context = context;
+  int first = ordinal < 0 ? 0 : ordinal, last = ordinal < 0 ? count - 1 : ordinal;
+  for (device->ordinal = first; device->ordinal <= last; device->ordinal++) {
+    result = cj2k_cuda_enter(device) ? cudaFree(NULL) : cudaErrorInvalidDevice;
+    cj2k_cuda_leave(device);
+    if (result == cudaSuccess)
+      return CJ2K_OK;
+    (void)cudaGetLastError();
+  }
+  return cj2k_cuda_check(result, "starting the GPU", error);
+}
+
+cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
+{
+  if (memory->data && size <= memory->size)
+    return cudaSuccess;
+  cj2k_cuda_release(memory);
+  size = size ? size : 1;
+  cudaError_t result = memory->host ? cudaHostAlloc(&memory->data, size, cudaHostAllocPortable)
+                                    : cudaMalloc(&memory->data, size);
+  if (result == cudaSuccess)
+    memory->size = size;
+  else
+    memory->data = NULL;
+  return result;
+}
+
+void cj2k_cuda_release(Cj2kCudaMemory *memory)
+{
+  if (memory->data && memory->host)
+    cudaFreeHost(memory->data);
+  else if (memory->data)
+    cudaFree(memory->data);
+  memory->data = NULL;
+  memory->size = 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The GPU a back end works on: its choice, its context, errors as Cj2kError, and memory that grows
+ * but is never freed while frames run.
+ */
+#ifndef CJ2K_CUDA_DEVICE_H
+#define CJ2K_CUDA_DEVICE_H
+
+#include "../common/cj2k.h"
+
+#include <cuda_runtime_api.h>
+
+typedef struct {
+  int ordinal;
+  void *context; /* CUcontext to push around calls; NULL: the primary one */
+} Cj2kCudaDevice;
+
+/* Chooses device `ordinal` (-1: the first that works) and checks that it can run this build's
+ * kernels. CJ2K_ERROR_DEVICE says why not. */
+Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
+                                 Cj2kError *error);
+
+/* Makes the device (or its context) current on this thread, and undoes it. Every entry into the
+ * back end is between the two. */
+bool cj2k_cuda_enter(const Cj2kCudaDevice *device);
+void cj2k_cuda_leave(const Cj2kCudaDevice *device);
+
+/* CJ2K_OK, or *error with what was being done and CUDA's own words; out of memory is
+ * CJ2K_ERROR_MEMORY. */
+Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error);
+
+/* Memory of a slot: device or page-locked host memory, kept until it is too small. Contents are
+ * lost when it grows. */
+typedef struct {
+  void *data;
+  size_t size;
+  bool host;
+} Cj2kCudaMemory;
+
+cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
+void cj2k_cuda_release(Cj2kCudaMemory *memory);
+
+#endif

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * HT cleanup pass, first step (T.814 7.3.3 to 7.3.6): the MEL and VLC segments become quad records.
+ * It is a chain of look-ups, each of which needs the one before, so a thread does a whole block;
+ * the tables lie in shared memory, all bit strings and contexts in registers.
+ */
+#include "ht_common.cuh"
+
+#include <cstddef>
+
+__device__ uint32_t d_vlc[2 * (8 << 7)];
+__device__ uint32_t d_uvlc[9 << CJ2K_HT_UVLC_BITS];
+
+namespace {
+
+constexpr uint32_t kThreads = 32;
+constexpr uint32_t kVlcEntries = 2 * (8 << 7);
+constexpr uint32_t kMaskQuads = 32; /* contexts of rows up to this long fit into masks */
+
+/* Bits read backwards, without stuffing (T.814 7.1.3). */
+struct Vlc {
+  const uint8_t *next; /* one behind the next byte */
+  const uint8_t *first;
+  uint64_t bits;
+  uint32_t count;
+  bool after_large;
+  uint32_t consumed_fill; /* zero bits that were added behind the end */
+
+  __device__ void start(const uint8_t *suffix, uint32_t length)
+  {
+    first = suffix;
+    next = suffix + length - 1; /* the last byte belongs to Scup, and half of the one before */
+    uint32_t nibble = *--next >> 4, skip = (nibble & 7) == 7;
+    bits = nibble & (15u >> skip);
+    count = 4 - skip;
+    after_large = nibble > 8;
+    consumed_fill = 0;
+  }
+
+  __device__ void byte(uint32_t value)
+  {
+    uint32_t skip = after_large && (value & 0x7F) == 0x7F;
+    bits |= (uint64_t)(value & (0xFFu >> skip)) << count;
+    count += 8 - skip;
+    after_large = value > 0x8F;
+  }
+
+  /* At least 32 bits; behind the end zeros. */
+  __device__ void fill()
+  {
+    if (count >= 32)
+      return;
+    if (next - first >= 4) {
+      /* Four bytes at once when none of them can be stuffed: none has seven ones. */
+      uint32_t word = load_word(next - 4);
+      word = __byte_perm(word, 0, 0x0123); /* first byte of the stream lowest */
+      uint32_t sevens = ~word & 0x7F7F7F7Fu;
+      bool none = ((sevens + 0x7F7F7F7Fu) & 0x80808080u) == 0x80808080u;
+      if (none) {
+        bits |= (uint64_t)word << count;
+        count += 32;
+        after_large = (word >> 24) > 0x8F;
+        next -= 4;
+        return;
+      }
+    }
+    while (count < 32) {
+      if (next > first) {
+        byte(*--next);
+      } else {
+        uint32_t added = 63 - count;
+        consumed_fill += added;
+        count += added;
+      }
+    }
+  }
+
+  __device__ void skip(uint32_t n)
+  {
+    bits >>= n;
+    count -= n;
+  }
+};
+
+/* Adaptive run-length decoder (T.814 7.3.3), an event at a time. */
+struct Mel {
+  const uint8_t *next, *last;
+  uint32_t bits; /* first bit highest */
+  uint32_t count;
+  uint32_t state;
+  uint32_t run; /* zeros to come, doubled, plus one when a one follows */
+  bool after_ff;
+
+  __device__ void start(const uint8_t *suffix, uint32_t length)
+  {
+    next = suffix;
+    last = suffix + length - 2;
+    bits = count = state = run = 0;
+    after_ff = false;
+  }
+
+  __device__ void fill()
+  {
+    while (count <= 24) {
+      uint32_t byte = 0xFF;
+      if (next <= last) {
+        byte = *next;
+        if (next == last)
+          byte |= 0x0F;
+        next++;
+      }
+      uint32_t length = 8 - after_ff;
+      bits |= (byte & (0xFFu >> after_ff)) << (32 - count - length);
+      count += length;
+      after_ff = byte == 0xFF;
+    }
+  }
+
+  __device__ uint32_t event()
+  {
+    if (run == 0) {
+      if (count < 6)
+        fill();
+      uint32_t exponent = state < 3 ? 0 : state < 6 ? 1 : state < 9 ? 2 : state < 11 ? 3 : state < 12 ? 4 : 5;
+      if (bits >> 31) {
+        run = 2u << exponent;
+        bits <<= 1;
+        count -= 1;
+        state += state < 12;
+      } else {
+        run = 2 * (exponent ? bits << 1 >> (32 - exponent) : 0) + 1;
+        bits <<= 1 + exponent;
+        count -= 1 + exponent;
+        state -= state > 0;
+      }
+    }
+    uint32_t event = run == 1;
+    run -= event ? 1 : 2;
+    return event;
+  }
+};
+
+/* The u-VLC code of a pair, step by step: long codes, and extensions. Returns the bits used. */
+__device__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row, uint32_t u[2])
+{
+  uint32_t used = 0, length[2] = {0, 0};
+  u[0] = u[1] = 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    if (mode < 3 && !(mode >> i & 1))
+      continue;
+    if (i == 1 && mode == 3 && first_row && u[0] > 2) {
+      u[1] = 1 + (uint32_t)(bits >> used & 1);
+      used += 1;
+      continue;
+    }
+    uint32_t prefix = (uint32_t)(bits >> used) & 7;
+    uint32_t kind = prefix & 1 ? 0 : prefix & 2 ? 1 : prefix & 4 ? 2 : 3;
+    used += kind < 2 ? kind + 1 : 3;
+    u[i] = kind < 3 ? kind + 1 : 5;
+    length[i] = kind < 2 ? 0 : kind == 2 ? 1 : 5;
+  }
+  uint32_t suffix[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    suffix[i] = (uint32_t)(bits >> used) & ((1u << length[i]) - 1);
+    used += length[i];
+    u[i] += suffix[i] + (mode == 4 ? 2 : 0);
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    if (suffix[i] < 28)
+      continue;
+    u[i] += 4 * ((uint32_t)(bits >> used) & 15);
+    used += 4;
+  }
+  return used;
+}
+
+/* What the row above tells about contexts: bits of rho of its bottom samples, by quad. In masks for
+ * rows of up to 32 quads, else read from the records. */
+struct Above {
+  uint32_t left, right;           /* of the row above */
+  uint32_t next_left, next_right; /* of this row */
+  const uint32_t *records;        /* row above, wide blocks only */
+
+  /* Context of quad q as an index: bit 7 of n | nw, bit 9 of ne | nf. */
+  __device__ uint32_t context(uint32_t q, uint32_t cols) const
+  {
+    if (records) {
+      uint32_t here = records[q] >> CJ2K_HT_RHO_SHIFT;
+      uint32_t west = q ? records[q - 1] >> CJ2K_HT_RHO_SHIFT : 0;
+      uint32_t east = q + 1 < cols ? records[q + 1] >> CJ2K_HT_RHO_SHIFT : 0;
+      return ((here >> 1 | west >> 3) & 1) << 7 | ((here >> 3 | east >> 1) & 1) << 9;
+    }
+    uint32_t west = (uint32_t)((uint64_t)right << 1 >> q), east = (uint32_t)((uint64_t)left >> 1 >> q);
+    return ((left >> q | west) & 1) << 7 | ((right >> q | east) & 1) << 9;
+  }
+
+  __device__ void note(uint32_t q, uint32_t record)
+  {
+    next_left |= (record >> (CJ2K_HT_RHO_SHIFT + 1) & 1) << (q & 31);
+    next_right |= (record >> (CJ2K_HT_RHO_SHIFT + 3) & 1) << (q & 31);
+  }
+};
+
+struct Decoder {
+  const uint32_t *vlc_table, *uvlc_table;
+  Vlc vlc;
+  Mel mel;
+  Above above;
+
+  __device__ uint32_t quad(uint32_t index, const uint32_t *table)
+  {
+    if (index == 0 && !mel.event())
+      return 0;
+    uint32_t record = table[index | ((uint32_t)vlc.bits & 127)];
+    vlc.skip(record & 63);
+    return record;
+  }
+
+  __device__ uint2 pair(uint32_t q, uint32_t cols, bool first_row, uint32_t *context)
+  {
+    const uint32_t *table = vlc_table + (first_row ? 0 : 8 << 7);
+    vlc.fill();
+    uint32_t first = quad(first_row ? *context : *context | above.context(q, cols), table);
+    *context = first >> CJ2K_HT_CTX_SHIFT;
+    uint32_t second = 0;
+    if (q + 1 < cols)
+      second = quad(first_row ? *context : *context | above.context(q + 1, cols), table);
+    *context = second >> CJ2K_HT_CTX_SHIFT;
+
+    uint32_t mode = (first >> CJ2K_HT_UOFF_SHIFT & 1) | (second >> CJ2K_HT_UOFF_SHIFT & 1) << 1;
+    if (first_row && mode == 3)
+      mode += mel.event();
+    uint32_t entry = uvlc_table[((first_row ? 0 : 5) + mode) << CJ2K_HT_UVLC_BITS |
+                                ((uint32_t)vlc.bits & ((1u << CJ2K_HT_UVLC_BITS) - 1))];
+    uint32_t u0 = entry & 63u << CJ2K_HT_U_SHIFT;
+    uint32_t u1 = entry << (CJ2K_HT_U_SHIFT - CJ2K_HT_UVLC_U1_SHIFT) & 63u << CJ2K_HT_U_SHIFT;
+    uint32_t used = entry & 63;
+    if (entry & CJ2K_HT_UVLC_LONG) {
+      uint32_t u[2];
+      vlc.fill();
+      used = decode_long_uvlc(vlc.bits, mode, first_row, u);
+      u0 = u[0] << CJ2K_HT_U_SHIFT;
+      u1 = u[1] << CJ2K_HT_U_SHIFT;
+    }
+    vlc.skip(used);
+    return make_uint2(first | u0, second | u1);
+  }
+
+  /* A row of quads. Stores pairs of pairs: the stride is a multiple of four. */
+  __device__ void row(uint32_t *records, uint32_t cols, bool first_row)
+  {
+    uint32_t context = 0;
+    above.next_left = above.next_right = 0;
+    for (uint32_t q = 0; q < cols; q += 4) {
+      uint2 a = pair(q, cols, first_row, &context), b = make_uint2(0, 0);
+      above.note(q, a.x);
+      above.note(q + 1, a.y);
+      if (q + 2 < cols) {
+        b = pair(q + 2, cols, first_row, &context);
+        above.note(q + 2, b.x);
+        above.note(q + 3, b.y);
+      }
+      *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
+    }
+    above.left = above.next_left;
+    above.right = above.next_right;
+  }
+
+  /* Did all bits that were used exist? */
+  __device__ bool complete() const { return vlc.consumed_fill <= vlc.count; }
+};
+
+__device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &block, uint32_t *quads)
+{
+  uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
+  const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
+  d.vlc.start(suffix, set.suffix_length);
+  d.mel.start(suffix, set.suffix_length);
+  d.above.left = d.above.right = 0;
+  bool masks = cols <= kMaskQuads;
+  for (uint32_t y = 0; y < block.height; y += 2, quads += stride) {
+    d.above.records = masks || y == 0 ? nullptr : quads - stride;
+    d.row(quads, cols, y == 0);
+    if (!d.complete())
+      return false;
+  }
+  return true;
+}
+
+__global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks frame)
+{
+  extern __shared__ uint32_t tables[];
+  for (uint32_t i = threadIdx.x; i < kVlcEntries; i += kThreads)
+    tables[i] = d_vlc[i];
+  __syncthreads();
+
+  uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= frame.num_ht)
+    return;
+  uint32_t b = frame.order[i];
+  Cj2kCudaBlock block = frame.blocks[b];
+  HtSet set;
+  Decoder d;
+  d.vlc_table = tables;
+  d.uvlc_table = d_uvlc;
+  if (!find_set(frame, b, block, set) || !decode_block(d, set, block, frame.quads + block.quads)) {
+    frame.corrupt_flags[b] = 1;
+    atomicAdd(frame.corrupt, 1u);
+  }
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_ht_init(void)
+{
+  const Cj2kHtTables *tables = cj2k_ht_tables();
+  cudaError_t error = cudaMemcpyToSymbol(d_vlc, tables->vlc, sizeof tables->vlc);
+  if (error == cudaSuccess)
+    error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_first, sizeof tables->uvlc_first);
+  if (error == cudaSuccess)
+    error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_other, sizeof tables->uvlc_other, sizeof tables->uvlc_first);
+  return error;
+}
+
+cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  uint32_t grid = (frame->num_ht + kThreads - 1) / kThreads;
+  if (grid == 0)
+    return cudaSuccess;
+  quads_kernel<<<grid, kThreads, kVlcEntries * sizeof(uint32_t), stream>>>(*frame);
+  return cudaGetLastError();
+}
