@@ -33,8 +33,9 @@ static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kJp2 *jp2, Cj2kError 
 static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_header,
                         uint64_t max_memory, Cj2kJp2 *jp2, const uint8_t *data, Cj2kError *error)
 {
-  bool same_boxes = decoder->info && decoder->boxes->len == jp2->codestream.offset &&
-                    !memcmp(decoder->boxes->data, data, decoder->boxes->len);
+  bool same_boxes =
+      decoder->info && decoder->boxes->len == jp2->codestream.offset &&
+      (decoder->boxes->len == 0 || !memcmp(decoder->boxes->data, data, decoder->boxes->len));
   Cj2kStatus status;
   if (!same_header || !decoder->plan) {
     g_clear_pointer(&decoder->plan, cj2k_plan_unref);
