@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The decoder of cj2k.h: frames in flight, layouts, damaged frames, limits; and its threads. */
+#include "cj2k.h"
+#include "decoder-streams.h"
+#include "threads.h"
+
+#include <glib.h>
+#include <string.h>
+
+#define BYTES(array) (array), sizeof(array)
+
+static Cj2kDecoder *open_decoder(uint32_t threads, uint32_t in_flight)
+{
+  Cj2kDecoderParams params;
+  Cj2kError error;
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.num_threads = threads;
+  params.frames_in_flight = in_flight;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  g_assert_nonnull(decoder);
+  return decoder;
+}
+
+/* Decodes one stream to the frame's own planes. */
+static Cj2kStatus decode_one(const Cj2kDecoderParams *params, const uint8_t *data, size_t size,
+                             Cj2kFrame *frame, Cj2kDecoder **decoder)
+{
+  Cj2kError error;
+  *decoder = cj2k_decoder_open(params, &error);
+  g_assert_nonnull(*decoder);
+  g_assert_cmpint(cj2k_decoder_submit(*decoder, data, size, NULL, NULL, NULL, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_receive(*decoder, frame), ==, CJ2K_OK);
+  return frame->status;
+}
+
+static int32_t own_sample(const Cj2kFrame *frame, uint32_t c, uint32_t x, uint32_t y)
+{
+  const Cj2kPlane *plane = &frame->picture.planes[c];
+  const uint8_t *at = (const uint8_t *)plane->data + y * plane->pitch;
+  return frame->layout.samples[c].word_bytes == 1 ? at[x] : at[2 * x] | at[2 * x + 1] << 8;
+}
+
+static void check_own_planes(const Cj2kFrame *frame, uint32_t components, uint32_t depth)
+{
+  g_assert_cmpuint(frame->image.num_components, ==, components);
+  for (uint32_t c = 0; c < components; c++) {
+    const Cj2kComponent *component = &frame->image.components[c];
+    g_assert_cmpuint(component->depth, ==, depth);
+    for (uint32_t y = 0; y < component->y1 - component->y0; y++)
+      for (uint32_t x = 0; x < component->x1 - component->x0; x++)
+        g_assert_cmpint(own_sample(frame, c, x, y), ==, stream_sample(c, x, y, depth));
+  }
+}
+
+/* ------------------------------------------------------------------------ pictures --- */
+
+static void test_own_planes(void)
+{
+  Cj2kDecoder *decoder = open_decoder(2, 3);
+  Cj2kFrame frames[3];
+  Cj2kError error;
+  int users[3];
+  cj2k_decoder_submit(decoder, BYTES(rgb_stream), NULL, NULL, &users[0], &error);
+  cj2k_decoder_submit(decoder, BYTES(yuv_stream), NULL, NULL, &users[1], &error);
+  cj2k_decoder_submit(decoder, BYTES(grey_stream), NULL, NULL, &users[2], &error);
+  for (int i = 0; i < 3; i++) {
+    g_assert_cmpint(cj2k_decoder_receive(decoder, &frames[i]), ==, CJ2K_OK);
+    g_assert_cmpint(frames[i].status, ==, CJ2K_OK);
+    g_assert_true(frames[i].user == &users[i]);
+  }
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &(Cj2kFrame){0}), ==, CJ2K_END);
+  /* Planes of frames that were not released stay as they are while others are decoded. */
+  cj2k_decoder_release(decoder, &frames[1]);
+  cj2k_decoder_submit(decoder, BYTES(yuv_stream), NULL, NULL, NULL, &error);
+  cj2k_decoder_receive(decoder, &frames[1]);
+  check_own_planes(&frames[0], 3, 8);
+  check_own_planes(&frames[1], 3, 8);
+  check_own_planes(&frames[2], 1, 12);
+  for (int i = 0; i < 3; i++)
+    cj2k_decoder_release(decoder, &frames[i]);
+  cj2k_decoder_close(decoder);
+}
+
+/* v210: six 4:2:2 pixels of 10 bit in four little-endian words of 32 bits. */
+static const Cj2kSampleLayout v210[3] = {
+    {.unit_bytes = 16,
+     .unit_samples = 6,
+     .word_bytes = 4,
+     .depth = 10,
+     .at = {{0, 10}, {4, 0}, {4, 20}, {8, 10}, {12, 0}, {12, 20}}},
+    {.unit_bytes = 16,
+     .unit_samples = 3,
+     .word_bytes = 4,
+     .depth = 10,
+     .at = {{0, 0}, {4, 10}, {8, 20}}},
+    {.unit_bytes = 16,
+     .unit_samples = 3,
+     .word_bytes = 4,
+     .depth = 10,
+     .at = {{0, 20}, {8, 0}, {12, 10}}},
+};
+
+static uint32_t v210_sample(const uint8_t *row, uint32_t c, uint32_t x)
+{
+  const Cj2kSampleLayout *s = &v210[c];
+  uint32_t word;
+  memcpy(&word, row + x / s->unit_samples * 16 + s->at[x % s->unit_samples].offset, 4);
+  return GUINT32_FROM_LE(word) >> s->at[x % s->unit_samples].shift & 0x3ff;
+}
+
+/* Tiles of 9 columns end inside units of 6, whose words hold samples of both neighbours. */
+static void test_tiles_in_shared_words(void)
+{
+  const Cj2kLayout layout = {.num_components = 3, .num_planes = 1, .samples = v210};
+  for (uint32_t threads = 1; threads <= 8; threads++) {
+    Cj2kDecoder *decoder = open_decoder(threads, 1);
+    uint8_t memory[10][80];
+    Cj2kPlane plane = {memory, 80};
+    Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
+    Cj2kFrame frame;
+    Cj2kError error;
+    memset(memory, 0xa5, sizeof memory);
+    cj2k_decoder_submit(decoder, BYTES(yuv_stream), &layout, &picture, NULL, &error);
+    cj2k_decoder_receive(decoder, &frame);
+    g_assert_cmpint(frame.status, ==, CJ2K_OK);
+    g_assert_true(frame.picture.planes == &plane);
+    for (uint32_t c = 0; c < 3; c++)
+      for (uint32_t y = 0; y < 10; y++)
+        for (uint32_t x = 0; x < (c ? 13 : 26); x++)
+          g_assert_cmpuint(v210_sample(memory[y], c, x), ==,
+                           (uint32_t)stream_sample(c, x, y, 8) << 2);
+    for (uint32_t i = 3; i < 80; i += 4) /* the two bits of no component */
+      g_assert_cmpuint(memory[3][i] >> 6, ==, 0);
+    cj2k_decoder_release(decoder, &frame);
+    cj2k_decoder_close(decoder);
+  }
+}
+
+/* Components that the image does not have are opaque, bytes that nobody has are filled. */
+static void test_alpha_and_fill(void)
+{
+  Cj2kSampleLayout samples[4];
+  uint8_t memory[12][20 * 5];
+  Cj2kPlane plane = {memory, sizeof memory[0]};
+  Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
+  for (uint8_t c = 0; c < 4; c++)
+    samples[c] = (Cj2kSampleLayout){.unit_bytes = 5,
+                                    .unit_samples = 1,
+                                    .word_bytes = 1,
+                                    .depth = 8,
+                                    .at = {{(uint8_t)(3 - c), 0}}};
+  const Cj2kLayout layout = {
+      .num_components = 4, .num_planes = 1, .samples = samples, .fill = 0x77};
+  Cj2kDecoder *decoder = open_decoder(2, 1);
+  Cj2kFrame frame;
+  Cj2kError error;
+  cj2k_decoder_submit(decoder, BYTES(rgb_stream), &layout, &picture, NULL, &error);
+  cj2k_decoder_receive(decoder, &frame);
+  g_assert_cmpint(frame.status, ==, CJ2K_OK);
+  for (uint32_t y = 0; y < 12; y++) {
+    for (uint32_t x = 0; x < 20; x++) {
+      const uint8_t *unit = &memory[y][5 * x];
+      for (uint32_t c = 0; c < 3; c++)
+        g_assert_cmpint(unit[3 - c], ==, stream_sample(c, x, y, 8));
+      g_assert_cmpint(unit[0], ==, 255);
+      g_assert_cmpint(unit[4], ==, 0x77);
+    }
+  }
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+}
+
+/* ------------------------------------------------------------- frames in flight --- */
+
+#define NUM_FRAMES 60
+
+typedef struct {
+  Cj2kDecoder *decoder;
+} Flight;
+
+/* Frame i: one of three images, some of them broken. */
+static const uint8_t *flight_data(int i, size_t *size)
+{
+  static const uint8_t nothing[16] = {0xff, 0x4f, 0xff, 0x51};
+  static const struct {
+    const uint8_t *data;
+    size_t size;
+  } kinds[] = {{BYTES(rgb_stream)}, {BYTES(yuv_stream)}, {BYTES(grey_stream)}, {BYTES(nothing)}};
+  *size = kinds[i * 7 / 3 % 4].size;
+  return kinds[i * 7 / 3 % 4].data;
+}
+
+static gpointer submit_frames(gpointer data)
+{
+  Flight *flight = data;
+  for (int i = 0; i < NUM_FRAMES; i++) {
+    Cj2kError error;
+    size_t size;
+    const uint8_t *bytes = flight_data(i, &size);
+    g_assert_cmpint(cj2k_decoder_submit(flight->decoder, bytes, size, NULL, NULL,
+                                        GINT_TO_POINTER(i + 1), &error),
+                    ==, CJ2K_OK);
+  }
+  return NULL;
+}
+
+static void check_flight(const Cj2kFrame *frame, int i)
+{
+  size_t size;
+  const uint8_t *bytes = flight_data(i, &size);
+  g_assert_cmpint(GPOINTER_TO_INT(frame->user), ==, i + 1);
+  if (bytes == rgb_stream || bytes == yuv_stream)
+    check_own_planes(frame, 3, 8);
+  else if (bytes == grey_stream)
+    check_own_planes(frame, 1, 12);
+  else
+    g_assert_cmpint(frame->status, ==, CJ2K_ERROR_CODESTREAM);
+}
+
+static void test_order(void)
+{
+  const struct {
+    uint32_t threads, in_flight;
+  } cases[] = {{1, 1}, {1, 4}, {3, 1}, {4, 3}, {2, 16}};
+  for (size_t k = 0; k < G_N_ELEMENTS(cases); k++) {
+    Flight flight = {.decoder = open_decoder(cases[k].threads, cases[k].in_flight)};
+    GThread *thread = g_thread_new("submit", submit_frames, &flight);
+    for (int i = 0; i < NUM_FRAMES;) {
+      Cj2kFrame frame;
+      if (cj2k_decoder_receive(flight.decoder, &frame) == CJ2K_END) {
+        g_thread_yield();
+        continue;
+      }
+      check_flight(&frame, i++);
+      cj2k_decoder_release(flight.decoder, &frame);
+    }
+    g_thread_join(thread);
+    Cj2kStats stats;
+    cj2k_decoder_get_stats(flight.decoder, &stats);
+    g_assert_cmpuint(stats.frames, ==, NUM_FRAMES);
+    g_assert_cmpuint(stats.failed_frames, >, 0);
+    g_assert_cmpuint(stats.failed_frames, <, NUM_FRAMES);
+    cj2k_decoder_close(flight.decoder);
+  }
+}
+
+/* Closing waits for what is still inside. */
+static void test_close_in_flight(void)
+{
+  for (uint32_t threads = 1; threads <= 3; threads++) {
+    Cj2kDecoder *decoder = open_decoder(threads, 4);
+    Cj2kError error;
+    for (int i = 0; i < 4; i++)
+      cj2k_decoder_submit(decoder, BYTES(rgb_stream), NULL, NULL, NULL, &error);
+    cj2k_decoder_close(decoder);
+  }
+}
+
+/* ------------------------------------------------------------ what can go wrong --- */
+
+static void expect(const Cj2kDecoderParams *params, const uint8_t *data, size_t size,
+                   Cj2kStatus status)
+{
+  Cj2kFrame frame;
+  Cj2kDecoder *decoder;
+  g_assert_cmpint(decode_one(params, data, size, &frame, &decoder), ==, status);
+  g_assert_cmpint(frame.error.code, ==, status);
+  if (status != CJ2K_OK)
+    g_assert_cmpuint(strlen(frame.error.text), >, 0);
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+}
+
+static void test_limits(void)
+{
+  Cj2kDecoderParams params;
+  cj2k_decoder_params_init(&params);
+  params.reduce = 2;
+  expect(&params, BYTES(rgb_stream), CJ2K_OK);
+  params.reduce = 3;
+  expect(&params, BYTES(rgb_stream), CJ2K_ERROR_ARGUMENT);
+  params.reduce = 0;
+  params.max_memory = 1000;
+  expect(&params, BYTES(rgb_stream), CJ2K_ERROR_LIMIT);
+  params.max_memory = 0;
+  expect(&params, rgb_stream, 60, CJ2K_ERROR_CODESTREAM);
+  expect(&params, rgb_stream, 0, CJ2K_ERROR_CODESTREAM);
+}
+
+static void test_reduce(void)
+{
+  Cj2kDecoderParams params;
+  Cj2kFrame frame;
+  Cj2kDecoder *decoder;
+  cj2k_decoder_params_init(&params);
+  params.reduce = 1;
+  g_assert_cmpint(decode_one(&params, BYTES(rgb_stream), &frame, &decoder), ==, CJ2K_OK);
+  g_assert_cmpuint(frame.image.components[0].x1, ==, 10);
+  g_assert_cmpuint(frame.image.components[0].y1, ==, 6);
+  g_assert_cmpuint(frame.image.x1, ==, 20);
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+}
+
+static void test_truncated(void)
+{
+  Cj2kDecoderParams params;
+  Cj2kFrame frame;
+  Cj2kDecoder *decoder;
+  cj2k_decoder_params_init(&params);
+  g_assert_cmpint(decode_one(&params, yuv_stream, sizeof yuv_stream - 200, &frame, &decoder), ==,
+                  CJ2K_OK);
+  g_assert_true(frame.truncated);
+  for (uint32_t x = 0; x < 9; x++) /* the first tile is whole */
+    g_assert_cmpint(own_sample(&frame, 0, x, 2), ==, stream_sample(0, x, 2, 8));
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+  params.strict = true;
+  expect(&params, yuv_stream, sizeof yuv_stream - 200, CJ2K_ERROR_CODESTREAM);
+  expect(&params, BYTES(yuv_stream), CJ2K_OK);
+}
+
+static void test_arguments(void)
+{
+  Cj2kDecoder *decoder = open_decoder(1, 1);
+  Cj2kSampleLayout samples = {.unit_bytes = 2, .unit_samples = 1, .word_bytes = 2, .depth = 16};
+  Cj2kLayout layout = {.num_components = 1, .num_planes = 1, .samples = &samples};
+  uint8_t memory[400];
+  Cj2kPlane plane = {memory, 20};
+  Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
+  Cj2kError error;
+  Cj2kFrame frame;
+  g_assert_cmpint(cj2k_decoder_submit(decoder, BYTES(grey_stream), &layout, NULL, NULL, &error), ==,
+                  CJ2K_ERROR_ARGUMENT);
+  samples.at[0].shift = 1; /* 17 bits in a word of 16 */
+  g_assert_cmpint(cj2k_decoder_submit(decoder, BYTES(grey_stream), &layout, &picture, NULL, &error),
+                  ==, CJ2K_ERROR_ARGUMENT);
+  samples.at[0].shift = 0;
+  picture.memory = CJ2K_MEMORY_CUDA;
+  g_assert_cmpint(cj2k_decoder_submit(decoder, BYTES(grey_stream), &layout, &picture, NULL, &error),
+                  ==, CJ2K_ERROR_ARGUMENT);
+  picture.memory = CJ2K_MEMORY_HOST; /* 21 samples do not go into 20 bytes */
+  g_assert_cmpint(cj2k_decoder_submit(decoder, BYTES(grey_stream), &layout, &picture, NULL, &error),
+                  ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+  g_assert_cmpint(frame.status, ==, CJ2K_ERROR_ARGUMENT);
+  cj2k_decoder_release(decoder, &frame);
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_END);
+  cj2k_decoder_close(decoder);
+}
+
+/* -------------------------------------------------------------------------- files --- */
+
+static void append_box(GByteArray *file, const char *type, const void *data, guint size)
+{
+  guint32 length = GUINT32_TO_BE(size + 8);
+  g_byte_array_append(file, (const guint8 *)&length, 4);
+  g_byte_array_append(file, (const guint8 *)type, 4);
+  g_byte_array_append(file, data, size);
+}
+
+/* The grey image as indices of a palette of 256 entries: what lies above takes the last one. */
+static GByteArray *palette_file(void)
+{
+  static const uint8_t signature[] = {0x0d, 0x0a, 0x87, 0x0a}, ftyp[] = "jp2 \0\0\0\0jp2 ";
+  static const uint8_t ihdr[] = {0, 0, 0, 9, 0, 0, 0, 21, 0, 1, 11, 7, 0, 0};
+  static const uint8_t colr[] = {1, 0, 0, 0, 0, 0, 16}, cmap[] = {0, 0, 1, 1, 0, 0, 1, 0};
+  static const uint8_t cdef[] = {0, 2, 0, 0, 0, 0, 0, 2, 0, 1, 0, 1, 0, 0};
+  GByteArray *file = g_byte_array_new(), *jp2h = g_byte_array_new(), *pclr = g_byte_array_new();
+  const uint8_t head[] = {1, 0, 2, 7, 9}; /* 256 entries, columns of 8 and of 10 bits */
+  g_byte_array_append(pclr, head, sizeof head);
+  for (guint i = 0; i < 256; i++) {
+    const uint8_t entry[] = {(uint8_t)(255 - i), (uint8_t)(i >> 6), (uint8_t)(i << 2 | 1)};
+    g_byte_array_append(pclr, entry, sizeof entry);
+  }
+  append_box(jp2h, "ihdr", BYTES(ihdr));
+  append_box(jp2h, "colr", BYTES(colr));
+  append_box(jp2h, "pclr", pclr->data, pclr->len);
+  append_box(jp2h, "cmap", BYTES(cmap));
+  append_box(jp2h, "cdef", BYTES(cdef));
+  append_box(file, "jP  ", BYTES(signature));
+  append_box(file, "ftyp", ftyp, 12);
+  append_box(file, "jp2h", jp2h->data, jp2h->len);
+  append_box(file, "jp2c", BYTES(grey_stream));
+  g_byte_array_unref(pclr);
+  g_byte_array_unref(jp2h);
+  return file;
+}
+
+static void test_palette(void)
+{
+  GByteArray *file = palette_file();
+  Cj2kDecoder *decoder = open_decoder(1, 1);
+  Cj2kImage image;
+  Cj2kFrame frame;
+  Cj2kError error;
+  g_assert_cmpint(cj2k_decoder_read_header(decoder, file->data, file->len, &image, &error), ==,
+                  CJ2K_OK);
+  g_assert_cmpuint(image.num_components, ==, 2);
+  g_assert_cmpuint(image.components[0].depth, ==, 10);
+  g_assert_cmpuint(image.components[1].depth, ==, 8);
+  g_assert_cmpint(image.colour, ==, CJ2K_COLOUR_SRGB);
+  g_assert_cmpuint(image.channels[1].type, ==, 1);
+  for (int i = 0; i < 2; i++) {
+    cj2k_decoder_submit(decoder, file->data, file->len, NULL, NULL, NULL, &error);
+    cj2k_decoder_receive(decoder, &frame);
+    g_assert_cmpint(frame.status, ==, CJ2K_OK);
+    for (uint32_t y = 0; y < 9; y++) {
+      for (uint32_t x = 0; x < 21; x++) {
+        int32_t entry = MIN(stream_sample(0, x, y, 12), 255);
+        g_assert_cmpint(own_sample(&frame, 0, x, y), ==, entry << 2 | 1);
+        g_assert_cmpint(own_sample(&frame, 1, x, y), ==, 255 - entry);
+      }
+    }
+    cj2k_decoder_release(decoder, &frame);
+  }
+  cj2k_decoder_close(decoder);
+  g_byte_array_unref(file);
+}
+
+/* ------------------------------------------------------------------------ threads --- */
+
+#define NUM_LANES 6
+
+typedef struct {
+  Cj2kThreads *threads;
+  gint *counts;         /* of calls by index */
+  gint busy[NUM_LANES]; /* lanes at work */
+  uint32_t inner;
+  gint inner_calls;
+} Loop;
+
+static void count_inner(void *ctx, uint32_t index, uint32_t lane)
+{
+  Loop *loop = ctx;
+  g_assert_cmpuint(index, <, loop->inner);
+  g_assert_cmpuint(lane, <, NUM_LANES);
+  g_atomic_int_inc(&loop->inner_calls);
+}
+
+static void count_call(void *ctx, uint32_t index, uint32_t lane)
+{
+  Loop *loop = ctx;
+  g_assert_cmpuint(lane, <, cj2k_threads_count(loop->threads));
+  g_assert_cmpint(g_atomic_int_add(&loop->busy[lane], 1), ==, 0);
+  g_atomic_int_inc(&loop->counts[index]);
+  g_atomic_int_add(&loop->busy[lane], -1);
+  if (loop->inner && index % 50 == 0)
+    cj2k_parallel_for(loop->threads, loop->inner, count_inner, loop);
+}
+
+static void run_loop(Cj2kThreads *threads, uint32_t n, uint32_t inner)
+{
+  Loop loop = {.threads = threads, .counts = g_new0(gint, MAX(n, 1)), .inner = inner};
+  cj2k_parallel_for(threads, n, count_call, &loop);
+  for (uint32_t i = 0; i < n; i++)
+    g_assert_cmpint(loop.counts[i], ==, 1);
+  g_assert_cmpint(loop.inner_calls, ==, inner * ((n + 49) / 50));
+  g_free(loop.counts);
+}
+
+static void test_parallel_for(void)
+{
+  run_loop(NULL, 100, 0);
+  for (uint32_t count = 1; count <= NUM_LANES; count++) {
+    Cj2kThreads *threads = cj2k_threads_new(count);
+    g_assert_cmpuint(cj2k_threads_count(threads), ==, count);
+    run_loop(threads, 0, 0);
+    run_loop(threads, 1, 0);
+    run_loop(threads, 1000, 0);
+    run_loop(threads, 500, 20);
+    cj2k_threads_free(threads);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/threads/parallel-for", test_parallel_for);
+  g_test_add_func("/decoder/own-planes", test_own_planes);
+  g_test_add_func("/decoder/tiles-in-shared-words", test_tiles_in_shared_words);
+  g_test_add_func("/decoder/alpha-and-fill", test_alpha_and_fill);
+  g_test_add_func("/decoder/order", test_order);
+  g_test_add_func("/decoder/close-in-flight", test_close_in_flight);
+  g_test_add_func("/decoder/limits", test_limits);
+  g_test_add_func("/decoder/reduce", test_reduce);
+  g_test_add_func("/decoder/truncated", test_truncated);
+  g_test_add_func("/decoder/arguments", test_arguments);
+  g_test_add_func("/decoder/palette", test_palette);
+  return g_test_run();
+}
