@@ -7,12 +7,9 @@
 #include "ht_decode.h"
 
 #ifdef CJ2K_HT_AVX2
+#include "ht_avx2.h"
 #include "ht_bits.h"
 #include "ht_tables.h"
-
-#include <immintrin.h>
-
-#define AVX2 __attribute__((target("avx2")))
 
 /* v of the lower samples of a row: [2 q] left, [2 q + 1] right of quad q, zeros around. */
 #define LINE_PAD 8
@@ -24,43 +21,29 @@ typedef struct {
   __m128i plane;
 } Reader;
 
-static AVX2 inline __m256i load(const uint32_t *p)
-{
-  return _mm256_loadu_si256((const __m256i *)p);
-}
-
-/* Number of bits in use of each element below 2^31, 0 for 0. */
-static AVX2 inline __m256i bit_length(__m256i x)
-{
-  x = _mm256_andnot_si256(_mm256_srli_epi32(x, 1), x); /* the conversion must not round up */
-  __m256i exponent = _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(x)), 23);
-  return _mm256_max_epi32(_mm256_sub_epi32(exponent, _mm256_set1_epi32(126)),
-                          _mm256_setzero_si256());
-}
-
 /* For eight quads, the v of the four nearest samples of the row above or-ed; line: at the first
  * quad. */
-static AVX2 inline __m256i near_above(const uint32_t *line)
+static CJ2K_AVX2 inline __m256i near_above(const uint32_t *line)
 {
-  __m256i a = _mm256_or_si256(_mm256_or_si256(load(line - 1), load(line)),
-                              _mm256_or_si256(load(line + 1), load(line + 2)));
+  __m256i a = _mm256_or_si256(_mm256_or_si256(cj2k_avx2_load(line - 1), cj2k_avx2_load(line)),
+                              _mm256_or_si256(cj2k_avx2_load(line + 1), cj2k_avx2_load(line + 2)));
   line += 8;
-  __m256i b = _mm256_or_si256(_mm256_or_si256(load(line - 1), load(line)),
-                              _mm256_or_si256(load(line + 1), load(line + 2)));
+  __m256i b = _mm256_or_si256(_mm256_or_si256(cj2k_avx2_load(line - 1), cj2k_avx2_load(line)),
+                              _mm256_or_si256(cj2k_avx2_load(line + 1), cj2k_avx2_load(line + 2)));
   __m256 even =
       _mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _MM_SHUFFLE(2, 0, 2, 0));
   return _mm256_permute4x64_epi64(_mm256_castps_si256(even), _MM_SHUFFLE(3, 1, 2, 0));
 }
 
 /* Number of ones in each element below 16. */
-static AVX2 inline __m256i count_ones(__m256i x)
+static CJ2K_AVX2 inline __m256i count_ones(__m256i x)
 {
   const __m256i counts =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
   return _mm256_shuffle_epi8(counts, x); /* the upper bytes are 0 and count 0 */
 }
 
-static AVX2 inline __m256i prefix_sum(__m256i x)
+static CJ2K_AVX2 inline __m256i prefix_sum(__m256i x)
 {
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 4));
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 8));
@@ -69,8 +52,8 @@ static AVX2 inline __m256i prefix_sum(__m256i x)
 }
 
 /* U_q of eight quads (T.814 7.3.7) and where their bits begin. false: a bound is too large. */
-static AVX2 inline bool bounds(Reader *r, __m256i records, const uint32_t *line, uint32_t bound[8],
-                               uint32_t start[8])
+static CJ2K_AVX2 inline bool bounds(Reader *r, __m256i records, const uint32_t *line,
+                                    uint32_t bound[8], uint32_t start[8])
 {
   const __m256i one = _mm256_set1_epi32(1), zero = _mm256_setzero_si256(),
                 low4 = _mm256_set1_epi32(15);
@@ -78,7 +61,7 @@ static AVX2 inline bool bounds(Reader *r, __m256i records, const uint32_t *line,
   __m256i known = _mm256_and_si256(_mm256_srli_epi32(records, CJ2K_HT_EK_SHIFT), low4);
   __m256i u = _mm256_and_si256(_mm256_srli_epi32(records, CJ2K_HT_U_SHIFT), _mm256_set1_epi32(127));
   __m256i single = _mm256_cmpeq_epi32(_mm256_and_si256(rho, _mm256_sub_epi32(rho, one)), zero);
-  __m256i above = _mm256_sub_epi32(bit_length(near_above(line)), one);
+  __m256i above = _mm256_sub_epi32(cj2k_avx2_bit_length(near_above(line)), one);
   __m256i kappa = _mm256_max_epi32(_mm256_andnot_si256(single, above), one);
   __m256i exponent = _mm256_add_epi32(kappa, u);
   __m256i absent = _mm256_cmpeq_epi32(rho, zero);
@@ -99,9 +82,9 @@ static AVX2 inline bool bounds(Reader *r, __m256i records, const uint32_t *line,
  * Two quads, one a lane: samples to *out, v to *values, each as [top left, top right of both |
  * bottom ...].
  */
-static AVX2 inline __m256i two_quads(const Reader *r, const uint32_t record[2],
-                                     const uint32_t bound[2], const uint32_t start[2],
-                                     __m256i *values)
+static CJ2K_AVX2 inline __m256i two_quads(const Reader *r, const uint32_t record[2],
+                                          const uint32_t bound[2], const uint32_t start[2],
+                                          __m256i *values)
 {
   const __m256i one = _mm256_set1_epi32(1);
   const __m256i by_row = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
@@ -142,8 +125,8 @@ static AVX2 inline __m256i two_quads(const Reader *r, const uint32_t record[2],
 }
 
 /* Samples of two quads at column x of the rows; those outside the block are dropped. */
-static AVX2 inline void put_samples(__m256i samples, uint32_t *const rows[2], uint32_t x,
-                                    uint32_t width)
+static CJ2K_AVX2 inline void put_samples(__m256i samples, uint32_t *const rows[2], uint32_t x,
+                                         uint32_t width)
 {
   __m128i top = _mm256_castsi256_si128(samples), bottom = _mm256_extracti128_si256(samples, 1);
   if (x + 4 <= width) {
@@ -157,15 +140,15 @@ static AVX2 inline void put_samples(__m256i samples, uint32_t *const rows[2], ui
   memcpy(rows[1] + x, part + 4, (width - x) * sizeof *part);
 }
 
-static AVX2 bool decode_row(Reader *reader, const uint32_t *quads, uint32_t cols,
-                            const uint32_t *above, uint32_t *line, uint32_t *const rows[2],
-                            uint32_t width)
+static CJ2K_AVX2 bool decode_row(Reader *reader, const uint32_t *quads, uint32_t cols,
+                                 const uint32_t *above, uint32_t *line, uint32_t *const rows[2],
+                                 uint32_t width)
 {
   const uint32_t any_rho = 15u << CJ2K_HT_RHO_SHIFT;
   _Alignas(32) uint32_t bound[8], start[8];
   Reader r = *reader;
   for (uint32_t q = 0; q < cols; q += 8) {
-    if (!bounds(&r, load(quads + q), above + 2 * q, bound, start))
+    if (!bounds(&r, cj2k_avx2_load(quads + q), above + 2 * q, bound, start))
       return false;
     for (uint32_t i = 0; i < 8 && q + i < cols; i += 2) {
       __m256i values = _mm256_setzero_si256(), samples = values;
@@ -180,9 +163,9 @@ static AVX2 bool decode_row(Reader *reader, const uint32_t *quads, uint32_t cols
   return true;
 }
 
-AVX2 bool cj2k_ht_decode_magsgn_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set,
-                                     uint32_t width, uint32_t height, uint32_t *samples,
-                                     size_t stride)
+CJ2K_AVX2 bool cj2k_ht_decode_magsgn_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set,
+                                          uint32_t width, uint32_t height, uint32_t *samples,
+                                          size_t stride)
 {
   uint32_t cols = cj2k_ht_quad_cols(width), quad_stride = cj2k_ht_quad_stride(width);
   size_t end = cj2k_ht_load_magsgn(scratch, set, cols);

@@ -2,8 +2,8 @@
 /*
  * First step of the HT cleanup pass: the MEL and VLC segments become quad records (T.814 7.3.3
  * to 7.3.6). It is one long chain of table look-ups, so the loop has no branch that depends on the
- * data: MEL events are decoded ahead into a window of bits, a quad that has no codeword takes an entry
- * of length 0, and pairs of quads use one look-up for both residuals.
+ * data: MEL events are decoded ahead into a window of bits, a quad that has no codeword takes an
+ * entry of length 0, and pairs of quads use one look-up for both residuals.
  */
 #include "ht_bits.h"
 #include "ht_decode.h"

@@ -13,6 +13,7 @@
 #define CJ2K_CPU_HT_ENCODE_H
 
 #include "blockcoder.h"
+#include "ht_bits.h"
 #include "ht_distortion.h"
 #include "ht_stripes.h"
 #include "ht_tables.h"
@@ -25,18 +26,26 @@
 #define CJ2K_HT_ENC_MEL_BYTES    1280
 #define CJ2K_HT_ENC_REFINE_BYTES 1088
 
-/* One row of quads, analysed. Quad q has its samples in the order top left, bottom left, top right,
- * bottom right. */
+/*
+ * One row of quads, analysed. Quad q has its samples in the order top left, bottom left, top right,
+ * bottom right. Entries around the block are 0, so that neighbours outside count as insignificant.
+ *
+ * A quad: 3..0 eps, samples whose exponent is the quad's largest, 0 when u is 0; 7..4 rho; 10..8
+ * context c_q; these together are the index into Cj2kHtTables.encode; 21..16 U_q; 31..24 u.
+ */
+#define CJ2K_HT_ENC_INDEX(quad)   ((quad)&0x7FF)
+#define CJ2K_HT_ENC_CONTEXT(quad) ((quad)&0x700)
+#define CJ2K_HT_ENC_RHO(quad)     ((quad) >> 4 & 15)
+#define CJ2K_HT_ENC_BOUND(quad)   ((quad) >> 16 & 63)
+#define CJ2K_HT_ENC_U(quad)       ((quad) >> 24)
+#define CJ2K_HT_ENC_PAD           8
+
 typedef struct {
-  uint32_t v[4 * CJ2K_HT_ENC_MAX_COLS];  /* 2 (mu - 1) + sign; 0 when insignificant */
-  uint8_t rho[CJ2K_HT_ENC_MAX_COLS + 2]; /* [1 + q]; [0] and those after the last are 0 */
-  uint8_t
-      eps[CJ2K_HT_ENC_MAX_COLS]; /* samples whose exponent is the quad's largest; 0 when u is 0 */
-  uint8_t u[CJ2K_HT_ENC_MAX_COLS];
-  uint8_t bound[CJ2K_HT_ENC_MAX_COLS]; /* U_q */
-  /* Exponents of the lower samples, for the row below: [2 + 2 q] left, [3 + 2 q] right; zeros
-   * around. */
-  uint8_t lower[2 * CJ2K_HT_ENC_MAX_COLS + 4];
+  uint32_t quad[CJ2K_HT_ENC_PAD + CJ2K_HT_ENC_MAX_COLS + CJ2K_HT_ENC_PAD]; /* first: [PAD] */
+  uint32_t v[4 * CJ2K_HT_ENC_MAX_COLS]; /* 2 (mu - 1) + sign; 0 when insignificant */
+  uint32_t known[CJ2K_HT_ENC_MAX_COLS]; /* e_k of the codeword that was taken */
+  /* Exponents of the lower samples, for the row below: [PAD + 2 q] left, [PAD + 2 q + 1] right. */
+  uint8_t lower[CJ2K_HT_ENC_PAD + 2 * CJ2K_HT_ENC_MAX_COLS + 16];
 } Cj2kHtQuadRow;
 
 typedef struct {
@@ -58,10 +67,25 @@ typedef struct {
   uint32_t magsgn, mel, vlc; /* bytes */
 } Cj2kHtCleanup;
 
-/* Analysis of the row of quads at row y of the block (T.814 7.3.4, 7.3.5), samples shifted down by
- * plane. first: no row above counts. */
-void cj2k_ht_analyse_row(const Cj2kBlockSource *source, uint32_t plane, uint32_t y, bool first,
-                         const Cj2kHtQuadRow *above, Cj2kHtQuadRow *row);
+/*
+ * Analysis of the row of quads at row y of the block (T.814 7.3.4, 7.3.5), samples shifted down by
+ * plane. first: no row above counts. All of row but `known` is written.
+ */
+typedef void Cj2kHtAnalyseRow(const Cj2kBlockSource *source, uint32_t plane, uint32_t y, bool first,
+                              const Cj2kHtQuadRow *above, Cj2kHtQuadRow *row);
+/* The MagSgn bits of an analysed row with its known bits (T.814 7.3.8). */
+typedef void Cj2kHtPutMagSgn(const Cj2kHtQuadRow *row, uint32_t cols, Cj2kHtBits *out);
+
+Cj2kHtAnalyseRow cj2k_ht_analyse_row;
+Cj2kHtPutMagSgn cj2k_ht_put_magsgn;
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CJ2K_HT_ENC_AVX2
+/* The same with AVX2, for exponents up to this: two samples fit into one cj2k_put_bits. */
+#define CJ2K_HT_ENC_AVX2_MAX_EXPONENT 28
+Cj2kHtAnalyseRow cj2k_ht_analyse_row_avx2;
+Cj2kHtPutMagSgn cj2k_ht_put_magsgn_avx2;
+#endif
 
 /* The whole cleanup pass at a plane into the scratch; returns its length (Lcup), 0: no sample is
  * significant. */

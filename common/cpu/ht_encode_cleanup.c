@@ -3,71 +3,56 @@
 #include "ht_bits.h"
 #include "ht_encode.h"
 
+/* MEL events of a row, gathered. */
 typedef struct {
-  const Cj2kHtTables *tables;
-  Cj2kHtBits magsgn, vlc, events;
-} Writer;
+  uint64_t bits;
+  uint32_t count;
+} Events;
 
-/* m_n bits of each significant sample: the bound less one where e_k tells the highest bit. */
-static inline void put_magsgn(Cj2kHtBits *out, const uint32_t v[4], uint32_t rho, uint32_t bound,
-                              uint32_t known)
+static inline void add_event(Events *e, bool is_coded, bool event)
 {
-  if (rho == 0)
-    return;
-  uint64_t bits[4];
-  uint32_t m[4];
-  for (uint32_t n = 0; n < 4; n++) {
-    m[n] = rho >> n & 1 ? bound - (known >> n & 1) : 0;
-    bits[n] = v[n] & ((UINT64_C(1) << m[n]) - 1);
-  }
-  if (bound <= 14) { /* at most 56 bits */
-    cj2k_put_bits(out, bits[0] | bits[1] << m[0] | (bits[2] | bits[3] << m[2]) << (m[0] + m[1]),
-                  m[0] + m[1] + m[2] + m[3]);
-    return;
-  }
-  for (uint32_t n = 0; n < 4; n++)
-    cj2k_put_bits(out, bits[n], m[n]);
+  e->bits |= (uint64_t)(is_coded & event) << e->count;
+  e->count += is_coded;
 }
 
-/* All bits of one row: for each pair of quads their codewords and residuals, MEL events where the
- * context is 0. */
-static inline __attribute__((always_inline)) void put_row(Writer *writer, const Cj2kHtQuadRow *row,
-                                                          const uint8_t *above, uint32_t cols,
-                                                          bool first_row)
+/*
+ * Codewords and residuals of a row, pair by pair, and MEL events where the context is 0
+ * (T.814 7.3.5, 7.3.6). Notes which bits of MagSgn the codewords tell.
+ */
+static inline __attribute__((always_inline)) void put_vlc(const Cj2kHtTables *tables,
+                                                          Cj2kHtQuadRow *row, uint32_t cols,
+                                                          bool first_row, Cj2kHtBits *vlc,
+                                                          Cj2kHtBits *events)
 {
-  Writer w = *writer;
-  const uint16_t *table = w.tables->encode[first_row ? 0 : 1];
-  const uint64_t *pair = w.tables->uvlc_pair[first_row ? 0 : 1];
-  uint32_t left = 0; /* rho of the quad before */
+  const uint16_t *table = tables->encode[first_row ? 0 : 1];
+  const uint64_t *pair = tables->uvlc_pair[first_row ? 0 : 1];
+  const uint32_t *quad = row->quad + CJ2K_HT_ENC_PAD;
+  Cj2kHtBits out = *vlc;
+  Events e = {0, 0};
   for (uint32_t q = 0; q < cols; q += 2) {
-    uint64_t code = 0, events = 0;
-    uint32_t length = 0, num_events = 0;
-    for (uint32_t i = q; i < MIN(q + 2, cols); i++) {
-      uint32_t rho = row->rho[1 + i], context;
-      if (first_row)
-        context = ((left | left >> 1) & 1) | (left >> 1 & 6);
-      else
-        context = ((above[i] >> 3 | above[1 + i] >> 1) & 1) | (left > 3) << 1 |
-                  ((above[1 + i] >> 3 | above[2 + i] >> 1) & 1) << 2;
-      uint32_t entry = table[context << 8 | rho << 4 | row->eps[i]];
-      code |= (uint64_t)CJ2K_HT_ENC_CODEWORD(entry) << length;
-      length += CJ2K_HT_ENC_LENGTH(entry);
-      if (context == 0)
-        events |= (uint64_t)(rho != 0) << num_events++;
-      put_magsgn(&w.magsgn, row->v + 4 * i, rho, row->bound[i], CJ2K_HT_ENC_EK(entry));
-      left = rho;
+    uint32_t first = quad[q], second = q + 1 < cols ? quad[q + 1] : 0;
+    uint32_t entry0 = table[CJ2K_HT_ENC_INDEX(first)], entry1 = table[CJ2K_HT_ENC_INDEX(second)];
+    uint32_t u0 = CJ2K_HT_ENC_U(first), u1 = CJ2K_HT_ENC_U(second);
+    row->known[q] = CJ2K_HT_ENC_EK(entry0);
+    row->known[q + 1] = CJ2K_HT_ENC_EK(entry1);
+    add_event(&e, CJ2K_HT_ENC_CONTEXT(first) == 0, CJ2K_HT_ENC_RHO(first) != 0);
+    add_event(&e, q + 1 < cols && CJ2K_HT_ENC_CONTEXT(second) == 0, CJ2K_HT_ENC_RHO(second) != 0);
+    if (first_row)
+      add_event(&e, u0 > 0 && u1 > 0, MIN(u0, u1) > 2);
+    if (e.count > 48) {
+      cj2k_put_bits(events, e.bits, e.count);
+      e = (Events){0, 0};
     }
-    uint32_t u0 = row->u[q], u1 = row->u[q + 1];
-    if (first_row && u0 > 0 && u1 > 0)
-      events |= (uint64_t)(MIN(u0, u1) > 2) << num_events++;
     uint64_t residuals = u0 < CJ2K_HT_UVLC_PAIR && u1 < CJ2K_HT_UVLC_PAIR
                              ? pair[u0 << 4 | u1]
                              : cj2k_ht_uvlc_code(u0, u1, first_row);
-    code |= CJ2K_HT_UVLC_CODE_BITS(residuals) << length;
-    cj2k_put_bits(&w.vlc, code, length + CJ2K_HT_UVLC_CODE_LENGTH(residuals));
-    cj2k_put_bits(&w.events, events, num_events);
+    uint32_t length0 = CJ2K_HT_ENC_LENGTH(entry0), length = length0 + CJ2K_HT_ENC_LENGTH(entry1);
+    uint64_t code = CJ2K_HT_ENC_CODEWORD(entry0) | CJ2K_HT_ENC_CODEWORD(entry1) << length0 |
+                    CJ2K_HT_UVLC_CODE_BITS(residuals) << length;
+    cj2k_put_bits(&out, code, length + CJ2K_HT_UVLC_CODE_LENGTH(residuals));
   }
-  *writer = w;
+  cj2k_put_bits(events, e.bits, e.count);
+  *vlc = out;
 }
 
 /* --- MEL --- */
@@ -159,26 +144,46 @@ static void join_mel_vlc(Cj2kHtEncodeScratch *s, const MelBytes *mel, const Cj2k
   c->vlc++;
 }
 
+typedef struct {
+  Cj2kHtBits magsgn, vlc, events;
+} Strings;
+
+/* The bits of the three parts. Returns whether there is a significant sample. */
+static bool put_all_rows(Cj2kHtEncodeScratch *s, const Cj2kBlockSource *source, uint32_t plane,
+                         Strings *strings)
+{
+  const Cj2kHtTables *tables = cj2k_ht_tables();
+  Cj2kHtAnalyseRow *analyse = cj2k_ht_analyse_row;
+  Cj2kHtPutMagSgn *put_magsgn = cj2k_ht_put_magsgn;
+#ifdef CJ2K_HT_ENC_AVX2
+  /* mu is below 2^(Mb - p), so that 2 mu - 1 takes one bit more */
+  if (source->num_bitplanes - plane < CJ2K_HT_ENC_AVX2_MAX_EXPONENT &&
+      __builtin_cpu_supports("avx2")) {
+    analyse = cj2k_ht_analyse_row_avx2;
+    put_magsgn = cj2k_ht_put_magsgn_avx2;
+  }
+#endif
+  uint32_t cols = (source->width + 1u) / 2, significant = 0;
+  for (uint32_t y = 0; y < source->height; y += 2) {
+    Cj2kHtQuadRow *row = &s->row[y >> 1 & 1], *above = &s->row[~y >> 1 & 1];
+    analyse(source, plane, y, y == 0, above, row);
+    for (uint32_t q = 0; q < cols; q++)
+      significant |= CJ2K_HT_ENC_RHO(row->quad[CJ2K_HT_ENC_PAD + q]);
+    if (y == 0)
+      put_vlc(tables, row, cols, true, &strings->vlc, &strings->events);
+    else
+      put_vlc(tables, row, cols, false, &strings->vlc, &strings->events);
+    put_magsgn(row, cols, &strings->magsgn);
+  }
+  return significant != 0;
+}
+
 uint32_t cj2k_ht_encode_cleanup(Cj2kHtEncodeScratch *s, const Cj2kBlockSource *source,
                                 uint32_t plane, Cj2kHtCleanup *cleanup)
 {
-  uint32_t cols = (source->width + 1u) / 2, significant = 0;
-  Writer w = {.tables = cj2k_ht_tables(),
-              .magsgn.out = s->magsgn,
-              .vlc.out = s->vlc,
-              .events.out = s->events};
+  Strings w = {.magsgn.out = s->magsgn, .vlc.out = s->vlc, .events.out = s->events};
   cj2k_put_bits(&w.vlc, 15, 4); /* the lower four bits of Scup */
-  for (uint32_t y = 0; y < source->height; y += 2) {
-    Cj2kHtQuadRow *row = &s->row[y >> 1 & 1], *above = &s->row[~y >> 1 & 1];
-    cj2k_ht_analyse_row(source, plane, y, y == 0, above, row);
-    for (uint32_t q = 0; q < cols; q++)
-      significant |= row->rho[1 + q];
-    if (y == 0)
-      put_row(&w, row, NULL, cols, true);
-    else
-      put_row(&w, row, above->rho, cols, false);
-  }
-  if (!significant)
+  if (!put_all_rows(s, source, plane, &w))
     return 0;
 
   Cj2kHtRest rest;
