@@ -210,6 +210,7 @@ static gboolean start(GstVideoDecoder *decoder)
   GST_OBJECT_LOCK(self);
   self->decoder = codec;
   GST_OBJECT_UNLOCK(self);
+  g_object_notify(G_OBJECT(self), "active-backend");
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(codec)));
   self->warned_alpha = FALSE;
   self->video.width = 0;
