@@ -63,6 +63,29 @@ static inline uint32_t cj2k_bits_get1(Cj2kBitReader *bits)
   return value;
 }
 
+/* Takes bits of value `bit` up to the next one of the other value, but not more than `most`.
+ * Returns how many. */
+static inline uint32_t cj2k_bits_take_run(Cj2kBitReader *bits, bool bit, uint32_t most)
+{
+  uint32_t taken = 0;
+
+  do {
+    uint64_t others;
+    uint32_t n;
+
+    if (bits->count == 0)
+      cj2k_bits_refill(bits);
+    others = bit ? ~bits->window : bits->window;
+    n = others ? (uint32_t)__builtin_clzll(others) : 64;
+    n = n < bits->count ? n : bits->count;
+    n = n < most - taken ? n : most - taken;
+    bits->window = n < 64 ? bits->window << n : 0;
+    bits->count -= n;
+    taken += n;
+  } while (bits->count == 0 && taken < most);
+  return taken;
+}
+
 /* True when more bits were taken than there are: loops that wait for a bit must ask. */
 bool cj2k_bits_overrun(const Cj2kBitReader *bits);
 

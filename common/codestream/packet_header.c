@@ -140,9 +140,10 @@ static bool read_contribution(Cj2kTileReader *reader, Cj2kBlockState *state, uin
 {
   uint32_t passes = read_num_passes(bits);
 
-  while (cj2k_bits_get1(bits))
-    if (++state->lblock > MAX_LENGTH_BITS)
-      return false;
+  state->lblock = (uint8_t)(state->lblock + cj2k_bits_take_run(bits, true, MAX_LENGTH_BITS));
+  if (state->lblock > MAX_LENGTH_BITS)
+    return false;
+  cj2k_bits_get1(bits); /* the zero that ends the run */
   if (state->passes + passes > UINT8_MAX)
     return false;
   if (state->kind == CJ2K_BLOCK_UNDECIDED)

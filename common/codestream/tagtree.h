@@ -39,11 +39,45 @@ typedef struct {
   uint16_t known; /* the value is `low` */
 } Cj2kTagNode;
 
+/* Reads bits of one node until its value is known or at least `threshold`. */
+static inline void cj2k_tag_node_refine(Cj2kTagNode *node, uint32_t threshold, Cj2kBitReader *bits)
+{
+  if (node->known || node->low >= threshold)
+    return;
+  node->low = (uint16_t)(node->low + cj2k_bits_take_run(bits, false, threshold - node->low));
+  if (node->low < threshold)
+    node->known = (uint16_t)cj2k_bits_get1(bits);
+}
+
 /*
  * Reads as many bits as are needed to tell whether leaf (x, y)'s value is below `threshold`
  * (B.10.2: partial threshold). true: it is, and nodes[leaf].low is the value.
  */
-bool cj2k_tag_tree_decode(const Cj2kTagTree *tree, Cj2kTagNode *nodes, uint32_t x, uint32_t y,
-                          uint32_t threshold, Cj2kBitReader *bits);
+static inline bool cj2k_tag_tree_decode(const Cj2kTagTree *tree, Cj2kTagNode *nodes, uint32_t x,
+                                        uint32_t y, uint32_t threshold, Cj2kBitReader *bits)
+{
+  Cj2kTagNode *node;
+  uint32_t level = 0;
+
+  /* Up to the nearest node that needs no bits: in raster order that is mostly the leaf's parent.
+   * Everything above it has been refined at least as far, so the way down starts here. */
+  while (level + 1 < tree->num_levels) {
+    node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+    if (node->known || node->low >= threshold)
+      break;
+    level++;
+  }
+  node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+  cj2k_tag_node_refine(node, threshold, bits);
+  while (level > 0) {
+    uint16_t low = node->low;
+
+    node = &nodes[cj2k_tag_tree_node(tree, --level, x, y)];
+    if (node->low < low)
+      node->low = low;
+    cj2k_tag_node_refine(node, threshold, bits);
+  }
+  return node->known && node->low < threshold;
+}
 
 #endif
