@@ -116,6 +116,11 @@ Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
 Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
 /* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
 void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
+/* Keeps what a cut through the hulls says, and lays out. */
+Cj2kStatus cj2k_encoder_frame_try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut);
+/* The same of everything that was measured of HT blocks in the last step, hulls included. */
+Cj2kStatus cj2k_encoder_frame_ht_total(Cj2kEncoderFrame *frame);
+/* Within the ceilings of frame and components? */
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame);
 
 #endif

@@ -83,7 +83,19 @@ static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
 
 /* --- HT: bit-planes are measured, and one of them is coded --- */
 
-/* Measures all blocks at planes first .. first + n - 1, and makes hulls of it. */
+/* Hulls and the source of packets from what the last step measured of all blocks. */
+static void use_measured(Cj2kEncoderFrame *frame)
+{
+  make_hulls(frame, CJ2K_MAX_PASSES);
+  cj2k_hulls_set_planes(&frame->hulls, frame->result.ht_lengths, frame->result.ht_distortions,
+                        frame->job.num_planes, frame->steps.weights, frame->encoder->threads);
+  frame->source = (Cj2kPacketSource){.blocks = frame->ht_blocks,
+                                     .passes = frame->ht_passes,
+                                     .num_layers = frame->params.num_layers,
+                                     .kept = frame->kept};
+}
+
+/* Measures all blocks at planes first .. first + n - 1. */
 static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint8_t first, uint8_t n)
 {
   Cj2kStatus status = CJ2K_OK;
@@ -98,10 +110,14 @@ static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint8_t first, uint8_t n)
   if (status != CJ2K_OK)
     return status;
   frame->measured = true;
-  make_hulls(frame, CJ2K_MAX_PASSES);
-  cj2k_hulls_set_planes(&frame->hulls, frame->result.ht_lengths, frame->result.ht_distortions, n,
-                        frame->steps.weights, frame->encoder->threads);
+  use_measured(frame);
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_encoder_frame_ht_total(Cj2kEncoderFrame *frame)
+{
+  use_measured(frame);
+  return cj2k_encoder_frame_try_cut(frame, (Cj2kCut){0});
 }
 
 /* The highest bit-plane at which all blocks together take more than the budget: lower ones are not
@@ -132,10 +148,6 @@ static Cj2kStatus code_ht_selected(Cj2kEncoderFrame *frame)
 {
   Cj2kStatus status;
 
-  frame->source = (Cj2kPacketSource){.blocks = frame->ht_blocks,
-                                     .passes = frame->ht_passes,
-                                     .num_layers = frame->params.num_layers,
-                                     .kept = frame->kept};
   if ((status = cj2k_encoder_frame_select(frame)) != CJ2K_OK)
     return status;
   frame->job.choices = frame->choices;

@@ -94,7 +94,7 @@ bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
   return true;
 }
 
-static Cj2kStatus try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut)
+Cj2kStatus cj2k_encoder_frame_try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut)
 {
   cj2k_hulls_apply(&frame->hulls, cut, frame->floors, frame->options);
   if (frame->params.block_coder == CJ2K_CODER_HT)
@@ -123,7 +123,7 @@ static Cj2kStatus raise_cut(Cj2kEncoderFrame *frame, uint32_t slope, Fit *best)
                             frame->frame_bytes, frame->size.total);
     slope = MIN(slope + 1 + (CJ2K_SLOPE_CLASSES - 1 - slope) / 64, CJ2K_SLOPE_CLASSES - 1u);
     *best = (Fit){.cut = {.slope = slope}};
-    if ((status = try_cut(frame, best->cut)) != CJ2K_OK)
+    if ((status = cj2k_encoder_frame_try_cut(frame, best->cut)) != CJ2K_OK)
       return status;
   } while (frame->size.total > frame->frame_bytes);
   best->total = frame->size.total;
@@ -144,7 +144,7 @@ static Cj2kStatus find_cut(Cj2kEncoderFrame *frame, Fit *best)
     cut = cj2k_hulls_cut(&frame->hulls, budget - headers);
     if (found && cut.slope >= best->cut.slope)
       break;
-    if ((status = try_cut(frame, cut)) != CJ2K_OK)
+    if ((status = cj2k_encoder_frame_try_cut(frame, cut)) != CJ2K_OK)
       return status;
     uint64_t total = frame->size.total,
              kept = MIN(cj2k_hulls_bytes(&frame->hulls, cut.slope), total);
@@ -174,7 +174,7 @@ static Cj2kStatus fill(Cj2kEncoderFrame *frame, Fit *best)
     Cj2kCut more = cj2k_hulls_fill(&frame->hulls, cut, room - slack, 1);
     if (!more.extra)
       break;
-    if ((status = try_cut(frame, more)) != CJ2K_OK)
+    if ((status = cj2k_encoder_frame_try_cut(frame, more)) != CJ2K_OK)
       return status;
     if (frame->size.total > frame->frame_bytes) {
       slack += frame->size.total - frame->frame_bytes + 1;
@@ -197,7 +197,7 @@ static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, Cj2kCut cut)
 
   while (high - low > 1) {
     frame->floors[c] = low + (high - low) / 2;
-    if ((status = try_cut(frame, cut)) != CJ2K_OK)
+    if ((status = cj2k_encoder_frame_try_cut(frame, cut)) != CJ2K_OK)
       return status;
     if (component_bytes(frame, c) <= frame->component_bytes)
       high = frame->floors[c];
@@ -218,12 +218,12 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
   if (frame->frame_bytes != UINT64_MAX &&
       ((status = find_cut(frame, &best)) != CJ2K_OK || (status = fill(frame, &best)) != CJ2K_OK))
     return status;
-  if ((status = try_cut(frame, best.cut)) != CJ2K_OK)
+  if ((status = cj2k_encoder_frame_try_cut(frame, best.cut)) != CJ2K_OK)
     return status;
   for (uint32_t c = 0; c < n; c++)
     if (component_bytes(frame, c) > frame->component_bytes &&
         ((status = raise_floor(frame, c, best.cut)) != CJ2K_OK ||
-         (status = try_cut(frame, best.cut)) != CJ2K_OK))
+         (status = cj2k_encoder_frame_try_cut(frame, best.cut)) != CJ2K_OK))
       return status;
   if (cj2k_encoder_frame_fits(frame))
     return CJ2K_OK;

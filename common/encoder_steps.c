@@ -13,7 +13,6 @@
 #define SAMPLED_BLOCKS 320 /* blocks that a trial codes, at least */
 #define MQ_TRIALS      5
 #define HT_TRIALS      8
-#define HT_FULL_TRIALS 4
 #define PSNR_TRIALS    24
 #define MIN_BASE       1e-7 /* of full range */
 #define MAX_BASE       0.5
@@ -21,7 +20,7 @@
  * base^2. */
 #define SLOPE_PER_BASE2 0.924
 /* MQ steps against those that the slope asks for: passes below make up for blocks that differ. */
-#define MQ_FINER 0.7
+#define MQ_FINER 0.5
 /* HT steps aim at a little more than the budget, planes of some blocks are then dropped to meet it.
  */
 #define HT_AIM   1.012
@@ -131,7 +130,7 @@ typedef struct {
 
 static double next_base(Trial *last, double base, double bytes, double target)
 {
-  if (last->bytes > 0 && bytes > 0 && fabs(log(base / last->base)) > 1e-3) {
+  if (last->base > 0 && last->bytes > 0 && bytes > 0 && fabs(log(base / last->base)) > 1e-3) {
     double power = -log(bytes / last->bytes) / log(base / last->base);
     last->power = CLAMP(power, 0.3, 3.0);
   }
@@ -142,14 +141,27 @@ static double next_base(Trial *last, double base, double bytes, double target)
   return clamp_base(base * CLAMP(pow(bytes / target, 1 / last->power), 1.0 / 32, 32.0));
 }
 
+/* Measures everything at the base, and says what the codestream would take with all of plane 0. */
+static Cj2kStatus measure_all(Cj2kEncoderFrame *frame, double *total)
+{
+  double ignored;
+  Cj2kStatus status = measure(frame, 1, CJ2K_HT_PLANES, &ignored);
+
+  if (status == CJ2K_OK)
+    status = cj2k_encoder_frame_ht_total(frame);
+  *total = (double)frame->size.total;
+  return status;
+}
+
 static Cj2kStatus search_ht(Cj2kEncoderFrame *frame)
 {
-  double target = body_bytes(frame) * HT_AIM, base = guess_base(frame), bytes = 0;
+  double budget = (double)frame->frame_bytes, base = guess_base(frame), bytes = 0;
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
   Trial last = {.power = 0.8};
   Cj2kStatus status;
 
   for (uint32_t trial = 0; trial < HT_TRIALS && stride > 1; trial++) {
+    double target = body_bytes(frame) * HT_AIM;
     set_base(frame, base);
     if ((status = measure(frame, stride, 1, &bytes)) != CJ2K_OK)
       return status;
@@ -157,14 +169,15 @@ static Cj2kStatus search_ht(Cj2kEncoderFrame *frame)
       break;
     base = next_base(&last, base, bytes, target);
   }
-  for (uint32_t trial = 0; trial < (stride > 1 ? HT_FULL_TRIALS : HT_TRIALS); trial++) {
+  last.base = 0;
+  for (uint32_t trial = 0; trial < HT_TRIALS; trial++) {
     set_base(frame, base);
-    if ((status = measure(frame, 1, CJ2K_HT_PLANES, &bytes)) != CJ2K_OK)
+    if ((status = measure_all(frame, &bytes)) != CJ2K_OK)
       return status;
-    if ((bytes >= body_bytes(frame) * HT_LEAST && bytes <= body_bytes(frame) * HT_MOST) ||
-        (bytes < target && base <= MIN_BASE))
+    if ((bytes >= budget * HT_LEAST && bytes <= budget * HT_MOST) ||
+        (bytes < budget && base <= MIN_BASE))
       break;
-    base = next_base(&last, base, bytes, target);
+    base = next_base(&last, base, bytes, budget * HT_AIM);
   }
   return CJ2K_OK;
 }

@@ -51,5 +51,6 @@ typedef struct {
 void bench_print(const BenchResult *result);
 
 int bench_decode(int argc, char **argv);
+int bench_encode(int argc, char **argv);
 
 #endif

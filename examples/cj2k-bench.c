@@ -8,7 +8,7 @@
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
-} operations[] = {{"decode", bench_decode}};
+} operations[] = {{"decode", bench_decode}, {"encode", bench_encode}};
 
 int main(int argc, char **argv)
 {
