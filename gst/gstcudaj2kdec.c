@@ -295,6 +295,18 @@ static gboolean flush(GstVideoDecoder *decoder)
 
 /* ------------------------------------------------------------------------------- streaming --- */
 
+/* Whatever downstream restricts, size and rate say nothing about the stream: the codestream has the
+ * size, and `reduce` another one. */
+static GstCaps *getcaps(GstVideoDecoder *decoder, GstCaps *filter)
+{
+  GstCaps *caps = gst_pad_get_pad_template_caps(GST_VIDEO_DECODER_SINK_PAD(decoder));
+  if (!filter)
+    return caps;
+  GstCaps *filtered = gst_caps_intersect_full(filter, caps, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(caps);
+  return filtered;
+}
+
 /* A stream in bytes, from filesrc, comes in pieces of any size: they are gathered until a
  * codestream ends. (jpeg2000parse does so too, but not for JP2 and JPH files.) */
 static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
@@ -378,6 +390,7 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   decoder_class->start = start;
   decoder_class->stop = stop;
   decoder_class->set_format = set_format;
+  decoder_class->getcaps = getcaps;
   decoder_class->sink_event = sink_event;
   decoder_class->parse = parse;
   decoder_class->handle_frame = gst_cuda_j2k_dec_handle_frame;

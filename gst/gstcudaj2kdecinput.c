@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+/* A header may claim any size: no picture larger than both is allocated. */
+#define MAX_PICTURE   ((gsize)768 << 20) /* bytes */
+#define MAX_EXPANSION 256                /* times the bytes of the codestream */
+
 /* --------------------------------------------------------------------------- negotiation --- */
 
 /* The part's image as video; of stripes and fields the height is the whole frame's. */
@@ -31,6 +35,17 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
     video->height = 2 * video->height - odd;
   }
   return TRUE;
+}
+
+/* An image that is no video ends a stream that begins with it; later it is a damaged frame. */
+static GstFlowReturn not_video(GstCudaJ2kDec *self, gchar **reason)
+{
+  if (self->video.width)
+    return GST_FLOW_OK;
+  GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("No video format carries this stream: %s.", *reason),
+                    (NULL));
+  g_clear_pointer(reason, g_free);
+  return GST_FLOW_NOT_NEGOTIATED;
 }
 
 static void refuse(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
@@ -284,12 +299,16 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
     return GST_FLOW_OK;
   }
   if (!describe(self, &image, place->is_field, &video, reason))
-    return GST_FLOW_OK;
+    return not_video(self, reason);
   /* The second field is no reason to negotiate: its picture has been begun. */
   if (!place->field) {
     GstFlowReturn flow = ensure_negotiated(self, &video);
     if (flow != GST_FLOW_OK)
       return flow;
+  }
+  if (GST_VIDEO_INFO_SIZE(&self->info) > MAX(MAX_PICTURE, span->size * MAX_EXPANSION)) {
+    *reason = g_strdup("the picture is too large for so few bytes");
+    return GST_FLOW_OK;
   }
   if (!part_fits(self, place, &image)) {
     *reason = g_strdup("stripe or field of another size than its frame");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kparts.h"
 
-#include <string.h>
-
 #define SOC 0xFF4F
+#define SIZ 0xFF51
 #define SOT 0xFF90
 #define EOC 0xFFD9
 
@@ -14,8 +13,10 @@ static gsize codestream_length(const guint8 *data, gsize size)
   gsize at = 2;
   /* Main header: marker segments with a length. */
   while (size - at >= 4 && GST_READ_UINT16_BE(data + at) != SOT) {
-    gsize length = 2 + (gsize)GST_READ_UINT16_BE(data + at + 2);
-    if (length < 4 || length > size - at)
+    guint marker = GST_READ_UINT16_BE(data + at);
+    gboolean bare = marker >= 0xFF30 && marker <= 0xFF3F; /* table A.1: no length */
+    gsize length = bare ? 2 : 2 + (gsize)GST_READ_UINT16_BE(data + at + 2);
+    if ((!bare && length < 4) || length > size - at)
       return size;
     at += length;
   }
@@ -29,18 +30,24 @@ static gsize codestream_length(const guint8 *data, gsize size)
   return size - at >= 2 && GST_READ_UINT16_BE(data + at) == EOC ? at + 2 : size;
 }
 
+static gboolean is_codestream(const guint8 *data)
+{
+  return GST_READ_UINT32_BE(data) == ((guint32)SOC << 16 | SIZ);
+}
+
 /* Bytes before the content of a jp2c box at the start of data: 8, 16 with an extended length, 0
- * when there is none. *length is the whole box's. */
+ * when there is none. *length is the whole box's. It is known by the codestream inside, since
+ * openjpegenc writes the box's type backwards. */
 static gsize jp2c_box(const guint8 *data, gsize size, gsize *length)
 {
-  if (size < 16 || memcmp(data + 4, "jp2c", 4))
-    return 0;
-  guint64 box = GST_READ_UINT32_BE(data);
-  gsize head = 8;
-  if (box == 1) {
-    box = GST_READ_UINT64_BE(data + 8);
+  gsize head = 0;
+  if (size >= 12 && is_codestream(data + 8))
+    head = 8;
+  else if (size >= 20 && is_codestream(data + 16) && GST_READ_UINT32_BE(data) == 1)
     head = 16;
-  }
+  guint64 box = 0;
+  if (head)
+    box = head == 16 ? GST_READ_UINT64_BE(data + 8) : GST_READ_UINT32_BE(data);
   *length = box < head || box > size ? size : (gsize)box;
   return head;
 }

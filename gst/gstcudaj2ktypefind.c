@@ -35,6 +35,10 @@ static void find_codestream(GstTypeFind *find, gpointer unused)
         gst_type_find_suggest(find, GST_TYPE_FIND_MAXIMUM, gst_static_caps_get(&codestream_caps));
       return;
     }
+    if (marker >= 0xFF30 && marker <= 0xFF3F) { /* T.800 table A.1: these have no length */
+      offset += 2;
+      continue;
+    }
     if (marker < SOC || length < 2)
       return;
     cod |= marker == COD;
