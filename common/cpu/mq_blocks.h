@@ -46,8 +46,12 @@ extern const uint32_t cj2k_mq_next[2 * CJ2K_MQ_NUM_STATES][2];
 extern const uint8_t cj2k_mq_zero_contexts[4][512];
 extern const uint8_t cj2k_mq_sign_contexts[256];
 
+typedef struct {
+  uint32_t words[CJ2K_CX_COUNT]; /* by label */
+} Cj2kMqContexts;
+
 /* Initial states (table D.7). */
-void cj2k_mq_reset_contexts(uint32_t contexts[CJ2K_CX_COUNT]);
+void cj2k_mq_reset_contexts(Cj2kMqContexts *contexts);
 
 /* Coding passes in their order: the first bit-plane has a cleanup pass only (D.3). */
 enum { CJ2K_PASS_SIGNIFICANCE, CJ2K_PASS_REFINEMENT, CJ2K_PASS_CLEANUP };

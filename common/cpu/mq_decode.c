@@ -14,7 +14,7 @@ typedef struct {
   uint32_t *refine;
   const uint8_t *zero_contexts;
   bool causal;
-  uint32_t contexts[CJ2K_CX_COUNT];
+  Cj2kMqContexts contexts;
 } MqBlock;
 
 typedef struct {
@@ -128,7 +128,7 @@ static bool start_segment(SegmentReader *reader, MqCoder *coder, unsigned pass, 
 static void skip_segmentation_symbol(MqBlock *block, MqCoder *coder)
 {
   for (int i = 0; i < 4; i++)
-    mq_decode(&coder->mq, &block->contexts[CJ2K_CX_UNI]);
+    mq_decode(&coder->mq, &block->contexts.words[CJ2K_CX_UNI]);
 }
 
 static bool decode_passes(MqBlock *block, const Cj2kBlockInput *in, bool wide)
@@ -139,7 +139,7 @@ static bool decode_passes(MqBlock *block, const Cj2kBlockInput *in, bool wide)
   unsigned segment_end = 0;
   bool cut = false;
 
-  cj2k_mq_reset_contexts(block->contexts);
+  cj2k_mq_reset_contexts(&block->contexts);
   for (unsigned pass = 0; pass < in->num_passes; pass++) {
     bool is_raw = cj2k_pass_is_raw(pass, in->style);
     unsigned type = cj2k_pass_type(pass), plane = planes - 1 - cj2k_pass_depth(pass);
@@ -162,7 +162,7 @@ static bool decode_passes(MqBlock *block, const Cj2kBlockInput *in, bool wide)
     if (type == CJ2K_PASS_CLEANUP && (in->style & CJ2K_STYLE_SEGMARK))
       skip_segmentation_symbol(block, &coder);
     if (in->style & CJ2K_STYLE_RESET)
-      cj2k_mq_reset_contexts(block->contexts);
+      cj2k_mq_reset_contexts(&block->contexts);
   }
   return true;
 }

@@ -10,9 +10,10 @@
 #define SIGN_SHIFT (8 * sizeof(SAMPLE) - 1)
 
 /* Decodes the sign of a sample that has become significant (D.3.2) and makes that known. */
-MQ_INLINE uint64_t NAME(become_significant)(MqBlock *block, MqDecoder *mq, RawDecoder *raw,
-                                            bool is_raw, uint64_t *column, uint64_t word,
-                                            SAMPLE *samples, unsigned at, unsigned plane)
+MQ_INLINE uint64_t NAME(become_significant)(const MqBlock *block, Cj2kMqContexts *contexts,
+                                            MqDecoder *mq, RawDecoder *raw, bool is_raw,
+                                            uint64_t *column, uint64_t word, SAMPLE *samples,
+                                            unsigned at, unsigned plane)
 {
   unsigned negative;
 
@@ -20,9 +21,7 @@ MQ_INLINE uint64_t NAME(become_significant)(MqBlock *block, MqDecoder *mq, RawDe
     negative = raw_decode(raw);
   } else {
     unsigned entry = cj2k_mq_sign_contexts[cj2k_mq_sign_index(word, at)];
-    mq_join(mq);
-    negative = mq_decode_joined(mq, &block->contexts[entry & 15]) ^ (entry >> 7);
-    mq_split(mq);
+    negative = mq_decode(mq, &contexts->words[entry & 15]) ^ (entry >> 7);
   }
   samples[cj2k_mq_row(at)] = (SAMPLE)3 << plane | (SAMPLE)negative << SIGN_SHIFT;
   return cj2k_mq_set_significant(column, word, block->pitch, at, negative, block->causal);
@@ -34,6 +33,7 @@ MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane
   const uint8_t *zero = block->zero_contexts;
   SAMPLE *samples = block->samples;
   MqDecoder mq = coder->mq;
+  Cj2kMqContexts contexts = block->contexts;
   RawDecoder raw = coder->raw;
 
   for (uint32_t y = 0; y < block->height; y += 4) {
@@ -47,11 +47,11 @@ MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane
       while (todo) {
         unsigned at = (unsigned)__builtin_ctz(todo);
         unsigned label = zero[(word >> at) & 0x1ff];
-        unsigned bit = is_raw ? raw_decode(&raw) : mq_decode(&mq, &block->contexts[label]);
+        unsigned bit = is_raw ? raw_decode(&raw) : mq_decode(&mq, &contexts.words[label]);
         word |= UINT64_C(1) << (CJ2K_MQ_CODED + at);
         if (bit) {
-          word =
-              NAME(become_significant)(block, &mq, &raw, is_raw, column, word, samples, at, plane);
+          word = NAME(become_significant)(block, &contexts, &mq, &raw, is_raw, column, word,
+                                          samples, at, plane);
           /* the sample below has a significant neighbour now */
           todo |= (8u << at) & rows & ~((uint32_t)word >> CJ2K_MQ_SELF);
         }
@@ -61,6 +61,7 @@ MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane
     }
   }
   coder->mq = mq;
+  block->contexts = contexts;
   coder->raw = raw;
 }
 
@@ -79,24 +80,24 @@ MQ_INLINE void NAME(refinement)(MqBlock *block, MqCoder *coder, unsigned plane, 
     return;
   }
   MqDecoder mq = coder->mq;
-  mq_join(&mq);
+  Cj2kMqContexts contexts = block->contexts;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t entry = block->refine[i];
     SAMPLE *sample = &samples[entry >> REFINE_SHIFT];
-    SAMPLE bit = mq_decode_joined(&mq, &block->contexts[entry & REFINE_LABEL]);
+    SAMPLE bit = mq_decode(&mq, &contexts.words[entry & REFINE_LABEL]);
     *sample += (bit << (plane + 1)) - half;
   }
-  mq_split(&mq);
   coder->mq = mq;
+  block->contexts = contexts;
 }
 
 /* Cleanup (D.3.4). */
 static void NAME(cleanup)(MqBlock *block, MqCoder *coder, unsigned plane)
 {
   const uint8_t *zero = block->zero_contexts;
-  uint32_t *contexts = block->contexts;
   SAMPLE *samples = block->samples;
   MqDecoder mq = coder->mq;
+  Cj2kMqContexts contexts = block->contexts;
 
   for (uint32_t y = 0; y < block->height; y += 4) {
     unsigned rows = stripe_rows(block, y);
@@ -106,12 +107,12 @@ static void NAME(cleanup)(MqBlock *block, MqCoder *coder, unsigned plane)
       unsigned todo;
       if (!(word & CJ2K_MQ_WINDOWS) && rows == CJ2K_MQ_ROWS) {
         /* run-length coding of a whole column with nothing around it */
-        if (!mq_decode(&mq, &contexts[CJ2K_CX_RUN]))
+        if (!mq_decode(&mq, &contexts.words[CJ2K_CX_RUN]))
           continue;
-        unsigned row = mq_decode(&mq, &contexts[CJ2K_CX_UNI]) << 1;
-        row |= mq_decode(&mq, &contexts[CJ2K_CX_UNI]);
-        word = NAME(become_significant)(block, &mq, NULL, false, column, word, samples, 3 * row,
-                                        plane);
+        unsigned row = mq_decode(&mq, &contexts.words[CJ2K_CX_UNI]) << 1;
+        row |= mq_decode(&mq, &contexts.words[CJ2K_CX_UNI]);
+        word = NAME(become_significant)(block, &contexts, &mq, NULL, false, column, word, samples,
+                                        3 * row, plane);
         todo = CJ2K_MQ_ROWS & ~((2u << (3 * row)) - 1);
       } else {
         todo = ~(uint32_t)(word >> CJ2K_MQ_SELF | word >> CJ2K_MQ_CODED) & rows;
@@ -119,15 +120,16 @@ static void NAME(cleanup)(MqBlock *block, MqCoder *coder, unsigned plane)
       while (todo) {
         unsigned at = (unsigned)__builtin_ctz(todo);
         unsigned label = zero[(word >> at) & 0x1ff];
-        if (mq_decode(&mq, &contexts[label]))
-          word =
-              NAME(become_significant)(block, &mq, NULL, false, column, word, samples, at, plane);
+        if (mq_decode(&mq, &contexts.words[label]))
+          word = NAME(become_significant)(block, &contexts, &mq, NULL, false, column, word, samples,
+                                          at, plane);
         todo &= todo - 1;
       }
       *column = word & ~CJ2K_MQ_CODED_BITS;
     }
   }
   coder->mq = mq;
+  block->contexts = contexts;
 }
 
 static void NAME(decode_pass)(MqBlock *block, MqCoder *coder, unsigned type, unsigned plane,

@@ -117,12 +117,12 @@ static bool encode_passes(MqSource *source, const Cj2kBlockSource *in, unsigned 
 {
   static const uint8_t segmark[4] = {CJ2K_CX_UNI << 1 | 1, CJ2K_CX_UNI << 1, CJ2K_CX_UNI << 1 | 1,
                                      CJ2K_CX_UNI << 1}; /* D.5 */
-  uint32_t contexts[CJ2K_CX_COUNT];
+  Cj2kMqContexts contexts;
   unsigned num_passes = 3 * (planes - lowest_plane) - 2;
   uint32_t end = 0;
   __int128 distortion = 0;
 
-  cj2k_mq_reset_contexts(contexts);
+  cj2k_mq_reset_contexts(&contexts);
   segment_start(segment, 0, 0, in->style);
   for (unsigned pass = 0; pass < num_passes; pass++) {
     unsigned plane = planes - 1 - cj2k_pass_depth(pass), type = cj2k_pass_type(pass);
@@ -144,7 +144,7 @@ static bool encode_passes(MqSource *source, const Cj2kBlockSource *in, unsigned 
     if (segment->is_raw)
       raw_encode(&segment->raw, source->symbols, count);
     else
-      mq_encode(&segment->mq, contexts, source->symbols, count);
+      mq_encode(&segment->mq, &contexts, source->symbols, count);
 
     distortion += pass_gain(&gain, plane, in->reversible);
     passes[pass].distortion = distortion > UINT64_MAX ? UINT64_MAX : (uint64_t)distortion;
@@ -156,7 +156,7 @@ static bool encode_passes(MqSource *source, const Cj2kBlockSource *in, unsigned 
         segment_start(segment, end, pass + 1, in->style);
     }
     if (in->style & CJ2K_STYLE_RESET)
-      cj2k_mq_reset_contexts(contexts);
+      cj2k_mq_reset_contexts(&contexts);
   }
   result->num_passes = (uint8_t)num_passes;
   result->length = end;

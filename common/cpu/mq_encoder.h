@@ -59,13 +59,13 @@ static inline void mq_byte_out(MqEncoder *mq)
  * ENCODE (C.2.2..C.2.6) of `count` symbols, each 2 * label + decision. The choice between the two
  * sub-intervals has no branch: it is what the data makes hard to guess.
  */
-static inline void mq_encode(MqEncoder *state, uint32_t *contexts, const uint8_t *symbols,
+static inline void mq_encode(MqEncoder *state, Cj2kMqContexts *contexts, const uint8_t *symbols,
                              size_t count)
 {
   MqEncoder mq = *state;
 
   for (size_t i = 0; i < count; i++) {
-    uint32_t *context = &contexts[symbols[i] >> 1];
+    uint32_t *context = &contexts->words[symbols[i] >> 1];
     uint32_t word = *context, qe = word & 0xffff;
     uint32_t lps = ((word >> CJ2K_MQ_MPS_SHIFT) ^ symbols[i]) & 1;
     uint32_t upper = mq.a - qe;

@@ -19,11 +19,11 @@ const uint8_t cj2k_mq_zero_contexts[4][512] = {
 
 const uint8_t cj2k_mq_sign_contexts[256] = {CJ2K_TABLE_256(CJ2K_CX_SIGN_ENTRY, 0)};
 
-void cj2k_mq_reset_contexts(uint32_t contexts[CJ2K_CX_COUNT])
+void cj2k_mq_reset_contexts(Cj2kMqContexts *contexts)
 {
   for (int i = 0; i < CJ2K_CX_COUNT; i++)
-    contexts[i] = WORD(0, 0);
-  contexts[CJ2K_CX_ZERO] = WORD(4, 0);
-  contexts[CJ2K_CX_RUN] = WORD(3, 0);
-  contexts[CJ2K_CX_UNI] = WORD(46, 0);
+    contexts->words[i] = WORD(0, 0);
+  contexts->words[CJ2K_CX_ZERO] = WORD(4, 0);
+  contexts->words[CJ2K_CX_RUN] = WORD(3, 0);
+  contexts->words[CJ2K_CX_UNI] = WORD(46, 0);
 }

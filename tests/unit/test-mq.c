@@ -27,23 +27,108 @@ static const uint8_t coded_sequence[] = {
 
 static void test_sequence(void)
 {
-  uint32_t contexts[CJ2K_CX_COUNT];
+  Cj2kMqContexts contexts;
   uint8_t symbols[8 * sizeof sequence], out[64];
   MqEncoder encoder;
   MqDecoder decoder;
 
   for (size_t i = 0; i < sizeof symbols; i++) /* label 1 starts in state 0 */
     symbols[i] = (uint8_t)(1 << 1 | ((sequence[i / 8] >> (7 - i % 8)) & 1));
-  cj2k_mq_reset_contexts(contexts);
+  cj2k_mq_reset_contexts(&contexts);
   mq_encoder_start(&encoder, out, 0, sizeof out);
-  mq_encode(&encoder, contexts, symbols, sizeof symbols);
+  mq_encode(&encoder, &contexts, symbols, sizeof symbols);
   uint32_t end = mq_drop_ff(out, 0, mq_encoder_flush(&encoder));
   g_assert_cmpmem(out, end, coded_sequence, sizeof coded_sequence);
 
-  cj2k_mq_reset_contexts(contexts);
+  cj2k_mq_reset_contexts(&contexts);
   mq_start(&decoder, coded_sequence, coded_sequence + sizeof coded_sequence);
   for (size_t i = 0; i < sizeof symbols; i++)
-    g_assert_cmpuint(mq_decode(&decoder, &contexts[1]), ==, symbols[i] & 1);
+    g_assert_cmpuint(mq_decode(&decoder, &contexts.words[1]), ==, symbols[i] & 1);
+}
+
+/* DECODE as the standard's flow charts have it (C.3), bit by bit, bytes beyond the end being 0xFF.
+ */
+typedef struct {
+  const uint8_t *at, *end;
+  uint32_t c, a;
+  int ct;
+} PlainDecoder;
+
+static uint32_t plain_byte(const PlainDecoder *plain, int offset)
+{
+  return plain->end - plain->at > offset ? plain->at[offset] : 0xff;
+}
+
+static void plain_byte_in(PlainDecoder *plain)
+{
+  plain->ct = 8;
+  if (plain_byte(plain, 0) != 0xff) {
+    plain->at++;
+    plain->c += plain_byte(plain, 0) << 8;
+  } else if (plain_byte(plain, 1) > 0x8f) {
+    plain->c += 0xff00;
+  } else {
+    plain->at++;
+    plain->c += plain_byte(plain, 0) << 9;
+    plain->ct = 7;
+  }
+}
+
+static unsigned plain_decode(PlainDecoder *plain, uint32_t *context)
+{
+  uint32_t qe = *context & 0xffff, index = *context >> CJ2K_MQ_MPS_SHIFT;
+  bool lower = plain->c >> 16 < qe, lps;
+
+  plain->a -= qe;
+  lps = lower != (plain->a < qe);
+  if (!lower)
+    plain->c -= qe << 16;
+  if (!lower && (plain->a & 0x8000))
+    return index & 1;
+  if (lower)
+    plain->a = qe;
+  do {
+    if (plain->ct == 0)
+      plain_byte_in(plain);
+    plain->a <<= 1;
+    plain->c <<= 1;
+    plain->ct--;
+  } while (!(plain->a & 0x8000));
+  *context = cj2k_mq_next[index][lps];
+  return (index & 1) ^ lps;
+}
+
+/* Any bytes, carries and markers among them, decode as by the flow charts. */
+static void test_any_bytes(void)
+{
+  GRand *rand = g_rand_new_with_seed(5);
+
+  for (int round = 0; round < 5000; round++) {
+    Cj2kMqContexts contexts, plain_contexts;
+    uint8_t data[40];
+    int length = g_rand_int_range(rand, 0, sizeof data);
+    PlainDecoder plain = {.at = data, .end = data + length, .a = 0x8000};
+    MqDecoder decoder;
+    for (int i = 0; i < length; i++) {
+      int kind = g_rand_int_range(rand, 0, 4);
+      data[i] = kind == 0   ? 0xff
+                : kind == 1 ? (uint8_t)g_rand_int_range(rand, 0x80, 0x92)
+                            : (uint8_t)g_rand_int(rand);
+    }
+    cj2k_mq_reset_contexts(&contexts);
+    plain_contexts = contexts;
+    mq_start(&decoder, data, data + length);
+    plain.c = plain_byte(&plain, 0) << 16;
+    plain_byte_in(&plain);
+    plain.c <<= 7;
+    plain.ct -= 7;
+    for (int i = 0; i < 500; i++) {
+      int label = g_rand_int_range(rand, 0, CJ2K_CX_COUNT);
+      g_assert_cmpuint(mq_decode(&decoder, &contexts.words[label]), ==,
+                       plain_decode(&plain, &plain_contexts.words[label]));
+    }
+  }
+  g_rand_free(rand);
 }
 
 /* --- what a cut block must decode to --- */
@@ -417,6 +502,7 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/mq/sequence", test_sequence);
+  g_test_add_func("/mq/any-bytes", test_any_bytes);
   g_test_add_func("/mq/styles", test_styles);
   g_test_add_func("/mq/sizes", test_sizes);
   g_test_add_func("/mq/planes", test_planes);
