@@ -10,8 +10,8 @@ struct Cj2kPacketReader {
   Cj2kFrameStore store;
   Cj2kTileReader tile_reader;
   /* The tile-parts of each tile as linked lists, in codestream order; UINT32_MAX ends a list. */
-  uint32_t *first_part, *next_part;
-  uint32_t first_part_capacity, next_part_capacity;
+  uint32_t *first_part, *last_part, *next_part;
+  uint32_t tiles_capacity, parts_capacity;
 };
 
 /* Where a tile's packets are read. */
@@ -263,33 +263,50 @@ void cj2k_packet_reader_free(Cj2kPacketReader *reader)
   g_free(reader->store.frame.segments);
   g_free(reader->store.frame.side);
   g_free(reader->first_part);
+  g_free(reader->last_part);
   g_free(reader->next_part);
   g_free(reader);
 }
 
-static void list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
+/* Tile-parts of a tile come in the order of TPsot (A.4.2). Where one is missing, the packets of
+ * those after it cannot be told apart any more: they are left out. false: that happened. */
+static bool list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                             const Cj2kTileParts *tile_parts)
 {
-  if (plan->num_tiles > reader->first_part_capacity) {
+  bool complete = true;
+
+  if (plan->num_tiles > reader->tiles_capacity) {
     reader->first_part = g_renew(uint32_t, reader->first_part, plan->num_tiles);
-    reader->first_part_capacity = plan->num_tiles;
+    reader->last_part = g_renew(uint32_t, reader->last_part, plan->num_tiles);
+    reader->tiles_capacity = plan->num_tiles;
   }
-  if (tile_parts->num_tile_parts > reader->next_part_capacity) {
+  if (tile_parts->num_tile_parts > reader->parts_capacity) {
     reader->next_part = g_renew(uint32_t, reader->next_part, tile_parts->num_tile_parts);
-    reader->next_part_capacity = tile_parts->num_tile_parts;
+    reader->parts_capacity = tile_parts->num_tile_parts;
   }
   memset(reader->first_part, 0xff, plan->num_tiles * sizeof *reader->first_part);
-  for (uint32_t i = tile_parts->num_tile_parts; i-- > 0;) {
-    uint32_t tile = tile_parts->tile_parts[i].tile;
+  memset(reader->last_part, 0xff, plan->num_tiles * sizeof *reader->last_part);
+  for (uint32_t i = 0; i < tile_parts->num_tile_parts; i++) {
+    const Cj2kTilePart *part = &tile_parts->tile_parts[i];
+    uint32_t last = reader->last_part[part->tile];
 
-    reader->next_part[i] = reader->first_part[tile];
-    reader->first_part[tile] = i;
+    reader->next_part[i] = UINT32_MAX;
+    if (part->index != (last == UINT32_MAX ? 0 : tile_parts->tile_parts[last].index + 1)) {
+      complete = false;
+      continue;
+    }
+    if (last == UINT32_MAX)
+      reader->first_part[part->tile] = i;
+    else
+      reader->next_part[last] = i;
+    reader->last_part[part->tile] = i;
   }
+  return complete;
 }
 
 static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                               const Cj2kTileParts *tile_parts, const uint8_t *data, size_t size,
-                              uint64_t max_memory, Cj2kError *error)
+                              bool strict, uint64_t max_memory, Cj2kError *error)
 {
   Cj2kCodedFrame *frame = &reader->store.frame;
 
@@ -308,9 +325,10 @@ static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
   frame->num_segments = 0;
   frame->corrupt_blocks = 0;
   frame->unread_bytes = 0;
-  frame->truncated = tile_parts->truncated;
-  list_tile_parts(reader, plan, tile_parts);
-  return CJ2K_OK;
+  frame->truncated = !list_tile_parts(reader, plan, tile_parts) || tile_parts->truncated;
+  return frame->truncated && strict ? cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
+                                                     "tile-parts are missing or out of order")
+                                    : CJ2K_OK;
 }
 
 Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
@@ -320,7 +338,7 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
 {
   Cj2kTileReader *tile_reader = &reader->tile_reader;
   Cj2kCodedFrame *out = &reader->store.frame;
-  Cj2kStatus status = begin_frame(reader, plan, tile_parts, data, size, max_memory, error);
+  Cj2kStatus status = begin_frame(reader, plan, tile_parts, data, size, strict, max_memory, error);
 
   if (status != CJ2K_OK)
     return status;

@@ -176,10 +176,34 @@ static Cj2kTilePart *append_tile_part(Cj2kTileParts *tile_parts)
   return &tile_parts->tile_parts[tile_parts->num_tile_parts++];
 }
 
+/* Bytes 0xFF90 and 0xFFD9 never occur in packets (T.800 B.10.1, C.3; T.814 clause 7), so that a
+ * damaged codestream can be taken up again at the next SOT that makes sense, or ends at EOC. */
+static uint64_t find_tile_part(const Cj2kScan *scan, uint64_t from)
+{
+  const uint8_t *data = scan->data;
+
+  while (scan->size - from >= 2) {
+    const uint8_t *found = memchr(data + from, 0xff, scan->size - 1 - from);
+    uint16_t marker;
+
+    if (!found)
+      break;
+    from = (uint64_t)(found - data);
+    marker = cj2k_get16(found);
+    if (marker == CJ2K_EOC && scan->size - from == 2)
+      return from;
+    if (marker == CJ2K_SOT && scan->size - from >= 14 && cj2k_get16(found + 2) == 10 &&
+        cj2k_get16(found + 4) < scan->num_tiles)
+      return from;
+    from++;
+  }
+  return scan->size;
+}
+
 /*
- * Where the tile-part that begins at `start` ends, by Psot. Psot = 0: it goes on to EOC. A
- * tile-part that claims more than there is, or so little that it could not hold its own SOT, goes
- * to the end of the bytes as well.
+ * Where the tile-part that begins at `start` ends, by Psot (A.4.2). Psot = 0: it goes on to EOC.
+ * One that claims more than there is, or so little that it could not hold its own SOT, goes to
+ * whatever can be made out next.
  */
 static uint64_t tile_part_end(const Cj2kScan *scan, uint64_t start, uint32_t psot, bool *truncated)
 {
@@ -188,8 +212,10 @@ static uint64_t tile_part_end(const Cj2kScan *scan, uint64_t start, uint32_t pso
   *truncated = false;
   if (psot >= 14 && psot <= scan->size - start)
     return start + psot;
-  if (psot != 0)
+  if (psot != 0) {
     *truncated = true;
+    return find_tile_part(scan, start + 12);
+  }
   if (end - start >= 16 && cj2k_get16(scan->data + end - 2) == CJ2K_EOC)
     end -= 2;
   return end;
@@ -258,12 +284,12 @@ static Cj2kStatus scan_tile_part(Cj2kScan *scan, uint64_t *position, Cj2kTilePar
 Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
                                 Cj2kTileParts *tile_parts, Cj2kError *error)
 {
-  Cj2kStatus status = CJ2K_OK;
-
   tile_parts->num_tile_parts = 0;
   tile_parts->has_eoc = tile_parts->truncated = false;
-  while (status == CJ2K_OK && scan->size - position >= 2) {
+  while (scan->size - position >= 2) {
     uint16_t marker = cj2k_get16(scan->data + position);
+    uint64_t start = position;
+    Cj2kStatus status;
 
     if (marker == CJ2K_EOC) {
       tile_parts->has_eoc = true;
@@ -275,10 +301,15 @@ Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
     else
       status = cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, marker, position,
                                  "0x%04X in place of SOT or EOC", marker);
+    if (status == CJ2K_OK)
+      continue;
+    tile_parts->truncated = true;
+    if (strict)
+      return status;
+    cj2k_error_clear(error);
+    if (position == start)
+      position = find_tile_part(scan, start + 2);
   }
   tile_parts->end = position;
-  if (status == CJ2K_OK)
-    return CJ2K_OK;
-  tile_parts->truncated = true;
-  return strict ? status : CJ2K_OK;
+  return CJ2K_OK;
 }
