@@ -86,12 +86,12 @@ Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture
 }
 
 /* Marks the bytes of the words of one component's unit; a byte that was marked before is shared. */
-static void mark_words(const Cj2kSampleLayout *s, Cj2kPlaneUse *use)
+static void mark_words(const Cj2kSampleLayout *s, uint32_t fill, Cj2kPlaneUse *use)
 {
   if (use->unit_bytes && use->unit_bytes != s->unit_bytes)
     use->shared = true;
   use->unit_bytes = s->unit_bytes;
-  use->padded |= !s->is_signed && s->depth < 8 * s->word_bytes;
+  use->covered &= !fill || s->is_signed || s->depth == 8 * s->word_bytes;
   for (uint32_t i = 0; i < s->unit_samples * (uint32_t)s->word_bytes; i++) {
     uint32_t byte = s->at[i / s->word_bytes].offset + i % s->word_bytes;
     uint64_t bit = UINT64_C(1) << (byte % 64);
@@ -102,12 +102,13 @@ static void mark_words(const Cj2kSampleLayout *s, Cj2kPlaneUse *use)
 
 void cj2k_layout_plane_use(const Cj2kLayout *layout, uint32_t num_components, Cj2kPlaneUse *uses)
 {
-  memset(uses, 0, layout->num_planes * sizeof *uses);
+  for (uint32_t p = 0; p < layout->num_planes; p++)
+    uses[p] = (Cj2kPlaneUse){.covered = true};
   for (uint32_t c = 0; c < layout->num_components && c < num_components; c++)
-    mark_words(&layout->samples[c], &uses[layout->samples[c].plane]);
+    mark_words(&layout->samples[c], layout->fill, &uses[layout->samples[c].plane]);
   for (uint32_t p = 0; p < layout->num_planes; p++) {
     Cj2kPlaneUse *use = &uses[p];
-    use->covered = use->unit_bytes && !use->shared && !use->padded;
+    use->covered &= use->unit_bytes && !use->shared;
     for (uint32_t i = 0; i < use->unit_bytes; i++)
       use->covered &= (use->written[i / 64] >> (i % 64)) & 1;
   }

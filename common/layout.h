@@ -25,8 +25,8 @@ typedef struct {
   uint64_t written[4]; /* bytes of the unit, one bit each */
   uint8_t unit_bytes;  /* 0: no component lies here */
   bool shared;         /* some word holds several samples: writing one is a read-modify-write */
-  bool padded;         /* some word has bits that its sample does not use */
-  bool covered;        /* every bit of the unit is some sample's: nothing has to be filled in */
+  bool covered; /* the words are apart and make up the unit, and unused bits in them are to be 0:
+                   samples can be written as whole words, with nothing filled in before */
 } Cj2kPlaneUse;
 
 /* Fills in uses[layout->num_planes]. */

@@ -36,7 +36,7 @@ static void map_row(const Cj2kJp2 *jp2, const Cj2kChannelMap *map, const int32_t
 }
 
 static void map_channel(const Cj2kImageInfo *info, uint32_t channel, const Cj2kPicture *indices,
-                        const Cj2kSampleLayout *samples, const Cj2kPicture *picture)
+                        const Cj2kSampleLayout *samples, bool whole, const Cj2kPicture *picture)
 {
   const Cj2kChannelMap *map = &info->jp2.channels[channel];
   const Cj2kComponent *component = &info->components[channel];
@@ -47,8 +47,9 @@ static void map_channel(const Cj2kImageInfo *info, uint32_t channel, const Cj2kP
   for (uint32_t y = 0; y < component->y1 - component->y0; y++) {
     map_row(&info->jp2, map, (const int32_t *)((const uint8_t *)from->data + y * from->pitch), row,
             width);
-    cj2k_pack_row(samples, component->depth, component->is_signed, row, 0, width,
-                  (uint8_t *)to->data + y * to->pitch);
+    (whole ? cj2k_pack_row_whole : cj2k_pack_row)(samples, component->depth, component->is_signed,
+                                                  row, 0, width,
+                                                  (uint8_t *)to->data + y * to->pitch);
   }
   g_free(row);
 }
@@ -61,7 +62,8 @@ void cj2k_palette_apply(const Cj2kImageInfo *info, const Cj2kPicture *indices,
   cj2k_layout_plane_use(layout, channels, uses);
   for (uint32_t p = 0; p < layout->num_planes; p++)
     cj2k_fill_plane(layout, p, &uses[p], picture, info->components, channels);
-  g_free(uses);
   for (uint32_t i = 0; i < MIN(channels, layout->num_components); i++)
-    map_channel(info, i, indices, &layout->samples[i], picture);
+    map_channel(info, i, indices, &layout->samples[i], uses[layout->samples[i].plane].covered,
+                picture);
+  g_free(uses);
 }

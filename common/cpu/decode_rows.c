@@ -107,8 +107,13 @@ static void pack(RowStage *stage, const Cj2kFinishRows *rows, const int32_t *sam
   const Cj2kPlane *plane = &stage->picture->planes[rows->layout->plane];
   if (slot->serial_packing)
     g_mutex_lock(&slot->packing);
-  cj2k_pack_row(rows->layout, rows->tc->depth, rows->tc->is_signed, samples, rows->x, rows->width,
-                (uint8_t *)plane->data + y * plane->pitch);
+  uint8_t *to = (uint8_t *)plane->data + y * plane->pitch;
+  if (slot->planes[rows->layout->plane].covered)
+    cj2k_pack_row_whole(rows->layout, rows->tc->depth, rows->tc->is_signed, samples, rows->x,
+                        rows->width, to);
+  else
+    cj2k_pack_row(rows->layout, rows->tc->depth, rows->tc->is_signed, samples, rows->x, rows->width,
+                  to);
   if (slot->serial_packing)
     g_mutex_unlock(&slot->packing);
 }

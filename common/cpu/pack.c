@@ -96,12 +96,24 @@ static void store_regular(uint8_t *out, unsigned word_bytes, size_t stride, uint
   }
 }
 
+/* The same when nobody else has bits there: nothing is read. */
+CJ2K_SIMD
+static void store_regular_whole(uint8_t *out, unsigned word_bytes, size_t stride,
+                                const uint32_t *restrict bits, size_t n)
+{
+  switch (word_bytes) {
+  case 1: store_strides(out, 1, stride, 0, bits, n); break;
+  case 2: store_strides(out, 2, stride, 0, bits, n); break;
+  default: store_strides(out, 4, stride, 0, bits, n); break;
+  }
+}
+
 /* One sample into its word. */
 static inline __attribute__((always_inline)) void
 store_one(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *unit, unsigned j, uint32_t value)
 {
   uint8_t *at = unit + layout->at[j].offset;
-  uint32_t own = mask << layout->at[j].shift;
+  uint32_t own = mask == UINT32_MAX ? mask : mask << layout->at[j].shift;
   value <<= layout->at[j].shift;
   if (cj2k_layout_is_swapped(layout)) {
     own = cj2k_swap_word(own, layout->word_bytes);
@@ -158,8 +170,8 @@ static void store_any(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *ro
   }
 }
 
-void cj2k_pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed, const int32_t *in,
-                   uint32_t x, uint32_t n, uint8_t *row)
+static void pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed,
+                     const int32_t *in, uint32_t x, uint32_t n, uint8_t *row, bool whole)
 {
   Conversion conversion = conversion_to(layout, depth, is_signed);
   size_t stride = cj2k_layout_regular_stride(layout);
@@ -170,17 +182,30 @@ void cj2k_pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed
   uint32_t bits[CJ2K_PACK_PIECE];
   for (uint32_t done = 0; done < n;) {
     uint32_t piece = n - done < CJ2K_PACK_PIECE ? n - done : CJ2K_PACK_PIECE;
+    uint8_t *out = row + layout->at[0].offset + (size_t)(x + done) * stride;
     convert(conversion, in + done, bits, piece);
-    if (stride) {
-      if (swapped || layout->at[0].shift)
-        place(bits, piece, layout->at[0].shift, swapped, layout->word_bytes);
-      store_regular(row + layout->at[0].offset + (size_t)(x + done) * stride, layout->word_bytes,
-                    stride, ~own, bits, piece);
-    } else {
-      store_any(layout, conversion.mask, row, x + done, bits, piece);
-    }
+    if (stride && (swapped || layout->at[0].shift))
+      place(bits, piece, layout->at[0].shift, swapped, layout->word_bytes);
+    if (stride && whole)
+      store_regular_whole(out, layout->word_bytes, stride, bits, piece);
+    else if (stride)
+      store_regular(out, layout->word_bytes, stride, ~own, bits, piece);
+    else
+      store_any(layout, whole ? UINT32_MAX : conversion.mask, row, x + done, bits, piece);
     done += piece;
   }
+}
+
+void cj2k_pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed, const int32_t *in,
+                   uint32_t x, uint32_t n, uint8_t *row)
+{
+  pack_row(layout, depth, is_signed, in, x, n, row, false);
+}
+
+void cj2k_pack_row_whole(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed,
+                         const int32_t *in, uint32_t x, uint32_t n, uint8_t *row)
+{
+  pack_row(layout, depth, is_signed, in, x, n, row, true);
 }
 
 /* The bits of one unit of a plane that components own. Returns the unit's bytes. */

@@ -137,6 +137,39 @@ static void test_tiles_in_shared_words(void)
   }
 }
 
+/* Unused bits of words that are a sample's own become zero, above and below it. */
+static void test_padding(void)
+{
+  for (uint8_t shift = 0; shift <= 4; shift++) {
+    const Cj2kSampleLayout samples = {.unit_bytes = 2,
+                                      .unit_samples = 1,
+                                      .word_bytes = 2,
+                                      .big_endian = shift % 2 == 1,
+                                      .depth = 12,
+                                      .at = {{0, shift}}};
+    const Cj2kLayout layout = {.num_components = 1, .num_planes = 1, .samples = &samples};
+    uint8_t memory[9][42];
+    Cj2kPlane plane = {memory, 42};
+    Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
+    Cj2kDecoder *decoder = open_decoder(1, 1);
+    Cj2kFrame frame;
+    Cj2kError error;
+    memset(memory, 0xa5, sizeof memory);
+    cj2k_decoder_submit(decoder, BYTES(grey_stream), &layout, &picture, NULL, &error);
+    cj2k_decoder_receive(decoder, &frame);
+    g_assert_cmpint(frame.status, ==, CJ2K_OK);
+    for (uint32_t y = 0; y < 9; y++) {
+      for (uint32_t x = 0; x < 21; x++) {
+        const uint8_t *at = &memory[y][2 * x];
+        uint32_t word = samples.big_endian ? at[0] << 8 | at[1] : at[1] << 8 | at[0];
+        g_assert_cmpuint(word, ==, (uint32_t)stream_sample(0, x, y, 12) << shift);
+      }
+    }
+    cj2k_decoder_release(decoder, &frame);
+    cj2k_decoder_close(decoder);
+  }
+}
+
 /* Components that the image does not have are opaque, bytes that nobody has are filled. */
 static void test_alpha_and_fill(void)
 {
@@ -480,6 +513,7 @@ int main(int argc, char **argv)
   g_test_add_func("/threads/parallel-for", test_parallel_for);
   g_test_add_func("/decoder/own-planes", test_own_planes);
   g_test_add_func("/decoder/tiles-in-shared-words", test_tiles_in_shared_words);
+  g_test_add_func("/decoder/padding", test_padding);
   g_test_add_func("/decoder/alpha-and-fill", test_alpha_and_fill);
   g_test_add_func("/decoder/order", test_order);
   g_test_add_func("/decoder/close-in-flight", test_close_in_flight);
