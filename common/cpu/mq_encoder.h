@@ -9,12 +9,14 @@
 #include "mq_blocks.h"
 
 /*
- * Registers of C.2. `byte` is B, which a carry may still change; it belongs at out[at], where `at`
+ * Registers of C.2, A and C shifted left by 16 so that a leading zero of A asks for
+ * renormalisation. `byte` is B, which a carry may still change; it belongs at out[at], where `at`
  * is one less than the segment's start until the first byte is out. `at` runs on past the capacity,
  * where nothing is stored.
  */
 typedef struct {
-  uint32_t a, c;
+  uint32_t a;
+  uint64_t c;
   int ct;
   uint32_t byte;
   ptrdiff_t at;
@@ -22,8 +24,10 @@ typedef struct {
   ptrdiff_t capacity;
 } MqEncoder;
 
+#define MQ_C_BITS 43 /* of C below the carry bit */
+
 /* Where the encoder stood at the end of a pass: the numbers in [base, limit) decode as far, in
- * units that give `byte` the weight 2^43. */
+ * units that give `byte` the weight 2^MQ_C_BITS. */
 typedef struct {
   ptrdiff_t at;
   uint64_t base, limit;
@@ -32,7 +36,7 @@ typedef struct {
 /* INITENC (C.2.8). */
 static inline void mq_encoder_start(MqEncoder *mq, uint8_t *out, uint32_t start, uint32_t capacity)
 {
-  *mq = (MqEncoder){.a = 0x8000,
+  *mq = (MqEncoder){.a = 0x80000000,
                     .ct = 12,
                     .byte = start ? out[start - 1] : 0, /* is written back as it is */
                     .at = (ptrdiff_t)start - 1,
@@ -40,24 +44,27 @@ static inline void mq_encoder_start(MqEncoder *mq, uint8_t *out, uint32_t start,
                     .capacity = capacity};
 }
 
-/* BYTEOUT (C.2.7). */
+/* BYTEOUT (C.2.7) when CT is zero, or was -CT shifts ago. */
 static inline void mq_byte_out(MqEncoder *mq)
 {
-  if (mq->byte != 0xff && mq->c >= 0x8000000) {
+  int late = -mq->ct, carry = MQ_C_BITS + late;
+
+  if (mq->byte != 0xff && mq->c >> carry) {
     mq->byte++;
-    mq->c &= 0x7ffffff;
+    mq->c -= UINT64_C(1) << carry;
   }
   if ((size_t)mq->at < (size_t)mq->capacity)
     mq->out[mq->at] = (uint8_t)mq->byte;
   mq->at++;
   mq->ct = mq->byte == 0xff ? 7 : 8; /* bit stuffing */
-  mq->byte = mq->c >> (27 - mq->ct);
-  mq->c &= (1u << (27 - mq->ct)) - 1;
+  mq->byte = (uint32_t)(mq->c >> (carry - mq->ct));
+  mq->c &= (UINT64_C(1) << (carry - mq->ct)) - 1;
+  mq->ct -= late;
 }
 
 /*
- * ENCODE (C.2.2..C.2.6) of `count` symbols, each 2 * label + decision. The choice between the two
- * sub-intervals has no branch: it is what the data makes hard to guess.
+ * ENCODE (C.2.2..C.2.6) of `count` symbols, each 2 * label + decision. Nothing branches on the data
+ * but the output of bytes; the empty asm keeps the compiler from making a branch of the mask.
  */
 static inline void mq_encode(MqEncoder *state, Cj2kMqContexts *contexts, const uint8_t *symbols,
                              size_t count)
@@ -66,24 +73,22 @@ static inline void mq_encode(MqEncoder *state, Cj2kMqContexts *contexts, const u
 
   for (size_t i = 0; i < count; i++) {
     uint32_t *context = &contexts->words[symbols[i] >> 1];
-    uint32_t word = *context, qe = word & 0xffff;
+    uint32_t word = *context, qe = word << 16;
     uint32_t lps = ((word >> CJ2K_MQ_MPS_SHIFT) ^ symbols[i]) & 1;
     uint32_t upper = mq.a - qe;
-    bool lower = lps ^ (upper < qe); /* conditional exchange */
+    uint32_t lower = -(lps ^ (upper < qe)); /* all ones: the lower sub-interval */
+    __asm__("" : "+r"(lower));
     uint32_t after = cj2k_mq_next[word >> CJ2K_MQ_MPS_SHIFT][lps];
 
-    mq.a = lower ? qe : upper;
-    mq.c += lower ? 0 : qe;
-    *context = mq.a & 0x8000 ? word : after;
-    int shift = __builtin_clz(mq.a) - 16;
+    mq.a = upper ^ ((upper ^ qe) & lower);
+    mq.c += qe & ~lower;
+    *context = mq.a & 0x80000000 ? word : after;
+    int shift = __builtin_clz(mq.a); /* RENORME */
     mq.a <<= shift;
-    while (__builtin_expect(shift >= mq.ct, 0)) {
-      mq.c <<= mq.ct;
-      shift -= mq.ct;
-      mq_byte_out(&mq);
-    }
     mq.c <<= shift;
     mq.ct -= shift;
+    while (__builtin_expect(mq.ct <= 0, 0))
+      mq_byte_out(&mq);
   }
   *state = mq;
 }
@@ -91,40 +96,39 @@ static inline void mq_encode(MqEncoder *state, Cj2kMqContexts *contexts, const u
 static inline MqMark mq_encoder_mark(const MqEncoder *mq, uint32_t start)
 {
   uint64_t byte = mq->at >= (ptrdiff_t)start ? mq->byte : 0;
-  uint64_t base = (byte << 43) + ((uint64_t)mq->c << (mq->ct + 16));
+  uint64_t base = (byte << MQ_C_BITS) + (mq->c << mq->ct);
 
-  return (MqMark){.at = mq->at, .base = base, .limit = base + ((uint64_t)mq->a << (mq->ct + 16))};
+  return (MqMark){.at = mq->at, .base = base, .limit = base + ((uint64_t)mq->a << mq->ct)};
+}
+
+/* Puts out the next byte, whether or not CT says so. */
+static inline void mq_push_byte(MqEncoder *mq)
+{
+  mq->c <<= mq->ct;
+  mq->ct = 0;
+  mq_byte_out(mq);
 }
 
 /* FLUSH (C.2.9) without dropping anything: returns the segment's end. */
 static inline uint32_t mq_encoder_flush(MqEncoder *mq)
 {
-  uint32_t limit = mq->c + mq->a;
+  uint64_t limit = mq->c + mq->a;
 
-  mq->c |= 0xffff;
+  mq->c |= 0xffff0000;
   if (mq->c >= limit)
-    mq->c -= 0x8000;
-  for (int i = 0; i < 3; i++) { /* two bytes of C, and B into memory */
-    mq->c <<= mq->ct;
-    mq_byte_out(mq);
-  }
+    mq->c -= 0x80000000;
+  for (int i = 0; i < 3; i++) /* two bytes of C, and B into memory */
+    mq_push_byte(mq);
   return (uint32_t)mq->at;
 }
 
 /* Predictable termination (D.4.2): returns the segment's end. */
 static inline uint32_t mq_encoder_terminate_predictably(MqEncoder *mq)
 {
-  int bits = 12 - mq->ct;
-
-  while (bits > 0) {
-    mq->c <<= mq->ct;
-    mq->ct = 0;
-    mq_byte_out(mq);
-    bits -= mq->ct;
-  }
+  for (int bits = 12 - mq->ct; bits > 0; bits -= mq->ct)
+    mq_push_byte(mq);
   bool drop = mq->byte == 0xff;
-  mq->c <<= mq->ct;
-  mq_byte_out(mq);
+  mq_push_byte(mq);
   return (uint32_t)(drop ? mq->at - 1 : mq->at);
 }
 
@@ -146,7 +150,7 @@ static inline uint32_t mq_cut(const uint8_t *out, uint32_t start, uint32_t end, 
 {
   ptrdiff_t at = mark.at;
   uint64_t sum = 0;
-  int weight = 43; /* what the bytes so far leave open is below 2^weight */
+  int weight = MQ_C_BITS; /* what the bytes so far leave open is below 2^weight */
 
   if (at < (ptrdiff_t)start)
     at = start;
