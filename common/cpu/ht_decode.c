@@ -58,14 +58,15 @@ bool cj2k_ht_find_set(const Cj2kBlockInput *in, Cj2kHtSet *set)
          set->suffix_length <= MIN(set->cleanup_length, CJ2K_HT_MAX_SCUP);
 }
 
-static bool decode_magsgn(Cj2kHtDecodeScratch *ht, const Cj2kHtSet *set, const Cj2kBlockInput *in,
-                          void *samples, size_t stride, bool wide)
+static bool decode_cleanup(Cj2kHtDecodeScratch *ht, const Cj2kHtSet *set, const Cj2kBlockInput *in,
+                           void *samples, size_t stride, bool wide)
 {
 #ifdef CJ2K_HT_AVX2
   if (!wide && set->max_exponent <= CJ2K_HT_AVX2_MAX_EXPONENT && __builtin_cpu_supports("avx2"))
-    return cj2k_ht_decode_magsgn_avx2(ht, set, in->width, in->height, samples, stride);
+    return cj2k_ht_decode_cleanup_avx2(ht, set, in->width, in->height, samples, stride);
 #endif
-  return cj2k_ht_decode_magsgn(ht, set, in->width, in->height, samples, stride, wide);
+  return cj2k_ht_decode_quads(ht, set, in->width, in->height) &&
+         cj2k_ht_decode_magsgn(ht, set, in->width, in->height, samples, stride, wide);
 }
 
 static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, void *samples,
@@ -85,8 +86,7 @@ static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, vo
   if (set.plane >= planes)
     return false;
   set.max_exponent = (uint8_t)MIN(set.max_exponent, planes + 1 - set.plane);
-  if (!cj2k_ht_decode_quads(ht, &set, in->width, in->height) ||
-      !decode_magsgn(ht, &set, in, samples, stride, wide))
+  if (!decode_cleanup(ht, &set, in, samples, stride, wide))
     return false;
   if (set.num_passes > 1)
     cj2k_ht_refine(ht, &set, in, samples, stride, wide);

@@ -33,6 +33,7 @@ typedef struct {
   uint32_t lower[2][2 * CJ2K_HT_MAX_QUAD_COLS + 48]; /* the same for AVX2, see there */
   uint32_t beyond[1024 + 8];                         /* samples of a row below the block */
   uint8_t vlc[CJ2K_HT_MAX_SCUP + CJ2K_HT_VLC_PAD];
+  size_t vlc_bits;
   uint8_t magsgn[CJ2K_HT_MAGSGN_BYTES + CJ2K_HT_MAGSGN_PAD];
   uint8_t refine[CJ2K_HT_REFINE_BYTES + 64];
   uint16_t sigma[CJ2K_HT_MAX_GROUPS]; /* see ht_stripes.h */
@@ -80,11 +81,11 @@ bool cj2k_ht_decode_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, u
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CJ2K_HT_AVX2
-/* The same with AVX2, for set->max_exponent up to CJ2K_HT_AVX2_MAX_EXPONENT: a sample's bits are
- * taken from 4 bytes. */
+/* Both steps with AVX2, for set->max_exponent up to this: a sample's bits are taken from 4 bytes.
+ */
 #define CJ2K_HT_AVX2_MAX_EXPONENT 25
-bool cj2k_ht_decode_magsgn_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
-                                uint32_t height, uint32_t *samples, size_t stride);
+bool cj2k_ht_decode_cleanup_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
+                                 uint32_t height, uint32_t *samples, size_t stride);
 #endif
 
 /* SigProp and, with set->num_passes 3, MagRef (T.814 7.4, 7.5), into the samples of the cleanup

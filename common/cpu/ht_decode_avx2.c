@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Second step of the HT cleanup pass with AVX2, see ht_decode_magsgn.c: eight quads at a time get
+ * The HT cleanup pass with AVX2, see ht_decode_magsgn.c for the samples: eight quads at a time get
  * their exponent bounds and bit positions, then two at a time their samples. MagSgn bits have no
  * order that must be kept once the bounds are known, and these depend on the row above only.
  */
@@ -8,8 +8,7 @@
 
 #ifdef CJ2K_HT_AVX2
 #include "ht_avx2.h"
-#include "ht_bits.h"
-#include "ht_tables.h"
+#include "ht_quads.h"
 
 /* v of the lower samples of a row: [2 q] left, [2 q + 1] right of quad q, zeros around. */
 #define LINE_PAD 8
@@ -140,32 +139,67 @@ static CJ2K_AVX2 inline void put_samples(__m256i samples, uint32_t *const rows[2
   memcpy(rows[1] + x, part + 4, (width - x) * sizeof *part);
 }
 
-static CJ2K_AVX2 bool decode_row(Reader *reader, const uint32_t *quads, uint32_t cols,
-                                 const uint32_t *above, uint32_t *line, uint32_t *const rows[2],
-                                 uint32_t width)
+/* A row of quads on its way to samples, and the row below, whose quads are decoded in between. */
+typedef struct {
+  const uint32_t *quads;
+  uint32_t cols, width;
+  const uint32_t *above; /* v of the row above */
+  uint32_t *lower;       /* v of this one */
+  uint32_t *samples[2];
+  uint32_t *next;          /* records of the row below */
+  const uint32_t *context; /* what this row gives its contexts */
+} Row;
+
+/*
+ * Samples of a row; with_next: and the records of the next one. Either alone leaves the processor
+ * waiting, for the next look-up or for the next position; neither waits for the other.
+ */
+static CJ2K_AVX2 inline __attribute__((always_inline)) bool
+decode_row(Reader *reader, const Row *row, Cj2kHtQuads *quads, bool with_next)
 {
   const uint32_t any_rho = 15u << CJ2K_HT_RHO_SHIFT;
   _Alignas(32) uint32_t bound[8], start[8];
   Reader r = *reader;
-  for (uint32_t q = 0; q < cols; q += 8) {
-    if (!bounds(&r, cj2k_avx2_load(quads + q), above + 2 * q, bound, start))
+  Cj2kHtChain c = {0};
+  for (uint32_t q = 0; q < row->cols; q += 8) {
+    if (with_next && q % CJ2K_HT_GROUP_OTHER_ROWS == 0) {
+      if (q > 0)
+        cj2k_ht_chain_end(quads, &c);
+      c = cj2k_ht_chain_begin(quads);
+    }
+    if (!bounds(&r, cj2k_avx2_load(row->quads + q), row->above + 2 * q, bound, start))
       return false;
-    for (uint32_t i = 0; i < 8 && q + i < cols; i += 2) {
+    for (uint32_t i = 0; i < 8 && q + i < row->cols; i += 2) {
+      if (with_next)
+        cj2k_ht_decode_pair(&c, quads->tables, row->context + q + i, row->next + q + i,
+                            q + i + 1 < row->cols, false);
       __m256i values = _mm256_setzero_si256(), samples = values;
-      const uint32_t *record = quads + q + i;
+      const uint32_t *record = row->quads + q + i;
       if ((record[0] | record[1]) & any_rho)
         samples = two_quads(&r, record, bound + i, start + i, &values);
-      _mm_storeu_si128((__m128i *)(line + 2 * (q + i)), _mm256_extracti128_si256(values, 1));
-      put_samples(samples, rows, 2 * (q + i), width);
+      _mm_storeu_si128((__m128i *)(row->lower + 2 * (q + i)), _mm256_extracti128_si256(values, 1));
+      put_samples(samples, row->samples, 2 * (q + i), row->width);
     }
   }
+  if (with_next)
+    cj2k_ht_chain_end(quads, &c);
   reader->pos = r.pos;
   return true;
 }
 
-CJ2K_AVX2 bool cj2k_ht_decode_magsgn_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set,
-                                          uint32_t width, uint32_t height, uint32_t *samples,
-                                          size_t stride)
+static CJ2K_AVX2 bool decode_last_row(Reader *reader, const Row *row)
+{
+  return decode_row(reader, row, NULL, false);
+}
+
+static CJ2K_AVX2 bool decode_row_and_next(Reader *reader, const Row *row, Cj2kHtQuads *quads)
+{
+  return decode_row(reader, row, quads, true);
+}
+
+CJ2K_AVX2 bool cj2k_ht_decode_cleanup_avx2(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set,
+                                           uint32_t width, uint32_t height, uint32_t *samples,
+                                           size_t stride)
 {
   uint32_t cols = cj2k_ht_quad_cols(width), quad_stride = cj2k_ht_quad_stride(width);
   size_t end = cj2k_ht_load_magsgn(scratch, set, cols);
@@ -175,11 +209,27 @@ CJ2K_AVX2 bool cj2k_ht_decode_magsgn_avx2(Cj2kHtDecodeScratch *scratch, const Cj
   Reader r = {.bits = scratch->magsgn,
               .max_exponent = _mm256_set1_epi32(set->max_exponent),
               .plane = _mm_cvtsi32_si128(set->plane)};
-  const uint32_t *row = scratch->quads + CJ2K_HT_QUAD_PAD;
-  for (uint32_t y = 0; y < height; y += 2, row += quad_stride, samples += 2 * stride) {
-    uint32_t *rows[2] = {samples, y + 1 < height ? samples + stride : scratch->beyond};
+  Cj2kHtQuads quads;
+  uint32_t *records = scratch->quads + CJ2K_HT_QUAD_PAD;
+  cj2k_ht_quads_start(scratch, set, width, &quads);
+  cj2k_ht_decode_first_row(&quads, records, cols);
+  if (!cj2k_ht_quads_end_row(&quads, records, width))
+    return false;
+  for (uint32_t y = 0; y < height; y += 2, records += quad_stride, samples += 2 * stride) {
+    bool is_last = height - y <= 2;
+    Row row = {.quads = records,
+               .cols = cols,
+               .width = width,
+               .above = lines[~y >> 1 & 1],
+               .lower = lines[y >> 1 & 1],
+               .samples = {samples, y + 1 < height ? samples + stride : scratch->beyond},
+               .next = records + quad_stride,
+               .context = scratch->above};
     r.pos = MIN(r.pos, end); /* all bits behind the end are ones */
-    if (!decode_row(&r, row, cols, lines[~y >> 1 & 1], lines[y >> 1 & 1], rows, width))
+    if (is_last)
+      return decode_last_row(&r, &row) && cj2k_ht_quads_finish(scratch, &quads);
+    cj2k_ht_contexts_below(records, cols + 1, scratch->above);
+    if (!decode_row_and_next(&r, &row, &quads) || !cj2k_ht_quads_end_row(&quads, row.next, width))
       return false;
   }
   return true;

@@ -34,6 +34,7 @@
  * context c_q; these together are the index into Cj2kHtTables.encode; 21..16 U_q; 31..24 u.
  */
 #define CJ2K_HT_ENC_INDEX(quad)   ((quad)&0x7FF)
+#define CJ2K_HT_ENC_EPS(quad)     ((quad)&15)
 #define CJ2K_HT_ENC_CONTEXT(quad) ((quad)&0x700)
 #define CJ2K_HT_ENC_RHO(quad)     ((quad) >> 4 & 15)
 #define CJ2K_HT_ENC_BOUND(quad)   ((quad) >> 16 & 63)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* HT block coder: what is encoded comes back exactly, and bytes that nobody encoded do no harm. */
 #include "cpu/blockcoder.h"
+#include "cpu/ht_decode.h"
+#include "cpu/ht_encode.h"
 
 #include <glib.h>
 #include <string.h>
@@ -465,6 +467,99 @@ static void test_damage(Fixture *f, gconstpointer data)
   g_assert_cmpint(decoded, >, 100);
 }
 
+/* Where there is AVX2 the coder uses it; the plain C of both directions must do the same. */
+static void test_plain_decoder(Fixture *f, gconstpointer data)
+{
+  Cj2kHtDecodeScratch *scratch = g_new(Cj2kHtDecodeScratch, 1);
+  (void)data;
+  for (int round = 0; round < 300; round++) {
+    uint16_t width = (uint16_t)g_rand_int_range(f->rand, 1, 100);
+    uint16_t height = (uint16_t)g_rand_int_range(f->rand, 1, 41);
+    uint8_t planes = (uint8_t)g_rand_int_range(f->rand, 1, 23);
+    uint8_t plane = (uint8_t)g_rand_int_range(f->rand, 0, planes);
+    Cj2kBlockSource s =
+        make_block(f, (Kind)g_rand_int_range(f->rand, SPARSE, NUM_KINDS), width, height, planes);
+    Cj2kBlockResult result;
+    g_assert_true(
+        cj2k_ht_encode_block(f->scratch, &s, plane, 0, f->bytes, MAX_BYTES, NULL, &result));
+    if (result.num_passes == 0)
+      continue;
+    if (round % 2) /* the same for damaged ones */
+      f->bytes[g_rand_int_range(f->rand, 0, (gint)result.length)] ^=
+          (uint8_t)g_rand_int_range(f->rand, 1, 256);
+    const Cj2kSegment segment = {result.length, 1};
+    Cj2kBlockInput in = {.data = f->bytes,
+                         .length = result.length,
+                         .segments = &segment,
+                         .num_segments = 1,
+                         .num_passes = 1,
+                         .zero_bitplanes = result.zero_bitplanes,
+                         .num_bitplanes = planes,
+                         .width = width,
+                         .height = height};
+    uint32_t *expected = g_new(uint32_t, width * height), *plain = g_new(uint32_t, width * height);
+    Cj2kHtSet set;
+    bool ok = cj2k_ht_decode_block(f->scratch, &in, expected, width);
+    bool plain_ok = cj2k_ht_find_set(&in, &set) &&
+                    cj2k_ht_decode_quads(scratch, &set, width, height) &&
+                    cj2k_ht_decode_magsgn(scratch, &set, width, height, plain, width, false);
+    g_assert_cmpint(ok, ==, plain_ok);
+    if (ok)
+      g_assert_cmpmem(expected, 4u * width * height, plain, 4u * width * height);
+    g_free(expected);
+    g_free(plain);
+  }
+  g_free(scratch);
+}
+
+#ifdef CJ2K_HT_ENC_AVX2
+static void check_row(const Cj2kHtQuadRow *plain, const Cj2kHtQuadRow *vector, uint32_t cols)
+{
+  uint8_t bytes[2][8192];
+  Cj2kHtBits bits[2] = {{.out = bytes[0]}, {.out = bytes[1]}};
+  g_assert_cmpmem(plain->quad, (CJ2K_HT_ENC_PAD + cols) * 4, vector->quad,
+                  (CJ2K_HT_ENC_PAD + cols) * 4);
+  g_assert_cmpmem(plain->v, 16 * cols, vector->v, 16 * cols);
+  g_assert_cmpmem(plain->lower, CJ2K_HT_ENC_PAD + 2 * cols, vector->lower,
+                  CJ2K_HT_ENC_PAD + 2 * cols);
+  cj2k_ht_put_magsgn(plain, cols, &bits[0]);
+  cj2k_ht_put_magsgn_avx2(vector, cols, &bits[1]);
+  gsize count = cj2k_bits_put(&bits[0], bytes[0]);
+  g_assert_cmpuint(count, ==, cj2k_bits_put(&bits[1], bytes[1]));
+  g_assert_cmpmem(bytes[0], (count + 7) / 8, bytes[1], (count + 7) / 8);
+}
+
+static void test_plain_encoder(Fixture *f, gconstpointer data)
+{
+  Cj2kHtQuadRow *plain = g_new0(Cj2kHtQuadRow, 2), *vector = g_new0(Cj2kHtQuadRow, 2);
+  (void)data;
+  if (!__builtin_cpu_supports("avx2")) {
+    g_test_skip("no AVX2");
+    return;
+  }
+  for (int round = 0; round < 200; round++) {
+    uint16_t width = (uint16_t)g_rand_int_range(f->rand, 1, 100);
+    uint16_t height = (uint16_t)g_rand_int_range(f->rand, 1, 12);
+    uint8_t planes = (uint8_t)g_rand_int_range(f->rand, 1, CJ2K_HT_ENC_AVX2_MAX_EXPONENT);
+    uint8_t plane = (uint8_t)g_rand_int_range(f->rand, 0, planes);
+    Cj2kBlockSource s =
+        make_block(f, (Kind)g_rand_int_range(f->rand, SPARSE, NUM_KINDS), width, height, planes);
+    for (uint32_t y = 0; y < height; y += 2) {
+      uint32_t at = y >> 1 & 1, above = 1 - at, cols = (width + 1u) / 2;
+      cj2k_ht_analyse_row(&s, plane, y, y == 0, &plain[above], &plain[at]);
+      cj2k_ht_analyse_row_avx2(&s, plane, y, y == 0, &vector[above], &vector[at]);
+      for (uint32_t q = 0; q < cols; q++)
+        plain[at].known[q] = vector[at].known[q] =
+            CJ2K_HT_ENC_EPS(plain[at].quad[CJ2K_HT_ENC_PAD + q]);
+      vector[at].known[cols] = 0;
+      check_row(&plain[at], &vector[at], cols);
+    }
+  }
+  g_free(plain);
+  g_free(vector);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -476,5 +571,9 @@ int main(int argc, char **argv)
   g_test_add("/ht/corrupt", Fixture, NULL, set_up, test_corrupt, tear_down);
   g_test_add("/ht/random-bytes", Fixture, NULL, set_up, test_random_bytes, tear_down);
   g_test_add("/ht/damage", Fixture, NULL, set_up, test_damage, tear_down);
+  g_test_add("/ht/plain-decoder", Fixture, NULL, set_up, test_plain_decoder, tear_down);
+#ifdef CJ2K_HT_ENC_AVX2
+  g_test_add("/ht/plain-encoder", Fixture, NULL, set_up, test_plain_encoder, tear_down);
+#endif
   return g_test_run();
 }
