@@ -291,7 +291,8 @@ static bool list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     uint32_t last = reader->last_part[part->tile];
 
     reader->next_part[i] = UINT32_MAX;
-    if (part->index != (last == UINT32_MAX ? 0 : tile_parts->tile_parts[last].index + 1)) {
+    /* TPsot has 8 bits, and some writers count on beyond them. */
+    if (part->index != (last == UINT32_MAX ? 0 : (tile_parts->tile_parts[last].index + 1) % 256)) {
       complete = false;
       continue;
     }
