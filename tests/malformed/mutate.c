@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * mutate FOLDER: decodes each codestream of FOLDER cut off at 64 places and with 200 single bytes
- * changed (a tenth of each unless CJ2K_TESTS_LONG=1), and the whole stream again afterwards.
+ * Decodes each codestream and JP2 file of the shared test data cut off at 64 places and with 200
+ * single bytes changed (a tenth of each unless CJ2K_TESTS_LONG=1), and the whole stream again
+ * afterwards.
  *
  * A decoder may refuse what it gets with a sentence, or give what it can. It must not crash, hang,
  * leak, or take much memory, and a stream cut off after its first tile-part header still gives a
  * picture. Each stream is tried in a process of its own, so that a crash is one failed case: the
  * process is started again behind it.
  */
+#define _GNU_SOURCE /* memmem */
+
 #include "cj2k.h"
 
 #include <glib.h>
@@ -49,10 +52,13 @@ static void tap(bool good, const char *name, const char *what, const char *why)
   fflush(stdout);
 }
 
-/* Byte offset behind the first SOD marker (T.800 A.4.3), walking the marker segments before it. */
+/* Byte offset behind the first SOD marker (T.800 A.4.3), walking the marker segments before it. In
+ * a JP2 file the codestream begins where SOC and SIZ stand together. */
 static gsize find_first_body(const guint8 *data, gsize size)
 {
-  gsize at = 2;
+  static const guint8 soc_siz[] = {0xFF, 0x4F, 0xFF, 0x51};
+  const guint8 *soc = memmem(data, size, soc_siz, sizeof soc_siz);
+  gsize at = soc ? (gsize)(soc - data) + 2 : size;
 
   while (at + 4 <= size && data[at] == 0xFF) {
     if (data[at + 1] == 0x93)
@@ -228,31 +234,39 @@ static int by_name(const void *a, const void *b)
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int main(int argc, char **argv)
+/* All files of root/part that end in `suffix`; false when nothing was tested so far. */
+static bool test_folder(const char *root, const char *part, const char *suffix, Progress *progress)
 {
-  const char *root =
-      g_getenv("CJ2K_SHARED") ? g_getenv("CJ2K_SHARED") : g_getenv("CJ2K_SHARED_DEFAULT");
-  char *folder =
-      argc > 1 ? g_strdup(argv[1]) : g_build_filename(root ? root : ".", "conformance", NULL);
+  char *folder = g_build_filename(root, part, NULL);
   GDir *dir = g_dir_open(folder, 0, NULL);
   GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-  Progress *progress =
-      mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const char *name;
 
-  if (!dir || progress == MAP_FAILED) {
-    printf("1..0 # SKIP no conformance streams; CJ2K_SHARED names their folder\n");
-    return 0;
-  }
-  while ((name = g_dir_read_name(dir)))
-    if (g_str_has_suffix(name, ".j2k"))
+  while (dir && (name = g_dir_read_name(dir)))
+    if (g_str_has_suffix(name, suffix))
       g_ptr_array_add(names, g_strdup(name));
   qsort(names->pdata, names->len, sizeof(char *), by_name);
   for (guint i = 0; i < names->len; i++)
     test_stream(folder, names->pdata[i], progress);
-  printf("1..%d\n", tap_count);
-  g_dir_close(dir);
+  g_clear_pointer(&dir, g_dir_close);
   g_ptr_array_unref(names);
   g_free(folder);
+  return tap_count > 0;
+}
+
+int main(void)
+{
+  const char *root = g_getenv("CJ2K_SHARED");
+  Progress *progress =
+      mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+  if (!root)
+    root = g_getenv("CJ2K_SHARED_DEFAULT");
+  if (progress == MAP_FAILED || !root || !test_folder(root, "conformance", ".j2k", progress)) {
+    printf("1..0 # SKIP no conformance streams; CJ2K_SHARED names their folder\n");
+    return 0;
+  }
+  test_folder(root, "jp2", ".jp2", progress);
+  printf("1..%d\n", tap_count);
   return tap_failed ? 1 : 0;
 }
