@@ -76,6 +76,7 @@ typedef struct {
   uint32_t stride;           /* measure, MQ code: only blocks b with b % stride == 0 (1: all); others get nothing */
   uint8_t first_plane;       /* measure: planes first_plane .. first_plane + num_planes - 1 */
   uint8_t num_planes;
+  bool distortions;          /* measure: also fill ht_distortions */
   bool band_errors;          /* measure: also fill band_errors */
   uint8_t lowest_plane;      /* MQ code: planes below are never coded */
   const Cj2kHtChoice *choices; /* HT code: per block; NULL: all blocks, plane 0, cleanup only */
@@ -84,12 +85,11 @@ typedef struct {
 /* What a step found. Arrays belong to the slot, valid until its next step. */
 typedef struct {
   Cj2kEncodedBlock *blocks;  /* code: per block of the plan */
-  Cj2kPassEnd *passes;       /* code: indexed by first_pass */
+  Cj2kPassEnd *passes;       /* code: indexed by first_pass; without distortions for HT */
   const uint8_t *bytes;      /* code: of all blocks, host memory */
   uint32_t *ht_lengths;      /* measure: [block][num_planes] exact cleanup bytes */
-  uint64_t *ht_distortions;  /* measure: [block][num_planes + 1] squared error that remains when coded down to that
-                                plane with midpoint reconstruction, against the full index, in (step/16)^2; the last
-                                entry is that of a block left out */
+  uint64_t *ht_distortions;  /* measure: [block][num_planes] decrease of the block's squared error, in (step/16)^2, as
+                                cj2k_ht_cleanup_distortion says it */
   uint64_t *band_errors;     /* measure: per band, squared quantisation error at plane 0 in (step/16)^2 of the true
                                 coefficients: e = q ? trunc ((t - q - 0.5f) * 16.0f) : trunc (t * 16.0f), t = |v| *
                                 inv_scale in fp32, sum of e^2 */

@@ -201,6 +201,7 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
   frame->fallback = false;
   frame->ms_packets = frame->ms_transform = frame->ms_block_coder = 0;
   frame->submitted = g_get_monotonic_time();
+  frame->memory = (Cj2kRateMemory){0};
   cj2k_error_clear(&frame->error);
 
   g_mutex_lock(&encoder->lock);
@@ -212,6 +213,7 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
     encoder->free_outputs = frame->output->next;
   else
     frame->output = g_new0(Cj2kOutput, 1);
+  frame->number = ++encoder->num_frames;
   frame->state = CJ2K_ENCODE_BUSY;
   encoder->count++;
   g_mutex_unlock(&encoder->lock);

@@ -24,6 +24,18 @@ typedef struct Cj2kOutput {
 
 typedef enum { CJ2K_ENCODE_FREE = 0, CJ2K_ENCODE_BUSY, CJ2K_ENCODE_DONE } Cj2kEncodeState;
 
+/* What later frames learn from a frame. */
+typedef struct {
+  uint64_t number; /* of the frame, from 1 */
+  double base;     /* of its steps; MQ: that its slope asks for; 0: nothing is known */
+  double total;    /* HT: bytes that it gave at plane 0 */
+  double power;    /* HT: bytes grow as base^-power */
+  uint64_t budget;
+} Cj2kRateMemory;
+/* Frames learn from the one so many before; so many may be on their way together. */
+#define CJ2K_RATE_LAG    8
+#define CJ2K_RATE_MEMORY 32 /* entries; more than frames in flight and the lag */
+
 /* One frame in flight. Its memory stays for the next one. */
 typedef struct {
   Cj2kEncoder *encoder;
@@ -45,12 +57,16 @@ typedef struct {
   Cj2kPacketSource source;
   Cj2kCodestreamSize size;
 
+  uint64_t number; /* from 1 */
+  Cj2kRateMemory memory;
+
   /* Rate control; made when first needed. */
   Cj2kHulls hulls;
   uint8_t *options; /* per block, of the cut being tried */
   uint8_t *layer_options;
   uint32_t *floors; /* per component: slopes its options must be above */
   Cj2kHtChoice *choices;
+  uint32_t *coded_lengths;     /* of HT blocks at plane 0 */
   bool measured;               /* the last step measured every HT block with the steps in force */
   Cj2kEncodedBlock *ht_blocks; /* what HT blocks will be, by what was measured */
   Cj2kPassEnd *ht_passes;
@@ -81,6 +97,8 @@ struct Cj2kEncoder {
   GCond changed;
   Cj2kEncoderFrame *frames; /* a ring of params.frames_in_flight */
   uint32_t first, count;    /* in flight, in order */
+  uint64_t num_frames;      /* submitted */
+  Cj2kRateMemory memory[CJ2K_RATE_MEMORY];
   Cj2kOutput *free_outputs;
   Cj2kStats stats;
 };
@@ -101,15 +119,31 @@ Cj2kStatus cj2k_encoder_frame_layout(Cj2kEncoderFrame *frame);
 /* encoder_rate.c. Coefficients -> coded blocks, frame->source and a layout that keeps to the
  * ceilings. */
 Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame);
+/* HT: codes all blocks at plane 0, keeps and lays out everything. */
+Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame);
+void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame);
 
-/* Bit-planes of HT blocks that are measured when a budget has to be met. */
-#define CJ2K_HT_PLANES 4
-
-/* encoder_steps.c. Each so many-th block stands for all in a trial. */
-uint32_t cj2k_sample_stride(uint32_t num_blocks);
-/* Step sizes for this frame's rate control; the transform is done. With HT and a budget all blocks
- * are measured with them. */
+/* encoder_steps.c. Step sizes for quality, step or PSNR; the transform is done. */
 Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
+/* Steps for the least squared error; base is a fraction of full range. */
+void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
+#define CJ2K_MIN_BASE 1e-7
+double cj2k_clamp_base(double base);
+/* Samples of all components. */
+double cj2k_encoder_num_samples(const Cj2kEncoder *encoder);
+
+/* encoder_budget.c. Steps for a budget. MQ: sets them; afresh: not from earlier frames. HT: codes
+ * all blocks with them, too. */
+Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, bool afresh);
+Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame);
+/* MQ: all passes that were coded are well above the budget. */
+bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame);
+/* MQ: the slope at which the frame was cut, for later frames. */
+void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope);
+/* Lets later frames know of this one; each frame does it once. */
+void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame);
+/* Each so many-th block stands for all in a trial. */
+uint32_t cj2k_sample_stride(uint32_t num_blocks);
 
 /* encoder_select.c. What to keep, from frame->hulls, under the frame's ceilings; sets
  * frame->options and frame->kept, and lays out. */
@@ -118,8 +152,6 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
 void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
 /* Keeps what a cut through the hulls says, and lays out. */
 Cj2kStatus cj2k_encoder_frame_try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut);
-/* The same of everything that was measured of HT blocks in the last step, hulls included. */
-Cj2kStatus cj2k_encoder_frame_ht_total(Cj2kEncoderFrame *frame);
 /* Within the ceilings of frame and components? */
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame);
 

@@ -22,6 +22,7 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
   frame->floors = g_new0(uint32_t, plan->num_components);
   if (p->block_coder == CJ2K_CODER_HT) {
     frame->choices = g_new0(Cj2kHtChoice, blocks);
+    frame->coded_lengths = g_new0(uint32_t, blocks);
     frame->ht_blocks = g_new0(Cj2kEncodedBlock, blocks);
     frame->ht_passes = g_new0(Cj2kPassEnd, blocks);
   }
@@ -48,6 +49,7 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
   g_free(frame->layer_options);
   g_free(frame->floors);
   g_free(frame->choices);
+  g_free(frame->coded_lengths);
   g_free(frame->ht_blocks);
   g_free(frame->ht_passes);
 }
@@ -142,6 +144,8 @@ void cj2k_encoder_frame_run(void *ctx)
   frame->status = transform(frame);
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_encoder_frame_code(frame);
+  else
+    cj2k_encoder_frame_remember(frame);
   if (frame->status == CJ2K_OK)
     write_output(frame);
   g_mutex_lock(&encoder->lock);

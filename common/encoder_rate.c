@@ -5,11 +5,20 @@
 
 #include <string.h>
 
-#define HT_SEARCH 24 /* bit-planes of the search for those */
+#define HT_PLANES 4  /* bit-planes that are measured when a budget has to be met */
+#define HT_SEARCH 24 /* bit-planes of the search for the first of those */
+#define HT_LITTLE                                                                                  \
+  0.12 /* a frame that is above its budget by less than this gives up planes of some blocks */
 
 static bool has_ceiling(const Cj2kEncoderFrame *frame)
 {
   return frame->frame_bytes != UINT64_MAX || frame->component_bytes != UINT64_MAX;
+}
+
+/* Step sizes follow from a budget. */
+static bool searches_steps(const Cj2kEncoderFrame *frame)
+{
+  return frame->params.rate_control == CJ2K_RATE_CBR && !frame->params.reversible_transform;
 }
 
 static Cj2kStatus refuse_size(Cj2kEncoderFrame *frame)
@@ -37,7 +46,6 @@ static Cj2kStatus code(Cj2kEncoderFrame *frame)
 
   if (status != CJ2K_OK)
     return status;
-  frame->measured = false;
   if (frame->result.saturated && frame->params.reversible_transform)
     return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
                           "guard-bits %u is too few: %" G_GUINT64_FORMAT
@@ -47,10 +55,12 @@ static Cj2kStatus code(Cj2kEncoderFrame *frame)
   return CJ2K_OK;
 }
 
-static void make_hulls(Cj2kEncoderFrame *frame, uint32_t max_points)
+void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame)
 {
+  uint32_t most = frame->params.block_coder == CJ2K_CODER_HT ? HT_SEARCH : CJ2K_MAX_PASSES;
+
   if (!frame->hulls.points)
-    cj2k_hulls_init(&frame->hulls, frame->encoder->plan, max_points);
+    cj2k_hulls_init(&frame->hulls, frame->encoder->plan, most);
 }
 
 /* Everything that was coded goes into the codestream. */
@@ -64,60 +74,79 @@ static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
 
 /* --- MQ: all passes are coded, and some are kept --- */
 
-static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
+/* Codes all passes with the steps in force, and knows what each is worth. */
+static Cj2kStatus code_passes(Cj2kEncoderFrame *frame)
 {
-  bool lossless = frame->params.rate_control == CJ2K_RATE_LOSSLESS;
   Cj2kStatus status = code(frame);
 
-  if (status != CJ2K_OK)
-    return status;
-  if (has_ceiling(frame) || frame->params.num_layers > 1) {
-    make_hulls(frame, CJ2K_MAX_PASSES);
+  if (status == CJ2K_OK && (has_ceiling(frame) || frame->params.num_layers > 1)) {
+    cj2k_encoder_frame_make_hulls(frame);
     cj2k_hulls_set_passes(&frame->hulls, frame->source.blocks, frame->source.passes,
                           frame->steps.weights, 1, frame->encoder->threads);
   }
+  return status;
+}
+
+/* With steps for a budget: those that earlier frames suggest, or a search when these were not fine
+ * enough. */
+static Cj2kStatus code_mq_budget(Cj2kEncoderFrame *frame)
+{
+  Cj2kStatus status = CJ2K_OK;
+
+  for (uint32_t trial = 0; trial < 2 && status == CJ2K_OK; trial++) {
+    if ((status = cj2k_encoder_frame_search_mq(frame, trial > 0)) == CJ2K_OK)
+      status = code_passes(frame);
+    if (status == CJ2K_OK && cj2k_encoder_frame_mq_is_fine(frame))
+      break;
+  }
+  return status;
+}
+
+static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
+{
+  bool lossless = frame->params.rate_control == CJ2K_RATE_LOSSLESS;
+  Cj2kStatus status = searches_steps(frame) ? code_mq_budget(frame) : code_passes(frame);
+
+  if (status != CJ2K_OK)
+    return status;
   if ((status = keep_all(frame)) != CJ2K_OK || cj2k_encoder_frame_fits(frame))
     return status;
   return lossless ? refuse_size(frame) : cj2k_encoder_frame_select(frame);
 }
 
-/* --- HT: bit-planes are measured, and one of them is coded --- */
+/* --- HT: plane 0 is coded, and where that is too much higher planes of some blocks --- */
 
-/* Hulls and the source of packets from what the last step measured of all blocks. */
-static void use_measured(Cj2kEncoderFrame *frame)
+/* Measures each stride-th block at planes first .. first + n - 1, and makes hulls of it; others
+ * stay as coded. */
+static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint32_t stride, uint8_t first, uint8_t n)
 {
-  make_hulls(frame, CJ2K_MAX_PASSES);
-  cj2k_hulls_set_planes(&frame->hulls, frame->result.ht_lengths, frame->result.ht_distortions,
-                        frame->job.num_planes, frame->steps.weights, frame->encoder->threads);
-  frame->source = (Cj2kPacketSource){.blocks = frame->ht_blocks,
-                                     .passes = frame->ht_passes,
-                                     .num_layers = frame->params.num_layers,
-                                     .kept = frame->kept};
-}
-
-/* Measures all blocks at planes first .. first + n - 1. */
-static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint8_t first, uint8_t n)
-{
-  Cj2kStatus status = CJ2K_OK;
-
-  if (!frame->measured || frame->job.first_plane != first || frame->job.num_planes != n) {
-    frame->job.stride = 1;
-    frame->job.first_plane = first;
-    frame->job.num_planes = n;
-    frame->job.band_errors = false;
-    status = cj2k_encoder_frame_step(frame, frame->backend->measure);
-  }
+  frame->job.stride = stride;
+  frame->job.first_plane = first;
+  frame->job.num_planes = n;
+  frame->job.distortions = true;
+  frame->job.band_errors = false;
+  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
   if (status != CJ2K_OK)
     return status;
-  frame->measured = true;
-  use_measured(frame);
+  cj2k_encoder_frame_make_hulls(frame);
+  cj2k_hulls_set_planes(&frame->hulls, frame->result.ht_lengths, frame->result.ht_distortions, n,
+                        frame->steps.weights, stride, frame->coded_lengths,
+                        frame->encoder->threads);
   return CJ2K_OK;
 }
 
-Cj2kStatus cj2k_encoder_frame_ht_total(Cj2kEncoderFrame *frame)
+Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
 {
-  use_measured(frame);
-  return cj2k_encoder_frame_try_cut(frame, (Cj2kCut){0});
+  Cj2kStatus status;
+
+  /* Layers are made of whole blocks, in the order of what they are worth. */
+  if (frame->params.num_layers > 1 && (status = measure(frame, 1, 0, 1)) != CJ2K_OK)
+    return status;
+  if ((status = code(frame)) != CJ2K_OK)
+    return status;
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
+    frame->coded_lengths[b] = frame->source.blocks[b].length;
+  return keep_all(frame);
 }
 
 /* The highest bit-plane at which all blocks together take more than the budget: lower ones are not
@@ -125,29 +154,57 @@ Cj2kStatus cj2k_encoder_frame_ht_total(Cj2kEncoderFrame *frame)
 static Cj2kStatus find_first_plane(Cj2kEncoderFrame *frame, uint8_t *first)
 {
   uint32_t blocks = frame->encoder->plan->num_blocks;
-  uint64_t bytes[HT_SEARCH] = {0};
+  uint64_t bytes[HT_SEARCH] = {0}, budget = frame->frame_bytes;
 
-  frame->measured = false;
+  *first = 0;
+  if (budget == UINT64_MAX)
+    return CJ2K_OK;
   frame->job.stride = cj2k_sample_stride(blocks);
   frame->job.first_plane = 0;
   frame->job.num_planes = HT_SEARCH;
+  frame->job.distortions = frame->job.band_errors = false;
   Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
   if (status != CJ2K_OK)
     return status;
   for (uint32_t b = 0; b < blocks; b += frame->job.stride)
     for (uint32_t p = 0; p < HT_SEARCH; p++)
       bytes[p] += (uint64_t)frame->result.ht_lengths[(size_t)b * HT_SEARCH + p] * frame->job.stride;
-  *first = 0;
-  while (*first < HT_SEARCH - CJ2K_HT_PLANES && bytes[*first + 1] > frame->frame_bytes)
+  while (*first < HT_SEARCH - HT_PLANES && bytes[*first + 1] > budget)
     (*first)++;
   return CJ2K_OK;
 }
 
-/* Chooses planes under the ceilings, codes them, and makes sure that it is as it was measured. */
-static Cj2kStatus code_ht_selected(Cj2kEncoderFrame *frame)
+/* Measures what is needed to come down to the ceilings: some of the blocks when it is little, all
+ * when it is much. */
+static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
 {
+  double over = (double)frame->size.total / (double)frame->frame_bytes - 1;
+  uint8_t first = 0;
   Cj2kStatus status;
 
+  if (over > 0 && over < HT_LITTLE) {
+    /* A block gives a quarter of its bytes with its lowest plane; offer twice what is needed. */
+    static const uint8_t strides[] = {7, 5, 3, 2, 1};
+    uint32_t i = 0;
+    while (strides[i] > 1 && strides[i] * over > 0.12)
+      i++;
+    return measure(frame, strides[i], 0, HT_PLANES);
+  }
+  status = find_first_plane(frame, &first);
+  return status == CJ2K_OK ? measure(frame, 1, first, HT_PLANES) : status;
+}
+
+/* Chooses planes under the ceilings, codes them, and makes sure that it is as it was measured. */
+static Cj2kStatus reduce_ht(Cj2kEncoderFrame *frame)
+{
+  Cj2kStatus status = measure_choices(frame);
+
+  if (status != CJ2K_OK)
+    return status;
+  frame->source = (Cj2kPacketSource){.blocks = frame->ht_blocks,
+                                     .passes = frame->ht_passes,
+                                     .num_layers = frame->params.num_layers,
+                                     .kept = frame->kept};
   if ((status = cj2k_encoder_frame_select(frame)) != CJ2K_OK)
     return status;
   frame->job.choices = frame->choices;
@@ -162,32 +219,21 @@ static Cj2kStatus code_ht_selected(Cj2kEncoderFrame *frame)
 
 static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
 {
-  bool lossless = frame->params.rate_control == CJ2K_RATE_LOSSLESS;
-  uint8_t first = 0;
-  Cj2kStatus status;
+  Cj2kStatus status = searches_steps(frame) ? cj2k_encoder_frame_search_ht(frame)
+                                            : cj2k_encoder_frame_code_all(frame);
 
-  if (!frame->measured || !has_ceiling(frame)) { /* what the step sizes give may do */
-    if (frame->params.num_layers > 1 && (status = measure(frame, 0, 1)) != CJ2K_OK)
-      return status;
-    if ((status = code(frame)) != CJ2K_OK || (status = keep_all(frame)) != CJ2K_OK ||
-        cj2k_encoder_frame_fits(frame))
-      return status;
-    if (lossless)
-      return refuse_size(frame);
-    if ((status = find_first_plane(frame, &first)) != CJ2K_OK)
-      return status;
-  }
-  if ((status = measure(frame, first, CJ2K_HT_PLANES)) != CJ2K_OK)
+  if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
     return status;
-  return code_ht_selected(frame);
+  return frame->params.rate_control == CJ2K_RATE_LOSSLESS ? refuse_size(frame) : reduce_ht(frame);
 }
 
 Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
 {
-  frame->measured = false;
   Cj2kStatus status = cj2k_encoder_frame_steps(frame);
 
-  if (status != CJ2K_OK)
-    return status;
-  return frame->params.block_coder == CJ2K_CODER_HT ? code_ht(frame) : code_mq(frame);
+  frame->memory = (Cj2kRateMemory){0};
+  if (status == CJ2K_OK)
+    status = frame->params.block_coder == CJ2K_CODER_HT ? code_ht(frame) : code_mq(frame);
+  cj2k_encoder_frame_remember(frame);
+  return status;
 }

@@ -35,17 +35,17 @@ static void describe_ht_blocks(Cj2kEncoderFrame *frame)
   const Cj2kEncodeJob *job = &frame->job;
 
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
-    uint32_t n = frame->options[b], plane = n ? job->num_planes - n : 0;
-    uint32_t length = n ? frame->result.ht_lengths[(size_t)b * job->num_planes + plane] : 0;
-    uint32_t planes = job->quantisers[plan->blocks[b].band].num_bitplanes;
-    frame->choices[b] =
-        (Cj2kHtChoice){.plane = (uint8_t)(job->first_plane + plane), .passes = n > 0};
-    frame->ht_blocks[b] =
-        (Cj2kEncodedBlock){.length = length,
-                           .first_pass = b,
-                           .num_passes = n > 0,
-                           .zero_bitplanes = (uint8_t)(planes - 1 - job->first_plane - plane),
-                           .is_ht = 1};
+    uint32_t n = frame->options[b], i = n ? job->num_planes - n : 0, plane = job->first_plane + i;
+    uint32_t planes = job->quantisers[plan->blocks[b].band].num_bitplanes, length = 0;
+    if (n)
+      length = b % job->stride ? frame->coded_lengths[b]
+                               : frame->result.ht_lengths[(size_t)b * job->num_planes + i];
+    frame->choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
+    frame->ht_blocks[b] = (Cj2kEncodedBlock){.length = length,
+                                             .first_pass = b,
+                                             .num_passes = n > 0,
+                                             .zero_bitplanes = (uint8_t)(planes - 1 - plane),
+                                             .is_ht = 1};
     frame->ht_passes[b] = (Cj2kPassEnd){.length = length, .terminated = 1};
   }
 }
@@ -220,6 +220,7 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
     return status;
   if ((status = cj2k_encoder_frame_try_cut(frame, best.cut)) != CJ2K_OK)
     return status;
+  cj2k_encoder_frame_note_slope(frame, best.cut.slope);
   for (uint32_t c = 0; c < n; c++)
     if (component_bytes(frame, c) > frame->component_bytes &&
         ((status = raise_floor(frame, c, best.cut)) != CJ2K_OK ||

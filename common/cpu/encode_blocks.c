@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define MAX_ERROR (1 << 25) /* of one sample in distortions, so that no sum overflows */
-
 typedef struct {
   Cj2kEncodeSlot *slot;
   const Cj2kEncodeJob *job;
@@ -63,28 +61,6 @@ static void quantise(const BlockStage *stage, uint32_t index, Cj2kEncodeLane *la
 
 /* ----------------------------------------------------------------------------- measure --- */
 
-/* Squared error of the block when it is coded down to `plane`, in (step/16)^2: midpoint
- * reconstruction of what is left of an index against the middle of the index itself. */
-static uint64_t plane_distortion(const Cj2kBlockSource *source, uint32_t plane)
-{
-  uint32_t n = (uint32_t)source->width * source->height;
-  int64_t middle = source->reversible ? 0 : 8;
-  uint64_t sum = 0;
-
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t q = source->samples[i] & 0x7fffffff, kept = q >> plane;
-    if (!q)
-      continue;
-    int64_t value = (int64_t)q * 16 + middle;
-    int64_t decoded = !kept ? 0 : plane ? ((int64_t)kept << plane) * 16 + (8ll << plane) : value;
-    int64_t error = value - decoded;
-    error = error < 0 ? -error : error;
-    error = MIN(error, MAX_ERROR);
-    sum += (uint64_t)(error * error);
-  }
-  return sum;
-}
-
 /* What quantising itself costs (Cj2kEncodeResult.band_errors). */
 static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
 {
@@ -114,7 +90,7 @@ static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
   Cj2kEncodeSlot *slot = stage->slot;
   uint32_t b = index * job->stride, planes = job->num_planes;
   uint32_t *lengths = slot->ht_lengths + (size_t)b * planes;
-  uint64_t *distortions = slot->ht_distortions + (size_t)b * (planes + 1);
+  uint64_t *distortions = slot->ht_distortions + (size_t)b * planes;
   Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
   Cj2kBlockSource source;
 
@@ -124,9 +100,9 @@ static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
   if (planes)
     cj2k_ht_cleanup_lengths(lane->block_scratch, &source, job->first_plane, (uint8_t)planes,
                             lengths);
-  for (uint32_t p = 0; p < planes; p++)
-    distortions[p] = plane_distortion(&source, job->first_plane + p);
-  distortions[planes] = planes ? plane_distortion(&source, 31) : 0;
+  for (uint32_t p = 0; p < planes && job->distortions; p++)
+    distortions[p] =
+        lengths[p] ? cj2k_ht_cleanup_distortion(&source, (uint8_t)(job->first_plane + p)) : 0;
   if (job->band_errors)
     __atomic_fetch_add(&slot->band_errors[slot->encoder->plan->blocks[b].band],
                        quantisation_error(stage, b), __ATOMIC_RELAXED);
@@ -156,13 +132,13 @@ void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   if (!reserve((void **)&slot->ht_lengths, &slot->ht_lengths_size, n * MAX(job->num_planes, 1),
                sizeof *slot->ht_lengths) ||
       !reserve((void **)&slot->ht_distortions, &slot->ht_distortions_size,
-               n * (job->num_planes + 1u), sizeof *slot->ht_distortions)) {
+               n * MAX(job->num_planes, 1), sizeof *slot->ht_distortions)) {
     slot->status = cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY, "no memory for block lengths");
     return;
   }
   if (job->stride > 1) {
     memset(slot->ht_lengths, 0, n * job->num_planes * sizeof *slot->ht_lengths);
-    memset(slot->ht_distortions, 0, n * (job->num_planes + 1u) * sizeof *slot->ht_distortions);
+    memset(slot->ht_distortions, 0, n * job->num_planes * sizeof *slot->ht_distortions);
   }
   memset(slot->band_errors, 0, plan->num_bands * sizeof *slot->band_errors);
   cj2k_parallel_for(slot->encoder->threads, num_tasks(slot, job->stride), measure_one, &stage);
@@ -179,6 +155,19 @@ static void too_small(Cj2kEncodeSlot *slot)
   slot->status = cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY,
                                 "a code-block is longer than the room that was reserved for it");
   g_mutex_unlock(&slot->encoder->lock);
+}
+
+/* Of a cleanup pass alone no pass ends are asked for: they would cost its distortion. */
+static bool code_ht(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, Cj2kHtChoice choice,
+                    uint8_t *out, uint32_t room, Cj2kPassEnd *passes, Cj2kBlockResult *result)
+{
+  if (choice.passes > 1)
+    return cj2k_ht_encode_block(lane->block_scratch, source, choice.plane, choice.passes - 1, out,
+                                room, passes, result);
+  bool ok =
+      cj2k_ht_encode_block(lane->block_scratch, source, choice.plane, 0, out, room, NULL, result);
+  passes[0] = (Cj2kPassEnd){.length = result->length, .terminated = 1};
+  return ok;
 }
 
 static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
@@ -201,8 +190,7 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
     return;
   if (encoder->ht && choice.passes) {
     quantise(stage, b, lane, &source);
-    ok = cj2k_ht_encode_block(lane->block_scratch, &source, choice.plane, choice.passes - 1, out,
-                              room, slot->passes + first_pass, &result);
+    ok = code_ht(lane, &source, choice, out, room, slot->passes + first_pass, &result);
   } else if (!encoder->ht) {
     quantise(stage, b, lane, &source);
     ok = cj2k_mq_encode_block(lane->block_scratch, &source, job->lowest_plane, out, room,

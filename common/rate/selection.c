@@ -92,7 +92,10 @@ static void store_hull(Cj2kHulls *hulls, uint32_t b, const Point *stack, uint32_
     uint32_t bytes = stack[i].length - before.length;
     uint16_t own = slope_class(stack[i].gain - before.gain, bytes);
     slope = MIN(slope, own); /* rounding must not turn the order around */
-    out[i] = (Cj2kHullPoint){.bytes = bytes, .slope = slope, .option = stack[i].option};
+    out[i] = (Cj2kHullPoint){.bytes = bytes,
+                             .gain = (float)(stack[i].gain - before.gain),
+                             .slope = slope,
+                             .option = stack[i].option};
     before = stack[i];
   }
   hulls->counts[b] = (uint8_t)n;
@@ -114,7 +117,7 @@ typedef struct {
   const Cj2kEncodedBlock *blocks; /* MQ */
   const Cj2kPassEnd *passes;
   uint32_t stride;
-  const uint32_t *lengths; /* HT */
+  const uint32_t *lengths, *fixed; /* HT */
   const uint64_t *distortions;
   uint32_t num_planes;
 } HullStage;
@@ -134,20 +137,32 @@ static void passes_of_block(const HullStage *stage, uint32_t b)
   store_hull(stage->hulls, b, stack, n);
 }
 
+/* A block that was not measured has one option, which comes first. */
+static void fix_block(const HullStage *stage, uint32_t b)
+{
+  uint32_t bytes = stage->fixed[b];
+
+  stage->hulls->points[(size_t)b * stage->hulls->max_points] =
+      (Cj2kHullPoint){.bytes = bytes, .slope = UINT16_MAX, .option = (uint8_t)stage->num_planes};
+  stage->hulls->counts[b] = bytes > 0;
+}
+
 static void planes_of_block(const HullStage *stage, uint32_t b)
 {
   const uint32_t *lengths = stage->lengths + (size_t)b * stage->num_planes;
-  const uint64_t *distortions = stage->distortions + (size_t)b * (stage->num_planes + 1);
+  const uint64_t *distortions = stage->distortions + (size_t)b * stage->num_planes;
   double weight = stage->weights[stage->hulls->plan->blocks[b].band];
-  double all = (double)distortions[stage->num_planes];
   Point stack[CJ2K_MAX_PASSES];
   uint32_t n = 0;
 
+  if (b % stage->stride) {
+    fix_block(stage, b);
+    return;
+  }
   for (uint32_t i = 1; i <= stage->num_planes; i++) {
     uint32_t p = stage->num_planes - i;
     if (lengths[p])
-      n = push_point(stack, n,
-                     (Point){lengths[p], (all - (double)distortions[p]) * weight, (uint8_t)i});
+      n = push_point(stack, n, (Point){lengths[p], (double)distortions[p] * weight, (uint8_t)i});
   }
   store_hull(stage->hulls, b, stack, n);
 }
@@ -182,13 +197,16 @@ void cj2k_hulls_set_passes(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
 }
 
 void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint64_t *distortions,
-                           uint32_t num_planes, const double *weights, Cj2kThreads *threads)
+                           uint32_t num_planes, const double *weights, uint32_t stride,
+                           const uint32_t *fixed, Cj2kThreads *threads)
 {
   HullStage stage = {.hulls = hulls,
                      .weights = weights,
                      .lengths = lengths,
                      .distortions = distortions,
-                     .num_planes = num_planes};
+                     .num_planes = num_planes,
+                     .stride = stride,
+                     .fixed = fixed};
   run(&stage, threads);
 }
 
@@ -212,6 +230,18 @@ uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope)
 
   for (uint32_t s = slope + 1; s < CJ2K_SLOPE_CLASSES; s++)
     sum += hulls->histogram[s];
+  return sum;
+}
+
+double cj2k_hulls_gain(const Cj2kHulls *hulls, uint32_t slope)
+{
+  double sum = 0;
+
+  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
+    const Cj2kHullPoint *points = hulls->points + (size_t)b * hulls->max_points;
+    for (uint32_t i = 0; i < hulls->counts[b] && points[i].slope > slope; i++)
+      sum += points[i].gain;
+  }
   return sum;
 }
 

@@ -19,6 +19,7 @@
 /* One option on a block's hull. */
 typedef struct {
   uint32_t bytes; /* more than the option before */
+  float gain;     /* error it saves */
   uint16_t slope; /* class of the error it saves per byte; falls along the hull */
   uint8_t option; /* as the caller counts them */
 } Cj2kHullPoint;
@@ -41,9 +42,11 @@ void cj2k_hulls_set_passes(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
                            const Cj2kPassEnd *passes, const double *weights, uint32_t stride,
                            Cj2kThreads *threads);
 /* Hulls of HT blocks, from what measure found; option n: cleanup at plane first_plane + num_planes
- * - n. */
+ * - n. With stride > 1 only each stride-th block was measured; the others keep their lowest plane,
+ * of fixed[block] bytes, in any case. */
 void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint64_t *distortions,
-                           uint32_t num_planes, const double *weights, Cj2kThreads *threads);
+                           uint32_t num_planes, const double *weights, uint32_t stride,
+                           const uint32_t *fixed, Cj2kThreads *threads);
 
 /* Where to stop: all options whose slope is above `slope` are kept, and the first `extra` of those
  * in that class. */
@@ -56,6 +59,8 @@ typedef struct {
 Cj2kCut cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
 /* Bytes of what a cut without extra keeps. */
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
+/* Error that it saves. */
+double cj2k_hulls_gain(const Cj2kHulls *hulls, uint32_t slope);
 /* Adds to a cut without extra as many options of its own class as have at most `bytes`, counting
  * `overhead` more for each. */
 Cj2kCut cj2k_hulls_fill(const Cj2kHulls *hulls, Cj2kCut cut, uint64_t bytes, uint32_t overhead);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Step sizes for a budget in bytes. They are searched with the frame's own coefficients: some of
+ * its blocks are really coded or measured with trial steps, and the bytes they took say where to go
+ * next. Where an earlier frame is known, its result replaces the search. That frame is always the
+ * same number of frames back, so that what is coded does not depend on how many frames are in
+ * flight.
+ */
+#include "encoder.h"
+
+#include "error.h"
+
+#include <math.h>
+
+#define SAMPLED_BLOCKS 320 /* blocks that a trial codes, at least */
+#define MQ_TRIALS      5
+#define HT_TRIALS      8
+#define HT_FULL_TRIALS 6
+/* Slope of error over bytes where the bit-planes of steps `base` end: 8 * 2 ln 2 / 12 * base^2. */
+#define SLOPE_PER_BASE2 0.924
+/* MQ steps against those that the slope asks for: one bit-plane more, for blocks that can use it.
+ */
+#define MQ_FINER 0.5
+/* MQ: what all passes together must have for the steps to be fine enough, in budgets. */
+#define MQ_LEAST 1.1
+/* HT: size of the codestream that steps aim at and that is accepted, in budgets. What is above is
+ * cut off block by block, what is below stays unused. */
+#define HT_AIM   0.995
+#define HT_LEAST 0.98
+#define HT_MOST  1.03
+
+uint32_t cj2k_sample_stride(uint32_t num_blocks)
+{
+  /* Primes, so that samples do not fall into the same column of blocks again and again. */
+  static const uint32_t strides[] = {1, 2, 3, 5, 7, 11, 13, 17, 23, 29, 37, 47, 61, 79, 97, 127};
+  uint32_t i = 0;
+  while (i + 1 < G_N_ELEMENTS(strides) && num_blocks / strides[i + 1] >= SAMPLED_BLOCKS)
+    i++;
+  return strides[i];
+}
+
+/* --- memory of earlier frames --- */
+
+static bool recall(Cj2kEncoderFrame *frame, Cj2kRateMemory *memory)
+{
+  Cj2kEncoder *encoder = frame->encoder;
+
+  if (frame->number <= CJ2K_RATE_LAG)
+    return false;
+  uint64_t number = frame->number - CJ2K_RATE_LAG;
+  const Cj2kRateMemory *entry = &encoder->memory[number % CJ2K_RATE_MEMORY];
+  g_mutex_lock(&encoder->lock);
+  while (entry->number != number)
+    g_cond_wait(&encoder->changed, &encoder->lock);
+  *memory = *entry;
+  g_mutex_unlock(&encoder->lock);
+  return memory->base > 0;
+}
+
+void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame)
+{
+  Cj2kEncoder *encoder = frame->encoder;
+
+  frame->memory.number = frame->number;
+  g_mutex_lock(&encoder->lock);
+  encoder->memory[frame->number % CJ2K_RATE_MEMORY] = frame->memory;
+  g_cond_broadcast(&encoder->changed);
+  g_mutex_unlock(&encoder->lock);
+}
+
+/* --- bases --- */
+
+/* Bytes for code-blocks: the budget less what headers may take. */
+static double body_bytes(const Cj2kEncoderFrame *frame)
+{
+  double headers = frame->encoder->plan->num_blocks * 2.5 + 200,
+         budget = (double)frame->frame_bytes;
+  return MAX(budget - headers, budget / 4);
+}
+
+/* Where to begin: natural pictures of so many bits a sample. */
+static double guess_base(const Cj2kEncoderFrame *frame)
+{
+  double bits = body_bytes(frame) * 8 / cj2k_encoder_num_samples(frame->encoder);
+  return cj2k_clamp_base(exp2(-4.5 - 1.6 * bits));
+}
+
+/* --- MQ --- */
+
+/* Codes samples of the blocks until they have more than enough passes; *base is what they were
+ * coded with. */
+static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *base)
+{
+  double target = body_bytes(frame);
+
+  for (uint32_t trial = 0;; trial++) {
+    cj2k_encoder_frame_set_base(frame, *base);
+    frame->job.stride = stride;
+    Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->code);
+    if (status != CJ2K_OK)
+      return status;
+    cj2k_hulls_set_passes(&frame->hulls, frame->result.blocks, frame->result.passes,
+                          frame->steps.weights, stride, frame->encoder->threads);
+    double all = (double)cj2k_hulls_bytes(&frame->hulls, 0) * stride;
+    if (all >= target * 1.3 || *base <= CJ2K_MIN_BASE || trial == MQ_TRIALS)
+      return CJ2K_OK;
+    *base = cj2k_clamp_base(*base / 4);
+  }
+}
+
+/* The base that goes with a slope. */
+static double base_of_slope(uint32_t slope)
+{
+  return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * MQ_FINER);
+}
+
+Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, bool afresh)
+{
+  uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
+  double base = guess_base(frame) / 4;
+  Cj2kRateMemory memory;
+
+  if (!afresh && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
+    cj2k_encoder_frame_set_base(frame, memory.base);
+    return CJ2K_OK;
+  }
+  cj2k_encoder_frame_make_hulls(frame);
+  Cj2kStatus status = sample_mq(frame, stride, &base);
+  if (status != CJ2K_OK)
+    return status;
+  Cj2kCut cut = cj2k_hulls_cut(&frame->hulls, (uint64_t)(body_bytes(frame) / stride));
+  cj2k_encoder_frame_set_base(frame, cut.slope ? MAX(base_of_slope(cut.slope), base) : base);
+  return CJ2K_OK;
+}
+
+bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
+{
+  return (double)cj2k_hulls_bytes(&frame->hulls, 0) >= (double)frame->frame_bytes * MQ_LEAST;
+}
+
+void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
+{
+  if (frame->params.block_coder == CJ2K_CODER_MQ)
+    frame->memory =
+      (Cj2kRateMemory){.base = slope ? base_of_slope(slope) : 0, .budget = frame->frame_bytes};
+}
+
+/* --- HT --- */
+
+/* A search for the base that gives a number of bytes: secant in logarithms. */
+typedef struct {
+  double base, bytes;
+  double power; /* bytes grow as base^-power here */
+} Trial;
+
+static double next_base(Trial *last, double base, double bytes, double target)
+{
+  if (last->base > 0 && last->bytes > 0 && bytes > 0 && fabs(log(base / last->base)) > 1e-3) {
+    double power = -log(bytes / last->bytes) / log(base / last->base);
+    last->power = CLAMP(power, 0.3, 3.0);
+  }
+  last->base = base;
+  last->bytes = bytes;
+  if (bytes <= 0)
+    return cj2k_clamp_base(base / 4);
+  return cj2k_clamp_base(base * CLAMP(pow(bytes / target, 1 / last->power), 1.0 / 32, 32.0));
+}
+
+/* Bytes of all blocks at plane 0, by a sample of them. */
+static Cj2kStatus sample_ht(Cj2kEncoderFrame *frame, uint32_t stride, double *bytes)
+{
+  uint64_t sum = 0;
+
+  frame->job.stride = stride;
+  frame->job.first_plane = 0;
+  frame->job.num_planes = 1;
+  frame->job.distortions = frame->job.band_errors = false;
+  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
+  if (status != CJ2K_OK)
+    return status;
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b += stride)
+    sum += frame->result.ht_lengths[b];
+  *bytes = (double)sum * stride;
+  return CJ2K_OK;
+}
+
+/* A base whose sampled blocks take what all may. */
+static Cj2kStatus first_base_ht(Cj2kEncoderFrame *frame, Trial *last, double *base)
+{
+  uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
+  double target = body_bytes(frame) * HT_AIM, bytes = 0;
+
+  *base = guess_base(frame);
+  for (uint32_t trial = 0; trial < HT_TRIALS; trial++) {
+    cj2k_encoder_frame_set_base(frame, *base);
+    Cj2kStatus status = sample_ht(frame, stride, &bytes);
+    if (status != CJ2K_OK)
+      return status;
+    if (fabs(bytes / target - 1) < 0.01)
+      break;
+    *base = next_base(last, *base, bytes, target);
+  }
+  last->base = 0; /* a sample's bytes and those of all do not mix */
+  return CJ2K_OK;
+}
+
+/* Codes everything at plane 0 with the base; frame->size is exact. */
+static Cj2kStatus code_with_base(Cj2kEncoderFrame *frame, double base)
+{
+  cj2k_encoder_frame_set_base(frame, base);
+  return cj2k_encoder_frame_code_all(frame);
+}
+
+Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
+{
+  double budget = (double)frame->frame_bytes, base = 0, total = 0, over_base = 0;
+  Trial last = {.power = 0.8};
+  Cj2kRateMemory memory;
+  Cj2kStatus status;
+
+  if (recall(frame, &memory)) {
+    last = (Trial){.power = memory.power};
+    base = next_base(&last, memory.base, memory.total, budget * HT_AIM);
+    last.base = 0;
+  } else if ((status = first_base_ht(frame, &last, &base)) != CJ2K_OK) {
+    return status;
+  }
+  for (uint32_t trial = 0; trial < HT_FULL_TRIALS; trial++) {
+    if ((status = code_with_base(frame, base)) != CJ2K_OK)
+      return status;
+    total = (double)frame->size.total;
+    frame->memory = (Cj2kRateMemory){.base = base, .total = total, .power = last.power};
+    if (total > budget)
+      over_base = MAX(over_base, base);
+    if ((total >= budget * HT_LEAST && total <= budget * HT_MOST) ||
+        (total < budget && base <= CJ2K_MIN_BASE))
+      return CJ2K_OK;
+    base = next_base(&last, base, total, budget * HT_AIM);
+  }
+  /* Sizes jump around the budget: better cut off what is too much than leave bytes unused. */
+  return total < budget && over_base > 0 ? code_with_base(frame, over_base) : CJ2K_OK;
+}
