@@ -31,7 +31,7 @@ typedef struct {
   uint64_t line[CJ2K_HT_MAX_QUAD_COLS];  /* MagSgn values of the lowest samples above, see
                                             ht_decode_magsgn.c */
   uint32_t lower[2][2 * CJ2K_HT_MAX_QUAD_COLS + 48]; /* the same for AVX2, see there */
-  uint32_t beyond[1024 + 8];                         /* samples of a row below the block */
+  uint64_t beyond[1024 + 8]; /* samples of a row below the block, of either size */
   uint8_t vlc[CJ2K_HT_MAX_SCUP + CJ2K_HT_VLC_PAD];
   size_t vlc_bits;
   uint8_t magsgn[CJ2K_HT_MAGSGN_BYTES + CJ2K_HT_MAGSGN_PAD];

@@ -217,14 +217,15 @@ CJ2K_AVX2 bool cj2k_ht_decode_cleanup_avx2(Cj2kHtDecodeScratch *scratch, const C
     return false;
   for (uint32_t y = 0; y < height; y += 2, records += quad_stride, samples += 2 * stride) {
     bool is_last = height - y <= 2;
-    Row row = {.quads = records,
-               .cols = cols,
-               .width = width,
-               .above = lines[~y >> 1 & 1],
-               .lower = lines[y >> 1 & 1],
-               .samples = {samples, y + 1 < height ? samples + stride : scratch->beyond},
-               .next = records + quad_stride,
-               .context = scratch->above};
+    Row row = {
+        .quads = records,
+        .cols = cols,
+        .width = width,
+        .above = lines[~y >> 1 & 1],
+        .lower = lines[y >> 1 & 1],
+        .samples = {samples, y + 1 < height ? samples + stride : (uint32_t *)scratch->beyond},
+        .next = records + quad_stride,
+        .context = scratch->above};
     r.pos = MIN(r.pos, end); /* all bits behind the end are ones */
     if (is_last)
       return decode_last_row(&r, &row) && cj2k_ht_quads_finish(scratch, &quads);

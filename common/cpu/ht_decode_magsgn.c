@@ -4,41 +4,52 @@
 #include "ht_decode.h"
 #include "ht_tables.h"
 
-/* Where the samples of one row of quads go: two rows, the second of which may lie below the block.
- */
+/* Where the samples of one row of quads go. */
 typedef struct {
-  void *row[2];
-  uint32_t num_rows;
+  void *top, *bottom;
   uint32_t width;
 } Target;
 
-static inline void put_sample(const Target *t, uint32_t x, uint32_t y, uint64_t v,
-                              uint32_t significant, uint32_t plane, bool wide)
+/* v = 2 (mu - 1) + sign; half units with the midpoint are (2 mu + 1) << p. */
+static inline void put_sample(void *row, uint32_t x, uint64_t v, uint32_t significant,
+                              uint32_t plane, bool wide)
 {
-  /* v = 2 (mu - 1) + sign; half units with the midpoint are (2 mu + 1) << p. */
-  uint64_t magnitude = significant ? ((v | 1) + 2) << plane : 0;
-  uint64_t sign = significant ? v & 1 : 0;
-  if (x >= t->width || y >= t->num_rows)
-    return;
+  uint64_t magnitude = ((v | 1) + 2) << plane & -(uint64_t)significant;
+  uint64_t sign = v & significant;
   if (wide)
-    ((uint64_t *)t->row[y])[x] = magnitude | sign << 63;
+    ((uint64_t *)row)[x] = magnitude | sign << 63;
   else
-    ((uint32_t *)t->row[y])[x] = (uint32_t)(magnitude | sign << 31);
+    ((uint32_t *)row)[x] = (uint32_t)(magnitude | sign << 31);
 }
 
-/* The four values v of a quad whose samples have exponent bound U_q = exponent; returns the bits
- * consumed. */
-static inline uint32_t quad_values(const uint8_t *bits, size_t pos, uint32_t record,
-                                   uint32_t exponent, uint64_t v[4], bool wide)
+static inline void put_quad(const Target *t, uint32_t x, const uint64_t v[4], uint32_t rho,
+                            uint32_t plane, bool wide)
+{
+  put_sample(t->top, x, v[0], rho & 1, plane, wide);
+  put_sample(t->bottom, x, v[1], rho >> 1 & 1, plane, wide);
+  if (x + 1 >= t->width)
+    return;
+  put_sample(t->top, x + 1, v[2], rho >> 2 & 1, plane, wide);
+  put_sample(t->bottom, x + 1, v[3], rho >> 3 & 1, plane, wide);
+}
+
+/* The four values v of a quad whose samples have exponent bound U_q; returns the bits consumed. */
+static inline uint32_t quad_values(const uint8_t *bits, size_t pos, uint32_t record, uint32_t bound,
+                                   uint64_t v[4], bool wide)
 {
   uint32_t used = 0;
+  uint64_t word = cj2k_bits_at(bits, pos);
   for (uint32_t n = 0; n < 4; n++) {
     uint32_t significant = record >> (CJ2K_HT_RHO_SHIFT + n) & 1;
     uint32_t known = record >> (CJ2K_HT_EK_SHIFT + n) & 1;
-    uint32_t m = significant ? exponent - known : 0;
-    uint64_t word = wide ? cj2k_bits64_at(bits, pos + used) : cj2k_bits_at(bits, pos + used);
     uint64_t one = record >> (CJ2K_HT_E1_SHIFT + n) & 1;
+    uint32_t m = (bound - known) & -significant;
+    if (wide)
+      word = cj2k_bits64_at(bits, pos + used);
+    else if (bound > 14) /* more than the 57 bits that are there may be needed */
+      word = cj2k_bits_at(bits, pos + used);
     v[n] = (word & ((UINT64_C(1) << m) - 1)) | one << m;
+    word >>= m;
     used += m;
   }
   return used;
@@ -72,13 +83,12 @@ static inline __attribute__((always_inline)) bool decode_row(const uint8_t *bits
         uint32_t above = exponent_of(line[q] | line[q + 1]);
         kappa = above > 2 ? above - 1 : 1;
       }
-      uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
-      if (exponent > set->max_exponent)
+      uint32_t bound = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
+      if (bound > set->max_exponent)
         return false;
-      pos += quad_values(bits, pos, record, exponent, v, wide);
+      pos += quad_values(bits, pos, record, bound, v, wide);
     }
-    for (uint32_t n = 0; n < 4; n++)
-      put_sample(target, 2 * q + (n >> 1), n & 1, v[n], rho >> n & 1, set->plane, wide);
+    put_quad(target, 2 * q, v, rho, set->plane, wide);
     line[q] = bottom_right | v[1];
     bottom_right = v[3];
   }
@@ -100,13 +110,13 @@ decode_magsgn(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width
               void *samples, size_t stride, bool wide)
 {
   uint32_t cols = cj2k_ht_quad_cols(width), quad_stride = cj2k_ht_quad_stride(width);
-  size_t end = cj2k_ht_load_magsgn(scratch, set, cols);
+  size_t end = cj2k_ht_load_magsgn(scratch, set, cols), pos = 0;
   memset(scratch->line, 0, (cols + 1) * sizeof *scratch->line);
-  size_t row_bytes = stride * (wide ? sizeof(uint64_t) : sizeof(uint32_t)), pos = 0;
+  size_t row_bytes = stride * (wide ? sizeof(uint64_t) : sizeof(uint32_t));
   uint8_t *out = samples;
   const uint32_t *row = scratch->quads + CJ2K_HT_QUAD_PAD;
   for (uint32_t y = 0; y < height; y += 2, row += quad_stride, out += 2 * row_bytes) {
-    Target target = {{out, y + 1 < height ? out + row_bytes : out}, MIN(height - y, 2), width};
+    Target target = {out, y + 1 < height ? (void *)(out + row_bytes) : scratch->beyond, width};
     pos = MIN(pos, end); /* all bits behind the end are ones */
     if (!decode_row(scratch->magsgn, &pos, row, cols, scratch->line, set, &target, wide))
       return false;
