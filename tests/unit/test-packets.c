@@ -441,6 +441,67 @@ static void test_packed_headers(void)
   g_byte_array_unref(codestream);
 }
 
+/* Four tiles of one code-block each, tile 0 in two tile-parts (layers). `damage` breaks one thing.
+ */
+typedef enum { INTACT, PSOT_TOO_LARGE, PSOT_TOO_SMALL, NO_SOT, PART_MISSING } Damage;
+
+static GByteArray *four_tiles(Damage damage)
+{
+  GByteArray *bytes = begin_codestream(16, 16, 8, 1);
+
+  PUT_SEGMENT(bytes, CJ2K_COD, 0, CJ2K_LRCP, 0, 2, 0, 0, 1, 1, 0, 1);
+  PUT_SEGMENT(bytes, CJ2K_QCD, 2 << 5, 15 << 3);
+  for (uint32_t part = 0; part < 5; part++) {
+    uint32_t tile = part > 0 ? part - 1 : 0, index = part == 1;
+    GByteArray *data = g_byte_array_new();
+    Bits bits = index > 0 ? later_packet(1) : first_packet(1, 3);
+    guint start = bytes->len;
+
+    bits_put(&bits, 5, 3);
+    put_packet(data, &bits, 5, 1);
+    if (tile > 0)
+      put(data, 0, 1); /* layer 1: an empty packet */
+    if (damage != PART_MISSING || part != 0)
+      put_tile_part(bytes, tile, index, NULL, data->data, data->len);
+    if (part == 2 && damage == PSOT_TOO_LARGE)
+      bytes->data[start + 6] = 0x7f;
+    if (part == 2 && damage == PSOT_TOO_SMALL)
+      bytes->data[start + 9] = 15;
+    if (part == 2 && damage == NO_SOT)
+      bytes->data[start + 1] = 0;
+    g_byte_array_unref(data);
+  }
+  put(bytes, CJ2K_EOC, 2);
+  return bytes;
+}
+
+/* Damage costs the tile where it is and nothing else; strict refuses it. */
+static void test_damaged_tile_parts(void)
+{
+  static const struct {
+    Damage damage;
+    uint32_t passes[4];
+  } cases[] = {
+      {INTACT, {2, 1, 1, 1}}, {PSOT_TOO_LARGE, {2, 1, 1, 1}}, {PSOT_TOO_SMALL, {2, 0, 1, 1}},
+      {NO_SOT, {2, 0, 1, 1}}, {PART_MISSING, {0, 1, 1, 1}},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GByteArray *bytes = four_tiles(cases[i].damage);
+    Read read = read_codestream(bytes, 0, true);
+
+    g_assert_cmpint(read.status, ==, i == 0 ? CJ2K_OK : CJ2K_ERROR_CODESTREAM);
+    read_clear(&read);
+    read = read_codestream(bytes, 0, false);
+    g_assert_cmpint(read.status, ==, CJ2K_OK);
+    g_assert_true(read.frame->truncated == (i > 0));
+    for (uint32_t t = 0; t < 4; t++)
+      g_assert_cmpuint(read.frame->blocks[t].num_passes, ==, cases[i].passes[t]);
+    read_clear(&read);
+    g_byte_array_unref(bytes);
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -451,5 +512,6 @@ int main(int argc, char **argv)
   g_test_add_func("/packets/mq-segments", test_mq_segments);
   g_test_add_func("/packets/truncated", test_truncated);
   g_test_add_func("/packets/packed-headers", test_packed_headers);
+  g_test_add_func("/packets/damaged-tile-parts", test_damaged_tile_parts);
   return g_test_run();
 }
