@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-/* A header may claim any size: no picture larger than both is allocated. */
-#define MAX_PICTURE   ((gsize)768 << 20) /* bytes */
-#define MAX_EXPANSION 256                /* times the bytes of the codestream */
-
 /* --------------------------------------------------------------------------- negotiation --- */
 
 /* The part's image as video; of stripes and fields the height is the whole frame's. */
@@ -305,10 +301,6 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
     GstFlowReturn flow = ensure_negotiated(self, &video);
     if (flow != GST_FLOW_OK)
       return flow;
-  }
-  if (GST_VIDEO_INFO_SIZE(&self->info) > MAX(MAX_PICTURE, span->size * MAX_EXPANSION)) {
-    *reason = g_strdup("the picture is too large for so few bytes");
-    return GST_FLOW_OK;
   }
   if (!part_fits(self, place, &image)) {
     *reason = g_strdup("stripe or field of another size than its frame");

@@ -14,7 +14,7 @@ static gboolean plugin_init(GstPlugin *plugin)
   gst_plugin_add_dependency_simple(plugin, NULL, "/dev", "nvidia0:nvidiactl",
                                    GST_PLUGIN_DEPENDENCY_FLAG_NONE);
   gst_cuda_j2k_register_typefinders(plugin);
-  return GST_ELEMENT_REGISTER(cudaj2kdec, plugin);
+  return GST_ELEMENT_REGISTER(cudaj2kdec, plugin) && GST_ELEMENT_REGISTER(cudaj2kenc, plugin);
 }
 
 #define PACKAGE "cudaj2k" /* GST_PLUGIN_DEFINE wants it */

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-cudaj2kenc
+ * @title: cudaj2kenc
+ * @short_description: JPEG 2000 and HTJ2K encoder
+ *
+ * Encodes JPEG 2000 Part 1 (Rec. ITU-T T.800) or High-Throughput JPEG 2000 (Rec. ITU-T T.814), on
+ * an NVIDIA GPU where one is usable, else on the CPU; both give the same bytes.
+ *
+ * #GstCudaJ2kEnc:rate-control says what decides how many bytes a frame takes: a quality factor,
+ * nothing (lossless), a ceiling that no frame exceeds (cbr, from #GstCudaJ2kEnc:bitrate,
+ * #GstCudaJ2kEnc:bits-per-pixel or #GstCudaJ2kEnc:max-frame-bytes), a step size, or a PSNR. The
+ * rate may change while playing, from the next frame on.
+ *
+ * #GstCudaJ2kEnc:profile makes codestreams of digital cinema, broadcast contribution and IMF: it
+ * sets what the profile dictates, and a property that contradicts it is an error. With a cinema
+ * profile R'G'B' is converted to X'Y'Z'; video whose colorimetry has the primaries smptest428 is
+ * X'Y'Z' already.
+ *
+ * Interlaced frames are coded as one picture, with the interlace mode in the caps; with a broadcast
+ * profile as two codestreams a frame, one a field.
+ *
+ * HTJ2K needs a decoder that knows it: FFmpeg before 7 shows garbage without an error.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 videotestsrc is-live=true !
+ * video/x-raw,format=I422_10LE,width=1920,height=1080,framerate=25/1 ! cudaj2kenc bitrate=150000 !
+ * rtpj2kpay ! udpsink host=192.0.2.1 port=5004
+ * ]| Sends a contribution stream of 150 Mbit/s.
+ * |[
+ * gst-launch-1.0 filesrc location=in.mov ! decodebin ! videoconvert ! cudaj2kenc
+ * rate-control=lossless block-coder=ht ! mxfmux ! filesink location=out.mxf
+ * ]| Archives without loss, with the fast block coder.
+ * |[
+ * gst-launch-1.0 filesrc location=in.mov ! decodebin ! videoconvert ! video/x-raw,format=GBR_12LE !
+ * cudaj2kenc profile=cinema-2k rate-control=cbr ! multifilesink location=%06d.j2c
+ * ]| Makes the frames of a cinema package.
+ */
+#include "gstcudaj2kencprivate.h"
+
+GST_DEBUG_CATEGORY(gst_cuda_j2k_enc_debug);
+
+enum { PROP_0, PROP_ACTIVE_BACKEND, PROP_STATS, PROP_FIRST_SETTING };
+
+G_DEFINE_TYPE(GstCudaJ2kEnc, gst_cuda_j2k_enc, GST_TYPE_VIDEO_ENCODER)
+#define ENC(object) ((GstCudaJ2kEnc *)(object))
+
+static gboolean register_element(GstPlugin *plugin)
+{
+  guint rank = gst_cuda_j2k_have_gpu() ? GST_RANK_PRIMARY + 1 : GST_RANK_SECONDARY;
+  return gst_element_register(plugin, "cudaj2kenc", rank, GST_TYPE_CUDA_J2K_ENC);
+}
+GST_ELEMENT_REGISTER_DEFINE_CUSTOM(cudaj2kenc, register_element)
+
+/* ---------------------------------------------------------------------------- properties --- */
+
+/* Adds the statistics of one encoder to those of the encoders before it. */
+static void add_stats(Cj2kStats *sum, const Cj2kStats *stats)
+{
+  sum->frames += stats->frames;
+  sum->failed_frames += stats->failed_frames;
+  sum->corrupt_blocks += stats->corrupt_blocks;
+  sum->fallbacks += stats->fallbacks;
+  sum->bytes += stats->bytes;
+  sum->ms_header += stats->ms_header;
+  sum->ms_packets += stats->ms_packets;
+  sum->ms_block_coder += stats->ms_block_coder;
+  sum->ms_transform += stats->ms_transform;
+  sum->ms_total += stats->ms_total;
+}
+
+static void get_stats(GstCudaJ2kEnc *self, Cj2kStats *stats)
+{
+  Cj2kStats present = {0};
+  GST_OBJECT_LOCK(self);
+  *stats = self->past_stats;
+  if (self->encoder)
+    cj2k_encoder_get_stats(self->encoder, &present);
+  GST_OBJECT_UNLOCK(self);
+  add_stats(stats, &present);
+}
+
+static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kEnc *self = ENC(object);
+  gboolean live = FALSE;
+  GST_OBJECT_LOCK(self);
+  gboolean known = gst_cuda_j2k_enc_set_setting(&self->settings, id, value, &live);
+  GST_OBJECT_UNLOCK(self);
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  if (live)
+    g_atomic_int_set(&self->rate_changed, TRUE);
+}
+
+static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kEnc *self = ENC(object);
+  Cj2kStats stats;
+  if (id == PROP_STATS) {
+    get_stats(self, &stats);
+    g_value_take_boxed(value, gst_cuda_j2k_stats_structure(&stats));
+    return;
+  }
+  GST_OBJECT_LOCK(self);
+  gboolean known = gst_cuda_j2k_enc_get_setting(&self->settings, id, value);
+  if (id == PROP_ACTIVE_BACKEND) {
+    Cj2kBackendKind backend =
+        self->encoder ? cj2k_encoder_backend(self->encoder) : self->settings.params.backend;
+    g_value_set_enum(value, (gint)backend);
+    known = TRUE;
+  }
+  GST_OBJECT_UNLOCK(self);
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+}
+
+static void install_properties(GObjectClass *klass)
+{
+  const GParamFlags only_read = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+  g_object_class_install_property(
+      klass, PROP_ACTIVE_BACKEND,
+      g_param_spec_enum("active-backend", "Active back end",
+                        "What really encodes; the property `backend` before the first caps",
+                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, only_read));
+  /**
+   * GstCudaJ2kEnc:stats:
+   *
+   * "application/x-cudaj2k-stats", as of #GstCudaJ2kDec:stats.
+   */
+  g_object_class_install_property(klass, PROP_STATS,
+                                  g_param_spec_boxed("stats", "Statistics",
+                                                     "Frames, fallbacks, bytes, and times by stage",
+                                                     GST_TYPE_STRUCTURE, only_read));
+  gst_cuda_j2k_enc_install_settings(klass, PROP_FIRST_SETTING);
+}
+
+/* -------------------------------------------------------------------------------- format --- */
+
+/* Nothing may be in flight. */
+static void replace_encoder(GstCudaJ2kEnc *self, Cj2kEncoder *encoder)
+{
+  Cj2kStats stats = {0};
+  if (self->encoder)
+    cj2k_encoder_get_stats(self->encoder, &stats);
+  GST_OBJECT_LOCK(self);
+  Cj2kEncoder *old = self->encoder;
+  self->encoder = encoder;
+  add_stats(&self->past_stats, &stats);
+  GST_OBJECT_UNLOCK(self);
+  cj2k_encoder_close(old);
+}
+
+static void update_latency(GstCudaJ2kEnc *self)
+{
+  GST_OBJECT_LOCK(self);
+  guint extra = self->settings.params.frames_in_flight - 1;
+  GST_OBJECT_UNLOCK(self);
+  gint fps_n = self->info.fps_n > 0 ? self->info.fps_n : 25;
+  gint fps_d = self->info.fps_n > 0 ? self->info.fps_d : 1;
+  GstClockTime latency = gst_util_uint64_scale(GST_SECOND * extra, (guint64)fps_d, (guint64)fps_n);
+  gst_video_encoder_set_latency(GST_VIDEO_ENCODER(self), latency, latency);
+}
+
+/* Opens an encoder for self->info as self->stream; posts an error on failure. */
+static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
+{
+  Cj2kEncoderParams params;
+  Cj2kComponent components[4];
+  Cj2kEncoderImage image;
+  Cj2kLayout layout;
+  Cj2kError error = {0};
+  Cj2kEncoder *encoder = NULL;
+
+  gst_cuda_j2k_enc_image(&self->stream, &self->info, self->format, components, &image);
+  gst_cuda_j2k_format_layout(self->format, &layout);
+  /* The comment is the settings' string. */
+  GST_OBJECT_LOCK(self);
+  gchar *reason = NULL;
+  gboolean ok =
+      gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
+  if (ok)
+    encoder = cj2k_encoder_open(&params, &image, &layout, &error);
+  GST_OBJECT_UNLOCK(self);
+  if (!ok)
+    GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s.", reason), (NULL));
+  else if (!encoder)
+    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+  g_free(reason);
+  if (!encoder)
+    return FALSE;
+  *profile = params.profile;
+  g_atomic_int_set(&self->rate_changed, FALSE);
+  replace_encoder(self, encoder);
+  GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));
+  return TRUE;
+}
+
+static void warn(GstCudaJ2kEnc *self)
+{
+  const char *warning = cj2k_encoder_warning(self->encoder);
+  if (warning)
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s.", warning), (NULL));
+  if (GST_VIDEO_INFO_IS_INTERLACED(&self->info) && !self->stream.fields)
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT,
+                        ("Interlaced frames are coded as one picture each; a broadcast profile "
+                         "codes their fields apart."),
+                        (NULL));
+}
+
+static gboolean set_output(GstCudaJ2kEnc *self, GstVideoCodecState *input, Cj2kProfile profile)
+{
+  GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
+  GstCaps *caps = gst_cuda_j2k_enc_stream_caps(&self->stream, self->format, profile,
+                                               cj2k_encoder_rsiz(self->encoder));
+  GstVideoCodecState *output = gst_video_encoder_set_output_state(encoder, caps, input);
+  if (self->stream.rgb_to_xyz) {
+    output->info.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
+    output->info.colorimetry.transfer = GST_VIDEO_TRANSFER_UNKNOWN;
+  }
+  gst_video_codec_state_unref(output);
+  return gst_video_encoder_negotiate(encoder);
+}
+
+static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+  gchar *reason = NULL;
+  Cj2kProfile profile;
+
+  gst_cuda_j2k_output_drain(&self->output);
+  self->info = state->info;
+  self->format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(&state->info));
+  if (!self->format)
+    return FALSE;
+  GST_OBJECT_LOCK(self);
+  profile = self->settings.params.profile;
+  GST_OBJECT_UNLOCK(self);
+
+  GstCaps *allowed = gst_pad_get_allowed_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
+  if (!allowed)
+    allowed = gst_pad_get_pad_template_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
+  gboolean ok = gst_cuda_j2k_enc_stream_init(&self->stream, &self->info, self->format, profile,
+                                             allowed, &reason);
+  gst_caps_unref(allowed);
+  if (!ok) {
+    GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s.", reason), (NULL));
+    g_free(reason);
+    return FALSE;
+  }
+  if (!open_encoder(self, &profile))
+    return FALSE;
+  warn(self);
+  update_latency(self);
+  return set_output(self, state, profile);
+}
+
+/* -------------------------------------------------------------------------------- states --- */
+
+static gboolean start(GstVideoEncoder *encoder)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+  GST_OBJECT_LOCK(self);
+  self->past_stats = (Cj2kStats){0};
+  GST_OBJECT_UNLOCK(self);
+  gst_cuda_j2k_output_start(&self->output, "cudaj2kenc:src");
+  return TRUE;
+}
+
+static gboolean stop(GstVideoEncoder *encoder)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+  gst_cuda_j2k_output_stop(&self->output);
+  g_clear_pointer(&self->first_field, g_byte_array_unref);
+  replace_encoder(self, NULL);
+  return TRUE;
+}
+
+static GstFlowReturn finish(GstVideoEncoder *encoder)
+{
+  return gst_cuda_j2k_output_drain(&ENC(encoder)->output);
+}
+
+static gboolean flush(GstVideoEncoder *encoder)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+  gst_cuda_j2k_output_flush(&self->output);
+  g_clear_pointer(&self->first_field, g_byte_array_unref);
+  return TRUE;
+}
+
+/* --------------------------------------------------------------------------------- class --- */
+
+static void finalize(GObject *object)
+{
+  gst_cuda_j2k_output_clear(&ENC(object)->output);
+  gst_cuda_j2k_enc_settings_clear(&ENC(object)->settings);
+  G_OBJECT_CLASS(gst_cuda_j2k_enc_parent_class)->finalize(object);
+}
+
+static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  GstVideoEncoderClass *encoder_class = GST_VIDEO_ENCODER_CLASS(klass);
+
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_j2k_enc_debug, "cudaj2kenc", 0, "JPEG 2000 encoder");
+  object_class->set_property = set_property;
+  object_class->get_property = get_property;
+  object_class->finalize = finalize;
+  install_properties(object_class);
+
+  GstCaps *raw = gst_cuda_j2k_formats_raw_caps(), *coded = gst_cuda_j2k_enc_template_caps();
+  gst_element_class_add_pad_template(
+      element_class, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, raw));
+  gst_element_class_add_pad_template(
+      element_class, gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, coded));
+  gst_caps_unref(raw);
+  gst_caps_unref(coded);
+  gst_element_class_set_static_metadata(
+      element_class, "JPEG 2000 and HTJ2K encoder", "Codec/Encoder/Video/Image/Hardware",
+      "Encodes JPEG 2000 (T.800) and High-Throughput JPEG 2000 (T.814) on an NVIDIA GPU or the CPU",
+      "The cudaj2k developers");
+
+  encoder_class->start = start;
+  encoder_class->stop = stop;
+  encoder_class->set_format = set_format;
+  encoder_class->handle_frame = gst_cuda_j2k_enc_handle_frame;
+  encoder_class->finish = finish;
+  encoder_class->flush = flush;
+}
+
+static void gst_cuda_j2k_enc_init(GstCudaJ2kEnc *self)
+{
+  GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
+  gst_cuda_j2k_enc_settings_init(&self->settings);
+  self->settings.rate_control_set = FALSE;
+  gst_cuda_j2k_output_init(&self->output, self, &encoder->stream_lock, gst_cuda_j2k_enc_output);
+  GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_ENCODER_SINK_PAD(encoder));
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Frames of the encoder element: in, on the streaming thread; out, on the output thread. */
+#include "gstcudaj2kencprivate.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------ in --- */
+
+/* A changed rate property holds from this frame on. A value that makes no sense is reported, and
+ * the old rate stays. */
+static void change_rate(GstCudaJ2kEnc *self)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+  gchar *reason = NULL;
+
+  GST_OBJECT_LOCK(self);
+  gboolean ok =
+      gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
+  if (ok && cj2k_encoder_set_rate(self->encoder, &params, &error) != CJ2K_OK)
+    reason = g_strdup(error.text);
+  GST_OBJECT_UNLOCK(self);
+  if (reason)
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
+  g_free(reason);
+}
+
+/* `field` is the line the picture begins with; with one picture a frame it is 0 and `step` 1. */
+static GstCudaJ2kEncPart *make_part(const GstVideoFrame *map, guint field, guint step)
+{
+  GstCudaJ2kEncPart *part = g_new0(GstCudaJ2kEncPart, 1);
+  part->source.memory = CJ2K_MEMORY_HOST;
+  part->source.num_planes = GST_VIDEO_FRAME_N_PLANES(map);
+  part->source.planes = part->planes;
+  for (guint p = 0; p < part->source.num_planes; p++) {
+    gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(map, p);
+    part->planes[p].data = (guint8 *)GST_VIDEO_FRAME_PLANE_DATA(map, p) + field * pitch;
+    part->planes[p].pitch = step * pitch;
+  }
+  return part;
+}
+
+static void part_free(GstCudaJ2kEncPart *part)
+{
+  if (part->map.buffer)
+    gst_video_frame_unmap(&part->map);
+  g_free(part);
+}
+
+/* With the stream lock free, since it waits for the output thread to make room. */
+static Cj2kStatus submit(GstCudaJ2kEnc *self, GstCudaJ2kEncPart *part, Cj2kError *error)
+{
+  GST_VIDEO_ENCODER_STREAM_UNLOCK(self);
+  Cj2kStatus status = cj2k_encoder_submit(self->encoder, &part->source, part, error);
+  if (status == CJ2K_OK)
+    gst_cuda_j2k_output_added(&self->output);
+  GST_VIDEO_ENCODER_STREAM_LOCK(self);
+  return status;
+}
+
+/* Without an output buffer the base class drops the frame. */
+static GstFlowReturn drop(GstCudaJ2kEnc *self, GstVideoCodecFrame *frame, GstFlowReturn flow)
+{
+  gst_video_encoder_finish_frame(GST_VIDEO_ENCODER(self), frame);
+  return flow;
+}
+
+GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame)
+{
+  GstCudaJ2kEnc *self = (GstCudaJ2kEnc *)encoder;
+  guint count = self->stream.fields ? 2 : 1;
+  Cj2kError error = {0};
+  GstVideoFrame map;
+
+  GstFlowReturn flow = gst_cuda_j2k_output_flow(&self->output);
+  if (flow != GST_FLOW_OK)
+    return drop(self, frame, flow);
+  if (g_atomic_int_compare_and_exchange(&self->rate_changed, TRUE, FALSE))
+    change_rate(self);
+  if (!gst_video_frame_map(&map, &self->info, frame->input_buffer, GST_MAP_READ)) {
+    GST_ELEMENT_ERROR(self, STREAM, ENCODE, ("Cannot map an input buffer."), (NULL));
+    return drop(self, frame, GST_FLOW_ERROR);
+  }
+  for (guint i = 0; i < count; i++) {
+    GstCudaJ2kEncPart *part =
+        make_part(&map, count == 2 ? i ^ (guint)self->stream.bottom_first : 0, count);
+    if (i == count - 1) {
+      part->frame = frame;
+      part->map = map;
+    }
+    if (submit(self, part, &error) == CJ2K_OK)
+      continue;
+    /* A first field may be in flight and reads the same memory. */
+    gst_cuda_j2k_output_drain(&self->output);
+    part->map = map;
+    part_free(part);
+    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+    return drop(self, frame, GST_FLOW_ERROR);
+  }
+  return GST_FLOW_OK;
+}
+
+/* ----------------------------------------------------------------------------------- out --- */
+
+/* T.800 I.5.4: a jp2c box around the codestream. */
+static void write_box(guint8 head[8], gsize size)
+{
+  GST_WRITE_UINT32_BE(head, (guint32)(size + 8));
+  memcpy(head + 4, "jp2c", 4);
+}
+
+/* Appends a packet's bytes, boxed where the media type has boxes. */
+static void append(GstCudaJ2kEnc *self, GByteArray *bytes, const Cj2kPacket *packet)
+{
+  guint8 head[8];
+  if (self->stream.media == GST_CUDA_J2K_J2C) {
+    write_box(head, packet->size);
+    g_byte_array_append(bytes, head, sizeof head);
+  }
+  g_byte_array_append(bytes, packet->data, (guint)packet->size);
+}
+
+/* The buffer of a frame: its packet, after that of its first field where there is one. */
+static GstBuffer *make_buffer(GstCudaJ2kEnc *self, const Cj2kPacket *packet)
+{
+  GByteArray *bytes = g_steal_pointer(&self->first_field);
+  if (!bytes)
+    bytes = g_byte_array_sized_new((guint)packet->size + 8);
+  append(self, bytes, packet);
+  gsize size = bytes->len;
+  return gst_buffer_new_wrapped(g_byte_array_free(bytes, FALSE), size);
+}
+
+GstFlowReturn gst_cuda_j2k_enc_output(gpointer element, gboolean discard)
+{
+  GstCudaJ2kEnc *self = element;
+  GstVideoEncoder *encoder = element;
+  Cj2kPacket packet;
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  if (cj2k_encoder_receive(self->encoder, &packet) != CJ2K_OK) {
+    GST_ERROR_OBJECT(self, "the encoder lost a frame");
+    return GST_FLOW_ERROR;
+  }
+  GstCudaJ2kEncPart *part = packet.user;
+  GstVideoCodecFrame *frame = part->frame;
+  Cj2kError error = packet.error;
+  gboolean ok = packet.status == CJ2K_OK && !discard;
+  GstBuffer *buffer = NULL;
+  if (ok && frame) {
+    buffer = make_buffer(self, &packet);
+  } else if (ok) {
+    self->first_field = g_byte_array_sized_new((guint)packet.size * 2 + 64);
+    append(self, self->first_field, &packet);
+  } else {
+    g_clear_pointer(&self->first_field, g_byte_array_unref);
+  }
+  if (packet.fallback)
+    GST_LOG_OBJECT(self, "encoded by the CPU back end");
+  if (packet.status != CJ2K_OK && !discard) {
+    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+    flow = GST_FLOW_ERROR;
+  }
+  cj2k_encoder_release(self->encoder, &packet);
+  part_free(part);
+  if (!frame)
+    return flow;
+
+  frame->output_buffer = buffer;
+  GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
+  GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
+  return flow == GST_FLOW_OK ? pushed : flow;
+}

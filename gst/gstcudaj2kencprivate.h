@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The encoder element, inside: class and states in gstcudaj2kenc.c, properties and what follows
+ * from them in gstcudaj2kencparams.c, frames in and out in gstcudaj2kencframe.c.
+ */
+#ifndef GST_CUDA_J2K_ENC_PRIVATE_H
+#define GST_CUDA_J2K_ENC_PRIVATE_H
+
+#include "gstcudaj2kcommon.h"
+#include "gstcudaj2kenc.h"
+#include "gstcudaj2kenccaps.h"
+#include "gstcudaj2koutput.h"
+
+#include <gst/video/gstvideoencoder.h>
+
+G_BEGIN_DECLS
+
+GST_DEBUG_CATEGORY_EXTERN(gst_cuda_j2k_enc_debug);
+#define GST_CAT_DEFAULT gst_cuda_j2k_enc_debug
+
+/* The properties' values. Those that the library takes as they are lie in `params` itself. */
+typedef struct {
+  Cj2kEncoderParams params;
+  gboolean rate_control_set; /* by the user; else a rate that is given means cbr */
+  guint bitrate;             /* kbit/s */
+  gboolean profile_strict;
+  gchar *layer_rates, *precincts, *comment;
+} GstCudaJ2kEncSettings;
+
+/* A picture in flight: a frame, or one of its two fields. The `user` of the library. */
+typedef struct {
+  GstVideoCodecFrame *frame; /* NULL: the first field, its frame comes with the second */
+  GstVideoFrame map;         /* with the frame */
+  Cj2kPlane planes[CJ2K_MAX_PLANES];
+  Cj2kPicture source;
+} GstCudaJ2kEncPart;
+
+struct _GstCudaJ2kEnc {
+  GstVideoEncoder parent;
+
+  GstCudaJ2kEncSettings settings; /* guarded by the object lock */
+  gint rate_changed;              /* atomic: a property that may change while playing did */
+
+  Cj2kEncoder
+      *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
+  Cj2kStats past_stats; /* of encoders that were closed, since start */
+  GstCudaJ2kOutput output;
+
+  /* Set by the streaming thread with nothing in flight. */
+  GstVideoInfo info;
+  const GstCudaJ2kFormat *format;
+  GstCudaJ2kEncStream stream;
+
+  /* The output thread's. */
+  GByteArray *first_field; /* its bytes, until the second is there; NULL: none */
+};
+typedef struct _GstCudaJ2kEnc GstCudaJ2kEnc;
+typedef struct _GstCudaJ2kEncClass {
+  GstVideoEncoderClass parent_class;
+} GstCudaJ2kEncClass;
+
+/* gstcudaj2kencparams.c */
+void gst_cuda_j2k_enc_settings_init(GstCudaJ2kEncSettings *settings);
+void gst_cuda_j2k_enc_settings_clear(GstCudaJ2kEncSettings *settings);
+/* Installs the properties that are settings, with ids from first_id on; returns the next free id.
+ */
+guint gst_cuda_j2k_enc_install_settings(GObjectClass *klass, guint first_id);
+/* FALSE: the id is none of theirs. *live: it may change while playing. */
+gboolean gst_cuda_j2k_enc_set_setting(GstCudaJ2kEncSettings *settings, guint id,
+                                      const GValue *value, gboolean *live);
+gboolean gst_cuda_j2k_enc_get_setting(const GstCudaJ2kEncSettings *settings, guint id,
+                                      GValue *value);
+/* The library's parameters for a stream: of the settings, the format's rate, and the way it is
+ * coded. FALSE: they make no sense, and *reason says why (transfer full). params->comment points
+ * into the settings. */
+gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
+                                      const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
+                                      Cj2kEncoderParams *params, gchar **reason);
+
+/* gstcudaj2kencframe.c */
+GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);
+GstFlowReturn gst_cuda_j2k_enc_output(gpointer element, gboolean discard);
+
+G_END_DECLS
+
+#endif
