@@ -11,7 +11,8 @@ extern "C" {
 /* Four bytes at any address, little-endian. */
 __device__ __forceinline__ uint32_t load_word(const uint8_t *p)
 {
-  const uint32_t *base = reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
+  const uint32_t *base =
+      reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
   uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
   return __funnelshift_r(base[0], base[1], shift);
 }
@@ -27,8 +28,8 @@ struct HtSet {
 };
 
 /* Reads lengths (T.814 7.1.1). false: the block is corrupt. */
-__device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint32_t b, const Cj2kCudaBlock &block,
-                                         HtSet &set)
+__device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
+                                         const Cj2kCudaBlock &block, HtSet &set)
 {
   const Cj2kCodedBlock coded = frame.coded[b];
   const Cj2kSegment *segments = frame.segments + coded.first_segment;
@@ -52,7 +53,8 @@ __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint
 }
 
 /* Half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
-__device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative, const Cj2kCudaBlock &block)
+__device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
+                                                const Cj2kCudaBlock &block)
 {
   if (block.roi_shift && (block.roi_shift > 30 ? 0 : magnitude >> (block.roi_shift + 1)))
     magnitude >>= block.roi_shift;

@@ -121,7 +121,12 @@ struct Mel {
     if (run == 0) {
       if (count < 6)
         fill();
-      uint32_t exponent = state < 3 ? 0 : state < 6 ? 1 : state < 9 ? 2 : state < 11 ? 3 : state < 12 ? 4 : 5;
+      uint32_t exponent = state < 3    ? 0
+                          : state < 6  ? 1
+                          : state < 9  ? 2
+                          : state < 11 ? 3
+                          : state < 12 ? 4
+                                       : 5;
       if (bits >> 31) {
         run = 2u << exponent;
         bits <<= 1;
@@ -190,7 +195,8 @@ struct Above {
       uint32_t east = q + 1 < cols ? records[q + 1] >> CJ2K_HT_RHO_SHIFT : 0;
       return ((here >> 1 | west >> 3) & 1) << 7 | ((here >> 3 | east >> 1) & 1) << 9;
     }
-    uint32_t west = (uint32_t)((uint64_t)right << 1 >> q), east = (uint32_t)((uint64_t)left >> 1 >> q);
+    uint32_t west = (uint32_t)((uint64_t)right << 1 >> q),
+             east = (uint32_t)((uint64_t)left >> 1 >> q);
     return ((left >> q | west) & 1) << 7 | ((right >> q | east) & 1) << 9;
   }
 
@@ -267,10 +273,14 @@ struct Decoder {
   }
 
   /* Did all bits that were used exist? */
-  __device__ bool complete() const { return vlc.consumed_fill <= vlc.count; }
+  __device__ bool complete() const
+  {
+    return vlc.consumed_fill <= vlc.count;
+  }
 };
 
-__device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &block, uint32_t *quads)
+__device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &block,
+                             uint32_t *quads)
 {
   uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
   const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
@@ -318,7 +328,8 @@ cudaError_t cj2k_cuda_ht_init(void)
   if (error == cudaSuccess)
     error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_first, sizeof tables->uvlc_first);
   if (error == cudaSuccess)
-    error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_other, sizeof tables->uvlc_other, sizeof tables->uvlc_first);
+    error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_other, sizeof tables->uvlc_other,
+                               sizeof tables->uvlc_first);
   return error;
 }
 

@@ -37,9 +37,12 @@ typedef struct {
   const Cj2kCudaBlock *blocks;
   const Cj2kCodedBlock *coded; /* as the packets gave them */
   const Cj2kSegment *segments;
-  const uint8_t *data;   /* codestream, then side buffer; readable for 16 bytes more */
-  const uint32_t *order; /* block numbers: HT ones, alike ones next to each other */
+  const uint8_t *data;     /* codestream, then side buffer; readable for 16 bytes more */
+  const uint32_t *order;   /* numbers of the HT blocks, alike ones next to each other */
+  const uint32_t *refined; /* numbers of those with refinement passes */
+  const uint32_t *mq;      /* numbers of the MQ blocks */
   uint32_t num_blocks, num_ht, num_refined, num_mq;
+  uint32_t max_width;     /* of any block */
   uint32_t *quads;        /* workspace */
   void *coefficients;     /* out */
   uint8_t *corrupt_flags; /* per block, zero before; set where a stage found the block corrupt */
@@ -54,6 +57,8 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Third step, when num_refined: SigProp and MagRef (T.814 7.4, 7.5), then dequantisation. */
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
+/* MQ blocks (T.800 annexes C, D): decoded and dequantised. */
+cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Copies the HT tables to the current device; once a device. */
 cudaError_t cj2k_cuda_ht_init(void);
 
@@ -67,52 +72,65 @@ typedef struct {
 
 /* One level of one tile-component: four bands make `out`. */
 typedef struct {
-  Cj2kCudaPlane band[4]; /* by Cj2kOrientation */
-  Cj2kCudaPlane out;     /* not used by the last level */
-  Cj2kRect rect;         /* of the output, absolute */
-  uint32_t reversible;
-  uint32_t is_plane; /* last level only: no decomposition, band[CJ2K_LL] is the output */
+  Cj2kCudaPlane band[4];  /* by Cj2kOrientation */
+  Cj2kCudaPlane out;      /* not used by the last level */
+  uint32_t width, height; /* of the output */
+  uint8_t odd_x, odd_y;   /* parity of its first sample */
+  uint8_t reversible;
+  uint8_t is_plane; /* last level only: no decomposition, band[CJ2K_LL] is the output */
 } Cj2kCudaLevel;
 
-/* levels[count] on the device, of any sizes up to width x height. */
-cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, uint32_t width,
-                           uint32_t height, cudaStream_t stream);
+/* levels[count] on the device, all reversible or none, of sizes up to width x height; `rows` (even)
+ * of each are one warp's. */
+cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
+                           uint32_t width, uint32_t height, uint32_t rows, cudaStream_t stream);
+
+/* How samples become bits in words that belong to them alone, evenly spaced (docs/arithmetic.md,
+ * layout depth). */
+typedef struct {
+  uint32_t plane;  /* of the outputs; UINT32_MAX: not put out */
+  uint32_t x, y;   /* of the tile-component's first sample in the component's picture */
+  uint32_t first;  /* byte offset of sample 0 in its row */
+  uint32_t stride; /* bytes from sample to sample */
+  uint32_t word_bytes;
+  uint32_t swapped;
+  uint32_t offset, round, down, up, mask, shift;
+  int32_t most;
+  int32_t dc, lo, hi; /* DC offset, and the component's range after it */
+} Cj2kCudaStore;
 
 /* The last level with what follows: component transform, DC shift, clamp, store. */
 typedef struct {
   Cj2kCudaLevel level[3];
-  uint32_t num_components; /* 1, or 3 that go through RCT or ICT */
-  struct Cj2kCudaOutput {
-    uint32_t x, y;  /* of rect's first sample in the component's picture area */
-    uint32_t plane; /* of the picture; UINT32_MAX: not put out */
-    uint8_t depth, is_signed;
-    Cj2kSampleLayout layout; /* one sample a word */
-  } out[3];
+  Cj2kCudaStore store[3];
 } Cj2kCudaFinish;
 
+/* A plane of the picture, or of samples on their way to one. */
 typedef struct {
-  void *data[CJ2K_MAX_PLANES];
-  uint64_t pitch[CJ2K_MAX_PLANES]; /* bytes */
-} Cj2kCudaPicture;
+  uint8_t *data;
+  uint64_t pitch; /* bytes */
+} Cj2kCudaOutput;
 
-cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, uint32_t width,
-                             uint32_t height, bool three, const Cj2kCudaPicture *picture,
-                             cudaStream_t stream);
+/* finish[count] and outputs[] (by store.plane) on the device. three: level[0..2] go through RCT or
+ * ICT; else only level[0] is there. */
+cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
+                             bool reversible, bool is_plane, uint32_t width, uint32_t height,
+                             uint32_t rows, const Cj2kCudaOutput *outputs, cudaStream_t stream);
 
 /* ------------------------------------------------------------------------------ packing --- */
 
-/* Layouts in which words hold several samples: from planes of 16-bit words, a thread a unit. */
+/* A plane whose words hold several samples, or bits that no sample owns: whole units, from planes
+ * of 16-bit words. */
 typedef struct {
-  const uint16_t *samples[4]; /* planes of the components that lie in this plane */
-  uint64_t stride[4];         /* in samples */
-  uint32_t width[4];
-  Cj2kSampleLayout layout[4];
-  uint32_t count;
-  uint32_t units, rows;
-  uint8_t fill[32]; /* a unit's bits that no sample owns */
+  uint32_t count; /* of components that lie here; 0: only the fill */
+  Cj2kCudaOutput source[4];
+  uint32_t width[4], height[4];
+  Cj2kSampleLayout layout[4]; /* the sources hold the layout's bits already */
+  uint32_t unit_bytes, units, rows;
+  uint8_t fill[64]; /* a unit's bits that no sample writes */
 } Cj2kCudaPack;
 
-cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, void *plane, uint64_t pitch,
+cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane,
                            cudaStream_t stream);
 
 #ifdef __cplusplus

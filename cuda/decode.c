@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+#include "../common/error.h"
+
+static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
+{
+  (void)threads;
+  Cj2kCudaDecoder *backend = g_new0(Cj2kCudaDecoder, 1);
+  Cj2kStatus status =
+      cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
+  if (status == CJ2K_OK) {
+    cj2k_cuda_enter(&backend->device);
+    status = cj2k_cuda_check(cj2k_cuda_ht_init(), "loading this build's kernels", error);
+    cj2k_cuda_leave(&backend->device);
+  }
+  if (status == CJ2K_OK)
+    return backend;
+  g_free(backend);
+  return NULL;
+}
+
+static void backend_close(void *backend)
+{
+  g_free(backend);
+}
+
+static void free_slot(Cj2kDecodeSlot *slot)
+{
+  if (slot->stream)
+    cudaStreamSynchronize(slot->stream);
+  cudaEvent_t events[] = {slot->begun, slot->uploaded, slot->decoded, slot->done};
+  for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
+    if (events[i])
+      cudaEventDestroy(events[i]);
+  if (slot->stream)
+    cudaStreamDestroy(slot->stream);
+  Cj2kCudaMemory *memory[] = {&slot->blocks,   &slot->level_table,   &slot->finish_table,
+                              &slot->lowpass,  &slot->coefficients,  &slot->quads,
+                              &slot->upload,   &slot->sample_planes, &slot->flags,
+                              &slot->picture,  &slot->h_upload,      &slot->h_corrupt,
+                              &slot->h_picture};
+  for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
+    cj2k_cuda_release(memory[i]);
+  if (slot->plan)
+    cj2k_plan_unref(slot->plan);
+  g_array_unref(slot->levels);
+  g_array_unref(slot->finishes);
+  g_array_unref(slot->packs);
+  g_array_unref(slot->plane_of_pack);
+  g_free((void *)slot->layout.samples);
+  g_free(slot->planes);
+  g_free(slot->plane_rows);
+  g_free(slot->plane_bytes);
+  g_free(slot->samples);
+  g_free(slot->outputs);
+  g_free(slot);
+}
+
+static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
+{
+  Cj2kDecodeSlot *slot = g_new0(Cj2kDecodeSlot, 1);
+  slot->backend = backend;
+  slot->h_upload.host = slot->h_corrupt.host = slot->h_picture.host = true;
+  slot->levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
+  slot->plane_of_pack = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
+  cudaEvent_t *events[] = {&slot->begun, &slot->uploaded, &slot->decoded, &slot->done};
+  for (size_t i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
+    result = cudaEventCreateWithFlags(events[i], cudaEventBlockingSync);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->h_corrupt, sizeof(uint32_t));
+  if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
+    return slot;
+  free_slot(slot);
+  return NULL;
+}
+
+static Cj2kStatus no_context(Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the device's context is gone");
+}
+
+static Cj2kDecodeSlot *slot_new(void *data, Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device)) {
+    no_context(error);
+    return NULL;
+  }
+  Cj2kDecodeSlot *slot = new_slot(backend, error);
+  cj2k_cuda_leave(&backend->device);
+  return slot;
+}
+
+static void slot_free(void *data, Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!slot)
+    return;
+  cj2k_cuda_enter(&backend->device);
+  free_slot(slot);
+  cj2k_cuda_leave(&backend->device);
+}
+
+static Cj2kStatus start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                        Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return no_context(error);
+  Cj2kStatus status = cj2k_cuda_decode_start(slot, job, error);
+  cj2k_cuda_leave(&backend->device);
+  return status;
+}
+
+static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
+                             Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return no_context(error);
+  Cj2kStatus status = cj2k_cuda_decode_wait(slot, result, error);
+  cj2k_cuda_leave(&backend->device);
+  return status;
+}
+
+const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
+{
+  static const Cj2kDecodeBackend backend = {.name = "cuda",
+                                            .open = backend_open,
+                                            .close = backend_close,
+                                            .slot_new = slot_new,
+                                            .slot_free = slot_free,
+                                            .start = start,
+                                            .wait = wait_frame};
+  return &backend;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * HT cleanup pass, second step (T.814 7.3.7, 7.3.8): MagSgn bits become coefficients. A lane is a
+ * column of quads; a group of 32 lanes, or of 16 when blocks are narrow, does a block, one row of
+ * quads after the other. Bits are found by a scan over the lanes in a ring of destuffed bits.
+ */
+#include "ht_common.cuh"
+
+namespace {
+
+constexpr uint32_t kThreads = 128;
+constexpr uint32_t kRingWords = 256; /* of 32 bits; a row of 32 quads takes up to 3968 bits */
+constexpr uint32_t kMaxCols = 512;
+
+/* The destuffed MagSgn bits from `pos` to `end`, by position modulo the ring's size. Bits behind
+ * the segment are ones. */
+template <uint32_t LANES> struct Ring {
+  uint32_t *words;
+  const uint8_t *bytes;
+  uint32_t length, next; /* of bytes; next byte to destuff */
+  uint32_t pos, end;
+  uint32_t lane, mask;
+
+  __device__ void start(uint32_t *memory, const HtSet &set, uint32_t lane_index, uint32_t lanes)
+  {
+    words = memory;
+    bytes = set.cleanup;
+    length = set.cleanup_length - set.suffix_length;
+    next = pos = end = 0;
+    lane = lane_index;
+    mask = lanes;
+    if (lane == 0)
+      words[0] = 0;
+    __syncwarp(mask);
+  }
+
+  /* Four bytes a lane, behind the end of the segment bytes of ones. After a byte FF the top bit of
+   * the next is stuffing (T.814 7.1.2). */
+  __device__ void fill()
+  {
+    words[((end >> 5) + 1 + lane) % kRingWords] = 0;
+    uint32_t at = next + 4 * lane;
+    uint32_t raw = 0xFFFFFFFFu;
+    if (at < length)
+      raw = load_word(bytes + at);
+    uint32_t before = __shfl_up_sync(mask, raw >> 24, 1, LANES);
+    if (lane == 0)
+      before = next > 0 && next <= length ? bytes[next - 1] : 0;
+    uint32_t value = 0, count = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+      uint32_t byte = raw >> (8 * i) & 0xFF;
+      bool inside = at + i < length;
+      uint32_t skip = inside && before == 0xFF;
+      value |= (inside ? byte & (0xFFu >> skip) : 0xFFu) << count;
+      count += 8 - skip;
+      before = byte;
+    }
+    uint32_t start = end + scan(count) - count;
+    __syncwarp(mask);
+    atomicOr(&words[(start >> 5) % kRingWords], value << (start & 31));
+    if ((start & 31) + count > 32)
+      atomicOr(&words[((start >> 5) + 1) % kRingWords], value >> (32 - (start & 31)));
+    end = __shfl_sync(mask, start + count, LANES - 1, LANES);
+    next = min(next + 4 * LANES, length);
+    __syncwarp(mask);
+  }
+
+  /* Inclusive sum over the lanes. */
+  __device__ uint32_t scan(uint32_t value) const
+  {
+#pragma unroll
+    for (uint32_t step = 1; step < LANES; step *= 2) {
+      uint32_t other = __shfl_up_sync(mask, value, step, LANES);
+      if (lane >= step)
+        value += other;
+    }
+    return value;
+  }
+
+  __device__ uint32_t bits(uint32_t at, uint32_t count) const
+  {
+    uint32_t low = words[(at >> 5) % kRingWords], high = words[((at >> 5) + 1) % kRingWords];
+    return __funnelshift_r(low, high, at & 31) & ((1u << count) - 1);
+  }
+};
+
+/* v of the bottom samples of the row of quads above, by column: left and right. Blocks of at most
+ * LANES quads keep them in registers, wider ones in shared memory. */
+template <uint32_t LANES, bool WIDE> struct Above {
+  uint32_t left, right;
+  uint32_t *lefts, *rights;
+  uint32_t carried; /* right of the last column of the chunk before, of the row above */
+
+  __device__ void start(uint32_t *memory, uint32_t lane, uint32_t mask)
+  {
+    left = right = carried = 0;
+    if (WIDE) {
+      lefts = memory;
+      rights = memory + kMaxCols + LANES;
+      for (uint32_t i = lane; i < 2 * (kMaxCols + LANES); i += LANES)
+        memory[i] = 0;
+      __syncwarp(mask);
+    }
+  }
+
+  /* The or of the four values around quad column q. */
+  __device__ uint32_t around(uint32_t q, uint32_t lane, uint32_t mask)
+  {
+    if (WIDE) {
+      left = lefts[q];
+      right = rights[q];
+    }
+    uint32_t west = __shfl_up_sync(mask, right, 1, LANES),
+             east = __shfl_down_sync(mask, left, 1, LANES);
+    if (lane == 0)
+      west = WIDE ? carried : 0;
+    if (lane == LANES - 1)
+      east = WIDE ? lefts[q + 1] : 0;
+    if (WIDE)
+      carried = __shfl_sync(mask, right, LANES - 1, LANES);
+    return left | right | west | east;
+  }
+
+  __device__ void note(uint32_t q, uint32_t bottom_left, uint32_t bottom_right, uint32_t mask)
+  {
+    left = bottom_left;
+    right = bottom_right;
+    if (WIDE) {
+      __syncwarp(mask);
+      lefts[q] = left;
+      rights[q] = right;
+      __syncwarp(mask);
+    }
+  }
+};
+
+__device__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
+                                  const Cj2kCudaBlock &block)
+{
+  /* v = 2 (mu - 1) + sign; half units with the midpoint are (2 mu + 1) << p. */
+  uint32_t word = significant ? ((v | 1) + 2) << set.plane | v << 31 : 0;
+  return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+}
+
+__device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a, uint32_t b)
+{
+  if (x + 1 < width && (reinterpret_cast<uintptr_t>(row) & 7) == 0) {
+    *reinterpret_cast<uint2 *>(row + x) = make_uint2(a, b);
+    return;
+  }
+  if (x < width)
+    row[x] = a;
+  if (x + 1 < width)
+    row[x + 1] = b;
+}
+
+template <uint32_t LANES, bool WIDE>
+__device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const uint32_t *quads,
+                             uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
+                             uint32_t lane, uint32_t mask)
+{
+  Ring<LANES> ring;
+  ring.start(ring_memory, set, lane, mask);
+  Above<LANES, WIDE> above;
+  above.start(above_memory, lane, mask);
+  uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
+  for (uint32_t y = 0; y < block.height; y += 2, quads += stride, out += 2 * (size_t)block.stride) {
+    above.carried = 0;
+    for (uint32_t first = 0; first < cols; first += LANES) {
+      uint32_t q = first + lane, record = q < cols ? quads[q] : 0;
+      uint32_t rho = record >> CJ2K_HT_RHO_SHIFT & 15, known = record >> CJ2K_HT_EK_SHIFT & 15;
+      uint32_t exponent_above = 32 - __clz(above.around(q, lane, mask) | 1);
+      uint32_t kappa = (rho & (rho - 1)) && exponent_above > 2 ? exponent_above - 1 : 1;
+      uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
+      if (__any_sync(mask, rho && exponent > set.max_exponent))
+        return false;
+      uint32_t m[4], v[4], total = 0;
+#pragma unroll
+      for (uint32_t n = 0; n < 4; n++) {
+        m[n] = rho >> n & 1 ? exponent - (known >> n & 1) : 0;
+        total += m[n];
+      }
+      uint32_t sum = ring.scan(total), at = ring.pos + sum - total;
+      uint32_t needed = __shfl_sync(mask, sum, LANES - 1, LANES);
+      while (ring.end - ring.pos < needed)
+        ring.fill();
+#pragma unroll
+      for (uint32_t n = 0; n < 4; n++) {
+        v[n] = ring.bits(at, m[n]) | (record >> (CJ2K_HT_E1_SHIFT + n) & 1) << m[n];
+        v[n] = rho >> n & 1 ? v[n] : 0;
+        at += m[n];
+      }
+      ring.pos += needed;
+      above.note(q, v[1], v[3], mask);
+      if (q < cols) {
+        store_pair(out, 2 * q, block.width, finish_sample(v[0], rho & 1, set, block),
+                   finish_sample(v[2], rho & 4, set, block));
+        if (y + 1 < block.height)
+          store_pair(out + block.stride, 2 * q, block.width,
+                     finish_sample(v[1], rho & 2, set, block),
+                     finish_sample(v[3], rho & 8, set, block));
+      }
+      __syncwarp(mask); /* all have read the ring */
+    }
+  }
+  return true;
+}
+
+template <uint32_t LANES>
+__device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t lane)
+{
+  for (uint32_t y = 0; y < block.height; y++, out += block.stride)
+    for (uint32_t x = lane; x < block.width; x += LANES)
+      out[x] = 0;
+}
+
+template <uint32_t LANES, bool WIDE>
+__global__ void __launch_bounds__(kThreads) magsgn_kernel(Cj2kCudaDecodeBlocks frame)
+{
+  constexpr uint32_t kGroups = kThreads / LANES;
+  __shared__ uint32_t rings[kGroups][kRingWords];
+  __shared__ uint32_t lines[WIDE ? kGroups : 1][WIDE ? 2 * (kMaxCols + LANES) : 1];
+  uint32_t group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+  uint32_t mask = LANES == 32 ? 0xFFFFFFFFu : 0xFFFFu << (threadIdx.x & 16);
+  uint32_t b = blockIdx.x * kGroups + group;
+  if (b >= frame.num_blocks)
+    return;
+  Cj2kCudaBlock block = frame.blocks[b];
+  if (block.offset == UINT64_MAX)
+    return;
+  const Cj2kCodedBlock &coded = frame.coded[b];
+  uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
+  if (coded.num_passes && !coded.corrupt && !coded.is_ht)
+    return;
+  bool there = coded.num_passes && !coded.corrupt && !frame.corrupt_flags[b];
+  HtSet set;
+  if (there) {
+    find_set(frame, b, block, set);
+    if (decode_block<LANES, WIDE>(set, block, frame.quads + block.quads, out, rings[group],
+                                  lines[WIDE ? group : 0], lane, mask))
+      return;
+    if (lane == 0) {
+      frame.corrupt_flags[b] = 1;
+      atomicAdd(frame.corrupt, 1u);
+    }
+  }
+  clear_block<LANES>(block, out, lane);
+}
+
+template <uint32_t LANES, bool WIDE>
+cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
+{
+  constexpr uint32_t kGroups = kThreads / LANES;
+  magsgn_kernel<LANES, WIDE>
+      <<<(frame.num_blocks + kGroups - 1) / kGroups, kThreads, 0, stream>>>(frame);
+  return cudaGetLastError();
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  if (frame->num_blocks == 0)
+    return cudaSuccess;
+  if (frame->max_width <= 32)
+    return launch<16, false>(*frame, stream);
+  return frame->max_width <= 64 ? launch<32, false>(*frame, stream)
+                                : launch<32, true>(*frame, stream);
+}

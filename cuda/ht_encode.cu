@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * HT cleanup encoder (T.814 7.3): a warp a code-block, a lane a quad. What a quad contributes to
+ * the three bit strings depends on samples alone, so that a warp does 32 quads at once, in raster
+ * order whatever the width; positions come from a scan over the lanes. docs/ht-coder.md says which
+ * of the legal codestreams this is.
+ */
+#include "ht_encode.cuh"
+
+namespace {
+
+constexpr uint32_t kWarps = 4; /* blocks of a thread block */
+constexpr uint32_t kMaxQuads = 1024, kMagSgnWords = 256, kVlcWords = 64, kEventWords = 64;
+constexpr uint32_t kMaxScup = 4079;
+
+/* Shared memory of a warp. */
+struct BlockMemory {
+  uint32_t magsgn[kMagSgnWords]; /* afterwards the bytes of MEL */
+  uint32_t vlc[kVlcWords];
+  uint32_t events[kEventWords];
+  uint16_t quads[kMaxQuads + 32]; /* rho; exponents of the lower samples: left at 4, right at 10 */
+};
+
+struct SharedMemory {
+  Cj2kCudaEncodeTables tables;
+  BlockMemory blocks[kWarps];
+};
+
+__device__ __forceinline__ uint32_t lower_left(uint32_t quad)
+{
+  return quad >> 4 & 63;
+}
+
+__device__ __forceinline__ uint32_t lower_right(uint32_t quad)
+{
+  return quad >> 10;
+}
+
+/* ------------------------------------------------------------------------------ samples --- */
+
+/* Coefficients of a block to quantiser indices (docs/arithmetic.md). */
+struct Samples {
+  const uint32_t *data;
+  uint32_t stride, width, height;
+  bool reversible, pairs; /* two neighbours can be read at once */
+  float inv_scale;
+  uint32_t limit;
+  uint32_t saturated;
+
+  __device__ Samples(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block)
+  {
+    Cj2kFrameQuantiser quantiser = frame.quantisers[block.band];
+    data = frame.coefficients + block.offset;
+    stride = block.stride;
+    width = block.width;
+    height = block.height;
+    reversible = block.reversible;
+    pairs = (block.offset & 1) == 0;
+    inv_scale = quantiser.inv_scale;
+    limit = (1u << quantiser.num_bitplanes) - 1;
+    saturated = 0;
+  }
+
+  __device__ uint32_t quantise(uint32_t bits)
+  {
+    uint32_t index, sign;
+    if (reversible) {
+      uint32_t negative = (uint32_t)((int32_t)bits >> 31);
+      index = (bits ^ negative) - negative;
+      sign = (bits | index) & 0x80000000u;
+      index &= 0x7FFFFFFF;
+    } else {
+      float q = fminf(fabsf(__uint_as_float(bits)) * inv_scale, 2147483520.0f);
+      index = (uint32_t)q;
+      sign = index ? bits & 0x80000000u : 0;
+    }
+    if (index > limit) {
+      index = limit;
+      saturated++;
+    }
+    return sign | index;
+  }
+
+  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block. */
+  __device__ void fetch(uint32_t col, uint32_t row, bool inside, uint32_t raw[4]) const
+  {
+    const uint32_t *top = data + (uint64_t)(2 * row) * stride + 2 * col;
+    bool right = inside && 2 * col + 1 < width, bottom = inside && 2 * row + 1 < height;
+    raw[0] = raw[1] = raw[2] = raw[3] = 0;
+    if (pairs) {
+      /* Rows are padded to their stride. */
+      if (inside) {
+        uint2 pair = *reinterpret_cast<const uint2 *>(top);
+        raw[0] = pair.x;
+        raw[2] = right ? pair.y : 0;
+      }
+      if (bottom) {
+        uint2 pair = *reinterpret_cast<const uint2 *>(top + stride);
+        raw[1] = pair.x;
+        raw[3] = right ? pair.y : 0;
+      }
+      return;
+    }
+    if (inside)
+      raw[0] = top[0];
+    if (bottom)
+      raw[1] = top[stride];
+    if (right)
+      raw[2] = top[1];
+    if (right && bottom)
+      raw[3] = top[stride + 1];
+  }
+};
+
+/* Squared error that remains, in (step/16)^2, as Cj2kEncodeResult.ht_distortions has it. */
+struct Distortion {
+  static constexpr uint64_t kMaxError = 1u << 25;
+  uint32_t plane;
+  uint32_t middle;    /* of the interval of an index, in sixteenths */
+  uint64_t kept, out; /* coded down to plane; left out */
+
+  __device__ void add(uint32_t sample, bool all)
+  {
+    uint32_t q = sample & 0x7FFFFFFF, error;
+    if (q == 0)
+      return;
+    uint32_t full = min((uint64_t)min(q, 1u << 22) * 16 + middle, kMaxError);
+    if (all)
+      out += (uint64_t)full * full;
+    if (plane == 0)
+      return;
+    if (q >> plane == 0) {
+      error = full;
+    } else {
+      uint64_t rest = (uint64_t)(q & ((1u << plane) - 1)) * 16 + middle, half = 8ull << plane;
+      error = (uint32_t)min(rest > half ? rest - half : half - rest, kMaxError);
+    }
+    kept += (uint64_t)error * error;
+  }
+};
+
+__device__ __forceinline__ uint64_t warp_sum(uint64_t value)
+{
+  for (uint32_t d = 16; d; d >>= 1)
+    value += __shfl_xor_sync(kAll, value, d);
+  return value;
+}
+
+/* -------------------------------------------------------------------------------- quads --- */
+
+/* What a lane knows of its quad. */
+struct Quad {
+  uint32_t v[4]; /* 2 (mu - 1) + sign; 0 when insignificant */
+  uint32_t rho, eps, u, bound, info;
+
+  /* Significance and exponents at the plane (T.814 7.3.4). */
+  __device__ void analyse(const uint32_t samples[4], uint32_t plane, uint32_t e[4])
+  {
+    rho = 0;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      uint32_t mu = (samples[n] & 0x7FFFFFFF) >> plane;
+      e[n] = mu ? 32 - __clz(2 * mu - 1) : 0;
+      v[n] = mu ? 2 * (mu - 1) + (samples[n] >> 31) : 0;
+      rho |= (mu != 0) << n;
+    }
+    info = rho | e[1] << 4 | e[3] << 10;
+  }
+
+  /* The exponent bound and the residual (T.814 7.3.5, 7.3.7). */
+  __device__ void bound_by(const uint32_t e[4], uint32_t above)
+  {
+    uint32_t largest = max(max(e[0], e[1]), max(e[2], e[3]));
+    uint32_t kappa = rho & (rho - 1) ? max(above, 2u) - 1 : 1;
+    bound = max(largest, kappa);
+    u = bound - kappa;
+    eps = 0;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      eps |= (u && e[n] == largest) << n;
+  }
+
+  /* MagSgn bits, with e_k known; m[n] bits of each sample. Returns how many. */
+  __device__ uint32_t magsgn_lengths(uint32_t known, uint32_t m[4]) const
+  {
+    uint32_t sum = 0;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      m[n] = rho >> n & 1 ? bound - (known >> n & 1) : 0;
+      sum += m[n];
+    }
+    return sum;
+  }
+
+  __device__ void put_magsgn(BitRing &ring, uint32_t position, const uint32_t m[4]) const
+  {
+    uint32_t bits[4];
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      bits[n] = m[n] < 32 ? v[n] & ((1u << m[n]) - 1) : v[n];
+    if (bound <= 16) {
+      uint64_t low = (uint64_t)bits[0] | (uint64_t)bits[1] << m[0];
+      uint64_t high = (uint64_t)bits[2] | (uint64_t)bits[3] << m[2];
+      ring.put(position, low | (m[0] + m[1] < 64 ? high << (m[0] + m[1]) : 0));
+      return;
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      ring.put(position, bits[n]);
+      position += m[n];
+    }
+  }
+};
+
+/* A pair's part of the VLC segment and of the MEL events, made by the lane of its first quad. */
+struct Pair {
+  uint64_t code;
+  uint32_t length;
+  uint32_t events, num_events;
+
+  __device__ void append(uint32_t bits, uint32_t count)
+  {
+    code |= (uint64_t)bits << length;
+    length += count;
+  }
+
+  __device__ void append_event(uint32_t event)
+  {
+    events |= event << num_events++;
+  }
+
+  /* u-VLC (T.814 7.3.6): prefixes, suffixes, extensions. */
+  __device__ void append_residuals(const uint32_t *codes, uint32_t u0, uint32_t u1, bool first_row)
+  {
+    bool both = first_row && u0 && u1, joint = both && min(u0, u1) > 2;
+    if (both)
+      append_event(joint);
+    uint32_t a = codes[joint ? u0 - 2 : u0], b = codes[joint ? u1 - 2 : u1];
+    append(CJ2K_CUDA_UVLC_PREFIX(a), CJ2K_CUDA_UVLC_PREFIX_BITS(a));
+    if (both && !joint && u0 > 2) {
+      append(u1 - 1, 1); /* the second is 1 or 2 */
+      b = 0;
+    } else {
+      append(CJ2K_CUDA_UVLC_PREFIX(b), CJ2K_CUDA_UVLC_PREFIX_BITS(b));
+    }
+    append(CJ2K_CUDA_UVLC_SUFFIX(a), CJ2K_CUDA_UVLC_SUFFIX_BITS(a));
+    append(CJ2K_CUDA_UVLC_SUFFIX(b), CJ2K_CUDA_UVLC_SUFFIX_BITS(b));
+    append(CJ2K_CUDA_UVLC_EXT(a), CJ2K_CUDA_UVLC_EXT_BITS(a));
+    append(CJ2K_CUDA_UVLC_EXT(b), CJ2K_CUDA_UVLC_EXT_BITS(b));
+  }
+};
+
+/* ------------------------------------------------------------------------------- a block --- */
+
+/* The three parts of a cleanup pass, ready to be joined. */
+struct Parts {
+  uint32_t magsgn, mel, vlc; /* bytes; vlc counts the last byte of Scup */
+};
+
+template <bool kStore> struct BlockEncoder {
+  BlockMemory *memory;
+  const Cj2kCudaEncodeTables *tables;
+  uint32_t lane, plane;
+  Samples samples;
+  Distortion distortion;
+  bool measure_out;
+  ForwardStuffer<kStore> magsgn;
+  BackwardStuffer<kStore> vlc;
+  uint32_t num_events, significant;
+  uint32_t cols, row_quads; /* quads of a row; with the one that makes pairs whole */
+
+  __device__ BlockEncoder(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block, SharedMemory *shared,
+                          uint32_t at_plane)
+      : memory(&shared->blocks[threadIdx.x >> 5]), tables(&shared->tables), lane(threadIdx.x & 31), plane(at_plane),
+        samples(frame, block), distortion{at_plane, block.reversible ? 0u : 8u, 0, 0}, measure_out(false),
+        num_events(0), significant(0), cols((block.width + 1u) / 2), row_quads((cols + 1) & ~1u)
+  {
+    for (uint32_t i = lane; i < kMagSgnWords; i += 32)
+      memory->magsgn[i] = 0;
+    for (uint32_t i = lane; i < kVlcWords; i += 32)
+      memory->vlc[i] = i ? 0 : 15; /* the lower four bits of Scup */
+    for (uint32_t i = lane; i < kEventWords; i += 32)
+      memory->events[i] = 0;
+    magsgn = {{memory->magsgn, kMagSgnWords - 1, 0, 0}, nullptr, 0, 0};
+    vlc = {{memory->vlc, kVlcWords - 1, 0, 4}, nullptr, 0, true};
+  }
+
+  /* Context of quad i (T.814 7.3.5) and the largest exponent next to it above. */
+  __device__ uint32_t neighbours(uint32_t i, uint32_t col, bool first_row, uint32_t *above)
+  {
+    const uint16_t *quads = memory->quads + i;
+    uint32_t left = col ? quads[-1] & 15 : 0;
+    *above = 0;
+    if (first_row)
+      return ((left | left >> 1) & 1) | (left >> 1 & 6);
+    const uint16_t *row = quads - row_quads;
+    uint32_t n = row[0], nw = col ? row[-1] : 0, ne = col + 1 < cols ? row[1] : 0;
+    *above = max(max(lower_right(nw), lower_left(n)), max(lower_right(n), lower_left(ne)));
+    return ((nw >> 3 | n >> 1) & 1) | (left > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
+  }
+
+  /* Quads base..base + 31 to bits. */
+  __device__ void step(uint32_t i, uint32_t col, uint32_t row, bool inside, const uint32_t raw[4])
+  {
+    uint32_t quantised[4], e[4], m[4], above = 0, context = 0;
+    Quad quad;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      quantised[n] = samples.quantise(raw[n]);
+      if (!kStore)
+        distortion.add(quantised[n], measure_out);
+    }
+    quad.analyse(quantised, plane, e);
+    memory->quads[i] = (uint16_t)quad.info;
+    __syncwarp();
+    if (inside)
+      context = neighbours(i, col, row == 0, &above);
+    quad.bound_by(e, above);
+    significant |= quad.rho;
+    uint32_t entry = inside ? tables->encode[row != 0][context << 8 | quad.rho << 4 | quad.eps] : 0;
+    uint32_t event = inside && context == 0;
+    uint32_t code = CJ2K_HT_ENC_CODEWORD(entry) | CJ2K_HT_ENC_LENGTH(entry) << 7 | quad.u << 10 | event << 17 |
+                    (event && quad.rho) << 18;
+    uint32_t second = __shfl_down_sync(kAll, code, 1);
+
+    Pair pair = {0, 0, 0, 0};
+    if ((lane & 1) == 0) {
+      pair.append(code & 127, code >> 7 & 7);
+      pair.append(second & 127, second >> 7 & 7);
+      if (event)
+        pair.append_event(code >> 18);
+      if (second >> 17 & 1)
+        pair.append_event(second >> 18);
+      pair.append_residuals(tables->uvlc, quad.u, second >> 10 & 127, row == 0);
+    }
+    uint32_t bits = quad.magsgn_lengths(CJ2K_HT_ENC_EK(entry), m);
+    put(quad, m, bits, pair);
+  }
+
+  /* Positions by one scan: MagSgn bits at 0, VLC bits at 13, events at 23. */
+  __device__ void put(const Quad &quad, const uint32_t m[4], uint32_t bits, const Pair &pair)
+  {
+    uint32_t own = bits | pair.length << 13 | pair.num_events << 23, sum = own;
+#pragma unroll
+    for (uint32_t d = 1; d < 32; d <<= 1) {
+      uint32_t other = __shfl_up_sync(kAll, sum, d);
+      sum += lane >= d ? other : 0;
+    }
+    uint32_t total = __shfl_sync(kAll, sum, 31), before = sum - own;
+    if (bits)
+      quad.put_magsgn(magsgn.bits, magsgn.bits.end + (before & 0x1FFF), m);
+    if (pair.length)
+      vlc.bits.put(vlc.bits.end + (before >> 13 & 0x3FF), pair.code);
+    if (pair.num_events) {
+      BitRing events = {memory->events, kEventWords - 1, 0, 0};
+      events.put(num_events + (before >> 23), pair.events);
+    }
+    magsgn.bits.end += total & 0x1FFF;
+    vlc.bits.end += total >> 13 & 0x3FF;
+    num_events += total >> 23;
+    __syncwarp();
+  }
+
+  /* The whole block to bit strings, and these to bytes. false: no sample is significant. */
+  __device__ bool run(Parts *parts)
+  {
+    uint32_t total = row_quads * ((samples.height + 1u) / 2), inverse = (1u << 21) / row_quads + 1;
+    uint32_t raw[4], next[4];
+    uint32_t next_row = lane * inverse >> 21, next_col = lane - next_row * row_quads;
+    bool next_inside = lane < total && next_col < cols;
+    samples.fetch(next_col, next_row, next_inside, next);
+    __syncwarp();
+    for (uint32_t base = 0; base < total; base += 32) {
+      uint32_t i = base + lane, row = next_row, col = next_col;
+      bool inside = next_inside;
+#pragma unroll
+      for (uint32_t n = 0; n < 4; n++)
+        raw[n] = next[n];
+      next_row = (i + 32) * inverse >> 21;
+      next_col = i + 32 - next_row * row_quads;
+      next_inside = i + 32 < total && next_col < cols;
+      samples.fetch(next_col, next_row, next_inside, next);
+      step(i, col, row, inside, raw);
+      magsgn.flush(kFlushBytes, lane);
+      vlc.flush(lane);
+    }
+    if (!__ballot_sync(kAll, significant != 0))
+      return false;
+    magsgn.finish(lane);
+    vlc.finish(lane);
+    parts->magsgn = magsgn.length;
+    parts->vlc = 1 + vlc.length;
+    join(parts);
+    return true;
+  }
+
+  /* MEL ends, filled with zeros, and VLC begins, seen from the front, in one byte when no bit of
+   * one contradicts the other (T.814 7.1.1) and the VLC has another byte behind it for Scup. */
+  __device__ void join(Parts *parts)
+  {
+    uint32_t rest = vlc.bits.end - vlc.bits.begin, vlc_mask = (1u << rest) - 1;
+    uint32_t vlc_byte = vlc.bits.read(vlc.bits.begin) & vlc_mask;
+    __syncwarp();
+    if (lane == 0) {
+      MelCoder mel;
+      mel.out = reinterpret_cast<uint8_t *>(memory->magsgn);
+      mel.code(memory->events, num_events);
+      uint32_t mel_byte = mel.byte << mel.room, mel_mask = 0xFFu << mel.room & 0xFF, both = mel_byte | vlc_byte;
+      if (mel_mask | vlc_mask) {
+        bool fused = ((both ^ mel_byte) & mel_mask) == 0 && ((both ^ vlc_byte) & vlc_mask) == 0 && both != 0xFF &&
+                     parts->vlc > 1;
+        mel.out[mel.length++] = (uint8_t)(fused ? both : mel_byte);
+        if (!fused) {
+          if (kStore)
+            vlc.out[-(int32_t)vlc.length - 1] = (uint8_t)vlc_byte;
+          parts->vlc++;
+        }
+      }
+      parts->mel = mel.length;
+    }
+    parts->mel = __shfl_sync(kAll, parts->mel, 0);
+    parts->vlc = __shfl_sync(kAll, parts->vlc, 0);
+  }
+};
+
+/* The parts to their place in the frame's bytes, with Scup in the last two (T.814 7.1.1). `first`
+ * is MagSgn's first byte and aligned, `end` is one behind VLC's first. */
+__device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *first, const uint8_t *mel,
+                            const uint8_t *end, uint32_t lane)
+{
+  uint32_t suffix = parts.mel + parts.vlc, length = parts.magsgn + suffix, words = parts.magsgn / 4;
+  const uint8_t *vlc = end - (parts.vlc - 1);
+  for (uint32_t i = lane; i < words; i += 32)
+    reinterpret_cast<uint32_t *>(out)[i] = reinterpret_cast<const uint32_t *>(first)[i];
+  for (uint32_t i = 4 * words + lane; i < length; i += 32) {
+    uint32_t byte;
+    if (i < parts.magsgn)
+      byte = first[i];
+    else if (i < parts.magsgn + parts.mel)
+      byte = mel[i - parts.magsgn];
+    else if (i < length - 1)
+      byte = vlc[i - parts.magsgn - parts.mel];
+    else
+      byte = suffix >> 4;
+    if (i == length - 2)
+      byte = (byte & 0xF0) | (suffix & 15);
+    out[i] = (uint8_t)byte;
+  }
+}
+
+__device__ void load_tables(SharedMemory *shared, const Cj2kCudaEncodeTables *tables)
+{
+  const uint32_t *from = reinterpret_cast<const uint32_t *>(tables);
+  uint32_t *to = reinterpret_cast<uint32_t *>(&shared->tables);
+  for (uint32_t i = threadIdx.x; i < sizeof *tables / 4; i += 32 * kWarps)
+    to[i] = from[i];
+  __syncthreads();
+}
+
+/* ------------------------------------------------------------------------------- kernels --- */
+
+/* Codes one block; its bytes go where there is room next. */
+__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint32_t plane, SharedMemory *shared)
+{
+  const Cj2kCudaEncodeBlock block = frame.blocks[b];
+  uint32_t lane = threadIdx.x & 31, num_bitplanes = frame.quantisers[block.band].num_bitplanes;
+  uint64_t offset = 0;
+  uint32_t length = 0;
+  if (plane < num_bitplanes) {
+    BlockEncoder<true> encoder(frame, block, shared, plane);
+    Parts parts = {0, 0, 0};
+    uint8_t *first = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(block.area, frame.scratch_bits, b);
+    uint64_t area = block.area + (uint64_t)((block.width + 3u) & ~3u) * ((block.height + 1u) & ~1u);
+    uint8_t *end = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(area, frame.scratch_bits, b + 1);
+    encoder.magsgn.out = first;
+    encoder.vlc.out = end;
+    if (encoder.run(&parts)) {
+      length = parts.magsgn + parts.mel + parts.vlc;
+      if (lane == 0) {
+        offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
+                           (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
+        if (parts.mel + parts.vlc > kMaxScup)
+          atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->failed), 1ull);
+      }
+      offset = __shfl_sync(kAll, offset, 0);
+      __syncwarp();
+      if (offset + length <= frame.capacity)
+        write_block(frame.bytes + offset, parts, first, reinterpret_cast<uint8_t *>(encoder.memory->magsgn), end, lane);
+    }
+    if (encoder.samples.saturated)
+      atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
+                (unsigned long long)encoder.samples.saturated);
+  }
+  if (lane == 0) {
+    Cj2kEncodedBlock coded = {};
+    coded.offset = offset;
+    coded.length = length;
+    coded.first_pass = b;
+    coded.num_passes = length > 0;
+    coded.zero_bitplanes = length ? (uint8_t)(num_bitplanes - 1 - plane) : 0;
+    coded.is_ht = 1;
+    frame.coded[b] = coded;
+    Cj2kPassEnd pass = {length, 1, 0};
+    frame.passes[b] = pass;
+  }
+}
+
+__global__ void __launch_bounds__(32 * kWarps) encode_kernel(Cj2kCudaEncodeBlocks frame)
+{
+  extern __shared__ uint4 memory[];
+  SharedMemory *shared = reinterpret_cast<SharedMemory *>(memory);
+  load_tables(shared, frame.tables);
+  uint32_t b = (blockIdx.x * kWarps + (threadIdx.x >> 5)) * frame.stride;
+  if (b >= frame.num_blocks)
+    return;
+  Cj2kHtChoice choice = {0, 1};
+  if (frame.choices)
+    choice = frame.choices[b];
+  encode_block(frame, b, choice.passes ? choice.plane : 255, shared);
+}
+
+__global__ void __launch_bounds__(32 * kWarps) measure_kernel(Cj2kCudaEncodeBlocks frame)
+{
+  extern __shared__ uint4 memory[];
+  SharedMemory *shared = reinterpret_cast<SharedMemory *>(memory);
+  load_tables(shared, frame.tables);
+  uint32_t task = blockIdx.x * kWarps + (threadIdx.x >> 5), p = task % frame.num_planes;
+  uint64_t b = (uint64_t)(task / frame.num_planes) * frame.stride;
+  if (b >= frame.num_blocks)
+    return;
+  const Cj2kCudaEncodeBlock block = frame.blocks[b];
+  uint32_t lane = threadIdx.x & 31, plane = frame.first_plane + p, length = 0;
+  BlockEncoder<false> encoder(frame, block, shared, plane);
+  Parts parts = {0, 0, 0};
+  encoder.measure_out = p == 0;
+  if (encoder.run(&parts) && plane < frame.quantisers[block.band].num_bitplanes)
+    length = parts.magsgn + parts.mel + parts.vlc;
+  uint64_t kept = warp_sum(encoder.distortion.kept), out = warp_sum(encoder.distortion.out);
+  if (lane == 0) {
+    frame.lengths[b * frame.num_planes + p] = length;
+    frame.distortions[b * (frame.num_planes + 1) + p] = kept;
+    if (p == 0)
+      frame.distortions[b * (frame.num_planes + 1) + frame.num_planes] = out;
+  }
+  if (p == 0 && encoder.samples.saturated)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
+              (unsigned long long)encoder.samples.saturated);
+}
+
+/* What quantising itself costs (Cj2kEncodeResult.band_errors); a warp a block. */
+__global__ void __launch_bounds__(32 * kWarps) band_errors_kernel(Cj2kCudaEncodeBlocks frame)
+{
+  uint64_t b = (uint64_t)(blockIdx.x * kWarps + (threadIdx.x >> 5)) * frame.stride;
+  if (b >= frame.num_blocks)
+    return;
+  const Cj2kCudaEncodeBlock block = frame.blocks[b];
+  Samples samples(frame, block);
+  uint64_t sum = 0;
+  for (uint32_t y = 0; y < block.height; y++)
+    for (uint32_t x = threadIdx.x & 31; x < block.width; x += 32) {
+      uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
+      if (frame.num_planes == 0)
+        samples.quantise(bits); /* counts what does not fit */
+      if (block.reversible)
+        continue;
+      float t = fminf(fabsf(__uint_as_float(bits)) * samples.inv_scale, 2147483520.0f);
+      uint32_t q = (uint32_t)t;
+      float left = t - (float)q;
+      int32_t e = (int32_t)((q ? left - 0.5f : left) * 16.0f);
+      sum += (uint64_t)((int64_t)e * e);
+    }
+  sum = warp_sum(sum);
+  if ((threadIdx.x & 31) == 0)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.band_errors[block.band]), (unsigned long long)sum);
+  if (samples.saturated)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated), (unsigned long long)samples.saturated);
+}
+
+uint32_t thread_blocks(const Cj2kCudaEncodeBlocks *frame, uint32_t tasks_per_block)
+{
+  uint64_t tasks = (uint64_t)(frame->num_blocks + frame->stride - 1) / frame->stride * tasks_per_block;
+  return (uint32_t)((tasks + kWarps - 1) / kWarps);
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  encode_kernel<<<thread_blocks(frame, 1), 32 * kWarps, sizeof(SharedMemory), stream>>>(*frame);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  measure_kernel<<<thread_blocks(frame, frame->num_planes), 32 * kWarps, sizeof(SharedMemory), stream>>>(*frame);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  band_errors_kernel<<<thread_blocks(frame, 1), 32 * kWarps, 0, stream>>>(*frame);
+  return cudaGetLastError();
+}
