@@ -70,9 +70,8 @@ static inline const uint8_t *cj2k_coded_data(const Cj2kCodedFrame *frame,
 }
 
 /* Reads all packets of all tile-parts (T.800 B.9..B.12) into `frame`. The reader keeps its arrays
- * between frames: no allocation in steady state. Works tile by tile, tiles spread over `threads`
- * when there are many (may be NULL). A packet header that cannot be right ends its tile (strict:
- * error); what came before is kept. */
+ * between frames: no allocation in steady state. max_layers 0: all. A packet header that cannot be
+ * right, or data that ends, ends its tile (strict: error); what came before is kept. */
 typedef struct Cj2kPacketReader Cj2kPacketReader;
 Cj2kPacketReader *cj2k_packet_reader_new(void);
 void cj2k_packet_reader_free(Cj2kPacketReader *reader);

@@ -24,7 +24,8 @@ typedef struct {
   const uint8_t *headers; /* rest of the packed packet headers, NULL: headers are among the data */
   size_t headers_size;
   uint16_t max_layers;
-  uint64_t unread; /* bytes of tile-parts that were left behind */
+  uint64_t ended_at; /* where the last packet ended, or broke off */
+  uint64_t unread;   /* bytes of tile-parts that were left behind */
 } Walk;
 
 typedef enum { PACKET_READ, PACKETS_ENDED, PACKET_BROKEN } PacketResult;
@@ -172,32 +173,34 @@ static PacketResult read_packet(Walk *walk, const Cj2kPacketId *packet)
 
 /* --- a tile --- */
 
+/* The plan's blocks and tag-tree nodes that belong to a tile: those from its first precinct up to
+ * the next tile's. */
+static void locate_tile(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile)
+{
+  uint32_t first[2] = {plan->num_blocks, plan->num_blocks};
+  uint32_t node[2] = {(uint32_t)plan->num_nodes, (uint32_t)plan->num_nodes};
+
+  for (uint32_t i = 0; i < 2 && tile + i < plan->num_tiles; i++) {
+    const Cj2kPlanTileComp *tile_comp = &plan->tile_comps[plan->tiles[tile + i].first_tile_comp];
+    uint32_t precinct = plan->resolutions[tile_comp->first_resolution].first_precinct;
+
+    if (precinct < plan->num_precincts) {
+      first[i] = plan->precincts[precinct].band[0].first_block;
+      node[i] = plan->precincts[precinct].band[0].first_node;
+    }
+  }
+  reader->plan = plan;
+  reader->tile = tile;
+  reader->first_block = first[0];
+  reader->num_blocks = first[1] - first[0];
+  reader->first_node = node[0];
+  reader->num_nodes = node[1] - node[0];
+}
+
 static Cj2kStatus reset_tile_reader(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
                                     uint64_t max_memory, Cj2kError *error)
 {
-  const Cj2kPlanTile *next = tile + 1 < plan->num_tiles ? &plan->tiles[tile + 1] : NULL;
-  uint32_t first_resolution = plan->tile_comps[plan->tiles[tile].first_tile_comp].first_resolution;
-  uint32_t end_resolution =
-      next ? plan->tile_comps[next->first_tile_comp].first_resolution : plan->num_resolutions;
-  uint32_t first_precinct = plan->resolutions[first_resolution].first_precinct;
-  uint32_t end_precinct =
-      next ? plan->resolutions[end_resolution].first_precinct : plan->num_precincts;
-  uint32_t end_block = plan->num_blocks, end_node = (uint32_t)plan->num_nodes;
-
-  reader->plan = plan;
-  reader->tile = tile;
-  reader->first_block = end_block;
-  reader->first_node = end_node;
-  if (end_precinct < plan->num_precincts) {
-    end_block = plan->precincts[end_precinct].band[0].first_block;
-    end_node = plan->precincts[end_precinct].band[0].first_node;
-  }
-  if (first_precinct < plan->num_precincts) {
-    reader->first_block = plan->precincts[first_precinct].band[0].first_block;
-    reader->first_node = plan->precincts[first_precinct].band[0].first_node;
-  }
-  reader->num_blocks = end_block - reader->first_block;
-  reader->num_nodes = end_node - reader->first_node;
+  locate_tile(reader, plan, tile);
   if (max_memory > 0 && reader->num_blocks * (uint64_t)sizeof *reader->states +
                                 2 * reader->num_nodes * (uint64_t)sizeof *reader->inclusion >
                             max_memory)
@@ -216,9 +219,8 @@ static Cj2kStatus reset_tile_reader(Cj2kTileReader *reader, const Cj2kPlan *plan
     reader->zero_bitplanes = g_new(Cj2kTagNode, reader->num_nodes);
     reader->nodes_capacity = reader->num_nodes;
   }
-  if (reader->num_blocks > 0)
+  if (reader->num_blocks > 0) {
     memset(reader->states, 0, reader->num_blocks * sizeof *reader->states);
-  if (reader->num_nodes > 0) {
     memset(reader->inclusion, 0, reader->num_nodes * sizeof *reader->inclusion);
     memset(reader->zero_bitplanes, 0, reader->num_nodes * sizeof *reader->zero_bitplanes);
   }
@@ -235,6 +237,7 @@ static PacketResult read_tile(Walk *walk)
 
   while (result == PACKET_READ && cj2k_packet_iterator_next(&walk->reader->iterator, &packet))
     result = read_packet(walk, &packet);
+  walk->ended_at = walk->at;
   for (; walk->part != UINT32_MAX; enter_part(walk, walk->next_part[walk->part]))
     walk->unread += walk->end - walk->at;
   return result;
@@ -364,11 +367,11 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     if (result != PACKET_READ) {
       out->truncated = true;
       if (strict)
-        return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
-                              result == PACKET_BROKEN
-                                  ? "tile %u has a packet header that cannot be right"
-                                  : "the data of tile %u ends before its packets do",
-                              t);
+        return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, 0, walk.ended_at,
+                                 result == PACKET_BROKEN
+                                     ? "tile %u has a packet header that cannot be right"
+                                     : "the data of tile %u ends before its packets do",
+                                 t);
     }
     cj2k_tile_reader_finish(tile_reader, &reader->store);
   }
