@@ -99,6 +99,14 @@ static inline unsigned cj2k_mq_candidates(uint32_t word)
   return (rows | rows >> 3 | rows >> 6) & ~(word >> CJ2K_MQ_SELF) & CJ2K_MQ_ROWS;
 }
 
+/* Samples, as bits of CJ2K_MQ_ROWS among others, that have a significant neighbour. */
+static inline uint32_t cj2k_mq_neighbours(uint32_t word)
+{
+  uint32_t sides = word | word >> 2, row = sides | word >> 1;
+
+  return row | sides >> 3 | row >> 6;
+}
+
 /* Row 0..3 of the sample whose window is at bit `at`. */
 static inline unsigned cj2k_mq_row(unsigned at)
 {

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "block_scratch.h"
 #include "mq_decoder.h"
+#include "simd.h"
 
 #define MAX_NARROW_PLANES 30 /* sign, magnitude and the half unit in 32 bits */
 #define MAX_WIDE_PLANES   62
+
+/*
+ * A column with samples for the next refinement pass: those that were significant before this
+ * bit-plane. Offsets of its word and of its first sample.
+ */
+typedef struct {
+  uint16_t word, sample;
+} MqRefined;
 
 /* A block being decoded. Samples and words: mq_blocks.h. */
 typedef struct {
@@ -15,6 +24,8 @@ typedef struct {
   const uint8_t *zero_contexts;
   bool causal;
   Cj2kMqContexts contexts;
+  uint32_t num_refined;
+  MqRefined refined[CJ2K_MQ_MAX_SAMPLES / 4 + 1]; /* one is written ahead */
 } MqBlock;
 
 typedef struct {
@@ -46,29 +57,22 @@ static inline uint64_t *stripe_words(const MqBlock *block, uint32_t y)
  */
 static uint32_t list_refinement(MqBlock *block)
 {
-  uint32_t *list = block->refine;
-  uint32_t count = 0, sample = 0;
+  uint32_t *entry = block->refine;
 
-  for (uint32_t y = 0; y < block->height; y += 4) {
-    unsigned rows = stripe_rows(block, y);
-    uint64_t *column = stripe_words(block, y);
-    for (uint32_t x = 0; x < block->width; x++, column++, sample += 4) {
-      uint32_t word = (uint32_t)*column;
-      uint32_t todo = (word >> CJ2K_MQ_SELF) & ~(word >> CJ2K_MQ_CODED) & rows;
-      if (!todo)
-        continue;
-      uint32_t sides = word | word >> 2, row = sides | word >> 1;
-      uint32_t before = word >> CJ2K_MQ_REFINED;
-      uint32_t near = row | sides >> 3 | row >> 6 | before;
-      for (unsigned i = 0; i < 4; i++) {
-        uint32_t label = CJ2K_CX_MAG + ((near >> 3 * i) & 1) + ((before >> 3 * i) & 1);
-        list[count] = (sample + i) << REFINE_SHIFT | label;
-        count += (todo >> 3 * i) & 1;
-      }
-      *column |= (uint64_t)todo << CJ2K_MQ_REFINED;
+  for (uint32_t n = 0; n < block->num_refined; n++) {
+    uint64_t *column = block->words + block->refined[n].word;
+    uint32_t word = (uint32_t)*column, sample = block->refined[n].sample;
+    uint32_t todo = (word >> CJ2K_MQ_SELF) & ~(word >> CJ2K_MQ_CODED) & CJ2K_MQ_ROWS;
+    uint32_t before = word >> CJ2K_MQ_REFINED;
+    uint32_t near = cj2k_mq_neighbours(word) | before;
+    for (unsigned i = 0; i < 4; i++) {
+      uint32_t label = CJ2K_CX_MAG + ((near >> 3 * i) & 1) + ((before >> 3 * i) & 1);
+      *entry = (sample + i) << REFINE_SHIFT | label;
+      entry += (todo >> 3 * i) & 1;
     }
+    *column |= (uint64_t)todo << CJ2K_MQ_REFINED;
   }
-  return count;
+  return (uint32_t)(entry - block->refine);
 }
 
 #define SAMPLE  uint32_t
@@ -174,14 +178,14 @@ static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, bo
   uint32_t stripes = (in->height + 3u) / 4;
   unsigned planes = in->num_bitplanes - in->zero_bitplanes;
 
-  *block = (MqBlock){.width = in->width,
-                     .height = in->height,
-                     .pitch = in->width + 2,
-                     .words = mq->words,
-                     .samples = &mq->samples,
-                     .refine = mq->refine,
-                     .zero_contexts = cj2k_mq_zero_contexts[in->orientation & 3],
-                     .causal = (in->style & CJ2K_STYLE_CAUSAL) != 0};
+  block->width = in->width;
+  block->height = in->height;
+  block->pitch = in->width + 2;
+  block->words = mq->words;
+  block->samples = &mq->samples;
+  block->refine = mq->refine;
+  block->zero_contexts = cj2k_mq_zero_contexts[in->orientation & 3];
+  block->causal = (in->style & CJ2K_STYLE_CAUSAL) != 0;
   if (in->width < 1 || in->width > 1024 || stripes * 4 * in->width > CJ2K_MQ_MAX_SAMPLES)
     return false;
   memset(mq->words, 0, (stripes + 2) * (in->width + 2) * sizeof *mq->words);

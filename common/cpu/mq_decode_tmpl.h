@@ -27,11 +27,12 @@ MQ_INLINE uint64_t NAME(become_significant)(const MqBlock *block, Cj2kMqContexts
   return cj2k_mq_set_significant(column, word, block->pitch, at, negative, block->causal);
 }
 
-/* Significance propagation (D.3.1). */
+/* Significance propagation (D.3.1). Lists columns for the refinement pass on the way. */
 MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane, bool is_raw)
 {
   const uint8_t *zero = block->zero_contexts;
-  SAMPLE *samples = block->samples;
+  SAMPLE *first = block->samples, *samples = first;
+  MqRefined *refined = block->refined;
   MqDecoder mq = coder->mq;
   Cj2kMqContexts contexts = block->contexts;
   RawDecoder raw = coder->raw;
@@ -43,6 +44,8 @@ MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane
       uint64_t word = *column;
       if (!(word & CJ2K_MQ_WINDOWS))
         continue;
+      *refined = (MqRefined){(uint16_t)(column - block->words), (uint16_t)(samples - first)};
+      refined += ((word >> CJ2K_MQ_SELF) & CJ2K_MQ_ROWS) != 0;
       unsigned todo = cj2k_mq_candidates((uint32_t)word) & rows;
       while (todo) {
         unsigned at = (unsigned)__builtin_ctz(todo);
@@ -63,6 +66,7 @@ MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane
   coder->mq = mq;
   block->contexts = contexts;
   coder->raw = raw;
+  block->num_refined = (uint32_t)(refined - block->refined);
 }
 
 /* Magnitude refinement (D.3.3) of the samples that list_refinement found. */
@@ -107,7 +111,7 @@ static void NAME(cleanup)(MqBlock *block, MqCoder *coder, unsigned plane)
       unsigned todo;
       if (!(word & CJ2K_MQ_WINDOWS) && rows == CJ2K_MQ_ROWS) {
         /* run-length coding of a whole column with nothing around it */
-        if (!mq_decode(&mq, &contexts.words[CJ2K_CX_RUN]))
+        if (!mq_decode_likely(&mq, &contexts.words[CJ2K_CX_RUN]))
           continue;
         unsigned row = mq_decode(&mq, &contexts.words[CJ2K_CX_UNI]) << 1;
         row |= mq_decode(&mq, &contexts.words[CJ2K_CX_UNI]);
@@ -150,13 +154,20 @@ static void NAME(decode_pass)(MqBlock *block, MqCoder *coder, unsigned type, uns
 /* From columns of four samples to rows. */
 static void NAME(put_out)(const MqBlock *block, SAMPLE *out, size_t stride)
 {
-  const SAMPLE *samples = block->samples;
+  const SAMPLE *in = block->samples;
+  SAMPLE none[1024]; /* for rows that do not exist */
 
-  for (uint32_t y = 0; y < block->height; y++) {
-    const SAMPLE *in = samples + (size_t)(y / 4) * 4 * block->width + y % 4;
-    for (uint32_t x = 0; x < block->width; x++)
-      out[x] = in[4 * x];
-    out += stride;
+  for (uint32_t y = 0; y < block->height; y += 4) {
+    SAMPLE *rows[4];
+    for (uint32_t i = 0; i < 4; i++)
+      rows[i] = y + i < block->height ? out + (y + i) * stride : none;
+    CJ2K_IVDEP
+    for (uint32_t x = 0; x < block->width; x++, in += 4) {
+      rows[0][x] = in[0];
+      rows[1][x] = in[1];
+      rows[2][x] = in[2];
+      rows[3][x] = in[3];
+    }
   }
 }
 

@@ -107,6 +107,21 @@ MQ_INLINE unsigned mq_decode(MqDecoder *mq, uint32_t *context)
   return ((word >> CJ2K_MQ_MPS_SHIFT) ^ lps) & 1;
 }
 
+/* DECODE where the MPS without renormalisation is so frequent that a branch is cheaper. */
+MQ_INLINE unsigned mq_decode_likely(MqDecoder *mq, uint32_t *context)
+{
+  uint32_t word = *context;
+  uint64_t qe = (uint64_t)word << MQ_TOP;
+  uint64_t upper = mq->a - qe;
+
+  if (MQ_LIKELY(mq->c >= qe && (upper & MQ_HALF))) {
+    mq->a = upper;
+    mq->c -= qe;
+    return (word >> CJ2K_MQ_MPS_SHIFT) & 1;
+  }
+  return mq_decode(mq, context);
+}
+
 /* Bits of a raw segment: after an 0xFF a byte has seven (D.6); ones after the end. */
 typedef struct {
   uint32_t byte;

@@ -107,9 +107,8 @@ size_t cj2k_mq_code_refinement(MqSource *source, unsigned plane, MqGain *gain)
       uint32_t todo = (state >> CJ2K_MQ_SELF) & ~(state >> CJ2K_MQ_CODED) & rows;
       if (!todo)
         continue;
-      uint32_t sides = state | state >> 2, row = sides | state >> 1;
       uint32_t before = state >> CJ2K_MQ_REFINED;
-      uint32_t near = row | sides >> 3 | row >> 6 | before;
+      uint32_t near = cj2k_mq_neighbours(state) | before;
       uint32_t bits = source->bits[index];
       const uint32_t *magnitudes = &source->magnitudes[4 * index];
       for (unsigned i = 0; i < 4; i++) {
