@@ -33,7 +33,7 @@ typedef enum { PACKET_READ, PACKETS_ENDED, PACKET_BROKEN } PacketResult;
 static void enter_part(Walk *walk, uint32_t part)
 {
   walk->part = part;
-  walk->at = walk->end = 0;
+  walk->end = walk->at;
   if (part != UINT32_MAX) {
     walk->at = walk->tile_parts->tile_parts[part].data.offset;
     walk->end = walk->at + walk->tile_parts->tile_parts[part].data.size;
