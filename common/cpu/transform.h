@@ -156,8 +156,8 @@ void cj2k_start_row(bool reversible, uint8_t depth, bool is_signed, const int32_
 void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row, uint32_t width);
 void cj2k_pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed, const int32_t *in,
                    uint32_t x, uint32_t n, uint8_t *row);
-/* The same for words that hold this one sample and nothing else: they are written whole, unused bits
- * become 0, and begin_row is not needed. */
+/* The same for words that hold this one sample and nothing else: they are written whole, unused
+ * bits become 0, and begin_row is not needed. */
 void cj2k_pack_row_whole(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed,
                          const int32_t *in, uint32_t x, uint32_t n, uint8_t *row);
 /* Unpacking of the same: into int32_t samples, shifted down to `depth` when the layout has more
