@@ -240,6 +240,37 @@ static void test_sizes(Fixture *f, gconstpointer data)
       }
 }
 
+/* So small that MEL, VLC and Scup meet in the same bytes. */
+static void test_small(Fixture *f, gconstpointer data)
+{
+  (void)data;
+  for (int round = 0; round < 10000; round++) {
+    Kind kind = (Kind)g_rand_int_range(f->rand, SPARSE, NUM_KINDS);
+    int largest = kind == SPARSE ? 24 : 8;
+    uint16_t width = (uint16_t)g_rand_int_range(f->rand, 1, largest + 1);
+    uint16_t height = (uint16_t)g_rand_int_range(f->rand, 1, largest + 1);
+    uint8_t planes = (uint8_t)g_rand_int_range(f->rand, 1, 9);
+    Cj2kBlockSource s = make_block(f, kind, width, height, planes);
+    round_trip(f, &s, (uint8_t)g_rand_int_range(f->rand, 0, planes),
+               (uint8_t)g_rand_int_range(f->rand, 0, 3));
+  }
+}
+
+/* SigProp and MagRef that are all ones and end at any bit. */
+static void test_refinement_of_ones(Fixture *f, gconstpointer data)
+{
+  (void)data;
+  for (uint16_t width = 1; width <= 40; width++)
+    for (uint16_t height = 1; height <= 9; height++)
+      for (uint8_t refinements = 1; refinements <= 2; refinements++) {
+        Cj2kBlockSource s = make_block(f, EMPTY, width, height, 4);
+        for (uint32_t i = 0; i < (uint32_t)width * height; i++)
+          f->samples[i] = 0x80000002;
+        f->samples[g_rand_int_range(f->rand, 0, width * height)] = 0x80000006;
+        round_trip(f, &s, 2, refinements);
+      }
+}
+
 static void test_planes(Fixture *f, gconstpointer data)
 {
   (void)data;
@@ -332,6 +363,12 @@ static void test_sets(Fixture *f, gconstpointer data)
       g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 5, 3)));
   }
 
+  /* Refinement of an empty set is none of the set before. */
+  const Cj2kSegment stray[] = {{first[0].length, 1}, {a - first[0].length, 2}, {0, 1}, {b, 2}};
+  g_assert_true(decode_segments(f, stray, 4, a + b, (uint8_t)zero_bitplanes, out));
+  for (uint32_t i = 0; i < 400; i++)
+    g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 5, 3)));
+
   /* Refinement split over two layers; placeholders in a segment of their own. */
   uint32_t refinement = a - first[0].length;
   const Cj2kSegment split[] = {{0, 2}, {0, 4}, {first[0].length, 1}, {1, 1}, {refinement - 1, 1}};
@@ -373,6 +410,61 @@ static void test_corrupt(Fixture *f, gconstpointer data)
   g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup > Lcup */
   f->bytes[length - 1] = high;
   g_assert_true(decode_segments(f, &whole, 1, length, 7, out));
+}
+
+static bool decode_cleanup(Fixture *f, const Cj2kBlockSource *s, uint32_t length,
+                           uint8_t zero_bitplanes, uint32_t *out)
+{
+  const Cj2kSegment segment = {length, 1};
+  Cj2kBlockInput in = {.data = f->bytes,
+                       .length = length,
+                       .segments = &segment,
+                       .num_segments = 1,
+                       .num_passes = 1,
+                       .zero_bitplanes = zero_bitplanes,
+                       .num_bitplanes = s->num_bitplanes,
+                       .width = s->width,
+                       .height = s->height};
+  return cj2k_ht_decode_block(f->scratch, &in, out, s->width);
+}
+
+/* Behind the end of MagSgn are ones, as many as it takes (T.814 7.1.2). */
+static void test_magsgn_exhausted(Fixture *f, gconstpointer data)
+{
+  Cj2kBlockSource s = make_block(f, EMPTY, 64, 64, 7);
+  Cj2kBlockResult result;
+  uint32_t *out = g_new(uint32_t, 4096);
+  (void)data;
+  for (uint32_t i = 0; i < 4096; i++)
+    f->samples[i] = 0x80000020; /* all MagSgn bits are ones */
+  g_assert_true(cj2k_ht_encode_block(f->scratch, &s, 0, 0, f->bytes, MAX_BYTES, NULL, &result));
+  uint32_t suffix = (uint32_t)f->bytes[result.length - 1] << 4 | (f->bytes[result.length - 2] & 15);
+  g_assert_cmpuint(suffix, <, result.length);
+  memmove(f->bytes, f->bytes + result.length - suffix, suffix);
+  g_assert_true(decode_cleanup(f, &s, suffix, result.zero_bitplanes, out));
+  for (uint32_t i = 0; i < 4096; i++)
+    g_assert_cmphex(out[i], ==, 0x80000041);
+  g_free(out);
+}
+
+/* A Scup that leaves out some of the VLC segment is noticed. */
+static void test_vlc_too_short(Fixture *f, gconstpointer data)
+{
+  Cj2kHtEncodeScratch *scratch = g_new0(Cj2kHtEncodeScratch, 1);
+  Cj2kHtCleanup parts;
+  uint32_t out[64 * 16];
+  Cj2kBlockSource s = make_block(f, MIXED, 64, 16, 9);
+  (void)data;
+  uint32_t length = cj2k_ht_encode_cleanup(scratch, &s, 0, &parts);
+  cj2k_ht_write_cleanup(scratch, &parts, f->bytes);
+  g_assert_true(decode_cleanup(f, &s, length, 8, out));
+  g_assert_cmpuint(parts.vlc, >, 50);
+  for (uint32_t suffix = 2; suffix < parts.vlc - 1; suffix++) {
+    f->bytes[length - 1] = (uint8_t)(suffix >> 4);
+    f->bytes[length - 2] = (uint8_t)((f->bytes[length - 2] & 0xF0) | (suffix & 15));
+    g_assert_false(decode_cleanup(f, &s, length, 8, out));
+  }
+  g_free(scratch);
 }
 
 /* Decodes with both sample formats from a copy of exactly the bytes there are; both must agree. */
@@ -564,11 +656,15 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add("/ht/sizes", Fixture, NULL, set_up, test_sizes, tear_down);
+  g_test_add("/ht/small", Fixture, NULL, set_up, test_small, tear_down);
+  g_test_add("/ht/refinement-of-ones", Fixture, NULL, set_up, test_refinement_of_ones, tear_down);
   g_test_add("/ht/planes", Fixture, NULL, set_up, test_planes, tear_down);
   g_test_add("/ht/large-residuals", Fixture, NULL, set_up, test_large_residuals, tear_down);
   g_test_add("/ht/no-room", Fixture, NULL, set_up, test_no_room, tear_down);
   g_test_add("/ht/sets", Fixture, NULL, set_up, test_sets, tear_down);
   g_test_add("/ht/corrupt", Fixture, NULL, set_up, test_corrupt, tear_down);
+  g_test_add("/ht/magsgn-exhausted", Fixture, NULL, set_up, test_magsgn_exhausted, tear_down);
+  g_test_add("/ht/vlc-too-short", Fixture, NULL, set_up, test_vlc_too_short, tear_down);
   g_test_add("/ht/random-bytes", Fixture, NULL, set_up, test_random_bytes, tear_down);
   g_test_add("/ht/damage", Fixture, NULL, set_up, test_damage, tear_down);
   g_test_add("/ht/plain-decoder", Fixture, NULL, set_up, test_plain_decoder, tear_down);
