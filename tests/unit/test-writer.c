@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Codestreams written from made-up code-blocks and read back: packet headers in every progression,
+ * layer and code-block style, and no 0xFFD9 where parsers look for EOC. */
+#define _GNU_SOURCE
+#include "codestream/write_codestream.h"
+#include "codestream/write_markers.h"
+#include "params.h"
+
+#include <glib.h>
+#include <string.h>
+
+/* A plan and blocks that no encoder made. */
+typedef struct {
+  Cj2kEncoderSetup setup;
+  Cj2kHeader *header;
+  Cj2kPlan *plan;
+  Cj2kEncodedBlock *blocks;
+  Cj2kPassEnd *passes;
+  uint8_t *bytes, *kept;
+  Cj2kPacketSource source;
+} Fixture;
+
+static void open_plan(Fixture *f, const Cj2kEncoderParams *params, uint32_t width, uint32_t height,
+                      uint32_t n)
+{
+  Cj2kComponent components[4] = {{0}};
+  Cj2kSampleLayout samples[4];
+  Cj2kLayout layout;
+  Cj2kError error = {0};
+
+  for (uint32_t c = 0; c < n; c++)
+    components[c] = (Cj2kComponent){.dx = c ? 2 : 1, .dy = c == 2 ? 2 : 1, .depth = 12};
+  Cj2kImage shape = {.num_components = n, .components = components};
+  cj2k_layout_planar(&shape, samples, &layout);
+  Cj2kEncoderImage image = {
+      .width = width, .height = height, .num_components = n, .components = components};
+  memset(f, 0, sizeof *f);
+  if (cj2k_setup_init(&f->setup, params, &image, &layout, &error) != CJ2K_OK)
+    g_error("%s", error.text);
+  f->header = cj2k_setup_header(&f->setup);
+  g_assert_cmpint(cj2k_plan_new(f->header, 0, 0, &f->plan, &error), ==, CJ2K_OK);
+}
+
+static void close_plan(Fixture *f)
+{
+  cj2k_plan_unref(f->plan);
+  cj2k_header_unref(f->header);
+  cj2k_setup_clear(&f->setup);
+  g_free(f->blocks);
+  g_free(f->passes);
+  g_free(f->bytes);
+  g_free(f->kept);
+}
+
+/* Where segments end (T.800 table D.9). */
+static bool ends_segment(uint8_t style, uint32_t pass)
+{
+  if (style & CJ2K_STYLE_TERMALL)
+    return true;
+  if (!(style & CJ2K_STYLE_BYPASS) || pass < 9)
+    return false;
+  return pass % 3 != 1; /* cleanup 9, 12 ...; magnitude refinement 11, 14 ... */
+}
+
+static void random_block(Fixture *f, GRand *rand, uint32_t b, uint32_t layers)
+{
+  const Cj2kPlanBand *band = &f->plan->bands[f->plan->blocks[b].band];
+  bool ht = f->setup.params.block_coder == CJ2K_CODER_HT;
+  uint32_t zero = (uint32_t)g_rand_int_range(rand, 0, band->num_bitplanes);
+  uint32_t most = ht ? 1 : 3 * (band->num_bitplanes - zero) - 2;
+  uint32_t n = g_rand_boolean(rand) ? 0 : (uint32_t)g_rand_int_range(rand, 1, (int)most + 1),
+           length = 0, kept = 0;
+
+  for (uint32_t p = 0; p < n; p++) {
+    length += (uint32_t)g_rand_int_range(rand, ht ? 2 : 0, 1 << g_rand_int_range(rand, 2, 9));
+    f->passes[b * CJ2K_MAX_PASSES + p] =
+        (Cj2kPassEnd){.length = length, .terminated = ht || ends_segment(band->block_style, p)};
+  }
+  f->blocks[b] = (Cj2kEncodedBlock){.offset = (uint64_t)b * 65536,
+                                    .length = length,
+                                    .first_pass = b * CJ2K_MAX_PASSES,
+                                    .num_passes = (uint8_t)n,
+                                    .zero_bitplanes = (uint8_t)zero,
+                                    .is_ht = ht};
+  for (uint32_t i = 0; i < length; i++)
+    f->bytes[(size_t)b * 65536 + i] = (uint8_t)g_rand_int_range(rand, 0, 255);
+  for (uint32_t l = 0; l < layers; l++) {
+    kept = g_rand_boolean(rand) ? kept : (uint32_t)g_rand_int_range(rand, (int)kept, (int)n + 1);
+    f->kept[l * f->plan->num_blocks + b] = (uint8_t)kept;
+  }
+}
+
+static void fill_blocks(Fixture *f, GRand *rand)
+{
+  uint32_t n = f->plan->num_blocks, layers = f->setup.params.num_layers;
+
+  f->blocks = g_new0(Cj2kEncodedBlock, n + 1);
+  f->passes = g_new0(Cj2kPassEnd, (size_t)(n + 1) * CJ2K_MAX_PASSES);
+  f->bytes = g_malloc((size_t)(n + 1) * 65536);
+  f->kept = g_malloc0((size_t)(n + 1) * layers);
+  for (uint32_t b = 0; b < n; b++)
+    random_block(f, rand, b, layers);
+  f->source = (Cj2kPacketSource){.blocks = f->blocks,
+                                 .passes = f->passes,
+                                 .bytes = f->bytes,
+                                 .num_layers = (uint16_t)layers,
+                                 .kept = f->kept};
+}
+
+/* The whole codestream; *size is what layout said. */
+static uint8_t *write_all(Fixture *f, size_t *size)
+{
+  const Cj2kEncoderParams *p = &f->setup.params;
+  Cj2kWriteOptions options = {
+      .comment = p->comment, .tile_parts = p->tile_parts, .tlm = p->tlm, .plt = p->plt};
+  Cj2kCodestreamWriter *writer = NULL;
+  Cj2kCodestreamSize laid_out;
+  Cj2kError error = {0};
+
+  if (cj2k_codestream_writer_new(f->plan, &options, &writer, &error) != CJ2K_OK)
+    g_error("%s", error.text);
+  g_assert_cmpint(cj2k_codestream_layout(writer, f->header->coding.quantisation, &f->source, NULL,
+                                         &laid_out, &error),
+                  ==, CJ2K_OK);
+  *size = laid_out.total;
+  uint8_t *out = g_malloc(*size + 4);
+  memset(out + *size, 0xaa, 4);
+  cj2k_codestream_write(writer, &f->source, NULL, out);
+  for (int i = 0; i < 4; i++)
+    g_assert_cmphex(out[*size + i], ==, 0xaa);
+  cj2k_codestream_writer_free(writer);
+  return out;
+}
+
+/* What the reader finds is what was kept in the last layer. */
+static void check(const Fixture *f, const uint8_t *data, size_t size)
+{
+  Cj2kHeaderReader *headers = cj2k_header_reader_new();
+  Cj2kPacketReader *packets = cj2k_packet_reader_new();
+  Cj2kTileParts parts = {0};
+  Cj2kHeader *header;
+  Cj2kPlan *plan;
+  Cj2kCodedFrame *coded;
+  Cj2kError error = {0};
+  bool same;
+
+  if (cj2k_header_read(headers, data, size, true, 0, &header, &same, &parts, &error) != CJ2K_OK)
+    g_error("%s", error.text);
+  g_assert_cmpint(cj2k_plan_new(header, 0, 0, &plan, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(plan->num_blocks, ==, f->plan->num_blocks);
+  if (cj2k_packets_read(packets, plan, &parts, data, size, 0, true, 0, &coded, &error) != CJ2K_OK)
+    g_error("%s", error.text);
+  g_assert_false(coded->truncated);
+  for (uint32_t b = 0; b < plan->num_blocks; b++) {
+    const Cj2kCodedBlock *block = &coded->blocks[b];
+    uint32_t kept = f->kept[(f->source.num_layers - 1u) * plan->num_blocks + b];
+    uint32_t length = kept ? f->passes[b * CJ2K_MAX_PASSES + kept - 1].length : 0;
+    g_assert_cmpuint(block->num_passes, ==, kept);
+    g_assert_cmpuint(block->length, ==, length);
+    if (!kept)
+      continue;
+    g_assert_cmpuint(block->zero_bitplanes, ==, f->blocks[b].zero_bitplanes);
+    g_assert_cmpmem(cj2k_coded_data(coded, block), length, f->bytes + f->blocks[b].offset, length);
+  }
+  cj2k_tile_parts_clear(&parts);
+  cj2k_plan_unref(plan);
+  cj2k_packet_reader_free(packets);
+  cj2k_header_reader_free(headers);
+}
+
+static void random_params(GRand *rand, Cj2kEncoderParams *p)
+{
+  static const uint8_t styles[] = {0, CJ2K_STYLE_BYPASS, CJ2K_STYLE_TERMALL,
+                                   CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL};
+
+  cj2k_encoder_params_init(p);
+  p->block_coder = g_rand_boolean(rand) ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
+  if (p->block_coder == CJ2K_CODER_MQ)
+    p->codeblock_style = styles[g_rand_int_range(rand, 0, 4)];
+  p->num_resolutions = (uint8_t)g_rand_int_range(rand, 1, 6);
+  p->codeblock_width = p->codeblock_height = g_rand_boolean(rand) ? 16 : 4;
+  p->progression = (Cj2kProgression)g_rand_int_range(rand, 0, 5);
+  p->num_layers = (uint16_t)g_rand_int_range(rand, 1, 5);
+  p->sop = g_rand_boolean(rand);
+  p->eph = g_rand_boolean(rand);
+  p->tlm = g_rand_boolean(rand);
+  p->plt = g_rand_boolean(rand);
+  p->image_x0 = (uint32_t)g_rand_int_range(rand, 0, 20);
+  p->image_y0 = (uint32_t)g_rand_int_range(rand, 0, 20);
+  if (g_rand_boolean(rand)) {
+    p->tile_width = (uint32_t)g_rand_int_range(rand, 30, 80);
+    p->tile_height = (uint32_t)g_rand_int_range(rand, 30, 80);
+  }
+  if (g_rand_boolean(rand)) {
+    p->num_precincts = 1;
+    p->precinct_width[0] = (uint8_t)g_rand_int_range(rand, 3, 7);
+    p->precinct_height[0] = (uint8_t)g_rand_int_range(rand, 3, 7);
+  }
+  if (p->progression == CJ2K_CPRL || p->progression == CJ2K_LRCP)
+    p->tile_parts = p->progression == CJ2K_CPRL ? CJ2K_TILE_PARTS_COMPONENT : CJ2K_TILE_PARTS_LAYER;
+}
+
+static void test_round_trip(void)
+{
+  GRand *rand = g_rand_new_with_seed(7);
+
+  for (int round = 0; round < 150; round++) {
+    Cj2kEncoderParams params;
+    Fixture f;
+    size_t size;
+    random_params(rand, &params);
+    open_plan(&f, &params, (uint32_t)g_rand_int_range(rand, 2, 130),
+              (uint32_t)g_rand_int_range(rand, 2, 90), (uint32_t)g_rand_int_range(rand, 1, 4));
+    fill_blocks(&f, rand);
+    uint8_t *data = write_all(&f, &size);
+    check(&f, data, size);
+    g_free(data);
+    close_plan(&f);
+  }
+  g_rand_free(rand);
+}
+
+/* Headers are written in parallel: the bytes do not depend on it. */
+static void test_threads(void)
+{
+  Cj2kEncoderParams params;
+  Fixture f;
+  GRand *rand = g_rand_new_with_seed(3);
+  GString *first = NULL;
+
+  cj2k_encoder_params_init(&params);
+  params.codeblock_width = params.codeblock_height = 4;
+  params.num_precincts = 1;
+  params.precinct_width[0] = params.precinct_height[0] = 4;
+  params.plt = true;
+  open_plan(&f, &params, 300, 200, 3);
+  fill_blocks(&f, rand);
+  for (uint32_t n = 1; n <= 5; n += 2) {
+    Cj2kThreads *threads = cj2k_threads_new(n);
+    Cj2kWriteOptions options = {.plt = true};
+    Cj2kCodestreamWriter *writer;
+    Cj2kCodestreamSize size;
+    g_assert_cmpint(cj2k_codestream_writer_new(f.plan, &options, &writer, NULL), ==, CJ2K_OK);
+    g_assert_cmpint(cj2k_codestream_layout(writer, f.header->coding.quantisation, &f.source,
+                                           threads, &size, NULL),
+                    ==, CJ2K_OK);
+    GString *bytes = g_string_sized_new(size.total);
+    g_string_set_size(bytes, size.total);
+    cj2k_codestream_write(writer, &f.source, threads, (uint8_t *)bytes->str);
+    if (first) {
+      g_assert_cmpmem(first->str, first->len, bytes->str, bytes->len);
+      g_string_free(bytes, TRUE);
+    } else {
+      first = bytes;
+    }
+    cj2k_codestream_writer_free(writer);
+    cj2k_threads_free(threads);
+  }
+  g_string_free(first, TRUE);
+  close_plan(&f);
+  g_rand_free(rand);
+}
+
+/* Bytes FF D9 between SIZ and the data of the first tile-part, and in every SOT. */
+static bool has_false_eoc(const uint8_t *data, size_t size)
+{
+  size_t at = 2;
+
+  while (at + 4 <= size) {
+    uint32_t marker = cj2k_get16(data + at), length = cj2k_get16(data + at + 2);
+    if (marker == CJ2K_SOT) {
+      uint32_t psot = cj2k_get32(data + at + 6);
+      size_t sod = at + 12;
+      while (cj2k_get16(data + sod) != CJ2K_SOD)
+        sod += 2u + cj2k_get16(data + sod + 2);
+      if (cj2k_contains_eoc(data + at, sod - at))
+        return true;
+      at += psot;
+    } else {
+      if (marker != CJ2K_SIZ && cj2k_contains_eoc(data + at, length + 2u))
+        return true;
+      at += length + 2u;
+    }
+  }
+  g_assert_cmphex(cj2k_get16(data + at), ==, CJ2K_EOC);
+  return false;
+}
+
+/* One block whose length runs through what makes Psot 0x0000FFD9 and 0x00FFD9xx. */
+static void test_false_eoc(void)
+{
+  static const uint32_t starts[] = {0xffd9 - 200, 0xffd900 - 20};
+  Cj2kEncoderParams params;
+  Fixture f;
+  uint32_t would_have = 0;
+
+  cj2k_encoder_params_init(&params);
+  params.num_resolutions = 1;
+  params.tlm = true;
+  params.comment = "made of \xff\xd7";
+  open_plan(&f, &params, 64, 64, 1);
+  g_assert_cmpuint(f.plan->num_blocks, ==, 1);
+  f.blocks = g_new0(Cj2kEncodedBlock, 1);
+  f.passes = g_new0(Cj2kPassEnd, 1);
+  f.bytes = g_malloc0(0x1000000);
+  f.kept = g_malloc(1);
+  f.kept[0] = 1;
+  f.source = (Cj2kPacketSource){
+      .blocks = f.blocks, .passes = f.passes, .bytes = f.bytes, .num_layers = 1, .kept = f.kept};
+  for (size_t s = 0; s < G_N_ELEMENTS(starts); s++)
+    for (uint32_t i = 0; i < 300; i++) {
+      uint32_t length = starts[s] + i;
+      size_t size;
+      f.blocks[0] = (Cj2kEncodedBlock){.length = length, .num_passes = 1};
+      f.passes[0] = (Cj2kPassEnd){.length = length, .terminated = 1};
+      uint8_t *data = write_all(&f, &size);
+      g_assert_false(has_false_eoc(data, size));
+      /* a comment in the tile-part's header means that there was something to avoid */
+      const uint8_t *sot = memmem(data, 400, "\xff\x90", 2);
+      would_have += cj2k_get16(sot + 12) == CJ2K_COM;
+      g_free(data);
+    }
+  g_assert_cmpuint(would_have, >=, 1 + 200);
+  close_plan(&f);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/writer/round-trip", test_round_trip);
+  g_test_add_func("/writer/threads", test_threads);
+  g_test_add_func("/writer/false-eoc", test_false_eoc);
+  return g_test_run();
+}
