@@ -27,6 +27,18 @@ typedef struct {
   double ms_block_coder, ms_transform;
 } Cj2kDecodeResult;
 
+/* Memory of a back end's own, for pictures; the CPU back end has none (NULL functions). */
+typedef struct {
+  void *(*alloc)(void *backend, Cj2kMemoryKind kind, size_t size); /* NULL: there is none */
+  void (*free)(void *backend, Cj2kMemoryKind kind, void *memory);
+} Cj2kBackendMemory;
+
+/* memory.c. What cj2k_decoder_alloc promises, also for a back end without memory of its own. */
+void *cj2k_memory_alloc(const Cj2kBackendMemory *functions, void *backend, Cj2kMemoryKind kind,
+                        size_t size);
+void cj2k_memory_free(const Cj2kBackendMemory *functions, void *backend, Cj2kMemoryKind kind,
+                      void *memory);
+
 typedef struct Cj2kDecodeBackend {
   const char *name; /* "cpu", "cuda" */
   /* Opens the back end for a decoder, whose threads it may use until close. NULL and *error when it cannot be used
@@ -38,6 +50,7 @@ typedef struct Cj2kDecodeBackend {
   /* CJ2K_ERROR_UNSUPPORTED: this frame is the CPU back end's (counted as fallback). */
   Cj2kStatus (*start) (void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error);
   Cj2kStatus (*wait) (void *backend, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error);
+  Cj2kBackendMemory memory;
 } Cj2kDecodeBackend;
 
 /*
@@ -111,6 +124,7 @@ typedef struct Cj2kEncodeBackend {
   Cj2kStatus (*measure) (void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error);
   Cj2kStatus (*code) (void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error);
   Cj2kStatus (*wait) (void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result, Cj2kError *error);
+  Cj2kBackendMemory memory;
 } Cj2kEncodeBackend;
 
 const Cj2kDecodeBackend *cj2k_cpu_decode_backend (void);

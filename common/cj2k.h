@@ -240,6 +240,11 @@ CJ2K_API Cj2kStatus cj2k_decoder_receive(Cj2kDecoder *decoder, Cj2kFrame *frame)
 /* Gives the frame's slot (and its own planes) back; each received frame is released once, in any
  * order. */
 CJ2K_API void cj2k_decoder_release(Cj2kDecoder *decoder, Cj2kFrame *frame);
+/* Memory for pictures: PINNED is what the back end copies to fastest (with the CPU back end ordinary
+ * memory), CUDA is device memory. At least 64-byte aligned. NULL when there is none, or no GPU. It is
+ * freed before the decoder is closed. */
+CJ2K_API void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size);
+CJ2K_API void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory);
 CJ2K_API void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats);
 
 /* Planar little-endian layout for an image: 1, 2 or 4 bytes a sample by depth, two's complement
@@ -388,6 +393,9 @@ typedef struct {
 
 CJ2K_API Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet);
 CJ2K_API void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet);
+/* Memory for pictures, as cj2k_decoder_alloc. */
+CJ2K_API void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size);
+CJ2K_API void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory);
 CJ2K_API void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats);
 
 #ifdef __cplusplus

@@ -81,15 +81,15 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
     cj2k_decoder_release(decoder, &frame);
   for (uint32_t i = 0; i < decoder->params.frames_in_flight; i++)
     cj2k_decoder_frame_clear(&decoder->frames[i]);
+  while (decoder->free_pictures) {
+    Cj2kOwnPicture *picture = decoder->free_pictures;
+    decoder->free_pictures = picture->next;
+    cj2k_own_picture_free(decoder, picture);
+  }
   decoder->backend->close(decoder->backend_data);
   if (decoder->cpu_data)
     cj2k_cpu_decode_backend()->close(decoder->cpu_data);
   cj2k_threads_free(decoder->threads);
-  while (decoder->free_pictures) {
-    Cj2kOwnPicture *picture = decoder->free_pictures;
-    decoder->free_pictures = picture->next;
-    cj2k_own_picture_free(picture);
-  }
   g_clear_pointer(&decoder->plan, cj2k_plan_unref);
   cj2k_image_info_unref(decoder->info);
   cj2k_image_info_unref(decoder->read_info);
@@ -104,6 +104,16 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
 Cj2kBackendKind cj2k_decoder_backend(const Cj2kDecoder *decoder)
 {
   return decoder->backend_kind;
+}
+
+void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size)
+{
+  return cj2k_memory_alloc(&decoder->backend->memory, decoder->backend_data, kind, size);
+}
+
+void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory)
+{
+  cj2k_memory_free(&decoder->backend->memory, decoder->backend_data, kind, memory);
 }
 
 /* --------------------------------------------------------------------------- submit --- */

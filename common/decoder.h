@@ -106,7 +106,7 @@ void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame);
 Cj2kOwnPicture *cj2k_own_picture_get(Cj2kDecoder *decoder, const Cj2kLayout *layout,
                                      const Cj2kComponent *components);
 void cj2k_own_picture_put(Cj2kDecoder *decoder, Cj2kOwnPicture *picture); /* NULL is allowed */
-void cj2k_own_picture_free(Cj2kOwnPicture *picture);
+void cj2k_own_picture_free(Cj2kDecoder *decoder, Cj2kOwnPicture *picture);
 /* Bytes that cj2k_own_picture_get takes. */
 uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *components);
 

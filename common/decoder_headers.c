@@ -110,7 +110,7 @@ static Cj2kStatus own_planes(Cj2kDecoderFrame *frame, Cj2kError *error)
   frame->own = cj2k_own_picture_get(frame->decoder, &frame->layout, image->components);
   if (!frame->own)
     return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for the picture");
-  frame->picture = (Cj2kPicture){.memory = CJ2K_MEMORY_HOST,
+  frame->picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
                                  .num_planes = image->num_components,
                                  .planes = frame->own->planes};
   return CJ2K_OK;
@@ -138,7 +138,7 @@ static Cj2kStatus index_planes(Cj2kDecoderFrame *frame, uint64_t used, Cj2kError
   g_free(components);
   if (!frame->indices)
     return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "no memory for the palette's indices");
-  frame->index_picture = (Cj2kPicture){.memory = CJ2K_MEMORY_HOST,
+  frame->index_picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
                                        .num_planes = header->num_components,
                                        .planes = frame->indices->planes};
   return CJ2K_OK;

@@ -3,8 +3,6 @@
 
 #include "layout.h"
 
-#include <stdlib.h>
-
 #define ALIGNMENT 64 /* of every plane */
 
 static uint64_t plane_size(const Cj2kSampleLayout *samples, const Cj2kComponent *component)
@@ -42,11 +40,12 @@ Cj2kOwnPicture *cj2k_own_picture_get(Cj2kDecoder *decoder, const Cj2kLayout *lay
   uint64_t size = cj2k_own_picture_size(layout, components);
   Cj2kOwnPicture *picture = take(decoder, size);
   if (picture->size < size) {
-    free(picture->memory);
+    cj2k_decoder_free(decoder, CJ2K_MEMORY_PINNED, picture->memory);
     picture->size = 0;
-    picture->memory = NULL;
-    if (size > SIZE_MAX || posix_memalign(&picture->memory, ALIGNMENT, size)) {
-      cj2k_own_picture_free(picture);
+    picture->memory =
+        size <= SIZE_MAX ? cj2k_decoder_alloc(decoder, CJ2K_MEMORY_PINNED, size) : NULL;
+    if (!picture->memory) {
+      cj2k_own_picture_free(decoder, picture);
       return NULL;
     }
     picture->size = size;
@@ -75,11 +74,11 @@ void cj2k_own_picture_put(Cj2kDecoder *decoder, Cj2kOwnPicture *picture)
   g_mutex_unlock(&decoder->lock);
 }
 
-void cj2k_own_picture_free(Cj2kOwnPicture *picture)
+void cj2k_own_picture_free(Cj2kDecoder *decoder, Cj2kOwnPicture *picture)
 {
   if (!picture)
     return;
-  free(picture->memory);
+  cj2k_decoder_free(decoder, CJ2K_MEMORY_PINNED, picture->memory);
   g_free(picture->planes);
   g_free(picture);
 }

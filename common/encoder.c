@@ -135,6 +135,16 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
   g_free(encoder);
 }
 
+void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size)
+{
+  return cj2k_memory_alloc(&encoder->backend->memory, encoder->backend_data, kind, size);
+}
+
+void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory)
+{
+  cj2k_memory_free(&encoder->backend->memory, encoder->backend_data, kind, memory);
+}
+
 Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder)
 {
   return encoder->backend_kind;

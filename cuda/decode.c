@@ -127,6 +127,18 @@ static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult 
   return status;
 }
 
+static void *memory_alloc(void *data, Cj2kMemoryKind kind, size_t size)
+{
+  Cj2kCudaDecoder *backend = data;
+  return cj2k_cuda_alloc(&backend->device, kind, size);
+}
+
+static void memory_free(void *data, Cj2kMemoryKind kind, void *memory)
+{
+  Cj2kCudaDecoder *backend = data;
+  cj2k_cuda_free(&backend->device, kind, memory);
+}
+
 const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
 {
   static const Cj2kDecodeBackend backend = {.name = "cuda",
@@ -135,6 +147,7 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
                                             .slot_new = slot_new,
                                             .slot_free = slot_free,
                                             .start = start,
-                                            .wait = wait_frame};
+                                            .wait = wait_frame,
+                                            .memory = {memory_alloc, memory_free}};
   return &backend;
 }

@@ -102,3 +102,23 @@ void cj2k_cuda_release(Cj2kCudaMemory *memory)
   memory->data = NULL;
   memory->size = 0;
 }
+
+void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size)
+{
+  Cj2kCudaMemory memory = {.host = kind == CJ2K_MEMORY_PINNED};
+  if (!cj2k_cuda_enter(device))
+    return NULL;
+  if (cj2k_cuda_reserve(&memory, size) != cudaSuccess)
+    (void)cudaGetLastError();
+  cj2k_cuda_leave(device);
+  return memory.data;
+}
+
+void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *data)
+{
+  Cj2kCudaMemory memory = {.data = data, .host = kind == CJ2K_MEMORY_PINNED};
+  if (!cj2k_cuda_enter(device))
+    return;
+  cj2k_cuda_release(&memory);
+  cj2k_cuda_leave(device);
+}

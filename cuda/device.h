@@ -40,4 +40,8 @@ typedef struct {
 cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
 void cj2k_cuda_release(Cj2kCudaMemory *memory);
 
+/* Memory for pictures (Cj2kBackendMemory): page-locked or of the device. */
+void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size);
+void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *memory);
+
 #endif
