@@ -230,10 +230,12 @@ void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFor
 {
   guint n = 0;
   gst_cuda_j2k_format_layout(format, layout);
+  gboolean place = format->samples[ROLE_ALPHA].depth > 0;
   for (guint c = 0; c < video->num_components; c++)
-    if (video->role[c] != ROLE_ALPHA || gst_cuda_j2k_format_has_alpha(format))
+    if (video->role[c] != ROLE_ALPHA || place)
       samples[n++] = format->samples[video->role[c]];
-  if (gst_cuda_j2k_format_has_alpha(format) && !video->has_alpha)
+  /* Opacity that the image does not have: the library fills it in. */
+  if (place && !video->has_alpha)
     samples[n++] = format->samples[ROLE_ALPHA];
   layout->samples = samples;
   layout->num_components = n;

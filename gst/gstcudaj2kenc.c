@@ -223,6 +223,19 @@ static gboolean set_output(GstCudaJ2kEnc *self, GstVideoCodecState *input, Cj2kP
   return gst_video_encoder_negotiate(encoder);
 }
 
+/* In downstream's order: mj2mux, for one, takes x-jpc too, but fails to make x-j2c of it. */
+static GstCaps *allowed_caps(GstPad *pad)
+{
+  GstCaps *ours = gst_pad_get_pad_template_caps(pad);
+  GstCaps *theirs = gst_pad_peer_query_caps(pad, NULL);
+  GstCaps *both = gst_caps_is_any(theirs)
+                      ? gst_caps_ref(ours)
+                      : gst_caps_intersect_full(theirs, ours, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref(ours);
+  gst_caps_unref(theirs);
+  return both;
+}
+
 static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
@@ -238,9 +251,7 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
   profile = self->settings.params.profile;
   GST_OBJECT_UNLOCK(self);
 
-  GstCaps *allowed = gst_pad_get_allowed_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
-  if (!allowed)
-    allowed = gst_pad_get_pad_template_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
+  GstCaps *allowed = allowed_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
   gboolean ok = gst_cuda_j2k_enc_stream_init(&self->stream, &self->info, self->format, profile,
                                              allowed, &reason);
   gst_caps_unref(allowed);

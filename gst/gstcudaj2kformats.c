@@ -223,7 +223,8 @@ static const GstCudaJ2kFormat formats[] = {
   ROW(A422_16LE,   YUV, 2, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
 #endif
 
-  /* 4:4:4; GStreamer does not count the fourth field of Y410, Y412 and Y416 as alpha */
+  /* 4:4:4; GStreamer does not count the fourth field of Y410, Y412 and Y416 as alpha: it is
+   * described, and filled as opaque, but no component */
   ROW(Y444,        YUV, 1, 1,  8, 3, PLANES8_3(0, 1, 2)),
   ROW(NV24,        YUV, 1, 1,  8, 3, SEMI8(0, 1)),
   ROW(v308,        YUV, 1, 1,  8, 3, BYTES3(3, 0, 1, 2)),
@@ -241,17 +242,17 @@ static const GstCudaJ2kFormat formats[] = {
   ROW(VUYA,        YUV, 1, 1,  8, 4, BYTES4(2, 1, 0, 3)),
   ROW(A444_10LE,   YUV, 1, 1, 10, 4, PLANES16_4(0, 1, 2, 3, 10)),
   ROW(A444_10BE,   YUV, 1, 1, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
-  PADDED(Y410,     YUV, 1, 1, 10, 3, FIELDS10(10, 0, 20, 30)),
+  ROW(Y410,        YUV, 1, 1, 10, 3, FIELDS10(10, 0, 20, 30)),
 #if GST_CHECK_VERSION(1, 24, 0)
   ROW(A444_12LE,   YUV, 1, 1, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
 #endif
-  PADDED(Y412_LE,  YUV, 1, 1, 12, 3, WORDS4(12, 4, 2, 0, 4, 6)),
+  ROW(Y412_LE,     YUV, 1, 1, 12, 3, WORDS4(12, 4, 2, 0, 4, 6)),
 #if GST_CHECK_VERSION(1, 24, 0)
   ROW(A444_16LE,   YUV, 1, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
 #endif
   ROW(AYUV64,      YUV, 1, 1, 16, 4, WORDS4_NATIVE(16, 0, 2, 4, 6, 0)),
 #if GST_CHECK_VERSION(1, 26, 0)
-  PADDED(Y416_LE,  YUV, 1, 1, 16, 3, WORDS4(16, 0, 2, 0, 4, 6)),
+  ROW(Y416_LE,     YUV, 1, 1, 16, 3, WORDS4(16, 0, 2, 0, 4, 6)),
 #endif
 
   /* RGB */
@@ -334,8 +335,10 @@ GstCaps *gst_cuda_j2k_formats_raw_caps(void)
 void gst_cuda_j2k_format_layout(const GstCudaJ2kFormat *format, Cj2kLayout *layout)
 {
   layout->num_components = format->num_components;
+  if (format->samples[3].depth)
+    layout->num_components = 4;
   layout->num_planes = 0;
-  for (guint c = 0; c < format->num_components; c++)
+  for (guint c = 0; c < layout->num_components; c++)
     layout->num_planes = MAX(layout->num_planes, format->samples[c].plane + 1u);
   layout->samples = format->samples;
   layout->fill = format->padded ? G_MAXUINT32 : 0;
