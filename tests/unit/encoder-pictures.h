@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pictures for tests of the encoder: made here, encoded, and decoded again with the library. */
+#ifndef ENCODER_PICTURES_H
+#define ENCODER_PICTURES_H
+
+#include "cj2k.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+typedef enum { SCENE_NATURAL, SCENE_NOISE, SCENE_BLACK, SCENE_CHECKER } Scene;
+
+/* Planes of 16 bit words, one a component. */
+typedef struct {
+  uint32_t width, height, num_components;
+  Cj2kComponent components[8];
+  Cj2kColour colour;
+  Cj2kPlane planes[8];
+  Cj2kSampleLayout samples[8];
+  Cj2kLayout layout;
+  Cj2kPicture picture;
+  Cj2kEncoderImage image;
+} TestPicture;
+
+/* Something with edges, slopes and grain, that codes like a photograph. */
+static inline double natural_sample(uint32_t x, uint32_t y, uint32_t c, GRand *rand)
+{
+  double u = x / 37.0, v = y / 29.0;
+  double value = 0.5 + 0.2 * sin(u + 0.3 * c) * cos(v) + 0.12 * sin(0.13 * u * v) +
+                 ((x / 24 + y / 40) % 3) * 0.06;
+  return value + g_rand_double_range(rand, -0.015, 0.015);
+}
+
+static inline int32_t scene_sample(Scene scene, const Cj2kComponent *component, uint32_t x,
+                                   uint32_t y, uint32_t c, GRand *rand)
+{
+  int32_t range = (1 << component->depth) - 1, value = 0;
+  switch (scene) {
+  case SCENE_NATURAL:
+    value = (int32_t)(CLAMP(natural_sample(x, y, c, rand), 0, 1) * range + 0.5);
+    break;
+  case SCENE_NOISE: value = g_rand_int_range(rand, 0, range + 1); break;
+  case SCENE_CHECKER: value = (x ^ y) & 1 ? range : 0; break;
+  default: break;
+  }
+  return component->is_signed ? value - (1 << (component->depth - 1)) : value;
+}
+
+/* dx[c], dy[c]: sub-sampling of component c. */
+static inline void test_picture_init(TestPicture *p, Scene scene, uint32_t width, uint32_t height,
+                                     uint32_t n, uint8_t depth, bool is_signed, const uint8_t *dx,
+                                     const uint8_t *dy, uint32_t x0, uint32_t y0)
+{
+  GRand *rand = g_rand_new_with_seed(width * 31 + height + n);
+
+  memset(p, 0, sizeof *p);
+  p->width = width;
+  p->height = height;
+  p->num_components = n;
+  p->colour = n >= 3 ? CJ2K_COLOUR_SRGB : CJ2K_COLOUR_GREY;
+  for (uint32_t c = 0; c < n; c++) {
+    Cj2kComponent *component = &p->components[c];
+    component->dx = dx ? dx[c] : 1;
+    component->dy = dy ? dy[c] : 1;
+    component->depth = depth;
+    component->is_signed = is_signed;
+    component->x0 = (x0 + component->dx - 1) / component->dx;
+    component->y0 = (y0 + component->dy - 1) / component->dy;
+    component->x1 = (x0 + width + component->dx - 1) / component->dx;
+    component->y1 = (y0 + height + component->dy - 1) / component->dy;
+    uint32_t w = component->x1 - component->x0, h = component->y1 - component->y0;
+    uint16_t *data = g_new(uint16_t, (size_t)w * h);
+    for (uint32_t y = 0; y < h; y++)
+      for (uint32_t x = 0; x < w; x++)
+        data[(size_t)y * w + x] = (uint16_t)scene_sample(scene, component, x, y, c, rand);
+    p->planes[c] = (Cj2kPlane){.data = data, .pitch = (size_t)w * 2};
+    p->samples[c] = (Cj2kSampleLayout){.plane = (uint16_t)c,
+                                       .unit_bytes = 2,
+                                       .unit_samples = 1,
+                                       .word_bytes = 2,
+                                       .is_signed = is_signed,
+                                       .depth = depth};
+  }
+  p->layout = (Cj2kLayout){.num_components = n, .num_planes = n, .samples = p->samples};
+  p->picture = (Cj2kPicture){.memory = CJ2K_MEMORY_HOST, .num_planes = n, .planes = p->planes};
+  p->image = (Cj2kEncoderImage){
+      .width = width, .height = height, .num_components = n, .components = p->components};
+  p->image.colour = p->colour;
+  g_rand_free(rand);
+}
+
+static inline void test_picture_clear(TestPicture *p)
+{
+  for (uint32_t c = 0; c < p->num_components; c++)
+    g_free(p->planes[c].data);
+}
+
+/* One frame through an encoder of its own. NULL: refused, *error says why. */
+static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPicture *p,
+                                  Cj2kError *error)
+{
+  Cj2kEncoder *encoder = cj2k_encoder_open(params, &p->image, &p->layout, error);
+  GBytes *bytes = NULL;
+  Cj2kPacket packet;
+
+  if (!encoder)
+    return NULL;
+  if (cj2k_encoder_submit(encoder, &p->picture, NULL, error) == CJ2K_OK &&
+      cj2k_encoder_receive(encoder, &packet) == CJ2K_OK) {
+    *error = packet.error;
+    if (packet.status == CJ2K_OK)
+      bytes = g_bytes_new(packet.data, packet.size);
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  return bytes;
+}
+
+/* Mean squared error of all samples over the square of full range, of the decoded bytes against the
+ * picture. */
+static inline double test_error(const TestPicture *p, GBytes *bytes, uint16_t layers)
+{
+  Cj2kDecoderParams params;
+  Cj2kError error = {0};
+  Cj2kFrame frame;
+  double sum = 0, n = 0;
+
+  cj2k_decoder_params_init(&params);
+  params.strict = true;
+  params.max_layers = layers;
+  params.backend = CJ2K_BACKEND_CPU;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  gsize size;
+  const uint8_t *data = g_bytes_get_data(bytes, &size);
+  g_assert_cmpint(cj2k_decoder_submit(decoder, data, size, NULL, NULL, NULL, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+  if (frame.status != CJ2K_OK)
+    g_error("decoder: %s", frame.error.text);
+  g_assert_cmpuint(frame.image.num_components, ==, p->num_components);
+  for (uint32_t c = 0; c < p->num_components; c++) {
+    const Cj2kComponent *component = &frame.image.components[c];
+    uint32_t w = component->x1 - component->x0, h = component->y1 - component->y0;
+    uint8_t word = frame.layout.samples[c].word_bytes;
+    g_assert_cmpuint(component->depth, ==, p->components[c].depth);
+    g_assert_cmpint(component->is_signed, ==, p->components[c].is_signed);
+    g_assert_cmpuint(w, ==, p->components[c].x1 - p->components[c].x0);
+    g_assert_cmpuint(h, ==, p->components[c].y1 - p->components[c].y0);
+    for (uint32_t y = 0; y < h; y++)
+      for (uint32_t x = 0; x < w; x++) {
+        const uint8_t *at = (const uint8_t *)frame.picture.planes[c].data +
+                            y * frame.picture.planes[c].pitch + x * word;
+        int32_t got = word == 1 ? (component->is_signed ? (int8_t)*at : *at) : 0, want;
+        if (word == 2)
+          got = component->is_signed ? (int16_t)(at[0] | at[1] << 8) : at[0] | at[1] << 8;
+        const uint16_t *row = (const uint16_t *)p->planes[c].data + (size_t)y * w;
+        want = component->is_signed ? (int16_t)row[x] : row[x];
+        double difference = (double)(got - want) / ((1 << component->depth) - 1);
+        sum += difference * difference;
+        n++;
+      }
+  }
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+  return sum / n;
+}
+
+#endif
