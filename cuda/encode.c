@@ -1,7 +1,232 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "../common/backend.h"
+#include "encode.h"
+
+#include "../common/error.h"
+
+/* ---------------------------------------------------------------------------- back end --- */
+
+static void backend_close(void *data)
+{
+  Cj2kCudaEncoder *encoder = data;
+
+  if (cj2k_cuda_enter(&encoder->device)) {
+    cj2k_cuda_release(&encoder->levels);
+    cj2k_cuda_release(&encoder->blocks);
+    cj2k_cuda_release(&encoder->tables);
+    cj2k_cuda_release(&encoder->xyz);
+    cj2k_cuda_leave(&encoder->device);
+  }
+  g_array_unref(encoder->groups);
+  cj2k_plan_unref(encoder->plan);
+  g_mutex_clear(&encoder->lock);
+  g_free(encoder);
+}
+
+static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,
+                          Cj2kError *error)
+{
+  Cj2kCudaDevice device;
+
+  if (cj2k_cuda_device_open(&device, params->cuda_device, params->cuda_context, error) != CJ2K_OK)
+    return NULL;
+  Cj2kCudaEncoder *encoder = g_new0(Cj2kCudaEncoder, 1);
+  encoder->device = device;
+  encoder->plan = cj2k_plan_ref(plan);
+  encoder->threads = threads;
+  encoder->ht = params->block_coder == CJ2K_CODER_HT;
+  /* One frame in flight is there for its latency; several would burn a core each. */
+  encoder->blocking = params->frames_in_flight > 1;
+  encoder->groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
+  g_mutex_init(&encoder->lock);
+  if (!encoder->ht) /* all frames are the CPU back end's */
+    return encoder;
+
+  cudaError_t result = cudaErrorInvalidDevice;
+  if (cj2k_cuda_enter(&device)) {
+    result = cj2k_cuda_encode_list_levels(encoder);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_encode_list_blocks(encoder);
+    cj2k_cuda_leave(&device);
+  }
+  if (cj2k_cuda_check(result, "preparing an encoder", error) == CJ2K_OK)
+    return encoder;
+  backend_close(encoder);
+  return NULL;
+}
+
+/* ------------------------------------------------------------------------------- slots --- */
+
+static void slot_free(void *data, Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaEncoder *encoder = data;
+
+  if (!slot)
+    return;
+  if (cj2k_cuda_enter(&encoder->device)) {
+    Cj2kCudaMemory *memories[] = {
+        &slot->picture,      &slot->staging,    &slot->planes,   &slot->host_planes,
+        &slot->tops,         &slot->quantisers, &slot->lowpass,  &slot->host_quantisers,
+        &slot->coefficients, &slot->choices,    &slot->scratch,  &slot->host_choices,
+        &slot->bytes,        &slot->host_bytes, &slot->measured, &slot->host_measured,
+        &slot->coded,        &slot->host_coded};
+    if (slot->stream)
+      cudaStreamSynchronize(slot->stream);
+    for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
+      cj2k_cuda_release(memories[i]);
+    cudaEvent_t events[] = {slot->begin, slot->transformed, slot->started, slot->done};
+    for (guint i = 0; i < G_N_ELEMENTS(events); i++)
+      if (events[i])
+        cudaEventDestroy(events[i]);
+    if (slot->stream)
+      cudaStreamDestroy(slot->stream);
+    cj2k_cuda_leave(&encoder->device);
+  }
+  if (slot->top_groups)
+    g_array_unref(slot->top_groups);
+  g_free(slot->alignments);
+  g_free(slot);
+}
+
+static cudaError_t make_events(Cj2kEncodeSlot *slot)
+{
+  unsigned flags = slot->encoder->blocking ? cudaEventBlockingSync : cudaEventDefault;
+  cudaEvent_t *events[] = {&slot->begin, &slot->transformed, &slot->started, &slot->done};
+  cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
+
+  for (guint i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
+    result = cudaEventCreateWithFlags(events[i], flags);
+  return result;
+}
+
+/* All memory whose size the plan tells. */
+static cudaError_t reserve(Cj2kEncodeSlot *slot)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  uint64_t blocks = plan->num_blocks, bands = plan->num_bands;
+  uint64_t coded = sizeof(Cj2kCudaEncodeCounts) +
+                   blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
+  uint64_t bytes = plan->num_coefficients / 2 + 4096; /* grows when frames need more */
+  const struct {
+    Cj2kCudaMemory *memory;
+    uint64_t size;
+  } sizes[] = {
+      {&slot->coefficients, plan->num_coefficients * 4},
+      {&slot->lowpass, plan->num_lowpass * 4},
+      {&slot->quantisers, bands * sizeof(Cj2kFrameQuantiser)},
+      {&slot->host_quantisers, bands * sizeof(Cj2kFrameQuantiser)},
+      {&slot->choices, blocks * sizeof(Cj2kHtChoice)},
+      {&slot->host_choices, blocks * sizeof(Cj2kHtChoice)},
+      {&slot->bytes, bytes},
+      {&slot->host_bytes, bytes},
+      {&slot->coded, coded},
+      {&slot->host_coded, coded},
+  };
+  cudaError_t result = cudaSuccess;
+
+  for (guint i = 0; i < G_N_ELEMENTS(sizes) && result == cudaSuccess; i++)
+    result = cj2k_cuda_reserve(sizes[i].memory, sizes[i].size);
+  return result;
+}
+
+static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
+{
+  Cj2kCudaEncoder *encoder = data;
+  Cj2kEncodeSlot *slot = g_new0(Cj2kEncodeSlot, 1);
+
+  slot->encoder = encoder;
+  slot->staging.host = slot->host_planes.host = slot->host_quantisers.host = true;
+  slot->host_choices.host = slot->host_bytes.host = true;
+  slot->host_coded.host = slot->host_measured.host = true;
+  slot->top_groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTopGroup));
+  if (!encoder->ht)
+    return slot;
+  cudaError_t result = cudaErrorInvalidDevice;
+  if (cj2k_cuda_enter(&encoder->device)) {
+    result = make_events(slot);
+    if (result == cudaSuccess)
+      result = reserve(slot);
+    cj2k_cuda_leave(&encoder->device);
+  }
+  if (cj2k_cuda_check(result, "making room for a frame", error) == CJ2K_OK)
+    return slot;
+  slot_free(data, slot);
+  return NULL;
+}
+
+/* ------------------------------------------------------------------------------- steps --- */
+
+typedef cudaError_t (*Step)(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+
+static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                      Cj2kCudaStep kind, Step step, const char *doing, Cj2kError *error)
+{
+  if (!cj2k_cuda_enter(&encoder->device))
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
+  slot->step = kind;
+  cudaError_t result = step(slot, job);
+  cj2k_cuda_leave(&encoder->device);
+  return cj2k_cuda_check(result, doing, error);
+}
+
+static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                            Cj2kError *error)
+{
+  if (job->coder != CJ2K_CODER_HT)
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "MQ coding of code-blocks on the GPU");
+  return run(data, slot, job, CJ2K_CUDA_STEP_TRANSFORM, cj2k_cuda_encode_transform,
+             "transforming a picture", error);
+}
+
+static Cj2kStatus measure(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                          Cj2kError *error)
+{
+  return run(data, slot, job, CJ2K_CUDA_STEP_MEASURE, cj2k_cuda_encode_measure,
+             "measuring code-blocks", error);
+}
+
+static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error)
+{
+  for (uint32_t b = 0; job->choices && b < job->plan->num_blocks; b++)
+    if (job->choices[b].passes > 1)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "HT refinement passes on the GPU");
+  return run(data, slot, job, CJ2K_CUDA_STEP_CODE, cj2k_cuda_encode_code, "coding code-blocks",
+             error);
+}
+
+static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
+                            Cj2kError *error)
+{
+  Cj2kCudaEncoder *encoder = data;
+
+  *result = (Cj2kEncodeResult){0};
+  if (slot->step == CJ2K_CUDA_STEP_TRANSFORM) /* no result: the next step comes behind it */
+    return CJ2K_OK;
+  if (!cj2k_cuda_enter(&encoder->device))
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
+  cudaError_t status = cj2k_cuda_encode_fetch(slot, result);
+  cj2k_cuda_leave(&encoder->device);
+  if (status != cudaSuccess)
+    return cj2k_cuda_check(status, "encoding a frame", error);
+  const Cj2kCudaEncodeCounts *counts =
+      slot->step == CJ2K_CUDA_STEP_CODE ? slot->host_coded.data : slot->host_measured.data;
+  if (counts->failed)
+    return cj2k_error_set(error, CJ2K_ERROR_MEMORY,
+                          "a code-block is longer than the room that was reserved for it");
+  return CJ2K_OK;
+}
 
 const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
 {
-  return NULL;
+  static const Cj2kEncodeBackend backend = {
+      .name = "cuda",
+      .open = backend_open,
+      .close = backend_close,
+      .slot_new = slot_new,
+      .slot_free = slot_free,
+      .transform = transform,
+      .measure = measure,
+      .code = code,
+      .wait = wait_done,
+  };
+  return &backend;
 }

@@ -199,9 +199,8 @@ struct Quad {
     for (uint32_t n = 0; n < 4; n++)
       bits[n] = m[n] < 32 ? v[n] & ((1u << m[n]) - 1) : v[n];
     if (bound <= 16) {
-      uint64_t low = (uint64_t)bits[0] | (uint64_t)bits[1] << m[0];
-      uint64_t high = (uint64_t)bits[2] | (uint64_t)bits[3] << m[2];
-      ring.put(position, low | (m[0] + m[1] < 64 ? high << (m[0] + m[1]) : 0));
+      uint32_t low = bits[0] | bits[1] << m[0], high = bits[2] | bits[3] << m[2];
+      ring.put(position, low | (uint64_t)high << (m[0] + m[1]));
       return;
     }
 #pragma unroll
@@ -470,7 +469,7 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint
     BlockEncoder<true> encoder(frame, block, shared, plane);
     Parts parts = {0, 0, 0};
     uint8_t *first = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(block.area, frame.scratch_bits, b);
-    uint64_t area = block.area + (uint64_t)((block.width + 3u) & ~3u) * ((block.height + 1u) & ~1u);
+    uint64_t area = block.area + CJ2K_CUDA_BLOCK_AREA(block.width, block.height);
     uint8_t *end = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(area, frame.scratch_bits, b + 1);
     encoder.magsgn.out = first;
     encoder.vlc.out = end;

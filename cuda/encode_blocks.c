@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "encode.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- tables --- */
+
+/* The single-residual code out of that of a pair whose second quad has none. */
+static uint32_t uvlc_parts(uint32_t u)
+{
+  uint64_t pair = cj2k_ht_uvlc_code(u, 0, false);
+  uint32_t code = (uint32_t)CJ2K_HT_UVLC_CODE_BITS(pair), length = CJ2K_HT_UVLC_CODE_LENGTH(pair);
+  uint32_t prefix = MIN(length, 3), suffix = length > 8 ? 5 : length - prefix;
+
+  if (u <= 2)
+    prefix = length;
+  return (code & 7 & ((1u << prefix) - 1)) | prefix << 3 | (code >> prefix & ((1u << suffix) - 1)) << 5 |
+         suffix << 10 | code >> (prefix + suffix) << 13 | (length - prefix - suffix) << 17;
+}
+
+static void make_tables(Cj2kCudaEncodeTables *tables)
+{
+  memcpy(tables->encode, cj2k_ht_tables()->encode, sizeof tables->encode);
+  for (uint32_t u = 0; u < CJ2K_CUDA_UVLC_CODES; u++)
+    tables->uvlc[u] = uvlc_parts(MIN(u, CJ2K_HT_MAX_U));
+}
+
+static cudaError_t upload(Cj2kCudaMemory *memory, const void *data, size_t size)
+{
+  cudaError_t result = cj2k_cuda_reserve(memory, size);
+
+  if (result == cudaSuccess)
+    result = cudaMemcpy(memory->data, data, size, cudaMemcpyHostToDevice);
+  return result;
+}
+
+cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
+{
+  const Cj2kPlan *plan = encoder->plan;
+  Cj2kCudaEncodeTables tables;
+  Cj2kCudaEncodeBlock *blocks = g_new0(Cj2kCudaEncodeBlock, (size_t)plan->num_blocks + 1);
+
+  for (uint32_t b = 0; b < plan->num_blocks; b++) {
+    const Cj2kPlanBlock *block = &plan->blocks[b];
+    const Cj2kPlanBand *band = &plan->bands[block->band];
+    blocks[b] = (Cj2kCudaEncodeBlock){.offset = band->offset + (uint64_t)block->y * band->stride + block->x,
+                                      .area = encoder->area,
+                                      .stride = band->stride,
+                                      .band = block->band,
+                                      .width = block->width,
+                                      .height = block->height,
+                                      .reversible = band->reversible};
+    encoder->area += CJ2K_CUDA_BLOCK_AREA(block->width, block->height);
+  }
+  cudaError_t result =
+      upload(&encoder->blocks, blocks, (size_t)plan->num_blocks * sizeof *blocks);
+  g_free(blocks);
+  make_tables(&tables);
+  return result == cudaSuccess ? upload(&encoder->tables, &tables, sizeof tables) : result;
+}
+
+/* -------------------------------------------------------------------------------- steps --- */
+
+/* A small array of the job to the device, by way of page-locked memory of the slot. */
+static cudaError_t send(Cj2kEncodeSlot *slot, Cj2kCudaMemory *device, Cj2kCudaMemory *host,
+                        const void *data, size_t size)
+{
+  memcpy(host->data, data, size);
+  return cudaMemcpyAsync(device->data, host->data, size, cudaMemcpyHostToDevice, slot->stream);
+}
+
+/* What both steps need. */
+static cudaError_t begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kCudaEncoder *encoder = slot->encoder;
+
+  slot->job = (Cj2kCudaEncodeBlocks){.blocks = encoder->blocks.data,
+                                     .tables = encoder->tables.data,
+                                     .coefficients = slot->coefficients.data,
+                                     .quantisers = slot->quantisers.data,
+                                     .num_blocks = encoder->plan->num_blocks,
+                                     .stride = job->stride};
+  cudaError_t result = cudaEventRecord(slot->started, slot->stream);
+  if (result == cudaSuccess)
+    result = send(slot, &slot->quantisers, &slot->host_quantisers, job->quantisers,
+                  encoder->plan->num_bands * sizeof *job->quantisers);
+  return result;
+}
+
+/* Sizes of the parts of what measure brings back: counts, band errors, distortions, lengths. */
+static size_t band_errors_size(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->plan->num_bands * sizeof(uint64_t);
+}
+
+static size_t distortions_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+{
+  return (size_t)slot->encoder->plan->num_blocks * (planes + 1) * sizeof(uint64_t);
+}
+
+static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+{
+  return sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot) + distortions_size(slot, planes) +
+         (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
+}
+
+cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  size_t size = measured_size(slot, job->num_planes);
+  cudaError_t result = cj2k_cuda_reserve(&slot->measured, size);
+
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->host_measured, size);
+  if (result == cudaSuccess)
+    result = begin(slot, job);
+  if (result == cudaSuccess) /* blocks between the measured ones have zeros */
+    result = cudaMemsetAsync(slot->measured.data, 0, size, slot->stream);
+  if (result != cudaSuccess)
+    return result;
+  Cj2kCudaEncodeBlocks *blocks = &slot->job;
+  blocks->first_plane = job->first_plane;
+  blocks->num_planes = job->num_planes;
+  blocks->counts = slot->measured.data;
+  blocks->band_errors = (uint64_t *)(blocks->counts + 1);
+  blocks->distortions = blocks->band_errors + slot->encoder->plan->num_bands;
+  blocks->lengths = (uint32_t *)((char *)blocks->distortions + distortions_size(slot, job->num_planes));
+  if (job->num_planes)
+    result = cj2k_cuda_ht_measure(blocks, slot->stream);
+  if (result == cudaSuccess && (job->band_errors || !job->num_planes))
+    result = cj2k_cuda_band_errors(blocks, slot->stream);
+  if (result == cudaSuccess)
+    result = cudaMemcpyAsync(slot->host_measured.data, slot->measured.data, size,
+                             cudaMemcpyDeviceToHost, slot->stream);
+  return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
+}
+
+/* The largest number of bit-planes that indices may have. */
+static uint32_t max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  uint32_t most = 0;
+  for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
+    most = MAX(most, job->quantisers[b].num_bitplanes);
+  return most;
+}
+
+static size_t coded_size(const Cj2kEncodeSlot *slot)
+{
+  return sizeof(Cj2kCudaEncodeCounts) +
+         slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
+}
+
+/* Codes, and tells records and the first `fetched` bytes to come. */
+static cudaError_t launch_code(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaEncodeBlocks *blocks = &slot->job;
+
+  blocks->bytes = slot->bytes.data;
+  blocks->capacity = slot->bytes.size;
+  slot->fetched = MIN(slot->fetched, slot->bytes.size);
+  cudaError_t result =
+      cudaMemsetAsync(slot->coded.data, 0,
+                      blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_ht_encode(blocks, slot->stream);
+  if (result == cudaSuccess)
+    result = cudaMemcpyAsync(slot->host_coded.data, slot->coded.data, coded_size(slot),
+                             cudaMemcpyDeviceToHost, slot->stream);
+  if (result == cudaSuccess && slot->fetched)
+    result = cudaMemcpyAsync(slot->host_bytes.data, slot->bytes.data, slot->fetched,
+                             cudaMemcpyDeviceToHost, slot->stream);
+  return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
+}
+
+cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(max_bitplanes(slot, job));
+  uint64_t scratch = CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->area, bits, plan->num_blocks);
+  cudaError_t result = cj2k_cuda_reserve(&slot->scratch, scratch);
+
+  if (result == cudaSuccess)
+    result = begin(slot, job);
+  if (result == cudaSuccess && job->choices)
+    result = send(slot, &slot->choices, &slot->host_choices, job->choices,
+                  plan->num_blocks * sizeof *job->choices);
+  if (result != cudaSuccess)
+    return result;
+  Cj2kCudaEncodeBlocks *blocks = &slot->job;
+  blocks->choices = job->choices ? slot->choices.data : NULL;
+  blocks->scratch = slot->scratch.data;
+  blocks->scratch_bits = bits;
+  blocks->counts = slot->coded.data;
+  blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
+  blocks->passes = (Cj2kPassEnd *)(blocks->coded + plan->num_blocks);
+  return launch_code(slot);
+}
+
+/* ------------------------------------------------------------------------------- results --- */
+
+/* The bytes did not fit: makes more room and codes again. */
+static cudaError_t code_again(Cj2kEncodeSlot *slot, uint64_t bytes)
+{
+  uint64_t room = bytes + bytes / 4;
+  cudaError_t result = cj2k_cuda_reserve(&slot->bytes, room);
+
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->host_bytes, room);
+  if (result == cudaSuccess) {
+    slot->fetched = bytes;
+    result = launch_code(slot);
+  }
+  return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
+}
+
+static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  const Cj2kCudaEncodeCounts *counts = slot->host_coded.data;
+  cudaError_t status = cudaSuccess;
+
+  if (counts->bytes > slot->job.capacity)
+    status = code_again(slot, counts->bytes);
+  if (status == cudaSuccess && counts->bytes > slot->fetched) {
+    status = cudaMemcpyAsync((char *)slot->host_bytes.data + slot->fetched,
+                             (char *)slot->bytes.data + slot->fetched, counts->bytes - slot->fetched,
+                             cudaMemcpyDeviceToHost, slot->stream);
+    if (status == cudaSuccess)
+      status = cudaStreamSynchronize(slot->stream);
+  }
+  /* The next frame is about as long: its bytes are told to come before their number is known. */
+  slot->fetched = counts->bytes + counts->bytes / 32;
+  result->blocks = (Cj2kEncodedBlock *)((char *)slot->host_coded.data + sizeof *counts);
+  result->passes = (Cj2kPassEnd *)(result->blocks + slot->encoder->plan->num_blocks);
+  result->bytes = slot->host_bytes.data;
+  result->saturated = counts->saturated;
+  return status;
+}
+
+static void fetch_measure(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  Cj2kCudaEncodeCounts *counts = slot->host_measured.data;
+
+  result->saturated = counts->saturated;
+  result->band_errors = (uint64_t *)(counts + 1);
+  result->ht_distortions = result->band_errors + slot->encoder->plan->num_bands;
+  result->ht_lengths =
+      (uint32_t *)((char *)result->ht_distortions + distortions_size(slot, slot->job.num_planes));
+}
+
+static double elapsed(cudaEvent_t from, cudaEvent_t to)
+{
+  float milliseconds = 0;
+  return cudaEventElapsedTime(&milliseconds, from, to) == cudaSuccess ? milliseconds : 0;
+}
+
+cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  cudaError_t status = cudaEventSynchronize(slot->done);
+
+  if (status != cudaSuccess)
+    return status;
+  if (slot->transform_timed)
+    result->ms_transform = elapsed(slot->begin, slot->transformed);
+  slot->transform_timed = false;
+  result->ms_block_coder = elapsed(slot->started, slot->done);
+  if (slot->step == CJ2K_CUDA_STEP_CODE)
+    return fetch_code(slot, result);
+  fetch_measure(slot, result);
+  return cudaSuccess;
+}

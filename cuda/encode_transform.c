@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "encode.h"
+
+#include "../common/layout.h"
+
+#include <string.h>
+
+#define PITCH_ALIGNMENT 256
+#define COPY_ROWS       64 /* of a plane, by one thread at a time */
+
+/* ------------------------------------------------------------------------------- levels --- */
+
+/* The division of resolution r of a tile-component, or at r = 0 the component as it is. */
+static Cj2kCudaForwardLevel describe_level(const Cj2kPlan *plan, const Cj2kPlanTileComp *tc,
+                                           uint32_t r)
+{
+  const Cj2kPlanResolution *res = &plan->resolutions[tc->first_resolution + r];
+  Cj2kCudaForwardLevel level = {.rect = res->rect,
+                                .in = res->offset,
+                                .in_stride = res->stride,
+                                .reversible = tc->reversible,
+                                .ll_is_band = r <= 1};
+  if (r <= 1) {
+    const Cj2kPlanBand *ll =
+        &plan->bands[plan->resolutions[tc->first_resolution].first_band];
+    level.band[CJ2K_LL] = ll->offset;
+    level.stride[CJ2K_LL] = ll->stride;
+  } else {
+    level.band[CJ2K_LL] = res[-1].offset;
+    level.stride[CJ2K_LL] = res[-1].stride;
+  }
+  for (uint32_t b = 0; b < 3 && r > 0; b++) {
+    const Cj2kPlanBand *band = &plan->bands[res->first_band + b];
+    level.band[CJ2K_HL + b] = band->offset;
+    level.stride[CJ2K_HL + b] = band->stride;
+  }
+  return level;
+}
+
+static bool is_empty(const Cj2kRect *rect)
+{
+  return rect->x0 >= rect->x1 || rect->y0 >= rect->y1;
+}
+
+/* Appends the levels at `depth` below the top of all components of one kind, as one group. */
+static void list_depth(Cj2kCudaEncoder *encoder, GArray *levels, uint32_t depth, bool reversible)
+{
+  const Cj2kPlan *plan = encoder->plan;
+  Cj2kCudaLevelGroup group = {.first = levels->len, .reversible = reversible};
+
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
+    const Cj2kPlanTileComp *tc = &plan->tile_comps[i];
+    if (depth >= tc->num_levels || tc->reversible != reversible)
+      continue;
+    Cj2kCudaForwardLevel level = describe_level(plan, tc, tc->num_levels - depth);
+    if (is_empty(&level.rect))
+      continue;
+    g_array_append_val(levels, level);
+    group.count++;
+    group.width = MAX(group.width, level.rect.x1 - level.rect.x0);
+    group.height = MAX(group.height, level.rect.y1 - level.rect.y0);
+  }
+  if (group.count)
+    g_array_append_val(encoder->groups, group);
+}
+
+cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder)
+{
+  GArray *levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaForwardLevel));
+
+  for (uint32_t depth = 1; depth < CJ2K_MAX_LEVELS; depth++)
+    for (int reversible = 0; reversible < 2; reversible++)
+      list_depth(encoder, levels, depth, reversible);
+  size_t size = levels->len * sizeof(Cj2kCudaForwardLevel);
+  cudaError_t result = cj2k_cuda_reserve(&encoder->levels, size);
+  if (result == cudaSuccess && size)
+    result = cudaMemcpy(encoder->levels.data, levels->data, size, cudaMemcpyHostToDevice);
+  g_array_unref(levels);
+  return result;
+}
+
+/* --------------------------------------------------------------------------------- tops --- */
+
+/* Which load a component's samples allow. */
+static Cj2kCudaLoad best_load(const Cj2kCudaInput *input, const Cj2kCudaInputPlane *plane)
+{
+  const Cj2kSampleLayout *l = &input->layout;
+  uint32_t bytes = l->word_bytes;
+  uint64_t first = (uint64_t)(uintptr_t)plane->data + (uint64_t)input->x * bytes;
+
+  if (l->unit_bytes != bytes || l->unit_samples != 1 || l->at[0].shift || bytes > 2 ||
+      (bytes == 2 && l->big_endian) || ((first | plane->pitch) & (4 * bytes - 1)))
+    return CJ2K_CUDA_LOAD_ANY;
+  return bytes == 2 ? CJ2K_CUDA_LOAD_16 : CJ2K_CUDA_LOAD_8;
+}
+
+static void describe_input(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                           const Cj2kPlanTileComp *tc, Cj2kCudaInput *input)
+{
+  const Cj2kRect *all = &slot->encoder->plan->component_out[tc->component];
+  uint8_t depth = tc->depth;
+
+  if (job->rgb_to_xyz)
+    depth = MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH);
+  *input = (Cj2kCudaInput){.layout = job->layout->samples[tc->component],
+                           .x = tc->rect.x0 - all->x0,
+                           .y = tc->rect.y0 - all->y0,
+                           .depth = depth,
+                           .offset = tc->is_signed ? 0 : (int32_t)((uint32_t)1 << (tc->depth - 1))};
+}
+
+/* The top of `count` components from tile_comp on. */
+static Cj2kCudaTopGroup describe_top(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                     uint32_t tile_comp, uint32_t count, Cj2kCudaTop *top)
+{
+  const Cj2kPlanTileComp *tcs = &slot->encoder->plan->tile_comps[tile_comp];
+  const Cj2kCudaInputPlane *planes = slot->host_planes.data;
+  Cj2kCudaTopGroup kind = {.no_levels = tcs->num_levels == 0,
+                           .launch = {.num_components = (uint8_t)count,
+                                      .reversible = tcs->reversible,
+                                      .load = CJ2K_CUDA_LOAD_ANY}};
+
+  memset(top, 0, sizeof *top);
+  top->mct = tcs->mct;
+  for (uint32_t c = 0; c < count; c++) {
+    top->level[c] = describe_level(slot->encoder->plan, &tcs[c], tcs[c].num_levels);
+    describe_input(slot, job, &tcs[c], &top->input[c]);
+    Cj2kCudaLoad load = best_load(&top->input[c], &planes[top->input[c].layout.plane]);
+    kind.launch.load = c == 0 || load == kind.launch.load ? load : CJ2K_CUDA_LOAD_ANY;
+  }
+  const Cj2kRect *rect = &top->level[0].rect;
+  kind.launch.width = rect->x1 - rect->x0;
+  kind.launch.height = rect->y1 - rect->y0;
+  return kind;
+}
+
+static bool same_kind(const Cj2kCudaTopGroup *a, const Cj2kCudaTopGroup *b)
+{
+  return a->no_levels == b->no_levels && a->launch.load == b->launch.load &&
+         a->launch.num_components == b->launch.num_components &&
+         a->launch.reversible == b->launch.reversible;
+}
+
+static void append_top(GArray *groups, GArray *tops, const Cj2kCudaTopGroup *kind,
+                       const Cj2kCudaTop *top)
+{
+  Cj2kCudaTopGroup *last =
+      groups->len ? &g_array_index(groups, Cj2kCudaTopGroup, groups->len - 1) : NULL;
+
+  if (!last || !same_kind(last, kind)) {
+    g_array_append_val(groups, *kind);
+    last = &g_array_index(groups, Cj2kCudaTopGroup, groups->len - 1);
+    last->first = tops->len;
+  }
+  last->launch.count++;
+  last->launch.width = MAX(last->launch.width, kind->launch.width);
+  last->launch.height = MAX(last->launch.height, kind->launch.height);
+  g_array_append_val(tops, *top);
+}
+
+/* Lists the tops of all tiles and copies them to the device. Runs of one kind become a group. */
+static cudaError_t list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  GArray *tops = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTop));
+  uint32_t count = 1;
+
+  g_array_set_size(slot->top_groups, 0);
+  for (uint32_t pass = 0; pass < 2; pass++) /* components together first, then the others */
+    for (uint32_t t = 0; t < plan->num_tiles; t++) {
+      bool together = (plan->tiles[t].mct || job->rgb_to_xyz) && plan->num_components >= 3;
+      for (uint32_t c = 0; c < plan->num_components; c += count) {
+        uint32_t tile_comp = plan->tiles[t].first_tile_comp + c;
+        count = together && c == 0 ? 3 : 1;
+        if ((count == 3) != (pass == 0) || is_empty(&plan->tile_comps[tile_comp].rect))
+          continue;
+        Cj2kCudaTop top;
+        Cj2kCudaTopGroup kind = describe_top(slot, job, tile_comp, count, &top);
+        append_top(slot->top_groups, tops, &kind, &top);
+      }
+    }
+  size_t size = tops->len * sizeof(Cj2kCudaTop);
+  cudaError_t result = cj2k_cuda_reserve(&slot->tops, size);
+  if (result == cudaSuccess && size) /* pageable memory: returns when it has been read */
+    result = cudaMemcpyAsync(slot->tops.data, tops->data, size, cudaMemcpyHostToDevice,
+                             slot->stream);
+  g_array_unref(tops);
+  return result;
+}
+
+/* The conversion tables, for the depth that the pictures have; shared by all slots. */
+static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kEncodeJob *job)
+{
+  cudaError_t result = cudaSuccess;
+
+  g_mutex_lock(&encoder->lock);
+  if (!encoder->xyz.data) {
+    Cj2kXyzTables *tables = g_new0(Cj2kXyzTables, 1);
+    cj2k_xyz_tables_init(tables, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
+                         CJ2K_CURVE_BT709);
+    result = cj2k_cuda_reserve(&encoder->xyz, sizeof *tables);
+    if (result == cudaSuccess)
+      result = cudaMemcpy(encoder->xyz.data, tables, sizeof *tables, cudaMemcpyHostToDevice);
+    g_free(tables);
+  }
+  g_mutex_unlock(&encoder->lock);
+  return result;
+}
+
+/* ------------------------------------------------------------------------------- upload --- */
+
+/* The part of a plane that holds samples, and where it goes on the device. */
+typedef struct {
+  uint64_t offset, pitch, row_bytes;
+  uint32_t rows;
+} PlaneArea;
+
+static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  uint64_t pitch = job->picture->planes[index].pitch;
+  PlaneArea area = {0};
+
+  for (uint32_t c = 0; c < plan->num_components && c < job->layout->num_components; c++) {
+    const Cj2kRect *rect = &plan->component_out[c];
+    if (job->layout->samples[c].plane != index || is_empty(rect))
+      continue;
+    area.row_bytes = MAX(area.row_bytes, cj2k_layout_row_bytes(&job->layout->samples[c],
+                                                               rect->x1 - rect->x0));
+    area.rows = MAX(area.rows, rect->y1 - rect->y0);
+  }
+  /* With the same pitch on both sides it is one run of bytes. */
+  bool keep = pitch % 16 == 0 && pitch <= area.row_bytes + PITCH_ALIGNMENT;
+  area.pitch = keep ? pitch : (area.row_bytes + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
+  return area;
+}
+
+typedef struct {
+  const Cj2kPlane *from;
+  PlaneArea area;
+  uint8_t *to;
+} RowCopy;
+
+static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
+{
+  const RowCopy *copy = ctx;
+  uint32_t end = MIN((index + 1) * COPY_ROWS, copy->area.rows);
+
+  (void)lane;
+  for (uint32_t y = index * COPY_ROWS; y < end; y++)
+    memcpy(copy->to + y * copy->area.pitch, (const uint8_t *)copy->from->data + y * copy->from->pitch,
+           copy->area.row_bytes);
+}
+
+/* One plane to the device. Pageable memory goes through staging, copied by all threads, since the
+ * driver would do it with one. */
+static cudaError_t upload_plane(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+                                const PlaneArea *area)
+{
+  const Cj2kPlane *from = &job->picture->planes[index];
+  uint8_t *to = (uint8_t *)slot->picture.data + area->offset;
+  const uint8_t *source = from->data;
+  uint64_t pitch = from->pitch;
+
+  if (!area->rows)
+    return cudaSuccess;
+  if (job->picture->memory == CJ2K_MEMORY_HOST) {
+    RowCopy copy = {from, *area, (uint8_t *)slot->staging.data + area->offset};
+    cj2k_parallel_for(slot->encoder->threads, (area->rows + COPY_ROWS - 1) / COPY_ROWS, copy_rows,
+                      &copy);
+    source = copy.to;
+    pitch = area->pitch;
+  }
+  if (pitch == area->pitch)
+    return cudaMemcpyAsync(to, source, pitch * (area->rows - 1) + area->row_bytes,
+                           cudaMemcpyHostToDevice, slot->stream);
+  return cudaMemcpy2DAsync(to, area->pitch, source, pitch, area->row_bytes, area->rows,
+                           cudaMemcpyHostToDevice, slot->stream);
+}
+
+static cudaError_t upload_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                  Cj2kCudaInputPlane *planes)
+{
+  uint32_t n = job->layout->num_planes;
+  PlaneArea *areas = g_new0(PlaneArea, n);
+  uint64_t size = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    areas[i] = plane_area(slot, job, i);
+    areas[i].offset = size;
+    size += (areas[i].pitch * areas[i].rows + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
+  }
+  cudaError_t result = cj2k_cuda_reserve(&slot->picture, size);
+  if (result == cudaSuccess && job->picture->memory == CJ2K_MEMORY_HOST)
+    result = cj2k_cuda_reserve(&slot->staging, size);
+  for (uint32_t i = 0; i < n && result == cudaSuccess; i++) {
+    planes[i] = (Cj2kCudaInputPlane){(uint8_t *)slot->picture.data + areas[i].offset, areas[i].pitch};
+    result = upload_plane(slot, job, i, &areas[i]);
+  }
+  g_free(areas);
+  return result;
+}
+
+/* Tells the device where planes are, and makes the groups of tops anew when other loads are
+ * possible. */
+static cudaError_t set_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                              const Cj2kCudaInputPlane *planes)
+{
+  uint32_t n = job->layout->num_planes;
+  size_t size = n * sizeof *planes;
+  bool first = slot->num_planes != n, realigned = first;
+  cudaError_t result = cudaSuccess;
+
+  if (!first && !memcmp(slot->host_planes.data, planes, size))
+    return cudaSuccess;
+  if (first) {
+    result = cj2k_cuda_reserve(&slot->planes, size);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_reserve(&slot->host_planes, size);
+    if (result != cudaSuccess)
+      return result;
+    slot->alignments = g_renew(uint8_t, slot->alignments, n);
+    slot->num_planes = n;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    uint8_t alignment = (uint8_t)(((uintptr_t)planes[i].data | planes[i].pitch) & 15);
+    realigned |= alignment != slot->alignments[i];
+    slot->alignments[i] = alignment;
+  }
+  memcpy(slot->host_planes.data, planes, size);
+  result = cudaMemcpyAsync(slot->planes.data, slot->host_planes.data, size, cudaMemcpyHostToDevice,
+                           slot->stream);
+  return result == cudaSuccess && realigned ? list_tops(slot, job) : result;
+}
+
+/* --------------------------------------------------------------------------- all levels --- */
+
+static cudaError_t launch_levels(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kCudaEncoder *encoder = slot->encoder;
+  Cj2kCudaCoefficients arrays = {slot->coefficients.data, slot->lowpass.data};
+  cudaError_t result = cudaSuccess;
+
+  for (guint i = 0; i < slot->top_groups->len && result == cudaSuccess; i++) {
+    const Cj2kCudaTopGroup *group = &g_array_index(slot->top_groups, Cj2kCudaTopGroup, i);
+    Cj2kCudaTopLevel launch = group->launch;
+    launch.tops = (const Cj2kCudaTop *)slot->tops.data + group->first;
+    launch.planes = slot->planes.data;
+    launch.xyz = job->rgb_to_xyz ? encoder->xyz.data : NULL;
+    result = group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, slot->stream)
+                              : cj2k_cuda_fdwt_top(&launch, &arrays, slot->stream);
+  }
+  for (guint i = 0; i < encoder->groups->len && result == cudaSuccess; i++) {
+    const Cj2kCudaLevelGroup *group = &g_array_index(encoder->groups, Cj2kCudaLevelGroup, i);
+    result = cj2k_cuda_fdwt((const Cj2kCudaForwardLevel *)encoder->levels.data + group->first,
+                            group->count, group->width, group->height, group->reversible, &arrays,
+                            slot->stream);
+  }
+  return result;
+}
+
+cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  uint32_t n = job->layout->num_planes;
+  Cj2kCudaInputPlane *planes = g_new0(Cj2kCudaInputPlane, n);
+  cudaError_t result = cudaEventRecord(slot->begin, slot->stream);
+
+  if (result == cudaSuccess && job->rgb_to_xyz)
+    result = reserve_xyz(slot->encoder, job);
+  if (result == cudaSuccess && job->picture->memory != CJ2K_MEMORY_CUDA)
+    result = upload_picture(slot, job, planes);
+  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_CUDA; i++)
+    planes[i] = (Cj2kCudaInputPlane){job->picture->planes[i].data, job->picture->planes[i].pitch};
+  if (result == cudaSuccess)
+    result = set_planes(slot, job, planes);
+  g_free(planes);
+  if (result == cudaSuccess)
+    result = launch_levels(slot, job);
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->transformed, slot->stream);
+  slot->transform_timed = result == cudaSuccess;
+  return result;
+}

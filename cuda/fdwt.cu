@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Forward DWT, one level in one kernel (T.800 F.4.2): vertically, then horizontally, and before
+ * that, at the top level, everything from the picture's bytes on. A warp does a strip of 120
+ * columns: a lane holds four of them, and the first and last lane repeat those of the neighbouring
+ * strips, for the horizontal filter. It streams down the rows with the state of the vertical lifting
+ * in registers. Samples outside are those that reflection gives (F.4.7), so that every lifting step
+ * does what docs/arithmetic.md says, in that order.
+ */
+#include "fdwt.cuh"
+
+namespace {
+
+constexpr uint32_t kWarps = 4;        /* strips of a thread block */
+constexpr uint32_t kStripLanes = 30;  /* of a warp, with columns of their own */
+constexpr uint32_t kPairs = 16;       /* of rows, of a strip */
+
+/* ----------------------------------------------------------------------------- reflection --- */
+
+/* Position within [0, n) of a sample outside; parity stays (n > 1). Those far outside, which no
+ * sample of the image depends on, are anywhere. */
+__device__ __forceinline__ uint32_t reflect(int32_t position, uint32_t n)
+{
+  if ((uint32_t)position < n)
+    return (uint32_t)position;
+  int32_t last = (int32_t)n - 1;
+  if (n < 8) {
+    int32_t period = 2 * last;
+    position = period ? abs(position) % period : 0;
+    return (uint32_t)(position <= last ? position : period - position);
+  }
+  position = position < 0 ? -position : 2 * last - position;
+  return (uint32_t)min(max(position, 0), last);
+}
+
+/* -------------------------------------------------------------------------------- lifting --- */
+
+__device__ __forceinline__ float lift(float x, float a, float b, float factor)
+{
+  float t = __fadd_rn(a, b);
+  float u = __fmul_rn(factor, t);
+  return __fadd_rn(x, u);
+}
+
+__device__ __forceinline__ int32_t wrap_add(int32_t a, int32_t b)
+{
+  return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+/* Vertical lifting of four columns, a pair of rows at a time. */
+template <bool kReversible> struct Vertical;
+
+template <> struct Vertical<false> {
+  static constexpr int32_t kDelay = 1; /* pairs between input and output */
+  float even[4], d1[4], s1[4], d2[4];
+
+  __device__ void start(const float row[4])
+  {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      even[i] = row[i];
+      d1[i] = s1[i] = d2[i] = 0;
+    }
+  }
+
+  /* Takes rows 2j + 1 and 2j + 2; gives low row 2j - 2 and high row 2j - 1. */
+  __device__ void push(const float odd[4], const float next[4], float low[4], float high[4])
+  {
+    constexpr float alpha = -1.586134342059924f, beta = -0.052980118572961f;
+    constexpr float gamma = 0.882911075530934f, delta = 0.443506852043971f;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      float d = lift(odd[i], even[i], next[i], alpha);
+      float s = lift(even[i], d1[i], d, beta);
+      float h = lift(d1[i], s1[i], s, gamma);
+      low[i] = lift(s1[i], d2[i], h, delta);
+      high[i] = h;
+      even[i] = next[i];
+      d1[i] = d;
+      s1[i] = s;
+      d2[i] = h;
+    }
+  }
+};
+
+template <> struct Vertical<true> {
+  static constexpr int32_t kDelay = 0;
+  int32_t even[4], d1[4];
+
+  __device__ void start(const int32_t row[4])
+  {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      even[i] = row[i];
+      d1[i] = 0;
+    }
+  }
+
+  /* Takes rows 2j + 1 and 2j + 2; gives low row 2j and high row 2j + 1. */
+  __device__ void push(const int32_t odd[4], const int32_t next[4], int32_t low[4], int32_t high[4])
+  {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      int32_t d = wrap_add(odd[i], -(wrap_add(even[i], next[i]) >> 1));
+      low[i] = wrap_add(even[i], wrap_add(wrap_add(d1[i], d), 2) >> 2);
+      high[i] = d;
+      even[i] = next[i];
+      d1[i] = d;
+    }
+  }
+};
+
+/* A row in place; columns 0 and 2 of the lane are low-pass. */
+__device__ __forceinline__ void filter_row(float v[4])
+{
+  constexpr uint32_t all = 0xFFFFFFFFu;
+  v[1] = lift(v[1], v[0], v[2], -1.586134342059924f);
+  v[3] = lift(v[3], v[2], __shfl_down_sync(all, v[0], 1), -1.586134342059924f);
+  v[0] = lift(v[0], __shfl_up_sync(all, v[3], 1), v[1], -0.052980118572961f);
+  v[2] = lift(v[2], v[1], v[3], -0.052980118572961f);
+  v[1] = lift(v[1], v[0], v[2], 0.882911075530934f);
+  v[3] = lift(v[3], v[2], __shfl_down_sync(all, v[0], 1), 0.882911075530934f);
+  v[0] = lift(v[0], __shfl_up_sync(all, v[3], 1), v[1], 0.443506852043971f);
+  v[2] = lift(v[2], v[1], v[3], 0.443506852043971f);
+}
+
+__device__ __forceinline__ void filter_row(int32_t v[4])
+{
+  constexpr uint32_t all = 0xFFFFFFFFu;
+  v[1] = wrap_add(v[1], -(wrap_add(v[0], v[2]) >> 1));
+  v[3] = wrap_add(v[3], -(wrap_add(v[2], __shfl_down_sync(all, v[0], 1)) >> 1));
+  v[0] = wrap_add(v[0], wrap_add(wrap_add(__shfl_up_sync(all, v[3], 1), v[1]), 2) >> 2);
+  v[2] = wrap_add(v[2], wrap_add(wrap_add(v[1], v[3]), 2) >> 2);
+}
+
+/* A single sample at an odd position (F.4.6): the 5/3 filter doubles it. */
+__device__ __forceinline__ void twice(int32_t &v)
+{
+  v = (int32_t)((uint32_t)v << 1);
+}
+
+__device__ __forceinline__ void twice(float &)
+{
+}
+
+/* ---------------------------------------------------------------------------------- strips --- */
+
+/* Where a lane works. */
+struct Place {
+  int32_t column;  /* of its first sample, from the rect's first column on; at an even position */
+  uint32_t width, height;
+  bool odd_x, odd_y, owner; /* owner: its columns are not another strip's */
+
+  /* false: the strip is empty. */
+  __device__ bool find(const Cj2kRect &rect, uint32_t strip)
+  {
+    uint32_t lane = threadIdx.x & 31;
+    width = rect.x1 - rect.x0;
+    height = rect.y1 - rect.y0;
+    odd_x = rect.x0 & 1;
+    odd_y = rect.y0 & 1;
+    owner = lane >= 1 && lane <= kStripLanes;
+    column = 4 * (int32_t)(strip * kStripLanes + lane - 1) - odd_x;
+    return 4 * strip * kStripLanes < width + odd_x;
+  }
+
+  __device__ bool interior() const { return column >= 0 && column + 4 <= (int32_t)width; }
+
+  __device__ uint32_t num_pairs() const { return (height + odd_y + 1) / 2; }
+};
+
+/* Row `row` of a band, which has the lane's low-pass columns from `first` on, high-pass ones behind. */
+template <typename T> __device__ __forceinline__ void store_pair(T *row, int32_t first, T a, T b, int32_t n)
+{
+  if ((first & 1) == 0 && first >= 0 && first + 2 <= n) {
+    struct alignas(8) Two {
+      T a, b;
+    };
+    *reinterpret_cast<Two *>(row + first) = Two{a, b};
+    return;
+  }
+  if (first >= 0 && first < n)
+    row[first] = a;
+  if (first + 1 >= 0 && first + 1 < n)
+    row[first + 1] = b;
+}
+
+/* Filters a row that is through the vertical filter and stores its halves. */
+template <typename T>
+__device__ void put_row(const Cj2kCudaForwardLevel &level, const Cj2kCudaCoefficients &arrays, const Place &place,
+                        int32_t row, T v[4])
+{
+  if (place.width > 1)
+    filter_row(v);
+  else if (place.odd_x)
+    twice(v[1]);
+  if (!place.owner || row < 0 || row >= (int32_t)place.height)
+    return;
+  /* Halves of positions: low-pass samples lie at even ones. */
+  bool odd = (row + place.odd_y) & 1;
+  uint32_t first = odd ? CJ2K_LH : CJ2K_LL;
+  uint64_t band_row = (uint32_t)((row + place.odd_y) >> 1) - (!odd && place.odd_y ? 1 : 0);
+  uint32_t num_low = (place.width + !place.odd_x) / 2;
+  int32_t high = (place.column + place.odd_x) / 2, low = high - place.odd_x;
+  T *to_low = reinterpret_cast<T *>(!odd && !level.ll_is_band ? arrays.lowpass : arrays.coefficients);
+  T *to_high = reinterpret_cast<T *>(arrays.coefficients);
+  store_pair(to_low + level.band[first] + band_row * level.stride[first], low, v[0], v[2], (int32_t)num_low);
+  store_pair(to_high + level.band[first + 1] + band_row * level.stride[first + 1], high, v[1], v[3],
+             (int32_t)(place.width - num_low));
+}
+
+/* The rows of a strip's pairs, and those that the filter needs around them. `source` gives rows of
+ * kComponents components, and is told ahead which. */
+template <bool kReversible, uint32_t kComponents, class Source>
+__device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels, const Cj2kCudaCoefficients &arrays,
+                        const Place &place, uint32_t first_pair)
+{
+  using Lifting = Vertical<kReversible>;
+  using T = typename Source::Value;
+  T odd[kComponents][4], even[kComponents][4], low[4], high[4];
+  typename Source::Raw raw_odd, raw_even;
+
+  if (place.height == 1) {
+    if (first_pair)
+      return;
+    source.fetch(0, raw_even);
+    source.convert(raw_even, even);
+    for (uint32_t c = 0; c < kComponents; c++) {
+      for (int i = 0; i < 4 && place.odd_y; i++)
+        twice(even[c][i]);
+      put_row(levels[c], arrays, place, 0, even[c]);
+    }
+    return;
+  }
+
+  Lifting state[kComponents];
+  /* Pair j: rows 2j and 2j + 1, counted from an even position on. */
+  constexpr int32_t delay = Lifting::kDelay, warm_up = 1 + delay;
+  int32_t end = (int32_t)min(first_pair + kPairs, place.num_pairs()) + delay;
+  int32_t row = 2 * ((int32_t)first_pair - warm_up) - place.odd_y;
+  auto at = [&](int32_t y) { return reflect(y, place.height); };
+  source.fetch(at(row), raw_even);
+  source.fetch(at(row + 1), raw_odd);
+  source.convert(raw_even, even);
+  source.fetch(at(row + 2), raw_even);
+#pragma unroll
+  for (uint32_t c = 0; c < kComponents; c++)
+    state[c].start(even[c]);
+  for (int32_t pair = (int32_t)first_pair - warm_up; pair < end; pair++, row += 2) {
+    source.convert(raw_odd, odd);
+    source.convert(raw_even, even);
+    if (pair + 1 < end) {
+      source.fetch(at(row + 3), raw_odd);
+      source.fetch(at(row + 4), raw_even);
+    }
+    bool out = pair >= (int32_t)first_pair + delay;
+#pragma unroll
+    for (uint32_t c = 0; c < kComponents; c++) {
+      state[c].push(odd[c], even[c], low, high);
+      if (out) {
+        put_row(levels[c], arrays, place, row - 2 * delay, low);
+        put_row(levels[c], arrays, place, row + 1 - 2 * delay, high);
+      }
+    }
+  }
+}
+
+/* --------------------------------------------------------------------------- deeper levels --- */
+
+/* Rows of the low-pass image of the level above. */
+template <typename T> struct LowpassSource {
+  using Value = T;
+  struct Raw {
+    T v[4];
+  };
+  const T *data;
+  uint32_t stride;
+  Place place;
+
+  __device__ void fetch(uint32_t row, Raw &raw) const
+  {
+    const T *from = data + (uint64_t)row * stride;
+    if (!place.odd_x && place.interior()) {
+      int4 four = *reinterpret_cast<const int4 *>(from + place.column);
+      memcpy(&raw, &four, sizeof raw);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      raw.v[i] = from[reflect(place.column + i, place.width)];
+  }
+
+  __device__ void convert(const Raw &raw, T out[1][4]) const
+  {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      out[0][i] = raw.v[i];
+  }
+};
+
+template <bool kReversible>
+__global__ void __launch_bounds__(32 * kWarps) level_kernel(const Cj2kCudaForwardLevel *levels,
+                                                            Cj2kCudaCoefficients arrays)
+{
+  using T = typename std::conditional<kReversible, int32_t, float>::type;
+  const Cj2kCudaForwardLevel &level = levels[blockIdx.z];
+  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * kPairs;
+  Place place;
+  if (!place.find(level.rect, strip) || first_pair >= place.num_pairs())
+    return;
+  LowpassSource<T> source = {reinterpret_cast<const T *>(arrays.lowpass) + level.in, level.in_stride, place};
+  analyse<kReversible, 1>(source, &level, arrays, place, first_pair);
+}
+
+/* ------------------------------------------------------------------------------ top level --- */
+
+/* Rows of a picture, unpacked and through the component transform. */
+template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct PictureSource {
+  using Value = typename std::conditional<kReversible, int32_t, float>::type;
+  struct Raw {
+    uint32_t v[kComponents][kLoad == CJ2K_CUDA_LOAD_ANY ? 4 : kLoad == CJ2K_CUDA_LOAD_16 ? 2 : 1];
+  };
+  const Cj2kCudaTop *top;
+  const Cj2kXyzTables *xyz;
+  Place place;
+  const uint8_t *rows[kComponents]; /* first row of the tile-component, its first unit or sample */
+  uint64_t pitch[kComponents];
+  SampleFormat format[kComponents];
+
+  __device__ PictureSource(const Cj2kCudaTop *from, const Cj2kCudaTopLevel &launch, const Place &where)
+      : top(from), xyz(launch.xyz), place(where)
+  {
+    for (uint32_t c = 0; c < kComponents; c++) {
+      const Cj2kCudaInput &input = top->input[c];
+      Cj2kCudaInputPlane plane = launch.planes[input.layout.plane];
+      pitch[c] = plane.pitch;
+      rows[c] = plane.data + (uint64_t)input.y * plane.pitch;
+      if (kLoad != CJ2K_CUDA_LOAD_ANY)
+        rows[c] += (uint64_t)input.x * input.layout.word_bytes;
+      format[c].set(input);
+    }
+  }
+
+  __device__ void fetch(uint32_t row, Raw &raw) const
+  {
+#pragma unroll
+    for (uint32_t c = 0; c < kComponents; c++) {
+      const uint8_t *from = rows[c] + (uint64_t)row * pitch[c];
+      if (kLoad == CJ2K_CUDA_LOAD_ANY) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          raw.v[c][i] = load_word(top->input[c], from, reflect(place.column + i, place.width));
+      } else if (!place.odd_x && place.interior()) {
+        if (kLoad == CJ2K_CUDA_LOAD_16) {
+          uint2 words = *reinterpret_cast<const uint2 *>(from + 2 * place.column);
+          memcpy(raw.v[c], &words, sizeof raw.v[c]);
+        } else {
+          raw.v[c][0] = *reinterpret_cast<const uint32_t *>(from + place.column);
+        }
+      } else {
+        fetch_reflected(from, raw.v[c]);
+      }
+    }
+  }
+
+  __device__ void fetch_reflected(const uint8_t *from, uint32_t *v) const
+  {
+    if (kLoad == CJ2K_CUDA_LOAD_16) {
+      const uint16_t *words = reinterpret_cast<const uint16_t *>(from);
+      v[0] = words[reflect(place.column, place.width)] | words[reflect(place.column + 1, place.width)] << 16;
+      v[1] = words[reflect(place.column + 2, place.width)] | words[reflect(place.column + 3, place.width)] << 16;
+      return;
+    }
+    v[0] = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      v[0] |= (uint32_t)from[reflect(place.column + i, place.width)] << 8 * i;
+  }
+
+  __device__ void convert(const Raw &raw, Value out[kComponents][4]) const
+  {
+    int32_t samples[kComponents][4];
+#pragma unroll
+    for (uint32_t c = 0; c < kComponents; c++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        uint32_t word = kLoad == CJ2K_CUDA_LOAD_ANY  ? raw.v[c][i]
+                        : kLoad == CJ2K_CUDA_LOAD_16 ? raw.v[c][i / 2] >> 16 * (i & 1)
+                                                     : raw.v[c][0] >> 8 * i;
+        samples[c][i] = format[c].sample(word);
+      }
+    start_samples<Value, kComponents>(*top, xyz, samples, out);
+  }
+};
+
+template <bool kReversible, uint32_t kComponents, uint32_t kLoad>
+__global__ void __launch_bounds__(32 * kWarps) top_kernel(Cj2kCudaTopLevel launch, Cj2kCudaCoefficients arrays)
+{
+  const Cj2kCudaTop *top = launch.tops + blockIdx.z;
+  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * kPairs;
+  Place place;
+  if (!place.find(top->level[0].rect, strip) || first_pair >= place.num_pairs())
+    return;
+  PictureSource<kReversible, kComponents, kLoad> source(top, launch, place);
+  analyse<kReversible, kComponents>(source, top->level, arrays, place, first_pair);
+}
+
+template <bool kReversible, uint32_t kComponents>
+void launch_top(const Cj2kCudaTopLevel &top, const Cj2kCudaCoefficients &arrays, dim3 grid, cudaStream_t stream)
+{
+  switch (top.load) {
+  case CJ2K_CUDA_LOAD_16:
+    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_16><<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    break;
+  case CJ2K_CUDA_LOAD_8:
+    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_8><<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    break;
+  default:
+    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_ANY><<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    break;
+  }
+}
+
+/* For inputs of up to width x height, at any parity. */
+dim3 grid_of(uint32_t width, uint32_t height, uint32_t count)
+{
+  uint32_t strips = (width + 1 + 4 * kStripLanes - 1) / (4 * kStripLanes), pairs = height / 2 + 1;
+  return dim3((strips + kWarps - 1) / kWarps, (pairs + kPairs - 1) / kPairs, count);
+}
+
+constexpr uint32_t kMaxGridZ = 65535;
+
+} // namespace
+
+cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, uint32_t width, uint32_t height,
+                           bool reversible, const Cj2kCudaCoefficients *arrays, cudaStream_t stream)
+{
+  for (uint32_t done = 0; done < count; done += kMaxGridZ) {
+    dim3 grid = grid_of(width, height, min(count - done, kMaxGridZ));
+    if (reversible)
+      level_kernel<true><<<grid, 32 * kWarps, 0, stream>>>(levels + done, *arrays);
+    else
+      level_kernel<false><<<grid, 32 * kWarps, 0, stream>>>(levels + done, *arrays);
+  }
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays, cudaStream_t stream)
+{
+  for (uint32_t done = 0; done < top->count; done += kMaxGridZ) {
+    Cj2kCudaTopLevel part = *top;
+    part.tops += done;
+    dim3 grid = grid_of(top->width, top->height, min(top->count - done, kMaxGridZ));
+    if (top->reversible && top->num_components == 3)
+      launch_top<true, 3>(part, *arrays, grid, stream);
+    else if (top->reversible)
+      launch_top<true, 1>(part, *arrays, grid, stream);
+    else if (top->num_components == 3)
+      launch_top<false, 3>(part, *arrays, grid, stream);
+    else
+      launch_top<false, 1>(part, *arrays, grid, stream);
+  }
+  return cudaGetLastError();
+}
