@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "harness.h"
+
+Rig rig_new(const gchar *description)
+{
+  Rig rig = {.h = gst_harness_new_parse(description), .bus = gst_bus_new()};
+  gst_element_set_bus(rig.h->element, rig.bus);
+  return rig;
+}
+
+void rig_free(Rig *rig)
+{
+  gst_harness_teardown(rig->h);
+  gst_object_unref(rig->bus);
+}
+
+gchar *rig_message(Rig *rig, GstMessageType type)
+{
+  GstMessage *message = gst_bus_pop_filtered(rig->bus, type);
+  GError *error = NULL;
+  if (!message)
+    return NULL;
+  if (type == GST_MESSAGE_ERROR)
+    gst_message_parse_error(message, &error, NULL);
+  else
+    gst_message_parse_warning(message, &error, NULL);
+  gchar *text = g_strdup(error->message);
+  g_error_free(error);
+  gst_message_unref(message);
+  return text;
+}
+
+GstElement *rig_element(Rig *rig, const gchar *factory)
+{
+  GstElement *element = gst_harness_find_element(rig->h, factory);
+  g_assert_nonnull(element);
+  return element;
+}
+
+GstVideoInfo video(GstVideoFormat format, guint width, guint height)
+{
+  GstVideoInfo info;
+  g_assert_true(gst_video_info_set_format(&info, format, width, height));
+  info.fps_n = FPS;
+  info.fps_d = 1;
+  return info;
+}
+
+GstVideoInfo video_of_caps(GstCaps *caps)
+{
+  GstVideoInfo info;
+  g_assert_true(gst_video_info_from_caps(&info, caps));
+  return info;
+}
+
+GstVideoInfo output_video(GstHarness *h)
+{
+  GstCaps *caps = gst_pad_get_current_caps(h->sinkpad);
+  g_assert_nonnull(caps);
+  GstVideoInfo info = video_of_caps(caps);
+  gst_caps_unref(caps);
+  return info;
+}
+
+GstBuffer *encode_one(const gchar *description, const GstVideoInfo *info, GstBuffer *raw,
+                      GstCaps **caps)
+{
+  Rig rig = rig_new(description);
+  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(info));
+  g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+  GstBuffer *coded = gst_harness_pull(rig.h);
+  g_assert_nonnull(coded);
+  if (caps)
+    *caps = gst_pad_get_current_caps(rig.h->sinkpad);
+  rig_free(&rig);
+  return coded;
+}
+
+GstBuffer *encode_pattern(const GstVideoInfo *info, guint phase, GstCaps **caps)
+{
+  GstBuffer *raw = pixels_buffer(info, phase);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless", info, raw, caps);
+  gst_buffer_unref(raw);
+  return coded;
+}
+
+GstFlowReturn push_frame(GstHarness *h, GstBuffer *buffer, guint n)
+{
+  GstBuffer *copy = gst_buffer_copy_deep(buffer);
+  GST_BUFFER_PTS(copy) = gst_util_uint64_scale(n, GST_SECOND, FPS);
+  GST_BUFFER_DURATION(copy) = GST_SECOND / FPS;
+  return gst_harness_push(h, copy);
+}
+
+void assert_same_pictures(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
+                          GstBuffer *b)
+{
+  g_assert_cmpint(GST_VIDEO_INFO_WIDTH(info_a), ==, GST_VIDEO_INFO_WIDTH(info_b));
+  g_assert_cmpint(GST_VIDEO_INFO_HEIGHT(info_a), ==, GST_VIDEO_INFO_HEIGHT(info_b));
+  g_assert_cmpint(pixels_difference(info_a, a, info_b, b), ==, 0);
+}
+
+gboolean have_element(const gchar *factory)
+{
+  GstElementFactory *found = gst_element_factory_find(factory);
+  if (!found)
+    return FALSE;
+  gst_object_unref(found);
+  return TRUE;
+}

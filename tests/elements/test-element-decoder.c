@@ -1,0 +1,806 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cudaj2kdec in a harness: formats, colours, properties, renegotiation, flush, EOS, damage. */
+#include "harness.h"
+
+#include <gst/base/gsttypefindhelper.h>
+#include <string.h>
+
+#define WIDTH  96
+#define HEIGHT 54
+
+static Rig decoder(const gchar *properties, GstCaps *caps)
+{
+  gchar *description = g_strdup_printf("cudaj2kdec %s", properties);
+  Rig rig = rig_new(description);
+  g_free(description);
+  if (caps)
+    gst_harness_set_src_caps(rig.h, caps);
+  return rig;
+}
+
+/* ------------------------------------------------------------------------------- formats --- */
+
+/* The planar format that codestreams for `format` are made of. */
+static const GstCudaJ2kFormat *native_of(const GstCudaJ2kFormat *format, guint depth)
+{
+  guint count;
+  const GstCudaJ2kFormat *all = gst_cuda_j2k_formats(&count);
+  for (guint i = 0; i < count; i++)
+    if (all[i].family == format->family && all[i].sub_x == format->sub_x &&
+        all[i].sub_y == format->sub_y && all[i].num_components == format->num_components &&
+        (!depth || all[i].depth == depth))
+      return &all[i];
+  return NULL;
+}
+
+/* Decodes `coded` and asks for this format. */
+static GstBuffer *decode_as(GstBuffer *coded, GstCaps *caps, GstVideoFormat format,
+                            GstVideoInfo *info)
+{
+  Rig rig = decoder("", caps);
+  GstCaps *sink = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING,
+                                      gst_video_format_to_string(format), NULL);
+  gst_harness_set_sink_caps(rig.h, sink);
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  GstBuffer *raw = gst_harness_pull(rig.h);
+  *info = output_video(rig.h);
+  rig_free(&rig);
+  return raw;
+}
+
+static void check_format(const GstCudaJ2kFormat *format, guint depth)
+{
+  const GstCudaJ2kFormat *from = native_of(format, depth);
+  GstVideoInfo source = video(from->format, WIDTH, HEIGHT), info;
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 3);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless", &source, raw, &caps);
+  GstBuffer *decoded = decode_as(coded, caps, format->format, &info);
+  g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, format->format);
+  assert_same_pictures(&source, raw, &info, decoded);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+}
+
+/* From the planar format of the same depth, and from one of 8 bits. */
+static void test_format(gconstpointer data)
+{
+  const GstCudaJ2kFormat *format = data;
+  check_format(format, format->depth);
+  check_format(format, 0);
+}
+
+/* What another encoder makes, without restriction downstream: the native format, exactly. */
+static void test_peer(gconstpointer data)
+{
+  GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
+  if (!have_element("openjpegenc")) {
+    g_test_skip("no openjpegenc");
+    return;
+  }
+  GstVideoInfo source = video(format, WIDTH, HEIGHT), info;
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("openjpegenc num-resolutions=4", &source, raw, &caps);
+  Rig rig = decoder("", caps);
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  info = output_video(rig.h);
+  assert_same_pictures(&source, raw, &info, decoded);
+  g_assert_cmpint(GST_VIDEO_INFO_COMP_DEPTH(&info, 0), ==, GST_VIDEO_INFO_COMP_DEPTH(&source, 0));
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* 4:2:2 does not become 4:4:4 here: an error that tells what helps. */
+static void test_no_common_format(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("", caps);
+  gst_harness_set_sink_caps_str(rig.h, "video/x-raw,format={Y444_10LE,I420}");
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_NOT_NEGOTIATED);
+  gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "4:2:2"));
+  g_assert_nonnull(strstr(text, "videoconvert"));
+  g_free(text);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Of several formats the nearest: depth first, then no needless alpha. */
+static void test_choice(void)
+{
+  static const struct {
+    GstVideoFormat from;
+    const gchar *allowed;
+    GstVideoFormat expected;
+  } cases[] = {
+      {GST_VIDEO_FORMAT_I422_10LE, "{UYVY,v216,v210}", GST_VIDEO_FORMAT_v210},
+      {GST_VIDEO_FORMAT_I422_10LE, "{UYVY,v216,I422_12LE}", GST_VIDEO_FORMAT_I422_12LE},
+      {GST_VIDEO_FORMAT_I422_10LE, "{UYVY,I420}", GST_VIDEO_FORMAT_UYVY},
+      {GST_VIDEO_FORMAT_RGB, "{ARGB64,RGBA,BGRx}", GST_VIDEO_FORMAT_BGRx},
+      {GST_VIDEO_FORMAT_RGBA, "{RGB,ARGB,GBR}", GST_VIDEO_FORMAT_ARGB},
+      {GST_VIDEO_FORMAT_GBR_12LE, "{RGB,GBR_10LE,ARGB64}", GST_VIDEO_FORMAT_ARGB64},
+      {GST_VIDEO_FORMAT_I420, "{I420_10LE,NV12,Y444}", GST_VIDEO_FORMAT_NV12},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(cases[i].from, WIDTH, HEIGHT);
+    GstCaps *caps;
+    GstBuffer *coded = encode_pattern(&source, 0, &caps);
+    Rig rig = decoder("", caps);
+    gchar *sink = g_strdup_printf("video/x-raw,format=%s", cases[i].allowed);
+    gst_harness_set_sink_caps_str(rig.h, sink);
+    g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(rig.h));
+    GstVideoInfo info = output_video(rig.h);
+    g_assert_cmpstr(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info)), ==,
+                    gst_video_format_to_string(cases[i].expected));
+    g_free(sink);
+    gst_buffer_unref(coded);
+    rig_free(&rig);
+  }
+}
+
+/* ------------------------------------------------------------------------ caps and colours --- */
+
+static GstVideoInfo decode_with_caps(GstBuffer *coded, const gchar *caps)
+{
+  Rig rig = decoder("", gst_caps_from_string(caps));
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  GstVideoInfo info = output_video(rig.h);
+  rig_free(&rig);
+  return info;
+}
+
+static void test_caps_pass_through(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  GstBuffer *coded = encode_pattern(&source, 0, NULL);
+  GstVideoInfo info = decode_with_caps(
+      coded, "image/x-jpc,framerate=30000/1001,pixel-aspect-ratio=4/3,colorimetry=bt2100-pq,"
+             "interlace-mode=interleaved,field-order=bottom-field-first");
+  gchar *colorimetry = gst_video_colorimetry_to_string(&info.colorimetry);
+  g_assert_cmpint(info.width, ==, WIDTH);
+  g_assert_cmpint(info.height, ==, HEIGHT);
+  g_assert_cmpint(info.fps_n, ==, 30000);
+  g_assert_cmpint(info.fps_d, ==, 1001);
+  g_assert_cmpint(info.par_n, ==, 4);
+  g_assert_cmpint(info.par_d, ==, 3);
+  g_assert_cmpint(info.interlace_mode, ==, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+  g_assert_cmpint(GST_VIDEO_INFO_FIELD_ORDER(&info), ==, GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST);
+  g_assert_cmpstr(colorimetry, ==, "bt2100-pq");
+  g_free(colorimetry);
+  gst_buffer_unref(coded);
+}
+
+static void test_colours(void)
+{
+  static const struct {
+    GstVideoFormat from;
+    const gchar *encoder, *caps;
+    GstVideoFormat expected;
+  } cases[] = {
+      /* A demuxer's guess does not make RGB of sub-sampled chroma. */
+      {GST_VIDEO_FORMAT_Y42B, "", "image/x-jpc,colorspace=sRGB,sampling=RGB",
+       GST_VIDEO_FORMAT_Y42B},
+      {GST_VIDEO_FORMAT_Y444, "", "image/x-jpc,sampling=YCbCr-4:4:4", GST_VIDEO_FORMAT_Y444},
+      {GST_VIDEO_FORMAT_Y444, "", "image/x-jpc,colorspace=sYUV", GST_VIDEO_FORMAT_Y444},
+      {GST_VIDEO_FORMAT_GBR, "mct=off", "image/x-jpc,colorspace=sRGB", GST_VIDEO_FORMAT_GBR},
+      {GST_VIDEO_FORMAT_GBR, "mct=off", "image/x-jpc,colorspace=sYUV", GST_VIDEO_FORMAT_Y444},
+      {GST_VIDEO_FORMAT_GBR, "mct=on", "image/x-jpc", GST_VIDEO_FORMAT_GBR},
+      {GST_VIDEO_FORMAT_GRAY8, "", "image/x-jpc", GST_VIDEO_FORMAT_GRAY8},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(cases[i].from, WIDTH, HEIGHT);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    gchar *encoder = g_strdup_printf("cudaj2kenc rate-control=lossless %s", cases[i].encoder);
+    GstBuffer *coded = encode_one(encoder, &source, raw, NULL);
+    GstVideoInfo info = decode_with_caps(coded, cases[i].caps);
+    g_assert_cmpstr(gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(&info)), ==,
+                    gst_video_format_to_string(cases[i].expected));
+    g_free(encoder);
+    gst_buffer_unref(coded);
+    gst_buffer_unref(raw);
+  }
+}
+
+/* A JP2 file says its colours itself. */
+static void test_jp2_colours(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_Y444, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless ! capsfilter caps=image/jp2",
+                                &source, raw, NULL);
+  GstVideoInfo info = decode_with_caps(coded, "image/jp2");
+  g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, GST_VIDEO_FORMAT_Y444);
+  g_assert_cmpint(info.colorimetry.range, ==, GST_VIDEO_COLOR_RANGE_0_255);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+}
+
+/* Cinema is X'Y'Z', in RGB planes with the primaries of SMPTE ST 428. */
+static void test_cinema_colours(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR_12LE, WIDTH, HEIGHT);
+  source.fps_n = 24;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded =
+      encode_one("cudaj2kenc profile=cinema-2k rate-control=cbr", &source, raw, NULL);
+  GstVideoInfo info = decode_with_caps(coded, "image/x-jpc,colorspace=sRGB");
+  g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, GST_VIDEO_FORMAT_GBR_12LE);
+  g_assert_cmpint(info.colorimetry.primaries, ==, GST_VIDEO_COLOR_PRIMARIES_SMPTEST428);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+}
+
+/* --------------------------------------------------------------------------- properties --- */
+
+static void test_reduce(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT + 1);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("reduce=2", caps);
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  GstVideoInfo info = output_video(rig.h);
+  g_assert_cmpint(info.width, ==, (WIDTH + 3) / 4);
+  g_assert_cmpint(info.height, ==, (HEIGHT + 1 + 3) / 4);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* The fewer layers, the further from the source. */
+static void test_layers(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GRAY8, 128, 128);
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless layer-rates=0.2,1,8 num-layers=3",
+                                &source, raw, &caps);
+  gint last = G_MAXINT;
+  for (guint layers = 1; layers <= 3; layers++) {
+    gchar *properties = g_strdup_printf("layers=%u", layers);
+    Rig rig = decoder(properties, gst_caps_ref(caps));
+    g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    gint difference = pixels_difference(&source, raw, &info, decoded);
+    g_assert_cmpint(difference, <, last);
+    last = difference;
+    gst_buffer_unref(decoded);
+    g_free(properties);
+    rig_free(&rig);
+  }
+  g_assert_cmpint(last, ==, 0);
+  gst_caps_unref(caps);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+}
+
+static void test_threads(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0), *first = NULL;
+  GstBuffer *coded = encode_one("cudaj2kenc quality=70", &source, raw, &caps);
+  for (guint threads = 1; threads <= 3; threads++) {
+    gchar *properties = g_strdup_printf("backend=cpu num-threads=%u", threads);
+    Rig rig = decoder(properties, gst_caps_ref(caps));
+    g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    if (first)
+      assert_same_pictures(&source, first, &source, decoded);
+    else
+      first = gst_buffer_ref(decoded);
+    gst_buffer_unref(decoded);
+    g_free(properties);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(first);
+  gst_caps_unref(caps);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+}
+
+static void test_backend(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("backend=cpu", caps);
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  GstElement *element = rig_element(&rig, "cudaj2kdec");
+  gint active;
+  g_object_get(element, "active-backend", &active, NULL);
+  g_assert_cmpint(active, ==, CJ2K_BACKEND_CPU);
+  gst_object_unref(element);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* No GPU with this number anywhere: a clear error, not a crash and not the CPU. */
+static void test_backend_missing(void)
+{
+  GstElement *element = gst_element_factory_make("cudaj2kdec", NULL);
+  GstBus *bus = gst_bus_new();
+  gst_util_set_object_arg(G_OBJECT(element), "backend", "cuda");
+  g_object_set(element, "cuda-device-id", 4711, NULL);
+  gst_element_set_bus(element, bus);
+  g_assert_cmpint(gst_element_set_state(element, GST_STATE_PAUSED), ==, GST_STATE_CHANGE_FAILURE);
+  GstMessage *message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR);
+  g_assert_nonnull(message);
+  gst_message_unref(message);
+  gst_element_set_state(element, GST_STATE_NULL);
+  gst_object_unref(element);
+  gst_object_unref(bus);
+}
+
+static void test_stats(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("", caps);
+  for (guint i = 0; i < 3; i++) {
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(rig.h));
+  }
+  GstElement *element = rig_element(&rig, "cudaj2kdec");
+  GstStructure *stats;
+  guint64 frames = 0, bytes = 0, corrupt = 1;
+  g_object_get(element, "stats", &stats, NULL);
+  g_assert_true(gst_structure_get(stats, "frames", G_TYPE_UINT64, &frames, "bytes", G_TYPE_UINT64,
+                                  &bytes, "corrupt-blocks", G_TYPE_UINT64, &corrupt, NULL));
+  g_assert_cmpuint(frames, ==, 3);
+  g_assert_cmpuint(bytes, ==, 3 * gst_buffer_get_size(coded));
+  g_assert_cmpuint(corrupt, ==, 0);
+  gst_structure_free(stats);
+  gst_object_unref(element);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+static void test_latency(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  for (guint in_flight = 1; in_flight <= 3; in_flight++) {
+    gchar *properties = g_strdup_printf("frames-in-flight=%u", in_flight);
+    Rig rig = decoder(properties, gst_caps_ref(caps));
+    g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(rig.h));
+    g_assert_cmpuint(gst_harness_query_latency(rig.h), ==, (in_flight - 1) * GST_SECOND / FPS);
+    g_free(properties);
+    rig_free(&rig);
+  }
+  gst_caps_unref(caps);
+  gst_buffer_unref(coded);
+}
+
+/* ----------------------------------------------------------------------------- streaming --- */
+
+/* A finished frame does not wait for the next one. */
+static void test_leaves_at_once(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("frames-in-flight=4", caps);
+  for (guint i = 0; i < 5; i++) {
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_nonnull(decoded);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, gst_util_uint64_scale(i, GST_SECOND, FPS));
+    g_assert_cmpuint(GST_BUFFER_DURATION(decoded), ==, GST_SECOND / FPS);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Every frame is out before EOS is, in order. */
+static void test_eos(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("frames-in-flight=8", caps);
+  for (guint i = 0; i < 20; i++)
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 20);
+  for (guint i = 0; i < 20; i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, gst_util_uint64_scale(i, GST_SECOND, FPS));
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+static void test_flush(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("frames-in-flight=4", caps);
+  for (guint round = 0; round < 10; round++) {
+    for (guint i = 0; i < 6; i++)
+      push_frame(rig.h, coded, i);
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_start()));
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_stop(TRUE)));
+    GstBuffer *old;
+    while ((old = gst_harness_try_pull(rig.h)))
+      gst_buffer_unref(old);
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+    /* The first frame after the flush is the first that comes out. */
+    g_assert_cmpint(push_frame(rig.h, coded, 100 + round), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==,
+                     gst_util_uint64_scale(100 + round, GST_SECOND, FPS));
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Another size and format in mid-stream, with and without new caps. */
+static void test_header_changes(void)
+{
+  static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_I422_10LE,
+                                           GST_VIDEO_FORMAT_GBR_12LE};
+  Rig rig = decoder("frames-in-flight=4", gst_caps_from_string("image/x-jpc,framerate=25/1"));
+  for (guint i = 0; i < 9; i++) {
+    GstVideoInfo source = video(formats[i / 3], WIDTH + 16 * (i / 3), HEIGHT + i / 3);
+    GstBuffer *coded = encode_pattern(&source, i, NULL);
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(coded);
+    /* Three frames of a kind are in flight before they are looked at. */
+    if (i % 3 != 2)
+      continue;
+    for (guint j = i - 2; j <= i; j++) {
+      GstBuffer *expected = pixels_buffer(&source, j), *decoded = gst_harness_pull(rig.h);
+      GstVideoInfo info = output_video(rig.h);
+      assert_same_pictures(&source, expected, &info, decoded);
+      gst_buffer_unref(expected);
+      gst_buffer_unref(decoded);
+    }
+  }
+  rig_free(&rig);
+}
+
+/* Downstream asks for another format while playing. */
+static void test_reconfigure(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless", &source, raw, &caps);
+  static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_v210, GST_VIDEO_FORMAT_Y210,
+                                           GST_VIDEO_FORMAT_UYVP};
+  Rig rig = decoder("", caps);
+  for (guint i = 0; i < G_N_ELEMENTS(formats); i++) {
+    gst_harness_set_sink_caps(rig.h,
+                              gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING,
+                                                  gst_video_format_to_string(formats[i]), NULL));
+    gst_harness_push_upstream_event(rig.h, gst_event_new_reconfigure());
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, formats[i]);
+    assert_same_pictures(&source, raw, &info, decoded);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* Backwards: the base class turns the frames of a group round. */
+static void test_reverse(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("frames-in-flight=4", caps);
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.rate = -1.0;
+  segment.stop = GST_SECOND;
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+  for (guint i = 0; i < 5; i++) {
+    GstBuffer *copy = gst_buffer_copy_deep(coded);
+    GST_BUFFER_PTS(copy) = gst_util_uint64_scale(4 - i, GST_SECOND, FPS);
+    GST_BUFFER_DURATION(copy) = GST_SECOND / FPS;
+    GST_BUFFER_FLAG_SET(copy, GST_BUFFER_FLAG_DISCONT);
+    g_assert_cmpint(gst_harness_push(rig.h, copy), ==, GST_FLOW_OK);
+  }
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 5);
+  for (guint i = 0; i < 5; i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, gst_util_uint64_scale(4 - i, GST_SECOND, FPS));
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Bytes of a file in pieces, without times: gathered to frames. */
+static void test_bytes(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *file = encode_one("cudaj2kenc rate-control=lossless ! capsfilter caps=image/jp2",
+                               &source, raw, NULL);
+  Rig rig = decoder("", gst_caps_from_string("image/jp2"));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_BYTES);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+  gsize size = gst_buffer_get_size(file);
+  for (gsize at = 0; at < size; at += 1000)
+    g_assert_cmpint(gst_harness_push(rig.h, gst_buffer_copy_region(file, GST_BUFFER_COPY_ALL, at,
+                                                                   MIN(1000, size - at))),
+                    ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  GstVideoInfo info = output_video(rig.h);
+  assert_same_pictures(&source, raw, &info, decoded);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(file);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* -------------------------------------------------------------------------------- damage --- */
+
+static GstBuffer *truncated(GstBuffer *coded, gsize percent)
+{
+  return gst_buffer_copy_region(coded, GST_BUFFER_COPY_ALL, 0,
+                                gst_buffer_get_size(coded) * percent / 100);
+}
+
+/* Half a codestream is shown, flagged as corrupted; strictly it is an error, and the next frame is
+ * well again. */
+static void test_truncated(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  for (guint strict = 0; strict < 2; strict++) {
+    GstCaps *caps;
+    GstBuffer *coded = encode_pattern(&source, 0, &caps), *half = truncated(coded, 50);
+    Rig rig = decoder(strict ? "strict=true" : "", caps);
+    g_assert_cmpint(push_frame(rig.h, half, 0), ==, GST_FLOW_OK);
+    g_assert_cmpint(push_frame(rig.h, coded, 1), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    if (!strict) {
+      g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, 0);
+      g_assert_true(GST_BUFFER_FLAG_IS_SET(decoded, GST_BUFFER_FLAG_CORRUPTED));
+      gst_buffer_unref(decoded);
+      decoded = gst_harness_pull(rig.h);
+    }
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, GST_SECOND / FPS);
+    g_assert_false(GST_BUFFER_FLAG_IS_SET(decoded, GST_BUFFER_FLAG_CORRUPTED));
+    gst_buffer_unref(decoded);
+    gst_buffer_unref(half);
+    gst_buffer_unref(coded);
+    rig_free(&rig);
+  }
+}
+
+/* Frames without any header are dropped, until there were too many in a row. */
+static void test_max_errors(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  GstBuffer *garbage = gst_buffer_new_memdup("no codestream at all", 20);
+  Rig rig = decoder("max-errors=2", caps);
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  g_assert_cmpint(push_frame(rig.h, garbage, 1), ==, GST_FLOW_OK);
+  g_assert_cmpint(push_frame(rig.h, coded, 2), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  GstFlowReturn flow = GST_FLOW_OK;
+  for (guint i = 3; i < 10 && flow == GST_FLOW_OK; i++)
+    flow = push_frame(rig.h, garbage, i);
+  g_assert_cmpint(flow, ==, GST_FLOW_ERROR);
+  gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+  g_assert_nonnull(text);
+  g_free(text);
+  gst_buffer_unref(garbage);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Every byte of a frame, one after the other, is damaged: nothing crashes and nothing hangs. */
+static void test_flipped_bytes(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 32, 32);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = decoder("", caps);
+  gst_harness_set_drop_buffers(rig.h, TRUE);
+  gsize size = gst_buffer_get_size(coded);
+  for (gsize i = 0; i < size; i++) {
+    GstBuffer *bad = gst_buffer_copy_deep(coded);
+    guint8 byte;
+    gst_buffer_extract(bad, i, &byte, 1);
+    byte ^= (guint8)(1 + i % 255);
+    gst_buffer_fill(bad, i, &byte, 1);
+    gst_harness_push(rig.h, bad);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* ----------------------------------------------------------------------- parts of frames --- */
+
+/* Two codestreams a frame, one a field. */
+static void test_fields(gconstpointer data)
+{
+  gboolean bottom_first = GPOINTER_TO_INT(data);
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 128, 96);
+  source.interlace_mode = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+  GST_VIDEO_INFO_FIELD_ORDER(&source) = bottom_first ? GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST
+                                                     : GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST;
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded =
+      encode_one("cudaj2kenc profile=broadcast-multi-r rate-control=lossless num-resolutions=4",
+                 &source, raw, &caps);
+  gint fields = 0;
+  gst_structure_get_int(gst_caps_get_structure(caps, 0), "fields", &fields);
+  g_assert_cmpint(fields, ==, 2);
+  Rig rig = decoder("frames-in-flight=3", caps);
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    g_assert_cmpint(info.interlace_mode, ==, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+    g_assert_cmpint(GST_VIDEO_INFO_FIELD_ORDER(&info), ==, GST_VIDEO_INFO_FIELD_ORDER(&source));
+    assert_same_pictures(&source, raw, &info, decoded);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* image/x-jpc-striped: stripes that come one by one make frames; one that is lost flags its frame.
+ */
+static void test_stripes(void)
+{
+  if (!have_element("openjpegenc")) {
+    g_test_skip("no openjpegenc");
+    return;
+  }
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 320, 240);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig enc = rig_new("openjpegenc num-stripes=5 num-resolutions=3");
+  gst_harness_set_src_caps(enc.h, gst_video_info_to_caps(&source));
+  gst_harness_set_sink_caps_str(enc.h, "image/x-jpc-striped");
+  push_frame(enc.h, raw, 0);
+  push_frame(enc.h, raw, 1);
+  Rig rig = decoder("", NULL);
+  for (guint i = 0; i < 10; i++) {
+    GstBuffer *stripe = gst_harness_pull(enc.h);
+    if (!i)
+      gst_harness_set_src_caps(rig.h, gst_pad_get_current_caps(enc.h->sinkpad));
+    if (i == 7)
+      gst_buffer_unref(stripe);
+    else
+      g_assert_cmpint(gst_harness_push(rig.h, stripe), ==, GST_FLOW_OK);
+  }
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  GstVideoInfo info = output_video(rig.h);
+  assert_same_pictures(&source, raw, &info, decoded);
+  g_assert_false(GST_BUFFER_FLAG_IS_SET(decoded, GST_BUFFER_FLAG_CORRUPTED));
+  gst_buffer_unref(decoded);
+  decoded = gst_harness_pull(rig.h);
+  g_assert_true(GST_BUFFER_FLAG_IS_SET(decoded, GST_BUFFER_FLAG_CORRUPTED));
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(raw);
+  rig_free(&enc);
+  rig_free(&rig);
+}
+
+/* --------------------------------------------------------------------------- type finding --- */
+
+static void test_typefind(void)
+{
+  static const struct {
+    const gchar *encoder, *type;
+  } cases[] = {
+      {"cudaj2kenc block-coder=ht", "image/x-jpc"},
+      {"cudaj2kenc", "image/x-jpc"},
+      {"cudaj2kenc block-coder=ht ! capsfilter caps=image/jp2", "image/jp2"},
+      {"cudaj2kenc ! capsfilter caps=image/jp2", "image/jp2"},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstBuffer *coded = encode_one(cases[i].encoder, &source, raw, NULL);
+    GstCaps *caps = gst_type_find_helper_for_buffer(NULL, coded, NULL);
+    g_assert_nonnull(caps);
+    g_assert_cmpstr(gst_structure_get_name(gst_caps_get_structure(caps, 0)), ==, cases[i].type);
+    gst_caps_unref(caps);
+    gst_buffer_unref(coded);
+  }
+  gst_buffer_unref(raw);
+}
+
+/* ---------------------------------------------------------------------------------- main --- */
+
+static void add_formats(void)
+{
+  static const GstVideoFormat peers[] = {
+      GST_VIDEO_FORMAT_I420,      GST_VIDEO_FORMAT_Y42B,      GST_VIDEO_FORMAT_Y444,
+      GST_VIDEO_FORMAT_I420_10LE, GST_VIDEO_FORMAT_I422_10LE, GST_VIDEO_FORMAT_Y444_10LE,
+      GST_VIDEO_FORMAT_ARGB64,    GST_VIDEO_FORMAT_ARGB,      GST_VIDEO_FORMAT_xRGB,
+      GST_VIDEO_FORMAT_AYUV,      GST_VIDEO_FORMAT_AYUV64,    GST_VIDEO_FORMAT_Y41B,
+      GST_VIDEO_FORMAT_YUV9,      GST_VIDEO_FORMAT_GRAY8,     GST_VIDEO_FORMAT_GRAY16_LE,
+  };
+  guint count;
+  const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
+  for (guint i = 0; i < count; i++) {
+    gchar *path =
+        g_strdup_printf("/decoder/format/%s", gst_video_format_to_string(formats[i].format));
+    g_test_add_data_func(path, &formats[i], test_format);
+    g_free(path);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(peers); i++) {
+    gchar *path = g_strdup_printf("/decoder/peer/%s", gst_video_format_to_string(peers[i]));
+    g_test_add_data_func(path, GINT_TO_POINTER(peers[i]), test_peer);
+    g_free(path);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  add_formats();
+  g_test_add_func("/decoder/no-common-format", test_no_common_format);
+  g_test_add_func("/decoder/choice", test_choice);
+  g_test_add_func("/decoder/caps", test_caps_pass_through);
+  g_test_add_func("/decoder/colours", test_colours);
+  g_test_add_func("/decoder/colours-jp2", test_jp2_colours);
+  g_test_add_func("/decoder/colours-cinema", test_cinema_colours);
+  g_test_add_func("/decoder/reduce", test_reduce);
+  g_test_add_func("/decoder/layers", test_layers);
+  g_test_add_func("/decoder/threads", test_threads);
+  g_test_add_func("/decoder/backend", test_backend);
+  g_test_add_func("/decoder/backend-missing", test_backend_missing);
+  g_test_add_func("/decoder/stats", test_stats);
+  g_test_add_func("/decoder/latency", test_latency);
+  g_test_add_func("/decoder/leaves-at-once", test_leaves_at_once);
+  g_test_add_func("/decoder/eos", test_eos);
+  g_test_add_func("/decoder/flush", test_flush);
+  g_test_add_func("/decoder/header-changes", test_header_changes);
+  g_test_add_func("/decoder/reconfigure", test_reconfigure);
+  g_test_add_func("/decoder/reverse", test_reverse);
+  g_test_add_func("/decoder/bytes", test_bytes);
+  g_test_add_func("/decoder/truncated", test_truncated);
+  g_test_add_func("/decoder/max-errors", test_max_errors);
+  g_test_add_func("/decoder/flipped-bytes", test_flipped_bytes);
+  g_test_add_data_func("/decoder/fields/top-first", GINT_TO_POINTER(FALSE), test_fields);
+  g_test_add_data_func("/decoder/fields/bottom-first", GINT_TO_POINTER(TRUE), test_fields);
+  g_test_add_func("/decoder/stripes", test_stripes);
+  g_test_add_func("/decoder/typefind", test_typefind);
+  int result = g_test_run();
+  gst_deinit();
+  return result;
+}
