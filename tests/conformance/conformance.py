@@ -9,7 +9,7 @@ import os
 
 from cj2ktest import Folder, Tap, decode, read_pgx, shared_folder, skip_all
 
-THREADS = (1, 2, 7)
+THREADS = tuple(int(n) for n in os.environ.get("CJ2K_TEST_THREADS", "1,2,7").split(","))
 
 
 def read_cases(folder):

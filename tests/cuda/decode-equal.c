@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * decode-equal [--damage N] [FILE...]
+ *
+ * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
+ * layouts, and compares status, count of corrupt blocks and every byte of the pictures. With
+ * --damage N also N damaged copies of each file (bytes changed, or cut short; the same ones every
+ * time). One decoder of each kind does all files, so that plans, layouts and errors follow each
+ * other as in a long life. Without FILE all conformance streams. Prints TAP; without a GPU it
+ * skips.
+ */
+#include "common/cj2k.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_REDUCE 2
+#define GUARD      0xA5 /* what pictures hold before */
+
+typedef struct {
+  Cj2kDecoder *cpu[MAX_REDUCE + 1], *cuda[MAX_REDUCE + 1];
+  uint32_t tests, failed, fallbacks;
+} State;
+
+/* ------------------------------------------------------------------------------ layouts --- */
+
+/* Packed layouts by name: one of each shape of unit. Used where the image has their components'
+ * number and sub-sampling; depths may differ. */
+typedef struct {
+  const char *name;
+  uint32_t num_components, num_planes, fill;
+  uint8_t dx[4]; /* sub-sampling of each component that the layout needs */
+  Cj2kSampleLayout samples[4];
+} Packed;
+
+static const Packed packed_layouts[] = {
+    {"v210",
+     3,
+     1,
+     0,
+     {1, 2, 2},
+     {{0, 16, 6, 4, false, false, 10, {{0, 10}, {4, 0}, {4, 20}, {8, 10}, {12, 0}, {12, 20}}},
+      {0, 16, 3, 4, false, false, 10, {{0, 0}, {4, 10}, {8, 20}}},
+      {0, 16, 3, 4, false, false, 10, {{0, 20}, {8, 0}, {12, 10}}}}},
+    {"UYVY",
+     3,
+     1,
+     0,
+     {1, 2, 2},
+     {{0, 4, 2, 1, false, false, 8, {{1, 0}, {3, 0}}},
+      {0, 4, 1, 1, false, false, 8, {{0, 0}}},
+      {0, 4, 1, 1, false, false, 8, {{2, 0}}}}},
+    {"UYVP",
+     3,
+     1,
+     0,
+     {1, 2, 2},
+     {{0, 5, 2, 2, true, false, 10, {{1, 4}, {3, 0}}},
+      {0, 5, 1, 2, true, false, 10, {{0, 6}}},
+      {0, 5, 1, 2, true, false, 10, {{2, 2}}}}},
+    {"r210",
+     3,
+     1,
+     0,
+     {1, 1, 1},
+     {{0, 4, 1, 4, true, false, 10, {{0, 20}}},
+      {0, 4, 1, 4, true, false, 10, {{0, 10}}},
+      {0, 4, 1, 4, true, false, 10, {{0, 0}}}}},
+    {"BGRx",
+     3,
+     1,
+     0xFF000000u,
+     {1, 1, 1},
+     {{0, 4, 1, 1, false, false, 8, {{2, 0}}},
+      {0, 4, 1, 1, false, false, 8, {{1, 0}}},
+      {0, 4, 1, 1, false, false, 8, {{0, 0}}}}},
+    {"ARGB64",
+     4,
+     1,
+     0,
+     {1, 1, 1, 1},
+     {{0, 8, 1, 2, false, false, 16, {{2, 0}}},
+      {0, 8, 1, 2, false, false, 16, {{4, 0}}},
+      {0, 8, 1, 2, false, false, 16, {{6, 0}}},
+      {0, 8, 1, 2, false, false, 16, {{0, 0}}}}},
+    {"P010-like",
+     3,
+     2,
+     0,
+     {1, 2, 2},
+     {{0, 2, 1, 2, false, false, 10, {{0, 6}}},
+      {1, 4, 1, 2, false, false, 10, {{0, 6}}},
+      {1, 4, 1, 2, false, false, 10, {{2, 6}}}}},
+    {"GRAY10_LE32", 1, 1, 0, {1}, {{0, 4, 3, 4, false, false, 10, {{0, 0}, {0, 10}, {0, 20}}}}},
+};
+
+static bool fits(const Packed *packed, const Cj2kImage *image)
+{
+  uint32_t shared = MIN(image->num_components, packed->num_components);
+  if (image->num_components + 1 < packed->num_components || image->num_components > 4)
+    return false;
+  for (uint32_t c = 0; c < shared; c++)
+    if (image->components[c].dx != packed->dx[c] * image->components[0].dx)
+      return false;
+  return image->num_components <= packed->num_components;
+}
+
+/* ----------------------------------------------------------------------------- pictures --- */
+
+typedef struct {
+  Cj2kPlane *planes;
+  uint8_t *memory;
+  size_t size;
+} Picture;
+
+static uint64_t row_bytes(const Cj2kSampleLayout *samples, uint32_t width)
+{
+  return ((uint64_t)width + samples->unit_samples - 1) / samples->unit_samples *
+         samples->unit_bytes;
+}
+
+static void picture_new(Picture *picture, const Cj2kLayout *layout, const Cj2kImage *image)
+{
+  uint64_t *pitch = g_new0(uint64_t, layout->num_planes);
+  uint32_t *rows = g_new0(uint32_t, layout->num_planes);
+  for (uint32_t c = 0; c < layout->num_components; c++) {
+    const Cj2kComponent *like = &image->components[c < image->num_components ? c : 0];
+    uint32_t p = layout->samples[c].plane;
+    pitch[p] = MAX(pitch[p], (row_bytes(&layout->samples[c], like->x1 - like->x0) + 31) & ~31u);
+    rows[p] = MAX(rows[p], like->y1 - like->y0);
+  }
+  picture->size = 0;
+  for (uint32_t p = 0; p < layout->num_planes; p++)
+    picture->size += pitch[p] * rows[p];
+  picture->memory = g_malloc(picture->size + 1);
+  memset(picture->memory, GUARD, picture->size);
+  picture->planes = g_new0(Cj2kPlane, layout->num_planes);
+  uint8_t *at = picture->memory;
+  for (uint32_t p = 0; p < layout->num_planes; p++) {
+    picture->planes[p] = (Cj2kPlane){at, pitch[p]};
+    at += pitch[p] * rows[p];
+  }
+  g_free(pitch);
+  g_free(rows);
+}
+
+static void picture_free(Picture *picture)
+{
+  g_free(picture->memory);
+  g_free(picture->planes);
+}
+
+/* ------------------------------------------------------------------------------ compare --- */
+
+static Cj2kFrame decode(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
+                        const Cj2kLayout *layout, const Picture *picture)
+{
+  Cj2kPicture target = {CJ2K_MEMORY_HOST, layout->num_planes, picture->planes};
+  Cj2kFrame frame = {0};
+  frame.status = cj2k_decoder_submit(decoder, data, size, layout, &target, NULL, &frame.error);
+  if (frame.status == CJ2K_OK) {
+    cj2k_decoder_receive(decoder, &frame);
+    cj2k_decoder_release(decoder, &frame);
+  }
+  return frame;
+}
+
+static void compare(State *state, uint32_t reduce, const uint8_t *data, size_t size,
+                    const Cj2kLayout *layout, const Cj2kImage *image, const char *name)
+{
+  Picture pictures[2];
+  picture_new(&pictures[0], layout, image);
+  picture_new(&pictures[1], layout, image);
+  Cj2kFrame cpu = decode(state->cpu[reduce], data, size, layout, &pictures[0]);
+  Cj2kFrame cuda = decode(state->cuda[reduce], data, size, layout, &pictures[1]);
+  const char *why = NULL;
+  if (cpu.status != cuda.status)
+    why = "status";
+  else if (cpu.status == CJ2K_OK && cpu.corrupt_blocks != cuda.corrupt_blocks)
+    why = "corrupt blocks";
+  else if (cpu.status == CJ2K_OK &&
+           memcmp(pictures[0].memory, pictures[1].memory, pictures[0].size) != 0)
+    why = "samples";
+  state->tests++;
+  state->failed += why != NULL;
+  state->fallbacks += cuda.fallback;
+  printf("%sok %u - %s%s%s%s\n", why ? "not " : "", state->tests, name, why ? ": differs in " : "",
+         why ? why : "", cuda.fallback ? " (done by the CPU)" : "");
+  if (why)
+    printf("# cpu: %s %s, %u corrupt; cuda: %s %s, %u corrupt\n", cj2k_status_name(cpu.status),
+           cpu.status ? cpu.error.text : "", cpu.corrupt_blocks, cj2k_status_name(cuda.status),
+           cuda.status ? cuda.error.text : "", cuda.corrupt_blocks);
+  picture_free(&pictures[0]);
+  picture_free(&pictures[1]);
+}
+
+static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, size_t size,
+                            bool packed, const char *name)
+{
+  Cj2kImage image;
+  Cj2kError error;
+  if (cj2k_decoder_read_header(state->cpu[reduce], data, size, &image, &error) != CJ2K_OK)
+    return;
+  Cj2kSampleLayout *samples = g_new(Cj2kSampleLayout, image.num_components);
+  Cj2kLayout layout;
+  cj2k_layout_planar(&image, samples, &layout);
+  char *title = g_strdup_printf("%s reduce %u planar", name, reduce);
+  compare(state, reduce, data, size, &layout, &image, title);
+  g_free(title);
+  for (uint32_t i = 0; packed && i < G_N_ELEMENTS(packed_layouts); i++) {
+    const Packed *p = &packed_layouts[i];
+    if (!fits(p, &image))
+      continue;
+    layout = (Cj2kLayout){p->num_components, p->num_planes, p->samples, p->fill};
+    title = g_strdup_printf("%s reduce %u %s", name, reduce, p->name);
+    compare(state, reduce, data, size, &layout, &image, title);
+    g_free(title);
+  }
+  g_free(samples);
+}
+
+/* The same damage for the same seed: some bytes behind the first ones changed, or the end cut. */
+static uint8_t *damage(const uint8_t *data, size_t *size, uint32_t seed)
+{
+  GRand *random = g_rand_new_with_seed(seed);
+  uint8_t *copy = g_memdup2(data, *size);
+  if (seed % 4 == 0) {
+    *size = (size_t)(g_rand_double(random) * (double)*size) + 1;
+  } else {
+    for (int i = g_rand_int_range(random, 1, 9); i > 0; i--)
+      copy[(size_t)(g_rand_double(random) * (double)*size)] = (uint8_t)g_rand_int(random);
+  }
+  g_rand_free(random);
+  return copy;
+}
+
+static void compare_file(State *state, const char *path, uint32_t damages)
+{
+  char *data, *name = g_path_get_basename(path);
+  gsize size;
+  if (!g_file_get_contents(path, &data, &size, NULL)) {
+    printf("not ok %u - %s cannot be read\n", ++state->tests, path);
+    state->failed++;
+    g_free(name);
+    return;
+  }
+  for (uint32_t reduce = 0; reduce <= MAX_REDUCE; reduce++)
+    compare_layouts(state, reduce, (const uint8_t *)data, size, reduce < 2, name);
+  for (uint32_t i = 0; i < damages; i++) {
+    size_t damaged_size = size;
+    uint8_t *damaged = damage((const uint8_t *)data, &damaged_size, i);
+    char *title = g_strdup_printf("%s damage %u", name, i);
+    compare_layouts(state, 0, damaged, damaged_size, false, title);
+    g_free(title);
+    g_free(damaged);
+  }
+  g_free(data);
+  g_free(name);
+}
+
+static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t reduce, Cj2kError *error)
+{
+  Cj2kDecoderParams params;
+  cj2k_decoder_params_init(&params);
+  params.backend = backend;
+  params.reduce = (uint8_t)reduce;
+  return cj2k_decoder_open(&params, error);
+}
+
+/* All codestreams of the conformance folder; says why when there are none. */
+static GPtrArray *conformance_files(void)
+{
+  const char *shared = g_getenv("CJ2K_SHARED");
+  if (!shared)
+    shared = g_getenv("CJ2K_SHARED_DEFAULT");
+  char *folder = g_build_filename(shared ? shared : "../shared", "conformance", NULL);
+  GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
+  GDir *dir = g_dir_open(folder, 0, NULL);
+  const char *name;
+  while (dir && (name = g_dir_read_name(dir)))
+    if (g_str_has_suffix(name, ".j2k"))
+      g_ptr_array_add(files, g_build_filename(folder, name, NULL));
+  if (dir)
+    g_dir_close(dir);
+  if (!files->len)
+    printf("# no streams in %s\n", folder);
+  g_free(folder);
+  return files;
+}
+
+int main(int argc, char **argv)
+{
+  State state = {0};
+  Cj2kError error;
+  int damages = 0, first = 1;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc > 2 && !strcmp(argv[1], "--damage")) {
+    damages = atoi(argv[2]);
+    first = 3;
+  }
+  for (uint32_t r = 0; r <= MAX_REDUCE; r++) {
+    state.cpu[r] = open_decoder(CJ2K_BACKEND_CPU, r, &error);
+    state.cuda[r] = open_decoder(CJ2K_BACKEND_CUDA, r, &error);
+    if (!state.cpu[r] || !state.cuda[r]) {
+      printf("1..0 # SKIP %s\n", error.text);
+      return 0;
+    }
+  }
+  GPtrArray *files = first < argc ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
+  for (int i = first; i < argc; i++)
+    g_ptr_array_add(files, g_strdup(argv[i]));
+  for (guint i = 0; i < files->len; i++)
+    compare_file(&state, g_ptr_array_index(files, i), (uint32_t)MAX(damages, 0));
+  g_ptr_array_unref(files);
+  printf("1..%u\n# %u failed, %u done by the CPU in place of the GPU\n", state.tests, state.failed,
+         state.fallbacks);
+  for (uint32_t r = 0; r <= MAX_REDUCE; r++) {
+    cj2k_decoder_close(state.cpu[r]);
+    cj2k_decoder_close(state.cuda[r]);
+  }
+  return state.failed != 0;
+}
