@@ -103,8 +103,8 @@ typedef struct {
   uint32_t *ht_lengths;      /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions;  /* measure: [block][num_planes] decrease of the block's squared error, in (step/16)^2, as
                                 cj2k_ht_cleanup_distortion says it */
-  uint64_t *band_errors;     /* measure: per band, squared quantisation error at plane 0 in (step/16)^2 of the true
-                                coefficients: e = q ? trunc ((t - q - 0.5f) * 16.0f) : trunc (t * 16.0f), t = |v| *
+  uint64_t *band_errors;     /* measure: per band, squared quantisation error at plane 0 in (step/1024)^2 of the true
+                                coefficients: e = q ? trunc ((t - q - 0.5f) * 1024.0f) : trunc (t * 1024.0f), t = |v| *
                                 inv_scale in fp32, sum of e^2 */
   uint64_t saturated;        /* coefficients that did not fit into Mb */
   double ms_transform, ms_block_coder; /* of this step */

@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define PSNR_TRIALS 24
-#define MAX_BASE    0.5
+#define MAX_BASE    4.0
 
 double cj2k_clamp_base(double base)
 {
@@ -54,7 +54,7 @@ static Cj2kStatus mean_error(Cj2kEncoderFrame *frame, double *error)
     return status;
   for (uint32_t b = 0; b < frame->encoder->plan->num_bands; b++)
     sum += (double)frame->result.band_errors[b] * frame->steps.weights[b];
-  *error = sum / cj2k_encoder_num_samples(frame->encoder);
+  *error = sum / (64 * 64) / cj2k_encoder_num_samples(frame->encoder); /* weights are of (step/16)^2 */
   return CJ2K_OK;
 }
 

@@ -77,7 +77,7 @@ static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
       t = t < 2147483520.0f ? t : 2147483520.0f;
       uint32_t q = (uint32_t)t;
       float left = t - (float)q;
-      int32_t e = (int32_t)((q ? left - 0.5f : left) * 16.0f);
+      int32_t e = (int32_t)((q ? left - 0.5f : left) * 1024.0f);
       sum += (uint64_t)((int64_t)e * e);
     }
   return sum;

@@ -29,7 +29,7 @@ static inline double natural_sample(uint32_t x, uint32_t y, uint32_t c, GRand *r
   double u = x / 37.0, v = y / 29.0;
   double value = 0.5 + 0.2 * sin(u + 0.3 * c) * cos(v) + 0.12 * sin(0.13 * u * v) +
                  ((x / 24 + y / 40) % 3) * 0.06;
-  return value + g_rand_double_range(rand, -0.015, 0.015);
+  return value + g_rand_double_range(rand, -0.003, 0.003);
 }
 
 static inline int32_t scene_sample(Scene scene, const Cj2kComponent *component, uint32_t x,

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rate control: budgets are never exceeded and well used, targets are met, the selection is the
+ * best there is. */
+#include "codestream/markers.h"
+#include "encoder-pictures.h"
+#include "params.h"
+#include "rate/selection.h"
+#include "rate/steps.h"
+
+static GBytes *encode(const Cj2kEncoderParams *params, const TestPicture *picture)
+{
+  Cj2kError error = {0};
+  GBytes *bytes = test_encode(params, picture, &error);
+  if (!bytes)
+    g_error("encoder: %s", error.text);
+  return bytes;
+}
+
+static double psnr(const TestPicture *picture, GBytes *bytes)
+{
+  return -10 * log10(test_error(picture, bytes, 0));
+}
+
+/* --- budgets --- */
+
+/* Natural pictures: the budget is met to the percents asked for, and more bytes give more quality.
+ */
+static void test_natural(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 700, 500, 3, 12, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++)
+    for (int reversible = 0; reversible < 2; reversible++) {
+      double last = 0;
+      for (double rate = 0.5; rate <= 8; rate *= 2) {
+        Cj2kEncoderParams params;
+        cj2k_encoder_params_init(&params);
+        params.backend = CJ2K_BACKEND_CPU;
+        params.rate_control = CJ2K_RATE_CBR;
+        params.reversible_transform = reversible;
+        params.block_coder = (Cj2kBlockCoder)coder;
+        params.max_frame_bytes = (uint64_t)(rate * 700 * 500 / 8);
+        GBytes *bytes = encode(&params, &picture);
+        double used = (double)g_bytes_get_size(bytes) / (double)params.max_frame_bytes;
+        g_assert_cmpfloat(used, <=, 1);
+        g_assert_cmpfloat(used, >=, coder ? 0.97 : 0.99);
+        double quality = psnr(&picture, bytes);
+        g_test_message("coder %d reversible %d, %.2f bpp: %.2f dB", coder, reversible, rate, quality);
+        g_assert_cmpfloat(quality, >, last);
+        last = quality;
+        g_bytes_unref(bytes);
+      }
+    }
+  test_picture_clear(&picture);
+}
+
+/* Noise, black, checkerboard, one after the other in one encoder: no frame above its budget. */
+static void test_hostile(void)
+{
+  TestPicture pictures[4];
+
+  for (int s = 0; s < 4; s++)
+    test_picture_init(&pictures[s], (Scene)s, 300, 200, 3, 12, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    Cj2kEncoderParams params;
+    Cj2kError error = {0};
+    GRand *rand = g_rand_new_with_seed(11);
+    cj2k_encoder_params_init(&params);
+    params.backend = CJ2K_BACKEND_CPU;
+    params.rate_control = CJ2K_RATE_CBR;
+    params.block_coder = (Cj2kBlockCoder)coder;
+    params.bits_per_pixel = 3;
+    params.frames_in_flight = 1;
+    Cj2kEncoder *encoder =
+        cj2k_encoder_open(&params, &pictures[0].image, &pictures[0].layout, &error);
+    for (int i = 0; i < 60; i++) {
+      Cj2kPacket packet;
+      /* budgets change while it goes on */
+      params.bits_per_pixel = i < 30 ? 3 : 0.2 + i % 7;
+      g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_OK);
+      g_assert_cmpint(cj2k_encoder_submit(encoder, &pictures[g_rand_int_range(rand, 0, 4)].picture,
+                                          NULL, &error),
+                      ==, CJ2K_OK);
+      g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+      if (packet.status != CJ2K_OK)
+        g_error("frame %d: %s", i, packet.error.text);
+      g_assert_cmpuint(packet.size, <=, (gsize)(params.bits_per_pixel * 300 * 200 / 8));
+      cj2k_encoder_release(encoder, &packet);
+    }
+    cj2k_encoder_close(encoder);
+    g_rand_free(rand);
+  }
+  for (int s = 0; s < 4; s++)
+    test_picture_clear(&pictures[s]);
+}
+
+/* Every budget from nothing to more than lossless: a codestream that fits, or an error that says it
+ * cannot. */
+static void test_all_budgets(void)
+{
+  TestPicture picture;
+  uint32_t refused = 0, made = 0;
+
+  test_picture_init(&picture, SCENE_NATURAL, 60, 50, 1, 8, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++)
+    for (uint64_t budget = 20; budget < 6000; budget += budget / 4 + 1) {
+      Cj2kEncoderParams params;
+      Cj2kError error = {0};
+      cj2k_encoder_params_init(&params);
+      params.backend = CJ2K_BACKEND_CPU;
+      params.rate_control = CJ2K_RATE_CBR;
+      params.block_coder = (Cj2kBlockCoder)coder;
+      params.reversible_transform = budget % 2;
+      params.max_frame_bytes = budget;
+      GBytes *bytes = test_encode(&params, &picture, &error);
+      if (bytes) {
+        g_assert_cmpuint(g_bytes_get_size(bytes), <=, budget);
+        test_error(&picture, bytes, 0);
+        g_bytes_unref(bytes);
+        made++;
+      } else {
+        g_assert_nonnull(strstr(error.text, "budget"));
+        g_assert_cmpuint(budget, <, 200);
+        refused++;
+      }
+    }
+  g_assert_cmpuint(refused, >=, 4);
+  g_assert_cmpuint(made, >=, 20);
+  test_picture_clear(&picture);
+}
+
+/* In CPRL order with a tile-part for each component, Psot says what a component takes. */
+static void test_component_budget(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 400, 300, 3, 12, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    Cj2kEncoderParams params;
+    gsize size, at = 2;
+    uint32_t parts = 0;
+    cj2k_encoder_params_init(&params);
+    params.backend = CJ2K_BACKEND_CPU;
+    params.rate_control = CJ2K_RATE_CBR;
+    params.block_coder = (Cj2kBlockCoder)coder;
+    params.max_frame_bytes = 60000;
+    params.max_component_bytes = 24000;
+    params.progression = CJ2K_CPRL;
+    params.tile_parts = CJ2K_TILE_PARTS_COMPONENT;
+    GBytes *bytes = encode(&params, &picture);
+    const uint8_t *data = g_bytes_get_data(bytes, &size);
+    g_assert_cmpuint(size, <=, 60000);
+    g_assert_cmpuint(size, >, 50000);
+    while (cj2k_get16(data + at) != CJ2K_EOC) {
+      uint32_t length = 2u + cj2k_get16(data + at + 2);
+      if (cj2k_get16(data + at) == CJ2K_SOT) {
+        length = cj2k_get32(data + at + 6);
+        g_assert_cmpuint(length, <=, 24000);
+        parts++;
+      }
+      at += length;
+    }
+    g_assert_cmpuint(parts, ==, 3);
+    g_bytes_unref(bytes);
+  }
+  test_picture_clear(&picture);
+}
+
+/* --- layers --- */
+
+static void test_layers(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 400, 300, 1, 10, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    Cj2kEncoderParams params;
+    double last = 1;
+    cj2k_encoder_params_init(&params);
+    params.backend = CJ2K_BACKEND_CPU;
+    params.block_coder = (Cj2kBlockCoder)coder;
+    params.rate_control = CJ2K_RATE_LOSSLESS;
+    params.num_layers = 4;
+    params.layer_rates[0] = 0.5;
+    params.layer_rates[1] = 1;
+    params.layer_rates[2] = 2;
+    GBytes *bytes = encode(&params, &picture);
+    for (uint16_t layers = 1; layers <= 4; layers++) {
+      double error = test_error(&picture, bytes, layers);
+      g_assert_cmpfloat(error, <, last);
+      last = error;
+    }
+    g_assert_cmpfloat(last, ==, 0);
+    g_bytes_unref(bytes);
+  }
+  test_picture_clear(&picture);
+}
+
+/* Each layer of an MQ codestream is nearly as good as a codestream of its rate. */
+static void test_layer_rates(void)
+{
+  static const double rates[] = {0.5, 1, 2};
+  TestPicture picture;
+  Cj2kEncoderParams params;
+
+  test_picture_init(&picture, SCENE_NATURAL, 500, 400, 1, 8, false, NULL, NULL, 0, 0);
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.rate_control = CJ2K_RATE_CBR;
+  params.bits_per_pixel = 4;
+  params.num_layers = 4;
+  memcpy(params.layer_rates, rates, sizeof rates);
+  GBytes *layered = encode(&params, &picture);
+  params.num_layers = 1;
+  for (uint16_t l = 0; l < 3; l++) {
+    params.bits_per_pixel = rates[l];
+    GBytes *alone = encode(&params, &picture);
+    double with_layers = -10 * log10(test_error(&picture, layered, l + 1));
+    g_assert_cmpfloat(fabs(with_layers - psnr(&picture, alone)), <, 0.7);
+    g_bytes_unref(alone);
+  }
+  g_bytes_unref(layered);
+  test_picture_clear(&picture);
+}
+
+/* --- quality, step, PSNR --- */
+
+static void test_psnr(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 400, 300, 3, 12, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++)
+    for (double target = 30; target <= 60; target += 10) {
+      Cj2kEncoderParams params;
+      cj2k_encoder_params_init(&params);
+      params.backend = CJ2K_BACKEND_CPU;
+      params.rate_control = CJ2K_RATE_PSNR;
+      params.block_coder = (Cj2kBlockCoder)coder;
+      params.psnr = target;
+      GBytes *bytes = encode(&params, &picture);
+      g_test_message("coder %d, %.1f dB asked, %.3f dB", coder, target, psnr(&picture, bytes));
+      g_assert_cmpfloat(fabs(psnr(&picture, bytes) - target), <, target < 40 ? 0.8 : 0.4);
+      g_bytes_unref(bytes);
+    }
+  test_picture_clear(&picture);
+}
+
+/* Larger quality and smaller steps: more bytes, less error. */
+static void test_quality(void)
+{
+  static const uint32_t qualities[] = {1, 10, 30, 50, 65, 75, 85, 95, 97, 99, 100};
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 300, 200, 3, 8, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    double last_psnr = 0;
+    gsize last_size = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(qualities); i++) {
+      Cj2kEncoderParams params;
+      cj2k_encoder_params_init(&params);
+      params.backend = CJ2K_BACKEND_CPU;
+      params.block_coder = (Cj2kBlockCoder)coder;
+      params.quality = qualities[i];
+      GBytes *bytes = encode(&params, &picture);
+      double quality = psnr(&picture, bytes);
+      g_assert_cmpfloat(quality, >, last_psnr);
+      g_assert_cmpuint(g_bytes_get_size(bytes), >, last_size);
+      last_psnr = quality;
+      last_size = g_bytes_get_size(bytes);
+      g_bytes_unref(bytes);
+    }
+    g_assert_cmpfloat(last_psnr, >, 45);
+  }
+  test_picture_clear(&picture);
+}
+
+/* --- step sizes --- */
+
+/* What QCD says is what the frame's quantisers do, as close to the wish as a mantissa allows. */
+static void test_steps(void)
+{
+  TestPicture picture;
+  Cj2kEncoderParams params;
+  Cj2kEncoderSetup setup;
+  Cj2kPlan *plan;
+  Cj2kFrameSteps steps;
+
+  test_picture_init(&picture, SCENE_BLACK, 100, 80, 3, 12, false, NULL, NULL, 0, 0);
+  cj2k_encoder_params_init(&params);
+  g_assert_cmpint(cj2k_setup_init(&setup, &params, &picture.image, &picture.layout, NULL), ==,
+                  CJ2K_OK);
+  Cj2kHeader *header = cj2k_setup_header(&setup);
+  g_assert_cmpint(cj2k_plan_new(header, 0, 0, &plan, NULL), ==, CJ2K_OK);
+  cj2k_frame_steps_init(&steps, plan);
+  for (double base = 1e-4; base < 0.3; base *= 1.37) {
+    cj2k_frame_steps_set(&steps, plan, base, CJ2K_WEIGHT_ERROR, false, 0);
+    for (uint32_t b = 0; b < plan->num_bands; b++) {
+      const Cj2kPlanBand *band = &plan->bands[b];
+      const Cj2kQuantisation *q = &steps.components[plan->tile_comps[band->tile_comp].component];
+      uint32_t i = band->resolution ? 3 * (band->resolution - 1u) + band->orientation : 0;
+      static const int gain[] = {0, 1, 1, 2};
+      double step =
+          ldexp(1 + q->mantissa[i] / 2048.0, 12 + gain[band->orientation] - q->exponent[i]);
+      double ratio = step * band->norm / (base * 4096);
+      g_assert_cmpfloat(fabs(ratio - 1), <, 1.0 / 1500);
+      g_assert_cmpfloat(
+          fabs(steps.quantisers[b].inv_scale * step / (band->inv_scale * band->step) - 1), <, 1e-6);
+      g_assert_cmpuint(steps.quantisers[b].num_bitplanes, ==, q->guard_bits + q->exponent[i] - 1u);
+    }
+  }
+  cj2k_frame_steps_clear(&steps);
+  cj2k_plan_unref(plan);
+  cj2k_header_unref(header);
+  cj2k_setup_clear(&setup);
+  test_picture_clear(&picture);
+}
+
+/* --- selection --- */
+
+#define BLOCKS 6
+#define PASSES 5
+
+/* Blocks whose passes are random; lengths and distortions grow. */
+static void random_passes(GRand *rand, Cj2kEncodedBlock *blocks, Cj2kPassEnd *passes)
+{
+  for (uint32_t b = 0; b < BLOCKS; b++) {
+    uint32_t length = 0;
+    uint64_t distortion = 0;
+    blocks[b] = (Cj2kEncodedBlock){.first_pass = b * PASSES,
+                                   .num_passes = (uint8_t)g_rand_int_range(rand, 0, PASSES + 1)};
+    for (uint32_t p = 0; p < PASSES; p++) {
+      length += (uint32_t)g_rand_int_range(rand, 0, 50);
+      distortion += (uint64_t)g_rand_int_range(rand, 0, 10000);
+      passes[b * PASSES + p] = (Cj2kPassEnd){.length = length, .distortion = distortion};
+    }
+  }
+}
+
+/* The most that any choice with at most `bytes` saves, by trying all. */
+static double best_gain(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passes, uint32_t b,
+                        int64_t bytes)
+{
+  if (b == BLOCKS)
+    return 0;
+  double best = best_gain(blocks, passes, b + 1, bytes);
+  for (uint32_t p = 0; p < blocks[b].num_passes; p++) {
+    const Cj2kPassEnd *end = &passes[b * PASSES + p];
+    if (end->length <= bytes)
+      best = MAX(best,
+                 (double)end->distortion + best_gain(blocks, passes, b + 1, bytes - end->length));
+  }
+  return best;
+}
+
+/* What a cut keeps is the best there is for the bytes that it takes. */
+static void test_selection(void)
+{
+  Cj2kPlanBand band = {0};
+  Cj2kPlanTileComp tile_comp = {0};
+  Cj2kPlanBlock plan_blocks[BLOCKS] = {{0}};
+  Cj2kPlan plan = {
+      .num_blocks = BLOCKS, .bands = &band, .tile_comps = &tile_comp, .blocks = plan_blocks};
+  Cj2kEncodedBlock blocks[BLOCKS];
+  Cj2kPassEnd passes[BLOCKS * PASSES];
+  Cj2kHulls hulls;
+  GRand *rand = g_rand_new_with_seed(5);
+  double weight = 1;
+
+  cj2k_hulls_init(&hulls, &plan, CJ2K_MAX_PASSES);
+  for (int round = 0; round < 200; round++) {
+    uint8_t options[BLOCKS];
+    double gain = 0;
+    int64_t bytes = 0;
+    random_passes(rand, blocks, passes);
+    cj2k_hulls_set_passes(&hulls, blocks, passes, &weight, 1, NULL);
+    uint64_t budget = (uint64_t)g_rand_int_range(rand, 0, 900);
+    Cj2kCut cut = cj2k_hulls_cut(&hulls, budget);
+    cj2k_hulls_apply(&hulls, cut, NULL, options);
+    for (uint32_t b = 0; b < BLOCKS; b++)
+      if (options[b]) {
+        gain += (double)passes[b * PASSES + options[b] - 1].distortion;
+        bytes += passes[b * PASSES + options[b] - 1].length;
+      }
+    g_assert_cmpuint((uint64_t)bytes, <=, budget);
+    g_assert_cmpuint((uint64_t)bytes, ==, cj2k_hulls_bytes(&hulls, cut.slope));
+    g_assert_cmpfloat(fabs(gain - cj2k_hulls_gain(&hulls, cut.slope)), <=, gain * 1e-6);
+    /* Slopes in one class count as equal: the 256th part of an octave. */
+    g_assert_cmpfloat(gain, >=, best_gain(blocks, passes, 0, bytes) * (1 - 1.0 / 256));
+    Cj2kCut more = cj2k_hulls_fill(&hulls, cut, UINT64_MAX, 0);
+    cj2k_hulls_apply(&hulls, more, NULL, options);
+    bytes = 0;
+    for (uint32_t b = 0; b < BLOCKS; b++)
+      bytes += options[b] ? passes[b * PASSES + options[b] - 1].length : 0;
+    if (cut.slope)
+      g_assert_cmpuint((uint64_t)bytes, ==, cj2k_hulls_bytes(&hulls, cut.slope - 1));
+  }
+  cj2k_hulls_clear(&hulls);
+  g_rand_free(rand);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/rate/selection", test_selection);
+  g_test_add_func("/rate/steps", test_steps);
+  g_test_add_func("/rate/natural", test_natural);
+  g_test_add_func("/rate/hostile", test_hostile);
+  g_test_add_func("/rate/all-budgets", test_all_budgets);
+  g_test_add_func("/rate/component-budget", test_component_budget);
+  g_test_add_func("/rate/layers", test_layers);
+  g_test_add_func("/rate/layer-rates", test_layer_rates);
+  g_test_add_func("/rate/psnr", test_psnr);
+  g_test_add_func("/rate/quality", test_quality);
+  return g_test_run();
+}
