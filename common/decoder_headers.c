@@ -129,6 +129,9 @@ static Cj2kComponent *plan_components(const Cj2kPlan *plan)
 
 static Cj2kStatus index_planes(Cj2kDecoderFrame *frame, uint64_t used, Cj2kError *error)
 {
+  if (frame->picture.memory == CJ2K_MEMORY_CUDA)
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                          "an image with a palette is not put into the memory of a GPU");
   const Cj2kHeader *header = frame->plan->header;
   frame->index_samples = g_renew(Cj2kSampleLayout, frame->index_samples, header->num_components);
   cj2k_palette_index_layout(header, frame->index_samples, &frame->index_layout);
