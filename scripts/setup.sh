@@ -64,13 +64,15 @@ find_nvcc() {
   find "$venv" -path '*/bin/nvcc' -type f -print -quit
 }
 
-# configure FOLDER OPTION...: meson setup, or meson configure when the options have changed.
+# configure FOLDER OPTION...: meson setup, or meson configure when the options have changed. CUDA code
+# is compiled for the GPU at hand; where there is none, for two architectures, to see that it compiles.
 configure() {
-  local folder=$1 nvcc
+  local folder=$1 nvcc arch=75,90
   shift
   if ! printf '%s\n' "$@" | grep -q '^-Dcuda=disabled$'; then
     nvcc=$(find_nvcc)
-    if [ -n "$nvcc" ]; then set -- "$@" "-Dnvcc=$nvcc"; fi
+    if nvidia-smi -L >/dev/null 2>&1; then arch=native; fi
+    if [ -n "$nvcc" ]; then set -- "$@" "-Dnvcc=$nvcc" "-Dnvcc_arch=$arch"; fi
   fi
   if [ ! -e "$folder/build.ninja" ]; then
     meson setup "$folder" "$cj2k_root" "$@" >&2 || return 1

@@ -37,14 +37,6 @@ for argument in "$@"; do
 done
 
 install_packages "${packages_build[@]}" "${packages_demo[@]}" "${packages_tests[@]}"
-# Two architectures show what both old and new code paths compile to; a GPU at hand gets its own.
-if [[ " ${options[*]} " != *" -Dcuda=disabled "* ]]; then
-  if nvidia-smi -L >/dev/null 2>&1; then
-    options+=(-Dnvcc_arch=native)
-  else
-    options+=(-Dnvcc_arch=75,90)
-  fi
-fi
 configure "$folder" "${options[@]}" || fail "meson could not configure $folder"
 compile "$folder"
 
