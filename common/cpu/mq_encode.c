@@ -79,7 +79,7 @@ static bool segment_end(Segment *segment, unsigned pass, uint8_t style, Cj2kPass
  * The decrease of the squared error by a pass at bit-plane p, in (step / 16)^2: 64 half steps
  * squared. A sample of value v that becomes significant is reconstructed as r = 3 * 2^p half steps
  * and had error v: it gains r (2v - r). A refined one moves by 2^p towards v, from which it is d
- * away: it gains 2^p (2d - 2^p). Reversible samples are exact at plane 0 (docs/arithmetic.md),
+ * away: it gains 2^p (2d - 2^p). Reversible samples are exact at plane 0 (docs/mq-coder.md),
  * where v = 2 and d is 0 or 2.
  */
 static __int128 pass_gain(const MqGain *gain, unsigned plane, bool reversible)
