@@ -64,7 +64,6 @@ typedef struct {
   Cj2kHulls hulls;
   uint8_t *options; /* per block, of the cut being tried */
   uint8_t *layer_options;
-  uint32_t *floors; /* per component: slopes its options must be above */
   Cj2kHtChoice *choices;
   uint32_t *coded_lengths;     /* of HT blocks at plane 0 */
   bool measured;               /* the last step measured every HT block with the steps in force */

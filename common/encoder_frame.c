@@ -19,7 +19,6 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
   frame->kept = g_new(uint8_t, blocks * p->num_layers);
   frame->options = g_new0(uint8_t, blocks);
   frame->layer_options = g_new0(uint8_t, blocks);
-  frame->floors = g_new0(uint32_t, plan->num_components);
   if (p->block_coder == CJ2K_CODER_HT) {
     frame->choices = g_new0(Cj2kHtChoice, blocks);
     frame->coded_lengths = g_new0(uint32_t, blocks);
@@ -47,7 +46,6 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
   g_free(frame->kept);
   g_free(frame->options);
   g_free(frame->layer_options);
-  g_free(frame->floors);
   g_free(frame->choices);
   g_free(frame->coded_lengths);
   g_free(frame->ht_blocks);

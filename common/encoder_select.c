@@ -62,7 +62,7 @@ void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
   for (uint32_t layer = last; layer-- > 0;) {
     /* Packet headers take about the thirtieth part. */
     Cj2kCut cut = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);
-    cj2k_hulls_apply(&frame->hulls, cut, NULL, frame->layer_options);
+    cj2k_hulls_apply(&frame->hulls, cut, frame->layer_options);
     const uint8_t *above = kept;
     kept -= blocks;
     for (size_t b = 0; b < blocks; b++)
@@ -96,7 +96,7 @@ bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
 
 Cj2kStatus cj2k_encoder_frame_try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut)
 {
-  cj2k_hulls_apply(&frame->hulls, cut, frame->floors, frame->options);
+  cj2k_hulls_apply(&frame->hulls, cut, frame->options);
   if (frame->params.block_coder == CJ2K_CODER_HT)
     describe_ht_blocks(frame);
   cj2k_encoder_frame_keep(frame);
@@ -191,43 +191,56 @@ static Cj2kStatus fill(Cj2kEncoderFrame *frame, Fit *best)
 /* Raises the slope that component c's options must be above until it keeps to its ceiling. */
 static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, Cj2kCut cut)
 {
-  uint32_t low = MAX(cut.slope > 0 ? cut.slope - 1 : 0, frame->floors[c]),
+  uint32_t low = MAX(cut.slope ? cut.slope - 1 : 0, frame->hulls.floors[c]),
            high = CJ2K_SLOPE_CLASSES - 1;
   Cj2kStatus status;
 
   while (high - low > 1) {
-    frame->floors[c] = low + (high - low) / 2;
+    uint32_t middle = low + (high - low) / 2;
+    cj2k_hulls_set_floor(&frame->hulls, c, middle);
     if ((status = cj2k_encoder_frame_try_cut(frame, cut)) != CJ2K_OK)
       return status;
     if (component_bytes(frame, c) <= frame->component_bytes)
-      high = frame->floors[c];
+      high = middle;
     else
-      low = frame->floors[c];
+      low = middle;
   }
-  frame->floors[c] = high;
+  cj2k_hulls_set_floor(&frame->hulls, c, high);
   return CJ2K_OK;
+}
+
+/* The lowest cut under the ceiling of the frame, with the floors that components have. */
+static Cj2kStatus fit_frame(Cj2kEncoderFrame *frame, Cj2kCut *cut)
+{
+  Fit best = {0};
+  Cj2kStatus status;
+
+  if (frame->frame_bytes != UINT64_MAX &&
+      ((status = find_cut(frame, &best)) != CJ2K_OK || (status = fill(frame, &best)) != CJ2K_OK))
+    return status;
+  *cut = best.cut;
+  return cj2k_encoder_frame_try_cut(frame, best.cut);
 }
 
 Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
 {
   uint32_t n = frame->encoder->plan->num_components;
-  Fit best = {0};
-  Cj2kStatus status;
+  Cj2kCut cut;
+  Cj2kStatus status = fit_frame(frame, &cut);
 
-  memset(frame->floors, 0, n * sizeof *frame->floors);
-  if (frame->frame_bytes != UINT64_MAX &&
-      ((status = find_cut(frame, &best)) != CJ2K_OK || (status = fill(frame, &best)) != CJ2K_OK))
+  cj2k_encoder_frame_note_slope(frame, cut.slope);
+  for (uint32_t round = 0; round < n && status == CJ2K_OK && !cj2k_encoder_frame_fits(frame);
+       round++) {
+    for (uint32_t c = 0; c < n && status == CJ2K_OK; c++)
+      if (component_bytes(frame, c) > frame->component_bytes)
+        status = raise_floor(frame, c, cut);
+    if (status == CJ2K_OK) /* the others may have what these give back */
+      status = fit_frame(frame, &cut);
+  }
+  if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
     return status;
-  if ((status = cj2k_encoder_frame_try_cut(frame, best.cut)) != CJ2K_OK)
-    return status;
-  cj2k_encoder_frame_note_slope(frame, best.cut.slope);
-  for (uint32_t c = 0; c < n; c++)
-    if (component_bytes(frame, c) > frame->component_bytes &&
-        ((status = raise_floor(frame, c, best.cut)) != CJ2K_OK ||
-         (status = cj2k_encoder_frame_try_cut(frame, best.cut)) != CJ2K_OK))
-      return status;
-  if (cj2k_encoder_frame_fits(frame))
-    return CJ2K_OK;
   return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
-                        "the budget is less than what headers take");
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes for a component is less than what headers take",
+                        frame->component_bytes);
 }

@@ -15,6 +15,7 @@ void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_points)
   hulls->counts = g_new0(uint8_t, n);
   hulls->components = g_new(uint16_t, n);
   hulls->histogram = g_new0(uint64_t, CJ2K_SLOPE_CLASSES);
+  hulls->floors = g_new0(uint32_t, plan->num_components + 1u);
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
     hulls->components[b] = (uint16_t)plan->tile_comps[tile_comp].component;
@@ -27,6 +28,7 @@ void cj2k_hulls_clear(Cj2kHulls *hulls)
   g_free(hulls->counts);
   g_free(hulls->components);
   g_free(hulls->histogram);
+  g_free(hulls->floors);
 }
 
 /* --- slopes --- */
@@ -101,14 +103,31 @@ static void store_hull(Cj2kHulls *hulls, uint32_t b, const Point *stack, uint32_
   hulls->counts[b] = (uint8_t)n;
 }
 
+/* Points of block b above its component's floor; slopes fall along the hull. */
+static inline uint32_t num_points(const Cj2kHulls *hulls, uint32_t b)
+{
+  const Cj2kHullPoint *points = hulls->points + (size_t)b * hulls->max_points;
+  uint32_t floor = hulls->floors[hulls->components[b]], n = hulls->counts[b];
+
+  while (floor && n && points[n - 1].slope <= floor)
+    n--;
+  return n;
+}
+
 static void sum_up(Cj2kHulls *hulls)
 {
   memset(hulls->histogram, 0, CJ2K_SLOPE_CLASSES * sizeof *hulls->histogram);
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
     const Cj2kHullPoint *points = hulls->points + (size_t)b * hulls->max_points;
-    for (uint32_t i = 0; i < hulls->counts[b]; i++)
+    for (uint32_t i = 0, n = num_points(hulls, b); i < n; i++)
       hulls->histogram[points[i].slope] += points[i].bytes;
   }
+}
+
+void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
+{
+  hulls->floors[component] = slope;
+  sum_up(hulls);
 }
 
 typedef struct {
@@ -184,6 +203,8 @@ static void run(HullStage *stage, Cj2kThreads *threads)
 {
   uint32_t tasks = (stage->hulls->plan->num_blocks + BLOCKS_PER_TASK - 1) / BLOCKS_PER_TASK;
   cj2k_parallel_for(threads, tasks, hull_task, stage);
+  memset(stage->hulls->floors, 0,
+         stage->hulls->plan->num_components * sizeof *stage->hulls->floors);
   sum_up(stage->hulls);
 }
 
@@ -239,7 +260,7 @@ double cj2k_hulls_gain(const Cj2kHulls *hulls, uint32_t slope)
 
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
     const Cj2kHullPoint *points = hulls->points + (size_t)b * hulls->max_points;
-    for (uint32_t i = 0; i < hulls->counts[b] && points[i].slope > slope; i++)
+    for (uint32_t i = 0, n = num_points(hulls, b); i < n && points[i].slope > slope; i++)
       sum += points[i].gain;
   }
   return sum;
@@ -252,7 +273,7 @@ Cj2kCut cj2k_hulls_fill(const Cj2kHulls *hulls, Cj2kCut cut, uint64_t bytes, uin
   cut.extra = 0;
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
     const Cj2kHullPoint *points = hulls->points + (size_t)b * hulls->max_points;
-    for (uint32_t i = 0; i < hulls->counts[b]; i++) {
+    for (uint32_t i = 0, n = num_points(hulls, b); i < n; i++) {
       if (points[i].slope != cut.slope)
         continue;
       sum += points[i].bytes + overhead;
@@ -264,18 +285,16 @@ Cj2kCut cj2k_hulls_fill(const Cj2kHulls *hulls, Cj2kCut cut, uint64_t bytes, uin
   return cut;
 }
 
-void cj2k_hulls_apply(const Cj2kHulls *hulls, Cj2kCut cut, const uint32_t *floors, uint8_t *options)
+void cj2k_hulls_apply(const Cj2kHulls *hulls, Cj2kCut cut, uint8_t *options)
 {
   uint64_t extra = cut.extra;
 
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
     const Cj2kHullPoint *points = hulls->points + (size_t)b * hulls->max_points;
-    uint32_t floor = floors ? floors[hulls->components[b]] : 0, i = 0;
-    for (; i < hulls->counts[b] && points[i].slope > cut.slope; i++)
-      if (points[i].slope <= floor)
-        break;
-    for (; i < hulls->counts[b] && points[i].slope == cut.slope && points[i].slope > floor && extra;
-         i++)
+    uint32_t n = num_points(hulls, b), i = 0;
+    while (i < n && points[i].slope > cut.slope)
+      i++;
+    for (; i < n && points[i].slope == cut.slope && extra; i++)
       extra--;
     options[b] = i ? points[i - 1].option : 0;
   }

@@ -31,6 +31,7 @@ typedef struct {
   uint8_t *counts;       /* per block */
   uint16_t *components;  /* per block */
   uint64_t *histogram;   /* bytes in each class of slopes */
+  uint32_t *floors;      /* per component: slopes that its options must be above in any case */
 } Cj2kHulls;
 
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_points);
@@ -48,6 +49,9 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
                            uint32_t num_planes, const double *weights, uint32_t stride,
                            const uint32_t *fixed, Cj2kThreads *threads);
 
+/* Sets the slope that a component's options must be above; setting new hulls makes it 0 again. */
+void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope);
+
 /* Where to stop: all options whose slope is above `slope` are kept, and the first `extra` of those
  * in that class. */
 typedef struct {
@@ -64,10 +68,8 @@ double cj2k_hulls_gain(const Cj2kHulls *hulls, uint32_t slope);
 /* Adds to a cut without extra as many options of its own class as have at most `bytes`, counting
  * `overhead` more for each. */
 Cj2kCut cj2k_hulls_fill(const Cj2kHulls *hulls, Cj2kCut cut, uint64_t bytes, uint32_t overhead);
-/* The option of each block under a cut; 0: none. `floors`, per component, are slopes that a
- * component's options must be above in any case; NULL: none. */
-void cj2k_hulls_apply(const Cj2kHulls *hulls, Cj2kCut cut, const uint32_t *floors,
-                      uint8_t *options);
+/* The option of each block under a cut; 0: none. */
+void cj2k_hulls_apply(const Cj2kHulls *hulls, Cj2kCut cut, uint8_t *options);
 
 /* The slope itself: error per byte, at the lower end of its class. */
 double cj2k_slope_value(uint32_t slope);
