@@ -18,7 +18,8 @@ typedef struct Cj2kOwnPicture {
   void *memory;
   uint64_t size;
   Cj2kPlane *planes;
-  uint32_t num_planes;
+  uint32_t *rows; /* of each plane */
+  uint32_t num_planes, max_planes;
 } Cj2kOwnPicture;
 
 typedef enum { CJ2K_FRAME_FREE = 0, CJ2K_FRAME_BUSY, CJ2K_FRAME_DONE } Cj2kFrameState;
@@ -47,6 +48,11 @@ typedef struct {
   Cj2kLayout index_layout;
   Cj2kSampleLayout *index_samples;
   Cj2kPicture index_picture;
+
+  /* Host memory in the picture's layout, for a picture on the GPU that the CPU has to write: copied
+   * there by receive. */
+  Cj2kOwnPicture *staging;
+  Cj2kPicture staging_picture;
 
   Cj2kPacketReader *packets;
   Cj2kCodedFrame *coded;
@@ -102,12 +108,18 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame);
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame);
 void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame);
 
-/* decoder_picture.c. Planes in a planar layout for the components; NULL: no memory. */
+/* decoder_picture.c. Planes in a layout for an image's components; NULL: no memory. */
 Cj2kOwnPicture *cj2k_own_picture_get(Cj2kDecoder *decoder, const Cj2kLayout *layout,
-                                     const Cj2kComponent *components);
+                                     const Cj2kComponent *components, uint32_t num_components);
 void cj2k_own_picture_put(Cj2kDecoder *decoder, Cj2kOwnPicture *picture); /* NULL is allowed */
 void cj2k_own_picture_free(Cj2kDecoder *decoder, Cj2kOwnPicture *picture);
 /* Bytes that cj2k_own_picture_get takes. */
-uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *components);
+uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *components,
+                               uint32_t num_components);
+/* The picture that the CPU writes to: the frame's own, or a staging copy of one on the GPU. NULL:
+ * no memory. */
+const Cj2kPicture *cj2k_decoder_frame_host_picture(Cj2kDecoderFrame *frame);
+/* Copies the staging copy, if there is one, to the GPU. */
+Cj2kStatus cj2k_decoder_frame_unstage(Cj2kDecoderFrame *frame, Cj2kError *error);
 
 #endif

@@ -43,13 +43,16 @@ static Cj2kStatus make_cpu_slot(Cj2kDecoderFrame *frame)
 static Cj2kStatus start_cpu(Cj2kDecoderFrame *frame, const Cj2kDecodeJob *job)
 {
   Cj2kError reason = frame->error;
-  if (job->picture->memory == CJ2K_MEMORY_CUDA)
-    return CJ2K_ERROR_UNSUPPORTED; /* the CPU cannot reach it; the reason stays */
+  Cj2kDecodeJob on_host = *job;
+  if (job->picture == &frame->picture)
+    on_host.picture = cj2k_decoder_frame_host_picture(frame);
+  if (!on_host.picture)
+    return cj2k_error_set(&frame->error, CJ2K_ERROR_MEMORY, "no memory for the picture");
   Cj2kStatus status = make_cpu_slot(frame);
   if (status != CJ2K_OK)
     return status;
   frame->fallback = true;
-  status = cj2k_cpu_decode_backend()->start(frame->decoder->cpu_data, frame->cpu_slot, job,
+  status = cj2k_cpu_decode_backend()->start(frame->decoder->cpu_data, frame->cpu_slot, &on_host,
                                             &frame->error);
   if (status == CJ2K_OK)
     frame->error = reason; /* receive can tell why */
@@ -107,7 +110,11 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
   if (frame->status != CJ2K_OK)
     return;
   if (frame->info->has_palette)
-    cj2k_palette_apply(frame->info, &frame->index_picture, &frame->layout, &frame->picture);
+    cj2k_palette_apply(frame->info, &frame->index_picture, &frame->layout,
+                       cj2k_decoder_frame_host_picture(frame));
+  frame->status = cj2k_decoder_frame_unstage(frame, &frame->error);
+  if (frame->status != CJ2K_OK)
+    return;
   bool truncated = frame->coded->truncated || frame->tile_parts.truncated;
   if (frame->decoder->params.strict && (truncated || frame->result.corrupt_blocks))
     frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM, "%u corrupt code-blocks%s",
@@ -122,7 +129,8 @@ void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame)
   g_clear_pointer(&frame->info, cj2k_image_info_unref);
   cj2k_own_picture_put(frame->decoder, frame->own);
   cj2k_own_picture_put(frame->decoder, frame->indices);
-  frame->own = frame->indices = NULL;
+  cj2k_own_picture_put(frame->decoder, frame->staging);
+  frame->own = frame->indices = frame->staging = NULL;
   memset(&frame->tile_parts, 0, sizeof frame->tile_parts);
   memset(&frame->result, 0, sizeof frame->result);
   memset(&frame->picture, 0, sizeof frame->picture);

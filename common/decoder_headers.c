@@ -107,7 +107,8 @@ static Cj2kStatus own_planes(Cj2kDecoderFrame *frame, Cj2kError *error)
     frame->max_samples = image->num_components;
   }
   cj2k_layout_planar(image, frame->samples, &frame->layout);
-  frame->own = cj2k_own_picture_get(frame->decoder, &frame->layout, image->components);
+  frame->own = cj2k_own_picture_get(frame->decoder, &frame->layout, image->components,
+                                    image->num_components);
   if (!frame->own)
     return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for the picture");
   frame->picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
@@ -129,17 +130,16 @@ static Cj2kComponent *plan_components(const Cj2kPlan *plan)
 
 static Cj2kStatus index_planes(Cj2kDecoderFrame *frame, uint64_t used, Cj2kError *error)
 {
-  if (frame->picture.memory == CJ2K_MEMORY_CUDA)
-    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
-                          "an image with a palette is not put into the memory of a GPU");
   const Cj2kHeader *header = frame->plan->header;
   frame->index_samples = g_renew(Cj2kSampleLayout, frame->index_samples, header->num_components);
   cj2k_palette_index_layout(header, frame->index_samples, &frame->index_layout);
   Cj2kComponent *components = plan_components(frame->plan);
-  if (used + cj2k_own_picture_size(&frame->index_layout, components) <= frame->max_memory)
-    frame->indices = cj2k_own_picture_get(frame->decoder, &frame->index_layout, components);
+  if (used + cj2k_own_picture_size(&frame->index_layout, components, header->num_components) <=
+      frame->max_memory)
+    frame->indices = cj2k_own_picture_get(frame->decoder, &frame->index_layout, components,
+                                          header->num_components);
   g_free(components);
-  if (!frame->indices)
+  if (!frame->indices || !cj2k_decoder_frame_host_picture(frame))
     return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "no memory for the palette's indices");
   frame->index_picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
                                        .num_planes = header->num_components,

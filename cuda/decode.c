@@ -139,6 +139,13 @@ static void memory_free(void *data, Cj2kMemoryKind kind, void *memory)
   cj2k_cuda_free(&backend->device, kind, memory);
 }
 
+static Cj2kStatus memory_copy(void *data, const Cj2kPlane *to, const Cj2kPlane *from,
+                              size_t row_bytes, uint32_t rows, Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  return cj2k_cuda_copy(&backend->device, to, from, row_bytes, rows, error);
+}
+
 const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
 {
   static const Cj2kDecodeBackend backend = {.name = "cuda",
@@ -148,6 +155,6 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
                                             .slot_free = slot_free,
                                             .start = start,
                                             .wait = wait_frame,
-                                            .memory = {memory_alloc, memory_free}};
+                                            .memory = {memory_alloc, memory_free, memory_copy}};
   return &backend;
 }

@@ -43,5 +43,7 @@ void cj2k_cuda_release(Cj2kCudaMemory *memory);
 /* Memory for pictures (Cj2kBackendMemory): page-locked or of the device. */
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size);
 void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *memory);
+Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, const Cj2kPlane *to, const Cj2kPlane *from,
+                          size_t row_bytes, uint32_t rows, Cj2kError *error);
 
 #endif
