@@ -245,7 +245,7 @@ static bool test_folder(const char *root, const char *part, const char *suffix, 
   while (dir && (name = g_dir_read_name(dir)))
     if (g_str_has_suffix(name, suffix))
       g_ptr_array_add(names, g_strdup(name));
-  qsort(names->pdata, names->len, sizeof(char *), by_name);
+  g_ptr_array_sort(names, by_name);
   for (guint i = 0; i < names->len; i++)
     test_stream(folder, names->pdata[i], progress);
   g_clear_pointer(&dir, g_dir_close);
