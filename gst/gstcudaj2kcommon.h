@@ -18,6 +18,16 @@ const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend);
  */
 gboolean gst_cuda_j2k_have_gpu(void);
 
+/* Big-endian numbers at any address (GST_READ_UINT16_BE and its kin want aligned ones). */
+static inline guint gst_cuda_j2k_read16(const guint8 *p)
+{
+  return (guint)p[0] << 8 | p[1];
+}
+static inline guint32 gst_cuda_j2k_read32(const guint8 *p)
+{
+  return (guint32)gst_cuda_j2k_read16(p) << 16 | gst_cuda_j2k_read16(p + 2);
+}
+
 /* "application/x-cudaj2k-stats" (transfer full). */
 GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats);
 

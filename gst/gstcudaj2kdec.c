@@ -328,7 +328,7 @@ static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, 
   if (size < sizeof tail)
     return GST_VIDEO_DECODER_FLOW_NEED_DATA;
   gst_adapter_copy(adapter, tail, size - sizeof tail, sizeof tail);
-  if (!at_eos && GST_READ_UINT16_BE(tail) != 0xFFD9 /* EOC */)
+  if (!at_eos && gst_cuda_j2k_read16(tail) != 0xFFD9 /* EOC */)
     return GST_VIDEO_DECODER_FLOW_NEED_DATA;
   gst_video_decoder_add_to_frame(decoder, (gint)MIN(size, G_MAXINT));
   return gst_video_decoder_have_frame(decoder);

@@ -105,7 +105,9 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
 /* T.800 I.5.4: a jp2c box around the codestream. */
 static void write_box(guint8 head[8], gsize size)
 {
-  GST_WRITE_UINT32_BE(head, (guint32)(size + 8));
+  guint32 length = (guint32)(size + 8);
+  for (guint i = 0; i < 4; i++)
+    head[i] = (guint8)(length >> (24 - 8 * i));
   memcpy(head + 4, "jp2c", 4);
 }
 

@@ -26,10 +26,10 @@ static void find_codestream(GstTypeFind *find, gpointer unused)
   guint64 offset = 2;
   const guint8 *data = gst_type_find_peek(find, 0, 4);
   (void)unused;
-  if (!data || GST_READ_UINT16_BE(data) != SOC || GST_READ_UINT16_BE(data + 2) != SIZ)
+  if (!data || gst_cuda_j2k_read16(data) != SOC || gst_cuda_j2k_read16(data + 2) != SIZ)
     return;
   while (offset < MAX_HEADER && (data = gst_type_find_peek(find, (gint64)offset, 4))) {
-    guint marker = GST_READ_UINT16_BE(data), length = GST_READ_UINT16_BE(data + 2);
+    guint marker = gst_cuda_j2k_read16(data), length = gst_cuda_j2k_read16(data + 2);
     if (marker == SOT) {
       if (cod && qcd)
         gst_type_find_suggest(find, GST_TYPE_FIND_MAXIMUM, gst_static_caps_get(&codestream_caps));
@@ -56,7 +56,7 @@ static void find_jph(GstTypeFind *find, gpointer unused)
   (void)unused;
   if (!data || memcmp(data, signature, sizeof signature) || memcmp(data + 16, "ftyp", 4))
     return;
-  guint32 size = GST_READ_UINT32_BE(data + 12);
+  guint32 size = gst_cuda_j2k_read32(data + 12);
   if (size < 16 || size > 1024 || !(data = gst_type_find_peek(find, 12, size)))
     return;
   for (guint32 at = 8; at + 4 <= size; at += at == 8 ? 8 : 4)

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "harness.h"
 
+#ifdef __SANITIZE_ADDRESS__
+/* Whole stacks, so that tests/lsan.supp can name what other libraries leak; ASAN_OPTIONS of the
+ * environment adds to these. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+  return "fast_unwind_on_malloc=0:malloc_context_size=16";
+}
+#endif
+
 Rig rig_new(const gchar *description)
 {
   Rig rig = {.h = gst_harness_new_parse(description), .bus = gst_bus_new()};

@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* cudaj2kenc in a harness: formats, caps, rates, profiles, markers, renegotiation, EOS, errors. */
+#include "harness.h"
+
+#include <string.h>
+
+#define WIDTH  96
+#define HEIGHT 54
+
+static guint read16(const guint8 *p)
+{
+  return (guint)p[0] << 8 | p[1];
+}
+
+static guint read32(const guint8 *p)
+{
+  return read16(p) << 16 | read16(p + 2);
+}
+
+static Rig encoder(const gchar *properties, const GstVideoInfo *info)
+{
+  gchar *description = g_strdup_printf("cudaj2kenc %s", properties);
+  Rig rig = rig_new(description);
+  g_free(description);
+  if (info)
+    gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(info));
+  return rig;
+}
+
+/* ------------------------------------------------------------------------------- formats --- */
+
+/* Lossless comes back exactly, in odd sizes too. */
+static void test_format(gconstpointer data)
+{
+  const GstCudaJ2kFormat *format = data;
+  static const guint sizes[][2] = {{WIDTH, HEIGHT}, {35, 17}};
+  for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+    GstVideoInfo source = video(format->format, sizes[i][0], sizes[i][1]);
+    if (!gst_cuda_j2k_format_fits(format, &source))
+      continue;
+    GstBuffer *raw = pixels_buffer(&source, 1);
+    gchar *chain = g_strdup_printf("cudaj2kenc rate-control=lossless ! cudaj2kdec ! capsfilter "
+                                   "caps=video/x-raw,format=%s",
+                                   gst_video_format_to_string(format->format));
+    GstCaps *caps;
+    GstBuffer *decoded = encode_one(chain, &source, raw, &caps);
+    GstVideoInfo info = video_of_caps(caps);
+    assert_same_pictures(&source, raw, &info, decoded);
+    gst_caps_unref(caps);
+    gst_buffer_unref(decoded);
+    gst_buffer_unref(raw);
+    g_free(chain);
+  }
+}
+
+/* Another decoder gives the same picture back. */
+static void test_peer(gconstpointer data)
+{
+  GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
+  if (!have_element("openjpegdec")) {
+    g_test_skip("no openjpegdec");
+    return;
+  }
+  GstVideoInfo source = video(format, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstCaps *caps;
+  GstBuffer *decoded =
+      encode_one("cudaj2kenc rate-control=lossless ! openjpegdec", &source, raw, &caps);
+  GstVideoInfo info = video_of_caps(caps);
+  assert_same_pictures(&source, raw, &info, decoded);
+  gst_caps_unref(caps);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(raw);
+}
+
+/* ---------------------------------------------------------------------------------- caps --- */
+
+static void test_caps(void)
+{
+  static const struct {
+    GstVideoFormat format;
+    const gchar *sampling, *colorspace;
+    gint components;
+  } cases[] = {
+      {GST_VIDEO_FORMAT_I420, "YCbCr-4:2:0", "sYUV", 3},
+      {GST_VIDEO_FORMAT_v210, "YCbCr-4:2:2", "sYUV", 3},
+      {GST_VIDEO_FORMAT_Y444_12LE, "YCbCr-4:4:4", "sYUV", 3},
+      {GST_VIDEO_FORMAT_Y41B, "YCbCr-4:1:1", "sYUV", 3},
+      {GST_VIDEO_FORMAT_AYUV64, "YCbCrA-4:4:4:4", "sYUV", 4},
+      {GST_VIDEO_FORMAT_GBR_10LE, "RGB", "sRGB", 3},
+      {GST_VIDEO_FORMAT_ARGB64, "RGBA", "sRGB", 4},
+      {GST_VIDEO_FORMAT_GRAY16_LE, "GRAYSCALE", "GRAY", 1},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(cases[i].format, WIDTH, HEIGHT);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    GstCaps *caps;
+    gst_buffer_unref(encode_one("cudaj2kenc", &source, raw, &caps));
+    const GstStructure *s = gst_caps_get_structure(caps, 0);
+    gint components = 0, profile = -1, n = 0, d = 0;
+    g_assert_cmpstr(gst_structure_get_name(s), ==, "image/x-jpc");
+    g_assert_cmpstr(gst_structure_get_string(s, "alignment"), ==, "frame");
+    g_assert_cmpstr(gst_structure_get_string(s, "sampling"), ==, cases[i].sampling);
+    g_assert_cmpstr(gst_structure_get_string(s, "colorspace"), ==, cases[i].colorspace);
+    g_assert_nonnull(gst_structure_get_string(s, "colorimetry"));
+    g_assert_true(gst_structure_get_int(s, "num-components", &components));
+    g_assert_cmpint(components, ==, cases[i].components);
+    g_assert_true(gst_structure_get_int(s, "profile", &profile));
+    g_assert_cmpint(profile, ==, 0);
+    g_assert_true(gst_structure_get_fraction(s, "framerate", &n, &d));
+    g_assert_cmpint(n, ==, FPS);
+    gst_caps_unref(caps);
+    gst_buffer_unref(raw);
+  }
+}
+
+/* What downstream prefers; anything means a codestream. */
+static void test_media_types(void)
+{
+  static const struct {
+    const gchar *sink, *expected;
+    guint8 begin[12];
+    guint from, bytes;
+  } cases[] = {
+      {"ANY", "image/x-jpc", {0xFF, 0x4F, 0xFF, 0x51}, 0, 4},
+      {"image/x-j2c;image/x-jpc",
+       "image/x-j2c",
+       {'j', 'p', '2', 'c', 0xFF, 0x4F, 0xFF, 0x51},
+       4,
+       8},
+      {"image/jp2", "image/jp2", {0, 0, 0, 12, 'j', 'P', ' ', ' ', 0x0D, 0x0A, 0x87, 0x0A}, 0, 12},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    Rig rig = encoder("", NULL);
+    gst_harness_set_sink_caps_str(rig.h, cases[i].sink);
+    gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
+    g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    GstCaps *caps = gst_pad_get_current_caps(rig.h->sinkpad);
+    g_assert_cmpstr(gst_structure_get_name(gst_caps_get_structure(caps, 0)), ==, cases[i].expected);
+    g_assert_cmpint(gst_buffer_memcmp(coded, cases[i].from, cases[i].begin, cases[i].bytes), ==, 0);
+    gst_caps_unref(caps);
+    gst_buffer_unref(coded);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(raw);
+}
+
+/* --------------------------------------------------------------------------------- rates --- */
+
+static gsize coded_size(const gchar *properties, const GstVideoInfo *info, GstBuffer *raw)
+{
+  gchar *description = g_strdup_printf("cudaj2kenc %s", properties);
+  GstBuffer *coded = encode_one(description, info, raw, NULL);
+  gsize size = gst_buffer_get_size(coded);
+  gst_buffer_unref(coded);
+  g_free(description);
+  return size;
+}
+
+/* Each way to say a ceiling, both coders: not a byte above it, and near it. */
+static void test_ceilings(void)
+{
+  static const struct {
+    const gchar *properties;
+    gsize ceiling;
+  } cases[] = {
+      {"bitrate=2000", 2000 * 125 / FPS},
+      {"bits-per-pixel=1.5", 256 * 128 * 3 / 2 / 8},
+      {"max-frame-bytes=7000 rate-control=cbr", 7000},
+      {"bitrate=2000 block-coder=ht", 2000 * 125 / FPS},
+      {"bits-per-pixel=1.5 block-coder=ht", 256 * 128 * 3 / 2 / 8},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gsize size = coded_size(cases[i].properties, &source, raw);
+    g_assert_cmpuint(size, <=, cases[i].ceiling);
+    g_assert_cmpuint(size, >=, cases[i].ceiling * 8 / 10);
+  }
+  gst_buffer_unref(raw);
+}
+
+static void test_quality_order(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  gsize low = coded_size("quality=40", &source, raw);
+  gsize high = coded_size("quality=95", &source, raw);
+  gsize lossless = coded_size("rate-control=lossless", &source, raw);
+  g_assert_cmpuint(low, <, high);
+  g_assert_cmpuint(high, <, lossless);
+  g_assert_cmpuint(coded_size("rate-control=psnr psnr=30", &source, raw), <,
+                   coded_size("rate-control=psnr psnr=50", &source, raw));
+  g_assert_cmpuint(coded_size("rate-control=qstep quant-step=0.05", &source, raw), <,
+                   coded_size("rate-control=qstep quant-step=0.001", &source, raw));
+  gst_buffer_unref(raw);
+}
+
+/* From the next frame on, and no caps in between. */
+static void test_rate_changes(void)
+{
+  static const guint rates[] = {4000, 1000, 2500};
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig rig = encoder("rate-control=cbr bitrate=4000", &source);
+  GstElement *element = rig_element(&rig, "cudaj2kenc");
+  for (guint i = 0; i < G_N_ELEMENTS(rates); i++) {
+    g_object_set(element, "bitrate", rates[i], NULL);
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    gsize ceiling = rates[i] * 125 / FPS;
+    g_assert_cmpuint(gst_buffer_get_size(coded), <=, ceiling);
+    g_assert_cmpuint(gst_buffer_get_size(coded), >=, ceiling * 8 / 10);
+    gst_buffer_unref(coded);
+  }
+  gst_object_unref(element);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* ------------------------------------------------------------------------------- markers --- */
+
+/* Offset of a marker in the main header, -1: not there. */
+static gint find_marker(const GstMapInfo *map, guint marker)
+{
+  gsize at = 2;
+  while (at + 4 <= map->size) {
+    guint found = read16(map->data + at);
+    if (found == marker)
+      return (gint)at;
+    if (found == 0xFF90)
+      return -1;
+    at += 2 + read16(map->data + at + 2);
+  }
+  return -1;
+}
+
+/* Properties that show in the COD marker segment (T.800 A.6.1): a byte of it with its value. */
+static void test_coding_style(void)
+{
+  static const struct {
+    const gchar *properties;
+    guint byte, mask, value; /* byte 4 is Scod */
+  } cases[] = {
+      {"", 4, 0xFF, 0},
+      {"precincts=128x64", 4, 1, 1},
+      {"sop=true", 4, 2, 2},
+      {"eph=true", 4, 4, 4},
+      {"progression-order=rpcl", 5, 0xFF, 2},
+      {"progression-order=cprl", 5, 0xFF, 4},
+      {"num-layers=3", 7, 0xFF, 3},
+      {"mct=on", 8, 0xFF, 1},
+      {"mct=off", 8, 0xFF, 0},
+      {"num-resolutions=3", 9, 0xFF, 2},
+      {"codeblock-width=32", 10, 0xFF, 3},
+      {"codeblock-height=16", 11, 0xFF, 2},
+      {"codeblock-style=bypass+segmark", 12, 0xFF, 0x21},
+      {"block-coder=ht", 12, 0xFF, 0x40},
+      {"", 13, 0xFF, 0}, /* 9/7 */
+      {"rate-control=lossless", 13, 0xFF, 1},
+      {"reversible-transform=true bits-per-pixel=4", 13, 0xFF, 1},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gchar *description = g_strdup_printf("cudaj2kenc %s", cases[i].properties);
+    GstBuffer *coded = encode_one(description, &source, raw, NULL);
+    GstMapInfo map;
+    gst_buffer_map(coded, &map, GST_MAP_READ);
+    gint cod = find_marker(&map, 0xFF52);
+    g_assert_cmpint(cod, >, 0);
+    if ((map.data[cod + (gint)cases[i].byte] & cases[i].mask) != cases[i].value)
+      g_error("%s: byte %u of COD is 0x%02x", cases[i].properties, cases[i].byte,
+              map.data[cod + (gint)cases[i].byte]);
+    gst_buffer_unmap(coded, &map);
+    gst_buffer_unref(coded);
+    g_free(description);
+  }
+  gst_buffer_unref(raw);
+}
+
+static void test_optional_markers(void)
+{
+  static const struct {
+    const gchar *properties;
+    guint marker;
+  } cases[] = {
+      {"tlm=true", 0xFF55},
+      {"comment=\"hello\"", 0xFF64},
+      {"block-coder=ht", 0xFF50},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
+    for (guint on = 0; on < 2; on++) {
+      gchar *description = g_strdup_printf("cudaj2kenc %s", on ? cases[i].properties : "name=e");
+      GstBuffer *coded = encode_one(description, &source, raw, NULL);
+      GstMapInfo map;
+      gst_buffer_map(coded, &map, GST_MAP_READ);
+      if (on)
+        g_assert_cmpint(find_marker(&map, cases[i].marker), >, 0);
+      else
+        g_assert_cmpint(find_marker(&map, cases[i].marker), ==, -1);
+      gst_buffer_unmap(coded, &map);
+      gst_buffer_unref(coded);
+      g_free(description);
+    }
+  gst_buffer_unref(raw);
+}
+
+/* Tiles, and a tile-part for each component. */
+static void test_tiles(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("cudaj2kenc tile-width=64 tile-height=32 tile-parts=component "
+                                "progression-order=cprl",
+                                &source, raw, NULL);
+  GstMapInfo map;
+  guint tile_parts = 0;
+  gst_buffer_map(coded, &map, GST_MAP_READ);
+  gint siz = find_marker(&map, 0xFF51);
+  g_assert_cmpuint(read32(map.data + siz + 22), ==, 64);
+  g_assert_cmpuint(read32(map.data + siz + 26), ==, 32);
+  gsize at = 2;
+  while (read16(map.data + at) != 0xFF90)
+    at += 2 + read16(map.data + at + 2);
+  for (; at + 12 < map.size; tile_parts++)
+    at += read32(map.data + at + 6);
+  g_assert_cmpuint(tile_parts, ==, 4 * 3);
+  gst_buffer_unmap(coded, &map);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+}
+
+/* ------------------------------------------------------------------------------ profiles --- */
+
+static void test_profiles(void)
+{
+  static const struct {
+    const gchar *properties;
+    GstVideoFormat format;
+    gint rsiz, main_level, sub_level; /* -1: not in the caps */
+  } cases[] = {
+      {"profile=cinema-2k rate-control=cbr", GST_VIDEO_FORMAT_GBR_12LE, 3, -1, -1},
+      {"profile=cinema-4k rate-control=cbr", GST_VIDEO_FORMAT_GBR_12LE, 4, -1, -1},
+      {"profile=broadcast-single main-level=2", GST_VIDEO_FORMAT_I422_10LE, 0x0102, 2, -1},
+      {"profile=broadcast-multi-r main-level=3 rate-control=lossless", GST_VIDEO_FORMAT_I422_10LE,
+       0x0303, 3, -1},
+      {"profile=imf-4k main-level=6 sub-level=3", GST_VIDEO_FORMAT_GBR_12LE, 0x0536, 6, 3},
+      {"profile=imf-2k-r main-level=1 sub-level=1 rate-control=lossless", GST_VIDEO_FORMAT_GBR_10LE,
+       0x0711, 1, 1},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(cases[i].format, 256, 128);
+    source.fps_n = 24;
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    gchar *description = g_strdup_printf("cudaj2kenc %s", cases[i].properties);
+    GstCaps *caps;
+    GstBuffer *coded = encode_one(description, &source, raw, &caps);
+    const GstStructure *s = gst_caps_get_structure(caps, 0);
+    guint8 rsiz[2];
+    gint profile = 0;
+    guint level = 0;
+    gst_buffer_extract(coded, 6, rsiz, sizeof rsiz);
+    g_assert_cmpint(read16(rsiz), ==, cases[i].rsiz);
+    g_assert_true(gst_structure_get_int(s, "profile", &profile));
+    g_assert_cmpint(profile, ==, cases[i].rsiz);
+    g_assert_cmpint(gst_structure_get_uint(s, "main-level", &level), ==, cases[i].main_level >= 0);
+    if (cases[i].main_level >= 0)
+      g_assert_cmpint((gint)level, ==, cases[i].main_level);
+    g_assert_cmpint(gst_structure_get_uint(s, "sub-level", &level), ==, cases[i].sub_level >= 0);
+    if (cases[i].sub_level >= 0)
+      g_assert_cmpint((gint)level, ==, cases[i].sub_level);
+    gst_caps_unref(caps);
+    gst_buffer_unref(coded);
+    gst_buffer_unref(raw);
+    g_free(description);
+  }
+}
+
+/* What contradicts itself is refused when the format is set, by a message that names it. */
+static void test_contradictions(void)
+{
+  static const struct {
+    const gchar *properties;
+    GstVideoFormat format;
+    const gchar *names[2];
+  } cases[] = {
+      {"profile=cinema-2k progression-order=rlcp",
+       GST_VIDEO_FORMAT_GBR_12LE,
+       {"progression-order", "cinema-2k"}},
+      {"profile=cinema-2k block-coder=ht", GST_VIDEO_FORMAT_GBR_12LE, {"block-coder", "cinema"}},
+      {"profile=cinema-2k", GST_VIDEO_FORMAT_Y444_12LE, {"cinema", "RGB"}},
+      {"profile=broadcast-single num-layers=2",
+       GST_VIDEO_FORMAT_I422_10LE,
+       {"num-layers", "broadcast-single"}},
+      {"profile=imf-2k", GST_VIDEO_FORMAT_I420, {"imf-2k", ""}},
+      {"codeblock-width=128 codeblock-height=128", GST_VIDEO_FORMAT_I420, {"code-block", "4096"}},
+      {"codeblock-width=48", GST_VIDEO_FORMAT_I420, {"code-block", "power"}},
+      {"block-coder=ht codeblock-style=bypass", GST_VIDEO_FORMAT_I420, {"codeblock-style", "ht"}},
+      {"mct=on", GST_VIDEO_FORMAT_I420, {"mct", ""}},
+      {"rate-control=cbr", GST_VIDEO_FORMAT_I420, {"rate-control", "bits-per-pixel"}},
+      {"precincts=100x100", GST_VIDEO_FORMAT_I420, {"precincts", ""}},
+      {"layer-rates=2,1", GST_VIDEO_FORMAT_I420, {"layer-rates", ""}},
+      {"layer-rates=1,2,x", GST_VIDEO_FORMAT_I420, {"layer-rates", ""}},
+      {"rate-control=qstep", GST_VIDEO_FORMAT_I420, {"quant-step", ""}},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(cases[i].format, 256, 128);
+    source.fps_n = 24;
+    Rig rig = encoder(cases[i].properties, &source);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    g_assert_cmpint(push_frame(rig.h, raw, 0), !=, GST_FLOW_OK);
+    gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+    if (!text || !strstr(text, cases[i].names[0]) || !strstr(text, cases[i].names[1]))
+      g_error("%s: the message is \"%s\"", cases[i].properties, text);
+    g_free(text);
+    gst_buffer_unref(raw);
+    rig_free(&rig);
+  }
+}
+
+/* Without profile-strict the profile overrules, and says so. */
+static void test_lenient(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig rig =
+      encoder("profile=broadcast-single progression-order=rlcp profile-strict=false", &source);
+  g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "progression-order"));
+  g_free(text);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+static void test_no_frame_rate(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  source.fps_n = 0;
+  Rig rig = encoder("bitrate=1000", &source);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  g_assert_cmpint(push_frame(rig.h, raw, 0), !=, GST_FLOW_OK);
+  gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "frame rate"));
+  g_free(text);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* One picture of an interlaced frame is not made silently. */
+static void test_interlaced_warning(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  source.interlace_mode = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+  Rig rig = encoder("", &source);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "nterlaced"));
+  g_free(text);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* ----------------------------------------------------------------------------- streaming --- */
+
+static void test_eos(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
+  Rig rig = encoder("frames-in-flight=8", &source);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < 20; i++)
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 20);
+  for (guint i = 0; i < 20; i++) {
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(coded), ==, gst_util_uint64_scale(i, GST_SECOND, FPS));
+    g_assert_cmpuint(GST_BUFFER_DURATION(coded), ==, GST_SECOND / FPS);
+    g_assert_false(GST_BUFFER_FLAG_IS_SET(coded, GST_BUFFER_FLAG_DELTA_UNIT));
+    gst_buffer_unref(coded);
+  }
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* The bytes do not depend on frames in flight or threads, and a frame leaves at once. */
+static void test_same_bytes(void)
+{
+  static const gchar *const ways[] = {"frames-in-flight=1 num-threads=1",
+                                      "frames-in-flight=4 num-threads=2",
+                                      "frames-in-flight=2 num-threads=5"};
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0), *first = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS(ways); i++) {
+    gchar *properties = g_strdup_printf("backend=cpu bits-per-pixel=2 %s", ways[i]);
+    Rig rig = encoder(properties, &source);
+    g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    GstMapInfo map;
+    gst_buffer_map(coded, &map, GST_MAP_READ);
+    if (first) {
+      g_assert_cmpuint(map.size, ==, gst_buffer_get_size(first));
+      g_assert_cmpint(gst_buffer_memcmp(first, 0, map.data, map.size), ==, 0);
+    } else {
+      first = gst_buffer_copy_deep(coded);
+    }
+    gst_buffer_unmap(coded, &map);
+    gst_buffer_unref(coded);
+    g_free(properties);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(first);
+  gst_buffer_unref(raw);
+}
+
+static void test_flush(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
+  Rig rig = encoder("frames-in-flight=4", &source);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint round = 0; round < 10; round++) {
+    for (guint i = 0; i < 6; i++)
+      push_frame(rig.h, raw, i);
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_start()));
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_stop(TRUE)));
+    GstBuffer *old;
+    while ((old = gst_harness_try_pull(rig.h)))
+      gst_buffer_unref(old);
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+    g_assert_cmpint(push_frame(rig.h, raw, 100 + round), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(coded), ==,
+                     gst_util_uint64_scale(100 + round, GST_SECOND, FPS));
+    gst_buffer_unref(coded);
+  }
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* Size and format in mid-stream; the frames before come out as they were. */
+static void test_caps_change(void)
+{
+  static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_RGB, GST_VIDEO_FORMAT_I422_10LE,
+                                           GST_VIDEO_FORMAT_v210};
+  Rig rig = rig_new("cudaj2kenc rate-control=lossless frames-in-flight=4 ! cudaj2kdec");
+  for (guint i = 0; i < 9; i++) {
+    GstVideoInfo source = video(formats[i / 3], WIDTH + 16 * (i / 3), HEIGHT);
+    GstBuffer *raw = pixels_buffer(&source, i);
+    if (i % 3 == 0)
+      gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(raw);
+    if (i % 3 != 2)
+      continue;
+    for (guint j = i - 2; j <= i; j++) {
+      GstBuffer *expected = pixels_buffer(&source, j), *decoded = gst_harness_pull(rig.h);
+      GstVideoInfo info = output_video(rig.h);
+      assert_same_pictures(&source, expected, &info, decoded);
+      gst_buffer_unref(expected);
+      gst_buffer_unref(decoded);
+    }
+  }
+  rig_free(&rig);
+}
+
+static void test_latency(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint in_flight = 1; in_flight <= 3; in_flight++) {
+    gchar *properties = g_strdup_printf("frames-in-flight=%u", in_flight);
+    Rig rig = encoder(properties, &source);
+    g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(rig.h));
+    g_assert_cmpuint(gst_harness_query_latency(rig.h), ==, (in_flight - 1) * GST_SECOND / FPS);
+    g_free(properties);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(raw);
+}
+
+/* Every property takes what is set, and gives it back. */
+static void test_properties(void)
+{
+  GstElement *element = gst_element_factory_make("cudaj2kenc", NULL);
+  guint count;
+  GParamSpec **specs = g_object_class_list_properties(G_OBJECT_GET_CLASS(element), &count);
+  for (guint i = 0; i < count; i++) {
+    GParamSpec *spec = specs[i];
+    GValue value = G_VALUE_INIT, back = G_VALUE_INIT;
+    if (g_type_is_a(GST_TYPE_VIDEO_ENCODER, spec->owner_type) || !(spec->flags & G_PARAM_WRITABLE))
+      continue;
+    g_value_init(&value, spec->value_type);
+    g_value_init(&back, spec->value_type);
+    g_object_get_property(G_OBJECT(element), spec->name, &back);
+    g_assert_true(g_param_value_defaults(spec, &back));
+    if (G_IS_PARAM_SPEC_UINT(spec))
+      g_value_set_uint(&value, G_PARAM_SPEC_UINT(spec)->maximum);
+    else if (G_IS_PARAM_SPEC_INT(spec))
+      g_value_set_int(&value, 7);
+    else if (G_IS_PARAM_SPEC_DOUBLE(spec))
+      g_value_set_double(&value, G_PARAM_SPEC_DOUBLE(spec)->maximum);
+    else if (G_IS_PARAM_SPEC_BOOLEAN(spec))
+      g_value_set_boolean(&value, !G_PARAM_SPEC_BOOLEAN(spec)->default_value);
+    else if (G_IS_PARAM_SPEC_ENUM(spec))
+      g_value_set_enum(&value, G_PARAM_SPEC_ENUM(spec)->enum_class->maximum);
+    else if (G_IS_PARAM_SPEC_FLAGS(spec))
+      g_value_set_flags(&value, G_PARAM_SPEC_FLAGS(spec)->flags_class->mask);
+    else
+      g_value_set_static_string(&value, "64x64");
+    g_object_set_property(G_OBJECT(element), spec->name, &value);
+    g_object_get_property(G_OBJECT(element), spec->name, &back);
+    g_assert_cmpint(g_param_values_cmp(spec, &value, &back), ==, 0);
+    g_value_unset(&value);
+    g_value_unset(&back);
+  }
+  g_free(specs);
+  gst_object_unref(element);
+}
+
+static void test_stats(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig rig = encoder("backend=cpu", &source);
+  gsize bytes = 0;
+  for (guint i = 0; i < 3; i++) {
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    bytes += gst_buffer_get_size(coded);
+    gst_buffer_unref(coded);
+  }
+  GstElement *element = rig_element(&rig, "cudaj2kenc");
+  GstStructure *stats;
+  guint64 frames = 0, counted = 0;
+  gint active;
+  g_object_get(element, "stats", &stats, "active-backend", &active, NULL);
+  g_assert_true(gst_structure_get(stats, "frames", G_TYPE_UINT64, &frames, "bytes", G_TYPE_UINT64,
+                                  &counted, NULL));
+  g_assert_cmpuint(frames, ==, 3);
+  g_assert_cmpuint(counted, ==, bytes);
+  g_assert_cmpint(active, ==, CJ2K_BACKEND_CPU);
+  gst_structure_free(stats);
+  gst_object_unref(element);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* ---------------------------------------------------------------------------------- main --- */
+
+static void add_formats(void)
+{
+  static const GstVideoFormat peers[] = {
+      GST_VIDEO_FORMAT_I420,      GST_VIDEO_FORMAT_UYVY, GST_VIDEO_FORMAT_v210,
+      GST_VIDEO_FORMAT_Y444_10LE, GST_VIDEO_FORMAT_RGB,  GST_VIDEO_FORMAT_ARGB64,
+      GST_VIDEO_FORMAT_GRAY8,     GST_VIDEO_FORMAT_AYUV,
+  };
+  guint count;
+  const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
+  for (guint i = 0; i < count; i++) {
+    gchar *path =
+        g_strdup_printf("/encoder/format/%s", gst_video_format_to_string(formats[i].format));
+    g_test_add_data_func(path, &formats[i], test_format);
+    g_free(path);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(peers); i++) {
+    gchar *path = g_strdup_printf("/encoder/peer/%s", gst_video_format_to_string(peers[i]));
+    g_test_add_data_func(path, GINT_TO_POINTER(peers[i]), test_peer);
+    g_free(path);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  add_formats();
+  g_test_add_func("/encoder/caps", test_caps);
+  g_test_add_func("/encoder/media-types", test_media_types);
+  g_test_add_func("/encoder/ceilings", test_ceilings);
+  g_test_add_func("/encoder/quality-order", test_quality_order);
+  g_test_add_func("/encoder/rate-changes", test_rate_changes);
+  g_test_add_func("/encoder/coding-style", test_coding_style);
+  g_test_add_func("/encoder/optional-markers", test_optional_markers);
+  g_test_add_func("/encoder/tiles", test_tiles);
+  g_test_add_func("/encoder/profiles", test_profiles);
+  g_test_add_func("/encoder/contradictions", test_contradictions);
+  g_test_add_func("/encoder/lenient", test_lenient);
+  g_test_add_func("/encoder/no-frame-rate", test_no_frame_rate);
+  g_test_add_func("/encoder/interlaced-warning", test_interlaced_warning);
+  g_test_add_func("/encoder/eos", test_eos);
+  g_test_add_func("/encoder/same-bytes", test_same_bytes);
+  g_test_add_func("/encoder/flush", test_flush);
+  g_test_add_func("/encoder/caps-change", test_caps_change);
+  g_test_add_func("/encoder/latency", test_latency);
+  g_test_add_func("/encoder/properties", test_properties);
+  g_test_add_func("/encoder/stats", test_stats);
+  int result = g_test_run();
+  gst_deinit();
+  return result;
+}
