@@ -9,6 +9,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   Cj2kCudaDecoder *backend = g_new0(Cj2kCudaDecoder, 1);
   Cj2kStatus status =
       cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
+  backend->one_in_flight = params->frames_in_flight == 1;
   if (status == CJ2K_OK) {
     cj2k_cuda_enter(&backend->device);
     status = cj2k_cuda_check(cj2k_cuda_ht_init(), "loading this build's kernels", error);
@@ -29,7 +30,7 @@ static void free_slot(Cj2kDecodeSlot *slot)
 {
   if (slot->stream)
     cudaStreamSynchronize(slot->stream);
-  cudaEvent_t events[] = {slot->begun, slot->uploaded, slot->decoded, slot->done};
+  cudaEvent_t events[] = {slot->uploaded, slot->decoded, slot->done};
   for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
       cudaEventDestroy(events[i]);
@@ -37,9 +38,8 @@ static void free_slot(Cj2kDecodeSlot *slot)
     cudaStreamDestroy(slot->stream);
   Cj2kCudaMemory *memory[] = {&slot->blocks,   &slot->level_table,   &slot->finish_table,
                               &slot->lowpass,  &slot->coefficients,  &slot->quads,
-                              &slot->upload,   &slot->sample_planes, &slot->flags,
-                              &slot->picture,  &slot->h_upload,      &slot->h_corrupt,
-                              &slot->h_picture};
+                              &slot->upload,   &slot->sample_planes, &slot->picture,
+                              &slot->h_upload, &slot->h_corrupt,     &slot->h_picture};
   for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
     cj2k_cuda_release(memory[i]);
   if (slot->plan)
@@ -67,9 +67,10 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   slot->packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
   slot->plane_of_pack = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
-  cudaEvent_t *events[] = {&slot->begun, &slot->uploaded, &slot->decoded, &slot->done};
+  cudaEvent_t *events[] = {&slot->uploaded, &slot->decoded, &slot->done};
   for (size_t i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
-    result = cudaEventCreateWithFlags(events[i], cudaEventBlockingSync);
+    result = cudaEventCreateWithFlags(events[i], backend->one_in_flight ? cudaEventDefault
+                                                                        : cudaEventBlockingSync);
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->h_corrupt, sizeof(uint32_t));
   if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)

@@ -20,6 +20,7 @@
 
 typedef struct {
   Cj2kCudaDevice device;
+  bool one_in_flight; /* then latency counts, and waiting threads spin */
 } Cj2kCudaDecoder;
 
 /* A launch of the inverse DWT, or of the last level: entries first..first+count-1 of its table. */
@@ -32,13 +33,13 @@ typedef struct {
 
 /* What a frame's upload holds, one part after the other; offsets from its start. */
 typedef struct {
-  size_t coded, segments, order, refined, mq, outputs, data, size;
+  size_t flags, coded, segments, order, refined, mq, outputs, data, size;
 } Cj2kCudaUpload;
 
 struct Cj2kDecodeSlot {
   Cj2kCudaDecoder *backend;
   cudaStream_t stream;
-  cudaEvent_t begun, uploaded, decoded, done;
+  cudaEvent_t uploaded, decoded, done;
 
   Cj2kPlan *plan;    /* what the tables were made for, a reference */
   Cj2kLayout layout; /* a copy */

@@ -23,6 +23,7 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
 {
   uint32_t blocks = slot->plan->num_blocks;
   parts->size = 0;
+  parts->flags = place(&parts->size, blocks);
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
   parts->segments = place(&parts->size, coded->num_segments * sizeof(Cj2kSegment));
   parts->order = place(&parts->size, blocks * sizeof(uint32_t));
@@ -89,6 +90,34 @@ static Cj2kStatus list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   return CJ2K_OK;
 }
 
+static bool is_pinned(const void *memory)
+{
+  struct cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+/* Block records and bytes, in one copy, or in three when the codestream is in pinned memory. */
+static cudaError_t upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)
+{
+  uint8_t *to = slot->upload.data;
+  const uint8_t *from = slot->h_upload.data;
+  size_t data = slot->parts.data, end = data + coded->codestream_size;
+  if (!is_pinned(coded->codestream))
+    return cudaMemcpyAsync(to, from, slot->parts.size, cudaMemcpyHostToDevice, slot->stream);
+  cudaError_t result = cudaMemcpyAsync(to, from, data, cudaMemcpyHostToDevice, slot->stream);
+  if (result == cudaSuccess)
+    result = cudaMemcpyAsync(to + data, coded->codestream, coded->codestream_size,
+                             cudaMemcpyHostToDevice, slot->stream);
+  if (result == cudaSuccess && coded->side_size)
+    result = cudaMemcpyAsync(to + end, from + end, coded->side_size + DATA_PAD,
+                             cudaMemcpyHostToDevice, slot->stream);
+  return result;
+}
+
 static Cj2kStatus fill_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                               Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
 {
@@ -108,8 +137,11 @@ static Cj2kStatus fill_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
     memcpy(upload + slot->parts.segments, coded->segments,
            coded->num_segments * sizeof(Cj2kSegment));
   memcpy(upload + slot->parts.outputs, slot->outputs, slot->num_outputs * sizeof(Cj2kCudaOutput));
+  memset(upload + slot->parts.flags, 0, slot->plan->num_blocks);
+  *(uint32_t *)slot->h_corrupt.data = 0;
   uint8_t *data = upload + slot->parts.data;
-  memcpy(data, coded->codestream, coded->codestream_size);
+  if (!is_pinned(coded->codestream)) /* else it is uploaded from where it lies */
+    memcpy(data, coded->codestream, coded->codestream_size);
   if (coded->side_size)
     memcpy(data + coded->codestream_size, coded->side, coded->side_size);
   memset(data + coded->codestream_size + coded->side_size, 0, DATA_PAD);
@@ -126,8 +158,8 @@ static Cj2kStatus fill_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   frame->max_width = slot->max_width;
   frame->quads = slot->quads.data;
   frame->coefficients = slot->coefficients.data;
-  frame->corrupt = slot->flags.data;
-  frame->corrupt_flags = (uint8_t *)slot->flags.data + sizeof(uint32_t);
+  frame->corrupt = slot->h_corrupt.data; /* so rare that the GPU may count over the bus */
+  frame->corrupt_flags = device + slot->parts.flags;
   return CJ2K_OK;
 }
 
@@ -241,15 +273,11 @@ static cudaError_t transform(Cj2kDecodeSlot *slot)
   return result;
 }
 
-static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
+static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                           const Cj2kCudaDecodeBlocks *frame)
 {
   cudaStream_t stream = slot->stream;
-  cudaError_t result = cudaEventRecord(slot->begun, stream);
-  if (result == cudaSuccess)
-    result = cudaMemcpyAsync(slot->upload.data, slot->h_upload.data, slot->parts.size,
-                             cudaMemcpyHostToDevice, stream);
-  if (result == cudaSuccess)
-    result = cudaMemsetAsync(slot->flags.data, 0, sizeof(uint32_t) + frame->num_blocks, stream);
+  cudaError_t result = upload(slot, coded);
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->uploaded, stream);
   if (result == cudaSuccess)
@@ -258,9 +286,6 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *fra
     result = cudaEventRecord(slot->decoded, stream);
   if (result == cudaSuccess)
     result = transform(slot);
-  if (result == cudaSuccess)
-    result = cudaMemcpyAsync(slot->h_corrupt.data, slot->flags.data, sizeof(uint32_t),
-                             cudaMemcpyDeviceToHost, stream);
   if (result == cudaSuccess && slot->target->memory != CJ2K_MEMORY_CUDA)
     result = download(slot);
   if (result == cudaSuccess)
@@ -292,7 +317,7 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
     status = fill_upload(slot, job->coded, &frame, error);
   if (status != CJ2K_OK)
     return status;
-  cudaError_t result = enqueue(slot, &frame);
+  cudaError_t result = enqueue(slot, job->coded, &frame);
   if (result != cudaSuccess)
     cudaStreamSynchronize(slot->stream); /* what was enqueued still uses the slot */
   return cj2k_cuda_check(result, "decoding a frame", error);

@@ -166,8 +166,6 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
   cudaError_t result = cj2k_cuda_reserve(&slot->coefficients, plan->num_coefficients * 4);
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->lowpass, plan->num_lowpass * 4);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->flags, plan->num_blocks + sizeof(uint32_t));
   status = cj2k_cuda_check(result, "memory for coefficients", error);
   if (status == CJ2K_OK)
     status = set_blocks(slot, error);

@@ -113,7 +113,8 @@ template <int COUNT> struct StorePicture {
 };
 
 template <bool REV, int COUNT>
-__global__ void __launch_bounds__(32 * kWarps)
+__global__ void __launch_bounds__(32 * kWarps,
+                                  4) /* more warps hide more latency than more registers do */
     finish_kernel(const Cj2kCudaFinish *all, uint32_t count, uint32_t rows,
                   const Cj2kCudaOutput *outputs)
 {

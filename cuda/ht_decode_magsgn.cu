@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(kThreads) magsgn_kernel(Cj2kCudaDecodeBlocks f
       return;
     if (lane == 0) {
       frame.corrupt_flags[b] = 1;
-      atomicAdd(frame.corrupt, 1u);
+      atomicAdd_system(frame.corrupt, 1u);
     }
   }
   clear_block<LANES>(block, out, lane);

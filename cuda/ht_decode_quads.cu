@@ -9,17 +9,21 @@
 #include <cstddef>
 
 __device__ uint32_t d_vlc[2 * (8 << 7)];
-__device__ uint32_t d_uvlc[9 << CJ2K_HT_UVLC_BITS];
+__device__ __align__(4) uint16_t d_uvlc[9 << CJ2K_HT_UVLC_BITS];
 
 namespace {
 
 constexpr uint32_t kThreads = 32;
 constexpr uint32_t kVlcEntries = 2 * (8 << 7);
+constexpr uint32_t kUvlcEntries = 9 << CJ2K_HT_UVLC_BITS;
+/* u-VLC entries here: bits used, u of the first quad, u of the second; all ones: a longer code. */
+constexpr uint32_t kUvlcFirst = 4, kUvlcSecond = 10, kUvlcLong = 0xFFFF;
 constexpr uint32_t kMaskQuads = 32; /* contexts of rows up to this long fit into masks */
 
 /* Bits read backwards, without stuffing (T.814 7.1.3). */
 struct Vlc {
   const uint8_t *next; /* one behind the next byte */
+  uint32_t ahead;      /* the four bytes before it, loaded long before they are needed */
   const uint8_t *first;
   uint64_t bits;
   uint32_t count;
@@ -35,6 +39,13 @@ struct Vlc {
     count = 4 - skip;
     after_large = nibble > 8;
     consumed_fill = 0;
+    look_ahead();
+  }
+
+  __device__ void look_ahead()
+  {
+    if (next - first >= 4)
+      ahead = load_word(next - 4);
   }
 
   __device__ void byte(uint32_t value)
@@ -52,8 +63,7 @@ struct Vlc {
       return;
     if (next - first >= 4) {
       /* Four bytes at once when none of them can be stuffed: none has seven ones. */
-      uint32_t word = load_word(next - 4);
-      word = __byte_perm(word, 0, 0x0123); /* first byte of the stream lowest */
+      uint32_t word = __byte_perm(ahead, 0, 0x0123); /* first byte of the stream lowest */
       uint32_t sevens = ~word & 0x7F7F7F7Fu;
       bool none = ((sevens + 0x7F7F7F7Fu) & 0x80808080u) == 0x80808080u;
       if (none) {
@@ -61,6 +71,7 @@ struct Vlc {
         count += 32;
         after_large = (word >> 24) > 0x8F;
         next -= 4;
+        look_ahead();
         return;
       }
     }
@@ -73,6 +84,7 @@ struct Vlc {
         count += added;
       }
     }
+    look_ahead();
   }
 
   __device__ void skip(uint32_t n)
@@ -208,7 +220,8 @@ struct Above {
 };
 
 struct Decoder {
-  const uint32_t *vlc_table, *uvlc_table;
+  const uint32_t *vlc_table;
+  const uint16_t *uvlc_table;
   Vlc vlc;
   Mel mel;
   Above above;
@@ -238,10 +251,10 @@ struct Decoder {
       mode += mel.event();
     uint32_t entry = uvlc_table[((first_row ? 0 : 5) + mode) << CJ2K_HT_UVLC_BITS |
                                 ((uint32_t)vlc.bits & ((1u << CJ2K_HT_UVLC_BITS) - 1))];
-    uint32_t u0 = entry & 63u << CJ2K_HT_U_SHIFT;
-    uint32_t u1 = entry << (CJ2K_HT_U_SHIFT - CJ2K_HT_UVLC_U1_SHIFT) & 63u << CJ2K_HT_U_SHIFT;
-    uint32_t used = entry & 63;
-    if (entry & CJ2K_HT_UVLC_LONG) {
+    uint32_t u0 = (entry >> kUvlcFirst & 63) << CJ2K_HT_U_SHIFT;
+    uint32_t u1 = entry >> kUvlcSecond << CJ2K_HT_U_SHIFT;
+    uint32_t used = entry & 15;
+    if (entry == kUvlcLong) {
       uint32_t u[2];
       vlc.fill();
       used = decode_long_uvlc(vlc.bits, mode, first_row, u);
@@ -299,9 +312,12 @@ __device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &
 
 __global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks frame)
 {
-  extern __shared__ uint32_t tables[];
+  __shared__ uint32_t vlc[kVlcEntries];
+  __shared__ uint32_t uvlc[kUvlcEntries / 2]; /* two entries a word */
   for (uint32_t i = threadIdx.x; i < kVlcEntries; i += kThreads)
-    tables[i] = d_vlc[i];
+    vlc[i] = d_vlc[i];
+  for (uint32_t i = threadIdx.x; i < kUvlcEntries / 2; i += kThreads)
+    uvlc[i] = reinterpret_cast<const uint32_t *>(d_uvlc)[i];
   __syncthreads();
 
   uint32_t i = blockIdx.x * kThreads + threadIdx.x;
@@ -311,25 +327,38 @@ __global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks fr
   Cj2kCudaBlock block = frame.blocks[b];
   HtSet set;
   Decoder d;
-  d.vlc_table = tables;
-  d.uvlc_table = d_uvlc;
+  d.vlc_table = vlc;
+  d.uvlc_table = reinterpret_cast<const uint16_t *>(uvlc);
   if (!find_set(frame, b, block, set) || !decode_block(d, set, block, frame.quads + block.quads)) {
     frame.corrupt_flags[b] = 1;
-    atomicAdd(frame.corrupt, 1u);
+    atomicAdd_system(frame.corrupt, 1u);
   }
 }
 
 } // namespace
 
+/* The u-VLC tables of first and other rows, packed. */
+static void pack_uvlc(const Cj2kHtTables *tables, uint16_t *packed)
+{
+  for (uint32_t i = 0; i < kUvlcEntries; i++) {
+    uint32_t entry = i < 5u << CJ2K_HT_UVLC_BITS
+                         ? tables->uvlc_first[i]
+                         : tables->uvlc_other[i - (5u << CJ2K_HT_UVLC_BITS)];
+    uint32_t first = entry >> CJ2K_HT_U_SHIFT & 63, second = entry >> CJ2K_HT_UVLC_U1_SHIFT & 63;
+    packed[i] = (uint16_t)(entry & CJ2K_HT_UVLC_LONG
+                               ? kUvlcLong
+                               : (entry & 63) | first << kUvlcFirst | second << kUvlcSecond);
+  }
+}
+
 cudaError_t cj2k_cuda_ht_init(void)
 {
   const Cj2kHtTables *tables = cj2k_ht_tables();
+  uint16_t packed[kUvlcEntries];
+  pack_uvlc(tables, packed);
   cudaError_t error = cudaMemcpyToSymbol(d_vlc, tables->vlc, sizeof tables->vlc);
   if (error == cudaSuccess)
-    error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_first, sizeof tables->uvlc_first);
-  if (error == cudaSuccess)
-    error = cudaMemcpyToSymbol(d_uvlc, tables->uvlc_other, sizeof tables->uvlc_other,
-                               sizeof tables->uvlc_first);
+    error = cudaMemcpyToSymbol(d_uvlc, packed, sizeof packed);
   return error;
 }
 
@@ -338,6 +367,6 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
   uint32_t grid = (frame->num_ht + kThreads - 1) / kThreads;
   if (grid == 0)
     return cudaSuccess;
-  quads_kernel<<<grid, kThreads, kVlcEntries * sizeof(uint32_t), stream>>>(*frame);
+  quads_kernel<<<grid, kThreads, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

@@ -134,24 +134,20 @@ template <> struct Vertical<false> {
   }
 };
 
-/* Loads rows of the four bands into a lane's columns. */
-template <bool REV> struct Loader {
-  using T = typename Sample<REV>::Type;
-  const T *band[4];
+/* Where a lane's columns lie in the bands, the same for all components of a group. */
+struct Columns {
   uint32_t stride[4];
   int32_t height, odd_y;
   int32_t low0, low1, high0, high1; /* columns in the bands */
   bool pairs;                       /* low0, low1 and high0, high1 can be loaded as pairs */
   bool single;                      /* one column: no filter */
-  uint32_t single_odd;
+  bool single_odd;
 
   __device__ void start(const Cj2kCudaLevel &level, int32_t p)
   {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      band[i] = static_cast<const T *>(level.band[i].data);
+    for (int i = 0; i < 4; i++)
       stride[i] = level.band[i].stride;
-    }
     int32_t odd_x = level.odd_x, width = (int32_t)level.width;
     height = (int32_t)level.height;
     odd_y = level.odd_y;
@@ -163,49 +159,54 @@ template <bool REV> struct Loader {
     high1 = mirror(p + 3, odd_x, width) >> 1;
     pairs = odd_x == 0 && low1 == low0 + 1 && high1 == high0 + 1 && !(low0 & 1) && !(high0 & 1);
   }
-
-  /* Row y (any, mirrored), before the horizontal filter. */
-  __device__ __forceinline__ Row<REV> load(int32_t y) const
-  {
-    y = mirror(y, odd_y, height);
-    bool high = y & 1;
-    uint32_t line = high ? y >> 1 : (y >> 1) - odd_y;
-    const T *left = (high ? band[2] : band[0]) + (size_t)line * (high ? stride[2] : stride[0]);
-    const T *right = (high ? band[3] : band[1]) + (size_t)line * (high ? stride[3] : stride[1]);
-    Row<REV> r;
-    if (pairs) {
-      struct alignas(8) Pair {
-        T a, b;
-      };
-      Pair l = *reinterpret_cast<const Pair *>(left + low0),
-           h = *reinterpret_cast<const Pair *>(right + high0);
-      r.c[0] = l.a;
-      r.c[1] = h.a;
-      r.c[2] = l.b;
-      r.c[3] = h.b;
-    } else if (single) {
-      T v = single_odd ? right[0] : left[0];
-      r.c[0] = r.c[1] = r.c[2] = r.c[3] = halve(v, REV && single_odd);
-    } else {
-      r.c[0] = left[low0];
-      r.c[1] = right[high0];
-      r.c[2] = left[low1];
-      r.c[3] = right[high1];
-    }
-    return r;
-  }
-
-  /* One sample at an odd position (F.3.6): doubled by the encoder; with the 9/7 filter in the
-   * band's scale. */
-  static __device__ __forceinline__ int32_t halve(int32_t v, bool odd)
-  {
-    return odd ? v >> 1 : v;
-  }
-  static __device__ __forceinline__ float halve(float v, bool)
-  {
-    return v;
-  }
 };
+
+/* One sample at an odd position (F.3.6): doubled by the encoder; with the 9/7 filter that is in the
+ * band's scale. */
+__device__ __forceinline__ int32_t halve(int32_t v, bool odd)
+{
+  return odd ? v >> 1 : v;
+}
+__device__ __forceinline__ float halve(float v, bool)
+{
+  return v;
+}
+
+/* Row y (any, mirrored) of a component before the horizontal filter. */
+template <bool REV>
+__device__ __forceinline__ Row<REV> load_row(const Cj2kCudaLevel &level, const Columns &columns,
+                                             int32_t y)
+{
+  using T = typename Sample<REV>::Type;
+  y = mirror(y, columns.odd_y, columns.height);
+  bool high = y & 1;
+  uint32_t line = high ? y >> 1 : (y >> 1) - columns.odd_y;
+  const T *left = static_cast<const T *>(level.band[high ? 2 : 0].data) +
+                  (size_t)line * (high ? columns.stride[2] : columns.stride[0]);
+  const T *right = static_cast<const T *>(level.band[high ? 3 : 1].data) +
+                   (size_t)line * (high ? columns.stride[3] : columns.stride[1]);
+  Row<REV> r;
+  if (columns.pairs) {
+    struct alignas(8) Pair {
+      T a, b;
+    };
+    Pair l = *reinterpret_cast<const Pair *>(left + columns.low0);
+    Pair h = *reinterpret_cast<const Pair *>(right + columns.high0);
+    r.c[0] = l.a;
+    r.c[1] = h.a;
+    r.c[2] = l.b;
+    r.c[3] = h.b;
+  } else if (columns.single) {
+    T v = columns.single_odd ? right[0] : left[0];
+    r.c[0] = r.c[1] = r.c[2] = r.c[3] = halve(v, REV && columns.single_odd);
+  } else {
+    r.c[0] = left[columns.low0];
+    r.c[1] = right[columns.high0];
+    r.c[2] = left[columns.low1];
+    r.c[3] = right[columns.high1];
+  }
+  return r;
+}
 
 /*
  * Rows [row0, row1) (row0 even) of COUNT components in lock-step, columns p..p+3 of this lane; each
@@ -215,10 +216,8 @@ template <bool REV, int COUNT, class Sink>
 __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t p, int32_t row0,
                                            int32_t row1, Sink &sink)
 {
-  Loader<REV> loader[COUNT];
-#pragma unroll
-  for (int k = 0; k < COUNT; k++)
-    loader[k].start(levels[k], p);
+  Columns columns;
+  columns.start(levels[0], p);
   const int32_t first = levels[0].odd_y, end = first + (int32_t)levels[0].height;
   row0 = max(row0, first);
   row1 = min(row1, end);
@@ -229,12 +228,12 @@ __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t 
     Row<REV> rows[COUNT];
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      rows[k] = loader[k].load(first);
-      if (!loader[k].single)
+      rows[k] = load_row<REV>(levels[k], columns, first);
+      if (!columns.single)
         horizontal(rows[k]);
 #pragma unroll
       for (int i = 0; i < 4; i++)
-        rows[k].c[i] = Loader<REV>::halve(rows[k].c[i], REV && first == 1);
+        rows[k].c[i] = halve(rows[k].c[i], REV && first == 1);
     }
     sink(first, rows);
     return;
@@ -246,8 +245,8 @@ __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t 
   Row<REV> e[COUNT], o[COUNT], next_e[COUNT], next_o[COUNT];
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
-    next_e[k] = loader[k].load(2 * n);
-    next_o[k] = loader[k].load(2 * n + 1);
+    next_e[k] = load_row<REV>(levels[k], columns, 2 * n);
+    next_o[k] = load_row<REV>(levels[k], columns, 2 * n + 1);
   }
   for (; n <= last; n++) {
     int32_t y = 2 * n - Vertical<REV>::kDelay;
@@ -256,12 +255,13 @@ __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t 
     for (int k = 0; k < COUNT; k++) {
       e[k] = next_e[k];
       o[k] = next_o[k];
-      next_e[k] = loader[k].load(2 * n + 2); /* on their way while this pair is filtered */
-      next_o[k] = loader[k].load(2 * n + 3);
+      next_e[k] = load_row<REV>(levels[k], columns,
+                                2 * n + 2); /* on their way while this pair is filtered */
+      next_o[k] = load_row<REV>(levels[k], columns, 2 * n + 3);
     }
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      if (!loader[k].single) {
+      if (!columns.single) {
         horizontal(e[k]);
         horizontal(o[k]);
       }
