@@ -226,50 +226,61 @@ typedef struct {
   Cj2kBlockResult result;
 } Coded;
 
-/* Decodes the passes 0..last from exactly their bytes. */
-static bool decode_cut(Coded *coded, const Cj2kBlockSource *source, unsigned last, uint64_t *wide)
+/* Decodes `input` from a copy of its data, so that a sanitizer sees where that ends. */
+static bool decode(Coded *coded, const Cj2kBlockInput *input, uint64_t *wide)
 {
-  Cj2kSegment segments[CJ2K_MAX_PASSES];
-  uint32_t narrow[MAX_SAMPLES], start = 0, first = 0, length = coded->passes[last].length;
-  unsigned planes = source->num_bitplanes - coded->result.zero_bitplanes;
-  uint16_t count = 0;
+  static uint32_t narrow[MAX_SAMPLES];
+  Cj2kBlockInput in = *input;
+  uint8_t *data = g_memdup2(in.data, in.length);
   bool ok;
 
-  for (unsigned pass = 0; pass <= last; pass++)
-    if (coded->passes[pass].terminated || pass == last) {
-      segments[count++] = (Cj2kSegment){coded->passes[pass].length - start, pass + 1 - first};
-      start = coded->passes[pass].length;
-      first = pass + 1;
-    }
-  uint8_t *data = g_memdup2(coded->out, length); /* so that a sanitizer sees its end */
-  Cj2kBlockInput in = {.data = data,
-                       .length = length,
-                       .segments = segments,
-                       .num_segments = count,
-                       .num_passes = (uint8_t)(last + 1),
-                       .zero_bitplanes = coded->result.zero_bitplanes,
-                       .num_bitplanes = source->num_bitplanes,
-                       .orientation = source->orientation,
-                       .style = source->style,
-                       .width = source->width,
-                       .height = source->height};
-  if (planes > 30) {
-    ok = cj2k_mq_decode_block_wide(coded->scratch, &in, wide, source->width);
+  in.data = data;
+  if (in.num_bitplanes - in.zero_bitplanes > 30) {
+    ok = cj2k_mq_decode_block_wide(coded->scratch, &in, wide, in.width);
   } else {
-    ok = cj2k_mq_decode_block(coded->scratch, &in, narrow, source->width);
-    for (int i = 0; ok && i < source->width * source->height; i++)
+    ok = cj2k_mq_decode_block(coded->scratch, &in, narrow, in.width);
+    for (int i = 0; ok && i < in.width * in.height; i++)
       wide[i] = (narrow[i] & 0x7fffffff) | (uint64_t)(narrow[i] >> 31) << 63;
   }
   g_free(data);
   return ok;
 }
 
+/* The passes 0..last with exactly their bytes; each_pass: in segments of one pass, as if each were
+ * a layer's contribution. */
+static Cj2kBlockInput cut_after(const Coded *coded, const Cj2kBlockSource *source, unsigned last,
+                                bool each_pass, Cj2kSegment segments[CJ2K_MAX_PASSES])
+{
+  uint32_t start = 0, first = 0;
+  uint16_t count = 0;
+
+  for (unsigned pass = 0; pass <= last; pass++)
+    if (coded->passes[pass].terminated || pass == last || each_pass) {
+      segments[count++] = (Cj2kSegment){coded->passes[pass].length - start, pass + 1 - first};
+      start = coded->passes[pass].length;
+      first = pass + 1;
+    }
+  return (Cj2kBlockInput){.data = coded->out,
+                          .length = coded->passes[last].length,
+                          .segments = segments,
+                          .num_segments = count,
+                          .num_passes = (uint8_t)(last + 1),
+                          .zero_bitplanes = coded->result.zero_bitplanes,
+                          .num_bitplanes = source->num_bitplanes,
+                          .orientation = source->orientation,
+                          .style = source->style,
+                          .width = source->width,
+                          .height = source->height};
+}
+
 static void check_cut(Coded *coded, const Cj2kBlockSource *source, const Model *model,
                       unsigned last)
 {
   static uint64_t decoded[MAX_SAMPLES];
+  Cj2kSegment segments[CJ2K_MAX_PASSES];
+  Cj2kBlockInput in = cut_after(coded, source, last, last % 2, segments);
 
-  if (!decode_cut(coded, source, last, decoded))
+  if (!decode(coded, &in, decoded))
     g_error("%ux%u style %02x pass %u is not decoded", source->width, source->height, source->style,
             last);
   for (uint32_t y = 0; y < source->height; y++)
@@ -430,6 +441,51 @@ static void test_planes(void)
   coded_free(coded);
 }
 
+static int64_t signed_value(uint64_t value)
+{
+  return value >> 63 ? -(int64_t)(value & INT64_MAX) : (int64_t)value;
+}
+
+/* A block whose data ends before its segments do: the passes whose bytes are there are right, and
+ * hardly more than one is begun with what is left. */
+static void test_short_data(void)
+{
+  static uint64_t decoded[MAX_SAMPLES];
+  static const uint8_t styles[] = {0, CJ2K_STYLE_BYPASS, CJ2K_STYLE_TERMALL | CJ2K_STYLE_BYPASS};
+  Coded *coded = coded_new();
+  GRand *rand = g_rand_new_with_seed(6);
+  uint32_t samples[32 * 32];
+  Cj2kBlockSource source = {
+      .samples = samples, .stride = 32, .width = 32, .height = 32, .num_bitplanes = 12};
+
+  fill(rand, NATURAL, 12, samples, 32 * 32);
+  for (size_t s = 0; s < G_N_ELEMENTS(styles); s++) {
+    Model *model = g_new0(Model, 1);
+    Cj2kSegment segments[CJ2K_MAX_PASSES];
+    unsigned pass = 0, planes;
+    model->source = &source;
+    source.style = styles[s];
+    g_assert_true(cj2k_mq_encode_block(coded->scratch, &source, 0, coded->out, MAX_BYTES,
+                                       coded->passes, &coded->result));
+    planes = source.num_bitplanes - coded->result.zero_bitplanes;
+    Cj2kBlockInput in = cut_after(coded, &source, coded->result.num_passes - 1u, false, segments);
+    for (in.length = 0; in.length < coded->result.length; in.length++) {
+      for (; coded->passes[pass].length <= in.length; pass++)
+        model_pass(model, pass, planes);
+      g_assert_true(decode(coded, &in, decoded));
+      int64_t limit = INT64_C(4) << (planes - 1 - cj2k_pass_depth(pass));
+      for (uint32_t i = 0; i < 32 * 32; i++) {
+        int64_t value = (int64_t)model_value(model, i % 32, i / 32);
+        value = samples[i] >> 31 ? -value : value;
+        g_assert_cmpint(ABS(signed_value(decoded[i]) - value), <=, limit);
+      }
+    }
+    g_free(model);
+  }
+  g_rand_free(rand);
+  coded_free(coded);
+}
+
 /* Nothing to code: no passes. Too little room: refused. */
 static void test_limits(void)
 {
@@ -506,6 +562,7 @@ int main(int argc, char **argv)
   g_test_add_func("/mq/styles", test_styles);
   g_test_add_func("/mq/sizes", test_sizes);
   g_test_add_func("/mq/planes", test_planes);
+  g_test_add_func("/mq/short-data", test_short_data);
   g_test_add_func("/mq/limits", test_limits);
   g_test_add_func("/mq/hostile", test_hostile);
   return g_test_run();
