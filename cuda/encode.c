@@ -103,8 +103,8 @@ static cudaError_t reserve(Cj2kEncodeSlot *slot)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   uint64_t blocks = plan->num_blocks, bands = plan->num_bands;
-  uint64_t coded = sizeof(Cj2kCudaEncodeCounts) +
-                   blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
+  uint64_t coded =
+      sizeof(Cj2kCudaEncodeCounts) + blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
   uint64_t bytes = plan->num_coefficients / 2 + 4096; /* grows when frames need more */
   const struct {
     Cj2kCudaMemory *memory;
@@ -215,6 +215,16 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   return CJ2K_OK;
 }
 
+static void *memory_alloc(void *data, Cj2kMemoryKind kind, size_t size)
+{
+  return cj2k_cuda_alloc(&((Cj2kCudaEncoder *)data)->device, kind, size);
+}
+
+static void memory_free(void *data, Cj2kMemoryKind kind, void *memory)
+{
+  cj2k_cuda_free(&((Cj2kCudaEncoder *)data)->device, kind, memory);
+}
+
 const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
 {
   static const Cj2kEncodeBackend backend = {
@@ -227,6 +237,7 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
       .measure = measure,
       .code = code,
       .wait = wait_done,
+      .memory = {memory_alloc, memory_free},
   };
   return &backend;
 }

@@ -41,7 +41,12 @@ typedef struct {
 } Cj2kCudaTopGroup;
 
 /* What the last step was, and so what wait() has to fetch. */
-typedef enum { CJ2K_CUDA_STEP_NONE = 0, CJ2K_CUDA_STEP_TRANSFORM, CJ2K_CUDA_STEP_MEASURE, CJ2K_CUDA_STEP_CODE } Cj2kCudaStep;
+typedef enum {
+  CJ2K_CUDA_STEP_NONE = 0,
+  CJ2K_CUDA_STEP_TRANSFORM,
+  CJ2K_CUDA_STEP_MEASURE,
+  CJ2K_CUDA_STEP_CODE
+} Cj2kCudaStep;
 
 struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
@@ -51,23 +56,24 @@ struct Cj2kEncodeSlot {
   bool transform_timed; /* the times of a transform are still to be read */
 
   /* TRANSFORM */
-  Cj2kCudaMemory picture, staging;    /* planes of a picture in host memory; pageable ones go through staging */
+  Cj2kCudaMemory picture,
+      staging; /* planes of a picture in host memory; pageable ones go through staging */
   Cj2kCudaMemory planes, host_planes; /* Cj2kCudaInputPlane; the second as last uploaded */
   uint32_t num_planes;
-  uint8_t *alignments;  /* of planes, that the groups were made for */
-  Cj2kCudaMemory tops;  /* Cj2kCudaTop */
-  GArray *top_groups;   /* Cj2kCudaTopGroup; empty: to be made */
+  uint8_t *alignments; /* of planes, that the groups were made for */
+  Cj2kCudaMemory tops; /* Cj2kCudaTop */
+  GArray *top_groups;  /* Cj2kCudaTopGroup; empty: to be made */
   Cj2kCudaMemory coefficients, lowpass;
 
   /* BLOCK CODER */
   Cj2kCudaMemory quantisers, host_quantisers;
   Cj2kCudaMemory choices, host_choices;
   Cj2kCudaMemory scratch;
-  Cj2kCudaMemory bytes, host_bytes;   /* of all blocks */
-  uint64_t fetched;                   /* bytes that code() has already told to come */
-  Cj2kCudaMemory coded, host_coded;   /* counts, Cj2kEncodedBlock, Cj2kPassEnd */
+  Cj2kCudaMemory bytes, host_bytes;       /* of all blocks */
+  uint64_t fetched;                       /* bytes that code() has already told to come */
+  Cj2kCudaMemory coded, host_coded;       /* counts, Cj2kEncodedBlock, Cj2kPassEnd */
   Cj2kCudaMemory measured, host_measured; /* counts, band errors, distortions, lengths */
-  Cj2kCudaEncodeBlocks job;           /* of the last step */
+  Cj2kCudaEncodeBlocks job;               /* of the last step */
 };
 
 /* Makes the lists of levels and copies them to the device; once. */

@@ -14,8 +14,9 @@ static uint32_t uvlc_parts(uint32_t u)
 
   if (u <= 2)
     prefix = length;
-  return (code & 7 & ((1u << prefix) - 1)) | prefix << 3 | (code >> prefix & ((1u << suffix) - 1)) << 5 |
-         suffix << 10 | code >> (prefix + suffix) << 13 | (length - prefix - suffix) << 17;
+  return (code & 7 & ((1u << prefix) - 1)) | prefix << 3 |
+         (code >> prefix & ((1u << suffix) - 1)) << 5 | suffix << 10 |
+         code >> (prefix + suffix) << 13 | (length - prefix - suffix) << 17;
 }
 
 static void make_tables(Cj2kCudaEncodeTables *tables)
@@ -43,17 +44,17 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     const Cj2kPlanBlock *block = &plan->blocks[b];
     const Cj2kPlanBand *band = &plan->bands[block->band];
-    blocks[b] = (Cj2kCudaEncodeBlock){.offset = band->offset + (uint64_t)block->y * band->stride + block->x,
-                                      .area = encoder->area,
-                                      .stride = band->stride,
-                                      .band = block->band,
-                                      .width = block->width,
-                                      .height = block->height,
-                                      .reversible = band->reversible};
+    blocks[b] =
+        (Cj2kCudaEncodeBlock){.offset = band->offset + (uint64_t)block->y * band->stride + block->x,
+                              .area = encoder->area,
+                              .stride = band->stride,
+                              .band = block->band,
+                              .width = block->width,
+                              .height = block->height,
+                              .reversible = band->reversible};
     encoder->area += CJ2K_CUDA_BLOCK_AREA(block->width, block->height);
   }
-  cudaError_t result =
-      upload(&encoder->blocks, blocks, (size_t)plan->num_blocks * sizeof *blocks);
+  cudaError_t result = upload(&encoder->blocks, blocks, (size_t)plan->num_blocks * sizeof *blocks);
   g_free(blocks);
   make_tables(&tables);
   return result == cudaSuccess ? upload(&encoder->tables, &tables, sizeof tables) : result;
@@ -95,7 +96,7 @@ static size_t band_errors_size(const Cj2kEncodeSlot *slot)
 
 static size_t distortions_size(const Cj2kEncodeSlot *slot, uint32_t planes)
 {
-  return (size_t)slot->encoder->plan->num_blocks * (planes + 1) * sizeof(uint64_t);
+  return (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint64_t);
 }
 
 static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
@@ -122,8 +123,9 @@ cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   blocks->num_planes = job->num_planes;
   blocks->counts = slot->measured.data;
   blocks->band_errors = (uint64_t *)(blocks->counts + 1);
-  blocks->distortions = blocks->band_errors + slot->encoder->plan->num_bands;
-  blocks->lengths = (uint32_t *)((char *)blocks->distortions + distortions_size(slot, job->num_planes));
+  uint64_t *distortions = blocks->band_errors + slot->encoder->plan->num_bands;
+  blocks->distortions = job->distortions ? distortions : NULL;
+  blocks->lengths = (uint32_t *)((char *)distortions + distortions_size(slot, job->num_planes));
   if (job->num_planes)
     result = cj2k_cuda_ht_measure(blocks, slot->stream);
   if (result == cudaSuccess && (job->band_errors || !job->num_planes))
@@ -221,8 +223,8 @@ static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     status = code_again(slot, counts->bytes);
   if (status == cudaSuccess && counts->bytes > slot->fetched) {
     status = cudaMemcpyAsync((char *)slot->host_bytes.data + slot->fetched,
-                             (char *)slot->bytes.data + slot->fetched, counts->bytes - slot->fetched,
-                             cudaMemcpyDeviceToHost, slot->stream);
+                             (char *)slot->bytes.data + slot->fetched,
+                             counts->bytes - slot->fetched, cudaMemcpyDeviceToHost, slot->stream);
     if (status == cudaSuccess)
       status = cudaStreamSynchronize(slot->stream);
   }

@@ -152,7 +152,7 @@ typedef struct {
  * bits, when quantiser indices have up to num_bitplanes bits. */
 #define CJ2K_CUDA_SCRATCH_BITS(num_bitplanes) ((((num_bitplanes) + 1u) * 16u + 14u) / 15u + 8u)
 /* Samples of a block in whole pairs of quads. */
-#define CJ2K_CUDA_BLOCK_AREA(width, height) \
+#define CJ2K_CUDA_BLOCK_AREA(width, height)                                                        \
   ((uint64_t)(((width) + 3u) & ~3u) * (((height) + 1u) & ~1u))
 /* Where the scratch of block b begins; area: of the blocks before it. */
 #define CJ2K_CUDA_SCRATCH_OFFSET(area, bits, b)                                                    \

@@ -21,8 +21,7 @@ static Cj2kCudaForwardLevel describe_level(const Cj2kPlan *plan, const Cj2kPlanT
                                 .reversible = tc->reversible,
                                 .ll_is_band = r <= 1};
   if (r <= 1) {
-    const Cj2kPlanBand *ll =
-        &plan->bands[plan->resolutions[tc->first_resolution].first_band];
+    const Cj2kPlanBand *ll = &plan->bands[plan->resolutions[tc->first_resolution].first_band];
     level.band[CJ2K_LL] = ll->offset;
     level.stride[CJ2K_LL] = ll->stride;
   } else {
@@ -182,8 +181,8 @@ static cudaError_t list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   size_t size = tops->len * sizeof(Cj2kCudaTop);
   cudaError_t result = cj2k_cuda_reserve(&slot->tops, size);
   if (result == cudaSuccess && size) /* pageable memory: returns when it has been read */
-    result = cudaMemcpyAsync(slot->tops.data, tops->data, size, cudaMemcpyHostToDevice,
-                             slot->stream);
+    result =
+        cudaMemcpyAsync(slot->tops.data, tops->data, size, cudaMemcpyHostToDevice, slot->stream);
   g_array_unref(tops);
   return result;
 }
@@ -225,13 +224,14 @@ static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
     const Cj2kRect *rect = &plan->component_out[c];
     if (job->layout->samples[c].plane != index || is_empty(rect))
       continue;
-    area.row_bytes = MAX(area.row_bytes, cj2k_layout_row_bytes(&job->layout->samples[c],
-                                                               rect->x1 - rect->x0));
+    area.row_bytes =
+        MAX(area.row_bytes, cj2k_layout_row_bytes(&job->layout->samples[c], rect->x1 - rect->x0));
     area.rows = MAX(area.rows, rect->y1 - rect->y0);
   }
   /* With the same pitch on both sides it is one run of bytes. */
   bool keep = pitch % 16 == 0 && pitch <= area.row_bytes + PITCH_ALIGNMENT;
-  area.pitch = keep ? pitch : (area.row_bytes + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
+  area.pitch =
+      keep ? pitch : (area.row_bytes + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
   return area;
 }
 
@@ -248,8 +248,8 @@ static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
 
   (void)lane;
   for (uint32_t y = index * COPY_ROWS; y < end; y++)
-    memcpy(copy->to + y * copy->area.pitch, (const uint8_t *)copy->from->data + y * copy->from->pitch,
-           copy->area.row_bytes);
+    memcpy(copy->to + y * copy->area.pitch,
+           (const uint8_t *)copy->from->data + y * copy->from->pitch, copy->area.row_bytes);
 }
 
 /* One plane to the device. Pageable memory goes through staging, copied by all threads, since the
@@ -288,13 +288,15 @@ static cudaError_t upload_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   for (uint32_t i = 0; i < n; i++) {
     areas[i] = plane_area(slot, job, i);
     areas[i].offset = size;
-    size += (areas[i].pitch * areas[i].rows + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
+    size +=
+        (areas[i].pitch * areas[i].rows + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
   }
   cudaError_t result = cj2k_cuda_reserve(&slot->picture, size);
   if (result == cudaSuccess && job->picture->memory == CJ2K_MEMORY_HOST)
     result = cj2k_cuda_reserve(&slot->staging, size);
   for (uint32_t i = 0; i < n && result == cudaSuccess; i++) {
-    planes[i] = (Cj2kCudaInputPlane){(uint8_t *)slot->picture.data + areas[i].offset, areas[i].pitch};
+    planes[i] =
+        (Cj2kCudaInputPlane){(uint8_t *)slot->picture.data + areas[i].offset, areas[i].pitch};
     result = upload_plane(slot, job, i, &areas[i]);
   }
   g_free(areas);

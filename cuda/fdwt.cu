@@ -3,17 +3,17 @@
  * Forward DWT, one level in one kernel (T.800 F.4.2): vertically, then horizontally, and before
  * that, at the top level, everything from the picture's bytes on. A warp does a strip of 120
  * columns: a lane holds four of them, and the first and last lane repeat those of the neighbouring
- * strips, for the horizontal filter. It streams down the rows with the state of the vertical lifting
- * in registers. Samples outside are those that reflection gives (F.4.7), so that every lifting step
- * does what docs/arithmetic.md says, in that order.
+ * strips, for the horizontal filter. It streams down the rows with the state of the vertical
+ * lifting in registers. Samples outside are those that reflection gives (F.4.7), so that every
+ * lifting step does what docs/arithmetic.md says, in that order.
  */
 #include "fdwt.cuh"
 
 namespace {
 
-constexpr uint32_t kWarps = 4;        /* strips of a thread block */
-constexpr uint32_t kStripLanes = 30;  /* of a warp, with columns of their own */
-constexpr uint32_t kPairs = 16;       /* of rows, of a strip */
+constexpr uint32_t kWarps = 4;       /* strips of a thread block */
+constexpr uint32_t kStripLanes = 30; /* of a warp, with columns of their own */
+constexpr uint32_t kPairs = 16;      /* of rows, of a strip */
 
 /* ----------------------------------------------------------------------------- reflection --- */
 
@@ -139,15 +139,13 @@ __device__ __forceinline__ void twice(int32_t &v)
   v = (int32_t)((uint32_t)v << 1);
 }
 
-__device__ __forceinline__ void twice(float &)
-{
-}
+__device__ __forceinline__ void twice(float &) {}
 
 /* ---------------------------------------------------------------------------------- strips --- */
 
 /* Where a lane works. */
 struct Place {
-  int32_t column;  /* of its first sample, from the rect's first column on; at an even position */
+  int32_t column; /* of its first sample, from the rect's first column on; at an even position */
   uint32_t width, height;
   bool odd_x, odd_y, owner; /* owner: its columns are not another strip's */
 
@@ -164,13 +162,21 @@ struct Place {
     return 4 * strip * kStripLanes < width + odd_x;
   }
 
-  __device__ bool interior() const { return column >= 0 && column + 4 <= (int32_t)width; }
+  __device__ bool interior() const
+  {
+    return column >= 0 && column + 4 <= (int32_t)width;
+  }
 
-  __device__ uint32_t num_pairs() const { return (height + odd_y + 1) / 2; }
+  __device__ uint32_t num_pairs() const
+  {
+    return (height + odd_y + 1) / 2;
+  }
 };
 
-/* Row `row` of a band, which has the lane's low-pass columns from `first` on, high-pass ones behind. */
-template <typename T> __device__ __forceinline__ void store_pair(T *row, int32_t first, T a, T b, int32_t n)
+/* Row `row` of a band, which has the lane's low-pass columns from `first` on, high-pass ones
+ * behind. */
+template <typename T>
+__device__ __forceinline__ void store_pair(T *row, int32_t first, T a, T b, int32_t n)
 {
   if ((first & 1) == 0 && first >= 0 && first + 2 <= n) {
     struct alignas(8) Two {
@@ -187,8 +193,8 @@ template <typename T> __device__ __forceinline__ void store_pair(T *row, int32_t
 
 /* Filters a row that is through the vertical filter and stores its halves. */
 template <typename T>
-__device__ void put_row(const Cj2kCudaForwardLevel &level, const Cj2kCudaCoefficients &arrays, const Place &place,
-                        int32_t row, T v[4])
+__device__ void put_row(const Cj2kCudaForwardLevel &level, const Cj2kCudaCoefficients &arrays,
+                        const Place &place, int32_t row, T v[4])
 {
   if (place.width > 1)
     filter_row(v);
@@ -202,9 +208,11 @@ __device__ void put_row(const Cj2kCudaForwardLevel &level, const Cj2kCudaCoeffic
   uint64_t band_row = (uint32_t)((row + place.odd_y) >> 1) - (!odd && place.odd_y ? 1 : 0);
   uint32_t num_low = (place.width + !place.odd_x) / 2;
   int32_t high = (place.column + place.odd_x) / 2, low = high - place.odd_x;
-  T *to_low = reinterpret_cast<T *>(!odd && !level.ll_is_band ? arrays.lowpass : arrays.coefficients);
+  T *to_low =
+      reinterpret_cast<T *>(!odd && !level.ll_is_band ? arrays.lowpass : arrays.coefficients);
   T *to_high = reinterpret_cast<T *>(arrays.coefficients);
-  store_pair(to_low + level.band[first] + band_row * level.stride[first], low, v[0], v[2], (int32_t)num_low);
+  store_pair(to_low + level.band[first] + band_row * level.stride[first], low, v[0], v[2],
+             (int32_t)num_low);
   store_pair(to_high + level.band[first + 1] + band_row * level.stride[first + 1], high, v[1], v[3],
              (int32_t)(place.width - num_low));
 }
@@ -212,8 +220,8 @@ __device__ void put_row(const Cj2kCudaForwardLevel &level, const Cj2kCudaCoeffic
 /* The rows of a strip's pairs, and those that the filter needs around them. `source` gives rows of
  * kComponents components, and is told ahead which. */
 template <bool kReversible, uint32_t kComponents, class Source>
-__device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels, const Cj2kCudaCoefficients &arrays,
-                        const Place &place, uint32_t first_pair)
+__device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels,
+                        const Cj2kCudaCoefficients &arrays, const Place &place, uint32_t first_pair)
 {
   using Lifting = Vertical<kReversible>;
   using T = typename Source::Value;
@@ -299,8 +307,8 @@ template <typename T> struct LowpassSource {
 };
 
 template <bool kReversible>
-__global__ void __launch_bounds__(32 * kWarps) level_kernel(const Cj2kCudaForwardLevel *levels,
-                                                            Cj2kCudaCoefficients arrays)
+__global__ void __launch_bounds__(32 * kWarps)
+    level_kernel(const Cj2kCudaForwardLevel *levels, Cj2kCudaCoefficients arrays)
 {
   using T = typename std::conditional<kReversible, int32_t, float>::type;
   const Cj2kCudaForwardLevel &level = levels[blockIdx.z];
@@ -308,7 +316,8 @@ __global__ void __launch_bounds__(32 * kWarps) level_kernel(const Cj2kCudaForwar
   Place place;
   if (!place.find(level.rect, strip) || first_pair >= place.num_pairs())
     return;
-  LowpassSource<T> source = {reinterpret_cast<const T *>(arrays.lowpass) + level.in, level.in_stride, place};
+  LowpassSource<T> source = {reinterpret_cast<const T *>(arrays.lowpass) + level.in,
+                             level.in_stride, place};
   analyse<kReversible, 1>(source, &level, arrays, place, first_pair);
 }
 
@@ -327,7 +336,8 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   uint64_t pitch[kComponents];
   SampleFormat format[kComponents];
 
-  __device__ PictureSource(const Cj2kCudaTop *from, const Cj2kCudaTopLevel &launch, const Place &where)
+  __device__ PictureSource(const Cj2kCudaTop *from, const Cj2kCudaTopLevel &launch,
+                           const Place &where)
       : top(from), xyz(launch.xyz), place(where)
   {
     for (uint32_t c = 0; c < kComponents; c++) {
@@ -367,8 +377,10 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   {
     if (kLoad == CJ2K_CUDA_LOAD_16) {
       const uint16_t *words = reinterpret_cast<const uint16_t *>(from);
-      v[0] = words[reflect(place.column, place.width)] | words[reflect(place.column + 1, place.width)] << 16;
-      v[1] = words[reflect(place.column + 2, place.width)] | words[reflect(place.column + 3, place.width)] << 16;
+      v[0] = words[reflect(place.column, place.width)] |
+             words[reflect(place.column + 1, place.width)] << 16;
+      v[1] = words[reflect(place.column + 2, place.width)] |
+             words[reflect(place.column + 3, place.width)] << 16;
       return;
     }
     v[0] = 0;
@@ -394,7 +406,8 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
 };
 
 template <bool kReversible, uint32_t kComponents, uint32_t kLoad>
-__global__ void __launch_bounds__(32 * kWarps) top_kernel(Cj2kCudaTopLevel launch, Cj2kCudaCoefficients arrays)
+__global__ void __launch_bounds__(32 * kWarps)
+    top_kernel(Cj2kCudaTopLevel launch, Cj2kCudaCoefficients arrays)
 {
   const Cj2kCudaTop *top = launch.tops + blockIdx.z;
   uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * kPairs;
@@ -406,17 +419,21 @@ __global__ void __launch_bounds__(32 * kWarps) top_kernel(Cj2kCudaTopLevel launc
 }
 
 template <bool kReversible, uint32_t kComponents>
-void launch_top(const Cj2kCudaTopLevel &top, const Cj2kCudaCoefficients &arrays, dim3 grid, cudaStream_t stream)
+void launch_top(const Cj2kCudaTopLevel &top, const Cj2kCudaCoefficients &arrays, dim3 grid,
+                cudaStream_t stream)
 {
   switch (top.load) {
   case CJ2K_CUDA_LOAD_16:
-    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_16><<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_16>
+        <<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
     break;
   case CJ2K_CUDA_LOAD_8:
-    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_8><<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_8>
+        <<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
     break;
   default:
-    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_ANY><<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_ANY>
+        <<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
     break;
   }
 }
@@ -432,8 +449,9 @@ constexpr uint32_t kMaxGridZ = 65535;
 
 } // namespace
 
-cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, uint32_t width, uint32_t height,
-                           bool reversible, const Cj2kCudaCoefficients *arrays, cudaStream_t stream)
+cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, uint32_t width,
+                           uint32_t height, bool reversible, const Cj2kCudaCoefficients *arrays,
+                           cudaStream_t stream)
 {
   for (uint32_t done = 0; done < count; done += kMaxGridZ) {
     dim3 grid = grid_of(width, height, min(count - done, kMaxGridZ));
@@ -445,7 +463,8 @@ cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, u
   return cudaGetLastError();
 }
 
-cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays, cudaStream_t stream)
+cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays,
+                               cudaStream_t stream)
 {
   for (uint32_t done = 0; done < top->count; done += kMaxGridZ) {
     Cj2kCudaTopLevel part = *top;

@@ -14,10 +14,12 @@
 namespace {
 
 /* The word of sample x of a row, with the sample at its lowest bits. */
-__device__ __forceinline__ uint32_t load_word(const Cj2kCudaInput &input, const uint8_t *row, uint32_t x)
+__device__ __forceinline__ uint32_t load_word(const Cj2kCudaInput &input, const uint8_t *row,
+                                              uint32_t x)
 {
   const Cj2kSampleLayout &layout = input.layout;
-  uint32_t unit = (input.x + x) / layout.unit_samples, j = (input.x + x) - unit * layout.unit_samples;
+  uint32_t unit = (input.x + x) / layout.unit_samples,
+           j = (input.x + x) - unit * layout.unit_samples;
   const uint8_t *from = row + (uint64_t)unit * layout.unit_bytes + layout.at[j].offset;
   uint32_t word = from[0]; /* byte by byte: words of some layouts are not aligned */
   if (layout.word_bytes > 1)
@@ -85,15 +87,19 @@ __device__ __forceinline__ void forward_mct(int32_t &a, int32_t &b, int32_t &c)
 __device__ __forceinline__ void forward_mct(float &a, float &b, float &c)
 {
   float red = a, green = b, blue = c;
-  a = __fadd_rn(__fadd_rn(__fmul_rn(0.299f, red), __fmul_rn(0.587f, green)), __fmul_rn(0.114f, blue));
-  b = __fadd_rn(__fsub_rn(__fmul_rn(-0.168736f, red), __fmul_rn(0.331264f, green)), __fmul_rn(0.5f, blue));
-  c = __fsub_rn(__fsub_rn(__fmul_rn(0.5f, red), __fmul_rn(0.418688f, green)), __fmul_rn(0.081312f, blue));
+  a = __fadd_rn(__fadd_rn(__fmul_rn(0.299f, red), __fmul_rn(0.587f, green)),
+                __fmul_rn(0.114f, blue));
+  b = __fadd_rn(__fsub_rn(__fmul_rn(-0.168736f, red), __fmul_rn(0.331264f, green)),
+                __fmul_rn(0.5f, blue));
+  c = __fsub_rn(__fsub_rn(__fmul_rn(0.5f, red), __fmul_rn(0.418688f, green)),
+                __fmul_rn(0.081312f, blue));
 }
 
 /* Samples of a lane's columns to what the DWT takes. */
 template <typename T, uint32_t kComponents>
 __device__ __forceinline__ void start_samples(const Cj2kCudaTop &top, const Cj2kXyzTables *xyz,
-                                              int32_t samples[kComponents][4], T out[kComponents][4])
+                                              int32_t samples[kComponents][4],
+                                              T out[kComponents][4])
 {
   if (kComponents == 3 && xyz)
 #pragma unroll

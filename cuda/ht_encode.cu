@@ -81,7 +81,8 @@ struct Samples {
     return sign | index;
   }
 
-  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block. */
+  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block.
+   */
   __device__ void fetch(uint32_t col, uint32_t row, bool inside, uint32_t raw[4]) const
   {
     const uint32_t *top = data + (uint64_t)(2 * row) * stride + 2 * col;
@@ -112,30 +113,44 @@ struct Samples {
   }
 };
 
-/* Squared error that remains, in (step/16)^2, as Cj2kEncodeResult.ht_distortions has it. */
-struct Distortion {
-  static constexpr uint64_t kMaxError = 1u << 25;
-  uint32_t plane;
-  uint32_t middle;    /* of the interval of an index, in sixteenths */
-  uint64_t kept, out; /* coded down to plane; left out */
+/* The sum of what samples gain by being coded down to a plane, in squared half units
+ * (cj2k_ht_cleanup_gain), in 128 bits. */
+struct Gain {
+  uint32_t plane, half; /* half: the middle of an index, 0 when reversible */
+  bool small;           /* products fit into 64 bits, and sums of a block's */
+  uint64_t low, high;
 
-  __device__ void add(uint32_t sample, bool all)
+  __device__ void add(uint64_t more_low, uint64_t more_high)
   {
-    uint32_t q = sample & 0x7FFFFFFF, error;
-    if (q == 0)
+    low += more_low;
+    high += more_high + (low < more_low);
+  }
+
+  __device__ void add_sample(uint32_t sample)
+  {
+    uint32_t magnitude = sample & 0x7FFFFFFF, mu = magnitude >> plane;
+    if (mu == 0)
       return;
-    uint32_t full = min((uint64_t)min(q, 1u << 22) * 16 + middle, kMaxError);
-    if (all)
-      out += (uint64_t)full * full;
-    if (plane == 0)
+    uint32_t middle = plane == 0 ? half : 1u << plane;
+    if (small) {
+      uint32_t decoded = 2 * (mu << plane) + middle;
+      low += (uint64_t)decoded * (2 * (2 * magnitude + half) - decoded);
       return;
-    if (q >> plane == 0) {
-      error = full;
-    } else {
-      uint64_t rest = (uint64_t)(q & ((1u << plane) - 1)) * 16 + middle, half = 8ull << plane;
-      error = (uint32_t)min(rest > half ? rest - half : half - rest, kMaxError);
     }
-    kept += (uint64_t)error * error;
+    uint64_t decoded = 2 * ((uint64_t)mu << plane) + middle,
+             rest = 2 * (2 * (uint64_t)magnitude + half) - decoded;
+    add(decoded * rest, __umul64hi(decoded, rest));
+  }
+
+  /* Of all lanes, in (step/16)^2, saturating. */
+  __device__ uint64_t distortion()
+  {
+    for (uint32_t d = 16; d; d >>= 1) {
+      uint64_t other_low = __shfl_xor_sync(kAll, low, d),
+               other_high = __shfl_xor_sync(kAll, high, d);
+      add(other_low, other_high);
+    }
+    return high || low >> 58 ? UINT64_MAX : low * 64;
   }
 };
 
@@ -261,18 +276,20 @@ template <bool kStore> struct BlockEncoder {
   const Cj2kCudaEncodeTables *tables;
   uint32_t lane, plane;
   Samples samples;
-  Distortion distortion;
-  bool measure_out;
+  Gain gain;
+  bool wants_gain;
   ForwardStuffer<kStore> magsgn;
   BackwardStuffer<kStore> vlc;
   uint32_t num_events, significant;
   uint32_t cols, row_quads; /* quads of a row; with the one that makes pairs whole */
 
-  __device__ BlockEncoder(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block, SharedMemory *shared,
-                          uint32_t at_plane)
-      : memory(&shared->blocks[threadIdx.x >> 5]), tables(&shared->tables), lane(threadIdx.x & 31), plane(at_plane),
-        samples(frame, block), distortion{at_plane, block.reversible ? 0u : 8u, 0, 0}, measure_out(false),
-        num_events(0), significant(0), cols((block.width + 1u) / 2), row_quads((cols + 1) & ~1u)
+  __device__ BlockEncoder(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
+                          SharedMemory *shared, uint32_t at_plane)
+      : memory(&shared->blocks[threadIdx.x >> 5]), tables(&shared->tables), lane(threadIdx.x & 31),
+        plane(at_plane),
+        samples(frame, block), gain{at_plane, !block.reversible, samples.limit < 1u << 21, 0, 0},
+        wants_gain(false), num_events(0), significant(0), cols((block.width + 1u) / 2),
+        row_quads((cols + 1) & ~1u)
   {
     for (uint32_t i = lane; i < kMagSgnWords; i += 32)
       memory->magsgn[i] = 0;
@@ -306,8 +323,8 @@ template <bool kStore> struct BlockEncoder {
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
       quantised[n] = samples.quantise(raw[n]);
-      if (!kStore)
-        distortion.add(quantised[n], measure_out);
+      if (!kStore && wants_gain)
+        gain.add_sample(quantised[n]);
     }
     quad.analyse(quantised, plane, e);
     memory->quads[i] = (uint16_t)quad.info;
@@ -318,8 +335,8 @@ template <bool kStore> struct BlockEncoder {
     significant |= quad.rho;
     uint32_t entry = inside ? tables->encode[row != 0][context << 8 | quad.rho << 4 | quad.eps] : 0;
     uint32_t event = inside && context == 0;
-    uint32_t code = CJ2K_HT_ENC_CODEWORD(entry) | CJ2K_HT_ENC_LENGTH(entry) << 7 | quad.u << 10 | event << 17 |
-                    (event && quad.rho) << 18;
+    uint32_t code = CJ2K_HT_ENC_CODEWORD(entry) | CJ2K_HT_ENC_LENGTH(entry) << 7 | quad.u << 10 |
+                    event << 17 | (event && quad.rho) << 18;
     uint32_t second = __shfl_down_sync(kAll, code, 1);
 
     Pair pair = {0, 0, 0, 0};
@@ -404,10 +421,11 @@ template <bool kStore> struct BlockEncoder {
       MelCoder mel;
       mel.out = reinterpret_cast<uint8_t *>(memory->magsgn);
       mel.code(memory->events, num_events);
-      uint32_t mel_byte = mel.byte << mel.room, mel_mask = 0xFFu << mel.room & 0xFF, both = mel_byte | vlc_byte;
+      uint32_t mel_byte = mel.byte << mel.room, mel_mask = 0xFFu << mel.room & 0xFF,
+               both = mel_byte | vlc_byte;
       if (mel_mask | vlc_mask) {
-        bool fused = ((both ^ mel_byte) & mel_mask) == 0 && ((both ^ vlc_byte) & vlc_mask) == 0 && both != 0xFF &&
-                     parts->vlc > 1;
+        bool fused = ((both ^ mel_byte) & mel_mask) == 0 && ((both ^ vlc_byte) & vlc_mask) == 0 &&
+                     both != 0xFF && parts->vlc > 1;
         mel.out[mel.length++] = (uint8_t)(fused ? both : mel_byte);
         if (!fused) {
           if (kStore)
@@ -424,8 +442,8 @@ template <bool kStore> struct BlockEncoder {
 
 /* The parts to their place in the frame's bytes, with Scup in the last two (T.814 7.1.1). `first`
  * is MagSgn's first byte and aligned, `end` is one behind VLC's first. */
-__device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *first, const uint8_t *mel,
-                            const uint8_t *end, uint32_t lane)
+__device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *first,
+                            const uint8_t *mel, const uint8_t *end, uint32_t lane)
 {
   uint32_t suffix = parts.mel + parts.vlc, length = parts.magsgn + suffix, words = parts.magsgn / 4;
   const uint8_t *vlc = end - (parts.vlc - 1);
@@ -459,7 +477,8 @@ __device__ void load_tables(SharedMemory *shared, const Cj2kCudaEncodeTables *ta
 /* ------------------------------------------------------------------------------- kernels --- */
 
 /* Codes one block; its bytes go where there is room next. */
-__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint32_t plane, SharedMemory *shared)
+__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint32_t plane,
+                             SharedMemory *shared)
 {
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
   uint32_t lane = threadIdx.x & 31, num_bitplanes = frame.quantisers[block.band].num_bitplanes;
@@ -476,15 +495,17 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint
     if (encoder.run(&parts)) {
       length = parts.magsgn + parts.mel + parts.vlc;
       if (lane == 0) {
-        offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
-                           (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
+        offset =
+            atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
+                      (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
         if (parts.mel + parts.vlc > kMaxScup)
           atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->failed), 1ull);
       }
       offset = __shfl_sync(kAll, offset, 0);
       __syncwarp();
       if (offset + length <= frame.capacity)
-        write_block(frame.bytes + offset, parts, first, reinterpret_cast<uint8_t *>(encoder.memory->magsgn), end, lane);
+        write_block(frame.bytes + offset, parts, first,
+                    reinterpret_cast<uint8_t *>(encoder.memory->magsgn), end, lane);
     }
     if (encoder.samples.saturated)
       atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
@@ -531,15 +552,15 @@ __global__ void __launch_bounds__(32 * kWarps) measure_kernel(Cj2kCudaEncodeBloc
   uint32_t lane = threadIdx.x & 31, plane = frame.first_plane + p, length = 0;
   BlockEncoder<false> encoder(frame, block, shared, plane);
   Parts parts = {0, 0, 0};
-  encoder.measure_out = p == 0;
+  encoder.wants_gain = frame.distortions != nullptr;
   if (encoder.run(&parts) && plane < frame.quantisers[block.band].num_bitplanes)
     length = parts.magsgn + parts.mel + parts.vlc;
-  uint64_t kept = warp_sum(encoder.distortion.kept), out = warp_sum(encoder.distortion.out);
-  if (lane == 0) {
+  if (lane == 0)
     frame.lengths[b * frame.num_planes + p] = length;
-    frame.distortions[b * (frame.num_planes + 1) + p] = kept;
-    if (p == 0)
-      frame.distortions[b * (frame.num_planes + 1) + frame.num_planes] = out;
+  if (encoder.wants_gain) {
+    uint64_t distortion = encoder.gain.distortion();
+    if (lane == 0)
+      frame.distortions[b * frame.num_planes + p] = length ? distortion : 0;
   }
   if (p == 0 && encoder.samples.saturated)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
@@ -565,19 +586,22 @@ __global__ void __launch_bounds__(32 * kWarps) band_errors_kernel(Cj2kCudaEncode
       float t = fminf(fabsf(__uint_as_float(bits)) * samples.inv_scale, 2147483520.0f);
       uint32_t q = (uint32_t)t;
       float left = t - (float)q;
-      int32_t e = (int32_t)((q ? left - 0.5f : left) * 16.0f);
+      int32_t e = (int32_t)((q ? left - 0.5f : left) * 1024.0f);
       sum += (uint64_t)((int64_t)e * e);
     }
   sum = warp_sum(sum);
   if ((threadIdx.x & 31) == 0)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.band_errors[block.band]), (unsigned long long)sum);
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.band_errors[block.band]),
+              (unsigned long long)sum);
   if (samples.saturated)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated), (unsigned long long)samples.saturated);
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
+              (unsigned long long)samples.saturated);
 }
 
 uint32_t thread_blocks(const Cj2kCudaEncodeBlocks *frame, uint32_t tasks_per_block)
 {
-  uint64_t tasks = (uint64_t)(frame->num_blocks + frame->stride - 1) / frame->stride * tasks_per_block;
+  uint64_t tasks =
+      (uint64_t)(frame->num_blocks + frame->stride - 1) / frame->stride * tasks_per_block;
   return (uint32_t)((tasks + kWarps - 1) / kWarps);
 }
 
@@ -591,7 +615,8 @@ cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t 
 
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  measure_kernel<<<thread_blocks(frame, frame->num_planes), 32 * kWarps, sizeof(SharedMemory), stream>>>(*frame);
+  measure_kernel<<<thread_blocks(frame, frame->num_planes), 32 * kWarps, sizeof(SharedMemory),
+                   stream>>>(*frame);
   return cudaGetLastError();
 }
 

@@ -14,8 +14,8 @@ constexpr uint32_t kFlushBytes = 128; /* of a warp at once */
 
 /* A ring of bits that are not stuffed yet; the words behind `end` are zero. */
 struct BitRing {
-  uint32_t *words;    /* shared */
-  uint32_t mask;      /* number of words less one */
+  uint32_t *words;     /* shared */
+  uint32_t mask;       /* number of words less one */
   uint32_t begin, end; /* positions since the start of the block */
 
   __device__ void or_word(uint32_t index, uint32_t bits)
@@ -60,12 +60,14 @@ __device__ __forceinline__ uint32_t bytes_ff(uint32_t word)
 
 /* The bytes of this lane: 4 * lane on, those below count. */
 template <bool kBackward>
-__device__ __forceinline__ void store_bytes(uint8_t *out, uint32_t word, uint32_t count, uint32_t lane)
+__device__ __forceinline__ void store_bytes(uint8_t *out, uint32_t word, uint32_t count,
+                                            uint32_t lane)
 {
 #pragma unroll
   for (uint32_t k = 0; k < 4; k++)
     if (4 * lane + k < count)
-      out[kBackward ? -(int32_t)(4 * lane + k) - 1 : (int32_t)(4 * lane + k)] = (uint8_t)(word >> 8 * k);
+      out[kBackward ? -(int32_t)(4 * lane + k) - 1 : (int32_t)(4 * lane + k)] =
+          (uint8_t)(word >> 8 * k);
 }
 
 /* MagSgn (T.814 7.1.2): after a byte FF the next has 7 bits. */
@@ -121,14 +123,16 @@ template <bool kStore> struct ForwardStuffer {
   }
 };
 
-/* VLC (T.814 7.1.3), towards lower addresses: after a byte above 8F seven ones are all of the next. */
+/* VLC (T.814 7.1.3), towards lower addresses: after a byte above 8F seven ones are all of the next.
+ */
 template <bool kStore> struct BackwardStuffer {
   BitRing bits;
   uint8_t *out; /* one behind the first byte */
   uint32_t length;
   bool after_large;
 
-  /* Assumes that nothing is stuffed; commits up to the first byte that is. false: no byte is left. */
+  /* Assumes that nothing is stuffed; commits up to the first byte that is. false: no byte is left.
+   */
   __device__ bool round(uint32_t lane)
   {
     uint32_t available = bits.end - bits.begin, word = bits.read(bits.begin + 32 * lane);
@@ -154,7 +158,8 @@ template <bool kStore> struct BackwardStuffer {
       if (count == 0)
         return false;
       taken = 8 * count;
-      after_large = (__shfl_sync(kAll, word, (count - 1) >> 2) >> 8 * ((count - 1) & 3) & 0xFF) > 0x8F;
+      after_large =
+          (__shfl_sync(kAll, word, (count - 1) >> 2) >> 8 * ((count - 1) & 3) & 0xFF) > 0x8F;
     }
     if (kStore)
       store_bytes<true>(out - length, word, count, lane);

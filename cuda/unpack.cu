@@ -8,7 +8,8 @@ constexpr uint32_t kThreads = 128;
 constexpr uint32_t kMaxGridZ = 65535;
 
 template <bool kReversible, uint32_t kComponents>
-__global__ void __launch_bounds__(kThreads) unpack_kernel(Cj2kCudaTopLevel launch, Cj2kCudaCoefficients arrays)
+__global__ void __launch_bounds__(kThreads)
+    unpack_kernel(Cj2kCudaTopLevel launch, Cj2kCudaCoefficients arrays)
 {
   using T = typename std::conditional<kReversible, int32_t, float>::type;
   const Cj2kCudaTop &top = launch.tops[blockIdx.z];
@@ -24,7 +25,8 @@ __global__ void __launch_bounds__(kThreads) unpack_kernel(Cj2kCudaTopLevel launc
       Cj2kCudaInputPlane plane = launch.planes[input.layout.plane];
       SampleFormat format;
       format.set(input);
-      samples[c][0] = format.sample(load_word(input, plane.data + (uint64_t)(input.y + y) * plane.pitch, x));
+      samples[c][0] =
+          format.sample(load_word(input, plane.data + (uint64_t)(input.y + y) * plane.pitch, x));
     }
     start_samples<T, kComponents>(top, launch.xyz, samples, out);
     for (uint32_t c = 0; c < kComponents; c++) {
@@ -37,12 +39,14 @@ __global__ void __launch_bounds__(kThreads) unpack_kernel(Cj2kCudaTopLevel launc
 
 } // namespace
 
-cudaError_t cj2k_cuda_unpack(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays, cudaStream_t stream)
+cudaError_t cj2k_cuda_unpack(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays,
+                             cudaStream_t stream)
 {
   for (uint32_t done = 0; done < top->count; done += kMaxGridZ) {
     Cj2kCudaTopLevel part = *top;
     part.tops += done;
-    dim3 grid((top->width + kThreads - 1) / kThreads, min(top->height, kMaxGridZ), min(top->count - done, kMaxGridZ));
+    dim3 grid((top->width + kThreads - 1) / kThreads, min(top->height, kMaxGridZ),
+              min(top->count - done, kMaxGridZ));
     if (top->reversible && top->num_components == 3)
       unpack_kernel<true, 3><<<grid, kThreads, 0, stream>>>(part, *arrays);
     else if (top->reversible)

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * encode-equal [--short]
+ *
+ * The encoder on the GPU gives the bytes that it gives on the CPU, over a table of layouts, sizes
+ * and options; --short: a few of them, for slow tools. Prints TAP; without a GPU it skips.
+ */
+#include "common/cj2k.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- layouts --- */
+
+typedef struct {
+  const char *name;
+  uint8_t num_components, num_planes, dx, depth;
+  bool is_signed;
+  Cj2kColour colour;
+  Cj2kSampleLayout samples[4];
+} Format;
+
+#define PLANAR(plane, bytes, depth)                                                                \
+  {                                                                                                \
+    plane, bytes, 1, bytes, false, false, depth,                                                   \
+    {                                                                                              \
+      {                                                                                            \
+        0, 0                                                                                       \
+      }                                                                                            \
+    }                                                                                              \
+  }
+#define PLANAR_BE(plane, bytes, depth)                                                             \
+  {                                                                                                \
+    plane, bytes, 1, bytes, true, false, depth,                                                    \
+    {                                                                                              \
+      {                                                                                            \
+        0, 0                                                                                       \
+      }                                                                                            \
+    }                                                                                              \
+  }
+#define PACKED8(at, of)                                                                            \
+  {                                                                                                \
+    0, of, 1, 1, false, false, 8,                                                                  \
+    {                                                                                              \
+      {                                                                                            \
+        at, 0                                                                                      \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+static const Format formats[] = {
+    {"grey8", 1, 1, 1, 8, false, CJ2K_COLOUR_GREY, {PLANAR(0, 1, 8)}},
+    {"grey16", 1, 1, 1, 16, false, CJ2K_COLOUR_GREY, {PLANAR(0, 2, 16)}},
+    {"grey12-signed",
+     1,
+     1,
+     1,
+     12,
+     true,
+     CJ2K_COLOUR_GREY,
+     {{0, 2, 1, 2, false, true, 12, {{0, 0}}}}},
+    {"rgb8",
+     3,
+     3,
+     1,
+     8,
+     false,
+     CJ2K_COLOUR_SRGB,
+     {PLANAR(0, 1, 8), PLANAR(1, 1, 8), PLANAR(2, 1, 8)}},
+    {"rgb12",
+     3,
+     3,
+     1,
+     12,
+     false,
+     CJ2K_COLOUR_SRGB,
+     {PLANAR(0, 2, 12), PLANAR(1, 2, 12), PLANAR(2, 2, 12)}},
+    {"rgb12-be",
+     3,
+     3,
+     1,
+     12,
+     false,
+     CJ2K_COLOUR_SRGB,
+     {PLANAR_BE(0, 2, 12), PLANAR_BE(1, 2, 12), PLANAR_BE(2, 2, 12)}},
+    {"rgb8-packed",
+     3,
+     1,
+     1,
+     8,
+     false,
+     CJ2K_COLOUR_SRGB,
+     {PACKED8(0, 3), PACKED8(1, 3), PACKED8(2, 3)}},
+    {"rgba8-packed",
+     4,
+     1,
+     1,
+     8,
+     false,
+     CJ2K_COLOUR_SRGB,
+     {PACKED8(0, 4), PACKED8(1, 4), PACKED8(2, 4), PACKED8(3, 4)}},
+    {"yuv422p10",
+     3,
+     3,
+     2,
+     10,
+     false,
+     CJ2K_COLOUR_SYCC,
+     {PLANAR(0, 2, 10), PLANAR(1, 2, 10), PLANAR(2, 2, 10)}},
+    {"uyvy",
+     3,
+     1,
+     2,
+     8,
+     false,
+     CJ2K_COLOUR_SYCC,
+     {{0, 4, 2, 1, false, false, 8, {{1, 0}, {3, 0}}}, PACKED8(0, 4), PACKED8(2, 4)}},
+    {"v210",
+     3,
+     1,
+     2,
+     10,
+     false,
+     CJ2K_COLOUR_SYCC,
+     {{0, 16, 6, 4, false, false, 10, {{0, 10}, {4, 0}, {4, 20}, {8, 10}, {12, 0}, {12, 20}}},
+      {0, 16, 3, 4, false, false, 10, {{0, 0}, {4, 10}, {8, 20}}},
+      {0, 16, 3, 4, false, false, 10, {{0, 20}, {8, 0}, {12, 10}}}}},
+    {"uyvp",
+     3,
+     1,
+     2,
+     10,
+     false,
+     CJ2K_COLOUR_SYCC,
+     {{0, 5, 2, 2, true, false, 10, {{1, 4}, {3, 0}}},
+      {0, 5, 1, 2, true, false, 10, {{0, 6}}},
+      {0, 5, 1, 2, true, false, 10, {{2, 2}}}}},
+};
+
+/* ----------------------------------------------------------------------------- pictures --- */
+
+typedef struct {
+  Cj2kPlane planes[4];
+  Cj2kPicture picture;
+} Picture;
+
+/* Something like an image, with edges and noise. */
+static uint32_t pixel(uint32_t x, uint32_t y, uint32_t c, uint32_t depth, uint32_t *noise)
+{
+  double top = (double)((1u << (depth - 1)) - 1);
+  *noise = *noise * 1664525u + 1013904223u;
+  uint32_t wave = (x * (3 + c) + y * 5) % 257 * 40 + ((x / 23 + y / 17) & 1) * 9000;
+  double value = (wave % 20000) / 20000.0 * top * 1.4 + (*noise >> 20) / 4096.0 * top * 0.1;
+  return (uint32_t)MIN(value, 2 * top);
+}
+
+static void set_sample(const Cj2kSampleLayout *layout, uint8_t *row, uint32_t x, uint32_t value)
+{
+  uint32_t j = x % layout->unit_samples, bytes = layout->word_bytes;
+  uint8_t *at = row + x / layout->unit_samples * layout->unit_bytes + layout->at[j].offset;
+  value <<= layout->at[j].shift;
+  for (uint32_t i = 0; i < bytes; i++)
+    at[layout->big_endian ? bytes - 1 - i : i] |= (uint8_t)(value >> 8 * i);
+}
+
+static void picture_init(Picture *picture, const Format *format, uint32_t width, uint32_t height)
+{
+  uint32_t noise = 1;
+
+  picture->picture = (Cj2kPicture){CJ2K_MEMORY_HOST, format->num_planes, picture->planes};
+  for (uint32_t p = 0; p < format->num_planes; p++) {
+    /* Pitches that are multiples of 16 and others take different ways to the GPU. */
+    picture->planes[p].pitch = width * 4 + 32 + (height % 3 ? 0 : 6);
+    picture->planes[p].data = g_malloc0(picture->planes[p].pitch * height);
+  }
+  for (uint32_t c = 0; c < format->num_components; c++) {
+    const Cj2kSampleLayout *layout = &format->samples[c];
+    const Cj2kPlane *plane = &picture->planes[layout->plane];
+    uint32_t columns = c == 1 || c == 2 ? (width + format->dx - 1) / format->dx : width;
+    for (uint32_t y = 0; y < height; y++)
+      for (uint32_t x = 0; x < columns; x++) {
+        uint32_t value = pixel(x, y, c, layout->depth, &noise);
+        if (format->is_signed)
+          value = (value - (1u << (layout->depth - 1))) &
+                  (0xFFFFFFFFu >> (32 - 8 * layout->word_bytes));
+        set_sample(layout, (uint8_t *)plane->data + y * plane->pitch, x, value);
+      }
+  }
+}
+
+static void picture_clear(Picture *picture)
+{
+  for (uint32_t p = 0; p < picture->picture.num_planes; p++)
+    g_free(picture->planes[p].data);
+}
+
+/* -------------------------------------------------------------------------------- cases --- */
+
+typedef struct {
+  const char *format;
+  uint32_t width, height;
+  Cj2kRateControl rate;
+  double value; /* quality, step, bits per pixel or dB */
+  uint16_t block_width, block_height;
+  uint8_t num_resolutions;
+  uint32_t tile, x0, y0; /* size of tiles; offsets of image and tiles */
+  Cj2kMct mct;
+  bool xyz;
+  uint8_t precinct; /* log2 */
+} Case;
+
+#define SHORT_STEP 9
+
+#define LOSSLESS   CJ2K_RATE_LOSSLESS, 0
+#define QUALITY(q) CJ2K_RATE_QUALITY, q
+#define QSTEP(s)   CJ2K_RATE_QSTEP, s
+#define CBR(b)     CJ2K_RATE_CBR, b
+#define PSNR(d)    CJ2K_RATE_PSNR, d
+
+static const Case cases[] = {
+    {"grey8", 64, 64, LOSSLESS, 64, 64, 1},
+    {"grey8", 256, 200, LOSSLESS, 64, 64, 6},
+    {"grey8", 256, 200, QUALITY(80), 64, 64, 6},
+    {"grey8", 1, 1, LOSSLESS, 64, 64, 6},
+    {"grey8", 1, 1, QUALITY(95), 64, 64, 3, 0, 1, 1},
+    {"grey8", 1, 77, LOSSLESS, 64, 64, 6},
+    {"grey8", 77, 1, LOSSLESS, 64, 64, 6},
+    {"grey8", 1, 77, QUALITY(90), 32, 32, 4, 0, 3, 5},
+    {"grey8", 77, 1, QUALITY(90), 32, 32, 4, 0, 3, 5},
+    {"grey8", 2, 3, QUALITY(100), 32, 32, 6},
+    {"grey8", 3, 2, LOSSLESS, 32, 32, 6, 0, 1, 0},
+    {"grey8", 5, 7, LOSSLESS, 4, 4, 2},
+    {"grey8", 9, 6, QUALITY(100), 4, 4, 3, 0, 1, 1},
+    {"grey8", 121, 33, LOSSLESS, 32, 32, 5},
+    {"grey8", 119, 35, QUALITY(90), 32, 32, 5, 0, 1, 1},
+    {"grey8", 241, 67, QUALITY(70), 16, 256, 4, 0, 2, 3},
+    {"grey8", 1200, 20, LOSSLESS, 1024, 4, 2},
+    {"grey8", 20, 1200, QUALITY(95), 4, 1024, 2},
+    {"grey8", 300, 90, LOSSLESS, 512, 8, 2},
+    {"grey8", 161, 131, QUALITY(60), 64, 64, 5, 0, 0, 0, CJ2K_MCT_AUTO, false, 6},
+    {"grey8", 320, 240, PSNR(38), 64, 64, 5},
+    {"grey16", 130, 257, LOSSLESS, 64, 64, 6},
+    {"grey16", 130, 257, QSTEP(1.0 / 65536), 64, 64, 6},
+    {"grey12-signed", 97, 64, LOSSLESS, 32, 32, 4},
+    {"grey12-signed", 97, 64, QUALITY(85), 32, 32, 4},
+    {"rgb8", 128, 128, LOSSLESS, 64, 64, 6},
+    {"rgb8", 133, 99, QUALITY(75), 64, 64, 6},
+    {"rgb8", 133, 99, QUALITY(75), 64, 64, 1},
+    {"rgb8", 133, 99, LOSSLESS, 64, 64, 1, 0, 0, 0, CJ2K_MCT_OFF},
+    {"rgb12", 256, 144, LOSSLESS, 64, 64, 6},
+    {"rgb12", 256, 144, QSTEP(1.0 / 4096), 64, 64, 6},
+    {"rgb12", 256, 144, QSTEP(1.0 / 4096), 32, 32, 6},
+    {"rgb12", 256, 144, CBR(4), 32, 32, 6},
+    {"rgb12", 640, 360, CBR(2), 32, 32, 6},
+    {"rgb12", 257, 143, CBR(1), 64, 64, 5, 0, 1, 1},
+    {"rgb12", 200, 120, QUALITY(90), 64, 64, 4, 64, 0, 0},
+    {"rgb12", 200, 120, LOSSLESS, 64, 64, 4, 61, 3, 5},
+    {"rgb12", 200, 120, QUALITY(90), 32, 32, 3, 37, 3, 5, CJ2K_MCT_OFF},
+    {"rgb12", 192, 108, QSTEP(1.0 / 1024), 32, 32, 6, 0, 0, 0, CJ2K_MCT_ON, true},
+    {"rgb12", 192, 108, CBR(3), 32, 32, 6, 0, 0, 0, CJ2K_MCT_OFF, true},
+    {"rgb12-be", 150, 81, QUALITY(85), 64, 64, 6},
+    {"rgb8-packed", 150, 81, QUALITY(85), 64, 64, 6},
+    {"rgb8-packed", 150, 81, LOSSLESS, 64, 64, 6},
+    {"rgba8-packed", 150, 81, LOSSLESS, 64, 64, 6},
+    {"rgba8-packed", 150, 81, QUALITY(50), 64, 64, 3, 50, 0, 0},
+    {"yuv422p10", 260, 130, QUALITY(88), 64, 64, 6},
+    {"yuv422p10", 260, 130, LOSSLESS, 32, 32, 6},
+    {"yuv422p10", 262, 131, CBR(3), 64, 64, 5},
+    {"uyvy", 260, 64, QUALITY(80), 64, 64, 6},
+    {"v210", 260, 64, QUALITY(80), 64, 64, 6},
+    {"v210", 192, 108, LOSSLESS, 64, 64, 6},
+    {"uyvp", 192, 108, QUALITY(80), 64, 64, 6},
+};
+
+static const Format *find_format(const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(formats); i++)
+    if (!strcmp(formats[i].name, name))
+      return &formats[i];
+  g_error("no format %s", name);
+}
+
+static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderParams *params)
+{
+  cj2k_encoder_params_init(params);
+  params->backend = backend;
+  params->block_coder = CJ2K_CODER_HT;
+  params->rate_control = test->rate;
+  if (test->rate == CJ2K_RATE_QUALITY)
+    params->quality = (uint32_t)test->value;
+  params->quant_step = test->rate == CJ2K_RATE_QSTEP ? test->value : 0;
+  params->bits_per_pixel = test->rate == CJ2K_RATE_CBR ? test->value : 0;
+  params->psnr = test->rate == CJ2K_RATE_PSNR ? test->value : 0;
+  params->codeblock_width = test->block_width;
+  params->codeblock_height = test->block_height;
+  params->num_resolutions = test->num_resolutions;
+  params->tile_width = params->tile_height = test->tile;
+  params->image_x0 = params->tile_x0 = test->x0;
+  params->image_y0 = params->tile_y0 = test->y0;
+  params->mct = test->mct;
+  params->rgb_to_xyz = test->xyz;
+  if (test->precinct) {
+    params->num_precincts = 1;
+    params->precinct_width[0] = params->precinct_height[0] = test->precinct;
+  }
+}
+
+static Cj2kEncoder *open_encoder(const Case *test, const Format *format, Cj2kBackendKind backend,
+                                 Cj2kError *error)
+{
+  Cj2kComponent components[4] = {0};
+  Cj2kEncoderParams params;
+
+  for (uint32_t c = 0; c < format->num_components; c++)
+    components[c] = (Cj2kComponent){.dx = c == 1 || c == 2 ? format->dx : 1,
+                                    .dy = 1,
+                                    .depth = format->depth,
+                                    .is_signed = format->is_signed};
+  Cj2kEncoderImage image = {.width = test->width,
+                            .height = test->height,
+                            .num_components = format->num_components,
+                            .components = components,
+                            .colour = format->colour};
+  Cj2kLayout layout = {.num_components = format->num_components,
+                       .num_planes = format->num_planes,
+                       .samples = format->samples};
+  set_params(test, backend, &params);
+  return cj2k_encoder_open(&params, &image, &layout, error);
+}
+
+/* Two frames, one after the other: the second finds what the first left in the slot. NULL: the
+ * encoder failed, *why says how. */
+static GByteArray *encode(const Case *test, const Format *format, Cj2kBackendKind backend,
+                          const Picture *picture, Cj2kError *why)
+{
+  Cj2kEncoder *encoder = open_encoder(test, format, backend, why);
+  GByteArray *bytes = g_byte_array_new();
+  bool ok = encoder != NULL;
+
+  for (int i = 0; i < 2 && ok; i++) {
+    Cj2kPacket packet;
+    ok = cj2k_encoder_submit(encoder, &picture->picture, NULL, why) == CJ2K_OK &&
+         cj2k_encoder_receive(encoder, &packet) == CJ2K_OK;
+    if (!ok)
+      break;
+    ok = packet.status == CJ2K_OK && !packet.fallback;
+    *why = packet.error;
+    if (packet.fallback)
+      g_strlcpy(why->text, "done by the CPU in place of the GPU", sizeof why->text);
+    g_byte_array_append(bytes, packet.data, (guint)packet.size);
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  if (!ok)
+    g_clear_pointer(&bytes, g_byte_array_unref);
+  return bytes;
+}
+
+static bool compare(const GByteArray *cpu, const GByteArray *cuda)
+{
+  guint first = 0, shorter = MIN(cpu->len, cuda->len);
+
+  while (first < shorter && cpu->data[first] == cuda->data[first])
+    first++;
+  if (cpu->len == cuda->len && first == cpu->len)
+    return true;
+  printf("# %u bytes on the CPU, %u on the GPU, different from byte %u on\n", cpu->len, cuda->len,
+         first);
+  return false;
+}
+
+static bool check_case(const Case *test)
+{
+  const Format *format = find_format(test->format);
+  Cj2kError why = {0};
+  Picture picture;
+  bool ok = false;
+
+  picture_init(&picture, format, test->width, test->height);
+  GByteArray *cpu = encode(test, format, CJ2K_BACKEND_CPU, &picture, &why);
+  GByteArray *cuda = cpu ? encode(test, format, CJ2K_BACKEND_CUDA, &picture, &why) : NULL;
+  if (cpu && cuda)
+    ok = compare(cpu, cuda);
+  else
+    printf("# %s: %s\n", cpu ? "GPU" : "CPU", why.text);
+  g_clear_pointer(&cpu, g_byte_array_unref);
+  g_clear_pointer(&cuda, g_byte_array_unref);
+  picture_clear(&picture);
+  return ok;
+}
+
+static const char *const rates[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
+
+int main(int argc, char **argv)
+{
+  Cj2kError error = {0};
+  guint step = argc > 1 && !strcmp(argv[1], "--short") ? SHORT_STEP : 1, count = 0, failed = 0;
+
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  Cj2kEncoder *probe =
+      open_encoder(&cases[0], find_format(cases[0].format), CJ2K_BACKEND_CUDA, &error);
+  if (!probe) {
+    printf("1..0 # SKIP %s\n", error.text);
+    return 0;
+  }
+  cj2k_encoder_close(probe);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i += step) {
+    const Case *c = &cases[i];
+    bool ok = check_case(c);
+    failed += !ok;
+    printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u\n",
+           ok ? "ok" : "not ok", ++count, c->format, c->width, c->height, rates[c->rate], c->value,
+           c->block_width, c->block_height, c->num_resolutions, c->tile, c->x0);
+  }
+  printf("1..%u\n", count);
+  return failed != 0;
+}
