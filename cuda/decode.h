@@ -52,6 +52,7 @@ struct Cj2kDecodeSlot {
   GArray *packs;             /* Cj2kCudaPack; plane_of_pack says where to */
   GArray *plane_of_pack;     /* uint32_t */
   uint32_t max_width;        /* of any code-block */
+  uint32_t mq_words;         /* of state of any that is not HT */
 
   Cj2kCudaMemory blocks, level_table, finish_table; /* device, by plan */
   Cj2kCudaMemory coefficients, lowpass, quads, sample_planes;
@@ -80,7 +81,8 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r,
                             Cj2kCudaLevel *level);
 /* Rows of a warp so that there are enough warps. */
-uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count);
+uint32_t cj2k_cuda_decode_rows(const Cj2kDecodeSlot *slot, uint32_t width, uint32_t height,
+                               uint32_t count);
 /* Uploads a table that stays. */
 Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
                                   Cj2kError *error);

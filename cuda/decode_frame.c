@@ -33,12 +33,13 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->data = place(&parts->size, coded->codestream_size + coded->side_size + DATA_PAD);
 }
 
-/* HT blocks by the length of their data, so that the threads of a warp have alike work. */
-#define LENGTH_CLASSES 64
+/* Blocks by the length of their data, so that the threads of a warp have alike work; long ones
+ * first. */
+#define LENGTH_CLASSES 256
 
 static uint32_t length_class(const Cj2kCodedBlock *block)
 {
-  return LENGTH_CLASSES - 1 - MIN(block->length / 64, LENGTH_CLASSES - 1);
+  return LENGTH_CLASSES - 1 - MIN(block->length / 32, LENGTH_CLASSES - 1);
 }
 
 static bool is_decoded(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
@@ -68,25 +69,29 @@ static Cj2kStatus list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   uint8_t *upload = slot->h_upload.data;
   uint32_t *order = (uint32_t *)(upload + slot->parts.order);
   uint32_t *refined = (uint32_t *)(upload + slot->parts.refined);
-  uint32_t ends[LENGTH_CLASSES + 1] = {0};
+  uint32_t *lists[] = {(uint32_t *)(upload + slot->parts.mq), order};
+  uint32_t ends[2][LENGTH_CLASSES + 1] = {{0}};
   for (uint32_t i = 0; i < slot->plan->num_blocks; i++) {
     if (!is_decoded(slot, coded, i))
       continue;
     Cj2kStatus status = check_block(slot, coded, i, error);
     if (status != CJ2K_OK)
       return status;
-    if (!coded->blocks[i].is_ht)
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: MQ code-blocks");
-    ends[length_class(&coded->blocks[i]) + 1]++;
-    frame->num_ht++;
-    if (coded->blocks[i].num_passes > 1)
+    bool is_ht = coded->blocks[i].is_ht;
+    ends[is_ht][length_class(&coded->blocks[i]) + 1]++;
+    frame->num_ht += is_ht;
+    frame->num_mq += !is_ht;
+    if (is_ht && coded->blocks[i].num_passes > 1)
       refined[frame->num_refined++] = i;
   }
   for (uint32_t k = 1; k <= LENGTH_CLASSES; k++)
-    ends[k] += ends[k - 1];
-  for (uint32_t i = 0; i < slot->plan->num_blocks; i++)
-    if (coded->blocks[i].is_ht && is_decoded(slot, coded, i))
-      order[ends[length_class(&coded->blocks[i])]++] = i;
+    for (uint32_t is_ht = 0; is_ht < 2; is_ht++)
+      ends[is_ht][k] += ends[is_ht][k - 1];
+  for (uint32_t i = 0; i < slot->plan->num_blocks; i++) {
+    bool is_ht = coded->blocks[i].is_ht;
+    if (is_decoded(slot, coded, i))
+      lists[is_ht][ends[is_ht][length_class(&coded->blocks[i])]++] = i;
+  }
   return CJ2K_OK;
 }
 
@@ -156,6 +161,8 @@ static Cj2kStatus fill_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   frame->mq = (const uint32_t *)(device + slot->parts.mq);
   frame->num_blocks = slot->plan->num_blocks;
   frame->max_width = slot->max_width;
+  frame->mq_words = slot->mq_words;
+  frame->alone = slot->backend->one_in_flight;
   frame->quads = slot->quads.data;
   frame->coefficients = slot->coefficients.data;
   frame->corrupt = slot->h_corrupt.data; /* so rare that the GPU may count over the bus */
@@ -242,6 +249,8 @@ static cudaError_t decode_blocks(const Cj2kCudaDecodeBlocks *frame, cudaStream_t
     result = cj2k_cuda_ht_decode_magsgn(frame, stream);
   if (result == cudaSuccess)
     result = cj2k_cuda_ht_decode_refine(frame, stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mq_decode(frame, stream);
   return result;
 }
 

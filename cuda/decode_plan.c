@@ -5,14 +5,19 @@
 
 #include <string.h>
 
-#define WARPS_WANTED  4096 /* of one launch: about as many as the larger GPUs run at a time */
-#define STRIP_COLUMNS 120
+/* Warps of one launch: short strips hide latency when a frame is alone, long ones repeat fewer rows
+ * of their neighbours. */
+#define WARPS_ALONE    2048
+#define WARPS_TOGETHER 1024
+#define STRIP_COLUMNS  120
 
-uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count)
+uint32_t cj2k_cuda_decode_rows(const Cj2kDecodeSlot *slot, uint32_t width, uint32_t height,
+                               uint32_t count)
 {
+  uint32_t wanted = slot->backend->one_in_flight ? WARPS_ALONE : WARPS_TOGETHER;
   uint64_t strips = ((uint64_t)width + STRIP_COLUMNS - 1) / STRIP_COLUMNS * MAX(count, 1);
-  uint64_t rows = (uint64_t)height * strips / WARPS_WANTED;
-  return (uint32_t)CLAMP(rows, 8, 64) & ~1u;
+  uint64_t rows = ((uint64_t)height * strips + wanted - 1) / wanted;
+  return ((uint32_t)CLAMP(rows, 8, 64) + 1) & ~1u;
 }
 
 Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
@@ -31,7 +36,7 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   const Cj2kPlan *plan = slot->plan;
   Cj2kCudaBlock *blocks = g_new0(Cj2kCudaBlock, MAX(plan->num_blocks, 1));
   uint64_t quads = 0;
-  slot->max_width = 0;
+  slot->max_width = slot->mq_words = 0;
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
@@ -52,6 +57,7 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
     slot->max_width = MAX(slot->max_width, block->width);
+    slot->mq_words = MAX(slot->mq_words, CJ2K_CUDA_MQ_WORDS(block->width, block->height));
   }
   Cj2kStatus status =
       cj2k_cuda_decode_table(&slot->blocks, blocks, plan->num_blocks * sizeof *blocks, error);
@@ -118,7 +124,7 @@ static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool rev
     launch.width = MAX(launch.width, level.width);
     launch.height = MAX(launch.height, level.height);
   }
-  launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
+  launch.rows = cj2k_cuda_decode_rows(slot, launch.width, launch.height, launch.count);
   if (launch.count)
     g_array_append_val(slot->levels, launch);
 }

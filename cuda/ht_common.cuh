@@ -2,19 +2,10 @@
 /* What the steps of the HT block decoder share. */
 #pragma once
 
-#include "kernels.h"
+#include "bytes.cuh"
 
 extern "C" {
 #include "../common/cpu/ht_tables.h"
-}
-
-/* Four bytes at any address, little-endian. */
-__device__ __forceinline__ uint32_t load_word(const uint8_t *p)
-{
-  const uint32_t *base =
-      reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
-  uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
-  return __funnelshift_r(base[0], base[1], shift);
 }
 
 /* The HT set of a block that is decoded, as common/cpu/ht_decode.h has it. The packets have reduced
@@ -50,17 +41,4 @@ __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint
   set.suffix_length = (uint32_t)end[-1] << 4 | (end[-2] & 15);
   set.max_exponent = min(min(coded.zero_bitplanes + 2u, 63u), 31u - set.plane);
   return set.suffix_length >= 2 && set.suffix_length <= min(set.cleanup_length, 4079u);
-}
-
-/* Half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
-__device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
-                                                const Cj2kCudaBlock &block)
-{
-  if (block.roi_shift && (block.roi_shift > 30 ? 0 : magnitude >> (block.roi_shift + 1)))
-    magnitude >>= block.roi_shift;
-  if (block.reversible) {
-    int32_t value = (int32_t)(magnitude >> 1);
-    return (uint32_t)(negative ? -value : value);
-  }
-  return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), block.scale)) | negative << 31;
 }

@@ -78,10 +78,11 @@ template <uint32_t LANES> struct Ring {
     return value;
   }
 
-  __device__ uint32_t bits(uint32_t at, uint32_t count) const
+  /* 32 bits from position `at` on. */
+  __device__ uint32_t window(uint32_t at) const
   {
     uint32_t low = words[(at >> 5) % kRingWords], high = words[((at >> 5) + 1) % kRingWords];
-    return __funnelshift_r(low, high, at & 31) & ((1u << count) - 1);
+    return __funnelshift_r(low, high, at & 31);
   }
 };
 
@@ -135,12 +136,21 @@ template <uint32_t LANES, bool WIDE> struct Above {
   }
 };
 
-__device__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
-                                  const Cj2kCudaBlock &block)
+/* v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
+ * coefficient. PLAIN: no ROI, no refinement passes. */
+template <bool PLAIN>
+__device__ __forceinline__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
+                                                  const Cj2kCudaBlock &block)
 {
-  /* v = 2 (mu - 1) + sign; half units with the midpoint are (2 mu + 1) << p. */
   uint32_t word = significant ? ((v | 1) + 2) << set.plane | v << 31 : 0;
-  return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+  if (!PLAIN)
+    return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+  if (block.reversible) {
+    int32_t value = (int32_t)((word & 0x7FFFFFFFu) >> 1);
+    return (uint32_t)((int32_t)word < 0 ? -value : value);
+  }
+  return __float_as_uint(__fmul_rn(__uint2float_rn(word & 0x7FFFFFFFu), block.scale)) |
+         (word & 0x80000000u);
 }
 
 __device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a, uint32_t b)
@@ -155,7 +165,7 @@ __device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a
     row[x + 1] = b;
 }
 
-template <uint32_t LANES, bool WIDE>
+template <uint32_t LANES, bool WIDE, bool PLAIN>
 __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const uint32_t *quads,
                              uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
                              uint32_t lane, uint32_t mask)
@@ -181,25 +191,45 @@ __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const
         m[n] = rho >> n & 1 ? exponent - (known >> n & 1) : 0;
         total += m[n];
       }
+      if (__all_sync(mask, rho == 0)) { /* often, at low rates */
+        above.note(q, 0, 0, mask);
+        if (q < cols) {
+          store_pair(out, 2 * q, block.width, 0, 0);
+          if (y + 1 < block.height)
+            store_pair(out + block.stride, 2 * q, block.width, 0, 0);
+        }
+        continue;
+      }
       uint32_t sum = ring.scan(total), at = ring.pos + sum - total;
       uint32_t needed = __shfl_sync(mask, sum, LANES - 1, LANES);
       while (ring.end - ring.pos < needed)
         ring.fill();
+      if (__all_sync(mask, total <= 32)) { /* one window holds the quad */
+        uint32_t window = ring.window(at);
 #pragma unroll
-      for (uint32_t n = 0; n < 4; n++) {
-        v[n] = ring.bits(at, m[n]) | (record >> (CJ2K_HT_E1_SHIFT + n) & 1) << m[n];
-        v[n] = rho >> n & 1 ? v[n] : 0;
-        at += m[n];
+        for (uint32_t n = 0; n < 4; n++) {
+          v[n] = window & ((1u << m[n]) - 1);
+          window = m[n] < 32 ? window >> m[n] : 0;
+        }
+      } else {
+#pragma unroll
+        for (uint32_t n = 0; n < 4; n++) {
+          v[n] = ring.window(at) & ((1u << m[n]) - 1);
+          at += m[n];
+        }
       }
+#pragma unroll
+      for (uint32_t n = 0; n < 4; n++)
+        v[n] = rho >> n & 1 ? v[n] | (record >> (CJ2K_HT_E1_SHIFT + n) & 1) << m[n] : 0;
       ring.pos += needed;
       above.note(q, v[1], v[3], mask);
       if (q < cols) {
-        store_pair(out, 2 * q, block.width, finish_sample(v[0], rho & 1, set, block),
-                   finish_sample(v[2], rho & 4, set, block));
+        store_pair(out, 2 * q, block.width, finish_sample<PLAIN>(v[0], rho & 1, set, block),
+                   finish_sample<PLAIN>(v[2], rho & 4, set, block));
         if (y + 1 < block.height)
           store_pair(out + block.stride, 2 * q, block.width,
-                     finish_sample(v[1], rho & 2, set, block),
-                     finish_sample(v[3], rho & 8, set, block));
+                     finish_sample<PLAIN>(v[1], rho & 2, set, block),
+                     finish_sample<PLAIN>(v[3], rho & 8, set, block));
       }
       __syncwarp(mask); /* all have read the ring */
     }
@@ -231,14 +261,17 @@ __global__ void __launch_bounds__(kThreads) magsgn_kernel(Cj2kCudaDecodeBlocks f
     return;
   const Cj2kCodedBlock &coded = frame.coded[b];
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
-  if (coded.num_passes && !coded.corrupt && !coded.is_ht)
-    return;
-  bool there = coded.num_passes && !coded.corrupt && !frame.corrupt_flags[b];
+  bool there = coded.num_passes && coded.is_ht && !coded.corrupt && !frame.corrupt_flags[b];
   HtSet set;
   if (there) {
     find_set(frame, b, block, set);
-    if (decode_block<LANES, WIDE>(set, block, frame.quads + block.quads, out, rings[group],
-                                  lines[WIDE ? group : 0], lane, mask))
+    const uint32_t *quads = frame.quads + block.quads;
+    uint32_t *line = lines[WIDE ? group : 0];
+    bool plain = !block.roi_shift && set.num_passes == 1;
+    if (plain ? decode_block<LANES, WIDE, true>(set, block, quads, out, rings[group], line, lane,
+                                                mask)
+              : decode_block<LANES, WIDE, false>(set, block, quads, out, rings[group], line, lane,
+                                                 mask))
       return;
     if (lane == 0) {
       frame.corrupt_flags[b] = 1;

@@ -18,6 +18,8 @@ constexpr uint32_t kVlcEntries = 2 * (8 << 7);
 constexpr uint32_t kUvlcEntries = 9 << CJ2K_HT_UVLC_BITS;
 /* u-VLC entries here: bits used, u of the first quad, u of the second; all ones: a longer code. */
 constexpr uint32_t kUvlcFirst = 4, kUvlcSecond = 10, kUvlcLong = 0xFFFF;
+/* MEL exponents by state (T.814 table 2), three bits each. */
+constexpr uint64_t kMelExponents = 05433222111000ull;
 constexpr uint32_t kMaskQuads = 32; /* contexts of rows up to this long fit into masks */
 
 /* Bits read backwards, without stuffing (T.814 7.1.3). */
@@ -133,12 +135,7 @@ struct Mel {
     if (run == 0) {
       if (count < 6)
         fill();
-      uint32_t exponent = state < 3    ? 0
-                          : state < 6  ? 1
-                          : state < 9  ? 2
-                          : state < 11 ? 3
-                          : state < 12 ? 4
-                                       : 5;
+      uint32_t exponent = (uint32_t)(kMelExponents >> 3 * state) & 7;
       if (bits >> 31) {
         run = 2u << exponent;
         bits <<= 1;
@@ -191,11 +188,11 @@ __device__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_ro
   return used;
 }
 
-/* What the row above tells about contexts: bits of rho of its bottom samples, by quad. In masks for
- * rows of up to 32 quads, else read from the records. */
+/* What the row above tells about contexts (T.814 7.3.5): bits of rho of its bottom samples, by
+ * quad. In masks for rows of up to 32 quads, else read from the records. */
 struct Above {
-  uint32_t left, right;           /* of the row above */
-  uint32_t next_left, next_right; /* of this row */
+  uint32_t north, east;           /* of the row above: n | nw, and ne | nf, by quad of this row */
+  uint32_t next_left, next_right; /* of this row: bottom left, bottom right samples */
   const uint32_t *records;        /* row above, wide blocks only */
 
   /* Context of quad q as an index: bit 7 of n | nw, bit 9 of ne | nf. */
@@ -203,19 +200,28 @@ struct Above {
   {
     if (records) {
       uint32_t here = records[q] >> CJ2K_HT_RHO_SHIFT;
-      uint32_t west = q ? records[q - 1] >> CJ2K_HT_RHO_SHIFT : 0;
-      uint32_t east = q + 1 < cols ? records[q + 1] >> CJ2K_HT_RHO_SHIFT : 0;
-      return ((here >> 1 | west >> 3) & 1) << 7 | ((here >> 3 | east >> 1) & 1) << 9;
+      uint32_t left = q ? records[q - 1] >> CJ2K_HT_RHO_SHIFT : 0;
+      uint32_t right = q + 1 < cols ? records[q + 1] >> CJ2K_HT_RHO_SHIFT : 0;
+      return ((here >> 1 | left >> 3) & 1) << 7 | ((here >> 3 | right >> 1) & 1) << 9;
     }
-    uint32_t west = (uint32_t)((uint64_t)right << 1 >> q),
-             east = (uint32_t)((uint64_t)left >> 1 >> q);
-    return ((left >> q | west) & 1) << 7 | ((right >> q | east) & 1) << 9;
+    return (north >> q & 1) << 7 | (east >> q & 1) << 9;
+  }
+
+  __device__ void start_row()
+  {
+    next_left = next_right = 0;
   }
 
   __device__ void note(uint32_t q, uint32_t record)
   {
     next_left |= (record >> (CJ2K_HT_RHO_SHIFT + 1) & 1) << (q & 31);
     next_right |= (record >> (CJ2K_HT_RHO_SHIFT + 3) & 1) << (q & 31);
+  }
+
+  __device__ void end_row()
+  {
+    north = next_left | next_right << 1;
+    east = next_right | next_left >> 1;
   }
 };
 
@@ -269,7 +275,7 @@ struct Decoder {
   __device__ void row(uint32_t *records, uint32_t cols, bool first_row)
   {
     uint32_t context = 0;
-    above.next_left = above.next_right = 0;
+    above.start_row();
     for (uint32_t q = 0; q < cols; q += 4) {
       uint2 a = pair(q, cols, first_row, &context), b = make_uint2(0, 0);
       above.note(q, a.x);
@@ -281,8 +287,7 @@ struct Decoder {
       }
       *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
     }
-    above.left = above.next_left;
-    above.right = above.next_right;
+    above.end_row();
   }
 
   /* Did all bits that were used exist? */
@@ -299,7 +304,7 @@ __device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &
   const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
   d.vlc.start(suffix, set.suffix_length);
   d.mel.start(suffix, set.suffix_length);
-  d.above.left = d.above.right = 0;
+  d.above.north = d.above.east = 0;
   bool masks = cols <= kMaskQuads;
   for (uint32_t y = 0; y < block.height; y += 2, quads += stride) {
     d.above.records = masks || y == 0 ? nullptr : quads - stride;
@@ -310,7 +315,8 @@ __device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &
   return true;
 }
 
-__global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks frame)
+/* The first `lanes` threads of each warp do a block each. */
+__global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
 {
   __shared__ uint32_t vlc[kVlcEntries];
   __shared__ uint32_t uvlc[kUvlcEntries / 2]; /* two entries a word */
@@ -320,8 +326,8 @@ __global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks fr
     uvlc[i] = reinterpret_cast<const uint32_t *>(d_uvlc)[i];
   __syncthreads();
 
-  uint32_t i = blockIdx.x * kThreads + threadIdx.x;
-  if (i >= frame.num_ht)
+  uint32_t i = blockIdx.x * lanes + threadIdx.x;
+  if (threadIdx.x >= lanes || i >= frame.num_ht)
     return;
   uint32_t b = frame.order[i];
   Cj2kCudaBlock block = frame.blocks[b];
@@ -362,11 +368,16 @@ cudaError_t cj2k_cuda_ht_init(void)
   return error;
 }
 
+/* A frame alone leaves most of the GPU idle here: with fewer blocks in a warp these wait less for
+ * each other. With several frames in flight full warps do more. */
+constexpr uint32_t kLanesAlone = 12;
+
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  uint32_t grid = (frame->num_ht + kThreads - 1) / kThreads;
+  uint32_t lanes = frame->alone ? kLanesAlone : kThreads;
+  uint32_t grid = (frame->num_ht + lanes - 1) / lanes;
   if (grid == 0)
     return cudaSuccess;
-  quads_kernel<<<grid, kThreads, 0, stream>>>(*frame);
+  quads_kernel<<<grid, kThreads, 0, stream>>>(*frame, lanes);
   return cudaGetLastError();
 }

@@ -29,6 +29,11 @@ typedef struct {
   uint8_t pad[3];
 } Cj2kCudaBlock;
 
+/* State of an MQ block: a word for each column of four samples, two bits for each column in groups
+ * of 32. */
+#define CJ2K_CUDA_MQ_WORDS(width, height)                                                          \
+  (((height) + 3u) / 4u * ((width) + 2u * (((width) + 31u) / 32u)))
+
 /* Quad records of a block: rows of `cj2k_cuda_quad_stride (width)`, one row for two sample rows. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
 
@@ -43,6 +48,8 @@ typedef struct {
   const uint32_t *mq;      /* numbers of the MQ blocks */
   uint32_t num_blocks, num_ht, num_refined, num_mq;
   uint32_t max_width;     /* of any block */
+  uint32_t mq_words;      /* of state that any MQ block needs */
+  uint32_t alone;         /* no other frame is in flight: latency counts */
   uint32_t *quads;        /* workspace */
   void *coefficients;     /* out */
   uint8_t *corrupt_flags; /* per block, zero before; set where a stage found the block corrupt */
@@ -52,12 +59,12 @@ typedef struct {
 /* HT cleanup, first step: MEL and VLC to quad records (T.814 7.3.3 to 7.3.6), a thread a block. */
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Second step: MagSgn to coefficients (T.814 7.3.7), dequantised; a warp or half a warp a block.
- * Blocks without passes and corrupt ones become zeros, MQ blocks are left alone. Blocks with
+ * Blocks without passes and corrupt ones become zeros, and so do MQ blocks for now. Blocks with
  * refinement passes get half units, for the next step. */
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Third step, when num_refined: SigProp and MagRef (T.814 7.4, 7.5), then dequantisation. */
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
-/* MQ blocks (T.800 annexes C, D): decoded and dequantised. */
+/* MQ blocks (T.800 annexes C, D): decoded and dequantised. They are zeros before. */
 cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Copies the HT tables to the current device; once a device. */
 cudaError_t cj2k_cuda_ht_init(void);

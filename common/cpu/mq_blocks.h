@@ -53,16 +53,23 @@ typedef struct {
 /* Initial states (table D.7). */
 void cj2k_mq_reset_contexts(Cj2kMqContexts *contexts);
 
+/* The CUDA back end uses the rules for passes as well. */
+#ifdef __CUDACC__
+#define CJ2K_MQ_RULE static inline __host__ __device__
+#else
+#define CJ2K_MQ_RULE static inline
+#endif
+
 /* Coding passes in their order: the first bit-plane has a cleanup pass only (D.3). */
 enum { CJ2K_PASS_SIGNIFICANCE, CJ2K_PASS_REFINEMENT, CJ2K_PASS_CLEANUP };
 
-static inline unsigned cj2k_pass_type(unsigned pass)
+CJ2K_MQ_RULE unsigned cj2k_pass_type(unsigned pass)
 {
   return (pass + 2) % 3;
 }
 
 /* How many bit-planes below the first one a pass is. */
-static inline unsigned cj2k_pass_depth(unsigned pass)
+CJ2K_MQ_RULE unsigned cj2k_pass_depth(unsigned pass)
 {
   return (pass + 2) / 3;
 }
@@ -70,7 +77,7 @@ static inline unsigned cj2k_pass_depth(unsigned pass)
 #define CJ2K_FIRST_RAW_PASS 10 /* the fifth bit-plane's significance propagation (D.6) */
 
 /* Table D.9: does a codeword segment end with this pass, apart from the last one? */
-static inline bool cj2k_pass_ends_segment(unsigned pass, uint8_t style)
+CJ2K_MQ_RULE bool cj2k_pass_ends_segment(unsigned pass, uint8_t style)
 {
   if (style & CJ2K_STYLE_TERMALL)
     return true;
@@ -79,7 +86,7 @@ static inline bool cj2k_pass_ends_segment(unsigned pass, uint8_t style)
 }
 
 /* D.6: is the pass written as bits, without arithmetic coding? */
-static inline bool cj2k_pass_is_raw(unsigned pass, uint8_t style)
+CJ2K_MQ_RULE bool cj2k_pass_is_raw(unsigned pass, uint8_t style)
 {
   return (style & CJ2K_STYLE_BYPASS) && pass >= CJ2K_FIRST_RAW_PASS &&
          cj2k_pass_type(pass) != CJ2K_PASS_CLEANUP;
