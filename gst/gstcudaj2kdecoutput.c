@@ -41,13 +41,9 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
  * the format may become another. */
 static GstFlowReturn finish(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
 {
-  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
-  GST_VIDEO_DECODER_STREAM_LOCK(decoder);
-  if (gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(decoder)))
+  if (gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self)))
     g_atomic_int_set(&self->reconfigure, TRUE);
-  GstFlowReturn flow = gst_video_decoder_finish_frame(decoder, frame);
-  GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
-  return flow;
+  return gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
 }
 
 /* Chroma of images with odd offsets is one row or column short of what video has: repeat the last.
@@ -99,9 +95,11 @@ static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
   return finish(self, frame);
 }
 
-GstFlowReturn gst_cuda_j2k_dec_output(gpointer element, gboolean discard)
+GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
 {
   GstCudaJ2kDec *self = element;
+  GstVideoDecoder *decoder = element;
+  GstFlowReturn flow = GST_FLOW_OK;
   Cj2kFrame result;
   if (cj2k_decoder_receive(self->decoder, &result) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the decoder lost a frame");
@@ -111,10 +109,14 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element, gboolean discard)
   judge(self, part, &result);
   cj2k_decoder_release(self->decoder, &result);
 
-  if (!discard && part->last)
-    return conclude(self, part);
-  if (part->frame)
-    gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), part->frame);
-  gst_cuda_j2k_dec_part_free(part);
-  return GST_FLOW_OK;
+  GST_VIDEO_DECODER_STREAM_LOCK(decoder);
+  if (part->last && !gst_cuda_j2k_output_discards(&self->output)) {
+    flow = conclude(self, part);
+  } else {
+    if (part->frame)
+      gst_video_decoder_release_frame(decoder, part->frame);
+    gst_cuda_j2k_dec_part_free(part);
+  }
+  GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
+  return flow;
 }

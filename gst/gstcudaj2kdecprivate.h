@@ -84,7 +84,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
 void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdecoutput.c */
-GstFlowReturn gst_cuda_j2k_dec_output(gpointer element, gboolean discard);
+GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);
 void gst_cuda_j2k_dec_picture_unref(GstCudaJ2kDecPicture *picture);
 /* Lets go of everything a part holds; its frame has to be finished or dropped before. */
 void gst_cuda_j2k_dec_part_free(GstCudaJ2kDecPart *part);

@@ -133,12 +133,33 @@ static GstBuffer *make_buffer(GstCudaJ2kEnc *self, const Cj2kPacket *packet)
   return gst_buffer_new_wrapped(g_byte_array_free(bytes, FALSE), size);
 }
 
-GstFlowReturn gst_cuda_j2k_enc_output(gpointer element, gboolean discard)
+/* Takes a finished packet; FALSE: it failed, and an error was posted. *buffer is set with the last
+ * packet of a frame. */
+static gboolean take_packet(GstCudaJ2kEnc *self, const Cj2kPacket *packet, gboolean last,
+                            GstBuffer **buffer)
+{
+  if (packet->fallback)
+    GST_LOG_OBJECT(self, "encoded by the CPU back end");
+  if (packet->status != CJ2K_OK) {
+    gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
+    return FALSE;
+  }
+  if (last) {
+    *buffer = make_buffer(self, packet);
+  } else {
+    self->first_field = g_byte_array_sized_new((guint)packet->size * 2 + 64);
+    append(self, self->first_field, packet);
+  }
+  return TRUE;
+}
+
+GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
 {
   GstCudaJ2kEnc *self = element;
   GstVideoEncoder *encoder = element;
-  Cj2kPacket packet;
   GstFlowReturn flow = GST_FLOW_OK;
+  GstBuffer *buffer = NULL;
+  Cj2kPacket packet;
 
   if (cj2k_encoder_receive(self->encoder, &packet) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the encoder lost a frame");
@@ -146,30 +167,20 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element, gboolean discard)
   }
   GstCudaJ2kEncPart *part = packet.user;
   GstVideoCodecFrame *frame = part->frame;
-  Cj2kError error = packet.error;
-  gboolean ok = packet.status == CJ2K_OK && !discard;
-  GstBuffer *buffer = NULL;
-  if (ok && frame) {
-    buffer = make_buffer(self, &packet);
-  } else if (ok) {
-    self->first_field = g_byte_array_sized_new((guint)packet.size * 2 + 64);
-    append(self, self->first_field, &packet);
-  } else {
+  GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
+  if (gst_cuda_j2k_output_discards(&self->output))
     g_clear_pointer(&self->first_field, g_byte_array_unref);
-  }
-  if (packet.fallback)
-    GST_LOG_OBJECT(self, "encoded by the CPU back end");
-  if (packet.status != CJ2K_OK && !discard) {
-    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+  else if (!take_packet(self, &packet, frame != NULL, &buffer))
     flow = GST_FLOW_ERROR;
-  }
   cj2k_encoder_release(self->encoder, &packet);
   part_free(part);
-  if (!frame)
-    return flow;
-
-  frame->output_buffer = buffer;
-  GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
-  GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
-  return flow == GST_FLOW_OK ? pushed : flow;
+  if (frame) {
+    /* Without a buffer the base class drops the frame. */
+    frame->output_buffer = buffer;
+    GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
+    GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
+    flow = flow == GST_FLOW_OK ? pushed : flow;
+  }
+  GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
+  return flow;
 }

@@ -79,7 +79,7 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
 
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);
-GstFlowReturn gst_cuda_j2k_enc_output(gpointer element, gboolean discard);
+GstFlowReturn gst_cuda_j2k_enc_output(gpointer element);
 
 G_END_DECLS
 

@@ -33,13 +33,12 @@ static gpointer output_thread(gpointer data)
       g_cond_wait(&output->changed, &output->lock);
     if (!output->pending)
       break;
-    gboolean discard = output->flushing || output->flow != GST_FLOW_OK;
     g_mutex_unlock(&output->lock);
 
-    GstFlowReturn flow = output->func(output->element, discard);
+    GstFlowReturn flow = output->func(output->element);
 
     g_mutex_lock(&output->lock);
-    if (!discard && !output->flushing && flow != GST_FLOW_OK)
+    if (!output->flushing && flow != GST_FLOW_OK)
       output->flow = flow;
     output->pending--;
     g_cond_broadcast(&output->changed);
@@ -66,6 +65,14 @@ void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output)
   g_mutex_unlock(&output->lock);
   g_thread_join(output->thread);
   output->thread = NULL;
+}
+
+gboolean gst_cuda_j2k_output_discards(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  gboolean discards = output->flushing || output->flow != GST_FLOW_OK;
+  g_mutex_unlock(&output->lock);
+  return discards;
 }
 
 void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output)

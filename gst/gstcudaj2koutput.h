@@ -16,9 +16,9 @@
 
 G_BEGIN_DECLS
 
-/* Receives exactly one result from the codec (waiting for it) and hands it on; with `discard` it
- * must not go downstream. Returns what downstream said. */
-typedef GstFlowReturn (*GstCudaJ2kOutputFunc)(gpointer element, gboolean discard);
+/* Receives exactly one result from the codec, waiting for it, and hands it on, or discards it where
+ * gst_cuda_j2k_output_discards() says so. Returns what downstream said. */
+typedef GstFlowReturn (*GstCudaJ2kOutputFunc)(gpointer element);
 
 typedef struct {
   gpointer element;
@@ -42,6 +42,11 @@ void gst_cuda_j2k_output_clear(GstCudaJ2kOutput *output);
  * streaming thread is active (the start and stop functions of the base class). */
 void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name);
 void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output);
+
+/* For the function: must results not go downstream now, since downstream is flushed or refused one
+ * before? Holds for as long as the caller holds the stream lock: a flush event takes it before it
+ * forgets the segment. */
+gboolean gst_cuda_j2k_output_discards(GstCudaJ2kOutput *output);
 
 /* The streaming thread has submitted one more. */
 void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output);

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whole pipelines, with every picture compared: through RTP, MPEG-TS, MXF, MJ2, AVI and the parser,
+ * from this encoder and from openjpegenc; seeking; playbin's way of finding a decoder.
+ */
+#include "harness.h"
+
+#include <glib/gstdio.h>
+
+#define FRAMES 6
+#define WIDTH  160
+#define HEIGHT 96
+
+static gchar *folder; /* of the files that are written */
+
+/* ------------------------------------------------------------------------------ pictures --- */
+
+/* What has to come out: the frames of pixels_buffer() in order. */
+typedef struct {
+  GstVideoInfo source;
+  guint received, wrong;
+} Expected;
+
+static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer data)
+{
+  Expected *expected = data;
+  GstCaps *caps = gst_pad_get_current_caps(pad);
+  GstVideoInfo info = video_of_caps(caps);
+  GstBuffer *wanted = pixels_buffer(&expected->source, expected->received++);
+  (void)sink;
+  if (pixels_difference(&expected->source, wanted, &info, buffer) != 0)
+    expected->wrong++;
+  gst_buffer_unref(wanted);
+  gst_caps_unref(caps);
+}
+
+/* Runs to the end of the stream; an error fails the test. */
+static void run(GstElement *pipeline, const gchar *description)
+{
+  GstBus *bus = gst_element_get_bus(pipeline);
+  gst_element_set_state(pipeline, GST_STATE_PLAYING);
+  GstMessage *message =
+      gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  if (!message)
+    g_error("no end after a minute: %s", description);
+  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
+    GError *error;
+    gchar *debug;
+    gst_message_parse_error(message, &error, &debug);
+    g_error("%s: %s\n%s", description, error->message, debug);
+  }
+  gst_message_unref(message);
+  gst_object_unref(bus);
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+}
+
+static GstElement *launch(const gchar *description)
+{
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch(description, &error);
+  if (!pipeline || error)
+    g_error("%s: %s", description, error->message);
+  return pipeline;
+}
+
+/* Feeds the pattern through an appsrc without linking its library: properties and actions. */
+static void feed(GstElement *pipeline, const GstVideoInfo *source)
+{
+  GstElement *src = gst_bin_get_by_name(GST_BIN(pipeline), "src");
+  GstCaps *caps = gst_video_info_to_caps(source);
+  GstFlowReturn flow;
+  g_object_set(src, "caps", caps, "format", GST_FORMAT_TIME, "max-bytes", (guint64)0, NULL);
+  gst_caps_unref(caps);
+  for (guint i = 0; i < FRAMES; i++) {
+    GstBuffer *buffer = pixels_buffer(source, i);
+    GST_BUFFER_PTS(buffer) = gst_util_uint64_scale(i, GST_SECOND, FPS);
+    GST_BUFFER_DURATION(buffer) = GST_SECOND / FPS;
+    g_signal_emit_by_name(src, "push-buffer", buffer, &flow);
+    gst_buffer_unref(buffer);
+  }
+  g_signal_emit_by_name(src, "end-of-stream", &flow);
+  gst_object_unref(src);
+}
+
+static void expect(GstElement *pipeline, Expected *expected)
+{
+  GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+  g_object_set(sink, "signal-handoffs", TRUE, "sync", FALSE, NULL);
+  g_signal_connect(sink, "handoff", G_CALLBACK(on_picture), expected);
+  gst_object_unref(sink);
+}
+
+static void run_and_expect(const gchar *description, const GstVideoInfo *source,
+                           gboolean with_source)
+{
+  Expected expected = {.source = *source};
+  GstElement *pipeline = launch(description);
+  if (with_source)
+    feed(pipeline, source);
+  expect(pipeline, &expected);
+  run(pipeline, description);
+  gst_object_unref(pipeline);
+  g_assert_cmpuint(expected.received, ==, FRAMES);
+  g_assert_cmpuint(expected.wrong, ==, 0);
+}
+
+/* ------------------------------------------------------------------------------ the ways --- */
+
+typedef struct {
+  const gchar *name;
+  const gchar *needs[2];
+  const gchar *to;          /* between encoder and decoder, or to a file ... */
+  const gchar *from;        /* ... and from it to the decoder; NULL: no file */
+  const gchar *openjpegenc; /* what it needs after it; NULL: cannot */
+} Way;
+
+static const Way ways[] = {
+    {"direct", {NULL}, "identity", NULL, "identity"},
+    {"parse", {"jpeg2000parse"}, "jpeg2000parse", NULL, "identity"},
+    {"rtp", {"rtpj2kpay"}, "rtpj2kpay ! rtpj2kdepay", NULL, "identity"},
+    {"ts",
+     {"mpegtsmux", "tsdemux"},
+     "mpegtsmux",
+     "tsdemux",
+     "capsfilter caps=image/x-jpc,alignment=frame"},
+    {"mxf", {"mxfmux", "mxfdemux"}, "mxfmux", "mxfdemux", "identity"},
+    {"mj2", {"mj2mux", "qtdemux"}, "mj2mux", "qtdemux", "identity"},
+};
+
+typedef struct {
+  const Way *way;
+  GstVideoFormat format;
+  const gchar *encoder;
+} Case;
+
+static gboolean lacks_element(const Way *way)
+{
+  for (guint i = 0; i < 2; i++)
+    if (way->needs[i] && !have_element(way->needs[i])) {
+      g_test_skip(way->needs[i]);
+      return TRUE;
+    }
+  return FALSE;
+}
+
+static void test_way(gconstpointer data)
+{
+  const Case *c = data;
+  GstVideoInfo source = video(c->format, WIDTH, HEIGHT);
+  if (lacks_element(c->way))
+    return;
+  if (!c->way->from) {
+    gchar *description = g_strdup_printf(
+        "appsrc name=src ! %s ! %s ! cudaj2kdec ! fakesink name=sink", c->encoder, c->way->to);
+    run_and_expect(description, &source, TRUE);
+    g_free(description);
+    return;
+  }
+  gchar *file = g_build_filename(folder, c->way->name, NULL);
+  gchar *description = g_strdup_printf("appsrc name=src ! %s ! %s ! filesink location=%s",
+                                       c->encoder, c->way->to, file);
+  GstElement *pipeline = launch(description);
+  feed(pipeline, &source);
+  run(pipeline, description);
+  gst_object_unref(pipeline);
+  g_free(description);
+  description = g_strdup_printf("filesrc location=%s ! %s ! cudaj2kdec ! fakesink name=sink", file,
+                                c->way->from);
+  run_and_expect(description, &source, FALSE);
+  g_free(description);
+  g_remove(file);
+  g_free(file);
+}
+
+/* A codestream file, and a JPH file, as players open them. */
+static void test_file(gconstpointer data)
+{
+  const gchar *encoder = data;
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  gchar *file = g_build_filename(folder, "still", NULL);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one(encoder, &source, raw, NULL);
+  GstMapInfo map;
+  gst_buffer_map(coded, &map, GST_MAP_READ);
+  g_assert_true(g_file_set_contents(file, (const gchar *)map.data, (gssize)map.size, NULL));
+  gst_buffer_unmap(coded, &map);
+  gchar *description =
+      g_strdup_printf("filesrc location=%s ! typefind ! cudaj2kdec ! fakesink name=sink", file);
+  Expected expected = {.source = source};
+  GstElement *pipeline = launch(description);
+  expect(pipeline, &expected);
+  run(pipeline, description);
+  g_assert_cmpuint(expected.received, ==, 1);
+  g_assert_cmpuint(expected.wrong, ==, 0);
+  gst_object_unref(pipeline);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  g_remove(file);
+  g_free(description);
+  g_free(file);
+}
+
+/* Flushing seeks, many, while frames are in flight; then the whole again. */
+static void test_seek(void)
+{
+  static const Way *way = &ways[5];
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  if (lacks_element(way))
+    return;
+  gchar *file = g_build_filename(folder, "seek", NULL);
+  gchar *description = g_strdup_printf("appsrc name=src ! cudaj2kenc rate-control=lossless ! %s ! "
+                                       "filesink location=%s",
+                                       way->to, file);
+  GstElement *pipeline = launch(description);
+  feed(pipeline, &source);
+  run(pipeline, description);
+  gst_object_unref(pipeline);
+  g_free(description);
+
+  description = g_strdup_printf("filesrc location=%s ! %s ! cudaj2kdec frames-in-flight=4 ! "
+                                "fakesink name=sink",
+                                file, way->from);
+  Expected expected = {.source = source};
+  pipeline = launch(description);
+  gst_element_set_state(pipeline, GST_STATE_PAUSED);
+  g_assert_cmpint(gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND), ==,
+                  GST_STATE_CHANGE_SUCCESS);
+  for (guint i = 0; i < 20; i++) {
+    gint64 to = (gint64)(i % FRAMES) * GST_SECOND / FPS;
+    g_assert_true(gst_element_seek_simple(pipeline, GST_FORMAT_TIME,
+                                          GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, to));
+    if (i % 3 == 0)
+      gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+  }
+  gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+  g_assert_true(gst_element_seek_simple(pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 0));
+  gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+  expect(pipeline, &expected);
+  run(pipeline, description);
+  /* The first was prerolled before the sink was watched, or is handed out now. */
+  g_assert_cmpuint(expected.received, >=, FRAMES - 1);
+  gst_object_unref(pipeline);
+  g_remove(file);
+  g_free(description);
+  g_free(file);
+}
+
+/* Stopped in full flight, again and again: nothing hangs and nothing leaks. */
+static void test_stop(void)
+{
+  for (guint i = 0; i < 10; i++) {
+    GstElement *pipeline =
+        launch("videotestsrc ! video/x-raw,format=I422_10LE,width=320,height=240 ! cudaj2kenc "
+               "frames-in-flight=4 ! cudaj2kdec frames-in-flight=4 ! fakesink");
+    gst_element_set_state(pipeline, i % 2 ? GST_STATE_PLAYING : GST_STATE_PAUSED);
+    g_usleep(i * 15000);
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(pipeline);
+  }
+}
+
+static void on_any(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer count)
+{
+  (void)sink, (void)buffer, (void)pad;
+  ++*(guint *)count;
+}
+
+/* A live source at its rate, through everything. */
+static void test_live(void)
+{
+  GstElement *pipeline =
+      launch("videotestsrc is-live=true num-buffers=25 ! "
+             "video/x-raw,format=I422_10LE,width=160,height=96,framerate=25/1 ! "
+             "cudaj2kenc quality=60 ! rtpj2kpay ! rtpj2kdepay ! cudaj2kdec ! fakesink name=sink "
+             "sync=true qos=false max-lateness=-1 signal-handoffs=true");
+  GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+  guint rendered = 0;
+  g_signal_connect(sink, "handoff", G_CALLBACK(on_any), &rendered);
+  run(pipeline, "live");
+  g_assert_cmpuint(rendered, ==, 25);
+  gst_object_unref(sink);
+  gst_object_unref(pipeline);
+}
+
+/* ---------------------------------------------------------------------------------- main --- */
+
+static void free_case(gpointer data)
+{
+  g_free((gchar *)((Case *)data)->encoder);
+  g_free(data);
+}
+
+static void add_case(const Way *way, const gchar *prefix, GstVideoFormat format,
+                     const gchar *encoder)
+{
+  Case *c = g_new(Case, 1);
+  *c = (Case){.way = way, .format = format, .encoder = g_strdup(encoder)};
+  gchar *path =
+      g_strdup_printf("/pipelines/%s/%s/%s", way->name, prefix, gst_video_format_to_string(format));
+  g_test_add_data_func_full(path, c, test_way, free_case);
+  g_free(path);
+}
+
+static void add_ways(void)
+{
+  static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_v210,
+                                           GST_VIDEO_FORMAT_GBR_12LE};
+  for (guint i = 0; i < G_N_ELEMENTS(ways); i++) {
+    for (guint f = 0; f < G_N_ELEMENTS(formats); f++) {
+      add_case(&ways[i], "mq", formats[f], "cudaj2kenc rate-control=lossless");
+      add_case(&ways[i], "ht", formats[f], "cudaj2kenc rate-control=lossless block-coder=ht");
+    }
+    if (have_element("openjpegenc")) {
+      gchar *encoder = g_strdup_printf("openjpegenc num-resolutions=4 ! %s", ways[i].openjpegenc);
+      add_case(&ways[i], "openjpegenc", GST_VIDEO_FORMAT_I422_10LE, encoder);
+      g_free(encoder);
+    }
+  }
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  folder = g_dir_make_tmp("cudaj2k-XXXXXX", NULL);
+  add_ways();
+  g_test_add_data_func("/pipelines/file/codestream", "cudaj2kenc rate-control=lossless", test_file);
+  g_test_add_data_func("/pipelines/file/ht", "cudaj2kenc rate-control=lossless block-coder=ht",
+                       test_file);
+  g_test_add_data_func("/pipelines/file/jp2",
+                       "cudaj2kenc rate-control=lossless ! capsfilter caps=image/jp2", test_file);
+  g_test_add_data_func(
+      "/pipelines/file/jph",
+      "cudaj2kenc rate-control=lossless block-coder=ht ! capsfilter caps=image/jp2", test_file);
+  g_test_add_func("/pipelines/seek", test_seek);
+  g_test_add_func("/pipelines/stop", test_stop);
+  g_test_add_func("/pipelines/live", test_live);
+  int result = g_test_run();
+  g_rmdir(folder);
+  g_free(folder);
+  gst_deinit();
+  return result;
+}
