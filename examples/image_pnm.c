@@ -12,11 +12,12 @@
 static size_t file_row(const uint16_t *in, size_t n, uint32_t repeat, bool wide, uint8_t *out)
 {
   uint8_t *at = out;
-  for (size_t i = 0; i < n * repeat; i++) {
-    uint16_t v = in[i / repeat];
-    if (wide)
-      *at++ = (uint8_t)(v >> 8);
-    *at++ = (uint8_t)v;
+  for (size_t i = 0; i < n; i++) {
+    for (uint32_t k = 0; k < repeat; k++) {
+      if (wide)
+        *at++ = (uint8_t)(in[i] >> 8);
+      *at++ = (uint8_t)in[i];
+    }
   }
   return (size_t)(at - out);
 }

@@ -82,8 +82,11 @@ static void fetch_row(const ImageRgb *rgb, const ImagePlane *plane, uint32_t y, 
                 plane->width, rgb->samples);
   uint32_t half = plane->is_signed ? UINT32_C(1) << (plane->depth - 1) : 0;
   int down = MAX(plane->depth - rgb->depth, 0), up = MAX(rgb->depth - plane->depth, 0);
+  bool same_grid = plane->x0 == first->x0 && plane->dx == first->dx && plane->width == rgb->width;
   for (uint32_t x = 0; x < rgb->width; x++) {
-    uint32_t at = map_position(x, first->x0, first->dx, plane->x0, plane->dx, plane->width);
+    uint32_t at = x;
+    if (!same_grid)
+      at = map_position(x, first->x0, first->dx, plane->x0, plane->dx, plane->width);
     row[x] = (int32_t)(((uint32_t)rgb->samples[at] + half) >> down << up);
   }
 }
