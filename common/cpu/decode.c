@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALIGNMENT  64
+#define HUGE_PAGE  (UINT64_C(2) << 20)
 #define MAX_DEPTH  31 /* samples are int32_t */
 #define BLOCK_AREA 4096
 
@@ -40,12 +42,18 @@ static void lane_clear(Cj2kDecodeLane *lane)
   memset(lane, 0, sizeof *lane);
 }
 
-/* 64-byte aligned memory, not cleared; NULL when there is none. */
+/* 64-byte aligned memory, not cleared; NULL when there is none. What is large is asked for in huge
+ * pages: a frame's coefficients are tens of thousands of small ones. */
 static void *allocate(uint64_t size)
 {
   void *memory = NULL;
-  if (size > SIZE_MAX - ALIGNMENT || posix_memalign(&memory, ALIGNMENT, MAX(size, ALIGNMENT)))
+  size_t alignment = size >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+  if (size > SIZE_MAX - alignment || posix_memalign(&memory, alignment, MAX(size, ALIGNMENT)))
     return NULL;
+#ifdef MADV_HUGEPAGE
+  if (size >= HUGE_PAGE)
+    madvise(memory, size - size % HUGE_PAGE, MADV_HUGEPAGE);
+#endif
   return memory;
 }
 
