@@ -52,6 +52,7 @@ typedef struct {
   Cj2kEncodeResult result; /* of the last step */
 
   Cj2kFrameSteps steps;
+  double base; /* that they follow from, a fraction of full range */
   Cj2kCodestreamWriter *writer;
   uint8_t *kept; /* [layer][block] */
   Cj2kPacketSource source;
@@ -126,14 +127,16 @@ void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame);
 Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
 /* Steps for the least squared error; base is a fraction of full range. */
 void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
+/* Squared error that quantising each stride-th block costs, over the square of full range. */
+Cj2kStatus cj2k_encoder_frame_quantising(Cj2kEncoderFrame *frame, uint32_t stride, double *error);
 #define CJ2K_MIN_BASE 1e-7
 double cj2k_clamp_base(double base);
 /* Samples of all components. */
 double cj2k_encoder_num_samples(const Cj2kEncoder *encoder);
 
-/* encoder_budget.c. Steps for a budget. MQ: sets them; afresh: not from earlier frames. HT: codes
- * all blocks with them, too. */
-Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, bool afresh);
+/* encoder_budget.c. Steps for a budget. MQ: sets them, finer with each trial, and from the second
+ * on not by what earlier frames say. HT: codes all blocks with them, too. */
+Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial);
 Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame);
 /* MQ: all passes that were coded are well above the budget. */
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame);

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#define SAMPLED_BLOCKS 320 /* blocks that a trial codes, at least */
+#define SAMPLED_BLOCKS 640 /* blocks that a trial codes, at least */
 #define MQ_TRIALS      5
 #define HT_TRIALS      8
 #define HT_FULL_TRIALS 6
@@ -20,7 +20,7 @@
 #define SLOPE_PER_BASE2 0.924
 /* MQ steps against those that the slope asks for: one bit-plane more, for blocks that can use it.
  */
-#define MQ_FINER 0.5
+#define MQ_FINER 0.54
 /* MQ: what all passes together must have for the steps to be fine enough, in budgets. */
 #define MQ_LEAST 1.1
 /* HT: size of the codestream that steps aim at and that is accepted, in budgets. What is above is
@@ -78,11 +78,27 @@ static double body_bytes(const Cj2kEncoderFrame *frame)
   return MAX(budget - headers, budget / 4);
 }
 
+/* Steps below a sixteenth of a sample's are of no use. */
+static double least_base(const Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncoderImage *image = &frame->encoder->setup.image;
+  int depth = 1;
+
+  for (uint32_t c = 0; c < image->num_components; c++)
+    depth = MAX(depth, image->components[c].depth);
+  return ldexp(1, -depth - 4);
+}
+
+static double clamp_base(const Cj2kEncoderFrame *frame, double base)
+{
+  return MAX(cj2k_clamp_base(base), least_base(frame));
+}
+
 /* Where to begin: natural pictures of so many bits a sample. */
 static double guess_base(const Cj2kEncoderFrame *frame)
 {
   double bits = body_bytes(frame) * 8 / cj2k_encoder_num_samples(frame->encoder);
-  return cj2k_clamp_base(exp2(-4.5 - 1.6 * bits));
+  return clamp_base(frame, exp2(-4.5 - 1.6 * bits));
 }
 
 /* --- MQ --- */
@@ -102,9 +118,9 @@ static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *ba
     cj2k_hulls_set_passes(&frame->hulls, frame->result.blocks, frame->result.passes,
                           frame->steps.weights, stride, frame->encoder->threads);
     double all = (double)cj2k_hulls_bytes(&frame->hulls, 0) * stride;
-    if (all >= target * 1.3 || *base <= CJ2K_MIN_BASE || trial == MQ_TRIALS)
+    if (all >= target * 1.3 || *base <= least_base(frame) || trial == MQ_TRIALS)
       return CJ2K_OK;
-    *base = cj2k_clamp_base(*base / 4);
+    *base = clamp_base(frame, *base / 4);
   }
 }
 
@@ -114,13 +130,13 @@ static double base_of_slope(uint32_t slope)
   return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * MQ_FINER);
 }
 
-Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, bool afresh)
+Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
 {
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
   double base = guess_base(frame) / 4;
   Cj2kRateMemory memory;
 
-  if (!afresh && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
+  if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
     cj2k_encoder_frame_set_base(frame, memory.base);
     return CJ2K_OK;
   }
@@ -129,20 +145,22 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, bool afresh)
   if (status != CJ2K_OK)
     return status;
   Cj2kCut cut = cj2k_hulls_cut(&frame->hulls, (uint64_t)(body_bytes(frame) / stride));
-  cj2k_encoder_frame_set_base(frame, cut.slope ? MAX(base_of_slope(cut.slope), base) : base);
+  base = cut.slope ? base_of_slope(cut.slope) : base;
+  cj2k_encoder_frame_set_base(frame, clamp_base(frame, ldexp(base, -(int)trial)));
   return CJ2K_OK;
 }
 
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
 {
-  return (double)cj2k_hulls_bytes(&frame->hulls, 0) >= (double)frame->frame_bytes * MQ_LEAST;
+  return frame->base <= least_base(frame) ||
+         (double)cj2k_hulls_bytes(&frame->hulls, 0) >= (double)frame->frame_bytes * MQ_LEAST;
 }
 
 void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
 {
   if (frame->params.block_coder == CJ2K_CODER_MQ)
     frame->memory =
-      (Cj2kRateMemory){.base = slope ? base_of_slope(slope) : 0, .budget = frame->frame_bytes};
+        (Cj2kRateMemory){.base = slope ? base_of_slope(slope) : 0, .budget = frame->frame_bytes};
 }
 
 /* --- HT --- */
@@ -153,7 +171,8 @@ typedef struct {
   double power; /* bytes grow as base^-power here */
 } Trial;
 
-static double next_base(Trial *last, double base, double bytes, double target)
+static double next_base(const Cj2kEncoderFrame *frame, Trial *last, double base, double bytes,
+                        double target)
 {
   if (last->base > 0 && last->bytes > 0 && bytes > 0 && fabs(log(base / last->base)) > 1e-3) {
     double power = -log(bytes / last->bytes) / log(base / last->base);
@@ -162,8 +181,8 @@ static double next_base(Trial *last, double base, double bytes, double target)
   last->base = base;
   last->bytes = bytes;
   if (bytes <= 0)
-    return cj2k_clamp_base(base / 4);
-  return cj2k_clamp_base(base * CLAMP(pow(bytes / target, 1 / last->power), 1.0 / 32, 32.0));
+    return clamp_base(frame, base / 4);
+  return clamp_base(frame, base * CLAMP(pow(bytes / target, 1 / last->power), 1.0 / 32, 32.0));
 }
 
 /* Bytes of all blocks at plane 0, by a sample of them. */
@@ -198,7 +217,7 @@ static Cj2kStatus first_base_ht(Cj2kEncoderFrame *frame, Trial *last, double *ba
       return status;
     if (fabs(bytes / target - 1) < 0.01)
       break;
-    *base = next_base(last, *base, bytes, target);
+    *base = next_base(frame, last, *base, bytes, target);
   }
   last->base = 0; /* a sample's bytes and those of all do not mix */
   return CJ2K_OK;
@@ -220,7 +239,7 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
 
   if (recall(frame, &memory)) {
     last = (Trial){.power = memory.power};
-    base = next_base(&last, memory.base, memory.total, budget * HT_AIM);
+    base = next_base(frame, &last, memory.base, memory.total, budget * HT_AIM);
     last.base = 0;
   } else if ((status = first_base_ht(frame, &last, &base)) != CJ2K_OK) {
     return status;
@@ -233,9 +252,9 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
     if (total > budget)
       over_base = MAX(over_base, base);
     if ((total >= budget * HT_LEAST && total <= budget * HT_MOST) ||
-        (total < budget && base <= CJ2K_MIN_BASE))
+        (total < budget && base <= least_base(frame)))
       return CJ2K_OK;
-    base = next_base(&last, base, total, budget * HT_AIM);
+    base = next_base(frame, &last, base, total, budget * HT_AIM);
   }
   /* Sizes jump around the budget: better cut off what is too much than leave bytes unused. */
   return total < budget && over_base > 0 ? code_with_base(frame, over_base) : CJ2K_OK;

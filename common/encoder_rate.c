@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#define MQ_TRIALS 5  /* of step sizes */
 #define HT_PLANES 4  /* bit-planes that are measured when a budget has to be met */
 #define HT_SEARCH 24 /* bit-planes of the search for the first of those */
 #define HT_LITTLE                                                                                  \
@@ -93,8 +94,8 @@ static Cj2kStatus code_mq_budget(Cj2kEncoderFrame *frame)
 {
   Cj2kStatus status = CJ2K_OK;
 
-  for (uint32_t trial = 0; trial < 2 && status == CJ2K_OK; trial++) {
-    if ((status = cj2k_encoder_frame_search_mq(frame, trial > 0)) == CJ2K_OK)
+  for (uint32_t trial = 0; trial < MQ_TRIALS && status == CJ2K_OK; trial++) {
+    if ((status = cj2k_encoder_frame_search_mq(frame, trial)) == CJ2K_OK)
       status = code_passes(frame);
     if (status == CJ2K_OK && cj2k_encoder_frame_mq_is_fine(frame))
       break;

@@ -20,6 +20,7 @@ double cj2k_clamp_base(double base)
 
 void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
 {
+  frame->base = base;
   cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false, 0);
 }
 
@@ -37,13 +38,11 @@ double cj2k_encoder_num_samples(const Cj2kEncoder *encoder)
 
 /* --- PSNR --- */
 
-/* Mean squared error of all samples over the square of their range, by what quantising does to the
- * coefficients. */
-static Cj2kStatus mean_error(Cj2kEncoderFrame *frame, double *error)
+Cj2kStatus cj2k_encoder_frame_quantising(Cj2kEncoderFrame *frame, uint32_t stride, double *error)
 {
   double sum = 0;
 
-  frame->job.stride = 1;
+  frame->job.stride = stride;
   frame->job.first_plane = 0;
   frame->job.num_planes = 0;
   frame->job.distortions = false;
@@ -54,8 +53,19 @@ static Cj2kStatus mean_error(Cj2kEncoderFrame *frame, double *error)
     return status;
   for (uint32_t b = 0; b < frame->encoder->plan->num_bands; b++)
     sum += (double)frame->result.band_errors[b] * frame->steps.weights[b];
-  *error = sum / (64 * 64) / cj2k_encoder_num_samples(frame->encoder); /* weights are of (step/16)^2 */
+  *error = sum / (64 * 64); /* weights are of (step/16)^2 */
   return CJ2K_OK;
+}
+
+/* Mean squared error of all samples over the square of their range, by what quantising does to the
+ * coefficients. */
+static Cj2kStatus mean_error(Cj2kEncoderFrame *frame, double *error)
+{
+  double sum = 0;
+  Cj2kStatus status = cj2k_encoder_frame_quantising(frame, 1, &sum);
+
+  *error = sum / cj2k_encoder_num_samples(frame->encoder);
+  return status;
 }
 
 /* Bisection over the logarithm of the step: the largest whose error is small enough. */
