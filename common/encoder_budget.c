@@ -25,8 +25,8 @@
 #define MQ_LEAST 1.1
 /* HT: size of the codestream that steps aim at and that is accepted, in budgets. What is above is
  * cut off block by block, what is below stays unused. */
-#define HT_AIM   0.995
-#define HT_LEAST 0.98
+#define HT_AIM   1.0
+#define HT_LEAST 0.985
 #define HT_MOST  1.03
 
 uint32_t cj2k_sample_stride(uint32_t num_blocks)
