@@ -14,7 +14,7 @@ typedef struct Cj2kThreads Cj2kThreads;
 
 /* num_threads 0: as many as there are cores; at most 256. NULL when no thread can be started. */
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads);
-/* Waits for what was started. NULL is allowed. */
+/* Waits for what was started, which must not start anything itself by then. NULL is allowed. */
 void cj2k_threads_free(Cj2kThreads *threads);
 /* Threads in all, at least 1 (also for NULL): the number of lanes of a parallel for. */
 uint32_t cj2k_threads_count(const Cj2kThreads *threads);
