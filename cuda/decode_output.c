@@ -79,6 +79,9 @@ static void set_conversion(Cj2kCudaStore *store, const Cj2kSampleLayout *layout,
   store->dc = tc->is_signed ? 0 : 1 << (depth - 1);
   store->lo = tc->is_signed ? -(1 << (depth - 1)) : 0;
   store->hi = tc->is_signed ? (1 << (depth - 1)) - 1 : (1 << depth) - 1;
+  store->dc_f = (float)store->dc;
+  store->lo_f = (float)store->lo;
+  store->hi_f = (float)store->hi;
 }
 
 static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc)
@@ -91,6 +94,7 @@ static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp
   set_conversion(&store, layout, tc);
   store.x = tc->out.x0 - slot->plan->component_out[c].x0;
   store.y = tc->out.y0 - slot->plan->component_out[c].y0;
+  store.direct = !tc->is_signed && !layout->is_signed && layout->depth == tc->depth;
   if (is_packed(slot, layout->plane)) {
     store.plane = slot->layout.num_planes + c;
     store.stride = store.word_bytes = 2;
@@ -103,6 +107,7 @@ static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp
   store.word_bytes = layout->word_bytes;
   store.shift = layout->at[0].shift;
   store.swapped = cj2k_layout_is_swapped(layout);
+  store.direct &= !store.shift && !store.swapped;
   return store;
 }
 

@@ -36,15 +36,17 @@ __device__ __forceinline__ int32_t to_sample(int32_t v, const Cj2kCudaStore &s)
 
 __device__ __forceinline__ int32_t to_sample(float v, const Cj2kCudaStore &s)
 {
-  float x = __fadd_rn(v, (float)s.dc), lo = (float)s.lo, hi = (float)s.hi;
-  x = x > lo ? x : lo;
-  x = x < hi ? x : hi;
+  float x = __fadd_rn(v, s.dc_f);
+  x = x > s.lo_f ? x : s.lo_f;
+  x = x < s.hi_f ? x : s.hi_f;
   return __float2int_rn(x);
 }
 
 __device__ __forceinline__ uint32_t to_word(int32_t v, const Cj2kCudaStore &s)
 {
   uint32_t bits;
+  if (s.direct)
+    return (uint32_t)v;
   if (s.down)
     bits = (uint32_t)min((int32_t)((uint32_t)v + s.offset + s.round) >> s.down, s.most) & s.mask;
   else
@@ -81,8 +83,8 @@ __device__ __forceinline__ void store_four(uint8_t *row, int32_t x, int32_t widt
 }
 
 template <int COUNT> struct StorePicture {
-  const Cj2kCudaFinish *finish;
-  const Cj2kCudaOutput *outputs;
+  const Cj2kCudaFinish *__restrict__ finish;
+  const Cj2kCudaOutput *__restrict__ outputs;
   int32_t x, width, odd_y;
   bool active;
 
@@ -115,8 +117,8 @@ template <int COUNT> struct StorePicture {
 template <bool REV, int COUNT>
 __global__ void __launch_bounds__(32 * kWarps,
                                   4) /* more warps hide more latency than more registers do */
-    finish_kernel(const Cj2kCudaFinish *all, uint32_t count, uint32_t rows,
-                  const Cj2kCudaOutput *outputs)
+    finish_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                  const Cj2kCudaOutput *__restrict__ outputs)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
   for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
@@ -139,8 +141,8 @@ __global__ void __launch_bounds__(32 * kWarps,
 /* Without decomposition: the band is the tile-component. */
 template <bool REV, int COUNT>
 __global__ void __launch_bounds__(32 * kWarps)
-    plane_kernel(const Cj2kCudaFinish *all, uint32_t count, uint32_t rows,
-                 const Cj2kCudaOutput *outputs)
+    plane_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                 const Cj2kCudaOutput *__restrict__ outputs)
 {
   using T = typename Sample<REV>::Type;
   uint32_t strip = blockIdx.y * kWarps + threadIdx.y;

@@ -246,7 +246,7 @@ __device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t 
 }
 
 template <uint32_t LANES, bool WIDE>
-__global__ void __launch_bounds__(kThreads) magsgn_kernel(Cj2kCudaDecodeBlocks frame)
+__global__ void __launch_bounds__(kThreads, WIDE ? 4 : 10) magsgn_kernel(Cj2kCudaDecodeBlocks frame)
 {
   constexpr uint32_t kGroups = kThreads / LANES;
   __shared__ uint32_t rings[kGroups][kRingWords];

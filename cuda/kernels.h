@@ -103,7 +103,9 @@ typedef struct {
   uint32_t swapped;
   uint32_t offset, round, down, up, mask, shift;
   int32_t most;
-  int32_t dc, lo, hi; /* DC offset, and the component's range after it */
+  int32_t dc, lo, hi;     /* DC offset, and the component's range after it */
+  float dc_f, lo_f, hi_f; /* the same */
+  uint32_t direct; /* a sample's bits are the word: none of the conversions above does anything */
 } Cj2kCudaStore;
 
 /* The last level with what follows: component transform, DC shift, clamp, store. */
