@@ -173,6 +173,9 @@ static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJo
 {
   if (job->coder != CJ2K_CODER_HT)
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "MQ coding of code-blocks on the GPU");
+  for (uint32_t i = 0; i < job->layout->num_planes; i++)
+    if (job->picture->planes[i].pitch > UINT32_MAX)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "rows of 4 GiB on the GPU");
   return run(data, slot, job, CJ2K_CUDA_STEP_TRANSFORM, cj2k_cuda_encode_transform,
              "transforming a picture", error);
 }

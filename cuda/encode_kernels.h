@@ -43,7 +43,7 @@ cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, u
 /* A plane of a picture on the device. */
 typedef struct {
   const uint8_t *data;
-  uint64_t pitch; /* bytes */
+  uint32_t pitch; /* bytes */
 } Cj2kCudaInputPlane;
 
 /* How the samples of a component come out of the picture. */
@@ -65,13 +65,15 @@ typedef struct {
 
 typedef enum {
   CJ2K_CUDA_LOAD_ANY = 0, /* sample by sample */
-  CJ2K_CUDA_LOAD_16,      /* little-endian words of 2 bytes side by side, rows at multiples of 8 */
-  CJ2K_CUDA_LOAD_8,       /* bytes side by side, rows at multiples of 4 */
+  /* Unsigned samples that need no shift and no conversion: */
+  CJ2K_CUDA_LOAD_16, /* little-endian words of 2 bytes side by side, rows at multiples of 8 */
+  CJ2K_CUDA_LOAD_8,  /* bytes side by side, rows at multiples of 4 */
 } Cj2kCudaLoad;
 
 /* Tops that one launch can do together. */
 typedef struct {
   const Cj2kCudaTop *tops; /* on the device */
+  Cj2kCudaTop first;       /* tops[0], for launches of one */
   uint32_t count, width, height;
   uint8_t num_components; /* 1 or 3 */
   uint8_t reversible;

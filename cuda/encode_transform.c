@@ -87,8 +87,9 @@ static Cj2kCudaLoad best_load(const Cj2kCudaInput *input, const Cj2kCudaInputPla
   uint32_t bytes = l->word_bytes;
   uint64_t first = (uint64_t)(uintptr_t)plane->data + (uint64_t)input->x * bytes;
 
-  if (l->unit_bytes != bytes || l->unit_samples != 1 || l->at[0].shift || bytes > 2 ||
-      (bytes == 2 && l->big_endian) || ((first | plane->pitch) & (4 * bytes - 1)))
+  if (l->is_signed || l->depth != input->depth || l->unit_bytes != bytes || l->unit_samples != 1 ||
+      l->at[0].shift || bytes > 2 || (bytes == 2 && l->big_endian) ||
+      ((first | plane->pitch) & (4 * bytes - 1)))
     return CJ2K_CUDA_LOAD_ANY;
   return bytes == 2 ? CJ2K_CUDA_LOAD_16 : CJ2K_CUDA_LOAD_8;
 }
@@ -125,9 +126,12 @@ static Cj2kCudaTopGroup describe_top(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
     top->level[c] = describe_level(slot->encoder->plan, &tcs[c], tcs[c].num_levels);
     describe_input(slot, job, &tcs[c], &top->input[c]);
     Cj2kCudaLoad load = best_load(&top->input[c], &planes[top->input[c].layout.plane]);
-    kind.launch.load = c == 0 || load == kind.launch.load ? load : CJ2K_CUDA_LOAD_ANY;
+    if (job->rgb_to_xyz || (c > 0 && load != kind.launch.load))
+      load = CJ2K_CUDA_LOAD_ANY;
+    kind.launch.load = load;
   }
   const Cj2kRect *rect = &top->level[0].rect;
+  kind.launch.first = *top;
   kind.launch.width = rect->x1 - rect->x0;
   kind.launch.height = rect->y1 - rect->y0;
   return kind;
@@ -295,8 +299,8 @@ static cudaError_t upload_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   if (result == cudaSuccess && job->picture->memory == CJ2K_MEMORY_HOST)
     result = cj2k_cuda_reserve(&slot->staging, size);
   for (uint32_t i = 0; i < n && result == cudaSuccess; i++) {
-    planes[i] =
-        (Cj2kCudaInputPlane){(uint8_t *)slot->picture.data + areas[i].offset, areas[i].pitch};
+    planes[i] = (Cj2kCudaInputPlane){(uint8_t *)slot->picture.data + areas[i].offset,
+                                     (uint32_t)areas[i].pitch};
     result = upload_plane(slot, job, i, &areas[i]);
   }
   g_free(areas);
@@ -372,7 +376,8 @@ cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob
   if (result == cudaSuccess && job->picture->memory != CJ2K_MEMORY_CUDA)
     result = upload_picture(slot, job, planes);
   for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_CUDA; i++)
-    planes[i] = (Cj2kCudaInputPlane){job->picture->planes[i].data, job->picture->planes[i].pitch};
+    planes[i] =
+        (Cj2kCudaInputPlane){job->picture->planes[i].data, (uint32_t)job->picture->planes[i].pitch};
   if (result == cudaSuccess)
     result = set_planes(slot, job, planes);
   g_free(planes);

@@ -11,9 +11,8 @@
 
 namespace {
 
-constexpr uint32_t kWarps = 4;       /* strips of a thread block */
+constexpr uint32_t kWarps = 2;       /* strips of a thread block */
 constexpr uint32_t kStripLanes = 30; /* of a warp, with columns of their own */
-constexpr uint32_t kPairs = 16;      /* of rows, of a strip */
 
 /* ----------------------------------------------------------------------------- reflection --- */
 
@@ -145,9 +144,12 @@ __device__ __forceinline__ void twice(float &) {}
 
 /* Where a lane works. */
 struct Place {
-  int32_t column; /* of its first sample, from the rect's first column on; at an even position */
+  int32_t column;    /* of its first sample, from the rect's first column on; at an even position */
+  int32_t low, high; /* the same in the bands */
   uint32_t width, height;
-  bool odd_x, odd_y, owner; /* owner: its columns are not another strip's */
+  bool odd_x, odd_y;
+  bool owner; /* its columns are not another strip's */
+  bool whole; /* they are all inside, and pairs in the bands are aligned */
 
   /* false: the strip is empty. */
   __device__ bool find(const Cj2kRect &rect, uint32_t strip)
@@ -159,12 +161,15 @@ struct Place {
     odd_y = rect.y0 & 1;
     owner = lane >= 1 && lane <= kStripLanes;
     column = 4 * (int32_t)(strip * kStripLanes + lane - 1) - odd_x;
+    high = (column + odd_x) / 2;
+    low = high - odd_x;
+    whole = !odd_x && column >= 0 && column + 4 <= (int32_t)width;
     return 4 * strip * kStripLanes < width + odd_x;
   }
 
-  __device__ bool interior() const
+  __device__ int32_t num_low() const
   {
-    return column >= 0 && column + 4 <= (int32_t)width;
+    return (int32_t)((width + !odd_x) / 2);
   }
 
   __device__ uint32_t num_pairs() const
@@ -173,55 +178,55 @@ struct Place {
   }
 };
 
-/* Row `row` of a band, which has the lane's low-pass columns from `first` on, high-pass ones
- * behind. */
+/* Two neighbours of a band's row of n samples, as far as they are in it. */
 template <typename T>
 __device__ __forceinline__ void store_pair(T *row, int32_t first, T a, T b, int32_t n)
 {
-  if ((first & 1) == 0 && first >= 0 && first + 2 <= n) {
-    struct alignas(8) Two {
-      T a, b;
-    };
-    *reinterpret_cast<Two *>(row + first) = Two{a, b};
-    return;
-  }
   if (first >= 0 && first < n)
     row[first] = a;
   if (first + 1 >= 0 && first + 1 < n)
     row[first + 1] = b;
 }
 
-/* Filters a row that is through the vertical filter and stores its halves. */
-template <typename T>
-__device__ void put_row(const Cj2kCudaForwardLevel &level, const Cj2kCudaCoefficients &arrays,
-                        const Place &place, int32_t row, T v[4])
+template <typename T> struct alignas(8) Two {
+  T a, b;
+};
+
+/* Filters a row that is through the vertical filter and stores its halves; kOdd: it is a high-pass
+ * row, at an odd position. */
+template <bool kOdd, typename T>
+__device__ __forceinline__ void put_row(const Cj2kCudaForwardLevel &level,
+                                        const Cj2kCudaCoefficients &arrays, const Place &place,
+                                        int32_t row, T v[4])
 {
+  constexpr uint32_t first = kOdd ? CJ2K_LH : CJ2K_LL;
   if (place.width > 1)
     filter_row(v);
   else if (place.odd_x)
     twice(v[1]);
   if (!place.owner || row < 0 || row >= (int32_t)place.height)
     return;
-  /* Halves of positions: low-pass samples lie at even ones. */
-  bool odd = (row + place.odd_y) & 1;
-  uint32_t first = odd ? CJ2K_LH : CJ2K_LL;
-  uint64_t band_row = (uint32_t)((row + place.odd_y) >> 1) - (!odd && place.odd_y ? 1 : 0);
-  uint32_t num_low = (place.width + !place.odd_x) / 2;
-  int32_t high = (place.column + place.odd_x) / 2, low = high - place.odd_x;
-  T *to_low =
-      reinterpret_cast<T *>(!odd && !level.ll_is_band ? arrays.lowpass : arrays.coefficients);
-  T *to_high = reinterpret_cast<T *>(arrays.coefficients);
-  store_pair(to_low + level.band[first] + band_row * level.stride[first], low, v[0], v[2],
-             (int32_t)num_low);
-  store_pair(to_high + level.band[first + 1] + band_row * level.stride[first + 1], high, v[1], v[3],
-             (int32_t)(place.width - num_low));
+  uint32_t band_row = (uint32_t)(row + place.odd_y) / 2 - (!kOdd && place.odd_y);
+  T *low =
+      reinterpret_cast<T *>(!kOdd && !level.ll_is_band ? arrays.lowpass : arrays.coefficients) +
+      level.band[first] + (uint64_t)band_row * level.stride[first];
+  T *high = reinterpret_cast<T *>(arrays.coefficients) + level.band[first + 1] +
+            (uint64_t)band_row * level.stride[first + 1];
+  if (place.whole) {
+    *reinterpret_cast<Two<T> *>(low + place.low) = Two<T>{v[0], v[2]};
+    *reinterpret_cast<Two<T> *>(high + place.high) = Two<T>{v[1], v[3]};
+  } else {
+    store_pair(low, place.low, v[0], v[2], place.num_low());
+    store_pair(high, place.high, v[1], v[3], (int32_t)place.width - place.num_low());
+  }
 }
 
 /* The rows of a strip's pairs, and those that the filter needs around them. `source` gives rows of
  * kComponents components, and is told ahead which. */
 template <bool kReversible, uint32_t kComponents, class Source>
 __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels,
-                        const Cj2kCudaCoefficients &arrays, const Place &place, uint32_t first_pair)
+                        const Cj2kCudaCoefficients &arrays, const Place &place, uint32_t first_pair,
+                        uint32_t pairs)
 {
   using Lifting = Vertical<kReversible>;
   using T = typename Source::Value;
@@ -236,7 +241,10 @@ __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels
     for (uint32_t c = 0; c < kComponents; c++) {
       for (int i = 0; i < 4 && place.odd_y; i++)
         twice(even[c][i]);
-      put_row(levels[c], arrays, place, 0, even[c]);
+      if (place.odd_y)
+        put_row<true>(levels[c], arrays, place, 0, even[c]);
+      else
+        put_row<false>(levels[c], arrays, place, 0, even[c]);
     }
     return;
   }
@@ -244,7 +252,7 @@ __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels
   Lifting state[kComponents];
   /* Pair j: rows 2j and 2j + 1, counted from an even position on. */
   constexpr int32_t delay = Lifting::kDelay, warm_up = 1 + delay;
-  int32_t end = (int32_t)min(first_pair + kPairs, place.num_pairs()) + delay;
+  int32_t end = (int32_t)min(first_pair + pairs, place.num_pairs()) + delay;
   int32_t row = 2 * ((int32_t)first_pair - warm_up) - place.odd_y;
   auto at = [&](int32_t y) { return reflect(y, place.height); };
   source.fetch(at(row), raw_even);
@@ -266,8 +274,8 @@ __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels
     for (uint32_t c = 0; c < kComponents; c++) {
       state[c].push(odd[c], even[c], low, high);
       if (out) {
-        put_row(levels[c], arrays, place, row - 2 * delay, low);
-        put_row(levels[c], arrays, place, row + 1 - 2 * delay, high);
+        put_row<false>(levels[c], arrays, place, row - 2 * delay, low);
+        put_row<true>(levels[c], arrays, place, row + 1 - 2 * delay, high);
       }
     }
   }
@@ -288,7 +296,7 @@ template <typename T> struct LowpassSource {
   __device__ void fetch(uint32_t row, Raw &raw) const
   {
     const T *from = data + (uint64_t)row * stride;
-    if (!place.odd_x && place.interior()) {
+    if (place.whole) {
       int4 four = *reinterpret_cast<const int4 *>(from + place.column);
       memcpy(&raw, &four, sizeof raw);
       return;
@@ -308,17 +316,17 @@ template <typename T> struct LowpassSource {
 
 template <bool kReversible>
 __global__ void __launch_bounds__(32 * kWarps)
-    level_kernel(const Cj2kCudaForwardLevel *levels, Cj2kCudaCoefficients arrays)
+    level_kernel(const Cj2kCudaForwardLevel *levels, uint32_t pairs, Cj2kCudaCoefficients arrays)
 {
   using T = typename std::conditional<kReversible, int32_t, float>::type;
-  const Cj2kCudaForwardLevel &level = levels[blockIdx.z];
-  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * kPairs;
+  const Cj2kCudaForwardLevel level = levels[blockIdx.z];
+  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * pairs;
   Place place;
   if (!place.find(level.rect, strip) || first_pair >= place.num_pairs())
     return;
   LowpassSource<T> source = {reinterpret_cast<const T *>(arrays.lowpass) + level.in,
                              level.in_stride, place};
-  analyse<kReversible, 1>(source, &level, arrays, place, first_pair);
+  analyse<kReversible, 1>(source, &level, arrays, place, first_pair, pairs);
 }
 
 /* ------------------------------------------------------------------------------ top level --- */
@@ -329,25 +337,24 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   struct Raw {
     uint32_t v[kComponents][kLoad == CJ2K_CUDA_LOAD_ANY ? 4 : kLoad == CJ2K_CUDA_LOAD_16 ? 2 : 1];
   };
-  const Cj2kCudaTop *top;
+  const Cj2kCudaTop &top;
   const Cj2kXyzTables *xyz;
   Place place;
   const uint8_t *rows[kComponents]; /* first row of the tile-component, its first unit or sample */
-  uint64_t pitch[kComponents];
-  SampleFormat format[kComponents];
+  uint32_t pitch[kComponents];
 
-  __device__ PictureSource(const Cj2kCudaTop *from, const Cj2kCudaTopLevel &launch,
+  __device__ PictureSource(const Cj2kCudaTop &from, const Cj2kCudaTopLevel &launch,
                            const Place &where)
       : top(from), xyz(launch.xyz), place(where)
   {
+#pragma unroll
     for (uint32_t c = 0; c < kComponents; c++) {
-      const Cj2kCudaInput &input = top->input[c];
+      const Cj2kCudaInput &input = top.input[c];
       Cj2kCudaInputPlane plane = launch.planes[input.layout.plane];
       pitch[c] = plane.pitch;
       rows[c] = plane.data + (uint64_t)input.y * plane.pitch;
       if (kLoad != CJ2K_CUDA_LOAD_ANY)
         rows[c] += (uint64_t)input.x * input.layout.word_bytes;
-      format[c].set(input);
     }
   }
 
@@ -359,8 +366,8 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
       if (kLoad == CJ2K_CUDA_LOAD_ANY) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-          raw.v[c][i] = load_word(top->input[c], from, reflect(place.column + i, place.width));
-      } else if (!place.odd_x && place.interior()) {
+          raw.v[c][i] = load_word(top.input[c], from, reflect(place.column + i, place.width));
+      } else if (place.whole) {
         if (kLoad == CJ2K_CUDA_LOAD_16) {
           uint2 words = *reinterpret_cast<const uint2 *>(from + 2 * place.column);
           memcpy(raw.v[c], &words, sizeof raw.v[c]);
@@ -393,56 +400,84 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   {
     int32_t samples[kComponents][4];
 #pragma unroll
-    for (uint32_t c = 0; c < kComponents; c++)
+    for (uint32_t c = 0; c < kComponents; c++) {
+      SampleFormat format;
+      format.set(top.input[c]);
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        uint32_t word = kLoad == CJ2K_CUDA_LOAD_ANY  ? raw.v[c][i]
-                        : kLoad == CJ2K_CUDA_LOAD_16 ? raw.v[c][i / 2] >> 16 * (i & 1)
-                                                     : raw.v[c][0] >> 8 * i;
-        samples[c][i] = format[c].sample(word);
+        if (kLoad == CJ2K_CUDA_LOAD_ANY)
+          samples[c][i] = format.sample(raw.v[c][i]);
+        else
+          out[c][i] = start_sample<Value>(
+              kLoad == CJ2K_CUDA_LOAD_16 ? raw.v[c][i / 2] >> 16 * (i & 1) : raw.v[c][0] >> 8 * i,
+              top.input[c]);
       }
-    start_samples<Value, kComponents>(*top, xyz, samples, out);
+    }
+    if (kLoad == CJ2K_CUDA_LOAD_ANY)
+      start_samples<Value, kComponents>(top, xyz, samples, out);
+    transform_samples<Value, kComponents>(top, out);
+  }
+};
+
+/* kSingle: there is one top, which the launch itself carries. */
+template <bool kReversible, uint32_t kComponents, uint32_t kLoad, bool kSingle>
+__global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 1)
+    top_kernel(const __grid_constant__ Cj2kCudaTopLevel launch, uint32_t pairs,
+               Cj2kCudaCoefficients arrays)
+{
+  const Cj2kCudaTop &top = kSingle ? launch.first : launch.tops[blockIdx.z];
+  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * pairs;
+  Place place;
+  if (!place.find(top.level[0].rect, strip) || first_pair >= place.num_pairs())
+    return;
+  PictureSource<kReversible, kComponents, kLoad> source(top, launch, place);
+  analyse<kReversible, kComponents>(source, top.level, arrays, place, first_pair, pairs);
+}
+
+/* Strips of how many pairs of rows: each repeats three pairs, but short ones are done sooner. */
+struct Cut {
+  uint32_t pairs;
+  dim3 grid;
+
+  /* For inputs of up to width x height, at any parity. */
+  Cut(uint32_t width, uint32_t height, uint32_t count)
+  {
+    constexpr uint32_t most = 17, least = 2;
+    constexpr uint64_t enough = 1500; /* warps that keep a large GPU busy */
+    uint32_t strips = (width + 1 + 4 * kStripLanes - 1) / (4 * kStripLanes);
+    uint64_t all = (uint64_t)strips * (height / 2 + 1) * count;
+    pairs = (uint32_t)min(max(all / enough, (uint64_t)least), (uint64_t)most);
+    grid = dim3((strips + kWarps - 1) / kWarps, (height / 2 + pairs) / pairs, count);
   }
 };
 
 template <bool kReversible, uint32_t kComponents, uint32_t kLoad>
-__global__ void __launch_bounds__(32 * kWarps)
-    top_kernel(Cj2kCudaTopLevel launch, Cj2kCudaCoefficients arrays)
+void launch_one(const Cj2kCudaTopLevel &top, const Cj2kCudaCoefficients &arrays, const Cut &cut,
+                cudaStream_t stream)
 {
-  const Cj2kCudaTop *top = launch.tops + blockIdx.z;
-  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * kPairs;
-  Place place;
-  if (!place.find(top->level[0].rect, strip) || first_pair >= place.num_pairs())
-    return;
-  PictureSource<kReversible, kComponents, kLoad> source(top, launch, place);
-  analyse<kReversible, kComponents>(source, top->level, arrays, place, first_pair);
+  if (top.count == 1 && kLoad != CJ2K_CUDA_LOAD_ANY)
+    top_kernel<kReversible, kComponents, kLoad, kLoad != CJ2K_CUDA_LOAD_ANY>
+        <<<cut.grid, 32 * kWarps, 0, stream>>>(top, cut.pairs, arrays);
+  else
+    top_kernel<kReversible, kComponents, kLoad, false>
+        <<<cut.grid, 32 * kWarps, 0, stream>>>(top, cut.pairs, arrays);
 }
 
 template <bool kReversible, uint32_t kComponents>
-void launch_top(const Cj2kCudaTopLevel &top, const Cj2kCudaCoefficients &arrays, dim3 grid,
+void launch_top(const Cj2kCudaTopLevel &top, const Cj2kCudaCoefficients &arrays, const Cut &cut,
                 cudaStream_t stream)
 {
   switch (top.load) {
   case CJ2K_CUDA_LOAD_16:
-    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_16>
-        <<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    launch_one<kReversible, kComponents, CJ2K_CUDA_LOAD_16>(top, arrays, cut, stream);
     break;
   case CJ2K_CUDA_LOAD_8:
-    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_8>
-        <<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    launch_one<kReversible, kComponents, CJ2K_CUDA_LOAD_8>(top, arrays, cut, stream);
     break;
   default:
-    top_kernel<kReversible, kComponents, CJ2K_CUDA_LOAD_ANY>
-        <<<grid, 32 * kWarps, 0, stream>>>(top, arrays);
+    launch_one<kReversible, kComponents, CJ2K_CUDA_LOAD_ANY>(top, arrays, cut, stream);
     break;
   }
-}
-
-/* For inputs of up to width x height, at any parity. */
-dim3 grid_of(uint32_t width, uint32_t height, uint32_t count)
-{
-  uint32_t strips = (width + 1 + 4 * kStripLanes - 1) / (4 * kStripLanes), pairs = height / 2 + 1;
-  return dim3((strips + kWarps - 1) / kWarps, (pairs + kPairs - 1) / kPairs, count);
 }
 
 constexpr uint32_t kMaxGridZ = 65535;
@@ -454,11 +489,11 @@ cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, u
                            cudaStream_t stream)
 {
   for (uint32_t done = 0; done < count; done += kMaxGridZ) {
-    dim3 grid = grid_of(width, height, min(count - done, kMaxGridZ));
+    Cut cut(width, height, min(count - done, kMaxGridZ));
     if (reversible)
-      level_kernel<true><<<grid, 32 * kWarps, 0, stream>>>(levels + done, *arrays);
+      level_kernel<true><<<cut.grid, 32 * kWarps, 0, stream>>>(levels + done, cut.pairs, *arrays);
     else
-      level_kernel<false><<<grid, 32 * kWarps, 0, stream>>>(levels + done, *arrays);
+      level_kernel<false><<<cut.grid, 32 * kWarps, 0, stream>>>(levels + done, cut.pairs, *arrays);
   }
   return cudaGetLastError();
 }
@@ -469,15 +504,15 @@ cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoeffi
   for (uint32_t done = 0; done < top->count; done += kMaxGridZ) {
     Cj2kCudaTopLevel part = *top;
     part.tops += done;
-    dim3 grid = grid_of(top->width, top->height, min(top->count - done, kMaxGridZ));
+    Cut cut(top->width, top->height, min(top->count - done, kMaxGridZ));
     if (top->reversible && top->num_components == 3)
-      launch_top<true, 3>(part, *arrays, grid, stream);
+      launch_top<true, 3>(part, *arrays, cut, stream);
     else if (top->reversible)
-      launch_top<true, 1>(part, *arrays, grid, stream);
+      launch_top<true, 1>(part, *arrays, cut, stream);
     else if (top->num_components == 3)
-      launch_top<false, 3>(part, *arrays, grid, stream);
+      launch_top<false, 3>(part, *arrays, cut, stream);
     else
-      launch_top<false, 1>(part, *arrays, grid, stream);
+      launch_top<false, 1>(part, *arrays, cut, stream);
   }
   return cudaGetLastError();
 }

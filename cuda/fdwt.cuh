@@ -95,7 +95,7 @@ __device__ __forceinline__ void forward_mct(float &a, float &b, float &c)
                 __fmul_rn(0.081312f, blue));
 }
 
-/* Samples of a lane's columns to what the DWT takes. */
+/* Samples of a lane's columns, up to the component transform. */
 template <typename T, uint32_t kComponents>
 __device__ __forceinline__ void start_samples(const Cj2kCudaTop &top, const Cj2kXyzTables *xyz,
                                               int32_t samples[kComponents][4],
@@ -112,6 +112,23 @@ __device__ __forceinline__ void start_samples(const Cj2kCudaTop &top, const Cj2k
     for (int i = 0; i < 4; i++)
       out[c][i] = (T)(int32_t)((uint32_t)samples[c][i] - (uint32_t)offset);
   }
+}
+
+/* The same for one unsigned sample of up to 16 bits that needs no shift; bits above it are
+ * anything. */
+template <typename T>
+__device__ __forceinline__ T start_sample(uint32_t word, const Cj2kCudaInput &input)
+{
+  uint32_t value = word & ((1u << input.depth) - 1);
+  if (std::is_same<T, int32_t>::value)
+    return (T)((int32_t)value - input.offset);
+  /* As the lowest bits of 2^23: exact, and quicker than a conversion. */
+  return (T)__fsub_rn(__uint_as_float(value | 0x4B000000u), (float)(0x800000 + input.offset));
+}
+
+template <typename T, uint32_t kComponents>
+__device__ __forceinline__ void transform_samples(const Cj2kCudaTop &top, T out[kComponents][4])
+{
   if (kComponents == 3 && top.mct)
 #pragma unroll
     for (int i = 0; i < 4; i++)

@@ -11,11 +11,12 @@ namespace {
 
 constexpr uint32_t kWarps = 4; /* blocks of a thread block */
 constexpr uint32_t kMaxQuads = 1024, kMagSgnWords = 256, kVlcWords = 64, kEventWords = 64;
+constexpr uint32_t kMelBytes = kMagSgnWords * 2; /* half of that; an event makes at most 1.5 bits */
 constexpr uint32_t kMaxScup = 4079;
 
 /* Shared memory of a warp. */
 struct BlockMemory {
-  uint32_t magsgn[kMagSgnWords]; /* afterwards the bytes of MEL */
+  uint32_t magsgn[kMagSgnWords]; /* afterwards bits of MEL, and in the upper half its bytes */
   uint32_t vlc[kVlcWords];
   uint32_t events[kEventWords];
   uint16_t quads[kMaxQuads + 32]; /* rho; exponents of the lower samples: left at 4, right at 10 */
@@ -278,7 +279,7 @@ template <bool kStore> struct BlockEncoder {
   Samples samples;
   Gain gain;
   bool wants_gain;
-  ForwardStuffer<kStore> magsgn;
+  ForwardStuffer<kStore, false> magsgn;
   BackwardStuffer<kStore> vlc;
   uint32_t num_events, significant;
   uint32_t cols, row_quads; /* quads of a row; with the one that makes pairs whole */
@@ -410,33 +411,55 @@ template <bool kStore> struct BlockEncoder {
     return true;
   }
 
+  /* The bytes of MEL; what remains of a byte is left in the stuffer. */
+  __device__ ForwardStuffer<kStore, true> code_mel()
+  {
+    uint32_t length = 0;
+    __syncwarp();
+    for (uint32_t i = lane; i < kMelBytes / 4; i += 32)
+      memory->magsgn[i] = 0;
+    __syncwarp();
+    if (lane == 0) {
+      MelCoder coder;
+      coder.words = memory->magsgn;
+      coder.code(memory->events, num_events);
+      length = coder.count;
+    }
+    __syncwarp();
+    ForwardStuffer<kStore, true> mel = {
+        {memory->magsgn, kMagSgnWords - 1, 0, __shfl_sync(kAll, length, 0)}, mel_bytes(), 0, 0};
+    mel.flush(1, lane);
+    return mel;
+  }
+
+  __device__ uint8_t *mel_bytes() const
+  {
+    return reinterpret_cast<uint8_t *>(memory->magsgn) + kMelBytes;
+  }
+
   /* MEL ends, filled with zeros, and VLC begins, seen from the front, in one byte when no bit of
    * one contradicts the other (T.814 7.1.1) and the VLC has another byte behind it for Scup. */
   __device__ void join(Parts *parts)
   {
     uint32_t rest = vlc.bits.end - vlc.bits.begin, vlc_mask = (1u << rest) - 1;
     uint32_t vlc_byte = vlc.bits.read(vlc.bits.begin) & vlc_mask;
-    __syncwarp();
-    if (lane == 0) {
-      MelCoder mel;
-      mel.out = reinterpret_cast<uint8_t *>(memory->magsgn);
-      mel.code(memory->events, num_events);
-      uint32_t mel_byte = mel.byte << mel.room, mel_mask = 0xFFu << mel.room & 0xFF,
-               both = mel_byte | vlc_byte;
-      if (mel_mask | vlc_mask) {
-        bool fused = ((both ^ mel_byte) & mel_mask) == 0 && ((both ^ vlc_byte) & vlc_mask) == 0 &&
-                     both != 0xFF && parts->vlc > 1;
-        mel.out[mel.length++] = (uint8_t)(fused ? both : mel_byte);
-        if (!fused) {
-          if (kStore)
-            vlc.out[-(int32_t)vlc.length - 1] = (uint8_t)vlc_byte;
-          parts->vlc++;
-        }
-      }
-      parts->mel = mel.length;
+    ForwardStuffer<kStore, true> mel = code_mel();
+    uint32_t used = mel.bits.end - mel.bits.begin + mel.after_ff;
+    uint32_t mel_mask = 0xFF00u >> used & 0xFF;
+    uint32_t mel_byte = __brev(mel.bits.read(mel.bits.begin) << mel.after_ff) >> 24 & mel_mask;
+    uint32_t both = mel_byte | vlc_byte;
+    parts->mel = mel.length;
+    if ((mel_mask | vlc_mask) == 0)
+      return;
+    bool fused = ((both ^ mel_byte) & mel_mask) == 0 && ((both ^ vlc_byte) & vlc_mask) == 0 &&
+                 both != 0xFF && parts->vlc > 1;
+    if (kStore && lane == 0) {
+      mel.out[mel.length] = (uint8_t)(fused ? both : mel_byte);
+      if (!fused)
+        vlc.out[-(int32_t)vlc.length - 1] = (uint8_t)vlc_byte;
     }
-    parts->mel = __shfl_sync(kAll, parts->mel, 0);
-    parts->vlc = __shfl_sync(kAll, parts->vlc, 0);
+    parts->mel++;
+    parts->vlc += !fused;
   }
 };
 
@@ -504,8 +527,7 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint
       offset = __shfl_sync(kAll, offset, 0);
       __syncwarp();
       if (offset + length <= frame.capacity)
-        write_block(frame.bytes + offset, parts, first,
-                    reinterpret_cast<uint8_t *>(encoder.memory->magsgn), end, lane);
+        write_block(frame.bytes + offset, parts, first, encoder.mel_bytes(), end, lane);
     }
     if (encoder.samples.saturated)
       atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),

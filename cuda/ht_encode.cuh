@@ -40,9 +40,10 @@ struct BitRing {
     return __funnelshift_r(words[index & mask], words[(index + 1) & mask], position & 31);
   }
 
-  /* Takes up to 1024 bits out. All lanes have read what they need. */
+  /* Takes up to 1024 bits out. */
   __device__ void consume(uint32_t bits, uint32_t lane)
   {
+    __syncwarp(); /* all lanes have read what they need */
     uint32_t index = (begin >> 5) + lane;
     begin += bits;
     if (index < begin >> 5)
@@ -70,8 +71,9 @@ __device__ __forceinline__ void store_bytes(uint8_t *out, uint32_t word, uint32_
           (uint8_t)(word >> 8 * k);
 }
 
-/* MagSgn (T.814 7.1.2): after a byte FF the next has 7 bits. */
-template <bool kStore> struct ForwardStuffer {
+/* MagSgn (T.814 7.1.2), and MEL (T.814 7.1.1): after a byte FF the next has 7 bits. kMel: the
+ * first bit of a byte is the highest. */
+template <bool kStore, bool kMel> struct ForwardStuffer {
   BitRing bits;
   uint8_t *out; /* first byte */
   uint32_t length;
@@ -82,7 +84,7 @@ template <bool kStore> struct ForwardStuffer {
   {
     uint32_t word = bits.read(bits.begin + 32 * lane - (lane ? after_ff : 0));
     if (lane == 0 && after_ff)
-      word = (word & 0x7F) | (word & ~0x7Fu) << 1;
+      word = kMel ? word << 1 : (word & 0x7F) | (word & ~0x7Fu) << 1;
     uint32_t valid = 4 * lane < limit ? min(limit - 4 * lane, 4u) : 0;
     uint32_t found = bytes_ff(word) & (valid == 4 ? kAll : (1u << 8 * valid) - 1);
     uint32_t lanes = __ballot_sync(kAll, found != 0), count = limit;
@@ -91,7 +93,8 @@ template <bool kStore> struct ForwardStuffer {
       count = 4 * first + (__shfl_sync(kAll, __ffs(found) - 1, first) >> 3) + 1;
     }
     if (kStore)
-      store_bytes<false>(out + length, word, count, lane);
+      store_bytes<false>(out + length, kMel ? __byte_perm(__brev(word), 0, 0x0123) : word, count,
+                         lane);
     bits.consume(8 * count - after_ff, lane);
     length += count;
     after_ff = lanes != 0;
@@ -182,63 +185,63 @@ template <bool kStore> struct BackwardStuffer {
   }
 };
 
-/* MEL events to bytes (T.814 7.3.3), by one lane. */
+/* MEL events to bits (T.814 7.3.3), by one lane: each step depends on the state that the one before
+ * left. */
 struct MelCoder {
-  uint8_t *out;
-  uint32_t length;
-  uint32_t byte, room; /* the byte being made and the bits it still takes */
+  uint32_t *words; /* out */
+  uint64_t pending;
+  uint32_t count; /* of bits, in all */
+  uint32_t state;
 
-  __device__ void put(uint32_t bits, uint32_t count)
+  __device__ void put(uint32_t bits, uint32_t length)
   {
-    while (count) {
-      uint32_t n = min(count, room);
-      count -= n;
-      room -= n;
-      byte = byte << n | (bits >> count & ((1u << n) - 1));
-      if (room == 0) {
-        out[length++] = (uint8_t)byte;
-        room = byte == 0xFF ? 7 : 8;
-        byte = 0;
-      }
+    uint32_t used = count & 31;
+    pending |= (uint64_t)bits << used;
+    count += length;
+    if (used + length >= 32) {
+      words[(count >> 5) - 1] = (uint32_t)pending;
+      pending >>= 32;
     }
   }
 
-  __device__ static uint32_t exponent(uint32_t state)
+  __device__ uint32_t exponent() const
   {
     return (uint32_t)(0x5433222111000ull >> 4 * state) & 15; /* T.814 table 2 */
   }
 
-  /* A run that the end cuts off is coded as if it went on. */
-  __device__ void code(const uint32_t *events, uint32_t count)
+  /* As many zeros as make whole runs; returns the rest. */
+  __device__ uint32_t put_runs(uint32_t zeros)
   {
-    uint32_t state = 0;
-    length = byte = 0;
-    room = 8;
-    for (uint32_t at = 0; at < count;) {
-      uint32_t one = at;
-      while (one < count) {
-        uint32_t word = events[one >> 5] >> (one & 31);
-        if (word) {
-          one += __ffs(word) - 1;
-          break;
-        }
-        one = (one | 31) + 1;
-      }
-      one = min(one, count);
-      uint32_t run = one - at;
-      while (run >= 1u << exponent(state)) {
-        run -= 1u << exponent(state);
-        put(1, 1);
-        state += state < 12;
-      }
-      if (one < count) {
-        put(run, 1 + exponent(state));
-        state -= state > 0;
-      } else if (run > 0) {
-        put(1, 1);
-      }
-      at = one + 1;
+    while (zeros >= 1u << exponent()) {
+      zeros -= 1u << exponent();
+      put(1, 1);
+      state += state < 12;
     }
+    return zeros;
+  }
+
+  /* A run that the end cuts off is coded as if it went on. */
+  __device__ void code(const uint32_t *events, uint32_t num_events)
+  {
+    uint32_t zeros = 0;
+    pending = count = state = 0;
+    for (uint32_t i = 0; i < num_events; i += 32) {
+      uint32_t word = events[i >> 5], left = min(num_events - i, 32u);
+      while (word) {
+        uint32_t before = __ffs(word) - 1;
+        zeros = put_runs(zeros + before);
+        uint32_t length = exponent();
+        put(__brev(zeros) >> 1 >> (31 - length) << 1, 1 + length);
+        state -= state > 0;
+        zeros = 0;
+        word = word >> before >> 1;
+        left -= before + 1;
+      }
+      zeros += left;
+    }
+    if (put_runs(zeros))
+      put(1, 1);
+    words[count >> 5] = (uint32_t)pending;
   }
 };
 

@@ -29,6 +29,7 @@ __global__ void __launch_bounds__(kThreads)
           format.sample(load_word(input, plane.data + (uint64_t)(input.y + y) * plane.pitch, x));
     }
     start_samples<T, kComponents>(top, launch.xyz, samples, out);
+    transform_samples<T, kComponents>(top, out);
     for (uint32_t c = 0; c < kComponents; c++) {
       const Cj2kCudaForwardLevel &level = top.level[c];
       T *to = reinterpret_cast<T *>(arrays.coefficients) + level.band[CJ2K_LL];
