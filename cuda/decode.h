@@ -81,8 +81,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r,
                             Cj2kCudaLevel *level);
 /* Rows of a warp so that there are enough warps. */
-uint32_t cj2k_cuda_decode_rows(const Cj2kDecodeSlot *slot, uint32_t width, uint32_t height,
-                               uint32_t count);
+uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count);
 /* Uploads a table that stays. */
 Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
                                   Cj2kError *error);

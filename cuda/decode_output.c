@@ -183,7 +183,7 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
       launch.width = MAX(launch.width, level->width);
       launch.height = MAX(launch.height, level->height);
     }
-    launch.rows = cj2k_cuda_decode_rows(slot, launch.width, launch.height, launch.count);
+    launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
     g_array_append_vals(all, table->data, table->len);
     if (launch.count)
       g_array_append_val(slot->finishes, launch);

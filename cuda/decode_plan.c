@@ -5,18 +5,15 @@
 
 #include <string.h>
 
-/* Warps of one launch: short strips hide latency when a frame is alone, long ones repeat fewer rows
- * of their neighbours. */
-#define WARPS_ALONE    2048
-#define WARPS_TOGETHER 1024
-#define STRIP_COLUMNS  120
+/* Warps of one launch: more hide more latency, but shorter strips repeat more of their neighbours'
+ * rows. */
+#define WARPS_WANTED  2048
+#define STRIP_COLUMNS 120
 
-uint32_t cj2k_cuda_decode_rows(const Cj2kDecodeSlot *slot, uint32_t width, uint32_t height,
-                               uint32_t count)
+uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count)
 {
-  uint32_t wanted = slot->backend->one_in_flight ? WARPS_ALONE : WARPS_TOGETHER;
   uint64_t strips = ((uint64_t)width + STRIP_COLUMNS - 1) / STRIP_COLUMNS * MAX(count, 1);
-  uint64_t rows = ((uint64_t)height * strips + wanted - 1) / wanted;
+  uint64_t rows = ((uint64_t)height * strips + WARPS_WANTED - 1) / WARPS_WANTED;
   return ((uint32_t)CLAMP(rows, 8, 64) + 1) & ~1u;
 }
 
@@ -124,7 +121,7 @@ static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool rev
     launch.width = MAX(launch.width, level.width);
     launch.height = MAX(launch.height, level.height);
   }
-  launch.rows = cj2k_cuda_decode_rows(slot, launch.width, launch.height, launch.count);
+  launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
   if (launch.count)
     g_array_append_val(slot->levels, launch);
 }
