@@ -185,8 +185,8 @@ static gboolean caps_have(const GstCaps *allowed, const gchar *feature, GstVideo
   return have;
 }
 
-/* Smaller is better; each criterion outweighs all that follow it. */
-static guint cost_of(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format)
+/* Each criterion outweighs all that follow it. */
+guint gst_cuda_j2k_video_cost(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format)
 {
   guint wanted = MIN(video->depth, 16);
   gboolean alpha = gst_cuda_j2k_format_has_alpha(format);
@@ -217,7 +217,8 @@ const GstCudaJ2kFormat *gst_cuda_j2k_video_choose(const GstCudaJ2kVideo *video,
   guint count;
   const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
   for (guint i = 0; i < count; i++) {
-    if ((best && cost_of(video, &formats[i]) >= cost_of(video, best)) ||
+    if ((best &&
+         gst_cuda_j2k_video_cost(video, &formats[i]) >= gst_cuda_j2k_video_cost(video, best)) ||
         !can_carry(video, &formats[i]) || !caps_have(allowed, feature, formats[i].format))
       continue;
     best = &formats[i];

@@ -52,6 +52,9 @@ gchar *gst_cuda_j2k_video_describe(const GstCudaJ2kVideo *video);
 const GstCudaJ2kFormat *gst_cuda_j2k_video_choose(const GstCudaJ2kVideo *video,
                                                   const GstCaps *allowed, const gchar *feature);
 
+/* How far a format is from the image: smaller is better. */
+guint gst_cuda_j2k_video_cost(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format);
+
 /* The layout to decode such an image into a buffer of `format`: samples has room for 4 and the
  * layout points to it. */
 void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format,

@@ -202,6 +202,9 @@ static gboolean start(GstVideoDecoder *decoder)
   Cj2kDecoderParams params = self->params;
   GST_OBJECT_UNLOCK(self);
 
+  if (params.backend != CJ2K_BACKEND_CPU)
+    gst_cuda_j2k_context_ensure(GST_ELEMENT(self), params.cuda_device, &self->context);
+  params.cuda_context = gst_cuda_j2k_context_handle(self->context, &params.cuda_device);
   Cj2kDecoder *codec = cj2k_decoder_open(&params, &error);
   if (!codec) {
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
@@ -233,6 +236,7 @@ static gboolean stop(GstVideoDecoder *decoder)
   self->last_stats = stats;
   GST_OBJECT_UNLOCK(self);
   cj2k_decoder_close(codec);
+  gst_clear_object((GstObject **)&self->context);
   g_clear_pointer(&self->input_state, gst_video_codec_state_unref);
   return TRUE;
 }
@@ -334,6 +338,50 @@ static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, 
   return gst_video_decoder_have_frame(decoder);
 }
 
+static gboolean context_query(GstVideoDecoder *decoder, GstQuery *query)
+{
+  return gst_cuda_j2k_context_query(GST_ELEMENT(decoder), query, DEC(decoder)->context);
+}
+
+static gboolean src_query(GstVideoDecoder *decoder, GstQuery *query)
+{
+  return context_query(decoder, query) ||
+         GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->src_query(decoder, query);
+}
+
+static gboolean sink_query(GstVideoDecoder *decoder, GstQuery *query)
+{
+  return context_query(decoder, query) ||
+         GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_query(decoder, query);
+}
+
+static void set_context(GstElement *element, GstContext *context)
+{
+  GstCudaJ2kDec *self = DEC(element);
+  gst_cuda_j2k_context_set(element, context, self->params.cuda_device, &self->context);
+  GST_ELEMENT_CLASS(gst_cuda_j2k_dec_parent_class)->set_context(element, context);
+}
+
+static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, guint extra)
+{
+  GstCaps *caps;
+  guint size = 0, min = 0, max = 0;
+  gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
+  gst_query_parse_allocation(query, &caps, NULL);
+  if (offered)
+    gst_query_parse_nth_allocation_pool(query, 0, NULL, &size, &min, &max);
+  GstBufferPool *pool = gst_cuda_j2k_cuda_pool(self->context, caps, min + extra, 0);
+  if (!pool)
+    return FALSE;
+  size = (guint)GST_VIDEO_INFO_SIZE(&self->info);
+  if (offered)
+    gst_query_set_nth_allocation_pool(query, 0, pool, size, min + extra, 0);
+  else
+    gst_query_add_allocation_pool(query, pool, size, min + extra, 0);
+  gst_object_unref(pool);
+  return TRUE;
+}
+
 /* The pool has to cover what is inside the codec beside what downstream keeps. */
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
@@ -341,6 +389,8 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
   GstBufferPool *pool = NULL;
   guint size, min, max;
 
+  if (self->on_device)
+    return decide_device_allocation(self, query, MAX(self->params.frames_in_flight, 1));
   if (!GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->decide_allocation(decoder, query))
     return FALSE;
   gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min, &max);
@@ -375,8 +425,9 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   object_class->get_property = get_property;
   object_class->finalize = finalize;
   install_properties(object_class);
+  element_class->set_context = set_context;
 
-  GstCaps *raw = gst_cuda_j2k_formats_raw_caps();
+  GstCaps *raw = gst_cuda_j2k_add_cuda_caps(gst_cuda_j2k_formats_raw_caps());
   gst_element_class_add_pad_template(element_class,
                                      gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, raw));
   gst_caps_unref(raw);
@@ -392,6 +443,8 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   decoder_class->set_format = set_format;
   decoder_class->getcaps = getcaps;
   decoder_class->sink_event = sink_event;
+  decoder_class->src_query = src_query;
+  decoder_class->sink_query = sink_query;
   decoder_class->parse = parse;
   decoder_class->handle_frame = gst_cuda_j2k_dec_handle_frame;
   decoder_class->drain = drain;

@@ -55,6 +55,28 @@ static void refuse(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
   g_free(what);
 }
 
+/* Chooses the format, and whether the pictures stay on the GPU: they do where downstream names
+ * CUDAMemory and has as good a format in it. Downstream that takes anything may not know it. */
+static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+{
+  GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
+  GstCaps *ours = gst_pad_get_pad_template_caps(pad);
+  GstCaps *theirs = gst_pad_peer_query_caps(pad, ours);
+  GstCaps *peer = gst_pad_peer_query_caps(pad, NULL);
+  gboolean gpu = self->context && cj2k_decoder_backend(self->decoder) == CJ2K_BACKEND_CUDA &&
+                 !gst_caps_is_any(peer) && !video->chroma_clipped;
+  const GstCudaJ2kFormat *host = gst_cuda_j2k_video_choose(video, theirs, NULL);
+  const GstCudaJ2kFormat *device =
+      gpu ? gst_cuda_j2k_video_choose(video, theirs, GST_CUDA_J2K_FEATURE) : NULL;
+  self->on_device = device && (!host || gst_cuda_j2k_video_cost(video, device) <=
+                                            gst_cuda_j2k_video_cost(video, host));
+  self->format = self->on_device ? device : host;
+  gst_caps_unref(ours);
+  gst_caps_unref(theirs);
+  gst_caps_unref(peer);
+  return self->format != NULL;
+}
+
 /* Gives the base class the output state of self->video in self->format, and lets it negotiate. */
 static gboolean set_output(GstCudaJ2kDec *self)
 {
@@ -70,6 +92,10 @@ static gboolean set_output(GstCudaJ2kDec *self)
   if (GST_VIDEO_INFO_INTERLACE_MODE(&state->info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED)
     GST_VIDEO_INFO_FIELD_ORDER(&state->info) = GST_VIDEO_INFO_FIELD_ORDER(in);
   self->info = state->info;
+  if (self->on_device) {
+    state->caps = gst_video_info_to_caps(&state->info);
+    gst_caps_set_features_simple(state->caps, gst_caps_features_new(GST_CUDA_J2K_FEATURE, NULL));
+  }
   gst_video_codec_state_unref(state);
   return gst_video_decoder_negotiate(decoder);
 }
@@ -77,21 +103,15 @@ static gboolean set_output(GstCudaJ2kDec *self)
 static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
-  GstCaps *allowed = gst_pad_get_allowed_caps(pad);
-  if (!allowed)
-    allowed = gst_pad_get_pad_template_caps(pad);
-  if (gst_caps_is_empty(allowed) && GST_PAD_IS_FLUSHING(pad)) {
-    gst_caps_unref(allowed);
-    return GST_FLOW_FLUSHING;
-  }
-  const GstCudaJ2kFormat *format = gst_cuda_j2k_video_choose(video, allowed, NULL);
-  gst_caps_unref(allowed);
-  if (!format) {
+  self->video.width = 0; /* nothing is negotiated */
+  if (!choose(self, video)) {
+    if (GST_PAD_IS_FLUSHING(pad))
+      return GST_FLOW_FLUSHING;
     refuse(self, video);
     return GST_FLOW_NOT_NEGOTIATED;
   }
+  const GstCudaJ2kFormat *format = self->format;
   self->video = *video;
-  self->format = format;
   gst_cuda_j2k_video_layout(video, format, self->samples, &self->layout);
   if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) && !self->warned_alpha) {
     self->warned_alpha = TRUE;
@@ -151,7 +171,8 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
   GstCudaJ2kDecPicture *picture = g_new0(GstCudaJ2kDecPicture, 1);
   picture->refs = 1;
   picture->buffer = buffer;
-  if (!gst_video_frame_map(&picture->map, &self->info, buffer, GST_MAP_WRITE)) {
+  if (!gst_cuda_j2k_map(&picture->map, &self->info, buffer, GST_MAP_WRITE,
+                        self->on_device ? self->context : NULL, &picture->memory)) {
     GST_ERROR_OBJECT(self, "cannot map an output buffer for writing");
     gst_buffer_unref(buffer);
     g_free(picture);
@@ -211,7 +232,7 @@ static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
                                const Cj2kImage *image, GstCudaJ2kDecPart *part)
 {
   const GstVideoFrame *map = &part->picture->map;
-  part->target.memory = CJ2K_MEMORY_HOST;
+  part->target.memory = part->picture->memory;
   part->target.num_planes = self->layout.num_planes;
   part->target.planes = part->planes;
   for (guint p = 0; p < self->layout.num_planes; p++) {

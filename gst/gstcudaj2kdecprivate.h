@@ -10,6 +10,7 @@
 #include "gstcudaj2kcaps.h"
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kdec.h"
+#include "gstcudaj2kmemory.h"
 #include "gstcudaj2koutput.h"
 
 #include <gst/video/gstvideodecoder.h>
@@ -28,7 +29,8 @@ typedef struct {
   gint refs; /* atomic */
   GstBuffer *buffer;
   GstVideoFrame map;
-  guint rows; /* submitted, of the first component; the streaming thread's */
+  Cj2kMemoryKind memory; /* of the mapping */
+  guint rows;            /* submitted, of the first component; the streaming thread's */
   /* The output thread's: */
   guint good_parts;
   gboolean damaged; /* some part failed, was incomplete or is missing */
@@ -53,8 +55,9 @@ struct _GstCudaJ2kDec {
   /* Properties, guarded by the object lock; read when the decoder is opened. */
   Cj2kDecoderParams params;
 
-  Cj2kDecoder *decoder; /* from start to stop; replaced under the object lock */
-  Cj2kStats last_stats; /* of a decoder that was closed */
+  GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
+  Cj2kDecoder *decoder;      /* from start to stop; replaced under the object lock */
+  Cj2kStats last_stats;      /* of a decoder that was closed */
   GstCudaJ2kOutput output;
   gint reconfigure; /* atomic: the output thread saw that downstream wants to negotiate anew */
 
@@ -67,6 +70,7 @@ struct _GstCudaJ2kDec {
   gboolean bottom_first;
   GstCudaJ2kVideo video; /* what was negotiated; width is 0 before */
   const GstCudaJ2kFormat *format;
+  gboolean on_device; /* in CUDAMemory */
   Cj2kLayout layout;
   Cj2kSampleLayout samples[4];
   GstVideoInfo info;

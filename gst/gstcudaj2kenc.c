@@ -180,6 +180,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   gchar *reason = NULL;
   gboolean ok =
       gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
+  params.cuda_context = gst_cuda_j2k_context_handle(self->context, &params.cuda_device);
   if (ok)
     encoder = cj2k_encoder_open(&params, &image, &layout, &error);
   GST_OBJECT_UNLOCK(self);
@@ -274,7 +275,12 @@ static gboolean start(GstVideoEncoder *encoder)
   GstCudaJ2kEnc *self = ENC(encoder);
   GST_OBJECT_LOCK(self);
   self->past_stats = (Cj2kStats){0};
+  Cj2kBackendKind backend = self->settings.params.backend;
+  gint device = self->settings.params.cuda_device;
   GST_OBJECT_UNLOCK(self);
+  if (backend != CJ2K_BACKEND_CPU)
+    gst_cuda_j2k_context_ensure(GST_ELEMENT(self), device, &self->context);
+  self->started = TRUE;
   gst_cuda_j2k_output_start(&self->output, "cudaj2kenc:src");
   return TRUE;
 }
@@ -285,6 +291,8 @@ static gboolean stop(GstVideoEncoder *encoder)
   gst_cuda_j2k_output_stop(&self->output);
   g_clear_pointer(&self->first_field, g_byte_array_unref);
   replace_encoder(self, NULL);
+  self->started = FALSE;
+  gst_clear_object((GstObject **)&self->context);
   return TRUE;
 }
 
@@ -299,6 +307,59 @@ static gboolean flush(GstVideoEncoder *encoder)
   gst_cuda_j2k_output_flush(&self->output);
   g_clear_pointer(&self->first_field, g_byte_array_unref);
   return TRUE;
+}
+
+/* -------------------------------------------------------------------------------- memory --- */
+
+/* CUDAMemory is for the GPU: not offered once it is known that there is none. */
+static GstCaps *getcaps(GstVideoEncoder *encoder, GstCaps *filter)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+  GstCaps *caps = gst_video_encoder_proxy_getcaps(encoder, NULL, filter);
+  return self->started && !self->context ? gst_cuda_j2k_remove_cuda_caps(caps) : caps;
+}
+
+static gboolean propose_allocation(GstVideoEncoder *encoder, GstQuery *query)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+  GstCaps *caps;
+  GstVideoInfo info;
+  gst_query_parse_allocation(query, &caps, NULL);
+  if (!caps || !gst_cuda_j2k_caps_have_cuda(caps) || !gst_video_info_from_caps(&info, caps))
+    return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)
+        ->propose_allocation(encoder, query);
+  guint min = self->settings.params.frames_in_flight + 1;
+  GstBufferPool *pool = gst_cuda_j2k_cuda_pool(self->context, caps, min, 0);
+  if (!pool)
+    return FALSE;
+  gst_query_add_allocation_pool(query, pool, (guint)GST_VIDEO_INFO_SIZE(&info), min, 0);
+  gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
+  gst_object_unref(pool);
+  return TRUE;
+}
+
+static gboolean context_query(GstVideoEncoder *encoder, GstQuery *query)
+{
+  return gst_cuda_j2k_context_query(GST_ELEMENT(encoder), query, ENC(encoder)->context);
+}
+
+static gboolean src_query(GstVideoEncoder *encoder, GstQuery *query)
+{
+  return context_query(encoder, query) ||
+         GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->src_query(encoder, query);
+}
+
+static gboolean sink_query(GstVideoEncoder *encoder, GstQuery *query)
+{
+  return context_query(encoder, query) ||
+         GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->sink_query(encoder, query);
+}
+
+static void set_context(GstElement *element, GstContext *context)
+{
+  GstCudaJ2kEnc *self = ENC(element);
+  gst_cuda_j2k_context_set(element, context, self->settings.params.cuda_device, &self->context);
+  GST_ELEMENT_CLASS(gst_cuda_j2k_enc_parent_class)->set_context(element, context);
 }
 
 /* --------------------------------------------------------------------------------- class --- */
@@ -321,8 +382,10 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
   object_class->get_property = get_property;
   object_class->finalize = finalize;
   install_properties(object_class);
+  element_class->set_context = set_context;
 
-  GstCaps *raw = gst_cuda_j2k_formats_raw_caps(), *coded = gst_cuda_j2k_enc_template_caps();
+  GstCaps *raw = gst_cuda_j2k_add_cuda_caps(gst_cuda_j2k_formats_raw_caps());
+  GstCaps *coded = gst_cuda_j2k_enc_template_caps();
   gst_element_class_add_pad_template(
       element_class, gst_pad_template_new("sink", GST_PAD_SINK, GST_PAD_ALWAYS, raw));
   gst_element_class_add_pad_template(
@@ -336,6 +399,10 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
 
   encoder_class->start = start;
   encoder_class->stop = stop;
+  encoder_class->getcaps = getcaps;
+  encoder_class->propose_allocation = propose_allocation;
+  encoder_class->src_query = src_query;
+  encoder_class->sink_query = sink_query;
   encoder_class->set_format = set_format;
   encoder_class->handle_frame = gst_cuda_j2k_enc_handle_frame;
   encoder_class->finish = finish;

@@ -9,6 +9,7 @@
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kenc.h"
 #include "gstcudaj2kenccaps.h"
+#include "gstcudaj2kmemory.h"
 #include "gstcudaj2koutput.h"
 
 #include <gst/video/gstvideoencoder.h>
@@ -41,8 +42,9 @@ struct _GstCudaJ2kEnc {
   GstCudaJ2kEncSettings settings; /* guarded by the object lock */
   gint rate_changed;              /* atomic: a property that may change while playing did */
 
-  Cj2kEncoder
-      *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
+  GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
+  gboolean started;
+  Cj2kEncoder *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
   Cj2kStats past_stats; /* of encoders that were closed, since start */
   GstCudaJ2kOutput output;
 
