@@ -135,17 +135,49 @@ static void stop_progress(Progress *progress, GThread *thread)
 
 /* --------------------------------------------------------------------------- decode --- */
 
-/* The frame's planes as an image; no copy. */
-static Image image_of(const Cj2kFrame *frame)
+/*
+ * Which component each plane of the file is: colour 1 first, then colour 2 ..., as the channel
+ * definition box says (T.800 I.5.3.6); the others take the places that are left, in their order.
+ */
+static uint32_t *order_of(const Cj2kImage *image)
+{
+  uint32_t n = image->num_components, next = 0;
+  uint32_t *order = g_new(uint32_t, n);
+  bool *placed = g_new0(bool, n);
+  for (uint32_t i = 0; i < n; i++)
+    order[i] = UINT32_MAX;
+  for (uint32_t c = 0; c < n; c++) {
+    uint32_t colour = image->channels[c].association;
+    placed[c] = image->channels[c].type == 0 && colour >= 1 && colour <= n &&
+                order[colour - 1] == UINT32_MAX;
+    if (placed[c])
+      order[colour - 1] = c;
+  }
+  for (uint32_t c = 0; c < n; c++) {
+    if (placed[c])
+      continue;
+    while (order[next] != UINT32_MAX)
+      next++;
+    order[next] = c;
+  }
+  g_free(placed);
+  return order;
+}
+
+/* The frame's planes as an image; no copy of samples. `channels` has room for one entry a plane. */
+static Image image_of(const Cj2kFrame *frame, Cj2kChannel *channels)
 {
   Image image = {.num_planes = frame->image.num_components,
                  .planes = g_new0(ImagePlane, frame->image.num_components),
-                 .channels = frame->image.channels,
+                 .channels = channels,
                  .colour = frame->image.colour,
                  .colour_enum = frame->image.colour_enum};
-  for (uint32_t c = 0; c < image.num_planes; c++) {
+  uint32_t *order = order_of(&frame->image);
+  for (uint32_t i = 0; i < image.num_planes; i++) {
+    uint32_t c = order[i];
     const Cj2kComponent *component = &frame->image.components[c];
-    image.planes[c] = (ImagePlane){.width = component->x1 - component->x0,
+    channels[i] = frame->image.channels[c];
+    image.planes[i] = (ImagePlane){.width = component->x1 - component->x0,
                                    .height = component->y1 - component->y0,
                                    .x0 = component->x0,
                                    .y0 = component->y0,
@@ -157,6 +189,7 @@ static Image image_of(const Cj2kFrame *frame)
                                    .pitch = frame->picture.planes[c].pitch,
                                    .data = frame->picture.planes[c].data};
   }
+  g_free(order);
   return image;
 }
 
@@ -206,13 +239,15 @@ static int decode(const Options *options, Cj2kDecoder *decoder, const uint8_t *d
   }
   cj2k_decoder_receive(decoder, &frame);
   if (frame.status == CJ2K_OK) {
-    Image image = image_of(&frame);
+    Cj2kChannel *channels = g_new(Cj2kChannel, frame.image.num_components);
+    Image image = image_of(&frame, channels);
     report(options, decoder, &frame);
     if (image_write(&image, options->out, why))
       result = EXIT_DECODED;
     else
       fprintf(stderr, "cj2k-decode: %s\n", why);
     image_clear(&image);
+    g_free(channels);
   } else {
     print_error(options->in, &frame.error);
   }

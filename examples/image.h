@@ -50,7 +50,7 @@ ImageFormat image_format_of(const char *path);
 
 /* Writes by the end of the name. PNM and PNG get RGB or grey: sub-sampled components are repeated,
  * sYCC is converted. PGX (one file a component: out.pgx writes out_0.pgx, out_1.pgx ...) and raw
- * get the components as they are. */
+ * get the planes as they are. */
 bool image_write(const Image *image, const char *path, char *why);
 /* Reads PNM (P5, P6), PNG and PGX (one component) by the end of the name. */
 bool image_read(Image *image, const char *path, char *why);
