@@ -245,8 +245,16 @@ __device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t 
       out[x] = 0;
 }
 
+/* Blocks that an SM should hold; Turing's has room for 1024 threads. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr uint32_t kBlocksPerSm = 8;
+#else
+constexpr uint32_t kBlocksPerSm = 10;
+#endif
+
 template <uint32_t LANES, bool WIDE>
-__global__ void __launch_bounds__(kThreads, WIDE ? 4 : 10) magsgn_kernel(Cj2kCudaDecodeBlocks frame)
+__global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
+    magsgn_kernel(Cj2kCudaDecodeBlocks frame)
 {
   constexpr uint32_t kGroups = kThreads / LANES;
   __shared__ uint32_t rings[kGroups][kRingWords];
