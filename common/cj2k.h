@@ -91,11 +91,11 @@ typedef struct {
   uint32_t colour_enum; /* EnumCS of the colr box, 0 when none */
   const uint8_t *icc;   /* restricted ICC profile of the colr box, NULL when none */
   size_t icc_size;
-  uint16_t rsiz;      /* capabilities, T.800 A.5.1 */
-  bool is_ht;         /* at least one HT code-block may occur (T.814 CAP) */
-  bool reversible;    /* every tile-component uses the 5/3 filter */
-  bool mct;           /* the main header's component transform (RCT or ICT) is on: then the components
-                         0..2 are RGB, or XYZ */
+  uint16_t rsiz;   /* capabilities, T.800 A.5.1 */
+  bool is_ht;      /* at least one HT code-block may occur (T.814 CAP) */
+  bool reversible; /* every tile-component uses the 5/3 filter */
+  bool mct;        /* the main header's component transform (RCT or ICT) is on: then the components
+                      0..2 are RGB, or XYZ */
   uint8_t num_levels; /* the fewest decomposition levels of any tile-component: the most that
                          `reduce` may be */
   uint16_t num_layers;
@@ -235,14 +235,15 @@ typedef struct {
 
 /* Waits for the oldest frame. CJ2K_OK: *frame was filled in, and frame->status says how it went.
  * CJ2K_END: nothing is in flight (it does not wait for a submit). From now on the frame no longer
- * counts as in flight, its codestream bytes are the caller's again, and so is a submitted picture. */
+ * counts as in flight, its codestream bytes are the caller's again, and so is a submitted picture.
+ */
 CJ2K_API Cj2kStatus cj2k_decoder_receive(Cj2kDecoder *decoder, Cj2kFrame *frame);
 /* Gives the frame's slot (and its own planes) back; each received frame is released once, in any
  * order. */
 CJ2K_API void cj2k_decoder_release(Cj2kDecoder *decoder, Cj2kFrame *frame);
-/* Memory for pictures: PINNED is what the back end copies to fastest (with the CPU back end ordinary
- * memory), CUDA is device memory. At least 64-byte aligned. NULL when there is none, or no GPU. It is
- * freed before the decoder is closed. */
+/* Memory for pictures: PINNED is what the back end copies to fastest (with the CPU back end
+ * ordinary memory), CUDA is device memory. At least 64-byte aligned. NULL when there is none, or no
+ * GPU. It is freed before the decoder is closed. */
 CJ2K_API void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size);
 CJ2K_API void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory);
 CJ2K_API void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats);

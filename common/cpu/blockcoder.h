@@ -64,10 +64,10 @@ typedef struct {
 
 /*
  * MQ encode, every pass of every bit-plane down to `lowest_plane` (0: all), into out[capacity] with
- * pass ends. Lengths are truncation lengths that decode exactly, distortions are integers: cumulative
- * decrease of the squared error of the midpoint reconstruction, in units of (step / 16)^2,
- * saturating at UINT64_MAX (docs/mq-coder.md has both). false: out is too small, or a magnitude is
- * not below 2^Mb.
+ * pass ends. Lengths are truncation lengths that decode exactly, distortions are integers:
+ * cumulative decrease of the squared error of the midpoint reconstruction, in units of (step /
+ * 16)^2, saturating at UINT64_MAX (docs/mq-coder.md has both). false: out is too small, or a
+ * magnitude is not below 2^Mb.
  */
 bool cj2k_mq_encode_block(Cj2kBlockScratch *scratch, const Cj2kBlockSource *source,
                           uint8_t lowest_plane, uint8_t *out, uint32_t capacity,
