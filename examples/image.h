@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define IMAGE_MAX_READ_COMPONENTS 4
+#define IMAGE_MAX_PGX             16  /* files of one image */
 #define IMAGE_WHY                 256 /* bytes of a sentence */
 
 /* One component: little-endian words of 1, 2 or 4 bytes, two's complement when signed. */
@@ -52,7 +53,8 @@ ImageFormat image_format_of(const char *path);
  * sYCC is converted. PGX (one file a component: out.pgx writes out_0.pgx, out_1.pgx ...) and raw
  * get the planes as they are. */
 bool image_write(const Image *image, const char *path, char *why);
-/* Reads PNM (P5, P6), PNG and PGX (one component) by the end of the name. */
+/* Reads PNM (P5, P6), PNG and PGX by the end of the name. As PGX in.pgx is one component, or where
+ * there is no such file in_0.pgx, in_1.pgx ... are the components. */
 bool image_read(Image *image, const char *path, char *why);
 
 /* What a raw file does not say of itself. */

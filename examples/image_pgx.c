@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void swap_bytes(uint8_t *data, size_t samples, uint8_t bytes)
@@ -50,7 +51,8 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
   return ok;
 }
 
-bool image_read_pgx(Image *image, const char *path, char *why)
+/* One file: one component. */
+static bool read_plane(Image *image, const char *path, char *why)
 {
   size_t size;
   int header = 0;
@@ -80,5 +82,64 @@ bool image_read_pgx(Image *image, const char *path, char *why)
     }
   }
   g_free(data);
+  return ok;
+}
+
+/* The sub-sampling that makes `part` samples of `whole`; 0: none does. */
+static uint8_t subsampling(uint32_t whole, uint32_t part)
+{
+  uint32_t factor = part ? (whole + part - 1) / part : 0;
+  return factor >= 1 && factor <= 255 && (whole + factor - 1) / factor == part ? (uint8_t)factor
+                                                                               : 0;
+}
+
+/* Puts the planes of `parts`, one each, behind one another into one image. */
+static bool join(Image *image, const Image *parts, uint32_t n, const char *path, char *why)
+{
+  size_t size = 0, offset = 0;
+  for (uint32_t c = 0; c < n; c++)
+    size += parts[c].planes[0].pitch * parts[c].planes[0].height;
+  *image =
+      (Image){.num_planes = n, .planes = g_new0(ImagePlane, n), .memory = malloc(MAX(size, 1))};
+  if (!image->memory) {
+    image_clear(image);
+    return image_fail(why, "%s: no memory", path);
+  }
+  for (uint32_t c = 0; c < n; c++) {
+    const ImagePlane *first = parts[0].planes, *from = parts[c].planes;
+    ImagePlane *plane = &image->planes[c];
+    *plane = *from;
+    plane->data = (uint8_t *)image->memory + offset;
+    plane->dx = subsampling(first->width, from->width);
+    plane->dy = subsampling(first->height, from->height);
+    if (!plane->dx || !plane->dy) {
+      image_clear(image);
+      return image_fail(why, "%s: component %u is no sub-sampling of component 0", path, c);
+    }
+    memcpy(plane->data, from->data, from->pitch * from->height);
+    offset += from->pitch * from->height;
+  }
+  return true;
+}
+
+bool image_read_pgx(Image *image, const char *path, char *why)
+{
+  Image parts[IMAGE_MAX_PGX];
+  uint32_t n = 0;
+  bool ok = true;
+  if (g_file_test(path, G_FILE_TEST_EXISTS))
+    return read_plane(image, path, why);
+  for (; ok && n < IMAGE_MAX_PGX; n++) {
+    char *name = g_strdup_printf("%.*s_%u.pgx", (int)(strlen(path) - strlen(".pgx")), path, n);
+    bool there = g_file_test(name, G_FILE_TEST_EXISTS);
+    ok = !there || read_plane(&parts[n], name, why);
+    g_free(name);
+    if (!there || !ok)
+      break;
+  }
+  if (ok)
+    ok = n ? join(image, parts, n, path, why) : image_fail(why, "%s: no such file", path);
+  while (n > 0)
+    image_clear(&parts[--n]);
   return ok;
 }
