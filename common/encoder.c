@@ -62,6 +62,15 @@ static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
   return true;
 }
 
+/* While the GPU works on a frame, a thread waits for it: each frame in flight needs one. */
+static uint32_t num_threads(const Cj2kEncoderParams *params)
+{
+  bool gpu = params->backend != CJ2K_BACKEND_CPU && cj2k_cuda_encode_backend();
+  uint32_t n = params->num_threads ? params->num_threads : g_get_num_processors();
+
+  return gpu ? MAX(n, params->frames_in_flight) : n;
+}
+
 static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                          const Cj2kEncoderImage *image, const Cj2kLayout *layout, Cj2kError *error)
 {
@@ -75,7 +84,7 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   encoder->header = cj2k_setup_header(&encoder->setup);
   if (cj2k_plan_new(encoder->header, 0, 0, &encoder->plan, error) != CJ2K_OK)
     return false;
-  encoder->threads = cj2k_threads_new(params->num_threads);
+  encoder->threads = cj2k_threads_new(num_threads(&encoder->setup.params));
   if (!encoder->threads) {
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
     return false;

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #define MQ_TRIALS 5  /* of step sizes */
+#define MQ_POINTS 93 /* of a hull: passes of 31 bit-planes */
 #define HT_PLANES 4  /* bit-planes that are measured when a budget has to be met */
 #define HT_SEARCH 24 /* bit-planes of the search for the first of those */
-#define HT_LITTLE                                                                                  \
-  0.12 /* a frame that is above its budget by less than this gives up planes of some blocks */
+/* A frame that is above its budget by less than this gives up planes of some of its blocks. */
+#define HT_LITTLE 0.12
 
 static bool has_ceiling(const Cj2kEncoderFrame *frame)
 {
@@ -58,7 +59,7 @@ static Cj2kStatus code(Cj2kEncoderFrame *frame)
 
 void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame)
 {
-  uint32_t most = frame->params.block_coder == CJ2K_CODER_HT ? HT_SEARCH : CJ2K_MAX_PASSES;
+  uint32_t most = frame->params.block_coder == CJ2K_CODER_HT ? HT_SEARCH : MQ_POINTS;
 
   if (!frame->hulls.points)
     cj2k_hulls_init(&frame->hulls, frame->encoder->plan, most);
