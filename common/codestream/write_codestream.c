@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-#define SOT_SIZE   12
-#define SOD_SIZE   2
-#define SOP_SIZE   6
-#define EPH_SIZE   2
-#define EOC_SIZE   2
-#define MIN_PAD    7     /* bytes of the shortest comment that has a content */
-#define PLT_ROOM   65000 /* bytes of packet lengths in one PLT marker segment */
-#define TLM_ROOM   10000 /* tile-parts in one TLM marker segment */
-#define COPY_GRAIN 64    /* packets that one task copies */
+#define SOT_SIZE    12
+#define SOD_SIZE    2
+#define SOP_SIZE    6
+#define EPH_SIZE    2
+#define EOC_SIZE    2
+#define MIN_PAD     7     /* bytes of the shortest comment that has a content */
+#define PLT_ROOM    65000 /* bytes of packet lengths in one PLT marker segment */
+#define TLM_ROOM    10000 /* tile-parts in one TLM marker segment */
+#define COPY_BLOCKS 64    /* code-blocks that one task copies, about */
 
 typedef struct {
   uint32_t tile;
@@ -28,6 +28,13 @@ typedef struct {
   uint64_t offset;      /* in the codestream */
 } TilePart;
 
+/* What one task writes: whole packets, or a part of the blocks of one. */
+typedef struct {
+  uint64_t first_packet;
+  uint32_t num_packets;
+  uint32_t first_block, num_blocks; /* 0 blocks: all of all packets */
+} Piece;
+
 struct Cj2kCodestreamWriter {
   Cj2kPlan *plan;
   char *comment;
@@ -38,6 +45,8 @@ struct Cj2kCodestreamWriter {
   Cj2kPacketId *order;
   uint32_t num_tile_parts;
   TilePart *tile_parts;
+  uint32_t num_pieces;
+  Piece *pieces;
   /* of the current layout: */
   const Cj2kWrittenPacket *packets;
   uint64_t *offsets; /* of each packet in the codestream */
@@ -109,6 +118,39 @@ static Cj2kStatus order_packets(Cj2kCodestreamWriter *writer, uint8_t divide, Cj
   return status;
 }
 
+/* Cuts packets into pieces of about COPY_BLOCKS blocks. */
+static void list_pieces(Cj2kCodestreamWriter *writer)
+{
+  GArray *pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
+  Piece run = {0};
+  uint32_t weight = 0;
+
+  for (uint64_t i = 0; i < writer->num_packets; i++) {
+    uint32_t first,
+        n = cj2k_packet_blocks(writer->packet_writer, writer->order[i].precinct_index, &first);
+    bool large = n > 2 * COPY_BLOCKS;
+    if (run.num_packets && (large || weight >= COPY_BLOCKS)) {
+      g_array_append_val(pieces, run);
+      run = (Piece){.first_packet = i};
+      weight = 0;
+    }
+    for (uint32_t done = 0; large && done < n; done += COPY_BLOCKS) {
+      Piece part = {i, 1, first + done, MIN(COPY_BLOCKS, n - done)};
+      g_array_append_val(pieces, part);
+    }
+    if (large) {
+      run = (Piece){.first_packet = i + 1};
+    } else {
+      run.num_packets++;
+      weight += n + 8;
+    }
+  }
+  if (run.num_packets)
+    g_array_append_val(pieces, run);
+  writer->num_pieces = pieces->len;
+  writer->pieces = (Piece *)(void *)g_array_free(pieces, FALSE);
+}
+
 Cj2kStatus cj2k_codestream_writer_new(Cj2kPlan *plan, const Cj2kWriteOptions *options,
                                       Cj2kCodestreamWriter **result, Cj2kError *error)
 {
@@ -128,6 +170,7 @@ Cj2kStatus cj2k_codestream_writer_new(Cj2kPlan *plan, const Cj2kWriteOptions *op
     return status;
   }
   writer->packet_writer = cj2k_packet_writer_new(plan, writer->num_layers);
+  list_pieces(writer);
   writer->offsets = g_new(uint64_t, writer->num_packets + 1);
   writer->components = g_new(uint64_t, (size_t)plan->num_components * writer->num_resolutions);
   *result = writer;
@@ -143,6 +186,7 @@ void cj2k_codestream_writer_free(Cj2kCodestreamWriter *writer)
   g_free(writer->comment);
   g_free(writer->order);
   g_free(writer->tile_parts);
+  g_free(writer->pieces);
   g_free(writer->offsets);
   g_free(writer->components);
   g_free(writer->main_header.data);
@@ -376,25 +420,30 @@ static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const Til
   cj2k_store16(out + part->pad, CJ2K_SOD);
 }
 
-/* SOP, header, EPH, body (A.8, B.10). `number` counts the packets of the tile. */
-static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number)
+/* SOP, header, EPH (A.8, B.10), and the body's blocks [first, first + count). `number` counts the
+ * packets of the tile. The headers come with the packet's first block. */
+static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
+                         uint32_t first, uint32_t count, bool headers)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
   const Cj2kPacketId *id = &writer->order[i];
   const Cj2kWrittenPacket *packet = packet_at(writer, i);
   uint8_t *out = writer->out + writer->offsets[i];
+  uint8_t *body = out + (packet_size(writer, i) - packet->body_size);
 
-  if (coding->sop) {
+  if (headers && coding->sop) {
     out = cj2k_store16(out, CJ2K_SOP);
     out = cj2k_store16(out, SOP_SIZE - 2);
     out = cj2k_store16(out, (uint32_t)(number & 0xffff));
   }
-  memcpy(out, packet->header, packet->header_size);
-  out += packet->header_size;
-  if (coding->eph)
-    out = cj2k_store16(out, CJ2K_EPH);
-  cj2k_packet_copy_body(writer->plan, writer->source, id->resolution_index, id->precinct_index,
-                        id->layer, out);
+  if (headers) {
+    memcpy(out, packet->header, packet->header_size);
+    out += packet->header_size;
+    if (coding->eph)
+      cj2k_store16(out, CJ2K_EPH);
+  }
+  if (packet->body_size)
+    cj2k_packet_copy_blocks(writer->packet_writer, writer->source, first, count, id->layer, body);
 }
 
 static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_t part)
@@ -402,38 +451,41 @@ static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_
   return writer->tile_parts[part - writer->tile_parts[part].index].first_packet;
 }
 
-/* A run of packets; they may belong to several tile-parts. */
-static void write_packets(void *ctx, uint32_t index, uint32_t lane)
+/* One piece; its packets may belong to several tile-parts. */
+static void write_piece(void *ctx, uint32_t index, uint32_t lane)
 {
   const Cj2kCodestreamWriter *writer = ctx;
-  uint64_t begin = (uint64_t)index * COPY_GRAIN, end = MIN(begin + COPY_GRAIN, writer->num_packets);
+  const Piece *piece = &writer->pieces[index];
   uint32_t part = 0, above = writer->num_tile_parts;
 
   (void)lane;
-  while (above - part > 1) { /* the last tile-part that begins at or before `begin` */
+  while (above - part > 1) { /* the last tile-part that begins at or before the piece */
     uint32_t middle = part + (above - part) / 2;
-    if (writer->tile_parts[middle].first_packet <= begin)
+    if (writer->tile_parts[middle].first_packet <= piece->first_packet)
       part = middle;
     else
       above = middle;
   }
-  for (uint64_t i = begin; i < end; i++) {
+  for (uint64_t i = piece->first_packet; i < piece->first_packet + piece->num_packets; i++) {
+    uint32_t first,
+        count = cj2k_packet_blocks(writer->packet_writer, writer->order[i].precinct_index, &first);
+    bool whole = piece->num_blocks == 0;
     while (part + 1 < writer->num_tile_parts && writer->tile_parts[part + 1].first_packet <= i)
       part++;
-    write_packet(writer, i, i - first_packet_of_tile(writer, part));
+    write_packet(writer, i, i - first_packet_of_tile(writer, part),
+                 whole ? first : piece->first_block, whole ? count : piece->num_blocks,
+                 whole || piece->first_block == first);
   }
 }
 
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                            Cj2kThreads *threads, uint8_t *out)
 {
-  uint64_t tasks = (writer->num_packets + COPY_GRAIN - 1) / COPY_GRAIN;
-
   memcpy(out, writer->main_header.data, writer->main_header.size);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++)
     write_tile_part_header(writer, &writer->tile_parts[t], out + writer->tile_parts[t].offset);
   writer->source = source;
   writer->out = out;
-  cj2k_parallel_for(threads, (uint32_t)tasks, write_packets, writer);
+  cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
   cj2k_store16(out + writer->total - EOC_SIZE, CJ2K_EOC);
 }

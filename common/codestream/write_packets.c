@@ -27,6 +27,7 @@ struct Cj2kPacketWriter {
   Node *inclusion, *zero_bitplanes; /* plan->num_nodes each */
   uint8_t *lblock;                  /* per block */
   Cj2kWrittenPacket *packets;
+  uint64_t *starts;        /* [layer][block]: where the block begins in the packet's body */
   uint8_t *precinct_bands; /* bands of each precinct: 1 or 3 */
   uint32_t num_chunks;
   Chunk *chunks;
@@ -71,6 +72,7 @@ Cj2kPacketWriter *cj2k_packet_writer_new(Cj2kPlan *plan, uint16_t num_layers)
   writer->zero_bitplanes = g_new(Node, plan->num_nodes + 1);
   writer->lblock = g_new(uint8_t, (size_t)plan->num_blocks + 1);
   writer->packets = g_new0(Cj2kWrittenPacket, (size_t)plan->num_precincts * num_layers + 1);
+  writer->starts = g_new0(uint64_t, (size_t)plan->num_blocks * num_layers + 1);
   writer->precinct_bands = g_new0(uint8_t, (size_t)plan->num_precincts + 1);
   for (uint32_t r = 0; r < plan->num_resolutions; r++) {
     const Cj2kPlanResolution *resolution = &plan->resolutions[r];
@@ -90,6 +92,7 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer)
   g_free(writer->chunks);
   g_free(writer->precinct_bands);
   g_free(writer->packets);
+  g_free(writer->starts);
   g_free(writer->lblock);
   g_free(writer->zero_bitplanes);
   g_free(writer->inclusion);
@@ -235,10 +238,12 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
                       const Cj2kTagTree *tree, uint32_t layer, Cj2kBitWriter *bits, uint64_t *body)
 {
   const Cj2kPacketSource *source = writer->source;
+  uint64_t *starts = writer->starts + (size_t)layer * writer->plan->num_blocks;
   uint32_t b = band->first_block;
 
   for (uint32_t y = 0; y < band->blocks_y; y++)
     for (uint32_t x = 0; x < band->blocks_x; x++, b++) {
+      starts[b] = *body;
       uint32_t before = layer ? kept_passes(writer->plan, source, b, layer - 1) : 0;
       uint32_t after = kept_passes(writer->plan, source, b, layer);
       if (before)
@@ -328,21 +333,25 @@ const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
   return writer->packets;
 }
 
-void cj2k_packet_copy_body(const Cj2kPlan *plan, const Cj2kPacketSource *source,
-                           uint32_t resolution_index, uint32_t precinct_index, uint16_t layer,
-                           uint8_t *out)
+uint32_t cj2k_packet_blocks(const Cj2kPacketWriter *writer, uint32_t precinct_index,
+                            uint32_t *first)
 {
-  const Cj2kPlanPrecinct *precinct = &plan->precincts[precinct_index];
+  const Cj2kPlanPrecinct *precinct = &writer->plan->precincts[precinct_index];
 
-  for (uint32_t i = 0; i < plan->resolutions[resolution_index].num_bands; i++) {
-    const Cj2kPlanPrecinctBand *band = &precinct->band[i];
-    for (uint32_t b = band->first_block; b < band->first_block + band->blocks_x * band->blocks_y;
-         b++) {
-      uint32_t from = layer ? kept_bytes(source, b, kept_passes(plan, source, b, layer - 1u)) : 0;
-      uint32_t to = kept_bytes(source, b, kept_passes(plan, source, b, layer));
-      if (to > from)
-        memcpy(out, source->bytes + source->blocks[b].offset + from, to - from);
-      out += to - from;
-    }
+  *first = precinct->band[0].first_block;
+  return precinct_blocks(precinct, writer->precinct_bands[precinct_index]);
+}
+
+void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
+                             uint32_t first, uint32_t count, uint16_t layer, uint8_t *body)
+{
+  const Cj2kPlan *plan = writer->plan;
+  const uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
+
+  for (uint32_t b = first; b < first + count; b++) {
+    uint32_t from = layer ? kept_bytes(source, b, kept_passes(plan, source, b, layer - 1u)) : 0;
+    uint32_t to = kept_bytes(source, b, kept_passes(plan, source, b, layer));
+    if (to > from)
+      memcpy(body + starts[b], source->bytes + source->blocks[b].offset + from, to - from);
   }
 }

@@ -42,9 +42,13 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer);
 const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
                                               const Cj2kPacketSource *source, Cj2kThreads *threads);
 
-/* Copies the body of a packet to out (body_size bytes). */
-void cj2k_packet_copy_body(const Cj2kPlan *plan, const Cj2kPacketSource *source,
-                           uint32_t resolution_index, uint32_t precinct_index, uint16_t layer,
-                           uint8_t *out);
+/* Blocks of a precinct: a run of plan->blocks, in the order of a packet's body. */
+uint32_t cj2k_packet_blocks(const Cj2kPacketWriter *writer, uint32_t precinct_index,
+                            uint32_t *first);
+/* Copies what `count` of these blocks, from `first` on, have in a layer; `body` is where the body
+ * of the packet begins, which cj2k_packets_prepare has last added up. Runs of one packet may be
+ * copied at the same time. */
+void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
+                             uint32_t first, uint32_t count, uint16_t layer, uint8_t *body);
 
 #endif
