@@ -24,6 +24,11 @@ static void make_tables(Cj2kCudaEncodeTables *tables)
   memcpy(tables->encode, cj2k_ht_tables()->encode, sizeof tables->encode);
   for (uint32_t u = 0; u < CJ2K_CUDA_UVLC_CODES; u++)
     tables->uvlc[u] = uvlc_parts(MIN(u, CJ2K_HT_MAX_U));
+  for (uint32_t u = 0; u < G_N_ELEMENTS(tables->pairs); u++) {
+    uint64_t code = cj2k_ht_uvlc_code(u >> 4, u & 15, false);
+    tables->pairs[u] = (uint32_t)CJ2K_HT_UVLC_CODE_BITS(code) | CJ2K_HT_UVLC_CODE_LENGTH(code)
+                                                                    << 16;
+  }
 }
 
 static cudaError_t upload(Cj2kCudaMemory *memory, const void *data, size_t size)

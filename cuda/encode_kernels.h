@@ -114,6 +114,8 @@ typedef struct {
 typedef struct {
   uint16_t encode[2][8 << 8]; /* as in Cj2kHtTables */
   uint32_t uvlc[CJ2K_CUDA_UVLC_CODES];
+  uint32_t
+      pairs[256]; /* [u of first << 4 | u of second] below the first row: code | length << 16 */
 } Cj2kCudaEncodeTables;
 
 /* What kernels add up; zero before. */

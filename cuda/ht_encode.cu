@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr uint32_t kWarps = 4; /* blocks of a thread block */
+constexpr uint32_t kWarps = 8; /* blocks of a thread block */
 constexpr uint32_t kMaxQuads = 1024, kMagSgnWords = 256, kVlcWords = 64, kEventWords = 64;
 constexpr uint32_t kMelBytes = kMagSgnWords * 2; /* half of that; an event makes at most 1.5 bits */
 constexpr uint32_t kMaxScup = 4079;
@@ -19,6 +19,7 @@ struct BlockMemory {
   uint32_t magsgn[kMagSgnWords]; /* afterwards bits of MEL, and in the upper half its bytes */
   uint32_t vlc[kVlcWords];
   uint32_t events[kEventWords];
+  uint32_t mel_bits;
   uint16_t quads[kMaxQuads + 32]; /* rho; exponents of the lower samples: left at 4, right at 10 */
 };
 
@@ -75,11 +76,20 @@ struct Samples {
       index = (uint32_t)q;
       sign = index ? bits & 0x80000000u : 0;
     }
-    if (index > limit) {
-      index = limit;
-      saturated++;
-    }
     return sign | index;
+  }
+
+  /* Limits magnitudes to what Mb bit-planes hold. */
+  __device__ void saturate(uint32_t q[4])
+  {
+    constexpr uint32_t sign = 0x80000000u;
+    if (max(max(q[0] & ~sign, q[1] & ~sign), max(q[2] & ~sign, q[3] & ~sign)) <= limit)
+      return;
+    for (int n = 0; n < 4; n++)
+      if ((q[n] & ~sign) > limit) {
+        q[n] = (q[n] & sign) | limit;
+        saturated++;
+      }
   }
 
   /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block.
@@ -166,7 +176,7 @@ __device__ __forceinline__ uint64_t warp_sum(uint64_t value)
 
 /* What a lane knows of its quad. */
 struct Quad {
-  uint32_t v[4]; /* 2 (mu - 1) + sign; 0 when insignificant */
+  uint32_t v[4]; /* 2 (mu - 1) + sign where significant */
   uint32_t rho, eps, u, bound, info;
 
   /* Significance and exponents at the plane (T.814 7.3.4). */
@@ -177,7 +187,7 @@ struct Quad {
     for (uint32_t n = 0; n < 4; n++) {
       uint32_t mu = (samples[n] & 0x7FFFFFFF) >> plane;
       e[n] = mu ? 32 - __clz(2 * mu - 1) : 0;
-      v[n] = mu ? 2 * (mu - 1) + (samples[n] >> 31) : 0;
+      v[n] = 2 * mu - 2 + (samples[n] >> 31);
       rho |= (mu != 0) << n;
     }
     info = rho | e[1] << 4 | e[3] << 10;
@@ -210,20 +220,22 @@ struct Quad {
 
   __device__ void put_magsgn(BitRing &ring, uint32_t position, const uint32_t m[4]) const
   {
-    uint32_t bits[4];
-#pragma unroll
-    for (uint32_t n = 0; n < 4; n++)
-      bits[n] = m[n] < 32 ? v[n] & ((1u << m[n]) - 1) : v[n];
     if (bound <= 16) {
-      uint32_t low = bits[0] | bits[1] << m[0], high = bits[2] | bits[3] << m[2];
-      ring.put(position, low | (uint64_t)high << (m[0] + m[1]));
+      uint32_t low = masked(0, m) | masked(1, m) << m[0], high = masked(2, m) | masked(3, m)
+                                                                                    << m[2];
+      ring.put_long(position, low | (uint64_t)high << (m[0] + m[1]));
       return;
     }
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
-      ring.put(position, bits[n]);
+      ring.put(position, m[n] < 32 ? masked(n, m) : v[n]);
       position += m[n];
     }
+  }
+
+  __device__ uint32_t masked(uint32_t n, const uint32_t m[4]) const
+  {
+    return v[n] & ~(~0u << (m[n] & 31));
   }
 };
 
@@ -316,17 +328,18 @@ template <bool kStore> struct BlockEncoder {
     return ((nw >> 3 | n >> 1) & 1) | (left > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
   }
 
-  /* Quads base..base + 31 to bits. */
+  /* Quad i to bits. */
   __device__ void step(uint32_t i, uint32_t col, uint32_t row, bool inside, const uint32_t raw[4])
   {
-    uint32_t quantised[4], e[4], m[4], above = 0, context = 0;
+    uint32_t quantised[4], e[4], above = 0, context = 0;
     Quad quad;
 #pragma unroll
-    for (uint32_t n = 0; n < 4; n++) {
+    for (uint32_t n = 0; n < 4; n++)
       quantised[n] = samples.quantise(raw[n]);
-      if (!kStore && wants_gain)
+    samples.saturate(quantised);
+    if (!kStore && wants_gain)
+      for (uint32_t n = 0; n < 4; n++)
         gain.add_sample(quantised[n]);
-    }
     quad.analyse(quantised, plane, e);
     memory->quads[i] = (uint16_t)quad.info;
     __syncwarp();
@@ -335,51 +348,117 @@ template <bool kStore> struct BlockEncoder {
     quad.bound_by(e, above);
     significant |= quad.rho;
     uint32_t entry = inside ? tables->encode[row != 0][context << 8 | quad.rho << 4 | quad.eps] : 0;
-    uint32_t event = inside && context == 0;
+    bool event = inside && context == 0;
     uint32_t code = CJ2K_HT_ENC_CODEWORD(entry) | CJ2K_HT_ENC_LENGTH(entry) << 7 | quad.u << 10 |
-                    event << 17 | (event && quad.rho) << 18;
+                    (uint32_t)event << 17 | (uint32_t)(event && quad.rho) << 18;
     uint32_t second = __shfl_down_sync(kAll, code, 1);
-
-    Pair pair = {0, 0, 0, 0};
-    if ((lane & 1) == 0) {
-      pair.append(code & 127, code >> 7 & 7);
-      pair.append(second & 127, second >> 7 & 7);
-      if (event)
-        pair.append_event(code >> 18);
-      if (second >> 17 & 1)
-        pair.append_event(second >> 18);
-      pair.append_residuals(tables->uvlc, quad.u, second >> 10 & 127, row == 0);
-    }
-    uint32_t bits = quad.magsgn_lengths(CJ2K_HT_ENC_EK(entry), m);
-    put(quad, m, bits, pair);
+    if (__any_sync(kAll, row == 0 || quad.u > 15))
+      put_any(quad, CJ2K_HT_ENC_EK(entry), code, second, row == 0);
+    else
+      put_common(quad, CJ2K_HT_ENC_EK(entry), code, second);
+    __syncwarp();
   }
 
-  /* Positions by one scan: MagSgn bits at 0, VLC bits at 13, events at 23. */
-  __device__ void put(const Quad &quad, const uint32_t m[4], uint32_t bits, const Pair &pair)
+  /* Sum over the lanes up to this one. */
+  __device__ uint32_t scan(uint32_t sum) const
   {
-    uint32_t own = bits | pair.length << 13 | pair.num_events << 23, sum = own;
 #pragma unroll
     for (uint32_t d = 1; d < 32; d <<= 1) {
       uint32_t other = __shfl_up_sync(kAll, sum, d);
       sum += lane >= d ? other : 0;
     }
-    uint32_t total = __shfl_sync(kAll, sum, 31), before = sum - own;
-    if (bits)
-      quad.put_magsgn(magsgn.bits, magsgn.bits.end + (before & 0x1FFF), m);
-    if (pair.length)
-      vlc.bits.put(vlc.bits.end + (before >> 13 & 0x3FF), pair.code);
-    if (pair.num_events) {
-      BitRing events = {memory->events, kEventWords - 1, 0, 0};
-      events.put(num_events + (before >> 23), pair.events);
-    }
-    magsgn.bits.end += total & 0x1FFF;
-    vlc.bits.end += total >> 13 & 0x3FF;
-    num_events += total >> 23;
-    __syncwarp();
+    return sum;
   }
 
-  /* The whole block to bit strings, and these to bytes. false: no sample is significant. */
-  __device__ bool run(Parts *parts)
+  /* Appends what the lanes have; `own` says how much: MagSgn bits at 0, VLC bits at 16. */
+  __device__ void put_strings(const Quad &quad, const uint32_t m[4], uint32_t own, uint64_t code)
+  {
+    uint32_t sum = scan(own), total = __shfl_sync(kAll, sum, 31), before = sum - own;
+    if (own & 0xFFFF)
+      quad.put_magsgn(magsgn.bits, magsgn.bits.end + (before & 0xFFFF), m);
+    if (own >> 16)
+      vlc.bits.put_long(vlc.bits.end + (before >> 16), code);
+    magsgn.bits.end += total & 0xFFFF;
+    vlc.bits.end += total >> 16;
+  }
+
+  /* Below the first row, and with residuals as they mostly are, a pair has up to 30 VLC bits, and
+   * each quad its own event. */
+  __device__ void put_common(const Quad &quad, uint32_t known, uint32_t code, uint32_t second)
+  {
+    uint32_t m[4], bits = quad.magsgn_lengths(known, m);
+    uint32_t first_length = code >> 7 & 7, length = first_length + (second >> 7 & 7);
+    uint32_t residuals = tables->pairs[quad.u << 4 | (second >> 10 & 15)];
+    uint32_t pair = (code & 127) | (second & 127) << first_length | (residuals & 0xFFFF) << length;
+    length = lane & 1 ? 0 : length + (residuals >> 16);
+    put_strings(quad, m, bits | length << 16, pair);
+
+    uint32_t events = __ballot_sync(kAll, code >> 17 & 1);
+    uint32_t position = num_events + __popc(events & ((1u << lane) - 1));
+    if (code >> 18)
+      atomicOr(&memory->events[position >> 5], 1u << (position & 31));
+    num_events += __popc(events);
+  }
+
+  __device__ void put_any(const Quad &quad, uint32_t known, uint32_t code, uint32_t second,
+                          bool first_row)
+  {
+    Pair pair = {0, 0, 0, 0};
+    if ((lane & 1) == 0) {
+      pair.append(code & 127, code >> 7 & 7);
+      pair.append(second & 127, second >> 7 & 7);
+      if (code >> 17 & 1)
+        pair.append_event(code >> 18);
+      if (second >> 17 & 1)
+        pair.append_event(second >> 18);
+      pair.append_residuals(tables->uvlc, quad.u, second >> 10 & 127, first_row);
+    }
+    uint32_t m[4], bits = quad.magsgn_lengths(known, m);
+    put_strings(quad, m, bits | pair.length << 16, pair.code);
+
+    uint32_t sum = scan(pair.num_events);
+    BitRing events = {memory->events, kEventWords - 1, 0, 0};
+    if (pair.events)
+      events.put(num_events + sum - pair.num_events, pair.events);
+    num_events += __shfl_sync(kAll, sum, 31);
+  }
+
+  /* The whole block to bit strings, and these to bytes; all warps of the thread block together.
+   * false: no sample is significant, or the warp has no block. */
+  __device__ bool run(bool active, Parts *parts)
+  {
+    if (active)
+      put_quads();
+    bool any = __ballot_sync(kAll, significant != 0) != 0;
+    if (any) {
+      magsgn.finish(lane);
+      vlc.finish(lane);
+      parts->magsgn = magsgn.length;
+      parts->vlc = 1 + vlc.length;
+    }
+    code_events(any);
+    if (any)
+      join(parts);
+    return any;
+  }
+
+  /* MEL is a chain of steps: one lane for each block of the thread block. */
+  __device__ void code_events(bool any)
+  {
+    if (lane == 0)
+      memory->mel_bits = any ? num_events : 0;
+    __syncthreads();
+    if (threadIdx.x < kWarps) {
+      BlockMemory *block = memory + threadIdx.x;
+      MelCoder coder;
+      coder.words = block->magsgn;
+      coder.code(block->events, block->mel_bits);
+      block->mel_bits = coder.count;
+    }
+    __syncthreads();
+  }
+
+  __device__ void put_quads()
   {
     uint32_t total = row_quads * ((samples.height + 1u) / 2), inverse = (1u << 21) / row_quads + 1;
     uint32_t raw[4], next[4];
@@ -401,35 +480,6 @@ template <bool kStore> struct BlockEncoder {
       magsgn.flush(kFlushBytes, lane);
       vlc.flush(lane);
     }
-    if (!__ballot_sync(kAll, significant != 0))
-      return false;
-    magsgn.finish(lane);
-    vlc.finish(lane);
-    parts->magsgn = magsgn.length;
-    parts->vlc = 1 + vlc.length;
-    join(parts);
-    return true;
-  }
-
-  /* The bytes of MEL; what remains of a byte is left in the stuffer. */
-  __device__ ForwardStuffer<kStore, true> code_mel()
-  {
-    uint32_t length = 0;
-    __syncwarp();
-    for (uint32_t i = lane; i < kMelBytes / 4; i += 32)
-      memory->magsgn[i] = 0;
-    __syncwarp();
-    if (lane == 0) {
-      MelCoder coder;
-      coder.words = memory->magsgn;
-      coder.code(memory->events, num_events);
-      length = coder.count;
-    }
-    __syncwarp();
-    ForwardStuffer<kStore, true> mel = {
-        {memory->magsgn, kMagSgnWords - 1, 0, __shfl_sync(kAll, length, 0)}, mel_bytes(), 0, 0};
-    mel.flush(1, lane);
-    return mel;
   }
 
   __device__ uint8_t *mel_bytes() const
@@ -443,7 +493,9 @@ template <bool kStore> struct BlockEncoder {
   {
     uint32_t rest = vlc.bits.end - vlc.bits.begin, vlc_mask = (1u << rest) - 1;
     uint32_t vlc_byte = vlc.bits.read(vlc.bits.begin) & vlc_mask;
-    ForwardStuffer<kStore, true> mel = code_mel();
+    ForwardStuffer<kStore, true> mel = {
+        {memory->magsgn, kMagSgnWords - 1, 0, memory->mel_bits}, mel_bytes(), 0, 0};
+    mel.flush(1, lane); /* what remains of a byte is left in its bits */
     uint32_t used = mel.bits.end - mel.bits.begin + mel.after_ff;
     uint32_t mel_mask = 0xFF00u >> used & 0xFF;
     uint32_t mel_byte = __brev(mel.bits.read(mel.bits.begin) << mel.after_ff) >> 24 & mel_mask;
@@ -499,52 +551,31 @@ __device__ void load_tables(SharedMemory *shared, const Cj2kCudaEncodeTables *ta
 
 /* ------------------------------------------------------------------------------- kernels --- */
 
-/* Codes one block; its bytes go where there is room next. */
-__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, uint32_t b, uint32_t plane,
-                             SharedMemory *shared)
+/* Bytes go where there is room next. */
+__device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame,
+                                const BlockEncoder<true> &encoder, const Parts &parts)
 {
-  const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  uint32_t lane = threadIdx.x & 31, num_bitplanes = frame.quantisers[block.band].num_bitplanes;
+  uint32_t length = parts.magsgn + parts.mel + parts.vlc;
   uint64_t offset = 0;
-  uint32_t length = 0;
-  if (plane < num_bitplanes) {
-    BlockEncoder<true> encoder(frame, block, shared, plane);
-    Parts parts = {0, 0, 0};
-    uint8_t *first = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(block.area, frame.scratch_bits, b);
-    uint64_t area = block.area + CJ2K_CUDA_BLOCK_AREA(block.width, block.height);
-    uint8_t *end = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(area, frame.scratch_bits, b + 1);
-    encoder.magsgn.out = first;
-    encoder.vlc.out = end;
-    if (encoder.run(&parts)) {
-      length = parts.magsgn + parts.mel + parts.vlc;
-      if (lane == 0) {
-        offset =
-            atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
-                      (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
-        if (parts.mel + parts.vlc > kMaxScup)
-          atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->failed), 1ull);
-      }
-      offset = __shfl_sync(kAll, offset, 0);
-      __syncwarp();
-      if (offset + length <= frame.capacity)
-        write_block(frame.bytes + offset, parts, first, encoder.mel_bytes(), end, lane);
-    }
-    if (encoder.samples.saturated)
-      atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
-                (unsigned long long)encoder.samples.saturated);
+  if (encoder.lane == 0) {
+    offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
+                       (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
+    if (parts.mel + parts.vlc > kMaxScup)
+      atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->failed), 1ull);
   }
-  if (lane == 0) {
-    Cj2kEncodedBlock coded = {};
-    coded.offset = offset;
-    coded.length = length;
-    coded.first_pass = b;
-    coded.num_passes = length > 0;
-    coded.zero_bitplanes = length ? (uint8_t)(num_bitplanes - 1 - plane) : 0;
-    coded.is_ht = 1;
-    frame.coded[b] = coded;
-    Cj2kPassEnd pass = {length, 1, 0};
-    frame.passes[b] = pass;
-  }
+  offset = __shfl_sync(kAll, offset, 0);
+  __syncwarp();
+  if (offset + length <= frame.capacity)
+    write_block(frame.bytes + offset, parts, encoder.magsgn.out, encoder.mel_bytes(),
+                encoder.vlc.out, encoder.lane);
+  return offset;
+}
+
+__device__ void count_saturated(const Cj2kCudaEncodeBlocks &frame, const Samples &samples)
+{
+  if (samples.saturated)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
+              (unsigned long long)samples.saturated);
 }
 
 __global__ void __launch_bounds__(32 * kWarps) encode_kernel(Cj2kCudaEncodeBlocks frame)
@@ -552,13 +583,37 @@ __global__ void __launch_bounds__(32 * kWarps) encode_kernel(Cj2kCudaEncodeBlock
   extern __shared__ uint4 memory[];
   SharedMemory *shared = reinterpret_cast<SharedMemory *>(memory);
   load_tables(shared, frame.tables);
-  uint32_t b = (blockIdx.x * kWarps + (threadIdx.x >> 5)) * frame.stride;
-  if (b >= frame.num_blocks)
-    return;
+  uint64_t task = (uint64_t)(blockIdx.x * kWarps + (threadIdx.x >> 5)) * frame.stride;
+  bool exists = task < frame.num_blocks;
+  uint32_t b = exists ? (uint32_t)task : 0;
   Cj2kHtChoice choice = {0, 1};
   if (frame.choices)
     choice = frame.choices[b];
-  encode_block(frame, b, choice.passes ? choice.plane : 255, shared);
+
+  const Cj2kCudaEncodeBlock block = frame.blocks[b];
+  uint32_t num_bitplanes = frame.quantisers[block.band].num_bitplanes;
+  uint64_t area = block.area + CJ2K_CUDA_BLOCK_AREA(block.width, block.height);
+  BlockEncoder<true> encoder(frame, block, shared, choice.plane);
+  Parts parts = {0, 0, 0};
+  encoder.magsgn.out = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(block.area, frame.scratch_bits, b);
+  encoder.vlc.out = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(area, frame.scratch_bits, b + 1);
+
+  bool any = encoder.run(exists && choice.passes && choice.plane < num_bitplanes, &parts);
+  Cj2kEncodedBlock coded = {};
+  coded.first_pass = b;
+  coded.is_ht = 1;
+  if (any) {
+    coded.offset = store_block(frame, encoder, parts);
+    coded.length = parts.magsgn + parts.mel + parts.vlc;
+    coded.num_passes = 1;
+    coded.zero_bitplanes = (uint8_t)(num_bitplanes - 1 - choice.plane);
+  }
+  count_saturated(frame, encoder.samples);
+  if (encoder.lane == 0 && exists) {
+    Cj2kPassEnd pass = {coded.length, 1, 0};
+    frame.coded[b] = coded;
+    frame.passes[b] = pass;
+  }
 }
 
 __global__ void __launch_bounds__(32 * kWarps) measure_kernel(Cj2kCudaEncodeBlocks frame)
@@ -568,25 +623,23 @@ __global__ void __launch_bounds__(32 * kWarps) measure_kernel(Cj2kCudaEncodeBloc
   load_tables(shared, frame.tables);
   uint32_t task = blockIdx.x * kWarps + (threadIdx.x >> 5), p = task % frame.num_planes;
   uint64_t b = (uint64_t)(task / frame.num_planes) * frame.stride;
-  if (b >= frame.num_blocks)
-    return;
+  bool exists = b < frame.num_blocks;
+  b = exists ? b : 0;
+
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  uint32_t lane = threadIdx.x & 31, plane = frame.first_plane + p, length = 0;
+  uint32_t plane = frame.first_plane + p;
   BlockEncoder<false> encoder(frame, block, shared, plane);
   Parts parts = {0, 0, 0};
   encoder.wants_gain = frame.distortions != nullptr;
-  if (encoder.run(&parts) && plane < frame.quantisers[block.band].num_bitplanes)
-    length = parts.magsgn + parts.mel + parts.vlc;
-  if (lane == 0)
-    frame.lengths[b * frame.num_planes + p] = length;
-  if (encoder.wants_gain) {
-    uint64_t distortion = encoder.gain.distortion();
-    if (lane == 0)
-      frame.distortions[b * frame.num_planes + p] = length ? distortion : 0;
+  bool any = encoder.run(exists, &parts) && plane < frame.quantisers[block.band].num_bitplanes;
+  uint64_t distortion = encoder.wants_gain ? encoder.gain.distortion() : 0;
+  if (encoder.lane == 0 && exists) {
+    frame.lengths[b * frame.num_planes + p] = any ? parts.magsgn + parts.mel + parts.vlc : 0;
+    if (encoder.wants_gain)
+      frame.distortions[b * frame.num_planes + p] = any ? distortion : 0;
   }
-  if (p == 0 && encoder.samples.saturated)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
-              (unsigned long long)encoder.samples.saturated);
+  if (p == 0)
+    count_saturated(frame, encoder.samples);
 }
 
 /* What quantising itself costs (Cj2kEncodeResult.band_errors); a warp a block. */
@@ -601,8 +654,10 @@ __global__ void __launch_bounds__(32 * kWarps) band_errors_kernel(Cj2kCudaEncode
   for (uint32_t y = 0; y < block.height; y++)
     for (uint32_t x = threadIdx.x & 31; x < block.width; x += 32) {
       uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
-      if (frame.num_planes == 0)
-        samples.quantise(bits); /* counts what does not fit */
+      if (frame.num_planes == 0) { /* else counted with the lengths */
+        uint32_t quantised[4] = {samples.quantise(bits), 0, 0, 0};
+        samples.saturate(quantised);
+      }
       if (block.reversible)
         continue;
       float t = fminf(fabsf(__uint_as_float(bits)) * samples.inv_scale, 2147483520.0f);
@@ -615,9 +670,7 @@ __global__ void __launch_bounds__(32 * kWarps) band_errors_kernel(Cj2kCudaEncode
   if ((threadIdx.x & 31) == 0)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.band_errors[block.band]),
               (unsigned long long)sum);
-  if (samples.saturated)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
-              (unsigned long long)samples.saturated);
+  count_saturated(frame, samples);
 }
 
 uint32_t thread_blocks(const Cj2kCudaEncodeBlocks *frame, uint32_t tasks_per_block)

@@ -18,20 +18,20 @@ struct BitRing {
   uint32_t mask;       /* number of words less one */
   uint32_t begin, end; /* positions since the start of the block */
 
-  __device__ void or_word(uint32_t index, uint32_t bits)
+  /* Up to 32 bits at a position; those above their length are zero. */
+  __device__ void put(uint32_t position, uint32_t bits)
   {
-    if (bits)
-      atomicOr(&words[index & mask], bits);
+    uint32_t index = position >> 5, above = __funnelshift_l(bits, 0, position & 31);
+    atomicOr(&words[index & mask], bits << (position & 31));
+    if (above)
+      atomicOr(&words[(index + 1) & mask], above);
   }
 
-  /* Up to 64 bits at a position; those above their length are zero. */
-  __device__ void put(uint32_t position, uint64_t bits)
+  __device__ void put_long(uint32_t position, uint64_t bits)
   {
-    uint32_t shift = position & 31, index = position >> 5;
-    uint64_t low = bits << shift;
-    or_word(index, (uint32_t)low);
-    or_word(index + 1, (uint32_t)(low >> 32));
-    or_word(index + 2, shift ? (uint32_t)(bits >> (64 - shift)) : 0);
+    put(position, (uint32_t)bits);
+    if (bits >> 32)
+      put(position + 32, (uint32_t)(bits >> 32));
   }
 
   __device__ uint32_t read(uint32_t position) const
