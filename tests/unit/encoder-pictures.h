@@ -11,13 +11,15 @@
 
 typedef enum { SCENE_NATURAL, SCENE_NOISE, SCENE_BLACK, SCENE_CHECKER } Scene;
 
+#define TEST_MAX_COMPONENTS 300
+
 /* Planes of 16 bit words, one a component. */
 typedef struct {
   uint32_t width, height, num_components;
-  Cj2kComponent components[8];
+  Cj2kComponent components[TEST_MAX_COMPONENTS];
   Cj2kColour colour;
-  Cj2kPlane planes[8];
-  Cj2kSampleLayout samples[8];
+  Cj2kPlane planes[TEST_MAX_COMPONENTS];
+  Cj2kSampleLayout samples[TEST_MAX_COMPONENTS];
   Cj2kLayout layout;
   Cj2kPicture picture;
   Cj2kEncoderImage image;

@@ -48,6 +48,22 @@ static void test_lossless_pictures(void)
     }
 }
 
+/* More than 256 components: component numbers take two bytes. */
+static void test_many_components(void)
+{
+  TestPicture picture;
+  Cj2kEncoderParams params;
+
+  test_picture_init(&picture, SCENE_NOISE, 9, 7, TEST_MAX_COMPONENTS, 5, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    lossless_params(&params, (Cj2kBlockCoder)coder);
+    params.progression = CJ2K_CPRL;
+    params.num_resolutions = 2;
+    check_lossless(&params, &picture);
+  }
+  test_picture_clear(&picture);
+}
+
 /* Each option once, away from its default. */
 static void test_lossless_options(void)
 {
@@ -296,6 +312,7 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/encoder/lossless/pictures", test_lossless_pictures);
+  g_test_add_func("/encoder/lossless/many-components", test_many_components);
   g_test_add_func("/encoder/lossless/options", test_lossless_options);
   g_test_add_func("/encoder/same-bytes", test_same_bytes);
   g_test_add_func("/encoder/refusals", test_refusals);
