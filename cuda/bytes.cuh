@@ -13,6 +13,17 @@ __device__ __forceinline__ uint32_t load_word(const uint8_t *p)
   return __funnelshift_r(base[0], base[1], shift);
 }
 
+/* Eight bytes at any address, big-endian. */
+__device__ __forceinline__ void load_bytes(const uint8_t *p, uint32_t &first, uint32_t &second)
+{
+  const uint32_t *base =
+      reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
+  uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
+  uint32_t a = base[0], b = base[1], c = base[2];
+  first = __byte_perm(__funnelshift_r(a, b, shift), 0, 0x0123);
+  second = __byte_perm(__funnelshift_r(b, c, shift), 0, 0x0123);
+}
+
 /* Half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
 __device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
                                                 const Cj2kCudaBlock &block)

@@ -81,6 +81,7 @@ static Cj2kStatus list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
     ends[is_ht][length_class(&coded->blocks[i]) + 1]++;
     frame->num_ht += is_ht;
     frame->num_mq += !is_ht;
+    frame->mq_bytes += is_ht ? 0 : coded->blocks[i].length;
     if (is_ht && coded->blocks[i].num_passes > 1)
       refined[frame->num_refined++] = i;
   }

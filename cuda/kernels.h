@@ -29,10 +29,10 @@ typedef struct {
   uint8_t pad[3];
 } Cj2kCudaBlock;
 
-/* State of an MQ block: a word for each column of four samples, two bits for each column in groups
- * of 32. */
+/* State of an MQ block: a word for each column of four samples and between stripes, two bits for
+ * each column in groups of 32. */
 #define CJ2K_CUDA_MQ_WORDS(width, height)                                                          \
-  (((height) + 3u) / 4u * ((width) + 2u * (((width) + 31u) / 32u)))
+  (1u + ((height) + 3u) / 4u * ((width) + 1u + 2u * (((width) + 31u) / 32u)))
 
 /* Quad records of a block: rows of `cj2k_cuda_quad_stride (width)`, one row for two sample rows. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
@@ -49,6 +49,7 @@ typedef struct {
   uint32_t num_blocks, num_ht, num_refined, num_mq;
   uint32_t max_width;     /* of any block */
   uint32_t mq_words;      /* of state that any MQ block needs */
+  uint64_t mq_bytes;      /* of all MQ blocks' data */
   uint32_t alone;         /* no other frame is in flight: latency counts */
   uint32_t *quads;        /* workspace */
   void *coefficients;     /* out */

@@ -54,8 +54,8 @@ struct MqDecoder {
   /* BYTEIN (C.3.4) when no bit is left: six bytes, none of them 0xFF, at once, or byte by byte. */
   __device__ __forceinline__ void byte_in()
   {
-    uint32_t first = __byte_perm(load_word(next), 0, 0x0123);
-    uint32_t second = __byte_perm(load_word(next + 4), 0, 0x0123);
+    uint32_t first, second;
+    load_bytes(next, first, second);
     uint32_t tail = second & 0xFFFF0000u;
     /* A byte is 0xFF when its complement is zero: that shows as a borrow. */
     uint32_t any_ff = ((~first - 0x01010101u) & first & 0x80808080u) |

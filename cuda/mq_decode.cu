@@ -15,9 +15,10 @@
 namespace {
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kSharedBytes = 37 * 1024; /* of a warp, at most: six are on a multiprocessor */
-constexpr uint32_t kStoredContexts = CJ2K_CX_UNI; /* UNIFORM never changes */
-constexpr uint32_t kVisits = 3; /* columns that a lane without a symbol looks at in a step */
+constexpr uint32_t kMinLanes = 2, kMaxLanes = 16; /* blocks of a warp */
+constexpr uint32_t kSharedBytes = 37 * 1024;      /* of a warp, at most: six to a multiprocessor */
+constexpr uint32_t kWantedWarps = 1000;           /* as a large GPU has places for, with 32x32 */
+constexpr uint32_t kBytesPerLane = 5u << 19;      /* of a frame alone on the GPU */
 
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
 enum { CJ2K_MQ_STATES(QE) };
@@ -43,13 +44,13 @@ enum Symbol { kNone, kSample, kSign, kRun, kRowHigh, kRowLow };
  * significant sample around, and those that the cleanup pass has to, because not all samples are
  * significant or coded.
  */
-template <uint32_t LANES> struct Block {
+template <uint32_t LANES, bool WIDE> struct Block {
   uint32_t *memory;
   const uint32_t *states;
   const uint8_t *zero_contexts;
   uint32_t *samples;
   uint32_t stride, width, height, style;
-  uint32_t stripe_groups, num_groups, near_base, open_base;
+  uint32_t pitch, stripe_groups, num_groups, near_base, open_base;
 
   MqDecoder mq;
   RawDecoder raw;
@@ -62,8 +63,9 @@ template <uint32_t LANES> struct Block {
   bool is_raw;
   uint32_t group, first_x, y, index; /* group, its first column, and that one's word */
   uint32_t valid, rows, columns;     /* of the group: what exists, what is still to be visited */
-  uint32_t bit;                      /* of the column in the sets */
+  uint32_t x, bit;                   /* of the column: its place, and its bit in the sets */
   uint32_t column, word, left, right;
+  bool visiting;
   uint32_t todo, at, label, flip;
   Symbol symbol;
 
@@ -79,7 +81,7 @@ template <uint32_t LANES> struct Block {
 
   __device__ __forceinline__ uint32_t &words(uint32_t i)
   {
-    return memory[(kStoredContexts + i) * LANES];
+    return memory[(CJ2K_CX_COUNT + i) * LANES];
   }
 
   /* --------------------------------------------------------------------------- start --- */
@@ -87,10 +89,11 @@ template <uint32_t LANES> struct Block {
   /* Initial states (table D.7). */
   __device__ void reset_contexts()
   {
-    for (uint32_t i = 0; i < kStoredContexts; i++)
+    for (uint32_t i = 0; i < CJ2K_CX_COUNT; i++)
       memory[i * LANES] = WORD(0, 0);
     memory[CJ2K_CX_ZERO * LANES] = WORD(4, 0);
     memory[CJ2K_CX_RUN * LANES] = WORD(3, 0);
+    memory[CJ2K_CX_UNI * LANES] = WORD(46, 0);
   }
 
   /* false: nothing to decode, maybe because the block is corrupt. */
@@ -117,12 +120,13 @@ template <uint32_t LANES> struct Block {
     if (corrupt)
       return false;
     uint32_t stripes = (height + 3) / 4;
+    pitch = width + 1;
     stripe_groups = (width + 31) / 32;
     num_groups = stripes * stripe_groups;
-    near_base = kStoredContexts + stripes * width;
+    near_base = CJ2K_CX_COUNT + stripes * pitch + 1;
     open_base = near_base + num_groups;
     reset_contexts();
-    for (uint32_t i = kStoredContexts; i < open_base; i++)
+    for (uint32_t i = CJ2K_CX_COUNT; i < open_base; i++)
       memory[i * LANES] = 0;
     for (uint32_t i = 0; i < num_groups; i++)
       open(i) = columns_from((i % stripe_groups) * 32);
@@ -175,7 +179,9 @@ template <uint32_t LANES> struct Block {
       return false;
     type = cj2k_pass_type(pass);
     plane = planes - 1 - cj2k_pass_depth(pass);
-    group = first_x = y = index = 0;
+    group = first_x = y = 0;
+    index = 1;
+    visiting = false;
     load_group();
     return true;
   }
@@ -222,7 +228,7 @@ template <uint32_t LANES> struct Block {
       first_x += 32;
       index += 32;
       if (first_x >= width) {
-        index += width - first_x;
+        index += pitch - first_x;
         first_x = 0;
         y += 4;
       }
@@ -233,12 +239,13 @@ template <uint32_t LANES> struct Block {
 
   __device__ __forceinline__ void visit_column()
   {
-    uint32_t x = __ffs(columns) - 1;
-    bit = 1u << x;
+    uint32_t i = __ffs(columns) - 1;
+    bit = 1u << i;
     columns ^= bit;
-    column = index + x;
+    x = first_x + i;
+    column = index + i;
     word = words(column);
-    symbol = kSample;
+    visiting = true;
     if (type == CJ2K_PASS_SIGNIFICANCE) {
       word &= ~kColumnCodedBits;
       todo = column_candidates(word) & rows;
@@ -246,19 +253,17 @@ template <uint32_t LANES> struct Block {
       todo = column_significant(word) & ~column_coded(word);
     } else {
       todo = ~(column_significant(word) | column_coded(word)) & rows;
-      if (!(word & CJ2K_MQ_WINDOWS) && rows == CJ2K_MQ_ROWS) {
-        symbol = kRun; /* a whole column with nothing around it */
-        label = CJ2K_CX_RUN;
-      }
     }
-    if (todo == 0)
-      leave_column();
+    symbol = todo ? kSample : kNone;
+    if (type == CJ2K_PASS_CLEANUP && !(word & CJ2K_MQ_WINDOWS) && rows == CJ2K_MQ_ROWS) {
+      symbol = kRun; /* a whole column with nothing around it */
+      label = CJ2K_CX_RUN;
+    }
   }
 
   __device__ __forceinline__ void leave_column()
   {
     bool full = (word >> CJ2K_MQ_SELF & rows) == rows;
-    symbol = kNone;
     if (type == CJ2K_PASS_SIGNIFICANCE) {
       bool rest = ~(column_significant(word) | column_coded(word)) & rows;
       open(group) = rest ? open(group) | bit : open(group) & ~bit;
@@ -277,6 +282,9 @@ template <uint32_t LANES> struct Block {
   /* A step towards the next symbol; false: the block is done. */
   __device__ __forceinline__ bool advance()
   {
+    if (visiting)
+      leave_column();
+    visiting = false;
     if (columns == 0 && !next_group())
       return next_pass();
     visit_column();
@@ -287,15 +295,14 @@ template <uint32_t LANES> struct Block {
 
   __device__ __forceinline__ uint32_t &sample()
   {
-    uint32_t x = first_x + __ffs(bit) - 1;
-    return samples[(size_t)(y + column_row(at)) * stride + x];
+    return samples[(y + column_row(at)) * stride + x];
   }
 
   /* Columns around the present one belong to the significance propagation passes to come. */
   __device__ __forceinline__ void mark_near(uint32_t g)
   {
     near(g) |= (bit << 1 | bit | bit >> 1) & valid;
-    if (width > 32) {
+    if (WIDE) {
       if ((bit & 1) && first_x)
         near(g - 1) |= 0x80000000u;
       if (bit >> 31 && first_x + 32 < width)
@@ -307,37 +314,25 @@ template <uint32_t LANES> struct Block {
    * not learn of it. */
   __device__ __forceinline__ void set_significant(uint32_t negative)
   {
-    bool has_left = first_x || !(bit & 1), has_right = first_x + __ffs(bit) < width;
     word |= 1u << (at + CJ2K_MQ_SELF) | negative << (at + kColumnSign);
-    if (has_left)
-      words(column - 1) = left | 1u << (at + 5);
-    if (has_right)
-      words(column + 1) = right | 1u << (at + 3);
+    words(column - 1) = left | 1u << (at + 5);
+    words(column + 1) = right | 1u << (at + 3);
     mark_near(group);
-    if (at == 0 && y && !(style & CJ2K_STYLE_CAUSAL)) {
-      uint32_t above = column - width;
-      words(above) |= 1u << 16 | negative << kColumnSignBelow;
-      if (has_left)
-        words(above - 1) |= 1u << 17;
-      if (has_right)
-        words(above + 1) |= 1u << 15;
-      mark_near(group - stripe_groups);
-    } else if (at == 9 && y + 4 < height) {
-      uint32_t below = column + width;
-      words(below) |= 1u << 1 | negative << kColumnSignAbove;
-      if (has_left)
-        words(below - 1) |= 1u << 2;
-      if (has_right)
-        words(below + 1) |= 1u;
-      mark_near(group + stripe_groups);
+    bool up = at == 0 && y && !(style & CJ2K_STYLE_CAUSAL), down = at == 9 && y + 4 < height;
+    if (up || down) {
+      uint32_t beside = up ? column - pitch : column + pitch, shift = up ? 15 : 0;
+      words(beside - 1) |= 4u << shift;
+      words(beside) |= 2u << shift | negative << (up ? kColumnSignBelow : kColumnSignAbove);
+      words(beside + 1) |= 1u << shift;
+      mark_near(up ? group - stripe_groups : group + stripe_groups);
     }
   }
 
   /* D.3.2. */
   __device__ __forceinline__ void expect_sign()
   {
-    left = first_x || !(bit & 1) ? words(column - 1) : 0;
-    right = first_x + __ffs(bit) < width ? words(column + 1) : 0;
+    left = words(column - 1);
+    right = words(column + 1);
     uint32_t entry = __ldg(&d_sign_contexts[sign_index(word, left, right, at)]);
     label = entry & 15;
     flip = is_raw ? 0 : entry >> 7;
@@ -385,11 +380,9 @@ template <uint32_t LANES> struct Block {
     if (is_raw) {
       decoded = raw.decode();
     } else {
-      uint32_t *stored = &memory[min(label, kStoredContexts - 1) * LANES];
-      uint32_t state = label == CJ2K_CX_UNI ? WORD(46, 0) : *stored, before = state;
+      uint32_t state = memory[label * LANES];
       decoded = mq.decode(state, states);
-      if (state != before)
-        *stored = state;
+      memory[label * LANES] = state;
     }
     switch (symbol) {
     case kSample: take_sample(decoded); break;
@@ -414,11 +407,11 @@ template <uint32_t LANES> struct Block {
     case kNone: break;
     }
     if (todo == 0)
-      leave_column();
+      symbol = kNone;
   }
 };
 
-template <uint32_t LANES>
+template <uint32_t LANES, bool WIDE>
 __global__ void __launch_bounds__(kWarp) decode_kernel(Cj2kCudaDecodeBlocks frame)
 {
   extern __shared__ uint32_t shared[];
@@ -427,14 +420,14 @@ __global__ void __launch_bounds__(kWarp) decode_kernel(Cj2kCudaDecodeBlocks fram
   __syncwarp();
 
   uint32_t lane = threadIdx.x, i = blockIdx.x * LANES + lane;
-  Block<LANES> block;
+  Block<LANES, WIDE> block;
   block.states = shared;
   block.memory = shared + kStateWords + lane;
   block.corrupt = false;
   bool there = lane < LANES && i < frame.num_mq;
   bool alive = there && block.start(frame, frame.mq[i]);
   while (__any_sync(0xFFFFFFFFu, alive)) {
-    for (uint32_t n = 0; n < kVisits && alive && block.symbol == kNone; n++)
+    if (alive && block.symbol == kNone)
       alive = block.advance();
     __syncwarp();
     if (alive && block.symbol != kNone)
@@ -461,21 +454,44 @@ __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBl
     }
 }
 
-template <uint32_t LANES>
+template <uint32_t LANES, bool WIDE>
 cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, uint32_t bytes, cudaStream_t stream)
 {
-  cudaError_t error =
-      cudaFuncSetAttribute(decode_kernel<LANES>, cudaFuncAttributePreferredSharedMemoryCarveout,
-                           cudaSharedmemCarveoutMaxShared);
+  cudaError_t error = cudaFuncSetAttribute(decode_kernel<LANES, WIDE>,
+                                           cudaFuncAttributePreferredSharedMemoryCarveout,
+                                           cudaSharedmemCarveoutMaxShared);
   if (error != cudaSuccess)
     return error;
-  decode_kernel<LANES><<<(frame.num_mq + LANES - 1) / LANES, kWarp, bytes, stream>>>(frame);
+  uint32_t grid = (frame.num_mq + LANES - 1) / LANES;
+  decode_kernel<LANES, WIDE><<<grid, kWarp, bytes, stream>>>(frame);
   return cudaGetLastError();
 }
 
 uint32_t shared_bytes(const Cj2kCudaDecodeBlocks &frame, uint32_t lanes)
 {
-  return (kStateWords + lanes * (kStoredContexts + frame.mq_words)) * (uint32_t)sizeof(uint32_t);
+  return (kStateWords + lanes * (CJ2K_CX_COUNT + frame.mq_words)) * (uint32_t)sizeof(uint32_t);
+}
+
+/* How many blocks a warp decodes. The fewer, the sooner it is done with a step; the more, the fewer
+ * instructions a block takes. So there are enough warps first of all, and the blocks of a frame
+ * that has the GPU for itself are spread unless there is much to do. */
+uint32_t choose_lanes(const Cj2kCudaDecodeBlocks &frame)
+{
+  uint32_t lanes = kMaxLanes;
+  if (frame.alone)
+    while (lanes > kMinLanes && lanes / 2 * (uint64_t)kBytesPerLane > frame.mq_bytes)
+      lanes /= 2;
+  while (lanes > kMinLanes &&
+         (frame.num_mq / lanes < kWantedWarps || shared_bytes(frame, lanes) > kSharedBytes))
+    lanes /= 2;
+  return lanes;
+}
+
+template <uint32_t LANES>
+cudaError_t launch_lanes(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
+{
+  return frame.max_width > 32 ? launch<LANES, true>(frame, shared_bytes(frame, LANES), stream)
+                              : launch<LANES, false>(frame, shared_bytes(frame, LANES), stream);
 }
 
 } // namespace
@@ -484,14 +500,11 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
 {
   if (frame->num_mq == 0)
     return cudaSuccess;
-  uint32_t lanes = kWarp;
-  while (lanes > 4 && shared_bytes(*frame, lanes) > kSharedBytes)
-    lanes /= 2;
-  uint32_t bytes = shared_bytes(*frame, lanes);
-  cudaError_t error = lanes == 32   ? launch<32>(*frame, bytes, stream)
-                      : lanes == 16 ? launch<16>(*frame, bytes, stream)
-                      : lanes == 8  ? launch<8>(*frame, bytes, stream)
-                                    : launch<4>(*frame, bytes, stream);
+  uint32_t lanes = choose_lanes(*frame);
+  cudaError_t error = lanes == 16  ? launch_lanes<16>(*frame, stream)
+                      : lanes == 8 ? launch_lanes<8>(*frame, stream)
+                      : lanes == 4 ? launch_lanes<4>(*frame, stream)
+                                   : launch_lanes<kMinLanes>(*frame, stream);
   if (error != cudaSuccess)
     return error;
   finish_kernel<<<frame->num_mq, kFinishThreads, 0, stream>>>(*frame);
