@@ -434,7 +434,19 @@ __global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 
   analyse<kReversible, kComponents>(source, top.level, arrays, place, first_pair, pairs);
 }
 
-/* Strips of how many pairs of rows: each repeats three pairs, but short ones are done sooner. */
+/* Warps that the current GPU holds at once, with the registers that the top kernel takes. */
+uint32_t resident_warps()
+{
+  int device = 0, multiprocessors = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
+          cudaSuccess)
+    return 1;
+  return 16 * (uint32_t)multiprocessors;
+}
+
+/* How many pairs of rows a strip has: as few as all warps at once can do, since each strip repeats
+ * three pairs, and as many as that is worth. */
 struct Cut {
   uint32_t pairs;
   dim3 grid;
@@ -442,12 +454,12 @@ struct Cut {
   /* For inputs of up to width x height, at any parity. */
   Cut(uint32_t width, uint32_t height, uint32_t count)
   {
-    constexpr uint32_t most = 17, least = 2;
-    constexpr uint64_t enough = 1500; /* warps that keep a large GPU busy */
-    uint32_t strips = (width + 1 + 4 * kStripLanes - 1) / (4 * kStripLanes);
-    uint64_t all = (uint64_t)strips * (height / 2 + 1) * count;
-    pairs = (uint32_t)min(max(all / enough, (uint64_t)least), (uint64_t)most);
-    grid = dim3((strips + kWarps - 1) / kWarps, (height / 2 + pairs) / pairs, count);
+    constexpr uint32_t most = 18, least = 2;
+    uint32_t columns = (width + 4 * kStripLanes) / (4 * kStripLanes);
+    uint32_t blocks = (columns + kWarps - 1) / kWarps, warps = resident_warps();
+    uint64_t all = (uint64_t)blocks * kWarps * (height / 2 + 1) * count;
+    pairs = (uint32_t)min(max((all + warps - 1) / warps, (uint64_t)least), (uint64_t)most);
+    grid = dim3(blocks, (height / 2 + pairs) / pairs, count);
   }
 };
 
