@@ -7,6 +7,7 @@
  */
 #include "common/cj2k.h"
 
+#include <cuda_runtime_api.h>
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
@@ -329,28 +330,56 @@ static Cj2kEncoder *open_encoder(const Case *test, const Format *format, Cj2kBac
   return cj2k_encoder_open(&params, &image, &layout, error);
 }
 
-/* Two frames, one after the other: the second finds what the first left in the slot. NULL: the
- * encoder failed, *why says how. */
+/* Copies a picture's planes into memory of the encoder's own; false: there is none. */
+static bool move_planes(Cj2kEncoder *encoder, Cj2kMemoryKind kind, uint32_t height,
+                        const Picture *from, Picture *to)
+{
+  *to = *from;
+  to->picture.planes = to->planes;
+  to->picture.memory = kind;
+  for (uint32_t p = 0; p < from->picture.num_planes; p++) {
+    size_t size = from->planes[p].pitch * height;
+    to->planes[p].data = cj2k_encoder_alloc(encoder, kind, size);
+    if (!to->planes[p].data || cudaMemcpy(to->planes[p].data, from->planes[p].data, size,
+                                          cudaMemcpyDefault) != cudaSuccess)
+      return false;
+  }
+  return true;
+}
+
+static bool encode_one(Cj2kEncoder *encoder, const Picture *picture, GByteArray *bytes,
+                       Cj2kError *why)
+{
+  Cj2kPacket packet;
+
+  if (cj2k_encoder_submit(encoder, &picture->picture, NULL, why) != CJ2K_OK ||
+      cj2k_encoder_receive(encoder, &packet) != CJ2K_OK)
+    return false;
+  bool ok = packet.status == CJ2K_OK && !packet.fallback;
+  *why = packet.error;
+  if (packet.fallback)
+    g_strlcpy(why->text, "done by the CPU in place of the GPU", sizeof why->text);
+  g_byte_array_append(bytes, packet.data, (guint)packet.size);
+  cj2k_encoder_release(encoder, &packet);
+  return ok;
+}
+
+/* A frame out of host memory and one out of `kind`: the second also finds what the first left in
+ * the slot. NULL: the encoder failed, *why says how. */
 static GByteArray *encode(const Case *test, const Format *format, Cj2kBackendKind backend,
-                          const Picture *picture, Cj2kError *why)
+                          const Picture *picture, Cj2kMemoryKind kind, Cj2kError *why)
 {
   Cj2kEncoder *encoder = open_encoder(test, format, backend, why);
   GByteArray *bytes = g_byte_array_new();
-  bool ok = encoder != NULL;
+  Picture moved = {0};
+  bool ok = encoder && encode_one(encoder, picture, bytes, why);
 
-  for (int i = 0; i < 2 && ok; i++) {
-    Cj2kPacket packet;
-    ok = cj2k_encoder_submit(encoder, &picture->picture, NULL, why) == CJ2K_OK &&
-         cj2k_encoder_receive(encoder, &packet) == CJ2K_OK;
-    if (!ok)
-      break;
-    ok = packet.status == CJ2K_OK && !packet.fallback;
-    *why = packet.error;
-    if (packet.fallback)
-      g_strlcpy(why->text, "done by the CPU in place of the GPU", sizeof why->text);
-    g_byte_array_append(bytes, packet.data, (guint)packet.size);
-    cj2k_encoder_release(encoder, &packet);
-  }
+  if (ok && kind != CJ2K_MEMORY_HOST)
+    ok = move_planes(encoder, kind, test->height, picture, &moved);
+  if (ok)
+    ok = encode_one(encoder, kind == CJ2K_MEMORY_HOST ? picture : &moved, bytes, why);
+  for (uint32_t p = 0; p < moved.picture.num_planes; p++)
+    cj2k_encoder_free(encoder, kind, moved.planes[p].data);
   cj2k_encoder_close(encoder);
   if (!ok)
     g_clear_pointer(&bytes, g_byte_array_unref);
@@ -370,7 +399,7 @@ static bool compare(const GByteArray *cpu, const GByteArray *cuda)
   return false;
 }
 
-static bool check_case(const Case *test)
+static bool check_case(const Case *test, Cj2kMemoryKind kind)
 {
   const Format *format = find_format(test->format);
   Cj2kError why = {0};
@@ -378,8 +407,8 @@ static bool check_case(const Case *test)
   bool ok = false;
 
   picture_init(&picture, format, test->width, test->height);
-  GByteArray *cpu = encode(test, format, CJ2K_BACKEND_CPU, &picture, &why);
-  GByteArray *cuda = cpu ? encode(test, format, CJ2K_BACKEND_CUDA, &picture, &why) : NULL;
+  GByteArray *cpu = encode(test, format, CJ2K_BACKEND_CPU, &picture, CJ2K_MEMORY_HOST, &why);
+  GByteArray *cuda = cpu ? encode(test, format, CJ2K_BACKEND_CUDA, &picture, kind, &why) : NULL;
   if (cpu && cuda)
     ok = compare(cpu, cuda);
   else
@@ -407,7 +436,7 @@ int main(int argc, char **argv)
   cj2k_encoder_close(probe);
   for (guint i = 0; i < G_N_ELEMENTS(cases); i += step) {
     const Case *c = &cases[i];
-    bool ok = check_case(c);
+    bool ok = check_case(c, i & 1 ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_CUDA);
     failed += !ok;
     printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u\n",
            ok ? "ok" : "not ok", ++count, c->format, c->width, c->height, rates[c->rate], c->value,
