@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define MAX_REDUCE  2
+#define MAX_AREA    (1u << 26) /* damaged headers may claim anything */
 #define PACKED_AREA (1u << 22) /* larger images would take minutes in every layout */
 #define GUARD       0xA5       /* what pictures hold before */
 
@@ -102,7 +103,8 @@ static bool fits(const Packed *packed, const Cj2kImage *image)
   if (image->num_components + 1 < packed->num_components || image->num_components > 4)
     return false;
   for (uint32_t c = 0; c < shared; c++)
-    if (image->components[c].dx != packed->dx[c] * image->components[0].dx)
+    if (image->components[c].dx != packed->dx[c] * image->components[0].dx ||
+        (packed->num_planes == 1 && image->components[c].dy != image->components[0].dy))
       return false;
   return image->num_components <= packed->num_components;
 }
@@ -201,7 +203,8 @@ static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, 
 {
   Cj2kImage image;
   Cj2kError error;
-  if (cj2k_decoder_read_header(state->cpu[reduce], data, size, &image, &error) != CJ2K_OK)
+  if (cj2k_decoder_read_header(state->cpu[reduce], data, size, &image, &error) != CJ2K_OK ||
+      (uint64_t)(image.x1 - image.x0) * (image.y1 - image.y0) > MAX_AREA)
     return;
   Cj2kSampleLayout *samples = g_new(Cj2kSampleLayout, image.num_components);
   Cj2kLayout layout;
