@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * HT cleanup encoder, lane by lane: samples to quads (T.814 7.3.4, 7.3.5), and what quads and pairs
+ * of them put into the bit strings (T.814 7.3.3, 7.3.6, 7.3.7). As ht_encode_quads.c of the CPU
+ * back end does it.
+ */
+#pragma once
+
+#include "ht_encode_bits.cuh"
+
+namespace {
+
+__device__ __forceinline__ uint32_t lower_left(uint32_t quad)
+{
+  return quad >> 4 & 63;
+}
+
+__device__ __forceinline__ uint32_t lower_right(uint32_t quad)
+{
+  return quad >> 10;
+}
+
+/* ------------------------------------------------------------------------------ samples --- */
+
+/* Coefficients of a block to quantiser indices (docs/arithmetic.md). */
+struct Samples {
+  const uint32_t *data;
+  uint32_t stride, width, height;
+  bool reversible, pairs; /* two neighbours can be read at once */
+  float inv_scale;
+  uint32_t limit;
+  uint32_t saturated;
+
+  __device__ Samples(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block)
+  {
+    Cj2kFrameQuantiser quantiser = frame.quantisers[block.band];
+    data = frame.coefficients + block.offset;
+    stride = block.stride;
+    width = block.width;
+    height = block.height;
+    reversible = block.reversible;
+    pairs = (block.offset & 1) == 0;
+    inv_scale = quantiser.inv_scale;
+    limit = (1u << quantiser.num_bitplanes) - 1;
+    saturated = 0;
+  }
+
+  __device__ uint32_t quantise(uint32_t bits)
+  {
+    uint32_t index, sign;
+    if (reversible) {
+      uint32_t negative = (uint32_t)((int32_t)bits >> 31);
+      index = (bits ^ negative) - negative;
+      sign = (bits | index) & 0x80000000u;
+      index &= 0x7FFFFFFF;
+    } else {
+      float q = fminf(fabsf(__uint_as_float(bits)) * inv_scale, 2147483520.0f);
+      index = (uint32_t)q;
+      sign = index ? bits & 0x80000000u : 0;
+    }
+    return sign | index;
+  }
+
+  /* Limits magnitudes to what Mb bit-planes hold. */
+  __device__ void saturate(uint32_t q[4])
+  {
+    constexpr uint32_t sign = 0x80000000u;
+    if (max(max(q[0] & ~sign, q[1] & ~sign), max(q[2] & ~sign, q[3] & ~sign)) <= limit)
+      return;
+    for (int n = 0; n < 4; n++)
+      if ((q[n] & ~sign) > limit) {
+        q[n] = (q[n] & sign) | limit;
+        saturated++;
+      }
+  }
+
+  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block.
+   */
+  __device__ void fetch(uint32_t col, uint32_t row, bool inside, uint32_t raw[4]) const
+  {
+    const uint32_t *top = data + (uint64_t)(2 * row) * stride + 2 * col;
+    bool right = inside && 2 * col + 1 < width, bottom = inside && 2 * row + 1 < height;
+    raw[0] = raw[1] = raw[2] = raw[3] = 0;
+    if (pairs) {
+      /* Rows are padded to their stride. */
+      if (inside) {
+        uint2 pair = *reinterpret_cast<const uint2 *>(top);
+        raw[0] = pair.x;
+        raw[2] = right ? pair.y : 0;
+      }
+      if (bottom) {
+        uint2 pair = *reinterpret_cast<const uint2 *>(top + stride);
+        raw[1] = pair.x;
+        raw[3] = right ? pair.y : 0;
+      }
+      return;
+    }
+    if (inside)
+      raw[0] = top[0];
+    if (bottom)
+      raw[1] = top[stride];
+    if (right)
+      raw[2] = top[1];
+    if (right && bottom)
+      raw[3] = top[stride + 1];
+  }
+};
+
+/* The sum of what samples gain by being coded down to a plane, in squared half units
+ * (cj2k_ht_cleanup_gain), in 128 bits. */
+struct Gain {
+  uint32_t plane, half; /* half: the middle of an index, 0 when reversible */
+  bool small;           /* products fit into 64 bits, and sums of a block's */
+  uint64_t low, high;
+
+  __device__ void add(uint64_t more_low, uint64_t more_high)
+  {
+    low += more_low;
+    high += more_high + (low < more_low);
+  }
+
+  __device__ void add_sample(uint32_t sample)
+  {
+    uint32_t magnitude = sample & 0x7FFFFFFF, mu = magnitude >> plane;
+    if (mu == 0)
+      return;
+    uint32_t middle = plane == 0 ? half : 1u << plane;
+    if (small) {
+      uint32_t decoded = 2 * (mu << plane) + middle;
+      low += (uint64_t)decoded * (2 * (2 * magnitude + half) - decoded);
+      return;
+    }
+    uint64_t decoded = 2 * ((uint64_t)mu << plane) + middle,
+             rest = 2 * (2 * (uint64_t)magnitude + half) - decoded;
+    add(decoded * rest, __umul64hi(decoded, rest));
+  }
+
+  /* Of all lanes, in (step/16)^2, saturating. */
+  __device__ uint64_t distortion()
+  {
+    for (uint32_t d = 16; d; d >>= 1) {
+      uint64_t other_low = __shfl_xor_sync(kAll, low, d),
+               other_high = __shfl_xor_sync(kAll, high, d);
+      add(other_low, other_high);
+    }
+    return high || low >> 58 ? UINT64_MAX : low * 64;
+  }
+};
+
+__device__ __forceinline__ uint64_t warp_sum(uint64_t value)
+{
+  for (uint32_t d = 16; d; d >>= 1)
+    value += __shfl_xor_sync(kAll, value, d);
+  return value;
+}
+
+/* -------------------------------------------------------------------------------- quads --- */
+
+/* What a lane knows of its quad. */
+struct Quad {
+  uint32_t v[4]; /* 2 (mu - 1) + sign where significant */
+  uint32_t rho, eps, u, bound, info;
+
+  /* Significance and exponents at the plane (T.814 7.3.4). */
+  __device__ void analyse(const uint32_t samples[4], uint32_t plane, uint32_t e[4])
+  {
+    rho = 0;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      uint32_t mu = (samples[n] & 0x7FFFFFFF) >> plane;
+      e[n] = mu ? 32 - __clz(2 * mu - 1) : 0;
+      v[n] = 2 * mu - 2 + (samples[n] >> 31);
+      rho |= (mu != 0) << n;
+    }
+    info = rho | e[1] << 4 | e[3] << 10;
+  }
+
+  /* The exponent bound and the residual (T.814 7.3.5, 7.3.7). */
+  __device__ void bound_by(const uint32_t e[4], uint32_t above)
+  {
+    uint32_t largest = max(max(e[0], e[1]), max(e[2], e[3]));
+    uint32_t kappa = rho & (rho - 1) ? max(above, 2u) - 1 : 1;
+    bound = max(largest, kappa);
+    u = bound - kappa;
+    eps = 0;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      eps |= (u && e[n] == largest) << n;
+  }
+
+  /* MagSgn bits, with e_k known; m[n] bits of each sample. Returns how many. */
+  __device__ uint32_t magsgn_lengths(uint32_t known, uint32_t m[4]) const
+  {
+    uint32_t sum = 0;
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      m[n] = rho >> n & 1 ? bound - (known >> n & 1) : 0;
+      sum += m[n];
+    }
+    return sum;
+  }
+
+  __device__ void put_magsgn(BitRing &ring, uint32_t position, const uint32_t m[4]) const
+  {
+    if (bound <= 16) {
+      uint32_t low = masked(0, m) | masked(1, m) << m[0], high = masked(2, m) | masked(3, m)
+                                                                                    << m[2];
+      ring.put_long(position, low | (uint64_t)high << (m[0] + m[1]));
+      return;
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      ring.put(position, m[n] < 32 ? masked(n, m) : v[n]);
+      position += m[n];
+    }
+  }
+
+  __device__ uint32_t masked(uint32_t n, const uint32_t m[4]) const
+  {
+    return v[n] & ~(~0u << (m[n] & 31));
+  }
+};
+
+/* A pair's part of the VLC segment and of the MEL events, made by the lane of its first quad. */
+struct Pair {
+  uint64_t code;
+  uint32_t length;
+  uint32_t events, num_events;
+
+  __device__ void append(uint32_t bits, uint32_t count)
+  {
+    code |= (uint64_t)bits << length;
+    length += count;
+  }
+
+  __device__ void append_event(uint32_t event)
+  {
+    events |= event << num_events++;
+  }
+
+  /* u-VLC (T.814 7.3.6): prefixes, suffixes, extensions. */
+  __device__ void append_residuals(const uint32_t *codes, uint32_t u0, uint32_t u1, bool first_row)
+  {
+    bool both = first_row && u0 && u1, joint = both && min(u0, u1) > 2;
+    if (both)
+      append_event(joint);
+    uint32_t a = codes[joint ? u0 - 2 : u0], b = codes[joint ? u1 - 2 : u1];
+    append(CJ2K_CUDA_UVLC_PREFIX(a), CJ2K_CUDA_UVLC_PREFIX_BITS(a));
+    if (both && !joint && u0 > 2) {
+      append(u1 - 1, 1); /* the second is 1 or 2 */
+      b = 0;
+    } else {
+      append(CJ2K_CUDA_UVLC_PREFIX(b), CJ2K_CUDA_UVLC_PREFIX_BITS(b));
+    }
+    append(CJ2K_CUDA_UVLC_SUFFIX(a), CJ2K_CUDA_UVLC_SUFFIX_BITS(a));
+    append(CJ2K_CUDA_UVLC_SUFFIX(b), CJ2K_CUDA_UVLC_SUFFIX_BITS(b));
+    append(CJ2K_CUDA_UVLC_EXT(a), CJ2K_CUDA_UVLC_EXT_BITS(a));
+    append(CJ2K_CUDA_UVLC_EXT(b), CJ2K_CUDA_UVLC_EXT_BITS(b));
+  }
+};
+
+} // namespace
