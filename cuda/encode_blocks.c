@@ -19,6 +19,22 @@ static uint32_t uvlc_parts(uint32_t u)
          code >> (prefix + suffix) << 13 | (length - prefix - suffix) << 17;
 }
 
+/* First bit of the stream lowest. */
+static uint32_t mel_run(uint32_t state, uint32_t zeros)
+{
+  uint32_t bits = 0, length = 0;
+
+  while (zeros >= 1u << cj2k_ht_mel_exponent[state]) {
+    zeros -= 1u << cj2k_ht_mel_exponent[state];
+    bits |= 1u << length++;
+    state += state < CJ2K_HT_MEL_STATES - 1;
+  }
+  length++; /* a zero bit, then the rest, its highest bit first */
+  for (uint32_t i = cj2k_ht_mel_exponent[state]; i-- > 0;)
+    bits |= (zeros >> i & 1) << length++;
+  return bits | length << 16 | (state - (state > 0)) << 24;
+}
+
 static void make_tables(Cj2kCudaEncodeTables *tables)
 {
   memcpy(tables->encode, cj2k_ht_tables()->encode, sizeof tables->encode);
@@ -29,6 +45,8 @@ static void make_tables(Cj2kCudaEncodeTables *tables)
     tables->pairs[u] = (uint32_t)CJ2K_HT_UVLC_CODE_BITS(code) | CJ2K_HT_UVLC_CODE_LENGTH(code)
                                                                     << 16;
   }
+  for (uint32_t i = 0; i < G_N_ELEMENTS(tables->mel); i++)
+    tables->mel[i] = mel_run(i / CJ2K_CUDA_MEL_ZEROS, i % CJ2K_CUDA_MEL_ZEROS);
 }
 
 static cudaError_t upload(Cj2kCudaMemory *memory, const void *data, size_t size)

@@ -110,12 +110,19 @@ typedef struct {
 #define CJ2K_CUDA_UVLC_EXT(e)         ((e) >> 13 & 15u)
 #define CJ2K_CUDA_UVLC_EXT_BITS(e)    ((e) >> 17 & 7u)
 
+/* MEL's bits for some zeros and then a one, out of a state, and the state then (T.814 7.3.3). */
+#define CJ2K_CUDA_MEL_ZEROS     32
+#define CJ2K_CUDA_MEL_BITS(e)   ((e)&0xFFFFu)
+#define CJ2K_CUDA_MEL_LENGTH(e) ((e) >> 16 & 0xFFu)
+#define CJ2K_CUDA_MEL_STATE(e)  ((e) >> 24)
+
 /* Tables of the cleanup encoder; a multiple of 4 bytes. */
 typedef struct {
   uint16_t encode[2][8 << 8]; /* as in Cj2kHtTables */
   uint32_t uvlc[CJ2K_CUDA_UVLC_CODES];
   uint32_t
       pairs[256]; /* [u of first << 4 | u of second] below the first row: code | length << 16 */
+  uint32_t mel[CJ2K_HT_MEL_STATES * CJ2K_CUDA_MEL_ZEROS]; /* [state][zeros] */
 } Cj2kCudaEncodeTables;
 
 /* What kernels add up; zero before. */

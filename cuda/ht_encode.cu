@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr uint32_t kWarps = 8; /* blocks of a thread block */
+constexpr uint32_t kWarps = 4; /* blocks of a thread block */
 constexpr uint32_t kMaxQuads = 1024, kMagSgnWords = 256, kVlcWords = 64, kEventWords = 64;
 constexpr uint32_t kMelBytes = kMagSgnWords * 2; /* half of that; an event makes at most 1.5 bits */
 constexpr uint32_t kMaxScup = 4079;
@@ -203,6 +203,7 @@ template <bool kStore> struct BlockEncoder {
     if (threadIdx.x < kWarps) {
       BlockMemory *block = memory + threadIdx.x;
       MelCoder coder;
+      coder.table = tables->mel;
       coder.words = block->magsgn;
       coder.code(block->events, block->mel_bits);
       block->mel_bits = coder.count;
@@ -330,7 +331,7 @@ __device__ void count_saturated(const Cj2kCudaEncodeBlocks &frame, const Samples
               (unsigned long long)samples.saturated);
 }
 
-__global__ void __launch_bounds__(32 * kWarps) encode_kernel(Cj2kCudaEncodeBlocks frame)
+__global__ void __launch_bounds__(32 * kWarps, 8) encode_kernel(Cj2kCudaEncodeBlocks frame)
 {
   extern __shared__ uint4 memory[];
   SharedMemory *shared = reinterpret_cast<SharedMemory *>(memory);

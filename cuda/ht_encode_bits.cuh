@@ -188,7 +188,8 @@ template <bool kStore> struct BackwardStuffer {
 /* MEL events to bits (T.814 7.3.3), by one lane: each step depends on the state that the one before
  * left. */
 struct MelCoder {
-  uint32_t *words; /* out */
+  const uint32_t *table; /* Cj2kCudaEncodeTables.mel */
+  uint32_t *words;       /* out */
   uint64_t pending;
   uint32_t count; /* of bits, in all */
   uint32_t state;
@@ -204,18 +205,16 @@ struct MelCoder {
     }
   }
 
-  __device__ uint32_t exponent() const
+  /* Zeros as long as they make whole runs and there are more than `most`; returns the rest. */
+  __device__ uint32_t put_runs(uint32_t zeros, uint32_t most)
   {
-    return (uint32_t)(0x5433222111000ull >> 4 * state) & 15; /* T.814 table 2 */
-  }
-
-  /* As many zeros as make whole runs; returns the rest. */
-  __device__ uint32_t put_runs(uint32_t zeros)
-  {
-    while (zeros >= 1u << exponent()) {
-      zeros -= 1u << exponent();
+    while (zeros > most) {
+      uint32_t run = 1u << ((uint32_t)(0x5433222111000ull >> 4 * state) & 15); /* table 2 */
+      if (zeros < run)
+        break;
+      zeros -= run;
       put(1, 1);
-      state += state < 12;
+      state += state < CJ2K_HT_MEL_STATES - 1;
     }
     return zeros;
   }
@@ -229,17 +228,17 @@ struct MelCoder {
       uint32_t word = events[i >> 5], left = min(num_events - i, 32u);
       while (word) {
         uint32_t before = __ffs(word) - 1;
-        zeros = put_runs(zeros + before);
-        uint32_t length = exponent();
-        put(__brev(zeros) >> 1 >> (31 - length) << 1, 1 + length);
-        state -= state > 0;
+        zeros = put_runs(zeros + before, CJ2K_CUDA_MEL_ZEROS - 1);
+        uint32_t entry = table[state * CJ2K_CUDA_MEL_ZEROS + zeros];
+        put(CJ2K_CUDA_MEL_BITS(entry), CJ2K_CUDA_MEL_LENGTH(entry));
+        state = CJ2K_CUDA_MEL_STATE(entry);
         zeros = 0;
         word = word >> before >> 1;
         left -= before + 1;
       }
       zeros += left;
     }
-    if (put_runs(zeros))
+    if (put_runs(zeros, 0))
       put(1, 1);
     words[count >> 5] = (uint32_t)pending;
   }
