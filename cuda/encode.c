@@ -164,6 +164,8 @@ static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2k
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
   slot->step = kind;
   cudaError_t result = step(slot, job);
+  if (result != cudaSuccess) /* the picture is the caller's again: nothing may read it any more */
+    cudaStreamSynchronize(slot->stream);
   cj2k_cuda_leave(&encoder->device);
   return cj2k_cuda_check(result, doing, error);
 }
