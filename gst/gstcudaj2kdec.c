@@ -32,6 +32,7 @@
  * ]| Makes a preview of a quarter of the size.
  */
 #include "gstcudaj2kdecprivate.h"
+#include "gstcudaj2kpinned.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_dec_debug);
 
@@ -382,12 +383,26 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
   return TRUE;
 }
 
+/* Where downstream has no pool of its own. */
+static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
+{
+  if (cj2k_decoder_backend(self->decoder) != CJ2K_BACKEND_CUDA)
+    return;
+  GstAllocator *allocator =
+      gst_cuda_j2k_pinned_allocator_new(self->context, self->params.cuda_device);
+  if (!allocator)
+    return;
+  gst_buffer_pool_config_set_allocator(config, allocator, NULL);
+  gst_object_unref(allocator);
+}
+
 /* The pool has to cover what is inside the codec beside what downstream keeps. */
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);
   GstBufferPool *pool = NULL;
   guint size, min, max;
+  gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
 
   if (self->on_device)
     return decide_device_allocation(self, query, MAX(self->params.frames_in_flight, 1));
@@ -400,6 +415,8 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
   GstStructure *config = gst_buffer_pool_get_config(pool);
   if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL))
     gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (!offered)
+    use_pinned_memory(self, config);
   gst_buffer_pool_set_config(pool, config);
   gst_query_set_nth_allocation_pool(query, 0, pool, size, min, max);
   gst_object_unref(pool);
@@ -410,6 +427,8 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 
 static void finalize(GObject *object)
 {
+  /* A bin may give a context to an element that is stopped. */
+  gst_clear_object((GstObject **)&DEC(object)->context);
   gst_cuda_j2k_output_clear(&DEC(object)->output);
   G_OBJECT_CLASS(gst_cuda_j2k_dec_parent_class)->finalize(object);
 }

@@ -38,6 +38,7 @@
  * ]| Makes the frames of a cinema package.
  */
 #include "gstcudaj2kencprivate.h"
+#include "gstcudaj2kpinned.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_enc_debug);
 
@@ -175,24 +176,27 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 
   gst_cuda_j2k_enc_image(&self->stream, &self->info, self->format, components, &image);
   gst_cuda_j2k_format_layout(self->format, &layout);
-  /* The comment is the settings' string. */
+  g_atomic_int_set(&self->rate_changed, FALSE);
   GST_OBJECT_LOCK(self);
   gchar *reason = NULL;
   gboolean ok =
       gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
-  params.cuda_context = gst_cuda_j2k_context_handle(self->context, &params.cuda_device);
-  if (ok)
-    encoder = cj2k_encoder_open(&params, &image, &layout, &error);
+  gchar *comment = g_strdup(params.comment);
   GST_OBJECT_UNLOCK(self);
+  if (ok) {
+    params.comment = comment;
+    params.cuda_context = gst_cuda_j2k_context_handle(self->context, &params.cuda_device);
+    encoder = cj2k_encoder_open(&params, &image, &layout, &error);
+  }
   if (!ok)
     GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s.", reason), (NULL));
   else if (!encoder)
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+  g_free(comment);
   g_free(reason);
   if (!encoder)
     return FALSE;
   *profile = params.profile;
-  g_atomic_int_set(&self->rate_changed, FALSE);
   replace_encoder(self, encoder);
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));
   return TRUE;
@@ -319,20 +323,44 @@ static GstCaps *getcaps(GstVideoEncoder *encoder, GstCaps *filter)
   return self->started && !self->context ? gst_cuda_j2k_remove_cuda_caps(caps) : caps;
 }
 
+/* A pool of page-locked memory; NULL: there is no GPU. */
+static GstBufferPool *pinned_pool(GstCudaJ2kEnc *self, GstCaps *caps, guint size, guint min)
+{
+  if (!self->encoder || cj2k_encoder_backend(self->encoder) != CJ2K_BACKEND_CUDA)
+    return NULL;
+  GstAllocator *allocator =
+      gst_cuda_j2k_pinned_allocator_new(self->context, self->settings.params.cuda_device);
+  if (!allocator)
+    return NULL;
+  GstBufferPool *pool = gst_video_buffer_pool_new();
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, size, min, 0);
+  gst_buffer_pool_config_set_allocator(config, allocator, NULL);
+  gst_object_unref(allocator);
+  if (gst_buffer_pool_set_config(pool, config))
+    return pool;
+  gst_object_unref(pool);
+  return NULL;
+}
+
 static gboolean propose_allocation(GstVideoEncoder *encoder, GstQuery *query)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
   GstCaps *caps;
   GstVideoInfo info;
   gst_query_parse_allocation(query, &caps, NULL);
-  if (!caps || !gst_cuda_j2k_caps_have_cuda(caps) || !gst_video_info_from_caps(&info, caps))
+  if (!caps || !gst_video_info_from_caps(&info, caps))
+    return FALSE;
+  gboolean on_device = gst_cuda_j2k_caps_have_cuda(caps);
+  guint min = self->settings.params.frames_in_flight + 1, size = (guint)GST_VIDEO_INFO_SIZE(&info);
+  GstBufferPool *pool = on_device ? gst_cuda_j2k_cuda_pool(self->context, caps, min, 0)
+                                  : pinned_pool(self, caps, size, min);
+  if (!pool && !on_device)
     return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)
         ->propose_allocation(encoder, query);
-  guint min = self->settings.params.frames_in_flight + 1;
-  GstBufferPool *pool = gst_cuda_j2k_cuda_pool(self->context, caps, min, 0);
   if (!pool)
     return FALSE;
-  gst_query_add_allocation_pool(query, pool, (guint)GST_VIDEO_INFO_SIZE(&info), min, 0);
+  gst_query_add_allocation_pool(query, pool, size, min, 0);
   gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
   gst_object_unref(pool);
   return TRUE;
@@ -366,6 +394,8 @@ static void set_context(GstElement *element, GstContext *context)
 
 static void finalize(GObject *object)
 {
+  /* A bin may give a context to an element that is stopped. */
+  gst_clear_object((GstObject **)&ENC(object)->context);
   gst_cuda_j2k_output_clear(&ENC(object)->output);
   gst_cuda_j2k_enc_settings_clear(&ENC(object)->settings);
   G_OBJECT_CLASS(gst_cuda_j2k_enc_parent_class)->finalize(object);

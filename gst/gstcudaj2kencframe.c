@@ -17,9 +17,9 @@ static void change_rate(GstCudaJ2kEnc *self)
   GST_OBJECT_LOCK(self);
   gboolean ok =
       gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
+  GST_OBJECT_UNLOCK(self);
   if (ok && cj2k_encoder_set_rate(self->encoder, &params, &error) != CJ2K_OK)
     reason = g_strdup(error.text);
-  GST_OBJECT_UNLOCK(self);
   if (reason)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
   g_free(reason);

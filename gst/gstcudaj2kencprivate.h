@@ -44,7 +44,8 @@ struct _GstCudaJ2kEnc {
 
   GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
   gboolean started;
-  Cj2kEncoder *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
+  Cj2kEncoder
+      *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
   Cj2kStats past_stats; /* of encoders that were closed, since start */
   GstCudaJ2kOutput output;
 

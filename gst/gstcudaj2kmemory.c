@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kmemory.h"
+#include "gstcudaj2kpinned.h"
 
 /* ------------------------------------------------------------------- with or without libgstcuda
  * --- */
@@ -19,6 +20,11 @@ GstCaps *gst_cuda_j2k_remove_cuda_caps(GstCaps *caps)
     if (gst_caps_features_contains(gst_caps_get_features(caps, i), GST_CUDA_J2K_FEATURE))
       gst_caps_remove_structure(caps, i);
   return caps;
+}
+
+static Cj2kMemoryKind host_kind(GstBuffer *buffer)
+{
+  return gst_cuda_j2k_buffer_is_pinned(buffer) ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_HOST;
 }
 
 #ifdef CJ2K_HAVE_GST_CUDA
@@ -152,7 +158,7 @@ gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuf
                           GstMapFlags flags, GstCudaJ2kContext context, Cj2kMemoryKind *kind)
 {
   gboolean on_device = is_on_device(buffer, context);
-  *kind = on_device ? CJ2K_MEMORY_CUDA : CJ2K_MEMORY_HOST;
+  *kind = on_device ? CJ2K_MEMORY_CUDA : host_kind(buffer);
   if (on_device)
     flags = (GstMapFlags)(flags | GST_MAP_CUDA);
   if (!gst_video_frame_map(frame, info, buffer, flags))
@@ -203,7 +209,7 @@ gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuf
                           GstMapFlags flags, GstCudaJ2kContext context, Cj2kMemoryKind *kind)
 {
   (void)context;
-  *kind = CJ2K_MEMORY_HOST;
+  *kind = host_kind(buffer);
   return gst_video_frame_map(frame, info, buffer, flags);
 }
 

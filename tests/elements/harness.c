@@ -20,6 +20,8 @@ Rig rig_new(const gchar *description)
 
 void rig_free(Rig *rig)
 {
+  /* Messages hold their element, and the element the bus that holds them. */
+  gst_bus_set_flushing(rig->bus, TRUE);
   gst_harness_teardown(rig->h);
   gst_object_unref(rig->bus);
 }

@@ -78,10 +78,19 @@ static void test_anything_is_host(void)
   Rig rig = rig_new("cudaj2kdec backend=cuda");
   gst_harness_set_src_caps(rig.h, caps);
   g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
-  gst_buffer_unref(gst_harness_pull(rig.h));
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  /* Page-locked, so that the GPU writes it by itself. */
+  g_assert_true(gst_memory_is_type(gst_buffer_peek_memory(decoded, 0), "CudaJ2kPinned"));
+  GstVideoInfo info = output_video(rig.h);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  assert_same_pictures(&source, raw, &info, decoded);
   g_assert_false(pad_has_cuda(&rig, "cudaj2kdec", "src"));
   gst_buffer_unref(coded);
   rig_free(&rig);
+  /* The memory outlives the element. */
+  assert_same_pictures(&source, raw, &info, decoded);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(raw);
 }
 
 /* One answer: the same bytes, and the same samples of lossy streams. */

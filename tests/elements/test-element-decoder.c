@@ -340,6 +340,7 @@ static void test_backend_missing(void)
   g_assert_nonnull(message);
   gst_message_unref(message);
   gst_element_set_state(element, GST_STATE_NULL);
+  gst_bus_set_flushing(bus, TRUE);
   gst_object_unref(element);
   gst_object_unref(bus);
 }
