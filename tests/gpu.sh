@@ -10,6 +10,7 @@
 # CJ2K_SHARED names the folder with conformance/ and malformed/ (default: ../shared), CJ2K_STREAMS one
 # with codestreams of uhd_rgb12 for the long run and the benchmark, CJ2K_FRAMES one with raw frames.
 set -u
+shopt -s lastpipe # count, at the end of a pipe, adds to this shell's sums
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD quick= bench= build=build
 for argument in "$@"; do

@@ -102,10 +102,15 @@ static bool fits(const Packed *packed, const Cj2kImage *image)
   uint32_t shared = MIN(image->num_components, packed->num_components);
   if (image->num_components + 1 < packed->num_components || image->num_components > 4)
     return false;
-  for (uint32_t c = 0; c < shared; c++)
+  uint32_t width = image->components[0].x1 - image->components[0].x0;
+  for (uint32_t c = 0; c < shared; c++) {
+    uint32_t own = image->components[c].x1 - image->components[c].x0;
+    if (own != (width + packed->dx[c] - 1) / packed->dx[c])
+      return false; /* samples of the last unit would be nobody's */
     if (image->components[c].dx != packed->dx[c] * image->components[0].dx ||
         (packed->num_planes == 1 && image->components[c].dy != image->components[0].dy))
       return false;
+  }
   return image->num_components <= packed->num_components;
 }
 
