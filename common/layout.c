@@ -3,6 +3,7 @@
 
 #include "error.h"
 
+#include <glib.h>
 #include <string.h>
 
 void cj2k_layout_planar(const Cj2kImage *image, Cj2kSampleLayout *samples, Cj2kLayout *layout)
@@ -128,4 +129,12 @@ bool cj2k_layout_equal(const Cj2kLayout *a, const Cj2kLayout *b)
       return false;
   }
   return true;
+}
+
+void cj2k_layout_copy(Cj2kLayout *to, const Cj2kLayout *from)
+{
+  Cj2kSampleLayout *samples = g_memdup2(from->samples, from->num_components * sizeof *samples);
+  g_free((void *)to->samples);
+  *to = *from;
+  to->samples = samples;
 }

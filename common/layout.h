@@ -35,4 +35,7 @@ void cj2k_layout_plane_use(const Cj2kLayout *layout, uint32_t num_components, Cj
 /* The same layout, sample by sample? */
 bool cj2k_layout_equal(const Cj2kLayout *a, const Cj2kLayout *b);
 
+/* Makes *to a copy with samples of its own; those that it had are freed (g_free). */
+void cj2k_layout_copy(Cj2kLayout *to, const Cj2kLayout *from);
+
 #endif

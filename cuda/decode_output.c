@@ -299,18 +299,10 @@ static Cj2kStatus set_packs(Cj2kDecodeSlot *slot, Cj2kError *error)
   return status;
 }
 
-static void copy_layout(Cj2kLayout *to, const Cj2kLayout *from)
-{
-  Cj2kSampleLayout *samples = g_memdup2(from->samples, from->num_components * sizeof *samples);
-  g_free((void *)to->samples);
-  *to = *from;
-  to->samples = samples;
-}
-
 Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
                                        Cj2kError *error)
 {
-  copy_layout(&slot->layout, layout);
+  cj2k_layout_copy(&slot->layout, layout);
   slot->num_outputs = layout->num_planes + num_put_out(slot);
   slot->planes = g_renew(Cj2kPlaneUse, slot->planes, layout->num_planes);
   slot->plane_rows = g_renew(uint32_t, slot->plane_rows, layout->num_planes);

@@ -130,18 +130,10 @@ static void cut_group(Cj2kDecodeSlot *slot, uint32_t tile, uint32_t group)
   }
 }
 
-static void copy_layout(Cj2kLayout *to, const Cj2kLayout *from)
-{
-  Cj2kSampleLayout *samples = g_memdup2(from->samples, from->num_components * sizeof *samples);
-  g_free((void *)to->samples);
-  *to = *from;
-  to->samples = samples;
-}
-
 void cj2k_decode_list_finish(Cj2kDecodeSlot *slot, const Cj2kLayout *layout)
 {
   const Cj2kPlan *plan = slot->plan;
-  copy_layout(&slot->layout, layout);
+  cj2k_layout_copy(&slot->layout, layout);
   g_free(slot->planes);
   g_free(slot->components);
   g_free(slot->groups);
