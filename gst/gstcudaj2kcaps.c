@@ -45,7 +45,7 @@ static gboolean assign_roles(const Cj2kImage *image, const GstCaps *caps, GstCud
     *reason = g_strdup_printf("%u components, but neither grey nor three colours", n);
     return FALSE;
   }
-  video->family = taken == 1 ? GST_CUDA_J2K_GREY : GST_CUDA_J2K_RGB;
+  video->family = taken == 1 ? CJ2K_VIDEO_GREY : CJ2K_VIDEO_RGB;
   return TRUE;
 }
 
@@ -64,21 +64,21 @@ static void decide_colours(const Cj2kImage *image, const GstCaps *caps, GstCudaJ
   const gchar *sampling = caps_string(caps, "sampling");
   const gchar *colorspace = caps_string(caps, "colorspace");
 
-  video->family = GST_CUDA_J2K_RGB;
+  video->family = CJ2K_VIDEO_RGB;
   if (video->sub_x != 1 || video->sub_y != 1) {
-    video->family = GST_CUDA_J2K_YUV;
+    video->family = CJ2K_VIDEO_YUV;
   } else if (image->colour == CJ2K_COLOUR_XYZ && !names_other_primaries(caps)) {
     video->is_xyz = TRUE;
   } else if (sampling && !g_str_equal(sampling, "GRAYSCALE")) {
     if (g_str_has_prefix(sampling, "YCbCr"))
-      video->family = GST_CUDA_J2K_YUV;
+      video->family = CJ2K_VIDEO_YUV;
   } else if (colorspace && !g_str_equal(colorspace, "GRAY")) {
     if (g_str_equal(colorspace, "sYUV"))
-      video->family = GST_CUDA_J2K_YUV;
+      video->family = CJ2K_VIDEO_YUV;
   } else if (image->colour == CJ2K_COLOUR_SYCC) {
-    video->family = GST_CUDA_J2K_YUV;
+    video->family = CJ2K_VIDEO_YUV;
   }
-  video->is_full_range = video->family == GST_CUDA_J2K_YUV && image->colour == CJ2K_COLOUR_SYCC;
+  video->is_full_range = video->family == CJ2K_VIDEO_YUV && image->colour == CJ2K_COLOUR_SYCC;
 }
 
 static const Cj2kComponent *component_of(const Cj2kImage *image, const GstCudaJ2kVideo *video,
@@ -112,7 +112,7 @@ static gboolean find_sub_sampling(const Cj2kImage *image, GstCudaJ2kVideo *video
     *reason = g_strdup("opacity has another resolution than the colours");
     return FALSE;
   }
-  if (video->family == GST_CUDA_J2K_GREY)
+  if (video->family == CJ2K_VIDEO_GREY)
     return TRUE;
 
   const Cj2kComponent *cb = component_of(image, video, 1), *cr = component_of(image, video, 2);
@@ -148,7 +148,7 @@ gboolean gst_cuda_j2k_video_from_image(const Cj2kImage *image, const GstCaps *ca
     *reason = g_strdup("CMYK colours");
     return FALSE;
   }
-  if (video->family != GST_CUDA_J2K_GREY)
+  if (video->family != CJ2K_VIDEO_GREY)
     decide_colours(image, caps, video);
   for (guint c = 0; c < image->num_components; c++)
     if (video->role[c] != ROLE_ALPHA)
@@ -160,9 +160,9 @@ gchar *gst_cuda_j2k_video_describe(const GstCudaJ2kVideo *video)
 {
   const gchar *colours = "grey";
   gchar *sampled = NULL;
-  if (video->family == GST_CUDA_J2K_RGB)
+  if (video->family == CJ2K_VIDEO_RGB)
     colours = video->is_xyz ? "X'Y'Z'" : "RGB";
-  if (video->family == GST_CUDA_J2K_YUV)
+  if (video->family == CJ2K_VIDEO_YUV)
     colours = sampled = g_strdup_printf("4:%u:%u Y'CbCr", 4u / video->sub_x,
                                         video->sub_y == 1 ? 4u / video->sub_x : 0);
   gchar *text =
@@ -206,7 +206,8 @@ static gboolean can_carry(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *
   if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) &&
       video->role[video->num_components - 1] != ROLE_ALPHA)
     return FALSE;
-  return gst_video_info_set_format(&info, format->format, video->width, video->height) &&
+  return gst_video_info_set_format(&info, gst_cuda_j2k_format_id(format), video->width,
+                                   video->height) &&
          gst_cuda_j2k_format_fits(format, &info);
 }
 
@@ -219,7 +220,8 @@ const GstCudaJ2kFormat *gst_cuda_j2k_video_choose(const GstCudaJ2kVideo *video,
   for (guint i = 0; i < count; i++) {
     if ((best &&
          gst_cuda_j2k_video_cost(video, &formats[i]) >= gst_cuda_j2k_video_cost(video, best)) ||
-        !can_carry(video, &formats[i]) || !caps_have(allowed, feature, formats[i].format))
+        !can_carry(video, &formats[i]) ||
+        !caps_have(allowed, feature, gst_cuda_j2k_format_id(&formats[i])))
       continue;
     best = &formats[i];
   }
@@ -230,7 +232,7 @@ void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFor
                                Cj2kSampleLayout samples[4], Cj2kLayout *layout)
 {
   guint n = 0;
-  gst_cuda_j2k_format_layout(format, layout);
+  cj2k_video_format_layout(format, layout);
   gboolean place = format->samples[ROLE_ALPHA].depth > 0;
   for (guint c = 0; c < video->num_components; c++)
     if (video->role[c] != ROLE_ALPHA || place)
@@ -260,12 +262,12 @@ void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstC
   }
   if (string && gst_video_colorimetry_from_string(&colorimetry, string)) {
     gboolean rgb = colorimetry.matrix == GST_VIDEO_COLOR_MATRIX_RGB;
-    if (video->family == GST_CUDA_J2K_RGB && !rgb) {
+    if (video->family == CJ2K_VIDEO_RGB && !rgb) {
       colorimetry.matrix = GST_VIDEO_COLOR_MATRIX_RGB;
       colorimetry.range = GST_VIDEO_COLOR_RANGE_0_255;
     }
     /* "sRGB" on Y'CbCr is a demuxer's guess and says nothing. */
-    if (video->family == GST_CUDA_J2K_RGB || !rgb)
+    if (video->family == CJ2K_VIDEO_RGB || !rgb)
       fresh.colorimetry = colorimetry;
   }
   info->colorimetry = fresh.colorimetry;

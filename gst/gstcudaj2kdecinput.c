@@ -82,8 +82,9 @@ static gboolean set_output(GstCudaJ2kDec *self)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   const GstVideoInfo *in = &self->input_state->info;
-  GstVideoCodecState *state = gst_video_decoder_set_output_state(
-      decoder, self->format->format, self->video.width, self->video.height, self->input_state);
+  GstVideoCodecState *state =
+      gst_video_decoder_set_output_state(decoder, gst_cuda_j2k_format_id(self->format),
+                                         self->video.width, self->video.height, self->input_state);
   if (!state)
     return FALSE;
   gst_cuda_j2k_video_set_colorimetry(&self->video, self->input_state->caps, &state->info);
@@ -116,9 +117,7 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
   if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) && !self->warned_alpha) {
     self->warned_alpha = TRUE;
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
-                        ("The stream's alpha is left out: %s has none.",
-                         gst_video_format_to_string(format->format)),
-                        (NULL));
+                        ("The stream's alpha is left out: %s has none.", format->name), (NULL));
   }
   if (set_output(self)) {
     self->input_changed = FALSE;

@@ -175,7 +175,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   Cj2kEncoder *encoder = NULL;
 
   gst_cuda_j2k_enc_image(&self->stream, &self->info, self->format, components, &image);
-  gst_cuda_j2k_format_layout(self->format, &layout);
+  cj2k_video_format_layout(self->format, &layout);
   g_atomic_int_set(&self->rate_changed, FALSE);
   GST_OBJECT_LOCK(self);
   gchar *reason = NULL;

@@ -32,18 +32,18 @@ static const gchar *choose_sampling(const GstCudaJ2kFormat *format, const gchar 
     guint8 sub_x, sub_y, alpha;
     const gchar *names[2];
   } table[] = {
-      {GST_CUDA_J2K_GREY, 1, 1, FALSE, {"GRAYSCALE"}},
-      {GST_CUDA_J2K_RGB, 1, 1, FALSE, {"RGB"}},
-      {GST_CUDA_J2K_RGB, 1, 1, TRUE, {"RGBA"}},
-      {GST_CUDA_J2K_YUV, 1, 1, FALSE, {"YCbCr-4:4:4"}},
-      {GST_CUDA_J2K_YUV, 1, 1, TRUE, {"YCbCrA-4:4:4:4", "YCbCrA"}},
-      {GST_CUDA_J2K_YUV, 2, 1, FALSE, {"YCbCr-4:2:2"}},
-      {GST_CUDA_J2K_YUV, 2, 2, FALSE, {"YCbCr-4:2:0"}},
-      {GST_CUDA_J2K_YUV, 4, 1, FALSE, {"YCbCr-4:1:1"}},
-      {GST_CUDA_J2K_YUV, 4, 4, FALSE, {"YCbCr-4:1:0"}},
+      {CJ2K_VIDEO_GREY, 1, 1, FALSE, {"GRAYSCALE"}},
+      {CJ2K_VIDEO_RGB, 1, 1, FALSE, {"RGB"}},
+      {CJ2K_VIDEO_RGB, 1, 1, TRUE, {"RGBA"}},
+      {CJ2K_VIDEO_YUV, 1, 1, FALSE, {"YCbCr-4:4:4"}},
+      {CJ2K_VIDEO_YUV, 1, 1, TRUE, {"YCbCrA-4:4:4:4", "YCbCrA"}},
+      {CJ2K_VIDEO_YUV, 2, 1, FALSE, {"YCbCr-4:2:2"}},
+      {CJ2K_VIDEO_YUV, 2, 2, FALSE, {"YCbCr-4:2:0"}},
+      {CJ2K_VIDEO_YUV, 4, 1, FALSE, {"YCbCr-4:1:1"}},
+      {CJ2K_VIDEO_YUV, 4, 4, FALSE, {"YCbCr-4:1:0"}},
       /* There is no name for sub-sampled chroma with alpha; num-components tells. */
-      {GST_CUDA_J2K_YUV, 2, 1, TRUE, {"YCbCr-4:2:2"}},
-      {GST_CUDA_J2K_YUV, 2, 2, TRUE, {"YCbCr-4:2:0"}},
+      {CJ2K_VIDEO_YUV, 2, 1, TRUE, {"YCbCr-4:2:2"}},
+      {CJ2K_VIDEO_YUV, 2, 2, TRUE, {"YCbCr-4:2:0"}},
   };
   for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
     if (table[i].family != format->family || table[i].sub_x != format->sub_x ||
@@ -85,20 +85,20 @@ static gboolean set_colours(GstCudaJ2kEncStream *stream, const GstVideoInfo *inf
 {
   gboolean xyz = info->colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
   switch (format->family) {
-  case GST_CUDA_J2K_GREY:
+  case CJ2K_VIDEO_GREY:
     stream->colour = CJ2K_COLOUR_GREY;
     stream->colorspace = "GRAY";
     break;
-  case GST_CUDA_J2K_YUV:
+  case CJ2K_VIDEO_YUV:
     stream->colour = CJ2K_COLOUR_SYCC;
     stream->colorspace = "sYUV";
     break;
-  case GST_CUDA_J2K_RGB:
+  case CJ2K_VIDEO_RGB:
     stream->colour = xyz ? CJ2K_COLOUR_XYZ : CJ2K_COLOUR_SRGB;
     stream->colorspace = "sRGB";
     break;
   }
-  if (is_cinema(profile) && format->family != GST_CUDA_J2K_RGB) {
+  if (is_cinema(profile) && format->family != CJ2K_VIDEO_RGB) {
     *reason = g_strdup("the cinema profiles take RGB (converted to X'Y'Z') or X'Y'Z' "
                        "(colorimetry with the primaries smptest428), not Y'CbCr or grey");
     return FALSE;

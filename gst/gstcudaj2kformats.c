@@ -1,315 +1,38 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kformats.h"
 
-/* One sample to a unit: the usual planar and packed formats. */
-#define AT(plane, unit, word, depth, offset, shift)                                                \
-  {                                                                                                \
-    plane, unit, 1, word, FALSE, FALSE, depth,                                                     \
-    {                                                                                              \
-      {                                                                                            \
-        offset, shift                                                                              \
-      }                                                                                            \
-    }                                                                                              \
-  }
-#define AT_BE(plane, unit, word, depth, offset, shift)                                             \
-  {                                                                                                \
-    plane, unit, 1, word, TRUE, FALSE, depth,                                                      \
-    {                                                                                              \
-      {                                                                                            \
-        offset, shift                                                                              \
-      }                                                                                            \
-    }                                                                                              \
-  }
-/* Several samples to a unit, each given by { offset, shift }. */
-#define RUN(plane, unit, count, word, depth, ...)                                                  \
-  {                                                                                                \
-    plane, unit, count, word, FALSE, FALSE, depth,                                                 \
-    {                                                                                              \
-      __VA_ARGS__                                                                                  \
-    }                                                                                              \
-  }
-#define RUN_BE(plane, unit, count, word, depth, ...)                                               \
-  {                                                                                                \
-    plane, unit, count, word, TRUE, FALSE, depth,                                                  \
-    {                                                                                              \
-      __VA_ARGS__                                                                                  \
-    }                                                                                              \
-  }
+#include <string.h>
 
-#define PLANE8(plane)            AT(plane, 1, 1, 8, 0, 0)
-#define PLANE16(plane, depth)    AT(plane, 2, 2, depth, 0, 0)
-#define PLANE16_BE(plane, depth) AT_BE(plane, 2, 2, depth, 0, 0)
-
-#define PLANES8_3(a, b, c)                                                                         \
-  {                                                                                                \
-    PLANE8(a), PLANE8(b), PLANE8(c)                                                                \
-  }
-#define PLANES8_4(a, b, c, d)                                                                      \
-  {                                                                                                \
-    PLANE8(a), PLANE8(b), PLANE8(c), PLANE8(d)                                                     \
-  }
-#define PLANES16_3(a, b, c, depth)                                                                 \
-  {                                                                                                \
-    PLANE16(a, depth), PLANE16(b, depth), PLANE16(c, depth)                                        \
-  }
-#define PLANES16_3_BE(a, b, c, depth)                                                              \
-  {                                                                                                \
-    PLANE16_BE(a, depth), PLANE16_BE(b, depth), PLANE16_BE(c, depth)                               \
-  }
-#define PLANES16_4(a, b, c, d, depth)                                                              \
-  {                                                                                                \
-    PLANE16(a, depth), PLANE16(b, depth), PLANE16(c, depth), PLANE16(d, depth)                     \
-  }
-#define PLANES16_4_BE(a, b, c, d, depth)                                                           \
-  {                                                                                                \
-    PLANE16_BE(a, depth), PLANE16_BE(b, depth), PLANE16_BE(c, depth), PLANE16_BE(d, depth)         \
-  }
-
-/* Luma plane and interleaved chroma plane; a 16 bit word has its bits on top. */
-#define SEMI8(cb, cr)                                                                              \
-  {                                                                                                \
-    PLANE8(0), AT(1, 2, 1, 8, cb, 0), AT(1, 2, 1, 8, cr, 0)                                        \
-  }
-#define SEMI16(depth)                                                                              \
-  {                                                                                                \
-    AT(0, 2, 2, depth, 0, 16 - depth), AT(1, 4, 2, depth, 0, 16 - depth),                          \
-        AT(1, 4, 2, depth, 2, 16 - depth)                                                          \
-  }
-
-/* A pixel of bytes, or of 16 bit words, at the byte offsets given. */
-#define BYTES3(unit, a, b, c)                                                                      \
-  {                                                                                                \
-    AT(0, unit, 1, 8, a, 0), AT(0, unit, 1, 8, b, 0), AT(0, unit, 1, 8, c, 0)                      \
-  }
-#define BYTES4(a, b, c, d)                                                                         \
-  {                                                                                                \
-    AT(0, 4, 1, 8, a, 0), AT(0, 4, 1, 8, b, 0), AT(0, 4, 1, 8, c, 0), AT(0, 4, 1, 8, d, 0)         \
-  }
-#define WORDS4(depth, shift, a, b, c, d)                                                           \
-  {                                                                                                \
-    AT(0, 8, 2, depth, a, shift), AT(0, 8, 2, depth, b, shift), AT(0, 8, 2, depth, c, shift),      \
-        AT(0, 8, 2, depth, d, shift)                                                               \
-  }
-#define WORDS4_BE(depth, shift, a, b, c, d)                                                        \
-  {                                                                                                \
-    AT_BE(0, 8, 2, depth, a, shift), AT_BE(0, 8, 2, depth, b, shift),                              \
-        AT_BE(0, 8, 2, depth, c, shift), AT_BE(0, 8, 2, depth, d, shift)                           \
-  }
-#if G_BYTE_ORDER == G_LITTLE_ENDIAN
-#define WORDS4_NATIVE WORDS4
-#else
-#define WORDS4_NATIVE WORDS4_BE
-#endif
-
-/* Two pixels with one pair of chroma samples: Y0, Y1, Cb, Cr at the byte offsets given. */
-#define PAIR8(y0, y1, cb, cr)                                                                      \
-  {                                                                                                \
-    RUN(0, 4, 2, 1, 8, {y0, 0}, {y1, 0}), AT(0, 4, 1, 8, cb, 0), AT(0, 4, 1, 8, cr, 0)             \
-  }
-#define PAIR16(depth, y0, y1, cb, cr)                                                              \
-  {                                                                                                \
-    RUN(0, 8, 2, 2, depth, {y0, 16 - depth}, {y1, 16 - depth}),                                    \
-        AT(0, 8, 2, depth, cb, 16 - depth), AT(0, 8, 2, depth, cr, 16 - depth)                     \
-  }
-
-/* Four bytes with three fields of 10 bits and one of 2, at the shifts given. */
-#define FIELDS10(a, b, c, d)                                                                       \
-  {                                                                                                \
-    AT(0, 4, 4, 10, 0, a), AT(0, 4, 4, 10, 0, b), AT(0, 4, 4, 10, 0, c), AT(0, 4, 4, 2, 0, d)      \
-  }
-
-/* Three 10 bit samples to a little-endian word of 32, luma and chroma in planes of their own. */
-#define SEMI10_32                                                                                  \
-  {                                                                                                \
-    RUN(0, 4, 3, 4, 10, {0, 0}, {0, 10}, {0, 20}), RUN(1, 8, 3, 4, 10, {0, 0}, {0, 20}, {4, 10}),  \
-        RUN(1, 8, 3, 4, 10, {0, 10}, {4, 0}, {4, 20})                                              \
-  }
-/* Four 10 bit samples to five bytes, least significant bits first. */
-#define SEMI10_40                                                                                  \
-  {                                                                                                \
-    RUN(0, 5, 4, 2, 10, {0, 0}, {1, 2}, {2, 4}, {3, 6}), RUN(1, 5, 2, 2, 10, {0, 0}, {2, 4}),      \
-        RUN(1, 5, 2, 2, 10, {1, 2}, {3, 6})                                                        \
-  }
-
-#define ROW(name, family, sub_x, sub_y, depth, components, ...)                                    \
-  {                                                                                                \
-    GST_VIDEO_FORMAT_##name, GST_CUDA_J2K_##family, sub_x, sub_y, depth, components, FALSE,        \
-        __VA_ARGS__                                                                                \
-  }
-#define PADDED(name, family, sub_x, sub_y, depth, components, ...)                                 \
-  {                                                                                                \
-    GST_VIDEO_FORMAT_##name, GST_CUDA_J2K_##family, sub_x, sub_y, depth, components, TRUE,         \
-        __VA_ARGS__                                                                                \
-  }
-
-/* clang-format off */
-static const GstCudaJ2kFormat formats[] = {
-  /* grey */
-  ROW(GRAY8,       GREY, 1, 1,  8, 1, { PLANE8(0) }),
-#if GST_CHECK_VERSION(1, 26, 0)
-  ROW(GRAY10_LE16, GREY, 1, 1, 10, 1, { PLANE16(0, 10) }),
-#endif
-  ROW(GRAY10_LE32, GREY, 1, 1, 10, 1, { RUN(0, 4, 3, 4, 10, { 0, 0 }, { 0, 10 }, { 0, 20 }) }),
-  ROW(GRAY16_LE,   GREY, 1, 1, 16, 1, { PLANE16(0, 16) }),
-  ROW(GRAY16_BE,   GREY, 1, 1, 16, 1, { PLANE16_BE(0, 16) }),
-
-  /* 4:2:0 */
-  ROW(I420,        YUV, 2, 2,  8, 3, PLANES8_3(0, 1, 2)),
-  ROW(YV12,        YUV, 2, 2,  8, 3, PLANES8_3(0, 2, 1)),
-  ROW(NV12,        YUV, 2, 2,  8, 3, SEMI8(0, 1)),
-  ROW(NV21,        YUV, 2, 2,  8, 3, SEMI8(1, 0)),
-  ROW(I420_10LE,   YUV, 2, 2, 10, 3, PLANES16_3(0, 1, 2, 10)),
-  ROW(P010_10LE,   YUV, 2, 2, 10, 3, SEMI16(10)),
-  ROW(NV12_10LE32, YUV, 2, 2, 10, 3, SEMI10_32),
-  ROW(NV12_10LE40, YUV, 2, 2, 10, 3, SEMI10_40),
-  ROW(I420_10BE,   YUV, 2, 2, 10, 3, PLANES16_3_BE(0, 1, 2, 10)),
-  ROW(I420_12LE,   YUV, 2, 2, 12, 3, PLANES16_3(0, 1, 2, 12)),
-  ROW(P012_LE,     YUV, 2, 2, 12, 3, SEMI16(12)),
-  ROW(I420_12BE,   YUV, 2, 2, 12, 3, PLANES16_3_BE(0, 1, 2, 12)),
-  ROW(P016_LE,     YUV, 2, 2, 16, 3, SEMI16(16)),
-  ROW(A420,        YUV, 2, 2,  8, 4, PLANES8_4(0, 1, 2, 3)),
-  ROW(A420_10LE,   YUV, 2, 2, 10, 4, PLANES16_4(0, 1, 2, 3, 10)),
-  ROW(A420_10BE,   YUV, 2, 2, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(A420_12LE,   YUV, 2, 2, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
-  ROW(A420_16LE,   YUV, 2, 2, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
-#endif
-
-  /* 4:1:1 and 4:1:0 */
-  ROW(Y41B,        YUV, 4, 1,  8, 3, PLANES8_3(0, 1, 2)),
-  ROW(IYU1,        YUV, 4, 1,  8, 3, { RUN(0, 6, 4, 1, 8, { 1, 0 }, { 2, 0 }, { 4, 0 }, { 5, 0 }),
-                                       AT(0, 6, 1, 8, 0, 0), AT(0, 6, 1, 8, 3, 0) }),
-  ROW(YUV9,        YUV, 4, 4,  8, 3, PLANES8_3(0, 1, 2)),
-  ROW(YVU9,        YUV, 4, 4,  8, 3, PLANES8_3(0, 2, 1)),
-
-  /* 4:2:2 */
-  ROW(Y42B,        YUV, 2, 1,  8, 3, PLANES8_3(0, 1, 2)),
-  ROW(UYVY,        YUV, 2, 1,  8, 3, PAIR8(1, 3, 0, 2)),
-  ROW(YUY2,        YUV, 2, 1,  8, 3, PAIR8(0, 2, 1, 3)),
-  ROW(YVYU,        YUV, 2, 1,  8, 3, PAIR8(0, 2, 3, 1)),
-  ROW(VYUY,        YUV, 2, 1,  8, 3, PAIR8(1, 3, 2, 0)),
-  ROW(NV16,        YUV, 2, 1,  8, 3, SEMI8(0, 1)),
-  ROW(NV61,        YUV, 2, 1,  8, 3, SEMI8(1, 0)),
-  ROW(I422_10LE,   YUV, 2, 1, 10, 3, PLANES16_3(0, 1, 2, 10)),
-  /* v210: six pixels to four little-endian words. */
-  ROW(v210,        YUV, 2, 1, 10, 3,
-      { RUN(0, 16, 6, 4, 10, { 0, 10 }, { 4, 0 }, { 4, 20 }, { 8, 10 }, { 12, 0 }, { 12, 20 }),
-        RUN(0, 16, 3, 4, 10, { 0, 0 }, { 4, 10 }, { 8, 20 }),
-        RUN(0, 16, 3, 4, 10, { 0, 20 }, { 8, 0 }, { 12, 10 }) }),
-  /* Two pixels to 40 bits, most significant bits first: Cb Y0 Cr Y1. */
-  ROW(UYVP,        YUV, 2, 1, 10, 3,
-      { RUN_BE(0, 5, 2, 2, 10, { 1, 4 }, { 3, 0 }), AT_BE(0, 5, 2, 10, 0, 6),
-        AT_BE(0, 5, 2, 10, 2, 2) }),
-  ROW(Y210,        YUV, 2, 1, 10, 3, PAIR16(10, 0, 4, 2, 6)),
-  ROW(NV16_10LE32, YUV, 2, 1, 10, 3, SEMI10_32),
-#if GST_CHECK_VERSION(1, 28, 0)
-  ROW(NV16_10LE40, YUV, 2, 1, 10, 3, SEMI10_40),
-#endif
-  ROW(I422_10BE,   YUV, 2, 1, 10, 3, PLANES16_3_BE(0, 1, 2, 10)),
-  ROW(I422_12LE,   YUV, 2, 1, 12, 3, PLANES16_3(0, 1, 2, 12)),
-  ROW(Y212_LE,     YUV, 2, 1, 12, 3, PAIR16(12, 0, 4, 2, 6)),
-  ROW(I422_12BE,   YUV, 2, 1, 12, 3, PLANES16_3_BE(0, 1, 2, 12)),
-#if GST_CHECK_VERSION(1, 26, 0)
-  ROW(Y216_LE,     YUV, 2, 1, 16, 3, PAIR16(16, 0, 4, 2, 6)),
-#endif
-  ROW(v216,        YUV, 2, 1, 16, 3, PAIR16(16, 2, 6, 0, 4)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(A422,        YUV, 2, 1,  8, 4, PLANES8_4(0, 1, 2, 3)),
-#endif
-  ROW(A422_10LE,   YUV, 2, 1, 10, 4, PLANES16_4(0, 1, 2, 3, 10)),
-  ROW(A422_10BE,   YUV, 2, 1, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(A422_12LE,   YUV, 2, 1, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
-  ROW(A422_16LE,   YUV, 2, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
-#endif
-
-  /* 4:4:4; GStreamer does not count the fourth field of Y410, Y412 and Y416 as alpha: it is
-   * described, and filled as opaque, but no component */
-  ROW(Y444,        YUV, 1, 1,  8, 3, PLANES8_3(0, 1, 2)),
-  ROW(NV24,        YUV, 1, 1,  8, 3, SEMI8(0, 1)),
-  ROW(v308,        YUV, 1, 1,  8, 3, BYTES3(3, 0, 1, 2)),
-  ROW(IYU2,        YUV, 1, 1,  8, 3, BYTES3(3, 1, 0, 2)),
-  ROW(Y444_10LE,   YUV, 1, 1, 10, 3, PLANES16_3(0, 1, 2, 10)),
-  ROW(Y444_10BE,   YUV, 1, 1, 10, 3, PLANES16_3_BE(0, 1, 2, 10)),
-  ROW(Y444_12LE,   YUV, 1, 1, 12, 3, PLANES16_3(0, 1, 2, 12)),
-  ROW(Y444_12BE,   YUV, 1, 1, 12, 3, PLANES16_3_BE(0, 1, 2, 12)),
-  ROW(Y444_16LE,   YUV, 1, 1, 16, 3, PLANES16_3(0, 1, 2, 16)),
-  ROW(Y444_16BE,   YUV, 1, 1, 16, 3, PLANES16_3_BE(0, 1, 2, 16)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(A444,        YUV, 1, 1,  8, 4, PLANES8_4(0, 1, 2, 3)),
-#endif
-  ROW(AYUV,        YUV, 1, 1,  8, 4, BYTES4(1, 2, 3, 0)),
-  ROW(VUYA,        YUV, 1, 1,  8, 4, BYTES4(2, 1, 0, 3)),
-  ROW(A444_10LE,   YUV, 1, 1, 10, 4, PLANES16_4(0, 1, 2, 3, 10)),
-  ROW(A444_10BE,   YUV, 1, 1, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
-  ROW(Y410,        YUV, 1, 1, 10, 3, FIELDS10(10, 0, 20, 30)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(A444_12LE,   YUV, 1, 1, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
-#endif
-  ROW(Y412_LE,     YUV, 1, 1, 12, 3, WORDS4(12, 4, 2, 0, 4, 6)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(A444_16LE,   YUV, 1, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
-#endif
-  ROW(AYUV64,      YUV, 1, 1, 16, 4, WORDS4_NATIVE(16, 0, 2, 4, 6, 0)),
-#if GST_CHECK_VERSION(1, 26, 0)
-  ROW(Y416_LE,     YUV, 1, 1, 16, 3, WORDS4(16, 0, 2, 0, 4, 6)),
-#endif
-
-  /* RGB */
-  ROW(GBR,         RGB, 1, 1,  8, 3, PLANES8_3(2, 0, 1)),
-  ROW(RGB,         RGB, 1, 1,  8, 3, BYTES3(3, 0, 1, 2)),
-  ROW(BGR,         RGB, 1, 1,  8, 3, BYTES3(3, 2, 1, 0)),
-  PADDED(RGBx,     RGB, 1, 1,  8, 3, BYTES3(4, 0, 1, 2)),
-  PADDED(BGRx,     RGB, 1, 1,  8, 3, BYTES3(4, 2, 1, 0)),
-  PADDED(xRGB,     RGB, 1, 1,  8, 3, BYTES3(4, 1, 2, 3)),
-  PADDED(xBGR,     RGB, 1, 1,  8, 3, BYTES3(4, 3, 2, 1)),
-  ROW(RGBP,        RGB, 1, 1,  8, 3, PLANES8_3(0, 1, 2)),
-  ROW(BGRP,        RGB, 1, 1,  8, 3, PLANES8_3(2, 1, 0)),
-  ROW(GBR_10LE,    RGB, 1, 1, 10, 3, PLANES16_3(2, 0, 1, 10)),
-  ROW(r210,        RGB, 1, 1, 10, 3, { AT_BE(0, 4, 4, 10, 0, 20), AT_BE(0, 4, 4, 10, 0, 10),
-                                       AT_BE(0, 4, 4, 10, 0, 0) }),
-  ROW(GBR_10BE,    RGB, 1, 1, 10, 3, PLANES16_3_BE(2, 0, 1, 10)),
-  ROW(GBR_12LE,    RGB, 1, 1, 12, 3, PLANES16_3(2, 0, 1, 12)),
-  ROW(GBR_12BE,    RGB, 1, 1, 12, 3, PLANES16_3_BE(2, 0, 1, 12)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(GBR_16LE,    RGB, 1, 1, 16, 3, PLANES16_3(2, 0, 1, 16)),
-#endif
-  ROW(GBRA,        RGB, 1, 1,  8, 4, PLANES8_4(2, 0, 1, 3)),
-  ROW(RGBA,        RGB, 1, 1,  8, 4, BYTES4(0, 1, 2, 3)),
-  ROW(BGRA,        RGB, 1, 1,  8, 4, BYTES4(2, 1, 0, 3)),
-  ROW(ARGB,        RGB, 1, 1,  8, 4, BYTES4(1, 2, 3, 0)),
-  ROW(ABGR,        RGB, 1, 1,  8, 4, BYTES4(3, 2, 1, 0)),
-#if GST_CHECK_VERSION(1, 24, 0)
-  ROW(RBGA,        RGB, 1, 1,  8, 4, BYTES4(0, 2, 1, 3)),
-#endif
-  ROW(GBRA_10LE,   RGB, 1, 1, 10, 4, PLANES16_4(2, 0, 1, 3, 10)),
-  ROW(GBRA_10BE,   RGB, 1, 1, 10, 4, PLANES16_4_BE(2, 0, 1, 3, 10)),
-  ROW(RGB10A2_LE,  RGB, 1, 1, 10, 4, FIELDS10(0, 10, 20, 30)),
-  ROW(BGR10A2_LE,  RGB, 1, 1, 10, 4, FIELDS10(20, 10, 0, 30)),
-  ROW(GBRA_12LE,   RGB, 1, 1, 12, 4, PLANES16_4(2, 0, 1, 3, 12)),
-  ROW(GBRA_12BE,   RGB, 1, 1, 12, 4, PLANES16_4_BE(2, 0, 1, 3, 12)),
-  ROW(ARGB64,      RGB, 1, 1, 16, 4, WORDS4_NATIVE(16, 0, 2, 4, 6, 0)),
-  ROW(ARGB64_LE,   RGB, 1, 1, 16, 4, WORDS4(16, 0, 2, 4, 6, 0)),
-  ROW(RGBA64_LE,   RGB, 1, 1, 16, 4, WORDS4(16, 0, 0, 2, 4, 6)),
-  ROW(BGRA64_LE,   RGB, 1, 1, 16, 4, WORDS4(16, 0, 4, 2, 0, 6)),
-  ROW(ABGR64_LE,   RGB, 1, 1, 16, 4, WORDS4(16, 0, 6, 4, 2, 0)),
-  ROW(ARGB64_BE,   RGB, 1, 1, 16, 4, WORDS4_BE(16, 0, 2, 4, 6, 0)),
-  ROW(RGBA64_BE,   RGB, 1, 1, 16, 4, WORDS4_BE(16, 0, 0, 2, 4, 6)),
-  ROW(BGRA64_BE,   RGB, 1, 1, 16, 4, WORDS4_BE(16, 0, 4, 2, 0, 6)),
-  ROW(ABGR64_BE,   RGB, 1, 1, 16, 4, WORDS4_BE(16, 0, 6, 4, 2, 0)),
-};
-/* clang-format on */
-
+/* The rows that the GStreamer at hand knows too, copied once. */
 const GstCudaJ2kFormat *gst_cuda_j2k_formats(guint *count)
 {
-  *count = G_N_ELEMENTS(formats);
-  return formats;
+  static GstCudaJ2kFormat *known;
+  static gsize number;
+  if (g_once_init_enter(&number)) {
+    uint32_t all;
+    gsize n = 0;
+    const Cj2kVideoFormat *rows = cj2k_video_formats(&all);
+    known = g_new(GstCudaJ2kFormat, all);
+    for (guint i = 0; i < all; i++)
+      if (gst_video_format_from_string(rows[i].name) != GST_VIDEO_FORMAT_UNKNOWN)
+        known[n++] = rows[i];
+    g_once_init_leave(&number, n);
+  }
+  *count = (guint)number;
+  return known;
+}
+
+GstVideoFormat gst_cuda_j2k_format_id(const GstCudaJ2kFormat *format)
+{
+  return gst_video_format_from_string(format->name);
 }
 
 const GstCudaJ2kFormat *gst_cuda_j2k_format_find(GstVideoFormat format)
 {
-  for (guint i = 0; i < G_N_ELEMENTS(formats); i++)
-    if (formats[i].format == format)
+  guint count;
+  const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
+  for (guint i = 0; i < count; i++)
+    if (!strcmp(formats[i].name, gst_video_format_to_string(format)))
       return &formats[i];
   return NULL;
 }
@@ -317,10 +40,12 @@ const GstCudaJ2kFormat *gst_cuda_j2k_format_find(GstVideoFormat format)
 GstCaps *gst_cuda_j2k_formats_raw_caps(void)
 {
   GValue list = G_VALUE_INIT, name = G_VALUE_INIT;
+  guint count;
+  const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
   g_value_init(&list, GST_TYPE_LIST);
   g_value_init(&name, G_TYPE_STRING);
-  for (guint i = 0; i < G_N_ELEMENTS(formats); i++) {
-    g_value_set_static_string(&name, gst_video_format_to_string(formats[i].format));
+  for (guint i = 0; i < count; i++) {
+    g_value_set_static_string(&name, formats[i].name);
     gst_value_list_append_value(&list, &name);
   }
   GstCaps *caps = gst_caps_new_simple("video/x-raw", "width", GST_TYPE_INT_RANGE, 1, G_MAXINT,
@@ -332,23 +57,11 @@ GstCaps *gst_cuda_j2k_formats_raw_caps(void)
   return caps;
 }
 
-void gst_cuda_j2k_format_layout(const GstCudaJ2kFormat *format, Cj2kLayout *layout)
-{
-  layout->num_components = format->num_components;
-  if (format->samples[3].depth)
-    layout->num_components = 4;
-  layout->num_planes = 0;
-  for (guint c = 0; c < layout->num_components; c++)
-    layout->num_planes = MAX(layout->num_planes, format->samples[c].plane + 1u);
-  layout->samples = format->samples;
-  layout->fill = format->padded ? G_MAXUINT32 : 0;
-}
-
 gboolean gst_cuda_j2k_format_fits(const GstCudaJ2kFormat *format, const GstVideoInfo *info)
 {
   for (guint c = 0; c < format->num_components; c++) {
     const Cj2kSampleLayout *samples = &format->samples[c];
-    guint sub = (c == 1 || c == 2) ? format->sub_x : 1;
+    guint sub = cj2k_video_format_dx(format, c);
     guint64 width = ((guint64)GST_VIDEO_INFO_WIDTH(info) + sub - 1) / sub;
     guint64 units = (width + samples->unit_samples - 1) / samples->unit_samples;
     if (units * samples->unit_bytes > (guint64)GST_VIDEO_INFO_PLANE_STRIDE(info, samples->plane))
@@ -393,7 +106,7 @@ void gst_cuda_j2k_format_repeat_edge(const GstCudaJ2kFormat *format, const GstVi
                                      guint c, guint columns, guint rows)
 {
   const Cj2kSampleLayout *s = &format->samples[c];
-  guint sub_x = c == 1 || c == 2 ? format->sub_x : 1, sub_y = c == 1 || c == 2 ? format->sub_y : 1;
+  guint sub_x = cj2k_video_format_dx(format, c), sub_y = cj2k_video_format_dy(format, c);
   guint all_columns = ((guint)GST_VIDEO_FRAME_WIDTH(frame) + sub_x - 1) / sub_x;
   guint all_rows = ((guint)GST_VIDEO_FRAME_HEIGHT(frame) + sub_y - 1) / sub_y;
   gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(frame, s->plane);

@@ -1,40 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The one table of video formats: how the samples of each GstVideoFormat lie in memory, in the
- * terms of the codec library. The pad templates, the negotiation and the buffers of both elements
- * come from it.
+ * The library's table of video formats with GStreamer's eyes. Pad templates, negotiation and
+ * buffers of both elements come from it.
  */
 #ifndef GST_CUDA_J2K_FORMATS_H
 #define GST_CUDA_J2K_FORMATS_H
 
-#include "cj2k.h"
+#include "video_formats.h"
 
 #include <gst/video/video.h>
 
 G_BEGIN_DECLS
 
-typedef enum {
-  GST_CUDA_J2K_GREY,
-  GST_CUDA_J2K_YUV,
-  GST_CUDA_J2K_RGB,
-} GstCudaJ2kFamily;
+/* A row, in the library's terms. */
+typedef Cj2kVideoFormat GstCudaJ2kFormat;
+typedef Cj2kVideoFamily GstCudaJ2kFamily;
 
-/* Components in the order of the codestream: Y Cb Cr A, or R G B A, wherever they lie in memory. */
-typedef struct {
-  GstVideoFormat format;
-  GstCudaJ2kFamily family;
-  guint8 sub_x, sub_y; /* luma samples to a chroma sample, 1, 2 or 4; 1 for grey and RGB */
-  guint8 depth;        /* of colour; alpha may have fewer bits: see samples[3].depth */
-  guint8 num_components;
-  gboolean padded; /* has bits that belong to no component, the x of xRGB */
-  Cj2kSampleLayout samples[4];
-} GstCudaJ2kFormat;
-
-/* The rows in order of preference: of formats that are equally good for an image the first wins. */
+/* The rows that GStreamer knows too, in order of preference: of formats that are equally good for
+ * an image the first wins. */
 const GstCudaJ2kFormat *gst_cuda_j2k_formats(guint *count);
 
 /* NULL for a format that is not in the table. */
 const GstCudaJ2kFormat *gst_cuda_j2k_format_find(GstVideoFormat format);
+
+GstVideoFormat gst_cuda_j2k_format_id(const GstCudaJ2kFormat *format);
 
 static inline gboolean gst_cuda_j2k_format_has_alpha(const GstCudaJ2kFormat *format)
 {
@@ -43,9 +32,6 @@ static inline gboolean gst_cuda_j2k_format_has_alpha(const GstCudaJ2kFormat *for
 
 /* video/x-raw caps with all formats of the table (transfer full). */
 GstCaps *gst_cuda_j2k_formats_raw_caps(void);
-
-/* The library's layout of a format; it points into the table. */
-void gst_cuda_j2k_format_layout(const GstCudaJ2kFormat *format, Cj2kLayout *layout);
 
 /* Do whole units of the format fit into the rows of `info`? (They do not for a few packed formats
  * in odd widths, where GStreamer's rows end inside a unit.) */

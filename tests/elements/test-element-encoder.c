@@ -35,13 +35,13 @@ static void test_format(gconstpointer data)
   const GstCudaJ2kFormat *format = data;
   static const guint sizes[][2] = {{WIDTH, HEIGHT}, {35, 17}};
   for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
-    GstVideoInfo source = video(format->format, sizes[i][0], sizes[i][1]);
+    GstVideoInfo source = video(gst_cuda_j2k_format_id(format), sizes[i][0], sizes[i][1]);
     if (!gst_cuda_j2k_format_fits(format, &source))
       continue;
     GstBuffer *raw = pixels_buffer(&source, 1);
     gchar *chain = g_strdup_printf("cudaj2kenc rate-control=lossless ! cudaj2kdec ! capsfilter "
                                    "caps=video/x-raw,format=%s",
-                                   gst_video_format_to_string(format->format));
+                                   format->name);
     GstCaps *caps;
     GstBuffer *decoded = encode_one(chain, &source, raw, &caps);
     GstVideoInfo info = video_of_caps(caps);
@@ -672,8 +672,7 @@ static void add_formats(void)
   guint count;
   const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
   for (guint i = 0; i < count; i++) {
-    gchar *path =
-        g_strdup_printf("/encoder/format/%s", gst_video_format_to_string(formats[i].format));
+    gchar *path = g_strdup_printf("/encoder/format/%s", formats[i].name);
     g_test_add_data_func(path, &formats[i], test_format);
     g_free(path);
   }

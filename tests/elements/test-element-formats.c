@@ -26,7 +26,7 @@ static void check_row_against_unpack(const GstCudaJ2kFormat *format, const GstVi
     guint sub_x = c == 1 || c == 2 ? format->sub_x : 1;
     guint sub_y = c == 1 || c == 2 ? format->sub_y : 1;
     for (guint x = 0; x < width; x++) {
-      guint place = x * 4 + (format->family == GST_CUDA_J2K_GREY ? 1 : (c + 1) % 4);
+      guint place = x * 4 + (format->family == CJ2K_VIDEO_GREY ? 1 : (c + 1) % 4);
       guint32 got = bits == 16 ? ((guint16 *)line)[place] : line[place];
       guint32 want = pixels_of(frame, c, x / sub_x, y / sub_y);
       guint depth = format->samples[c].depth;
@@ -45,7 +45,7 @@ static void test_unpack(gconstpointer data)
   const GstCudaJ2kFormat *format = data;
   GstVideoInfo info;
   GstVideoFrame frame;
-  gst_video_info_set_format(&info, format->format, 48, 8);
+  gst_video_info_set_format(&info, gst_cuda_j2k_format_id(format), 48, 8);
   g_assert_true(gst_cuda_j2k_format_fits(format, &info));
   GstBuffer *buffer = pixels_buffer(&info, 0);
   g_assert_true(gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ));
@@ -58,17 +58,17 @@ static void test_unpack(gconstpointer data)
 static void test_description(gconstpointer data)
 {
   const GstCudaJ2kFormat *format = data;
-  const GstVideoFormatInfo *finfo = gst_video_format_get_info(format->format);
+  const GstVideoFormatInfo *finfo = gst_video_format_get_info(gst_cuda_j2k_format_id(format));
   Cj2kLayout layout;
-  gst_cuda_j2k_format_layout(format, &layout);
+  cj2k_video_format_layout(format, &layout);
   g_assert_cmpuint(layout.num_planes, ==, GST_VIDEO_FORMAT_INFO_N_PLANES(finfo));
   g_assert_cmpuint(format->depth, ==, GST_VIDEO_FORMAT_INFO_DEPTH(finfo, 0));
   g_assert_cmpuint(gst_cuda_j2k_format_has_alpha(format), ==,
                    GST_VIDEO_FORMAT_INFO_HAS_ALPHA(finfo));
-  g_assert_cmpuint(format->family == GST_CUDA_J2K_RGB, ==, GST_VIDEO_FORMAT_INFO_IS_RGB(finfo));
-  g_assert_cmpuint(format->family == GST_CUDA_J2K_YUV, ==, GST_VIDEO_FORMAT_INFO_IS_YUV(finfo));
-  g_assert_cmpuint(format->family == GST_CUDA_J2K_GREY, ==, GST_VIDEO_FORMAT_INFO_IS_GRAY(finfo));
-  if (format->family == GST_CUDA_J2K_YUV) {
+  g_assert_cmpuint(format->family == CJ2K_VIDEO_RGB, ==, GST_VIDEO_FORMAT_INFO_IS_RGB(finfo));
+  g_assert_cmpuint(format->family == CJ2K_VIDEO_YUV, ==, GST_VIDEO_FORMAT_INFO_IS_YUV(finfo));
+  g_assert_cmpuint(format->family == CJ2K_VIDEO_GREY, ==, GST_VIDEO_FORMAT_INFO_IS_GRAY(finfo));
+  if (format->family == CJ2K_VIDEO_YUV) {
     g_assert_cmpuint(format->sub_x, ==, 1u << GST_VIDEO_FORMAT_INFO_W_SUB(finfo, 1));
     g_assert_cmpuint(format->sub_y, ==, 1u << GST_VIDEO_FORMAT_INFO_H_SUB(finfo, 1));
   }
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
   gst_init(&argc, &argv);
   g_test_init(&argc, &argv, NULL);
   for (guint i = 0; i < count; i++) {
-    const gchar *name = gst_video_format_to_string(formats[i].format);
+    const gchar *name = formats[i].name;
     gchar *path = g_strdup_printf("/formats/unpack/%s", name);
     g_test_add_data_func(path, &formats[i], test_unpack);
     g_free(path);
