@@ -74,7 +74,9 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
                               .band = block->band,
                               .width = block->width,
                               .height = block->height,
-                              .reversible = band->reversible};
+                              .reversible = band->reversible,
+                              .orientation = band->orientation,
+                              .style = band->block_style};
     encoder->area += CJ2K_CUDA_BLOCK_AREA(block->width, block->height);
   }
   cudaError_t result = upload(&encoder->blocks, blocks, (size_t)plan->num_blocks * sizeof *blocks);

@@ -98,7 +98,9 @@ typedef struct {
   uint32_t band;
   uint16_t width, height;
   uint8_t reversible;
-  uint8_t pad[3];
+  uint8_t orientation; /* Cj2kOrientation */
+  uint8_t style;       /* CJ2K_STYLE_* */
+  uint8_t pad;
 } Cj2kCudaEncodeBlock;
 
 /* u-VLC code of one residual u, index u (T.814 table 3). */
