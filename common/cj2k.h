@@ -161,6 +161,15 @@ typedef struct {
 
 typedef enum { CJ2K_BACKEND_AUTO = 0, CJ2K_BACKEND_CPU, CJ2K_BACKEND_CUDA } Cj2kBackendKind;
 
+/*
+ * Called for each thing that a stream of the GPU did, with its time in milliseconds since the
+ * encoder or decoder was opened. `stage` is a word of the back end's ("upload", "download", "copy",
+ * or kernels), a copy's time may begin with its waiting for the bus. Comes from any thread, from
+ * several at once, and before receive() returns the frame.
+ */
+typedef void (*Cj2kTrace)(void *user, uint32_t stream, const char *stage, double begin_ms,
+                          double end_ms);
+
 typedef struct Cj2kStats {
   uint64_t frames; /* received, whatever their status */
   uint64_t failed_frames;
@@ -186,6 +195,8 @@ typedef struct {
   bool strict; /* a truncated or corrupt codestream is an error, not what can be had of it */
   uint64_t max_memory; /* bytes one frame may need; 0: max(768 MiB, 256 x the codestream's bytes) */
   void *cuda_context;  /* CUcontext to work in, NULL: the primary context of cuda_device */
+  Cj2kTrace trace;     /* NULL: none, and no time is taken; the CPU back end calls none */
+  void *trace_user;
 } Cj2kDecoderParams;
 
 /* Fills *params with defaults (all zero but cuda_device = -1). */
@@ -311,6 +322,8 @@ typedef struct {
   uint32_t num_threads;      /* 0: as many as there are cores */
   uint32_t frames_in_flight; /* 0: 2; 1..16 */
   void *cuda_context;
+  Cj2kTrace trace; /* as in Cj2kDecoderParams */
+  void *trace_user;
 
   Cj2kBlockCoder block_coder;
   Cj2kRateControl rate_control;

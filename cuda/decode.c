@@ -13,6 +13,10 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   if (status == CJ2K_OK) {
     cj2k_cuda_enter(&backend->device);
     status = cj2k_cuda_check(cj2k_cuda_ht_init(), "loading this build's kernels", error);
+    if (status == CJ2K_OK)
+      status = cj2k_cuda_check(
+          cj2k_cuda_timeline_open(&backend->timeline, params->trace, params->trace_user),
+          "starting a timeline", error);
     cj2k_cuda_leave(&backend->device);
   }
   if (status == CJ2K_OK)
@@ -21,8 +25,13 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   return NULL;
 }
 
-static void backend_close(void *backend)
+static void backend_close(void *data)
 {
+  Cj2kCudaDecoder *backend = data;
+  if (cj2k_cuda_enter(&backend->device)) {
+    cj2k_cuda_timeline_close(&backend->timeline);
+    cj2k_cuda_leave(&backend->device);
+  }
   g_free(backend);
 }
 
@@ -34,6 +43,7 @@ static void free_slot(Cj2kDecodeSlot *slot)
   for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
       cudaEventDestroy(events[i]);
+  cj2k_cuda_marks_free(&slot->marks);
   if (slot->stream)
     cudaStreamDestroy(slot->stream);
   Cj2kCudaMemory *memory[] = {&slot->blocks,   &slot->level_table,   &slot->finish_table,
@@ -61,6 +71,8 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
 {
   Cj2kDecodeSlot *slot = g_new0(Cj2kDecodeSlot, 1);
   slot->backend = backend;
+  slot->marks = (Cj2kCudaMarks){.timeline = &backend->timeline,
+                                .stream = (uint32_t)g_atomic_int_add(&backend->slots, 1)};
   slot->h_upload.host = slot->h_corrupt.host = slot->h_picture.host = true;
   slot->levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
   slot->finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));

@@ -15,12 +15,15 @@
 #include "../common/layout.h"
 #include "device.h"
 #include "kernels.h"
+#include "timeline.h"
 
 #include <glib.h>
 
 typedef struct {
   Cj2kCudaDevice device;
   bool one_in_flight; /* then latency counts, and waiting threads spin */
+  Cj2kCudaTimeline timeline;
+  gint slots; /* made so far: their numbers */
 } Cj2kCudaDecoder;
 
 /* A launch of the inverse DWT, or of the last level: entries first..first+count-1 of its table. */
@@ -40,6 +43,7 @@ struct Cj2kDecodeSlot {
   Cj2kCudaDecoder *backend;
   cudaStream_t stream;
   cudaEvent_t uploaded, decoded, done;
+  Cj2kCudaMarks marks;
 
   Cj2kPlan *plan;    /* what the tables were made for, a reference */
   Cj2kLayout layout; /* a copy */

@@ -243,15 +243,21 @@ static void copy_out(Cj2kDecodeSlot *slot)
 
 /* ------------------------------------------------------------------------------ launch --- */
 
-static cudaError_t decode_blocks(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
 {
-  cudaError_t result = cj2k_cuda_ht_decode_quads(frame, stream);
-  if (result == cudaSuccess) /* zeroes the blocks without data as well */
-    result = cj2k_cuda_ht_decode_magsgn(frame, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_ht_decode_refine(frame, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mq_decode(frame, stream);
+  static const struct {
+    cudaError_t (*launch)(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
+    const char *stage;
+  } kernels[] = {{cj2k_cuda_ht_decode_quads, "quads"},
+                 {cj2k_cuda_ht_decode_magsgn, "magsgn"}, /* zeroes blocks without data as well */
+                 {cj2k_cuda_ht_decode_refine, "refine"},
+                 {cj2k_cuda_mq_decode, "mq"}};
+  cudaError_t result = cudaSuccess;
+  for (size_t i = 0; i < G_N_ELEMENTS(kernels) && result == cudaSuccess; i++) {
+    result = kernels[i].launch(frame, slot->stream);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_mark(&slot->marks, kernels[i].stage, slot->stream);
+  }
   return result;
 }
 
@@ -263,6 +269,8 @@ static cudaError_t transform(Cj2kDecodeSlot *slot)
     result = cj2k_cuda_idwt((const Cj2kCudaLevel *)slot->level_table.data + l->first, l->count,
                             l->reversible, l->width, l->height, l->rows, slot->stream);
   }
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "idwt", slot->stream);
   const Cj2kCudaOutput *outputs =
       (const Cj2kCudaOutput *)((const uint8_t *)slot->upload.data + slot->parts.outputs);
   for (uint32_t pass = 0; pass < 2; pass++) {
@@ -287,17 +295,27 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                            const Cj2kCudaDecodeBlocks *frame)
 {
   cudaStream_t stream = slot->stream;
-  cudaError_t result = upload(slot, coded);
+  slot->marks.count = 0;
+  cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, stream);
+  if (result == cudaSuccess)
+    result = upload(slot, coded);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "upload", stream);
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->uploaded, stream);
   if (result == cudaSuccess)
-    result = decode_blocks(frame, stream);
+    result = decode_blocks(slot, frame);
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->decoded, stream);
   if (result == cudaSuccess)
     result = transform(slot);
-  if (result == cudaSuccess && slot->target->memory != CJ2K_MEMORY_CUDA)
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "finish", stream);
+  if (result == cudaSuccess && slot->target->memory != CJ2K_MEMORY_CUDA) {
     result = download(slot);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_mark(&slot->marks, "download", stream);
+  }
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->done, stream);
   return result;
@@ -340,6 +358,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
       cj2k_cuda_check(cudaEventSynchronize(slot->done), "waiting for a frame", error);
   if (status != CJ2K_OK)
     return status;
+  cj2k_cuda_marks_report(&slot->marks);
   if (slot->copy_out)
     copy_out(slot);
   float blocks = 0, rest = 0;

@@ -14,6 +14,7 @@ static void backend_close(void *data)
     cj2k_cuda_release(&encoder->blocks);
     cj2k_cuda_release(&encoder->tables);
     cj2k_cuda_release(&encoder->xyz);
+    cj2k_cuda_timeline_close(&encoder->timeline);
     cj2k_cuda_leave(&encoder->device);
   }
   g_array_unref(encoder->groups);
@@ -46,6 +47,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
     result = cj2k_cuda_encode_list_levels(encoder);
     if (result == cudaSuccess)
       result = cj2k_cuda_encode_list_blocks(encoder);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_timeline_open(&encoder->timeline, params->trace, params->trace_user);
     cj2k_cuda_leave(&device);
   }
   if (cj2k_cuda_check(result, "preparing an encoder", error) == CJ2K_OK)
@@ -77,6 +80,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
     for (guint i = 0; i < G_N_ELEMENTS(events); i++)
       if (events[i])
         cudaEventDestroy(events[i]);
+    cj2k_cuda_marks_free(&slot->marks);
     if (slot->stream)
       cudaStreamDestroy(slot->stream);
     cj2k_cuda_leave(&encoder->device);
@@ -134,6 +138,8 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   Cj2kEncodeSlot *slot = g_new0(Cj2kEncodeSlot, 1);
 
   slot->encoder = encoder;
+  slot->marks = (Cj2kCudaMarks){.timeline = &encoder->timeline,
+                                .stream = (uint32_t)g_atomic_int_add(&encoder->slots, 1)};
   slot->staging.host = slot->host_planes.host = slot->host_quantisers.host = true;
   slot->host_choices.host = slot->host_bytes.host = true;
   slot->host_coded.host = slot->host_measured.host = true;

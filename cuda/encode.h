@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "encode_kernels.h"
+#include "timeline.h"
 
 #include <glib.h>
 
@@ -24,6 +25,8 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
+  Cj2kCudaTimeline timeline;
+  gint slots; /* made so far: their numbers */
   GMutex lock;
   Cj2kCudaMemory levels; /* Cj2kCudaForwardLevel, below the top ones */
   GArray *groups;        /* Cj2kCudaLevelGroup, in order of execution */
@@ -52,6 +55,7 @@ struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
   cudaStream_t stream;
   cudaEvent_t begin, transformed, started, done;
+  Cj2kCudaMarks marks;
   Cj2kCudaStep step;
   bool transform_timed; /* the times of a transform are still to be read */
 

@@ -108,6 +108,8 @@ static cudaError_t begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
                                      .stride = job->stride};
   cudaError_t result = cudaEventRecord(slot->started, slot->stream);
   if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
+  if (result == cudaSuccess)
     result = send(slot, &slot->quantisers, &slot->host_quantisers, job->quantisers,
                   encoder->plan->num_bands * sizeof *job->quantisers);
   return result;
@@ -156,8 +158,12 @@ cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   if (result == cudaSuccess && (job->band_errors || !job->num_planes))
     result = cj2k_cuda_band_errors(blocks, slot->stream);
   if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "measure", slot->stream);
+  if (result == cudaSuccess)
     result = cudaMemcpyAsync(slot->host_measured.data, slot->measured.data, size,
                              cudaMemcpyDeviceToHost, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
 }
 
@@ -190,11 +196,15 @@ static cudaError_t launch_code(Cj2kEncodeSlot *slot)
   if (result == cudaSuccess)
     result = cj2k_cuda_ht_encode(blocks, slot->stream);
   if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
+  if (result == cudaSuccess)
     result = cudaMemcpyAsync(slot->host_coded.data, slot->coded.data, coded_size(slot),
                              cudaMemcpyDeviceToHost, slot->stream);
   if (result == cudaSuccess && slot->fetched)
     result = cudaMemcpyAsync(slot->host_bytes.data, slot->bytes.data, slot->fetched,
                              cudaMemcpyDeviceToHost, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
 }
 
@@ -247,9 +257,11 @@ static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   if (counts->bytes > slot->job.capacity)
     status = code_again(slot, counts->bytes);
   if (status == cudaSuccess && counts->bytes > slot->fetched) {
+    cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
     status = cudaMemcpyAsync((char *)slot->host_bytes.data + slot->fetched,
                              (char *)slot->bytes.data + slot->fetched,
                              counts->bytes - slot->fetched, cudaMemcpyDeviceToHost, slot->stream);
+    cj2k_cuda_mark(&slot->marks, "download", slot->stream);
     if (status == cudaSuccess)
       status = cudaStreamSynchronize(slot->stream);
   }
@@ -290,7 +302,9 @@ cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *resul
   slot->transform_timed = false;
   result->ms_block_coder = elapsed(slot->started, slot->done);
   if (slot->step == CJ2K_CUDA_STEP_CODE)
-    return fetch_code(slot, result);
-  fetch_measure(slot, result);
-  return cudaSuccess;
+    status = fetch_code(slot, result);
+  else
+    fetch_measure(slot, result);
+  cj2k_cuda_marks_report(&slot->marks);
+  return status;
 }

@@ -356,6 +356,8 @@ static cudaError_t launch_levels(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
     result = group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, slot->stream)
                               : cj2k_cuda_fdwt_top(&launch, &arrays, slot->stream);
   }
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "top", slot->stream);
   for (guint i = 0; i < encoder->groups->len && result == cudaSuccess; i++) {
     const Cj2kCudaLevelGroup *group = &g_array_index(encoder->groups, Cj2kCudaLevelGroup, i);
     result = cj2k_cuda_fdwt((const Cj2kCudaForwardLevel *)encoder->levels.data + group->first,
@@ -371,6 +373,9 @@ cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob
   Cj2kCudaInputPlane *planes = g_new0(Cj2kCudaInputPlane, n);
   cudaError_t result = cudaEventRecord(slot->begin, slot->stream);
 
+  slot->marks.count = 0;
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
   if (result == cudaSuccess && job->rgb_to_xyz)
     result = reserve_xyz(slot->encoder, job);
   if (result == cudaSuccess && job->picture->memory != CJ2K_MEMORY_CUDA)
@@ -380,9 +385,13 @@ cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob
         (Cj2kCudaInputPlane){job->picture->planes[i].data, (uint32_t)job->picture->planes[i].pitch};
   if (result == cudaSuccess)
     result = set_planes(slot, job, planes);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "upload", slot->stream);
   g_free(planes);
   if (result == cudaSuccess)
     result = launch_levels(slot, job);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "levels", slot->stream);
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->transformed, slot->stream);
   slot->transform_timed = result == cudaSuccess;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the GPU did when: events between the steps of a stream, and the times between them for the
+ * caller's trace function. Without such a function none of this does anything.
+ */
+#ifndef CJ2K_CUDA_TIMELINE_H
+#define CJ2K_CUDA_TIMELINE_H
+
+#include "../common/cj2k.h"
+
+#include <cuda_runtime_api.h>
+
+/* One of a back end: where its times begin. */
+typedef struct {
+  Cj2kTrace trace;
+  void *user;
+  cudaEvent_t origin;
+} Cj2kCudaTimeline;
+
+cudaError_t cj2k_cuda_timeline_open(Cj2kCudaTimeline *timeline, Cj2kTrace trace, void *user);
+void cj2k_cuda_timeline_close(Cj2kCudaTimeline *timeline);
+
+#define CJ2K_CUDA_MARKS 32 /* of a stream between two reports; further ones are left out */
+
+/* One of a slot. */
+typedef struct {
+  const Cj2kCudaTimeline *timeline;
+  uint32_t stream; /* its number */
+  uint32_t count;
+  cudaEvent_t events[CJ2K_CUDA_MARKS];
+  const char *stages[CJ2K_CUDA_MARKS];
+} Cj2kCudaMarks;
+
+/* From the mark before to this one the stream does `stage` (a string that lives as long as the
+ * slot); NULL: nothing that counts. */
+cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream);
+/* Tells the trace function of all marks, which the stream has passed, and forgets them. */
+void cj2k_cuda_marks_report(Cj2kCudaMarks *marks);
+void cj2k_cuda_marks_free(Cj2kCudaMarks *marks);
+
+#endif
