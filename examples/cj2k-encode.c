@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-encode: one image to a JPEG 2000 or HTJ2K codestream or file. */
-#include "encode_options.h"
+#include "encode_input.h"
 
 #include <errno.h>
 #include <string.h>
@@ -124,7 +124,6 @@ static int run(const Options *options)
 {
   Cj2kEncoderParams params;
   EncodeInput input;
-  Image image;
   char why[IMAGE_WHY];
 
   if (!options->in)
@@ -134,12 +133,10 @@ static int run(const Options *options)
   if (!set_file_format(options, &params))
     return fail(EXIT_USAGE, "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph");
   params.frames_in_flight = 1;
-  if (!encode_options_read(&options->encode, options->in, &image, why))
+  if (!encode_input_read(&input, &options->encode, &params, options->in, why))
     return fail(EXIT_NOT_ENCODABLE, why);
-  encode_input_init(&input, &image, &params);
   int result = encode(options, &params, &input);
   encode_input_clear(&input);
-  image_clear(&image);
   return result;
 }
 

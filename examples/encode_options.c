@@ -96,7 +96,8 @@ GOptionGroup *encode_options_group(EncodeOptions *o)
       {"width", 0, 0, G_OPTION_ARG_INT, &o->width, "Of a raw file", "N"},
       {"height", 0, 0, G_OPTION_ARG_INT, &o->height, "Of a raw file", "N"},
       {"format", 0, 0, G_OPTION_ARG_STRING, &o->format,
-       "Of a raw file, planar: I420 I422 Y444 GRAY GBR RGB, with _10LE, _12LE ...", "NAME"},
+       "Of a raw file: GStreamer's name, v210 P010_10LE ..., or planes RGB_12LE GRAY_10LE ...",
+       "NAME"},
       G_OPTION_ENTRY_NULL};
   GOptionGroup *group = g_option_group_new("encode", "Encoding:", "Encoding options", NULL, NULL);
   g_option_group_add_entries(group, entries);
@@ -301,98 +302,4 @@ bool encode_options_params(const EncodeOptions *o, Cj2kEncoderParams *p, char *w
   p->comment = o->comment;
   p->rgb_to_xyz = o->rgb_to_xyz;
   return set_rate(o, p, why);
-}
-
-/* --------------------------------------------------------------------------- input --- */
-
-/* Planar formats by their GStreamer names, and RGB_12LE and the like for planes R, G, B. */
-static bool parse_format(const char *name, ImageRawShape *shape, Cj2kColour *colour, bool *gbr,
-                         char *why)
-{
-  static const struct {
-    const char *name;
-    uint8_t components, dx, dy;
-    Cj2kColour colour;
-  } formats[] = {
-      {"I420", 3, 2, 2, CJ2K_COLOUR_SYCC}, {"I422", 3, 2, 1, CJ2K_COLOUR_SYCC},
-      {"Y42B", 3, 2, 1, CJ2K_COLOUR_SYCC}, {"Y444", 3, 1, 1, CJ2K_COLOUR_SYCC},
-      {"GRAY", 1, 1, 1, CJ2K_COLOUR_GREY}, {"GBR", 3, 1, 1, CJ2K_COLOUR_SRGB},
-      {"RGB", 3, 1, 1, CJ2K_COLOUR_SRGB},
-  };
-  for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
-    size_t n = strlen(formats[i].name);
-    if (g_ascii_strncasecmp(name, formats[i].name, n) || g_ascii_isalpha(name[n]))
-      continue;
-    const char *digits = name[n] == '_' ? name + n + 1 : name + n;
-    guint64 depth = *digits ? g_ascii_strtoull(digits, NULL, 10) : 8;
-    if (depth < 1 || depth > 16)
-      break;
-    *colour = formats[i].colour;
-    *gbr = !strcmp(formats[i].name, "GBR");
-    shape->num_components = formats[i].components;
-    shape->depth = (uint8_t)depth;
-    for (uint32_t c = 0; c < IMAGE_MAX_READ_COMPONENTS; c++) {
-      shape->dx[c] = c ? formats[i].dx : 1;
-      shape->dy[c] = c ? formats[i].dy : 1;
-    }
-    return true;
-  }
-  return image_fail(why, "--format: %s is not known", name);
-}
-
-bool encode_options_read(const EncodeOptions *options, const char *path, Image *image, char *why)
-{
-  ImageRawShape shape = {.width = (uint32_t)options->width, .height = (uint32_t)options->height};
-  Cj2kColour colour = CJ2K_COLOUR_UNKNOWN;
-  bool gbr = false;
-
-  if (image_format_of(path) != IMAGE_RAW)
-    return image_read(image, path, why);
-  if (options->width <= 0 || options->height <= 0 || !options->format)
-    return image_fail(why, "a raw file needs --width, --height and --format");
-  if (!parse_format(options->format, &shape, &colour, &gbr, why) ||
-      !image_read_raw(image, path, &shape, why))
-    return false;
-  image->colour = colour;
-  if (gbr) {
-    ImagePlane green = image->planes[0], blue = image->planes[1];
-    image->planes[0] = image->planes[2];
-    image->planes[1] = green;
-    image->planes[2] = blue;
-  }
-  return true;
-}
-
-void encode_input_init(EncodeInput *input, const Image *image, const Cj2kEncoderParams *params)
-{
-  uint32_t n = image->num_planes;
-
-  *input = (EncodeInput){.components = g_new0(Cj2kComponent, n),
-                         .samples = g_new0(Cj2kSampleLayout, n),
-                         .planes = g_new0(Cj2kPlane, n)};
-  for (uint32_t c = 0; c < n; c++) {
-    const ImagePlane *plane = &image->planes[c];
-    input->components[c] = (Cj2kComponent){
-        .dx = plane->dx, .dy = plane->dy, .depth = plane->depth, .is_signed = plane->is_signed};
-    input->planes[c] = (Cj2kPlane){.data = plane->data, .pitch = plane->pitch};
-  }
-  /* Rows and columns of component 0 say the size of the reference grid. */
-  input->image =
-      (Cj2kEncoderImage){.width = image->planes[0].width * image->planes[0].dx,
-                         .height = image->planes[0].height * image->planes[0].dy,
-                         .num_components = n,
-                         .components = input->components,
-                         .channels = image->channels,
-                         .colour = params->rgb_to_xyz ? CJ2K_COLOUR_SRGB : image->colour};
-  Cj2kImage shape = {.num_components = n, .components = input->components};
-  cj2k_layout_planar(&shape, input->samples, &input->layout);
-  input->picture =
-      (Cj2kPicture){.memory = CJ2K_MEMORY_HOST, .num_planes = n, .planes = input->planes};
-}
-
-void encode_input_clear(EncodeInput *input)
-{
-  g_free(input->components);
-  g_free(input->samples);
-  g_free(input->planes);
 }

@@ -30,19 +30,4 @@ GOptionGroup *encode_options_group(EncodeOptions *options);
  * into options. */
 bool encode_options_params(const EncodeOptions *options, Cj2kEncoderParams *params, char *why);
 
-/* Reads the input picture: raw files by --format, --width and --height. */
-bool encode_options_read(const EncodeOptions *options, const char *path, Image *image, char *why);
-
-/* What an encoder is opened with for such an image; arrays belong to it until clear. */
-typedef struct {
-  Cj2kEncoderImage image;
-  Cj2kComponent *components;
-  Cj2kLayout layout;
-  Cj2kSampleLayout *samples;
-  Cj2kPlane *planes;
-  Cj2kPicture picture;
-} EncodeInput;
-void encode_input_init(EncodeInput *input, const Image *image, const Cj2kEncoderParams *params);
-void encode_input_clear(EncodeInput *input);
-
 #endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "bench.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+typedef struct {
+  uint32_t frames, threads;
+  double seconds;    /* from the first submit to the last receive */
+  GArray *latencies; /* double, milliseconds from submit to receive, one a frame */
+  Cj2kStats stats;
+  BenchMemory before, after;
+} Result;
+
+Cj2kMemoryKind bench_memory_kind(const BenchRun *run, const BenchOptions *options)
+{
+  if (options->output && !strcmp(options->output, "device"))
+    return CJ2K_MEMORY_CUDA;
+  return run->backend == CJ2K_BACKEND_CUDA ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_HOST;
+}
+
+/* Submits `frames` frames, as many in flight as allowed. */
+static Cj2kStatus go(BenchRun *run, uint32_t frames, GArray *latencies, Cj2kError *error)
+{
+  uint32_t submitted = 0, received = 0;
+  Cj2kStatus status = CJ2K_OK;
+  while (received < frames && status == CJ2K_OK) {
+    if (submitted < frames && submitted - received < run->in_flight) {
+      uint32_t place = submitted++ % run->in_flight;
+      run->submitted[place] = g_get_monotonic_time();
+      status = run->submit(run, place, error);
+      continue;
+    }
+    status = run->receive(run, error);
+    gint64 since = run->submitted[received++ % run->in_flight];
+    double ms = (double)(g_get_monotonic_time() - since) / 1000;
+    g_array_append_val(latencies, ms);
+  }
+  return status;
+}
+
+static void subtract(Cj2kStats *a, const Cj2kStats *b)
+{
+  a->frames -= b->frames;
+  a->bytes -= b->bytes;
+  a->corrupt_blocks -= b->corrupt_blocks;
+  a->fallbacks -= b->fallbacks;
+  a->ms_header -= b->ms_header;
+  a->ms_packets -= b->ms_packets;
+  a->ms_block_coder -= b->ms_block_coder;
+  a->ms_transform -= b->ms_transform;
+}
+
+/* -------------------------------------------------------------------------------- JSON --- */
+
+static int compare_doubles(gconstpointer a, gconstpointer b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double percentile(const GArray *sorted, double part)
+{
+  guint i = (guint)(part * (sorted->len - 1) + 0.5);
+  return g_array_index(sorted, double, i);
+}
+
+static void print_string(const char *key, const char *value)
+{
+  char *escaped = g_strescape(value, NULL);
+  printf("\"%s\":\"%s\",", key, escaped);
+  g_free(escaped);
+}
+
+static void print_stats(const Cj2kStats *stats)
+{
+  double frames = (double)stats->frames;
+  printf("\"ms_header\":%.3f,\"ms_packets\":%.3f,\"ms_block_coder\":%.3f,\"ms_transform\":%.3f,"
+         "\"corrupt_blocks\":%llu,\"fallbacks\":%llu",
+         stats->ms_header / frames, stats->ms_packets / frames, stats->ms_block_coder / frames,
+         stats->ms_transform / frames, (unsigned long long)stats->corrupt_blocks,
+         (unsigned long long)stats->fallbacks);
+}
+
+static void print(const BenchRun *run, const Result *result)
+{
+  struct rusage usage;
+  double frames = result->frames, bytes = (double)result->stats.bytes / frames;
+  getrusage(RUSAGE_SELF, &usage);
+  g_array_sort(result->latencies, compare_doubles);
+  putchar('{');
+  print_string("operation", run->operation);
+  print_string("file", run->file);
+  print_string("backend", run->backend == CJ2K_BACKEND_CUDA ? "cuda" : "cpu");
+  print_string("version", cj2k_version());
+  print_string("output", run->output);
+  printf("\"in_flight\":%u,\"threads\":%u,\"frames\":%.0f,\"fps\":%.2f,\"ms_p50\":%.3f,"
+         "\"ms_p99\":%.3f,\"bytes\":%.0f,\"bpp\":%.3f,\"peak_rss_mb\":%.1f,",
+         run->in_flight, result->threads, frames, frames / result->seconds,
+         percentile(result->latencies, 0.5), percentile(result->latencies, 0.99), bytes,
+         bytes * 8 / (double)run->pixels, (double)usage.ru_maxrss / 1024);
+  printf("\"rss_mb\":[%.2f,%.2f],\"device_mb\":[%.2f,%.2f],", result->before.host,
+         result->after.host, result->before.device, result->after.device);
+  print_stats(&result->stats);
+  bench_timeline_print(&run->timeline, frames);
+  puts("}");
+  fflush(stdout);
+}
+
+/* ----------------------------------------------------------------------------- measure --- */
+
+static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
+{
+  Cj2kStats before;
+  /* Every slot, and every buffer that packets come in, has had its largest size. */
+  Cj2kStatus status = go(run, 2 * MAX(run->in_flight, 2), result->latencies, error);
+  if (status != CJ2K_OK)
+    return status;
+  g_array_set_size(result->latencies, 0);
+  bench_timeline_restart(&run->timeline);
+  run->get_stats(run, &before);
+  result->before = bench_memory(run->backend);
+  gint64 begin = g_get_monotonic_time();
+  status = go(run, result->frames, result->latencies, error);
+  result->seconds = (double)(g_get_monotonic_time() - begin) / 1e6;
+  result->after = bench_memory(run->backend);
+  run->get_stats(run, &result->stats);
+  subtract(&result->stats, &before);
+  return status;
+}
+
+int bench_measure(BenchRun *run, const BenchOptions *options)
+{
+  Cj2kError error = {0};
+  Result result = {.frames = (uint32_t)options->frames,
+                   .threads =
+                       options->threads ? (uint32_t)options->threads : g_get_num_processors()};
+  result.latencies = g_array_sized_new(FALSE, TRUE, sizeof(double), result.frames + 64);
+  Cj2kStatus status = measure(run, &result, &error);
+  if (status == CJ2K_OK)
+    print(run, &result);
+  g_array_unref(result.latencies);
+  if (status != CJ2K_OK)
+    return bench_fail(run->file, error.text);
+  if (options->timeline && !bench_timeline_write(&run->timeline, options->timeline))
+    return bench_fail(options->timeline, "cannot be written");
+  return BENCH_OK;
+}

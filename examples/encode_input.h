@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The picture that cj2k-encode and cj2k-bench encode, and what an encoder is opened with for it. */
+#ifndef EXAMPLES_ENCODE_INPUT_H
+#define EXAMPLES_ENCODE_INPUT_H
+
+#include "encode_options.h"
+
+/* Arrays belong to it until clear. */
+typedef struct {
+  Cj2kEncoderImage image;
+  Cj2kComponent *components; /* x1 and y1 are the numbers of columns and rows */
+  Cj2kLayout layout;
+  Cj2kSampleLayout *samples;
+  Cj2kPlane *planes;
+  Cj2kPicture picture; /* in host memory */
+  Image file;          /* what was read, by components, */
+  uint8_t *video;      /* or as it lay in a raw file of a video format */
+} EncodeInput;
+
+/* Reads a picture: raw files by --format, --width and --height. */
+bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
+                       const Cj2kEncoderParams *params, const char *path, char *why);
+void encode_input_clear(EncodeInput *input);
+
+/* What plane p of a picture holds. */
+typedef struct {
+  uint64_t row_bytes;
+  uint32_t rows;
+} EncodePlane;
+EncodePlane encode_plane(const Cj2kLayout *layout, const Cj2kComponent *components, uint32_t p);
+
+#endif
