@@ -32,9 +32,14 @@ struct Samples {
   uint32_t saturated;
 
   __device__ Samples(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block)
+      : Samples(frame.coefficients, frame.quantisers[block.band], block)
   {
-    Cj2kFrameQuantiser quantiser = frame.quantisers[block.band];
-    data = frame.coefficients + block.offset;
+  }
+
+  __device__ Samples(const uint32_t *coefficients, const Cj2kFrameQuantiser &quantiser,
+                     const Cj2kCudaEncodeBlock &block)
+  {
+    data = coefficients + block.offset;
     stride = block.stride;
     width = block.width;
     height = block.height;
@@ -61,17 +66,23 @@ struct Samples {
     return sign | index;
   }
 
-  /* Limits magnitudes to what Mb bit-planes hold. */
+  /* Limits a magnitude to what Mb bit-planes hold. */
+  __device__ uint32_t limited(uint32_t index)
+  {
+    constexpr uint32_t sign = 0x80000000u;
+    if ((index & ~sign) <= limit)
+      return index;
+    saturated++;
+    return (index & sign) | limit;
+  }
+
   __device__ void saturate(uint32_t q[4])
   {
     constexpr uint32_t sign = 0x80000000u;
     if (max(max(q[0] & ~sign, q[1] & ~sign), max(q[2] & ~sign, q[3] & ~sign)) <= limit)
       return;
     for (int n = 0; n < 4; n++)
-      if ((q[n] & ~sign) > limit) {
-        q[n] = (q[n] & sign) | limit;
-        saturated++;
-      }
+      q[n] = limited(q[n]);
   }
 
   /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block.
