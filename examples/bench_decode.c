@@ -45,18 +45,19 @@ static void get_stats(BenchRun *run, Cj2kStats *stats)
   cj2k_decoder_get_stats(((Bench *)run)->decoder, stats);
 }
 
-/* The layout of a video format, for an image of its components; false: it is not. */
+/* The layout of a video format, for an image of its components, or of all but alpha; false: it is
+ * not. */
 static bool set_video_layout(Bench *bench, const char *name, const Cj2kImage *image)
 {
   const Cj2kVideoFormat *format = cj2k_video_format_find(name);
-  if (!format || format->num_components != image->num_components)
+  if (!format || image->num_components > format->num_components ||
+      (image->num_components < 3) != (format->num_components < 3))
     return false;
   for (uint32_t c = 0; c < image->num_components; c++)
     if (image->components[c].dx != cj2k_video_format_dx(format, c) ||
         image->components[c].dy != cj2k_video_format_dy(format, c))
       return false;
   cj2k_video_format_layout(format, &bench->layout);
-  bench->layout.num_components = image->num_components;
   return true;
 }
 
@@ -65,6 +66,7 @@ static int prepare(Bench *bench, const Options *options, const Cj2kDecoderParams
 {
   Cj2kError error;
   Cj2kImage image;
+  Cj2kComponent *components;
   BenchRun *run = &bench->run;
   bench->decoder = cj2k_decoder_open(params, &error);
   if (!bench->decoder ||
@@ -79,11 +81,15 @@ static int prepare(Bench *bench, const Options *options, const Cj2kDecoderParams
   cj2k_layout_planar(&image, bench->samples, &bench->layout);
   if (options->format && !set_video_layout(bench, options->format, &image))
     return bench_fail(run->file, "its components are not those of --format");
-  for (uint32_t i = 0; i < run->in_flight; i++)
-    if (!bench_picture_new(&run->pictures[i], &bench->layout, image.components,
-                           bench_memory_kind(run, &options->bench)))
-      return bench_fail(run->file, "no memory for a picture");
-  return BENCH_OK;
+  components = g_new(Cj2kComponent, bench->layout.num_components);
+  for (uint32_t c = 0; c < bench->layout.num_components; c++) /* alpha is as large as the first */
+    components[c] = image.components[c < image.num_components ? c : 0];
+  bool ok = true;
+  for (uint32_t i = 0; i < run->in_flight && ok; i++)
+    ok = bench_picture_new(&run->pictures[i], &bench->layout, components,
+                           bench_memory_kind(run, &options->bench));
+  g_free(components);
+  return ok ? BENCH_OK : bench_fail(run->file, "no memory for a picture");
 }
 
 static int bench_file(const Options *options, Cj2kDecoderParams *params, const char *path)
