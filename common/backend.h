@@ -92,6 +92,7 @@ typedef struct {
   const Cj2kPicture *picture; /* only transform reads it */
   Cj2kBlockCoder coder;
   bool rgb_to_xyz;
+  Cj2kTransfer xyz_transfer;            /* the same for all frames of a back end object */
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride;     /* measure, MQ code: only blocks b with b % stride == 0 (1: all); others get
                           nothing */

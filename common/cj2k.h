@@ -314,6 +314,18 @@ typedef enum {
 } Cj2kProfile;
 typedef enum { CJ2K_MCT_AUTO = 0, CJ2K_MCT_ON, CJ2K_MCT_OFF } Cj2kMct;
 typedef enum { CJ2K_FILE_J2K = 0, CJ2K_FILE_JP2, CJ2K_FILE_JPH } Cj2kFileFormat;
+/* How R'G'B' was made of linear light, for rgb_to_xyz. */
+typedef enum {
+  CJ2K_TRANSFER_BT709 = 0, /* camera curve of BT.709, BT.601 and BT.2020 */
+  CJ2K_TRANSFER_SRGB,      /* IEC 61966-2-1 */
+  CJ2K_TRANSFER_LINEAR,    /* none: R'G'B' is linear */
+  CJ2K_TRANSFER_GAMMA18,   /* powers */
+  CJ2K_TRANSFER_GAMMA20,
+  CJ2K_TRANSFER_GAMMA22,
+  CJ2K_TRANSFER_GAMMA24, /* BT.1886: what a studio display makes of BT.709 video */
+  CJ2K_TRANSFER_GAMMA26, /* digital cinema */
+  CJ2K_TRANSFER_GAMMA28,
+} Cj2kTransfer;
 
 #define CJ2K_MAX_LAYERS 64
 typedef struct {
@@ -331,7 +343,7 @@ typedef struct {
   double quant_step;            /* for QSTEP: step of a full-range-1 signal, e.g. 1/4096 */
   double psnr;                  /* dB, for PSNR */
   uint64_t max_frame_bytes;     /* for CBR: bytes of a whole codestream */
-  double bits_per_pixel;        /* for CBR when max_frame_bytes is 0 */
+  double bits_per_pixel;        /* for CBR when max_frame_bytes is 0; refused with others */
   uint64_t max_component_bytes; /* 0: none */
   uint8_t num_resolutions;      /* decomposition levels + 1: 1..33; default 6 */
   uint16_t codeblock_width,
@@ -358,7 +370,10 @@ typedef struct {
   bool sop, eph, tlm, plt;
   const char *comment; /* COM marker, NULL: none */
   Cj2kFileFormat file_format;
-  bool rgb_to_xyz; /* cinema: convert R'G'B' to 12 bit X'Y'Z' on the way in */
+  /* Cinema: convert R'G'B' to 12 bit X'Y'Z' (SMPTE ST 428-1) on the way in. Its primaries are those
+   * of BT.709 and its white D65; full range. */
+  bool rgb_to_xyz;
+  Cj2kTransfer xyz_transfer; /* of the R'G'B' to be converted */
 } Cj2kEncoderParams;
 
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);

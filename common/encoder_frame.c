@@ -98,6 +98,7 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
                                .picture = &frame->picture,
                                .coder = frame->params.block_coder,
                                .rgb_to_xyz = frame->params.rgb_to_xyz,
+                               .xyz_transfer = frame->params.xyz_transfer,
                                .quantisers = frame->steps.quantisers,
                                .stride = 1};
   Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->transform);

@@ -26,6 +26,12 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
 
 static Cj2kStatus check_rate(const Cj2kEncoderParams *p, Cj2kError *error)
 {
+  static const char *const names[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
+
+  if (p->bits_per_pixel > 0 && p->rate_control != CJ2K_RATE_CBR &&
+      (uint32_t)p->rate_control < G_N_ELEMENTS(names))
+    REFUSE("bits-per-pixel %g contradicts rate-control %s: it is a budget of rate-control cbr",
+           p->bits_per_pixel, names[p->rate_control]);
   switch (p->rate_control) {
   case CJ2K_RATE_LOSSLESS: break;
   case CJ2K_RATE_QUALITY:
@@ -86,6 +92,8 @@ static Cj2kStatus check_ranges(const Cj2kEncoderParams *p, Cj2kError *error)
     REFUSE("comment has %zu bytes, 60000 are allowed", strlen(p->comment));
   if ((uint32_t)p->file_format > CJ2K_FILE_JPH)
     REFUSE("file format %d is not known", (int)p->file_format);
+  if ((uint32_t)p->xyz_transfer > CJ2K_TRANSFER_GAMMA28)
+    REFUSE("xyz-transfer %d is not known", (int)p->xyz_transfer);
   return check_rate(p, error);
 }
 

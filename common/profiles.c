@@ -164,6 +164,19 @@ static Cj2kStatus check_blocks(const Apply *a)
   return CJ2K_OK;
 }
 
+static Cj2kStatus refuse_depth(const Apply *a, uint32_t c, const Cj2kComponent *component)
+{
+  const Rules *rules = a->rules;
+  char depths[32];
+
+  if (rules->min_depth == rules->max_depth)
+    snprintf(depths, sizeof depths, "%u", rules->max_depth);
+  else
+    snprintf(depths, sizeof depths, "%u to %u", rules->min_depth, rules->max_depth);
+  REFUSE("component %u of %u bits%s contradicts profile %s, which has %s bits unsigned", c,
+         component->depth, component->is_signed ? " signed" : "", rules->name, depths);
+}
+
 static Cj2kStatus check_image(const Apply *a)
 {
   const Cj2kEncoderImage *image = &a->setup->image;
@@ -183,9 +196,7 @@ static Cj2kStatus check_image(const Apply *a)
     uint32_t max_dy = rules->family == FAMILY_BROADCAST && colour_difference ? 2 : 1;
     if (component->depth < rules->min_depth || component->depth > rules->max_depth ||
         component->is_signed)
-      REFUSE("component %u of %u bits%s contradicts profile %s, which has %u to %u bits unsigned",
-             c, component->depth, component->is_signed ? " signed" : "", rules->name,
-             rules->min_depth, rules->max_depth);
+      return refuse_depth(a, c, component);
     if (component->dx > max_dx || component->dy > max_dy)
       REFUSE("component %u with sub-sampling %u x %u contradicts profile %s", c, component->dx,
              component->dy, rules->name);

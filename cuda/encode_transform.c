@@ -200,7 +200,7 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kEncodeJob *jo
   if (!encoder->xyz.data) {
     Cj2kXyzTables *tables = g_new0(Cj2kXyzTables, 1);
     cj2k_xyz_tables_init(tables, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
-                         CJ2K_CURVE_BT709);
+                         job->xyz_transfer);
     result = cj2k_cuda_reserve(&encoder->xyz, sizeof *tables);
     if (result == cudaSuccess)
       result = cudaMemcpy(encoder->xyz.data, tables, sizeof *tables, cudaMemcpyHostToDevice);

@@ -32,7 +32,8 @@ void encode_options_clear(EncodeOptions *options)
   char *strings[] = {options->backend,     options->block_coder, options->rate_control,
                      options->progression, options->style,       options->layer_rates,
                      options->precincts,   options->tile_parts,  options->mct,
-                     options->profile,     options->comment,     options->format};
+                     options->profile,     options->comment,     options->format,
+                     options->xyz_transfer};
   for (size_t i = 0; i < G_N_ELEMENTS(strings); i++)
     g_free(strings[i]);
 }
@@ -93,6 +94,10 @@ GOptionGroup *encode_options_group(EncodeOptions *o)
       {"plt", 0, 0, G_OPTION_ARG_NONE, &o->plt, "PLT marker segments", NULL},
       {"comment", 0, 0, G_OPTION_ARG_STRING, &o->comment, "COM marker segment", "TEXT"},
       {"rgb-to-xyz", 0, 0, G_OPTION_ARG_NONE, &o->rgb_to_xyz, "Code 12 bit X'Y'Z' of R'G'B'", NULL},
+      {"xyz-transfer", 0, 0, G_OPTION_ARG_STRING, &o->xyz_transfer,
+       "Curve of R'G'B' for --rgb-to-xyz: bt709, srgb, linear, gamma18, gamma20, gamma22, gamma24, gamma26 or "
+       "gamma28 (bt709)",
+       "NAME"},
       {"width", 0, 0, G_OPTION_ARG_INT, &o->width, "Of a raw file", "N"},
       {"height", 0, 0, G_OPTION_ARG_INT, &o->height, "Of a raw file", "N"},
       {"format", 0, 0, G_OPTION_ARG_STRING, &o->format,
@@ -221,11 +226,24 @@ static void set_numbers(const EncodeOptions *o, Cj2kEncoderParams *p)
   p->tile_y0 = (uint32_t)o->tile_y0;
 }
 
+static void set_switches(const EncodeOptions *o, Cj2kEncoderParams *p)
+{
+  p->reversible_transform = o->reversible;
+  p->profile_lenient = o->lenient;
+  p->sop = o->sop;
+  p->eph = o->eph;
+  p->tlm = o->tlm;
+  p->plt = o->plt;
+  p->rgb_to_xyz = o->rgb_to_xyz;
+}
+
 /* A rate that is given says which rate control is meant, unless that is given too. */
 static bool set_rate(const EncodeOptions *o, Cj2kEncoderParams *p, char *why)
 {
   if (o->bitrate > 0 && !(p->frame_rate > 0))
     return image_fail(why, "--bitrate needs --framerate");
+  if (o->bitrate > 0 && o->rate_control && p->rate_control != CJ2K_RATE_CBR)
+    return image_fail(why, "--bitrate is a budget of --rate-control=cbr, not %s", o->rate_control);
   if (o->bitrate > 0)
     p->max_frame_bytes = (uint64_t)((double)o->bitrate * 1000 / 8 / p->frame_rate);
   if (o->max_frame_bytes > 0)
@@ -271,8 +289,11 @@ bool encode_options_params(const EncodeOptions *o, Cj2kEncoderParams *p, char *w
                                          NULL};
   static const char *const styles[] = {"bypass", "reset",   "termall", "causal",
                                        "pterm",  "segmark", NULL};
+  /* as Cj2kTransfer */
+  static const char *const transfers[] = {"bt709",   "srgb",    "linear",  "gamma18", "gamma20",
+                                          "gamma22", "gamma24", "gamma26", "gamma28", NULL};
   static const char *const parts[] = {"resolution", "layer", "component", NULL};
-  int backend = 0, coder = 0, rate = 0, order = 0, mct = 0, profile = 0;
+  int backend = 0, coder = 0, rate = 0, order = 0, mct = 0, profile = 0, transfer = 0;
 
   cj2k_encoder_params_init(p);
   set_numbers(o, p);
@@ -283,6 +304,7 @@ bool encode_options_params(const EncodeOptions *o, Cj2kEncoderParams *p, char *w
       !choose("progression-order", o->progression, orders, &order, why) ||
       !choose("mct", o->mct, mcts, &mct, why) ||
       !choose("profile", o->profile, profiles, &profile, why) ||
+      !choose("xyz-transfer", o->xyz_transfer, transfers, &transfer, why) ||
       !flags("codeblock-style", o->style, styles, &p->codeblock_style, why) ||
       !flags("tile-parts", o->tile_parts, parts, &p->tile_parts, why) ||
       !parse_layer_rates(o->layer_rates, p, why) || !parse_precincts(o->precincts, p, why))
@@ -293,13 +315,8 @@ bool encode_options_params(const EncodeOptions *o, Cj2kEncoderParams *p, char *w
   p->progression = (Cj2kProgression)order;
   p->mct = (Cj2kMct)mct;
   p->profile = (Cj2kProfile)profile;
-  p->reversible_transform = o->reversible;
-  p->profile_lenient = o->lenient;
-  p->sop = o->sop;
-  p->eph = o->eph;
-  p->tlm = o->tlm;
-  p->plt = o->plt;
   p->comment = o->comment;
-  p->rgb_to_xyz = o->rgb_to_xyz;
+  set_switches(o, p);
+  p->xyz_transfer = (Cj2kTransfer)transfer;
   return set_rate(o, p, why);
 }

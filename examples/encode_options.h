@@ -13,7 +13,7 @@
 /* What was given; NULL and -1: not given. */
 typedef struct {
   char *backend, *block_coder, *rate_control, *progression, *style, *layer_rates, *precincts;
-  char *tile_parts, *mct, *profile, *comment, *format;
+  char *tile_parts, *mct, *profile, *comment, *format, *xyz_transfer;
   int cuda_device, threads, quality, num_resolutions, codeblock_width, codeblock_height, num_layers;
   int guard_bits, main_level, sub_level, width, height;
   int image_x0, image_y0, tile_x0, tile_y0, tile_width, tile_height;

@@ -14,8 +14,8 @@
  *
  * #GstCudaJ2kEnc:profile makes codestreams of digital cinema, broadcast contribution and IMF: it
  * sets what the profile dictates, and a property that contradicts it is an error. With a cinema
- * profile R'G'B' is converted to X'Y'Z'; video whose colorimetry has the primaries smptest428 is
- * X'Y'Z' already.
+ * profile R'G'B' is converted to X'Y'Z', by #GstCudaJ2kEnc:xyz-transfer; video whose colorimetry
+ * has the primaries smptest428 is X'Y'Z' already.
  *
  * Interlaced frames are coded as one picture, with the interlace mode in the caps; with a broadcast
  * profile as two codestreams a frame, one a field.
@@ -207,6 +207,17 @@ static void warn(GstCudaJ2kEnc *self)
   const char *warning = cj2k_encoder_warning(self->encoder);
   if (warning)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s.", warning), (NULL));
+  GstVideoColorPrimaries primaries = self->info.colorimetry.primaries;
+  if (self->stream.rgb_to_xyz && primaries != GST_VIDEO_COLOR_PRIMARIES_UNKNOWN &&
+      primaries != GST_VIDEO_COLOR_PRIMARIES_BT709) {
+    gchar *colorimetry = gst_video_colorimetry_to_string(&self->info.colorimetry);
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT,
+                        ("R'G'B' of colorimetry %s is converted to X'Y'Z' as if its primaries were "
+                         "those of BT.709.",
+                         colorimetry),
+                        (NULL));
+    g_free(colorimetry);
+  }
   if (GST_VIDEO_INFO_IS_INTERLACED(&self->info) && !self->stream.fields)
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
                         ("Interlaced frames are coded as one picture each; a broadcast profile "

@@ -57,6 +57,19 @@ DEFINE_VALUES_TYPE(profile_type, enum, Enum, "GstCudaJ2kProfile",
   { CJ2K_PROFILE_IMF_4K_R, "Interoperable master 4K, reversible", "imf-4k-r" },
   { CJ2K_PROFILE_IMF_8K_R, "Interoperable master 8K, reversible", "imf-8k-r" })
 
+#define TRANSFER(name) (CJ2K_TRANSFER_##name + 1)
+DEFINE_VALUES_TYPE(transfer_type, enum, Enum, "GstCudaJ2kXyzTransfer",
+  { 0, "As the colorimetry of the caps says", "auto" },
+  { TRANSFER(BT709), "Camera curve of BT.709, BT.601 and BT.2020", "bt709" },
+  { TRANSFER(SRGB), "sRGB (IEC 61966-2-1)", "srgb" },
+  { TRANSFER(LINEAR), "Linear light", "linear" },
+  { TRANSFER(GAMMA18), "Power of 1.8", "gamma18" },
+  { TRANSFER(GAMMA20), "Power of 2.0", "gamma20" },
+  { TRANSFER(GAMMA22), "Power of 2.2", "gamma22" },
+  { TRANSFER(GAMMA24), "Power of 2.4 (BT.1886, a studio display)", "gamma24" },
+  { TRANSFER(GAMMA26), "Power of 2.6 (digital cinema)", "gamma26" },
+  { TRANSFER(GAMMA28), "Power of 2.8", "gamma28" })
+
 DEFINE_VALUES_TYPE(style_type, flags, Flags, "GstCudaJ2kCodeblockStyle",
   { CJ2K_STYLE_BYPASS, "Selective arithmetic coding bypass", "bypass" },
   { CJ2K_STYLE_RESET, "Reset of contexts at pass ends", "reset" },
@@ -144,6 +157,8 @@ static const Setting table[] = {
     FLAGS, 0, 0, 0, PARAM(tile_parts), tile_parts_type, FALSE },
   { "mct", "Component transform", "Transform of the first three components (RCT or ICT)",
     ENUM, 0, 0, CJ2K_MCT_AUTO, PARAM(mct), mct_type, FALSE },
+  { "xyz-transfer", "Transfer to X'Y'Z'", "Transfer curve of R'G'B' that a cinema profile converts to X'Y'Z'",
+    ENUM, 0, 0, 0, IN(xyz_transfer), transfer_type, FALSE },
   { "guard-bits", "Guard bits", "Guard bits of the quantisation; 0 = 2, or what the profile has",
     UINT, 0, 7, 0, PARAM(guard_bits), NULL, FALSE },
   { "profile", "Profile", "Profile whose limits the codestreams keep; it sets what it dictates",
@@ -350,6 +365,42 @@ static gboolean parse_precincts(const gchar *text, Cj2kEncoderParams *params, gc
   return TRUE;
 }
 
+/* The curve of R'G'B' that is converted to X'Y'Z'. */
+static gboolean set_transfer(const GstCudaJ2kEncSettings *settings, const GstVideoInfo *info,
+                             const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
+                             gchar **reason)
+{
+  params->rgb_to_xyz = stream->rgb_to_xyz;
+  if (!stream->rgb_to_xyz)
+    return TRUE;
+  if (settings->xyz_transfer) {
+    params->xyz_transfer = (Cj2kTransfer)(settings->xyz_transfer - 1);
+    return TRUE;
+  }
+  switch (info->colorimetry.transfer) {
+  case GST_VIDEO_TRANSFER_UNKNOWN:
+  case GST_VIDEO_TRANSFER_BT709:
+  case GST_VIDEO_TRANSFER_BT601:
+  case GST_VIDEO_TRANSFER_BT2020_10:
+  case GST_VIDEO_TRANSFER_BT2020_12: params->xyz_transfer = CJ2K_TRANSFER_BT709; break;
+  case GST_VIDEO_TRANSFER_SRGB: params->xyz_transfer = CJ2K_TRANSFER_SRGB; break;
+  case GST_VIDEO_TRANSFER_GAMMA10: params->xyz_transfer = CJ2K_TRANSFER_LINEAR; break;
+  case GST_VIDEO_TRANSFER_GAMMA18: params->xyz_transfer = CJ2K_TRANSFER_GAMMA18; break;
+  case GST_VIDEO_TRANSFER_GAMMA20: params->xyz_transfer = CJ2K_TRANSFER_GAMMA20; break;
+  case GST_VIDEO_TRANSFER_GAMMA22: params->xyz_transfer = CJ2K_TRANSFER_GAMMA22; break;
+  case GST_VIDEO_TRANSFER_GAMMA28: params->xyz_transfer = CJ2K_TRANSFER_GAMMA28; break;
+  default: {
+    gchar *colorimetry = gst_video_colorimetry_to_string(&info->colorimetry);
+    *reason = g_strdup_printf("R'G'B' of colorimetry %s has a transfer curve that cannot be "
+                              "converted to X'Y'Z'; xyz-transfer names one that is taken instead",
+                              colorimetry);
+    g_free(colorimetry);
+    return FALSE;
+  }
+  }
+  return TRUE;
+}
+
 /* Ceilings of a frame become those of a field; a box around the codestream counts. */
 static gboolean set_budget(const GstCudaJ2kEncSettings *settings, const GstVideoInfo *info,
                            const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
@@ -361,7 +412,13 @@ static gboolean set_budget(const GstCudaJ2kEncSettings *settings, const GstVideo
   if (!settings->rate_control_set &&
       (settings->bitrate || params->bits_per_pixel > 0 || params->max_frame_bytes))
     params->rate_control = CJ2K_RATE_CBR;
-  if (settings->bitrate && params->rate_control == CJ2K_RATE_CBR) {
+  if (settings->bitrate && params->rate_control != CJ2K_RATE_CBR) {
+    *reason = g_strdup_printf("bitrate=%u is a budget of rate-control=cbr and contradicts the "
+                              "rate-control that was set",
+                              settings->bitrate);
+    return FALSE;
+  }
+  if (settings->bitrate) {
     if (info->fps_n <= 0) {
       *reason = g_strdup("bitrate needs a frame rate in the caps; bits-per-pixel or "
                          "max-frame-bytes do not");
@@ -387,12 +444,12 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
   *params = settings->params;
   params->profile_lenient = !settings->profile_strict;
   params->comment = settings->comment && *settings->comment ? settings->comment : NULL;
-  params->rgb_to_xyz = stream->rgb_to_xyz;
   if (info->fps_n > 0)
     params->frame_rate = (stream->fields ? 2.0 : 1.0) * info->fps_n / info->fps_d;
   if (stream->media == GST_CUDA_J2K_JP2)
     params->file_format = params->block_coder == CJ2K_CODER_HT ? CJ2K_FILE_JPH : CJ2K_FILE_JP2;
   return parse_layer_rates(settings->layer_rates, params, reason) &&
          parse_precincts(settings->precincts, params, reason) &&
+         set_transfer(settings, info, stream, params, reason) &&
          set_budget(settings, info, stream, params, reason);
 }

@@ -24,6 +24,7 @@ typedef struct {
   Cj2kEncoderParams params;
   gboolean rate_control_set; /* by the user; else a rate that is given means cbr */
   guint bitrate;             /* kbit/s */
+  guint xyz_transfer;        /* 0: as the caps say; else a Cj2kTransfer + 1 */
   gboolean profile_strict;
   gchar *layer_rates, *precincts, *comment;
 } GstCudaJ2kEncSettings;

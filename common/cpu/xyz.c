@@ -5,13 +5,20 @@
 
 #define CODES 4096 /* 12 bits */
 
-static double linearise(Cj2kCurve curve, double v)
+static double linearise(Cj2kTransfer transfer, double v)
 {
-  switch (curve) {
-  case CJ2K_CURVE_SRGB: return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
-  case CJ2K_CURVE_GAMMA26: return pow(v, 2.6);
-  default: return v < 0.081 ? v / 4.5 : pow((v + 0.099) / 1.099, 1 / 0.45);
+  switch (transfer) {
+  case CJ2K_TRANSFER_BT709: break;
+  case CJ2K_TRANSFER_SRGB: return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+  case CJ2K_TRANSFER_LINEAR: return v;
+  case CJ2K_TRANSFER_GAMMA18: return pow(v, 1.8);
+  case CJ2K_TRANSFER_GAMMA20: return pow(v, 2.0);
+  case CJ2K_TRANSFER_GAMMA22: return pow(v, 2.2);
+  case CJ2K_TRANSFER_GAMMA24: return pow(v, 2.4);
+  case CJ2K_TRANSFER_GAMMA26: return pow(v, 2.6);
+  case CJ2K_TRANSFER_GAMMA28: return pow(v, 2.8);
   }
+  return v < 0.081 ? v / 4.5 : pow((v + 0.099) / 1.099, 1 / 0.45);
 }
 
 /* Linear RGB with the primaries of BT.709 and white D65 to XYZ; white has Y = 1. */
@@ -27,12 +34,12 @@ static inline uint32_t bin_of(float x)
   return (uint32_t)(sqrtf(sqrtf(x)) * (float)CJ2K_XYZ_BINS);
 }
 
-void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kCurve curve)
+void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer transfer)
 {
   uint32_t most = ((uint32_t)1 << depth) - 1;
   tables->depth = depth;
   for (uint32_t v = 0; v <= most; v++)
-    tables->linear[v] = (float)linearise(curve, (double)v / most);
+    tables->linear[v] = (float)linearise(transfer, (double)v / most);
   for (int i = 0; i < 9; i++)
     tables->matrix[i] = (float)(rgb_to_xyz[i] * (48.0 / 52.37));
 

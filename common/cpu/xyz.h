@@ -7,15 +7,10 @@
 #ifndef CJ2K_CPU_XYZ_H
 #define CJ2K_CPU_XYZ_H
 
+#include "../cj2k.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-/* How R'G'B' was encoded; primaries are those of BT.709 and sRGB, white is D65. */
-typedef enum {
-  CJ2K_CURVE_BT709 = 0, /* inverse of the BT.709 camera curve */
-  CJ2K_CURVE_SRGB,      /* IEC 61966-2-1 */
-  CJ2K_CURVE_GAMMA26,   /* pure power 2.6 */
-} Cj2kCurve;
 
 #define CJ2K_XYZ_MAX_DEPTH 16
 #define CJ2K_XYZ_BINS      8192 /* of the fourth root of a linear value in 0..1 */
@@ -30,7 +25,7 @@ typedef struct {
 } Cj2kXyzTables;
 
 /* Fills *tables (about 300 KB; allocate it). */
-void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kCurve curve);
+void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer transfer);
 /* Converts n unsigned samples in place: rows of R', G', B' become X', Y', Z' of 12 bits. */
 void cj2k_rgb_to_xyz(const Cj2kXyzTables *tables, int32_t *r, int32_t *g, int32_t *b, size_t n);
 

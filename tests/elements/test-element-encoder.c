@@ -382,6 +382,80 @@ static void test_profiles(void)
   }
 }
 
+static GstVideoInfo cinema_video(GstVideoTransferFunction transfer)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR_12LE, 64, 48);
+  source.fps_n = 24;
+  source.colorimetry = (GstVideoColorimetry){.range = GST_VIDEO_COLOR_RANGE_0_255,
+                                             .matrix = GST_VIDEO_COLOR_MATRIX_RGB,
+                                             .transfer = transfer,
+                                             .primaries = GST_VIDEO_COLOR_PRIMARIES_BT709};
+  return source;
+}
+
+static GBytes *encode_cinema(const gchar *xyz_transfer, GstVideoTransferFunction transfer)
+{
+  GstVideoInfo source = cinema_video(transfer);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  gchar *description = g_strdup_printf(
+      "cudaj2kenc profile=cinema-2k rate-control=cbr xyz-transfer=%s", xyz_transfer);
+  GstBuffer *coded = encode_one(description, &source, raw, NULL);
+  gpointer data;
+  gsize size;
+  gst_buffer_extract_dup(coded, 0, G_MAXSIZE, &data, &size);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  g_free(description);
+  return g_bytes_new_take(data, size);
+}
+
+/* The curve of R'G'B' is that of the caps, or what xyz-transfer says. */
+static void test_xyz_transfer(void)
+{
+  static const struct {
+    GstVideoTransferFunction transfer;
+    const gchar *named;
+  } cases[] = {
+      {GST_VIDEO_TRANSFER_UNKNOWN, "bt709"},   {GST_VIDEO_TRANSFER_BT709, "bt709"},
+      {GST_VIDEO_TRANSFER_BT2020_12, "bt709"}, {GST_VIDEO_TRANSFER_SRGB, "srgb"},
+      {GST_VIDEO_TRANSFER_GAMMA10, "linear"},  {GST_VIDEO_TRANSFER_GAMMA18, "gamma18"},
+      {GST_VIDEO_TRANSFER_GAMMA20, "gamma20"}, {GST_VIDEO_TRANSFER_GAMMA22, "gamma22"},
+      {GST_VIDEO_TRANSFER_GAMMA28, "gamma28"},
+  };
+  GBytes *coded[G_N_ELEMENTS(cases)];
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GBytes *named = encode_cinema(cases[i].named, GST_VIDEO_TRANSFER_SMPTE2084);
+    coded[i] = encode_cinema("auto", cases[i].transfer);
+    g_assert_true(g_bytes_equal(coded[i], named));
+    g_bytes_unref(named);
+    for (guint k = 0; k < i; k++)
+      g_assert_cmpint(g_bytes_equal(coded[i], coded[k]), ==,
+                      g_str_equal(cases[i].named, cases[k].named));
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
+    g_bytes_unref(coded[i]);
+}
+
+/* A curve that cannot be converted is refused, other primaries than those of BT.709 are warned of.
+ */
+static void test_xyz_colorimetry(void)
+{
+  for (guint i = 0; i < 2; i++) {
+    GstVideoInfo source = cinema_video(i ? GST_VIDEO_TRANSFER_SRGB : GST_VIDEO_TRANSFER_SMPTE2084);
+    if (i)
+      source.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_BT2020;
+    Rig rig = encoder("profile=cinema-2k rate-control=cbr", &source);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    g_assert_cmpint(push_frame(rig.h, raw, 0) == GST_FLOW_OK, ==, i);
+    gchar *text = rig_message(&rig, i ? GST_MESSAGE_WARNING : GST_MESSAGE_ERROR);
+    g_assert_nonnull(text);
+    g_assert_nonnull(strstr(text, i ? "primaries" : "xyz-transfer"));
+    g_free(text);
+    gst_buffer_unref(raw);
+    rig_free(&rig);
+  }
+}
+
 /* What contradicts itself is refused when the format is set, by a message that names it. */
 static void test_contradictions(void)
 {
@@ -408,6 +482,10 @@ static void test_contradictions(void)
       {"layer-rates=2,1", GST_VIDEO_FORMAT_I420, {"layer-rates", ""}},
       {"layer-rates=1,2,x", GST_VIDEO_FORMAT_I420, {"layer-rates", ""}},
       {"rate-control=qstep", GST_VIDEO_FORMAT_I420, {"quant-step", ""}},
+      {"rate-control=lossless bitrate=9000", GST_VIDEO_FORMAT_I420, {"rate-control", "bitrate"}},
+      {"rate-control=lossless bits-per-pixel=2",
+       GST_VIDEO_FORMAT_I420,
+       {"lossless", "bits-per-pixel"}},
   };
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     GstVideoInfo source = video(cases[i].format, 256, 128);
@@ -697,6 +775,8 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/optional-markers", test_optional_markers);
   g_test_add_func("/encoder/tiles", test_tiles);
   g_test_add_func("/encoder/profiles", test_profiles);
+  g_test_add_func("/encoder/xyz-transfer", test_xyz_transfer);
+  g_test_add_func("/encoder/xyz-colorimetry", test_xyz_colorimetry);
   g_test_add_func("/encoder/contradictions", test_contradictions);
   g_test_add_func("/encoder/lenient", test_lenient);
   g_test_add_func("/encoder/no-frame-rate", test_no_frame_rate);

@@ -155,7 +155,7 @@ static void test_same_bytes(void)
         lossless_params(&params, (Cj2kBlockCoder)coder);
         params.rate_control = (Cj2kRateControl)rate;
         params.codeblock_width = params.codeblock_height = 16;
-        params.bits_per_pixel = 2;
+        params.bits_per_pixel = rate == CJ2K_RATE_CBR ? 2 : 0;
         params.quant_step = 1 / 512.0;
         params.num_threads = ways[w][0];
         params.frames_in_flight = ways[w][1];
@@ -171,6 +171,58 @@ static void test_same_bytes(void)
     }
   for (uint32_t i = 0; i < 3; i++)
     test_picture_clear(&pictures[i]);
+}
+
+/* --- cinema --- */
+
+static void fill_plane(TestPicture *picture, uint32_t c, double value)
+{
+  uint16_t *data = picture->planes[c].data;
+
+  for (uint32_t i = 0; i < picture->width * picture->height; i++)
+    data[i] = (uint16_t)lrint(value);
+}
+
+/* A grey of each transfer curve comes out as X'Y'Z' of its light. */
+static void test_xyz_transfer(void)
+{
+  static const double white[3] = {0.950456, 1, 1.089058}; /* XYZ of D65 */
+  const double v = 512 / 1023.0;
+  const double light[] = {pow((v + 0.099) / 1.099, 1 / 0.45),
+                          pow((v + 0.055) / 1.055, 2.4),
+                          v,
+                          pow(v, 1.8),
+                          pow(v, 2),
+                          pow(v, 2.2),
+                          pow(v, 2.4),
+                          pow(v, 2.6),
+                          pow(v, 2.8)};
+
+  for (int transfer = CJ2K_TRANSFER_BT709; transfer <= CJ2K_TRANSFER_GAMMA28; transfer++) {
+    Cj2kEncoderParams params;
+    TestPicture picture, expected;
+    Cj2kError error = {0};
+    test_picture_init(&picture, SCENE_BLACK, 40, 30, 3, 10, false, NULL, NULL, 0, 0);
+    test_picture_init(&expected, SCENE_BLACK, 40, 30, 3, 12, false, NULL, NULL, 0, 0);
+    for (uint32_t c = 0; c < 3; c++) {
+      fill_plane(&picture, c, 512);
+      fill_plane(&expected, c, 4095 * pow(light[transfer] * white[c] * 48 / 52.37, 1 / 2.6));
+    }
+    cj2k_encoder_params_init(&params);
+    params.backend = CJ2K_BACKEND_CPU;
+    params.rate_control = CJ2K_RATE_QSTEP;
+    params.quant_step = 1 / 65536.0;
+    params.rgb_to_xyz = true;
+    params.xyz_transfer = (Cj2kTransfer)transfer;
+    GBytes *bytes = test_encode(&params, &picture, &error);
+    if (!bytes)
+      g_error("encoder: %s", error.text);
+    /* Codes that lie between two may be rounded the other way. */
+    g_assert_cmpfloat(test_error(&expected, bytes, 0), <=, 1 / (4095.0 * 4095.0));
+    g_bytes_unref(bytes);
+    test_picture_clear(&picture);
+    test_picture_clear(&expected);
+  }
 }
 
 /* --- what is refused --- */
@@ -190,6 +242,9 @@ typedef struct {
 CHANGE(bad_quality, p->quality = 0)
 CHANGE(bad_step, p->rate_control = CJ2K_RATE_QSTEP)
 CHANGE(no_budget, p->rate_control = CJ2K_RATE_CBR)
+CHANGE(lossless_budget, (p->rate_control = CJ2K_RATE_LOSSLESS, p->bits_per_pixel = 2))
+CHANGE(quality_budget, p->bits_per_pixel = 2)
+CHANGE(bad_transfer, p->xyz_transfer = (Cj2kTransfer)9)
 CHANGE(bad_psnr, (p->rate_control = CJ2K_RATE_PSNR, p->psnr = 500))
 CHANGE(bad_block, p->codeblock_width = 48)
 CHANGE(big_block, p->codeblock_width = 128)
@@ -221,6 +276,9 @@ static void test_refusals(void)
       {"quality", bad_quality},
       {"quant-step", bad_step},
       {"max-frame-bytes bits-per-pixel", no_budget},
+      {"bits-per-pixel lossless", lossless_budget},
+      {"bits-per-pixel quality", quality_budget},
+      {"xyz-transfer", bad_transfer},
       {"psnr", bad_psnr},
       {"code-block 48", bad_block},
       {"code-block 4096", big_block},
@@ -240,7 +298,7 @@ static void test_refusals(void)
       {"depth 17", deep},
       {"layout", deeper_than_layout},
       {"reversible-transform", reversible_quality},
-      {"cinema-2k", cinema_depth},
+      {"cinema-2k 12 bits", cinema_depth},
       {"cinema-2k block-coder", cinema_ht},
       {"broadcast-single progression-order", broadcast_order},
       {"tile-parts 255", many_parts},
@@ -315,6 +373,7 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/lossless/many-components", test_many_components);
   g_test_add_func("/encoder/lossless/options", test_lossless_options);
   g_test_add_func("/encoder/same-bytes", test_same_bytes);
+  g_test_add_func("/encoder/xyz-transfer", test_xyz_transfer);
   g_test_add_func("/encoder/refusals", test_refusals);
   g_test_add_func("/encoder/bad-picture", test_bad_picture);
   g_test_add_func("/encoder/too-few-guard-bits", test_too_few_guard_bits);

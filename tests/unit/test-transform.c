@@ -618,7 +618,7 @@ static void test_xyz(void)
                                       {0.019331, 0.119195, 0.950532}};
   Cj2kXyzTables *tables = g_new(Cj2kXyzTables, 1);
   int32_t row[3][1000], in[3][1000];
-  cj2k_xyz_tables_init(tables, 12, CJ2K_CURVE_GAMMA26);
+  cj2k_xyz_tables_init(tables, 12, CJ2K_TRANSFER_GAMMA26);
   for (int i = 0; i < 1000; i++)
     for (int k = 0; k < 3; k++)
       in[k][i] = row[k][i] = g_test_rand_int_range(0, i < 500 ? 4096 : 64);
@@ -645,8 +645,8 @@ static void test_xyz(void)
     g_assert_cmpint(c - (int)low, >=, 0);
   }
   for (unsigned depth = 8; depth <= 16; depth += 4)
-    for (int curve = CJ2K_CURVE_BT709; curve <= CJ2K_CURVE_GAMMA26; curve++) {
-      cj2k_xyz_tables_init(tables, (uint8_t)depth, (Cj2kCurve)curve);
+    for (int transfer = CJ2K_TRANSFER_BT709; transfer <= CJ2K_TRANSFER_GAMMA28; transfer++) {
+      cj2k_xyz_tables_init(tables, (uint8_t)depth, (Cj2kTransfer)transfer);
       g_assert_cmpfloat(tables->linear[0], ==, 0);
       g_assert_cmpfloat(tables->linear[(1 << depth) - 1], ==, 1);
       /* The two pieces of a curve meet with a small step, by their rounded constants. */
