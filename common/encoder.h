@@ -31,6 +31,7 @@ typedef struct {
   double total;    /* HT: bytes that it gave at plane 0 */
   double power;    /* HT: bytes grow as base^-power */
   uint64_t budget;
+  uint64_t headers; /* MQ: bytes of headers */
 } Cj2kRateMemory;
 /* Frames learn from the one so many before; so many may be on their way together. */
 #define CJ2K_RATE_LAG    8
@@ -61,13 +62,15 @@ typedef struct {
   uint64_t number; /* from 1 */
   Cj2kRateMemory memory;
 
+  uint64_t header_bytes; /* what headers take, about */
+  bool recalled;         /* an earlier frame said where to begin */
+
   /* Rate control; made when first needed. */
   Cj2kHulls hulls;
   uint8_t *options; /* per block, of the cut being tried */
   uint8_t *layer_options;
   Cj2kHtChoice *choices;
   uint32_t *coded_lengths;     /* of HT blocks at plane 0 */
-  bool measured;               /* the last step measured every HT block with the steps in force */
   Cj2kEncodedBlock *ht_blocks; /* what HT blocks will be, by what was measured */
   Cj2kPassEnd *ht_passes;
 
@@ -142,7 +145,7 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame);
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame);
 /* MQ: the slope at which the frame was cut, for later frames. */
 void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope);
-/* Lets later frames know of this one; each frame does it once. */
+/* Lets later frames know of this one, with the first call for each frame. */
 void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame);
 /* Each so many-th block stands for all in a trial. */
 uint32_t cj2k_sample_stride(uint32_t num_blocks);
@@ -152,8 +155,6 @@ uint32_t cj2k_sample_stride(uint32_t num_blocks);
 Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
 /* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
 void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
-/* Keeps what a cut through the hulls says, and lays out. */
-Cj2kStatus cj2k_encoder_frame_try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut);
 /* Within the ceilings of frame and components? */
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame);
 

@@ -24,10 +24,15 @@
 /* MQ: what all passes together must have for the steps to be fine enough, in budgets. */
 #define MQ_LEAST 1.1
 /* HT: size of the codestream that steps aim at and that is accepted, in budgets. What is above is
- * cut off block by block, what is below stays unused. */
-#define HT_AIM   1.0
+ * cut off block by block, where it costs least; what is below stays unused. */
+#define HT_AIM   1.006
 #define HT_LEAST 0.985
 #define HT_MOST  1.03
+/* The same for a frame without an earlier one, which those after it begin with. */
+#define HT_FIRST_LEAST 0.999
+#define HT_FIRST_MOST  1.012
+/* HT: so far off the steps of the earlier frame are worth nothing, and samples are. */
+#define HT_FAR 1.5
 
 uint32_t cj2k_sample_stride(uint32_t num_blocks)
 {
@@ -41,13 +46,14 @@ uint32_t cj2k_sample_stride(uint32_t num_blocks)
 
 /* --- memory of earlier frames --- */
 
+/* The first frames have only the very first to learn from, and wait for it. */
 static bool recall(Cj2kEncoderFrame *frame, Cj2kRateMemory *memory)
 {
   Cj2kEncoder *encoder = frame->encoder;
 
-  if (frame->number <= CJ2K_RATE_LAG)
+  if (frame->number == 1)
     return false;
-  uint64_t number = frame->number - CJ2K_RATE_LAG;
+  uint64_t number = frame->number > CJ2K_RATE_LAG ? frame->number - CJ2K_RATE_LAG : 1;
   const Cj2kRateMemory *entry = &encoder->memory[number % CJ2K_RATE_MEMORY];
   g_mutex_lock(&encoder->lock);
   while (entry->number != number)
@@ -61,6 +67,8 @@ void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame)
 {
   Cj2kEncoder *encoder = frame->encoder;
 
+  if (frame->memory.number == frame->number)
+    return;
   frame->memory.number = frame->number;
   g_mutex_lock(&encoder->lock);
   encoder->memory[frame->number % CJ2K_RATE_MEMORY] = frame->memory;
@@ -78,7 +86,7 @@ static double body_bytes(const Cj2kEncoderFrame *frame)
   return MAX(budget - headers, budget / 4);
 }
 
-/* Steps below a sixteenth of a sample's are of no use. */
+/* Steps below an eighth of a sample's are of no use: the samples come back exactly. */
 static double least_base(const Cj2kEncoderFrame *frame)
 {
   const Cj2kEncoderImage *image = &frame->encoder->setup.image;
@@ -86,7 +94,7 @@ static double least_base(const Cj2kEncoderFrame *frame)
 
   for (uint32_t c = 0; c < image->num_components; c++)
     depth = MAX(depth, image->components[c].depth);
-  return ldexp(1, -depth - 4);
+  return ldexp(1, -depth - 3);
 }
 
 static double clamp_base(const Cj2kEncoderFrame *frame, double base)
@@ -137,6 +145,7 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   Cj2kRateMemory memory;
 
   if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
+    frame->header_bytes = memory.headers;
     cj2k_encoder_frame_set_base(frame, memory.base);
     return CJ2K_OK;
   }
@@ -144,8 +153,8 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   Cj2kStatus status = sample_mq(frame, stride, &base);
   if (status != CJ2K_OK)
     return status;
-  Cj2kCut cut = cj2k_hulls_cut(&frame->hulls, (uint64_t)(body_bytes(frame) / stride));
-  base = cut.slope ? base_of_slope(cut.slope) : base;
+  uint32_t slope = cj2k_hulls_cut(&frame->hulls, (uint64_t)(body_bytes(frame) / stride));
+  base = slope ? base_of_slope(slope) : base;
   cj2k_encoder_frame_set_base(frame, clamp_base(frame, ldexp(base, -(int)trial)));
   return CJ2K_OK;
 }
@@ -158,9 +167,10 @@ bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
 
 void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
 {
-  if (frame->params.block_coder == CJ2K_CODER_MQ)
-    frame->memory =
-        (Cj2kRateMemory){.base = slope ? base_of_slope(slope) : 0, .budget = frame->frame_bytes};
+  if (frame->params.block_coder == CJ2K_CODER_MQ && frame->params.rate_control == CJ2K_RATE_CBR)
+    frame->memory = (Cj2kRateMemory){.base = slope ? base_of_slope(slope) : frame->base,
+                                     .budget = frame->frame_bytes,
+                                     .headers = frame->header_bytes};
 }
 
 /* --- HT --- */
@@ -203,23 +213,24 @@ static Cj2kStatus sample_ht(Cj2kEncoderFrame *frame, uint32_t stride, double *by
   return CJ2K_OK;
 }
 
-/* A base whose sampled blocks take what all may. */
-static Cj2kStatus first_base_ht(Cj2kEncoderFrame *frame, Trial *last, double *base)
+/* A base whose sampled blocks take what all may, searched from *base on. */
+static Cj2kStatus sampled_base_ht(Cj2kEncoderFrame *frame, Trial *last, double *base)
 {
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
   double target = body_bytes(frame) * HT_AIM, bytes = 0;
 
-  *base = guess_base(frame);
+  last->base = 0; /* a sample's bytes and those of all do not mix */
   for (uint32_t trial = 0; trial < HT_TRIALS; trial++) {
     cj2k_encoder_frame_set_base(frame, *base);
     Cj2kStatus status = sample_ht(frame, stride, &bytes);
     if (status != CJ2K_OK)
       return status;
-    if (fabs(bytes / target - 1) < 0.01)
+    double next = next_base(frame, last, *base, bytes, target);
+    if (fabs(bytes / target - 1) < 0.01 || next == *base)
       break;
-    *base = next_base(frame, last, *base, bytes, target);
+    *base = next;
   }
-  last->base = 0; /* a sample's bytes and those of all do not mix */
+  last->base = 0;
   return CJ2K_OK;
 }
 
@@ -236,13 +247,17 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
   Trial last = {.power = 0.8};
   Cj2kRateMemory memory;
   Cj2kStatus status;
+  bool recalled = frame->recalled = recall(frame, &memory);
+  double least = recalled ? HT_LEAST : HT_FIRST_LEAST, most = recalled ? HT_MOST : HT_FIRST_MOST;
 
-  if (recall(frame, &memory)) {
+  if (recalled) {
     last = (Trial){.power = memory.power};
     base = next_base(frame, &last, memory.base, memory.total, budget * HT_AIM);
     last.base = 0;
-  } else if ((status = first_base_ht(frame, &last, &base)) != CJ2K_OK) {
-    return status;
+  } else {
+    base = guess_base(frame);
+    if ((status = sampled_base_ht(frame, &last, &base)) != CJ2K_OK)
+      return status;
   }
   for (uint32_t trial = 0; trial < HT_FULL_TRIALS; trial++) {
     if ((status = code_with_base(frame, base)) != CJ2K_OK)
@@ -251,10 +266,14 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
     frame->memory = (Cj2kRateMemory){.base = base, .total = total, .power = last.power};
     if (total > budget)
       over_base = MAX(over_base, base);
-    if ((total >= budget * HT_LEAST && total <= budget * HT_MOST) ||
+    if ((total >= budget * least && total <= budget * most) ||
         (total < budget && base <= least_base(frame)))
       return CJ2K_OK;
     base = next_base(frame, &last, base, total, budget * HT_AIM);
+    bool other_scene = total > budget * HT_FAR || total * HT_FAR < budget;
+    if (!trial && recalled && other_scene &&
+        (status = sampled_base_ht(frame, &last, &base)) != CJ2K_OK)
+      return status;
   }
   /* Sizes jump around the budget: better cut off what is too much than leave bytes unused. */
   return total < budget && over_base > 0 ? code_with_base(frame, over_base) : CJ2K_OK;

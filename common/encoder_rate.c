@@ -7,7 +7,8 @@
 
 #define MQ_TRIALS 5  /* of step sizes */
 #define MQ_POINTS 93 /* of a hull: passes of 31 bit-planes */
-#define HT_PLANES 4  /* bit-planes that are measured when a budget has to be met */
+#define HT_PLANES 4  /* bit-planes that are measured when much has to be cut off */
+#define HT_FEW    2  /* and when it is little */
 #define HT_SEARCH 24 /* bit-planes of the search for the first of those */
 /* A frame that is above its budget by less than this gives up planes of some of its blocks. */
 #define HT_LITTLE 0.12
@@ -61,7 +62,7 @@ void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame)
 {
   uint32_t most = frame->params.block_coder == CJ2K_CODER_HT ? HT_SEARCH : MQ_POINTS;
 
-  if (!frame->hulls.points)
+  if (!frame->hulls.plan)
     cj2k_hulls_init(&frame->hulls, frame->encoder->plan, most);
 }
 
@@ -104,16 +105,29 @@ static Cj2kStatus code_mq_budget(Cj2kEncoderFrame *frame)
   return status;
 }
 
+/* All passes together take more than the ceiling, even without headers. */
+static bool is_above(const Cj2kEncoderFrame *frame)
+{
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
+    sum += frame->source.blocks[b].length;
+  return sum > frame->frame_bytes;
+}
+
 static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
 {
   bool lossless = frame->params.rate_control == CJ2K_RATE_LOSSLESS;
   Cj2kStatus status = searches_steps(frame) ? code_mq_budget(frame) : code_passes(frame);
 
-  if (status != CJ2K_OK)
+  if (status != CJ2K_OK || (!lossless && is_above(frame)))
+    return status == CJ2K_OK ? cj2k_encoder_frame_select(frame) : status;
+  if ((status = keep_all(frame)) != CJ2K_OK)
     return status;
-  if ((status = keep_all(frame)) != CJ2K_OK || cj2k_encoder_frame_fits(frame))
-    return status;
-  return lossless ? refuse_size(frame) : cj2k_encoder_frame_select(frame);
+  if (!cj2k_encoder_frame_fits(frame))
+    return lossless ? refuse_size(frame) : cj2k_encoder_frame_select(frame);
+  cj2k_encoder_frame_note_slope(frame, 0);
+  return CJ2K_OK;
 }
 
 /* --- HT: plane 0 is coded, and where that is too much higher planes of some blocks --- */
@@ -146,9 +160,12 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
     return status;
   if ((status = code(frame)) != CJ2K_OK)
     return status;
+  uint64_t bodies = 0;
   for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
-    frame->coded_lengths[b] = frame->source.blocks[b].length;
-  return keep_all(frame);
+    bodies += frame->coded_lengths[b] = frame->source.blocks[b].length;
+  if ((status = keep_all(frame)) == CJ2K_OK)
+    frame->header_bytes = frame->size.total - bodies;
+  return status;
 }
 
 /* The highest bit-plane at which all blocks together take more than the budget: lower ones are not
@@ -176,24 +193,56 @@ static Cj2kStatus find_first_plane(Cj2kEncoderFrame *frame, uint8_t *first)
   return CJ2K_OK;
 }
 
+/* What measured blocks can give back with all planes but their highest that was measured. */
+static uint64_t can_save(const Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncodeJob *job = &frame->job;
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b += job->stride) {
+    const uint32_t *lengths = frame->result.ht_lengths + (size_t)b * job->num_planes;
+    sum += lengths[0] - MIN(lengths[job->num_planes - 1], lengths[0]);
+  }
+  return sum;
+}
+
 /* Measures what is needed to come down to the ceilings: some of the blocks when it is little, all
  * when it is much. */
 static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
 {
-  double over = (double)frame->size.total / (double)frame->frame_bytes - 1;
+  uint64_t budget = frame->frame_bytes, size = frame->size.total;
+  uint64_t over = size > budget ? size - budget : 0;
+  double part = (double)over / (double)budget;
   uint8_t first = 0;
   Cj2kStatus status;
 
-  if (over > 0 && over < HT_LITTLE) {
-    /* A block gives a quarter of its bytes with its lowest plane; offer twice what is needed. */
-    static const uint8_t strides[] = {7, 5, 3, 2, 1};
+  if (part > 0 && part < HT_LITTLE) {
+    /* A block gives a quarter of its bytes with its lowest plane; offer three times what is needed,
+     * and more choice where it costs time only once. */
+    double most = frame->recalled ? 0.08 : 0.02;
+    static const uint8_t strides[] = {61, 37, 23, 17, 11, 7, 5, 3, 2, 1};
     uint32_t i = 0;
-    while (strides[i] > 1 && strides[i] * over > 0.12)
+    while (strides[i] > 1 && strides[i] * part > most)
       i++;
-    return measure(frame, strides[i], 0, HT_PLANES);
+    status = measure(frame, strides[i], 0, HT_FEW);
+    if (status != CJ2K_OK || can_save(frame) > over + over / 4)
+      return status;
   }
   status = find_first_plane(frame, &first);
   return status == CJ2K_OK ? measure(frame, 1, first, HT_PLANES) : status;
+}
+
+/* Blocks are in every byte of the packets' headers what the layout took them for. */
+static bool is_as_described(const Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncodedBlock *now = frame->source.blocks, *then = frame->ht_blocks;
+
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
+    if (now[b].num_passes != then[b].num_passes ||
+        (then[b].num_passes &&
+         (now[b].length != then[b].length || now[b].zero_bitplanes != then[b].zero_bitplanes)))
+      return false;
+  return true;
 }
 
 /* Chooses planes under the ceilings, codes them, and makes sure that it is as it was measured. */
@@ -212,11 +261,10 @@ static Cj2kStatus reduce_ht(Cj2kEncoderFrame *frame)
   frame->job.choices = frame->choices;
   status = code(frame);
   frame->job.choices = NULL;
-  if (status != CJ2K_OK || (status = cj2k_encoder_frame_layout(frame)) != CJ2K_OK ||
-      cj2k_encoder_frame_fits(frame))
-    return status;
+  if (status != CJ2K_OK || is_as_described(frame))
+    return status; /* the layout stands */
   return cj2k_error_set(&frame->error, CJ2K_ERROR_LIMIT,
-                        "HT code-blocks are longer than was measured");
+                        "HT code-blocks are not what was measured");
 }
 
 static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
@@ -224,6 +272,7 @@ static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
   Cj2kStatus status = searches_steps(frame) ? cj2k_encoder_frame_search_ht(frame)
                                             : cj2k_encoder_frame_code_all(frame);
 
+  cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */
   if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
     return status;
   return frame->params.rate_control == CJ2K_RATE_LOSSLESS ? refuse_size(frame) : reduce_ht(frame);
@@ -234,6 +283,8 @@ Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
   Cj2kStatus status = cj2k_encoder_frame_steps(frame);
 
   frame->memory = (Cj2kRateMemory){0};
+  frame->recalled = false;
+  frame->header_bytes = frame->encoder->plan->num_blocks * (uint64_t)3 + 200;
   if (status == CJ2K_OK)
     status = frame->params.block_coder == CJ2K_CODER_HT ? code_ht(frame) : code_mq(frame);
   cj2k_encoder_frame_remember(frame);

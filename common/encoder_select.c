@@ -11,8 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-#define CUT_ROUNDS  8
-#define FILL_ROUNDS 12
+#define FIT_ROUNDS 8
+/* A budget of which less than this part is unused is used. */
+#define LEAST_ROOM 8192
+/* Bytes that are added to blocks need a part of that more in headers, at most. */
+#define HEADER_PART 32
 
 /* --- layers --- */
 
@@ -61,8 +64,8 @@ void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
     kept[b] = ht ? frame->options[b] > 0 : frame->options[b];
   for (uint32_t layer = last; layer-- > 0;) {
     /* Packet headers take about the thirtieth part. */
-    Cj2kCut cut = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);
-    cj2k_hulls_apply(&frame->hulls, cut, frame->layer_options);
+    uint32_t slope = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);
+    cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options);
     const uint8_t *above = kept;
     kept -= blocks;
     for (size_t b = 0; b < blocks; b++)
@@ -94,141 +97,152 @@ bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
   return true;
 }
 
-Cj2kStatus cj2k_encoder_frame_try_cut(Cj2kEncoderFrame *frame, Cj2kCut cut)
+/* Keeps what frame->options say, and lays out. */
+static Cj2kStatus try_options(Cj2kEncoderFrame *frame)
 {
-  cj2k_hulls_apply(&frame->hulls, cut, frame->options);
   if (frame->params.block_coder == CJ2K_CODER_HT)
     describe_ht_blocks(frame);
   cj2k_encoder_frame_keep(frame);
   return cj2k_encoder_frame_layout(frame);
 }
 
-/* A cut and the size of the codestream that it makes. */
+static Cj2kStatus try_cut(Cj2kEncoderFrame *frame, uint32_t slope)
+{
+  cj2k_hulls_apply(&frame->hulls, slope, frame->options);
+  return try_options(frame);
+}
+
+/* Options that fill up a number of bytes, what they have of them, and the codestream with them. */
 typedef struct {
-  Cj2kCut cut;
-  uint64_t total;
+  uint64_t bytes, bodies, total;
+  uint32_t slope; /* of the cut */
 } Fit;
 
-/* Raises the cut until the codestream fits. */
-static Cj2kStatus raise_cut(Cj2kEncoderFrame *frame, uint32_t slope, Fit *best)
+static Cj2kStatus try_fit(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *fit)
+{
+  fit->bytes = bytes;
+  fit->slope = cj2k_hulls_take(&frame->hulls, bytes, frame->options, &fit->bodies);
+  Cj2kStatus status = try_options(frame);
+  fit->total = frame->size.total;
+  return status;
+}
+
+/* Bytes for blocks in the next round, between those of a fit and of a try that did not fit. */
+static uint64_t next_bytes(const Cj2kEncoderFrame *frame, const Fit *last, uint64_t low,
+                           uint64_t high)
+{
+  uint64_t budget = frame->frame_bytes, bytes;
+
+  if (last->total <= budget) { /* what is added needs headers, too */
+    uint64_t room = budget - last->total;
+    bytes = last->bodies + room - room / HEADER_PART;
+  } else {
+    uint64_t over = last->total - budget;
+    over += over / HEADER_PART + 1;
+    bytes = last->bodies > over ? last->bodies - over : 0;
+  }
+  if (bytes < low || bytes >= high)
+    bytes = low + (high - low) / 2;
+  return bytes;
+}
+
+/* Halves what blocks have until the codestream fits. */
+static Cj2kStatus shrink(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *best)
 {
   Cj2kStatus status;
 
-  do {
-    if (slope == CJ2K_SLOPE_CLASSES - 1)
-      return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
-                            "the budget of %" G_GUINT64_FORMAT
-                            " bytes is less than the %" G_GUINT64_FORMAT
-                            " that headers of empty code-blocks take",
-                            frame->frame_bytes, frame->size.total);
-    slope = MIN(slope + 1 + (CJ2K_SLOPE_CLASSES - 1 - slope) / 64, CJ2K_SLOPE_CLASSES - 1u);
-    *best = (Fit){.cut = {.slope = slope}};
-    if ((status = cj2k_encoder_frame_try_cut(frame, best->cut)) != CJ2K_OK)
+  while ((bytes /= 2) > 0) {
+    if ((status = try_fit(frame, bytes, best)) != CJ2K_OK || best->total <= frame->frame_bytes)
       return status;
-  } while (frame->size.total > frame->frame_bytes);
-  best->total = frame->size.total;
-  return CJ2K_OK;
+  }
+  best->slope = CJ2K_SLOPE_CLASSES - 1; /* nothing at all */
+  if ((status = try_cut(frame, best->slope)) != CJ2K_OK || frame->size.total <= frame->frame_bytes)
+    return status;
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes is less than the %" G_GUINT64_FORMAT
+                        " that headers of empty code-blocks take",
+                        frame->frame_bytes, frame->size.total);
 }
 
-/* The lowest cut whose codestream fits: each round knows what the headers of the one before took.
- */
+/* The lowest cut whose codestream fits; it is laid out. Each round knows what headers took in the
+ * one before, which changes little from cut to cut. */
 static Cj2kStatus find_cut(Cj2kEncoderFrame *frame, Fit *best)
 {
-  uint64_t budget = frame->frame_bytes;
-  uint64_t headers = MIN((uint64_t)frame->encoder->plan->num_blocks * 3 + 200, budget);
-  Cj2kCut cut = {0};
-  bool found = false;
+  uint64_t budget = frame->frame_bytes, low = 0, high = UINT64_MAX;
+  uint64_t bytes = budget - MIN(frame->header_bytes, budget);
+  bool found = false, is_best = false; /* the last try */
   Cj2kStatus status;
+  Fit last;
 
-  for (uint32_t round = 0; round < CUT_ROUNDS; round++) {
-    cut = cj2k_hulls_cut(&frame->hulls, budget - headers);
-    if (found && cut.slope >= best->cut.slope)
-      break;
-    if ((status = cj2k_encoder_frame_try_cut(frame, cut)) != CJ2K_OK)
+  for (uint32_t round = 0; round < FIT_ROUNDS; round++) {
+    if ((status = try_fit(frame, bytes, &last)) != CJ2K_OK)
       return status;
-    uint64_t total = frame->size.total,
-             kept = MIN(cj2k_hulls_bytes(&frame->hulls, cut.slope), total);
-    if (total <= budget) {
-      *best = (Fit){cut, total};
+    is_best = last.total <= budget && (!found || last.total >= best->total);
+    if (is_best) {
+      bool same = found && last.bodies == best->bodies;
+      *best = last;
       found = true;
+      low = last.bodies;
+      if (same || !last.slope || budget - last.total <= budget / LEAST_ROOM)
+        break;
+    } else if (last.total > budget) {
+      high = last.bodies;
     }
-    headers = MIN(total - kept + (total > budget ? headers / 64 + 1 : 0), budget);
+    if (!bytes || (found && high <= low))
+      break;
+    bytes = next_bytes(frame, &last, low, high);
   }
-  return found ? CJ2K_OK : raise_cut(frame, cut.slope, best);
-}
-
-/* Takes more of the class at the cut, block after block, and then of those below it, while it fits.
- */
-static Cj2kStatus fill(Cj2kEncoderFrame *frame, Fit *best)
-{
-  uint64_t slack = 0;
-  Cj2kCut cut = best->cut;
-  Cj2kStatus status;
-
-  for (uint32_t round = 0; round < FILL_ROUNDS; round++) {
-    while (cut.slope && !frame->hulls.histogram[cut.slope])
-      cut.slope--;
-    uint64_t room = frame->frame_bytes - best->total;
-    if (!cut.slope || room <= slack)
-      break;
-    Cj2kCut more = cj2k_hulls_fill(&frame->hulls, cut, room - slack, 1);
-    if (!more.extra)
-      break;
-    if ((status = cj2k_encoder_frame_try_cut(frame, more)) != CJ2K_OK)
-      return status;
-    if (frame->size.total > frame->frame_bytes) {
-      slack += frame->size.total - frame->frame_bytes + 1;
-      continue;
-    }
-    *best = (Fit){more, frame->size.total};
-    if (cj2k_hulls_fill(&frame->hulls, cut, UINT64_MAX, 0).extra > more.extra)
-      break;
-    cut.slope--; /* that was the whole class */
-  }
-  return CJ2K_OK;
+  if (!found)
+    return shrink(frame, bytes, best);
+  frame->header_bytes = best->total - MIN(best->bodies, best->total);
+  return is_best ? CJ2K_OK : try_fit(frame, best->bytes, best);
 }
 
 /* Raises the slope that component c's options must be above until it keeps to its ceiling. */
-static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, Cj2kCut cut)
+static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, uint32_t cut)
 {
-  uint32_t low = MAX(cut.slope ? cut.slope - 1 : 0, frame->hulls.floors[c]),
-           high = CJ2K_SLOPE_CLASSES - 1;
+  uint64_t ceiling = frame->component_bytes, size = component_bytes(frame, c), slack = 0;
+  uint32_t low = MAX(cut, frame->hulls.floors[c]), top = 0;
   Cj2kStatus status;
 
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    cj2k_hulls_set_floor(&frame->hulls, c, middle);
-    if ((status = cj2k_encoder_frame_try_cut(frame, cut)) != CJ2K_OK)
+  while (size > ceiling && top < CJ2K_SLOPE_CLASSES - 1) {
+    uint64_t bodies = cj2k_hulls_component_bytes(&frame->hulls, c, MAX(low, top));
+    uint64_t less = size - ceiling + slack, limit = bodies > less ? bodies - less : 0;
+    uint32_t bottom = MAX(low, top);
+    for (top = CJ2K_SLOPE_CLASSES - 1; top - bottom > 1;) {
+      uint32_t middle = bottom + (top - bottom) / 2;
+      if (cj2k_hulls_component_bytes(&frame->hulls, c, middle) <= limit)
+        top = middle;
+      else
+        bottom = middle;
+    }
+    cj2k_hulls_set_floor(&frame->hulls, c, top);
+    if ((status = try_cut(frame, cut)) != CJ2K_OK)
       return status;
-    if (component_bytes(frame, c) <= frame->component_bytes)
-      high = middle;
-    else
-      low = middle;
+    size = component_bytes(frame, c);
+    slack = slack * 2 + 1;
   }
-  cj2k_hulls_set_floor(&frame->hulls, c, high);
   return CJ2K_OK;
 }
 
 /* The lowest cut under the ceiling of the frame, with the floors that components have. */
-static Cj2kStatus fit_frame(Cj2kEncoderFrame *frame, Cj2kCut *cut)
+static Cj2kStatus fit_frame(Cj2kEncoderFrame *frame, uint32_t *cut)
 {
   Fit best = {0};
-  Cj2kStatus status;
+  Cj2kStatus status = frame->frame_bytes == UINT64_MAX ? try_cut(frame, 0) : find_cut(frame, &best);
 
-  if (frame->frame_bytes != UINT64_MAX &&
-      ((status = find_cut(frame, &best)) != CJ2K_OK || (status = fill(frame, &best)) != CJ2K_OK))
-    return status;
-  *cut = best.cut;
-  return cj2k_encoder_frame_try_cut(frame, best.cut);
+  *cut = best.slope;
+  return status;
 }
 
 Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
 {
   uint32_t n = frame->encoder->plan->num_components;
-  Cj2kCut cut;
+  uint32_t cut;
   Cj2kStatus status = fit_frame(frame, &cut);
 
-  cj2k_encoder_frame_note_slope(frame, cut.slope);
+  cj2k_encoder_frame_note_slope(frame, cut);
   for (uint32_t round = 0; round < n && status == CJ2K_OK && !cj2k_encoder_frame_fits(frame);
        round++) {
     for (uint32_t c = 0; c < n && status == CJ2K_OK; c++)

@@ -7,7 +7,9 @@
 #define CJ2K_BITWRITER_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes that only grow, kept from frame to frame. */
 typedef struct {
@@ -35,9 +37,27 @@ static inline void cj2k_bits_begin(Cj2kBitWriter *bits, Cj2kByteBuffer *out)
   *bits = (Cj2kBitWriter){.out = out, .room = 8};
 }
 
+/* Whole bytes at once where none of them is 0xFF, as nearly always. */
+static inline bool cj2k_bits_drain_word(Cj2kBitWriter *bits)
+{
+  uint32_t whole = bits->count & ~7u;
+  uint64_t bytes = bits->window << (64 - bits->count), after = ~(~UINT64_C(0) >> whole);
+  uint64_t holes = ~(bytes & after); /* a byte 0 is one of ones only */
+
+  if ((holes - UINT64_C(0x0101010101010101)) & ~holes & UINT64_C(0x8080808080808080))
+    return false;
+  bytes = GUINT64_TO_BE(bytes);
+  memcpy(bits->out->data + bits->out->size, &bytes, sizeof bytes);
+  bits->out->size += whole / 8;
+  bits->count -= whole;
+  return true;
+}
+
 static inline void cj2k_bits_drain(Cj2kBitWriter *bits)
 {
-  cj2k_bytes_reserve(bits->out, 10);
+  cj2k_bytes_reserve(bits->out, 16);
+  if (bits->room == 8 && bits->count >= 8 && bits->count < 64 && cj2k_bits_drain_word(bits))
+    return;
   while (bits->count >= bits->room) {
     bits->count -= bits->room;
     uint8_t byte = (uint8_t)(bits->window >> bits->count & ((1u << bits->room) - 1));

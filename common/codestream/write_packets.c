@@ -133,24 +133,30 @@ static void build_tree(const Cj2kTagTree *tree, Node *nodes)
   }
 }
 
-/* Tells the reader whether leaf (x, y)'s value is below threshold (B.10.2). */
+/* Tells the reader whether leaf (x, y)'s value is below threshold (B.10.2). A node that needs no
+ * bits has none above it that does, so the way down begins below the nearest such node. */
 static void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
                       uint32_t threshold, Cj2kBitWriter *bits)
 {
-  uint32_t low = 0;
+  Node *path[CJ2K_TAG_TREE_LEVELS];
+  uint32_t low = 0, level = 0;
 
-  for (uint32_t level = tree->num_levels; level-- > 0;) {
-    Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
-    low = MAX(low, node->low);
-    while (low < threshold && !node->known) {
-      bool reached = low >= node->value;
-      cj2k_bits_put(bits, reached, 1);
-      if (reached) {
-        node->known = 1;
-        break;
-      }
-      low++;
+  for (; level < tree->num_levels; level++) {
+    Node *node = path[level] = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+    if (node->known || node->low >= threshold) {
+      low = node->low;
+      break;
     }
+  }
+  while (level-- > 0) {
+    Node *node = path[level];
+    low = MAX(low, node->low);
+    uint32_t end = MIN(node->value, threshold), zeros = end > low ? end - low : 0;
+    low += zeros;
+    for (; zeros > 30; zeros -= 30)
+      cj2k_bits_put(bits, 0, 30);
+    node->known = low < threshold;
+    cj2k_bits_put(bits, node->known, zeros + node->known);
     node->low = (uint16_t)low;
   }
 }
@@ -175,6 +181,9 @@ static inline uint32_t floor_log2(uint32_t n)
   return 31u - (uint32_t)__builtin_clz(n);
 }
 
+/* Style bits with which a segment may end before a block's last pass. */
+#define STYLE_ENDS (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_HT)
+
 /* A run of new passes that shares one length (B.10.7.2): up to where a segment ends, or the last.
  */
 static uint32_t next_piece(const Cj2kPassEnd *passes, uint32_t from, uint32_t to)
@@ -185,6 +194,13 @@ static uint32_t next_piece(const Cj2kPassEnd *passes, uint32_t from, uint32_t to
   return end;
 }
 
+/* Bits that lengths need above floor_log2 of their passes. */
+static inline uint32_t length_bits(uint32_t length, uint32_t passes, uint32_t lblock)
+{
+  uint32_t size = length ? floor_log2(length) + 1 : 0, saved = floor_log2(passes);
+  return size > lblock + saved ? size - saved : lblock;
+}
+
 /* Lblock's increment and the lengths of the pieces of passes [from, to). */
 static void send_lengths(Cj2kBitWriter *bits, const Cj2kPacketSource *source, uint32_t b,
                          uint32_t from, uint32_t to, uint8_t *lblock)
@@ -193,21 +209,30 @@ static void send_lengths(Cj2kBitWriter *bits, const Cj2kPacketSource *source, ui
   uint32_t start = kept_bytes(source, b, from), needed = *lblock;
 
   for (uint32_t p = from, begin = start; p < to;) {
-    uint32_t end = next_piece(passes, p, to), length = passes[end - 1].length - begin;
-    uint32_t size = length ? floor_log2(length) + 1 : 0, saved = floor_log2(end - p);
-    if (size > needed + saved)
-      needed = size - saved;
+    uint32_t end = next_piece(passes, p, to);
+    needed = length_bits(passes[end - 1].length - begin, end - p, needed);
     begin = passes[end - 1].length;
     p = end;
   }
   cj2k_bits_put_ones(bits, needed - *lblock);
   *lblock = (uint8_t)needed;
   for (uint32_t p = from, begin = start; p < to;) {
-    uint32_t end = next_piece(passes, p, to), length = passes[end - 1].length - begin;
-    cj2k_bits_put(bits, length, needed + floor_log2(end - p));
+    uint32_t end = next_piece(passes, p, to);
+    cj2k_bits_put(bits, passes[end - 1].length - begin, needed + floor_log2(end - p));
     begin = passes[end - 1].length;
     p = end;
   }
+}
+
+/* The same where all of them are one piece. */
+static inline void send_length(Cj2kBitWriter *bits, uint32_t length, uint32_t passes,
+                               uint8_t *lblock)
+{
+  uint32_t needed = length_bits(length, passes, *lblock);
+
+  cj2k_bits_put_ones(bits, needed - *lblock);
+  *lblock = (uint8_t)needed;
+  cj2k_bits_put(bits, length, needed + floor_log2(passes));
 }
 
 /* Leaves of both trees of one precinct and band, from what the layers hold. */
@@ -238,8 +263,10 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
                       const Cj2kTagTree *tree, uint32_t layer, Cj2kBitWriter *bits, uint64_t *body)
 {
   const Cj2kPacketSource *source = writer->source;
-  uint64_t *starts = writer->starts + (size_t)layer * writer->plan->num_blocks;
-  uint32_t b = band->first_block;
+  const Cj2kPlan *plan = writer->plan;
+  uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
+  uint32_t b = band->first_block, size = band->blocks_x * band->blocks_y;
+  bool ends = size && plan->bands[plan->blocks[b].band].block_style & STYLE_ENDS;
 
   for (uint32_t y = 0; y < band->blocks_y; y++)
     for (uint32_t x = 0; x < band->blocks_x; x++, b++) {
@@ -256,8 +283,12 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
         send_tree(tree, writer->zero_bitplanes + band->first_node, x, y,
                   source->blocks[b].zero_bitplanes + 1u, bits);
       send_num_passes(bits, after - before);
-      send_lengths(bits, source, b, before, after, &writer->lblock[b]);
-      *body += kept_bytes(source, b, after) - kept_bytes(source, b, before);
+      uint32_t length = kept_bytes(source, b, after) - kept_bytes(source, b, before);
+      if (ends && after - before > 1)
+        send_lengths(bits, source, b, before, after, &writer->lblock[b]);
+      else
+        send_length(bits, length, after - before, &writer->lblock[b]);
+      *body += length;
     }
 }
 

@@ -8,6 +8,7 @@
 typedef struct {
   Cj2kEncodeSlot *slot;
   const Cj2kEncodeJob *job;
+  bool lengths_known; /* measure: of blocks as they were coded last */
 } BlockStage;
 
 /* Limits magnitudes to what Mb bit-planes hold. Returns how many did not fit. */
@@ -83,6 +84,25 @@ static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
   return sum;
 }
 
+/* A block's length at a plane that it was coded at with the same step sizes. */
+static bool is_known(const BlockStage *stage, uint32_t b, uint32_t plane)
+{
+  const Cj2kHtChoice *choice = &stage->slot->coded_choices[b];
+  return stage->lengths_known && choice->passes == 1 && choice->plane == plane;
+}
+
+static void measure_lengths(const BlockStage *stage, uint32_t b, Cj2kEncodeLane *lane,
+                            const Cj2kBlockSource *source, uint32_t *lengths)
+{
+  for (uint32_t p = 0; p < stage->job->num_planes; p++) {
+    uint32_t plane = stage->job->first_plane + p;
+    if (is_known(stage, b, plane))
+      lengths[p] = stage->slot->blocks[b].length;
+    else
+      cj2k_ht_cleanup_lengths(lane->block_scratch, source, (uint8_t)plane, 1, &lengths[p]);
+  }
+}
+
 static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
 {
   const BlockStage *stage = ctx;
@@ -97,9 +117,7 @@ static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
   if (!lane)
     return;
   quantise(stage, b, lane, &source);
-  if (planes)
-    cj2k_ht_cleanup_lengths(lane->block_scratch, &source, job->first_plane, (uint8_t)planes,
-                            lengths);
+  measure_lengths(stage, b, lane, &source, lengths);
   for (uint32_t p = 0; p < planes && job->distortions; p++)
     distortions[p] =
         lengths[p] ? cj2k_ht_cleanup_distortion(&source, (uint8_t)(job->first_plane + p)) : 0;
@@ -123,11 +141,21 @@ static uint32_t num_tasks(const Cj2kEncodeSlot *slot, uint32_t stride)
   return (slot->encoder->plan->num_blocks + stride - 1) / stride;
 }
 
+/* The step sizes are those of the last code(). */
+static bool has_coded_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
+    if (slot->coded_quantisers[b].inv_scale != job->quantisers[b].inv_scale ||
+        slot->coded_quantisers[b].num_bitplanes != job->quantisers[b].num_bitplanes)
+      return false;
+  return true;
+}
+
 void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   size_t n = (size_t)plan->num_blocks + 1;
-  BlockStage stage = {slot, job};
+  BlockStage stage = {slot, job, slot->coded && has_coded_quantisers(slot, job)};
 
   if (!reserve((void **)&slot->ht_lengths, &slot->ht_lengths_size, n * MAX(job->num_planes, 1),
                sizeof *slot->ht_lengths) ||
@@ -210,22 +238,14 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
     slot->coded_choices[b] = choice;
 }
 
-/* HT blocks keep their bytes only when they were made with the same step sizes. */
-static void check_coded(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
-{
-  uint32_t n = slot->encoder->plan->num_bands;
-
-  for (uint32_t b = 0; b < n && slot->coded; b++)
-    slot->coded = slot->coded_quantisers[b].inv_scale == job->quantisers[b].inv_scale &&
-                  slot->coded_quantisers[b].num_bitplanes == job->quantisers[b].num_bitplanes;
-  memcpy(slot->coded_quantisers, job->quantisers, n * sizeof *job->quantisers);
-}
-
 void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
-  BlockStage stage = {slot, job};
+  BlockStage stage = {slot, job, false};
+  size_t bands = slot->encoder->plan->num_bands;
 
-  check_coded(slot, job);
+  /* HT blocks keep their bytes only when they were made with the same step sizes. */
+  slot->coded = slot->coded && has_coded_quantisers(slot, job);
+  memcpy(slot->coded_quantisers, job->quantisers, bands * sizeof *job->quantisers);
   if (job->stride > 1)
     memset(slot->blocks, 0, slot->encoder->plan->num_blocks * sizeof *slot->blocks);
   cj2k_parallel_for(slot->encoder->threads, num_tasks(slot, job->stride), code_one, &stage);

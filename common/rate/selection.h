@@ -16,22 +16,22 @@
 
 #define CJ2K_SLOPE_CLASSES 65536
 
-/* One option on a block's hull. */
-typedef struct {
-  uint32_t bytes; /* more than the option before */
-  float gain;     /* error it saves */
-  uint16_t slope; /* class of the error it saves per byte; falls along the hull */
-  uint8_t option; /* as the caller counts them */
-} Cj2kHullPoint;
-
+/* The options on all hulls, those of a block one after the other, in arrays of their own: most
+ * walks look at slopes alone. */
 typedef struct {
   Cj2kPlan *plan; /* not a reference */
   uint32_t max_points;
-  Cj2kHullPoint *points; /* [block][max_points] */
-  uint8_t *counts;       /* per block */
-  uint16_t *components;  /* per block */
-  uint64_t *histogram;   /* bytes in each class of slopes */
-  uint32_t *floors;      /* per component: slopes that its options must be above in any case */
+  uint32_t *first;      /* per block: its first option */
+  uint8_t *counts;      /* per block: options above its component's floor */
+  uint8_t *all_counts;  /* per block: options */
+  uint16_t *slopes;     /* per option: class of the error it saves per byte; falls along the hull */
+  uint32_t *bytes;      /* per option: more than the option before */
+  uint8_t *options;     /* per option: as the caller counts them */
+  uint16_t *components; /* per block */
+  uint32_t *floors;     /* per component: slopes that its options must be above in any case */
+  uint64_t *above;      /* per class of slopes from lowest to highest: bytes in those above it */
+  uint32_t lowest, highest; /* other classes are empty; lowest > highest: all are */
+  uint64_t total;           /* bytes in all classes */
 } Cj2kHulls;
 
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_points);
@@ -52,24 +52,19 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
 /* Sets the slope that a component's options must be above; setting new hulls makes it 0 again. */
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope);
 
-/* Where to stop: all options whose slope is above `slope` are kept, and the first `extra` of those
- * in that class. */
-typedef struct {
-  uint32_t slope;
-  uint64_t extra;
-} Cj2kCut;
-
-/* The lowest cut without extra whose kept options have at most `bytes`. */
-Cj2kCut cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
-/* Bytes of what a cut without extra keeps. */
+/*
+ * A cut is a class of slopes: all options above it are kept. The lowest one whose kept options have
+ * at most `bytes`; 0: all that save anything.
+ */
+uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
+/* Bytes of what a cut keeps, of all components or of one. */
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
-/* Error that it saves. */
-double cj2k_hulls_gain(const Cj2kHulls *hulls, uint32_t slope);
-/* Adds to a cut without extra as many options of its own class as have at most `bytes`, counting
- * `overhead` more for each. */
-Cj2kCut cj2k_hulls_fill(const Cj2kHulls *hulls, Cj2kCut cut, uint64_t bytes, uint32_t overhead);
+uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope);
 /* The option of each block under a cut; 0: none. */
-void cj2k_hulls_apply(const Cj2kHulls *hulls, Cj2kCut cut, uint8_t *options);
+void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options);
+/* The same with the cut for `bytes`, filled up with options a little below it, block after block;
+ * *taken: the bytes of them all. */
+uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint64_t *taken);
 
 /* The slope itself: error per byte, at the lower end of its class. */
 double cj2k_slope_value(uint32_t slope);

@@ -357,6 +357,22 @@ static double best_gain(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passe
   return best;
 }
 
+/* Bytes of the options, and what they save. */
+static uint64_t sum_options(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passes,
+                            const uint8_t *options, double *gain)
+{
+  uint64_t bytes = 0;
+
+  *gain = 0;
+  for (uint32_t b = 0; b < BLOCKS; b++)
+    if (options[b]) {
+      const Cj2kPassEnd *end = &passes[blocks[b].first_pass + options[b] - 1];
+      *gain += (double)end->distortion;
+      bytes += end->length;
+    }
+  return bytes;
+}
+
 /* What a cut keeps is the best there is for the bytes that it takes. */
 static void test_selection(void)
 {
@@ -370,35 +386,37 @@ static void test_selection(void)
   Cj2kHulls hulls;
   GRand *rand = g_rand_new_with_seed(5);
   double weight = 1;
+  uint32_t more = 0;
 
   cj2k_hulls_init(&hulls, &plan, CJ2K_MAX_PASSES);
   for (int round = 0; round < 200; round++) {
-    uint8_t options[BLOCKS];
-    double gain = 0;
-    int64_t bytes = 0;
+    uint8_t options[BLOCKS], filled[BLOCKS];
+    double gain, filled_gain;
     random_passes(rand, blocks, passes);
     cj2k_hulls_set_passes(&hulls, blocks, passes, &weight, 1, NULL);
     uint64_t budget = (uint64_t)g_rand_int_range(rand, 0, 900);
-    Cj2kCut cut = cj2k_hulls_cut(&hulls, budget);
+    uint32_t cut = cj2k_hulls_cut(&hulls, budget);
     cj2k_hulls_apply(&hulls, cut, options);
-    for (uint32_t b = 0; b < BLOCKS; b++)
-      if (options[b]) {
-        gain += (double)passes[b * PASSES + options[b] - 1].distortion;
-        bytes += passes[b * PASSES + options[b] - 1].length;
-      }
-    g_assert_cmpuint((uint64_t)bytes, <=, budget);
-    g_assert_cmpuint((uint64_t)bytes, ==, cj2k_hulls_bytes(&hulls, cut.slope));
-    g_assert_cmpfloat(fabs(gain - cj2k_hulls_gain(&hulls, cut.slope)), <=, gain * 1e-6);
+    uint64_t bytes = sum_options(blocks, passes, options, &gain);
+    g_assert_cmpuint(bytes, <=, budget);
+    g_assert_cmpuint(bytes, ==, cj2k_hulls_bytes(&hulls, cut));
+    g_assert_cmpuint(bytes, ==, cj2k_hulls_component_bytes(&hulls, 0, cut));
     /* Slopes in one class count as equal: the 256th part of an octave. */
-    g_assert_cmpfloat(gain, >=, best_gain(blocks, passes, 0, bytes) * (1 - 1.0 / 256));
-    Cj2kCut more = cj2k_hulls_fill(&hulls, cut, UINT64_MAX, 0);
-    cj2k_hulls_apply(&hulls, more, options);
-    bytes = 0;
+    g_assert_cmpfloat(gain, >=, best_gain(blocks, passes, 0, (int64_t)bytes) * (1 - 1.0 / 256));
+    if (cut) /* one class more is too much */
+      g_assert_cmpuint(cj2k_hulls_bytes(&hulls, cut - 1), >, budget);
+
+    /* Filled up: nothing is lost, and it never is too much. */
+    uint64_t taken;
+    g_assert_cmpuint(cj2k_hulls_take(&hulls, budget, filled, &taken), ==, cut);
+    g_assert_cmpuint(taken, ==, sum_options(blocks, passes, filled, &filled_gain));
+    g_assert_cmpuint(taken, <=, budget);
+    g_assert_cmpfloat(filled_gain, >=, gain);
     for (uint32_t b = 0; b < BLOCKS; b++)
-      bytes += options[b] ? passes[b * PASSES + options[b] - 1].length : 0;
-    if (cut.slope)
-      g_assert_cmpuint((uint64_t)bytes, ==, cj2k_hulls_bytes(&hulls, cut.slope - 1));
+      g_assert_cmpuint(filled[b], >=, options[b]);
+    more += taken > bytes;
   }
+  g_assert_cmpuint(more, >=, 20);
   cj2k_hulls_clear(&hulls);
   g_rand_free(rand);
 }
