@@ -128,8 +128,9 @@ void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame);
 
 /* encoder_steps.c. Step sizes for quality, step or PSNR; the transform is done. */
 Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
-/* Steps for the least squared error; base is a fraction of full range. */
-void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
+/* Steps for the least squared error; base is a fraction of full range. false: as for
+ * cj2k_frame_steps_set. */
+bool cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
 /* Squared error that quantising each stride-th block costs, over the square of full range. */
 Cj2kStatus cj2k_encoder_frame_quantising(Cj2kEncoderFrame *frame, uint32_t stride, double *error);
 #define CJ2K_MIN_BASE 1e-7

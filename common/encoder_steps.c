@@ -18,10 +18,11 @@ double cj2k_clamp_base(double base)
   return CLAMP(base, CJ2K_MIN_BASE, MAX_BASE);
 }
 
-void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
+bool cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
 {
   frame->base = base;
-  cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false, 0);
+  return cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false,
+                              0);
 }
 
 double cj2k_encoder_num_samples(const Cj2kEncoder *encoder)

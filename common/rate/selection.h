@@ -15,6 +15,7 @@
 #include "../threads.h"
 
 #define CJ2K_SLOPE_CLASSES 65536
+#define CJ2K_SLOPE_OCTAVE  256 /* classes of slopes up to twice another */
 
 /* The options on all hulls, those of a block one after the other, in arrays of their own: most
  * walks look at slopes alone. */

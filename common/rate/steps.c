@@ -24,11 +24,13 @@ static int max_exponent(uint8_t guard_bits)
   return MIN(31, MAX_BITPLANES + 1 - guard_bits);
 }
 
-/* The representable step next to `step` (E-3); mantissa and exponent never make 0xFFD9 in QCD. */
-static void set_step(Cj2kQuantisation *q, uint32_t b, double step, int dynamic_range)
+/* The representable step next to `step` (E-3); mantissa and exponent never make 0xFFD9 in QCD.
+ * false: there is none so fine. */
+static bool set_step(Cj2kQuantisation *q, uint32_t b, double step, int dynamic_range)
 {
   int exponent;
   double fraction = frexp(step, &exponent); /* step = fraction * 2^exponent, fraction in [0.5, 1) */
+  bool found = true;
   int eps = dynamic_range - (exponent - 1), mu = (int)lrint((2 * fraction - 1) * 2048);
 
   if (mu == 2048) {
@@ -41,11 +43,13 @@ static void set_step(Cj2kQuantisation *q, uint32_t b, double step, int dynamic_r
   } else if (eps > max_exponent(q->guard_bits)) {
     eps = max_exponent(q->guard_bits);
     mu = 0;
+    found = false;
   }
   if ((mu & 0xff) == 0xff)
     mu--;
   q->exponent[b] = (uint8_t)eps;
   q->mantissa[b] = (uint16_t)mu;
+  return found;
 }
 
 void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *header, uint32_t c,
@@ -142,8 +146,8 @@ static double visual_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool
 }
 
 /* Puts one band's step into the component's quantisation and derives what the frame needs from what
- * that says. */
-static void set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, double wanted)
+ * that says. false: the step cannot be so fine. */
+static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, double wanted)
 {
   const Cj2kPlanBand *band = &plan->bands[b];
   uint32_t c = plan->tile_comps[band->tile_comp].component;
@@ -151,17 +155,20 @@ static void set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, do
   Cj2kQuantisation *q = &steps->components[c];
   uint32_t i = band_index(band->resolution, band->orientation);
 
-  set_step(q, i, wanted, range);
+  bool found = set_step(q, i, wanted, range);
   double step = ldexp(1 + q->mantissa[i] / 2048.0, range - q->exponent[i]);
   double unit = step * band->norm / ldexp(16, depth);
   steps->quantisers[b].inv_scale = (float)((double)band->inv_scale * band->step / step);
   steps->quantisers[b].num_bitplanes = (uint8_t)(q->guard_bits + q->exponent[i] - 1);
   steps->weights[b] = unit * unit;
+  return found;
 }
 
-void cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
+bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
                           Cj2kStepWeighting weighting, bool colour_difference, double visual_power)
 {
+  bool all = true;
+
   for (uint32_t b = 0; b < plan->num_bands; b++) {
     const Cj2kPlanBand *band = &plan->bands[b];
     if (band->reversible)
@@ -170,8 +177,9 @@ void cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double ba
     double step = ldexp(base, depth) / band->norm;
     if (weighting == CJ2K_WEIGHT_VISUAL)
       step /= pow(visual_weight(plan, band, colour_difference), visual_power);
-    set_band(steps, plan, b, step);
+    all = set_band(steps, plan, b, step) && all;
   }
+  return all;
 }
 
 /*

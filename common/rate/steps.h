@@ -34,9 +34,9 @@ typedef enum {
 /*
  * Sets the steps of all irreversible bands: base / norm of the band, base being a fraction of the
  * component's range; with CJ2K_WEIGHT_VISUAL also over the band's visual weight to the power
- * `visual_power` (0..1).
+ * `visual_power` (0..1). false: QCD has no step as fine as a band should have; it got the finest.
  */
-void cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
+bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
                           Cj2kStepWeighting weighting, bool colour_difference, double visual_power);
 
 /* The step base and the power of visual weights for a quality factor 1..100. */
