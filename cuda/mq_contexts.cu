@@ -21,6 +21,7 @@ namespace {
 
 constexpr uint32_t kThreads = 128; /* of a thread block, at least */
 constexpr uint32_t kDecision = 32;
+constexpr uint32_t kPlainWords = 3;
 constexpr uint32_t kSteps = 3; /* of the fixpoint inside a word, before others are looked at */
 constexpr uint32_t kSmallPlanes = 16; /* gains fit into 32 bits below */
 
@@ -60,7 +61,7 @@ struct Distortion {
   uint64_t low, high;
 
   /* Adds 64 * 2^plane * factor * sum; false sums are negative ones. */
-  __device__ void add(uint32_t shift, uint32_t factor, uint64_t sum)
+  __device__ __forceinline__ void add(uint32_t shift, uint32_t factor, uint64_t sum)
   {
     uint64_t magnitude = (int64_t)sum < 0 ? 0 - sum : sum;
     magnitude *= factor; /* at most 2^51 * 4 */
@@ -74,7 +75,7 @@ struct Distortion {
     }
   }
 
-  __device__ uint64_t value() const
+  __device__ __forceinline__ uint64_t value() const
   {
     return high ? UINT64_MAX : low;
   }
@@ -102,7 +103,8 @@ template <uint32_t WARPS> struct Modeller {
 
   uint4 *labels, *records; /* of the warp */
   uint32_t *shared;        /* of all warps */
-  uint32_t *grids[4], *bits;
+  uint32_t *grids, *bits;  /* four grids: significance thrice, signs */
+  uint32_t grid_words;
   uint32_t pitch, at, below; /* of the lane's word in the grids, and of the one below */
 
   uint32_t valid, whole; /* samples that exist; row 0 of columns of four */
@@ -125,6 +127,11 @@ template <uint32_t WARPS> struct Modeller {
     shared = memory + WARPS * Sizes<WARPS>::kRecords;
   }
 
+  __device__ __forceinline__ uint32_t *grid(uint32_t i) const
+  {
+    return grids + i * grid_words;
+  }
+
   __device__ __forceinline__ void sync() const
   {
     if (WARPS == 1)
@@ -140,7 +147,7 @@ template <uint32_t WARPS> struct Modeller {
 
   /* --------------------------------------------------------------------------- samples --- */
 
-  __device__ void place(const Cj2kCudaEncodeBlock &block)
+  __device__ __forceinline__ void place(const Cj2kCudaEncodeBlock &block)
   {
     width = block.width;
     height = block.height;
@@ -151,12 +158,11 @@ template <uint32_t WARPS> struct Modeller {
     uint32_t stripes = (height + 3) / 4;
     num_words = octets * stripes;
     pitch = octets + 1;
-    uint32_t grid = (stripes + 2) * pitch + 1;
-    for (uint32_t i = 0; i < 4; i++)
-      grids[i] = shared + Sizes<WARPS>::kShared + i * grid;
-    bits = grids[3] + grid;
-    for (uint32_t i = thread; i < 4 * grid; i += 32 * WARPS)
-      grids[0][i] = 0;
+    grid_words = (stripes + 2) * pitch + 1;
+    grids = shared + Sizes<WARPS>::kShared;
+    bits = grids + 4 * grid_words;
+    for (uint32_t i = thread; i < 4 * grid_words; i += 32 * WARPS)
+      grids[i] = 0;
 
     uint32_t stripe = thread / octets, octet = thread - stripe * octets;
     bool exists = thread < num_words;
@@ -190,7 +196,7 @@ template <uint32_t WARPS> struct Modeller {
   }
 
   /* Fills bit-planes and signs, and the first grid with the number of bit-planes of each word. */
-  __device__ void load(Samples &samples)
+  __device__ __forceinline__ void load(Samples &samples)
   {
     constexpr uint32_t kBatch = 4;
     uint32_t first = 32 * warp, end = min(num_words, first + 32);
@@ -218,15 +224,15 @@ template <uint32_t WARPS> struct Modeller {
         if (lane < frame.max_planes)
           bits[lane * Sizes<WARPS>::kPitch + word + i] = plane;
         if (lane == 31) {
-          grids[3][index[i]] = plane;
-          grids[0][index[i]] = 32 - __clz(top);
+          grid(3)[index[i]] = plane;
+          grid(0)[index[i]] = 32 - __clz(top);
         }
       }
     }
   }
 
   /* The largest of all threads' values. */
-  __device__ uint32_t largest(uint32_t value)
+  __device__ __forceinline__ uint32_t largest(uint32_t value)
   {
     for (uint32_t d = 16; d; d >>= 1)
       value = max(value, __shfl_xor_sync(kAll, value, d));
@@ -242,7 +248,7 @@ template <uint32_t WARPS> struct Modeller {
   }
 
   /* Sums over the threads, to all. */
-  __device__ void add_up(uint64_t sums[3])
+  __device__ __forceinline__ void add_up(uint64_t sums[3])
   {
     for (uint32_t i = 0; i < 3; i++)
       sums[i] = warp_sum(sums[i]);
@@ -262,11 +268,11 @@ template <uint32_t WARPS> struct Modeller {
 
   /* Symbols that the lane's word has at most: in bit-planes in which nothing is significant yet in
    * this word and those around it, columns are run-length symbols. */
-  __device__ uint32_t room_for_word()
+  __device__ __forceinline__ uint32_t room_for_word()
   {
     if (valid == 0)
       return 0;
-    const uint32_t *tops = grids[0] + at;
+    const uint32_t *tops = grid(0) + at;
     uint32_t top = 0;
     for (uint32_t i = 0; i < 3; i++) {
       const uint32_t *row = tops + i * pitch - pitch;
@@ -280,7 +286,7 @@ template <uint32_t WARPS> struct Modeller {
   }
 
   /* Takes a place for the block's symbols; false: there is none. */
-  __device__ bool take_room()
+  __device__ __forceinline__ bool take_room()
   {
     uint64_t sums[3] = {room_for_word(), 0, 0};
     uint32_t planes = num_planes - lowest_plane, ends = style & CJ2K_STYLE_SEGMARK ? 7 : 3;
@@ -302,15 +308,15 @@ template <uint32_t WARPS> struct Modeller {
 
   /* Which samples does the significance propagation pass code? `now` are the ones of the bit-plane;
    * grid 2 has what is significant after the pass so far. */
-  __device__ uint32_t propagate(uint32_t seed, uint32_t now)
+  __device__ __forceinline__ uint32_t propagate(uint32_t seed, uint32_t now)
   {
-    uint32_t *grid = grids[2] + at;
+    uint32_t *word = grid(2) + at;
     uint32_t coded = seed, found = now & seed;
     for (;;) {
       if (valid)
-        *grid = significant | found;
+        *word = significant | found;
       sync();
-      Before before = load_before(grid, pitch);
+      Before before = load_before(word, pitch);
       uint32_t reached = seed | followers_of(before), more = found;
 #pragma unroll
       for (uint32_t i = 0; i < kSteps; i++) {
@@ -367,7 +373,7 @@ template <uint32_t WARPS> struct Modeller {
   }
 
   /* Sums over the threads before this one, and over all. */
-  __device__ void scan(Counts &counts, Counts &totals)
+  __device__ __forceinline__ void scan(Counts &counts, Counts &totals)
   {
     uint32_t both = counts.propagation | counts.cleanup << 16, single = counts.refinement;
     uint32_t own_both = both, own_single = single;
@@ -403,18 +409,45 @@ template <uint32_t WARPS> struct Modeller {
 
   /* ---------------------------------------------------------------------------- symbols --- */
 
-  /* The symbols of the warp's words, a lane a sample. */
-  __device__ void emit(bool is_raw)
+  /* Bytes [start, end) of the block's symbols become zero runs. */
+  __device__ __forceinline__ void fill_with_runs(uint32_t start, uint32_t end)
+  {
+    uint8_t *out = frame.symbols + first_symbol;
+    for (uint32_t i = (start & ~3u) + 4 * lane; i < end; i += 128) {
+      if (i >= start && i + 4 <= end) {
+        *reinterpret_cast<uint32_t *>(out + i) = CJ2K_CX_RUN * 0x01010101u;
+        continue;
+      }
+      for (uint32_t j = max(i, start); j < min(i + 4, end); j++)
+        out[j] = CJ2K_CX_RUN;
+    }
+  }
+
+  /* The symbols of the warp's words, a lane a sample. Words that have nothing but zero runs are
+   * filled in first, where there are several. */
+  __device__ __forceinline__ void emit(const Passes &passes, uint32_t cleanup, uint32_t count,
+                                       bool is_raw)
+  {
+    uint32_t todo = __ballot_sync(kAll, passes.emitting != 0);
+    uint32_t plain = __ballot_sync(kAll, passes.emitting == passes.zero_runs) & todo;
+    if (__popc(plain) >= kPlainWords) {
+      uint32_t end = __shfl_sync(kAll, cleanup + count, 31);
+      fill_with_runs(__shfl_sync(kAll, cleanup, 0), end);
+      todo &= ~plain;
+    }
+    __syncwarp();
+    emit_words(todo, is_raw);
+  }
+
+  __device__ __forceinline__ void emit_words(uint32_t todo, bool is_raw)
   {
     uint8_t *out = frame.symbols + first_symbol;
     const uint8_t *bytes = reinterpret_cast<const uint8_t *>(labels) + (lane & 3) * 4 +
                            (lane >> 3) + (lane & 4 ? 33 * 16 : 0);
     uint32_t bit = 1u << lane, before = bit - 1;
-    uint32_t count = min(num_words - min(num_words, 32 * warp), 32u);
-    for (uint32_t i = 0; i < count; i++) {
+    for (; todo; todo &= todo - 1) {
+      uint32_t i = __ffs(todo) - 1;
       uint4 who = records[i], where = records[32 + i]; /* emitting, found, coded first, refining */
-      if (who.x == 0)
-        continue;
       uint32_t label = bytes[16 * i];
       bool first = who.z & bit, refines = who.w & bit, found = who.y & bit;
       uint32_t same = first ? who.z : refines ? who.w : ~(who.z | who.w);
@@ -441,7 +474,7 @@ template <uint32_t WARPS> struct Modeller {
   }
 
   /* Ends of passes, and SEGMARK's symbols. */
-  __device__ void end_passes(const Counts &totals, bool only_cleanup)
+  __device__ __forceinline__ void end_passes(const Counts &totals, bool only_cleanup)
   {
     uint8_t *out = frame.symbols + first_symbol + position;
     uint32_t cleanup = totals.cleanup;
@@ -472,7 +505,8 @@ template <uint32_t WARPS> struct Modeller {
    * plane, those of its complement if the plane's bit is 0; reversible 4l, and 4 more for a 0.
    */
   template <typename Sum>
-  __device__ void sum_gains(const Passes &passes, uint32_t plane, uint32_t now, uint64_t sums[3])
+  __device__ __forceinline__ void sum_gains(const Passes &passes, uint32_t plane, uint32_t now,
+                                            uint64_t sums[3])
   {
     uint32_t odd = reversible ? 0 : 2;
     Sum found = 0, found_cleanly = 0, refined_bits = 0;
@@ -493,8 +527,8 @@ template <uint32_t WARPS> struct Modeller {
     sums[2] = refined_bits;
   }
 
-  __device__ void add_gains(const Passes &passes, uint32_t plane, uint32_t now,
-                            const Counts &totals)
+  __device__ __forceinline__ void add_gains(const Passes &passes, uint32_t plane, uint32_t now,
+                                            const Counts &totals)
   {
     uint64_t sums[3];
     if (plane < kSmallPlanes) {
@@ -523,7 +557,7 @@ template <uint32_t WARPS> struct Modeller {
     store_distortion();
   }
 
-  __device__ void store_distortion()
+  __device__ __forceinline__ void store_distortion()
   {
     if (thread == 0)
       distortions[pass] = distortion.value();
@@ -532,10 +566,10 @@ template <uint32_t WARPS> struct Modeller {
 
   /* -------------------------------------------------------------------------- bit-planes --- */
 
-  __device__ void code_plane(uint32_t plane)
+  __device__ __forceinline__ void code_plane(uint32_t plane)
   {
     uint32_t now = thread < num_words ? bits[plane * Sizes<WARPS>::kPitch + thread] : 0;
-    uint32_t *before = grids[plane & 1], *all = grids[~plane & 1], *propagated = grids[2];
+    uint32_t *before = grid(plane & 1), *all = grid(~plane & 1), *propagated = grid(2);
     bool first = pass == 0, is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
     Significance s;
     Passes passes = {};
@@ -566,14 +600,15 @@ template <uint32_t WARPS> struct Modeller {
     counts.refinement = __popc(passes.refining);
     counts.cleanup = __popc(passes.emitting & passes.cleaning) + __popc(passes.found_cleanly) +
                      2 * __popc(passes.cut_runs);
+    uint32_t cleanup_count = counts.cleanup;
     scan(counts, totals);
     uint32_t refinement = first ? position : position + totals.propagation + 1;
     uint32_t cleanup = first ? position : refinement + totals.refinement + 1;
     records[lane] = make_uint4(passes.emitting, found, passes.propagating, passes.refining);
+    cleanup += counts.cleanup;
     records[32 + lane] = make_uint4(passes.cut_runs, position + counts.propagation,
-                                    refinement + counts.refinement, cleanup + counts.cleanup);
-    __syncwarp();
-    emit(is_raw);
+                                    refinement + counts.refinement, cleanup);
+    emit(passes, cleanup, cleanup_count, is_raw);
     end_passes(totals, first);
     add_gains(passes, plane, now, totals);
     refined = significant;
@@ -581,7 +616,7 @@ template <uint32_t WARPS> struct Modeller {
     sync();
   }
 
-  __device__ void code(const Cj2kCudaEncodeBlock &block, uint32_t b)
+  __device__ __forceinline__ void code(const Cj2kCudaEncodeBlock &block, uint32_t b)
   {
     Cj2kFrameQuantiser quantiser = frame.quantisers[block.band];
     Samples samples(frame.coefficients, quantiser, block);
@@ -591,7 +626,7 @@ template <uint32_t WARPS> struct Modeller {
     sync();
     load(samples);
     sync();
-    num_planes = largest(valid ? grids[0][at] : 0);
+    num_planes = largest(valid ? grid(0)[at] : 0);
     position = 0;
     if (num_planes > lowest_plane && take_room()) {
       begin();
@@ -613,16 +648,16 @@ template <uint32_t WARPS> struct Modeller {
   }
 
   /* Before the first bit-plane. */
-  __device__ void begin()
+  __device__ __forceinline__ void begin()
   {
-    const uint32_t *signs = grids[3] + at;
+    const uint32_t *signs = grid(3) + at;
     negative = valid ? signs[0] : 0;
     around = {from_left(negative, signs[-1]), from_right(negative, signs[1]),
-              from_above(negative, *(signs - pitch)), from_below(negative, grids[3][below])};
+              from_above(negative, *(signs - pitch)), from_below(negative, grid(3)[below])};
     significant = refined = pass = 0;
     distortion = {0, 0};
     if (valid)
-      grids[0][at] = 0;
+      grid(0)[at] = 0;
     sync();
   }
 };
