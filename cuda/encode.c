@@ -39,9 +39,6 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->blocking = params->frames_in_flight > 1;
   encoder->groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
-  if (!encoder->ht) /* all frames are the CPU back end's */
-    return encoder;
-
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&device)) {
     result = cj2k_cuda_encode_list_levels(encoder);
@@ -67,11 +64,12 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
     return;
   if (cj2k_cuda_enter(&encoder->device)) {
     Cj2kCudaMemory *memories[] = {
-        &slot->picture,      &slot->staging,    &slot->planes,   &slot->host_planes,
-        &slot->tops,         &slot->quantisers, &slot->lowpass,  &slot->host_quantisers,
-        &slot->coefficients, &slot->choices,    &slot->scratch,  &slot->host_choices,
-        &slot->bytes,        &slot->host_bytes, &slot->measured, &slot->host_measured,
-        &slot->coded,        &slot->host_coded};
+        &slot->picture,      &slot->staging,    &slot->planes,     &slot->host_planes,
+        &slot->tops,         &slot->quantisers, &slot->lowpass,    &slot->host_quantisers,
+        &slot->coefficients, &slot->choices,    &slot->scratch,    &slot->host_choices,
+        &slot->bytes,        &slot->host_bytes, &slot->measured,   &slot->host_measured,
+        &slot->coded,        &slot->host_coded, &slot->symbols,    &slot->work,
+        &slot->room,         &slot->passes,     &slot->host_passes};
     if (slot->stream)
       cudaStreamSynchronize(slot->stream);
     for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
@@ -142,10 +140,8 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
                                 .stream = (uint32_t)g_atomic_int_add(&encoder->slots, 1)};
   slot->staging.host = slot->host_planes.host = slot->host_quantisers.host = true;
   slot->host_choices.host = slot->host_bytes.host = true;
-  slot->host_coded.host = slot->host_measured.host = true;
+  slot->host_coded.host = slot->host_measured.host = slot->host_passes.host = true;
   slot->top_groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTopGroup));
-  if (!encoder->ht)
-    return slot;
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&encoder->device)) {
     result = make_events(slot);
@@ -179,8 +175,6 @@ static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2k
 static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                             Cj2kError *error)
 {
-  if (job->coder != CJ2K_CODER_HT)
-    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "MQ coding of code-blocks on the GPU");
   for (uint32_t i = 0; i < job->layout->num_planes; i++)
     if (job->picture->planes[i].pitch > UINT32_MAX)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "rows of 4 GiB on the GPU");
@@ -200,8 +194,8 @@ static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *jo
   for (uint32_t b = 0; job->choices && b < job->plan->num_blocks; b++)
     if (job->choices[b].passes > 1)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "HT refinement passes on the GPU");
-  return run(data, slot, job, CJ2K_CUDA_STEP_CODE, cj2k_cuda_encode_code, "coding code-blocks",
-             error);
+  Step step = ((Cj2kCudaEncoder *)data)->ht ? cj2k_cuda_encode_code : cj2k_cuda_encode_mq_code;
+  return run(data, slot, job, CJ2K_CUDA_STEP_CODE, step, "coding code-blocks", error);
 }
 
 static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,

@@ -78,6 +78,9 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
                               .orientation = band->orientation,
                               .style = band->block_style};
     encoder->area += CJ2K_CUDA_BLOCK_AREA(block->width, block->height);
+    encoder->max_width = MAX(encoder->max_width, block->width);
+    encoder->max_height = MAX(encoder->max_height, block->height);
+    encoder->many_segments |= band->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
   }
   cudaError_t result = upload(&encoder->blocks, blocks, (size_t)plan->num_blocks * sizeof *blocks);
   g_free(blocks);
@@ -95,8 +98,7 @@ static cudaError_t send(Cj2kEncodeSlot *slot, Cj2kCudaMemory *device, Cj2kCudaMe
   return cudaMemcpyAsync(device->data, host->data, size, cudaMemcpyHostToDevice, slot->stream);
 }
 
-/* What both steps need. */
-static cudaError_t begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
 
@@ -140,7 +142,7 @@ cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->host_measured, size);
   if (result == cudaSuccess)
-    result = begin(slot, job);
+    result = cj2k_cuda_encode_begin(slot, job);
   if (result == cudaSuccess) /* blocks between the measured ones have zeros */
     result = cudaMemsetAsync(slot->measured.data, 0, size, slot->stream);
   if (result != cudaSuccess)
@@ -167,8 +169,7 @@ cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
 }
 
-/* The largest number of bit-planes that indices may have. */
-static uint32_t max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+uint32_t cj2k_cuda_encode_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   uint32_t most = 0;
   for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
@@ -211,12 +212,12 @@ static cudaError_t launch_code(Cj2kEncodeSlot *slot)
 cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
-  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(max_bitplanes(slot, job));
+  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_encode_max_bitplanes(slot, job));
   uint64_t scratch = CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->area, bits, plan->num_blocks);
   cudaError_t result = cj2k_cuda_reserve(&slot->scratch, scratch);
 
   if (result == cudaSuccess)
-    result = begin(slot, job);
+    result = cj2k_cuda_encode_begin(slot, job);
   if (result == cudaSuccess && job->choices)
     result = send(slot, &slot->choices, &slot->host_choices, job->choices,
                   plan->num_blocks * sizeof *job->choices);
@@ -249,6 +250,21 @@ static cudaError_t code_again(Cj2kEncodeSlot *slot, uint64_t bytes)
   return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
 }
 
+cudaError_t cj2k_cuda_encode_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaMemory *host,
+                                        const Cj2kCudaMemory *device, uint64_t fetched,
+                                        uint64_t size)
+{
+  if (size <= fetched)
+    return cudaSuccess;
+  cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
+  if (result == cudaSuccess)
+    result = cudaMemcpyAsync((char *)host->data + fetched, (const char *)device->data + fetched,
+                             size - fetched, cudaMemcpyDeviceToHost, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
+  return result == cudaSuccess ? cudaStreamSynchronize(slot->stream) : result;
+}
+
 static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   const Cj2kCudaEncodeCounts *counts = slot->host_coded.data;
@@ -256,15 +272,9 @@ static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
   if (counts->bytes > slot->job.capacity)
     status = code_again(slot, counts->bytes);
-  if (status == cudaSuccess && counts->bytes > slot->fetched) {
-    cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
-    status = cudaMemcpyAsync((char *)slot->host_bytes.data + slot->fetched,
-                             (char *)slot->bytes.data + slot->fetched,
-                             counts->bytes - slot->fetched, cudaMemcpyDeviceToHost, slot->stream);
-    cj2k_cuda_mark(&slot->marks, "download", slot->stream);
-    if (status == cudaSuccess)
-      status = cudaStreamSynchronize(slot->stream);
-  }
+  if (status == cudaSuccess)
+    status = cj2k_cuda_encode_fetch_rest(slot, &slot->host_bytes, &slot->bytes, slot->fetched,
+                                         counts->bytes);
   /* The next frame is about as long: its bytes are told to come before their number is known. */
   slot->fetched = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->host_coded.data + sizeof *counts);
@@ -302,7 +312,7 @@ cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *resul
   slot->transform_timed = false;
   result->ms_block_coder = elapsed(slot->started, slot->done);
   if (slot->step == CJ2K_CUDA_STEP_CODE)
-    status = fetch_code(slot, result);
+    status = slot->encoder->ht ? fetch_code(slot, result) : cj2k_cuda_encode_mq_fetch(slot, result);
   else
     fetch_measure(slot, result);
   cj2k_cuda_marks_report(&slot->marks);

@@ -209,9 +209,15 @@ typedef struct {
   Cj2kMct mct;
   bool xyz;
   uint8_t precinct; /* log2 */
+  bool mq;
+  uint8_t style; /* MQ: CJ2K_STYLE_* */
+  uint8_t layers;
 } Case;
 
-#define SHORT_STEP 9
+#define SHORT_STEP  9
+#define NUM_STYLES  64
+#define STYLE_STEP  11 /* from case to case; all styles occur */
+#define MOST_LAYERS 3
 
 #define LOSSLESS   CJ2K_RATE_LOSSLESS, 0
 #define QUALITY(q) CJ2K_RATE_QUALITY, q
@@ -286,7 +292,9 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
 {
   cj2k_encoder_params_init(params);
   params->backend = backend;
-  params->block_coder = CJ2K_CODER_HT;
+  params->block_coder = test->mq ? CJ2K_CODER_MQ : CJ2K_CODER_HT;
+  params->codeblock_style = test->style;
+  params->num_layers = (uint16_t)MAX(test->layers, 1);
   params->rate_control = test->rate;
   if (test->rate == CJ2K_RATE_QUALITY)
     params->quality = (uint32_t)test->value;
@@ -421,10 +429,36 @@ static bool check_case(const Case *test, Cj2kMemoryKind kind)
 
 static const char *const rates[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
 
+/* A case by its number: all with HT, all with MQ and changing styles, one picture with each style.
+ */
+static bool take_case(guint index, Case *test)
+{
+  static const Case styled[] = {
+      {"rgb12", 150, 70, LOSSLESS, 32, 32, 4},   {"grey8", 200, 90, QUALITY(90), 64, 64, 3},
+      {"yuv422p10", 160, 80, CBR(3), 64, 16, 4}, {"grey16", 100, 61, LOSSLESS, 64, 64, 2},
+      {"rgb8", 130, 77, CBR(6), 16, 32, 5},
+  };
+  guint count = G_N_ELEMENTS(cases);
+
+  if (index < 2 * count) {
+    *test = cases[index % count];
+    test->mq = index >= count;
+    test->style = test->mq ? index * STYLE_STEP % NUM_STYLES : 0;
+    test->layers = (uint8_t)(test->mq ? 1 + index % MOST_LAYERS : 1);
+    return true;
+  }
+  index -= 2 * count;
+  *test = styled[index % G_N_ELEMENTS(styled)];
+  test->mq = true;
+  test->style = (uint8_t)index;
+  return index < NUM_STYLES;
+}
+
 int main(int argc, char **argv)
 {
   Cj2kError error = {0};
   guint step = argc > 1 && !strcmp(argv[1], "--short") ? SHORT_STEP : 1, count = 0, failed = 0;
+  Case c;
 
   setvbuf(stdout, NULL, _IOLBF, 0);
   Cj2kEncoder *probe =
@@ -434,13 +468,15 @@ int main(int argc, char **argv)
     return 0;
   }
   cj2k_encoder_close(probe);
-  for (guint i = 0; i < G_N_ELEMENTS(cases); i += step) {
-    const Case *c = &cases[i];
-    bool ok = check_case(c, i & 1 ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_CUDA);
+  for (guint i = 0; take_case(i, &c); i += step) {
+    bool ok = check_case(&c, i & 1 ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_CUDA);
     failed += !ok;
-    printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u\n",
-           ok ? "ok" : "not ok", ++count, c->format, c->width, c->height, rates[c->rate], c->value,
-           c->block_width, c->block_height, c->num_resolutions, c->tile, c->x0);
+    printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u",
+           ok ? "ok" : "not ok", ++count, c.format, c.width, c.height, rates[c.rate], c.value,
+           c.block_width, c.block_height, c.num_resolutions, c.tile, c.x0);
+    if (c.mq)
+      printf(", MQ, style 0x%02x, %u layers", c.style, MAX(c.layers, 1));
+    printf("\n");
   }
   printf("1..%u\n", count);
   return failed != 0;

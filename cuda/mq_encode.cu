@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * MQ coding (T.800 annex C): a thread makes a block's bytes of its symbols. Blocks with many
+ * symbols come first, and those next to each other have about as many, so that the threads of a
+ * warp end together. Each goes through its symbols one after the other whatever they are; the end
+ * of a pass is a symbol, too. A second kernel, a warp a block, finds where passes and segments may
+ * be cut, and moves what stays to where it crosses to the host.
+ */
+#include "mq_encoder.cuh"
+
+namespace {
+
+constexpr uint32_t kAll = 0xFFFFFFFFu, kWarp = 32;
+
+#define QE(state, qe, nmps, nlps, change) QE_##state = qe,
+enum { CJ2K_MQ_STATES(QE) };
+#define WORD(state, mps) (QE_##state | (uint32_t)(2 * (state) + (mps)) << CJ2K_MQ_MPS_SHIFT)
+#define NEXT(state, qe, nmps, nlps, change)                                                        \
+  WORD(nmps, 0), WORD(nlps, (change)), WORD(nmps, 1), WORD(nlps, 1 - (change)),
+
+constexpr uint32_t kStateWords = 4 * CJ2K_MQ_NUM_STATES;
+__device__ const uint32_t d_states[kStateWords] = {CJ2K_MQ_STATES(NEXT)}; /* cj2k_mq_next */
+
+__device__ uint32_t num_tasks(const Cj2kCudaMqContexts &frame)
+{
+  return (frame.num_blocks + frame.stride - 1) / frame.stride;
+}
+
+__device__ bool has_symbols(const Cj2kCudaMqCode &frame)
+{
+  return frame.counts->modelled.symbols <= frame.contexts.capacity;
+}
+
+__device__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
+{
+  return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
+}
+
+/* --------------------------------------------------------------------------------- order --- */
+
+constexpr uint32_t kOrderThreads = 1024, kBuckets = 2 * kOrderThreads, kBucketShift = 5;
+
+/* Of blocks of about as many symbols, most symbols first. */
+__device__ uint32_t bucket(const Cj2kCudaMqBlock &block)
+{
+  uint32_t symbols = block.num_passes ? block.num_symbols >> kBucketShift : 0;
+  return kBuckets - 1 - min(symbols, kBuckets - 1);
+}
+
+__global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode frame)
+{
+  __shared__ uint32_t places[kBuckets], sums[kWarp];
+  const Cj2kCudaMqBlock *blocks = frame.contexts.mq_blocks;
+  uint32_t tasks = num_tasks(frame.contexts), stride = frame.contexts.stride, t = threadIdx.x;
+
+  places[2 * t] = places[2 * t + 1] = 0;
+  __syncthreads();
+  for (uint32_t i = t; i < tasks; i += kOrderThreads)
+    atomicAdd(&places[bucket(blocks[i * stride])], 1u);
+  __syncthreads();
+
+  uint32_t first = places[2 * t], own = first + places[2 * t + 1], sum = own;
+  for (uint32_t d = 1; d < kWarp; d <<= 1) {
+    uint32_t other = __shfl_up_sync(kAll, sum, d);
+    sum += t % kWarp >= d ? other : 0;
+  }
+  if (t % kWarp == kWarp - 1)
+    sums[t / kWarp] = sum;
+  __syncthreads();
+  for (uint32_t w = 0; w < t / kWarp; w++)
+    sum += sums[w];
+  places[2 * t] = sum - own;
+  places[2 * t + 1] = sum - own + first;
+  __syncthreads();
+
+  for (uint32_t i = t; i < tasks; i += kOrderThreads)
+    frame.order[atomicAdd(&places[bucket(blocks[i * stride])], 1u)] = i * stride;
+}
+
+/* -------------------------------------------------------------------------------- coding --- */
+
+/* A block being coded. Its contexts are in shared memory, LANES apart. */
+template <uint32_t LANES> struct BlockCoder {
+  uint32_t *contexts;
+  const uint32_t *states; /* cj2k_mq_next */
+  MqEncoder mq;
+  RawEncoder raw;
+  ByteRoom room;
+  Cj2kCudaMqMark *marks;
+  uint32_t pass, num_passes, style;
+  uint32_t start; /* of the segment */
+  bool is_raw, done;
+  bool failed; /* longer than its room */
+
+  /* Initial states (table D.7). */
+  __device__ void reset_contexts()
+  {
+    for (uint32_t i = 0; i < CJ2K_CX_COUNT; i++)
+      contexts[i * LANES] = WORD(0, 0);
+    contexts[CJ2K_CX_ZERO * LANES] = WORD(4, 0);
+    contexts[CJ2K_CX_RUN * LANES] = WORD(3, 0);
+    contexts[CJ2K_CX_UNI * LANES] = WORD(46, 0);
+  }
+
+  __device__ void start_segment()
+  {
+    start = room.offset();
+    is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
+    if (is_raw)
+      raw.start(room);
+    else
+      mq.start();
+  }
+
+  __device__ void begin(const Cj2kCudaMqCode &frame, uint32_t b)
+  {
+    const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
+    style = frame.contexts.blocks[b].style;
+    num_passes = block.num_passes;
+    marks = frame.marks + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
+    uint32_t segments = style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL) ? num_passes : 1;
+    uint64_t size = CJ2K_CUDA_MQ_ROOM(block.num_symbols, frame.symbol_room, segments);
+    uint64_t offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->room),
+                                (unsigned long long)size);
+    frame.rooms[b] = offset;
+    room.start(reinterpret_cast<uint32_t *>(frame.room + offset),
+               reinterpret_cast<uint32_t *>(frame.room + offset + size));
+    pass = 0;
+    done = false;
+    reset_contexts();
+    start_segment();
+  }
+
+  /* Ends the segment, of which `mark` is the last one. */
+  __device__ void end_segment(Cj2kCudaMqMark &mark)
+  {
+    bool predictable = style & CJ2K_STYLE_PTERM;
+    int32_t length;
+    if (is_raw)
+      length = raw.terminate(predictable, room);
+    else
+      length = predictable ? mq.terminate_predictably(room) : mq.flush(room);
+    mark.state |= (uint32_t)(length - mark.at);
+    room.end_segment(is_raw ? raw.at : mq.at);
+  }
+
+  __device__ void end_pass()
+  {
+    Cj2kCudaMqMark mark = is_raw ? raw.mark(start) : mq.mark(start);
+    bool ends = ends_segment(pass, num_passes, style);
+    if (ends)
+      end_segment(mark);
+    reinterpret_cast<uint4 *>(marks)[pass] =
+        make_uint4(mark.start, (uint32_t)mark.at, mark.state, mark.c);
+    done = ++pass == num_passes;
+    failed = room.next > room.end;
+    if (ends && !done)
+      start_segment();
+    if (style & CJ2K_STYLE_RESET)
+      reset_contexts();
+  }
+
+  __device__ __forceinline__ void step(uint32_t symbol)
+  {
+    if ((symbol & (CJ2K_CUDA_MQ_END | CJ2K_CUDA_MQ_RAW)) < CJ2K_CX_COUNT) {
+      uint32_t *context = &contexts[CJ2K_CUDA_MQ_LABEL(symbol) * LANES], state = *context;
+      uint32_t lps = (state >> CJ2K_MQ_MPS_SHIFT ^ CJ2K_CUDA_MQ_DECISION(symbol)) & 1;
+      if (mq.encode(state, lps)) {
+        *context = states[2 * (state >> CJ2K_MQ_MPS_SHIFT) + lps];
+        mq.renormalise(__clz(mq.a), room);
+      }
+    } else if (!(symbol & CJ2K_CUDA_MQ_END)) {
+      raw.encode(CJ2K_CUDA_MQ_DECISION(symbol), room);
+    } else if (!done) {
+      end_pass();
+    }
+  }
+
+  __device__ __forceinline__ void steps(uint32_t symbols)
+  {
+    constexpr uint32_t kOnes = 0x01010101u;
+    if ((symbols & kOnes * (CJ2K_CUDA_MQ_END | CJ2K_CUDA_MQ_RAW)) == kOnes * CJ2K_CUDA_MQ_RAW) {
+      raw.encode_four((symbols >> 5 & kOnes) * 0x08040201u >> 24, room);
+      return;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++)
+      step(symbols >> 8 * i & 0xFF);
+  }
+};
+
+/* Behind the last end there may be anything up to the next multiple of 16: it is coded as well, and
+ * does not matter any more. */
+template <uint32_t LANES>
+__device__ void code_block(BlockCoder<LANES> &coder, const uint8_t *symbols)
+{
+  const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
+  uint4 next = *in++;
+  do {
+    uint4 words = next;
+    next = *in++;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++) {
+      coder.steps(words.x);
+      words = make_uint4(words.y, words.z, words.w, 0);
+    }
+  } while (!coder.done);
+}
+
+template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(Cj2kCudaMqCode frame)
+{
+  __shared__ uint32_t states[kStateWords], contexts[CJ2K_CX_COUNT * LANES];
+  for (uint32_t i = threadIdx.x; i < kStateWords; i += kWarp)
+    states[i] = d_states[i];
+  __syncwarp();
+
+  uint32_t lane = threadIdx.x, task = blockIdx.x * LANES + lane;
+  if (lane >= LANES || task >= num_tasks(frame.contexts) || !has_symbols(frame))
+    return;
+  uint32_t b = frame.order[task];
+  if (!frame.contexts.mq_blocks[b].num_passes)
+    return;
+  BlockCoder<LANES> coder;
+  coder.states = states;
+  coder.contexts = contexts + lane;
+  coder.raw = {0, 8, 0, false};
+  coder.begin(frame, b);
+  code_block(coder, frame.contexts.symbols + frame.contexts.mq_blocks[b].first_symbol);
+  if (coder.failed)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->coded.failed), 1ull);
+}
+
+/* ---------------------------------------------------------------------------------- ends --- */
+
+constexpr uint32_t kEndWarps = 4, kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
+
+/* A segment as it stays: `length` bytes at `from` of the block's room go to `to` of its bytes. */
+struct Segment {
+  uint32_t from, length, to;
+};
+
+/* A block whose bytes are being put together; the same in all lanes. */
+struct BlockEnds {
+  const Cj2kCudaMqMark *marks;
+  const uint8_t *room;
+  const uint64_t *distortions;
+  uint32_t num_passes, style, lane;
+  uint32_t length;   /* so far */
+  Segment *segments; /* by the pass that ends them; length 0 for all others */
+
+  /* Pass `pass` of the lane; passes that are not there are of no length. */
+  __device__ Cj2kPassEnd find(uint32_t pass)
+  {
+    bool there = pass < num_passes, is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
+    uint32_t last = pass;
+    int32_t all = 0, own = 0;
+    Cj2kPassEnd end = {0, 0, 0};
+    Segment segment = {0, 0, 0};
+    if (there) {
+      while (!ends_segment(last, num_passes, style))
+        last++;
+      const uint8_t *bytes = room + marks[last].start;
+      all = segment_length(bytes, marks[last], is_raw, style & CJ2K_STYLE_PTERM);
+      own = last == pass ? all : pass_length(bytes, all, marks[pass], is_raw);
+      segment.from = marks[last].start;
+      end.terminated = last == pass;
+      end.distortion = distortions[pass];
+    }
+    segment.length = end.terminated ? (uint32_t)all : 0;
+    uint32_t sum = segment.length;
+    for (uint32_t d = 1; d < kWarp; d <<= 1) {
+      uint32_t other = __shfl_up_sync(kAll, sum, d);
+      sum += lane >= d ? other : 0;
+    }
+    segment.to = length + sum - segment.length;
+    end.length = segment.to + (uint32_t)own;
+    length += __shfl_sync(kAll, sum, kWarp - 1);
+    if (there)
+      segments[pass] = segment;
+    return end;
+  }
+
+  __device__ void copy_segment(const Segment &segment, uint8_t *out) const
+  {
+    const uint8_t *from = room + segment.from;
+    uint32_t words = segment.to ? 0 : segment.length / 4; /* others begin anywhere */
+    for (uint32_t i = lane; i < words; i += kWarp)
+      reinterpret_cast<uint32_t *>(out)[i] = reinterpret_cast<const uint32_t *>(from)[i];
+    for (uint32_t i = 4 * words + lane; i < segment.length; i += kWarp)
+      out[segment.to + i] = from[i];
+  }
+};
+
+/* A warp's share of something that is handed out in order of arrival. */
+__device__ uint64_t take(uint64_t *total, uint64_t amount, uint32_t lane)
+{
+  uint64_t first = 0;
+  if (lane == 0)
+    first = atomicAdd(reinterpret_cast<unsigned long long *>(total), (unsigned long long)amount);
+  return __shfl_sync(kAll, first, 0);
+}
+
+__global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
+{
+  __shared__ Segment segments[kEndWarps][kMaxPasses];
+  uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  uint32_t task = blockIdx.x * kEndWarps + warp;
+  if (task >= num_tasks(frame.contexts) || !has_symbols(frame))
+    return;
+  uint32_t b = task * frame.contexts.stride;
+  const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
+  uint64_t first_mark = (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
+  uint64_t first_pass = take(&frame.counts->passes, block.num_passes, lane);
+  BlockEnds ends = {frame.marks + first_mark,
+                    block.num_passes ? frame.room + frame.rooms[b] : nullptr,
+                    frame.contexts.distortions + first_mark,
+                    block.num_passes,
+                    frame.contexts.blocks[b].style,
+                    lane,
+                    0,
+                    segments[warp]};
+
+  for (uint32_t first = 0; first < block.num_passes; first += kWarp) {
+    Cj2kPassEnd end = ends.find(first + lane);
+    if (first + lane < block.num_passes && first_pass + first + lane < frame.pass_capacity)
+      frame.passes[first_pass + first + lane] = end;
+  }
+  __syncwarp();
+  uint64_t offset = take(&frame.counts->coded.bytes, (ends.length + 3u) & ~3u, lane);
+  for (uint32_t i = 0; i < block.num_passes && offset + ends.length <= frame.capacity; i++)
+    ends.copy_segment(ends.segments[i], frame.bytes + offset);
+  if (lane == 0) {
+    Cj2kEncodedBlock coded = {};
+    coded.offset = offset;
+    coded.length = ends.length;
+    coded.first_pass = (uint32_t)first_pass;
+    coded.num_passes = block.num_passes;
+    coded.zero_bitplanes = block.zero_bitplanes;
+    frame.coded[b] = coded;
+  }
+}
+
+/* ---------------------------------------------------------------------------- launchers --- */
+
+template <uint32_t LANES>
+void launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t stream)
+{
+  code_kernel<LANES><<<(tasks + LANES - 1) / LANES, kWarp, 0, stream>>>(frame);
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
+{
+  uint32_t stride = frame->contexts.stride,
+           tasks = (frame->contexts.num_blocks + stride - 1) / stride;
+  if (!tasks)
+    return cudaSuccess;
+  order_kernel<<<1, kOrderThreads, 0, stream>>>(*frame);
+  if (frame->alone)
+    launch_code<8>(*frame, tasks, stream);
+  else
+    launch_code<32>(*frame, tasks, stream);
+  end_kernel<<<(tasks + kEndWarps - 1) / kEndWarps, kWarp * kEndWarps, 0, stream>>>(*frame);
+  return cudaGetLastError();
+}

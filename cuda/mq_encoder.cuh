@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The MQ encoder (T.800 C.2) and the writer of raw bits (D.6) of one thread, in registers, and the
+ * lengths at which their codeword segments may be cut. The bytes are those of
+ * common/cpu/mq_encoder.h.
+ *
+ * Segments are written one behind the other, each as if it were alone, at whole words and uncut:
+ * what is cut off the end of one is not known before all its bytes are. Which bytes stay, and so
+ * where the next segment really begins, follows from marks that the passes leave.
+ */
+#pragma once
+
+#include "mq_code.h"
+
+extern "C" {
+#include "../common/cpu/mq_blocks.h"
+}
+
+/* Room for bytes: words, the first of which no segment uses. */
+struct ByteRoom {
+  uint32_t *words, *next, *end; /* nothing is written at or behind end */
+  uint32_t word;                /* bytes on their way there, the last one on top */
+
+  __device__ __forceinline__ void start(uint32_t *room, uint32_t *room_end)
+  {
+    words = next = room;
+    end = room_end;
+    word = 0;
+  }
+
+  __device__ __forceinline__ void store(uint32_t value)
+  {
+    if (next < end)
+      *next = value;
+    next++;
+  }
+
+  /* Byte number `at` of the segment. */
+  __device__ __forceinline__ void put(uint32_t byte, int32_t at)
+  {
+    word = word >> 8 | byte << 24;
+    if ((at & 3) == 3)
+      store(word);
+  }
+
+  /* Ends a segment of which `length` bytes were put. */
+  __device__ __forceinline__ void end_segment(int32_t length)
+  {
+    if (length & 3)
+      store(word >> 8 * (4 - (length & 3)));
+  }
+
+  /* Of the segment that begins now, in bytes. */
+  __device__ __forceinline__ uint32_t offset() const
+  {
+    return (uint32_t)(next - words + 1) * 4;
+  }
+};
+
+struct MqEncoder {
+  uint32_t a; /* in bits 31..16 */
+  uint32_t c; /* 28 bits, the uppermost a carry */
+  int32_t ct;
+  uint32_t byte; /* B: a carry may still change it */
+  int32_t at;    /* of B, counted from the segment's first byte */
+
+  /* INITENC (C.2.8). The B that is there before the first byte goes to the word that is left free
+   * before a segment. */
+  __device__ __forceinline__ void start()
+  {
+    a = 0x80000000u;
+    c = byte = 0;
+    ct = 12;
+    at = -1;
+  }
+
+  /* BYTEOUT (C.2.7). */
+  __device__ __forceinline__ void byte_out(ByteRoom &room)
+  {
+    if (byte != 0xFF) {
+      byte += c >> 27;
+      c &= 0x7FFFFFF;
+    }
+    room.put(byte, at++);
+    ct = byte == 0xFF ? 7 : 8; /* bit stuffing */
+    byte = c >> (27 - ct);
+    c &= (1u << (27 - ct)) - 1;
+  }
+
+  /* ENCODE (C.2.2..C.2.6) with the context `state`; true: the interval has to be renormalised. */
+  __device__ __forceinline__ bool encode(uint32_t state, uint32_t lps)
+  {
+    uint32_t qe = state & 0xFFFF, top = state << 16, upper = a - top;
+    bool lower = (lps != 0) != (upper < top); /* conditional exchange */
+    a = lower ? top : upper;
+    c += lower ? 0 : qe;
+    return !(a >> 31);
+  }
+
+  /* RENORME (C.2.6). */
+  __device__ __forceinline__ void renormalise(int32_t shift, ByteRoom &room)
+  {
+    a <<= shift;
+    while (shift >= ct) {
+      c <<= ct;
+      shift -= ct;
+      byte_out(room);
+    }
+    c <<= shift;
+    ct -= shift;
+  }
+
+  __device__ __forceinline__ Cj2kCudaMqMark mark(uint32_t start) const
+  {
+    Cj2kCudaMqMark mark = {start, at, a | (at < 0 ? 0 : byte) << 8 | (uint32_t)ct << 4, c};
+    return mark;
+  }
+
+  /* Puts out the next byte, whether or not CT says so. */
+  __device__ __forceinline__ void push_byte(ByteRoom &room)
+  {
+    c <<= ct;
+    byte_out(room);
+  }
+
+  /* FLUSH (C.2.9), nothing dropped: the segment's length. */
+  __device__ __forceinline__ int32_t flush(ByteRoom &room)
+  {
+    uint32_t limit = c + (a >> 16);
+    c |= 0xFFFF;
+    if (c >= limit)
+      c -= 0x8000;
+    for (int32_t i = 0; i < 3; i++) /* two bytes of C, and B */
+      push_byte(room);
+    return at;
+  }
+
+  /* Predictable termination (D.4.2): the segment's length. */
+  __device__ __forceinline__ int32_t terminate_predictably(ByteRoom &room)
+  {
+    for (int32_t bits = 12 - ct; bits > 0; bits -= ct)
+      push_byte(room);
+    bool drop = byte == 0xFF;
+    push_byte(room);
+    return drop ? at - 1 : at;
+  }
+};
+
+struct RawEncoder {
+  uint32_t byte;
+  int32_t free; /* bits of byte not yet used */
+  int32_t at;
+  bool after_ff;
+
+  __device__ __forceinline__ void start(ByteRoom &room)
+  {
+    byte = 0;
+    free = 8;
+    at = 0;
+    after_ff = false;
+    room.next++; /* the free word */
+  }
+
+  __device__ __forceinline__ void byte_out(ByteRoom &room)
+  {
+    room.put(byte, at++);
+    after_ff = byte == 0xFF;
+    free = after_ff ? 7 : 8;
+    byte = 0;
+  }
+
+  __device__ __forceinline__ void encode(uint32_t bit, ByteRoom &room)
+  {
+    byte |= bit << --free;
+    if (free == 0)
+      byte_out(room);
+  }
+
+  /* Four of them, the first one on top. */
+  __device__ __forceinline__ void encode_four(uint32_t bits, ByteRoom &room)
+  {
+    free -= 4;
+    if (free > 0) {
+      byte |= bits << free;
+      return;
+    }
+    uint32_t left = (uint32_t)-free;
+    byte |= bits >> left;
+    byte_out(room);
+    free -= (int32_t)left;
+    byte = (bits & ((1u << left) - 1)) << free;
+  }
+
+  __device__ __forceinline__ bool is_begun() const
+  {
+    return free < (after_ff ? 7 : 8);
+  }
+
+  __device__ __forceinline__ Cj2kCudaMqMark mark(uint32_t start) const
+  {
+    Cj2kCudaMqMark mark = {start, at + is_begun(), 0, 0};
+    return mark;
+  }
+
+  /* The last byte is filled with 0101...; the segment's length. */
+  __device__ __forceinline__ int32_t terminate(bool predictable, ByteRoom &room)
+  {
+    if (is_begun() || (after_ff && predictable)) {
+      byte |= 0x55u >> (8 - free);
+      byte_out(room);
+    }
+    return at;
+  }
+};
+
+/* What is left of a segment's first `length` bytes without bytes FF at the end. */
+__device__ __forceinline__ int32_t drop_ff(const uint8_t *segment, int32_t length)
+{
+  while (length > 0 && segment[length - 1] == 0xFF)
+    length--;
+  return length;
+}
+
+/*
+ * The least number of bytes of an MQ segment of `length`, not before B, that decode all symbols up
+ * to `mark` (docs/mq-coder.md).
+ */
+__device__ __forceinline__ int32_t cut_segment(const uint8_t *segment, int32_t length,
+                                               const Cj2kCudaMqMark &mark)
+{
+  constexpr int32_t kBits = 43; /* B's last bit weighs 2^kBits, CT shifts before it is full */
+  int32_t at = mark.at < 0 ? 0 : mark.at, ct = mark.state >> 4 & 15, weight = kBits;
+  uint64_t byte = mark.state >> 8 & 0xFF;
+  uint64_t base = (byte << kBits) + ((uint64_t)mark.c << (16 + ct)), sum = 0;
+  uint64_t limit = base + ((uint64_t)(mark.state & 0xFFFF0000u) << ct);
+
+  uint32_t before = at > 0 ? segment[at - 1] : 0;
+  if (mark.at >= 0)
+    weight += before == 0xFF ? 7 : 8;
+  while (at < length) {
+    uint64_t seen = sum + ((uint64_t)1 << weight);
+    if (seen > base && seen <= limit)
+      break;
+    weight -= before == 0xFF ? 7 : 8;
+    before = segment[at++];
+    sum += (uint64_t)before << weight;
+  }
+  return drop_ff(segment, at < length ? at : length);
+}
+
+/* How long a segment is that ends with `mark`. */
+__device__ __forceinline__ int32_t segment_length(const uint8_t *segment,
+                                                  const Cj2kCudaMqMark &mark, bool is_raw,
+                                                  bool predictable)
+{
+  int32_t length = mark.at + (int32_t)(mark.state & 15);
+  if (predictable)
+    return length;
+  return is_raw ? drop_ff(segment, length) : cut_segment(segment, length, mark);
+}
+
+/* How many of them a pass needs that ends before the segment does. */
+__device__ __forceinline__ int32_t pass_length(const uint8_t *segment, int32_t length,
+                                               const Cj2kCudaMqMark &mark, bool is_raw)
+{
+  if (is_raw)
+    return drop_ff(segment, mark.at < length ? mark.at : length);
+  return cut_segment(segment, length, mark);
+}
