@@ -9,6 +9,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   Cj2kCudaDecoder *backend = g_new0(Cj2kCudaDecoder, 1);
   Cj2kStatus status =
       cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
+  backend->frames_in_flight = params->frames_in_flight;
   backend->one_in_flight = params->frames_in_flight == 1;
   if (status == CJ2K_OK) {
     cj2k_cuda_enter(&backend->device);
@@ -49,7 +50,8 @@ static void free_slot(Cj2kDecodeSlot *slot)
   Cj2kCudaMemory *memory[] = {&slot->blocks,   &slot->level_table,   &slot->finish_table,
                               &slot->lowpass,  &slot->coefficients,  &slot->quads,
                               &slot->upload,   &slot->sample_planes, &slot->picture,
-                              &slot->h_upload, &slot->h_corrupt,     &slot->h_picture};
+                              &slot->h_upload, &slot->h_corrupt,     &slot->h_picture,
+                              &slot->mq_planes};
   for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
     cj2k_cuda_release(memory[i]);
   if (slot->plan)
@@ -60,6 +62,7 @@ static void free_slot(Cj2kDecodeSlot *slot)
   g_array_unref(slot->plane_of_pack);
   g_free((void *)slot->layout.samples);
   g_free(slot->planes);
+  g_free(slot->octets);
   g_free(slot->plane_rows);
   g_free(slot->plane_bytes);
   g_free(slot->samples);

@@ -21,6 +21,7 @@
 
 typedef struct {
   Cj2kCudaDevice device;
+  uint32_t frames_in_flight;
   bool one_in_flight; /* then latency counts, and waiting threads spin */
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far: their numbers */
@@ -36,7 +37,7 @@ typedef struct {
 
 /* What a frame's upload holds, one part after the other; offsets from its start. */
 typedef struct {
-  size_t flags, coded, segments, order, refined, mq, outputs, data, size;
+  size_t flags, coded, segments, order, refined, mq, mq_offsets, outputs, data, size;
 } Cj2kCudaUpload;
 
 struct Cj2kDecodeSlot {
@@ -56,12 +57,13 @@ struct Cj2kDecodeSlot {
   GArray *packs;             /* Cj2kCudaPack; plane_of_pack says where to */
   GArray *plane_of_pack;     /* uint32_t */
   uint32_t max_width;        /* of any code-block */
-  uint32_t mq_words;         /* of state of any that is not HT */
+  uint32_t mq_octets;        /* of any, and by number */
+  uint16_t *octets;
 
   Cj2kCudaMemory blocks, level_table, finish_table; /* device, by plan */
   Cj2kCudaMemory coefficients, lowpass, quads, sample_planes;
-  Cj2kCudaMemory upload, flags, picture;         /* device, by frame */
-  Cj2kCudaMemory h_upload, h_corrupt, h_picture; /* pinned */
+  Cj2kCudaMemory upload, flags, mq_planes, picture; /* device, by frame */
+  Cj2kCudaMemory h_upload, h_corrupt, h_picture;    /* pinned */
   Cj2kCudaUpload parts;
 
   const Cj2kPicture *target; /* of the frame under way, and its planes on the device */

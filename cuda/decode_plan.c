@@ -33,7 +33,9 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   const Cj2kPlan *plan = slot->plan;
   Cj2kCudaBlock *blocks = g_new0(Cj2kCudaBlock, MAX(plan->num_blocks, 1));
   uint64_t quads = 0;
-  slot->max_width = slot->mq_words = 0;
+  slot->max_width = slot->mq_octets = 0;
+  g_free(slot->octets);
+  slot->octets = g_new(uint16_t, MAX(plan->num_blocks, 1));
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
@@ -54,7 +56,8 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
     slot->max_width = MAX(slot->max_width, block->width);
-    slot->mq_words = MAX(slot->mq_words, CJ2K_CUDA_MQ_WORDS(block->width, block->height));
+    slot->octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
+    slot->mq_octets = MAX(slot->mq_octets, slot->octets[i]);
   }
   Cj2kStatus status =
       cj2k_cuda_decode_table(&slot->blocks, blocks, plan->num_blocks * sizeof *blocks, error);

@@ -29,10 +29,9 @@ typedef struct {
   uint8_t pad[3];
 } Cj2kCudaBlock;
 
-/* State of an MQ block: a word for each column of four samples and between stripes, two bits for
- * each column in groups of 32. */
-#define CJ2K_CUDA_MQ_WORDS(width, height)                                                          \
-  (1u + ((height) + 3u) / 4u * ((width) + 1u + 2u * (((width) + 31u) / 32u)))
+/* Octets of an MQ block (mq_octet.cuh), and words of state: four for each, three sets of them. */
+#define CJ2K_CUDA_MQ_OCTETS(width, height) (((width) + 7u) / 8u * (((height) + 3u) / 4u))
+#define CJ2K_CUDA_MQ_WORDS(octets)         (4u * (octets) + 3u * (((octets) + 31u) / 32u))
 
 /* Quad records of a block: rows of `cj2k_cuda_quad_stride (width)`, one row for two sample rows. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
@@ -47,9 +46,15 @@ typedef struct {
   const uint32_t *refined; /* numbers of those with refinement passes */
   const uint32_t *mq;      /* numbers of the MQ blocks */
   uint32_t num_blocks, num_ht, num_refined, num_mq;
-  uint32_t max_width;     /* of any block */
-  uint32_t mq_words;      /* of state that any MQ block needs */
-  uint64_t mq_bytes;      /* of all MQ blocks' data */
+  uint32_t max_width;         /* of any block */
+  uint32_t mq_octets;         /* of any MQ block, at most */
+  uint32_t mq_words;          /* of state that any MQ block needs */
+  const uint32_t *mq_offsets; /* of the bit-planes of the blocks in `mq` */
+  uint32_t *mq_planes;        /* workspace: signs, and the bit-planes that have passes */
+  uint64_t mq_plane_words;
+  uint32_t *mq_passes; /* workspace: decoded, of the blocks in `mq` */
+  uint64_t mq_bytes;   /* of all MQ blocks' data */
+  uint32_t frames_in_flight;
   uint32_t alone;         /* no other frame is in flight: latency counts */
   uint32_t *quads;        /* workspace */
   void *coefficients;     /* out */

@@ -3,6 +3,9 @@
  * The MQ decoder (T.800 C.3) and the reader of raw bits (D.6) of one thread, in registers. They do
  * what common/cpu/mq_decoder.h does with any bytes: also how far they got behind the end of a
  * segment is the same.
+ *
+ * Reading bytes is apart from decoding, so that the threads of a warp do it together: a symbol can
+ * be decoded while `bits` is not negative, else it takes a fill () first.
  */
 #pragma once
 
@@ -12,65 +15,95 @@ extern "C" {
 #include "../common/cpu/mq_blocks.h"
 }
 
+#define QE(state, qe, nmps, nlps, change) QE_##state = qe,
+enum { CJ2K_MQ_STATES(QE) };
+#define MQ_WORD(state, mps)                                                                        \
+  (QE_##state | (uint32_t)(2 * (state) + (mps)) << CJ2K_MQ_MPS_SHIFT) /* of a context */
+#define MQ_NEXT(state, qe, nmps, nlps, change)                                                     \
+  MQ_WORD(nmps, 0), MQ_WORD(nlps, (change)), MQ_WORD(nmps, 1), MQ_WORD(nlps, 1 - (change)),
+
+constexpr uint32_t kMqStateWords = 4 * CJ2K_MQ_NUM_STATES;
+
 /* C is 64 bits, Chigh on top, as two registers: only its upper one takes part in comparisons. Up to
- * 48 bits are read ahead. */
+ * 48 bits are read ahead. Raw bits are in the same place, the next one on top. */
 struct MqDecoder {
   static constexpr int32_t kTop = 48;
 
   uint32_t a; /* in bits 31..16 */
   uint32_t high, low;
-  int32_t bits;   /* of C below Chigh that have been read; negative while they are owed */
+  int32_t bits;   /* of C below Chigh that have been read; negative while they are owed. Raw: that
+                     there are, less one */
   int32_t filled; /* bits made up since the end of the segment */
   uint32_t after_ff;
+  bool is_raw;
   const uint8_t *next, *end;
-
-  __device__ __forceinline__ uint64_t c() const
-  {
-    return (uint64_t)high << 32 | low;
-  }
+  uint32_t ahead[3]; /* words from next's on, so that nothing waits for them */
 
   __device__ __forceinline__ void add(uint64_t value)
   {
-    value += c();
+    value += (uint64_t)high << 32 | low;
     high = (uint32_t)(value >> 32);
     low = (uint32_t)value;
   }
 
-  /* INITDEC (C.3.5). An empty segment is all ones. */
-  __device__ __forceinline__ void start(const uint8_t *data, const uint8_t *data_end)
+  __device__ __forceinline__ void look_ahead()
+  {
+    const uint32_t *words =
+        reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(next) & ~(uintptr_t)3);
+    ahead[0] = words[0];
+    ahead[1] = words[1];
+    ahead[2] = words[2];
+  }
+
+  /* The next eight bytes. */
+  __device__ __forceinline__ void peek(uint32_t &first, uint32_t &second) const
+  {
+    uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(next) & 3);
+    first = __byte_perm(__funnelshift_r(ahead[0], ahead[1], shift), 0, 0x0123);
+    second = __byte_perm(__funnelshift_r(ahead[1], ahead[2], shift), 0, 0x0123);
+  }
+
+  /* INITDEC (C.3.5), but for the bytes that fill () reads. An empty segment is all ones. */
+  __device__ __forceinline__ void start(const uint8_t *data, const uint8_t *data_end, bool raw)
   {
     next = data;
     end = data_end;
-    uint32_t first = next < end ? *next++ : 0xFF;
+    is_raw = raw;
+    high = low = filled = after_ff = 0;
+    bits = -1;
     a = 0x80000000u;
-    high = first << 23;
-    low = 0;
-    bits = -7;
-    filled = 0;
-    after_ff = first == 0xFF;
-    byte_in();
+    if (!raw) {
+      uint32_t first = next < end ? *next++ : 0xFF;
+      high = first << 23;
+      bits = -7;
+      after_ff = first == 0xFF;
+    }
+    look_ahead();
   }
 
   /* BYTEIN (C.3.4) when no bit is left: six bytes, none of them 0xFF, at once, or byte by byte. */
-  __device__ __forceinline__ void byte_in()
+  __device__ __forceinline__ void fill()
   {
     uint32_t first, second;
-    load_bytes(next, first, second);
+    peek(first, second);
     uint32_t tail = second & 0xFFFF0000u;
     /* A byte is 0xFF when its complement is zero: that shows as a borrow. */
     uint32_t any_ff = ((~first - 0x01010101u) & first & 0x80808080u) |
                       ((~tail - 0x01010101u) & tail & 0x80808080u);
-    if (end - next >= 6 && !(any_ff | after_ff)) {
+    if (end - next >= 6 && !(any_ff | after_ff | (uint32_t)is_raw)) {
       add(((uint64_t)first << 16 | second >> 16) << -bits);
       bits += 48;
       next += 6;
-      return;
+    } else if (is_raw) {
+      fill_raw((uint64_t)first << 32 | second);
+    } else {
+      fill_slow((uint64_t)first << 32 | second);
     }
-    byte_in_slow((uint64_t)first << 32 | second);
+    look_ahead();
   }
 
   /* `queue` has the next eight bytes: as many as this may need. */
-  __device__ __forceinline__ void byte_in_slow(uint64_t queue)
+  __device__ __forceinline__ void fill_slow(uint64_t queue)
   {
     while (bits <= kTop - 8) {
       uint32_t byte = (uint32_t)(queue >> 56);
@@ -91,65 +124,70 @@ struct MqDecoder {
     }
   }
 
-  /* DECODE (C.3.2) with the context `state`, which it changes. `states` is cj2k_mq_next. */
-  __device__ __forceinline__ uint32_t decode(uint32_t &state, const uint32_t *states)
+  /* After an 0xFF a byte has seven bits (D.6); ones after the end. */
+  __device__ __forceinline__ void fill_raw(uint64_t queue)
   {
+    while (bits < 56) {
+      uint32_t byte = (uint32_t)(queue >> 56), count = after_ff ? 7 : 8;
+      if (next >= end || (after_ff && byte > 0x8F)) {
+        byte = 0xFF;
+        count = 8;
+        filled += 8;
+      } else {
+        queue <<= 8;
+        next++;
+      }
+      after_ff = byte == 0xFF;
+      bits += (int32_t)count;
+      add((uint64_t)(byte & ((1u << count) - 1)) << (63 - bits));
+    }
+  }
+
+  /* DECODE (C.3.2) with the context word at `context`, which changes. `states` is cj2k_mq_next. */
+  __device__ __forceinline__ uint32_t decode(uint32_t *context, const uint32_t *states)
+  {
+    uint32_t state = *context;
     uint32_t qe = state << 16, upper = a - qe;
     bool lower = high < qe;
     uint32_t lps = lower != (upper < qe); /* conditional exchange */
-    uint32_t bit = (state >> CJ2K_MQ_MPS_SHIFT ^ lps) & 1;
-    high -= lower ? 0 : qe;
-    a = lower ? qe : upper;
-    if (!(a >> 31)) { /* RENORMD (C.3.3) */
-      uint32_t shift = __clz(a);
-      state = states[2 * (state >> CJ2K_MQ_MPS_SHIFT) + lps];
+    uint32_t bit = (state >> CJ2K_MQ_MPS_SHIFT ^ lps) & 1, shift;
+    if (is_raw) {
+      bit = high >> 31;
+      shift = 1;
+    } else {
+      high -= lower ? 0 : qe;
+      a = lower ? qe : upper;
+      shift = __clz(a); /* RENORMD (C.3.3) */
+      if (shift)
+        *context = states[2 * (state >> CJ2K_MQ_MPS_SHIFT) + lps];
       a <<= shift;
-      high = __funnelshift_l(low, high, shift);
-      low <<= shift;
-      bits -= shift;
-      if (bits < 0)
-        byte_in();
     }
+    high = __funnelshift_l(low, high, shift);
+    low <<= shift;
+    bits -= shift;
     return bit;
+  }
+
+  /* The next `count` raw bits, 1..32, the first on top of them. */
+  __device__ __forceinline__ uint32_t take_raw(uint32_t count)
+  {
+    if (bits + 1 < (int32_t)count) {
+      uint32_t first, second;
+      peek(first, second);
+      fill_raw((uint64_t)first << 32 | second);
+      look_ahead();
+    }
+    uint32_t value = high >> (32 - count);
+    uint64_t rest = ((uint64_t)high << 32 | low) << count;
+    high = (uint32_t)(rest >> 32);
+    low = (uint32_t)rest;
+    bits -= (int32_t)count;
+    return value;
   }
 
   /* Has anything been decoded from bits that were made up? */
   __device__ __forceinline__ bool made_up() const
   {
-    return filled > bits;
-  }
-};
-
-/* After an 0xFF a byte has seven bits (D.6); ones after the end. */
-struct RawDecoder {
-  uint32_t byte;
-  int32_t bits; /* left in byte */
-  int32_t filled;
-  const uint8_t *next, *end;
-
-  __device__ __forceinline__ void start(const uint8_t *data, const uint8_t *data_end)
-  {
-    byte = 0;
-    bits = filled = 0;
-    next = data;
-    end = data_end;
-  }
-
-  __device__ __forceinline__ uint32_t decode()
-  {
-    if (bits == 0) {
-      bool after_ff = byte == 0xFF;
-      uint32_t read = *next; /* one byte behind the end can be read */
-      if (next >= end || (after_ff && read > 0x8F)) {
-        byte = 0xFF;
-        bits = 8;
-        filled += 8;
-      } else {
-        byte = read;
-        bits = after_ff ? 7 : 8;
-        next++;
-      }
-    }
-    return byte >> --bits & 1;
+    return filled > bits + (int32_t)is_raw;
   }
 };

@@ -1,135 +1,166 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Part 1 code-blocks (T.800 annexes C, D): a thread decodes a block. The threads of a warp are
- * anywhere in their blocks, in different passes even: what they have in common is the step. Each
- * finds out which symbol comes next, all decode one, each draws its conclusions. So it is the
- * number of symbols that counts and not where they lie.
+ * anywhere in their blocks, in different passes even; what they have in common is the round: all
+ * decode a few symbols, those that need bytes read some, those with a sample that has become
+ * significant decode its sign, those at the end of an octet (mq_octet.cuh) go to the next.
  *
  * State is in shared memory, interleaved by lane so that there are no bank conflicts wherever lanes
- * are. Samples are in their place in the coefficient array, in half units; a second kernel
- * dequantises.
+ * are. Decoded bits are put out as bit-planes, a word for an octet; a second kernel makes
+ * coefficients of them.
  */
-#include "mq_coder.cuh"
-#include "mq_column.cuh"
+#include "mq_octet.cuh"
 
 namespace {
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kMinLanes = 2, kMaxLanes = 16; /* blocks of a warp */
-constexpr uint32_t kSharedBytes = 37 * 1024;      /* of a warp, at most: six to a multiprocessor */
-constexpr uint32_t kWantedWarps = 1000;           /* as a large GPU has places for, with 32x32 */
-constexpr uint32_t kBytesPerLane = 5u << 19;      /* of a frame alone on the GPU */
+constexpr uint32_t kWarps = 4;   /* of a thread block, at most */
+constexpr uint32_t kSymbols = 4; /* that a lane decodes in a round, if nothing else is to be done */
+constexpr uint32_t kMaxLanes = 32, kMinLanes = 4; /* of a warp that decode */
+constexpr uint32_t kBytesPerLane = 2 << 20;       /* of all frames in flight */
+constexpr uint32_t kWarpShared = 40 * 1024;       /* at most, so that there are several warps */
 
-#define QE(state, qe, nmps, nlps, change) QE_##state = qe,
-enum { CJ2K_MQ_STATES(QE) };
-#define WORD(state, mps) (QE_##state | (uint32_t)(2 * (state) + (mps)) << CJ2K_MQ_MPS_SHIFT)
-#define NEXT(state, qe, nmps, nlps, change)                                                        \
-  WORD(nmps, 0), WORD(nlps, (change)), WORD(nmps, 1), WORD(nlps, 1 - (change)),
-
-constexpr uint32_t kStateWords = 4 * CJ2K_MQ_NUM_STATES;
-__device__ const uint32_t d_states[kStateWords] = {CJ2K_MQ_STATES(NEXT)}; /* cj2k_mq_next */
-__device__ const uint8_t d_zero_contexts[4][512] = {{CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
+__device__ const uint32_t d_states[kMqStateWords] = {CJ2K_MQ_STATES(MQ_NEXT)}; /* cj2k_mq_next */
+__device__ const uint8_t d_zero_contexts[3][512] = {{CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
                                                     {CJ2K_TABLE_512(CJ2K_CX_ZERO_HL)},
-                                                    {CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
                                                     {CJ2K_TABLE_512(CJ2K_CX_ZERO_HH)}};
 __device__ const uint8_t d_sign_contexts[256] = {CJ2K_TABLE_256(CJ2K_CX_SIGN_ENTRY, 0)};
 
-/* What a lane decodes next. */
-enum Symbol { kNone, kSample, kSign, kRun, kRowHigh, kRowLow };
+/* In shared memory, for all warps of a block. */
+struct Tables {
+  /* Labels by window: zero coding in LH and LL, HL, HH; refinement. A window leaves bits 3 and 7
+   * free for the number of the table. */
+  uint8_t labels[kWindowSize];
+  uint8_t signs[kSignWindowSize]; /* by sign window */
+  uint32_t states[kMqStateWords];
+
+  static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136;
+
+  __device__ static uint8_t label(uint32_t window, uint32_t table)
+  {
+    /* in refinement bit 4 says that there are significant neighbours, bit 6 that the sample has
+     * been refined before */
+    if (table == kRefinement)
+      return (uint8_t)(CJ2K_CX_MAG + (window & 64 ? 2 : window >> 4 & 1));
+    return d_zero_contexts[table == kZeroHh ? 2 : table == kZeroHl][standard_window(window)];
+  }
+
+  __device__ void fill(uint32_t thread, uint32_t num_threads)
+  {
+    for (uint32_t i = thread; i < kWindowSize; i += num_threads)
+      labels[i] = label(i & kWindow, i & ~kWindow & 136);
+    for (uint32_t i = thread; i < kSignWindowSize; i += num_threads)
+      signs[i] = d_sign_contexts[sign_index(i)];
+    for (uint32_t i = thread; i < kMqStateWords; i += num_threads)
+      states[i] = d_states[i];
+  }
+};
+
+/* Sets of octets, one for each type of pass, that are to be visited: with a significant sample in
+ * or around them; with a significant sample; with samples that the cleanup pass codes. A superset
+ * will do. */
+enum { kNear = CJ2K_PASS_SIGNIFICANCE, kSome = CJ2K_PASS_REFINEMENT, kOpen = CJ2K_PASS_CLEANUP };
+
+/* Words of an octet. */
+enum { kSignificant, kNegative, kCoded, kRefined, kOctetWords };
 
 /*
- * A block being decoded. LANES lanes share a warp's memory; a lane's words are LANES apart: first
- * the contexts, then columns, stripe by stripe, then two sets of columns, in groups of 32 columns
- * of a stripe: those that a significance propagation pass has to look at, because they have a
- * significant sample around, and those that the cleanup pass has to, because not all samples are
- * significant or coded.
+ * A block being decoded. LANES lanes share a warp's memory, a lane's words are LANES apart:
+ * contexts, the three sets, octets. WIDE: there are more than 32 octets.
  */
 template <uint32_t LANES, bool WIDE> struct Block {
   uint32_t *memory;
-  const uint32_t *states;
-  const uint8_t *zero_contexts;
-  uint32_t *samples;
-  uint32_t stride, width, height, style;
-  uint32_t pitch, stripe_groups, num_groups, near_base, open_base;
+  const Tables *tables;
+  uint32_t width, height, style, zero_table;
+  uint32_t across, stripes, num_octets, reciprocal; /* octets in a stripe */
+  uint32_t groups;                                  /* of 32 octets */
+  uint32_t
+      *signs_out; /* num_octets words, and as many for each bit-plane from the first one down */
 
   MqDecoder mq;
-  RawDecoder raw;
   const Cj2kSegment *segment, *segments_end;
   const uint8_t *data, *data_end;
-  uint32_t num_passes, planes, pass, segment_end;
+  uint32_t num_passes, pass, segment_end;
   bool cut, corrupt;
 
-  uint32_t type, plane; /* of the pass */
-  bool is_raw;
-  uint32_t group, first_x, y, index; /* group, its first column, and that one's word */
-  uint32_t valid, rows, columns;     /* of the group: what exists, what is still to be visited */
-  uint32_t x, bit;                   /* of the column: its place, and its bit in the sets */
-  uint32_t column, word, left, right;
-  bool visiting;
-  uint32_t todo, at, label, flip;
-  Symbol symbol;
+  uint32_t type; /* of the pass */
+  uint32_t *plane_out;
+  uint32_t group, octets; /* those of the group that are still to be visited */
+  bool visiting;          /* an octet: */
+  uint32_t octet, column, stripe, valid;
+  Surroundings around;
+  const uint8_t *labels;
+  uint32_t todo;    /* samples that the pass codes, from the present one on */
+  uint32_t coded;   /* all of them */
+  uint32_t runs;    /* first samples of columns that begin with a run-length symbol */
+  uint32_t decoded; /* ones */
+  uint32_t rows;    /* bits to come of a row number after such a symbol */
+  bool sign;        /* the next symbol is the sign of the present sample */
+  uint32_t window;
 
-  __device__ __forceinline__ uint32_t &near(uint32_t g)
+  __device__ __forceinline__ uint32_t &set_of(uint32_t which, uint32_t g)
   {
-    return memory[(near_base + g) * LANES];
+    return memory[(CJ2K_CX_COUNT + (WIDE ? which * groups + g : which)) * LANES];
   }
 
-  __device__ __forceinline__ uint32_t &open(uint32_t g)
+  __device__ __forceinline__ uint32_t *words(uint32_t i)
   {
-    return memory[(open_base + g) * LANES];
-  }
-
-  __device__ __forceinline__ uint32_t &words(uint32_t i)
-  {
-    return memory[(CJ2K_CX_COUNT + i) * LANES];
+    return memory + (CJ2K_CX_COUNT + 3 * (WIDE ? groups : 1) + kOctetWords * i) * LANES;
   }
 
   /* --------------------------------------------------------------------------- start --- */
 
   /* Initial states (table D.7). */
-  __device__ void reset_contexts()
+  __device__ __forceinline__ void reset_contexts()
   {
     for (uint32_t i = 0; i < CJ2K_CX_COUNT; i++)
-      memory[i * LANES] = WORD(0, 0);
-    memory[CJ2K_CX_ZERO * LANES] = WORD(4, 0);
-    memory[CJ2K_CX_RUN * LANES] = WORD(3, 0);
-    memory[CJ2K_CX_UNI * LANES] = WORD(46, 0);
+      memory[i * LANES] = MQ_WORD(0, 0);
+    memory[CJ2K_CX_ZERO * LANES] = MQ_WORD(4, 0);
+    memory[CJ2K_CX_RUN * LANES] = MQ_WORD(3, 0);
+    memory[CJ2K_CX_UNI * LANES] = MQ_WORD(46, 0);
   }
 
-  /* false: nothing to decode, maybe because the block is corrupt. */
-  __device__ bool start(const Cj2kCudaDecodeBlocks &frame, uint32_t b)
+  __device__ __forceinline__ void start_geometry(const Cj2kCudaBlock &block)
   {
-    const Cj2kCudaBlock block = frame.blocks[b];
-    const Cj2kCodedBlock coded = frame.coded[b];
-    samples = static_cast<uint32_t *>(frame.coefficients) + block.offset;
-    stride = block.stride;
     width = block.width;
     height = block.height;
     style = block.style;
-    zero_contexts = d_zero_contexts[block.orientation & 3];
-    segment = frame.segments + coded.first_segment;
-    segments_end = segment + coded.num_segments;
-    data = coded.length ? frame.data + coded.offset : frame.data;
-    data_end = data + coded.length;
-    num_passes = coded.num_passes;
-    planes = (uint32_t)block.num_bitplanes - coded.zero_bitplanes;
-    cut = false;
-    pass = segment_end = 0;
-    symbol = kNone;
-    corrupt = coded.zero_bitplanes >= block.num_bitplanes || num_passes > 3 * planes - 2;
+    zero_table = block.orientation == CJ2K_HL   ? Tables::kZeroHl
+                 : block.orientation == CJ2K_HH ? Tables::kZeroHh
+                                                : 0;
+    across = (width + 7) / 8;
+    stripes = (height + 3) / 4;
+    num_octets = across * stripes;
+    reciprocal = 65536 / across + 1;
+    groups = (num_octets + 31) / 32;
+    reset_contexts();
+    for (uint32_t g = 0; g < groups; g++) {
+      set_of(kNear, g) = set_of(kSome, g) = 0;
+      set_of(kOpen, g) = 0xFFFFFFFFu >> (32 - min(num_octets - 32 * g, 32u));
+    }
+    for (uint32_t i = 0; i < kOctetWords * num_octets; i++)
+      words(0)[i * LANES] = 0;
+  }
+
+  /* Entry i of the list of MQ blocks. false: nothing to decode, maybe because it is corrupt. */
+  __device__ bool start(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
+  {
+    const Cj2kCudaBlock block = frame.blocks[frame.mq[i]];
+    const Cj2kCodedBlock coded_block = frame.coded[frame.mq[i]];
+    segment = frame.segments + coded_block.first_segment;
+    segments_end = segment + coded_block.num_segments;
+    data = coded_block.length ? frame.data + coded_block.offset : frame.data;
+    data_end = data + coded_block.length;
+    num_passes = coded_block.num_passes;
+    cut = visiting = sign = false;
+    pass = segment_end = todo = rows = 0;
+    mq.bits = 0;
+    uint32_t planes = (uint32_t)block.num_bitplanes - coded_block.zero_bitplanes;
+    corrupt = coded_block.zero_bitplanes >= block.num_bitplanes || num_passes > 3 * planes - 2;
     if (corrupt)
       return false;
-    uint32_t stripes = (height + 3) / 4;
-    pitch = width + 1;
-    stripe_groups = (width + 31) / 32;
-    num_groups = stripes * stripe_groups;
-    near_base = CJ2K_CX_COUNT + stripes * pitch + 1;
-    open_base = near_base + num_groups;
-    reset_contexts();
-    for (uint32_t i = CJ2K_CX_COUNT; i < open_base; i++)
-      memory[i * LANES] = 0;
-    for (uint32_t i = 0; i < num_groups; i++)
-      open(i) = columns_from((i % stripe_groups) * 32);
+    signs_out = frame.mq_planes + frame.mq_offsets[i];
+    start_geometry(block);
     return begin_pass();
   }
 
@@ -137,7 +168,7 @@ template <uint32_t LANES, bool WIDE> struct Block {
 
   /* The codeword segment of passes [pass, segment_end), as one entry or several (contributions of
    * different layers). false: a segment ends where none can. */
-  __device__ bool start_segment()
+  __device__ __forceinline__ bool start_segment()
   {
     const uint8_t *from = data;
     uint64_t length = 0;
@@ -151,15 +182,13 @@ template <uint32_t LANES, bool WIDE> struct Block {
     uint64_t left_over = (uint64_t)(data_end - data);
     cut = length > left_over;
     data += cut ? left_over : length;
-    if (cj2k_pass_is_raw(pass, (uint8_t)style))
-      raw.start(from, data);
-    else
-      mq.start(from, data);
+    mq.start(from, data, cj2k_pass_is_raw(pass, (uint8_t)style));
+    mq.fill();
     return true;
   }
 
   /* false: there is none that can be decoded. */
-  __device__ bool begin_pass()
+  __device__ __forceinline__ bool begin_pass()
   {
     if (pass >= num_passes)
       return false;
@@ -173,25 +202,25 @@ template <uint32_t LANES, bool WIDE> struct Block {
       if (corrupt)
         return false;
     }
-    is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
     /* What decodes from made-up bits is noise: a cut segment ends there. */
-    if (cut && (is_raw ? raw.filled > 0 : mq.made_up()))
+    if (cut && mq.made_up())
       return false;
     type = cj2k_pass_type(pass);
-    plane = planes - 1 - cj2k_pass_depth(pass);
-    group = first_x = y = 0;
-    index = 1;
-    visiting = false;
-    load_group();
+    plane_out = signs_out + (1 + cj2k_pass_depth(pass)) * num_octets;
+    labels = tables->labels + (type == CJ2K_PASS_REFINEMENT ? Tables::kRefinement : zero_table);
+    group = 0;
+    octets = set_of(type, 0);
     return true;
   }
 
-  __device__ bool next_pass()
+  __device__ __forceinline__ bool next_pass()
   {
     if (type == CJ2K_PASS_CLEANUP && (style & CJ2K_STYLE_SEGMARK)) {
-      uint32_t state = WORD(46, 0);
-      for (uint32_t i = 0; i < 4; i++) /* D.5: 1010; errors are not acted upon */
-        mq.decode(state, states);
+      for (uint32_t i = 0; i < 4; i++) { /* D.5: 1010; errors are not acted upon */
+        mq.decode(&memory[CJ2K_CX_UNI * LANES], tables->states);
+        if (mq.bits < 0)
+          mq.fill();
+      }
     }
     if (style & CJ2K_STYLE_RESET)
       reset_contexts();
@@ -199,299 +228,360 @@ template <uint32_t LANES, bool WIDE> struct Block {
     return begin_pass();
   }
 
-  /* ------------------------------------------------------------------------ columns --- */
+  /* ------------------------------------------------------------------------- octets --- */
 
-  __device__ __forceinline__ uint32_t columns_from(uint32_t x) const
+  __device__ __forceinline__ uint32_t valid_samples() const
   {
-    return 0xFFFFFFFFu >> (32 - min(width - x, 32u));
+    uint32_t columns = width - 8 * column, lines = height - 4 * stripe;
+    uint32_t all = columns < 8 ? (1u << 4 * columns) - 1 : 0xFFFFFFFFu;
+    return lines < 4 ? all & kRow0 * ((1u << lines) - 1) : all;
   }
 
-  __device__ __forceinline__ void load_group()
+  __device__ __forceinline__ void look_around(const uint32_t *own)
   {
-    uint32_t left_rows = height - y;
-    rows = left_rows >= 4 ? CJ2K_MQ_ROWS : CJ2K_MQ_ROWS & ((1u << 3 * left_rows) - 1);
-    valid = columns_from(first_x);
-    if (type == CJ2K_PASS_SIGNIFICANCE)
-      columns = near(group);
-    else if (type == CJ2K_PASS_CLEANUP)
-      columns = open(group);
-    else /* significant samples are in columns of these kinds only */
-      columns = (near(group) | ~open(group)) & valid;
+    constexpr int32_t kNext = kOctetWords * LANES;
+    bool left = column > 0, right = column + 1 < across;
+    bool up = stripe > 0, down = stripe + 1 < stripes && !(style & CJ2K_STYLE_CAUSAL);
+    around.own.set(left ? own[-kNext] : 0, own[0], right ? own[kNext] : 0, 5);
+    const uint32_t *other = own - kNext * (int32_t)across;
+    Stream stream;
+    stream.set(up && left ? other[-kNext] : 0, up ? other[0] : 0, up && right ? other[kNext] : 0,
+               1);
+    around.above = around.own.replaced(stream, kRow0);
+    other = own + kNext * (int32_t)across;
+    stream.set(down && left ? other[-kNext] : 0, down ? other[0] : 0,
+               down && right ? other[kNext] : 0, 9);
+    around.below = around.own.replaced(stream, kRow0 << 1);
+  }
+
+  __device__ __forceinline__ void visit_refinement(uint32_t *own, uint32_t significant,
+                                                   uint32_t near)
+  {
+    uint32_t refined = own[kRefined * LANES];
+    todo = significant & ~coded;
+    own[kRefined * LANES] = refined | todo;
+    if (significant == valid) /* no significance propagation pass comes here again */
+      own[kCoded * LANES] = 0;
+    if (mq.is_raw && todo) {
+      uint32_t count = (uint32_t)__popc(todo);
+      decoded = spread(mq.take_raw(count), count, todo);
+      todo = 0;
+    }
+    /* for the table of labels */
+    around.own = {0, 0};
+    around.above = {near << 4, near >> 28};
+    around.below = {refined << 6, refined >> 26};
+  }
+
+  __device__ __forceinline__ void visit_octet()
+  {
+    uint32_t i = (uint32_t)__ffs((int32_t)octets) - 1;
+    octets &= octets - 1;
+    octet = 32 * group + i;
+    stripe = octet * reciprocal >> 16;
+    column = octet - stripe * across;
+    valid = valid_samples();
+    uint32_t *own = words(octet);
+    look_around(own);
+    uint32_t significant = around.significant(), near = around.near();
+    coded = own[kCoded * LANES];
+    decoded = runs = 0;
+    if (type == CJ2K_PASS_REFINEMENT) {
+      visit_refinement(own, significant, near);
+    } else if (type == CJ2K_PASS_SIGNIFICANCE) {
+      todo = coded = near & ~significant & valid;
+    } else {
+      todo = ~(significant | coded) & valid;
+      /* whole columns with nothing around them */
+      uint32_t not_run = near | ~todo;
+      not_run |= not_run >> 1;
+      runs = ~(not_run | not_run >> 2) & kRow0;
+    }
+    visiting = true;
+  }
+
+  /* Octets `three` << (at - 1) belong to the significance propagation passes to come. */
+  __device__ __forceinline__ void mark_near(uint32_t at, uint32_t three)
+  {
+    if (WIDE) {
+      uint32_t g = at / 32, shift = at % 32;
+      set_of(kNear, g) |= shift ? three << (shift - 1) : three >> 1;
+      if (shift == 0 && (three & 1))
+        set_of(kNear, g - 1) |= 1u << 31;
+      if (shift == 31 && (three & 4))
+        set_of(kNear, g + 1) |= 1;
+    } else {
+      set_of(kNear, 0) |= at ? three << (at - 1) : three >> 1;
+    }
+  }
+
+  /* Samples of the octet have become significant. */
+  __device__ __forceinline__ void put_significance(uint32_t *own)
+  {
+    own[kSignificant * LANES] = around.significant();
+    signs_out[octet] = own[kNegative * LANES];
+    uint32_t three = 2;
+    if (column > 0 && (decoded & 0xF))
+      three |= 1;
+    if (column + 1 < across && decoded >> 28)
+      three |= 4;
+    mark_near(octet, three);
+    if (stripe > 0 && (decoded & kRow0) && !(style & CJ2K_STYLE_CAUSAL))
+      mark_near(octet - across, three);
+    if (stripe + 1 < stripes && (decoded & kRow3))
+      mark_near(octet + across, three);
+    set_of(kSome, group) |= 1u << octet % 32;
+  }
+
+  __device__ __forceinline__ void leave_octet()
+  {
+    uint32_t *own = words(octet), bit = 1u << octet % 32;
+    if (decoded) {
+      atomicOr(&plane_out[octet], decoded);
+      if (type != CJ2K_PASS_REFINEMENT)
+        put_significance(own);
+    }
+    if (type == CJ2K_PASS_SIGNIFICANCE) {
+      own[kCoded * LANES] = coded;
+      uint32_t significant = around.significant(), open = set_of(kOpen, group);
+      set_of(kOpen, group) = valid & ~(significant | coded) ? open | bit : open & ~bit;
+      uint32_t near = set_of(kNear, group);
+      octets |= near & (0 - 2 * bit);
+      if (significant == valid)
+        set_of(kNear, group) = near & ~bit;
+    }
+    visiting = false;
   }
 
   /* The next group that has something to do; false: the pass ends. */
-  __device__ bool next_group()
+  __device__ __forceinline__ bool next_group()
   {
-    while (columns == 0) {
-      if (++group == num_groups)
-        return false;
-      first_x += 32;
-      index += 32;
-      if (first_x >= width) {
-        index += pitch - first_x;
-        first_x = 0;
-        y += 4;
-      }
-      load_group();
-    }
-    return true;
-  }
-
-  __device__ __forceinline__ void visit_column()
-  {
-    uint32_t i = __ffs(columns) - 1;
-    bit = 1u << i;
-    columns ^= bit;
-    x = first_x + i;
-    column = index + i;
-    word = words(column);
-    visiting = true;
-    if (type == CJ2K_PASS_SIGNIFICANCE) {
-      word &= ~kColumnCodedBits;
-      todo = column_candidates(word) & rows;
-    } else if (type == CJ2K_PASS_REFINEMENT) {
-      todo = column_significant(word) & ~column_coded(word);
-    } else {
-      todo = ~(column_significant(word) | column_coded(word)) & rows;
-    }
-    symbol = todo ? kSample : kNone;
-    if (type == CJ2K_PASS_CLEANUP && !(word & CJ2K_MQ_WINDOWS) && rows == CJ2K_MQ_ROWS) {
-      symbol = kRun; /* a whole column with nothing around it */
-      label = CJ2K_CX_RUN;
-    }
-  }
-
-  __device__ __forceinline__ void leave_column()
-  {
-    bool full = (word >> CJ2K_MQ_SELF & rows) == rows;
-    if (type == CJ2K_PASS_SIGNIFICANCE) {
-      bool rest = ~(column_significant(word) | column_coded(word)) & rows;
-      open(group) = rest ? open(group) | bit : open(group) & ~bit;
-      if (full)
-        near(group) &= ~bit;
-    } else if (type == CJ2K_PASS_CLEANUP) {
-      word &= ~kColumnCodedBits;
-      if (full)
-        open(group) &= ~bit;
-    } else if (full) { /* the cleanup pass does not come here */
-      word &= ~kColumnCodedBits;
-    }
-    words(column) = word;
+    while (WIDE && octets == 0 && ++group < groups)
+      octets = set_of(type, group);
+    return octets != 0;
   }
 
   /* A step towards the next symbol; false: the block is done. */
   __device__ __forceinline__ bool advance()
   {
     if (visiting)
-      leave_column();
-    visiting = false;
-    if (columns == 0 && !next_group())
+      leave_octet();
+    if (!next_group())
       return next_pass();
-    visit_column();
+    visit_octet();
     return true;
   }
 
-  /* ------------------------------------------------------------------------ samples --- */
+  /* ------------------------------------------------------------------------ symbols --- */
 
-  __device__ __forceinline__ uint32_t &sample()
+  /* Decodes a symbol, but no signs. */
+  __device__ __forceinline__ void decode_symbol()
   {
-    return samples[(y + column_row(at)) * stride + x];
-  }
-
-  /* Columns around the present one belong to the significance propagation passes to come. */
-  __device__ __forceinline__ void mark_near(uint32_t g)
-  {
-    near(g) |= (bit << 1 | bit | bit >> 1) & valid;
-    if (WIDE) {
-      if ((bit & 1) && first_x)
-        near(g - 1) |= 0x80000000u;
-      if (bit >> 31 && first_x + 32 < width)
-        near(g + 1) |= 1;
+    uint32_t at = (uint32_t)__ffs((int32_t)todo) - 1;
+    window = around.window(at);
+    uint32_t label = labels[window];
+    bool run = runs >> at & 1, row = rows > 0;
+    label = run ? CJ2K_CX_RUN : label;
+    label = row ? CJ2K_CX_UNI : label;
+    uint32_t bit = mq.decode(&memory[label * LANES], tables->states), done = 1;
+    if (row) {
+      done = bit ? 2 * rows - 1 : 0; /* samples that are skipped */
+      sign = --rows == 0;
+    } else if (run) {
+      done = bit ? 0 : 15;
+      rows = 2 * bit;
+    } else if (type == CJ2K_PASS_REFINEMENT) {
+      decoded |= bit << at;
+    } else {
+      done = !bit;
+      sign = bit;
     }
-  }
-
-  /* The sample at `at` is significant: for all neighbours. With CAUSAL (D.7) the stripe above does
-   * not learn of it. */
-  __device__ __forceinline__ void set_significant(uint32_t negative)
-  {
-    word |= 1u << (at + CJ2K_MQ_SELF) | negative << (at + kColumnSign);
-    words(column - 1) = left | 1u << (at + 5);
-    words(column + 1) = right | 1u << (at + 3);
-    mark_near(group);
-    bool up = at == 0 && y && !(style & CJ2K_STYLE_CAUSAL), down = at == 9 && y + 4 < height;
-    if (up || down) {
-      uint32_t beside = up ? column - pitch : column + pitch, shift = up ? 15 : 0;
-      words(beside - 1) |= 4u << shift;
-      words(beside) |= 2u << shift | negative << (up ? kColumnSignBelow : kColumnSignAbove);
-      words(beside + 1) |= 1u << shift;
-      mark_near(up ? group - stripe_groups : group + stripe_groups);
-    }
+    todo &= ~(done << at);
   }
 
   /* D.3.2. */
-  __device__ __forceinline__ void expect_sign()
+  __device__ __forceinline__ void decode_sign()
   {
-    left = words(column - 1);
-    right = words(column + 1);
-    uint32_t entry = __ldg(&d_sign_contexts[sign_index(word, left, right, at)]);
-    label = entry & 15;
-    flip = is_raw ? 0 : entry >> 7;
-    symbol = kSign;
-  }
-
-  __device__ __forceinline__ void take_sign(uint32_t negative)
-  {
-    sample() = 3u << plane | negative << 31;
-    set_significant(negative);
+    constexpr int32_t kNext = kOctetWords * LANES;
+    uint32_t at = (uint32_t)__ffs((int32_t)todo) - 1, row = at & 3;
+    uint32_t *own = words(octet) + kNegative * LANES;
+    uint32_t negative = *own, index = window & kSignWindow;
+    if (index) { /* signs of samples that are not significant do not matter */
+      Stream stream;
+      stream.set(own[column > 0 ? -kNext : 0], negative, own[column + 1 < across ? kNext : 0], 5);
+      uint32_t signs = stream.from(at);
+      int32_t beside = row == 0 && stripe > 0             ? -(int32_t)across
+                       : row == 3 && stripe + 1 < stripes ? (int32_t)across
+                                                          : 0;
+      uint32_t other = own[kNext * beside];
+      if (row == 0)
+        signs = (signs & ~16u) | (other >> at >> 3 & 1) << 4;
+      if (row == 3)
+        signs = (signs & ~64u) | (other << 3 >> at & 1) << 6;
+      index |= (signs & kSignWindow) >> 1;
+    }
+    uint32_t entry = tables->signs[index];
+    uint32_t bit = mq.decode(&memory[(entry & 15) * LANES], tables->states);
+    bit ^= mq.is_raw ? 0 : entry >> 7;
+    *own = negative | bit << at;
+    decoded |= 1u << at;
+    around.insert(at);
+    todo &= todo - 1;
     if (type == CJ2K_PASS_SIGNIFICANCE) {
-      /* the sample below has a significant neighbour now, and so does the column to the right */
-      todo |= (8u << at) & rows & ~(word >> CJ2K_MQ_SELF);
-      columns |= bit << 1 & valid;
-    }
-    symbol = kSample;
-    todo &= todo - 1;
-  }
-
-  __device__ __forceinline__ void take_sample(uint32_t decoded)
-  {
-    if (type == CJ2K_PASS_REFINEMENT) {
-      uint32_t half = 1u << plane;
-      atomicAdd(&sample(), decoded ? half : 0 - half);
-      word |= 1u << (CJ2K_MQ_REFINED + at);
+      uint32_t more = later_neighbours(at) & valid & ~around.significant();
+      todo |= more;
+      coded |= more;
     } else {
-      word |= 1u << (CJ2K_MQ_CODED + at);
-      if (decoded) {
-        expect_sign();
-        return;
-      }
+      runs &= ~(1u << (at & ~3u) << 4);
     }
-    todo &= todo - 1;
-  }
-
-  /* Decodes the symbol. */
-  __device__ __forceinline__ void step()
-  {
-    if (symbol == kSample) {
-      at = __ffs(todo) - 1;
-      label = type == CJ2K_PASS_REFINEMENT ? refinement_label(word, at)
-                                           : __ldg(&zero_contexts[word >> at & 0x1FF]);
-    }
-    uint32_t decoded;
-    if (is_raw) {
-      decoded = raw.decode();
-    } else {
-      uint32_t state = memory[label * LANES];
-      decoded = mq.decode(state, states);
-      memory[label * LANES] = state;
-    }
-    switch (symbol) {
-    case kSample: take_sample(decoded); break;
-    case kSign: take_sign(decoded ^ flip); break;
-    case kRun:
-      if (decoded) {
-        symbol = kRowHigh;
-        label = CJ2K_CX_UNI;
-      } else {
-        todo = 0;
-      }
-      break;
-    case kRowHigh:
-      at = 6 * decoded;
-      symbol = kRowLow;
-      break;
-    case kRowLow:
-      at += 3 * decoded;
-      todo = CJ2K_MQ_ROWS & ~0u << at;
-      expect_sign();
-      break;
-    case kNone: break;
-    }
-    if (todo == 0)
-      symbol = kNone;
+    sign = false;
   }
 };
 
 template <uint32_t LANES, bool WIDE>
-__global__ void __launch_bounds__(kWarp) decode_kernel(Cj2kCudaDecodeBlocks frame)
+__global__ void __launch_bounds__(kWarps *kWarp) decode_kernel(Cj2kCudaDecodeBlocks frame)
 {
   extern __shared__ uint32_t shared[];
-  for (uint32_t i = threadIdx.x; i < kStateWords; i += kWarp)
-    shared[i] = d_states[i];
-  __syncwarp();
+  Tables *tables = reinterpret_cast<Tables *>(shared);
+  tables->fill(threadIdx.x, blockDim.x);
+  __syncthreads();
 
-  uint32_t lane = threadIdx.x, i = blockIdx.x * LANES + lane;
+  uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  uint32_t i = (blockIdx.x * (blockDim.x / kWarp) + warp) * LANES + lane;
   Block<LANES, WIDE> block;
-  block.states = shared;
-  block.memory = shared + kStateWords + lane;
+  block.tables = tables;
+  block.memory = shared + sizeof(Tables) / sizeof *shared +
+                 warp * LANES * (CJ2K_CX_COUNT + frame.mq_words) + lane;
   block.corrupt = false;
+  block.pass = 0;
   bool there = lane < LANES && i < frame.num_mq;
-  bool alive = there && block.start(frame, frame.mq[i]);
+  bool alive = there && block.start(frame, i);
   while (__any_sync(0xFFFFFFFFu, alive)) {
-    if (alive && block.symbol == kNone)
+    if (alive && !block.todo && block.mq.bits + (int32_t)block.mq.is_raw >= 0)
       alive = block.advance();
     __syncwarp();
-    if (alive && block.symbol != kNone)
-      block.step();
+    for (uint32_t n = 0; n < kSymbols; n++) {
+      if (alive && block.todo && !block.sign && block.mq.bits >= 0)
+        block.decode_symbol();
+      __syncwarp();
+    }
+    if (alive && block.mq.bits < 0)
+      block.mq.fill();
+    __syncwarp();
+    if (alive && block.sign)
+      block.decode_sign();
+    __syncwarp();
   }
-  if (there && block.corrupt) {
-    frame.corrupt_flags[frame.mq[i]] = 1;
-    atomicAdd_system(frame.corrupt, 1u);
+  if (there) {
+    frame.mq_passes[i] = block.corrupt ? 0 : block.pass;
+    if (block.corrupt) {
+      frame.corrupt_flags[frame.mq[i]] = 1;
+      atomicAdd_system(frame.corrupt, 1u);
+    }
   }
 }
+
+/* ------------------------------------------------------------------------- finish --- */
 
 constexpr uint32_t kFinishThreads = 128;
 
+/* What the bit-planes down to `lowest` say, without the planes below: half units. */
+__device__ __forceinline__ uint32_t half_units(uint32_t value, uint32_t lowest, bool refined)
+{
+  if (!refined &&
+      value > 1) { /* this plane has only been decoded of those that it made significant */
+    value >>= 1;
+    lowest++;
+  }
+  return value ? (2 * value + 1) << lowest : 0;
+}
+
+/* A warp makes four rows of up to 32 columns at a time. */
 __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBlocks frame)
 {
-  uint32_t index = frame.mq[blockIdx.x];
-  bool corrupt = frame.corrupt_flags[index];
-  Cj2kCudaBlock block = frame.blocks[index];
+  uint32_t index = frame.mq[blockIdx.x], passes = frame.mq_passes[blockIdx.x];
+  const Cj2kCudaBlock block = frame.blocks[index];
+  const uint32_t *from = frame.mq_planes + frame.mq_offsets[blockIdx.x];
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
-  for (uint32_t y = threadIdx.x / kWarp; y < block.height; y += kFinishThreads / kWarp)
-    for (uint32_t x = threadIdx.x % kWarp; x < block.width; x += kWarp) {
-      uint32_t *sample = out + (size_t)y * block.stride + x;
-      *sample = corrupt ? 0 : reconstruct(*sample & 0x7FFFFFFFu, *sample >> 31, block);
+  uint32_t across = (block.width + 7) / 8, num_octets = across * ((block.height + 3) / 4);
+  uint32_t planes = (uint32_t)block.num_bitplanes - frame.coded[index].zero_bitplanes;
+  uint32_t depth = passes ? cj2k_pass_depth(passes - 1) : 0;
+  bool refined = !passes || cj2k_pass_type(passes - 1) != CJ2K_PASS_SIGNIFICANCE;
+  uint32_t pieces = (block.width + kWarp - 1) / kWarp, stripes = (block.height + 3) / 4;
+  for (uint32_t i = threadIdx.x / kWarp; i < pieces * stripes; i += kFinishThreads / kWarp) {
+    uint32_t y = i / pieces * 4, x = i % pieces * kWarp + threadIdx.x % kWarp;
+    if (x >= block.width)
+      continue;
+    uint32_t value[4] = {0, 0, 0, 0}, signs = 0, shift = x % 8 * 4;
+    if (passes) {
+      const uint32_t *word = from + y / 4 * across + x / 8;
+      for (uint32_t d = 0; d <= depth; d++) {
+        uint32_t bits = word[(1 + d) * num_octets] >> shift;
+        for (uint32_t r = 0; r < 4; r++)
+          value[r] = 2 * value[r] + (bits >> r & 1);
+      }
+      signs = word[0] >> shift;
     }
+    for (uint32_t r = 0; r < 4 && y + r < block.height; r++) {
+      uint32_t magnitude = half_units(value[r], planes - 1 - depth, refined);
+      out[(size_t)(y + r) * block.stride + x] =
+          magnitude ? reconstruct(magnitude, signs >> r & 1, block) : 0;
+    }
+  }
+}
+
+/* ------------------------------------------------------------------------- launch --- */
+
+uint32_t shared_bytes(const Cj2kCudaDecodeBlocks &frame, uint32_t lanes, uint32_t warps)
+{
+  return (uint32_t)sizeof(Tables) +
+         warps * lanes * (CJ2K_CX_COUNT + frame.mq_words) * (uint32_t)sizeof(uint32_t);
+}
+
+/* How many blocks a warp decodes. The fewer, the sooner it is done with a round; the more, the
+ * fewer instructions a block takes. So blocks are spread unless the frames in flight fill the GPU.
+ */
+uint32_t choose_lanes(const Cj2kCudaDecodeBlocks &frame)
+{
+  uint32_t lanes = kMinLanes;
+  while (lanes < kMaxLanes &&
+         lanes * (uint64_t)kBytesPerLane < frame.frames_in_flight * frame.mq_bytes)
+    lanes *= 2;
+  while (lanes > kMinLanes && shared_bytes(frame, lanes, 1) > kWarpShared)
+    lanes /= 2;
+  return lanes;
 }
 
 template <uint32_t LANES, bool WIDE>
-cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, uint32_t bytes, cudaStream_t stream)
+cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
 {
-  cudaError_t error = cudaFuncSetAttribute(decode_kernel<LANES, WIDE>,
-                                           cudaFuncAttributePreferredSharedMemoryCarveout,
-                                           cudaSharedmemCarveoutMaxShared);
+  int device = 0, most = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error != cudaSuccess)
     return error;
-  uint32_t grid = (frame.num_mq + LANES - 1) / LANES;
-  decode_kernel<LANES, WIDE><<<grid, kWarp, bytes, stream>>>(frame);
+  uint32_t warps = kWarps;
+  while (warps > 1 && shared_bytes(frame, LANES, warps) > (uint32_t)most)
+    warps /= 2;
+  uint32_t bytes = shared_bytes(frame, LANES, warps);
+  auto kernel = decode_kernel<LANES, WIDE>;
+  error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared);
+  if (error == cudaSuccess)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+  if (error != cudaSuccess)
+    return error;
+  uint32_t blocks = LANES * warps;
+  kernel<<<(frame.num_mq + blocks - 1) / blocks, warps * kWarp, bytes, stream>>>(frame);
   return cudaGetLastError();
-}
-
-uint32_t shared_bytes(const Cj2kCudaDecodeBlocks &frame, uint32_t lanes)
-{
-  return (kStateWords + lanes * (CJ2K_CX_COUNT + frame.mq_words)) * (uint32_t)sizeof(uint32_t);
-}
-
-/* How many blocks a warp decodes. The fewer, the sooner it is done with a step; the more, the fewer
- * instructions a block takes. So there are enough warps first of all, and the blocks of a frame
- * that has the GPU for itself are spread unless there is much to do. */
-uint32_t choose_lanes(const Cj2kCudaDecodeBlocks &frame)
-{
-  uint32_t lanes = kMaxLanes;
-  if (frame.alone)
-    while (lanes > kMinLanes && lanes / 2 * (uint64_t)kBytesPerLane > frame.mq_bytes)
-      lanes /= 2;
-  while (lanes > kMinLanes &&
-         (frame.num_mq / lanes < kWantedWarps || shared_bytes(frame, lanes) > kSharedBytes))
-    lanes /= 2;
-  return lanes;
 }
 
 template <uint32_t LANES>
 cudaError_t launch_lanes(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
 {
-  return frame.max_width > 32 ? launch<LANES, true>(frame, shared_bytes(frame, LANES), stream)
-                              : launch<LANES, false>(frame, shared_bytes(frame, LANES), stream);
+  return frame.mq_octets > 32 ? launch<LANES, true>(frame, stream)
+                              : launch<LANES, false>(frame, stream);
 }
 
 } // namespace
@@ -500,11 +590,14 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
 {
   if (frame->num_mq == 0)
     return cudaSuccess;
+  cudaError_t error = cudaMemsetAsync(frame->mq_planes, 0,
+                                      frame->mq_plane_words * sizeof *frame->mq_planes, stream);
   uint32_t lanes = choose_lanes(*frame);
-  cudaError_t error = lanes == 16  ? launch_lanes<16>(*frame, stream)
-                      : lanes == 8 ? launch_lanes<8>(*frame, stream)
-                      : lanes == 4 ? launch_lanes<4>(*frame, stream)
-                                   : launch_lanes<kMinLanes>(*frame, stream);
+  if (error == cudaSuccess)
+    error = lanes == 32   ? launch_lanes<32>(*frame, stream)
+            : lanes == 16 ? launch_lanes<16>(*frame, stream)
+            : lanes == 8  ? launch_lanes<8>(*frame, stream)
+                          : launch_lanes<kMinLanes>(*frame, stream);
   if (error != cudaSuccess)
     return error;
   finish_kernel<<<frame->num_mq, kFinishThreads, 0, stream>>>(*frame);
