@@ -55,7 +55,8 @@ typedef struct {
   Cj2kFrameSteps steps;
   double base; /* that they follow from, a fraction of full range */
   Cj2kCodestreamWriter *writer;
-  uint8_t *kept; /* [layer][block] */
+  uint8_t *kept;          /* [layer][block] */
+  uint32_t *kept_lengths; /* per block: bytes of what is kept, of use with one layer only */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size;
 

@@ -32,13 +32,20 @@ static Cj2kStatus refuse_size(Cj2kEncoderFrame *frame)
                         frame->size.total, frame->frame_bytes);
 }
 
+/* For packets of one layer. */
+static const uint32_t *kept_lengths(const Cj2kEncoderFrame *frame)
+{
+  return frame->params.num_layers == 1 ? frame->kept_lengths : NULL;
+}
+
 static void set_source(Cj2kEncoderFrame *frame)
 {
   frame->source = (Cj2kPacketSource){.blocks = frame->result.blocks,
                                      .passes = frame->result.passes,
                                      .bytes = frame->result.bytes,
                                      .num_layers = frame->params.num_layers,
-                                     .kept = frame->kept};
+                                     .kept = frame->kept,
+                                     .lengths = kept_lengths(frame)};
 }
 
 /* Codes all blocks as frame->job says. */
@@ -69,8 +76,10 @@ void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame)
 /* Everything that was coded goes into the codestream. */
 static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
 {
-  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++) {
     frame->options[b] = frame->source.blocks[b].num_passes;
+    frame->kept_lengths[b] = frame->source.blocks[b].length;
+  }
   cj2k_encoder_frame_keep(frame);
   return cj2k_encoder_frame_layout(frame);
 }
@@ -255,7 +264,8 @@ static Cj2kStatus reduce_ht(Cj2kEncoderFrame *frame)
   frame->source = (Cj2kPacketSource){.blocks = frame->ht_blocks,
                                      .passes = frame->ht_passes,
                                      .num_layers = frame->params.num_layers,
-                                     .kept = frame->kept};
+                                     .kept = frame->kept,
+                                     .lengths = kept_lengths(frame)};
   if ((status = cj2k_encoder_frame_select(frame)) != CJ2K_OK)
     return status;
   frame->job.choices = frame->choices;

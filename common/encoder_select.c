@@ -39,10 +39,8 @@ static void describe_ht_blocks(Cj2kEncoderFrame *frame)
 
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     uint32_t n = frame->options[b], i = n ? job->num_planes - n : 0, plane = job->first_plane + i;
-    uint32_t planes = job->quantisers[plan->blocks[b].band].num_bitplanes, length = 0;
-    if (n)
-      length = b % job->stride ? frame->coded_lengths[b]
-                               : frame->result.ht_lengths[(size_t)b * job->num_planes + i];
+    uint32_t planes = job->quantisers[plan->blocks[b].band].num_bitplanes;
+    uint32_t length = frame->kept_lengths[b];
     frame->choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
     frame->ht_blocks[b] = (Cj2kEncodedBlock){.length = length,
                                              .first_pass = b,
@@ -65,7 +63,7 @@ void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
   for (uint32_t layer = last; layer-- > 0;) {
     /* Packet headers take about the thirtieth part. */
     uint32_t slope = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);
-    cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options);
+    cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->kept_lengths);
     const uint8_t *above = kept;
     kept -= blocks;
     for (size_t b = 0; b < blocks; b++)
@@ -108,7 +106,7 @@ static Cj2kStatus try_options(Cj2kEncoderFrame *frame)
 
 static Cj2kStatus try_cut(Cj2kEncoderFrame *frame, uint32_t slope)
 {
-  cj2k_hulls_apply(&frame->hulls, slope, frame->options);
+  cj2k_hulls_apply(&frame->hulls, slope, frame->options, frame->kept_lengths);
   return try_options(frame);
 }
 
@@ -121,7 +119,8 @@ typedef struct {
 static Cj2kStatus try_fit(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *fit)
 {
   fit->bytes = bytes;
-  fit->slope = cj2k_hulls_take(&frame->hulls, bytes, frame->options, &fit->bodies);
+  fit->slope =
+      cj2k_hulls_take(&frame->hulls, bytes, frame->options, frame->kept_lengths, &fit->bodies);
   Cj2kStatus status = try_options(frame);
   fit->total = frame->size.total;
   return status;

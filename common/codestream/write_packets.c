@@ -113,6 +113,15 @@ static inline uint32_t kept_bytes(const Cj2kPacketSource *source, uint32_t b, ui
   return passes ? source->passes[source->blocks[b].first_pass + passes - 1].length : 0;
 }
 
+/* Bytes that block b has in a layer, which keeps passes [before, after) of it. */
+static inline uint32_t layer_bytes(const Cj2kPacketSource *source, uint32_t b, uint32_t before,
+                                   uint32_t after)
+{
+  if (source->lengths)
+    return source->lengths[b];
+  return kept_bytes(source, b, after) - kept_bytes(source, b, before);
+}
+
 /* Fills inner nodes with the least value below each, and forgets what was sent. */
 static void build_tree(const Cj2kTagTree *tree, Node *nodes)
 {
@@ -283,7 +292,7 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
         send_tree(tree, writer->zero_bitplanes + band->first_node, x, y,
                   source->blocks[b].zero_bitplanes + 1u, bits);
       send_num_passes(bits, after - before);
-      uint32_t length = kept_bytes(source, b, after) - kept_bytes(source, b, before);
+      uint32_t length = layer_bytes(source, b, before, after);
       if (ends && after - before > 1)
         send_lengths(bits, source, b, before, after, &writer->lblock[b]);
       else
@@ -380,9 +389,11 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
   const uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
 
   for (uint32_t b = first; b < first + count; b++) {
-    uint32_t from = layer ? kept_bytes(source, b, kept_passes(plan, source, b, layer - 1u)) : 0;
-    uint32_t to = kept_bytes(source, b, kept_passes(plan, source, b, layer));
-    if (to > from)
-      memcpy(body + starts[b], source->bytes + source->blocks[b].offset + from, to - from);
+    uint32_t before = layer ? kept_passes(plan, source, b, layer - 1u) : 0;
+    uint32_t after = kept_passes(plan, source, b, layer);
+    if (after > before)
+      memcpy(body + starts[b],
+             source->bytes + source->blocks[b].offset + kept_bytes(source, b, before),
+             layer_bytes(source, b, before, after));
   }
 }

@@ -19,6 +19,8 @@ typedef struct {
   const uint8_t *bytes;
   uint16_t num_layers;
   const uint8_t *kept; /* [layer][plan->num_blocks]: passes in layers 0..layer together */
+  /* One layer: bytes of the kept passes of each block, or NULL: `passes` says them. */
+  const uint32_t *lengths;
 } Cj2kPacketSource;
 
 /* One packet as it will be written. */

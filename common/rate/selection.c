@@ -307,28 +307,33 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes)
 }
 
 /* Keeps options above a cut and what of the class at the cut fits into the room that is left. */
-static uint64_t apply(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options)
+static uint64_t apply(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
+                      uint32_t *lengths)
 {
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
     const uint16_t *slopes = hulls->slopes + hulls->first[b];
     const uint32_t *bytes = hulls->bytes + hulls->first[b];
-    uint32_t n = hulls->counts[b], i = 0;
-    while (i < n && slopes[i] > slope)
-      i++;
-    for (; i < n && slopes[i] == slope && bytes[i] <= room; i++)
+    uint32_t n = hulls->counts[b], i = 0, length = 0;
+    for (; i < n && slopes[i] > slope; i++)
+      length += bytes[i];
+    for (; i < n && slopes[i] == slope && bytes[i] <= room; i++) {
+      length += bytes[i];
       room -= bytes[i];
+    }
+    lengths[b] = length;
     options[b] = i ? hulls->options[hulls->first[b] + i - 1] : 0;
   }
   return room;
 }
 
-void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options)
+void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths)
 {
-  apply(hulls, slope, 0, options);
+  apply(hulls, slope, 0, options, lengths);
 }
 
 /* Adds what fits of options down to a slope. */
-static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options)
+static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
+                      uint32_t *lengths)
 {
   for (uint32_t b = 0; b < hulls->plan->num_blocks && room; b++) {
     uint32_t i = hulls->first[b], end = i + hulls->counts[b];
@@ -336,20 +341,22 @@ static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint
       i++;
     for (; i < end && hulls->slopes[i] >= slope && hulls->bytes[i] <= room; i++) {
       room -= hulls->bytes[i];
+      lengths[b] += hulls->bytes[i];
       options[b] = hulls->options[i];
     }
   }
   return room;
 }
 
-uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint64_t *taken)
+uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options,
+                         uint32_t *lengths, uint64_t *taken)
 {
   uint32_t slope = cj2k_hulls_cut(hulls, bytes);
   uint64_t room = bytes - MIN(cj2k_hulls_bytes(hulls, slope), bytes), left;
 
-  left = apply(hulls, slope, slope ? room : 0, options);
+  left = apply(hulls, slope, slope ? room : 0, options, lengths);
   for (uint32_t reach = 1; slope > REACH && reach <= REACH && left > bytes / FILLED; reach *= 8)
-    left = fill(hulls, slope - reach, left, options);
+    left = fill(hulls, slope - reach, left, options, lengths);
   *taken = cj2k_hulls_bytes(hulls, slope) + (slope ? room - left : 0);
   return slope;
 }

@@ -61,11 +61,12 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
 /* Bytes of what a cut keeps, of all components or of one. */
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
 uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope);
-/* The option of each block under a cut; 0: none. */
-void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options);
+/* The option of each block under a cut, 0: none, and its bytes. */
+void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths);
 /* The same with the cut for `bytes`, filled up with options a little below it, block after block;
  * *taken: the bytes of them all. */
-uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint64_t *taken);
+uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options,
+                         uint32_t *lengths, uint64_t *taken);
 
 /* The slope itself: error per byte, at the lower end of its class. */
 double cj2k_slope_value(uint32_t slope);

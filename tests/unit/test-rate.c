@@ -391,12 +391,13 @@ static void test_selection(void)
   cj2k_hulls_init(&hulls, &plan, CJ2K_MAX_PASSES);
   for (int round = 0; round < 200; round++) {
     uint8_t options[BLOCKS], filled[BLOCKS];
+    uint32_t lengths[BLOCKS];
     double gain, filled_gain;
     random_passes(rand, blocks, passes);
     cj2k_hulls_set_passes(&hulls, blocks, passes, &weight, 1, NULL);
     uint64_t budget = (uint64_t)g_rand_int_range(rand, 0, 900);
     uint32_t cut = cj2k_hulls_cut(&hulls, budget);
-    cj2k_hulls_apply(&hulls, cut, options);
+    cj2k_hulls_apply(&hulls, cut, options, lengths);
     uint64_t bytes = sum_options(blocks, passes, options, &gain);
     g_assert_cmpuint(bytes, <=, budget);
     g_assert_cmpuint(bytes, ==, cj2k_hulls_bytes(&hulls, cut));
@@ -408,12 +409,14 @@ static void test_selection(void)
 
     /* Filled up: nothing is lost, and it never is too much. */
     uint64_t taken;
-    g_assert_cmpuint(cj2k_hulls_take(&hulls, budget, filled, &taken), ==, cut);
+    g_assert_cmpuint(cj2k_hulls_take(&hulls, budget, filled, lengths, &taken), ==, cut);
     g_assert_cmpuint(taken, ==, sum_options(blocks, passes, filled, &filled_gain));
     g_assert_cmpuint(taken, <=, budget);
     g_assert_cmpfloat(filled_gain, >=, gain);
-    for (uint32_t b = 0; b < BLOCKS; b++)
+    for (uint32_t b = 0; b < BLOCKS; b++) {
       g_assert_cmpuint(filled[b], >=, options[b]);
+      g_assert_cmpuint(lengths[b], ==, filled[b] ? passes[b * PASSES + filled[b] - 1].length : 0);
+    }
     more += taken > bytes;
   }
   g_assert_cmpuint(more, >=, 20);
