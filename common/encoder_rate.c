@@ -12,6 +12,10 @@
 #define HT_SEARCH 24 /* bit-planes of the search for the first of those */
 /* A frame that is above its budget by less than this gives up planes of some of its blocks. */
 #define HT_LITTLE 0.12
+/* Bits that the two tag trees take for a block, and how well headers are guessed with that: a
+ * budget of which so many-th part more is needed is surely too small. */
+#define TREE_BITS 3
+#define SURELY    512
 
 static bool has_ceiling(const Cj2kEncoderFrame *frame)
 {
@@ -160,6 +164,20 @@ static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint32_t stride, uint8_t firs
   return CJ2K_OK;
 }
 
+/* What headers will take when all HT blocks are kept: all but the tag trees is known. */
+static uint64_t guess_headers(const Cj2kEncoderFrame *frame)
+{
+  uint64_t bits = 0;
+
+  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++) {
+    uint32_t length = frame->coded_lengths[b];
+    uint32_t size = length ? 32u - (uint32_t)__builtin_clz(length) : 0;
+    if (length) /* number of passes, Lblock and its increment (B.10.6, B.10.7) */
+      bits += TREE_BITS + 2 + (size > 3 ? 2 * size - 3 : 3);
+  }
+  return bits / 8 + 200;
+}
+
 Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
 {
   Cj2kStatus status;
@@ -172,6 +190,12 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
   uint64_t bodies = 0;
   for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
     bodies += frame->coded_lengths[b] = frame->source.blocks[b].length;
+  if (searches_steps(frame) && frame->params.num_layers == 1) {
+    frame->header_bytes = guess_headers(frame);
+    frame->size.total = bodies + frame->header_bytes;
+    if (frame->size.total > frame->frame_bytes + frame->frame_bytes / SURELY)
+      return CJ2K_OK; /* a layout would only say by how much it is too large */
+  }
   if ((status = keep_all(frame)) == CJ2K_OK)
     frame->header_bytes = frame->size.total - bodies;
   return status;

@@ -69,7 +69,7 @@ static inline void cj2k_bits_drain(Cj2kBitWriter *bits)
 /* The n lowest bits of value, n <= 32; the others must be zero. */
 static inline void cj2k_bits_put(Cj2kBitWriter *bits, uint32_t value, uint32_t n)
 {
-  if (bits->count + n > 56)
+  if (G_UNLIKELY(bits->count + n > 56))
     cj2k_bits_drain(bits);
   bits->window = bits->window << n | value;
   bits->count += n;

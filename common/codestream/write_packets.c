@@ -142,32 +142,48 @@ static void build_tree(const Cj2kTagTree *tree, Node *nodes)
   }
 }
 
-/* Tells the reader whether leaf (x, y)'s value is below threshold (B.10.2). A node that needs no
- * bits has none above it that does, so the way down begins below the nearest such node. */
-static void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
-                      uint32_t threshold, Cj2kBitWriter *bits)
+/* Sends a node that needs bits; the reader knows that its value is at least `low`. */
+static inline void send_node(Node *node, uint32_t low, uint32_t threshold, Cj2kBitWriter *bits)
 {
-  Node *path[CJ2K_TAG_TREE_LEVELS];
-  uint32_t low = 0, level = 0;
+  low = MAX(low, node->low);
+  uint32_t end = MIN(node->value, threshold), zeros = end > low ? end - low : 0;
+  low += zeros;
+  for (; zeros > 30; zeros -= 30)
+    cj2k_bits_put(bits, 0, 30);
+  node->known = low < threshold;
+  cj2k_bits_put(bits, node->known, zeros + node->known);
+  node->low = (uint16_t)low;
+}
 
-  for (; level < tree->num_levels; level++) {
-    Node *node = path[level] = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
-    if (node->known || node->low >= threshold) {
-      low = node->low;
-      break;
-    }
+/* Tells the reader whether the value of leaf (x, y)'s ancestor at a level is below threshold
+ * (B.10.2), or how far up it is. A node that needs no bits has none above it that does. */
+static uint32_t send_level(const Cj2kTagTree *tree, Node *nodes, uint32_t level, uint32_t x,
+                           uint32_t y, uint32_t threshold, Cj2kBitWriter *bits)
+{
+  if (level == tree->num_levels)
+    return 0;
+  Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+  if (!node->known && node->low < threshold)
+    send_node(node, send_level(tree, nodes, level + 1, x, y, threshold, bits), threshold, bits);
+  return node->low;
+}
+
+/* The same for the leaf itself; mostly its parent needs no bits. */
+static inline void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
+                             uint32_t threshold, Cj2kBitWriter *bits)
+{
+  Node *leaf = &nodes[y * tree->width[0] + x];
+
+  if (leaf->known || leaf->low >= threshold)
+    return;
+  uint32_t low = 0;
+  if (tree->num_levels > 1) {
+    const Node *parent = &nodes[cj2k_tag_tree_node(tree, 1, x, y)];
+    low = parent->known || parent->low >= threshold
+              ? parent->low
+              : send_level(tree, nodes, 1, x, y, threshold, bits);
   }
-  while (level-- > 0) {
-    Node *node = path[level];
-    low = MAX(low, node->low);
-    uint32_t end = MIN(node->value, threshold), zeros = end > low ? end - low : 0;
-    low += zeros;
-    for (; zeros > 30; zeros -= 30)
-      cj2k_bits_put(bits, 0, 30);
-    node->known = low < threshold;
-    cj2k_bits_put(bits, node->known, zeros + node->known);
-    node->low = (uint16_t)low;
-  }
+  send_node(leaf, low, threshold, bits);
 }
 
 /* Codewords for the number of passes (table B.4). */

@@ -333,7 +333,7 @@ void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options, 
 
 /* Adds what fits of options down to a slope. */
 static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
-                      uint32_t *lengths)
+                     uint32_t *lengths)
 {
   for (uint32_t b = 0; b < hulls->plan->num_blocks && room; b++) {
     uint32_t i = hulls->first[b], end = i + hulls->counts[b];
