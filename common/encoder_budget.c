@@ -34,7 +34,8 @@
 /* Bit-planes that are quantised, but not coded: distortions are less rough, for nothing. */
 #define MQ_UNCODED 2
 /* MQ: what all passes together must have for the steps to be fine enough, in budgets. */
-#define MQ_LEAST 1.02
+#define MQ_LEAST  1.02
+#define MQ_HARDLY 1.2 /* with less they must not become larger */
 /* HT: size of the codestream that steps aim at and that is accepted, in budgets. What is above is
  * cut off block by block, where it costs least; what is below stays unused. */
 #define HT_AIM   1.006
@@ -197,7 +198,12 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   double base = guess_base(frame) / 4, tried = frame->base;
   Cj2kRateMemory memory;
 
+  if (trial > frame->recalled) { /* the search was not fine enough */
+    set_mq_base(frame, clamp_base(frame, tried / 2));
+    return CJ2K_OK;
+  }
   if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
+    frame->recalled = true;
     frame->header_bytes = memory.headers;
     set_mq_base(frame, memory.base);
     return CJ2K_OK;
@@ -225,6 +231,10 @@ bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
 static double next_mq_base(const Cj2kEncoderFrame *frame, uint32_t slope)
 {
   double base = base_of_slope(frame, cj2k_slope_value(slope));
+  double all = (double)cj2k_hulls_bytes(&frame->hulls, 0);
+
+  if (all < (double)frame->frame_bytes * MQ_HARDLY)
+    base = MIN(base, frame->base); /* larger ones would not be fine enough */
   return fabs(log2(base / frame->base)) < MQ_PHASE_SLACK ? frame->base : base;
 }
 
