@@ -3,46 +3,31 @@
 
 #include "../common/error.h"
 
-#include <cuda.h>
-
 #include <string.h>
 
 /* The driver is reached through the runtime, which opens it when it is first used: no libcuda is
  * needed to load this code. */
-typedef CUresult (*CtxPush)(CUcontext);
-typedef CUresult (*CtxPop)(CUcontext *);
-
-static void *driver_function(const char *name)
+static bool driver_function(const char *name, void *function)
 {
-  void *function = NULL;
-  enum cudaDriverEntryPointQueryResult found;
-  if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) !=
+  void *found = NULL;
+  enum cudaDriverEntryPointQueryResult how;
+  if (cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &how) !=
           cudaSuccess ||
-      found != cudaDriverEntryPointSuccess)
-    return NULL;
-  return function;
+      how != cudaDriverEntryPointSuccess)
+    return false;
+  memcpy(function, &found, sizeof found);
+  return true;
 }
 
 bool cj2k_cuda_enter(const Cj2kCudaDevice *device)
 {
-  if (!device->context)
-    return cudaSetDevice(device->ordinal) == cudaSuccess;
-  void *function = driver_function("cuCtxPushCurrent");
-  CtxPush push;
-  memcpy(&push, &function, sizeof push);
-  return push && push(device->context) == CUDA_SUCCESS;
+  return device->push(device->context) == CUDA_SUCCESS;
 }
 
 void cj2k_cuda_leave(const Cj2kCudaDevice *device)
 {
-  if (!device->context)
-    return;
-  void *function = driver_function("cuCtxPopCurrent");
-  CtxPop pop;
-  memcpy(&pop, &function, sizeof pop);
   CUcontext popped;
-  if (pop)
-    pop(&popped);
+  device->pop(&popped);
 }
 
 Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error)
@@ -52,6 +37,26 @@ Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *err
   Cj2kStatus status = result == cudaErrorMemoryAllocation ? CJ2K_ERROR_MEMORY : CJ2K_ERROR_DEVICE;
   (void)cudaGetLastError(); /* not to be reported again by the next launch */
   return cj2k_error_set(error, status, "CUDA: %s: %s", doing, cudaGetErrorString(result));
+}
+
+/* Where no context is given, the primary one of the device; it stays for the life of the process,
+ * as the runtime itself would keep it. */
+static cudaError_t start(Cj2kCudaDevice *device, void *context)
+{
+  CUresult (*retain)(CUcontext *, CUdevice);
+  CUcontext primary;
+  if (!driver_function("cuCtxPushCurrent", &device->push) ||
+      !driver_function("cuCtxPopCurrent", &device->pop) ||
+      !driver_function("cuDevicePrimaryCtxRetain", &retain))
+    return cudaErrorInsufficientDriver;
+  if (!context && retain(&primary, device->ordinal) != CUDA_SUCCESS)
+    return cudaErrorDevicesUnavailable;
+  device->context = context ? context : primary;
+  if (!cj2k_cuda_enter(device))
+    return cudaErrorInvalidDevice;
+  cudaError_t result = cudaFree(NULL);
+  cj2k_cuda_leave(device);
+  return result;
 }
 
 Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
@@ -66,11 +71,9 @@ Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *cont
   if (ordinal >= count)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device %d, only %d", ordinal,
                           count);
-  device->context = context;
   int first = ordinal < 0 ? 0 : ordinal, last = ordinal < 0 ? count - 1 : ordinal;
   for (device->ordinal = first; device->ordinal <= last; device->ordinal++) {
-    result = cj2k_cuda_enter(device) ? cudaFree(NULL) : cudaErrorInvalidDevice;
-    cj2k_cuda_leave(device);
+    result = start(device, context);
     if (result == cudaSuccess)
       return CJ2K_OK;
     (void)cudaGetLastError();

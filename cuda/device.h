@@ -8,20 +8,23 @@
 
 #include "../common/cj2k.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 typedef struct {
   int ordinal;
-  void *context; /* CUcontext to push around calls; NULL: the primary one */
+  CUcontext context;                   /* the caller's, or the device's primary one */
+  CUresult (*push)(CUcontext context); /* the driver's */
+  CUresult (*pop)(CUcontext *context);
 } Cj2kCudaDevice;
 
-/* Chooses device `ordinal` (-1: the first that works) and checks that it can run this build's
- * kernels. CJ2K_ERROR_DEVICE says why not. */
+/* Starts device `ordinal` (-1: the first that works), in `context` (a CUcontext) or, where that is
+ * NULL, in its primary context. CJ2K_ERROR_DEVICE says why not. */
 Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
                                  Cj2kError *error);
 
-/* Makes the device (or its context) current on this thread, and undoes it. Every entry into the
- * back end is between the two. */
+/* Makes the context current on this thread, and what was current before again. Every entry into the
+ * back end is between the two, so that a caller's own work on another GPU is left alone. */
 bool cj2k_cuda_enter(const Cj2kCudaDevice *device);
 void cj2k_cuda_leave(const Cj2kCudaDevice *device);
 
