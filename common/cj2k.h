@@ -176,6 +176,8 @@ typedef struct Cj2kStats {
   uint64_t corrupt_blocks; /* code-blocks that became zeros */
   uint64_t fallbacks; /* frames that the chosen back end could not do and the CPU back end did */
   uint64_t bytes;     /* of codestreams */
+  uint32_t frames_in_flight; /* that are worked on at once: as asked for, or fewer where memory ran
+                                out; the others wait for these */
   double ms_header, ms_packets, ms_block_coder, ms_transform,
       ms_total; /* sums over frames, wall clock */
 } Cj2kStats;
@@ -421,6 +423,7 @@ typedef struct {
 } Cj2kPacket;
 
 CJ2K_API Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet);
+/* From any thread. A packet may outlive its encoder: after close(), encoder is NULL here. */
 CJ2K_API void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet);
 /* Memory for pictures, as cj2k_decoder_alloc. */
 CJ2K_API void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size);

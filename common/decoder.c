@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define DEFAULT_IN_FLIGHT 2
-#define MAX_IN_FLIGHT     16
 
 /* ------------------------------------------------------------------- open and close --- */
 
@@ -53,7 +52,7 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
   decoder->params = *params;
   if (!decoder->params.frames_in_flight)
     decoder->params.frames_in_flight = DEFAULT_IN_FLIGHT;
-  decoder->params.frames_in_flight = MIN(decoder->params.frames_in_flight, MAX_IN_FLIGHT);
+  decoder->params.frames_in_flight = MIN(decoder->params.frames_in_flight, CJ2K_MAX_IN_FLIGHT);
   decoder->threads = cj2k_threads_new(params->num_threads);
   if (!decoder->threads)
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
@@ -64,6 +63,8 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
   }
   g_mutex_init(&decoder->lock);
   g_cond_init(&decoder->changed);
+  cj2k_slots_init(&decoder->slots, &decoder->lock, &decoder->changed,
+                  decoder->params.frames_in_flight);
   decoder->header_reader = cj2k_header_reader_new();
   decoder->boxes = g_byte_array_new();
   decoder->frames = g_new0(Cj2kDecoderFrame, decoder->params.frames_in_flight);
@@ -81,6 +82,7 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
     cj2k_decoder_release(decoder, &frame);
   for (uint32_t i = 0; i < decoder->params.frames_in_flight; i++)
     cj2k_decoder_frame_clear(&decoder->frames[i]);
+  cj2k_decoder_clear_slots(decoder);
   while (decoder->free_pictures) {
     Cj2kOwnPicture *picture = decoder->free_pictures;
     decoder->free_pictures = picture->next;
@@ -135,6 +137,9 @@ static void enqueue(Cj2kDecoderFrame *frame)
   bool run = frame->status == CJ2K_OK;
   g_mutex_lock(&decoder->lock);
   frame->state = run ? CJ2K_FRAME_BUSY : CJ2K_FRAME_DONE;
+  frame->number = ++decoder->num_frames;
+  if (run)
+    cj2k_slots_expect(&decoder->slots, (uint32_t)(frame - decoder->frames), frame->number);
   decoder->count++;
   g_cond_broadcast(&decoder->changed);
   g_mutex_unlock(&decoder->lock);
@@ -265,5 +270,6 @@ void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats)
 {
   g_mutex_lock(&decoder->lock);
   *stats = decoder->stats;
+  stats->frames_in_flight = decoder->slots.allowed;
   g_mutex_unlock(&decoder->lock);
 }

@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "decoder_image.h"
+#include "slots.h"
 
 #include <glib.h>
 
@@ -27,6 +28,7 @@ typedef enum { CJ2K_FRAME_FREE = 0, CJ2K_FRAME_BUSY, CJ2K_FRAME_DONE } Cj2kFrame
 /* One frame in flight. Its memory stays for the next one. */
 typedef struct {
   Cj2kDecoder *decoder;
+  uint64_t number;      /* from 1 */
   Cj2kFrameState state; /* guarded by decoder->lock */
 
   const uint8_t *data; /* as submitted */
@@ -56,7 +58,7 @@ typedef struct {
 
   Cj2kPacketReader *packets;
   Cj2kCodedFrame *coded;
-  Cj2kDecodeSlot *slot;     /* of the decoder's back end */
+  Cj2kDecodeSlot *slot;     /* of the decoder's back end, lent until the frame is finished */
   Cj2kDecodeSlot *cpu_slot; /* of the CPU back end in its place, made when first needed */
   bool started;             /* the back end has begun, wait is due */
   bool fallback;
@@ -88,6 +90,8 @@ struct Cj2kDecoder {
   GCond changed;
   Cj2kDecoderFrame *frames; /* a ring of params.frames_in_flight */
   uint32_t first, count;    /* in flight, in order */
+  uint64_t num_frames;      /* submitted */
+  Cj2kSlots slots;          /* of the back end */
   Cj2kOwnPicture *free_pictures;
   Cj2kStats stats;
 };
@@ -102,11 +106,20 @@ Cj2kStatus cj2k_decoder_frame_picture(Cj2kDecoderFrame *frame, const Cj2kLayout 
 
 /* decoder_frame.c. Runs on a thread of the pool: packets, then the back end. */
 void cj2k_decoder_frame_run(void *frame);
-/* Waits for the back end, applies the palette, judges; on the receiving thread. */
+/* Waits for the back end, applies the palette, judges; on the receiving thread, or on that of an
+ * earlier frame that needs the slot. Once for each frame, later calls do nothing. */
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame);
 /* Lets go of what the last frame in this place held. */
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame);
 void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame);
+
+/* decoder_slots.c. Lends the frame a slot, which may take until an earlier frame was received;
+ * NULL: frame->error says why. */
+Cj2kDecodeSlot *cj2k_decoder_frame_take_slot(Cj2kDecoderFrame *frame);
+void cj2k_decoder_frame_give_slot(Cj2kDecoderFrame *frame);
+/* Memory did not suffice for the frame's slot; true: take another. */
+bool cj2k_decoder_frame_drop_slot(Cj2kDecoderFrame *frame);
+void cj2k_decoder_clear_slots(Cj2kDecoder *decoder);
 
 /* decoder_picture.c. Planes in a layout for an image's components; NULL: no memory. */
 Cj2kOwnPicture *cj2k_own_picture_get(Cj2kDecoder *decoder, const Cj2kLayout *layout,

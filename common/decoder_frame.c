@@ -67,12 +67,12 @@ static Cj2kStatus start_backend(Cj2kDecoderFrame *frame)
                        .coded = frame->coded,
                        .layout = palette ? &frame->index_layout : &frame->layout,
                        .picture = palette ? &frame->index_picture : &frame->picture};
-  if (!frame->slot)
-    frame->slot = decoder->backend->slot_new(decoder->backend_data, &frame->error);
-  if (!frame->slot)
-    return frame->error.code ? frame->error.code : CJ2K_ERROR_MEMORY;
-  Cj2kStatus status =
-      decoder->backend->start(decoder->backend_data, frame->slot, &job, &frame->error);
+  Cj2kStatus status;
+  do {
+    if (!cj2k_decoder_frame_take_slot(frame))
+      return frame->error.code;
+    status = decoder->backend->start(decoder->backend_data, frame->slot, &job, &frame->error);
+  } while (status == CJ2K_ERROR_MEMORY && cj2k_decoder_frame_drop_slot(frame));
   if (status == CJ2K_ERROR_UNSUPPORTED && decoder->backend_kind != CJ2K_BACKEND_CPU)
     status = start_cpu(frame, &job);
   frame->started = status == CJ2K_OK;
@@ -86,6 +86,8 @@ void cj2k_decoder_frame_run(void *data)
   frame->status = read_packets(frame);
   if (frame->status == CJ2K_OK)
     frame->status = start_backend(frame);
+  if (!frame->started)
+    cj2k_decoder_frame_give_slot(frame);
   g_mutex_lock(&decoder->lock);
   frame->state = CJ2K_FRAME_DONE;
   g_cond_broadcast(&decoder->changed);
@@ -107,6 +109,7 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
     return;
   frame->started = false;
   frame->status = wait_backend(frame);
+  cj2k_decoder_frame_give_slot(frame);
   if (frame->status != CJ2K_OK)
     return;
   if (frame->info->has_palette)
@@ -147,7 +150,6 @@ void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame)
   Cj2kDecoder *decoder = frame->decoder;
   cj2k_decoder_frame_reset(frame);
   cj2k_packet_reader_free(frame->packets);
-  decoder->backend->slot_free(decoder->backend_data, frame->slot);
   cj2k_cpu_decode_backend()->slot_free(decoder->cpu_data, frame->cpu_slot);
   g_free(frame->samples);
   g_free(frame->index_samples);

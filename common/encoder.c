@@ -56,6 +56,8 @@ static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
   uint32_t n = encoder->setup.params.frames_in_flight;
 
   encoder->frames = g_new0(Cj2kEncoderFrame, n);
+  if (cj2k_encoder_make_slots(encoder, error) != CJ2K_OK)
+    return false;
   for (uint32_t i = 0; i < n; i++)
     if (cj2k_encoder_frame_init(&encoder->frames[i], encoder, error) != CJ2K_OK)
       return false;
@@ -98,19 +100,13 @@ Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params, const Cj2kEncode
   Cj2kEncoder *encoder = g_new0(Cj2kEncoder, 1);
 
   cj2k_error_clear(error);
+  encoder->outputs = cj2k_outputs_new();
   g_mutex_init(&encoder->lock);
   g_cond_init(&encoder->changed);
   if (open_encoder(encoder, params, image, layout, error))
     return encoder;
   cj2k_encoder_close(encoder);
   return NULL;
-}
-
-static void free_output(Cj2kOutput *output)
-{
-  if (output)
-    g_free(output->bytes.data);
-  g_free(output);
 }
 
 void cj2k_encoder_close(Cj2kEncoder *encoder)
@@ -123,16 +119,13 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
     cj2k_encoder_release(encoder, &packet);
   for (uint32_t i = 0; encoder->frames && i < encoder->setup.params.frames_in_flight; i++)
     cj2k_encoder_frame_clear(&encoder->frames[i]);
+  cj2k_encoder_clear_slots(encoder);
   if (encoder->backend_data)
     encoder->backend->close(encoder->backend_data);
   if (encoder->cpu_data)
     cj2k_cpu_encode_backend()->close(encoder->cpu_data);
   cj2k_threads_free(encoder->threads);
-  while (encoder->free_outputs) {
-    Cj2kOutput *output = encoder->free_outputs;
-    encoder->free_outputs = output->next;
-    free_output(output);
-  }
+  cj2k_outputs_unref(encoder->outputs);
   g_clear_pointer(&encoder->plan, cj2k_plan_unref);
   g_clear_pointer(&encoder->header, cj2k_header_unref);
   cj2k_setup_clear(&encoder->setup);
@@ -221,18 +214,15 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
   frame->ms_packets = frame->ms_transform = frame->ms_block_coder = 0;
   frame->submitted = g_get_monotonic_time();
   frame->memory = (Cj2kRateMemory){0};
+  frame->output = cj2k_output_get(encoder->outputs);
   cj2k_error_clear(&frame->error);
 
   g_mutex_lock(&encoder->lock);
   frame->params = encoder->setup.params;
   frame->frame_bytes = cj2k_setup_frame_bytes(&encoder->setup);
   frame->component_bytes = cj2k_setup_component_bytes(&encoder->setup);
-  frame->output = encoder->free_outputs;
-  if (frame->output)
-    encoder->free_outputs = frame->output->next;
-  else
-    frame->output = g_new0(Cj2kOutput, 1);
   frame->number = ++encoder->num_frames;
+  cj2k_slots_expect(&encoder->slots, (uint32_t)(frame - encoder->frames), frame->number);
   frame->state = CJ2K_ENCODE_BUSY;
   encoder->count++;
   g_mutex_unlock(&encoder->lock);
@@ -284,20 +274,15 @@ Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
 
 void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet)
 {
-  Cj2kOutput *output = packet->priv;
-
+  (void)encoder;
+  cj2k_output_put(packet->priv);
   packet->priv = NULL;
-  if (!output)
-    return;
-  g_mutex_lock(&encoder->lock);
-  output->next = encoder->free_outputs;
-  encoder->free_outputs = output;
-  g_mutex_unlock(&encoder->lock);
 }
 
 void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats)
 {
   g_mutex_lock(&encoder->lock);
   *stats = encoder->stats;
+  stats->frames_in_flight = encoder->slots.allowed;
   g_mutex_unlock(&encoder->lock);
 }

@@ -14,13 +14,10 @@
 #include "rate/selection.h"
 #include "rate/steps.h"
 
-#include <glib.h>
+#include "outputs.h"
+#include "slots.h"
 
-/* Bytes of a finished frame; kept for later frames after release. */
-typedef struct Cj2kOutput {
-  struct Cj2kOutput *next; /* in the encoder's list of free ones */
-  Cj2kByteBuffer bytes;
-} Cj2kOutput;
+#include <glib.h>
 
 typedef enum { CJ2K_ENCODE_FREE = 0, CJ2K_ENCODE_BUSY, CJ2K_ENCODE_DONE } Cj2kEncodeState;
 
@@ -48,7 +45,7 @@ typedef struct {
 
   const Cj2kEncodeBackend *backend; /* the encoder's, or the CPU's in its place */
   void *backend_data;
-  Cj2kEncodeSlot *slot, *cpu_slot;
+  Cj2kEncodeSlot *slot, *cpu_slot; /* the first is lent while the frame is coded */
   Cj2kEncodeJob job;
   Cj2kEncodeResult result; /* of the last step */
 
@@ -102,8 +99,9 @@ struct Cj2kEncoder {
   Cj2kEncoderFrame *frames; /* a ring of params.frames_in_flight */
   uint32_t first, count;    /* in flight, in order */
   uint64_t num_frames;      /* submitted */
+  Cj2kSlots slots;          /* of the back end */
   Cj2kRateMemory memory[CJ2K_RATE_MEMORY];
-  Cj2kOutput *free_outputs;
+  Cj2kOutputs *outputs;
   Cj2kStats stats;
 };
 
@@ -112,6 +110,16 @@ void cj2k_encoder_frame_run(void *frame);
 /* Makes what does not depend on pictures. */
 Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder, Cj2kError *error);
 void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame);
+
+/* encoder_slots.c. Makes slots for all frames, or as many as memory holds; at least one. */
+Cj2kStatus cj2k_encoder_make_slots(Cj2kEncoder *encoder, Cj2kError *error);
+void cj2k_encoder_clear_slots(Cj2kEncoder *encoder);
+/* Lends the frame a slot, which may take until another frame is done; false: frame->error says why.
+ */
+bool cj2k_encoder_frame_take_slot(Cj2kEncoderFrame *frame);
+void cj2k_encoder_frame_give_slot(Cj2kEncoderFrame *frame);
+/* Memory did not suffice for the frame's slot; true: take another. */
+bool cj2k_encoder_frame_drop_slot(Cj2kEncoderFrame *frame);
 
 typedef Cj2kStatus (*Cj2kEncodeStep)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                                      Cj2kError *error);

@@ -26,9 +26,6 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
     frame->ht_blocks = g_new0(Cj2kEncodedBlock, blocks);
     frame->ht_passes = g_new0(Cj2kPassEnd, blocks);
   }
-  frame->slot = encoder->backend->slot_new(encoder->backend_data, error);
-  if (!frame->slot)
-    return CJ2K_ERROR_MEMORY;
   return cj2k_codestream_writer_new(encoder->plan, &options, &frame->writer, error);
 }
 
@@ -38,7 +35,6 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
 
   if (!encoder)
     return;
-  encoder->backend->slot_free(encoder->backend_data, frame->slot);
   if (frame->cpu_slot)
     cj2k_cpu_encode_backend()->slot_free(encoder->cpu_data, frame->cpu_slot);
   cj2k_codestream_writer_free(frame->writer);
@@ -92,6 +88,7 @@ static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
 static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 {
   Cj2kEncoder *encoder = frame->encoder;
+  Cj2kStatus status;
 
   frame->backend = encoder->backend;
   frame->backend_data = encoder->backend_data;
@@ -103,7 +100,11 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
                                .xyz_transfer = frame->params.xyz_transfer,
                                .quantisers = frame->steps.quantisers,
                                .stride = 1};
-  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->transform);
+  do {
+    if (!cj2k_encoder_frame_take_slot(frame))
+      return frame->error.code;
+    status = cj2k_encoder_frame_step(frame, frame->backend->transform);
+  } while (status == CJ2K_ERROR_MEMORY && cj2k_encoder_frame_drop_slot(frame));
   if (status == CJ2K_ERROR_UNSUPPORTED && (status = fall_back(frame)) == CJ2K_OK)
     status = cj2k_encoder_frame_step(frame, frame->backend->transform);
   return status;
@@ -149,6 +150,7 @@ void cj2k_encoder_frame_run(void *ctx)
     cj2k_encoder_frame_remember(frame);
   if (frame->status == CJ2K_OK)
     write_output(frame);
+  cj2k_encoder_frame_give_slot(frame);
   g_mutex_lock(&encoder->lock);
   frame->state = CJ2K_ENCODE_DONE;
   g_cond_broadcast(&encoder->changed);

@@ -56,6 +56,17 @@ GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats)
       stats->ms_transform, "total-ms", G_TYPE_DOUBLE, stats->ms_total, NULL);
 }
 
+void gst_cuda_j2k_check_in_flight(GstElement *element, const Cj2kStats *stats, guint *known)
+{
+  if (stats->frames_in_flight >= *known)
+    return;
+  GST_ELEMENT_WARNING(
+      element, RESOURCE, NO_SPACE_LEFT,
+      ("Memory suffices for %u frames in flight, not %u.", stats->frames_in_flight, *known),
+      (NULL));
+  *known = stats->frames_in_flight;
+}
+
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error)
 {
   switch (error->code) {

@@ -31,6 +31,9 @@ static inline guint32 gst_cuda_j2k_read32(const guint8 *p)
 /* "application/x-cudaj2k-stats" (transfer full). */
 GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats);
 
+/* Warns when fewer frames are worked on at once than *known, which then is the new number. */
+void gst_cuda_j2k_check_in_flight(GstElement *element, const Cj2kStats *stats, guint *known);
+
 /* Posts an element error whose text is the library's sentence; the domain follows its code. */
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error);
 

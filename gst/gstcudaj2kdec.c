@@ -217,6 +217,7 @@ static gboolean start(GstVideoDecoder *decoder)
   g_object_notify(G_OBJECT(self), "active-backend");
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(codec)));
   self->warned_alpha = FALSE;
+  self->in_flight = params.frames_in_flight;
   self->video.width = 0;
   g_atomic_int_set(&self->reconfigure, FALSE);
   gst_cuda_j2k_output_start(&self->output, "cudaj2kdec:src");

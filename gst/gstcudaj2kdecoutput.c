@@ -101,6 +101,7 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
   GstVideoDecoder *decoder = element;
   GstFlowReturn flow = GST_FLOW_OK;
   Cj2kFrame result;
+  Cj2kStats stats;
   if (cj2k_decoder_receive(self->decoder, &result) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the decoder lost a frame");
     return GST_FLOW_ERROR;
@@ -108,6 +109,8 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
   GstCudaJ2kDecPart *part = result.user;
   judge(self, part, &result);
   cj2k_decoder_release(self->decoder, &result);
+  cj2k_decoder_get_stats(self->decoder, &stats);
+  gst_cuda_j2k_check_in_flight(GST_ELEMENT(self), &stats, &self->in_flight);
 
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
   if (part->last && !gst_cuda_j2k_output_discards(&self->output)) {

@@ -76,6 +76,7 @@ struct _GstCudaJ2kDec {
   GstVideoInfo info;
   GstCudaJ2kDecPicture *picture; /* parts of it are still to come */
   gboolean warned_alpha;
+  guint in_flight; /* the output thread's: as last told */
 };
 typedef struct _GstCudaJ2kDec GstCudaJ2kDec;
 typedef struct _GstCudaJ2kDecClass {

@@ -149,6 +149,7 @@ static void replace_encoder(GstCudaJ2kEnc *self, Cj2kEncoder *encoder)
   Cj2kEncoder *old = self->encoder;
   self->encoder = encoder;
   add_stats(&self->past_stats, &stats);
+  self->in_flight = self->settings.params.frames_in_flight;
   GST_OBJECT_UNLOCK(self);
   cj2k_encoder_close(old);
 }
@@ -304,7 +305,7 @@ static gboolean stop(GstVideoEncoder *encoder)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
   gst_cuda_j2k_output_stop(&self->output);
-  g_clear_pointer(&self->first_field, g_byte_array_unref);
+  gst_clear_buffer(&self->first_field);
   replace_encoder(self, NULL);
   self->started = FALSE;
   gst_clear_object((GstObject **)&self->context);
@@ -320,7 +321,7 @@ static gboolean flush(GstVideoEncoder *encoder)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
   gst_cuda_j2k_output_flush(&self->output);
-  g_clear_pointer(&self->first_field, g_byte_array_unref);
+  gst_clear_buffer(&self->first_field);
   return TRUE;
 }
 

@@ -106,40 +106,40 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
 
 /* ----------------------------------------------------------------------------------- out --- */
 
-/* T.800 I.5.4: a jp2c box around the codestream. */
-static void write_box(guint8 head[8], gsize size)
+/* T.800 I.5.4: the head of a jp2c box around the codestream. */
+static GstMemory *box_head(gsize size)
 {
   guint32 length = (guint32)(size + 8);
+  guint8 *head = g_malloc(8);
   for (guint i = 0; i < 4; i++)
     head[i] = (guint8)(length >> (24 - 8 * i));
   memcpy(head + 4, "jp2c", 4);
+  return gst_memory_new_wrapped((GstMemoryFlags)0, head, 8, 0, 8, head, g_free);
 }
 
-/* Appends a packet's bytes, boxed where the media type has boxes. */
-static void append(GstCudaJ2kEnc *self, GByteArray *bytes, const Cj2kPacket *packet)
+static void release_packet(gpointer data)
 {
-  guint8 head[8];
-  if (self->stream.media == GST_CUDA_J2K_J2C) {
-    write_box(head, packet->size);
-    g_byte_array_append(bytes, head, sizeof head);
-  }
-  g_byte_array_append(bytes, packet->data, (guint)packet->size);
+  Cj2kPacket *packet = data;
+  cj2k_encoder_release(NULL, packet);
+  g_free(packet);
 }
 
-/* The buffer of a frame: its packet, after that of its first field where there is one. */
-static GstBuffer *make_buffer(GstCudaJ2kEnc *self, const Cj2kPacket *packet)
+/* Appends a packet's own memory, which the buffer then owns, boxed where the media type has boxes.
+ */
+static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
 {
-  GByteArray *bytes = g_steal_pointer(&self->first_field);
-  if (!bytes)
-    bytes = g_byte_array_sized_new((guint)packet->size + 8);
-  append(self, bytes, packet);
-  gsize size = bytes->len;
-  return gst_buffer_new_wrapped(g_byte_array_free(bytes, FALSE), size);
+  if (self->stream.media == GST_CUDA_J2K_J2C)
+    gst_buffer_append_memory(buffer, box_head(packet->size));
+  Cj2kPacket *own = g_memdup2(packet, sizeof *packet);
+  packet->priv = NULL;
+  gst_buffer_append_memory(buffer,
+                           gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, (gpointer)own->data,
+                                                  own->size, 0, own->size, own, release_packet));
 }
 
 /* Takes a finished packet; FALSE: it failed, and an error was posted. *buffer is set with the last
  * packet of a frame. */
-static gboolean take_packet(GstCudaJ2kEnc *self, const Cj2kPacket *packet, gboolean last,
+static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean last,
                             GstBuffer **buffer)
 {
   if (packet->fallback)
@@ -148,12 +148,9 @@ static gboolean take_packet(GstCudaJ2kEnc *self, const Cj2kPacket *packet, gbool
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
     return FALSE;
   }
-  if (last) {
-    *buffer = make_buffer(self, packet);
-  } else {
-    self->first_field = g_byte_array_sized_new((guint)packet->size * 2 + 64);
-    append(self, self->first_field, packet);
-  }
+  GstBuffer *bytes = self->first_field ? g_steal_pointer(&self->first_field) : gst_buffer_new();
+  append(self, bytes, packet);
+  *(last ? buffer : &self->first_field) = bytes;
   return TRUE;
 }
 
@@ -164,6 +161,7 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
   GstFlowReturn flow = GST_FLOW_OK;
   GstBuffer *buffer = NULL;
   Cj2kPacket packet;
+  Cj2kStats stats;
 
   if (cj2k_encoder_receive(self->encoder, &packet) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the encoder lost a frame");
@@ -173,10 +171,12 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
   GstVideoCodecFrame *frame = part->frame;
   GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
   if (gst_cuda_j2k_output_discards(&self->output))
-    g_clear_pointer(&self->first_field, g_byte_array_unref);
+    gst_clear_buffer(&self->first_field);
   else if (!take_packet(self, &packet, frame != NULL, &buffer))
     flow = GST_FLOW_ERROR;
   cj2k_encoder_release(self->encoder, &packet);
+  cj2k_encoder_get_stats(self->encoder, &stats);
+  gst_cuda_j2k_check_in_flight(GST_ELEMENT(self), &stats, &self->in_flight);
   part_free(part);
   if (frame) {
     /* Without a buffer the base class drops the frame. */

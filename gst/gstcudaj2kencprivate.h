@@ -56,7 +56,8 @@ struct _GstCudaJ2kEnc {
   GstCudaJ2kEncStream stream;
 
   /* The output thread's. */
-  GByteArray *first_field; /* its bytes, until the second is there; NULL: none */
+  GstBuffer *first_field; /* its bytes, until the second is there; NULL: none */
+  guint in_flight;        /* as last told */
 };
 typedef struct _GstCudaJ2kEnc GstCudaJ2kEnc;
 typedef struct _GstCudaJ2kEncClass {
