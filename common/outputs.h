@@ -6,6 +6,7 @@
 #ifndef CJ2K_OUTPUTS_H
 #define CJ2K_OUTPUTS_H
 
+#include "cj2k.h"
 #include "codestream/bitwriter.h"
 
 typedef struct Cj2kOutputs Cj2kOutputs;

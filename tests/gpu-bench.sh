@@ -1,17 +1,62 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by tests/gpu.sh --bench: our figures and nvJPEG2000's, one after the other in one run. A line of JSON
-# each.
-for name in 1bpp 4bpp lossless; do
-  stream=$streams/uhd_rgb12_ht_$name.j2k
+# each. docs/performance.md says what they are.
+bench=$build/examples/cj2k-bench
+elements=$build/tests/bench-elements
+
+# --- decoding, beside nvJPEG2000
+for name in ht_1bpp ht_4bpp ht_lossless mq32_1bpp mq32_4bpp mq32_lossless; do
+  stream=$streams/uhd_rgb12_$name.j2k
   [ -e "$stream" ] || continue
-  for output in device host; do
+  case $name in ht*) count=300 outputs="device host" ;; *) count=60 outputs=device ;; esac
+  for output in $outputs; do
     for n in 1 4 8 16; do
-      "$build/examples/cj2k-bench" decode --backend cuda --output $output --in-flight $n --frames 300 "$stream"
+      "$bench" decode --backend cuda --output $output --in-flight $n --frames $count "$stream"
     done
   done
   if [ -n "${NVJ2K_BENCH:-}" ]; then
     for n in 1 4 8 16; do
-      echo "nvjpeg2000 to device: $($NVJ2K_BENCH dec "$stream" 300 $n 0)"
+      echo "nvjpeg2000 to device: $($NVJ2K_BENCH dec "$stream" $count $n 0)"
     done
   fi
 done
+
+# --- encoding: RGB 12 bit, and v210
+if [ -n "$frames" ]; then
+  for rate in "--block-coder ht --quant-step 0.0083" "--block-coder ht --rate-control lossless" \
+    "--block-coder mq --codeblock-width 32 --codeblock-height 32 --bits-per-pixel 3.8"; do
+    case $rate in *ht*) count=300 ;; *) count=40 ;; esac
+    for output in device host; do
+      for n in 1 4 8 16; do
+        # shellcheck disable=SC2086
+        "$bench" encode --backend cuda --output $output --in-flight $n --frames $count $rate "$frames/uhd_rgb12.ppm"
+      done
+    done
+  done
+  "$build/examples/cj2k-encode" --backend cuda --block-coder ht --quant-step 0.004 --width 3840 --height 2160 \
+    --format I422_10LE "$frames/uhd_422p10.raw" "$work/422.j2k"
+  for n in 4 8; do # any bytes of the right number are a picture in v210
+    "$bench" encode --backend cuda --in-flight $n --frames 300 --block-coder ht --quant-step 0.004 --width 3840 \
+      --height 2160 --format v210 "$frames/uhd_422p10.raw"
+    "$bench" decode --backend cuda --in-flight $n --frames 300 --format v210 "$work/422.j2k"
+  done
+fi
+
+# --- the elements, in CUDAMemory, each after what the library does with the same
+if [ -x "$elements" ] && [ -e "$work/422.j2k" ]; then
+  raw="video/x-raw,format=I422_10LE,framerate=50/1"
+  coded="image/x-jpc,sampling=YCbCr-4:2:2,colorspace=sYUV,framerate=50/1"
+  uhd="width=3840,height=2160" hd="width=1920,height=1080"
+  "$bench" decode --backend cuda --output device --format I422_10LE --in-flight 16 --frames 1500 "$work/422.j2k"
+  "$elements" 1500 "$work/422.j2k" "$coded,$uhd" \
+    "identity name=repeat ! cudaj2kdec backend=cuda frames-in-flight=16 ! video/x-raw(memory:CUDAMemory),format=I422_10LE"
+  "$bench" encode --backend cuda --output device --width 3840 --height 2160 --format I422_10LE --in-flight 16 \
+    --frames 1500 --block-coder ht --quant-step 0.004 "$frames/uhd_422p10.raw"
+  "$elements" 1500 "$frames/uhd_422p10.raw" "$raw,$uhd" \
+    "cudaupload ! identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 block-coder=ht rate-control=qstep quant-step=0.004"
+  "$build/examples/cj2k-encode" --backend cuda --bits-per-pixel 4 --width 1920 --height 1080 --format I422_10LE \
+    "$frames/hd_422p10.raw" "$work/mq.j2k"
+  "$elements" 500 "$work/mq.j2k" "$coded,$hd" "identity name=repeat ! cudaj2kdec backend=cuda frames-in-flight=16"
+  "$elements" 300 "$frames/hd_422p10.raw" "$raw,$hd" \
+    "identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 bits-per-pixel=4"
+fi

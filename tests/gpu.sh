@@ -68,7 +68,7 @@ skip() {
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
 
 # --- CPU against CUDA
-for program in "$build"/tests/*-equal; do
+for program in "$build"/tests/*-equal "$build"/tests/device-limits; do
   [ -x "$program" ] && timeout 900 "$program" | count "$(basename "$program")"
 done
 damages=20
@@ -96,16 +96,26 @@ else
   skip elements "no GStreamer here"
 fi
 
-# --- thousands of frames, steady memory
+# --- thousands of frames: no fallback, and memory as large at the end as at the start
 long() {
-  "$build/examples/cj2k-bench" "$@" --backend cuda | tee "$work/json" && grep -q '"fallbacks":0' "$work/json"
+  "$build/examples/cj2k-bench" "$@" --backend cuda | tee "$work/json" || return 1
+  grep -q '"fallbacks":0' "$work/json" || return 1
+  sed -E 's/.*"rss_mb":\[([0-9.]+),([0-9.]+)\],"device_mb":\[([0-9.]+),([0-9.]+)\].*/\1 \2 \3 \4/' "$work/json" |
+    awk '{ host = $2 - $1; device = $4 - $3 } END { if (NR == 1 && host < 2 && device <= 0) exit 0
+      print "memory grew by " host " MB on the host, " device " MB on the GPU"; exit 1 }'
 }
 number=10000
 [ -n "$quick" ] && number=1000
 if [ -n "$streams" ]; then
   check "long run, decode" long decode --frames $number --in-flight 4 "$streams/hd_rgb12_ht_4bpp.j2k"
 else
-  skip "long run" "CJ2K_STREAMS is not set"
+  skip "long run, decode" "CJ2K_STREAMS is not set"
+fi
+if [ -n "$frames" ]; then
+  check "long run, encode" long encode --frames $number --in-flight 4 --block-coder ht --bits-per-pixel 4 \
+    "$frames/hd_rgb12.ppm"
+else
+  skip "long run, encode" "CJ2K_FRAMES is not set"
 fi
 
 # --- compute-sanitizer

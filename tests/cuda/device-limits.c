@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a GPU may lack: memory for the frames in flight that were asked for, and a second GPU beside
+ * it. Prints TAP; without a GPU it skips.
+ */
+#include "common/cj2k.h"
+
+#include <cuda_runtime_api.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SIZE      2048
+#define IN_FLIGHT 8
+#define FRAMES    24
+#define BYTES     ((size_t)SIZE * SIZE * 3)
+
+typedef struct {
+  uint8_t *pixels;
+  Cj2kComponent components[3];
+  Cj2kSampleLayout samples[3];
+  Cj2kLayout layout;
+  uint8_t *coded; /* what the CPU makes of them */
+  size_t coded_size;
+} Scene;
+
+static uint32_t num_tests;
+
+static void report(bool ok, const char *name, const char *why)
+{
+  printf("%sok %u - %s%s%s\n", ok ? "" : "not ", ++num_tests, name, ok ? "" : ": ", ok ? "" : why);
+}
+
+static Cj2kPicture picture_of(uint8_t *memory, Cj2kPlane planes[3])
+{
+  for (int c = 0; c < 3; c++)
+    planes[c] = (Cj2kPlane){memory + (size_t)c * SIZE * SIZE, SIZE};
+  return (Cj2kPicture){CJ2K_MEMORY_HOST, 3, planes};
+}
+
+/* ---------------------------------------------------------------------------- encoding --- */
+
+static Cj2kEncoder *open_encoder(const Scene *scene, Cj2kBackendKind backend, int device,
+                                 Cj2kError *error)
+{
+  Cj2kEncoderParams params;
+  cj2k_encoder_params_init(&params);
+  params.backend = backend;
+  params.cuda_device = device;
+  params.block_coder = CJ2K_CODER_HT;
+  params.rate_control = CJ2K_RATE_LOSSLESS;
+  params.frames_in_flight = IN_FLIGHT;
+  Cj2kEncoderImage image = {.width = SIZE,
+                            .height = SIZE,
+                            .num_components = 3,
+                            .components = scene->components,
+                            .colour = CJ2K_COLOUR_SRGB};
+  return cj2k_encoder_open(&params, &image, &scene->layout, error);
+}
+
+/* NULL, or what went wrong. All frames are submitted as if every one had room. */
+static const char *encode(Cj2kEncoder *encoder, const Scene *scene, Cj2kStats *stats)
+{
+  const char *why = NULL;
+  Cj2kError error;
+  Cj2kPlane planes[3];
+  Cj2kPicture picture = picture_of(scene->pixels, planes);
+  uint32_t submitted = 0;
+  for (uint32_t received = 0; received < FRAMES; received++) {
+    while (submitted < FRAMES && submitted - received < IN_FLIGHT) {
+      if (cj2k_encoder_submit(encoder, &picture, NULL, &error) != CJ2K_OK)
+        return "submit failed";
+      submitted++;
+    }
+    Cj2kPacket packet;
+    cj2k_encoder_receive(encoder, &packet);
+    if (packet.status != CJ2K_OK || packet.fallback)
+      why = "a frame failed";
+    else if (packet.size != scene->coded_size ||
+             memcmp(packet.data, scene->coded, packet.size) != 0)
+      why = "other bytes than the CPU's";
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_get_stats(encoder, stats);
+  return why;
+}
+
+static void make_scene(Scene *scene)
+{
+  uint32_t random = 1;
+  Cj2kError error;
+  Cj2kPlane planes[3];
+  Cj2kPacket packet;
+  scene->pixels = g_malloc(BYTES);
+  for (size_t i = 0; i < BYTES; i++) {
+    random = random * 1664525u + 1013904223u;
+    scene->pixels[i] = (uint8_t)((i % SIZE) / 8 + (i / SIZE) / 16 + (random >> 29));
+  }
+  for (int c = 0; c < 3; c++)
+    scene->components[c] = (Cj2kComponent){.dx = 1, .dy = 1, .depth = 8};
+  Cj2kImage image = {.num_components = 3, .components = scene->components};
+  cj2k_layout_planar(&image, scene->samples, &scene->layout);
+  Cj2kEncoder *encoder = open_encoder(scene, CJ2K_BACKEND_CPU, -1, &error);
+  Cj2kPicture picture = picture_of(scene->pixels, planes);
+  g_assert_nonnull(encoder);
+  cj2k_encoder_submit(encoder, &picture, NULL, &error);
+  cj2k_encoder_receive(encoder, &packet);
+  g_assert_cmpint(packet.status, ==, CJ2K_OK);
+  scene->coded = g_memdup2(packet.data, packet.size);
+  scene->coded_size = packet.size;
+  cj2k_encoder_release(encoder, &packet);
+  cj2k_encoder_close(encoder);
+}
+
+/* ---------------------------------------------------------------------------- decoding --- */
+
+static Cj2kDecoder *open_decoder(int device, Cj2kError *error)
+{
+  Cj2kDecoderParams params;
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.cuda_device = device;
+  params.frames_in_flight = IN_FLIGHT;
+  return cj2k_decoder_open(&params, error);
+}
+
+static const char *decode(Cj2kDecoder *decoder, const Scene *scene, Cj2kStats *stats)
+{
+  const char *why = NULL;
+  Cj2kError error;
+  Cj2kPlane planes[IN_FLIGHT][3];
+  Cj2kPicture pictures[IN_FLIGHT];
+  uint8_t *memory = g_malloc(BYTES * IN_FLIGHT);
+  uint32_t submitted = 0;
+  for (uint32_t i = 0; i < IN_FLIGHT; i++)
+    pictures[i] = picture_of(memory + i * BYTES, planes[i]);
+  for (uint32_t received = 0; received < FRAMES; received++) {
+    while (submitted < FRAMES && submitted - received < IN_FLIGHT) {
+      uint32_t place = submitted++ % IN_FLIGHT;
+      memset(memory + place * BYTES, 0xA5, BYTES);
+      cj2k_decoder_submit(decoder, scene->coded, scene->coded_size, &scene->layout,
+                          &pictures[place], NULL, &error);
+    }
+    Cj2kFrame frame;
+    cj2k_decoder_receive(decoder, &frame);
+    if (frame.status != CJ2K_OK || frame.fallback)
+      why = "a frame failed";
+    else if (memcmp(memory + received % IN_FLIGHT * BYTES, scene->pixels, BYTES) != 0)
+      why = "other samples than were encoded";
+    cj2k_decoder_release(decoder, &frame);
+  }
+  cj2k_decoder_get_stats(decoder, stats);
+  g_free(memory);
+  return why;
+}
+
+/* ------------------------------------------------------------------------------- tests --- */
+
+/* One direction, on one GPU; *stats and *used (NULL: not asked for) as it was at the end. */
+static const char *run(const Scene *scene, bool encoding, int device, Cj2kStats *stats,
+                       size_t *used)
+{
+  Cj2kError error = {0};
+  size_t before = 0, after = 0, total;
+  const char *why;
+  cudaMemGetInfo(&before, &total);
+  if (encoding) {
+    Cj2kEncoder *encoder = open_encoder(scene, CJ2K_BACKEND_CUDA, device, &error);
+    why = encoder ? encode(encoder, scene, stats) : "cannot be opened";
+    cudaMemGetInfo(&after, &total);
+    cj2k_encoder_close(encoder);
+  } else {
+    Cj2kDecoder *decoder = open_decoder(device, &error);
+    why = decoder ? decode(decoder, scene, stats) : "cannot be opened";
+    cudaMemGetInfo(&after, &total);
+    cj2k_decoder_close(decoder);
+  }
+  if (error.text[0])
+    printf("# %s\n", error.text);
+  if (used)
+    *used = before > after ? before - after : 0;
+  return why;
+}
+
+/* Leaves `share` eighths of what eight frames take. */
+static void test_memory(const Scene *scene, bool encoding, uint32_t share)
+{
+  char *name = g_strdup_printf("%s with memory for about %u of %d frames",
+                               encoding ? "encode" : "decode", share, IN_FLIGHT);
+  Cj2kStats stats;
+  size_t used, left, total;
+  void *filler = NULL;
+  const char *why = run(scene, encoding, 0, &stats, NULL); /* loads what is loaded once */
+  if (!why)
+    why = run(scene, encoding, 0, &stats, &used);
+  if (!why && stats.frames_in_flight != IN_FLIGHT)
+    why = "fewer frames in flight without need";
+  cudaMemGetInfo(&left, &total);
+  size_t keep = used / IN_FLIGHT * share + used / IN_FLIGHT / 2;
+  if (!why && (left <= keep || cudaMalloc(&filler, left - keep) != cudaSuccess))
+    why = "the GPU's memory cannot be filled";
+  if (!why)
+    why = run(scene, encoding, 0, &stats, NULL);
+  cudaFree(filler);
+  printf("# %.0f MB for %d frames, then %.0f MB: %u in flight\n", (double)used / 1e6, IN_FLIGHT,
+         (double)keep / 1e6, stats.frames_in_flight);
+  if (!why && stats.frames_in_flight >= IN_FLIGHT)
+    why = "as many frames in flight as without shortage";
+  report(!why, name, why);
+  g_free(name);
+}
+
+typedef struct {
+  const Scene *scene;
+  bool encoding;
+  int device;
+  const char *why;
+} Job;
+
+static gpointer run_job(gpointer data)
+{
+  Job *job = data;
+  Cj2kStats stats;
+  job->why = run(job->scene, job->encoding, job->device, &stats, NULL);
+  return NULL;
+}
+
+/* Encoder and decoder on each GPU, all at once, and none where there is no GPU. */
+static void test_devices(const Scene *scene, int count)
+{
+  Job jobs[8];
+  GThread *threads[8];
+  Cj2kError error;
+  int n = MIN(2 * count, 8), current = -1;
+  cudaSetDevice(count - 1);
+  for (int i = 0; i < n; i++) {
+    jobs[i] = (Job){scene, i % 2, i / 2, NULL};
+    threads[i] = g_thread_new("gpu", run_job, &jobs[i]);
+  }
+  for (int i = 0; i < n; i++) {
+    char *name = g_strdup_printf("%s on GPU %d beside the others", i % 2 ? "encode" : "decode",
+                                 jobs[i].device);
+    g_thread_join(threads[i]);
+    report(!jobs[i].why, name, jobs[i].why);
+    g_free(name);
+  }
+  Cj2kStats stats;
+  const char *why = run(scene, false, 0, &stats, NULL);
+  cudaGetDevice(&current);
+  report(!why && current == count - 1, "the caller's own GPU stays current", "another one is");
+  Cj2kDecoder *decoder = open_decoder(count, &error);
+  report(!decoder && error.code == CJ2K_ERROR_DEVICE, "a GPU that is not there is an error",
+         "it was opened");
+  cj2k_decoder_close(decoder);
+  cudaSetDevice(0);
+}
+
+int main(void)
+{
+  Scene scene = {0};
+  int count = 0;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (cudaGetDeviceCount(&count) != cudaSuccess || !count) {
+    printf("1..0 # SKIP no GPU\n");
+    return 0;
+  }
+  make_scene(&scene);
+  for (uint32_t share = 1; share <= 5; share += 2)
+    for (int encoding = 0; encoding < 2; encoding++)
+      test_memory(&scene, encoding, share);
+  if (count > 1)
+    test_devices(&scene, count);
+  else
+    printf("ok %u # SKIP several GPUs at once: there is one\n", ++num_tests);
+  printf("1..%u\n", num_tests);
+  g_free(scene.pixels);
+  g_free(scene.coded);
+  return 0;
+}
