@@ -88,7 +88,6 @@ static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
 static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 {
   Cj2kEncoder *encoder = frame->encoder;
-  Cj2kStatus status;
 
   frame->backend = encoder->backend;
   frame->backend_data = encoder->backend_data;
@@ -100,11 +99,7 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
                                .xyz_transfer = frame->params.xyz_transfer,
                                .quantisers = frame->steps.quantisers,
                                .stride = 1};
-  do {
-    if (!cj2k_encoder_frame_take_slot(frame))
-      return frame->error.code;
-    status = cj2k_encoder_frame_step(frame, frame->backend->transform);
-  } while (status == CJ2K_ERROR_MEMORY && cj2k_encoder_frame_drop_slot(frame));
+  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->transform);
   if (status == CJ2K_ERROR_UNSUPPORTED && (status = fall_back(frame)) == CJ2K_OK)
     status = cj2k_encoder_frame_step(frame, frame->backend->transform);
   return status;
@@ -143,13 +138,19 @@ void cj2k_encoder_frame_run(void *ctx)
   Cj2kEncoderFrame *frame = ctx;
   Cj2kEncoder *encoder = frame->encoder;
 
-  frame->status = transform(frame);
-  if (frame->status == CJ2K_OK)
-    frame->status = cj2k_encoder_frame_code(frame);
-  else
-    cj2k_encoder_frame_remember(frame);
+  do {
+    if (!cj2k_encoder_frame_take_slot(frame)) {
+      frame->status = frame->error.code;
+      break;
+    }
+    frame->status = transform(frame);
+    if (frame->status == CJ2K_OK)
+      frame->status = cj2k_encoder_frame_code(frame);
+  } while (frame->status == CJ2K_ERROR_MEMORY && cj2k_encoder_frame_drop_slot(frame));
   if (frame->status == CJ2K_OK)
     write_output(frame);
+  else
+    cj2k_encoder_frame_remember(frame);
   cj2k_encoder_frame_give_slot(frame);
   g_mutex_lock(&encoder->lock);
   frame->state = CJ2K_ENCODE_DONE;

@@ -321,6 +321,7 @@ Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
   frame->header_bytes = frame->encoder->plan->num_blocks * (uint64_t)3 + 200;
   if (status == CJ2K_OK)
     status = frame->params.block_coder == CJ2K_CODER_HT ? code_ht(frame) : code_mq(frame);
-  cj2k_encoder_frame_remember(frame);
+  if (status != CJ2K_ERROR_MEMORY) /* the frame may be coded once more, in another slot */
+    cj2k_encoder_frame_remember(frame);
   return status;
 }
