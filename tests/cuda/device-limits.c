@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a GPU may lack: memory for the frames in flight that were asked for, and a second GPU beside
- * it. Prints TAP; without a GPU it skips.
+ * What a GPU may lack: memory for the frames in flight that were asked for, a second GPU beside it,
+ * and at last its life. Prints TAP; without a GPU it skips.
  */
 #include "common/cj2k.h"
 
@@ -255,6 +255,67 @@ static void test_devices(const Scene *scene, int count)
   cudaSetDevice(0);
 }
 
+/* One frame through the decoder, and what became of it. */
+static Cj2kStatus decode_one(Cj2kDecoder *decoder, const Scene *scene, const Cj2kPicture *picture)
+{
+  Cj2kError error;
+  Cj2kFrame frame;
+  Cj2kStatus status = cj2k_decoder_submit(decoder, scene->coded, scene->coded_size, &scene->layout,
+                                          picture, NULL, &error);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_decoder_receive(decoder, &frame);
+  status = frame.status;
+  cj2k_decoder_release(decoder, &frame);
+  return status;
+}
+
+static Cj2kStatus encode_one(Cj2kEncoder *encoder, const Cj2kPicture *picture)
+{
+  Cj2kError error;
+  Cj2kPacket packet;
+  Cj2kStatus status = cj2k_encoder_submit(encoder, picture, NULL, &error);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_encoder_receive(encoder, &packet);
+  status = packet.status;
+  cj2k_encoder_release(encoder, &packet);
+  return status;
+}
+
+/* Kernels that write where nothing is take the context with them, as a GPU does that is lost: every
+ * frame from then on is an error, none hangs, and what is opened anew works on the CPU. */
+static void test_fault(const Scene *scene)
+{
+  Cj2kError error;
+  Cj2kPlane planes[3], nowhere[3];
+  uint8_t *memory = g_malloc(BYTES);
+  Cj2kPicture good = picture_of(memory, planes), bad = picture_of((uint8_t *)256, nowhere);
+  bad.memory = CJ2K_MEMORY_CUDA;
+  Cj2kDecoder *decoder = open_decoder(0, &error);
+  Cj2kEncoder *encoder = open_encoder(scene, CJ2K_BACKEND_CUDA, 0, &error);
+  report(decoder && decode_one(decoder, scene, &good) == CJ2K_OK && encoder &&
+             encode_one(encoder, &good) == CJ2K_OK,
+         "frames before the fault", "not even those");
+  report(decode_one(decoder, scene, &bad) == CJ2K_ERROR_DEVICE, "the frame of the fault",
+         "is no device error");
+  for (int i = 0; i < 3; i++)
+    report(decode_one(decoder, scene, &good) == CJ2K_ERROR_DEVICE &&
+               encode_one(encoder, &good) == CJ2K_ERROR_DEVICE,
+           "frames after the fault", "are no device errors");
+  cj2k_decoder_close(decoder);
+  cj2k_encoder_close(encoder);
+  Cj2kDecoderParams params;
+  cj2k_decoder_params_init(&params);
+  decoder = cj2k_decoder_open(&params, &error);
+  report(decoder && cj2k_decoder_backend(decoder) == CJ2K_BACKEND_CPU &&
+             decode_one(decoder, scene, &good) == CJ2K_OK &&
+             memcmp(memory, scene->pixels, BYTES) == 0,
+         "a new decoder is on the CPU", "it is not");
+  cj2k_decoder_close(decoder);
+  g_free(memory);
+}
+
 int main(void)
 {
   Scene scene = {0};
@@ -272,6 +333,7 @@ int main(void)
     test_devices(&scene, count);
   else
     printf("ok %u # SKIP several GPUs at once: there is one\n", ++num_tests);
+  test_fault(&scene);
   printf("1..%u\n", num_tests);
   g_free(scene.pixels);
   g_free(scene.coded);

@@ -18,6 +18,16 @@ Rig rig_new(const gchar *description)
   return rig;
 }
 
+Rig rig_decoder(const gchar *properties, GstCaps *caps)
+{
+  gchar *description = g_strdup_printf("cudaj2kdec %s", properties);
+  Rig rig = rig_new(description);
+  g_free(description);
+  if (caps)
+    gst_harness_set_src_caps(rig.h, caps);
+  return rig;
+}
+
 void rig_free(Rig *rig)
 {
   /* Messages hold their element, and the element the bus that holds them. */

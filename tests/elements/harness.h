@@ -16,6 +16,8 @@ typedef struct {
 } Rig;
 
 Rig rig_new(const gchar *description);
+/* cudaj2kdec with these properties, and caps at its sink (transfer full of caps; NULL: later). */
+Rig rig_decoder(const gchar *properties, GstCaps *caps);
 void rig_free(Rig *rig);
 /* The text of the first error (or warning) on the bus, NULL: none (transfer full). */
 gchar *rig_message(Rig *rig, GstMessageType type);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The decoder element over the time of a stream: its end, flushes, changes on the way, reverse
+ * playback, bytes instead of frames, and frames in parts. */
+#include "harness.h"
+
+#include <gst/base/gsttypefindhelper.h>
+
+#define WIDTH  96
+#define HEIGHT 54
+
+/* ----------------------------------------------------------------------------- streaming --- */
+
+/* A finished frame does not wait for the next one. */
+static void test_leaves_at_once(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = rig_decoder("frames-in-flight=4", caps);
+  for (guint i = 0; i < 5; i++) {
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_nonnull(decoded);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, gst_util_uint64_scale(i, GST_SECOND, FPS));
+    g_assert_cmpuint(GST_BUFFER_DURATION(decoded), ==, GST_SECOND / FPS);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Every frame is out before EOS is, in order. */
+static void test_eos(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = rig_decoder("frames-in-flight=8", caps);
+  for (guint i = 0; i < 20; i++)
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 20);
+  for (guint i = 0; i < 20; i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, gst_util_uint64_scale(i, GST_SECOND, FPS));
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+static void test_flush(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = rig_decoder("frames-in-flight=4", caps);
+  for (guint round = 0; round < 10; round++) {
+    for (guint i = 0; i < 6; i++)
+      push_frame(rig.h, coded, i);
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_start()));
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_stop(TRUE)));
+    GstBuffer *old;
+    while ((old = gst_harness_try_pull(rig.h)))
+      gst_buffer_unref(old);
+    GstSegment segment;
+    gst_segment_init(&segment, GST_FORMAT_TIME);
+    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+    /* The first frame after the flush is the first that comes out. */
+    g_assert_cmpint(push_frame(rig.h, coded, 100 + round), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==,
+                     gst_util_uint64_scale(100 + round, GST_SECOND, FPS));
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Another size and format in mid-stream, with and without new caps. */
+static void test_header_changes(void)
+{
+  static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_I422_10LE,
+                                           GST_VIDEO_FORMAT_GBR_12LE};
+  Rig rig = rig_decoder("frames-in-flight=4", gst_caps_from_string("image/x-jpc,framerate=25/1"));
+  for (guint i = 0; i < 9; i++) {
+    GstVideoInfo source = video(formats[i / 3], WIDTH + 16 * (i / 3), HEIGHT + i / 3);
+    GstBuffer *coded = encode_pattern(&source, i, NULL);
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(coded);
+    /* Three frames of a kind are in flight before they are looked at. */
+    if (i % 3 != 2)
+      continue;
+    for (guint j = i - 2; j <= i; j++) {
+      GstBuffer *expected = pixels_buffer(&source, j), *decoded = gst_harness_pull(rig.h);
+      GstVideoInfo info = output_video(rig.h);
+      assert_same_pictures(&source, expected, &info, decoded);
+      gst_buffer_unref(expected);
+      gst_buffer_unref(decoded);
+    }
+  }
+  rig_free(&rig);
+}
+
+/* Downstream asks for another format while playing. */
+static void test_reconfigure(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless", &source, raw, &caps);
+  static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_v210, GST_VIDEO_FORMAT_Y210,
+                                           GST_VIDEO_FORMAT_UYVP};
+  Rig rig = rig_decoder("", caps);
+  for (guint i = 0; i < G_N_ELEMENTS(formats); i++) {
+    gst_harness_set_sink_caps(rig.h,
+                              gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING,
+                                                  gst_video_format_to_string(formats[i]), NULL));
+    gst_harness_push_upstream_event(rig.h, gst_event_new_reconfigure());
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, formats[i]);
+    assert_same_pictures(&source, raw, &info, decoded);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* Backwards: the base class turns the frames of a group round. */
+static void test_reverse(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = rig_decoder("frames-in-flight=4", caps);
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  segment.rate = -1.0;
+  segment.stop = GST_SECOND;
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+  for (guint i = 0; i < 5; i++) {
+    GstBuffer *copy = gst_buffer_copy_deep(coded);
+    GST_BUFFER_PTS(copy) = gst_util_uint64_scale(4 - i, GST_SECOND, FPS);
+    GST_BUFFER_DURATION(copy) = GST_SECOND / FPS;
+    GST_BUFFER_FLAG_SET(copy, GST_BUFFER_FLAG_DISCONT);
+    g_assert_cmpint(gst_harness_push(rig.h, copy), ==, GST_FLOW_OK);
+  }
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 5);
+  for (guint i = 0; i < 5; i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, gst_util_uint64_scale(4 - i, GST_SECOND, FPS));
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* Bytes of a file in pieces, without times: gathered to frames. */
+static void test_bytes(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *file = encode_one("cudaj2kenc rate-control=lossless ! capsfilter caps=image/jp2",
+                               &source, raw, NULL);
+  Rig rig = rig_decoder("", gst_caps_from_string("image/jp2"));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_BYTES);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+  gsize size = gst_buffer_get_size(file);
+  for (gsize at = 0; at < size; at += 1000)
+    g_assert_cmpint(gst_harness_push(rig.h, gst_buffer_copy_region(file, GST_BUFFER_COPY_ALL, at,
+                                                                   MIN(1000, size - at))),
+                    ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  GstVideoInfo info = output_video(rig.h);
+  assert_same_pictures(&source, raw, &info, decoded);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(file);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* ----------------------------------------------------------------------- parts of frames --- */
+
+/* Two codestreams a frame, one a field. */
+static void test_fields(gconstpointer data)
+{
+  gboolean bottom_first = GPOINTER_TO_INT(data);
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 128, 96);
+  source.interlace_mode = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+  GST_VIDEO_INFO_FIELD_ORDER(&source) = bottom_first ? GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST
+                                                     : GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST;
+  GstCaps *caps;
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded =
+      encode_one("cudaj2kenc profile=broadcast-multi-r rate-control=lossless num-resolutions=4",
+                 &source, raw, &caps);
+  gint fields = 0;
+  gst_structure_get_int(gst_caps_get_structure(caps, 0), "fields", &fields);
+  g_assert_cmpint(fields, ==, 2);
+  Rig rig = rig_decoder("frames-in-flight=3", caps);
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    g_assert_cmpint(info.interlace_mode, ==, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+    g_assert_cmpint(GST_VIDEO_INFO_FIELD_ORDER(&info), ==, GST_VIDEO_INFO_FIELD_ORDER(&source));
+    assert_same_pictures(&source, raw, &info, decoded);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* image/x-jpc-striped: stripes that come one by one make frames; one that is lost flags its frame.
+ */
+static void test_stripes(void)
+{
+  if (!have_element("openjpegenc")) {
+    g_test_skip("no openjpegenc");
+    return;
+  }
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 320, 240);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig enc = rig_new("openjpegenc num-stripes=5 num-resolutions=3");
+  gst_harness_set_src_caps(enc.h, gst_video_info_to_caps(&source));
+  gst_harness_set_sink_caps_str(enc.h, "image/x-jpc-striped");
+  push_frame(enc.h, raw, 0);
+  push_frame(enc.h, raw, 1);
+  Rig rig = rig_decoder("", NULL);
+  for (guint i = 0; i < 10; i++) {
+    GstBuffer *stripe = gst_harness_pull(enc.h);
+    if (!i)
+      gst_harness_set_src_caps(rig.h, gst_pad_get_current_caps(enc.h->sinkpad));
+    if (i == 7)
+      gst_buffer_unref(stripe);
+    else
+      g_assert_cmpint(gst_harness_push(rig.h, stripe), ==, GST_FLOW_OK);
+  }
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  GstVideoInfo info = output_video(rig.h);
+  assert_same_pictures(&source, raw, &info, decoded);
+  g_assert_false(GST_BUFFER_FLAG_IS_SET(decoded, GST_BUFFER_FLAG_CORRUPTED));
+  gst_buffer_unref(decoded);
+  decoded = gst_harness_pull(rig.h);
+  g_assert_true(GST_BUFFER_FLAG_IS_SET(decoded, GST_BUFFER_FLAG_CORRUPTED));
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(raw);
+  rig_free(&enc);
+  rig_free(&rig);
+}
+
+/* --------------------------------------------------------------------------- type finding --- */
+
+static void test_typefind(void)
+{
+  static const struct {
+    const gchar *encoder, *type;
+  } cases[] = {
+      {"cudaj2kenc block-coder=ht", "image/x-jpc"},
+      {"cudaj2kenc", "image/x-jpc"},
+      {"cudaj2kenc block-coder=ht ! capsfilter caps=image/jp2", "image/jp2"},
+      {"cudaj2kenc ! capsfilter caps=image/jp2", "image/jp2"},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstBuffer *coded = encode_one(cases[i].encoder, &source, raw, NULL);
+    GstCaps *caps = gst_type_find_helper_for_buffer(NULL, coded, NULL);
+    g_assert_nonnull(caps);
+    g_assert_cmpstr(gst_structure_get_name(gst_caps_get_structure(caps, 0)), ==, cases[i].type);
+    gst_caps_unref(caps);
+    gst_buffer_unref(coded);
+  }
+  gst_buffer_unref(raw);
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/decoder/leaves-at-once", test_leaves_at_once);
+  g_test_add_func("/decoder/eos", test_eos);
+  g_test_add_func("/decoder/flush", test_flush);
+  g_test_add_func("/decoder/header-changes", test_header_changes);
+  g_test_add_func("/decoder/reconfigure", test_reconfigure);
+  g_test_add_func("/decoder/reverse", test_reverse);
+  g_test_add_func("/decoder/bytes", test_bytes);
+  g_test_add_data_func("/decoder/fields/top-first", GINT_TO_POINTER(FALSE), test_fields);
+  g_test_add_data_func("/decoder/fields/bottom-first", GINT_TO_POINTER(TRUE), test_fields);
+  g_test_add_func("/decoder/stripes", test_stripes);
+  g_test_add_func("/decoder/typefind", test_typefind);
+  int result = g_test_run();
+  gst_deinit();
+  return result;
+}
