@@ -28,7 +28,8 @@ typedef struct {
   double total;    /* HT: bytes that it gave at plane 0 */
   double power;    /* HT: bytes grow as base^-power */
   uint64_t budget;
-  uint64_t headers; /* MQ: bytes of headers */
+  uint64_t headers;        /* MQ: bytes of headers */
+  Cj2kStepFactors factors; /* MQ */
 } Cj2kRateMemory;
 /* Frames learn from the one so many before; so many may be on their way together. */
 #define CJ2K_RATE_LAG    8
@@ -50,7 +51,8 @@ typedef struct {
   Cj2kEncodeResult result; /* of the last step */
 
   Cj2kFrameSteps steps;
-  double base; /* that they follow from, a fraction of full range */
+  double base;             /* that they follow from, a fraction of full range */
+  Cj2kStepFactors factors; /* MQ with a budget: what base is multiplied with */
   Cj2kCodestreamWriter *writer;
   uint8_t *kept;          /* [layer][block] */
   uint32_t *kept_lengths; /* per block: bytes of what is kept, of use with one layer only */
@@ -137,9 +139,8 @@ void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame);
 
 /* encoder_steps.c. Step sizes for quality, step or PSNR; the transform is done. */
 Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
-/* Steps for the least squared error; base is a fraction of full range. false: as for
- * cj2k_frame_steps_set. */
-bool cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
+/* Steps for the least squared error; base is a fraction of full range. */
+void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
 /* Squared error that quantising each stride-th block costs, over the square of full range. */
 Cj2kStatus cj2k_encoder_frame_quantising(Cj2kEncoderFrame *frame, uint32_t stride, double *error);
 #define CJ2K_MIN_BASE 1e-7

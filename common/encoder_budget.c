@@ -9,6 +9,7 @@
 #include "encoder.h"
 
 #include "error.h"
+#include "rate/phases.h"
 
 #include <math.h>
 
@@ -19,16 +20,6 @@
 #define HT_FULL_TRIALS 6
 /* Slope of error over bytes where the bit-planes of steps `base` end: 8 * 2 ln 2 / 12 * base^2. */
 #define SLOPE_PER_BASE2 0.924
-/*
- * MQ: steps over those that the slope asks for, times 2^n for any n: the best ends of passes are
- * those of whole bit-planes, and at the slope of the frame these should lie. Between 0.41 and 0.47
- * it costs 0.1 dB. By bits a sample: below the first figure, above the second, and between them
- * linear.
- */
-#define MQ_PHASE_LOW  0.67
-#define MQ_PHASE_HIGH 0.55
-#define MQ_BITS_LOW   0.5
-#define MQ_BITS_HIGH  0.65
 /* Steps of an earlier frame are kept within so much of it, in octaves. */
 #define MQ_PHASE_SLACK 0.16
 /* Bit-planes that are quantised, but not coded: distortions are less rough, for nothing. */
@@ -124,15 +115,20 @@ static double guess_base(const Cj2kEncoderFrame *frame)
 
 /* --- MQ --- */
 
-/* Steps whose lowest coded bit-plane is that of `base`. */
-static void set_mq_base(Cj2kEncoderFrame *frame, double base)
+static bool set_mq_steps(Cj2kEncoderFrame *frame, double base, uint8_t uncoded,
+                         const Cj2kStepFactors *factors)
 {
-  frame->job.lowest_plane = MQ_UNCODED;
-  if (!cj2k_encoder_frame_set_base(frame, ldexp(base, -MQ_UNCODED))) {
-    cj2k_encoder_frame_set_base(frame, base);
-    frame->job.lowest_plane = 0;
-  }
   frame->base = base;
+  frame->job.lowest_plane = uncoded;
+  return cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, ldexp(base, -uncoded),
+                              CJ2K_WEIGHT_ERROR, false, 0, factors);
+}
+
+/* Steps whose lowest coded bit-plane is that of `base` times the bands' factors. */
+static void set_mq_base(Cj2kEncoderFrame *frame, double base, const Cj2kStepFactors *factors)
+{
+  if (!set_mq_steps(frame, base, MQ_UNCODED, factors))
+    set_mq_steps(frame, base, 0, factors);
 }
 
 /* Bytes above slopes of class `slope`, as if passes ended anywhere: the mean over the slopes of a
@@ -146,8 +142,8 @@ static double mean_bytes(const Cj2kHulls *hulls, uint32_t slope)
   return sum / MEAN_POINTS;
 }
 
-/* The slope at which all passes together have so many bytes. */
-static double mean_slope(const Cj2kHulls *hulls, double bytes)
+/* The class of slopes at which all passes together have so many bytes. */
+static uint32_t mean_slope(const Cj2kHulls *hulls, double bytes)
 {
   uint32_t low = CJ2K_SLOPE_OCTAVE, high = CJ2K_SLOPE_CLASSES - 1 - CJ2K_SLOPE_OCTAVE;
 
@@ -158,7 +154,7 @@ static double mean_slope(const Cj2kHulls *hulls, double bytes)
     else
       low = middle;
   }
-  return cj2k_slope_value(high);
+  return high;
 }
 
 /* Codes samples of the blocks until they have more than enough passes; *base is what they were
@@ -168,7 +164,7 @@ static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *ba
   double target = body_bytes(frame);
 
   for (uint32_t trial = 0;; trial++) {
-    set_mq_base(frame, *base);
+    set_mq_base(frame, *base, NULL);
     frame->job.stride = stride;
     Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->code);
     if (status != CJ2K_OK)
@@ -183,13 +179,9 @@ static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *ba
 }
 
 /* The base that goes with a slope. */
-static double base_of_slope(const Cj2kEncoderFrame *frame, double slope)
+static double base_of_slope(uint32_t slope)
 {
-  double bits = body_bytes(frame) * 8 / cj2k_encoder_num_samples(frame->encoder);
-  double high = CLAMP((bits - MQ_BITS_LOW) / (MQ_BITS_HIGH - MQ_BITS_LOW), 0, 1);
-  double phase = MQ_PHASE_LOW + high * (MQ_PHASE_HIGH - MQ_PHASE_LOW);
-
-  return cj2k_clamp_base(sqrt(slope / SLOPE_PER_BASE2) * phase);
+  return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * CJ2K_PHASE_LOW);
 }
 
 Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
@@ -199,13 +191,14 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   Cj2kRateMemory memory;
 
   if (trial > frame->recalled) { /* the search was not fine enough */
-    set_mq_base(frame, clamp_base(frame, tried / 2));
+    set_mq_base(frame, clamp_base(frame, tried / 2), &frame->factors);
     return CJ2K_OK;
   }
   if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
     frame->recalled = true;
     frame->header_bytes = memory.headers;
-    set_mq_base(frame, memory.base);
+    frame->factors = memory.factors;
+    set_mq_base(frame, memory.base, &frame->factors);
     return CJ2K_OK;
   }
   cj2k_encoder_frame_make_hulls(frame);
@@ -213,11 +206,13 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   if (status != CJ2K_OK)
     return status;
   double bytes = body_bytes(frame) / stride;
+  uint32_t slope = 0; /* all */
   if ((double)cj2k_hulls_bytes(&frame->hulls, 0) > bytes)
-    base = base_of_slope(frame, mean_slope(&frame->hulls, bytes));
+    base = base_of_slope(slope = mean_slope(&frame->hulls, bytes));
+  cj2k_phase_factors(&frame->hulls, slope, stride, &frame->factors);
   while (trial && base > tried * 0.75)
     base /= 2;
-  set_mq_base(frame, clamp_base(frame, base));
+  set_mq_base(frame, clamp_base(frame, base), &frame->factors);
   return CJ2K_OK;
 }
 
@@ -230,7 +225,7 @@ bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
 /* For later frames: steps change only for a reason, since the slope is not sharp. */
 static double next_mq_base(const Cj2kEncoderFrame *frame, uint32_t slope)
 {
-  double base = base_of_slope(frame, cj2k_slope_value(slope));
+  double base = base_of_slope(slope);
   double all = (double)cj2k_hulls_bytes(&frame->hulls, 0);
 
   if (all < (double)frame->frame_bytes * MQ_HARDLY)
@@ -240,10 +235,14 @@ static double next_mq_base(const Cj2kEncoderFrame *frame, uint32_t slope)
 
 void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
 {
-  if (frame->params.block_coder == CJ2K_CODER_MQ && frame->params.rate_control == CJ2K_RATE_CBR)
-    frame->memory = (Cj2kRateMemory){.base = slope ? next_mq_base(frame, slope) : frame->base,
-                                     .budget = frame->frame_bytes,
-                                     .headers = frame->header_bytes};
+  if (frame->params.block_coder != CJ2K_CODER_MQ || frame->params.rate_control != CJ2K_RATE_CBR)
+    return;
+  frame->memory = (Cj2kRateMemory){.base = slope ? next_mq_base(frame, slope) : frame->base,
+                                   .budget = frame->frame_bytes,
+                                   .headers = frame->header_bytes,
+                                   .factors = frame->factors};
+  if (slope)
+    cj2k_phase_factors(&frame->hulls, slope, 1, &frame->memory.factors);
 }
 
 /* --- HT --- */

@@ -18,11 +18,11 @@ double cj2k_clamp_base(double base)
   return CLAMP(base, CJ2K_MIN_BASE, MAX_BASE);
 }
 
-bool cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
+void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
 {
   frame->base = base;
-  return cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false,
-                              0);
+  cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false, 0,
+                       NULL);
 }
 
 double cj2k_encoder_num_samples(const Cj2kEncoder *encoder)
@@ -118,7 +118,7 @@ Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame)
     cj2k_quality_to_steps(frame->params.quality, &base, &power);
     /* Norms include the luminance's share in RGB; the quality factor is meant without. */
     cj2k_frame_steps_set(&frame->steps, encoder->plan, encoder->setup.mct ? base * 1.7320508 : base,
-                         CJ2K_WEIGHT_VISUAL, has_colour_difference(encoder), power);
+                         CJ2K_WEIGHT_VISUAL, has_colour_difference(encoder), power, NULL);
     break;
   }
   return CJ2K_OK;

@@ -145,6 +145,14 @@ static double visual_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool
   return sqrt(fine * visual_weight_at(kind, level + 1, band->orientation));
 }
 
+uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b)
+{
+  const Cj2kPlanBand *band = &plan->bands[b];
+  uint32_t c = MIN(plan->tile_comps[band->tile_comp].component, CJ2K_FACTOR_COMPONENTS - 1u);
+
+  return c * CJ2K_MAX_BANDS + band_index(band->resolution, band->orientation);
+}
+
 /* Puts one band's step into the component's quantisation and derives what the frame needs from what
  * that says. false: the step cannot be so fine. */
 static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, double wanted)
@@ -165,7 +173,8 @@ static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, do
 }
 
 bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
-                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power)
+                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power,
+                          const Cj2kStepFactors *factors)
 {
   bool all = true;
 
@@ -177,6 +186,8 @@ bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double ba
     double step = ldexp(base, depth) / band->norm;
     if (weighting == CJ2K_WEIGHT_VISUAL)
       step /= pow(visual_weight(plan, band, colour_difference), visual_power);
+    if (factors)
+      step *= factors->of[cj2k_step_factor_index(plan, b)];
     all = set_band(steps, plan, b, step) && all;
   }
   return all;

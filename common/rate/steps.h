@@ -31,13 +31,24 @@ typedef enum {
   CJ2K_WEIGHT_VISUAL, /* by what the eye sees in luminance and colour difference */
 } Cj2kStepWeighting;
 
+/* What the steps of bands are multiplied with, tiles alike: by component, those from the fourth on
+ * together, and by place in QCD (LL, then HL LH HH of r = 1, 2 ...). */
+#define CJ2K_FACTOR_COMPONENTS 4
+typedef struct {
+  float of[CJ2K_FACTOR_COMPONENTS * CJ2K_MAX_BANDS];
+} Cj2kStepFactors;
+/* The place of band b of the plan in Cj2kStepFactors. */
+uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b);
+
 /*
  * Sets the steps of all irreversible bands: base / norm of the band, base being a fraction of the
  * component's range; with CJ2K_WEIGHT_VISUAL also over the band's visual weight to the power
- * `visual_power` (0..1). false: QCD has no step as fine as a band should have; it got the finest.
+ * `visual_power` (0..1); times `factors` (NULL: all are 1). false: QCD has no step as fine as a
+ * band should have; it got the finest.
  */
 bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
-                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power);
+                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power,
+                          const Cj2kStepFactors *factors);
 
 /* The step base and the power of visual weights for a quality factor 1..100. */
 void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power);

@@ -298,7 +298,7 @@ static void test_steps(void)
   g_assert_cmpint(cj2k_plan_new(header, 0, 0, &plan, NULL), ==, CJ2K_OK);
   cj2k_frame_steps_init(&steps, plan);
   for (double base = 1e-4; base < 0.3; base *= 1.37) {
-    cj2k_frame_steps_set(&steps, plan, base, CJ2K_WEIGHT_ERROR, false, 0);
+    cj2k_frame_steps_set(&steps, plan, base, CJ2K_WEIGHT_ERROR, false, 0, NULL);
     for (uint32_t b = 0; b < plan->num_bands; b++) {
       const Cj2kPlanBand *band = &plan->bands[b];
       const Cj2kQuantisation *q = &steps.components[plan->tile_comps[band->tile_comp].component];
