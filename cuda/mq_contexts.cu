@@ -289,7 +289,7 @@ template <uint32_t WARPS> struct Modeller {
   __device__ __forceinline__ bool take_room()
   {
     uint64_t sums[3] = {room_for_word(), 0, 0};
-    uint32_t planes = num_planes - lowest_plane, ends = style & CJ2K_STYLE_SEGMARK ? 7 : 3;
+    uint32_t planes = num_planes - lowest_plane, ends = style & CJ2K_STYLE_SEGMARK ? 16 : 12;
     add_up(sums);
     uint64_t room = (sums[0] + planes * ends + CJ2K_CUDA_MQ_ALIGNMENT - 1) &
                     ~(uint64_t)(CJ2K_CUDA_MQ_ALIGNMENT - 1);
@@ -473,27 +473,36 @@ template <uint32_t WARPS> struct Modeller {
     }
   }
 
+  /* Bytes of a pass of so many symbols, with what ends it. */
+  static __device__ __forceinline__ uint32_t whole_pass(uint32_t symbols)
+  {
+    return (symbols + 4) & ~3u;
+  }
+
+  /* Behind the symbols of a pass that begins at `out`; the place of the next one. */
+  __device__ __forceinline__ uint8_t *end_pass(uint8_t *out, uint32_t symbols)
+  {
+    uint32_t to = (symbols & ~3u) + thread;
+    if (thread < 4 && to >= symbols)
+      out[to] = thread == 3 ? CJ2K_CUDA_MQ_END : CJ2K_CUDA_MQ_NOP;
+    return out + whole_pass(symbols);
+  }
+
   /* Ends of passes, and SEGMARK's symbols. */
   __device__ __forceinline__ void end_passes(const Counts &totals, bool only_cleanup)
   {
-    uint8_t *out = frame.symbols + first_symbol + position;
+    uint8_t *first = frame.symbols + first_symbol, *out = first + position;
     uint32_t cleanup = totals.cleanup;
     if (!only_cleanup) {
-      uint32_t refinement = totals.propagation + 1 + totals.refinement;
-      if (thread == 0) {
-        out[totals.propagation] = CJ2K_CUDA_MQ_END;
-        out[refinement] = CJ2K_CUDA_MQ_END;
-      }
-      cleanup += refinement + 1;
+      out = end_pass(out, totals.propagation);
+      out = end_pass(out, totals.refinement);
     }
     if (style & CJ2K_STYLE_SEGMARK) {
       if (thread < 4)
         out[cleanup + thread] = (uint8_t)(CJ2K_CX_UNI | (thread & 1 ? 0 : kDecision)); /* D.5 */
       cleanup += 4;
     }
-    if (thread == 0)
-      out[cleanup] = CJ2K_CUDA_MQ_END;
-    position += cleanup + 1;
+    position = (uint32_t)(end_pass(out, cleanup) - first);
   }
 
   /* ------------------------------------------------------------------------- distortion --- */
@@ -602,8 +611,8 @@ template <uint32_t WARPS> struct Modeller {
                      2 * __popc(passes.cut_runs);
     uint32_t cleanup_count = counts.cleanup;
     scan(counts, totals);
-    uint32_t refinement = first ? position : position + totals.propagation + 1;
-    uint32_t cleanup = first ? position : refinement + totals.refinement + 1;
+    uint32_t refinement = first ? position : position + whole_pass(totals.propagation);
+    uint32_t cleanup = first ? position : refinement + whole_pass(totals.refinement);
     records[lane] = make_uint4(passes.emitting, found, passes.propagating, passes.refining);
     cleanup += counts.cleanup;
     records[32 + lane] = make_uint4(passes.cut_runs, position + counts.propagation,
@@ -683,6 +692,9 @@ uint32_t grid_words(uint32_t width, uint32_t height)
   return ((width + 7) / 8 + 1) * ((height + 3) / 4 + 2) + 1;
 }
 
+/* More than any block needs: always the same, since threads launch for several frames at once. */
+constexpr int kMaxShared = 64 * 1024;
+
 template <uint32_t WARPS> cudaError_t launch(const Cj2kCudaMqContexts *frame, cudaStream_t stream)
 {
   dim3 threads(32 * WARPS, WARPS == 1 ? kThreads / 32 : 1);
@@ -690,7 +702,7 @@ template <uint32_t WARPS> cudaError_t launch(const Cj2kCudaMqContexts *frame, cu
   uint32_t words = sizes.total(frame->max_planes), tasks, bytes = 4 * words * threads.y;
   tasks = (uint32_t)(((uint64_t)frame->num_blocks + frame->stride - 1) / frame->stride);
   cudaError_t result = cudaFuncSetAttribute(
-      contexts_kernel<WARPS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+      contexts_kernel<WARPS>, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxShared);
   if (result != cudaSuccess)
     return result;
   contexts_kernel<WARPS>

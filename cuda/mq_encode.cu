@@ -12,14 +12,19 @@ namespace {
 
 constexpr uint32_t kAll = 0xFFFFFFFFu, kWarp = 32;
 
+/*
+ * A context is one word, as in common/cpu/mq_blocks.h, but for the upper half: the place of its row
+ * in d_states, in bytes, so that the MPS is bit 19. A row has the words after an MPS and after an
+ * LPS that renormalise.
+ */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
 enum { CJ2K_MQ_STATES(QE) };
-#define WORD(state, mps) (QE_##state | (uint32_t)(2 * (state) + (mps)) << CJ2K_MQ_MPS_SHIFT)
+#define WORD(state, mps) (QE_##state | (uint32_t)(2 * (state) + (mps)) << kRowShift)
 #define NEXT(state, qe, nmps, nlps, change)                                                        \
-  WORD(nmps, 0), WORD(nlps, (change)), WORD(nmps, 1), WORD(nlps, 1 - (change)),
+  {WORD(nmps, 0), WORD(nlps, (change))}, {WORD(nmps, 1), WORD(nlps, 1 - (change))},
 
-constexpr uint32_t kStateWords = 4 * CJ2K_MQ_NUM_STATES;
-__device__ const uint32_t d_states[kStateWords] = {CJ2K_MQ_STATES(NEXT)}; /* cj2k_mq_next */
+constexpr uint32_t kRowShift = 19, kRows = 2 * CJ2K_MQ_NUM_STATES;
+__device__ const uint2 d_states[kRows] = {CJ2K_MQ_STATES(NEXT)};
 
 __device__ uint32_t num_tasks(const Cj2kCudaMqContexts &frame)
 {
@@ -79,24 +84,48 @@ __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode fra
 
 /* -------------------------------------------------------------------------------- coding --- */
 
-/* A block being coded. Its contexts are in shared memory, LANES apart. */
+constexpr uint32_t kLabels =
+    32; /* that a symbol may have; those that are no contexts code nothing */
+
+/* Memory of a warp: a context's words are next to each other, one a lane. */
+template <uint32_t LANES> struct CoderMemory {
+  uint2 states[kRows];
+  uint32_t contexts[kLabels * LANES];
+};
+
+/* A block being coded. */
 template <uint32_t LANES> struct BlockCoder {
-  uint32_t *contexts;
-  const uint32_t *states; /* cj2k_mq_next */
+  CoderMemory<LANES> *memory;
+  uint32_t lane;
   MqEncoder mq;
   RawEncoder raw;
   ByteRoom room;
-  Cj2kCudaMqMark *marks;
+  uint4 *mark;
   uint32_t pass, num_passes, style;
-  uint32_t start; /* of the segment */
+  uint32_t start;          /* of the segment */
+  uint32_t place, context; /* of the next symbol: where its context is, and what is there */
   bool is_raw, done;
   bool failed; /* longer than its room */
+
+  __device__ __forceinline__ uint32_t &at(uint32_t bytes)
+  {
+    return *reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(memory->contexts) + bytes);
+  }
+
+  /* Of symbol I of four. */
+  template <uint32_t I> __device__ __forceinline__ uint32_t place_of(uint32_t symbols) const
+  {
+    constexpr uint32_t kStep = 4 * LANES;
+    uint32_t scaled = I ? symbols >> (8 * I) : symbols;
+    return (scaled * kStep & CJ2K_CUDA_MQ_LABEL(~0u) * kStep) | 4 * lane;
+  }
 
   /* Initial states (table D.7). */
   __device__ void reset_contexts()
   {
-    for (uint32_t i = 0; i < CJ2K_CX_COUNT; i++)
-      contexts[i * LANES] = WORD(0, 0);
+    uint32_t *contexts = memory->contexts + lane;
+    for (uint32_t i = 0; i < kLabels; i++)
+      contexts[i * LANES] = i < CJ2K_CX_COUNT ? WORD(0, 0) : 0;
     contexts[CJ2K_CX_ZERO * LANES] = WORD(4, 0);
     contexts[CJ2K_CX_RUN * LANES] = WORD(3, 0);
     contexts[CJ2K_CX_UNI * LANES] = WORD(46, 0);
@@ -104,12 +133,8 @@ template <uint32_t LANES> struct BlockCoder {
 
   __device__ void start_segment()
   {
-    start = room.offset();
     is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
-    if (is_raw)
-      raw.start(room);
-    else
-      mq.start();
+    start = is_raw ? raw.start(room) : mq.start(room);
   }
 
   __device__ void begin(const Cj2kCudaMqCode &frame, uint32_t b)
@@ -117,7 +142,8 @@ template <uint32_t LANES> struct BlockCoder {
     const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
     style = frame.contexts.blocks[b].style;
     num_passes = block.num_passes;
-    marks = frame.marks + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
+    mark = reinterpret_cast<uint4 *>(frame.marks +
+                                     (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes));
     uint32_t segments = style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL) ? num_passes : 1;
     uint64_t size = CJ2K_CUDA_MQ_ROOM(block.num_symbols, frame.symbol_room, segments);
     uint64_t offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->room),
@@ -126,106 +152,141 @@ template <uint32_t LANES> struct BlockCoder {
     room.start(reinterpret_cast<uint32_t *>(frame.room + offset),
                reinterpret_cast<uint32_t *>(frame.room + offset + size));
     pass = 0;
-    done = false;
+    done = failed = false;
+    raw = {0, 8, false};
+    mq = {0, 0, 0, 0};
     reset_contexts();
     start_segment();
   }
 
-  /* Ends the segment, of which `mark` is the last one. */
-  __device__ void end_segment(Cj2kCudaMqMark &mark)
+  /* The rest of what the end of a pass may bring: `ends`, that of a segment, too. */
+  __device__ void end_segment(uint4 &value)
   {
-    bool predictable = style & CJ2K_STYLE_PTERM;
-    int32_t length;
+    bool predictable = style & CJ2K_STYLE_PTERM, drop = false;
     if (is_raw)
-      length = raw.terminate(predictable, room);
+      raw.terminate(predictable, room);
+    else if (predictable)
+      drop = mq.terminate_predictably(room);
     else
-      length = predictable ? mq.terminate_predictably(room) : mq.flush(room);
-    mark.state |= (uint32_t)(length - mark.at);
-    room.end_segment(is_raw ? raw.at : mq.at);
-  }
-
-  __device__ void end_pass()
-  {
-    Cj2kCudaMqMark mark = is_raw ? raw.mark(start) : mq.mark(start);
-    bool ends = ends_segment(pass, num_passes, style);
-    if (ends)
-      end_segment(mark);
-    reinterpret_cast<uint4 *>(marks)[pass] =
-        make_uint4(mark.start, (uint32_t)mark.at, mark.state, mark.c);
-    done = ++pass == num_passes;
+      mq.flush(room);
+    value.z |= (uint32_t)(room.position(start) - drop) - value.y;
+    room.end_segment();
+    done = pass + 1 == num_passes;
     failed = room.next > room.end;
-    if (ends && !done)
-      start_segment();
-    if (style & CJ2K_STYLE_RESET)
-      reset_contexts();
   }
 
-  __device__ __forceinline__ void step(uint32_t symbol)
+  __device__ __forceinline__ void end_pass()
   {
-    if ((symbol & (CJ2K_CUDA_MQ_END | CJ2K_CUDA_MQ_RAW)) < CJ2K_CX_COUNT) {
-      uint32_t *context = &contexts[CJ2K_CUDA_MQ_LABEL(symbol) * LANES], state = *context;
-      uint32_t lps = (state >> CJ2K_MQ_MPS_SHIFT ^ CJ2K_CUDA_MQ_DECISION(symbol)) & 1;
-      if (mq.encode(state, lps)) {
-        *context = states[2 * (state >> CJ2K_MQ_MPS_SHIFT) + lps];
-        mq.renormalise(__clz(mq.a), room);
+    constexpr uint32_t kRare = CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_RESET;
+    Cj2kCudaMqMark m = is_raw ? raw.mark(room, start) : mq.mark(room, start);
+    uint4 value = make_uint4(m.start, (uint32_t)m.at, m.state, m.c);
+    bool rare = pass + 1 == num_passes || style & kRare, ends = false;
+    if (rare && (ends = ends_segment(pass, num_passes, style)))
+      end_segment(value);
+    *mark++ = value;
+    pass++;
+    if (rare && !done) {
+      if (ends)
+        start_segment();
+      if (style & CJ2K_STYLE_RESET) {
+        reset_contexts();
+        context = at(place);
       }
-    } else if (!(symbol & CJ2K_CUDA_MQ_END)) {
-      raw.encode(CJ2K_CUDA_MQ_DECISION(symbol), room);
-    } else if (!done) {
-      end_pass();
     }
   }
 
-  __device__ __forceinline__ void steps(uint32_t symbols)
+  /* Symbol I of four; the one after it has its context at `next`. That is read before this one's is
+   * written, so as not to wait for it, and is this one's where they are the same. */
+  template <uint32_t I> __device__ __forceinline__ void step(uint32_t symbols, uint32_t next)
+  {
+    constexpr uint32_t kDecision = 1u << (8 * I + 5);
+    uint2 after = *reinterpret_cast<const uint2 *>(reinterpret_cast<const char *>(memory->states) +
+                                                   (context >> 16));
+    uint32_t ahead = at(next);
+    uint32_t mps = I < 2 ? context >> (14 - 8 * I) : context << (8 * I - 14); /* bit 19 */
+    bool lps = (mps ^ symbols) & kDecision;
+    uint32_t shift = mq.encode(context & 0xFFFF, lps);
+    uint32_t changed = lps ? after.y : after.x;
+    changed = shift ? changed : context;
+    at(place) = changed;
+    context = next == place ? changed : ahead;
+    place = next;
+    if (shift > MqEncoder::kNear) {
+      mq.advance(shift, room);
+      shift = 0;
+    }
+    mq.advance_near(shift, room);
+  }
+
+  /* A raw pass: bits, at the end with what fills the four up. */
+  __device__ __forceinline__ void raw_steps(uint32_t symbols)
   {
     constexpr uint32_t kOnes = 0x01010101u;
-    if ((symbols & kOnes * (CJ2K_CUDA_MQ_END | CJ2K_CUDA_MQ_RAW)) == kOnes * CJ2K_CUDA_MQ_RAW) {
+    if ((symbols & kOnes * CJ2K_CUDA_MQ_RAW) == kOnes * CJ2K_CUDA_MQ_RAW) {
       raw.encode_four((symbols >> 5 & kOnes) * 0x08040201u >> 24, room);
       return;
     }
-#pragma unroll
-    for (uint32_t i = 0; i < 4; i++)
-      step(symbols >> 8 * i & 0xFF);
+    for (uint32_t i = 0; i < 3; i++, symbols >>= 8)
+      if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW)
+        raw.encode(CJ2K_CUDA_MQ_DECISION(symbols), room);
+  }
+
+  /* Four symbols; `following` are the next four. */
+  __device__ __forceinline__ void steps(uint32_t symbols, uint32_t following)
+  {
+    if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW) {
+      raw_steps(symbols);
+      place = place_of<0>(following);
+      context = at(place);
+    } else {
+      step<0>(symbols, place_of<1>(symbols));
+      step<1>(symbols, place_of<2>(symbols));
+      step<2>(symbols, place_of<3>(symbols));
+      step<3>(symbols, place_of<0>(following));
+      room.flush();
+    }
+    if (symbols >> 30 & 1)
+      end_pass();
+  }
+
+  __device__ void code(const uint8_t *symbols)
+  {
+    const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
+    uint4 words = *in++;
+    place = place_of<0>(words.x);
+    context = at(place);
+    do {
+      uint4 next = *in++;
+#pragma unroll 1
+      for (uint32_t i = 0; i < 4 && !done; i++) {
+        uint32_t symbols = words.x;
+        words = make_uint4(words.y, words.z, words.w, next.x);
+        next = make_uint4(next.y, next.z, next.w, 0);
+        steps(symbols, words.x);
+      }
+    } while (!done);
   }
 };
 
-/* Behind the last end there may be anything up to the next multiple of 16: it is coded as well, and
- * does not matter any more. */
-template <uint32_t LANES>
-__device__ void code_block(BlockCoder<LANES> &coder, const uint8_t *symbols)
-{
-  const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
-  uint4 next = *in++;
-  do {
-    uint4 words = next;
-    next = *in++;
-#pragma unroll 1
-    for (uint32_t i = 0; i < 4; i++) {
-      coder.steps(words.x);
-      words = make_uint4(words.y, words.z, words.w, 0);
-    }
-  } while (!coder.done);
-}
-
 template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(Cj2kCudaMqCode frame)
 {
-  __shared__ uint32_t states[kStateWords], contexts[CJ2K_CX_COUNT * LANES];
-  for (uint32_t i = threadIdx.x; i < kStateWords; i += kWarp)
-    states[i] = d_states[i];
+  __shared__ CoderMemory<LANES> memory;
+  for (uint32_t i = threadIdx.x; i < kRows; i += kWarp)
+    memory.states[i] = d_states[i];
   __syncwarp();
 
-  uint32_t lane = threadIdx.x, task = blockIdx.x * LANES + lane;
+  /* By way of a shuffle, or it would be read anew from its special register again and again. */
+  uint32_t lane = __shfl_sync(kAll, threadIdx.x, threadIdx.x), task = blockIdx.x * LANES + lane;
   if (lane >= LANES || task >= num_tasks(frame.contexts) || !has_symbols(frame))
     return;
   uint32_t b = frame.order[task];
   if (!frame.contexts.mq_blocks[b].num_passes)
     return;
   BlockCoder<LANES> coder;
-  coder.states = states;
-  coder.contexts = contexts + lane;
-  coder.raw = {0, 8, 0, false};
+  coder.memory = &memory;
+  coder.lane = lane;
   coder.begin(frame, b);
-  code_block(coder, frame.contexts.symbols + frame.contexts.mq_blocks[b].first_symbol);
+  coder.code(frame.contexts.symbols + frame.contexts.mq_blocks[b].first_symbol);
   if (coder.failed)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->coded.failed), 1ull);
 }

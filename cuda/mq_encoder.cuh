@@ -16,62 +16,81 @@ extern "C" {
 #include "../common/cpu/mq_blocks.h"
 }
 
-/* Room for bytes: words, the first of which no segment uses. */
+/* Bytes of a block on their way to its room, which is words; the first of them no segment uses. */
 struct ByteRoom {
   uint32_t *words, *next, *end; /* nothing is written at or behind end */
-  uint32_t word;                /* bytes on their way there, the last one on top */
+  uint32_t low, high;           /* bytes that wait, the last one on top */
+  uint32_t bits;                /* of them */
 
   __device__ __forceinline__ void start(uint32_t *room, uint32_t *room_end)
   {
     words = next = room;
     end = room_end;
-    word = 0;
+    low = high = bits = 0;
   }
 
-  __device__ __forceinline__ void store(uint32_t value)
+  /* One more byte when count is 8, none when it is 0; no more than eight before a flush. */
+  __device__ __forceinline__ void put(uint32_t byte, uint32_t count)
+  {
+    low = __funnelshift_r(low, high, count);
+    high = __funnelshift_r(high, byte, count);
+    bits += count;
+  }
+
+  __device__ __forceinline__ void store(uint32_t word)
   {
     if (next < end)
-      *next = value;
+      *next = word;
     next++;
   }
 
-  /* Byte number `at` of the segment. */
-  __device__ __forceinline__ void put(uint32_t byte, int32_t at)
+  /* Leaves at most three waiting, where there were no more than seven. */
+  __device__ __forceinline__ void flush()
   {
-    word = word >> 8 | byte << 24;
-    if ((at & 3) == 3)
-      store(word);
+    if (bits >= 32) {
+      store(__funnelshift_rc(low, high, 64 - bits));
+      bits -= 32;
+    }
   }
 
-  /* Ends a segment of which `length` bytes were put. */
-  __device__ __forceinline__ void end_segment(int32_t length)
+  /* A segment begins at the next word but one; the bytes that wait go before it. */
+  __device__ __forceinline__ uint32_t start_segment(uint32_t bytes_before)
   {
-    if (length & 3)
-      store(word >> 8 * (4 - (length & 3)));
-  }
-
-  /* Of the segment that begins now, in bytes. */
-  __device__ __forceinline__ uint32_t offset() const
-  {
+    bits = 8 * (4 - bytes_before);
     return (uint32_t)(next - words + 1) * 4;
+  }
+
+  __device__ __forceinline__ void end_segment()
+  {
+    flush();
+    if (bits)
+      store(high >> (32 - bits));
+    bits = 0;
+  }
+
+  /* Bytes put since the segment at `start` began. */
+  __device__ __forceinline__ int32_t position(uint32_t start) const
+  {
+    return (int32_t)((uint32_t)(next - words) * 4 + bits / 8 - start);
   }
 };
 
 struct MqEncoder {
+  static constexpr uint32_t kNear = 7; /* a byte has more bits */
+
   uint32_t a; /* in bits 31..16 */
   uint32_t c; /* 28 bits, the uppermost a carry */
   int32_t ct;
   uint32_t byte; /* B: a carry may still change it */
-  int32_t at;    /* of B, counted from the segment's first byte */
 
-  /* INITENC (C.2.8). The B that is there before the first byte goes to the word that is left free
-   * before a segment. */
-  __device__ __forceinline__ void start()
+  /* INITENC (C.2.8); where the segment begins. The B that is there before the first byte goes to
+   * the word that is left free before a segment. */
+  __device__ __forceinline__ uint32_t start(ByteRoom &room)
   {
     a = 0x80000000u;
     c = byte = 0;
     ct = 12;
-    at = -1;
+    return room.start_segment(1);
   }
 
   /* BYTEOUT (C.2.7). */
@@ -81,38 +100,57 @@ struct MqEncoder {
       byte += c >> 27;
       c &= 0x7FFFFFF;
     }
-    room.put(byte, at++);
+    room.put(byte, 8);
+    room.flush();
     ct = byte == 0xFF ? 7 : 8; /* bit stuffing */
     byte = c >> (27 - ct);
     c &= (1u << (27 - ct)) - 1;
   }
 
-  /* ENCODE (C.2.2..C.2.6) with the context `state`; true: the interval has to be renormalised. */
-  __device__ __forceinline__ bool encode(uint32_t state, uint32_t lps)
+  /* ENCODE (C.2.2..C.2.6) but for C, with a context of this Qe: the shift of RENORME. */
+  __device__ __forceinline__ uint32_t encode(uint32_t qe, bool lps)
   {
-    uint32_t qe = state & 0xFFFF, top = state << 16, upper = a - top;
-    bool lower = (lps != 0) != (upper < top); /* conditional exchange */
+    uint32_t top = qe << 16, upper = a - top;
+    bool lower = lps != (upper < top); /* conditional exchange */
     a = lower ? top : upper;
     c += lower ? 0 : qe;
-    return !(a >> 31);
+    uint32_t shift = (uint32_t)__clz((int)a);
+    a <<= shift;
+    return shift;
   }
 
-  /* RENORME (C.2.6). */
-  __device__ __forceinline__ void renormalise(int32_t shift, ByteRoom &room)
+  /* RENORME (C.2.6) of C. */
+  __device__ __forceinline__ void advance(uint32_t shift, ByteRoom &room)
   {
-    a <<= shift;
-    while (shift >= ct) {
+    while ((int32_t)shift >= ct) {
       c <<= ct;
-      shift -= ct;
+      shift -= (uint32_t)ct;
       byte_out(room);
     }
     c <<= shift;
-    ct -= shift;
+    ct -= (int32_t)shift;
   }
 
-  __device__ __forceinline__ Cj2kCudaMqMark mark(uint32_t start) const
+  /* The same for a shift that fills at most one byte. What BYTEOUT does is done in any case and
+   * taken where it is due, so that no branch parts the lanes. */
+  __device__ __forceinline__ void advance_near(uint32_t shift, ByteRoom &room)
   {
-    Cj2kCudaMqMark mark = {start, at, a | (at < 0 ? 0 : byte) << 8 | (uint32_t)ct << 4, c};
+    bool due = (int32_t)shift >= ct, stuffed = byte == 0xFF;
+    uint32_t before = min(shift, (uint32_t)ct), behind = shift - before, full = c << before;
+    uint32_t last = byte + (stuffed ? 0 : full >> 27), rest = stuffed ? full : full & 0x7FFFFFF;
+    uint32_t fresh = last == 0xFF ? 7 : 8; /* bit stuffing */
+    uint32_t first = rest >> (27 - fresh);
+    rest -= first << (27 - fresh);
+    room.put(last, due ? 8 : 0);
+    byte = due ? first : byte;
+    c = due ? rest << behind : full;
+    ct = (due ? (int32_t)fresh : ct) - (int32_t)(due ? behind : shift);
+  }
+
+  /* At the end of a pass, in the segment at `start`. */
+  __device__ __forceinline__ Cj2kCudaMqMark mark(const ByteRoom &room, uint32_t start) const
+  {
+    Cj2kCudaMqMark mark = {start, room.position(start), a | byte << 8 | (uint32_t)ct << 4, c};
     return mark;
   }
 
@@ -123,8 +161,8 @@ struct MqEncoder {
     byte_out(room);
   }
 
-  /* FLUSH (C.2.9), nothing dropped: the segment's length. */
-  __device__ __forceinline__ int32_t flush(ByteRoom &room)
+  /* FLUSH (C.2.9), nothing dropped. */
+  __device__ __forceinline__ void flush(ByteRoom &room)
   {
     uint32_t limit = c + (a >> 16);
     c |= 0xFFFF;
@@ -132,38 +170,39 @@ struct MqEncoder {
       c -= 0x8000;
     for (int32_t i = 0; i < 3; i++) /* two bytes of C, and B */
       push_byte(room);
-    return at;
   }
 
-  /* Predictable termination (D.4.2): the segment's length. */
-  __device__ __forceinline__ int32_t terminate_predictably(ByteRoom &room)
+  /* Predictable termination (D.4.2); true: the last byte is to be dropped. */
+  __device__ __forceinline__ bool terminate_predictably(ByteRoom &room)
   {
     for (int32_t bits = 12 - ct; bits > 0; bits -= ct)
       push_byte(room);
     bool drop = byte == 0xFF;
     push_byte(room);
-    return drop ? at - 1 : at;
+    return drop;
   }
 };
 
 struct RawEncoder {
   uint32_t byte;
   int32_t free; /* bits of byte not yet used */
-  int32_t at;
   bool after_ff;
 
-  __device__ __forceinline__ void start(ByteRoom &room)
+  /* Where the segment begins. */
+  __device__ __forceinline__ uint32_t start(ByteRoom &room)
   {
     byte = 0;
     free = 8;
-    at = 0;
     after_ff = false;
-    room.next++; /* the free word */
+    uint32_t first = room.start_segment(4);
+    room.next++;
+    return first;
   }
 
   __device__ __forceinline__ void byte_out(ByteRoom &room)
   {
-    room.put(byte, at++);
+    room.put(byte, 8);
+    room.flush();
     after_ff = byte == 0xFF;
     free = after_ff ? 7 : 8;
     byte = 0;
@@ -196,20 +235,19 @@ struct RawEncoder {
     return free < (after_ff ? 7 : 8);
   }
 
-  __device__ __forceinline__ Cj2kCudaMqMark mark(uint32_t start) const
+  __device__ __forceinline__ Cj2kCudaMqMark mark(const ByteRoom &room, uint32_t start) const
   {
-    Cj2kCudaMqMark mark = {start, at + is_begun(), 0, 0};
+    Cj2kCudaMqMark mark = {start, room.position(start) + is_begun(), 0, 0};
     return mark;
   }
 
-  /* The last byte is filled with 0101...; the segment's length. */
-  __device__ __forceinline__ int32_t terminate(bool predictable, ByteRoom &room)
+  /* The last byte is filled with 0101... */
+  __device__ __forceinline__ void terminate(bool predictable, ByteRoom &room)
   {
     if (is_begun() || (after_ff && predictable)) {
       byte |= 0x55u >> (8 - free);
       byte_out(room);
     }
-    return at;
   }
 };
 

@@ -16,12 +16,14 @@ extern "C" {
 /*
  * A symbol is a byte: the label of its context (tables/mq_contexts.h) in bits 4..0, the decision in
  * bit 5. Bits of raw passes (D.6) have the label CJ2K_CUDA_MQ_RAW. Behind the last symbol of every
- * pass, also of one that has none, is CJ2K_CUDA_MQ_END.
+ * pass, also of one that has none, is CJ2K_CUDA_MQ_END, and before it as many CJ2K_CUDA_MQ_NOP as
+ * it takes to make it the last of four bytes.
  */
 #define CJ2K_CUDA_MQ_LABEL(symbol)    ((symbol)&31u)
 #define CJ2K_CUDA_MQ_DECISION(symbol) ((symbol) >> 5 & 1u)
 #define CJ2K_CUDA_MQ_RAW              31u
-#define CJ2K_CUDA_MQ_END              0x40u
+#define CJ2K_CUDA_MQ_NOP              19u /* the label of a context that codes nothing */
+#define CJ2K_CUDA_MQ_END              (0x40u | CJ2K_CUDA_MQ_NOP)
 
 /* Symbols of a block begin at multiples of this, and the bytes up to the next one may be read. */
 #define CJ2K_CUDA_MQ_ALIGNMENT 16u
