@@ -134,7 +134,7 @@ static const Setting table[] = {
   { "reversible-transform", "Reversible transform", "Use the 5/3 filter with rate-control=cbr too (lossless always does)",
     BOOLEAN, 0, 1, FALSE, PARAM(reversible_transform), NULL, FALSE },
   { "num-resolutions", "Resolutions", "Resolutions: decomposition levels + 1",
-    UINT, 1, CJ2K_MAX_LEVELS + 1, 6, PARAM(num_resolutions), NULL, FALSE },
+    INT, 1, CJ2K_MAX_LEVELS + 1, 6, PARAM(num_resolutions), NULL, FALSE },
   { "codeblock-width", "Code-block width", "Width of code-blocks in samples, a power of 2; width times height is at most 4096 (32 by some profiles)",
     UINT, 4, 1024, 64, PARAM(codeblock_width), NULL, FALSE },
   { "codeblock-height", "Code-block height", "Height of code-blocks in samples, a power of 2",
@@ -252,7 +252,7 @@ gboolean gst_cuda_j2k_enc_set_setting(GstCudaJ2kEncSettings *settings, guint id,
   gpointer at = (guint8 *)settings + s->offset;
   switch (s->kind) {
   case BOOLEAN: store(s, at, (guint64)g_value_get_boolean(value)); break;
-  case INT: *(gint *)at = g_value_get_int(value); break;
+  case INT: store(s, at, (guint64)g_value_get_int(value)); break;
   case UINT:
   case UINT64: store(s, at, g_value_get_uint(value)); break;
   case DOUBLE: *(gdouble *)at = g_value_get_double(value); break;
@@ -278,7 +278,7 @@ gboolean gst_cuda_j2k_enc_get_setting(const GstCudaJ2kEncSettings *settings, gui
   gconstpointer at = (const guint8 *)settings + s->offset;
   switch (s->kind) {
   case BOOLEAN: g_value_set_boolean(value, load(s, at) != 0); break;
-  case INT: g_value_set_int(value, *(const gint *)at); break;
+  case INT: g_value_set_int(value, (gint)load(s, at)); break;
   case UINT:
   case UINT64: g_value_set_uint(value, (guint)load(s, at)); break;
   case DOUBLE: g_value_set_double(value, *(const gdouble *)at); break;

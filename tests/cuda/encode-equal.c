@@ -309,6 +309,8 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->image_y0 = params->tile_y0 = test->y0;
   params->mct = test->mct;
   params->rgb_to_xyz = test->xyz;
+  if (test->rate == CJ2K_RATE_CBR)
+    params->xyz_transfer = CJ2K_TRANSFER_SRGB;
   if (test->precinct) {
     params->num_precincts = 1;
     params->precinct_width[0] = params->precinct_height[0] = test->precinct;

@@ -53,26 +53,6 @@ static void test_format(gconstpointer data)
   }
 }
 
-/* Another decoder gives the same picture back. */
-static void test_peer(gconstpointer data)
-{
-  GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
-  if (!have_element("openjpegdec")) {
-    g_test_skip("no openjpegdec");
-    return;
-  }
-  GstVideoInfo source = video(format, WIDTH, HEIGHT);
-  GstBuffer *raw = pixels_buffer(&source, 0);
-  GstCaps *caps;
-  GstBuffer *decoded =
-      encode_one("cudaj2kenc rate-control=lossless ! openjpegdec", &source, raw, &caps);
-  GstVideoInfo info = video_of_caps(caps);
-  assert_same_pictures(&source, raw, &info, decoded);
-  gst_caps_unref(caps);
-  gst_buffer_unref(decoded);
-  gst_buffer_unref(raw);
-}
-
 /* ---------------------------------------------------------------------------------- caps --- */
 
 static void test_caps(void)
@@ -742,21 +722,11 @@ static void test_stats(void)
 
 static void add_formats(void)
 {
-  static const GstVideoFormat peers[] = {
-      GST_VIDEO_FORMAT_I420,      GST_VIDEO_FORMAT_UYVY, GST_VIDEO_FORMAT_v210,
-      GST_VIDEO_FORMAT_Y444_10LE, GST_VIDEO_FORMAT_RGB,  GST_VIDEO_FORMAT_ARGB64,
-      GST_VIDEO_FORMAT_GRAY8,     GST_VIDEO_FORMAT_AYUV,
-  };
   guint count;
   const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
   for (guint i = 0; i < count; i++) {
     gchar *path = g_strdup_printf("/encoder/format/%s", formats[i].name);
     g_test_add_data_func(path, &formats[i], test_format);
-    g_free(path);
-  }
-  for (guint i = 0; i < G_N_ELEMENTS(peers); i++) {
-    gchar *path = g_strdup_printf("/encoder/peer/%s", gst_video_format_to_string(peers[i]));
-    g_test_add_data_func(path, GINT_TO_POINTER(peers[i]), test_peer);
     g_free(path);
   }
 }
