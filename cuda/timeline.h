@@ -15,6 +15,7 @@ typedef struct {
   Cj2kTrace trace;
   void *user;
   cudaEvent_t origin;
+  double host_origin; /* the same moment by the host's clock, in milliseconds */
 } Cj2kCudaTimeline;
 
 cudaError_t cj2k_cuda_timeline_open(Cj2kCudaTimeline *timeline, Cj2kTrace trace, void *user);
@@ -29,10 +30,13 @@ typedef struct {
   uint32_t count;
   cudaEvent_t events[CJ2K_CUDA_MARKS];
   const char *stages[CJ2K_CUDA_MARKS];
+  double host[CJ2K_CUDA_MARKS]; /* of marks without a stage: milliseconds since the origin */
 } Cj2kCudaMarks;
 
 /* From the mark before to this one the stream does `stage` (a string that lives as long as the
- * slot); NULL: nothing that counts. */
+ * slot). NULL: nothing that counts; what follows begins now by the host's clock, or when the stream
+ * gets there. An event in its place would stand in the queue of the copies before it, behind those
+ * of other streams, and hold up what follows. */
 cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream);
 /* Tells the trace function of all marks, which the stream has passed, and forgets them. */
 void cj2k_cuda_marks_report(Cj2kCudaMarks *marks);
