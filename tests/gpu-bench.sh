@@ -56,10 +56,12 @@ if [ -x "$elements" ] && [ -e "$work/422.j2k" ]; then
   "$bench" encode --backend cuda --output device --width 3840 --height 2160 --format I422_10LE --in-flight 16 \
     --frames 1500 --block-coder ht --quant-step 0.004 "$frames/uhd_422p10.raw"
   "$elements" 1500 "$frames/uhd_422p10.raw" "$raw,$uhd" \
-    "cudaupload ! identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 block-coder=ht rate-control=qstep quant-step=0.004"
-  "$build/examples/cj2k-encode" --backend cuda --bits-per-pixel 4 --width 1920 --height 1080 --format I422_10LE \
-    "$frames/hd_422p10.raw" "$work/mq.j2k"
-  "$elements" 500 "$work/mq.j2k" "$coded,$hd" "identity name=repeat ! cudaj2kdec backend=cuda frames-in-flight=16"
-  "$elements" 300 "$frames/hd_422p10.raw" "$raw,$hd" \
-    "identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 bits-per-pixel=4"
+    "cudaupload ! video/x-raw(memory:CUDAMemory) ! identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 block-coder=ht rate-control=qstep quant-step=0.004"
+  for n in 32 64; do
+    "$build/examples/cj2k-encode" --backend cuda --bits-per-pixel 4 --codeblock-width $n --codeblock-height $n \
+      --width 1920 --height 1080 --format I422_10LE "$frames/hd_422p10.raw" "$work/mq.j2k"
+    "$elements" 500 "$work/mq.j2k" "$coded,$hd" "identity name=repeat ! cudaj2kdec backend=cuda frames-in-flight=16"
+    "$elements" 300 "$frames/hd_422p10.raw" "$raw,$hd" \
+      "identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 bits-per-pixel=4 codeblock-width=$n codeblock-height=$n"
+  done
 fi
