@@ -43,6 +43,9 @@ typedef struct {
   void *user;
   Cj2kEncoderParams params;              /* the rate parameters of this frame */
   uint64_t frame_bytes, component_bytes; /* ceilings, UINT64_MAX: none */
+  /* For the search of steps: what a component may have, and all together. In 4K cinema ceilings
+   * leave the highest resolution out, and the search leaves them out. */
+  uint64_t useful_component, useful_budget;
 
   const Cj2kEncodeBackend *backend; /* the encoder's, or the CPU's in its place */
   void *backend_data;
@@ -67,7 +70,8 @@ typedef struct {
 
   /* Rate control; made when first needed. */
   Cj2kHulls hulls;
-  uint8_t *options; /* per block, of the cut being tried */
+  uint64_t *component_sums; /* for a count of bytes */
+  uint8_t *options;         /* per block, of the cut being tried */
   uint8_t *layer_options;
   Cj2kHtChoice *choices;
   uint32_t *coded_lengths;     /* of HT blocks at plane 0 */
@@ -158,6 +162,9 @@ bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame);
 void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope);
 /* Lets later frames know of this one, with the first call for each frame. */
 void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame);
+/* Bytes of all HT blocks at the plane first_plane + `plane`, by those that were measured last; of
+ * each component no more than it may have. */
+uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane);
 /* Each so many-th block stands for all in a trial. */
 uint32_t cj2k_sample_stride(uint32_t num_blocks);
 
@@ -166,6 +173,8 @@ uint32_t cj2k_sample_stride(uint32_t num_blocks);
 Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
 /* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
 void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
+/* Bytes of the layout without those of components above their ceiling. */
+uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame);
 /* Within the ceilings of frame and components? */
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame);
 

@@ -12,6 +12,7 @@
 #include "rate/phases.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SAMPLED_BLOCKS 640 /* blocks that a trial codes, at least */
 #define MQ_TRIALS      5
@@ -86,7 +87,7 @@ void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame)
 static double body_bytes(const Cj2kEncoderFrame *frame)
 {
   double headers = frame->encoder->plan->num_blocks * 2.5 + 200,
-         budget = (double)frame->frame_bytes;
+         budget = (double)frame->useful_budget;
   return MAX(budget - headers, budget / 4);
 }
 
@@ -216,19 +217,31 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   return CJ2K_OK;
 }
 
+/* Bytes of all passes, of each component no more than it may have times `more`. */
+static double useful_passes(const Cj2kEncoderFrame *frame, double more)
+{
+  const Cj2kHulls *hulls = &frame->hulls;
+  double most = (double)frame->useful_component * more, sum = 0;
+
+  if (frame->useful_component == UINT64_MAX)
+    return (double)cj2k_hulls_bytes(hulls, 0);
+  for (uint32_t c = 0; c < hulls->plan->num_components; c++)
+    sum += MIN((double)cj2k_hulls_component_bytes(hulls, c, 0), most);
+  return sum;
+}
+
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
 {
   return frame->base <= least_base(frame) ||
-         (double)cj2k_hulls_bytes(&frame->hulls, 0) >= (double)frame->frame_bytes * MQ_LEAST;
+         useful_passes(frame, MQ_LEAST) >= (double)frame->useful_budget * MQ_LEAST;
 }
 
 /* For later frames: steps change only for a reason, since the slope is not sharp. */
 static double next_mq_base(const Cj2kEncoderFrame *frame, uint32_t slope)
 {
   double base = base_of_slope(slope);
-  double all = (double)cj2k_hulls_bytes(&frame->hulls, 0);
 
-  if (all < (double)frame->frame_bytes * MQ_HARDLY)
+  if (useful_passes(frame, MQ_HARDLY) < (double)frame->useful_budget * MQ_HARDLY)
     base = MIN(base, frame->base); /* larger ones would not be fine enough */
   return fabs(log2(base / frame->base)) < MQ_PHASE_SLACK ? frame->base : base;
 }
@@ -267,22 +280,34 @@ static double next_base(const Cj2kEncoderFrame *frame, Trial *last, double base,
   return clamp_base(frame, base * CLAMP(pow(bytes / target, 1 / last->power), 1.0 / 32, 32.0));
 }
 
+uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane)
+{
+  const Cj2kPlan *plan = frame->encoder->plan;
+  const Cj2kEncodeJob *job = &frame->job;
+  uint64_t sum = 0, *components = frame->component_sums;
+
+  memset(components, 0, plan->num_components * sizeof *components);
+  for (uint32_t b = 0; b < plan->num_blocks; b += job->stride) {
+    uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
+    components[plan->tile_comps[tile_comp].component] +=
+        frame->result.ht_lengths[(size_t)b * job->num_planes + plane];
+  }
+  for (uint32_t c = 0; c < plan->num_components; c++)
+    sum += MIN(components[c], frame->useful_component / job->stride);
+  return sum * job->stride;
+}
+
 /* Bytes of all blocks at plane 0, by a sample of them. */
 static Cj2kStatus sample_ht(Cj2kEncoderFrame *frame, uint32_t stride, double *bytes)
 {
-  uint64_t sum = 0;
-
   frame->job.stride = stride;
   frame->job.first_plane = 0;
   frame->job.num_planes = 1;
   frame->job.distortions = frame->job.band_errors = false;
   Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
-  if (status != CJ2K_OK)
-    return status;
-  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b += stride)
-    sum += frame->result.ht_lengths[b];
-  *bytes = (double)sum * stride;
-  return CJ2K_OK;
+  if (status == CJ2K_OK)
+    *bytes = (double)cj2k_encoder_frame_sampled_bytes(frame, 0);
+  return status;
 }
 
 /* A base whose sampled blocks take what all may, searched from *base on. */
@@ -315,7 +340,7 @@ static Cj2kStatus code_with_base(Cj2kEncoderFrame *frame, double base)
 
 Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
 {
-  double budget = (double)frame->frame_bytes, base = 0, total = 0, over_base = 0;
+  double budget = (double)frame->useful_budget, base = 0, total = 0, over_base = 0;
   Trial last = {.power = 0.8};
   Cj2kRateMemory memory;
   Cj2kStatus status;
@@ -334,7 +359,7 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
   for (uint32_t trial = 0; trial < HT_FULL_TRIALS; trial++) {
     if ((status = code_with_base(frame, base)) != CJ2K_OK)
       return status;
-    total = (double)frame->size.total;
+    total = (double)cj2k_encoder_frame_useful_bytes(frame);
     frame->memory = (Cj2kRateMemory){.base = base, .total = total, .power = last.power};
     if (total > budget)
       over_base = MAX(over_base, base);

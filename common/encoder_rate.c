@@ -8,7 +8,8 @@
 #define MQ_TRIALS 5  /* of step sizes */
 #define MQ_POINTS 93 /* of a hull: passes of 31 bit-planes */
 #define HT_PLANES 4  /* bit-planes that are measured when much has to be cut off */
-#define HT_FEW    2  /* and when it is little */
+#define HT_FEW    2  /* when it is little */
+#define HT_MANY   8  /* and when one component may have to give up more than the others */
 #define HT_SEARCH 24 /* bit-planes of the search for the first of those */
 /* A frame that is above its budget by less than this gives up planes of some of its blocks. */
 #define HT_LITTLE 0.12
@@ -190,7 +191,8 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
   uint64_t bodies = 0;
   for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
     bodies += frame->coded_lengths[b] = frame->source.blocks[b].length;
-  if (searches_steps(frame) && frame->params.num_layers == 1) {
+  if (searches_steps(frame) && frame->params.num_layers == 1 &&
+      frame->component_bytes == UINT64_MAX) {
     frame->header_bytes = guess_headers(frame);
     frame->size.total = bodies + frame->header_bytes;
     if (frame->size.total > frame->frame_bytes + frame->frame_bytes / SURELY)
@@ -205,23 +207,20 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
  * needed. Sizes of some of the blocks stand for all. */
 static Cj2kStatus find_first_plane(Cj2kEncoderFrame *frame, uint8_t *first)
 {
-  uint32_t blocks = frame->encoder->plan->num_blocks;
-  uint64_t bytes[HT_SEARCH] = {0}, budget = frame->frame_bytes;
+  uint64_t budget = frame->frame_bytes;
 
   *first = 0;
   if (budget == UINT64_MAX)
     return CJ2K_OK;
-  frame->job.stride = cj2k_sample_stride(blocks);
+  frame->job.stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
   frame->job.first_plane = 0;
   frame->job.num_planes = HT_SEARCH;
   frame->job.distortions = frame->job.band_errors = false;
   Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
   if (status != CJ2K_OK)
     return status;
-  for (uint32_t b = 0; b < blocks; b += frame->job.stride)
-    for (uint32_t p = 0; p < HT_SEARCH; p++)
-      bytes[p] += (uint64_t)frame->result.ht_lengths[(size_t)b * HT_SEARCH + p] * frame->job.stride;
-  while (*first < HT_SEARCH - HT_PLANES && bytes[*first + 1] > budget)
+  while (*first < HT_SEARCH - HT_PLANES &&
+         cj2k_encoder_frame_sampled_bytes(frame, *first + 1u) > budget)
     (*first)++;
   return CJ2K_OK;
 }
@@ -249,7 +248,7 @@ static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
   uint8_t first = 0;
   Cj2kStatus status;
 
-  if (part > 0 && part < HT_LITTLE) {
+  if (part > 0 && part < HT_LITTLE && frame->component_bytes == UINT64_MAX) {
     /* A block gives a quarter of its bytes with its lowest plane; offer three times what is needed,
      * and more choice where it costs time only once. */
     double most = frame->recalled ? 0.08 : 0.02;
@@ -261,8 +260,10 @@ static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
     if (status != CJ2K_OK || can_save(frame) > over + over / 4)
       return status;
   }
+  int planes = frame->component_bytes == UINT64_MAX ? HT_PLANES : HT_MANY;
   status = find_first_plane(frame, &first);
-  return status == CJ2K_OK ? measure(frame, 1, first, HT_PLANES) : status;
+  return status == CJ2K_OK ? measure(frame, 1, first, (uint8_t)MIN(planes, HT_SEARCH - first))
+                           : status;
 }
 
 /* Blocks are in every byte of the packets' headers what the layout took them for. */
@@ -312,13 +313,24 @@ static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
   return frame->params.rate_control == CJ2K_RATE_LOSSLESS ? refuse_size(frame) : reduce_ht(frame);
 }
 
+static void set_useful(Cj2kEncoderFrame *frame)
+{
+  bool apply = frame->params.profile != CJ2K_PROFILE_CINEMA_4K;
+  uint64_t component = apply ? frame->component_bytes : UINT64_MAX;
+  uint32_t n = frame->encoder->plan->num_components;
+
+  frame->useful_component = component;
+  frame->useful_budget =
+      component > UINT64_MAX / n ? frame->frame_bytes : MIN(frame->frame_bytes, component * n);
+}
+
 Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
 {
-  Cj2kStatus status = cj2k_encoder_frame_steps(frame);
-
+  set_useful(frame);
   frame->memory = (Cj2kRateMemory){0};
   frame->recalled = false;
   frame->header_bytes = frame->encoder->plan->num_blocks * (uint64_t)3 + 200;
+  Cj2kStatus status = cj2k_encoder_frame_steps(frame);
   if (status == CJ2K_OK)
     status = frame->params.block_coder == CJ2K_CODER_HT ? code_ht(frame) : code_mq(frame);
   if (status != CJ2K_ERROR_MEMORY) /* the frame may be coded once more, in another slot */

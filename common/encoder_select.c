@@ -85,6 +85,17 @@ static uint64_t component_bytes(const Cj2kEncoderFrame *frame, uint32_t c)
   return sum;
 }
 
+uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame)
+{
+  uint64_t useful = frame->size.total;
+
+  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++) {
+    uint64_t bytes = component_bytes(frame, c);
+    useful -= bytes > frame->component_bytes ? bytes - frame->component_bytes : 0;
+  }
+  return useful;
+}
+
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
 {
   if (frame->size.total > frame->frame_bytes)

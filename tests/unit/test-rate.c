@@ -170,6 +170,36 @@ static void test_component_budget(void)
   test_picture_clear(&picture);
 }
 
+/* What luminance may not have goes to the other components, with steps fine enough for that. */
+static void test_component_rest(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 400, 300, 3, 12, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    uint64_t frame_bytes = 60000;
+    for (uint64_t part = 40; part >= 36; part -= 4) {
+      Cj2kEncoderParams params;
+      cj2k_encoder_params_init(&params);
+      params.backend = CJ2K_BACKEND_CPU;
+      params.rate_control = CJ2K_RATE_CBR;
+      params.block_coder = (Cj2kBlockCoder)coder;
+      params.max_frame_bytes = frame_bytes;
+      GBytes *free = encode(&params, &picture);
+      params.max_component_bytes = frame_bytes * part / 100;
+      GBytes *bytes = encode(&params, &picture);
+      g_test_message("coder %d, %u %% for a component: %u bytes, %u without", coder, (guint)part,
+                     (guint)g_bytes_get_size(bytes), (guint)g_bytes_get_size(free));
+      g_assert_cmpuint(g_bytes_get_size(bytes), <=, frame_bytes);
+      g_assert_cmpuint(g_bytes_get_size(bytes), >=, frame_bytes / 100 * 97);
+      g_assert_false(g_bytes_equal(free, bytes)); /* the ceiling was in the way */
+      g_bytes_unref(free);
+      g_bytes_unref(bytes);
+    }
+  }
+  test_picture_clear(&picture);
+}
+
 /* --- layers --- */
 
 static void test_layers(void)
@@ -433,6 +463,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate/hostile", test_hostile);
   g_test_add_func("/rate/all-budgets", test_all_budgets);
   g_test_add_func("/rate/component-budget", test_component_budget);
+  g_test_add_func("/rate/component-rest", test_component_rest);
   g_test_add_func("/rate/layers", test_layers);
   g_test_add_func("/rate/layer-rates", test_layer_rates);
   g_test_add_func("/rate/psnr", test_psnr);
