@@ -21,8 +21,8 @@ def main():
     with open(FOLDER / "performance-psnr.tsv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     pictures = list(dict.fromkeys(row["picture"] for row in rows))
-    figure, axes = plt.subplots(1, len(pictures), figsize=(9, 3.6))
-    for axis, picture in zip(axes, pictures):
+    figure, axes = plt.subplots(-(-len(pictures) // 2), 2, figsize=(9, 3.6 * -(-len(pictures) // 2)), squeeze=False)
+    for axis, picture in zip(axes.flat, pictures):
         mine = [row for row in rows if row["picture"] == picture]
         for name, (colour, line) in STYLES.items():
             axis.plot([float(row["bpp"]) for row in mine], [float(row[name]) for row in mine], line, color=colour,
@@ -31,7 +31,7 @@ def main():
                  xticklabels=["0.5", "1", "2", "4"])
         axis.grid(linewidth=0.3)
         axis.minorticks_off()
-    axes[0].legend(fontsize="small")
+    axes[0, 0].legend(fontsize="small")
     figure.tight_layout()
     figure.savefig(FOLDER / "performance-psnr.svg", metadata={"Date": None})
 
