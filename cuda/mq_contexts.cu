@@ -20,7 +20,7 @@ using namespace mq_words;
 namespace {
 
 constexpr uint32_t kThreads = 128; /* of a thread block, at least */
-constexpr uint32_t kDecision = 32;
+constexpr uint32_t kDecision = 32, kOddRows = 0xAAAAAAAAu;
 constexpr uint32_t kPlainWords = 3;
 constexpr uint32_t kSteps = 3; /* of the fixpoint inside a word, before others are looked at */
 constexpr uint32_t kSmallPlanes = 16; /* gains fit into 32 bits below */
@@ -32,7 +32,7 @@ __host__ __device__ constexpr uint32_t round_up(uint32_t value, uint32_t to)
 
 /* Shared memory of a block of WARPS warps, in 32-bit words. */
 template <uint32_t WARPS> struct Sizes {
-  static constexpr uint32_t kLabels = 2 * 33 * 4;  /* of a warp: bytes of 32 words */
+  static constexpr uint32_t kSymbols = 4 * 33 * 4; /* of a warp: those of 32 words */
   static constexpr uint32_t kRecords = 2 * 32 * 4; /* of a warp: what to write of 32 words */
   static constexpr uint32_t kShared = 16 * WARPS;
   static constexpr uint32_t kPitch = 32 * WARPS + 1; /* of bit-planes */
@@ -40,7 +40,7 @@ template <uint32_t WARPS> struct Sizes {
 
   __host__ __device__ uint32_t total(uint32_t planes) const
   {
-    return WARPS * (kLabels + kRecords) + round_up(kShared + 4 * grid + planes * kPitch, 4);
+    return WARPS * (kSymbols + kRecords) + round_up(kShared + 4 * grid + planes * kPitch, 4);
   }
 };
 
@@ -60,19 +60,13 @@ __device__ __forceinline__ uint32_t warp_sum_small(uint32_t value)
 struct Distortion {
   uint64_t low, high;
 
-  /* Adds 64 * 2^plane * factor * sum; false sums are negative ones. */
+  /* Adds factor * sum * 2^shift. Sums are signed, of up to 2^51; shift is 1 to 63. */
   __device__ __forceinline__ void add(uint32_t shift, uint32_t factor, uint64_t sum)
   {
-    uint64_t magnitude = (int64_t)sum < 0 ? 0 - sum : sum;
-    magnitude *= factor; /* at most 2^51 * 4 */
-    uint64_t more_low = magnitude << shift, more_high = shift ? magnitude >> (64 - shift) : 0;
-    if ((int64_t)sum < 0) {
-      high -= more_high + (low < more_low);
-      low -= more_low;
-    } else {
-      low += more_low;
-      high += more_high + (low < more_low);
-    }
+    int64_t more = (int64_t)sum * factor;
+    uint64_t more_low = (uint64_t)more << shift;
+    low += more_low;
+    high += (uint64_t)(more >> (64 - shift)) + (low < more_low);
   }
 
   __device__ __forceinline__ uint64_t value() const
@@ -101,9 +95,9 @@ template <uint32_t WARPS> struct Modeller {
   uint32_t width, height, octets, num_words, orientation, style, lowest_plane;
   bool reversible;
 
-  uint4 *labels, *records; /* of the warp */
-  uint32_t *shared;        /* of all warps */
-  uint32_t *grids, *bits;  /* four grids: significance thrice, signs */
+  uint4 *symbols, *records; /* of the warp */
+  uint32_t *shared;         /* of all warps */
+  uint32_t *grids, *bits;   /* four grids: significance thrice, signs */
   uint32_t grid_words;
   uint32_t pitch, at, below; /* of the lane's word in the grids, and of the one below */
 
@@ -121,8 +115,8 @@ template <uint32_t WARPS> struct Modeller {
     thread = threadIdx.x;
     lane = thread & 31;
     warp = thread >> 5;
-    labels = reinterpret_cast<uint4 *>(memory + warp * Sizes<WARPS>::kLabels);
-    memory += WARPS * Sizes<WARPS>::kLabels;
+    symbols = reinterpret_cast<uint4 *>(memory + warp * Sizes<WARPS>::kSymbols);
+    memory += WARPS * Sizes<WARPS>::kSymbols;
     records = reinterpret_cast<uint4 *>(memory + warp * Sizes<WARPS>::kRecords);
     shared = memory + WARPS * Sizes<WARPS>::kRecords;
   }
@@ -142,7 +136,10 @@ template <uint32_t WARPS> struct Modeller {
 
   __device__ __forceinline__ bool any(bool condition) const
   {
-    return WARPS == 1 ? __any_sync(kAll, condition) : __syncthreads_or(condition);
+    if (WARPS > 1)
+      return __syncthreads_or(condition);
+    __syncwarp(); /* a vote alone orders no accesses to memory */
+    return __any_sync(kAll, condition);
   }
 
   /* --------------------------------------------------------------------------- samples --- */
@@ -176,25 +173,6 @@ template <uint32_t WARPS> struct Modeller {
     whole = rows == 4 ? whole : 0;
   }
 
-  /* Bit-planes of a word's samples, which the lanes have; lane p gets that of plane p, the last one
-   * the signs. */
-  __device__ __forceinline__ uint32_t transpose(uint32_t sample) const
-  {
-#pragma unroll
-    for (uint32_t step = 16; step; step >>= 1) {
-      uint32_t low = step == 16  ? 0x0000FFFFu
-                     : step == 8 ? 0x00FF00FFu
-                     : step == 4 ? 0x0F0F0F0Fu
-                     : step == 2 ? 0x33333333u
-                                 : 0x55555555u;
-      bool high = lane & step;
-      uint32_t other = __shfl_xor_sync(kAll, sample, step);
-      other = __funnelshift_l(other, other, high ? 32 - step : step);
-      sample = pick(high ? ~low : low, sample, other);
-    }
-    return sample;
-  }
-
   /* Fills bit-planes and signs, and the first grid with the number of bit-planes of each word. */
   __device__ __forceinline__ void load(Samples &samples)
   {
@@ -219,7 +197,8 @@ template <uint32_t WARPS> struct Modeller {
       for (uint32_t i = 0; i < kBatch; i++) {
         if (word + i >= end)
           break;
-        uint32_t plane = transpose(samples.limited(samples.quantise(raw[i])));
+        /* lane p gets the bit-plane p, the last one signs */
+        uint32_t plane = transpose(samples.limited(samples.quantise(raw[i])), lane);
         uint32_t top = __ballot_sync(kAll, plane != 0) & 0x7FFFFFFF;
         if (lane < frame.max_planes)
           bits[lane * Sizes<WARPS>::kPitch + word + i] = plane;
@@ -346,30 +325,38 @@ template <uint32_t WARPS> struct Modeller {
     passes.found_cleanly = passes.cleaning & now;
   }
 
-  /* Bytes of the samples: the first symbol where the sample is not significant with it; the bits 3
-   * to 0 of its label, and bits 2 to 0 of the sign's in bits 6 to 4 and its decision in bit 7,
-   * where it is. */
-  __device__ __forceinline__ void write_labels(const Significance &s, const Passes &passes,
-                                               uint32_t now, bool is_raw)
+  /* Symbols of the samples, as bytes: the first one, or where a run is cut the last UNIFORM one;
+   * and the sign's. */
+  __device__ __forceinline__ void write_symbols(const Significance &s, const Passes &passes,
+                                                uint32_t now, bool is_raw)
   {
     Neighbours n = see_neighbours(s, passes.propagating, passes.cleaning);
     ZeroLabels zero = zero_labels(n, orientation == CJ2K_HL, orientation == CJ2K_HH);
     SignLabels sign = sign_labels(n, around);
-    uint32_t r = passes.refining, again = r & refined, found = passes.found | passes.found_cleanly;
-    uint32_t flip = is_raw ? sign.flip & ~passes.propagating : sign.flip;
-    uint32_t words[8] = {
-        pick(r, ~refined & any_neighbour(n), zero.bit[0] | passes.zero_runs),
-        pick(r, ~refined, zero.bit[1]),
-        pick(r, ~refined, zero.bit[2]),
-        pick(r, ~refined, zero.bit[3]),
-        pick(found, sign.bit[0], again | passes.zero_runs),
-        pick(found, sign.bit[1], r & now),
-        found & sign.bit[2],
-        found & (negative ^ flip),
+    uint32_t r = passes.refining, cut = passes.cut_runs;
+    uint32_t raw = is_raw ? passes.propagating | r : 0;
+    uint32_t first[8] = {
+        pick(r, ~refined & any_neighbour(n), zero.bit[0] | passes.zero_runs) | raw,
+        pick(r, ~refined, zero.bit[1] | cut) | raw,
+        pick(r, ~refined, zero.bit[2]) | raw,
+        pick(r, ~refined, zero.bit[3]) | raw,
+        (r & refined) | passes.zero_runs | cut | raw,
+        pick(cut, kOddRows, now),
     };
-    to_bytes(words);
-    labels[lane] = make_uint4(words[0], words[1], words[2], words[3]);
-    labels[33 + lane] = make_uint4(words[4], words[5], words[6], words[7]);
+    uint32_t second[8] = {
+        sign.bit[0] | raw,
+        sign.bit[1] | raw,
+        sign.bit[2] | raw,
+        ~0u,
+        raw,
+        negative ^ (sign.flip & ~raw),
+    };
+    to_bytes(first);
+    to_bytes(second);
+    symbols[lane] = make_uint4(first[0], first[1], first[2], first[3]);
+    symbols[33 + lane] = make_uint4(first[4], first[5], first[6], first[7]);
+    symbols[66 + lane] = make_uint4(second[0], second[1], second[2], second[3]);
+    symbols[99 + lane] = make_uint4(second[4], second[5], second[6], second[7]);
   }
 
   /* Sums over the threads before this one, and over all. */
@@ -425,52 +412,60 @@ template <uint32_t WARPS> struct Modeller {
 
   /* The symbols of the warp's words, a lane a sample. Words that have nothing but zero runs are
    * filled in first, where there are several. */
-  __device__ __forceinline__ void emit(const Passes &passes, uint32_t cleanup, uint32_t count,
-                                       bool is_raw)
+  __device__ __forceinline__ void emit(const Passes &passes, const Counts &counts,
+                                       uint32_t cleanup_count)
   {
-    uint32_t todo = __ballot_sync(kAll, passes.emitting != 0);
-    uint32_t plain = __ballot_sync(kAll, passes.emitting == passes.zero_runs) & todo;
-    if (__popc(plain) >= kPlainWords) {
-      uint32_t end = __shfl_sync(kAll, cleanup + count, 31);
-      fill_with_runs(__shfl_sync(kAll, cleanup, 0), end);
-      todo &= ~plain;
+    bool plain = passes.emitting && passes.emitting == passes.zero_runs;
+    bool fill = __popc(__ballot_sync(kAll, plain)) >= kPlainWords;
+    uint32_t found = passes.found | passes.found_cleanly;
+    records[lane] =
+        make_uint4(fill && plain ? 0 : passes.emitting, found, passes.propagating, passes.refining);
+    records[32 + lane] =
+        make_uint4(passes.cut_runs, counts.propagation, counts.refinement, counts.cleanup);
+    if (fill) {
+      uint32_t end = __shfl_sync(kAll, counts.cleanup + cleanup_count, 31);
+      fill_with_runs(__shfl_sync(kAll, counts.cleanup, 0), end);
     }
     __syncwarp();
-    emit_words(todo, is_raw);
+    emit_words(min(num_words - min(num_words, 32 * warp), 32u));
   }
 
-  __device__ __forceinline__ void emit_words(uint32_t todo, bool is_raw)
+  __device__ __forceinline__ void emit_words(uint32_t count)
   {
     uint8_t *out = frame.symbols + first_symbol;
-    const uint8_t *bytes = reinterpret_cast<const uint8_t *>(labels) + (lane & 3) * 4 +
+    const uint8_t *bytes = reinterpret_cast<const uint8_t *>(symbols) + (lane & 3) * 4 +
                            (lane >> 3) + (lane & 4 ? 33 * 16 : 0);
     uint32_t bit = 1u << lane, before = bit - 1;
-    for (; todo; todo &= todo - 1) {
-      uint32_t i = __ffs(todo) - 1;
-      uint4 who = records[i], where = records[32 + i]; /* emitting, found, coded first, refining */
-      uint32_t label = bytes[16 * i];
-      bool first = who.z & bit, refines = who.w & bit, found = who.y & bit;
-      uint32_t same = first ? who.z : refines ? who.w : ~(who.z | who.w);
-      uint32_t to = first ? where.y : refines ? where.z : where.w;
-      uint32_t raw = is_raw && (first || refines) ? CJ2K_CUDA_MQ_RAW : 0;
-      same &= before;
-      to += __popc(who.x & same) + __popc(who.y & same);
-      if (where.x) { /* cut runs */
-        to += 2 * __popc(where.x & same);
-        if (where.x & bit) {
-          out[to] = CJ2K_CX_RUN | kDecision;
-          out[to + 1] = (uint8_t)(CJ2K_CX_UNI | (lane << 4 & kDecision));
-          to += 2;
-        }
-      }
-      uint32_t symbol = found ? (label & 15) | kDecision : label;
-      if (where.x & bit)
-        symbol = CJ2K_CX_UNI | (lane << 5 & kDecision);
+#pragma unroll 4
+    for (uint32_t i = 0; i < count; i++) {
+      uint4 who = records[i], where = records[32 + i];
+      if (who.x == 0)
+        continue;
+      bool propagating = who.z & bit, refining = who.w & bit;
+      uint32_t same = propagating ? who.z : refining ? who.w : ~(who.z | who.w);
+      uint32_t to = propagating ? where.y : refining ? where.z : where.w;
+      to += __popc(who.x & same & before) + __popc(who.y & same & before);
+      if (where.x) /* cut runs */
+        to = emit_cut_runs(out, to, where.x, where.x & same & before);
+      uint8_t *at = out + to;
       if (who.x & bit)
-        out[to] = (uint8_t)(symbol | raw);
-      if (found)
-        out[to + 1] = (uint8_t)((label >> 4 & 7) | 8 | (label >> 2 & kDecision) | raw);
+        at[0] = bytes[16 * i];
+      if (who.y & bit)
+        at[1] = bytes[16 * i + 66 * 16];
     }
+  }
+
+  /* The first two of the three symbols that say where a column's first one is. */
+  __device__ __forceinline__ uint32_t emit_cut_runs(uint8_t *out, uint32_t to, uint32_t cut_runs,
+                                                    uint32_t earlier) const
+  {
+    to += 2 * __popc(earlier);
+    if (cut_runs >> lane & 1) {
+      out[to] = CJ2K_CX_RUN | kDecision;
+      out[to + 1] = (uint8_t)(CJ2K_CX_UNI | (lane << 4 & kDecision));
+      to += 2;
+    }
+    return to;
   }
 
   /* Bytes of a pass of so many symbols, with what ends it. */
@@ -601,9 +596,8 @@ template <uint32_t WARPS> struct Modeller {
     s.after_propagated = load_after(propagated + at, propagated + below);
     s.before_all = load_before(all + at, pitch);
     clean_up(passes, now, quiet_columns(s));
-    write_labels(s, passes, now, is_raw);
+    write_symbols(s, passes, now, is_raw);
 
-    uint32_t found = passes.found | passes.found_cleanly;
     Counts counts, totals;
     counts.propagation = __popc(passes.propagating) + __popc(passes.found);
     counts.refinement = __popc(passes.refining);
@@ -611,13 +605,11 @@ template <uint32_t WARPS> struct Modeller {
                      2 * __popc(passes.cut_runs);
     uint32_t cleanup_count = counts.cleanup;
     scan(counts, totals);
-    uint32_t refinement = first ? position : position + whole_pass(totals.propagation);
-    uint32_t cleanup = first ? position : refinement + whole_pass(totals.refinement);
-    records[lane] = make_uint4(passes.emitting, found, passes.propagating, passes.refining);
-    cleanup += counts.cleanup;
-    records[32 + lane] = make_uint4(passes.cut_runs, position + counts.propagation,
-                                    refinement + counts.refinement, cleanup);
-    emit(passes, cleanup, cleanup_count, is_raw);
+    counts.propagation += position;
+    counts.refinement += position + (first ? 0 : whole_pass(totals.propagation));
+    counts.cleanup +=
+        position + (first ? 0 : whole_pass(totals.propagation) + whole_pass(totals.refinement));
+    emit(passes, counts, cleanup_count);
     end_passes(totals, first);
     add_gains(passes, plane, now, totals);
     refined = significant;
@@ -665,6 +657,7 @@ template <uint32_t WARPS> struct Modeller {
               from_above(negative, *(signs - pitch)), from_below(negative, grid(3)[below])};
     significant = refined = pass = 0;
     distortion = {0, 0};
+    sync();
     if (valid)
       grid(0)[at] = 0;
     sync();

@@ -197,7 +197,7 @@ __device__ __forceinline__ ZeroLabels zero_labels(const Neighbours &n, bool is_h
            (h1 & (~v0 | d1)) | (h0 & (v1 | (v0 & d2))), h1 | (h0 & v2), h2}};
 }
 
-/* Tables D.2 and D.3: bits 0 to 2 of the label (bit 3 is set in all), and the XOR bit. */
+/* Tables D.2 and D.3: bits 0 to 2 of labels (bit 3 is set in all), and the XOR bit. */
 struct SignLabels {
   uint32_t bit[3], flip;
 };
@@ -219,21 +219,49 @@ __device__ __forceinline__ SignLabels sign_labels(const Neighbours &n, const Sig
   return {{~(h ^ v), (v & ~h) | opposite, (h & ~v) | same}, hn | (vn & ~h)};
 }
 
+template <int STEP> __device__ __forceinline__ void swap_bits(uint32_t words[8], uint32_t mask)
+{
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+    if ((i & STEP) == 0) {
+      uint32_t low = words[i], high = words[i + STEP];
+      words[i] = pick(mask, low, high << STEP);
+      words[i + STEP] = pick(mask, low >> STEP, high);
+    }
+}
+
 /* Eight words to bytes: byte s of the result has bit s of the words, the first word's lowest. In
  * word i of the result, byte b is that of bit 8b + i. */
 __device__ __forceinline__ void to_bytes(uint32_t words[8])
 {
-#pragma unroll
-  for (int step = 4; step; step >>= 1) {
-    uint32_t mask = step == 4 ? 0x0F0F0F0Fu : step == 2 ? 0x33333333u : 0x55555555u;
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-      if ((i & step) == 0) {
-        uint32_t low = words[i], high = words[i + step];
-        words[i] = pick(mask, low, high << step);
-        words[i + step] = pick(mask, low >> step, high);
-      }
-  }
+  swap_bits<4>(words, 0x0F0F0F0Fu);
+  swap_bits<2>(words, 0x33333333u);
+  swap_bits<1>(words, 0x55555555u);
+}
+
+/* A step of transposing 32 words of 32 bits, one of each lane: of bits STEP apart, half are changed
+ * for those of the lane STEP away. */
+template <uint32_t STEP>
+__device__ __forceinline__ uint32_t swap_lanes(uint32_t word, uint32_t lane, uint32_t mask)
+{
+  bool high = lane & STEP;
+  uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, word, STEP);
+  if (STEP == 16)
+    return __byte_perm(word, other, high ? 0x3276 : 0x5410);
+  if (STEP == 8)
+    return __byte_perm(word, other, high ? 0x3715 : 0x6240);
+  other = __funnelshift_l(other, other, high ? 32 - STEP : STEP);
+  return pick(high ? ~mask : mask, word, other);
+}
+
+/* Bit i of a lane's word becomes bit `lane` of lane i's. */
+__device__ __forceinline__ uint32_t transpose(uint32_t word, uint32_t lane)
+{
+  word = swap_lanes<16>(word, lane, 0x0000FFFFu);
+  word = swap_lanes<8>(word, lane, 0x00FF00FFu);
+  word = swap_lanes<4>(word, lane, 0x0F0F0F0Fu);
+  word = swap_lanes<2>(word, lane, 0x33333333u);
+  return swap_lanes<1>(word, lane, 0x55555555u);
 }
 
 } // namespace mq_words
