@@ -12,14 +12,18 @@ static void backend_close(void *data)
   if (cj2k_cuda_enter(&encoder->device)) {
     cj2k_cuda_release(&encoder->levels);
     cj2k_cuda_release(&encoder->blocks);
+    cj2k_cuda_release(&encoder->order);
     cj2k_cuda_release(&encoder->tables);
     cj2k_cuda_release(&encoder->xyz);
     cj2k_cuda_timeline_close(&encoder->timeline);
+    if (encoder->upload)
+      cudaStreamDestroy(encoder->upload);
     cj2k_cuda_leave(&encoder->device);
   }
   g_array_unref(encoder->groups);
   cj2k_plan_unref(encoder->plan);
   g_mutex_clear(&encoder->lock);
+  g_mutex_clear(&encoder->upload_lock);
   g_free(encoder);
 }
 
@@ -39,13 +43,19 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->blocking = params->frames_in_flight > 1;
   encoder->groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
+  g_mutex_init(&encoder->upload_lock);
+
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&device)) {
-    result = cj2k_cuda_encode_list_levels(encoder);
+    result = cudaStreamCreateWithFlags(&encoder->upload, cudaStreamNonBlocking);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_encode_list_levels(encoder);
     if (result == cudaSuccess)
       result = cj2k_cuda_encode_list_blocks(encoder);
     if (result == cudaSuccess)
       result = cj2k_cuda_timeline_open(&encoder->timeline, params->trace, params->trace_user);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_encode_list_slices(encoder);
     cj2k_cuda_leave(&device);
   }
   if (cj2k_cuda_check(result, "preparing an encoder", error) == CJ2K_OK)
@@ -55,6 +65,33 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
 }
 
 /* ------------------------------------------------------------------------------- slots --- */
+
+/* Waits until nothing of the slot runs any more. */
+static void synchronise(Cj2kEncodeSlot *slot)
+{
+  cudaStream_t streams[] = {slot->encoder->upload, slot->coder, slot->stream};
+
+  for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
+    if (streams[i])
+      cudaStreamSynchronize(streams[i]);
+}
+
+static void destroy_events(Cj2kEncodeSlot *slot)
+{
+  cudaStream_t streams[] = {slot->coder, slot->stream};
+  cudaEvent_t events[] = {slot->begin,    slot->transformed, slot->started,   slot->done,
+                          slot->uploaded, slot->sent,        slot->tops_coded};
+
+  for (guint i = 0; i < G_N_ELEMENTS(events); i++)
+    if (events[i])
+      cudaEventDestroy(events[i]);
+  for (guint i = 0; i < CJ2K_CUDA_MAX_SLICES; i++)
+    if (slot->tops_done[i])
+      cudaEventDestroy(slot->tops_done[i]);
+  for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
+    if (streams[i])
+      cudaStreamDestroy(streams[i]);
+}
 
 static void slot_free(void *data, Cj2kEncodeSlot *slot)
 {
@@ -70,17 +107,11 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
         &slot->bytes,        &slot->host_bytes, &slot->measured,   &slot->host_measured,
         &slot->coded,        &slot->host_coded, &slot->symbols,    &slot->work,
         &slot->room,         &slot->passes,     &slot->host_passes};
-    if (slot->stream)
-      cudaStreamSynchronize(slot->stream);
+    synchronise(slot);
     for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
       cj2k_cuda_release(memories[i]);
-    cudaEvent_t events[] = {slot->begin, slot->transformed, slot->started, slot->done};
-    for (guint i = 0; i < G_N_ELEMENTS(events); i++)
-      if (events[i])
-        cudaEventDestroy(events[i]);
     cj2k_cuda_marks_free(&slot->marks);
-    if (slot->stream)
-      cudaStreamDestroy(slot->stream);
+    destroy_events(slot);
     cj2k_cuda_leave(&encoder->device);
   }
   if (slot->top_groups)
@@ -97,6 +128,22 @@ static cudaError_t make_events(Cj2kEncodeSlot *slot)
 
   for (guint i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
     result = cudaEventCreateWithFlags(events[i], flags);
+  if (result == cudaSuccess)
+    result = cudaEventCreateWithFlags(&slot->uploaded, cudaEventDisableTiming);
+  return result;
+}
+
+/* What one frame in flight has besides. */
+static cudaError_t make_coder(Cj2kEncodeSlot *slot)
+{
+  cudaEvent_t *events[] = {&slot->sent, &slot->tops_coded};
+  unsigned flags = cudaEventDisableTiming;
+  cudaError_t result = cudaStreamCreateWithFlags(&slot->coder, cudaStreamNonBlocking);
+
+  for (guint i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
+    result = cudaEventCreateWithFlags(events[i], flags);
+  for (guint i = 0; i < slot->encoder->slices.count && result == cudaSuccess; i++)
+    result = cudaEventCreateWithFlags(&slot->tops_done[i], flags);
   return result;
 }
 
@@ -145,6 +192,8 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&encoder->device)) {
     result = make_events(slot);
+    if (result == cudaSuccess && encoder->ht && !encoder->blocking)
+      result = make_coder(slot);
     if (result == cudaSuccess)
       result = reserve(slot);
     cj2k_cuda_leave(&encoder->device);
@@ -167,7 +216,7 @@ static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2k
   slot->step = kind;
   cudaError_t result = step(slot, job);
   if (result != cudaSuccess) /* the picture is the caller's again: nothing may read it any more */
-    cudaStreamSynchronize(slot->stream);
+    synchronise(slot);
   cj2k_cuda_leave(&encoder->device);
   return cj2k_cuda_check(result, doing, error);
 }
@@ -176,8 +225,8 @@ static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJo
                             Cj2kError *error)
 {
   for (uint32_t i = 0; i < job->layout->num_planes; i++)
-    if (job->picture->planes[i].pitch > UINT32_MAX)
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "rows of 4 GiB on the GPU");
+    if (job->picture->planes[i].pitch > CJ2K_CUDA_MAX_PITCH)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "rows of 128 MiB on the GPU");
   return run(data, slot, job, CJ2K_CUDA_STEP_TRANSFORM, cj2k_cuda_encode_transform,
              "transforming a picture", error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The CUDA encode back end, inside: what is the same for all slots, and a slot, which is all that
- * one frame in flight needs: one stream, the picture, coefficients and results. TRANSFORM is in
+ * one frame in flight needs: streams, the picture, coefficients and results. TRANSFORM is in
  * encode_transform.c, BLOCK CODER in encode_blocks.c and encode_mq.c. Functions that enqueue work
  * return what CUDA said; the device is current when they are called.
  */
@@ -21,17 +21,33 @@ typedef struct {
   bool reversible;
 } Cj2kCudaLevelGroup;
 
+#define CJ2K_CUDA_MAX_SLICES 5
+
+/* Slices of rows of a frame (encode_slices.c); one when frames overlap each other. */
+typedef struct {
+  uint32_t count;
+  uint32_t end_pair[CJ2K_CUDA_MAX_SLICES]; /* of rows at the top level; UINT32_MAX: all */
+  /* Places in encoder->order: blocks that can be coded behind each slice; at last the others. */
+  uint32_t first_block[CJ2K_CUDA_MAX_SLICES + 2];
+} Cj2kCudaSlices;
+
 typedef struct {
   Cj2kCudaDevice device;
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
+  /* Of all slots, so that pictures come one after the other, each with the whole bus: those that
+   * came together would also be coded together, with the bus idle. */
+  cudaStream_t upload;
+  GMutex upload_lock;
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far: their numbers */
   GMutex lock;
-  Cj2kCudaMemory levels;          /* Cj2kCudaForwardLevel, below the top ones */
-  GArray *groups;                 /* Cj2kCudaLevelGroup, in order of execution */
-  Cj2kCudaMemory blocks;          /* Cj2kCudaEncodeBlock, per block */
+  Cj2kCudaMemory levels; /* Cj2kCudaForwardLevel, below the top ones */
+  GArray *groups;        /* Cj2kCudaLevelGroup, in order of execution */
+  Cj2kCudaMemory blocks; /* Cj2kCudaEncodeBlock, per block */
+  Cj2kCudaSlices slices;
+  Cj2kCudaMemory order;           /* uint32_t: numbers of the blocks, by slice */
   uint64_t area;                  /* of all blocks, as in Cj2kCudaEncodeBlock */
   uint32_t max_width, max_height; /* of any block */
   bool many_segments;             /* MQ: a pass may end one */
@@ -59,7 +75,12 @@ struct Cj2kEncodeSlot {
   cudaStream_t stream;
   cudaEvent_t begin, transformed, started, done;
   Cj2kCudaMarks marks;
+  cudaEvent_t uploaded;
+  /* With one frame in flight: a second stream for the block coder, and when which can go on. */
+  cudaStream_t coder;
+  cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
   Cj2kCudaStep step;
+  bool in_slices;       /* the top level was done slice by slice */
   bool transform_timed; /* the times of a transform are still to be read */
 
   /* TRANSFORM */
@@ -75,6 +96,7 @@ struct Cj2kEncodeSlot {
   /* BLOCK CODER */
   Cj2kCudaMemory quantisers, host_quantisers;
   Cj2kCudaMemory choices, host_choices;
+  bool quantisers_sent, choices_sent; /* the device has what the host's copy says */
   Cj2kCudaMemory scratch;
   Cj2kCudaMemory bytes, host_bytes;       /* of all blocks */
   uint64_t fetched;                       /* bytes that code() has already told to come */
@@ -91,6 +113,10 @@ struct Cj2kEncodeSlot {
 
 /* Makes the lists of levels and copies them to the device; once. */
 cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder);
+/* Cuts the frame into slices; once. */
+cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder);
+/* Rows of a component of `rows` rows that must be there for a slice and those before. */
+uint32_t cj2k_cuda_slice_rows(const Cj2kCudaSlices *slices, uint32_t slice, uint32_t rows);
 /* Enqueues upload and all levels. */
 cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 
@@ -99,7 +125,8 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder);
 cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 /* What every step of the block coder begins with. */
-cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                   cudaStream_t stream);
 /* The largest number of bit-planes that indices may have. */
 uint32_t cj2k_cuda_encode_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 /* The first `size` bytes, of which `fetched` have been told to come, of an array of the device's

@@ -90,15 +90,21 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
 
 /* -------------------------------------------------------------------------------- steps --- */
 
-/* A small array of the job to the device, by way of page-locked memory of the slot. */
-static cudaError_t send(Cj2kEncodeSlot *slot, Cj2kCudaMemory *device, Cj2kCudaMemory *host,
-                        const void *data, size_t size)
+/* A small array of the job to the device, by way of page-locked memory of the slot, unless it is
+ * there already: *sent. */
+static cudaError_t send(Cj2kCudaMemory *device, Cj2kCudaMemory *host, const void *data, size_t size,
+                        bool *sent, cudaStream_t stream)
 {
+  if (*sent && !memcmp(host->data, data, size))
+    return cudaSuccess;
   memcpy(host->data, data, size);
-  return cudaMemcpyAsync(device->data, host->data, size, cudaMemcpyHostToDevice, slot->stream);
+  cudaError_t result = cj2k_cuda_copy_small(device->data, host->data, size, stream);
+  *sent = result == cudaSuccess;
+  return result;
 }
 
-cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                   cudaStream_t stream)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
 
@@ -108,12 +114,13 @@ cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *jo
                                      .quantisers = slot->quantisers.data,
                                      .num_blocks = encoder->plan->num_blocks,
                                      .stride = job->stride};
-  cudaError_t result = cudaEventRecord(slot->started, slot->stream);
+  cudaError_t result = cudaEventRecord(slot->started, stream);
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
+    result = cj2k_cuda_mark(&slot->marks, NULL, stream);
   if (result == cudaSuccess)
-    result = send(slot, &slot->quantisers, &slot->host_quantisers, job->quantisers,
-                  encoder->plan->num_bands * sizeof *job->quantisers);
+    result =
+        send(&slot->quantisers, &slot->host_quantisers, job->quantisers,
+             encoder->plan->num_bands * sizeof *job->quantisers, &slot->quantisers_sent, stream);
   return result;
 }
 
@@ -142,7 +149,7 @@ cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->host_measured, size);
   if (result == cudaSuccess)
-    result = cj2k_cuda_encode_begin(slot, job);
+    result = cj2k_cuda_encode_begin(slot, job, slot->stream);
   if (result == cudaSuccess) /* blocks between the measured ones have zeros */
     result = cudaMemsetAsync(slot->measured.data, 0, size, slot->stream);
   if (result != cudaSuccess)
@@ -162,8 +169,8 @@ cudaError_t cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "measure", slot->stream);
   if (result == cudaSuccess)
-    result = cudaMemcpyAsync(slot->host_measured.data, slot->measured.data, size,
-                             cudaMemcpyDeviceToHost, slot->stream);
+    result =
+        cj2k_cuda_copy_small(slot->host_measured.data, slot->measured.data, size, slot->stream);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
@@ -183,27 +190,78 @@ static size_t coded_size(const Cj2kEncodeSlot *slot)
          slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
 }
 
-/* Codes, and tells records and the first `fetched` bytes to come. */
-static cudaError_t launch_code(Cj2kEncodeSlot *slot)
+/* The blocks that can be coded behind slices [first, end) of the top level, beside the others. */
+static cudaError_t launch_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 {
-  Cj2kCudaEncodeBlocks *blocks = &slot->job;
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  Cj2kCudaEncodeBlocks part = slot->job;
 
-  blocks->bytes = slot->bytes.data;
-  blocks->capacity = slot->bytes.size;
-  slot->fetched = MIN(slot->fetched, slot->bytes.size);
-  cudaError_t result =
-      cudaMemsetAsync(slot->coded.data, 0,
-                      blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts, slot->stream);
+  part.order = (const uint32_t *)slot->encoder->order.data + slices->first_block[first];
+  part.num_blocks = slices->first_block[end] - slices->first_block[first];
+  cudaError_t result = cudaStreamWaitEvent(slot->coder, slot->tops_done[end - 1], 0);
   if (result == cudaSuccess)
-    result = cj2k_cuda_ht_encode(blocks, slot->stream);
+    result = cj2k_cuda_mark(&slot->marks, NULL, slot->coder);
+  if (result == cudaSuccess && part.num_blocks)
+    result = cj2k_cuda_ht_encode(&part, slot->coder);
+  return result == cudaSuccess ? cj2k_cuda_mark(&slot->marks, "code", slot->coder) : result;
+}
+
+/* All blocks: those of the top level on a stream of their own, and then those below. */
+static cudaError_t launch_slices(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  uint32_t step = slot->in_slices ? 1 : slices->count;
+  Cj2kCudaEncodeBlocks part = slot->job;
+  cudaError_t result = cudaEventRecord(slot->sent, slot->coder);
+
+  for (uint32_t i = 0; i < slices->count && result == cudaSuccess; i += step)
+    result = launch_tops(slot, i, i + step);
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
+    result = cudaEventRecord(slot->tops_coded, slot->coder);
   if (result == cudaSuccess)
-    result = cudaMemcpyAsync(slot->host_coded.data, slot->coded.data, coded_size(slot),
-                             cudaMemcpyDeviceToHost, slot->stream);
+    result = cudaStreamWaitEvent(slot->stream, slot->sent, 0);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
+  part.order = (const uint32_t *)slot->encoder->order.data + slices->first_block[slices->count];
+  part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[slices->count];
+  if (result == cudaSuccess && part.num_blocks)
+    result = cj2k_cuda_ht_encode(&part, slot->stream);
+  return result == cudaSuccess ? cudaStreamWaitEvent(slot->stream, slot->tops_coded, 0) : result;
+}
+
+/* Records and bytes to the host. With one frame in flight kernels write bytes into host memory
+ * themselves, which is sooner there; beside uploads the copy engine takes less from them. */
+static cudaError_t download(Cj2kEncodeSlot *slot)
+{
+  if (slot->coder)
+    return cj2k_cuda_copy_small(slot->host_coded.data, slot->coded.data, coded_size(slot),
+                                slot->stream);
+  cudaError_t result = cudaMemcpyAsync(slot->host_coded.data, slot->coded.data, coded_size(slot),
+                                       cudaMemcpyDeviceToHost, slot->stream);
   if (result == cudaSuccess && slot->fetched)
     result = cudaMemcpyAsync(slot->host_bytes.data, slot->bytes.data, slot->fetched,
                              cudaMemcpyDeviceToHost, slot->stream);
+  return result;
+}
+
+/* Codes, and tells records and the first `fetched` bytes to come. */
+static cudaError_t launch_code(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaMemory *bytes = slot->coder ? &slot->host_bytes : &slot->bytes;
+  Cj2kCudaEncodeBlocks *blocks = &slot->job;
+
+  blocks->bytes = bytes->data;
+  blocks->capacity = bytes->size;
+  slot->fetched = MIN(slot->fetched, slot->bytes.size);
+  cudaError_t result = cudaMemsetAsync(
+      slot->coded.data, 0, blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts,
+      slot->coder ? slot->coder : slot->stream);
+  if (result == cudaSuccess)
+    result = slot->coder ? launch_slices(slot) : cj2k_cuda_ht_encode(blocks, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
+  if (result == cudaSuccess)
+    result = download(slot);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
@@ -214,13 +272,14 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   const Cj2kPlan *plan = slot->encoder->plan;
   uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_encode_max_bitplanes(slot, job));
   uint64_t scratch = CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->area, bits, plan->num_blocks);
+  cudaStream_t stream = slot->coder ? slot->coder : slot->stream;
   cudaError_t result = cj2k_cuda_reserve(&slot->scratch, scratch);
 
   if (result == cudaSuccess)
-    result = cj2k_cuda_encode_begin(slot, job);
+    result = cj2k_cuda_encode_begin(slot, job, stream);
   if (result == cudaSuccess && job->choices)
-    result = send(slot, &slot->choices, &slot->host_choices, job->choices,
-                  plan->num_blocks * sizeof *job->choices);
+    result = send(&slot->choices, &slot->host_choices, job->choices,
+                  plan->num_blocks * sizeof *job->choices, &slot->choices_sent, stream);
   if (result != cudaSuccess)
     return result;
   Cj2kCudaEncodeBlocks *blocks = &slot->job;
@@ -239,10 +298,10 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
 static cudaError_t code_again(Cj2kEncodeSlot *slot, uint64_t bytes)
 {
   uint64_t room = bytes + bytes / 4;
-  cudaError_t result = cj2k_cuda_reserve(&slot->bytes, room);
+  cudaError_t result = cj2k_cuda_reserve(&slot->host_bytes, room);
 
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->host_bytes, room);
+  if (result == cudaSuccess && !slot->coder)
+    result = cj2k_cuda_reserve(&slot->bytes, room);
   if (result == cudaSuccess) {
     slot->fetched = bytes;
     result = launch_code(slot);
@@ -272,7 +331,7 @@ static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
   if (counts->bytes > slot->job.capacity)
     status = code_again(slot, counts->bytes);
-  if (status == cudaSuccess)
+  if (status == cudaSuccess && !slot->coder)
     status = cj2k_cuda_encode_fetch_rest(slot, &slot->host_bytes, &slot->bytes, slot->fetched,
                                          counts->bytes);
   /* The next frame is about as long: its bytes are told to come before their number is known. */

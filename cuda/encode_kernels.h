@@ -16,6 +16,11 @@
 extern "C" {
 #endif
 
+/* ------------------------------------------------------------------------------- copies --- */
+
+/* Between memory of the device and page-locked memory, either way; both at multiples of 16. */
+cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream);
+
 /* -------------------------------------------------------------------------- forward DWT --- */
 
 /* One level of one tile-component (T.800 F.4.2). Offsets are in samples, into the slot's arrays. */
@@ -39,6 +44,8 @@ typedef struct {
 cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, uint32_t width,
                            uint32_t height, bool reversible, const Cj2kCudaCoefficients *arrays,
                            cudaStream_t stream);
+
+#define CJ2K_CUDA_MAX_PITCH ((1u << 27) - 1)
 
 /* A plane of a picture on the device. */
 typedef struct {
@@ -64,7 +71,7 @@ typedef struct {
 } Cj2kCudaTop;
 
 typedef enum {
-  CJ2K_CUDA_LOAD_ANY = 0, /* sample by sample */
+  CJ2K_CUDA_LOAD_ANY = 0, /* word by word */
   /* Unsigned samples that need no shift and no conversion: */
   CJ2K_CUDA_LOAD_16, /* little-endian words of 2 bytes side by side, rows at multiples of 8 */
   CJ2K_CUDA_LOAD_8,  /* bytes side by side, rows at multiples of 4 */
@@ -75,7 +82,8 @@ typedef struct {
   const Cj2kCudaTop *tops; /* on the device */
   Cj2kCudaTop first;       /* tops[0], for launches of one */
   uint32_t count, width, height;
-  uint8_t num_components; /* 1 or 3 */
+  uint32_t first_pair, end_pair; /* of rows; the filter reaches two rows further */
+  uint8_t num_components;        /* 1 or 3 */
   uint8_t reversible;
   Cj2kCudaLoad load;
   const Cj2kCudaInputPlane *planes; /* on the device */
@@ -143,13 +151,15 @@ typedef struct {
   const uint32_t *coefficients;
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
+  const uint32_t *order;                /* code: only these num_blocks; NULL: all, in order */
   Cj2kCudaEncodeCounts *counts;
 
   /* code */
   const Cj2kHtChoice *choices; /* per block; NULL: all, at plane 0 */
   uint8_t *scratch;            /* cj2k_cuda_ht_scratch_size () bytes */
   uint32_t scratch_bits;       /* for each sample, see there */
-  uint8_t *bytes;              /* out, in any order; nothing is written behind capacity */
+  uint8_t *bytes;              /* out, in any order; nothing is written behind capacity;
+                                  page-locked host memory: no copy follows */
   uint64_t capacity;
   Cj2kEncodedBlock *coded; /* per block, out */
   Cj2kPassEnd *passes;

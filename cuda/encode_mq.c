@@ -149,7 +149,7 @@ cudaError_t cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
   const Cj2kPlan *plan = encoder->plan;
   uint32_t max_planes = MAX(cj2k_cuda_encode_max_bitplanes(slot, job), 1);
   uint32_t symbol_room = MAX(slot->mq.symbol_room, SYMBOL_ROOM);
-  cudaError_t result = cj2k_cuda_encode_begin(slot, job);
+  cudaError_t result = cj2k_cuda_encode_begin(slot, job, slot->stream);
 
   slot->mq = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->blocks.data,
                                            .coefficients = slot->coefficients.data,

@@ -240,53 +240,74 @@ static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
 }
 
 typedef struct {
-  const Cj2kPlane *from;
-  PlaneArea area;
+  const uint8_t *from;
+  uint64_t pitch;
+  const PlaneArea *area; /* of the destination */
+  uint32_t rows;
   uint8_t *to;
 } RowCopy;
 
 static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
 {
   const RowCopy *copy = ctx;
-  uint32_t end = MIN((index + 1) * COPY_ROWS, copy->area.rows);
+  uint32_t end = MIN((index + 1) * COPY_ROWS, copy->rows);
 
   (void)lane;
   for (uint32_t y = index * COPY_ROWS; y < end; y++)
-    memcpy(copy->to + y * copy->area.pitch,
-           (const uint8_t *)copy->from->data + y * copy->from->pitch, copy->area.row_bytes);
+    memcpy(copy->to + y * copy->area->pitch, copy->from + y * copy->pitch, copy->area->row_bytes);
 }
 
-/* One plane to the device. Pageable memory goes through staging, copied by all threads, since the
- * driver would do it with one. */
-static cudaError_t upload_plane(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
-                                const PlaneArea *area)
+/* Rows of one plane. */
+typedef struct {
+  uint32_t first, end;
+} Rows;
+
+static Rows slice_rows(const Cj2kEncodeSlot *slot, uint32_t slice, uint32_t rows)
 {
-  const Cj2kPlane *from = &job->picture->planes[index];
-  uint8_t *to = (uint8_t *)slot->picture.data + area->offset;
-  const uint8_t *source = from->data;
-  uint64_t pitch = from->pitch;
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
 
-  if (!area->rows)
-    return cudaSuccess;
-  if (job->picture->memory == CJ2K_MEMORY_HOST) {
-    RowCopy copy = {from, *area, (uint8_t *)slot->staging.data + area->offset};
-    cj2k_parallel_for(slot->encoder->threads, (area->rows + COPY_ROWS - 1) / COPY_ROWS, copy_rows,
-                      &copy);
-    source = copy.to;
-    pitch = area->pitch;
-  }
-  if (pitch == area->pitch)
-    return cudaMemcpyAsync(to, source, pitch * (area->rows - 1) + area->row_bytes,
-                           cudaMemcpyHostToDevice, slot->stream);
-  return cudaMemcpy2DAsync(to, area->pitch, source, pitch, area->row_bytes, area->rows,
-                           cudaMemcpyHostToDevice, slot->stream);
+  return (Rows){slice ? cj2k_cuda_slice_rows(slices, slice - 1, rows) : 0,
+                cj2k_cuda_slice_rows(slices, slice, rows)};
 }
 
-static cudaError_t upload_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
-                                  Cj2kCudaInputPlane *planes)
+/* Pageable memory goes through staging, copied by all threads, since the driver would do it with
+ * one. */
+static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneArea *area,
+                       Rows rows)
+{
+  RowCopy copy = {(const uint8_t *)from->data + rows.first * from->pitch, from->pitch, area,
+                  rows.end - rows.first,
+                  (uint8_t *)slot->staging.data + area->offset + rows.first * area->pitch};
+
+  cj2k_parallel_for(slot->encoder->threads, (copy.rows + COPY_ROWS - 1) / COPY_ROWS, copy_rows,
+                    &copy);
+}
+
+static cudaError_t upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+                               const PlaneArea *area, Rows rows)
+{
+  bool staged = job->picture->memory == CJ2K_MEMORY_HOST;
+  const Cj2kPlane *plane = &job->picture->planes[index];
+  uint8_t *to = (uint8_t *)slot->picture.data + area->offset + rows.first * area->pitch;
+  uint64_t pitch = staged ? area->pitch : plane->pitch;
+  const uint8_t *from = staged ? (const uint8_t *)slot->staging.data + area->offset : plane->data;
+  cudaStream_t stream = slot->encoder->upload;
+
+  if (rows.first >= rows.end)
+    return cudaSuccess;
+  from += rows.first * pitch;
+  if (pitch == area->pitch)
+    return cudaMemcpyAsync(to, from, pitch * (rows.end - rows.first - 1) + area->row_bytes,
+                           cudaMemcpyHostToDevice, stream);
+  return cudaMemcpy2DAsync(to, area->pitch, from, pitch, area->row_bytes, rows.end - rows.first,
+                           cudaMemcpyHostToDevice, stream);
+}
+
+/* Room for all planes on the device; planes[] says where they will be. */
+static cudaError_t place_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, PlaneArea *areas,
+                                Cj2kCudaInputPlane *planes)
 {
   uint32_t n = job->layout->num_planes;
-  PlaneArea *areas = g_new0(PlaneArea, n);
   uint64_t size = 0;
 
   for (uint32_t i = 0; i < n; i++) {
@@ -298,13 +319,31 @@ static cudaError_t upload_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   cudaError_t result = cj2k_cuda_reserve(&slot->picture, size);
   if (result == cudaSuccess && job->picture->memory == CJ2K_MEMORY_HOST)
     result = cj2k_cuda_reserve(&slot->staging, size);
-  for (uint32_t i = 0; i < n && result == cudaSuccess; i++) {
+  for (uint32_t i = 0; i < n && result == cudaSuccess; i++)
     planes[i] = (Cj2kCudaInputPlane){(uint8_t *)slot->picture.data + areas[i].offset,
                                      (uint32_t)areas[i].pitch};
-    result = upload_plane(slot, job, i, &areas[i]);
-  }
-  g_free(areas);
   return result;
+}
+
+/* One slice of all planes; the slot's stream goes on when it is there. */
+static cudaError_t upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                const PlaneArea *areas, uint32_t slice)
+{
+  Cj2kCudaEncoder *encoder = slot->encoder;
+  uint32_t n = job->layout->num_planes;
+
+  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_HOST; i++)
+    stage_rows(slot, &job->picture->planes[i], &areas[i], slice_rows(slot, slice, areas[i].rows));
+  g_mutex_lock(&encoder->upload_lock);
+  cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, encoder->upload);
+  for (uint32_t i = 0; i < n && result == cudaSuccess; i++)
+    result = upload_rows(slot, job, i, &areas[i], slice_rows(slot, slice, areas[i].rows));
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "upload", encoder->upload);
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->uploaded, encoder->upload);
+  g_mutex_unlock(&encoder->upload_lock);
+  return result == cudaSuccess ? cudaStreamWaitEvent(slot->stream, slot->uploaded, 0) : result;
 }
 
 /* Tells the device where planes are, and makes the groups of tops anew when other loads are
@@ -334,18 +373,20 @@ static cudaError_t set_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
     slot->alignments[i] = alignment;
   }
   memcpy(slot->host_planes.data, planes, size);
-  result = cudaMemcpyAsync(slot->planes.data, slot->host_planes.data, size, cudaMemcpyHostToDevice,
-                           slot->stream);
+  result = cj2k_cuda_copy_small(slot->planes.data, slot->host_planes.data, size, slot->stream);
   return result == cudaSuccess && realigned ? list_tops(slot, job) : result;
 }
 
 /* --------------------------------------------------------------------------- all levels --- */
 
-static cudaError_t launch_levels(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+/* The top level of slices [first, end). */
+static cudaError_t launch_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t first,
+                               uint32_t end)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
+  const Cj2kCudaSlices *slices = &encoder->slices;
   Cj2kCudaCoefficients arrays = {slot->coefficients.data, slot->lowpass.data};
-  cudaError_t result = cudaSuccess;
+  cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
 
   for (guint i = 0; i < slot->top_groups->len && result == cudaSuccess; i++) {
     const Cj2kCudaTopGroup *group = &g_array_index(slot->top_groups, Cj2kCudaTopGroup, i);
@@ -353,11 +394,24 @@ static cudaError_t launch_levels(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
     launch.tops = (const Cj2kCudaTop *)slot->tops.data + group->first;
     launch.planes = slot->planes.data;
     launch.xyz = job->rgb_to_xyz ? encoder->xyz.data : NULL;
+    launch.first_pair = first ? slices->end_pair[first - 1] : 0;
+    launch.end_pair = slices->end_pair[end - 1];
     result = group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, slot->stream)
                               : cj2k_cuda_fdwt_top(&launch, &arrays, slot->stream);
   }
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "top", slot->stream);
+  if (result == cudaSuccess && slot->coder)
+    result = cudaEventRecord(slot->tops_done[end - 1], slot->stream);
+  return result;
+}
+
+static cudaError_t launch_levels(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaEncoder *encoder = slot->encoder;
+  Cj2kCudaCoefficients arrays = {slot->coefficients.data, slot->lowpass.data};
+  cudaError_t result = cudaSuccess;
+
   for (guint i = 0; i < encoder->groups->len && result == cudaSuccess; i++) {
     const Cj2kCudaLevelGroup *group = &g_array_index(encoder->groups, Cj2kCudaLevelGroup, i);
     result = cj2k_cuda_fdwt((const Cj2kCudaForwardLevel *)encoder->levels.data + group->first,
@@ -367,29 +421,45 @@ static cudaError_t launch_levels(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   return result;
 }
 
+/* Upload and top level, slice by slice, then the others. */
+static cudaError_t transform_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                    const PlaneArea *areas)
+{
+  uint32_t count = slot->encoder->slices.count;
+  cudaError_t result = cudaSuccess;
+
+  slot->in_slices = job->picture->memory != CJ2K_MEMORY_CUDA;
+  if (!slot->in_slices)
+    result = launch_tops(slot, job, 0, count);
+  for (uint32_t i = 0; i < count && slot->in_slices && result == cudaSuccess; i++) {
+    result = upload_slice(slot, job, areas, i);
+    if (result == cudaSuccess)
+      result = launch_tops(slot, job, i, i + 1);
+  }
+  return result == cudaSuccess ? launch_levels(slot) : result;
+}
+
 cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   uint32_t n = job->layout->num_planes;
   Cj2kCudaInputPlane *planes = g_new0(Cj2kCudaInputPlane, n);
+  PlaneArea *areas = g_new0(PlaneArea, n);
   cudaError_t result = cudaEventRecord(slot->begin, slot->stream);
 
   slot->marks.count = 0;
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
   if (result == cudaSuccess && job->rgb_to_xyz)
     result = reserve_xyz(slot->encoder, job);
   if (result == cudaSuccess && job->picture->memory != CJ2K_MEMORY_CUDA)
-    result = upload_picture(slot, job, planes);
+    result = place_planes(slot, job, areas, planes);
   for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_CUDA; i++)
     planes[i] =
         (Cj2kCudaInputPlane){job->picture->planes[i].data, (uint32_t)job->picture->planes[i].pitch};
   if (result == cudaSuccess)
     result = set_planes(slot, job, planes);
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "upload", slot->stream);
+    result = transform_slices(slot, job, areas);
+  g_free(areas);
   g_free(planes);
-  if (result == cudaSuccess)
-    result = launch_levels(slot, job);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "levels", slot->stream);
   if (result == cudaSuccess)

@@ -237,7 +237,7 @@ __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels
     if (first_pair)
       return;
     source.fetch(0, raw_even);
-    source.convert(raw_even, even);
+    source.convert(raw_even, 0, even);
     for (uint32_t c = 0; c < kComponents; c++) {
       for (int i = 0; i < 4 && place.odd_y; i++)
         twice(even[c][i]);
@@ -257,14 +257,14 @@ __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels
   auto at = [&](int32_t y) { return reflect(y, place.height); };
   source.fetch(at(row), raw_even);
   source.fetch(at(row + 1), raw_odd);
-  source.convert(raw_even, even);
+  source.convert(raw_even, at(row), even);
   source.fetch(at(row + 2), raw_even);
 #pragma unroll
   for (uint32_t c = 0; c < kComponents; c++)
     state[c].start(even[c]);
   for (int32_t pair = (int32_t)first_pair - warm_up; pair < end; pair++, row += 2) {
-    source.convert(raw_odd, odd);
-    source.convert(raw_even, even);
+    source.convert(raw_odd, at(row + 1), odd);
+    source.convert(raw_even, at(row + 2), even);
     if (pair + 1 < end) {
       source.fetch(at(row + 3), raw_odd);
       source.fetch(at(row + 4), raw_even);
@@ -306,7 +306,7 @@ template <typename T> struct LowpassSource {
       raw.v[i] = from[reflect(place.column + i, place.width)];
   }
 
-  __device__ void convert(const Raw &raw, T out[1][4]) const
+  __device__ void convert(const Raw &raw, uint32_t, T out[1][4]) const
   {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -342,10 +342,12 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   Place place;
   const uint8_t *rows[kComponents]; /* first row of the tile-component, its first unit or sample */
   uint32_t pitch[kComponents];
+  Words words[kComponents];
+  uint32_t where[kComponents][4]; /* the lane's samples; LOAD_ANY */
 
   __device__ PictureSource(const Cj2kCudaTop &from, const Cj2kCudaTopLevel &launch,
-                           const Place &where)
-      : top(from), xyz(launch.xyz), place(where)
+                           const Place &here)
+      : top(from), xyz(launch.xyz), place(here)
   {
 #pragma unroll
     for (uint32_t c = 0; c < kComponents; c++) {
@@ -353,8 +355,14 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
       Cj2kCudaInputPlane plane = launch.planes[input.layout.plane];
       pitch[c] = plane.pitch;
       rows[c] = plane.data + (uint64_t)input.y * plane.pitch;
-      if (kLoad != CJ2K_CUDA_LOAD_ANY)
+      if (kLoad != CJ2K_CUDA_LOAD_ANY) {
         rows[c] += (uint64_t)input.x * input.layout.word_bytes;
+        continue;
+      }
+      words[c].set(input.layout, plane.data, plane.pitch);
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        where[c][i] = Words::find(input.layout, input.x + reflect(place.column + i, place.width));
     }
   }
 
@@ -366,20 +374,19 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
       if (kLoad == CJ2K_CUDA_LOAD_ANY) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-          raw.v[c][i] = load_word(top.input[c], from, reflect(place.column + i, place.width));
-      } else if (place.whole) {
+          raw.v[c][i] = words[c].load(from, where[c][i]);
+      } else if (place.whole) { /* others: in convert, so that nothing waits for them here */
         if (kLoad == CJ2K_CUDA_LOAD_16) {
-          uint2 words = *reinterpret_cast<const uint2 *>(from + 2 * place.column);
-          memcpy(raw.v[c], &words, sizeof raw.v[c]);
+          uint2 four = *reinterpret_cast<const uint2 *>(from + 2 * place.column);
+          memcpy(raw.v[c], &four, sizeof raw.v[c]);
         } else {
           raw.v[c][0] = *reinterpret_cast<const uint32_t *>(from + place.column);
         }
-      } else {
-        fetch_reflected(from, raw.v[c]);
       }
     }
   }
 
+  /* The samples of a lane at an edge, which lanes beside it have brought to the cache. */
   __device__ void fetch_reflected(const uint8_t *from, uint32_t *v) const
   {
     if (kLoad == CJ2K_CUDA_LOAD_16) {
@@ -396,8 +403,12 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
       v[0] |= (uint32_t)from[reflect(place.column + i, place.width)] << 8 * i;
   }
 
-  __device__ void convert(const Raw &raw, Value out[kComponents][4]) const
+  __device__ void convert(Raw &raw, uint32_t row, Value out[kComponents][4]) const
   {
+    if (kLoad != CJ2K_CUDA_LOAD_ANY && !place.whole)
+#pragma unroll
+      for (uint32_t c = 0; c < kComponents; c++)
+        fetch_reflected(rows[c] + (uint64_t)row * pitch[c], raw.v[c]);
     int32_t samples[kComponents][4];
 #pragma unroll
     for (uint32_t c = 0; c < kComponents; c++) {
@@ -406,7 +417,7 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         if (kLoad == CJ2K_CUDA_LOAD_ANY)
-          samples[c][i] = format.sample(raw.v[c][i]);
+          samples[c][i] = format.sample(words[c].shift(raw.v[c][i], where[c][i]));
         else
           out[c][i] = start_sample<Value>(
               kLoad == CJ2K_CUDA_LOAD_16 ? raw.v[c][i / 2] >> 16 * (i & 1) : raw.v[c][0] >> 8 * i,
@@ -426,10 +437,13 @@ __global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 
                Cj2kCudaCoefficients arrays)
 {
   const Cj2kCudaTop &top = kSingle ? launch.first : launch.tops[blockIdx.z];
-  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * pairs;
+  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5);
+  uint32_t first_pair = launch.first_pair + blockIdx.y * pairs;
   Place place;
-  if (!place.find(top.level[0].rect, strip) || first_pair >= place.num_pairs())
+  if (!place.find(top.level[0].rect, strip) ||
+      first_pair >= min(place.num_pairs(), launch.end_pair))
     return;
+  pairs = min(pairs, launch.end_pair - first_pair);
   PictureSource<kReversible, kComponents, kLoad> source(top, launch, place);
   analyse<kReversible, kComponents>(source, top.level, arrays, place, first_pair, pairs);
 }
@@ -516,7 +530,8 @@ cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoeffi
   for (uint32_t done = 0; done < top->count; done += kMaxGridZ) {
     Cj2kCudaTopLevel part = *top;
     part.tops += done;
-    Cut cut(top->width, top->height, min(top->count - done, kMaxGridZ));
+    uint32_t end = min(top->height / 2 + 1, top->end_pair);
+    Cut cut(top->width, 2 * (end - min(end, top->first_pair)), min(top->count - done, kMaxGridZ));
     if (top->reversible && top->num_components == 3)
       launch_top<true, 3>(part, *arrays, cut, stream);
     else if (top->reversible)

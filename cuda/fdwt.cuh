@@ -13,22 +13,50 @@
 
 namespace {
 
-/* The word of sample x of a row, with the sample at its lowest bits. */
-__device__ __forceinline__ uint32_t load_word(const Cj2kCudaInput &input, const uint8_t *row,
-                                              uint32_t x)
-{
-  const Cj2kSampleLayout &layout = input.layout;
-  uint32_t unit = (input.x + x) / layout.unit_samples,
-           j = (input.x + x) - unit * layout.unit_samples;
-  const uint8_t *from = row + (uint64_t)unit * layout.unit_bytes + layout.at[j].offset;
-  uint32_t word = from[0]; /* byte by byte: words of some layouts are not aligned */
-  if (layout.word_bytes > 1)
-    word = layout.big_endian ? word << 8 | from[1] : word | (uint32_t)from[1] << 8;
-  if (layout.word_bytes > 2)
-    word = layout.big_endian ? word << 16 | (uint32_t)from[2] << 8 | from[3]
-                             : word | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
-  return word >> layout.at[j].shift;
-}
+/* The words of one component in a row. */
+struct Words {
+  uint8_t bytes;
+  bool big_endian;
+  bool aligned; /* each can be read at once */
+
+  /* base: of the rows. */
+  __device__ void set(const Cj2kSampleLayout &layout, const uint8_t *base, uint32_t pitch)
+  {
+    bytes = layout.word_bytes;
+    big_endian = layout.big_endian;
+    uint32_t all = (uint32_t)(uintptr_t)base | pitch | layout.unit_bytes;
+    for (uint32_t j = 0; j < layout.unit_samples; j++)
+      all |= layout.at[j].offset;
+    aligned = (all & (bytes - 1)) == 0;
+  }
+
+  /* Where sample x of a row is: byte of its word, and its lowest bit in that. */
+  static __device__ uint32_t find(const Cj2kSampleLayout &layout, uint32_t x)
+  {
+    uint32_t unit = x / layout.unit_samples, j = x - unit * layout.unit_samples;
+    return (unit * layout.unit_bytes + layout.at[j].offset) << 5 | layout.at[j].shift;
+  }
+
+  /* In the order of its bytes. */
+  __device__ __forceinline__ uint32_t load(const uint8_t *row, uint32_t where) const
+  {
+    const uint8_t *from = row + (where >> 5);
+    if (aligned)
+      return bytes == 1   ? *from
+             : bytes == 2 ? *reinterpret_cast<const uint16_t *>(from)
+                          : *reinterpret_cast<const uint32_t *>(from);
+    uint32_t word = from[0] | (uint32_t)from[1] << 8;
+    return bytes == 2 ? word : word | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+  }
+
+  /* With the sample at its lowest bits. */
+  __device__ __forceinline__ uint32_t shift(uint32_t word, uint32_t where) const
+  {
+    if (big_endian)
+      word = __byte_perm(word, 0, bytes == 1 ? 0x4440 : bytes == 2 ? 0x4401 : 0x0123);
+    return word >> (where & 31);
+  }
+};
 
 /* How a word becomes a sample of the component's depth. */
 struct SampleFormat {

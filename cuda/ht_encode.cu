@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr uint32_t kWarps = 4; /* blocks of a thread block */
+constexpr uint32_t kResident = 28; /* warps of a multiprocessor, by their registers */
 constexpr uint32_t kMaxQuads = 1024, kMagSgnWords = 256, kVlcWords = 64, kEventWords = 64;
 constexpr uint32_t kMelBytes = kMagSgnWords * 2; /* half of that; an event makes at most 1.5 bits */
 constexpr uint32_t kMaxScup = 4079;
@@ -24,11 +24,6 @@ struct BlockMemory {
   uint16_t quads[kMaxQuads + 32]; /* rho; exponents of the lower samples: left at 4, right at 10 */
 };
 
-struct SharedMemory {
-  Cj2kCudaEncodeTables tables;
-  BlockMemory blocks[kWarps];
-};
-
 /* ------------------------------------------------------------------------------- a block --- */
 
 /* The three parts of a cleanup pass, ready to be joined. */
@@ -36,7 +31,7 @@ struct Parts {
   uint32_t magsgn, mel, vlc; /* bytes; vlc counts the last byte of Scup */
 };
 
-template <bool kStore> struct BlockEncoder {
+template <bool kStore, bool kReversible> struct BlockEncoder {
   BlockMemory *memory;
   const Cj2kCudaEncodeTables *tables;
   uint32_t lane, plane;
@@ -49,9 +44,8 @@ template <bool kStore> struct BlockEncoder {
   uint32_t cols, row_quads; /* quads of a row; with the one that makes pairs whole */
 
   __device__ BlockEncoder(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
-                          SharedMemory *shared, uint32_t at_plane)
-      : memory(&shared->blocks[threadIdx.x >> 5]), tables(&shared->tables), lane(threadIdx.x & 31),
-        plane(at_plane),
+                          BlockMemory *shared, uint32_t at_plane)
+      : memory(shared), tables(frame.tables), lane(threadIdx.x), plane(at_plane),
         samples(frame, block), gain{at_plane, !block.reversible, samples.limit < 1u << 21, 0, 0},
         wants_gain(false), num_events(0), significant(0), cols((block.width + 1u) / 2),
         row_quads((cols + 1) & ~1u)
@@ -62,6 +56,7 @@ template <bool kStore> struct BlockEncoder {
       memory->vlc[i] = i ? 0 : 15; /* the lower four bits of Scup */
     for (uint32_t i = lane; i < kEventWords; i += 32)
       memory->events[i] = 0;
+    samples.reversible = kReversible; /* as the block says; so that the compiler knows */
     magsgn = {{memory->magsgn, kMagSgnWords - 1, 0, 0}, nullptr, 0, 0};
     vlc = {{memory->vlc, kVlcWords - 1, 0, 4}, nullptr, 0, true};
   }
@@ -83,16 +78,13 @@ template <bool kStore> struct BlockEncoder {
   /* Quad i to bits. */
   __device__ void step(uint32_t i, uint32_t col, uint32_t row, bool inside, const uint32_t raw[4])
   {
-    uint32_t quantised[4], e[4], above = 0, context = 0;
+    uint32_t magnitudes[4], e[4], above = 0, context = 0;
     Quad quad;
-#pragma unroll
-    for (uint32_t n = 0; n < 4; n++)
-      quantised[n] = samples.quantise(raw[n]);
-    samples.saturate(quantised);
+    samples.quantise(raw, magnitudes);
     if (!kStore && wants_gain)
       for (uint32_t n = 0; n < 4; n++)
-        gain.add_sample(quantised[n]);
-    quad.analyse(quantised, plane, e);
+        gain.add_sample(magnitudes[n]);
+    quad.analyse(magnitudes, raw, plane, e);
     memory->quads[i] = (uint16_t)quad.info;
     __syncwarp();
     if (inside)
@@ -175,64 +167,94 @@ template <bool kStore> struct BlockEncoder {
     num_events += __shfl_sync(kAll, sum, 31);
   }
 
-  /* The whole block to bit strings, and these to bytes; all warps of the thread block together.
-   * false: no sample is significant, or the warp has no block. */
-  __device__ bool run(bool active, Parts *parts)
+  /* The whole block to bit strings, and these to bytes. false: no sample is significant. */
+  __device__ bool run(Parts *parts)
   {
-    if (active)
-      put_quads();
-    bool any = __ballot_sync(kAll, significant != 0) != 0;
-    if (any) {
-      magsgn.finish(lane);
-      vlc.finish(lane);
-      parts->magsgn = magsgn.length;
-      parts->vlc = 1 + vlc.length;
-    }
-    code_events(any);
-    if (any)
-      join(parts);
-    return any;
+    put_quads();
+    if (!__any_sync(kAll, significant != 0))
+      return false;
+    magsgn.finish(lane);
+    vlc.finish(lane);
+    parts->magsgn = magsgn.length;
+    parts->vlc = 1 + vlc.length;
+    code_events();
+    join(parts);
+    return true;
   }
 
-  /* MEL is a chain of steps: one lane for each block of the thread block. */
-  __device__ void code_events(bool any)
+  /* MEL is a chain of steps, for one lane. */
+  __device__ void code_events()
   {
-    if (lane == 0)
-      memory->mel_bits = any ? num_events : 0;
-    __syncthreads();
-    if (threadIdx.x < kWarps) {
-      BlockMemory *block = memory + threadIdx.x;
+    __syncwarp();
+    if (lane == 0) {
       MelCoder coder;
       coder.table = tables->mel;
-      coder.words = block->magsgn;
-      coder.code(block->events, block->mel_bits);
-      block->mel_bits = coder.count;
+      coder.words = memory->magsgn;
+      coder.code(memory->events, num_events);
+      memory->mel_bits = coder.count;
     }
-    __syncthreads();
+    __syncwarp();
   }
 
+  /* Where a lane's quad is. */
+  struct Place {
+    const uint32_t *top; /* its first sample */
+    uint32_t col, row;
+    bool inside;
+  };
+
+  /* 32 quads further. */
+  __device__ void advance(Place *place, uint32_t i, uint32_t total) const
+  {
+    uint32_t rows = 32 / row_quads, columns = 32 - rows * row_quads;
+    bool wraps = place->col + columns >= row_quads;
+    place->top += 2 * columns + (uint64_t)(2 * rows) * samples.stride;
+    place->col += columns;
+    place->row += rows + wraps;
+    if (wraps) {
+      place->top += 2 * (uint64_t)samples.stride - 2 * row_quads;
+      place->col -= row_quads;
+    }
+    place->inside = i < total && place->col < cols;
+  }
+
+  /* 32 quads at a time. Most of a picture's are calm: neither significant nor beside one that is,
+   * so that all they have is an event 0 each. */
   __device__ void put_quads()
   {
-    uint32_t total = row_quads * ((samples.height + 1u) / 2), inverse = (1u << 21) / row_quads + 1;
-    uint32_t raw[4], next[4];
-    uint32_t next_row = lane * inverse >> 21, next_col = lane - next_row * row_quads;
-    bool next_inside = lane < total && next_col < cols;
-    samples.fetch(next_col, next_row, next_inside, next);
+    uint32_t total = row_quads * ((samples.height + 1u) / 2);
+    uint32_t raw[4], below = min(1u << plane, samples.limit + 1);
+    /* Contexts reach back a row, and one quad further but where all steps begin with a row. */
+    uint32_t reach = row_quads + (32 % row_quads != 0), calm_from = 0;
+    Place next;
+    next.row = lane / row_quads;
+    next.col = lane - next.row * row_quads;
+    next.inside = lane < total && next.col < cols;
+    next.top = samples.data + (uint64_t)(2 * next.row) * samples.stride + 2 * next.col;
+    samples.fetch(next.top, next.col, next.row, next.inside, raw);
     __syncwarp();
     for (uint32_t base = 0; base < total; base += 32) {
-      uint32_t i = base + lane, row = next_row, col = next_col;
-      bool inside = next_inside;
+      uint32_t i = base + lane, now[4];
+      Place place = next;
 #pragma unroll
       for (uint32_t n = 0; n < 4; n++)
-        raw[n] = next[n];
-      next_row = (i + 32) * inverse >> 21;
-      next_col = i + 32 - next_row * row_quads;
-      next_inside = i + 32 < total && next_col < cols;
-      samples.fetch(next_col, next_row, next_inside, next);
-      step(i, col, row, inside, raw);
+        now[n] = raw[n];
+      advance(&next, i + 32, total);
+      samples.fetch(next.top, next.col, next.row, next.inside, raw);
+      samples.clip(place.col, now);
+      bool loud = __any_sync(kAll, !samples.all_below(now, below));
+      if (!loud && base >= calm_from) {
+        memory->quads[i] = 0;
+        num_events += __popc(__ballot_sync(kAll, place.inside));
+        continue;
+      }
+      if (loud)
+        calm_from = base + 32 + reach;
+      step(i, place.col, place.row, place.inside, now);
       magsgn.flush(kFlushBytes, lane);
       vlc.flush(lane);
     }
+    __syncwarp();
   }
 
   __device__ uint8_t *mel_bytes() const
@@ -293,20 +315,12 @@ __device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *fir
   }
 }
 
-__device__ void load_tables(SharedMemory *shared, const Cj2kCudaEncodeTables *tables)
-{
-  const uint32_t *from = reinterpret_cast<const uint32_t *>(tables);
-  uint32_t *to = reinterpret_cast<uint32_t *>(&shared->tables);
-  for (uint32_t i = threadIdx.x; i < sizeof *tables / 4; i += 32 * kWarps)
-    to[i] = from[i];
-  __syncthreads();
-}
-
 /* ------------------------------------------------------------------------------- kernels --- */
 
 /* Bytes go where there is room next. */
-__device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame,
-                                const BlockEncoder<true> &encoder, const Parts &parts)
+template <class Encoder>
+__device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame, const Encoder &encoder,
+                                const Parts &parts)
 {
   uint32_t length = parts.magsgn + parts.mel + parts.vlc;
   uint64_t offset = 0;
@@ -331,27 +345,21 @@ __device__ void count_saturated(const Cj2kCudaEncodeBlocks &frame, const Samples
               (unsigned long long)samples.saturated);
 }
 
-__global__ void __launch_bounds__(32 * kWarps, 8) encode_kernel(Cj2kCudaEncodeBlocks frame)
+template <bool kReversible>
+__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
+                             uint32_t b, BlockMemory *shared)
 {
-  extern __shared__ uint4 memory[];
-  SharedMemory *shared = reinterpret_cast<SharedMemory *>(memory);
-  load_tables(shared, frame.tables);
-  uint64_t task = (uint64_t)(blockIdx.x * kWarps + (threadIdx.x >> 5)) * frame.stride;
-  bool exists = task < frame.num_blocks;
-  uint32_t b = exists ? (uint32_t)task : 0;
   Cj2kHtChoice choice = {0, 1};
   if (frame.choices)
     choice = frame.choices[b];
-
-  const Cj2kCudaEncodeBlock block = frame.blocks[b];
   uint32_t num_bitplanes = frame.quantisers[block.band].num_bitplanes;
   uint64_t area = block.area + CJ2K_CUDA_BLOCK_AREA(block.width, block.height);
-  BlockEncoder<true> encoder(frame, block, shared, choice.plane);
+  BlockEncoder<true, kReversible> encoder(frame, block, shared, choice.plane);
   Parts parts = {0, 0, 0};
   encoder.magsgn.out = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(block.area, frame.scratch_bits, b);
   encoder.vlc.out = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(area, frame.scratch_bits, b + 1);
 
-  bool any = encoder.run(exists && choice.passes && choice.plane < num_bitplanes, &parts);
+  bool any = choice.passes && choice.plane < num_bitplanes && encoder.run(&parts);
   Cj2kEncodedBlock coded = {};
   coded.first_pass = b;
   coded.is_ht = 1;
@@ -362,31 +370,38 @@ __global__ void __launch_bounds__(32 * kWarps, 8) encode_kernel(Cj2kCudaEncodeBl
     coded.zero_bitplanes = (uint8_t)(num_bitplanes - 1 - choice.plane);
   }
   count_saturated(frame, encoder.samples);
-  if (encoder.lane == 0 && exists) {
+  if (encoder.lane == 0) {
     Cj2kPassEnd pass = {coded.length, 1, 0};
     frame.coded[b] = coded;
     frame.passes[b] = pass;
   }
 }
 
-__global__ void __launch_bounds__(32 * kWarps) measure_kernel(Cj2kCudaEncodeBlocks frame)
+__global__ void __launch_bounds__(32, kResident) encode_kernel(Cj2kCudaEncodeBlocks frame)
 {
-  extern __shared__ uint4 memory[];
-  SharedMemory *shared = reinterpret_cast<SharedMemory *>(memory);
-  load_tables(shared, frame.tables);
-  uint32_t task = blockIdx.x * kWarps + (threadIdx.x >> 5), p = task % frame.num_planes;
-  uint64_t b = (uint64_t)(task / frame.num_planes) * frame.stride;
-  bool exists = b < frame.num_blocks;
-  b = exists ? b : 0;
-
+  __shared__ BlockMemory memory;
+  uint64_t task = (uint64_t)blockIdx.x * frame.stride;
+  if (task >= frame.num_blocks)
+    return;
+  uint32_t b = frame.order ? frame.order[task] : (uint32_t)task;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
+  if (block.reversible)
+    encode_block<true>(frame, block, b, &memory);
+  else
+    encode_block<false>(frame, block, b, &memory);
+}
+
+template <bool kReversible>
+__device__ void measure_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
+                              uint64_t b, uint32_t p, BlockMemory *shared)
+{
   uint32_t plane = frame.first_plane + p;
-  BlockEncoder<false> encoder(frame, block, shared, plane);
+  BlockEncoder<false, kReversible> encoder(frame, block, shared, plane);
   Parts parts = {0, 0, 0};
   encoder.wants_gain = frame.distortions != nullptr;
-  bool any = encoder.run(exists, &parts) && plane < frame.quantisers[block.band].num_bitplanes;
+  bool any = encoder.run(&parts) && plane < frame.quantisers[block.band].num_bitplanes;
   uint64_t distortion = encoder.wants_gain ? encoder.gain.distortion() : 0;
-  if (encoder.lane == 0 && exists) {
+  if (encoder.lane == 0) {
     frame.lengths[b * frame.num_planes + p] = any ? parts.magsgn + parts.mel + parts.vlc : 0;
     if (encoder.wants_gain)
       frame.distortions[b * frame.num_planes + p] = any ? distortion : 0;
@@ -395,21 +410,34 @@ __global__ void __launch_bounds__(32 * kWarps) measure_kernel(Cj2kCudaEncodeBloc
     count_saturated(frame, encoder.samples);
 }
 
-/* What quantising itself costs (Cj2kEncodeResult.band_errors); a warp a block. */
-__global__ void __launch_bounds__(32 * kWarps) band_errors_kernel(Cj2kCudaEncodeBlocks frame)
+__global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
 {
-  uint64_t b = (uint64_t)(blockIdx.x * kWarps + (threadIdx.x >> 5)) * frame.stride;
+  __shared__ BlockMemory memory;
+  uint32_t task = blockIdx.x, p = task % frame.num_planes;
+  uint64_t b = (uint64_t)(task / frame.num_planes) * frame.stride;
+  if (b >= frame.num_blocks)
+    return;
+  const Cj2kCudaEncodeBlock block = frame.blocks[b];
+  if (block.reversible)
+    measure_block<true>(frame, block, b, p, &memory);
+  else
+    measure_block<false>(frame, block, b, p, &memory);
+}
+
+/* What quantising itself costs (Cj2kEncodeResult.band_errors); a warp a block. */
+__global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks frame)
+{
+  uint64_t b = (uint64_t)blockIdx.x * frame.stride;
   if (b >= frame.num_blocks)
     return;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
   Samples samples(frame, block);
   uint64_t sum = 0;
   for (uint32_t y = 0; y < block.height; y++)
-    for (uint32_t x = threadIdx.x & 31; x < block.width; x += 32) {
+    for (uint32_t x = threadIdx.x; x < block.width; x += 32) {
       uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
       if (frame.num_planes == 0) { /* else counted with the lengths */
-        uint32_t quantised[4] = {samples.quantise(bits), 0, 0, 0};
-        samples.saturate(quantised);
+        samples.limited(samples.quantise(bits));
       }
       if (block.reversible)
         continue;
@@ -420,36 +448,34 @@ __global__ void __launch_bounds__(32 * kWarps) band_errors_kernel(Cj2kCudaEncode
       sum += (uint64_t)((int64_t)e * e);
     }
   sum = warp_sum(sum);
-  if ((threadIdx.x & 31) == 0)
+  if (threadIdx.x == 0)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.band_errors[block.band]),
               (unsigned long long)sum);
   count_saturated(frame, samples);
 }
 
-uint32_t thread_blocks(const Cj2kCudaEncodeBlocks *frame, uint32_t tasks_per_block)
+/* Blocks that a step looks at. */
+uint32_t num_tasks(const Cj2kCudaEncodeBlocks *frame)
 {
-  uint64_t tasks =
-      (uint64_t)(frame->num_blocks + frame->stride - 1) / frame->stride * tasks_per_block;
-  return (uint32_t)((tasks + kWarps - 1) / kWarps);
+  return (uint32_t)(((uint64_t)frame->num_blocks + frame->stride - 1) / frame->stride);
 }
 
 } // namespace
 
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  encode_kernel<<<thread_blocks(frame, 1), 32 * kWarps, sizeof(SharedMemory), stream>>>(*frame);
+  encode_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  measure_kernel<<<thread_blocks(frame, frame->num_planes), 32 * kWarps, sizeof(SharedMemory),
-                   stream>>>(*frame);
+  measure_kernel<<<num_tasks(frame) * frame->num_planes, 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  band_errors_kernel<<<thread_blocks(frame, 1), 32 * kWarps, 0, stream>>>(*frame);
+  band_errors_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

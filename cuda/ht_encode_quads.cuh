@@ -66,6 +66,22 @@ struct Samples {
     return sign | index;
   }
 
+  /* Are the magnitudes of all four indices below a power of two? */
+  __device__ bool all_below(const uint32_t raw[4], uint32_t bound) const
+  {
+    if (reversible)
+      return max(max(magnitude(raw[0]), magnitude(raw[1])),
+                 max(magnitude(raw[2]), magnitude(raw[3]))) < bound;
+    float largest = fmaxf(fmaxf(fabsf(__uint_as_float(raw[0])), fabsf(__uint_as_float(raw[1]))),
+                          fmaxf(fabsf(__uint_as_float(raw[2])), fabsf(__uint_as_float(raw[3]))));
+    return largest * inv_scale < (float)bound;
+  }
+
+  static __device__ uint32_t magnitude(uint32_t bits)
+  {
+    return (uint32_t)abs((int32_t)bits);
+  }
+
   /* Limits a magnitude to what Mb bit-planes hold. */
   __device__ uint32_t limited(uint32_t index)
   {
@@ -76,36 +92,40 @@ struct Samples {
     return (index & sign) | limit;
   }
 
-  __device__ void saturate(uint32_t q[4])
+  /* Magnitudes of four indices. */
+  __device__ void quantise(const uint32_t raw[4], uint32_t magnitudes[4])
   {
-    constexpr uint32_t sign = 0x80000000u;
-    if (max(max(q[0] & ~sign, q[1] & ~sign), max(q[2] & ~sign, q[3] & ~sign)) <= limit)
-      return;
-    for (int n = 0; n < 4; n++)
-      q[n] = limited(q[n]);
-  }
-
-  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block.
-   */
-  __device__ void fetch(uint32_t col, uint32_t row, bool inside, uint32_t raw[4]) const
-  {
-    const uint32_t *top = data + (uint64_t)(2 * row) * stride + 2 * col;
-    bool right = inside && 2 * col + 1 < width, bottom = inside && 2 * row + 1 < height;
-    raw[0] = raw[1] = raw[2] = raw[3] = 0;
-    if (pairs) {
-      /* Rows are padded to their stride. */
-      if (inside) {
-        uint2 pair = *reinterpret_cast<const uint2 *>(top);
-        raw[0] = pair.x;
-        raw[2] = right ? pair.y : 0;
-      }
-      if (bottom) {
-        uint2 pair = *reinterpret_cast<const uint2 *>(top + stride);
-        raw[1] = pair.x;
-        raw[3] = right ? pair.y : 0;
-      }
+    if (all_below(raw, limit + 1)) {
+#pragma unroll
+      for (int n = 0; n < 4; n++)
+        magnitudes[n] =
+            reversible ? magnitude(raw[n]) : (uint32_t)(fabsf(__uint_as_float(raw[n])) * inv_scale);
       return;
     }
+    for (int n = 0; n < 4; n++)
+      magnitudes[n] = limited(quantise(raw[n])) & 0x7FFFFFFF;
+  }
+
+  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block,
+   * but for the right ones, for clip. Nothing here waits for what is read. */
+  __device__ void fetch(const uint32_t *top, uint32_t col, uint32_t row, bool inside,
+                        uint32_t raw[4]) const
+  {
+    bool bottom = inside && 2 * row + 1 < height;
+    raw[0] = raw[1] = raw[2] = raw[3] = 0;
+    if (pairs) { /* rows are padded to their stride */
+      uint2 upper = make_uint2(0, 0), lower = make_uint2(0, 0);
+      if (inside)
+        upper = *reinterpret_cast<const uint2 *>(top);
+      if (bottom)
+        lower = *reinterpret_cast<const uint2 *>(top + stride);
+      raw[0] = upper.x;
+      raw[1] = lower.x;
+      raw[2] = upper.y;
+      raw[3] = lower.y;
+      return;
+    }
+    bool right = inside && 2 * col + 1 < width;
     if (inside)
       raw[0] = top[0];
     if (bottom)
@@ -114,6 +134,12 @@ struct Samples {
       raw[2] = top[1];
     if (right && bottom)
       raw[3] = top[stride + 1];
+  }
+
+  __device__ void clip(uint32_t col, uint32_t raw[4]) const
+  {
+    if (2 * col + 1 >= width)
+      raw[2] = raw[3] = 0;
   }
 };
 
@@ -130,9 +156,9 @@ struct Gain {
     high += more_high + (low < more_low);
   }
 
-  __device__ void add_sample(uint32_t sample)
+  __device__ void add_sample(uint32_t magnitude)
   {
-    uint32_t magnitude = sample & 0x7FFFFFFF, mu = magnitude >> plane;
+    uint32_t mu = magnitude >> plane;
     if (mu == 0)
       return;
     uint32_t middle = plane == 0 ? half : 1u << plane;
@@ -172,15 +198,25 @@ struct Quad {
   uint32_t v[4]; /* 2 (mu - 1) + sign where significant */
   uint32_t rho, eps, u, bound, info;
 
-  /* Significance and exponents at the plane (T.814 7.3.4). */
-  __device__ void analyse(const uint32_t samples[4], uint32_t plane, uint32_t e[4])
+  /* Of a number that is not 0. */
+  static __device__ uint32_t bit_length(uint32_t number)
+  {
+    uint32_t highest;
+    asm("bfind.u32 %0, %1;" : "=r"(highest) : "r"(number));
+    return highest + 1;
+  }
+
+  /* Significance and exponents at the plane (T.814 7.3.4); signs are those of raw. */
+  __device__ void analyse(const uint32_t magnitudes[4], const uint32_t raw[4], uint32_t plane,
+                          uint32_t e[4])
   {
     rho = 0;
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
-      uint32_t mu = (samples[n] & 0x7FFFFFFF) >> plane;
-      e[n] = mu ? 32 - __clz(2 * mu - 1) : 0;
-      v[n] = 2 * mu - 2 + (samples[n] >> 31);
+      uint32_t mu = magnitudes[n] >> plane;
+      uint32_t length = bit_length(2 * mu - 1); /* first, so that there is no branch around it */
+      e[n] = mu ? length : 0;
+      v[n] = 2 * mu - 2 + (raw[n] >> 31);
       rho |= (mu != 0) << n;
     }
     info = rho | e[1] << 4 | e[3] << 10;

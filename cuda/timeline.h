@@ -21,7 +21,7 @@ typedef struct {
 cudaError_t cj2k_cuda_timeline_open(Cj2kCudaTimeline *timeline, Cj2kTrace trace, void *user);
 void cj2k_cuda_timeline_close(Cj2kCudaTimeline *timeline);
 
-#define CJ2K_CUDA_MARKS 32 /* of a stream between two reports; further ones are left out */
+#define CJ2K_CUDA_MARKS 64 /* of a stream between two reports; further ones are left out */
 
 /* One of a slot. */
 typedef struct {

@@ -23,10 +23,13 @@ __global__ void __launch_bounds__(kThreads)
     for (uint32_t c = 0; c < kComponents; c++) {
       const Cj2kCudaInput &input = top.input[c];
       Cj2kCudaInputPlane plane = launch.planes[input.layout.plane];
+      uint32_t where = Words::find(input.layout, input.x + x);
       SampleFormat format;
+      Words words;
       format.set(input);
-      samples[c][0] =
-          format.sample(load_word(input, plane.data + (uint64_t)(input.y + y) * plane.pitch, x));
+      words.set(input.layout, plane.data, plane.pitch);
+      uint32_t word = words.load(plane.data + (uint64_t)(input.y + y) * plane.pitch, where);
+      samples[c][0] = format.sample(words.shift(word, where));
     }
     start_samples<T, kComponents>(top, launch.xyz, samples, out);
     transform_samples<T, kComponents>(top, out);

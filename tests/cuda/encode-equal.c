@@ -278,6 +278,13 @@ static const Case cases[] = {
     {"v210", 260, 64, QUALITY(80), 64, 64, 6},
     {"v210", 192, 108, LOSSLESS, 64, 64, 6},
     {"uyvp", 192, 108, QUALITY(80), 64, 64, 6},
+    {"rgb12", 150, 1090, QUALITY(90), 64, 64, 6},
+    {"rgb12", 150, 1090, LOSSLESS, 32, 32, 6, 0, 1, 1},
+    {"rgb8-packed", 100, 515, CBR(3), 64, 64, 3},
+    {"yuv422p10", 150, 1031, QUALITY(90), 32, 64, 2, 0, 0, 3},
+    {"yuv422p10", 150, 1031, CBR(2), 64, 64, 6},
+    {"v210", 150, 259, QUALITY(90), 64, 64, 6},
+    {"v210", 161, 514, LOSSLESS, 32, 32, 4},
 };
 
 static const Format *find_format(const char *name)
@@ -296,6 +303,7 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->codeblock_style = test->style;
   params->num_layers = (uint16_t)MAX(test->layers, 1);
   params->rate_control = test->rate;
+  params->frames_in_flight = (test - cases) & 2 ? 1 : 2; /* with one, frames are cut into slices */
   if (test->rate == CJ2K_RATE_QUALITY)
     params->quality = (uint32_t)test->value;
   params->quant_step = test->rate == CJ2K_RATE_QSTEP ? test->value : 0;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What can begin before the rest of a frame is there. With one frame in flight the picture comes in
+ * slices of rows; the top level of the DWT follows slice by slice, and the blocks of its bands,
+ * most of all, are coded as soon as their rows are complete, beside the levels below.
+ */
+#include "encode.h"
+
+#define SLICE_PAIRS 32 /* pairs of rows of a slice, at least */
+
+/* Can the top level of the whole frame be cut at the same rows? */
+static bool is_uniform(const Cj2kPlan *plan)
+{
+  const Cj2kRect *first = &plan->tile_comps[0].rect;
+
+  if (plan->num_tiles != 1)
+    return false;
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
+    const Cj2kPlanTileComp *tc = &plan->tile_comps[i];
+    if (tc->num_levels == 0 || tc->rect.y0 != first->y0 || tc->rect.y1 != first->y1 ||
+        tc->rect.x0 >= tc->rect.x1)
+      return false;
+  }
+  return first->y0 < first->y1;
+}
+
+/* Half of what is left each time: few copies, and little to do once the last one is there. */
+static void cut(Cj2kCudaEncoder *encoder)
+{
+  const Cj2kRect *rect = &encoder->plan->tile_comps[0].rect;
+  Cj2kCudaSlices *slices = &encoder->slices;
+  uint32_t end = 0, pairs = (rect->y1 - rect->y0 + (rect->y0 & 1) + 1) / 2;
+
+  slices->count = 0;
+  while (!encoder->blocking && is_uniform(encoder->plan) &&
+         slices->count < CJ2K_CUDA_MAX_SLICES - 1 && (pairs - end) / 2 >= SLICE_PAIRS) {
+    end += (pairs - end) / 2;
+    slices->end_pair[slices->count++] = end;
+  }
+  slices->end_pair[slices->count++] = UINT32_MAX;
+}
+
+uint32_t cj2k_cuda_slice_rows(const Cj2kCudaSlices *slices, uint32_t slice, uint32_t rows)
+{
+  uint32_t end = slices->end_pair[slice];
+  return end < rows / 2 ? MIN(2 * end + 3, rows) : rows; /* with those that the filter reaches */
+}
+
+/* The slice behind which a block can be coded; slices->count: only when all levels are done. */
+static uint32_t slice_of(const Cj2kCudaEncoder *encoder, uint32_t b)
+{
+  const Cj2kPlan *plan = encoder->plan;
+  const Cj2kPlanBlock *block = &plan->blocks[b];
+  const Cj2kPlanBand *band = &plan->bands[block->band];
+  const Cj2kPlanTileComp *tc = &plan->tile_comps[band->tile_comp];
+  uint32_t end = block->y + block->height + (tc->rect.y0 & 1), slice = 0;
+
+  if (tc->num_levels == 0 || band->resolution != tc->num_levels)
+    return encoder->slices.count;
+  while (encoder->slices.end_pair[slice] < end)
+    slice++;
+  return slice;
+}
+
+cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder)
+{
+  Cj2kCudaSlices *slices = &encoder->slices;
+  uint32_t n = encoder->plan->num_blocks, next[CJ2K_CUDA_MAX_SLICES + 1];
+
+  cut(encoder);
+  if (encoder->blocking)
+    return cudaSuccess;
+  for (uint32_t b = 0; b < n; b++)
+    slices->first_block[slice_of(encoder, b) + 1]++;
+  for (uint32_t i = 0; i <= slices->count; i++) {
+    next[i] = slices->first_block[i];
+    slices->first_block[i + 1] += slices->first_block[i];
+  }
+  uint32_t *order = g_new(uint32_t, (size_t)n + 1);
+  for (uint32_t b = 0; b < n; b++)
+    order[next[slice_of(encoder, b)]++] = b;
+  cudaError_t result = cj2k_cuda_reserve(&encoder->order, n * sizeof *order);
+  if (result == cudaSuccess)
+    result = cudaMemcpy(encoder->order.data, order, n * sizeof *order, cudaMemcpyHostToDevice);
+  g_free(order);
+  return result;
+}
