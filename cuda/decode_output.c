@@ -67,15 +67,13 @@ static void set_conversion(Cj2kCudaStore *store, const Cj2kSampleLayout *layout,
                            const Cj2kPlanTileComp *tc)
 {
   uint8_t depth = tc->depth;
-  if (layout->is_signed != tc->is_signed)
-    store->offset = tc->is_signed ? 1u << (depth - 1) : 0u - (1u << (depth - 1));
-  if (layout->depth < depth) {
-    store->down = depth - layout->depth;
-    store->round = 1u << (store->down - 1);
-  }
-  store->up = layout->depth > depth ? layout->depth - depth : 0;
-  store->most = (int32_t)cj2k_low_bits(layout->depth - layout->is_signed);
-  store->mask = cj2k_low_bits(layout->is_signed ? 8u * layout->word_bytes : layout->depth);
+  Cj2kConversion conversion = cj2k_layout_conversion(layout, depth, tc->is_signed);
+  store->offset = conversion.offset;
+  store->round = conversion.round;
+  store->down = conversion.down;
+  store->up = conversion.up;
+  store->most = conversion.most;
+  store->mask = conversion.mask;
   store->dc = tc->is_signed ? 0 : 1 << (depth - 1);
   store->lo = tc->is_signed ? -(1 << (depth - 1)) : 0;
   store->hi = tc->is_signed ? (1 << (depth - 1)) - 1 : (1 << depth) - 1;

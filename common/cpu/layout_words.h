@@ -29,6 +29,32 @@ static inline uint32_t cj2k_low_bits(unsigned count)
   return count >= 32 ? UINT32_MAX : ((uint32_t)1 << count) - 1;
 }
 
+/* From a component's samples to bits of a layout (docs/arithmetic.md, layout depth). */
+typedef struct {
+  uint32_t offset; /* added first: between signed and unsigned */
+  uint32_t round;  /* then */
+  unsigned down;   /* shifted right, at most `most`, */
+  int32_t most;
+  unsigned up;   /* shifted left, */
+  uint32_t mask; /* the bits that a sample owns, before the shift in its word */
+} Cj2kConversion;
+
+static inline Cj2kConversion cj2k_layout_conversion(const Cj2kSampleLayout *layout, uint8_t depth,
+                                                    bool is_signed)
+{
+  Cj2kConversion c = {0};
+  if (layout->is_signed != is_signed)
+    c.offset = is_signed ? (uint32_t)1 << (depth - 1) : 0u - ((uint32_t)1 << (depth - 1));
+  if (layout->depth < depth) {
+    c.down = depth - layout->depth;
+    c.round = (uint32_t)1 << (c.down - 1);
+  }
+  c.up = layout->depth > depth ? layout->depth - depth : 0;
+  c.most = (int32_t)cj2k_low_bits(layout->depth - layout->is_signed);
+  c.mask = cj2k_low_bits(layout->is_signed ? 8u * layout->word_bytes : layout->depth);
+  return c;
+}
+
 /* Whether words of the layout lie in memory the other way round than here. */
 static inline bool cj2k_layout_is_swapped(const Cj2kSampleLayout *layout)
 {

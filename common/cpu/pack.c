@@ -3,33 +3,8 @@
 #include "simd.h"
 #include "transform.h"
 
-/* From a component's samples to bits of a layout (docs/arithmetic.md, layout depth). */
-typedef struct {
-  uint32_t offset; /* added first: between signed and unsigned */
-  uint32_t round;  /* then */
-  unsigned down;   /* shifted right, at most `most`, */
-  int32_t most;
-  unsigned up;   /* shifted left, */
-  uint32_t mask; /* the bits that a sample owns, before the shift in its word */
-} Conversion;
-
-static Conversion conversion_to(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed)
-{
-  Conversion c = {0};
-  if (layout->is_signed != is_signed)
-    c.offset = is_signed ? 1u << (depth - 1) : 0u - (1u << (depth - 1));
-  if (layout->depth < depth) {
-    c.down = depth - layout->depth;
-    c.round = 1u << (c.down - 1);
-  }
-  c.up = layout->depth > depth ? layout->depth - depth : 0;
-  c.most = (int32_t)cj2k_low_bits(layout->depth - layout->is_signed);
-  c.mask = cj2k_low_bits(layout->is_signed ? 8u * layout->word_bytes : layout->depth);
-  return c;
-}
-
 CJ2K_SIMD
-static void convert(Conversion c, const int32_t *restrict in, uint32_t *restrict bits, size_t n)
+static void convert(Cj2kConversion c, const int32_t *restrict in, uint32_t *restrict bits, size_t n)
 {
   if (c.down > 0) {
     for (size_t i = 0; i < n; i++) {
@@ -173,7 +148,7 @@ static void store_any(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *ro
 static void pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed,
                      const int32_t *in, uint32_t x, uint32_t n, uint8_t *row, bool whole)
 {
-  Conversion conversion = conversion_to(layout, depth, is_signed);
+  Cj2kConversion conversion = cj2k_layout_conversion(layout, depth, is_signed);
   size_t stride = cj2k_layout_regular_stride(layout);
   bool swapped = cj2k_layout_is_swapped(layout);
   uint32_t own = conversion.mask << layout->at[0].shift;
