@@ -35,7 +35,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
   BlockMemory *memory;
   const Cj2kCudaEncodeTables *tables;
   uint32_t lane, plane;
-  Samples samples;
+  QuadSamples samples;
   Gain gain;
   bool wants_gain;
   ForwardStuffer<kStore, false> magsgn;
@@ -431,7 +431,7 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
   if (b >= frame.num_blocks)
     return;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  Samples samples(frame, block);
+  Samples samples(frame.coefficients, frame.quantisers[block.band], block);
   uint64_t sum = 0;
   for (uint32_t y = 0; y < block.height; y++)
     for (uint32_t x = threadIdx.x; x < block.width; x += 32) {

@@ -5,11 +5,10 @@
  */
 #pragma once
 
-#include "encode_kernels.h"
+#include "encode_samples.cuh"
 
 namespace {
 
-constexpr uint32_t kAll = 0xFFFFFFFFu;
 constexpr uint32_t kFlushBytes = 128; /* of a warp at once */
 
 /* A ring of bits that are not stuffed yet; the words behind `end` are zero. */

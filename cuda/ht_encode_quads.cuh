@@ -22,49 +22,17 @@ __device__ __forceinline__ uint32_t lower_right(uint32_t quad)
 
 /* ------------------------------------------------------------------------------ samples --- */
 
-/* Coefficients of a block to quantiser indices (docs/arithmetic.md). */
-struct Samples {
-  const uint32_t *data;
-  uint32_t stride, width, height;
-  bool reversible, pairs; /* two neighbours can be read at once */
-  float inv_scale;
-  uint32_t limit;
-  uint32_t saturated;
+/* The samples of a block by quads. */
+struct QuadSamples : Samples {
+  bool pairs; /* two neighbours can be read at once */
 
-  __device__ Samples(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block)
-      : Samples(frame.coefficients, frame.quantisers[block.band], block)
+  __device__ QuadSamples(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block)
+      : Samples(frame.coefficients, frame.quantisers[block.band], block),
+        pairs((block.offset & 1) == 0)
   {
   }
 
-  __device__ Samples(const uint32_t *coefficients, const Cj2kFrameQuantiser &quantiser,
-                     const Cj2kCudaEncodeBlock &block)
-  {
-    data = coefficients + block.offset;
-    stride = block.stride;
-    width = block.width;
-    height = block.height;
-    reversible = block.reversible;
-    pairs = (block.offset & 1) == 0;
-    inv_scale = quantiser.inv_scale;
-    limit = (1u << quantiser.num_bitplanes) - 1;
-    saturated = 0;
-  }
-
-  __device__ uint32_t quantise(uint32_t bits)
-  {
-    uint32_t index, sign;
-    if (reversible) {
-      uint32_t negative = (uint32_t)((int32_t)bits >> 31);
-      index = (bits ^ negative) - negative;
-      sign = (bits | index) & 0x80000000u;
-      index &= 0x7FFFFFFF;
-    } else {
-      float q = fminf(fabsf(__uint_as_float(bits)) * inv_scale, 2147483520.0f);
-      index = (uint32_t)q;
-      sign = index ? bits & 0x80000000u : 0;
-    }
-    return sign | index;
-  }
+  using Samples::quantise;
 
   /* Are the magnitudes of all four indices below a power of two? */
   __device__ bool all_below(const uint32_t raw[4], uint32_t bound) const
@@ -80,16 +48,6 @@ struct Samples {
   static __device__ uint32_t magnitude(uint32_t bits)
   {
     return (uint32_t)abs((int32_t)bits);
-  }
-
-  /* Limits a magnitude to what Mb bit-planes hold. */
-  __device__ uint32_t limited(uint32_t index)
-  {
-    constexpr uint32_t sign = 0x80000000u;
-    if ((index & ~sign) <= limit)
-      return index;
-    saturated++;
-    return (index & sign) | limit;
   }
 
   /* Magnitudes of four indices. */
@@ -183,13 +141,6 @@ struct Gain {
     return high || low >> 58 ? UINT64_MAX : low * 64;
   }
 };
-
-__device__ __forceinline__ uint64_t warp_sum(uint64_t value)
-{
-  for (uint32_t d = 16; d; d >>= 1)
-    value += __shfl_xor_sync(kAll, value, d);
-  return value;
-}
 
 /* -------------------------------------------------------------------------------- quads --- */
 

@@ -7,7 +7,7 @@
  * words, places of symbols by counting bits. To write symbols, a warp takes its words one by one, a
  * lane a sample.
  */
-#include "ht_encode_quads.cuh"
+#include "encode_samples.cuh"
 #include "mq_contexts.cuh"
 #include "mq_symbols.h"
 
