@@ -4,6 +4,7 @@
 #include "codestream/markers.h"
 #include "encoder-pictures.h"
 #include "params.h"
+#include "rate/phases.h"
 #include "rate/selection.h"
 #include "rate/steps.h"
 
@@ -56,7 +57,24 @@ static void test_natural(void)
   test_picture_clear(&picture);
 }
 
-/* Noise, black, checkerboard, one after the other in one encoder: no frame above its budget. */
+typedef struct {
+  int frames;
+  double least, sum; /* part of the budget that was used; dB */
+} Tally;
+
+static void add_natural(Tally *tally, const TestPicture *picture, const Cj2kPacket *packet,
+                        double budget)
+{
+  GBytes *bytes = g_bytes_new_static(packet->data, packet->size);
+
+  tally->frames++;
+  tally->least = MIN(tally->least, (double)packet->size / budget);
+  tally->sum += psnr(picture, bytes);
+  g_bytes_unref(bytes);
+}
+
+/* Natural pictures, noise, black and checkerboard, one after the other in one encoder: no frame
+ * above its budget, and natural ones use it, whatever was before. */
 static void test_hostile(void)
 {
   TestPicture pictures[4];
@@ -68,6 +86,7 @@ static void test_hostile(void)
     Cj2kEncoderParams params;
     Cj2kError error = {0};
     GRand *rand = g_rand_new_with_seed(11);
+    Tally tally = {.least = 1};
     cj2k_encoder_params_init(&params);
     params.backend = CJ2K_BACKEND_CPU;
     params.rate_control = CJ2K_RATE_CBR;
@@ -81,17 +100,22 @@ static void test_hostile(void)
       /* budgets change while it goes on */
       params.bits_per_pixel = i < 30 ? 3 : 0.2 + i % 7;
       g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_OK);
-      g_assert_cmpint(cj2k_encoder_submit(encoder, &pictures[g_rand_int_range(rand, 0, 4)].picture,
-                                          NULL, &error),
-                      ==, CJ2K_OK);
+      int s = g_rand_int_range(rand, 0, 4);
+      g_assert_cmpint(cj2k_encoder_submit(encoder, &pictures[s].picture, NULL, &error), ==,
+                      CJ2K_OK);
       g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
       if (packet.status != CJ2K_OK)
         g_error("frame %d: %s", i, packet.error.text);
       g_assert_cmpuint(packet.size, <=, (gsize)(params.bits_per_pixel * 300 * 200 / 8));
+      if (s == SCENE_NATURAL)
+        add_natural(&tally, &pictures[s], &packet, params.bits_per_pixel * 300 * 200 / 8);
       cj2k_encoder_release(encoder, &packet);
     }
     cj2k_encoder_close(encoder);
     g_rand_free(rand);
+    g_test_message("coder %d: %d natural frames, %.2f %% used and more, %.2f dB on average", coder,
+                   tally.frames, 100 * tally.least, tally.sum / tally.frames);
+    g_assert_cmpfloat(tally.least, >=, coder ? 0.97 : 0.99);
   }
   for (int s = 0; s < 4; s++)
     test_picture_clear(&pictures[s]);
@@ -343,11 +367,49 @@ static void test_steps(void)
       g_assert_cmpuint(steps.quantisers[b].num_bitplanes, ==, q->guard_bits + q->exponent[i] - 1u);
     }
   }
+  g_assert_true(cj2k_frame_steps_set(&steps, plan, 1e-6, CJ2K_WEIGHT_ERROR, false, 0, NULL));
+  g_assert_false(cj2k_frame_steps_set(&steps, plan, 1e-9, CJ2K_WEIGHT_ERROR, false, 0, NULL));
   cj2k_frame_steps_clear(&steps);
   cj2k_plan_unref(plan);
   cj2k_header_unref(header);
   cj2k_setup_clear(&setup);
   test_picture_clear(&picture);
+}
+
+/* Steps of bands of many bits are smaller; factors are those of the component and of the place in
+ * QCD. */
+static void test_phases(void)
+{
+  static const uint32_t lengths[] = {2, 16, 32, 64, 400}; /* of 128 samples: 1/8, 1 ... 25 bits */
+  static const double factors[] = {1, 1, 1 - 0.5 * (0.2 / 0.7), 0.5 / 0.7, 0.5 / 0.7};
+  Cj2kPlanTileComp tile_comps[] = {{.component = 0}, {.component = 7}};
+  Cj2kPlanBand bands[5];
+  Cj2kPlanBlock blocks[5];
+  Cj2kEncodedBlock coded[5];
+  Cj2kPassEnd passes[5];
+  double weights[5];
+  Cj2kPlan plan = {
+      .num_blocks = 5, .num_bands = 5, .bands = bands, .tile_comps = tile_comps, .blocks = blocks};
+  Cj2kStepFactors found;
+  Cj2kHulls hulls;
+
+  for (uint32_t b = 0; b < 5; b++) {
+    bands[b] = (Cj2kPlanBand){.tile_comp = b == 4,
+                              .resolution = (uint8_t)(b ? 1 + b / 4 : 0),
+                              .orientation = (uint8_t)(b % 4)};
+    blocks[b] = (Cj2kPlanBlock){.band = b, .width = 16, .height = 8};
+    coded[b] = (Cj2kEncodedBlock){.first_pass = b, .num_passes = 1};
+    passes[b] = (Cj2kPassEnd){.length = lengths[b], .distortion = 1000 * lengths[b]};
+    weights[b] = 1;
+  }
+  cj2k_hulls_init(&hulls, &plan, CJ2K_MAX_PASSES);
+  cj2k_hulls_set_passes(&hulls, coded, passes, weights, 1, NULL);
+  cj2k_phase_factors(&hulls, 0, 1, &found);
+  for (uint32_t b = 0; b < 5; b++)
+    g_assert_cmpfloat(fabs(found.of[cj2k_step_factor_index(&plan, b)] - factors[b]), <, 1e-6);
+  g_assert_cmpuint(cj2k_step_factor_index(&plan, 3), ==, 3);
+  g_assert_cmpuint(cj2k_step_factor_index(&plan, 4), ==, 3 * CJ2K_MAX_BANDS + 3);
+  cj2k_hulls_clear(&hulls);
 }
 
 /* --- selection --- */
@@ -459,6 +521,7 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/rate/selection", test_selection);
   g_test_add_func("/rate/steps", test_steps);
+  g_test_add_func("/rate/phases", test_phases);
   g_test_add_func("/rate/natural", test_natural);
   g_test_add_func("/rate/hostile", test_hostile);
   g_test_add_func("/rate/all-budgets", test_all_budgets);
