@@ -7,13 +7,20 @@
 #define WIDTH  352
 #define HEIGHT 288
 
-static gboolean lacks_gpu(void)
+static gboolean have_gpu(gint number)
 {
   GstElement *element = gst_element_factory_make("cudaj2kdec", NULL);
   gst_util_set_object_arg(G_OBJECT(element), "backend", "cuda");
+  g_object_set(element, "cuda-device-id", number, NULL);
   gboolean have = gst_element_set_state(element, GST_STATE_PAUSED) != GST_STATE_CHANGE_FAILURE;
   gst_element_set_state(element, GST_STATE_NULL);
   gst_object_unref(element);
+  return have;
+}
+
+static gboolean lacks_gpu(void)
+{
+  gboolean have = have_gpu(-1);
   if (!have)
     g_test_skip("no GPU");
   return !have;
@@ -124,6 +131,106 @@ static void test_same_as_cpu(gconstpointer data)
   gst_buffer_unref(raw);
 }
 
+/* ------------------------------------------------------------- several elements and GPUs --- */
+
+#define PAIRS 4
+
+/* An encoder and a decoder of its own, on these GPUs; a thread each. */
+typedef struct {
+  gint encoder, decoder;
+  guint phase;
+} Pair;
+
+static gpointer run_pair(gpointer data)
+{
+  const Pair *pair = data;
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  gchar *description =
+      g_strdup_printf("cudaj2kenc backend=cuda cuda-device-id=%d block-coder=ht "
+                      "rate-control=lossless frames-in-flight=3 ! "
+                      "cudaj2kdec backend=cuda cuda-device-id=%d frames-in-flight=3",
+                      pair->encoder, pair->decoder);
+  Rig rig = rig_new(description);
+  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
+  for (guint i = 0; i < FRAMES; i++) {
+    GstBuffer *raw = pixels_buffer(&source, pair->phase + i);
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(raw);
+  }
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  for (guint i = 0; i < FRAMES; i++) {
+    GstBuffer *raw = pixels_buffer(&source, pair->phase + i), *decoded = gst_harness_pull(rig.h);
+    assert_same_pictures(&source, raw, &source, decoded);
+    gst_buffer_unref(decoded);
+    gst_buffer_unref(raw);
+  }
+  rig_free(&rig);
+  g_free(description);
+  return NULL;
+}
+
+static void run_pairs(const Pair *pairs, guint n)
+{
+  GThread *threads[PAIRS];
+  for (guint i = 0; i < n; i++)
+    threads[i] = g_thread_new("pair", run_pair, (gpointer)&pairs[i]);
+  for (guint i = 0; i < n; i++)
+    g_thread_join(threads[i]);
+}
+
+static void test_several_elements(void)
+{
+  static const Pair pairs[PAIRS] = {{-1, -1, 0}, {0, 0, 10}, {-1, 0, 20}, {0, -1, 30}};
+  if (!lacks_gpu())
+    run_pairs(pairs, PAIRS);
+}
+
+static void test_several_gpus(void)
+{
+  static const Pair pairs[PAIRS] = {{0, 0, 0}, {1, 1, 10}, {0, 1, 20}, {1, 0, 30}};
+  if (lacks_gpu())
+    return;
+  if (have_gpu(1))
+    run_pairs(pairs, PAIRS);
+  else
+    g_test_skip("one GPU only");
+}
+
+static gpointer context_of(Rig *rig, const gchar *factory, const gchar *pad_name)
+{
+  GstElement *element = rig_element(rig, factory);
+  GstPad *pad = gst_element_get_static_pad(element, pad_name);
+  GstQuery *query = gst_query_new_context("gst.cuda.context");
+  GstContext *context = NULL;
+  g_assert_true(gst_pad_query(pad, query));
+  gst_query_parse_context(query, &context);
+  const GValue *value =
+      gst_structure_get_value(gst_context_get_structure(context), "gst.cuda.context");
+  gpointer found = g_value_get_object(value);
+  gst_query_unref(query);
+  gst_object_unref(pad);
+  gst_object_unref(element);
+  return found;
+}
+
+/* Elements of a pipeline work in one context, so that device memory passes between them. */
+static void test_shared_context(void)
+{
+  if (lacks_gpu() || !have_element("cudaupload"))
+    return;
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  Rig rig = rig_new("cudaj2kenc backend=cuda ! cudaj2kdec backend=cuda");
+  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  gpointer encoder = context_of(&rig, "cudaj2kenc", "sink");
+  g_assert_nonnull(encoder);
+  g_assert_true(encoder == context_of(&rig, "cudaj2kdec", "src"));
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
 int main(int argc, char **argv)
 {
   static const GstVideoFormat formats[] = {
@@ -145,6 +252,9 @@ int main(int argc, char **argv)
   g_test_add_data_func("/cuda/same/ht", "bits-per-pixel=2 block-coder=ht", test_same_as_cpu);
   g_test_add_data_func("/cuda/same/lossless", "rate-control=lossless block-coder=ht",
                        test_same_as_cpu);
+  g_test_add_func("/cuda/several-elements", test_several_elements);
+  g_test_add_func("/cuda/several-gpus", test_several_gpus);
+  g_test_add_func("/cuda/shared-context", test_shared_context);
   int result = g_test_run();
   gst_deinit();
   return result;
