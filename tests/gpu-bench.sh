@@ -21,18 +21,38 @@ for name in ht_1bpp ht_4bpp ht_lossless mq32_1bpp mq32_4bpp mq32_lossless; do
   fi
 done
 
-# --- encoding: RGB 12 bit, and v210
-if [ -n "$frames" ]; then
-  for rate in "--block-coder ht --quant-step 0.0083" "--block-coder ht --rate-control lossless" \
-    "--block-coder mq --codeblock-width 32 --codeblock-height 32 --bits-per-pixel 3.8"; do
-    case $rate in *ht*) count=300 ;; *) count=40 ;; esac
-    for output in device host; do
-      for n in 1 4 8 16; do
-        # shellcheck disable=SC2086
-        "$bench" encode --backend cuda --output $output --in-flight $n --frames $count $rate "$frames/uhd_rgb12.ppm"
-      done
+# --- encoding RGB 12 bit, beside nvJPEG2000 with about as many bytes; it has no rate control
+# encode_beside COUNT "OUR OPTIONS" "ITS HT, REVERSIBLE, KIND OF QUALITY, QUALITY" CODE-BLOCK
+encode_beside() {
+  local output n
+  for output in device host; do
+    for n in 1 4 8 16; do
+      # shellcheck disable=SC2086
+      "$bench" encode --backend cuda --output $output --in-flight $n --frames "$1" --codeblock-width "$4" \
+        --codeblock-height "$4" $2 "$frames/uhd_rgb12.ppm"
+    done
+    [ -n "${NVJ2K_BENCH:-}" ] || continue
+    for n in 1 4 8 16; do
+      # shellcheck disable=SC2086
+      echo "nvjpeg2000 from $output: $([ $output = device ] && export NO_H2D=1
+        $NVJ2K_BENCH enc "$frames/uhd_rgb12.raw" 3840 2160 3 12 1 $3 "$1" $n "$4")"
     done
   done
+}
+if [ -n "$frames" ]; then
+  encode_beside 300 "--block-coder ht --quant-step 0.0083" "1 0 1 20" 64
+  encode_beside 300 "--block-coder ht --bits-per-pixel 4" "1 0 1 20" 64
+  encode_beside 200 "--block-coder ht --rate-control lossless" "1 1 0 0" 64
+  encode_beside 40 "--block-coder mq --bits-per-pixel 3.8" "0 0 1 20" 32
+  encode_beside 40 "--block-coder mq --rate-control lossless" "0 1 0 0" 32
+  for n in 1 16; do # 250 Mbit/s
+    "$bench" encode --backend cuda --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --rgb-to-xyz \
+      "$frames/hd_rgb12.ppm"
+  done
+fi
+
+# --- v210 from and to the host
+if [ -n "$frames" ]; then
   "$build/examples/cj2k-encode" --backend cuda --block-coder ht --quant-step 0.004 --width 3840 --height 2160 \
     --format I422_10LE "$frames/uhd_422p10.raw" "$work/422.j2k"
   gst-launch-1.0 -q filesrc location="$frames/uhd_422p10.raw" blocksize=33177600 ! rawvideoparse \
