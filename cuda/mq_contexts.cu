@@ -34,7 +34,7 @@ __host__ __device__ constexpr uint32_t round_up(uint32_t value, uint32_t to)
 template <uint32_t WARPS> struct Sizes {
   static constexpr uint32_t kSymbols = 4 * 33 * 4; /* of a warp: those of 32 words */
   static constexpr uint32_t kRecords = 2 * 32 * 4; /* of a warp: what to write of 32 words */
-  static constexpr uint32_t kShared = 16 * WARPS;
+  static constexpr uint32_t kShared = 8 * WARPS;
   static constexpr uint32_t kPitch = 32 * WARPS + 1; /* of bit-planes */
   uint32_t grid; /* words with a row above and below, and a column to the left */
 
@@ -685,7 +685,8 @@ uint32_t grid_words(uint32_t width, uint32_t height)
   return ((width + 7) / 8 + 1) * ((height + 3) / 4 + 2) + 1;
 }
 
-/* More than any block needs: always the same, since threads launch for several frames at once. */
+/* No block needs more, 4x1024 with 31 bit-planes nearly as much. Always the same, since threads
+ * launch for several frames at once. */
 constexpr int kMaxShared = 64 * 1024;
 
 template <uint32_t WARPS> cudaError_t launch(const Cj2kCudaMqContexts *frame, cudaStream_t stream)
