@@ -27,6 +27,7 @@ typedef struct {
   double base;     /* of its steps; MQ: that its slope asks for; 0: nothing is known */
   double total;    /* HT: bytes that it gave at plane 0 */
   double power;    /* HT: bytes grow as base^-power */
+  double drift;    /* HT: log of the growth that is to be expected */
   uint64_t budget;
   uint64_t headers;        /* MQ: bytes of headers */
   Cj2kStepFactors factors; /* MQ */

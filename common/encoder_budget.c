@@ -38,6 +38,8 @@
 #define HT_FIRST_MOST  1.012
 /* HT: so far off the steps of the earlier frame are worth nothing, and samples are. */
 #define HT_FAR 1.5
+/* HT: what is less off may go on that way. */
+#define HT_DRIFT 0.05
 
 uint32_t cj2k_sample_stride(uint32_t num_blocks)
 {
@@ -338,18 +340,27 @@ static Cj2kStatus code_with_base(Cj2kEncoderFrame *frame, double base)
   return cj2k_encoder_frame_code_all(frame);
 }
 
+/* By how much frames are expected to grow until the next one that learns from this one, in
+ * logarithms, from what was expected and how far off that was. */
+static double next_drift(double drift, double ratio)
+{
+  double error = ratio > 0 ? log(ratio) : -1;
+
+  return fabs(error) < HT_DRIFT ? CLAMP(drift + error / 2, -HT_DRIFT, HT_DRIFT) : 0;
+}
+
 Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
 {
-  double budget = (double)frame->useful_budget, base = 0, total = 0, over_base = 0;
+  double budget = (double)frame->useful_budget, base = 0, total = 0, over_base = 0, drift = 0;
   Trial last = {.power = 0.8};
-  Cj2kRateMemory memory;
+  Cj2kRateMemory memory = {0};
   Cj2kStatus status;
   bool recalled = frame->recalled = recall(frame, &memory);
   double least = recalled ? HT_LEAST : HT_FIRST_LEAST, most = recalled ? HT_MOST : HT_FIRST_MOST;
 
   if (recalled) {
     last = (Trial){.power = memory.power};
-    base = next_base(frame, &last, memory.base, memory.total, budget * HT_AIM);
+    base = next_base(frame, &last, memory.base, memory.total, budget * HT_AIM * exp(-memory.drift));
     last.base = 0;
   } else {
     base = guess_base(frame);
@@ -360,7 +371,10 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
     if ((status = code_with_base(frame, base)) != CJ2K_OK)
       return status;
     total = (double)cj2k_encoder_frame_useful_bytes(frame);
-    frame->memory = (Cj2kRateMemory){.base = base, .total = total, .power = last.power};
+    if (!trial && recalled)
+      drift = next_drift(memory.drift, total / (budget * HT_AIM));
+    frame->memory =
+        (Cj2kRateMemory){.base = base, .total = total, .power = last.power, .drift = drift};
     if (total > budget)
       over_base = MAX(over_base, base);
     if ((total >= budget * least && total <= budget * most) ||

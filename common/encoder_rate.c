@@ -251,7 +251,7 @@ static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
   if (part > 0 && part < HT_LITTLE && frame->component_bytes == UINT64_MAX) {
     /* A block gives a quarter of its bytes with its lowest plane; offer three times what is needed,
      * and more choice where it costs time only once. */
-    double most = frame->recalled ? 0.08 : 0.02;
+    double most = frame->recalled ? 0.1 : 0.02;
     static const uint8_t strides[] = {61, 37, 23, 17, 11, 7, 5, 3, 2, 1};
     uint32_t i = 0;
     while (strides[i] > 1 && strides[i] * part > most)
@@ -307,7 +307,8 @@ static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
   Cj2kStatus status = searches_steps(frame) ? cj2k_encoder_frame_search_ht(frame)
                                             : cj2k_encoder_frame_code_all(frame);
 
-  cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */
+  if (status == CJ2K_OK)
+    cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */
   if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
     return status;
   return frame->params.rate_control == CJ2K_RATE_LOSSLESS ? refuse_size(frame) : reduce_ht(frame);
