@@ -201,6 +201,31 @@ static void test_rate_changes(void)
   rig_free(&rig);
 }
 
+/* Each frame has the quality that was set before it. */
+static void test_quality_changes(void)
+{
+  static const guint qualities[] = {85, 30, 95, 30, 85};
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig rig = encoder("", &source);
+  GstElement *element = rig_element(&rig, "cudaj2kenc");
+  gsize sizes[G_N_ELEMENTS(qualities)];
+  for (guint i = 0; i < G_N_ELEMENTS(qualities); i++) {
+    g_object_set(element, "quality", qualities[i], NULL);
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    sizes[i] = gst_buffer_get_size(coded);
+    gst_buffer_unref(coded);
+  }
+  g_assert_cmpuint(sizes[1], <, sizes[0]);
+  g_assert_cmpuint(sizes[2], >, sizes[0]);
+  g_assert_cmpuint(sizes[3], ==, sizes[1]);
+  g_assert_cmpuint(sizes[4], ==, sizes[0]);
+  gst_object_unref(element);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
 /* ------------------------------------------------------------------------------- markers --- */
 
 /* Offset of a marker in the main header, -1: not there. */
@@ -538,6 +563,8 @@ static void test_eos(void)
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
   Rig rig = encoder("frames-in-flight=8", &source);
   GstBuffer *raw = pixels_buffer(&source, 0);
+  GstCaps *clock = gst_caps_new_empty_simple("timestamp/x-test");
+  gst_buffer_add_reference_timestamp_meta(raw, clock, 7, GST_CLOCK_TIME_NONE);
   for (guint i = 0; i < 20; i++)
     g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
   g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
@@ -547,8 +574,10 @@ static void test_eos(void)
     g_assert_cmpuint(GST_BUFFER_PTS(coded), ==, gst_util_uint64_scale(i, GST_SECOND, FPS));
     g_assert_cmpuint(GST_BUFFER_DURATION(coded), ==, GST_SECOND / FPS);
     g_assert_false(GST_BUFFER_FLAG_IS_SET(coded, GST_BUFFER_FLAG_DELTA_UNIT));
+    g_assert_nonnull(gst_buffer_get_reference_timestamp_meta(coded, clock));
     gst_buffer_unref(coded);
   }
+  gst_caps_unref(clock);
   gst_buffer_unref(raw);
   rig_free(&rig);
 }
@@ -741,6 +770,7 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/ceilings", test_ceilings);
   g_test_add_func("/encoder/quality-order", test_quality_order);
   g_test_add_func("/encoder/rate-changes", test_rate_changes);
+  g_test_add_func("/encoder/quality-changes", test_quality_changes);
   g_test_add_func("/encoder/coding-style", test_coding_style);
   g_test_add_func("/encoder/optional-markers", test_optional_markers);
   g_test_add_func("/encoder/tiles", test_tiles);

@@ -78,7 +78,7 @@ static void test_lossless_options(void)
       params.image_y0 = 14;
       switch (option) {
       case 0: params.num_resolutions = 1; break;
-      case 1: params.num_resolutions = 12; break;
+      case 1: params.num_resolutions = 33; break;
       case 2: params.codeblock_width = 4, params.codeblock_height = 256; break;
       case 3: params.progression = CJ2K_RPCL, params.plt = params.tlm = true; break;
       case 4: params.progression = CJ2K_CPRL, params.tile_parts = CJ2K_TILE_PARTS_COMPONENT; break;
