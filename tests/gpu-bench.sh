@@ -46,7 +46,7 @@ if [ -n "$frames" ]; then
   encode_beside 40 "--block-coder mq --bits-per-pixel 3.8" "0 0 1 20" 32
   encode_beside 40 "--block-coder mq --rate-control lossless" "0 1 0 0" 32
   for n in 1 16; do # 250 Mbit/s
-    "$bench" encode --backend cuda --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --rgb-to-xyz \
+    "$bench" encode --backend cuda --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --bitrate 250000 --rgb-to-xyz \
       "$frames/hd_rgb12.ppm"
   done
 fi
