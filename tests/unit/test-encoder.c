@@ -346,6 +346,38 @@ static void test_bad_picture(void)
   test_picture_clear(&picture);
 }
 
+/* Packets hold their bytes until they are released, whatever was encoded since, and also when the
+ * encoder is gone. */
+static void test_packets_stay(void)
+{
+  Cj2kEncoderParams params;
+  TestPicture picture;
+  Cj2kError error = {0};
+  Cj2kPacket packets[4];
+  uint8_t *first = NULL;
+
+  lossless_params(&params, CJ2K_CODER_HT);
+  test_picture_init(&picture, SCENE_NATURAL, 64, 48, 1, 8, false, NULL, NULL, 0, 0);
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture.image, &picture.layout, &error);
+  for (uint32_t i = 0; i < G_N_ELEMENTS(packets); i++) {
+    g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==, CJ2K_OK);
+    cj2k_encoder_receive(encoder, &packets[i]);
+    if (i == 0)
+      first = g_memdup2(packets[0].data, packets[0].size);
+    else
+      g_assert_true(packets[i].data != packets[0].data);
+  }
+  cj2k_encoder_release(encoder, &packets[3]);
+  cj2k_encoder_close(encoder);
+  for (uint32_t i = 0; i < 3; i++) {
+    g_assert_cmpmem(packets[i].data, packets[i].size, first, packets[0].size);
+    cj2k_encoder_release(NULL, &packets[i]);
+    cj2k_encoder_release(NULL, &packets[i]); /* the second time does nothing */
+  }
+  g_free(first);
+  test_picture_clear(&picture);
+}
+
 /* One guard bit is too few for the worst of pictures: an error, no codestream that decodes to
  * something else. */
 static void test_too_few_guard_bits(void)
@@ -376,6 +408,7 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/xyz-transfer", test_xyz_transfer);
   g_test_add_func("/encoder/refusals", test_refusals);
   g_test_add_func("/encoder/bad-picture", test_bad_picture);
+  g_test_add_func("/encoder/packets-stay", test_packets_stay);
   g_test_add_func("/encoder/too-few-guard-bits", test_too_few_guard_bits);
   return g_test_run();
 }
