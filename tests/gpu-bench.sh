@@ -85,3 +85,13 @@ if [ -x "$elements" ] && [ -e "$work/422.j2k" ]; then
       "identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 bits-per-pixel=4 codeblock-width=$n codeblock-height=$n"
   done
 fi
+
+# --- what each stream does when, for docs/plot_timeline.py, into the folder CJ2K_TIMELINES
+if [ -n "${CJ2K_TIMELINES:-}" ] && [ -n "$frames" ] && [ -n "$streams" ]; then
+  "$bench" decode --backend cuda --in-flight 4 --frames 40 --timeline "$CJ2K_TIMELINES/decode-host-4.json" \
+    "$streams/uhd_rgb12_ht_4bpp.j2k"
+  "$bench" encode --backend cuda --in-flight 4 --frames 40 --timeline "$CJ2K_TIMELINES/encode-host-4.json" \
+    --block-coder ht --quant-step 0.0083 "$frames/uhd_rgb12.ppm"
+  "$bench" decode --backend cuda --output device --in-flight 16 --frames 64 \
+    --timeline "$CJ2K_TIMELINES/decode-device-16.json" "$streams/uhd_rgb12_ht_4bpp.j2k"
+fi
