@@ -52,16 +52,34 @@ __device__ uint32_t bucket(const Cj2kCudaMqBlock &block)
   return kBuckets - 1 - min(symbols, kBuckets - 1);
 }
 
+/* Does something with the bucket of each of the thread's blocks. Several are read at a time, so as
+ * not to wait for each. */
+template <typename Visit>
+__device__ void visit_buckets(const Cj2kCudaMqContexts &frame, Visit visit)
+{
+  constexpr uint32_t kBatch = 8;
+  uint32_t tasks = num_tasks(frame), buckets[kBatch];
+  for (uint32_t first = threadIdx.x; first < tasks; first += kBatch * kOrderThreads) {
+#pragma unroll
+    for (uint32_t k = 0; k < kBatch; k++) {
+      uint32_t i = first + k * kOrderThreads;
+      buckets[k] = i < tasks ? bucket(frame.mq_blocks[i * frame.stride]) : kBuckets;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kBatch; k++)
+      if (buckets[k] < kBuckets)
+        visit(buckets[k], (first + k * kOrderThreads) * frame.stride);
+  }
+}
+
 __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ uint32_t places[kBuckets], sums[kWarp];
-  const Cj2kCudaMqBlock *blocks = frame.contexts.mq_blocks;
-  uint32_t tasks = num_tasks(frame.contexts), stride = frame.contexts.stride, t = threadIdx.x;
+  uint32_t t = threadIdx.x;
 
   places[2 * t] = places[2 * t + 1] = 0;
   __syncthreads();
-  for (uint32_t i = t; i < tasks; i += kOrderThreads)
-    atomicAdd(&places[bucket(blocks[i * stride])], 1u);
+  visit_buckets(frame.contexts, [&](uint32_t bucket, uint32_t) { atomicAdd(&places[bucket], 1u); });
   __syncthreads();
 
   uint32_t first = places[2 * t], own = first + places[2 * t + 1], sum = own;
@@ -78,8 +96,9 @@ __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode fra
   places[2 * t + 1] = sum - own + first;
   __syncthreads();
 
-  for (uint32_t i = t; i < tasks; i += kOrderThreads)
-    frame.order[atomicAdd(&places[bucket(blocks[i * stride])], 1u)] = i * stride;
+  visit_buckets(frame.contexts, [&](uint32_t bucket, uint32_t block) {
+    frame.order[atomicAdd(&places[bucket], 1u)] = block;
+  });
 }
 
 /* -------------------------------------------------------------------------------- coding --- */
@@ -98,6 +117,7 @@ template <uint32_t LANES> struct BlockCoder {
   CoderMemory<LANES> *memory;
   uint32_t lane;
   MqEncoder mq;
+  MqEncoder::Delta deltas[4]; /* of the last four symbols, of which C does not know yet */
   RawEncoder raw;
   ByteRoom room;
   uint4 *mark;
@@ -155,6 +175,7 @@ template <uint32_t LANES> struct BlockCoder {
     done = failed = false;
     raw = {0, 8, false};
     mq = {0, 0, 0, 0};
+    forget_deltas();
     reset_contexts();
     start_segment();
   }
@@ -195,27 +216,43 @@ template <uint32_t LANES> struct BlockCoder {
     }
   }
 
+  __device__ __forceinline__ void forget_deltas()
+  {
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++)
+      deltas[i] = {0, 0};
+  }
+
   /* Symbol I of four; the one after it has its context at `next`. That is read before this one's is
    * written, so as not to wait for it, and is this one's where they are the same. */
   template <uint32_t I> __device__ __forceinline__ void step(uint32_t symbols, uint32_t next)
   {
-    constexpr uint32_t kDecision = 1u << (8 * I + 5);
     uint2 after = *reinterpret_cast<const uint2 *>(reinterpret_cast<const char *>(memory->states) +
                                                    (context >> 16));
     uint32_t ahead = at(next);
-    uint32_t mps = I < 2 ? context >> (14 - 8 * I) : context << (8 * I - 14); /* bit 19 */
-    bool lps = (mps ^ symbols) & kDecision;
-    uint32_t shift = mq.encode(context & 0xFFFF, lps);
+    uint32_t decision = I < 2 ? symbols << (14 - 8 * I) : symbols >> (8 * I - 14);
+    uint32_t lps = (context ^ decision) & 1u << kRowShift;
+    bool renormalised;
+    mq.apply_near(deltas[I], room);
+    deltas[I] = mq.encode(context & 0xFFFF, lps, renormalised);
     uint32_t changed = lps ? after.y : after.x;
-    changed = shift ? changed : context;
+    changed = renormalised ? changed : context;
     at(place) = changed;
     context = next == place ? changed : ahead;
     place = next;
-    if (shift > MqEncoder::kNear) {
-      mq.advance(shift, room);
-      shift = 0;
+  }
+
+  /* Lets C know of the last four symbols. */
+  __device__ void catch_up()
+  {
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++) {
+      mq.apply(deltas[0], room);
+      deltas[0] = deltas[1];
+      deltas[1] = deltas[2];
+      deltas[2] = deltas[3];
     }
-    mq.advance_near(shift, room);
+    forget_deltas();
   }
 
   /* A raw pass: bits, at the end with what fills the four up. */
@@ -231,9 +268,11 @@ template <uint32_t LANES> struct BlockCoder {
         raw.encode(CJ2K_CUDA_MQ_DECISION(symbols), room);
   }
 
-  /* Four symbols; `following` are the next four. */
+  /* Four symbols, and C for the four before them: the two do not wait for each other. `following`
+   * are the next four. */
   __device__ __forceinline__ void steps(uint32_t symbols, uint32_t following)
   {
+    uint32_t shifts = 0, end = symbols >> 30 & 1;
     if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW) {
       raw_steps(symbols);
       place = place_of<0>(following);
@@ -244,26 +283,33 @@ template <uint32_t LANES> struct BlockCoder {
       step<2>(symbols, place_of<3>(symbols));
       step<3>(symbols, place_of<0>(following));
       room.flush();
+      shifts = deltas[0].shift | deltas[1].shift | deltas[2].shift | deltas[3].shift;
     }
-    if (symbols >> 30 & 1)
-      end_pass();
+    if ((shifts & MqEncoder::kFar) | end) {
+      catch_up();
+      if (end)
+        end_pass();
+    }
   }
 
+  /* All symbols, sixteen at a time; the next sixteen are there, those after them on their way. */
   __device__ void code(const uint8_t *symbols)
   {
     const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
-    uint4 words = *in++;
+    uint4 words = in[0], next = in[1];
+    in += 2;
     place = place_of<0>(words.x);
     context = at(place);
     do {
-      uint4 next = *in++;
+      uint4 after = *in++;
 #pragma unroll 1
       for (uint32_t i = 0; i < 4 && !done; i++) {
-        uint32_t symbols = words.x;
+        uint32_t four = words.x;
         words = make_uint4(words.y, words.z, words.w, next.x);
         next = make_uint4(next.y, next.z, next.w, 0);
-        steps(symbols, words.x);
+        steps(four, words.x);
       }
+      next = after;
     } while (!done);
   }
 };
@@ -409,6 +455,17 @@ void launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t strea
   code_kernel<LANES><<<(tasks + LANES - 1) / LANES, kWarp, 0, stream>>>(frame);
 }
 
+/* Blocks of a warp. A frame that has the GPU for itself has few warps: with fewer blocks in each
+ * they wait less for each other's ends of passes. */
+uint32_t choose_lanes(uint32_t tasks, bool alone)
+{
+  constexpr uint32_t kMinLanes = 8, kWantedWarps = 1000; /* as a large GPU likes to have */
+  uint32_t lanes = kWarp;
+  while (alone && lanes > kMinLanes && tasks / lanes < kWantedWarps)
+    lanes /= 2;
+  return lanes;
+}
+
 } // namespace
 
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
@@ -418,8 +475,11 @@ cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
   if (!tasks)
     return cudaSuccess;
   order_kernel<<<1, kOrderThreads, 0, stream>>>(*frame);
-  if (frame->alone)
+  uint32_t lanes = choose_lanes(tasks, frame->alone);
+  if (lanes == 8)
     launch_code<8>(*frame, tasks, stream);
+  else if (lanes == 16)
+    launch_code<16>(*frame, tasks, stream);
   else
     launch_code<32>(*frame, tasks, stream);
   end_kernel<<<(tasks + kEndWarps - 1) / kEndWarps, kWarp * kEndWarps, 0, stream>>>(*frame);

@@ -75,8 +75,23 @@ struct ByteRoom {
   }
 };
 
+/* Of a number that is not zero. */
+__device__ __forceinline__ uint32_t leading_zeros(uint32_t number)
+{
+  uint32_t zeros;
+  asm("bfind.shiftamt.u32 %0, %1;"
+      : "=r"(zeros)
+      : "r"(number)); /* one instruction; __clz has two */
+  return zeros;
+}
+
 struct MqEncoder {
-  static constexpr uint32_t kNear = 7; /* a byte has more bits */
+  /* What a symbol does to C: an addition, then a shift of up to 15 (RENORME, C.2.6). Shifts with
+   * kFar fill a byte, and may fill two. */
+  struct Delta {
+    uint32_t add, shift;
+  };
+  static constexpr uint32_t kFar = 8;
 
   uint32_t a; /* in bits 31..16 */
   uint32_t c; /* 28 bits, the uppermost a carry */
@@ -107,36 +122,56 @@ struct MqEncoder {
     c &= (1u << (27 - ct)) - 1;
   }
 
-  /* ENCODE (C.2.2..C.2.6) but for C, with a context of this Qe: the shift of RENORME. */
-  __device__ __forceinline__ uint32_t encode(uint32_t qe, bool lps)
+  /* ENCODE (C.2.2..C.2.6) but for C, with a context of this Qe; lps: not zero for the LPS. A does
+   * not wait for C: what C is to become is the result. */
+  __device__ __forceinline__ Delta encode(uint32_t qe, uint32_t lps, bool &renormalised)
   {
+    Delta delta;
     uint32_t top = qe << 16, upper = a - top;
-    bool lower = lps != (upper < top); /* conditional exchange */
-    a = lower ? top : upper;
-    c += lower ? 0 : qe;
-    uint32_t shift = (uint32_t)__clz((int)a);
-    a <<= shift;
-    return shift;
+    choose(upper, top, lps, qe, delta.add);
+    renormalised = (int32_t)a >= 0;
+    delta.shift = leading_zeros(a);
+    a <<= delta.shift;
+    return delta;
   }
 
-  /* RENORME (C.2.6) of C. */
-  __device__ __forceinline__ void advance(uint32_t shift, ByteRoom &room)
+  /* The lower sub-interval is the LPS's, unless it is the larger one: conditional exchange. As the
+   * machine can do it; compilers make numbers of such conditions, which takes twice as long. */
+  __device__ __forceinline__ void choose(uint32_t upper, uint32_t top, uint32_t lps, uint32_t qe,
+                                         uint32_t &add)
   {
-    while ((int32_t)shift >= ct) {
+    asm("{\n"
+        ".reg .pred l, lower;\n"
+        "setp.ne.u32 l, %4, 0;\n"
+        "setp.lt.xor.u32 lower, %2, %3, l;\n"
+        "selp.u32 %0, %3, %2, lower;\n"
+        "selp.u32 %1, 0, %5, lower;\n"
+        "}"
+        : "=r"(a), "=r"(add)
+        : "r"(upper), "r"(top), "r"(lps), "r"(qe));
+  }
+
+  __device__ __forceinline__ void apply(const Delta &delta, ByteRoom &room)
+  {
+    int32_t shift = (int32_t)delta.shift;
+    c += delta.add;
+    while (shift >= ct) {
       c <<= ct;
-      shift -= (uint32_t)ct;
+      shift -= ct;
       byte_out(room);
     }
     c <<= shift;
-    ct -= (int32_t)shift;
+    ct -= shift;
   }
 
-  /* The same for a shift that fills at most one byte. What BYTEOUT does is done in any case and
-   * taken where it is due, so that no branch parts the lanes. */
-  __device__ __forceinline__ void advance_near(uint32_t shift, ByteRoom &room)
+  /* The same where no more than one byte is filled. What BYTEOUT does is done in any case and taken
+   * where it is due, so that no branch parts the lanes. */
+  __device__ __forceinline__ void apply_near(const Delta &delta, ByteRoom &room)
   {
+    uint32_t shift = delta.shift;
     bool due = (int32_t)shift >= ct, stuffed = byte == 0xFF;
-    uint32_t before = min(shift, (uint32_t)ct), behind = shift - before, full = c << before;
+    uint32_t before = min(shift, (uint32_t)ct), behind = shift - before;
+    uint32_t full = (c + delta.add) << before;
     uint32_t last = byte + (stuffed ? 0 : full >> 27), rest = stuffed ? full : full & 0x7FFFFFF;
     uint32_t fresh = last == 0xFF ? 7 : 8; /* bit stuffing */
     uint32_t first = rest >> (27 - fresh);
