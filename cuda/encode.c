@@ -124,7 +124,9 @@ static cudaError_t make_events(Cj2kEncodeSlot *slot)
 {
   unsigned flags = slot->encoder->blocking ? cudaEventBlockingSync : cudaEventDefault;
   cudaEvent_t *events[] = {&slot->begin, &slot->transformed, &slot->started, &slot->done};
-  cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
+  /* With one frame in flight before the stream of the block coder, which would fill the GPU. */
+  cudaError_t result = cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking,
+                                                    slot->encoder->blocking ? 0 : -1);
 
   for (guint i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
     result = cudaEventCreateWithFlags(events[i], flags);

@@ -17,6 +17,7 @@
 
 /* Levels that one launch does together, in `levels` on the device. */
 typedef struct {
+  uint32_t depth; /* below the top level */
   uint32_t first, count, width, height;
   bool reversible;
 } Cj2kCudaLevelGroup;
@@ -26,7 +27,8 @@ typedef struct {
 /* Slices of rows of a frame (encode_slices.c); one when frames overlap each other. */
 typedef struct {
   uint32_t count;
-  uint32_t end_pair[CJ2K_CUDA_MAX_SLICES]; /* of rows at the top level; UINT32_MAX: all */
+  uint32_t levels;                            /* that are done slice by slice: 1 or 2 */
+  uint32_t end_pair[2][CJ2K_CUDA_MAX_SLICES]; /* of rows, by level; UINT32_MAX: all */
   /* Places in encoder->order: blocks that can be coded behind each slice; at last the others. */
   uint32_t first_block[CJ2K_CUDA_MAX_SLICES + 2];
 } Cj2kCudaSlices;

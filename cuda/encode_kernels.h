@@ -40,9 +40,15 @@ typedef struct {
   uint32_t *coefficients, *lowpass;
 } Cj2kCudaCoefficients;
 
-/* levels[count] on the device, all reversible or none; inputs of up to width x height. */
-cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, uint32_t width,
-                           uint32_t height, bool reversible, const Cj2kCudaCoefficients *arrays,
+/* Levels that one launch can do together: all reversible or none. */
+typedef struct {
+  const Cj2kCudaForwardLevel *levels; /* on the device */
+  uint32_t count, width, height;      /* inputs of up to width x height */
+  uint32_t first_pair, end_pair;      /* of rows; the filter reaches two rows further */
+  bool reversible;
+} Cj2kCudaLevels;
+
+cudaError_t cj2k_cuda_fdwt(const Cj2kCudaLevels *launch, const Cj2kCudaCoefficients *arrays,
                            cudaStream_t stream);
 
 #define CJ2K_CUDA_MAX_PITCH ((1u << 27) - 1)

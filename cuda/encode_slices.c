@@ -7,6 +7,7 @@
 #include "encode.h"
 
 #define SLICE_PAIRS 32 /* pairs of rows of a slice, at least */
+#define REACH       3  /* rows that the filter needs beyond the pairs it makes */
 
 /* Can the top level of the whole frame be cut at the same rows? */
 static bool is_uniform(const Cj2kPlan *plan)
@@ -24,26 +25,40 @@ static bool is_uniform(const Cj2kPlan *plan)
   return first->y0 < first->y1;
 }
 
+/* Does every component have the two top levels? */
+static bool has_second(const Cj2kPlan *plan)
+{
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++)
+    if (plan->tile_comps[i].num_levels < 2)
+      return false;
+  return true;
+}
+
 /* Half of what is left each time: few copies, and little to do once the last one is there. */
 static void cut(Cj2kCudaEncoder *encoder)
 {
   const Cj2kRect *rect = &encoder->plan->tile_comps[0].rect;
   Cj2kCudaSlices *slices = &encoder->slices;
-  uint32_t end = 0, pairs = (rect->y1 - rect->y0 + (rect->y0 & 1) + 1) / 2;
+  uint32_t end = 0, odd = rect->y0 & 1, pairs = (rect->y1 - rect->y0 + odd + 1) / 2;
 
   slices->count = 0;
+  slices->levels = 1;
   while (!encoder->blocking && is_uniform(encoder->plan) &&
          slices->count < CJ2K_CUDA_MAX_SLICES - 1 && (pairs - end) / 2 >= SLICE_PAIRS) {
     end += (pairs - end) / 2;
-    slices->end_pair[slices->count++] = end;
+    slices->end_pair[0][slices->count] = end;
+    slices->end_pair[1][slices->count++] = (end - odd - REACH) / 2; /* of the low-pass rows */
   }
-  slices->end_pair[slices->count++] = UINT32_MAX;
+  slices->end_pair[0][slices->count] = slices->end_pair[1][slices->count] = UINT32_MAX;
+  slices->count++;
+  if (slices->count > 1 && has_second(encoder->plan))
+    slices->levels = 2;
 }
 
 uint32_t cj2k_cuda_slice_rows(const Cj2kCudaSlices *slices, uint32_t slice, uint32_t rows)
 {
-  uint32_t end = slices->end_pair[slice];
-  return end < rows / 2 ? MIN(2 * end + 3, rows) : rows; /* with those that the filter reaches */
+  uint32_t end = slices->end_pair[0][slice];
+  return end < rows / 2 ? MIN(2 * end + REACH, rows) : rows;
 }
 
 /* The slice behind which a block can be coded; slices->count: only when all levels are done. */
@@ -53,11 +68,12 @@ static uint32_t slice_of(const Cj2kCudaEncoder *encoder, uint32_t b)
   const Cj2kPlanBlock *block = &plan->blocks[b];
   const Cj2kPlanBand *band = &plan->bands[block->band];
   const Cj2kPlanTileComp *tc = &plan->tile_comps[band->tile_comp];
-  uint32_t end = block->y + block->height + (tc->rect.y0 & 1), slice = 0;
+  const Cj2kRect *rect = &plan->resolutions[tc->first_resolution + band->resolution].rect;
+  uint32_t level = tc->num_levels - band->resolution, slice = 0;
 
-  if (tc->num_levels == 0 || band->resolution != tc->num_levels)
+  if (band->orientation == CJ2K_LL || level >= encoder->slices.levels)
     return encoder->slices.count;
-  while (encoder->slices.end_pair[slice] < end)
+  while (encoder->slices.end_pair[level][slice] < block->y + block->height + (rect->y0 & 1))
     slice++;
   return slice;
 }

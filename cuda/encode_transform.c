@@ -45,7 +45,7 @@ static bool is_empty(const Cj2kRect *rect)
 static void list_depth(Cj2kCudaEncoder *encoder, GArray *levels, uint32_t depth, bool reversible)
 {
   const Cj2kPlan *plan = encoder->plan;
-  Cj2kCudaLevelGroup group = {.first = levels->len, .reversible = reversible};
+  Cj2kCudaLevelGroup group = {.depth = depth, .first = levels->len, .reversible = reversible};
 
   for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
     const Cj2kPlanTileComp *tc = &plan->tile_comps[i];
@@ -394,49 +394,70 @@ static cudaError_t launch_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, u
     launch.tops = (const Cj2kCudaTop *)slot->tops.data + group->first;
     launch.planes = slot->planes.data;
     launch.xyz = job->rgb_to_xyz ? encoder->xyz.data : NULL;
-    launch.first_pair = first ? slices->end_pair[first - 1] : 0;
-    launch.end_pair = slices->end_pair[end - 1];
+    launch.first_pair = first ? slices->end_pair[0][first - 1] : 0;
+    launch.end_pair = slices->end_pair[0][end - 1];
     result = group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, slot->stream)
                               : cj2k_cuda_fdwt_top(&launch, &arrays, slot->stream);
   }
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "top", slot->stream);
-  if (result == cudaSuccess && slot->coder)
-    result = cudaEventRecord(slot->tops_done[end - 1], slot->stream);
-  return result;
+  return result == cudaSuccess ? cj2k_cuda_mark(&slot->marks, "top", slot->stream) : result;
 }
 
-static cudaError_t launch_levels(Cj2kEncodeSlot *slot)
+/* Pairs of rows [first, end) of the levels from one depth to another. */
+static cudaError_t launch_levels(Cj2kEncodeSlot *slot, uint32_t from, uint32_t to, uint32_t first,
+                                 uint32_t end)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
   Cj2kCudaCoefficients arrays = {slot->coefficients.data, slot->lowpass.data};
   cudaError_t result = cudaSuccess;
 
-  for (guint i = 0; i < encoder->groups->len && result == cudaSuccess; i++) {
+  for (guint i = 0; i < encoder->groups->len && result == cudaSuccess && first < end; i++) {
     const Cj2kCudaLevelGroup *group = &g_array_index(encoder->groups, Cj2kCudaLevelGroup, i);
-    result = cj2k_cuda_fdwt((const Cj2kCudaForwardLevel *)encoder->levels.data + group->first,
-                            group->count, group->width, group->height, group->reversible, &arrays,
-                            slot->stream);
+    Cj2kCudaLevels launch = {.levels =
+                                 (const Cj2kCudaForwardLevel *)encoder->levels.data + group->first,
+                             .count = group->count,
+                             .width = group->width,
+                             .height = group->height,
+                             .first_pair = first,
+                             .end_pair = end,
+                             .reversible = group->reversible};
+    if (group->depth >= from && group->depth < to)
+      result = cj2k_cuda_fdwt(&launch, &arrays, slot->stream);
   }
   return result;
 }
 
-/* Upload and top level, slice by slice, then the others. */
+/* The levels that are cut, of slices [first, end). */
+static cudaError_t launch_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t first,
+                                 uint32_t end)
+{
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  cudaError_t result = launch_tops(slot, job, first, end);
+
+  if (result == cudaSuccess)
+    result = launch_levels(slot, 1, slices->levels, first ? slices->end_pair[1][first - 1] : 0,
+                           slices->end_pair[1][end - 1]);
+  if (result == cudaSuccess && slot->coder)
+    result = cudaEventRecord(slot->tops_done[end - 1], slot->stream);
+  return result;
+}
+
+/* Upload and top levels, slice by slice, then the others. */
 static cudaError_t transform_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                                     const PlaneArea *areas)
 {
-  uint32_t count = slot->encoder->slices.count;
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
   cudaError_t result = cudaSuccess;
 
   slot->in_slices = job->picture->memory != CJ2K_MEMORY_CUDA;
   if (!slot->in_slices)
-    result = launch_tops(slot, job, 0, count);
-  for (uint32_t i = 0; i < count && slot->in_slices && result == cudaSuccess; i++) {
+    result = launch_slices(slot, job, 0, slices->count);
+  for (uint32_t i = 0; i < slices->count && slot->in_slices && result == cudaSuccess; i++) {
     result = upload_slice(slot, job, areas, i);
     if (result == cudaSuccess)
-      result = launch_tops(slot, job, i, i + 1);
+      result = launch_slices(slot, job, i, i + 1);
   }
-  return result == cudaSuccess ? launch_levels(slot) : result;
+  return result == cudaSuccess ? launch_levels(slot, slices->levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX)
+                               : result;
 }
 
 cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)

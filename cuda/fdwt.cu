@@ -148,8 +148,9 @@ struct Place {
   int32_t low, high; /* the same in the bands */
   uint32_t width, height;
   bool odd_x, odd_y;
-  bool owner; /* its columns are not another strip's */
-  bool whole; /* they are all inside, and pairs in the bands are aligned */
+  bool owner;           /* its columns are not another strip's */
+  bool whole;           /* they are all inside, and pairs in the bands are aligned */
+  uint32_t mirrored[2]; /* where its samples are read, from `column` on: 16 bits each */
 
   /* false: the strip is empty. */
   __device__ bool find(const Cj2kRect &rect, uint32_t strip)
@@ -164,7 +165,17 @@ struct Place {
     high = (column + odd_x) / 2;
     low = high - odd_x;
     whole = !odd_x && column >= 0 && column + 4 <= (int32_t)width;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2)
+      mirrored[i / 2] = ((reflect(column + i, width) - (uint32_t)column) & 0xFFFF) |
+                        (reflect(column + i + 1, width) - (uint32_t)column) << 16;
     return 4 * strip * kStripLanes < width + odd_x;
+  }
+
+  /* Where sample i of the lane is read. */
+  __device__ __forceinline__ uint32_t mirror(int i) const
+  {
+    return (uint32_t)(column + (int16_t)(mirrored[i / 2] >> 16 * (i & 1)));
   }
 
   __device__ int32_t num_low() const
@@ -303,7 +314,7 @@ template <typename T> struct LowpassSource {
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      raw.v[i] = from[reflect(place.column + i, place.width)];
+      raw.v[i] = from[place.mirror(i)];
   }
 
   __device__ void convert(const Raw &raw, uint32_t, T out[1][4]) const
@@ -316,14 +327,16 @@ template <typename T> struct LowpassSource {
 
 template <bool kReversible>
 __global__ void __launch_bounds__(32 * kWarps)
-    level_kernel(const Cj2kCudaForwardLevel *levels, uint32_t pairs, Cj2kCudaCoefficients arrays)
+    level_kernel(Cj2kCudaLevels launch, uint32_t pairs, Cj2kCudaCoefficients arrays)
 {
   using T = typename std::conditional<kReversible, int32_t, float>::type;
-  const Cj2kCudaForwardLevel level = levels[blockIdx.z];
-  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5), first_pair = blockIdx.y * pairs;
+  const Cj2kCudaForwardLevel level = launch.levels[blockIdx.z];
+  uint32_t strip = blockIdx.x * kWarps + (threadIdx.x >> 5);
+  uint32_t first_pair = launch.first_pair + blockIdx.y * pairs;
   Place place;
-  if (!place.find(level.rect, strip) || first_pair >= place.num_pairs())
+  if (!place.find(level.rect, strip) || first_pair >= min(place.num_pairs(), launch.end_pair))
     return;
+  pairs = min(pairs, launch.end_pair - first_pair);
   LowpassSource<T> source = {reinterpret_cast<const T *>(arrays.lowpass) + level.in,
                              level.in_stride, place};
   analyse<kReversible, 1>(source, &level, arrays, place, first_pair, pairs);
@@ -362,7 +375,7 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
       words[c].set(input.layout, plane.data, plane.pitch);
 #pragma unroll
       for (int i = 0; i < 4; i++)
-        where[c][i] = Words::find(input.layout, input.x + reflect(place.column + i, place.width));
+        where[c][i] = Words::find(input.layout, input.x + place.mirror(i));
     }
   }
 
@@ -391,16 +404,14 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   {
     if (kLoad == CJ2K_CUDA_LOAD_16) {
       const uint16_t *words = reinterpret_cast<const uint16_t *>(from);
-      v[0] = words[reflect(place.column, place.width)] |
-             words[reflect(place.column + 1, place.width)] << 16;
-      v[1] = words[reflect(place.column + 2, place.width)] |
-             words[reflect(place.column + 3, place.width)] << 16;
+      v[0] = words[place.mirror(0)] | words[place.mirror(1)] << 16;
+      v[1] = words[place.mirror(2)] | words[place.mirror(3)] << 16;
       return;
     }
     v[0] = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      v[0] |= (uint32_t)from[reflect(place.column + i, place.width)] << 8 * i;
+      v[0] |= (uint32_t)from[place.mirror(i)] << 8 * i;
   }
 
   __device__ void convert(Raw &raw, uint32_t row, Value out[kComponents][4]) const
@@ -448,15 +459,15 @@ __global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 
   analyse<kReversible, kComponents>(source, top.level, arrays, place, first_pair, pairs);
 }
 
-/* Warps that the current GPU holds at once, with the registers that the top kernel takes. */
-uint32_t resident_warps()
+/* Warps that the current GPU holds at once, with the registers that so many components take. */
+uint32_t resident_warps(uint32_t num_components)
 {
   int device = 0, multiprocessors = 0;
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
           cudaSuccess)
     return 1;
-  return 16 * (uint32_t)multiprocessors;
+  return (num_components == 3 ? 16 : 24) * (uint32_t)multiprocessors;
 }
 
 /* How many pairs of rows a strip has: as few as all warps at once can do, since each strip repeats
@@ -465,15 +476,17 @@ struct Cut {
   uint32_t pairs;
   dim3 grid;
 
-  /* For inputs of up to width x height, at any parity. */
-  Cut(uint32_t width, uint32_t height, uint32_t count)
+  /* For pairs [first, end) of inputs of up to width x height, at any parity. */
+  Cut(uint32_t width, uint32_t height, uint32_t first, uint32_t end, uint32_t count,
+      uint32_t num_components)
   {
     constexpr uint32_t most = 18, least = 2;
     uint32_t columns = (width + 4 * kStripLanes) / (4 * kStripLanes);
-    uint32_t blocks = (columns + kWarps - 1) / kWarps, warps = resident_warps();
-    uint64_t all = (uint64_t)blocks * kWarps * (height / 2 + 1) * count;
+    uint32_t blocks = (columns + kWarps - 1) / kWarps, warps = resident_warps(num_components);
+    uint32_t rows = max(min(height / 2 + 1, end), first + 1) - first; /* of pairs */
+    uint64_t all = (uint64_t)blocks * kWarps * rows * count;
     pairs = (uint32_t)min(max((all + warps - 1) / warps, (uint64_t)least), (uint64_t)most);
-    grid = dim3(blocks, (height / 2 + pairs) / pairs, count);
+    grid = dim3(blocks, (rows + pairs - 1) / pairs, count);
   }
 };
 
@@ -510,16 +523,18 @@ constexpr uint32_t kMaxGridZ = 65535;
 
 } // namespace
 
-cudaError_t cj2k_cuda_fdwt(const Cj2kCudaForwardLevel *levels, uint32_t count, uint32_t width,
-                           uint32_t height, bool reversible, const Cj2kCudaCoefficients *arrays,
+cudaError_t cj2k_cuda_fdwt(const Cj2kCudaLevels *launch, const Cj2kCudaCoefficients *arrays,
                            cudaStream_t stream)
 {
-  for (uint32_t done = 0; done < count; done += kMaxGridZ) {
-    Cut cut(width, height, min(count - done, kMaxGridZ));
-    if (reversible)
-      level_kernel<true><<<cut.grid, 32 * kWarps, 0, stream>>>(levels + done, cut.pairs, *arrays);
+  for (uint32_t done = 0; done < launch->count; done += kMaxGridZ) {
+    Cj2kCudaLevels part = *launch;
+    part.levels += done;
+    Cut cut(part.width, part.height, part.first_pair, part.end_pair,
+            min(part.count - done, kMaxGridZ), 1);
+    if (part.reversible)
+      level_kernel<true><<<cut.grid, 32 * kWarps, 0, stream>>>(part, cut.pairs, *arrays);
     else
-      level_kernel<false><<<cut.grid, 32 * kWarps, 0, stream>>>(levels + done, cut.pairs, *arrays);
+      level_kernel<false><<<cut.grid, 32 * kWarps, 0, stream>>>(part, cut.pairs, *arrays);
   }
   return cudaGetLastError();
 }
@@ -530,8 +545,8 @@ cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoeffi
   for (uint32_t done = 0; done < top->count; done += kMaxGridZ) {
     Cj2kCudaTopLevel part = *top;
     part.tops += done;
-    uint32_t end = min(top->height / 2 + 1, top->end_pair);
-    Cut cut(top->width, 2 * (end - min(end, top->first_pair)), min(top->count - done, kMaxGridZ));
+    Cut cut(top->width, top->height, top->first_pair, top->end_pair,
+            min(top->count - done, kMaxGridZ), top->num_components);
     if (top->reversible && top->num_components == 3)
       launch_top<true, 3>(part, *arrays, cut, stream);
     else if (top->reversible)
