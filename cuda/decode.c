@@ -13,6 +13,10 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   backend->one_in_flight = params->frames_in_flight == 1;
   if (status == CJ2K_OK) {
     cj2k_cuda_enter(&backend->device);
+    int multiprocessors = 1;
+    (void)cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                 backend->device.ordinal);
+    backend->multiprocessors = (uint32_t)multiprocessors;
     status = cj2k_cuda_check(cj2k_cuda_ht_init(), "loading this build's kernels", error);
     if (status == CJ2K_OK)
       status = cj2k_cuda_check(

@@ -22,6 +22,7 @@
 typedef struct {
   Cj2kCudaDevice device;
   uint32_t frames_in_flight;
+  uint32_t multiprocessors;
   bool one_in_flight; /* then latency counts, and waiting threads spin */
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far: their numbers */
@@ -37,7 +38,7 @@ typedef struct {
 
 /* What a frame's upload holds, one part after the other; offsets from its start. */
 typedef struct {
-  size_t flags, coded, segments, order, refined, mq, mq_offsets, outputs, data, size;
+  size_t flags, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, data, size;
 } Cj2kCudaUpload;
 
 struct Cj2kDecodeSlot {
@@ -78,6 +79,10 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
 /* decode_output.c: tables of the last level and of packing. */
 Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
                                        Cj2kError *error);
+/* decode_mq.c: memory for the bit-planes of the MQ blocks that `frame` lists in the upload, longest
+ * first, and which warp decodes which of them. */
+Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                     Cj2kCudaDecodeBlocks *frame, Cj2kError *error);
 /* decode_frame.c. */
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error);
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
 
-#include "../common/cpu/mq_blocks.h"
 #include "../common/error.h"
 
 #include <string.h>
@@ -31,6 +30,7 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->refined = place(&parts->size, blocks * sizeof(uint32_t));
   parts->mq = place(&parts->size, blocks * sizeof(uint32_t));
   parts->mq_offsets = place(&parts->size, blocks * sizeof(uint32_t));
+  parts->mq_warps = place(&parts->size, (blocks + 1) * sizeof(uint32_t));
   parts->outputs = place(&parts->size, slot->num_outputs * sizeof(Cj2kCudaOutput));
   parts->data = place(&parts->size, coded->codestream_size + coded->side_size + DATA_PAD);
 }
@@ -62,33 +62,6 @@ static Cj2kStatus check_block(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *
                               : cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
                                                "CUDA: code-block of %u bit-planes, more than %d",
                                                planes, MAX_PLANES);
-}
-
-/* Words of the bit-planes of an MQ block that have passes, and of signs. */
-static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
-{
-  return (2 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u)) * slot->octets[i];
-}
-
-/* Memory for the MQ blocks' bit-planes. */
-static cudaError_t place_planes(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                Cj2kCudaDecodeBlocks *frame)
-{
-  uint8_t *upload = slot->h_upload.data;
-  const uint32_t *mq = (const uint32_t *)(upload + slot->parts.mq);
-  uint32_t *offsets = (uint32_t *)(upload + slot->parts.mq_offsets);
-  frame->mq_plane_words = 0;
-  for (uint32_t n = 0; n < frame->num_mq; n++) {
-    offsets[n] = (uint32_t)frame->mq_plane_words;
-    frame->mq_plane_words += plane_words(slot, coded, mq[n]);
-  }
-  size_t size = (frame->num_mq + frame->mq_plane_words) * sizeof(uint32_t);
-  cudaError_t result = cudaSuccess;
-  if (size > slot->mq_planes.size) /* frames are of different sizes: not to grow with each */
-    result = cj2k_cuda_reserve(&slot->mq_planes, size + size / 4);
-  frame->mq_passes = slot->mq_planes.data;
-  frame->mq_planes = frame->mq_passes + frame->num_mq;
-  return result;
 }
 
 /* Lists the blocks by what has to be done with them. */
@@ -164,7 +137,7 @@ static Cj2kStatus fill_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
     return cj2k_cuda_check(result, "memory for the codestream", error);
   Cj2kStatus status = list_blocks(slot, coded, frame, error);
   if (status == CJ2K_OK)
-    status = cj2k_cuda_check(place_planes(slot, coded, frame), "memory for bit-planes", error);
+    status = cj2k_cuda_decode_place_mq(slot, coded, frame, error);
   if (status != CJ2K_OK)
     return status;
   uint8_t *upload = slot->h_upload.data;
@@ -191,12 +164,10 @@ static Cj2kStatus fill_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   frame->order = (const uint32_t *)(device + slot->parts.order);
   frame->refined = (const uint32_t *)(device + slot->parts.refined);
   frame->mq = (const uint32_t *)(device + slot->parts.mq);
+  frame->mq_offsets = (const uint32_t *)(device + slot->parts.mq_offsets);
+  frame->mq_warps = (const uint32_t *)(device + slot->parts.mq_warps);
   frame->num_blocks = slot->plan->num_blocks;
   frame->max_width = slot->max_width;
-  frame->mq_octets = slot->mq_octets;
-  frame->mq_words = CJ2K_CUDA_MQ_WORDS(slot->mq_octets);
-  frame->mq_offsets = (const uint32_t *)(device + slot->parts.mq_offsets);
-  frame->frames_in_flight = slot->backend->frames_in_flight;
   frame->alone = slot->backend->one_in_flight;
   frame->quads = slot->quads.data;
   frame->coefficients = slot->coefficients.data;

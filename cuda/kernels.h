@@ -29,9 +29,11 @@ typedef struct {
   uint8_t pad[3];
 } Cj2kCudaBlock;
 
-/* Octets of an MQ block (mq_octet.cuh), and words of state: four for each, three sets of them. */
+/* Octets of an MQ block (mq_octet.cuh), and words of its state in shared memory: two for each, and
+ * three sets of them, which are in registers as long as they fit. */
 #define CJ2K_CUDA_MQ_OCTETS(width, height) (((width) + 7u) / 8u * (((height) + 3u) / 4u))
-#define CJ2K_CUDA_MQ_WORDS(octets)         (4u * (octets) + 3u * (((octets) + 31u) / 32u))
+#define CJ2K_CUDA_MQ_WORDS(octets)                                                                 \
+  (2u * (octets) + ((octets) > 32u ? 3u * (((octets) + 31u) / 32u) : 0))
 
 /* Quad records of a block: rows of `cj2k_cuda_quad_stride (width)`, one row for two sample rows. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
@@ -46,15 +48,17 @@ typedef struct {
   const uint32_t *refined; /* numbers of those with refinement passes */
   const uint32_t *mq;      /* numbers of the MQ blocks */
   uint32_t num_blocks, num_ht, num_refined, num_mq;
-  uint32_t max_width;         /* of any block */
-  uint32_t mq_octets;         /* of any MQ block, at most */
-  uint32_t mq_words;          /* of state that any MQ block needs */
+  uint32_t max_width;       /* of any block */
+  uint32_t mq_octets;       /* of any MQ block, at most */
+  uint32_t mq_words;        /* of state in shared memory that any MQ block needs */
+  const uint32_t *mq_warps; /* first of `mq` that a warp decodes; num_mq_warps + 1 */
+  uint32_t num_mq_warps;
+  uint32_t mq_lanes;          /* that any warp decodes, at most: 4, 8, 16 or 32 */
   const uint32_t *mq_offsets; /* of the bit-planes of the blocks in `mq` */
-  uint32_t *mq_planes;        /* workspace: signs, and the bit-planes that have passes */
+  uint32_t *mq_planes;        /* workspace: state, signs, and the bit-planes with passes */
   uint64_t mq_plane_words;
-  uint32_t *mq_passes; /* workspace: decoded, of the blocks in `mq` */
-  uint64_t mq_bytes;   /* of all MQ blocks' data */
-  uint32_t frames_in_flight;
+  uint32_t *mq_passes;    /* workspace: decoded, of the blocks in `mq` */
+  uint64_t mq_bytes;      /* of all MQ blocks' data */
   uint32_t alone;         /* no other frame is in flight: latency counts */
   uint32_t *quads;        /* workspace */
   void *coefficients;     /* out */

@@ -15,17 +15,62 @@ extern "C" {
 #include "../common/cpu/mq_blocks.h"
 }
 
+/*
+ * A context is a word: Qe in its upper half, in the lower one the byte offset of its row in the
+ * table of states, whose two words are the contexts after an MPS and after an LPS that renormalise.
+ * The MPS is bit 3. One state more makes raw bits of decisions: an interval cut into halves each
+ * time, of which the upper one is the MPS, 1.
+ */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
-enum { CJ2K_MQ_STATES(QE) };
-#define MQ_WORD(state, mps)                                                                        \
-  (QE_##state | (uint32_t)(2 * (state) + (mps)) << CJ2K_MQ_MPS_SHIFT) /* of a context */
+enum { CJ2K_MQ_STATES(QE) QE_47 = 0x4000 };
+#define MQ_WORD(state, mps) ((uint32_t)QE_##state << 16 | (uint32_t)(16 * (state) + 8 * (mps)))
 #define MQ_NEXT(state, qe, nmps, nlps, change)                                                     \
   MQ_WORD(nmps, 0), MQ_WORD(nlps, (change)), MQ_WORD(nmps, 1), MQ_WORD(nlps, 1 - (change)),
 
-constexpr uint32_t kMqStateWords = 4 * CJ2K_MQ_NUM_STATES;
+#define MQ_RAW MQ_WORD(47, 1)
+
+constexpr uint32_t kMqStateWords = 4 * (CJ2K_MQ_NUM_STATES + 1);
+constexpr uint32_t kMqMps = 8; /* bit of a context */
+
+/* Leading zeros of what is not zero; __clz thinks of that as well. */
+__device__ __forceinline__ uint32_t leading_zeros(uint32_t word)
+{
+  uint32_t count;
+  asm("bfind.shiftamt.u32 %0, %1;" : "=r"(count) : "r"(word));
+  return count;
+}
+
+/* Shared memory by addresses that are computed once: of pointers into it the compiler keeps
+ * nothing, but finds out thread and block number again each time. */
+__device__ __forceinline__ uint32_t shared_byte(uint32_t address)
+{
+  uint32_t byte;
+  asm("ld.shared.u8 %0, [%1];" : "=r"(byte) : "r"(address));
+  return byte;
+}
+
+__device__ __forceinline__ uint32_t shared_word(uint32_t address)
+{
+  uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+  return word;
+}
+
+__device__ __forceinline__ void set_shared_word(uint32_t address, uint32_t word)
+{
+  asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(word));
+}
+
+/* Of a table: nothing writes there. */
+__device__ __forceinline__ uint2 shared_pair(uint32_t address)
+{
+  uint2 pair;
+  asm("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(pair.x), "=r"(pair.y) : "r"(address));
+  return pair;
+}
 
 /* C is 64 bits, Chigh on top, as two registers: only its upper one takes part in comparisons. Up to
- * 48 bits are read ahead. Raw bits are in the same place, the next one on top. */
+ * 48 bits are read ahead. Raw bits begin at the second highest one. */
 struct MqDecoder {
   static constexpr int32_t kTop = 48;
 
@@ -35,7 +80,7 @@ struct MqDecoder {
                      there are, less one */
   int32_t filled; /* bits made up since the end of the segment */
   uint32_t after_ff;
-  bool is_raw;
+  uint32_t is_raw;
   const uint8_t *next, *end;
   uint32_t ahead[3]; /* words from next's on, so that nothing waits for them */
 
@@ -50,9 +95,9 @@ struct MqDecoder {
   {
     const uint32_t *words =
         reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(next) & ~(uintptr_t)3);
-    ahead[0] = words[0];
-    ahead[1] = words[1];
-    ahead[2] = words[2];
+    ahead[0] = __ldg(words);
+    ahead[1] = __ldg(words + 1);
+    ahead[2] = __ldg(words + 2);
   }
 
   /* The next eight bytes. */
@@ -90,7 +135,7 @@ struct MqDecoder {
     /* A byte is 0xFF when its complement is zero: that shows as a borrow. */
     uint32_t any_ff = ((~first - 0x01010101u) & first & 0x80808080u) |
                       ((~tail - 0x01010101u) & tail & 0x80808080u);
-    if (end - next >= 6 && !(any_ff | after_ff | (uint32_t)is_raw)) {
+    if (end - next >= 6 && !(any_ff | after_ff | is_raw)) {
       add(((uint64_t)first << 16 | second >> 16) << -bits);
       bits += 48;
       next += 6;
@@ -127,7 +172,7 @@ struct MqDecoder {
   /* After an 0xFF a byte has seven bits (D.6); ones after the end. */
   __device__ __forceinline__ void fill_raw(uint64_t queue)
   {
-    while (bits < 56) {
+    while (bits < 55) {
       uint32_t byte = (uint32_t)(queue >> 56), count = after_ff ? 7 : 8;
       if (next >= end || (after_ff && byte > 0x8F)) {
         byte = 0xFF;
@@ -139,33 +184,30 @@ struct MqDecoder {
       }
       after_ff = byte == 0xFF;
       bits += (int32_t)count;
-      add((uint64_t)(byte & ((1u << count) - 1)) << (63 - bits));
+      add((uint64_t)(byte & ((1u << count) - 1)) << (62 - bits));
     }
   }
 
-  /* DECODE (C.3.2) with the context word at `context`, which changes. `states` is cj2k_mq_next. */
-  __device__ __forceinline__ uint32_t decode(uint32_t *context, const uint32_t *states)
+  /* DECODE (C.3.2) with the context at `context`, which changes, and the table of states at
+   * `states`. */
+  __device__ __forceinline__ bool decode(uint32_t context, uint32_t states)
   {
-    uint32_t state = *context;
-    uint32_t qe = state << 16, upper = a - qe;
+    uint32_t state = shared_word(context);
+    uint32_t qe = state & 0xFFFF0000u, upper = a - qe;
     bool lower = high < qe;
-    uint32_t lps = lower != (upper < qe); /* conditional exchange */
-    uint32_t bit = (state >> CJ2K_MQ_MPS_SHIFT ^ lps) & 1, shift;
-    if (is_raw) {
-      bit = high >> 31;
-      shift = 1;
-    } else {
-      high -= lower ? 0 : qe;
-      a = lower ? qe : upper;
-      shift = __clz(a); /* RENORMD (C.3.3) */
-      if (shift)
-        *context = states[2 * (state >> CJ2K_MQ_MPS_SHIFT) + lps];
-      a <<= shift;
+    bool lps = lower != (upper < qe); /* conditional exchange */
+    high -= lower ? 0 : qe;
+    a = lower ? qe : upper;
+    uint32_t shift = leading_zeros(a); /* RENORMD (C.3.3) */
+    if (shift) {
+      uint2 next = shared_pair(states + (state & 0xFFFF));
+      set_shared_word(context, lps ? next.y : next.x);
     }
+    a <<= shift;
     high = __funnelshift_l(low, high, shift);
     low <<= shift;
-    bits -= shift;
-    return bit;
+    bits -= (int32_t)shift;
+    return lps != ((state & kMqMps) != 0);
   }
 
   /* The next `count` raw bits, 1..32, the first on top of them. */
@@ -177,9 +219,9 @@ struct MqDecoder {
       fill_raw((uint64_t)first << 32 | second);
       look_ahead();
     }
-    uint32_t value = high >> (32 - count);
+    uint32_t value = __funnelshift_l(low, high, 1) >> (32 - count);
     uint64_t rest = ((uint64_t)high << 32 | low) << count;
-    high = (uint32_t)(rest >> 32);
+    high = (uint32_t)(rest >> 32) & 0x7FFFFFFFu;
     low = (uint32_t)rest;
     bits -= (int32_t)count;
     return value;

@@ -11,71 +11,101 @@
  */
 #include "mq_octet.cuh"
 
+#include <cstddef>
+
 namespace {
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kWarps = 4;   /* of a thread block, at most */
+constexpr uint32_t kWarps = 3;   /* of a thread block, at most */
 constexpr uint32_t kSymbols = 4; /* that a lane decodes in a round, if nothing else is to be done */
-constexpr uint32_t kMaxLanes = 32, kMinLanes = 4; /* of a warp that decode */
-constexpr uint32_t kBytesPerLane = 2 << 20;       /* of all frames in flight */
-constexpr uint32_t kWarpShared = 40 * 1024;       /* at most, so that there are several warps */
 
-__device__ const uint32_t d_states[kMqStateWords] = {CJ2K_MQ_STATES(MQ_NEXT)}; /* cj2k_mq_next */
-__device__ const uint8_t d_zero_contexts[3][512] = {{CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
-                                                    {CJ2K_TABLE_512(CJ2K_CX_ZERO_HL)},
-                                                    {CJ2K_TABLE_512(CJ2K_CX_ZERO_HH)}};
-__device__ const uint8_t d_sign_contexts[256] = {CJ2K_TABLE_256(CJ2K_CX_SIGN_ENTRY, 0)};
+constexpr uint32_t kRawLabel = CJ2K_CX_COUNT, kContexts = CJ2K_CX_COUNT + 1;
 
-/* In shared memory, for all warps of a block. */
-struct Tables {
-  /* Labels by window: zero coding in LH and LL, HL, HH; refinement. A window leaves bits 3 and 7
-   * free for the number of the table. */
+constexpr uint8_t kZeroContexts[3][512] = {{CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
+                                           {CJ2K_TABLE_512(CJ2K_CX_ZERO_HL)},
+                                           {CJ2K_TABLE_512(CJ2K_CX_ZERO_HH)}};
+constexpr uint8_t kSignContexts[256] = {CJ2K_TABLE_256(CJ2K_CX_SIGN_ENTRY, 0)};
+constexpr uint32_t kStates[kMqStateWords] = {CJ2K_MQ_STATES(MQ_NEXT) MQ_RAW, MQ_RAW, MQ_RAW,
+                                             MQ_RAW};
+
+/* For all warps of a block in shared memory. */
+struct alignas(16) Tables {
+  /* Labels by window: zero coding in LH and LL, HL, HH; refinement; raw. A window leaves bits 3, 5
+   * and 7 free for the number of the table. */
   uint8_t labels[kWindowSize];
   uint8_t signs[kSignWindowSize]; /* by sign window */
   uint32_t states[kMqStateWords];
 
-  static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136;
+  static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136, kRaw = 32;
 
-  __device__ static uint8_t label(uint32_t window, uint32_t table)
+  static constexpr uint8_t label(uint32_t window, uint32_t table)
   {
     /* in refinement bit 4 says that there are significant neighbours, bit 6 that the sample has
      * been refined before */
+    if (table & kRaw)
+      return kRawLabel;
     if (table == kRefinement)
       return (uint8_t)(CJ2K_CX_MAG + (window & 64 ? 2 : window >> 4 & 1));
-    return d_zero_contexts[table == kZeroHh ? 2 : table == kZeroHl][standard_window(window)];
+    return kZeroContexts[table == kZeroHh ? 2 : table == kZeroHl][standard_window(window)];
   }
 
-  __device__ void fill(uint32_t thread, uint32_t num_threads)
+  constexpr Tables() : labels(), signs(), states()
   {
-    for (uint32_t i = thread; i < kWindowSize; i += num_threads)
-      labels[i] = label(i & kWindow, i & ~kWindow & 136);
-    for (uint32_t i = thread; i < kSignWindowSize; i += num_threads)
-      signs[i] = d_sign_contexts[sign_index(i)];
-    for (uint32_t i = thread; i < kMqStateWords; i += num_threads)
-      states[i] = d_states[i];
+    for (uint32_t i = 0; i < kWindowSize; i++)
+      labels[i] = label(i & kWindow, i & (kRefinement | kRaw));
+    for (uint32_t i = 0; i < kSignWindowSize; i++)
+      signs[i] = kSignContexts[sign_index(i)];
+    for (uint32_t i = 0; i < kMqStateWords; i++)
+      states[i] = kStates[i];
   }
 };
 
-/* Sets of octets, one for each type of pass, that are to be visited: with a significant sample in
- * or around them; with a significant sample; with samples that the cleanup pass codes. A superset
- * will do. */
-enum { kNear = CJ2K_PASS_SIGNIFICANCE, kSome = CJ2K_PASS_REFINEMENT, kOpen = CJ2K_PASS_CLEANUP };
+__device__ const Tables d_tables;
 
-/* Words of an octet. */
-enum { kSignificant, kNegative, kCoded, kRefined, kOctetWords };
+/* What becomes of a symbol that is no sign: for a 0 in bits 7..0, for a 1 in bits 15..8. The lowest
+ * four are the samples, from the present one on, that are done with it. Run-length symbols and rows
+ * have their label above. */
+enum {
+  kSignFollows = 16,
+  kIsOne = 32, /* of the sample */
+  kLabelShift = 16,
+  kZeroCoding = 0x1 | kSignFollows << 8,
+  kRefinement = 0x1 | (0x1 | kIsOne) << 8,
+  kRun = 0xF | CJ2K_CX_RUN << kLabelShift,
+  kRowHigh = 0x3 << 8 | CJ2K_CX_UNI << kLabelShift,
+  kRowLow = kSignFollows | (0x1 | kSignFollows) << 8 | CJ2K_CX_UNI << kLabelShift,
+};
+
+/* Words of an octet in shared memory. */
+enum { kSignificant, kNegative, kOctetWords };
+
+/* What only the visit of an octet needs, and can be asked for before: in device memory. */
+struct OctetPast {
+  uint32_t coded;   /* in this bit-plane's significance propagation pass */
+  uint32_t refined; /* before */
+};
 
 /*
- * A block being decoded. LANES lanes share a warp's memory, a lane's words are LANES apart:
- * contexts, the three sets, octets. WIDE: there are more than 32 octets.
+ * A block being decoded. LANES lanes share a warp's memory, a lane's words are LANES apart: octets,
+ * contexts, sets. WIDE: there are more than 32 octets.
+ *
+ * A set says which octets the passes of a type have to visit: for significance propagation those
+ * with a significant sample in or around them, for refinement those with one, for cleanup those
+ * with samples that are neither significant nor coded. It may have more.
  */
 template <uint32_t LANES, bool WIDE> struct Block {
-  uint32_t *memory;
-  const Tables *tables;
-  uint32_t width, height, style, zero_table;
-  uint32_t across, stripes, num_octets, reciprocal; /* octets in a stripe */
-  uint32_t groups;                                  /* of 32 octets */
+  static constexpr uint32_t kWord = 4 * LANES, kOctet = kOctetWords * kWord; /* bytes to the next */
+
+  uint32_t memory, contexts, tables; /* addresses in shared memory */
+  uint32_t style, zero_table;
+  uint32_t across, stripes, num_octets, reciprocal; /* octets in a stripe; 2^16 / across, up */
+  uint32_t last_columns, last_rows; /* samples that exist in the last octet of a stripe, stripe */
+  uint32_t groups;                  /* of 32 octets */
+  uint32_t near, some, open;        /* the sets, unless WIDE */
   uint32_t
       *signs_out; /* num_octets words, and as many for each bit-plane from the first one down */
+
+  OctetPast *pasts;
 
   MqDecoder mq;
   const Cj2kSegment *segment, *segments_end;
@@ -85,27 +115,46 @@ template <uint32_t LANES, bool WIDE> struct Block {
 
   uint32_t type; /* of the pass */
   uint32_t *plane_out;
+  uint32_t labels;        /* of the pass: address of a table */
   uint32_t group, octets; /* those of the group that are still to be visited */
-  bool visiting;          /* an octet: */
-  uint32_t octet, column, stripe, valid;
+  uint32_t visiting;      /* an octet: */
+  OctetPast next_past;
+  uint32_t octet, valid;
+  uint32_t words; /* of the octet: their address */
   Surroundings around;
-  const uint8_t *labels;
   uint32_t todo;    /* samples that the pass codes, from the present one on */
-  uint32_t coded;   /* all of them */
+  uint32_t held;    /* `todo` while the next symbol is the present sample's sign */
+  uint32_t coded;   /* samples that the pass codes, all of them */
   uint32_t runs;    /* first samples of columns that begin with a run-length symbol */
   uint32_t decoded; /* ones */
-  uint32_t rows;    /* bits to come of a row number after such a symbol */
-  bool sign;        /* the next symbol is the sign of the present sample */
-  uint32_t window;
+  uint32_t mode, window;
 
-  __device__ __forceinline__ uint32_t &set_of(uint32_t which, uint32_t g)
+  /* A set's word for a group. */
+  __device__ __forceinline__ uint32_t set_of(uint32_t of_type, uint32_t g) const
   {
-    return memory[(CJ2K_CX_COUNT + (WIDE ? which * groups + g : which)) * LANES];
+    if (WIDE)
+      return shared_word(contexts + (kContexts + of_type * groups + g) * kWord);
+    return of_type == CJ2K_PASS_SIGNIFICANCE ? near : of_type == CJ2K_PASS_CLEANUP ? open : some;
   }
 
-  __device__ __forceinline__ uint32_t *words(uint32_t i)
+  /* Changes it to (set & keep) | add. */
+  __device__ __forceinline__ void change_set(uint32_t of_type, uint32_t g, uint32_t keep,
+                                             uint32_t add)
   {
-    return memory + (CJ2K_CX_COUNT + 3 * (WIDE ? groups : 1) + kOctetWords * i) * LANES;
+    uint32_t set = (set_of(of_type, g) & keep) | add;
+    if (WIDE)
+      set_shared_word(contexts + (kContexts + of_type * groups + g) * kWord, set);
+    else if (of_type == CJ2K_PASS_SIGNIFICANCE)
+      near = set;
+    else if (of_type == CJ2K_PASS_CLEANUP)
+      open = set;
+    else
+      some = set;
+  }
+
+  __device__ __forceinline__ void add_to_set(uint32_t of_type, uint32_t g, uint32_t add)
+  {
+    change_set(of_type, g, 0xFFFFFFFFu, add);
   }
 
   /* --------------------------------------------------------------------------- start --- */
@@ -114,32 +163,36 @@ template <uint32_t LANES, bool WIDE> struct Block {
   __device__ __forceinline__ void reset_contexts()
   {
     for (uint32_t i = 0; i < CJ2K_CX_COUNT; i++)
-      memory[i * LANES] = MQ_WORD(0, 0);
-    memory[CJ2K_CX_ZERO * LANES] = MQ_WORD(4, 0);
-    memory[CJ2K_CX_RUN * LANES] = MQ_WORD(3, 0);
-    memory[CJ2K_CX_UNI * LANES] = MQ_WORD(46, 0);
+      set_shared_word(contexts + i * kWord, MQ_WORD(0, 0));
+    set_shared_word(contexts + CJ2K_CX_ZERO * kWord, MQ_WORD(4, 0));
+    set_shared_word(contexts + CJ2K_CX_RUN * kWord, MQ_WORD(3, 0));
+    set_shared_word(contexts + CJ2K_CX_UNI * kWord, MQ_WORD(46, 0));
+    set_shared_word(contexts + kRawLabel * kWord, MQ_RAW);
   }
 
   __device__ __forceinline__ void start_geometry(const Cj2kCudaBlock &block)
   {
-    width = block.width;
-    height = block.height;
     style = block.style;
     zero_table = block.orientation == CJ2K_HL   ? Tables::kZeroHl
                  : block.orientation == CJ2K_HH ? Tables::kZeroHh
                                                 : 0;
-    across = (width + 7) / 8;
-    stripes = (height + 3) / 4;
+    across = (block.width + 7u) / 8;
+    stripes = (block.height + 3u) / 4;
     num_octets = across * stripes;
     reciprocal = 65536 / across + 1;
+    last_columns = 0xFFFFFFFFu >> 4 * (0u - block.width & 7);
+    last_rows = 0xFu >> (0u - block.height & 3);
+    last_rows *= kRow0;
     groups = (num_octets + 31) / 32;
+    contexts = memory + kOctet * num_octets;
+    for (uint32_t i = 0; i < kOctetWords * num_octets; i++)
+      set_shared_word(memory + i * kWord, 0);
     reset_contexts();
     for (uint32_t g = 0; g < groups; g++) {
-      set_of(kNear, g) = set_of(kSome, g) = 0;
-      set_of(kOpen, g) = 0xFFFFFFFFu >> (32 - min(num_octets - 32 * g, 32u));
+      change_set(CJ2K_PASS_SIGNIFICANCE, g, 0, 0);
+      change_set(CJ2K_PASS_REFINEMENT, g, 0, 0);
+      change_set(CJ2K_PASS_CLEANUP, g, 0, 0xFFFFFFFFu >> (32 - min(num_octets - 32 * g, 32u)));
     }
-    for (uint32_t i = 0; i < kOctetWords * num_octets; i++)
-      words(0)[i * LANES] = 0;
   }
 
   /* Entry i of the list of MQ blocks. false: nothing to decode, maybe because it is corrupt. */
@@ -152,16 +205,24 @@ template <uint32_t LANES, bool WIDE> struct Block {
     data = coded_block.length ? frame.data + coded_block.offset : frame.data;
     data_end = data + coded_block.length;
     num_passes = coded_block.num_passes;
-    cut = visiting = sign = false;
-    pass = segment_end = todo = rows = 0;
+    cut = false;
+    pass = segment_end = visiting = todo = held = 0;
     mq.bits = 0;
     uint32_t planes = (uint32_t)block.num_bitplanes - coded_block.zero_bitplanes;
     corrupt = coded_block.zero_bitplanes >= block.num_bitplanes || num_passes > 3 * planes - 2;
     if (corrupt)
       return false;
-    signs_out = frame.mq_planes + frame.mq_offsets[i];
     start_geometry(block);
+    pasts = reinterpret_cast<OctetPast *>(frame.mq_planes + frame.mq_offsets[i]);
+    signs_out = reinterpret_cast<uint32_t *>(pasts + num_octets);
     return begin_pass();
+  }
+
+  /* Signs, once all is decoded. */
+  __device__ __forceinline__ void finish()
+  {
+    for (uint32_t i = 0; i < num_octets; i++)
+      signs_out[i] = shared_word(memory + kOctet * i + kNegative * kWord);
   }
 
   /* ------------------------------------------------------------------------- passes --- */
@@ -207,9 +268,12 @@ template <uint32_t LANES, bool WIDE> struct Block {
       return false;
     type = cj2k_pass_type(pass);
     plane_out = signs_out + (1 + cj2k_pass_depth(pass)) * num_octets;
-    labels = tables->labels + (type == CJ2K_PASS_REFINEMENT ? Tables::kRefinement : zero_table);
+    bool refinement = type == CJ2K_PASS_REFINEMENT;
+    mode = refinement ? kRefinement : kZeroCoding;
+    labels = tables + (mq.is_raw ? Tables::kRaw : refinement ? Tables::kRefinement : zero_table);
     group = 0;
     octets = set_of(type, 0);
+    fetch_past();
     return true;
   }
 
@@ -217,7 +281,7 @@ template <uint32_t LANES, bool WIDE> struct Block {
   {
     if (type == CJ2K_PASS_CLEANUP && (style & CJ2K_STYLE_SEGMARK)) {
       for (uint32_t i = 0; i < 4; i++) { /* D.5: 1010; errors are not acted upon */
-        mq.decode(&memory[CJ2K_CX_UNI * LANES], tables->states);
+        mq.decode(contexts + CJ2K_CX_UNI * kWord, tables + (uint32_t)offsetof(Tables, states));
         if (mq.bits < 0)
           mq.fill();
       }
@@ -230,38 +294,42 @@ template <uint32_t LANES, bool WIDE> struct Block {
 
   /* ------------------------------------------------------------------------- octets --- */
 
-  __device__ __forceinline__ uint32_t valid_samples() const
+  /* A word of the octet at `at` and of its neighbours to the left and right, which are read also
+   * where there are none: in this memory or in what lies before it. */
+  __device__ static __forceinline__ Stream row_at(uint32_t at, uint32_t place)
   {
-    uint32_t columns = width - 8 * column, lines = height - 4 * stripe;
-    uint32_t all = columns < 8 ? (1u << 4 * columns) - 1 : 0xFFFFFFFFu;
-    return lines < 4 ? all & kRow0 * ((1u << lines) - 1) : all;
-  }
-
-  __device__ __forceinline__ void look_around(const uint32_t *own)
-  {
-    constexpr int32_t kNext = kOctetWords * LANES;
-    bool left = column > 0, right = column + 1 < across;
-    bool up = stripe > 0, down = stripe + 1 < stripes && !(style & CJ2K_STYLE_CAUSAL);
-    around.own.set(left ? own[-kNext] : 0, own[0], right ? own[kNext] : 0, 5);
-    const uint32_t *other = own - kNext * (int32_t)across;
     Stream stream;
-    stream.set(up && left ? other[-kNext] : 0, up ? other[0] : 0, up && right ? other[kNext] : 0,
-               1);
-    around.above = around.own.replaced(stream, kRow0);
-    other = own + kNext * (int32_t)across;
-    stream.set(down && left ? other[-kNext] : 0, down ? other[0] : 0,
-               down && right ? other[kNext] : 0, 9);
-    around.below = around.own.replaced(stream, kRow0 << 1);
+    stream.set(shared_word(at - kOctet), shared_word(at), shared_word(at + kOctet), place);
+    return stream;
   }
 
-  __device__ __forceinline__ void visit_refinement(uint32_t *own, uint32_t significant,
-                                                   uint32_t near)
+  __device__ __forceinline__ void look_around(uint32_t column, uint32_t stripe)
   {
-    uint32_t refined = own[kRefined * LANES];
+    bool up = stripe > 0, down = stripe + 1 < stripes && !(style & CJ2K_STYLE_CAUSAL);
+    uint32_t above = words - (up ? kOctet * across : 0);
+    uint32_t below = words + (down ? kOctet * across : 0);
+    around.own = row_at(words, 5);
+    around.above = around.own.replaced(kRow0, row_at(above, 1), up ? kRow0 : 0);
+    around.below = around.own.replaced(kRow0 << 1, row_at(below, 9), down ? kRow0 << 1 : 0);
+    if (column == 0)
+      around.cut_left();
+    if (column + 1 == across)
+      around.cut_right();
+  }
+
+  /* Of the octet that will be visited next. */
+  __device__ __forceinline__ void fetch_past()
+  {
+    if (octets && type != CJ2K_PASS_SIGNIFICANCE)
+      next_past = pasts[32 * group + (uint32_t)__ffs((int32_t)octets) - 1];
+  }
+
+  __device__ __forceinline__ void visit_refinement(uint32_t significant, uint32_t neighbours)
+  {
+    uint32_t refined = next_past.refined;
     todo = significant & ~coded;
-    own[kRefined * LANES] = refined | todo;
-    if (significant == valid) /* no significance propagation pass comes here again */
-      own[kCoded * LANES] = 0;
+    /* when all is significant no significance propagation pass comes here again */
+    pasts[octet] = {significant == valid ? 0 : coded, refined | todo};
     if (mq.is_raw && todo) {
       uint32_t count = (uint32_t)__popc(todo);
       decoded = spread(mq.take_raw(count), count, todo);
@@ -269,95 +337,96 @@ template <uint32_t LANES, bool WIDE> struct Block {
     }
     /* for the table of labels */
     around.own = {0, 0};
-    around.above = {near << 4, near >> 28};
+    around.above = {neighbours << 4, neighbours >> 28};
     around.below = {refined << 6, refined >> 26};
   }
 
   __device__ __forceinline__ void visit_octet()
   {
-    uint32_t i = (uint32_t)__ffs((int32_t)octets) - 1;
+    octet = 32 * group + (uint32_t)__ffs((int32_t)octets) - 1;
     octets &= octets - 1;
-    octet = 32 * group + i;
-    stripe = octet * reciprocal >> 16;
-    column = octet - stripe * across;
-    valid = valid_samples();
-    uint32_t *own = words(octet);
-    look_around(own);
-    uint32_t significant = around.significant(), near = around.near();
-    coded = own[kCoded * LANES];
+    uint32_t stripe = octet * reciprocal >> 16, column = octet - stripe * across;
+    words = memory + kOctet * octet;
+    valid = (column + 1 == across ? last_columns : 0xFFFFFFFFu) &
+            (stripe + 1 == stripes ? last_rows : 0xFFFFFFFFu);
+    look_around(column, stripe);
+    uint32_t significant = around.significant(), neighbours = around.near();
+    coded = next_past.coded;
     decoded = runs = 0;
     if (type == CJ2K_PASS_REFINEMENT) {
-      visit_refinement(own, significant, near);
+      visit_refinement(significant, neighbours);
     } else if (type == CJ2K_PASS_SIGNIFICANCE) {
-      todo = coded = near & ~significant & valid;
+      todo = coded = neighbours & ~significant & valid;
     } else {
       todo = ~(significant | coded) & valid;
       /* whole columns with nothing around them */
-      uint32_t not_run = near | ~todo;
+      uint32_t not_run = neighbours | ~todo;
       not_run |= not_run >> 1;
       runs = ~(not_run | not_run >> 2) & kRow0;
     }
-    visiting = true;
+    fetch_past();
+    visiting = 1;
   }
 
   /* Octets `three` << (at - 1) belong to the significance propagation passes to come. */
   __device__ __forceinline__ void mark_near(uint32_t at, uint32_t three)
   {
-    if (WIDE) {
-      uint32_t g = at / 32, shift = at % 32;
-      set_of(kNear, g) |= shift ? three << (shift - 1) : three >> 1;
-      if (shift == 0 && (three & 1))
-        set_of(kNear, g - 1) |= 1u << 31;
-      if (shift == 31 && (three & 4))
-        set_of(kNear, g + 1) |= 1;
-    } else {
-      set_of(kNear, 0) |= at ? three << (at - 1) : three >> 1;
-    }
+    uint32_t g = at / 32, shift = at % 32;
+    three &= at + 1 < num_octets ? 7 : 3;
+    add_to_set(CJ2K_PASS_SIGNIFICANCE, g, shift ? three << (shift - 1) : three >> 1);
+    if (shift == 0 && at && (three & 1))
+      add_to_set(CJ2K_PASS_SIGNIFICANCE, g - 1, 1u << 31);
+    if (shift == 31 && (three & 4))
+      add_to_set(CJ2K_PASS_SIGNIFICANCE, g + 1, 1);
   }
 
   /* Samples of the octet have become significant. */
-  __device__ __forceinline__ void put_significance(uint32_t *own)
+  __device__ __forceinline__ void put_significance(uint32_t bit)
   {
-    own[kSignificant * LANES] = around.significant();
-    signs_out[octet] = own[kNegative * LANES];
-    uint32_t three = 2;
-    if (column > 0 && (decoded & 0xF))
-      three |= 1;
-    if (column + 1 < across && decoded >> 28)
-      three |= 4;
-    mark_near(octet, three);
-    if (stripe > 0 && (decoded & kRow0) && !(style & CJ2K_STYLE_CAUSAL))
-      mark_near(octet - across, three);
-    if (stripe + 1 < stripes && (decoded & kRow3))
-      mark_near(octet + across, three);
-    set_of(kSome, group) |= 1u << octet % 32;
+    set_shared_word(words + kSignificant * kWord, around.significant());
+    bool left = decoded & 0xF, right = decoded >> 28, up = decoded & kRow0, down = decoded & kRow3;
+    if (WIDE) {
+      uint32_t three = 2u | left | (uint32_t)right << 2;
+      mark_near(octet, three);
+      if (up && octet >= across)
+        mark_near(octet - across, three);
+      if (down && octet + across < num_octets)
+        mark_near(octet + across, three);
+      add_to_set(CJ2K_PASS_REFINEMENT, group, bit);
+    } else {
+      uint32_t row = bit | (left ? bit >> 1 : 0) | (right ? bit << 1 : 0);
+      row |= (up ? row >> across % 32 : 0) | (down ? row << across % 32 : 0);
+      near |= row & 0xFFFFFFFFu >> (32 - num_octets);
+      some |= bit;
+    }
   }
 
   __device__ __forceinline__ void leave_octet()
   {
-    uint32_t *own = words(octet), bit = 1u << octet % 32;
+    uint32_t bit = 1u << octet % 32;
     if (decoded) {
       atomicOr(&plane_out[octet], decoded);
       if (type != CJ2K_PASS_REFINEMENT)
-        put_significance(own);
+        put_significance(bit);
     }
     if (type == CJ2K_PASS_SIGNIFICANCE) {
-      own[kCoded * LANES] = coded;
-      uint32_t significant = around.significant(), open = set_of(kOpen, group);
-      set_of(kOpen, group) = valid & ~(significant | coded) ? open | bit : open & ~bit;
-      uint32_t near = set_of(kNear, group);
-      octets |= near & (0 - 2 * bit);
-      if (significant == valid)
-        set_of(kNear, group) = near & ~bit;
+      pasts[octet].coded = coded;
+      uint32_t significant = around.significant();
+      bool rest = valid & ~(significant | coded), full = significant == valid;
+      change_set(CJ2K_PASS_CLEANUP, group, ~bit, rest ? bit : 0);
+      octets |= set_of(CJ2K_PASS_SIGNIFICANCE, group) & (0 - 2 * bit);
+      change_set(CJ2K_PASS_SIGNIFICANCE, group, full ? ~bit : 0xFFFFFFFFu, 0);
     }
-    visiting = false;
+    visiting = 0;
   }
 
   /* The next group that has something to do; false: the pass ends. */
   __device__ __forceinline__ bool next_group()
   {
-    while (WIDE && octets == 0 && ++group < groups)
+    while (WIDE && octets == 0 && ++group < groups) {
       octets = set_of(type, group);
+      fetch_past();
+    }
     return octets != 0;
   }
 
@@ -377,102 +446,103 @@ template <uint32_t LANES, bool WIDE> struct Block {
   /* Decodes a symbol, but no signs. */
   __device__ __forceinline__ void decode_symbol()
   {
-    uint32_t at = (uint32_t)__ffs((int32_t)todo) - 1;
+    uint32_t at = (uint32_t)__ffs((int32_t)todo) - 1, sample = todo & (0 - todo);
     window = around.window(at);
-    uint32_t label = labels[window];
-    bool run = runs >> at & 1, row = rows > 0;
-    label = run ? CJ2K_CX_RUN : label;
-    label = row ? CJ2K_CX_UNI : label;
-    uint32_t bit = mq.decode(&memory[label * LANES], tables->states), done = 1;
-    if (row) {
-      done = bit ? 2 * rows - 1 : 0; /* samples that are skipped */
-      sign = --rows == 0;
-    } else if (run) {
-      done = bit ? 0 : 15;
-      rows = 2 * bit;
-    } else if (type == CJ2K_PASS_REFINEMENT) {
-      decoded |= bit << at;
-    } else {
-      done = !bit;
-      sign = bit;
+    uint32_t label = shared_byte(labels + window);
+    uint32_t now = runs & sample ? kRun : mode;
+    label = now >> kLabelShift ? now >> kLabelShift : label;
+    bool one = mq.decode(contexts + label * kWord, tables + (uint32_t)offsetof(Tables, states));
+    uint32_t then = one ? now >> 8 : now;
+    todo &= ~((then & 15) << at);
+    decoded |= then & kIsOne ? sample : 0;
+    if (now >> kLabelShift) {
+      mode = now == kRowHigh ? kRowLow : now == kRun && one ? kRowHigh : kZeroCoding;
+      runs &= ~sample;
     }
-    todo &= ~(done << at);
+    if (then & kSignFollows) {
+      held = todo;
+      todo = 0;
+    }
   }
 
   /* D.3.2. */
   __device__ __forceinline__ void decode_sign()
   {
-    constexpr int32_t kNext = kOctetWords * LANES;
-    uint32_t at = (uint32_t)__ffs((int32_t)todo) - 1, row = at & 3;
-    uint32_t *own = words(octet) + kNegative * LANES;
-    uint32_t negative = *own, index = window & kSignWindow;
-    if (index) { /* signs of samples that are not significant do not matter */
-      Stream stream;
-      stream.set(own[column > 0 ? -kNext : 0], negative, own[column + 1 < across ? kNext : 0], 5);
-      uint32_t signs = stream.from(at);
-      int32_t beside = row == 0 && stripe > 0             ? -(int32_t)across
-                       : row == 3 && stripe + 1 < stripes ? (int32_t)across
-                                                          : 0;
-      uint32_t other = own[kNext * beside];
-      if (row == 0)
-        signs = (signs & ~16u) | (other >> at >> 3 & 1) << 4;
-      if (row == 3)
-        signs = (signs & ~64u) | (other << 3 >> at & 1) << 6;
-      index |= (signs & kSignWindow) >> 1;
+    uint32_t at = (uint32_t)__ffs((int32_t)held) - 1, row = at & 3, sample = held & (0 - held);
+    uint32_t own = words + kNegative * kWord, index = window & kSignWindow;
+    uint32_t negative = shared_word(own);
+    Stream stream = row_at(own, 5); /* of samples that are not significant signs do not matter */
+    uint32_t signs = stream.from(at);
+    if ((row == 0 && octet >= across) || (row == 3 && octet + across < num_octets)) {
+      /* row 3 of the stripe above is N, row 0 of the one below S */
+      uint32_t other = shared_word(own + (row ? kOctet * across : 0 - kOctet * across));
+      uint32_t place = row ? 64 : 16;
+      bool is_negative = other & (row ? sample >> 3 : sample << 3);
+      signs = (signs & ~place) | (is_negative ? place : 0);
     }
-    uint32_t entry = tables->signs[index];
-    uint32_t bit = mq.decode(&memory[(entry & 15) * LANES], tables->states);
-    bit ^= mq.is_raw ? 0 : entry >> 7;
-    *own = negative | bit << at;
-    decoded |= 1u << at;
+    uint32_t entry = mq.is_raw ? kRawLabel
+                               : shared_byte(tables + (uint32_t)offsetof(Tables, signs) +
+                                             (index | (signs & kSignWindow) >> 1));
+    bool bit =
+        mq.decode(contexts + (entry & 31) * kWord, tables + (uint32_t)offsetof(Tables, states));
+    if (bit != (entry >> 7 != 0))
+      set_shared_word(own, negative | sample);
+    decoded |= sample;
     around.insert(at);
-    todo &= todo - 1;
+    todo = held ^ sample;
+    held = 0;
     if (type == CJ2K_PASS_SIGNIFICANCE) {
       uint32_t more = later_neighbours(at) & valid & ~around.significant();
       todo |= more;
       coded |= more;
     } else {
-      runs &= ~(1u << (at & ~3u) << 4);
+      runs &= ~(16u << (at & ~3u)); /* the column to the right is none */
     }
-    sign = false;
   }
 };
 
 template <uint32_t LANES, bool WIDE>
-__global__ void __launch_bounds__(kWarps *kWarp) decode_kernel(Cj2kCudaDecodeBlocks frame)
+__global__ void __launch_bounds__(kWarps *kWarp, 6) decode_kernel(Cj2kCudaDecodeBlocks frame)
 {
-  extern __shared__ uint32_t shared[];
-  Tables *tables = reinterpret_cast<Tables *>(shared);
-  tables->fill(threadIdx.x, blockDim.x);
+  extern __shared__ uint4 shared[];
+  for (uint32_t i = threadIdx.x; i < sizeof(Tables) / sizeof(uint4); i += blockDim.x)
+    shared[i] = reinterpret_cast<const uint4 *>(&d_tables)[i];
   __syncthreads();
 
   uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  uint32_t i = (blockIdx.x * (blockDim.x / kWarp) + warp) * LANES + lane;
+  uint32_t number = blockIdx.x * (blockDim.x / kWarp) + warp, i = 0;
+  bool there = false;
+  if (number < frame.num_mq_warps) {
+    i = frame.mq_warps[number] + lane;
+    there = i < frame.mq_warps[number + 1];
+  }
   Block<LANES, WIDE> block;
-  block.tables = tables;
-  block.memory = shared + sizeof(Tables) / sizeof *shared +
-                 warp * LANES * (CJ2K_CX_COUNT + frame.mq_words) + lane;
+  block.tables = (uint32_t)__cvta_generic_to_shared(shared);
+  block.memory = block.tables + (uint32_t)sizeof(Tables) +
+                 4 * (warp * LANES * (kContexts + frame.mq_words) + lane);
+  asm volatile("" : "+r"(block.tables), "+r"(block.memory)); /* not to be computed again */
   block.corrupt = false;
-  block.pass = 0;
-  bool there = lane < LANES && i < frame.num_mq;
+  block.pass = block.todo = block.held = block.mq.bits = block.mq.is_raw = 0;
   bool alive = there && block.start(frame, i);
   while (__any_sync(0xFFFFFFFFu, alive)) {
-    if (alive && !block.todo && block.mq.bits + (int32_t)block.mq.is_raw >= 0)
+    if (alive && !(block.todo | block.held) && block.mq.bits + (int32_t)block.mq.is_raw >= 0)
       alive = block.advance();
     __syncwarp();
     for (uint32_t n = 0; n < kSymbols; n++) {
-      if (alive && block.todo && !block.sign && block.mq.bits >= 0)
+      if (block.todo && block.mq.bits >= 0)
         block.decode_symbol();
       __syncwarp();
     }
     if (alive && block.mq.bits < 0)
       block.mq.fill();
     __syncwarp();
-    if (alive && block.sign)
+    if (block.held)
       block.decode_sign();
     __syncwarp();
   }
   if (there) {
+    if (block.pass)
+      block.finish();
     frame.mq_passes[i] = block.corrupt ? 0 : block.pass;
     if (block.corrupt) {
       frame.corrupt_flags[frame.mq[i]] = 1;
@@ -501,9 +571,9 @@ __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBl
 {
   uint32_t index = frame.mq[blockIdx.x], passes = frame.mq_passes[blockIdx.x];
   const Cj2kCudaBlock block = frame.blocks[index];
-  const uint32_t *from = frame.mq_planes + frame.mq_offsets[blockIdx.x];
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   uint32_t across = (block.width + 7) / 8, num_octets = across * ((block.height + 3) / 4);
+  const uint32_t *from = frame.mq_planes + frame.mq_offsets[blockIdx.x] + 2 * num_octets;
   uint32_t planes = (uint32_t)block.num_bitplanes - frame.coded[index].zero_bitplanes;
   uint32_t depth = passes ? cj2k_pass_depth(passes - 1) : 0;
   bool refined = !passes || cj2k_pass_type(passes - 1) != CJ2K_PASS_SIGNIFICANCE;
@@ -535,21 +605,7 @@ __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBl
 uint32_t shared_bytes(const Cj2kCudaDecodeBlocks &frame, uint32_t lanes, uint32_t warps)
 {
   return (uint32_t)sizeof(Tables) +
-         warps * lanes * (CJ2K_CX_COUNT + frame.mq_words) * (uint32_t)sizeof(uint32_t);
-}
-
-/* How many blocks a warp decodes. The fewer, the sooner it is done with a round; the more, the
- * fewer instructions a block takes. So blocks are spread unless the frames in flight fill the GPU.
- */
-uint32_t choose_lanes(const Cj2kCudaDecodeBlocks &frame)
-{
-  uint32_t lanes = kMinLanes;
-  while (lanes < kMaxLanes &&
-         lanes * (uint64_t)kBytesPerLane < frame.frames_in_flight * frame.mq_bytes)
-    lanes *= 2;
-  while (lanes > kMinLanes && shared_bytes(frame, lanes, 1) > kWarpShared)
-    lanes /= 2;
-  return lanes;
+         warps * lanes * (kContexts + frame.mq_words) * (uint32_t)sizeof(uint32_t);
 }
 
 template <uint32_t LANES, bool WIDE>
@@ -563,7 +619,7 @@ cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
     return error;
   uint32_t warps = kWarps;
   while (warps > 1 && shared_bytes(frame, LANES, warps) > (uint32_t)most)
-    warps /= 2;
+    warps--;
   uint32_t bytes = shared_bytes(frame, LANES, warps);
   auto kernel = decode_kernel<LANES, WIDE>;
   error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
@@ -572,8 +628,7 @@ cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
   if (error != cudaSuccess)
     return error;
-  uint32_t blocks = LANES * warps;
-  kernel<<<(frame.num_mq + blocks - 1) / blocks, warps * kWarp, bytes, stream>>>(frame);
+  kernel<<<(frame.num_mq_warps + warps - 1) / warps, warps * kWarp, bytes, stream>>>(frame);
   return cudaGetLastError();
 }
 
@@ -592,12 +647,12 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
     return cudaSuccess;
   cudaError_t error = cudaMemsetAsync(frame->mq_planes, 0,
                                       frame->mq_plane_words * sizeof *frame->mq_planes, stream);
-  uint32_t lanes = choose_lanes(*frame);
+  uint32_t lanes = frame->mq_lanes;
   if (error == cudaSuccess)
     error = lanes == 32   ? launch_lanes<32>(*frame, stream)
             : lanes == 16 ? launch_lanes<16>(*frame, stream)
             : lanes == 8  ? launch_lanes<8>(*frame, stream)
-                          : launch_lanes<kMinLanes>(*frame, stream);
+                          : launch_lanes<4>(*frame, stream);
   if (error != cudaSuccess)
     return error;
   finish_kernel<<<frame->num_mq, kFinishThreads, 0, stream>>>(*frame);

@@ -31,10 +31,11 @@ struct Stream {
     high = __funnelshift_l(middle, right, at);
   }
 
-  /* Bits of `mask` from `other`. */
-  __device__ __forceinline__ Stream replaced(const Stream &other, uint32_t mask) const
+  /* With `mask` of `other` in place of what is in `without`. */
+  __device__ __forceinline__ Stream replaced(uint32_t without, const Stream &other,
+                                             uint32_t mask) const
   {
-    return {(low & ~mask) | (other.low & mask), (high & ~mask) | (other.high & mask)};
+    return {(low & ~without) | (other.low & mask), (high & ~without) | (other.high & mask)};
   }
 
   __device__ __forceinline__ void insert(uint32_t low_bit, uint32_t high_bit)
@@ -55,6 +56,21 @@ struct Surroundings {
   __device__ __forceinline__ uint32_t window(uint32_t at) const
   {
     return (above.from(at) & 0x111) | (below.from(at) & 0x444) | (own.from(at) & 0x202);
+  }
+
+  /* Nothing is to the left of the octet, or to the right. */
+  __device__ __forceinline__ void cut_left()
+  {
+    own.low &= ~0x1Fu;
+    above.low &= ~0xFu;
+    below.low &= ~0x3Fu;
+  }
+
+  __device__ __forceinline__ void cut_right()
+  {
+    own.high &= 0x1Fu;
+    above.high &= 0xFu;
+    below.high &= 0x3Fu;
   }
 
   __device__ __forceinline__ uint32_t significant() const
@@ -82,7 +98,7 @@ struct Surroundings {
 constexpr uint32_t kWindow = 0x757, kWindowSize = 2048;
 
 /* A window as tables/mq_contexts.h has it. */
-__device__ __forceinline__ uint32_t standard_window(uint32_t window)
+constexpr uint32_t standard_window(uint32_t window)
 {
   return (window & 1) | (window >> 3 & 2) | (window >> 6 & 4) | (window & 2) << 2 |
          (window >> 4 & 32) | (window & 4) << 4 | (window << 1 & 128) | (window >> 2 & 256);
@@ -92,7 +108,7 @@ __device__ __forceinline__ uint32_t standard_window(uint32_t window)
  * negative; this is the index of the sign table, where the order is N W E S. */
 constexpr uint32_t kSignWindow = 0x252, kSignWindowSize = 1024;
 
-__device__ __forceinline__ uint32_t sign_index(uint32_t window)
+constexpr uint32_t sign_index(uint32_t window)
 {
   return (window >> 3 & 3) | (window & 3) << 2 | (window >> 8 & 3) << 4 | (window >> 5 & 3) << 6;
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+#include "../common/cpu/mq_blocks.h"
+#include "../common/error.h"
+
+/* Shared memory of a warp, at most, so that a multiprocessor has room for several. */
+#define WARP_BYTES (24u * 1024)
+
+/* ------------------------------------------------------------------------------- warps --- */
+
+/*
+ * The more blocks a warp decodes at once, the longer a symbol of each takes, because all go through
+ * what any of them needs, but the fewer instructions are issued. Instructions for a symbol by the
+ * binary logarithm of their number.
+ */
+#define MAX_LOG_LANES 5
+static const uint32_t symbol_time[MAX_LOG_LANES + 1] = {82, 109, 135, 157, 172, 183};
+
+/* Instructions that a multiprocessor issues while a warp that waits for none of the others gets
+ * through one. */
+#define ISSUED 12
+
+typedef struct {
+  const Cj2kCodedBlock *blocks;
+  const uint32_t *list; /* of these, longest first */
+  uint32_t count;
+  uint32_t most;   /* logarithm of the number of blocks of a warp, at most */
+  uint32_t *warps; /* out: first in the list */
+  uint32_t num_warps;
+  uint32_t lanes; /* logarithm, of the last warp */
+} Warps;
+
+/* Each warp gets as many blocks as let it be ready by `time`, if any do. Returns what all together
+ * issue, for a symbol a byte. */
+static uint64_t plan_warps(Warps *plan, uint64_t time)
+{
+  uint64_t issued = 0;
+  plan->lanes = plan->num_warps = 0;
+  for (uint32_t n = 0; n < plan->count; n += 1u << plan->lanes) {
+    uint64_t length = plan->blocks[plan->list[n]].length;
+    while (plan->lanes < plan->most && length * symbol_time[plan->lanes + 1] <= time)
+      plan->lanes++;
+    plan->warps[plan->num_warps++] = n;
+    issued += length * symbol_time[plan->lanes];
+  }
+  plan->warps[plan->num_warps] = plan->count;
+  return issued;
+}
+
+/* The frame is to be ready when its longest block is, alone in a warp, if the GPU gets through all
+ * that is in flight by then; half of that is before this stage or after it. */
+static void choose_warps(const Cj2kDecodeSlot *slot, Warps *plan)
+{
+  uint64_t time = (uint64_t)plan->blocks[plan->list[0]].length * symbol_time[0];
+  uint64_t frames = (slot->backend->frames_in_flight + 1) / 2;
+  uint64_t rate = (uint64_t)ISSUED * slot->backend->multiprocessors;
+  while (plan_warps(plan, time) * frames > rate * time &&
+         plan->num_warps > (plan->count >> plan->most) + 1)
+    time += time / 8 + 1;
+}
+
+/* ------------------------------------------------------------------------------ memory --- */
+
+/* Words of a block: two of state, signs and the bit-planes that have passes; even, since the first
+ * two are read at once. */
+static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
+{
+  return ((4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u)) * slot->octets[i] + 1) & ~1u;
+}
+
+Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                     Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
+{
+  uint8_t *upload = slot->h_upload.data;
+  const uint32_t *mq = (const uint32_t *)(upload + slot->parts.mq);
+  uint32_t *offsets = (uint32_t *)(upload + slot->parts.mq_offsets);
+  if (frame->num_mq == 0)
+    return CJ2K_OK;
+  frame->mq_octets = slot->mq_octets;
+  frame->mq_words = CJ2K_CUDA_MQ_WORDS(slot->mq_octets);
+  uint32_t most = MAX_LOG_LANES;
+  while (most > 2 && ((uint64_t)frame->mq_words * sizeof(uint32_t) << most) > WARP_BYTES)
+    most--;
+  Warps plan = {.blocks = coded->blocks,
+                .list = mq,
+                .count = frame->num_mq,
+                .most = most,
+                .warps = (uint32_t *)(upload + slot->parts.mq_warps)};
+  choose_warps(slot, &plan);
+  frame->num_mq_warps = plan.num_warps;
+  frame->mq_lanes = MAX(1u << plan.lanes, 4);
+
+  frame->mq_plane_words = 0;
+  for (uint32_t n = 0; n < frame->num_mq; n++) {
+    offsets[n] = (uint32_t)frame->mq_plane_words;
+    frame->mq_plane_words += plane_words(slot, coded, mq[n]);
+  }
+  uint32_t passes = (frame->num_mq + 1) & ~1u;
+  size_t size = (passes + frame->mq_plane_words) * sizeof(uint32_t);
+  cudaError_t result = cudaSuccess;
+  if (size > slot->mq_planes.size) /* frames are of different sizes: not to grow with each */
+    result = cj2k_cuda_reserve(&slot->mq_planes, size + size / 4);
+  frame->mq_passes = slot->mq_planes.data;
+  frame->mq_planes = frame->mq_passes + passes;
+  return cj2k_cuda_check(result, "memory for bit-planes", error);
+}
