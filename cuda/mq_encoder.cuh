@@ -265,6 +265,22 @@ struct RawEncoder {
     byte = (bits & ((1u << left) - 1)) << free;
   }
 
+  /* Sixteen of them, the first one on top. Two bytes become full, mostly without stuffing. */
+  __device__ __forceinline__ void encode_sixteen(uint32_t bits, ByteRoom &room)
+  {
+    uint32_t bytes = byte << 16 | bits << free, first = bytes >> 16, second = bytes >> 8 & 0xFF;
+    if (after_ff || first == 0xFF || second == 0xFF) {
+#pragma unroll 1
+      for (int32_t at = 12; at >= 0; at -= 4)
+        encode_four(bits >> at & 15, room);
+      return;
+    }
+    room.put(first, 8);
+    room.put(second, 8);
+    room.flush();
+    byte = bytes & 0xFF;
+  }
+
   __device__ __forceinline__ bool is_begun() const
   {
     return free < (after_ff ? 7 : 8);
