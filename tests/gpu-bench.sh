@@ -65,6 +65,44 @@ if [ -n "$frames" ]; then
   done
 fi
 
+# --- Part 1: selective arithmetic coding bypass against none; grey pictures beside CPU encoders
+if [ -n "$frames" ]; then
+  for rate in "--rate-control lossless" "--bits-per-pixel 4"; do
+    for n in 1 8; do
+      for style in "" "--codeblock-style bypass"; do
+        # shellcheck disable=SC2086
+        "$bench" encode --backend cuda --stages --in-flight $n --frames 40 --codeblock-width 32 \
+          --codeblock-height 32 $rate $style "$frames/uhd_rgb12.ppm"
+      done
+    done
+  done
+  python3 - "$frames/uhd_gray8.raw" "$work" <<'PYTHON'
+import sys
+import numpy
+grey = numpy.fromfile(sys.argv[1], numpy.uint8, 3840 * 2160).reshape(2160, 3840)
+grey = numpy.concatenate([grey, grey[:, :-257:-1]], 1)
+for width, height in (1280, 720), (1920, 1080), (4096, 2160):
+    with open("%s/grey%d.pgm" % (sys.argv[2], height), "wb") as out:
+        out.write(b"P5 %d %d 255\n" % (width, height) + grey[:height, :width].tobytes())
+PYTHON
+  for height in 720 1080 2160; do
+    grey=$work/grey$height.pgm
+    [ -e "$grey" ] || continue
+    for n in 1 16; do
+      "$bench" encode --backend cuda --stages --in-flight $n --frames 100 --rate-control lossless \
+        --num-resolutions 4 --codeblock-width 32 --codeblock-height 32 "$grey"
+    done
+    for coder in "opj_compress -threads" "grk_compress -H"; do
+      command -v "${coder%% *}" >/dev/null || continue
+      for round in 1 2 3; do
+        # shellcheck disable=SC2086
+        echo "$height, the whole of ${coder%% *}, seconds: $(TIMEFORMAT=%R
+          { time $coder "$(nproc)" -i "$grey" -o "$work/grey.j2k" -n 4 -b 32,32 >/dev/null 2>&1; } 2>&1)"
+      done
+    done
+  done
+fi
+
 # --- the elements, in CUDAMemory, each after what the library does with the same
 if [ -x "$elements" ] && [ -e "$work/422.j2k" ]; then
   raw="video/x-raw,format=I422_10LE,framerate=50/1"
