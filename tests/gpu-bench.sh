@@ -83,7 +83,7 @@ grey = numpy.fromfile(sys.argv[1], numpy.uint8, 3840 * 2160).reshape(2160, 3840)
 grey = numpy.concatenate([grey, grey[:, :-257:-1]], 1)
 for width, height in (1280, 720), (1920, 1080), (4096, 2160):
     with open("%s/grey%d.pgm" % (sys.argv[2], height), "wb") as out:
-        out.write(b"P5 %d %d 255\n" % (width, height) + grey[:height, :width].tobytes())
+        out.write(b"P5\n%d %d\n255\n" % (width, height) + grey[:height, :width].tobytes())
 PYTHON
   for height in 720 1080 2160; do
     grey=$work/grey$height.pgm
@@ -94,7 +94,7 @@ PYTHON
     done
     for coder in "opj_compress -threads" "grk_compress -H"; do
       command -v "${coder%% *}" >/dev/null || continue
-      for round in 1 2 3; do
+      for _ in 1 2 3; do
         # shellcheck disable=SC2086
         echo "$height, the whole of ${coder%% *}, seconds: $(TIMEFORMAT=%R
           { time $coder "$(nproc)" -i "$grey" -o "$work/grey.j2k" -n 4 -b 32,32 >/dev/null 2>&1; } 2>&1)"
