@@ -126,7 +126,8 @@ struct MqDecoder {
     look_ahead();
   }
 
-  /* BYTEIN (C.3.4) when no bit is left: six bytes, none of them 0xFF, at once, or byte by byte. */
+  /* BYTEIN (C.3.4) when no bit is left, or not enough raw ones: six bytes, none of them 0xFF, at
+   * once, or byte by byte. */
   __device__ __forceinline__ void fill()
   {
     uint32_t first, second;
@@ -135,8 +136,8 @@ struct MqDecoder {
     /* A byte is 0xFF when its complement is zero: that shows as a borrow. */
     uint32_t any_ff = ((~first - 0x01010101u) & first & 0x80808080u) |
                       ((~tail - 0x01010101u) & tail & 0x80808080u);
-    if (end - next >= 6 && !(any_ff | after_ff | is_raw)) {
-      add(((uint64_t)first << 16 | second >> 16) << -bits);
+    if (end - next >= 6 && bits <= 14 && !(any_ff | after_ff)) {
+      add(((uint64_t)first << 16 | second >> 16) << (is_raw ? 14 - bits : -bits));
       bits += 48;
       next += 6;
     } else if (is_raw) {
@@ -213,12 +214,8 @@ struct MqDecoder {
   /* The next `count` raw bits, 1..32, the first on top of them. */
   __device__ __forceinline__ uint32_t take_raw(uint32_t count)
   {
-    if (bits + 1 < (int32_t)count) {
-      uint32_t first, second;
-      peek(first, second);
-      fill_raw((uint64_t)first << 32 | second);
-      look_ahead();
-    }
+    if (bits + 1 < (int32_t)count)
+      fill();
     uint32_t value = __funnelshift_l(low, high, 1) >> (32 - count);
     uint64_t rest = ((uint64_t)high << 32 | low) << count;
     high = (uint32_t)(rest >> 32) & 0x7FFFFFFFu;

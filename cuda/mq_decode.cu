@@ -109,6 +109,7 @@ template <uint32_t LANES, bool WIDE> struct Block {
 
   MqDecoder mq;
   const Cj2kSegment *segment, *segments_end;
+  Cj2kSegment upcoming; /* *segment, asked for before it is needed */
   const uint8_t *data, *data_end;
   uint32_t num_passes, pass, segment_end;
   bool cut, corrupt;
@@ -202,6 +203,7 @@ template <uint32_t LANES, bool WIDE> struct Block {
     const Cj2kCodedBlock coded_block = frame.coded[frame.mq[i]];
     segment = frame.segments + coded_block.first_segment;
     segments_end = segment + coded_block.num_segments;
+    fetch_segment();
     data = coded_block.length ? frame.data + coded_block.offset : frame.data;
     data_end = data + coded_block.length;
     num_passes = coded_block.num_passes;
@@ -227,6 +229,12 @@ template <uint32_t LANES, bool WIDE> struct Block {
 
   /* ------------------------------------------------------------------------- passes --- */
 
+  __device__ __forceinline__ void fetch_segment()
+  {
+    if (segment != segments_end)
+      upcoming = *segment;
+  }
+
   /* The codeword segment of passes [pass, segment_end), as one entry or several (contributions of
    * different layers). false: a segment ends where none can. */
   __device__ __forceinline__ bool start_segment()
@@ -234,17 +242,19 @@ template <uint32_t LANES, bool WIDE> struct Block {
     const uint8_t *from = data;
     uint64_t length = 0;
     for (uint32_t at_pass = pass; at_pass < segment_end;) {
-      if (segment == segments_end || segment->passes > segment_end - at_pass)
+      if (segment == segments_end || upcoming.passes > segment_end - at_pass)
         return false;
-      at_pass += segment->passes;
-      length += segment->length;
+      at_pass += upcoming.passes;
+      length += upcoming.length;
       segment++;
+      fetch_segment();
     }
     uint64_t left_over = (uint64_t)(data_end - data);
     cut = length > left_over;
     data += cut ? left_over : length;
     mq.start(from, data, cj2k_pass_is_raw(pass, (uint8_t)style));
-    mq.fill();
+    if (cut) /* else it is filled with those of other lanes */
+      mq.fill();
     return true;
   }
 

@@ -124,11 +124,23 @@ __device__ __forceinline__ uint32_t later_neighbours(uint32_t at)
  * the lowest first. */
 __device__ __forceinline__ uint32_t spread(uint32_t bits, uint32_t count, uint32_t set)
 {
-  uint32_t result = 0;
-  while (count--) {
-    uint32_t lowest = set & (0 - set);
-    result |= bits >> count & 1 ? lowest : 0;
-    set ^= lowest;
+  /* Each bit moves up by the number of places below its own that `set` lacks: by one, two, four ...
+   * of them where that number has this binary digit. */
+  uint32_t moved[5], places = set, missing = ~set << 1;
+#pragma unroll
+  for (uint32_t i = 0; i < 5; i++) {
+    uint32_t odd = missing ^ missing << 1;
+    odd ^= odd << 2;
+    odd ^= odd << 4;
+    odd ^= odd << 8;
+    odd ^= odd << 16; /* is the number of missing ones below odd? */
+    moved[i] = odd & places;
+    places = (places ^ moved[i]) | moved[i] >> (1u << i);
+    missing &= ~odd;
   }
-  return result;
+  uint32_t result = __brev(bits) >> (32 - count);
+#pragma unroll
+  for (uint32_t i = 5; i-- > 0;)
+    result = (result & ~moved[i]) | (result << (1u << i) & moved[i]);
+  return result & set;
 }
