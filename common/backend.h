@@ -52,6 +52,11 @@ typedef struct Cj2kDecodeBackend {
   void (*close)(void *backend);
   Cj2kDecodeSlot *(*slot_new)(void *backend, Cj2kError *error);
   void (*slot_free)(void *backend, Cj2kDecodeSlot *slot);
+  /* May be NULL, both. The packets of this frame's codestream are about to be read: it may be
+   * fetched meanwhile. start() follows, with the same codestream, or abandon(), after which nobody
+   * reads it any more. */
+  void (*prefetch)(void *backend, Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size);
+  void (*abandon)(void *backend, Cj2kDecodeSlot *slot);
   /* CJ2K_ERROR_UNSUPPORTED: this frame is the CPU back end's (counted as fallback). */
   Cj2kStatus (*start)(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                       Cj2kError *error);

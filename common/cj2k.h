@@ -225,7 +225,8 @@ CJ2K_API Cj2kStatus cj2k_decoder_read_header(Cj2kDecoder *decoder, const uint8_t
  * how samples are written: values are shifted from the component's depth to the layout's (up: left
  * shift; down: rounded), signed components going to an unsigned layout get half their range added.
  * With layout NULL and picture NULL the frame owns planar memory of cj2k_layout_planar's shape.
- * Errors of the codestream itself are reported by receive(), in order.
+ * Errors of the codestream itself are reported by receive(), in order. With one frame in flight on
+ * the GPU this thread also reads the packets and starts the GPU, which is sooner than by another.
  */
 CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
                                         const Cj2kLayout *layout, const Cj2kPicture *picture,

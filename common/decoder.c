@@ -135,6 +135,7 @@ static void enqueue(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
   bool run = frame->status == CJ2K_OK;
+  bool alone = decoder->params.frames_in_flight == 1 && decoder->backend_kind == CJ2K_BACKEND_CUDA;
   g_mutex_lock(&decoder->lock);
   frame->state = run ? CJ2K_FRAME_BUSY : CJ2K_FRAME_DONE;
   frame->number = ++decoder->num_frames;
@@ -143,7 +144,9 @@ static void enqueue(Cj2kDecoderFrame *frame)
   decoder->count++;
   g_cond_broadcast(&decoder->changed);
   g_mutex_unlock(&decoder->lock);
-  if (run)
+  if (run && alone)
+    cj2k_decoder_frame_run(frame); /* handing it over would take longer than the packets do */
+  else if (run)
     cj2k_threads_start(decoder->threads, cj2k_decoder_frame_run, frame);
 }
 

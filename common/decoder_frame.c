@@ -11,16 +11,23 @@ static double ms_since(gint64 begin)
   return (double)(g_get_monotonic_time() - begin) / 1000;
 }
 
+/* Reads the packets, while the back end fetches the codestream into the frame's slot. */
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
-  const Cj2kDecoderParams *params = &frame->decoder->params;
+  Cj2kDecoder *decoder = frame->decoder;
+  const Cj2kDecodeBackend *backend = decoder->backend;
+  const uint8_t *codestream = frame->data + frame->codestream.offset;
   gint64 begin = g_get_monotonic_time();
   if (!frame->packets)
     frame->packets = cj2k_packet_reader_new();
-  Cj2kStatus status = cj2k_packets_read(frame->packets, frame->plan, &frame->tile_parts,
-                                        frame->data + frame->codestream.offset,
-                                        frame->codestream.size, params->max_layers, params->strict,
-                                        frame->max_memory, &frame->coded, &frame->error);
+  if (backend->prefetch)
+    backend->prefetch(decoder->backend_data, frame->slot, codestream, frame->codestream.size);
+  Cj2kStatus status =
+      cj2k_packets_read(frame->packets, frame->plan, &frame->tile_parts, codestream,
+                        frame->codestream.size, decoder->params.max_layers, decoder->params.strict,
+                        frame->max_memory, &frame->coded, &frame->error);
+  if (status != CJ2K_OK && backend->abandon)
+    backend->abandon(decoder->backend_data, frame->slot);
   frame->ms_packets = ms_since(begin);
   return status;
 }
@@ -69,7 +76,7 @@ static Cj2kStatus start_backend(Cj2kDecoderFrame *frame)
                        .picture = palette ? &frame->index_picture : &frame->picture};
   Cj2kStatus status;
   do {
-    if (!cj2k_decoder_frame_take_slot(frame))
+    if (!frame->slot && !cj2k_decoder_frame_take_slot(frame))
       return frame->error.code;
     status = decoder->backend->start(decoder->backend_data, frame->slot, &job, &frame->error);
   } while (status == CJ2K_ERROR_MEMORY && cj2k_decoder_frame_drop_slot(frame));
@@ -83,7 +90,7 @@ void cj2k_decoder_frame_run(void *data)
 {
   Cj2kDecoderFrame *frame = data;
   Cj2kDecoder *decoder = frame->decoder;
-  frame->status = read_packets(frame);
+  frame->status = cj2k_decoder_frame_take_slot(frame) ? read_packets(frame) : frame->error.code;
   if (frame->status == CJ2K_OK)
     frame->status = start_backend(frame);
   if (!frame->started)

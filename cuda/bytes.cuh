@@ -10,7 +10,7 @@ __device__ __forceinline__ uint32_t load_word(const uint8_t *p)
   const uint32_t *base =
       reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
   uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
-  return __funnelshift_r(base[0], base[1], shift);
+  return __funnelshift_r(__ldg(base), __ldg(base + 1), shift);
 }
 
 /* Eight bytes at any address, big-endian. */

@@ -3,7 +3,9 @@
  * Copies of some kilobytes between the device and page-locked memory, by a kernel: the copy engine
  * would do them behind whole pictures of other frames.
  */
-#include "encode_kernels.h"
+#include "copy_small.h"
+
+#include <cstdint>
 
 namespace {
 

@@ -22,6 +22,9 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
       status = cj2k_cuda_check(
           cj2k_cuda_timeline_open(&backend->timeline, params->trace, params->trace_user),
           "starting a timeline", error);
+    if (status == CJ2K_OK)
+      status = cj2k_cuda_check(cudaStreamCreateWithFlags(&backend->upload, cudaStreamNonBlocking),
+                               "making a stream", error);
     cj2k_cuda_leave(&backend->device);
   }
   if (status == CJ2K_OK)
@@ -35,6 +38,7 @@ static void backend_close(void *data)
   Cj2kCudaDecoder *backend = data;
   if (cj2k_cuda_enter(&backend->device)) {
     cj2k_cuda_timeline_close(&backend->timeline);
+    cudaStreamDestroy(backend->upload);
     cj2k_cuda_leave(&backend->device);
   }
   g_free(backend);
@@ -42,20 +46,21 @@ static void backend_close(void *data)
 
 static void free_slot(Cj2kDecodeSlot *slot)
 {
+  cj2k_cuda_decode_abandon(slot);
   if (slot->stream)
     cudaStreamSynchronize(slot->stream);
-  cudaEvent_t events[] = {slot->uploaded, slot->decoded, slot->done};
+  cudaEvent_t events[] = {slot->arrived, slot->uploaded, slot->decoded, slot->done};
   for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
       cudaEventDestroy(events[i]);
   cj2k_cuda_marks_free(&slot->marks);
   if (slot->stream)
     cudaStreamDestroy(slot->stream);
-  Cj2kCudaMemory *memory[] = {&slot->blocks,   &slot->level_table,   &slot->finish_table,
-                              &slot->lowpass,  &slot->coefficients,  &slot->quads,
-                              &slot->upload,   &slot->sample_planes, &slot->picture,
-                              &slot->h_upload, &slot->h_corrupt,     &slot->h_picture,
-                              &slot->mq_planes};
+  Cj2kCudaMemory *memory[] = {
+      &slot->blocks,       &slot->level_table, &slot->finish_table, &slot->lowpass,
+      &slot->coefficients, &slot->quads,       &slot->upload,       &slot->sample_planes,
+      &slot->picture,      &slot->data,        &slot->h_upload,     &slot->h_data,
+      &slot->h_corrupt,    &slot->h_picture,   &slot->zeros,        &slot->mq_planes};
   for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
     cj2k_cuda_release(memory[i]);
   if (slot->plan)
@@ -65,6 +70,9 @@ static void free_slot(Cj2kDecodeSlot *slot)
   g_array_unref(slot->packs);
   g_array_unref(slot->plane_of_pack);
   g_free((void *)slot->layout.samples);
+  g_free(slot->num_bitplanes);
+  g_free(slot->has_place);
+  g_free(slot->classes);
   g_free(slot->planes);
   g_free(slot->octets);
   g_free(slot->plane_rows);
@@ -80,7 +88,7 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   slot->backend = backend;
   slot->marks = (Cj2kCudaMarks){.timeline = &backend->timeline,
                                 .stream = (uint32_t)g_atomic_int_add(&backend->slots, 1)};
-  slot->h_upload.host = slot->h_corrupt.host = slot->h_picture.host = true;
+  slot->h_upload.host = slot->h_data.host = slot->h_corrupt.host = slot->h_picture.host = true;
   slot->levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
   slot->finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
   slot->packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
@@ -90,6 +98,8 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   for (size_t i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
     result = cudaEventCreateWithFlags(events[i], backend->one_in_flight ? cudaEventDefault
                                                                         : cudaEventBlockingSync);
+  if (result == cudaSuccess)
+    result = cudaEventCreateWithFlags(&slot->arrived, cudaEventDisableTiming);
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->h_corrupt, sizeof(uint32_t));
   if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
@@ -122,6 +132,24 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
     return;
   cj2k_cuda_enter(&backend->device);
   free_slot(slot);
+  cj2k_cuda_leave(&backend->device);
+}
+
+static void prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return;
+  cj2k_cuda_decode_prefetch(slot, codestream, size);
+  cj2k_cuda_leave(&backend->device);
+}
+
+static void abandon(void *data, Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return;
+  cj2k_cuda_decode_abandon(slot);
   cj2k_cuda_leave(&backend->device);
 }
 
@@ -173,6 +201,8 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
                                             .close = backend_close,
                                             .slot_new = slot_new,
                                             .slot_free = slot_free,
+                                            .prefetch = prefetch,
+                                            .abandon = abandon,
                                             .start = start,
                                             .wait = wait_frame,
                                             .memory = {memory_alloc, memory_free, memory_copy}};

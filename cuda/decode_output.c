@@ -186,6 +186,9 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
     if (launch.count)
       g_array_append_val(slot->finishes, launch);
   }
+  slot->is_only = all->len == 1 && g_array_index(slot->finishes, Cj2kCudaLaunch, 0).three;
+  if (slot->is_only)
+    slot->only = g_array_index(all, Cj2kCudaFinish, 0);
   Cj2kStatus status = cj2k_cuda_decode_table(&slot->finish_table, all->data,
                                              all->len * sizeof(Cj2kCudaFinish), error);
   g_array_unref(all);

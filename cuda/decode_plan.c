@@ -33,9 +33,11 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   const Cj2kPlan *plan = slot->plan;
   Cj2kCudaBlock *blocks = g_new0(Cj2kCudaBlock, MAX(plan->num_blocks, 1));
   uint64_t quads = 0;
-  slot->max_width = slot->mq_octets = 0;
-  g_free(slot->octets);
-  slot->octets = g_new(uint16_t, MAX(plan->num_blocks, 1));
+  slot->max_width = slot->width_bits = slot->mq_octets = 0;
+  slot->octets = g_renew(uint16_t, slot->octets, plan->num_blocks);
+  slot->num_bitplanes = g_renew(uint8_t, slot->num_bitplanes, plan->num_blocks);
+  slot->has_place = g_renew(uint8_t, slot->has_place, plan->num_blocks);
+  slot->classes = g_renew(uint16_t, slot->classes, plan->num_blocks);
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
@@ -53,19 +55,26 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
         .reversible = band->reversible,
         .orientation = band->orientation,
         .style = band->block_style};
+    slot->num_bitplanes[i] = blocks[i].num_bitplanes;
+    slot->has_place[i] = band->offset != UINT64_MAX;
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
     slot->max_width = MAX(slot->max_width, block->width);
+    slot->width_bits |= block->width;
     slot->octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
     slot->mq_octets = MAX(slot->mq_octets, slot->octets[i]);
   }
   Cj2kStatus status =
       cj2k_cuda_decode_table(&slot->blocks, blocks, plan->num_blocks * sizeof *blocks, error);
   g_free(blocks);
-  if (status == CJ2K_OK)
-    status = cj2k_cuda_check(cj2k_cuda_reserve(&slot->quads, quads * sizeof(uint32_t)),
-                             "memory for HT quads", error);
-  return status;
+  if (status != CJ2K_OK)
+    return status;
+  cudaError_t result = cj2k_cuda_reserve(&slot->quads, quads * sizeof(uint32_t));
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->zeros, plan->num_blocks);
+  if (result == cudaSuccess) /* the coefficients may be anything */
+    result = cudaMemsetAsync(slot->zeros.data, 0, slot->zeros.size, slot->stream);
+  return cj2k_cuda_check(result, "memory for code-blocks", error);
 }
 
 /* ------------------------------------------------------------------------------ levels --- */
@@ -150,6 +159,8 @@ static Cj2kStatus set_levels(Cj2kDecodeSlot *slot, Cj2kError *error)
 
 static Cj2kStatus check_plan(const Cj2kPlan *plan, Cj2kError *error)
 {
+  if (plan->num_coefficients > UINT32_MAX) /* positions in a band are uint32_t */
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: more than 2^32 coefficients");
   for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
     const Cj2kPlanTileComp *tc = &plan->tile_comps[i];
     if (tc->depth > MAX_DEPTH)

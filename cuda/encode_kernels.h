@@ -9,17 +9,13 @@
 #include "../common/backend.h"
 #include "../common/cpu/ht_tables.h"
 #include "../common/cpu/xyz.h"
+#include "copy_small.h"
 
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ------------------------------------------------------------------------------- copies --- */
-
-/* Between memory of the device and page-locked memory, either way; both at multiples of 16. */
-cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream);
 
 /* -------------------------------------------------------------------------- forward DWT --- */
 

@@ -138,6 +138,85 @@ __global__ void __launch_bounds__(32 * kWarps,
   }
 }
 
+/* A sample below 2^16 to the lower half of a word. */
+__device__ __forceinline__ uint32_t to_half(int32_t v, int32_t dc, int32_t lo, int32_t hi)
+{
+  return (uint32_t)min(max((int32_t)((uint32_t)v + (uint32_t)dc), lo), hi);
+}
+
+/* Adding 3 * 2^22 rounds to even and leaves the integer in the lowest bits. A NaN becomes lo. */
+__device__ __forceinline__ uint32_t to_half(float v, float dc, float lo, float hi)
+{
+  float x = fminf(fmaxf(__fadd_rn(v, dc), lo), hi);
+  return __float_as_uint(__fadd_rn(x, 12582912.0f));
+}
+
+/* Stores rows of 16-bit words that are the samples, of components of one range. */
+template <bool REV, int COUNT> struct StoreDirect {
+  const Cj2kCudaDirect &to;
+  typename Sample<REV>::Type dc, lo, hi;
+  uint32_t x; /* bytes */
+  int32_t count, odd_y;
+
+  __device__ __forceinline__ void operator()(int32_t y, Row<REV> *rows)
+  {
+    if (count <= 0)
+      return;
+    if (COUNT == 3) {
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        inverse_mct(rows[0].c[i], rows[COUNT == 3 ? 1 : 0].c[i], rows[COUNT == 3 ? 2 : 0].c[i]);
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      uint32_t words[2];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        words[i] = __byte_perm(to_half(rows[k].c[2 * i], dc, lo, hi),
+                               to_half(rows[k].c[2 * i + 1], dc, lo, hi), 0x5410);
+      uint8_t *at = to.row[k] + ((uint64_t)(uint32_t)(y - odd_y) * to.pitch[k] + x);
+      if (count >= 4) {
+        *reinterpret_cast<uint2 *>(at) = make_uint2(words[0], words[1]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 3; i++)
+          if (i < count)
+            reinterpret_cast<uint16_t *>(at)[i] = (uint16_t)(words[i / 2] >> (16 * (i & 1)));
+      }
+    }
+  }
+};
+
+__device__ __forceinline__ void set_range(StoreDirect<true, 3> &store, const Cj2kCudaStore &s)
+{
+  store.dc = s.dc;
+  store.lo = s.lo;
+  store.hi = s.hi;
+}
+__device__ __forceinline__ void set_range(StoreDirect<false, 3> &store, const Cj2kCudaStore &s)
+{
+  store.dc = s.dc_f;
+  store.lo = s.lo_f;
+  store.hi = s.hi_f;
+}
+
+/* The frequent case, with all that is the same for all threads among the kernel's parameters: one
+ * tile, three components through the component transform, 16-bit words. */
+template <bool REV>
+__global__ void __launch_bounds__(32 * kWarps, 4) /* more warps hide more latency */
+    direct_kernel(const __grid_constant__ Cj2kCudaFinish finish,
+                  const __grid_constant__ Cj2kCudaDirect to, uint32_t rows)
+{
+  uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
+  const Cj2kCudaLevel &level = finish.level[0];
+  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4, row0 = (int32_t)(strip * rows);
+  bool active = lane > 0 && lane < 31;
+  StoreDirect<REV, 3> store = {
+      to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
+  set_range(store, finish.store[0]);
+  synthesise<REV, 3>(finish.level, x, row0, row0 + (int32_t)rows, store);
+}
+
 /* Without decomposition: the band is the tile-component. */
 template <bool REV, int COUNT>
 __global__ void __launch_bounds__(32 * kWarps)
@@ -176,6 +255,40 @@ void launch(const Cj2kCudaFinish *finish, uint32_t count, bool is_plane, uint32_
 }
 
 } // namespace
+
+bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
+                                Cj2kCudaDirect *direct)
+{
+  const Cj2kCudaStore *first = &finish->store[0];
+  if (finish->level[0].is_plane || finish->level[0].odd_x)
+    return false;
+  for (int k = 0; k < 3; k++) {
+    const Cj2kCudaStore *s = &finish->store[k];
+    if (s->plane == UINT32_MAX || !s->direct || s->stride != 2 || s->word_bytes != 2 ||
+        s->hi != first->hi)
+      return false;
+    direct->row[k] = outputs[s->plane].data + s->y * outputs[s->plane].pitch + s->first +
+                     (uint64_t)s->x * s->stride;
+    direct->pitch[k] = (uint32_t)outputs[s->plane].pitch;
+    if (((uintptr_t)direct->row[k] | outputs[s->plane].pitch) & 7 ||
+        outputs[s->plane].pitch > UINT32_MAX)
+      return false;
+  }
+  return true;
+}
+
+cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
+                                    uint32_t rows, cudaStream_t stream)
+{
+  const Cj2kCudaLevel *level = &finish->level[0];
+  uint32_t strips = (level->height + 1 + rows - 1) / rows;
+  dim3 grid((level->width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps);
+  if (level->reversible)
+    direct_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+  else
+    direct_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+  return cudaGetLastError();
+}
 
 cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
                              bool reversible, bool is_plane, uint32_t width, uint32_t height,

@@ -35,24 +35,50 @@ template <uint32_t LANES> struct Ring {
   }
 
   /* Four bytes a lane, behind the end of the segment bytes of ones. After a byte FF the top bit of
-   * the next is stuffing (T.814 7.1.2). */
-  __device__ void fill()
+   * the next is stuffing (T.814 7.1.2); mostly there is none among all these. */
+  __device__ __forceinline__ void fill()
+  {
+    uint32_t at = next + 4 * lane;
+    uint32_t raw = at < length ? load_word(bytes + at) : 0xFFFFFFFFu;
+    int32_t left = (int32_t)(length - at);
+    uint32_t behind = left >= 4 ? 0 : 0xFFFFFFFFu << (8 * max(left, 0));
+    raw |= behind;
+    uint32_t before = __shfl_up_sync(mask, raw, 1, LANES);
+    bool stuffed = (~raw - 0x01010101u) & raw & 0x80808080u & ~behind; /* a byte FF */
+    if (lane == 0) {
+      before = next > 0 && next <= length ? (uint32_t)bytes[next - 1] << 24 : 0;
+      stuffed |= before == 0xFF000000u;
+    }
+    if (__any_sync(mask, stuffed))
+      fill_stuffed(raw, before >> 24, at);
+    else
+      fill_whole(raw, before);
+    next = min(next + 4 * LANES, length);
+    __syncwarp(mask);
+  }
+
+  /* 32 bits of each lane. The word that `end` lies in has zeros behind it. */
+  __device__ __forceinline__ void fill_whole(uint32_t raw, uint32_t before)
+  {
+    uint32_t index = (end >> 5) + lane, shift = end & 31;
+    uint32_t word = __funnelshift_l(lane == 0 ? 0 : before, raw, shift);
+    if (lane == 0)
+      word |= words[index % kRingWords];
+    words[index % kRingWords] = word;
+    if (lane == LANES - 1)
+      words[(index + 1) % kRingWords] = __funnelshift_l(raw, 0, shift);
+    end += 32 * LANES;
+  }
+
+  __device__ __forceinline__ void fill_stuffed(uint32_t raw, uint32_t before, uint32_t at)
   {
     words[((end >> 5) + 1 + lane) % kRingWords] = 0;
-    uint32_t at = next + 4 * lane;
-    uint32_t raw = 0xFFFFFFFFu;
-    if (at < length)
-      raw = load_word(bytes + at);
-    uint32_t before = __shfl_up_sync(mask, raw >> 24, 1, LANES);
-    if (lane == 0)
-      before = next > 0 && next <= length ? bytes[next - 1] : 0;
     uint32_t value = 0, count = 0;
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) {
       uint32_t byte = raw >> (8 * i) & 0xFF;
-      bool inside = at + i < length;
-      uint32_t skip = inside && before == 0xFF;
-      value |= (inside ? byte & (0xFFu >> skip) : 0xFFu) << count;
+      uint32_t skip = at + i < length && before == 0xFF;
+      value |= (byte & (0xFFu >> skip)) << count;
       count += 8 - skip;
       before = byte;
     }
@@ -62,8 +88,6 @@ template <uint32_t LANES> struct Ring {
     if ((start & 31) + count > 32)
       atomicOr(&words[((start >> 5) + 1) % kRingWords], value >> (32 - (start & 31)));
     end = __shfl_sync(mask, start + count, LANES - 1, LANES);
-    next = min(next + 4 * LANES, length);
-    __syncwarp(mask);
   }
 
   /* Inclusive sum over the lanes. */
@@ -136,21 +160,15 @@ template <uint32_t LANES, bool WIDE> struct Above {
   }
 };
 
+/* ----------------------------------------------------------------------- all blocks --- */
+
 /* v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
- * coefficient. PLAIN: no ROI, no refinement passes. */
-template <bool PLAIN>
+ * coefficient. Samples with refinement passes stay half units. */
 __device__ __forceinline__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
                                                   const Cj2kCudaBlock &block)
 {
   uint32_t word = significant ? ((v | 1) + 2) << set.plane | v << 31 : 0;
-  if (!PLAIN)
-    return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
-  if (block.reversible) {
-    int32_t value = (int32_t)((word & 0x7FFFFFFFu) >> 1);
-    return (uint32_t)((int32_t)word < 0 ? -value : value);
-  }
-  return __float_as_uint(__fmul_rn(__uint2float_rn(word & 0x7FFFFFFFu), block.scale)) |
-         (word & 0x80000000u);
+  return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
 }
 
 __device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a, uint32_t b)
@@ -165,7 +183,7 @@ __device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a
     row[x + 1] = b;
 }
 
-template <uint32_t LANES, bool WIDE, bool PLAIN>
+template <uint32_t LANES, bool WIDE>
 __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const uint32_t *quads,
                              uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
                              uint32_t lane, uint32_t mask)
@@ -224,18 +242,157 @@ __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const
       ring.pos += needed;
       above.note(q, v[1], v[3], mask);
       if (q < cols) {
-        store_pair(out, 2 * q, block.width, finish_sample<PLAIN>(v[0], rho & 1, set, block),
-                   finish_sample<PLAIN>(v[2], rho & 4, set, block));
+        store_pair(out, 2 * q, block.width, finish_sample(v[0], rho & 1, set, block),
+                   finish_sample(v[2], rho & 4, set, block));
         if (y + 1 < block.height)
           store_pair(out + block.stride, 2 * q, block.width,
-                     finish_sample<PLAIN>(v[1], rho & 2, set, block),
-                     finish_sample<PLAIN>(v[3], rho & 8, set, block));
+                     finish_sample(v[1], rho & 2, set, block),
+                     finish_sample(v[3], rho & 8, set, block));
       }
       __syncwarp(mask); /* all have read the ring */
     }
   }
   return true;
 }
+
+/* --------------------------------------------------------------------- most blocks --- */
+
+/* Inclusive sum over the lanes. */
+template <uint32_t LANES> __device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t mask)
+{
+#pragma unroll
+  for (uint32_t step = 1; step < LANES; step *= 2)
+    asm volatile("{ .reg .u32 r; .reg .pred p;\n"
+                 "shfl.sync.up.b32 r|p, %0, %1, %2, %3;\n"
+                 "@p add.u32 %0, %0, r; }"
+                 : "+r"(value)
+                 : "r"(step), "r"((32 - LANES) << 8), "r"(mask));
+  return value;
+}
+
+/* Four bits to the lowest bits of four bytes. */
+__device__ __forceinline__ uint32_t spread(uint32_t bits)
+{
+  return bits * 0x00204081u & 0x01010101u;
+}
+
+/* The bits of `window` from bit `at` on, `length` of them, and `top`; of both numbers the five
+ * lowest bits count. */
+__device__ __forceinline__ uint32_t take(uint32_t window, uint32_t at, uint32_t length,
+                                         uint32_t top)
+{
+  return (__funnelshift_r(window, 0, at) & ~__funnelshift_l(0, 0xFFFFFFFFu, length)) | top;
+}
+
+/* MagSgn values of a quad whose bits begin at `at`. m: the number of bits of each in a byte. The
+ * known one, where there is one, is bit exponent - 1. */
+template <uint32_t LANES>
+__device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, uint32_t m,
+                                          uint32_t total, uint32_t exponent, uint32_t record,
+                                          uint32_t mask, uint32_t v[4])
+{
+  const uint32_t before = m * 0x01010100u; /* bits of the samples before each */
+  const uint32_t known = 1u << ((exponent - 1) & 31);
+  uint32_t top[4];
+#pragma unroll
+  for (uint32_t n = 0; n < 4; n++)
+    top[n] = record & 1u << (CJ2K_HT_E1_SHIFT + n) ? known : 0;
+  if (__all_sync(mask, total <= 32)) { /* one window holds the quad */
+    uint32_t window = ring.window(at);
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      v[n] = take(window, before >> 8 * n, m >> 8 * n, top[n]);
+  } else if (__all_sync(mask, m == 0 || exponent <= 16)) { /* two windows */
+    uint32_t half = before >> 16 & 0xFF;
+    uint32_t window = ring.window(at), second = ring.window(at + half);
+    v[0] = take(window, 0, m, top[0]);
+    v[1] = take(window, m, m >> 8, top[1]);
+    v[2] = take(second, 0, m >> 16, top[2]);
+    v[3] = take(second, m >> 16, m >> 24, top[3]);
+  } else {
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      v[n] = take(ring.window(at + (before >> 8 * n & 0xFF)), 0, m >> 8 * n, top[n]);
+  }
+}
+
+/* A block without ROI and refinement passes, with whole quads at aligned places, not wider than its
+ * lanes, whose samples leave bit 30 free. scale: the band's for a sample that is not shifted by p;
+ * both products are exact but for the same rounding. */
+template <uint32_t LANES, bool REV>
+__device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlock &block,
+                                             const uint32_t *quads, uint32_t *out,
+                                             uint32_t *ring_memory, uint32_t lane, uint32_t mask)
+{
+  Ring<LANES> ring;
+  ring.start(ring_memory, set, lane, mask);
+  const float scale = __fmul_rn(block.scale, __uint_as_float((127 + set.plane) << 23));
+  const uint32_t stride = CJ2K_CUDA_QUAD_STRIDE(block.width), max_exponent = set.max_exponent;
+  const bool active = 2 * lane < block.width;
+  const size_t line = block.stride;
+  quads += lane;
+  out += 2 * lane;
+  uint32_t ahead = active ? *quads : 0, left = 0, right = 0; /* v of the bottom samples above */
+  for (uint32_t rows = block.height / 2; rows; rows--, out += 2 * line) {
+    uint32_t record = ahead;
+    quads += stride;
+    if (active && rows > 1)
+      ahead = *quads;
+    uint32_t rho = record >> CJ2K_HT_RHO_SHIFT & 15;
+    /* Outermost lanes get their own values back, which changes nothing. */
+    uint32_t around = left | right | __shfl_up_sync(mask, right, 1, LANES) |
+                      __shfl_down_sync(mask, left, 1, LANES);
+    uint32_t kappa = rho & (rho - 1) ? 31 - __clz(around | 2) : 1;
+    uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
+    if (__any_sync(mask, rho && exponent > max_exponent))
+      return false;
+    if (__all_sync(mask, rho == 0)) { /* often, at low rates */
+      left = right = 0;
+      if (active) {
+        *reinterpret_cast<uint2 *>(out) = make_uint2(0, 0);
+        *reinterpret_cast<uint2 *>(out + line) = make_uint2(0, 0);
+      }
+      continue;
+    }
+    uint32_t m = spread(rho) * exponent - spread(record >> CJ2K_HT_EK_SHIFT & 15);
+    uint32_t total = m * 0x01010101u >> 24, sum = sum_up<LANES>(total, mask);
+    uint32_t needed = __shfl_sync(mask, sum, LANES - 1, LANES);
+    while (ring.end - ring.pos < needed)
+      ring.fill();
+    uint32_t v[4], word[4];
+    read_quad<LANES>(ring, ring.pos + sum - total, m, total, exponent, record, mask, v);
+    ring.pos += needed;
+    left = v[1];
+    right = v[3];
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      uint32_t magnitude = (v[n] | 1) + 2;
+      if (REV) {
+        magnitude = magnitude << set.plane >> 1;
+        word[n] = v[n] & 1 ? 0 - magnitude : magnitude;
+      } else {
+        word[n] = __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | v[n] << 31;
+      }
+      word[n] = record & 1u << (CJ2K_HT_RHO_SHIFT + n) ? word[n] : 0;
+    }
+    if (active) {
+      *reinterpret_cast<uint2 *>(out) = make_uint2(word[0], word[2]);
+      *reinterpret_cast<uint2 *>(out + line) = make_uint2(word[1], word[3]);
+    }
+    __syncwarp(mask); /* all have read the ring */
+  }
+  return true;
+}
+
+__device__ __forceinline__ bool is_plain(const HtSet &set, const Cj2kCudaBlock &block,
+                                         const uint32_t *out)
+{
+  return !block.roi_shift && set.num_passes == 1 && block.num_bitplanes < 30 &&
+         !(block.width & 1) && !(block.height & 1) &&
+         ((reinterpret_cast<uintptr_t>(out) | 4 * block.stride) & 7) == 0;
+}
+
+/* --------------------------------------------------------------------------- kernel --- */
 
 template <uint32_t LANES>
 __device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t lane)
@@ -249,7 +406,7 @@ __device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr uint32_t kBlocksPerSm = 8;
 #else
-constexpr uint32_t kBlocksPerSm = 10;
+constexpr uint32_t kBlocksPerSm = 9;
 #endif
 
 template <uint32_t LANES, bool WIDE>
@@ -269,24 +426,31 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
     return;
   const Cj2kCodedBlock &coded = frame.coded[b];
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
-  bool there = coded.num_passes && coded.is_ht && !coded.corrupt && !frame.corrupt_flags[b];
+  bool has_passes = coded.num_passes && !coded.corrupt;
+  bool there = has_passes && coded.is_ht && !frame.corrupt_flags[b], good = false;
+  bool is_zero = frame.zeros[b];
   HtSet set;
   if (there) {
     find_set(frame, b, block, set);
     const uint32_t *quads = frame.quads + block.quads;
     uint32_t *line = lines[WIDE ? group : 0];
-    bool plain = !block.roi_shift && set.num_passes == 1;
-    if (plain ? decode_block<LANES, WIDE, true>(set, block, quads, out, rings[group], line, lane,
-                                                mask)
-              : decode_block<LANES, WIDE, false>(set, block, quads, out, rings[group], line, lane,
-                                                 mask))
-      return;
-    if (lane == 0) {
+    if (WIDE || !is_plain(set, block, out))
+      good = decode_block<LANES, WIDE>(set, block, quads, out, rings[group], line, lane, mask);
+    else if (block.reversible)
+      good = decode_plain<LANES, true>(set, block, quads, out, rings[group], lane, mask);
+    else
+      good = decode_plain<LANES, false>(set, block, quads, out, rings[group], lane, mask);
+    if (!good && lane == 0) {
       frame.corrupt_flags[b] = 1;
       atomicAdd_system(frame.corrupt, 1u);
     }
+    is_zero = false;
   }
-  clear_block<LANES>(block, out, lane);
+  if (!good && !is_zero)
+    clear_block<LANES>(block, out, lane);
+  __syncwarp(mask); /* all have read is_zero */
+  if (lane == 0)
+    frame.zeros[b] = !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */
 }
 
 template <uint32_t LANES, bool WIDE>

@@ -7,158 +7,192 @@
 #include "ht_common.cuh"
 
 #include <cstddef>
-
-__device__ uint32_t d_vlc[2 * (8 << 7)];
-__device__ __align__(4) uint16_t d_uvlc[9 << CJ2K_HT_UVLC_BITS];
+#include <cstring>
 
 namespace {
 
-constexpr uint32_t kThreads = 32;
+constexpr uint32_t kWarps = 4;
 constexpr uint32_t kVlcEntries = 2 * (8 << 7);
-constexpr uint32_t kUvlcEntries = 9 << CJ2K_HT_UVLC_BITS;
-/* u-VLC entries here: bits used, u of the first quad, u of the second; all ones: a longer code. */
-constexpr uint32_t kUvlcFirst = 4, kUvlcSecond = 10, kUvlcLong = 0xFFFF;
+/* Bits that choose a u-VLC entry: all codes without a five-bit suffix. The entries have the layout
+ * of ht_tables.h. */
+constexpr uint32_t kUvlcBits = 8;
+constexpr uint32_t kUvlcEntries = 9 << kUvlcBits;
+constexpr uint32_t kEntries = kVlcEntries + kUvlcEntries;
+/* Byte offsets into the tables: a quad record shifted right by this is its neighbour's context. */
+constexpr uint32_t kContextShift = CJ2K_HT_CTX_SHIFT - 2;
+constexpr uint32_t kRowBytes = (8 << 7) * 4; /* of the VLC table of one kind of row */
 /* MEL exponents by state (T.814 table 2), three bits each. */
 constexpr uint64_t kMelExponents = 05433222111000ull;
 constexpr uint32_t kMaskQuads = 32; /* contexts of rows up to this long fit into masks */
+/* Quads between two looks at the supply of MEL events, and events that they may take: one a quad,
+ * and in the first row one a pair. */
+constexpr uint32_t kGroupQuads = 16, kGroupEvents = 24;
 
-/* Bits read backwards, without stuffing (T.814 7.1.3). */
+} // namespace
+
+__device__ __align__(16) uint32_t d_tables[kEntries];
+
+namespace {
+
+/* Bits read backwards, without stuffing (T.814 7.1.3). A word of them is ready long before it is
+ * needed, and the word before that is on its way from memory. Behind the end there are zeros. */
 struct Vlc {
-  const uint8_t *next; /* one behind the next byte */
-  uint32_t ahead;      /* the four bytes before it, loaded long before they are needed */
-  const uint8_t *first;
+  const uint32_t *words; /* aligned words, from the one where the segment begins */
+  int32_t at;            /* index of `low`; less than 0 behind the end, where any word will do */
+  uint32_t low, high;    /* aligned words around the next four bytes */
+  uint32_t shift;        /* where these begin */
+  int32_t left;          /* bytes that are not in `word` yet; less than 0 behind the end */
+  uint32_t word, word_bits;
+  uint32_t large; /* highest bit: the last byte was larger than 8F */
   uint64_t bits;
   uint32_t count;
-  bool after_large;
-  uint32_t consumed_fill; /* zero bits that were added behind the end */
 
   __device__ void start(const uint8_t *suffix, uint32_t length)
   {
-    first = suffix;
-    next = suffix + length - 1; /* the last byte belongs to Scup, and half of the one before */
-    uint32_t nibble = *--next >> 4, skip = (nibble & 7) == 7;
+    /* The last byte belongs to Scup, and half of the one before. */
+    uint32_t nibble = __ldg(suffix + length - 2) >> 4, skip = (nibble & 7) == 7;
     bits = nibble & (15u >> skip);
     count = 4 - skip;
-    after_large = nibble > 8;
-    consumed_fill = 0;
-    look_ahead();
+    large = nibble > 8 ? 0x80000000u : 0;
+    left = (int32_t)length - 2;
+    uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(suffix) & 3);
+    words = reinterpret_cast<const uint32_t *>(suffix - misaligned);
+    int32_t next = (int32_t)misaligned + left - 4; /* byte, from `words` on */
+    shift = 8 * ((uint32_t)next & 3);
+    at = next >> 2;
+    high = shift ? load(at + 1) : 0; /* not read behind the data */
+    low = load(at);
+    prepare();
+    supply();
   }
 
-  __device__ void look_ahead()
+  __device__ __forceinline__ uint32_t load(int32_t index) const
   {
-    if (next - first >= 4)
-      ahead = load_word(next - 4);
+    return __ldg(words + (uint32_t)max(index, 0));
   }
 
-  __device__ void byte(uint32_t value)
+  /* The next four bytes to `word`. A byte of seven ones after a large one has but seven bits. */
+  __device__ __forceinline__ void prepare()
   {
-    uint32_t skip = after_large && (value & 0x7F) == 0x7F;
-    bits |= (uint64_t)(value & (0xFFu >> skip)) << count;
-    count += 8 - skip;
-    after_large = value > 0x8F;
-  }
-
-  /* At least 32 bits; behind the end zeros. */
-  __device__ void fill()
-  {
-    if (count >= 32)
-      return;
-    if (next - first >= 4) {
-      /* Four bytes at once when none of them can be stuffed: none has seven ones. */
-      uint32_t word = __byte_perm(ahead, 0, 0x0123); /* first byte of the stream lowest */
-      uint32_t sevens = ~word & 0x7F7F7F7Fu;
-      bool none = ((sevens + 0x7F7F7F7Fu) & 0x80808080u) == 0x80808080u;
-      if (none) {
-        bits |= (uint64_t)word << count;
-        count += 32;
-        after_large = (word >> 24) > 0x8F;
-        next -= 4;
-        look_ahead();
-        return;
-      }
+    uint32_t w = __byte_perm(__funnelshift_r(low, high, shift), 0, 0x0123);
+    w &= __funnelshift_rc(0xFFFFFFFFu, 0, (uint32_t)max(32 - 8 * left, 0));
+    left -= 4;
+    high = low;
+    low = load(--at);
+    uint32_t sevens = w & 0x7F7F7F7Fu, larges = (sevens + 0x70707070u) & w;
+    uint32_t stuffed = (sevens + 0x01010101u) & 0x80808080u & __funnelshift_l(large, larges, 8);
+    large = larges;
+    word_bits = 32 - __popc(stuffed);
+    while (stuffed) { /* seldom; highest first */
+      uint32_t place = 31 - __clz(stuffed), below = (1u << place) - 1;
+      w = (w & below) | (w >> 1 & ~below);
+      stuffed &= below;
     }
-    while (count < 32) {
-      if (next > first) {
-        byte(*--next);
-      } else {
-        uint32_t added = 63 - count;
-        consumed_fill += added;
-        count += added;
-      }
-    }
-    look_ahead();
+    word = w;
   }
 
-  __device__ void skip(uint32_t n)
+  /* At least 28 bits, and at least 33 when there were 14. */
+  __device__ __forceinline__ void supply()
+  {
+    if (count <= 32) {
+      bits |= (uint64_t)word << count;
+      count += word_bits;
+      prepare();
+    }
+  }
+
+  /* n < 32 */
+  __device__ __forceinline__ void skip(uint32_t n)
   {
     bits >>= n;
     count -= n;
   }
+
+  /* Did all bits that were used exist? The zeros behind the end that are not in `word` are among
+   * `bits`. */
+  __device__ bool complete() const
+  {
+    uint32_t zeros = (uint32_t)max(-left, 0);
+    return 8 * (zeros - min(zeros, 4u)) <= count;
+  }
 };
 
-/* Adaptive run-length decoder (T.814 7.3.3), an event at a time. */
+/* Adaptive run-length decoder (T.814 7.3.3) that decodes events ahead. Behind the end of its bytes
+ * there are ones. */
 struct Mel {
-  const uint8_t *next, *last;
+  const uint8_t *next;
+  int32_t left;  /* bytes; the last one is shared with the VLC segment */
   uint32_t bits; /* first bit highest */
   uint32_t count;
   uint32_t state;
-  uint32_t run; /* zeros to come, doubled, plus one when a one follows */
   bool after_ff;
+  uint32_t num_events;
+  uint64_t events; /* next one lowest */
 
   __device__ void start(const uint8_t *suffix, uint32_t length)
   {
     next = suffix;
-    last = suffix + length - 2;
-    bits = count = state = run = 0;
+    left = (int32_t)length - 1;
+    bits = count = state = num_events = 0;
+    events = 0;
     after_ff = false;
   }
 
-  __device__ void fill()
+  __device__ __forceinline__ void fill()
   {
+    uint32_t word = left > 0 ? load_word(next) : 0xFFFFFFFFu;
+    uint32_t used = 0;
     while (count <= 24) {
-      uint32_t byte = 0xFF;
-      if (next <= last) {
-        byte = *next;
-        if (next == last)
-          byte |= 0x0F;
-        next++;
-      }
+      uint32_t byte = left > 0 ? word & 0xFF : 0xFF;
+      if (left == 1)
+        byte |= 0x0F;
+      word >>= 8;
+      used += left > 0;
+      left--;
       uint32_t length = 8 - after_ff;
       bits |= (byte & (0xFFu >> after_ff)) << (32 - count - length);
       count += length;
       after_ff = byte == 0xFF;
     }
+    next += used;
   }
 
-  __device__ uint32_t event()
+  /* Events for a group. Up to 23 are left, and a codeword gives up to 32. */
+  __device__ __forceinline__ void supply()
   {
-    if (run == 0) {
+    while (num_events < kGroupEvents) {
       if (count < 6)
         fill();
       uint32_t exponent = (uint32_t)(kMelExponents >> 3 * state) & 7;
       if (bits >> 31) {
-        run = 2u << exponent;
+        num_events += 1u << exponent;
         bits <<= 1;
         count -= 1;
         state += state < 12;
       } else {
-        run = 2 * (exponent ? bits << 1 >> (32 - exponent) : 0) + 1;
+        uint32_t zeros = exponent ? bits << 1 >> (32 - exponent) : 0;
+        events |= 1ull << (num_events + zeros);
+        num_events += zeros + 1;
         bits <<= 1 + exponent;
         count -= 1 + exponent;
         state -= state > 0;
       }
     }
-    uint32_t event = run == 1;
-    run -= event ? 1 : 2;
-    return event;
+  }
+
+  __device__ __forceinline__ void skip(uint32_t n)
+  {
+    events >>= n;
+    num_events -= n;
   }
 };
 
-/* The u-VLC code of a pair, step by step: long codes, and extensions. Returns the bits used. */
-__device__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row, uint32_t u[2])
+/* A long u-VLC code of a pair, step by step. Returns the bits used, up to 24, and from bits 8 and
+ * 16 on the residuals. */
+__device__ __noinline__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row)
 {
-  uint32_t used = 0, length[2] = {0, 0};
-  u[0] = u[1] = 0;
+  uint32_t used = 0, length[2] = {0, 0}, u[2] = {0, 0};
+#pragma unroll
   for (uint32_t i = 0; i < 2; i++) {
     if (mode < 3 && !(mode >> i & 1))
       continue;
@@ -174,168 +208,245 @@ __device__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_ro
     length[i] = kind < 2 ? 0 : kind == 2 ? 1 : 5;
   }
   uint32_t suffix[2];
+#pragma unroll
   for (uint32_t i = 0; i < 2; i++) {
     suffix[i] = (uint32_t)(bits >> used) & ((1u << length[i]) - 1);
     used += length[i];
     u[i] += suffix[i] + (mode == 4 ? 2 : 0);
   }
+#pragma unroll
   for (uint32_t i = 0; i < 2; i++) {
     if (suffix[i] < 28)
       continue;
     u[i] += 4 * ((uint32_t)(bits >> used) & 15);
     used += 4;
   }
-  return used;
+  return used | u[0] << 8 | u[1] << 16;
 }
 
-/* What the row above tells about contexts (T.814 7.3.5): bits of rho of its bottom samples, by
- * quad. In masks for rows of up to 32 quads, else read from the records. */
-struct Above {
-  uint32_t north, east;           /* of the row above: n | nw, and ne | nf, by quad of this row */
-  uint32_t next_left, next_right; /* of this row: bottom left, bottom right samples */
-  const uint32_t *records;        /* row above, wide blocks only */
+/* Bits 0 and 1 of each nibble, next to each other. */
+__device__ __forceinline__ uint32_t gather_pairs(uint64_t nibbles)
+{
+  uint32_t pairs[2] = {(uint32_t)nibbles & 0x33333333u, (uint32_t)(nibbles >> 32) & 0x33333333u};
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    pairs[i] = (pairs[i] | pairs[i] >> 2) & 0x0F0F0F0Fu;
+    pairs[i] = (pairs[i] | pairs[i] >> 4) & 0x00FF00FFu;
+    pairs[i] = (pairs[i] | pairs[i] >> 8) & 0x0000FFFFu;
+  }
+  return pairs[0] | pairs[1] << 16;
+}
 
-  /* Context of quad q as an index: bit 7 of n | nw, bit 9 of ne | nf. */
-  __device__ uint32_t context(uint32_t q, uint32_t cols) const
+/* What the row above tells about contexts (T.814 7.3.5), as offsets into the table: bit 9 for n |
+ * nw, bit 11 for ne | nf. Rows of up to 32 quads keep it in masks. */
+struct AboveMasks {
+  uint32_t north, east; /* of the row above; rotated so that the next quad has bits 9 and 11 */
+  uint64_t bottoms;     /* of this row: whether the bottom samples are significant, of a pair of
+                           quads the left ones of both, then the right ones of both; last highest */
+
+  __device__ __forceinline__ void start_row(const uint32_t *)
   {
-    if (records) {
-      uint32_t here = records[q] >> CJ2K_HT_RHO_SHIFT;
-      uint32_t left = q ? records[q - 1] >> CJ2K_HT_RHO_SHIFT : 0;
-      uint32_t right = q + 1 < cols ? records[q + 1] >> CJ2K_HT_RHO_SHIFT : 0;
-      return ((here >> 1 | left >> 3) & 1) << 7 | ((here >> 3 | right >> 1) & 1) << 9;
-    }
-    return (north >> q & 1) << 7 | (east >> q & 1) << 9;
+    bottoms = 0;
   }
 
-  __device__ void start_row()
+  __device__ __forceinline__ void contexts(uint32_t, uint32_t, uint32_t around[2])
   {
-    next_left = next_right = 0;
+    around[0] = (north & 1u << 9) | (east & 1u << 11);
+    around[1] = ((north & 1u << 10) | (east & 1u << 12)) >> 1;
+    north = __funnelshift_r(north, north, 2);
+    east = __funnelshift_r(east, east, 2);
   }
 
-  __device__ void note(uint32_t q, uint32_t record)
+  __device__ __forceinline__ void note(uint32_t first, uint32_t second)
   {
-    next_left |= (record >> (CJ2K_HT_RHO_SHIFT + 1) & 1) << (q & 31);
-    next_right |= (record >> (CJ2K_HT_RHO_SHIFT + 3) & 1) << (q & 31);
+    uint32_t pair = (first >> (CJ2K_HT_RHO_SHIFT + 1) & 5) | (second >> CJ2K_HT_RHO_SHIFT & 10);
+    bottoms = bottoms >> 4 | (uint64_t)pair << 60;
   }
 
-  __device__ void end_row()
+  __device__ __forceinline__ void end_row(uint32_t cols)
   {
-    north = next_left | next_right << 1;
-    east = next_right | next_left >> 1;
+    bottoms >>= 64 - 4 * ((cols + 1) / 2);
+    uint32_t left = gather_pairs(bottoms), right = gather_pairs(bottoms >> 2);
+    north = left | right << 1;
+    east = right | left >> 1;
+    north = __funnelshift_l(north, north, 9);
+    east = __funnelshift_l(east, east, 11);
   }
 };
 
-struct Decoder {
-  const uint32_t *vlc_table;
-  const uint16_t *uvlc_table;
+/* The same for wider rows, from the records of the row above. */
+struct AboveRecords {
+  const uint32_t *records;
+
+  __device__ __forceinline__ void start_row(const uint32_t *above)
+  {
+    records = above;
+  }
+
+  __device__ __forceinline__ uint32_t rho(uint32_t q, uint32_t cols) const
+  {
+    return q < cols ? records[q] >> CJ2K_HT_RHO_SHIFT : 0;
+  }
+
+  __device__ __forceinline__ void contexts(uint32_t q, uint32_t cols, uint32_t around[2])
+  {
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+      uint32_t left = rho(q + i - 1, cols), here = rho(q + i, cols), right = rho(q + i + 1, cols);
+      around[i] = ((here >> 1 | left >> 3) & 1) << 9 | ((here >> 3 | right >> 1) & 1) << 11;
+    }
+  }
+
+  __device__ __forceinline__ void note(uint32_t, uint32_t) {}
+  __device__ __forceinline__ void end_row(uint32_t) {}
+};
+
+template <bool WIDE> struct AboveOf {
+  using Type = AboveMasks;
+};
+template <> struct AboveOf<true> {
+  using Type = AboveRecords;
+};
+
+/* WHOLE: rows are whole groups of four quads. */
+template <bool WIDE, bool WHOLE> struct Decoder {
+  uint32_t tables; /* address in shared memory */
   Vlc vlc;
   Mel mel;
-  Above above;
+  typename AboveOf<WIDE>::Type above;
+  uint32_t context; /* that the quad before gives, as an offset */
+  uint32_t events;  /* of this group: next one lowest */
+  uint32_t used_events;
 
-  __device__ uint32_t quad(uint32_t index, const uint32_t *table)
+  /* The table entry `offset` bytes behind `part`. */
+  template <uint32_t PART> __device__ __forceinline__ uint32_t entry(uint32_t offset) const
   {
-    if (index == 0 && !mel.event())
-      return 0;
-    uint32_t record = table[index | ((uint32_t)vlc.bits & 127)];
-    vlc.skip(record & 63);
+    uint32_t value;
+    asm volatile("ld.shared.u32 %0, [%1+%2];" : "=r"(value) : "r"(tables + offset), "n"(PART));
+    return value;
+  }
+
+  __device__ __forceinline__ void skip_event(bool taken)
+  {
+    if (taken) {
+      events >>= 1;
+      used_events += 1;
+    }
+  }
+
+  /* The record of a quad; `bits` has the VLC bits from bit 2 on. */
+  template <uint32_t ROW>
+  __device__ __forceinline__ uint32_t quad(uint32_t bits, uint32_t around, bool there)
+  {
+    uint32_t index = context | around;
+    uint32_t record = entry<ROW>(index | (bits & 127 << 2));
+    bool has_event = index == 0 && there;
+    record = !there || (has_event && !(events & 1)) ? 0 : record;
+    skip_event(has_event);
+    context = record >> kContextShift;
     return record;
   }
 
-  __device__ uint2 pair(uint32_t q, uint32_t cols, bool first_row, uint32_t *context)
+  template <bool FIRST> __device__ __forceinline__ uint2 pair(uint32_t q, uint32_t cols)
   {
-    const uint32_t *table = vlc_table + (first_row ? 0 : 8 << 7);
-    vlc.fill();
-    uint32_t first = quad(first_row ? *context : *context | above.context(q, cols), table);
-    *context = first >> CJ2K_HT_CTX_SHIFT;
-    uint32_t second = 0;
-    if (q + 1 < cols)
-      second = quad(first_row ? *context : *context | above.context(q + 1, cols), table);
-    *context = second >> CJ2K_HT_CTX_SHIFT;
+    constexpr uint32_t kRow = FIRST ? 0 : kRowBytes;
+    constexpr uint32_t kUvlc = 4 * (kVlcEntries + (FIRST ? 0 : 5 << kUvlcBits));
+    vlc.supply();
+    uint32_t around[2] = {0, 0};
+    if (!FIRST)
+      above.contexts(q, cols, around);
+    bool has_second = WHOLE || q + 1 < cols;
+    uint32_t bits = (uint32_t)vlc.bits << 2;
+    uint32_t first = quad<kRow>(bits, around[0], true);
+    bits = __funnelshift_r(bits, 0, first); /* its lowest five bits: the codeword's length */
+    uint32_t second = quad<kRow>(bits, around[1], has_second);
+    bits = __funnelshift_r(bits, 0, second);
+    uint32_t used = (first & 63) + (second & 63);
 
-    uint32_t mode = (first >> CJ2K_HT_UOFF_SHIFT & 1) | (second >> CJ2K_HT_UOFF_SHIFT & 1) << 1;
-    if (first_row && mode == 3)
-      mode += mel.event();
-    uint32_t entry = uvlc_table[((first_row ? 0 : 5) + mode) << CJ2K_HT_UVLC_BITS |
-                                ((uint32_t)vlc.bits & ((1u << CJ2K_HT_UVLC_BITS) - 1))];
-    uint32_t u0 = (entry >> kUvlcFirst & 63) << CJ2K_HT_U_SHIFT;
-    uint32_t u1 = entry >> kUvlcSecond << CJ2K_HT_U_SHIFT;
-    uint32_t used = entry & 15;
-    if (entry == kUvlcLong) {
-      uint32_t u[2];
-      vlc.fill();
-      used = decode_long_uvlc(vlc.bits, mode, first_row, u);
-      u0 = u[0] << CJ2K_HT_U_SHIFT;
-      u1 = u[1] << CJ2K_HT_U_SHIFT;
+    uint32_t mode = (first >> CJ2K_HT_UOFF_SHIFT & 1) | (second >> (CJ2K_HT_UOFF_SHIFT - 1) & 2);
+    if (FIRST && mode == 3) {
+      mode += events & 1;
+      skip_event(true);
+    }
+    uint32_t code = entry<kUvlc>(mode << (kUvlcBits + 2) | (bits & ((1u << kUvlcBits) - 1) << 2));
+    above.note(first, second);
+    if (code & CJ2K_HT_UVLC_LONG) {
+      vlc.skip(used);
+      vlc.supply();
+      code = decode_long_uvlc(vlc.bits, mode, FIRST);
+      used = code & 63;
+      first |= (code >> 8 & 127) << CJ2K_HT_U_SHIFT;
+      second |= code >> 16 << CJ2K_HT_U_SHIFT;
+    } else {
+      used += code & 63;
+      first |= code & 63u << CJ2K_HT_U_SHIFT;
+      second |= code << (CJ2K_HT_U_SHIFT - CJ2K_HT_UVLC_U1_SHIFT) & 63u << CJ2K_HT_U_SHIFT;
     }
     vlc.skip(used);
-    return make_uint2(first | u0, second | u1);
+    return make_uint2(first, second);
   }
 
   /* A row of quads. Stores pairs of pairs: the stride is a multiple of four. */
-  __device__ void row(uint32_t *records, uint32_t cols, bool first_row)
+  template <bool FIRST> __device__ __forceinline__ void row(uint32_t *records, uint32_t cols)
   {
-    uint32_t context = 0;
-    above.start_row();
-    for (uint32_t q = 0; q < cols; q += 4) {
-      uint2 a = pair(q, cols, first_row, &context), b = make_uint2(0, 0);
-      above.note(q, a.x);
-      above.note(q + 1, a.y);
-      if (q + 2 < cols) {
-        b = pair(q + 2, cols, first_row, &context);
-        above.note(q + 2, b.x);
-        above.note(q + 3, b.y);
+    context = 0;
+    for (uint32_t group = 0; group < cols; group += kGroupQuads) {
+      mel.supply();
+      events = (uint32_t)mel.events;
+      used_events = 0;
+      uint32_t end = min(group + kGroupQuads, cols);
+      for (uint32_t q = group; q < end; q += 4) {
+        uint2 a = pair<FIRST>(q, cols), b = make_uint2(0, 0);
+        if (WHOLE || q + 2 < cols)
+          b = pair<FIRST>(q + 2, cols);
+        *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
       }
-      *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
+      mel.skip(used_events);
     }
-    above.end_row();
+    above.end_row(cols);
   }
 
-  /* Did all bits that were used exist? */
-  __device__ bool complete() const
+  /* false: more bits were used than there are. */
+  __device__ bool block(const HtSet &set, const Cj2kCudaBlock &block, uint32_t *quads)
   {
-    return vlc.consumed_fill <= vlc.count;
+    uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
+    const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
+    vlc.start(suffix, set.suffix_length);
+    mel.start(suffix, set.suffix_length);
+    above.start_row(nullptr);
+    row<true>(quads, cols);
+    for (uint32_t y = 2; y < block.height; y += 2) {
+      above.start_row(quads);
+      quads += stride;
+      row<false>(quads, cols);
+    }
+    return vlc.complete();
   }
 };
 
-__device__ bool decode_block(Decoder &d, const HtSet &set, const Cj2kCudaBlock &block,
-                             uint32_t *quads)
+/* The first `lanes` threads of each warp do a block each. WIDE: some have rows of more than 32
+ * quads; WHOLE: all have rows of whole groups of four. */
+template <bool WIDE, bool WHOLE>
+__global__ void __launch_bounds__(32 * kWarps)
+    quads_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
 {
-  uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
-  const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
-  d.vlc.start(suffix, set.suffix_length);
-  d.mel.start(suffix, set.suffix_length);
-  d.above.north = d.above.east = 0;
-  bool masks = cols <= kMaskQuads;
-  for (uint32_t y = 0; y < block.height; y += 2, quads += stride) {
-    d.above.records = masks || y == 0 ? nullptr : quads - stride;
-    d.row(quads, cols, y == 0);
-    if (!d.complete())
-      return false;
-  }
-  return true;
-}
-
-/* The first `lanes` threads of each warp do a block each. */
-__global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
-{
-  __shared__ uint32_t vlc[kVlcEntries];
-  __shared__ uint32_t uvlc[kUvlcEntries / 2]; /* two entries a word */
-  for (uint32_t i = threadIdx.x; i < kVlcEntries; i += kThreads)
-    vlc[i] = d_vlc[i];
-  for (uint32_t i = threadIdx.x; i < kUvlcEntries / 2; i += kThreads)
-    uvlc[i] = reinterpret_cast<const uint32_t *>(d_uvlc)[i];
+  __shared__ __align__(16) uint32_t tables[kEntries];
+  uint32_t thread = threadIdx.y * 32 + threadIdx.x;
+#pragma unroll
+  for (uint32_t i = thread; i < kEntries / 4; i += 32 * kWarps)
+    reinterpret_cast<uint4 *>(tables)[i] = reinterpret_cast<const uint4 *>(d_tables)[i];
   __syncthreads();
 
-  uint32_t i = blockIdx.x * lanes + threadIdx.x;
+  uint32_t i = (blockIdx.x * kWarps + threadIdx.y) * lanes + threadIdx.x;
   if (threadIdx.x >= lanes || i >= frame.num_ht)
     return;
   uint32_t b = frame.order[i];
   Cj2kCudaBlock block = frame.blocks[b];
   HtSet set;
-  Decoder d;
-  d.vlc_table = vlc;
-  d.uvlc_table = reinterpret_cast<const uint16_t *>(uvlc);
-  if (!find_set(frame, b, block, set) || !decode_block(d, set, block, frame.quads + block.quads)) {
+  Decoder<WIDE, WHOLE> d;
+  d.tables = (uint32_t)__cvta_generic_to_shared(tables);
+  asm volatile("" : "+r"(d.tables)); /* a register, not made anew for each look-up */
+  if (!find_set(frame, b, block, set) || !d.block(set, block, frame.quads + block.quads)) {
     frame.corrupt_flags[b] = 1;
     atomicAdd_system(frame.corrupt, 1u);
   }
@@ -343,41 +454,37 @@ __global__ void __launch_bounds__(kThreads) quads_kernel(Cj2kCudaDecodeBlocks fr
 
 } // namespace
 
-/* The u-VLC tables of first and other rows, packed. */
-static void pack_uvlc(const Cj2kHtTables *tables, uint16_t *packed)
-{
-  for (uint32_t i = 0; i < kUvlcEntries; i++) {
-    uint32_t entry = i < 5u << CJ2K_HT_UVLC_BITS
-                         ? tables->uvlc_first[i]
-                         : tables->uvlc_other[i - (5u << CJ2K_HT_UVLC_BITS)];
-    uint32_t first = entry >> CJ2K_HT_U_SHIFT & 63, second = entry >> CJ2K_HT_UVLC_U1_SHIFT & 63;
-    packed[i] = (uint16_t)(entry & CJ2K_HT_UVLC_LONG
-                               ? kUvlcLong
-                               : (entry & 63) | first << kUvlcFirst | second << kUvlcSecond);
-  }
-}
-
+/* The tables one after the other; of the u-VLC ones what the first bits tell. */
 cudaError_t cj2k_cuda_ht_init(void)
 {
   const Cj2kHtTables *tables = cj2k_ht_tables();
-  uint16_t packed[kUvlcEntries];
-  pack_uvlc(tables, packed);
-  cudaError_t error = cudaMemcpyToSymbol(d_vlc, tables->vlc, sizeof tables->vlc);
-  if (error == cudaSuccess)
-    error = cudaMemcpyToSymbol(d_uvlc, packed, sizeof packed);
-  return error;
+  uint32_t all[kEntries], *uvlc = all + kVlcEntries;
+  memcpy(all, tables->vlc, sizeof tables->vlc);
+  for (uint32_t i = 0; i < kUvlcEntries; i++) {
+    uint32_t mode = i >> kUvlcBits, bits = i & ((1u << kUvlcBits) - 1);
+    uint32_t entry = mode < 5 ? tables->uvlc_first[mode << CJ2K_HT_UVLC_BITS | bits]
+                              : tables->uvlc_other[(mode - 5) << CJ2K_HT_UVLC_BITS | bits];
+    uvlc[i] = (entry & CJ2K_HT_UVLC_LONG) || (entry & 63) > kUvlcBits ? CJ2K_HT_UVLC_LONG : entry;
+  }
+  return cudaMemcpyToSymbol(d_tables, all, sizeof all);
 }
 
 /* A frame alone leaves most of the GPU idle here: with fewer blocks in a warp these wait less for
  * each other. With several frames in flight full warps do more. */
-constexpr uint32_t kLanesAlone = 12;
+constexpr uint32_t kLanesAlone = 8;
 
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  uint32_t lanes = frame->alone ? kLanesAlone : kThreads;
-  uint32_t grid = (frame->num_ht + lanes - 1) / lanes;
+  uint32_t lanes = frame->alone ? kLanesAlone : 32;
+  uint32_t grid = (frame->num_ht + kWarps * lanes - 1) / (kWarps * lanes);
   if (grid == 0)
     return cudaSuccess;
-  quads_kernel<<<grid, kThreads, 0, stream>>>(*frame, lanes);
+  dim3 threads(32, kWarps);
+  if (frame->max_width > 2 * kMaskQuads)
+    quads_kernel<true, false><<<grid, threads, 0, stream>>>(*frame, lanes);
+  else if (frame->width_bits & 7)
+    quads_kernel<false, false><<<grid, threads, 0, stream>>>(*frame, lanes);
+  else
+    quads_kernel<false, true><<<grid, threads, 0, stream>>>(*frame, lanes);
   return cudaGetLastError();
 }

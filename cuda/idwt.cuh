@@ -136,18 +136,14 @@ template <> struct Vertical<false> {
 
 /* Where a lane's columns lie in the bands, the same for all components of a group. */
 struct Columns {
-  uint32_t stride[4];
-  int32_t height, odd_y;
+  int32_t height, odd_y;            /* odd_y is the first row as well */
   int32_t low0, low1, high0, high1; /* columns in the bands */
   bool pairs;                       /* low0, low1 and high0, high1 can be loaded as pairs */
   bool single;                      /* one column: no filter */
   bool single_odd;
 
-  __device__ void start(const Cj2kCudaLevel &level, int32_t p)
+  __device__ __forceinline__ void start(const Cj2kCudaLevel &level, int32_t p)
   {
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      stride[i] = level.band[i].stride;
     int32_t odd_x = level.odd_x, width = (int32_t)level.width;
     height = (int32_t)level.height;
     odd_y = level.odd_y;
@@ -172,40 +168,115 @@ __device__ __forceinline__ float halve(float v, bool)
   return v;
 }
 
-/* Row y (any, mirrored) of a component before the horizontal filter. */
-template <bool REV>
-__device__ __forceinline__ Row<REV> load_row(const Cj2kCudaLevel &level, const Columns &columns,
-                                             int32_t y)
+template <class T> struct alignas(8) Pair {
+  T a, b;
+};
+
+/* A row before the horizontal filter: line `line` of the bands left and right, which are those of
+ * even or of odd rows. PAIRS: columns.pairs is true for all lanes. */
+template <bool REV, bool PAIRS>
+__device__ __forceinline__ Row<REV> load_line(const Cj2kCudaPlane &left, const Cj2kCudaPlane &right,
+                                              uint32_t left_line, uint32_t right_line,
+                                              const Columns &columns)
 {
   using T = typename Sample<REV>::Type;
-  y = mirror(y, columns.odd_y, columns.height);
-  bool high = y & 1;
-  uint32_t line = high ? y >> 1 : (y >> 1) - columns.odd_y;
-  const T *left = static_cast<const T *>(level.band[high ? 2 : 0].data) +
-                  (size_t)line * (high ? columns.stride[2] : columns.stride[0]);
-  const T *right = static_cast<const T *>(level.band[high ? 3 : 1].data) +
-                   (size_t)line * (high ? columns.stride[3] : columns.stride[1]);
-  Row<REV> r;
-  if (columns.pairs) {
-    struct alignas(8) Pair {
-      T a, b;
-    };
-    Pair l = *reinterpret_cast<const Pair *>(left + columns.low0);
-    Pair h = *reinterpret_cast<const Pair *>(right + columns.high0);
-    r.c[0] = l.a;
-    r.c[1] = h.a;
-    r.c[2] = l.b;
-    r.c[3] = h.b;
+  const T *l = static_cast<const T *>(left.data), *r = static_cast<const T *>(right.data);
+  Row<REV> row;
+  if (PAIRS) {
+    Pair<T> low = *reinterpret_cast<const Pair<T> *>(l + (size_t)(left_line + columns.low0));
+    Pair<T> high = *reinterpret_cast<const Pair<T> *>(r + (size_t)(right_line + columns.high0));
+    row.c[0] = low.a;
+    row.c[1] = high.a;
+    row.c[2] = low.b;
+    row.c[3] = high.b;
   } else if (columns.single) {
-    T v = columns.single_odd ? right[0] : left[0];
-    r.c[0] = r.c[1] = r.c[2] = r.c[3] = halve(v, REV && columns.single_odd);
+    T v = columns.single_odd ? r[right_line] : l[left_line];
+    row.c[0] = row.c[1] = row.c[2] = row.c[3] = halve(v, REV && columns.single_odd);
   } else {
-    r.c[0] = left[columns.low0];
-    r.c[1] = right[columns.high0];
-    r.c[2] = left[columns.low1];
-    r.c[3] = right[columns.high1];
+    row.c[0] = l[left_line + columns.low0];
+    row.c[1] = r[right_line + columns.high0];
+    row.c[2] = l[left_line + columns.low1];
+    row.c[3] = r[right_line + columns.high1];
   }
-  return r;
+  return row;
+}
+
+/* Rows 2n and 2n + 1 (any, mirrored, which keeps the parity) of all components. The bands of each
+ * have the strides of the first one's. */
+template <bool REV, int COUNT, bool PAIRS>
+__device__ __forceinline__ void load_rows(const Cj2kCudaLevel *levels, const Columns &columns,
+                                          int32_t n, Row<REV> *even, Row<REV> *odd)
+{
+  int32_t low = 2 * n, high = 2 * n + 1;
+  if (low < columns.odd_y || high >= columns.odd_y + columns.height) {
+    low = mirror(low, columns.odd_y, columns.height);
+    high = mirror(high, columns.odd_y, columns.height);
+  }
+  uint32_t low_line = (uint32_t)(low >> 1) - columns.odd_y, high_line = (uint32_t)(high >> 1);
+  uint32_t line[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    line[i] = (i < 2 ? low_line : high_line) * levels[0].band[i].stride;
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
+    even[k] =
+        load_line<REV, PAIRS>(levels[k].band[0], levels[k].band[1], line[0], line[1], columns);
+    odd[k] = load_line<REV, PAIRS>(levels[k].band[2], levels[k].band[3], line[2], line[3], columns);
+  }
+}
+
+/* One row: no vertical filter. */
+template <bool REV, int COUNT, class Sink>
+__device__ __forceinline__ void synthesise_row(const Cj2kCudaLevel *levels, const Columns &columns,
+                                               Sink &sink)
+{
+  const uint32_t high = columns.odd_y;
+  Row<REV> rows[COUNT];
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
+    rows[k] = load_line<REV, false>(levels[k].band[2 * high], levels[k].band[2 * high + 1], 0, 0,
+                                    columns);
+    if (!columns.single)
+      horizontal(rows[k]);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      rows[k].c[i] = halve(rows[k].c[i], REV && high);
+  }
+  sink(columns.odd_y, rows);
+}
+
+template <bool REV, int COUNT, bool PAIRS, class Sink>
+__device__ __forceinline__ void synthesise_rows(const Cj2kCudaLevel *levels, const Columns &columns,
+                                                int32_t row0, int32_t row1, Sink &sink)
+{
+  Vertical<REV> vertical[COUNT] = {};
+  int32_t n = (row0 >> 1) - Vertical<REV>::kWarmUp, last = (row1 - 1 + Vertical<REV>::kDelay) >> 1;
+  Row<REV> next_e[COUNT], next_o[COUNT];
+  load_rows<REV, COUNT, PAIRS>(levels, columns, n, next_e, next_o);
+#pragma unroll(COUNT == 1 ? 2 : 1)
+  for (; n <= last; n++) {
+    int32_t y = 2 * n - Vertical<REV>::kDelay;
+    Row<REV> e[COUNT], o[COUNT], odd[COUNT], even[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      e[k] = next_e[k];
+      o[k] = next_o[k];
+    }
+    /* On their way while this pair is filtered. */
+    load_rows<REV, COUNT, PAIRS>(levels, columns, n + 1, next_e, next_o);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      if (PAIRS || !columns.single) {
+        horizontal(e[k]);
+        horizontal(o[k]);
+      }
+      vertical[k].push(e[k], o[k], odd[k], even[k]);
+    }
+    if (y >= row0 && y < row1)
+      sink(y, odd);
+    if (y + 1 >= row0 && y + 1 < row1)
+      sink(y + 1, even);
+  }
 }
 
 /*
@@ -218,58 +289,14 @@ __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t 
 {
   Columns columns;
   columns.start(levels[0], p);
-  const int32_t first = levels[0].odd_y, end = first + (int32_t)levels[0].height;
-  row0 = max(row0, first);
-  row1 = min(row1, end);
+  row0 = max(row0, columns.odd_y);
+  row1 = min(row1, columns.odd_y + columns.height);
   if (row0 >= row1)
     return;
-
-  if (end - first == 1) { /* one row: no vertical filter */
-    Row<REV> rows[COUNT];
-#pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      rows[k] = load_row<REV>(levels[k], columns, first);
-      if (!columns.single)
-        horizontal(rows[k]);
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        rows[k].c[i] = halve(rows[k].c[i], REV && first == 1);
-    }
-    sink(first, rows);
-    return;
-  }
-
-  Vertical<REV> vertical[COUNT] = {};
-  int32_t n = (row0 >> 1) - Vertical<REV>::kWarmUp,
-          last = ((row1 - 1 + Vertical<REV>::kDelay) >> 1);
-  Row<REV> e[COUNT], o[COUNT], next_e[COUNT], next_o[COUNT];
-#pragma unroll
-  for (int k = 0; k < COUNT; k++) {
-    next_e[k] = load_row<REV>(levels[k], columns, 2 * n);
-    next_o[k] = load_row<REV>(levels[k], columns, 2 * n + 1);
-  }
-  for (; n <= last; n++) {
-    int32_t y = 2 * n - Vertical<REV>::kDelay;
-    Row<REV> odd[COUNT], even[COUNT];
-#pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      e[k] = next_e[k];
-      o[k] = next_o[k];
-      next_e[k] = load_row<REV>(levels[k], columns,
-                                2 * n + 2); /* on their way while this pair is filtered */
-      next_o[k] = load_row<REV>(levels[k], columns, 2 * n + 3);
-    }
-#pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      if (!columns.single) {
-        horizontal(e[k]);
-        horizontal(o[k]);
-      }
-      vertical[k].push(e[k], o[k], odd[k], even[k]);
-    }
-    if (y >= row0 && y < row1)
-      sink(y, odd);
-    if (y + 1 >= row0 && y + 1 < row1)
-      sink(y + 1, even);
-  }
+  if (columns.height == 1)
+    synthesise_row<REV, COUNT>(levels, columns, sink);
+  else if (__all_sync(kAllLanes, columns.pairs))
+    synthesise_rows<REV, COUNT, true>(levels, columns, row0, row1, sink);
+  else
+    synthesise_rows<REV, COUNT, false>(levels, columns, row0, row1, sink);
 }

@@ -10,6 +10,7 @@
 #include "../common/codestream/coded.h"
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +50,7 @@ typedef struct {
   const uint32_t *mq;      /* numbers of the MQ blocks */
   uint32_t num_blocks, num_ht, num_refined, num_mq;
   uint32_t max_width;       /* of any block */
+  uint32_t width_bits;      /* all widths or-ed */
   uint32_t mq_octets;       /* of any MQ block, at most */
   uint32_t mq_words;        /* of state in shared memory that any MQ block needs */
   const uint32_t *mq_warps; /* first of `mq` that a warp decodes; num_mq_warps + 1 */
@@ -58,10 +60,10 @@ typedef struct {
   uint32_t *mq_planes;        /* workspace: state, signs, and the bit-planes with passes */
   uint64_t mq_plane_words;
   uint32_t *mq_passes;    /* workspace: decoded, of the blocks in `mq` */
-  uint64_t mq_bytes;      /* of all MQ blocks' data */
   uint32_t alone;         /* no other frame is in flight: latency counts */
   uint32_t *quads;        /* workspace */
   void *coefficients;     /* out */
+  uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros */
   uint8_t *corrupt_flags; /* per block, zero before; set where a stage found the block corrupt */
   uint32_t *corrupt;      /* number of these */
 } Cj2kCudaDecodeBlocks;
@@ -135,6 +137,20 @@ typedef struct {
 cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
                              bool reversible, bool is_plane, uint32_t width, uint32_t height,
                              uint32_t rows, const Cj2kCudaOutput *outputs, cudaStream_t stream);
+
+/* Where the three components of a tile go as 16-bit words, and the words are the samples. */
+typedef struct {
+  uint8_t *row[3];   /* of the first row, multiples of 8 */
+  uint32_t pitch[3]; /* bytes, multiples of 8 */
+} Cj2kCudaDirect;
+
+/* Can this entry (on the host, like `outputs`) be done by cj2k_cuda_finish_direct? Sets *direct
+ * then. The entry is one that goes through RCT or ICT. */
+bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
+                                Cj2kCudaDirect *direct);
+/* cj2k_cuda_finish for one such entry. */
+cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
+                                    uint32_t rows, cudaStream_t stream);
 
 /* ------------------------------------------------------------------------------ packing --- */
 

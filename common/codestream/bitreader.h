@@ -6,9 +6,11 @@
 #ifndef CJ2K_BITREADER_H
 #define CJ2K_BITREADER_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct {
   const uint8_t *data;
@@ -24,9 +26,31 @@ static inline void cj2k_bits_init(Cj2kBitReader *bits, const uint8_t *data, size
   *bits = (Cj2kBitReader){.data = data, .size = size};
 }
 
-/* Makes at least 32 bits available. */
+/* Whole bytes up to 64 bits, when eight bytes are there and none of them is 0xFF. */
+static inline bool cj2k_bits_refill_bytes(Cj2kBitReader *bits)
+{
+  uint64_t bytes, nots;
+  uint32_t n = (64 - bits->count) / 8;
+
+  if (bits->stuffed || bits->size < 8 || bits->next > bits->size - 8)
+    return false;
+  memcpy(&bytes, bits->data + bits->next, sizeof bytes);
+  nots = ~bytes;
+  if ((nots - G_GUINT64_CONSTANT(0x0101010101010101)) & bytes &
+      G_GUINT64_CONSTANT(0x8080808080808080))
+    return false;
+  bytes = GUINT64_FROM_BE(bytes) >> (64 - 8 * n) << (64 - 8 * n);
+  bits->window |= bytes >> bits->count;
+  bits->count += 8 * n;
+  bits->next += n;
+  return true;
+}
+
+/* Makes at least 56 bits available; called with fewer. */
 static inline void cj2k_bits_refill(Cj2kBitReader *bits)
 {
+  if (cj2k_bits_refill_bytes(bits))
+    return;
   while (bits->count <= 56) {
     uint64_t byte = bits->next < bits->size ? bits->data[bits->next] : 0;
     uint32_t n = bits->stuffed ? 7 : 8;

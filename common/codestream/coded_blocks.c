@@ -13,7 +13,7 @@ typedef struct {
   bool gathered; /* in the side buffer */
 } Bytes;
 
-static void append_segment(Cj2kFrameStore *store, uint32_t length, uint32_t passes)
+static inline void append_segment(Cj2kFrameStore *store, uint32_t length, uint32_t passes)
 {
   Cj2kCodedFrame *frame = &store->frame;
 
@@ -88,6 +88,15 @@ static void join_mq(Cj2kFrameStore *store, const Cj2kTileReader *reader,
   block->length = bytes.length;
 }
 
+/* HT, when all there is is one cleanup segment that was not cut off. */
+static inline bool is_single_cleanup(const Cj2kTileReader *reader, const Cj2kBlockState *state)
+{
+  const Cj2kPiece *piece = &reader->pieces[state->first_piece];
+
+  return state->first_piece == state->last_piece && piece->passes == 1 && piece->begins &&
+         piece->length > 0;
+}
+
 /*
  * HT: only the last HT set that has bytes counts, it has the most bit-planes and stands for itself.
  * Sets before it, placeholders among them, each leave out one more bit-plane (T.814 annex B).
@@ -101,6 +110,15 @@ static void join_ht(Cj2kFrameStore *store, const Cj2kTileReader *reader,
   uint32_t refinement_length = 0, refinement_passes = 0;
   Bytes bytes = {0};
 
+  if (is_single_cleanup(reader, state)) {
+    const Cj2kPiece *piece = &reader->pieces[state->first_piece];
+
+    append_segment(store, piece->length, 1);
+    block->num_segments = block->num_passes = block->is_ht = 1;
+    block->offset = piece->offset;
+    block->length = piece->length;
+    return;
+  }
   for (uint32_t i = state->first_piece; i != 0; i = reader->pieces[i].next) {
     const Cj2kPiece *piece = &reader->pieces[i];
 

@@ -151,35 +151,88 @@ static bool read_contribution(Cj2kTileReader *reader, Cj2kBlockState *state, uin
   return read_lengths(reader, state, style, passes, bits);
 }
 
+/* A code-block that no packet had before: inclusion and zero bit-planes (B.10.4, B.10.5). */
+typedef enum { BLOCK_INCLUDED, BLOCK_LEFT_OUT, BLOCK_BROKEN } Inclusion;
+
+static inline Inclusion read_inclusion(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
+                                       Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
+                                       uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
+{
+  if (!cj2k_tag_tree_decode(tree, inclusion, x, y, layer + 1, bits))
+    return BLOCK_LEFT_OUT;
+  if (!cj2k_tag_tree_decode(tree, zero_bitplanes, x, y, MAX_ZERO_BITPLANES + 1, bits))
+    return BLOCK_BROKEN;
+  state->zero_bitplanes = (uint8_t)zero_bitplanes[cj2k_tag_tree_node(tree, 0, x, y)].low;
+  state->lblock = 3;
+  return BLOCK_INCLUDED;
+}
+
+/* What nearly all HT code-blocks have: one pass, and all of it in one packet. false: something
+ * else, and nothing is read. */
+static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *state,
+                                       Cj2kBitReader *bits)
+{
+  uint32_t more, n, length;
+
+  if (bits->count < 32)
+    cj2k_bits_refill(bits);
+  /* One pass: a zero. Then ones for a longer Lblock, a zero, and the length. */
+  if (bits->window >> 63)
+    return false;
+  more = (uint32_t)__builtin_clzll(~(bits->window << 1));
+  n = 2 + more + 3 + more;
+  if (n > bits->count)
+    return false;
+  length = (uint32_t)(bits->window << (2 + more) >> (61 - more));
+  if (length == 0 || reader->num_pieces >= reader->pieces_capacity)
+    return false;
+  bits->window <<= n;
+  bits->count -= n;
+  state->lblock = (uint8_t)(3 + more);
+  state->kind = CJ2K_BLOCK_HT;
+  state->passes = 1;
+  state->first_piece = state->last_piece = reader->num_pieces;
+  reader->pieces[reader->num_pieces++] = (Cj2kPiece){.length = length, .passes = 1, .begins = true};
+  return true;
+}
+
 /* The code-blocks of one band in the precinct. */
 static bool read_precinct_band(Cj2kTileReader *reader, const Cj2kPlanPrecinctBand *precinct_band,
-                               uint32_t style, uint32_t layer, Cj2kBitReader *bits)
+                               uint32_t style, uint32_t layer, Cj2kBitReader *packet_bits)
 {
   uint32_t first_node = precinct_band->first_node - reader->first_node;
   Cj2kTagNode *inclusion = reader->inclusion + first_node;
   Cj2kTagNode *zero_bitplanes = reader->zero_bitplanes + first_node;
   Cj2kBlockState *state = reader->states + (precinct_band->first_block - reader->first_block);
+  bool is_ht = style & CJ2K_STYLE_HT, only_ht = is_ht && !(style & CJ2K_STYLE_HT_MIXED);
+  Cj2kBitReader bits = *packet_bits; /* in registers, as long as nobody has its address */
   Cj2kTagTree tree;
 
   cj2k_tag_tree_init(&tree, precinct_band->blocks_x, precinct_band->blocks_y);
   for (uint32_t y = 0; y < precinct_band->blocks_y; y++) {
     for (uint32_t x = 0; x < precinct_band->blocks_x; x++, state++) {
       if (state->lblock != 0) {
-        if (!cj2k_bits_get1(bits))
+        if (!cj2k_bits_get1(&bits))
           continue;
       } else {
-        if (!cj2k_tag_tree_decode(&tree, inclusion, x, y, layer + 1, bits))
+        Inclusion found =
+            read_inclusion(&tree, inclusion, zero_bitplanes, x, y, layer, state, &bits);
+
+        if (found == BLOCK_LEFT_OUT)
           continue;
-        if (!cj2k_tag_tree_decode(&tree, zero_bitplanes, x, y, MAX_ZERO_BITPLANES + 1, bits))
+        if (found == BLOCK_BROKEN)
           return false;
-        state->zero_bitplanes = (uint8_t)zero_bitplanes[cj2k_tag_tree_node(&tree, 0, x, y)].low;
-        state->lblock = 3;
-        state->kind = style & CJ2K_STYLE_HT ? CJ2K_BLOCK_UNDECIDED : CJ2K_BLOCK_MQ;
+        if (only_ht && read_single_cleanup(reader, state, &bits))
+          continue;
+        state->kind = is_ht ? CJ2K_BLOCK_UNDECIDED : CJ2K_BLOCK_MQ;
       }
-      if (!read_contribution(reader, state, style, bits))
+      *packet_bits = bits;
+      if (!read_contribution(reader, state, style, packet_bits))
         return false;
+      bits = *packet_bits;
     }
-    if (cj2k_bits_overrun(bits))
+    *packet_bits = bits;
+    if (cj2k_bits_overrun(packet_bits))
       return false;
   }
   return true;

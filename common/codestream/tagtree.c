@@ -34,3 +34,28 @@ void cj2k_tag_tree_init(Cj2kTagTree *tree, uint32_t width, uint32_t height)
   }
   tree->num_levels = level;
 }
+
+void cj2k_tag_tree_descend(const Cj2kTagTree *tree, Cj2kTagNode *nodes, uint32_t x, uint32_t y,
+                           uint32_t threshold, Cj2kBitReader *bits)
+{
+  Cj2kTagNode *node;
+  uint32_t level = 1;
+
+  /* Everything above a node that needs no bits has been refined at least as far. */
+  while (level + 1 < tree->num_levels) {
+    node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+    if (node->known || node->low >= threshold)
+      break;
+    level++;
+  }
+  node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+  cj2k_tag_node_refine(node, threshold, bits);
+  while (level > 1) {
+    uint16_t low = node->low;
+
+    node = &nodes[cj2k_tag_tree_node(tree, --level, x, y)];
+    if (node->low < low)
+      node->low = low;
+    cj2k_tag_node_refine(node, threshold, bits);
+  }
+}

@@ -49,6 +49,11 @@ static inline void cj2k_tag_node_refine(Cj2kTagNode *node, uint32_t threshold, C
     node->known = (uint16_t)cj2k_bits_get1(bits);
 }
 
+/* Refines the ancestors of leaf (x, y), from the nearest one that needs no bits down to the leaf's
+ * parent. */
+void cj2k_tag_tree_descend(const Cj2kTagTree *tree, Cj2kTagNode *nodes, uint32_t x, uint32_t y,
+                           uint32_t threshold, Cj2kBitReader *bits);
+
 /*
  * Reads as many bits as are needed to tell whether leaf (x, y)'s value is below `threshold`
  * (B.10.2: partial threshold). true: it is, and nodes[leaf].low is the value.
@@ -56,28 +61,22 @@ static inline void cj2k_tag_node_refine(Cj2kTagNode *node, uint32_t threshold, C
 static inline bool cj2k_tag_tree_decode(const Cj2kTagTree *tree, Cj2kTagNode *nodes, uint32_t x,
                                         uint32_t y, uint32_t threshold, Cj2kBitReader *bits)
 {
-  Cj2kTagNode *node;
-  uint32_t level = 0;
+  Cj2kTagNode *leaf = &nodes[y * tree->width[0] + x];
 
-  /* Up to the nearest node that needs no bits: in raster order that is mostly the leaf's parent.
-   * Everything above it has been refined at least as far, so the way down starts here. */
-  while (level + 1 < tree->num_levels) {
-    node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
-    if (node->known || node->low >= threshold)
-      break;
-    level++;
-  }
-  node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
-  cj2k_tag_node_refine(node, threshold, bits);
-  while (level > 0) {
-    uint16_t low = node->low;
+  if (leaf->known || leaf->low >= threshold)
+    return leaf->low < threshold;
+  if (tree->num_levels > 1) {
+    const Cj2kTagNode *parent = &nodes[cj2k_tag_tree_node(tree, 1, x, y)];
 
-    node = &nodes[cj2k_tag_tree_node(tree, --level, x, y)];
-    if (node->low < low)
-      node->low = low;
-    cj2k_tag_node_refine(node, threshold, bits);
+    if (!parent->known && parent->low < threshold) { /* one leaf in four, or less */
+      Cj2kBitReader copy = *bits;                    /* so that `bits` can stay in registers */
+      cj2k_tag_tree_descend(tree, nodes, x, y, threshold, &copy);
+      *bits = copy;
+    }
+    leaf->low = MAX(leaf->low, parent->low);
   }
-  return node->known && node->low < threshold;
+  cj2k_tag_node_refine(leaf, threshold, bits);
+  return leaf->known && leaf->low < threshold;
 }
 
 #endif
