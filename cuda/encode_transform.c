@@ -283,14 +283,24 @@ static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneA
                     &copy);
 }
 
-static cudaError_t upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
-                               const PlaneArea *area, Rows rows)
+/* Where the first row of a plane is read. */
+static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+                             const PlaneArea *areas, uint64_t *pitch)
 {
   bool staged = job->picture->memory == CJ2K_MEMORY_HOST;
   const Cj2kPlane *plane = &job->picture->planes[index];
+
+  *pitch = staged ? areas[index].pitch : plane->pitch;
+  return staged ? (const uint8_t *)slot->staging.data + areas[index].offset : plane->data;
+}
+
+static cudaError_t upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+                               const PlaneArea *areas, Rows rows)
+{
+  const PlaneArea *area = &areas[index];
   uint8_t *to = (uint8_t *)slot->picture.data + area->offset + rows.first * area->pitch;
-  uint64_t pitch = staged ? area->pitch : plane->pitch;
-  const uint8_t *from = staged ? (const uint8_t *)slot->staging.data + area->offset : plane->data;
+  uint64_t pitch;
+  const uint8_t *from = source(slot, job, index, areas, &pitch);
   cudaStream_t stream = slot->encoder->upload;
 
   if (rows.first >= rows.end)
@@ -301,6 +311,43 @@ static cudaError_t upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, u
                            cudaMemcpyHostToDevice, stream);
   return cudaMemcpy2DAsync(to, area->pitch, from, pitch, area->row_bytes, rows.end - rows.first,
                            cudaMemcpyHostToDevice, stream);
+}
+
+/* Bytes of all planes when they lie one behind the other, here and on the device, with nothing
+ * between: else 0. */
+static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                          const PlaneArea *areas)
+{
+  uint64_t size = 0, pitch;
+  const uint8_t *first = source(slot, job, 0, areas, &pitch);
+
+  for (uint32_t i = 0; i < job->layout->num_planes; i++) {
+    const uint8_t *from = source(slot, job, i, areas, &pitch);
+    if (pitch != areas[i].pitch || pitch != areas[i].row_bytes || areas[i].offset != size ||
+        from != first + size)
+      return 0;
+    size += pitch * areas[i].rows;
+  }
+  return size;
+}
+
+/* Whole planes, in one copy where that is possible: each copy costs the bus some microseconds. */
+static cudaError_t upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                 const PlaneArea *areas)
+{
+  uint64_t pitch, size = adjoining(slot, job, areas);
+  cudaError_t result = cudaErrorInvalidValue;
+
+  if (size)
+    result = cudaMemcpyAsync(slot->picture.data, source(slot, job, 0, areas, &pitch), size,
+                             cudaMemcpyHostToDevice, slot->encoder->upload);
+  if (result != cudaErrorInvalidValue)
+    return result;
+  (void)cudaGetLastError(); /* neighbours by chance, in several allocations */
+  result = cudaSuccess;
+  for (uint32_t i = 0; i < job->layout->num_planes && result == cudaSuccess; i++)
+    result = upload_rows(slot, job, i, areas, (Rows){0, areas[i].rows});
+  return result;
 }
 
 /* Room for all planes on the device; planes[] says where they will be. */
@@ -336,8 +383,10 @@ static cudaError_t upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
     stage_rows(slot, &job->picture->planes[i], &areas[i], slice_rows(slot, slice, areas[i].rows));
   g_mutex_lock(&encoder->upload_lock);
   cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, encoder->upload);
-  for (uint32_t i = 0; i < n && result == cudaSuccess; i++)
-    result = upload_rows(slot, job, i, &areas[i], slice_rows(slot, slice, areas[i].rows));
+  if (result == cudaSuccess && encoder->slices.count == 1)
+    result = upload_planes(slot, job, areas);
+  for (uint32_t i = 0; i < n && encoder->slices.count > 1 && result == cudaSuccess; i++)
+    result = upload_rows(slot, job, i, areas, slice_rows(slot, slice, areas[i].rows));
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "upload", encoder->upload);
   if (result == cudaSuccess)

@@ -290,28 +290,42 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
   }
 };
 
+/* Copies of a lane: four reads, then four writes, so that it waits once for them. */
+template <typename T> __device__ void copy_lane(T *to, const T *from, uint32_t count, uint32_t lane)
+{
+  for (uint32_t i = lane; i < count; i += 4 * 32) {
+    T read[4];
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) {
+      read[k] = 0;
+      if (i + 32 * k < count)
+        read[k] = from[i + 32 * k];
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++)
+      if (i + 32 * k < count)
+        to[i + 32 * k] = read[k];
+  }
+}
+
 /* The parts to their place in the frame's bytes, with Scup in the last two (T.814 7.1.1). `first`
  * is MagSgn's first byte and aligned, `end` is one behind VLC's first. */
 __device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *first,
                             const uint8_t *mel, const uint8_t *end, uint32_t lane)
 {
-  uint32_t suffix = parts.mel + parts.vlc, length = parts.magsgn + suffix, words = parts.magsgn / 4;
-  const uint8_t *vlc = end - (parts.vlc - 1);
-  for (uint32_t i = lane; i < words; i += 32)
-    reinterpret_cast<uint32_t *>(out)[i] = reinterpret_cast<const uint32_t *>(first)[i];
-  for (uint32_t i = 4 * words + lane; i < length; i += 32) {
-    uint32_t byte;
-    if (i < parts.magsgn)
-      byte = first[i];
-    else if (i < parts.magsgn + parts.mel)
-      byte = mel[i - parts.magsgn];
-    else if (i < length - 1)
-      byte = vlc[i - parts.magsgn - parts.mel];
-    else
-      byte = suffix >> 4;
-    if (i == length - 2)
-      byte = (byte & 0xF0) | (suffix & 15);
-    out[i] = (uint8_t)byte;
+  uint32_t suffix = parts.mel + parts.vlc, length = parts.magsgn + suffix;
+  uint32_t words = parts.magsgn / 4, coded = parts.vlc - 1; /* VLC's last byte is Scup's */
+  const uint8_t *last = coded ? end - 1 : mel + parts.mel - 1;
+
+  copy_lane(reinterpret_cast<uint32_t *>(out), reinterpret_cast<const uint32_t *>(first), words,
+            lane);
+  if (lane < (parts.magsgn & 3))
+    out[4 * words + lane] = first[4 * words + lane];
+  copy_lane(out + parts.magsgn, mel, coded ? parts.mel : parts.mel - 1, lane);
+  copy_lane(out + parts.magsgn + parts.mel, end - coded, coded ? coded - 1 : 0, lane);
+  if (lane == 0) {
+    out[length - 2] = (uint8_t)((*last & 0xF0) | (suffix & 15));
+    out[length - 1] = (uint8_t)(suffix >> 4);
   }
 }
 
