@@ -10,7 +10,12 @@
 
 namespace {
 
-constexpr uint32_t kResident = 28; /* warps of a multiprocessor, by their registers */
+/* Warps of a multiprocessor, by their registers, where it can hold so many thread blocks. */
+#if defined __CUDA_ARCH__ && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
+constexpr uint32_t kResident = 28;
+#else
+constexpr uint32_t kResident = 16;
+#endif
 constexpr uint32_t kMaxQuads = 1024, kMagSgnWords = 256, kVlcWords = 64, kEventWords = 64;
 constexpr uint32_t kMelBytes = kMagSgnWords * 2; /* half of that; an event makes at most 1.5 bits */
 constexpr uint32_t kMaxScup = 4079;
