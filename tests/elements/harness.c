@@ -36,6 +36,18 @@ void rig_free(Rig *rig)
   gst_object_unref(rig->bus);
 }
 
+void rig_flush(Rig *rig)
+{
+  GstBuffer *old;
+  GstSegment segment;
+  g_assert_true(gst_harness_push_event(rig->h, gst_event_new_flush_start()));
+  g_assert_true(gst_harness_push_event(rig->h, gst_event_new_flush_stop(TRUE)));
+  while ((old = gst_harness_try_pull(rig->h)))
+    gst_buffer_unref(old);
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  g_assert_true(gst_harness_push_event(rig->h, gst_event_new_segment(&segment)));
+}
+
 gchar *rig_message(Rig *rig, GstMessageType type)
 {
   GstMessage *message = gst_bus_pop_filtered(rig->bus, type);
@@ -120,6 +132,18 @@ void assert_same_pictures(const GstVideoInfo *info_a, GstBuffer *a, const GstVid
   g_assert_cmpint(GST_VIDEO_INFO_WIDTH(info_a), ==, GST_VIDEO_INFO_WIDTH(info_b));
   g_assert_cmpint(GST_VIDEO_INFO_HEIGHT(info_a), ==, GST_VIDEO_INFO_HEIGHT(info_b));
   g_assert_cmpint(pixels_difference(info_a, a, info_b, b), ==, 0);
+}
+
+void assert_lossless(const gchar *description, const GstVideoInfo *info)
+{
+  GstBuffer *raw = pixels_buffer(info, 0);
+  GstCaps *caps;
+  GstBuffer *decoded = encode_one(description, info, raw, &caps);
+  GstVideoInfo decoded_info = video_of_caps(caps);
+  assert_same_pictures(info, raw, &decoded_info, decoded);
+  gst_caps_unref(caps);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(raw);
 }
 
 gboolean have_element(const gchar *factory)

@@ -19,6 +19,8 @@ Rig rig_new(const gchar *description);
 /* cudaj2kdec with these properties, and caps at its sink (transfer full of caps; NULL: later). */
 Rig rig_decoder(const gchar *properties, GstCaps *caps);
 void rig_free(Rig *rig);
+/* Flushes, throws away what has come out, and begins anew. */
+void rig_flush(Rig *rig);
 /* The text of the first error (or warning) on the bus, NULL: none (transfer full). */
 gchar *rig_message(Rig *rig, GstMessageType type);
 GstElement *rig_element(Rig *rig, const gchar *factory);
@@ -42,6 +44,9 @@ GstFlowReturn push_frame(GstHarness *h, GstBuffer *buffer, guint n);
 /* Fails the test unless both pictures are the same, sample by sample. */
 void assert_same_pictures(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
                           GstBuffer *b);
+
+/* Fails the test unless a picture comes out of this bin as it went in. */
+void assert_lossless(const gchar *description, const GstVideoInfo *info);
 
 gboolean have_element(const gchar *factory);
 

@@ -58,14 +58,7 @@ static void test_flush(void)
   for (guint round = 0; round < 10; round++) {
     for (guint i = 0; i < 6; i++)
       push_frame(rig.h, coded, i);
-    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_start()));
-    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_flush_stop(TRUE)));
-    GstBuffer *old;
-    while ((old = gst_harness_try_pull(rig.h)))
-      gst_buffer_unref(old);
-    GstSegment segment;
-    gst_segment_init(&segment, GST_FORMAT_TIME);
-    g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+    rig_flush(&rig);
     /* The first frame after the flush is the first that comes out. */
     g_assert_cmpint(push_frame(rig.h, coded, 100 + round), ==, GST_FLOW_OK);
     GstBuffer *decoded = gst_harness_pull(rig.h);
