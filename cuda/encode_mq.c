@@ -49,8 +49,9 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
   const Cj2kCudaMqCode *mq = &slot->mq;
   uint32_t segments =
       slot->encoder->many_segments ? CJ2K_CUDA_MQ_PASSES(mq->contexts.max_planes) : 1;
+  /* Each block's room is rounded up by itself. */
   return CJ2K_CUDA_MQ_ROOM(symbols, mq->symbol_room, 0) +
-         mq->contexts.num_blocks * CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments);
+         mq->contexts.num_blocks * (CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) + ALIGNMENT);
 }
 
 /* Room for so many, in bytes; nothing happens where there is. */
@@ -203,6 +204,8 @@ cudaError_t cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *re
 
   for (uint32_t i = 0; i < TRIALS && status == cudaSuccess && !has_room(slot, counts); i++)
     status = code_again(slot, counts);
+  if (status == cudaSuccess && !has_room(slot, counts))
+    status = cudaErrorMemoryAllocation;
   uint64_t passes = counts->passes * sizeof(Cj2kPassEnd), bytes = counts->coded.bytes;
   if (status == cudaSuccess)
     status = cj2k_cuda_encode_fetch_rest(slot, &slot->host_passes, &slot->passes,

@@ -455,7 +455,8 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
   __shared__ Segment segments[kEndWarps][kMaxPasses];
   uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   uint32_t task = blockIdx.x * kEndWarps + warp;
-  if (task >= num_tasks(frame.contexts) || !has_symbols(frame))
+  /* Marks of a block that was longer than its room point behind it. */
+  if (task >= num_tasks(frame.contexts) || !has_symbols(frame) || frame.counts->coded.failed)
     return;
   uint32_t b = task * frame.contexts.stride;
   const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
