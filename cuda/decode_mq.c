@@ -96,6 +96,8 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     offsets[n] = (uint32_t)frame->mq_plane_words;
     frame->mq_plane_words += plane_words(slot, coded, mq[n]);
   }
+  if (frame->mq_plane_words > UINT32_MAX) /* more than the offsets can say */
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   uint32_t passes = (frame->num_mq + 1) & ~1u;
   size_t size = (passes + frame->mq_plane_words) * sizeof(uint32_t);
   cudaError_t result = cudaSuccess;
