@@ -305,11 +305,12 @@ template <uint32_t LANES, bool WIDE> struct Block {
   /* ------------------------------------------------------------------------- octets --- */
 
   /* A word of the octet at `at` and of its neighbours to the left and right, which are read also
-   * where there are none: in this memory or in what lies before it. */
-  __device__ static __forceinline__ Stream row_at(uint32_t at, uint32_t place)
+   * where there are none: in this lane's memory. Before the first octet is that of other warps. */
+  __device__ __forceinline__ Stream row_at(uint32_t at, uint32_t place) const
   {
+    uint32_t left = at >= memory + kOctet ? at - kOctet : at;
     Stream stream;
-    stream.set(shared_word(at - kOctet), shared_word(at), shared_word(at + kOctet), place);
+    stream.set(shared_word(left), shared_word(at), shared_word(at + kOctet), place);
     return stream;
   }
 
