@@ -3,6 +3,23 @@
 
 #include "../common/error.h"
 
+static Cj2kStatus no_context(Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the device's context is gone");
+}
+
+static void backend_close(void *data)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (cj2k_cuda_enter(&backend->device)) {
+    cj2k_cuda_timeline_close(&backend->timeline);
+    if (backend->upload)
+      cudaStreamDestroy(backend->upload);
+    cj2k_cuda_leave(&backend->device);
+  }
+  g_free(backend);
+}
+
 static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
 {
   (void)threads;
@@ -11,8 +28,11 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
       cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
   backend->frames_in_flight = params->frames_in_flight;
   backend->one_in_flight = params->frames_in_flight == 1;
-  if (status == CJ2K_OK) {
-    cj2k_cuda_enter(&backend->device);
+  if (status != CJ2K_OK) {
+    g_free(backend);
+    return NULL;
+  }
+  if (cj2k_cuda_enter(&backend->device)) {
     int multiprocessors = 1;
     (void)cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                  backend->device.ordinal);
@@ -26,22 +46,13 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
       status = cj2k_cuda_check(cudaStreamCreateWithFlags(&backend->upload, cudaStreamNonBlocking),
                                "making a stream", error);
     cj2k_cuda_leave(&backend->device);
+  } else {
+    status = no_context(error);
   }
   if (status == CJ2K_OK)
     return backend;
-  g_free(backend);
+  backend_close(backend);
   return NULL;
-}
-
-static void backend_close(void *data)
-{
-  Cj2kCudaDecoder *backend = data;
-  if (cj2k_cuda_enter(&backend->device)) {
-    cj2k_cuda_timeline_close(&backend->timeline);
-    cudaStreamDestroy(backend->upload);
-    cj2k_cuda_leave(&backend->device);
-  }
-  g_free(backend);
 }
 
 static void free_slot(Cj2kDecodeSlot *slot)
@@ -106,11 +117,6 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
     return slot;
   free_slot(slot);
   return NULL;
-}
-
-static Cj2kStatus no_context(Cj2kError *error)
-{
-  return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the device's context is gone");
 }
 
 static Cj2kDecodeSlot *slot_new(void *data, Cj2kError *error)
