@@ -193,7 +193,7 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   double base = guess_base(frame) / 4, tried = frame->base;
   Cj2kRateMemory memory;
 
-  if (trial > frame->recalled) { /* the search was not fine enough */
+  if (trial > (frame->recalled ? 1 : 0)) { /* the search was not fine enough */
     set_mq_base(frame, clamp_base(frame, tried / 2), &frame->factors);
     return CJ2K_OK;
   }
