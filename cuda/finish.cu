@@ -82,6 +82,16 @@ __device__ __forceinline__ void store_four(uint8_t *row, int32_t x, int32_t widt
   }
 }
 
+/* The component transform of four samples, where there is one: of three components. */
+template <int COUNT, bool REV> __device__ __forceinline__ void inverse_mct_rows(Row<REV> *rows)
+{
+  if (COUNT == 3) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      inverse_mct(rows[0].c[i], rows[COUNT == 3 ? 1 : 0].c[i], rows[COUNT == 3 ? 2 : 0].c[i]);
+  }
+}
+
 template <int COUNT> struct StorePicture {
   const Cj2kCudaFinish *__restrict__ finish;
   const Cj2kCudaOutput *__restrict__ outputs;
@@ -92,11 +102,7 @@ template <int COUNT> struct StorePicture {
   {
     if (!active)
       return;
-    if (COUNT == 3) {
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        inverse_mct(rows[0].c[i], rows[COUNT == 3 ? 1 : 0].c[i], rows[COUNT == 3 ? 2 : 0].c[i]);
-    }
+    inverse_mct_rows<COUNT>(rows);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
       const Cj2kCudaStore &s = finish->store[k];
@@ -162,11 +168,7 @@ template <bool REV, int COUNT> struct StoreDirect {
   {
     if (count <= 0)
       return;
-    if (COUNT == 3) {
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        inverse_mct(rows[0].c[i], rows[COUNT == 3 ? 1 : 0].c[i], rows[COUNT == 3 ? 2 : 0].c[i]);
-    }
+    inverse_mct_rows<COUNT>(rows);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
       uint32_t words[2];
