@@ -134,6 +134,15 @@ void assert_same_pictures(const GstVideoInfo *info_a, GstBuffer *a, const GstVid
   g_assert_cmpint(pixels_difference(info_a, a, info_b, b), ==, 0);
 }
 
+void assert_next_picture(GstHarness *h, const GstVideoInfo *info, guint phase)
+{
+  GstBuffer *expected = pixels_buffer(info, phase), *decoded = gst_harness_pull(h);
+  GstVideoInfo decoded_info = output_video(h);
+  assert_same_pictures(info, expected, &decoded_info, decoded);
+  gst_buffer_unref(expected);
+  gst_buffer_unref(decoded);
+}
+
 void assert_lossless(const gchar *description, const GstVideoInfo *info)
 {
   GstBuffer *raw = pixels_buffer(info, 0);

@@ -45,6 +45,9 @@ GstFlowReturn push_frame(GstHarness *h, GstBuffer *buffer, guint n);
 void assert_same_pictures(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
                           GstBuffer *b);
 
+/* Pulls a picture; fails the test unless it is pixels_buffer(info, phase). */
+void assert_next_picture(GstHarness *h, const GstVideoInfo *info, guint phase);
+
 /* Fails the test unless a picture comes out of this bin as it went in. */
 void assert_lossless(const gchar *description, const GstVideoInfo *info);
 

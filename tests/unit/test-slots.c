@@ -81,26 +81,34 @@ static gpointer work(gpointer data)
   return NULL;
 }
 
-/* Eight frames at once, the last one's thread first, where memory holds `limit`. */
-static void test_threads(gconstpointer data)
+/* All frames, the last one's thread first, each `pause` us after the other; all get a slot. */
+static void run_all(Bench *bench, gulong pause)
 {
-  int limit = GPOINTER_TO_INT(data);
-  Bench bench;
   Job jobs[FRAMES];
   GThread *threads[FRAMES];
-  bench_init(&bench, limit, FRAMES);
-  g_mutex_lock(&bench.lock);
+  g_mutex_lock(&bench->lock);
   for (uint32_t i = 0; i < FRAMES; i++)
-    cj2k_slots_expect(&bench.slots, i, i + 1);
-  g_mutex_unlock(&bench.lock);
+    cj2k_slots_expect(&bench->slots, i, i + 1);
+  g_mutex_unlock(&bench->lock);
   for (int i = FRAMES; i-- > 0;) {
-    jobs[i] = (Job){&bench, (uint64_t)i + 1, FALSE};
+    jobs[i] = (Job){bench, (uint64_t)i + 1, FALSE};
     threads[i] = g_thread_new("frame", work, &jobs[i]);
+    if (pause)
+      g_usleep(pause);
   }
   for (int i = 0; i < FRAMES; i++) {
     g_thread_join(threads[i]);
     g_assert_true(jobs[i].ok);
   }
+}
+
+/* Eight frames at once, the last one's thread first, where memory holds `limit`. */
+static void test_threads(gconstpointer data)
+{
+  int limit = GPOINTER_TO_INT(data);
+  Bench bench;
+  bench_init(&bench, limit, FRAMES);
+  run_all(&bench, 0);
   g_assert_cmpint(bench.most, <=, MIN(limit, FRAMES));
   g_assert_cmpuint(bench.slots.allowed, ==, (guint)MIN(limit, FRAMES));
   bench_clear(&bench);
@@ -111,23 +119,11 @@ static void test_order(void)
 {
   Bench bench;
   Cj2kError error;
-  Job jobs[FRAMES];
-  GThread *threads[FRAMES];
   bench_init(&bench, 1, FRAMES);
   const Cj2kSlotMaker slots = maker(&bench);
   g_assert_cmpint(cj2k_slots_fill(&bench.slots, &slots, &error), ==, CJ2K_OK);
   g_assert_cmpuint(bench.slots.allowed, ==, 1);
-  g_mutex_lock(&bench.lock);
-  for (uint32_t i = 0; i < FRAMES; i++)
-    cj2k_slots_expect(&bench.slots, i, i + 1);
-  g_mutex_unlock(&bench.lock);
-  for (int i = FRAMES; i-- > 0;) {
-    jobs[i] = (Job){&bench, (uint64_t)i + 1, FALSE};
-    threads[i] = g_thread_new("frame", work, &jobs[i]);
-    g_usleep(1000);
-  }
-  for (int i = 0; i < FRAMES; i++)
-    g_thread_join(threads[i]);
+  run_all(&bench, 1000);
   for (int i = 0; i < FRAMES; i++)
     g_assert_cmpuint(bench.order[i], ==, (guint64)i + 1);
   bench_clear(&bench);
