@@ -100,9 +100,7 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   uint32_t passes = (frame->num_mq + 1) & ~1u;
   size_t size = (passes + frame->mq_plane_words) * sizeof(uint32_t);
-  cudaError_t result = cudaSuccess;
-  if (size > slot->mq_planes.size) /* frames are of different sizes: not to grow with each */
-    result = cj2k_cuda_reserve(&slot->mq_planes, size + size / 4);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->mq_planes, size);
   frame->mq_passes = slot->mq_planes.data;
   frame->mq_planes = frame->mq_passes + passes;
   return cj2k_cuda_check(result, "memory for bit-planes", error);

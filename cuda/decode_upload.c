@@ -14,12 +14,6 @@
 #define MAX_PLANES 30  /* of a code-block in 32-bit samples */
 #define ALIGNMENT  256 /* of the parts */
 
-/* Frames are of different sizes: memory does not grow with each. */
-static cudaError_t reserve(Cj2kCudaMemory *memory, size_t size)
-{
-  return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(memory, size + size / 4);
-}
-
 static size_t place(size_t *size, size_t bytes)
 {
   size_t at = *size;
@@ -111,9 +105,9 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
                                      size_t side_size)
 {
   bool pinned = is_pinned(codestream);
-  cudaError_t result = reserve(&slot->data, size + side_size + DATA_PAD);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->data, size + side_size + DATA_PAD);
   if (result == cudaSuccess && !pinned)
-    result = reserve(&slot->h_data, size);
+    result = cj2k_cuda_reserve_more(&slot->h_data, size);
   if (result != cudaSuccess)
     return result;
   if (!pinned)
@@ -224,9 +218,9 @@ Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
   if (status != CJ2K_OK)
     return status;
   place_parts(&slot->parts, slot, coded, frame);
-  cudaError_t result = reserve(&slot->h_upload, slot->parts.size);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->h_upload, slot->parts.size);
   if (result == cudaSuccess)
-    result = reserve(&slot->upload, slot->parts.size);
+    result = cj2k_cuda_reserve_more(&slot->upload, slot->parts.size);
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
   list_blocks(slot, coded, &classes);

@@ -96,6 +96,11 @@ cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
   return result;
 }
 
+cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size)
+{
+  return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(memory, size + size / 4);
+}
+
 void cj2k_cuda_release(Cj2kCudaMemory *memory)
 {
   if (memory->data && memory->host)

@@ -41,6 +41,8 @@ typedef struct {
 } Cj2kCudaMemory;
 
 cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
+/* For what is of another size with each frame: when it grows, by a quarter more than is needed. */
+cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size);
 void cj2k_cuda_release(Cj2kCudaMemory *memory);
 
 /* Memory for pictures (Cj2kBackendMemory): page-locked or of the device. */
