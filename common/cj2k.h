@@ -210,6 +210,9 @@ CJ2K_API Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kErr
 CJ2K_API void cj2k_decoder_close(Cj2kDecoder *decoder);
 /* The back end in use, never AUTO. */
 CJ2K_API Cj2kBackendKind cj2k_decoder_backend(const Cj2kDecoder *decoder);
+/* Why AUTO took the CPU: one sentence about the GPU, as long as the decoder lives. NULL when it did
+ * not, and in a build without CUDA, where there is no choice. */
+CJ2K_API const char *cj2k_decoder_why_cpu(const Cj2kDecoder *decoder);
 
 /*
  * Reads the main header (or JP2/JPH boxes and main header) of `data` without decoding, so that the
@@ -235,7 +238,7 @@ CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *dat
 typedef struct {
   Cj2kStatus
       status; /* of this frame: CJ2K_OK also for a damaged one that was decoded as far as it went */
-  Cj2kError error; /* when status is not CJ2K_OK */
+  Cj2kError error; /* when status is not CJ2K_OK; with fallback why the chosen one could not */
   void *user;      /* as submitted */
   Cj2kImage image;
   Cj2kPicture
@@ -398,6 +401,8 @@ CJ2K_API Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params,
                                         Cj2kError *error);
 CJ2K_API void cj2k_encoder_close(Cj2kEncoder *encoder);
 CJ2K_API Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder);
+/* As cj2k_decoder_why_cpu. */
+CJ2K_API const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder);
 /* What open() overruled or had to do otherwise, one sentence; NULL when nothing. */
 CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 /* Rsiz of the codestreams to come. */
@@ -415,11 +420,11 @@ CJ2K_API Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture 
 
 typedef struct {
   Cj2kStatus status;
-  Cj2kError error;
+  Cj2kError error; /* as in Cj2kFrame */
   void *user;
   const uint8_t *data; /* codestream or file, valid until cj2k_encoder_release */
   size_t size;
-  bool fallback;
+  bool fallback; /* done by the CPU back end in place of the chosen one */
   void *priv;
 } Cj2kPacket;
 

@@ -35,9 +35,8 @@ static bool choose_backend(Cj2kDecoder *decoder, Cj2kError *error)
     return false;
   }
   if (wanted != CJ2K_BACKEND_CPU && cuda) {
-    Cj2kError ignored;
     if (try_backend(decoder, cuda, CJ2K_BACKEND_CUDA,
-                    wanted == CJ2K_BACKEND_CUDA ? error : &ignored))
+                    wanted == CJ2K_BACKEND_CUDA ? error : &decoder->why_cpu))
       return true;
     if (wanted == CJ2K_BACKEND_CUDA)
       return false;
@@ -106,6 +105,11 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
 Cj2kBackendKind cj2k_decoder_backend(const Cj2kDecoder *decoder)
 {
   return decoder->backend_kind;
+}
+
+const char *cj2k_decoder_why_cpu(const Cj2kDecoder *decoder)
+{
+  return decoder->why_cpu.code ? decoder->why_cpu.text : NULL;
 }
 
 void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size)

@@ -76,7 +76,8 @@ struct Cj2kDecoder {
   const Cj2kDecodeBackend *backend;
   void *backend_data;
   Cj2kBackendKind backend_kind;
-  void *cpu_data; /* CPU back end for fallbacks, made when first needed; guarded by lock */
+  Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or was not asked */
+  void *cpu_data;    /* CPU back end for fallbacks, made when first needed; guarded by lock */
 
   /* The submitting thread's: what the last frame's headers said. */
   Cj2kHeaderReader *header_reader;

@@ -32,14 +32,11 @@ static bool choose_backend(Cj2kEncoder *encoder, Cj2kError *error)
     return false;
   }
   if (wanted != CJ2K_BACKEND_CPU && cuda) {
-    Cj2kError why = {0};
-    if (try_backend(encoder, cuda, CJ2K_BACKEND_CUDA, &why))
+    if (try_backend(encoder, cuda, CJ2K_BACKEND_CUDA,
+                    wanted == CJ2K_BACKEND_CUDA ? error : &encoder->why_cpu))
       return true;
-    if (wanted == CJ2K_BACKEND_CUDA) {
-      if (error)
-        *error = why;
+    if (wanted == CJ2K_BACKEND_CUDA)
       return false;
-    }
   }
   return try_backend(encoder, cj2k_cpu_encode_backend(), CJ2K_BACKEND_CPU, error);
 }
@@ -150,6 +147,11 @@ void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory)
 Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder)
 {
   return encoder->backend_kind;
+}
+
+const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder)
+{
+  return encoder->why_cpu.code ? encoder->why_cpu.text : NULL;
 }
 
 const char *cj2k_encoder_warning(const Cj2kEncoder *encoder)

@@ -98,8 +98,8 @@ struct Cj2kEncoder {
   const Cj2kEncodeBackend *backend;
   void *backend_data;
   Cj2kBackendKind backend_kind;
-  void *cpu_data; /* CPU back end for fallbacks, made when first needed; guarded by lock */
-  char warning[240];
+  Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or was not asked */
+  void *cpu_data;    /* CPU back end for fallbacks, made when first needed; guarded by lock */
 
   GMutex lock;
   GCond changed;

@@ -66,12 +66,16 @@ Cj2kStatus cj2k_encoder_frame_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step)
   return status;
 }
 
-/* Puts the CPU back end in the place of the chosen one, for this frame. */
+/* Puts the CPU back end in the place of the chosen one, for this frame; frame->error stays, and
+ * says why. Pictures in the memory of a GPU are not for it. */
 static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
 {
   Cj2kEncoder *encoder = frame->encoder;
   const Cj2kEncodeBackend *cpu = cj2k_cpu_encode_backend();
+  Cj2kError reason = frame->error;
 
+  if (frame->picture.memory == CJ2K_MEMORY_CUDA)
+    return reason.code;
   g_mutex_lock(&encoder->lock);
   if (!encoder->cpu_data)
     encoder->cpu_data =
@@ -84,6 +88,7 @@ static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
   frame->backend = cpu;
   frame->backend_data = encoder->cpu_data;
   frame->fallback = true;
+  frame->error = reason;
   return CJ2K_OK;
 }
 

@@ -62,8 +62,11 @@ static cudaError_t start(Cj2kCudaDevice *device, void *context)
 Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
                                  Cj2kError *error)
 {
-  int count = 0;
+  int count = 0, driver = 0;
   cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaErrorInsufficientDriver && /* the runtime says so of none, too */
+      cudaDriverGetVersion(&driver) == cudaSuccess && !driver)
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: there is no NVIDIA driver");
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "looking for a GPU", error);
   if (count == 0)

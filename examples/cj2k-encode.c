@@ -84,7 +84,7 @@ static void report(const Options *options, Cj2kEncoder *encoder, const EncodeInp
   if (cj2k_encoder_warning(encoder))
     fprintf(stderr, "cj2k-encode: warning: %s\n", cj2k_encoder_warning(encoder));
   if (packet->fallback)
-    fputs("cj2k-encode: warning: done by the CPU\n", stderr);
+    fprintf(stderr, "cj2k-encode: warning: done by the CPU: %s\n", packet->error.text);
   if (!options->verbose)
     return;
   cj2k_encoder_get_stats(encoder, &stats);

@@ -216,7 +216,8 @@ static gboolean start(GstVideoDecoder *decoder)
   GST_OBJECT_UNLOCK(self);
   g_object_notify(G_OBJECT(self), "active-backend");
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(codec)));
-  self->warned_alpha = FALSE;
+  gst_cuda_j2k_check_cpu(GST_ELEMENT(self), cj2k_decoder_why_cpu(codec), &self->told_cpu);
+  self->warned_alpha = self->told_fallback = FALSE;
   self->in_flight = params.frames_in_flight;
   self->video.width = 0;
   g_atomic_int_set(&self->reconfigure, FALSE);

@@ -73,8 +73,8 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
     picture->error = result->error;
   }
   picture->damaged |= part->incomplete;
-  if (result->fallback)
-    GST_LOG_OBJECT(self, "decoded by the CPU back end");
+  gst_cuda_j2k_check_fallback(GST_ELEMENT(self), result->fallback, &result->error,
+                              &self->told_fallback);
 }
 
 /* The part is its picture's last: the frame goes downstream, or fails. Takes the frame. */

@@ -76,7 +76,11 @@ struct _GstCudaJ2kDec {
   GstVideoInfo info;
   GstCudaJ2kDecPicture *picture; /* parts of it are still to come */
   gboolean warned_alpha;
-  guint in_flight; /* the output thread's: as last told */
+  gboolean told_cpu; /* that there is no GPU, once in the element's life */
+
+  /* The output thread's: as last told. */
+  gboolean told_fallback;
+  guint in_flight;
 };
 typedef struct _GstCudaJ2kDec GstCudaJ2kDec;
 typedef struct _GstCudaJ2kDecClass {

@@ -206,6 +206,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 static void warn(GstCudaJ2kEnc *self)
 {
   const char *warning = cj2k_encoder_warning(self->encoder);
+  gst_cuda_j2k_check_cpu(GST_ELEMENT(self), cj2k_encoder_why_cpu(self->encoder), &self->told_cpu);
   if (warning)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s.", warning), (NULL));
   GstVideoColorPrimaries primaries = self->info.colorimetry.primaries;
@@ -297,6 +298,7 @@ static gboolean start(GstVideoEncoder *encoder)
   if (backend != CJ2K_BACKEND_CPU)
     gst_cuda_j2k_context_ensure(GST_ELEMENT(self), device, &self->context);
   self->started = TRUE;
+  self->told_fallback = FALSE;
   gst_cuda_j2k_output_start(&self->output, "cudaj2kenc:src");
   return TRUE;
 }

@@ -142,8 +142,8 @@ static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
 static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean last,
                             GstBuffer **buffer)
 {
-  if (packet->fallback)
-    GST_LOG_OBJECT(self, "encoded by the CPU back end");
+  gst_cuda_j2k_check_fallback(GST_ELEMENT(self), packet->fallback, &packet->error,
+                              &self->told_fallback);
   if (packet->status != CJ2K_OK) {
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
     return FALSE;

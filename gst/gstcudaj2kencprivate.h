@@ -45,6 +45,7 @@ struct _GstCudaJ2kEnc {
 
   GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
   gboolean started;
+  gboolean told_cpu; /* that there is no GPU, once in the element's life */
   Cj2kEncoder
       *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
   Cj2kStats past_stats; /* of encoders that were closed, since start */
@@ -57,7 +58,8 @@ struct _GstCudaJ2kEnc {
 
   /* The output thread's. */
   GstBuffer *first_field; /* its bytes, until the second is there; NULL: none */
-  guint in_flight;        /* as last told */
+  guint in_flight;        /* as last told, and so is what follows */
+  gboolean told_fallback;
 };
 typedef struct _GstCudaJ2kEnc GstCudaJ2kEnc;
 typedef struct _GstCudaJ2kEncClass {

@@ -48,9 +48,10 @@ void rig_flush(Rig *rig)
   g_assert_true(gst_harness_push_event(rig->h, gst_event_new_segment(&segment)));
 }
 
-gchar *rig_message(Rig *rig, GstMessageType type)
+/* NULL: there is none. */
+static GError *next_message(GstBus *bus, GstMessageType type)
 {
-  GstMessage *message = gst_bus_pop_filtered(rig->bus, type);
+  GstMessage *message = gst_bus_pop_filtered(bus, type);
   GError *error = NULL;
   if (!message)
     return NULL;
@@ -58,10 +59,31 @@ gchar *rig_message(Rig *rig, GstMessageType type)
     gst_message_parse_error(message, &error, NULL);
   else
     gst_message_parse_warning(message, &error, NULL);
-  gchar *text = g_strdup(error->message);
-  g_error_free(error);
   gst_message_unref(message);
+  return error;
+}
+
+/* The text of the first one that is, or is not, about a GPU that is missing. */
+static gchar *find_message(Rig *rig, GstMessageType type, gboolean no_gpu)
+{
+  GError *error;
+  gchar *text = NULL;
+  while (!text && (error = next_message(rig->bus, type))) {
+    if (g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND) == no_gpu)
+      text = g_strdup(error->message);
+    g_error_free(error);
+  }
   return text;
+}
+
+gchar *rig_message(Rig *rig, GstMessageType type)
+{
+  return find_message(rig, type, FALSE);
+}
+
+gchar *rig_no_gpu_message(Rig *rig, GstMessageType type)
+{
+  return find_message(rig, type, TRUE);
 }
 
 GstElement *rig_element(Rig *rig, const gchar *factory)

@@ -21,8 +21,10 @@ Rig rig_decoder(const gchar *properties, GstCaps *caps);
 void rig_free(Rig *rig);
 /* Flushes, throws away what has come out, and begins anew. */
 void rig_flush(Rig *rig);
-/* The text of the first error (or warning) on the bus, NULL: none (transfer full). */
+/* The text of the first error (or warning) on the bus, NULL: none (transfer full). What elements
+ * say of a GPU that is missing is left out, and looked for by the other one. */
 gchar *rig_message(Rig *rig, GstMessageType type);
+gchar *rig_no_gpu_message(Rig *rig, GstMessageType type);
 GstElement *rig_element(Rig *rig, const gchar *factory);
 
 /* Progressive video of this format at FPS frames a second. */

@@ -299,41 +299,6 @@ static void test_threads(void)
   gst_buffer_unref(raw);
 }
 
-static void test_backend(void)
-{
-  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
-  GstCaps *caps;
-  GstBuffer *coded = encode_pattern(&source, 0, &caps);
-  Rig rig = rig_decoder("backend=cpu", caps);
-  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
-  gst_buffer_unref(gst_harness_pull(rig.h));
-  GstElement *element = rig_element(&rig, "cudaj2kdec");
-  gint active;
-  g_object_get(element, "active-backend", &active, NULL);
-  g_assert_cmpint(active, ==, CJ2K_BACKEND_CPU);
-  gst_object_unref(element);
-  gst_buffer_unref(coded);
-  rig_free(&rig);
-}
-
-/* No GPU with this number anywhere: a clear error, not a crash and not the CPU. */
-static void test_backend_missing(void)
-{
-  GstElement *element = gst_element_factory_make("cudaj2kdec", NULL);
-  GstBus *bus = gst_bus_new();
-  gst_util_set_object_arg(G_OBJECT(element), "backend", "cuda");
-  g_object_set(element, "cuda-device-id", 4711, NULL);
-  gst_element_set_bus(element, bus);
-  g_assert_cmpint(gst_element_set_state(element, GST_STATE_PAUSED), ==, GST_STATE_CHANGE_FAILURE);
-  GstMessage *message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR);
-  g_assert_nonnull(message);
-  gst_message_unref(message);
-  gst_element_set_state(element, GST_STATE_NULL);
-  gst_bus_set_flushing(bus, TRUE);
-  gst_object_unref(element);
-  gst_object_unref(bus);
-}
-
 static void test_stats(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -497,8 +462,6 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/reduce", test_reduce);
   g_test_add_func("/decoder/layers", test_layers);
   g_test_add_func("/decoder/threads", test_threads);
-  g_test_add_func("/decoder/backend", test_backend);
-  g_test_add_func("/decoder/backend-missing", test_backend_missing);
   g_test_add_func("/decoder/stats", test_stats);
   g_test_add_func("/decoder/latency", test_latency);
   g_test_add_func("/decoder/truncated", test_truncated);
