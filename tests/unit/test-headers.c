@@ -23,16 +23,11 @@ static void put_qcc(GByteArray *bytes, uint8_t component, uint8_t guard)
   PUT_SEGMENT(bytes, CJ2K_QCC, component, (uint8_t)(guard << 5), 64, 72, 72, 80);
 }
 
-static void test_precedence(void)
+/* Four tiles: 0 and 3 have no marker segments of their own that count. */
+static GByteArray *make_tiles(void)
 {
   GByteArray *bytes = begin_codestream(16, 16, 8, 3), *tile1 = g_byte_array_new();
   GByteArray *tile2 = g_byte_array_new(), *later = g_byte_array_new();
-  Cj2kHeaderReader *reader = cj2k_header_reader_new();
-  Cj2kTileParts parts = {0};
-  Cj2kError error = {0};
-  Cj2kHeader *header, *again;
-  const Cj2kTileCoding *tile;
-  bool same;
 
   put_coc(bytes, 1, 2); /* before COD, and still stronger */
   put_qcc(bytes, 2, 3);
@@ -54,17 +49,16 @@ static void test_precedence(void)
   put_tile_part(bytes, 2, 0, tile2, "\0", 1);
   put_tile_part(bytes, 3, 1, later, "\0", 1);
   put(bytes, CJ2K_EOC, 2);
+  g_byte_array_unref(tile1);
+  g_byte_array_unref(tile2);
+  g_byte_array_unref(later);
+  return bytes;
+}
 
-  g_assert_cmpint(
-      cj2k_header_read(reader, bytes->data, bytes->len, true, 0, &header, &same, &parts, &error),
-      ==, CJ2K_OK);
-  g_assert_false(same);
-  g_assert_cmpuint(parts.num_tile_parts, ==, 5);
-  g_assert_cmpuint(parts.tile_parts[1].tile, ==, 1);
-  g_assert_cmpuint(parts.tile_parts[1].data.size, ==, 1);
-  g_assert_true(parts.has_eoc);
-  g_assert_cmpuint(parts.end, ==, bytes->len);
-  tile = cj2k_header_tile(header, 0);
+static void check_main_header(const Cj2kHeader *header)
+{
+  const Cj2kTileCoding *tile = cj2k_header_tile(header, 0);
+
   g_assert_true(tile == &header->coding);
   g_assert_true(cj2k_header_tile(header, 3) == &header->coding);
   g_assert_cmpuint(tile->num_layers, ==, 5);
@@ -75,7 +69,12 @@ static void test_precedence(void)
   g_assert_cmpuint(tile->quantisation[2].guard_bits, ==, 3);
   g_assert_cmpuint(tile->quantisation[0].exponent[3], ==, 10);
   g_assert_cmpuint(tile->roi_shift[0], ==, 7);
-  tile = cj2k_header_tile(header, 1);
+}
+
+static void check_tile_headers(const Cj2kHeader *header)
+{
+  const Cj2kTileCoding *tile = cj2k_header_tile(header, 1);
+
   g_assert_cmpuint(tile->coding[0].log2_block_width, ==, 6);
   g_assert_cmpuint(tile->coding[1].log2_block_width, ==, 5); /* tile COD beats main COC */
   g_assert_cmpuint(tile->coding[2].log2_block_width, ==, 5);
@@ -87,6 +86,28 @@ static void test_precedence(void)
   g_assert_cmpuint(tile->quantisation[1].guard_bits, ==, 1);
   g_assert_cmpuint(tile->quantisation[2].guard_bits, ==, 3);
   g_assert_cmpuint(tile->roi_shift[1], ==, 9);
+}
+
+static void test_precedence(void)
+{
+  GByteArray *bytes = make_tiles();
+  Cj2kHeaderReader *reader = cj2k_header_reader_new();
+  Cj2kTileParts parts = {0};
+  Cj2kError error = {0};
+  Cj2kHeader *header, *again;
+  bool same;
+
+  g_assert_cmpint(
+      cj2k_header_read(reader, bytes->data, bytes->len, true, 0, &header, &same, &parts, &error),
+      ==, CJ2K_OK);
+  g_assert_false(same);
+  g_assert_cmpuint(parts.num_tile_parts, ==, 5);
+  g_assert_cmpuint(parts.tile_parts[1].tile, ==, 1);
+  g_assert_cmpuint(parts.tile_parts[1].data.size, ==, 1);
+  g_assert_true(parts.has_eoc);
+  g_assert_cmpuint(parts.end, ==, bytes->len);
+  check_main_header(header);
+  check_tile_headers(header);
 
   /* Other packets: the same header. */
   bytes->data[bytes->len - 3] = 1;
@@ -97,9 +118,6 @@ static void test_precedence(void)
   cj2k_tile_parts_clear(&parts);
   cj2k_header_reader_free(reader);
   g_byte_array_unref(bytes);
-  g_byte_array_unref(tile1);
-  g_byte_array_unref(tile2);
-  g_byte_array_unref(later);
 }
 
 /* --- boxes --- */
@@ -111,18 +129,18 @@ static void put_box(GByteArray *bytes, const char *type, const void *data, guint
   g_byte_array_append(bytes, data, size);
 }
 
-static void test_boxes(void)
+static const uint8_t codestream[] = {0xff, 0x4f, 0xff, 0x51, 1, 2, 3};
+static const uint8_t icc[] = {2, 0, 0, 9, 8, 7};
+
+/* A file with all boxes that are read. */
+static GByteArray *make_jp2(void)
 {
   static const uint8_t ihdr[] = {0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 7, 7, 0, 0};
-  static const uint8_t icc[] = {2, 0, 0, 9, 8, 7};
   static const uint8_t colr[] = {1, 0, 0, 0, 0, 0, 16};
   static const uint8_t pclr[] = {0, 2, 3, 7, 0x87, 11, 1, 2, 0, 3, 255, 0xff, 0x0f, 0xff};
   static const uint8_t cmap[] = {0, 0, 1, 2, 0, 0, 0, 0};
   static const uint8_t cdef[] = {0, 2, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0};
-  static const uint8_t codestream[] = {0xff, 0x4f, 0xff, 0x51, 1, 2, 3};
   GByteArray *header = g_byte_array_new(), *bytes = g_byte_array_new();
-  Cj2kError error = {0};
-  Cj2kJp2 jp2;
 
   put_box(header, "ihdr", ihdr, sizeof ihdr);
   put_box(header, "junk", NULL, 0);
@@ -140,6 +158,15 @@ static void test_boxes(void)
   put(bytes, 0, 4); /* to the end */
   g_byte_array_append(bytes, (const guint8 *)"jp2c", 4);
   g_byte_array_append(bytes, codestream, sizeof codestream);
+  g_byte_array_unref(header);
+  return bytes;
+}
+
+static void test_boxes(void)
+{
+  GByteArray *bytes = make_jp2();
+  Cj2kError error = {0};
+  Cj2kJp2 jp2;
 
   g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, true, &jp2, &error), ==, CJ2K_OK);
   g_assert_true(jp2.is_jp2 && jp2.has_ihdr);
@@ -161,17 +188,25 @@ static void test_boxes(void)
   g_assert_cmpuint(cj2k_jp2_channel(&jp2, 0).type, ==, 1);
   g_assert_cmpuint(cj2k_jp2_channel(&jp2, 7).association, ==, 8);
   cj2k_jp2_clear(&jp2);
+  g_byte_array_unref(bytes);
+}
 
-  /* A lone jp2c box, a bare codestream, and neither. */
-  g_byte_array_set_size(bytes, 0);
+/* A lone jp2c box, a bare codestream, and neither. */
+static void test_without_header_box(void)
+{
+  static const uint8_t other[] = {0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 7, 7, 0, 0};
+  GByteArray *bytes = g_byte_array_new();
+  Cj2kError error = {0};
+  Cj2kJp2 jp2;
+
   put_box(bytes, "jp2c", codestream, sizeof codestream);
   g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, true, &jp2, &error), ==, CJ2K_OK);
   g_assert_false(jp2.is_jp2);
   g_assert_cmpuint(jp2.codestream.offset, ==, 8);
   g_assert_cmpint(cj2k_jp2_read(codestream, sizeof codestream, true, &jp2, &error), ==, CJ2K_OK);
   g_assert_cmpuint(jp2.codestream.size, ==, sizeof codestream);
-  g_assert_cmpint(cj2k_jp2_read(ihdr, sizeof ihdr, false, &jp2, &error), ==, CJ2K_ERROR_CODESTREAM);
-  g_byte_array_unref(header);
+  g_assert_cmpint(cj2k_jp2_read(other, sizeof other, false, &jp2, &error), ==,
+                  CJ2K_ERROR_CODESTREAM);
   g_byte_array_unref(bytes);
 }
 
@@ -180,5 +215,6 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/header/precedence", test_precedence);
   g_test_add_func("/boxes/read", test_boxes);
+  g_test_add_func("/boxes/without-header", test_without_header_box);
   return g_test_run();
 }
