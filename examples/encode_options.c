@@ -38,7 +38,8 @@ void encode_options_clear(EncodeOptions *options)
     g_free(strings[i]);
 }
 
-GOptionGroup *encode_options_group(EncodeOptions *o)
+/* What does it, and how much may come out. */
+static void add_running(GOptionGroup *group, EncodeOptions *o)
 {
   const GOptionEntry entries[] = {
       {"backend", 0, 0, G_OPTION_ARG_STRING, &o->backend, "auto, cpu or cuda", "NAME"},
@@ -56,6 +57,14 @@ GOptionGroup *encode_options_group(EncodeOptions *o)
        "Budget of each component of a frame", "N"},
       {"quant-step", 0, 0, G_OPTION_ARG_DOUBLE, &o->quant_step, "Step, of full range 1", "X"},
       {"psnr", 0, 0, G_OPTION_ARG_DOUBLE, &o->psnr, "dB (45)", "X"},
+      G_OPTION_ENTRY_NULL};
+  g_option_group_add_entries(group, entries);
+}
+
+/* The transform, blocks and packets. */
+static void add_coding(GOptionGroup *group, EncodeOptions *o)
+{
+  const GOptionEntry entries[] = {
       {"num-resolutions", 0, 0, G_OPTION_ARG_INT, &o->num_resolutions, "1 to 33 (6)", "N"},
       {"codeblock-width", 0, 0, G_OPTION_ARG_INT, &o->codeblock_width, "4 to 1024 (64)", "N"},
       {"codeblock-height", 0, 0, G_OPTION_ARG_INT, &o->codeblock_height, "4 to 1024 (64)", "N"},
@@ -68,6 +77,14 @@ GOptionGroup *encode_options_group(EncodeOptions *o)
        "Bits per pixel of each layer with those before", "X,X,..."},
       {"precincts", 0, 0, G_OPTION_ARG_STRING, &o->precincts,
        "Sizes from the highest resolution down", "WxH,..."},
+      G_OPTION_ENTRY_NULL};
+  g_option_group_add_entries(group, entries);
+}
+
+/* The canvas, profiles and marker segments. */
+static void add_codestream(GOptionGroup *group, EncodeOptions *o)
+{
+  const GOptionEntry entries[] = {
       {"tile-width", 0, 0, G_OPTION_ARG_INT, &o->tile_width, "0: one tile", "N"},
       {"tile-height", 0, 0, G_OPTION_ARG_INT, &o->tile_height, "0: one tile", "N"},
       {"image-offset-x", 0, 0, G_OPTION_ARG_INT, &o->image_x0, "XOsiz", "N"},
@@ -93,6 +110,14 @@ GOptionGroup *encode_options_group(EncodeOptions *o)
       {"tlm", 0, 0, G_OPTION_ARG_NONE, &o->tlm, "TLM marker segments", NULL},
       {"plt", 0, 0, G_OPTION_ARG_NONE, &o->plt, "PLT marker segments", NULL},
       {"comment", 0, 0, G_OPTION_ARG_STRING, &o->comment, "COM marker segment", "TEXT"},
+      G_OPTION_ENTRY_NULL};
+  g_option_group_add_entries(group, entries);
+}
+
+/* The picture that is read. */
+static void add_picture(GOptionGroup *group, EncodeOptions *o)
+{
+  const GOptionEntry entries[] = {
       {"rgb-to-xyz", 0, 0, G_OPTION_ARG_NONE, &o->rgb_to_xyz, "Code 12 bit X'Y'Z' of R'G'B'", NULL},
       {"xyz-transfer", 0, 0, G_OPTION_ARG_STRING, &o->xyz_transfer,
        "Curve of R'G'B' for --rgb-to-xyz: bt709, srgb, linear, gamma18, gamma20, gamma22, gamma24, gamma26 or "
@@ -104,8 +129,16 @@ GOptionGroup *encode_options_group(EncodeOptions *o)
        "Of a raw file: GStreamer's name, v210 P010_10LE ..., or planes RGB_12LE GRAY_10LE ...",
        "NAME"},
       G_OPTION_ENTRY_NULL};
-  GOptionGroup *group = g_option_group_new("encode", "Encoding:", "Encoding options", NULL, NULL);
   g_option_group_add_entries(group, entries);
+}
+
+GOptionGroup *encode_options_group(EncodeOptions *options)
+{
+  GOptionGroup *group = g_option_group_new("encode", "Encoding:", "Encoding options", NULL, NULL);
+  add_running(group, options);
+  add_coding(group, options);
+  add_codestream(group, options);
+  add_picture(group, options);
   return group;
 }
 
