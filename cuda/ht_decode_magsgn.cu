@@ -183,6 +183,28 @@ __device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a
     row[x + 1] = b;
 }
 
+/* The bits of a quad's samples, m[n] of each, which begin at `at`. */
+template <uint32_t LANES>
+__device__ __forceinline__ void read_values(const Ring<LANES> &ring, uint32_t at,
+                                            const uint32_t m[4], uint32_t total, uint32_t mask,
+                                            uint32_t v[4])
+{
+  if (__all_sync(mask, total <= 32)) { /* one window holds the quad */
+    uint32_t window = ring.window(at);
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      v[n] = window & ((1u << m[n]) - 1);
+      window = m[n] < 32 ? window >> m[n] : 0;
+    }
+  } else {
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      v[n] = ring.window(at) & ((1u << m[n]) - 1);
+      at += m[n];
+    }
+  }
+}
+
 template <uint32_t LANES, bool WIDE>
 __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const uint32_t *quads,
                              uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
@@ -222,20 +244,7 @@ __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const
       uint32_t needed = __shfl_sync(mask, sum, LANES - 1, LANES);
       while (ring.end - ring.pos < needed)
         ring.fill();
-      if (__all_sync(mask, total <= 32)) { /* one window holds the quad */
-        uint32_t window = ring.window(at);
-#pragma unroll
-        for (uint32_t n = 0; n < 4; n++) {
-          v[n] = window & ((1u << m[n]) - 1);
-          window = m[n] < 32 ? window >> m[n] : 0;
-        }
-      } else {
-#pragma unroll
-        for (uint32_t n = 0; n < 4; n++) {
-          v[n] = ring.window(at) & ((1u << m[n]) - 1);
-          at += m[n];
-        }
-      }
+      read_values(ring, at, m, total, mask, v);
 #pragma unroll
       for (uint32_t n = 0; n < 4; n++)
         v[n] = rho >> n & 1 ? v[n] | (record >> (CJ2K_HT_E1_SHIFT + n) & 1) << m[n] : 0;
@@ -316,6 +325,17 @@ __device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, 
   }
 }
 
+/* A significant sample's coefficient. */
+template <bool REV>
+__device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, float scale)
+{
+  uint32_t magnitude = (v | 1) + 2;
+  if (!REV)
+    return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | v << 31;
+  magnitude = magnitude << plane >> 1;
+  return v & 1 ? 0 - magnitude : magnitude;
+}
+
 /* A block without ROI and refinement passes, with whole quads at aligned places, not wider than its
  * lanes, whose samples leave bit 30 free. scale: the band's for a sample that is not shifted by p;
  * both products are exact but for the same rounding. */
@@ -366,13 +386,7 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlo
     right = v[3];
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
-      uint32_t magnitude = (v[n] | 1) + 2;
-      if (REV) {
-        magnitude = magnitude << set.plane >> 1;
-        word[n] = v[n] & 1 ? 0 - magnitude : magnitude;
-      } else {
-        word[n] = __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | v[n] << 31;
-      }
+      word[n] = plain_sample<REV>(v[n], set.plane, scale);
       word[n] = record & 1u << (CJ2K_HT_RHO_SHIFT + n) ? word[n] : 0;
     }
     if (active) {
