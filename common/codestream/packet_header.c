@@ -56,45 +56,123 @@ static uint32_t passes_in_segment(uint32_t kind, uint32_t style, uint32_t pass, 
   return UINT32_MAX;
 }
 
-static bool append_piece(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t passes,
-                         uint32_t length, bool begins)
+/* Room for `more` pieces, which is at most UINT8_MAX. */
+static inline bool reserve_pieces(Cj2kTileReader *reader, uint32_t more)
 {
-  uint32_t index = reader->num_pieces;
-
-  if (index >= reader->pieces_capacity) {
-    if (reader->pieces_capacity > UINT32_MAX / 4)
-      return false;
-    reader->pieces_capacity = 2 * reader->pieces_capacity + 1024;
-    reader->pieces = g_renew(Cj2kPiece, reader->pieces, reader->pieces_capacity);
-  }
-  reader->num_pieces++;
-  reader->pieces[index] =
-      (Cj2kPiece){.length = length, .passes = (uint8_t)passes, .begins = begins};
-  if (state->last_piece != 0)
-    reader->pieces[state->last_piece].next = index;
-  else
-    state->first_piece = index;
-  state->last_piece = index;
-  state->passes = (uint16_t)(state->passes + passes);
+  if (reader->num_pieces + more <= reader->pieces_capacity)
+    return true;
+  if (reader->pieces_capacity > UINT32_MAX / 4)
+    return false;
+  reader->pieces_capacity = 2 * reader->pieces_capacity + 1024;
+  reader->pieces = g_renew(Cj2kPiece, reader->pieces, reader->pieces_capacity);
   return true;
 }
 
-/* Lengths of `passes` new passes of a code-block whose coder is known (B.10.7). */
-static bool read_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
-                         uint32_t passes, Cj2kBitReader *bits)
+/* Adds the pieces that were written behind the last one, which are linked among themselves. */
+static inline void append_pieces(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t count,
+                                 uint32_t passes)
 {
-  while (passes > 0) {
-    bool begins;
-    uint32_t n = MIN(passes, passes_in_segment(state->kind, style, state->passes, &begins));
-    uint32_t length_bits = state->lblock + LOG2(n);
+  uint32_t first = reader->num_pieces;
 
+  reader->num_pieces += count;
+  if (state->last_piece != 0)
+    reader->pieces[state->last_piece].next = first;
+  else
+    state->first_piece = first;
+  state->last_piece = first + count - 1;
+  state->passes = (uint16_t)(state->passes + passes);
+}
+
+static bool append_piece(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t passes,
+                         uint32_t length, bool begins)
+{
+  if (!reserve_pieces(reader, 1))
+    return false;
+  reader->pieces[reader->num_pieces] =
+      (Cj2kPiece){.length = length, .passes = (uint8_t)passes, .begins = begins};
+  append_pieces(reader, state, 1, passes);
+  return true;
+}
+
+/* Pieces that are being read, each linked to the one behind it. */
+typedef struct {
+  Cj2kBitReader bits;
+  Cj2kPiece *piece; /* the next one */
+  uint32_t next;    /* number of the one behind it */
+  uint32_t pass, end, lblock;
+} LengthReader;
+
+static inline void add_length(LengthReader *r, uint32_t length, uint32_t passes, bool begins)
+{
+  *r->piece++ =
+      (Cj2kPiece){.length = length, .next = r->next++, .passes = (uint8_t)passes, .begins = begins};
+  r->pass += passes;
+}
+
+/* From where selective arithmetic coding bypass begins: significance propagation and refinement,
+ * whose bits are one segment, then cleanup; as long as there are both and their lengths are of
+ * usual size. */
+static inline void read_bypass_pairs(LengthReader *r)
+{
+  uint32_t raw_bits = r->lblock + 1, cleanup_bits = r->lblock, both = raw_bits + cleanup_bits;
+
+  if (both > 56 || r->pass < BYPASS_START || (r->pass - BYPASS_START) % 3)
+    return;
+  while (r->end - r->pass >= 3) {
+    if (r->bits.count < both)
+      cj2k_bits_refill(&r->bits);
+    add_length(r, (uint32_t)(r->bits.window >> (64 - raw_bits)), 2, true);
+    add_length(r, (uint32_t)(r->bits.window << raw_bits >> (64 - cleanup_bits)), 1, true);
+    r->bits.window <<= both;
+    r->bits.count -= both;
+  }
+}
+
+/* Lengths of new passes that belong to more than one segment. */
+static bool read_segments(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                          uint32_t passes, Cj2kBitReader *bits)
+{
+  bool bypass =
+      state->kind == CJ2K_BLOCK_MQ &&
+      (style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_HT)) == CJ2K_STYLE_BYPASS;
+
+  if (!reserve_pieces(reader, passes))
+    return false;
+  LengthReader r = {.bits = *bits, /* in registers */
+                    .piece = reader->pieces + reader->num_pieces,
+                    .next = reader->num_pieces + 1,
+                    .pass = state->passes,
+                    .end = state->passes + passes,
+                    .lblock = state->lblock};
+  while (r.pass < r.end) {
+    if (bypass)
+      read_bypass_pairs(&r);
+    if (r.pass == r.end)
+      break;
+    bool begins;
+    uint32_t n = MIN(r.end - r.pass, passes_in_segment(state->kind, style, r.pass, &begins));
+    uint32_t length_bits = r.lblock + LOG2(n);
     if (length_bits > MAX_LENGTH_BITS)
       return false;
-    if (!append_piece(reader, state, n, cj2k_bits_get(bits, length_bits), begins))
-      return false;
-    passes -= n;
+    add_length(&r, cj2k_bits_get(&r.bits, length_bits), n, begins);
   }
+  r.piece[-1].next = 0;
+  append_pieces(reader, state, r.next - 1 - reader->num_pieces, passes);
+  *bits = r.bits;
   return true;
+}
+
+/* Lengths of `passes` new passes, at least one, of a code-block whose coder is known (B.10.7). */
+static inline bool read_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                                uint32_t passes, Cj2kBitReader *bits)
+{
+  bool begins;
+  uint32_t length_bits = state->lblock + LOG2(passes);
+
+  if (passes_in_segment(state->kind, style, state->passes, &begins) < passes)
+    return read_segments(reader, state, style, passes, bits);
+  return length_bits <= MAX_LENGTH_BITS &&
+         append_piece(reader, state, passes, cj2k_bits_get(bits, length_bits), begins);
 }
 
 /*
@@ -122,7 +200,7 @@ static bool read_undecided_lengths(Cj2kTileReader *reader, Cj2kBlockState *state
       (!mixed || (state->lblock > 3 && length > 1 && length >> (length_bits - 1) == 0))) {
     state->kind = CJ2K_BLOCK_HT;
     return append_piece(reader, state, to_cleanup, length, true) &&
-           read_lengths(reader, state, style, passes - to_cleanup, bits);
+           (passes == to_cleanup || read_lengths(reader, state, style, passes - to_cleanup, bits));
   }
   if (all_bits > length_bits)
     length = length << (all_bits - length_bits) | cj2k_bits_get(bits, all_bits - length_bits);

@@ -122,13 +122,13 @@ static void drop_pieces(Cj2kTileReader *reader, uint32_t first)
 static bool place_pieces(Walk *walk, const Cj2kPacketId *packet, uint32_t first)
 {
   Cj2kTileReader *reader = walk->reader;
-  uint64_t at = walk->at;
+  uint64_t at = walk->at, end = walk->end;
+  uint32_t num_pieces = reader->num_pieces;
+  Cj2kPiece *piece = reader->pieces + first;
 
-  for (uint32_t i = first; i < reader->num_pieces; i++) {
-    Cj2kPiece *piece = &reader->pieces[i];
-
+  for (uint32_t i = first; i < num_pieces; i++, piece++) {
     piece->offset = at;
-    if (piece->length > walk->end - at) {
+    if (piece->length > end - at) {
       cut_piece(piece, may_be_cut(reader, packet), walk->end - at);
       drop_pieces(reader, i + 1);
       walk->at = walk->end;
