@@ -13,6 +13,7 @@
 #define CJ2K_BACKEND_H
 
 #include "codestream/coded.h"
+#include "rate/hull.h"
 #include "threads.h"
 
 typedef struct Cj2kDecodeSlot Cj2kDecodeSlot; /* opaque, per back end */
@@ -69,13 +70,18 @@ typedef struct Cj2kDecodeBackend {
  * Encoding goes through the back end in steps, with the rate decisions of the core between them.
  * All steps of one frame use one slot; the core calls them from one thread and waits after each.
  *
- *   transform  unpack, component transform, DWT of all levels. The unquantised coefficients stay in
- * the slot, so that the next steps can be repeated with other step sizes. measure    HT: the exact
- * cleanup lengths, and the distortions, of every block (or of each `stride`-th one) at some
- * bit-planes, with given step sizes. Nothing is written. code       blocks as decided. MQ: every
- * pass of every bit-plane, with pass ends. HT: one HT set at the chosen plane. Bytes and records go
- * to the host. HT blocks whose choice and step sizes did not change since the slot's last code() of
- * this frame keep their bytes.
+ * transform: unpack, component transform, DWT of all levels. The unquantised coefficients stay in
+ * the slot, so that the next steps can be repeated with other step sizes.
+ *
+ * measure: HT: the exact cleanup lengths, and the distortions, of every block (or of each
+ * `stride`-th one) at some bit-planes, with given step sizes. Nothing is written.
+ *
+ * code: blocks as decided. MQ: every pass of every bit-plane. HT: one HT set at the chosen plane;
+ * blocks whose choice and step sizes did not change since the slot's last code() of this frame keep
+ * their bytes. Bytes and records go to the host; but where it is still to be decided which passes
+ * of MQ blocks are kept, hulls take the place of the bytes.
+ *
+ * gather: MQ, after such a code(): the bytes that are kept go to the host.
  */
 typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 
@@ -103,17 +109,24 @@ typedef struct {
                           nothing */
   uint8_t first_plane; /* measure: planes first_plane .. first_plane + num_planes - 1 */
   uint8_t num_planes;
-  bool distortions;            /* measure: also fill ht_distortions */
-  bool band_errors;            /* measure: also fill band_errors */
-  uint8_t lowest_plane;        /* MQ code: planes below are never coded */
-  const Cj2kHtChoice *choices; /* HT code: per block; NULL: all blocks, plane 0, cleanup only */
+  bool distortions;      /* measure: also fill ht_distortions */
+  bool band_errors;      /* measure: also fill band_errors */
+  uint8_t lowest_plane;  /* MQ code: planes below are never coded */
+  const double *weights; /* MQ code: per band, what a unit of distortion is worth: hulls are wanted,
+                            and bytes only after gather(); NULL: bytes now, no hulls */
+  bool pass_lengths;     /* MQ code: wanted */
+  const uint32_t *kept_lengths; /* gather: per block, bytes from its first one on */
+  const Cj2kHtChoice *choices;  /* HT code: per block; NULL: all blocks, plane 0, cleanup only */
 } Cj2kEncodeJob;
 
-/* What a step found. Arrays belong to the slot, valid until its next step. */
+/* What a step found. Arrays belong to the slot, valid until its next step; those of code() also
+ * after gather(), which sets other offsets in `blocks`. */
 typedef struct {
   Cj2kEncodedBlock *blocks; /* code: per block of the plan */
-  Cj2kPassEnd *passes;      /* code: indexed by first_pass; without distortions for HT */
-  const uint8_t *bytes;     /* code: of all blocks, host memory */
+  Cj2kPassLength *passes;   /* code: indexed by first_pass; MQ: where they are wanted */
+  Cj2kHullPoint *points;    /* code with weights: indexed by first_point */
+  Cj2kSlopeSums slopes;     /* code with weights: of all points; bytes NULL: not summed up */
+  const uint8_t *bytes;     /* code or gather: of all blocks, host memory */
   uint32_t *ht_lengths;     /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions; /* measure: [block][num_planes] decrease of the block's squared error,
                                in (step/16)^2, as cj2k_ht_cleanup_distortion says it */
@@ -143,6 +156,9 @@ typedef struct Cj2kEncodeBackend {
                         Cj2kError *error);
   Cj2kStatus (*code)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                      Cj2kError *error);
+  /* NULL: code() with weights gives all bytes at once. */
+  Cj2kStatus (*gather)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                       Cj2kError *error);
   Cj2kStatus (*wait)(void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                      Cj2kError *error);
   Cj2kBackendMemory memory;

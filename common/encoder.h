@@ -59,7 +59,8 @@ typedef struct {
   Cj2kStepFactors factors; /* MQ with a budget: what base is multiplied with */
   Cj2kCodestreamWriter *writer;
   uint8_t *kept;          /* [layer][block] */
-  uint32_t *kept_lengths; /* per block: bytes of what is kept, of use with one layer only */
+  uint32_t *kept_lengths; /* per block: bytes of what is kept */
+  uint32_t *cut_lengths;  /* per block, of another cut */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size;
 
@@ -77,7 +78,7 @@ typedef struct {
   Cj2kHtChoice *choices;
   uint32_t *coded_lengths;     /* of HT blocks at plane 0 */
   Cj2kEncodedBlock *ht_blocks; /* what HT blocks will be, by what was measured */
-  Cj2kPassEnd *ht_passes;
+  Cj2kPassLength *ht_passes;
 
   Cj2kOutput *output;
   bool fallback;
@@ -141,6 +142,8 @@ Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame);
 /* HT: codes all blocks at plane 0, keeps and lays out everything. */
 Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame);
 void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame);
+/* MQ: of what was coded last. */
+void cj2k_encoder_frame_take_hulls(Cj2kEncoderFrame *frame);
 
 /* encoder_steps.c. Step sizes for quality, step or PSNR; the transform is done. */
 Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);

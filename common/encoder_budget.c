@@ -169,11 +169,12 @@ static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *ba
   for (uint32_t trial = 0;; trial++) {
     set_mq_base(frame, *base, NULL);
     frame->job.stride = stride;
+    frame->job.weights = frame->steps.weights;
+    frame->job.pass_lengths = false;
     Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->code);
     if (status != CJ2K_OK)
       return status;
-    cj2k_hulls_set_passes(&frame->hulls, frame->result.blocks, frame->result.passes,
-                          frame->steps.weights, stride, frame->encoder->threads);
+    cj2k_encoder_frame_take_hulls(frame);
     double all = (double)cj2k_hulls_bytes(&frame->hulls, 0) * stride;
     if (all >= target * 1.3 || *base <= least_base(frame) || trial == MQ_TRIALS)
       return CJ2K_OK;
@@ -185,6 +186,14 @@ static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *ba
 static double base_of_slope(uint32_t slope)
 {
   return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * CJ2K_PHASE_LOW);
+}
+
+/* Phases for a cut at `slope`. */
+static void find_factors(Cj2kEncoderFrame *frame, uint32_t slope, uint32_t stride,
+                         Cj2kStepFactors *factors)
+{
+  cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->cut_lengths);
+  cj2k_phase_factors(frame->encoder->plan, frame->cut_lengths, stride, factors);
 }
 
 Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
@@ -204,7 +213,6 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
     set_mq_base(frame, memory.base, &frame->factors);
     return CJ2K_OK;
   }
-  cj2k_encoder_frame_make_hulls(frame);
   Cj2kStatus status = sample_mq(frame, stride, &base);
   if (status != CJ2K_OK)
     return status;
@@ -212,7 +220,7 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   uint32_t slope = 0; /* all */
   if ((double)cj2k_hulls_bytes(&frame->hulls, 0) > bytes)
     base = base_of_slope(slope = mean_slope(&frame->hulls, bytes));
-  cj2k_phase_factors(&frame->hulls, slope, stride, &frame->factors);
+  find_factors(frame, slope, stride, &frame->factors);
   while (trial && base > tried * 0.75)
     base /= 2;
   set_mq_base(frame, clamp_base(frame, base), &frame->factors);
@@ -257,7 +265,7 @@ void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
                                    .headers = frame->header_bytes,
                                    .factors = frame->factors};
   if (slope)
-    cj2k_phase_factors(&frame->hulls, slope, 1, &frame->memory.factors);
+    find_factors(frame, slope, 1, &frame->memory.factors);
 }
 
 /* --- HT --- */

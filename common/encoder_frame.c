@@ -18,6 +18,7 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
   cj2k_frame_steps_init(&frame->steps, plan);
   frame->kept = g_new(uint8_t, blocks * p->num_layers);
   frame->kept_lengths = g_new0(uint32_t, blocks);
+  frame->cut_lengths = g_new0(uint32_t, blocks);
   frame->component_sums = g_new0(uint64_t, plan->num_components + 1u);
   frame->options = g_new0(uint8_t, blocks);
   frame->layer_options = g_new0(uint8_t, blocks);
@@ -25,7 +26,7 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
     frame->choices = g_new0(Cj2kHtChoice, blocks);
     frame->coded_lengths = g_new0(uint32_t, blocks);
     frame->ht_blocks = g_new0(Cj2kEncodedBlock, blocks);
-    frame->ht_passes = g_new0(Cj2kPassEnd, blocks);
+    frame->ht_passes = g_new0(Cj2kPassLength, blocks);
   }
   return cj2k_codestream_writer_new(encoder->plan, &options, &frame->writer, error);
 }
@@ -43,6 +44,7 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
   cj2k_hulls_clear(&frame->hulls);
   g_free(frame->kept);
   g_free(frame->kept_lengths);
+  g_free(frame->cut_lengths);
   g_free(frame->component_sums);
   g_free(frame->options);
   g_free(frame->layer_options);

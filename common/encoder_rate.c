@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define MQ_TRIALS 5  /* of step sizes */
-#define MQ_POINTS 93 /* of a hull: passes of 31 bit-planes */
 #define HT_PLANES 4  /* bit-planes that are measured when much has to be cut off */
 #define HT_FEW    2  /* when it is little */
 #define HT_MANY   8  /* and when one component may have to give up more than the others */
@@ -72,10 +71,19 @@ static Cj2kStatus code(Cj2kEncoderFrame *frame)
 
 void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame)
 {
-  uint32_t most = frame->params.block_coder == CJ2K_CODER_HT ? HT_SEARCH : MQ_POINTS;
+  uint32_t planes = frame->params.block_coder == CJ2K_CODER_HT ? HT_SEARCH : 0;
 
   if (!frame->hulls.plan)
-    cj2k_hulls_init(&frame->hulls, frame->encoder->plan, most);
+    cj2k_hulls_init(&frame->hulls, frame->encoder->plan, planes, frame->encoder->threads);
+}
+
+void cj2k_encoder_frame_take_hulls(Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncodeResult *result = &frame->result;
+
+  cj2k_encoder_frame_make_hulls(frame);
+  cj2k_hulls_set_points(&frame->hulls, result->blocks, result->points,
+                        result->slopes.bytes ? &result->slopes : NULL);
 }
 
 /* Everything that was coded goes into the codestream. */
@@ -91,16 +99,31 @@ static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
 
 /* --- MQ: all passes are coded, and some are kept --- */
 
-/* Codes all passes with the steps in force, and knows what each is worth. */
+/* Codes all passes with the steps in force, and knows what each is worth where some may be left
+ * out. */
 static Cj2kStatus code_passes(Cj2kEncoderFrame *frame)
 {
-  Cj2kStatus status = code(frame);
+  const Cj2kEncoderParams *p = &frame->params;
+  bool decides = has_ceiling(frame) && p->rate_control != CJ2K_RATE_LOSSLESS;
 
-  if (status == CJ2K_OK && (has_ceiling(frame) || frame->params.num_layers > 1)) {
-    cj2k_encoder_frame_make_hulls(frame);
-    cj2k_hulls_set_passes(&frame->hulls, frame->source.blocks, frame->source.passes,
-                          frame->steps.weights, 1, frame->encoder->threads);
-  }
+  frame->job.weights = decides || p->num_layers > 1 ? frame->steps.weights : NULL;
+  frame->job.pass_lengths =
+      p->num_layers > 1 || p->codeblock_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
+  Cj2kStatus status = code(frame);
+  if (status == CJ2K_OK && frame->job.weights)
+    cj2k_encoder_frame_take_hulls(frame);
+  return status;
+}
+
+/* Lets the bytes of what is kept come, where code() did not. */
+static Cj2kStatus gather(Cj2kEncoderFrame *frame)
+{
+  if (!frame->job.weights || !frame->backend->gather)
+    return CJ2K_OK;
+  frame->job.kept_lengths = frame->kept_lengths;
+  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->gather);
+  if (status == CJ2K_OK)
+    set_source(frame);
   return status;
 }
 
@@ -129,19 +152,32 @@ static bool is_above(const Cj2kEncoderFrame *frame)
   return sum > frame->frame_bytes;
 }
 
-static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
+/* What is kept of coded passes, and the layout of it. */
+static Cj2kStatus choose_passes(Cj2kEncoderFrame *frame)
 {
   bool lossless = frame->params.rate_control == CJ2K_RATE_LOSSLESS;
-  Cj2kStatus status = searches_steps(frame) ? code_mq_budget(frame) : code_passes(frame);
+  Cj2kStatus status;
 
-  if (status != CJ2K_OK || (!lossless && is_above(frame)))
-    return status == CJ2K_OK ? cj2k_encoder_frame_select(frame) : status;
+  if (!lossless && is_above(frame))
+    return cj2k_encoder_frame_select(frame);
   if ((status = keep_all(frame)) != CJ2K_OK)
     return status;
   if (!cj2k_encoder_frame_fits(frame))
     return lossless ? refuse_size(frame) : cj2k_encoder_frame_select(frame);
   cj2k_encoder_frame_note_slope(frame, 0);
   return CJ2K_OK;
+}
+
+static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
+{
+  Cj2kStatus status = searches_steps(frame) ? code_mq_budget(frame) : code_passes(frame);
+
+  if (status == CJ2K_OK)
+    status = choose_passes(frame);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */
+  return gather(frame);
 }
 
 /* --- HT: plane 0 is coded, and where that is too much higher planes of some blocks --- */
@@ -160,8 +196,7 @@ static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint32_t stride, uint8_t firs
     return status;
   cj2k_encoder_frame_make_hulls(frame);
   cj2k_hulls_set_planes(&frame->hulls, frame->result.ht_lengths, frame->result.ht_distortions, n,
-                        frame->steps.weights, stride, frame->coded_lengths,
-                        frame->encoder->threads);
+                        frame->steps.weights, stride, frame->coded_lengths);
   return CJ2K_OK;
 }
 

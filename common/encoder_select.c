@@ -47,7 +47,7 @@ static void describe_ht_blocks(Cj2kEncoderFrame *frame)
                                              .num_passes = n > 0,
                                              .zero_bitplanes = (uint8_t)(planes - 1 - plane),
                                              .is_ht = 1};
-    frame->ht_passes[b] = (Cj2kPassEnd){.length = length, .terminated = 1};
+    frame->ht_passes[b] = (Cj2kPassLength){length, 1};
   }
 }
 
@@ -63,7 +63,7 @@ void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
   for (uint32_t layer = last; layer-- > 0;) {
     /* Packet headers take about the thirtieth part. */
     uint32_t slope = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);
-    cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->kept_lengths);
+    cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->cut_lengths);
     const uint8_t *above = kept;
     kept -= blocks;
     for (size_t b = 0; b < blocks; b++)

@@ -101,12 +101,14 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
     return;
   if (cj2k_cuda_enter(&encoder->device)) {
     Cj2kCudaMemory *memories[] = {
-        &slot->picture,      &slot->staging,    &slot->planes,     &slot->host_planes,
-        &slot->tops,         &slot->quantisers, &slot->lowpass,    &slot->host_quantisers,
-        &slot->coefficients, &slot->choices,    &slot->scratch,    &slot->host_choices,
-        &slot->bytes,        &slot->host_bytes, &slot->measured,   &slot->host_measured,
-        &slot->coded,        &slot->host_coded, &slot->symbols,    &slot->work,
-        &slot->room,         &slot->passes,     &slot->host_passes};
+        &slot->picture,      &slot->staging,    &slot->planes,       &slot->host_planes,
+        &slot->tops,         &slot->quantisers, &slot->lowpass,      &slot->host_quantisers,
+        &slot->coefficients, &slot->choices,    &slot->scratch,      &slot->host_choices,
+        &slot->bytes,        &slot->host_bytes, &slot->measured,     &slot->host_measured,
+        &slot->coded,        &slot->host_coded, &slot->symbols,      &slot->work,
+        &slot->room,         &slot->passes,     &slot->host_passes,  &slot->points,
+        &slot->host_points,  &slot->weights,    &slot->host_weights, &slot->kept,
+        &slot->host_kept,    &slot->gathered};
     synchronise(slot);
     for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
       cj2k_cuda_release(memories[i]);
@@ -155,7 +157,7 @@ static cudaError_t reserve(Cj2kEncodeSlot *slot)
   const Cj2kPlan *plan = slot->encoder->plan;
   uint64_t blocks = plan->num_blocks, bands = plan->num_bands;
   uint64_t coded =
-      sizeof(Cj2kCudaEncodeCounts) + blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
+      sizeof(Cj2kCudaEncodeCounts) + blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
   uint64_t bytes = plan->num_coefficients / 2 + 4096; /* grows when frames need more */
   const struct {
     Cj2kCudaMemory *memory;
@@ -190,6 +192,7 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   slot->staging.host = slot->host_planes.host = slot->host_quantisers.host = true;
   slot->host_choices.host = slot->host_bytes.host = true;
   slot->host_coded.host = slot->host_measured.host = slot->host_passes.host = true;
+  slot->host_points.host = slot->host_weights.host = slot->host_kept.host = true;
   slot->top_groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTopGroup));
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&encoder->device)) {
@@ -249,6 +252,13 @@ static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *jo
   return run(data, slot, job, CJ2K_CUDA_STEP_CODE, step, "coding code-blocks", error);
 }
 
+static Cj2kStatus gather(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                         Cj2kError *error)
+{
+  return run(data, slot, job, CJ2K_CUDA_STEP_GATHER, cj2k_cuda_encode_mq_gather,
+             "putting code-blocks together", error);
+}
+
 static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                             Cj2kError *error)
 {
@@ -264,7 +274,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   if (status != cudaSuccess)
     return cj2k_cuda_check(status, "encoding a frame", error);
   const Cj2kCudaEncodeCounts *counts =
-      slot->step == CJ2K_CUDA_STEP_CODE ? slot->host_coded.data : slot->host_measured.data;
+      slot->step == CJ2K_CUDA_STEP_MEASURE ? slot->host_measured.data : slot->host_coded.data;
   if (counts->failed)
     return cj2k_error_set(error, CJ2K_ERROR_MEMORY,
                           "a code-block is longer than the room that was reserved for it");
@@ -292,6 +302,7 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
       .transform = transform,
       .measure = measure,
       .code = code,
+      .gather = gather,
       .wait = wait_done,
       .memory = {memory_alloc, memory_free},
   };

@@ -69,7 +69,8 @@ typedef enum {
   CJ2K_CUDA_STEP_NONE = 0,
   CJ2K_CUDA_STEP_TRANSFORM,
   CJ2K_CUDA_STEP_MEASURE,
-  CJ2K_CUDA_STEP_CODE
+  CJ2K_CUDA_STEP_CODE,
+  CJ2K_CUDA_STEP_GATHER
 } Cj2kCudaStep;
 
 struct Cj2kEncodeSlot {
@@ -102,15 +103,21 @@ struct Cj2kEncodeSlot {
   Cj2kCudaMemory scratch;
   Cj2kCudaMemory bytes, host_bytes;       /* of all blocks */
   uint64_t fetched;                       /* bytes that code() has already told to come */
-  Cj2kCudaMemory coded, host_coded;       /* counts, Cj2kEncodedBlock, HT: Cj2kPassEnd */
+  Cj2kCudaMemory coded, host_coded;       /* counts, Cj2kEncodedBlock; HT: Cj2kPassLength; MQ: bytes
+                                             per class of slopes */
   Cj2kCudaMemory measured, host_measured; /* counts, band errors, distortions, lengths */
   Cj2kCudaEncodeBlocks job;               /* of the last step */
 
   /* BLOCK CODER, MQ */
   Cj2kCudaMemory symbols, work, room; /* between its kernels; work: what has a size per block */
-  Cj2kCudaMemory passes, host_passes; /* Cj2kPassEnd */
-  uint64_t fetched_passes;            /* as `fetched` */
-  Cj2kCudaMqCode mq;                  /* of the last code() */
+  Cj2kCudaMemory passes, host_passes; /* Cj2kPassLength */
+  Cj2kCudaMemory points, host_points; /* Cj2kHullPoint */
+  uint64_t fetched_passes, fetched_points; /* as `fetched` */
+  Cj2kCudaMemory weights, host_weights;
+  Cj2kCudaMemory kept, host_kept; /* Cj2kCudaMqKept; bytes go to host_bytes by way of `gathered` */
+  Cj2kCudaMemory gathered;
+  bool pass_lengths;
+  Cj2kCudaMqCode mq; /* of the last code() */
 };
 
 /* Makes the lists of levels and copies them to the device; once. */
@@ -142,5 +149,8 @@ cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *resul
 /* encode_mq.c. The same for MQ. */
 cudaError_t cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 cudaError_t cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+cudaError_t cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+/* What a code(), or a gather() behind it, found. */
+void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
 #endif

@@ -187,7 +187,7 @@ uint32_t cj2k_cuda_encode_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEn
 static size_t coded_size(const Cj2kEncodeSlot *slot)
 {
   return sizeof(Cj2kCudaEncodeCounts) +
-         slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassEnd));
+         slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
 }
 
 /* The blocks that can be coded behind slices [first, end) of the top level, beside the others. */
@@ -288,7 +288,7 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   blocks->scratch_bits = bits;
   blocks->counts = slot->coded.data;
   blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
-  blocks->passes = (Cj2kPassEnd *)(blocks->coded + plan->num_blocks);
+  blocks->passes = (Cj2kPassLength *)(blocks->coded + plan->num_blocks);
   return launch_code(slot);
 }
 
@@ -337,7 +337,7 @@ static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   /* The next frame is about as long: its bytes are told to come before their number is known. */
   slot->fetched = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->host_coded.data + sizeof *counts);
-  result->passes = (Cj2kPassEnd *)(result->blocks + slot->encoder->plan->num_blocks);
+  result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
   result->bytes = slot->host_bytes.data;
   result->saturated = counts->saturated;
   return status;
@@ -372,6 +372,8 @@ cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *resul
   result->ms_block_coder = elapsed(slot->started, slot->done);
   if (slot->step == CJ2K_CUDA_STEP_CODE)
     status = slot->encoder->ht ? fetch_code(slot, result) : cj2k_cuda_encode_mq_fetch(slot, result);
+  else if (slot->step == CJ2K_CUDA_STEP_GATHER)
+    cj2k_cuda_encode_mq_result(slot, result);
   else
     fetch_measure(slot, result);
   cj2k_cuda_marks_report(&slot->marks);

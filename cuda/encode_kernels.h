@@ -164,7 +164,7 @@ typedef struct {
                                   page-locked host memory: no copy follows */
   uint64_t capacity;
   Cj2kEncodedBlock *coded; /* per block, out */
-  Cj2kPassEnd *passes;
+  Cj2kPassLength *passes;
 
   /* measure */
   uint32_t first_plane, num_planes;

@@ -38,9 +38,22 @@ static WorkLayout lay_out_work(uint64_t blocks, uint32_t max_planes)
   return layout;
 }
 
+/* What kernels add up: counts, and bytes per class of slopes where there are hulls. */
+static size_t sums_size(const Cj2kEncodeSlot *slot)
+{
+  return sizeof(Cj2kCudaMqFrameCounts) +
+         (slot->mq.weights ? CJ2K_SLOPE_CLASSES * sizeof(uint64_t) : 0);
+}
+
+/* The same, and the blocks. */
 static size_t coded_size(const Cj2kEncodeSlot *slot)
 {
-  return sizeof(Cj2kCudaMqFrameCounts) + slot->encoder->plan->num_blocks * sizeof(Cj2kEncodedBlock);
+  return sums_size(slot) + slot->encoder->plan->num_blocks * sizeof(Cj2kEncodedBlock);
+}
+
+static Cj2kEncodedBlock *host_blocks(const Cj2kEncodeSlot *slot)
+{
+  return (Cj2kEncodedBlock *)(void *)((char *)slot->host_coded.data + sums_size(slot));
 }
 
 /* Bytes of room that all blocks together may need. */
@@ -54,19 +67,22 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
          mq->contexts.num_blocks * (CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) + ALIGNMENT);
 }
 
-/* Room for so many, in bytes; nothing happens where there is. */
+/* Room for so many symbols, bytes and passes; nothing happens where there is. */
 static cudaError_t make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes,
                              uint64_t passes)
 {
+  bool hulls = slot->mq.weights != NULL;
   const struct {
     Cj2kCudaMemory *memory;
     uint64_t size;
   } sizes[] = {
       {&slot->symbols, symbols + READ_AHEAD},
       {&slot->bytes, bytes},
-      {&slot->host_bytes, bytes},
-      {&slot->passes, passes},
-      {&slot->host_passes, passes},
+      {&slot->host_bytes, hulls ? 0 : bytes},
+      {&slot->passes, passes * sizeof(Cj2kPassLength)},
+      {&slot->host_passes, slot->pass_lengths ? passes * sizeof(Cj2kPassLength) : 0},
+      {&slot->points, hulls ? passes * sizeof(Cj2kHullPoint) : 0},
+      {&slot->host_points, hulls ? passes * sizeof(Cj2kHullPoint) : 0},
       {&slot->coded, coded_size(slot)},
       {&slot->host_coded, coded_size(slot)},
   };
@@ -84,6 +100,22 @@ static cudaError_t make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t by
 
 /* ---------------------------------------------------------------------------------- step --- */
 
+/* How many bytes and passes there is room for wherever they have to go. */
+static void set_capacities(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaMqCode *mq = &slot->mq;
+
+  mq->capacity = slot->bytes.size;
+  mq->pass_capacity = slot->passes.size / sizeof(Cj2kPassLength);
+  if (slot->pass_lengths)
+    mq->pass_capacity = MIN(mq->pass_capacity, slot->host_passes.size / sizeof(Cj2kPassLength));
+  if (mq->weights)
+    mq->pass_capacity = MIN(mq->pass_capacity,
+                            MIN(slot->points.size, slot->host_points.size) / sizeof(Cj2kHullPoint));
+  else
+    mq->capacity = MIN(mq->capacity, slot->host_bytes.size);
+}
+
 /* Where everything is. */
 static void set_pointers(Cj2kEncodeSlot *slot)
 {
@@ -92,39 +124,57 @@ static void set_pointers(Cj2kEncodeSlot *slot)
   char *work = slot->work.data;
 
   mq->counts = slot->coded.data;
-  mq->coded = (Cj2kEncodedBlock *)(mq->counts + 1);
+  mq->coded = (Cj2kEncodedBlock *)(void *)((char *)slot->coded.data + sums_size(slot));
   mq->order = (uint32_t *)(void *)(work + layout.order);
   mq->rooms = (uint64_t *)(void *)(work + layout.rooms);
   mq->marks = (Cj2kCudaMqMark *)(void *)(work + layout.marks);
   mq->room = slot->room.data;
   mq->bytes = slot->bytes.data;
-  mq->capacity = slot->bytes.size;
   mq->passes = slot->passes.data;
-  mq->pass_capacity = slot->passes.size / sizeof(Cj2kPassEnd);
+  mq->points = slot->points.data;
+  mq->slope_bytes = (uint64_t *)(mq->counts + 1);
+  set_capacities(slot);
   mq->contexts.counts = &mq->counts->modelled;
   mq->contexts.symbols = slot->symbols.data;
   mq->contexts.mq_blocks = (Cj2kCudaMqBlock *)(void *)(work + layout.blocks);
   mq->contexts.distortions = (uint64_t *)(void *)(work + layout.distortions);
 }
 
-/* Tells what is expected of an array to come. */
+/* Tells what is expected of an array to come; nothing where it is not wanted. */
 static cudaError_t expect(Cj2kEncodeSlot *slot, Cj2kCudaMemory *host, const Cj2kCudaMemory *device,
-                          uint64_t *size)
+                          bool wanted, uint64_t *size)
 {
-  *size = MIN(*size, device->size);
+  *size = wanted ? MIN(*size, MIN(device->size, host->size)) : 0;
   if (!*size)
     return cudaSuccess;
   return cudaMemcpyAsync(host->data, device->data, *size, cudaMemcpyDeviceToHost, slot->stream);
 }
 
+/* What the host needs, as far as its size is known or guessed. */
+static cudaError_t download(Cj2kEncodeSlot *slot)
+{
+  bool hulls = slot->mq.weights != NULL;
+  uint64_t all = coded_size(slot);
+  cudaError_t result = expect(slot, &slot->host_coded, &slot->coded, true, &all);
+
+  if (result == cudaSuccess)
+    result =
+        expect(slot, &slot->host_passes, &slot->passes, slot->pass_lengths, &slot->fetched_passes);
+  if (result == cudaSuccess)
+    result = expect(slot, &slot->host_points, &slot->points, hulls, &slot->fetched_points);
+  if (result == cudaSuccess)
+    result = expect(slot, &slot->host_bytes, &slot->bytes, !hulls, &slot->fetched);
+  return result;
+}
+
 static cudaError_t launch(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaMqCode *mq = &slot->mq;
-  uint64_t all = coded_size(slot);
 
   set_pointers(slot);
-  cudaError_t result = cudaMemsetAsync(
-      slot->coded.data, 0, mq->contexts.stride > 1 ? all : sizeof *mq->counts, slot->stream);
+  cudaError_t result =
+      cudaMemsetAsync(slot->coded.data, 0,
+                      mq->contexts.stride > 1 ? coded_size(slot) : sums_size(slot), slot->stream);
   if (result == cudaSuccess)
     result = cj2k_cuda_mq_contexts(&mq->contexts, slot->stream);
   if (result == cudaSuccess)
@@ -133,15 +183,30 @@ static cudaError_t launch(Cj2kEncodeSlot *slot)
     result = cj2k_cuda_mq_code(mq, slot->stream);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
+  if (result == cudaSuccess && mq->weights)
+    result = cj2k_cuda_mq_hulls(mq, slot->stream);
+  if (result == cudaSuccess && mq->weights)
+    result = cj2k_cuda_mark(&slot->marks, "hulls", slot->stream);
   if (result == cudaSuccess)
-    result = expect(slot, &slot->host_coded, &slot->coded, &all);
-  if (result == cudaSuccess)
-    result = expect(slot, &slot->host_passes, &slot->passes, &slot->fetched_passes);
-  if (result == cudaSuccess)
-    result = expect(slot, &slot->host_bytes, &slot->bytes, &slot->fetched);
+    result = download(slot);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
+}
+
+/* Weights of bands to the device. */
+static cudaError_t send_weights(Cj2kEncodeSlot *slot, const double *weights)
+{
+  size_t size = slot->encoder->plan->num_bands * sizeof *weights;
+  cudaError_t result = cj2k_cuda_reserve(&slot->weights, size);
+
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->host_weights, size);
+  if (result != cudaSuccess)
+    return result;
+  memcpy(slot->host_weights.data, weights, size);
+  slot->mq.weights = slot->weights.data;
+  return cj2k_cuda_copy_small(slot->weights.data, slot->host_weights.data, size, slot->stream);
 }
 
 cudaError_t cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
@@ -163,11 +228,14 @@ cudaError_t cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *
                                            .max_planes = max_planes},
                               .alone = !encoder->blocking,
                               .symbol_room = symbol_room};
+  slot->pass_lengths = job->pass_lengths;
+  if (result == cudaSuccess && job->weights)
+    result = send_weights(slot, job->weights);
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->work, lay_out_work(plan->num_blocks, max_planes).size);
   if (result == cudaSuccess)
     result = make_room(slot, plan->num_coefficients * FIRST_SYMBOLS, 0,
-                       plan->num_blocks * FIRST_PASSES * sizeof(Cj2kPassEnd));
+                       (uint64_t)plan->num_blocks * FIRST_PASSES);
   return result == cudaSuccess && plan->num_blocks ? launch(slot) : result;
 }
 
@@ -189,36 +257,123 @@ static cudaError_t code_again(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts 
 {
   if (counts->coded.failed)
     slot->mq.symbol_room *= 2;
-  cudaError_t result =
-      make_room(slot, and_some(counts->modelled.symbols), and_some(counts->coded.bytes),
-                and_some(counts->passes * sizeof(Cj2kPassEnd)));
+  cudaError_t result = make_room(slot, and_some(counts->modelled.symbols),
+                                 and_some(counts->coded.bytes), and_some(counts->passes));
   if (result == cudaSuccess)
     result = launch(slot);
   return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
 }
 
+/* The rest of an array of `size` bytes, where it is wanted; the next frame has about as much, which
+ * is told to come before its size is known. */
+static cudaError_t fetch(Cj2kEncodeSlot *slot, const Cj2kCudaMemory *host,
+                         const Cj2kCudaMemory *device, bool wanted, uint64_t size,
+                         uint64_t *fetched)
+{
+  uint64_t already = *fetched;
+
+  *fetched = wanted ? size + size / 32 : already;
+  return wanted ? cj2k_cuda_encode_fetch_rest(slot, host, device, already, size) : cudaSuccess;
+}
+
 cudaError_t cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   const Cj2kCudaMqFrameCounts *counts = slot->host_coded.data;
+  bool hulls = slot->mq.weights != NULL;
   cudaError_t status = cudaSuccess;
 
   for (uint32_t i = 0; i < TRIALS && status == cudaSuccess && !has_room(slot, counts); i++)
     status = code_again(slot, counts);
   if (status == cudaSuccess && !has_room(slot, counts))
     status = cudaErrorMemoryAllocation;
-  uint64_t passes = counts->passes * sizeof(Cj2kPassEnd), bytes = counts->coded.bytes;
   if (status == cudaSuccess)
-    status = cj2k_cuda_encode_fetch_rest(slot, &slot->host_passes, &slot->passes,
-                                         slot->fetched_passes, passes);
+    status = fetch(slot, &slot->host_passes, &slot->passes, slot->pass_lengths,
+                   counts->passes * sizeof(Cj2kPassLength), &slot->fetched_passes);
+  if (status == cudaSuccess)
+    status = fetch(slot, &slot->host_points, &slot->points, hulls,
+                   counts->points * sizeof(Cj2kHullPoint), &slot->fetched_points);
   if (status == cudaSuccess)
     status =
-        cj2k_cuda_encode_fetch_rest(slot, &slot->host_bytes, &slot->bytes, slot->fetched, bytes);
-  /* The next frame is about as long: what it has is told to come before its size is known. */
-  slot->fetched = bytes + bytes / 32;
-  slot->fetched_passes = passes + passes / 32;
-  result->blocks = (Cj2kEncodedBlock *)((char *)slot->host_coded.data + sizeof *counts);
-  result->passes = slot->host_passes.data;
-  result->bytes = slot->host_bytes.data;
-  result->saturated = counts->modelled.saturated;
+        fetch(slot, &slot->host_bytes, &slot->bytes, !hulls, counts->coded.bytes, &slot->fetched);
+  cj2k_cuda_encode_mq_result(slot, result);
   return status;
+}
+
+void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  const Cj2kCudaMqFrameCounts *counts = slot->host_coded.data;
+
+  result->blocks = host_blocks(slot);
+  result->passes = slot->pass_lengths ? slot->host_passes.data : NULL;
+  result->saturated = counts->modelled.saturated;
+  if (!slot->mq.weights || slot->step == CJ2K_CUDA_STEP_GATHER)
+    result->bytes = slot->host_bytes.data;
+  if (slot->mq.weights) {
+    result->points = slot->host_points.data;
+    result->slopes = (Cj2kSlopeSums){.bytes = (const uint64_t *)(counts + 1),
+                                     .lowest = CJ2K_SLOPE_CLASSES - counts->lowest_slope_below,
+                                     .highest = counts->highest_slope};
+  }
+}
+
+/* -------------------------------------------------------------------------------- gather --- */
+
+/* Where the blocks' bytes go: one after the other, as packets mostly have them. Returns all. */
+static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
+{
+  uint32_t num_blocks = slot->encoder->plan->num_blocks;
+  Cj2kEncodedBlock *blocks = host_blocks(slot);
+  Cj2kCudaMqKept *kept = slot->host_kept.data;
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < num_blocks; b++) {
+    kept[b] = (Cj2kCudaMqKept){.to = sum, .length = lengths[b]};
+    blocks[b].offset = sum;
+    sum += lengths[b];
+  }
+  return sum;
+}
+
+static cudaError_t launch_gather(Cj2kEncodeSlot *slot, uint64_t bytes)
+{
+  Cj2kCudaMqGather gather = {.blocks = slot->mq.coded,
+                             .kept = slot->kept.data,
+                             .num_blocks = slot->encoder->plan->num_blocks,
+                             .bytes = slot->bytes.data,
+                             .out = slot->gathered.data};
+  cudaError_t result =
+      cj2k_cuda_copy_small(slot->kept.data, slot->host_kept.data,
+                           gather.num_blocks * sizeof(Cj2kCudaMqKept), slot->stream);
+
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mq_gather(&gather, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "gather", slot->stream);
+  if (result == cudaSuccess && bytes)
+    result = cudaMemcpyAsync(slot->host_bytes.data, slot->gathered.data, bytes,
+                             cudaMemcpyDeviceToHost, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
+  return result;
+}
+
+cudaError_t cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  size_t size = (slot->encoder->plan->num_blocks + (size_t)1) * sizeof(Cj2kCudaMqKept);
+  cudaError_t result = cudaEventRecord(slot->started, slot->stream);
+
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->kept, size);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->host_kept, size);
+  if (result != cudaSuccess)
+    return result;
+  uint64_t bytes = place_kept(slot, job->kept_lengths);
+  if ((result = cj2k_cuda_reserve_more(&slot->gathered, bytes)) == cudaSuccess)
+    result = cj2k_cuda_reserve_more(&slot->host_bytes, bytes);
+  if (result == cudaSuccess)
+    result = launch_gather(slot, bytes);
+  return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
 }

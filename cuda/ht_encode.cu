@@ -390,7 +390,7 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
   }
   count_saturated(frame, encoder.samples);
   if (encoder.lane == 0) {
-    Cj2kPassEnd pass = {coded.length, 1, 0};
+    Cj2kPassLength pass = {coded.length & 0x7FFFFFFFu, 1};
     frame.coded[b] = coded;
     frame.passes[b] = pass;
   }

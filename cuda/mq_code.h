@@ -30,6 +30,10 @@ typedef struct {
   Cj2kCudaMqCounts modelled;
   uint64_t passes; /* of all blocks */
   uint64_t room;   /* handed out */
+  uint64_t points; /* of all hulls */
+  /* Classes of slopes of all points: the highest, and by how much the lowest is below
+   * CJ2K_SLOPE_CLASSES; both 0: there are no points. */
+  uint32_t highest_slope, lowest_slope_below;
 } Cj2kCudaMqFrameCounts;
 
 typedef struct {
@@ -44,8 +48,13 @@ typedef struct {
   uint8_t *bytes;        /* out, blocks in any order; nothing is written behind capacity */
   uint64_t capacity;
   Cj2kEncodedBlock *coded; /* per block, out */
-  Cj2kPassEnd *passes;     /* out, blocks in any order; nothing is written behind pass_capacity */
+  Cj2kPassLength *passes;  /* out, blocks in any order; nothing is written behind pass_capacity */
   uint64_t pass_capacity;
+
+  /* hulls */
+  const double *weights; /* per band */
+  Cj2kHullPoint *points; /* out, blocks in any order: pass_capacity, of which there are not more */
+  uint64_t *slope_bytes; /* CJ2K_SLOPE_CLASSES, zero before: bytes of all points of a class */
 } Cj2kCudaMqCode;
 
 /* Room of a block. A segment begins at a word, with one before it that is not used, and ends with
@@ -57,6 +66,28 @@ typedef struct {
 /* Both steps have to be told of the same frame. Where the first one had too little room for symbols
  * this one does nothing. */
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream);
+
+/* mq_hulls.cu. What rate/hull.h says of the passes that were coded, to the same bits. Where there
+ * was too little room for anything there are no points. */
+cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream);
+
+/* What is kept of a block. */
+typedef struct {
+  uint64_t to;     /* in `out` */
+  uint32_t length; /* bytes from the block's first one on */
+  uint32_t pad;
+} Cj2kCudaMqKept;
+
+typedef struct {
+  const Cj2kEncodedBlock *blocks;
+  const Cj2kCudaMqKept *kept; /* per block */
+  uint32_t num_blocks;
+  const uint8_t *bytes; /* blocks begin at multiples of 4 */
+  uint8_t *out;         /* a multiple of 4 */
+} Cj2kCudaMqGather;
+
+/* Puts together what is kept. */
+cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

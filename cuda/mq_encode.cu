@@ -393,18 +393,17 @@ struct Segment {
 struct BlockEnds {
   const Cj2kCudaMqMark *marks;
   const uint8_t *room;
-  const uint64_t *distortions;
   uint32_t num_passes, style, lane;
   uint32_t length;   /* so far */
   Segment *segments; /* by the pass that ends them; length 0 for all others */
 
   /* Pass `pass` of the lane; passes that are not there are of no length. */
-  __device__ Cj2kPassEnd find(uint32_t pass)
+  __device__ Cj2kPassLength find(uint32_t pass)
   {
     bool there = pass < num_passes, is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
     uint32_t last = pass;
     int32_t all = 0, own = 0;
-    Cj2kPassEnd end = {0, 0, 0};
+    Cj2kPassLength end = {0, 0};
     Segment segment = {0, 0, 0};
     if (there) {
       while (!ends_segment(last, num_passes, style))
@@ -414,7 +413,6 @@ struct BlockEnds {
       own = last == pass ? all : pass_length(bytes, all, marks[pass], is_raw);
       segment.from = marks[last].start;
       end.terminated = last == pass;
-      end.distortion = distortions[pass];
     }
     segment.length = end.terminated ? (uint32_t)all : 0;
     uint32_t sum = segment.length;
@@ -423,7 +421,7 @@ struct BlockEnds {
       sum += lane >= d ? other : 0;
     }
     segment.to = length + sum - segment.length;
-    end.length = segment.to + (uint32_t)own;
+    end.length = (segment.to + (uint32_t)own) & 0x7FFFFFFFu;
     length += __shfl_sync(kAll, sum, kWarp - 1);
     if (there)
       segments[pass] = segment;
@@ -464,7 +462,6 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
   uint64_t first_pass = take(&frame.counts->passes, block.num_passes, lane);
   BlockEnds ends = {frame.marks + first_mark,
                     block.num_passes ? frame.room + frame.rooms[b] : nullptr,
-                    frame.contexts.distortions + first_mark,
                     block.num_passes,
                     frame.contexts.blocks[b].style,
                     lane,
@@ -472,7 +469,7 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
                     segments[warp]};
 
   for (uint32_t first = 0; first < block.num_passes; first += kWarp) {
-    Cj2kPassEnd end = ends.find(first + lane);
+    Cj2kPassLength end = ends.find(first + lane);
     if (first + lane < block.num_passes && first_pass + first + lane < frame.pass_capacity)
       frame.passes[first_pass + first + lane] = end;
   }

@@ -83,8 +83,8 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
 
 /* --- encoder --- */
 
-/* The end of a coding pass: where the codestream may be cut, and what has been gained up to there.
- */
+/* The end of a coding pass, as a block coder gives it: where the codestream may be cut, and what
+ * has been gained up to there. */
 typedef struct {
   uint32_t length; /* bytes from the block's start that decode passes 0..this one exactly (an upper
                       bound when the segment is not terminated here) */
@@ -93,10 +93,26 @@ typedef struct {
       distortion; /* cumulative decrease of the block's squared error, in units of (step / 16)^2 */
 } Cj2kPassEnd;
 
+/* What packets need of it. */
 typedef struct {
-  uint64_t offset;     /* of the first byte, in the frame's block bytes */
-  uint32_t length;     /* of all passes */
-  uint32_t first_pass; /* in the frame's pass array */
+  uint32_t length : 31;
+  uint32_t terminated : 1;
+} Cj2kPassLength;
+
+/* A point on the convex hull of a block's options (rate/hull.h). */
+typedef struct {
+  uint32_t bytes; /* more than the point before */
+  uint16_t slope; /* class of the error that it saves per byte; falls along the hull */
+  uint8_t option; /* as it is counted where options are made; not 0 */
+  uint8_t pad;
+} Cj2kHullPoint;
+
+typedef struct {
+  uint64_t offset;      /* of the first byte, in the frame's block bytes */
+  uint32_t length;      /* of all passes */
+  uint32_t first_pass;  /* in the frame's pass array */
+  uint32_t first_point; /* in the frame's hull points */
+  uint8_t num_points;
   uint8_t num_passes;
   uint8_t zero_bitplanes;
   uint8_t is_ht;

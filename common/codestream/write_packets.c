@@ -211,7 +211,7 @@ static inline uint32_t floor_log2(uint32_t n)
 
 /* A run of new passes that shares one length (B.10.7.2): up to where a segment ends, or the last.
  */
-static uint32_t next_piece(const Cj2kPassEnd *passes, uint32_t from, uint32_t to)
+static uint32_t next_piece(const Cj2kPassLength *passes, uint32_t from, uint32_t to)
 {
   uint32_t end = from + 1;
   while (end < to && !passes[end - 1].terminated)
@@ -230,7 +230,7 @@ static inline uint32_t length_bits(uint32_t length, uint32_t passes, uint32_t lb
 static void send_lengths(Cj2kBitWriter *bits, const Cj2kPacketSource *source, uint32_t b,
                          uint32_t from, uint32_t to, uint8_t *lblock)
 {
-  const Cj2kPassEnd *passes = source->passes + source->blocks[b].first_pass;
+  const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
   uint32_t start = kept_bytes(source, b, from), needed = *lblock;
 
   for (uint32_t p = from, begin = start; p < to;) {

@@ -15,7 +15,7 @@
 /* Coded blocks of a frame and the decision of the rate control. */
 typedef struct {
   const Cj2kEncodedBlock *blocks; /* plan->num_blocks */
-  const Cj2kPassEnd *passes;
+  const Cj2kPassLength *passes; /* not needed with lengths, where no segment ends inside a block */
   const uint8_t *bytes;
   uint16_t num_layers;
   const uint8_t *kept; /* [layer][plan->num_blocks]: passes in layers 0..layer together */

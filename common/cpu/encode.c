@@ -119,6 +119,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   free(slot->bytes);
   free(slot->blocks);
   free(slot->passes);
+  free(slot->points);
   g_free(slot->ht_lengths);
   g_free(slot->ht_distortions);
   g_free(slot->band_errors);
@@ -141,10 +142,12 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   slot->bytes = allocate(encoder->byte_offsets[plan->num_blocks]);
   slot->blocks = allocate(blocks * sizeof *slot->blocks);
   slot->passes = allocate((blocks * encoder->max_passes + CJ2K_MAX_PASSES) * sizeof *slot->passes);
+  slot->points = allocate(encoder->ht ? 1 : blocks * encoder->max_passes * sizeof *slot->points);
   slot->band_errors = g_new0(uint64_t, plan->num_bands + 1);
   slot->coded_choices = g_new0(Cj2kHtChoice, blocks);
   slot->coded_quantisers = g_new0(Cj2kFrameQuantiser, plan->num_bands + 1);
-  if (slot->coefficients && slot->lowpass && slot->bytes && slot->blocks && slot->passes)
+  if (slot->coefficients && slot->lowpass && slot->bytes && slot->blocks && slot->passes &&
+      slot->points)
     return slot;
   slot_free(data, slot);
   cj2k_error_set(error, CJ2K_ERROR_MEMORY,

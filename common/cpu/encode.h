@@ -52,7 +52,8 @@ struct Cj2kEncodeSlot {
   uint32_t *coefficients, *lowpass; /* int32_t or float, in fact */
   uint8_t *bytes;
   Cj2kEncodedBlock *blocks;
-  Cj2kPassEnd *passes;
+  Cj2kPassLength *passes;
+  Cj2kHullPoint *points; /* MQ */
   uint32_t *ht_lengths;
   uint64_t *ht_distortions;
   size_t ht_lengths_size, ht_distortions_size; /* entries allocated */

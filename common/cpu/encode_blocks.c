@@ -185,17 +185,49 @@ static void too_small(Cj2kEncodeSlot *slot)
   g_mutex_unlock(&slot->encoder->lock);
 }
 
+/* Where a block's bytes and records go. */
+typedef struct {
+  uint8_t *bytes;
+  uint32_t room;
+  Cj2kPassLength *passes;
+  Cj2kHullPoint *points;
+  uint8_t num_points;
+} BlockOutput;
+
+static void store_lengths(const Cj2kPassEnd *ends, uint32_t count, Cj2kPassLength *passes)
+{
+  for (uint32_t p = 0; p < count; p++)
+    passes[p] = (Cj2kPassLength){ends[p].length, ends[p].terminated != 0};
+}
+
 /* Of a cleanup pass alone no pass ends are asked for: they would cost its distortion. */
 static bool code_ht(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, Cj2kHtChoice choice,
-                    uint8_t *out, uint32_t room, Cj2kPassEnd *passes, Cj2kBlockResult *result)
+                    BlockOutput *out, Cj2kBlockResult *result)
 {
-  if (choice.passes > 1)
-    return cj2k_ht_encode_block(lane->block_scratch, source, choice.plane, choice.passes - 1, out,
-                                room, passes, result);
-  bool ok =
-      cj2k_ht_encode_block(lane->block_scratch, source, choice.plane, 0, out, room, NULL, result);
-  passes[0] = (Cj2kPassEnd){.length = result->length, .terminated = 1};
+  Cj2kPassEnd ends[3];
+  bool single = choice.passes == 1;
+  bool ok = cj2k_ht_encode_block(lane->block_scratch, source, choice.plane, choice.passes - 1,
+                                 out->bytes, out->room, single ? NULL : ends, result);
+
+  if (single)
+    out->passes[0] = (Cj2kPassLength){result->length, 1};
+  else if (ok)
+    store_lengths(ends, result->num_passes, out->passes);
   return ok;
+}
+
+static bool code_mq(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, const Cj2kEncodeJob *job,
+                    const double *weight, BlockOutput *out, Cj2kBlockResult *result)
+{
+  Cj2kPassEnd ends[CJ2K_MAX_PASSES];
+
+  if (!cj2k_mq_encode_block(lane->block_scratch, source, job->lowest_plane, out->bytes, out->room,
+                            ends, result))
+    return false;
+  store_lengths(ends, result->num_passes, out->passes);
+  if (weight)
+    out->num_points = (uint8_t)cj2k_hull_of_passes(ends, result->num_passes, *weight, out->points);
+  return true;
 }
 
 static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
@@ -205,8 +237,9 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
   Cj2kEncodeSlot *slot = stage->slot;
   const Cj2kCpuEncoder *encoder = slot->encoder;
   uint32_t b = index * job->stride, first_pass = b * encoder->max_passes;
-  uint32_t room = (uint32_t)(encoder->byte_offsets[b + 1] - encoder->byte_offsets[b]);
-  uint8_t *out = slot->bytes + encoder->byte_offsets[b];
+  BlockOutput out = {.bytes = slot->bytes + encoder->byte_offsets[b],
+                     .room = (uint32_t)(encoder->byte_offsets[b + 1] - encoder->byte_offsets[b]),
+                     .passes = slot->passes + first_pass};
   Cj2kHtChoice choice = job->choices ? job->choices[b] : (Cj2kHtChoice){.passes = 1};
   Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
   Cj2kBlockResult result = {0};
@@ -218,11 +251,12 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
     return;
   if (encoder->ht && choice.passes) {
     quantise(stage, b, lane, &source);
-    ok = code_ht(lane, &source, choice, out, room, slot->passes + first_pass, &result);
+    ok = code_ht(lane, &source, choice, &out, &result);
   } else if (!encoder->ht) {
     quantise(stage, b, lane, &source);
-    ok = cj2k_mq_encode_block(lane->block_scratch, &source, job->lowest_plane, out, room,
-                              slot->passes + first_pass, &result);
+    out.points = slot->points + first_pass;
+    ok = code_mq(lane, &source, job,
+                 job->weights ? &job->weights[encoder->plan->blocks[b].band] : NULL, &out, &result);
   }
   if (!ok) {
     too_small(slot);
@@ -231,6 +265,8 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
   slot->blocks[b] = (Cj2kEncodedBlock){.offset = encoder->byte_offsets[b],
                                        .length = result.length,
                                        .first_pass = first_pass,
+                                       .first_point = first_pass,
+                                       .num_points = out.num_points,
                                        .num_passes = result.num_passes,
                                        .zero_bitplanes = result.zero_bitplanes,
                                        .is_ht = encoder->ht};
@@ -252,5 +288,6 @@ void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   slot->coded = job->stride == 1 && slot->status == CJ2K_OK;
   slot->result.blocks = slot->blocks;
   slot->result.passes = slot->passes;
+  slot->result.points = slot->points;
   slot->result.bytes = slot->bytes;
 }

@@ -13,15 +13,6 @@
 
 #define PLACES (CJ2K_FACTOR_COMPONENTS * CJ2K_MAX_BANDS)
 
-static double block_bytes(const Cj2kHulls *hulls, uint32_t b, uint32_t slope)
-{
-  uint32_t i = hulls->first[b], end = i + hulls->counts[b], sum = 0;
-
-  for (; i < end && hulls->slopes[i] > slope; i++)
-    sum += hulls->bytes[i];
-  return sum;
-}
-
 static float factor_of(double bits)
 {
   double high = bits > 0 ? log2(bits / BITS_LOW) / log2(BITS_HIGH / BITS_LOW) : 0;
@@ -29,18 +20,19 @@ static float factor_of(double bits)
   return (float)(1 + CLAMP(high, 0, 1) * (PHASE_HIGH / CJ2K_PHASE_LOW - 1));
 }
 
-void cj2k_phase_factors(const Cj2kHulls *hulls, uint32_t slope, uint32_t stride,
+void cj2k_phase_factors(const Cj2kPlan *plan, const uint32_t *lengths, uint32_t stride,
                         Cj2kStepFactors *factors)
 {
-  const Cj2kPlan *plan = hulls->plan;
   double bytes[PLACES] = {0}, samples[PLACES] = {0};
+  uint32_t band = UINT32_MAX, i = 0;
 
   for (uint32_t b = 0; b < plan->num_blocks; b += stride) {
     const Cj2kPlanBlock *block = &plan->blocks[b];
-    uint32_t i = cj2k_step_factor_index(plan, block->band);
-    bytes[i] += block_bytes(hulls, b, slope);
+    if (block->band != band)
+      i = cj2k_step_factor_index(plan, band = block->band);
+    bytes[i] += lengths[b];
     samples[i] += (double)block->width * block->height;
   }
-  for (uint32_t i = 0; i < PLACES; i++)
+  for (i = 0; i < PLACES; i++)
     factors->of[i] = factor_of(samples[i] > 0 ? bytes[i] * 8 / samples[i] : BITS_UNKNOWN);
 }

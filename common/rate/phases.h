@@ -8,15 +8,14 @@
 #ifndef CJ2K_RATE_PHASES_H
 #define CJ2K_RATE_PHASES_H
 
-#include "selection.h"
 #include "steps.h"
 
 /* Steps of bands of few bits over those whose whole bit-planes end at the slope of the cut. */
 #define CJ2K_PHASE_LOW 0.7
 
-/* What steps that are CJ2K_PHASE_LOW for all bands have to be multiplied with, by the bits that a
- * cut without extra at `slope` gives each band. The hulls have each stride-th block. */
-void cj2k_phase_factors(const Cj2kHulls *hulls, uint32_t slope, uint32_t stride,
+/* What steps that are CJ2K_PHASE_LOW for all bands have to be multiplied with, by the bytes that a
+ * cut gives each stride-th block. */
+void cj2k_phase_factors(const Cj2kPlan *plan, const uint32_t *lengths, uint32_t stride,
                         Cj2kStepFactors *factors);
 
 #endif

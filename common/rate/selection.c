@@ -10,20 +10,20 @@
 #define REACH  512
 #define FILLED 16384
 
-void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_points)
+void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads)
 {
   size_t n = (size_t)plan->num_blocks + 1;
 
-  *hulls = (Cj2kHulls){.plan = plan, .max_points = max_points, .lowest = 1};
+  *hulls = (Cj2kHulls){.plan = plan, .threads = threads, .lowest = 1};
   hulls->first = g_new0(uint32_t, n);
   hulls->counts = g_new0(uint8_t, n);
   hulls->all_counts = g_new0(uint8_t, n);
-  hulls->slopes = g_new(uint16_t, n * max_points);
-  hulls->bytes = g_new(uint32_t, n * max_points);
-  hulls->options = g_new(uint8_t, n * max_points);
+  hulls->own = g_new(Cj2kHullPoint, n * max_planes);
   hulls->components = g_new(uint16_t, n);
   hulls->floors = g_new0(uint32_t, plan->num_components + 1u);
   hulls->above = g_new0(uint64_t, CJ2K_SLOPE_CLASSES);
+  hulls->taken = g_new0(uint8_t, n);
+  hulls->next = g_new0(uint16_t, n);
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
     hulls->components[b] = (uint16_t)plan->tile_comps[tile_comp].component;
@@ -35,107 +35,22 @@ void cj2k_hulls_clear(Cj2kHulls *hulls)
   g_free(hulls->first);
   g_free(hulls->counts);
   g_free(hulls->all_counts);
-  g_free(hulls->slopes);
-  g_free(hulls->bytes);
-  g_free(hulls->options);
+  g_free(hulls->own);
   g_free(hulls->components);
   g_free(hulls->floors);
   g_free(hulls->above);
-}
-
-/* --- slopes --- */
-
-/* Positive floats sort as their bits do: the exponent and 8 bits of the fraction are the class. */
-static uint16_t slope_class(double gain, uint32_t bytes)
-{
-  float slope = bytes ? (float)(gain / bytes) : 3e38f;
-  uint32_t bits;
-
-  if (!(slope > 0))
-    return 0;
-  slope = slope < 3e38f ? slope : 3e38f;
-  memcpy(&bits, &slope, sizeof bits);
-  return (uint16_t)(bits >> 15);
-}
-
-double cj2k_slope_value(uint32_t slope)
-{
-  uint32_t bits = slope << 15;
-  float value;
-
-  memcpy(&value, &bits, sizeof value);
-  return value;
+  g_free(hulls->taken);
+  g_free(hulls->next);
 }
 
 /* --- hulls --- */
 
-typedef struct {
-  uint32_t length;
-  double gain; /* error saved */
-  uint8_t option;
-} Point;
-
-/* Appends a point to the hull stack of `n`, taking away those that fall below the line to it. */
-static uint32_t push_point(Point *stack, uint32_t n, Point point)
+/* From the bytes of each class to those of all above it. */
+static void accumulate(Cj2kHulls *hulls)
 {
-  while (n) {
-    double saved = point.gain - stack[n - 1].gain, before = n > 1 ? stack[n - 2].gain : 0;
-    uint32_t from = n > 1 ? stack[n - 2].length : 0;
-    if (saved <= 0)
-      return n; /* costs bytes and saves nothing */
-    /* slope from the last point to this one, against the slope to the last one */
-    double up = saved * (stack[n - 1].length - from);
-    double last = (stack[n - 1].gain - before) * (point.length - stack[n - 1].length);
-    if (up < last)
-      break;
-    n--;
-  }
-  if (point.gain <= 0)
-    return n;
-  stack[n] = point;
-  return n + 1;
-}
-
-static void store_hull(Cj2kHulls *hulls, uint32_t b, const Point *stack, uint32_t n, double weight)
-{
-  size_t first = hulls->first[b];
-  Point before = {0};
-  uint16_t slope = UINT16_MAX;
-
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t bytes = stack[i].length - before.length;
-    uint16_t own = slope_class((stack[i].gain - before.gain) * weight, bytes);
-    slope = MIN(slope, own); /* rounding must not turn the order around */
-    hulls->slopes[first + i] = slope;
-    hulls->bytes[first + i] = bytes;
-    hulls->options[first + i] = stack[i].option;
-    before = stack[i];
-  }
-  hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
-}
-
-/* Adds up the bytes of each class, then of all above it. What no cut can keep, class 0, does not
- * count. */
-static void sum_up(Cj2kHulls *hulls)
-{
-  uint32_t lowest = CJ2K_SLOPE_CLASSES, highest = 0;
   uint64_t sum = 0, *above = hulls->above;
 
-  if (hulls->lowest <= hulls->highest)
-    memset(above + hulls->lowest, 0, (hulls->highest + 1 - hulls->lowest) * sizeof *above);
-  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
-    uint32_t n = hulls->counts[b], i = hulls->first[b], end = i + n;
-    if (!n)
-      continue;
-    highest = MAX(highest, hulls->slopes[i]);
-    lowest = MIN(lowest, hulls->slopes[end - 1]);
-    for (; i < end; i++)
-      above[hulls->slopes[i]] += hulls->bytes[i];
-  }
-  above[0] = 0;
-  hulls->lowest = MAX(lowest, 1);
-  hulls->highest = highest;
-  for (uint32_t s = highest + 1; s-- > hulls->lowest;) {
+  for (uint32_t s = hulls->highest + 1; s-- > hulls->lowest;) {
     uint64_t own = above[s];
     above[s] = sum;
     sum += own;
@@ -143,15 +58,46 @@ static void sum_up(Cj2kHulls *hulls)
   hulls->total = sum;
 }
 
+/* Forgets all classes. */
+static void clear_sums(Cj2kHulls *hulls)
+{
+  if (hulls->lowest <= hulls->highest)
+    memset(hulls->above + hulls->lowest, 0,
+           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->above);
+}
+
+/* Adds up the bytes of each class, then of all above it. What no cut can keep, class 0, does not
+ * count. */
+static void sum_up(Cj2kHulls *hulls)
+{
+  uint32_t lowest = CJ2K_SLOPE_CLASSES, highest = 0;
+  uint64_t *above = hulls->above;
+
+  clear_sums(hulls);
+  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
+    const Cj2kHullPoint *point = hulls->points + hulls->first[b], *end = point + hulls->counts[b];
+    if (point == end)
+      continue;
+    highest = MAX(highest, point->slope);
+    lowest = MIN(lowest, end[-1].slope);
+    for (; point < end; point++)
+      above[point->slope] += point->bytes;
+  }
+  above[0] = 0;
+  hulls->lowest = MAX(lowest, 1);
+  hulls->highest = highest;
+  accumulate(hulls);
+}
+
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 {
   hulls->floors[component] = slope;
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
-    const uint16_t *slopes = hulls->slopes + hulls->first[b];
+    const Cj2kHullPoint *points = hulls->points + hulls->first[b];
     uint32_t n = hulls->all_counts[b];
     if (hulls->components[b] != component)
       continue;
-    while (slope && n && slopes[n - 1] <= slope)
+    while (slope && n && points[n - 1].slope <= slope)
       n--;
     hulls->counts[b] = (uint8_t)n;
   }
@@ -160,63 +106,46 @@ void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 
 typedef struct {
   Cj2kHulls *hulls;
-  const double *weights;
   const Cj2kEncodedBlock *blocks; /* MQ */
-  const Cj2kPassEnd *passes;
+  const double *weights;          /* HT, as all that follows */
   uint32_t stride;
-  const uint32_t *lengths, *fixed; /* HT */
+  const uint32_t *lengths, *fixed;
   const uint64_t *distortions;
   uint32_t num_planes;
 } HullStage;
 
-static uint32_t num_passes_of(const HullStage *stage, uint32_t b)
-{
-  return b % stage->stride ? 0 : MIN(stage->blocks[b].num_passes, stage->hulls->max_points);
-}
-
-static void passes_of_block(const HullStage *stage, uint32_t b)
-{
-  const Cj2kEncodedBlock *block = &stage->blocks[b];
-  const Cj2kPassEnd *ends = stage->passes + block->first_pass;
-  double weight = stage->weights[stage->hulls->plan->blocks[b].band];
-  Point stack[CJ2K_MAX_PASSES];
-  uint32_t n = 0, num_passes = num_passes_of(stage, b);
-
-  for (uint32_t p = 0; p < num_passes; p++)
-    n = push_point(stack, n, (Point){ends[p].length, (double)ends[p].distortion, (uint8_t)(p + 1)});
-  store_hull(stage->hulls, b, stack, n, weight);
-}
-
-/* A block that was not measured has one option, which comes first. */
-static void fix_block(const HullStage *stage, uint32_t b)
+static void points_of_block(const HullStage *stage, uint32_t b)
 {
   Cj2kHulls *hulls = stage->hulls;
-  uint32_t first = hulls->first[b];
 
-  hulls->bytes[first] = stage->fixed[b];
-  hulls->slopes[first] = UINT16_MAX;
-  hulls->options[first] = (uint8_t)stage->num_planes;
-  hulls->counts[b] = hulls->all_counts[b] = stage->fixed[b] > 0;
+  hulls->first[b] = stage->blocks[b].first_point;
+  hulls->counts[b] = hulls->all_counts[b] = stage->blocks[b].num_points;
 }
 
+/* The hull of a block that was measured; one that was not has one option, which comes first. */
 static void planes_of_block(const HullStage *stage, uint32_t b)
 {
+  Cj2kHulls *hulls = stage->hulls;
   const uint32_t *lengths = stage->lengths + (size_t)b * stage->num_planes;
   const uint64_t *distortions = stage->distortions + (size_t)b * stage->num_planes;
-  double weight = stage->weights[stage->hulls->plan->blocks[b].band];
-  Point stack[CJ2K_MAX_PASSES];
-  uint32_t n = 0;
+  uint32_t first = b * stage->num_planes, n = 0;
+  Cj2kHullOption options[CJ2K_MAX_PASSES];
 
+  hulls->first[b] = first;
   if (b % stage->stride) {
-    fix_block(stage, b);
+    hulls->own[first] = (Cj2kHullPoint){
+        .bytes = stage->fixed[b], .slope = UINT16_MAX, .option = (uint8_t)stage->num_planes};
+    hulls->counts[b] = hulls->all_counts[b] = stage->fixed[b] > 0;
     return;
   }
   for (uint32_t i = 1; i <= stage->num_planes; i++) {
     uint32_t p = stage->num_planes - i;
     if (lengths[p])
-      n = push_point(stack, n, (Point){lengths[p], (double)distortions[p], (uint8_t)i});
+      options[n++] = (Cj2kHullOption){lengths[p], (uint8_t)i, (double)distortions[p]};
   }
-  store_hull(stage->hulls, b, stack, n, weight);
+  n = cj2k_hull_of_options(options, n, stage->weights[hulls->plan->blocks[b].band],
+                           hulls->own + first);
+  hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
 }
 
 static void hull_task(void *ctx, uint32_t index, uint32_t lane)
@@ -227,38 +156,47 @@ static void hull_task(void *ctx, uint32_t index, uint32_t lane)
   (void)lane;
   for (uint32_t b = index * BLOCKS_PER_TASK; b < end; b++)
     if (stage->blocks)
-      passes_of_block(stage, b);
+      points_of_block(stage, b);
     else
       planes_of_block(stage, b);
 }
 
-static void run(HullStage *stage, Cj2kThreads *threads)
+static uint32_t num_tasks(const Cj2kHulls *hulls)
 {
-  uint32_t num_blocks = stage->hulls->plan->num_blocks, first = 0;
-  uint32_t tasks = (num_blocks + BLOCKS_PER_TASK - 1) / BLOCKS_PER_TASK;
-
-  for (uint32_t b = 0; b < num_blocks; b++) {
-    stage->hulls->first[b] = first;
-    first += stage->blocks ? num_passes_of(stage, b) : stage->num_planes;
-  }
-  cj2k_parallel_for(threads, tasks, hull_task, stage);
-  memset(stage->hulls->floors, 0,
-         stage->hulls->plan->num_components * sizeof *stage->hulls->floors);
-  sum_up(stage->hulls);
+  return (hulls->plan->num_blocks + BLOCKS_PER_TASK - 1) / BLOCKS_PER_TASK;
 }
 
-void cj2k_hulls_set_passes(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
-                           const Cj2kPassEnd *passes, const double *weights, uint32_t stride,
-                           Cj2kThreads *threads)
+static void set_hulls(HullStage *stage)
 {
-  HullStage stage = {
-      .hulls = hulls, .weights = weights, .blocks = blocks, .passes = passes, .stride = stride};
-  run(&stage, threads);
+  Cj2kHulls *hulls = stage->hulls;
+
+  cj2k_parallel_for(hulls->threads, num_tasks(hulls), hull_task, stage);
+  memset(hulls->floors, 0, hulls->plan->num_components * sizeof *hulls->floors);
+}
+
+void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
+                           const Cj2kHullPoint *points, const Cj2kSlopeSums *sums)
+{
+  HullStage stage = {.hulls = hulls, .blocks = blocks};
+
+  hulls->points = points;
+  set_hulls(&stage);
+  if (!sums) {
+    sum_up(hulls);
+    return;
+  }
+  clear_sums(hulls);
+  hulls->lowest = MAX(sums->lowest, 1);
+  hulls->highest = sums->highest;
+  if (hulls->lowest <= hulls->highest)
+    memcpy(hulls->above + hulls->lowest, sums->bytes + hulls->lowest,
+           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->above);
+  accumulate(hulls);
 }
 
 void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint64_t *distortions,
                            uint32_t num_planes, const double *weights, uint32_t stride,
-                           const uint32_t *fixed, Cj2kThreads *threads)
+                           const uint32_t *fixed)
 {
   HullStage stage = {.hulls = hulls,
                      .weights = weights,
@@ -267,7 +205,10 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
                      .num_planes = num_planes,
                      .stride = stride,
                      .fixed = fixed};
-  run(&stage, threads);
+
+  hulls->points = hulls->own;
+  set_hulls(&stage);
+  sum_up(hulls);
 }
 
 /* --- cuts --- */
@@ -282,10 +223,10 @@ uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, 
   uint64_t sum = 0;
 
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
-    uint32_t i = hulls->first[b], end = i + hulls->counts[b];
+    const Cj2kHullPoint *point = hulls->points + hulls->first[b], *end = point + hulls->counts[b];
     if (hulls->components[b] == component)
-      for (; i < end && hulls->slopes[i] > slope; i++)
-        sum += hulls->bytes[i];
+      for (; point < end && point->slope > slope; point++)
+        sum += point->bytes;
   }
   return sum;
 }
@@ -306,57 +247,70 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes)
   return high;
 }
 
-/* Keeps options above a cut and what of the class at the cut fits into the room that is left. */
-static uint64_t apply(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
-                      uint32_t *lengths)
+typedef struct {
+  Cj2kHulls *hulls;
+  uint32_t slope;
+  uint8_t *options;
+  uint32_t *lengths;
+} CutStage;
+
+static void cut_task(void *ctx, uint32_t index, uint32_t lane)
 {
-  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
-    const uint16_t *slopes = hulls->slopes + hulls->first[b];
-    const uint32_t *bytes = hulls->bytes + hulls->first[b];
+  const CutStage *stage = ctx;
+  Cj2kHulls *hulls = stage->hulls;
+  uint32_t end = MIN((index + 1) * BLOCKS_PER_TASK, hulls->plan->num_blocks);
+
+  (void)lane;
+  for (uint32_t b = index * BLOCKS_PER_TASK; b < end; b++) {
+    const Cj2kHullPoint *points = hulls->points + hulls->first[b];
     uint32_t n = hulls->counts[b], i = 0, length = 0;
-    for (; i < n && slopes[i] > slope; i++)
-      length += bytes[i];
-    for (; i < n && slopes[i] == slope && bytes[i] <= room; i++) {
-      length += bytes[i];
-      room -= bytes[i];
-    }
-    lengths[b] = length;
-    options[b] = i ? hulls->options[hulls->first[b] + i - 1] : 0;
+    for (; i < n && points[i].slope > stage->slope; i++)
+      length += points[i].bytes;
+    stage->lengths[b] = length;
+    stage->options[b] = i ? points[i - 1].option : 0;
+    hulls->taken[b] = (uint8_t)i;
+    hulls->next[b] = i < n ? points[i].slope : 0;
   }
-  return room;
 }
 
-void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths)
+void cj2k_hulls_apply(Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths)
 {
-  apply(hulls, slope, 0, options, lengths);
+  CutStage stage = {hulls, slope, options, lengths};
+
+  cj2k_parallel_for(hulls->threads, num_tasks(hulls), cut_task, &stage);
 }
 
-/* Adds what fits of options down to a slope. */
-static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
+/* Adds what fits into `room` of options that are not taken, down to a slope. */
+static uint64_t fill(Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
                      uint32_t *lengths)
 {
   for (uint32_t b = 0; b < hulls->plan->num_blocks && room; b++) {
-    uint32_t i = hulls->first[b], end = i + hulls->counts[b];
-    while (i < end && hulls->options[i] <= options[b])
-      i++;
-    for (; i < end && hulls->slopes[i] >= slope && hulls->bytes[i] <= room; i++) {
-      room -= hulls->bytes[i];
-      lengths[b] += hulls->bytes[i];
-      options[b] = hulls->options[i];
+    const Cj2kHullPoint *points = hulls->points + hulls->first[b];
+    uint32_t n = hulls->counts[b], i = hulls->taken[b];
+    if (hulls->next[b] < slope)
+      continue;
+    for (; i < n && points[i].slope >= slope && points[i].bytes <= room; i++) {
+      room -= points[i].bytes;
+      lengths[b] += points[i].bytes;
+      options[b] = points[i].option;
     }
+    hulls->taken[b] = (uint8_t)i;
+    hulls->next[b] = i < n ? points[i].slope : 0;
   }
   return room;
 }
 
-uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options,
-                         uint32_t *lengths, uint64_t *taken)
+uint32_t cj2k_hulls_take(Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint32_t *lengths,
+                         uint64_t *taken)
 {
   uint32_t slope = cj2k_hulls_cut(hulls, bytes);
-  uint64_t room = bytes - MIN(cj2k_hulls_bytes(hulls, slope), bytes), left;
+  uint64_t above = cj2k_hulls_bytes(hulls, slope),
+           room = slope && above < bytes ? bytes - above : 0;
 
-  left = apply(hulls, slope, slope ? room : 0, options, lengths);
+  cj2k_hulls_apply(hulls, slope, options, lengths);
+  uint64_t left = fill(hulls, slope, room, options, lengths);
   for (uint32_t reach = 1; slope > REACH && reach <= REACH && left > bytes / FILLED; reach *= 8)
     left = fill(hulls, slope - reach, left, options, lengths);
-  *taken = cj2k_hulls_bytes(hulls, slope) + (slope ? room - left : 0);
+  *taken = above + room - left;
   return slope;
 }

@@ -11,44 +11,41 @@
 #ifndef CJ2K_RATE_SELECTION_H
 #define CJ2K_RATE_SELECTION_H
 
-#include "../codestream/coded.h"
 #include "../threads.h"
+#include "hull.h"
 
-#define CJ2K_SLOPE_CLASSES 65536
-#define CJ2K_SLOPE_OCTAVE  256 /* classes of slopes up to twice another */
-
-/* The options on all hulls, those of a block one after the other, in arrays of their own: most
- * walks look at slopes alone. */
+/* The options on all hulls. */
 typedef struct {
   Cj2kPlan *plan; /* not a reference */
-  uint32_t max_points;
-  uint32_t *first;      /* per block: its first option */
-  uint8_t *counts;      /* per block: options above its component's floor */
-  uint8_t *all_counts;  /* per block: options */
-  uint16_t *slopes;     /* per option: class of the error it saves per byte; falls along the hull */
-  uint32_t *bytes;      /* per option: more than the option before */
-  uint8_t *options;     /* per option: as the caller counts them */
-  uint16_t *components; /* per block */
-  uint32_t *floors;     /* per component: slopes that its options must be above in any case */
-  uint64_t *above;      /* per class of slopes from lowest to highest: bytes in those above it */
+  Cj2kThreads *threads;
+  const Cj2kHullPoint *points; /* those of a block one after the other */
+  Cj2kHullPoint *own;          /* HT */
+  uint32_t *first;             /* per block: its first option */
+  uint8_t *counts;             /* per block: options above its component's floor */
+  uint8_t *all_counts;         /* per block: options */
+  uint16_t *components;        /* per block */
+  uint32_t *floors; /* per component: slopes that its options must be above in any case */
+  uint64_t *above;  /* per class of slopes from lowest to highest: bytes in those above it */
   uint32_t lowest, highest; /* other classes are empty; lowest > highest: all are */
   uint64_t total;           /* bytes in all classes */
+  /* Of the last cut: */
+  uint8_t *taken; /* per block: options */
+  uint16_t *next; /* per block: slope of the one behind these; 0: there is none */
 } Cj2kHulls;
 
-void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_points);
+/* max_planes: that set_planes may be given at most; 0: it is not called. */
+void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads);
 void cj2k_hulls_clear(Cj2kHulls *hulls);
 
-/* Hulls of MQ blocks; option n: the first n passes. weights per band: what a unit of distortion is
- * worth. With stride > 1 only each stride-th block was coded, the others offer nothing. */
-void cj2k_hulls_set_passes(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
-                           const Cj2kPassEnd *passes, const double *weights, uint32_t stride,
-                           Cj2kThreads *threads);
+/* Hulls that blocks have already, which stay with the caller. sums: NULL: are made here. */
+void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
+                           const Cj2kHullPoint *points, const Cj2kSlopeSums *sums);
 /* Hulls of HT blocks, from what measure found; option n: cleanup at plane first_plane + num_planes
  * - n. With stride > 1 only each stride-th block was measured; the others keep their lowest plane,
  * of fixed[block] bytes, in any case. */
 void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint64_t *distortions,
                            uint32_t num_planes, const double *weights, uint32_t stride,
-                           const uint32_t *fixed, Cj2kThreads *threads);
+                           const uint32_t *fixed);
 
 /* Sets the slope that a component's options must be above; setting new hulls makes it 0 again. */
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope);
@@ -62,13 +59,10 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
 uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope);
 /* The option of each block under a cut, 0: none, and its bytes. */
-void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths);
+void cj2k_hulls_apply(Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths);
 /* The same with the cut for `bytes`, filled up with options a little below it, block after block;
  * *taken: the bytes of them all. */
-uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, uint8_t *options,
-                         uint32_t *lengths, uint64_t *taken);
-
-/* The slope itself: error per byte, at the lower end of its class. */
-double cj2k_slope_value(uint32_t slope);
+uint32_t cj2k_hulls_take(Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint32_t *lengths,
+                         uint64_t *taken);
 
 #endif

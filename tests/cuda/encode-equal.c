@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * encode-equal [--short]
+ * encode-equal [--short] [--mq]
  *
  * The encoder on the GPU gives the bytes that it gives on the CPU, over a table of layouts, sizes
- * and options; --short: a few of them, for slow tools. Prints TAP; without a GPU it skips.
+ * and options; --short: a few of them, for slow tools; --mq: MQ only. Prints TAP; without a GPU it
+ * skips.
  */
 #include "common/cj2k.h"
 
@@ -212,6 +213,7 @@ typedef struct {
   bool mq;
   uint8_t style; /* MQ: CJ2K_STYLE_* */
   uint8_t layers;
+  bool alone; /* in flight */
 } Case;
 
 #define SHORT_STEP  9
@@ -303,7 +305,7 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->codeblock_style = test->style;
   params->num_layers = (uint16_t)MAX(test->layers, 1);
   params->rate_control = test->rate;
-  params->frames_in_flight = (test - cases) & 2 ? 1 : 2; /* with one, frames are cut into slices */
+  params->frames_in_flight = test->alone ? 1 : 2; /* with one, frames are cut into slices */
   if (test->rate == CJ2K_RATE_QUALITY)
     params->quality = (uint32_t)test->value;
   params->quant_step = test->rate == CJ2K_RATE_QSTEP ? test->value : 0;
@@ -439,8 +441,30 @@ static bool check_case(const Case *test, Cj2kMemoryKind kind)
 
 static const char *const rates[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
 
-/* A case by its number: all with HT, all with MQ and changing styles, one picture with each style.
- */
+/* What is kept of MQ blocks: next to nothing, some passes, everything; with segments that end
+ * inside a block, and layers. */
+#define BYPASS  CJ2K_STYLE_BYPASS
+#define TERMALL CJ2K_STYLE_TERMALL
+static const Case kept[] = {
+    {"rgb12", 640, 360, CBR(0.02), 32, 32, 6},
+    {"rgb12", 640, 360, CBR(0.5), 32, 32, 6, .style = BYPASS},
+    {"rgb12", 643, 359, CBR(0.5), 16, 16, 6, .style = TERMALL, .layers = 2},
+    {"rgb12", 643, 359, CBR(4), 32, 32, 6, .style = BYPASS | TERMALL | CJ2K_STYLE_PTERM},
+    {"rgb12", 643, 359, CBR(9), 32, 32, 6, .style = BYPASS, .layers = 5},
+    {"rgb12", 640, 360, CBR(1), 64, 64, 6, .layers = 12},
+    {"rgb12", 640, 360, CBR(30), 64, 64, 6},
+    {"rgb12", 640, 360, CBR(30), 64, 64, 6, .style = BYPASS, .layers = 3},
+    {"grey8", 61, 63, CBR(0.7), 64, 64, 1},
+    {"grey8", 61, 63, CBR(3), 64, 64, 1, .style = BYPASS, .layers = 2},
+    {"grey8", 37, 211, CBR(1), 4, 4, 3},
+    {"grey16", 333, 217, CBR(5), 64, 32, 4, .style = TERMALL, .x0 = 7, .y0 = 3},
+    {"rgb8", 320, 240, QUALITY(90), 32, 32, 5, .layers = 4},
+    {"rgb8", 320, 240, LOSSLESS, 32, 32, 5, .style = BYPASS},
+    {"rgb8", 320, 240, LOSSLESS, 32, 32, 5, .style = BYPASS, .layers = 3},
+};
+
+/* A case by its number: all with HT, all with MQ and changing styles, one picture with each style,
+ * those above. */
 static bool take_case(guint index, Case *test)
 {
   static const Case styled[] = {
@@ -458,19 +482,31 @@ static bool take_case(guint index, Case *test)
     return true;
   }
   index -= 2 * count;
+  if (index >= NUM_STYLES) {
+    index -= NUM_STYLES;
+    *test = kept[index % G_N_ELEMENTS(kept)];
+    test->mq = true;
+    return index < G_N_ELEMENTS(kept);
+  }
   *test = styled[index % G_N_ELEMENTS(styled)];
   test->mq = true;
   test->style = (uint8_t)index;
-  return index < NUM_STYLES;
+  return true;
 }
 
 int main(int argc, char **argv)
 {
   Cj2kError error = {0};
-  guint step = argc > 1 && !strcmp(argv[1], "--short") ? SHORT_STEP : 1, count = 0, failed = 0;
+  guint step = 1, first = 0, count = 0, failed = 0;
   Case c;
 
   setvbuf(stdout, NULL, _IOLBF, 0);
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--short"))
+      step = SHORT_STEP;
+    else if (!strcmp(argv[i], "--mq"))
+      first = G_N_ELEMENTS(cases);
+  }
   Cj2kEncoder *probe =
       open_encoder(&cases[0], find_format(cases[0].format), CJ2K_BACKEND_CUDA, &error);
   if (!probe) {
@@ -478,7 +514,8 @@ int main(int argc, char **argv)
     return 0;
   }
   cj2k_encoder_close(probe);
-  for (guint i = 0; take_case(i, &c); i += step) {
+  for (guint i = first; take_case(i, &c); i += step) {
+    c.alone = i & 2;
     bool ok = check_case(&c, i & 1 ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_CUDA);
     failed += !ok;
     printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u",

@@ -385,31 +385,21 @@ static void test_phases(void)
   Cj2kPlanTileComp tile_comps[] = {{.component = 0}, {.component = 7}};
   Cj2kPlanBand bands[5];
   Cj2kPlanBlock blocks[5];
-  Cj2kEncodedBlock coded[5];
-  Cj2kPassEnd passes[5];
-  double weights[5];
   Cj2kPlan plan = {
       .num_blocks = 5, .num_bands = 5, .bands = bands, .tile_comps = tile_comps, .blocks = blocks};
   Cj2kStepFactors found;
-  Cj2kHulls hulls;
 
   for (uint32_t b = 0; b < 5; b++) {
     bands[b] = (Cj2kPlanBand){.tile_comp = b == 4,
                               .resolution = (uint8_t)(b ? 1 + b / 4 : 0),
                               .orientation = (uint8_t)(b % 4)};
     blocks[b] = (Cj2kPlanBlock){.band = b, .width = 16, .height = 8};
-    coded[b] = (Cj2kEncodedBlock){.first_pass = b, .num_passes = 1};
-    passes[b] = (Cj2kPassEnd){.length = lengths[b], .distortion = 1000 * lengths[b]};
-    weights[b] = 1;
   }
-  cj2k_hulls_init(&hulls, &plan, CJ2K_MAX_PASSES);
-  cj2k_hulls_set_passes(&hulls, coded, passes, weights, 1, NULL);
-  cj2k_phase_factors(&hulls, 0, 1, &found);
+  cj2k_phase_factors(&plan, lengths, 1, &found);
   for (uint32_t b = 0; b < 5; b++)
     g_assert_cmpfloat(fabs(found.of[cj2k_step_factor_index(&plan, b)] - factors[b]), <, 1e-6);
   g_assert_cmpuint(cj2k_step_factor_index(&plan, 3), ==, 3);
   g_assert_cmpuint(cj2k_step_factor_index(&plan, 4), ==, 3 * CJ2K_MAX_BANDS + 3);
-  cj2k_hulls_clear(&hulls);
 }
 
 /* --- selection --- */
@@ -465,6 +455,42 @@ static uint64_t sum_options(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *p
   return bytes;
 }
 
+/* Hulls of the blocks, and the bytes of each class of slopes. */
+static void make_hulls(Cj2kHulls *hulls, Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passes,
+                       Cj2kHullPoint *points, uint64_t *classes)
+{
+  Cj2kSlopeSums sums = {.bytes = classes, .lowest = CJ2K_SLOPE_CLASSES};
+
+  memset(classes, 0, CJ2K_SLOPE_CLASSES * sizeof *classes);
+  for (uint32_t b = 0; b < BLOCKS; b++) {
+    uint32_t first = blocks[b].first_point = b * PASSES;
+    blocks[b].num_points = (uint8_t)cj2k_hull_of_passes(passes + blocks[b].first_pass,
+                                                        blocks[b].num_passes, 1, points + first);
+    for (uint32_t i = first; i < first + blocks[b].num_points; i++) {
+      classes[points[i].slope] += points[i].bytes;
+      sums.lowest = MIN(sums.lowest, points[i].slope);
+      sums.highest = MAX(sums.highest, points[i].slope);
+    }
+  }
+  cj2k_hulls_set_points(hulls, blocks, points, &sums);
+}
+
+/* Sums that were made before are those that are made of the points. */
+static void check_sums(Cj2kPlan *plan, const Cj2kEncodedBlock *blocks, const Cj2kHullPoint *points,
+                       const Cj2kHulls *hulls)
+{
+  Cj2kHulls other;
+
+  cj2k_hulls_init(&other, plan, 0, NULL);
+  cj2k_hulls_set_points(&other, blocks, points, NULL);
+  g_assert_cmpuint(other.total, ==, hulls->total);
+  g_assert_cmpuint(other.lowest, ==, hulls->lowest);
+  g_assert_cmpuint(other.highest, ==, hulls->highest);
+  for (uint32_t slope = 0; slope < CJ2K_SLOPE_CLASSES; slope++)
+    g_assert_cmpuint(cj2k_hulls_bytes(&other, slope), ==, cj2k_hulls_bytes(hulls, slope));
+  cj2k_hulls_clear(&other);
+}
+
 /* What a cut keeps is the best there is for the bytes that it takes. */
 static void test_selection(void)
 {
@@ -475,18 +501,21 @@ static void test_selection(void)
       .num_blocks = BLOCKS, .bands = &band, .tile_comps = &tile_comp, .blocks = plan_blocks};
   Cj2kEncodedBlock blocks[BLOCKS];
   Cj2kPassEnd passes[BLOCKS * PASSES];
+  Cj2kHullPoint points[BLOCKS * PASSES];
+  uint64_t *classes = g_new(uint64_t, CJ2K_SLOPE_CLASSES);
   Cj2kHulls hulls;
   GRand *rand = g_rand_new_with_seed(5);
-  double weight = 1;
   uint32_t more = 0;
 
-  cj2k_hulls_init(&hulls, &plan, CJ2K_MAX_PASSES);
+  cj2k_hulls_init(&hulls, &plan, 0, NULL);
   for (int round = 0; round < 200; round++) {
     uint8_t options[BLOCKS], filled[BLOCKS];
     uint32_t lengths[BLOCKS];
     double gain, filled_gain;
     random_passes(rand, blocks, passes);
-    cj2k_hulls_set_passes(&hulls, blocks, passes, &weight, 1, NULL);
+    make_hulls(&hulls, blocks, passes, points, classes);
+    if (round % 20 == 0)
+      check_sums(&plan, blocks, points, &hulls);
     uint64_t budget = (uint64_t)g_rand_int_range(rand, 0, 900);
     uint32_t cut = cj2k_hulls_cut(&hulls, budget);
     cj2k_hulls_apply(&hulls, cut, options, lengths);
@@ -513,6 +542,7 @@ static void test_selection(void)
   }
   g_assert_cmpuint(more, >=, 20);
   cj2k_hulls_clear(&hulls);
+  g_free(classes);
   g_rand_free(rand);
 }
 

@@ -15,7 +15,7 @@ typedef struct {
   Cj2kHeader *header;
   Cj2kPlan *plan;
   Cj2kEncodedBlock *blocks;
-  Cj2kPassEnd *passes;
+  Cj2kPassLength *passes;
   uint8_t *bytes, *kept;
   Cj2kPacketSource source;
 } Fixture;
@@ -74,7 +74,7 @@ static void random_block(Fixture *f, GRand *rand, uint32_t b, uint32_t layers)
   for (uint32_t p = 0; p < n; p++) {
     length += (uint32_t)g_rand_int_range(rand, ht ? 2 : 0, 1 << g_rand_int_range(rand, 2, 9));
     f->passes[b * CJ2K_MAX_PASSES + p] =
-        (Cj2kPassEnd){.length = length, .terminated = ht || ends_segment(band->block_style, p)};
+        (Cj2kPassLength){.length = length, .terminated = ht || ends_segment(band->block_style, p)};
   }
   f->blocks[b] = (Cj2kEncodedBlock){.offset = (uint64_t)b * 65536,
                                     .length = length,
@@ -95,7 +95,7 @@ static void fill_blocks(Fixture *f, GRand *rand)
   uint32_t n = f->plan->num_blocks, layers = f->setup.params.num_layers;
 
   f->blocks = g_new0(Cj2kEncodedBlock, n + 1);
-  f->passes = g_new0(Cj2kPassEnd, (size_t)(n + 1) * CJ2K_MAX_PASSES);
+  f->passes = g_new0(Cj2kPassLength, (size_t)(n + 1) * CJ2K_MAX_PASSES);
   f->bytes = g_malloc((size_t)(n + 1) * 65536);
   f->kept = g_malloc0((size_t)(n + 1) * layers);
   for (uint32_t b = 0; b < n; b++)
@@ -301,7 +301,7 @@ static void test_false_eoc(void)
   open_plan(&f, &params, 64, 64, 1);
   g_assert_cmpuint(f.plan->num_blocks, ==, 1);
   f.blocks = g_new0(Cj2kEncodedBlock, 1);
-  f.passes = g_new0(Cj2kPassEnd, 1);
+  f.passes = g_new0(Cj2kPassLength, 1);
   f.bytes = g_malloc0(0x1000000);
   f.kept = g_malloc(1);
   f.kept[0] = 1;
@@ -312,7 +312,7 @@ static void test_false_eoc(void)
       uint32_t length = starts[s] + i;
       size_t size;
       f.blocks[0] = (Cj2kEncodedBlock){.length = length, .num_passes = 1};
-      f.passes[0] = (Cj2kPassEnd){.length = length, .terminated = 1};
+      f.passes[0] = (Cj2kPassLength){.length = length, .terminated = 1};
       uint8_t *data = write_all(&f, &size);
       g_assert_false(has_false_eoc(data, size));
       /* a comment in the tile-part's header means that there was something to avoid */

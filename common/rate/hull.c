@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "hull.h"
+
+#include <glib.h>
+#include <string.h>
+
+/* Positive floats sort as their bits do: the exponent and 8 bits of the fraction are the class. */
+static uint16_t slope_class(double gain, uint32_t bytes)
+{
+  float slope = bytes ? (float)(gain / bytes) : 3e38f;
+  uint32_t bits;
+
+  if (!(slope > 0))
+    return 0;
+  slope = slope < 3e38f ? slope : 3e38f;
+  memcpy(&bits, &slope, sizeof bits);
+  return (uint16_t)(bits >> 15);
+}
+
+double cj2k_slope_value(uint32_t slope)
+{
+  uint32_t bits = slope << 15;
+  float value;
+
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Appends an option to the hull stack of `n`, taking away those that fall below the line to it. */
+static uint32_t push(Cj2kHullOption *stack, uint32_t n, const Cj2kHullOption *option)
+{
+  while (n) {
+    double saved = option->gain - stack[n - 1].gain, before = n > 1 ? stack[n - 2].gain : 0;
+    uint32_t from = n > 1 ? stack[n - 2].length : 0;
+    if (saved <= 0)
+      return n; /* costs bytes and saves nothing */
+    /* slope from the last one to this one, against the slope to the last one */
+    double up = saved * (stack[n - 1].length - from);
+    double last = (stack[n - 1].gain - before) * (option->length - stack[n - 1].length);
+    if (up < last)
+      break;
+    n--;
+  }
+  if (option->gain <= 0)
+    return n;
+  stack[n] = *option;
+  return n + 1;
+}
+
+uint32_t cj2k_hull_of_options(const Cj2kHullOption *options, uint32_t count, double weight,
+                              Cj2kHullPoint *points)
+{
+  Cj2kHullOption stack[CJ2K_MAX_PASSES], before = {0};
+  uint16_t slope = UINT16_MAX;
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < count; i++)
+    n = push(stack, n, &options[i]);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t bytes = stack[i].length - before.length;
+    uint16_t own = slope_class((stack[i].gain - before.gain) * weight, bytes);
+    slope = MIN(slope, own); /* rounding must not turn the order around */
+    points[i] = (Cj2kHullPoint){.bytes = bytes, .slope = slope, .option = stack[i].option};
+    before = stack[i];
+  }
+  return n;
+}
+
+uint32_t cj2k_hull_of_passes(const Cj2kPassEnd *passes, uint32_t count, double weight,
+                             Cj2kHullPoint *points)
+{
+  Cj2kHullOption options[CJ2K_MAX_PASSES];
+
+  for (uint32_t p = 0; p < count; p++)
+    options[p] = (Cj2kHullOption){passes[p].length, (uint8_t)(p + 1), (double)passes[p].distortion};
+  return cj2k_hull_of_options(options, count, weight, points);
+}
