@@ -25,6 +25,56 @@ static inline void cj2k_bytes_reserve(Cj2kByteBuffer *buffer, size_t more)
   }
 }
 
+/* Bits of a part of a header, without those that are stuffed in. */
+typedef struct {
+  Cj2kByteBuffer *out;
+  size_t begin;    /* in `out` */
+  uint64_t window; /* the lowest `count` bits wait to be written */
+  uint32_t count;
+} Cj2kPlainBits;
+
+static inline void cj2k_plain_begin(Cj2kPlainBits *bits, Cj2kByteBuffer *out)
+{
+  *bits = (Cj2kPlainBits){.out = out, .begin = out->size};
+}
+
+static inline void cj2k_plain_drain(Cj2kPlainBits *bits)
+{
+  uint64_t bytes = GUINT64_TO_BE(bits->count ? bits->window << (64 - bits->count) : 0);
+
+  cj2k_bytes_reserve(bits->out, 16);
+  memcpy(bits->out->data + bits->out->size, &bytes, sizeof bytes);
+  bits->out->size += bits->count / 8;
+  bits->count %= 8;
+}
+
+/* The n lowest bits of value, n <= 32; the others must be zero. */
+static inline void cj2k_plain_put(Cj2kPlainBits *bits, uint32_t value, uint32_t n)
+{
+  if (G_UNLIKELY(bits->count + n > 64))
+    cj2k_plain_drain(bits);
+  bits->window = bits->window << n | value;
+  bits->count += n;
+}
+
+/* n bits 1 and a bit 0, for any n. */
+static inline void cj2k_plain_put_ones(Cj2kPlainBits *bits, uint32_t n)
+{
+  for (; n > 30; n -= 30)
+    cj2k_plain_put(bits, 0x3fffffff, 30);
+  cj2k_plain_put(bits, (1u << (n + 1)) - 2, n + 1);
+}
+
+/* Fills the last byte up. Returns the number of bits before that. */
+static inline uint64_t cj2k_plain_end(Cj2kPlainBits *bits)
+{
+  cj2k_plain_drain(bits);
+  uint64_t whole = (uint64_t)(bits->out->size - bits->begin) * 8;
+  bits->out->size += bits->count > 0;
+  return whole + bits->count;
+}
+
+/* Bits of a whole header. */
 typedef struct {
   Cj2kByteBuffer *out;
   uint64_t window; /* the lowest `count` bits wait to be written */
@@ -75,12 +125,17 @@ static inline void cj2k_bits_put(Cj2kBitWriter *bits, uint32_t value, uint32_t n
   bits->count += n;
 }
 
-/* n bits 1 and a bit 0, for any n. */
-static inline void cj2k_bits_put_ones(Cj2kBitWriter *bits, uint32_t n)
+/* What Cj2kPlainBits has written, `count` bits; up to three bytes behind them are read. */
+static inline void cj2k_bits_put_plain(Cj2kBitWriter *bits, const uint8_t *plain, uint64_t count)
 {
-  for (; n > 30; n -= 30)
-    cj2k_bits_put(bits, 0x3fffffff, 30);
-  cj2k_bits_put(bits, (1u << (n + 1)) - 2, n + 1);
+  uint32_t word;
+
+  for (; count; plain += sizeof word) {
+    uint32_t n = (uint32_t)MIN(count, 32);
+    memcpy(&word, plain, sizeof word);
+    cj2k_bits_put(bits, GUINT32_FROM_BE(word) >> (32 - n), n);
+    count -= n;
+  }
 }
 
 /* Pads with zeros to a byte boundary; a header never ends in 0xFF (B.10.1). */

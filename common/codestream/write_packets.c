@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define NEVER 0xffff /* inclusion value of a block that no layer holds */
+#define MAX_BANDS 3      /* of a precinct */
+#define NEVER     0xffff /* inclusion value of a block that no layer holds */
 
 /* A tag-tree node while it is being sent. */
 typedef struct {
@@ -15,10 +16,17 @@ typedef struct {
   uint16_t known; /* the reader knows that it is `low` */
 } Node;
 
-/* Neighbouring precincts whose headers one task writes, into a buffer of their own. */
+/* What a band of a precinct brings to a packet. */
 typedef struct {
-  uint32_t first_precinct, num_precincts;
-  Cj2kByteBuffer headers;
+  const uint8_t *bits; /* of the header, before bits are stuffed in */
+  uint64_t num_bits;   /* 0: the packet is empty, or the band */
+  uint64_t body_size;
+} Part;
+
+/* Neighbouring parts, or precincts, that are one task, and what it writes. */
+typedef struct {
+  uint32_t first, count;
+  Cj2kByteBuffer bytes;
 } Chunk;
 
 struct Cj2kPacketWriter {
@@ -29,9 +37,9 @@ struct Cj2kPacketWriter {
   Cj2kWrittenPacket *packets;
   uint64_t *starts;        /* [layer][block]: where the block begins in the packet's body */
   uint8_t *precinct_bands; /* bands of each precinct: 1 or 3 */
-  uint32_t num_chunks;
-  Chunk *chunks;
-  const Cj2kPacketSource *source; /* of the running prepare */
+  Part *parts;             /* [precinct][MAX_BANDS][layer] */
+  GArray *part_chunks, *precinct_chunks; /* Chunk */
+  const Cj2kPacketSource *source;        /* of the running prepare */
 };
 
 static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_bands)
@@ -42,24 +50,39 @@ static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_b
   return n;
 }
 
-/* Chunks of about 512 blocks: small enough to spread, large enough to be worth a task. */
-static void make_chunks(Cj2kPacketWriter *writer)
+/* Small enough to spread, large enough to be worth a task; in blocks. Joining what bands have is
+ * much less work than writing it. */
+#define PART_CHUNK     512
+#define PRECINCT_CHUNK 4096
+
+/* Chunks of precincts, each of which has so many parts, 1 or MAX_BANDS. */
+static GArray *make_chunks(const Cj2kPacketWriter *writer, uint32_t parts, uint32_t most)
 {
   GArray *chunks = g_array_new(FALSE, TRUE, sizeof(Chunk));
+  uint32_t weight = 0, end = writer->plan->num_precincts * parts;
   Chunk chunk = {0};
-  uint32_t weight = 0;
 
-  for (uint32_t p = 0; p < writer->plan->num_precincts; p++) {
-    weight += 8 + precinct_blocks(&writer->plan->precincts[p], writer->precinct_bands[p]);
-    chunk.num_precincts++;
-    if (weight >= 512 || p + 1 == writer->plan->num_precincts) {
+  for (uint32_t i = 0; i < end; i++) {
+    const Cj2kPlanPrecinct *precinct = &writer->plan->precincts[i / parts];
+    const Cj2kPlanPrecinctBand *band = &precinct->band[i % parts];
+    uint32_t num_bands = writer->precinct_bands[i / parts];
+    weight +=
+        8 + (parts == 1 ? precinct_blocks(precinct, num_bands) : band->blocks_x * band->blocks_y);
+    chunk.count++;
+    if (weight >= most || i + 1 == end) {
       g_array_append_val(chunks, chunk);
-      chunk = (Chunk){.first_precinct = p + 1};
+      chunk = (Chunk){.first = i + 1};
       weight = 0;
     }
   }
-  writer->num_chunks = chunks->len;
-  writer->chunks = (Chunk *)(void *)g_array_free(chunks, FALSE);
+  return chunks;
+}
+
+static void free_chunks(GArray *chunks)
+{
+  for (guint i = 0; i < chunks->len; i++)
+    g_free(g_array_index(chunks, Chunk, i).bytes.data);
+  g_array_unref(chunks);
 }
 
 Cj2kPacketWriter *cj2k_packet_writer_new(Cj2kPlan *plan, uint16_t num_layers)
@@ -79,7 +102,9 @@ Cj2kPacketWriter *cj2k_packet_writer_new(Cj2kPlan *plan, uint16_t num_layers)
     size_t n = (size_t)resolution->precincts_x * resolution->precincts_y;
     memset(writer->precinct_bands + resolution->first_precinct, resolution->num_bands, n);
   }
-  make_chunks(writer);
+  writer->parts = g_new0(Part, (size_t)plan->num_precincts * MAX_BANDS * num_layers + 1);
+  writer->part_chunks = make_chunks(writer, MAX_BANDS, PART_CHUNK);
+  writer->precinct_chunks = make_chunks(writer, 1, PRECINCT_CHUNK);
   return writer;
 }
 
@@ -87,9 +112,9 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer)
 {
   if (!writer)
     return;
-  for (uint32_t c = 0; c < writer->num_chunks; c++)
-    g_free(writer->chunks[c].headers.data);
-  g_free(writer->chunks);
+  free_chunks(writer->part_chunks);
+  free_chunks(writer->precinct_chunks);
+  g_free(writer->parts);
   g_free(writer->precinct_bands);
   g_free(writer->packets);
   g_free(writer->starts);
@@ -143,22 +168,22 @@ static void build_tree(const Cj2kTagTree *tree, Node *nodes)
 }
 
 /* Sends a node that needs bits; the reader knows that its value is at least `low`. */
-static inline void send_node(Node *node, uint32_t low, uint32_t threshold, Cj2kBitWriter *bits)
+static inline void send_node(Node *node, uint32_t low, uint32_t threshold, Cj2kPlainBits *bits)
 {
   low = MAX(low, node->low);
   uint32_t end = MIN(node->value, threshold), zeros = end > low ? end - low : 0;
   low += zeros;
   for (; zeros > 30; zeros -= 30)
-    cj2k_bits_put(bits, 0, 30);
+    cj2k_plain_put(bits, 0, 30);
   node->known = low < threshold;
-  cj2k_bits_put(bits, node->known, zeros + node->known);
+  cj2k_plain_put(bits, node->known, zeros + node->known);
   node->low = (uint16_t)low;
 }
 
 /* Tells the reader whether the value of leaf (x, y)'s ancestor at a level is below threshold
  * (B.10.2), or how far up it is. A node that needs no bits has none above it that does. */
 static uint32_t send_level(const Cj2kTagTree *tree, Node *nodes, uint32_t level, uint32_t x,
-                           uint32_t y, uint32_t threshold, Cj2kBitWriter *bits)
+                           uint32_t y, uint32_t threshold, Cj2kPlainBits *bits)
 {
   if (level == tree->num_levels)
     return 0;
@@ -170,7 +195,7 @@ static uint32_t send_level(const Cj2kTagTree *tree, Node *nodes, uint32_t level,
 
 /* The same for the leaf itself; mostly its parent needs no bits. */
 static inline void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
-                             uint32_t threshold, Cj2kBitWriter *bits)
+                             uint32_t threshold, Cj2kPlainBits *bits)
 {
   Node *leaf = &nodes[y * tree->width[0] + x];
 
@@ -187,18 +212,18 @@ static inline void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, u
 }
 
 /* Codewords for the number of passes (table B.4). */
-static void send_num_passes(Cj2kBitWriter *bits, uint32_t n)
+static void send_num_passes(Cj2kPlainBits *bits, uint32_t n)
 {
   if (n == 1)
-    cj2k_bits_put(bits, 0, 1);
+    cj2k_plain_put(bits, 0, 1);
   else if (n == 2)
-    cj2k_bits_put(bits, 2, 2);
+    cj2k_plain_put(bits, 2, 2);
   else if (n <= 5)
-    cj2k_bits_put(bits, 0xc | (n - 3), 4);
+    cj2k_plain_put(bits, 0xc | (n - 3), 4);
   else if (n <= 36)
-    cj2k_bits_put(bits, 0x1e0 | (n - 6), 9);
+    cj2k_plain_put(bits, 0x1e0 | (n - 6), 9);
   else
-    cj2k_bits_put(bits, 0xff80 | (n - 37), 16);
+    cj2k_plain_put(bits, 0xff80 | (n - 37), 16);
 }
 
 static inline uint32_t floor_log2(uint32_t n)
@@ -209,16 +234,6 @@ static inline uint32_t floor_log2(uint32_t n)
 /* Style bits with which a segment may end before a block's last pass. */
 #define STYLE_ENDS (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_HT)
 
-/* A run of new passes that shares one length (B.10.7.2): up to where a segment ends, or the last.
- */
-static uint32_t next_piece(const Cj2kPassLength *passes, uint32_t from, uint32_t to)
-{
-  uint32_t end = from + 1;
-  while (end < to && !passes[end - 1].terminated)
-    end++;
-  return end;
-}
-
 /* Bits that lengths need above floor_log2 of their passes. */
 static inline uint32_t length_bits(uint32_t length, uint32_t passes, uint32_t lblock)
 {
@@ -226,38 +241,42 @@ static inline uint32_t length_bits(uint32_t length, uint32_t passes, uint32_t lb
   return size > lblock + saved ? size - saved : lblock;
 }
 
-/* Lblock's increment and the lengths of the pieces of passes [from, to). */
-static void send_lengths(Cj2kBitWriter *bits, const Cj2kPacketSource *source, uint32_t b,
+/* Lblock's increment and the lengths of passes [from, to): one for each run of passes up to where a
+ * segment ends, or the last (B.10.7.2). */
+static void send_lengths(Cj2kPlainBits *bits, const Cj2kPacketSource *source, uint32_t b,
                          uint32_t from, uint32_t to, uint8_t *lblock)
 {
   const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
-  uint32_t start = kept_bytes(source, b, from), needed = *lblock;
+  uint32_t begin = kept_bytes(source, b, from), first = from, needed = *lblock, n = 0;
+  struct {
+    uint32_t length, passes_log2;
+  } runs[CJ2K_MAX_PASSES];
 
-  for (uint32_t p = from, begin = start; p < to;) {
-    uint32_t end = next_piece(passes, p, to);
-    needed = length_bits(passes[end - 1].length - begin, end - p, needed);
-    begin = passes[end - 1].length;
-    p = end;
+  for (uint32_t p = from; p < to; p++) {
+    if (!passes[p].terminated && p + 1 < to)
+      continue;
+    uint32_t length = passes[p].length - begin;
+    needed = length_bits(length, p + 1 - first, needed);
+    runs[n].length = length;
+    runs[n++].passes_log2 = floor_log2(p + 1 - first);
+    begin = passes[p].length;
+    first = p + 1;
   }
-  cj2k_bits_put_ones(bits, needed - *lblock);
+  cj2k_plain_put_ones(bits, needed - *lblock);
   *lblock = (uint8_t)needed;
-  for (uint32_t p = from, begin = start; p < to;) {
-    uint32_t end = next_piece(passes, p, to);
-    cj2k_bits_put(bits, passes[end - 1].length - begin, needed + floor_log2(end - p));
-    begin = passes[end - 1].length;
-    p = end;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    cj2k_plain_put(bits, runs[i].length, needed + runs[i].passes_log2);
 }
 
 /* The same where all of them are one piece. */
-static inline void send_length(Cj2kBitWriter *bits, uint32_t length, uint32_t passes,
+static inline void send_length(Cj2kPlainBits *bits, uint32_t length, uint32_t passes,
                                uint8_t *lblock)
 {
   uint32_t needed = length_bits(length, passes, *lblock);
 
-  cj2k_bits_put_ones(bits, needed - *lblock);
+  cj2k_plain_put_ones(bits, needed - *lblock);
   *lblock = (uint8_t)needed;
-  cj2k_bits_put(bits, length, needed + floor_log2(passes));
+  cj2k_plain_put(bits, length, needed + floor_log2(passes));
 }
 
 /* Leaves of both trees of one precinct and band, from what the layers hold. */
@@ -285,7 +304,7 @@ static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *ban
 
 /* The blocks of one precinct and band in one layer (B.10.8); adds their bytes to *body. */
 static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
-                      const Cj2kTagTree *tree, uint32_t layer, Cj2kBitWriter *bits, uint64_t *body)
+                      const Cj2kTagTree *tree, uint32_t layer, Cj2kPlainBits *bits, uint64_t *body)
 {
   const Cj2kPacketSource *source = writer->source;
   const Cj2kPlan *plan = writer->plan;
@@ -299,7 +318,7 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
       uint32_t before = layer ? kept_passes(writer->plan, source, b, layer - 1) : 0;
       uint32_t after = kept_passes(writer->plan, source, b, layer);
       if (before)
-        cj2k_bits_put(bits, after > before, 1);
+        cj2k_plain_put(bits, after > before, 1);
       else
         send_tree(tree, writer->inclusion + band->first_node, x, y, layer + 1, bits);
       if (after == before)
@@ -332,48 +351,94 @@ static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinc
   return true;
 }
 
-/* All packet headers of one precinct; `header` holds offsets until the buffer has stopped moving.
- */
-static void write_precinct(Cj2kPacketWriter *writer, uint32_t p, Cj2kByteBuffer *out)
+/* What one band of a precinct brings to all its packets. */
+static void write_part(Cj2kPacketWriter *writer, uint32_t index, Cj2kByteBuffer *out)
 {
+  uint32_t p = index / MAX_BANDS, num_bands = writer->precinct_bands[p];
   const Cj2kPlanPrecinct *precinct = &writer->plan->precincts[p];
-  uint32_t num_bands = writer->precinct_bands[p];
-  Cj2kTagTree trees[3];
+  const Cj2kPlanPrecinctBand *band = &precinct->band[index % MAX_BANDS];
+  Part *part = writer->parts + (size_t)index * writer->num_layers;
+  Cj2kTagTree tree;
 
-  for (uint32_t i = 0; i < num_bands; i++) {
-    cj2k_tag_tree_init(&trees[i], precinct->band[i].blocks_x, precinct->band[i].blocks_y);
-    set_leaves(writer, &precinct->band[i], &trees[i]);
-  }
-  for (uint32_t layer = 0; layer < writer->source->num_layers; layer++) {
-    Cj2kWrittenPacket *packet = &writer->packets[(size_t)p * writer->num_layers + layer];
-    size_t begin = out->size;
-    bool empty = layer_is_empty(writer, precinct, num_bands, layer);
-    Cj2kBitWriter bits;
-
-    packet->body_size = 0;
-    cj2k_bits_begin(&bits, out);
-    cj2k_bits_put(&bits, !empty, 1); /* zero length packet (B.10.3) */
-    for (uint32_t i = 0; i < num_bands && !empty; i++)
-      send_band(writer, &precinct->band[i], &trees[i], layer, &bits, &packet->body_size);
-    cj2k_bits_end(&bits);
-    packet->header_size = (uint32_t)(out->size - begin);
+  if (index % MAX_BANDS >= num_bands)
+    return;
+  cj2k_tag_tree_init(&tree, band->blocks_x, band->blocks_y);
+  set_leaves(writer, band, &tree);
+  for (uint32_t layer = 0; layer < writer->source->num_layers; layer++, part++) {
+    part->num_bits = part->body_size = 0;
+    if (layer_is_empty(writer, precinct, num_bands, layer))
+      continue;
+    Cj2kPlainBits bits;
+    cj2k_plain_begin(&bits, out);
+    send_band(writer, band, &tree, layer, &bits, &part->body_size);
+    part->num_bits = cj2k_plain_end(&bits);
   }
 }
 
-static void write_chunk(void *ctx, uint32_t index, uint32_t lane)
+static void write_parts(void *ctx, uint32_t index, uint32_t lane)
 {
   Cj2kPacketWriter *writer = ctx;
-  Chunk *chunk = &writer->chunks[index];
-  uint32_t first = chunk->first_precinct, end = first + chunk->num_precincts;
+  Chunk *chunk = &g_array_index(writer->part_chunks, Chunk, index);
+  uint32_t layers = writer->source->num_layers;
 
   (void)lane;
-  chunk->headers.size = 0;
-  for (uint32_t p = first; p < end; p++)
-    write_precinct(writer, p, &chunk->headers);
+  chunk->bytes.size = 0;
+  for (uint32_t i = chunk->first; i < chunk->first + chunk->count; i++)
+    write_part(writer, i, &chunk->bytes);
 
-  const uint8_t *header = chunk->headers.data;
-  for (uint32_t p = first; p < end; p++)
-    for (uint32_t layer = 0; layer < writer->source->num_layers; layer++) {
+  const uint8_t *bits = chunk->bytes.data; /* which has stopped moving */
+  for (uint32_t i = chunk->first; i < chunk->first + chunk->count; i++)
+    for (uint32_t layer = 0; layer < layers; layer++) {
+      Part *part = &writer->parts[(size_t)i * writer->num_layers + layer];
+      part->bits = bits;
+      bits += (part->num_bits + 7) / 8;
+    }
+}
+
+/* The header of one packet, of what its bands have; their bodies follow each other. */
+static void join_packet(Cj2kPacketWriter *writer, uint32_t p, uint32_t layer, Cj2kByteBuffer *out)
+{
+  const Cj2kPlanPrecinct *precinct = &writer->plan->precincts[p];
+  Cj2kWrittenPacket *packet = &writer->packets[(size_t)p * writer->num_layers + layer];
+  uint64_t *starts = writer->starts + (size_t)layer * writer->plan->num_blocks, all = 0;
+  size_t begin = out->size;
+  const Part *parts[MAX_BANDS];
+  Cj2kBitWriter bits;
+
+  packet->body_size = 0;
+  for (uint32_t i = 0; i < writer->precinct_bands[p]; i++) {
+    parts[i] = &writer->parts[((size_t)p * MAX_BANDS + i) * writer->num_layers + layer];
+    all += parts[i]->num_bits;
+  }
+  cj2k_bits_begin(&bits, out);
+  cj2k_bits_put(&bits, all > 0, 1); /* zero length packet (B.10.3) */
+  for (uint32_t i = 0; i < writer->precinct_bands[p]; i++) {
+    const Cj2kPlanPrecinctBand *band = &precinct->band[i];
+    uint32_t first = band->first_block, count = band->blocks_x * band->blocks_y;
+    cj2k_bits_put_plain(&bits, parts[i]->bits, parts[i]->num_bits);
+    for (uint32_t b = first; b < first + count && packet->body_size; b++)
+      starts[b] += packet->body_size;
+    packet->body_size += parts[i]->body_size;
+  }
+  cj2k_bits_end(&bits);
+  packet->header_size = (uint32_t)(out->size - begin);
+}
+
+static void join_precincts(void *ctx, uint32_t index, uint32_t lane)
+{
+  Cj2kPacketWriter *writer = ctx;
+  Chunk *chunk = &g_array_index(writer->precinct_chunks, Chunk, index);
+  uint32_t end = chunk->first + chunk->count, layers = writer->source->num_layers;
+
+  (void)lane;
+  chunk->bytes.size = 0;
+  for (uint32_t p = chunk->first; p < end; p++)
+    for (uint32_t layer = 0; layer < layers; layer++)
+      join_packet(writer, p, layer, &chunk->bytes);
+
+  const uint8_t *header = chunk->bytes.data; /* which has stopped moving */
+  for (uint32_t p = chunk->first; p < end; p++)
+    for (uint32_t layer = 0; layer < layers; layer++) {
       Cj2kWrittenPacket *packet = &writer->packets[(size_t)p * writer->num_layers + layer];
       packet->header = header;
       header += packet->header_size;
@@ -384,7 +449,8 @@ const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
                                               const Cj2kPacketSource *source, Cj2kThreads *threads)
 {
   writer->source = source;
-  cj2k_parallel_for(threads, writer->num_chunks, write_chunk, writer);
+  cj2k_parallel_for(threads, writer->part_chunks->len, write_parts, writer);
+  cj2k_parallel_for(threads, writer->precinct_chunks->len, join_precincts, writer);
   writer->source = NULL;
   return writer->packets;
 }
@@ -404,12 +470,25 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
   const Cj2kPlan *plan = writer->plan;
   const uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
 
+  /* Blocks that also follow each other where they come from are one copy. */
+  const uint8_t *from = NULL;
+  uint64_t start = 0, size = 0;
   for (uint32_t b = first; b < first + count; b++) {
     uint32_t before = layer ? kept_passes(plan, source, b, layer - 1u) : 0;
     uint32_t after = kept_passes(plan, source, b, layer);
-    if (after > before)
-      memcpy(body + starts[b],
-             source->bytes + source->blocks[b].offset + kept_bytes(source, b, before),
-             layer_bytes(source, b, before, after));
+    if (after <= before)
+      continue;
+    const uint8_t *bytes = source->bytes + source->blocks[b].offset + kept_bytes(source, b, before);
+    if (size && bytes != from + size) {
+      memcpy(body + start, from, size);
+      size = 0;
+    }
+    if (!size) {
+      from = bytes;
+      start = starts[b];
+    }
+    size += layer_bytes(source, b, before, after);
   }
+  if (size)
+    memcpy(body + start, from, size);
 }

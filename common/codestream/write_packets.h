@@ -2,9 +2,9 @@
 /*
  * Packets written (T.800 B.9, B.10): headers with tag trees, and where the bodies come from.
  *
- * All state of packet headers is per precinct, so the headers of different precincts are written in
- * parallel, layer after layer within one; the progression only says in which order the results
- * follow each other.
+ * All state of packet headers is per precinct and band, so that different ones are written in
+ * parallel, layer after layer within one, and then joined to headers. The progression only says in
+ * which order the packets follow each other.
  */
 #ifndef CJ2K_WRITE_PACKETS_H
 #define CJ2K_WRITE_PACKETS_H
