@@ -200,7 +200,7 @@ static cudaError_t launch_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t en
   part.num_blocks = slices->first_block[end] - slices->first_block[first];
   cudaError_t result = cudaStreamWaitEvent(slot->coder, slot->tops_done[end - 1], 0);
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, NULL, slot->coder);
+    result = cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, slot->coder);
   if (result == cudaSuccess && part.num_blocks)
     result = cj2k_cuda_ht_encode(&part, slot->coder);
   return result == cudaSuccess ? cj2k_cuda_mark(&slot->marks, "code", slot->coder) : result;
@@ -226,7 +226,12 @@ static cudaError_t launch_slices(Cj2kEncodeSlot *slot)
   part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[slices->count];
   if (result == cudaSuccess && part.num_blocks)
     result = cj2k_cuda_ht_encode(&part, slot->stream);
-  return result == cudaSuccess ? cudaStreamWaitEvent(slot->stream, slot->tops_coded, 0) : result;
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
+  if (result == cudaSuccess)
+    result = cudaStreamWaitEvent(slot->stream, slot->tops_coded, 0);
+  return result == cudaSuccess ? cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, slot->stream)
+                               : result;
 }
 
 /* Records and bytes to the host. With one frame in flight kernels write bytes into host memory
@@ -258,7 +263,7 @@ static cudaError_t launch_code(Cj2kEncodeSlot *slot)
       slot->coder ? slot->coder : slot->stream);
   if (result == cudaSuccess)
     result = slot->coder ? launch_slices(slot) : cj2k_cuda_ht_encode(blocks, slot->stream);
-  if (result == cudaSuccess)
+  if (result == cudaSuccess && !slot->coder)
     result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
   if (result == cudaSuccess)
     result = download(slot);

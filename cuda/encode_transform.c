@@ -485,6 +485,8 @@ static cudaError_t launch_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   if (result == cudaSuccess)
     result = launch_levels(slot, 1, slices->levels, first ? slices->end_pair[1][first - 1] : 0,
                            slices->end_pair[1][end - 1]);
+  if (result == cudaSuccess && slices->levels > 1)
+    result = cj2k_cuda_mark(&slot->marks, "levels", slot->stream);
   if (result == cudaSuccess && slot->coder)
     result = cudaEventRecord(slot->tops_done[end - 1], slot->stream);
   return result;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "timeline.h"
 
+#include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 static double host_ms(void)
@@ -35,36 +37,64 @@ void cj2k_cuda_timeline_close(Cj2kCudaTimeline *timeline)
   timeline->trace = NULL;
 }
 
+/* The next free event, made when it is used first, recorded. */
+static cudaError_t record(Cj2kCudaMarks *marks, cudaStream_t stream)
+{
+  cudaEvent_t *event = &marks->events[marks->count];
+  cudaError_t result = *event ? cudaSuccess : cudaEventCreate(event);
+  return result == cudaSuccess ? cudaEventRecord(*event, stream) : result;
+}
+
 cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream)
 {
   if (!marks->timeline || !marks->timeline->trace || marks->count == CJ2K_CUDA_MARKS)
     return cudaSuccess;
-  cudaEvent_t *event = &marks->events[marks->count];
-  cudaError_t result = *event || !stage ? cudaSuccess : cudaEventCreate(event);
-  if (result == cudaSuccess && stage)
-    result = cudaEventRecord(*event, stream);
+  cudaError_t result = stage ? record(marks, stream) : cudaSuccess;
   if (!stage)
     marks->host[marks->count] = host_ms() - marks->timeline->host_origin;
+  marks->streams[marks->count] = stream;
   if (result == cudaSuccess)
     marks->stages[marks->count++] = stage;
   return result;
 }
 
+static bool is(const char *stage, const char *name)
+{
+  return stage && !strcmp(stage, name);
+}
+
+/* How far the stream of mark `i` was by the marks before it. Uploads come first in each frame, or
+ * in each of its slices: what is told after one waits for it, unless an event says when it began.
+ */
+static double reached(const Cj2kCudaMarks *marks, const double *times, uint32_t i)
+{
+  bool copy = is(marks->stages[i], "upload");
+  double latest = 0;
+  for (uint32_t k = 0; k < i; k++) {
+    bool same = marks->streams[k] == marks->streams[i];
+    if (same && is(marks->stages[k], CJ2K_CUDA_BEGIN))
+      latest = times[k];
+    else if ((same || (is(marks->stages[k], "upload") && !copy)) && times[k] > latest)
+      latest = times[k];
+  }
+  return latest;
+}
+
 void cj2k_cuda_marks_report(Cj2kCudaMarks *marks)
 {
   const Cj2kCudaTimeline *timeline = marks->timeline;
-  double begin = 0;
+  double times[CJ2K_CUDA_MARKS];
   for (uint32_t i = 0; i < marks->count; i++) {
-    float end = 0;
-    if (!marks->stages[i]) {
-      begin = marks->host[i] > begin ? marks->host[i] : begin;
-      continue;
-    }
-    if (cudaEventElapsedTime(&end, timeline->origin, marks->events[i]) != cudaSuccess)
+    const char *stage = marks->stages[i];
+    float passed = 0;
+    if (stage && cudaEventElapsedTime(&passed, timeline->origin, marks->events[i]) != cudaSuccess)
       break;
-    timeline->trace(timeline->user, marks->stream, marks->stages[i], begin,
-                    end > begin ? end : begin);
-    begin = end > begin ? end : begin;
+    times[i] = stage ? passed : marks->host[i];
+    if (!stage || is(stage, CJ2K_CUDA_BEGIN))
+      continue;
+    double begin = reached(marks, times, i);
+    timeline->trace(timeline->user, marks->stream, stage, begin,
+                    times[i] > begin ? times[i] : begin);
   }
   marks->count = 0;
 }

@@ -17,7 +17,7 @@ typedef struct {
   char *backend;  /* auto, cpu, cuda */
   char *output;   /* host, device */
   char *timeline; /* file for all spans */
-  gboolean stages;
+  gboolean stages, together;
 } BenchOptions;
 
 /* False: not one of them. */
@@ -86,7 +86,7 @@ struct BenchRun {
   uint32_t in_flight;
   BenchPicture pictures[BENCH_MAX_IN_FLIGHT];
   gint64 submitted[BENCH_MAX_IN_FLIGHT];
-  BenchTimeline timeline;
+  BenchTimeline *timeline;
 };
 
 /* Host or device memory for the pictures, by options and back end. */
@@ -96,6 +96,19 @@ Cj2kMemoryKind bench_memory_kind(const BenchRun *run, const BenchOptions *option
 int bench_measure(BenchRun *run, const BenchOptions *options);
 /* Says what went wrong with a file. */
 int bench_fail(const char *path, const char *why);
+
+/* --- bench_files.c --- */
+
+/* Opens and closes the encoder or decoder of a file. */
+typedef struct {
+  BenchRun *(*open)(const void *options, const char *path,
+                    BenchTimeline *timeline); /* NULL: said why */
+  void (*close)(BenchRun *run);
+  const void *options;
+} BenchOpener;
+/* Measures the files, one after the other or all together; BENCH_OK, or what the first that failed
+ * returned. */
+int bench_files(const BenchOptions *options, const BenchOpener *opener, char **paths, int count);
 
 int bench_decode(int argc, char **argv);
 int bench_encode(int argc, char **argv);

@@ -9,6 +9,7 @@
 
 typedef struct {
   BenchRun run;
+  uint8_t *file; /* its bytes */
   const uint8_t *data;
   size_t size;
   void *pinned; /* a copy of the codestream that the back end uploads fastest */
@@ -21,6 +22,7 @@ typedef struct {
   BenchOptions bench;
   char *format;
   int reduce, layers, device;
+  Cj2kDecoderParams params;
 } Options;
 
 static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
@@ -92,39 +94,48 @@ static int prepare(Bench *bench, const Options *options, const Cj2kDecoderParams
   return ok ? BENCH_OK : bench_fail(run->file, "no memory for a picture");
 }
 
-static int bench_file(const Options *options, Cj2kDecoderParams *params, const char *path)
+static void close_run(BenchRun *run)
 {
+  Bench *bench = (Bench *)run;
+  if (bench->decoder)
+    cj2k_decoder_free(bench->decoder, CJ2K_MEMORY_PINNED, bench->pinned);
+  cj2k_decoder_close(bench->decoder);
+  for (uint32_t i = 0; i < run->in_flight; i++)
+    bench_picture_free(&run->pictures[i]);
+  g_free(bench->samples);
+  g_free(bench->file);
+  g_free(bench);
+}
+
+static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline)
+{
+  const Options *options = user;
   char why[IMAGE_WHY];
   size_t size;
   uint8_t *data = image_load_file(path, &size, why);
   if (!data) {
     g_printerr("cj2k-bench: %s\n", why);
-    return BENCH_FAILED;
+    return NULL;
   }
-  Bench bench = {.run = {.submit = submit,
-                         .receive = receive,
-                         .get_stats = get_stats,
-                         .operation = "decode",
-                         .file = path,
-                         .output = options->bench.output ? options->bench.output : "host",
-                         .in_flight = params->frames_in_flight},
-                 .data = data,
-                 .size = size};
-  bench_timeline_init(&bench.run.timeline, &options->bench);
-  params->trace = bench_timeline_trace(&bench.run.timeline);
-  params->trace_user = &bench.run.timeline;
-  int result = prepare(&bench, options, params);
-  if (result == BENCH_OK)
-    result = bench_measure(&bench.run, &options->bench);
-  if (bench.decoder)
-    cj2k_decoder_free(bench.decoder, CJ2K_MEMORY_PINNED, bench.pinned);
-  cj2k_decoder_close(bench.decoder);
-  for (uint32_t i = 0; i < bench.run.in_flight; i++)
-    bench_picture_free(&bench.run.pictures[i]);
-  bench_timeline_clear(&bench.run.timeline);
-  g_free(bench.samples);
-  g_free(data);
-  return result;
+  Cj2kDecoderParams params = options->params;
+  Bench *bench = g_new(Bench, 1);
+  *bench = (Bench){.run = {.submit = submit,
+                           .receive = receive,
+                           .get_stats = get_stats,
+                           .operation = "decode",
+                           .file = path,
+                           .output = options->bench.output ? options->bench.output : "host",
+                           .in_flight = params.frames_in_flight,
+                           .timeline = timeline},
+                   .data = data,
+                   .file = data,
+                   .size = size};
+  params.trace = bench_timeline_trace(timeline);
+  params.trace_user = timeline;
+  if (prepare(bench, options, &params) == BENCH_OK)
+    return &bench->run;
+  close_run(&bench->run);
+  return NULL;
 }
 
 static const char *check(const Options *options)
@@ -137,8 +148,9 @@ static const char *check(const Options *options)
   return bench_check_options(&options->bench);
 }
 
-static void set_params(Cj2kDecoderParams *params, const Options *options)
+static void set_params(Options *options)
 {
+  Cj2kDecoderParams *params = &options->params;
   cj2k_decoder_params_init(params);
   if (options->bench.backend)
     bench_find_backend(options->bench.backend, &params->backend);
@@ -161,7 +173,6 @@ int bench_decode(int argc, char **argv)
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
   GError *error = NULL;
-  Cj2kDecoderParams params;
   bench_add_options(context, &options.bench);
   g_option_context_add_main_entries(context, entries, NULL);
   const char *why = NULL;
@@ -176,10 +187,10 @@ int bench_decode(int argc, char **argv)
     g_printerr("cj2k-bench: %s\n", why);
     result = BENCH_USAGE;
   } else {
-    set_params(&params, &options);
+    const BenchOpener opener = {open_run, close_run, &options};
+    set_params(&options);
+    result = bench_files(&options.bench, &opener, argv + 1, argc - 1);
   }
-  for (int i = 1; result == BENCH_OK && i < argc; i++)
-    result = bench_file(&options, &params, argv[i]);
   g_clear_error(&error);
   g_option_context_free(context);
   bench_clear_options(&options.bench);

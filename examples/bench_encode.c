@@ -9,7 +9,14 @@
 typedef struct {
   BenchRun run;
   Cj2kEncoder *encoder;
+  EncodeInput input;
 } Bench;
+
+typedef struct {
+  BenchOptions bench;
+  EncodeOptions encode;
+  Cj2kEncoderParams params;
+} Options;
 
 static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
 {
@@ -32,9 +39,9 @@ static void get_stats(BenchRun *run, Cj2kStats *stats)
   cj2k_encoder_get_stats(((Bench *)run)->encoder, stats);
 }
 
-static int prepare(Bench *bench, const BenchOptions *options, const Cj2kEncoderParams *params,
-                   const EncodeInput *input)
+static int prepare(Bench *bench, const BenchOptions *options, const Cj2kEncoderParams *params)
 {
+  const EncodeInput *input = &bench->input;
   BenchRun *run = &bench->run;
   Cj2kError error = {0};
 
@@ -51,69 +58,80 @@ static int prepare(Bench *bench, const BenchOptions *options, const Cj2kEncoderP
   return BENCH_OK;
 }
 
-static int bench_file(const BenchOptions *options, const EncodeOptions *encode,
-                      Cj2kEncoderParams *params, const char *path)
+static void close_run(BenchRun *run)
 {
-  char why[IMAGE_WHY];
-  EncodeInput input;
+  Bench *bench = (Bench *)run;
 
-  if (!encode_input_read(&input, encode, params, path, why))
-    return bench_fail(path, why);
-  Bench bench = {.run = {.submit = submit,
-                         .receive = receive,
-                         .get_stats = get_stats,
-                         .operation = "encode",
-                         .file = path,
-                         .output = options->output ? options->output : "host",
-                         .in_flight = params->frames_in_flight}};
-  bench_timeline_init(&bench.run.timeline, options);
-  params->trace = bench_timeline_trace(&bench.run.timeline);
-  params->trace_user = &bench.run.timeline;
-  int result = prepare(&bench, options, params, &input);
-  if (result == BENCH_OK)
-    result = bench_measure(&bench.run, options);
-  cj2k_encoder_close(bench.encoder);
-  for (uint32_t i = 0; i < bench.run.in_flight; i++)
-    bench_picture_free(&bench.run.pictures[i]);
-  bench_timeline_clear(&bench.run.timeline);
-  encode_input_clear(&input);
-  return result;
+  cj2k_encoder_close(bench->encoder);
+  for (uint32_t i = 0; i < run->in_flight; i++)
+    bench_picture_free(&run->pictures[i]);
+  encode_input_clear(&bench->input);
+  g_free(bench);
+}
+
+static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline)
+{
+  const Options *options = user;
+  Cj2kEncoderParams params = options->params;
+  char why[IMAGE_WHY];
+  Bench *bench = g_new0(Bench, 1);
+
+  if (!encode_input_read(&bench->input, &options->encode, &params, path, why)) {
+    bench_fail(path, why);
+    g_free(bench);
+    return NULL;
+  }
+  bench->run = (BenchRun){.submit = submit,
+                          .receive = receive,
+                          .get_stats = get_stats,
+                          .operation = "encode",
+                          .file = path,
+                          .output = options->bench.output ? options->bench.output : "host",
+                          .in_flight = params.frames_in_flight,
+                          .timeline = timeline};
+  params.trace = bench_timeline_trace(timeline);
+  params.trace_user = timeline;
+  if (prepare(bench, &options->bench, &params) == BENCH_OK)
+    return &bench->run;
+  close_run(&bench->run);
+  return NULL;
 }
 
 int bench_encode(int argc, char **argv)
 {
-  BenchOptions options = {.frames = 20, .in_flight = 2};
-  EncodeOptions encode;
-  Cj2kEncoderParams params;
+  Options options = {.bench = {.frames = 20, .in_flight = 2}};
+  BenchOptions *bench = &options.bench;
+  Cj2kEncoderParams *params = &options.params;
   GOptionContext *context = g_option_context_new("FILE...");
   GError *error = NULL;
   char text[IMAGE_WHY];
   const char *why = NULL;
   int result = BENCH_OK;
 
-  encode_options_init(&encode);
-  bench_add_options(context, &options);
-  g_option_context_add_group(context, encode_options_group(&encode));
+  encode_options_init(&options.encode);
+  bench_add_options(context, bench);
+  g_option_context_add_group(context, encode_options_group(&options.encode));
   if (!g_option_context_parse(context, &argc, &argv, &error))
     why = error->message;
   else if (argc < 2)
     why = "encode needs a file";
-  else if (!(why = bench_check_options(&options)) && !encode_options_params(&encode, &params, text))
+  else if (!(why = bench_check_options(bench)) &&
+           !encode_options_params(&options.encode, params, text))
     why = text;
   if (why) {
     g_printerr("cj2k-bench: %s\n", why);
     result = BENCH_USAGE;
   } else {
-    if (options.backend)
-      bench_find_backend(options.backend, &params.backend);
-    params.num_threads = (uint32_t)options.threads;
-    params.frames_in_flight = (uint32_t)options.in_flight;
+    const BenchOpener opener = {open_run, close_run, &options};
+    if (bench->backend)
+      bench_find_backend(bench->backend, &params->backend);
+    params->num_threads = (uint32_t)bench->threads;
+    params->frames_in_flight = (uint32_t)bench->in_flight;
+    result = bench_files(bench, &opener, argv + 1, argc - 1);
   }
-  for (int i = 1; result == BENCH_OK && i < argc; i++)
-    result = bench_file(&options, &encode, &params, argv[i]);
   g_clear_error(&error);
   g_option_context_free(context);
-  encode_options_clear(&encode);
-  bench_clear_options(&options);
+  encode_options_clear(&options.encode);
+  bench_clear_options(bench);
   return result;
 }

@@ -103,7 +103,7 @@ static void print(const BenchRun *run, const Result *result)
   printf("\"rss_mb\":[%.2f,%.2f],\"device_mb\":[%.2f,%.2f],", result->before.host,
          result->after.host, result->before.device, result->after.device);
   print_stats(&result->stats);
-  bench_timeline_print(&run->timeline, frames);
+  bench_timeline_print(run->timeline, frames);
   puts("}");
   fflush(stdout);
 }
@@ -118,7 +118,7 @@ static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
   if (status != CJ2K_OK)
     return status;
   g_array_set_size(result->latencies, 0);
-  bench_timeline_restart(&run->timeline);
+  bench_timeline_restart(run->timeline);
   run->get_stats(run, &before);
   result->before = bench_memory(run->backend);
   gint64 begin = g_get_monotonic_time();
@@ -143,7 +143,7 @@ int bench_measure(BenchRun *run, const BenchOptions *options)
   g_array_unref(result.latencies);
   if (status != CJ2K_OK)
     return bench_fail(run->file, error.text);
-  if (options->timeline && !bench_timeline_write(&run->timeline, options->timeline))
+  if (options->timeline && !bench_timeline_write(run->timeline, options->timeline))
     return bench_fail(options->timeline, "cannot be written");
   return BENCH_OK;
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which files are measured, and how: each by itself, or all as parts of one frame. */
+#include "bench.h"
+
+/* A run whose frames are one frame of each part. */
+typedef struct {
+  BenchRun run;
+  BenchRun **parts;
+  guint count;
+} Group;
+
+static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
+{
+  const Group *group = (const Group *)run;
+  Cj2kStatus status = CJ2K_OK;
+  for (guint i = 0; i < group->count && status == CJ2K_OK; i++)
+    status = group->parts[i]->submit(group->parts[i], place, error);
+  return status;
+}
+
+static Cj2kStatus receive(BenchRun *run, Cj2kError *error)
+{
+  const Group *group = (const Group *)run;
+  Cj2kStatus status = CJ2K_OK;
+  for (guint i = 0; i < group->count && status == CJ2K_OK; i++)
+    status = group->parts[i]->receive(group->parts[i], error);
+  return status;
+}
+
+/* Sums of all parts; frames are those of one. */
+static void get_stats(BenchRun *run, Cj2kStats *stats)
+{
+  const Group *group = (const Group *)run;
+  group->parts[0]->get_stats(group->parts[0], stats);
+  for (guint i = 1; i < group->count; i++) {
+    Cj2kStats part;
+    group->parts[i]->get_stats(group->parts[i], &part);
+    stats->bytes += part.bytes;
+    stats->corrupt_blocks += part.corrupt_blocks;
+    stats->fallbacks += part.fallbacks;
+    stats->ms_header += part.ms_header;
+    stats->ms_packets += part.ms_packets;
+    stats->ms_block_coder += part.ms_block_coder;
+    stats->ms_transform += part.ms_transform;
+  }
+}
+
+static int measure_group(const BenchOptions *options, BenchRun **parts, guint count)
+{
+  Group group = {.run = *parts[0], .parts = parts, .count = count};
+  char *names = g_strdup(parts[0]->file);
+  for (guint i = 1; i < count; i++) {
+    char *longer = g_strconcat(names, " ", parts[i]->file, NULL);
+    g_free(names);
+    names = longer;
+    group.run.pixels = MAX(group.run.pixels, parts[i]->pixels);
+  }
+  group.run.file = names;
+  group.run.submit = submit;
+  group.run.receive = receive;
+  group.run.get_stats = get_stats;
+  int result = bench_measure(&group.run, options);
+  g_free(names);
+  return result;
+}
+
+/* Measures `count` files at once. */
+static int measure(const BenchOptions *options, const BenchOpener *opener, char **paths,
+                   guint count)
+{
+  BenchTimeline timeline;
+  BenchRun **runs = g_new(BenchRun *, count);
+  guint opened = 0;
+  int result = BENCH_OK;
+  bench_timeline_init(&timeline, options);
+  while (opened < count && result == BENCH_OK) {
+    runs[opened] = opener->open(opener->options, paths[opened], &timeline);
+    if (runs[opened])
+      opened++;
+    else
+      result = BENCH_FAILED;
+  }
+  if (result == BENCH_OK)
+    result = count > 1 ? measure_group(options, runs, count) : bench_measure(runs[0], options);
+  for (guint i = 0; i < opened; i++)
+    opener->close(runs[i]);
+  bench_timeline_clear(&timeline);
+  g_free(runs);
+  return result;
+}
+
+int bench_files(const BenchOptions *options, const BenchOpener *opener, char **paths, int count)
+{
+  int result = BENCH_OK;
+  if (options->together)
+    return measure(options, opener, paths, (guint)count);
+  for (int i = 0; i < count && result == BENCH_OK; i++)
+    result = measure(options, opener, paths + i, 1);
+  return result;
+}
