@@ -112,5 +112,6 @@ int bench_files(const BenchOptions *options, const BenchOpener *opener, char **p
 
 int bench_decode(int argc, char **argv);
 int bench_encode(int argc, char **argv);
+int bench_bus(int argc, char **argv);
 
 #endif

@@ -10,12 +10,14 @@ typedef struct {
   BenchRun run;
   Cj2kEncoder *encoder;
   EncodeInput input;
+  const char *write; /* a file for the first codestream, until it is written */
 } Bench;
 
 typedef struct {
   BenchOptions bench;
   EncodeOptions encode;
   Cj2kEncoderParams params;
+  char *write;
 } Options;
 
 static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
@@ -30,6 +32,11 @@ static Cj2kStatus receive(BenchRun *run, Cj2kError *error)
 
   cj2k_encoder_receive(bench->encoder, &packet);
   *error = packet.error;
+  if (bench->write && packet.status == CJ2K_OK) {
+    if (!g_file_set_contents(bench->write, (const char *)packet.data, (gssize)packet.size, NULL))
+      bench_fail(bench->write, "cannot be written");
+    bench->write = NULL;
+  }
   cj2k_encoder_release(bench->encoder, &packet);
   return packet.status;
 }
@@ -89,6 +96,7 @@ static BenchRun *open_run(const void *user, const char *path, BenchTimeline *tim
                           .output = options->bench.output ? options->bench.output : "host",
                           .in_flight = params.frames_in_flight,
                           .timeline = timeline};
+  bench->write = options->write;
   params.trace = bench_timeline_trace(timeline);
   params.trace_user = timeline;
   if (prepare(bench, &options->bench, &params) == BENCH_OK)
@@ -102,6 +110,9 @@ int bench_encode(int argc, char **argv)
   Options options = {.bench = {.frames = 20, .in_flight = 2}};
   BenchOptions *bench = &options.bench;
   Cj2kEncoderParams *params = &options.params;
+  const GOptionEntry entries[] = {{"write", 0, 0, G_OPTION_ARG_FILENAME, &options.write,
+                                   "Also write the first codestream", "FILE"},
+                                  G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
   GError *error = NULL;
   char text[IMAGE_WHY];
@@ -110,6 +121,7 @@ int bench_encode(int argc, char **argv)
 
   encode_options_init(&options.encode);
   bench_add_options(context, bench);
+  g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_add_group(context, encode_options_group(&options.encode));
   if (!g_option_context_parse(context, &argc, &argv, &error))
     why = error->message;
@@ -133,5 +145,6 @@ int bench_encode(int argc, char **argv)
   g_option_context_free(context);
   encode_options_clear(&options.encode);
   bench_clear_options(bench);
+  g_free(options.write);
   return result;
 }

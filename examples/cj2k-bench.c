@@ -8,7 +8,7 @@
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
-} operations[] = {{"decode", bench_decode}, {"encode", bench_encode}};
+} operations[] = {{"decode", bench_decode}, {"encode", bench_encode}, {"bus", bench_bus}};
 
 int main(int argc, char **argv)
 {
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     printf("cj2k-bench %s\n", cj2k_version());
     return BENCH_OK;
   }
-  fprintf(stderr, "usage: cj2k-bench OPERATION [OPTION...] FILE...\noperations:");
+  fprintf(stderr, "usage: cj2k-bench OPERATION [OPTION...] [FILE...]\noperations:");
   for (unsigned i = 0; i < G_N_ELEMENTS(operations); i++)
     fprintf(stderr, " %s", operations[i].name);
   fprintf(stderr, "\ncj2k-bench OPERATION --help tells an operation's options.\n");
