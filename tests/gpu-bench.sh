@@ -1,135 +1,325 @@
+#!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by tests/gpu.sh --bench: our figures and nvJPEG2000's, one after the other in one run. A line of JSON
-# each. docs/performance.md says what they are.
+#
+# tests/gpu-bench.sh [BUILD]
+#
+# Our figures and those of others, one after the other in one run on a machine with an NVIDIA GPU, with the programs
+# of the build folder BUILD (default: build). Each is a line "bench KEY: OUTPUT"; tests/gpu-bench-table.py makes the
+# tables of docs/performance.md from them.
+#   CJ2K_STREAMS      a folder with codestreams of uhd_rgb12
+#   CJ2K_FRAMES       one with raw frames and PPM files
+#   NVJ2K_BENCH       nvJPEG2000's benchmark
+#   CJ2K_PEERS        a folder with opj_compress and grk_compress that tell the time of their Tier-1 alone, as
+#                     "tier1 N ms" (docs/performance.md); without it only whole processes are measured
+#   CJ2K_TIMELINES    a folder for what each stream of the GPU did when
+#   CJ2K_BENCH_PARTS  some of the parts that the end of this file lists
+# shellcheck disable=SC2086 # numbers and names without blanks
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$(cd "${1:-build}" && pwd) || exit 1
+streams=${CJ2K_STREAMS:-} frames=${CJ2K_FRAMES:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export GST_PLUGIN_PATH=$build/gst GST_REGISTRY=$work/registry.bin
 bench=$build/examples/cj2k-bench
 elements=$build/tests/bench-elements
+pictures=$work/pictures
+mkdir -p "$pictures"
 
-# --- decoding, beside nvJPEG2000
-for name in ht_1bpp ht_4bpp ht_lossless mq32_1bpp mq32_4bpp mq32_lossless mq32_4bpp_bypass; do
-  stream=$streams/uhd_rgb12_$name.j2k
-  [ -e "$stream" ] || continue
-  case $name in ht*) count=300 outputs="device host" ;; *) count=60 outputs=device ;; esac
-  for output in $outputs; do
+# figure KEY COMMAND...: what it prints, each line with the key.
+figure() {
+  local key=$1
+  shift
+  "$@" 2>&1 | sed "s|^|bench $key: |"
+}
+
+# ours KEY OPERATION ARGUMENTS...: cj2k-bench on the GPU.
+ours() {
+  local key=$1 operation=$2
+  shift 2
+  figure "$key" "$bench" "$operation" --backend cuda "$@"
+}
+
+# stream FILE ARGUMENTS...: makes a codestream.
+stream() {
+  local file=$1
+  shift
+  "$bench" encode --backend cuda --in-flight 1 --frames 1 --write "$file" "$@" >/dev/null
+}
+
+# nvidia KEY ARGUMENTS...: nvJPEG2000, if it is there.
+nvidia() {
+  local key=$1
+  shift
+  [ -z "${NVJ2K_BENCH:-}" ] || figure "nv.$key" "$NVJ2K_BENCH" "$@"
+}
+
+# --- where all this runs
+echo "bench host: {\"cores\":$(nproc),\"cpu\":\"$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)\"}"
+figure gpu nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+figure bus "$bench" bus
+
+# --- decoding, beside nvJPEG2000; Part 1 with 32x32 code-blocks, and 64x64 for its sake
+bench_decode() {
+  local name stream n count theirs flights
+  for name in ht_1bpp ht_4bpp ht_lossless mq32_1bpp mq32_4bpp mq32_lossless mq32_4bpp_bypass \
+    mq32_lossless_bypass mq64_1bpp mq64_4bpp mq64_lossless; do
+    stream=$streams/uhd_rgb12_$name.j2k
+    [ -e "$stream" ] || continue
+    count=300 theirs=60 flights="1 4 8 16"
+    case $name in ht*) theirs=300 ;; mq64*) count=100 flights="1 16" ;; *) count=150 ;; esac
+    for n in $flights; do
+      ours dec.$name.device.$n decode --output device --in-flight $n --frames $count "$stream"
+    done
+    case $name in
+    ht*)
+      for n in 1 4 8; do
+        ours dec.$name.host.$n decode --in-flight $n --frames 200 "$stream"
+      done
+      ;;
+    esac
+    ours dec.$name.stages decode --output device --in-flight 1 --frames 30 --stages "$stream"
+    case $name in *bypass) continue ;; esac # it has none
     for n in 1 4 8 16; do
-      "$bench" decode --backend cuda --output $output --in-flight $n --frames 300 "$stream"
+      nvidia dec.$name.$n dec "$stream" $((n == 1 ? theirs / 2 : theirs)) $n 0
     done
   done
-  if [ -n "${NVJ2K_BENCH:-}" ] && [ "${name%bypass}" = "$name" ]; then # it has no bypass
-    for n in 1 4 8 16; do
-      echo "nvjpeg2000 to device: $($NVJ2K_BENCH dec "$stream" $count $n 0)"
-    done
-  fi
-done
-
-# --- encoding RGB 12 bit, beside nvJPEG2000 with about as many bytes; it has no rate control
-# encode_beside COUNT "OUR OPTIONS" "ITS HT, REVERSIBLE, KIND OF QUALITY, QUALITY" CODE-BLOCK
-encode_beside() {
-  local output n
-  for output in device host; do
-    for n in 1 4 8 16; do
-      # shellcheck disable=SC2086
-      "$bench" encode --backend cuda --output $output --in-flight $n --frames "$1" --codeblock-width "$4" \
-        --codeblock-height "$4" $2 "$frames/uhd_rgb12.ppm"
-    done
-    [ -n "${NVJ2K_BENCH:-}" ] || continue
-    for n in 1 4 8 16; do
-      # shellcheck disable=SC2086
-      echo "nvjpeg2000 from $output: $([ $output = device ] && export NO_H2D=1
-        $NVJ2K_BENCH enc "$frames/uhd_rgb12.raw" 3840 2160 3 12 1 $3 "$1" $n "$4")"
+  for name in ht_1bpp ht_4bpp; do # the driver has 8 queues for the streams of a process unless asked for more
+    export CUDA_DEVICE_MAX_CONNECTIONS=32
+    ours dec.$name.queues decode --output device --in-flight 16 --frames 300 "$streams/uhd_rgb12_$name.j2k"
+    unset CUDA_DEVICE_MAX_CONNECTIONS
+  done
+  for name in 1bpp 4bpp; do # with SigProp and MagRef passes
+    stream=$streams/uhd_rgb12_ht_${name}_refine.j2k
+    [ -e "$stream" ] || continue
+    ours refine.$name.stages decode --output device --in-flight 1 --frames 30 --stages "$stream"
+    for n in 1 8 16; do
+      ours refine.$name.$n decode --output device --in-flight $n --frames 200 "$stream"
     done
   done
 }
-if [ -n "$frames" ]; then
-  encode_beside 300 "--block-coder ht --quant-step 0.0083" "1 0 1 20" 64
-  encode_beside 300 "--block-coder ht --bits-per-pixel 4" "1 0 1 20" 64
-  encode_beside 200 "--block-coder ht --rate-control lossless" "1 1 0 0" 64
-  encode_beside 40 "--block-coder mq --bits-per-pixel 3.8" "0 0 1 20" 32
-  encode_beside 40 "--block-coder mq --rate-control lossless" "0 1 0 0" 32
-  for n in 1 16; do # 250 Mbit/s
-    "$bench" encode --backend cuda --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --bitrate 250000 --rgb-to-xyz \
-      "$frames/hd_rgb12.ppm"
+
+# --- encoding RGB 12 bit, beside nvJPEG2000 with about as many bytes; it has no rate control
+# encode_one NAME FRAMES CODE-BLOCK OPTIONS...
+encode_one() {
+  local name=$1 count=$2 size=$3 output n
+  shift 3
+  for output in device host; do
+    for n in 1 4 8 16; do
+      ours enc.$name.$output.$n encode --output $output --in-flight $n --frames $count --codeblock-width $size \
+        --codeblock-height $size "$@" "$frames/uhd_rgb12.ppm"
+    done
   done
-fi
+  ours enc.$name.stages encode --output device --in-flight 1 --frames 30 --stages --codeblock-width $size \
+    --codeblock-height $size "$@" "$frames/uhd_rgb12.ppm"
+}
+# encode_nvidia NAME FRAMES CODE-BLOCK OUTPUTS HT REVERSIBLE KIND-OF-QUALITY QUALITY
+encode_nvidia() {
+  local output n
+  for output in $4; do
+    [ $output = device ] && export NO_H2D=1
+    for n in 1 4 8 16; do
+      nvidia enc.$1.$output.$n enc "$frames/uhd_rgb12.raw" 3840 2160 3 12 1 "$5" "$6" "$7" "$8" \
+        $((n == 1 ? ($2 + 1) / 2 : $2)) $n "$3"
+    done
+    unset NO_H2D
+  done
+}
+bench_encode() {
+  local n
+  encode_one ht_step 300 64 --block-coder ht --quant-step 0.0083
+  encode_nvidia ht_step 300 64 "device host" 1 0 1 20
+  encode_one ht_cbr 200 64 --block-coder ht --bits-per-pixel 4
+  encode_one ht_lossless 200 64 --block-coder ht --rate-control lossless
+  encode_nvidia ht_lossless 150 64 "device host" 1 1 0 0
+  encode_one mq32_cbr 64 32 --block-coder mq --bits-per-pixel 3.8
+  encode_nvidia mq32_cbr 48 32 "device host" 0 0 1 20
+  encode_nvidia mq64_cbr 48 64 host 0 0 1 20
+  encode_one mq32_lossless 64 32 --block-coder mq --rate-control lossless
+  encode_nvidia mq32_lossless 32 32 "device host" 0 1 0 0
+  encode_nvidia mq64_lossless 32 64 host 0 1 0 0
+  for n in 1 8 16; do # 250 Mbit/s
+    ours cinema.$n encode --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --bitrate 250000 \
+      --rgb-to-xyz "$frames/hd_rgb12.ppm"
+  done
+}
 
 # --- v210 from and to the host
-if [ -n "$frames" ]; then
-  "$build/examples/cj2k-encode" --backend cuda --block-coder ht --quant-step 0.004 --width 3840 --height 2160 \
-    --format I422_10LE "$frames/uhd_422p10.raw" "$work/422.j2k"
+bench_v210() {
+  local n
   gst-launch-1.0 -q filesrc location="$frames/uhd_422p10.raw" blocksize=33177600 ! rawvideoparse \
     format=i422-10le width=3840 height=2160 ! videoconvert ! video/x-raw,format=v210 ! filesink \
     location="$work/v210.raw"
-  for n in 4 8; do
-    "$bench" encode --backend cuda --in-flight $n --frames 300 --block-coder ht --quant-step 0.004 --width 3840 \
+  for n in 1 4 8; do
+    ours v210.enc.$n encode --in-flight $n --frames 300 --block-coder ht --quant-step 0.004 --width 3840 \
       --height 2160 --format v210 "$work/v210.raw"
-    "$bench" decode --backend cuda --in-flight $n --frames 300 --format v210 "$work/422.j2k"
+    ours v210.dec.$n decode --in-flight $n --frames 300 --format v210 "$work/422.j2k"
   done
-fi
+}
 
-# --- Part 1: selective arithmetic coding bypass against none; grey pictures beside CPU encoders
-if [ -n "$frames" ]; then
-  for rate in "--rate-control lossless" "--bits-per-pixel 4"; do
-    for n in 1 8; do
-      for style in "" "--codeblock-style bypass"; do
-        # shellcheck disable=SC2086
-        "$bench" encode --backend cuda --stages --in-flight $n --frames 40 --codeblock-width 32 \
-          --codeblock-height 32 $rate $style "$frames/uhd_rgb12.ppm"
-      done
-    done
-  done
-  python3 - "$frames/uhd_gray8.raw" "$work" <<'PYTHON'
-import sys
-import numpy
-grey = numpy.fromfile(sys.argv[1], numpy.uint8, 3840 * 2160).reshape(2160, 3840)
-grey = numpy.concatenate([grey, grey[:, :-257:-1]], 1)
-for width, height in (1280, 720), (1920, 1080), (4096, 2160):
-    with open("%s/grey%d.pgm" % (sys.argv[2], height), "wb") as out:
-        out.write(b"P5\n%d %d\n255\n" % (width, height) + grey[:height, :width].tobytes())
-PYTHON
-  for height in 720 1080 2160; do
-    grey=$work/grey$height.pgm
-    [ -e "$grey" ] || continue
+# --- selective arithmetic coding bypass against none, by coded bit-planes
+# bypass NAME PICTURE OPTIONS...: alone (latency) and with 16 in flight (throughput), both ways
+bypass() {
+  local name=$1 picture=$2 style n
+  shift 2
+  for style in none bypass; do
     for n in 1 16; do
-      "$bench" encode --backend cuda --stages --in-flight $n --frames 100 --rate-control lossless \
-        --num-resolutions 4 --codeblock-width 32 --codeblock-height 32 "$grey"
+      ours planes.$name.$style.enc.$n encode --stages --in-flight $n --frames $((n == 1 ? 15 : 48)) \
+        --codeblock-width 32 --codeblock-height 32 --codeblock-style $style --write "$work/$style.j2k" "$@" \
+        "$frames/$picture.ppm"
+      ours planes.$name.$style.dec.$n decode --stages --output device --in-flight $n \
+        --frames $((n == 1 ? 15 : 64)) "$work/$style.j2k"
     done
-    for coder in "opj_compress -threads" "grk_compress -H"; do
-      command -v "${coder%% *}" >/dev/null || continue
-      for _ in 1 2 3; do
-        # shellcheck disable=SC2086
-        echo "$height, the whole of ${coder%% *}, seconds: $(TIMEFORMAT=%R
-          { time $coder "$(nproc)" -i "$grey" -o "$work/grey.j2k" -n 4 -b 32,32 >/dev/null 2>&1; } 2>&1)"
+  done
+}
+bench_bypass() {
+  local bits
+  for bits in 8 10 12; do
+    bypass lossless$bits uhd_rgb$bits --rate-control lossless
+  done
+  for bits in 8 10 12; do # steps of 2^-bits: a bit-plane more with each bit
+    bypass step$bits uhd_rgb12 --quant-step "$(awk "BEGIN { print 2 ^ -$bits }")"
+  done
+  bypass cbr uhd_rgb12 --bits-per-pixel 4
+  bypass hd hd_rgb12 --rate-control lossless
+}
+
+# --- Tier-1 of grey pictures, beside CPU encoders
+# timed KEY COMMAND...: seconds of the whole process, and what it tells of its Tier-1
+timed() {
+  local key=$1 seconds
+  shift
+  seconds=$({ TIMEFORMAT=%R && time "$@" >"$work/$key.out" 2>&1; } 2>&1)
+  echo "bench $key: {\"seconds\":${seconds:-0},\"tier1_ms\":$(sed -n 's/^tier1 \([0-9.]*\) ms$/\1/p' \
+    "$work/$key.out" | grep . || echo null)}"
+}
+# cpu_coders THREADS HEIGHT ROUND: OpenJPEG and Grok, a frame a process; our CPU back end, several in one
+cpu_coders() {
+  local threads=$1 height=$2 round=$3 peer
+  local grey=$pictures/grey$2.pgm options=(-n 4 -b '32,32')
+  for peer in opj:-threads grk:-H; do
+    command -v ${peer%:*}_compress >/dev/null || continue
+    timed cpu.$height.${peer%:*}.$threads.$round ${CJ2K_PEERS:+"$CJ2K_PEERS/"}${peer%:*}_compress \
+      ${peer#*:} "$threads" -i "$grey" -o "$work/${peer%:*}$height.j2k" "${options[@]}"
+  done
+  [ $round != 1 ] || figure cpu.$height.cj2k.$threads "$bench" encode --backend cpu --threads "$threads" --in-flight 1 \
+    --frames 3 --rate-control lossless --num-resolutions 4 --codeblock-width 32 --codeblock-height 32 "$grey"
+}
+bench_grey() {
+  local height size n round
+  for height in 720 1080 2160; do
+    for size in 16 32 64; do
+      for n in 1 16; do
+        [ $n = 16 ] && [ $size != 32 ] && continue
+        ours grey.$height.$size.$n encode --stages --in-flight $n --frames 100 --rate-control lossless \
+          --num-resolutions 4 --codeblock-width $size --codeblock-height $size "$pictures/grey$height.pgm"
       done
     done
   done
-fi
+  for round in 1 2 3; do # of one thread each: side by side, for all the same
+    for height in 720 1080 2160; do
+      cpu_coders 1 $height $round >"$work/cpu.$height" &
+    done
+    wait
+    cat "$work"/cpu.720 "$work"/cpu.1080 "$work"/cpu.2160
+    for height in 720 1080 2160; do
+      cpu_coders "$(nproc)" $height $round
+    done
+  done
+}
+
+# --- transforms: of RGB 10 bit pictures, and of grey ones against one core
+bench_transforms() {
+  local size options=(--output device --stages --in-flight 1 --frames 30 --quant-step 0.004)
+  for size in 2048x1080 1920x1080 4096x2160 3840x2160; do
+    ours rgb.$size.ict encode "${options[@]}" "$pictures/rgb$size.ppm"
+    ours rgb.$size.xyz encode "${options[@]}" --rgb-to-xyz "$pictures/rgb$size.ppm"
+  done
+  for size in 512 1024 2048 4096; do
+    ours dwt.$size.enc.cuda encode "${options[@]}" --num-resolutions 4 "$pictures/square$size.pgm"
+    figure dwt.$size.enc.cpu "$bench" encode --backend cpu --threads 1 --in-flight 1 --frames 5 --block-coder ht \
+      --quant-step 0.004 --num-resolutions 4 --write "$work/square.j2k" "$pictures/square$size.pgm"
+    ours dwt.$size.dec.cuda decode --output device --stages --in-flight 1 --frames 30 "$work/square.j2k"
+    figure dwt.$size.dec.cpu "$bench" decode --backend cpu --threads 1 --in-flight 1 --frames 5 "$work/square.j2k"
+  done
+}
+
+# --- one stream a frame against one a component: three codecs with a component each
+bench_parts() {
+  local parts=("$pictures"/part{0,1,2}.pgm) output n c
+  local options=(--block-coder ht --quant-step 0.004 --frames 150)
+  local whole=(--width 3840 --height 2160 --format I422_10LE "$frames/uhd_422p10.raw")
+  for c in 0 1 2; do
+    stream "$work/part$c.j2k" --block-coder ht --quant-step 0.004 "${parts[c]}"
+  done
+  for n in device.1 host.1 host.4 device.8; do
+    output=(--output "${n%.*}" --in-flight "${n#*.}")
+    ours parts.dec.$n.one decode "${output[@]}" --frames 150 "$work/422.j2k"
+    ours parts.dec.$n.three decode "${output[@]}" --frames 150 --together "$work"/part{0,1,2}.j2k
+    ours parts.enc.$n.one encode "${output[@]}" "${options[@]}" "${whole[@]}"
+    ours parts.enc.$n.three encode "${output[@]}" "${options[@]}" --together "${parts[@]}"
+  done
+}
 
 # --- the elements, in CUDAMemory, each after what the library does with the same
-if [ -x "$elements" ] && [ -e "$work/422.j2k" ]; then
-  raw="video/x-raw,format=I422_10LE,framerate=50/1"
-  coded="image/x-jpc,sampling=YCbCr-4:2:2,colorspace=sYUV,framerate=50/1"
-  uhd="width=3840,height=2160" hd="width=1920,height=1080"
-  "$bench" decode --backend cuda --output device --format I422_10LE --in-flight 16 --frames 1500 "$work/422.j2k"
-  "$elements" 1500 "$work/422.j2k" "$coded,$uhd" \
-    "identity name=repeat ! cudaj2kdec backend=cuda frames-in-flight=16 ! video/x-raw(memory:CUDAMemory),format=I422_10LE"
-  "$bench" encode --backend cuda --output device --width 3840 --height 2160 --format I422_10LE --in-flight 16 \
+bench_elements() {
+  local raw="video/x-raw,format=I422_10LE,framerate=50/1" n
+  local coded="image/x-jpc,sampling=YCbCr-4:2:2,colorspace=sYUV,framerate=50/1"
+  local uhd="width=3840,height=2160" hd="width=1920,height=1080" repeat="identity name=repeat"
+  ours elements.library.dec decode --output device --format I422_10LE --in-flight 16 --frames 1500 "$work/422.j2k"
+  figure elements.dec "$elements" 1500 "$work/422.j2k" "$coded,$uhd" \
+    "$repeat ! cudaj2kdec backend=cuda frames-in-flight=16 ! video/x-raw(memory:CUDAMemory),format=I422_10LE"
+  ours elements.library.enc encode --output device --width 3840 --height 2160 --format I422_10LE --in-flight 16 \
     --frames 1500 --block-coder ht --quant-step 0.004 "$frames/uhd_422p10.raw"
-  "$elements" 1500 "$frames/uhd_422p10.raw" "$raw,$uhd" \
-    "cudaupload ! video/x-raw(memory:CUDAMemory) ! identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 block-coder=ht rate-control=qstep quant-step=0.004"
+  figure elements.enc "$elements" 1500 "$frames/uhd_422p10.raw" "$raw,$uhd" \
+    "cudaupload ! video/x-raw(memory:CUDAMemory) ! $repeat ! cudaj2kenc backend=cuda frames-in-flight=16 block-coder=ht rate-control=qstep quant-step=0.004"
   for n in 32 64; do
-    "$build/examples/cj2k-encode" --backend cuda --bits-per-pixel 4 --codeblock-width $n --codeblock-height $n \
-      --width 1920 --height 1080 --format I422_10LE "$frames/hd_422p10.raw" "$work/mq.j2k"
-    "$elements" 500 "$work/mq.j2k" "$coded,$hd" "identity name=repeat ! cudaj2kdec backend=cuda frames-in-flight=16"
-    "$elements" 300 "$frames/hd_422p10.raw" "$raw,$hd" \
-      "identity name=repeat ! cudaj2kenc backend=cuda frames-in-flight=16 bits-per-pixel=4 codeblock-width=$n codeblock-height=$n"
+    stream "$work/mq.j2k" --bits-per-pixel 4 --codeblock-width $n --codeblock-height $n --width 1920 --height 1080 \
+      --format I422_10LE "$frames/hd_422p10.raw"
+    figure elements.mq$n.dec "$elements" 500 "$work/mq.j2k" "$coded,$hd" \
+      "$repeat ! cudaj2kdec backend=cuda frames-in-flight=16"
+    figure elements.mq$n.enc "$elements" 300 "$frames/hd_422p10.raw" "$raw,$hd" \
+      "$repeat ! cudaj2kenc backend=cuda frames-in-flight=16 bits-per-pixel=4 codeblock-width=$n codeblock-height=$n"
   done
-fi
+}
 
-# --- what each stream does when, for docs/plot_timeline.py, into the folder CJ2K_TIMELINES
-if [ -n "${CJ2K_TIMELINES:-}" ] && [ -n "$frames" ] && [ -n "$streams" ]; then
-  "$bench" decode --backend cuda --in-flight 4 --frames 40 --timeline "$CJ2K_TIMELINES/decode-host-4.json" \
-    "$streams/uhd_rgb12_ht_4bpp.j2k"
-  "$bench" encode --backend cuda --in-flight 4 --frames 40 --timeline "$CJ2K_TIMELINES/encode-host-4.json" \
-    --block-coder ht --quant-step 0.0083 "$frames/uhd_rgb12.ppm"
-  "$bench" decode --backend cuda --output device --in-flight 16 --frames 64 \
-    --timeline "$CJ2K_TIMELINES/decode-device-16.json" "$streams/uhd_rgb12_ht_4bpp.j2k"
+# --- copies and kernels at once, and what each stream does when, for docs/plot_timeline.py
+# timeline NAME OPERATION ARGUMENTS...
+timeline() {
+  local name=$1 operation=$2
+  shift 2
+  ours timeline.$name $operation --stages ${CJ2K_TIMELINES:+--timeline "$CJ2K_TIMELINES/$name.json"} "$@"
+}
+bench_timelines() {
+  local ht=$streams/uhd_rgb12_ht_4bpp.j2k picture=$frames/uhd_rgb12.ppm n
+  local step=(--block-coder ht --quant-step 0.0083) mq=(--codeblock-width 32 --codeblock-height 32)
+  timeline decode-host-4 decode --in-flight 4 --frames 40 "$ht"
+  timeline decode-device-16 decode --output device --in-flight 16 --frames 64 "$ht"
+  timeline encode-host-1 encode --in-flight 1 --frames 40 "${step[@]}" "$picture"
+  timeline encode-host-4 encode --in-flight 4 --frames 40 "${step[@]}" "$picture"
+  for n in 1 8; do
+    timeline mq-cbr-$n encode --in-flight $n --frames 40 --bits-per-pixel 4 "${mq[@]}" "$picture"
+    timeline mq-lossless-$n encode --in-flight $n --frames 40 --rate-control lossless "${mq[@]}" "$picture"
+  done
+}
+
+if [ -n "$frames" ]; then
+  python3 tests/gpu-bench-pictures.py "$frames" "$pictures"
+  stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
+    "$frames/uhd_422p10.raw"
 fi
+for part in ${CJ2K_BENCH_PARTS:-decode encode v210 bypass grey transforms parts elements timelines}; do
+  case $part in
+  decode) needs=$streams ;;
+  elements) needs=$([ ! -x "$elements" ] || echo "$frames") ;;
+  timelines) needs=${frames:+$streams} ;;
+  *) needs=$frames ;;
+  esac
+  if [ -z "$needs" ]; then
+    echo "bench part: $part skipped: it needs CJ2K_STREAMS, CJ2K_FRAMES or the program bench-elements"
+    continue
+  fi
+  echo "bench part: $part, $SECONDS s"
+  bench_$part
+done
+echo "bench part: end, $SECONDS s"

@@ -6,7 +6,7 @@
 # All that only a machine with an NVIDIA GPU can test, with the programs of the build folder BUILD
 # (default: build). Needs no build tools on that machine. Ends with "N passed, N failed, N skipped".
 #   --quick   a small part of the damaged streams and of the long run
-#   --bench   then cj2k-bench, and nvJPEG2000 beside it when $NVJ2K_BENCH names its benchmark
+#   --bench   then tests/gpu-bench.sh, which can be run without these tests as well
 # CJ2K_SHARED names the folder with conformance/ and malformed/ (default: ../shared), CJ2K_STREAMS one
 # with codestreams of uhd_rgb12 for the long run and the benchmark, CJ2K_FRAMES one with raw frames.
 set -u
@@ -138,7 +138,7 @@ else
 fi
 
 if [ -n "$bench" ]; then
-  . tests/gpu-bench.sh
+  tests/gpu-bench.sh "$build"
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
