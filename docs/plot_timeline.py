@@ -18,7 +18,7 @@ COLOURS = {"upload": "#4878cf", "download": "#e8893a", "quads": "#2d7d46", "mags
            "mq": "#9ad0aa", "idwt": "#a98fd0", "finish": "#7b55b5", "top": "#7b55b5", "levels": "#a98fd0",
            "measure": "#9ad0aa", "contexts": "#62b27a", "code": "#2d7d46"}
 COPIES = ("upload", "download")
-LEFT, WIDTH, ROW, GAP = 90, 850, 13, 34  # pixels
+LEFT, WIDTH, ROW, GAP = 90, 850, 14, 34  # pixels
 
 
 def make_table(arguments):
@@ -56,9 +56,12 @@ class Panel:
         self.length = max(end for *_, end in self.spans)
         self.title, self.y, self.lines = title, y, []
 
-    def bar(self, row, begin, end, colour, name):
+    def bar(self, row, span, colour, name, part=(0, 1)):
+        """Of a row, or of the part of its height: what one slot copies lies above what it computes beside."""
+        begin, end = span
         x, width = LEFT + WIDTH * begin / self.length, WIDTH * (end - begin) / self.length
-        self.lines.append(f'<rect x="{x:.1f}" y="{self.y + row * ROW + 1}" width="{width:.1f}" height="{ROW - 2}" '
+        y, height = self.y + row * ROW + 1 + part[0] * (ROW - 2), (part[1] - part[0]) * (ROW - 2)
+        self.lines.append(f'<rect x="{x:.1f}" y="{y:g}" width="{width:.1f}" height="{height:g}" '
                           f'fill="{colour}"><title>{name} {(end - begin) * 1000:.0f} µs</title></rect>')
 
     def label(self, row, text):
@@ -68,14 +71,14 @@ class Panel:
         streams = sorted({span[0] for span in self.spans})
         self.lines.append(f'<text x="{LEFT}" y="{self.y - 6}" font-weight="bold">{html.escape(self.title)}</text>')
         for row, stream in enumerate(streams):
-            self.label(row, f"stream {stream}")
+            self.label(row, f"slot {stream}")
             for _, stage, begin, end in (s for s in self.spans if s[0] == stream):
-                self.bar(row, begin, end, COLOURS[stage], stage)
+                self.bar(row, (begin, end), COLOURS[stage], stage, (0, 0.5) if stage in COPIES else (0.5, 1))
         row = len(streams) + 0.5
         for name, is_copy in (("copies", True), ("kernels", False)):
             self.label(row, name)
             for begin, end in union([s[2:] for s in self.spans if (s[1] in COPIES) == is_copy]):
-                self.bar(row, begin, end, "#888", name)
+                self.bar(row, (begin, end), "#888", name)
             row += 1
         bottom = self.y + (row + 0.2) * ROW
         for ms in range(int(self.length) + 1):

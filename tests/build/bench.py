@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""bench.py CJ2K-BENCH: what the GPU's figures are made with works, on the CPU and with made-up figures."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLES = ROOT / "tests" / "gpu-bench-table.py"
+SIDES = 40, 24
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def bench(*arguments):
+    """The objects that cj2k-bench prints; None: it failed."""
+    result = run(sys.argv[1], *arguments, "--backend=cpu", "--frames=3", "--in-flight=2")
+    return [json.loads(line) for line in result.stdout.splitlines()] if result.returncode == 0 else None
+
+
+def write_picture(path, side):
+    samples = bytes((x * y + x) % 251 for y in range(side) for x in range(side))
+    path.write_bytes(b"P5\n%d %d\n255\n" % (side, side) + samples)
+
+
+def check_files(folder):
+    """Files one by one, and as parts of one frame."""
+    pictures = [folder / f"{side}.pgm" for side in SIDES]
+    streams = [folder / f"{side}.j2k" for side in SIDES]
+    for picture, stream, side in zip(pictures, streams, SIDES):
+        write_picture(picture, side)
+        bench("encode", "--rate-control=lossless", f"--write={stream}", str(picture))
+    sizes = [stream.stat().st_size for stream in streams]
+    for operation, files in ("encode", pictures), ("decode", streams):
+        options = ["--rate-control=lossless"] if operation == "encode" else []
+        alone = bench(operation, *options, *map(str, files))
+        yield f"{operation}: each file by itself", alone and [one["bytes"] for one in alone] == sizes
+        together = bench(operation, *options, "--together", *map(str, files))
+        yield (f"{operation}: all files as one frame", together and len(together) == 1 and
+               together[0]["frames"] == 3 and together[0]["bytes"] == sum(sizes))
+    missing = bench("decode", "--together", str(streams[0]), str(folder / "none.j2k"))
+    yield "a file that is not there", missing is None
+
+
+def check_tables(folder):
+    """Every table has its place in the page, and every place a table; figures come to their cells."""
+    log, page = folder / "log", folder / "performance.md"
+    log.write_text('  12 bench dec.ht_1bpp.device.4: {"fps":600.0}\nbench dec.ht_1bpp.device.8: {"fps":500.0}\n'
+                   "bench nv.dec.ht_1bpp.16: dec a.j2k bytes 9 threads 16 d2h 0: 300.0 fps  3.333 ms/frame\n",
+                   encoding="utf-8")
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    page.write_text(text, encoding="utf-8")
+    filled = run(sys.executable, str(TABLES), str(log), "--fill", str(page))
+    printed = run(sys.executable, str(TABLES), str(log))
+    names = re.findall(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", text, re.S)
+    made = re.findall(r"^<!-- ([\w-]+) -->$", printed.stdout, re.M)
+    yield "tables of figures", filled.returncode == 0 and printed.returncode == 0
+    yield "a place for each table", sorted(names) == sorted(name for name in made if name != "end")
+    row = "| to device memory, 1 bpp | 600 (4) | 300 (16) | 2.00 |"
+    yield "the best figure and the ratio", row in page.read_text(encoding="utf-8")
+    yield "what is missing is said", "missing: dec.ht_4bpp.device.N (fps)" in filled.stderr
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        results = [*check_files(pathlib.Path(name)), *check_tables(pathlib.Path(name))]
+    for i, (what, good) in enumerate(results, 1):
+        print("ok" if good else "not ok", i, "-", what)
+    print(f"1..{len(results)}")
+    sys.exit(not all(good for _, good in results))
+
+
+if __name__ == "__main__":
+    main()
