@@ -416,7 +416,10 @@ def naman(log):
             ["with refinement: MagSgn; theirs with MagRef", "0.172", "0.430", ""] + refined("magsgn"),
             ["with refinement: SigProp and MagRef, ours", "", "", ""] + refined("refine"),
             ["frames/s, with refinement", "560", "440", ""] +
-            [of_best(log.best(f"refine.{key}", (1, 8, 16))) for key in ("1bpp", "4bpp")]]
+            [of_best(log.best(f"refine.{key}")) for key in ("1bpp", "4bpp")],
+            ["bytes, without; with refinement", "", "", ""] +
+            ["; ".join(f"{log.get(name + key + count, 'bytes') or 0:.0f}" for name, count in
+                       (("dec.ht_", ".device.1"), ("refine.", ".1"))) for key in ("1bpp", "4bpp")]]
     return table(("", "GTX 1080, 1 bpp", "4 bpp", "lossless", "ours, 1 bpp", "4 bpp", "lossless"), rows)
 
 

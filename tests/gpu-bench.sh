@@ -89,13 +89,17 @@ bench_decode() {
     ours dec.$name.queues decode --output device --in-flight 16 --frames 300 "$streams/uhd_rgb12_$name.j2k"
     unset CUDA_DEVICE_MAX_CONNECTIONS
   done
-  for name in 1bpp 4bpp; do # with SigProp and MagRef passes
-    stream=$streams/uhd_rgb12_ht_${name}_refine.j2k
-    [ -e "$stream" ] || continue
-    ours refine.$name.stages decode --output device --in-flight 1 --frames 30 --stages "$stream"
-    for n in 1 8 16; do
-      ours refine.$name.$n decode --output device --in-flight $n --frames 200 "$stream"
+}
+
+# --- decoding SigProp and MagRef passes, under cleanup passes that are a bit-plane higher
+bench_refine() {
+  local rate stream=$work/refined.j2k n
+  for rate in 1bpp:0.0335 4bpp:0.0067; do
+    "$build/tests/encode-refined" --quant-step ${rate#*:} "$frames/uhd_rgb12.ppm" "$stream"
+    for n in 1 4 8 16; do
+      ours refine.${rate%:*}.$n decode --output device --in-flight $n --frames 200 "$stream"
     done
+    ours refine.${rate%:*}.stages decode --output device --in-flight 1 --frames 30 --stages "$stream"
   done
 }
 
@@ -308,15 +312,16 @@ if [ -n "$frames" ]; then
   stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
     "$frames/uhd_422p10.raw"
 fi
-for part in ${CJ2K_BENCH_PARTS:-decode encode v210 bypass grey transforms parts elements timelines}; do
+for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines}; do
   case $part in
   decode) needs=$streams ;;
   elements) needs=$([ ! -x "$elements" ] || echo "$frames") ;;
+  refine) needs=$([ ! -x "$build/tests/encode-refined" ] || echo "$frames") ;;
   timelines) needs=${frames:+$streams} ;;
   *) needs=$frames ;;
   esac
   if [ -z "$needs" ]; then
-    echo "bench part: $part skipped: it needs CJ2K_STREAMS, CJ2K_FRAMES or the program bench-elements"
+    echo "bench part: $part skipped: it needs CJ2K_STREAMS, CJ2K_FRAMES, or a program of $build/tests"
     continue
   fi
   echo "bench part: $part, $SECONDS s"
