@@ -55,7 +55,7 @@ class Log:
             self.missing.add(key + ".N (fps)")
         return max(found, default=(None, None))
 
-    def least(self, key, field, rounds=(1, 2, 3)):
+    def least(self, key, field, rounds=(1, 2)):
         found = [self.figures.get(f"{key}.{n}", {}).get(field) for n in rounds]
         found = [value for value in found if value is not None]
         if not found:
@@ -69,7 +69,7 @@ def number(value, unit=""):
     """Three digits that count, or four before the point."""
     if value is None:
         return ""
-    digits = 0 if value >= 200 else 1 if value >= 50 else 2 if value >= 2 else 3
+    digits = 0 if value >= 200 else 1 if value >= 20 else 2 if value >= 2 else 3
     return f"{value:.{digits}f}{unit}"
 
 
@@ -254,8 +254,7 @@ def mq_encode(log):
         rows[-1][2] += size_of(log, f"nv.enc.mq{{}}_{key}.host", theirs[0])
         target(f"MQ encode, host to host, {name}", ratio(ours[0], theirs[0]), 4)
     for key, name in kinds:
-        rows.append(compare(f"{name}, from device memory, frames/s", log.best(f"enc.mq32_{key}.device"),
-                            log.best(f"nv.enc.mq32_{key}.device")))
+        rows.append([f"{name}, from device memory, frames/s", of_best(log.best(f"enc.mq32_{key}.device"))])
     for key, name in kinds:
         ours = log.get(f"enc.mq32_{key}.host.1", "ms_p50")
         theirs = lower(*(log.get(f"nv.enc.mq{size}_{key}.host.1", "ms_p50") for size in (32, 64)))
@@ -344,7 +343,7 @@ def overlap(log):
     rows = []
     for key, name in names:
         values = [log.get("timeline." + key, field) for field in fields]
-        rows.append([name] + ["" if value is None else f"{value:.2f}" for value in values])
+        rows.append([name] + [f"{value:.2f}" if value else "" for value in values])
         rows[-1].append(log.get("timeline." + key, "fps"))
     return table(("", "upload", "kernels", "download", "copies and kernels at once", "all", "frames/s"), rows)
 

@@ -137,10 +137,10 @@ bench_encode() {
   encode_one ht_lossless 200 64 --block-coder ht --rate-control lossless
   encode_nvidia ht_lossless 150 64 "device host" 1 1 0 0
   encode_one mq32_cbr 64 32 --block-coder mq --bits-per-pixel 3.8
-  encode_nvidia mq32_cbr 48 32 "device host" 0 0 1 20
+  encode_nvidia mq32_cbr 48 32 host 0 0 1 20
   encode_nvidia mq64_cbr 48 64 host 0 0 1 20
   encode_one mq32_lossless 64 32 --block-coder mq --rate-control lossless
-  encode_nvidia mq32_lossless 32 32 "device host" 0 1 0 0
+  encode_nvidia mq32_lossless 32 32 host 0 1 0 0
   encode_nvidia mq64_lossless 32 64 host 0 1 0 0
   for n in 1 8 16; do # 250 Mbit/s
     ours cinema.$n encode --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --bitrate 250000 \
@@ -220,7 +220,7 @@ bench_grey() {
       done
     done
   done
-  for round in 1 2 3; do # of one thread each: side by side, for all the same
+  for round in 1 2; do # of one thread each: side by side, for all the same
     for height in 720 1080 2160; do
       cpu_coders 1 $height $round >"$work/cpu.$height" &
     done
