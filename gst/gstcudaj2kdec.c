@@ -217,7 +217,7 @@ static gboolean start(GstVideoDecoder *decoder)
   g_object_notify(G_OBJECT(self), "active-backend");
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(codec)));
   gst_cuda_j2k_check_cpu(GST_ELEMENT(self), cj2k_decoder_why_cpu(codec), &self->told_cpu);
-  self->warned_alpha = self->told_fallback = FALSE;
+  self->warned_alpha = self->told_fallback = self->told_failed = self->had_picture = FALSE;
   self->in_flight = params.frames_in_flight;
   self->video.width = 0;
   g_atomic_int_set(&self->reconfigure, FALSE);

@@ -30,9 +30,19 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
   GstFlowReturn flow = GST_FLOW_OK;
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
   GST_WARNING_OBJECT(self, "frame %u: %s", frame->system_frame_number, text);
+  if (!self->told_failed)
+    GST_ELEMENT_WARNING(
+        self, STREAM, DECODE, ("A frame cannot be decoded: %s.", text),
+        ("Frame %u; the property stats counts such frames.", frame->system_frame_number));
+  self->told_failed = TRUE;
   GST_VIDEO_DECODER_ERROR(decoder, 1, STREAM, DECODE, ("%s", text),
                           ("frame %u", frame->system_frame_number), flow);
-  gst_video_decoder_drop_frame(decoder, frame);
+  /* Of a stream without any good frame the base class makes an error at its end, unless the frames
+   * were dropped. */
+  if (self->had_picture)
+    gst_video_decoder_drop_frame(decoder, frame);
+  else
+    gst_video_decoder_release_frame(decoder, frame);
   GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
   return flow;
 }
@@ -43,6 +53,7 @@ static GstFlowReturn finish(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
 {
   if (gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self)))
     g_atomic_int_set(&self->reconfigure, TRUE);
+  self->had_picture = TRUE;
   return gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
 }
 

@@ -78,6 +78,10 @@ struct _GstCudaJ2kDec {
   gboolean warned_alpha;
   gboolean told_cpu; /* that there is no GPU, once in the element's life */
 
+  /* Guarded by the stream lock. */
+  gboolean told_failed; /* that a frame could not be decoded */
+  gboolean had_picture; /* one went out */
+
   /* The output thread's: as last told. */
   gboolean told_fallback;
   guint in_flight;
@@ -97,7 +101,8 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);
 void gst_cuda_j2k_dec_picture_unref(GstCudaJ2kDecPicture *picture);
 /* Lets go of everything a part holds; its frame has to be finished or dropped before. */
 void gst_cuda_j2k_dec_part_free(GstCudaJ2kDecPart *part);
-/* Counts a frame that cannot be decoded, as GstVideoDecoder's max-errors has it, and drops it.
+/* Counts a frame that cannot be decoded, as GstVideoDecoder's max-errors has it, and drops it; the
+ * first is a warning.
  * Takes the frame. GST_FLOW_ERROR when there were too many. */
 GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
                                     const gchar *text);

@@ -103,6 +103,12 @@ static gboolean set_colours(GstCudaJ2kEncStream *stream, const GstVideoInfo *inf
                        "(colorimetry with the primaries smptest428), not Y'CbCr or grey");
     return FALSE;
   }
+  if (is_cinema(profile) && gst_cuda_j2k_format_has_alpha(format)) {
+    *reason = g_strdup_printf("the cinema profiles take no alpha, which %s has: "
+                              "videoconvert ! video/x-raw,format=GBR_12LE removes it",
+                              format->name);
+    return FALSE;
+  }
   stream->rgb_to_xyz = is_cinema(profile) && !xyz;
   return TRUE;
 }

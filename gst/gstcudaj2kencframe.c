@@ -77,6 +77,10 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   GstFlowReturn flow = gst_cuda_j2k_output_flow(&self->output);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);
+  if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
+    GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+    return drop(self, frame, GST_FLOW_OK);
+  }
   if (g_atomic_int_compare_and_exchange(&self->rate_changed, TRUE, FALSE))
     change_rate(self);
   gboolean gpu = cj2k_encoder_backend(self->encoder) == CJ2K_BACKEND_CUDA;

@@ -418,6 +418,11 @@ static gboolean set_budget(const GstCudaJ2kEncSettings *settings, const GstVideo
                               settings->bitrate);
     return FALSE;
   }
+  if (params->rate_control == CJ2K_RATE_CBR && params->profile == CJ2K_PROFILE_NONE &&
+      !settings->bitrate && params->bits_per_pixel <= 0 && !params->max_frame_bytes) {
+    *reason = g_strdup("rate-control=cbr needs bitrate, bits-per-pixel or max-frame-bytes");
+    return FALSE;
+  }
   if (settings->bitrate) {
     if (info->fps_n <= 0) {
       *reason = g_strdup("bitrate needs a frame rate in the caps; bits-per-pixel or "

@@ -49,6 +49,40 @@ static void test_eos(void)
   rig_free(&rig);
 }
 
+static guint64 decoded_frames(Rig *rig)
+{
+  GstElement *element = rig_element(rig, "cudaj2kdec");
+  GstStructure *stats;
+  guint64 frames = 0;
+  g_object_get(element, "stats", &stats, NULL);
+  g_assert_true(gst_structure_get_uint64(stats, "frames", &frames));
+  gst_structure_free(stats);
+  gst_object_unref(element);
+  return frames;
+}
+
+/* Where downstream is late, frames that would come too late are not decoded. */
+static void test_qos(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps);
+  Rig rig = rig_decoder("frames-in-flight=1", caps);
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  g_assert_true(gst_harness_push_upstream_event(
+      rig.h, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, GST_SECOND, 0)));
+  for (guint i = 1; i < 5; i++)
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+  g_assert_cmpint(push_frame(rig.h, coded, 10 * FPS), ==, GST_FLOW_OK);
+  GstBuffer *decoded = gst_harness_pull(rig.h);
+  g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==, 10 * GST_SECOND);
+  g_assert_cmpuint(decoded_frames(&rig), ==, 2);
+  gst_buffer_unref(decoded);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
 static void test_flush(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
@@ -276,6 +310,7 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/decoder/leaves-at-once", test_leaves_at_once);
   g_test_add_func("/decoder/eos", test_eos);
+  g_test_add_func("/decoder/qos", test_qos);
   g_test_add_func("/decoder/flush", test_flush);
   g_test_add_func("/decoder/header-changes", test_header_changes);
   g_test_add_func("/decoder/reconfigure", test_reconfigure);

@@ -377,6 +377,28 @@ static void test_truncated(void)
   }
 }
 
+/* Of a stream that gives no picture at all the first frame's reason is told, and its end is an
+ * error, whatever max-errors says. */
+static void test_hopeless(void)
+{
+  Rig rig = rig_decoder("", gst_caps_new_empty_simple("image/x-jpc"));
+  GstBuffer *hopeless = gst_buffer_new_wrapped(g_strdup("no codestream"), 13);
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpint(push_frame(rig.h, hopeless, i), ==, GST_FLOW_OK);
+  gchar *first = rig_message(&rig, GST_MESSAGE_WARNING);
+  gchar *second = rig_message(&rig, GST_MESSAGE_WARNING);
+  gst_harness_push_event(rig.h, gst_event_new_eos());
+  gchar *error = rig_message(&rig, GST_MESSAGE_ERROR);
+  g_assert_nonnull(first);
+  g_assert_nonnull(strstr(first, "neither a codestream"));
+  g_assert_null(second);
+  g_assert_nonnull(error);
+  g_free(first);
+  g_free(error);
+  gst_buffer_unref(hopeless);
+  rig_free(&rig);
+}
+
 /* Frames without any header are dropped, until there were too many in a row. */
 static void test_max_errors(void)
 {
@@ -465,6 +487,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/stats", test_stats);
   g_test_add_func("/decoder/latency", test_latency);
   g_test_add_func("/decoder/truncated", test_truncated);
+  g_test_add_func("/decoder/hopeless", test_hopeless);
   g_test_add_func("/decoder/max-errors", test_max_errors);
   g_test_add_func("/decoder/flipped-bytes", test_flipped_bytes);
   int result = g_test_run();

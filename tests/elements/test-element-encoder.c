@@ -467,6 +467,7 @@ static void test_contradictions(void)
        {"progression-order", "cinema-2k"}},
       {"profile=cinema-2k block-coder=ht", GST_VIDEO_FORMAT_GBR_12LE, {"block-coder", "cinema"}},
       {"profile=cinema-2k", GST_VIDEO_FORMAT_Y444_12LE, {"cinema", "RGB"}},
+      {"profile=cinema-2k", GST_VIDEO_FORMAT_RGBA, {"alpha", "GBR_12LE"}},
       {"profile=broadcast-single num-layers=2",
        GST_VIDEO_FORMAT_I422_10LE,
        {"num-layers", "broadcast-single"}},
@@ -475,7 +476,7 @@ static void test_contradictions(void)
       {"codeblock-width=48", GST_VIDEO_FORMAT_I420, {"code-block", "power"}},
       {"block-coder=ht codeblock-style=bypass", GST_VIDEO_FORMAT_I420, {"codeblock-style", "ht"}},
       {"mct=on", GST_VIDEO_FORMAT_I420, {"mct", ""}},
-      {"rate-control=cbr", GST_VIDEO_FORMAT_I420, {"rate-control", "bits-per-pixel"}},
+      {"rate-control=cbr", GST_VIDEO_FORMAT_I420, {"rate-control", "bitrate"}},
       {"precincts=100x100", GST_VIDEO_FORMAT_I420, {"precincts", ""}},
       {"layer-rates=2,1", GST_VIDEO_FORMAT_I420, {"layer-rates", ""}},
       {"layer-rates=1,2,x", GST_VIDEO_FORMAT_I420, {"layer-rates", ""}},
@@ -645,6 +646,26 @@ static void test_caps_change(void)
   rig_free(&rig);
 }
 
+/* With the property qos, what downstream would get too late is not encoded. */
+static void test_qos(gconstpointer data)
+{
+  gboolean qos = GPOINTER_TO_INT(data);
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig rig = encoder(qos ? "qos=true" : "", &source);
+  g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+  gst_buffer_unref(gst_harness_pull(rig.h));
+  g_assert_true(gst_harness_push_upstream_event(
+      rig.h, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, GST_SECOND, 0)));
+  for (guint i = 1; i < 5; i++)
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+  g_assert_cmpint(push_frame(rig.h, raw, 10 * FPS), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, qos ? 2 : 6);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
 static void test_latency(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -767,6 +788,8 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/flush", test_flush);
   g_test_add_func("/encoder/caps-change", test_caps_change);
   g_test_add_func("/encoder/latency", test_latency);
+  g_test_add_data_func("/encoder/qos/on", GINT_TO_POINTER(TRUE), test_qos);
+  g_test_add_data_func("/encoder/qos/off", GINT_TO_POINTER(FALSE), test_qos);
   g_test_add_func("/encoder/properties", test_properties);
   g_test_add_func("/encoder/stats", test_stats);
   int result = g_test_run();
