@@ -59,7 +59,7 @@ void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
   uint8_t *kept = frame->kept + last * blocks;
 
   for (size_t b = 0; b < blocks; b++)
-    kept[b] = ht ? frame->options[b] > 0 : frame->options[b];
+    kept[b] = ht && frame->options[b] ? frame->source.blocks[b].num_passes : frame->options[b];
   for (uint32_t layer = last; layer-- > 0;) {
     /* Packet headers take about the thirtieth part. */
     uint32_t slope = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);

@@ -83,6 +83,19 @@ damages=20
 [ -n "$quick" ] && damages=4
 tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
 tap "decode-equal malformed" 600 "$build/tests/decode-equal" "$CJ2K_SHARED"/malformed/*
+if [ -n "$frames" ]; then # code-blocks of several shapes, all with HT refinement passes
+  shape=0
+  for options in "" "--codeblock-width 32 --codeblock-height 32 --codeblock-style causal" \
+    "--codeblock-width 1024 --codeblock-height 4" "--codeblock-width 4 --codeblock-height 1024" \
+    "--codeblock-width 16 --codeblock-height 16 --tile-width 333 --tile-height 222"; do
+    shape=$((shape + 1))
+    # shellcheck disable=SC2086
+    "$build/tests/encode-refined" --quant-step 0.0067 $options "$frames/hd_rgb12.ppm" "$work/refined$shape.j2k"
+  done
+  tap "decode-equal refined" 600 "$build/tests/decode-equal" --damage 4 "$work"/refined?.j2k
+else
+  skip "decode-equal refined" "CJ2K_FRAMES is not set"
+fi
 
 # --- conformance through CUDA, and other decoders on what CUDA makes; nothing may be done by the CPU
 for tool in decode encode; do
