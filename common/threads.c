@@ -5,12 +5,29 @@
 #include <stdbool.h>
 
 #define MAX_THREADS 256
+#define MOST_AWAKE  15   /* threads that wait for a loop without sleeping */
+#define AWAKE_US    1000 /* that they wait at most */
+#define SPINS       64   /* between two looks at the clock */
+
+/* Threads that were woken ahead of a loop, and that loop. */
+typedef struct {
+  GMutex lock;  /* who has it may open a loop */
+  guint lanes;  /* atomic: a bit for each thread that was woken, its number is the lane */
+  guint turn;   /* atomic: odd while a loop is open, another number each time */
+  guint active; /* atomic: threads that may be in the loop */
+  gint64 until; /* atomic: when they go back to sleep */
+  void (*fn)(void *ctx, uint32_t index, uint32_t lane);
+  void *ctx;
+  uint32_t n;
+  guint next; /* atomic: first index that nobody has taken */
+} Awake;
 
 struct Cj2kThreads {
   GThreadPool *pool;
   uint32_t count;
   guint64 next_order; /* of the next job; guarded by lock */
   GMutex lock;
+  Awake awake;
 };
 
 /* One parallel for. The caller and each queued invitation hold a reference: an invitation may be
@@ -28,10 +45,13 @@ typedef struct {
   GCond idle;
 } Loop;
 
-/* What waits in the pool's queue: a whole frame, or the invitation to help with a loop. */
+/* What waits in the pool's queue: a whole frame, the invitation to help with a loop, or (a lane) to
+ * stay awake for one. */
 typedef struct {
   guint64 order;
   Loop *loop;
+  Cj2kThreads *threads;
+  uint32_t lane;
   void (*fn)(void *ctx);
   void *ctx;
 } Job;
@@ -75,6 +95,58 @@ static void loop_help(Loop *loop)
   loop_unref(loop);
 }
 
+static inline void pause_a_little(void)
+{
+#if defined __x86_64__ || defined __i386__
+  __builtin_ia32_pause();
+#endif
+}
+
+static void awake_work(Awake *awake, uint32_t lane)
+{
+  uint32_t i;
+  while ((i = __atomic_fetch_add(&awake->next, 1, __ATOMIC_RELAXED)) < awake->n)
+    awake->fn(awake->ctx, i, lane);
+}
+
+/* Takes part in each loop that is opened, until it is time to sleep. */
+static void stay_awake(Awake *awake, uint32_t lane)
+{
+  guint last = 0;
+
+  do {
+    for (uint32_t i = 0; i < SPINS; i++) {
+      guint turn = __atomic_load_n(&awake->turn, __ATOMIC_SEQ_CST);
+      if (turn % 2 == 0 || turn == last) {
+        pause_a_little();
+        continue;
+      }
+      /* Who closes the loop sees either that this thread is in it, or is seen by it. */
+      __atomic_add_fetch(&awake->active, 1, __ATOMIC_SEQ_CST);
+      if (__atomic_load_n(&awake->turn, __ATOMIC_SEQ_CST) == turn)
+        awake_work(awake, lane);
+      __atomic_sub_fetch(&awake->active, 1, __ATOMIC_SEQ_CST);
+      last = turn;
+    }
+  } while (g_get_monotonic_time() < __atomic_load_n(&awake->until, __ATOMIC_RELAXED));
+  __atomic_and_fetch(&awake->lanes, ~(1u << lane), __ATOMIC_SEQ_CST);
+}
+
+/* A parallel for with those that are awake. */
+static void awake_for(Awake *awake, uint32_t n,
+                      void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
+{
+  awake->fn = fn;
+  awake->ctx = ctx;
+  awake->n = n;
+  __atomic_store_n(&awake->next, 0, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&awake->turn, 1, __ATOMIC_SEQ_CST);
+  awake_work(awake, 0);
+  __atomic_add_fetch(&awake->turn, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&awake->active, __ATOMIC_SEQ_CST))
+    pause_a_little();
+}
+
 static void run_job(gpointer data, gpointer user)
 {
   Job job = *(Job *)data;
@@ -82,6 +154,8 @@ static void run_job(gpointer data, gpointer user)
   g_free(data);
   if (job.loop)
     loop_help(job.loop);
+  else if (job.lane)
+    stay_awake(&job.threads->awake, job.lane);
   else
     job.fn(job.ctx);
 }
@@ -91,8 +165,8 @@ static gint compare_jobs(gconstpointer a, gconstpointer b, gpointer user)
 {
   const Job *x = a, *y = b;
   (void)user;
-  if (!x->loop != !y->loop)
-    return x->loop ? -1 : 1;
+  if (!x->fn != !y->fn)
+    return x->fn ? 1 : -1;
   return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -116,6 +190,7 @@ Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
     return NULL;
   }
   g_mutex_init(&threads->lock);
+  g_mutex_init(&threads->awake.lock);
   g_thread_pool_set_sort_function(threads->pool, compare_jobs, NULL);
   return threads;
 }
@@ -126,6 +201,7 @@ void cj2k_threads_free(Cj2kThreads *threads)
     return;
   g_thread_pool_free(threads->pool, FALSE, TRUE);
   g_mutex_clear(&threads->lock);
+  g_mutex_clear(&threads->awake.lock);
   g_free(threads);
 }
 
@@ -137,6 +213,22 @@ uint32_t cj2k_threads_count(const Cj2kThreads *threads)
 void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx)
 {
   push(threads, (Job){.fn = fn, .ctx = ctx});
+}
+
+void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count)
+{
+  uint32_t most = MIN(MIN(count, MOST_AWAKE), threads->count - 1);
+  Awake *awake = &threads->awake;
+
+  __atomic_store_n(&awake->until, g_get_monotonic_time() + AWAKE_US, __ATOMIC_RELAXED);
+  for (uint32_t lane = 1; lane <= most; lane++)
+    if (!(__atomic_fetch_or(&awake->lanes, 1u << lane, __ATOMIC_SEQ_CST) & 1u << lane))
+      push(threads, (Job){.threads = threads, .lane = lane});
+}
+
+void cj2k_threads_rest(Cj2kThreads *threads)
+{
+  __atomic_store_n(&threads->awake.until, 0, __ATOMIC_RELAXED);
 }
 
 static void run_alone(uint32_t n, void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
@@ -151,6 +243,12 @@ void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
   uint32_t helpers = MIN(cj2k_threads_count(threads), n) - (n > 0);
   if (helpers == 0 || n > INT32_MAX - MAX_THREADS) {
     run_alone(n, fn, ctx);
+    return;
+  }
+  if (__atomic_load_n(&threads->awake.lanes, __ATOMIC_SEQ_CST) &&
+      g_mutex_trylock(&threads->awake.lock)) {
+    awake_for(&threads->awake, n, fn, ctx);
+    g_mutex_unlock(&threads->awake.lock);
     return;
   }
   Loop *loop = g_new0(Loop, 1);

@@ -32,4 +32,12 @@ void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx);
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);
 
+/*
+ * A parallel for comes soon, and each microsecond counts: `count` threads, at most 15 and
+ * all but one, wake up and wait for it without sleeping, a millisecond at most. They do all that is
+ * parallel until rest() sends them back to sleep. For one caller at a time.
+ */
+void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count);
+void cj2k_threads_rest(Cj2kThreads *threads);
+
 #endif

@@ -2,7 +2,6 @@
 /* The decoder of cj2k.h: frames in flight, layouts, damaged frames, limits; and its threads. */
 #include "cj2k.h"
 #include "decoder-streams.h"
-#include "threads.h"
 
 #include <glib.h>
 #include <string.h>
@@ -452,65 +451,9 @@ static void test_palette(void)
   g_byte_array_unref(file);
 }
 
-/* ------------------------------------------------------------------------ threads --- */
-
-#define NUM_LANES 6
-
-typedef struct {
-  Cj2kThreads *threads;
-  gint *counts;         /* of calls by index */
-  gint busy[NUM_LANES]; /* lanes at work */
-  uint32_t inner;
-  gint inner_calls;
-} Loop;
-
-static void count_inner(void *ctx, uint32_t index, uint32_t lane)
-{
-  Loop *loop = ctx;
-  g_assert_cmpuint(index, <, loop->inner);
-  g_assert_cmpuint(lane, <, NUM_LANES);
-  g_atomic_int_inc(&loop->inner_calls);
-}
-
-static void count_call(void *ctx, uint32_t index, uint32_t lane)
-{
-  Loop *loop = ctx;
-  g_assert_cmpuint(lane, <, cj2k_threads_count(loop->threads));
-  g_assert_cmpint(g_atomic_int_add(&loop->busy[lane], 1), ==, 0);
-  g_atomic_int_inc(&loop->counts[index]);
-  g_atomic_int_add(&loop->busy[lane], -1);
-  if (loop->inner && index % 50 == 0)
-    cj2k_parallel_for(loop->threads, loop->inner, count_inner, loop);
-}
-
-static void run_loop(Cj2kThreads *threads, uint32_t n, uint32_t inner)
-{
-  Loop loop = {.threads = threads, .counts = g_new0(gint, MAX(n, 1)), .inner = inner};
-  cj2k_parallel_for(threads, n, count_call, &loop);
-  for (uint32_t i = 0; i < n; i++)
-    g_assert_cmpint(loop.counts[i], ==, 1);
-  g_assert_cmpint(loop.inner_calls, ==, inner * ((n + 49) / 50));
-  g_free(loop.counts);
-}
-
-static void test_parallel_for(void)
-{
-  run_loop(NULL, 100, 0);
-  for (uint32_t count = 1; count <= NUM_LANES; count++) {
-    Cj2kThreads *threads = cj2k_threads_new(count);
-    g_assert_cmpuint(cj2k_threads_count(threads), ==, count);
-    run_loop(threads, 0, 0);
-    run_loop(threads, 1, 0);
-    run_loop(threads, 1000, 0);
-    run_loop(threads, 500, 20);
-    cj2k_threads_free(threads);
-  }
-}
-
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
-  g_test_add_func("/threads/parallel-for", test_parallel_for);
   g_test_add_func("/decoder/own-planes", test_own_planes);
   g_test_add_func("/decoder/tiles-in-shared-words", test_tiles_in_shared_words);
   g_test_add_func("/decoder/padding", test_padding);
