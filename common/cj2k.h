@@ -414,7 +414,9 @@ CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 CJ2K_API Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                           Cj2kError *error);
 
-/* Submits one picture; blocks while frames_in_flight frames are inside and none was received. */
+/* Submits one picture; blocks while frames_in_flight frames are inside and none was received. With
+ * one frame in flight on the GPU, from page-locked or device memory, this thread also starts the
+ * GPU, and the thread that receives does the rest, which is sooner than by others. */
 CJ2K_API Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
                                         void *user, Cj2kError *error);
 

@@ -201,6 +201,14 @@ static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
   return frame;
 }
 
+/* One frame in flight on the GPU: it takes time to wake a thread of the pool, and to be woken by
+ * it. Pageable memory is copied first, by all threads, for which nobody should have to wait. */
+static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)
+{
+  return encoder->backend_kind == CJ2K_BACKEND_CUDA &&
+         encoder->setup.params.frames_in_flight == 1 && picture->memory != CJ2K_MEMORY_HOST;
+}
+
 Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
                                Cj2kError *error)
 {
@@ -228,7 +236,15 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
   frame->state = CJ2K_ENCODE_BUSY;
   encoder->count++;
   g_mutex_unlock(&encoder->lock);
-  cj2k_threads_start(encoder->threads, cj2k_encoder_frame_run, frame);
+  if (!is_direct(encoder, picture)) {
+    cj2k_threads_start(encoder->threads, cj2k_encoder_frame_run, frame);
+    return CJ2K_OK;
+  }
+  cj2k_encoder_frame_begin(frame);
+  g_mutex_lock(&encoder->lock);
+  frame->state = CJ2K_ENCODE_BEGUN;
+  g_cond_broadcast(&encoder->changed);
+  g_mutex_unlock(&encoder->lock);
   return CJ2K_OK;
 }
 
@@ -256,6 +272,11 @@ Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
   Cj2kEncoderFrame *frame = &encoder->frames[encoder->first];
   while (frame->state == CJ2K_ENCODE_BUSY)
     g_cond_wait(&encoder->changed, &encoder->lock);
+  if (frame->state == CJ2K_ENCODE_BEGUN) {
+    g_mutex_unlock(&encoder->lock);
+    cj2k_encoder_frame_end(frame);
+    g_mutex_lock(&encoder->lock);
+  }
   bool ok = frame->status == CJ2K_OK;
   *packet = (Cj2kPacket){.status = frame->status,
                          .error = frame->error,

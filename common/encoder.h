@@ -19,7 +19,12 @@
 
 #include <glib.h>
 
-typedef enum { CJ2K_ENCODE_FREE = 0, CJ2K_ENCODE_BUSY, CJ2K_ENCODE_DONE } Cj2kEncodeState;
+typedef enum {
+  CJ2K_ENCODE_FREE = 0,
+  CJ2K_ENCODE_BUSY,
+  CJ2K_ENCODE_BEGUN, /* whoever receives it does the rest */
+  CJ2K_ENCODE_DONE
+} Cj2kEncodeState;
 
 /* What later frames learn from a frame. */
 typedef struct {
@@ -113,8 +118,11 @@ struct Cj2kEncoder {
   Cj2kStats stats;
 };
 
-/* encoder_frame.c. Runs on a thread of the pool: everything from the picture to the bytes. */
+/* encoder_frame.c. On a thread of the pool: everything from the picture to the bytes. */
 void cj2k_encoder_frame_run(void *frame);
+/* The two halves of it: up to the transform, which goes on by itself on a GPU, and the rest. */
+void cj2k_encoder_frame_begin(Cj2kEncoderFrame *frame);
+void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame);
 /* Makes what does not depend on pictures. */
 Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder, Cj2kError *error);
 void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame);

@@ -142,27 +142,36 @@ static void write_output(Cj2kEncoderFrame *frame)
   frame->ms_packets += (double)(g_get_monotonic_time() - start) / 1000;
 }
 
-void cj2k_encoder_frame_run(void *ctx)
+void cj2k_encoder_frame_begin(Cj2kEncoderFrame *frame)
 {
-  Cj2kEncoderFrame *frame = ctx;
+  frame->status = cj2k_encoder_frame_take_slot(frame) ? transform(frame) : frame->error.code;
+}
+
+void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
+{
   Cj2kEncoder *encoder = frame->encoder;
 
-  do {
-    if (!cj2k_encoder_frame_take_slot(frame)) {
-      frame->status = frame->error.code;
-      break;
-    }
-    frame->status = transform(frame);
+  if (frame->status == CJ2K_OK)
+    frame->status = cj2k_encoder_frame_code(frame);
+  while (frame->status == CJ2K_ERROR_MEMORY && frame->slot && cj2k_encoder_frame_drop_slot(frame)) {
+    cj2k_encoder_frame_begin(frame);
     if (frame->status == CJ2K_OK)
       frame->status = cj2k_encoder_frame_code(frame);
-  } while (frame->status == CJ2K_ERROR_MEMORY && cj2k_encoder_frame_drop_slot(frame));
+  }
   if (frame->status == CJ2K_OK)
     write_output(frame);
   else
     cj2k_encoder_frame_remember(frame);
+  cj2k_threads_rest(encoder->threads);
   cj2k_encoder_frame_give_slot(frame);
   g_mutex_lock(&encoder->lock);
   frame->state = CJ2K_ENCODE_DONE;
   g_cond_broadcast(&encoder->changed);
   g_mutex_unlock(&encoder->lock);
+}
+
+void cj2k_encoder_frame_run(void *ctx)
+{
+  cj2k_encoder_frame_begin(ctx);
+  cj2k_encoder_frame_end(ctx);
 }

@@ -3,6 +3,8 @@
 
 #include "../common/error.h"
 
+#define MOST_HELPERS 7 /* more do not copy faster */
+
 /* ---------------------------------------------------------------------------- back end --- */
 
 static void backend_close(void *data)
@@ -41,6 +43,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
   /* One frame in flight is there for its latency; several would burn a core each. */
   encoder->blocking = params->frames_in_flight > 1;
+  encoder->helpers = MIN(g_get_num_processors() / 2, MOST_HELPERS);
   encoder->groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
   g_mutex_init(&encoder->upload_lock);
@@ -108,7 +111,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
         &slot->coded,        &slot->host_coded, &slot->symbols,      &slot->work,
         &slot->room,         &slot->passes,     &slot->host_passes,  &slot->points,
         &slot->host_points,  &slot->weights,    &slot->host_weights, &slot->kept,
-        &slot->host_kept,    &slot->gathered};
+        &slot->host_kept,    &slot->gathered,   &slot->again,        &slot->host_again};
     synchronise(slot);
     for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
       cj2k_cuda_release(memories[i]);
@@ -169,6 +172,8 @@ static cudaError_t reserve(Cj2kEncodeSlot *slot)
       {&slot->host_quantisers, bands * sizeof(Cj2kFrameQuantiser)},
       {&slot->choices, blocks * sizeof(Cj2kHtChoice)},
       {&slot->host_choices, blocks * sizeof(Cj2kHtChoice)},
+      {&slot->again, blocks * sizeof(uint32_t)},
+      {&slot->host_again, blocks * sizeof(uint32_t)},
       {&slot->bytes, bytes},
       {&slot->host_bytes, bytes},
       {&slot->coded, coded},
@@ -190,7 +195,7 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   slot->marks = (Cj2kCudaMarks){.timeline = &encoder->timeline,
                                 .stream = (uint32_t)g_atomic_int_add(&encoder->slots, 1)};
   slot->staging.host = slot->host_planes.host = slot->host_quantisers.host = true;
-  slot->host_choices.host = slot->host_bytes.host = true;
+  slot->host_choices.host = slot->host_again.host = slot->host_bytes.host = true;
   slot->host_coded.host = slot->host_measured.host = slot->host_passes.host = true;
   slot->host_points.host = slot->host_weights.host = slot->host_kept.host = true;
   slot->top_groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTopGroup));
@@ -276,8 +281,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   const Cj2kCudaEncodeCounts *counts =
       slot->step == CJ2K_CUDA_STEP_MEASURE ? slot->host_measured.data : slot->host_coded.data;
   if (counts->failed)
-    return cj2k_error_set(error, CJ2K_ERROR_MEMORY,
-                          "a code-block is longer than the room that was reserved for it");
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "a code-block has no legal HT form");
   return CJ2K_OK;
 }
 

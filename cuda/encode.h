@@ -38,6 +38,7 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
+  uint32_t helpers; /* that wait for the GPU's results without sleeping */
   /* Of all slots, so that pictures come one after the other, each with the whole bus: those that
    * came together would also be coded together, with the bus idle. */
   cudaStream_t upload;
@@ -100,9 +101,13 @@ struct Cj2kEncodeSlot {
   Cj2kCudaMemory quantisers, host_quantisers;
   Cj2kCudaMemory choices, host_choices;
   bool quantisers_sent, choices_sent; /* the device has what the host's copy says */
+  bool all_coded;                     /* all blocks are coded at plane 0, with these quantisers */
+  Cj2kCudaMemory again, host_again;   /* uint32_t: numbers of those that are coded once more */
+  uint32_t num_again;                 /* 0: all */
   Cj2kCudaMemory scratch;
   Cj2kCudaMemory bytes, host_bytes;       /* of all blocks */
-  uint64_t fetched;                       /* bytes that code() has already told to come */
+  uint64_t expected;                      /* of them, by the last frame */
+  uint64_t fetched;                       /* that code() has already told to come */
   Cj2kCudaMemory coded, host_coded;       /* counts, Cj2kEncodedBlock; HT: Cj2kPassLength; MQ: bytes
                                              per class of slopes */
   Cj2kCudaMemory measured, host_measured; /* counts, band errors, distortions, lengths */

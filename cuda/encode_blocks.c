@@ -103,6 +103,13 @@ static cudaError_t send(Cj2kCudaMemory *device, Cj2kCudaMemory *host, const void
   return result;
 }
 
+/* The quantisers are those of the last step. */
+static bool has_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  return slot->quantisers_sent && !memcmp(slot->host_quantisers.data, job->quantisers,
+                                          slot->encoder->plan->num_bands * sizeof *job->quantisers);
+}
+
 cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                                    cudaStream_t stream)
 {
@@ -117,6 +124,7 @@ cudaError_t cj2k_cuda_encode_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *jo
   cudaError_t result = cudaEventRecord(slot->started, stream);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, NULL, stream);
+  slot->all_coded = slot->all_coded && has_quantisers(slot, job);
   if (result == cudaSuccess)
     result =
         send(&slot->quantisers, &slot->host_quantisers, job->quantisers,
@@ -234,42 +242,79 @@ static cudaError_t launch_slices(Cj2kEncodeSlot *slot)
                                : result;
 }
 
-/* Records and bytes to the host. With one frame in flight kernels write bytes into host memory
- * themselves, which is sooner there; beside uploads the copy engine takes less from them. */
-static cudaError_t download(Cj2kEncodeSlot *slot)
+/* The blocks whose choice is another than that they were coded with. */
+static cudaError_t launch_again(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaEncodeBlocks part = slot->job;
+  cudaError_t result = cj2k_cuda_copy_small(slot->again.data, slot->host_again.data,
+                                            slot->num_again * sizeof(uint32_t), slot->stream);
+
+  part.order = slot->again.data;
+  part.num_blocks = slot->num_again;
+  part.again = 1;
+  return result == cudaSuccess ? cj2k_cuda_ht_encode(&part, slot->stream) : result;
+}
+
+/* Records, and bytes from `from` on, to the host. With one frame in flight kernels write bytes into
+ * host memory themselves, which is sooner there; beside uploads the copy engine takes less from
+ * them. */
+static cudaError_t download(Cj2kEncodeSlot *slot, uint64_t from)
 {
   if (slot->coder)
     return cj2k_cuda_copy_small(slot->host_coded.data, slot->coded.data, coded_size(slot),
                                 slot->stream);
   cudaError_t result = cudaMemcpyAsync(slot->host_coded.data, slot->coded.data, coded_size(slot),
                                        cudaMemcpyDeviceToHost, slot->stream);
-  if (result == cudaSuccess && slot->fetched)
-    result = cudaMemcpyAsync(slot->host_bytes.data, slot->bytes.data, slot->fetched,
-                             cudaMemcpyDeviceToHost, slot->stream);
+  if (result == cudaSuccess && slot->fetched > from)
+    result = cudaMemcpyAsync((char *)slot->host_bytes.data + from, (char *)slot->bytes.data + from,
+                             slot->fetched - from, cudaMemcpyDeviceToHost, slot->stream);
   return result;
 }
 
-/* Codes, and tells records and the first `fetched` bytes to come. */
-static cudaError_t launch_code(Cj2kEncodeSlot *slot)
+/* Codes, and tells records and the first `fetched` bytes to come, of which the first `from` are
+ * there. */
+static cudaError_t launch_code(Cj2kEncodeSlot *slot, uint64_t from)
 {
   const Cj2kCudaMemory *bytes = slot->coder ? &slot->host_bytes : &slot->bytes;
   Cj2kCudaEncodeBlocks *blocks = &slot->job;
+  cudaError_t result = cudaSuccess;
 
   blocks->bytes = bytes->data;
   blocks->capacity = bytes->size;
   slot->fetched = MIN(slot->fetched, slot->bytes.size);
-  cudaError_t result = cudaMemsetAsync(
-      slot->coded.data, 0, blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts,
-      slot->coder ? slot->coder : slot->stream);
-  if (result == cudaSuccess)
+  if (!slot->num_again)
+    result = cudaMemsetAsync(slot->coded.data, 0,
+                             blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts,
+                             slot->coder ? slot->coder : slot->stream);
+  if (result == cudaSuccess && slot->num_again)
+    result = launch_again(slot);
+  else if (result == cudaSuccess)
     result = slot->coder ? launch_slices(slot) : cj2k_cuda_ht_encode(blocks, slot->stream);
   if (result == cudaSuccess && !slot->coder)
     result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
   if (result == cudaSuccess)
-    result = download(slot);
+    result = download(slot, from);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
   return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
+}
+
+/* Lists the blocks whose choice is another than that they were coded with, unless they are most.
+ * Returns how many bytes they had. */
+static uint64_t list_again(Cj2kEncodeSlot *slot, const Cj2kHtChoice *choices)
+{
+  const Cj2kCudaEncodeCounts *counts = slot->host_coded.data;
+  const Cj2kEncodedBlock *coded = (const Cj2kEncodedBlock *)(counts + 1);
+  uint32_t n = slot->encoder->plan->num_blocks, count = 0, *again = slot->host_again.data;
+  uint64_t bytes = 0;
+
+  for (uint32_t b = 0; b < n; b++)
+    if (choices[b].plane || !choices[b].passes) {
+      again[count++] = b;
+      bytes += (coded[b].length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1);
+    }
+  slot->num_again = count < n / 2 ? count : 0;
+  return bytes;
 }
 
 cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
@@ -277,11 +322,20 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   const Cj2kPlan *plan = slot->encoder->plan;
   uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_encode_max_bitplanes(slot, job));
   uint64_t scratch = CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->area, bits, plan->num_blocks);
-  cudaStream_t stream = slot->coder ? slot->coder : slot->stream;
+  uint64_t from = 0, more = 0;
   cudaError_t result = cj2k_cuda_reserve(&slot->scratch, scratch);
 
+  slot->num_again = 0;
+  slot->fetched = slot->expected;
+  if (slot->all_coded && job->choices && has_quantisers(slot, job))
+    more = list_again(slot, job->choices);
+  cudaStream_t stream = slot->coder && !slot->num_again ? slot->coder : slot->stream;
   if (result == cudaSuccess)
     result = cj2k_cuda_encode_begin(slot, job, stream);
+  if (slot->num_again) {
+    from = ((const Cj2kCudaEncodeCounts *)slot->host_coded.data)->bytes;
+    slot->fetched = from + more;
+  }
   if (result == cudaSuccess && job->choices)
     result = send(&slot->choices, &slot->host_choices, job->choices,
                   plan->num_blocks * sizeof *job->choices, &slot->choices_sent, stream);
@@ -294,7 +348,8 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   blocks->counts = slot->coded.data;
   blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
   blocks->passes = (Cj2kPassLength *)(blocks->coded + plan->num_blocks);
-  return launch_code(slot);
+  slot->all_coded = !job->choices && job->stride == 1;
+  return launch_code(slot, from);
 }
 
 /* ------------------------------------------------------------------------------- results --- */
@@ -308,8 +363,9 @@ static cudaError_t code_again(Cj2kEncodeSlot *slot, uint64_t bytes)
   if (result == cudaSuccess && !slot->coder)
     result = cj2k_cuda_reserve(&slot->bytes, room);
   if (result == cudaSuccess) {
+    slot->num_again = 0;
     slot->fetched = bytes;
-    result = launch_code(slot);
+    result = launch_code(slot, 0);
   }
   return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
 }
@@ -340,7 +396,8 @@ static cudaError_t fetch_code(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     status = cj2k_cuda_encode_fetch_rest(slot, &slot->host_bytes, &slot->bytes, slot->fetched,
                                          counts->bytes);
   /* The next frame is about as long: its bytes are told to come before their number is known. */
-  slot->fetched = counts->bytes + counts->bytes / 32;
+  if (!slot->num_again)
+    slot->expected = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->host_coded.data + sizeof *counts);
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
   result->bytes = slot->host_bytes.data;
@@ -365,9 +422,23 @@ static double elapsed(cudaEvent_t from, cudaEvent_t to)
   return cudaEventElapsedTime(&milliseconds, from, to) == cudaSuccess ? milliseconds : 0;
 }
 
+/* With one frame in flight what the host does next begins without delay: others wake up while the
+ * GPU does what is left after the upload. */
+static cudaError_t wait_done(Cj2kEncodeSlot *slot)
+{
+  cudaError_t status = cudaSuccess;
+
+  if (slot->coder) {
+    if (slot->in_slices)
+      status = cudaEventSynchronize(slot->uploaded);
+    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+  }
+  return status == cudaSuccess ? cudaEventSynchronize(slot->done) : status;
+}
+
 cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
-  cudaError_t status = cudaEventSynchronize(slot->done);
+  cudaError_t status = wait_done(slot);
 
   if (status != cudaSuccess)
     return status;

@@ -154,6 +154,7 @@ typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
   const uint32_t *order;                /* code: only these num_blocks; NULL: all, in order */
+  uint8_t again; /* code: coded before, with their saturated samples counted */
   Cj2kCudaEncodeCounts *counts;
 
   /* code */

@@ -331,6 +331,37 @@ static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   return size;
 }
 
+/* The same rows of all planes in one copy, where planes are alike: rows of a plane are then one row
+ * of the copy. cudaErrorInvalidValue: not possible. */
+static cudaError_t upload_alike(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                const PlaneArea *areas, Rows rows)
+{
+  uint32_t n = job->layout->num_planes;
+  uint64_t pitch, next_pitch;
+  const uint8_t *from = source(slot, job, 0, areas, &pitch);
+
+  if (n < 2 || pitch != areas[0].pitch || rows.first >= rows.end)
+    return cudaErrorInvalidValue;
+  const uint8_t *second = source(slot, job, 1, areas, &next_pitch);
+  uint64_t to_next = areas[1].offset, from_next = (uint64_t)(second - from);
+  for (uint32_t i = 1; i < n; i++) {
+    const uint8_t *next = source(slot, job, i, areas, &next_pitch);
+    if (next_pitch != pitch || areas[i].pitch != pitch || areas[i].rows != areas[0].rows ||
+        areas[i].row_bytes != areas[0].row_bytes || areas[i].offset != i * to_next || next < from ||
+        (uint64_t)(next - from) != i * from_next)
+      return cudaErrorInvalidValue;
+  }
+  uint64_t width = pitch * (rows.end - rows.first - 1) + areas[0].row_bytes;
+  if (width > from_next || width > to_next || from_next > INT32_MAX || to_next > INT32_MAX)
+    return cudaErrorInvalidValue;
+  cudaError_t result = cudaMemcpy2DAsync((uint8_t *)slot->picture.data + rows.first * pitch,
+                                         to_next, from + rows.first * pitch, from_next, width, n,
+                                         cudaMemcpyHostToDevice, slot->encoder->upload);
+  if (result == cudaErrorInvalidValue)
+    (void)cudaGetLastError(); /* neighbours by chance, in several allocations */
+  return result;
+}
+
 /* Whole planes, in one copy where that is possible: each copy costs the bus some microseconds. */
 static cudaError_t upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                                  const PlaneArea *areas)
@@ -347,6 +378,20 @@ static cudaError_t upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   result = cudaSuccess;
   for (uint32_t i = 0; i < job->layout->num_planes && result == cudaSuccess; i++)
     result = upload_rows(slot, job, i, areas, (Rows){0, areas[i].rows});
+  return result;
+}
+
+/* One slice of all planes. */
+static cudaError_t upload_part(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                               const PlaneArea *areas, uint32_t slice)
+{
+  cudaError_t result = upload_alike(slot, job, areas, slice_rows(slot, slice, areas[0].rows));
+
+  if (result != cudaErrorInvalidValue)
+    return result;
+  result = cudaSuccess;
+  for (uint32_t i = 0; i < job->layout->num_planes && result == cudaSuccess; i++)
+    result = upload_rows(slot, job, i, areas, slice_rows(slot, slice, areas[i].rows));
   return result;
 }
 
@@ -385,8 +430,8 @@ static cudaError_t upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, encoder->upload);
   if (result == cudaSuccess && encoder->slices.count == 1)
     result = upload_planes(slot, job, areas);
-  for (uint32_t i = 0; i < n && encoder->slices.count > 1 && result == cudaSuccess; i++)
-    result = upload_rows(slot, job, i, areas, slice_rows(slot, slice, areas[i].rows));
+  if (result == cudaSuccess && encoder->slices.count > 1)
+    result = upload_part(slot, job, areas, slice);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "upload", encoder->upload);
   if (result == cudaSuccess)
@@ -519,6 +564,7 @@ cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob
   cudaError_t result = cudaEventRecord(slot->begin, slot->stream);
 
   slot->marks.count = 0;
+  slot->all_coded = false;
   if (result == cudaSuccess && job->rgb_to_xyz)
     result = reserve_xyz(slot->encoder, job);
   if (result == cudaSuccess && job->picture->memory != CJ2K_MEMORY_CUDA)

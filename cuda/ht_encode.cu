@@ -314,22 +314,22 @@ template <typename T> __device__ void copy_lane(T *to, const T *from, uint32_t c
 }
 
 /* The parts to their place in the frame's bytes, with Scup in the last two (T.814 7.1.1). `first`
- * is MagSgn's first byte and aligned, `end` is one behind VLC's first. */
+ * is MagSgn's first byte and aligned, `end` is one behind VLC's first, of which there always is
+ * one: four bits of it are Scup's. */
 __device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *first,
                             const uint8_t *mel, const uint8_t *end, uint32_t lane)
 {
   uint32_t suffix = parts.mel + parts.vlc, length = parts.magsgn + suffix;
   uint32_t words = parts.magsgn / 4, coded = parts.vlc - 1; /* VLC's last byte is Scup's */
-  const uint8_t *last = coded ? end - 1 : mel + parts.mel - 1;
 
   copy_lane(reinterpret_cast<uint32_t *>(out), reinterpret_cast<const uint32_t *>(first), words,
             lane);
   if (lane < (parts.magsgn & 3))
     out[4 * words + lane] = first[4 * words + lane];
-  copy_lane(out + parts.magsgn, mel, coded ? parts.mel : parts.mel - 1, lane);
-  copy_lane(out + parts.magsgn + parts.mel, end - coded, coded ? coded - 1 : 0, lane);
+  copy_lane(out + parts.magsgn, mel, parts.mel, lane);
+  copy_lane(out + parts.magsgn + parts.mel, end - coded, coded - 1, lane);
   if (lane == 0) {
-    out[length - 2] = (uint8_t)((*last & 0xF0) | (suffix & 15));
+    out[length - 2] = (uint8_t)((end[-1] & 0xF0) | (suffix & 15));
     out[length - 1] = (uint8_t)(suffix >> 4);
   }
 }
@@ -359,7 +359,7 @@ __device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame, const Encoder
 
 __device__ void count_saturated(const Cj2kCudaEncodeBlocks &frame, const Samples &samples)
 {
-  if (samples.saturated)
+  if (samples.saturated && !frame.again)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
               (unsigned long long)samples.saturated);
 }
