@@ -2,6 +2,7 @@
 #include "decode.h"
 
 #include "../common/error.h"
+#include "ranges.h"
 
 static Cj2kStatus no_context(Cj2kError *error)
 {
@@ -146,7 +147,9 @@ static void prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream
   Cj2kCudaDecoder *backend = data;
   if (!cj2k_cuda_enter(&backend->device))
     return;
+  cj2k_cuda_range_begin("decode: prefetch");
   cj2k_cuda_decode_prefetch(slot, codestream, size);
+  cj2k_cuda_range_end();
   cj2k_cuda_leave(&backend->device);
 }
 
@@ -165,7 +168,9 @@ static Cj2kStatus start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
   Cj2kCudaDecoder *backend = data;
   if (!cj2k_cuda_enter(&backend->device))
     return no_context(error);
+  cj2k_cuda_range_begin("decode: start");
   Cj2kStatus status = cj2k_cuda_decode_start(slot, job, error);
+  cj2k_cuda_range_end();
   cj2k_cuda_leave(&backend->device);
   return status;
 }
@@ -176,7 +181,9 @@ static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult 
   Cj2kCudaDecoder *backend = data;
   if (!cj2k_cuda_enter(&backend->device))
     return no_context(error);
+  cj2k_cuda_range_begin("decode: wait");
   Cj2kStatus status = cj2k_cuda_decode_wait(slot, result, error);
+  cj2k_cuda_range_end();
   cj2k_cuda_leave(&backend->device);
   return status;
 }

@@ -2,6 +2,7 @@
 #include "encode.h"
 
 #include "../common/error.h"
+#include "ranges.h"
 
 #define MOST_HELPERS 7 /* more do not copy faster */
 
@@ -224,7 +225,9 @@ static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2k
   if (!cj2k_cuda_enter(&encoder->device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
   slot->step = kind;
+  cj2k_cuda_range_begin(doing);
   cudaError_t result = step(slot, job);
+  cj2k_cuda_range_end();
   if (result != cudaSuccess) /* the picture is the caller's again: nothing may read it any more */
     synchronise(slot);
   cj2k_cuda_leave(&encoder->device);
@@ -274,7 +277,9 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
     return CJ2K_OK;
   if (!cj2k_cuda_enter(&encoder->device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
+  cj2k_cuda_range_begin("encode: wait");
   cudaError_t status = cj2k_cuda_encode_fetch(slot, result);
+  cj2k_cuda_range_end();
   cj2k_cuda_leave(&encoder->device);
   if (status != cudaSuccess)
     return cj2k_cuda_check(status, "encoding a frame", error);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "timeline.h"
 
+#include "ranges.h"
+
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +49,7 @@ static cudaError_t record(Cj2kCudaMarks *marks, cudaStream_t stream)
 
 cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream)
 {
+  cj2k_cuda_range_mark(stage);
   if (!marks->timeline || !marks->timeline->trace || marks->count == CJ2K_CUDA_MARKS)
     return cudaSuccess;
   cudaError_t result = stage ? record(marks, stream) : cudaSuccess;
