@@ -88,6 +88,12 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
                               &self->told_fallback);
 }
 
+/* What is not the stream's fault fails all frames to come, too. */
+static gboolean ends_all(const Cj2kError *error)
+{
+  return error->code == CJ2K_ERROR_DEVICE || error->code == CJ2K_ERROR_MEMORY;
+}
+
 /* The part is its picture's last: the frame goes downstream, or fails. Takes the frame. */
 static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
 {
@@ -96,7 +102,11 @@ static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
   if (!picture->good_parts) {
     Cj2kError error = picture->error;
     gst_cuda_j2k_dec_part_free(part);
-    return gst_cuda_j2k_dec_fail(self, frame, error.text);
+    if (!ends_all(&error))
+      return gst_cuda_j2k_dec_fail(self, frame, error.text);
+    gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), frame);
+    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+    return GST_FLOW_ERROR;
   }
   if (picture->damaged)
     GST_VIDEO_CODEC_FRAME_FLAG_SET(frame, GST_VIDEO_CODEC_FRAME_FLAG_CORRUPTED);

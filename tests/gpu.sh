@@ -79,6 +79,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
 tap decode-equal 900 "$build/tests/decode-equal"
 tap encode-equal 900 "$build/tests/encode-equal"
 tap device-limits 300 "$build/tests/device-limits"
+tap test-steady 120 "$build/tests/test-steady" --tap -p /steady/counting -p /steady/encode/cuda -p /steady/decode/cuda
 damages=20
 [ -n "$quick" ] && damages=4
 tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
@@ -158,12 +159,15 @@ number=10000
 [ -n "$quick" ] && number=1000
 if [ -n "$streams" ]; then
   check "long run, decode" long decode --frames $number --in-flight 4 "$streams/hd_rgb12_ht_4bpp.j2k"
+  check "long run, decode MQ" long decode --frames $((number / 10)) --in-flight 4 "$streams/uhd_rgb12_mq32_4bpp.j2k"
 else
   skip "long run, decode" "CJ2K_STREAMS is not set"
 fi
 if [ -n "$frames" ]; then
   check "long run, encode" long encode --frames $number --in-flight 4 --block-coder ht --bits-per-pixel 4 \
     "$frames/hd_rgb12.ppm"
+  check "long run, encode MQ" long encode --frames $((number / 10)) --in-flight 4 --block-coder mq \
+    --codeblock-width 32 --codeblock-height 32 --bits-per-pixel 4 "$frames/hd_rgb12.ppm"
 else
   skip "long run, encode" "CJ2K_FRAMES is not set"
 fi

@@ -3,8 +3,8 @@
  * encode-equal [--short] [--mq]
  *
  * The encoder on the GPU gives the bytes that it gives on the CPU, over a table of layouts, sizes
- * and options; --short: a few of them, for slow tools; --mq: MQ only. Prints TAP; without a GPU it
- * skips.
+ * and options, and both decoders give the same samples of them; --short: a few of them, for slow
+ * tools; --mq: MQ only. Prints TAP; without a GPU it skips.
  */
 #include "common/cj2k.h"
 
@@ -419,6 +419,55 @@ static bool compare(const GByteArray *cpu, const GByteArray *cuda)
   return false;
 }
 
+/* A digest of the samples of the frame at the start of these bytes; NULL: they are not decoded. */
+static char *decode(const GByteArray *bytes, Cj2kBackendKind backend, Cj2kError *why)
+{
+  Cj2kDecoderParams params;
+  Cj2kFrame frame;
+  char *digest = NULL;
+
+  cj2k_decoder_params_init(&params);
+  params.backend = backend;
+  params.frames_in_flight = 1;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, why);
+  if (!decoder)
+    return NULL;
+  if (cj2k_decoder_submit(decoder, bytes->data, bytes->len, NULL, NULL, NULL, why) == CJ2K_OK &&
+      cj2k_decoder_receive(decoder, &frame) == CJ2K_OK) {
+    *why = frame.error;
+    if (frame.status == CJ2K_OK && !frame.fallback && !frame.corrupt_blocks) {
+      GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+      for (uint32_t c = 0; c < frame.image.num_components; c++) {
+        const Cj2kComponent *component = &frame.image.components[c];
+        const Cj2kPlane *plane = &frame.picture.planes[c];
+        size_t row = (size_t)(component->x1 - component->x0) * frame.layout.samples[c].word_bytes;
+        for (uint32_t y = 0; y < component->y1 - component->y0; y++)
+          g_checksum_update(sum, (const guchar *)plane->data + y * plane->pitch, (gssize)row);
+      }
+      digest = g_strdup(g_checksum_get_string(sum));
+      g_checksum_free(sum);
+    }
+    cj2k_decoder_release(decoder, &frame);
+  }
+  cj2k_decoder_close(decoder);
+  return digest;
+}
+
+/* Both decoders, on what both encoders made. */
+static bool compare_decoded(const GByteArray *bytes)
+{
+  Cj2kError why = {0};
+  char *cpu = decode(bytes, CJ2K_BACKEND_CPU, &why), *cuda = decode(bytes, CJ2K_BACKEND_CUDA, &why);
+  bool ok = cpu && cuda && !strcmp(cpu, cuda);
+
+  if (!ok)
+    printf("# decoded: %s on the CPU, %s on the GPU; %s\n", cpu ? cpu : "nothing",
+           cuda ? cuda : "nothing", why.text);
+  g_free(cpu);
+  g_free(cuda);
+  return ok;
+}
+
 static bool check_case(const Case *test, Cj2kMemoryKind kind)
 {
   const Format *format = find_format(test->format);
@@ -430,7 +479,7 @@ static bool check_case(const Case *test, Cj2kMemoryKind kind)
   GByteArray *cpu = encode(test, format, CJ2K_BACKEND_CPU, &picture, CJ2K_MEMORY_HOST, &why);
   GByteArray *cuda = cpu ? encode(test, format, CJ2K_BACKEND_CUDA, &picture, kind, &why) : NULL;
   if (cpu && cuda)
-    ok = compare(cpu, cuda);
+    ok = compare(cpu, cuda) && compare_decoded(cpu);
   else
     printf("# %s: %s\n", cpu ? "GPU" : "CPU", why.text);
   g_clear_pointer(&cpu, g_byte_array_unref);

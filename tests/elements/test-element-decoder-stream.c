@@ -35,7 +35,7 @@ static void test_eos(void)
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
   GstCaps *caps;
   GstBuffer *coded = encode_pattern(&source, 0, &caps);
-  Rig rig = rig_decoder("frames-in-flight=8", caps);
+  Rig rig = rig_decoder("frames-in-flight=16", caps);
   for (guint i = 0; i < 20; i++)
     g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
   g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
