@@ -19,12 +19,6 @@
 
 static gint watching, large, on_device;
 
-static void note(size_t size)
-{
-  if (size >= LARGE && g_atomic_int_get(&watching))
-    g_atomic_int_inc(&large);
-}
-
 /* ------------------------------------------------------------- in place of the system's --- */
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
@@ -34,6 +28,12 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
+
+static void note(size_t size)
+{
+  if (size >= LARGE && g_atomic_int_get(&watching))
+    g_atomic_int_inc(&large);
+}
 
 void *malloc(size_t size)
 {
