@@ -245,6 +245,86 @@ static inline Inclusion read_inclusion(const Cj2kTagTree *tree, Cj2kTagNode *inc
   return BLOCK_INCLUDED;
 }
 
+/* The same where only the leaves are left to be read, and a word holds all their bits.
+ * BLOCK_BROKEN: it is otherwise, and nothing was read. */
+static inline Inclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
+                                    Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
+                                    uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
+{
+  uint32_t leaf = y * tree->width[0] + x, low, zeros, used;
+
+  if (tree->num_levels < 2)
+    return BLOCK_BROKEN;
+  uint32_t parent = cj2k_tag_tree_node(tree, 1, x, y);
+  if (!inclusion[parent].known || !zero_bitplanes[parent].known || inclusion[leaf].low ||
+      inclusion[parent].low != layer)
+    return BLOCK_BROKEN;
+  if (bits->count < 32)
+    cj2k_bits_refill(bits);
+  /* The least value below the parent is this layer: one bit says whether it is the leaf's. */
+  if (!(bits->window >> 63)) {
+    inclusion[leaf].low = (uint16_t)(layer + 1);
+    bits->window <<= 1;
+    bits->count--;
+    return BLOCK_LEFT_OUT;
+  }
+  zeros = (uint32_t)__builtin_clzll(bits->window << 1 | 1);
+  used = zeros + 2;
+  low = zero_bitplanes[parent].low + zeros;
+  if (used > bits->count || low > MAX_ZERO_BITPLANES)
+    return BLOCK_BROKEN;
+  bits->window <<= used;
+  bits->count -= used;
+  inclusion[leaf] = (Cj2kTagNode){.low = (uint16_t)layer, .known = 1};
+  zero_bitplanes[leaf] = (Cj2kTagNode){.low = (uint16_t)low, .known = 1};
+  state->zero_bitplanes = (uint8_t)low;
+  state->lblock = 3;
+  return BLOCK_INCLUDED;
+}
+
+/* What nearly all MQ code-blocks have in their first packet, when all passes are one segment.
+ * false: something else, and nothing is read. */
+static inline bool read_single_segment(Cj2kTileReader *reader, Cj2kBlockState *state,
+                                       uint32_t style, Cj2kBitReader *bits)
+{
+  uint32_t passes, used, more, length_bits;
+  uint64_t window;
+  bool begins;
+
+  if (bits->count < 48)
+    cj2k_bits_refill(bits);
+  window = bits->window;
+  if (!(window >> 63)) /* table B.4 */
+    passes = 1, used = 1;
+  else if (!(window >> 62 & 1))
+    passes = 2, used = 2;
+  else if ((window >> 60 & 3) < 3)
+    passes = 3 + (uint32_t)(window >> 60 & 3), used = 4;
+  else if ((window >> 55 & 31) < 31)
+    passes = 6 + (uint32_t)(window >> 55 & 31), used = 9;
+  else
+    return false;
+  more = (uint32_t)__builtin_clzll(~(window << used));
+  length_bits = 3 + more + LOG2(passes);
+  used += more + 1;
+  if (used + length_bits > bits->count || length_bits > MAX_LENGTH_BITS ||
+      passes_in_segment(CJ2K_BLOCK_MQ, style, 0, &begins) < passes ||
+      reader->num_pieces >= reader->pieces_capacity)
+    return false;
+  state->lblock = (uint8_t)(3 + more);
+  state->kind = CJ2K_BLOCK_MQ;
+  state->passes = (uint16_t)passes;
+  state->first_piece = state->last_piece = reader->num_pieces;
+  reader->pieces[reader->num_pieces++] =
+      (Cj2kPiece){.length = (uint32_t)(window << used >> (64 - length_bits)),
+                  .passes = (uint8_t)passes,
+                  .begins = true};
+  used += length_bits;
+  bits->window = used < 64 ? window << used : 0;
+  bits->count -= used;
+  return true;
+}
+
 /* What nearly all HT code-blocks have: one pass, and all of it in one packet. false: something
  * else, and nothing is read. */
 static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *state,
@@ -293,14 +373,16 @@ static bool read_precinct_band(Cj2kTileReader *reader, const Cj2kPlanPrecinctBan
         if (!cj2k_bits_get1(&bits))
           continue;
       } else {
-        Inclusion found =
-            read_inclusion(&tree, inclusion, zero_bitplanes, x, y, layer, state, &bits);
+        Inclusion found = read_leaves(&tree, inclusion, zero_bitplanes, x, y, layer, state, &bits);
 
+        if (found == BLOCK_BROKEN)
+          found = read_inclusion(&tree, inclusion, zero_bitplanes, x, y, layer, state, &bits);
         if (found == BLOCK_LEFT_OUT)
           continue;
         if (found == BLOCK_BROKEN)
           return false;
-        if (only_ht && read_single_cleanup(reader, state, &bits))
+        if (is_ht ? only_ht && read_single_cleanup(reader, state, &bits)
+                  : read_single_segment(reader, state, style, &bits))
           continue;
         state->kind = is_ht ? CJ2K_BLOCK_UNDECIDED : CJ2K_BLOCK_MQ;
       }
