@@ -42,9 +42,22 @@ typedef struct {
 /* Reads bits of one node until its value is known or at least `threshold`. */
 static inline void cj2k_tag_node_refine(Cj2kTagNode *node, uint32_t threshold, Cj2kBitReader *bits)
 {
+  uint32_t most, zeros;
+
   if (node->known || node->low >= threshold)
     return;
-  node->low = (uint16_t)(node->low + cj2k_bits_take_run(bits, false, threshold - node->low));
+  most = threshold - node->low;
+  if (bits->count < 32)
+    cj2k_bits_refill(bits);
+  zeros = (uint32_t)__builtin_clzll(bits->window | 1);
+  if (zeros < most && zeros + 1 < bits->count) { /* as nearly always: all of it is there */
+    node->low = (uint16_t)(node->low + zeros);
+    node->known = 1;
+    bits->window <<= zeros + 1;
+    bits->count -= zeros + 1;
+    return;
+  }
+  node->low = (uint16_t)(node->low + cj2k_bits_take_run(bits, false, most));
   if (node->low < threshold)
     node->known = (uint16_t)cj2k_bits_get1(bits);
 }
