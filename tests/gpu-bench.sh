@@ -30,7 +30,7 @@ mkdir -p "$pictures"
 figure() {
   local key=$1
   shift
-  "$@" 2>&1 | sed "s|^|bench $key: |"
+  timeout 60 "$@" 2>&1 | sed "s|^|bench $key: |"
 }
 
 # ours KEY OPERATION ARGUMENTS...: cj2k-bench on the GPU.
