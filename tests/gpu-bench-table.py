@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the tables of docs/performance.md from what tests/gpu-bench.sh (or tests/gpu.sh --bench) printed.
+"""Makes the tables of docs/performance.md from what tests/gpu-bench.sh and tests/gpu.sh printed.
 
-    tests/gpu-bench-table.py LOG                 # all tables, then the project's targets, met or not
-    tests/gpu-bench-table.py LOG --fill FILE     # in FILE, between <!-- NAME --> and <!-- end --> of each table
+    tests/gpu-bench-table.py LOG...              # all tables, then the project's targets, met or not
+    tests/gpu-bench-table.py LOG... --fill FILE  # in FILE, between <!-- NAME --> and <!-- end --> of each table
 
-Cells without a figure in LOG stay empty; each missing key is named on standard error.
+Cells without a figure in the logs stay empty; each missing key is named on standard error.
 """
 import json
 import pathlib
@@ -494,12 +494,15 @@ def fill(path, made):
 
 
 def main():
-    if len(sys.argv) not in (2, 4) or (len(sys.argv) == 4 and sys.argv[2] != "--fill"):
+    logs, page = sys.argv[1:], None
+    if "--fill" in logs:
+        page, logs = logs[-1], logs[:-2]
+    if not logs or logs[0].startswith("-") or (page and sys.argv[-2] != "--fill"):
         sys.exit(__doc__)
-    log = Log(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace"))
+    log = Log("\n".join(pathlib.Path(name).read_text(encoding="utf-8", errors="replace") for name in logs))
     made = {name: function(log) for name, function in BLOCKS.items()}
-    if len(sys.argv) == 4:
-        fill(pathlib.Path(sys.argv[3]), made)
+    if page:
+        fill(pathlib.Path(page), made)
     else:
         for name, content in made.items():
             print(f"<!-- {name} -->\n{content}\n<!-- end -->\n")
