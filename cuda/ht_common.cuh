@@ -42,3 +42,14 @@ __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint
   set.max_exponent = min(min(coded.zero_bitplanes + 2u, 63u), 31u - set.plane);
   return set.suffix_length >= 2 && set.suffix_length <= min(set.cleanup_length, 4079u);
 }
+
+/* Takes the bits of `places` out of a word; seldom there is one. */
+__device__ __forceinline__ uint32_t drop_bits(uint32_t word, uint32_t places)
+{
+  while (places) { /* highest first */
+    uint32_t place = 31 - __clz(places), below = (1u << place) - 1;
+    word = (word & below) | (word >> 1 & ~below);
+    places &= below;
+  }
+  return word;
+}

@@ -83,12 +83,7 @@ struct Vlc {
     uint32_t stuffed = (sevens + 0x01010101u) & 0x80808080u & __funnelshift_l(large, larges, 8);
     large = larges;
     word_bits = 32 - __popc(stuffed);
-    while (stuffed) { /* seldom; highest first */
-      uint32_t place = 31 - __clz(stuffed), below = (1u << place) - 1;
-      w = (w & below) | (w >> 1 & ~below);
-      stuffed &= below;
-    }
-    word = w;
+    word = drop_bits(w, stuffed);
   }
 
   /* At least 28 bits, and at least 33 when there were 14. */

@@ -1,212 +1,483 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * HT SigProp and MagRef passes (T.814 7.4, 7.5): SigProp is serial inside a block, so a thread does
- * a block; then the block is dequantised. Stripes of 4 rows, groups of 4 columns as 16 bits, bit
- * 4 * column + row.
+ * HT SigProp and MagRef passes (T.814 7.4, 7.5), in stripes of 4 rows, groups of 4 columns as 16
+ * bits, bit 4 * column + row.
+ *
+ * SigProp is one chain of decisions, so a thread does a block, four samples at a time by a table.
+ * It takes significance alone, and leaves for each group what became significant and the signs, in
+ * place of the block's quad records. Then a warp does a block, a lane a group: what SigProp found,
+ * MagRef, whose bits are found by a scan, and dequantisation.
  */
 #include "ht_common.cuh"
 
 namespace {
 
-constexpr uint32_t kThreads = 32;
+constexpr uint32_t kBlocks = 32; /* of a thread block of the first kernel */
+constexpr uint32_t kWarps = 4;
 constexpr uint32_t kMaxGroups = 256;
+constexpr uint32_t kPitch = kBlocks + 2; /* halves; so that neither blocks nor groups conflict */
+constexpr uint32_t kTopRow = 0x111111, kBottomRow = 0x888888; /* of six columns */
 
-/* Bits forwards from the start of the segment, zeros behind its end. */
-struct Forward {
-  const uint8_t *next, *end;
-  uint64_t bits;
-  uint32_t count;
-  bool after_ff;
+/* A block as the passes walk it. */
+struct Shape {
+  uint32_t width, height, groups, count; /* groups: of a stripe; count: of all stripes */
 
-  /* At least 32 bits. */
-  __device__ void fill()
+  __device__ Shape(uint32_t w, uint32_t h)
+      : width(w), height(h), groups((w + 3) / 4), count(groups * ((h + 3) / 4))
   {
-    while (count < 32) {
-      uint32_t byte = next < end ? *next++ : 0, skip = after_ff;
-      bits |= (uint64_t)(byte & (0xFFu >> skip)) << count;
-      count += 8 - skip;
-      after_ff = byte == 0xFF;
-    }
-  }
-};
-
-/* Bits backwards from its end. */
-struct Backward {
-  const uint8_t *next, *first;
-  uint64_t bits;
-  uint32_t count;
-  bool after_large;
-
-  __device__ void fill()
-  {
-    while (count < 32) {
-      uint32_t byte = next > first ? *--next : 0;
-      uint32_t skip = after_large && (byte & 0x7F) == 0x7F;
-      bits |= (uint64_t)(byte & (0xFFu >> skip)) << count;
-      count += 8 - skip;
-      after_large = byte > 0x8F;
-    }
-  }
-};
-
-template <class Reader> __device__ uint32_t take(Reader &reader)
-{
-  uint32_t bit = (uint32_t)reader.bits & 1;
-  reader.bits >>= 1;
-  reader.count--;
-  return bit;
-}
-
-struct Block {
-  const Cj2kCudaBlock *block;
-  const uint32_t *quads;
-  uint32_t quad_stride, groups;
-  uint32_t *samples;
-
-  __device__ uint32_t record(uint32_t col, uint32_t row) const
-  {
-    uint32_t rho = col < (block->width + 1u) / 2 && 2 * row < block->height
-                       ? quads[(size_t)row * quad_stride + col] >> CJ2K_HT_RHO_SHIFT
-                       : 0;
-    return (rho & 3) | (rho & 12) << 2;
   }
 
   /* Samples of a group that lie in the block. */
   __device__ uint32_t inside(uint32_t g, uint32_t y) const
   {
-    uint32_t cols = min(block->width - 4 * g, 4u), rows = min(block->height - y, 4u);
+    uint32_t cols = min(width - 4 * g, 4u), rows = min(height - y, 4u);
     return (0x1111u * ((1u << rows) - 1)) & ((1u << 4 * cols) - 1);
-  }
-
-  /* Significance after the cleanup pass of the group at column 4 g, row y. */
-  __device__ uint32_t sigma(uint32_t g, uint32_t y) const
-  {
-    if (g >= groups || y >= block->height)
-      return 0;
-    uint32_t row = y / 2;
-    uint32_t bits = record(2 * g, row) | record(2 * g + 1, row) << 8 |
-                    (record(2 * g, row + 1) | record(2 * g + 1, row + 1) << 8) << 2;
-    return bits & inside(g, y);
-  }
-
-  __device__ uint32_t &sample(uint32_t g, uint32_t y, uint32_t i) const
-  {
-    return samples[(size_t)(y + i % 4) * block->stride + 4 * g + i / 4];
   }
 };
 
-/* Samples next to a set of samples of a window of six columns. */
-__device__ uint32_t spread(uint32_t here, uint32_t over, uint32_t under)
+/* ---------------------------------------------------------------------------- SigProp --- */
+
+/*
+ * A column of a group, by: bits 0..3 samples that are not significant, 4..7 those of them with a
+ * significant neighbour so far, 8..11 the next bits of the segment. Entries: bits 0..4 bits used,
+ * 5..8 what has a neighbour among those that became significant, in the same column or the next,
+ * 9..12 these.
+ */
+struct alignas(16) Columns {
+  uint16_t entries[4096];
+
+  static constexpr uint16_t entry(uint32_t candidates, uint32_t members, uint32_t bits)
+  {
+    uint32_t fresh = 0, used = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+      if (!(candidates & members & 1u << i))
+        continue;
+      uint32_t bit = bits >> used++ & 1;
+      fresh |= bit << i;
+      members |= bit << (i + 1);
+    }
+    return (uint16_t)(used | ((fresh | fresh << 1 | fresh >> 1) & 15) << 5 | fresh << 9);
+  }
+
+  constexpr Columns() : entries()
+  {
+    for (uint32_t i = 0; i < 4096; i++)
+      entries[i] = entry(i & 15, i >> 4 & 15, i >> 8);
+  }
+};
+
+__device__ const Columns d_columns;
+
+/* Bits forwards from the start of the segment, zeros behind its end. A word of them is ready before
+ * it is needed, and the word behind is on its way from memory. */
+struct Forward {
+  const uint32_t *words; /* aligned */
+  uint32_t at, last;     /* index of `high`, and of the last word with bytes of the segment */
+  uint32_t low, high, shift;
+  int32_t left; /* bytes that are not in `word` yet */
+  uint32_t word, word_bits;
+  uint32_t after_ff; /* highest bit: the last byte was FF */
+  uint64_t bits;
+  uint32_t count;
+
+  __device__ void start(const uint8_t *bytes, uint32_t length)
+  {
+    uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(bytes) & 3);
+    words = reinterpret_cast<const uint32_t *>(bytes - misaligned);
+    shift = 8 * misaligned;
+    left = (int32_t)length;
+    last = (misaligned + length) / 4;
+    at = min(1u, last);
+    low = __ldg(words);
+    high = __ldg(words + at);
+    after_ff = count = 0;
+    bits = 0;
+    prepare();
+  }
+
+  __device__ __forceinline__ void prepare()
+  {
+    uint32_t w = __funnelshift_r(low, high, shift);
+    w &= ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
+    left -= 4;
+    low = high;
+    at = min(at + 1, last);
+    high = __ldg(words + at);
+    uint32_t ff = ((w & 0x7F7F7F7Fu) + 0x01010101u) & w & 0x80808080u;
+    uint32_t stuffed = __funnelshift_l(after_ff, ff, 8);
+    after_ff = ff;
+    word_bits = 32 - __popc(stuffed);
+    word = drop_bits(w, stuffed);
+  }
+
+  /* At least 32 bits. */
+  __device__ __forceinline__ void supply()
+  {
+    while (count < 32) {
+      bits |= (uint64_t)word << count;
+      count += word_bits;
+      prepare();
+    }
+  }
+};
+
+/* A row of quads of a group, at the place of its upper rows. */
+__device__ __forceinline__ uint32_t quad_row(const uint32_t *quads)
 {
-  const uint32_t top_row = 0x111111, bottom_row = 0x888888;
-  uint32_t near = here | (here & ~bottom_row) << 1 | (here & ~top_row) >> 1 |
-                  (over & bottom_row) >> 3 | (under & top_row) << 3;
+  uint2 pair = *reinterpret_cast<const uint2 *>(quads);
+  uint32_t left = pair.x >> CJ2K_HT_RHO_SHIFT & 15, right = pair.y >> CJ2K_HT_RHO_SHIFT & 15;
+  uint32_t rho = left | right << 8;
+  return (rho & 0x0303) | (rho & 0x0C0C) << 2;
+}
+
+/* The significance of one code-block after the cleanup pass, by a warp. */
+__device__ __forceinline__ void collect(const Shape &shape, const uint32_t *quads, uint32_t lane,
+                                        uint16_t *halves)
+{
+  uint32_t stride = CJ2K_CUDA_QUAD_STRIDE(shape.width);
+#pragma unroll 4
+  for (uint32_t i = lane; i < shape.count; i += 32) {
+    uint32_t stripe = i / shape.groups, g = i - stripe * shape.groups;
+    const uint32_t *first = quads + (size_t)(2 * stripe) * stride + 2 * g;
+    uint32_t bits = quad_row(first);
+    if (4 * stripe + 2 < shape.height)
+      bits |= quad_row(first + stride) << 2;
+    halves[i * kPitch] = (uint16_t)(bits & shape.inside(g, 4 * stripe));
+  }
+}
+
+/* Where a group has neighbours: samples next to the significant ones of a window of six columns,
+ * its own and one on each side. */
+__device__ __forceinline__ uint32_t neighbours(uint32_t here, uint32_t over, uint32_t under)
+{
+  uint32_t near = here | (here & ~kBottomRow) << 1 | (here & ~kTopRow) >> 1 |
+                  (over & kBottomRow) >> 3 | (under & kTopRow) << 3;
   near |= near << 4 | near >> 4;
   return near >> 4 & 0xFFFF;
 }
 
-__device__ uint32_t window(uint32_t left, uint32_t group, uint32_t right)
-{
-  return left >> 12 | group << 4 | (right & 15) << 20;
-}
+/* Three groups next to each other, of which a window slides on. */
+struct Window {
+  uint32_t left, group, right;
 
-/* One group; returns what became significant. */
-__device__ uint32_t sigprop_group(const Block &b, Forward &reader, uint32_t members,
-                                  uint32_t candidates, uint32_t g, uint32_t y, uint32_t plane)
-{
-  uint32_t fresh = 0;
-  reader.fill();
-  while (members) {
-    uint32_t i = __ffs(members) - 1;
-    members &= members - 1;
-    if (take(reader)) {
-      fresh |= 1u << i;
-      members |= spread(1u << (i + 4), 0, 0) & ~(1u << i) & candidates & ~0u << i;
+  __device__ __forceinline__ void slide(uint32_t next)
+  {
+    left = group;
+    group = right;
+    right = next;
+  }
+
+  __device__ __forceinline__ uint32_t columns() const
+  {
+    return left >> 12 | group << 4 | (right & 15) << 20;
+  }
+};
+
+/* One code-block's SigProp. `found`: for each group significance after the cleanup pass, and in the
+ * upper half what became significant; the signs of these, from bit 0 on. */
+struct SigProp {
+  const uint8_t *columns; /* the table, in shared memory */
+  uint16_t *halves;       /* significance, in shared memory; where the pass has been, after it */
+  Forward reader;
+  uint2 *found;
+
+  /* Returns what became significant; `last`: the entry of the column before. */
+  __device__ __forceinline__ uint32_t group(uint32_t members, uint32_t candidates, uint32_t &last,
+                                            uint32_t &signs)
+  {
+    reader.supply();
+    uint32_t bits = (uint32_t)reader.bits << 9, fresh = 0, used = 0;
+#pragma unroll
+    for (uint32_t c = 0; c < 4; c++) {
+      uint32_t open = candidates >> 4 * c & 15, known = members >> 4 * c & 15;
+      uint32_t index = (bits & 15u << 9) | open << 1 | known << 5 | (last & open << 5);
+      last = *reinterpret_cast<const uint16_t *>(columns + index);
+      bits = __funnelshift_r(bits, 0, last);
+      used += last & 31;
+      fresh |= (last >> 9) << 4 * c;
+    }
+    reader.bits >>= used;
+    signs = (uint32_t)reader.bits & 0xFFFF;
+    uint32_t num_signs = __popc(fresh);
+    reader.bits >>= num_signs;
+    reader.count -= used + num_signs;
+    return fresh;
+  }
+
+  __device__ __forceinline__ uint32_t significance(uint32_t i, bool there) const
+  {
+    return there ? halves[i * kPitch] : 0;
+  }
+
+  __device__ __forceinline__ void stripe(const Shape &shape, uint32_t y, bool causal)
+  {
+    uint32_t first = y / 4 * shape.groups, groups = shape.groups;
+    bool has_over = y > 0, has_under = !causal && y + 4 < shape.height;
+    Window here = {0, 0, significance(first, true)};
+    Window over = {0, 0, significance(first - groups, has_over)};
+    Window under = {0, 0, significance(first + groups, has_under)};
+    uint32_t last = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+      uint32_t i = first + g, inside = shape.inside(g, y), signs;
+      bool more = g + 1 < groups;
+      here.slide(significance(i + 1, more));
+      over.slide(significance(i + 1 - groups, more && has_over));
+      under.slide(significance(i + 1 + groups, more && has_under));
+      uint32_t candidates = inside & ~here.group;
+      uint32_t members = neighbours(here.columns(), over.columns(), under.columns()) & candidates;
+      uint32_t fresh = group(members, candidates, last, signs);
+      found[i] = make_uint2(here.group | fresh << 16, signs);
+      halves[i * kPitch] = (uint16_t)(here.group | fresh);
     }
   }
-  reader.fill();
-  for (uint32_t rest = fresh; rest; rest &= rest - 1)
-    b.sample(g, y, __ffs(rest) - 1) = 3u << (plane - 1) | take(reader) << 31;
-  return fresh;
+};
+
+__device__ __forceinline__ bool is_refined(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
+{
+  return i < frame.num_refined && !frame.corrupt_flags[frame.refined[i]];
 }
 
-__device__ void sigprop(const Block &b, const HtSet &set, bool causal)
+/* `lanes` threads of each warp do a code-block each, all warps together kBlocks. */
+__global__ void __launch_bounds__(32 * kWarps)
+    sigprop_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
 {
-  const uint8_t *start = set.cleanup + set.cleanup_length;
-  Forward reader = {start, start + set.refinement_length, 0, 0, false};
-  uint16_t above[kMaxGroups + 1]; /* the stripe above after its pass */
-  for (uint32_t g = 0; g <= b.groups; g++)
-    above[g] = 0;
-  for (uint32_t y = 0; y < b.block->height; y += 4) {
-    uint32_t left = 0, left_above = 0, left_below = 0;
-    for (uint32_t g = 0; g < b.groups; g++) {
-      uint32_t here = b.sigma(g, y), below = causal ? 0 : b.sigma(g, y + 4);
-      uint32_t under = causal ? 0 : window(left_below, below, b.sigma(g + 1, y + 4));
-      uint32_t near = spread(window(left, here, b.sigma(g + 1, y)),
-                             window(left_above, above[g], above[g + 1]), under);
-      uint32_t candidates = b.inside(g, y) & ~here, fresh = 0;
-      if (near & candidates)
-        fresh = sigprop_group(b, reader, near & candidates, candidates, g, y, set.plane);
-      left = here | fresh;
-      left_above = above[g];
-      left_below = below;
-      above[g] = (uint16_t)left;
-    }
+  __shared__ uint4 columns[sizeof(Columns) / 16];
+  __shared__ uint16_t significance[kMaxGroups * kPitch]; /* by group and code-block */
+  uint32_t thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  for (uint32_t i = thread; i < sizeof columns / 16; i += 32 * kWarps)
+    columns[i] = reinterpret_cast<const uint4 *>(&d_columns)[i];
+
+  uint32_t first = blockIdx.x * kBlocks, size = 0;
+  uint64_t quads = 0;
+  if (is_refined(frame, first + lane)) {
+    const Cj2kCudaBlock &block = frame.blocks[frame.refined[first + lane]];
+    size = (uint32_t)block.width << 16 | block.height;
+    quads = block.quads;
   }
-}
-
-__device__ void magref(const Block &b, const HtSet &set)
-{
-  const uint8_t *first = set.cleanup + set.cleanup_length;
-  Backward reader = {first + set.refinement_length, first, 0, 0, true};
-  uint32_t quarter = 1u << (set.plane - 1);
-  for (uint32_t y = 0; y < b.block->height; y += 4) {
-    for (uint32_t g = 0; g < b.groups; g++) {
-      reader.fill();
-      for (uint32_t rest = b.sigma(g, y); rest; rest &= rest - 1)
-        b.sample(g, y, __ffs(rest) - 1) += take(reader) ? quarter : 0 - quarter;
-    }
+  for (uint32_t k = warp; k < kBlocks; k += kWarps) {
+    uint32_t own = __shfl_sync(0xFFFFFFFFu, size, k);
+    uint64_t place = __shfl_sync(0xFFFFFFFFu, quads, k);
+    if (own)
+      collect(Shape(own >> 16, own & 0xFFFF), frame.quads + place, lane, significance + k);
   }
-}
+  __syncthreads();
 
-__global__ void __launch_bounds__(kThreads) refine_kernel(Cj2kCudaDecodeBlocks frame)
-{
-  uint32_t i = blockIdx.x * kThreads + threadIdx.x;
-  if (i >= frame.num_refined)
+  uint32_t k = warp * lanes + lane;
+  if (lane >= lanes || k >= kBlocks || !is_refined(frame, first + k))
     return;
-  uint32_t index = frame.refined[i];
-  if (frame.corrupt_flags[index])
-    return;
+  uint32_t index = frame.refined[first + k];
   Cj2kCudaBlock block = frame.blocks[index];
   HtSet set;
   find_set(frame, index, block, set);
-  Block b = {&block, frame.quads + block.quads, CJ2K_CUDA_QUAD_STRIDE(block.width),
-             (block.width + 3u) / 4, static_cast<uint32_t *>(frame.coefficients) + block.offset};
-  sigprop(b, set, block.style & CJ2K_STYLE_CAUSAL);
-  if (set.num_passes > 2)
-    magref(b, set);
+  SigProp pass;
+  pass.columns = reinterpret_cast<const uint8_t *>(columns);
+  pass.halves = significance + k;
+  pass.found = reinterpret_cast<uint2 *>(frame.quads + block.quads);
+  pass.reader.start(set.cleanup + set.cleanup_length, set.refinement_length);
+  Shape shape(block.width, block.height);
+  for (uint32_t y = 0; y < block.height; y += 4)
+    pass.stripe(shape, y, block.style & CJ2K_STYLE_CAUSAL);
 }
 
-__global__ void __launch_bounds__(128) reconstruct_kernel(Cj2kCudaDecodeBlocks frame)
+/* ----------------------------------------------------------------------------- MagRef --- */
+
+constexpr uint32_t kMagRefBits = 16 * kMaxGroups, kMagRefWords = kMagRefBits / 32 + 2;
+
+/* Inclusive sum over a warp. */
+__device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t lane)
 {
-  uint32_t index = frame.refined[blockIdx.x];
-  if (frame.corrupt_flags[index])
-    return; /* zeros already */
+#pragma unroll
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    uint32_t other = __shfl_up_sync(0xFFFFFFFFu, value, step);
+    if (lane >= step)
+      value += other;
+  }
+  return value;
+}
+
+/* The bits that MagRef may need, backwards from the end of the segment, without stuffing, zeros
+ * behind its start; by a warp, four bytes a lane. */
+__device__ void destuff_backwards(const uint8_t *first, uint32_t length, uint32_t lane,
+                                  uint32_t *words)
+{
+  for (uint32_t i = lane; i < kMagRefWords; i += 32)
+    words[i] = 0;
+  __syncwarp();
+  uint32_t end = 0, carried = 0x80808080u; /* as if a byte larger than 8F came before */
+  for (uint32_t done = 0; done < length && end < kMagRefBits; done += 128) {
+    int32_t left = (int32_t)(length - done) - 4 * (int32_t)lane;
+    uint32_t w = left > 0 ? __byte_perm(load_word(first + left - 4), 0, 0x0123) : 0;
+    w &= ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
+    uint32_t sevens = w & 0x7F7F7F7Fu, larges = (sevens + 0x70707070u) & w;
+    uint32_t before = __shfl_up_sync(0xFFFFFFFFu, larges, 1);
+    uint32_t stuffed = (sevens + 0x01010101u) & 0x80808080u &
+                       __funnelshift_l(lane == 0 ? carried : before, larges, 8);
+    carried = __shfl_sync(0xFFFFFFFFu, larges, 31);
+    uint32_t count = 32 - __popc(stuffed), sum = sum_up(count, lane), at = end + sum - count;
+    w = drop_bits(w, stuffed);
+    end += __shfl_sync(0xFFFFFFFFu, sum, 31);
+    if (at < kMagRefBits) {
+      atomicOr(&words[at / 32], w << at % 32);
+      if (at % 32)
+        atomicOr(&words[at / 32 + 1], w >> (32 - at % 32));
+    }
+  }
+  __syncwarp();
+}
+
+/* What becomes of a group's samples, bit 4 * column + row each. */
+struct Group {
+  uint32_t significant, fresh; /* after the cleanup pass; by SigProp */
+  uint32_t bits;               /* of the former MagRef's, of the latter the signs */
+};
+
+/* What the passes at bit-plane p - 1 put into a sample, half units. */
+struct Steps {
+  uint32_t more, less; /* MagRef: one and zero; both 0 without the pass */
+  uint32_t fresh;      /* SigProp */
+
+  __device__ Steps(uint32_t plane, bool magref)
+      : more(magref ? 1u << (plane - 1) : 0), less(0 - more), fresh(3u << (plane - 1))
+  {
+  }
+
+  /* A sample after all passes, from that after the cleanup pass, which is 0 when it became
+   * significant later. */
+  __device__ __forceinline__ uint32_t refine(uint32_t sample, const Group &group, uint32_t i) const
+  {
+    bool one = group.bits & 1u << i;
+    uint32_t refined = one ? more : less, new_one = fresh | (one ? 0x80000000u : 0);
+    sample += group.significant & 1u << i ? refined : 0;
+    return group.fresh & 1u << i ? new_one : sample;
+  }
+};
+
+/* The lowest bits of `bits` to the places of `mask`, by four: entries of the table, by mask and
+ * bits, are the places, and above them how many. */
+constexpr uint32_t kDeposits = 256;
+
+__device__ __forceinline__ uint8_t deposit_entry(uint32_t mask, uint32_t bits)
+{
+  uint32_t places = 0, used = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; i++) {
+    uint32_t there = mask >> i & 1;
+    places |= (bits >> used & there) << i;
+    used += there;
+  }
+  return (uint8_t)(places | used << 4);
+}
+
+__device__ __forceinline__ uint32_t deposit(uint32_t bits, uint32_t mask, const uint8_t *table)
+{
+  uint32_t places = 0;
+#pragma unroll
+  for (uint32_t c = 0; c < 4; c++) {
+    uint32_t entry = table[(mask >> 4 * c & 15) << 4 | (bits & 15)];
+    places |= (entry & 15) << 4 * c;
+    bits >>= entry >> 4;
+  }
+  return places;
+}
+
+/* A group with all its samples in the block, at a place for vectors of four, without ROI. */
+template <bool REV>
+__device__ __forceinline__ void refine_whole(const Group &group, const Steps &steps, float scale,
+                                             uint32_t *out, size_t stride)
+{
+  uint4 rows[4];
+#pragma unroll
+  for (uint32_t row = 0; row < 4; row++)
+    rows[row] = *reinterpret_cast<const uint4 *>(out + row * stride);
+#pragma unroll
+  for (uint32_t row = 0; row < 4; row++) {
+    uint32_t samples[4] = {rows[row].x, rows[row].y, rows[row].z, rows[row].w};
+#pragma unroll
+    for (uint32_t col = 0; col < 4; col++) {
+      uint32_t word = steps.refine(samples[col], group, 4 * col + row);
+      uint32_t magnitude = word & 0x7FFFFFFFu;
+      if (REV)
+        samples[col] = word >> 31 ? 0 - (magnitude >> 1) : magnitude >> 1;
+      else
+        samples[col] =
+            __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | (word & 0x80000000u);
+    }
+    *reinterpret_cast<uint4 *>(out + row * stride) =
+        make_uint4(samples[0], samples[1], samples[2], samples[3]);
+  }
+}
+
+/* Any other. */
+__device__ __noinline__ void refine_part(const Group &group, const Steps &steps,
+                                         const Cj2kCudaBlock &block, uint32_t *out)
+{
+  for (uint32_t rest = group.significant | group.fresh; rest; rest &= rest - 1) {
+    uint32_t i = __ffs(rest) - 1, *sample = out + (size_t)(i % 4) * block.stride + i / 4;
+    uint32_t word = steps.refine(*sample, group, i);
+    *sample = reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+  }
+}
+
+/* A warp a code-block. */
+__global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlocks frame)
+{
+  __shared__ uint32_t words[kWarps][kMagRefWords];
+  __shared__ uint8_t table[kDeposits];
+  uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (uint32_t i = threadIdx.x; i < kDeposits; i += 32 * kWarps)
+    table[i] = deposit_entry(i >> 4, i & 15);
+  __syncthreads();
+  if (!is_refined(frame, blockIdx.x * kWarps + warp))
+    return; /* zeros already, if it is corrupt */
+  uint32_t index = frame.refined[blockIdx.x * kWarps + warp];
   Cj2kCudaBlock block = frame.blocks[index];
+  HtSet set;
+  find_set(frame, index, block, set);
+  bool magref = set.num_passes > 2;
+  if (magref)
+    destuff_backwards(set.cleanup + set.cleanup_length, set.refinement_length, lane, words[warp]);
+  const Shape shape(block.width, block.height);
+  const Steps steps(set.plane, magref);
+  const uint2 *found = reinterpret_cast<const uint2 *>(frame.quads + block.quads);
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
-  for (uint32_t i = threadIdx.x; i < (uint32_t)block.width * block.height; i += blockDim.x) {
-    uint32_t *sample = out + (size_t)(i / block.width) * block.stride + i % block.width;
-    *sample = reconstruct(*sample & 0x7FFFFFFFu, *sample >> 31, block);
+  bool is_plain = !block.roi_shift &&
+                  ((reinterpret_cast<uintptr_t>(out) | 4 * (uintptr_t)block.stride) & 15) == 0;
+  uint32_t pos = 0; /* of the next MagRef bit */
+  for (uint32_t base = 0; base < shape.count; base += 32) {
+    uint32_t i = base + lane;
+    uint2 own = i < shape.count ? found[i] : make_uint2(0, 0);
+    Group group = {own.x & 0xFFFF, own.x >> 16, 0};
+    uint32_t count = __popc(group.significant), sum = sum_up(count, lane), at = pos + sum - count;
+    pos += __shfl_sync(0xFFFFFFFFu, sum, 31);
+    if (own.x == 0)
+      continue; /* all zeros */
+    group.bits = deposit(own.y, group.fresh, table);
+    if (magref)
+      group.bits |= deposit(__funnelshift_r(words[warp][at / 32], words[warp][at / 32 + 1], at),
+                            group.significant, table);
+    uint32_t stripe = i / shape.groups, g = i - stripe * shape.groups;
+    uint32_t *samples = out + (size_t)(4 * stripe) * block.stride + 4 * g;
+    if (!is_plain || shape.inside(g, 4 * stripe) != 0xFFFF)
+      refine_part(group, steps, block, samples);
+    else if (block.reversible)
+      refine_whole<true>(group, steps, block.scale, samples, block.stride);
+    else
+      refine_whole<false>(group, steps, block.scale, samples, block.stride);
   }
 }
 
 } // namespace
 
+/* Code-blocks in a warp when no other frame is in flight: fewer wait less for each other. */
+constexpr uint32_t kLanesAlone = kBlocks / kWarps;
+
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  if (frame->num_refined == 0)
+  uint32_t count = frame->num_refined;
+  if (count == 0)
     return cudaSuccess;
-  refine_kernel<<<(frame->num_refined + kThreads - 1) / kThreads, kThreads, 0, stream>>>(*frame);
-  reconstruct_kernel<<<frame->num_refined, 128, 0, stream>>>(*frame);
+  sigprop_kernel<<<(count + kBlocks - 1) / kBlocks, 32 * kWarps, 0, stream>>>(
+      *frame, frame->alone ? kLanesAlone : kBlocks);
+  magref_kernel<<<(count + kWarps - 1) / kWarps, 32 * kWarps, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

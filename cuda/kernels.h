@@ -74,7 +74,8 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
  * Blocks without passes and corrupt ones become zeros, and so do MQ blocks for now. Blocks with
  * refinement passes get half units, for the next step. */
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
-/* Third step, when num_refined: SigProp and MagRef (T.814 7.4, 7.5), then dequantisation. */
+/* Third step, when num_refined: SigProp, a thread a block, which takes the place of the blocks'
+ * quad records; then MagRef (T.814 7.4, 7.5) and dequantisation, a warp a block. */
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* MQ blocks (T.800 annexes C, D): decoded and dequantised. They are zeros before. */
 cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
