@@ -325,21 +325,26 @@ __device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, 
   }
 }
 
-/* A significant sample's coefficient. */
-template <bool REV>
+/* What the samples of a block become. */
+enum class Put { kIntegers, kFloats, kHalfUnits };
+
+/* A significant sample. */
+template <Put PUT>
 __device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, float scale)
 {
   uint32_t magnitude = (v | 1) + 2;
-  if (!REV)
+  if (PUT == Put::kFloats)
     return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | v << 31;
+  if (PUT == Put::kHalfUnits)
+    return magnitude << plane | v << 31;
   magnitude = magnitude << plane >> 1;
   return v & 1 ? 0 - magnitude : magnitude;
 }
 
-/* A block without ROI and refinement passes, with whole quads at aligned places, not wider than its
- * lanes, whose samples leave bit 30 free. scale: the band's for a sample that is not shifted by p;
- * both products are exact but for the same rounding. */
-template <uint32_t LANES, bool REV>
+/* A block without ROI, with whole quads at aligned places, not wider than its lanes, whose samples
+ * leave bit 30 free. scale: the band's for a sample that is not shifted by p; both products are
+ * exact but for the same rounding. */
+template <uint32_t LANES, Put PUT>
 __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlock &block,
                                              const uint32_t *quads, uint32_t *out,
                                              uint32_t *ring_memory, uint32_t lane, uint32_t mask)
@@ -386,7 +391,7 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlo
     right = v[3];
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
-      word[n] = plain_sample<REV>(v[n], set.plane, scale);
+      word[n] = plain_sample<PUT>(v[n], set.plane, scale);
       word[n] = record & 1u << (CJ2K_HT_RHO_SHIFT + n) ? word[n] : 0;
     }
     if (active) {
@@ -398,12 +403,10 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlo
   return true;
 }
 
-__device__ __forceinline__ bool is_plain(const HtSet &set, const Cj2kCudaBlock &block,
-                                         const uint32_t *out)
+__device__ __forceinline__ bool is_plain(const Cj2kCudaBlock &block, const uint32_t *out)
 {
-  return !block.roi_shift && set.num_passes == 1 && block.num_bitplanes < 30 &&
-         !(block.width & 1) && !(block.height & 1) &&
-         ((reinterpret_cast<uintptr_t>(out) | 4 * block.stride) & 7) == 0;
+  return !block.roi_shift && block.num_bitplanes < 30 && !(block.width & 1) &&
+         !(block.height & 1) && ((reinterpret_cast<uintptr_t>(out) | 4 * block.stride) & 7) == 0;
 }
 
 /* --------------------------------------------------------------------------- kernel --- */
@@ -448,12 +451,14 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
     find_set(frame, b, block, set);
     const uint32_t *quads = frame.quads + block.quads;
     uint32_t *line = lines[WIDE ? group : 0];
-    if (WIDE || !is_plain(set, block, out))
+    if (WIDE || !is_plain(block, out))
       good = decode_block<LANES, WIDE>(set, block, quads, out, rings[group], line, lane, mask);
+    else if (set.num_passes > 1)
+      good = decode_plain<LANES, Put::kHalfUnits>(set, block, quads, out, rings[group], lane, mask);
     else if (block.reversible)
-      good = decode_plain<LANES, true>(set, block, quads, out, rings[group], lane, mask);
+      good = decode_plain<LANES, Put::kIntegers>(set, block, quads, out, rings[group], lane, mask);
     else
-      good = decode_plain<LANES, false>(set, block, quads, out, rings[group], lane, mask);
+      good = decode_plain<LANES, Put::kFloats>(set, block, quads, out, rings[group], lane, mask);
     if (!good && lane == 0) {
       frame.corrupt_flags[b] = 1;
       atomicAdd_system(frame.corrupt, 1u);

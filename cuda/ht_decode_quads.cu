@@ -35,13 +35,12 @@ __device__ __align__(16) uint32_t d_tables[kEntries];
 namespace {
 
 /* Bits read backwards, without stuffing (T.814 7.1.3). A word of them is ready long before it is
- * needed, and the word before that is on its way from memory. Behind the end there are zeros. */
+ * needed, and the bytes before that are on their way from memory. */
 struct Vlc {
   const uint32_t *words; /* aligned words, from the one where the segment begins */
-  int32_t at;            /* index of `low`; less than 0 behind the end, where any word will do */
-  uint32_t low, high;    /* aligned words around the next four bytes */
-  uint32_t shift;        /* where these begin */
-  int32_t left;          /* bytes that are not in `word` yet; less than 0 behind the end */
+  int32_t at;            /* index of `ahead`; less than 0 behind the end, where any word will do */
+  uint32_t ahead;
+  int32_t left; /* bytes that are not in `word` yet; less than 0 behind the end */
   uint32_t word, word_bits;
   uint32_t large; /* highest bit: the last byte was larger than 8F */
   uint64_t bits;
@@ -53,16 +52,19 @@ struct Vlc {
     uint32_t nibble = __ldg(suffix + length - 2) >> 4, skip = (nibble & 7) == 7;
     bits = nibble & (15u >> skip);
     count = 4 - skip;
-    large = nibble > 8 ? 0x80000000u : 0;
-    left = (int32_t)length - 2;
     uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(suffix) & 3);
     words = reinterpret_cast<const uint32_t *>(suffix - misaligned);
-    int32_t next = (int32_t)misaligned + left - 4; /* byte, from `words` on */
-    shift = 8 * ((uint32_t)next & 3);
-    at = next >> 2;
-    high = shift ? load(at + 1) : 0; /* not read behind the data */
-    low = load(at);
+    /* Bytes of the first word that are read already are zeros, but for one before a large one. */
+    int32_t end = (int32_t)(misaligned + length) - 2, used = -end & 3;
+    left = (int32_t)length - 2 + used;
+    at = (end + used) / 4 - 1;
+    ahead = load(at) & 0xFFFFFFFFu >> 8 * used;
+    large = used == 0 && nibble > 8 ? 0x80000000u : 0;
+    if (used && nibble > 8)
+      ahead |= 0xFFu << (32 - 8 * used);
     prepare();
+    word >>= 8 * used;
+    word_bits -= 8 * used;
     supply();
   }
 
@@ -74,11 +76,10 @@ struct Vlc {
   /* The next four bytes to `word`. A byte of seven ones after a large one has but seven bits. */
   __device__ __forceinline__ void prepare()
   {
-    uint32_t w = __byte_perm(__funnelshift_r(low, high, shift), 0, 0x0123);
+    uint32_t w = __byte_perm(ahead, 0, 0x0123);
     w &= __funnelshift_rc(0xFFFFFFFFu, 0, (uint32_t)max(32 - 8 * left, 0));
     left -= 4;
-    high = low;
-    low = load(--at);
+    ahead = load(--at);
     uint32_t sevens = w & 0x7F7F7F7Fu, larges = (sevens + 0x70707070u) & w;
     uint32_t stuffed = (sevens + 0x01010101u) & 0x80808080u & __funnelshift_l(large, larges, 8);
     large = larges;
@@ -116,8 +117,9 @@ struct Vlc {
  * there are ones. */
 struct Mel {
   const uint8_t *next;
-  int32_t left;  /* bytes; the last one is shared with the VLC segment */
-  uint32_t bits; /* first bit highest */
+  uint32_t low, high; /* aligned words around the next four bytes */
+  int32_t left;       /* bytes; the last one is shared with the VLC segment */
+  uint32_t bits;      /* first bit highest */
   uint32_t count;
   uint32_t state;
   bool after_ff;
@@ -131,11 +133,21 @@ struct Mel {
     bits = count = state = num_events = 0;
     events = 0;
     after_ff = false;
+    look_ahead();
+  }
+
+  __device__ __forceinline__ void look_ahead()
+  {
+    const uint32_t *words =
+        reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(next) & ~(uintptr_t)3);
+    low = __ldg(words);
+    high = __ldg(words + 1);
   }
 
   __device__ __forceinline__ void fill()
   {
-    uint32_t word = left > 0 ? load_word(next) : 0xFFFFFFFFu;
+    uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(next) & 3);
+    uint32_t word = left > 0 ? __funnelshift_r(low, high, shift) : 0xFFFFFFFFu;
     uint32_t used = 0;
     while (count <= 24) {
       uint32_t byte = left > 0 ? word & 0xFF : 0xFF;
@@ -150,6 +162,7 @@ struct Mel {
       after_ff = byte == 0xFF;
     }
     next += used;
+    look_ahead(); /* at most the byte behind the last one */
   }
 
   /* Events for a group. Up to 23 are left, and a codeword gives up to 32. */

@@ -20,18 +20,25 @@ constexpr uint32_t kTopRow = 0x111111, kBottomRow = 0x888888; /* of six columns 
 
 /* A block as the passes walk it. */
 struct Shape {
-  uint32_t width, height, groups, count; /* groups: of a stripe; count: of all stripes */
+  uint32_t height, groups, count; /* groups: of a stripe; count: of all stripes */
+  uint32_t last;                  /* columns of a stripe's last group that lie in the block */
 
   __device__ Shape(uint32_t w, uint32_t h)
-      : width(w), height(h), groups((w + 3) / 4), count(groups * ((h + 3) / 4))
+      : height(h), groups((w + 3) / 4), count(groups * ((h + 3) / 4)),
+        last(0xFFFFu >> 4 * (4 * groups - w))
   {
   }
 
-  /* Samples of a group that lie in the block. */
+  /* Rows of the stripe at y that lie in the block. */
+  __device__ uint32_t rows(uint32_t y) const
+  {
+    return 0x1111u * ((1u << min(height - y, 4u)) - 1);
+  }
+
+  /* Samples of group g of the stripe at y that lie in the block. */
   __device__ uint32_t inside(uint32_t g, uint32_t y) const
   {
-    uint32_t cols = min(width - 4 * g, 4u), rows = min(height - y, 4u);
-    return (0x1111u * ((1u << rows) - 1)) & ((1u << 4 * cols) - 1);
+    return g + 1 < groups ? rows(y) : rows(y) & last;
   }
 };
 
@@ -69,11 +76,11 @@ struct alignas(16) Columns {
 __device__ const Columns d_columns;
 
 /* Bits forwards from the start of the segment, zeros behind its end. A word of them is ready before
- * it is needed, and the word behind is on its way from memory. */
+ * it is needed, and the bytes behind are on their way from memory. */
 struct Forward {
-  const uint32_t *words; /* aligned */
-  uint32_t at, last;     /* index of `high`, and of the last word with bytes of the segment */
-  uint32_t low, high, shift;
+  const uint32_t *words; /* aligned, from the one where the segment begins */
+  uint32_t at, last;     /* index of `ahead`, and of the last word with bytes of the segment */
+  uint32_t ahead;
   int32_t left; /* bytes that are not in `word` yet */
   uint32_t word, word_bits;
   uint32_t after_ff; /* highest bit: the last byte was FF */
@@ -84,25 +91,22 @@ struct Forward {
   {
     uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(bytes) & 3);
     words = reinterpret_cast<const uint32_t *>(bytes - misaligned);
-    shift = 8 * misaligned;
-    left = (int32_t)length;
-    last = (misaligned + length) / 4;
-    at = min(1u, last);
-    low = __ldg(words);
-    high = __ldg(words + at);
-    after_ff = count = 0;
+    left = (int32_t)(misaligned + length);
+    last = (misaligned + length - 1) / 4;
+    ahead = __ldg(words) & 0xFFFFFFFFu << 8 * misaligned; /* not an FF before the segment */
+    at = after_ff = count = 0;
     bits = 0;
     prepare();
+    word >>= 8 * misaligned;
+    word_bits -= 8 * misaligned;
   }
 
   __device__ __forceinline__ void prepare()
   {
-    uint32_t w = __funnelshift_r(low, high, shift);
-    w &= ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
+    uint32_t w = ahead & ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
     left -= 4;
-    low = high;
     at = min(at + 1, last);
-    high = __ldg(words + at);
+    ahead = __ldg(words + at);
     uint32_t ff = ((w & 0x7F7F7F7Fu) + 0x01010101u) & w & 0x80808080u;
     uint32_t stuffed = __funnelshift_l(after_ff, ff, 8);
     after_ff = ff;
@@ -134,7 +138,7 @@ __device__ __forceinline__ uint32_t quad_row(const uint32_t *quads)
 __device__ __forceinline__ void collect(const Shape &shape, const uint32_t *quads, uint32_t lane,
                                         uint16_t *halves)
 {
-  uint32_t stride = CJ2K_CUDA_QUAD_STRIDE(shape.width);
+  uint32_t stride = (2 * shape.groups + 3) & ~3u;
 #pragma unroll 4
   for (uint32_t i = lane; i < shape.count; i += 32) {
     uint32_t stripe = i / shape.groups, g = i - stripe * shape.groups;
@@ -146,17 +150,7 @@ __device__ __forceinline__ void collect(const Shape &shape, const uint32_t *quad
   }
 }
 
-/* Where a group has neighbours: samples next to the significant ones of a window of six columns,
- * its own and one on each side. */
-__device__ __forceinline__ uint32_t neighbours(uint32_t here, uint32_t over, uint32_t under)
-{
-  uint32_t near = here | (here & ~kBottomRow) << 1 | (here & ~kTopRow) >> 1 |
-                  (over & kBottomRow) >> 3 | (under & kTopRow) << 3;
-  near |= near << 4 | near >> 4;
-  return near >> 4 & 0xFFFF;
-}
-
-/* Three groups next to each other, of which a window slides on. */
+/* Three groups next to each other, a window that slides on. */
 struct Window {
   uint32_t left, group, right;
 
@@ -167,67 +161,110 @@ struct Window {
     right = next;
   }
 
+  /* The group's columns, and one on each side. */
   __device__ __forceinline__ uint32_t columns() const
   {
     return left >> 12 | group << 4 | (right & 15) << 20;
   }
 };
 
+/* A group of a stripe and those around it: significance, of the stripe above after its SigProp. */
+struct Neighbourhood {
+  const uint16_t *next; /* of the next groups to come into the windows */
+  uint32_t rest;        /* how many are still to come */
+  uint32_t row;         /* from a stripe to the one below */
+  bool has_over, has_under;
+  Window here, over, under;
+
+  __device__ __forceinline__ void start(const uint16_t *first, const Shape &shape, uint32_t y,
+                                        bool causal)
+  {
+    next = first;
+    rest = shape.groups;
+    row = shape.groups * kPitch;
+    has_over = y > 0;
+    has_under = !causal && y + 4 < shape.height;
+    here = over = under = {0, 0, 0};
+    slide();
+    slide();
+  }
+
+  __device__ __forceinline__ void slide()
+  {
+    bool there = rest > 0;
+    here.slide(there ? *next : 0);
+    over.slide(there && has_over ? *(next - row) : 0);
+    under.slide(there && has_under ? *(next + row) : 0);
+    next += kPitch;
+    rest -= there;
+  }
+
+  /* Samples with a significant one next to them, but for what the pass finds in this stripe. */
+  __device__ __forceinline__ uint32_t members() const
+  {
+    uint32_t own = here.columns(), near = own | (own & ~kBottomRow) << 1 | (own & ~kTopRow) >> 1 |
+                                          (over.columns() & kBottomRow) >> 3 |
+                                          (under.columns() & kTopRow) << 3;
+    near |= near << 4 | near >> 4;
+    return near >> 4 & 0xFFFF;
+  }
+};
+
 /* One code-block's SigProp. `found`: for each group significance after the cleanup pass, and in the
  * upper half what became significant; the signs of these, from bit 0 on. */
 struct SigProp {
-  const uint8_t *columns; /* the table, in shared memory */
-  uint16_t *halves;       /* significance, in shared memory; where the pass has been, after it */
+  uint32_t columns; /* the table, an address in shared memory */
+  uint16_t *halves; /* significance, in shared memory; where the pass has been, after it */
   Forward reader;
   uint2 *found;
 
+  __device__ __forceinline__ uint32_t column(uint32_t offset) const
+  {
+    uint16_t entry;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(entry) : "r"(columns + offset));
+    return entry;
+  }
+
   /* Returns what became significant; `last`: the entry of the column before. */
   __device__ __forceinline__ uint32_t group(uint32_t members, uint32_t candidates, uint32_t &last,
-                                            uint32_t &signs)
+                                            uint32_t &used)
   {
-    reader.supply();
-    uint32_t bits = (uint32_t)reader.bits << 9, fresh = 0, used = 0;
+    uint32_t bits = (uint32_t)reader.bits << 9, fresh = 0;
+    used = 0;
 #pragma unroll
     for (uint32_t c = 0; c < 4; c++) {
-      uint32_t open = candidates >> 4 * c & 15, known = members >> 4 * c & 15;
-      uint32_t index = (bits & 15u << 9) | open << 1 | known << 5 | (last & open << 5);
-      last = *reinterpret_cast<const uint16_t *>(columns + index);
+      uint32_t open = candidates >> 4 * c & 15, known = members & candidates >> 4 * c & 15;
+      last = column((bits & 15u << 9) | open << 1 | known << 5 | (last & open << 5));
+      members >>= 4;
       bits = __funnelshift_r(bits, 0, last);
       used += last & 31;
       fresh |= (last >> 9) << 4 * c;
     }
-    reader.bits >>= used;
-    signs = (uint32_t)reader.bits & 0xFFFF;
-    uint32_t num_signs = __popc(fresh);
-    reader.bits >>= num_signs;
-    reader.count -= used + num_signs;
     return fresh;
-  }
-
-  __device__ __forceinline__ uint32_t significance(uint32_t i, bool there) const
-  {
-    return there ? halves[i * kPitch] : 0;
   }
 
   __device__ __forceinline__ void stripe(const Shape &shape, uint32_t y, bool causal)
   {
-    uint32_t first = y / 4 * shape.groups, groups = shape.groups;
-    bool has_over = y > 0, has_under = !causal && y + 4 < shape.height;
-    Window here = {0, 0, significance(first, true)};
-    Window over = {0, 0, significance(first - groups, has_over)};
-    Window under = {0, 0, significance(first + groups, has_under)};
+    const uint32_t groups = shape.groups, rows = shape.rows(y);
+    uint16_t *at = halves + y / 4 * groups * kPitch;
+    uint2 *out = found + y / 4 * groups;
     uint32_t last = 0;
-    for (uint32_t g = 0; g < groups; g++) {
-      uint32_t i = first + g, inside = shape.inside(g, y), signs;
-      bool more = g + 1 < groups;
-      here.slide(significance(i + 1, more));
-      over.slide(significance(i + 1 - groups, more && has_over));
-      under.slide(significance(i + 1 + groups, more && has_under));
-      uint32_t candidates = inside & ~here.group;
-      uint32_t members = neighbours(here.columns(), over.columns(), under.columns()) & candidates;
-      uint32_t fresh = group(members, candidates, last, signs);
-      found[i] = make_uint2(here.group | fresh << 16, signs);
-      halves[i * kPitch] = (uint16_t)(here.group | fresh);
+    Neighbourhood around;
+    around.start(at, shape, y, causal);
+    uint32_t own = around.here.group, members = around.members();
+    for (uint32_t g = 0; g < groups; g++, at += kPitch) {
+      uint32_t candidates = (g + 1 < groups ? rows : rows & shape.last) & ~own, used;
+      reader.supply();
+      uint32_t fresh = group(members, candidates, last, used), before = own;
+      around.slide(); /* while the table is looked up */
+      own = around.here.group;
+      members = around.members();
+      reader.bits >>= used;
+      out[g] = make_uint2(before | fresh << 16, (uint32_t)reader.bits & 0xFFFF);
+      uint32_t num_signs = __popc(fresh);
+      reader.bits >>= num_signs;
+      reader.count -= used + num_signs;
+      *at = (uint16_t)(before | fresh);
     }
   }
 };
@@ -270,7 +307,8 @@ __global__ void __launch_bounds__(32 * kWarps)
   HtSet set;
   find_set(frame, index, block, set);
   SigProp pass;
-  pass.columns = reinterpret_cast<const uint8_t *>(columns);
+  pass.columns = (uint32_t)__cvta_generic_to_shared(columns);
+  asm volatile("" : "+r"(pass.columns)); /* a register, not made anew for each look-up */
   pass.halves = significance + k;
   pass.found = reinterpret_cast<uint2 *>(frame.quads + block.quads);
   pass.reader.start(set.cleanup + set.cleanup_length, set.refinement_length);

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   using T = typename Sample<REV>::Type;
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
   for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
-    const Cj2kCudaLevel &level = levels[i];
+    const Cj2kCudaLevel level = levels[i]; /* in registers: stores might change what is in memory */
     int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4;
     int32_t row0 = (int32_t)(strip * rows);
     if (blockIdx.x * kStripColumns >= level.width + level.odd_x)

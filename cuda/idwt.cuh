@@ -230,11 +230,12 @@ template <bool REV, int COUNT, class Sink>
 __device__ __forceinline__ void synthesise_row(const Cj2kCudaLevel *levels, const Columns &columns,
                                                Sink &sink)
 {
-  const uint32_t high = columns.odd_y;
+  const bool high = columns.odd_y;
   Row<REV> rows[COUNT];
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
-    rows[k] = load_line<REV, false>(levels[k].band[2 * high], levels[k].band[2 * high + 1], 0, 0,
+    const Cj2kCudaPlane *bands = levels[k].band;
+    rows[k] = load_line<REV, false>(high ? bands[2] : bands[0], high ? bands[3] : bands[1], 0, 0,
                                     columns);
     if (!columns.single)
       horizontal(rows[k]);
