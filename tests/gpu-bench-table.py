@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 COUNTS = (1, 4, 8, 16)
 PICTURE = 3840 * 2160 * 3 * 2  # bytes of RGB in 16 bit
@@ -99,6 +100,10 @@ def table(head, rows):
     return "\n".join(lines).replace("|  ", "| ").replace("  |", " |")
 
 
+def prose(text):
+    return textwrap.fill(text.strip(), 118)
+
+
 def compare(name, ours, theirs):
     """A row of frames a second: ours, theirs, how many times."""
     return [name, of_best(ours), of_best(theirs), ratio(ours[0], theirs[0])]
@@ -134,9 +139,9 @@ def target(what, value, wanted, below=False):
 @block
 def run(log):
     gpu, _, driver = (log.get("gpu", "text") or "?, ?").partition(", ")
-    return (f"{gpu}, driver {driver}; {log.get('host', 'cores')} cores of {log.get('host', 'cpu')}; plain copies of 50 MB "
-            f"between page-locked host memory and the device: {log.get('bus', 'to_device_gbs')} GB/s to it, "
-            f"{log.get('bus', 'to_host_gbs')} GB/s from it.")
+    return prose(f"{gpu}, driver {driver}; {log.get('host', 'cores')} cores of {log.get('host', 'cpu')}; plain copies of "
+                 f"50 MB between page-locked host memory and the device: {log.get('bus', 'to_device_gbs')} GB/s to it, "
+                 f"{log.get('bus', 'to_host_gbs')} GB/s from it.")
 
 
 HT_RATES = (("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 22 bpp"))
@@ -395,7 +400,7 @@ def memory(log):
                      f"host: {number(long['fps'])} a second; memory of the host grew by " \
                      f"{long['rss_mb'][1] - long['rss_mb'][0]:.1f} MB, of the GPU by " \
                      f"{long['device_mb'][1] - long['device_mb'][0]:.1f} MB."
-    return lines.strip()
+    return prose(lines)
 
 
 # ------------------------------------------------------------------------------------- beside the papers ---
