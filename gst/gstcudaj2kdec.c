@@ -398,20 +398,22 @@ static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
   gst_object_unref(allocator);
 }
 
-/* The pool has to cover what is inside the codec beside what downstream keeps. */
+/* The pool has to cover what is inside the codec, one picture that waits for room there, and one on
+ * its way out, beside what downstream keeps. */
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);
+  guint extra = MAX(self->params.frames_in_flight, 1) + 2;
   GstBufferPool *pool = NULL;
   guint size, min, max;
   gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
 
   if (self->on_device)
-    return decide_device_allocation(self, query, MAX(self->params.frames_in_flight, 1));
+    return decide_device_allocation(self, query, extra);
   if (!GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->decide_allocation(decoder, query))
     return FALSE;
   gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min, &max);
-  min += MAX(self->params.frames_in_flight, 1);
+  min += extra;
   if (max && max < min)
     max = min;
   GstStructure *config = gst_buffer_pool_get_config(pool);

@@ -165,6 +165,9 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
 {
   GstBuffer *buffer = NULL;
   GstFlowReturn flow = acquire_buffer(self, &buffer);
+  /* When the GPU is lost, frames in flight say more about it. */
+  if (flow == GST_FLOW_ERROR && gst_cuda_j2k_output_drain(&self->output) == GST_FLOW_OK)
+    GST_ELEMENT_ERROR(self, RESOURCE, NO_SPACE_LEFT, ("No buffer for a decoded picture."), (NULL));
   if (flow != GST_FLOW_OK)
     return flow;
   GstCudaJ2kDecPicture *picture = g_new0(GstCudaJ2kDecPicture, 1);
@@ -172,7 +175,7 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
   picture->buffer = buffer;
   if (!gst_cuda_j2k_map(&picture->map, &self->info, buffer, GST_MAP_WRITE,
                         self->on_device ? self->context : NULL, &picture->memory)) {
-    GST_ERROR_OBJECT(self, "cannot map an output buffer for writing");
+    GST_ELEMENT_ERROR(self, RESOURCE, WRITE, ("Cannot map an output buffer for writing."), (NULL));
     gst_buffer_unref(buffer);
     g_free(picture);
     return GST_FLOW_ERROR;
