@@ -11,15 +11,17 @@
 
 /*
  * The more blocks a warp decodes at once, the longer a symbol of each takes, because all go through
- * what any of them needs, but the fewer instructions are issued. Instructions for a symbol by the
- * binary logarithm of their number.
+ * what any of them needs, but the fewer instructions are issued. Nanoseconds (on an H200) and
+ * instructions for a symbol, by the binary logarithm of their number.
  */
 #define MAX_LOG_LANES 5
-static const uint32_t symbol_time[MAX_LOG_LANES + 1] = {82, 109, 135, 157, 172, 183};
+static const struct {
+  uint32_t time, instructions;
+} symbol[MAX_LOG_LANES + 1] = {{117, 76},  {181, 104}, {222, 124},
+                               {264, 143}, {316, 167}, {353, 185}};
 
-/* Instructions that a multiprocessor issues while a warp that waits for none of the others gets
- * through one. */
-#define ISSUED 12
+/* Instructions that a multiprocessor issues in a nanosecond. */
+#define ISSUED 5
 
 typedef struct {
   const Cj2kCodedBlock *blocks;
@@ -39,10 +41,10 @@ static uint64_t plan_warps(Warps *plan, uint64_t time)
   plan->lanes = plan->num_warps = 0;
   for (uint32_t n = 0; n < plan->count; n += 1u << plan->lanes) {
     uint64_t length = plan->blocks[plan->list[n]].length;
-    while (plan->lanes < plan->most && length * symbol_time[plan->lanes + 1] <= time)
+    while (plan->lanes < plan->most && length * symbol[plan->lanes + 1].time <= time)
       plan->lanes++;
     plan->warps[plan->num_warps++] = n;
-    issued += length * symbol_time[plan->lanes];
+    issued += length * symbol[plan->lanes].instructions;
   }
   plan->warps[plan->num_warps] = plan->count;
   return issued;
@@ -52,7 +54,7 @@ static uint64_t plan_warps(Warps *plan, uint64_t time)
  * that is in flight by then; half of that is before this stage or after it. */
 static void choose_warps(const Cj2kDecodeSlot *slot, Warps *plan)
 {
-  uint64_t time = (uint64_t)plan->blocks[plan->list[0]].length * symbol_time[0];
+  uint64_t time = (uint64_t)plan->blocks[plan->list[0]].length * symbol[0].time;
   uint64_t frames = (slot->backend->frames_in_flight + 1) / 2;
   uint64_t rate = (uint64_t)ISSUED * slot->backend->multiprocessors;
   while (plan_warps(plan, time) * frames > rate * time &&

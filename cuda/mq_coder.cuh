@@ -16,21 +16,21 @@ extern "C" {
 }
 
 /*
- * A context is a word: Qe in its upper half, in the lower one the byte offset of its row in the
- * table of states, whose two words are the contexts after an MPS and after an LPS that renormalise.
- * The MPS is bit 3. One state more makes raw bits of decisions: an interval cut into halves each
- * time, of which the upper one is the MPS, 1.
+ * A context is a word: the MPS on top, Qe in the rest of its upper half, in the lower one the byte
+ * offset of its row in the table of states, whose two words are the contexts after an MPS and after
+ * an LPS that renormalise. One state more makes raw bits of decisions: an interval cut into halves
+ * each time, of which the upper one is the MPS, 1.
  */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
 enum { CJ2K_MQ_STATES(QE) QE_47 = 0x4000 };
-#define MQ_WORD(state, mps) ((uint32_t)QE_##state << 16 | (uint32_t)(16 * (state) + 8 * (mps)))
+#define MQ_WORD(state, mps)                                                                        \
+  ((uint32_t)(mps) << 31 | (uint32_t)QE_##state << 16 | (uint32_t)(16 * (state) + 8 * (mps)))
 #define MQ_NEXT(state, qe, nmps, nlps, change)                                                     \
   MQ_WORD(nmps, 0), MQ_WORD(nlps, (change)), MQ_WORD(nmps, 1), MQ_WORD(nlps, 1 - (change)),
 
 #define MQ_RAW MQ_WORD(47, 1)
 
 constexpr uint32_t kMqStateWords = 4 * (CJ2K_MQ_NUM_STATES + 1);
-constexpr uint32_t kMqMps = 8; /* bit of a context */
 
 /* Leading zeros of what is not zero; __clz thinks of that as well. */
 __device__ __forceinline__ uint32_t leading_zeros(uint32_t word)
@@ -59,6 +59,17 @@ __device__ __forceinline__ uint32_t shared_word(uint32_t address)
 __device__ __forceinline__ void set_shared_word(uint32_t address, uint32_t word)
 {
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(word));
+}
+
+/* Without waiting for what is there. */
+__device__ __forceinline__ void add_shared_bits(uint32_t address, uint32_t bits)
+{
+  asm volatile("red.shared.or.b32 [%0], %1;" : : "r"(address), "r"(bits));
+}
+
+__device__ __forceinline__ void keep_shared_bits(uint32_t address, uint32_t bits)
+{
+  asm volatile("red.shared.and.b32 [%0], %1;" : : "r"(address), "r"(bits));
 }
 
 /* Of a table: nothing writes there. */
@@ -189,26 +200,49 @@ struct MqDecoder {
     }
   }
 
-  /* DECODE (C.3.2) with the context at `context`, which changes, and the table of states at
-   * `states`. */
-  __device__ __forceinline__ bool decode(uint32_t context, uint32_t states)
+  /* Takes the part of the interval that C is in (C.3.2), and renormalises it by `shift` bits
+   * (C.3.3). Is it the LPS's? */
+  __device__ __forceinline__ bool divide(uint32_t state, uint32_t &shift)
   {
-    uint32_t state = shared_word(context);
-    uint32_t qe = state & 0xFFFF0000u, upper = a - qe;
+    uint32_t qe = state & 0x7FFF0000u, upper = a - qe;
     bool lower = high < qe;
     bool lps = lower != (upper < qe); /* conditional exchange */
     high -= lower ? 0 : qe;
     a = lower ? qe : upper;
-    uint32_t shift = leading_zeros(a); /* RENORMD (C.3.3) */
-    if (shift) {
-      uint2 next = shared_pair(states + (state & 0xFFFF));
-      set_shared_word(context, lps ? next.y : next.x);
-    }
+    shift = leading_zeros(a);
     a <<= shift;
     high = __funnelshift_l(low, high, shift);
     low <<= shift;
     bits -= (int32_t)shift;
-    return lps != ((state & kMqMps) != 0);
+    return lps;
+  }
+
+  /* DECODE with a context that is `state` and becomes `changed`, and the table of states at
+   * `states`. */
+  __device__ __forceinline__ bool decode(uint32_t state, uint32_t states, uint32_t &changed)
+  {
+    uint2 next = shared_pair(states + (state & 0xFFFF));
+    uint32_t shift;
+    bool lps = divide(state, shift);
+    changed = lps ? next.y : next.x;
+    changed = shift ? changed : state;
+    return lps != ((int32_t)state < 0);
+  }
+
+  /* With the UNIFORM context, which never changes. */
+  __device__ __forceinline__ bool decode_uniform()
+  {
+    uint32_t shift;
+    return divide(MQ_WORD(46, 0), shift);
+  }
+
+  /* The same with the context at `context`. */
+  __device__ __forceinline__ bool decode_at(uint32_t context, uint32_t states)
+  {
+    uint32_t changed;
+    bool decision = decode(shared_word(context), states, changed);
+    set_shared_word(context, changed);
+    return decision;
   }
 
   /* The next `count` raw bits, 1..32, the first on top of them. */
@@ -222,6 +256,20 @@ struct MqDecoder {
     low = (uint32_t)rest;
     bits -= (int32_t)count;
     return value;
+  }
+
+  /* How many zeros the next `count` raw bits, up to 32, begin with. */
+  __device__ __forceinline__ uint32_t raw_zeros(uint32_t count) const
+  {
+    return min((uint32_t)__clz((int32_t)__funnelshift_l(low, high, 1)), count);
+  }
+
+  /* Up to 31 raw bits that are there. */
+  __device__ __forceinline__ void skip_raw(uint32_t count)
+  {
+    high = __funnelshift_l(low, high, count) & 0x7FFFFFFFu;
+    low <<= count;
+    bits -= (int32_t)count;
   }
 
   /* Has anything been decoded from bits that were made up? */

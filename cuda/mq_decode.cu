@@ -19,6 +19,8 @@ constexpr uint32_t kWarp = 32;
 constexpr uint32_t kWarps = 3;   /* of a thread block, at most */
 constexpr uint32_t kSymbols = 4; /* that a lane decodes in a round, if nothing else is to be done */
 
+constexpr uint32_t kRunRest = 14; /* samples of a column but the first one, times that */
+
 constexpr uint32_t kRawLabel = CJ2K_CX_COUNT, kContexts = CJ2K_CX_COUNT + 1;
 
 constexpr uint8_t kZeroContexts[3][512] = {{CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
@@ -30,20 +32,18 @@ constexpr uint32_t kStates[kMqStateWords] = {CJ2K_MQ_STATES(MQ_NEXT) MQ_RAW, MQ_
 
 /* For all warps of a block in shared memory. */
 struct alignas(16) Tables {
-  /* Labels by window: zero coding in LH and LL, HL, HH; refinement; raw. A window leaves bits 3, 5
-   * and 7 free for the number of the table. */
+  /* Labels by window: zero coding in LH and LL, HL, HH; refinement. A window leaves bits 3 and 7
+   * free for the number of the table. */
   uint8_t labels[kWindowSize];
   uint8_t signs[kSignWindowSize]; /* by sign window */
   uint32_t states[kMqStateWords];
 
-  static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136, kRaw = 32;
+  static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136;
 
   static constexpr uint8_t label(uint32_t window, uint32_t table)
   {
     /* in refinement bit 4 says that there are significant neighbours, bit 6 that the sample has
      * been refined before */
-    if (table & kRaw)
-      return kRawLabel;
     if (table == kRefinement)
       return (uint8_t)(CJ2K_CX_MAG + (window & 64 ? 2 : window >> 4 & 1));
     return kZeroContexts[table == kZeroHh ? 2 : table == kZeroHl][standard_window(window)];
@@ -52,7 +52,7 @@ struct alignas(16) Tables {
   constexpr Tables() : labels(), signs(), states()
   {
     for (uint32_t i = 0; i < kWindowSize; i++)
-      labels[i] = label(i & kWindow, i & (kRefinement | kRaw));
+      labels[i] = label(i & kWindow, i & kRefinement);
     for (uint32_t i = 0; i < kSignWindowSize; i++)
       signs[i] = kSignContexts[sign_index(i)];
     for (uint32_t i = 0; i < kMqStateWords; i++)
@@ -62,25 +62,15 @@ struct alignas(16) Tables {
 
 __device__ const Tables d_tables;
 
-/* What becomes of a symbol that is no sign: for a 0 in bits 7..0, for a 1 in bits 15..8. The lowest
- * four are the samples, from the present one on, that are done with it. Run-length symbols and rows
- * have their label above. */
-enum {
-  kSignFollows = 16,
-  kIsOne = 32, /* of the sample */
-  kLabelShift = 16,
-  kZeroCoding = 0x1 | kSignFollows << 8,
-  kRefinement = 0x1 | (0x1 | kIsOne) << 8,
-  kRun = 0xF | CJ2K_CX_RUN << kLabelShift,
-  kRowHigh = 0x3 << 8 | CJ2K_CX_UNI << kLabelShift,
-  kRowLow = kSignFollows | (0x1 | kSignFollows) << 8 | CJ2K_CX_UNI << kLabelShift,
-};
-
 /* Words of an octet in shared memory. */
 enum { kSignificant, kNegative, kOctetWords };
 
+/* Words of a block in shared memory, besides those of octets and sets: contexts, and an octet that
+ * is read but means nothing. */
+constexpr uint32_t kOwnWords = kContexts + kOctetWords;
+
 /* What only the visit of an octet needs, and can be asked for before: in device memory. */
-struct OctetPast {
+struct alignas(8) OctetPast {
   uint32_t coded;   /* in this bit-plane's significance propagation pass */
   uint32_t refined; /* before */
 };
@@ -96,7 +86,9 @@ struct OctetPast {
 template <uint32_t LANES, bool WIDE> struct Block {
   static constexpr uint32_t kWord = 4 * LANES, kOctet = kOctetWords * kWord; /* bytes to the next */
 
-  uint32_t memory, contexts, tables; /* addresses in shared memory */
+  /* Addresses in shared memory. Contexts come first, so that what is read beside the first and the
+   * last octet is in this lane's memory, too. */
+  uint32_t contexts, memory, sets, tables;
   uint32_t style, zero_table;
   uint32_t across, stripes, num_octets, reciprocal; /* octets in a stripe; 2^16 / across, up */
   uint32_t last_columns, last_rows; /* samples that exist in the last octet of a stripe, stripe */
@@ -123,39 +115,64 @@ template <uint32_t LANES, bool WIDE> struct Block {
   uint32_t octet, valid;
   uint32_t words; /* of the octet: their address */
   Surroundings around;
-  uint32_t todo;    /* samples that the pass codes, from the present one on */
-  uint32_t held;    /* `todo` while the next symbol is the present sample's sign */
+  /* Samples that the pass codes, from the present one on; all but one of these are zero. */
+  uint32_t fresh;   /* nothing else is known */
+  uint32_t todo;    /* what their first symbols are is known, too */
+  uint32_t held;    /* a 1 has ended it: the first one becomes significant */
   uint32_t coded;   /* samples that the pass codes, all of them */
-  uint32_t runs;    /* first samples of columns that begin with a run-length symbol */
+  uint32_t runs;    /* first samples of columns that begin with a run-length symbol; the others of
+                       these columns are not among those above */
   uint32_t decoded; /* ones */
-  uint32_t mode, window;
+
+  /* What follows is known as long as symbols are 0, and in refinement passes always. */
+  uint32_t later, after;   /* `todo` without the first sample, without the first two */
+  uint32_t context, state; /* of the present symbol: its address and what is there */
+  uint32_t later_label;    /* of the next one */
+  uint32_t stops;          /* where a 1 ends this: all bits, none in refinement passes */
 
   /* A set's word for a group. */
   __device__ __forceinline__ uint32_t set_of(uint32_t of_type, uint32_t g) const
   {
     if (WIDE)
-      return shared_word(contexts + (kContexts + of_type * groups + g) * kWord);
+      return shared_word(sets + (of_type * groups + g) * kWord);
     return of_type == CJ2K_PASS_SIGNIFICANCE ? near : of_type == CJ2K_PASS_CLEANUP ? open : some;
   }
 
-  /* Changes it to (set & keep) | add. */
-  __device__ __forceinline__ void change_set(uint32_t of_type, uint32_t g, uint32_t keep,
-                                             uint32_t add)
+  __device__ __forceinline__ void clear_set(uint32_t of_type, uint32_t g, uint32_t to)
   {
-    uint32_t set = (set_of(of_type, g) & keep) | add;
     if (WIDE)
-      set_shared_word(contexts + (kContexts + of_type * groups + g) * kWord, set);
+      set_shared_word(sets + (of_type * groups + g) * kWord, to);
     else if (of_type == CJ2K_PASS_SIGNIFICANCE)
-      near = set;
+      near = to;
     else if (of_type == CJ2K_PASS_CLEANUP)
-      open = set;
+      open = to;
     else
-      some = set;
+      some = to;
   }
 
   __device__ __forceinline__ void add_to_set(uint32_t of_type, uint32_t g, uint32_t add)
   {
-    change_set(of_type, g, 0xFFFFFFFFu, add);
+    if (WIDE)
+      add_shared_bits(sets + (of_type * groups + g) * kWord, add);
+    else if (of_type == CJ2K_PASS_SIGNIFICANCE)
+      near |= add;
+    else if (of_type == CJ2K_PASS_CLEANUP)
+      open |= add;
+    else
+      some |= add;
+  }
+
+  /* Takes the octets out of it that are not to be kept. */
+  __device__ __forceinline__ void keep_of_set(uint32_t of_type, uint32_t g, uint32_t keep)
+  {
+    if (WIDE)
+      keep_shared_bits(sets + (of_type * groups + g) * kWord, keep);
+    else if (of_type == CJ2K_PASS_SIGNIFICANCE)
+      near &= keep;
+    else if (of_type == CJ2K_PASS_CLEANUP)
+      open &= keep;
+    else
+      some &= keep;
   }
 
   /* --------------------------------------------------------------------------- start --- */
@@ -167,7 +184,6 @@ template <uint32_t LANES, bool WIDE> struct Block {
       set_shared_word(contexts + i * kWord, MQ_WORD(0, 0));
     set_shared_word(contexts + CJ2K_CX_ZERO * kWord, MQ_WORD(4, 0));
     set_shared_word(contexts + CJ2K_CX_RUN * kWord, MQ_WORD(3, 0));
-    set_shared_word(contexts + CJ2K_CX_UNI * kWord, MQ_WORD(46, 0));
     set_shared_word(contexts + kRawLabel * kWord, MQ_RAW);
   }
 
@@ -185,14 +201,14 @@ template <uint32_t LANES, bool WIDE> struct Block {
     last_rows = 0xFu >> (0u - block.height & 3);
     last_rows *= kRow0;
     groups = (num_octets + 31) / 32;
-    contexts = memory + kOctet * num_octets;
+    sets = memory + kOctet * num_octets;
     for (uint32_t i = 0; i < kOctetWords * num_octets; i++)
       set_shared_word(memory + i * kWord, 0);
     reset_contexts();
     for (uint32_t g = 0; g < groups; g++) {
-      change_set(CJ2K_PASS_SIGNIFICANCE, g, 0, 0);
-      change_set(CJ2K_PASS_REFINEMENT, g, 0, 0);
-      change_set(CJ2K_PASS_CLEANUP, g, 0, 0xFFFFFFFFu >> (32 - min(num_octets - 32 * g, 32u)));
+      clear_set(CJ2K_PASS_SIGNIFICANCE, g, 0);
+      clear_set(CJ2K_PASS_REFINEMENT, g, 0);
+      clear_set(CJ2K_PASS_CLEANUP, g, 0xFFFFFFFFu >> (32 - min(num_octets - 32 * g, 32u)));
     }
   }
 
@@ -208,7 +224,7 @@ template <uint32_t LANES, bool WIDE> struct Block {
     data_end = data + coded_block.length;
     num_passes = coded_block.num_passes;
     cut = false;
-    pass = segment_end = visiting = todo = held = 0;
+    pass = segment_end = visiting = fresh = todo = held = 0;
     mq.bits = 0;
     uint32_t planes = (uint32_t)block.num_bitplanes - coded_block.zero_bitplanes;
     corrupt = coded_block.zero_bitplanes >= block.num_bitplanes || num_passes > 3 * planes - 2;
@@ -279,8 +295,8 @@ template <uint32_t LANES, bool WIDE> struct Block {
     type = cj2k_pass_type(pass);
     plane_out = signs_out + (1 + cj2k_pass_depth(pass)) * num_octets;
     bool refinement = type == CJ2K_PASS_REFINEMENT;
-    mode = refinement ? kRefinement : kZeroCoding;
-    labels = tables + (mq.is_raw ? Tables::kRaw : refinement ? Tables::kRefinement : zero_table);
+    stops = refinement ? 0 : ~0u;
+    labels = tables + (refinement ? Tables::kRefinement : zero_table);
     group = 0;
     octets = set_of(type, 0);
     fetch_past();
@@ -291,7 +307,7 @@ template <uint32_t LANES, bool WIDE> struct Block {
   {
     if (type == CJ2K_PASS_CLEANUP && (style & CJ2K_STYLE_SEGMARK)) {
       for (uint32_t i = 0; i < 4; i++) { /* D.5: 1010; errors are not acted upon */
-        mq.decode(contexts + CJ2K_CX_UNI * kWord, tables + (uint32_t)offsetof(Tables, states));
+        mq.decode_uniform();
         if (mq.bits < 0)
           mq.fill();
       }
@@ -305,12 +321,11 @@ template <uint32_t LANES, bool WIDE> struct Block {
   /* ------------------------------------------------------------------------- octets --- */
 
   /* A word of the octet at `at` and of its neighbours to the left and right, which are read also
-   * where there are none: in this lane's memory. Before the first octet is that of other warps. */
+   * where there are none. */
   __device__ __forceinline__ Stream row_at(uint32_t at, uint32_t place) const
   {
-    uint32_t left = at >= memory + kOctet ? at - kOctet : at;
     Stream stream;
-    stream.set(shared_word(left), shared_word(at), shared_word(at + kOctet), place);
+    stream.set(shared_word(at - kOctet), shared_word(at), shared_word(at + kOctet), place);
     return stream;
   }
 
@@ -338,13 +353,13 @@ template <uint32_t LANES, bool WIDE> struct Block {
   __device__ __forceinline__ void visit_refinement(uint32_t significant, uint32_t neighbours)
   {
     uint32_t refined = next_past.refined;
-    todo = significant & ~coded;
+    fresh = significant & ~coded;
     /* when all is significant no significance propagation pass comes here again */
-    pasts[octet] = {significant == valid ? 0 : coded, refined | todo};
-    if (mq.is_raw && todo) {
-      uint32_t count = (uint32_t)__popc(todo);
-      decoded = spread(mq.take_raw(count), count, todo);
-      todo = 0;
+    pasts[octet] = {significant == valid ? 0 : coded, refined | fresh};
+    if (mq.is_raw && fresh) {
+      uint32_t count = (uint32_t)__popc(fresh);
+      decoded = spread(mq.take_raw(count), count, fresh);
+      fresh = 0;
     }
     /* for the table of labels */
     around.own = {0, 0};
@@ -367,13 +382,14 @@ template <uint32_t LANES, bool WIDE> struct Block {
     if (type == CJ2K_PASS_REFINEMENT) {
       visit_refinement(significant, neighbours);
     } else if (type == CJ2K_PASS_SIGNIFICANCE) {
-      todo = coded = neighbours & ~significant & valid;
+      fresh = coded = neighbours & ~significant & valid;
     } else {
-      todo = ~(significant | coded) & valid;
+      fresh = ~(significant | coded) & valid;
       /* whole columns with nothing around them */
-      uint32_t not_run = neighbours | ~todo;
+      uint32_t not_run = neighbours | ~fresh;
       not_run |= not_run >> 1;
       runs = ~(not_run | not_run >> 2) & kRow0;
+      fresh &= ~(runs * kRunRest);
     }
     fetch_past();
     visiting = 1;
@@ -424,9 +440,10 @@ template <uint32_t LANES, bool WIDE> struct Block {
       pasts[octet].coded = coded;
       uint32_t significant = around.significant();
       bool rest = valid & ~(significant | coded), full = significant == valid;
-      change_set(CJ2K_PASS_CLEANUP, group, ~bit, rest ? bit : 0);
+      add_to_set(CJ2K_PASS_CLEANUP, group, rest ? bit : 0);
+      keep_of_set(CJ2K_PASS_CLEANUP, group, rest ? 0xFFFFFFFFu : ~bit);
       octets |= set_of(CJ2K_PASS_SIGNIFICANCE, group) & (0 - 2 * bit);
-      change_set(CJ2K_PASS_SIGNIFICANCE, group, full ? ~bit : 0xFFFFFFFFu, 0);
+      keep_of_set(CJ2K_PASS_SIGNIFICANCE, group, full ? ~bit : 0xFFFFFFFFu);
     }
     visiting = 0;
   }
@@ -454,33 +471,100 @@ template <uint32_t LANES, bool WIDE> struct Block {
 
   /* ------------------------------------------------------------------------ symbols --- */
 
-  /* Decodes a symbol, but no signs. */
+  static __device__ __forceinline__ uint32_t without_first(uint32_t from)
+  {
+    return from & (from - 1);
+  }
+
+  /* Of the first sample of `from`; `rest` is what comes after it. */
+  __device__ __forceinline__ uint32_t label_of_first(uint32_t from, uint32_t rest) const
+  {
+    uint32_t at = (uint32_t)__popc(~from & (from - 1));
+    uint32_t label = shared_byte(labels + around.window(at));
+    return runs & from & ~rest ? (uint32_t)CJ2K_CX_RUN : label;
+  }
+
+  /* What the first two symbols are: to find out takes longer than to decode one. */
+  __device__ __forceinline__ void look_up()
+  {
+    todo = fresh;
+    fresh = 0;
+    later = without_first(todo);
+    after = without_first(later);
+    context = contexts + label_of_first(todo, later) * kWord;
+    later_label = label_of_first(later, after);
+    state = shared_word(context);
+  }
+
+  /* Decodes a symbol, but no signs. Meanwhile the next one's context is read, and the label of the
+   * one after it. */
   __device__ __forceinline__ void decode_symbol()
   {
-    uint32_t at = (uint32_t)__ffs((int32_t)todo) - 1, sample = todo & (0 - todo);
-    window = around.window(at);
-    uint32_t label = shared_byte(labels + window);
-    uint32_t now = runs & sample ? kRun : mode;
-    label = now >> kLabelShift ? now >> kLabelShift : label;
-    bool one = mq.decode(contexts + label * kWord, tables + (uint32_t)offsetof(Tables, states));
-    uint32_t then = one ? now >> 8 : now;
-    todo &= ~((then & 15) << at);
-    decoded |= then & kIsOne ? sample : 0;
-    if (now >> kLabelShift) {
-      mode = now == kRowHigh ? kRowLow : now == kRun && one ? kRowHigh : kZeroCoding;
-      runs &= ~sample;
+    uint32_t next_context = contexts + later_label * kWord;
+    uint32_t next_state = shared_word(next_context);
+    uint32_t changed;
+    uint32_t ones =
+        mq.decode(state, tables + (uint32_t)offsetof(Tables, states), changed) ? ~0u : 0;
+    uint32_t rest = without_first(after);
+    later_label = label_of_first(after, rest);
+    set_shared_word(context, changed);
+    state = next_context == context ? changed : next_state;
+    context = next_context;
+    decoded |= ones & ~stops & (todo ^ later);
+    held = ones & stops & todo;
+    todo = later & ~(ones & stops);
+    later = after;
+    after = rest;
+  }
+
+  /* A few symbols, or `all` until something else is to be done. */
+  __device__ __forceinline__ void decode_symbols(bool all)
+  {
+    do {
+#pragma unroll
+      for (uint32_t n = 0; n < kSymbols; n++) {
+        if (!todo || mq.bits < 0)
+          return;
+        decode_symbol();
+      }
+    } while (all);
+  }
+
+  /* Raw bits of samples, up to one that becomes significant: the zeros before it at once. */
+  __device__ __forceinline__ void decode_raw()
+  {
+    uint32_t there = min((uint32_t)(mq.bits + 1), 31u), zeros = mq.raw_zeros(there), count = 0;
+    while (count < zeros && fresh) {
+      fresh &= fresh - 1;
+      count++;
     }
-    if (then & kSignFollows) {
-      held = todo;
-      todo = 0;
+    bool one = fresh && zeros < there;
+    mq.skip_raw(count + one);
+    held = one ? fresh : 0;
+    fresh = one ? 0 : fresh;
+  }
+
+  /* The column is no run (D.3.4): goes on to the sample that ends it. */
+  __device__ __forceinline__ void end_run()
+  {
+    uint32_t first = held & (0 - held), row = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < 2; i++) {
+      row = 2 * row + mq.decode_uniform();
+      if (mq.bits < 0)
+        mq.fill();
     }
+    runs ^= first;
+    held = (held ^ first) | ((first << 4) - (first << row));
   }
 
   /* D.3.2. */
   __device__ __forceinline__ void decode_sign()
   {
+    if (runs & held & (0 - held))
+      end_run();
     uint32_t at = (uint32_t)__ffs((int32_t)held) - 1, row = at & 3, sample = held & (0 - held);
-    uint32_t own = words + kNegative * kWord, index = window & kSignWindow;
+    uint32_t own = words + kNegative * kWord, index = around.window(at) & kSignWindow;
     uint32_t negative = shared_word(own);
     Stream stream = row_at(own, 5); /* of samples that are not significant signs do not matter */
     uint32_t signs = stream.from(at);
@@ -495,19 +579,21 @@ template <uint32_t LANES, bool WIDE> struct Block {
                                : shared_byte(tables + (uint32_t)offsetof(Tables, signs) +
                                              (index | (signs & kSignWindow) >> 1));
     bool bit =
-        mq.decode(contexts + (entry & 31) * kWord, tables + (uint32_t)offsetof(Tables, states));
+        mq.decode_at(contexts + (entry & 31) * kWord, tables + (uint32_t)offsetof(Tables, states));
     if (bit != (entry >> 7 != 0))
       set_shared_word(own, negative | sample);
     decoded |= sample;
     around.insert(at);
-    todo = held ^ sample;
+    fresh = held ^ sample;
     held = 0;
     if (type == CJ2K_PASS_SIGNIFICANCE) {
       uint32_t more = later_neighbours(at) & valid & ~around.significant();
-      todo |= more;
+      fresh |= more;
       coded |= more;
     } else {
-      runs &= ~(16u << (at & ~3u)); /* the column to the right is none */
+      uint32_t right = runs & 16u << (at & ~3u); /* the column to the right is none */
+      runs ^= right;
+      fresh |= right * kRunRest;
     }
   }
 };
@@ -529,21 +615,30 @@ __global__ void __launch_bounds__(kWarps *kWarp, 6) decode_kernel(Cj2kCudaDecode
   }
   Block<LANES, WIDE> block;
   block.tables = (uint32_t)__cvta_generic_to_shared(shared);
-  block.memory = block.tables + (uint32_t)sizeof(Tables) +
-                 4 * (warp * LANES * (kContexts + frame.mq_words) + lane);
-  asm volatile("" : "+r"(block.tables), "+r"(block.memory)); /* not to be computed again */
+  block.contexts = block.tables + (uint32_t)sizeof(Tables) +
+                   4 * (warp * LANES * (kOwnWords + frame.mq_words) + lane);
+  asm volatile("" : "+r"(block.tables), "+r"(block.contexts)); /* not to be computed again */
+  block.memory = block.contexts + kContexts * Block<LANES, WIDE>::kWord;
   block.corrupt = false;
-  block.pass = block.todo = block.held = block.mq.bits = block.mq.is_raw = 0;
+  block.pass = block.fresh = block.todo = block.held = block.mq.bits = block.mq.is_raw = 0;
   bool alive = there && block.start(frame, i);
+  bool lone =
+      number < frame.num_mq_warps && frame.mq_warps[number + 1] - frame.mq_warps[number] == 1;
   while (__any_sync(0xFFFFFFFFu, alive)) {
-    if (alive && !(block.todo | block.held) && block.mq.bits + (int32_t)block.mq.is_raw >= 0)
+    if (alive && !(block.fresh | block.todo | block.held) &&
+        block.mq.bits + (int32_t)block.mq.is_raw >= 0)
       alive = block.advance();
     __syncwarp();
-    for (uint32_t n = 0; n < kSymbols; n++) {
-      if (block.todo && block.mq.bits >= 0)
-        block.decode_symbol();
-      __syncwarp();
+    if (block.fresh) {
+      if (block.mq.is_raw)
+        block.decode_raw();
+      else
+        block.look_up();
     }
+    __syncwarp();
+    if (block.todo)
+      block.decode_symbols(lone);
+    __syncwarp();
     if (alive && block.mq.bits < 0)
       block.mq.fill();
     __syncwarp();
@@ -616,7 +711,7 @@ __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBl
 uint32_t shared_bytes(const Cj2kCudaDecodeBlocks &frame, uint32_t lanes, uint32_t warps)
 {
   return (uint32_t)sizeof(Tables) +
-         warps * lanes * (kContexts + frame.mq_words) * (uint32_t)sizeof(uint32_t);
+         warps * lanes * (kOwnWords + frame.mq_words) * (uint32_t)sizeof(uint32_t);
 }
 
 template <uint32_t LANES, bool WIDE>
