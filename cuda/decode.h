@@ -89,7 +89,10 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
 /* decode_output.c: tables of the last level and of packing. */
 Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
                                        Cj2kError *error);
-/* decode_mq.c: memory for the bit-planes of the MQ blocks that `frame` lists in the upload, longest
+/* decode_mq.c: about how much there is to do for an MQ block. */
+uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                  uint32_t block);
+/* Memory for the bit-planes of the MQ blocks that `frame` lists in the upload, those with most work
  * first, and which warp decodes which of them. */
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                      Cj2kCudaDecodeBlocks *frame, Cj2kError *error);

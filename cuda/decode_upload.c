@@ -21,8 +21,8 @@ static size_t place(size_t *size, size_t bytes)
   return at;
 }
 
-/* Blocks by the length of their data, so that the threads of a warp have alike work; long ones
- * first. Lists by class: HT blocks, then MQ blocks. */
+/* Blocks by the length of their data, MQ blocks by their work, so that the threads of a warp have
+ * alike work; long ones first. Lists by class: HT blocks, then MQ blocks. */
 #define LENGTH_CLASSES 256
 #define NOT_DECODED    UINT16_MAX
 
@@ -32,9 +32,19 @@ typedef struct {
   uint32_t num_refined;
 } BlockClasses;
 
-static uint16_t class_of(const Cj2kCodedBlock *block)
+/* Classes of work: each a sixteenth of its power of two. */
+static uint32_t class_of_work(uint32_t work)
 {
-  uint32_t length = MIN(block->length / 32, LENGTH_CLASSES - 1);
+  uint32_t octave = g_bit_storage(work | 16) - 5;
+  return octave * 16 + (work >> octave & 15);
+}
+
+static uint16_t class_of(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
+{
+  const Cj2kCodedBlock *block = &coded->blocks[i];
+  uint32_t length =
+      block->is_ht ? block->length / 32 : class_of_work(cj2k_cuda_decode_mq_work(slot, coded, i));
+  length = MIN(length, LENGTH_CLASSES - 1);
   return (uint16_t)((block->is_ht ? 0 : LENGTH_CLASSES) + LENGTH_CLASSES - 1 - length);
 }
 
@@ -60,7 +70,7 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
       planes -= MIN(planes, block->zero_bitplanes);
     if (planes > MAX_PLANES)
       return refuse_block(planes, error);
-    slot->classes[i] = class_of(block);
+    slot->classes[i] = class_of(slot, coded, i);
     classes->ends[slot->classes[i] + 1]++;
     classes->num_refined += block->is_ht && block->num_passes > 1;
   }
