@@ -36,6 +36,7 @@ typedef struct {
   uint32_t width, height; /* largest of them */
   uint32_t rows;          /* a warp's */
   bool reversible, three, is_plane;
+  bool words; /* cj2k_cuda_finish_has_words is true for all entries, which are of one component */
 } Cj2kCudaLaunch;
 
 /* What a frame's upload holds beside the codestream, one part after the other; offsets from its

@@ -107,11 +107,16 @@ static cudaError_t finish(Cj2kDecodeSlot *slot)
         &slot->only, &direct, g_array_index(slot->finishes, Cj2kCudaLaunch, 0).rows, slot->stream);
   const Cj2kCudaOutput *outputs =
       (const Cj2kCudaOutput *)((const uint8_t *)slot->upload.data + slot->parts.outputs);
+  bool aligned = cj2k_cuda_finish_is_aligned(slot->outputs, slot->num_outputs);
   for (uint32_t i = 0; i < slot->finishes->len && result == cudaSuccess; i++) {
     const Cj2kCudaLaunch *l = &g_array_index(slot->finishes, Cj2kCudaLaunch, i);
-    result = cj2k_cuda_finish((const Cj2kCudaFinish *)slot->finish_table.data + l->first, l->count,
-                              l->three, l->reversible, l->is_plane, l->width, l->height, l->rows,
-                              outputs, slot->stream);
+    const Cj2kCudaFinish *entries = (const Cj2kCudaFinish *)slot->finish_table.data + l->first;
+    if (l->words && aligned)
+      result = cj2k_cuda_finish_words(entries, l->count, l->reversible, l->width, l->height,
+                                      l->rows, outputs, slot->stream);
+    else
+      result = cj2k_cuda_finish(entries, l->count, l->three, l->reversible, l->is_plane, l->width,
+                                l->height, l->rows, outputs, slot->stream);
   }
   return result;
 }

@@ -175,11 +175,13 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
                              .count = table->len,
                              .three = kind & 4,
                              .reversible = kind & 2,
-                             .is_plane = kind & 1};
+                             .is_plane = kind & 1,
+                             .words = !(kind & 4)};
     for (uint32_t i = 0; i < table->len; i++) {
-      const Cj2kCudaLevel *level = g_array_index(table, Cj2kCudaFinish, i).level;
-      launch.width = MAX(launch.width, level->width);
-      launch.height = MAX(launch.height, level->height);
+      const Cj2kCudaFinish *finish = &g_array_index(table, Cj2kCudaFinish, i);
+      launch.width = MAX(launch.width, finish->level[0].width);
+      launch.height = MAX(launch.height, finish->level[0].height);
+      launch.words &= cj2k_cuda_finish_has_words(finish, 0);
     }
     launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
     g_array_append_vals(all, table->data, table->len);

@@ -189,13 +189,15 @@ template <bool REV, int COUNT> struct StoreDirect {
   }
 };
 
-__device__ __forceinline__ void set_range(StoreDirect<true, 3> &store, const Cj2kCudaStore &s)
+template <int COUNT>
+__device__ __forceinline__ void set_range(StoreDirect<true, COUNT> &store, const Cj2kCudaStore &s)
 {
   store.dc = s.dc;
   store.lo = s.lo;
   store.hi = s.hi;
 }
-__device__ __forceinline__ void set_range(StoreDirect<false, 3> &store, const Cj2kCudaStore &s)
+template <int COUNT>
+__device__ __forceinline__ void set_range(StoreDirect<false, COUNT> &store, const Cj2kCudaStore &s)
 {
   store.dc = s.dc_f;
   store.lo = s.lo_f;
@@ -217,6 +219,32 @@ __global__ void __launch_bounds__(32 * kWarps, 4) /* more warps hide more latenc
       to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
   set_range(store, finish.store[0]);
   synthesise<REV, 3>(finish.level, x, row0, row0 + (int32_t)rows, store);
+}
+
+/* Components without a component transform that become 16-bit words: the same of each entry in
+ * registers. */
+template <bool REV>
+__global__ void __launch_bounds__(32 * kWarps)
+    direct_planes_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                         const Cj2kCudaOutput *__restrict__ outputs)
+{
+  uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
+  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4, row0 = (int32_t)(strip * rows);
+  bool active = lane > 0 && lane < 31;
+  for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
+    const Cj2kCudaLevel level = all[i].level[0];
+    const Cj2kCudaStore &s = all[i].store[0];
+    if (blockIdx.x * kStripColumns >= level.width)
+      continue;
+    const Cj2kCudaOutput output = outputs[s.plane];
+    Cj2kCudaDirect to;
+    to.row[0] = output.data + s.y * output.pitch + s.first + (uint64_t)s.x * s.stride;
+    to.pitch[0] = (uint32_t)output.pitch;
+    StoreDirect<REV, 1> store = {
+        to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
+    set_range(store, s);
+    synthesise<REV, 1>(&level, x, row0, row0 + (int32_t)rows, store);
+  }
 }
 
 /* Without decomposition: the band is the tile-component. */
@@ -258,23 +286,33 @@ void launch(const Cj2kCudaFinish *finish, uint32_t count, bool is_plane, uint32_
 
 } // namespace
 
+bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k)
+{
+  const Cj2kCudaStore *s = &finish->store[k];
+  return !finish->level[0].is_plane && !finish->level[0].odd_x && s->plane != UINT32_MAX &&
+         s->direct && s->stride == 2 && s->word_bytes == 2 &&
+         ((s->first + (uint64_t)s->x * s->stride) & 7) == 0;
+}
+
+bool cj2k_cuda_finish_is_aligned(const Cj2kCudaOutput *outputs, uint32_t count)
+{
+  for (uint32_t p = 0; p < count; p++)
+    if ((((uintptr_t)outputs[p].data | outputs[p].pitch) & 7) || outputs[p].pitch > UINT32_MAX)
+      return false;
+  return true;
+}
+
 bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
                                 Cj2kCudaDirect *direct)
 {
-  const Cj2kCudaStore *first = &finish->store[0];
-  if (finish->level[0].is_plane || finish->level[0].odd_x)
-    return false;
-  for (int k = 0; k < 3; k++) {
+  for (uint32_t k = 0; k < 3; k++) {
     const Cj2kCudaStore *s = &finish->store[k];
-    if (s->plane == UINT32_MAX || !s->direct || s->stride != 2 || s->word_bytes != 2 ||
-        s->hi != first->hi)
+    if (!cj2k_cuda_finish_has_words(finish, k) || s->hi != finish->store[0].hi ||
+        !cj2k_cuda_finish_is_aligned(&outputs[s->plane], 1))
       return false;
     direct->row[k] = outputs[s->plane].data + s->y * outputs[s->plane].pitch + s->first +
                      (uint64_t)s->x * s->stride;
     direct->pitch[k] = (uint32_t)outputs[s->plane].pitch;
-    if (((uintptr_t)direct->row[k] | outputs[s->plane].pitch) & 7 ||
-        outputs[s->plane].pitch > UINT32_MAX)
-      return false;
   }
   return true;
 }
@@ -289,6 +327,21 @@ cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCuda
     direct_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
   else
     direct_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
+                                   uint32_t width, uint32_t height, uint32_t rows,
+                                   const Cj2kCudaOutput *outputs, cudaStream_t stream)
+{
+  uint32_t strips = (height + 1 + rows - 1) / rows;
+  dim3 grid((width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
+            count < 65535 ? count : 65535);
+  if (reversible)
+    direct_planes_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+  else
+    direct_planes_kernel<false>
+        <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
   return cudaGetLastError();
 }
 

@@ -145,6 +145,15 @@ typedef struct {
   uint32_t pitch[3]; /* bytes, multiples of 8 */
 } Cj2kCudaDirect;
 
+/* Does component k of this entry (on the host) go as 16-bit words, which are the samples, to a
+ * place for vectors of four when the output is aligned (on the host, too: data and pitch)? */
+bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k);
+bool cj2k_cuda_finish_is_aligned(const Cj2kCudaOutput *outputs, uint32_t count);
+/* cj2k_cuda_finish for entries of one such component each, to aligned outputs. */
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
+                                   uint32_t width, uint32_t height, uint32_t rows,
+                                   const Cj2kCudaOutput *outputs, cudaStream_t stream);
+
 /* Can this entry (on the host, like `outputs`) be done by cj2k_cuda_finish_direct? Sets *direct
  * then. The entry is one that goes through RCT or ICT. */
 bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
