@@ -57,6 +57,7 @@ nvidia() {
 # --- where all this runs
 echo "bench host: {\"cores\":$(nproc),\"cpu\":\"$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)\"}"
 figure gpu nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+"$bench" bus >/dev/null # to warm up
 figure bus "$bench" bus
 
 # --- decoding, beside nvJPEG2000; Part 1 with 32x32 code-blocks, and 64x64 for its sake
@@ -74,7 +75,7 @@ bench_decode() {
     case $name in
     ht*)
       for n in 1 4 8; do
-        ours dec.$name.host.$n decode --in-flight $n --frames 200 "$stream"
+        ours dec.$name.host.$n decode --in-flight $n --frames $((n == 4 ? 1000 : 200)) "$stream"
       done
       ;;
     esac
@@ -110,8 +111,9 @@ encode_one() {
   shift 3
   for output in device host; do
     for n in 1 4 8 16; do
-      ours enc.$name.$output.$n encode --output $output --in-flight $n --frames $count --codeblock-width $size \
-        --codeblock-height $size "$@" "$frames/uhd_rgb12.ppm"
+      ours enc.$name.$output.$n encode --output $output --in-flight $n \
+        --frames $((n == 4 && count >= 200 ? 1000 : count)) --codeblock-width $size --codeblock-height $size "$@" \
+        "$frames/uhd_rgb12.ppm"
     done
   done
   ours enc.$name.stages encode --output device --in-flight 1 --frames 30 --stages --codeblock-width $size \
@@ -155,9 +157,9 @@ bench_v210() {
     format=i422-10le width=3840 height=2160 ! videoconvert ! video/x-raw,format=v210 ! filesink \
     location="$work/v210.raw"
   for n in 1 4 8; do
-    ours v210.enc.$n encode --in-flight $n --frames 300 --block-coder ht --quant-step 0.004 --width 3840 \
+    ours v210.enc.$n encode --in-flight $n --frames 1000 --block-coder ht --quant-step 0.004 --width 3840 \
       --height 2160 --format v210 "$work/v210.raw"
-    ours v210.dec.$n decode --in-flight $n --frames 300 --format v210 "$work/422.j2k"
+    ours v210.dec.$n decode --in-flight $n --frames 1000 --format v210 "$work/422.j2k"
   done
 }
 
