@@ -4,7 +4,7 @@
 #include "../common/error.h"
 #include "ranges.h"
 
-#define MOST_HELPERS 7 /* more do not copy faster */
+#define MOST_HELPERS 12 /* more do not copy faster */
 
 /* ---------------------------------------------------------------------------- back end --- */
 
@@ -44,7 +44,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
   /* One frame in flight is there for its latency; several would burn a core each. */
   encoder->blocking = params->frames_in_flight > 1;
-  encoder->helpers = MIN(g_get_num_processors() / 2, MOST_HELPERS);
+  encoder->helpers = MIN(g_get_num_processors() * 3 / 4, MOST_HELPERS);
   encoder->groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
   g_mutex_init(&encoder->upload_lock);
@@ -73,7 +73,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
 /* Waits until nothing of the slot runs any more. */
 static void synchronise(Cj2kEncodeSlot *slot)
 {
-  cudaStream_t streams[] = {slot->encoder->upload, slot->coder, slot->stream};
+  cudaStream_t streams[] = {slot->encoder->upload, slot->coder, slot->copier, slot->stream};
 
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
     if (streams[i])
@@ -82,16 +82,19 @@ static void synchronise(Cj2kEncodeSlot *slot)
 
 static void destroy_events(Cj2kEncodeSlot *slot)
 {
-  cudaStream_t streams[] = {slot->coder, slot->stream};
+  cudaStream_t streams[] = {slot->coder, slot->copier, slot->stream};
   cudaEvent_t events[] = {slot->begin,    slot->transformed, slot->started,   slot->done,
                           slot->uploaded, slot->sent,        slot->tops_coded};
 
   for (guint i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
       cudaEventDestroy(events[i]);
-  for (guint i = 0; i < CJ2K_CUDA_MAX_SLICES; i++)
+  for (guint i = 0; i < CJ2K_CUDA_MAX_SLICES; i++) {
     if (slot->tops_done[i])
       cudaEventDestroy(slot->tops_done[i]);
+    if (slot->part_coded[i])
+      cudaEventDestroy(slot->part_coded[i]);
+  }
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
     if (streams[i])
       cudaStreamDestroy(streams[i]);
@@ -112,7 +115,8 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
         &slot->coded,        &slot->host_coded, &slot->symbols,      &slot->work,
         &slot->room,         &slot->passes,     &slot->host_passes,  &slot->points,
         &slot->host_points,  &slot->weights,    &slot->host_weights, &slot->kept,
-        &slot->host_kept,    &slot->gathered,   &slot->again,        &slot->host_again};
+        &slot->host_kept,    &slot->gathered,   &slot->again,        &slot->host_again,
+        &slot->host_parts};
     synchronise(slot);
     for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
       cj2k_cuda_release(memories[i]);
@@ -148,10 +152,17 @@ static cudaError_t make_coder(Cj2kEncodeSlot *slot)
   unsigned flags = cudaEventDisableTiming;
   cudaError_t result = cudaStreamCreateWithFlags(&slot->coder, cudaStreamNonBlocking);
 
+  if (result == cudaSuccess)
+    result = cudaStreamCreateWithFlags(&slot->copier, cudaStreamNonBlocking);
+  if (result == cudaSuccess)
+    result =
+        cj2k_cuda_reserve(&slot->host_parts, CJ2K_CUDA_MAX_SLICES * sizeof(Cj2kCudaPartCounts));
   for (guint i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
     result = cudaEventCreateWithFlags(events[i], flags);
   for (guint i = 0; i < slot->encoder->slices.count && result == cudaSuccess; i++)
     result = cudaEventCreateWithFlags(&slot->tops_done[i], flags);
+  for (guint i = 0; i < slot->encoder->slices.count && result == cudaSuccess; i++)
+    result = cudaEventCreateWithFlags(&slot->part_coded[i], flags);
   return result;
 }
 
@@ -198,7 +209,8 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   slot->staging.host = slot->host_planes.host = slot->host_quantisers.host = true;
   slot->host_choices.host = slot->host_again.host = slot->host_bytes.host = true;
   slot->host_coded.host = slot->host_measured.host = slot->host_passes.host = true;
-  slot->host_points.host = slot->host_weights.host = slot->host_kept.host = true;
+  slot->host_parts.host = slot->host_points.host = slot->host_weights.host = slot->host_kept.host =
+      true;
   slot->top_groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTopGroup));
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&encoder->device)) {

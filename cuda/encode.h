@@ -65,6 +65,12 @@ typedef struct {
   Cj2kCudaTopLevel launch;
 } Cj2kCudaTopGroup;
 
+/* Counts when a slice is coded, with those before it. */
+typedef struct {
+  Cj2kCudaEncodeCounts counts;
+  uint64_t pad; /* to a multiple of 16 bytes */
+} Cj2kCudaPartCounts;
+
 /* What the last step was, and so what wait() has to fetch. */
 typedef enum {
   CJ2K_CUDA_STEP_NONE = 0,
@@ -83,6 +89,11 @@ struct Cj2kEncodeSlot {
   /* With one frame in flight: a second stream for the block coder, and when which can go on. */
   cudaStream_t coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
+  /* A third one that brings bytes of the first slices, whose counts are here then, to the host. */
+  cudaStream_t copier;
+  cudaEvent_t part_coded[CJ2K_CUDA_MAX_SLICES];
+  Cj2kCudaMemory host_parts; /* Cj2kCudaPartCounts */
+  uint32_t num_parts;        /* still to be brought */
   Cj2kCudaStep step;
   bool in_slices;       /* the top level was done slice by slice */
   bool transform_timed; /* the times of a transform are still to be read */

@@ -198,12 +198,31 @@ static size_t coded_size(const Cj2kEncodeSlot *slot)
          slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
 }
 
+/* Kernels write bytes into host memory themselves, which is soonest for a few, but much takes more
+ * from uploads at the same time than the copy engine would. Returns how many slices are better
+ * brought by that one: none of the last two. */
+static uint32_t num_parts(const Cj2kEncodeSlot *slot)
+{
+  uint32_t count = slot->encoder->slices.count;
+  bool much = slot->expected > slot->picture.size / 4;
+
+  return slot->in_slices && much && count > 2 ? count - 2 : 0;
+}
+
+static Cj2kCudaPartCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t slice)
+{
+  return (Cj2kCudaPartCounts *)slot->host_parts.data + slice;
+}
+
 /* The blocks that can be coded behind slices [first, end) of the top level, beside the others. */
 static cudaError_t launch_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  bool is_part = first < slot->num_parts;
   Cj2kCudaEncodeBlocks part = slot->job;
 
+  if (is_part)
+    part.bytes = slot->bytes.data;
   part.order = (const uint32_t *)slot->encoder->order.data + slices->first_block[first];
   part.num_blocks = slices->first_block[end] - slices->first_block[first];
   cudaError_t result = cudaStreamWaitEvent(slot->coder, slot->tops_done[end - 1], 0);
@@ -211,27 +230,40 @@ static cudaError_t launch_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t en
     result = cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, slot->coder);
   if (result == cudaSuccess && part.num_blocks)
     result = cj2k_cuda_ht_encode(&part, slot->coder);
-  return result == cudaSuccess ? cj2k_cuda_mark(&slot->marks, "code", slot->coder) : result;
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "code", slot->coder);
+  if (result == cudaSuccess && is_part)
+    result = cj2k_cuda_copy_small(part_counts(slot, first), part.counts, sizeof *part.counts,
+                                  slot->coder);
+  if (result == cudaSuccess && is_part)
+    result = cudaEventRecord(slot->part_coded[first], slot->coder);
+  return result;
 }
 
-/* All blocks: those of the top level on a stream of their own, and then those below. */
+/* All blocks: those of slices on a stream of their own, but the last slice's together with those
+ * below, which can be coded soon behind it. */
 static cudaError_t launch_slices(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
-  uint32_t step = slot->in_slices ? 1 : slices->count;
+  bool cut = slot->in_slices && slices->count > 1;
+  uint32_t step = cut ? 1 : slices->count, end = cut ? slices->count - 1 : slices->count;
   Cj2kCudaEncodeBlocks part = slot->job;
   cudaError_t result = cudaEventRecord(slot->sent, slot->coder);
 
-  for (uint32_t i = 0; i < slices->count && result == cudaSuccess; i += step)
+  slot->num_parts = num_parts(slot);
+  for (uint32_t i = 0; i < end && result == cudaSuccess; i += step)
     result = launch_tops(slot, i, i + step);
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->tops_coded, slot->coder);
   if (result == cudaSuccess)
     result = cudaStreamWaitEvent(slot->stream, slot->sent, 0);
+  /* Bytes of parts lie before all others. */
+  if (result == cudaSuccess && slot->num_parts)
+    result = cudaStreamWaitEvent(slot->stream, slot->part_coded[slot->num_parts - 1], 0);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
-  part.order = (const uint32_t *)slot->encoder->order.data + slices->first_block[slices->count];
-  part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[slices->count];
+  part.order = (const uint32_t *)slot->encoder->order.data + slices->first_block[end];
+  part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[end];
   if (result == cudaSuccess && part.num_blocks)
     result = cj2k_cuda_ht_encode(&part, slot->stream);
   if (result == cudaSuccess)
@@ -255,9 +287,7 @@ static cudaError_t launch_again(Cj2kEncodeSlot *slot)
   return result == cudaSuccess ? cj2k_cuda_ht_encode(&part, slot->stream) : result;
 }
 
-/* Records, and bytes from `from` on, to the host. With one frame in flight kernels write bytes into
- * host memory themselves, which is sooner there; beside uploads the copy engine takes less from
- * them. */
+/* Records, and bytes from `from` on, to the host; with one frame in flight bytes come otherwise. */
 static cudaError_t download(Cj2kEncodeSlot *slot, uint64_t from)
 {
   if (slot->coder)
@@ -275,12 +305,11 @@ static cudaError_t download(Cj2kEncodeSlot *slot, uint64_t from)
  * there. */
 static cudaError_t launch_code(Cj2kEncodeSlot *slot, uint64_t from)
 {
-  const Cj2kCudaMemory *bytes = slot->coder ? &slot->host_bytes : &slot->bytes;
   Cj2kCudaEncodeBlocks *blocks = &slot->job;
   cudaError_t result = cudaSuccess;
 
-  blocks->bytes = bytes->data;
-  blocks->capacity = bytes->size;
+  blocks->bytes = slot->coder ? slot->host_bytes.data : slot->bytes.data;
+  blocks->capacity = MIN(slot->bytes.size, slot->host_bytes.size);
   slot->fetched = MIN(slot->fetched, slot->bytes.size);
   if (!slot->num_again)
     result = cudaMemsetAsync(slot->coded.data, 0,
@@ -325,7 +354,7 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
   uint64_t from = 0, more = 0;
   cudaError_t result = cj2k_cuda_reserve(&slot->scratch, scratch);
 
-  slot->num_again = 0;
+  slot->num_again = slot->num_parts = 0;
   slot->fetched = slot->expected;
   if (slot->all_coded && job->choices && has_quantisers(slot, job))
     more = list_again(slot, job->choices);
@@ -354,20 +383,61 @@ cudaError_t cj2k_cuda_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
 
 /* ------------------------------------------------------------------------------- results --- */
 
+/* Brings the bytes of each part as soon as it is coded. */
+static cudaError_t copy_parts(Cj2kEncodeSlot *slot)
+{
+  uint64_t from = 0;
+  cudaError_t status = cudaSuccess;
+
+  for (uint32_t i = 0; i < slot->num_parts && status == cudaSuccess; i++) {
+    status = cudaEventSynchronize(slot->part_coded[i]);
+    uint64_t end = MIN(part_counts(slot, i)->counts.bytes, slot->job.capacity);
+    if (status != cudaSuccess || end == from)
+      continue;
+    status = cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, slot->copier);
+    if (status == cudaSuccess)
+      status = cudaMemcpyAsync((char *)slot->host_bytes.data + from,
+                               (const char *)slot->bytes.data + from, end - from,
+                               cudaMemcpyDeviceToHost, slot->copier);
+    if (status == cudaSuccess)
+      status = cj2k_cuda_mark(&slot->marks, "download", slot->copier);
+    from = end;
+  }
+  return status;
+}
+
+/* With one frame in flight what the host does next begins without delay: others wake up while the
+ * GPU does what is left after the upload. */
+static cudaError_t wait_done(Cj2kEncodeSlot *slot)
+{
+  bool parts = slot->num_parts > 0;
+  cudaError_t status = copy_parts(slot);
+
+  slot->num_parts = 0;
+  if (slot->coder) {
+    if (status == cudaSuccess && slot->in_slices)
+      status = cudaEventSynchronize(slot->uploaded);
+    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+  }
+  if (status == cudaSuccess)
+    status = cudaEventSynchronize(slot->done);
+  return status == cudaSuccess && parts ? cudaStreamSynchronize(slot->copier) : status;
+}
+
 /* The bytes did not fit: makes more room and codes again. */
 static cudaError_t code_again(Cj2kEncodeSlot *slot, uint64_t bytes)
 {
   uint64_t room = bytes + bytes / 4;
   cudaError_t result = cj2k_cuda_reserve(&slot->host_bytes, room);
 
-  if (result == cudaSuccess && !slot->coder)
+  if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->bytes, room);
   if (result == cudaSuccess) {
     slot->num_again = 0;
     slot->fetched = bytes;
     result = launch_code(slot, 0);
   }
-  return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
+  return result == cudaSuccess ? wait_done(slot) : result;
 }
 
 cudaError_t cj2k_cuda_encode_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaMemory *host,
@@ -420,20 +490,6 @@ static double elapsed(cudaEvent_t from, cudaEvent_t to)
 {
   float milliseconds = 0;
   return cudaEventElapsedTime(&milliseconds, from, to) == cudaSuccess ? milliseconds : 0;
-}
-
-/* With one frame in flight what the host does next begins without delay: others wake up while the
- * GPU does what is left after the upload. */
-static cudaError_t wait_done(Cj2kEncodeSlot *slot)
-{
-  cudaError_t status = cudaSuccess;
-
-  if (slot->coder) {
-    if (slot->in_slices)
-      status = cudaEventSynchronize(slot->uploaded);
-    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
-  }
-  return status == cudaSuccess ? cudaEventSynchronize(slot->done) : status;
 }
 
 cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
