@@ -125,16 +125,43 @@ static inline void cj2k_bits_put(Cj2kBitWriter *bits, uint32_t value, uint32_t n
   bits->count += n;
 }
 
-/* What Cj2kPlainBits has written, `count` bits; up to three bytes behind them are read. */
+/* n bits, 1..32, of what Cj2kPlainBits has written, from a bit on. */
+static inline uint32_t cj2k_plain_get(const uint8_t *plain, uint64_t at, uint32_t n)
+{
+  uint64_t word;
+
+  memcpy(&word, plain + at / 8, sizeof word);
+  return (uint32_t)(GUINT64_FROM_BE(word) << at % 8 >> (64 - n));
+}
+
+/* What Cj2kPlainBits has written, `count` bits; up to seven bytes behind them are read. */
 static inline void cj2k_bits_put_plain(Cj2kBitWriter *bits, const uint8_t *plain, uint64_t count)
 {
-  uint32_t word;
+  const uint64_t ones = UINT64_C(0x0101010101010101);
+  uint64_t at = 0, word;
 
-  for (; count; plain += sizeof word) {
-    uint32_t n = (uint32_t)MIN(count, 32);
-    memcpy(&word, plain, sizeof word);
-    cj2k_bits_put(bits, GUINT32_FROM_BE(word) >> (32 - n), n);
-    count -= n;
+  cj2k_bits_drain(bits);
+  while (count - at >= 64) {
+    uint32_t n = 56 - bits->count; /* seven bytes with what waits */
+    memcpy(&word, plain + at / 8, sizeof word);
+    word = GUINT64_FROM_BE(word) << at % 8 >> (64 - n) | bits->window << n;
+    uint64_t holes = ~(word << 8); /* a byte 0 is one of ones only, the last one is not */
+    if (bits->room == 8 && !((holes - ones) & ~holes & ones << 7)) {
+      cj2k_bytes_reserve(bits->out, 16);
+      word = GUINT64_TO_BE(word << 8);
+      memcpy(bits->out->data + bits->out->size, &word, sizeof word);
+      bits->out->size += 7;
+      bits->count = 0;
+      at += n;
+    } else {
+      cj2k_bits_put(bits, cj2k_plain_get(plain, at, 24), 24);
+      cj2k_bits_drain(bits);
+      at += 24;
+    }
+  }
+  for (uint32_t n; at < count; at += n) {
+    n = (uint32_t)MIN(count - at, 32);
+    cj2k_bits_put(bits, cj2k_plain_get(plain, at, n), n);
   }
 }
 

@@ -241,31 +241,45 @@ static inline uint32_t length_bits(uint32_t length, uint32_t passes, uint32_t lb
   return size > lblock + saved ? size - saved : lblock;
 }
 
-/* Lblock's increment and the lengths of passes [from, to): one for each run of passes up to where a
- * segment ends, or the last (B.10.7.2). */
-static void send_lengths(Cj2kPlainBits *bits, const Cj2kPacketSource *source, uint32_t b,
-                         uint32_t from, uint32_t to, uint8_t *lblock)
+/* Passes from one on, up to where a segment ends or the last, share one length (B.10.7.2). With
+ * bypass alone it is known where that is: behind the tenth pass, then behind each refinement and
+ * each cleanup pass (table D.9). */
+static inline uint32_t run_end(const Cj2kPassLength *passes, uint32_t from, uint32_t to,
+                               bool bypass)
+{
+  uint32_t end = from + 1;
+
+  if (bypass)
+    return MIN(from < 10 ? 10 : end + ((from - 10) % 3 == 0), to);
+  while (end < to && !passes[end - 1].terminated)
+    end++;
+  return end;
+}
+
+/* Lblock's increment and the lengths of passes [from, to). */
+static void send_lengths(Cj2kPlainBits *out, const Cj2kPacketSource *source, uint32_t b,
+                         uint32_t from, uint32_t to, bool bypass, uint8_t *lblock)
 {
   const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
-  uint32_t begin = kept_bytes(source, b, from), first = from, needed = *lblock, n = 0;
+  uint32_t begin = kept_bytes(source, b, from), all = 0, n = 0;
+  Cj2kPlainBits bits = *out; /* in registers */
   struct {
     uint32_t length, passes_log2;
   } runs[CJ2K_MAX_PASSES];
 
-  for (uint32_t p = from; p < to; p++) {
-    if (!passes[p].terminated && p + 1 < to)
-      continue;
-    uint32_t length = passes[p].length - begin;
-    needed = length_bits(length, p + 1 - first, needed);
-    runs[n].length = length;
-    runs[n++].passes_log2 = floor_log2(p + 1 - first);
-    begin = passes[p].length;
-    first = p + 1;
+  for (uint32_t first = from, end; first < to; first = end, n++) {
+    end = run_end(passes, first, to, bypass);
+    runs[n].length = passes[end - 1].length - begin;
+    runs[n].passes_log2 = floor_log2(end - first);
+    all |= runs[n].length >> runs[n].passes_log2;
+    begin = passes[end - 1].length;
   }
-  cj2k_plain_put_ones(bits, needed - *lblock);
+  uint32_t needed = length_bits(all, 1, *lblock);
+  cj2k_plain_put_ones(&bits, needed - *lblock);
   *lblock = (uint8_t)needed;
   for (uint32_t i = 0; i < n; i++)
-    cj2k_plain_put(bits, runs[i].length, needed + runs[i].passes_log2);
+    cj2k_plain_put(&bits, runs[i].length, needed + runs[i].passes_log2);
+  *out = bits;
 }
 
 /* The same where all of them are one piece. */
@@ -302,6 +316,8 @@ static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *ban
   memset(writer->lblock + band->first_block, 3, (size_t)band->blocks_x * band->blocks_y);
 }
 
+#define AHEAD 8 /* blocks whose passes are fetched */
+
 /* The blocks of one precinct and band in one layer (B.10.8); adds their bytes to *body. */
 static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
                       const Cj2kTagTree *tree, uint32_t layer, Cj2kPlainBits *bits, uint64_t *body)
@@ -310,11 +326,15 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
   const Cj2kPlan *plan = writer->plan;
   uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
   uint32_t b = band->first_block, size = band->blocks_x * band->blocks_y;
-  bool ends = size && plan->bands[plan->blocks[b].band].block_style & STYLE_ENDS;
+  uint32_t style = size ? plan->bands[plan->blocks[b].band].block_style & STYLE_ENDS : 0;
+  uint32_t last = b + size - 1;
+  bool ends = style, bypass = style == CJ2K_STYLE_BYPASS;
 
   for (uint32_t y = 0; y < band->blocks_y; y++)
     for (uint32_t x = 0; x < band->blocks_x; x++, b++) {
       starts[b] = *body;
+      if (ends) /* blocks have theirs anywhere */
+        __builtin_prefetch(source->passes + source->blocks[MIN(b + AHEAD, last)].first_pass);
       uint32_t before = layer ? kept_passes(writer->plan, source, b, layer - 1) : 0;
       uint32_t after = kept_passes(writer->plan, source, b, layer);
       if (before)
@@ -329,7 +349,7 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
       send_num_passes(bits, after - before);
       uint32_t length = layer_bytes(source, b, before, after);
       if (ends && after - before > 1)
-        send_lengths(bits, source, b, before, after, &writer->lblock[b]);
+        send_lengths(bits, source, b, before, after, bypass, &writer->lblock[b]);
       else
         send_length(bits, length, after - before, &writer->lblock[b]);
       *body += length;

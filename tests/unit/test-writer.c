@@ -2,6 +2,7 @@
 /* Codestreams written from made-up code-blocks and read back: packet headers in every progression,
  * layer and code-block style, and no 0xFFD9 where parsers look for EOC. */
 #define _GNU_SOURCE
+#include "codestream/bitwriter.h"
 #include "codestream/write_codestream.h"
 #include "codestream/write_markers.h"
 #include "params.h"
@@ -324,11 +325,57 @@ static void test_false_eoc(void)
   close_plan(&f);
 }
 
+/* --- bits --- */
+
+/* Bits that are written in parts and then joined are those that are put one by one, also where many
+ * bytes are 0xFF. */
+static void test_parts(void)
+{
+  GRand *rand = g_rand_new_with_seed(3);
+  Cj2kByteBuffer plain = {0}, joined = {0}, single = {0};
+
+  for (int round = 0; round < 400; round++) {
+    Cj2kBitWriter to, one_by_one;
+    uint32_t ones = (uint32_t)g_rand_int_range(rand, 0, 12), parts = 1 + round % 4u;
+
+    joined.size = single.size = 0;
+    cj2k_bits_begin(&to, &joined);
+    cj2k_bits_begin(&one_by_one, &single);
+    for (uint32_t part = 0; part < parts; part++) {
+      uint32_t values = (uint32_t)g_rand_int_range(rand, 0, 60);
+      uint64_t count = 0;
+      Cj2kPlainBits bits;
+      plain.size = 0;
+      cj2k_plain_begin(&bits, &plain);
+      for (uint32_t i = 0; i < values; i++) {
+        uint32_t n = (uint32_t)g_rand_int_range(rand, 0, 33);
+        uint32_t value = (uint32_t)((UINT64_C(1) << n) - 1);
+        if (g_rand_int_range(rand, 0, 12) >= (int)ones)
+          value &= g_rand_int(rand);
+        cj2k_plain_put(&bits, value, n);
+        count += n;
+        for (uint32_t b = n; b-- > 0;)
+          cj2k_bits_put(&one_by_one, value >> b & 1, 1);
+      }
+      g_assert_cmpuint(cj2k_plain_end(&bits), ==, count);
+      cj2k_bits_put_plain(&to, plain.data, count);
+    }
+    cj2k_bits_end(&to);
+    cj2k_bits_end(&one_by_one);
+    g_assert_cmpmem(joined.data, joined.size, single.data, single.size);
+  }
+  g_free(plain.data);
+  g_free(joined.data);
+  g_free(single.data);
+  g_rand_free(rand);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/writer/round-trip", test_round_trip);
   g_test_add_func("/writer/threads", test_threads);
   g_test_add_func("/writer/false-eoc", test_false_eoc);
+  g_test_add_func("/writer/parts", test_parts);
   return g_test_run();
 }
