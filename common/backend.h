@@ -76,12 +76,13 @@ typedef struct Cj2kDecodeBackend {
  * measure: HT: the exact cleanup lengths, and the distortions, of every block (or of each
  * `stride`-th one) at some bit-planes, with given step sizes. Nothing is written.
  *
- * code: blocks as decided. MQ: every pass of every bit-plane. HT: one HT set at the chosen plane;
- * blocks whose choice and step sizes did not change since the slot's last code() of this frame keep
- * their bytes. Bytes and records go to the host; but where it is still to be decided which passes
- * of MQ blocks are kept, hulls take the place of the bytes.
+ * code: blocks as decided. MQ: every pass of every bit-plane, with hulls where it is still to be
+ * decided which are kept. HT: one HT set at the chosen plane; blocks whose choice and step sizes
+ * did not change since the slot's last code() of this frame keep their bytes. Records go to the
+ * host, and bytes where they are not gathered.
  *
- * gather: MQ, after such a code(): the bytes that are kept go to the host.
+ * gather: MQ, after code(): the bytes that are kept go to the host. Other lengths may be asked for
+ * again.
  */
 typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 
@@ -112,10 +113,10 @@ typedef struct {
   bool distortions;      /* measure: also fill ht_distortions */
   bool band_errors;      /* measure: also fill band_errors */
   uint8_t lowest_plane;  /* MQ code: planes below are never coded */
-  const double *weights; /* MQ code: per band, what a unit of distortion is worth: hulls are wanted,
-                            and bytes only after gather(); NULL: bytes now, no hulls */
+  const double *weights; /* MQ code: per band, what a unit of distortion is worth; NULL: no hulls
+                            are wanted */
   bool pass_lengths;     /* MQ code: wanted */
-  const uint32_t *kept_lengths; /* gather: per block, bytes from its first one on */
+  const uint32_t *kept_lengths; /* gather: per block, bytes from its first one on; NULL: all */
   const Cj2kHtChoice *choices;  /* HT code: per block; NULL: all blocks, plane 0, cleanup only */
 } Cj2kEncodeJob;
 
@@ -156,7 +157,7 @@ typedef struct Cj2kEncodeBackend {
                         Cj2kError *error);
   Cj2kStatus (*code)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                      Cj2kError *error);
-  /* NULL: code() with weights gives all bytes at once. */
+  /* NULL: code() gives all bytes at once. */
   Cj2kStatus (*gather)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                        Cj2kError *error);
   Cj2kStatus (*wait)(void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,

@@ -26,6 +26,13 @@ typedef enum {
   CJ2K_ENCODE_DONE
 } Cj2kEncodeState;
 
+/* MQ: bytes of what is kept on their way from the back end. */
+typedef enum {
+  CJ2K_GATHER_NONE = 0,
+  CJ2K_GATHER_BEGUN,
+  CJ2K_GATHER_STALE, /* begun, and something else is kept now */
+} Cj2kGatherState;
+
 /* What later frames learn from a frame. */
 typedef struct {
   uint64_t number; /* of the frame, from 1 */
@@ -74,6 +81,7 @@ typedef struct {
 
   uint64_t header_bytes; /* what headers take, about */
   bool recalled;         /* an earlier frame said where to begin */
+  Cj2kGatherState gather;
 
   /* Rate control; made when first needed. */
   Cj2kHulls hulls;
@@ -141,6 +149,9 @@ typedef Cj2kStatus (*Cj2kEncodeStep)(void *backend, Cj2kEncodeSlot *slot, const 
                                      Cj2kError *error);
 /* One step of the back end from start to end; results in frame->result. */
 Cj2kStatus cj2k_encoder_frame_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step);
+/* The same in two, with other work between them. */
+Cj2kStatus cj2k_encoder_frame_begin_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step);
+Cj2kStatus cj2k_encoder_frame_end_step(Cj2kEncoderFrame *frame);
 /* Lays the codestream out with frame->source; frame->size is then exact. */
 Cj2kStatus cj2k_encoder_frame_layout(Cj2kEncoderFrame *frame);
 
@@ -149,6 +160,9 @@ Cj2kStatus cj2k_encoder_frame_layout(Cj2kEncoderFrame *frame);
 Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame);
 /* HT: codes all blocks at plane 0, keeps and lays out everything. */
 Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame);
+/* MQ: what is kept may stay so: its bytes begin to come, where that is worth it, while it is laid
+ * out. */
+Cj2kStatus cj2k_encoder_frame_begin_gather(Cj2kEncoderFrame *frame);
 void cj2k_encoder_frame_make_hulls(Cj2kEncoderFrame *frame);
 /* MQ: of what was coded last. */
 void cj2k_encoder_frame_take_hulls(Cj2kEncoderFrame *frame);

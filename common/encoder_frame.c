@@ -54,18 +54,31 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
   g_free(frame->ht_passes);
 }
 
-Cj2kStatus cj2k_encoder_frame_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step)
+Cj2kStatus cj2k_encoder_frame_begin_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step)
 {
   Cj2kEncodeSlot *slot = frame->fallback ? frame->cpu_slot : frame->slot;
-  Cj2kStatus status = step(frame->backend_data, slot, &frame->job, &frame->error);
 
-  if (status == CJ2K_OK)
-    status = frame->backend->wait(frame->backend_data, slot, &frame->result, &frame->error);
+  return step(frame->backend_data, slot, &frame->job, &frame->error);
+}
+
+Cj2kStatus cj2k_encoder_frame_end_step(Cj2kEncoderFrame *frame)
+{
+  Cj2kEncodeSlot *slot = frame->fallback ? frame->cpu_slot : frame->slot;
+  Cj2kStatus status =
+      frame->backend->wait(frame->backend_data, slot, &frame->result, &frame->error);
+
   if (status == CJ2K_OK) {
     frame->ms_transform += frame->result.ms_transform;
     frame->ms_block_coder += frame->result.ms_block_coder;
   }
   return status;
+}
+
+Cj2kStatus cj2k_encoder_frame_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step)
+{
+  Cj2kStatus status = cj2k_encoder_frame_begin_step(frame, step);
+
+  return status == CJ2K_OK ? cj2k_encoder_frame_end_step(frame) : status;
 }
 
 /* Puts the CPU back end in the place of the chosen one, for this frame; frame->error stays, and

@@ -86,6 +86,59 @@ void cj2k_encoder_frame_take_hulls(Cj2kEncoderFrame *frame)
                         result->slopes.bytes ? &result->slopes : NULL);
 }
 
+/* --- MQ: the bytes of what is kept --- */
+
+static bool gathers(const Cj2kEncoderFrame *frame)
+{
+  return frame->params.block_coder == CJ2K_CODER_MQ && frame->backend->gather;
+}
+
+static Cj2kStatus begin_gather(Cj2kEncoderFrame *frame)
+{
+  frame->job.kept_lengths = frame->job.weights ? frame->kept_lengths : NULL;
+  Cj2kStatus status = cj2k_encoder_frame_begin_step(frame, frame->backend->gather);
+  frame->gather = status == CJ2K_OK ? CJ2K_GATHER_BEGUN : CJ2K_GATHER_NONE;
+  return status;
+}
+
+Cj2kStatus cj2k_encoder_frame_begin_gather(Cj2kEncoderFrame *frame)
+{
+  /* What turns out to be wrong costs other frames time. */
+  bool sure = !frame->job.weights, alone = frame->encoder->setup.params.frames_in_flight == 1;
+
+  if (!gathers(frame))
+    return CJ2K_OK;
+  if (frame->gather == CJ2K_GATHER_NONE && (sure || alone))
+    return begin_gather(frame);
+  if (frame->gather == CJ2K_GATHER_BEGUN)
+    frame->gather = CJ2K_GATHER_STALE;
+  return CJ2K_OK;
+}
+
+static Cj2kStatus end_gather(Cj2kEncoderFrame *frame)
+{
+  frame->gather = CJ2K_GATHER_NONE;
+  return cj2k_encoder_frame_end_step(frame);
+}
+
+/* All bytes are there when it returns. */
+static Cj2kStatus gather(Cj2kEncoderFrame *frame)
+{
+  Cj2kStatus status = CJ2K_OK;
+
+  if (!gathers(frame))
+    return CJ2K_OK;
+  if (frame->gather == CJ2K_GATHER_STALE)
+    status = end_gather(frame);
+  if (status == CJ2K_OK && frame->gather == CJ2K_GATHER_NONE)
+    status = begin_gather(frame);
+  if (status == CJ2K_OK)
+    status = end_gather(frame);
+  if (status == CJ2K_OK)
+    set_source(frame);
+  return status;
+}
+
 /* Everything that was coded goes into the codestream. */
 static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
 {
@@ -94,7 +147,8 @@ static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
     frame->kept_lengths[b] = frame->source.blocks[b].length;
   }
   cj2k_encoder_frame_keep(frame);
-  return cj2k_encoder_frame_layout(frame);
+  Cj2kStatus status = cj2k_encoder_frame_begin_gather(frame);
+  return status == CJ2K_OK ? cj2k_encoder_frame_layout(frame) : status;
 }
 
 /* --- MQ: all passes are coded, and some are kept --- */
@@ -112,18 +166,6 @@ static Cj2kStatus code_passes(Cj2kEncoderFrame *frame)
   Cj2kStatus status = code(frame);
   if (status == CJ2K_OK && frame->job.weights)
     cj2k_encoder_frame_take_hulls(frame);
-  return status;
-}
-
-/* Lets the bytes of what is kept come, where code() did not. */
-static Cj2kStatus gather(Cj2kEncoderFrame *frame)
-{
-  if (!frame->job.weights || !frame->backend->gather)
-    return CJ2K_OK;
-  frame->job.kept_lengths = frame->kept_lengths;
-  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->gather);
-  if (status == CJ2K_OK)
-    set_source(frame);
   return status;
 }
 
@@ -174,6 +216,8 @@ static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
 
   if (status == CJ2K_OK)
     status = choose_passes(frame);
+  if (status != CJ2K_OK && frame->gather != CJ2K_GATHER_NONE)
+    end_gather(frame);
   if (status != CJ2K_OK)
     return status;
   cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */
@@ -365,6 +409,7 @@ Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
   set_useful(frame);
   frame->memory = (Cj2kRateMemory){0};
   frame->recalled = false;
+  frame->gather = CJ2K_GATHER_NONE;
   frame->header_bytes = frame->encoder->plan->num_blocks * (uint64_t)3 + 200;
   Cj2kStatus status = cj2k_encoder_frame_steps(frame);
   if (status == CJ2K_OK)

@@ -112,7 +112,8 @@ static Cj2kStatus try_options(Cj2kEncoderFrame *frame)
   if (frame->params.block_coder == CJ2K_CODER_HT)
     describe_ht_blocks(frame);
   cj2k_encoder_frame_keep(frame);
-  return cj2k_encoder_frame_layout(frame);
+  Cj2kStatus status = cj2k_encoder_frame_begin_gather(frame);
+  return status == CJ2K_OK ? cj2k_encoder_frame_layout(frame) : status;
 }
 
 static Cj2kStatus try_cut(Cj2kEncoderFrame *frame, uint32_t slope)

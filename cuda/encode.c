@@ -21,6 +21,8 @@ static void backend_close(void *data)
     cj2k_cuda_timeline_close(&encoder->timeline);
     if (encoder->upload)
       cudaStreamDestroy(encoder->upload);
+    if (encoder->gather)
+      cudaStreamDestroy(encoder->gather);
     cj2k_cuda_leave(&encoder->device);
   }
   g_array_unref(encoder->groups);
@@ -52,6 +54,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&device)) {
     result = cudaStreamCreateWithFlags(&encoder->upload, cudaStreamNonBlocking);
+    if (result == cudaSuccess && !encoder->ht)
+      result = cudaStreamCreateWithPriority(&encoder->gather, cudaStreamNonBlocking, -1);
     if (result == cudaSuccess)
       result = cj2k_cuda_encode_list_levels(encoder);
     if (result == cudaSuccess)
@@ -73,7 +77,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
 /* Waits until nothing of the slot runs any more. */
 static void synchronise(Cj2kEncodeSlot *slot)
 {
-  cudaStream_t streams[] = {slot->encoder->upload, slot->coder, slot->copier, slot->stream};
+  cudaStream_t streams[] = {slot->encoder->upload, slot->encoder->gather, slot->coder, slot->copier,
+                            slot->stream};
 
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
     if (streams[i])
@@ -83,8 +88,9 @@ static void synchronise(Cj2kEncodeSlot *slot)
 static void destroy_events(Cj2kEncodeSlot *slot)
 {
   cudaStream_t streams[] = {slot->coder, slot->copier, slot->stream};
-  cudaEvent_t events[] = {slot->begin,    slot->transformed, slot->started,   slot->done,
-                          slot->uploaded, slot->sent,        slot->tops_coded};
+  cudaEvent_t events[] = {slot->begin,      slot->transformed, slot->started,
+                          slot->done,       slot->uploaded,    slot->sent,
+                          slot->tops_coded, slot->mq_coded,    slot->arrived};
 
   for (guint i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
@@ -142,6 +148,10 @@ static cudaError_t make_events(Cj2kEncodeSlot *slot)
     result = cudaEventCreateWithFlags(events[i], flags);
   if (result == cudaSuccess)
     result = cudaEventCreateWithFlags(&slot->uploaded, cudaEventDisableTiming);
+  if (result == cudaSuccess)
+    result = cudaEventCreateWithFlags(&slot->arrived, flags | cudaEventDisableTiming);
+  if (result == cudaSuccess && !slot->encoder->ht && !slot->encoder->blocking)
+    result = cudaEventCreateWithFlags(&slot->mq_coded, cudaEventDisableTiming);
   return result;
 }
 

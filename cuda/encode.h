@@ -43,6 +43,9 @@ typedef struct {
    * came together would also be coded together, with the bus idle. */
   cudaStream_t upload;
   GMutex upload_lock;
+  /* Of all slots: what is short and comes late must not wait for kernels of other frames, as it
+   * would in the streams of the slots. */
+  cudaStream_t gather;
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far: their numbers */
   GMutex lock;
@@ -94,6 +97,8 @@ struct Cj2kEncodeSlot {
   cudaEvent_t part_coded[CJ2K_CUDA_MAX_SLICES];
   Cj2kCudaMemory host_parts; /* Cj2kCudaPartCounts */
   uint32_t num_parts;        /* still to be brought */
+  cudaEvent_t mq_coded;      /* MQ with one frame in flight: the rest is short */
+  cudaEvent_t arrived;       /* MQ: bytes that code() has told to come */
   Cj2kCudaStep step;
   bool in_slices;       /* the top level was done slice by slice */
   bool transform_timed; /* the times of a transform are still to be read */
@@ -133,6 +138,7 @@ struct Cj2kEncodeSlot {
   Cj2kCudaMemory kept, host_kept; /* Cj2kCudaMqKept; bytes go to host_bytes by way of `gathered` */
   Cj2kCudaMemory gathered;
   bool pass_lengths;
+  bool arriving;     /* what gather() is for comes already, up to `arrived` */
   Cj2kCudaMqCode mq; /* of the last code() */
 };
 
@@ -164,6 +170,8 @@ cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *resul
 
 /* encode_mq.c. The same for MQ. */
 cudaError_t cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+/* Until records, or gathered bytes, are on the host. */
+cudaError_t cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot);
 cudaError_t cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 cudaError_t cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 /* What a code(), or a gather() behind it, found. */

@@ -494,20 +494,22 @@ static double elapsed(cudaEvent_t from, cudaEvent_t to)
 
 cudaError_t cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
-  cudaError_t status = wait_done(slot);
+  cudaError_t status = slot->encoder->ht ? wait_done(slot) : cj2k_cuda_encode_mq_wait(slot);
 
   if (status != cudaSuccess)
     return status;
   if (slot->transform_timed)
     result->ms_transform = elapsed(slot->begin, slot->transformed);
   slot->transform_timed = false;
-  result->ms_block_coder = elapsed(slot->started, slot->done);
+  if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->arriving)
+    result->ms_block_coder = elapsed(slot->started, slot->done);
   if (slot->step == CJ2K_CUDA_STEP_CODE)
     status = slot->encoder->ht ? fetch_code(slot, result) : cj2k_cuda_encode_mq_fetch(slot, result);
   else if (slot->step == CJ2K_CUDA_STEP_GATHER)
     cj2k_cuda_encode_mq_result(slot, result);
   else
     fetch_measure(slot, result);
-  cj2k_cuda_marks_report(&slot->marks);
+  if (slot->encoder->ht || slot->step != CJ2K_CUDA_STEP_CODE) /* bytes may be on their way */
+    cj2k_cuda_marks_report(&slot->marks);
   return status;
 }

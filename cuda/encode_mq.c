@@ -67,6 +67,16 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
          mq->contexts.num_blocks * (CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) + ALIGNMENT);
 }
 
+/* Room for `size` bytes; nothing of what is there may be on its way any more when it is given back.
+ */
+static cudaError_t grow(Cj2kEncodeSlot *slot, Cj2kCudaMemory *memory, uint64_t size)
+{
+  bool there = memory->data && size <= memory->size;
+  cudaError_t result = there ? cudaSuccess : cudaStreamSynchronize(slot->stream);
+
+  return result == cudaSuccess ? cj2k_cuda_reserve(memory, size) : result;
+}
+
 /* Room for so many symbols, bytes and passes; nothing happens where there is. */
 static cudaError_t make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes,
                              uint64_t passes)
@@ -89,7 +99,7 @@ static cudaError_t make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t by
   cudaError_t result = cudaSuccess;
 
   for (guint i = 0; i < G_N_ELEMENTS(sizes) && result == cudaSuccess; i++)
-    result = cj2k_cuda_reserve(sizes[i].memory, sizes[i].size);
+    result = grow(slot, sizes[i].memory, sizes[i].size);
   if (result == cudaSuccess) {
     slot->mq.contexts.capacity =
         (slot->symbols.size - READ_AHEAD) & ~(uint64_t)(CJ2K_CUDA_MQ_ALIGNMENT - 1);
@@ -150,7 +160,7 @@ static cudaError_t expect(Cj2kEncodeSlot *slot, Cj2kCudaMemory *host, const Cj2k
   return cudaMemcpyAsync(host->data, device->data, *size, cudaMemcpyDeviceToHost, slot->stream);
 }
 
-/* What the host needs, as far as its size is known or guessed. */
+/* Records, as far as their number is known or guessed. */
 static cudaError_t download(Cj2kEncodeSlot *slot)
 {
   bool hulls = slot->mq.weights != NULL;
@@ -162,8 +172,6 @@ static cudaError_t download(Cj2kEncodeSlot *slot)
         expect(slot, &slot->host_passes, &slot->passes, slot->pass_lengths, &slot->fetched_passes);
   if (result == cudaSuccess)
     result = expect(slot, &slot->host_points, &slot->points, hulls, &slot->fetched_points);
-  if (result == cudaSuccess)
-    result = expect(slot, &slot->host_bytes, &slot->bytes, !hulls, &slot->fetched);
   return result;
 }
 
@@ -183,6 +191,8 @@ static cudaError_t launch(Cj2kEncodeSlot *slot)
     result = cj2k_cuda_mq_code(mq, slot->stream);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
+  if (result == cudaSuccess && slot->mq_coded)
+    result = cudaEventRecord(slot->mq_coded, slot->stream);
   if (result == cudaSuccess && mq->weights)
     result = cj2k_cuda_mq_hulls(mq, slot->stream);
   if (result == cudaSuccess && mq->weights)
@@ -191,7 +201,16 @@ static cudaError_t launch(Cj2kEncodeSlot *slot)
     result = download(slot);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
-  return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->done, slot->stream);
+  /* Bytes that are all wanted come while the host is busy with the records. Told later they would
+   * come behind other frames' kernels, and so would the event. */
+  if (result == cudaSuccess)
+    result = expect(slot, &slot->host_bytes, &slot->bytes, !mq->weights, &slot->fetched);
+  if (result == cudaSuccess && !mq->weights)
+    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
+  return result == cudaSuccess && !mq->weights ? cudaEventRecord(slot->arrived, slot->stream)
+                                               : result;
 }
 
 /* Weights of bands to the device. */
@@ -264,6 +283,20 @@ static cudaError_t code_again(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts 
   return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
 }
 
+cudaError_t cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
+{
+  bool arriving = slot->step == CJ2K_CUDA_STEP_GATHER && slot->arriving;
+  cudaError_t status = cudaSuccess;
+
+  /* With one frame in flight what the host does next begins without delay. */
+  if (slot->mq_coded && slot->step == CJ2K_CUDA_STEP_CODE) {
+    status = cudaEventSynchronize(slot->mq_coded);
+    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+  }
+  return status == cudaSuccess ? cudaEventSynchronize(arriving ? slot->arrived : slot->done)
+                               : status;
+}
+
 /* The rest of an array of `size` bytes, where it is wanted; the next frame has about as much, which
  * is told to come before its size is known. */
 static cudaError_t fetch(Cj2kEncodeSlot *slot, const Cj2kCudaMemory *host,
@@ -292,9 +325,6 @@ cudaError_t cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *re
   if (status == cudaSuccess)
     status = fetch(slot, &slot->host_points, &slot->points, hulls,
                    counts->points * sizeof(Cj2kHullPoint), &slot->fetched_points);
-  if (status == cudaSuccess)
-    status =
-        fetch(slot, &slot->host_bytes, &slot->bytes, !hulls, counts->coded.bytes, &slot->fetched);
   cj2k_cuda_encode_mq_result(slot, result);
   return status;
 }
@@ -306,7 +336,7 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   result->blocks = host_blocks(slot);
   result->passes = slot->pass_lengths ? slot->host_passes.data : NULL;
   result->saturated = counts->modelled.saturated;
-  if (!slot->mq.weights || slot->step == CJ2K_CUDA_STEP_GATHER)
+  if (slot->step == CJ2K_CUDA_STEP_GATHER)
     result->bytes = slot->host_bytes.data;
   if (slot->mq.weights) {
     result->points = slot->host_points.data;
@@ -334,46 +364,69 @@ static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
   return sum;
 }
 
-static cudaError_t launch_gather(Cj2kEncodeSlot *slot, uint64_t bytes)
+/* Puts what is kept of blocks together; its bytes begin to come. */
+static cudaError_t gather_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
-  Cj2kCudaMqGather gather = {.blocks = slot->mq.coded,
-                             .kept = slot->kept.data,
-                             .num_blocks = slot->encoder->plan->num_blocks,
-                             .bytes = slot->bytes.data,
-                             .out = slot->gathered.data};
-  cudaError_t result =
-      cj2k_cuda_copy_small(slot->kept.data, slot->host_kept.data,
-                           gather.num_blocks * sizeof(Cj2kCudaMqKept), slot->stream);
+  cudaStream_t stream = slot->encoder->gather;
+  uint32_t num_blocks = slot->encoder->plan->num_blocks;
+  size_t size = num_blocks * sizeof(Cj2kCudaMqKept);
+  cudaError_t result = cj2k_cuda_reserve(&slot->kept, size);
 
   if (result == cudaSuccess)
-    result = cj2k_cuda_mq_gather(&gather, slot->stream);
+    result = cj2k_cuda_reserve(&slot->host_kept, size);
+  if (result != cudaSuccess)
+    return result;
+  uint64_t bytes = place_kept(slot, lengths);
+  if ((result = cj2k_cuda_reserve_more(&slot->gathered, bytes)) == cudaSuccess)
+    result = cj2k_cuda_reserve_more(&slot->host_bytes, bytes);
+  Cj2kCudaMqGather gather = {.blocks = slot->mq.coded,
+                             .kept = slot->kept.data,
+                             .num_blocks = num_blocks,
+                             .bytes = slot->bytes.data,
+                             .out = slot->gathered.data};
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "gather", slot->stream);
+    result = cj2k_cuda_copy_small(slot->kept.data, slot->host_kept.data, size, stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mq_gather(&gather, stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "gather", stream);
   if (result == cudaSuccess && bytes)
     result = cudaMemcpyAsync(slot->host_bytes.data, slot->gathered.data, bytes,
-                             cudaMemcpyDeviceToHost, slot->stream);
+                             cudaMemcpyDeviceToHost, stream);
+  return result;
+}
+
+/* The bytes behind those that launch() has told to come. */
+static cudaError_t gather_rest(Cj2kEncodeSlot *slot, uint64_t already, uint64_t bytes)
+{
+  cudaStream_t stream = slot->encoder->gather;
+  cudaError_t result = cudaStreamWaitEvent(stream, slot->arrived, 0);
+
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
+    result = cudaMemcpyAsync((char *)slot->host_bytes.data + already,
+                             (const char *)slot->bytes.data + already, bytes - already,
+                             cudaMemcpyDeviceToHost, stream);
   return result;
 }
 
 cudaError_t cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
-  size_t size = (slot->encoder->plan->num_blocks + (size_t)1) * sizeof(Cj2kCudaMqKept);
-  cudaError_t result = cudaEventRecord(slot->started, slot->stream);
+  const Cj2kCudaMqFrameCounts *counts = slot->host_coded.data;
+  uint64_t bytes = counts->coded.bytes, already = slot->fetched;
+  cudaStream_t stream = slot->encoder->gather;
 
+  slot->arriving = !job->kept_lengths && bytes <= already;
+  if (!job->kept_lengths)
+    slot->fetched = bytes + bytes / 32; /* the next frame has about as many */
+  if (slot->arriving)
+    return cudaSuccess;
+  cudaError_t result = cudaEventRecord(slot->started, stream);
   if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, NULL, slot->stream);
+    result = cj2k_cuda_mark(&slot->marks, NULL, stream);
   if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->kept, size);
+    result = job->kept_lengths ? gather_kept(slot, job->kept_lengths)
+                               : gather_rest(slot, already, bytes);
   if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->host_kept, size);
-  if (result != cudaSuccess)
-    return result;
-  uint64_t bytes = place_kept(slot, job->kept_lengths);
-  if ((result = cj2k_cuda_reserve_more(&slot->gathered, bytes)) == cudaSuccess)
-    result = cj2k_cuda_reserve_more(&slot->host_bytes, bytes);
-  if (result == cudaSuccess)
-    result = launch_gather(slot, bytes);
-  return result == cudaSuccess ? cudaEventRecord(slot->done, slot->stream) : result;
+    result = cj2k_cuda_mark(&slot->marks, "download", stream);
+  return result == cudaSuccess ? cudaEventRecord(slot->done, stream) : result;
 }
