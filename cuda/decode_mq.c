@@ -5,7 +5,7 @@
 #include "../common/error.h"
 
 /* Shared memory of a warp, at most, so that a multiprocessor has room for several. */
-#define WARP_BYTES (40u * 1024)
+#define WARP_BYTES (24u * 1024)
 
 /* ------------------------------------------------------------------------------- warps --- */
 
