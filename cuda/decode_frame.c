@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
 
+#include "../common/cpu/layout_words.h"
 #include "../common/error.h"
 
 #include <string.h>
@@ -19,6 +20,21 @@ static size_t round_up(size_t size)
   return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Samples that own their words are stored word by word, which a GPU does only at multiples of their
+ * size. */
+static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+{
+  for (uint32_t c = 0; c < slot->num_outputs - slot->layout.num_planes; c++) {
+    const Cj2kSampleLayout *samples = &slot->layout.samples[c];
+    const Cj2kPlane *plane = &picture->planes[samples->plane];
+    uint64_t places = picture->memory == CJ2K_MEMORY_CUDA ? (uintptr_t)plane->data : 0;
+    places |= plane->pitch | samples->at[0].offset | cj2k_layout_regular_stride(samples);
+    if (!slot->samples[c].data && (places & (samples->word_bytes - 1u)))
+      return false;
+  }
+  return true;
+}
+
 /* Where the planes are made: in the picture itself when it is on the device, else in memory of the
  * same shape, so that each comes back in one copy. */
 static Cj2kStatus place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, Cj2kError *error)
@@ -26,6 +42,8 @@ static Cj2kStatus place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture
   bool on_device = picture->memory == CJ2K_MEMORY_CUDA;
   uint32_t planes = slot->layout.num_planes;
   size_t size = 0;
+  if (!words_fit(slot, picture))
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows that begin amid words");
   for (uint32_t p = 0; p < planes && !on_device; p++)
     size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
   slot->copy_out = picture->memory == CJ2K_MEMORY_HOST;
