@@ -9,7 +9,7 @@
  * other as in a long life. Without FILE all conformance streams. Prints TAP; without a GPU it
  * skips.
  */
-#include "common/cj2k.h"
+#include "pictures.h"
 
 #include <glib.h>
 #include <stdio.h>
@@ -18,7 +18,6 @@
 #define MAX_REDUCE  2
 #define MAX_AREA    (1u << 26) /* damaged headers may claim anything */
 #define PACKED_AREA (1u << 22) /* larger images would take minutes in every layout */
-#define GUARD       0xA5       /* what pictures hold before */
 
 typedef struct {
   Cj2kDecoder *cpu[MAX_REDUCE + 1], *cuda[MAX_REDUCE + 1];
@@ -114,59 +113,14 @@ static bool fits(const Packed *packed, const Cj2kImage *image)
   return image->num_components <= packed->num_components;
 }
 
-/* ----------------------------------------------------------------------------- pictures --- */
-
-typedef struct {
-  Cj2kPlane *planes;
-  uint8_t *memory;
-  size_t size;
-} Picture;
-
-static uint64_t row_bytes(const Cj2kSampleLayout *samples, uint32_t width)
-{
-  return ((uint64_t)width + samples->unit_samples - 1) / samples->unit_samples *
-         samples->unit_bytes;
-}
-
-static void picture_new(Picture *picture, const Cj2kLayout *layout, const Cj2kImage *image)
-{
-  uint64_t *pitch = g_new0(uint64_t, layout->num_planes);
-  uint32_t *rows = g_new0(uint32_t, layout->num_planes);
-  for (uint32_t c = 0; c < layout->num_components; c++) {
-    const Cj2kComponent *like = &image->components[c < image->num_components ? c : 0];
-    uint32_t p = layout->samples[c].plane;
-    pitch[p] = MAX(pitch[p], (row_bytes(&layout->samples[c], like->x1 - like->x0) + 31) & ~31u);
-    rows[p] = MAX(rows[p], like->y1 - like->y0);
-  }
-  picture->size = 0;
-  for (uint32_t p = 0; p < layout->num_planes; p++)
-    picture->size += pitch[p] * rows[p];
-  picture->memory = g_malloc(picture->size + 1);
-  memset(picture->memory, GUARD, picture->size);
-  picture->planes = g_new0(Cj2kPlane, layout->num_planes);
-  uint8_t *at = picture->memory;
-  for (uint32_t p = 0; p < layout->num_planes; p++) {
-    picture->planes[p] = (Cj2kPlane){at, pitch[p]};
-    at += pitch[p] * rows[p];
-  }
-  g_free(pitch);
-  g_free(rows);
-}
-
-static void picture_free(Picture *picture)
-{
-  g_free(picture->memory);
-  g_free(picture->planes);
-}
-
 /* ------------------------------------------------------------------------------ compare --- */
 
 static Cj2kFrame decode(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
-                        const Cj2kLayout *layout, const Picture *picture)
+                        const Cj2kLayout *layout, const Target *target)
 {
-  Cj2kPicture target = {CJ2K_MEMORY_HOST, layout->num_planes, picture->planes};
+  Cj2kPicture picture = {CJ2K_MEMORY_HOST, layout->num_planes, target->planes};
   Cj2kFrame frame = {0};
-  frame.status = cj2k_decoder_submit(decoder, data, size, layout, &target, NULL, &frame.error);
+  frame.status = cj2k_decoder_submit(decoder, data, size, layout, &picture, NULL, &frame.error);
   if (frame.status == CJ2K_OK) {
     cj2k_decoder_receive(decoder, &frame);
     cj2k_decoder_release(decoder, &frame);
@@ -177,18 +131,18 @@ static Cj2kFrame decode(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
 static void compare(State *state, uint32_t reduce, const uint8_t *data, size_t size,
                     const Cj2kLayout *layout, const Cj2kImage *image, const char *name)
 {
-  Picture pictures[2];
-  picture_new(&pictures[0], layout, image);
-  picture_new(&pictures[1], layout, image);
-  Cj2kFrame cpu = decode(state->cpu[reduce], data, size, layout, &pictures[0]);
-  Cj2kFrame cuda = decode(state->cuda[reduce], data, size, layout, &pictures[1]);
+  Target targets[2];
+  for (uint32_t i = 0; i < 2; i++)
+    target_init(&targets[i], layout, image->components, image->num_components, 0);
+  Cj2kFrame cpu = decode(state->cpu[reduce], data, size, layout, &targets[0]);
+  Cj2kFrame cuda = decode(state->cuda[reduce], data, size, layout, &targets[1]);
   const char *why = NULL;
   if (cpu.status != cuda.status)
     why = "status";
   else if (cpu.status == CJ2K_OK && cpu.corrupt_blocks != cuda.corrupt_blocks)
     why = "corrupt blocks";
   else if (cpu.status == CJ2K_OK &&
-           memcmp(pictures[0].memory, pictures[1].memory, pictures[0].size) != 0)
+           memcmp(targets[0].memory, targets[1].memory, targets[0].size) != 0)
     why = "samples";
   state->tests++;
   state->failed += why != NULL;
@@ -199,8 +153,8 @@ static void compare(State *state, uint32_t reduce, const uint8_t *data, size_t s
     printf("# cpu: %s %s, %u corrupt; cuda: %s %s, %u corrupt\n", cj2k_status_name(cpu.status),
            cpu.status ? cpu.error.text : "", cpu.corrupt_blocks, cj2k_status_name(cuda.status),
            cuda.status ? cuda.error.text : "", cuda.corrupt_blocks);
-  picture_free(&pictures[0]);
-  picture_free(&pictures[1]);
+  target_clear(&targets[0]);
+  target_clear(&targets[1]);
 }
 
 static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, size_t size,

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "slot-arrays-cuda.h"
+
+#include "cuda/encode.h"
+
+bool read_encoded_cuda(Cj2kEncodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
+{
+  return slot_arrays_from_device(&slot->encoder->device, &slot->coefficients, &slot->lowpass, plan,
+                                 arrays);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "slot-arrays-cuda.h"
+
+#include "cuda/decode.h"
+
+bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory *coefficients,
+                             const Cj2kCudaMemory *lowpass, const Cj2kPlan *plan,
+                             SlotArrays *arrays)
+{
+  size_t sizes[2] = {plan->num_coefficients * 4, plan->num_lowpass * 4};
+
+  arrays->coefficients = g_malloc0(sizes[0] + 1);
+  arrays->lowpass = g_malloc0(sizes[1] + 1);
+  if (!cj2k_cuda_enter(device))
+    return false;
+  cudaError_t result = cudaDeviceSynchronize();
+  if (result == cudaSuccess && sizes[0])
+    result = cudaMemcpy(arrays->coefficients, coefficients->data, sizes[0], cudaMemcpyDeviceToHost);
+  if (result == cudaSuccess && sizes[1])
+    result = cudaMemcpy(arrays->lowpass, lowpass->data, sizes[1], cudaMemcpyDeviceToHost);
+  cj2k_cuda_leave(device);
+  return result == cudaSuccess;
+}
+
+bool read_decoded_cuda(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
+{
+  return slot_arrays_from_device(&slot->backend->device, &slot->coefficients, &slot->lowpass, plan,
+                                 arrays);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SLOT_ARRAYS_CUDA_H
+#define SLOT_ARRAYS_CUDA_H
+
+#include "cuda/device.h"
+#include "slot-arrays.h"
+
+/* Copies both arrays from the device, when all that runs there is done. */
+bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory *coefficients,
+                             const Cj2kCudaMemory *lowpass, const Cj2kPlan *plan,
+                             SlotArrays *arrays);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "stages.h"
+
+#include "common/rate/steps.h"
+#include "common/threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum { TRANSFORM, MEASURE, CODE, GATHER } Step;
+
+/* One slot of each side. */
+typedef struct {
+  Stages *stages;
+  StageFrame *frame;
+  Cj2kPlan *plan;
+  Cj2kFrameSteps steps;
+  Cj2kEncodeJob job;
+  void *backends[2];
+  Cj2kEncodeSlot *slots[2];
+  Cj2kEncodeResult results[2];
+  Comparison c;
+} Encoding;
+
+/* -------------------------------------------------------------------------------- steps --- */
+
+static bool run_one(Encoding *e, uint32_t side, Step step)
+{
+  const Cj2kEncodeBackend *functions = e->stages->sides[side].encode;
+  Cj2kStatus (*const steps[])(void *, Cj2kEncodeSlot *, const Cj2kEncodeJob *, Cj2kError *) = {
+      functions->transform, functions->measure, functions->code, functions->gather};
+  Cj2kError error = {0};
+
+  if (!steps[step]) /* gather: the bytes are there */
+    return true;
+  Cj2kStatus status = steps[step](e->backends[side], e->slots[side], &e->job, &error);
+  if (status == CJ2K_OK)
+    status = functions->wait(e->backends[side], e->slots[side], &e->results[side], &error);
+  cj2k_threads_rest(e->stages->sides[side].threads);
+  if (status != CJ2K_OK)
+    snprintf(e->c.why, sizeof e->c.why, "%s: %s", e->c.names[side], error.text);
+  return status == CJ2K_OK;
+}
+
+static bool run(Encoding *e, Step step)
+{
+  return run_one(e, 0, step) && run_one(e, 1, step);
+}
+
+static void done(Encoding *e, const char *stage, bool ok)
+{
+  stage_done(e->stages, e->frame->title, stage, ok, e->c.why);
+}
+
+static void check_transform(Encoding *e)
+{
+  SlotArrays arrays[2] = {0};
+  bool ok = run(e, TRANSFORM);
+
+  for (uint32_t i = 0; i < 2 && ok; i++) {
+    ok = e->stages->sides[i].read_encoded(e->slots[i], e->plan, &arrays[i]);
+    if (!ok)
+      snprintf(e->c.why, sizeof e->c.why, "the slot of %s cannot be read", e->c.names[i]);
+  }
+  done(e, "transform: images between levels", ok && compare_lowpass(&e->c, arrays));
+  done(e, "transform: coefficients", ok && compare_coefficients(&e->c, arrays));
+  slot_arrays_clear(&arrays[0]);
+  slot_arrays_clear(&arrays[1]);
+}
+
+static void check_measure(Encoding *e, const char *stage, uint32_t stride, uint8_t first_plane,
+                          uint8_t planes)
+{
+  e->job.stride = stride;
+  e->job.first_plane = first_plane;
+  e->job.num_planes = planes;
+  e->job.distortions = e->job.band_errors = true;
+  done(e, stage, run(e, MEASURE) && compare_measured(&e->c, e->results, first_plane, planes));
+  e->job.stride = 1;
+}
+
+static void check_code(Encoding *e, const char *stage, unsigned parts)
+{
+  done(e, stage, run(e, CODE) && compare_coded(&e->c, e->results, parts, NULL));
+}
+
+/* ---------------------------------------------------------------------- to the decoder --- */
+
+static void append_segment(Coded *coded, uint32_t length, uint32_t passes)
+{
+  Cj2kSegment segment = {.length = length, .passes = passes};
+  g_array_append_val(coded->segments, segment);
+}
+
+/* A block's first `count` passes. */
+static void append_block(Coded *coded, const Cj2kEncodeResult *result, uint32_t b, uint32_t count)
+{
+  const Cj2kEncodedBlock *from = &result->blocks[b];
+  const Cj2kPassLength *passes = result->passes + from->first_pass;
+  Cj2kCodedBlock block = {.offset = coded->bytes->len,
+                          .length = count ? passes[count - 1].length : 0,
+                          .first_segment = coded->segments->len,
+                          .num_passes = (uint8_t)count,
+                          .zero_bitplanes = from->zero_bitplanes,
+                          .is_ht = from->is_ht};
+  uint32_t begin = 0, first = 0;
+
+  for (uint32_t p = 0; p < count; p++) {
+    bool ends = p == count - 1 || (from->is_ht ? p == 0 : passes[p].terminated);
+    if (!ends)
+      continue;
+    append_segment(coded, passes[p].length - begin, p + 1 - first);
+    begin = passes[p].length;
+    first = p + 1;
+  }
+  block.num_segments = (uint16_t)(coded->segments->len - block.first_segment);
+  if (block.length)
+    g_byte_array_append(coded->bytes, result->bytes + from->offset, block.length);
+  g_array_append_val(coded->blocks, block);
+}
+
+void coded_init(Coded *coded)
+{
+  coded->bytes = g_byte_array_new();
+  coded->segments = g_array_new(FALSE, FALSE, sizeof(Cj2kSegment));
+  coded->blocks = g_array_new(FALSE, FALSE, sizeof(Cj2kCodedBlock));
+  coded->frame = (Cj2kCodedFrame){0};
+}
+
+void coded_clear(Coded *coded)
+{
+  g_byte_array_unref(coded->bytes);
+  g_array_unref(coded->segments);
+  g_array_unref(coded->blocks);
+}
+
+/* What the first side coded last. */
+static void hand_over(const Encoding *e, Coded *coded)
+{
+  const Cj2kEncodeResult *result = &e->results[0];
+
+  for (uint32_t b = 0; b < e->plan->num_blocks; b++) {
+    uint32_t count = result->blocks[b].num_passes;
+    if (e->frame->test->cut)
+      count -= count / e->frame->test->cut;
+    append_block(coded, result, b, count);
+  }
+  coded->frame = (Cj2kCodedFrame){.codestream = coded->bytes->data,
+                                  .codestream_size = coded->bytes->len,
+                                  .blocks = (Cj2kCodedBlock *)(void *)coded->blocks->data,
+                                  .segments = (Cj2kSegment *)(void *)coded->segments->data,
+                                  .num_segments = coded->segments->len};
+}
+
+/* ----------------------------------------------------------------------- block coders --- */
+
+static void check_ht(Encoding *e, Coded *coded)
+{
+  uint32_t n = e->plan->num_blocks;
+  Cj2kHtChoice *choices = g_new0(Cj2kHtChoice, n + 1);
+
+  check_measure(e, "measure: bit-planes 0 to 2", 1, 0, 3);
+  check_measure(e, "measure: bit-plane 1 of each third block", 3, 1, 1);
+  check_code(e, "code", CODED_BYTES | CODED_PASSES | CODED_SATURATED);
+  hand_over(e, coded);
+  for (uint32_t b = 0; b < n; b++)
+    choices[b] = (Cj2kHtChoice){.plane = b % 4 == 1 ? 1 + b / 4 % 2 : 0, .passes = b % 7 != 3};
+  e->job.choices = choices;
+  check_code(e, "code: some blocks at other bit-planes", CODED_BYTES | CODED_PASSES);
+  check_measure(e, "measure: blocks that are coded", 1, 0, 2);
+  for (uint32_t b = 0; b < n; b++)
+    choices[b] = (Cj2kHtChoice){.plane = 1 + (b & 1), .passes = 1};
+  check_code(e, "code: all blocks at other bit-planes", CODED_BYTES | CODED_PASSES);
+  for (uint32_t b = 0; b < n; b++)
+    choices[b] = (Cj2kHtChoice){.plane = 1, .passes = 3};
+  if (e->frame->test->refined && run_one(e, 0, CODE)) { /* only the CPU makes such blocks */
+    coded_clear(coded);
+    coded_init(coded);
+    hand_over(e, coded);
+  }
+  e->job.choices = NULL;
+  g_free(choices);
+}
+
+/* Bytes up to some point of each block's hull, up to none of some. */
+static void choose_kept(const Encoding *e, uint32_t *kept)
+{
+  const Cj2kEncodeResult *result = &e->results[0];
+
+  for (uint32_t b = 0; b < e->plan->num_blocks; b++) {
+    const Cj2kEncodedBlock *block = &result->blocks[b];
+    kept[b] = 0;
+    for (uint32_t i = 0; i < b % (block->num_points + 1u); i++)
+      kept[b] += result->points[block->first_point + i].bytes;
+  }
+}
+
+/* kept: bytes of each block; NULL: all. */
+static void check_gather(Encoding *e, const char *stage, const uint32_t *kept)
+{
+  e->job.kept_lengths = kept;
+  done(e, stage,
+       run(e, GATHER) && compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES, kept));
+}
+
+static void check_mq(Encoding *e, Coded *coded)
+{
+  uint32_t *kept = g_new0(uint32_t, e->plan->num_blocks + 1);
+
+  e->job.pass_lengths = true;
+  check_code(e, "code", CODED_PASSES | CODED_SATURATED);
+  check_gather(e, "gather: all", NULL);
+  hand_over(e, coded);
+  e->job.lowest_plane = 2;
+  e->job.stride = 3;
+  check_code(e, "code: each third block down to bit-plane 2", CODED_PASSES);
+  check_gather(e, "gather: each third block", NULL);
+  e->job.lowest_plane = 0;
+  e->job.stride = 1;
+  e->job.weights = e->steps.weights;
+  check_code(e, "code: lengths of passes, hulls by distortions", CODED_PASSES | CODED_HULLS);
+  choose_kept(e, kept);
+  check_gather(e, "gather: some passes", kept);
+  check_gather(e, "gather: all of them after all", NULL);
+  g_free(kept);
+}
+
+/* ------------------------------------------------------------------------------- frames --- */
+
+static bool open_sides(Encoding *e)
+{
+  Cj2kError error = {0};
+
+  for (uint32_t i = 0; i < 2; i++) {
+    const Side *side = &e->stages->sides[i];
+    e->c.names[i] = side->name;
+    e->backends[i] = side->encode->open(&e->frame->setup.params, e->plan, side->threads, &error);
+    if (e->backends[i])
+      e->slots[i] = side->encode->slot_new(e->backends[i], &error);
+    if (!e->slots[i]) {
+      snprintf(e->c.why, sizeof e->c.why, "%s: %s", side->name, error.text);
+      return false;
+    }
+  }
+  return true;
+}
+
+static void close_sides(Encoding *e)
+{
+  for (uint32_t i = 0; i < 2; i++) {
+    const Cj2kEncodeBackend *functions = e->stages->sides[i].encode;
+    if (e->slots[i])
+      functions->slot_free(e->backends[i], e->slots[i]);
+    if (e->backends[i])
+      functions->close(e->backends[i]);
+  }
+}
+
+/* Step sizes of the frame: of the job, and of the header for the decoder. */
+static void set_steps(Encoding *e)
+{
+  const Case *test = e->frame->test;
+
+  cj2k_frame_steps_init(&e->steps, e->plan);
+  if (test->step > 0)
+    cj2k_frame_steps_set(&e->steps, e->plan, test->step, CJ2K_WEIGHT_ERROR, false, 0, NULL);
+  for (uint32_t c = 0; c < e->plan->num_components; c++)
+    e->frame->header->coding.quantisation[c] = e->steps.components[c];
+  for (uint32_t b = 0; b < e->plan->num_bands; b++) {
+    Cj2kFrameQuantiser *quantiser = &e->steps.quantisers[b];
+    quantiser->num_bitplanes -= MIN(test->narrow, quantiser->num_bitplanes - 1);
+  }
+}
+
+void check_encoding(Stages *stages, StageFrame *frame, Coded *coded)
+{
+  const Case *test = frame->test;
+  Encoding e = {.stages = stages, .frame = frame};
+  Cj2kError error = {0};
+  Picture picture;
+
+  if (cj2k_plan_new(frame->header, 0, 0, &e.plan, &error) != CJ2K_OK) {
+    stage_done(stages, frame->title, "plan", false, error.text);
+    return;
+  }
+  e.c.plan = e.plan;
+  picture_init(&picture, frame->format, test->width, test->height);
+  set_steps(&e);
+  e.job = (Cj2kEncodeJob){.plan = e.plan,
+                          .layout = &frame->layout,
+                          .picture = &picture.picture,
+                          .coder = frame->setup.params.block_coder,
+                          .rgb_to_xyz = test->xyz,
+                          .xyz_transfer = frame->setup.params.xyz_transfer,
+                          .quantisers = e.steps.quantisers,
+                          .stride = 1};
+  if (open_sides(&e)) {
+    check_transform(&e);
+    if (test->mq)
+      check_mq(&e, coded);
+    else
+      check_ht(&e, coded);
+  } else {
+    done(&e, "encoder", false);
+  }
+  close_sides(&e);
+  cj2k_frame_steps_clear(&e.steps);
+  picture_clear(&picture);
+  cj2k_plan_unref(e.plan);
+}
