@@ -3,19 +3,21 @@
  * HT SigProp and MagRef passes (T.814 7.4, 7.5), in stripes of 4 rows, groups of 4 columns as 16
  * bits, bit 4 * column + row.
  *
- * SigProp is one chain of decisions, so a thread does a block, four samples at a time by a table.
- * It takes significance alone, and leaves for each group what became significant and the signs, in
- * place of the block's quad records. Then a warp does a block, a lane a group: what SigProp found,
- * MagRef, whose bits are found by a scan, and dequantisation.
+ * SigProp is one chain of decisions, so a thread does a block, four samples at a time by a table,
+ * when warps have brought significance and the segment's bits into shared memory. For each group it
+ * leaves what became significant and the signs, in place of the block's quad records. Then a warp
+ * does a block, a lane a group: what SigProp found, MagRef, whose bits are found by a scan, and
+ * dequantisation.
  */
 #include "ht_common.cuh"
 
 namespace {
 
-constexpr uint32_t kBlocks = 32; /* of a thread block of the first kernel */
+constexpr uint32_t kBlocks = 32; /* of a thread block of the first kernel, a warp's */
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kMaxGroups = 256;
-constexpr uint32_t kPitch = kBlocks + 2; /* halves; so that neither blocks nor groups conflict */
+constexpr uint32_t kPitch = kBlocks + 2;    /* halves; so that neither blocks nor groups conflict */
+constexpr uint32_t kBitPitch = kBlocks + 1; /* words */
 constexpr uint32_t kTopRow = 0x111111, kBottomRow = 0x888888; /* of six columns */
 
 /* A block as the passes walk it. */
@@ -41,6 +43,63 @@ struct Shape {
     return g + 1 < groups ? rows(y) : rows(y) & last;
   }
 };
+
+/* ------------------------------------------------------------------------------- bits --- */
+
+/* Words of a code-block's bits, and kBehind that may be read behind them. */
+constexpr uint32_t kBehind = 2;
+constexpr uint32_t kSigPropWords = 2 * 16 * kMaxGroups / 32 + kBehind; /* with signs */
+constexpr uint32_t kMagRefWords = 16 * kMaxGroups / 32 + kBehind;
+
+/* Inclusive sum over a warp. */
+__device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t lane)
+{
+#pragma unroll
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    uint32_t other = __shfl_up_sync(0xFFFFFFFFu, value, step);
+    if (lane >= step)
+      value += other;
+  }
+  return value;
+}
+
+/* Bits of a segment without stuffing, as many as words[num_words] has room for, forwards from its
+ * start (SigProp) or backwards from its end (MagRef), zeros behind them; by a warp, four bytes a
+ * lane. A word is `pitch` words behind the one before. */
+template <bool BACKWARDS>
+__device__ void destuff(const uint8_t *bytes, uint32_t length, uint32_t lane, uint32_t *words,
+                        uint32_t num_words, uint32_t pitch)
+{
+  for (uint32_t i = lane; i < num_words; i += 32)
+    words[i * pitch] = 0;
+  __syncwarp();
+  const uint32_t most = 32 * (num_words - kBehind);
+  uint32_t end = 0, carried = BACKWARDS ? 0x80808080u : 0; /* as if behind a byte larger than 8F */
+  for (uint32_t done = 0; done < length && end < most; done += 128) {
+    int32_t left = (int32_t)(length - done) - 4 * (int32_t)lane;
+    uint32_t w = 0;
+    if (left > 0)
+      w = BACKWARDS ? __byte_perm(load_word(bytes + left - 4), 0, 0x0123)
+                    : load_word(bytes + length - left);
+    w &= ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
+    /* Bit 7 of each byte: the next one's is stuffing; backwards if that is seven ones. */
+    uint32_t sevens = w & 0x7F7F7F7Fu, all_ones = sevens + 0x01010101u;
+    uint32_t flags = w & (BACKWARDS ? sevens + 0x70707070u : all_ones);
+    uint32_t before = __shfl_up_sync(0xFFFFFFFFu, flags, 1);
+    uint32_t stuffed = __funnelshift_l(lane == 0 ? carried : before, flags, 8) & 0x80808080u &
+                       (BACKWARDS ? all_ones : 0xFFFFFFFFu);
+    carried = __shfl_sync(0xFFFFFFFFu, flags, 31);
+    uint32_t count = 32 - __popc(stuffed), sum = sum_up(count, lane), at = end + sum - count;
+    w = drop_bits(w, stuffed);
+    end += __shfl_sync(0xFFFFFFFFu, sum, 31);
+    if (at < most) {
+      atomicOr(&words[at / 32 * pitch], w << at % 32);
+      if (at % 32)
+        atomicOr(&words[(at / 32 + 1) * pitch], w >> (32 - at % 32));
+    }
+  }
+  __syncwarp();
+}
 
 /* ---------------------------------------------------------------------------- SigProp --- */
 
@@ -74,56 +133,6 @@ struct alignas(16) Columns {
 };
 
 __device__ const Columns d_columns;
-
-/* Bits forwards from the start of the segment, zeros behind its end. A word of them is ready before
- * it is needed, and the bytes behind are on their way from memory. */
-struct Forward {
-  const uint32_t *words; /* aligned, from the one where the segment begins */
-  uint32_t at, last;     /* index of `ahead`, and of the last word with bytes of the segment */
-  uint32_t ahead;
-  int32_t left; /* bytes that are not in `word` yet */
-  uint32_t word, word_bits;
-  uint32_t after_ff; /* highest bit: the last byte was FF */
-  uint64_t bits;
-  uint32_t count;
-
-  __device__ void start(const uint8_t *bytes, uint32_t length)
-  {
-    uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(bytes) & 3);
-    words = reinterpret_cast<const uint32_t *>(bytes - misaligned);
-    left = (int32_t)(misaligned + length);
-    last = (misaligned + length - 1) / 4;
-    ahead = __ldg(words) & 0xFFFFFFFFu << 8 * misaligned; /* not an FF before the segment */
-    at = after_ff = count = 0;
-    bits = 0;
-    prepare();
-    word >>= 8 * misaligned;
-    word_bits -= 8 * misaligned;
-  }
-
-  __device__ __forceinline__ void prepare()
-  {
-    uint32_t w = ahead & ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
-    left -= 4;
-    at = min(at + 1, last);
-    ahead = __ldg(words + at);
-    uint32_t ff = ((w & 0x7F7F7F7Fu) + 0x01010101u) & w & 0x80808080u;
-    uint32_t stuffed = __funnelshift_l(after_ff, ff, 8);
-    after_ff = ff;
-    word_bits = 32 - __popc(stuffed);
-    word = drop_bits(w, stuffed);
-  }
-
-  /* At least 32 bits. */
-  __device__ __forceinline__ void supply()
-  {
-    while (count < 32) {
-      bits |= (uint64_t)word << count;
-      count += word_bits;
-      prepare();
-    }
-  }
-};
 
 /* A row of quads of a group, at the place of its upper rows. */
 __device__ __forceinline__ uint32_t quad_row(const uint32_t *quads)
@@ -213,9 +222,10 @@ struct Neighbourhood {
 /* One code-block's SigProp. `found`: for each group significance after the cleanup pass, and in the
  * upper half what became significant; the signs of these, from bit 0 on. */
 struct SigProp {
-  uint32_t columns; /* the table, an address in shared memory */
-  uint16_t *halves; /* significance, in shared memory; where the pass has been, after it */
-  Forward reader;
+  uint32_t columns;      /* the table, an address in shared memory */
+  uint16_t *halves;      /* significance, in shared memory; where the pass has been, after it */
+  const uint32_t *words; /* the segment's bits, in shared memory */
+  uint32_t pos;          /* of the next one */
   uint2 *found;
 
   __device__ __forceinline__ uint32_t column(uint32_t offset) const
@@ -227,19 +237,21 @@ struct SigProp {
 
   /* Returns what became significant; `last`: the entry of the column before. */
   __device__ __forceinline__ uint32_t group(uint32_t members, uint32_t candidates, uint32_t &last,
-                                            uint32_t &used)
+                                            uint32_t &signs)
   {
-    uint32_t bits = (uint32_t)reader.bits << 9, fresh = 0;
-    used = 0;
+    const uint32_t *at = words + pos / 32 * kBitPitch;
+    const uint32_t window = __funnelshift_r(at[0], at[kBitPitch], pos); /* up to 16 + 16 bits */
+    uint32_t bits = window << 9, fresh = 0, used = 0;
 #pragma unroll
     for (uint32_t c = 0; c < 4; c++) {
-      uint32_t open = candidates >> 4 * c & 15, known = members & candidates >> 4 * c & 15;
+      uint32_t open = candidates >> 4 * c & 15, known = members >> 4 * c & open;
       last = column((bits & 15u << 9) | open << 1 | known << 5 | (last & open << 5));
-      members >>= 4;
       bits = __funnelshift_r(bits, 0, last);
       used += last & 31;
       fresh |= (last >> 9) << 4 * c;
     }
+    signs = window >> used & 0xFFFF;
+    pos += used + __popc(fresh);
     return fresh;
   }
 
@@ -253,17 +265,12 @@ struct SigProp {
     around.start(at, shape, y, causal);
     uint32_t own = around.here.group, members = around.members();
     for (uint32_t g = 0; g < groups; g++, at += kPitch) {
-      uint32_t candidates = (g + 1 < groups ? rows : rows & shape.last) & ~own, used;
-      reader.supply();
-      uint32_t fresh = group(members, candidates, last, used), before = own;
+      uint32_t candidates = (g + 1 < groups ? rows : rows & shape.last) & ~own, signs;
+      uint32_t fresh = group(members, candidates, last, signs), before = own;
       around.slide(); /* while the table is looked up */
       own = around.here.group;
       members = around.members();
-      reader.bits >>= used;
-      out[g] = make_uint2(before | fresh << 16, (uint32_t)reader.bits & 0xFFFF);
-      uint32_t num_signs = __popc(fresh);
-      reader.bits >>= num_signs;
-      reader.count -= used + num_signs;
+      out[g] = make_uint2(before | fresh << 16, signs);
       *at = (uint16_t)(before | fresh);
     }
   }
@@ -274,94 +281,70 @@ __device__ __forceinline__ bool is_refined(const Cj2kCudaDecodeBlocks &frame, ui
   return i < frame.num_refined && !frame.corrupt_flags[frame.refined[i]];
 }
 
-/* `lanes` threads of each warp do a code-block each, all warps together kBlocks. */
-__global__ void __launch_bounds__(32 * kWarps)
-    sigprop_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
-{
-  __shared__ uint4 columns[sizeof(Columns) / 16];
-  __shared__ uint16_t significance[kMaxGroups * kPitch]; /* by group and code-block */
-  uint32_t thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-  for (uint32_t i = thread; i < sizeof columns / 16; i += 32 * kWarps)
-    columns[i] = reinterpret_cast<const uint4 *>(&d_columns)[i];
+/* What a thread block has in shared memory: the table; by group and code-block the significance;
+ * by word and code-block the bits. */
+struct SigPropMemory {
+  uint4 columns[sizeof(Columns) / 16];
+  uint16_t significance[kMaxGroups * kPitch];
+  uint32_t bits[kSigPropWords * kBitPitch];
+};
 
-  uint32_t first = blockIdx.x * kBlocks, size = 0;
+/* Significance and bits of the code-blocks from `first` on, those of this warp. */
+__device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint32_t first,
+                                        uint32_t warp, uint32_t lane, SigPropMemory &memory)
+{
+  uint32_t size = 0;
   uint64_t quads = 0;
+  HtSet set = {};
   if (is_refined(frame, first + lane)) {
-    const Cj2kCudaBlock &block = frame.blocks[frame.refined[first + lane]];
+    uint32_t index = frame.refined[first + lane];
+    const Cj2kCudaBlock &block = frame.blocks[index];
+    find_set(frame, index, block, set);
     size = (uint32_t)block.width << 16 | block.height;
     quads = block.quads;
   }
+  uint64_t start = set.cleanup + set.cleanup_length - frame.data;
   for (uint32_t k = warp; k < kBlocks; k += kWarps) {
     uint32_t own = __shfl_sync(0xFFFFFFFFu, size, k);
-    uint64_t place = __shfl_sync(0xFFFFFFFFu, quads, k);
-    if (own)
-      collect(Shape(own >> 16, own & 0xFFFF), frame.quads + place, lane, significance + k);
+    uint32_t length = __shfl_sync(0xFFFFFFFFu, set.refinement_length, k);
+    uint64_t at = __shfl_sync(0xFFFFFFFFu, start, k), place = __shfl_sync(0xFFFFFFFFu, quads, k);
+    if (own == 0)
+      continue;
+    collect(Shape(own >> 16, own & 0xFFFF), frame.quads + place, lane, memory.significance + k);
+    destuff<false>(frame.data + at, length, lane, memory.bits + k, kSigPropWords, kBitPitch);
   }
+}
+
+/* When all warps have prepared their share, the first does the kBlocks code-blocks, one a lane. */
+__global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBlocks frame)
+{
+  extern __shared__ uint4 shared[];
+  SigPropMemory &memory = *reinterpret_cast<SigPropMemory *>(shared);
+  uint32_t thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  for (uint32_t i = thread; i < sizeof(Columns) / 16; i += 32 * kWarps)
+    memory.columns[i] = reinterpret_cast<const uint4 *>(&d_columns)[i];
+  uint32_t first = blockIdx.x * kBlocks;
+  prepare(frame, first, warp, lane, memory);
   __syncthreads();
 
-  uint32_t k = warp * lanes + lane;
-  if (lane >= lanes || k >= kBlocks || !is_refined(frame, first + k))
+  const uint32_t k = thread;
+  if (k >= kBlocks || !is_refined(frame, first + k))
     return;
-  uint32_t index = frame.refined[first + k];
-  Cj2kCudaBlock block = frame.blocks[index];
-  HtSet set;
-  find_set(frame, index, block, set);
+  const Cj2kCudaBlock &block = frame.blocks[frame.refined[first + k]];
   SigProp pass;
-  pass.columns = (uint32_t)__cvta_generic_to_shared(columns);
+  pass.columns = (uint32_t)__cvta_generic_to_shared(memory.columns);
   asm volatile("" : "+r"(pass.columns)); /* a register, not made anew for each look-up */
-  pass.halves = significance + k;
+  pass.halves = memory.significance + k;
+  pass.words = memory.bits + k;
+  pass.pos = 0;
   pass.found = reinterpret_cast<uint2 *>(frame.quads + block.quads);
-  pass.reader.start(set.cleanup + set.cleanup_length, set.refinement_length);
-  Shape shape(block.width, block.height);
-  for (uint32_t y = 0; y < block.height; y += 4)
-    pass.stripe(shape, y, block.style & CJ2K_STYLE_CAUSAL);
+  const Shape shape(block.width, block.height);
+  const bool causal = block.style & CJ2K_STYLE_CAUSAL;
+  for (uint32_t y = 0; y < shape.height; y += 4)
+    pass.stripe(shape, y, causal);
 }
 
 /* ----------------------------------------------------------------------------- MagRef --- */
-
-constexpr uint32_t kMagRefBits = 16 * kMaxGroups, kMagRefWords = kMagRefBits / 32 + 2;
-
-/* Inclusive sum over a warp. */
-__device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t lane)
-{
-#pragma unroll
-  for (uint32_t step = 1; step < 32; step *= 2) {
-    uint32_t other = __shfl_up_sync(0xFFFFFFFFu, value, step);
-    if (lane >= step)
-      value += other;
-  }
-  return value;
-}
-
-/* The bits that MagRef may need, backwards from the end of the segment, without stuffing, zeros
- * behind its start; by a warp, four bytes a lane. */
-__device__ void destuff_backwards(const uint8_t *first, uint32_t length, uint32_t lane,
-                                  uint32_t *words)
-{
-  for (uint32_t i = lane; i < kMagRefWords; i += 32)
-    words[i] = 0;
-  __syncwarp();
-  uint32_t end = 0, carried = 0x80808080u; /* as if a byte larger than 8F came before */
-  for (uint32_t done = 0; done < length && end < kMagRefBits; done += 128) {
-    int32_t left = (int32_t)(length - done) - 4 * (int32_t)lane;
-    uint32_t w = left > 0 ? __byte_perm(load_word(first + left - 4), 0, 0x0123) : 0;
-    w &= ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
-    uint32_t sevens = w & 0x7F7F7F7Fu, larges = (sevens + 0x70707070u) & w;
-    uint32_t before = __shfl_up_sync(0xFFFFFFFFu, larges, 1);
-    uint32_t stuffed = (sevens + 0x01010101u) & 0x80808080u &
-                       __funnelshift_l(lane == 0 ? carried : before, larges, 8);
-    carried = __shfl_sync(0xFFFFFFFFu, larges, 31);
-    uint32_t count = 32 - __popc(stuffed), sum = sum_up(count, lane), at = end + sum - count;
-    w = drop_bits(w, stuffed);
-    end += __shfl_sync(0xFFFFFFFFu, sum, 31);
-    if (at < kMagRefBits) {
-      atomicOr(&words[at / 32], w << at % 32);
-      if (at % 32)
-        atomicOr(&words[at / 32 + 1], w >> (32 - at % 32));
-    }
-  }
-  __syncwarp();
-}
 
 /* What becomes of a group's samples, bit 4 * column + row each. */
 struct Group {
@@ -473,7 +456,8 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
   find_set(frame, index, block, set);
   bool magref = set.num_passes > 2;
   if (magref)
-    destuff_backwards(set.cleanup + set.cleanup_length, set.refinement_length, lane, words[warp]);
+    destuff<true>(set.cleanup + set.cleanup_length, set.refinement_length, lane, words[warp],
+                  kMagRefWords, 1);
   const Shape shape(block.width, block.height);
   const Steps steps(set.plane, magref);
   const uint2 *found = reinterpret_cast<const uint2 *>(frame.quads + block.quads);
@@ -506,16 +490,17 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
 
 } // namespace
 
-/* Code-blocks in a warp when no other frame is in flight: fewer wait less for each other. */
-constexpr uint32_t kLanesAlone = kBlocks / kWarps;
-
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
   uint32_t count = frame->num_refined;
   if (count == 0)
     return cudaSuccess;
-  sigprop_kernel<<<(count + kBlocks - 1) / kBlocks, 32 * kWarps, 0, stream>>>(
-      *frame, frame->alone ? kLanesAlone : kBlocks);
+  constexpr uint32_t memory = sizeof(SigPropMemory);
+  cudaError_t result =
+      cudaFuncSetAttribute(sigprop_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, memory);
+  if (result != cudaSuccess)
+    return result;
+  sigprop_kernel<<<(count + kBlocks - 1) / kBlocks, 32 * kWarps, memory, stream>>>(*frame);
   magref_kernel<<<(count + kWarps - 1) / kWarps, 32 * kWarps, 0, stream>>>(*frame);
   return cudaGetLastError();
 }
