@@ -315,7 +315,8 @@ __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint3
   }
 }
 
-/* When all warps have prepared their share, the first does the kBlocks code-blocks, one a lane. */
+/* When all warps have prepared their share, one does the kBlocks code-blocks, one a lane: not the
+ * same one in all thread blocks, which would all take the same part of their multiprocessor. */
 __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBlocks frame)
 {
   extern __shared__ uint4 shared[];
@@ -327,8 +328,8 @@ __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBloc
   prepare(frame, first, warp, lane, memory);
   __syncthreads();
 
-  const uint32_t k = thread;
-  if (k >= kBlocks || !is_refined(frame, first + k))
+  const uint32_t k = lane;
+  if (warp != blockIdx.x % kWarps || !is_refined(frame, first + k))
     return;
   const Cj2kCudaBlock &block = frame.blocks[frame.refined[first + k]];
   SigProp pass;
