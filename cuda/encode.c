@@ -46,6 +46,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
   /* One frame in flight is there for its latency; several would burn a core each. */
   encoder->blocking = params->frames_in_flight > 1;
+  encoder->launches_late = params->frames_in_flight > 3; /* fewer do not fill the time it takes */
   encoder->helpers = MIN(g_get_num_processors() * 3 / 4, MOST_HELPERS);
   encoder->groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
@@ -147,7 +148,7 @@ static cudaError_t make_events(Cj2kEncodeSlot *slot)
   for (guint i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
     result = cudaEventCreateWithFlags(events[i], flags);
   if (result == cudaSuccess)
-    result = cudaEventCreateWithFlags(&slot->uploaded, cudaEventDisableTiming);
+    result = cudaEventCreateWithFlags(&slot->uploaded, flags | cudaEventDisableTiming);
   if (result == cudaSuccess)
     result = cudaEventCreateWithFlags(&slot->arrived, flags | cudaEventDisableTiming);
   if (result == cudaSuccess && !slot->encoder->ht && !slot->encoder->blocking)

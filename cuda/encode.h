@@ -38,7 +38,8 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
-  uint32_t helpers; /* that wait for the GPU's results without sleeping */
+  bool launches_late; /* kernels are launched when their picture is there */
+  uint32_t helpers;   /* that wait for the GPU's results without sleeping */
   /* Of all slots, so that pictures come one after the other, each with the whole bus: those that
    * came together would also be coded together, with the bus idle. */
   cudaStream_t upload;
