@@ -116,7 +116,8 @@ typedef struct {
   const double *weights; /* MQ code: per band, what a unit of distortion is worth; NULL: no hulls
                             are wanted */
   bool pass_lengths;     /* MQ code: wanted */
-  const uint32_t *kept_lengths; /* gather: per block, bytes from its first one on; NULL: all */
+  const uint32_t *kept_lengths; /* gather: per block, bytes from its first one on; NULL: all, and no
+                                   others were asked for since code() */
   const Cj2kHtChoice *choices;  /* HT code: per block; NULL: all blocks, plane 0, cleanup only */
 } Cj2kEncodeJob;
 
