@@ -71,12 +71,13 @@ static uint64_t plan_warps(Warps *plan, uint64_t time)
 }
 
 /* The frame is to be ready when its longest block is, alone in a warp, if the GPU gets through all
- * that is in flight by then; half of that is before this stage or after it. One frame shall not use
- * more than half the GPU's time: warps hinder each other before there is nothing left. */
+ * that is in flight by then; half of that is before this stage or after it. One frame of large
+ * blocks, of which few warps have room, shall not use more than half the GPU's time. */
 static void choose_warps(Warps *plan)
 {
   uint64_t time = work_of(plan, 0) * symbol[0].time;
-  uint64_t frames = MAX((plan->slot->backend->frames_in_flight + 1) / 2, 2);
+  uint64_t frames =
+      MAX((plan->slot->backend->frames_in_flight + 1) / 2, plan->slot->mq_octets > 32 ? 2u : 1u);
   uint64_t rate = (uint64_t)ISSUED * plan->slot->backend->multiprocessors;
   while (plan_warps(plan, time) * frames > rate * time &&
          plan->num_warps > (plan->count >> plan->most) + 1)
