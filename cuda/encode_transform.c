@@ -437,7 +437,7 @@ static cudaError_t upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->uploaded, encoder->upload);
   g_mutex_unlock(&encoder->upload_lock);
-  /* Streams that wait with several kernels behind them take some percent of the bus from uploads. */
+  /* A stream that waits with several kernels behind it slows uploads by some percent. */
   if (result == cudaSuccess && encoder->launches_late)
     return cudaEventSynchronize(slot->uploaded);
   return result == cudaSuccess ? cudaStreamWaitEvent(slot->stream, slot->uploaded, 0) : result;
