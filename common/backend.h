@@ -68,7 +68,8 @@ typedef struct Cj2kDecodeBackend {
 
 /*
  * Encoding goes through the back end in steps, with the rate decisions of the core between them.
- * All steps of one frame use one slot; the core calls them from one thread and waits after each.
+ * All steps of one frame use one slot; the core calls them one after the other, each when the one
+ * before was waited for, not always from the same thread.
  *
  * transform: unpack, component transform, DWT of all levels. The unquantised coefficients stay in
  * the slot, so that the next steps can be repeated with other step sizes.

@@ -273,6 +273,7 @@ Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
   while (frame->state == CJ2K_ENCODE_BUSY)
     g_cond_wait(&encoder->changed, &encoder->lock);
   if (frame->state == CJ2K_ENCODE_BEGUN) {
+    frame->state = CJ2K_ENCODE_BUSY;
     g_mutex_unlock(&encoder->lock);
     cj2k_encoder_frame_end(frame);
     g_mutex_lock(&encoder->lock);

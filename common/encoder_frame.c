@@ -166,7 +166,9 @@ void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
 
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_encoder_frame_code(frame);
-  while (frame->status == CJ2K_ERROR_MEMORY && frame->slot && cj2k_encoder_frame_drop_slot(frame)) {
+  /* What the CPU back end lacks, one slot of the GPU less does not bring. */
+  while (frame->status == CJ2K_ERROR_MEMORY && !frame->fallback && frame->slot &&
+         cj2k_encoder_frame_drop_slot(frame)) {
     cj2k_encoder_frame_begin(frame);
     if (frame->status == CJ2K_OK)
       frame->status = cj2k_encoder_frame_code(frame);

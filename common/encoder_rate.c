@@ -216,8 +216,11 @@ static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
 
   if (status == CJ2K_OK)
     status = choose_passes(frame);
-  if (status != CJ2K_OK && frame->gather != CJ2K_GATHER_NONE)
+  if (status != CJ2K_OK && frame->gather != CJ2K_GATHER_NONE) {
+    Cj2kError reason = frame->error;
     end_gather(frame);
+    frame->error = reason;
+  }
   if (status != CJ2K_OK)
     return status;
   cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */

@@ -8,6 +8,7 @@
 #define MOST_AWAKE  15   /* threads that wait for a loop without sleeping */
 #define AWAKE_US    1000 /* that they wait at most */
 #define SPINS       64   /* between two looks at the clock */
+#define SLEEP_US    50   /* of who has waited too long for the others */
 
 /* Threads that were woken ahead of a loop, and that loop. */
 typedef struct {
@@ -99,6 +100,8 @@ static inline void pause_a_little(void)
 {
 #if defined __x86_64__ || defined __i386__
   __builtin_ia32_pause();
+#elif defined __aarch64__
+  __asm__ volatile("yield");
 #endif
 }
 
@@ -132,6 +135,20 @@ static void stay_awake(Awake *awake, uint32_t lane)
   __atomic_and_fetch(&awake->lanes, ~(1u << lane), __ATOMIC_SEQ_CST);
 }
 
+/* Until all have left the loop. That is soon, unless one of them has lost its processor, perhaps to
+ * this very thread with its higher priority: so it sleeps when it takes long. */
+static void wait_for_active(Awake *awake)
+{
+  gint64 until = g_get_monotonic_time() + AWAKE_US;
+
+  while (__atomic_load_n(&awake->active, __ATOMIC_SEQ_CST)) {
+    for (uint32_t i = 0; i < SPINS && __atomic_load_n(&awake->active, __ATOMIC_SEQ_CST); i++)
+      pause_a_little();
+    if (g_get_monotonic_time() > until)
+      g_usleep(SLEEP_US);
+  }
+}
+
 /* A parallel for with those that are awake. */
 static void awake_for(Awake *awake, uint32_t n,
                       void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
@@ -143,8 +160,7 @@ static void awake_for(Awake *awake, uint32_t n,
   __atomic_add_fetch(&awake->turn, 1, __ATOMIC_SEQ_CST);
   awake_work(awake, 0);
   __atomic_add_fetch(&awake->turn, 1, __ATOMIC_SEQ_CST);
-  while (__atomic_load_n(&awake->active, __ATOMIC_SEQ_CST))
-    pause_a_little();
+  wait_for_active(awake);
 }
 
 static void run_job(gpointer data, gpointer user)

@@ -66,6 +66,20 @@ static GstFlowReturn drop(GstCudaJ2kEnc *self, GstVideoCodecFrame *frame, GstFlo
   return flow;
 }
 
+/* Dropping a frame lets events out that came before it, also those of frames in flight, which these
+ * must not overtake. */
+static void let_events_wait(GstCudaJ2kEnc *self)
+{
+  GList *frames = gst_video_encoder_get_frames(GST_VIDEO_ENCODER(self));
+  gboolean has_events = FALSE;
+
+  for (const GList *i = frames; i; i = i->next)
+    has_events |= ((const GstVideoCodecFrame *)i->data)->events != NULL;
+  g_list_free_full(frames, (GDestroyNotify)gst_video_codec_frame_unref);
+  if (has_events)
+    gst_cuda_j2k_output_drain(&self->output);
+}
+
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame)
 {
   GstCudaJ2kEnc *self = (GstCudaJ2kEnc *)encoder;
@@ -79,6 +93,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     return drop(self, frame, flow);
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+    let_events_wait(self);
     return drop(self, frame, GST_FLOW_OK);
   }
   if (g_atomic_int_compare_and_exchange(&self->rate_changed, TRUE, FALSE))
