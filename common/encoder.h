@@ -197,8 +197,9 @@ uint32_t cj2k_sample_stride(uint32_t num_blocks);
 /* encoder_select.c. What to keep, from frame->hulls, under the frame's ceilings; sets
  * frame->options and frame->kept, and lays out. */
 Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
-/* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
-void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
+/* Keeps what frame->options and, with several layers, frame->hulls say, and lays out; bytes begin
+ * to come where that is worth it. */
+Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
 /* Bytes of the layout without those of components above their ceiling. */
 uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame);
 /* Within the ceilings of frame and components? */

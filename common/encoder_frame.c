@@ -54,18 +54,20 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
   g_free(frame->ht_passes);
 }
 
+static Cj2kEncodeSlot *slot_in_use(const Cj2kEncoderFrame *frame)
+{
+  return frame->fallback ? frame->cpu_slot : frame->slot;
+}
+
 Cj2kStatus cj2k_encoder_frame_begin_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step)
 {
-  Cj2kEncodeSlot *slot = frame->fallback ? frame->cpu_slot : frame->slot;
-
-  return step(frame->backend_data, slot, &frame->job, &frame->error);
+  return step(frame->backend_data, slot_in_use(frame), &frame->job, &frame->error);
 }
 
 Cj2kStatus cj2k_encoder_frame_end_step(Cj2kEncoderFrame *frame)
 {
-  Cj2kEncodeSlot *slot = frame->fallback ? frame->cpu_slot : frame->slot;
   Cj2kStatus status =
-      frame->backend->wait(frame->backend_data, slot, &frame->result, &frame->error);
+      frame->backend->wait(frame->backend_data, slot_in_use(frame), &frame->result, &frame->error);
 
   if (status == CJ2K_OK) {
     frame->ms_transform += frame->result.ms_transform;

@@ -146,9 +146,7 @@ static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
     frame->options[b] = frame->source.blocks[b].num_passes;
     frame->kept_lengths[b] = frame->source.blocks[b].length;
   }
-  cj2k_encoder_frame_keep(frame);
-  Cj2kStatus status = cj2k_encoder_frame_begin_gather(frame);
-  return status == CJ2K_OK ? cj2k_encoder_frame_layout(frame) : status;
+  return cj2k_encoder_frame_keep(frame);
 }
 
 /* --- MQ: all passes are coded, and some are kept --- */

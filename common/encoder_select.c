@@ -51,7 +51,8 @@ static void describe_ht_blocks(Cj2kEncoderFrame *frame)
   }
 }
 
-void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
+/* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
+static void set_kept(Cj2kEncoderFrame *frame)
 {
   size_t blocks = frame->encoder->plan->num_blocks;
   uint32_t last = frame->params.num_layers - 1u;
@@ -69,6 +70,13 @@ void cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
     for (size_t b = 0; b < blocks; b++)
       kept[b] = MIN(frame->layer_options[b], above[b]);
   }
+}
+
+Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
+{
+  set_kept(frame);
+  Cj2kStatus status = cj2k_encoder_frame_begin_gather(frame);
+  return status == CJ2K_OK ? cj2k_encoder_frame_layout(frame) : status;
 }
 
 /* --- ceilings --- */
@@ -106,14 +114,11 @@ bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
   return true;
 }
 
-/* Keeps what frame->options say, and lays out. */
 static Cj2kStatus try_options(Cj2kEncoderFrame *frame)
 {
   if (frame->params.block_coder == CJ2K_CODER_HT)
     describe_ht_blocks(frame);
-  cj2k_encoder_frame_keep(frame);
-  Cj2kStatus status = cj2k_encoder_frame_begin_gather(frame);
-  return status == CJ2K_OK ? cj2k_encoder_frame_layout(frame) : status;
+  return cj2k_encoder_frame_keep(frame);
 }
 
 static Cj2kStatus try_cut(Cj2kEncoderFrame *frame, uint32_t slope)
