@@ -138,24 +138,12 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
 static Cj2kEncoder *open_encoder(const Case *test, const Format *format, Cj2kBackendKind backend,
                                  Cj2kError *error)
 {
-  Cj2kComponent components[4] = {0};
+  PictureKind kind;
   Cj2kEncoderParams params;
 
-  for (uint32_t c = 0; c < format->num_components; c++)
-    components[c] = (Cj2kComponent){.dx = c == 1 || c == 2 ? format->dx : 1,
-                                    .dy = c == 1 || c == 2 ? MAX(format->dy, 1) : 1,
-                                    .depth = format->depth,
-                                    .is_signed = format->is_signed};
-  Cj2kEncoderImage image = {.width = test->width,
-                            .height = test->height,
-                            .num_components = format->num_components,
-                            .components = components,
-                            .colour = format->colour};
-  Cj2kLayout layout = {.num_components = format->num_components,
-                       .num_planes = format->num_planes,
-                       .samples = format->samples};
+  picture_kind_init(&kind, format, test->width, test->height);
   set_params(test, backend, &params);
-  return cj2k_encoder_open(&params, &image, &layout, error);
+  return cj2k_encoder_open(&params, &kind.image, &kind.layout, error);
 }
 
 /* Copies a picture's planes into memory of the encoder's own; false: there is none. */

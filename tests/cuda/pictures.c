@@ -165,6 +165,34 @@ static void set_sample(const Cj2kSampleLayout *layout, uint8_t *row, uint32_t x,
     at[layout->big_endian ? bytes - 1 - i : i] |= (uint8_t)(value >> 8 * i);
 }
 
+/* Sub-sampling of a component: XRsiz and YRsiz. */
+static uint32_t sub_sampling_x(const Format *format, uint32_t c)
+{
+  return c == 1 || c == 2 ? format->dx : 1;
+}
+
+static uint32_t sub_sampling_y(const Format *format, uint32_t c)
+{
+  return c == 1 || c == 2 ? MAX(format->dy, 1) : 1;
+}
+
+void picture_kind_init(PictureKind *kind, const Format *format, uint32_t width, uint32_t height)
+{
+  *kind = (PictureKind){.image = {.width = width,
+                                  .height = height,
+                                  .num_components = format->num_components,
+                                  .components = kind->components,
+                                  .colour = format->colour},
+                        .layout = {.num_components = format->num_components,
+                                   .num_planes = format->num_planes,
+                                   .samples = format->samples}};
+  for (uint32_t c = 0; c < format->num_components; c++)
+    kind->components[c] = (Cj2kComponent){.dx = sub_sampling_x(format, c),
+                                          .dy = sub_sampling_y(format, c),
+                                          .depth = format->depth,
+                                          .is_signed = format->is_signed};
+}
+
 void picture_init(Picture *picture, const Format *format, uint32_t width, uint32_t height)
 {
   uint32_t noise = 1;
@@ -178,8 +206,8 @@ void picture_init(Picture *picture, const Format *format, uint32_t width, uint32
   for (uint32_t c = 0; c < format->num_components; c++) {
     const Cj2kSampleLayout *layout = &format->samples[c];
     const Cj2kPlane *plane = &picture->planes[layout->plane];
-    uint32_t columns = c == 1 || c == 2 ? (width + format->dx - 1) / format->dx : width;
-    uint32_t dy = c == 1 || c == 2 ? MAX(format->dy, 1) : 1, rows = (height + dy - 1) / dy;
+    uint32_t dx = sub_sampling_x(format, c), columns = (width + dx - 1) / dx;
+    uint32_t dy = sub_sampling_y(format, c), rows = (height + dy - 1) / dy;
     for (uint32_t y = 0; y < rows; y++)
       for (uint32_t x = 0; x < columns; x++) {
         uint32_t value = pixel(x, y, c, layout->depth, &noise);

@@ -20,6 +20,15 @@ typedef struct {
 /* Ends the program when there is none of that name. */
 const Format *find_format(const char *name);
 
+/* What an encoder is told of pictures in this format. */
+typedef struct {
+  Cj2kComponent components[4];
+  Cj2kEncoderImage image; /* of these components */
+  Cj2kLayout layout;
+} PictureKind;
+
+void picture_kind_init(PictureKind *kind, const Format *format, uint32_t width, uint32_t height);
+
 typedef struct {
   Cj2kPlane planes[4];
   Cj2kPicture picture; /* in host memory */

@@ -137,27 +137,14 @@ static void set_params(const Case *test, Cj2kEncoderParams *params)
 static bool frame_init(StageFrame *frame, const Case *test, Cj2kError *error)
 {
   const Format *format = find_format(test->format);
-  Cj2kComponent components[4] = {0};
+  PictureKind kind;
   Cj2kEncoderParams params;
 
-  for (uint32_t c = 0; c < format->num_components; c++) {
-    bool sub_sampled = c == 1 || c == 2;
-    components[c] = (Cj2kComponent){.dx = sub_sampled ? format->dx : 1,
-                                    .dy = sub_sampled ? MAX(format->dy, 1) : 1,
-                                    .depth = format->depth,
-                                    .is_signed = format->is_signed};
-  }
-  Cj2kEncoderImage image = {.width = test->width,
-                            .height = test->height,
-                            .num_components = format->num_components,
-                            .components = components,
-                            .colour = format->colour};
+  picture_kind_init(&kind, format, test->width, test->height);
   *frame = (StageFrame){.test = test, .title = name_case(test), .format = format};
-  frame->layout = (Cj2kLayout){.num_components = format->num_components,
-                               .num_planes = format->num_planes,
-                               .samples = format->samples};
+  frame->layout = kind.layout;
   set_params(test, &params);
-  if (cj2k_setup_init(&frame->setup, &params, &image, &frame->layout, error) != CJ2K_OK)
+  if (cj2k_setup_init(&frame->setup, &params, &kind.image, &frame->layout, error) != CJ2K_OK)
     return false;
   frame->header = cj2k_setup_header(&frame->setup);
   return true;
