@@ -76,6 +76,7 @@ skip() {
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
 
 # --- CPU against CUDA
+tap golden 300 "$build/tests/golden" --backend cuda
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap encode-equal 900 "$build/tests/encode-equal"

@@ -147,12 +147,13 @@ const Format *find_format(const char *name)
 /* ----------------------------------------------------------------------------- pictures --- */
 
 /* Something like an image, with edges and noise. */
-static uint32_t pixel(uint32_t x, uint32_t y, uint32_t c, uint32_t depth, uint32_t *noise)
+static uint32_t pixel(uint32_t x, uint32_t y, uint32_t c, uint32_t depth, double grain,
+                      uint32_t *noise)
 {
   double top = (double)((1u << (depth - 1)) - 1);
   *noise = *noise * 1664525u + 1013904223u;
   uint32_t wave = (x * (3 + c) + y * 5) % 257 * 40 + ((x / 23 + y / 17) & 1) * 9000;
-  double value = (wave % 20000) / 20000.0 * top * 1.4 + (*noise >> 20) / 4096.0 * top * 0.1;
+  double value = (wave % 20000) / 20000.0 * top * 1.4 + (*noise >> 20) / 4096.0 * top * grain;
   return (uint32_t)MIN(value, 2 * top);
 }
 
@@ -195,7 +196,13 @@ void picture_kind_init(PictureKind *kind, const Format *format, uint32_t width, 
 
 void picture_init(Picture *picture, const Format *format, uint32_t width, uint32_t height)
 {
-  uint32_t noise = 1;
+  picture_init_view(picture, format, width, height, &(View){0, 0, 1, 0.1});
+}
+
+void picture_init_view(Picture *picture, const Format *format, uint32_t width, uint32_t height,
+                       const View *view)
+{
+  uint32_t noise = view->seed;
 
   picture->picture = (Cj2kPicture){CJ2K_MEMORY_HOST, format->num_planes, picture->planes};
   for (uint32_t p = 0; p < format->num_planes; p++) {
@@ -210,7 +217,8 @@ void picture_init(Picture *picture, const Format *format, uint32_t width, uint32
     uint32_t dy = sub_sampling_y(format, c), rows = (height + dy - 1) / dy;
     for (uint32_t y = 0; y < rows; y++)
       for (uint32_t x = 0; x < columns; x++) {
-        uint32_t value = pixel(x, y, c, layout->depth, &noise);
+        uint32_t value =
+            pixel(view->x / dx + x, view->y / dy + y, c, layout->depth, view->grain, &noise);
         if (format->is_signed)
           value = (value - (1u << (layout->depth - 1))) &
                   (0xFFFFFFFFu >> (32 - 8 * layout->word_bytes));

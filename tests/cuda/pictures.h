@@ -34,7 +34,16 @@ typedef struct {
   Cj2kPicture picture; /* in host memory */
 } Picture;
 
+/* What a picture shows: a window into an endless pattern, with grain on top. */
+typedef struct {
+  uint32_t x, y; /* of the pattern, at the window's top left corner */
+  uint32_t seed; /* of the grain */
+  double grain;  /* its amplitude; 1: the whole range */
+} View;
+
 void picture_init(Picture *picture, const Format *format, uint32_t width, uint32_t height);
+void picture_init_view(Picture *picture, const Format *format, uint32_t width, uint32_t height,
+                       const View *view);
 void picture_clear(Picture *picture);
 
 /* Where a decoder puts a picture; every byte has the same value before. */

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * golden [--backend cpu|cuda] [--print]
+ *
+ * Encodes and decodes sequences that are made here and compares digests of the codestreams' bytes
+ * and of the decoded samples with those in golden-table.inc: block coder x rate control x layout x
+ * sequence, each with one and with several frames in flight, which must not matter. A change of the
+ * code that is not meant to change results leaves this table as it is. After an intended change
+ * --print writes the new table to standard output; the commit says why it changed.
+ *
+ * Prints TAP; skips with the reason where the back end cannot be opened.
+ */
+#include "tests/cuda/pictures.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DIGEST_LENGTH 16 /* hexadecimal digits of a SHA-256 that are kept */
+#define MAX_FRAMES    24
+
+typedef struct {
+  const char *name, *bytes, *samples;
+} Golden;
+
+static const Golden golden[] = {
+#include "golden-table.inc"
+};
+
+/* ------------------------------------------------------------------------------ the cases --- */
+
+/* Layout, geometry and the options that shape packets; each has one thing that others do not. */
+typedef struct {
+  const char *format;
+  uint32_t width, height, offset, tile;
+  uint8_t precinct; /* log2, of the highest resolution; 0: maximal */
+  uint8_t style;    /* MQ only */
+  uint8_t layers;
+} Shape;
+
+static const Shape shapes[] = {
+    {"grey16", 97, 61, 0, 0, 0, 0, 1},
+    {"rgb12", 176, 99, 1, 0, 0, CJ2K_STYLE_BYPASS, 1},
+    {"yuv420p8", 131, 75, 0, 0, 6, 0, 1},
+    {"v210", 156, 67, 0, 0, 0, CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL, 3},
+    {"rgba8-packed", 150, 81, 0, 64, 0, CJ2K_STYLE_CAUSAL, 2},
+};
+
+typedef struct {
+  const char *name;
+  Cj2kRateControl kind;
+  double value; /* quality, step, bits per pixel or dB */
+} Rate;
+
+static const Rate rates[] = {
+    {"quality", CJ2K_RATE_QUALITY, 80}, {"lossless", CJ2K_RATE_LOSSLESS, 0},
+    {"cbr", CJ2K_RATE_CBR, 2},          {"qstep", CJ2K_RATE_QSTEP, 1.0 / 1024},
+    {"psnr", CJ2K_RATE_PSNR, 40},
+};
+
+/* A frame of a rate control learns from one some frames before it, so sequences are longer than
+ * that, before the cut and after it. */
+typedef struct {
+  const char *name;
+  uint32_t num_frames;
+  uint32_t cut; /* first frame of the second scene; 0: a still picture */
+} Sequence;
+
+static const Sequence sequences[] = {{"still", 10, 0}, {"moving", 22, 11}};
+
+static const char *const coders[] = {[CJ2K_CODER_MQ] = "mq", [CJ2K_CODER_HT] = "ht"};
+
+typedef struct {
+  Cj2kBlockCoder coder;
+  const Rate *rate;
+  const Shape *shape;
+  const Sequence *sequence;
+  uint32_t frames_in_flight;
+  Cj2kBackendKind backend;
+} Case;
+
+static View view_of(const Sequence *sequence, uint32_t frame)
+{
+  if (!sequence->cut)
+    return (View){0, 0, 1, 0.1};
+  if (frame < sequence->cut)
+    return (View){frame * 4, frame * 2, 1 + frame, 0.02};
+  return (View){1000 + frame * 2, 700, 1 + frame, 0.4};
+}
+
+/* ------------------------------------------------------------------------------- encoding --- */
+
+/* The codestreams of a sequence, in order. */
+typedef struct {
+  GByteArray *frames[MAX_FRAMES];
+  uint32_t count;
+} Streams;
+
+static void streams_clear(Streams *streams)
+{
+  for (uint32_t i = 0; i < streams->count; i++)
+    g_byte_array_unref(streams->frames[i]);
+  streams->count = 0;
+}
+
+static void set_params(const Case *c, Cj2kEncoderParams *params)
+{
+  const Shape *shape = c->shape;
+
+  cj2k_encoder_params_init(params);
+  params->backend = c->backend;
+  params->num_threads = c->frames_in_flight == 1 ? 1 : 3;
+  params->frames_in_flight = c->frames_in_flight;
+  params->block_coder = c->coder;
+  params->rate_control = c->rate->kind;
+  if (c->rate->kind == CJ2K_RATE_QUALITY)
+    params->quality = (uint32_t)c->rate->value;
+  params->quant_step = c->rate->kind == CJ2K_RATE_QSTEP ? c->rate->value : 0;
+  params->bits_per_pixel = c->rate->kind == CJ2K_RATE_CBR ? c->rate->value : 0;
+  params->psnr = c->rate->kind == CJ2K_RATE_PSNR ? c->rate->value : 0;
+  params->num_resolutions = 4;
+  params->codeblock_width = params->codeblock_height = 32;
+  params->tile_width = params->tile_height = shape->tile;
+  params->image_x0 = params->image_y0 = shape->offset;
+  if (shape->precinct) {
+    params->num_precincts = 1;
+    params->precinct_width[0] = params->precinct_height[0] = shape->precinct;
+  }
+  if (c->coder == CJ2K_CODER_MQ) {
+    params->codeblock_style = shape->style;
+    params->num_layers = shape->layers;
+  }
+}
+
+static bool receive_stream(Cj2kEncoder *encoder, Streams *streams, Cj2kError *why)
+{
+  Cj2kPacket packet;
+
+  if (cj2k_encoder_receive(encoder, &packet) != CJ2K_OK)
+    return false;
+  bool ok = packet.status == CJ2K_OK && !packet.fallback;
+  *why = packet.error;
+  GByteArray *bytes = g_byte_array_new();
+  g_byte_array_append(bytes, packet.data, (guint)packet.size);
+  streams->frames[streams->count++] = bytes;
+  cj2k_encoder_release(encoder, &packet);
+  return ok;
+}
+
+static bool encode_sequence(Cj2kEncoder *encoder, const Case *c, Streams *streams, Cj2kError *why)
+{
+  const Format *format = find_format(c->shape->format);
+  uint32_t num_frames = c->sequence->num_frames, made = 0;
+  Picture pictures[MAX_FRAMES];
+  bool ok = true;
+
+  for (; ok && made < num_frames; made++) {
+    View view = view_of(c->sequence, made);
+    if (made >= c->frames_in_flight)
+      ok = receive_stream(encoder, streams, why);
+    picture_init_view(&pictures[made], format, c->shape->width, c->shape->height, &view);
+    ok = ok && cj2k_encoder_submit(encoder, &pictures[made].picture, NULL, why) == CJ2K_OK;
+  }
+  while (ok && streams->count < num_frames)
+    ok = receive_stream(encoder, streams, why);
+  cj2k_encoder_close(encoder); /* ends with the pictures, also after an error */
+  for (uint32_t i = 0; i < made; i++)
+    picture_clear(&pictures[i]);
+  return ok;
+}
+
+static bool encode(const Case *c, Streams *streams, Cj2kError *why)
+{
+  PictureKind kind;
+  Cj2kEncoderParams params;
+
+  picture_kind_init(&kind, find_format(c->shape->format), c->shape->width, c->shape->height);
+  set_params(c, &params);
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &kind.image, &kind.layout, why);
+  return encoder && encode_sequence(encoder, c, streams, why);
+}
+
+/* ------------------------------------------------------------------------------- decoding --- */
+
+static bool receive_samples(Cj2kDecoder *decoder, Target *target, GChecksum *sum, Cj2kError *why)
+{
+  Cj2kFrame frame;
+
+  if (cj2k_decoder_receive(decoder, &frame) != CJ2K_OK)
+    return false;
+  bool ok = frame.status == CJ2K_OK && !frame.fallback && !frame.corrupt_blocks;
+  *why = frame.error;
+  cj2k_decoder_release(decoder, &frame);
+  g_checksum_update(sum, target->memory, (gssize)target->size);
+  return ok;
+}
+
+/* Into the layout that the pictures had, and of that all bytes, also those that no sample owns. */
+static bool decode_sequence(Cj2kDecoder *decoder, const Case *c, const Streams *streams,
+                            GChecksum *sum, Cj2kError *why)
+{
+  Target targets[MAX_FRAMES] = {0};
+  uint32_t submitted = 0, received = 0;
+  bool ok = true;
+
+  while (ok && received < streams->count) {
+    if (submitted - received == c->frames_in_flight || submitted == streams->count) {
+      ok = receive_samples(decoder, &targets[received], sum, why);
+      received++;
+      continue;
+    }
+    const GByteArray *bytes = streams->frames[submitted];
+    const Format *format = find_format(c->shape->format);
+    Cj2kLayout layout = {format->num_components, format->num_planes, format->samples, 0};
+    Cj2kImage image;
+    ok = cj2k_decoder_read_header(decoder, bytes->data, bytes->len, &image, why) == CJ2K_OK;
+    if (!ok)
+      break;
+    Target *target = &targets[submitted++];
+    target_init(target, &layout, image.components, image.num_components, 0);
+    Cj2kPicture picture = {CJ2K_MEMORY_HOST, format->num_planes, target->planes};
+    ok = cj2k_decoder_submit(decoder, bytes->data, bytes->len, &layout, &picture, NULL, why) ==
+         CJ2K_OK;
+  }
+  cj2k_decoder_close(decoder);
+  for (uint32_t i = 0; i < submitted; i++)
+    target_clear(&targets[i]);
+  return ok;
+}
+
+static bool decode(const Case *c, const Streams *streams, GChecksum *sum, Cj2kError *why)
+{
+  Cj2kDecoderParams params;
+
+  cj2k_decoder_params_init(&params);
+  params.backend = c->backend;
+  params.num_threads = c->frames_in_flight == 1 ? 1 : 3;
+  params.frames_in_flight = c->frames_in_flight;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, why);
+  return decoder && decode_sequence(decoder, c, streams, sum, why);
+}
+
+/* ------------------------------------------------------------------------------- digests --- */
+
+typedef struct {
+  char bytes[DIGEST_LENGTH + 1], samples[DIGEST_LENGTH + 1];
+} Digests;
+
+static bool make_digests(const Case *c, Digests *digests, Cj2kError *why)
+{
+  GChecksum *bytes = g_checksum_new(G_CHECKSUM_SHA256);
+  GChecksum *samples = g_checksum_new(G_CHECKSUM_SHA256);
+  Streams streams = {0};
+
+  bool ok = encode(c, &streams, why) && decode(c, &streams, samples, why);
+  for (uint32_t i = 0; i < streams.count; i++)
+    g_checksum_update(bytes, streams.frames[i]->data, (gssize)streams.frames[i]->len);
+  g_strlcpy(digests->bytes, g_checksum_get_string(bytes), sizeof digests->bytes);
+  g_strlcpy(digests->samples, g_checksum_get_string(samples), sizeof digests->samples);
+  streams_clear(&streams);
+  g_checksum_free(bytes);
+  g_checksum_free(samples);
+  return ok;
+}
+
+static const Golden *find_golden(const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(golden); i++)
+    if (!strcmp(golden[i].name, name))
+      return &golden[i];
+  return NULL;
+}
+
+/* One frame in flight and several: both must have the digests of the table. */
+static bool check(Case *c, const char *name, bool print)
+{
+  static const uint32_t in_flight[] = {1, 4};
+  const Golden *expected = find_golden(name);
+  bool ok = true;
+
+  for (guint i = 0; i < G_N_ELEMENTS(in_flight); i++) {
+    Digests digests;
+    Cj2kError why = {0};
+    c->frames_in_flight = in_flight[i];
+    if (!make_digests(c, &digests, &why)) {
+      printf("# %u in flight: %s\n", in_flight[i],
+             why.text[0] ? why.text : "corrupt blocks, or done by the CPU in place of the GPU");
+      ok = false;
+    } else if (print && i == 0) {
+      printf("    {\"%s\", \"%s\", \"%s\"},\n", name, digests.bytes, digests.samples);
+    } else if (!print) {
+      bool same = expected && !strcmp(expected->bytes, digests.bytes) &&
+                  !strcmp(expected->samples, digests.samples);
+      if (!same)
+        printf("# %u in flight: bytes %s instead of %s, samples %s instead of %s\n", in_flight[i],
+               digests.bytes, expected ? expected->bytes : "nothing", digests.samples,
+               expected ? expected->samples : "nothing");
+      ok = ok && same;
+    }
+  }
+  return ok;
+}
+
+static guint check_all(Cj2kBackendKind backend, bool print)
+{
+  guint count = 0, failed = 0;
+
+  if (print)
+    printf("/* SPDX-License-Identifier: LGPL-2.1-or-later */\n"
+           "/* Written by golden --print: case, digest of bytes, digest of samples. */\n");
+  for (guint i = 0; i < G_N_ELEMENTS(coders) * G_N_ELEMENTS(rates); i++)
+    for (guint j = 0; j < G_N_ELEMENTS(shapes) * G_N_ELEMENTS(sequences); j++) {
+      Case c = {.coder = (Cj2kBlockCoder)(i / G_N_ELEMENTS(rates)),
+                .rate = &rates[i % G_N_ELEMENTS(rates)],
+                .shape = &shapes[j / G_N_ELEMENTS(sequences)],
+                .sequence = &sequences[j % G_N_ELEMENTS(sequences)],
+                .backend = backend};
+      char *name = g_strdup_printf("%s %s %s %s", coders[c.coder], c.rate->name, c.shape->format,
+                                   c.sequence->name);
+      bool ok = check(&c, name, print);
+      count++;
+      failed += !ok;
+      if (!print)
+        printf("%s %u - %s\n", ok ? "ok" : "not ok", count, name);
+      g_free(name);
+    }
+  if (!print) {
+    bool ok = count == G_N_ELEMENTS(golden);
+    failed += !ok;
+    printf("%s %u - the table has a row for each case\n1..%u\n", ok ? "ok" : "not ok", count + 1,
+           count + 1);
+  }
+  return failed;
+}
+
+int main(int argc, char **argv)
+{
+  Cj2kBackendKind backend = CJ2K_BACKEND_CPU;
+  Cj2kDecoderParams params;
+  Cj2kError error = {0};
+  bool print = false;
+
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--print")) {
+      print = true;
+    } else if (!strcmp(argv[i], "--backend") && i + 1 < argc && !strcmp(argv[i + 1], "cuda")) {
+      backend = CJ2K_BACKEND_CUDA;
+      i++;
+    } else if (!strcmp(argv[i], "--backend") && i + 1 < argc && !strcmp(argv[i + 1], "cpu")) {
+      i++;
+    } else {
+      fprintf(stderr, "usage: golden [--backend cpu|cuda] [--print]\n");
+      return 2;
+    }
+  }
+  cj2k_decoder_params_init(&params);
+  params.backend = backend;
+  Cj2kDecoder *probe = cj2k_decoder_open(&params, &error);
+  if (!probe) {
+    printf("1..0 # SKIP %s\n", error.text);
+    return 0;
+  }
+  cj2k_decoder_close(probe);
+  return check_all(backend, print) != 0;
+}
