@@ -64,7 +64,18 @@ static int measure(void)
 
 int bench_bus(int argc, char **argv)
 {
-  if (argc > 1)
-    return bench_fail(argv[1], "bus takes no arguments");
-  return measure();
+  GOptionContext *context = g_option_context_new(NULL);
+  GError *error = NULL;
+  int result = BENCH_USAGE;
+  g_option_context_set_summary(
+      context, "Measure copies between page-locked host memory and the GPU, in GB/s each way.");
+  if (!g_option_context_parse(context, &argc, &argv, &error))
+    g_printerr("cj2k-bench: %s\n", error->message);
+  else if (argc > 1)
+    g_printerr("cj2k-bench: bus takes no arguments\n");
+  else
+    result = measure();
+  g_clear_error(&error);
+  g_option_context_free(context);
+  return result;
 }

@@ -172,6 +172,7 @@ int bench_decode(int argc, char **argv)
       {"cuda-device-id", 0, 0, G_OPTION_ARG_INT, &options.device, "GPU (-1: first usable)", "N"},
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
+  g_option_context_set_summary(context, "Decode frames and print their rate and latency.");
   GError *error = NULL;
   bench_add_options(context, &options.bench);
   g_option_context_add_main_entries(context, entries, NULL);

@@ -119,6 +119,7 @@ int bench_encode(int argc, char **argv)
   const char *why = NULL;
   int result = BENCH_OK;
 
+  g_option_context_set_summary(context, "Encode frames and print their rate and latency.");
   encode_options_init(&options.encode);
   bench_add_options(context, bench);
   g_option_context_add_main_entries(context, entries, NULL);

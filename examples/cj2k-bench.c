@@ -6,23 +6,54 @@
 #include <string.h>
 
 static const struct {
-  const char *name;
+  const char *name, *summary;
   int (*run)(int argc, char **argv);
-} operations[] = {{"decode", bench_decode}, {"encode", bench_encode}, {"bus", bench_bus}};
+} operations[] = {{"decode", "Decode codestreams and files", bench_decode},
+                  {"encode", "Encode pictures and raw video", bench_encode},
+                  {"bus", "Copy between page-locked host memory and the GPU", bench_bus}};
+
+/* The same shape as the help of a GOptionContext: scripts/manpage.py reads it. */
+static void print_help(FILE *out)
+{
+  fputs("Usage:\n"
+        "  cj2k-bench OPERATION [OPTION...] [FILE...]\n\n"
+        "Measure how fast frames are decoded and encoded.\n\n"
+        "Each measurement is printed as one JSON object on a line.\n"
+        "cj2k-bench OPERATION --help lists the options of an operation.\n\n"
+        "Operations:\n",
+        out);
+  for (unsigned i = 0; i < G_N_ELEMENTS(operations); i++)
+    fprintf(out, "  %-8s %s\n", operations[i].name, operations[i].summary);
+  fputs(
+      "\nExit status:\n  0  measured\n  1  failed; the reason is on standard error\n  2  wrong options\n",
+      out);
+}
+
+static int run(unsigned operation, int argc, char **argv)
+{
+  char *name = g_strconcat("cj2k-bench ", operations[operation].name, NULL);
+  g_set_prgname(name); /* "Usage:" of the operation's help */
+  g_free(name);
+  return operations[operation].run(argc, argv);
+}
 
 int main(int argc, char **argv)
 {
-  for (unsigned i = 0; argc > 1 && i < G_N_ELEMENTS(operations); i++) {
-    if (!strcmp(argv[1], operations[i].name))
-      return operations[i].run(argc - 1, argv + 1);
+  const char *first = argc > 1 ? argv[1] : "";
+  for (unsigned i = 0; i < G_N_ELEMENTS(operations); i++) {
+    if (!strcmp(first, operations[i].name))
+      return run(i, argc - 1, argv + 1);
   }
-  if (argc > 1 && !strcmp(argv[1], "--version")) {
+  if (!strcmp(first, "--version")) {
     printf("cj2k-bench %s\n", cj2k_version());
     return BENCH_OK;
   }
-  fprintf(stderr, "usage: cj2k-bench OPERATION [OPTION...] [FILE...]\noperations:");
-  for (unsigned i = 0; i < G_N_ELEMENTS(operations); i++)
-    fprintf(stderr, " %s", operations[i].name);
-  fprintf(stderr, "\ncj2k-bench OPERATION --help tells an operation's options.\n");
+  if (!strcmp(first, "--help") || !strcmp(first, "--help-all") || !strcmp(first, "-h")) {
+    print_help(stdout);
+    return BENCH_OK;
+  }
+  if (*first)
+    fprintf(stderr, "cj2k-bench: %s is no operation\n", first);
+  print_help(stderr);
   return BENCH_USAGE;
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * cj2k-compare A B [OUT]: PSNR of two pictures of the same size, in dB over all components, on
- * standard output; OUT gets both side by side. Files as cj2k-encode reads and cj2k-decode writes
- * them. Exit status 0, 1 when they cannot be compared, 2 usage.
- */
+/* cj2k-compare: PSNR of two pictures of the same size, and both side by side. */
 #include "image.h"
 
 #include <glib.h>
@@ -69,13 +65,46 @@ static bool compare(const Image *a, const Image *b, const char *out_path, char *
   return true;
 }
 
+/* False: wrong options, and the reason was printed. */
+static bool parse(int *argc, char ***argv, gboolean *version)
+{
+  const GOptionEntry entries[] = {
+      {"version", 0, 0, G_OPTION_ARG_NONE, version, "Print the version", NULL},
+      G_OPTION_ENTRY_NULL};
+  GOptionContext *context = g_option_context_new("A B [OUT]");
+  GError *error = NULL;
+  g_option_context_add_main_entries(context, entries, NULL);
+  g_option_context_set_summary(
+      context,
+      "Compare two pictures of the same size.\n"
+      "\n"
+      "Prints the PSNR over all components, such as \"41.25 dB\", or \"identical\". OUT gets\n"
+      "both pictures side by side. The files are what cj2k-encode reads and cj2k-decode\n"
+      "writes.");
+  g_option_context_set_description(context, "Exit status:\n"
+                                            "  0  compared\n"
+                                            "  1  not comparable; the reason is on standard error\n"
+                                            "  2  wrong options");
+  bool ok = g_option_context_parse(context, argc, argv, &error);
+  g_option_context_free(context);
+  if (ok && (*version || *argc == 3 || *argc == 4))
+    return true;
+  fprintf(stderr, "cj2k-compare: %s\nTry cj2k-compare --help.\n",
+          ok ? "two pictures are needed" : error->message);
+  g_clear_error(&error);
+  return false;
+}
+
 int main(int argc, char **argv)
 {
   char why[IMAGE_WHY];
   Image a = {0}, b = {0};
-  if (argc < 3 || argc > 4) {
-    fprintf(stderr, "usage: cj2k-compare A B [OUT]\n");
+  gboolean version = FALSE;
+  if (!parse(&argc, &argv, &version))
     return 2;
+  if (version) {
+    printf("cj2k-compare %s\n", cj2k_version());
+    return 0;
   }
   bool ok = image_read(&a, argv[1], why) && image_read(&b, argv[2], why) &&
             compare(&a, &b, argc > 3 ? argv[3] : NULL, why);

@@ -55,9 +55,19 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_set_summary(
       context,
-      "Decodes a JPEG 2000 or HTJ2K codestream, .jp2 or .jph file. IN may be -, standard\n"
-      "input. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .raw (planes, little-endian) or\n"
-      ".pgx (out.pgx writes out_0.pgx, out_1.pgx ..., one for each component).");
+      "Decode a JPEG 2000 or HTJ2K picture.\n"
+      "\n"
+      "IN is a codestream, .jp2 or .jph file; - is standard input. OUT ends in .ppm, .pgm, .png\n"
+      "(8 or 16 bit), .raw (planes, little-endian) or .pgx (out.pgx writes out_0.pgx,\n"
+      "out_1.pgx ..., one for each component).");
+  g_option_context_set_description(context, "Exit status:\n"
+                                            "  0  decoded\n"
+                                            "  1  not decodable; the reason is on standard error\n"
+                                            "  2  wrong options\n"
+                                            "\n"
+                                            "Examples:\n"
+                                            "  cj2k-decode picture.jp2 picture.png\n"
+                                            "  cj2k-decode --reduce=1 picture.jp2 half.ppm");
   bool ok = g_option_context_parse(context, &argc, &argv, error);
   g_option_context_free(context);
   options->in = ok && argc == 3 ? argv[1] : NULL;

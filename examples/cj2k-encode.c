@@ -33,9 +33,21 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_add_group(context, encode);
   g_option_context_set_summary(
-      context, "Encodes IN (.ppm, .pgm, .png, .pgx, or .raw with --width, --height and --format)\n"
-               "to OUT: .j2c, .j2k or .jpc is a codestream, .jp2 a JP2 file, .jph a JPH file.");
-  g_option_context_set_description(context, "--help-encode lists the options for encoding.");
+      context,
+      "Encode a picture to JPEG 2000 or HTJ2K.\n"
+      "\n"
+      "IN ends in .ppm, .pgm, .png or .pgx, or it is a .raw file and --width, --height and\n"
+      "--format describe it. OUT ends in .j2c, .j2k, .jpc or .jhc for a codestream, .jp2 for a\n"
+      "JP2 file, .jph for a JPH file. --help-encode lists the options for encoding.");
+  g_option_context_set_description(
+      context, "Exit status:\n"
+               "  0  encoded\n"
+               "  1  not encoded; the reason is on standard error\n"
+               "  2  wrong options\n"
+               "\n"
+               "Examples:\n"
+               "  cj2k-encode picture.png picture.jp2\n"
+               "  cj2k-encode --block-coder=ht --bits-per-pixel=4 picture.ppm picture.jph");
   bool ok = g_option_context_parse(context, &argc, &argv, error);
   g_option_context_free(context);
   options->in = ok && argc == 3 ? argv[1] : NULL;

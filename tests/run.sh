@@ -20,7 +20,7 @@ fail() {
 }
 
 folder=$cj2k_root/build
-options=(-Dwerror=true)
+options=(-Dwerror=true -Dgstreamer=enabled -Dpng=enabled)
 tests=()
 sanitized=0
 for argument in "$@"; do
