@@ -103,36 +103,14 @@ __device__ void destuff(const uint8_t *bytes, uint32_t length, uint32_t lane, ui
 
 /* ---------------------------------------------------------------------------- SigProp --- */
 
-/*
- * A column of a group, by: bits 0..3 samples that are not significant, 4..7 those of them with a
- * significant neighbour so far, 8..11 the next bits of the segment. Entries: bits 0..4 bits used,
- * 5..8 what has a neighbour among those that became significant, in the same column or the next,
- * 9..12 these.
- */
+/* What SigProp makes of a column of a group: make-tables.c says how. */
 struct alignas(16) Columns {
   uint16_t entries[4096];
-
-  static constexpr uint16_t entry(uint32_t candidates, uint32_t members, uint32_t bits)
-  {
-    uint32_t fresh = 0, used = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-      if (!(candidates & members & 1u << i))
-        continue;
-      uint32_t bit = bits >> used++ & 1;
-      fresh |= bit << i;
-      members |= bit << (i + 1);
-    }
-    return (uint16_t)(used | ((fresh | fresh << 1 | fresh >> 1) & 15) << 5 | fresh << 9);
-  }
-
-  constexpr Columns() : entries()
-  {
-    for (uint32_t i = 0; i < 4096; i++)
-      entries[i] = entry(i & 15, i >> 4 & 15, i >> 8);
-  }
 };
 
-__device__ const Columns d_columns;
+__device__ const Columns d_columns = {{
+#include "sigprop_columns.inc"
+}};
 
 /* A row of quads of a group, at the place of its upper rows. */
 __device__ __forceinline__ uint32_t quad_row(const uint32_t *quads)

@@ -23,13 +23,6 @@ constexpr uint32_t kRunRest = 14; /* samples of a column but the first one, time
 
 constexpr uint32_t kRawLabel = CJ2K_CX_COUNT, kContexts = CJ2K_CX_COUNT + 1;
 
-constexpr uint8_t kZeroContexts[3][512] = {{CJ2K_TABLE_512(CJ2K_CX_ZERO_LH)},
-                                           {CJ2K_TABLE_512(CJ2K_CX_ZERO_HL)},
-                                           {CJ2K_TABLE_512(CJ2K_CX_ZERO_HH)}};
-constexpr uint8_t kSignContexts[256] = {CJ2K_TABLE_256(CJ2K_CX_SIGN_ENTRY, 0)};
-constexpr uint32_t kStates[kMqStateWords] = {CJ2K_MQ_STATES(MQ_NEXT) MQ_RAW, MQ_RAW, MQ_RAW,
-                                             MQ_RAW};
-
 /* For all warps of a block in shared memory. */
 struct alignas(16) Tables {
   /* Labels by window: zero coding in LH and LL, HL, HH; refinement. A window leaves bits 3 and 7
@@ -39,28 +32,20 @@ struct alignas(16) Tables {
   uint32_t states[kMqStateWords];
 
   static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136;
-
-  static constexpr uint8_t label(uint32_t window, uint32_t table)
-  {
-    /* in refinement bit 4 says that there are significant neighbours, bit 6 that the sample has
-     * been refined before */
-    if (table == kRefinement)
-      return (uint8_t)(CJ2K_CX_MAG + (window & 64 ? 2 : window >> 4 & 1));
-    return kZeroContexts[table == kZeroHh ? 2 : table == kZeroHl][standard_window(window)];
-  }
-
-  constexpr Tables() : labels(), signs(), states()
-  {
-    for (uint32_t i = 0; i < kWindowSize; i++)
-      labels[i] = label(i & kWindow, i & kRefinement);
-    for (uint32_t i = 0; i < kSignWindowSize; i++)
-      signs[i] = kSignContexts[sign_index(i)];
-    for (uint32_t i = 0; i < kMqStateWords; i++)
-      states[i] = kStates[i];
-  }
 };
 
-__device__ const Tables d_tables;
+/* make-tables.c says what labels and signs are. */
+/* clang-format off */
+__device__ const Tables d_tables = {
+  {
+#include "mq_labels.inc"
+  },
+  {
+#include "mq_signs.inc"
+  },
+  {CJ2K_MQ_STATES(MQ_NEXT) MQ_RAW, MQ_RAW, MQ_RAW, MQ_RAW},
+};
+/* clang-format on */
 
 /* Words of an octet in shared memory. */
 enum { kSignificant, kNegative, kOctetWords };

@@ -95,23 +95,12 @@ struct Surroundings {
   }
 };
 
+/* The bits that Surroundings::window () may set. */
 constexpr uint32_t kWindow = 0x757, kWindowSize = 2048;
 
-/* A window as tables/mq_contexts.h has it. */
-constexpr uint32_t standard_window(uint32_t window)
-{
-  return (window & 1) | (window >> 3 & 2) | (window >> 6 & 4) | (window & 2) << 2 |
-         (window >> 4 & 32) | (window & 4) << 4 | (window << 1 & 128) | (window >> 2 & 256);
-}
-
 /* In a sign window bits 1 4 6 9 are the significance of W N S E, those below whether they are
- * negative; this is the index of the sign table, where the order is N W E S. */
+ * negative. */
 constexpr uint32_t kSignWindow = 0x252, kSignWindowSize = 1024;
-
-constexpr uint32_t sign_index(uint32_t window)
-{
-  return (window >> 3 & 3) | (window & 3) << 2 | (window >> 8 & 3) << 4 | (window >> 5 & 3) << 6;
-}
 
 /* Later samples of an octet, by row of the sample they are neighbours of: bits of a byte that
  * begins with the sample itself. */

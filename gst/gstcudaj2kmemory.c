@@ -30,6 +30,7 @@ static Cj2kMemoryKind host_kind(GstBuffer *buffer)
 #ifdef CJ2K_HAVE_GST_CUDA
 
 #include <gst/cuda/gstcudabufferpool.h>
+#include <gst/cuda/gstcudaloader.h>
 #include <gst/cuda/gstcudamemory.h>
 #include <gst/cuda/gstcudautils.h>
 
