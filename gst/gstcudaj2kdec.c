@@ -314,16 +314,49 @@ static GstCaps *getcaps(GstVideoDecoder *decoder, GstCaps *filter)
   return filtered;
 }
 
-/* A stream in bytes, from filesrc, comes in pieces of any size: they are gathered until a
- * codestream ends. (jpeg2000parse does so too, but not for JP2 and JPH files.) */
+/* The base class of GStreamer before 1.26 sends a gap at once, ahead of frames in flight. */
+static void finish_before_gap(GstCudaJ2kDec *self)
+{
+  GST_VIDEO_DECODER_STREAM_LOCK(self);
+  gst_cuda_j2k_output_wait(&self->output);
+  GST_VIDEO_DECODER_STREAM_UNLOCK(self);
+}
+
 static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
 {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT) {
-    const GstSegment *segment;
+  GstCudaJ2kDec *self = DEC(decoder);
+  const GstSegment *segment;
+  switch (GST_EVENT_TYPE(event)) {
+  case GST_EVENT_SEGMENT:
     gst_event_parse_segment(event, &segment);
     gst_video_decoder_set_packetized(decoder, segment->format == GST_FORMAT_TIME);
+    gst_cuda_j2k_output_forget(&self->output);
+    break;
+  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->output); break;
+  case GST_EVENT_GAP: finish_before_gap(self); break;
+  default: break;
   }
   return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_event(decoder, event);
+}
+
+static gboolean src_event(GstVideoDecoder *decoder, GstEvent *event)
+{
+  if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE)
+    gst_cuda_j2k_output_relinked(&DEC(decoder)->output);
+  return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->src_event(decoder, event);
+}
+
+/* The base class negotiates on the output thread when downstream asks to reconfigure while a frame
+ * is finished. It must not: the format may change, and the streaming thread uses the pool. That
+ * thread negotiates before its next frame. */
+static gboolean negotiate(GstVideoDecoder *decoder)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  if (gst_cuda_j2k_output_is_thread(&self->output)) {
+    g_atomic_int_set(&self->reconfigure, TRUE);
+    return TRUE;
+  }
+  return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->negotiate(decoder);
 }
 
 static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, GstAdapter *adapter,
@@ -338,7 +371,10 @@ static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, 
   if (!at_eos && gst_cuda_j2k_read16(tail) != 0xFFD9 /* EOC */)
     return GST_VIDEO_DECODER_FLOW_NEED_DATA;
   gst_video_decoder_add_to_frame(decoder, (gint)MIN(size, G_MAXINT));
-  return gst_video_decoder_have_frame(decoder);
+  gst_cuda_j2k_output_nest(&DEC(decoder)->output);
+  GstFlowReturn flow = gst_video_decoder_have_frame(decoder);
+  gst_cuda_j2k_output_unnest(&DEC(decoder)->output);
+  return flow;
 }
 
 static gboolean context_query(GstVideoDecoder *decoder, GstQuery *query)
@@ -466,6 +502,8 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   decoder_class->set_format = set_format;
   decoder_class->getcaps = getcaps;
   decoder_class->sink_event = sink_event;
+  decoder_class->src_event = src_event;
+  decoder_class->negotiate = negotiate;
   decoder_class->src_query = src_query;
   decoder_class->sink_query = sink_query;
   decoder_class->parse = parse;

@@ -147,16 +147,16 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
 /* ------------------------------------------------------------------------------- picture --- */
 
 /* A pool may have a limit, and the buffers it waits for may be on their way through the output
- * thread: the stream lock is free meanwhile. */
+ * thread, which needs the stream lock. */
 static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   GstBufferPool *pool = gst_video_decoder_get_buffer_pool(decoder);
   if (!pool)
     return GST_FLOW_ERROR;
-  GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
+  gst_cuda_j2k_output_unlock_stream(&self->output);
   GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, buffer, NULL);
-  GST_VIDEO_DECODER_STREAM_LOCK(decoder);
+  gst_cuda_j2k_output_lock_stream(&self->output);
   gst_object_unref(pool);
   return flow;
 }
@@ -289,17 +289,16 @@ static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const C
   return GST_FLOW_OK;
 }
 
-/* Submits with the stream lock free, since it waits for the output thread to make room. Takes the
- * part only on success. */
+/* Submitting waits for the output thread to make room. Takes the part only on success. */
 static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const GstCudaJ2kSpan *span,
                          Cj2kError *error)
 {
-  GST_VIDEO_DECODER_STREAM_UNLOCK(self);
+  gst_cuda_j2k_output_unlock_stream(&self->output);
   Cj2kStatus status = cj2k_decoder_submit(self->decoder, span->data, span->size, &self->layout,
                                           &part->target, part, error);
   if (status == CJ2K_OK)
     gst_cuda_j2k_output_added(&self->output);
-  GST_VIDEO_DECODER_STREAM_LOCK(self);
+  gst_cuda_j2k_output_lock_stream(&self->output);
   return status;
 }
 
@@ -345,8 +344,9 @@ static GstFlowReturn give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame, Gst
                              gchar *reason)
 {
   gst_cuda_j2k_dec_drop_picture(self);
+  gst_cuda_j2k_output_wait(&self->output);
   if (flow == GST_FLOW_OK)
-    flow = gst_cuda_j2k_output_drain(&self->output);
+    flow = gst_cuda_j2k_output_report(&self->output);
   if (flow == GST_FLOW_OK && reason)
     flow = gst_cuda_j2k_dec_fail(self, frame, reason);
   else
@@ -366,7 +366,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
   GstCudaJ2kDec *self = (GstCudaJ2kDec *)decoder;
   GstCudaJ2kSpan spans[2];
   gchar *reason = NULL;
-  GstFlowReturn flow = gst_cuda_j2k_output_flow(&self->output);
+  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
   GstMapInfo map;
 
   if (flow != GST_FLOW_OK)

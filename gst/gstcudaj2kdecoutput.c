@@ -47,16 +47,6 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
   return flow;
 }
 
-/* finish_frame would negotiate by itself when downstream asks; the streaming thread has to, because
- * the format may become another. */
-static GstFlowReturn finish(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
-{
-  if (gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self)))
-    g_atomic_int_set(&self->reconfigure, TRUE);
-  self->had_picture = TRUE;
-  return gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
-}
-
 /* Chroma of images with odd offsets is one row or column short of what video has: repeat the last.
  */
 static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image,
@@ -113,7 +103,8 @@ static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
   /* Unmapped and ours alone before it goes out: the base class wants to write its metadata. */
   frame->output_buffer = g_steal_pointer(&picture->buffer);
   gst_cuda_j2k_dec_part_free(part);
-  return finish(self, frame);
+  self->had_picture = TRUE;
+  return gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
 }
 
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)

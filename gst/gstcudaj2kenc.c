@@ -260,7 +260,7 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
   gchar *reason = NULL;
   Cj2kProfile profile;
 
-  gst_cuda_j2k_output_drain(&self->output);
+  gst_cuda_j2k_output_wait(&self->output);
   self->info = state->info;
   self->format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(&state->info));
   if (!self->format)
@@ -325,6 +325,22 @@ static gboolean flush(GstVideoEncoder *encoder)
   gst_cuda_j2k_output_flush(&self->output);
   gst_clear_buffer(&self->first_field);
   return TRUE;
+}
+
+/* -------------------------------------------------------------------------------- events --- */
+
+static gboolean sink_event(GstVideoEncoder *encoder, GstEvent *event)
+{
+  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT || GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START)
+    gst_cuda_j2k_output_forget(&ENC(encoder)->output);
+  return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->sink_event(encoder, event);
+}
+
+static gboolean src_event(GstVideoEncoder *encoder, GstEvent *event)
+{
+  if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE)
+    gst_cuda_j2k_output_relinked(&ENC(encoder)->output);
+  return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->src_event(encoder, event);
 }
 
 /* -------------------------------------------------------------------------------- memory --- */
@@ -443,6 +459,8 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
 
   encoder_class->start = start;
   encoder_class->stop = stop;
+  encoder_class->sink_event = sink_event;
+  encoder_class->src_event = src_event;
   encoder_class->getcaps = getcaps;
   encoder_class->propose_allocation = propose_allocation;
   encoder_class->src_query = src_query;

@@ -48,14 +48,14 @@ static void part_free(GstCudaJ2kEncPart *part)
   g_free(part);
 }
 
-/* With the stream lock free, since it waits for the output thread to make room. */
+/* Submitting waits for the output thread to make room. */
 static Cj2kStatus submit(GstCudaJ2kEnc *self, GstCudaJ2kEncPart *part, Cj2kError *error)
 {
-  GST_VIDEO_ENCODER_STREAM_UNLOCK(self);
+  gst_cuda_j2k_output_unlock_stream(&self->output);
   Cj2kStatus status = cj2k_encoder_submit(self->encoder, &part->source, part, error);
   if (status == CJ2K_OK)
     gst_cuda_j2k_output_added(&self->output);
-  GST_VIDEO_ENCODER_STREAM_LOCK(self);
+  gst_cuda_j2k_output_lock_stream(&self->output);
   return status;
 }
 
@@ -77,7 +77,7 @@ static void let_events_wait(GstCudaJ2kEnc *self)
     has_events |= ((const GstVideoCodecFrame *)i->data)->events != NULL;
   g_list_free_full(frames, (GDestroyNotify)gst_video_codec_frame_unref);
   if (has_events)
-    gst_cuda_j2k_output_drain(&self->output);
+    gst_cuda_j2k_output_wait(&self->output);
 }
 
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame)
@@ -88,7 +88,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   Cj2kMemoryKind memory;
   GstVideoFrame map;
 
-  GstFlowReturn flow = gst_cuda_j2k_output_flow(&self->output);
+  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
@@ -114,7 +114,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     if (submit(self, part, &error) == CJ2K_OK)
       continue;
     /* A first field may be in flight and reads the same memory. */
-    gst_cuda_j2k_output_drain(&self->output);
+    gst_cuda_j2k_output_wait(&self->output);
     part->map = map;
     part_free(part);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);

@@ -8,9 +8,7 @@ void gst_cuda_j2k_output_init(GstCudaJ2kOutput *output, gpointer element, GRecMu
   output->stream_lock = stream_lock;
   output->func = func;
   output->thread = NULL;
-  output->pending = 0;
-  output->flushing = output->quit = FALSE;
-  output->flow = GST_FLOW_OK;
+  output->stream_depth = 1;
   g_mutex_init(&output->lock);
   g_cond_init(&output->changed);
 }
@@ -38,7 +36,9 @@ static gpointer output_thread(gpointer data)
     GstFlowReturn flow = output->func(output->element);
 
     g_mutex_lock(&output->lock);
-    if (!output->flushing && flow != GST_FLOW_OK)
+    if (output->old)
+      output->old--;
+    else if (!output->flushing && flow != GST_FLOW_OK)
       output->flow = flow;
     output->pending--;
     g_cond_broadcast(&output->changed);
@@ -49,7 +49,7 @@ static gpointer output_thread(gpointer data)
 
 void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name)
 {
-  output->pending = 0;
+  output->pending = output->old = 0;
   output->flushing = output->quit = FALSE;
   output->flow = GST_FLOW_OK;
   output->thread = g_thread_new(name, output_thread, output);
@@ -75,6 +75,11 @@ gboolean gst_cuda_j2k_output_discards(GstCudaJ2kOutput *output)
   return discards;
 }
 
+gboolean gst_cuda_j2k_output_is_thread(const GstCudaJ2kOutput *output)
+{
+  return output->thread && output->thread == g_thread_self();
+}
+
 void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output)
 {
   g_mutex_lock(&output->lock);
@@ -83,28 +88,59 @@ void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output)
   g_mutex_unlock(&output->lock);
 }
 
-GstFlowReturn gst_cuda_j2k_output_flow(GstCudaJ2kOutput *output)
+void gst_cuda_j2k_output_unlock_stream(GstCudaJ2kOutput *output)
 {
-  g_mutex_lock(&output->lock);
-  GstFlowReturn flow = output->flow;
-  g_mutex_unlock(&output->lock);
-  return flow;
+  for (guint i = 0; i < output->stream_depth; i++)
+    g_rec_mutex_unlock(output->stream_lock);
 }
 
-static void wait_until_empty(GstCudaJ2kOutput *output)
+void gst_cuda_j2k_output_lock_stream(GstCudaJ2kOutput *output)
 {
-  g_rec_mutex_unlock(output->stream_lock);
+  for (guint i = 0; i < output->stream_depth; i++)
+    g_rec_mutex_lock(output->stream_lock);
+}
+
+void gst_cuda_j2k_output_nest(GstCudaJ2kOutput *output)
+{
+  output->stream_depth++;
+}
+
+void gst_cuda_j2k_output_unnest(GstCudaJ2kOutput *output)
+{
+  output->stream_depth--;
+}
+
+void gst_cuda_j2k_output_wait(GstCudaJ2kOutput *output)
+{
+  gst_cuda_j2k_output_unlock_stream(output);
   g_mutex_lock(&output->lock);
   while (output->pending)
     g_cond_wait(&output->changed, &output->lock);
   g_mutex_unlock(&output->lock);
-  g_rec_mutex_lock(output->stream_lock);
+  gst_cuda_j2k_output_lock_stream(output);
+}
+
+GstFlowReturn gst_cuda_j2k_output_report(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  gboolean refused = output->flow != GST_FLOW_OK;
+  g_mutex_unlock(&output->lock);
+  if (!refused)
+    return GST_FLOW_OK;
+
+  gst_cuda_j2k_output_wait(output);
+
+  g_mutex_lock(&output->lock);
+  GstFlowReturn flow = output->flow;
+  output->flow = GST_FLOW_OK;
+  g_mutex_unlock(&output->lock);
+  return flow;
 }
 
 GstFlowReturn gst_cuda_j2k_output_drain(GstCudaJ2kOutput *output)
 {
-  wait_until_empty(output);
-  return gst_cuda_j2k_output_flow(output);
+  gst_cuda_j2k_output_wait(output);
+  return gst_cuda_j2k_output_report(output);
 }
 
 void gst_cuda_j2k_output_flush(GstCudaJ2kOutput *output)
@@ -113,10 +149,27 @@ void gst_cuda_j2k_output_flush(GstCudaJ2kOutput *output)
   output->flushing = TRUE;
   g_mutex_unlock(&output->lock);
 
-  wait_until_empty(output);
+  gst_cuda_j2k_output_wait(output);
 
   g_mutex_lock(&output->lock);
   output->flushing = FALSE;
   output->flow = GST_FLOW_OK;
+  g_mutex_unlock(&output->lock);
+}
+
+void gst_cuda_j2k_output_forget(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  output->old = output->pending;
+  output->flow = GST_FLOW_OK;
+  g_mutex_unlock(&output->lock);
+}
+
+void gst_cuda_j2k_output_relinked(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  output->old = output->pending;
+  if (output->flow == GST_FLOW_NOT_LINKED)
+    output->flow = GST_FLOW_OK;
   g_mutex_unlock(&output->lock);
 }

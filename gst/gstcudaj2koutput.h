@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The output thread of an element: it waits for what the codec has in flight and hands each result
- * downstream as soon as it is done, not when the next input arrives.
+ * The output thread of an element: it receives finished results from the codec and hands each one
+ * downstream at once, whether or not further input arrives.
  *
- * Locks. The base class holds its stream lock around every virtual function, and finishing a frame
- * takes that lock in the output thread. So whatever makes the streaming thread wait for the output
- * thread (drain, flush, a submit that blocks) has to let go of the stream lock meanwhile; the
- * functions below that wait do so themselves. `lock` guards only the fields of this struct and is
- * never held while calling out.
+ * Threads. The streaming thread (chain function and serialised events of the sink pad) submits. The
+ * output thread receives and pushes. Any other thread sends upstream events, queries and property
+ * changes.
+ *
+ * Locks, outermost first:
+ *   1. the sink pad's stream lock: the streaming thread, all the time; never the output thread;
+ *   2. the base class's stream lock, recursive: guards the base class's lists of frames. The
+ *      streaming thread holds it in every virtual function, the output thread while it finishes a
+ *      frame; the base class releases it around gst_pad_push();
+ *   3. the object lock: properties, statistics, and which codec object is in use;
+ *   4. `lock` of this struct: its fields. Nothing is called while it is held.
+ *
+ * The rule: a thread that waits for another thread of the element, or for a buffer, holds none of
+ * 2 to 4. The streaming thread waits in four places (room in the codec, a buffer of the pool,
+ * drain, flush), and each releases lock 2 completely by gst_cuda_j2k_output_unlock_stream(). The
+ * output thread waits for the codec without a lock, and for downstream inside gst_pad_push().
+ *
+ * Lock 2 is held once in a virtual function, but twice in handle_frame() when it is called by
+ * gst_video_decoder_have_frame(), which locks again: such a call is bracketed by
+ * gst_cuda_j2k_output_nest() and _unnest().
+ *
+ * What downstream answers. A push that fails is remembered; the results behind it are discarded,
+ * and the next buffer from upstream (or EOS) gets the answer once, after which results are pushed
+ * again. The answer is forgotten when it no longer holds: at a flush, a new segment or stream, and,
+ * for GST_FLOW_NOT_LINKED, when downstream asks to reconfigure.
  */
 #ifndef GST_CUDA_J2K_OUTPUT_H
 #define GST_CUDA_J2K_OUTPUT_H
@@ -26,12 +46,15 @@ typedef struct {
   GstCudaJ2kOutputFunc func;
   GThread *thread;
 
+  guint stream_depth; /* how often the streaming thread holds the stream lock; its own field */
+
   GMutex lock;
   GCond changed;     /* pending or quit changed */
   guint pending;     /* submitted, not handed on yet */
+  guint old;         /* of these, submitted before the answers were last forgotten */
   gboolean flushing; /* results are discarded */
   gboolean quit;
-  GstFlowReturn flow; /* of the last results; sticky until the next flush */
+  GstFlowReturn flow; /* answer of downstream that upstream was not told yet */
 } GstCudaJ2kOutput;
 
 void gst_cuda_j2k_output_init(GstCudaJ2kOutput *output, gpointer element, GRecMutex *stream_lock,
@@ -43,21 +66,37 @@ void gst_cuda_j2k_output_clear(GstCudaJ2kOutput *output);
 void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name);
 void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output);
 
-/* For the function: must results not go downstream now, since downstream is flushed or refused one
- * before? Holds for as long as the caller holds the stream lock: a flush event takes it before it
- * forgets the segment. */
+/* Releases the base class's stream lock completely, and takes it as often again. */
+void gst_cuda_j2k_output_unlock_stream(GstCudaJ2kOutput *output);
+void gst_cuda_j2k_output_lock_stream(GstCudaJ2kOutput *output);
+/* Around a call of the base class that takes the stream lock once more before it calls back. */
+void gst_cuda_j2k_output_nest(GstCudaJ2kOutput *output);
+void gst_cuda_j2k_output_unnest(GstCudaJ2kOutput *output);
+
+/* For the function: must this result be discarded, since the element is flushing or downstream
+ * refused a result before it? Holds for as long as the caller holds the stream lock: a flush event
+ * takes it before it forgets the segment. */
 gboolean gst_cuda_j2k_output_discards(GstCudaJ2kOutput *output);
+
+/* Is this the output thread? */
+gboolean gst_cuda_j2k_output_is_thread(const GstCudaJ2kOutput *output);
 
 /* The streaming thread has submitted one more. */
 void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output);
 
-/* What downstream said to the results so far. */
-GstFlowReturn gst_cuda_j2k_output_flow(GstCudaJ2kOutput *output);
-
-/* Waits until all results have gone downstream; called with the stream lock held once. */
+/* Waits until nothing is in flight. Called on the streaming thread with the stream lock held. */
+void gst_cuda_j2k_output_wait(GstCudaJ2kOutput *output);
+/* Returns what downstream answered, for upstream, and forgets it. When it was a refusal the results
+ * in flight are discarded first. Called as gst_cuda_j2k_output_wait(). */
+GstFlowReturn gst_cuda_j2k_output_report(GstCudaJ2kOutput *output);
+/* Waits until nothing is in flight, and reports. */
 GstFlowReturn gst_cuda_j2k_output_drain(GstCudaJ2kOutput *output);
-/* Likewise, but discards them, and forgets what downstream said. */
+/* Discards what is in flight and forgets what downstream answered. */
 void gst_cuda_j2k_output_flush(GstCudaJ2kOutput *output);
+/* A new segment or stream begins: answers to results submitted before it no longer matter. */
+void gst_cuda_j2k_output_forget(GstCudaJ2kOutput *output);
+/* Downstream asks to reconfigure; called on any thread. */
+void gst_cuda_j2k_output_relinked(GstCudaJ2kOutput *output);
 
 G_END_DECLS
 

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Both elements between an upstream and a downstream that misbehave: what downstream answers, who
+ * waits for whom, what overtakes what. A deadlock ends the program by its alarm.
+ */
+#include "harness.h"
+
+#include <unistd.h>
+
+#define WIDTH        64
+#define HEIGHT       48
+#define LIMIT_S      60 /* of one test, in seconds */
+#define MANY_PUSHES  40
+#define MAX_ARRIVALS 256
+
+typedef struct {
+  const gchar *factory, *properties;
+} Kind;
+
+static const Kind encoder = {"cudaj2kenc", "rate-control=lossless num-resolutions=3"};
+static const Kind decoder = {"cudaj2kdec", ""};
+
+/* A harness of one element whose downstream is played by the test. */
+typedef struct {
+  Rig rig;
+  GstBuffer *input; /* what is pushed again and again */
+  GMutex lock;
+  GCond changed;
+  guint arrived;
+  GstFlowReturn answer;              /* to buffers, from number `refuse_from` on */
+  guint refuse_from, num_refusals;   /* how many buffers get the answer; the others GST_FLOW_OK */
+  GstEventType events[MAX_ARRIVALS]; /* GST_EVENT_UNKNOWN stands for a buffer */
+  guint num_events;
+  gboolean blocked; /* buffers wait */
+} Stage;
+
+static void note(Stage *stage, GstEventType type)
+{
+  if (stage->num_events < MAX_ARRIVALS)
+    stage->events[stage->num_events++] = type;
+}
+
+static Stage *stage_of(GstPad *pad)
+{
+  return g_object_get_data(G_OBJECT(pad), "stage");
+}
+
+static GstFlowReturn chain(GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  Stage *stage = stage_of(pad);
+  (void)parent;
+  gst_buffer_unref(buffer);
+  g_mutex_lock(&stage->lock);
+  while (stage->blocked)
+    g_cond_wait(&stage->changed, &stage->lock);
+  note(stage, GST_EVENT_UNKNOWN);
+  guint number = stage->arrived++;
+  gboolean refused =
+      number >= stage->refuse_from && number - stage->refuse_from < stage->num_refusals;
+  GstFlowReturn flow = refused ? stage->answer : GST_FLOW_OK;
+  g_cond_broadcast(&stage->changed);
+  g_mutex_unlock(&stage->lock);
+  return flow;
+}
+
+static gboolean take_event(GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  Stage *stage = stage_of(pad);
+  (void)parent;
+  g_mutex_lock(&stage->lock);
+  note(stage, GST_EVENT_TYPE(event));
+  g_mutex_unlock(&stage->lock);
+  gst_event_unref(event);
+  return TRUE;
+}
+
+static GstBuffer *input_for(const Kind *kind, GstCaps **caps)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  if (kind == &decoder)
+    return encode_pattern(&source, 0, caps);
+  *caps = gst_video_info_to_caps(&source);
+  return pixels_buffer(&source, 0);
+}
+
+static void stage_init(Stage *stage, const Kind *kind, guint in_flight)
+{
+  GstCaps *caps;
+  *stage = (Stage){.refuse_from = G_MAXUINT};
+  alarm(LIMIT_S);
+  g_mutex_init(&stage->lock);
+  g_cond_init(&stage->changed);
+  stage->input = input_for(kind, &caps);
+  gchar *description =
+      g_strdup_printf("%s frames-in-flight=%u %s", kind->factory, in_flight, kind->properties);
+  stage->rig = rig_new(description);
+  g_free(description);
+  g_object_set_data(G_OBJECT(stage->rig.h->sinkpad), "stage", stage);
+  gst_pad_set_chain_function(stage->rig.h->sinkpad, chain);
+  gst_pad_set_event_function(stage->rig.h->sinkpad, take_event);
+  gst_harness_set_src_caps(stage->rig.h, caps);
+}
+
+static void stage_clear(Stage *stage)
+{
+  rig_free(&stage->rig);
+  gst_buffer_unref(stage->input);
+  g_mutex_clear(&stage->lock);
+  g_cond_clear(&stage->changed);
+  alarm(0);
+}
+
+static void wait_for_arrivals(Stage *stage, guint count)
+{
+  g_mutex_lock(&stage->lock);
+  while (stage->arrived < count)
+    g_cond_wait(&stage->changed, &stage->lock);
+  g_mutex_unlock(&stage->lock);
+}
+
+static void set_blocked(Stage *stage, gboolean blocked)
+{
+  g_mutex_lock(&stage->lock);
+  stage->blocked = blocked;
+  g_cond_broadcast(&stage->changed);
+  g_mutex_unlock(&stage->lock);
+}
+
+static GstFlowReturn push(Stage *stage, guint n)
+{
+  return push_frame(stage->rig.h, stage->input, n);
+}
+
+static void push_segment(Stage *stage)
+{
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  g_assert_true(gst_harness_push_event(stage->rig.h, gst_event_new_segment(&segment)));
+}
+
+/* Adds a test of each element, with 1, 3 and 16 frames in flight. */
+typedef struct {
+  const Kind *kind;
+  guint in_flight;
+  GstFlowReturn answer;
+} Case;
+
+/* ------------------------------------------------------------------------------- answers --- */
+
+/* One buffer is refused: upstream is told once, and later buffers go out again. */
+static void test_refused_once(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  guint told = 0, after = 0;
+  stage_init(&stage, c->kind, c->in_flight);
+  stage.answer = c->answer;
+  stage.refuse_from = 1;
+  stage.num_refusals = 1;
+  for (guint i = 0; i < MANY_PUSHES; i++) {
+    GstFlowReturn flow = push(&stage, i);
+    if (flow != GST_FLOW_OK)
+      g_assert_cmpint(flow, ==, c->answer);
+    told += flow != GST_FLOW_OK;
+    after += told && flow == GST_FLOW_OK;
+  }
+  g_assert_cmpuint(told, ==, 1);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+  /* Two before upstream knew, those in flight behind them at most lost, and all others. */
+  g_assert_cmpuint(after, >=, MANY_PUSHES - 4 - 2 * c->in_flight);
+  g_assert_cmpuint(stage.arrived, ==, 2 + after);
+  stage_clear(&stage);
+}
+
+/* Downstream refuses for good: upstream hears of it again and again, as from any element. */
+static void test_refused_always(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  guint told = 0;
+  stage_init(&stage, c->kind, c->in_flight);
+  stage.answer = c->answer;
+  stage.refuse_from = 0;
+  stage.num_refusals = G_MAXUINT;
+  for (guint i = 0; i < 4 * MANY_PUSHES; i++)
+    told += push(&stage, i) == c->answer;
+  g_assert_cmpuint(told, >=, 2);
+  stage_clear(&stage);
+}
+
+/* The event after which an answer no longer holds. */
+static void forget_by(Stage *stage, GstEventType type)
+{
+  switch (type) {
+  case GST_EVENT_SEGMENT: push_segment(stage); break;
+  case GST_EVENT_STREAM_START:
+    gst_harness_push_event(stage->rig.h, gst_event_new_stream_start("other"));
+    push_segment(stage);
+    break;
+  case GST_EVENT_FLUSH_STOP:
+    g_assert_true(gst_harness_push_event(stage->rig.h, gst_event_new_flush_start()));
+    g_assert_true(gst_harness_push_event(stage->rig.h, gst_event_new_flush_stop(TRUE)));
+    push_segment(stage);
+    break;
+  default: gst_harness_push_upstream_event(stage->rig.h, gst_event_new_reconfigure()); break;
+  }
+}
+
+/* The answer to the last buffer is not told to a later segment, stream or link. */
+static void test_forgotten(gconstpointer data)
+{
+  const Case *c = data;
+  static const GstEventType types[] = {GST_EVENT_SEGMENT, GST_EVENT_STREAM_START,
+                                       GST_EVENT_FLUSH_STOP, GST_EVENT_RECONFIGURE};
+  for (guint t = 0; t < G_N_ELEMENTS(types); t++) {
+    Stage stage;
+    if (types[t] == GST_EVENT_RECONFIGURE && c->answer != GST_FLOW_NOT_LINKED)
+      continue;
+    stage_init(&stage, c->kind, c->in_flight);
+    stage.answer = c->answer;
+    stage.refuse_from = 1;
+    stage.num_refusals = 1;
+    g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+    wait_for_arrivals(&stage, 1);
+    g_assert_cmpint(push(&stage, 1), ==, GST_FLOW_OK);
+    wait_for_arrivals(&stage, 2);
+    forget_by(&stage, types[t]);
+    for (guint i = 2; i < MANY_PUSHES; i++)
+      g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+    g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+    g_assert_cmpuint(stage.arrived, ==, MANY_PUSHES);
+    stage_clear(&stage);
+  }
+}
+
+/* ----------------------------------------------------------------------------- who waits --- */
+
+/* Images without framing, one a buffer, as multifilesrc sends them. */
+static void test_image_sequence(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  GstSegment segment;
+  stage_init(&stage, c->kind, c->in_flight);
+  gst_segment_init(&segment, GST_FORMAT_BYTES);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_segment(&segment)));
+  for (guint i = 0; i < MANY_PUSHES; i++)
+    g_assert_cmpint(gst_harness_push(stage.rig.h, gst_buffer_copy_deep(stage.input)), ==,
+                    GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(stage.arrived, ==, MANY_PUSHES);
+  stage_clear(&stage);
+}
+
+static gpointer push_until_full(gpointer data)
+{
+  Stage *stage = data;
+  for (guint i = 0; i < MANY_PUSHES; i++)
+    if (push(stage, i) != GST_FLOW_OK)
+      break;
+  return NULL;
+}
+
+/* A flush while downstream is blocked and the element is full. */
+static void test_flush_when_full(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  stage_init(&stage, c->kind, c->in_flight);
+  set_blocked(&stage, TRUE);
+  GThread *thread = g_thread_new("upstream", push_until_full, &stage);
+  g_usleep(20000);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_flush_start()));
+  set_blocked(&stage, FALSE);
+  g_thread_join(thread);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_flush_stop(TRUE)));
+  push_segment(&stage);
+  guint before = stage.arrived;
+  g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+  wait_for_arrivals(&stage, before + 1);
+  stage_clear(&stage);
+}
+
+/* --------------------------------------------------------------------------------- order --- */
+
+/* A gap comes out between the buffers that it came in between. */
+static void test_gap(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  guint buffers = 0;
+  stage_init(&stage, c->kind, c->in_flight);
+  for (guint i = 0; i < 5; i++)
+    g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+  g_assert_true(
+      gst_harness_push_event(stage.rig.h, gst_event_new_gap(GST_SECOND / 5, GST_SECOND / FPS)));
+  for (guint i = 6; i < 9; i++)
+    g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(stage.arrived, ==, 8);
+  for (guint i = 0; i < stage.num_events && stage.events[i] != GST_EVENT_GAP; i++)
+    buffers += stage.events[i] == GST_EVENT_UNKNOWN;
+  g_assert_cmpuint(buffers, ==, 5);
+  stage_clear(&stage);
+}
+
+/* --------------------------------------------------------------------------- reconfigure --- */
+
+static GstPad *racing_pad;
+
+/* Marks the pad when the base class begins to finish a frame. */
+static void mark_in_finish(GstDebugCategory *category, GstDebugLevel level, const gchar *file,
+                           const gchar *function, gint line, GObject *object,
+                           GstDebugMessage *message, gpointer data)
+{
+  (void)category, (void)level, (void)file, (void)line, (void)object, (void)data;
+  if (racing_pad && g_str_equal(function, "gst_video_decoder_finish_frame") &&
+      g_str_has_prefix(gst_debug_message_get(message), "finish frame"))
+    gst_pad_mark_reconfigure(racing_pad);
+}
+
+typedef struct {
+  GThread *upstream;
+  guint on_upstream, elsewhere;
+} Queries;
+
+static GstPadProbeReturn count_query(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Queries *queries = data;
+  (void)pad;
+  if (GST_QUERY_TYPE(GST_PAD_PROBE_INFO_QUERY(info)) != GST_QUERY_ALLOCATION ||
+      !(GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_PUSH))
+    return GST_PAD_PROBE_OK;
+  if (g_thread_self() == queries->upstream)
+    queries->on_upstream++;
+  else
+    queries->elsewhere++;
+  return GST_PAD_PROBE_OK;
+}
+
+/* Downstream asks to reconfigure just when a frame is finished: the decoder negotiates, and chooses
+ * its pool, on the streaming thread. */
+static void test_reconfigure_in_finish(void)
+{
+  Stage stage;
+  Queries queries = {.upstream = g_thread_self()};
+  stage_init(&stage, &decoder, 3);
+  GstElement *element = rig_element(&stage.rig, "cudaj2kdec");
+  GstPad *pad = gst_element_get_static_pad(element, "src");
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, count_query, &queries, NULL);
+  g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+  wait_for_arrivals(&stage, 1);
+  gst_debug_set_active(TRUE);
+  gst_debug_remove_log_function(gst_debug_log_default);
+  gst_debug_add_log_function(mark_in_finish, NULL, NULL);
+  gst_debug_set_threshold_for_name("videodecoder", GST_LEVEL_LOG);
+  racing_pad = pad;
+  for (guint i = 1; i < 20; i++) {
+    g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+    wait_for_arrivals(&stage, i + 1);
+  }
+  racing_pad = NULL;
+  gst_debug_set_threshold_for_name("videodecoder", GST_LEVEL_NONE);
+  gst_debug_remove_log_function(mark_in_finish);
+  g_assert_cmpuint(queries.elsewhere, ==, 0);
+  g_assert_cmpuint(queries.on_upstream, >, 10);
+  gst_object_unref(pad);
+  gst_object_unref(element);
+  stage_clear(&stage);
+}
+
+/* ---------------------------------------------------------------------------------- main --- */
+
+static void add(const gchar *name, const Kind *kind, GstFlowReturn answer, GTestDataFunc test)
+{
+  static const guint in_flight[] = {1, 3, 16};
+  for (guint i = 0; i < G_N_ELEMENTS(in_flight); i++) {
+    Case *c = g_new0(Case, 1);
+    *c = (Case){.kind = kind, .in_flight = in_flight[i], .answer = answer};
+    gchar *path = g_strdup_printf("/flow/%s/%s/%u", kind->factory, name, in_flight[i]);
+    g_test_add_data_func_full(path, c, test, g_free);
+    g_free(path);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  for (guint i = 0; i < 2; i++) {
+    const Kind *kind = i ? &encoder : &decoder;
+    add("not-linked-once", kind, GST_FLOW_NOT_LINKED, test_refused_once);
+    add("eos-once", kind, GST_FLOW_EOS, test_refused_once);
+    add("not-linked-always", kind, GST_FLOW_NOT_LINKED, test_refused_always);
+    add("not-linked-forgotten", kind, GST_FLOW_NOT_LINKED, test_forgotten);
+    add("eos-forgotten", kind, GST_FLOW_EOS, test_forgotten);
+    add("flush-when-full", kind, GST_FLOW_OK, test_flush_when_full);
+    add("gap", kind, GST_FLOW_OK, test_gap);
+  }
+  add("image-sequence", &decoder, GST_FLOW_OK, test_image_sequence);
+  g_test_add_func("/flow/cudaj2kdec/reconfigure-in-finish", test_reconfigure_in_finish);
+  int result = g_test_run();
+  gst_deinit();
+  return result;
+}
