@@ -47,8 +47,9 @@ static bool compare(const Image *a, const Image *b, const char *out_path, char *
   const ImagePlane *first = &a->planes[0];
   if (!same_shape(a, b))
     return image_fail(why, "the pictures differ in size, depth or number of components");
-  if (out_path && !image_alloc(&out, a->num_planes, 2 * first->width, first->height, first->depth,
-                               first->is_signed, why))
+  ImageShape shape = {a->num_planes, 2 * first->width, first->height, first->depth,
+                      first->is_signed};
+  if (out_path && !image_alloc(&out, shape, out_path, why))
     return false;
   for (uint32_t c = 0; c < a->num_planes; c++)
     compare_plane(&a->planes[c], &b->planes[c], out_path ? &out.planes[c] : NULL, &difference);

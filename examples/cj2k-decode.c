@@ -193,7 +193,7 @@ static Image image_of(const Cj2kFrame *frame, Cj2kChannel *channels)
                                    .y0 = component->y0,
                                    .dx = component->dx,
                                    .dy = component->dy,
-                                   .depth = component->depth,
+                                   .depth = frame->layout.samples[c].depth,
                                    .is_signed = component->is_signed,
                                    .bytes = frame->layout.samples[c].word_bytes,
                                    .pitch = frame->picture.planes[c].pitch,

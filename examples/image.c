@@ -52,29 +52,60 @@ void image_put_row(const ImagePlane *plane, uint32_t y, uint32_t n, const int32_
   }
 }
 
-bool image_alloc(Image *image, uint32_t num_planes, uint32_t width, uint32_t height, uint8_t depth,
-                 bool is_signed, char *why)
+bool image_alloc(Image *image, ImageShape shape, const char *path, char *why)
 {
-  uint8_t bytes = image_sample_bytes(depth);
-  uint64_t plane = (uint64_t)width * height * bytes;
+  uint8_t bytes = image_sample_bytes(shape.depth);
+  uint64_t samples = (uint64_t)shape.width * shape.height;
   memset(image, 0, sizeof *image);
-  if (!width || !height || plane > SIZE_MAX / num_planes)
-    return image_fail(why, "an image of %u x %u cannot be", width, height);
-  image->memory = malloc(plane * num_planes);
+  if (!samples)
+    return image_fail(why, "%s: a picture of %u x %u is empty", path, shape.width, shape.height);
+  if (samples <= PTRDIFF_MAX / bytes / shape.num_planes)
+    image->memory = malloc(samples * bytes * shape.num_planes);
   if (!image->memory)
-    return image_fail(why, "no memory for an image of %u x %u", width, height);
-  image->num_planes = num_planes;
-  image->planes = g_new0(ImagePlane, num_planes);
-  for (uint32_t i = 0; i < num_planes; i++)
-    image->planes[i] = (ImagePlane){.width = width,
-                                    .height = height,
+    return image_fail(why, "%s: no memory for %u x %u samples of %u components", path, shape.width,
+                      shape.height, shape.num_planes);
+  image->num_planes = shape.num_planes;
+  image->planes = g_new0(ImagePlane, shape.num_planes);
+  for (uint32_t i = 0; i < shape.num_planes; i++)
+    image->planes[i] = (ImagePlane){.width = shape.width,
+                                    .height = shape.height,
                                     .dx = 1,
                                     .dy = 1,
-                                    .depth = depth,
-                                    .is_signed = is_signed,
+                                    .depth = shape.depth,
+                                    .is_signed = shape.is_signed,
                                     .bytes = bytes,
-                                    .pitch = (size_t)width * bytes,
-                                    .data = (uint8_t *)image->memory + i * plane};
+                                    .pitch = (size_t)shape.width * bytes,
+                                    .data = (uint8_t *)image->memory + i * samples * bytes};
+  return true;
+}
+
+static bool check_plane(const ImagePlane *plane, uint32_t c, const char *path, char *why)
+{
+  uint8_t spare = (uint8_t)(8 * plane->bytes - plane->depth);
+  if (spare == 0)
+    return true;
+  int64_t most = (INT64_C(1) << (plane->depth - plane->is_signed)) - 1;
+  int64_t least = plane->is_signed ? -most - 1 : 0;
+  int32_t *row = g_new(int32_t, plane->width);
+  bool ok = true;
+  for (uint32_t y = 0; ok && y < plane->height; y++) {
+    image_get_row(plane, y, plane->width, row);
+    for (uint32_t x = 0; ok && x < plane->width; x++) {
+      int64_t v = plane->is_signed ? row[x] : (int64_t)(uint32_t)row[x];
+      if (v < least || v > most)
+        ok = image_fail(why, "%s: sample %lld at (%u,%u) of component %u is not in %lld..%lld",
+                        path, (long long)v, x, y, c, (long long)least, (long long)most);
+    }
+  }
+  g_free(row);
+  return ok;
+}
+
+bool image_check_samples(const Image *image, const char *path, char *why)
+{
+  for (uint32_t c = 0; c < image->num_planes; c++)
+    if (!check_plane(&image->planes[c], c, path, why))
+      return false;
   return true;
 }
 
@@ -104,7 +135,12 @@ ImageFormat image_format_of(const char *path)
 
 bool image_write(const Image *image, const char *path, char *why)
 {
-  switch (image_format_of(path)) {
+  return image_write_as(image, path, image_format_of(path), why);
+}
+
+bool image_write_as(const Image *image, const char *path, ImageFormat format, char *why)
+{
+  switch (format) {
   case IMAGE_PNM: return image_write_pnm(image, path, why);
   case IMAGE_PNG: return image_write_png(image, path, why);
   case IMAGE_PGX: return image_write_pgx(image, path, why);
@@ -114,15 +150,44 @@ bool image_write(const Image *image, const char *path, char *why)
   }
 }
 
+bool image_read_file(Image *image, const ImageFile *file, char *why)
+{
+  static const struct {
+    const char *first;
+    uint8_t size;
+    bool (*read)(Image *image, const ImageFile *file, char *why);
+  } formats[] = {{"P5", 2, image_read_pnm},
+                 {"P6", 2, image_read_pnm},
+                 {"\x89PNG\r\n\x1a\n", 8, image_read_png},
+                 {"PG", 2, image_read_pgx}};
+  memset(image, 0, sizeof *image);
+  for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+    if (file->size >= formats[i].size && !memcmp(file->data, formats[i].first, formats[i].size))
+      return formats[i].read(image, file, why);
+  return image_fail(why, "%s: neither a PGM (P5), PPM (P6), PNG nor PGX file", file->path);
+}
+
 bool image_read(Image *image, const char *path, char *why)
 {
   memset(image, 0, sizeof *image);
-  switch (image_format_of(path)) {
-  case IMAGE_PNM: return image_read_pnm(image, path, why);
-  case IMAGE_PNG: return image_read_png(image, path, why);
-  case IMAGE_PGX: return image_read_pgx(image, path, why);
-  default: return image_fail(why, "%s: the name does not end in a format that can be read", path);
-  }
+  if (image_format_of(path) == IMAGE_PGX && !g_file_test(path, G_FILE_TEST_EXISTS))
+    return image_read_pgx_set(image, path, why);
+  ImageFile file = {.path = path};
+  uint8_t *data = image_load_file(path, &file.size, why);
+  file.data = data;
+  bool ok = data && image_read_file(image, &file, why);
+  g_free(data);
+  return ok;
+}
+
+bool image_parse_number(const ImageFile *file, size_t *at, uint32_t *number)
+{
+  size_t first = *at;
+  uint64_t value = 0;
+  for (; *at < file->size && g_ascii_isdigit(file->data[*at]) && value <= UINT32_MAX; ++*at)
+    value = value * 10 + (uint64_t)(file->data[*at] - '0');
+  *number = (uint32_t)value;
+  return *at > first && value <= UINT32_MAX;
 }
 
 uint8_t *image_load_file(const char *path, size_t *size, char *why)
@@ -138,11 +203,31 @@ uint8_t *image_load_file(const char *path, size_t *size, char *why)
   size_t got;
   while ((got = fread(piece, 1, sizeof piece, file)) > 0 && bytes->len < G_MAXUINT - sizeof piece)
     g_byte_array_append(bytes, piece, (guint)got);
-  bool ok = !ferror(file) && got == 0;
+  bool ok = !ferror(file) && got == 0 && bytes->len > 0;
   if (!ok)
-    image_fail(why, "%s: %s", path, ferror(file) ? g_strerror(errno) : "longer than 4 GiB");
+    image_fail(why, "%s: %s", path,
+               ferror(file) ? g_strerror(errno)
+               : got > 0    ? "longer than 4 GiB"
+                            : "the file is empty");
   if (!standard)
     fclose(file);
   *size = bytes->len;
   return g_byte_array_free(bytes, !ok);
+}
+
+FILE *image_open_output(const char *path, char *why)
+{
+  FILE *file = strcmp(path, "-") ? fopen(path, "wb") : stdout;
+  if (!file)
+    image_fail_errno(why, path);
+  return file;
+}
+
+bool image_close_output(FILE *file, const char *path, bool ok, char *why)
+{
+  if (!ok)
+    image_fail_errno(why, path);
+  if ((file == stdout ? fflush(file) : fclose(file)) != 0 && ok)
+    ok = image_fail_errno(why, path);
+  return ok;
 }

@@ -3,7 +3,6 @@
  * (ML) or little. */
 #include "image.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +18,13 @@ static void swap_bytes(uint8_t *data, size_t samples, uint8_t bytes)
   }
 }
 
+/* ----------------------------------------------------------------------------- write --- */
+
 static bool write_plane(const ImagePlane *plane, const char *path, char *why)
 {
-  FILE *file = fopen(path, "wb");
+  FILE *file = image_open_output(path, why);
   if (!file)
-    return image_fail_errno(why, path);
+    return false;
   size_t row_size = (size_t)plane->width * plane->bytes;
   uint8_t *row = g_malloc(MAX(row_size, 1));
   bool ok = fprintf(file, "PG ML %c %u %u %u\n", plane->is_signed ? '-' : '+', plane->depth,
@@ -34,14 +35,18 @@ static bool write_plane(const ImagePlane *plane, const char *path, char *why)
     ok = fwrite(row, row_size, 1, file) == 1;
   }
   g_free(row);
-  ok &= fclose(file) == 0;
-  return ok || image_fail_errno(why, path);
+  return image_close_output(file, path, ok, why);
 }
 
 bool image_write_pgx(const Image *image, const char *path, char *why)
 {
+  if (!strcmp(path, "-"))
+    return image->num_planes == 1
+               ? write_plane(&image->planes[0], path, why)
+               : image_fail(why, "%u components do not fit into one PGX file", image->num_planes);
   bool ok = true;
-  char *stem = g_strndup(path, strlen(path) - strlen(".pgx"));
+  size_t length = strlen(path);
+  char *stem = g_strndup(path, length - (g_str_has_suffix(path, ".pgx") ? strlen(".pgx") : 0));
   for (uint32_t c = 0; ok && c < image->num_planes; c++) {
     char *name = g_strdup_printf("%s_%u.pgx", stem, c);
     ok = write_plane(&image->planes[c], name, why);
@@ -51,44 +56,75 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
   return ok;
 }
 
-/* One file: one component. */
-static bool read_plane(Image *image, const char *path, char *why)
+/* ------------------------------------------------------------------------------ read --- */
+
+typedef struct {
+  bool big_endian, is_signed;
+  uint32_t depth, width, height;
+  size_t size; /* of the header, with the white space behind it */
+} PgxHeader;
+
+static void skip_spaces(const ImageFile *file, size_t *at)
 {
-  size_t size;
-  int header = 0;
-  char order[3], sign[2] = "+";
-  unsigned depth, width, height;
-  uint8_t *data = image_load_file(path, &size, why);
-  if (!data)
+  while (*at < file->size && (file->data[*at] == ' ' || file->data[*at] == '\t'))
+    ++*at;
+}
+
+/* The header ends with one white space, or with CR LF. */
+static bool read_header(const ImageFile *file, PgxHeader *header)
+{
+  size_t at = 2;
+  skip_spaces(file, &at);
+  if (at == 2 || file->size - at < 2)
     return false;
-  char *text = g_strndup((const char *)data, MIN(size, 100));
-  bool ok = sscanf(text, "PG %2s %1[+-] %u %u %u%n", order, sign, &depth, &width, &height,
-                   &header) == 5 ||
-            sscanf(text, "PG %2s %u %u %u%n", order, &depth, &width, &height, &header) == 4;
-  g_free(text);
-  ok = ok && depth >= 1 && depth <= 31 && (!strcmp(order, "ML") || !strcmp(order, "LM"));
-  ok = ok ? image_alloc(image, 1, width, height, (uint8_t)depth, *sign == '-', why)
-          : image_fail(why, "%s: not a PGX file", path);
-  if (ok) {
-    ImagePlane *plane = &image->planes[0];
-    size_t bytes = plane->pitch * height;
-    ok = size - (size_t)header - 1 >= bytes || image_fail(why, "%s: too short", path);
-    if (ok) {
-      memcpy(plane->data, data + header + 1, bytes);
-      if (!strcmp(order, "ML"))
-        swap_bytes(plane->data, (size_t)width * height, plane->bytes);
-    } else {
-      image_clear(image);
-    }
+  header->big_endian = !memcmp(file->data + at, "ML", 2);
+  if (!header->big_endian && memcmp(file->data + at, "LM", 2))
+    return false;
+  at += 2;
+  skip_spaces(file, &at);
+  if (at < file->size && (file->data[at] == '+' || file->data[at] == '-'))
+    header->is_signed = file->data[at++] == '-';
+  uint32_t *numbers[] = {&header->depth, &header->width, &header->height};
+  for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+    skip_spaces(file, &at);
+    if (!image_parse_number(file, &at, numbers[i]))
+      return false;
   }
-  g_free(data);
-  return ok;
+  if (at < file->size && file->data[at] == '\r' && file->size - at > 1 &&
+      file->data[at + 1] == '\n')
+    at++;
+  if (at >= file->size || !g_ascii_isspace(file->data[at]))
+    return false;
+  header->size = at + 1;
+  return header->depth >= 1 && header->depth <= 32;
+}
+
+bool image_read_pgx(Image *image, const ImageFile *file, char *why)
+{
+  PgxHeader header = {0};
+  if (!read_header(file, &header))
+    return image_fail(why, "%s: the PGX header is broken", file->path);
+  uint64_t samples = (uint64_t)header.width * header.height;
+  uint8_t depth = (uint8_t)header.depth, bytes = image_sample_bytes(depth);
+  if (samples > (file->size - header.size) / bytes)
+    return image_fail(why, "%s: too short for %u x %u samples of %u bits", file->path, header.width,
+                      header.height, depth);
+  ImageShape shape = {1, header.width, header.height, depth, header.is_signed};
+  if (!image_alloc(image, shape, file->path, why))
+    return false;
+  memcpy(image->planes[0].data, file->data + header.size, samples * bytes);
+  if (header.big_endian)
+    swap_bytes(image->planes[0].data, samples, bytes);
+  if (image_check_samples(image, file->path, why))
+    return true;
+  image_clear(image);
+  return false;
 }
 
 /* The sub-sampling that makes `part` samples of `whole`; 0: none does. */
 static uint8_t subsampling(uint32_t whole, uint32_t part)
 {
-  uint32_t factor = part ? (whole + part - 1) / part : 0;
+  uint64_t factor = part ? ((uint64_t)whole + part - 1) / part : 0;
   return factor >= 1 && factor <= 255 && (whole + factor - 1) / factor == part ? (uint8_t)factor
                                                                                : 0;
 }
@@ -99,11 +135,10 @@ static bool join(Image *image, const Image *parts, uint32_t n, const char *path,
   size_t size = 0, offset = 0;
   for (uint32_t c = 0; c < n; c++)
     size += parts[c].planes[0].pitch * parts[c].planes[0].height;
-  *image =
-      (Image){.num_planes = n, .planes = g_new0(ImagePlane, n), .memory = malloc(MAX(size, 1))};
+  *image = (Image){.num_planes = n, .planes = g_new0(ImagePlane, n), .memory = malloc(size)};
   if (!image->memory) {
     image_clear(image);
-    return image_fail(why, "%s: no memory", path);
+    return image_fail(why, "%s: no memory for %zu bytes", path, size);
   }
   for (uint32_t c = 0; c < n; c++) {
     const ImagePlane *first = parts[0].planes, *from = parts[c].planes;
@@ -114,7 +149,10 @@ static bool join(Image *image, const Image *parts, uint32_t n, const char *path,
     plane->dy = subsampling(first->height, from->height);
     if (!plane->dx || !plane->dy) {
       image_clear(image);
-      return image_fail(why, "%s: component %u is no sub-sampling of component 0", path, c);
+      return image_fail(why,
+                        "%s: component %u of %u x %u samples is no sub-sampling of component 0 of "
+                        "%u x %u",
+                        path, c, from->width, from->height, first->width, first->height);
     }
     memcpy(plane->data, from->data, from->pitch * from->height);
     offset += from->pitch * from->height;
@@ -122,20 +160,18 @@ static bool join(Image *image, const Image *parts, uint32_t n, const char *path,
   return true;
 }
 
-bool image_read_pgx(Image *image, const char *path, char *why)
+bool image_read_pgx_set(Image *image, const char *path, char *why)
 {
   Image parts[IMAGE_MAX_PGX];
   uint32_t n = 0;
-  bool ok = true;
-  if (g_file_test(path, G_FILE_TEST_EXISTS))
-    return read_plane(image, path, why);
-  for (; ok && n < IMAGE_MAX_PGX; n++) {
+  bool ok = true, there = true;
+  while (ok && there && n < IMAGE_MAX_PGX) {
     char *name = g_strdup_printf("%.*s_%u.pgx", (int)(strlen(path) - strlen(".pgx")), path, n);
-    bool there = g_file_test(name, G_FILE_TEST_EXISTS);
-    ok = !there || read_plane(&parts[n], name, why);
+    there = g_file_test(name, G_FILE_TEST_EXISTS);
+    ok = !there || image_read(&parts[n], name, why);
+    if (there && ok)
+      n++;
     g_free(name);
-    if (!there || !ok)
-      break;
   }
   if (ok)
     ok = n ? join(image, parts, n, path, why) : image_fail(why, "%s: no such file", path);

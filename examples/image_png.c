@@ -2,7 +2,6 @@
 /* PNG, 8 or 16 bits a sample. */
 #include "image_rgb.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <png.h>
 #include <string.h>
@@ -10,10 +9,22 @@
 static const int colour_types[5] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                     PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
 
-/* libpng's messages, to where the caller reads them. */
+/* What libpng hands back to the functions below. Rows and pixels are kept here so that they are
+ * freed where an error has jumped out of libpng. */
+typedef struct {
+  const char *path;
+  char *why;
+  const uint8_t *at; /* rest of the file that is read */
+  size_t left;
+  png_bytep *rows;
+  uint8_t *pixels;
+} PngContext;
+
+/* libpng's message becomes ours. */
 static void fail(png_structp png, png_const_charp text)
 {
-  image_fail(png_get_error_ptr(png), "%s", text);
+  const PngContext *context = png_get_error_ptr(png);
+  image_fail(context->why, "%s: %s", context->path, text);
   longjmp(png_jmpbuf(png), 1);
 }
 
@@ -25,16 +36,6 @@ static void ignore(png_structp png, png_const_charp text)
 
 /* ----------------------------------------------------------------------------- write --- */
 
-/* Stretches a sample of `depth` bits over `bits`: the highest value becomes the highest, bits are
- * repeated. */
-static uint32_t stretch(uint32_t v, unsigned depth, unsigned bits)
-{
-  uint32_t result = v << (bits - depth);
-  for (unsigned done = depth; done < bits; done += depth)
-    result |= done + depth <= bits ? v << (bits - depth - done) : v >> (done + depth - bits);
-  return result;
-}
-
 static void write_rows(png_structp png, ImageRgb *rgb, uint16_t *row, uint8_t *bytes)
 {
   unsigned bits = rgb->depth <= 8 ? 8 : 16;
@@ -42,7 +43,7 @@ static void write_rows(png_structp png, ImageRgb *rgb, uint16_t *row, uint8_t *b
   for (uint32_t y = 0; y < rgb->height; y++) {
     image_rgb_row(rgb, y, row);
     for (size_t i = 0; i < n; i++) {
-      uint32_t v = stretch(row[i], rgb->depth, bits);
+      uint32_t v = image_rgb_stretch(row[i], rgb->depth, bits);
       if (bits == 8) {
         bytes[i] = (uint8_t)v;
       } else {
@@ -54,12 +55,13 @@ static void write_rows(png_structp png, ImageRgb *rgb, uint16_t *row, uint8_t *b
   }
 }
 
-static bool write_file(ImageRgb *rgb, FILE *file, char *why)
+static bool write_file(ImageRgb *rgb, FILE *file, const char *path, char *why)
 {
   size_t n = (size_t)rgb->width * rgb->num_channels;
   uint16_t *row = g_new(uint16_t, MAX(n, 1));
   uint8_t *bytes = g_malloc(MAX(n * 2, 1));
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, why, fail, ignore);
+  PngContext context = {.path = path, .why = why};
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &context, fail, ignore);
   png_infop info = png ? png_create_info_struct(png) : NULL;
   volatile bool ok = false;
   if (info && !setjmp(png_jmpbuf(png))) {
@@ -72,6 +74,8 @@ static bool write_file(ImageRgb *rgb, FILE *file, char *why)
     write_rows(png, rgb, row, bytes);
     png_write_end(png, NULL);
     ok = true;
+  } else if (!info) {
+    image_fail(why, "%s: no memory", path);
   }
   png_destroy_write_struct(&png, &info);
   g_free(row);
@@ -82,66 +86,93 @@ static bool write_file(ImageRgb *rgb, FILE *file, char *why)
 bool image_write_png(const Image *image, const char *path, char *why)
 {
   ImageRgb rgb;
-  FILE *file = fopen(path, "wb");
+  FILE *file = image_open_output(path, why);
   if (!file)
-    return image_fail_errno(why, path);
+    return false;
   image_rgb_open(&rgb, image, true);
-  bool ok = write_file(&rgb, file, why);
+  bool ok = write_file(&rgb, file, path, why);
   image_rgb_close(&rgb);
-  if (fclose(file) != 0 && ok)
-    return image_fail_errno(why, path);
-  return ok;
+  if (ok)
+    return image_close_output(file, path, true, why);
+  if (file != stdout)
+    fclose(file);
+  return false;
 }
 
 /* ------------------------------------------------------------------------------ read --- */
 
-/* Palettes become RGB, fewer than 8 bits become 8. */
-static void read_rows(png_structp png, png_infop info, Image *image, char *why)
+static void read_bytes(png_structp png, png_bytep out, size_t size)
 {
-  png_set_expand(png);
-  png_read_update_info(png, info);
-  uint32_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
-  uint32_t channels = png_get_channels(png, info);
-  uint8_t depth = png_get_bit_depth(png, info);
-  if (!image_alloc(image, channels, width, height, depth, false, why))
-    png_error(png, why);
-  image->colour = channels >= 3 ? CJ2K_COLOUR_SRGB : CJ2K_COLOUR_GREY;
-  png_bytep *rows = png_malloc(png, height * sizeof *rows); /* interlaced files need all rows */
-  uint8_t *pixels = png_malloc(png, height * png_get_rowbytes(png, info));
-  for (uint32_t y = 0; y < height; y++)
-    rows[y] = pixels + y * png_get_rowbytes(png, info);
-  png_read_image(png, rows);
-  for (uint32_t c = 0; c < channels; c++) {
-    const ImagePlane *plane = &image->planes[c];
-    for (uint32_t y = 0; y < height; y++)
-      for (uint32_t x = 0; x < width; x++) {
-        size_t i = (size_t)x * channels + c;
-        int32_t v = depth == 16 ? rows[y][2 * i] << 8 | rows[y][2 * i + 1] : rows[y][i];
-        ImagePlane one = *plane;
-        one.data += x * (size_t)plane->bytes;
-        image_put_row(&one, y, 1, &v);
-      }
-  }
-  png_free(png, rows);
-  png_free(png, pixels);
+  PngContext *context = png_get_io_ptr(png);
+  if (size > context->left)
+    png_error(png, "the file ends early");
+  memcpy(out, context->at, size);
+  context->at += size;
+  context->left -= size;
 }
 
-bool image_read_png(Image *image, const char *path, char *why)
+/* Samples of the interleaved rows to planes. */
+static void split_rows(const Image *image, png_bytep *rows)
 {
-  FILE *file = fopen(path, "rb");
-  if (!file)
-    return image_fail_errno(why, path);
-  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, why, fail, ignore);
+  uint32_t width = image->planes[0].width, channels = image->num_planes;
+  int32_t *row = g_new(int32_t, width);
+  for (uint32_t c = 0; c < channels; c++) {
+    bool wide = image->planes[c].bytes == 2;
+    for (uint32_t y = 0; y < image->planes[c].height; y++) {
+      for (uint32_t x = 0; x < width; x++) {
+        size_t i = (size_t)x * channels + c;
+        row[x] = wide ? rows[y][2 * i] << 8 | rows[y][2 * i + 1] : rows[y][i];
+      }
+      image_put_row(&image->planes[c], y, width, row);
+    }
+  }
+  g_free(row);
+}
+
+/* Palettes become RGB, fewer than 8 bits become 8, tRNS becomes alpha. */
+static void read_picture(png_structp png, png_infop info, PngContext *context, Image *image)
+{
+  static const Cj2kChannel grey_alpha[] = {{0, 1}, {1, 0}},
+                           rgb_alpha[] = {{0, 1}, {0, 2}, {0, 3}, {1, 0}};
+  png_read_info(png, info);
+  png_set_expand(png);
+  png_read_update_info(png, info);
+  uint32_t height = png_get_image_height(png, info), channels = png_get_channels(png, info);
+  ImageShape shape = {.num_planes = channels,
+                      .width = png_get_image_width(png, info),
+                      .height = height,
+                      .depth = png_get_bit_depth(png, info)};
+  if (!image_alloc(image, shape, context->path, context->why))
+    longjmp(png_jmpbuf(png), 1);
+  image->colour = channels >= 3 ? CJ2K_COLOUR_SRGB : CJ2K_COLOUR_GREY;
+  image->channels = channels == 2 ? grey_alpha : channels == 4 ? rgb_alpha : NULL;
+  size_t pitch = png_get_rowbytes(png, info); /* interlaced files need all rows at once */
+  context->rows = g_try_new(png_bytep, height);
+  context->pixels = g_try_malloc_n(height, pitch);
+  if (!context->rows || !context->pixels)
+    png_error(png, "no memory");
+  for (uint32_t y = 0; y < height; y++)
+    context->rows[y] = context->pixels + y * pitch;
+  png_read_image(png, context->rows);
+  split_rows(image, context->rows);
+}
+
+bool image_read_png(Image *image, const ImageFile *file, char *why)
+{
+  PngContext context = {.path = file->path, .why = why, .at = file->data, .left = file->size};
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &context, fail, ignore);
   png_infop info = png ? png_create_info_struct(png) : NULL;
   volatile bool ok = false;
   if (info && !setjmp(png_jmpbuf(png))) {
-    png_init_io(png, file);
-    png_read_info(png, info);
-    read_rows(png, info, image, why);
+    png_set_read_fn(png, &context, read_bytes);
+    read_picture(png, info, &context, image);
     ok = true;
+  } else if (!info) {
+    image_fail(why, "%s: no memory", file->path);
   }
   png_destroy_read_struct(&png, &info, NULL);
-  fclose(file);
+  g_free(context.rows);
+  g_free(context.pixels);
   if (!ok)
     image_clear(image);
   return ok;

@@ -2,7 +2,6 @@
 /* PNM: P5 (grey) and P6 (RGB), 8 bit or 16 bit big-endian; maxval is 2^depth - 1. */
 #include "image_rgb.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <string.h>
 
@@ -29,11 +28,14 @@ bool image_write_pnm(const Image *image, const char *path, char *why)
   image_rgb_open(&rgb, image, false);
   uint32_t repeat = must_be_rgb && rgb.num_channels == 1 ? 3 : 1;
   uint32_t channels = rgb.num_channels * repeat;
-  FILE *file = must_be_grey && channels != 1 ? NULL : fopen(path, "wb");
+  FILE *file = NULL;
+  if (must_be_grey && channels != 1)
+    image_fail(why, "%s: the image is not grey", path);
+  else
+    file = image_open_output(path, why);
   if (!file) {
     image_rgb_close(&rgb);
-    return must_be_grey && channels != 1 ? image_fail(why, "%s: the image is not grey", path)
-                                         : image_fail_errno(why, path);
+    return false;
   }
   size_t n = (size_t)rgb.width * rgb.num_channels;
   uint16_t *row = g_new(uint16_t, MAX(n, 1));
@@ -48,28 +50,23 @@ bool image_write_pnm(const Image *image, const char *path, char *why)
   g_free(row);
   g_free(bytes);
   image_rgb_close(&rgb);
-  ok &= fclose(file) == 0;
-  return ok || image_fail_errno(why, path);
+  return image_close_output(file, path, ok, why);
 }
 
 /* ------------------------------------------------------------------------------ read --- */
 
-/* The next number of the header, after white space and comments. */
-static bool header_number(const uint8_t *data, size_t size, size_t *at, uint32_t *number)
+/* The next number of the header, after white space and comments, of which there must be some. */
+static bool header_number(const ImageFile *file, size_t *at, uint32_t *number)
 {
-  while (*at < size && (g_ascii_isspace(data[*at]) || data[*at] == '#')) {
-    if (data[*at] == '#')
-      while (*at < size && data[*at] != '\n')
+  size_t first = *at;
+  while (*at < file->size && (g_ascii_isspace(file->data[*at]) || file->data[*at] == '#')) {
+    if (file->data[*at] == '#')
+      while (*at < file->size && file->data[*at] != '\n')
         ++*at;
     else
       ++*at;
   }
-  size_t first = *at;
-  uint64_t value = 0;
-  for (; *at < size && g_ascii_isdigit(data[*at]) && value <= UINT32_MAX; ++*at)
-    value = value * 10 + (uint64_t)(data[*at] - '0');
-  *number = (uint32_t)value;
-  return *at > first && value <= UINT32_MAX;
+  return *at > first && image_parse_number(file, at, number);
 }
 
 static uint8_t bits_of(uint32_t most)
@@ -80,48 +77,50 @@ static uint8_t bits_of(uint32_t most)
   return bits;
 }
 
-static void take_samples(Image *image, const uint8_t *at, bool wide)
+/* Samples behind the header, interleaved, to planes; none may be above `most`. */
+static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_t most, char *why)
 {
   const ImagePlane *first = &image->planes[0];
+  size_t bytes = most > 255 ? 2 : 1, step = image->num_planes * bytes;
+  const uint8_t *samples = file->data + at;
   int32_t *row = g_new(int32_t, first->width);
-  for (uint32_t y = 0; y < first->height; y++) {
-    for (uint32_t c = 0; c < image->num_planes; c++) {
-      for (uint32_t x = 0; x < first->width; x++) {
-        const uint8_t *s = at + ((size_t)x * image->num_planes + c) * (wide ? 2 : 1);
-        row[x] = wide ? s[0] << 8 | s[1] : s[0];
+  bool ok = true;
+  for (uint32_t y = 0; ok && y < first->height; y++, samples += step * first->width) {
+    for (uint32_t c = 0; ok && c < image->num_planes; c++) {
+      const uint8_t *s = samples + c * bytes;
+      for (uint32_t x = 0; ok && x < first->width; x++, s += step) {
+        row[x] = bytes == 2 ? s[0] << 8 | s[1] : s[0];
+        if ((uint32_t)row[x] > most)
+          ok = image_fail(why, "%s: sample %d at (%u,%u) of component %u is not in 0..%u",
+                          file->path, row[x], x, y, c, most);
       }
       image_put_row(&image->planes[c], y, first->width, row);
     }
-    at += (size_t)first->width * image->num_planes * (wide ? 2 : 1);
   }
   g_free(row);
+  return ok;
 }
 
-bool image_read_pnm(Image *image, const char *path, char *why)
+bool image_read_pnm(Image *image, const ImageFile *file, char *why)
 {
-  size_t size, at = 2;
+  size_t at = 2;
   uint32_t width, height, most;
-  uint8_t *data = image_load_file(path, &size, why);
-  if (!data)
-    return false;
-  bool ok = size > 2 && data[0] == 'P' && (data[1] == '5' || data[1] == '6') &&
-            header_number(data, size, &at, &width) && header_number(data, size, &at, &height) &&
-            header_number(data, size, &at, &most) && most >= 1 && most <= 65535 && ++at <= size;
-  if (!ok) {
-    g_free(data);
-    return image_fail(why, "%s: not a PGM (P5) or PPM (P6) file", path);
-  }
-  uint32_t channels = data[1] == '6' ? 3 : 1;
+  if (!header_number(file, &at, &width) || !header_number(file, &at, &height) ||
+      !header_number(file, &at, &most) || most < 1 || most > 65535 || at >= file->size ||
+      !g_ascii_isspace(file->data[at]))
+    return image_fail(why, "%s: the header of a PGM (P5) or PPM (P6) file is broken", file->path);
+  at++; /* one white space, then samples */
+  uint32_t channels = file->data[1] == '6' ? 3 : 1;
   uint64_t samples = (uint64_t)width * height;
-  bool wide = most > 255;
-  if (samples > (size - at) / channels / (wide ? 2 : 1))
-    ok = image_fail(why, "%s: too short", path);
-  if (ok)
-    ok = image_alloc(image, channels, width, height, bits_of(most), false, why);
-  if (ok) {
-    image->colour = channels == 3 ? CJ2K_COLOUR_SRGB : CJ2K_COLOUR_GREY;
-    take_samples(image, data + at, wide);
-  }
-  g_free(data);
-  return ok;
+  if (samples > (file->size - at) / channels / (most > 255 ? 2 : 1))
+    return image_fail(why, "%s: too short for %u x %u samples of %u components", file->path, width,
+                      height, channels);
+  ImageShape shape = {channels, width, height, bits_of(most), false};
+  if (!image_alloc(image, shape, file->path, why))
+    return false;
+  image->colour = channels == 3 ? CJ2K_COLOUR_SRGB : CJ2K_COLOUR_GREY;
+  if (take_samples(image, file, at, most, why))
+    return true;
+  image_clear(image);
+  return false;
 }

@@ -2,25 +2,23 @@
 /* Raw planes: component after component, rows without padding, little-endian. */
 #include "image.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
 bool image_write_raw(const Image *image, const char *path, char *why)
 {
-  FILE *file = fopen(path, "wb");
-  if (!file)
-    return image_fail_errno(why, path);
+  FILE *file = image_open_output(path, why);
   bool ok = true;
+  if (!file)
+    return false;
   for (uint32_t c = 0; ok && c < image->num_planes; c++) {
     const ImagePlane *plane = &image->planes[c];
     size_t row = (size_t)plane->width * plane->bytes;
     for (uint32_t y = 0; ok && row && y < plane->height; y++)
       ok = fwrite(plane->data + y * plane->pitch, row, 1, file) == 1;
   }
-  ok &= fclose(file) == 0;
-  return ok || image_fail_errno(why, path);
+  return image_close_output(file, path, ok, why);
 }
 
 static uint32_t ceil_div(uint32_t a, uint32_t b)
@@ -59,5 +57,12 @@ bool image_read_raw(Image *image, const char *path, const ImageRawShape *shape, 
       return image_fail(why, "%s: %zu bytes, the components take more", path, size);
     }
   }
-  return image->memory || image_fail(why, "%s: no memory", path);
+  if (!image->memory) {
+    image_clear(image);
+    return image_fail(why, "%s: no memory", path);
+  }
+  if (image_check_samples(image, path, why))
+    return true;
+  image_clear(image);
+  return false;
 }

@@ -16,14 +16,26 @@ static uint32_t find_colour(const Image *image, uint32_t number)
   return number - 1;
 }
 
+static bool is_alpha(const Cj2kChannel *channel)
+{
+  return channel->type == CHANNEL_OPACITY || channel->type == CHANNEL_PREMULTIPLIED;
+}
+
+/*
+ * The plane that is alpha, of the whole image if one is; UINT32_MAX: none. Where no channel
+ * definition says so, a second plane beside grey or a fourth beside three colours is alpha, as
+ * other readers and the element cudaj2kdec take it; colour spaces of four colours keep it.
+ */
 static uint32_t find_alpha(const Image *image)
 {
-  for (uint32_t i = 0; image->channels && i < image->num_planes; i++) {
-    if (image->channels[i].type == CHANNEL_OPACITY ||
-        image->channels[i].type == CHANNEL_PREMULTIPLIED)
-      return i;
-  }
-  return UINT32_MAX;
+  uint32_t found = UINT32_MAX, last = image->num_planes - 1;
+  for (uint32_t i = 0; image->channels && i <= last; i++)
+    if (is_alpha(&image->channels[i]) && (found > last || !image->channels[i].association))
+      found = i;
+  bool by_number = (image->num_planes == 2 || image->num_planes == 4) &&
+                   image->colour != CJ2K_COLOUR_OTHER && found > last &&
+                   find_colour(image, image->num_planes) == last;
+  return by_number ? last : found;
 }
 
 /* YCbCr: the file says so, or the second and third component have fewer samples than the first. */
@@ -46,8 +58,10 @@ void image_rgb_open(ImageRgb *rgb, const Image *image, bool with_alpha)
   for (uint32_t i = 0; i < colours; i++)
     rgb->plane_of[i] = MIN(find_colour(image, i + 1), image->num_planes - 1);
   rgb->num_channels = colours;
-  if (with_alpha && alpha != UINT32_MAX && image->num_planes > 1)
+  if (with_alpha && alpha != UINT32_MAX && image->num_planes > 1) {
     rgb->plane_of[rgb->num_channels++] = alpha;
+    rgb->premultiplied = image->channels && image->channels[alpha].type == CHANNEL_PREMULTIPLIED;
+  }
   rgb->ycc = colours == 3 && is_ycc(image, rgb->plane_of);
 
   const ImagePlane *first = &image->planes[rgb->plane_of[0]];
@@ -72,6 +86,14 @@ static uint32_t map_position(uint32_t i, uint32_t first_start, uint8_t first_ste
   return (uint32_t)MIN(at, count - 1);
 }
 
+uint32_t image_rgb_stretch(uint32_t v, unsigned depth, unsigned bits)
+{
+  uint32_t result = v << (bits - depth);
+  for (unsigned done = depth; done < bits; done += depth)
+    result |= done + depth <= bits ? v << (bits - depth - done) : v >> (done + depth - bits);
+  return result;
+}
+
 /* A row of a plane on the first plane's grid, unsigned, of rgb->depth bits. */
 static void fetch_row(const ImageRgb *rgb, const ImagePlane *plane, uint32_t y, int32_t *row)
 {
@@ -81,13 +103,14 @@ static void fetch_row(const ImageRgb *rgb, const ImagePlane *plane, uint32_t y, 
   image_get_row(plane, map_position(y, first->y0, first->dy, plane->y0, plane->dy, plane->height),
                 plane->width, rgb->samples);
   uint32_t half = plane->is_signed ? UINT32_C(1) << (plane->depth - 1) : 0;
-  int down = MAX(plane->depth - rgb->depth, 0), up = MAX(rgb->depth - plane->depth, 0);
+  unsigned depth = MIN(plane->depth, rgb->depth), down = plane->depth - depth;
   bool same_grid = plane->x0 == first->x0 && plane->dx == first->dx && plane->width == rgb->width;
   for (uint32_t x = 0; x < rgb->width; x++) {
     uint32_t at = x;
     if (!same_grid)
       at = map_position(x, first->x0, first->dx, plane->x0, plane->dx, plane->width);
-    row[x] = (int32_t)(((uint32_t)rgb->samples[at] + half) >> down << up);
+    row[x] =
+        (int32_t)image_rgb_stretch(((uint32_t)rgb->samples[at] + half) >> down, depth, rgb->depth);
   }
 }
 
@@ -105,12 +128,26 @@ static void ycc_row(const ImageRgb *rgb)
   }
 }
 
+/* Takes alpha out of the colours that were multiplied with it, in place. */
+static void divide_row(const ImageRgb *rgb)
+{
+  const int32_t *alpha = rgb->rows[rgb->num_channels - 1];
+  int64_t most = (1 << rgb->depth) - 1;
+  for (uint32_t i = 0; i + 1 < rgb->num_channels; i++)
+    for (uint32_t x = 0; x < rgb->width; x++) {
+      int64_t v = alpha[x] > 0 ? (rgb->rows[i][x] * most + alpha[x] / 2) / alpha[x] : 0;
+      rgb->rows[i][x] = (int32_t)MIN(v, most);
+    }
+}
+
 void image_rgb_row(ImageRgb *rgb, uint32_t y, uint16_t *out)
 {
   for (uint32_t i = 0; i < rgb->num_channels; i++)
     fetch_row(rgb, &rgb->image->planes[rgb->plane_of[i]], y, rgb->rows[i]);
   if (rgb->ycc)
     ycc_row(rgb);
+  if (rgb->premultiplied)
+    divide_row(rgb);
   for (uint32_t i = 0; i < rgb->num_channels; i++)
     for (uint32_t x = 0; x < rgb->width; x++)
       out[(size_t)x * rgb->num_channels + i] = (uint16_t)rgb->rows[i][x];

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Picture files of the tools: what is broken is refused with the file's name, alpha comes back.
+
+Through JP2 with alpha, our file is also read by opj_decompress, and its JP2 with alpha by us.
+"""
+import os
+import shutil
+import struct
+
+import numpy as np
+
+import png
+from cj2ktest import DECODE, ENCODE, Folder, Run, Tap, differences, read_pgx_set, write_pgx, write_pnm
+
+LOSSLESS = ("--rate-control", "lossless", "--num-resolutions", "3")
+tap = Tap()
+
+
+def put(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def grid(width, height, depth, seed):
+    return np.random.default_rng(seed).integers(0, 1 << depth, (height, width))
+
+
+def refused(work, name, data, *words):
+    """cj2k-encode must refuse the file, naming it and each of `words`, and leave no trace of a crash."""
+    run = Run([ENCODE, *LOSSLESS, put(f"{work}/{name}", data), f"{work}/out.j2k"])
+    good = run.status == 1 and f"{work}/{name}: " in run.stderr and all(w in run.stderr for w in words)
+    good = good and "Sanitizer" not in run.stderr and "runtime error" not in run.stderr
+    tap.ok(good and not os.path.exists(f"{work}/out.j2k"), f"{name} is refused: {', '.join(words)}", run)
+
+
+def check_refusals(work):
+    picture = png.header(8, 8, 8, png.RGB)
+    png.write(f"{work}/good.png", [grid(64, 64, 8, i) for i in range(3)], 8, png.RGB)
+    with open(f"{work}/good.png", "rb") as file:
+        good = file.read()
+    refused(work, "header.pgx", b"PG ML + 8 100 100", "header")
+    refused(work, "header-newline.pgx", b"PG ML + 8 100 100\n", "too short")
+    refused(work, "wide.pgx", b"PG ML + 8 99999999999 100\n" + bytes(99), "header")
+    refused(work, "large.pgx", b"PG ML + 16 4294967295 4294967295\n" + bytes(99), "too short")
+    refused(work, "one-short.pgx", b"PG LM 16 2 2\n" + bytes(7), "too short")
+    refused(work, "no-samples.pgx", b"PG ML 8 0 5\n", "empty")
+    refused(work, "depth.pgx", b"PG ML 40 1 1\n" + bytes(8), "header")
+    refused(work, "above.pgx", b"PG ML + 6 2 2\n" + bytes((0, 63, 64, 1)), "sample 64 at (0,1)", "0..63")
+    refused(work, "below.pgx", b"PG LM -4 2 1\n" + bytes((0xf8, 0xf7)), "sample -9 at (1,0)", "-8..7")
+    refused(work, "above.pgm", b"P5\n2 1\n100\n" + bytes((100, 101)), "sample 101 at (1,0)", "0..100")
+    refused(work, "above.ppm", b"P6 1 1 1023\n" + struct.pack(">3H", 5, 1023, 1024), "component 2", "0..1023")
+    refused(work, "short.ppm", b"P6 3 3 255\n" + bytes(26), "too short")
+    refused(work, "header.pgm", b"P5 3", "header")
+    refused(work, "ascii.pgm", b"P2 1 1 255\n7\n", "PGM (P5)")
+    refused(work, "empty.pgm", b"", "empty")
+    refused(work, "empty.png", b"", "empty")
+    refused(work, "cut.png", good[:len(good) // 2], "ends early")
+    refused(work, "header-only.png", picture, "ends early")
+    refused(work, "huge.png", png.header(900000, 900000, 16, png.RGB_ALPHA) + png.chunk(b"IDAT", bytes(9)))
+    refused(work, "wider.png", png.header(2000000, 1, 8, png.GREY) + png.chunk(b"IDAT", bytes(9)))
+    refused(work, "text.png", b"no picture at all\n", "neither")
+    refused(work, "bad-crc.png", good[:20] + b"\xff" + good[21:])
+    run = Run([DECODE, put(f"{work}/empty.jp2", b""), f"{work}/out.png"])
+    tap.ok(run.status == 1 and f"{work}/empty.jp2: the file is empty" in run.stderr, "empty.jp2 is refused", run)
+    run = Run([ENCODE, *LOSSLESS, "--width", "3", "--height", "2", "--format", "GRAY_10LE",
+               put(f"{work}/above.raw", struct.pack("<6H", 0, 1, 2, 1023, 1024, 5)), f"{work}/out.j2k"])
+    tap.ok(run.status == 1 and "sample 1024 at (1,1)" in run.stderr, "above.raw is refused", run)
+
+
+def same(name, run, path, want, depth):
+    try:
+        planes, got_depth = png.read(path)
+        peak = differences(planes, want)
+        tap.ok(run.status == 0 and peak == 0 and got_depth == depth, name, f"peak {peak}, depth {got_depth}\n{run}")
+    except (OSError, ValueError, struct.error, KeyError) as error:
+        tap.ok(False, name, f"{error!r}\n{run}")
+
+
+def round_trip(work, name, source, want, depth, file="jp2"):
+    coded, back = f"{work}/{name}.{file}", f"{work}/{name}-back.png"
+    run = Run([ENCODE, *LOSSLESS, source, coded])
+    if run.status == 0:
+        run = Run([DECODE, coded, back])
+    same(f"{name} through {file}", run, back, want, depth)
+    return coded
+
+
+def openjpeg(work, name, source, coded, want, depth):
+    """The file is read by opj_decompress as we read it, and what opj_compress makes by us."""
+    if not shutil.which("opj_compress") or not shutil.which("opj_decompress"):
+        tap.skip(f"{name} and OpenJPEG", "opj_compress and opj_decompress are not installed")
+        return
+    run = Run(["opj_decompress", "-i", coded, "-o", f"{work}/{name}-opj.png"])
+    same(f"{name}: opj_decompress on our file", run, f"{work}/{name}-opj.png", want, depth)
+    run = Run(["opj_compress", "-i", source, "-o", f"{work}/{name}-opj.jp2", "-n", "2"])
+    run = Run([DECODE, f"{work}/{name}-opj.jp2", f"{work}/{name}-ours.png"])
+    same(f"{name}: our decoder on opj_compress' file", run, f"{work}/{name}-ours.png", want, depth)
+
+
+def boxes_of(path):
+    """(type, contents) of all boxes, those inside jp2h too."""
+    with open(path, "rb") as file:
+        data = file.read()
+    found, at = [], 0
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        found.append((kind, data[at + 8:at + size]))
+        at += 8 if kind == b"jp2h" else size
+    return found
+
+
+def check_cdef(work, name, coded, *entries):
+    want = struct.pack(f">H{3 * len(entries)}H", len(entries), *(v for e in entries for v in e))
+    found = [data for kind, data in boxes_of(coded) if kind == b"cdef"]
+    tap.ok(found == ([want] if entries else []), f"{name}: channel definitions", found)
+
+
+def check_alpha(work):
+    for depth in (8, 16):
+        for colour, name in ((png.GREY_ALPHA, "grey-alpha"), (png.RGB_ALPHA, "rgb-alpha")):
+            n = png.CHANNELS[colour]
+            planes = [grid(37, 21, depth, 10 * depth + c) for c in range(n)]
+            source = f"{work}/{name}{depth}.png"
+            png.write(source, planes, depth, colour)
+            coded = round_trip(work, f"{name}{depth}", source, planes, depth)
+            check_cdef(work, f"{name}{depth}", coded, *((c, 0, c + 1) for c in range(n - 1)), (n - 1, 1, 0))
+            openjpeg(work, f"{name}{depth}", source, coded, planes, depth)
+            round_trip(work, f"{name}{depth}", source, planes, depth, "j2k")
+    plain = [grid(20, 9, 8, c) for c in range(3)]
+    png.write(f"{work}/rgb.png", plain, 8, png.RGB)
+    check_cdef(work, "rgb", round_trip(work, "rgb", f"{work}/rgb.png", plain, 8))
+
+
+def check_transparent(work):
+    """tRNS: one colour of the picture, or an alpha for each entry of a palette."""
+    grey = grid(16, 12, 8, 1)
+    png.write(f"{work}/trns-grey.png", [grey], 8, png.GREY, (b"tRNS", struct.pack(">H", int(grey[0, 0]))))
+    round_trip(work, "trns-grey", f"{work}/trns-grey.png", [grey, np.where(grey == grey[0, 0], 0, 255)], 8)
+
+    rgb = [grid(16, 12, 1, c) * 65535 for c in range(3)]
+    png.write(f"{work}/trns-rgb.png", rgb, 16, png.RGB, (b"tRNS", struct.pack(">3H", 65535, 0, 65535)))
+    clear = (rgb[0] == 65535) & (rgb[1] == 0) & (rgb[2] == 65535)
+    round_trip(work, "trns-rgb", f"{work}/trns-rgb.png", [*rgb, np.where(clear, 0, 65535)], 16)
+
+    colours, alphas = grid(3, 16, 8, 5), np.array([0, 128, 255, 7] + 12 * [255])
+    for depth in (4, 8):
+        index = grid(15, 10, 4, depth)
+        palette = (b"PLTE", colours.astype("u1").tobytes())
+        opaque = [colours[..., c][index] for c in range(3)]
+        png.write(f"{work}/palette{depth}.png", [index], depth, png.PALETTE, palette)
+        round_trip(work, f"palette{depth}", f"{work}/palette{depth}.png", opaque, 8)
+        png.write(f"{work}/trns-palette{depth}.png", [index], depth, png.PALETTE, palette,
+                  (b"tRNS", bytes(alphas[:4].tolist())))
+        round_trip(work, f"trns-palette{depth}", f"{work}/trns-palette{depth}.png", [*opaque, alphas[index]], 8)
+
+
+def change_cdef(path, kind, association=0):
+    """Gives the last channel of a JP2 file another meaning."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    at = data.index(b"cdef")
+    count = struct.unpack_from(">H", data, at + 4)[0]
+    struct.pack_into(">HH", data, at + 8 + 6 * (count - 1), kind, association)
+    return put(path, bytes(data))
+
+
+def check_premultiplied(work):
+    alpha = np.array([[0, 1, 128, 255]])
+    png.write(f"{work}/pre.png", [np.array([[9, 1, 64, 200]]), alpha], 8, png.GREY_ALPHA)
+    Run([ENCODE, *LOSSLESS, f"{work}/pre.png", f"{work}/pre.jp2"])
+    change_cdef(f"{work}/pre.jp2", 2)
+    run = Run([DECODE, f"{work}/pre.jp2", f"{work}/pre-back.png"])
+    same("premultiplied alpha is taken out of the colours", run, f"{work}/pre-back.png",
+         [np.array([[0, 255, 128, 200]]), alpha], 8)
+    run = Run([DECODE, f"{work}/pre.jp2", f"{work}/pre.pgx"])
+    peak = differences(read_pgx_set(f"{work}/pre"), [np.array([[9, 1, 64, 200]]), alpha])
+    tap.ok(run.status == 0 and peak == 0, "premultiplied samples stay as they are in PGX", run)
+
+
+def check_standard(work):
+    """Standard input is told apart by its first bytes."""
+    planes = [grid(31, 17, 8, c) for c in range(3)]
+    png.write(f"{work}/in.png", planes, 8, png.RGB)
+    write_pnm(f"{work}/in.ppm", planes, 8)
+    write_pgx(f"{work}/in.pgx", planes[0], 8)
+    for name, want in (("in.png", planes), ("in.ppm", planes), ("in.pgx", planes[:1])):
+        with open(f"{work}/{name}", "rb") as file:
+            run = Run([ENCODE, *LOSSLESS, "-", f"{work}/std.j2k"], stdin=file)
+        if run.status == 0:
+            run = Run([DECODE, f"{work}/std.j2k", f"{work}/std.png"])
+        same(f"{name} on standard input", run, f"{work}/std.png", want, 8)
+
+
+def main():
+    with Folder() as work:
+        check_refusals(work)
+        check_alpha(work)
+        check_transparent(work)
+        check_premultiplied(work)
+        check_standard(work)
+    tap.done()
+
+
+main()
