@@ -8,8 +8,9 @@ bool image_write_png(const Image *image, const char *path, char *why)
   return image_fail(why, "%s: PNG cannot be written: this program was built without libpng", path);
 }
 
-bool image_read_png(Image *image, const char *path, char *why)
+bool image_read_png(Image *image, const ImageFile *file, char *why)
 {
   (void)image;
-  return image_fail(why, "%s: PNG cannot be read: this program was built without libpng", path);
+  return image_fail(why, "%s: PNG cannot be read: this program was built without libpng",
+                    file->path);
 }

@@ -5,6 +5,7 @@
 Through JP2 with alpha, our file is also read by opj_decompress, and its JP2 with alpha by us.
 """
 import os
+import re
 import shutil
 import struct
 
@@ -31,7 +32,7 @@ def refused(work, name, data, *words):
     """cj2k-encode must refuse the file, naming it and each of `words`, and leave no trace of a crash."""
     run = Run([ENCODE, *LOSSLESS, put(f"{work}/{name}", data), f"{work}/out.j2k"])
     good = run.status == 1 and f"{work}/{name}: " in run.stderr and all(w in run.stderr for w in words)
-    good = good and "Sanitizer" not in run.stderr and "runtime error" not in run.stderr
+    good = good and not re.search("ERROR: .*Sanitizer|runtime error:", run.stderr)
     tap.ok(good and not os.path.exists(f"{work}/out.j2k"), f"{name} is refused: {', '.join(words)}", run)
 
 
