@@ -220,6 +220,7 @@ static gboolean start(GstVideoDecoder *decoder)
   self->warned_alpha = self->told_fallback = self->told_failed = self->had_picture = FALSE;
   self->in_flight = params.frames_in_flight;
   self->video.width = 0;
+  gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
   gst_cuda_j2k_output_start(&self->output, "cudaj2kdec:src");
   return TRUE;
@@ -277,6 +278,7 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
       !self->is_striped && (fields == 2 || GST_VIDEO_INFO_IS_INTERLACED(&state->info));
   self->bottom_first =
       GST_VIDEO_INFO_FIELD_ORDER(&state->info) == GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST;
+  gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
   update_latency(self);
   return TRUE;
 }
@@ -297,6 +299,7 @@ static gboolean flush(GstVideoDecoder *decoder)
   GstCudaJ2kDec *self = DEC(decoder);
   gst_cuda_j2k_dec_drop_picture(self);
   gst_cuda_j2k_output_flush(&self->output);
+  gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
   return TRUE;
 }
 
@@ -359,22 +362,56 @@ static gboolean negotiate(GstVideoDecoder *decoder)
   return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->negotiate(decoder);
 }
 
+static GstFlowReturn have_frame(GstCudaJ2kDec *self, gsize size)
+{
+  gst_video_decoder_add_to_frame(GST_VIDEO_DECODER(self), (gint)size);
+  gst_cuda_j2k_output_nest(&self->output);
+  GstFlowReturn flow = gst_video_decoder_have_frame(GST_VIDEO_DECODER(self));
+  gst_cuda_j2k_output_unnest(&self->output);
+  return flow;
+}
+
+static GstFlowReturn forget_bytes(GstCudaJ2kDec *self, GstAdapter *adapter)
+{
+  gst_adapter_clear(adapter);
+  gst_cuda_j2k_framing_init(&self->framing, self->framing.wanted);
+  return GST_FLOW_ERROR;
+}
+
+/* A stream in bytes, from filesrc or multifilesrc, comes in pieces of any size. (jpeg2000parse
+ * frames codestreams too, but not JP2 and JPH files.) */
 static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, GstAdapter *adapter,
                            gboolean at_eos)
 {
-  gsize size = gst_adapter_available(adapter);
-  guint8 tail[2];
+  GstCudaJ2kDec *self = DEC(decoder);
+  guint64 at = self->framing.consumed;
+  gsize size = 0;
   (void)frame;
-  if (size < sizeof tail)
-    return GST_VIDEO_DECODER_FLOW_NEED_DATA;
-  gst_adapter_copy(adapter, tail, size - sizeof tail, sizeof tail);
-  if (!at_eos && gst_cuda_j2k_read16(tail) != 0xFFD9 /* EOC */)
-    return GST_VIDEO_DECODER_FLOW_NEED_DATA;
-  gst_video_decoder_add_to_frame(decoder, (gint)MIN(size, G_MAXINT));
-  gst_cuda_j2k_output_nest(&DEC(decoder)->output);
-  GstFlowReturn flow = gst_video_decoder_have_frame(decoder);
-  gst_cuda_j2k_output_unnest(&DEC(decoder)->output);
-  return flow;
+  switch (gst_cuda_j2k_framing_next(&self->framing, adapter, at_eos, &size)) {
+  case GST_CUDA_J2K_NEED_DATA: break;
+  case GST_CUDA_J2K_FRAME: return have_frame(self, size);
+  case GST_CUDA_J2K_SKIP:
+    GST_WARNING_OBJECT(self, "%" G_GSIZE_FORMAT " bytes from %" G_GUINT64_FORMAT " on are no image",
+                       size, at);
+    gst_adapter_flush(adapter, size);
+    return GST_FLOW_OK;
+  case GST_CUDA_J2K_NO_START:
+    GST_ELEMENT_ERROR(self, STREAM, WRONG_TYPE,
+                      ("No JPEG 2000 image in the last %" G_GUINT64_FORMAT
+                       " bytes, up to byte %" G_GUINT64_FORMAT " of the stream.",
+                       self->framing.skipped, self->framing.consumed),
+                      (NULL));
+    return forget_bytes(self, adapter);
+  case GST_CUDA_J2K_NO_END:
+    GST_ELEMENT_ERROR(self, STREAM, DECODE,
+                      ("The image that begins at byte %" G_GUINT64_FORMAT
+                       " of the stream does not end within %" G_GSIZE_FORMAT " bytes.",
+                       at + self->framing.walk.begin,
+                       gst_adapter_available(adapter) - self->framing.walk.begin),
+                      (NULL));
+    return forget_bytes(self, adapter);
+  }
+  return GST_VIDEO_DECODER_FLOW_NEED_DATA;
 }
 
 static gboolean context_query(GstVideoDecoder *decoder, GstQuery *query)

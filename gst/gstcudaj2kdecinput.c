@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The streaming thread of the decoder element: header, negotiation, picture, submit. */
 #include "gstcudaj2kdecprivate.h"
-#include "gstcudaj2kparts.h"
 
 #include <string.h>
 
@@ -381,7 +380,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
     return give_up(self, frame, GST_FLOW_OK, g_strdup("cannot map the input buffer"));
   }
 
-  guint found = gst_cuda_j2k_parts_find(map.data, map.size, spans);
+  guint found = gst_cuda_j2k_find_parts(map.data, map.size, spans);
   gboolean fields = self->two_fields && found == 2;
   guint count = fields ? 2 : 1;
   for (guint i = 0; i < count; i++) {

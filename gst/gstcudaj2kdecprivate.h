@@ -10,6 +10,7 @@
 #include "gstcudaj2kcaps.h"
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kdec.h"
+#include "gstcudaj2kframing.h"
 #include "gstcudaj2kmemory.h"
 #include "gstcudaj2koutput.h"
 
@@ -62,6 +63,7 @@ struct _GstCudaJ2kDec {
   gint reconfigure; /* atomic: the output thread saw that downstream wants to negotiate anew */
 
   /* The streaming thread's. */
+  GstCudaJ2kFraming framing; /* of a stream in bytes */
   GstVideoCodecState *input_state;
   gboolean input_changed;
   gboolean is_striped;

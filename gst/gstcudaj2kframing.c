@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstcudaj2kframing.h"
+#include "gstcudaj2kcommon.h"
+
+#include <string.h>
+
+/* T.800 table A.2. */
+#define SOC 0xFF4F
+#define SIZ 0xFF51
+#define SOT 0xFF90
+#define SOP 0xFF91
+#define SOD 0xFF93
+#define EOC 0xFFD9
+
+#define SIGNATURE_BYTES 12 /* of a JP2 file, T.800 I.5.1 */
+#define START_BYTES     42 /* SOC and SIZ up to the number of components */
+#define MAX_SKIPPED     (16u << 20)
+#define MAX_OVERHEAD    (64u << 20) /* headers, boxes and padding of one image */
+#define SAMPLE_BYTES    8           /* more than any coder makes of a sample */
+
+/* --------------------------------------------------------------------------------- bytes --- */
+
+/* Bytes gathered in an adapter, or, where that is NULL, in one piece. */
+typedef struct {
+  GstAdapter *adapter;
+  const guint8 *data;
+  gsize size;
+} Bytes;
+
+static gboolean peek(const Bytes *bytes, gsize at, guint8 *to, gsize count)
+{
+  if (at > bytes->size || count > bytes->size - at)
+    return FALSE;
+  if (bytes->adapter)
+    gst_adapter_copy(bytes->adapter, to, at, count);
+  else
+    memcpy(to, bytes->data + at, count);
+  return TRUE;
+}
+
+/* The first place in [from, to) with these four bytes under the mask; -1: none. */
+static gssize scan(const Bytes *bytes, guint32 mask, guint32 pattern, gsize from, gsize to)
+{
+  if (to > bytes->size || from + 4 > to)
+    return -1;
+  if (bytes->adapter)
+    return gst_adapter_masked_scan_uint32(bytes->adapter, mask, pattern, from, to - from);
+  for (gsize at = from; at + 4 <= to; at++)
+    if ((gst_cuda_j2k_read32(bytes->data + at) & mask) == pattern)
+      return (gssize)at;
+  return -1;
+}
+
+/* ---------------------------------------------------------------------------- beginnings --- */
+
+static gboolean is_codestream(const guint8 *data)
+{
+  return gst_cuda_j2k_read32(data) == ((guint32)SOC << 16 | SIZ);
+}
+
+/* Does the codestream's SIZ agree with itself? *samples: of the image, at the full resolution. */
+static gboolean is_start(const guint8 head[START_BYTES], guint64 *samples)
+{
+  guint components = gst_cuda_j2k_read16(head + 40);
+  guint64 x0 = gst_cuda_j2k_read32(head + 16), x1 = gst_cuda_j2k_read32(head + 8);
+  guint64 y0 = gst_cuda_j2k_read32(head + 20), y1 = gst_cuda_j2k_read32(head + 12);
+  if (!is_codestream(head) || !components || x1 <= x0 || y1 <= y0 ||
+      gst_cuda_j2k_read16(head + 4) != 38 + 3 * components)
+    return FALSE;
+  *samples = (x1 - x0) * MIN(y1 - y0, G_MAXINT / (x1 - x0) + 1) * components;
+  return TRUE;
+}
+
+static gboolean is_signature(const guint8 *data)
+{
+  static const guint8 signature[SIGNATURE_BYTES] = {0,   0,   0,    12, 'j',  'P',
+                                                    ' ', ' ', 0x0D, 10, 0x87, 10};
+  return !memcmp(data, signature, sizeof signature);
+}
+
+/* The next codestream from `from` on: -1 when there is none in what has come. */
+static gssize find_codestream(const Bytes *bytes, gsize from)
+{
+  guint8 head[START_BYTES];
+  guint64 samples;
+  for (;; from++) {
+    gssize at = scan(bytes, G_MAXUINT32, (guint32)SOC << 16 | SIZ, from, bytes->size);
+    if (at < 0 || !peek(bytes, (gsize)at, head, sizeof head))
+      return -1;
+    if (is_start(head, &samples))
+      return at;
+    from = (gsize)at;
+  }
+}
+
+static gssize find_signature(const Bytes *bytes, gsize from)
+{
+  guint8 head[SIGNATURE_BYTES];
+  for (;; from++) {
+    gssize at = scan(bytes, G_MAXUINT32, 0x6A502020, from + 4, bytes->size); /* "jP  " */
+    if (at < 0 || !peek(bytes, (gsize)at - 4, head, sizeof head))
+      return -1;
+    if (is_signature(head))
+      return at - 4;
+    from = (gsize)at - 4;
+  }
+}
+
+/* The next image, codestream or file. */
+static gssize find_image(const Bytes *bytes, gsize from)
+{
+  gssize codestream = find_codestream(bytes, from), file = find_signature(bytes, from);
+  return file >= 0 && (codestream < 0 || file < codestream) ? file : codestream;
+}
+
+/* ---------------------------------------------------------------------------------- walk --- */
+
+typedef enum { GO_ON, MORE, END } Step;
+
+static Step lose(GstCudaJ2kWalk *walk)
+{
+  walk->where = GST_CUDA_J2K_LOST;
+  walk->at = walk->sure + 1;
+  return GO_ON;
+}
+
+/* An image's end is believed up to the largest size that coding may reasonably give it. */
+static void set_limit(GstCudaJ2kWalk *walk, guint64 samples)
+{
+  walk->limit = walk->begin + (gsize)MIN(MAX_OVERHEAD + samples * SAMPLE_BYTES, (guint64)G_MAXINT);
+}
+
+/* Goes on at `at`, when that is to be believed. */
+static Step go_to(GstCudaJ2kWalk *walk, guint64 at)
+{
+  if (at > walk->limit)
+    return lose(walk);
+  walk->at = (gsize)at;
+  return GO_ON;
+}
+
+/* Over one marker segment of a header, up to the marker `last`. */
+static Step step_segment(const Bytes *bytes, GstCudaJ2kWalk *walk, guint last, GstCudaJ2kWhere then)
+{
+  guint8 head[4];
+  if (!peek(bytes, walk->at, head, 2))
+    return MORE;
+  guint marker = gst_cuda_j2k_read16(head);
+  if (marker == last) {
+    walk->where = then;
+    return GO_ON;
+  }
+  if (marker < 0xFF00 || marker == SOC || marker == EOC || marker == SOD)
+    return lose(walk);
+  if (marker >= 0xFF30 && marker <= 0xFF3F) /* no length */
+    return go_to(walk, (guint64)walk->at + 2);
+  if (!peek(bytes, walk->at, head, 4))
+    return MORE;
+  guint length = gst_cuda_j2k_read16(head + 2);
+  return length < 2 ? lose(walk) : go_to(walk, (guint64)walk->at + 2 + length);
+}
+
+static Step step_tile_part(const Bytes *bytes, GstCudaJ2kWalk *walk)
+{
+  guint8 head[12];
+  if (!peek(bytes, walk->at, head, 2))
+    return MORE;
+  switch (gst_cuda_j2k_read16(head)) {
+  case EOC: walk->at += 2; return END;
+  case SOC: return END; /* without EOC */
+  case SOT: break;
+  default: return lose(walk);
+  }
+  if (!peek(bytes, walk->at, head, sizeof head))
+    return MORE;
+  guint32 length = gst_cuda_j2k_read32(head + 6);
+  walk->sure = walk->at;
+  if (length)
+    return length < sizeof head ? lose(walk) : go_to(walk, (guint64)walk->at + length);
+  walk->where = GST_CUDA_J2K_IN_TILE_HEADER;
+  return go_to(walk, (guint64)walk->at + sizeof head);
+}
+
+/* Coded data has no marker above FF8F, but the number in an SOP marker segment may look like one.
+ */
+static Step step_data(const Bytes *bytes, GstCudaJ2kWalk *walk)
+{
+  guint8 before[4];
+  /* The marker is looked for in the last two of four bytes: it may be the last of the stream. */
+  gssize found = scan(bytes, 0xFFFF, EOC, walk->at - 2, bytes->size);
+  gssize next = find_codestream(bytes, walk->at);
+  if (next >= 0 && (found < 0 || next < found)) {
+    walk->at = (gsize)next;
+    return END;
+  }
+  if (found < 0) {
+    walk->at = MAX(walk->at, bytes->size - MIN(bytes->size, START_BYTES));
+    return MORE;
+  }
+  gsize eoc = (gsize)found + 2;
+  walk->at = eoc + 2;
+  return eoc >= 4 && peek(bytes, eoc - 4, before, sizeof before) &&
+                 gst_cuda_j2k_read32(before) == ((guint32)SOP << 16 | 4)
+             ? GO_ON
+             : END;
+}
+
+/* A file ends with its first jp2c box: the next box, if any, is skipped as no part of an image. */
+static Step step_box(const Bytes *bytes, GstCudaJ2kWalk *walk)
+{
+  guint8 head[16];
+  if (!peek(bytes, walk->at, head, 8))
+    return MORE;
+  gboolean is_jp2c = !memcmp(head + 4, "jp2c", 4);
+  guint64 length = gst_cuda_j2k_read32(head), content = 8;
+  if (length == 1) {
+    if (!peek(bytes, walk->at, head, sizeof head))
+      return MORE;
+    length = (guint64)gst_cuda_j2k_read32(head + 8) << 32 | gst_cuda_j2k_read32(head + 12);
+    content = 16;
+  }
+  if ((!length && !is_jp2c) || (length && length < content))
+    return lose(walk);
+  walk->sure = walk->at;
+  if (!is_jp2c)
+    return length > walk->limit ? lose(walk) : go_to(walk, walk->at + length);
+
+  guint8 start[START_BYTES];
+  guint64 samples = 0;
+  if (!peek(bytes, walk->at + content, start, sizeof start))
+    return MORE;
+  if (!is_start(start, &samples))
+    return lose(walk);
+  walk->sure = walk->at + content;
+  set_limit(walk, samples);
+  walk->where = length ? GST_CUDA_J2K_IN_JP2C : GST_CUDA_J2K_IN_MAIN_HEADER;
+  return length > walk->limit ? lose(walk)
+                              : go_to(walk, walk->at + (length ? length : content + 2));
+}
+
+/* A box that does not end with EOC may be truncated, with another file behind it. */
+static Step step_jp2c(const Bytes *bytes, GstCudaJ2kWalk *walk)
+{
+  guint8 tail[2];
+  if (!peek(bytes, walk->at - 2, tail, sizeof tail))
+    return MORE;
+  if (gst_cuda_j2k_read16(tail) == EOC)
+    return END;
+  gssize next = find_signature(bytes, walk->sure);
+  if (next >= 0 && (gsize)next < walk->at)
+    walk->at = (gsize)next;
+  return END;
+}
+
+static Step step_lost(const Bytes *bytes, GstCudaJ2kWalk *walk)
+{
+  gssize next = find_image(bytes, walk->at);
+  if (next < 0) {
+    walk->at = MAX(walk->at, bytes->size - MIN(bytes->size, START_BYTES));
+    return MORE;
+  }
+  walk->at = (gsize)next;
+  return END;
+}
+
+/* Reads on; END: the image ends at walk->at. */
+static Step walk_on(const Bytes *bytes, GstCudaJ2kWalk *walk)
+{
+  Step step = GO_ON;
+  while (step == GO_ON)
+    switch (walk->where) {
+    case GST_CUDA_J2K_IN_MAIN_HEADER:
+      step = step_segment(bytes, walk, SOT, GST_CUDA_J2K_AT_TILE_PART);
+      break;
+    case GST_CUDA_J2K_AT_TILE_PART: step = step_tile_part(bytes, walk); break;
+    case GST_CUDA_J2K_IN_TILE_HEADER:
+      step = step_segment(bytes, walk, SOD, GST_CUDA_J2K_IN_DATA);
+      break;
+    case GST_CUDA_J2K_IN_DATA: step = step_data(bytes, walk); break;
+    case GST_CUDA_J2K_AT_BOX: step = step_box(bytes, walk); break;
+    case GST_CUDA_J2K_IN_JP2C: step = step_jp2c(bytes, walk); break;
+    case GST_CUDA_J2K_LOST: step = step_lost(bytes, walk); break;
+    }
+  return step;
+}
+
+static void begin_codestream(GstCudaJ2kWalk *walk, gsize at, guint64 samples)
+{
+  *walk =
+      (GstCudaJ2kWalk){.where = GST_CUDA_J2K_IN_MAIN_HEADER, .begin = at, .at = at + 2, .sure = at};
+  set_limit(walk, samples);
+}
+
+/* Begins at an image that find_image() has found. */
+static void begin_image(const Bytes *bytes, GstCudaJ2kWalk *walk, gsize at)
+{
+  guint8 head[START_BYTES];
+  guint64 samples;
+  if (peek(bytes, at, head, sizeof head) && is_start(head, &samples))
+    begin_codestream(walk, at, samples);
+  else
+    *walk = (GstCudaJ2kWalk){.where = GST_CUDA_J2K_AT_BOX,
+                             .begin = at,
+                             .at = at + SIGNATURE_BYTES,
+                             .sure = at,
+                             .limit = at + MAX_OVERHEAD};
+}
+
+/* ------------------------------------------------------------------------------- framing --- */
+
+void gst_cuda_j2k_framing_init(GstCudaJ2kFraming *framing, guint wanted)
+{
+  *framing = (GstCudaJ2kFraming){.wanted = wanted};
+}
+
+static GstCudaJ2kFound take(GstCudaJ2kFraming *framing, GstCudaJ2kFound what, gsize taken,
+                            gsize *size)
+{
+  framing->complete = 0;
+  framing->walking = FALSE;
+  framing->end = 0;
+  framing->consumed += taken;
+  framing->skipped = what == GST_CUDA_J2K_SKIP ? framing->skipped + taken : 0;
+  *size = taken;
+  return framing->skipped > MAX_SKIPPED ? GST_CUDA_J2K_NO_START : what;
+}
+
+/* No image goes on: looks for one, behind those of the frame that are complete. */
+static GstCudaJ2kFound look(GstCudaJ2kFraming *framing, const Bytes *bytes, gboolean at_end,
+                            gsize *size)
+{
+  gssize found = find_image(bytes, framing->end);
+  if (framing->complete && (found >= 0 || at_end) &&
+      (found < 0 || (gsize)found > framing->end + 16)) /* the head of a jp2c box */
+    return take(framing, GST_CUDA_J2K_FRAME, framing->end, size);
+  if (found >= 0 && !framing->complete && found > 0)
+    return take(framing, GST_CUDA_J2K_SKIP, (gsize)found, size);
+  if (found >= 0) {
+    framing->walking = TRUE;
+    begin_image(bytes, &framing->walk, (gsize)found);
+  } else if (!framing->complete) {
+    gsize keep = at_end ? 0 : START_BYTES - 1;
+    if (bytes->size > keep)
+      return take(framing, GST_CUDA_J2K_SKIP, bytes->size - keep, size);
+  }
+  return GST_CUDA_J2K_NEED_DATA;
+}
+
+GstCudaJ2kFound gst_cuda_j2k_framing_next(GstCudaJ2kFraming *framing, GstAdapter *adapter,
+                                          gboolean at_end, gsize *size)
+{
+  Bytes bytes = {.adapter = adapter, .size = gst_adapter_available(adapter)};
+  for (;;) {
+    if (!framing->walking) {
+      GstCudaJ2kFound found = look(framing, &bytes, at_end, size);
+      if (!framing->walking)
+        return found;
+    }
+    Step step = walk_on(&bytes, &framing->walk);
+    /* A length led beyond the end: it is wrong if other images follow. */
+    if (step == MORE && at_end && framing->walk.where != GST_CUDA_J2K_LOST) {
+      lose(&framing->walk);
+      step = walk_on(&bytes, &framing->walk);
+    }
+    if (step == MORE) {
+      if (at_end)
+        return take(framing, GST_CUDA_J2K_FRAME, bytes.size, size);
+      return bytes.size > framing->walk.limit ? GST_CUDA_J2K_NO_END : GST_CUDA_J2K_NEED_DATA;
+    }
+    framing->walking = FALSE;
+    framing->end = framing->walk.at;
+    if (++framing->complete >= framing->wanted)
+      return take(framing, GST_CUDA_J2K_FRAME, framing->end, size);
+  }
+}
+
+/* --------------------------------------------------------------------------------- parts --- */
+
+/* Bytes before the content of a jp2c box at the start of data: 8, 16 with an extended length, 0
+ * when there is none. *length is the whole box's. It is known by the codestream inside, since
+ * openjpegenc writes the box's type backwards. */
+static gsize jp2c_box(const guint8 *data, gsize size, gsize *length)
+{
+  gsize head = 0;
+  if (size >= 12 && is_codestream(data + 8))
+    head = 8;
+  else if (size >= 20 && is_codestream(data + 16) && gst_cuda_j2k_read32(data) == 1)
+    head = 16;
+  guint64 box = 0;
+  if (head)
+    box = head == 16 ? (guint64)gst_cuda_j2k_read32(data + 8) << 32 | gst_cuda_j2k_read32(data + 12)
+                     : gst_cuda_j2k_read32(data);
+  *length = box < head || box > size ? size : (gsize)box;
+  return head;
+}
+
+/* The length of the codestream that `data` begins with. */
+static gsize codestream_length(const guint8 *data, gsize size)
+{
+  Bytes bytes = {.data = data, .size = size};
+  GstCudaJ2kWalk walk;
+  begin_codestream(&walk, 0, 0);
+  walk.limit = size;
+  return walk_on(&bytes, &walk) == END ? walk.at : size;
+}
+
+static gboolean take_part(const guint8 **data, gsize *size, GstCudaJ2kSpan *span)
+{
+  gsize length = 0, head = jp2c_box(*data, *size, &length);
+  if (head) {
+    span->data = *data + head;
+    span->size = length - head;
+  } else if (*size >= 2 && gst_cuda_j2k_read16(*data) == SOC) {
+    length = codestream_length(*data, *size);
+    span->data = *data;
+    span->size = length;
+  } else {
+    return FALSE;
+  }
+  *data += length;
+  *size -= length;
+  return TRUE;
+}
+
+guint gst_cuda_j2k_find_parts(const guint8 *data, gsize size, GstCudaJ2kSpan spans[2])
+{
+  guint n = 0;
+  spans[0].data = data;
+  spans[0].size = size;
+  while (n < 2 && take_part(&data, &size, &spans[n]))
+    n++;
+  return MAX(n, 1);
+}
