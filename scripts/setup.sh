@@ -10,6 +10,7 @@ packages_build=(gcc g++ libc6-dev meson ninja-build pkg-config libglib2.0-dev li
 packages_demo=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
   gstreamer1.0-plugins-bad)
 packages_tests=(clang-format libopenjp2-tools openjph-tools grokj2k-tools python3 python3-numpy)
+packages_deb=(debhelper dpkg-dev fakeroot)
 # Only where the CUDA compiler must come from PyPI.
 packages_pypi=(ca-certificates python3 python3-venv)
 
