@@ -26,8 +26,7 @@ done
 folder=$cj2k_root/build
 results=$folder/demo
 install_packages "${packages_build[@]}" "${packages_demo[@]}"
-# A build folder of the tests serves as well as one of its own.
-[ -e "$folder/build.ninja" ] || configure "$folder" || fail "meson could not configure $folder"
+configure "$folder" "${options_default[@]}" || fail "meson could not configure $folder"
 compile "$folder"
 mkdir -p "$results"
 export GST_PLUGIN_PATH=$folder/gst GST_REGISTRY=$results/registry.bin
@@ -72,13 +71,13 @@ done
 # another process (framed as in RFC 4571, so that no packet of a demonstration is lost), which decodes into SINK.
 port=$((20000 + RANDOM % 10000))
 link() {
-  local log=$results/link.log receiver try
+  local log=$results/link.log receiver _
   port=$((port + 1))
   eval "timeout 120 gst-launch-1.0 -v tcpserversrc host=127.0.0.1 port=$port ! application/x-rtp-stream \
     ! rtpstreamdepay ! 'application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000,sampling=YCbCr-4:2:2' \
     ! rtpj2kdepay ! cudaj2kdec ! $2" >"$log" 2>&1 </dev/null &
   receiver=$!
-  for try in 1 2 3 4 5 6 7 8 9 10; do
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
     grep -q 'Setting pipeline to PLAYING\|PREROLL' "$log" && break
     sleep 0.5
   done

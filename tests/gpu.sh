@@ -11,7 +11,7 @@
 # with codestreams of uhd_rgb12 for the long run and the benchmark, CJ2K_FRAMES one with raw frames.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-root=$PWD quick= bench= build=build
+root=$PWD quick='' bench='' build=build
 for argument in "$@"; do
   case $argument in
   --quick) quick=1 ;;

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/run.sh [--long] [--asan] [TEST...]
+# tests/run.sh [--long] [--asan] [--werror] [TEST...]
 #
 # Installs what is missing, builds, runs the tests (all, or those named), and ends with a line
 # "N passed, N failed, N skipped"; exit status 0 when none failed.
 #   --long   everything, not the share of the long tests that fits into continuous integration
 #   --asan   build and run with the address, leak and undefined behaviour sanitizers (without CUDA)
+#   --werror a warning of a compiler is an error
 # CJ2K_SHARED names the folder with conformance/, jp2/ and malformed/ (default: ../shared).
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -20,25 +21,28 @@ fail() {
 }
 
 folder=$cj2k_root/build
-options=(-Dwerror=true -Dgstreamer=enabled -Dpng=enabled)
+options=("${options_default[@]}")
 tests=()
 sanitized=0
 for argument in "$@"; do
   case $argument in
   --long) export CJ2K_TESTS_LONG=1 ;;
+  --werror) options+=(-Dwerror=true) ;;
   --asan)
     folder=$cj2k_root/build-asan
+    # shellcheck disable=SC2054 # the comma is meson's
     options+=(-Dcuda=disabled -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=2
       -Dc_args=-fno-sanitize-recover=all)
     sanitized=1
     ;;
-  -h | --help) sed -n '3,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
+  -h | --help) sed -n '3,13s/^# \{0,1\}//p' "$0" && exit 0 ;;
   -*) fail "unknown option $argument; see tests/run.sh --help" ;;
   *) tests+=("$argument") ;;
   esac
 done
 
-install_packages "${packages_build[@]}" "${packages_demo[@]}" "${packages_tests[@]}"
+install_packages "${packages_build[@]}" "${packages_demo[@]}"
+install_optional "${packages_peers[@]}"
 configure "$folder" "${options[@]}" || fail "meson could not configure $folder"
 compile "$folder"
 
