@@ -2,7 +2,7 @@
 #include "palette.h"
 
 #include "cpu/fill.h"
-#include "cpu/transform.h"
+#include "cpu/pack.h"
 
 #include <glib.h>
 

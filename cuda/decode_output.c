@@ -6,7 +6,7 @@
 #include "decode.h"
 
 #include "../common/cpu/layout_words.h"
-#include "../common/cpu/transform.h"
+#include "../common/cpu/pack.h"
 #include "../common/error.h"
 
 #define MAX_PACKED 4 /* components in one plane of words that they share */

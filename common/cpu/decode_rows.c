@@ -2,6 +2,7 @@
 #include "decode.h"
 
 #include "fill.h"
+#include "pack.h"
 
 /* ------------------------------------------------------------------ where samples lie --- */
 

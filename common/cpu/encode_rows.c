@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode.h"
 
+#include "pack.h"
+
 #define MIN_STRIP_ROWS 32 /* each strip repeats a few rows of its neighbours' horizontal filter */
 
 /* ------------------------------------------------------------------ where samples lie --- */

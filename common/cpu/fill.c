@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fill.h"
 
-#include "transform.h"
+#include "pack.h"
 
 #include <glib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "pack.h"
+
 #include "layout_words.h"
 #include "simd.h"
-#include "transform.h"
 
 CJ2K_SIMD
 static void convert(Cj2kConversion c, const int32_t *restrict in, uint32_t *restrict bits, size_t n)

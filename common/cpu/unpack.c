@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout_words.h"
+#include "pack.h"
 #include "simd.h"
-#include "transform.h"
 
 static inline __attribute__((always_inline)) void load_words(const uint8_t *restrict in,
                                                              unsigned word_bytes, size_t stride,
