@@ -12,9 +12,9 @@
 #ifndef CJ2K_BACKEND_H
 #define CJ2K_BACKEND_H
 
-#include "codestream/coded.h"
-#include "rate/hull.h"
-#include "threads.h"
+#include "common/codestream/coded.h"
+#include "common/runtime/threads.h"
+#include "common/shared/hull.h"
 
 typedef struct Cj2kDecodeSlot Cj2kDecodeSlot; /* opaque, per back end */
 
@@ -39,7 +39,8 @@ typedef struct {
                      uint32_t rows, Cj2kError *error);
 } Cj2kBackendMemory;
 
-/* memory.c. What cj2k_decoder_alloc promises, also for a back end without memory of its own. */
+/* backend_memory.c. What cj2k_decoder_alloc promises, also for a back end without memory of its
+ * own. */
 void *cj2k_memory_alloc(const Cj2kBackendMemory *functions, void *backend, Cj2kMemoryKind kind,
                         size_t size);
 void cj2k_memory_free(const Cj2kBackendMemory *functions, void *backend, Cj2kMemoryKind kind,

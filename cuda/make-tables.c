@@ -4,14 +4,14 @@
  * machine, so that device code has plain data: versions of nvcc differ in which function calls they
  * evaluate in the initialiser of a __device__ variable.
  */
-#include "tables/mq_contexts.h"
+#include "common/shared/tables/mq_contexts.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 /*
- * HT SigProp, a column of four samples (ht_decode_refine.cu). The index has in bits 0..3 samples
+ * HT SigProp, a column of four samples (ht/decode_refine.cu). The index has in bits 0..3 samples
  * that are not significant, in bits 4..7 those of them with a significant neighbour so far, in
  * bits 8..11 the next bits of the segment. An entry has in bits 0..4 how many of these bits were
  * used, in bits 9..12 the samples that became significant, in bits 5..8 their neighbours in this
@@ -31,7 +31,7 @@ static uint32_t sigprop_column(uint32_t index)
   return used | ((fresh | fresh << 1 | fresh >> 1) & 15) << 5 | fresh << 9;
 }
 
-/* Zero coding and refinement labels of the MQ decoder, by window (mq_octet.cuh). Bits 3 and 7
+/* Zero coding and refinement labels of the MQ decoder, by window (mq/octet.cuh). Bits 3 and 7
  * belong to no neighbour; they number the tables: LH and LL, HL, HH, refinement. */
 static uint32_t mq_label(uint32_t window)
 {
@@ -47,7 +47,7 @@ static uint32_t mq_label(uint32_t window)
   return CJ2K_CX_MAG + (window & 64 ? 2 : window >> 4 & 1);
 }
 
-/* Sign labels of the MQ decoder, by sign window (mq_octet.cuh). The standard's order of neighbours
+/* Sign labels of the MQ decoder, by sign window (mq/octet.cuh). The standard's order of neighbours
  * is N W E S, a sign window's is W N S E. */
 static uint32_t mq_sign(uint32_t window)
 {

@@ -2,8 +2,8 @@
 /* cj2k-bench decode: one codestream over and over. */
 #include "bench.h"
 
+#include "common/samples/video_formats.h"
 #include "image.h"
-#include "video_formats.h"
 
 #include <string.h>
 

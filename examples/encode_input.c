@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode_input.h"
 
-#include "layout.h"
-#include "video_formats.h"
+#include "common/samples/layout.h"
+#include "common/samples/video_formats.h"
 
 #include <string.h>
 

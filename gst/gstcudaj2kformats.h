@@ -6,7 +6,7 @@
 #ifndef GST_CUDA_J2K_FORMATS_H
 #define GST_CUDA_J2K_FORMATS_H
 
-#include "video_formats.h"
+#include "common/samples/video_formats.h"
 
 #include <gst/video/video.h>
 

@@ -99,7 +99,7 @@ typedef struct {
   uint32_t terminated : 1;
 } Cj2kPassLength;
 
-/* A point on the convex hull of a block's options (rate/hull.h). */
+/* A point on the convex hull of a block's options (common/shared/hull.h). */
 typedef struct {
   uint32_t bytes; /* more than the point before */
   uint16_t slope; /* class of the error that it saves per byte; falls along the hull */

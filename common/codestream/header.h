@@ -6,7 +6,7 @@
 #ifndef CJ2K_HEADER_H
 #define CJ2K_HEADER_H
 
-#include "../cj2k.h"
+#include "common/cj2k.h"
 
 /* Coding style of one component (SPcod, SPcoc: T.800 A.6.1, A.6.2). */
 typedef struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "jp2.h"
 
-#include "../error.h"
+#include "common/runtime/error.h"
 #include "markers.h"
 
 #include <glib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "../error.h"
+#include "common/runtime/error.h"
 #include "markers.h"
 #include "packets_internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "plan.h"
 
-#include "../error.h"
+#include "common/runtime/error.h"
 #include "plan_internal.h"
 #include "tagtree.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "write_codestream.h"
 
-#include "../error.h"
+#include "common/runtime/error.h"
 #include "progression.h"
 #include "write_markers.h"
 

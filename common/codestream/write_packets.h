@@ -9,8 +9,8 @@
 #ifndef CJ2K_WRITE_PACKETS_H
 #define CJ2K_WRITE_PACKETS_H
 
-#include "../threads.h"
 #include "coded.h"
+#include "common/runtime/threads.h"
 
 /* Coded blocks of a frame and the decision of the rate control. */
 typedef struct {

@@ -4,9 +4,9 @@
 #define CJ2K_CPU_BLOCK_SCRATCH_H
 
 #include "blockcoder.h"
-#include "ht_decode.h"
-#include "ht_encode.h"
-#include "mq_scratch.h"
+#include "common/cpu/ht/decode.h"
+#include "common/cpu/ht/encode.h"
+#include "common/cpu/mq/scratch.h"
 
 struct Cj2kBlockScratch {
   _Alignas(64) Cj2kMqScratch mq;

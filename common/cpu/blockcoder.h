@@ -6,7 +6,7 @@
 #ifndef CJ2K_CPU_BLOCKCODER_H
 #define CJ2K_CPU_BLOCKCODER_H
 
-#include "../codestream/coded.h"
+#include "common/codestream/coded.h"
 
 /* A code-block to decode. */
 typedef struct {

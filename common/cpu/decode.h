@@ -7,10 +7,10 @@
 #ifndef CJ2K_CPU_DECODE_H
 #define CJ2K_CPU_DECODE_H
 
-#include "../backend.h"
-#include "../layout.h"
 #include "blockcoder.h"
-#include "transform.h"
+#include "common/backend.h"
+#include "common/cpu/dwt/transform.h"
+#include "common/samples/layout.h"
 
 #include <glib.h>
 #include <stdbool.h>

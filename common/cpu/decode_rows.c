@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
 
-#include "fill.h"
-#include "pack.h"
+#include "common/samples/fill.h"
+#include "common/samples/pack.h"
 
 /* ------------------------------------------------------------------ where samples lie --- */
 

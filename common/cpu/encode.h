@@ -7,10 +7,10 @@
 #ifndef CJ2K_CPU_ENCODE_H
 #define CJ2K_CPU_ENCODE_H
 
-#include "../backend.h"
 #include "blockcoder.h"
-#include "transform.h"
-#include "xyz.h"
+#include "common/backend.h"
+#include "common/cpu/dwt/transform.h"
+#include "common/shared/xyz.h"
 
 #include <glib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode.h"
 
-#include "../error.h"
+#include "common/runtime/error.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode.h"
 
-#include "pack.h"
+#include "common/samples/pack.h"
 
 #define MIN_STRIP_ROWS 32 /* each strip repeats a few rows of its neighbours' horizontal filter */
 

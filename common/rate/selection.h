@@ -11,8 +11,8 @@
 #ifndef CJ2K_RATE_SELECTION_H
 #define CJ2K_RATE_SELECTION_H
 
-#include "../threads.h"
-#include "hull.h"
+#include "common/runtime/threads.h"
+#include "common/shared/hull.h"
 
 /* The options on all hulls. */
 typedef struct {

@@ -7,7 +7,7 @@
 #ifndef CJ2K_RATE_STEPS_H
 #define CJ2K_RATE_STEPS_H
 
-#include "../backend.h"
+#include "common/backend.h"
 
 /* Quantisation of component c with default step sizes; style and number of steps follow from the
  * coding style, which must be filled in. */

@@ -7,7 +7,7 @@
  * MagRef at bit-plane 0. The options are those of cj2k-encode, but a rate must not be asked for:
  * --quant-step, or --rate-control lossless, which it then is not.
  */
-#include "common/encoder.h"
+#include "common/encoder/encoder.h"
 #include "examples/encode_input.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pictures.h"
 
-#include "common/layout.h"
+#include "common/samples/layout.h"
 
 #include <glib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "slot-arrays-cuda.h"
 
-#include "cuda/encode.h"
+#include "cuda/host/encode.h"
 
 bool read_encoded_cuda(Cj2kEncodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
 {

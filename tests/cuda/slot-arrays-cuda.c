@@ -3,7 +3,7 @@
 
 #include "slot-arrays-cuda.h"
 
-#include "cuda/decode.h"
+#include "cuda/host/decode.h"
 
 bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory *coefficients,
                              const Cj2kCudaMemory *lowpass, const Cj2kPlan *plan,

@@ -2,7 +2,7 @@
 #ifndef SLOT_ARRAYS_CUDA_H
 #define SLOT_ARRAYS_CUDA_H
 
-#include "cuda/device.h"
+#include "cuda/host/device.h"
 #include "slot-arrays.h"
 
 /* Copies both arrays from the device, when all that runs there is done. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "stage-compare.h"
 
-#include "common/cpu/pack.h"
+#include "common/samples/pack.h"
 
 #include <glib.h>
 #include <stdarg.h>

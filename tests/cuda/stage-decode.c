@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "stages.h"
 
-#include "common/threads.h"
+#include "common/runtime/threads.h"
 
 #include <stdio.h>
 #include <string.h>

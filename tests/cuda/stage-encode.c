@@ -2,7 +2,7 @@
 #include "stages.h"
 
 #include "common/rate/steps.h"
-#include "common/threads.h"
+#include "common/runtime/threads.h"
 
 #include <stdio.h>
 #include <string.h>

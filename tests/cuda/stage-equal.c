@@ -13,7 +13,7 @@
 
 #include "stages.h"
 
-#include "common/threads.h"
+#include "common/runtime/threads.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef STAGES_H
 #define STAGES_H
 
-#include "common/params.h"
+#include "common/encoder/params.h"
 #include "stage-compare.h"
 
 #include <glib.h>

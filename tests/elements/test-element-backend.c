@@ -3,7 +3,7 @@
  * number that no machine has is missing everywhere. */
 #include "harness.h"
 
-#include "backend.h"
+#include "common/backend.h"
 
 #include <string.h>
 

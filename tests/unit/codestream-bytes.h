@@ -3,7 +3,7 @@
 #ifndef CJ2K_TEST_CODESTREAM_BYTES_H
 #define CJ2K_TEST_CODESTREAM_BYTES_H
 
-#include "codestream/markers.h"
+#include "common/codestream/markers.h"
 
 #include <glib.h>
 

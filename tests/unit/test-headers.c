@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Marker segments by precedence, and the boxes around a codestream. */
 #include "codestream-bytes.h"
-#include "codestream/jp2.h"
+#include "common/codestream/jp2.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* HT block coder: what is encoded comes back exactly, and bytes that nobody encoded do no harm. */
-#include "cpu/blockcoder.h"
-#include "cpu/ht_decode.h"
-#include "cpu/ht_encode.h"
+#include "common/cpu/blockcoder.h"
+#include "common/cpu/ht/decode.h"
+#include "common/cpu/ht/encode.h"
 
 #include <glib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * The MQ coder: the standard's test sequence, and blocks of every style that must decode, cut at
  * any pass, to what T.800 D.3 and E.1 say about the passes that are left.
  */
-#include "cpu/blockcoder.h"
-#include "cpu/mq_decoder.h"
-#include "cpu/mq_encoder.h"
+#include "common/cpu/blockcoder.h"
+#include "common/cpu/mq/decoder.h"
+#include "common/cpu/mq/encoder.h"
 
 #include <glib.h>
 #include <math.h>

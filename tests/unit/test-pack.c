@@ -3,7 +3,7 @@
  * Packing and unpacking of real video layouts against a writer that places bit after bit, against
  * bytes written out by hand for the packed 10 bit formats, and there and back.
  */
-#include "common/cpu/pack.h"
+#include "common/samples/pack.h"
 
 #include <glib.h>
 #include <string.h>

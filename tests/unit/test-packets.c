@@ -2,8 +2,8 @@
 /* Packet headers: bits, tag trees, lengths of segments, packed headers, and what is left of a cut
  * codestream. */
 #include "codestream-bytes.h"
-#include "codestream/coded.h"
-#include "codestream/tagtree.h"
+#include "common/codestream/coded.h"
+#include "common/codestream/tagtree.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Plans and progressions over random geometries, against definitions written out the long way. */
-#include "codestream/plan_internal.h"
-#include "codestream/progression.h"
+#include "common/codestream/plan_internal.h"
+#include "common/codestream/progression.h"
 
 #include <glib.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Rate control: budgets are never exceeded and well used, targets are met, the selection is the
  * best there is. */
-#include "codestream/markers.h"
+#include "common/codestream/markers.h"
+#include "common/encoder/params.h"
+#include "common/rate/phases.h"
+#include "common/rate/selection.h"
+#include "common/rate/steps.h"
 #include "encoder-pictures.h"
-#include "params.h"
-#include "rate/phases.h"
-#include "rate/selection.h"
-#include "rate/steps.h"
 
 static GBytes *encode(const Cj2kEncoderParams *params, const TestPicture *picture)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Slots of a back end that are lent to frames: enough of them, and too few. */
-#include "slots.h"
+#include "common/runtime/slots.h"
 
 #define FRAMES 8
 

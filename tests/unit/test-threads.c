@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Parallel loops: each index once, no lane twice at a time, whoever helps. */
-#include "threads.h"
+#include "common/runtime/threads.h"
 
 #include <glib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/cpu/transform.h"
-#include "common/cpu/xyz.h"
+#include "common/cpu/dwt/transform.h"
+#include "common/shared/xyz.h"
 
 #define K 1.230174104914001
 

@@ -2,10 +2,10 @@
 /* Codestreams written from made-up code-blocks and read back: packet headers in every progression,
  * layer and code-block style, and no 0xFFD9 where parsers look for EOC. */
 #define _GNU_SOURCE
-#include "codestream/bitwriter.h"
-#include "codestream/write_codestream.h"
-#include "codestream/write_markers.h"
-#include "params.h"
+#include "common/codestream/bitwriter.h"
+#include "common/codestream/write_codestream.h"
+#include "common/codestream/write_markers.h"
+#include "common/encoder/params.h"
 
 #include <glib.h>
 #include <string.h>

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "rows.h"
+
+#include <string.h>
+
+#include "lift.h"
+#include "row.h"
+
+/* The fused steps reach from row p to row p - 5, and what was put out must survive until the next
+ * two rows come in. */
+#define RING_ROWS 6
+/* A row of the range depends on rows at most this far outside (9/7, odd row of the inverse). */
+#define HALO 4
+
+static size_t ring_pitch(uint32_t width)
+{
+  /* An odd number of cache lines: rows of a power of two would fall into the same cache sets. */
+  return ((size_t)width * 4 + 63) / 64 * 64 | 64;
+}
+
+size_t cj2k_dwt_scratch_size(uint32_t width)
+{
+  return RING_ROWS * ring_pitch(width) + cj2k_dwt_row_temp_size(width);
+}
+
+void cj2k_dwt_rows_init(Cj2kDwtRows *rows, bool reversible, bool inverse, const Cj2kRect *image,
+                        uint32_t row0, uint32_t row1, void *scratch)
+{
+  int64_t y0 = image->y0, y1 = image->y1;
+  memset(rows, 0, sizeof *rows);
+  rows->reversible = reversible;
+  rows->inverse = inverse;
+  rows->width = image->x1 - image->x0;
+  rows->odd_x = image->x0 & 1;
+  rows->row0 = row0;
+  rows->row1 = row1;
+  if (row0 < row1) {
+    rows->lo = rows->row0 - HALO > y0 ? rows->row0 - HALO : y0;
+    rows->hi = rows->row1 + HALO < y1 ? rows->row1 + HALO : y1;
+  }
+  rows->next = rows->lifted = rows->lo;
+  /* The row after a target of the first step completes its neighbours. */
+  int parity = !cj2k_lift_get(reversible, inverse)->first_parity;
+  rows->trigger = rows->lo + ((rows->lo & 1) != parity);
+  rows->emitted = row0;
+  rows->ring = scratch;
+  rows->ring_pitch = ring_pitch(rows->width);
+  rows->temp = rows->ring + RING_ROWS * rows->ring_pitch;
+}
+
+bool cj2k_dwt_rows_is_single(const Cj2kDwtRows *rows)
+{
+  /* A halo of at least one row exists wherever the image has more than one. */
+  return rows->hi - rows->lo == 1;
+}
+
+char *cj2k_dwt_rows_at(const Cj2kDwtRows *rows, int64_t y)
+{
+  if (rows->direct && y >= rows->row0 && y < rows->row1)
+    return rows->direct + (size_t)(y - rows->row0) * rows->direct_pitch;
+  return rows->ring + (size_t)(y % RING_ROWS) * rows->ring_pitch;
+}
+
+/* Row y before its first step. */
+static const char *raw_at(const Cj2kDwtRows *rows, int64_t y)
+{
+  if (rows->source)
+    return rows->source + (size_t)(y - rows->lo) * rows->source_pitch;
+  return cj2k_dwt_rows_at(rows, y);
+}
+
+/* Step `step` on row t, whose neighbours are mirrored at lo and hi. At an end of the image that is
+ * the symmetric extension (F.3.7); elsewhere it changes rows of the halo only, that no row asked
+ * for depends on. */
+static void lift_row(const Cj2kDwtRows *rows, const Cj2kLift *lift, unsigned step, int64_t t)
+{
+  int64_t above = t - 1 < rows->lo ? t + 1 : t - 1;
+  int64_t below = t + 1 >= rows->hi ? t - 1 : t + 1;
+  const void *src = step < 2 ? raw_at(rows, t) : cj2k_dwt_rows_at(rows, t);
+  const void *a = step == 0 ? raw_at(rows, above) : cj2k_dwt_rows_at(rows, above);
+  const void *b = step == 0 ? raw_at(rows, below) : cj2k_dwt_rows_at(rows, below);
+  cj2k_lift_step(lift, step, cj2k_dwt_rows_at(rows, t), src, a, b, rows->width);
+}
+
+void cj2k_dwt_rows_lift(Cj2kDwtRows *rows)
+{
+  const Cj2kLift *lift = cj2k_lift_get(rows->reversible, rows->inverse);
+  int64_t p = rows->trigger;
+  if (p - lift->num_steps - 1 >= rows->lo && p < rows->hi) {
+    const void *raw[3];
+    void *row[6] = {NULL};
+    for (int k = 0; k < 3; k++)
+      raw[k] = raw_at(rows, p - k);
+    for (int k = 1; k <= lift->num_steps + 1; k++)
+      row[k] = cj2k_dwt_rows_at(rows, p - k);
+    cj2k_lift_rows(lift, raw, row, rows->width);
+  } else {
+    for (int k = 0; k < lift->num_steps; k++) {
+      int64_t t = p - 1 - k;
+      if (t >= rows->lo && t < rows->hi)
+        lift_row(rows, lift, (unsigned)k, t);
+    }
+  }
+  rows->lifted = p - lift->num_steps + 1;
+  rows->trigger += 2;
+}

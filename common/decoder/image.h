@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the headers of a codestream and the boxes around it say about the image, for the
+ * application.
+ */
+#ifndef CJ2K_DECODER_IMAGE_H
+#define CJ2K_DECODER_IMAGE_H
+
+#include "common/codestream/jp2.h"
+
+/* Immutable and reference-counted; `image` points to arrays that live as long. */
+typedef struct {
+  int refs; /* atomic */
+  Cj2kImage image;
+  Cj2kJp2 jp2;      /* palette and channels are of use to the decoder; not its icc, see image */
+  bool has_palette; /* the image's components are not the codestream's */
+  Cj2kComponent *components;
+  Cj2kChannel *channels;
+  uint8_t *icc;
+} Cj2kImageInfo;
+
+/* Takes over *jp2 (clears it, on failure too). */
+Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce,
+                               Cj2kImageInfo **info, Cj2kError *error);
+Cj2kImageInfo *cj2k_image_info_ref(Cj2kImageInfo *info);
+void cj2k_image_info_unref(Cj2kImageInfo *info); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "encoder.h"
+
+#include "common/runtime/error.h"
+#include "common/samples/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_IN_FLIGHT 2
+
+/* ------------------------------------------------------------------- open and close --- */
+
+static bool try_backend(Cj2kEncoder *encoder, const Cj2kEncodeBackend *backend,
+                        Cj2kBackendKind kind, Cj2kError *error)
+{
+  encoder->backend_data =
+      backend->open(&encoder->setup.params, encoder->plan, encoder->threads, error);
+  encoder->backend = backend;
+  encoder->backend_kind = kind;
+  return encoder->backend_data != NULL;
+}
+
+/* CUDA where it is asked for or possible, else the CPU. */
+static bool choose_backend(Cj2kEncoder *encoder, Cj2kError *error)
+{
+  Cj2kBackendKind wanted = encoder->setup.params.backend;
+  const Cj2kEncodeBackend *cuda = cj2k_cuda_encode_backend();
+
+  if (wanted == CJ2K_BACKEND_CUDA && !cuda) {
+    cj2k_error_set(error, CJ2K_ERROR_DEVICE, "this build has no CUDA back end");
+    return false;
+  }
+  if (wanted != CJ2K_BACKEND_CPU && cuda) {
+    if (try_backend(encoder, cuda, CJ2K_BACKEND_CUDA,
+                    wanted == CJ2K_BACKEND_CUDA ? error : &encoder->why_cpu))
+      return true;
+    if (wanted == CJ2K_BACKEND_CUDA)
+      return false;
+  }
+  return try_backend(encoder, cj2k_cpu_encode_backend(), CJ2K_BACKEND_CPU, error);
+}
+
+static void copy_layout(Cj2kEncoder *encoder, const Cj2kLayout *layout)
+{
+  encoder->samples = g_memdup2(layout->samples, layout->num_components * sizeof *layout->samples);
+  encoder->layout = *layout;
+  encoder->layout.samples = encoder->samples;
+}
+
+static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
+{
+  uint32_t n = encoder->setup.params.frames_in_flight;
+
+  encoder->frames = g_new0(Cj2kEncoderFrame, n);
+  if (cj2k_encoder_make_slots(encoder, error) != CJ2K_OK)
+    return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (cj2k_encoder_frame_init(&encoder->frames[i], encoder, error) != CJ2K_OK)
+      return false;
+  return true;
+}
+
+/* While the GPU works on a frame, a thread waits for it: each frame in flight needs one. */
+static uint32_t num_threads(const Cj2kEncoderParams *params)
+{
+  bool gpu = params->backend != CJ2K_BACKEND_CPU && cj2k_cuda_encode_backend();
+  uint32_t n = params->num_threads ? params->num_threads : g_get_num_processors();
+
+  return gpu ? MAX(n, params->frames_in_flight) : n;
+}
+
+static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
+                         const Cj2kEncoderImage *image, const Cj2kLayout *layout, Cj2kError *error)
+{
+  if (cj2k_setup_init(&encoder->setup, params, image, layout, error) != CJ2K_OK)
+    return false;
+  if (!encoder->setup.params.frames_in_flight)
+    encoder->setup.params.frames_in_flight = DEFAULT_IN_FLIGHT;
+  encoder->comment = g_strdup(params->comment);
+  encoder->setup.params.comment = encoder->comment;
+  copy_layout(encoder, layout);
+  encoder->header = cj2k_setup_header(&encoder->setup);
+  if (cj2k_plan_new(encoder->header, 0, 0, &encoder->plan, error) != CJ2K_OK)
+    return false;
+  encoder->threads = cj2k_threads_new(num_threads(&encoder->setup.params));
+  if (!encoder->threads) {
+    cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
+    return false;
+  }
+  return choose_backend(encoder, error) && open_frames(encoder, error);
+}
+
+Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params, const Cj2kEncoderImage *image,
+                               const Cj2kLayout *layout, Cj2kError *error)
+{
+  Cj2kEncoder *encoder = g_new0(Cj2kEncoder, 1);
+
+  cj2k_error_clear(error);
+  encoder->outputs = cj2k_outputs_new();
+  g_mutex_init(&encoder->lock);
+  g_cond_init(&encoder->changed);
+  if (open_encoder(encoder, params, image, layout, error))
+    return encoder;
+  cj2k_encoder_close(encoder);
+  return NULL;
+}
+
+void cj2k_encoder_close(Cj2kEncoder *encoder)
+{
+  Cj2kPacket packet;
+
+  if (!encoder)
+    return;
+  while (cj2k_encoder_receive(encoder, &packet) == CJ2K_OK)
+    cj2k_encoder_release(encoder, &packet);
+  for (uint32_t i = 0; encoder->frames && i < encoder->setup.params.frames_in_flight; i++)
+    cj2k_encoder_frame_clear(&encoder->frames[i]);
+  cj2k_encoder_clear_slots(encoder);
+  if (encoder->backend_data)
+    encoder->backend->close(encoder->backend_data);
+  if (encoder->cpu_data)
+    cj2k_cpu_encode_backend()->close(encoder->cpu_data);
+  cj2k_threads_free(encoder->threads);
+  cj2k_outputs_unref(encoder->outputs);
+  g_clear_pointer(&encoder->plan, cj2k_plan_unref);
+  g_clear_pointer(&encoder->header, cj2k_header_unref);
+  cj2k_setup_clear(&encoder->setup);
+  g_free(encoder->comment);
+  g_free(encoder->samples);
+  g_free(encoder->frames);
+  g_mutex_clear(&encoder->lock);
+  g_cond_clear(&encoder->changed);
+  g_free(encoder);
+}
+
+void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size)
+{
+  return cj2k_memory_alloc(&encoder->backend->memory, encoder->backend_data, kind, size);
+}
+
+void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory)
+{
+  cj2k_memory_free(&encoder->backend->memory, encoder->backend_data, kind, memory);
+}
+
+Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder)
+{
+  return encoder->backend_kind;
+}
+
+const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder)
+{
+  return encoder->why_cpu.code ? encoder->why_cpu.text : NULL;
+}
+
+const char *cj2k_encoder_warning(const Cj2kEncoder *encoder)
+{
+  return encoder->setup.warning[0] ? encoder->setup.warning : NULL;
+}
+
+uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder)
+{
+  return encoder->header->rsiz;
+}
+
+Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
+                                 Cj2kError *error)
+{
+  cj2k_error_clear(error);
+  g_mutex_lock(&encoder->lock);
+  Cj2kStatus status = cj2k_setup_change_rate(&encoder->setup, params, error);
+  g_mutex_unlock(&encoder->lock);
+  return status;
+}
+
+/* --------------------------------------------------------------------------- submit --- */
+
+static Cj2kStatus check_picture(const Cj2kEncoder *encoder, const Cj2kPicture *picture,
+                                Cj2kError *error)
+{
+  const Cj2kEncoderImage *image = &encoder->setup.image;
+
+  if (picture->memory == CJ2K_MEMORY_CUDA && encoder->backend_kind != CJ2K_BACKEND_CUDA)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                          "the CPU back end cannot read the memory of a GPU");
+  return cj2k_layout_check_picture(&encoder->layout, picture, image->components,
+                                   image->num_components, error);
+}
+
+/* The next free place of the ring; waits until there is one. */
+static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
+{
+  uint32_t size = encoder->setup.params.frames_in_flight;
+
+  g_mutex_lock(&encoder->lock);
+  while (encoder->count == size)
+    g_cond_wait(&encoder->changed, &encoder->lock);
+  Cj2kEncoderFrame *frame = &encoder->frames[(encoder->first + encoder->count) % size];
+  g_mutex_unlock(&encoder->lock);
+  return frame;
+}
+
+/* One frame in flight on the GPU: it takes time to wake a thread of the pool, and to be woken by
+ * it. Pageable memory is copied first, by all threads, for which nobody should have to wait. */
+static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)
+{
+  return encoder->backend_kind == CJ2K_BACKEND_CUDA &&
+         encoder->setup.params.frames_in_flight == 1 && picture->memory != CJ2K_MEMORY_HOST;
+}
+
+Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
+                               Cj2kError *error)
+{
+  cj2k_error_clear(error);
+  Cj2kStatus status = check_picture(encoder, picture, error);
+  if (status != CJ2K_OK)
+    return status;
+  Cj2kEncoderFrame *frame = wait_for_place(encoder);
+  frame->picture = *picture;
+  frame->user = user;
+  frame->status = CJ2K_OK;
+  frame->fallback = false;
+  frame->ms_packets = frame->ms_transform = frame->ms_block_coder = 0;
+  frame->submitted = g_get_monotonic_time();
+  frame->memory = (Cj2kRateMemory){0};
+  frame->output = cj2k_output_get(encoder->outputs);
+  cj2k_error_clear(&frame->error);
+
+  g_mutex_lock(&encoder->lock);
+  frame->params = encoder->setup.params;
+  frame->frame_bytes = cj2k_setup_frame_bytes(&encoder->setup);
+  frame->component_bytes = cj2k_setup_component_bytes(&encoder->setup);
+  frame->number = ++encoder->num_frames;
+  cj2k_slots_expect(&encoder->slots, (uint32_t)(frame - encoder->frames), frame->number);
+  frame->state = CJ2K_ENCODE_BUSY;
+  encoder->count++;
+  g_mutex_unlock(&encoder->lock);
+  if (!is_direct(encoder, picture)) {
+    cj2k_threads_start(encoder->threads, cj2k_encoder_frame_run, frame);
+    return CJ2K_OK;
+  }
+  cj2k_encoder_frame_begin(frame);
+  g_mutex_lock(&encoder->lock);
+  frame->state = CJ2K_ENCODE_BEGUN;
+  g_cond_broadcast(&encoder->changed);
+  g_mutex_unlock(&encoder->lock);
+  return CJ2K_OK;
+}
+
+/* -------------------------------------------------------------------------- receive --- */
+
+static void count(Cj2kStats *stats, const Cj2kEncoderFrame *frame)
+{
+  stats->frames++;
+  stats->failed_frames += frame->status != CJ2K_OK;
+  stats->fallbacks += frame->fallback;
+  stats->bytes += frame->status == CJ2K_OK ? frame->output->bytes.size : 0;
+  stats->ms_packets += frame->ms_packets;
+  stats->ms_block_coder += frame->ms_block_coder;
+  stats->ms_transform += frame->ms_transform;
+  stats->ms_total += (double)(g_get_monotonic_time() - frame->submitted) / 1000;
+}
+
+Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
+{
+  g_mutex_lock(&encoder->lock);
+  if (!encoder->count) {
+    g_mutex_unlock(&encoder->lock);
+    return CJ2K_END;
+  }
+  Cj2kEncoderFrame *frame = &encoder->frames[encoder->first];
+  while (frame->state == CJ2K_ENCODE_BUSY)
+    g_cond_wait(&encoder->changed, &encoder->lock);
+  if (frame->state == CJ2K_ENCODE_BEGUN) {
+    frame->state = CJ2K_ENCODE_BUSY;
+    g_mutex_unlock(&encoder->lock);
+    cj2k_encoder_frame_end(frame);
+    g_mutex_lock(&encoder->lock);
+  }
+  bool ok = frame->status == CJ2K_OK;
+  *packet = (Cj2kPacket){.status = frame->status,
+                         .error = frame->error,
+                         .user = frame->user,
+                         .data = ok ? frame->output->bytes.data : NULL,
+                         .size = ok ? frame->output->bytes.size : 0,
+                         .fallback = frame->fallback,
+                         .priv = frame->output};
+  count(&encoder->stats, frame);
+  frame->output = NULL;
+  frame->state = CJ2K_ENCODE_FREE;
+  encoder->first = (encoder->first + 1) % encoder->setup.params.frames_in_flight;
+  encoder->count--;
+  g_cond_broadcast(&encoder->changed);
+  g_mutex_unlock(&encoder->lock);
+  return CJ2K_OK;
+}
+
+void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet)
+{
+  (void)encoder;
+  cj2k_output_put(packet->priv);
+  packet->priv = NULL;
+}
+
+void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats)
+{
+  g_mutex_lock(&encoder->lock);
+  *stats = encoder->stats;
+  stats->frames_in_flight = encoder->slots.allowed;
+  g_mutex_unlock(&encoder->lock);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Profiles of T.800 Annex A.10, SMPTE ST 429-4 (cinema) and their levels: docs/profiles.md. */
+#include "common/runtime/error.h"
+#include "params.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdio.h>
+
+typedef enum { FAMILY_CINEMA, FAMILY_BROADCAST, FAMILY_IMF } Family;
+typedef enum { TILES_ONE, TILES_ONE_OR_FOUR, TILES_ONE_OR_IMF } Tiles;
+
+typedef struct {
+  const char *name;
+  Family family;
+  uint16_t rsiz; /* without levels */
+  uint8_t max_components, min_depth, max_depth;
+  bool all_components;            /* exactly max_components */
+  uint32_t max_width, max_height; /* 0: no limit */
+  uint8_t min_levels, max_levels;
+  bool reversible;
+  uint8_t max_block; /* sides 32..max_block; 32 when left open */
+  Tiles tiles;
+  uint8_t guard_bits; /* 0: not dictated */
+  uint8_t max_main_level;
+} Rules;
+
+static const Rules profile_rules[] = {
+    [CJ2K_PROFILE_CINEMA_2K] = {"cinema-2k", FAMILY_CINEMA, 0x0003, 3, 12, 12, true, 2048, 1080, 0,
+                                5, false, 32, TILES_ONE, 1, 0},
+    [CJ2K_PROFILE_CINEMA_4K] = {"cinema-4k", FAMILY_CINEMA, 0x0004, 3, 12, 12, true, 4096, 2160, 1,
+                                6, false, 32, TILES_ONE, 2, 0},
+    [CJ2K_PROFILE_BROADCAST_SINGLE] = {"broadcast-single", FAMILY_BROADCAST, 0x0100, 4, 8, 12,
+                                       false, 0, 0, 1, 5, false, 128, TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_BROADCAST_MULTI] = {"broadcast-multi", FAMILY_BROADCAST, 0x0200, 4, 8, 12, false,
+                                      0, 0, 1, 5, false, 128, TILES_ONE_OR_FOUR, 0, 11},
+    [CJ2K_PROFILE_BROADCAST_MULTI_R] = {"broadcast-multi-r", FAMILY_BROADCAST, 0x0300, 4, 8, 12,
+                                        false, 0, 0, 1, 5, true, 128, TILES_ONE_OR_FOUR, 0, 11},
+    [CJ2K_PROFILE_IMF_2K] = {"imf-2k", FAMILY_IMF, 0x0400, 3, 8, 16, false, 2048, 1556, 1, 5, false,
+                             32, TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_IMF_4K] = {"imf-4k", FAMILY_IMF, 0x0500, 3, 8, 16, false, 4096, 3112, 1, 6, false,
+                             32, TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_IMF_8K] = {"imf-8k", FAMILY_IMF, 0x0600, 3, 8, 16, false, 8192, 6224, 1, 7, false,
+                             32, TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_IMF_2K_R] = {"imf-2k-r", FAMILY_IMF, 0x0700, 3, 8, 16, false, 2048, 1556, 1, 5,
+                               true, 32, TILES_ONE_OR_IMF, 0, 11},
+    [CJ2K_PROFILE_IMF_4K_R] = {"imf-4k-r", FAMILY_IMF, 0x0800, 3, 8, 16, false, 4096, 3112, 1, 6,
+                               true, 32, TILES_ONE_OR_IMF, 0, 11},
+    [CJ2K_PROFILE_IMF_8K_R] = {"imf-8k-r", FAMILY_IMF, 0x0900, 3, 8, 16, false, 8192, 6224, 1, 7,
+                               true, 32, TILES_ONE_OR_IMF, 0, 11},
+};
+
+const char *cj2k_profile_name(Cj2kProfile profile)
+{
+  return profile == CJ2K_PROFILE_NONE ? "none" : profile_rules[profile].name;
+}
+
+/* What holds while one profile is applied. */
+typedef struct {
+  Cj2kEncoderSetup *setup;
+  const Rules *rules;
+  Cj2kError *error;
+} Apply;
+
+#define REFUSE(...) return cj2k_error_set(a->error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
+
+/*
+ * A parameter that the profile dictates. What has its default counts as left open and takes the
+ * dictated value; any other value is a contradiction: refused, or overruled with a warning.
+ */
+static Cj2kStatus dictate(const Apply *a, const char *name, int64_t value, int64_t preset,
+                          int64_t dictated)
+{
+  if (value == dictated || value == preset)
+    return CJ2K_OK;
+  if (!a->setup->params.profile_lenient)
+    REFUSE("%s %" G_GINT64_FORMAT " contradicts profile %s, which has %" G_GINT64_FORMAT, name,
+           value, a->rules->name, dictated);
+  if (!a->setup->warning[0])
+    snprintf(a->setup->warning, sizeof a->setup->warning,
+             "profile %s sets %s to %" G_GINT64_FORMAT " in place of %" G_GINT64_FORMAT,
+             a->rules->name, name, dictated, value);
+  return CJ2K_OK;
+}
+
+#define DICTATE(field, name, dictated)                                                             \
+  do {                                                                                             \
+    Cj2kStatus status_ =                                                                           \
+        dictate(a, name, (int64_t)a->setup->params.field, (int64_t)defaults.field, dictated);      \
+    if (status_ != CJ2K_OK)                                                                        \
+      return status_;                                                                              \
+    a->setup->params.field = dictated;                                                             \
+  } while (0)
+
+/* What all of these profiles have in common. */
+static Cj2kStatus dictate_style(const Apply *a)
+{
+  Cj2kEncoderParams defaults;
+
+  cj2k_encoder_params_init(&defaults);
+  DICTATE(codeblock_style, "codeblock-style", 0);
+  DICTATE(num_layers, "num-layers", 1);
+  DICTATE(progression, "progression-order", CJ2K_CPRL);
+  DICTATE(image_x0, "image offset x", 0);
+  DICTATE(image_y0, "image offset y", 0);
+  DICTATE(tile_x0, "tile offset x", 0);
+  DICTATE(tile_y0, "tile offset y", 0);
+  DICTATE(tile_parts, "tile-parts", CJ2K_TILE_PARTS_COMPONENT);
+  if (a->rules->tiles == TILES_ONE) {
+    DICTATE(tile_width, "tile-width", 0);
+    DICTATE(tile_height, "tile-height", 0);
+  }
+  if (a->rules->guard_bits)
+    DICTATE(guard_bits, "guard-bits", a->rules->guard_bits);
+  if (a->rules->family == FAMILY_CINEMA)
+    DICTATE(mct, "mct", CJ2K_MCT_ON);
+  if (a->rules->reversible) {
+    DICTATE(reversible_transform, "reversible-transform", true);
+  } else if (a->setup->params.rate_control == CJ2K_RATE_LOSSLESS) {
+    REFUSE("rate-control lossless contradicts profile %s, which has the 9/7 filter",
+           a->rules->name);
+  } else {
+    DICTATE(reversible_transform, "reversible-transform", false);
+  }
+  a->setup->params.tlm = true;
+  return CJ2K_OK;
+}
+
+/* Precincts of 128 x 128 at the lowest resolution, 256 x 256 above. */
+static Cj2kStatus dictate_precincts(const Apply *a)
+{
+  Cj2kEncoderParams *p = &a->setup->params;
+
+  for (uint32_t i = 0; i < p->num_resolutions; i++) {
+    uint8_t side = i + 1u == p->num_resolutions ? 7 : 8;
+    if (p->num_precincts && !p->profile_lenient) {
+      uint32_t given = MIN(i, p->num_precincts - 1u);
+      if (p->precinct_width[given] != side || p->precinct_height[given] != side)
+        REFUSE(
+            "precincts contradict profile %s, which has 128 x 128 at the lowest resolution and 256 x 256 above",
+            a->rules->name);
+    }
+  }
+  for (uint32_t i = 0; i < p->num_resolutions; i++)
+    p->precinct_width[i] = p->precinct_height[i] = i + 1u == p->num_resolutions ? 7 : 8;
+  p->num_precincts = p->num_resolutions;
+  return CJ2K_OK;
+}
+
+static Cj2kStatus check_blocks(const Apply *a)
+{
+  Cj2kEncoderParams *p = &a->setup->params, defaults;
+
+  cj2k_encoder_params_init(&defaults);
+  if (a->rules->max_block == 32) {
+    DICTATE(codeblock_width, "codeblock-width", 32);
+    DICTATE(codeblock_height, "codeblock-height", 32);
+    return CJ2K_OK;
+  }
+  if (p->codeblock_width < 32 || p->codeblock_width > a->rules->max_block ||
+      p->codeblock_height < 32 || p->codeblock_height > a->rules->max_block)
+    REFUSE("code-block %u x %u contradicts profile %s, which allows sides 32, 64 and 128",
+           p->codeblock_width, p->codeblock_height, a->rules->name);
+  return CJ2K_OK;
+}
+
+static Cj2kStatus refuse_depth(const Apply *a, uint32_t c, const Cj2kComponent *component)
+{
+  const Rules *rules = a->rules;
+  char depths[32];
+
+  if (rules->min_depth == rules->max_depth)
+    snprintf(depths, sizeof depths, "%u", rules->max_depth);
+  else
+    snprintf(depths, sizeof depths, "%u to %u", rules->min_depth, rules->max_depth);
+  REFUSE("component %u of %u bits%s contradicts profile %s, which has %s bits unsigned", c,
+         component->depth, component->is_signed ? " signed" : "", rules->name, depths);
+}
+
+static Cj2kStatus check_image(const Apply *a)
+{
+  const Cj2kEncoderImage *image = &a->setup->image;
+  const Rules *rules = a->rules;
+
+  if (rules->max_width && (image->width > rules->max_width || image->height > rules->max_height))
+    REFUSE("image of %u x %u contradicts profile %s, which has at most %u x %u", image->width,
+           image->height, rules->name, rules->max_width, rules->max_height);
+  if (image->num_components > rules->max_components ||
+      (rules->all_components && image->num_components != rules->max_components))
+    REFUSE("%u components contradict profile %s, which has %s%u", image->num_components,
+           rules->name, rules->all_components ? "" : "at most ", rules->max_components);
+  for (uint32_t c = 0; c < image->num_components; c++) {
+    const Cj2kComponent *component = &image->components[c];
+    bool colour_difference = c == 1 || c == 2;
+    uint32_t max_dx = rules->family != FAMILY_CINEMA && colour_difference ? 2 : 1;
+    uint32_t max_dy = rules->family == FAMILY_BROADCAST && colour_difference ? 2 : 1;
+    if (component->depth < rules->min_depth || component->depth > rules->max_depth ||
+        component->is_signed)
+      return refuse_depth(a, c, component);
+    if (component->dx > max_dx || component->dy > max_dy)
+      REFUSE("component %u with sub-sampling %u x %u contradicts profile %s", c, component->dx,
+             component->dy, rules->name);
+  }
+  return CJ2K_OK;
+}
+
+static Cj2kStatus check_levels(const Apply *a)
+{
+  uint32_t levels = a->setup->params.num_resolutions - 1u;
+
+  if (levels < a->rules->min_levels || levels > a->rules->max_levels)
+    REFUSE("num-resolutions %u contradicts profile %s, which has %u to %u", levels + 1,
+           a->rules->name, a->rules->min_levels + 1u, a->rules->max_levels + 1u);
+  return CJ2K_OK;
+}
+
+/* Four equal tiles, side by side in two rows or one above the other. */
+static bool is_quarter(const Cj2kEncoderSetup *setup)
+{
+  const Cj2kEncoderParams *p = &setup->params;
+  uint32_t width = setup->image.width, height = setup->image.height;
+  bool full = !p->tile_width || p->tile_width == width;
+
+  return (full && (uint64_t)p->tile_height * 4 == height) ||
+         ((uint64_t)p->tile_width * 2 == width && (uint64_t)p->tile_height * 2 == height);
+}
+
+static Cj2kStatus check_tiles(const Apply *a)
+{
+  const Cj2kEncoderParams *p = &a->setup->params;
+  bool one = (!p->tile_width || p->tile_width >= a->setup->image.width) &&
+             (!p->tile_height || p->tile_height >= a->setup->image.height);
+  uint32_t levels = p->num_resolutions - 1u;
+
+  if (one)
+    return CJ2K_OK;
+  if (a->rules->tiles == TILES_ONE_OR_FOUR && !is_quarter(a->setup))
+    REFUSE(
+        "tiles of %u x %u contradict profile %s, which has one tile or four equal ones (2 x 2 or 1 x 4)",
+        p->tile_width, p->tile_height, a->rules->name);
+  if (a->rules->tiles == TILES_ONE_OR_IMF) {
+    uint32_t most = p->tile_width == 1024   ? 4
+                    : p->tile_width == 2048 ? 5
+                    : p->tile_width == 4096 ? 6
+                                            : 0;
+    if (p->tile_width != p->tile_height || !most || p->tile_width > 2 * a->rules->max_width)
+      REFUSE(
+          "tiles of %u x %u contradict profile %s, which has one tile or squares of 1024, 2048 or 4096",
+          p->tile_width, p->tile_height, a->rules->name);
+    if (levels > most)
+      REFUSE("num-resolutions %u contradicts profile %s with tiles of %u, which has at most %u",
+             levels + 1, a->rules->name, p->tile_width, most + 1);
+  }
+  return CJ2K_OK;
+}
+
+/* Main levels of broadcast and IMF: million samples a second. */
+static double level_samples(uint32_t level)
+{
+  static const double low[] = {HUGE_VAL, 65, 130, 195, 260, 520};
+  return level < 6 ? low[level] : ldexp(1200, (int)level - 6);
+}
+
+/* Mbit/s: broadcast by main level, IMF by sub-level. */
+static double level_mbit(const Apply *a)
+{
+  static const double low[] = {HUGE_VAL, 200, 200, 200, 400, 800};
+  const Cj2kEncoderParams *p = &a->setup->params;
+
+  if (a->rules->family == FAMILY_IMF)
+    return p->sub_level ? ldexp(100, p->sub_level) : HUGE_VAL;
+  return p->main_level < 6 ? low[p->main_level] : ldexp(1600, p->main_level - 6);
+}
+
+static double samples_of(const Cj2kEncoderSetup *setup)
+{
+  double samples = 0;
+  for (uint32_t c = 0; c < setup->image.num_components; c++) {
+    const Cj2kComponent *component = &setup->components[c];
+    samples += (double)(component->x1 - component->x0) * (component->y1 - component->y0);
+  }
+  return samples;
+}
+
+static Cj2kStatus check_main_level(const Apply *a)
+{
+  static const uint8_t max_sub_level[] = {0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const Cj2kEncoderParams *p = &a->setup->params;
+  double rate = samples_of(a->setup) * p->frame_rate / 1e6;
+
+  if (p->main_level > a->rules->max_main_level)
+    REFUSE("main-level %u contradicts profile %s, which has 0 to %u", p->main_level, a->rules->name,
+           a->rules->max_main_level);
+  if (rate > level_samples(p->main_level))
+    REFUSE(
+        "%.1f million samples a second contradict main-level %u of profile %s, which has at most %.0f",
+        rate, p->main_level, a->rules->name, level_samples(p->main_level));
+  if (a->rules->family == FAMILY_IMF && p->sub_level > max_sub_level[p->main_level])
+    REFUSE("sub-level %u contradicts main-level %u of profile %s, which allows at most %u",
+           p->sub_level, p->main_level, a->rules->name, max_sub_level[p->main_level]);
+  if (a->rules->family != FAMILY_IMF && p->sub_level)
+    REFUSE("sub-level %u contradicts profile %s, which has none", p->sub_level, a->rules->name);
+  return CJ2K_OK;
+}
+
+/* Cinema: 250 Mbit/s at 24 or 48 frames a second, four fifths of it for a component. */
+static Cj2kStatus set_cinema_limits(const Apply *a)
+{
+  Cj2kEncoderSetup *setup = a->setup;
+  double rate = setup->params.frame_rate > 24 ? setup->params.frame_rate : 24;
+
+  if (rate > (setup->params.profile == CJ2K_PROFILE_CINEMA_4K ? 30 : 60))
+    REFUSE("frame-rate %g contradicts profile %s", rate, a->rules->name);
+  if (setup->params.main_level || setup->params.sub_level)
+    REFUSE("main-level and sub-level contradict profile %s, which has none", a->rules->name);
+  setup->profile_frame_bytes = (uint64_t)floor(250e6 / 8 / rate);
+  setup->profile_component_bytes = (uint64_t)floor(200e6 / 8 / rate);
+  return CJ2K_OK;
+}
+
+static Cj2kStatus set_limits(const Apply *a)
+{
+  Cj2kEncoderSetup *setup = a->setup;
+  const Cj2kEncoderParams *p = &setup->params;
+  Cj2kStatus status;
+
+  if (a->rules->family == FAMILY_CINEMA)
+    return set_cinema_limits(a);
+  if ((status = check_main_level(a)) != CJ2K_OK)
+    return status;
+  double mbit = level_mbit(a);
+  if (isfinite(mbit) && p->frame_rate > 0)
+    setup->profile_frame_bytes = (uint64_t)floor(mbit * 1e6 / 8 / p->frame_rate);
+  setup->rsiz |= (uint16_t)(p->main_level | p->sub_level << 4);
+  return CJ2K_OK;
+}
+
+/* A budget above the profile's limit is refused; rate-control lossless has none, and fails when a
+ * frame is larger. */
+static Cj2kStatus check_budget(const Apply *a)
+{
+  const Cj2kEncoderParams *p = &a->setup->params;
+  const uint64_t limit = a->setup->profile_frame_bytes,
+                 component = a->setup->profile_component_bytes;
+
+  if (limit && p->max_frame_bytes > limit && !p->profile_lenient)
+    REFUSE("max-frame-bytes %" G_GUINT64_FORMAT
+           " contradicts profile %s, which has at most %" G_GUINT64_FORMAT,
+           p->max_frame_bytes, a->rules->name, limit);
+  if (component && p->max_component_bytes > component && !p->profile_lenient)
+    REFUSE("max-component-bytes %" G_GUINT64_FORMAT
+           " contradicts profile %s, which has at most %" G_GUINT64_FORMAT,
+           p->max_component_bytes, a->rules->name, component);
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_profile_apply(Cj2kEncoderSetup *setup, Cj2kError *error)
+{
+  Cj2kStatus status;
+
+  if (setup->params.profile == CJ2K_PROFILE_NONE)
+    return CJ2K_OK;
+  Apply apply = {setup, &profile_rules[setup->params.profile], error}, *a = &apply;
+  if (setup->params.block_coder == CJ2K_CODER_HT && a->rules->family == FAMILY_CINEMA)
+    REFUSE("block-coder ht contradicts profile %s", a->rules->name);
+  setup->rsiz = a->rules->rsiz;
+  if ((status = check_image(a)) != CJ2K_OK || (status = check_levels(a)) != CJ2K_OK ||
+      (status = dictate_style(a)) != CJ2K_OK || (status = dictate_precincts(a)) != CJ2K_OK ||
+      (status = check_blocks(a)) != CJ2K_OK || (status = check_tiles(a)) != CJ2K_OK ||
+      (status = set_limits(a)) != CJ2K_OK)
+    return status;
+  if (a->rules->family == FAMILY_CINEMA)
+    setup->mct = true;
+  return check_budget(a);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The selection that fits: what a cut through the hulls costs is not guessed but laid out, with
+ * every packet header, marker segment and tile-part, until the largest is found that keeps to the
+ * ceilings.
+ */
+#include "common/encoder/encoder.h"
+
+#include "common/runtime/error.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FIT_ROUNDS 8
+/* A budget of which less than this part is unused is used. */
+#define LEAST_ROOM 8192
+/* Bytes that are added to blocks need a part of that more in headers, at most. */
+#define HEADER_PART 32
+
+/* --- layers --- */
+
+/* Bytes that layers 0..layer may have together. */
+static uint64_t layer_bytes(const Cj2kEncoderFrame *frame, uint32_t layer)
+{
+  const Cj2kEncoderParams *p = &frame->params;
+  const Cj2kEncoderImage *image = &frame->encoder->setup.image;
+  double rate = p->layer_rates[layer], all = (double)cj2k_hulls_bytes(&frame->hulls, 0);
+
+  if (rate > 0)
+    return (uint64_t)(rate * image->width * image->height / 8);
+  return (uint64_t)ldexp(MIN(all, (double)frame->frame_bytes), (int)layer + 1 - p->num_layers);
+}
+
+/* HT: what each block will be, known before it is coded. */
+static void describe_ht_blocks(Cj2kEncoderFrame *frame)
+{
+  const Cj2kPlan *plan = frame->encoder->plan;
+  const Cj2kEncodeJob *job = &frame->job;
+
+  for (uint32_t b = 0; b < plan->num_blocks; b++) {
+    uint32_t n = frame->options[b], i = n ? job->num_planes - n : 0, plane = job->first_plane + i;
+    uint32_t planes = job->quantisers[plan->blocks[b].band].num_bitplanes;
+    uint32_t length = frame->kept_lengths[b];
+    frame->choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
+    frame->ht_blocks[b] = (Cj2kEncodedBlock){.length = length,
+                                             .first_pass = b,
+                                             .num_passes = n > 0,
+                                             .zero_bitplanes = (uint8_t)(planes - 1 - plane),
+                                             .is_ht = 1};
+    frame->ht_passes[b] = (Cj2kPassLength){length, 1};
+  }
+}
+
+/* Sets frame->kept from frame->options and, with several layers, frame->hulls. */
+static void set_kept(Cj2kEncoderFrame *frame)
+{
+  size_t blocks = frame->encoder->plan->num_blocks;
+  uint32_t last = frame->params.num_layers - 1u;
+  bool ht = frame->params.block_coder == CJ2K_CODER_HT;
+  uint8_t *kept = frame->kept + last * blocks;
+
+  for (size_t b = 0; b < blocks; b++)
+    kept[b] = ht && frame->options[b] ? frame->source.blocks[b].num_passes : frame->options[b];
+  for (uint32_t layer = last; layer-- > 0;) {
+    /* Packet headers take about the thirtieth part. */
+    uint32_t slope = cj2k_hulls_cut(&frame->hulls, layer_bytes(frame, layer) / 30 * 29);
+    cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->cut_lengths);
+    const uint8_t *above = kept;
+    kept -= blocks;
+    for (size_t b = 0; b < blocks; b++)
+      kept[b] = MIN(frame->layer_options[b], above[b]);
+  }
+}
+
+Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
+{
+  set_kept(frame);
+  Cj2kStatus status = cj2k_encoder_frame_begin_gather(frame);
+  return status == CJ2K_OK ? cj2k_encoder_frame_layout(frame) : status;
+}
+
+/* --- ceilings --- */
+
+/* Bytes of a component that its ceiling counts: in 4K cinema only those of the 2K image. */
+static uint64_t component_bytes(const Cj2kEncoderFrame *frame, uint32_t c)
+{
+  uint32_t n = frame->size.num_resolutions;
+  uint32_t counted = frame->params.profile == CJ2K_PROFILE_CINEMA_4K ? n - 1 : n;
+  uint64_t sum = 0;
+
+  for (uint32_t r = 0; r < counted; r++)
+    sum += frame->size.components[(size_t)c * n + r];
+  return sum;
+}
+
+uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame)
+{
+  uint64_t useful = frame->size.total;
+
+  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++) {
+    uint64_t bytes = component_bytes(frame, c);
+    useful -= bytes > frame->component_bytes ? bytes - frame->component_bytes : 0;
+  }
+  return useful;
+}
+
+bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
+{
+  if (frame->size.total > frame->frame_bytes)
+    return false;
+  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++)
+    if (component_bytes(frame, c) > frame->component_bytes)
+      return false;
+  return true;
+}
+
+static Cj2kStatus try_options(Cj2kEncoderFrame *frame)
+{
+  if (frame->params.block_coder == CJ2K_CODER_HT)
+    describe_ht_blocks(frame);
+  return cj2k_encoder_frame_keep(frame);
+}
+
+static Cj2kStatus try_cut(Cj2kEncoderFrame *frame, uint32_t slope)
+{
+  cj2k_hulls_apply(&frame->hulls, slope, frame->options, frame->kept_lengths);
+  return try_options(frame);
+}
+
+/* Options that fill up a number of bytes, what they have of them, and the codestream with them. */
+typedef struct {
+  uint64_t bytes, bodies, total;
+  uint32_t slope; /* of the cut */
+} Fit;
+
+static Cj2kStatus try_fit(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *fit)
+{
+  fit->bytes = bytes;
+  fit->slope =
+      cj2k_hulls_take(&frame->hulls, bytes, frame->options, frame->kept_lengths, &fit->bodies);
+  Cj2kStatus status = try_options(frame);
+  fit->total = frame->size.total;
+  return status;
+}
+
+/* Bytes for blocks in the next round, between those of a fit and of a try that did not fit. */
+static uint64_t next_bytes(const Cj2kEncoderFrame *frame, const Fit *last, uint64_t low,
+                           uint64_t high)
+{
+  uint64_t budget = frame->frame_bytes, bytes;
+
+  if (last->total <= budget) { /* what is added needs headers, too */
+    uint64_t room = budget - last->total;
+    bytes = last->bodies + room - room / HEADER_PART;
+  } else {
+    uint64_t over = last->total - budget;
+    over += over / HEADER_PART + 1;
+    bytes = last->bodies > over ? last->bodies - over : 0;
+  }
+  if (bytes < low || bytes >= high)
+    bytes = low + (high - low) / 2;
+  return bytes;
+}
+
+/* Halves what blocks have until the codestream fits. */
+static Cj2kStatus shrink(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *best)
+{
+  Cj2kStatus status;
+
+  while ((bytes /= 2) > 0) {
+    if ((status = try_fit(frame, bytes, best)) != CJ2K_OK || best->total <= frame->frame_bytes)
+      return status;
+  }
+  best->slope = CJ2K_SLOPE_CLASSES - 1; /* nothing at all */
+  if ((status = try_cut(frame, best->slope)) != CJ2K_OK || frame->size.total <= frame->frame_bytes)
+    return status;
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes is less than the %" G_GUINT64_FORMAT
+                        " that headers of empty code-blocks take",
+                        frame->frame_bytes, frame->size.total);
+}
+
+/* The lowest cut whose codestream fits; it is laid out. Each round knows what headers took in the
+ * one before, which changes little from cut to cut. */
+static Cj2kStatus find_cut(Cj2kEncoderFrame *frame, Fit *best)
+{
+  uint64_t budget = frame->frame_bytes, low = 0, high = UINT64_MAX;
+  uint64_t bytes = budget - MIN(frame->header_bytes, budget);
+  bool found = false, is_best = false; /* the last try */
+  Cj2kStatus status;
+  Fit last;
+
+  for (uint32_t round = 0; round < FIT_ROUNDS; round++) {
+    if ((status = try_fit(frame, bytes, &last)) != CJ2K_OK)
+      return status;
+    is_best = last.total <= budget && (!found || last.total >= best->total);
+    if (is_best) {
+      bool same = found && last.bodies == best->bodies;
+      *best = last;
+      found = true;
+      low = last.bodies;
+      if (same || !last.slope || budget - last.total <= budget / LEAST_ROOM)
+        break;
+    } else if (last.total > budget) {
+      high = last.bodies;
+    }
+    if (!bytes || (found && high <= low))
+      break;
+    bytes = next_bytes(frame, &last, low, high);
+  }
+  if (!found)
+    return shrink(frame, bytes, best);
+  frame->header_bytes = best->total - MIN(best->bodies, best->total);
+  return is_best ? CJ2K_OK : try_fit(frame, best->bytes, best);
+}
+
+/* Raises the slope that component c's options must be above until it keeps to its ceiling. */
+static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, uint32_t cut)
+{
+  uint64_t ceiling = frame->component_bytes, size = component_bytes(frame, c), slack = 0;
+  uint32_t low = MAX(cut, frame->hulls.floors[c]), top = 0;
+  Cj2kStatus status;
+
+  while (size > ceiling && top < CJ2K_SLOPE_CLASSES - 1) {
+    uint64_t bodies = cj2k_hulls_component_bytes(&frame->hulls, c, MAX(low, top));
+    uint64_t less = size - ceiling + slack, limit = bodies > less ? bodies - less : 0;
+    uint32_t bottom = MAX(low, top);
+    for (top = CJ2K_SLOPE_CLASSES - 1; top - bottom > 1;) {
+      uint32_t middle = bottom + (top - bottom) / 2;
+      if (cj2k_hulls_component_bytes(&frame->hulls, c, middle) <= limit)
+        top = middle;
+      else
+        bottom = middle;
+    }
+    cj2k_hulls_set_floor(&frame->hulls, c, top);
+    if ((status = try_cut(frame, cut)) != CJ2K_OK)
+      return status;
+    size = component_bytes(frame, c);
+    slack = slack * 2 + 1;
+  }
+  return CJ2K_OK;
+}
+
+/* The lowest cut under the ceiling of the frame, with the floors that components have. */
+static Cj2kStatus fit_frame(Cj2kEncoderFrame *frame, uint32_t *cut)
+{
+  Fit best = {0};
+  Cj2kStatus status = frame->frame_bytes == UINT64_MAX ? try_cut(frame, 0) : find_cut(frame, &best);
+
+  *cut = best.slope;
+  return status;
+}
+
+Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
+{
+  uint32_t n = frame->encoder->plan->num_components;
+  uint32_t cut;
+  Cj2kStatus status = fit_frame(frame, &cut);
+
+  cj2k_encoder_frame_note_slope(frame, cut);
+  for (uint32_t round = 0; round < n && status == CJ2K_OK && !cj2k_encoder_frame_fits(frame);
+       round++) {
+    for (uint32_t c = 0; c < n && status == CJ2K_OK; c++)
+      if (component_bytes(frame, c) > frame->component_bytes)
+        status = raise_floor(frame, c, cut);
+    if (status == CJ2K_OK) /* the others may have what these give back */
+      status = fit_frame(frame, &cut);
+  }
+  if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
+    return status;
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes for a component is less than what headers take",
+                        frame->component_bytes);
+}

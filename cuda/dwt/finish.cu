@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The last level of the inverse DWT with all that follows, while the rows are in registers:
+ * component transform (T.800 annex G), DC shift, clamp, and the picture's own words.
+ */
+#include "inverse.cuh"
+
+namespace {
+
+constexpr uint32_t kWarps = 4;
+
+__device__ __forceinline__ void inverse_mct(int32_t &a, int32_t &b, int32_t &c)
+{
+  int32_t g = (int32_t)((uint32_t)a - (uint32_t)((int32_t)((uint32_t)b + (uint32_t)c) >> 2));
+  int32_t red = (int32_t)((uint32_t)c + (uint32_t)g), blue = (int32_t)((uint32_t)b + (uint32_t)g);
+  a = red;
+  b = g;
+  c = blue;
+}
+
+__device__ __forceinline__ void inverse_mct(float &y, float &cb, float &cr)
+{
+  float r = __fadd_rn(y, __fmul_rn(1.402f, cr));
+  float g = __fsub_rn(__fsub_rn(y, __fmul_rn(0.344136f, cb)), __fmul_rn(0.714136f, cr));
+  float b = __fadd_rn(y, __fmul_rn(1.772f, cb));
+  y = r;
+  cb = g;
+  cr = b;
+}
+
+__device__ __forceinline__ int32_t to_sample(int32_t v, const Cj2kCudaStore &s)
+{
+  int32_t x = (int32_t)((uint32_t)v + (uint32_t)s.dc);
+  return min(max(x, s.lo), s.hi);
+}
+
+__device__ __forceinline__ int32_t to_sample(float v, const Cj2kCudaStore &s)
+{
+  float x = __fadd_rn(v, s.dc_f);
+  x = x > s.lo_f ? x : s.lo_f;
+  x = x < s.hi_f ? x : s.hi_f;
+  return __float2int_rn(x);
+}
+
+__device__ __forceinline__ uint32_t to_word(int32_t v, const Cj2kCudaStore &s)
+{
+  uint32_t bits;
+  if (s.direct)
+    return (uint32_t)v;
+  if (s.down)
+    bits = (uint32_t)min((int32_t)((uint32_t)v + s.offset + s.round) >> s.down, s.most) & s.mask;
+  else
+    bits = (((uint32_t)v + s.offset) << s.up) & s.mask;
+  bits <<= s.shift;
+  if (s.swapped)
+    bits = s.word_bytes == 2 ? __byte_perm(bits, 0, 0x4401) : __byte_perm(bits, 0, 0x0123);
+  return bits;
+}
+
+__device__ __forceinline__ void store_four(uint8_t *row, int32_t x, int32_t width,
+                                           const uint32_t words[4], const Cj2kCudaStore &s)
+{
+  uint8_t *at = row + (int64_t)x * s.stride;
+  bool whole = x >= 0 && x + 4 <= width;
+  if (whole && s.stride == 2 && s.word_bytes == 2 && (reinterpret_cast<uintptr_t>(at) & 7) == 0) {
+    *reinterpret_cast<uint2 *>(at) =
+        make_uint2(words[0] | words[1] << 16, words[2] | words[3] << 16);
+  } else if (whole && s.stride == 1 && (reinterpret_cast<uintptr_t>(at) & 3) == 0) {
+    *reinterpret_cast<uint32_t *>(at) = words[0] | words[1] << 8 | words[2] << 16 | words[3] << 24;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; i++, at += s.stride) {
+      if (x + i < 0 || x + i >= width)
+        continue;
+      if (s.word_bytes == 1)
+        *at = (uint8_t)words[i];
+      else if (s.word_bytes == 2)
+        *reinterpret_cast<uint16_t *>(at) = (uint16_t)words[i];
+      else
+        *reinterpret_cast<uint32_t *>(at) = words[i];
+    }
+  }
+}
+
+/* The component transform of four samples, where there is one: of three components. */
+template <int COUNT, bool REV> __device__ __forceinline__ void inverse_mct_rows(Row<REV> *rows)
+{
+  if (COUNT == 3) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      inverse_mct(rows[0].c[i], rows[COUNT == 3 ? 1 : 0].c[i], rows[COUNT == 3 ? 2 : 0].c[i]);
+  }
+}
+
+template <int COUNT> struct StorePicture {
+  const Cj2kCudaFinish *__restrict__ finish;
+  const Cj2kCudaOutput *__restrict__ outputs;
+  int32_t x, width, odd_y;
+  bool active;
+
+  template <bool REV> __device__ __forceinline__ void operator()(int32_t y, Row<REV> *rows)
+  {
+    if (!active)
+      return;
+    inverse_mct_rows<COUNT>(rows);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      const Cj2kCudaStore &s = finish->store[k];
+      if (s.plane == UINT32_MAX)
+        continue;
+      uint32_t words[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        words[i] = to_word(to_sample(rows[k].c[i], s), s);
+      const Cj2kCudaOutput &output = outputs[s.plane];
+      uint8_t *row = output.data + (s.y + (uint64_t)(y - odd_y)) * output.pitch + s.first +
+                     (uint64_t)s.x * s.stride;
+      store_four(row, x, width, words, s);
+    }
+  }
+};
+
+template <bool REV, int COUNT>
+__global__ void __launch_bounds__(32 * kWarps,
+                                  4) /* more warps hide more latency than more registers do */
+    finish_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                  const Cj2kCudaOutput *__restrict__ outputs)
+{
+  uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
+  for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
+    const Cj2kCudaFinish &finish = all[i];
+    const Cj2kCudaLevel &level = finish.level[0];
+    if (blockIdx.x * kStripColumns >= level.width + level.odd_x)
+      continue;
+    int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4,
+            row0 = (int32_t)(strip * rows);
+    StorePicture<COUNT> store = {&finish,
+                                 outputs,
+                                 p - (int32_t)level.odd_x,
+                                 (int32_t)level.width,
+                                 level.odd_y,
+                                 lane > 0 && lane < 31};
+    synthesise<REV, COUNT>(finish.level, p, row0, row0 + (int32_t)rows, store);
+  }
+}
+
+/* A sample below 2^16 to the lower half of a word. */
+__device__ __forceinline__ uint32_t to_half(int32_t v, int32_t dc, int32_t lo, int32_t hi)
+{
+  return (uint32_t)min(max((int32_t)((uint32_t)v + (uint32_t)dc), lo), hi);
+}
+
+/* Adding 3 * 2^22 rounds to even and leaves the integer in the lowest bits. A NaN becomes lo. */
+__device__ __forceinline__ uint32_t to_half(float v, float dc, float lo, float hi)
+{
+  float x = fminf(fmaxf(__fadd_rn(v, dc), lo), hi);
+  return __float_as_uint(__fadd_rn(x, 12582912.0f));
+}
+
+/* Stores rows of 16-bit words that are the samples, of components of one range. */
+template <bool REV, int COUNT> struct StoreDirect {
+  const Cj2kCudaDirect &to;
+  typename Sample<REV>::Type dc, lo, hi;
+  uint32_t x; /* bytes */
+  int32_t count, odd_y;
+
+  __device__ __forceinline__ void operator()(int32_t y, Row<REV> *rows)
+  {
+    if (count <= 0)
+      return;
+    inverse_mct_rows<COUNT>(rows);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      uint32_t words[2];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        words[i] = __byte_perm(to_half(rows[k].c[2 * i], dc, lo, hi),
+                               to_half(rows[k].c[2 * i + 1], dc, lo, hi), 0x5410);
+      uint8_t *at = to.row[k] + ((uint64_t)(uint32_t)(y - odd_y) * to.pitch[k] + x);
+      if (count >= 4) {
+        *reinterpret_cast<uint2 *>(at) = make_uint2(words[0], words[1]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 3; i++)
+          if (i < count)
+            reinterpret_cast<uint16_t *>(at)[i] = (uint16_t)(words[i / 2] >> (16 * (i & 1)));
+      }
+    }
+  }
+};
+
+template <int COUNT>
+__device__ __forceinline__ void set_range(StoreDirect<true, COUNT> &store, const Cj2kCudaStore &s)
+{
+  store.dc = s.dc;
+  store.lo = s.lo;
+  store.hi = s.hi;
+}
+template <int COUNT>
+__device__ __forceinline__ void set_range(StoreDirect<false, COUNT> &store, const Cj2kCudaStore &s)
+{
+  store.dc = s.dc_f;
+  store.lo = s.lo_f;
+  store.hi = s.hi_f;
+}
+
+/* The frequent case, with all that is the same for all threads among the kernel's parameters: one
+ * tile, three components through the component transform, 16-bit words. */
+template <bool REV>
+__global__ void __launch_bounds__(32 * kWarps, 4) /* more warps hide more latency */
+    direct_kernel(const __grid_constant__ Cj2kCudaFinish finish,
+                  const __grid_constant__ Cj2kCudaDirect to, uint32_t rows)
+{
+  uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
+  const Cj2kCudaLevel &level = finish.level[0];
+  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4, row0 = (int32_t)(strip * rows);
+  bool active = lane > 0 && lane < 31;
+  StoreDirect<REV, 3> store = {
+      to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
+  set_range(store, finish.store[0]);
+  synthesise<REV, 3>(finish.level, x, row0, row0 + (int32_t)rows, store);
+}
+
+/* Components without a component transform that become 16-bit words: the same of each entry in
+ * registers. */
+template <bool REV>
+__global__ void __launch_bounds__(32 * kWarps)
+    direct_planes_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                         const Cj2kCudaOutput *__restrict__ outputs)
+{
+  uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
+  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4, row0 = (int32_t)(strip * rows);
+  bool active = lane > 0 && lane < 31;
+  for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
+    const Cj2kCudaLevel level = all[i].level[0];
+    const Cj2kCudaStore &s = all[i].store[0];
+    if (blockIdx.x * kStripColumns >= level.width)
+      continue;
+    const Cj2kCudaOutput output = outputs[s.plane];
+    Cj2kCudaDirect to;
+    to.row[0] = output.data + s.y * output.pitch + s.first + (uint64_t)s.x * s.stride;
+    to.pitch[0] = (uint32_t)output.pitch;
+    StoreDirect<REV, 1> store = {
+        to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
+    set_range(store, s);
+    synthesise<REV, 1>(&level, x, row0, row0 + (int32_t)rows, store);
+  }
+}
+
+/* Without decomposition: the band is the tile-component. */
+template <bool REV, int COUNT>
+__global__ void __launch_bounds__(32 * kWarps)
+    plane_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                 const Cj2kCudaOutput *__restrict__ outputs)
+{
+  using T = typename Sample<REV>::Type;
+  uint32_t strip = blockIdx.y * kWarps + threadIdx.y;
+  for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
+    const Cj2kCudaFinish &finish = all[i];
+    const Cj2kCudaLevel &level = finish.level[0];
+    uint32_t x = blockIdx.x * kStripColumns + 4 * threadIdx.x;
+    bool active = threadIdx.x < kStripColumns / 4 && x < level.width;
+    StorePicture<COUNT> store = {&finish, outputs, (int32_t)x, (int32_t)level.width, 0, active};
+    for (uint32_t y = strip * rows; active && y < min(level.height, (strip + 1) * rows); y++) {
+      Row<REV> row[COUNT];
+      for (int k = 0; k < COUNT; k++) {
+        const Cj2kCudaPlane &band = finish.level[k].band[0];
+        for (uint32_t c = 0; c < 4; c++)
+          row[k].c[c] = static_cast<const T *>(
+              band.data)[(size_t)y * band.stride + min(x + c, level.width - 1)];
+      }
+      store((int32_t)y, row);
+    }
+  }
+}
+
+template <bool REV, int COUNT>
+void launch(const Cj2kCudaFinish *finish, uint32_t count, bool is_plane, uint32_t rows,
+            const Cj2kCudaOutput *outputs, dim3 grid, cudaStream_t stream)
+{
+  if (is_plane)
+    plane_kernel<REV, COUNT><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+  else
+    finish_kernel<REV, COUNT><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+}
+
+} // namespace
+
+bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k)
+{
+  const Cj2kCudaStore *s = &finish->store[k];
+  return !finish->level[0].is_plane && !finish->level[0].odd_x && s->plane != UINT32_MAX &&
+         s->direct && s->stride == 2 && s->word_bytes == 2 &&
+         ((s->first + (uint64_t)s->x * s->stride) & 7) == 0;
+}
+
+bool cj2k_cuda_finish_is_aligned(const Cj2kCudaOutput *outputs, uint32_t count)
+{
+  for (uint32_t p = 0; p < count; p++)
+    if ((((uintptr_t)outputs[p].data | outputs[p].pitch) & 7) || outputs[p].pitch > UINT32_MAX)
+      return false;
+  return true;
+}
+
+bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
+                                Cj2kCudaDirect *direct)
+{
+  for (uint32_t k = 0; k < 3; k++) {
+    const Cj2kCudaStore *s = &finish->store[k];
+    if (!cj2k_cuda_finish_has_words(finish, k) || s->hi != finish->store[0].hi ||
+        !cj2k_cuda_finish_is_aligned(&outputs[s->plane], 1))
+      return false;
+    direct->row[k] = outputs[s->plane].data + s->y * outputs[s->plane].pitch + s->first +
+                     (uint64_t)s->x * s->stride;
+    direct->pitch[k] = (uint32_t)outputs[s->plane].pitch;
+  }
+  return true;
+}
+
+cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
+                                    uint32_t rows, cudaStream_t stream)
+{
+  const Cj2kCudaLevel *level = &finish->level[0];
+  uint32_t strips = (level->height + 1 + rows - 1) / rows;
+  dim3 grid((level->width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps);
+  if (level->reversible)
+    direct_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+  else
+    direct_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
+                                   uint32_t width, uint32_t height, uint32_t rows,
+                                   const Cj2kCudaOutput *outputs, cudaStream_t stream)
+{
+  uint32_t strips = (height + 1 + rows - 1) / rows;
+  dim3 grid((width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
+            count < 65535 ? count : 65535);
+  if (reversible)
+    direct_planes_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+  else
+    direct_planes_kernel<false>
+        <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
+                             bool reversible, bool is_plane, uint32_t width, uint32_t height,
+                             uint32_t rows, const Cj2kCudaOutput *outputs, cudaStream_t stream)
+{
+  if (count == 0 || width == 0 || height == 0)
+    return cudaSuccess;
+  uint32_t strips = (height + 1 + rows - 1) / rows;
+  dim3 grid((width + 1 + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
+            count < 65535 ? count : 65535);
+  if (three && reversible)
+    launch<true, 3>(finish, count, is_plane, rows, outputs, grid, stream);
+  else if (three)
+    launch<false, 3>(finish, count, is_plane, rows, outputs, grid, stream);
+  else if (reversible)
+    launch<true, 1>(finish, count, is_plane, rows, outputs, grid, stream);
+  else
+    launch<false, 1>(finish, count, is_plane, rows, outputs, grid, stream);
+  return cudaGetLastError();
+}

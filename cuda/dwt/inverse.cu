@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Inverse DWT, every level but the last: bands to the low-pass plane of the next level. */
+#include "inverse.cuh"
+
+namespace {
+
+constexpr uint32_t kWarps = 4;
+
+template <class T> struct StorePlane {
+  T *plane;
+  uint32_t stride;
+  int32_t x, width, odd_y; /* x: of the lane's first column in the plane */
+  bool active, whole;
+
+  template <class R> __device__ __forceinline__ void operator()(int32_t y, const R *rows)
+  {
+    if (!active)
+      return;
+    T *row = plane + (size_t)(y - odd_y) * stride;
+    if (whole) {
+      struct alignas(16) Four {
+        T c[4];
+      };
+      *reinterpret_cast<Four *>(row + x) = {rows[0].c[0], rows[0].c[1], rows[0].c[2], rows[0].c[3]};
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      if (x + i >= 0 && x + i < width)
+        row[x + i] = rows[0].c[i];
+  }
+};
+
+template <bool REV>
+__global__ void __launch_bounds__(32 * kWarps)
+    idwt_kernel(const Cj2kCudaLevel *levels, uint32_t count, uint32_t rows)
+{
+  using T = typename Sample<REV>::Type;
+  uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
+  for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
+    const Cj2kCudaLevel level = levels[i]; /* in registers: stores might change what is in memory */
+    int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4;
+    int32_t row0 = (int32_t)(strip * rows);
+    if (blockIdx.x * kStripColumns >= level.width + level.odd_x)
+      continue;
+    int32_t x = p - level.odd_x;
+    StorePlane<T> store = {static_cast<T *>(level.out.data),
+                           level.out.stride,
+                           x,
+                           (int32_t)level.width,
+                           level.odd_y,
+                           lane > 0 && lane < 31,
+                           level.odd_x == 0 && x + 4 <= (int32_t)level.width};
+    synthesise<REV, 1>(&level, p, row0, row0 + (int32_t)rows, store);
+  }
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
+                           uint32_t width, uint32_t height, uint32_t rows, cudaStream_t stream)
+{
+  if (count == 0 || width == 0 || height == 0)
+    return cudaSuccess;
+  uint32_t strips = (height + 1 + rows - 1) / rows;
+  dim3 grid((width + 1 + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
+            count < 65535 ? count : 65535);
+  if (reversible)
+    idwt_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows);
+  else
+    idwt_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows);
+  return cudaGetLastError();
+}

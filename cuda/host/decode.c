@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+#include "common/runtime/error.h"
+#include "ranges.h"
+
+static Cj2kStatus no_context(Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the device's context is gone");
+}
+
+static void backend_close(void *data)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (cj2k_cuda_enter(&backend->device)) {
+    cj2k_cuda_timeline_close(&backend->timeline);
+    if (backend->upload)
+      cudaStreamDestroy(backend->upload);
+    cj2k_cuda_leave(&backend->device);
+  }
+  g_free(backend);
+}
+
+static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
+{
+  (void)threads;
+  Cj2kCudaDecoder *backend = g_new0(Cj2kCudaDecoder, 1);
+  Cj2kStatus status =
+      cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
+  backend->frames_in_flight = params->frames_in_flight;
+  backend->one_in_flight = params->frames_in_flight == 1;
+  if (status != CJ2K_OK) {
+    g_free(backend);
+    return NULL;
+  }
+  if (cj2k_cuda_enter(&backend->device)) {
+    int multiprocessors = 1;
+    (void)cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                 backend->device.ordinal);
+    backend->multiprocessors = (uint32_t)multiprocessors;
+    status = cj2k_cuda_check(cj2k_cuda_ht_init(), "loading this build's kernels", error);
+    if (status == CJ2K_OK)
+      status = cj2k_cuda_check(
+          cj2k_cuda_timeline_open(&backend->timeline, params->trace, params->trace_user),
+          "starting a timeline", error);
+    if (status == CJ2K_OK)
+      status = cj2k_cuda_check(cudaStreamCreateWithFlags(&backend->upload, cudaStreamNonBlocking),
+                               "making a stream", error);
+    cj2k_cuda_leave(&backend->device);
+  } else {
+    status = no_context(error);
+  }
+  if (status == CJ2K_OK)
+    return backend;
+  backend_close(backend);
+  return NULL;
+}
+
+static void free_slot(Cj2kDecodeSlot *slot)
+{
+  cj2k_cuda_decode_abandon(slot);
+  if (slot->stream)
+    cudaStreamSynchronize(slot->stream);
+  cudaEvent_t events[] = {slot->arrived, slot->uploaded, slot->decoded, slot->done};
+  for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
+    if (events[i])
+      cudaEventDestroy(events[i]);
+  cj2k_cuda_marks_free(&slot->marks);
+  if (slot->stream)
+    cudaStreamDestroy(slot->stream);
+  Cj2kCudaMemory *memory[] = {
+      &slot->blocks,       &slot->level_table, &slot->finish_table, &slot->lowpass,
+      &slot->coefficients, &slot->quads,       &slot->upload,       &slot->sample_planes,
+      &slot->picture,      &slot->data,        &slot->h_upload,     &slot->h_data,
+      &slot->h_corrupt,    &slot->h_picture,   &slot->zeros,        &slot->mq_planes};
+  for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
+    cj2k_cuda_release(memory[i]);
+  if (slot->plan)
+    cj2k_plan_unref(slot->plan);
+  g_array_unref(slot->levels);
+  g_array_unref(slot->finishes);
+  g_array_unref(slot->packs);
+  g_array_unref(slot->plane_of_pack);
+  g_free((void *)slot->layout.samples);
+  g_free(slot->num_bitplanes);
+  g_free(slot->has_place);
+  g_free(slot->classes);
+  g_free(slot->planes);
+  g_free(slot->octets);
+  g_free(slot->plane_rows);
+  g_free(slot->plane_bytes);
+  g_free(slot->samples);
+  g_free(slot->outputs);
+  g_free(slot);
+}
+
+static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
+{
+  Cj2kDecodeSlot *slot = g_new0(Cj2kDecodeSlot, 1);
+  slot->backend = backend;
+  slot->marks = (Cj2kCudaMarks){.timeline = &backend->timeline,
+                                .stream = (uint32_t)g_atomic_int_add(&backend->slots, 1)};
+  slot->h_upload.host = slot->h_data.host = slot->h_corrupt.host = slot->h_picture.host = true;
+  slot->levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
+  slot->plane_of_pack = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
+  cudaEvent_t *events[] = {&slot->uploaded, &slot->decoded, &slot->done};
+  for (size_t i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
+    result = cudaEventCreateWithFlags(events[i], backend->one_in_flight ? cudaEventDefault
+                                                                        : cudaEventBlockingSync);
+  if (result == cudaSuccess)
+    result = cudaEventCreateWithFlags(&slot->arrived, cudaEventDisableTiming);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->h_corrupt, sizeof(uint32_t));
+  if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
+    return slot;
+  free_slot(slot);
+  return NULL;
+}
+
+static Cj2kDecodeSlot *slot_new(void *data, Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device)) {
+    no_context(error);
+    return NULL;
+  }
+  Cj2kDecodeSlot *slot = new_slot(backend, error);
+  cj2k_cuda_leave(&backend->device);
+  return slot;
+}
+
+static void slot_free(void *data, Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!slot)
+    return;
+  cj2k_cuda_enter(&backend->device);
+  free_slot(slot);
+  cj2k_cuda_leave(&backend->device);
+}
+
+static void prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return;
+  cj2k_cuda_range_begin("decode: prefetch");
+  cj2k_cuda_decode_prefetch(slot, codestream, size);
+  cj2k_cuda_range_end();
+  cj2k_cuda_leave(&backend->device);
+}
+
+static void abandon(void *data, Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return;
+  cj2k_cuda_decode_abandon(slot);
+  cj2k_cuda_leave(&backend->device);
+}
+
+static Cj2kStatus start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                        Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return no_context(error);
+  cj2k_cuda_range_begin("decode: start");
+  Cj2kStatus status = cj2k_cuda_decode_start(slot, job, error);
+  cj2k_cuda_range_end();
+  cj2k_cuda_leave(&backend->device);
+  return status;
+}
+
+static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
+                             Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return no_context(error);
+  cj2k_cuda_range_begin("decode: wait");
+  Cj2kStatus status = cj2k_cuda_decode_wait(slot, result, error);
+  cj2k_cuda_range_end();
+  cj2k_cuda_leave(&backend->device);
+  return status;
+}
+
+static void *memory_alloc(void *data, Cj2kMemoryKind kind, size_t size)
+{
+  Cj2kCudaDecoder *backend = data;
+  return cj2k_cuda_alloc(&backend->device, kind, size);
+}
+
+static void memory_free(void *data, Cj2kMemoryKind kind, void *memory)
+{
+  Cj2kCudaDecoder *backend = data;
+  cj2k_cuda_free(&backend->device, kind, memory);
+}
+
+static Cj2kStatus memory_copy(void *data, const Cj2kPlane *to, const Cj2kPlane *from,
+                              size_t row_bytes, uint32_t rows, Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  return cj2k_cuda_copy(&backend->device, to, from, row_bytes, rows, error);
+}
+
+const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
+{
+  static const Cj2kDecodeBackend backend = {.name = "cuda",
+                                            .open = backend_open,
+                                            .close = backend_close,
+                                            .slot_new = slot_new,
+                                            .slot_free = slot_free,
+                                            .prefetch = prefetch,
+                                            .abandon = abandon,
+                                            .start = start,
+                                            .wait = wait_frame,
+                                            .memory = {memory_alloc, memory_free, memory_copy}};
+  return &backend;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+#include "common/runtime/error.h"
+#include "common/samples/layout_words.h"
+
+#include <string.h>
+
+#define ALIGNMENT 256 /* of planes */
+
+/* ----------------------------------------------------------------------------- picture --- */
+
+static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
+{
+  return slot->plane_rows[p] ? pitch * (slot->plane_rows[p] - 1) + slot->plane_bytes[p] : 0;
+}
+
+static size_t round_up(size_t size)
+{
+  return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Samples that own their words are stored word by word, which a GPU does only at multiples of their
+ * size. */
+static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+{
+  for (uint32_t c = 0; c < slot->num_outputs - slot->layout.num_planes; c++) {
+    const Cj2kSampleLayout *samples = &slot->layout.samples[c];
+    const Cj2kPlane *plane = &picture->planes[samples->plane];
+    uint64_t places = picture->memory == CJ2K_MEMORY_CUDA ? (uintptr_t)plane->data : 0;
+    places |= plane->pitch | samples->at[0].offset | cj2k_layout_regular_stride(samples);
+    if (!slot->samples[c].data && (places & (samples->word_bytes - 1u)))
+      return false;
+  }
+  return true;
+}
+
+/* Where the planes are made: in the picture itself when it is on the device, else in memory of the
+ * same shape, so that each comes back in one copy. */
+static Cj2kStatus place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, Cj2kError *error)
+{
+  bool on_device = picture->memory == CJ2K_MEMORY_CUDA;
+  uint32_t planes = slot->layout.num_planes;
+  size_t size = 0;
+  if (!words_fit(slot, picture))
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows that begin amid words");
+  for (uint32_t p = 0; p < planes && !on_device; p++)
+    size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
+  slot->copy_out = picture->memory == CJ2K_MEMORY_HOST;
+  cudaError_t result = cj2k_cuda_reserve(&slot->picture, size);
+  if (result == cudaSuccess && slot->copy_out)
+    result = cj2k_cuda_reserve(&slot->h_picture, size);
+  if (result != cudaSuccess)
+    return cj2k_cuda_check(result, "memory for the picture", error);
+  size = 0;
+  for (uint32_t p = 0; p < planes; p++) {
+    const Cj2kPlane *plane = &picture->planes[p];
+    slot->outputs[p].data = on_device ? plane->data : (uint8_t *)slot->picture.data + size;
+    slot->outputs[p].pitch = plane->pitch;
+    size += round_up(plane_extent(slot, p, plane->pitch));
+  }
+  for (uint32_t p = planes; p < slot->num_outputs; p++)
+    slot->outputs[p] = slot->samples[p - planes];
+  return CJ2K_OK;
+}
+
+static cudaError_t download(Cj2kDecodeSlot *slot)
+{
+  const Cj2kPicture *picture = slot->target;
+  size_t size = 0;
+  cudaError_t result = cudaSuccess;
+  for (uint32_t p = 0; p < slot->layout.num_planes && result == cudaSuccess; p++) {
+    const Cj2kPlane *plane = &picture->planes[p];
+    size_t bytes = plane_extent(slot, p, plane->pitch);
+    void *to = slot->copy_out ? (uint8_t *)slot->h_picture.data + size : plane->data;
+    if (bytes && to)
+      result = cudaMemcpy2DAsync(to, plane->pitch, slot->outputs[p].data, plane->pitch,
+                                 slot->plane_bytes[p], slot->plane_rows[p], cudaMemcpyDeviceToHost,
+                                 slot->stream);
+    size += round_up(bytes);
+  }
+  return result;
+}
+
+/* From pinned memory to the picture in pageable memory, only the samples' bytes of each row. */
+static void copy_out(Cj2kDecodeSlot *slot)
+{
+  const uint8_t *from = slot->h_picture.data;
+  for (uint32_t p = 0; p < slot->layout.num_planes; p++) {
+    const Cj2kPlane *plane = &slot->target->planes[p];
+    for (uint32_t y = 0; y < slot->plane_rows[p] && plane->data; y++)
+      memcpy((uint8_t *)plane->data + y * plane->pitch, from + y * plane->pitch,
+             slot->plane_bytes[p]);
+    from += round_up(plane_extent(slot, p, plane->pitch));
+  }
+}
+
+/* ------------------------------------------------------------------------------ launch --- */
+
+static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
+{
+  static const struct {
+    cudaError_t (*launch)(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
+    const char *stage;
+  } kernels[] = {{cj2k_cuda_ht_decode_quads, "quads"},
+                 {cj2k_cuda_ht_decode_magsgn, "magsgn"}, /* zeroes blocks without data as well */
+                 {cj2k_cuda_ht_decode_refine, "refine"},
+                 {cj2k_cuda_mq_decode, "mq"}};
+  cudaError_t result = cudaSuccess;
+  for (size_t i = 0; i < G_N_ELEMENTS(kernels) && result == cudaSuccess; i++) {
+    result = kernels[i].launch(frame, slot->stream);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_mark(&slot->marks, kernels[i].stage, slot->stream);
+  }
+  return result;
+}
+
+/* The last level of all tiles. */
+static cudaError_t finish(Cj2kDecodeSlot *slot)
+{
+  cudaError_t result = cudaSuccess;
+  Cj2kCudaDirect direct;
+  if (slot->is_only && cj2k_cuda_finish_is_direct(&slot->only, slot->outputs, &direct))
+    return cj2k_cuda_finish_direct(
+        &slot->only, &direct, g_array_index(slot->finishes, Cj2kCudaLaunch, 0).rows, slot->stream);
+  const Cj2kCudaOutput *outputs =
+      (const Cj2kCudaOutput *)((const uint8_t *)slot->upload.data + slot->parts.outputs);
+  bool aligned = cj2k_cuda_finish_is_aligned(slot->outputs, slot->num_outputs);
+  for (uint32_t i = 0; i < slot->finishes->len && result == cudaSuccess; i++) {
+    const Cj2kCudaLaunch *l = &g_array_index(slot->finishes, Cj2kCudaLaunch, i);
+    const Cj2kCudaFinish *entries = (const Cj2kCudaFinish *)slot->finish_table.data + l->first;
+    if (l->words && aligned)
+      result = cj2k_cuda_finish_words(entries, l->count, l->reversible, l->width, l->height,
+                                      l->rows, outputs, slot->stream);
+    else
+      result = cj2k_cuda_finish(entries, l->count, l->three, l->reversible, l->is_plane, l->width,
+                                l->height, l->rows, outputs, slot->stream);
+  }
+  return result;
+}
+
+static cudaError_t transform(Cj2kDecodeSlot *slot)
+{
+  cudaError_t result = cudaSuccess;
+  for (uint32_t i = 0; i < slot->levels->len && result == cudaSuccess; i++) {
+    const Cj2kCudaLaunch *l = &g_array_index(slot->levels, Cj2kCudaLaunch, i);
+    result = cj2k_cuda_idwt((const Cj2kCudaLevel *)slot->level_table.data + l->first, l->count,
+                            l->reversible, l->width, l->height, l->rows, slot->stream);
+  }
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "idwt", slot->stream);
+  for (uint32_t pass = 0; pass < 2; pass++) {
+    /* Fills come before samples are stored, packing after. */
+    for (uint32_t i = 0; i < slot->packs->len && result == cudaSuccess; i++) {
+      const Cj2kCudaPack *pack = &g_array_index(slot->packs, Cj2kCudaPack, i);
+      uint32_t p = g_array_index(slot->plane_of_pack, uint32_t, i);
+      if ((pack->count > 0) == (pass > 0))
+        result = cj2k_cuda_pack(pack, &slot->outputs[p], slot->stream);
+    }
+    if (pass == 0 && result == cudaSuccess)
+      result = finish(slot);
+  }
+  return result;
+}
+
+static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                           Cj2kCudaDecodeBlocks *frame)
+{
+  cudaStream_t stream = slot->stream;
+  cudaError_t result = cj2k_cuda_decode_upload(slot, coded, frame);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, NULL, stream);
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->uploaded, stream);
+  if (result == cudaSuccess)
+    result = decode_blocks(slot, frame);
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->decoded, stream);
+  if (result == cudaSuccess)
+    result = transform(slot);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "finish", stream);
+  if (result == cudaSuccess && slot->target->memory != CJ2K_MEMORY_CUDA) {
+    result = download(slot);
+    if (result == cudaSuccess)
+      result = cj2k_cuda_mark(&slot->marks, "download", stream);
+  }
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->done, stream);
+  return result;
+}
+
+static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
+{
+  bool same_plan = slot->plan == job->plan;
+  Cj2kStatus status = CJ2K_OK;
+  if (!same_plan)
+    status = cj2k_cuda_decode_set_plan(slot, job->plan, error);
+  if (status == CJ2K_OK &&
+      (!same_plan || !slot->layout.samples || !cj2k_layout_equal(&slot->layout, job->layout)))
+    status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
+  if (status == CJ2K_OK)
+    status = place_picture(slot, job->picture, error);
+  return status;
+}
+
+Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
+{
+  slot->target = job->picture;
+  slot->corrupt_before = job->coded->corrupt_blocks;
+  Cj2kStatus status = prepare(slot, job, error);
+  Cj2kCudaDecodeBlocks frame = {0};
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_fill(slot, job->coded, &frame, error);
+  if (status != CJ2K_OK) {
+    cj2k_cuda_decode_abandon(slot);
+    return status;
+  }
+  cudaError_t result = enqueue(slot, job->coded, &frame);
+  if (result != cudaSuccess) { /* what was enqueued still uses the slot */
+    cj2k_cuda_decode_abandon(slot);
+    cudaStreamSynchronize(slot->stream);
+  }
+  return cj2k_cuda_check(result, "decoding a frame", error);
+}
+
+Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error)
+{
+  memset(result, 0, sizeof *result);
+  Cj2kStatus status =
+      cj2k_cuda_check(cudaEventSynchronize(slot->done), "waiting for a frame", error);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_cuda_marks_report(&slot->marks);
+  if (slot->copy_out)
+    copy_out(slot);
+  float blocks = 0, rest = 0;
+  cudaEventElapsedTime(&blocks, slot->uploaded, slot->decoded);
+  cudaEventElapsedTime(&rest, slot->decoded, slot->done);
+  result->ms_block_coder = blocks;
+  result->ms_transform = rest;
+  result->corrupt_blocks = slot->corrupt_before + *(const uint32_t *)slot->h_corrupt.data;
+  return CJ2K_OK;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How samples get into the picture: each component either straight into words that are its own, or
+ * into a plane of 16-bit words from which whole units are packed.
+ */
+#include "decode.h"
+
+#include "common/runtime/error.h"
+#include "common/samples/layout_words.h"
+#include "common/samples/pack.h"
+
+#define MAX_PACKED 4 /* components in one plane of words that they share */
+
+static uint32_t out_width(const Cj2kPlan *plan, uint32_t c)
+{
+  return plan->component_out[c].x1 - plan->component_out[c].x0;
+}
+
+static uint32_t out_height(const Cj2kPlan *plan, uint32_t c)
+{
+  return plan->component_out[c].y1 - plan->component_out[c].y0;
+}
+
+/* Components of the image that are put out. */
+static uint32_t num_put_out(const Cj2kDecodeSlot *slot)
+{
+  return MIN(slot->plan->num_components, slot->layout.num_components);
+}
+
+/* Does plane p need packing, because words are shared, unevenly spaced, or have bits to be filled
+ * in? */
+static bool is_packed(const Cj2kDecodeSlot *slot, uint32_t p)
+{
+  if (slot->planes[p].shared)
+    return true;
+  for (uint32_t c = 0; c < num_put_out(slot); c++) {
+    const Cj2kSampleLayout *s = &slot->layout.samples[c];
+    bool padded = !s->is_signed && s->depth != 8 * s->word_bytes;
+    if (s->plane == p && ((padded && slot->layout.fill) || !cj2k_layout_regular_stride(s)))
+      return true;
+  }
+  return false;
+}
+
+/* Rows, and bytes of a row, of plane p: of its largest component, or of the first when it has none
+ * of the image's. */
+static void measure_plane(Cj2kDecodeSlot *slot, uint32_t p)
+{
+  const Cj2kLayout *layout = &slot->layout;
+  slot->plane_rows[p] = 0;
+  slot->plane_bytes[p] = 0;
+  bool of_image = slot->planes[p].unit_bytes != 0;
+  for (uint32_t c = 0; c < layout->num_components; c++) {
+    if (layout->samples[c].plane != p || (of_image && c >= slot->plan->num_components))
+      continue;
+    uint32_t like = of_image ? c : 0;
+    slot->plane_rows[p] = MAX(slot->plane_rows[p], out_height(slot->plan, like));
+    slot->plane_bytes[p] =
+        MAX(slot->plane_bytes[p],
+            (size_t)cj2k_layout_row_bytes(&layout->samples[c], out_width(slot->plan, like)));
+  }
+}
+
+/* ------------------------------------------------------------------------------ stores --- */
+
+static void set_conversion(Cj2kCudaStore *store, const Cj2kSampleLayout *layout,
+                           const Cj2kPlanTileComp *tc)
+{
+  uint8_t depth = tc->depth;
+  Cj2kConversion conversion = cj2k_layout_conversion(layout, depth, tc->is_signed);
+  store->offset = conversion.offset;
+  store->round = conversion.round;
+  store->down = conversion.down;
+  store->up = conversion.up;
+  store->most = conversion.most;
+  store->mask = conversion.mask;
+  store->dc = tc->is_signed ? 0 : 1 << (depth - 1);
+  store->lo = tc->is_signed ? -(1 << (depth - 1)) : 0;
+  store->hi = tc->is_signed ? (1 << (depth - 1)) - 1 : (1 << depth) - 1;
+  store->dc_f = (float)store->dc;
+  store->lo_f = (float)store->lo;
+  store->hi_f = (float)store->hi;
+}
+
+static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc)
+{
+  uint32_t c = tc->component;
+  Cj2kCudaStore store = {.plane = UINT32_MAX};
+  if (c >= num_put_out(slot))
+    return store;
+  const Cj2kSampleLayout *layout = &slot->layout.samples[c];
+  set_conversion(&store, layout, tc);
+  store.x = tc->out.x0 - slot->plan->component_out[c].x0;
+  store.y = tc->out.y0 - slot->plan->component_out[c].y0;
+  store.direct = !tc->is_signed && !layout->is_signed && layout->depth == tc->depth;
+  if (is_packed(slot, layout->plane)) {
+    store.plane = slot->layout.num_planes + c;
+    store.stride = store.word_bytes = 2;
+    store.mask &= 0xFFFF;
+    return store;
+  }
+  store.plane = layout->plane;
+  store.first = layout->at[0].offset;
+  store.stride = (uint32_t)cj2k_layout_regular_stride(layout);
+  store.word_bytes = layout->word_bytes;
+  store.shift = layout->at[0].shift;
+  store.swapped = cj2k_layout_is_swapped(layout);
+  store.direct &= !store.shift && !store.swapped;
+  return store;
+}
+
+/* ------------------------------------------------------------------------- last level --- */
+
+static bool same_place(const Cj2kCudaLevel *a, const Cj2kCudaLevel *b)
+{
+  return a->width == b->width && a->height == b->height && a->odd_x == b->odd_x &&
+         a->odd_y == b->odd_y && a->reversible == b->reversible && a->is_plane == b->is_plane;
+}
+
+static void finish_one(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
+                       Cj2kCudaFinish *finish, uint32_t k)
+{
+  cj2k_cuda_decode_level(slot, tc, tc->reduced_levels, &finish->level[k]);
+  finish->store[k] = store_of(slot, tc);
+}
+
+typedef struct {
+  Cj2kDecodeSlot *slot;
+  GArray *tables[8]; /* Cj2kCudaFinish, by three, reversible, is_plane */
+} Finishes;
+
+static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool three)
+{
+  const Cj2kCudaLevel *level = &finish->level[0];
+  if (!level->width || !level->height)
+    return;
+  GArray *table =
+      finishes->tables[(three ? 4 : 0) | (level->reversible ? 2 : 0) | (level->is_plane ? 1 : 0)];
+  g_array_append_vals(table, finish, 1);
+}
+
+static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kError *error)
+{
+  Cj2kDecodeSlot *slot = finishes->slot;
+  const Cj2kPlanTileComp *tcs = &slot->plan->tile_comps[tile->first_tile_comp];
+  uint32_t c = 0;
+  if (tile->mct && slot->plan->num_components >= 3) {
+    Cj2kCudaFinish finish;
+    for (uint32_t k = 0; k < 3; k++)
+      finish_one(slot, &tcs[k], &finish, k);
+    if (!same_place(&finish.level[0], &finish.level[1]) ||
+        !same_place(&finish.level[0], &finish.level[2]))
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                            "CUDA: a component transform over unlike components");
+    add_finish(finishes, &finish, true);
+    c = 3;
+  }
+  for (; c < num_put_out(slot); c++) {
+    Cj2kCudaFinish finish = {0};
+    finish_one(slot, &tcs[c], &finish, 0);
+    add_finish(finishes, &finish, false);
+  }
+  return CJ2K_OK;
+}
+
+/* One table of all kinds, one after the other, and a launch for each. */
+static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
+{
+  Cj2kDecodeSlot *slot = finishes->slot;
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
+  g_array_set_size(slot->finishes, 0);
+  for (uint32_t kind = 0; kind < 8; kind++) {
+    GArray *table = finishes->tables[kind];
+    Cj2kCudaLaunch launch = {.first = all->len,
+                             .count = table->len,
+                             .three = kind & 4,
+                             .reversible = kind & 2,
+                             .is_plane = kind & 1,
+                             .words = !(kind & 4)};
+    for (uint32_t i = 0; i < table->len; i++) {
+      const Cj2kCudaFinish *finish = &g_array_index(table, Cj2kCudaFinish, i);
+      launch.width = MAX(launch.width, finish->level[0].width);
+      launch.height = MAX(launch.height, finish->level[0].height);
+      launch.words &= cj2k_cuda_finish_has_words(finish, 0);
+    }
+    launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
+    g_array_append_vals(all, table->data, table->len);
+    if (launch.count)
+      g_array_append_val(slot->finishes, launch);
+  }
+  slot->is_only = all->len == 1 && g_array_index(slot->finishes, Cj2kCudaLaunch, 0).three;
+  if (slot->is_only)
+    slot->only = g_array_index(all, Cj2kCudaFinish, 0);
+  Cj2kStatus status = cj2k_cuda_decode_table(&slot->finish_table, all->data,
+                                             all->len * sizeof(Cj2kCudaFinish), error);
+  g_array_unref(all);
+  return status;
+}
+
+static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  Finishes finishes = {.slot = slot};
+  for (uint32_t i = 0; i < 8; i++)
+    finishes.tables[i] = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
+  Cj2kStatus status = CJ2K_OK;
+  for (uint32_t t = 0; t < slot->plan->num_tiles && status == CJ2K_OK; t++)
+    status = add_tile(&finishes, &slot->plan->tiles[t], error);
+  if (status == CJ2K_OK)
+    status = upload_finishes(&finishes, error);
+  for (uint32_t i = 0; i < 8; i++)
+    g_array_unref(finishes.tables[i]);
+  return status;
+}
+
+/* ------------------------------------------------------------------------------- packs --- */
+
+/* The bits of one unit of plane p that no component of the image writes: unused ones, and
+ * components that the image does not have, at their maximum. */
+static void fill_unit(const Cj2kDecodeSlot *slot, uint32_t p, Cj2kCudaPack *pack)
+{
+  const Cj2kLayout *layout = &slot->layout;
+  uint32_t samples = 1;
+  for (uint32_t c = 0; c < layout->num_components; c++)
+    if (layout->samples[c].plane == p)
+      samples = MAX(samples, layout->samples[c].unit_samples);
+  cj2k_pack_begin_row(layout, p, pack->fill, samples);
+  for (uint32_t c = slot->plan->num_components; c < layout->num_components; c++) {
+    const Cj2kSampleLayout *s = &layout->samples[c];
+    if (s->plane != p)
+      continue;
+    uint8_t depth = MIN(s->depth, 31);
+    int32_t opaque = (int32_t)cj2k_low_bits(depth - s->is_signed);
+    for (uint32_t j = 0; j < s->unit_samples; j++)
+      cj2k_pack_row(s, depth, s->is_signed, &opaque, j, 1, pack->fill);
+  }
+}
+
+static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kError *error)
+{
+  const Cj2kLayout *layout = &slot->layout;
+  Cj2kCudaPack pack = {.rows = slot->plane_rows[p]};
+  for (uint32_t c = 0; c < layout->num_components; c++) {
+    const Cj2kSampleLayout *s = &layout->samples[c];
+    if (s->plane != p)
+      continue;
+    pack.unit_bytes = s->unit_bytes;
+    if (!packed || c >= num_put_out(slot))
+      continue;
+    if (pack.count == MAX_PACKED || s->depth > 16)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                            "CUDA: plane %u packs too many or too deep components", p);
+    pack.source[pack.count] = slot->samples[c];
+    pack.width[pack.count] = out_width(slot->plan, c);
+    pack.height[pack.count] = out_height(slot->plan, c);
+    pack.layout[pack.count++] = *s;
+  }
+  if (!pack.unit_bytes)
+    return CJ2K_OK;
+  if (pack.unit_bytes > sizeof pack.fill)
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: units of %u bytes",
+                          pack.unit_bytes);
+  fill_unit(slot, p, &pack);
+  pack.units = (uint32_t)(slot->plane_bytes[p] / pack.unit_bytes);
+  g_array_append_val(slot->packs, pack);
+  g_array_append_val(slot->plane_of_pack, p);
+  return CJ2K_OK;
+}
+
+/* Memory for the 16-bit planes of components that are packed. */
+static Cj2kStatus set_samples(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  size_t size = 0;
+  for (uint32_t pass = 0; pass < 2; pass++) {
+    size = 0;
+    for (uint32_t c = 0; c < num_put_out(slot); c++) {
+      slot->samples[c] = (Cj2kCudaOutput){0};
+      if (!is_packed(slot, slot->layout.samples[c].plane))
+        continue;
+      size_t pitch = ((size_t)out_width(slot->plan, c) * 2 + 255) & ~(size_t)255;
+      slot->samples[c].data = (uint8_t *)slot->sample_planes.data + size;
+      slot->samples[c].pitch = pitch;
+      size += pitch * out_height(slot->plan, c);
+    }
+    Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_reserve(&slot->sample_planes, size),
+                                        "memory for samples to be packed", error);
+    if (status != CJ2K_OK)
+      return status;
+  }
+  return CJ2K_OK;
+}
+
+static Cj2kStatus set_packs(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  g_array_set_size(slot->packs, 0);
+  g_array_set_size(slot->plane_of_pack, 0);
+  Cj2kStatus status = set_samples(slot, error);
+  for (uint32_t p = 0; p < slot->layout.num_planes && status == CJ2K_OK; p++) {
+    bool packed = is_packed(slot, p);
+    if (packed || !slot->planes[p].covered)
+      status = add_pack(slot, p, packed, error);
+  }
+  return status;
+}
+
+Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
+                                       Cj2kError *error)
+{
+  cj2k_layout_copy(&slot->layout, layout);
+  slot->num_outputs = layout->num_planes + num_put_out(slot);
+  slot->planes = g_renew(Cj2kPlaneUse, slot->planes, layout->num_planes);
+  slot->plane_rows = g_renew(uint32_t, slot->plane_rows, layout->num_planes);
+  slot->plane_bytes = g_renew(size_t, slot->plane_bytes, layout->num_planes);
+  slot->samples = g_renew(Cj2kCudaOutput, slot->samples, MAX(num_put_out(slot), 1));
+  slot->outputs = g_renew(Cj2kCudaOutput, slot->outputs, slot->num_outputs);
+  cj2k_layout_plane_use(layout, slot->plan->num_components, slot->planes);
+  for (uint32_t p = 0; p < layout->num_planes; p++)
+    measure_plane(slot, p);
+  Cj2kStatus status = set_packs(slot, error);
+  if (status == CJ2K_OK)
+    status = set_finishes(slot, error);
+  if (status != CJ2K_OK) { /* to be made again by the next frame */
+    g_free((void *)slot->layout.samples);
+    slot->layout.samples = NULL;
+  }
+  return status;
+}

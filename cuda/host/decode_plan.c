@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "decode.h"
+
+#include "common/runtime/error.h"
+
+#include <string.h>
+
+/* Warps of one launch: more hide more latency, but shorter strips repeat more of their neighbours'
+ * rows. */
+#define WARPS_WANTED  2048
+#define STRIP_COLUMNS 120
+
+uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count)
+{
+  uint64_t strips = ((uint64_t)width + STRIP_COLUMNS - 1) / STRIP_COLUMNS * MAX(count, 1);
+  uint64_t rows = ((uint64_t)height * strips + WARPS_WANTED - 1) / WARPS_WANTED;
+  return ((uint32_t)CLAMP(rows, 8, 64) + 1) & ~1u;
+}
+
+Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
+                                  Cj2kError *error)
+{
+  cudaError_t result = cj2k_cuda_reserve(memory, size);
+  if (result == cudaSuccess && size)
+    result = cudaMemcpy(memory->data, table, size, cudaMemcpyHostToDevice);
+  return cj2k_cuda_check(result, "uploading the tables of a plan", error);
+}
+
+/* ------------------------------------------------------------------------- code-blocks --- */
+
+static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  const Cj2kPlan *plan = slot->plan;
+  Cj2kCudaBlock *blocks = g_new0(Cj2kCudaBlock, MAX(plan->num_blocks, 1));
+  uint64_t quads = 0;
+  slot->max_width = slot->width_bits = slot->mq_octets = 0;
+  slot->octets = g_renew(uint16_t, slot->octets, plan->num_blocks);
+  slot->num_bitplanes = g_renew(uint8_t, slot->num_bitplanes, plan->num_blocks);
+  slot->has_place = g_renew(uint8_t, slot->has_place, plan->num_blocks);
+  slot->classes = g_renew(uint16_t, slot->classes, plan->num_blocks);
+  for (uint32_t i = 0; i < plan->num_blocks; i++) {
+    const Cj2kPlanBlock *block = &plan->blocks[i];
+    const Cj2kPlanBand *band = &plan->bands[block->band];
+    blocks[i] = (Cj2kCudaBlock){
+        .offset = band->offset == UINT64_MAX
+                      ? UINT64_MAX
+                      : band->offset + (uint64_t)block->y * band->stride + block->x,
+        .quads = quads,
+        .scale = band->scale,
+        .stride = band->stride,
+        .width = block->width,
+        .height = block->height,
+        .num_bitplanes = (uint8_t)MIN((uint32_t)band->num_bitplanes + band->roi_shift, UINT8_MAX),
+        .roi_shift = band->roi_shift,
+        .reversible = band->reversible,
+        .orientation = band->orientation,
+        .style = band->block_style};
+    slot->num_bitplanes[i] = blocks[i].num_bitplanes;
+    slot->has_place[i] = band->offset != UINT64_MAX;
+    if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
+      quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
+    slot->max_width = MAX(slot->max_width, block->width);
+    slot->width_bits |= block->width;
+    slot->octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
+    slot->mq_octets = MAX(slot->mq_octets, slot->octets[i]);
+  }
+  Cj2kStatus status =
+      cj2k_cuda_decode_table(&slot->blocks, blocks, plan->num_blocks * sizeof *blocks, error);
+  g_free(blocks);
+  if (status != CJ2K_OK)
+    return status;
+  cudaError_t result = cj2k_cuda_reserve(&slot->quads, quads * sizeof(uint32_t));
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->zeros, plan->num_blocks);
+  if (result == cudaSuccess) /* the coefficients may be anything */
+    result = cudaMemsetAsync(slot->zeros.data, 0, slot->zeros.size, slot->stream);
+  return cj2k_cuda_check(result, "memory for code-blocks", error);
+}
+
+/* ------------------------------------------------------------------------------ levels --- */
+
+static Cj2kCudaPlane band_plane(const Cj2kDecodeSlot *slot, uint32_t index)
+{
+  const Cj2kPlanBand *band = &slot->plan->bands[index];
+  return (Cj2kCudaPlane){(uint32_t *)slot->coefficients.data + band->offset, band->stride};
+}
+
+/* The image of resolution r: at r = 0 the LL band. */
+static Cj2kCudaPlane lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
+{
+  const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
+  if (r == 0)
+    return band_plane(slot, res->first_band);
+  return (Cj2kCudaPlane){(uint32_t *)slot->lowpass.data + res->offset, res->stride};
+}
+
+void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r,
+                            Cj2kCudaLevel *level)
+{
+  const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
+  memset(level, 0, sizeof *level);
+  level->width = res->rect.x1 - res->rect.x0;
+  level->height = res->rect.y1 - res->rect.y0;
+  level->odd_x = res->rect.x0 & 1;
+  level->odd_y = res->rect.y0 & 1;
+  level->reversible = tc->reversible;
+  level->is_plane = r == 0;
+  if (r == 0) {
+    level->band[CJ2K_LL] = lowpass(slot, tc, 0);
+    return;
+  }
+  level->band[CJ2K_LL] = lowpass(slot, tc, r - 1);
+  for (uint32_t b = 0; b < 3; b++)
+    level->band[CJ2K_HL + b] = band_plane(slot, res->first_band + b);
+  if (r < tc->reduced_levels)
+    level->out = lowpass(slot, tc, r);
+}
+
+/* The levels that make resolution r of all tile-components with this filter, as one launch. */
+static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool reversible)
+{
+  Cj2kCudaLaunch launch = {.first = table->len, .reversible = reversible};
+  for (uint32_t i = 0; i < slot->plan->num_tile_comps; i++) {
+    const Cj2kPlanTileComp *tc = &slot->plan->tile_comps[i];
+    if (r >= tc->reduced_levels || tc->reversible != reversible)
+      continue;
+    Cj2kCudaLevel level;
+    cj2k_cuda_decode_level(slot, tc, r, &level);
+    if (!level.width || !level.height)
+      continue;
+    g_array_append_val(table, level);
+    launch.count++;
+    launch.width = MAX(launch.width, level.width);
+    launch.height = MAX(launch.height, level.height);
+  }
+  launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
+  if (launch.count)
+    g_array_append_val(slot->levels, launch);
+}
+
+static Cj2kStatus set_levels(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  GArray *table = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevel));
+  g_array_set_size(slot->levels, 0);
+  for (uint32_t r = 1; r < CJ2K_MAX_LEVELS; r++) {
+    add_launch(slot, table, r, true);
+    add_launch(slot, table, r, false);
+  }
+  Cj2kStatus status = cj2k_cuda_decode_table(&slot->level_table, table->data,
+                                             table->len * sizeof(Cj2kCudaLevel), error);
+  g_array_unref(table);
+  return status;
+}
+
+/* -------------------------------------------------------------------------------- plan --- */
+
+#define MAX_DEPTH  24        /* samples are rounded in fp32 */
+#define MAX_EXTENT (1 << 30) /* positions are int32_t */
+
+static Cj2kStatus check_plan(const Cj2kPlan *plan, Cj2kError *error)
+{
+  if (plan->num_coefficients > UINT32_MAX) /* positions in a band are uint32_t */
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: more than 2^32 coefficients");
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
+    const Cj2kPlanTileComp *tc = &plan->tile_comps[i];
+    if (tc->depth > MAX_DEPTH)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                            "CUDA: component %u has %u bits, more than %d", tc->component,
+                            tc->depth, MAX_DEPTH);
+    if (tc->out.x1 - tc->out.x0 > MAX_EXTENT || tc->out.y1 - tc->out.y0 > MAX_EXTENT)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: a tile wider than 2^30 samples");
+  }
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError *error)
+{
+  g_clear_pointer(&slot->plan, cj2k_plan_unref);
+  Cj2kStatus status = check_plan(plan, error);
+  if (status != CJ2K_OK)
+    return status;
+  slot->plan = cj2k_plan_ref((Cj2kPlan *)plan);
+  cudaError_t result = cj2k_cuda_reserve(&slot->coefficients, plan->num_coefficients * 4);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve(&slot->lowpass, plan->num_lowpass * 4);
+  status = cj2k_cuda_check(result, "memory for coefficients", error);
+  if (status == CJ2K_OK)
+    status = set_blocks(slot, error);
+  if (status == CJ2K_OK)
+    status = set_levels(slot, error);
+  if (status != CJ2K_OK)
+    g_clear_pointer(&slot->plan, cj2k_plan_unref);
+  return status;
+}

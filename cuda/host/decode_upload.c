@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a frame needs on the device: the codestream, whose copy begins while its packets are read,
+ * and the records and lists of its code-blocks.
+ */
+#include "cuda/shared/copy_small.h"
+#include "decode.h"
+
+#include "common/runtime/error.h"
+
+#include <string.h>
+
+#define DATA_PAD   16  /* bytes that kernels may read behind the data */
+#define MAX_PLANES 30  /* of a code-block in 32-bit samples */
+#define ALIGNMENT  256 /* of the parts */
+
+static size_t place(size_t *size, size_t bytes)
+{
+  size_t at = *size;
+  *size = (at + bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return at;
+}
+
+/* Blocks by the length of their data, MQ blocks by their work, so that the threads of a warp have
+ * alike work; long ones first. Lists by class: HT blocks, then MQ blocks. */
+#define LENGTH_CLASSES 256
+#define NOT_DECODED    UINT16_MAX
+
+typedef struct {
+  uint32_t ends[2 * LENGTH_CLASSES + 1]; /* of each class in its list; at first how many are in the
+                                            class before */
+  uint32_t num_refined;
+} BlockClasses;
+
+/* Classes of work: each a sixteenth of its power of two. */
+static uint32_t class_of_work(uint32_t work)
+{
+  uint32_t octave = g_bit_storage(work | 16) - 5;
+  return octave * 16 + (work >> octave & 15);
+}
+
+static uint16_t class_of(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
+{
+  const Cj2kCodedBlock *block = &coded->blocks[i];
+  uint32_t length =
+      block->is_ht ? block->length / 32 : class_of_work(cj2k_cuda_decode_mq_work(slot, coded, i));
+  length = MIN(length, LENGTH_CLASSES - 1);
+  return (uint16_t)((block->is_ht ? 0 : LENGTH_CLASSES) + LENGTH_CLASSES - 1 - length);
+}
+
+static Cj2kStatus refuse_block(uint32_t planes, Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                        "CUDA: code-block of %u bit-planes, more than %d", planes, MAX_PLANES);
+}
+
+/* The class of each block, and how many there are of what. */
+static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                  BlockClasses *classes, Cj2kCudaDecodeBlocks *frame,
+                                  Cj2kError *error)
+{
+  memset(classes, 0, sizeof *classes);
+  for (uint32_t i = 0; i < slot->plan->num_blocks; i++) {
+    const Cj2kCodedBlock *block = &coded->blocks[i];
+    slot->classes[i] = NOT_DECODED;
+    if (!block->num_passes || block->corrupt || !slot->has_place[i])
+      continue;
+    uint32_t planes = slot->num_bitplanes[i];
+    if (!block->is_ht)
+      planes -= MIN(planes, block->zero_bitplanes);
+    if (planes > MAX_PLANES)
+      return refuse_block(planes, error);
+    slot->classes[i] = class_of(slot, coded, i);
+    classes->ends[slot->classes[i] + 1]++;
+    classes->num_refined += block->is_ht && block->num_passes > 1;
+  }
+  for (uint32_t k = 1; k <= 2 * LENGTH_CLASSES; k++) {
+    if (k == LENGTH_CLASSES + 1)
+      frame->num_ht = classes->ends[k - 1];
+    classes->ends[k] += classes->ends[k - 1];
+  }
+  frame->num_mq = classes->ends[2 * LENGTH_CLASSES] - frame->num_ht;
+  frame->num_refined = classes->num_refined;
+  return CJ2K_OK;
+}
+
+/* Lists the blocks by what has to be done with them. */
+static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, BlockClasses *classes)
+{
+  uint8_t *upload = slot->h_upload.data;
+  uint32_t *order = (uint32_t *)(upload + slot->parts.order);
+  uint32_t *refined = (uint32_t *)(upload + slot->parts.refined);
+  uint32_t num_refined = 0;
+  for (uint32_t i = 0; i < slot->plan->num_blocks; i++) {
+    if (slot->classes[i] == NOT_DECODED)
+      continue;
+    order[classes->ends[slot->classes[i]]++] = i;
+    if (classes->num_refined && coded->blocks[i].is_ht && coded->blocks[i].num_passes > 1)
+      refined[num_refined++] = i;
+  }
+}
+
+static bool is_pinned(const void *memory)
+{
+  struct cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+/* Where the codestream goes, and behind it the bytes that packets gathered. */
+static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size,
+                                     size_t side_size)
+{
+  bool pinned = is_pinned(codestream);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->data, size + side_size + DATA_PAD);
+  if (result == cudaSuccess && !pinned)
+    result = cj2k_cuda_reserve_more(&slot->h_data, size);
+  if (result != cudaSuccess)
+    return result;
+  if (!pinned)
+    codestream = memcpy(slot->h_data.data, codestream, size);
+  cudaStream_t stream = slot->backend->upload;
+  slot->fetched = size;
+  slot->marks.count = 0;
+  result = cj2k_cuda_mark(&slot->marks, NULL, stream);
+  if (result == cudaSuccess)
+    result = cudaMemcpyAsync(slot->data.data, codestream, size, cudaMemcpyHostToDevice, stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mark(&slot->marks, "upload", stream);
+  if (result == cudaSuccess)
+    result = cudaEventRecord(slot->arrived, stream);
+  return result;
+}
+
+void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
+{
+  if (upload_codestream(slot, codestream, size, 0) != cudaSuccess) {
+    cj2k_cuda_decode_abandon(slot); /* start tries again, and tells */
+    (void)cudaGetLastError();
+  }
+}
+
+void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot)
+{
+  if (slot->fetched)
+    cudaStreamSynchronize(slot->backend->upload); /* the codestream goes back to its owner */
+  slot->fetched = 0;
+}
+
+/* What of the frame's bytes is not on its way yet: all, or those behind the codestream. */
+static cudaError_t upload_bytes(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)
+{
+  cudaError_t result = cudaSuccess;
+  if (slot->fetched + coded->side_size + DATA_PAD > slot->data.size)
+    cj2k_cuda_decode_abandon(slot); /* there is no room behind it */
+  if (!slot->fetched)
+    result = upload_codestream(slot, coded->codestream, coded->codestream_size, coded->side_size);
+  if (result == cudaSuccess && coded->side_size)
+    result = cudaMemcpyAsync((uint8_t *)slot->data.data + coded->codestream_size,
+                             (uint8_t *)slot->h_upload.data + slot->parts.side, coded->side_size,
+                             cudaMemcpyHostToDevice, slot->stream);
+  return result;
+}
+
+cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                    Cj2kCudaDecodeBlocks *frame)
+{
+  cudaError_t result = upload_bytes(slot, coded);
+  frame->data = slot->data.data;
+  if (result == cudaSuccess) /* not behind the codestreams of other frames */
+    result = cj2k_cuda_copy_small(slot->upload.data, slot->h_upload.data, slot->parts.side,
+                                  slot->stream);
+  if (result == cudaSuccess)
+    result = cudaStreamWaitEvent(slot->stream, slot->arrived, 0);
+  if (result == cudaSuccess)
+    slot->fetched = 0; /* part of what the slot's stream does */
+  return result;
+}
+
+static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
+                        const Cj2kCodedFrame *coded, const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t blocks = slot->plan->num_blocks;
+  parts->size = 0;
+  parts->flags = place(&parts->size, blocks);
+  parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
+  parts->segments = place(&parts->size, coded->num_segments * sizeof(Cj2kSegment));
+  parts->order = place(&parts->size, (frame->num_ht + frame->num_mq) * sizeof(uint32_t));
+  parts->mq = parts->order + frame->num_ht * sizeof(uint32_t);
+  parts->refined = place(&parts->size, frame->num_refined * sizeof(uint32_t));
+  parts->mq_offsets = place(&parts->size, frame->num_mq * sizeof(uint32_t));
+  parts->mq_warps = place(&parts->size, (frame->num_mq + 1) * sizeof(uint32_t));
+  parts->outputs = place(&parts->size, slot->num_outputs * sizeof(Cj2kCudaOutput));
+  parts->side = place(&parts->size, coded->side_size);
+}
+
+/* Where the kernels find what is uploaded, and what stays with the slot. */
+static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
+{
+  uint8_t *device = slot->upload.data;
+  frame->blocks = slot->blocks.data;
+  frame->coded = (const Cj2kCodedBlock *)(device + slot->parts.coded);
+  frame->segments = (const Cj2kSegment *)(device + slot->parts.segments);
+  frame->order = (const uint32_t *)(device + slot->parts.order);
+  frame->refined = (const uint32_t *)(device + slot->parts.refined);
+  frame->mq = (const uint32_t *)(device + slot->parts.mq);
+  frame->num_blocks = slot->plan->num_blocks;
+  frame->max_width = slot->max_width;
+  frame->width_bits = slot->width_bits;
+  frame->mq_offsets = (const uint32_t *)(device + slot->parts.mq_offsets);
+  frame->mq_warps = (const uint32_t *)(device + slot->parts.mq_warps);
+  frame->alone = slot->backend->one_in_flight;
+  frame->quads = slot->quads.data;
+  frame->coefficients = slot->coefficients.data;
+  frame->zeros = slot->zeros.data;
+  frame->corrupt = slot->h_corrupt.data; /* so rare that the GPU may count over the bus */
+  frame->corrupt_flags = device + slot->parts.flags;
+}
+
+Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                 Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
+{
+  BlockClasses classes;
+  Cj2kStatus status = classify_blocks(slot, coded, &classes, frame, error);
+  if (status != CJ2K_OK)
+    return status;
+  place_parts(&slot->parts, slot, coded, frame);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->h_upload, slot->parts.size);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_reserve_more(&slot->upload, slot->parts.size);
+  if (result != cudaSuccess)
+    return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
+  list_blocks(slot, coded, &classes);
+  status = cj2k_cuda_decode_place_mq(slot, coded, frame, error);
+  if (status != CJ2K_OK)
+    return status;
+  uint8_t *upload = slot->h_upload.data;
+  memcpy(upload + slot->parts.coded, coded->blocks,
+         slot->plan->num_blocks * sizeof(Cj2kCodedBlock));
+  if (coded->num_segments)
+    memcpy(upload + slot->parts.segments, coded->segments,
+           coded->num_segments * sizeof(Cj2kSegment));
+  memcpy(upload + slot->parts.outputs, slot->outputs, slot->num_outputs * sizeof(Cj2kCudaOutput));
+  memset(upload + slot->parts.flags, 0, slot->plan->num_blocks);
+  *(uint32_t *)slot->h_corrupt.data = 0;
+  if (coded->side_size)
+    memcpy(upload + slot->parts.side, coded->side, coded->side_size);
+  describe_frame(slot, frame);
+  return CJ2K_OK;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "device.h"
+
+#include "common/runtime/error.h"
+
+#include <string.h>
+
+/* The driver is reached through the runtime, which opens it when it is first used: no libcuda is
+ * needed to load this code. */
+static bool driver_function(const char *name, void *function)
+{
+  void *found = NULL;
+  enum cudaDriverEntryPointQueryResult how;
+  if (cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &how) !=
+          cudaSuccess ||
+      how != cudaDriverEntryPointSuccess)
+    return false;
+  memcpy(function, &found, sizeof found);
+  return true;
+}
+
+bool cj2k_cuda_enter(const Cj2kCudaDevice *device)
+{
+  return device->push(device->context) == CUDA_SUCCESS;
+}
+
+void cj2k_cuda_leave(const Cj2kCudaDevice *device)
+{
+  CUcontext popped;
+  device->pop(&popped);
+}
+
+Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error)
+{
+  if (result == cudaSuccess)
+    return CJ2K_OK;
+  Cj2kStatus status = result == cudaErrorMemoryAllocation ? CJ2K_ERROR_MEMORY : CJ2K_ERROR_DEVICE;
+  (void)cudaGetLastError(); /* not to be reported again by the next launch */
+  return cj2k_error_set(error, status, "CUDA: %s: %s", doing, cudaGetErrorString(result));
+}
+
+/* Where no context is given, the primary one of the device; it stays for the life of the process,
+ * as the runtime itself would keep it. */
+static cudaError_t start(Cj2kCudaDevice *device, void *context)
+{
+  CUresult (*retain)(CUcontext *, CUdevice);
+  CUcontext primary;
+  if (!driver_function("cuCtxPushCurrent", &device->push) ||
+      !driver_function("cuCtxPopCurrent", &device->pop) ||
+      !driver_function("cuDevicePrimaryCtxRetain", &retain))
+    return cudaErrorInsufficientDriver;
+  if (!context && retain(&primary, device->ordinal) != CUDA_SUCCESS)
+    return cudaErrorDevicesUnavailable;
+  device->context = context ? context : primary;
+  if (!cj2k_cuda_enter(device))
+    return cudaErrorInvalidDevice;
+  cudaError_t result = cudaFree(NULL);
+  cj2k_cuda_leave(device);
+  return result;
+}
+
+Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
+                                 Cj2kError *error)
+{
+  int count = 0, driver = 0;
+  cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaErrorInsufficientDriver && /* the runtime says so of none, too */
+      cudaDriverGetVersion(&driver) == cudaSuccess && !driver)
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: there is no NVIDIA driver");
+  if (result != cudaSuccess)
+    return cj2k_cuda_check(result, "looking for a GPU", error);
+  if (count == 0)
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device");
+  if (ordinal >= count)
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device %d, only %d", ordinal,
+                          count);
+  int first = ordinal < 0 ? 0 : ordinal, last = ordinal < 0 ? count - 1 : ordinal;
+  for (device->ordinal = first; device->ordinal <= last; device->ordinal++) {
+    result = start(device, context);
+    if (result == cudaSuccess)
+      return CJ2K_OK;
+    (void)cudaGetLastError();
+  }
+  return cj2k_cuda_check(result, "starting the GPU", error);
+}
+
+cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
+{
+  if (memory->data && size <= memory->size)
+    return cudaSuccess;
+  cj2k_cuda_release(memory);
+  size = size ? size : 1;
+  cudaError_t result = memory->host ? cudaHostAlloc(&memory->data, size, cudaHostAllocPortable)
+                                    : cudaMalloc(&memory->data, size);
+  if (result == cudaSuccess)
+    memory->size = size;
+  else
+    memory->data = NULL;
+  return result;
+}
+
+cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size)
+{
+  return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(memory, size + size / 4);
+}
+
+void cj2k_cuda_release(Cj2kCudaMemory *memory)
+{
+  if (memory->data && memory->host)
+    cudaFreeHost(memory->data);
+  else if (memory->data)
+    cudaFree(memory->data);
+  memory->data = NULL;
+  memory->size = 0;
+}
+
+void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size)
+{
+  Cj2kCudaMemory memory = {.host = kind == CJ2K_MEMORY_PINNED};
+  if (!cj2k_cuda_enter(device))
+    return NULL;
+  if (cj2k_cuda_reserve(&memory, size) != cudaSuccess)
+    (void)cudaGetLastError();
+  cj2k_cuda_leave(device);
+  return memory.data;
+}
+
+void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *data)
+{
+  Cj2kCudaMemory memory = {.data = data, .host = kind == CJ2K_MEMORY_PINNED};
+  if (!cj2k_cuda_enter(device))
+    return;
+  cj2k_cuda_release(&memory);
+  cj2k_cuda_leave(device);
+}
+
+Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, const Cj2kPlane *to, const Cj2kPlane *from,
+                          size_t row_bytes, uint32_t rows, Cj2kError *error)
+{
+  if (!cj2k_cuda_enter(device))
+    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "the GPU's context cannot be used");
+  cudaError_t result = cudaMemcpy2D(to->data, to->pitch, from->data, from->pitch, row_bytes, rows,
+                                    cudaMemcpyDefault);
+  cj2k_cuda_leave(device);
+  return cj2k_cuda_check(result, "copying a picture", error);
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * HT cleanup pass, second step (T.814 7.3.7, 7.3.8): MagSgn bits become coefficients. A lane is a
+ * column of quads; a group of 32 lanes, or of 16 when blocks are narrow, does a block, one row of
+ * quads after the other. Bits are found by a scan over the lanes in a ring of destuffed bits.
+ */
+#include "common.cuh"
+
+namespace {
+
+constexpr uint32_t kThreads = 128;
+constexpr uint32_t kRingWords = 256; /* of 32 bits; a row of 32 quads takes up to 3968 bits */
+constexpr uint32_t kMaxCols = 512;
+
+/* The destuffed MagSgn bits from `pos` to `end`, by position modulo the ring's size. Bits behind
+ * the segment are ones. */
+template <uint32_t LANES> struct Ring {
+  uint32_t *words;
+  const uint8_t *bytes;
+  uint32_t length, next; /* of bytes; next byte to destuff */
+  uint32_t pos, end;
+  uint32_t lane, mask;
+
+  __device__ void start(uint32_t *memory, const HtSet &set, uint32_t lane_index, uint32_t lanes)
+  {
+    words = memory;
+    bytes = set.cleanup;
+    length = set.cleanup_length - set.suffix_length;
+    next = pos = end = 0;
+    lane = lane_index;
+    mask = lanes;
+    if (lane == 0)
+      words[0] = 0;
+    __syncwarp(mask);
+  }
+
+  /* Four bytes a lane, behind the end of the segment bytes of ones. After a byte FF the top bit of
+   * the next is stuffing (T.814 7.1.2); mostly there is none among all these. */
+  __device__ __forceinline__ void fill()
+  {
+    uint32_t at = next + 4 * lane;
+    uint32_t raw = at < length ? load_word(bytes + at) : 0xFFFFFFFFu;
+    int32_t left = (int32_t)(length - at);
+    uint32_t behind = left >= 4 ? 0 : 0xFFFFFFFFu << (8 * max(left, 0));
+    raw |= behind;
+    uint32_t before = __shfl_up_sync(mask, raw, 1, LANES);
+    bool stuffed = (~raw - 0x01010101u) & raw & 0x80808080u & ~behind; /* a byte FF */
+    if (lane == 0) {
+      before = next > 0 && next <= length ? (uint32_t)bytes[next - 1] << 24 : 0;
+      stuffed |= before == 0xFF000000u;
+    }
+    if (__any_sync(mask, stuffed))
+      fill_stuffed(raw, before >> 24, at);
+    else
+      fill_whole(raw, before);
+    next = min(next + 4 * LANES, length);
+    __syncwarp(mask);
+  }
+
+  /* 32 bits of each lane. The word that `end` lies in has zeros behind it. */
+  __device__ __forceinline__ void fill_whole(uint32_t raw, uint32_t before)
+  {
+    uint32_t index = (end >> 5) + lane, shift = end & 31;
+    uint32_t word = __funnelshift_l(lane == 0 ? 0 : before, raw, shift);
+    if (lane == 0)
+      word |= words[index % kRingWords];
+    words[index % kRingWords] = word;
+    if (lane == LANES - 1)
+      words[(index + 1) % kRingWords] = __funnelshift_l(raw, 0, shift);
+    end += 32 * LANES;
+  }
+
+  __device__ __forceinline__ void fill_stuffed(uint32_t raw, uint32_t before, uint32_t at)
+  {
+    words[((end >> 5) + 1 + lane) % kRingWords] = 0;
+    uint32_t value = 0, count = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+      uint32_t byte = raw >> (8 * i) & 0xFF;
+      uint32_t skip = at + i < length && before == 0xFF;
+      value |= (byte & (0xFFu >> skip)) << count;
+      count += 8 - skip;
+      before = byte;
+    }
+    uint32_t start = end + scan(count) - count;
+    __syncwarp(mask);
+    atomicOr(&words[(start >> 5) % kRingWords], value << (start & 31));
+    if ((start & 31) + count > 32)
+      atomicOr(&words[((start >> 5) + 1) % kRingWords], value >> (32 - (start & 31)));
+    end = __shfl_sync(mask, start + count, LANES - 1, LANES);
+  }
+
+  /* Inclusive sum over the lanes. */
+  __device__ uint32_t scan(uint32_t value) const
+  {
+#pragma unroll
+    for (uint32_t step = 1; step < LANES; step *= 2) {
+      uint32_t other = __shfl_up_sync(mask, value, step, LANES);
+      if (lane >= step)
+        value += other;
+    }
+    return value;
+  }
+
+  /* 32 bits from position `at` on. */
+  __device__ uint32_t window(uint32_t at) const
+  {
+    uint32_t low = words[(at >> 5) % kRingWords], high = words[((at >> 5) + 1) % kRingWords];
+    return __funnelshift_r(low, high, at & 31);
+  }
+};
+
+/* v of the bottom samples of the row of quads above, by column: left and right. Blocks of at most
+ * LANES quads keep them in registers, wider ones in shared memory. */
+template <uint32_t LANES, bool WIDE> struct Above {
+  uint32_t left, right;
+  uint32_t *lefts, *rights;
+  uint32_t carried; /* right of the last column of the chunk before, of the row above */
+
+  __device__ void start(uint32_t *memory, uint32_t lane, uint32_t mask)
+  {
+    left = right = carried = 0;
+    if (WIDE) {
+      lefts = memory;
+      rights = memory + kMaxCols + LANES;
+      for (uint32_t i = lane; i < 2 * (kMaxCols + LANES); i += LANES)
+        memory[i] = 0;
+      __syncwarp(mask);
+    }
+  }
+
+  /* The or of the four values around quad column q. */
+  __device__ uint32_t around(uint32_t q, uint32_t lane, uint32_t mask)
+  {
+    if (WIDE) {
+      left = lefts[q];
+      right = rights[q];
+    }
+    uint32_t west = __shfl_up_sync(mask, right, 1, LANES),
+             east = __shfl_down_sync(mask, left, 1, LANES);
+    if (lane == 0)
+      west = WIDE ? carried : 0;
+    if (lane == LANES - 1)
+      east = WIDE ? lefts[q + 1] : 0;
+    if (WIDE)
+      carried = __shfl_sync(mask, right, LANES - 1, LANES);
+    return left | right | west | east;
+  }
+
+  __device__ void note(uint32_t q, uint32_t bottom_left, uint32_t bottom_right, uint32_t mask)
+  {
+    left = bottom_left;
+    right = bottom_right;
+    if (WIDE) {
+      __syncwarp(mask);
+      lefts[q] = left;
+      rights[q] = right;
+      __syncwarp(mask);
+    }
+  }
+};
+
+/* ----------------------------------------------------------------------- all blocks --- */
+
+/* v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
+ * coefficient. Samples with refinement passes stay half units. */
+__device__ __forceinline__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
+                                                  const Cj2kCudaBlock &block)
+{
+  uint32_t word = significant ? ((v | 1) + 2) << set.plane | v << 31 : 0;
+  return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+}
+
+__device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a, uint32_t b)
+{
+  if (x + 1 < width && (reinterpret_cast<uintptr_t>(row) & 7) == 0) {
+    *reinterpret_cast<uint2 *>(row + x) = make_uint2(a, b);
+    return;
+  }
+  if (x < width)
+    row[x] = a;
+  if (x + 1 < width)
+    row[x + 1] = b;
+}
+
+/* The bits of a quad's samples, m[n] of each, which begin at `at`. */
+template <uint32_t LANES>
+__device__ __forceinline__ void read_values(const Ring<LANES> &ring, uint32_t at,
+                                            const uint32_t m[4], uint32_t total, uint32_t mask,
+                                            uint32_t v[4])
+{
+  if (__all_sync(mask, total <= 32)) { /* one window holds the quad */
+    uint32_t window = ring.window(at);
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      v[n] = window & ((1u << m[n]) - 1);
+      window = m[n] < 32 ? window >> m[n] : 0;
+    }
+  } else {
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      v[n] = ring.window(at) & ((1u << m[n]) - 1);
+      at += m[n];
+    }
+  }
+}
+
+template <uint32_t LANES, bool WIDE>
+__device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const uint32_t *quads,
+                             uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
+                             uint32_t lane, uint32_t mask)
+{
+  Ring<LANES> ring;
+  ring.start(ring_memory, set, lane, mask);
+  Above<LANES, WIDE> above;
+  above.start(above_memory, lane, mask);
+  uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
+  for (uint32_t y = 0; y < block.height; y += 2, quads += stride, out += 2 * (size_t)block.stride) {
+    above.carried = 0;
+    for (uint32_t first = 0; first < cols; first += LANES) {
+      uint32_t q = first + lane, record = q < cols ? quads[q] : 0;
+      uint32_t rho = record >> CJ2K_HT_RHO_SHIFT & 15, known = record >> CJ2K_HT_EK_SHIFT & 15;
+      uint32_t exponent_above = 32 - __clz(above.around(q, lane, mask) | 1);
+      uint32_t kappa = (rho & (rho - 1)) && exponent_above > 2 ? exponent_above - 1 : 1;
+      uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
+      if (__any_sync(mask, rho && exponent > set.max_exponent))
+        return false;
+      uint32_t m[4], v[4], total = 0;
+#pragma unroll
+      for (uint32_t n = 0; n < 4; n++) {
+        m[n] = rho >> n & 1 ? exponent - (known >> n & 1) : 0;
+        total += m[n];
+      }
+      if (__all_sync(mask, rho == 0)) { /* often, at low rates */
+        above.note(q, 0, 0, mask);
+        if (q < cols) {
+          store_pair(out, 2 * q, block.width, 0, 0);
+          if (y + 1 < block.height)
+            store_pair(out + block.stride, 2 * q, block.width, 0, 0);
+        }
+        continue;
+      }
+      uint32_t sum = ring.scan(total), at = ring.pos + sum - total;
+      uint32_t needed = __shfl_sync(mask, sum, LANES - 1, LANES);
+      while (ring.end - ring.pos < needed)
+        ring.fill();
+      read_values(ring, at, m, total, mask, v);
+#pragma unroll
+      for (uint32_t n = 0; n < 4; n++)
+        v[n] = rho >> n & 1 ? v[n] | (record >> (CJ2K_HT_E1_SHIFT + n) & 1) << m[n] : 0;
+      ring.pos += needed;
+      above.note(q, v[1], v[3], mask);
+      if (q < cols) {
+        store_pair(out, 2 * q, block.width, finish_sample(v[0], rho & 1, set, block),
+                   finish_sample(v[2], rho & 4, set, block));
+        if (y + 1 < block.height)
+          store_pair(out + block.stride, 2 * q, block.width,
+                     finish_sample(v[1], rho & 2, set, block),
+                     finish_sample(v[3], rho & 8, set, block));
+      }
+      __syncwarp(mask); /* all have read the ring */
+    }
+  }
+  return true;
+}
+
+/* --------------------------------------------------------------------- most blocks --- */
+
+/* Inclusive sum over the lanes. */
+template <uint32_t LANES> __device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t mask)
+{
+#pragma unroll
+  for (uint32_t step = 1; step < LANES; step *= 2)
+    asm volatile("{ .reg .u32 r; .reg .pred p;\n"
+                 "shfl.sync.up.b32 r|p, %0, %1, %2, %3;\n"
+                 "@p add.u32 %0, %0, r; }"
+                 : "+r"(value)
+                 : "r"(step), "r"((32 - LANES) << 8), "r"(mask));
+  return value;
+}
+
+/* Four bits to the lowest bits of four bytes. */
+__device__ __forceinline__ uint32_t spread(uint32_t bits)
+{
+  return bits * 0x00204081u & 0x01010101u;
+}
+
+/* The bits of `window` from bit `at` on, `length` of them, and `top`; of both numbers the five
+ * lowest bits count. */
+__device__ __forceinline__ uint32_t take(uint32_t window, uint32_t at, uint32_t length,
+                                         uint32_t top)
+{
+  return (__funnelshift_r(window, 0, at) & ~__funnelshift_l(0, 0xFFFFFFFFu, length)) | top;
+}
+
+/* MagSgn values of a quad whose bits begin at `at`. m: the number of bits of each in a byte. The
+ * known one, where there is one, is bit exponent - 1. */
+template <uint32_t LANES>
+__device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, uint32_t m,
+                                          uint32_t total, uint32_t exponent, uint32_t record,
+                                          uint32_t mask, uint32_t v[4])
+{
+  const uint32_t before = m * 0x01010100u; /* bits of the samples before each */
+  const uint32_t known = 1u << ((exponent - 1) & 31);
+  uint32_t top[4];
+#pragma unroll
+  for (uint32_t n = 0; n < 4; n++)
+    top[n] = record & 1u << (CJ2K_HT_E1_SHIFT + n) ? known : 0;
+  if (__all_sync(mask, total <= 32)) { /* one window holds the quad */
+    uint32_t window = ring.window(at);
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      v[n] = take(window, before >> 8 * n, m >> 8 * n, top[n]);
+  } else if (__all_sync(mask, m == 0 || exponent <= 16)) { /* two windows */
+    uint32_t half = before >> 16 & 0xFF;
+    uint32_t window = ring.window(at), second = ring.window(at + half);
+    v[0] = take(window, 0, m, top[0]);
+    v[1] = take(window, m, m >> 8, top[1]);
+    v[2] = take(second, 0, m >> 16, top[2]);
+    v[3] = take(second, m >> 16, m >> 24, top[3]);
+  } else {
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++)
+      v[n] = take(ring.window(at + (before >> 8 * n & 0xFF)), 0, m >> 8 * n, top[n]);
+  }
+}
+
+/* What the samples of a block become. */
+enum class Put { kIntegers, kFloats, kHalfUnits };
+
+/* A significant sample. */
+template <Put PUT>
+__device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, float scale)
+{
+  uint32_t magnitude = (v | 1) + 2;
+  if (PUT == Put::kFloats)
+    return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | v << 31;
+  if (PUT == Put::kHalfUnits)
+    return magnitude << plane | v << 31;
+  magnitude = magnitude << plane >> 1;
+  return v & 1 ? 0 - magnitude : magnitude;
+}
+
+/* A block without ROI, with whole quads at aligned places, not wider than its lanes, whose samples
+ * leave bit 30 free. scale: the band's for a sample that is not shifted by p; both products are
+ * exact but for the same rounding. */
+template <uint32_t LANES, Put PUT>
+__device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlock &block,
+                                             const uint32_t *quads, uint32_t *out,
+                                             uint32_t *ring_memory, uint32_t lane, uint32_t mask)
+{
+  Ring<LANES> ring;
+  ring.start(ring_memory, set, lane, mask);
+  const float scale = __fmul_rn(block.scale, __uint_as_float((127 + set.plane) << 23));
+  const uint32_t stride = CJ2K_CUDA_QUAD_STRIDE(block.width), max_exponent = set.max_exponent;
+  const bool active = 2 * lane < block.width;
+  const size_t line = block.stride;
+  quads += lane;
+  out += 2 * lane;
+  uint32_t ahead = active ? *quads : 0, left = 0, right = 0; /* v of the bottom samples above */
+  for (uint32_t rows = block.height / 2; rows; rows--, out += 2 * line) {
+    uint32_t record = ahead;
+    quads += stride;
+    if (active && rows > 1)
+      ahead = *quads;
+    uint32_t rho = record >> CJ2K_HT_RHO_SHIFT & 15;
+    /* Outermost lanes get their own values back, which changes nothing. */
+    uint32_t around = left | right | __shfl_up_sync(mask, right, 1, LANES) |
+                      __shfl_down_sync(mask, left, 1, LANES);
+    uint32_t kappa = rho & (rho - 1) ? 31 - __clz(around | 2) : 1;
+    uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
+    if (__any_sync(mask, rho && exponent > max_exponent))
+      return false;
+    if (__all_sync(mask, rho == 0)) { /* often, at low rates */
+      left = right = 0;
+      if (active) {
+        *reinterpret_cast<uint2 *>(out) = make_uint2(0, 0);
+        *reinterpret_cast<uint2 *>(out + line) = make_uint2(0, 0);
+      }
+      continue;
+    }
+    uint32_t m = spread(rho) * exponent - spread(record >> CJ2K_HT_EK_SHIFT & 15);
+    uint32_t total = m * 0x01010101u >> 24, sum = sum_up<LANES>(total, mask);
+    uint32_t needed = __shfl_sync(mask, sum, LANES - 1, LANES);
+    while (ring.end - ring.pos < needed)
+      ring.fill();
+    uint32_t v[4], word[4];
+    read_quad<LANES>(ring, ring.pos + sum - total, m, total, exponent, record, mask, v);
+    ring.pos += needed;
+    left = v[1];
+    right = v[3];
+#pragma unroll
+    for (uint32_t n = 0; n < 4; n++) {
+      word[n] = plain_sample<PUT>(v[n], set.plane, scale);
+      word[n] = record & 1u << (CJ2K_HT_RHO_SHIFT + n) ? word[n] : 0;
+    }
+    if (active) {
+      *reinterpret_cast<uint2 *>(out) = make_uint2(word[0], word[2]);
+      *reinterpret_cast<uint2 *>(out + line) = make_uint2(word[1], word[3]);
+    }
+    __syncwarp(mask); /* all have read the ring */
+  }
+  return true;
+}
+
+__device__ __forceinline__ bool is_plain(const Cj2kCudaBlock &block, const uint32_t *out)
+{
+  return !block.roi_shift && block.num_bitplanes < 30 && !(block.width & 1) &&
+         !(block.height & 1) && ((reinterpret_cast<uintptr_t>(out) | 4 * block.stride) & 7) == 0;
+}
+
+/* --------------------------------------------------------------------------- kernel --- */
+
+template <uint32_t LANES>
+__device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t lane)
+{
+  for (uint32_t y = 0; y < block.height; y++, out += block.stride)
+    for (uint32_t x = lane; x < block.width; x += LANES)
+      out[x] = 0;
+}
+
+/* Blocks that an SM should hold; Turing's has room for 1024 threads. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr uint32_t kBlocksPerSm = 8;
+#else
+constexpr uint32_t kBlocksPerSm = 9;
+#endif
+
+template <uint32_t LANES, bool WIDE>
+__global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
+    magsgn_kernel(Cj2kCudaDecodeBlocks frame)
+{
+  constexpr uint32_t kGroups = kThreads / LANES;
+  __shared__ uint32_t rings[kGroups][kRingWords];
+  __shared__ uint32_t lines[WIDE ? kGroups : 1][WIDE ? 2 * (kMaxCols + LANES) : 1];
+  uint32_t group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+  uint32_t mask = LANES == 32 ? 0xFFFFFFFFu : 0xFFFFu << (threadIdx.x & 16);
+  uint32_t b = blockIdx.x * kGroups + group;
+  if (b >= frame.num_blocks)
+    return;
+  Cj2kCudaBlock block = frame.blocks[b];
+  if (block.offset == UINT64_MAX)
+    return;
+  const Cj2kCodedBlock &coded = frame.coded[b];
+  uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
+  bool has_passes = coded.num_passes && !coded.corrupt;
+  bool there = has_passes && coded.is_ht && !frame.corrupt_flags[b], good = false;
+  bool is_zero = frame.zeros[b];
+  HtSet set;
+  if (there) {
+    find_set(frame, b, block, set);
+    const uint32_t *quads = frame.quads + block.quads;
+    uint32_t *line = lines[WIDE ? group : 0];
+    if (WIDE || !is_plain(block, out))
+      good = decode_block<LANES, WIDE>(set, block, quads, out, rings[group], line, lane, mask);
+    else if (set.num_passes > 1)
+      good = decode_plain<LANES, Put::kHalfUnits>(set, block, quads, out, rings[group], lane, mask);
+    else if (block.reversible)
+      good = decode_plain<LANES, Put::kIntegers>(set, block, quads, out, rings[group], lane, mask);
+    else
+      good = decode_plain<LANES, Put::kFloats>(set, block, quads, out, rings[group], lane, mask);
+    if (!good && lane == 0) {
+      frame.corrupt_flags[b] = 1;
+      atomicAdd_system(frame.corrupt, 1u);
+    }
+    is_zero = false;
+  }
+  if (!good && !is_zero)
+    clear_block<LANES>(block, out, lane);
+  __syncwarp(mask); /* all have read is_zero */
+  if (lane == 0)
+    frame.zeros[b] = !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */
+}
+
+template <uint32_t LANES, bool WIDE>
+cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
+{
+  constexpr uint32_t kGroups = kThreads / LANES;
+  magsgn_kernel<LANES, WIDE>
+      <<<(frame.num_blocks + kGroups - 1) / kGroups, kThreads, 0, stream>>>(frame);
+  return cudaGetLastError();
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  if (frame->num_blocks == 0)
+    return cudaSuccess;
+  if (frame->max_width <= 32)
+    return launch<16, false>(*frame, stream);
+  return frame->max_width <= 64 ? launch<32, false>(*frame, stream)
+                                : launch<32, true>(*frame, stream);
+}

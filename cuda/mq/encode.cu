@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * MQ coding (T.800 annex C): a thread makes a block's bytes of its symbols. Blocks with many
+ * symbols come first, and those next to each other have about as many, so that the threads of a
+ * warp end together. Each goes through its symbols one after the other whatever they are; the end
+ * of a pass is a symbol, too. A second kernel, a warp a block, finds where passes and segments may
+ * be cut, and moves what stays to where it crosses to the host.
+ */
+#include "encoder.cuh"
+
+namespace {
+
+constexpr uint32_t kAll = 0xFFFFFFFFu, kOnes = 0x01010101u, kWarp = 32;
+
+/*
+ * A context is one word, as in common/shared/mq_blocks.h, but for the upper half: the place of its
+ * row in d_states, in bytes, so that the MPS is bit 19. A row has the words after an MPS and after
+ * an LPS that renormalise.
+ */
+#define QE(state, qe, nmps, nlps, change) QE_##state = qe,
+enum { CJ2K_MQ_STATES(QE) };
+#define WORD(state, mps) (QE_##state | (uint32_t)(2 * (state) + (mps)) << kRowShift)
+#define NEXT(state, qe, nmps, nlps, change)                                                        \
+  {WORD(nmps, 0), WORD(nlps, (change))}, {WORD(nmps, 1), WORD(nlps, 1 - (change))},
+
+constexpr uint32_t kRowShift = 19, kRows = 2 * CJ2K_MQ_NUM_STATES;
+__device__ const uint2 d_states[kRows] = {CJ2K_MQ_STATES(NEXT)};
+
+__device__ uint32_t num_tasks(const Cj2kCudaMqContexts &frame)
+{
+  return (frame.num_blocks + frame.stride - 1) / frame.stride;
+}
+
+__device__ bool has_symbols(const Cj2kCudaMqCode &frame)
+{
+  return frame.counts->modelled.symbols <= frame.contexts.capacity;
+}
+
+__device__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
+{
+  return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
+}
+
+/* --------------------------------------------------------------------------------- order --- */
+
+constexpr uint32_t kOrderThreads = 1024, kBuckets = 2 * kOrderThreads, kBucketShift = 5;
+
+/* Of blocks of about as many symbols, most symbols first. */
+__device__ uint32_t bucket(const Cj2kCudaMqBlock &block)
+{
+  uint32_t symbols = block.num_passes ? block.num_symbols >> kBucketShift : 0;
+  return kBuckets - 1 - min(symbols, kBuckets - 1);
+}
+
+/* Does something with the bucket of each of the thread's blocks. Several are read at a time, so as
+ * not to wait for each. */
+template <typename Visit>
+__device__ void visit_buckets(const Cj2kCudaMqContexts &frame, Visit visit)
+{
+  constexpr uint32_t kBatch = 8;
+  uint32_t tasks = num_tasks(frame), buckets[kBatch];
+  for (uint32_t first = threadIdx.x; first < tasks; first += kBatch * kOrderThreads) {
+#pragma unroll
+    for (uint32_t k = 0; k < kBatch; k++) {
+      uint32_t i = first + k * kOrderThreads;
+      buckets[k] = i < tasks ? bucket(frame.mq_blocks[i * frame.stride]) : kBuckets;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kBatch; k++)
+      if (buckets[k] < kBuckets)
+        visit(buckets[k], (first + k * kOrderThreads) * frame.stride);
+  }
+}
+
+__global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode frame)
+{
+  __shared__ uint32_t places[kBuckets], sums[kWarp];
+  uint32_t t = threadIdx.x;
+
+  places[2 * t] = places[2 * t + 1] = 0;
+  __syncthreads();
+  visit_buckets(frame.contexts, [&](uint32_t bucket, uint32_t) { atomicAdd(&places[bucket], 1u); });
+  __syncthreads();
+
+  uint32_t first = places[2 * t], own = first + places[2 * t + 1], sum = own;
+  for (uint32_t d = 1; d < kWarp; d <<= 1) {
+    uint32_t other = __shfl_up_sync(kAll, sum, d);
+    sum += t % kWarp >= d ? other : 0;
+  }
+  if (t % kWarp == kWarp - 1)
+    sums[t / kWarp] = sum;
+  __syncthreads();
+  for (uint32_t w = 0; w < t / kWarp; w++)
+    sum += sums[w];
+  places[2 * t] = sum - own;
+  places[2 * t + 1] = sum - own + first;
+  __syncthreads();
+
+  visit_buckets(frame.contexts, [&](uint32_t bucket, uint32_t block) {
+    frame.order[atomicAdd(&places[bucket], 1u)] = block;
+  });
+}
+
+/* -------------------------------------------------------------------------------- coding --- */
+
+constexpr uint32_t kLabels =
+    32; /* that a symbol may have; those that are no contexts code nothing */
+
+/* Memory of a warp: a context's words are next to each other, one a lane. */
+template <uint32_t LANES> struct CoderMemory {
+  uint2 states[kRows];
+  uint32_t contexts[kLabels * LANES];
+};
+
+/* A block being coded. */
+template <uint32_t LANES> struct BlockCoder {
+  CoderMemory<LANES> *memory;
+  uint32_t lane;
+  MqEncoder mq;
+  MqEncoder::Delta deltas[4]; /* of the last four symbols, of which C does not know yet */
+  RawEncoder raw;
+  ByteRoom room;
+  uint4 *mark;
+  uint32_t pass, num_passes, style;
+  uint32_t start;          /* of the segment */
+  uint32_t place, context; /* of the next symbol: where its context is, and what is there */
+  bool is_raw, done;
+  bool failed; /* longer than its room */
+
+  __device__ __forceinline__ uint32_t &at(uint32_t bytes)
+  {
+    return *reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(memory->contexts) + bytes);
+  }
+
+  /* Of symbol I of four. */
+  template <uint32_t I> __device__ __forceinline__ uint32_t place_of(uint32_t symbols) const
+  {
+    constexpr uint32_t kStep = 4 * LANES;
+    uint32_t scaled = I ? symbols >> (8 * I) : symbols;
+    return (scaled * kStep & CJ2K_CUDA_MQ_LABEL(~0u) * kStep) | 4 * lane;
+  }
+
+  /* Of the first of four symbols, which is the next one. */
+  __device__ __forceinline__ void find_context(uint32_t symbols)
+  {
+    place = place_of<0>(symbols);
+    context = at(place);
+  }
+
+  /* Initial states (table D.7). */
+  __device__ void reset_contexts()
+  {
+    uint32_t *contexts = memory->contexts + lane;
+    for (uint32_t i = 0; i < kLabels; i++)
+      contexts[i * LANES] = i < CJ2K_CX_COUNT ? WORD(0, 0) : 0;
+    contexts[CJ2K_CX_ZERO * LANES] = WORD(4, 0);
+    contexts[CJ2K_CX_RUN * LANES] = WORD(3, 0);
+    contexts[CJ2K_CX_UNI * LANES] = WORD(46, 0);
+  }
+
+  __device__ void start_segment()
+  {
+    is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
+    start = is_raw ? raw.start(room) : mq.start(room);
+  }
+
+  __device__ void begin(const Cj2kCudaMqCode &frame, uint32_t b)
+  {
+    const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
+    style = frame.contexts.blocks[b].style;
+    num_passes = block.num_passes;
+    mark = reinterpret_cast<uint4 *>(frame.marks +
+                                     (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes));
+    uint32_t segments = style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL) ? num_passes : 1;
+    uint64_t size = CJ2K_CUDA_MQ_ROOM(block.num_symbols, frame.symbol_room, segments);
+    uint64_t offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->room),
+                                (unsigned long long)size);
+    frame.rooms[b] = offset;
+    room.start(reinterpret_cast<uint32_t *>(frame.room + offset),
+               reinterpret_cast<uint32_t *>(frame.room + offset + size));
+    pass = 0;
+    done = failed = false;
+    raw = {0, 8, false};
+    mq = {0, 0, 0, 0};
+    forget_deltas();
+    reset_contexts();
+    start_segment();
+  }
+
+  /* The rest of what the end of a pass may bring: `ends`, that of a segment, too. */
+  __device__ void end_segment(uint4 &value)
+  {
+    bool predictable = style & CJ2K_STYLE_PTERM, drop = false;
+    if (is_raw)
+      raw.terminate(predictable, room);
+    else if (predictable)
+      drop = mq.terminate_predictably(room);
+    else
+      mq.flush(room);
+    value.z |= (uint32_t)(room.position(start) - drop) - value.y;
+    room.end_segment();
+    done = pass + 1 == num_passes;
+    failed = room.next > room.end;
+  }
+
+  __device__ __forceinline__ void end_pass()
+  {
+    constexpr uint32_t kRare = CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_RESET;
+    Cj2kCudaMqMark m = is_raw ? raw.mark(room, start) : mq.mark(room, start);
+    uint4 value = make_uint4(m.start, (uint32_t)m.at, m.state, m.c);
+    bool rare = pass + 1 == num_passes || style & kRare, ends = false;
+    if (rare && (ends = ends_segment(pass, num_passes, style)))
+      end_segment(value);
+    *mark++ = value;
+    pass++;
+    if (rare && !done) {
+      if (ends)
+        start_segment();
+      if (style & CJ2K_STYLE_RESET) {
+        reset_contexts();
+        context = at(place);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void forget_deltas()
+  {
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++)
+      deltas[i] = {0, 0};
+  }
+
+  /* Symbol I of four; the one after it has its context at `next`. That is read before this one's is
+   * written, so as not to wait for it, and is this one's where they are the same. */
+  template <uint32_t I> __device__ __forceinline__ void step(uint32_t symbols, uint32_t next)
+  {
+    uint2 after = *reinterpret_cast<const uint2 *>(reinterpret_cast<const char *>(memory->states) +
+                                                   (context >> 16));
+    uint32_t ahead = at(next);
+    uint32_t decision = I < 2 ? symbols << (14 - 8 * I) : symbols >> (8 * I - 14);
+    uint32_t lps = (context ^ decision) & 1u << kRowShift;
+    bool renormalised;
+    mq.apply_near(deltas[I], room);
+    deltas[I] = mq.encode(context & 0xFFFF, lps, renormalised);
+    uint32_t changed = lps ? after.y : after.x;
+    changed = renormalised ? changed : context;
+    at(place) = changed;
+    context = next == place ? changed : ahead;
+    place = next;
+  }
+
+  /* Lets C know of the last four symbols. */
+  __device__ void catch_up()
+  {
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++) {
+      mq.apply(deltas[0], room);
+      deltas[0] = deltas[1];
+      deltas[1] = deltas[2];
+      deltas[2] = deltas[3];
+    }
+    forget_deltas();
+  }
+
+  static __device__ __forceinline__ bool all_raw(uint32_t symbols)
+  {
+    constexpr uint32_t kRaw = kOnes * CJ2K_CUDA_MQ_RAW;
+    return (symbols & kRaw) == kRaw;
+  }
+
+  /* Decisions of four symbols, the first one on top. */
+  static __device__ __forceinline__ uint32_t decisions(uint32_t symbols)
+  {
+    return (symbols >> 5 & kOnes) * 0x08040201u >> 24;
+  }
+
+  /* A raw pass: bits, at the end with what fills the four up. */
+  __device__ __forceinline__ void raw_steps(uint32_t symbols)
+  {
+    if (all_raw(symbols)) {
+      raw.encode_four(decisions(symbols), room);
+      return;
+    }
+    for (uint32_t i = 0; i < 3; i++, symbols >>= 8)
+      if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW)
+        raw.encode(CJ2K_CUDA_MQ_DECISION(symbols), room);
+  }
+
+  /* Are all of these sixteen bits of a raw pass? */
+  static __device__ __forceinline__ bool all_raw(const uint4 &symbols)
+  {
+    return all_raw(symbols.x & symbols.y & symbols.z & symbols.w);
+  }
+
+  __device__ __forceinline__ void raw_sixteen(const uint4 &symbols)
+  {
+    raw.encode_sixteen(decisions(symbols.x) << 12 | decisions(symbols.y) << 8 |
+                           decisions(symbols.z) << 4 | decisions(symbols.w),
+                       room);
+  }
+
+  /* Four symbols, and C for the four before them: the two do not wait for each other. `following`
+   * are the next four. */
+  __device__ __forceinline__ void steps(uint32_t symbols, uint32_t following)
+  {
+    uint32_t shifts = 0, end = symbols >> 30 & 1;
+    if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW) {
+      raw_steps(symbols);
+      find_context(following);
+    } else {
+      step<0>(symbols, place_of<1>(symbols));
+      step<1>(symbols, place_of<2>(symbols));
+      step<2>(symbols, place_of<3>(symbols));
+      step<3>(symbols, place_of<0>(following));
+      room.flush();
+      shifts = deltas[0].shift | deltas[1].shift | deltas[2].shift | deltas[3].shift;
+    }
+    if ((shifts & MqEncoder::kFar) | end) {
+      catch_up();
+      if (end)
+        end_pass();
+    }
+  }
+
+  /* All symbols, sixteen at a time, of raw passes, which are quicker, twice as many. Those that
+   * come next are read that long before that nothing has to wait for them. */
+  __device__ void code(const uint8_t *symbols)
+  {
+    const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
+    uint4 words = in[0], next = in[1], after = in[2], later = in[3];
+    in += 4;
+    find_context(words.x);
+    while (!done) {
+      bool twice = false;
+      if (all_raw(words)) {
+        twice = all_raw(next);
+        raw_sixteen(words);
+        if (twice)
+          raw_sixteen(next);
+        words = twice ? after : next;
+        find_context(words.x);
+      } else {
+#pragma unroll 1
+        for (uint32_t i = 0; i < 4 && !done; i++) {
+          uint32_t four = words.x;
+          words = make_uint4(words.y, words.z, words.w, next.x);
+          next = make_uint4(next.y, next.z, next.w, 0);
+          steps(four, words.x);
+        }
+      }
+      next = twice ? later : after;
+      after = later;
+      if (twice)
+        after = *in++;
+      later = *in++;
+    }
+  }
+};
+
+template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(Cj2kCudaMqCode frame)
+{
+  __shared__ CoderMemory<LANES> memory;
+  for (uint32_t i = threadIdx.x; i < kRows; i += kWarp)
+    memory.states[i] = d_states[i];
+  __syncwarp();
+
+  /* By way of a shuffle, or it would be read anew from its special register again and again. */
+  uint32_t lane = __shfl_sync(kAll, threadIdx.x, threadIdx.x), task = blockIdx.x * LANES + lane;
+  if (lane >= LANES || task >= num_tasks(frame.contexts) || !has_symbols(frame))
+    return;
+  uint32_t b = frame.order[task];
+  if (!frame.contexts.mq_blocks[b].num_passes)
+    return;
+  BlockCoder<LANES> coder;
+  coder.memory = &memory;
+  coder.lane = lane;
+  coder.begin(frame, b);
+  coder.code(frame.contexts.symbols + frame.contexts.mq_blocks[b].first_symbol);
+  if (coder.failed)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->coded.failed), 1ull);
+}
+
+/* ---------------------------------------------------------------------------------- ends --- */
+
+constexpr uint32_t kEndWarps = 4, kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
+
+/* A segment as it stays: `length` bytes at `from` of the block's room go to `to` of its bytes. */
+struct Segment {
+  uint32_t from, length, to;
+};
+
+/* A block whose bytes are being put together; the same in all lanes. */
+struct BlockEnds {
+  const Cj2kCudaMqMark *marks;
+  const uint8_t *room;
+  uint32_t num_passes, style, lane;
+  uint32_t length;   /* so far */
+  Segment *segments; /* by the pass that ends them; length 0 for all others */
+
+  /* Pass `pass` of the lane; passes that are not there are of no length. */
+  __device__ Cj2kPassLength find(uint32_t pass)
+  {
+    bool there = pass < num_passes, is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
+    uint32_t last = pass;
+    int32_t all = 0, own = 0;
+    Cj2kPassLength end = {0, 0};
+    Segment segment = {0, 0, 0};
+    if (there) {
+      while (!ends_segment(last, num_passes, style))
+        last++;
+      const uint8_t *bytes = room + marks[last].start;
+      all = segment_length(bytes, marks[last], is_raw, style & CJ2K_STYLE_PTERM);
+      own = last == pass ? all : pass_length(bytes, all, marks[pass], is_raw);
+      segment.from = marks[last].start;
+      end.terminated = last == pass;
+    }
+    segment.length = end.terminated ? (uint32_t)all : 0;
+    uint32_t sum = segment.length;
+    for (uint32_t d = 1; d < kWarp; d <<= 1) {
+      uint32_t other = __shfl_up_sync(kAll, sum, d);
+      sum += lane >= d ? other : 0;
+    }
+    segment.to = length + sum - segment.length;
+    end.length = (segment.to + (uint32_t)own) & 0x7FFFFFFFu;
+    length += __shfl_sync(kAll, sum, kWarp - 1);
+    if (there)
+      segments[pass] = segment;
+    return end;
+  }
+
+  __device__ void copy_segment(const Segment &segment, uint8_t *out) const
+  {
+    const uint8_t *from = room + segment.from;
+    uint32_t words = segment.to ? 0 : segment.length / 4; /* others begin anywhere */
+    for (uint32_t i = lane; i < words; i += kWarp)
+      reinterpret_cast<uint32_t *>(out)[i] = reinterpret_cast<const uint32_t *>(from)[i];
+    for (uint32_t i = 4 * words + lane; i < segment.length; i += kWarp)
+      out[segment.to + i] = from[i];
+  }
+};
+
+/* A warp's share of something that is handed out in order of arrival. */
+__device__ uint64_t take(uint64_t *total, uint64_t amount, uint32_t lane)
+{
+  uint64_t first = 0;
+  if (lane == 0)
+    first = atomicAdd(reinterpret_cast<unsigned long long *>(total), (unsigned long long)amount);
+  return __shfl_sync(kAll, first, 0);
+}
+
+__global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
+{
+  __shared__ Segment segments[kEndWarps][kMaxPasses];
+  uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  uint32_t task = blockIdx.x * kEndWarps + warp;
+  /* Marks of a block that was longer than its room point behind it. */
+  if (task >= num_tasks(frame.contexts) || !has_symbols(frame) || frame.counts->coded.failed)
+    return;
+  uint32_t b = task * frame.contexts.stride;
+  const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
+  uint64_t first_mark = (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
+  uint64_t first_pass = take(&frame.counts->passes, block.num_passes, lane);
+  BlockEnds ends = {frame.marks + first_mark,
+                    block.num_passes ? frame.room + frame.rooms[b] : nullptr,
+                    block.num_passes,
+                    frame.contexts.blocks[b].style,
+                    lane,
+                    0,
+                    segments[warp]};
+
+  for (uint32_t first = 0; first < block.num_passes; first += kWarp) {
+    Cj2kPassLength end = ends.find(first + lane);
+    if (first + lane < block.num_passes && first_pass + first + lane < frame.pass_capacity)
+      frame.passes[first_pass + first + lane] = end;
+  }
+  __syncwarp();
+  uint64_t offset = take(&frame.counts->coded.bytes, (ends.length + 3u) & ~3u, lane);
+  for (uint32_t i = 0; i < block.num_passes && offset + ends.length <= frame.capacity; i++)
+    ends.copy_segment(ends.segments[i], frame.bytes + offset);
+  if (lane == 0) {
+    Cj2kEncodedBlock coded = {};
+    coded.offset = offset;
+    coded.length = ends.length;
+    coded.first_pass = (uint32_t)first_pass;
+    coded.num_passes = block.num_passes;
+    coded.zero_bitplanes = block.zero_bitplanes;
+    frame.coded[b] = coded;
+  }
+}
+
+/* ---------------------------------------------------------------------------- launchers --- */
+
+template <uint32_t LANES>
+void launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t stream)
+{
+  code_kernel<LANES><<<(tasks + LANES - 1) / LANES, kWarp, 0, stream>>>(frame);
+}
+
+/* Blocks of a warp. A frame that has the GPU for itself has few warps: with fewer blocks in each
+ * they wait less for each other's ends of passes. */
+uint32_t choose_lanes(uint32_t tasks, bool alone)
+{
+  constexpr uint32_t kMinLanes = 8, kWantedWarps = 1000; /* as a large GPU likes to have */
+  uint32_t lanes = kWarp;
+  while (alone && lanes > kMinLanes && tasks / lanes < kWantedWarps)
+    lanes /= 2;
+  return lanes;
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
+{
+  uint32_t stride = frame->contexts.stride,
+           tasks = (frame->contexts.num_blocks + stride - 1) / stride;
+  if (!tasks)
+    return cudaSuccess;
+  order_kernel<<<1, kOrderThreads, 0, stream>>>(*frame);
+  uint32_t lanes = choose_lanes(tasks, frame->alone);
+  if (lanes == 8)
+    launch_code<8>(*frame, tasks, stream);
+  else if (lanes == 16)
+    launch_code<16>(*frame, tasks, stream);
+  else
+    launch_code<32>(*frame, tasks, stream);
+  end_kernel<<<(tasks + kEndWarps - 1) / kEndWarps, kWarp * kEndWarps, 0, stream>>>(*frame);
+  return cudaGetLastError();
+}

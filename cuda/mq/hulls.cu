@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What becomes of coded MQ blocks. A thread a block makes the convex hull of its passes, from which
+ * the host decides what is kept; then a warp a block puts that together, so that nothing else
+ * crosses to the host.
+ */
+#include "encode_kernels.h"
+
+#include "common/shared/hull.h"
+
+namespace {
+
+constexpr uint32_t kAll = 0xFFFFFFFFu, kWarp = 32, kThreads = 64;
+constexpr uint32_t kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
+
+/* --------------------------------------------------------------------------------- hulls --- */
+
+__device__ bool has_room(const Cj2kCudaMqCode &frame)
+{
+  const Cj2kCudaMqFrameCounts *counts = frame.counts;
+  return counts->modelled.symbols <= frame.contexts.capacity && !counts->coded.failed &&
+         counts->passes <= frame.pass_capacity;
+}
+
+/* Exponent and 8 bits of the fraction of a positive float. */
+__device__ uint32_t slope_class(double gain, uint32_t bytes)
+{
+  constexpr float kLargest = 3e38f;
+  float slope = bytes ? (float)(gain / bytes) : kLargest;
+  if (!(slope > 0))
+    return 0;
+  return __float_as_uint(slope < kLargest ? slope : kLargest) >> 15;
+}
+
+struct Point {
+  double gain; /* error saved */
+  uint32_t length, option;
+};
+
+/* The points of a block so far. */
+struct Hull {
+  Point points[kMaxPasses];
+  uint32_t count;
+
+  /* Takes away points below the line to `point`, then adds it, if it saves anything. */
+  __device__ void push(const Point &point)
+  {
+    for (; count; count--) {
+      const Point &last = points[count - 1];
+      double before = count > 1 ? points[count - 2].gain : 0;
+      uint32_t from = count > 1 ? points[count - 2].length : 0;
+      double saved = point.gain - last.gain;
+      if (saved <= 0)
+        return;
+      if (saved * (last.length - from) < (last.gain - before) * (point.length - last.length))
+        break;
+    }
+    if (point.gain > 0)
+      points[count++] = point;
+  }
+};
+
+__device__ uint32_t warp_max(uint32_t value)
+{
+  for (uint32_t d = kWarp / 2; d; d >>= 1)
+    value = max(value, __shfl_xor_sync(kAll, value, d));
+  return value;
+}
+
+/* Highest slope, and what the lowest is below all classes, of the threads of a warp. */
+__device__ void note_slopes(const Cj2kCudaMqCode &frame, uint32_t highest, uint32_t below)
+{
+  highest = warp_max(highest);
+  below = warp_max(below);
+  if (threadIdx.x % kWarp == 0 && below) {
+    atomicMax(&frame.counts->highest_slope, highest);
+    atomicMax(&frame.counts->lowest_slope_below, below);
+  }
+}
+
+/* Where the thread's `count` points go. */
+__device__ uint64_t take_points(const Cj2kCudaMqCode &frame, uint32_t count)
+{
+  uint32_t lane = threadIdx.x % kWarp, sum = count;
+  unsigned long long first = 0;
+  for (uint32_t d = 1; d < kWarp; d <<= 1) {
+    uint32_t other = __shfl_up_sync(kAll, sum, d);
+    sum += lane >= d ? other : 0;
+  }
+  if (lane == kWarp - 1 && sum)
+    first = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->points),
+                      (unsigned long long)sum);
+  return __shfl_sync(kAll, first, kWarp - 1) + sum - count;
+}
+
+__device__ void store_hull(const Cj2kCudaMqCode &frame, const Hull &hull, double weight,
+                           Cj2kHullPoint *points)
+{
+  uint32_t slope = UINT16_MAX, highest = 0;
+  Point before = {0, 0, 0};
+  for (uint32_t i = 0; i < hull.count; i++) {
+    Point point = hull.points[i];
+    uint32_t bytes = point.length - before.length;
+    slope = min(slope, slope_class((point.gain - before.gain) * weight, bytes));
+    highest = max(highest, slope);
+    points[i] = {bytes, (uint16_t)slope, (uint8_t)point.option, 0};
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.slope_bytes[slope]),
+              (unsigned long long)bytes);
+    before = point;
+  }
+  note_slopes(frame, highest, hull.count ? CJ2K_SLOPE_CLASSES - slope : 0);
+}
+
+__global__ void __launch_bounds__(kThreads) hull_kernel(Cj2kCudaMqCode frame)
+{
+  uint32_t b = (blockIdx.x * kThreads + threadIdx.x) * frame.contexts.stride;
+  bool there = b < frame.contexts.num_blocks && has_room(frame);
+  double weight = 0;
+  Hull hull;
+
+  hull.count = 0;
+  if (there) {
+    const Cj2kPassLength *passes = frame.passes + frame.coded[b].first_pass;
+    const uint64_t *distortions =
+        frame.contexts.distortions + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
+    for (uint32_t p = 0, n = frame.coded[b].num_passes; p < n; p++)
+      hull.push({(double)distortions[p], passes[p].length, p + 1});
+    weight = frame.weights[frame.contexts.blocks[b].band];
+  }
+  uint64_t first = take_points(frame, hull.count);
+  store_hull(frame, hull, weight, frame.points + first);
+  if (there) {
+    frame.coded[b].first_point = (uint32_t)first;
+    frame.coded[b].num_points = (uint8_t)hull.count;
+  }
+}
+
+/* -------------------------------------------------------------------------------- gather --- */
+
+constexpr uint32_t kGatherWarps = 8;
+
+__global__ void __launch_bounds__(kWarp *kGatherWarps) gather_kernel(Cj2kCudaMqGather gather)
+{
+  uint32_t b = blockIdx.x * kGatherWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  if (b >= gather.num_blocks)
+    return;
+  Cj2kCudaMqKept kept = gather.kept[b];
+  if (!kept.length)
+    return;
+  const uint8_t *from = gather.bytes + gather.blocks[b].offset;
+  uint8_t *to = gather.out + kept.to;
+
+  /* A word of `to` is a part of two words of `from`; what is left at both ends goes by bytes. */
+  uint32_t head = min((uint32_t)(4 - kept.to % 4) % 4, kept.length);
+  uint32_t words = (kept.length - head) / 4, end = head + 4 * words;
+  const uint32_t *in = reinterpret_cast<const uint32_t *>(from);
+  uint32_t *out = reinterpret_cast<uint32_t *>(to + head);
+  for (uint32_t i = lane; i < words; i += kWarp)
+    out[i] = head ? __funnelshift_r(in[i], in[i + 1], 8 * head) : in[i];
+  if (lane < head)
+    to[lane] = from[lane];
+  if (lane < kept.length - end)
+    to[end + lane] = from[end + lane];
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream)
+{
+  uint32_t stride = frame->contexts.stride,
+           tasks = (frame->contexts.num_blocks + stride - 1) / stride;
+  if (tasks)
+    hull_kernel<<<(tasks + kThreads - 1) / kThreads, kThreads, 0, stream>>>(*frame);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t stream)
+{
+  uint32_t grid = (gather->num_blocks + kGatherWarps - 1) / kGatherWarps;
+  if (grid)
+    gather_kernel<<<grid, kWarp * kGatherWarps, 0, stream>>>(*gather);
+  return cudaGetLastError();
+}

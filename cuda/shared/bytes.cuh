@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What all block decoders share: reading bytes, and samples to coefficients. */
+#pragma once
+
+#include "decode_kernels.h"
+
+/* Four bytes at any address, little-endian. */
+__device__ __forceinline__ uint32_t load_word(const uint8_t *p)
+{
+  const uint32_t *base =
+      reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
+  uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
+  return __funnelshift_r(__ldg(base), __ldg(base + 1), shift);
+}
+
+/* Eight bytes at any address, big-endian. */
+__device__ __forceinline__ void load_bytes(const uint8_t *p, uint32_t &first, uint32_t &second)
+{
+  const uint32_t *base =
+      reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(p) & ~(uintptr_t)3);
+  uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
+  uint32_t a = base[0], b = base[1], c = base[2];
+  first = __byte_perm(__funnelshift_r(a, b, shift), 0, 0x0123);
+  second = __byte_perm(__funnelshift_r(b, c, shift), 0, 0x0123);
+}
+
+/* Half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
+__device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
+                                                const Cj2kCudaBlock &block)
+{
+  if (block.roi_shift && (block.roi_shift > 30 ? 0 : magnitude >> (block.roi_shift + 1)))
+    magnitude >>= block.roi_shift;
+  if (block.reversible) {
+    int32_t value = (int32_t)(magnitude >> 1);
+    return (uint32_t)(negative ? -value : value);
+  }
+  return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), block.scale)) | negative << 31;
+}
