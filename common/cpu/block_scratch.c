@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "block_scratch.h"
+/* The memory that one thread's block coders work in, in one piece. */
+#include "blockcoder.h"
+#include "common/cpu/ht/decode.h"
+#include "common/cpu/ht/encode.h"
+#include "common/cpu/mq/scratch.h"
 
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct {
+  Cj2kBlockScratch parts; /* first, so that it is freed by its address */
+  _Alignas(64) Cj2kMqScratch mq;
+  _Alignas(64) Cj2kHtDecodeScratch ht_decode;
+  _Alignas(64) Cj2kHtEncodeScratch ht_encode;
+} Memory;
+
 Cj2kBlockScratch *cj2k_block_scratch_new(void)
 {
-  Cj2kBlockScratch *scratch = aligned_alloc(_Alignof(Cj2kBlockScratch), sizeof *scratch);
+  Memory *memory = aligned_alloc(_Alignof(Memory), sizeof *memory);
 
-  if (!scratch) /* as g_new does */
-    g_error("no memory for a block coder's %zu bytes", sizeof *scratch);
-  return memset(scratch, 0, sizeof *scratch);
+  if (!memory) /* as g_new does */
+    g_error("no memory for a block coder's %zu bytes", sizeof *memory);
+  memset(memory, 0, sizeof *memory);
+  memory->parts = (Cj2kBlockScratch){&memory->mq, &memory->ht_decode, &memory->ht_encode};
+  return &memory->parts;
 }
 
 void cj2k_block_scratch_free(Cj2kBlockScratch *scratch)

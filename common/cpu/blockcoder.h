@@ -22,8 +22,13 @@ typedef struct {
   uint16_t width, height; /* 1..1024, product <= 4096 */
 } Cj2kBlockInput;
 
-/* Scratch memory of one thread; a block coder may use all of it. 64-byte aligned. */
-typedef struct Cj2kBlockScratch Cj2kBlockScratch;
+/* Scratch memory of one thread: a part for each coder, which declares it. 64-byte aligned. */
+typedef struct {
+  struct Cj2kMqScratch *mq;
+  struct Cj2kHtDecodeScratch *ht_decode;
+  struct Cj2kHtEncodeScratch *ht_encode;
+} Cj2kBlockScratch;
+/* block_scratch.c */
 Cj2kBlockScratch *cj2k_block_scratch_new(void);
 void cj2k_block_scratch_free(Cj2kBlockScratch *scratch);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
-#include "common/cpu/block_scratch.h"
 
 #include <glib.h>
 #include <string.h>
@@ -72,7 +71,7 @@ static bool decode_cleanup(Cj2kHtDecodeScratch *ht, const Cj2kHtSet *set, const 
 static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, void *samples,
                          size_t stride, bool wide)
 {
-  Cj2kHtDecodeScratch *ht = &scratch->ht_decode;
+  Cj2kHtDecodeScratch *ht = scratch->ht_decode;
   Cj2kHtSet set;
   if (!cj2k_ht_find_set(in, &set))
     return false;

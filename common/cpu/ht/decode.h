@@ -25,7 +25,7 @@
 /* SigProp needs up to 2 bits for each of 4096 samples, and every 8th bit may be stuffing. */
 #define CJ2K_HT_REFINE_BYTES 1280
 
-typedef struct {
+typedef struct Cj2kHtDecodeScratch {
   uint32_t quads[CJ2K_HT_MAX_QUADS];
   uint32_t above[CJ2K_HT_MAX_QUAD_COLS]; /* context from the row of quads above */
   uint64_t line[CJ2K_HT_MAX_QUAD_COLS];  /* MagSgn values of the lowest samples above, see

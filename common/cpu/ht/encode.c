@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode.h"
-#include "common/cpu/block_scratch.h"
 #include "decode.h"
 
 #include <string.h>
@@ -43,7 +42,7 @@ bool cj2k_ht_encode_block(Cj2kBlockScratch *scratch, const Cj2kBlockSource *sour
                           uint8_t refinements, uint8_t *out, uint32_t capacity,
                           Cj2kPassEnd passes[3], Cj2kBlockResult *result)
 {
-  Cj2kHtEncodeScratch *ht = &scratch->ht_encode;
+  Cj2kHtEncodeScratch *ht = scratch->ht_encode;
   Cj2kHtCleanup cleanup;
   *result = (Cj2kBlockResult){0};
   if (plane >= source->num_bitplanes)
@@ -71,7 +70,7 @@ void cj2k_ht_cleanup_lengths(Cj2kBlockScratch *scratch, const Cj2kBlockSource *s
   for (uint32_t i = 0; i < count; i++) {
     uint32_t plane = first + i;
     lengths[i] = plane < source->num_bitplanes
-                     ? cj2k_ht_encode_cleanup(&scratch->ht_encode, source, plane, &cleanup)
+                     ? cj2k_ht_encode_cleanup(scratch->ht_encode, source, plane, &cleanup)
                      : 0;
   }
 }

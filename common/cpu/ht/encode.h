@@ -49,7 +49,7 @@ typedef struct {
   uint8_t lower[CJ2K_HT_ENC_PAD + 2 * CJ2K_HT_ENC_MAX_COLS + 16];
 } Cj2kHtQuadRow;
 
-typedef struct {
+typedef struct Cj2kHtEncodeScratch {
   Cj2kHtQuadRow row[2]; /* this one and the one above, in turns */
   uint8_t magsgn[CJ2K_HT_ENC_MAGSGN_BYTES];
   uint8_t vlc[CJ2K_HT_ENC_VLC_BYTES];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "common/cpu/block_scratch.h"
+#include "common/cpu/blockcoder.h"
 #include "common/runtime/simd.h"
 #include "decoder.h"
+#include "scratch.h"
 
 #define MAX_NARROW_PLANES 30 /* sign, magnitude and the half unit in 32 bits */
 #define MAX_WIDE_PLANES   62
@@ -174,7 +175,7 @@ static bool decode_passes(MqBlock *block, const Cj2kBlockInput *in, bool wide)
 static bool decode_block(Cj2kBlockScratch *scratch, const Cj2kBlockInput *in, bool wide,
                          MqBlock *block)
 {
-  Cj2kMqScratch *mq = &scratch->mq;
+  Cj2kMqScratch *mq = scratch->mq;
   uint32_t stripes = (in->height + 3u) / 4;
   unsigned planes = in->num_bitplanes - in->zero_bitplanes;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "common/cpu/block_scratch.h"
+#include "common/cpu/blockcoder.h"
 #include "encode_passes.h"
 #include "encoder.h"
+#include "scratch.h"
 
 #include <string.h>
 
@@ -167,7 +168,7 @@ bool cj2k_mq_encode_block(Cj2kBlockScratch *scratch, const Cj2kBlockSource *in,
                           uint8_t lowest_plane, uint8_t *out, uint32_t capacity,
                           Cj2kPassEnd passes[CJ2K_MAX_PASSES], Cj2kBlockResult *result)
 {
-  Cj2kMqScratch *mq = &scratch->mq;
+  Cj2kMqScratch *mq = scratch->mq;
   uint32_t columns = (in->height + 3u) / 4 * in->width;
   MqSource source = {.width = in->width,
                      .height = in->height,

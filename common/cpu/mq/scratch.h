@@ -9,7 +9,7 @@
 #define CJ2K_MQ_MAX_SYMBOLS (CJ2K_MQ_MAX_SAMPLES / 4 * 11 + 16)
 
 /* Memory of the MQ block coders. Samples are column by column: [stripe][x][4]. */
-typedef struct {
+typedef struct Cj2kMqScratch {
   uint64_t words[CJ2K_MQ_MAX_WORDS]; /* states of columns, mq_blocks.h */
   union {
     uint32_t narrow[CJ2K_MQ_MAX_SAMPLES];
