@@ -60,9 +60,9 @@ output=$(realpath "$output")
 if git rev-parse --git-dir >/dev/null 2>&1; then
   git ls-files -z --cached --others --exclude-standard
 else
-  find . -mindepth 1 -name 'build*' -maxdepth 1 -prune -o -type f -print0
-fi | tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null | tar -xf - -C "$work/source" ||
-  fail "the source tree could not be copied"
+  find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print0
+fi | tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null | tar -xf - -C "$work/source"
+[ -e "$work/source/debian/changelog" ] || fail "the source tree could not be copied"
 
 log=$output/build.log
 say "building packages ${CJ2K_NVCC_ARCH:+with CUDA for $CJ2K_NVCC_ARCH, }in ${output#"$cj2k_root"/}"

@@ -13,7 +13,7 @@ packages_demo=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins
 # Other JPEG 2000 software to compare with. Tests that lack it are skipped, with the reason.
 packages_peers=(libopenjp2-tools openjph-tools grokj2k-tools python3-numpy)
 # What scripts/deb.sh builds the Debian packages with.
-packages_deb=(debhelper dpkg-dev fakeroot)
+packages_deb=(build-essential debhelper dpkg-dev fakeroot)
 # Only where the CUDA compiler must come from PyPI.
 packages_pypi=(ca-certificates python3 python3-venv)
 
