@@ -34,9 +34,10 @@ typedef struct {
 typedef struct {
   void *(*alloc)(void *backend, Cj2kMemoryKind kind, size_t size); /* NULL: there is none */
   void (*free)(void *backend, Cj2kMemoryKind kind, void *memory);
-  /* Copies rows between host and device memory, whichever way, and waits for it. */
-  Cj2kStatus (*copy)(void *backend, const Cj2kPlane *to, const Cj2kPlane *from, size_t row_bytes,
-                     uint32_t rows, Cj2kError *error);
+  /* Copies rows between host and device memory, whichever way, on `cuda_stream` when it is not NULL
+   * (Cj2kPicture), and waits for it. */
+  Cj2kStatus (*copy)(void *backend, void *cuda_stream, const Cj2kPlane *to, const Cj2kPlane *from,
+                     size_t row_bytes, uint32_t rows, Cj2kError *error);
 } Cj2kBackendMemory;
 
 /* backend_memory.c. What cj2k_decoder_alloc promises, also for a back end without memory of its

@@ -149,11 +149,27 @@ typedef struct {
   size_t pitch; /* bytes from row to row */
 } Cj2kPlane;
 
+/*
+ * cuda_stream, for CJ2K_MEMORY_CUDA only (it is an error with host memory): a CUstream on which the
+ * caller works with the planes. It orders the caller's work and the back end's on the GPU, and no
+ * thread waits:
+ *   - the planes are read or written behind everything that was queued on the stream before
+ * submit();
+ *   - a picture that is decoded is complete for everything that is queued on the stream after
+ *     receive(), which returns while samples may still be on their way into the planes. Whoever
+ *     reads them without that stream waits for it first (cuStreamSynchronize, or an event).
+ * NULL: nothing is under way when the picture is submitted, and receive() returns when it is
+ * complete. The handle of a default stream is CU_STREAM_LEGACY or CU_STREAM_PER_THREAD.
+ * The stream belongs to the context that the encoder or decoder works in and to the caller, who
+ * destroys it after the frame was received. The back end only records events on it and makes it
+ * wait for them.
+ */
 typedef struct {
   Cj2kMemoryKind memory;
   uint32_t num_planes;
   Cj2kPlane *
       planes; /* num_planes entries; the array belongs to the caller until the frame was received */
+  void *cuda_stream; /* see above; NULL: none */
 } Cj2kPicture;
 
 /* ---------------------------------------------------------------------------------------------------
@@ -179,7 +195,8 @@ typedef struct Cj2kStats {
   uint32_t frames_in_flight; /* that are worked on at once: as asked for, or fewer where memory ran
                                 out; the others wait for these */
   double ms_header, ms_packets, ms_block_coder, ms_transform,
-      ms_total; /* sums over frames, wall clock */
+      ms_total; /* sums over frames, wall clock; ms_transform without decoded pictures that have a
+                   cuda_stream, which are handed out before that time is known */
 } Cj2kStats;
 
 /* --------------------------------------------------------------------------------------------------

@@ -442,11 +442,13 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
 {
   GstCaps *caps;
   guint size = 0, min = 0, max = 0;
+  GstBufferPool *theirs = NULL;
   gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
   gst_query_parse_allocation(query, &caps, NULL);
   if (offered)
-    gst_query_parse_nth_allocation_pool(query, 0, NULL, &size, &min, &max);
-  GstBufferPool *pool = gst_cuda_j2k_cuda_pool(self->context, caps, min + extra, 0);
+    gst_query_parse_nth_allocation_pool(query, 0, &theirs, &size, &min, &max);
+  GstBufferPool *pool = gst_cuda_j2k_cuda_stream_pool(self->context, caps, min + extra, 0, theirs);
+  gst_clear_object(&theirs);
   if (!pool)
     return FALSE;
   size = (guint)GST_VIDEO_INFO_SIZE(&self->info);

@@ -173,7 +173,7 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
   picture->refs = 1;
   picture->buffer = buffer;
   if (!gst_cuda_j2k_map(&picture->map, &self->info, buffer, GST_MAP_WRITE,
-                        self->on_device ? self->context : NULL, &picture->memory)) {
+                        self->on_device ? self->context : NULL, &picture->mapped)) {
     GST_ELEMENT_ERROR(self, RESOURCE, WRITE, ("Cannot map an output buffer for writing."), (NULL));
     gst_buffer_unref(buffer);
     g_free(picture);
@@ -233,7 +233,8 @@ static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
                                const Cj2kImage *image, GstCudaJ2kDecPart *part)
 {
   const GstVideoFrame *map = &part->picture->map;
-  part->target.memory = part->picture->memory;
+  part->target.memory = part->picture->mapped.kind;
+  part->target.cuda_stream = part->picture->mapped.cuda_stream;
   part->target.num_planes = self->layout.num_planes;
   part->target.planes = part->planes;
   for (guint p = 0; p < self->layout.num_planes; p++) {

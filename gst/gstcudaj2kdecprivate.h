@@ -30,8 +30,8 @@ typedef struct {
   gint refs; /* atomic */
   GstBuffer *buffer;
   GstVideoFrame map;
-  Cj2kMemoryKind memory; /* of the mapping */
-  guint rows;            /* submitted, of the first component; the streaming thread's */
+  GstCudaJ2kMapped mapped;
+  guint rows; /* submitted, of the first component; the streaming thread's */
   /* The output thread's: */
   guint good_parts;
   gboolean damaged; /* some part failed, was incomplete or is missing */

@@ -26,11 +26,12 @@ static void change_rate(GstCudaJ2kEnc *self)
 }
 
 /* `field` is the line the picture begins with; with one picture a frame it is 0 and `step` 1. */
-static GstCudaJ2kEncPart *make_part(const GstVideoFrame *map, Cj2kMemoryKind memory, guint field,
-                                    guint step)
+static GstCudaJ2kEncPart *make_part(const GstVideoFrame *map, const GstCudaJ2kMapped *mapped,
+                                    guint field, guint step)
 {
   GstCudaJ2kEncPart *part = g_new0(GstCudaJ2kEncPart, 1);
-  part->source.memory = memory;
+  part->source.memory = mapped->kind;
+  part->source.cuda_stream = mapped->cuda_stream;
   part->source.num_planes = GST_VIDEO_FRAME_N_PLANES(map);
   part->source.planes = part->planes;
   for (guint p = 0; p < part->source.num_planes; p++) {
@@ -85,7 +86,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   GstCudaJ2kEnc *self = (GstCudaJ2kEnc *)encoder;
   guint count = self->stream.fields ? 2 : 1;
   Cj2kError error = {0};
-  Cj2kMemoryKind memory;
+  GstCudaJ2kMapped mapped;
   GstVideoFrame map;
 
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
@@ -100,13 +101,13 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     change_rate(self);
   gboolean gpu = cj2k_encoder_backend(self->encoder) == CJ2K_BACKEND_CUDA;
   if (!gst_cuda_j2k_map(&map, &self->info, frame->input_buffer, GST_MAP_READ,
-                        gpu ? self->context : NULL, &memory)) {
+                        gpu ? self->context : NULL, &mapped)) {
     GST_ELEMENT_ERROR(self, STREAM, ENCODE, ("Cannot map an input buffer."), (NULL));
     return drop(self, frame, GST_FLOW_ERROR);
   }
   for (guint i = 0; i < count; i++) {
     GstCudaJ2kEncPart *part =
-        make_part(&map, memory, count == 2 ? i ^ (guint)self->stream.bottom_first : 0, count);
+        make_part(&map, &mapped, count == 2 ? i ^ (guint)self->stream.bottom_first : 0, count);
     if (i == count - 1) {
       part->frame = frame;
       part->map = map;

@@ -119,21 +119,102 @@ GstCaps *gst_cuda_j2k_add_cuda_caps(GstCaps *raw)
 
 /* ------------------------------------------------------------------------------- buffers --- */
 
-GstBufferPool *gst_cuda_j2k_cuda_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
-                                      guint max)
+#if GST_CHECK_VERSION(1, 24, 0)
+
+#include <gst/cuda/gstcudastream.h>
+
+/* The stream of the pool that downstream offers, if it is one of this context. */
+static GstCudaStream *offered_stream(GstCudaContext *context, GstBufferPool *offered)
+{
+  if (!offered)
+    return NULL;
+  GstStructure *config = gst_buffer_pool_get_config(offered);
+  GstCudaStream *stream = gst_buffer_pool_config_get_cuda_stream(config);
+  gst_structure_free(config);
+  if (stream && stream->context != context)
+    gst_clear_cuda_stream(&stream);
+  return stream;
+}
+
+static void add_stream(GstStructure *config, GstCudaContext *context, GstBufferPool *offered)
+{
+  GstCudaStream *stream = offered_stream(context, offered);
+  if (!stream)
+    stream = gst_cuda_stream_new(context);
+  if (stream)
+    gst_buffer_pool_config_set_cuda_stream(config, stream);
+  gst_clear_cuda_stream(&stream);
+}
+
+/* A stream of another context cannot be ordered with ours, so that here a thread has to wait. */
+static gpointer stream_of(GstBuffer *buffer, GstMapFlags flags)
+{
+  GstCudaMemory *memory = GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0));
+  GstCudaStream *stream = gst_cuda_memory_get_stream(memory);
+  if (!stream)
+    return NULL; /* the default stream: who used it has waited for it */
+  if (stream->context != memory->context) {
+    gst_cuda_memory_sync(memory);
+    return NULL;
+  }
+  if (flags & GST_MAP_WRITE)
+    GST_MINI_OBJECT_FLAG_SET(memory, GST_CUDA_MEMORY_TRANSFER_NEED_SYNC);
+  return gst_cuda_stream_get_handle(stream);
+}
+
+#else
+
+static void add_stream(GstStructure *config, GstCudaContext *context, GstBufferPool *offered)
+{
+  (void)config, (void)context, (void)offered;
+}
+
+static gpointer stream_of(GstBuffer *buffer, GstMapFlags flags)
+{
+  (void)buffer, (void)flags;
+  return NULL;
+}
+
+#endif
+
+/* A pool and its configuration, which is still to be set. */
+static GstBufferPool *new_pool(GstCudaJ2kContext context, GstCaps *caps, guint min, guint max,
+                               GstStructure **config)
 {
   GstVideoInfo info;
   if (!context || !gst_video_info_from_caps(&info, caps))
     return NULL;
   GstBufferPool *pool = gst_cuda_buffer_pool_new(context);
-  GstStructure *config = gst_buffer_pool_get_config(pool);
-  gst_buffer_pool_config_set_params(config, caps, (guint)GST_VIDEO_INFO_SIZE(&info), min, max);
-  gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (!gst_buffer_pool_set_config(pool, config)) {
-    gst_object_unref(pool);
-    return NULL;
-  }
+  *config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(*config, caps, (guint)GST_VIDEO_INFO_SIZE(&info), min, max);
+  gst_buffer_pool_config_add_option(*config, GST_BUFFER_POOL_OPTION_VIDEO_META);
   return pool;
+}
+
+static GstBufferPool *configure(GstBufferPool *pool, GstStructure *config)
+{
+  if (!gst_buffer_pool_set_config(pool, config))
+    gst_clear_object(&pool);
+  return pool;
+}
+
+GstBufferPool *gst_cuda_j2k_cuda_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
+                                      guint max)
+{
+  GstStructure *config;
+  GstBufferPool *pool = new_pool(context, caps, min, max, &config);
+  return pool ? configure(pool, config) : NULL;
+}
+
+GstBufferPool *gst_cuda_j2k_cuda_stream_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
+                                             guint max, GstBufferPool *offered)
+{
+  GstStructure *config;
+  GstBufferPool *pool = new_pool(context, caps, min, max, &config);
+  if (!pool)
+    return NULL;
+  add_stream(config, context, offered);
+  return configure(pool, config);
 }
 
 static gboolean is_on_device(GstBuffer *buffer, GstCudaJ2kContext context)
@@ -156,16 +237,19 @@ static void place_planes(GstVideoFrame *frame, GstBuffer *buffer)
 }
 
 gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuffer *buffer,
-                          GstMapFlags flags, GstCudaJ2kContext context, Cj2kMemoryKind *kind)
+                          GstMapFlags flags, GstCudaJ2kContext context, GstCudaJ2kMapped *mapped)
 {
   gboolean on_device = is_on_device(buffer, context);
-  *kind = on_device ? CJ2K_MEMORY_CUDA : host_kind(buffer);
+  mapped->kind = on_device ? CJ2K_MEMORY_CUDA : host_kind(buffer);
+  mapped->cuda_stream = NULL;
   if (on_device)
     flags = (GstMapFlags)(flags | GST_MAP_CUDA);
   if (!gst_video_frame_map(frame, info, buffer, flags))
     return FALSE;
-  if (on_device)
+  if (on_device) {
     place_planes(frame, buffer);
+    mapped->cuda_stream = stream_of(buffer, flags);
+  }
   return TRUE;
 }
 
@@ -206,11 +290,18 @@ GstBufferPool *gst_cuda_j2k_cuda_pool(GstCudaJ2kContext context, GstCaps *caps, 
   return NULL;
 }
 
+GstBufferPool *gst_cuda_j2k_cuda_stream_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
+                                             guint max, GstBufferPool *offered)
+{
+  (void)offered;
+  return gst_cuda_j2k_cuda_pool(context, caps, min, max);
+}
+
 gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuffer *buffer,
-                          GstMapFlags flags, GstCudaJ2kContext context, Cj2kMemoryKind *kind)
+                          GstMapFlags flags, GstCudaJ2kContext context, GstCudaJ2kMapped *mapped)
 {
   (void)context;
-  *kind = host_kind(buffer);
+  *mapped = (GstCudaJ2kMapped){.kind = host_kind(buffer)};
   return gst_video_frame_map(frame, info, buffer, flags);
 }
 

@@ -39,14 +39,27 @@ GstCaps *gst_cuda_j2k_add_cuda_caps(GstCaps *raw);
 GstCaps *gst_cuda_j2k_remove_cuda_caps(GstCaps *caps);
 gboolean gst_cuda_j2k_caps_have_cuda(const GstCaps *caps);
 
-/* A pool of buffers in CUDAMemory for these caps, configured (transfer full); NULL on failure. */
+/* A pool of buffers in CUDAMemory for these caps, configured (transfer full); NULL on failure. Its
+ * memory has no stream, until whoever takes the pool configures one. */
 GstBufferPool *gst_cuda_j2k_cuda_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
                                       guint max);
+/* The same with a stream (GStreamer 1.24): that of the pool that downstream offers, so that it need
+ * not wait for ours, else a new one. `offered` may be NULL. */
+GstBufferPool *gst_cuda_j2k_cuda_stream_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
+                                             guint max, GstBufferPool *offered);
+
+/* Where the planes of a mapped buffer are. */
+typedef struct {
+  Cj2kMemoryKind kind;
+  gpointer cuda_stream; /* for Cj2kPicture; the buffer's memory keeps it alive */
+} GstCudaJ2kMapped;
 
 /* Maps a buffer for the codec: on the device where it lies in CUDAMemory of this context, else
- * (also from CUDAMemory of another one) on the host; *kind says which. */
+ * (also from CUDAMemory of another one) on the host. Since GStreamer 1.24 elements hand on
+ * CUDAMemory on whose stream work is still queued: a mapping on the device does not wait for it, so
+ * the codec has to order itself behind mapped->cuda_stream. A mapping on the host waits. */
 gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuffer *buffer,
-                          GstMapFlags flags, GstCudaJ2kContext context, Cj2kMemoryKind *kind);
+                          GstMapFlags flags, GstCudaJ2kContext context, GstCudaJ2kMapped *mapped);
 
 G_END_DECLS
 

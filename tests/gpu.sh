@@ -81,6 +81,7 @@ tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap encode-equal 900 "$build/tests/encode-equal"
 tap device-limits 300 "$build/tests/device-limits"
+tap picture-stream 120 "$build/tests/picture-stream"
 tap test-steady 120 "$build/tests/test-steady" --tap -p /steady/counting -p /steady/encode/cuda -p /steady/decode/cuda
 damages=20
 [ -n "$quick" ] && damages=4

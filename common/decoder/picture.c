@@ -136,8 +136,9 @@ Cj2kStatus cj2k_decoder_frame_unstage(Cj2kDecoderFrame *frame, Cj2kError *error)
   Cj2kStatus status = CJ2K_OK;
   for (uint32_t p = 0; frame->staging && status == CJ2K_OK && p < frame->staging->num_planes; p++) {
     const Cj2kPlane *from = &frame->staging->planes[p];
-    status = backend->memory.copy(frame->decoder->backend_data, &frame->picture.planes[p], from,
-                                  from->pitch, frame->staging->rows[p], error);
+    status = backend->memory.copy(frame->decoder->backend_data, frame->picture.cuda_stream,
+                                  &frame->picture.planes[p], from, from->pitch,
+                                  frame->staging->rows[p], error);
   }
   return status;
 }

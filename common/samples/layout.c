@@ -69,6 +69,9 @@ Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture
   if (picture->num_planes < layout->num_planes || !picture->planes)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "picture of %u planes for a layout of %u",
                           picture->num_planes, layout->num_planes);
+  if (picture->cuda_stream && picture->memory != CJ2K_MEMORY_CUDA)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                          "a CUDA stream with a picture that is in host memory");
   for (uint32_t c = 0; c < layout->num_components && c < num_components; c++) {
     const Cj2kPlane *plane = &picture->planes[layout->samples[c].plane];
     uint32_t width = components[c].x1 - components[c].x0;

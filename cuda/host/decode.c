@@ -61,7 +61,8 @@ static void free_slot(Cj2kDecodeSlot *slot)
   cj2k_cuda_decode_abandon(slot);
   if (slot->stream)
     cudaStreamSynchronize(slot->stream);
-  cudaEvent_t events[] = {slot->arrived, slot->uploaded, slot->decoded, slot->done};
+  cudaEvent_t events[] = {slot->arrived, slot->uploaded, slot->decoded, slot->done,
+                          slot->picture_free};
   for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
       cudaEventDestroy(events[i]);
@@ -112,6 +113,8 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
                                                                         : cudaEventBlockingSync);
   if (result == cudaSuccess)
     result = cudaEventCreateWithFlags(&slot->arrived, cudaEventDisableTiming);
+  if (result == cudaSuccess)
+    result = cudaEventCreateWithFlags(&slot->picture_free, cudaEventDisableTiming);
   if (result == cudaSuccess)
     result = cj2k_cuda_reserve(&slot->h_corrupt, sizeof(uint32_t));
   if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
@@ -200,11 +203,12 @@ static void memory_free(void *data, Cj2kMemoryKind kind, void *memory)
   cj2k_cuda_free(&backend->device, kind, memory);
 }
 
-static Cj2kStatus memory_copy(void *data, const Cj2kPlane *to, const Cj2kPlane *from,
-                              size_t row_bytes, uint32_t rows, Cj2kError *error)
+static Cj2kStatus memory_copy(void *data, void *cuda_stream, const Cj2kPlane *to,
+                              const Cj2kPlane *from, size_t row_bytes, uint32_t rows,
+                              Cj2kError *error)
 {
   Cj2kCudaDecoder *backend = data;
-  return cj2k_cuda_copy(&backend->device, to, from, row_bytes, rows, error);
+  return cj2k_cuda_copy(&backend->device, cuda_stream, to, from, row_bytes, rows, error);
 }
 
 const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)

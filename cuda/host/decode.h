@@ -49,6 +49,7 @@ struct Cj2kDecodeSlot {
   Cj2kCudaDecoder *backend;
   cudaStream_t stream;
   cudaEvent_t arrived, uploaded, decoded, done;
+  cudaEvent_t picture_free; /* what its own stream did with the picture before is done */
   Cj2kCudaMarks marks;
 
   Cj2kPlan *plan;    /* what the tables were made for, a reference */
@@ -81,6 +82,7 @@ struct Cj2kDecodeSlot {
   const Cj2kPicture *target; /* of the frame under way, and its planes on the device */
   Cj2kCudaOutput *outputs;
   bool copy_out;           /* pageable memory: h_picture has to be copied in wait */
+  bool unfinished;         /* the last frame was handed out with its picture's stream behind it */
   uint32_t corrupt_before; /* blocks that the packets found corrupt */
 };
 

@@ -177,6 +177,8 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->decoded, stream);
   if (result == cudaSuccess)
+    result = cj2k_cuda_follow_picture(stream, slot->target, slot->picture_free);
+  if (result == cudaSuccess)
     result = transform(slot);
   if (result == cudaSuccess)
     result = cj2k_cuda_mark(&slot->marks, "finish", stream);
@@ -187,7 +189,18 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   }
   if (result == cudaSuccess)
     result = cudaEventRecord(slot->done, stream);
+  if (result == cudaSuccess && slot->target->cuda_stream)
+    result = cudaStreamWaitEvent(slot->target->cuda_stream, slot->done, 0);
   return result;
+}
+
+/* Tables and records of a frame that was handed out unfinished may still be read. */
+static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  if (!slot->unfinished)
+    return CJ2K_OK;
+  slot->unfinished = false;
+  return cj2k_cuda_check(cudaEventSynchronize(slot->done), "finishing the frame before", error);
 }
 
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
@@ -208,7 +221,9 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
 {
   slot->target = job->picture;
   slot->corrupt_before = job->coded->corrupt_blocks;
-  Cj2kStatus status = prepare(slot, job, error);
+  Cj2kStatus status = finish_last(slot, error);
+  if (status == CJ2K_OK)
+    status = prepare(slot, job, error);
   Cj2kCudaDecodeBlocks frame = {0};
   if (status == CJ2K_OK)
     status = cj2k_cuda_decode_fill(slot, job->coded, &frame, error);
@@ -227,8 +242,11 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error)
 {
   memset(result, 0, sizeof *result);
-  Cj2kStatus status =
-      cj2k_cuda_check(cudaEventSynchronize(slot->done), "waiting for a frame", error);
+  /* With the code-blocks decoded all is known about the frame, and whoever uses the samples does so
+   * on the picture's stream. A trace wants to know how long the rest takes. */
+  slot->unfinished = slot->target->cuda_stream && !slot->backend->timeline.trace;
+  cudaEvent_t known = slot->unfinished ? slot->decoded : slot->done;
+  Cj2kStatus status = cj2k_cuda_check(cudaEventSynchronize(known), "waiting for a frame", error);
   if (status != CJ2K_OK)
     return status;
   cj2k_cuda_marks_report(&slot->marks);
@@ -236,7 +254,8 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
     copy_out(slot);
   float blocks = 0, rest = 0;
   cudaEventElapsedTime(&blocks, slot->uploaded, slot->decoded);
-  cudaEventElapsedTime(&rest, slot->decoded, slot->done);
+  if (!slot->unfinished)
+    cudaEventElapsedTime(&rest, slot->decoded, slot->done);
   result->ms_block_coder = blocks;
   result->ms_transform = rest;
   result->corrupt_blocks = slot->corrupt_before + *(const uint32_t *)slot->h_corrupt.data;

@@ -134,13 +134,25 @@ void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *dat
   cj2k_cuda_leave(device);
 }
 
-Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, const Cj2kPlane *to, const Cj2kPlane *from,
-                          size_t row_bytes, uint32_t rows, Cj2kError *error)
+Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const Cj2kPlane *to,
+                          const Cj2kPlane *from, size_t row_bytes, uint32_t rows, Cj2kError *error)
 {
   if (!cj2k_cuda_enter(device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "the GPU's context cannot be used");
-  cudaError_t result = cudaMemcpy2D(to->data, to->pitch, from->data, from->pitch, row_bytes, rows,
-                                    cudaMemcpyDefault);
+  cudaStream_t stream = cuda_stream; /* NULL: the default stream */
+  cudaError_t result = cudaMemcpy2DAsync(to->data, to->pitch, from->data, from->pitch, row_bytes,
+                                         rows, cudaMemcpyDefault, stream);
+  if (result == cudaSuccess)
+    result = cudaStreamSynchronize(stream);
   cj2k_cuda_leave(device);
   return cj2k_cuda_check(result, "copying a picture", error);
+}
+
+cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,
+                                     cudaEvent_t event)
+{
+  if (!picture->cuda_stream)
+    return cudaSuccess;
+  cudaError_t result = cudaEventRecord(event, picture->cuda_stream);
+  return result == cudaSuccess ? cudaStreamWaitEvent(stream, event, 0) : result;
 }

@@ -48,7 +48,13 @@ void cj2k_cuda_release(Cj2kCudaMemory *memory);
 /* Memory for pictures (Cj2kBackendMemory): page-locked or of the device. */
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size);
 void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *memory);
-Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, const Cj2kPlane *to, const Cj2kPlane *from,
-                          size_t row_bytes, uint32_t rows, Cj2kError *error);
+Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const Cj2kPlane *to,
+                          const Cj2kPlane *from, size_t row_bytes, uint32_t rows, Cj2kError *error);
+
+/* What is queued on `stream` from now on comes behind what is queued on the picture's own stream;
+ * nothing happens where the picture has none. `event` is the caller's, to be used for nothing else
+ * and created without timing. */
+cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,
+                                     cudaEvent_t event);
 
 #endif

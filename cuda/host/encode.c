@@ -89,9 +89,9 @@ static void synchronise(Cj2kEncodeSlot *slot)
 static void destroy_events(Cj2kEncodeSlot *slot)
 {
   cudaStream_t streams[] = {slot->coder, slot->copier, slot->stream};
-  cudaEvent_t events[] = {slot->begin,      slot->transformed, slot->started,
-                          slot->done,       slot->uploaded,    slot->sent,
-                          slot->tops_coded, slot->mq_coded,    slot->arrived};
+  cudaEvent_t events[] = {slot->begin,    slot->transformed,  slot->started,    slot->done,
+                          slot->uploaded, slot->sent,         slot->tops_coded, slot->mq_coded,
+                          slot->arrived,  slot->picture_ready};
 
   for (guint i = 0; i < G_N_ELEMENTS(events); i++)
     if (events[i])
@@ -151,6 +151,8 @@ static cudaError_t make_events(Cj2kEncodeSlot *slot)
     result = cudaEventCreateWithFlags(&slot->uploaded, flags | cudaEventDisableTiming);
   if (result == cudaSuccess)
     result = cudaEventCreateWithFlags(&slot->arrived, flags | cudaEventDisableTiming);
+  if (result == cudaSuccess)
+    result = cudaEventCreateWithFlags(&slot->picture_ready, cudaEventDisableTiming);
   if (result == cudaSuccess && !slot->encoder->ht && !slot->encoder->blocking)
     result = cudaEventCreateWithFlags(&slot->mq_coded, cudaEventDisableTiming);
   return result;

@@ -90,6 +90,7 @@ struct Cj2kEncodeSlot {
   cudaEvent_t begin, transformed, started, done;
   Cj2kCudaMarks marks;
   cudaEvent_t uploaded;
+  cudaEvent_t picture_ready; /* its own stream has finished the picture */
   /* With one frame in flight: a second stream for the block coder, and when which can go on. */
   cudaStream_t coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];

@@ -578,6 +578,8 @@ cudaError_t cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob
   if (result == cudaSuccess)
     result = set_planes(slot, job, planes);
   if (result == cudaSuccess)
+    result = cj2k_cuda_follow_picture(slot->stream, job->picture, slot->picture_ready);
+  if (result == cudaSuccess)
     result = transform_slices(slot, job, areas);
   g_free(areas);
   g_free(planes);

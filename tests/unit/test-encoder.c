@@ -338,6 +338,11 @@ static void test_bad_picture(void)
                   CJ2K_ERROR_ARGUMENT);
   g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_END);
   picture.planes[0].pitch = 80;
+  picture.picture.cuda_stream = &picture;
+  g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==,
+                  CJ2K_ERROR_ARGUMENT);
+  g_assert_nonnull(strstr(error.text, "CUDA stream"));
+  picture.picture.cuda_stream = NULL;
   g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==, CJ2K_OK);
   g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
   g_assert_cmpint(packet.status, ==, CJ2K_OK);
