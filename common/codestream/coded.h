@@ -7,7 +7,7 @@
 #ifndef CJ2K_CODED_H
 #define CJ2K_CODED_H
 
-#include "plan.h"
+#include "progression.h"
 
 #define CJ2K_MAX_PASSES 164 /* T.800 table B.4 */
 
@@ -80,6 +80,12 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                              uint16_t max_layers, bool strict, uint64_t max_memory,
                              Cj2kCodedFrame **frame, Cj2kError *error);
 /* *frame belongs to the reader, valid until its next read. */
+
+/* Is told of each packet that was read whole: bytes of its header with SOP and EPH, and of its
+ * body. NULL: nobody is. */
+typedef void (*Cj2kPacketObserver)(void *user, const Cj2kPacketId *packet, uint64_t header_bytes,
+                                   uint64_t body_bytes);
+void cj2k_packet_reader_observe(Cj2kPacketReader *reader, Cj2kPacketObserver observer, void *user);
 
 /* --- encoder --- */
 

@@ -12,6 +12,8 @@ struct Cj2kPacketReader {
   /* The tile-parts of each tile as linked lists, in codestream order; UINT32_MAX ends a list. */
   uint32_t *first_part, *last_part, *next_part;
   uint32_t tiles_capacity, parts_capacity;
+  Cj2kPacketObserver observer;
+  void *observer_user;
 };
 
 /* Where a tile's packets are read. */
@@ -26,6 +28,8 @@ typedef struct {
   uint16_t max_layers;
   uint64_t ended_at; /* where the last packet ended, or broke off */
   uint64_t unread;   /* bytes of tile-parts that were left behind */
+  Cj2kPacketObserver observer;
+  void *observer_user;
 } Walk;
 
 typedef enum { PACKET_READ, PACKETS_ENDED, PACKET_BROKEN } PacketResult;
@@ -153,19 +157,28 @@ static PacketResult read_packet(Walk *walk, const Cj2kPacketId *packet)
 {
   Cj2kTileReader *reader = walk->reader;
   uint32_t first_piece = reader->num_pieces;
+  uint64_t start, body;
+  const uint8_t *packed;
   PacketResult result;
 
   skip_empty_parts(walk);
   if (walk->part == UINT32_MAX && !walk->headers)
     return PACKETS_ENDED;
+  start = walk->at;
+  packed = walk->headers;
   skip_sop(walk);
   result = read_header(walk, packet);
   if (result != PACKET_READ) {
     drop_pieces(reader, first_piece);
     return result;
   }
+  body = walk->at;
   if (!place_pieces(walk, packet, first_piece))
     return PACKETS_ENDED;
+  if (walk->observer)
+    walk->observer(walk->observer_user, packet,
+                   body - start + (packed ? (uint64_t)(walk->headers - packed) : 0),
+                   walk->at - body);
   if (!is_wanted(walk, packet))
     drop_pieces(reader, first_piece);
   return PACKET_READ;
@@ -248,6 +261,12 @@ static PacketResult read_tile(Walk *walk)
 Cj2kPacketReader *cj2k_packet_reader_new(void)
 {
   return g_new0(Cj2kPacketReader, 1);
+}
+
+void cj2k_packet_reader_observe(Cj2kPacketReader *reader, Cj2kPacketObserver observer, void *user)
+{
+  reader->observer = observer;
+  reader->observer_user = user;
 }
 
 void cj2k_packet_reader_free(Cj2kPacketReader *reader)
@@ -351,6 +370,8 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     Walk walk = {.reader = tile_reader,
                  .tile_parts = tile_parts,
                  .next_part = reader->next_part,
+                 .observer = reader->observer,
+                 .observer_user = reader->observer_user,
                  .max_layers = max_layers > 0 ? max_layers : UINT16_MAX};
     PacketResult result;
 

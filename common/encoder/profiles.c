@@ -2,53 +2,60 @@
 /* Profiles of T.800 Annex A.10, SMPTE ST 429-4 (cinema) and their levels: docs/profiles.md. */
 #include "common/runtime/error.h"
 #include "params.h"
+#include "profile_rules.h"
 
 #include <glib.h>
 #include <math.h>
 #include <stdio.h>
 
-typedef enum { FAMILY_CINEMA, FAMILY_BROADCAST, FAMILY_IMF } Family;
-typedef enum { TILES_ONE, TILES_ONE_OR_FOUR, TILES_ONE_OR_IMF } Tiles;
-
-typedef struct {
-  const char *name;
-  Family family;
-  uint16_t rsiz; /* without levels */
-  uint8_t max_components, min_depth, max_depth;
-  bool all_components;            /* exactly max_components */
-  uint32_t max_width, max_height; /* 0: no limit */
-  uint8_t min_levels, max_levels;
-  bool reversible;
-  uint8_t max_block; /* sides 32..max_block; 32 when left open */
-  Tiles tiles;
-  uint8_t guard_bits; /* 0: not dictated */
-  uint8_t max_main_level;
-} Rules;
+typedef Cj2kProfileRules Rules;
 
 static const Rules profile_rules[] = {
-    [CJ2K_PROFILE_CINEMA_2K] = {"cinema-2k", FAMILY_CINEMA, 0x0003, 3, 12, 12, true, 2048, 1080, 0,
-                                5, false, 32, TILES_ONE, 1, 0},
-    [CJ2K_PROFILE_CINEMA_4K] = {"cinema-4k", FAMILY_CINEMA, 0x0004, 3, 12, 12, true, 4096, 2160, 1,
-                                6, false, 32, TILES_ONE, 2, 0},
-    [CJ2K_PROFILE_BROADCAST_SINGLE] = {"broadcast-single", FAMILY_BROADCAST, 0x0100, 4, 8, 12,
-                                       false, 0, 0, 1, 5, false, 128, TILES_ONE, 0, 11},
-    [CJ2K_PROFILE_BROADCAST_MULTI] = {"broadcast-multi", FAMILY_BROADCAST, 0x0200, 4, 8, 12, false,
-                                      0, 0, 1, 5, false, 128, TILES_ONE_OR_FOUR, 0, 11},
-    [CJ2K_PROFILE_BROADCAST_MULTI_R] = {"broadcast-multi-r", FAMILY_BROADCAST, 0x0300, 4, 8, 12,
-                                        false, 0, 0, 1, 5, true, 128, TILES_ONE_OR_FOUR, 0, 11},
-    [CJ2K_PROFILE_IMF_2K] = {"imf-2k", FAMILY_IMF, 0x0400, 3, 8, 16, false, 2048, 1556, 1, 5, false,
-                             32, TILES_ONE, 0, 11},
-    [CJ2K_PROFILE_IMF_4K] = {"imf-4k", FAMILY_IMF, 0x0500, 3, 8, 16, false, 4096, 3112, 1, 6, false,
-                             32, TILES_ONE, 0, 11},
-    [CJ2K_PROFILE_IMF_8K] = {"imf-8k", FAMILY_IMF, 0x0600, 3, 8, 16, false, 8192, 6224, 1, 7, false,
-                             32, TILES_ONE, 0, 11},
-    [CJ2K_PROFILE_IMF_2K_R] = {"imf-2k-r", FAMILY_IMF, 0x0700, 3, 8, 16, false, 2048, 1556, 1, 5,
-                               true, 32, TILES_ONE_OR_IMF, 0, 11},
-    [CJ2K_PROFILE_IMF_4K_R] = {"imf-4k-r", FAMILY_IMF, 0x0800, 3, 8, 16, false, 4096, 3112, 1, 6,
-                               true, 32, TILES_ONE_OR_IMF, 0, 11},
-    [CJ2K_PROFILE_IMF_8K_R] = {"imf-8k-r", FAMILY_IMF, 0x0900, 3, 8, 16, false, 8192, 6224, 1, 7,
-                               true, 32, TILES_ONE_OR_IMF, 0, 11},
+    [CJ2K_PROFILE_CINEMA_2K] = {"cinema-2k", CJ2K_FAMILY_CINEMA, 0x0003, 3, 12, 12, true, 2048,
+                                1080, 0, 5, false, 32, CJ2K_TILES_ONE, 1, 0},
+    [CJ2K_PROFILE_CINEMA_4K] = {"cinema-4k", CJ2K_FAMILY_CINEMA, 0x0004, 3, 12, 12, true, 4096,
+                                2160, 1, 6, false, 32, CJ2K_TILES_ONE, 2, 0},
+    [CJ2K_PROFILE_BROADCAST_SINGLE] = {"broadcast-single", CJ2K_FAMILY_BROADCAST, 0x0100, 4, 8, 12,
+                                       false, 0, 0, 1, 5, false, 128, CJ2K_TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_BROADCAST_MULTI] = {"broadcast-multi", CJ2K_FAMILY_BROADCAST, 0x0200, 4, 8, 12,
+                                      false, 0, 0, 1, 5, false, 128, CJ2K_TILES_ONE_OR_FOUR, 0, 11},
+    [CJ2K_PROFILE_BROADCAST_MULTI_R] = {"broadcast-multi-r", CJ2K_FAMILY_BROADCAST, 0x0300, 4, 8,
+                                        12, false, 0, 0, 1, 5, true, 128, CJ2K_TILES_ONE_OR_FOUR, 0,
+                                        11},
+    [CJ2K_PROFILE_IMF_2K] = {"imf-2k", CJ2K_FAMILY_IMF, 0x0400, 3, 8, 16, false, 2048, 1556, 1, 5,
+                             false, 32, CJ2K_TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_IMF_4K] = {"imf-4k", CJ2K_FAMILY_IMF, 0x0500, 3, 8, 16, false, 4096, 3112, 1, 6,
+                             false, 32, CJ2K_TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_IMF_8K] = {"imf-8k", CJ2K_FAMILY_IMF, 0x0600, 3, 8, 16, false, 8192, 6224, 1, 7,
+                             false, 32, CJ2K_TILES_ONE, 0, 11},
+    [CJ2K_PROFILE_IMF_2K_R] = {"imf-2k-r", CJ2K_FAMILY_IMF, 0x0700, 3, 8, 16, false, 2048, 1556, 1,
+                               5, true, 32, CJ2K_TILES_ONE_OR_IMF, 0, 11},
+    [CJ2K_PROFILE_IMF_4K_R] = {"imf-4k-r", CJ2K_FAMILY_IMF, 0x0800, 3, 8, 16, false, 4096, 3112, 1,
+                               6, true, 32, CJ2K_TILES_ONE_OR_IMF, 0, 11},
+    [CJ2K_PROFILE_IMF_8K_R] = {"imf-8k-r", CJ2K_FAMILY_IMF, 0x0900, 3, 8, 16, false, 8192, 6224, 1,
+                               7, true, 32, CJ2K_TILES_ONE_OR_IMF, 0, 11},
 };
+
+const Cj2kProfileRules *cj2k_profile_rules(uint16_t rsiz)
+{
+  static const uint16_t levels[] = {
+      [CJ2K_FAMILY_CINEMA] = 0, [CJ2K_FAMILY_BROADCAST] = 0x000f, [CJ2K_FAMILY_IMF] = 0x00ff};
+
+  for (size_t i = CJ2K_PROFILE_NONE + 1; i < G_N_ELEMENTS(profile_rules); i++)
+    if ((rsiz & ~levels[profile_rules[i].family]) == profile_rules[i].rsiz)
+      return &profile_rules[i];
+  return NULL;
+}
+
+uint32_t cj2k_profile_max_dx(const Cj2kProfileRules *rules, bool colour_difference)
+{
+  return rules->family != CJ2K_FAMILY_CINEMA && colour_difference ? 2 : 1;
+}
+
+uint32_t cj2k_profile_max_dy(const Cj2kProfileRules *rules, bool colour_difference)
+{
+  return rules->family == CJ2K_FAMILY_BROADCAST && colour_difference ? 2 : 1;
+}
 
 const char *cj2k_profile_name(Cj2kProfile profile)
 {
@@ -106,13 +113,13 @@ static Cj2kStatus dictate_style(const Apply *a)
   DICTATE(tile_x0, "tile offset x", 0);
   DICTATE(tile_y0, "tile offset y", 0);
   DICTATE(tile_parts, "tile-parts", CJ2K_TILE_PARTS_COMPONENT);
-  if (a->rules->tiles == TILES_ONE) {
+  if (a->rules->tiles == CJ2K_TILES_ONE) {
     DICTATE(tile_width, "tile-width", 0);
     DICTATE(tile_height, "tile-height", 0);
   }
   if (a->rules->guard_bits)
     DICTATE(guard_bits, "guard-bits", a->rules->guard_bits);
-  if (a->rules->family == FAMILY_CINEMA)
+  if (a->rules->family == CJ2K_FAMILY_CINEMA)
     DICTATE(mct, "mct", CJ2K_MCT_ON);
   if (a->rules->reversible) {
     DICTATE(reversible_transform, "reversible-transform", true);
@@ -192,8 +199,8 @@ static Cj2kStatus check_image(const Apply *a)
   for (uint32_t c = 0; c < image->num_components; c++) {
     const Cj2kComponent *component = &image->components[c];
     bool colour_difference = c == 1 || c == 2;
-    uint32_t max_dx = rules->family != FAMILY_CINEMA && colour_difference ? 2 : 1;
-    uint32_t max_dy = rules->family == FAMILY_BROADCAST && colour_difference ? 2 : 1;
+    uint32_t max_dx = cj2k_profile_max_dx(rules, colour_difference);
+    uint32_t max_dy = cj2k_profile_max_dy(rules, colour_difference);
     if (component->depth < rules->min_depth || component->depth > rules->max_depth ||
         component->is_signed)
       return refuse_depth(a, c, component);
@@ -234,11 +241,11 @@ static Cj2kStatus check_tiles(const Apply *a)
 
   if (one)
     return CJ2K_OK;
-  if (a->rules->tiles == TILES_ONE_OR_FOUR && !is_quarter(a->setup))
+  if (a->rules->tiles == CJ2K_TILES_ONE_OR_FOUR && !is_quarter(a->setup))
     REFUSE(
         "tiles of %u x %u contradict profile %s, which has one tile or four equal ones (2 x 2 or 1 x 4)",
         p->tile_width, p->tile_height, a->rules->name);
-  if (a->rules->tiles == TILES_ONE_OR_IMF) {
+  if (a->rules->tiles == CJ2K_TILES_ONE_OR_IMF) {
     uint32_t most = p->tile_width == 1024   ? 4
                     : p->tile_width == 2048 ? 5
                     : p->tile_width == 4096 ? 6
@@ -267,7 +274,7 @@ static double level_mbit(const Apply *a)
   static const double low[] = {HUGE_VAL, 200, 200, 200, 400, 800};
   const Cj2kEncoderParams *p = &a->setup->params;
 
-  if (a->rules->family == FAMILY_IMF)
+  if (a->rules->family == CJ2K_FAMILY_IMF)
     return p->sub_level ? ldexp(100, p->sub_level) : HUGE_VAL;
   return p->main_level < 6 ? low[p->main_level] : ldexp(1600, p->main_level - 6);
 }
@@ -295,10 +302,10 @@ static Cj2kStatus check_main_level(const Apply *a)
     REFUSE(
         "%.1f million samples a second contradict main-level %u of profile %s, which has at most %.0f",
         rate, p->main_level, a->rules->name, level_samples(p->main_level));
-  if (a->rules->family == FAMILY_IMF && p->sub_level > max_sub_level[p->main_level])
+  if (a->rules->family == CJ2K_FAMILY_IMF && p->sub_level > max_sub_level[p->main_level])
     REFUSE("sub-level %u contradicts main-level %u of profile %s, which allows at most %u",
            p->sub_level, p->main_level, a->rules->name, max_sub_level[p->main_level]);
-  if (a->rules->family != FAMILY_IMF && p->sub_level)
+  if (a->rules->family != CJ2K_FAMILY_IMF && p->sub_level)
     REFUSE("sub-level %u contradicts profile %s, which has none", p->sub_level, a->rules->name);
   return CJ2K_OK;
 }
@@ -324,7 +331,7 @@ static Cj2kStatus set_limits(const Apply *a)
   const Cj2kEncoderParams *p = &setup->params;
   Cj2kStatus status;
 
-  if (a->rules->family == FAMILY_CINEMA)
+  if (a->rules->family == CJ2K_FAMILY_CINEMA)
     return set_cinema_limits(a);
   if ((status = check_main_level(a)) != CJ2K_OK)
     return status;
@@ -361,7 +368,7 @@ Cj2kStatus cj2k_profile_apply(Cj2kEncoderSetup *setup, Cj2kError *error)
   if (setup->params.profile == CJ2K_PROFILE_NONE)
     return CJ2K_OK;
   Apply apply = {setup, &profile_rules[setup->params.profile], error}, *a = &apply;
-  if (setup->params.block_coder == CJ2K_CODER_HT && a->rules->family == FAMILY_CINEMA)
+  if (setup->params.block_coder == CJ2K_CODER_HT && a->rules->family == CJ2K_FAMILY_CINEMA)
     REFUSE("block-coder ht contradicts profile %s", a->rules->name);
   setup->rsiz = a->rules->rsiz;
   if ((status = check_image(a)) != CJ2K_OK || (status = check_levels(a)) != CJ2K_OK ||
@@ -369,7 +376,7 @@ Cj2kStatus cj2k_profile_apply(Cj2kEncoderSetup *setup, Cj2kError *error)
       (status = check_blocks(a)) != CJ2K_OK || (status = check_tiles(a)) != CJ2K_OK ||
       (status = set_limits(a)) != CJ2K_OK)
     return status;
-  if (a->rules->family == FAMILY_CINEMA)
+  if (a->rules->family == CJ2K_FAMILY_CINEMA)
     setup->mct = true;
   return check_budget(a);
 }

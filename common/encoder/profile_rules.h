@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the profiles of T.800 Annex A.10 and of digital cinema dictate and limit: docs/profiles.md.
+ * The encoder keeps to it, cj2k-info checks it.
+ */
+#ifndef CJ2K_PROFILE_RULES_H
+#define CJ2K_PROFILE_RULES_H
+
+#include "common/cj2k.h"
+
+typedef enum { CJ2K_FAMILY_CINEMA, CJ2K_FAMILY_BROADCAST, CJ2K_FAMILY_IMF } Cj2kProfileFamily;
+typedef enum {
+  CJ2K_TILES_ONE,
+  CJ2K_TILES_ONE_OR_FOUR,
+  CJ2K_TILES_ONE_OR_IMF /* squares of 1024, 2048 or 4096 */
+} Cj2kProfileTiles;
+
+typedef struct {
+  const char *name;
+  Cj2kProfileFamily family;
+  uint16_t rsiz; /* without levels */
+  uint8_t max_components, min_depth, max_depth;
+  bool all_components;            /* exactly max_components */
+  uint32_t max_width, max_height; /* 0: no limit */
+  uint8_t min_levels, max_levels;
+  bool reversible;
+  uint8_t max_block; /* sides 32..max_block; 32 when left open */
+  Cj2kProfileTiles tiles;
+  uint8_t guard_bits; /* 0: not dictated */
+  uint8_t max_main_level;
+} Cj2kProfileRules;
+
+/* The profile that Rsiz names, without the bits of Part 2 and CAP; NULL: none of these. */
+const Cj2kProfileRules *cj2k_profile_rules(uint16_t rsiz);
+/* The largest sub-sampling, of components 1 and 2 (colour_difference) and of others. */
+uint32_t cj2k_profile_max_dx(const Cj2kProfileRules *rules, bool colour_difference);
+uint32_t cj2k_profile_max_dy(const Cj2kProfileRules *rules, bool colour_difference);
+
+#endif
