@@ -211,15 +211,20 @@ typedef struct {
   uint32_t frames_in_flight; /* 0: 2; 1..16 */
   uint8_t reduce;            /* resolution levels to discard (T.800 annex B: Npyramid) */
   uint16_t max_layers;       /* 0: all */
-  bool strict; /* a truncated or corrupt codestream is an error, not what can be had of it */
-  uint64_t max_memory; /* bytes one frame may need; 0: max(768 MiB, 256 x the codestream's bytes) */
-  void *cuda_context;  /* CUcontext to work in, NULL: the primary context of cuda_device */
-  Cj2kTrace trace;     /* NULL: none, and no time is taken; the CPU back end calls none */
+  bool strict; /* a truncated or corrupt codestream, or boxes that contradict it, are an error; else
+                  recoverable data is output */
+  uint64_t
+      max_memory; /* bytes one frame may need; 0: the larger of 768 MiB and 256 times the input */
+  void *cuda_context; /* CUcontext to work in, NULL: the primary context of cuda_device */
+  Cj2kTrace trace;    /* NULL: none, and no time is taken; the CPU back end calls none */
   void *trace_user;
 } Cj2kDecoderParams;
 
 /* Fills *params with defaults (all zero but cuda_device = -1). */
 CJ2K_API void cj2k_decoder_params_init(Cj2kDecoderParams *params);
+/* Sets a parameter as the tools and the element call it, from text; as cj2k_encoder_params_set. */
+CJ2K_API Cj2kStatus cj2k_decoder_params_set(Cj2kDecoderParams *params, const char *name,
+                                            const char *value, Cj2kError *error);
 
 /* NULL and *error on failure: backend CUDA without a usable GPU, or no memory. */
 CJ2K_API Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error);
@@ -302,7 +307,11 @@ typedef enum {
   CJ2K_CPRL
 } Cj2kProgression; /* T.800 A.6.1 */
 typedef enum {
-  CJ2K_RATE_QUALITY = 0,
+  /* By what is set: a budget is CBR, quant_step QSTEP, psnr PSNR, quality QUALITY; with none of
+   * them by the profile (cinema: CBR, a reversible one: LOSSLESS), else QUALITY.
+   * docs/properties.md. */
+  CJ2K_RATE_AUTO = 0,
+  CJ2K_RATE_QUALITY,
   CJ2K_RATE_LOSSLESS,
   CJ2K_RATE_CBR,
   CJ2K_RATE_QSTEP,
@@ -339,18 +348,28 @@ typedef enum { CJ2K_MCT_AUTO = 0, CJ2K_MCT_ON, CJ2K_MCT_OFF } Cj2kMct;
 typedef enum { CJ2K_FILE_J2K = 0, CJ2K_FILE_JP2, CJ2K_FILE_JPH } Cj2kFileFormat;
 /* How R'G'B' was made of linear light, for rgb_to_xyz. */
 typedef enum {
-  CJ2K_TRANSFER_BT709 = 0, /* camera curve of BT.709, BT.601 and BT.2020 */
-  CJ2K_TRANSFER_SRGB,      /* IEC 61966-2-1 */
-  CJ2K_TRANSFER_LINEAR,    /* none: R'G'B' is linear */
-  CJ2K_TRANSFER_GAMMA18,   /* powers */
+  CJ2K_TRANSFER_AUTO = 0, /* BT709 */
+  CJ2K_TRANSFER_BT709,    /* camera curve of BT.709, BT.601 and BT.2020 */
+  CJ2K_TRANSFER_SRGB,     /* IEC 61966-2-1 */
+  CJ2K_TRANSFER_LINEAR,   /* none: R'G'B' is linear */
+  CJ2K_TRANSFER_GAMMA18,  /* powers */
   CJ2K_TRANSFER_GAMMA20,
   CJ2K_TRANSFER_GAMMA22,
   CJ2K_TRANSFER_GAMMA24, /* BT.1886: what a studio display makes of BT.709 video */
   CJ2K_TRANSFER_GAMMA26, /* digital cinema */
   CJ2K_TRANSFER_GAMMA28,
 } Cj2kTransfer;
+/* Conversion of R'G'B' to 12 bit X'Y'Z' (SMPTE ST 428-1). */
+typedef enum {
+  CJ2K_XYZ_AUTO = 0, /* on with a cinema profile when the image's colour is SRGB */
+  CJ2K_XYZ_ON,
+  CJ2K_XYZ_OFF, /* with a cinema profile: the image is X'Y'Z' already */
+} Cj2kXyzConversion;
 
-#define CJ2K_MAX_LAYERS 64
+#define CJ2K_MAX_LAYERS         64
+#define CJ2K_MAX_BITS_PER_PIXEL 1000
+#define CJ2K_MAX_FRAME_RATE     1e6
+/* Parameters of an encoder. 0 in a number means that it is not set. */
 typedef struct {
   Cj2kBackendKind backend;
   int cuda_device;           /* -1: the first usable */
@@ -362,18 +381,25 @@ typedef struct {
 
   Cj2kBlockCoder block_coder;
   Cj2kRateControl rate_control;
-  uint32_t quality;             /* 1..100, for QUALITY */
-  double quant_step;            /* for QSTEP: step of a full-range-1 signal, e.g. 1/4096 */
-  double psnr;                  /* dB, for PSNR */
-  uint64_t max_frame_bytes;     /* for CBR: bytes of a whole codestream */
-  double bits_per_pixel;        /* for CBR when max_frame_bytes is 0; refused with others */
-  uint64_t max_component_bytes; /* 0: none */
-  uint8_t num_resolutions;      /* decomposition levels + 1: 1..33; default 6 */
+  uint32_t quality;  /* for QUALITY: 1..100; 0: 85 */
+  double quant_step; /* for QSTEP: step relative to full scale, in (0, 0.5], e.g. 1/4096 */
+  double psnr;       /* for PSNR: dB, 10..120; 0: 45 */
+  /* Budgets of a frame: the least that is set holds. bitrate and bits_per_pixel are for CBR and
+   * refused with others, max_frame_bytes is a ceiling with all. */
+  uint64_t bitrate;             /* kbit/s; needs frame_rate */
+  double bits_per_pixel;        /* up to CJ2K_MAX_BITS_PER_PIXEL */
+  uint64_t max_frame_bytes;     /* bytes of a whole codestream, up to 2^32 - 1 */
+  uint64_t max_component_bytes; /* of the packets of each component, up to 2^32 - 1 */
+  uint32_t frame_overhead; /* bytes that the caller adds to each codestream, such as the head of a
+                              box: bitrate and max_frame_bytes count them */
+  uint8_t num_resolutions; /* decomposition levels + 1: 1..33; default 6 */
   uint16_t codeblock_width,
       codeblock_height;    /* powers of 2, 4..1024, product at most 4096; default 64 x 64 */
   uint8_t codeblock_style; /* CJ2K_STYLE_*, without HT */
   Cj2kProgression progression;
-  uint16_t num_layers;                 /* default 1 */
+  uint16_t num_layers;      /* default 1 */
+  uint16_t num_layer_rates; /* entries used below; more than one give num_layers when that
+                               is 1 */
   double layer_rates[CJ2K_MAX_LAYERS]; /* bits per pixel of layer i (cumulative), 0: spread
                                           logarithmically */
   uint8_t num_precincts;               /* entries used below; 0: maximal precincts (2^15) */
@@ -388,18 +414,25 @@ typedef struct {
   Cj2kProfile profile;
   bool profile_lenient; /* a parameter that contradicts the profile is overruled and named by
                            cj2k_encoder_warning(), instead of refused */
-  uint8_t main_level, sub_level;
-  double frame_rate; /* frames per second, for profile limits; 0: unknown */
+  /* 0: no limit. -1: the lowest that fits image, frame_rate and budget (docs/profiles.md). */
+  int8_t main_level, sub_level;
+  double frame_rate; /* frames per second, for bitrate and profile limits; 0: unknown */
   bool sop, eph, tlm, plt;
-  const char *comment; /* COM marker, NULL: none */
-  Cj2kFileFormat file_format;
-  /* Cinema: convert R'G'B' to 12 bit X'Y'Z' (SMPTE ST 428-1) on the way in. Its primaries are those
-   * of BT.709 and its white D65; full range. */
-  bool rgb_to_xyz;
+  const char *comment;        /* COM marker, NULL: none */
+  Cj2kFileFormat file_format; /* JP2 with HT becomes JPH, with a warning (T.814 D.2) */
+  /* Convert R'G'B' to X'Y'Z' on the way in. The primaries of R'G'B' are those of BT.709, its white
+   * is D65; full range. */
+  Cj2kXyzConversion rgb_to_xyz;
   Cj2kTransfer xyz_transfer; /* of the R'G'B' to be converted */
 } Cj2kEncoderParams;
 
+/* Fills *params with defaults. */
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);
+/* Sets a parameter as the tools and elements call it, from text: "rate-control" to "cbr",
+ * "precincts" to "256x256,128x128". CJ2K_ERROR_ARGUMENT says which value is expected, and nothing
+ * has changed. "comment" makes params->comment point to `value` itself. */
+CJ2K_API Cj2kStatus cj2k_encoder_params_set(Cj2kEncoderParams *params, const char *name,
+                                            const char *value, Cj2kError *error);
 
 /* The image that will be submitted: components with depth, sign and sub-sampling (x0..y1 are
  * derived from image_x0, image_y0 and width, height of the reference grid), and its colour. */
@@ -425,9 +458,10 @@ CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 /* Rsiz of the codestreams to come. */
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 
-/* Changes rate parameters (quality, quant_step, psnr, max_frame_bytes, bits_per_pixel,
+/* Changes rate parameters (quality, quant_step, psnr, bitrate, max_frame_bytes, bits_per_pixel,
  * max_component_bytes) from the next submitted frame on; rate_control itself may change among the
- * lossy kinds only. */
+ * lossy kinds only. A budget that cannot hold the headers is refused. On error the old rate stays.
+ */
 CJ2K_API Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                           Cj2kError *error);
 

@@ -11,17 +11,15 @@
 
 enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 };
 
-/* Options of both. */
+/* Options of both, but for the parameters of encoder and decoder. */
 typedef struct {
-  int frames, in_flight, threads;
-  char *backend;  /* auto, cpu, cuda */
-  char *output;   /* host, device */
-  char *timeline; /* file for all spans */
+  int frames;
+  uint32_t threads; /* of the parameters */
+  char *output;     /* host, device */
+  char *timeline;   /* file for all spans */
   gboolean stages, together;
 } BenchOptions;
 
-/* False: not one of them. */
-bool bench_find_backend(const char *name, Cj2kBackendKind *kind);
 /* The entries of BenchOptions; points into *options. */
 void bench_add_options(GOptionContext *context, BenchOptions *options);
 /* NULL, or what is wrong with them. */

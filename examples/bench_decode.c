@@ -2,8 +2,11 @@
 /* cj2k-bench decode: one codestream over and over. */
 #include "bench.h"
 
-#include "common/samples/video_formats.h"
 #include "image.h"
+#include "tool_options.h"
+
+#include "common/decoder/options.h"
+#include "common/samples/video_formats.h"
 
 #include <string.h>
 
@@ -21,7 +24,7 @@ typedef struct {
 typedef struct {
   BenchOptions bench;
   char *format;
-  int reduce, layers, device;
+  ToolOptions tool;
   Cj2kDecoderParams params;
 } Options;
 
@@ -140,44 +143,29 @@ static BenchRun *open_run(const void *user, const char *path, BenchTimeline *tim
 
 static const char *check(const Options *options)
 {
-  if (options->reduce < 0 || options->reduce > CJ2K_MAX_LEVELS || options->layers < 0 ||
-      options->layers > UINT16_MAX)
-    return "--reduce must be 0 to 32, --layers 0 to 65535";
   if (options->format && !cj2k_video_format_find(options->format))
     return "--format is not the name of a video format";
   return bench_check_options(&options->bench);
 }
 
-static void set_params(Options *options)
-{
-  Cj2kDecoderParams *params = &options->params;
-  cj2k_decoder_params_init(params);
-  if (options->bench.backend)
-    bench_find_backend(options->bench.backend, &params->backend);
-  params->cuda_device = options->device;
-  params->num_threads = (uint32_t)options->bench.threads;
-  params->frames_in_flight = (uint32_t)options->bench.in_flight;
-  params->reduce = (uint8_t)options->reduce;
-  params->max_layers = (uint16_t)options->layers;
-}
-
 int bench_decode(int argc, char **argv)
 {
-  Options options = {.bench = {.frames = 20, .in_flight = 2}, .device = -1};
+  Options options = {.bench = {.frames = 20}};
   const GOptionEntry entries[] = {
-      {"reduce", 0, 0, G_OPTION_ARG_INT, &options.reduce, "Discard N resolution levels", "N"},
-      {"layers", 0, 0, G_OPTION_ARG_INT, &options.layers, "Decode N quality layers (0: all)", "N"},
       {"format", 0, 0, G_OPTION_ARG_STRING, &options.format,
        "Decode to this video format of GStreamer (planes of the image's own depth)", "NAME"},
-      {"cuda-device-id", 0, 0, G_OPTION_ARG_INT, &options.device, "GPU (-1: first usable)", "N"},
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
   g_option_context_set_summary(context, "Decode frames and print their rate and latency.");
   GError *error = NULL;
+  cj2k_decoder_params_init(&options.params);
+  tool_options_init(&options.tool, &cj2k_decoder_options, &options.params);
   bench_add_options(context, &options.bench);
   g_option_context_add_main_entries(context, entries, NULL);
+  g_option_context_add_group(
+      context, tool_options_group(&options.tool, "decode", "Decoding:", "Decoding options"));
   const char *why = NULL;
-  if (!g_option_context_parse(context, &argc, &argv, &error))
+  if (!tool_options_parse(&options.tool, context, &argc, &argv, &error))
     why = error->message;
   else if (argc < 2)
     why = "decode needs a file";
@@ -189,12 +177,13 @@ int bench_decode(int argc, char **argv)
     result = BENCH_USAGE;
   } else {
     const BenchOpener opener = {open_run, close_run, &options};
-    set_params(&options);
+    options.bench.threads = options.params.num_threads;
     result = bench_files(&options.bench, &opener, argv + 1, argc - 1);
   }
   g_clear_error(&error);
   g_option_context_free(context);
   bench_clear_options(&options.bench);
+  tool_options_clear(&options.tool);
   g_free(options.format);
   return result;
 }

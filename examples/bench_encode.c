@@ -16,7 +16,6 @@ typedef struct {
 typedef struct {
   BenchOptions bench;
   EncodeOptions encode;
-  Cj2kEncoderParams params;
   char *write;
 } Options;
 
@@ -79,7 +78,7 @@ static void close_run(BenchRun *run)
 static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline)
 {
   const Options *options = user;
-  Cj2kEncoderParams params = options->params;
+  Cj2kEncoderParams params = options->encode.params;
   char why[IMAGE_WHY];
   Bench *bench = g_new0(Bench, 1);
 
@@ -107,15 +106,13 @@ static BenchRun *open_run(const void *user, const char *path, BenchTimeline *tim
 
 int bench_encode(int argc, char **argv)
 {
-  Options options = {.bench = {.frames = 20, .in_flight = 2}};
+  Options options = {.bench = {.frames = 20}};
   BenchOptions *bench = &options.bench;
-  Cj2kEncoderParams *params = &options.params;
   const GOptionEntry entries[] = {{"write", 0, 0, G_OPTION_ARG_FILENAME, &options.write,
                                    "Also write the first codestream", "FILE"},
                                   G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
   GError *error = NULL;
-  char text[IMAGE_WHY];
   const char *why = NULL;
   int result = BENCH_OK;
 
@@ -124,22 +121,18 @@ int bench_encode(int argc, char **argv)
   bench_add_options(context, bench);
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_add_group(context, encode_options_group(&options.encode));
-  if (!g_option_context_parse(context, &argc, &argv, &error))
+  if (!tool_options_parse(&options.encode.tool, context, &argc, &argv, &error))
     why = error->message;
   else if (argc < 2)
     why = "encode needs a file";
-  else if (!(why = bench_check_options(bench)) &&
-           !encode_options_params(&options.encode, params, text))
-    why = text;
+  else
+    why = bench_check_options(bench);
   if (why) {
     g_printerr("cj2k-bench: %s\n", why);
     result = BENCH_USAGE;
   } else {
     const BenchOpener opener = {open_run, close_run, &options};
-    if (bench->backend)
-      bench_find_backend(bench->backend, &params->backend);
-    params->num_threads = (uint32_t)bench->threads;
-    params->frames_in_flight = (uint32_t)bench->in_flight;
+    bench->threads = options.encode.params.num_threads;
     result = bench_files(bench, &opener, argv + 1, argc - 1);
   }
   g_clear_error(&error);

@@ -134,8 +134,7 @@ int bench_measure(BenchRun *run, const BenchOptions *options)
 {
   Cj2kError error = {0};
   Result result = {.frames = (uint32_t)options->frames,
-                   .threads =
-                       options->threads ? (uint32_t)options->threads : g_get_num_processors()};
+                   .threads = options->threads ? options->threads : g_get_num_processors()};
   result.latencies = g_array_sized_new(FALSE, TRUE, sizeof(double), result.frames + 64);
   Cj2kStatus status = measure(run, &result, &error);
   if (status == CJ2K_OK)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-decode: one JPEG 2000 or HTJ2K image to a file of samples. */
 #include "image.h"
+#include "tool_options.h"
+
+#include "common/decoder/options.h"
 
 #include <glib.h>
 #include <stdlib.h>
@@ -9,10 +12,12 @@
 
 enum { EXIT_DECODED = 0, EXIT_NOT_DECODABLE = 1, EXIT_USAGE = 2 };
 
+#define MAX_MEMORY (1 << 24) /* MiB */
+
 typedef struct {
-  int reduce, layers, threads, max_memory;
-  char *backend;
-  gboolean strict, verbose, version;
+  ToolOptions tool;
+  Cj2kDecoderParams params;
+  gboolean verbose, version;
   const char *in, *out;
 } Options;
 
@@ -24,35 +29,35 @@ static int usage(const char *why)
   return EXIT_USAGE;
 }
 
-static bool find_backend(const char *name, Cj2kBackendKind *kind)
+/* In MiB. */
+static gboolean parse_memory(const gchar *name, const gchar *value, gpointer data, GError **error)
 {
-  static const char *const names[] = {"auto", "cpu", "cuda"};
-  for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
-    if (!strcmp(name, names[i])) {
-      *kind = (Cj2kBackendKind)i;
-      return true;
-    }
-  }
-  return false;
+  Options *options = (Options *)((char *)data - offsetof(Options, tool));
+  gint64 mib;
+
+  if (!tool_parse_integer(name, value, 0, MAX_MEMORY, &mib, error))
+    return FALSE;
+  options->params.max_memory = (uint64_t)mib << 20;
+  return TRUE;
 }
 
 static bool parse(int argc, char **argv, Options *options, GError **error)
 {
   const GOptionEntry entries[] = {
-      {"reduce", 0, 0, G_OPTION_ARG_INT, &options->reduce, "Discard N resolution levels", "N"},
-      {"layers", 0, 0, G_OPTION_ARG_INT, &options->layers, "Decode N quality layers (0: all)", "N"},
-      {"threads", 0, 0, G_OPTION_ARG_INT, &options->threads, "Threads (0: one a core)", "N"},
-      {"backend", 0, 0, G_OPTION_ARG_STRING, &options->backend, "auto, cpu or cuda", "NAME"},
-      {"strict", 0, 0, G_OPTION_ARG_NONE, &options->strict, "Refuse damaged and truncated files",
-       NULL},
-      {"max-memory", 0, 0, G_OPTION_ARG_INT, &options->max_memory,
-       "Refuse what needs more memory (0: 768, or 256 times the file)", "MIB"},
       {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Say what was decoded and how",
        NULL},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       G_OPTION_ENTRY_NULL};
+  const GOptionEntry memory[] = {
+      {"max-memory", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_memory,
+       "Refuse what needs more memory (0 = the larger of 768 MiB and 256 times the input)", "MIB"},
+      G_OPTION_ENTRY_NULL};
+  GOptionGroup *decode =
+      tool_options_group(&options->tool, "decode", "Decoding:", "Decoding options");
   GOptionContext *context = g_option_context_new("IN OUT");
+  g_option_group_add_entries(decode, memory);
   g_option_context_add_main_entries(context, entries, NULL);
+  g_option_context_add_group(context, decode);
   g_option_context_set_summary(
       context,
       "Decode a JPEG 2000 or HTJ2K picture.\n"
@@ -68,33 +73,19 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
                                             "Examples:\n"
                                             "  cj2k-decode picture.jp2 picture.png\n"
                                             "  cj2k-decode --reduce=1 picture.jp2 half.ppm");
-  bool ok = g_option_context_parse(context, &argc, &argv, error);
+  bool ok = tool_options_parse(&options->tool, context, &argc, &argv, error);
   g_option_context_free(context);
   options->in = ok && argc == 3 ? argv[1] : NULL;
   options->out = ok && argc == 3 ? argv[2] : NULL;
   return ok;
 }
 
-static const char *check(const Options *options, Cj2kDecoderParams *params)
+static const char *check(const Options *options)
 {
   if (!options->in)
     return "one input and one output are needed";
   if (image_format_of(options->out) == IMAGE_UNKNOWN)
     return "the output's name must end in .ppm, .pgm, .png, .raw or .pgx";
-  if (options->reduce < 0 || options->reduce > CJ2K_MAX_LEVELS)
-    return "--reduce must be 0 to 32";
-  if (options->layers < 0 || options->layers > UINT16_MAX)
-    return "--layers must be 0 to 65535";
-  if (options->threads < 0 || options->max_memory < 0)
-    return "--threads and --max-memory must not be negative";
-  if (options->backend && !find_backend(options->backend, &params->backend))
-    return "--backend must be auto, cpu or cuda";
-  params->reduce = (uint8_t)options->reduce;
-  params->max_layers = (uint16_t)options->layers;
-  params->num_threads = (uint32_t)options->threads;
-  params->max_memory = (uint64_t)options->max_memory << 20;
-  params->strict = options->strict;
-  params->frames_in_flight = 1;
   return NULL;
 }
 
@@ -293,9 +284,10 @@ static int run(const Options *options, const Cj2kDecoderParams *params)
 int main(int argc, char **argv)
 {
   Options options = {0};
-  Cj2kDecoderParams params;
   GError *error = NULL;
-  cj2k_decoder_params_init(&params);
+  cj2k_decoder_params_init(&options.params);
+  options.params.frames_in_flight = 1;
+  tool_options_init(&options.tool, &cj2k_decoder_options, &options.params);
   int result;
   if (!parse(argc, argv, &options, &error)) {
     result = usage(error->message);
@@ -304,9 +296,9 @@ int main(int argc, char **argv)
     printf("cj2k-decode %s\n", cj2k_version());
     result = EXIT_DECODED;
   } else {
-    const char *why = check(&options, &params);
-    result = why ? usage(why) : run(&options, &params);
+    const char *why = check(&options);
+    result = why ? usage(why) : run(&options, &options.params);
   }
-  g_free(options.backend);
+  tool_options_clear(&options.tool);
   return result;
 }

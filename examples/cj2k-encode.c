@@ -48,7 +48,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
                "Examples:\n"
                "  cj2k-encode picture.png picture.jp2\n"
                "  cj2k-encode --block-coder=ht --bits-per-pixel=4 picture.ppm picture.jph");
-  bool ok = g_option_context_parse(context, &argc, &argv, error);
+  bool ok = tool_options_parse(&options->encode.tool, context, &argc, &argv, error);
   g_option_context_free(context);
   options->in = ok && argc == 3 ? argv[1] : NULL;
   options->out = ok && argc == 3 ? argv[2] : NULL;
@@ -67,7 +67,8 @@ static bool set_file_format(const Options *options, Cj2kEncoderParams *params)
   for (size_t i = 0; dot && i < G_N_ELEMENTS(ends); i++)
     if (!g_ascii_strcasecmp(dot, ends[i].end)) {
       params->file_format = ends[i].format;
-      if (params->file_format == CJ2K_FILE_JPH && !options->encode.block_coder)
+      if (params->file_format == CJ2K_FILE_JPH &&
+          !tool_options_given(&options->encode.tool, "block-coder"))
         params->block_coder = CJ2K_CODER_HT;
       return true;
     }
@@ -140,8 +141,7 @@ static int run(const Options *options)
 
   if (!options->in)
     return fail(EXIT_USAGE, "one input and one output are needed");
-  if (!encode_options_params(&options->encode, &params, why))
-    return fail(EXIT_USAGE, why);
+  params = options->encode.params;
   if (!set_file_format(options, &params))
     return fail(EXIT_USAGE, "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph");
   params.frames_in_flight = 1;

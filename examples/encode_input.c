@@ -190,7 +190,7 @@ bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
     encode_input_clear(input);
     return false;
   }
-  if (params->rgb_to_xyz)
+  if (params->rgb_to_xyz == CJ2K_XYZ_ON)
     input->image.colour = CJ2K_COLOUR_SRGB;
   input->picture = (Cj2kPicture){
       .memory = CJ2K_MEMORY_HOST, .num_planes = input->layout.num_planes, .planes = input->planes};

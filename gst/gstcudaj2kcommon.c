@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kcommon.h"
+#include "gstcudaj2koptions.h"
+
+#include "common/encoder/options.h"
 
 #include <gmodule.h>
 
 GType gst_cuda_j2k_backend_get_type(void)
 {
-  static gsize type = 0;
-  static const GEnumValue values[] = {
-      {CJ2K_BACKEND_AUTO, "CUDA where a GPU is usable, else the CPU", "auto"},
-      {CJ2K_BACKEND_CPU, "Threads on the CPU", "cpu"},
-      {CJ2K_BACKEND_CUDA, "NVIDIA GPU; an error where none is usable", "cuda"},
-      {0, NULL, NULL},
-  };
-  if (g_once_init_enter(&type))
-    g_once_init_leave(&type, g_enum_register_static("GstCudaJ2kBackend", values));
-  return type;
+  return gst_cuda_j2k_option_type(cj2k_option_find(&cj2k_encoder_options, "backend"));
 }
 
 const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend)
 {
-  switch (backend) {
-  case CJ2K_BACKEND_CPU: return "cpu";
-  case CJ2K_BACKEND_CUDA: return "cuda";
-  case CJ2K_BACKEND_AUTO: break;
-  }
-  return "auto";
+  return cj2k_option_word(cj2k_backend_words, backend);
 }
 
 gboolean gst_cuda_j2k_have_gpu(void)
@@ -62,8 +51,7 @@ void gst_cuda_j2k_check_in_flight(GstElement *element, const Cj2kStats *stats, g
     return;
   GST_ELEMENT_WARNING(
       element, RESOURCE, NO_SPACE_LEFT,
-      ("Memory suffices for %u frames in flight, not %u.", stats->frames_in_flight, *known),
-      (NULL));
+      ("Only %u frames in flight fit in memory, not %u.", stats->frames_in_flight, *known), (NULL));
   *known = stats->frames_in_flight;
 }
 
@@ -71,8 +59,8 @@ void gst_cuda_j2k_check_cpu(GstElement *element, const gchar *why, gboolean *tol
 {
   if (!why || *told)
     return;
-  GST_ELEMENT_WARNING(element, RESOURCE, NOT_FOUND,
-                      ("No GPU is usable, so the CPU does the work (%s).", why), (NULL));
+  GST_ELEMENT_WARNING(element, RESOURCE, NOT_FOUND, ("No GPU is usable, using the CPU (%s).", why),
+                      (NULL));
   *told = TRUE;
 }
 

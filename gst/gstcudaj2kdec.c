@@ -32,25 +32,19 @@
  * ]| Makes a preview of a quarter of the size.
  */
 #include "gstcudaj2kdecprivate.h"
+#include "gstcudaj2koptions.h"
 #include "gstcudaj2kpinned.h"
+
+#include "common/decoder/options.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_dec_debug);
 
 enum {
   PROP_0,
-  PROP_BACKEND,
   PROP_ACTIVE_BACKEND,
-  PROP_CUDA_DEVICE_ID,
-  PROP_REDUCE,
-  PROP_LAYERS,
-  PROP_NUM_THREADS,
-  PROP_FRAMES_IN_FLIGHT,
-  PROP_STRICT,
   PROP_STATS,
+  PROP_FIRST_OPTION, /* of the library's table; the last */
 };
-
-#define DEFAULT_FRAMES_IN_FLIGHT 2
-#define MAX_FRAMES_IN_FLIGHT     16
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
@@ -90,25 +84,18 @@ static Cj2kBackendKind active_backend(GstCudaJ2kDec *self)
 
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-  Cj2kDecoderParams *params = &DEC(object)->params;
+  const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_decoder_options, PROP_FIRST_OPTION, id);
   GST_OBJECT_LOCK(object);
-  switch (id) {
-  case PROP_BACKEND: params->backend = (Cj2kBackendKind)g_value_get_enum(value); break;
-  case PROP_CUDA_DEVICE_ID: params->cuda_device = g_value_get_int(value); break;
-  case PROP_REDUCE: params->reduce = (uint8_t)g_value_get_uint(value); break;
-  case PROP_LAYERS: params->max_layers = (uint16_t)g_value_get_uint(value); break;
-  case PROP_NUM_THREADS: params->num_threads = g_value_get_uint(value); break;
-  case PROP_FRAMES_IN_FLIGHT: params->frames_in_flight = g_value_get_uint(value); break;
-  case PROP_STRICT: params->strict = g_value_get_boolean(value); break;
-  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec); break;
-  }
+  if (option)
+    gst_cuda_j2k_option_set(option, &DEC(object)->params, value);
   GST_OBJECT_UNLOCK(object);
+  if (!option)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 }
 
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstCudaJ2kDec *self = DEC(object);
-  const Cj2kDecoderParams *params = &self->params;
   Cj2kStats stats;
   if (id == PROP_STATS) {
     get_stats(self, &stats);
@@ -119,65 +106,24 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
     g_value_set_enum(value, (gint)active_backend(self));
     return;
   }
+  const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_decoder_options, PROP_FIRST_OPTION, id);
   GST_OBJECT_LOCK(object);
-  switch (id) {
-  case PROP_BACKEND: g_value_set_enum(value, (gint)params->backend); break;
-  case PROP_CUDA_DEVICE_ID: g_value_set_int(value, params->cuda_device); break;
-  case PROP_REDUCE: g_value_set_uint(value, params->reduce); break;
-  case PROP_LAYERS: g_value_set_uint(value, params->max_layers); break;
-  case PROP_NUM_THREADS: g_value_set_uint(value, params->num_threads); break;
-  case PROP_FRAMES_IN_FLIGHT: g_value_set_uint(value, params->frames_in_flight); break;
-  case PROP_STRICT: g_value_set_boolean(value, params->strict); break;
-  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec); break;
-  }
+  if (option)
+    gst_cuda_j2k_option_get(option, &self->params, value);
   GST_OBJECT_UNLOCK(object);
+  if (!option)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 }
 
 static void install_properties(GObjectClass *klass)
 {
-  const GParamFlags ready = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
   const GParamFlags only_read = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
 
   g_object_class_install_property(
-      klass, PROP_BACKEND,
-      g_param_spec_enum("backend", "Back end", "What decodes: GPU or CPU",
-                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, ready));
-  g_object_class_install_property(
       klass, PROP_ACTIVE_BACKEND,
       g_param_spec_enum("active-backend", "Active back end",
-                        "What really decodes; auto while the element is stopped",
+                        "Back end in use; the property `backend` while stopped",
                         GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, only_read));
-  g_object_class_install_property(klass, PROP_CUDA_DEVICE_ID,
-                                  g_param_spec_int("cuda-device-id", "CUDA device",
-                                                   "Number of the GPU; -1 = the first usable", -1,
-                                                   G_MAXINT, -1, ready));
-  g_object_class_install_property(
-      klass, PROP_REDUCE,
-      g_param_spec_uint("reduce", "Reduce",
-                        "Resolution levels to leave out; each halves width and height "
-                        "(at most the levels of the stream)",
-                        0, CJ2K_MAX_LEVELS, 0, ready));
-  g_object_class_install_property(klass, PROP_LAYERS,
-                                  g_param_spec_uint("layers", "Layers",
-                                                    "Quality layers to decode; 0 = all", 0,
-                                                    G_MAXUINT16, 0, ready));
-  g_object_class_install_property(klass, PROP_NUM_THREADS,
-                                  g_param_spec_uint("num-threads", "Threads",
-                                                    "Threads on the CPU; 0 = one per core", 0, 1024,
-                                                    0, ready));
-  g_object_class_install_property(
-      klass, PROP_FRAMES_IN_FLIGHT,
-      g_param_spec_uint(
-          "frames-in-flight", "Frames in flight",
-          "Frames decoded at the same time; 1 = lowest latency, more = more frames per "
-          "second; each beyond the first adds a frame duration to the latency",
-          1, MAX_FRAMES_IN_FLIGHT, DEFAULT_FRAMES_IN_FLIGHT, ready));
-  g_object_class_install_property(
-      klass, PROP_STRICT,
-      g_param_spec_boolean("strict", "Strict",
-                           "Treat a truncated or damaged codestream as an error; else what can be "
-                           "had of it is shown and flagged as corrupted",
-                           FALSE, ready));
   /**
    * GstCudaJ2kDec:stats:
    *
@@ -191,6 +137,7 @@ static void install_properties(GObjectClass *klass)
       g_param_spec_boxed("stats", "Statistics",
                          "Frames, corrupt code-blocks, fallbacks, bytes, and times by stage",
                          GST_TYPE_STRUCTURE, only_read));
+  gst_cuda_j2k_options_install(klass, &cj2k_decoder_options, PROP_FIRST_OPTION);
 }
 
 /* -------------------------------------------------------------------------------- states --- */
@@ -557,7 +504,6 @@ static void gst_cuda_j2k_dec_init(GstCudaJ2kDec *self)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   cj2k_decoder_params_init(&self->params);
-  self->params.frames_in_flight = DEFAULT_FRAMES_IN_FLIGHT;
   gst_cuda_j2k_output_init(&self->output, self, &decoder->stream_lock, gst_cuda_j2k_dec_output);
   gst_video_decoder_set_packetized(decoder, TRUE);
   gst_video_decoder_set_needs_format(decoder, TRUE);

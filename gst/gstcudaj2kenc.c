@@ -123,7 +123,7 @@ static void install_properties(GObjectClass *klass)
   g_object_class_install_property(
       klass, PROP_ACTIVE_BACKEND,
       g_param_spec_enum("active-backend", "Active back end",
-                        "What really encodes; the property `backend` before the first caps",
+                        "Back end in use; the property `backend` before the first caps",
                         GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, only_read));
   /**
    * GstCudaJ2kEnc:stats:
@@ -475,7 +475,6 @@ static void gst_cuda_j2k_enc_init(GstCudaJ2kEnc *self)
 {
   GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
   gst_cuda_j2k_enc_settings_init(&self->settings);
-  self->settings.rate_control_set = FALSE;
   gst_cuda_j2k_output_init(&self->output, self, &encoder->stream_lock, gst_cuda_j2k_enc_output);
   GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_ENCODER_SINK_PAD(encoder));
 }

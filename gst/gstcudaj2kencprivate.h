@@ -19,14 +19,10 @@ G_BEGIN_DECLS
 GST_DEBUG_CATEGORY_EXTERN(gst_cuda_j2k_enc_debug);
 #define GST_CAT_DEFAULT gst_cuda_j2k_enc_debug
 
-/* The properties' values. Those that the library takes as they are lie in `params` itself. */
+/* The properties' values. */
 typedef struct {
-  Cj2kEncoderParams params;
-  gboolean rate_control_set; /* by the user; else a rate that is given means cbr */
-  guint bitrate;             /* kbit/s */
-  guint xyz_transfer;        /* 0: as the caps say; else a Cj2kTransfer + 1 */
-  gboolean profile_strict;
-  gchar *layer_rates, *precincts, *comment;
+  Cj2kEncoderParams params; /* without what is text */
+  gchar **texts;            /* of each option of the library's table: NULL unless it is text */
 } GstCudaJ2kEncSettings;
 
 /* A picture in flight: a frame, or one of its two fields. The `user` of the library. */

@@ -146,7 +146,7 @@ bench_encode() {
   encode_nvidia mq64_lossless 32 64 host 0 1 0 0
   for n in 1 8 16; do # 250 Mbit/s
     ours cinema.$n encode --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --bitrate 250000 \
-      --rgb-to-xyz "$frames/hd_rgb12.ppm"
+      "$frames/hd_rgb12.ppm"
   done
 }
 
@@ -239,7 +239,7 @@ bench_transforms() {
   local size options=(--output device --stages --in-flight 1 --frames 30 --quant-step 0.004)
   for size in 2048x1080 1920x1080 4096x2160 3840x2160; do
     ours rgb.$size.ict encode "${options[@]}" "$pictures/rgb$size.ppm"
-    ours rgb.$size.xyz encode "${options[@]}" --rgb-to-xyz "$pictures/rgb$size.ppm"
+    ours rgb.$size.xyz encode "${options[@]}" --rgb-to-xyz=on "$pictures/rgb$size.ppm"
   done
   for size in 512 1024 2048 4096; do
     ours dwt.$size.enc.cuda encode "${options[@]}" --num-resolutions 4 "$pictures/square$size.pgm"

@@ -49,7 +49,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->threads = threads;
   encoder->plan = cj2k_plan_ref(plan);
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
-  encoder->rgb_to_xyz = params->rgb_to_xyz;
+  encoder->rgb_to_xyz = params->rgb_to_xyz == CJ2K_XYZ_ON;
   encoder->max_passes = encoder->ht ? HT_PASSES : 3 * MAX_BITPLANES;
   encoder->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kEncodeStrip));
   g_mutex_init(&encoder->lock);

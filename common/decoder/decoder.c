@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decoder.h"
 
+#include "options.h"
+
 #include "common/runtime/error.h"
 #include "common/samples/layout.h"
 
@@ -14,6 +16,7 @@ void cj2k_decoder_params_init(Cj2kDecoderParams *params)
 {
   memset(params, 0, sizeof *params);
   params->cuda_device = -1;
+  params->frames_in_flight = DEFAULT_IN_FLIGHT;
 }
 
 static bool try_backend(Cj2kDecoder *decoder, const Cj2kDecodeBackend *backend,
@@ -47,11 +50,12 @@ static bool choose_backend(Cj2kDecoder *decoder, Cj2kError *error)
 Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error)
 {
   cj2k_error_clear(error);
+  if (cj2k_option_check(&cj2k_decoder_options, params, error) != CJ2K_OK)
+    return NULL;
   Cj2kDecoder *decoder = g_new0(Cj2kDecoder, 1);
   decoder->params = *params;
   if (!decoder->params.frames_in_flight)
     decoder->params.frames_in_flight = DEFAULT_IN_FLIGHT;
-  decoder->params.frames_in_flight = MIN(decoder->params.frames_in_flight, CJ2K_MAX_IN_FLIGHT);
   decoder->threads = cj2k_threads_new(params->num_threads);
   if (!decoder->threads)
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");

@@ -119,7 +119,7 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
                                .layout = &encoder->layout,
                                .picture = &frame->picture,
                                .coder = frame->params.block_coder,
-                               .rgb_to_xyz = frame->params.rgb_to_xyz,
+                               .rgb_to_xyz = frame->params.rgb_to_xyz == CJ2K_XYZ_ON,
                                .xyz_transfer = frame->params.xyz_transfer,
                                .quantisers = frame->steps.quantisers,
                                .stride = 1};

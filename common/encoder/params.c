@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "params.h"
 
+#include "options.h"
+
 #include "common/runtime/error.h"
 #include "common/samples/layout.h"
 
 #include <glib.h>
-#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 void cj2k_encoder_params_init(Cj2kEncoderParams *params)
 {
   *params = (Cj2kEncoderParams){
       .cuda_device = -1,
-      .rate_control = CJ2K_RATE_QUALITY,
-      .quality = 85,
-      .psnr = 45,
+      .frames_in_flight = 2,
       .num_resolutions = 6,
       .codeblock_width = 64,
       .codeblock_height = 64,
@@ -22,79 +23,34 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
   };
 }
 
-#define REFUSE(...) return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
-
-static Cj2kStatus check_rate(const Cj2kEncoderParams *p, Cj2kError *error)
+void cj2k_setup_warn(Cj2kEncoderSetup *setup, const char *format, ...)
 {
-  static const char *const names[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
+  size_t used = strlen(setup->warning);
+  va_list arguments;
 
-  if (p->bits_per_pixel > 0 && p->rate_control != CJ2K_RATE_CBR &&
-      (uint32_t)p->rate_control < G_N_ELEMENTS(names))
-    REFUSE("bits-per-pixel %g contradicts rate-control %s: it is a budget of rate-control cbr",
-           p->bits_per_pixel, names[p->rate_control]);
-  switch (p->rate_control) {
-  case CJ2K_RATE_LOSSLESS: break;
-  case CJ2K_RATE_QUALITY:
-    if (p->quality < 1 || p->quality > 100)
-      REFUSE("quality %u is not in 1..100", p->quality);
-    break;
-  case CJ2K_RATE_QSTEP:
-    if (!(p->quant_step > 0 && p->quant_step <= 0.5))
-      REFUSE("quant-step %g is not in (0, 0.5]", p->quant_step);
-    break;
-  case CJ2K_RATE_PSNR:
-    if (!(p->psnr >= 10 && p->psnr <= 120))
-      REFUSE("psnr %g dB is not in 10..120", p->psnr);
-    break;
-  case CJ2K_RATE_CBR:
-    if (!p->max_frame_bytes && !(p->bits_per_pixel > 0 && p->bits_per_pixel <= 1000) && !p->profile)
-      REFUSE(
-          "rate-control cbr needs max-frame-bytes or bits-per-pixel (in (0, 1000]), or a profile that sets it");
-    break;
-  default: REFUSE("rate-control %d is not known", (int)p->rate_control);
-  }
-  return CJ2K_OK;
+  if (used)
+    used = g_strlcat(setup->warning, "; ", sizeof setup->warning);
+  if (used >= sizeof setup->warning)
+    return;
+  va_start(arguments, format);
+  vsnprintf(setup->warning + used, sizeof setup->warning - used, format, arguments);
+  va_end(arguments);
 }
 
-/* Fields that must lie in a range whatever the others are. */
-static Cj2kStatus check_ranges(const Cj2kEncoderParams *p, Cj2kError *error)
+#define REFUSE(...) return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
+
+/* What no range of a single parameter says. */
+static Cj2kStatus check_values(const Cj2kEncoderParams *p, Cj2kError *error)
 {
   uint32_t width = p->codeblock_width, height = p->codeblock_height;
 
-  if (p->frames_in_flight > 16)
-    REFUSE("frames-in-flight %u is not in 0..16", p->frames_in_flight);
-  if (p->block_coder != CJ2K_CODER_MQ && p->block_coder != CJ2K_CODER_HT)
-    REFUSE("block-coder %d is not known", (int)p->block_coder);
-  if (p->num_resolutions < 1 || p->num_resolutions > CJ2K_MAX_LEVELS + 1)
-    REFUSE("num-resolutions %u is not in 1..33", p->num_resolutions);
-  if (width < 4 || width > 1024 || height < 4 || height > 1024 || width & (width - 1) ||
-      height & (height - 1) || width * height > 4096)
-    REFUSE("code-block %u x %u: sides must be powers of 2 in 4..1024 with at most 4096 samples",
-           width, height);
-  if (p->codeblock_style & ~0x3f)
-    REFUSE("codeblock-style 0x%02x has bits that are not known (HT is set by block-coder)",
-           p->codeblock_style);
+  if (width * height > 4096)
+    REFUSE("code-block %u x %u: at most 4096 samples are allowed", width, height);
   if (p->block_coder == CJ2K_CODER_HT && p->codeblock_style & ~CJ2K_STYLE_CAUSAL)
     REFUSE("codeblock-style 0x%02x: block-coder ht allows only causal (0x08)", p->codeblock_style);
-  if ((uint32_t)p->progression > CJ2K_CPRL)
-    REFUSE("progression-order %d is not known", (int)p->progression);
-  if (p->num_layers < 1 || p->num_layers > CJ2K_MAX_LAYERS)
-    REFUSE("num-layers %u is not in 1..%d", p->num_layers, CJ2K_MAX_LAYERS);
-  if (p->guard_bits > 7)
-    REFUSE("guard-bits %u is not in 0..7", p->guard_bits);
-  if (p->tile_parts & ~7)
-    REFUSE("tile-parts 0x%x has bits that are not known", p->tile_parts);
-  if ((uint32_t)p->profile > CJ2K_PROFILE_IMF_8K_R)
-    REFUSE("profile %d is not known", (int)p->profile);
-  if (p->frame_rate < 0 || !isfinite(p->frame_rate))
-    REFUSE("frame-rate %g is negative or not finite", p->frame_rate);
-  if (p->comment && strlen(p->comment) > 60000)
-    REFUSE("comment has %zu bytes, 60000 are allowed", strlen(p->comment));
   if ((uint32_t)p->file_format > CJ2K_FILE_JPH)
     REFUSE("file format %d is not known", (int)p->file_format);
-  if ((uint32_t)p->xyz_transfer > CJ2K_TRANSFER_GAMMA28)
-    REFUSE("xyz-transfer %d is not known", (int)p->xyz_transfer);
-  return check_rate(p, error);
+  return CJ2K_OK;
 }
 
 static Cj2kStatus check_precincts(const Cj2kEncoderParams *p, Cj2kError *error)
@@ -116,14 +72,22 @@ static Cj2kStatus check_precincts(const Cj2kEncoderParams *p, Cj2kError *error)
   return CJ2K_OK;
 }
 
-static Cj2kStatus check_layers(const Cj2kEncoderParams *p, Cj2kError *error)
+/* Rates that were given as a list say how many layers there are, unless that was said too. */
+static Cj2kStatus set_layers(Cj2kEncoderParams *p, Cj2kError *error)
 {
   double last = 0;
 
+  if (p->num_layer_rates > CJ2K_MAX_LAYERS)
+    REFUSE("layer-rates has %u rates, %u are allowed", p->num_layer_rates, CJ2K_MAX_LAYERS);
+  if (p->num_layer_rates && p->num_layers == 1)
+    p->num_layers = p->num_layer_rates;
+  if (p->num_layer_rates > p->num_layers)
+    REFUSE("layer-rates has %u rates for num-layers %u", p->num_layer_rates, p->num_layers);
   for (uint32_t l = 0; l < p->num_layers; l++) {
     double rate = p->layer_rates[l];
-    if (!(rate >= 0) || !isfinite(rate))
-      REFUSE("layer-rates: %g of layer %u is not a rate", rate, l);
+    if (!(rate >= 0 && rate <= CJ2K_MAX_BITS_PER_PIXEL))
+      REFUSE("layer-rates: %g of layer %u is not a number in 0..%u", rate, l,
+             CJ2K_MAX_BITS_PER_PIXEL);
     if (rate > 0 && rate < last)
       REFUSE(
           "layer-rates: %g of layer %u is less than that of an earlier layer; rates are cumulative",
@@ -214,9 +178,18 @@ static bool first_three_equal(const Cj2kEncoderSetup *setup)
 static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
-  bool equal = first_three_equal(setup);
+  bool equal = first_three_equal(setup), cinema = cj2k_profile_is_cinema(p->profile);
 
-  if (p->rgb_to_xyz) {
+  if (p->rgb_to_xyz == CJ2K_XYZ_AUTO)
+    p->rgb_to_xyz = cinema && setup->image.colour == CJ2K_COLOUR_SRGB ? CJ2K_XYZ_ON : CJ2K_XYZ_OFF;
+  if (cinema && setup->image.colour == CJ2K_COLOUR_SYCC)
+    REFUSE("Y'CbCr contradicts profile %s, which has R'G'B' (converted to X'Y'Z') or X'Y'Z'",
+           cj2k_profile_name(p->profile));
+  if (p->xyz_transfer != CJ2K_TRANSFER_AUTO && p->rgb_to_xyz != CJ2K_XYZ_ON)
+    cj2k_setup_warn(setup, "xyz-transfer has no effect: nothing is converted to X'Y'Z'");
+  if (p->xyz_transfer == CJ2K_TRANSFER_AUTO)
+    p->xyz_transfer = CJ2K_TRANSFER_BT709;
+  if (p->rgb_to_xyz == CJ2K_XYZ_ON) {
     if (setup->image.num_components != 3 || !equal || setup->components[0].is_signed)
       REFUSE("conversion to XYZ needs three unsigned components of equal depth and sampling");
     for (uint32_t c = 0; c < 3; c++)
@@ -230,20 +203,28 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
   return CJ2K_OK;
 }
 
-static Cj2kStatus check_combination(const Cj2kEncoderSetup *setup, Cj2kError *error)
+static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
-  const Cj2kEncoderParams *p = &setup->params;
+  Cj2kEncoderParams *p = &setup->params;
 
-  if (p->rate_control == CJ2K_RATE_LOSSLESS && p->rgb_to_xyz)
-    REFUSE("rate-control lossless and conversion to XYZ contradict each other");
-  if (p->reversible_transform &&
-      (p->rate_control == CJ2K_RATE_QUALITY || p->rate_control == CJ2K_RATE_QSTEP ||
-       p->rate_control == CJ2K_RATE_PSNR))
-    REFUSE("reversible-transform has no step sizes: it goes with rate-control lossless or cbr");
+  if (p->rate_control == CJ2K_RATE_LOSSLESS && p->rgb_to_xyz == CJ2K_XYZ_ON)
+    REFUSE("rate-control lossless and conversion to X'Y'Z' contradict each other");
   if (p->rate_control == CJ2K_RATE_CBR && cj2k_setup_frame_bytes(setup) == UINT64_MAX)
-    REFUSE("rate-control cbr needs max-frame-bytes or bits-per-pixel");
+    REFUSE("rate-control cbr needs bitrate, bits-per-pixel or max-frame-bytes");
+  return CJ2K_OK;
+}
+
+/* Files with HT code-blocks are JPH files (T.814 D.2). */
+static Cj2kStatus set_file_format(Cj2kEncoderSetup *setup, Cj2kError *error)
+{
+  Cj2kEncoderParams *p = &setup->params;
+
   if (p->file_format == CJ2K_FILE_JPH && p->block_coder != CJ2K_CODER_HT)
     REFUSE("file format jph needs block-coder ht");
+  if (p->file_format == CJ2K_FILE_JP2 && p->block_coder == CJ2K_CODER_HT) {
+    p->file_format = CJ2K_FILE_JPH;
+    cj2k_setup_warn(setup, "block-coder ht makes a JPH file (brand jph), not a JP2 file");
+  }
   return CJ2K_OK;
 }
 
@@ -269,13 +250,16 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
     REFUSE("%u components are not in 1..%d", image->num_components, CJ2K_MAX_COMPONENTS);
   copy_image(setup, image);
   if ((status = cj2k_layout_check(layout, error)) != CJ2K_OK ||
-      (status = check_ranges(params, error)) != CJ2K_OK ||
+      (status = cj2k_option_check(&cj2k_encoder_options, params, error)) != CJ2K_OK ||
+      (status = check_values(params, error)) != CJ2K_OK ||
       (status = check_grid(params, image, error)) != CJ2K_OK ||
       (status = set_components(setup, layout, error)) != CJ2K_OK ||
       (status = set_colour(setup, error)) != CJ2K_OK ||
+      (status = cj2k_setup_rate_mode(setup, error)) != CJ2K_OK ||
+      (status = set_layers(&setup->params, error)) != CJ2K_OK ||
       (status = cj2k_profile_apply(setup, error)) != CJ2K_OK ||
       (status = check_precincts(&setup->params, error)) != CJ2K_OK ||
-      (status = check_layers(&setup->params, error)) != CJ2K_OK)
+      (status = set_file_format(setup, error)) != CJ2K_OK)
     return status;
   if (setup->params.rate_control == CJ2K_RATE_LOSSLESS)
     setup->params.reversible_transform = true;
@@ -303,35 +287,19 @@ Cj2kStatus cj2k_setup_change_rate(Cj2kEncoderSetup *setup, const Cj2kEncoderPara
   p->quality = params->quality;
   p->quant_step = params->quant_step;
   p->psnr = params->psnr;
+  p->bitrate = params->bitrate;
   p->max_frame_bytes = params->max_frame_bytes;
   p->bits_per_pixel = params->bits_per_pixel;
   p->max_component_bytes = params->max_component_bytes;
+  if ((status = cj2k_option_check(&cj2k_encoder_options, p, error)) != CJ2K_OK ||
+      (status = cj2k_setup_rate_mode(&changed, error)) != CJ2K_OK)
+    return status;
   if ((p->rate_control == CJ2K_RATE_LOSSLESS) != (setup->params.rate_control == CJ2K_RATE_LOSSLESS))
     REFUSE("rate-control cannot change between lossless and lossy while encoding");
-  if ((status = check_rate(p, error)) != CJ2K_OK ||
+  if ((status = cj2k_profile_check_budget(&changed, error)) != CJ2K_OK ||
       (status = check_combination(&changed, error)) != CJ2K_OK)
     return status;
+  memcpy(changed.warning, setup->warning, sizeof changed.warning);
   *setup = changed;
   return CJ2K_OK;
-}
-
-uint64_t cj2k_setup_frame_bytes(const Cj2kEncoderSetup *setup)
-{
-  const Cj2kEncoderParams *p = &setup->params;
-  uint64_t bytes = UINT64_MAX;
-
-  if (p->max_frame_bytes)
-    bytes = p->max_frame_bytes;
-  else if (p->rate_control == CJ2K_RATE_CBR && p->bits_per_pixel > 0)
-    bytes = (uint64_t)(p->bits_per_pixel * setup->image.width * setup->image.height / 8);
-  if (setup->profile_frame_bytes)
-    bytes = MIN(bytes, setup->profile_frame_bytes);
-  return bytes;
-}
-
-uint64_t cj2k_setup_component_bytes(const Cj2kEncoderSetup *setup)
-{
-  uint64_t bytes =
-      setup->params.max_component_bytes ? setup->params.max_component_bytes : UINT64_MAX;
-  return setup->profile_component_bytes ? MIN(bytes, setup->profile_component_bytes) : bytes;
 }

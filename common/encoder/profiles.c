@@ -62,6 +62,21 @@ const char *cj2k_profile_name(Cj2kProfile profile)
   return profile == CJ2K_PROFILE_NONE ? "none" : profile_rules[profile].name;
 }
 
+bool cj2k_profile_is_cinema(Cj2kProfile profile)
+{
+  return profile != CJ2K_PROFILE_NONE && profile_rules[profile].family == CJ2K_FAMILY_CINEMA;
+}
+
+bool cj2k_profile_is_reversible(Cj2kProfile profile)
+{
+  return profile != CJ2K_PROFILE_NONE && profile_rules[profile].reversible;
+}
+
+bool cj2k_profile_has_levels(Cj2kProfile profile)
+{
+  return profile != CJ2K_PROFILE_NONE && profile_rules[profile].max_main_level > 0;
+}
+
 /* What holds while one profile is applied. */
 typedef struct {
   Cj2kEncoderSetup *setup;
@@ -83,10 +98,9 @@ static Cj2kStatus dictate(const Apply *a, const char *name, int64_t value, int64
   if (!a->setup->params.profile_lenient)
     REFUSE("%s %" G_GINT64_FORMAT " contradicts profile %s, which has %" G_GINT64_FORMAT, name,
            value, a->rules->name, dictated);
-  if (!a->setup->warning[0])
-    snprintf(a->setup->warning, sizeof a->setup->warning,
-             "profile %s sets %s to %" G_GINT64_FORMAT " in place of %" G_GINT64_FORMAT,
-             a->rules->name, name, dictated, value);
+  cj2k_setup_warn(a->setup,
+                  "profile %s sets %s to %" G_GINT64_FORMAT " in place of %" G_GINT64_FORMAT,
+                  a->rules->name, name, dictated, value);
   return CJ2K_OK;
 }
 
@@ -124,8 +138,7 @@ static Cj2kStatus dictate_style(const Apply *a)
   if (a->rules->reversible) {
     DICTATE(reversible_transform, "reversible-transform", true);
   } else if (a->setup->params.rate_control == CJ2K_RATE_LOSSLESS) {
-    REFUSE("rate-control lossless contradicts profile %s, which has the 9/7 filter",
-           a->rules->name);
+    REFUSE("rate-control lossless contradicts profile %s, which is irreversible", a->rules->name);
   } else {
     DICTATE(reversible_transform, "reversible-transform", false);
   }
@@ -261,52 +274,127 @@ static Cj2kStatus check_tiles(const Apply *a)
   return CJ2K_OK;
 }
 
+/* ---------------------------------------------------------------------------- levels --- */
+
+#define MAX_LEVEL 11
+
 /* Main levels of broadcast and IMF: million samples a second. */
-static double level_samples(uint32_t level)
+static double level_samples(int level)
 {
   static const double low[] = {HUGE_VAL, 65, 130, 195, 260, 520};
-  return level < 6 ? low[level] : ldexp(1200, (int)level - 6);
+  return level < 6 ? low[level] : ldexp(1200, level - 6);
 }
 
 /* Mbit/s: broadcast by main level, IMF by sub-level. */
-static double level_mbit(const Apply *a)
+static double level_mbit(const Apply *a, int main_level, int sub_level)
 {
   static const double low[] = {HUGE_VAL, 200, 200, 200, 400, 800};
-  const Cj2kEncoderParams *p = &a->setup->params;
 
   if (a->rules->family == CJ2K_FAMILY_IMF)
-    return p->sub_level ? ldexp(100, p->sub_level) : HUGE_VAL;
-  return p->main_level < 6 ? low[p->main_level] : ldexp(1600, p->main_level - 6);
+    return sub_level ? ldexp(100, sub_level) : HUGE_VAL;
+  return main_level < 6 ? low[main_level] : ldexp(1600, main_level - 6);
 }
 
-static double samples_of(const Cj2kEncoderSetup *setup)
+/* The highest sub-level that a main level allows. */
+static int max_sub_level(const Apply *a, int main_level)
+{
+  static const int8_t most[MAX_LEVEL + 1] = {0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  return a->rules->family == CJ2K_FAMILY_IMF ? most[main_level] : 0;
+}
+
+/* Million samples a second; 0 when there is no frame rate. */
+static double samples_rate(const Cj2kEncoderSetup *setup)
 {
   double samples = 0;
   for (uint32_t c = 0; c < setup->image.num_components; c++) {
     const Cj2kComponent *component = &setup->components[c];
     samples += (double)(component->x1 - component->x0) * (component->y1 - component->y0);
   }
-  return samples;
+  return samples * setup->params.frame_rate / 1e6;
+}
+
+/* Mbit/s that the levels must allow: of the budget; of samples as they are when all bits are kept;
+ * 0 when neither says it. */
+static double needed_mbit(const Cj2kEncoderSetup *setup)
+{
+  uint64_t budget = cj2k_setup_user_bytes(setup);
+  double bits = 0;
+
+  if (budget != UINT64_MAX) {
+    bits = (double)budget * 8;
+  } else if (setup->params.rate_control == CJ2K_RATE_LOSSLESS) {
+    for (uint32_t c = 0; c < setup->image.num_components; c++) {
+      const Cj2kComponent *component = &setup->components[c];
+      bits += (double)(component->x1 - component->x0) * (component->y1 - component->y0) *
+              component->depth;
+    }
+  }
+  return bits * setup->params.frame_rate / 1e6;
+}
+
+/* The lowest main level for so many samples and Mbit/s; MAX_LEVEL + 1: there is none. */
+static int lowest_main_level(const Apply *a, double mbit)
+{
+  int level = 1;
+
+  while (level <= MAX_LEVEL &&
+         (samples_rate(a->setup) > level_samples(level) ||
+          mbit > level_mbit(a, level,
+                            a->rules->family == CJ2K_FAMILY_IMF ? max_sub_level(a, level) : 0)))
+    level++;
+  return level;
+}
+
+/* Without a budget the highest that the main level allows, so as not to make up one. */
+static int lowest_sub_level(const Apply *a, double mbit)
+{
+  int main_level = a->setup->params.main_level, most = max_sub_level(a, main_level), level = 1;
+
+  if (mbit <= 0)
+    return most;
+  while (level < most && mbit > level_mbit(a, main_level, level))
+    level++;
+  return level;
+}
+
+/* Levels of -1. */
+static Cj2kStatus find_levels(const Apply *a)
+{
+  Cj2kEncoderParams *p = &a->setup->params;
+  double mbit = needed_mbit(a->setup);
+
+  if (p->main_level >= 0 && p->sub_level >= 0)
+    return CJ2K_OK;
+  if (!(p->frame_rate > 0))
+    REFUSE("main-level and sub-level -1 need a frame rate");
+  if (p->main_level < 0)
+    p->main_level = (int8_t)lowest_main_level(a, mbit);
+  if (p->main_level > MAX_LEVEL)
+    REFUSE("%.1f million samples a second with %.0f Mbit/s exceed every main-level of profile %s",
+           samples_rate(a->setup), mbit, a->rules->name);
+  if (p->sub_level < 0)
+    p->sub_level = (int8_t)(p->main_level ? lowest_sub_level(a, mbit) : 0);
+  return CJ2K_OK;
 }
 
 static Cj2kStatus check_main_level(const Apply *a)
 {
-  static const uint8_t max_sub_level[] = {0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const Cj2kEncoderParams *p = &a->setup->params;
-  double rate = samples_of(a->setup) * p->frame_rate / 1e6;
+  double rate = samples_rate(a->setup);
 
-  if (p->main_level > a->rules->max_main_level)
-    REFUSE("main-level %u contradicts profile %s, which has 0 to %u", p->main_level, a->rules->name,
-           a->rules->max_main_level);
-  if (rate > level_samples(p->main_level))
-    REFUSE(
-        "%.1f million samples a second contradict main-level %u of profile %s, which has at most %.0f",
-        rate, p->main_level, a->rules->name, level_samples(p->main_level));
-  if (a->rules->family == CJ2K_FAMILY_IMF && p->sub_level > max_sub_level[p->main_level])
-    REFUSE("sub-level %u contradicts main-level %u of profile %s, which allows at most %u",
-           p->sub_level, p->main_level, a->rules->name, max_sub_level[p->main_level]);
+  if (rate > level_samples(p->main_level)) {
+    int fits = lowest_main_level(a, 0);
+    if (fits > MAX_LEVEL)
+      REFUSE("%.1f million samples a second exceed every main-level of profile %s", rate,
+             a->rules->name);
+    REFUSE("%.1f million samples a second exceed main-level %d of profile %s; use %d", rate,
+           p->main_level, a->rules->name, fits);
+  }
   if (a->rules->family != CJ2K_FAMILY_IMF && p->sub_level)
-    REFUSE("sub-level %u contradicts profile %s, which has none", p->sub_level, a->rules->name);
+    REFUSE("sub-level %d contradicts profile %s, which has none", p->sub_level, a->rules->name);
+  if (p->sub_level > max_sub_level(a, p->main_level))
+    REFUSE("sub-level %d contradicts main-level %d of profile %s, which allows at most %d",
+           p->sub_level, p->main_level, a->rules->name, max_sub_level(a, p->main_level));
   return CJ2K_OK;
 }
 
@@ -320,8 +408,8 @@ static Cj2kStatus set_cinema_limits(const Apply *a)
     REFUSE("frame-rate %g contradicts profile %s", rate, a->rules->name);
   if (setup->params.main_level || setup->params.sub_level)
     REFUSE("main-level and sub-level contradict profile %s, which has none", a->rules->name);
-  setup->profile_frame_bytes = (uint64_t)floor(250e6 / 8 / rate);
-  setup->profile_component_bytes = (uint64_t)floor(200e6 / 8 / rate);
+  setup->profile_frame_bytes = cj2k_whole_bytes(250e6 / 8 / rate);
+  setup->profile_component_bytes = cj2k_whole_bytes(200e6 / 8 / rate);
   return CJ2K_OK;
 }
 
@@ -333,40 +421,83 @@ static Cj2kStatus set_limits(const Apply *a)
 
   if (a->rules->family == CJ2K_FAMILY_CINEMA)
     return set_cinema_limits(a);
-  if ((status = check_main_level(a)) != CJ2K_OK)
+  if (a->rules->family == CJ2K_FAMILY_BROADCAST && p->sub_level == -1)
+    setup->params.sub_level = 0;
+  if ((status = find_levels(a)) != CJ2K_OK || (status = check_main_level(a)) != CJ2K_OK)
     return status;
-  double mbit = level_mbit(a);
+  double mbit = level_mbit(a, p->main_level, p->sub_level);
   if (isfinite(mbit) && p->frame_rate > 0)
-    setup->profile_frame_bytes = (uint64_t)floor(mbit * 1e6 / 8 / p->frame_rate);
+    setup->profile_frame_bytes = cj2k_whole_bytes(mbit * 1e6 / 8 / p->frame_rate);
   setup->rsiz |= (uint16_t)(p->main_level | p->sub_level << 4);
   return CJ2K_OK;
 }
 
-/* A budget above the profile's limit is refused; rate-control lossless has none, and fails when a
- * frame is larger. */
+/* What a budget above the profile's limit is told: which level allows it, or what the limit is. */
+static Cj2kStatus refuse_budget(const Apply *a, uint64_t bytes)
+{
+  const Cj2kEncoderParams *p = &a->setup->params;
+  uint64_t limit = a->setup->profile_frame_bytes;
+  double mbit = needed_mbit(a->setup);
+  char advice[64] = "";
+
+  if (a->rules->family == CJ2K_FAMILY_IMF)
+    for (int sub = p->sub_level; sub <= max_sub_level(a, p->main_level) && !advice[0]; sub++)
+      if (mbit <= level_mbit(a, p->main_level, sub))
+        snprintf(advice, sizeof advice, " of sub-level %d; use %d", p->sub_level, sub);
+  if (!advice[0] && a->rules->max_main_level && lowest_main_level(a, mbit) <= MAX_LEVEL)
+    snprintf(advice, sizeof advice, " of main-level %d; use %d", p->main_level,
+             lowest_main_level(a, mbit));
+  REFUSE("%s of %" G_GUINT64_FORMAT
+         " bytes a frame exceeds profile %s, which has %" G_GUINT64_FORMAT "%s",
+         p->max_frame_bytes ? "max-frame-bytes"
+         : p->bitrate       ? "bitrate"
+                            : "bits-per-pixel",
+         bytes, a->rules->name, limit, advice);
+}
+
+/* rate-control lossless has no budget, and fails when a frame is larger than the limit. */
 static Cj2kStatus check_budget(const Apply *a)
 {
   const Cj2kEncoderParams *p = &a->setup->params;
   const uint64_t limit = a->setup->profile_frame_bytes,
-                 component = a->setup->profile_component_bytes;
+                 component = a->setup->profile_component_bytes,
+                 bytes = cj2k_setup_user_bytes(a->setup);
 
-  if (limit && p->max_frame_bytes > limit && !p->profile_lenient)
-    REFUSE("max-frame-bytes %" G_GUINT64_FORMAT
-           " contradicts profile %s, which has at most %" G_GUINT64_FORMAT,
-           p->max_frame_bytes, a->rules->name, limit);
-  if (component && p->max_component_bytes > component && !p->profile_lenient)
+  if (p->profile_lenient)
+    return CJ2K_OK;
+  if (limit && bytes != UINT64_MAX && bytes > limit)
+    return refuse_budget(a, bytes);
+  if (component && p->max_component_bytes > component)
     REFUSE("max-component-bytes %" G_GUINT64_FORMAT
-           " contradicts profile %s, which has at most %" G_GUINT64_FORMAT,
+           " exceeds profile %s, which has %" G_GUINT64_FORMAT,
            p->max_component_bytes, a->rules->name, component);
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_profile_check_budget(const Cj2kEncoderSetup *setup, Cj2kError *error)
+{
+  Cj2kEncoderSetup same = *setup;
+  Apply apply = {&same, &profile_rules[setup->params.profile], error};
+
+  return setup->params.profile == CJ2K_PROFILE_NONE ? CJ2K_OK : check_budget(&apply);
+}
+
+static void warn_without_levels(Cj2kEncoderSetup *setup)
+{
+  if (setup->params.main_level)
+    cj2k_setup_warn(setup, "main-level has no effect without a broadcast or IMF profile");
+  if (setup->params.sub_level)
+    cj2k_setup_warn(setup, "sub-level has no effect without an IMF profile");
 }
 
 Cj2kStatus cj2k_profile_apply(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kStatus status;
 
-  if (setup->params.profile == CJ2K_PROFILE_NONE)
+  if (setup->params.profile == CJ2K_PROFILE_NONE) {
+    warn_without_levels(setup);
     return CJ2K_OK;
+  }
   Apply apply = {setup, &profile_rules[setup->params.profile], error}, *a = &apply;
   if (setup->params.block_coder == CJ2K_CODER_HT && a->rules->family == CJ2K_FAMILY_CINEMA)
     REFUSE("block-coder ht contradicts profile %s", a->rules->name);

@@ -8,6 +8,7 @@
 static double linearise(Cj2kTransfer transfer, double v)
 {
   switch (transfer) {
+  case CJ2K_TRANSFER_AUTO:
   case CJ2K_TRANSFER_BT709: break;
   case CJ2K_TRANSFER_SRGB: return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
   case CJ2K_TRANSFER_LINEAR: return v;

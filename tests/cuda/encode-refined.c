@@ -60,13 +60,10 @@ static bool run(const EncodeOptions *options, const char *in, const char *out)
   EncodeInput input;
   char why[IMAGE_WHY];
 
-  if (!encode_options_params(options, &params, why)) {
-    fprintf(stderr, "encode-refined: %s\n", why);
-    return false;
-  }
+  params = options->params;
   params.backend = CJ2K_BACKEND_CPU;
   params.block_coder = CJ2K_CODER_HT;
-  if (params.rate_control != CJ2K_RATE_QSTEP && params.rate_control != CJ2K_RATE_LOSSLESS) {
+  if (!(params.quant_step > 0) && params.rate_control != CJ2K_RATE_LOSSLESS) {
     fputs("encode-refined: only with --quant-step or --rate-control lossless\n", stderr);
     return false;
   }

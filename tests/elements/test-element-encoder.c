@@ -473,7 +473,7 @@ static void test_contradictions(void)
        {"num-layers", "broadcast-single"}},
       {"profile=imf-2k", GST_VIDEO_FORMAT_I420, {"imf-2k", ""}},
       {"codeblock-width=128 codeblock-height=128", GST_VIDEO_FORMAT_I420, {"code-block", "4096"}},
-      {"codeblock-width=48", GST_VIDEO_FORMAT_I420, {"code-block", "power"}},
+      {"codeblock-width=48", GST_VIDEO_FORMAT_I420, {"codeblock-width", "power"}},
       {"block-coder=ht codeblock-style=bypass", GST_VIDEO_FORMAT_I420, {"codeblock-style", "ht"}},
       {"mct=on", GST_VIDEO_FORMAT_I420, {"mct", ""}},
       {"rate-control=cbr", GST_VIDEO_FORMAT_I420, {"rate-control", "bitrate"}},

@@ -206,7 +206,9 @@ static void test_xyz_transfer(void)
     test_picture_init(&expected, SCENE_BLACK, 40, 30, 3, 12, false, NULL, NULL, 0, 0);
     for (uint32_t c = 0; c < 3; c++) {
       fill_plane(&picture, c, 512);
-      fill_plane(&expected, c, 4095 * pow(light[transfer] * white[c] * 48 / 52.37, 1 / 2.6));
+      fill_plane(&expected, c,
+                 4095 *
+                     pow(light[transfer - CJ2K_TRANSFER_BT709] * white[c] * 48 / 52.37, 1 / 2.6));
     }
     cj2k_encoder_params_init(&params);
     params.backend = CJ2K_BACKEND_CPU;
@@ -239,12 +241,12 @@ typedef struct {
     (void)t;                                                                                       \
     __VA_ARGS__;                                                                                   \
   }
-CHANGE(bad_quality, p->quality = 0)
+CHANGE(bad_quality, p->quality = 101)
 CHANGE(bad_step, p->rate_control = CJ2K_RATE_QSTEP)
 CHANGE(no_budget, p->rate_control = CJ2K_RATE_CBR)
 CHANGE(lossless_budget, (p->rate_control = CJ2K_RATE_LOSSLESS, p->bits_per_pixel = 2))
-CHANGE(quality_budget, p->bits_per_pixel = 2)
-CHANGE(bad_transfer, p->xyz_transfer = (Cj2kTransfer)9)
+CHANGE(quality_budget, (p->rate_control = CJ2K_RATE_QUALITY, p->bits_per_pixel = 2))
+CHANGE(bad_transfer, p->xyz_transfer = (Cj2kTransfer)10)
 CHANGE(bad_psnr, (p->rate_control = CJ2K_RATE_PSNR, p->psnr = 500))
 CHANGE(bad_block, p->codeblock_width = 48)
 CHANGE(big_block, p->codeblock_width = 128)
@@ -263,8 +265,8 @@ CHANGE(mct_sampling, (p->mct = CJ2K_MCT_ON, t->components[2].depth = 8))
 CHANGE(jph_mq, p->file_format = CJ2K_FILE_JPH)
 CHANGE(deep, t->components[0].depth = 17)
 CHANGE(deeper_than_layout, t->samples[0].depth = 9)
-CHANGE(reversible_quality, p->reversible_transform = true)
-CHANGE(cinema_depth, p->profile = CJ2K_PROFILE_CINEMA_2K)
+CHANGE(reversible_quality, (p->reversible_transform = true, p->quality = 50))
+CHANGE(cinema_depth, (p->profile = CJ2K_PROFILE_CINEMA_2K, p->rgb_to_xyz = CJ2K_XYZ_OFF))
 CHANGE(cinema_ht, (p->profile = CJ2K_PROFILE_CINEMA_2K, p->block_coder = CJ2K_CODER_HT))
 CHANGE(broadcast_order, (p->profile = CJ2K_PROFILE_BROADCAST_SINGLE, p->progression = CJ2K_RLCP))
 CHANGE(many_parts, (p->tile_parts = CJ2K_TILE_PARTS_RESOLUTION, p->progression = CJ2K_PCRL,
@@ -280,12 +282,12 @@ static void test_refusals(void)
       {"bits-per-pixel quality", quality_budget},
       {"xyz-transfer", bad_transfer},
       {"psnr", bad_psnr},
-      {"code-block 48", bad_block},
+      {"codeblock-width 48 power", bad_block},
       {"code-block 4096", big_block},
       {"num-resolutions", bad_resolutions},
       {"num-layers", bad_layers},
       {"layer-rates", bad_rates},
-      {"codeblock-style block-coder", bad_style},
+      {"codeblock-style 64 segmark", bad_style},
       {"codeblock-style block-coder ht", ht_style},
       {"guard-bits", bad_guard},
       {"tile-width", bad_tile},

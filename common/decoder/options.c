@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "options.h"
+
+#include "common/runtime/error.h"
+
+#include <glib.h>
+
+#define PARAM(field)                                                                               \
+  .offset = offsetof(Cj2kDecoderParams, field), .size = sizeof(((Cj2kDecoderParams *)0)->field)
+
+/* clang-format off */
+static const Cj2kOption options[] = {
+  { "backend", "Back end", "What decodes: GPU or CPU",
+    .kind = CJ2K_OPTION_WORD, .words = cj2k_backend_words, .type = "Backend", PARAM(backend) },
+  { "cuda-device-id", "CUDA device", "Number of the GPU; -1 = the first usable",
+    .kind = CJ2K_OPTION_INTEGER, .min = -1, .max = INT32_MAX, .standard = -1, PARAM(cuda_device) },
+  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core",
+    .kind = CJ2K_OPTION_INTEGER, .max = 1024, PARAM(num_threads) },
+  { "frames-in-flight", "Frames in flight",
+    "Frames decoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",
+    .kind = CJ2K_OPTION_INTEGER, .min = 1, .max = 16, .standard = 2, .flags = CJ2K_OPTION_UNSET, PARAM(frames_in_flight) },
+  { "reduce", "Reduce", "Resolution levels to discard; each halves width and height (at most the levels of the stream)",
+    .kind = CJ2K_OPTION_INTEGER, .max = CJ2K_MAX_LEVELS, PARAM(reduce) },
+  { "layers", "Layers", "Quality layers to decode; 0 = all",
+    .kind = CJ2K_OPTION_INTEGER, .max = UINT16_MAX, PARAM(max_layers) },
+  { "strict", "Strict", "Treat a truncated or damaged codestream or file as an error; else recoverable data is output and flagged as corrupted",
+    .kind = CJ2K_OPTION_BOOLEAN, PARAM(strict) },
+};
+/* clang-format on */
+
+const Cj2kOptionTable cj2k_decoder_options = {options, G_N_ELEMENTS(options)};
+
+Cj2kStatus cj2k_decoder_params_set(Cj2kDecoderParams *params, const char *name, const char *value,
+                                   Cj2kError *error)
+{
+  const Cj2kOption *option = cj2k_option_find(&cj2k_decoder_options, name);
+
+  if (!option)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "%.60s is no parameter of the decoder", name);
+  return cj2k_option_parse(option, value, params, error);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "options.h"
+
+#include "common/runtime/error.h"
+
+#include <glib.h>
+#include <string.h>
+
+/* --------------------------------------------------------------------------- words --- */
+
+/* clang-format off */
+static const Cj2kOptionWord block_coders[] = {
+  { CJ2K_CODER_MQ, "mq", "JPEG 2000 Part 1 (MQ)" },
+  { CJ2K_CODER_HT, "ht", "High-Throughput JPEG 2000 (HTJ2K)" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord rate_controls[] = {
+  { CJ2K_RATE_AUTO, "auto", "By the value that is set (a budget: cbr, quant-step: qstep, psnr, quality), else by the profile, else quality" },
+  { CJ2K_RATE_QUALITY, "quality", "Constant quality, by `quality`" },
+  { CJ2K_RATE_LOSSLESS, "lossless", "Lossless" },
+  { CJ2K_RATE_CBR, "cbr", "No frame above its budget, by `bitrate`, `bits-per-pixel`, `max-frame-bytes` or the profile" },
+  { CJ2K_RATE_QSTEP, "qstep", "Constant step size, by `quant-step`" },
+  { CJ2K_RATE_PSNR, "psnr", "Constant PSNR, by `psnr`" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord progressions[] = {
+  { CJ2K_LRCP, "lrcp", "Layer-resolution-component-position" },
+  { CJ2K_RLCP, "rlcp", "Resolution-layer-component-position" },
+  { CJ2K_RPCL, "rpcl", "Resolution-position-component-layer" },
+  { CJ2K_PCRL, "pcrl", "Position-component-resolution-layer" },
+  { CJ2K_CPRL, "cprl", "Component-position-resolution-layer" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord mcts[] = {
+  { CJ2K_MCT_AUTO, "auto", "On for RGB" },
+  { CJ2K_MCT_ON, "on", "On" },
+  { CJ2K_MCT_OFF, "off", "Off" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord profiles[] = {
+  { CJ2K_PROFILE_NONE, "none", "No profile" },
+  { CJ2K_PROFILE_CINEMA_2K, "cinema-2k", "Digital cinema 2K" },
+  { CJ2K_PROFILE_CINEMA_4K, "cinema-4k", "Digital cinema 4K" },
+  { CJ2K_PROFILE_BROADCAST_SINGLE, "broadcast-single", "Broadcast contribution, single tile" },
+  { CJ2K_PROFILE_BROADCAST_MULTI, "broadcast-multi", "Broadcast contribution, multi-tile" },
+  { CJ2K_PROFILE_BROADCAST_MULTI_R, "broadcast-multi-r", "Broadcast contribution, multi-tile reversible" },
+  { CJ2K_PROFILE_IMF_2K, "imf-2k", "Interoperable master 2K" },
+  { CJ2K_PROFILE_IMF_4K, "imf-4k", "Interoperable master 4K" },
+  { CJ2K_PROFILE_IMF_8K, "imf-8k", "Interoperable master 8K" },
+  { CJ2K_PROFILE_IMF_2K_R, "imf-2k-r", "Interoperable master 2K, reversible" },
+  { CJ2K_PROFILE_IMF_4K_R, "imf-4k-r", "Interoperable master 4K, reversible" },
+  { CJ2K_PROFILE_IMF_8K_R, "imf-8k-r", "Interoperable master 8K, reversible" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord transfers[] = {
+  { CJ2K_TRANSFER_AUTO, "auto", "As the colorimetry of the video says; bt709 where nothing does" },
+  { CJ2K_TRANSFER_BT709, "bt709", "Camera curve of BT.709, BT.601 and BT.2020" },
+  { CJ2K_TRANSFER_SRGB, "srgb", "sRGB (IEC 61966-2-1)" },
+  { CJ2K_TRANSFER_LINEAR, "linear", "Linear light" },
+  { CJ2K_TRANSFER_GAMMA18, "gamma18", "Power of 1.8" },
+  { CJ2K_TRANSFER_GAMMA20, "gamma20", "Power of 2.0" },
+  { CJ2K_TRANSFER_GAMMA22, "gamma22", "Power of 2.2" },
+  { CJ2K_TRANSFER_GAMMA24, "gamma24", "Power of 2.4 (BT.1886, a studio display)" },
+  { CJ2K_TRANSFER_GAMMA26, "gamma26", "Power of 2.6 (digital cinema)" },
+  { CJ2K_TRANSFER_GAMMA28, "gamma28", "Power of 2.8" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord conversions[] = {
+  { CJ2K_XYZ_AUTO, "auto", "With a cinema profile, when the picture is RGB" },
+  { CJ2K_XYZ_ON, "on", "Always" },
+  { CJ2K_XYZ_OFF, "off", "Never: with a cinema profile the picture is X'Y'Z' already" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord styles[] = {
+  { CJ2K_STYLE_BYPASS, "bypass", "Selective arithmetic coding bypass" },
+  { CJ2K_STYLE_RESET, "reset", "Reset of contexts at pass ends" },
+  { CJ2K_STYLE_TERMALL, "termall", "Termination at each pass" },
+  { CJ2K_STYLE_CAUSAL, "causal", "Vertically causal contexts" },
+  { CJ2K_STYLE_PTERM, "pterm", "Predictable termination" },
+  { CJ2K_STYLE_SEGMARK, "segmark", "Segmentation symbols" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord tile_parts[] = {
+  { CJ2K_TILE_PARTS_RESOLUTION, "resolution", "One for each resolution" },
+  { CJ2K_TILE_PARTS_LAYER, "layer", "One for each layer" },
+  { CJ2K_TILE_PARTS_COMPONENT, "component", "One for each component" },
+  { 0, NULL, NULL } };
+/* clang-format on */
+
+const char *cj2k_rate_control_name(Cj2kRateControl rate_control)
+{
+  return cj2k_option_word(rate_controls, (int64_t)rate_control);
+}
+
+/* --------------------------------------------------------------------------- lists --- */
+
+static bool parse_layer_rates(const char *text, void *user)
+{
+  Cj2kEncoderParams *params = user;
+  double rates[CJ2K_MAX_LAYERS] = {0};
+  uint16_t n = 0;
+
+  for (const char *at = text; *at; n++) {
+    if (n == CJ2K_MAX_LAYERS ||
+        !cj2k_option_read_number(&at, 0, CJ2K_MAX_BITS_PER_PIXEL, &rates[n]))
+      return false;
+    if (*at && (*at++ != ',' || !*at))
+      return false;
+  }
+  memcpy(params->layer_rates, rates, sizeof rates);
+  params->num_layer_rates = n;
+  return true;
+}
+
+/* Exponent of a power of 2 up to 2^15 at *text, which moves behind it; false: there is none. */
+static bool read_exponent(const char **text, uint8_t *exponent)
+{
+  uint64_t size;
+
+  if (!cj2k_option_read_integer(text, 32768, &size) || !size || size & (size - 1))
+    return false;
+  *exponent = (uint8_t)g_bit_nth_msf((gulong)size, -1);
+  return true;
+}
+
+static bool parse_precincts(const char *text, void *user)
+{
+  Cj2kEncoderParams *params = user;
+  uint8_t width[CJ2K_MAX_LEVELS + 1] = {0}, height[CJ2K_MAX_LEVELS + 1] = {0}, n = 0;
+
+  for (const char *at = text; *at; n++) {
+    if (n > CJ2K_MAX_LEVELS || !read_exponent(&at, &width[n]))
+      return false;
+    height[n] = width[n];
+    if (*at == 'x' && (at++, !read_exponent(&at, &height[n])))
+      return false;
+    if (*at && (*at++ != ',' || !*at))
+      return false;
+  }
+  memcpy(params->precinct_width, width, sizeof width);
+  memcpy(params->precinct_height, height, sizeof height);
+  params->num_precincts = n;
+  return true;
+}
+
+/* --------------------------------------------------------------------------- table --- */
+
+#define PARAM(field)                                                                               \
+  .offset = offsetof(Cj2kEncoderParams, field), .size = sizeof(((Cj2kEncoderParams *)0)->field)
+#define BOOLEAN .kind = CJ2K_OPTION_BOOLEAN
+#define INTEGER(least, most, preset)                                                               \
+  .kind = CJ2K_OPTION_INTEGER, .min = least, .max = most, .standard = preset
+#define NUMBER(least, most, preset)                                                                \
+  .kind = CJ2K_OPTION_NUMBER, .min = least, .max = most, .standard = preset
+#define WORD(name, list)  .kind = CJ2K_OPTION_WORD, .type = name, .words = list
+#define FLAGS(name, list) .kind = CJ2K_OPTION_FLAGS, .type = name, .words = list
+
+/* clang-format off */
+static const Cj2kOption options[] = {
+  { "backend", "Back end", "What encodes: GPU or CPU",
+    WORD("Backend", cj2k_backend_words), PARAM(backend) },
+  { "cuda-device-id", "CUDA device", "Number of the GPU; -1 = the first usable",
+    INTEGER(-1, INT32_MAX, -1), PARAM(cuda_device) },
+  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core",
+    INTEGER(0, 1024, 0), PARAM(num_threads) },
+  { "frames-in-flight", "Frames in flight",
+    "Frames encoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",
+    INTEGER(1, 16, 2), .flags = CJ2K_OPTION_UNSET, PARAM(frames_in_flight) },
+  { "block-coder", "Block coder", "Coder of the code-blocks: Part 1, or the faster HTJ2K that needs a decoder of its own",
+    WORD("BlockCoder", block_coders), PARAM(block_coder) },
+  { "rate-control", "Rate control", "What decides how many bytes a frame takes",
+    WORD("RateControl", rate_controls), PARAM(rate_control) },
+  { "quality", "Quality", "Quality factor, for rate-control=quality",
+    INTEGER(1, 100, 85), .flags = CJ2K_OPTION_LIVE | CJ2K_OPTION_UNSET, PARAM(quality) },
+  { "bitrate", "Bit rate", "Bit rate in kbit/s, for rate-control=cbr; needs a frame rate; 0 = unset", "kbit/s",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(bitrate) },
+  { "bits-per-pixel", "Bits per pixel", "Budget of a frame in bits per pixel, for rate-control=cbr; 0 = unset", "bit",
+    NUMBER(0, CJ2K_MAX_BITS_PER_PIXEL, 0), .flags = CJ2K_OPTION_LIVE, PARAM(bits_per_pixel) },
+  { "max-frame-bytes", "Bytes of a frame", "Ceiling of a frame in bytes, with every rate-control; 0 = unset: by the profile, or none", "bytes",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(max_frame_bytes) },
+  { "max-component-bytes", "Bytes of a component", "Ceiling of each component of a frame in bytes; 0 = unset: by the profile, or none", "bytes",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(max_component_bytes) },
+  { "quant-step", "Step size", "Step relative to full scale, for rate-control=qstep (for example 0.000244 = 1/4096); 0 = unset",
+    .kind = CJ2K_OPTION_NUMBER, .max = 0.5, .flags = CJ2K_OPTION_LIVE, PARAM(quant_step) },
+  { "psnr", "PSNR", "Quality in dB, for rate-control=psnr", "dB",
+    NUMBER(10, 120, 45), .flags = CJ2K_OPTION_LIVE | CJ2K_OPTION_UNSET, PARAM(psnr) },
+  { "reversible-transform", "Reversible transform", "Use the 5/3 filter with rate-control=cbr too (lossless always does)",
+    BOOLEAN, PARAM(reversible_transform) },
+  { "num-resolutions", "Resolutions", "Resolutions: decomposition levels + 1",
+    INTEGER(1, CJ2K_MAX_LEVELS + 1, 6), PARAM(num_resolutions) },
+  { "codeblock-width", "Code-block width", "Width of code-blocks in samples, a power of 2; width times height is at most 4096 (some profiles set 32)",
+    INTEGER(4, 1024, 64), .flags = CJ2K_OPTION_POWER_OF_2, PARAM(codeblock_width) },
+  { "codeblock-height", "Code-block height", "Height of code-blocks in samples, a power of 2",
+    INTEGER(4, 1024, 64), .flags = CJ2K_OPTION_POWER_OF_2, PARAM(codeblock_height) },
+  { "codeblock-style", "Code-block style", "Styles of block coding (T.800 table A.19); HTJ2K has only causal",
+    FLAGS("CodeblockStyle", styles), PARAM(codeblock_style) },
+  { "progression-order", "Progression order", "Order of the packets (T.800 B.12)",
+    WORD("Progression", progressions), PARAM(progression) },
+  { "num-layers", "Layers", "Quality layers",
+    INTEGER(1, CJ2K_MAX_LAYERS, 1), PARAM(num_layers) },
+  { "layer-rates", "Layer rates", "Cumulative bits per pixel of each layer, such as \"0.5,1,2\"; 0 or left out = spread logarithmically",
+    .kind = CJ2K_OPTION_LIST, .parse = parse_layer_rates, .form = "a list of up to 64 numbers in 0..1000, such as 0.5,1,2" },
+  { "precincts", "Precincts", "Sizes of precincts from the highest resolution down, such as \"256x256,128x128\", the last repeated; empty = maximal",
+    .kind = CJ2K_OPTION_LIST, .parse = parse_precincts, .form = "a list of up to 33 sizes, powers of 2 in 1..32768, such as 256x256,128x128" },
+  { "tile-width", "Tile width", "Width of tiles in pixels; 0 = one tile",
+    INTEGER(0, INT32_MAX, 0), PARAM(tile_width) },
+  { "tile-height", "Tile height", "Height of tiles in pixels; 0 = one tile",
+    INTEGER(0, INT32_MAX, 0), PARAM(tile_height) },
+  { "image-offset-x", "Image offset x", "Left edge of the image on the reference grid (XOsiz)",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(image_x0) },
+  { "image-offset-y", "Image offset y", "Top edge of the image on the reference grid (YOsiz)",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(image_y0) },
+  { "tile-offset-x", "Tile offset x", "Left edge of the first tile on the reference grid (XTOsiz)",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(tile_x0) },
+  { "tile-offset-y", "Tile offset y", "Top edge of the first tile on the reference grid (YTOsiz)",
+    INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(tile_y0) },
+  { "tile-parts", "Tile-parts", "What begins a new tile-part",
+    FLAGS("TileParts", tile_parts), PARAM(tile_parts) },
+  { "mct", "Component transform", "Transform of the first three components (RCT or ICT)",
+    WORD("Mct", mcts), PARAM(mct) },
+  { "rgb-to-xyz", "Convert to X'Y'Z'", "Convert R'G'B' to 12-bit X'Y'Z' (SMPTE ST 428-1)",
+    WORD("RgbToXyz", conversions), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(rgb_to_xyz) },
+  { "xyz-transfer", "Transfer to X'Y'Z'", "Transfer curve of R'G'B' that is converted to X'Y'Z'",
+    WORD("XyzTransfer", transfers), PARAM(xyz_transfer) },
+  { "guard-bits", "Guard bits", "Guard bits of the quantisation; 0 = unset: 2, or the profile's",
+    INTEGER(0, 7, 0), PARAM(guard_bits) },
+  { "profile", "Profile", "Profile of the codestreams. Sets mandatory parameters and enforces limits",
+    WORD("Profile", profiles), PARAM(profile) },
+  { "profile-strict", "Strict profile", "A parameter that contradicts the profile is an error; else it is overruled with a warning",
+    BOOLEAN, .standard = true, .flags = CJ2K_OPTION_NEGATED, PARAM(profile_lenient) },
+  { "main-level", "Main level", "Main level of the broadcast and IMF profiles; 0 = no limit, -1 = the lowest that fits",
+    INTEGER(-1, 11, 0), PARAM(main_level) },
+  { "sub-level", "Sub-level", "Sub-level of the IMF profiles; 0 = no limit, -1 = the lowest that fits",
+    INTEGER(-1, 9, 0), PARAM(sub_level) },
+  { "framerate", "Frame rate", "Frames per second, for bitrate and the limits of profiles; 0 = unknown",
+    "frames/s", NUMBER(0, CJ2K_MAX_FRAME_RATE, 0), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(frame_rate) },
+  { "sop", "SOP", "Write SOP marker segments",
+    BOOLEAN, PARAM(sop) },
+  { "eph", "EPH", "Write EPH markers",
+    BOOLEAN, PARAM(eph) },
+  { "tlm", "TLM", "Write TLM marker segments: the lengths of tile-parts",
+    BOOLEAN, PARAM(tlm) },
+  { "plt", "PLT", "Write PLT marker segments: the lengths of packets",
+    BOOLEAN, PARAM(plt) },
+  { "comment", "Comment", "Text of a COM marker segment; empty = none",
+    .kind = CJ2K_OPTION_TEXT, .max = 60000, PARAM(comment) },
+};
+/* clang-format on */
+
+const Cj2kOptionTable cj2k_encoder_options = {options, G_N_ELEMENTS(options)};
+
+Cj2kStatus cj2k_encoder_params_set(Cj2kEncoderParams *params, const char *name, const char *value,
+                                   Cj2kError *error)
+{
+  const Cj2kOption *option = cj2k_option_find(&cj2k_encoder_options, name);
+
+  if (!option)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "%.60s is no parameter of the encoder", name);
+  return cj2k_option_parse(option, value, params, error);
+}

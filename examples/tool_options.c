@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tool_options.h"
+
+#include <string.h>
+
+/* Other names of options, from before they had those of the elements' properties. */
+static const struct {
+  const char *name, *option;
+  const char *value; /* NULL: it takes one */
+} aliases[] = {
+    {"threads", "num-threads", NULL},
+    {"in-flight", "frames-in-flight", NULL},
+    {"profile-lenient", "profile-strict", "false"},
+};
+
+void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params)
+{
+  g_assert(table->count <= TOOL_MAX_OPTIONS);
+  *options = (ToolOptions){
+      .table = table, .params = params, .texts = g_ptr_array_new_with_free_func(g_free)};
+}
+
+void tool_options_clear(ToolOptions *options)
+{
+  g_ptr_array_unref(options->texts);
+}
+
+bool tool_options_given(const ToolOptions *options, const char *name)
+{
+  const Cj2kOption *option = cj2k_option_find(options->table, name);
+  return option && options->given[option - options->table->options];
+}
+
+/* --------------------------------------------------------------------------- parse --- */
+
+static bool set_option(ToolOptions *options, const Cj2kOption *option, const char *value,
+                       GError **error)
+{
+  Cj2kError why;
+
+  if (option->kind == CJ2K_OPTION_TEXT) { /* must live as long as the parameters */
+    char *copy = g_strdup(value);
+    g_ptr_array_add(options->texts, copy);
+    value = copy;
+  }
+  if (cj2k_option_parse(option, value, options->params, &why) != CJ2K_OK) {
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--%s", why.text);
+    return false;
+  }
+  options->given[option - options->table->options] = true;
+  return true;
+}
+
+/* The option that `name` means, after its "--"; *value is what an alias stands for, or left alone.
+ */
+static const Cj2kOption *find_option(const ToolOptions *options, const char *name,
+                                     const char **value)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++)
+    if (!strcmp(name, aliases[i].name)) {
+      name = aliases[i].option;
+      *value = aliases[i].value ? aliases[i].value : *value;
+    }
+  const Cj2kOption *option = cj2k_option_find(options->table, name);
+  if (!option && g_str_has_prefix(name, "no-"))
+    option = cj2k_option_find(options->table, name + 3);
+  return option;
+}
+
+/* For each option of the table: `name` begins with "--". A switch has no value, and turns what is
+ * on by default off. */
+static gboolean parse_option(const gchar *name, const gchar *value, gpointer data, GError **error)
+{
+  ToolOptions *options = data;
+  const Cj2kOption *option = find_option(options, name + strspn(name, "-"), &value);
+
+  g_assert(option);
+  if (!value)
+    value = option->standard != 0 ? "false" : "true";
+  return set_option(options, option, value, error);
+}
+
+bool tool_options_parse(const ToolOptions *options, GOptionContext *context, int *argc,
+                        char ***argv, GError **error)
+{
+  for (int i = 1; i < *argc && strcmp((*argv)[i], "--"); i++) {
+    const char *argument = (*argv)[i], *equals = strchr(argument, '='), *value = NULL;
+    if (!equals || !g_str_has_prefix(argument, "--"))
+      continue;
+    char *name = g_strndup(argument + 2, (gsize)(equals - argument - 2));
+    const Cj2kOption *option = find_option(options, name, &value);
+    g_free(name);
+    if (!option || option->kind != CJ2K_OPTION_BOOLEAN)
+      continue;
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%.60s: %s takes no value",
+                argument, option->name);
+    return false;
+  }
+  return g_option_context_parse(context, argc, argv, error);
+}
+
+bool tool_parse_integer(const char *option, const char *value, gint64 min, gint64 max,
+                        gint64 *result, GError **error)
+{
+  if (g_ascii_string_to_signed(value, 10, min, max, result, NULL))
+    return true;
+  g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+              "%s: %.40s is not an integer in %" G_GINT64_FORMAT "..%" G_GINT64_FORMAT, option,
+              *value ? value : "an empty value", min, max);
+  return false;
+}
+
+/* ---------------------------------------------------------------------------- help --- */
+
+static const char *keep(ToolOptions *options, char *text)
+{
+  g_ptr_array_add(options->texts, text);
+  return text;
+}
+
+static const char *value_name(const Cj2kOption *option)
+{
+  switch (option->kind) {
+  case CJ2K_OPTION_INTEGER: return "N";
+  case CJ2K_OPTION_NUMBER: return "X";
+  case CJ2K_OPTION_WORD: return "NAME";
+  case CJ2K_OPTION_FLAGS: return "NAMES";
+  case CJ2K_OPTION_LIST: return "LIST";
+  case CJ2K_OPTION_TEXT:
+  case CJ2K_OPTION_BOOLEAN: break;
+  }
+  return "TEXT";
+}
+
+static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
+{
+  char help[512];
+  bool is_switch = option->kind == CJ2K_OPTION_BOOLEAN;
+  GOptionEntry entry = {.long_name = option->name,
+                        .flags = is_switch ? G_OPTION_FLAG_NO_ARG : 0,
+                        .arg = G_OPTION_ARG_CALLBACK,
+                        .arg_data = (gpointer)parse_option,
+                        .arg_description = is_switch ? NULL : value_name(option)};
+
+  if (is_switch && option->standard != 0)
+    entry.long_name = keep(options, g_strconcat("no-", option->name, NULL));
+  cj2k_option_help(option, help, sizeof help);
+  entry.description = keep(options, g_strdup(help));
+  return entry;
+}
+
+static void add_aliases(ToolOptions *options, GArray *entries)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++) {
+    if (!cj2k_option_find(options->table, aliases[i].option))
+      continue;
+    GOptionEntry entry = {.long_name = aliases[i].name,
+                          .flags =
+                              G_OPTION_FLAG_HIDDEN | (aliases[i].value ? G_OPTION_FLAG_NO_ARG : 0),
+                          .arg = G_OPTION_ARG_CALLBACK,
+                          .arg_data = (gpointer)parse_option};
+    g_array_append_val(entries, entry);
+  }
+}
+
+GOptionGroup *tool_options_group(ToolOptions *options, const char *name, const char *title,
+                                 const char *summary)
+{
+  GOptionGroup *group = g_option_group_new(name, title, summary, options, NULL);
+  GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
+
+  for (size_t i = 0; i < options->table->count; i++) {
+    GOptionEntry entry = make_entry(options, &options->table->options[i]);
+    g_array_append_val(entries, entry);
+  }
+  add_aliases(options, entries);
+  g_option_group_add_entries(group, (const GOptionEntry *)(void *)entries->data);
+  g_array_free(entries, TRUE);
+  return group;
+}
