@@ -147,6 +147,9 @@ typedef enum {
 typedef struct {
   void *data;   /* first row */
   size_t pitch; /* bytes from row to row */
+  /* Bytes of a row, where those up to the next one belong to something else (rows of the other
+   * field); 0: pitch. The last unit of a row is written as far as this goes. */
+  size_t row_bytes;
 } Cj2kPlane;
 
 /*

@@ -246,6 +246,7 @@ static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
     part->planes[p].data =
         (guint8 *)GST_VIDEO_FRAME_PLANE_DATA(map, p) + first_row(self, place, component) * pitch;
     part->planes[p].pitch = pitch * (place->is_field ? 2 : 1);
+    part->planes[p].row_bytes = pitch;
   }
 }
 

@@ -38,6 +38,7 @@ static GstCudaJ2kEncPart *make_part(const GstVideoFrame *map, const GstCudaJ2kMa
     gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(map, p);
     part->planes[p].data = (guint8 *)GST_VIDEO_FRAME_PLANE_DATA(map, p) + field * pitch;
     part->planes[p].pitch = step * pitch;
+    part->planes[p].row_bytes = pitch;
   }
   return part;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kformats.h"
+#include "samples/layout.h"
 
 #include <string.h>
 
@@ -62,9 +63,9 @@ gboolean gst_cuda_j2k_format_fits(const GstCudaJ2kFormat *format, const GstVideo
   for (guint c = 0; c < format->num_components; c++) {
     const Cj2kSampleLayout *samples = &format->samples[c];
     guint sub = cj2k_video_format_dx(format, c);
-    guint64 width = ((guint64)GST_VIDEO_INFO_WIDTH(info) + sub - 1) / sub;
-    guint64 units = (width + samples->unit_samples - 1) / samples->unit_samples;
-    if (units * samples->unit_bytes > (guint64)GST_VIDEO_INFO_PLANE_STRIDE(info, samples->plane))
+    guint width = ((guint)GST_VIDEO_INFO_WIDTH(info) + sub - 1) / sub;
+    if (cj2k_layout_least_bytes(samples, width) >
+        (guint64)GST_VIDEO_INFO_PLANE_STRIDE(info, samples->plane))
       return FALSE;
   }
   return TRUE;

@@ -36,7 +36,8 @@ void cj2k_fill_plane(const Cj2kLayout *layout, uint32_t p, const Cj2kPlaneUse *u
   if (!width)
     return;
   for (uint32_t y = 0; y < height; y++)
-    cj2k_pack_begin_row(layout, p, (uint8_t *)plane->data + y * plane->pitch, width);
+    cj2k_pack_begin_row(layout, p, (uint8_t *)plane->data + y * plane->pitch, width,
+                        cj2k_plane_row_bytes(plane));
   for (uint32_t c = num_components; c < layout->num_components; c++) {
     if (layout->samples[c].plane == p)
       fill_component(&layout->samples[c], plane, width, height);

@@ -62,6 +62,19 @@ uint64_t cj2k_layout_row_bytes(const Cj2kSampleLayout *samples, uint32_t width)
          samples->unit_bytes;
 }
 
+uint64_t cj2k_layout_least_bytes(const Cj2kSampleLayout *samples, uint32_t width)
+{
+  uint32_t rest = width % samples->unit_samples, end = 0;
+  uint64_t units = width / samples->unit_samples;
+  if (!rest && units) { /* the last unit is full, but may end with bytes of nobody */
+    rest = samples->unit_samples;
+    units--;
+  }
+  for (uint32_t j = 0; j < rest; j++)
+    end = MAX(end, (uint32_t)samples->at[j].offset + samples->word_bytes);
+  return units * samples->unit_bytes + end;
+}
+
 Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture *picture,
                                      const Cj2kComponent *components, uint32_t num_components,
                                      Cj2kError *error)
@@ -81,10 +94,10 @@ Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture
     if (!plane->data)
       return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "plane %u of the picture is missing",
                             layout->samples[c].plane);
-    if (plane->pitch < cj2k_layout_row_bytes(&layout->samples[c], width))
+    if (cj2k_plane_row_bytes(plane) < cj2k_layout_least_bytes(&layout->samples[c], width))
       return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
                             "pitch of plane %u is %zu bytes, too few for %u samples a row",
-                            layout->samples[c].plane, plane->pitch, width);
+                            layout->samples[c].plane, cj2k_plane_row_bytes(plane), width);
   }
   return CJ2K_OK;
 }

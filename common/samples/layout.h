@@ -15,6 +15,15 @@ Cj2kStatus cj2k_layout_check(const Cj2kLayout *layout, Cj2kError *error);
 /* Bytes of a row of `width` samples of this component, whole units. */
 uint64_t cj2k_layout_row_bytes(const Cj2kSampleLayout *samples, uint32_t width);
 
+/* Likewise, but of the last unit only what holds samples: the shortest row that is possible. */
+uint64_t cj2k_layout_least_bytes(const Cj2kSampleLayout *samples, uint32_t width);
+
+/* Bytes that may be written from the start of a row on. */
+static inline size_t cj2k_plane_row_bytes(const Cj2kPlane *plane)
+{
+  return plane->row_bytes ? plane->row_bytes : plane->pitch;
+}
+
 /* Do the planes hold the image in this layout: every component of both, row by row? */
 Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture *picture,
                                      const Cj2kComponent *components, uint32_t num_components,

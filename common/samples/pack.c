@@ -210,7 +210,8 @@ static unsigned unit_mask(const Cj2kLayout *layout, uint32_t plane, uint8_t mask
   return unit_bytes;
 }
 
-void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row, uint32_t width)
+void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row, uint32_t width,
+                         size_t row_bytes)
 {
   uint8_t mask[256], fill[256];
   unsigned unit_samples, unit_bytes = unit_mask(layout, plane, mask, &unit_samples);
@@ -222,6 +223,7 @@ void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row,
   if (all_owned)
     return;
   size_t units = (size_t)width / unit_samples + (width % unit_samples != 0);
-  for (; units > 0; units--, row += unit_bytes)
-    memcpy(row, fill, unit_bytes);
+  size_t end = units * unit_bytes < row_bytes ? units * unit_bytes : row_bytes;
+  for (size_t at = 0; at < end; at += unit_bytes)
+    memcpy(row + at, fill, unit_bytes < end - at ? unit_bytes : end - at);
 }

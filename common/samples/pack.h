@@ -13,9 +13,11 @@
  *
  * cj2k_pack_begin_row, before: writes layout->fill into the bits of the units of `width` samples
  * (of the plane's component with the most samples) that no component of the layout owns. `fill`
- * repeats every four bytes of a unit, least significant byte first.
+ * repeats every four bytes of a unit, least significant byte first. The last unit is filled as far
+ * as `row_bytes` goes.
  */
-void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row, uint32_t width);
+void cj2k_pack_begin_row(const Cj2kLayout *layout, uint32_t plane, uint8_t *row, uint32_t width,
+                         size_t row_bytes);
 void cj2k_pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_signed, const int32_t *in,
                    uint32_t x, uint32_t n, uint8_t *row);
 /* The same for words that hold this one sample and nothing else: they are written whole, unused

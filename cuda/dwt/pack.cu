@@ -29,8 +29,8 @@ __device__ void pack_v210(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane,
 }
 
 /* Any unit, byte by byte. */
-__device__ void pack_any(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane, uint32_t unit,
-                         uint32_t y)
+__device__ void pack_any(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane, size_t row_bytes,
+                         uint32_t unit, uint32_t y)
 {
   uint8_t bytes[kMaxUnit];
   for (uint32_t i = 0; i < pack.unit_bytes; i++)
@@ -51,21 +51,22 @@ __device__ void pack_any(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane, 
             word >> 8 * (layout.big_endian ? layout.word_bytes - 1 - i : i);
     }
   }
-  uint8_t *at = plane.data + (size_t)y * plane.pitch + (size_t)unit * pack.unit_bytes;
-  for (uint32_t i = 0; i < pack.unit_bytes; i++)
+  size_t first = (size_t)unit * pack.unit_bytes;
+  uint8_t *at = plane.data + (size_t)y * plane.pitch + first;
+  for (uint32_t i = 0; i < pack.unit_bytes && first + i < row_bytes; i++)
     at[i] = bytes[i];
 }
 
 template <bool V210>
 __global__ void __launch_bounds__(128)
-    pack_kernel(const __grid_constant__ Cj2kCudaPack pack, Cj2kCudaOutput plane)
+    pack_kernel(const __grid_constant__ Cj2kCudaPack pack, Cj2kCudaOutput plane, size_t row_bytes)
 {
   uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
   for (uint32_t y = blockIdx.y; unit < pack.units && y < pack.rows; y += gridDim.y) {
     if (V210)
       pack_v210(pack, plane, unit, y);
     else
-      pack_any(pack, plane, unit, y);
+      pack_any(pack, plane, row_bytes, unit, y);
   }
 }
 
@@ -87,15 +88,15 @@ bool is_v210(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane)
 
 } // namespace
 
-cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane,
+cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane, size_t row_bytes,
                            cudaStream_t stream)
 {
   if (!pack->units || !pack->rows)
     return cudaSuccess;
   dim3 grid((pack->units + 127) / 128, pack->rows < 65535 ? pack->rows : 65535);
-  if (is_v210(*pack, *plane))
-    pack_kernel<true><<<grid, 128, 0, stream>>>(*pack, *plane);
+  if (is_v210(*pack, *plane) && (size_t)pack->units * pack->unit_bytes <= row_bytes)
+    pack_kernel<true><<<grid, 128, 0, stream>>>(*pack, *plane, row_bytes);
   else
-    pack_kernel<false><<<grid, 128, 0, stream>>>(*pack, *plane);
+    pack_kernel<false><<<grid, 128, 0, stream>>>(*pack, *plane, row_bytes);
   return cudaGetLastError();
 }

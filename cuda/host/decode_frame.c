@@ -15,6 +15,12 @@ static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
   return slot->plane_rows[p] ? pitch * (slot->plane_rows[p] - 1) + slot->plane_bytes[p] : 0;
 }
 
+/* Bytes of a row of plane p: whole units, or fewer where the picture's rows end inside the last. */
+static size_t row_bytes(const Cj2kDecodeSlot *slot, uint32_t p, const Cj2kPlane *plane)
+{
+  return MIN(slot->plane_bytes[p], cj2k_plane_row_bytes(plane));
+}
+
 static size_t round_up(size_t size)
 {
   return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -75,8 +81,8 @@ static cudaError_t download(Cj2kDecodeSlot *slot)
     void *to = slot->copy_out ? (uint8_t *)slot->h_picture.data + size : plane->data;
     if (bytes && to)
       result = cudaMemcpy2DAsync(to, plane->pitch, slot->outputs[p].data, plane->pitch,
-                                 slot->plane_bytes[p], slot->plane_rows[p], cudaMemcpyDeviceToHost,
-                                 slot->stream);
+                                 row_bytes(slot, p, plane), slot->plane_rows[p],
+                                 cudaMemcpyDeviceToHost, slot->stream);
     size += round_up(bytes);
   }
   return result;
@@ -90,7 +96,7 @@ static void copy_out(Cj2kDecodeSlot *slot)
     const Cj2kPlane *plane = &slot->target->planes[p];
     for (uint32_t y = 0; y < slot->plane_rows[p] && plane->data; y++)
       memcpy((uint8_t *)plane->data + y * plane->pitch, from + y * plane->pitch,
-             slot->plane_bytes[p]);
+             row_bytes(slot, p, plane));
     from += round_up(plane_extent(slot, p, plane->pitch));
   }
 }
@@ -155,7 +161,8 @@ static cudaError_t transform(Cj2kDecodeSlot *slot)
       const Cj2kCudaPack *pack = &g_array_index(slot->packs, Cj2kCudaPack, i);
       uint32_t p = g_array_index(slot->plane_of_pack, uint32_t, i);
       if ((pack->count > 0) == (pass > 0))
-        result = cj2k_cuda_pack(pack, &slot->outputs[p], slot->stream);
+        result = cj2k_cuda_pack(pack, &slot->outputs[p],
+                                row_bytes(slot, p, &slot->target->planes[p]), slot->stream);
     }
     if (pass == 0 && result == cudaSuccess)
       result = finish(slot);

@@ -223,7 +223,7 @@ static void fill_unit(const Cj2kDecodeSlot *slot, uint32_t p, Cj2kCudaPack *pack
   for (uint32_t c = 0; c < layout->num_components; c++)
     if (layout->samples[c].plane == p)
       samples = MAX(samples, layout->samples[c].unit_samples);
-  cj2k_pack_begin_row(layout, p, pack->fill, samples);
+  cj2k_pack_begin_row(layout, p, pack->fill, samples, sizeof pack->fill);
   for (uint32_t c = slot->plan->num_components; c < layout->num_components; c++) {
     const Cj2kSampleLayout *s = &layout->samples[c];
     if (s->plane != p)

@@ -232,6 +232,7 @@ static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
         MAX(area.row_bytes, cj2k_layout_row_bytes(&job->layout->samples[c], rect->x1 - rect->x0));
     area.rows = MAX(area.rows, rect->y1 - rect->y0);
   }
+  area.row_bytes = MIN(area.row_bytes, cj2k_plane_row_bytes(&job->picture->planes[index]));
   /* With the same pitch on both sides it is one run of bytes. */
   bool keep = pitch % 16 == 0 && pitch <= area.row_bytes + PITCH_ALIGNMENT;
   area.pitch =

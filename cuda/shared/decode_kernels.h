@@ -175,7 +175,8 @@ typedef struct {
   uint8_t fill[64]; /* a unit's bits that no sample writes */
 } Cj2kCudaPack;
 
-cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane,
+/* row_bytes: what may be written of a row; the last unit may end there. */
+cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane, size_t row_bytes,
                            cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -93,6 +93,14 @@ static const Packed packed_layouts[] = {
      {{0, 2, 1, 2, false, false, 10, {{0, 6}}},
       {1, 4, 1, 2, false, false, 10, {{0, 6}}},
       {1, 4, 1, 2, false, false, 10, {{2, 6}}}}},
+    {"NV16_10LE32",
+     3,
+     2,
+     0,
+     {1, 2, 2},
+     {{0, 4, 3, 4, false, false, 10, {{0, 0}, {0, 10}, {0, 20}}},
+      {1, 8, 3, 4, false, false, 10, {{0, 0}, {0, 20}, {4, 10}}},
+      {1, 8, 3, 4, false, false, 10, {{0, 10}, {4, 0}, {4, 20}}}}},
     {"GRAY10_LE32", 1, 1, 0, {1}, {{0, 4, 3, 4, false, false, 10, {{0, 0}, {0, 10}, {0, 20}}}}},
 };
 
@@ -129,11 +137,12 @@ static Cj2kFrame decode(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
 }
 
 static void compare(State *state, uint32_t reduce, const uint8_t *data, size_t size,
-                    const Cj2kLayout *layout, const Cj2kImage *image, const char *name)
+                    const Cj2kLayout *layout, const Cj2kImage *image, uint32_t more,
+                    const char *name)
 {
   Target targets[2];
   for (uint32_t i = 0; i < 2; i++)
-    target_init(&targets[i], layout, image->components, image->num_components, 0);
+    target_init(&targets[i], layout, image->components, image->num_components, more);
   Cj2kFrame cpu = decode(state->cpu[reduce], data, size, layout, &targets[0]);
   Cj2kFrame cuda = decode(state->cuda[reduce], data, size, layout, &targets[1]);
   const char *why = NULL;
@@ -169,7 +178,7 @@ static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, 
   Cj2kLayout layout;
   cj2k_layout_planar(&image, samples, &layout);
   char *title = g_strdup_printf("%s reduce %u planar", name, reduce);
-  compare(state, reduce, data, size, &layout, &image, title);
+  compare(state, reduce, data, size, &layout, &image, 0, title);
   g_free(title);
   bool small = (uint64_t)(image.x1 - image.x0) * (image.y1 - image.y0) <= PACKED_AREA;
   for (uint32_t i = 0; packed && small && i < G_N_ELEMENTS(packed_layouts); i++) {
@@ -177,9 +186,11 @@ static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, 
     if (!fits(p, &image))
       continue;
     layout = (Cj2kLayout){p->num_components, p->num_planes, p->samples, p->fill};
-    title = g_strdup_printf("%s reduce %u %s", name, reduce, p->name);
-    compare(state, reduce, data, size, &layout, &image, title);
-    g_free(title);
+    for (uint32_t tight = 0; tight < 2; tight++) {
+      title = g_strdup_printf("%s reduce %u %s%s", name, reduce, p->name, tight ? " tight" : "");
+      compare(state, reduce, data, size, &layout, &image, tight ? TARGET_TIGHT : 0, title);
+      g_free(title);
+    }
   }
   g_free(samples);
 }

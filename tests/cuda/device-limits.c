@@ -34,7 +34,7 @@ static void report(bool ok, const char *name, const char *why)
 static Cj2kPicture picture_of(uint8_t *memory, Cj2kPlane planes[3])
 {
   for (int c = 0; c < 3; c++)
-    planes[c] = (Cj2kPlane){memory + (size_t)c * SIZE * SIZE, SIZE};
+    planes[c] = (Cj2kPlane){.data = memory + (size_t)c * SIZE * SIZE, .pitch = SIZE};
   return (Cj2kPicture){CJ2K_MEMORY_HOST, 3, planes};
 }
 

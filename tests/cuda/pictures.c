@@ -207,7 +207,7 @@ void picture_init_view(Picture *picture, const Format *format, uint32_t width, u
   picture->picture = (Cj2kPicture){CJ2K_MEMORY_HOST, format->num_planes, picture->planes};
   for (uint32_t p = 0; p < format->num_planes; p++) {
     /* Pitches that are multiples of 16 and others take different ways to the GPU. */
-    picture->planes[p].pitch = width * 4 + 32 + (height % 3 ? 0 : 6);
+    picture->planes[p] = (Cj2kPlane){.pitch = width * 4 + 32 + (height % 3 ? 0 : 6)};
     picture->planes[p].data = g_malloc0(picture->planes[p].pitch * height);
   }
   for (uint32_t c = 0; c < format->num_components; c++) {
@@ -244,7 +244,9 @@ void target_init(Target *target, const Cj2kLayout *layout, const Cj2kComponent *
     const Cj2kComponent *like = &components[c < num_components ? c : 0];
     uint32_t p = layout->samples[c].plane;
     uint64_t bytes = cj2k_layout_row_bytes(&layout->samples[c], like->x1 - like->x0);
-    pitch[p] = MAX(pitch[p], ((bytes + 31) & ~(uint64_t)31) + more);
+    bytes = more == TARGET_TIGHT ? cj2k_layout_least_bytes(&layout->samples[c], like->x1 - like->x0)
+                                 : ((bytes + 31) & ~(uint64_t)31) + more;
+    pitch[p] = MAX(pitch[p], bytes);
     rows[p] = MAX(rows[p], like->y1 - like->y0);
   }
   target->size = 0;
@@ -255,7 +257,7 @@ void target_init(Target *target, const Cj2kLayout *layout, const Cj2kComponent *
   target->planes = g_new0(Cj2kPlane, layout->num_planes);
   uint8_t *at = target->memory;
   for (uint32_t p = 0; p < layout->num_planes; p++) {
-    target->planes[p] = (Cj2kPlane){at, pitch[p]};
+    target->planes[p] = (Cj2kPlane){.data = at, .pitch = pitch[p]};
     at += pitch[p] * rows[p];
   }
   g_free(pitch);

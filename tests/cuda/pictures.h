@@ -53,8 +53,11 @@ typedef struct {
   size_t size;
 } Target;
 
+#define TARGET_TIGHT UINT32_MAX
+
 /* For an image of these components; those that only the layout has are as large as the first. Rows
- * are multiples of 32 bytes and `more` apart. */
+ * are multiples of 32 bytes and `more` apart; TARGET_TIGHT: they end with the last sample's word.
+ */
 void target_init(Target *target, const Cj2kLayout *layout, const Cj2kComponent *components,
                  uint32_t num_components, uint32_t more);
 void target_clear(Target *target);

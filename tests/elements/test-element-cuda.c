@@ -445,7 +445,9 @@ static void kill_context(GstCudaContext *context, GstBuffer *coded)
   Cj2kFrame frame;
   Cj2kLayout layout;
   Cj2kSampleLayout samples[3];
-  Cj2kPlane planes[3] = {{(gpointer)256, 4096}, {(gpointer)256, 4096}, {(gpointer)256, 4096}};
+  Cj2kPlane planes[3] = {{.data = (gpointer)256, .pitch = 4096},
+                         {.data = (gpointer)256, .pitch = 4096},
+                         {.data = (gpointer)256, .pitch = 4096}};
   Cj2kPicture nowhere = {CJ2K_MEMORY_CUDA, 3, planes};
   GstMapInfo map;
   cj2k_decoder_params_init(&params);

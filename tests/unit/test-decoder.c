@@ -115,7 +115,7 @@ static void test_tiles_in_shared_words(void)
   for (uint32_t threads = 1; threads <= 8; threads++) {
     Cj2kDecoder *decoder = open_decoder(threads, 1);
     uint8_t memory[10][80];
-    Cj2kPlane plane = {memory, 80};
+    Cj2kPlane plane = {.data = memory, .pitch = 80};
     Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
     Cj2kFrame frame;
     Cj2kError error;
@@ -148,7 +148,7 @@ static void test_padding(void)
                                       .at = {{0, shift}}};
     const Cj2kLayout layout = {.num_components = 1, .num_planes = 1, .samples = &samples};
     uint8_t memory[9][42];
-    Cj2kPlane plane = {memory, 42};
+    Cj2kPlane plane = {.data = memory, .pitch = 42};
     Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
     Cj2kDecoder *decoder = open_decoder(1, 1);
     Cj2kFrame frame;
@@ -174,7 +174,7 @@ static void test_alpha_and_fill(void)
 {
   Cj2kSampleLayout samples[4];
   uint8_t memory[12][20 * 5];
-  Cj2kPlane plane = {memory, sizeof memory[0]};
+  Cj2kPlane plane = {.data = memory, .pitch = sizeof memory[0]};
   Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
   for (uint8_t c = 0; c < 4; c++)
     samples[c] = (Cj2kSampleLayout){.unit_bytes = 5,
@@ -359,7 +359,7 @@ static void test_arguments(void)
   Cj2kSampleLayout samples = {.unit_bytes = 2, .unit_samples = 1, .word_bytes = 2, .depth = 16};
   Cj2kLayout layout = {.num_components = 1, .num_planes = 1, .samples = &samples};
   uint8_t memory[400];
-  Cj2kPlane plane = {memory, 20};
+  Cj2kPlane plane = {.data = memory, .pitch = 20};
   Cj2kPicture picture = {CJ2K_MEMORY_HOST, 1, &plane};
   Cj2kError error;
   Cj2kFrame frame;

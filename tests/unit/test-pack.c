@@ -124,7 +124,7 @@ static void check_width(const Format *f, uint32_t width)
     uint32_t unit_bytes = 0, samples, units = row_units(f, row, p, &unit_bytes, &samples);
     for (uint32_t i = 0; i < units * unit_bytes; i++)
       expected->plane[p][i] = (uint8_t)(f->fill >> 8 * (i % unit_bytes % 4));
-    cj2k_pack_begin_row(&layout, p, row->plane[p], samples);
+    cj2k_pack_begin_row(&layout, p, row->plane[p], samples, SIZE_MAX);
   }
   for (uint32_t c = 0; c < f->num_components; c++) {
     const Cj2kSampleLayout *s = &f->samples[c];
@@ -166,8 +166,52 @@ static void check_width(const Format *f, uint32_t width)
   g_free(expected);
 }
 
+/* The end of the last word that holds a sample. */
+static size_t row_end(const Cj2kSampleLayout *s, uint32_t n)
+{
+  size_t end = 0;
+  for (uint32_t x = 0; x < n; x++)
+    end = MAX(end, (size_t)(x / s->unit_samples) * s->unit_bytes + s->word_bytes +
+                       s->at[x % s->unit_samples].offset);
+  return end;
+}
+
+/* Rows that end with the last sample's word: nothing is written behind them. */
+static void check_short_row(const Format *f, uint32_t width)
+{
+  Cj2kLayout layout = layout_of(f);
+  Row *row = row_new(f, width);
+  int32_t *back = g_new(int32_t, MAX_WIDTH);
+  memset(row->plane, 0xa5, sizeof row->plane);
+  for (uint32_t p = 0; p < f->num_planes; p++) {
+    uint32_t unit_bytes = 0, samples;
+    size_t end = 0;
+    row_units(f, row, p, &unit_bytes, &samples);
+    for (uint32_t c = 0; c < f->num_components; c++)
+      if (f->samples[c].plane == p)
+        end = MAX(end, row_end(&f->samples[c], row->n[c]));
+    cj2k_pack_begin_row(&layout, p, row->plane[p], samples, end);
+    for (uint32_t c = 0; c < f->num_components; c++)
+      if (f->samples[c].plane == p)
+        cj2k_pack_row(&f->samples[c], f->samples[c].depth, f->samples[c].is_signed, row->samples[c],
+                      0, row->n[c], row->plane[p]);
+    g_assert_cmpuint(end, <=, ROW_BYTES);
+    for (size_t i = end; i < ROW_BYTES; i++)
+      g_assert_cmphex(row->plane[p][i], ==, 0xa5);
+  }
+  for (uint32_t c = 0; c < f->num_components; c++) {
+    const Cj2kSampleLayout *s = &f->samples[c];
+    cj2k_unpack_row(s, s->depth, row->plane[s->plane], 0, row->n[c], back);
+    g_assert_cmpmem(back, 4 * row->n[c], row->samples[c], 4 * row->n[c]);
+  }
+  g_free(back);
+  g_free(row);
+}
+
 static void test_format(gconstpointer format)
 {
+  for (uint32_t width = 1; width <= 50; width++)
+    check_short_row(format, width);
   for (uint32_t width = 1; width <= 50; width++)
     check_width(format, width);
   check_width(format, 1023);
