@@ -108,6 +108,7 @@ static gboolean find_sub_sampling(const Cj2kImage *image, GstCudaJ2kVideo *video
   video->sub_x = video->sub_y = 1;
   video->width = size_of(luma->x0, luma->x1);
   video->height = size_of(luma->y0, luma->y1);
+  video->full_height = size_of(image->y0, image->y1) / MAX(luma->dy, 1);
   if (alpha && !same_grid(luma, alpha)) {
     *reason = g_strdup("opacity has another resolution than the colours");
     return FALSE;
@@ -251,7 +252,9 @@ void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstC
   GstVideoInfo fresh;
   GstVideoColorimetry colorimetry;
 
-  gst_video_info_set_format(&fresh, GST_VIDEO_INFO_FORMAT(info), video->width, video->height);
+  /* GStreamer's default depends on the height. */
+  gst_video_info_set_format(&fresh, GST_VIDEO_INFO_FORMAT(info), MIN(video->width, 16),
+                            MIN(MAX(video->height, video->full_height), G_MAXUINT16));
   if (video->is_full_range)
     gst_video_colorimetry_from_string(&fresh.colorimetry, GST_VIDEO_COLORIMETRY_SRGB);
   if (video->is_full_range)

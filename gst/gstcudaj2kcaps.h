@@ -23,6 +23,7 @@ G_BEGIN_DECLS
  * before it is filled in. */
 typedef struct {
   guint width, height; /* of the first colour component */
+  guint full_height;   /* likewise, without reduction: standards are told apart by it */
   GstCudaJ2kFamily family;
   guint8 sub_x, sub_y;
   guint8 depth; /* of the deepest colour component */

@@ -223,8 +223,6 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
   gst_structure_get_int(s, "fields", &fields);
   self->two_fields =
       !self->is_striped && (fields == 2 || GST_VIDEO_INFO_IS_INTERLACED(&state->info));
-  self->bottom_first =
-      GST_VIDEO_INFO_FIELD_ORDER(&state->info) == GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST;
   gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
   update_latency(self);
   return TRUE;

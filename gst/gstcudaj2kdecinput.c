@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The streaming thread of the decoder element: header, negotiation, picture, submit. */
 #include "gstcudaj2kdecprivate.h"
+#include "gstcudaj2kfields.h"
 
 #include <string.h>
 
@@ -19,6 +20,7 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
       return FALSE;
     }
     video->height = (guint)height;
+    video->full_height = MAX(video->full_height, video->height);
     video->chroma_clipped = FALSE;
   } else if (is_field) {
     /* The first field of an odd number of rows may have one more than the second. */
@@ -28,6 +30,7 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
       return FALSE;
     }
     video->height = 2 * video->height - odd;
+    video->full_height = 2 * MIN(video->full_height, G_MAXINT / 2);
   }
   return TRUE;
 }
@@ -91,13 +94,13 @@ static gboolean set_output(GstCudaJ2kDec *self)
     GST_VIDEO_INFO_INTERLACE_MODE(&state->info) = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
   if (GST_VIDEO_INFO_INTERLACE_MODE(&state->info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED)
     GST_VIDEO_INFO_FIELD_ORDER(&state->info) = GST_VIDEO_INFO_FIELD_ORDER(in);
-  self->info = state->info;
-  if (self->on_device) {
-    state->caps = gst_video_info_to_caps(&state->info);
+  state->caps = gst_video_info_to_caps(&state->info);
+  /* Where the planes lie depends on the interlace mode, so that it is read from the caps. */
+  gboolean valid = gst_video_info_from_caps(&self->info, state->caps);
+  if (self->on_device)
     gst_caps_set_features_simple(state->caps, gst_caps_features_new(GST_CUDA_J2K_FEATURE, NULL));
-  }
   gst_video_codec_state_unref(state);
-  return gst_video_decoder_negotiate(decoder);
+  return valid && gst_video_decoder_negotiate(decoder);
 }
 
 static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
@@ -160,7 +163,28 @@ static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
   return flow;
 }
 
-static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
+/* Maps picture->buffer, and room for fields that it is too small for. */
+static gboolean map_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPicture *picture, gboolean is_field)
+{
+  gboolean need_room = is_field && gst_cuda_j2k_fields_need_room(self->format, &self->info);
+  if (!gst_cuda_j2k_map(&picture->map, &self->info, picture->buffer, GST_MAP_WRITE,
+                        self->on_device && !need_room ? self->context : NULL, &picture->mapped))
+    return FALSE;
+  if (picture->mapped.kind == CJ2K_MEMORY_CUDA)
+    return TRUE;
+  if (gst_cuda_j2k_frame_is_whole(self->format, &picture->map)) {
+    if (!need_room)
+      return TRUE;
+    picture->mapped = (GstCudaJ2kMapped){.kind = CJ2K_MEMORY_HOST};
+    picture->has_room = gst_cuda_j2k_fields_map_room(&self->info, &picture->room);
+    if (picture->has_room)
+      return TRUE;
+  }
+  gst_video_frame_unmap(&picture->map);
+  return FALSE;
+}
+
+static GstFlowReturn begin_picture(GstCudaJ2kDec *self, gboolean is_field)
 {
   GstBuffer *buffer = NULL;
   GstFlowReturn flow = acquire_buffer(self, &buffer);
@@ -172,8 +196,7 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self)
   GstCudaJ2kDecPicture *picture = g_new0(GstCudaJ2kDecPicture, 1);
   picture->refs = 1;
   picture->buffer = buffer;
-  if (!gst_cuda_j2k_map(&picture->map, &self->info, buffer, GST_MAP_WRITE,
-                        self->on_device ? self->context : NULL, &picture->mapped)) {
+  if (!map_picture(self, picture, is_field)) {
     GST_ELEMENT_ERROR(self, RESOURCE, WRITE, ("Cannot map an output buffer for writing."), (NULL));
     gst_buffer_unref(buffer);
     g_free(picture);
@@ -197,13 +220,14 @@ void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self)
 typedef struct {
   gboolean is_field;
   guint field; /* 0: the first in the buffer */
+  gboolean bottom_first;
 } Place;
 
 static guint first_row(const GstCudaJ2kDec *self, const Place *place,
                        const Cj2kComponent *component)
 {
   if (place->is_field)
-    return place->field ^ (guint)self->bottom_first;
+    return place->field ^ (guint)place->bottom_first;
   return self->is_striped ? component->y0 : 0;
 }
 
@@ -219,7 +243,8 @@ static gboolean part_fits(const GstCudaJ2kDec *self, const Place *place, const C
     gboolean chroma = self->video.role[c] == 1 || self->video.role[c] == 2;
     guint64 sub_x = chroma ? self->video.sub_x : 1, sub_y = chroma ? self->video.sub_y : 1;
     guint64 columns = (self->video.width + sub_x - 1) / sub_x;
-    guint64 rows = (self->video.height + sub_y - 1) / sub_y;
+    guint64 rows = place->is_field ? gst_cuda_j2k_fields_rows(self->video.height, (guint)sub_y)
+                                   : (self->video.height + sub_y - 1) / sub_y;
     guint64 height = component->y1 > component->y0 ? component->y1 - component->y0 : 0;
     if (component->x1 > component->x0 && component->x1 - component->x0 > columns)
       return FALSE;
@@ -232,7 +257,7 @@ static gboolean part_fits(const GstCudaJ2kDec *self, const Place *place, const C
 static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
                                const Cj2kImage *image, GstCudaJ2kDecPart *part)
 {
-  const GstVideoFrame *map = &part->picture->map;
+  const GstVideoFrame *map = part->picture->has_room ? &part->picture->room : &part->picture->map;
   part->target.memory = part->picture->mapped.kind;
   part->target.cuda_stream = part->picture->mapped.cuda_stream;
   part->target.num_planes = self->layout.num_planes;
@@ -272,10 +297,11 @@ static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const C
                        self->stripe);
     gst_cuda_j2k_dec_drop_picture(self);
   }
-  GstFlowReturn flow = self->picture ? GST_FLOW_OK : begin_picture(self);
+  GstFlowReturn flow = self->picture ? GST_FLOW_OK : begin_picture(self, place->is_field);
   if (flow != GST_FLOW_OK)
     return flow;
   part->picture = self->picture;
+  part->is_field = place->is_field;
   part->last = is_last(self, place, image, input);
   self->picture->rows += luma->y1 - luma->y0;
   part->incomplete = part->last && self->picture->rows < self->video.height;
@@ -385,8 +411,9 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
   guint found = gst_cuda_j2k_find_parts(map.data, map.size, spans);
   gboolean fields = self->two_fields && found == 2;
   guint count = fields ? 2 : 1;
+  gboolean bottom_first = gst_cuda_j2k_fields_bottom_first(&self->input_state->info, input);
   for (guint i = 0; i < count; i++) {
-    Place place = {.is_field = fields, .field = i};
+    Place place = {.is_field = fields, .field = i, .bottom_first = bottom_first};
     GstCudaJ2kDecPart *part = g_new0(GstCudaJ2kDecPart, 1);
     gboolean taken = FALSE;
     if (i == count - 1) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The output thread of the decoder element: receive, finish, and what becomes of damaged frames. */
 #include "gstcudaj2kdecprivate.h"
+#include "gstcudaj2kfields.h"
 
 void gst_cuda_j2k_dec_picture_unref(GstCudaJ2kDecPicture *picture)
 {
   if (!g_atomic_int_dec_and_test(&picture->refs))
     return;
   gst_video_frame_unmap(&picture->map);
+  if (picture->has_room)
+    gst_video_frame_unmap(&picture->room);
   if (picture->buffer)
     gst_buffer_unref(picture->buffer);
   g_free(picture);
@@ -50,14 +53,15 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
 /* Chroma of images with odd offsets is one row or column short of what video has: repeat the last.
  */
 static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image,
-                            const GstVideoFrame *map)
+                            const GstVideoFrame *map, gboolean is_field)
 {
   const GstCudaJ2kFormat *format = gst_cuda_j2k_format_find(GST_VIDEO_FRAME_FORMAT(map));
   for (guint c = 0; c < image->num_components; c++)
     if (video->role[c] == 1 || video->role[c] == 2)
-      gst_cuda_j2k_format_repeat_edge(format, map, video->role[c],
-                                      image->components[c].x1 - image->components[c].x0,
-                                      image->components[c].y1 - image->components[c].y0);
+      gst_cuda_j2k_format_repeat_edge(
+          format, map, video->role[c], image->components[c].x1 - image->components[c].x0,
+          is_field ? (guint)GST_VIDEO_FRAME_COMP_HEIGHT(map, video->role[c])
+                   : image->components[c].y1 - image->components[c].y0);
 }
 
 /* Takes note of how a part fared; its picture's verdict is taken with the last part. */
@@ -68,7 +72,7 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
     picture->good_parts++;
     picture->damaged |= result->corrupt_blocks > 0 || result->truncated;
     if (self->video.chroma_clipped)
-      complete_chroma(&self->video, &result->image, &picture->map);
+      complete_chroma(&self->video, &result->image, &picture->map, part->is_field);
   } else {
     picture->damaged = TRUE;
     picture->error = result->error;
@@ -82,6 +86,17 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
 static gboolean ends_all(const Cj2kError *error)
 {
   return error->code == CJ2K_ERROR_DEVICE || error->code == CJ2K_ERROR_MEMORY;
+}
+
+/* What is known of how a picture is interlaced. */
+static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean is_field)
+{
+  guint flags = GST_BUFFER_FLAGS(input) & GST_CUDA_J2K_FIELD_FLAGS;
+  if (is_field && !flags)
+    flags = GST_VIDEO_BUFFER_FLAG_INTERLACED;
+  if (is_field && !gst_cuda_j2k_fields_bottom_first(&self->info, input))
+    flags |= GST_VIDEO_BUFFER_FLAG_TFF;
+  return flags;
 }
 
 /* The part is its picture's last: the frame goes downstream, or fails. Takes the frame. */
@@ -100,10 +115,15 @@ static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
   }
   if (picture->damaged)
     GST_VIDEO_CODEC_FRAME_FLAG_SET(frame, GST_VIDEO_CODEC_FRAME_FLAG_CORRUPTED);
+  if (picture->has_room)
+    gst_video_frame_copy(&picture->map, &picture->room);
   /* Unmapped and ours alone before it goes out: the base class wants to write its metadata. */
+  guint flags = field_flags(self, frame->input_buffer, part->is_field);
   frame->output_buffer = g_steal_pointer(&picture->buffer);
   gst_cuda_j2k_dec_part_free(part);
   self->had_picture = TRUE;
+  GST_BUFFER_FLAG_UNSET(frame->output_buffer, GST_CUDA_J2K_FIELD_FLAGS);
+  GST_BUFFER_FLAG_SET(frame->output_buffer, flags);
   return gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
 }
 

@@ -31,6 +31,8 @@ typedef struct {
   GstBuffer *buffer;
   GstVideoFrame map;
   GstCudaJ2kMapped mapped;
+  gboolean has_room; /* the fields need more rows than the buffer has, and are put into `room` */
+  GstVideoFrame room;
   guint rows; /* submitted, of the first component; the streaming thread's */
   /* The output thread's: */
   guint good_parts;
@@ -44,7 +46,8 @@ typedef struct {
   GstBuffer *input;
   GstMapInfo map; /* of input; unused (data NULL) where another part of the same buffer has it */
   GstCudaJ2kDecPicture *picture;
-  gboolean last;       /* of its picture */
+  gboolean last; /* of its picture */
+  gboolean is_field;
   gboolean incomplete; /* parts of the picture never arrived */
   Cj2kPlane planes[CJ2K_MAX_PLANES];
   Cj2kPicture target;
@@ -69,8 +72,7 @@ struct _GstCudaJ2kDec {
   gboolean is_striped;
   guint num_stripes, stripe; /* of image/x-jpc-striped: how many, and the next one's number */
   gboolean two_fields;       /* the caps say that a buffer holds a codestream a field */
-  gboolean bottom_first;
-  GstCudaJ2kVideo video; /* what was negotiated; width is 0 before */
+  GstCudaJ2kVideo video;     /* what was negotiated; width is 0 before */
   const GstCudaJ2kFormat *format;
   gboolean on_device; /* in CUDAMemory */
   Cj2kLayout layout;

@@ -125,8 +125,6 @@ gboolean gst_cuda_j2k_enc_stream_init(GstCudaJ2kEncStream *stream, const GstVide
   stream->fields = is_broadcast(profile) && stream->media != GST_CUDA_J2K_JP2 &&
                    GST_VIDEO_INFO_INTERLACE_MODE(info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED &&
                    GST_VIDEO_INFO_HEIGHT(info) % 2 == 0;
-  stream->bottom_first =
-      GST_VIDEO_INFO_FIELD_ORDER(info) == GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST;
   return set_colours(stream, info, format, profile, reason);
 }
 

@@ -24,7 +24,6 @@ typedef struct {
   Cj2kColour colour;
   gboolean rgb_to_xyz; /* cinema: the library converts */
   gboolean fields;     /* two codestreams a frame, one a field, the first in time first */
-  gboolean bottom_first;
 } GstCudaJ2kEncStream;
 
 /* Caps of the source pad template (transfer full). */

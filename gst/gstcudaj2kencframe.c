@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Frames of the encoder element: in, on the streaming thread; out, on the output thread. */
 #include "gstcudaj2kencprivate.h"
+#include "gstcudaj2kfields.h"
 
 #include <string.h>
 
@@ -82,6 +83,47 @@ static void let_events_wait(GstCudaJ2kEnc *self)
     gst_cuda_j2k_output_wait(&self->output);
 }
 
+/* Gives the fields of a mapped frame the rows that they need and the frame does not have. */
+static gboolean make_room(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame *map,
+                          GstCudaJ2kMapped *mapped)
+{
+  GstVideoFrame host, room;
+  if (!self->stream.fields || !gst_cuda_j2k_fields_need_room(self->format, &self->info))
+    return TRUE;
+  gst_video_frame_unmap(map);
+  if (!gst_cuda_j2k_map(&host, &self->info, buffer, GST_MAP_READ, NULL, mapped))
+    return FALSE;
+  gboolean ok = gst_cuda_j2k_fields_map_room(&self->info, &room);
+  if (ok)
+    gst_cuda_j2k_fields_copy(self->format, &host, &room);
+  gst_video_frame_unmap(&host);
+  *map = room;
+  *mapped = (GstCudaJ2kMapped){.kind = CJ2K_MEMORY_HOST};
+  return ok;
+}
+
+/* Maps what is to be coded; posts an error on failure. */
+static gboolean map_input(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame *map,
+                          GstCudaJ2kMapped *mapped)
+{
+  gboolean gpu = cj2k_encoder_backend(self->encoder) == CJ2K_BACKEND_CUDA;
+  gboolean ok =
+      gst_cuda_j2k_map(map, &self->info, buffer, GST_MAP_READ, gpu ? self->context : NULL, mapped);
+  if (ok && mapped->kind != CJ2K_MEMORY_CUDA && !gst_cuda_j2k_frame_is_whole(self->format, map)) {
+    gst_video_frame_unmap(map);
+    GST_ELEMENT_ERROR(self, STREAM, FORMAT,
+                      ("An input buffer is smaller than a picture of %dx%d in %s.",
+                       GST_VIDEO_INFO_WIDTH(&self->info), GST_VIDEO_INFO_HEIGHT(&self->info),
+                       self->format->name),
+                      ("Strides and offsets are those of its GstVideoMeta, if it has one."));
+    return FALSE;
+  }
+  if (ok && make_room(self, buffer, map, mapped))
+    return TRUE;
+  GST_ELEMENT_ERROR(self, STREAM, ENCODE, ("Cannot map an input buffer."), (NULL));
+  return FALSE;
+}
+
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame)
 {
   GstCudaJ2kEnc *self = (GstCudaJ2kEnc *)encoder;
@@ -100,15 +142,11 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   }
   if (g_atomic_int_compare_and_exchange(&self->rate_changed, TRUE, FALSE))
     change_rate(self);
-  gboolean gpu = cj2k_encoder_backend(self->encoder) == CJ2K_BACKEND_CUDA;
-  if (!gst_cuda_j2k_map(&map, &self->info, frame->input_buffer, GST_MAP_READ,
-                        gpu ? self->context : NULL, &mapped)) {
-    GST_ELEMENT_ERROR(self, STREAM, ENCODE, ("Cannot map an input buffer."), (NULL));
+  if (!map_input(self, frame->input_buffer, &map, &mapped))
     return drop(self, frame, GST_FLOW_ERROR);
-  }
+  guint bottom_first = (guint)gst_cuda_j2k_fields_bottom_first(&self->info, frame->input_buffer);
   for (guint i = 0; i < count; i++) {
-    GstCudaJ2kEncPart *part =
-        make_part(&map, &mapped, count == 2 ? i ^ (guint)self->stream.bottom_first : 0, count);
+    GstCudaJ2kEncPart *part = make_part(&map, &mapped, count == 2 ? i ^ bottom_first : 0, count);
     if (i == count - 1) {
       part->frame = frame;
       part->map = map;
@@ -202,6 +240,8 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
   if (frame) {
     /* Without a buffer the base class drops the frame. */
     frame->output_buffer = buffer;
+    if (buffer)
+      GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAGS(frame->input_buffer) & GST_CUDA_J2K_FIELD_FLAGS);
     GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
     GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
     flow = flow == GST_FLOW_OK ? pushed : flow;

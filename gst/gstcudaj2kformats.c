@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kformats.h"
-#include "samples/layout.h"
+#include "common/samples/layout.h"
 
 #include <string.h>
 

@@ -33,8 +33,8 @@ static inline gboolean gst_cuda_j2k_format_has_alpha(const GstCudaJ2kFormat *for
 /* video/x-raw caps with all formats of the table (transfer full). */
 GstCaps *gst_cuda_j2k_formats_raw_caps(void);
 
-/* Do the samples fit into the rows of `info`? (The rows of NV12_10LE32 and NV16_10LE32 are too short
- * for the chroma of some odd widths.) */
+/* Do the samples fit into the rows of `info`? (The rows of NV12_10LE32 and NV16_10LE32 are too
+ * short for the chroma of some odd widths.) */
 gboolean gst_cuda_j2k_format_fits(const GstCudaJ2kFormat *format, const GstVideoInfo *info);
 
 /* Component c of a mapped frame has samples in its first `columns` and `rows` only: repeats the

@@ -324,6 +324,27 @@ static void test_stats(void)
   rig_free(&rig);
 }
 
+/* What colours are assumed does not depend on `reduce`: half of 1080 rows are still no SD. */
+static void test_reduced_colours(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 32, 1080);
+  GstBuffer *coded = encode_pattern(&source, 0, NULL);
+  for (guint reduce = 0; reduce < 3; reduce++) {
+    gchar *properties = g_strdup_printf("reduce=%u", reduce);
+    Rig rig = rig_decoder(properties, gst_caps_from_string("image/x-jpc"));
+    g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(rig.h));
+    GstVideoInfo info = output_video(rig.h);
+    gchar *colorimetry = gst_video_colorimetry_to_string(&info.colorimetry);
+    g_assert_cmpint(GST_VIDEO_INFO_HEIGHT(&info), ==, 1080 >> reduce);
+    g_assert_cmpstr(colorimetry, ==, GST_VIDEO_COLORIMETRY_BT709);
+    g_free(colorimetry);
+    g_free(properties);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(coded);
+}
+
 static void test_latency(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -482,6 +503,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/colours-jp2", test_jp2_colours);
   g_test_add_func("/decoder/colours-cinema", test_cinema_colours);
   g_test_add_func("/decoder/reduce", test_reduce);
+  g_test_add_func("/decoder/reduced-colours", test_reduced_colours);
   g_test_add_func("/decoder/layers", test_layers);
   g_test_add_func("/decoder/threads", test_threads);
   g_test_add_func("/decoder/stats", test_stats);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Interlaced video through both elements: rows of odd fields, buffers with planes of their own, and
+ * what says how a buffer is interlaced. */
+#include "harness.h"
+
+#include <string.h>
+
+#define WIDTH 72
+#define ENCODER                                                                                    \
+  "cudaj2kenc profile=broadcast-multi-r rate-control=lossless num-resolutions=3 frames-in-flight=3"
+
+static GstVideoInfo interlaced(GstVideoFormat format, guint height, GstVideoInterlaceMode mode,
+                               GstVideoFieldOrder order)
+{
+  GstVideoInfo info;
+  g_assert_true(gst_video_info_set_interlaced_format(&info, format, mode, WIDTH, height));
+  info.fps_n = FPS;
+  info.fps_d = 1;
+  GST_VIDEO_INFO_FIELD_ORDER(&info) = order;
+  return info;
+}
+
+/* A picture in a buffer whose other bytes, also those of rows that nobody fills, are `rest`. */
+static GstBuffer *picture(const GstVideoInfo *info, guint phase, guint8 rest)
+{
+  GstBuffer *pattern = pixels_buffer(info, phase);
+  GstBuffer *buffer = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(info), NULL);
+  GstVideoFrame from, to;
+  gst_buffer_memset(buffer, 0, rest, GST_VIDEO_INFO_SIZE(info));
+  g_assert_true(gst_video_frame_map(&from, info, pattern, GST_MAP_READ));
+  g_assert_true(gst_video_frame_map(&to, info, buffer, GST_MAP_WRITE));
+  g_assert_true(gst_video_frame_copy(&to, &from));
+  gst_video_frame_unmap(&from);
+  gst_video_frame_unmap(&to);
+  gst_buffer_unref(pattern);
+  return buffer;
+}
+
+/* The same picture with its planes one behind the other, without a row that is nobody's, `less`
+ * bytes short. */
+static GstBuffer *tight_picture(const GstVideoInfo *info, guint phase, gsize less)
+{
+  GstBuffer *loose = picture(info, phase, 0);
+  GstVideoFrame from;
+  gsize offsets[GST_VIDEO_MAX_PLANES] = {0}, size = 0;
+  gint strides[GST_VIDEO_MAX_PLANES] = {0};
+  g_assert_true(gst_video_frame_map(&from, info, loose, GST_MAP_READ));
+  GByteArray *bytes = g_byte_array_new();
+  for (guint p = 0; p < GST_VIDEO_INFO_N_PLANES(info); p++) {
+    gint components[GST_VIDEO_MAX_COMPONENTS];
+    gst_video_format_info_component(info->finfo, p, components);
+    guint rows = (guint)GST_VIDEO_FRAME_COMP_HEIGHT(&from, components[0]);
+    offsets[p] = bytes->len;
+    strides[p] = GST_VIDEO_FRAME_PLANE_STRIDE(&from, p);
+    g_byte_array_append(bytes, GST_VIDEO_FRAME_PLANE_DATA(&from, p), rows * (guint)strides[p]);
+  }
+  gst_video_frame_unmap(&from);
+  gst_buffer_unref(loose);
+  size = bytes->len - less;
+  GstBuffer *buffer = gst_buffer_new_memdup(bytes->data, size);
+  GstVideoMeta *meta = gst_buffer_add_video_meta_full(
+      buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(info), WIDTH,
+      (guint)GST_VIDEO_INFO_HEIGHT(info), GST_VIDEO_INFO_N_PLANES(info), offsets, strides);
+  g_assert_nonnull(meta);
+  g_byte_array_unref(bytes);
+  return buffer;
+}
+
+static void check_decoded(GstCaps *caps, GstBuffer *coded, const GstVideoInfo *info, guint phase)
+{
+  gint fields = 0;
+  gst_structure_get_int(gst_caps_get_structure(caps, 0), "fields", &fields);
+  g_assert_cmpint(fields, ==, 2);
+  gchar *restriction = g_strdup_printf("cudaj2kdec ! capsfilter caps=video/x-raw,format=%s",
+                                       gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(info)));
+  Rig rig = rig_new(restriction);
+  g_free(restriction);
+  gst_harness_set_src_caps(rig.h, gst_caps_ref(caps));
+  g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+  assert_next_picture(rig.h, info, phase);
+  rig_free(&rig);
+}
+
+/* ---------------------------------------------------------------------------------- rows --- */
+
+/* Formats whose memory has the extra row, and formats whose memory has not. */
+static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420,        GST_VIDEO_FORMAT_YV12,
+                                         GST_VIDEO_FORMAT_NV12,        GST_VIDEO_FORMAT_P010_10LE,
+                                         GST_VIDEO_FORMAT_P016_LE,     GST_VIDEO_FORMAT_I420_10LE,
+                                         GST_VIDEO_FORMAT_NV12_10LE32, GST_VIDEO_FORMAT_I422_10LE};
+
+static void test_rows(gconstpointer data)
+{
+  GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
+  static const guint heights[] = {64, 66, 486, 70, 480};
+  for (guint i = 0; i < G_N_ELEMENTS(heights); i++) {
+    GstVideoInfo info = interlaced(format, heights[i], GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                   GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+    GstBuffer *sources[] = {picture(&info, i, 0), picture(&info, i, 0xFF),
+                            tight_picture(&info, i, 0)};
+    GstBuffer *coded[G_N_ELEMENTS(sources)];
+    for (guint s = 0; s < G_N_ELEMENTS(sources); s++) {
+      GstCaps *caps;
+      coded[s] = encode_one(ENCODER, &info, sources[s], &caps);
+      check_decoded(caps, coded[s], &info, i);
+      gst_caps_unref(caps);
+    }
+    /* The same bytes, whatever is in rows that are nobody's. */
+    for (guint s = 1; s < G_N_ELEMENTS(sources); s++) {
+      GstMapInfo map;
+      g_assert_true(gst_buffer_map(coded[s], &map, GST_MAP_READ));
+      g_assert_cmpuint(gst_buffer_get_size(coded[0]), ==, map.size);
+      g_assert_cmpint(gst_buffer_memcmp(coded[0], 0, map.data, map.size), ==, 0);
+      gst_buffer_unmap(coded[s], &map);
+    }
+    for (guint s = 0; s < G_N_ELEMENTS(sources); s++) {
+      gst_buffer_unref(coded[s]);
+      gst_buffer_unref(sources[s]);
+    }
+  }
+}
+
+/* A buffer that is shorter than its GstVideoMeta says is an error, not read. */
+static void test_short_buffer(void)
+{
+  static const gchar *encoders[] = {ENCODER, "cudaj2kenc"};
+  GstVideoInfo info = interlaced(GST_VIDEO_FORMAT_I420, 66, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                 GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+  for (guint i = 0; i < G_N_ELEMENTS(encoders); i++) {
+    Rig rig = rig_new(encoders[i]);
+    gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&info));
+    GstBuffer *buffer = tight_picture(&info, 0, 100);
+    g_assert_cmpint(gst_harness_push(rig.h, buffer), ==, GST_FLOW_ERROR);
+    gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+    g_assert_nonnull(text);
+    g_assert_nonnull(strstr(text, "smaller than a picture of 72x66 in I420"));
+    g_free(text);
+    rig_free(&rig);
+  }
+}
+
+/* Interlaced video of one codestream a frame: where planes lie depends on the interlace mode. */
+static void test_one_picture(void)
+{
+  for (guint height = 64; height < 72; height++) {
+    GstVideoInfo info =
+        interlaced(GST_VIDEO_FORMAT_I420, height, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                   GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+    assert_lossless("cudaj2kenc rate-control=lossless ! cudaj2kdec", &info);
+  }
+}
+
+/* --------------------------------------------------------------------------------- flags --- */
+
+#define FIELD_FLAGS                                                                                \
+  (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF | GST_VIDEO_BUFFER_FLAG_RFF |      \
+   GST_VIDEO_BUFFER_FLAG_ONEFIELD)
+
+/* Each buffer's own flags come through encoder and decoder. */
+static void test_mixed(void)
+{
+  static const guint flags[] = {0,
+                                GST_VIDEO_BUFFER_FLAG_INTERLACED,
+                                GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF,
+                                GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF |
+                                    GST_VIDEO_BUFFER_FLAG_RFF,
+                                0,
+                                GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_ONEFIELD};
+  GstVideoInfo info = interlaced(GST_VIDEO_FORMAT_I420, 66, GST_VIDEO_INTERLACE_MODE_MIXED,
+                                 GST_VIDEO_FIELD_ORDER_UNKNOWN);
+  Rig rig = rig_new("cudaj2kenc rate-control=lossless frames-in-flight=3 ! cudaj2kdec");
+  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&info));
+  for (guint i = 0; i < G_N_ELEMENTS(flags); i++) {
+    GstBuffer *buffer = picture(&info, i, 0);
+    GST_BUFFER_FLAG_SET(buffer, flags[i]);
+    g_assert_cmpint(push_frame(rig.h, buffer, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(buffer);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(flags); i++) {
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo output = output_video(rig.h);
+    g_assert_cmpint(output.interlace_mode, ==, GST_VIDEO_INTERLACE_MODE_MIXED);
+    g_assert_cmphex(GST_BUFFER_FLAGS(decoded) & FIELD_FLAGS, ==, flags[i]);
+    gst_buffer_unref(decoded);
+  }
+  rig_free(&rig);
+}
+
+/* Where the caps do not say which field is first the buffers do, one by one. */
+static void test_order_of_buffers(void)
+{
+  GstVideoInfo info =
+      interlaced(GST_VIDEO_FORMAT_I422_10LE, 64, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                 GST_VIDEO_FIELD_ORDER_UNKNOWN);
+  GstVideoInfo ordered[2];
+  for (guint i = 0; i < 2; i++)
+    ordered[i] = interlaced(GST_VIDEO_FORMAT_I422_10LE, 64, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                            i ? GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST
+                              : GST_VIDEO_FIELD_ORDER_BOTTOM_FIELD_FIRST);
+  for (guint top_first = 0; top_first < 2; top_first++) {
+    GstBuffer *buffer = picture(&info, 0, 0);
+    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED);
+    if (top_first)
+      GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
+    GstCaps *caps;
+    GstMapInfo map;
+    GstBuffer *coded = encode_one(ENCODER, &info, buffer, &caps);
+    GstBuffer *expected = encode_one(ENCODER, &ordered[top_first], buffer, NULL);
+    g_assert_true(gst_buffer_map(expected, &map, GST_MAP_READ));
+    g_assert_cmpuint(gst_buffer_get_size(coded), ==, map.size);
+    g_assert_cmpint(gst_buffer_memcmp(coded, 0, map.data, map.size), ==, 0);
+    gst_buffer_unmap(expected, &map);
+    check_decoded(caps, coded, &info, 0);
+    gst_caps_unref(caps);
+    gst_buffer_unref(expected);
+    gst_buffer_unref(coded);
+    gst_buffer_unref(buffer);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(formats); i++) {
+    gchar *path = g_strdup_printf("/fields/rows/%s", gst_video_format_to_string(formats[i]));
+    g_test_add_data_func(path, GINT_TO_POINTER(formats[i]), test_rows);
+    g_free(path);
+  }
+  g_test_add_func("/fields/short-buffer", test_short_buffer);
+  g_test_add_func("/fields/one-picture", test_one_picture);
+  g_test_add_func("/fields/mixed", test_mixed);
+  g_test_add_func("/fields/order-of-buffers", test_order_of_buffers);
+  int result = g_test_run();
+  gst_deinit();
+  return result;
+}
