@@ -84,10 +84,10 @@ static void check_decoded(GstCaps *caps, GstBuffer *coded, const GstVideoInfo *i
 /* ---------------------------------------------------------------------------------- rows --- */
 
 /* Formats whose memory has the extra row, and formats whose memory has not. */
-static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420,        GST_VIDEO_FORMAT_YV12,
-                                         GST_VIDEO_FORMAT_NV12,        GST_VIDEO_FORMAT_P010_10LE,
-                                         GST_VIDEO_FORMAT_P016_LE,     GST_VIDEO_FORMAT_I420_10LE,
-                                         GST_VIDEO_FORMAT_NV12_10LE32, GST_VIDEO_FORMAT_I422_10LE};
+static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420,      GST_VIDEO_FORMAT_YV12,
+                                         GST_VIDEO_FORMAT_NV12,      GST_VIDEO_FORMAT_P010_10LE,
+                                         GST_VIDEO_FORMAT_I420_10LE, GST_VIDEO_FORMAT_NV12_10LE32,
+                                         GST_VIDEO_FORMAT_I422_10LE};
 
 static void test_rows(gconstpointer data)
 {
