@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-decode: one JPEG 2000 or HTJ2K image to a file of samples. */
+/* cj2k-decode: JPEG 2000 and HTJ2K pictures to files of samples. */
 #include "image.h"
+#include "tool_files.h"
 #include "tool_options.h"
 
 #include "common/decoder/options.h"
@@ -18,7 +19,8 @@ typedef struct {
   ToolOptions tool;
   Cj2kDecoderParams params;
   gboolean verbose, version;
-  const char *in, *out;
+  char *output, *output_format;
+  char **names;
 } Options;
 
 /* --------------------------------------------------------------------- command line --- */
@@ -46,7 +48,12 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   const GOptionEntry entries[] = {
       {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Say what was decoded and how",
        NULL},
+      {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
+       "Instead of the last argument; - is standard output, /dev/null writes nothing", "OUT"},
+      {"output-format", 0, 0, G_OPTION_ARG_STRING, &options->output_format,
+       "ppm, pgm, pnm, png, pgx, raw, yuv or rgb, where no name tells (png; pnm for -)", "NAME"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
+      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
   const GOptionEntry memory[] = {
       {"max-memory", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_memory,
@@ -54,39 +61,33 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       G_OPTION_ENTRY_NULL};
   GOptionGroup *decode =
       tool_options_group(&options->tool, "decode", "Decoding:", "Decoding options");
-  GOptionContext *context = g_option_context_new("IN OUT");
+  GOptionContext *context = g_option_context_new("IN... OUT");
   g_option_group_add_entries(decode, memory);
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_add_group(context, decode);
   g_option_context_set_summary(
       context,
-      "Decode a JPEG 2000 or HTJ2K picture.\n"
+      "Decode JPEG 2000 or HTJ2K pictures.\n"
       "\n"
-      "IN is a codestream, .jp2 or .jph file; - is standard input. OUT ends in .ppm, .pgm, .png\n"
-      "(8 or 16 bit), .raw (planes, little-endian) or .pgx (out.pgx writes out_0.pgx,\n"
-      "out_1.pgx ..., one for each component).");
-  g_option_context_set_description(context, "Exit status:\n"
-                                            "  0  decoded\n"
-                                            "  1  not decodable; the reason is on standard error\n"
-                                            "  2  wrong options\n"
-                                            "\n"
-                                            "Examples:\n"
-                                            "  cj2k-decode picture.jp2 picture.png\n"
-                                            "  cj2k-decode --reduce=1 picture.jp2 half.ppm");
+      "IN is a codestream, .jp2 or .jph file; - is standard input, a folder stands for those in\n"
+      "it. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .raw (planes, little-endian) or .pgx\n"
+      "(out.pgx writes out_0.pgx, out_1.pgx ..., one for each component); with several pictures\n"
+      "it is a folder, which gets NAME.png of each.");
+  g_option_context_set_description(context,
+                                   "Exit status:\n"
+                                   "  0  decoded\n"
+                                   "  1  a picture is not decodable, the others were decoded; the\n"
+                                   "     reason is on standard error\n"
+                                   "  2  wrong options\n"
+                                   "\n"
+                                   "Examples:\n"
+                                   "  cj2k-decode picture.jp2 picture.png\n"
+                                   "  cj2k-decode --reduce=1 picture.jp2 half.ppm\n"
+                                   "  cj2k-decode --output-format=ppm --output=out/ *.j2k\n"
+                                   "  cj2k-decode --output=/dev/null --verbose *.jp2");
   bool ok = tool_options_parse(&options->tool, context, &argc, &argv, error);
   g_option_context_free(context);
-  options->in = ok && argc == 3 ? argv[1] : NULL;
-  options->out = ok && argc == 3 ? argv[2] : NULL;
   return ok;
-}
-
-static const char *check(const Options *options)
-{
-  if (!options->in)
-    return "one input and one output are needed";
-  if (image_format_of(options->out) == IMAGE_UNKNOWN)
-    return "the output's name must end in .ppm, .pgm, .png, .raw or .pgx";
-  return NULL;
 }
 
 /* ------------------------------------------------------------------------- progress --- */
@@ -205,15 +206,15 @@ static void print_error(const char *path, const Cj2kError *error)
   fputc('\n', stderr);
 }
 
-static void report(const Options *options, Cj2kDecoder *decoder, const Cj2kFrame *frame)
+static void report(const Options *options, const char *in, Cj2kDecoder *decoder,
+                   const Cj2kFrame *frame)
 {
   static const char *const backends[] = {"auto", "cpu", "cuda"};
   if (frame->truncated || frame->corrupt_blocks)
-    fprintf(stderr, "cj2k-decode: %s: warning: %s%u corrupt code-blocks\n", options->in,
+    fprintf(stderr, "cj2k-decode: %s: warning: %s%u corrupt code-blocks\n", in,
             frame->truncated ? "ends early, " : "", frame->corrupt_blocks);
   if (frame->fallback)
-    fprintf(stderr, "cj2k-decode: %s: warning: done by the CPU: %s\n", options->in,
-            frame->error.text);
+    fprintf(stderr, "cj2k-decode: %s: warning: done by the CPU: %s\n", in, frame->error.text);
   if (!options->verbose)
     return;
   Cj2kStats stats;
@@ -221,63 +222,115 @@ static void report(const Options *options, Cj2kDecoder *decoder, const Cj2kFrame
   fprintf(stderr,
           "%s: %u x %u, %u components, %s, %u tiles, back end %s; "
           "headers %.2f ms, packets %.2f ms, blocks %.2f ms, transform %.2f ms, all %.2f ms\n",
-          options->in, frame->image.x1 - frame->image.x0, frame->image.y1 - frame->image.y0,
+          in, frame->image.x1 - frame->image.x0, frame->image.y1 - frame->image.y0,
           frame->image.num_components, frame->image.is_ht ? "HT" : "MQ", frame->image.num_tiles,
           backends[frame->fallback ? CJ2K_BACKEND_CPU : cj2k_decoder_backend(decoder)],
           stats.ms_header, stats.ms_packets, stats.ms_block_coder, stats.ms_transform,
           stats.ms_total);
 }
 
-static int decode(const Options *options, Cj2kDecoder *decoder, const uint8_t *data, size_t size)
+/* Whatever was asked for: nothing, a format by name, the file's, or PNM through standard output. */
+static bool write_image(const Options *options, const Image *image, const char *path, char *why)
+{
+  char *name = g_strconcat(".", options->output_format ? options->output_format : "", NULL);
+  ImageFormat format = image_format_of(options->output_format ? name : path);
+  g_free(name);
+  if (format == IMAGE_UNKNOWN && !strcmp(path, TOOL_NOWHERE))
+    return true;
+  if (format == IMAGE_UNKNOWN && !strcmp(path, "-"))
+    format = IMAGE_PNM;
+  return image_write_as(image, path, format, why);
+}
+
+static int decode(const Options *options, const ToolFile *file, Cj2kDecoder *decoder,
+                  const uint8_t *data, size_t size)
 {
   Cj2kFrame frame;
   Cj2kError error;
   char why[IMAGE_WHY];
   int result = EXIT_NOT_DECODABLE;
   if (cj2k_decoder_submit(decoder, data, size, NULL, NULL, NULL, &error) != CJ2K_OK) {
-    print_error(options->in, &error);
+    print_error(file->in, &error);
     return result;
   }
   cj2k_decoder_receive(decoder, &frame);
   if (frame.status == CJ2K_OK) {
     Cj2kChannel *channels = g_new(Cj2kChannel, frame.image.num_components);
     Image image = image_of(&frame, channels);
-    report(options, decoder, &frame);
-    if (image_write(&image, options->out, why))
+    report(options, file->in, decoder, &frame);
+    if (write_image(options, &image, file->out, why))
       result = EXIT_DECODED;
     else
       fprintf(stderr, "cj2k-decode: %s\n", why);
     image_clear(&image);
     g_free(channels);
   } else {
-    print_error(options->in, &frame.error);
+    print_error(file->in, &frame.error);
   }
   cj2k_decoder_release(decoder, &frame);
   return result;
 }
 
-static int run(const Options *options, const Cj2kDecoderParams *params)
+static int decode_file(const Options *options, const ToolFile *file, Cj2kDecoder *decoder)
 {
   size_t size;
   char why[IMAGE_WHY];
+  uint8_t *data = image_load_file(file->in, &size, why);
+  int result = EXIT_NOT_DECODABLE;
+  if (data)
+    result = decode(options, file, decoder, data, size);
+  else
+    fprintf(stderr, "cj2k-decode: %s\n", why);
+  g_free(data);
+  return result;
+}
+
+static int decode_all(const Options *options, const GArray *files)
+{
   Cj2kError error;
   Progress progress;
-  uint8_t *data = image_load_file(options->in, &size, why);
-  if (!data) {
-    fprintf(stderr, "cj2k-decode: %s\n", why);
+  Cj2kDecoder *decoder = cj2k_decoder_open(&options->params, &error);
+  if (!decoder) {
+    fprintf(stderr, "cj2k-decode: %s\n", error.text);
     return EXIT_NOT_DECODABLE;
   }
-  Cj2kDecoder *decoder = cj2k_decoder_open(params, &error);
-  int result = EXIT_NOT_DECODABLE;
-  if (decoder) {
-    GThread *thread = start_progress(&progress);
-    result = decode(options, decoder, data, size);
-    stop_progress(&progress, thread);
-  } else {
-    print_error(options->in, &error);
+  GThread *thread = start_progress(&progress);
+  int result = EXIT_DECODED;
+  for (guint i = 0; i < files->len; i++) {
+    int status = decode_file(options, &g_array_index(files, ToolFile, i), decoder);
+    result = MAX(result, status);
   }
+  stop_progress(&progress, thread);
   cj2k_decoder_close(decoder);
-  g_free(data);
+  return result;
+}
+
+static bool is_picture(const char *name)
+{
+  return image_format_of(name) != IMAGE_UNKNOWN;
+}
+
+static int run(const Options *options)
+{
+  char *ending = g_strconcat(".", options->output_format ? options->output_format : "png", NULL);
+  ToolKinds kinds = {tool_coded_endings, ending, is_picture};
+  GError *error = NULL;
+  GArray *files = tool_files_pair(options->names, options->output, &kinds, &error);
+  const char *out = files ? g_array_index(files, ToolFile, 0).out : NULL;
+  int result;
+  if (!is_picture(ending))
+    result = usage("--output-format must be ppm, pgm, pnm, png, pgx, raw, yuv or rgb");
+  else if (!files)
+    result = usage(error->message);
+  else if (!options->output_format && !is_picture(out) && strcmp(out, "-") &&
+           strcmp(out, TOOL_NOWHERE))
+    result = usage("the output's name must end in .ppm, .pgm, .png, .raw or .pgx");
+  else
+    result = decode_all(options, files);
+  if (files)
+    g_array_unref(files);
+  g_clear_error(&error);
+  g_free(ending);
   return result;
 }
 
@@ -296,9 +349,11 @@ int main(int argc, char **argv)
     printf("cj2k-decode %s\n", cj2k_version());
     result = EXIT_DECODED;
   } else {
-    const char *why = check(&options);
-    result = why ? usage(why) : run(&options, &options.params);
+    result = run(&options);
   }
   tool_options_clear(&options.tool);
+  g_free(options.output);
+  g_free(options.output_format);
+  g_strfreev(options.names);
   return result;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-encode: one image to a JPEG 2000 or HTJ2K codestream or file. */
+/* cj2k-encode: pictures to JPEG 2000 or HTJ2K codestreams or files. */
 #include "encode_input.h"
+#include "tool_files.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { EXIT_ENCODED = 0, EXIT_NOT_ENCODABLE = 1, EXIT_USAGE = 2 };
@@ -10,8 +10,33 @@ enum { EXIT_ENCODED = 0, EXIT_NOT_ENCODABLE = 1, EXIT_USAGE = 2 };
 typedef struct {
   EncodeOptions encode;
   gboolean verbose, version;
-  const char *in, *out;
+  char *output, *output_format;
+  char **names;
 } Options;
+
+static const struct {
+  const char *ending;
+  Cj2kFileFormat format;
+} coded_formats[] = {{".j2c", CJ2K_FILE_J2K}, {".j2k", CJ2K_FILE_J2K}, {".jpc", CJ2K_FILE_J2K},
+                     {".jhc", CJ2K_FILE_J2K}, {".jp2", CJ2K_FILE_JP2}, {".jph", CJ2K_FILE_JPH}};
+
+static const char *const picture_endings[] = {".ppm", ".pgm", ".pnm", ".png", ".pgx",
+                                              ".raw", ".yuv", ".rgb", NULL};
+
+/* Its place among the formats, -1: none. `name` ends in an ending, which may be all of it. */
+static int find_format(const char *name)
+{
+  const char *dot = strrchr(name, '.');
+  for (size_t i = 0; dot && i < G_N_ELEMENTS(coded_formats); i++)
+    if (!g_ascii_strcasecmp(dot, coded_formats[i].ending))
+      return (int)i;
+  return -1;
+}
+
+static bool is_coded(const char *name)
+{
+  return find_format(name) >= 0;
+}
 
 static int fail(int status, const char *why)
 {
@@ -25,90 +50,100 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
 {
   const GOptionEntry entries[] = {
       {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Say size and times", NULL},
+      {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
+       "Instead of the last argument; - is standard output, /dev/null writes nothing", "OUT"},
+      {"output-format", 0, 0, G_OPTION_ARG_STRING, &options->output_format,
+       "j2c, j2k, jpc, jhc, jp2 or jph, where no name tells (j2c)", "NAME"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
+      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
-  GOptionContext *context = g_option_context_new("IN OUT");
+  GOptionContext *context = g_option_context_new("IN... OUT");
   GOptionGroup *encode = encode_options_group(&options->encode);
 
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_add_group(context, encode);
   g_option_context_set_summary(
       context,
-      "Encode a picture to JPEG 2000 or HTJ2K.\n"
+      "Encode pictures to JPEG 2000 or HTJ2K.\n"
       "\n"
-      "IN ends in .ppm, .pgm, .png or .pgx, or it is a .raw file and --width, --height and\n"
-      "--format describe it. OUT ends in .j2c, .j2k, .jpc or .jhc for a codestream, .jp2 for a\n"
-      "JP2 file, .jph for a JPH file. --help-encode lists the options for encoding.");
+      "IN is a PPM, PGM, PNG or PGX file, or a .raw file that --width, --height and --format\n"
+      "describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
+      ".j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH file; with\n"
+      "several pictures it is a folder, which gets NAME.j2c of each. --help-encode lists the\n"
+      "options for encoding.");
   g_option_context_set_description(
       context, "Exit status:\n"
                "  0  encoded\n"
-               "  1  not encoded; the reason is on standard error\n"
+               "  1  a picture was not encoded, the others were; the reason is on standard error\n"
                "  2  wrong options\n"
                "\n"
                "Examples:\n"
                "  cj2k-encode picture.png picture.jp2\n"
-               "  cj2k-encode --block-coder=ht --bits-per-pixel=4 picture.ppm picture.jph");
+               "  cj2k-encode --block-coder=ht --bits-per-pixel=4 picture.ppm picture.jph\n"
+               "  cj2k-encode --output-format=jp2 --output=coded/ *.png");
   bool ok = tool_options_parse(&options->encode.tool, context, &argc, &argv, error);
   g_option_context_free(context);
-  options->in = ok && argc == 3 ? argv[1] : NULL;
-  options->out = ok && argc == 3 ? argv[2] : NULL;
   return ok;
 }
 
-/* The file format by the end of the name; HT is the default of .jph. */
-static bool set_file_format(const Options *options, Cj2kEncoderParams *params)
+/* The file format by --output-format or the end of the name; HT is the default of .jph. */
+static bool set_file_format(const Options *options, const char *out, Cj2kEncoderParams *params)
 {
-  const char *dot = strrchr(options->out, '.');
-  static const struct {
-    const char *end;
-    Cj2kFileFormat format;
-  } ends[] = {{".j2c", CJ2K_FILE_J2K}, {".j2k", CJ2K_FILE_J2K}, {".jpc", CJ2K_FILE_J2K},
-              {".jhc", CJ2K_FILE_J2K}, {".jp2", CJ2K_FILE_JP2}, {".jph", CJ2K_FILE_JPH}};
-  for (size_t i = 0; dot && i < G_N_ELEMENTS(ends); i++)
-    if (!g_ascii_strcasecmp(dot, ends[i].end)) {
-      params->file_format = ends[i].format;
-      if (params->file_format == CJ2K_FILE_JPH &&
-          !tool_options_given(&options->encode.tool, "block-coder"))
-        params->block_coder = CJ2K_CODER_HT;
-      return true;
-    }
-  return false;
+  char *name = g_strconcat(".", options->output_format ? options->output_format : "j2c", NULL);
+  bool no_name = options->output_format || !strcmp(out, "-") || !strcmp(out, TOOL_NOWHERE);
+  int found = find_format(no_name ? name : out);
+  g_free(name);
+  if (found < 0)
+    return false;
+  params->file_format = coded_formats[found].format;
+  if (params->file_format == CJ2K_FILE_JPH &&
+      !tool_options_given(&options->encode.tool, "block-coder"))
+    params->block_coder = CJ2K_CODER_HT;
+  return true;
 }
 
-static int write_packet(const Options *options, const Cj2kPacket *packet)
+static int write_packet(const char *path, const Cj2kPacket *packet)
 {
-  FILE *file = fopen(options->out, "wb");
-  bool ok = file && fwrite(packet->data, 1, packet->size, file) == packet->size;
+  char why[IMAGE_WHY];
+  FILE *file = image_open_output(path, why);
 
-  if (file && fclose(file))
-    ok = false;
-  if (ok)
+  if (file && image_close_output(file, path,
+                                 fwrite(packet->data, 1, packet->size, file) == packet->size, why))
     return EXIT_ENCODED;
-  fprintf(stderr, "cj2k-encode: %s: %s\n", options->out, g_strerror(errno));
-  return EXIT_NOT_ENCODABLE;
+  return fail(EXIT_NOT_ENCODABLE, why);
 }
 
-static void report(const Options *options, Cj2kEncoder *encoder, const EncodeInput *input,
-                   const Cj2kPacket *packet)
+static void report(const Options *options, const ToolFile *file, Cj2kEncoder *encoder,
+                   const EncodeInput *input, const Cj2kPacket *packet)
 {
   double pixels = (double)input->image.width * input->image.height;
   Cj2kStats stats;
 
   if (cj2k_encoder_warning(encoder))
-    fprintf(stderr, "cj2k-encode: warning: %s\n", cj2k_encoder_warning(encoder));
+    fprintf(stderr, "cj2k-encode: %s: warning: %s\n", file->in, cj2k_encoder_warning(encoder));
   if (packet->fallback)
-    fprintf(stderr, "cj2k-encode: warning: done by the CPU: %s\n", packet->error.text);
+    fprintf(stderr, "cj2k-encode: %s: warning: done by the CPU: %s\n", file->in,
+            packet->error.text);
   if (!options->verbose)
     return;
   cj2k_encoder_get_stats(encoder, &stats);
   fprintf(stderr,
           "%s: %zu bytes, %.4f bits per pixel; transform %.2f ms, blocks %.2f ms, packets %.2f ms, "
           "all %.2f ms\n",
-          options->out, packet->size, (double)packet->size * 8 / pixels, stats.ms_transform,
+          file->out, packet->size, (double)packet->size * 8 / pixels, stats.ms_transform,
           stats.ms_block_coder, stats.ms_packets, stats.ms_total);
 }
 
-static int encode(const Options *options, const Cj2kEncoderParams *params, const EncodeInput *input)
+static int fail_file(int status, const ToolFile *file, const Cj2kError *error)
+{
+  fprintf(stderr, "cj2k-encode: %s: %s\n", file->in, error->text);
+  if (status == EXIT_USAGE)
+    fputs("Try cj2k-encode --help.\n", stderr);
+  return status;
+}
+
+static int encode(const Options *options, const ToolFile *file, const Cj2kEncoderParams *params,
+                  const EncodeInput *input)
 {
   Cj2kError error = {0};
   Cj2kPacket packet = {0};
@@ -116,39 +151,60 @@ static int encode(const Options *options, const Cj2kEncoderParams *params, const
   Cj2kEncoder *encoder = cj2k_encoder_open(params, &input->image, &input->layout, &error);
 
   if (!encoder)
-    return fail(error.code == CJ2K_ERROR_ARGUMENT ? EXIT_USAGE : EXIT_NOT_ENCODABLE, error.text);
+    return fail_file(error.code == CJ2K_ERROR_ARGUMENT ? EXIT_USAGE : EXIT_NOT_ENCODABLE, file,
+                     &error);
   if (cj2k_encoder_submit(encoder, &input->picture, NULL, &error) == CJ2K_OK) {
     cj2k_encoder_receive(encoder, &packet);
     if (packet.status == CJ2K_OK) {
-      report(options, encoder, input, &packet);
-      result = write_packet(options, &packet);
+      report(options, file, encoder, input, &packet);
+      result = write_packet(file->out, &packet);
     } else {
-      fail(result, packet.error.text);
+      fail_file(result, file, &packet.error);
     }
     cj2k_encoder_release(encoder, &packet);
   } else {
-    fail(result, error.text);
+    fail_file(result, file, &error);
   }
   cj2k_encoder_close(encoder);
   return result;
 }
 
-static int run(const Options *options)
+static int encode_file(const Options *options, const ToolFile *file)
 {
-  Cj2kEncoderParams params;
+  Cj2kEncoderParams params = options->encode.params;
   EncodeInput input;
   char why[IMAGE_WHY];
 
-  if (!options->in)
-    return fail(EXIT_USAGE, "one input and one output are needed");
-  params = options->encode.params;
-  if (!set_file_format(options, &params))
+  if (!set_file_format(options, file->out, &params))
     return fail(EXIT_USAGE, "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph");
   params.frames_in_flight = 1;
-  if (!encode_input_read(&input, &options->encode, &params, options->in, why))
+  if (!encode_input_read(&input, &options->encode, &params, file->in, why))
     return fail(EXIT_NOT_ENCODABLE, why);
-  int result = encode(options, &params, &input);
+  int result = encode(options, file, &params, &input);
   encode_input_clear(&input);
+  return result;
+}
+
+static int run(const Options *options)
+{
+  char *ending = g_strconcat(".", options->output_format ? options->output_format : "j2c", NULL);
+  ToolKinds kinds = {picture_endings, ending, is_coded};
+  GError *error = NULL;
+  GArray *files = NULL;
+  int result = EXIT_ENCODED;
+
+  if (!is_coded(ending))
+    result = fail(EXIT_USAGE, "--output-format must be j2c, j2k, jpc, jhc, jp2 or jph");
+  else if (!(files = tool_files_pair(options->names, options->output, &kinds, &error)))
+    result = fail(EXIT_USAGE, error->message);
+  for (guint i = 0; files && i < files->len; i++) {
+    int status = encode_file(options, &g_array_index(files, ToolFile, i));
+    result = MAX(result, status);
+  }
+  if (files)
+    g_array_unref(files);
+  g_clear_error(&error);
+  g_free(ending);
   return result;
 }
 
@@ -168,5 +224,8 @@ int main(int argc, char **argv)
     result = run(&options);
   }
   encode_options_clear(&options.encode);
+  g_free(options.output);
+  g_free(options.output_format);
+  g_strfreev(options.names);
   return result;
 }

@@ -4,6 +4,7 @@
 #include "common/codestream/markers.h"
 #include "image.h"
 #include "info.h"
+#include "tool_files.h"
 
 #include <glib.h>
 #include <stdarg.h>
@@ -145,7 +146,7 @@ InfoValue *info_file(const char *path, const uint8_t *data, size_t size, uint64_
 typedef struct {
   gboolean json, all, version;
   gint64 max_memory;
-  char **files;
+  char **names;
 } Options;
 
 static bool parse(int argc, char **argv, Options *options, GError **error)
@@ -156,7 +157,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       {"max-memory", 0, 0, G_OPTION_ARG_INT64, &options->max_memory,
        "Leave out packets that need more memory (0: 768, or 256 times the file)", "MIB"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
-      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->files, NULL, NULL},
+      {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
   g_option_context_add_main_entries(context, entries, NULL);
@@ -164,7 +165,8 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       context,
       "Tells what a JPEG 2000 or HTJ2K codestream, .jp2 or .jph file holds: boxes, profile,\n"
       "coding parameters, tile-parts, markers with their offsets, and the bytes of each\n"
-      "resolution, layer and component. FILE may be -, standard input.");
+      "resolution, layer and component. FILE may be -, standard input, or a folder, which stands\n"
+      "for the codestreams and files in it.");
   g_option_context_set_description(
       context, "Damaged files are told of as far as they go, with what is wrong under errors.\n"
                "Exit status: 0, 1 if a file is damaged or cannot be read, 2 usage.");
@@ -173,20 +175,21 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   return ok;
 }
 
-static int describe_all(const Options *options)
+static int describe_all(const Options *options, const GArray *paths)
 {
   InfoValue *files = info_array();
   char why[IMAGE_WHY];
   bool damaged = false, any = false;
-  for (char **path = options->files; *path; path++) {
+  for (guint i = 0; i < paths->len; i++) {
+    const char *path = g_array_index(paths, ToolFile, i).in;
     size_t size;
-    uint8_t *data = image_load_file(*path, &size, why);
+    uint8_t *data = image_load_file(path, &size, why);
     if (!data) {
       fprintf(stderr, "cj2k-info: %s\n", why);
       any = true;
       continue;
     }
-    InfoValue *file = info_file(*path, data, size, (uint64_t)options->max_memory << 20, &damaged);
+    InfoValue *file = info_file(path, data, size, (uint64_t)options->max_memory << 20, &damaged);
     any |= damaged;
     if (options->json) {
       info_add(files, file);
@@ -218,13 +221,17 @@ int main(int argc, char **argv)
     g_error_free(error);
   } else if (options.version) {
     printf("cj2k-info %s\n", cj2k_version());
-  } else if (!options.files) {
+  } else if (!options.names) {
     result = usage("a file is needed");
   } else if (options.max_memory < 0 || options.max_memory > INT64_C(1) << 40) {
     result = usage("--max-memory must be 0 to 1099511627776");
   } else {
-    result = describe_all(&options);
+    GArray *paths = tool_files_list(options.names, tool_coded_endings, &error);
+    result = paths ? describe_all(&options, paths) : usage(error->message);
+    g_clear_error(&error);
+    if (paths)
+      g_array_unref(paths);
   }
-  g_strfreev(options.files);
+  g_strfreev(options.names);
   return result;
 }

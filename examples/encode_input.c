@@ -167,10 +167,10 @@ EncodePlane encode_plane(const Cj2kLayout *layout, const Cj2kComponent *componen
 static bool read_input(EncodeInput *input, const EncodeOptions *options, const char *path,
                        char *why)
 {
-  bool raw = image_format_of(path) == IMAGE_RAW;
+  bool raw = image_format_of(path) == IMAGE_RAW || (!strcmp(path, "-") && options->format != NULL);
 
   if (raw && (options->width <= 0 || options->height <= 0 || !options->format))
-    return image_fail(why, "a raw file needs --width, --height and --format");
+    return image_fail(why, "%s: a raw file needs --width, --height and --format", path);
   const Cj2kVideoFormat *format = raw ? cj2k_video_format_find(options->format) : NULL;
   if (format) {
     describe(input, format, (uint32_t)options->width, (uint32_t)options->height);

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Which files the tools read and write: several, folders, standard input and output, nowhere."""
+import os
+import subprocess
+
+import numpy as np
+
+from cj2ktest import DECODE, ENCODE, Folder, Tap, differences, read_pgx_set, read_pnm, write_pnm
+
+INFO = os.environ.get("CJ2K_INFO", "cj2k-info")
+LOSSLESS = "--rate-control=lossless"
+tap = Tap()
+
+
+def run(*arguments, stdin=b"", work=None):
+    return subprocess.run(arguments, input=stdin, capture_output=True, timeout=120, check=False, cwd=work)
+
+
+def check(name, done, status, *words, good=True):
+    text = done.stderr.decode(errors="replace")
+    missing = [word for word in words if word not in text]
+    tap.ok(done.returncode == status and good and not missing, name, f"status {done.returncode}, not there: {missing}\n{text}")
+
+
+def pictures(work):
+    """Three pictures in work/in, with a file that is none of ours."""
+    made = {}
+    os.mkdir(f"{work}/in")
+    for index, name in enumerate(("a", "b", "c")):
+        made[name] = [np.random.default_rng(10 * index + c).integers(0, 256, (9 + index, 14)) for c in range(3)]
+        write_pnm(f"{work}/in/{name}.ppm", made[name], 8)
+    with open(f"{work}/in/readme.txt", "w", encoding="ascii") as file:
+        file.write("no picture\n")
+    return made
+
+
+def same(work, folder, made, names="abc"):
+    files = sorted(os.listdir(f"{work}/{folder}"))
+    return files == [f"{n}.ppm" for n in names] and all(
+        differences(read_pnm(f"{work}/{folder}/{n}.ppm"), made[n]) == 0 for n in names)
+
+
+def check_folders(work, made):
+    done = run(ENCODE, LOSSLESS, "in", "coded", work=work)
+    check("a name that is not a file's is a folder to be made", done, 0,
+          good=sorted(os.listdir(f"{work}/coded")) == ["a.j2c", "b.j2c", "c.j2c"])
+    done = run(DECODE, "coded", "-o", "back/deep/", "--output-format=ppm", work=work)
+    check("folder to folder", done, 0, good=same(work, "back/deep", made))
+    done = run(ENCODE, LOSSLESS, "--output-format=jph", "-o", "two/", "in/a.ppm", "in/c.ppm", work=work)
+    check("several files to a folder", done, 0, good=sorted(os.listdir(f"{work}/two")) == ["a.jph", "c.jph"])
+    os.mkdir(f"{work}/three")
+    done = run(DECODE, "--output-format=ppm", "two/a.jph", "two/c.jph", "three", work=work)
+    check("the last argument is a folder", done, 0, good=same(work, "three", made, "ac"))
+    done = run(DECODE, "--output-format=ppm", "coded/b.j2c", "three", work=work)
+    check("one file into a folder", done, 0, good=same(work, "three", made))
+    done = run(INFO, "coded", work=work)
+    check("cj2k-info of a folder", done, 0, good=done.stdout.count(b"file: coded/") == 3)
+
+
+def check_streams(work, made):
+    with open(f"{work}/in/a.ppm", "rb") as file:
+        picture = file.read()
+    coded = run(ENCODE, LOSSLESS, "-", "-", stdin=picture)
+    check("standard input to standard output, encoding", coded, 0, good=coded.stdout[:4] == b"\xff\x4f\xff\x51")
+    back = run(DECODE, "-", "-", stdin=coded.stdout)
+    check("standard input to standard output, decoding", back, 0, good=back.stdout == picture)
+    done = run(ENCODE, LOSSLESS, "--output-format=jp2", "in/a.ppm", "--output=-", work=work)
+    check("a JP2 file on standard output", done, 0, good=done.stdout[4:8] == b"jP  ")
+    raw = b"".join(plane.astype("u1").tobytes() for plane in made["a"])
+    done = run(DECODE, "-", "-", "--output-format=raw", stdin=coded.stdout)
+    check("planes on standard output", done, 0, good=done.stdout == raw)
+    height, width = made["a"][0].shape
+    done = run(ENCODE, LOSSLESS, f"--width={width}", f"--height={height}", "--format=RGB_8", "-", "-", stdin=raw)
+    back = run(DECODE, "-", "-", stdin=done.stdout)
+    check("raw planes on standard input", done, 0, good=back.stdout == picture)
+    done = run(DECODE, "coded/a.j2c", "coded/b.j2c", "-", "--output-format=raw", work=work)
+    check("several one behind the other", done, 0,
+          good=done.stdout == raw + b"".join(plane.astype("u1").tobytes() for plane in made["b"]))
+    check("several components as PGX", run(DECODE, "-", "-", "--output-format=pgx", stdin=coded.stdout), 1, "3 components")
+
+
+def check_nowhere(work):
+    before = sorted(os.listdir(work))
+    check("decoding to nowhere", run(DECODE, "-v", "coded", "-o", "/dev/null", work=work), 0, "coded/c.j2c")
+    check("decoding to nowhere, by the last argument", run(DECODE, "coded/a.j2c", "/dev/null", work=work), 0)
+    done = run(ENCODE, "in", "-o", "/dev/null", "-v", work=work)
+    check("encoding to nowhere, each picture once", done, 0,
+          good=sorted(os.listdir(work)) == before and done.stderr.count(b"bits per pixel") == 3)
+
+
+def check_formats(work, made):
+    done = run(DECODE, "coded/a.j2c", "out.pgx", work=work)
+    check("PGX, a file a component", done, 0, good=differences(read_pgx_set(f"{work}/out"), made["a"]) == 0)
+    done = run(DECODE, "coded/a.j2c", "-o", "picture", "--output-format=ppm", work=work)
+    check("a name without an ending", done, 0, good=differences(read_pnm(f"{work}/picture"), made["a"]) == 0)
+    done = run(ENCODE, LOSSLESS, "--output-format=jp2", "in/a.ppm", "picture2", work=work)
+    check("a coded name without an ending", done, 0, good=os.path.getsize(f"{work}/picture2") > 100)
+
+
+def check_failures(work, made):
+    for name, data in (("broken.j2c", b"\xff\x4f\xff\x51\0"), ("empty.j2c", b"")):
+        with open(f"{work}/coded/{name}", "wb") as file:
+            file.write(data)
+    done = run(DECODE, "coded", "some/", "--output-format=ppm", work=work)
+    check("one fails, the others go on", done, 1, "coded/broken.j2c: ", "coded/empty.j2c: the file is empty",
+          good=same(work, "some", made))
+    done = run(DECODE, "coded/a.j2c", "none.j2c", "some", work=work)
+    check("a file that is missing", done, 1, "none.j2c: No such file")
+    done = run(ENCODE, "in/a.ppm", "in/readme.txt", "-o", "x/", work=work)
+    check("a picture that is none", done, 1, "in/readme.txt: neither", good=os.path.exists(f"{work}/x/a.j2c"))
+    done = run(ENCODE, "--mct=on", "--tile-width=1", "--image-offset-x=7", "in", "-o", "y/", work=work)
+    check("an encoder that refuses names the picture", done, 2, "in/a.ppm: ", "in/c.ppm: ")
+    for name, command, words in (
+            ("one argument", (DECODE, "coded/a.j2c"), "an input and an output"),
+            ("no argument", (ENCODE,), "an input and an output"),
+            ("a list without an output", (DECODE, "coded/a.j2c", "coded/b.j2c", "coded/c.j2c"), "need a folder"),
+            ("several into a file", (DECODE, "coded/a.j2c", "coded/b.j2c", "-o", "out.png"), "need a folder"),
+            ("two of one name", (ENCODE, "in/a.ppm", "three/a.ppm", "z/"), "in/a.ppm and three/a.ppm would both"),
+            ("a folder without pictures", (DECODE, "in", "z/"), "in: no file in this folder"),
+            ("standard input into a folder", (DECODE, "-", "three"), "standard input needs"),
+            ("an unknown ending", (DECODE, "coded/a.j2c", "out.xyz"), "must end in"),
+            ("an unknown format", (DECODE, "coded/a.j2c", "-", "--output-format=xyz"), "must be ppm"),
+            ("an unknown coded format", (ENCODE, "in/a.ppm", "-", "--output-format=png"), "must be j2c")):
+        check(name, run(*command, work=work), 2, words)
+    with open(f"{work}/coded/a.j2c", "rb") as file:
+        tap.ok(file.read(2) == b"\xff\x4f", "no input was overwritten")
+
+
+def main():
+    with Folder() as work:
+        made = pictures(work)
+        check_folders(work, made)
+        check_streams(work, made)
+        check_nowhere(work)
+        check_formats(work, made)
+        check_failures(work, made)
+    tap.done()
+
+
+main()
