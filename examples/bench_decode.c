@@ -5,7 +5,7 @@
 #include "image.h"
 #include "tool_options.h"
 
-#include "common/decoder/options.h"
+#include "common/options/decoder_options.h"
 #include "common/samples/video_formats.h"
 
 #include <string.h>

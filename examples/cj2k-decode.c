@@ -4,7 +4,7 @@
 #include "tool_files.h"
 #include "tool_options.h"
 
-#include "common/decoder/options.h"
+#include "common/options/decoder_options.h"
 
 #include <glib.h>
 #include <stdlib.h>

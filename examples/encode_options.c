@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode_options.h"
 
-#include "common/encoder/options.h"
+#include "common/options/encoder_options.h"
 
 #define MAX_SIDE 65535 /* of a raw file */
 

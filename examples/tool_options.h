@@ -3,7 +3,7 @@
 #ifndef EXAMPLES_TOOL_OPTIONS_H
 #define EXAMPLES_TOOL_OPTIONS_H
 
-#include "common/runtime/option.h"
+#include "common/options/option.h"
 
 #include <glib.h>
 

@@ -2,7 +2,7 @@
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2koptions.h"
 
-#include "common/encoder/options.h"
+#include "common/options/encoder_options.h"
 
 #include <gmodule.h>
 

@@ -35,7 +35,7 @@
 #include "gstcudaj2koptions.h"
 #include "gstcudaj2kpinned.h"
 
-#include "common/decoder/options.h"
+#include "common/options/decoder_options.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_dec_debug);
 

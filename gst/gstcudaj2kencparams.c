@@ -3,7 +3,7 @@
 #include "gstcudaj2kencprivate.h"
 #include "gstcudaj2koptions.h"
 
-#include "common/encoder/options.h"
+#include "common/options/encoder_options.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef GST_CUDA_J2K_OPTIONS_H
 #define GST_CUDA_J2K_OPTIONS_H
 
-#include "common/runtime/option.h"
+#include "common/options/option.h"
 
 #include <gst/gst.h>
 

@@ -58,6 +58,9 @@ typedef struct {
  */
 Cj2kStatus cj2k_jp2_read(const uint8_t *data, size_t size, bool strict, Cj2kJp2 *jp2,
                          Cj2kError *error);
+/* For strict decoders: CJ2K_ERROR_CODESTREAM when ihdr or bpcc contradict SIZ, or one of pclr and cmap
+ * lacks the other (jp2_check.c). */
+Cj2kStatus cj2k_jp2_check(const Cj2kJp2 *jp2, const Cj2kHeader *header, Cj2kError *error);
 void cj2k_jp2_clear(Cj2kJp2 *jp2);
 
 /* What image channel i means by cdef; without cdef colour i + 1. */

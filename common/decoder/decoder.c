@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decoder.h"
 
-#include "options.h"
-
+#include "common/options/decoder_options.h"
 #include "common/runtime/error.h"
 #include "common/samples/layout.h"
 

@@ -119,9 +119,10 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
   cj2k_decoder_frame_give_slot(frame);
   if (frame->status != CJ2K_OK)
     return;
+  uint64_t beyond = 0;
   if (frame->info->has_palette)
-    cj2k_palette_apply(frame->info, &frame->index_picture, &frame->layout,
-                       cj2k_decoder_frame_host_picture(frame));
+    beyond = cj2k_palette_apply(frame->info, &frame->index_picture, &frame->layout,
+                                cj2k_decoder_frame_host_picture(frame));
   frame->status = cj2k_decoder_frame_unstage(frame, &frame->error);
   if (frame->status != CJ2K_OK)
     return;
@@ -130,6 +131,11 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
     frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM, "%u corrupt code-blocks%s",
                                    frame->result.corrupt_blocks,
                                    truncated ? ", and the codestream ends early" : "");
+  else if (frame->decoder->params.strict && beyond)
+    frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
+                                   "%" G_GUINT64_FORMAT
+                                   " samples are indices beyond the %u entries of the palette",
+                                   beyond, frame->info->jp2.num_entries);
 }
 
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame)

@@ -49,7 +49,8 @@ static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_head
   g_clear_pointer(&decoder->info, cj2k_image_info_unref);
   g_byte_array_set_size(decoder->boxes, 0);
   g_byte_array_append(decoder->boxes, data, (guint)MIN(jp2->codestream.offset, G_MAXINT));
-  return cj2k_image_info_new(header, jp2, decoder->params.reduce, &decoder->info, error);
+  return cj2k_image_info_new(header, jp2, decoder->params.reduce, decoder->params.strict,
+                             &decoder->info, error);
 }
 
 static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kError *error)
@@ -206,7 +207,8 @@ Cj2kStatus cj2k_decoder_read_header(Cj2kDecoder *decoder, const uint8_t *data, s
                      &jp2, error);
   if (status == CJ2K_OK) {
     g_clear_pointer(&decoder->read_info, cj2k_image_info_unref);
-    status = cj2k_image_info_new(header, &jp2, decoder->params.reduce, &decoder->read_info, error);
+    status = cj2k_image_info_new(header, &jp2, decoder->params.reduce, decoder->params.strict,
+                                 &decoder->read_info, error);
   }
   if (status == CJ2K_OK)
     *image = decoder->read_info->image;

@@ -126,7 +126,7 @@ static Cj2kStatus check_depths(const Cj2kHeader *header, const Cj2kImageInfo *in
   return CJ2K_OK;
 }
 
-Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce,
+Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce, bool strict,
                                Cj2kImageInfo **result, Cj2kError *error)
 {
   Cj2kImageInfo *info = g_new0(Cj2kImageInfo, 1);
@@ -140,7 +140,9 @@ Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t r
   info->image.rsiz = header->rsiz;
   info->image.num_tiles = header->num_tiles_x * header->num_tiles_y;
 
-  Cj2kStatus status = fill_components(info, header, reduce, error);
+  Cj2kStatus status = strict ? cj2k_jp2_check(&info->jp2, header, error) : CJ2K_OK;
+  if (status == CJ2K_OK)
+    status = fill_components(info, header, reduce, error);
   if (status == CJ2K_OK)
     status = check_depths(header, info, error);
   if (status != CJ2K_OK) {

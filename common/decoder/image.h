@@ -19,8 +19,8 @@ typedef struct {
   uint8_t *icc;
 } Cj2kImageInfo;
 
-/* Takes over *jp2 (clears it, on failure too). */
-Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce,
+/* Takes over *jp2 (clears it, on failure too). `strict`: boxes must agree with the header. */
+Cj2kStatus cj2k_image_info_new(const Cj2kHeader *header, Cj2kJp2 *jp2, uint8_t reduce, bool strict,
                                Cj2kImageInfo **info, Cj2kError *error);
 Cj2kImageInfo *cj2k_image_info_ref(Cj2kImageInfo *info);
 void cj2k_image_info_unref(Cj2kImageInfo *info); /* NULL is allowed */

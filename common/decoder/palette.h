@@ -13,8 +13,9 @@
 void cj2k_palette_index_layout(const Cj2kHeader *header, Cj2kSampleLayout *samples,
                                Cj2kLayout *layout);
 
-/* Looks up every sample of `indices` (in that layout) and packs the channels into `picture`. */
-void cj2k_palette_apply(const Cj2kImageInfo *info, const Cj2kPicture *indices,
-                        const Cj2kLayout *layout, const Cj2kPicture *picture);
+/* Looks up every sample of `indices` (in that layout) and packs the channels into `picture`.
+ * Indices beyond the palette take its nearest entry; returns how many look-ups did. */
+uint64_t cj2k_palette_apply(const Cj2kImageInfo *info, const Cj2kPicture *indices,
+                            const Cj2kLayout *layout, const Cj2kPicture *picture);
 
 #endif

@@ -168,10 +168,16 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
                                  Cj2kError *error)
 {
   cj2k_error_clear(error);
+  Cj2kEncoderSetup changed = encoder->setup; /* only this thread writes it */
+  Cj2kStatus status = cj2k_setup_change_rate(&changed, params, error);
+  if (status == CJ2K_OK)
+    status = cj2k_encoder_check_least(encoder, cj2k_setup_frame_bytes(&changed), error);
+  if (status != CJ2K_OK)
+    return status;
   g_mutex_lock(&encoder->lock);
-  Cj2kStatus status = cj2k_setup_change_rate(&encoder->setup, params, error);
+  encoder->setup = changed;
   g_mutex_unlock(&encoder->lock);
-  return status;
+  return CJ2K_OK;
 }
 
 /* --------------------------------------------------------------------------- submit --- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which rate control holds: the one that is set, or the one that the values set ask for. */
-#include "options.h"
 #include "params.h"
 
+#include "common/options/encoder_options.h"
 #include "common/runtime/error.h"
 
 #include <glib.h>
@@ -47,21 +47,27 @@ static Cj2kRateControl without_wishes(const Cj2kEncoderParams *p)
   return CJ2K_RATE_QUALITY;
 }
 
+/* The mode that the values ask for. One that was set to its default counts only when nothing else
+ * was set: a program that sets everything sets both quality and psnr. */
 static Cj2kStatus choose(Cj2kEncoderParams *p, const Wish wishes[NUM_WISHES], Cj2kError *error)
 {
-  const Wish *chosen = NULL;
+  const Wish *chosen = NULL, *preset = NULL;
+  bool presets_agree = true;
 
-  for (int preset = 0; preset < 2 && !chosen; preset++)
-    for (uint32_t i = 0; i < NUM_WISHES; i++) {
-      const Wish *wish = &wishes[i];
-      if (!wish->set || wish->preset != preset)
-        continue;
-      if (chosen && chosen->mode != wish->mode && !preset)
-        REFUSE("%s is for rate-control %s, %s for %s: set rate-control, or only one of them",
-               chosen->name, cj2k_rate_control_name(chosen->mode), wish->name,
-               cj2k_rate_control_name(wish->mode));
-      chosen = chosen && chosen->mode != wish->mode ? &wishes[NUM_WISHES - 1] : wish;
+  for (const Wish *wish = wishes; wish < wishes + NUM_WISHES; wish++) {
+    if (wish->set && wish->preset) {
+      presets_agree &= !preset;
+      preset = wish;
+    } else if (wish->set && chosen && chosen->mode != wish->mode) {
+      REFUSE("%s is for rate-control %s, %s for %s: set rate-control, or only one of them",
+             chosen->name, cj2k_rate_control_name(chosen->mode), wish->name,
+             cj2k_rate_control_name(wish->mode));
+    } else if (wish->set) {
+      chosen = wish;
     }
+  }
+  if (!chosen && presets_agree)
+    chosen = preset;
   p->rate_control = chosen ? chosen->mode : without_wishes(p);
   return CJ2K_OK;
 }

@@ -222,6 +222,73 @@ static void test_quality_changes(void)
   rig_free(&rig);
 }
 
+/* A budget that the headers exceed does not end the stream: the old one stays, with a warning. */
+static void test_small_budget(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  Rig rig = encoder("max-frame-bytes=4000", &source);
+  GstElement *element = rig_element(&rig, "cudaj2kenc");
+  for (guint i = 0; i < 3; i++) {
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    g_assert_cmpuint(gst_buffer_get_size(coded), <=, 4000);
+    g_assert_cmpuint(gst_buffer_get_size(coded), >=, 3000);
+    gst_buffer_unref(coded);
+    g_object_set(element, "max-frame-bytes", 50, NULL);
+  }
+  gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "too small: headers need"));
+  g_free(text);
+  g_assert_null(rig_message(&rig, GST_MESSAGE_ERROR));
+  gst_object_unref(element);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* A property selects its rate control; one that has no effect is warned of. */
+static void test_selected_modes(void)
+{
+  static const struct {
+    const gchar *properties, *same; /* as bytes of these */
+    const gchar *warning;
+  } cases[] = {
+      {"psnr=45", "rate-control=psnr", NULL},
+      {"psnr=40", "rate-control=psnr psnr=40", NULL},
+      {"quant-step=0.01", "rate-control=qstep quant-step=0.01", NULL},
+      {"reversible-transform=true", "rate-control=lossless", NULL},
+      {"max-frame-bytes=4000 rate-control=quality quality=20", "quality=20", NULL},
+      {"main-level=3", "name=plain", "main-level has no effect"},
+      {"xyz-transfer=srgb", "name=plain", "xyz-transfer has no effect"},
+      {"rate-control=psnr quality=50", "psnr=45", "quality has no effect"},
+  };
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    Rig rig = encoder(cases[i].properties, &source);
+    g_assert_cmpint(push_frame(rig.h, raw, 0), ==, GST_FLOW_OK);
+    GstBuffer *coded = gst_harness_pull(rig.h);
+    gchar *description = g_strdup_printf("cudaj2kenc %s", cases[i].same);
+    GstBuffer *same = encode_one(description, &source, raw, NULL);
+    GstMapInfo map;
+    gst_buffer_map(same, &map, GST_MAP_READ);
+    if (gst_buffer_get_size(coded) != map.size || gst_buffer_memcmp(coded, 0, map.data, map.size))
+      g_error("%s is not %s", cases[i].properties, cases[i].same);
+    gst_buffer_unmap(same, &map);
+    gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+    g_assert_cmpint(text != NULL, ==, cases[i].warning != NULL);
+    if (text)
+      g_assert_nonnull(strstr(text, cases[i].warning));
+    g_free(text);
+    g_free(description);
+    gst_buffer_unref(same);
+    gst_buffer_unref(coded);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(raw);
+}
+
 /* ------------------------------------------------------------------------------- markers --- */
 
 /* Offset of a marker in the main header, -1: not there. */
@@ -776,6 +843,8 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/quality-order", test_quality_order);
   g_test_add_func("/encoder/rate-changes", test_rate_changes);
   g_test_add_func("/encoder/quality-changes", test_quality_changes);
+  g_test_add_func("/encoder/small-budget", test_small_budget);
+  g_test_add_func("/encoder/selected-modes", test_selected_modes);
   g_test_add_func("/encoder/coding-style", test_coding_style);
   g_test_add_func("/encoder/optional-markers", test_optional_markers);
   g_test_add_func("/encoder/tiles", test_tiles);

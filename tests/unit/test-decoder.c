@@ -456,6 +456,68 @@ static void test_palette(void)
   g_byte_array_unref(file);
 }
 
+/* What a decoder says of a file. */
+static void decode_file(const GByteArray *file, bool strict, Cj2kStatus expected, const char *words)
+{
+  Cj2kDecoderParams params;
+  Cj2kError error;
+  Cj2kFrame frame;
+
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.strict = strict;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  cj2k_decoder_submit(decoder, file->data, file->len, NULL, NULL, NULL, &error);
+  cj2k_decoder_receive(decoder, &frame);
+  g_assert_cmpint(frame.status, ==, expected);
+  if (words && !strstr(frame.error.text, words))
+    g_error("'%s' lacks '%s'", frame.error.text, words);
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+}
+
+/* Offset of the contents of a box in the file; the type's letters occur once. */
+static size_t box_at(const GByteArray *file, const char *type)
+{
+  for (size_t i = 4; i + 4 <= file->len; i++)
+    if (!memcmp(file->data + i, type, 4))
+      return i + 4;
+  g_assert_not_reached();
+}
+
+/* Boxes that contradict SIZ, and indices beyond the palette, are errors of a strict decoder only.
+ */
+static void test_strict_boxes(void)
+{
+  static const struct {
+    const char *box;
+    size_t offset;
+    uint8_t value;
+    const char *words; /* of the strict decoder's error */
+  } cases[] = {
+      {"ihdr", 0, 0, "are indices beyond the 256 entries"},
+      {"ihdr", 3, 8, "the ihdr box says 21 x 8, SIZ 21 x 9"},
+      {"ihdr", 7, 22, "the ihdr box says 22 x 9, SIZ 21 x 9"},
+      {"ihdr", 9, 2, "the ihdr box says 2 components, SIZ 1"},
+      {"ihdr", 10, 7, "the ihdr box says 8 bits unsigned of component 0, SIZ 12 bits unsigned"},
+      {"ihdr", 10, 0x8b, "the ihdr box says 12 bits signed"},
+      {"ihdr", 10, 255, "bpcc"},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GByteArray *file = palette_file();
+    file->data[box_at(file, cases[i].box) + cases[i].offset] = cases[i].value;
+    decode_file(file, false, CJ2K_OK, NULL);
+    decode_file(file, true, CJ2K_ERROR_CODESTREAM, cases[i].words);
+    g_byte_array_unref(file);
+  }
+  GByteArray *file = palette_file(); /* a box that no reader knows in place of cmap */
+  memcpy(file->data + box_at(file, "cmap") - 4, "xmap", 4);
+  decode_file(file, false, CJ2K_OK, NULL);
+  decode_file(file, true, CJ2K_ERROR_CODESTREAM, "pclr box without a cmap box");
+  g_byte_array_unref(file);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -470,5 +532,6 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/truncated", test_truncated);
   g_test_add_func("/decoder/arguments", test_arguments);
   g_test_add_func("/decoder/palette", test_palette);
+  g_test_add_func("/decoder/strict-boxes", test_strict_boxes);
   return g_test_run();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The tables of options: they agree with the structs of parameters, and nothing is misread. */
-#include "common/decoder/options.h"
-#include "common/encoder/options.h"
 #include "common/encoder/params.h"
+#include "common/options/decoder_options.h"
+#include "common/options/encoder_options.h"
 
 #include <glib.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "options.h"
+#include "encoder_options.h"
 
 #include "common/runtime/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "option.h"
 
-#include "error.h"
+#include "common/runtime/error.h"
 
 #include <glib.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef CJ2K_ENCODER_OPTIONS_H
 #define CJ2K_ENCODER_OPTIONS_H
 
-#include "common/runtime/option.h"
+#include "option.h"
 
 /* Offsets are those of Cj2kEncoderParams. */
 extern const Cj2kOptionTable cj2k_encoder_options;
