@@ -1,23 +1,32 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/gpu.sh [--quick] [--bench] [BUILD]
+# tests/gpu.sh [--quick] [--bench] [--elements] [--bundle BUNDLE]... [BUILD]
 #
 # All that only a machine with an NVIDIA GPU can test, with the programs of the build folder BUILD
 # (default: build). Needs no build tools on that machine. Ends with "N passed, N failed, N skipped".
 #   --quick   a small part of the damaged streams and of the long run
 #   --bench   then tests/gpu-bench.sh, which can be run without these tests as well
+#   --elements        the element tests alone
+#   --bundle BUNDLE   the element tests of a bundle that tests/gpu-bundle.sh made (its folder or .tar.xz), with
+#                     the GStreamer inside; may be given several times. Without any the tests of BUILD run with
+#                     the machine's GStreamer, where it has one
+# libnvrtc, without which GStreamer has no cudaconvert, is looked for in the usual places; CJ2K_NVRTC names it
+# elsewhere.
 # CJ2K_SHARED names the folder with conformance/ and malformed/ (default: ../shared), CJ2K_STREAMS one
 # with codestreams of uhd_rgb12 for the long run and the benchmark, CJ2K_FRAMES one with raw frames.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-root=$PWD quick='' bench='' build=build
-for argument in "$@"; do
-  case $argument in
+root=$PWD quick='' bench='' elements='' bundles=() build=build
+while [ $# -gt 0 ]; do
+  case $1 in
   --quick) quick=1 ;;
   --bench) bench=1 ;;
-  *) build=$argument ;;
+  --elements) elements=1 ;;
+  --bundle) bundles+=("$(realpath "$2")") && shift ;;
+  *) build=$1 ;;
   esac
+  shift
 done
 build=$(cd "$build" && pwd) || exit 1
 export CJ2K_SHARED=${CJ2K_SHARED:-$root/../shared} PYTHONPATH=$root/tests/support
@@ -75,6 +84,82 @@ skip() {
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
 
+# --- elements, side by side
+# run_elements WHICH PROGRAM...
+run_elements() {
+  local which=$1 program name
+  shift
+  [ $# -eq 0 ] && skip "elements, $which" "built without them"
+  for program in "$@"; do
+    name=$(basename "$program")
+    {
+      timeout 400 "$program" --tap >"$work/$name.tap" 2>/dev/null
+      echo $? >"$work/$name.status"
+    } &
+  done
+  wait
+  for program in "$@"; do
+    name=$(basename "$program")
+    count "$name, $which" "$(cat "$work/$name.status")" "$work/$name.tap"
+  done
+}
+
+# programs FOLDER: the element tests there, without the folders of their objects.
+programs() {
+  find "$1" -maxdepth 1 -name 'test-element-*' ! -type d 2>/dev/null | sort
+}
+
+# For GStreamer's cudaconvert and cudascale.
+find_nvrtc() {
+  local found=${CJ2K_NVRTC:-}
+  [ -n "$found" ] || found=$(ldconfig -p 2>/dev/null | sed -n 's/.*libnvrtc\.so.* => //p' | head -n 1)
+  [ -n "$found" ] || found=$(find /usr/local/cuda*/ /usr/lib /usr/local/lib /opt -name 'libnvrtc.so.*' ! -name '*alt*' \
+    2>/dev/null | sort | tail -n 1)
+  [ -n "$found" ] || return 0
+  export GST_CUDA_NVRTC_LIBNAME=$found BUNDLE_LIBS=${found%/*}
+  echo "libnvrtc: $found"
+}
+
+# With one bundle; what cannot be unpacked was asked for, so it is a failure.
+test_bundle() {
+  local folder=$1 version list
+  if [ -f "$1" ]; then
+    folder=$work/$(basename "$1" .tar.xz)
+    check "unpacking $1" tar xJf "$1" -C "$work"
+  fi
+  version="GStreamer $(cat "$folder/version")"
+  GST_REGISTRY=$work/registry-$(basename "$folder").bin
+  export GST_REGISTRY
+  "$folder/bin/gst-inspect-1.0" cudaj2kdec >"$work/log" 2>&1 || head -n 5 "$work/log"
+  "$folder/bin/gst-inspect-1.0" cudaconvert >/dev/null 2>&1 || echo "$version: there is no cudaconvert"
+  mapfile -t list < <(programs "$folder/bin")
+  run_elements "$version" "${list[@]}"
+}
+
+test_elements() {
+  local bundle list
+  find_nvrtc
+  for bundle in "${bundles[@]}"; do
+    test_bundle "$bundle"
+  done
+  [ ${#bundles[@]} -gt 0 ] && return
+  if [ -z "${GST_PLUGIN_SYSTEM_PATH:-}" ] && ! command -v gst-launch-1.0 >/dev/null; then
+    skip elements "no GStreamer here, and no --bundle"
+    return
+  fi
+  export GST_PLUGIN_PATH=$build/gst GST_REGISTRY=$work/registry.bin
+  gst-inspect-1.0 cudaj2kdec >/dev/null 2>&1 # the registry, before all ask for it at once
+  mapfile -t list < <(programs "$build/tests")
+  run_elements "the machine's GStreamer" "${list[@]}"
+}
+test_elements
+unset GST_CUDA_NVRTC_LIBNAME BUNDLE_LIBS
+if [ -n "$elements" ]; then
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" -eq 0 ]
+  exit
+fi
+
 # --- CPU against CUDA
 tap golden 300 "$build/tests/golden" --backend cuda
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
@@ -125,29 +210,6 @@ if "$python" -c 'import numpy' 2>/dev/null; then
   unset CJ2K_DECODE CJ2K_ENCODE
 else
   skip "conformance on CUDA, other decoders" "no python3 with numpy"
-fi
-
-# --- elements, side by side
-if [ -n "${GST_PLUGIN_SYSTEM_PATH:-}" ] || command -v gst-launch-1.0 >/dev/null; then
-  export GST_PLUGIN_PATH=$build/gst GST_REGISTRY=$work/registry.bin
-  gst-inspect-1.0 cudaj2kdec >/dev/null 2>&1 # the registry, before all ask for it at once
-  names=()
-  for program in "$build"/tests/test-element-*; do
-    [ -f "$program" ] && names+=("$(basename "$program")")
-  done
-  [ ${#names[@]} -eq 0 ] && skip elements "built without them"
-  for name in "${names[@]}"; do
-    {
-      timeout 400 "$build/tests/$name" --tap >"$work/$name.tap" 2>/dev/null
-      echo $? >"$work/$name.status"
-    } &
-  done
-  wait
-  for name in "${names[@]}"; do
-    count "$name" "$(cat "$work/$name.status")" "$work/$name.tap"
-  done
-else
-  skip elements "no GStreamer here"
 fi
 
 # --- thousands of frames: no fallback, and memory as large at the end as at the start
