@@ -4,8 +4,6 @@
 
 #include "common/options/encoder_options.h"
 
-#include <gmodule.h>
-
 GType gst_cuda_j2k_backend_get_type(void)
 {
   return gst_cuda_j2k_option_type(cj2k_option_find(&cj2k_encoder_options, "backend"));
@@ -14,24 +12,6 @@ GType gst_cuda_j2k_backend_get_type(void)
 const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend)
 {
   return cj2k_option_word(cj2k_backend_words, backend);
-}
-
-gboolean gst_cuda_j2k_have_gpu(void)
-{
-  int (*init)(unsigned int flags) = NULL;
-  int (*get_count)(int *count) = NULL;
-  int count = 0;
-  GModule *driver = g_module_open("libcuda.so.1", G_MODULE_BIND_LAZY | G_MODULE_BIND_LOCAL);
-  if (!driver)
-    return FALSE;
-  if (!g_module_symbol(driver, "cuInit", (gpointer *)&init) ||
-      !g_module_symbol(driver, "cuDeviceGetCount", (gpointer *)&get_count) || init(0) != 0 ||
-      get_count(&count) != 0)
-    count = 0;
-  /* The driver does not like to be unloaded once it was initialised. */
-  g_module_make_resident(driver);
-  g_module_close(driver);
-  return count > 0;
 }
 
 GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats)

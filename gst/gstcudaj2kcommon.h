@@ -14,10 +14,6 @@ GType gst_cuda_j2k_backend_get_type(void);
 
 const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend);
 
-/* Is there a GPU that the CUDA back end could use? Opens the driver's library, creates no context.
- */
-gboolean gst_cuda_j2k_have_gpu(void);
-
 /* Big-endian numbers at any address (GST_READ_UINT16_BE and its kin want aligned ones). */
 static inline guint gst_cuda_j2k_read16(const guint8 *p)
 {

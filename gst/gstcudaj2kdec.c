@@ -54,13 +54,8 @@ static GstStaticPadTemplate sink_template =
 G_DEFINE_TYPE(GstCudaJ2kDec, gst_cuda_j2k_dec, GST_TYPE_VIDEO_DECODER)
 #define DEC(object) ((GstCudaJ2kDec *)(object))
 
-static gboolean register_element(GstPlugin *plugin)
-{
-  /* Above openjpegdec (primary) only where a GPU does the work. */
-  guint rank = gst_cuda_j2k_have_gpu() ? GST_RANK_PRIMARY + 1 : GST_RANK_SECONDARY;
-  return gst_element_register(plugin, "cudaj2kdec", rank, GST_TYPE_CUDA_J2K_DEC);
-}
-GST_ELEMENT_REGISTER_DEFINE_CUSTOM(cudaj2kdec, register_element)
+/* Above the elements of the openjpeg plugin, which know neither HT nor every depth. */
+GST_ELEMENT_REGISTER_DEFINE(cudaj2kdec, "cudaj2kdec", GST_RANK_PRIMARY + 1, GST_TYPE_CUDA_J2K_DEC)
 
 /* ---------------------------------------------------------------------------- properties --- */
 

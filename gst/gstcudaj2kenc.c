@@ -47,12 +47,8 @@ enum { PROP_0, PROP_ACTIVE_BACKEND, PROP_STATS, PROP_FIRST_SETTING };
 G_DEFINE_TYPE(GstCudaJ2kEnc, gst_cuda_j2k_enc, GST_TYPE_VIDEO_ENCODER)
 #define ENC(object) ((GstCudaJ2kEnc *)(object))
 
-static gboolean register_element(GstPlugin *plugin)
-{
-  guint rank = gst_cuda_j2k_have_gpu() ? GST_RANK_PRIMARY + 1 : GST_RANK_SECONDARY;
-  return gst_element_register(plugin, "cudaj2kenc", rank, GST_TYPE_CUDA_J2K_ENC);
-}
-GST_ELEMENT_REGISTER_DEFINE_CUSTOM(cudaj2kenc, register_element)
+/* Above openjpegenc, as gstcudaj2kdec.c has it. */
+GST_ELEMENT_REGISTER_DEFINE(cudaj2kenc, "cudaj2kenc", GST_RANK_PRIMARY + 1, GST_TYPE_CUDA_J2K_ENC)
 
 /* ---------------------------------------------------------------------------- properties --- */
 

@@ -96,6 +96,12 @@ static const GstVideoFormat cuda_formats[] = {
     GST_VIDEO_FORMAT_Y444_12LE,  GST_VIDEO_FORMAT_GBR_10LE,  GST_VIDEO_FORMAT_GBR_12LE,
     GST_VIDEO_FORMAT_GBR_16LE,
 #endif
+#if GST_CHECK_VERSION(1, 26, 0)
+    GST_VIDEO_FORMAT_VUYA,
+#endif
+#if GST_CHECK_VERSION(1, 28, 0)
+    GST_VIDEO_FORMAT_ARGB64,
+#endif
 };
 
 GstCaps *gst_cuda_j2k_add_cuda_caps(GstCaps *raw)

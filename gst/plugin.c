@@ -10,9 +10,6 @@
 
 static gboolean plugin_init(GstPlugin *plugin)
 {
-  /* Ranks depend on the GPU: look again when the driver's devices come or go. */
-  gst_plugin_add_dependency_simple(plugin, NULL, "/dev", "nvidia0:nvidiactl",
-                                   GST_PLUGIN_DEPENDENCY_FLAG_NONE);
   gst_cuda_j2k_register_typefinders(plugin);
   return GST_ELEMENT_REGISTER(cudaj2kdec, plugin) && GST_ELEMENT_REGISTER(cudaj2kenc, plugin);
 }

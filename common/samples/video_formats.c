@@ -72,6 +72,11 @@
   {                                                                                                \
     PLANE8(0), AT(1, 2, 1, 8, cb, 0), AT(1, 2, 1, 8, cr, 0)                                        \
   }
+#define SEMI16_BE(depth)                                                                           \
+  {                                                                                                \
+    AT_BE(0, 2, 2, depth, 0, 16 - depth), AT_BE(1, 4, 2, depth, 0, 16 - depth),                    \
+        AT_BE(1, 4, 2, depth, 2, 16 - depth)                                                       \
+  }
 #define SEMI16(depth)                                                                              \
   {                                                                                                \
     AT(0, 2, 2, depth, 0, 16 - depth), AT(1, 4, 2, depth, 0, 16 - depth),                          \
@@ -112,6 +117,12 @@
   {                                                                                                \
     RUN(0, 8, 2, 2, depth, {y0, 16 - depth}, {y1, 16 - depth}),                                    \
         AT(0, 8, 2, depth, cb, 16 - depth), AT(0, 8, 2, depth, cr, 16 - depth)                     \
+  }
+
+#define PAIR16_BE(depth, y0, y1, cb, cr)                                                           \
+  {                                                                                                \
+    RUN_BE(0, 8, 2, 2, depth, {y0, 16 - depth}, {y1, 16 - depth}),                                 \
+        AT_BE(0, 8, 2, depth, cb, 16 - depth), AT_BE(0, 8, 2, depth, cr, 16 - depth)               \
   }
 
 /* Four bytes with three fields of 10 bits and one of 2, at the shifts given. */
@@ -165,11 +176,16 @@ static const Cj2kVideoFormat formats[] = {
   ROW(P012_LE,     YUV, 2, 2, 12, 3, SEMI16(12)),
   ROW(I420_12BE,   YUV, 2, 2, 12, 3, PLANES16_3_BE(0, 1, 2, 12)),
   ROW(P016_LE,     YUV, 2, 2, 16, 3, SEMI16(16)),
+  ROW(P010_10BE,   YUV, 2, 2, 10, 3, SEMI16_BE(10)),
+  ROW(P012_BE,     YUV, 2, 2, 12, 3, SEMI16_BE(12)),
+  ROW(P016_BE,     YUV, 2, 2, 16, 3, SEMI16_BE(16)),
   ROW(A420,        YUV, 2, 2,  8, 4, PLANES8_4(0, 1, 2, 3)),
   ROW(A420_10LE,   YUV, 2, 2, 10, 4, PLANES16_4(0, 1, 2, 3, 10)),
   ROW(A420_10BE,   YUV, 2, 2, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
   ROW(A420_12LE,   YUV, 2, 2, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
+  ROW(A420_12BE,   YUV, 2, 2, 12, 4, PLANES16_4_BE(0, 1, 2, 3, 12)),
   ROW(A420_16LE,   YUV, 2, 2, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
+  ROW(A420_16BE,   YUV, 2, 2, 16, 4, PLANES16_4_BE(0, 1, 2, 3, 16)),
 
   /* 4:1:1 and 4:1:0 */
   ROW(Y41B,        YUV, 4, 1,  8, 3, PLANES8_3(0, 1, 2)),
@@ -203,13 +219,17 @@ static const Cj2kVideoFormat formats[] = {
   ROW(I422_12LE,   YUV, 2, 1, 12, 3, PLANES16_3(0, 1, 2, 12)),
   ROW(Y212_LE,     YUV, 2, 1, 12, 3, PAIR16(12, 0, 4, 2, 6)),
   ROW(I422_12BE,   YUV, 2, 1, 12, 3, PLANES16_3_BE(0, 1, 2, 12)),
+  ROW(Y212_BE,     YUV, 2, 1, 12, 3, PAIR16_BE(12, 0, 4, 2, 6)),
   ROW(Y216_LE,     YUV, 2, 1, 16, 3, PAIR16(16, 0, 4, 2, 6)),
+  ROW(Y216_BE,     YUV, 2, 1, 16, 3, PAIR16_BE(16, 0, 4, 2, 6)),
   ROW(v216,        YUV, 2, 1, 16, 3, PAIR16(16, 2, 6, 0, 4)),
   ROW(A422,        YUV, 2, 1,  8, 4, PLANES8_4(0, 1, 2, 3)),
   ROW(A422_10LE,   YUV, 2, 1, 10, 4, PLANES16_4(0, 1, 2, 3, 10)),
   ROW(A422_10BE,   YUV, 2, 1, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
   ROW(A422_12LE,   YUV, 2, 1, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
+  ROW(A422_12BE,   YUV, 2, 1, 12, 4, PLANES16_4_BE(0, 1, 2, 3, 12)),
   ROW(A422_16LE,   YUV, 2, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
+  ROW(A422_16BE,   YUV, 2, 1, 16, 4, PLANES16_4_BE(0, 1, 2, 3, 16)),
 
   /* 4:4:4; GStreamer does not count the fourth field of Y410, Y412 and Y416 as alpha: it is
    * described, and filled as opaque, but no component */
@@ -230,10 +250,14 @@ static const Cj2kVideoFormat formats[] = {
   ROW(A444_10BE,   YUV, 1, 1, 10, 4, PLANES16_4_BE(0, 1, 2, 3, 10)),
   ROW(Y410,        YUV, 1, 1, 10, 3, FIELDS10(10, 0, 20, 30)),
   ROW(A444_12LE,   YUV, 1, 1, 12, 4, PLANES16_4(0, 1, 2, 3, 12)),
+  ROW(A444_12BE,   YUV, 1, 1, 12, 4, PLANES16_4_BE(0, 1, 2, 3, 12)),
   ROW(Y412_LE,     YUV, 1, 1, 12, 3, WORDS4(12, 4, 2, 0, 4, 6)),
+  ROW(Y412_BE,     YUV, 1, 1, 12, 3, WORDS4_BE(12, 4, 2, 0, 4, 6)),
   ROW(A444_16LE,   YUV, 1, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
+  ROW(A444_16BE,   YUV, 1, 1, 16, 4, PLANES16_4_BE(0, 1, 2, 3, 16)),
   ROW(AYUV64,      YUV, 1, 1, 16, 4, WORDS4_NATIVE(16, 0, 2, 4, 6, 0)),
   ROW(Y416_LE,     YUV, 1, 1, 16, 3, WORDS4(16, 0, 2, 0, 4, 6)),
+  ROW(Y416_BE,     YUV, 1, 1, 16, 3, WORDS4_BE(16, 0, 2, 0, 4, 6)),
 
   /* RGB */
   ROW(GBR,         RGB, 1, 1,  8, 3, PLANES8_3(2, 0, 1)),
@@ -251,7 +275,12 @@ static const Cj2kVideoFormat formats[] = {
   ROW(GBR_10BE,    RGB, 1, 1, 10, 3, PLANES16_3_BE(2, 0, 1, 10)),
   ROW(GBR_12LE,    RGB, 1, 1, 12, 3, PLANES16_3(2, 0, 1, 12)),
   ROW(GBR_12BE,    RGB, 1, 1, 12, 3, PLANES16_3_BE(2, 0, 1, 12)),
+  PADDED(RGB10x2_LE, RGB, 1, 1, 10, 3, { AT(0, 4, 4, 10, 0, 0), AT(0, 4, 4, 10, 0, 10),
+                                         AT(0, 4, 4, 10, 0, 20) }),
+  PADDED(BGR10x2_LE, RGB, 1, 1, 10, 3, { AT(0, 4, 4, 10, 0, 20), AT(0, 4, 4, 10, 0, 10),
+                                         AT(0, 4, 4, 10, 0, 0) }),
   ROW(GBR_16LE,    RGB, 1, 1, 16, 3, PLANES16_3(2, 0, 1, 16)),
+  ROW(GBR_16BE,    RGB, 1, 1, 16, 3, PLANES16_3_BE(2, 0, 1, 16)),
   ROW(GBRA,        RGB, 1, 1,  8, 4, PLANES8_4(2, 0, 1, 3)),
   ROW(RGBA,        RGB, 1, 1,  8, 4, BYTES4(0, 1, 2, 3)),
   ROW(BGRA,        RGB, 1, 1,  8, 4, BYTES4(2, 1, 0, 3)),

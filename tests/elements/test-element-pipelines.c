@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <glib/gstdio.h>
+#include <string.h>
 
 #define FRAMES 6
 #define WIDTH  160
@@ -35,7 +36,7 @@ static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointe
 }
 
 /* Runs to the end of the stream; an error fails the test. */
-static void run(GstElement *pipeline, const gchar *description)
+static void run_to_end(GstElement *pipeline, const gchar *description)
 {
   GstBus *bus = gst_element_get_bus(pipeline);
   gst_element_set_state(pipeline, GST_STATE_PLAYING);
@@ -51,6 +52,11 @@ static void run(GstElement *pipeline, const gchar *description)
   }
   gst_message_unref(message);
   gst_object_unref(bus);
+}
+
+static void run(GstElement *pipeline, const gchar *description)
+{
+  run_to_end(pipeline, description);
   gst_element_set_state(pipeline, GST_STATE_NULL);
 }
 
@@ -200,6 +206,83 @@ static void test_file(gconstpointer data)
   g_free(file);
 }
 
+/* The name of the JPEG 2000 decoder that a bin has chosen (transfer full), NULL: it has none. */
+static gchar *chosen_decoder(GstElement *bin)
+{
+  GstIterator *elements = gst_bin_iterate_recurse(GST_BIN(bin));
+  GValue item = G_VALUE_INIT;
+  gchar *name = NULL;
+  while (!name && gst_iterator_next(elements, &item) == GST_ITERATOR_OK) {
+    GstElementFactory *factory = gst_element_get_factory(g_value_get_object(&item));
+    const gchar *klass =
+        factory ? gst_element_factory_get_metadata(factory, GST_ELEMENT_METADATA_KLASS) : NULL;
+    if (klass && g_str_has_prefix(klass, "Codec/Decoder"))
+      name = g_strdup(GST_OBJECT_NAME(factory));
+    g_value_reset(&item);
+  }
+  gst_iterator_free(elements);
+  return name;
+}
+
+/* A sequence of codestreams, without any field but the media type: decodebin takes our decoder,
+ * also where openjpegdec is installed and there is no GPU. */
+static void test_decodebin(gconstpointer encoder)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
+  gchar *files[FRAMES];
+  if (!have_element("decodebin") || !have_element("multifilesrc")) {
+    g_test_skip("no decodebin or multifilesrc");
+    return;
+  }
+  for (guint i = 0; i < FRAMES; i++) {
+    GstMapInfo map;
+    GstBuffer *raw = pixels_buffer(&source, i), *coded = encode_one(encoder, &source, raw, NULL);
+    files[i] = g_strdup_printf("%s/f-%05u.j2c", folder, i);
+    gst_buffer_map(coded, &map, GST_MAP_READ);
+    g_assert_true(g_file_set_contents(files[i], (const gchar *)map.data, (gssize)map.size, NULL));
+    gst_buffer_unmap(coded, &map);
+    gst_buffer_unref(coded);
+    gst_buffer_unref(raw);
+  }
+  gchar *description = g_strdup_printf("multifilesrc location=%s/f-%%05d.j2c "
+                                       "caps=image/x-jpc,framerate=25/1 ! decodebin ! "
+                                       "fakesink name=sink",
+                                       folder);
+  Expected expected = {.source = source};
+  GstElement *pipeline = launch(description);
+  expect(pipeline, &expected);
+  run_to_end(pipeline, description);
+  gchar *chosen = chosen_decoder(pipeline);
+  g_assert_cmpstr(chosen, ==, "cudaj2kdec");
+  gst_element_set_state(pipeline, GST_STATE_NULL);
+  g_assert_cmpuint(expected.received, ==, FRAMES);
+  g_assert_cmpuint(expected.wrong, ==, 0);
+  gst_object_unref(pipeline);
+  for (guint i = 0; i < FRAMES; i++) {
+    g_remove(files[i]);
+    g_free(files[i]);
+  }
+  g_free(chosen);
+  g_free(description);
+}
+
+/* Both elements come before those of the openjpeg plugin. */
+static void test_rank(void)
+{
+  static const gchar *const names[][2] = {{"cudaj2kdec", "openjpegdec"},
+                                          {"cudaj2kenc", "openjpegenc"}};
+  for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+    GstElementFactory *ours = gst_element_factory_find(names[i][0]);
+    GstElementFactory *theirs = gst_element_factory_find(names[i][1]);
+    guint rank = gst_plugin_feature_get_rank(GST_PLUGIN_FEATURE(ours));
+    g_assert_cmpuint(rank, >, GST_RANK_PRIMARY);
+    if (theirs)
+      g_assert_cmpuint(rank, >, gst_plugin_feature_get_rank(GST_PLUGIN_FEATURE(theirs)));
+    g_clear_object(&theirs);
+    gst_object_unref(ours);
+  }
+}
+
 /* Flushing seeks, many, while frames are in flight; then the whole again. */
 static void test_seek(void)
 {
@@ -332,6 +415,11 @@ int main(int argc, char **argv)
   g_test_add_data_func(
       "/pipelines/file/jph",
       "cudaj2kenc rate-control=lossless block-coder=ht ! capsfilter caps=image/jp2", test_file);
+  g_test_add_data_func("/pipelines/decodebin/mq", "cudaj2kenc rate-control=lossless",
+                       test_decodebin);
+  g_test_add_data_func("/pipelines/decodebin/ht", "cudaj2kenc rate-control=lossless block-coder=ht",
+                       test_decodebin);
+  g_test_add_func("/pipelines/rank", test_rank);
   g_test_add_func("/pipelines/seek", test_seek);
   g_test_add_func("/pipelines/stop", test_stop);
   g_test_add_func("/pipelines/live", test_live);
