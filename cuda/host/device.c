@@ -114,6 +114,24 @@ void cj2k_cuda_release(Cj2kCudaMemory *memory)
   memory->size = 0;
 }
 
+void cj2k_cuda_release_pair(Cj2kCudaPair *pair)
+{
+  cj2k_cuda_release(&pair->device);
+  cj2k_cuda_release(&pair->host);
+}
+
+void cj2k_cuda_destroy_event(cudaEvent_t event)
+{
+  if (event)
+    cudaEventDestroy(event);
+}
+
+void cj2k_cuda_destroy_stream(cudaStream_t stream)
+{
+  if (stream)
+    cudaStreamDestroy(stream);
+}
+
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size)
 {
   Cj2kCudaMemory memory = {.host = kind == CJ2K_MEMORY_PINNED};

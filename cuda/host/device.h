@@ -40,10 +40,20 @@ typedef struct {
   bool host;
 } Cj2kCudaMemory;
 
+/* The same array on both sides of the bus. */
+typedef struct {
+  Cj2kCudaMemory device, host;
+} Cj2kCudaPair;
+
 cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
 /* For what is of another size with each frame: when it grows, by a quarter more than is needed. */
 cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size);
 void cj2k_cuda_release(Cj2kCudaMemory *memory);
+void cj2k_cuda_release_pair(Cj2kCudaPair *pair);
+
+/* Of what is NULL there is nothing to destroy. */
+void cj2k_cuda_destroy_event(cudaEvent_t event);
+void cj2k_cuda_destroy_stream(cudaStream_t stream);
 
 /* Memory for pictures (Cj2kBackendMemory): page-locked or of the device. */
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size);

@@ -20,7 +20,7 @@ static uint64_t align(uint64_t size)
   return (size + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
-/* Places in slot->work. */
+/* Places in mq.work. */
 typedef struct {
   uint64_t marks, distortions, blocks, rooms, order, size;
 } WorkLayout;
@@ -42,7 +42,7 @@ static WorkLayout lay_out_work(uint64_t blocks, uint32_t max_planes)
 static size_t sums_size(const Cj2kEncodeSlot *slot)
 {
   return sizeof(Cj2kCudaMqFrameCounts) +
-         (slot->mq.weights ? CJ2K_SLOPE_CLASSES * sizeof(uint64_t) : 0);
+         (slot->mq.job.weights ? CJ2K_SLOPE_CLASSES * sizeof(uint64_t) : 0);
 }
 
 /* The same, and the blocks. */
@@ -53,15 +53,15 @@ static size_t coded_size(const Cj2kEncodeSlot *slot)
 
 static Cj2kEncodedBlock *host_blocks(const Cj2kEncodeSlot *slot)
 {
-  return (Cj2kEncodedBlock *)(void *)((char *)slot->host_coded.data + sums_size(slot));
+  return (Cj2kEncodedBlock *)(void *)((char *)slot->blocks.coded.host.data + sums_size(slot));
 }
 
 /* Bytes of room that all blocks together may need. */
 static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
 {
-  const Cj2kCudaMqCode *mq = &slot->mq;
+  const Cj2kCudaMqCode *mq = &slot->mq.job;
   uint32_t segments =
-      slot->encoder->many_segments ? CJ2K_CUDA_MQ_PASSES(mq->contexts.max_planes) : 1;
+      slot->encoder->lists.many_segments ? CJ2K_CUDA_MQ_PASSES(mq->contexts.max_planes) : 1;
   /* Each block's room is rounded up by itself. */
   return CJ2K_CUDA_MQ_ROOM(symbols, mq->symbol_room, 0) +
          mq->contexts.num_blocks * (CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) + ALIGNMENT);
@@ -69,43 +69,43 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
 
 /* Room for `size` bytes; nothing of what is there may be on its way any more when it is given back.
  */
-static cudaError_t grow(Cj2kEncodeSlot *slot, Cj2kCudaMemory *memory, uint64_t size)
+static void grow(const Cj2kCudaQueue *queue, Cj2kCudaMemory *memory, uint64_t size)
 {
-  bool there = memory->data && size <= memory->size;
-  cudaError_t result = there ? cudaSuccess : cudaStreamSynchronize(slot->stream);
-
-  return result == cudaSuccess ? cj2k_cuda_reserve(memory, size) : result;
+  if (!memory->data || size > memory->size)
+    CJ2K_CUDA_DO(queue, cudaStreamSynchronize(queue->stream));
+  cj2k_cuda_queue_reserve(queue, memory, size);
 }
 
 /* Room for so many symbols, bytes and passes; nothing happens where there is. */
-static cudaError_t make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes,
-                             uint64_t passes)
+static void make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes, uint64_t passes)
 {
-  bool hulls = slot->mq.weights != NULL;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaMqStage *mq = &slot->mq;
+  bool hulls = mq->job.weights != NULL;
+  uint64_t passes_size = passes * sizeof(Cj2kPassLength);
+  uint64_t points_size = hulls ? passes * sizeof(Cj2kHullPoint) : 0;
   const struct {
     Cj2kCudaMemory *memory;
     uint64_t size;
   } sizes[] = {
-      {&slot->symbols, symbols + READ_AHEAD},
-      {&slot->bytes, bytes},
-      {&slot->host_bytes, hulls ? 0 : bytes},
-      {&slot->passes, passes * sizeof(Cj2kPassLength)},
-      {&slot->host_passes, slot->pass_lengths ? passes * sizeof(Cj2kPassLength) : 0},
-      {&slot->points, hulls ? passes * sizeof(Cj2kHullPoint) : 0},
-      {&slot->host_points, hulls ? passes * sizeof(Cj2kHullPoint) : 0},
-      {&slot->coded, coded_size(slot)},
-      {&slot->host_coded, coded_size(slot)},
+      {&mq->symbols, symbols + READ_AHEAD},
+      {&slot->blocks.bytes.device, bytes},
+      {&slot->blocks.bytes.host, hulls ? 0 : bytes},
+      {&mq->passes.device, passes_size},
+      {&mq->passes.host, mq->pass_lengths ? passes_size : 0},
+      {&mq->points.device, points_size},
+      {&mq->points.host, points_size},
+      {&slot->blocks.coded.device, coded_size(slot)},
+      {&slot->blocks.coded.host, coded_size(slot)},
   };
-  cudaError_t result = cudaSuccess;
 
-  for (guint i = 0; i < G_N_ELEMENTS(sizes) && result == cudaSuccess; i++)
-    result = grow(slot, sizes[i].memory, sizes[i].size);
-  if (result == cudaSuccess) {
-    slot->mq.contexts.capacity =
-        (slot->symbols.size - READ_AHEAD) & ~(uint64_t)(CJ2K_CUDA_MQ_ALIGNMENT - 1);
-    result = cj2k_cuda_reserve(&slot->room, room_size(slot, slot->mq.contexts.capacity));
-  }
-  return result;
+  for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
+    grow(queue, sizes[i].memory, sizes[i].size);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  mq->job.contexts.capacity =
+      (mq->symbols.size - READ_AHEAD) & ~(uint64_t)(CJ2K_CUDA_MQ_ALIGNMENT - 1);
+  cj2k_cuda_queue_reserve(queue, &mq->room, room_size(slot, mq->job.contexts.capacity));
 }
 
 /* ---------------------------------------------------------------------------------- step --- */
@@ -113,158 +113,159 @@ static cudaError_t make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t by
 /* How many bytes and passes there is room for wherever they have to go. */
 static void set_capacities(Cj2kEncodeSlot *slot)
 {
-  Cj2kCudaMqCode *mq = &slot->mq;
+  const Cj2kCudaMqStage *mq = &slot->mq;
+  const Cj2kCudaPair *bytes = &slot->blocks.bytes;
+  Cj2kCudaMqCode *job = &slot->mq.job;
 
-  mq->capacity = slot->bytes.size;
-  mq->pass_capacity = slot->passes.size / sizeof(Cj2kPassLength);
-  if (slot->pass_lengths)
-    mq->pass_capacity = MIN(mq->pass_capacity, slot->host_passes.size / sizeof(Cj2kPassLength));
-  if (mq->weights)
-    mq->pass_capacity = MIN(mq->pass_capacity,
-                            MIN(slot->points.size, slot->host_points.size) / sizeof(Cj2kHullPoint));
+  job->capacity = bytes->device.size;
+  job->pass_capacity = mq->passes.device.size / sizeof(Cj2kPassLength);
+  if (mq->pass_lengths)
+    job->pass_capacity = MIN(job->pass_capacity, mq->passes.host.size / sizeof(Cj2kPassLength));
+  if (job->weights)
+    job->pass_capacity = MIN(job->pass_capacity, MIN(mq->points.device.size, mq->points.host.size) /
+                                                     sizeof(Cj2kHullPoint));
   else
-    mq->capacity = MIN(mq->capacity, slot->host_bytes.size);
+    job->capacity = MIN(job->capacity, bytes->host.size);
 }
 
 /* Where everything is. */
 static void set_pointers(Cj2kEncodeSlot *slot)
 {
-  Cj2kCudaMqCode *mq = &slot->mq;
-  WorkLayout layout = lay_out_work(mq->contexts.num_blocks, mq->contexts.max_planes);
-  char *work = slot->work.data;
+  const Cj2kCudaMqStage *mq = &slot->mq;
+  Cj2kCudaMqCode *job = &slot->mq.job;
+  WorkLayout layout = lay_out_work(job->contexts.num_blocks, job->contexts.max_planes);
+  char *work = mq->work.data, *coded = slot->blocks.coded.device.data;
 
-  mq->counts = slot->coded.data;
-  mq->coded = (Cj2kEncodedBlock *)(void *)((char *)slot->coded.data + sums_size(slot));
-  mq->order = (uint32_t *)(void *)(work + layout.order);
-  mq->rooms = (uint64_t *)(void *)(work + layout.rooms);
-  mq->marks = (Cj2kCudaMqMark *)(void *)(work + layout.marks);
-  mq->room = slot->room.data;
-  mq->bytes = slot->bytes.data;
-  mq->passes = slot->passes.data;
-  mq->points = slot->points.data;
-  mq->slope_bytes = (uint64_t *)(mq->counts + 1);
+  job->counts = (Cj2kCudaMqFrameCounts *)(void *)coded;
+  job->coded = (Cj2kEncodedBlock *)(void *)(coded + sums_size(slot));
+  job->order = (uint32_t *)(void *)(work + layout.order);
+  job->rooms = (uint64_t *)(void *)(work + layout.rooms);
+  job->marks = (Cj2kCudaMqMark *)(void *)(work + layout.marks);
+  job->room = mq->room.data;
+  job->bytes = slot->blocks.bytes.device.data;
+  job->passes = mq->passes.device.data;
+  job->points = mq->points.device.data;
+  job->slope_bytes = (uint64_t *)(job->counts + 1);
   set_capacities(slot);
-  mq->contexts.counts = &mq->counts->modelled;
-  mq->contexts.symbols = slot->symbols.data;
-  mq->contexts.mq_blocks = (Cj2kCudaMqBlock *)(void *)(work + layout.blocks);
-  mq->contexts.distortions = (uint64_t *)(void *)(work + layout.distortions);
+  job->contexts.counts = &job->counts->modelled;
+  job->contexts.symbols = mq->symbols.data;
+  job->contexts.mq_blocks = (Cj2kCudaMqBlock *)(void *)(work + layout.blocks);
+  job->contexts.distortions = (uint64_t *)(void *)(work + layout.distortions);
 }
 
-/* Tells what is expected of an array to come; nothing where it is not wanted. */
-static cudaError_t expect(Cj2kEncodeSlot *slot, Cj2kCudaMemory *host, const Cj2kCudaMemory *device,
-                          bool wanted, uint64_t *size)
+/* Starts the download of the first *size bytes of an array, which the last frame had; of none where
+ * they are not wanted. */
+static void download_expected(const Cj2kCudaQueue *queue, const Cj2kCudaPair *array, bool wanted,
+                              uint64_t *size)
 {
-  *size = wanted ? MIN(*size, MIN(device->size, host->size)) : 0;
-  if (!*size)
-    return cudaSuccess;
-  return cudaMemcpyAsync(host->data, device->data, *size, cudaMemcpyDeviceToHost, slot->stream);
+  *size = wanted ? MIN(*size, MIN(array->device.size, array->host.size)) : 0;
+  if (*size)
+    cj2k_cuda_queue_download(queue, &array->host, &array->device, 0, *size);
 }
 
 /* Records, as far as their number is known or guessed. */
-static cudaError_t download(Cj2kEncodeSlot *slot)
+static void download_records(Cj2kEncodeSlot *slot)
 {
-  bool hulls = slot->mq.weights != NULL;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaMqStage *mq = &slot->mq;
   uint64_t all = coded_size(slot);
-  cudaError_t result = expect(slot, &slot->host_coded, &slot->coded, true, &all);
 
-  if (result == cudaSuccess)
-    result =
-        expect(slot, &slot->host_passes, &slot->passes, slot->pass_lengths, &slot->fetched_passes);
-  if (result == cudaSuccess)
-    result = expect(slot, &slot->host_points, &slot->points, hulls, &slot->fetched_points);
-  return result;
+  download_expected(queue, &slot->blocks.coded, true, &all);
+  download_expected(queue, &mq->passes, mq->pass_lengths, &mq->fetched_passes);
+  download_expected(queue, &mq->points, mq->job.weights != NULL, &mq->fetched_points);
 }
 
-static cudaError_t launch(Cj2kEncodeSlot *slot)
+static void launch_kernels(Cj2kEncodeSlot *slot)
 {
-  Cj2kCudaMqCode *mq = &slot->mq;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaMqCode *job = &slot->mq.job;
 
+  CJ2K_CUDA_DO(queue, cudaMemsetAsync(slot->blocks.coded.device.data, 0,
+                                      job->contexts.stride > 1 ? coded_size(slot) : sums_size(slot),
+                                      queue->stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_mq_contexts(&job->contexts, queue->stream));
+  cj2k_cuda_queue_mark(queue, "contexts");
+  CJ2K_CUDA_DO(queue, cj2k_cuda_mq_code(job, queue->stream));
+  cj2k_cuda_queue_mark(queue, "code");
+  if (slot->mq.coded)
+    cj2k_cuda_queue_record(queue, slot->mq.coded);
+  if (job->weights) {
+    CJ2K_CUDA_DO(queue, cj2k_cuda_mq_hulls(job, queue->stream));
+    cj2k_cuda_queue_mark(queue, "hulls");
+  }
+}
+
+static void launch(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  bool all_bytes = !slot->mq.job.weights;
+
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
   set_pointers(slot);
-  cudaError_t result =
-      cudaMemsetAsync(slot->coded.data, 0,
-                      mq->contexts.stride > 1 ? coded_size(slot) : sums_size(slot), slot->stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mq_contexts(&mq->contexts, slot->stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "contexts", slot->stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mq_code(mq, slot->stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "code", slot->stream);
-  if (result == cudaSuccess && slot->mq_coded)
-    result = cudaEventRecord(slot->mq_coded, slot->stream);
-  if (result == cudaSuccess && mq->weights)
-    result = cj2k_cuda_mq_hulls(mq, slot->stream);
-  if (result == cudaSuccess && mq->weights)
-    result = cj2k_cuda_mark(&slot->marks, "hulls", slot->stream);
-  if (result == cudaSuccess)
-    result = download(slot);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
-  if (result == cudaSuccess)
-    result = cudaEventRecord(slot->done, slot->stream);
-  /* Bytes that are all wanted come while the host is busy with the records. Told later they would
-   * come behind other frames' kernels, and so would the event. */
-  if (result == cudaSuccess)
-    result = expect(slot, &slot->host_bytes, &slot->bytes, !mq->weights, &slot->fetched);
-  if (result == cudaSuccess && !mq->weights)
-    result = cj2k_cuda_mark(&slot->marks, "download", slot->stream);
-  return result == cudaSuccess && !mq->weights ? cudaEventRecord(slot->arrived, slot->stream)
-                                               : result;
+  launch_kernels(slot);
+  download_records(slot);
+  cj2k_cuda_queue_mark(queue, "download");
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
+  /* Bytes that are all wanted come while the host is busy with the records. Asked for later they
+   * would come behind other frames' kernels, and so would the event. */
+  download_expected(queue, &slot->blocks.bytes, all_bytes, &slot->blocks.fetched);
+  if (all_bytes) {
+    cj2k_cuda_queue_mark(queue, "download");
+    cj2k_cuda_queue_record(queue, slot->mq.arrived);
+  }
 }
 
 /* Weights of bands to the device. */
-static cudaError_t send_weights(Cj2kEncodeSlot *slot, const double *weights)
+static void send_weights(Cj2kEncodeSlot *slot, const double *weights)
 {
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaPair *array = &slot->mq.weights;
   size_t size = slot->encoder->plan->num_bands * sizeof *weights;
-  cudaError_t result = cj2k_cuda_reserve(&slot->weights, size);
+  bool sent = false;
 
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->host_weights, size);
-  if (result != cudaSuccess)
-    return result;
-  memcpy(slot->host_weights.data, weights, size);
-  slot->mq.weights = slot->weights.data;
-  return cj2k_cuda_copy_small(slot->weights.data, slot->host_weights.data, size, slot->stream);
+  cj2k_cuda_queue_reserve_pair(queue, array, size);
+  cj2k_cuda_blocks_send(queue, array, weights, size, &sent);
+  slot->mq.job.weights = array->device.data;
 }
 
-cudaError_t cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
+  const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaEncoder *encoder = slot->encoder;
   const Cj2kPlan *plan = encoder->plan;
-  uint32_t max_planes = MAX(cj2k_cuda_encode_max_bitplanes(slot, job), 1);
-  uint32_t symbol_room = MAX(slot->mq.symbol_room, SYMBOL_ROOM);
-  cudaError_t result = cj2k_cuda_encode_begin(slot, job, slot->stream);
+  uint32_t max_planes = MAX(cj2k_cuda_blocks_max_bitplanes(slot, job), 1);
+  uint32_t symbol_room = MAX(slot->mq.job.symbol_room, SYMBOL_ROOM);
 
-  slot->mq = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->blocks.data,
-                                           .coefficients = slot->coefficients.data,
-                                           .quantisers = slot->quantisers.data,
-                                           .num_blocks = plan->num_blocks,
-                                           .stride = job->stride,
-                                           .lowest_plane = job->lowest_plane,
-                                           .max_width = encoder->max_width,
-                                           .max_height = encoder->max_height,
-                                           .max_planes = max_planes},
-                              .alone = !encoder->blocking,
-                              .symbol_room = symbol_room};
-  slot->pass_lengths = job->pass_lengths;
-  if (result == cudaSuccess && job->weights)
-    result = send_weights(slot, job->weights);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->work, lay_out_work(plan->num_blocks, max_planes).size);
-  if (result == cudaSuccess)
-    result = make_room(slot, plan->num_coefficients * FIRST_SYMBOLS, 0,
-                       (uint64_t)plan->num_blocks * FIRST_PASSES);
-  return result == cudaSuccess && plan->num_blocks ? launch(slot) : result;
+  cj2k_cuda_blocks_begin(slot, job, queue);
+  slot->mq.job = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->lists.blocks.data,
+                                               .coefficients = slot->transform.coefficients.data,
+                                               .quantisers = slot->blocks.quantisers.device.data,
+                                               .num_blocks = plan->num_blocks,
+                                               .stride = job->stride,
+                                               .lowest_plane = job->lowest_plane,
+                                               .max_width = encoder->lists.max_width,
+                                               .max_height = encoder->lists.max_height,
+                                               .max_planes = max_planes},
+                                  .alone = !encoder->blocking,
+                                  .symbol_room = symbol_room};
+  slot->mq.pass_lengths = job->pass_lengths;
+  if (job->weights)
+    send_weights(slot, job->weights);
+  cj2k_cuda_queue_reserve(queue, &slot->mq.work, lay_out_work(plan->num_blocks, max_planes).size);
+  make_room(slot, plan->num_coefficients * FIRST_SYMBOLS, 0,
+            (uint64_t)plan->num_blocks * FIRST_PASSES);
+  if (plan->num_blocks)
+    launch(slot);
 }
 
 /* ------------------------------------------------------------------------------- results --- */
 
 static bool has_room(const Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts *counts)
 {
-  const Cj2kCudaMqCode *mq = &slot->mq;
-  return counts->modelled.symbols <= mq->contexts.capacity && !counts->coded.failed &&
-         counts->coded.bytes <= mq->capacity && counts->passes <= mq->pass_capacity;
+  const Cj2kCudaMqCode *job = &slot->mq.job;
+  return counts->modelled.symbols <= job->contexts.capacity && !counts->coded.failed &&
+         counts->coded.bytes <= job->capacity && counts->passes <= job->pass_capacity;
 }
 
 static uint64_t and_some(uint64_t wanted)
@@ -272,74 +273,74 @@ static uint64_t and_some(uint64_t wanted)
   return wanted + wanted / 4;
 }
 
-static cudaError_t code_again(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts *counts)
+static void code_with_room(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts *counts)
 {
   if (counts->coded.failed)
-    slot->mq.symbol_room *= 2;
-  cudaError_t result = make_room(slot, and_some(counts->modelled.symbols),
-                                 and_some(counts->coded.bytes), and_some(counts->passes));
-  if (result == cudaSuccess)
-    result = launch(slot);
-  return result == cudaSuccess ? cudaEventSynchronize(slot->done) : result;
+    slot->mq.job.symbol_room *= 2;
+  make_room(slot, and_some(counts->modelled.symbols), and_some(counts->coded.bytes),
+            and_some(counts->passes));
+  launch(slot);
+  CJ2K_CUDA_DO(&slot->queue, cudaEventSynchronize(slot->blocks.done));
 }
 
-cudaError_t cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
+void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
 {
-  bool arriving = slot->step == CJ2K_CUDA_STEP_GATHER && slot->arriving;
-  cudaError_t status = cudaSuccess;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  bool arriving = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.arriving;
 
   /* With one frame in flight what the host does next begins without delay. */
-  if (slot->mq_coded && slot->step == CJ2K_CUDA_STEP_CODE) {
-    status = cudaEventSynchronize(slot->mq_coded);
+  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE) {
+    CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->mq.coded));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  return status == cudaSuccess ? cudaEventSynchronize(arriving ? slot->arrived : slot->done)
-                               : status;
+  CJ2K_CUDA_DO(queue, cudaEventSynchronize(arriving ? slot->mq.arrived : slot->blocks.done));
 }
 
-/* The rest of an array of `size` bytes, where it is wanted; the next frame has about as much, which
- * is told to come before its size is known. */
-static cudaError_t fetch(Cj2kEncodeSlot *slot, const Cj2kCudaMemory *host,
-                         const Cj2kCudaMemory *device, bool wanted, uint64_t size,
-                         uint64_t *fetched)
+/* The rest of an array of `size` bytes, where it is wanted; the next frame has about as much, whose
+ * download starts before its size is known. */
+static void fetch(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, bool wanted, uint64_t size,
+                  uint64_t *fetched)
 {
-  uint64_t already = *fetched;
-
-  *fetched = wanted ? size + size / 32 : already;
-  return wanted ? cj2k_cuda_encode_fetch_rest(slot, host, device, already, size) : cudaSuccess;
+  if (!wanted)
+    return;
+  cj2k_cuda_blocks_fetch_rest(slot, array, *fetched, size);
+  *fetched = size + size / 32;
 }
 
-cudaError_t cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
-  const Cj2kCudaMqFrameCounts *counts = slot->host_coded.data;
-  bool hulls = slot->mq.weights != NULL;
-  cudaError_t status = cudaSuccess;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaMqStage *mq = &slot->mq;
 
-  for (uint32_t i = 0; i < TRIALS && status == cudaSuccess && !has_room(slot, counts); i++)
-    status = code_again(slot, counts);
-  if (status == cudaSuccess && !has_room(slot, counts))
-    status = cudaErrorMemoryAllocation;
-  if (status == cudaSuccess)
-    status = fetch(slot, &slot->host_passes, &slot->passes, slot->pass_lengths,
-                   counts->passes * sizeof(Cj2kPassLength), &slot->fetched_passes);
-  if (status == cudaSuccess)
-    status = fetch(slot, &slot->host_points, &slot->points, hulls,
-                   counts->points * sizeof(Cj2kHullPoint), &slot->fetched_points);
+  for (uint32_t i = 0; i < TRIALS && cj2k_cuda_queue_ok(queue); i++) {
+    const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
+    if (has_room(slot, counts))
+      break;
+    code_with_room(slot, counts);
+  }
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
+  if (!has_room(slot, counts))
+    CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
+  fetch(slot, &mq->passes, mq->pass_lengths, counts->passes * sizeof(Cj2kPassLength),
+        &mq->fetched_passes);
+  fetch(slot, &mq->points, mq->job.weights != NULL, counts->points * sizeof(Cj2kHullPoint),
+        &mq->fetched_points);
   cj2k_cuda_encode_mq_result(slot, result);
-  return status;
 }
 
 void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
-  const Cj2kCudaMqFrameCounts *counts = slot->host_coded.data;
+  const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
 
   result->blocks = host_blocks(slot);
-  result->passes = slot->pass_lengths ? slot->host_passes.data : NULL;
+  result->passes = slot->mq.pass_lengths ? slot->mq.passes.host.data : NULL;
   result->saturated = counts->modelled.saturated;
   if (slot->step == CJ2K_CUDA_STEP_GATHER)
-    result->bytes = slot->host_bytes.data;
-  if (slot->mq.weights) {
-    result->points = slot->host_points.data;
+    result->bytes = slot->blocks.bytes.host.data;
+  if (slot->mq.job.weights) {
+    result->points = slot->mq.points.host.data;
     result->slopes = (Cj2kSlopeSums){.bytes = (const uint64_t *)(counts + 1),
                                      .lowest = CJ2K_SLOPE_CLASSES - counts->lowest_slope_below,
                                      .highest = counts->highest_slope};
@@ -353,7 +354,7 @@ static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
   uint32_t num_blocks = slot->encoder->plan->num_blocks;
   Cj2kEncodedBlock *blocks = host_blocks(slot);
-  Cj2kCudaMqKept *kept = slot->host_kept.data;
+  Cj2kCudaMqKept *kept = slot->mq.kept.host.data;
   uint64_t sum = 0;
 
   for (uint32_t b = 0; b < num_blocks; b++) {
@@ -364,69 +365,82 @@ static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
   return sum;
 }
 
-/* Puts what is kept of blocks together; its bytes begin to come. */
-static cudaError_t gather_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
+/* Puts what is kept of blocks together and starts the download of it. */
+static void gather_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
-  cudaStream_t stream = slot->encoder->gather;
+  const Cj2kCudaQueue *queue = &slot->mq.gather;
+  Cj2kCudaMqStage *mq = &slot->mq;
   uint32_t num_blocks = slot->encoder->plan->num_blocks;
   size_t size = num_blocks * sizeof(Cj2kCudaMqKept);
-  cudaError_t result = cj2k_cuda_reserve(&slot->kept, size);
 
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->host_kept, size);
-  if (result != cudaSuccess)
-    return result;
+  cj2k_cuda_queue_reserve_pair(queue, &mq->kept, size);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
   uint64_t bytes = place_kept(slot, lengths);
-  if ((result = cj2k_cuda_reserve_more(&slot->gathered, bytes)) == cudaSuccess)
-    result = cj2k_cuda_reserve_more(&slot->host_bytes, bytes);
-  Cj2kCudaMqGather gather = {.blocks = slot->mq.coded,
-                             .kept = slot->kept.data,
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&mq->gathered, bytes));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&slot->blocks.bytes.host, bytes));
+  Cj2kCudaMqGather gather = {.blocks = mq->job.coded,
+                             .kept = mq->kept.device.data,
                              .num_blocks = num_blocks,
-                             .bytes = slot->bytes.data,
-                             .out = slot->gathered.data};
-  if (result == cudaSuccess)
-    result = cj2k_cuda_copy_small(slot->kept.data, slot->host_kept.data, size, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mq_gather(&gather, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "gather", stream);
-  if (result == cudaSuccess && bytes)
-    result = cudaMemcpyAsync(slot->host_bytes.data, slot->gathered.data, bytes,
-                             cudaMemcpyDeviceToHost, stream);
-  return result;
+                             .bytes = slot->blocks.bytes.device.data,
+                             .out = mq->gathered.data};
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_copy_small(mq->kept.device.data, mq->kept.host.data, size, queue->stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_mq_gather(&gather, queue->stream));
+  cj2k_cuda_queue_mark(queue, "gather");
+  if (bytes)
+    cj2k_cuda_queue_download(queue, &slot->blocks.bytes.host, &mq->gathered, 0, bytes);
 }
 
-/* The bytes behind those that launch() has told to come. */
-static cudaError_t gather_rest(Cj2kEncodeSlot *slot, uint64_t already, uint64_t bytes)
+void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
-  cudaStream_t stream = slot->encoder->gather;
-  cudaError_t result = cudaStreamWaitEvent(stream, slot->arrived, 0);
+  const Cj2kCudaQueue *queue = &slot->mq.gather;
+  const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
+  const Cj2kCudaPair *array = &slot->blocks.bytes;
+  uint64_t bytes = counts->coded.bytes, already = slot->blocks.fetched;
 
-  if (result == cudaSuccess)
-    result = cudaMemcpyAsync((char *)slot->host_bytes.data + already,
-                             (const char *)slot->bytes.data + already, bytes - already,
-                             cudaMemcpyDeviceToHost, stream);
-  return result;
-}
-
-cudaError_t cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
-{
-  const Cj2kCudaMqFrameCounts *counts = slot->host_coded.data;
-  uint64_t bytes = counts->coded.bytes, already = slot->fetched;
-  cudaStream_t stream = slot->encoder->gather;
-
-  slot->arriving = !job->kept_lengths && bytes <= already;
+  slot->mq.arriving = !job->kept_lengths && bytes <= already;
   if (!job->kept_lengths)
-    slot->fetched = bytes + bytes / 32; /* the next frame has about as many */
-  if (slot->arriving)
-    return cudaSuccess;
-  cudaError_t result = cudaEventRecord(slot->started, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, NULL, stream);
-  if (result == cudaSuccess)
-    result = job->kept_lengths ? gather_kept(slot, job->kept_lengths)
-                               : gather_rest(slot, already, bytes);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "download", stream);
-  return result == cudaSuccess ? cudaEventRecord(slot->done, stream) : result;
+    slot->blocks.fetched = bytes + bytes / 32; /* the next frame has about as many */
+  if (slot->mq.arriving)
+    return;
+  cj2k_cuda_queue_record(queue, slot->blocks.started);
+  cj2k_cuda_queue_mark(queue, NULL);
+  if (job->kept_lengths) {
+    gather_kept(slot, job->kept_lengths);
+  } else { /* the bytes behind those whose download code() has started */
+    cj2k_cuda_queue_wait(queue, slot->mq.arrived);
+    cj2k_cuda_queue_download(queue, &array->host, &array->device, already, bytes);
+  }
+  cj2k_cuda_queue_mark(queue, "download");
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
+}
+
+/* -------------------------------------------------------------------------------- stage --- */
+
+void cj2k_cuda_mq_stage_init(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaMqStage *mq = &slot->mq;
+
+  mq->gather = cj2k_cuda_encode_queue(slot, slot->encoder->gather);
+  mq->passes.host.host = mq->points.host.host = true;
+  CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&mq->arrived, cj2k_cuda_encode_event_flags(slot) |
+                                                                 cudaEventDisableTiming));
+  if (!slot->encoder->blocking)
+    CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&mq->coded, cudaEventDisableTiming));
+}
+
+void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaMqStage *mq = &slot->mq;
+  Cj2kCudaMemory *memories[] = {&mq->symbols, &mq->work, &mq->room, &mq->gathered};
+  Cj2kCudaPair *pairs[] = {&mq->passes, &mq->points, &mq->weights, &mq->kept};
+
+  for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
+    cj2k_cuda_release(memories[i]);
+  for (guint i = 0; i < G_N_ELEMENTS(pairs); i++)
+    cj2k_cuda_release_pair(pairs[i]);
+  cj2k_cuda_destroy_event(mq->coded);
+  cj2k_cuda_destroy_event(mq->arrived);
 }

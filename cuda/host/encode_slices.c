@@ -95,9 +95,9 @@ cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder)
   uint32_t *order = g_new(uint32_t, (size_t)n + 1);
   for (uint32_t b = 0; b < n; b++)
     order[next[slice_of(encoder, b)]++] = b;
-  cudaError_t result = cj2k_cuda_reserve(&encoder->order, n * sizeof *order);
-  if (result == cudaSuccess)
-    result = cudaMemcpy(encoder->order.data, order, n * sizeof *order, cudaMemcpyHostToDevice);
+  cudaError_t result = cj2k_cuda_reserve(&encoder->lists.order, n * sizeof *order);
+  CJ2K_CUDA_TRY(result, cudaMemcpy(encoder->lists.order.data, order, n * sizeof *order,
+                                   cudaMemcpyHostToDevice));
   g_free(order);
   return result;
 }

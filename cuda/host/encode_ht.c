@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* BLOCK CODER for HT: measuring, coding, and with one frame in flight coding while the rest of the
+ * picture is still on its way. */
+#include "encode.h"
+
+/* ------------------------------------------------------------------------------- stage --- */
+
+void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  uint64_t blocks = slot->encoder->plan->num_blocks;
+
+  cj2k_cuda_queue_reserve_pair(queue, &slot->ht.choices, blocks * sizeof(Cj2kHtChoice));
+  cj2k_cuda_queue_reserve_pair(queue, &slot->ht.again, blocks * sizeof(uint32_t));
+}
+
+void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
+{
+  cj2k_cuda_release_pair(&slot->ht.choices);
+  cj2k_cuda_release_pair(&slot->ht.again);
+  cj2k_cuda_release_pair(&slot->ht.measured);
+  cj2k_cuda_release(&slot->ht.scratch);
+}
+
+/* What every step begins with: the queue that it goes to. */
+static void begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaEncoder *encoder = slot->encoder;
+
+  slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = encoder->lists.blocks.data,
+                                        .tables = encoder->lists.tables.data,
+                                        .coefficients = slot->transform.coefficients.data,
+                                        .quantisers = slot->blocks.quantisers.device.data,
+                                        .num_blocks = encoder->plan->num_blocks,
+                                        .stride = job->stride};
+  slot->ht.all_coded = slot->ht.all_coded && cj2k_cuda_blocks_has_quantisers(slot, job);
+  cj2k_cuda_blocks_begin(slot, job, queue);
+}
+
+/* ----------------------------------------------------------------------------- measure --- */
+
+/* Sizes of the parts of what measure brings back: counts, band errors, distortions, lengths. */
+static size_t band_errors_size(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->plan->num_bands * sizeof(uint64_t);
+}
+
+static size_t distortions_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+{
+  return (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint64_t);
+}
+
+static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+{
+  return sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot) + distortions_size(slot, planes) +
+         (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
+}
+
+void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaPair *measured = &slot->ht.measured;
+  Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  size_t size = measured_size(slot, job->num_planes);
+
+  cj2k_cuda_queue_reserve_pair(queue, measured, size);
+  begin(slot, job, queue);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  /* Blocks between the measured ones have zeros. */
+  CJ2K_CUDA_DO(queue, cudaMemsetAsync(measured->device.data, 0, size, queue->stream));
+  blocks->first_plane = job->first_plane;
+  blocks->num_planes = job->num_planes;
+  blocks->counts = measured->device.data;
+  blocks->band_errors = (uint64_t *)(blocks->counts + 1);
+  uint64_t *distortions = blocks->band_errors + slot->encoder->plan->num_bands;
+  blocks->distortions = job->distortions ? distortions : NULL;
+  blocks->lengths = (uint32_t *)((char *)distortions + distortions_size(slot, job->num_planes));
+  if (job->num_planes)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
+  if (job->band_errors || !job->num_planes)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_band_errors(blocks, queue->stream));
+  cj2k_cuda_queue_mark(queue, "measure");
+  CJ2K_CUDA_DO(
+      queue, cj2k_cuda_copy_small(measured->host.data, measured->device.data, size, queue->stream));
+  cj2k_cuda_queue_mark(queue, "download");
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
+}
+
+void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
+
+  result->saturated = counts->saturated;
+  result->band_errors = (uint64_t *)(counts + 1);
+  result->ht_distortions = result->band_errors + slot->encoder->plan->num_bands;
+  result->ht_lengths = (uint32_t *)((char *)result->ht_distortions +
+                                    distortions_size(slot, slot->ht.job.num_planes));
+}
+
+/* ------------------------------------------------------------ code, one frame in flight --- */
+
+void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaLatencyStage *stage = &slot->latency;
+  cudaEvent_t *events[] = {&stage->sent, &stage->tops_coded};
+  unsigned flags = cudaEventDisableTiming;
+  cudaStream_t coder = NULL, copier = NULL;
+
+  CJ2K_CUDA_DO(queue, cudaStreamCreateWithFlags(&coder, cudaStreamNonBlocking));
+  stage->coder = cj2k_cuda_encode_queue(slot, coder);
+  CJ2K_CUDA_DO(queue, cudaStreamCreateWithFlags(&copier, cudaStreamNonBlocking));
+  stage->copier = cj2k_cuda_encode_queue(slot, copier);
+  stage->host_parts.host = true;
+  cj2k_cuda_queue_reserve(queue, &stage->host_parts,
+                          CJ2K_CUDA_MAX_SLICES * sizeof(Cj2kCudaPartCounts));
+  for (guint i = 0; i < G_N_ELEMENTS(events); i++)
+    CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(events[i], flags));
+  for (guint i = 0; i < slot->encoder->slices.count; i++)
+    CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->tops_done[i], flags));
+  for (guint i = 0; i < slot->encoder->slices.count; i++)
+    CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->part_coded[i], flags));
+}
+
+void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaLatencyStage *stage = &slot->latency;
+
+  cj2k_cuda_release(&stage->host_parts);
+  cj2k_cuda_destroy_event(stage->sent);
+  cj2k_cuda_destroy_event(stage->tops_coded);
+  for (guint i = 0; i < CJ2K_CUDA_MAX_SLICES; i++) {
+    cj2k_cuda_destroy_event(stage->tops_done[i]);
+    cj2k_cuda_destroy_event(stage->part_coded[i]);
+  }
+  cj2k_cuda_destroy_stream(stage->coder.stream);
+  cj2k_cuda_destroy_stream(stage->copier.stream);
+}
+
+/* Kernels write bytes into host memory themselves, which is soonest for a few, but much takes more
+ * from uploads at the same time than the copy engine would. Returns how many slices are better
+ * brought by that one: none of the last two. */
+static uint32_t count_parts(const Cj2kEncodeSlot *slot)
+{
+  uint32_t count = slot->encoder->slices.count;
+  bool much = slot->ht.expected > slot->upload.picture.size / 4;
+
+  return slot->latency.in_slices && much && count > 2 ? count - 2 : 0;
+}
+
+static Cj2kCudaPartCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t slice)
+{
+  return (Cj2kCudaPartCounts *)slot->latency.host_parts.data + slice;
+}
+
+/* The blocks that can be coded behind slices [first, end) of the top level, beside the others. */
+static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
+{
+  const Cj2kCudaQueue *coder = &slot->latency.coder;
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  bool is_part = first < slot->latency.num_parts;
+  Cj2kCudaEncodeBlocks part = slot->ht.job;
+
+  if (is_part)
+    part.bytes = slot->blocks.bytes.device.data;
+  part.order = (const uint32_t *)slot->encoder->lists.order.data + slices->first_block[first];
+  part.num_blocks = slices->first_block[end] - slices->first_block[first];
+  cj2k_cuda_queue_wait(coder, slot->latency.tops_done[end - 1]);
+  cj2k_cuda_queue_mark(coder, CJ2K_CUDA_BEGIN);
+  if (part.num_blocks)
+    CJ2K_CUDA_DO(coder, cj2k_cuda_ht_encode(&part, coder->stream));
+  cj2k_cuda_queue_mark(coder, "code");
+  if (is_part) {
+    CJ2K_CUDA_DO(coder, cj2k_cuda_copy_small(part_counts(slot, first), part.counts,
+                                             sizeof *part.counts, coder->stream));
+    cj2k_cuda_queue_record(coder, slot->latency.part_coded[first]);
+  }
+}
+
+/* All blocks: those of slices on a stream of their own, but the last slice's together with those
+ * below, which can be coded soon behind it. */
+static void code_in_slices(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  Cj2kCudaLatencyStage *latency = &slot->latency;
+  bool cut = latency->in_slices && slices->count > 1;
+  uint32_t step = cut ? 1 : slices->count, end = cut ? slices->count - 1 : slices->count;
+  Cj2kCudaEncodeBlocks part = slot->ht.job;
+
+  latency->num_parts = count_parts(slot);
+  cj2k_cuda_queue_record(&latency->coder, latency->sent);
+  for (uint32_t i = 0; i < end; i += step)
+    code_tops(slot, i, i + step);
+  cj2k_cuda_queue_record(&latency->coder, latency->tops_coded);
+  cj2k_cuda_queue_wait(queue, latency->sent);
+  if (latency->num_parts) /* bytes of parts lie before all others */
+    cj2k_cuda_queue_wait(queue, latency->part_coded[latency->num_parts - 1]);
+  cj2k_cuda_queue_mark(queue, NULL);
+  part.order = (const uint32_t *)slot->encoder->lists.order.data + slices->first_block[end];
+  part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[end];
+  if (part.num_blocks)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&part, queue->stream));
+  cj2k_cuda_queue_mark(queue, "code");
+  cj2k_cuda_queue_wait(queue, latency->tops_coded);
+  cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
+}
+
+/* Brings the bytes of each part as soon as it is coded. */
+static void copy_parts(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *copier = &slot->latency.copier;
+  uint64_t from = 0;
+
+  for (uint32_t i = 0; i < slot->latency.num_parts; i++) {
+    CJ2K_CUDA_DO(copier, cudaEventSynchronize(slot->latency.part_coded[i]));
+    uint64_t end = MIN(part_counts(slot, i)->counts.bytes, slot->ht.job.capacity);
+    if (end == from)
+      continue;
+    cj2k_cuda_queue_mark(copier, CJ2K_CUDA_BEGIN);
+    cj2k_cuda_queue_download(copier, &slot->blocks.bytes.host, &slot->blocks.bytes.device, from,
+                             end);
+    cj2k_cuda_queue_mark(copier, "download");
+    from = end;
+  }
+}
+
+/* -------------------------------------------------------------------------------- code --- */
+
+static size_t coded_size(const Cj2kEncodeSlot *slot)
+{
+  return sizeof(Cj2kCudaEncodeCounts) +
+         slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
+}
+
+/* The blocks whose choice is another than that they were coded with. */
+static void code_some_again(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaPair *again = &slot->ht.again;
+  Cj2kCudaEncodeBlocks part = slot->ht.job;
+
+  part.order = again->device.data;
+  part.num_blocks = slot->ht.num_again;
+  part.again = 1;
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(again->device.data, again->host.data,
+                                           part.num_blocks * sizeof(uint32_t), queue->stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&part, queue->stream));
+}
+
+/* Records, and bytes from `from` on, to the host; with one frame in flight bytes come otherwise. */
+static void download(Cj2kEncodeSlot *slot, uint64_t from)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaPair *coded = &slot->blocks.coded, *bytes = &slot->blocks.bytes;
+
+  if (slot->latency.coder.stream) {
+    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data, coded_size(slot),
+                                             queue->stream));
+    return;
+  }
+  cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, coded_size(slot));
+  if (slot->blocks.fetched > from)
+    cj2k_cuda_queue_download(queue, &bytes->host, &bytes->device, from, slot->blocks.fetched);
+}
+
+/* Codes, and starts the download of records and of the first `fetched` bytes, of which the first
+ * `from` are there. */
+static void launch(Cj2kEncodeSlot *slot, uint64_t from)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaQueue *coder = slot->latency.coder.stream ? &slot->latency.coder : NULL;
+  Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  const Cj2kCudaPair *bytes = &slot->blocks.bytes;
+
+  blocks->bytes = coder ? bytes->host.data : bytes->device.data;
+  blocks->capacity = MIN(bytes->device.size, bytes->host.size);
+  slot->blocks.fetched = MIN(slot->blocks.fetched, bytes->device.size);
+  if (slot->ht.num_again) {
+    code_some_again(slot);
+  } else {
+    CJ2K_CUDA_DO(queue,
+                 cudaMemsetAsync(slot->blocks.coded.device.data, 0,
+                                 blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts,
+                                 (coder ? coder : queue)->stream));
+    if (coder)
+      code_in_slices(slot);
+    else
+      CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(blocks, queue->stream));
+  }
+  if (!coder)
+    cj2k_cuda_queue_mark(queue, "code");
+  download(slot, from);
+  cj2k_cuda_queue_mark(queue, "download");
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
+}
+
+/* Lists the blocks whose choice is another than that they were coded with, unless they are most.
+ * Returns how many bytes they had. */
+static uint64_t list_again(Cj2kEncodeSlot *slot, const Cj2kHtChoice *choices)
+{
+  const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
+  const Cj2kEncodedBlock *coded = (const Cj2kEncodedBlock *)(counts + 1);
+  uint32_t n = slot->encoder->plan->num_blocks, count = 0, *again = slot->ht.again.host.data;
+  uint64_t bytes = 0;
+
+  for (uint32_t b = 0; b < n; b++)
+    if (choices[b].plane || !choices[b].passes) {
+      again[count++] = b;
+      bytes += (coded[b].length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1);
+    }
+  slot->ht.num_again = count < n / 2 ? count : 0;
+  return bytes;
+}
+
+/* Where the kernels find what goes in and put what comes out. */
+static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t bits)
+{
+  Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+
+  blocks->choices = job->choices ? slot->ht.choices.device.data : NULL;
+  blocks->scratch = slot->ht.scratch.data;
+  blocks->scratch_bits = bits;
+  blocks->counts = slot->blocks.coded.device.data;
+  blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
+  blocks->passes = (Cj2kPassLength *)(blocks->coded + slot->encoder->plan->num_blocks);
+}
+
+void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  Cj2kCudaHtStage *ht = &slot->ht;
+  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, job));
+  uint64_t from = 0, more = 0;
+
+  cj2k_cuda_queue_reserve(
+      &slot->queue, &ht->scratch,
+      CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, plan->num_blocks));
+  ht->num_again = slot->latency.num_parts = 0;
+  slot->blocks.fetched = ht->expected;
+  if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job))
+    more = list_again(slot, job->choices);
+  const Cj2kCudaQueue *queue =
+      slot->latency.coder.stream && !ht->num_again ? &slot->latency.coder : &slot->queue;
+  begin(slot, job, queue);
+  if (ht->num_again) {
+    from = ((const Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes;
+    slot->blocks.fetched = from + more;
+  }
+  if (job->choices)
+    cj2k_cuda_blocks_send(queue, &ht->choices, job->choices,
+                          plan->num_blocks * sizeof *job->choices, &ht->choices_sent);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  set_pointers(slot, job, bits);
+  ht->all_coded = !job->choices && job->stride == 1;
+  launch(slot, from);
+}
+
+/* ------------------------------------------------------------------------------- results --- */
+
+/* With one frame in flight what the host does next begins without delay: others wake up while the
+ * GPU does what is left after the upload. */
+void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  bool parts = slot->latency.num_parts > 0;
+
+  copy_parts(slot);
+  slot->latency.num_parts = 0;
+  if (slot->latency.coder.stream) {
+    if (slot->latency.in_slices)
+      CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));
+    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+  }
+  CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->blocks.done));
+  if (parts)
+    CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
+}
+
+/* The bytes did not fit: makes more room and codes again. */
+static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  uint64_t room = bytes + bytes / 4;
+
+  cj2k_cuda_queue_reserve(queue, &slot->blocks.bytes.host, room);
+  cj2k_cuda_queue_reserve(queue, &slot->blocks.bytes.device, room);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  slot->ht.num_again = 0;
+  slot->blocks.fetched = bytes;
+  launch(slot, 0);
+  cj2k_cuda_encode_ht_wait(slot);
+}
+
+void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
+
+  if (counts->bytes > slot->ht.job.capacity)
+    code_with_room(slot, counts->bytes);
+  if (!slot->latency.coder.stream)
+    cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.bytes, slot->blocks.fetched, counts->bytes);
+  /* The next frame is about as long: its download starts before its length is known. */
+  if (!slot->ht.num_again)
+    slot->ht.expected = counts->bytes + counts->bytes / 32;
+  result->blocks = (Cj2kEncodedBlock *)((char *)slot->blocks.coded.host.data + sizeof *counts);
+  result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
+  result->bytes = slot->blocks.bytes.host.data;
+  result->saturated = counts->saturated;
+}

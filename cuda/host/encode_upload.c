@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The planes of a picture in host memory, whole or slice by slice, to the device. */
+#include "encode.h"
+
+#include "common/samples/layout.h"
+
+#include <string.h>
+
+#define PITCH_ALIGNMENT 256
+#define COPY_ROWS       64 /* of a plane, by one thread at a time */
+
+static bool is_empty(const Cj2kRect *rect)
+{
+  return rect->x0 >= rect->x1 || rect->y0 >= rect->y1;
+}
+
+/* The part of a plane that holds samples, and where it goes on the device. */
+struct Cj2kCudaPlaneArea {
+  uint64_t offset, pitch, row_bytes;
+  uint32_t rows;
+};
+typedef Cj2kCudaPlaneArea PlaneArea;
+
+static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  uint64_t pitch = job->picture->planes[index].pitch;
+  PlaneArea area = {0};
+
+  for (uint32_t c = 0; c < plan->num_components && c < job->layout->num_components; c++) {
+    const Cj2kRect *rect = &plan->component_out[c];
+    if (job->layout->samples[c].plane != index || is_empty(rect))
+      continue;
+    area.row_bytes =
+        MAX(area.row_bytes, cj2k_layout_row_bytes(&job->layout->samples[c], rect->x1 - rect->x0));
+    area.rows = MAX(area.rows, rect->y1 - rect->y0);
+  }
+  area.row_bytes = MIN(area.row_bytes, cj2k_plane_row_bytes(&job->picture->planes[index]));
+  /* With the same pitch on both sides it is one run of bytes. */
+  bool keep = pitch % 16 == 0 && pitch <= area.row_bytes + PITCH_ALIGNMENT;
+  area.pitch =
+      keep ? pitch : (area.row_bytes + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
+  return area;
+}
+
+typedef struct {
+  const uint8_t *from;
+  uint64_t pitch;
+  const PlaneArea *area; /* of the destination */
+  uint32_t rows;
+  uint8_t *to;
+} RowCopy;
+
+static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
+{
+  const RowCopy *copy = ctx;
+  uint32_t end = MIN((index + 1) * COPY_ROWS, copy->rows);
+
+  (void)lane;
+  for (uint32_t y = index * COPY_ROWS; y < end; y++)
+    memcpy(copy->to + y * copy->area->pitch, copy->from + y * copy->pitch, copy->area->row_bytes);
+}
+
+/* Rows of one plane. */
+typedef struct {
+  uint32_t first, end;
+} Rows;
+
+static Rows slice_rows(const Cj2kEncodeSlot *slot, uint32_t slice, uint32_t rows)
+{
+  const Cj2kCudaSlices *slices = &slot->encoder->slices;
+
+  return (Rows){slice ? cj2k_cuda_slice_rows(slices, slice - 1, rows) : 0,
+                cj2k_cuda_slice_rows(slices, slice, rows)};
+}
+
+/* Pageable memory goes through staging, copied by all threads, since the driver would do it with
+ * one. */
+static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneArea *area,
+                       Rows rows)
+{
+  RowCopy copy = {(const uint8_t *)from->data + rows.first * from->pitch, from->pitch, area,
+                  rows.end - rows.first,
+                  (uint8_t *)slot->upload.staging.data + area->offset + rows.first * area->pitch};
+
+  cj2k_parallel_for(slot->encoder->threads, (copy.rows + COPY_ROWS - 1) / COPY_ROWS, copy_rows,
+                    &copy);
+}
+
+/* Where the first row of a plane is read. */
+static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+                             const PlaneArea *areas, uint64_t *pitch)
+{
+  bool staged = job->picture->memory == CJ2K_MEMORY_HOST;
+  const Cj2kPlane *plane = &job->picture->planes[index];
+
+  *pitch = staged ? areas[index].pitch : plane->pitch;
+  return staged ? (const uint8_t *)slot->upload.staging.data + areas[index].offset : plane->data;
+}
+
+static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+                        const PlaneArea *areas, Rows rows)
+{
+  const PlaneArea *area = &areas[index];
+  uint8_t *to = (uint8_t *)slot->upload.picture.data + area->offset + rows.first * area->pitch;
+  uint64_t pitch;
+  const uint8_t *from = source(slot, job, index, areas, &pitch);
+  const Cj2kCudaQueue *queue = &slot->upload.queue;
+
+  if (rows.first >= rows.end)
+    return;
+  from += rows.first * pitch;
+  if (pitch == area->pitch)
+    CJ2K_CUDA_DO(queue,
+                 cudaMemcpyAsync(to, from, pitch * (rows.end - rows.first - 1) + area->row_bytes,
+                                 cudaMemcpyHostToDevice, queue->stream));
+  else
+    CJ2K_CUDA_DO(queue,
+                 cudaMemcpy2DAsync(to, area->pitch, from, pitch, area->row_bytes,
+                                   rows.end - rows.first, cudaMemcpyHostToDevice, queue->stream));
+}
+
+/* Bytes of all planes when they lie one behind the other, here and on the device, with nothing
+ * between: else 0. */
+static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                          const PlaneArea *areas)
+{
+  uint64_t size = 0, pitch;
+  const uint8_t *first = source(slot, job, 0, areas, &pitch);
+
+  for (uint32_t i = 0; i < job->layout->num_planes; i++) {
+    const uint8_t *from = source(slot, job, i, areas, &pitch);
+    if (pitch != areas[i].pitch || pitch != areas[i].row_bytes || areas[i].offset != size ||
+        from != first + size)
+      return 0;
+    size += pitch * areas[i].rows;
+  }
+  return size;
+}
+
+/* Takes what a copy of several planes at once returned. false: they are neighbours by chance, in
+ * several allocations, and have to be copied one by one. */
+static bool took_together(const Cj2kCudaQueue *queue, cudaError_t result)
+{
+  if (result == cudaErrorInvalidValue) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  CJ2K_CUDA_DO(queue, result);
+  return true;
+}
+
+/* The same rows of all planes in one copy, where planes are alike: rows of a plane are then one row
+ * of the copy. false: that is not possible. */
+static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas,
+                         Rows rows)
+{
+  uint32_t n = job->layout->num_planes;
+  uint64_t pitch, next_pitch;
+  const uint8_t *from = source(slot, job, 0, areas, &pitch);
+
+  if (n < 2 || pitch != areas[0].pitch || rows.first >= rows.end)
+    return false;
+  const uint8_t *second = source(slot, job, 1, areas, &next_pitch);
+  uint64_t to_next = areas[1].offset, from_next = (uint64_t)(second - from);
+  for (uint32_t i = 1; i < n; i++) {
+    const uint8_t *next = source(slot, job, i, areas, &next_pitch);
+    if (next_pitch != pitch || areas[i].pitch != pitch || areas[i].rows != areas[0].rows ||
+        areas[i].row_bytes != areas[0].row_bytes || areas[i].offset != i * to_next || next < from ||
+        (uint64_t)(next - from) != i * from_next)
+      return false;
+  }
+  uint64_t width = pitch * (rows.end - rows.first - 1) + areas[0].row_bytes;
+  if (width > from_next || width > to_next || from_next > INT32_MAX || to_next > INT32_MAX)
+    return false;
+  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  return took_together(queue,
+                       cudaMemcpy2DAsync((uint8_t *)slot->upload.picture.data + rows.first * pitch,
+                                         to_next, from + rows.first * pitch, from_next, width, n,
+                                         cudaMemcpyHostToDevice, queue->stream));
+}
+
+/* Whole planes, in one copy where that is possible: each copy costs the bus some microseconds. */
+static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas)
+{
+  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  uint64_t pitch, size = adjoining(slot, job, areas);
+
+  if (size && took_together(queue, cudaMemcpyAsync(slot->upload.picture.data,
+                                                   source(slot, job, 0, areas, &pitch), size,
+                                                   cudaMemcpyHostToDevice, queue->stream)))
+    return;
+  for (uint32_t i = 0; i < job->layout->num_planes; i++)
+    upload_rows(slot, job, i, areas, (Rows){0, areas[i].rows});
+}
+
+/* One slice of all planes. */
+static void upload_part(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas,
+                        uint32_t slice)
+{
+  if (upload_alike(slot, job, areas, slice_rows(slot, slice, areas[0].rows)))
+    return;
+  for (uint32_t i = 0; i < job->layout->num_planes; i++)
+    upload_rows(slot, job, i, areas, slice_rows(slot, slice, areas[i].rows));
+}
+
+Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                                          Cj2kCudaInputPlane *planes)
+{
+  uint32_t n = job->layout->num_planes;
+  PlaneArea *areas = g_new0(PlaneArea, n);
+  uint64_t size = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    areas[i] = plane_area(slot, job, i);
+    areas[i].offset = size;
+    size +=
+        (areas[i].pitch * areas[i].rows + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
+  }
+  cj2k_cuda_queue_reserve(&slot->queue, &slot->upload.picture, size);
+  if (job->picture->memory == CJ2K_MEMORY_HOST)
+    cj2k_cuda_queue_reserve(&slot->queue, &slot->upload.staging, size);
+  for (uint32_t i = 0; i < n && cj2k_cuda_queue_ok(&slot->queue); i++)
+    planes[i] = (Cj2kCudaInputPlane){(uint8_t *)slot->upload.picture.data + areas[i].offset,
+                                     (uint32_t)areas[i].pitch};
+  return areas;
+}
+
+void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+                            const Cj2kCudaPlaneArea *areas, uint32_t slice)
+{
+  Cj2kCudaEncoder *encoder = slot->encoder;
+  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  uint32_t n = job->layout->num_planes;
+
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_HOST; i++)
+    stage_rows(slot, &job->picture->planes[i], &areas[i], slice_rows(slot, slice, areas[i].rows));
+  g_mutex_lock(&encoder->upload_lock);
+  cj2k_cuda_queue_mark(queue, NULL);
+  if (encoder->slices.count == 1)
+    upload_planes(slot, job, areas);
+  else
+    upload_part(slot, job, areas, slice);
+  cj2k_cuda_queue_mark(queue, "upload");
+  cj2k_cuda_queue_record(queue, slot->upload.uploaded);
+  g_mutex_unlock(&encoder->upload_lock);
+  /* A stream that waits with several kernels behind it slows uploads by some percent. */
+  if (encoder->launches_late)
+    CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));
+  else
+    cj2k_cuda_queue_wait(&slot->queue, slot->upload.uploaded);
+}
+
+void cj2k_cuda_upload_init(Cj2kEncodeSlot *slot)
+{
+  slot->upload.queue = cj2k_cuda_encode_queue(slot, slot->encoder->upload);
+  slot->upload.staging.host = true;
+  CJ2K_CUDA_DO(&slot->queue,
+               cudaEventCreateWithFlags(&slot->upload.uploaded, cj2k_cuda_encode_event_flags(slot) |
+                                                                    cudaEventDisableTiming));
+}
+
+void cj2k_cuda_upload_free(Cj2kEncodeSlot *slot)
+{
+  cj2k_cuda_release(&slot->upload.picture);
+  cj2k_cuda_release(&slot->upload.staging);
+  cj2k_cuda_destroy_event(slot->upload.uploaded);
+}
