@@ -163,13 +163,16 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_set_summary(
       context,
-      "Tells what a JPEG 2000 or HTJ2K codestream, .jp2 or .jph file holds: boxes, profile,\n"
-      "coding parameters, tile-parts, markers with their offsets, and the bytes of each\n"
-      "resolution, layer and component. FILE may be -, standard input, or a folder, which stands\n"
-      "for the codestreams and files in it.");
-  g_option_context_set_description(
-      context, "Damaged files are told of as far as they go, with what is wrong under errors.\n"
-               "Exit status: 0, 1 if a file is damaged or cannot be read, 2 usage.");
+      "Tell what a JPEG 2000 or HTJ2K codestream or file holds.\n"
+      "\n"
+      "Boxes, profile, coding parameters, tile-parts, markers with their offsets, and the bytes\n"
+      "of each resolution, layer and component. FILE may be -, standard input, or a folder, which\n"
+      "stands for the codestreams and files in it. Of a damaged file what can be read is told,\n"
+      "with what is wrong under errors.");
+  g_option_context_set_description(context, "Exit status:\n"
+                                            "  0  told\n"
+                                            "  1  a file is damaged or cannot be read\n"
+                                            "  2  wrong options");
   bool ok = g_option_context_parse(context, &argc, &argv, error);
   g_option_context_free(context);
   return ok;
