@@ -32,6 +32,7 @@
  * ]| Makes a preview of a quarter of the size.
  */
 #include "gstcudaj2kdecprivate.h"
+#include "gstcudaj2kmetas.h"
 #include "gstcudaj2koptions.h"
 #include "gstcudaj2kpinned.h"
 
@@ -354,6 +355,20 @@ static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, 
   return GST_VIDEO_DECODER_FLOW_NEED_DATA;
 }
 
+/* With `reduce` what is said in pixels is said of fewer pixels. */
+static gboolean transform_meta(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, GstMeta *meta)
+{
+  GstCudaJ2kDec *self = DEC(decoder);
+  GST_OBJECT_LOCK(self);
+  guint reduce = self->params.reduce;
+  GST_OBJECT_UNLOCK(self);
+  if (reduce && frame->output_buffer &&
+      gst_cuda_j2k_meta_reduce(frame->output_buffer, meta, reduce))
+    return FALSE;
+  return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)
+      ->transform_meta(decoder, frame, meta);
+}
+
 static gboolean context_query(GstVideoDecoder *decoder, GstQuery *query)
 {
   return gst_cuda_j2k_context_query(GST_ELEMENT(decoder), query, DEC(decoder)->context);
@@ -486,6 +501,7 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   decoder_class->src_query = src_query;
   decoder_class->sink_query = sink_query;
   decoder_class->parse = parse;
+  decoder_class->transform_meta = transform_meta;
   decoder_class->handle_frame = gst_cuda_j2k_dec_handle_frame;
   decoder_class->drain = drain;
   decoder_class->finish = finish;

@@ -161,6 +161,25 @@ static void update_latency(GstCudaJ2kEnc *self)
   gst_video_encoder_set_latency(GST_VIDEO_ENCODER(self), latency, latency);
 }
 
+void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params)
+{
+  const GstVideoInfo *info = &self->info;
+  gboolean ht = params->block_coder == CJ2K_CODER_HT;
+  GstTagList *tags = gst_tag_list_new(GST_TAG_VIDEO_CODEC, ht ? "HTJ2K" : "JPEG 2000", NULL);
+  /* Parameters are those of a field where fields are coded apart. */
+  gdouble pixels = (gdouble)GST_VIDEO_INFO_WIDTH(info) * GST_VIDEO_INFO_HEIGHT(info);
+  gdouble bits = params->max_frame_bytes
+                     ? 8.0 * (gdouble)params->max_frame_bytes * (self->stream.fields ? 2 : 1)
+                     : params->bits_per_pixel * pixels;
+  if (params->rate_control == CJ2K_RATE_CBR && info->fps_n > 0) {
+    guint rate = (guint)MIN(bits * info->fps_n / info->fps_d, (gdouble)G_MAXUINT);
+    gst_tag_list_add(tags, GST_TAG_MERGE_REPLACE, GST_TAG_NOMINAL_BITRATE, rate,
+                     GST_TAG_MAXIMUM_BITRATE, rate, NULL);
+  }
+  gst_video_encoder_merge_tags(GST_VIDEO_ENCODER(self), tags, GST_TAG_MERGE_REPLACE);
+  gst_tag_list_unref(tags);
+}
+
 /* Opens an encoder for self->info as self->stream; posts an error on failure. */
 static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 {
@@ -195,6 +214,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
     return FALSE;
   *profile = params.profile;
   replace_encoder(self, encoder);
+  gst_cuda_j2k_enc_tell_tags(self, &params);
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));
   return TRUE;
 }

@@ -23,6 +23,8 @@ static void change_rate(GstCudaJ2kEnc *self)
     reason = g_strdup(error.text);
   if (reason)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
+  else
+    gst_cuda_j2k_enc_tell_tags(self, &params);
   g_free(reason);
 }
 

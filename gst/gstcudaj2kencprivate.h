@@ -80,6 +80,9 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
                                       const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
                                       Cj2kEncoderParams *params, gchar **reason);
 
+/* gstcudaj2kenc.c: the codec, and with a budget for each frame the bit rate, as tags. */
+void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
+
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);
 GstFlowReturn gst_cuda_j2k_enc_output(gpointer element);

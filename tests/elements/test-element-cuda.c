@@ -431,6 +431,48 @@ static void test_transcode(gconstpointer data)
   }
 }
 
+/* ------------------------------------------------------------------- nvcodec's filters --- */
+
+#define NV12_ON_GPU "capsfilter caps=video/x-raw(memory:CUDAMemory),format=NV12"
+
+/* Frames through a chain that makes NV12 of I420. */
+static void convert(const gchar *description, GstBuffer *frames[FRAMES])
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  Rig rig = rig_new(description);
+  gst_harness_set_sink_caps_str(rig.h, "video/x-raw,format=NV12");
+  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
+  for (guint i = 0; i < FRAMES; i++) {
+    GstBuffer *raw = pixels_buffer(&source, i);
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(raw);
+  }
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  for (guint i = 0; i < FRAMES; i++)
+    frames[i] = gst_harness_pull(rig.h);
+  rig_free(&rig);
+}
+
+/* cudaconvert in front of the encoder and behind the decoder changes nothing but the format. */
+static void test_filter(gconstpointer chain)
+{
+  GstVideoInfo info = video(GST_VIDEO_FORMAT_NV12, WIDTH, HEIGHT);
+  GstBuffer *plain[FRAMES], *coded[FRAMES];
+  if (lacks_gpu())
+    return;
+  if (!have_element("cudaconvert")) {
+    g_test_skip("no cudaconvert: the nvcodec plugin lacks it, or there is no libnvrtc");
+    return;
+  }
+  convert("cudaupload ! cudaconvert ! " NV12_ON_GPU " ! cudadownload", plain);
+  convert(chain, coded);
+  for (guint i = 0; i < FRAMES; i++) {
+    assert_same_pictures(&info, plain[i], &info, coded[i]);
+    gst_buffer_unref(plain[i]);
+    gst_buffer_unref(coded[i]);
+  }
+}
+
 /* ------------------------------------------------------------------------------- failures --- */
 
 #ifdef CJ2K_HAVE_GST_CUDA
@@ -603,6 +645,18 @@ int main(int argc, char **argv)
   g_test_add_func("/cuda/negotiation", test_negotiation);
   g_test_add_func("/cuda/pinned-pool", test_pinned_pool);
   g_test_add_func("/cuda/left-to-the-cpu", test_left_to_the_cpu);
+  g_test_add_data_func("/cuda/filter/before",
+                       "cudaupload ! cudaconvert ! " NV12_ON_GPU
+                       " ! cudaj2kenc backend=cuda rate-control=lossless frames-in-flight=3 ! "
+                       "cudaj2kdec backend=cuda frames-in-flight=3 ! " NV12_ON_GPU
+                       " ! cudadownload",
+                       test_filter);
+  g_test_add_data_func("/cuda/filter/behind",
+                       "cudaj2kenc backend=cuda rate-control=lossless frames-in-flight=3 ! "
+                       "cudaj2kdec backend=cuda frames-in-flight=3 ! "
+                       "capsfilter caps=video/x-raw(memory:CUDAMemory),format=I420 ! "
+                       "cudaconvert ! " NV12_ON_GPU " ! cudadownload",
+                       test_filter);
   g_test_add_data_func("/cuda/lost-gpu/encoder", "cudaj2kenc", test_lost_gpu);
   g_test_add_data_func("/cuda/lost-gpu/decoder", "cudaj2kdec", test_lost_gpu);
   g_test_add_data_func("/cuda/transcode/nvh264dec", "nvh264dec", test_transcode);
