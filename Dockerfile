@@ -2,8 +2,8 @@
 # An image with the packages of scripts/deb.sh installed. Build the packages on the release of BASE_IMAGE
 # first; the build context is the folder that holds them:
 #
-#   ./scripts/deb.sh packages
-#   docker build --build-arg BASE_IMAGE=debian:12 -f Dockerfile -t cudaj2k packages
+#   ./scripts/deb.sh
+#   docker build --build-arg BASE_IMAGE=debian:12 -f Dockerfile -t cudaj2k build/packages
 #   docker run --rm --gpus all cudaj2k gst-inspect-1.0 cudaj2kenc
 #
 # This file was written without a Docker daemon at hand and has not been run. The commands of its RUN
