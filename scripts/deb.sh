@@ -55,7 +55,7 @@ fi
 # dpkg-buildpackage writes into the source tree and beside it: give it a copy.
 work=$(mktemp -d) || fail "no folder for temporary files"
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/source" && mkdir -p "$output" || fail "$output cannot be made"
+mkdir -p "$work/source" "$output" || fail "$output cannot be made"
 output=$(realpath "$output")
 if git rev-parse --git-dir >/dev/null 2>&1; then
   git ls-files -z --cached --others --exclude-standard

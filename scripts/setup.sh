@@ -20,7 +20,7 @@ packages_pypi=(ca-certificates python3 python3-venv)
 # The same elsewhere (README.md, "Other distributions").
 packages_fedora=(gcc gcc-c++ meson ninja-build pkgconf-pkg-config glib2-devel gstreamer1-devel
   gstreamer1-plugins-base-devel gstreamer1-plugins-bad-free-devel libpng-devel gstreamer1-plugins-base
-  gstreamer1-plugins-good gstreamer1-plugins-bad-free python3-numpy openjpeg2-tools)
+  gstreamer1-plugins-good gstreamer1-plugins-bad-free openjpeg-tools openjph python3-numpy)
 
 # The CUDA compiler of PyPI: a set that was tested together, or with CJ2K_NVCC_PYPI=newest the newest.
 nvcc_pinned=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88

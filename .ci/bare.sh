@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# .ci/bare.sh SUITE pinned|newest
+#
+# What a new user sees: installs Debian SUITE with nothing but git and certificates into a folder,
+# clones the commit at hand there, and runs the commands of README.md, as they are printed there. The
+# CUDA compiler is PyPI's: the set that scripts/setup.sh names, or the newest. Then it builds the Debian
+# packages and tries them in a second system that has never had anything else (.ci/packages.sh).
+# Nothing of this machine is seen from inside but the way to the package registries. Mounts and processes
+# live in namespaces of their own, which end with this script, however it ends. The last line is the sum.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. .ci/lib.sh
+. .ci/packages.sh
+. scripts/setup.sh
+
+# What reaches the registries of PyPI from here.
+registry_variables=(PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST PIP_PROXY PIP_DEFAULT_TIMEOUT
+  http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY)
+
+cannot() {
+  skipping "bare $suite: $*"
+  sum
+  exit
+}
+
+# Outside: a folder that is removed in the end, and the namespaces.
+outside() {
+  local stale status
+  [ "$(id -u)" -eq 0 ] || cannot "not root"
+  git rev-parse --quiet --verify HEAD >/dev/null || cannot "not in a git repository, nothing to clone"
+  install_optional debootstrap debian-archive-keyring
+  command -v debootstrap >/dev/null || cannot "no debootstrap"
+  unshare --mount --pid --fork --mount-proc true 2>/dev/null || cannot "unshare may not make namespaces"
+
+  # What a run that was killed has left. A folder in use is locked.
+  for stale in /var/tmp/cj2k-bare.*; do
+    [ -e "$stale/lock" ] && flock --nonblock "$stale/lock" rm -rf --one-file-system "$stale"
+  done
+  folder=$(mktemp -d /var/tmp/cj2k-bare.XXXXXX) || exit 1
+  exec 9>"$folder/lock"
+  flock 9
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private \
+    "$0" --inside "$folder" "$suite" "$compiler" 9>&- &
+  child=$!
+  trap 'clean_up' EXIT
+  trap 'exit 130' HUP INT TERM
+  wait $child
+  status=$?
+  child=
+  return $status
+}
+
+# With the child all processes of its namespaces end, and with these the mounts.
+clean_up() {
+  [ -z "$child" ] || kill -KILL "$child"
+  wait
+  rm -rf --one-file-system "$folder"
+}
+
+# own_settings ROOT: the way to the registries for the system in ROOT.
+own_settings() {
+  local root=$1 file name
+  echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90outside" # the system is thrown away
+  cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+  apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Until|Check-Date|Retries)' >"$root/etc/apt/apt.conf.d/90outside"
+  cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/" 2>/dev/null
+  for file in /etc/pip.conf .pip/pip.conf .config/pip/pip.conf; do
+    [ -e "$HOME/$file" ] && install -D "$HOME/$file" "$root/root/$file"
+  done
+  [ -e /etc/pip.conf ] && cp /etc/pip.conf "$root/etc/pip.conf"
+  # A bundle of certificates that is not Debian's own.
+  for name in PIP_CERT SSL_CERT_FILE REQUESTS_CA_BUNDLE; do
+    file=${!name:-}
+    [ -e "$file" ] && [ "$file" != /etc/ssl/certs/ca-certificates.crt ] &&
+      cp "$file" "$root/usr/local/share/ca-certificates/outside-$name.crt"
+  done
+  chroot "$root" update-ca-certificates >/dev/null 2>&1
+  for name in "${registry_variables[@]}"; do
+    [ -n "${!name:-}" ] && registry+=("$name=${!name}")
+  done
+}
+
+# make_root ROOT: the bare system.
+make_root() {
+  local mirror
+  # shellcheck disable=SC2016 # apt's variable
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
+    grep -v security | head -n 1)
+  debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$1" "${mirror:-http://deb.debian.org/debian}"
+}
+
+mount_root() {
+  mkdir -p "$1/proc" "$1/dev/shm" && mount -t proc proc "$1/proc" && mount -t tmpfs shm "$1/dev/shm"
+}
+
+# in_root ROOT COMMAND: as root there, with nothing of this machine's environment.
+in_root() {
+  chroot "$1" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    "${registry[@]}" bash -c "cd /root; $2" </dev/null
+}
+
+# The commands under "Two commands", one a line.
+readme_commands() {
+  sed -n '/^## Two commands/,/^## /s|^    \(\./[^#]*[^# ]\) *\(#.*\)\{0,1\}$|\1|p' README.md
+}
+
+# user_does COMMAND: in the clone. What builds must build with CUDA, and without a warning.
+user_does() {
+  local log=$folder/log start=$SECONDS
+  [ "$compiler" = pinned ] || set -- "CJ2K_NVCC_PYPI=$compiler $1"
+  echo "== $suite: $1"
+  in_root "$root" "cd cudaj2k && $1" 2>&1 | tee "$log"
+  if [ "${PIPESTATUS[0]}" -ne 0 ]; then failing "bare $suite: $1"; else passed=$((passed + 1)); fi
+  echo "== $suite: $1: $((SECONDS - start)) s"
+  check "bare $suite: warnings while $1 built" no_warnings
+  case $1 in
+  *tests/run.sh) add "$(tail -n 1 "$log")" ;;
+  esac
+}
+
+no_warnings() { ! grep -A 5 warning: "$clone/build/compile.log"; }
+
+has_cuda() {
+  grep CJ2K_HAVE_CUDA "$clone/build/config.h" && [ -n "$(find "$clone/build" -name '*.cu.o' -size +0)" ]
+}
+
+make_systems() {
+  make_root "$root" >"$folder/log" 2>&1 || {
+    tail -n 20 "$folder/log"
+    return 1
+  }
+  own_settings "$root"
+  cp -a "$root" "$fresh" && mount_root "$root" && mount_root "$fresh" &&
+    git clone -q --no-hardlinks "$cj2k_root" "$clone" &&
+    git -C "$clone" checkout -q --detach "$(git rev-parse HEAD)"
+}
+
+user_commands() {
+  local commands command
+  mapfile -t commands < <(readme_commands)
+  check "README.md prints two commands, and the second is tests/run.sh: ${commands[*]}" \
+    [ "${#commands[@]} ${commands[1]:-}" = "2 ./tests/run.sh" ]
+  for command in "${commands[@]}"; do user_does "$command"; done
+  in_root "$root" "find cudaj2k/build-nvcc -path '*/bin/nvcc' -exec {} --version ';'" | grep release
+  check "bare $suite: CUDA back end" has_cuda
+}
+
+inside() {
+  local registry=() root=$folder/root fresh=$folder/fresh clone=$folder/root/root/cudaj2k
+  [ -z "$(git status --porcelain)" ] || echo "== $suite: changes that are not committed are not in the clone"
+  part "$suite: debootstrap, clone" make_systems
+  if [ ! -e "$clone/README.md" ] || [ ! -e "$fresh/proc/self" ]; then
+    failing "bare $suite: could not be made"
+    return
+  fi
+  user_commands
+  part "$suite: packages built" build_packages
+  part "$suite: packages used" use_packages
+  part "$suite: library used" use_library
+  part "$suite: packages purged" purge_packages
+  part "$suite: tarball, without GStreamer" build_tarball
+}
+
+case ${1:-} in
+--inside)
+  folder=$2 suite=$3 compiler=$4
+  inside
+  sum
+  ;;
+-h | --help) sed -n '4,13s/^# \{0,1\}//p' "$0" ;;
+*)
+  suite=${1:?suite} compiler=${2:?pinned or newest}
+  outside
+  ;;
+esac
