@@ -10,6 +10,7 @@
 #include "common/backend.h"
 #include "common/codestream/bitwriter.h"
 #include "common/codestream/write_codestream.h"
+#include "common/rate/headers.h"
 #include "common/rate/selection.h"
 #include "common/rate/steps.h"
 #include "params.h"
@@ -44,6 +45,15 @@ typedef struct {
   uint64_t headers;        /* MQ: bytes of headers */
   Cj2kStepFactors factors; /* MQ */
 } Cj2kRateMemory;
+/* HT: a search for the base that gives a number of bytes: secant in logarithms, inside of what is
+ * known to fit and not to fit. */
+typedef struct {
+  double base, bytes; /* of the last trial; base 0: there is none to compare with */
+  double power;       /* bytes grow as base^-power here */
+  double fits, over;  /* the finest base that fits, the coarsest that does not; 0: none is known */
+  double first_total; /* bytes of the first trial */
+} Cj2kBaseSearch;
+
 /* Frames learn from the one so many before; so many may be on their way together. */
 #define CJ2K_RATE_LAG    8
 #define CJ2K_RATE_MEMORY 32 /* entries; more than frames in flight and the lag */
@@ -79,8 +89,13 @@ typedef struct {
   uint64_t number; /* from 1 */
   Cj2kRateMemory memory;
 
-  uint64_t header_bytes; /* what headers take, about */
-  bool recalled;         /* an earlier frame said where to begin */
+  uint64_t empty_bytes;       /* of a codestream that keeps no block */
+  uint64_t *empty_components; /* that its components' ceilings count */
+  uint64_t header_bytes;      /* what headers take, about; 0: not known */
+  Cj2kBaseSearch search;
+  double energy;   /* error of a frame without any block; 0: not known */
+  bool keeps_less; /* than was coded */
+  bool recalled;   /* an earlier frame said where to begin */
   Cj2kGatherState gather;
 
   /* Rate control; made when first needed. */
@@ -187,15 +202,28 @@ double cj2k_encoder_num_samples(const Cj2kEncoder *encoder);
  * on not by what earlier frames say. HT: codes all blocks with them, too. */
 Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial);
 Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame);
+/* HT: the steps in force are too fine, and cutting off leaves too much unused: searches the finest
+ * that fit, and codes with them. */
+Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame);
+/* MQ: steps for another base, with the factors that were found. */
+void cj2k_encoder_frame_set_mq_base(Cj2kEncoderFrame *frame, double base);
+/* MQ: the error, as of quantising(), of a frame that keeps all passes. */
+Cj2kStatus cj2k_encoder_frame_mq_quantising(Cj2kEncoderFrame *frame, double *error);
 /* MQ: all passes that were coded are well above the budget. */
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame);
 /* MQ: the slope at which the frame was cut, for later frames. */
 void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope);
 /* Lets later frames know of this one, with the first call for each frame. */
 void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame);
-/* Bytes of all HT blocks at the plane first_plane + `plane`, by those that were measured last; of
- * each component no more than it may have. */
-uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane);
+/* Bytes of a frame with all HT blocks at the plane first_plane + `plane`, by those that were
+ * measured last; of each component no more than it may have. least: with as few for headers as
+ * there may be, else with what is expected. */
+uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane,
+                                          bool least);
+/* What headers are expected to take with lengths (and passes, NULL: one each) of each stride-th
+ * block. */
+Cj2kHeaderEstimate cj2k_encoder_frame_headers(const Cj2kEncoderFrame *frame, const uint8_t *passes,
+                                              const uint32_t *lengths, uint32_t stride);
 /* Each so many-th block stands for all in a trial. */
 uint32_t cj2k_sample_stride(uint32_t num_blocks);
 
@@ -205,6 +233,11 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
 /* Keeps what frame->options and, with several layers, frame->hulls say, and lays out; bytes begin
  * to come where that is worth it. */
 Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
+/* Lays out a codestream that keeps nothing: the least bytes that a frame and its components can
+ * have. */
+Cj2kStatus cj2k_encoder_frame_lay_out_empty(Cj2kEncoderFrame *frame, Cj2kError *error);
+/* Refuses ceilings below that. */
+Cj2kStatus cj2k_encoder_frame_check_ceilings(Cj2kEncoderFrame *frame);
 /* Bytes of the layout without those of components above their ceiling. */
 uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame);
 /* Within the ceilings of frame and components? */

@@ -11,7 +11,8 @@
 #include <math.h>
 
 #define PSNR_TRIALS 24
-#define MAX_BASE    4.0
+#define PSNR_MAX    4.0  /* base of the search for a PSNR, at most */
+#define MAX_BASE    64.0 /* with more no band has steps that are larger */
 
 double cj2k_clamp_base(double base)
 {
@@ -72,7 +73,7 @@ static Cj2kStatus mean_error(Cj2kEncoderFrame *frame, double *error)
 /* Bisection over the logarithm of the step: the largest whose error is small enough. */
 static Cj2kStatus search_psnr(Cj2kEncoderFrame *frame)
 {
-  double target = pow(10, -frame->params.psnr / 10), low = log(CJ2K_MIN_BASE), high = log(MAX_BASE);
+  double target = pow(10, -frame->params.psnr / 10), low = log(CJ2K_MIN_BASE), high = log(PSNR_MAX);
   double base = sqrt(12 * target);
 
   for (uint32_t trial = 0; trial < PSNR_TRIALS && high - low > 0.002; trial++) {

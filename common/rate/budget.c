@@ -14,20 +14,26 @@
 #include <math.h>
 #include <string.h>
 
+#define BLOCK_HEADER   2.5 /* bytes in packet headers, before anything is coded */
 #define SAMPLED_BLOCKS 640 /* blocks that a trial codes, at least */
-#define MQ_TRIALS      5
-#define MEAN_POINTS    16 /* slopes that a mean is taken of */
-#define HT_TRIALS      8
-#define HT_FULL_TRIALS 6
+#define MQ_SAMPLES     6   /* trials with a sample of the blocks */
+#define MEAN_POINTS    16  /* slopes that a mean is taken of */
+#define HT_SAMPLES     8   /* trials with a sample of the blocks */
+#define HT_TRIALS      24  /* with all blocks, at most */
+#define HT_SECANTS     5   /* of them; then bisection */
 /* Slope of error over bytes where the bit-planes of steps `base` end: 8 * 2 ln 2 / 12 * base^2. */
 #define SLOPE_PER_BASE2 0.924
 /* Steps of an earlier frame are kept within so much of it, in octaves. */
 #define MQ_PHASE_SLACK 0.16
 /* Bit-planes that are quantised, but not coded: distortions are less rough, for nothing. */
 #define MQ_UNCODED 2
+/* MQ: bytes of a budget for each component with which steps may differ between them as they like.
+ */
+#define QCC_ROOM 256
 /* MQ: what all passes together must have for the steps to be fine enough, in budgets. */
 #define MQ_LEAST  1.02
 #define MQ_HARDLY 1.2 /* with less they must not become larger */
+#define MQ_FAR    8   /* with so much less they must become much finer */
 /* HT: size of the codestream that steps aim at and that is accepted, in budgets. What is above is
  * cut off block by block, where it costs least; what is below stays unused. */
 #define HT_AIM   1.006
@@ -36,6 +42,13 @@
 /* The same for a frame without an earlier one, which those after it begin with. */
 #define HT_FIRST_LEAST 0.999
 #define HT_FIRST_MOST  1.012
+/* The same for a search below the budget, when nothing can be cut off that is small enough. */
+#define HT_BELOW_AIM   0.998
+#define HT_BELOW_LEAST 0.995
+/* HT: bases so near to each other are the same. */
+#define HT_CLOSE 1.0002
+/* HT: bytes grow as base^-power, before anything else is known. */
+#define HT_POWER 0.8
 /* HT: so far off the steps of the earlier frame are worth nothing, and samples are. */
 #define HT_FAR 1.5
 /* HT: what is less off may go on that way. */
@@ -85,12 +98,18 @@ void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame)
 
 /* --- bases --- */
 
-/* Bytes for code-blocks: the budget less what headers may take. */
-static double body_bytes(const Cj2kEncoderFrame *frame)
+Cj2kHeaderEstimate cj2k_encoder_frame_headers(const Cj2kEncoderFrame *frame, const uint8_t *passes,
+                                              const uint32_t *lengths, uint32_t stride)
 {
-  double headers = frame->encoder->plan->num_blocks * 2.5 + 200,
-         budget = (double)frame->useful_budget;
-  return MAX(budget - headers, budget / 4);
+  return cj2k_headers_estimate(frame->empty_bytes, passes, lengths,
+                               frame->encoder->plan->num_blocks, stride);
+}
+
+/* Bytes of the budget for code-blocks, when their headers take `headers`. */
+static double body_bytes(const Cj2kEncoderFrame *frame, double headers)
+{
+  double budget = (double)frame->useful_budget;
+  return MAX(budget - headers, 1);
 }
 
 /* Steps below an eighth of a sample's are of no use: the samples come back exactly. */
@@ -112,7 +131,9 @@ static double clamp_base(const Cj2kEncoderFrame *frame, double base)
 /* Where to begin: natural pictures of so many bits a sample. */
 static double guess_base(const Cj2kEncoderFrame *frame)
 {
-  double bits = body_bytes(frame) * 8 / cj2k_encoder_num_samples(frame->encoder);
+  double headers = (double)frame->empty_bytes + frame->encoder->plan->num_blocks * BLOCK_HEADER;
+  double bytes = MAX(body_bytes(frame, headers), (double)frame->useful_budget / 4);
+  double bits = bytes * 8 / cj2k_encoder_num_samples(frame->encoder);
   return clamp_base(frame, exp2(-4.5 - 1.6 * bits));
 }
 
@@ -145,26 +166,11 @@ static double mean_bytes(const Cj2kHulls *hulls, uint32_t slope)
   return sum / MEAN_POINTS;
 }
 
-/* The class of slopes at which all passes together have so many bytes. */
-static uint32_t mean_slope(const Cj2kHulls *hulls, double bytes)
-{
-  uint32_t low = CJ2K_SLOPE_OCTAVE, high = CJ2K_SLOPE_CLASSES - 1 - CJ2K_SLOPE_OCTAVE;
-
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    if (mean_bytes(hulls, middle) <= bytes)
-      high = middle;
-    else
-      low = middle;
-  }
-  return high;
-}
-
 /* Codes samples of the blocks until they have more than enough passes; *base is what they were
  * coded with. */
 static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *base)
 {
-  double target = body_bytes(frame);
+  double target = body_bytes(frame, (double)frame->empty_bytes);
 
   for (uint32_t trial = 0;; trial++) {
     set_mq_base(frame, *base, NULL);
@@ -176,7 +182,7 @@ static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *ba
       return status;
     cj2k_encoder_frame_take_hulls(frame);
     double all = (double)cj2k_hulls_bytes(&frame->hulls, 0) * stride;
-    if (all >= target * 1.3 || *base <= least_base(frame) || trial == MQ_TRIALS)
+    if (all >= target * 1.3 || *base <= least_base(frame) || trial == MQ_SAMPLES)
       return CJ2K_OK;
     *base = clamp_base(frame, *base / 4);
   }
@@ -188,43 +194,48 @@ static double base_of_slope(uint32_t slope)
   return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * CJ2K_PHASE_LOW);
 }
 
+/* Bytes of the frame with what sampled blocks have above slopes of class `slope`, and headers. */
+static double sampled_bytes(Cj2kEncoderFrame *frame, uint32_t slope, uint32_t stride)
+{
+  cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->cut_lengths);
+  Cj2kHeaderEstimate headers =
+      cj2k_encoder_frame_headers(frame, frame->layer_options, frame->cut_lengths, stride);
+
+  return mean_bytes(&frame->hulls, slope) * stride + (double)headers.expected;
+}
+
+/* The class of slopes at which the frame has its budget, by sampled blocks. */
+static uint32_t sampled_slope(Cj2kEncoderFrame *frame, uint32_t stride)
+{
+  uint32_t low = CJ2K_SLOPE_OCTAVE, high = CJ2K_SLOPE_CLASSES - 1 - CJ2K_SLOPE_OCTAVE;
+
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (sampled_bytes(frame, middle, stride) <= (double)frame->useful_budget)
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+/* Components whose steps differ need a marker segment each. */
+static bool has_room_for_factors(const Cj2kEncoderFrame *frame)
+{
+  uint32_t n = frame->encoder->plan->num_components;
+
+  return n == 1 || frame->useful_budget > frame->empty_bytes + n * (uint64_t)QCC_ROOM;
+}
+
 /* Phases for a cut at `slope`. */
 static void find_factors(Cj2kEncoderFrame *frame, uint32_t slope, uint32_t stride,
                          Cj2kStepFactors *factors)
 {
   cj2k_hulls_apply(&frame->hulls, slope, frame->layer_options, frame->cut_lengths);
-  cj2k_phase_factors(frame->encoder->plan, frame->cut_lengths, stride, factors);
-}
-
-Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
-{
-  uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
-  double base = guess_base(frame) / 4, tried = frame->base;
-  Cj2kRateMemory memory;
-
-  if (trial > (frame->recalled ? 1 : 0)) { /* the search was not fine enough */
-    set_mq_base(frame, clamp_base(frame, tried / 2), &frame->factors);
-    return CJ2K_OK;
-  }
-  if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
-    frame->recalled = true;
-    frame->header_bytes = memory.headers;
-    frame->factors = memory.factors;
-    set_mq_base(frame, memory.base, &frame->factors);
-    return CJ2K_OK;
-  }
-  Cj2kStatus status = sample_mq(frame, stride, &base);
-  if (status != CJ2K_OK)
-    return status;
-  double bytes = body_bytes(frame) / stride;
-  uint32_t slope = 0; /* all */
-  if ((double)cj2k_hulls_bytes(&frame->hulls, 0) > bytes)
-    base = base_of_slope(slope = mean_slope(&frame->hulls, bytes));
-  find_factors(frame, slope, stride, &frame->factors);
-  while (trial && base > tried * 0.75)
-    base /= 2;
-  set_mq_base(frame, clamp_base(frame, base), &frame->factors);
-  return CJ2K_OK;
+  if (has_room_for_factors(frame))
+    cj2k_phase_factors(frame->encoder->plan, frame->cut_lengths, stride, factors);
+  else
+    *factors = cj2k_no_factors();
 }
 
 /* Bytes of all passes, of each component no more than it may have times `more`. */
@@ -238,6 +249,52 @@ static double useful_passes(const Cj2kEncoderFrame *frame, double more)
   for (uint32_t c = 0; c < hulls->plan->num_components; c++)
     sum += MIN((double)cj2k_hulls_component_bytes(hulls, c, 0), most);
   return sum;
+}
+
+Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
+{
+  uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
+  double base = guess_base(frame) / 4, tried = frame->base;
+  Cj2kRateMemory memory;
+
+  if (trial > (frame->recalled ? 1 : 0)) { /* the search was not fine enough */
+    bool far = useful_passes(frame, MQ_LEAST) * MQ_FAR < (double)frame->useful_budget;
+    set_mq_base(frame, clamp_base(frame, tried / (far ? 4 : 2)), &frame->factors);
+    return CJ2K_OK;
+  }
+  if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
+    frame->recalled = true;
+    frame->header_bytes = memory.headers;
+    frame->factors = memory.factors;
+    set_mq_base(frame, memory.base, &frame->factors);
+    return CJ2K_OK;
+  }
+  Cj2kStatus status = sample_mq(frame, stride, &base);
+  if (status != CJ2K_OK)
+    return status;
+  uint32_t slope = 0; /* all */
+  if ((double)frame->hulls.total * stride > body_bytes(frame, (double)frame->empty_bytes))
+    base = base_of_slope(slope = sampled_slope(frame, stride));
+  find_factors(frame, slope, stride, &frame->factors);
+  while (trial && base > tried * 0.75)
+    base /= 2;
+  set_mq_base(frame, clamp_base(frame, base), &frame->factors);
+  return CJ2K_OK;
+}
+
+void cj2k_encoder_frame_set_mq_base(Cj2kEncoderFrame *frame, double base)
+{
+  set_mq_base(frame, clamp_base(frame, base), &frame->factors);
+}
+
+Cj2kStatus cj2k_encoder_frame_mq_quantising(Cj2kEncoderFrame *frame, double *error)
+{
+  double base = frame->base;
+
+  set_mq_steps(frame, base, 0, &frame->factors);
+  Cj2kStatus status = cj2k_encoder_frame_quantising(frame, 1, error);
+  set_mq_base(frame, base, &frame->factors);
+  return status;
 }
 
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
@@ -270,44 +327,60 @@ void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
 
 /* --- HT --- */
 
-/* A search for the base that gives a number of bytes: secant in logarithms. */
-typedef struct {
-  double base, bytes;
-  double power; /* bytes grow as base^-power here */
-} Trial;
-
-static double next_base(const Cj2kEncoderFrame *frame, Trial *last, double base, double bytes,
-                        double target)
+static double next_base(const Cj2kEncoderFrame *frame, Cj2kBaseSearch *search, double base,
+                        double bytes, double target)
 {
-  if (last->base > 0 && last->bytes > 0 && bytes > 0 && fabs(log(base / last->base)) > 1e-3) {
-    double power = -log(bytes / last->bytes) / log(base / last->base);
-    last->power = CLAMP(power, 0.3, 3.0);
+  if (search->base > 0 && search->bytes > 0 && bytes > 0 && fabs(log(base / search->base)) > 1e-3) {
+    double power = -log(bytes / search->bytes) / log(base / search->base);
+    search->power = CLAMP(power, 0.3, 3.0);
   }
-  last->base = base;
-  last->bytes = bytes;
+  search->base = base;
+  search->bytes = bytes;
   if (bytes <= 0)
     return clamp_base(frame, base / 4);
-  return clamp_base(frame, base * CLAMP(pow(bytes / target, 1 / last->power), 1.0 / 32, 32.0));
+  return clamp_base(frame, base * CLAMP(pow(bytes / target, 1 / search->power), 1.0 / 32, 32.0));
 }
 
-uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane)
+/* The same between bounds: their middle, where the secant leaves them or takes too many trials. */
+static double bounded_base(const Cj2kEncoderFrame *frame, Cj2kBaseSearch *search, double base,
+                           double bytes, double target, uint32_t trial)
+{
+  double next = next_base(frame, search, base, bytes, target);
+
+  if (search->fits > 0 && search->over > 0 &&
+      (trial >= HT_SECANTS || next >= search->fits || next <= search->over))
+    next = sqrt(search->fits * search->over);
+  return next;
+}
+
+static void set_bound(Cj2kBaseSearch *search, double base, bool fits)
+{
+  if (fits)
+    search->fits = search->fits > 0 ? MIN(search->fits, base) : base;
+  else
+    search->over = MAX(search->over, base);
+}
+
+uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane, bool least)
 {
   const Cj2kPlan *plan = frame->encoder->plan;
   const Cj2kEncodeJob *job = &frame->job;
+  uint32_t *lengths = frame->cut_lengths;
   uint64_t sum = 0, *components = frame->component_sums;
 
   memset(components, 0, plan->num_components * sizeof *components);
   for (uint32_t b = 0; b < plan->num_blocks; b += job->stride) {
     uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
-    components[plan->tile_comps[tile_comp].component] +=
-        frame->result.ht_lengths[(size_t)b * job->num_planes + plane];
+    lengths[b] = frame->result.ht_lengths[(size_t)b * job->num_planes + plane];
+    components[plan->tile_comps[tile_comp].component] += lengths[b];
   }
   for (uint32_t c = 0; c < plan->num_components; c++)
     sum += MIN(components[c], frame->useful_component / job->stride);
-  return sum * job->stride;
+  Cj2kHeaderEstimate headers = cj2k_encoder_frame_headers(frame, NULL, lengths, job->stride);
+  return sum * job->stride + (least ? headers.least + frame->empty_bytes : headers.expected);
 }
 
-/* Bytes of all blocks at plane 0, by a sample of them. */
+/* Bytes of the frame with all blocks at plane 0, by a sample of them. */
 static Cj2kStatus sample_ht(Cj2kEncoderFrame *frame, uint32_t stride, double *bytes)
 {
   frame->job.stride = stride;
@@ -316,36 +389,41 @@ static Cj2kStatus sample_ht(Cj2kEncoderFrame *frame, uint32_t stride, double *by
   frame->job.distortions = frame->job.band_errors = false;
   Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
   if (status == CJ2K_OK)
-    *bytes = (double)cj2k_encoder_frame_sampled_bytes(frame, 0);
+    *bytes = (double)cj2k_encoder_frame_sampled_bytes(frame, 0, false);
   return status;
 }
 
 /* A base whose sampled blocks take what all may, searched from *base on. */
-static Cj2kStatus sampled_base_ht(Cj2kEncoderFrame *frame, Trial *last, double *base)
+static Cj2kStatus sampled_base_ht(Cj2kEncoderFrame *frame, double power, double *base)
 {
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
-  double target = body_bytes(frame) * HT_AIM, bytes = 0;
+  double target = (double)frame->useful_budget * HT_AIM, bytes = 0;
+  Cj2kBaseSearch search = {
+      .power = power}; /* of its own: a sample's bytes and those of all do not mix */
 
-  last->base = 0; /* a sample's bytes and those of all do not mix */
-  for (uint32_t trial = 0; trial < HT_TRIALS; trial++) {
+  for (uint32_t trial = 0; trial < HT_SAMPLES; trial++) {
     cj2k_encoder_frame_set_base(frame, *base);
     Cj2kStatus status = sample_ht(frame, stride, &bytes);
     if (status != CJ2K_OK)
       return status;
-    double next = next_base(frame, last, *base, bytes, target);
+    set_bound(&search, *base, bytes <= target);
+    double next = bounded_base(frame, &search, *base, bytes, target, trial);
     if (fabs(bytes / target - 1) < 0.01 || next == *base)
       break;
     *base = next;
   }
-  last->base = 0;
   return CJ2K_OK;
 }
 
-/* Codes everything at plane 0 with the base; frame->size is exact. */
-static Cj2kStatus code_with_base(Cj2kEncoderFrame *frame, double base)
+/* Codes everything at plane 0 with the base; *total is exact where it fits. */
+static Cj2kStatus code_with_base(Cj2kEncoderFrame *frame, double base, double *total)
 {
   cj2k_encoder_frame_set_base(frame, base);
-  return cj2k_encoder_frame_code_all(frame);
+  Cj2kStatus status = cj2k_encoder_frame_code_all(frame);
+  *total = (double)cj2k_encoder_frame_useful_bytes(frame);
+  frame->memory.base = base;
+  frame->memory.total = *total;
+  return status;
 }
 
 /* By how much frames are expected to grow until the next one that learns from this one, in
@@ -357,43 +435,94 @@ static double next_drift(double drift, double ratio)
   return fabs(error) < HT_DRIFT ? CLAMP(drift + error / 2, -HT_DRIFT, HT_DRIFT) : 0;
 }
 
+/* What a search wants, in budgets. */
+typedef struct {
+  double aim, least, most;
+} Window;
+
+/* There is no base between what fits and what does not. */
+static bool is_closed(const Cj2kBaseSearch *search)
+{
+  return search->fits > 0 && search->over > 0 && search->fits < search->over * HT_CLOSE;
+}
+
+/*
+ * Codes with one base after the other until the frame's size lies in the window, or fits with the
+ * finest steps there are, or no other base is left; `search` has the bounds. *found says whether
+ * the first two are the case. A first base that is far off is worth nothing, and samples are.
+ */
+static Cj2kStatus search_base(Cj2kEncoderFrame *frame, const Window *window, double base,
+                              bool may_be_far, bool *found)
+{
+  Cj2kBaseSearch *search = &frame->search;
+  double budget = (double)frame->useful_budget, total;
+  Cj2kStatus status = CJ2K_OK;
+
+  *found = false;
+  for (uint32_t trial = 0; trial < HT_TRIALS; trial++) {
+    if ((status = code_with_base(frame, base, &total)) != CJ2K_OK)
+      return status;
+    if (!trial)
+      search->first_total = total;
+    *found = (total >= budget * window->least && total <= budget * window->most) ||
+             (total <= budget && base <= least_base(frame));
+    if (*found)
+      return CJ2K_OK;
+    set_bound(search, base, total <= budget);
+    double next = bounded_base(frame, search, base, total, budget * window->aim, trial);
+    bool far = total > budget * HT_FAR || total * HT_FAR < budget;
+    if (!trial && may_be_far && far &&
+        (status = sampled_base_ht(frame, search->power, &next)) != CJ2K_OK)
+      return status;
+    if (next == base || is_closed(search))
+      break;
+    base = next;
+  }
+  return status;
+}
+
 Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
 {
-  double budget = (double)frame->useful_budget, base = 0, total = 0, over_base = 0, drift = 0;
-  Trial last = {.power = 0.8};
+  Cj2kBaseSearch *search = &frame->search;
   Cj2kRateMemory memory = {0};
+  double budget = (double)frame->useful_budget, base, total;
   Cj2kStatus status;
-  bool recalled = frame->recalled = recall(frame, &memory);
-  double least = recalled ? HT_LEAST : HT_FIRST_LEAST, most = recalled ? HT_MOST : HT_FIRST_MOST;
+  bool found, recalled = frame->recalled = recall(frame, &memory);
+  Window window = recalled ? (Window){HT_AIM, HT_LEAST, HT_MOST}
+                           : (Window){HT_AIM, HT_FIRST_LEAST, HT_FIRST_MOST};
 
+  *search = (Cj2kBaseSearch){.power = recalled ? memory.power : HT_POWER};
   if (recalled) {
-    last = (Trial){.power = memory.power};
-    base = next_base(frame, &last, memory.base, memory.total, budget * HT_AIM * exp(-memory.drift));
-    last.base = 0;
+    base =
+        next_base(frame, search, memory.base, memory.total, budget * HT_AIM * exp(-memory.drift));
+    search->base = 0;
   } else {
     base = guess_base(frame);
-    if ((status = sampled_base_ht(frame, &last, &base)) != CJ2K_OK)
+    if ((status = sampled_base_ht(frame, search->power, &base)) != CJ2K_OK)
       return status;
   }
-  for (uint32_t trial = 0; trial < HT_FULL_TRIALS; trial++) {
-    if ((status = code_with_base(frame, base)) != CJ2K_OK)
-      return status;
-    total = (double)cj2k_encoder_frame_useful_bytes(frame);
-    if (!trial && recalled)
-      drift = next_drift(memory.drift, total / (budget * HT_AIM));
-    frame->memory =
-        (Cj2kRateMemory){.base = base, .total = total, .power = last.power, .drift = drift};
-    if (total > budget)
-      over_base = MAX(over_base, base);
-    if ((total >= budget * least && total <= budget * most) ||
-        (total < budget && base <= least_base(frame)))
-      return CJ2K_OK;
-    base = next_base(frame, &last, base, total, budget * HT_AIM);
-    bool other_scene = total > budget * HT_FAR || total * HT_FAR < budget;
-    if (!trial && recalled && other_scene &&
-        (status = sampled_base_ht(frame, &last, &base)) != CJ2K_OK)
-      return status;
-  }
+  if ((status = search_base(frame, &window, base, recalled, &found)) != CJ2K_OK)
+    return status;
+  frame->memory.power = search->power;
+  if (recalled)
+    frame->memory.drift = next_drift(memory.drift, search->first_total / (budget * HT_AIM));
   /* Sizes jump around the budget: better cut off what is too much than leave bytes unused. */
-  return total < budget && over_base > 0 ? code_with_base(frame, over_base) : CJ2K_OK;
+  if (!found && frame->memory.total < budget && search->over > 0)
+    return code_with_base(frame, search->over, &total);
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame)
+{
+  static const Window window = {HT_BELOW_AIM, HT_BELOW_LEAST, 1};
+  Cj2kBaseSearch *search = &frame->search;
+  double budget = (double)frame->useful_budget, total = frame->memory.total;
+  bool found;
+
+  set_bound(search, frame->base, false);
+  double base = bounded_base(frame, search, frame->base, total, budget * window.aim, 0);
+  Cj2kStatus status = search_base(frame, &window, base, false, &found);
+  if (status == CJ2K_OK && !found && search->fits > 0 && frame->base != search->fits)
+    status = code_with_base(frame, search->fits, &total);
+  return status;
 }

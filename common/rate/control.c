@@ -3,19 +3,27 @@
 
 #include "common/runtime/error.h"
 
+#include <math.h>
 #include <string.h>
 
-#define MQ_TRIALS 5  /* of step sizes */
 #define HT_PLANES 4  /* bit-planes that are measured when much has to be cut off */
 #define HT_FEW    2  /* when it is little */
 #define HT_MANY   8  /* and when one component may have to give up more than the others */
 #define HT_SEARCH 24 /* bit-planes of the search for the first of those */
+/* Frames of so few samples compare PHASES steps in an octave, when nothing is known of them. */
+#define FEW_SAMPLES 2000000
+#define PHASES      8
+/* And so many octaves of coarser steps, which have to be better by this factor: what quantising to
+ * zero costs is known less well. */
+#define COARSER 3
+#define SURELY  0.5
+/* Parts of a budget that are used well enough; of a frame without an earlier one. */
+#define HT_USED       0.985
+#define HT_FIRST_USED 0.995
+/* Part of a budget that is much for headers. */
+#define HT_HEADERS 0.2
 /* A frame that is above its budget by less than this gives up planes of some of its blocks. */
 #define HT_LITTLE 0.12
-/* Bits that the two tag trees take for a block, and how well headers are guessed with that: a
- * budget of which so many-th part more is needed is surely too small. */
-#define TREE_BITS 3
-#define SURELY    512
 
 static bool has_ceiling(const Cj2kEncoderFrame *frame)
 {
@@ -52,12 +60,20 @@ static void set_source(Cj2kEncoderFrame *frame)
                                      .lengths = kept_lengths(frame)};
 }
 
+static Cj2kStatus end_gather(Cj2kEncoderFrame *frame)
+{
+  frame->gather = CJ2K_GATHER_NONE;
+  return cj2k_encoder_frame_end_step(frame);
+}
+
 /* Codes all blocks as frame->job says. */
 static Cj2kStatus code(Cj2kEncoderFrame *frame)
 {
-  frame->job.stride = 1;
-  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->code);
+  Cj2kStatus status = frame->gather == CJ2K_GATHER_NONE ? CJ2K_OK : end_gather(frame);
 
+  frame->job.stride = 1;
+  if (status == CJ2K_OK)
+    status = cj2k_encoder_frame_step(frame, frame->backend->code);
   if (status != CJ2K_OK)
     return status;
   if (frame->result.saturated && frame->params.reversible_transform)
@@ -115,12 +131,6 @@ Cj2kStatus cj2k_encoder_frame_begin_gather(Cj2kEncoderFrame *frame)
   return CJ2K_OK;
 }
 
-static Cj2kStatus end_gather(Cj2kEncoderFrame *frame)
-{
-  frame->gather = CJ2K_GATHER_NONE;
-  return cj2k_encoder_frame_end_step(frame);
-}
-
 /* All bytes are there when it returns. */
 static Cj2kStatus gather(Cj2kEncoderFrame *frame)
 {
@@ -171,15 +181,15 @@ static Cj2kStatus code_passes(Cj2kEncoderFrame *frame)
  * enough. */
 static Cj2kStatus code_mq_budget(Cj2kEncoderFrame *frame)
 {
-  Cj2kStatus status = CJ2K_OK;
+  Cj2kStatus status;
 
-  for (uint32_t trial = 0; trial < MQ_TRIALS && status == CJ2K_OK; trial++) {
+  /* Ends at the latest with the finest steps that there are. */
+  for (uint32_t trial = 0;; trial++) {
     if ((status = cj2k_encoder_frame_search_mq(frame, trial)) == CJ2K_OK)
       status = code_passes(frame);
-    if (status == CJ2K_OK && cj2k_encoder_frame_mq_is_fine(frame))
-      break;
+    if (status != CJ2K_OK || cj2k_encoder_frame_mq_is_fine(frame))
+      return status;
   }
-  return status;
 }
 
 /* All passes together take more than the ceiling, even without headers. */
@@ -198,14 +208,84 @@ static Cj2kStatus choose_passes(Cj2kEncoderFrame *frame)
   bool lossless = frame->params.rate_control == CJ2K_RATE_LOSSLESS;
   Cj2kStatus status;
 
+  frame->keeps_less = true;
   if (!lossless && is_above(frame))
     return cj2k_encoder_frame_select(frame);
   if ((status = keep_all(frame)) != CJ2K_OK)
     return status;
   if (!cj2k_encoder_frame_fits(frame))
     return lossless ? refuse_size(frame) : cj2k_encoder_frame_select(frame);
+  frame->keeps_less = false;
   cj2k_encoder_frame_note_slope(frame, 0);
   return CJ2K_OK;
+}
+
+/* A small frame that nothing is known of: there is time to compare steps by what they really give,
+ * which depends on where passes happen to end. */
+static bool compares_steps(const Cj2kEncoderFrame *frame)
+{
+  return searches_steps(frame) && !frame->recalled &&
+         frame->encoder->plan->num_coefficients <= FEW_SAMPLES &&
+         frame->component_bytes == UINT64_MAX;
+}
+
+/* The error that a cut leaves, of which only differences between cuts of the frame count. Slopes
+ * are known to some tenths of a percent: what is left is added to the error of quantising where
+ * that is less, what is taken is subtracted from the error of nothing, which is the same for all
+ * steps. */
+static double error_of_cut(Cj2kEncoderFrame *frame, double quantising)
+{
+  Cj2kHullGains gains = cj2k_hulls_gains(&frame->hulls);
+
+  if (frame->energy == 0)
+    frame->energy = quantising + gains.taken + gains.left;
+  bool ht = frame->params.block_coder == CJ2K_CODER_HT;
+  bool above = ht && frame->job.first_plane; /* lower planes are not among what is left */
+  return above || gains.taken < gains.left ? MAX(frame->energy - gains.taken, quantising)
+                                           : quantising + gains.left;
+}
+
+/* Codes and chooses with the steps in force, where quantising alone does not cost more than *least;
+ * *error is what is left. */
+static Cj2kStatus attempt_mq(Cj2kEncoderFrame *frame, double least, double *error)
+{
+  Cj2kStatus status = cj2k_encoder_frame_mq_quantising(frame, error);
+
+  if (status != CJ2K_OK || *error >= least)
+    return status;
+  if ((status = code_passes(frame)) == CJ2K_OK)
+    status = choose_passes(frame);
+  if (status == CJ2K_OK && frame->keeps_less)
+    *error = error_of_cut(frame, *error);
+  return status;
+}
+
+/* Chooses passes with the steps in force, with finer ones within an octave, whose passes end
+ * elsewhere, and with coarser ones; stays with the best. */
+static Cj2kStatus compare_mq(Cj2kEncoderFrame *frame)
+{
+  double base = frame->base, best = base, least = INFINITY, error = 0;
+  Cj2kRateMemory memory = {0}; /* later frames go on from what the search found, which is fine */
+  Cj2kStatus status = CJ2K_OK;
+
+  for (int i = 0; i < (1 + COARSER) * PHASES && status == CJ2K_OK; i++) {
+    double octaves = (double)(i < PHASES ? -i : i + 1 - PHASES) / PHASES;
+    cj2k_encoder_frame_set_mq_base(frame, base * exp2(octaves));
+    status = attempt_mq(frame, least, &error);
+    if (error < (i < PHASES ? least : least * SURELY)) {
+      least = error;
+      best = frame->base;
+    }
+    if (!i)
+      memory = frame->memory;
+  }
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_encoder_frame_set_mq_base(frame, best);
+  if ((status = code_passes(frame)) == CJ2K_OK)
+    status = choose_passes(frame);
+  frame->memory = memory;
+  return status;
 }
 
 static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
@@ -213,7 +293,7 @@ static Cj2kStatus code_mq(Cj2kEncoderFrame *frame)
   Cj2kStatus status = searches_steps(frame) ? code_mq_budget(frame) : code_passes(frame);
 
   if (status == CJ2K_OK)
-    status = choose_passes(frame);
+    status = compares_steps(frame) ? compare_mq(frame) : choose_passes(frame);
   if (status != CJ2K_OK && frame->gather != CJ2K_GATHER_NONE) {
     Cj2kError reason = frame->error;
     end_gather(frame);
@@ -245,20 +325,6 @@ static Cj2kStatus measure(Cj2kEncoderFrame *frame, uint32_t stride, uint8_t firs
   return CJ2K_OK;
 }
 
-/* What headers will take when all HT blocks are kept: all but the tag trees is known. */
-static uint64_t guess_headers(const Cj2kEncoderFrame *frame)
-{
-  uint64_t bits = 0;
-
-  for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++) {
-    uint32_t length = frame->coded_lengths[b];
-    uint32_t size = length ? 32u - (uint32_t)__builtin_clz(length) : 0;
-    if (length) /* number of passes, Lblock and its increment (B.10.6, B.10.7) */
-      bits += TREE_BITS + 2 + (size > 3 ? 2 * size - 3 : 3);
-  }
-  return bits / 8 + 200;
-}
-
 Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
 {
   Cj2kStatus status;
@@ -273,9 +339,10 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
     bodies += frame->coded_lengths[b] = frame->source.blocks[b].length;
   if (searches_steps(frame) && frame->params.num_layers == 1 &&
       frame->component_bytes == UINT64_MAX) {
-    frame->header_bytes = guess_headers(frame);
-    frame->size.total = bodies + frame->header_bytes;
-    if (frame->size.total > frame->frame_bytes + frame->frame_bytes / SURELY)
+    Cj2kHeaderEstimate headers = cj2k_encoder_frame_headers(frame, NULL, frame->coded_lengths, 1);
+    frame->header_bytes = headers.expected;
+    frame->size.total = bodies + headers.expected;
+    if (bodies + headers.least > frame->frame_bytes)
       return CJ2K_OK; /* a layout would only say by how much it is too large */
   }
   if ((status = keep_all(frame)) == CJ2K_OK)
@@ -300,7 +367,7 @@ static Cj2kStatus find_first_plane(Cj2kEncoderFrame *frame, uint8_t *first)
   if (status != CJ2K_OK)
     return status;
   while (*first < HT_SEARCH - HT_PLANES &&
-         cj2k_encoder_frame_sampled_bytes(frame, *first + 1u) > budget)
+         cj2k_encoder_frame_sampled_bytes(frame, *first + 1u, false) > budget)
     (*first)++;
   return CJ2K_OK;
 }
@@ -316,6 +383,31 @@ static uint64_t can_save(const Cj2kEncoderFrame *frame)
     sum += lengths[0] - MIN(lengths[job->num_planes - 1], lengths[0]);
   }
   return sum;
+}
+
+/* Measures all blocks at `count` planes from *first on; goes on to lower or higher planes until all
+ * blocks at the lowest take more than the budget, and those at the highest do not. */
+static Cj2kStatus measure_around(Cj2kEncoderFrame *frame, uint8_t first, uint8_t count)
+{
+  uint64_t budget = frame->frame_bytes;
+  Cj2kStatus status;
+
+  for (bool lowered = false, raised = false;;) {
+    uint8_t n = MIN(count, (uint8_t)(HT_SEARCH - first));
+    if ((status = measure(frame, 1, first, n)) != CJ2K_OK)
+      return status;
+    bool low = cj2k_encoder_frame_sampled_bytes(frame, 0, true) > budget,
+         high = cj2k_encoder_frame_sampled_bytes(frame, n - 1u, true) <= budget;
+    if (!low && first && !raised) {
+      first = (uint8_t)(first - MIN(first, n - 1));
+      lowered = true;
+    } else if (!high && first + n < HT_SEARCH && !lowered) {
+      first = (uint8_t)(first + n - 1);
+      raised = true;
+    } else {
+      return CJ2K_OK;
+    }
+  }
 }
 
 /* Measures what is needed to come down to the ceilings: some of the blocks when it is little, all
@@ -340,10 +432,14 @@ static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
     if (status != CJ2K_OK || can_save(frame) > over + over / 4)
       return status;
   }
-  int planes = frame->component_bytes == UINT64_MAX ? HT_PLANES : HT_MANY;
+  frame->header_bytes = 0; /* many blocks become shorter */
+  if (budget == UINT64_MAX)
+    return measure(frame, 1, 0, HT_MANY);
   status = find_first_plane(frame, &first);
-  return status == CJ2K_OK ? measure(frame, 1, first, (uint8_t)MIN(planes, HT_SEARCH - first))
-                           : status;
+  return status == CJ2K_OK
+             ? measure_around(frame, first,
+                              frame->component_bytes == UINT64_MAX ? HT_PLANES : HT_MANY)
+             : status;
 }
 
 /* Blocks are in every byte of the packets' headers what the layout took them for. */
@@ -359,27 +455,146 @@ static bool is_as_described(const Cj2kEncoderFrame *frame)
   return true;
 }
 
-/* Chooses planes under the ceilings, codes them, and makes sure that it is as it was measured. */
-static Cj2kStatus reduce_ht(Cj2kEncoderFrame *frame)
+/* Chooses planes under the ceilings, of what was measured, and lays them out. */
+static Cj2kStatus choose_planes(Cj2kEncoderFrame *frame)
 {
-  Cj2kStatus status = measure_choices(frame);
-
-  if (status != CJ2K_OK)
-    return status;
   frame->source = (Cj2kPacketSource){.blocks = frame->ht_blocks,
                                      .passes = frame->ht_passes,
                                      .num_layers = frame->params.num_layers,
                                      .kept = frame->kept,
                                      .lengths = kept_lengths(frame)};
-  if ((status = cj2k_encoder_frame_select(frame)) != CJ2K_OK)
-    return status;
+  return cj2k_encoder_frame_select(frame);
+}
+
+/* Codes the chosen planes, and makes sure that it is as it was measured. */
+static Cj2kStatus code_planes(Cj2kEncoderFrame *frame)
+{
   frame->job.choices = frame->choices;
-  status = code(frame);
+  Cj2kStatus status = code(frame);
   frame->job.choices = NULL;
   if (status != CJ2K_OK || is_as_described(frame))
     return status; /* the layout stands */
   return cj2k_error_set(&frame->error, CJ2K_ERROR_LIMIT,
                         "HT code-blocks are not what was measured");
+}
+
+static Cj2kStatus reduce_ht(Cj2kEncoderFrame *frame)
+{
+  Cj2kStatus status = measure_choices(frame);
+
+  if (status == CJ2K_OK)
+    status = choose_planes(frame);
+  return status == CJ2K_OK ? code_planes(frame) : status;
+}
+
+/* The frame uses so little of its budget, or needs so much of it for headers, that other steps may
+ * be better. */
+static bool is_badly_used(const Cj2kEncoderFrame *frame)
+{
+  double used = frame->recalled ? HT_USED : HT_FIRST_USED, budget = (double)frame->frame_bytes;
+  bool little = frame->keeps_less && (double)frame->size.total < used * budget;
+  bool headers = !frame->recalled && (double)frame->header_bytes > HT_HEADERS * budget;
+
+  return searches_steps(frame) && frame->component_bytes == UINT64_MAX && (little || headers);
+}
+
+/* Steps, and whether planes of blocks are chosen with them or all are at plane 0. */
+typedef struct {
+  double base, error;
+  bool chosen;
+} Attempt;
+
+/* Chooses planes with the base, of all blocks. *error: what is left. */
+static Cj2kStatus choose_with_base(Cj2kEncoderFrame *frame, double base, double *error)
+{
+  cj2k_encoder_frame_set_base(frame, base);
+  Cj2kStatus status = cj2k_encoder_frame_quantising(frame, 1, error);
+
+  frame->header_bytes = 0;
+  if (status == CJ2K_OK)
+    status = measure_around(frame, 0, HT_PLANES);
+  if (status == CJ2K_OK)
+    status = choose_planes(frame);
+  if (status == CJ2K_OK)
+    *error = error_of_cut(frame, *error);
+  return status;
+}
+
+/* Compares finer steps than `base`, within an octave, with planes chosen. */
+static Cj2kStatus compare_finer(Cj2kEncoderFrame *frame, double base, Attempt *best)
+{
+  int count = compares_steps(frame) ? PHASES : 2;
+  Cj2kStatus status = CJ2K_OK;
+
+  for (int i = 0; i < count && status == CJ2K_OK; i++) {
+    Attempt attempt = {.base = base * exp2(-(double)i / count), .chosen = true};
+    status = choose_with_base(frame, attempt.base, &attempt.error);
+    if (attempt.error < best->error)
+      *best = attempt;
+  }
+  return status;
+}
+
+/* The error of all blocks at plane 0, with the steps in force. Where most of them are zero it is by
+ * what the others save, which is known better. */
+static Cj2kStatus error_at_plane_0(Cj2kEncoderFrame *frame, double *error)
+{
+  Cj2kStatus status = cj2k_encoder_frame_quantising(frame, 1, error);
+
+  if (status != CJ2K_OK || *error < frame->energy / 4)
+    return status;
+  if ((status = measure(frame, 1, 0, 1)) != CJ2K_OK)
+    return status;
+  cj2k_hulls_apply(&frame->hulls, 0, frame->layer_options, frame->cut_lengths);
+  *error = frame->energy - cj2k_hulls_gains(&frame->hulls).taken;
+  return CJ2K_OK;
+}
+
+/* Compares steps from `base` on, with which everything fits, with coarser ones, which seldom leave
+ * less, with all blocks at plane 0. */
+static Cj2kStatus compare_coarser(Cj2kEncoderFrame *frame, double base, Attempt *best)
+{
+  int count = compares_steps(frame) ? COARSER * PHASES : 1;
+  Cj2kStatus status = CJ2K_OK;
+
+  for (int i = 0; i < count && status == CJ2K_OK; i++) {
+    Attempt attempt = {.base = base * exp2((double)i / PHASES)};
+    cj2k_encoder_frame_set_base(frame, attempt.base);
+    status = i ? cj2k_encoder_frame_quantising(frame, 1, &attempt.error)
+               : error_at_plane_0(frame, &attempt.error);
+    if (attempt.error < (i ? best->error * SURELY : best->error))
+      *best = attempt;
+  }
+  return status;
+}
+
+/* With few blocks, planes cut off may leave too much unused, or be the wrong ones: compares steps
+ * with planes chosen and steps with which all blocks fit at plane 0, by the error that they leave,
+ * and codes with the best. */
+static Cj2kStatus compare_ht(Cj2kEncoderFrame *frame)
+{
+  Attempt best = {.error = INFINITY};
+  double base = frame->base, fits = base;
+  Cj2kStatus status = CJ2K_OK;
+
+  if (frame->keeps_less) {
+    status = cj2k_encoder_frame_search_below(frame);
+    fits = cj2k_encoder_frame_fits(frame) ? frame->base : 0;
+  }
+  if (status == CJ2K_OK)
+    status = compare_finer(frame, base, &best);
+  if (status == CJ2K_OK && fits > 0)
+    status = compare_coarser(frame, fits, &best);
+  if (status != CJ2K_OK)
+    return status;
+  if (!best.chosen) {
+    cj2k_encoder_frame_set_base(frame, best.base);
+    status = cj2k_encoder_frame_code_all(frame);
+    if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
+      return status; /* coarser steps seldom take more bytes */
+  }
+  status = choose_with_base(frame, best.base, &best.error);
+  return status == CJ2K_OK ? code_planes(frame) : status;
 }
 
 static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
@@ -389,9 +604,15 @@ static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
 
   if (status == CJ2K_OK)
     cj2k_encoder_frame_remember(frame); /* before the rest is done: others wait for it */
-  if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
+  if (status != CJ2K_OK)
     return status;
-  return frame->params.rate_control == CJ2K_RATE_LOSSLESS ? refuse_size(frame) : reduce_ht(frame);
+  frame->keeps_less = !cj2k_encoder_frame_fits(frame);
+  if (status == CJ2K_OK && frame->keeps_less)
+    status =
+        frame->params.rate_control == CJ2K_RATE_LOSSLESS ? refuse_size(frame) : reduce_ht(frame);
+  if (status == CJ2K_OK && (compares_steps(frame) || is_badly_used(frame)))
+    status = compare_ht(frame);
+  return status;
 }
 
 static void set_useful(Cj2kEncoderFrame *frame)
@@ -411,8 +632,11 @@ Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
   frame->memory = (Cj2kRateMemory){0};
   frame->recalled = false;
   frame->gather = CJ2K_GATHER_NONE;
-  frame->header_bytes = frame->encoder->plan->num_blocks * (uint64_t)3 + 200;
-  Cj2kStatus status = cj2k_encoder_frame_steps(frame);
+  frame->header_bytes = 0;
+  frame->energy = 0;
+  Cj2kStatus status = cj2k_encoder_frame_check_ceilings(frame);
+  if (status == CJ2K_OK)
+    status = cj2k_encoder_frame_steps(frame);
   if (status == CJ2K_OK)
     status = frame->params.block_coder == CJ2K_CODER_HT ? code_ht(frame) : code_mq(frame);
   if (status != CJ2K_ERROR_MEMORY) /* the frame may be coded once more, in another slot */

@@ -11,9 +11,16 @@
 #include <math.h>
 #include <string.h>
 
-#define FIT_ROUNDS 8
-/* A budget of which less than this part is unused is used. */
-#define LEAST_ROOM 8192
+/* Layouts of a search. Up to FIT_ROUNDS, less than the LEAST_ROOM-th part of the budget may stay
+ * unused; then, up to MOST_ROUNDS, less than the MUCH_ROOM-th part. */
+#define FIT_ROUNDS  8
+#define MOST_ROUNDS 48
+#define LEAST_ROOM  8192
+#define MUCH_ROOM   512
+/* Base of the steps that a codestream without blocks has: any. */
+#define EMPTY_BASE 0.01
+/* Steps of the search for bytes that leave room for the headers, by estimates. */
+#define HEADER_ROUNDS 6
 /* Bytes that are added to blocks need a part of that more in headers, at most. */
 #define HEADER_PART 32
 
@@ -104,6 +111,55 @@ uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame)
   return useful;
 }
 
+Cj2kStatus cj2k_encoder_frame_lay_out_empty(Cj2kEncoderFrame *frame, Cj2kError *error)
+{
+  const Cj2kPlan *plan = frame->encoder->plan;
+  Cj2kEncodedBlock *blocks = g_new0(Cj2kEncodedBlock, (size_t)plan->num_blocks + 1);
+
+  frame->params = frame->encoder->setup.params;
+  if (!frame->params.reversible_transform) /* such steps decide which components have a QCC */
+    cj2k_encoder_frame_set_base(frame, EMPTY_BASE);
+  frame->source = (Cj2kPacketSource){.blocks = blocks,
+                                     .num_layers = frame->params.num_layers,
+                                     .kept = frame->kept,
+                                     .lengths = frame->kept_lengths};
+  Cj2kStatus status = cj2k_encoder_frame_layout(frame);
+  if (status != CJ2K_OK)
+    *error = frame->error;
+  for (uint32_t c = 0; c < plan->num_components && status == CJ2K_OK; c++)
+    frame->empty_components[c] = component_bytes(frame, c);
+  frame->empty_bytes = frame->size.total;
+  g_free(blocks);
+  return status;
+}
+
+static Cj2kStatus refuse_budget(Cj2kEncoderFrame *frame, uint64_t needed)
+{
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes is too small: headers need %" G_GUINT64_FORMAT " bytes",
+                        frame->frame_bytes, needed);
+}
+
+static Cj2kStatus refuse_component(Cj2kEncoderFrame *frame, uint32_t c, uint64_t needed)
+{
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes for a component is too small: headers of component %u need "
+                        "%" G_GUINT64_FORMAT " bytes",
+                        frame->component_bytes, c, needed);
+}
+
+Cj2kStatus cj2k_encoder_frame_check_ceilings(Cj2kEncoderFrame *frame)
+{
+  if (frame->frame_bytes < frame->empty_bytes)
+    return refuse_budget(frame, frame->empty_bytes);
+  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++)
+    if (frame->component_bytes < frame->empty_components[c])
+      return refuse_component(frame, c, frame->empty_components[c]);
+  return CJ2K_OK;
+}
+
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
 {
   if (frame->size.total > frame->frame_bytes)
@@ -143,7 +199,30 @@ static Cj2kStatus try_fit(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *fit)
   return status;
 }
 
-/* Bytes for blocks in the next round, between those of a fit and of a try that did not fit. */
+/* Bytes for blocks that leave room for headers: by what these were in another layout of the frame
+ * or of an earlier one, else by an estimate for what the cut keeps. */
+static uint64_t first_bytes(Cj2kEncoderFrame *frame)
+{
+  uint64_t budget = frame->frame_bytes, low = 0, high = budget - frame->empty_bytes;
+
+  if (frame->header_bytes)
+    return budget - MIN(frame->header_bytes, budget);
+  for (uint32_t round = 0; round < HEADER_ROUNDS && low < high; round++) {
+    uint64_t bytes = low + (high - low + 1) / 2, bodies;
+    cj2k_hulls_take(&frame->hulls, bytes, frame->options, frame->kept_lengths, &bodies);
+    const uint8_t *passes = frame->params.block_coder == CJ2K_CODER_MQ ? frame->options : NULL;
+    uint64_t headers = cj2k_encoder_frame_headers(frame, passes, frame->kept_lengths, 1).expected;
+    if (bodies + headers > budget) {
+      high = bytes - 1;
+    } else {
+      low = bytes;
+      high = MIN(high, budget - headers); /* more bytes need no fewer headers */
+    }
+  }
+  return low;
+}
+
+/* Bytes for blocks in the next round, between `low`, which fit, and `high`, which do not. */
 static uint64_t next_bytes(const Cj2kEncoderFrame *frame, const Fit *last, uint64_t low,
                            uint64_t high)
 {
@@ -157,61 +236,45 @@ static uint64_t next_bytes(const Cj2kEncoderFrame *frame, const Fit *last, uint6
     over += over / HEADER_PART + 1;
     bytes = last->bodies > over ? last->bodies - over : 0;
   }
-  if (bytes < low || bytes >= high)
+  if (bytes <= low || bytes >= high)
     bytes = low + (high - low) / 2;
   return bytes;
 }
 
-/* Halves what blocks have until the codestream fits. */
-static Cj2kStatus shrink(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *best)
+/* So little of the budget is unused that another round is not worth its time. */
+static bool is_used(const Cj2kEncoderFrame *frame, const Fit *fit, uint32_t round)
 {
-  Cj2kStatus status;
+  uint64_t budget = frame->frame_bytes;
 
-  while ((bytes /= 2) > 0) {
-    if ((status = try_fit(frame, bytes, best)) != CJ2K_OK || best->total <= frame->frame_bytes)
-      return status;
-  }
-  best->slope = CJ2K_SLOPE_CLASSES - 1; /* nothing at all */
-  if ((status = try_cut(frame, best->slope)) != CJ2K_OK || frame->size.total <= frame->frame_bytes)
-    return status;
-  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
-                        "the budget of %" G_GUINT64_FORMAT
-                        " bytes is less than the %" G_GUINT64_FORMAT
-                        " that headers of empty code-blocks take",
-                        frame->frame_bytes, frame->size.total);
+  return budget - fit->total <= budget / (round < FIT_ROUNDS ? LEAST_ROOM : MUCH_ROOM);
 }
 
-/* The lowest cut whose codestream fits; it is laid out. Each round knows what headers took in the
- * one before, which changes little from cut to cut. */
+/* The most of the hulls whose codestream fits; it is laid out. Each round knows what headers took
+ * in the one before, which changes little from cut to cut. Where not even nothing at all fits, that
+ * is laid out. */
 static Cj2kStatus find_cut(Cj2kEncoderFrame *frame, Fit *best)
 {
-  uint64_t budget = frame->frame_bytes, low = 0, high = UINT64_MAX;
-  uint64_t bytes = budget - MIN(frame->header_bytes, budget);
-  bool found = false, is_best = false; /* the last try */
+  uint64_t budget = frame->frame_bytes, low = 0, high = UINT64_MAX, bytes = first_bytes(frame);
+  bool is_best = false; /* the last try */
   Cj2kStatus status;
   Fit last;
 
-  for (uint32_t round = 0; round < FIT_ROUNDS; round++) {
+  *best = (Fit){.slope = CJ2K_SLOPE_CLASSES - 1, .total = frame->empty_bytes};
+  for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
     if ((status = try_fit(frame, bytes, &last)) != CJ2K_OK)
       return status;
-    is_best = last.total <= budget && (!found || last.total >= best->total);
-    if (is_best) {
-      bool same = found && last.bodies == best->bodies;
+    is_best = last.total <= budget && last.bodies >= best->bodies;
+    if (is_best)
       *best = last;
-      found = true;
-      low = last.bodies;
-      if (same || !last.slope || budget - last.total <= budget / LEAST_ROOM)
-        break;
-    } else if (last.total > budget) {
-      high = last.bodies;
-    }
-    if (!bytes || (found && high <= low))
+    if (last.total <= budget)
+      low = MAX(low, bytes);
+    else
+      high = MIN(high, last.bodies);
+    if (!best->slope || high <= low + 1 || is_used(frame, best, round))
       break;
     bytes = next_bytes(frame, &last, low, high);
   }
-  if (!found)
-    return shrink(frame, bytes, best);
-  frame->header_bytes = best->total - MIN(best->bodies, best->total);
+  frame->header_bytes = best->total - best->bodies;
   return is_best ? CJ2K_OK : try_fit(frame, best->bytes, best);
 }
 
@@ -267,10 +330,12 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
     if (status == CJ2K_OK) /* the others may have what these give back */
       status = fit_frame(frame, &cut);
   }
-  if (status != CJ2K_OK || cj2k_encoder_frame_fits(frame))
+  if (status != CJ2K_OK)
     return status;
-  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
-                        "the budget of %" G_GUINT64_FORMAT
-                        " bytes for a component is less than what headers take",
-                        frame->component_bytes);
+  if (frame->size.total > frame->frame_bytes)
+    return refuse_budget(frame, frame->size.total);
+  for (uint32_t c = 0; c < n; c++)
+    if (component_bytes(frame, c) > frame->component_bytes)
+      return refuse_component(frame, c, component_bytes(frame, c));
+  return CJ2K_OK;
 }

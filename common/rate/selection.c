@@ -5,10 +5,14 @@
 #include <string.h>
 
 #define BLOCKS_PER_TASK 256
-/* Classes below a cut, at most two octaves, of which options fill up what the cut leaves, until
- * less than this part is left. */
-#define REACH  512
-#define FILLED 16384
+/* Bytes in packet headers that an HT block costs when it is not left out, about. */
+#define HEADER_BYTES 2
+/* Classes below a cut of which options fill up what the cut leaves: up to NEAR, two octaves, until
+ * less than 1/FILLED is left, then up to FAR until less than 1/NEARLY_FILLED is. */
+#define NEAR          512
+#define FAR           16384
+#define FILLED        16384
+#define NEARLY_FILLED 256
 
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads)
 {
@@ -141,10 +145,13 @@ static void planes_of_block(const HullStage *stage, uint32_t b)
   for (uint32_t i = 1; i <= stage->num_planes; i++) {
     uint32_t p = stage->num_planes - i;
     if (lengths[p])
-      options[n++] = (Cj2kHullOption){lengths[p], (uint8_t)i, (double)distortions[p]};
+      options[n++] =
+          (Cj2kHullOption){lengths[p] + HEADER_BYTES, (uint8_t)i, (double)distortions[p]};
   }
   n = cj2k_hull_of_options(options, n, stage->weights[hulls->plan->blocks[b].band],
                            hulls->own + first);
+  if (n)
+    hulls->own[first].bytes -= HEADER_BYTES;
   hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
 }
 
@@ -180,6 +187,7 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
   HullStage stage = {.hulls = hulls, .blocks = blocks};
 
   hulls->points = points;
+  hulls->header_bytes = 0;
   set_hulls(&stage);
   if (!sums) {
     sum_up(hulls);
@@ -207,6 +215,7 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
                      .fixed = fixed};
 
   hulls->points = hulls->own;
+  hulls->header_bytes = HEADER_BYTES;
   set_hulls(&stage);
   sum_up(hulls);
 }
@@ -229,6 +238,22 @@ uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, 
         sum += point->bytes;
   }
   return sum;
+}
+
+Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls)
+{
+  Cj2kHullGains gains = {0};
+
+  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
+    const Cj2kHullPoint *points = hulls->points + hulls->first[b];
+    for (uint32_t i = 0; i < hulls->all_counts[b]; i++) {
+      double slope =
+          (cj2k_slope_value(points[i].slope) + cj2k_slope_value(points[i].slope + 1)) / 2;
+      uint32_t bytes = points[i].bytes + (i ? 0 : hulls->header_bytes);
+      *(i < hulls->taken[b] ? &gains.taken : &gains.left) += bytes * slope;
+    }
+  }
+  return gains;
 }
 
 uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes)
@@ -309,8 +334,11 @@ uint32_t cj2k_hulls_take(Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uin
 
   cj2k_hulls_apply(hulls, slope, options, lengths);
   uint64_t left = fill(hulls, slope, room, options, lengths);
-  for (uint32_t reach = 1; slope > REACH && reach <= REACH && left > bytes / FILLED; reach *= 8)
-    left = fill(hulls, slope - reach, left, options, lengths);
+  for (uint32_t reach = 1; slope && reach <= FAR; reach *= reach < NEAR ? 8 : 2) {
+    if (left <= bytes / (reach <= NEAR ? FILLED : NEARLY_FILLED))
+      break;
+    left = fill(hulls, slope > reach ? slope - reach : 1, left, options, lengths);
+  }
   *taken = above + room - left;
   return slope;
 }

@@ -28,6 +28,7 @@ typedef struct {
   uint64_t *above;  /* per class of slopes from lowest to highest: bytes in those above it */
   uint32_t lowest, highest; /* other classes are empty; lowest > highest: all are */
   uint64_t total;           /* bytes in all classes */
+  uint32_t header_bytes;    /* that slopes of first options count, besides those of the option */
   /* Of the last cut: */
   uint8_t *taken; /* per block: options */
   uint16_t *next; /* per block: slope of the one behind these; 0: there is none */
@@ -58,6 +59,12 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
 /* Bytes of what a cut keeps, of all components or of one. */
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
 uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope);
+/* Error that the options of the last cut save, and that the others would, by the middles of their
+ * slopes' classes. */
+typedef struct {
+  double taken, left;
+} Cj2kHullGains;
+Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls);
 /* The option of each block under a cut, 0: none, and its bytes. */
 void cj2k_hulls_apply(Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths);
 /* The same with the cut for `bytes`, filled up with options a little below it, block after block;

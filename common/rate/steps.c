@@ -145,6 +145,15 @@ static double visual_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool
   return sqrt(fine * visual_weight_at(kind, level + 1, band->orientation));
 }
 
+Cj2kStepFactors cj2k_no_factors(void)
+{
+  Cj2kStepFactors factors;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(factors.of); i++)
+    factors.of[i] = 1;
+  return factors;
+}
+
 uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b)
 {
   const Cj2kPlanBand *band = &plan->bands[b];

@@ -37,6 +37,7 @@ typedef enum {
 typedef struct {
   float of[CJ2K_FACTOR_COMPONENTS * CJ2K_MAX_BANDS];
 } Cj2kStepFactors;
+Cj2kStepFactors cj2k_no_factors(void); /* all are 1 */
 /* The place of band b of the plan in Cj2kStepFactors. */
 uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b);
 

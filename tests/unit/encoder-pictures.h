@@ -9,7 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum { SCENE_NATURAL, SCENE_NOISE, SCENE_BLACK, SCENE_CHECKER } Scene;
+typedef enum {
+  SCENE_NATURAL,
+  SCENE_NOISE,
+  SCENE_BLACK,
+  SCENE_CHECKER,
+  SCENE_SINE,   /* smooth waves under faint noise */
+  SCENE_TEXT,   /* black marks on white */
+  SCENE_BRIGHT, /* one bright square on grey */
+  NUM_SCENES
+} Scene;
 
 #define TEST_MAX_COMPONENTS 300
 
@@ -34,6 +43,24 @@ static inline double natural_sample(uint32_t x, uint32_t y, uint32_t c, GRand *r
   return value + g_rand_double_range(rand, -0.003, 0.003);
 }
 
+/* Waves of the size of the picture, with noise of a standard deviation of 3 in 255. */
+static inline double sine_sample(uint32_t x, uint32_t y, uint32_t c, GRand *rand)
+{
+  double noise = 0;
+  for (int i = 0; i < 12; i++)
+    noise += g_rand_double(rand) - 0.5;
+  return 0.5 + 0.3 * sin(x / 190.0 + c) * cos(y / 150.0) + noise * 3 / 255;
+}
+
+/* Lines of marks of one sample's width. */
+static inline double text_sample(uint32_t x, uint32_t y)
+{
+  uint32_t cell = (x / 7) * 2654435761u + (y / 12) * 40503u, bit = (x % 7) + 5 * (y % 12);
+  bool inside = x % 7 < 5 && y % 12 < 8 && (cell >> 28) != 0;
+
+  return inside && (cell >> bit % 23 & 1) ? 0 : 1;
+}
+
 static inline int32_t scene_sample(Scene scene, const Cj2kComponent *component, uint32_t x,
                                    uint32_t y, uint32_t c, GRand *rand)
 {
@@ -44,6 +71,11 @@ static inline int32_t scene_sample(Scene scene, const Cj2kComponent *component, 
     break;
   case SCENE_NOISE: value = g_rand_int_range(rand, 0, range + 1); break;
   case SCENE_CHECKER: value = (x ^ y) & 1 ? range : 0; break;
+  case SCENE_SINE: value = (int32_t)(CLAMP(sine_sample(x, y, c, rand), 0, 1) * range + 0.5); break;
+  case SCENE_TEXT: value = (int32_t)(text_sample(x, y) * range); break;
+  case SCENE_BRIGHT:
+    value = x / 16 == 1 && y / 16 == 1 ? range - (int32_t)(x % 3) : range / 3;
+    break;
   default: break;
   }
   return component->is_signed ? value - (1 << (component->depth - 1)) : value;

@@ -274,7 +274,8 @@ static void test_layer_rates(void)
     params.bits_per_pixel = rates[l];
     GBytes *alone = encode(&params, &picture);
     double with_layers = -10 * log10(test_error(&picture, layered, l + 1));
-    g_assert_cmpfloat(fabs(with_layers - psnr(&picture, alone)), <, 1.0);
+    /* A codestream of its own has the steps that are best for its rate. */
+    g_assert_cmpfloat(fabs(with_layers - psnr(&picture, alone)), <, 1.5);
     g_bytes_unref(alone);
   }
   g_bytes_unref(layered);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What holds for every frame with a budget, over pictures, sizes, code-blocks and both coders:
+ *   - no codestream is above its budget;
+ *   - PSNR never falls by more than 0.05 dB when the budget grows;
+ *   - a budget is used, unless all bit-planes are in;
+ *   - a picture is as good as one of the same size by quality or by step.
+ * CJ2K_TESTS_LONG=1 takes all pictures and many more budgets.
+ */
+#include "encoder-pictures.h"
+
+#define FALL  0.05 /* dB that a larger budget may lose */
+#define USED  0.97
+#define SLACK 12 /* bytes that may stay unused in any case */
+/* dB that another rate control may be better by, at the same size, and that a budget may lose that
+ * is less than SMALL times that of headers: single blocks decide there. */
+#define WORSE 0.3
+#define SMALL 4
+/* Pictures of fewer samples are not compared with other rate controls. */
+#define FEW      100
+#define LOSSLESS 200 /* dB */
+
+typedef struct {
+  Scene scene;
+  uint32_t width, height, components;
+  uint8_t depth;
+  uint32_t block_width, block_height;
+  bool is_long; /* left out of the short set */
+} Case;
+
+static const Case cases[] = {
+    {SCENE_NATURAL, 1, 1, 1, 8, 64, 64, false},     {SCENE_NATURAL, 3, 2, 3, 8, 64, 64, false},
+    {SCENE_NOISE, 7, 33, 1, 12, 8, 8, false},       {SCENE_SINE, 33, 17, 1, 8, 4, 4, true},
+    {SCENE_TEXT, 64, 64, 1, 8, 64, 64, false},      {SCENE_NATURAL, 64, 64, 1, 8, 64, 64, true},
+    {SCENE_NATURAL, 129, 97, 3, 10, 32, 32, false}, {SCENE_NATURAL, 256, 200, 1, 8, 8, 8, true},
+    {SCENE_NOISE, 100, 80, 3, 8, 64, 64, true},     {SCENE_BLACK, 300, 200, 3, 8, 64, 64, false},
+    {SCENE_CHECKER, 130, 90, 1, 8, 32, 32, true},   {SCENE_SINE, 320, 240, 3, 8, 64, 64, false},
+    {SCENE_SINE, 500, 400, 1, 12, 16, 64, true},    {SCENE_TEXT, 200, 150, 1, 8, 16, 16, true},
+    {SCENE_TEXT, 333, 222, 3, 8, 64, 64, true},     {SCENE_BRIGHT, 200, 150, 1, 8, 32, 32, false},
+    {SCENE_BRIGHT, 640, 480, 3, 8, 64, 64, true},   {SCENE_NATURAL, 700, 500, 3, 12, 64, 64, true},
+};
+
+/* dB above which the rounding of samples decides. */
+static double enough(const Case *c)
+{
+  return 6.02 * c->depth;
+}
+
+static bool is_long_run(void)
+{
+  return g_strcmp0(g_getenv("CJ2K_TESTS_LONG"), "1") == 0;
+}
+
+typedef struct {
+  gsize size; /* 0: refused */
+  double psnr;
+} Outcome;
+
+static Outcome encode(const Cj2kEncoderParams *params, const TestPicture *picture, Cj2kError *error)
+{
+  Outcome outcome = {0};
+  GBytes *bytes = test_encode(params, picture, error);
+
+  if (!bytes)
+    return outcome;
+  double e = test_error(picture, bytes, 0);
+  outcome.size = g_bytes_get_size(bytes);
+  outcome.psnr = e > 0 ? MIN(-10 * log10(e), LOSSLESS) : LOSSLESS;
+  g_bytes_unref(bytes);
+  return outcome;
+}
+
+static void set_params(Cj2kEncoderParams *params, const Case *c, int coder)
+{
+  cj2k_encoder_params_init(params);
+  params->backend = CJ2K_BACKEND_CPU;
+  params->block_coder = (Cj2kBlockCoder)coder;
+  params->codeblock_width = c->block_width;
+  params->codeblock_height = c->block_height;
+}
+
+static void describe(char text[200], const Case *c, int coder, uint64_t budget, Outcome outcome)
+{
+  g_snprintf(text, 200,
+             "scene %d, %ux%u, %u components, blocks of %ux%u, %s, %" G_GUINT64_FORMAT
+             " bytes: %zu used, %.3f dB",
+             c->scene, c->width, c->height, c->components, c->block_width, c->block_height,
+             coder ? "HT" : "MQ", budget, outcome.size, outcome.psnr);
+}
+
+static Outcome encode_budget(const Case *c, int coder, const TestPicture *picture, uint64_t budget)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+
+  set_params(&params, c, coder);
+  params.rate_control = CJ2K_RATE_CBR;
+  params.max_frame_bytes = budget;
+  Outcome outcome = encode(&params, picture, &error);
+  if (!outcome.size)
+    g_error("%" G_GUINT64_FORMAT " bytes: %s", budget, error.text);
+  g_assert_cmpuint(outcome.size, <=, budget);
+  return outcome;
+}
+
+/* Bytes that the error says are needed: with these there is a picture, with one less there is none.
+ */
+static uint64_t least_budget(const Case *c, int coder, const TestPicture *picture)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+
+  set_params(&params, c, coder);
+  params.rate_control = CJ2K_RATE_CBR;
+  params.max_frame_bytes = 20;
+  g_assert_cmpuint(encode(&params, picture, &error).size, ==, 0);
+  const char *at = strstr(error.text, "too small: headers need ");
+  g_assert_nonnull(at);
+  uint64_t least = g_ascii_strtoull(at + strlen("too small: headers need "), NULL, 10);
+  params.max_frame_bytes = least - 1;
+  g_assert_cmpuint(encode(&params, picture, &error).size, ==, 0);
+  encode_budget(c, coder, picture, least);
+  return least;
+}
+
+static void check_budgets(const Case *c, int coder, const TestPicture *picture)
+{
+  double best = 0, ratio = is_long_run() ? 1.07 : 1.5;
+  uint64_t least = least_budget(c, coder, picture);
+  char text[200];
+
+  for (uint64_t budget = least;; budget = MAX((uint64_t)((double)budget * ratio), budget + 3)) {
+    Outcome outcome = encode_budget(c, coder, picture, budget);
+    describe(text, c, coder, budget, outcome);
+    double fall = budget < least * SMALL ? WORSE : FALL;
+    if (outcome.psnr < MIN(best, enough(c)) - fall)
+      g_test_message("%s: falls from %.3f", text, best), g_test_fail();
+    if (outcome.psnr == LOSSLESS)
+      break;
+    bool jumps = coder && c->scene == SCENE_CHECKER; /* all coefficients of a band are alike */
+    if (!jumps && (double)outcome.size < USED * (double)budget && outcome.size + SLACK < budget)
+      g_test_message("%s: unused", text), g_test_fail();
+    best = MAX(best, outcome.psnr);
+  }
+}
+
+/* A codestream made with `params` has no smaller error than one with its size for a budget. */
+static void check_other(const Case *c, int coder, const TestPicture *picture,
+                        const Cj2kEncoderParams *params, const char *name)
+{
+  Cj2kError error = {0};
+  char text[200];
+  Outcome other = encode(params, picture, &error);
+  g_assert_cmpuint(other.size, >, 0);
+  Outcome outcome = encode_budget(c, coder, picture, other.size);
+
+  describe(text, c, coder, other.size, outcome);
+  if (outcome.psnr < MIN(other.psnr, enough(c)) - WORSE)
+    g_test_message("%s: %s gives %.3f", text, name, other.psnr), g_test_fail();
+}
+
+static void check_others(const Case *c, int coder, const TestPicture *picture)
+{
+  static const uint32_t qualities[] = {1, 40, 75, 97};
+  char name[32];
+
+  for (size_t i = 0; i < G_N_ELEMENTS(qualities); i++) {
+    Cj2kEncoderParams params;
+    set_params(&params, c, coder);
+    params.quality = qualities[i];
+    g_snprintf(name, sizeof name, "quality %u", qualities[i]);
+    check_other(c, coder, picture, &params, name);
+  }
+  for (double step = 0.5; step > 0.0005; step /= is_long_run() ? 1.6 : 6) {
+    Cj2kEncoderParams params;
+    set_params(&params, c, coder);
+    params.rate_control = CJ2K_RATE_QSTEP;
+    params.quant_step = (float)step;
+    g_snprintf(name, sizeof name, "step %.5f", step);
+    check_other(c, coder, picture, &params, name);
+  }
+}
+
+static void test_case(gconstpointer data)
+{
+  const Case *c = data;
+  TestPicture picture;
+
+  if (c->is_long && !is_long_run()) {
+    g_test_skip("long: CJ2K_TESTS_LONG=1 takes it");
+    return;
+  }
+  test_picture_init(&picture, c->scene, c->width, c->height, c->components, c->depth, false, NULL,
+                    NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    check_budgets(c, coder, &picture);
+    if (c->width * c->height >= FEW)
+      check_others(c, coder, &picture);
+  }
+  test_picture_clear(&picture);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+    char *name = g_strdup_printf("/rate-properties/%u", (guint)i);
+    g_test_add_data_func(name, &cases[i], test_case);
+    g_free(name);
+  }
+  return g_test_run();
+}
