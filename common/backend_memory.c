@@ -8,6 +8,8 @@
 void *cj2k_memory_alloc(const Cj2kBackendMemory *functions, void *backend, Cj2kMemoryKind kind,
                         size_t size)
 {
+  if ((uint32_t)kind > CJ2K_MEMORY_CUDA)
+    return NULL;
   if (kind != CJ2K_MEMORY_HOST && functions->alloc)
     return functions->alloc(backend, kind, size);
   void *memory = NULL;

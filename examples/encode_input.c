@@ -28,9 +28,10 @@ static bool parse_format(const char *name, ImageRawShape *shape, Cj2kColour *col
     size_t n = strlen(formats[i].name);
     if (g_ascii_strncasecmp(name, formats[i].name, n) || g_ascii_isalpha(name[n]))
       continue;
-    const char *digits = name[n] == '_' ? name + n + 1 : name + n;
-    guint64 depth = *digits ? g_ascii_strtoull(digits, NULL, 10) : 8;
-    if (depth < 1 || depth > 16)
+    const char *rest = name[n] == '_' ? name + n + 1 : name + n;
+    uint64_t depth = 8;
+    if (*rest && (!cj2k_option_read_integer(&rest, 16, &depth) || depth < 1 ||
+                  (*rest && g_ascii_strcasecmp(rest, "LE"))))
       break;
     *colour = formats[i].colour;
     *gbr = !strcmp(formats[i].name, "GBR");
@@ -43,6 +44,16 @@ static bool parse_format(const char *name, ImageRawShape *shape, Cj2kColour *col
     return true;
   }
   return image_fail(why, "--format: %s is not known", name);
+}
+
+bool encode_input_is_format(const char *name)
+{
+  ImageRawShape shape;
+  Cj2kColour colour;
+  bool gbr;
+  char why[IMAGE_WHY];
+
+  return cj2k_video_format_find(name) || parse_format(name, &shape, &colour, &gbr, why);
 }
 
 static bool read_planes(const EncodeOptions *options, const char *path, Image *image, char *why)

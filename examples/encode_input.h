@@ -20,6 +20,8 @@ typedef struct {
 /* Reads a picture: raw files by --format, --width and --height. */
 bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
                        const Cj2kEncoderParams *params, const char *path, char *why);
+/* Is it the name of a format of raw files? */
+bool encode_input_is_format(const char *name);
 void encode_input_clear(EncodeInput *input);
 
 /* What plane p of a picture holds. */

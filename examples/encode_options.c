@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode_options.h"
 
+#include "encode_input.h"
+
 #include "common/options/encoder_options.h"
 
 #define MAX_SIDE 65535 /* of a raw file */
@@ -38,8 +40,12 @@ static gboolean parse_format(const gchar *name, const gchar *value, gpointer dat
 {
   EncodeOptions *options = from_tool(data);
 
-  (void)name;
-  (void)error;
+  if (!encode_input_is_format(value)) {
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                "%s: %.40s is not the name of a format, such as v210, P010_10LE or RGB_12LE", name,
+                value);
+    return FALSE;
+  }
   g_free(options->format);
   options->format = g_strdup(value);
   return TRUE;

@@ -138,13 +138,16 @@ struct Cj2kEncoder {
   Cj2kSlots slots;          /* of the back end */
   Cj2kRateMemory memory[CJ2K_RATE_MEMORY];
   Cj2kOutputs *outputs;
-  uint64_t least_bytes; /* that any codestream takes; 0: not known yet. Of the submitting thread */
+  /* That any codestream takes, and of its components the one that takes most; 0: not known yet. Of
+   * the submitting thread. */
+  uint64_t least_bytes, least_component_bytes;
   Cj2kStats stats;
 };
 
-/* least.c. A budget that headers alone exceed is an error that says what they need. On the
+/* least.c. Budgets that headers alone exceed are an error that says what they need. On the
  * submitting thread. */
-Cj2kStatus cj2k_encoder_check_least(Cj2kEncoder *encoder, uint64_t budget, Cj2kError *error);
+Cj2kStatus cj2k_encoder_check_least(Cj2kEncoder *encoder, const Cj2kEncoderSetup *setup,
+                                    Cj2kError *error);
 
 /* frame.c. On a thread of the pool: everything from the picture to the bytes. */
 void cj2k_encoder_frame_run(void *frame);

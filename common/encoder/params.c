@@ -247,6 +247,8 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
   *setup = (Cj2kEncoderSetup){.params = *params};
   if (!image->num_components || image->num_components > CJ2K_MAX_COMPONENTS)
     REFUSE("%u components are not in 1..%d", image->num_components, CJ2K_MAX_COMPONENTS);
+  if ((uint32_t)image->colour > CJ2K_COLOUR_OTHER)
+    REFUSE("colour %d of the image is not known", (int)image->colour);
   copy_image(setup, image);
   if ((status = cj2k_layout_check(layout, error)) != CJ2K_OK ||
       (status = cj2k_option_check(&cj2k_encoder_options, params, error)) != CJ2K_OK ||

@@ -82,6 +82,9 @@ Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture
   if (picture->num_planes < layout->num_planes || !picture->planes)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "picture of %u planes for a layout of %u",
                           picture->num_planes, layout->num_planes);
+  if ((uint32_t)picture->memory > CJ2K_MEMORY_CUDA)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "memory kind %d of a picture is not known",
+                          (int)picture->memory);
   if (picture->cuda_stream && picture->memory != CJ2K_MEMORY_CUDA)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
                           "a CUDA stream with a picture that is in host memory");

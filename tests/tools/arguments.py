@@ -32,7 +32,8 @@ ENCODER = [
     ("backend", "gpu", "cuda"), ("block-coder", "j2k", "mq"), ("rate-control", "vbr", "cbr"), ("mct", "yes", "auto"),
     ("progression-order", "rlp", "lrcp"), ("profile", "cinema", "cinema-2k"), ("xyz-transfer", "pq", "srgb"),
     ("rgb-to-xyz", "maybe", "auto"), ("sop", "false", "no value"), ("width", "-4", "1..65535"),
-    ("height", "0", "1..65535"), ("quality", "", "1..100"),
+    ("height", "0", "1..65535"), ("quality", "", "1..100"), ("format", "RGB_12junk", "P010_10LE"), ("format", "RGB_12BE", "P010_10LE"),
+    ("format", "GRAY_17LE", "P010_10LE"), ("format", "NV99", "P010_10LE"),
 ]
 DECODER = [
     ("reduce", "-1", "0..32"), ("reduce", "33", "0..32"), ("reduce", "1x", "0..32"), ("layers", "-1", "0..65535"),

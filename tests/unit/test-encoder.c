@@ -247,6 +247,20 @@ CHANGE(no_budget, p->rate_control = CJ2K_RATE_CBR)
 CHANGE(lossless_budget, (p->rate_control = CJ2K_RATE_LOSSLESS, p->bits_per_pixel = 2))
 CHANGE(quality_budget, (p->rate_control = CJ2K_RATE_QUALITY, p->bits_per_pixel = 2))
 CHANGE(bad_transfer, p->xyz_transfer = (Cj2kTransfer)10)
+CHANGE(bad_mct, p->mct = (Cj2kMct)3)
+CHANGE(bad_backend, p->backend = (Cj2kBackendKind)-1)
+CHANGE(bad_coder, p->block_coder = (Cj2kBlockCoder)2)
+CHANGE(bad_rate_control, p->rate_control = (Cj2kRateControl)6)
+CHANGE(bad_order, p->progression = (Cj2kProgression)5)
+CHANGE(bad_profile, p->profile = (Cj2kProfile)12)
+CHANGE(bad_conversion, p->rgb_to_xyz = (Cj2kXyzConversion)3)
+CHANGE(bad_format, p->file_format = (Cj2kFileFormat)3)
+CHANGE(bad_colour, t->image.colour = (Cj2kColour)9)
+CHANGE(bad_layer_rate, (p->num_layers = 2, p->layer_rates[0] = 1e300))
+CHANGE(bad_frame_rate, p->frame_rate = 1e300)
+CHANGE(bad_bits, (p->profile = CJ2K_PROFILE_IMF_2K, p->bits_per_pixel = 1e300))
+CHANGE(bad_budget, p->max_frame_bytes = UINT64_MAX)
+CHANGE(bad_threads, p->num_threads = 100000)
 CHANGE(bad_psnr, (p->rate_control = CJ2K_RATE_PSNR, p->psnr = 500))
 CHANGE(bad_block, p->codeblock_width = 48)
 CHANGE(big_block, p->codeblock_width = 128)
@@ -281,6 +295,20 @@ static void test_refusals(void)
       {"bits-per-pixel lossless", lossless_budget},
       {"bits-per-pixel quality", quality_budget},
       {"xyz-transfer", bad_transfer},
+      {"mct 3 auto", bad_mct},
+      {"backend cuda", bad_backend},
+      {"block-coder 2 mq", bad_coder},
+      {"rate-control 6 cbr", bad_rate_control},
+      {"progression-order 5 cprl", bad_order},
+      {"profile 12 cinema-2k", bad_profile},
+      {"rgb-to-xyz 3 auto", bad_conversion},
+      {"file format 3", bad_format},
+      {"colour 9", bad_colour},
+      {"layer-rates 1e+300", bad_layer_rate},
+      {"framerate 1e+300", bad_frame_rate},
+      {"bits-per-pixel 1e+300", bad_bits},
+      {"max-frame-bytes 4294967295", bad_budget},
+      {"num-threads 1024", bad_threads},
       {"psnr", bad_psnr},
       {"codeblock-width 48 power", bad_block},
       {"code-block 4096", big_block},
@@ -340,6 +368,12 @@ static void test_bad_picture(void)
                   CJ2K_ERROR_ARGUMENT);
   g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_END);
   picture.planes[0].pitch = 80;
+  picture.picture.memory = (Cj2kMemoryKind)7;
+  g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==,
+                  CJ2K_ERROR_ARGUMENT);
+  g_assert_nonnull(strstr(error.text, "memory kind 7"));
+  picture.picture.memory = CJ2K_MEMORY_HOST;
+  g_assert_null(cj2k_encoder_alloc(encoder, (Cj2kMemoryKind)7, 64));
   picture.picture.cuda_stream = &picture;
   g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==,
                   CJ2K_ERROR_ARGUMENT);
