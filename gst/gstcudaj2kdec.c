@@ -44,6 +44,7 @@ enum {
   PROP_0,
   PROP_ACTIVE_BACKEND,
   PROP_STATS,
+  PROP_STATS_INTERVAL,
   PROP_FIRST_OPTION, /* of the library's table; the last */
 };
 
@@ -69,6 +70,15 @@ static void get_stats(GstCudaJ2kDec *self, Cj2kStats *stats)
   GST_OBJECT_UNLOCK(self);
 }
 
+GstStructure *gst_cuda_j2k_dec_stats(GstCudaJ2kDec *self)
+{
+  Cj2kStats stats;
+  get_stats(self, &stats);
+  GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
+  gst_cuda_j2k_meter_add_fields(&self->meter, &self->output, structure);
+  return structure;
+}
+
 static Cj2kBackendKind active_backend(GstCudaJ2kDec *self)
 {
   GST_OBJECT_LOCK(self);
@@ -81,6 +91,10 @@ static Cj2kBackendKind active_backend(GstCudaJ2kDec *self)
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_decoder_options, PROP_FIRST_OPTION, id);
+  if (id == PROP_STATS_INTERVAL) {
+    gst_cuda_j2k_meter_set_interval(&DEC(object)->meter, g_value_get_uint(value));
+    return;
+  }
   GST_OBJECT_LOCK(object);
   if (option)
     gst_cuda_j2k_option_set(option, &DEC(object)->params, value);
@@ -92,10 +106,12 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstCudaJ2kDec *self = DEC(object);
-  Cj2kStats stats;
   if (id == PROP_STATS) {
-    get_stats(self, &stats);
-    g_value_take_boxed(value, gst_cuda_j2k_stats_structure(&stats));
+    g_value_take_boxed(value, gst_cuda_j2k_dec_stats(self));
+    return;
+  }
+  if (id == PROP_STATS_INTERVAL) {
+    g_value_set_uint(value, gst_cuda_j2k_meter_get_interval(&self->meter));
     return;
   }
   if (id == PROP_ACTIVE_BACKEND) {
@@ -115,6 +131,14 @@ static void install_properties(GObjectClass *klass)
 {
   const GParamFlags only_read = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
 
+  /**
+   * GstCudaJ2kDec:stats-interval:
+   *
+   * When a frame leaves and this time has passed since the last message, an element message with
+   * the structure of #GstCudaJ2kDec:stats is posted.
+   */
+  g_object_class_install_property(klass, PROP_STATS_INTERVAL, gst_cuda_j2k_meter_interval_pspec());
+
   g_object_class_install_property(
       klass, PROP_ACTIVE_BACKEND,
       g_param_spec_enum("active-backend", "Active back end",
@@ -126,7 +150,11 @@ static void install_properties(GObjectClass *klass)
    * "application/x-cudaj2k-stats" with the guint64 fields "frames", "failed-frames",
    * "corrupt-blocks" (code-blocks that became zeros), "fallbacks" (frames that the CPU back end had
    * to do) and "bytes" (of codestreams), and the sums over all frames in milliseconds "header-ms",
-   * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms".
+   * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms". Then what the element measured
+   * itself: the guint64 fields "dropped-qos" and "dropped-errors"; the guint fields
+   * "frames-in-flight" (inside now; each field and stripe counts), "waiting-input" and
+   * "waiting-output" (1 while a frame waits for room, and while one waits for downstream); and
+   * "latency-p50-ms" and "latency-p99-ms", from sink pad to source pad, of the last five seconds.
    */
   g_object_class_install_property(
       klass, PROP_STATS,
@@ -162,6 +190,7 @@ static gboolean start(GstVideoDecoder *decoder)
   gst_cuda_j2k_check_cpu(GST_ELEMENT(self), cj2k_decoder_why_cpu(codec), &self->told_cpu);
   self->warned_alpha = self->told_fallback = self->told_failed = self->had_picture = FALSE;
   self->in_flight = params.frames_in_flight;
+  gst_cuda_j2k_meter_start(&self->meter);
   self->video.width = 0;
   gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
@@ -188,16 +217,14 @@ static gboolean stop(GstVideoDecoder *decoder)
   return TRUE;
 }
 
-/* Frames in flight beyond the first each wait a frame duration for the ones before them. */
 static void update_latency(GstCudaJ2kDec *self)
 {
   const GstVideoInfo *info = &self->input_state->info;
   GST_OBJECT_LOCK(self);
   guint extra = MAX(self->params.frames_in_flight, 1) - 1;
   GST_OBJECT_UNLOCK(self);
-  /* Without a frame rate (RTP does not carry one) 25 a second is assumed. */
-  gint fps_n = info->fps_n > 0 ? info->fps_n : 25, fps_d = info->fps_n > 0 ? info->fps_d : 1;
-  GstClockTime latency = gst_util_uint64_scale(GST_SECOND * extra, (guint64)fps_d, (guint64)fps_n);
+  g_atomic_int_set(&self->has_frame_rate, info->fps_n > 0); /* RTP carries none */
+  GstClockTime latency = gst_cuda_j2k_meter_latency(&self->meter, extra, info->fps_n, info->fps_d);
   gst_video_decoder_set_latency(GST_VIDEO_DECODER(self), latency, latency);
 }
 
@@ -464,6 +491,7 @@ static void finalize(GObject *object)
   /* A bin may give a context to an element that is stopped. */
   gst_clear_object((GstObject **)&DEC(object)->context);
   gst_cuda_j2k_output_clear(&DEC(object)->output);
+  gst_cuda_j2k_meter_clear(&DEC(object)->meter);
   G_OBJECT_CLASS(gst_cuda_j2k_dec_parent_class)->finalize(object);
 }
 
@@ -486,7 +514,7 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   gst_caps_unref(raw);
   gst_element_class_add_static_pad_template(element_class, &sink_template);
   gst_element_class_set_static_metadata(
-      element_class, "JPEG 2000 and HTJ2K decoder", "Codec/Decoder/Video/Image/Hardware",
+      element_class, "JPEG 2000 and HTJ2K decoder", "Codec/Decoder/Video/Image",
       "Decodes JPEG 2000 (T.800) and High-Throughput JPEG 2000 (T.814) on an NVIDIA GPU or the CPU",
       "The cudaj2k developers");
   gst_type_mark_as_plugin_api(GST_TYPE_CUDA_J2K_BACKEND, 0);
@@ -514,6 +542,7 @@ static void gst_cuda_j2k_dec_init(GstCudaJ2kDec *self)
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   cj2k_decoder_params_init(&self->params);
   gst_cuda_j2k_output_init(&self->output, self, &decoder->stream_lock, gst_cuda_j2k_dec_output);
+  gst_cuda_j2k_meter_init(&self->meter);
   gst_video_decoder_set_packetized(decoder, TRUE);
   gst_video_decoder_set_needs_format(decoder, TRUE);
   gst_video_decoder_set_use_default_pad_acceptcaps(decoder, TRUE);

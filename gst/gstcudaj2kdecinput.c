@@ -157,7 +157,9 @@ static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
   if (!pool)
     return GST_FLOW_ERROR;
   gst_cuda_j2k_output_unlock_stream(&self->output);
+  g_atomic_int_set(&self->meter.waiting_input, 1);
   GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, buffer, NULL);
+  g_atomic_int_set(&self->meter.waiting_input, 0);
   gst_cuda_j2k_output_lock_stream(&self->output);
   gst_object_unref(pool);
   return flow;
@@ -321,8 +323,12 @@ static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const Gst
                          Cj2kError *error)
 {
   gst_cuda_j2k_output_unlock_stream(&self->output);
+  part->had_room =
+      gst_cuda_j2k_output_pending(&self->output) < MAX(self->params.frames_in_flight, 1);
+  g_atomic_int_set(&self->meter.waiting_input, 1);
   Cj2kStatus status = cj2k_decoder_submit(self->decoder, span->data, span->size, &self->layout,
                                           &part->target, part, error);
+  g_atomic_int_set(&self->meter.waiting_input, 0);
   if (status == CJ2K_OK)
     gst_cuda_j2k_output_added(&self->output);
   gst_cuda_j2k_output_lock_stream(&self->output);
@@ -393,6 +399,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
   GstCudaJ2kDec *self = (GstCudaJ2kDec *)decoder;
   GstCudaJ2kSpan spans[2];
   gchar *reason = NULL;
+  gint64 arrived = g_get_monotonic_time();
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
   GstMapInfo map;
 
@@ -400,6 +407,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
     return give_up(self, frame, flow, NULL);
   if (is_late(self, frame)) {
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+    gst_cuda_j2k_meter_count_late(&self->meter);
     return gst_video_decoder_drop_frame(decoder, frame);
   }
   GstBuffer *input = gst_buffer_ref(frame->input_buffer);
@@ -416,6 +424,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
     Place place = {.is_field = fields, .field = i, .bottom_first = bottom_first};
     GstCudaJ2kDecPart *part = g_new0(GstCudaJ2kDecPart, 1);
     gboolean taken = FALSE;
+    part->arrived = arrived;
     if (i == count - 1) {
       part->frame = frame;
       part->input = input;

@@ -12,6 +12,7 @@
 #include "gstcudaj2kdec.h"
 #include "gstcudaj2kframing.h"
 #include "gstcudaj2kmemory.h"
+#include "gstcudaj2kmeter.h"
 #include "gstcudaj2koutput.h"
 
 #include <gst/video/gstvideodecoder.h>
@@ -46,7 +47,9 @@ typedef struct {
   GstBuffer *input;
   GstMapInfo map; /* of input; unused (data NULL) where another part of the same buffer has it */
   GstCudaJ2kDecPicture *picture;
-  gboolean last; /* of its picture */
+  gint64 arrived;    /* the frame, at the sink pad */
+  gboolean had_room; /* it did not wait for frames before it */
+  gboolean last;     /* of its picture */
   gboolean is_field;
   gboolean incomplete; /* parts of the picture never arrived */
   Cj2kPlane planes[CJ2K_MAX_PLANES];
@@ -63,7 +66,9 @@ struct _GstCudaJ2kDec {
   Cj2kDecoder *decoder;      /* from start to stop; replaced under the object lock */
   Cj2kStats last_stats;      /* of a decoder that was closed */
   GstCudaJ2kOutput output;
-  gint reconfigure; /* atomic: the output thread saw that downstream wants to negotiate anew */
+  GstCudaJ2kMeter meter;
+  gint has_frame_rate; /* atomic: the caps say one */
+  gint reconfigure;    /* atomic: the output thread saw that downstream wants to negotiate anew */
 
   /* The streaming thread's. */
   GstCudaJ2kFraming framing; /* of a stream in bytes */
@@ -99,6 +104,9 @@ typedef struct _GstCudaJ2kDecClass {
 GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCodecFrame *frame);
 /* Forgets a picture of which parts are missing. */
 void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
+
+/* gstcudaj2kdec.c */
+GstStructure *gst_cuda_j2k_dec_stats(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdecoutput.c */
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);

@@ -42,7 +42,7 @@
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_enc_debug);
 
-enum { PROP_0, PROP_ACTIVE_BACKEND, PROP_STATS, PROP_FIRST_SETTING };
+enum { PROP_0, PROP_ACTIVE_BACKEND, PROP_STATS, PROP_STATS_INTERVAL, PROP_FIRST_SETTING };
 
 G_DEFINE_TYPE(GstCudaJ2kEnc, gst_cuda_j2k_enc, GST_TYPE_VIDEO_ENCODER)
 #define ENC(object) ((GstCudaJ2kEnc *)(object))
@@ -78,10 +78,23 @@ static void get_stats(GstCudaJ2kEnc *self, Cj2kStats *stats)
   add_stats(stats, &present);
 }
 
+GstStructure *gst_cuda_j2k_enc_stats(GstCudaJ2kEnc *self)
+{
+  Cj2kStats stats;
+  get_stats(self, &stats);
+  GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
+  gst_cuda_j2k_meter_add_fields(&self->meter, &self->output, structure);
+  return structure;
+}
+
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstCudaJ2kEnc *self = ENC(object);
   gboolean live = FALSE;
+  if (id == PROP_STATS_INTERVAL) {
+    gst_cuda_j2k_meter_set_interval(&self->meter, g_value_get_uint(value));
+    return;
+  }
   GST_OBJECT_LOCK(self);
   gboolean known = gst_cuda_j2k_enc_set_setting(&self->settings, id, value, &live);
   GST_OBJECT_UNLOCK(self);
@@ -94,10 +107,12 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstCudaJ2kEnc *self = ENC(object);
-  Cj2kStats stats;
   if (id == PROP_STATS) {
-    get_stats(self, &stats);
-    g_value_take_boxed(value, gst_cuda_j2k_stats_structure(&stats));
+    g_value_take_boxed(value, gst_cuda_j2k_enc_stats(self));
+    return;
+  }
+  if (id == PROP_STATS_INTERVAL) {
+    g_value_set_uint(value, gst_cuda_j2k_meter_get_interval(&self->meter));
     return;
   }
   GST_OBJECT_LOCK(self);
@@ -130,6 +145,12 @@ static void install_properties(GObjectClass *klass)
                                   g_param_spec_boxed("stats", "Statistics",
                                                      "Frames, fallbacks, bytes, and times by stage",
                                                      GST_TYPE_STRUCTURE, only_read));
+  /**
+   * GstCudaJ2kEnc:stats-interval:
+   *
+   * As #GstCudaJ2kDec:stats-interval.
+   */
+  g_object_class_install_property(klass, PROP_STATS_INTERVAL, gst_cuda_j2k_meter_interval_pspec());
   gst_cuda_j2k_enc_install_settings(klass, PROP_FIRST_SETTING);
 }
 
@@ -155,9 +176,9 @@ static void update_latency(GstCudaJ2kEnc *self)
   GST_OBJECT_LOCK(self);
   guint extra = self->settings.params.frames_in_flight - 1;
   GST_OBJECT_UNLOCK(self);
-  gint fps_n = self->info.fps_n > 0 ? self->info.fps_n : 25;
-  gint fps_d = self->info.fps_n > 0 ? self->info.fps_d : 1;
-  GstClockTime latency = gst_util_uint64_scale(GST_SECOND * extra, (guint64)fps_d, (guint64)fps_n);
+  g_atomic_int_set(&self->has_frame_rate, self->info.fps_n > 0);
+  GstClockTime latency =
+      gst_cuda_j2k_meter_latency(&self->meter, extra, self->info.fps_n, self->info.fps_d);
   gst_video_encoder_set_latency(GST_VIDEO_ENCODER(self), latency, latency);
 }
 
@@ -315,6 +336,7 @@ static gboolean start(GstVideoEncoder *encoder)
     gst_cuda_j2k_context_ensure(GST_ELEMENT(self), device, &self->context);
   self->started = TRUE;
   self->told_fallback = FALSE;
+  gst_cuda_j2k_meter_start(&self->meter);
   gst_cuda_j2k_output_start(&self->output, "cudaj2kenc:src");
   return TRUE;
 }
@@ -443,6 +465,7 @@ static void finalize(GObject *object)
   /* A bin may give a context to an element that is stopped. */
   gst_clear_object((GstObject **)&ENC(object)->context);
   gst_cuda_j2k_output_clear(&ENC(object)->output);
+  gst_cuda_j2k_meter_clear(&ENC(object)->meter);
   gst_cuda_j2k_enc_settings_clear(&ENC(object)->settings);
   G_OBJECT_CLASS(gst_cuda_j2k_enc_parent_class)->finalize(object);
 }
@@ -469,7 +492,7 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
   gst_caps_unref(raw);
   gst_caps_unref(coded);
   gst_element_class_set_static_metadata(
-      element_class, "JPEG 2000 and HTJ2K encoder", "Codec/Encoder/Video/Image/Hardware",
+      element_class, "JPEG 2000 and HTJ2K encoder", "Codec/Encoder/Video/Image",
       "Encodes JPEG 2000 (T.800) and High-Throughput JPEG 2000 (T.814) on an NVIDIA GPU or the CPU",
       "The cudaj2k developers");
 
@@ -492,5 +515,6 @@ static void gst_cuda_j2k_enc_init(GstCudaJ2kEnc *self)
   GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
   gst_cuda_j2k_enc_settings_init(&self->settings);
   gst_cuda_j2k_output_init(&self->output, self, &encoder->stream_lock, gst_cuda_j2k_enc_output);
+  gst_cuda_j2k_meter_init(&self->meter);
   GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_ENCODER_SINK_PAD(encoder));
 }

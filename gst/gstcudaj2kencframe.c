@@ -57,7 +57,11 @@ static void part_free(GstCudaJ2kEncPart *part)
 static Cj2kStatus submit(GstCudaJ2kEnc *self, GstCudaJ2kEncPart *part, Cj2kError *error)
 {
   gst_cuda_j2k_output_unlock_stream(&self->output);
+  part->had_room =
+      gst_cuda_j2k_output_pending(&self->output) < self->settings.params.frames_in_flight;
+  g_atomic_int_set(&self->meter.waiting_input, 1);
   Cj2kStatus status = cj2k_encoder_submit(self->encoder, &part->source, part, error);
+  g_atomic_int_set(&self->meter.waiting_input, 0);
   if (status == CJ2K_OK)
     gst_cuda_j2k_output_added(&self->output);
   gst_cuda_j2k_output_lock_stream(&self->output);
@@ -134,11 +138,13 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   GstCudaJ2kMapped mapped;
   GstVideoFrame map;
 
+  gint64 arrived = g_get_monotonic_time();
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+    gst_cuda_j2k_meter_count_late(&self->meter);
     let_events_wait(self);
     return drop(self, frame, GST_FLOW_OK);
   }
@@ -149,6 +155,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   guint bottom_first = (guint)gst_cuda_j2k_fields_bottom_first(&self->info, frame->input_buffer);
   for (guint i = 0; i < count; i++) {
     GstCudaJ2kEncPart *part = make_part(&map, &mapped, count == 2 ? i ^ bottom_first : 0, count);
+    part->arrived = arrived;
     if (i == count - 1) {
       part->frame = frame;
       part->map = map;
@@ -206,6 +213,7 @@ static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean la
   gst_cuda_j2k_check_fallback(GST_ELEMENT(self), packet->fallback, &packet->error,
                               &self->told_fallback);
   if (packet->status != CJ2K_OK) {
+    gst_cuda_j2k_meter_count_failed(&self->meter);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
     return FALSE;
   }
@@ -213,6 +221,20 @@ static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean la
   append(self, bytes, packet);
   *(last ? buffer : &self->first_field) = bytes;
   return TRUE;
+}
+
+/* Without the stream lock: whoever handles these messages may ask the element for something. */
+static void measure(GstCudaJ2kEnc *self, const GstCudaJ2kEncPart *part, gboolean waited)
+{
+  GstClockTime latency;
+  if (part->frame)
+    gst_cuda_j2k_meter_count_frame(&self->meter, part->arrived, part->had_room && waited);
+  if (!g_atomic_int_get(&self->has_frame_rate) &&
+      gst_cuda_j2k_meter_new_latency(&self->meter, &latency))
+    gst_video_encoder_set_latency(GST_VIDEO_ENCODER(self), latency, latency);
+  if (gst_cuda_j2k_meter_is_due(&self->meter))
+    gst_element_post_message(
+        GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), gst_cuda_j2k_enc_stats(self)));
 }
 
 GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
@@ -224,11 +246,14 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
   Cj2kPacket packet;
   Cj2kStats stats;
 
+  gint64 begun = g_get_monotonic_time();
   if (cj2k_encoder_receive(self->encoder, &packet) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the encoder lost a frame");
     return GST_FLOW_ERROR;
   }
+  gboolean waited = g_get_monotonic_time() > begun + GST_CUDA_J2K_METER_WAIT;
   GstCudaJ2kEncPart *part = packet.user;
+  measure(self, part, waited);
   GstVideoCodecFrame *frame = part->frame;
   GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
   if (gst_cuda_j2k_output_discards(&self->output))
@@ -245,7 +270,9 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
     if (buffer)
       GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAGS(frame->input_buffer) & GST_CUDA_J2K_FIELD_FLAGS);
     GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
+    g_atomic_int_set(&self->meter.waiting_output, 1);
     GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
+    g_atomic_int_set(&self->meter.waiting_output, 0);
     flow = flow == GST_FLOW_OK ? pushed : flow;
   }
   GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);

@@ -10,6 +10,7 @@
 #include "gstcudaj2kenc.h"
 #include "gstcudaj2kenccaps.h"
 #include "gstcudaj2kmemory.h"
+#include "gstcudaj2kmeter.h"
 #include "gstcudaj2koutput.h"
 
 #include <gst/video/gstvideoencoder.h>
@@ -29,6 +30,8 @@ typedef struct {
 typedef struct {
   GstVideoCodecFrame *frame; /* NULL: the first field, its frame comes with the second */
   GstVideoFrame map;         /* with the frame */
+  gint64 arrived;            /* at the sink pad */
+  gboolean had_room;         /* it did not wait for frames before it */
   Cj2kPlane planes[CJ2K_MAX_PLANES];
   Cj2kPicture source;
 } GstCudaJ2kEncPart;
@@ -46,6 +49,8 @@ struct _GstCudaJ2kEnc {
       *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
   Cj2kStats past_stats; /* of encoders that were closed, since start */
   GstCudaJ2kOutput output;
+  GstCudaJ2kMeter meter;
+  gint has_frame_rate; /* atomic: the caps say one */
 
   /* Set by the streaming thread with nothing in flight. */
   GstVideoInfo info;
@@ -80,8 +85,10 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
                                       const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
                                       Cj2kEncoderParams *params, gchar **reason);
 
-/* gstcudaj2kenc.c: the codec, and with a budget for each frame the bit rate, as tags. */
+/* gstcudaj2kenc.c */
+/* The codec, and with a budget for each frame the bit rate, as tags. */
 void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
+GstStructure *gst_cuda_j2k_enc_stats(GstCudaJ2kEnc *self);
 
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);

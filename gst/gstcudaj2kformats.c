@@ -42,13 +42,19 @@ GstCaps *gst_cuda_j2k_formats_raw_caps(void)
 {
   GValue list = G_VALUE_INIT, name = G_VALUE_INIT;
   guint count;
-  const GstCudaJ2kFormat *formats = gst_cuda_j2k_formats(&count);
+  /* In GStreamer's order, from the best to the least: elements that take any format take the first.
+   */
+  const GstVideoFormat *all = gst_video_formats_raw(&count);
   g_value_init(&list, GST_TYPE_LIST);
   g_value_init(&name, G_TYPE_STRING);
-  for (guint i = 0; i < count; i++) {
-    g_value_set_static_string(&name, formats[i].name);
-    gst_value_list_append_value(&list, &name);
-  }
+  for (gint grey = 0; grey < 2; grey++)
+    for (guint i = 0; i < count; i++) {
+      const GstCudaJ2kFormat *format = gst_cuda_j2k_format_find(all[i]);
+      if (!format || (format->family == CJ2K_VIDEO_GREY) != grey)
+        continue;
+      g_value_set_static_string(&name, format->name);
+      gst_value_list_append_value(&list, &name);
+    }
   GstCaps *caps = gst_caps_new_simple("video/x-raw", "width", GST_TYPE_INT_RANGE, 1, G_MAXINT,
                                       "height", GST_TYPE_INT_RANGE, 1, G_MAXINT, "framerate",
                                       GST_TYPE_FRACTION_RANGE, 0, 1, G_MAXINT, 1, NULL);

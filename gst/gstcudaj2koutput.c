@@ -88,6 +88,14 @@ void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output)
   g_mutex_unlock(&output->lock);
 }
 
+guint gst_cuda_j2k_output_pending(GstCudaJ2kOutput *output)
+{
+  g_mutex_lock(&output->lock);
+  guint pending = output->pending;
+  g_mutex_unlock(&output->lock);
+  return pending;
+}
+
 void gst_cuda_j2k_output_unlock_stream(GstCudaJ2kOutput *output)
 {
   for (guint i = 0; i < output->stream_depth; i++)

@@ -84,6 +84,9 @@ gboolean gst_cuda_j2k_output_is_thread(const GstCudaJ2kOutput *output);
 /* The streaming thread has submitted one more. */
 void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output);
 
+/* Submitted and not handed on yet. */
+guint gst_cuda_j2k_output_pending(GstCudaJ2kOutput *output);
+
 /* Waits until nothing is in flight. Called on the streaming thread with the stream lock held. */
 void gst_cuda_j2k_output_wait(GstCudaJ2kOutput *output);
 /* Returns what downstream answered, for upstream, and forgets it. When it was a refusal the results

@@ -74,6 +74,32 @@ static void test_description(gconstpointer data)
   }
 }
 
+/* GStreamer's order, but grey last: a source that can make any format, like videotestsrc, takes the
+ * first. */
+static void test_order(void)
+{
+  GstCaps *caps = gst_cuda_j2k_formats_raw_caps();
+  const GValue *list = gst_structure_get_value(gst_caps_get_structure(caps, 0), "format");
+  guint count, num_all, at = 0, n = gst_value_list_get_size(list);
+  const GstVideoFormat *all = gst_video_formats_raw(&num_all);
+  gboolean was_grey = FALSE;
+  gst_cuda_j2k_formats(&count);
+  g_assert_cmpuint(n, ==, count);
+  for (guint i = 0; i < n; i++) {
+    GstVideoFormat format =
+        gst_video_format_from_string(g_value_get_string(gst_value_list_get_value(list, i)));
+    gboolean grey = GST_VIDEO_FORMAT_INFO_IS_GRAY(gst_video_format_get_info(format));
+    if (grey && !was_grey)
+      at = 0;
+    g_assert_cmpint(grey, >=, was_grey);
+    was_grey = grey;
+    while (at < num_all && all[at] != format)
+      at++;
+    g_assert_cmpuint(at, <, num_all);
+  }
+  gst_caps_unref(caps);
+}
+
 int main(int argc, char **argv)
 {
   guint count;
@@ -89,5 +115,6 @@ int main(int argc, char **argv)
     g_test_add_data_func(path, &formats[i], test_description);
     g_free(path);
   }
+  g_test_add_func("/formats/order", test_order);
   return g_test_run();
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstcudaj2kmeter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPAN        (5 * G_USEC_PER_SEC) /* latencies are those of the last seconds */
+#define TELL_FRAMES 16                   /* frames between two looks at the latency */
+
+void gst_cuda_j2k_meter_init(GstCudaJ2kMeter *meter)
+{
+  memset(meter, 0, sizeof *meter);
+  g_mutex_init(&meter->lock);
+  meter->told = GST_CLOCK_TIME_NONE;
+}
+
+void gst_cuda_j2k_meter_clear(GstCudaJ2kMeter *meter)
+{
+  g_mutex_clear(&meter->lock);
+}
+
+void gst_cuda_j2k_meter_start(GstCudaJ2kMeter *meter)
+{
+  g_mutex_lock(&meter->lock);
+  meter->late = meter->failed = 0;
+  meter->next = meter->count = meter->since_told = 0;
+  meter->told = GST_CLOCK_TIME_NONE;
+  meter->last_message = g_get_monotonic_time();
+  g_mutex_unlock(&meter->lock);
+}
+
+static void count(GstCudaJ2kMeter *meter, guint64 *counter)
+{
+  g_mutex_lock(&meter->lock);
+  ++*counter;
+  g_mutex_unlock(&meter->lock);
+}
+
+void gst_cuda_j2k_meter_count_late(GstCudaJ2kMeter *meter)
+{
+  count(meter, &meter->late);
+}
+
+void gst_cuda_j2k_meter_count_failed(GstCudaJ2kMeter *meter)
+{
+  count(meter, &meter->failed);
+}
+
+void gst_cuda_j2k_meter_count_frame(GstCudaJ2kMeter *meter, gint64 arrived, gboolean is_free)
+{
+  gint64 now = g_get_monotonic_time();
+  g_mutex_lock(&meter->lock);
+  meter->left[meter->next] = now;
+  meter->took[meter->next] = (guint32)CLAMP(now - arrived, 0, G_MAXUINT32);
+  meter->free[meter->next] = is_free;
+  meter->next = (meter->next + 1) % GST_CUDA_J2K_METER_FRAMES;
+  meter->count = MIN(meter->count + 1, GST_CUDA_J2K_METER_FRAMES);
+  meter->since_told += is_free;
+  g_mutex_unlock(&meter->lock);
+}
+
+static int compare(const void *a, const void *b)
+{
+  guint32 x = *(const guint32 *)a, y = *(const guint32 *)b;
+  return (x > y) - (x < y);
+}
+
+/* Times of recent frames, all or only the free ones, in order; returns how many. Called with the
+ * lock held. */
+static guint recent(const GstCudaJ2kMeter *meter, gboolean only_free, guint32 *times)
+{
+  gint64 since = g_get_monotonic_time() - SPAN;
+  guint n = 0;
+  for (guint i = 0; i < meter->count; i++)
+    if (meter->left[i] >= since && (meter->free[i] || !only_free))
+      times[n++] = meter->took[i];
+  qsort(times, n, sizeof *times, compare);
+  return n;
+}
+
+static guint32 percentile(const guint32 *times, guint n, guint percent)
+{
+  return n ? times[(n - 1) * percent / 100] : 0;
+}
+
+gboolean gst_cuda_j2k_meter_new_latency(GstCudaJ2kMeter *meter, GstClockTime *latency)
+{
+  guint32 times[GST_CUDA_J2K_METER_FRAMES];
+  gboolean is_new = FALSE;
+  g_mutex_lock(&meter->lock);
+  gboolean first = meter->told == GST_CLOCK_TIME_NONE;
+  if (meter->since_told >= (first ? 1 : TELL_FRAMES)) {
+    guint n = recent(meter, TRUE, times);
+    meter->since_told = 0;
+    /* In whole milliseconds, and only what differs by a quarter: each change makes the whole
+     * pipeline distribute its latency anew. */
+    *latency = (percentile(times, n, 99) / 1000 + 1) * GST_MSECOND;
+    is_new = n && (first || *latency > meter->told + meter->told / 4 ||
+                   *latency < meter->told - meter->told / 4);
+    if (is_new)
+      meter->told = *latency;
+  }
+  g_mutex_unlock(&meter->lock);
+  return is_new;
+}
+
+GstClockTime gst_cuda_j2k_meter_latency(GstCudaJ2kMeter *meter, guint extra, gint fps_n, gint fps_d)
+{
+  if (fps_n > 0)
+    return gst_util_uint64_scale(GST_SECOND * extra, (guint64)fps_d, (guint64)fps_n);
+  g_mutex_lock(&meter->lock);
+  GstClockTime latency = meter->told == GST_CLOCK_TIME_NONE ? 0 : meter->told;
+  g_mutex_unlock(&meter->lock);
+  return latency;
+}
+
+gboolean gst_cuda_j2k_meter_is_due(GstCudaJ2kMeter *meter)
+{
+  gint64 now = g_get_monotonic_time();
+  g_mutex_lock(&meter->lock);
+  gboolean due = meter->interval && now - meter->last_message >= (gint64)meter->interval * 1000;
+  if (due)
+    meter->last_message = now;
+  g_mutex_unlock(&meter->lock);
+  return due;
+}
+
+void gst_cuda_j2k_meter_set_interval(GstCudaJ2kMeter *meter, guint interval)
+{
+  g_mutex_lock(&meter->lock);
+  meter->interval = interval;
+  g_mutex_unlock(&meter->lock);
+}
+
+guint gst_cuda_j2k_meter_get_interval(GstCudaJ2kMeter *meter)
+{
+  g_mutex_lock(&meter->lock);
+  guint interval = meter->interval;
+  g_mutex_unlock(&meter->lock);
+  return interval;
+}
+
+void gst_cuda_j2k_meter_add_fields(GstCudaJ2kMeter *meter, GstCudaJ2kOutput *output,
+                                   GstStructure *stats)
+{
+  guint32 times[GST_CUDA_J2K_METER_FRAMES];
+  g_mutex_lock(&meter->lock);
+  guint64 late = meter->late, failed = meter->failed;
+  guint n = recent(meter, FALSE, times);
+  g_mutex_unlock(&meter->lock);
+  gst_structure_set(stats, "dropped-qos", G_TYPE_UINT64, late, "dropped-errors", G_TYPE_UINT64,
+                    failed, "frames-in-flight", G_TYPE_UINT, gst_cuda_j2k_output_pending(output),
+                    "waiting-input", G_TYPE_UINT, (guint)g_atomic_int_get(&meter->waiting_input),
+                    "waiting-output", G_TYPE_UINT, (guint)g_atomic_int_get(&meter->waiting_output),
+                    "latency-p50-ms", G_TYPE_DOUBLE, percentile(times, n, 50) / 1000.0,
+                    "latency-p99-ms", G_TYPE_DOUBLE, percentile(times, n, 99) / 1000.0, NULL);
+}
+
+GParamSpec *gst_cuda_j2k_meter_interval_pspec(void)
+{
+  return g_param_spec_uint(
+      "stats-interval", "Statistics interval",
+      "Milliseconds between element messages that hold the property stats; "
+      "0 = none",
+      0, G_MAXUINT, 0,
+      (GParamFlags)(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING));
+}
