@@ -86,9 +86,17 @@ typedef enum {
   CJ2K_COLOUR_OTHER,       /**< another enumeration or an ICC profile: see colour_enum, icc */
 } Cj2kColour;
 
+/** What a channel is, in a channel definition box (JP2 cdef, T.800 I.5.3.6). */
+enum {
+  CJ2K_CHANNEL_COLOUR = 0,          /**< a colour */
+  CJ2K_CHANNEL_OPACITY = 1,         /**< opacity (alpha) */
+  CJ2K_CHANNEL_PREMULTIPLIED = 2,   /**< opacity that the colours were multiplied with */
+  CJ2K_CHANNEL_UNSPECIFIED = 65535, /**< something else */
+};
+
 /** What a channel means (JP2 cdef box, T.800 I.5.3.6); without the box channel i is colour i+1. */
 typedef struct {
-  uint16_t type;        /**< 0 colour, 1 opacity, 2 premultiplied opacity, 65535 unspecified */
+  uint16_t type;        /**< CJ2K_CHANNEL_* */
   uint16_t association; /**< 0 whole image, 1.. colour number, 65535 none */
 } Cj2kChannel;
 

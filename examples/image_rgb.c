@@ -4,13 +4,11 @@
 #include <glib.h>
 #include <string.h>
 
-enum { CHANNEL_COLOUR = 0, CHANNEL_OPACITY = 1, CHANNEL_PREMULTIPLIED = 2 };
-
 /* The plane that is colour `number` (1, 2, 3), or plane number - 1 when none says so. */
 static uint32_t find_colour(const Image *image, uint32_t number)
 {
   for (uint32_t i = 0; image->channels && i < image->num_planes; i++) {
-    if (image->channels[i].type == CHANNEL_COLOUR && image->channels[i].association == number)
+    if (image->channels[i].type == CJ2K_CHANNEL_COLOUR && image->channels[i].association == number)
       return i;
   }
   return number - 1;
@@ -18,7 +16,7 @@ static uint32_t find_colour(const Image *image, uint32_t number)
 
 static bool is_alpha(const Cj2kChannel *channel)
 {
-  return channel->type == CHANNEL_OPACITY || channel->type == CHANNEL_PREMULTIPLIED;
+  return channel->type == CJ2K_CHANNEL_OPACITY || channel->type == CJ2K_CHANNEL_PREMULTIPLIED;
 }
 
 /*
@@ -60,7 +58,8 @@ void image_rgb_open(ImageRgb *rgb, const Image *image, bool with_alpha)
   rgb->num_channels = colours;
   if (with_alpha && alpha != UINT32_MAX && image->num_planes > 1) {
     rgb->plane_of[rgb->num_channels++] = alpha;
-    rgb->premultiplied = image->channels && image->channels[alpha].type == CHANNEL_PREMULTIPLIED;
+    rgb->premultiplied =
+        image->channels && image->channels[alpha].type == CJ2K_CHANNEL_PREMULTIPLIED;
   }
   rgb->ycc = colours == 3 && is_ycc(image, rgb->plane_of);
 

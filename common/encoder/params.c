@@ -213,6 +213,32 @@ static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
   return CJ2K_OK;
 }
 
+/* Types and associations of the channel definition box (T.800 I.5.3.6): a pair of them comes once.
+ */
+static Cj2kStatus check_channels(const Cj2kEncoderImage *image, Cj2kError *error)
+{
+  for (uint32_t c = 0; image->channels && c < image->num_components; c++) {
+    const Cj2kChannel *channel = &image->channels[c];
+    if (channel->type > CJ2K_CHANNEL_PREMULTIPLIED && channel->type != CJ2K_CHANNEL_UNSPECIFIED)
+      REFUSE("channel %u is of type %u: 0 colour, 1 opacity, 2 premultiplied opacity and 65535 are "
+             "defined",
+             c, channel->type);
+    if (channel->type == CJ2K_CHANNEL_UNSPECIFIED)
+      continue;
+    bool colour = channel->type == CJ2K_CHANNEL_COLOUR;
+    if (colour ? !channel->association || channel->association > image->num_components
+               : channel->association > image->num_components && channel->association != 65535)
+      REFUSE("channel %u of type %u belongs to colour %u, there are %u components", c,
+             channel->type, channel->association, image->num_components);
+    for (uint32_t i = 0; i < c; i++)
+      if (image->channels[i].type == channel->type &&
+          image->channels[i].association == channel->association)
+        REFUSE("channels %u and %u are of the same type %u for the same colour %u", i, c,
+               channel->type, channel->association);
+  }
+  return CJ2K_OK;
+}
+
 /* Files with HT code-blocks are JPH files (T.814 D.2). */
 static Cj2kStatus set_file_format(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
@@ -253,6 +279,7 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
   if ((status = cj2k_layout_check(layout, error)) != CJ2K_OK ||
       (status = cj2k_option_check(&cj2k_encoder_options, params, error)) != CJ2K_OK ||
       (status = check_values(params, error)) != CJ2K_OK ||
+      (status = check_channels(image, error)) != CJ2K_OK ||
       (status = check_grid(params, image, error)) != CJ2K_OK ||
       (status = set_components(setup, layout, error)) != CJ2K_OK ||
       (status = set_colour(setup, error)) != CJ2K_OK ||

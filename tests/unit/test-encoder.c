@@ -283,6 +283,15 @@ CHANGE(reversible_quality, (p->reversible_transform = true, p->quality = 50))
 CHANGE(cinema_depth, (p->profile = CJ2K_PROFILE_CINEMA_2K, p->rgb_to_xyz = CJ2K_XYZ_OFF))
 CHANGE(cinema_ht, (p->profile = CJ2K_PROFILE_CINEMA_2K, p->block_coder = CJ2K_CODER_HT))
 CHANGE(broadcast_order, (p->profile = CJ2K_PROFILE_BROADCAST_SINGLE, p->progression = CJ2K_RLCP))
+static const Cj2kChannel channel_cases[][3] = {
+    {{3, 1}, {0, 2}, {0, 3}}, {{0, 1}, {0, 2}, {0, 4}}, {{0, 1}, {0, 0}, {0, 3}},
+    {{0, 1}, {0, 2}, {0, 2}}, {{0, 1}, {1, 0}, {1, 0}},
+};
+CHANGE(channel_type, t->image.channels = channel_cases[0])
+CHANGE(channel_colour, t->image.channels = channel_cases[1])
+CHANGE(channel_whole, t->image.channels = channel_cases[2])
+CHANGE(channel_twice, t->image.channels = channel_cases[3])
+CHANGE(alpha_twice, t->image.channels = channel_cases[4])
 CHANGE(many_parts, (p->tile_parts = CJ2K_TILE_PARTS_RESOLUTION, p->progression = CJ2K_PCRL,
                     p->num_precincts = 1, p->precinct_width[0] = p->precinct_height[0] = 4))
 
@@ -332,6 +341,11 @@ static void test_refusals(void)
       {"cinema-2k block-coder", cinema_ht},
       {"broadcast-single progression-order", broadcast_order},
       {"tile-parts 255", many_parts},
+      {"channel 0 type 3", channel_type},
+      {"channel 2 colour 4", channel_colour},
+      {"channel 1 colour 0", channel_whole},
+      {"channels 1 2 same", channel_twice},
+      {"channels 1 2 same", alpha_twice},
   };
 
   for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++) {
@@ -348,6 +362,46 @@ static void test_refusals(void)
       if (!strstr(error.text, *word))
         g_error("case %zu: '%s' does not name '%s'", i, error.text, *word);
     g_strfreev(words);
+    test_picture_clear(&picture);
+  }
+}
+
+/* Channel definitions come back from JP2 and JPH files, in whatever order they are. */
+static void test_channels(void)
+{
+  static const Cj2kChannel cases[][4] = {{{0, 1}, {0, 2}, {0, 3}, {1, 0}},
+                                         {{0, 1}, {0, 2}, {0, 3}, {2, 0}},
+                                         {{2, 0}, {0, 3}, {0, 2}, {0, 1}},
+                                         {{0, 1}, {1, 1}, {65535, 65535}, {65535, 65535}}};
+  for (guint i = 0; i < 2 * G_N_ELEMENTS(cases); i++) {
+    Cj2kEncoderParams params;
+    Cj2kDecoderParams decoder_params;
+    TestPicture picture;
+    Cj2kImage image;
+    Cj2kError error = {0};
+    cj2k_encoder_params_init(&params);
+    params.backend = CJ2K_BACKEND_CPU;
+    params.block_coder = i % 2 ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
+    params.file_format = i % 2 ? CJ2K_FILE_JPH : CJ2K_FILE_JP2;
+    test_picture_init(&picture, SCENE_NATURAL, 40, 30, 4, 8, false, NULL, NULL, 0, 0);
+    picture.image.channels = cases[i / 2];
+    GBytes *bytes = test_encode(&params, &picture, &error);
+    if (!bytes)
+      g_error("encoder: %s", error.text);
+    gsize size;
+    const uint8_t *data = g_bytes_get_data(bytes, &size);
+    cj2k_decoder_params_init(&decoder_params);
+    decoder_params.backend = CJ2K_BACKEND_CPU;
+    decoder_params.strict = true;
+    Cj2kDecoder *decoder = cj2k_decoder_open(&decoder_params, &error);
+    g_assert_cmpint(cj2k_decoder_read_header(decoder, data, size, &image, &error), ==, CJ2K_OK);
+    g_assert_cmpuint(image.num_components, ==, 4);
+    for (uint32_t c = 0; c < 4; c++) {
+      g_assert_cmpuint(image.channels[c].type, ==, cases[i / 2][c].type);
+      g_assert_cmpuint(image.channels[c].association, ==, cases[i / 2][c].association);
+    }
+    cj2k_decoder_close(decoder);
+    g_bytes_unref(bytes);
     test_picture_clear(&picture);
   }
 }
@@ -448,6 +502,7 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/same-bytes", test_same_bytes);
   g_test_add_func("/encoder/xyz-transfer", test_xyz_transfer);
   g_test_add_func("/encoder/refusals", test_refusals);
+  g_test_add_func("/encoder/channels", test_channels);
   g_test_add_func("/encoder/bad-picture", test_bad_picture);
   g_test_add_func("/encoder/packets-stay", test_packets_stay);
   g_test_add_func("/encoder/too-few-guard-bits", test_too_few_guard_bits);
