@@ -171,7 +171,8 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
   Cj2kEncoderSetup changed = encoder->setup; /* only this thread writes it */
   Cj2kStatus status = cj2k_setup_change_rate(&changed, params, error);
   if (status == CJ2K_OK)
-    status = cj2k_encoder_check_least(encoder, &changed, error);
+    status = cj2k_encoder_check_ceilings(encoder->frames, cj2k_setup_frame_bytes(&changed),
+                                         cj2k_setup_component_bytes(&changed), error);
   if (status != CJ2K_OK)
     return status;
   g_mutex_lock(&encoder->lock);

@@ -138,16 +138,8 @@ struct Cj2kEncoder {
   Cj2kSlots slots;          /* of the back end */
   Cj2kRateMemory memory[CJ2K_RATE_MEMORY];
   Cj2kOutputs *outputs;
-  /* That any codestream takes, and of its components the one that takes most; 0: not known yet. Of
-   * the submitting thread. */
-  uint64_t least_bytes, least_component_bytes;
   Cj2kStats stats;
 };
-
-/* least.c. Budgets that headers alone exceed are an error that says what they need. On the
- * submitting thread. */
-Cj2kStatus cj2k_encoder_check_least(Cj2kEncoder *encoder, const Cj2kEncoderSetup *setup,
-                                    Cj2kError *error);
 
 /* frame.c. On a thread of the pool: everything from the picture to the bytes. */
 void cj2k_encoder_frame_run(void *frame);
@@ -239,8 +231,11 @@ Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
 /* Lays out a codestream that keeps nothing: the least bytes that a frame and its components can
  * have. */
 Cj2kStatus cj2k_encoder_frame_lay_out_empty(Cj2kEncoderFrame *frame, Cj2kError *error);
-/* Refuses ceilings below that. */
+/* Refuses ceilings below that: of the frame, and those that later frames are to have; `empty` is
+ * any frame of the encoder. */
 Cj2kStatus cj2k_encoder_frame_check_ceilings(Cj2kEncoderFrame *frame);
+Cj2kStatus cj2k_encoder_check_ceilings(const Cj2kEncoderFrame *empty, uint64_t frame_bytes,
+                                       uint64_t part_bytes, Cj2kError *error);
 /* Bytes of the layout without those of components above their ceiling. */
 uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame);
 /* Within the ceilings of frame and components? */

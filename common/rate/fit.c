@@ -133,31 +133,38 @@ Cj2kStatus cj2k_encoder_frame_lay_out_empty(Cj2kEncoderFrame *frame, Cj2kError *
   return status;
 }
 
-static Cj2kStatus refuse_budget(Cj2kEncoderFrame *frame, uint64_t needed)
+static Cj2kStatus refuse_budget(uint64_t budget, uint64_t needed, Cj2kError *error)
 {
-  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+  return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
                         "the budget of %" G_GUINT64_FORMAT
                         " bytes is too small: headers need %" G_GUINT64_FORMAT " bytes",
-                        frame->frame_bytes, needed);
+                        budget, needed);
 }
 
-static Cj2kStatus refuse_component(Cj2kEncoderFrame *frame, uint32_t c, uint64_t needed)
+static Cj2kStatus refuse_component(uint64_t budget, uint32_t c, uint64_t needed, Cj2kError *error)
 {
-  return cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+  return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
                         "the budget of %" G_GUINT64_FORMAT
                         " bytes for a component is too small: headers of component %u need "
                         "%" G_GUINT64_FORMAT " bytes",
-                        frame->component_bytes, c, needed);
+                        budget, c, needed);
+}
+
+Cj2kStatus cj2k_encoder_check_ceilings(const Cj2kEncoderFrame *empty, uint64_t frame_bytes,
+                                       uint64_t part_bytes, Cj2kError *error)
+{
+  if (frame_bytes < empty->empty_bytes)
+    return refuse_budget(frame_bytes, empty->empty_bytes, error);
+  for (uint32_t c = 0; c < empty->encoder->plan->num_components; c++)
+    if (part_bytes < empty->empty_components[c])
+      return refuse_component(part_bytes, c, empty->empty_components[c], error);
+  return CJ2K_OK;
 }
 
 Cj2kStatus cj2k_encoder_frame_check_ceilings(Cj2kEncoderFrame *frame)
 {
-  if (frame->frame_bytes < frame->empty_bytes)
-    return refuse_budget(frame, frame->empty_bytes);
-  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++)
-    if (frame->component_bytes < frame->empty_components[c])
-      return refuse_component(frame, c, frame->empty_components[c]);
-  return CJ2K_OK;
+  return cj2k_encoder_check_ceilings(frame, frame->frame_bytes, frame->component_bytes,
+                                     &frame->error);
 }
 
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
@@ -333,9 +340,9 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
   if (status != CJ2K_OK)
     return status;
   if (frame->size.total > frame->frame_bytes)
-    return refuse_budget(frame, frame->size.total);
+    return refuse_budget(frame->frame_bytes, frame->size.total, &frame->error);
   for (uint32_t c = 0; c < n; c++)
     if (component_bytes(frame, c) > frame->component_bytes)
-      return refuse_component(frame, c, component_bytes(frame, c));
+      return refuse_component(frame->component_bytes, c, component_bytes(frame, c), &frame->error);
   return CJ2K_OK;
 }

@@ -265,7 +265,8 @@ static size_t encode_frame(Cj2kEncoder *encoder, const TestPicture *picture)
   return size;
 }
 
-/* A budget that the headers exceed is refused while encoding, and the old one stays. */
+/* A budget that the headers exceed is refused while encoding, and the old one stays; the least that
+ * is not refused can be kept. */
 static void test_small_budget(void)
 {
   static const char *const settings[] = {"max-frame-bytes=4000",
@@ -288,6 +289,11 @@ static void test_small_budget(void)
     assert_words("10 bytes", error.text, "component too small: headers need");
     params.max_component_bytes = 0;
     g_assert_cmpuint(encode_frame(encoder, &picture), >=, 3800);
+    params.max_frame_bytes = encoder->frames[0].empty_bytes;
+    g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_OK);
+    g_assert_cmpuint(encode_frame(encoder, &picture), <=, params.max_frame_bytes);
+    params.max_frame_bytes--;
+    g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_ERROR_ARGUMENT);
     cj2k_encoder_close(encoder);
   }
   test_picture_clear(&picture);
