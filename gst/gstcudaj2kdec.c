@@ -205,6 +205,7 @@ static gboolean stop(GstVideoDecoder *decoder)
 
   gst_cuda_j2k_output_stop(&self->output);
   gst_cuda_j2k_dec_drop_picture(self);
+  gst_cuda_j2k_dec_set_pool(self, NULL);
   if (self->decoder)
     cj2k_decoder_get_stats(self->decoder, &stats);
   GST_OBJECT_LOCK(self);
@@ -285,6 +286,36 @@ static GstCaps *getcaps(GstVideoDecoder *decoder, GstCaps *filter)
   return filtered;
 }
 
+void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool)
+{
+  GST_OBJECT_LOCK(self);
+  GstBufferPool *old = self->pool;
+  self->pool = pool;
+  GST_OBJECT_UNLOCK(self);
+  if (old)
+    gst_object_unref(old);
+}
+
+/* Makes the streaming thread, which may wait for a buffer that downstream keeps, give up, or lets
+ * it wait again. Called on any thread. */
+static void set_pool_flushing(GstCudaJ2kDec *self, gboolean flushing)
+{
+  GST_OBJECT_LOCK(self);
+  GstBufferPool *pool = self->pool ? gst_object_ref(self->pool) : NULL;
+  GST_OBJECT_UNLOCK(self);
+  if (!pool)
+    return;
+  gst_buffer_pool_set_flushing(pool, flushing);
+  gst_object_unref(pool);
+}
+
+static GstStateChangeReturn change_state(GstElement *element, GstStateChange transition)
+{
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
+    set_pool_flushing(DEC(element), TRUE);
+  return GST_ELEMENT_CLASS(gst_cuda_j2k_dec_parent_class)->change_state(element, transition);
+}
+
 /* The base class of GStreamer before 1.26 sends a gap at once, ahead of frames in flight. */
 static void finish_before_gap(GstCudaJ2kDec *self)
 {
@@ -305,6 +336,8 @@ static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
     break;
   case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->output); break;
   case GST_EVENT_GAP: finish_before_gap(self); break;
+  case GST_EVENT_FLUSH_START: set_pool_flushing(self, TRUE); break;
+  case GST_EVENT_FLUSH_STOP: set_pool_flushing(self, FALSE); break;
   default: break;
   }
   return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_event(decoder, event);
@@ -507,6 +540,7 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   object_class->finalize = finalize;
   install_properties(object_class);
   element_class->set_context = set_context;
+  element_class->change_state = change_state;
 
   GstCaps *raw = gst_cuda_j2k_add_cuda_caps(gst_cuda_j2k_formats_raw_caps());
   gst_element_class_add_pad_template(element_class,

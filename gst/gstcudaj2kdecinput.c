@@ -100,7 +100,10 @@ static gboolean set_output(GstCudaJ2kDec *self)
   if (self->on_device)
     gst_caps_set_features_simple(state->caps, gst_caps_features_new(GST_CUDA_J2K_FEATURE, NULL));
   gst_video_codec_state_unref(state);
-  return valid && gst_video_decoder_negotiate(decoder);
+  if (!valid || !gst_video_decoder_negotiate(decoder))
+    return FALSE;
+  gst_cuda_j2k_dec_set_pool(self, gst_video_decoder_get_buffer_pool(decoder));
+  return TRUE;
 }
 
 static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
@@ -152,8 +155,7 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
  * thread, which needs the stream lock. */
 static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
 {
-  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
-  GstBufferPool *pool = gst_video_decoder_get_buffer_pool(decoder);
+  GstBufferPool *pool = self->pool;
   if (!pool)
     return GST_FLOW_ERROR;
   gst_cuda_j2k_output_unlock_stream(&self->output);
@@ -161,7 +163,6 @@ static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
   GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, buffer, NULL);
   g_atomic_int_set(&self->meter.waiting_input, 0);
   gst_cuda_j2k_output_lock_stream(&self->output);
-  gst_object_unref(pool);
   return flow;
 }
 

@@ -67,6 +67,7 @@ struct _GstCudaJ2kDec {
   Cj2kStats last_stats;      /* of a decoder that was closed */
   GstCudaJ2kOutput output;
   GstCudaJ2kMeter meter;
+  GstBufferPool *pool; /* of pictures; set by the streaming thread under the object lock */
   gint has_frame_rate; /* atomic: the caps say one */
   gint reconfigure;    /* atomic: the output thread saw that downstream wants to negotiate anew */
 
@@ -106,6 +107,8 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
 void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdec.c */
+/* Replaces the pool that pictures come from (transfer full; NULL: none). */
+void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool);
 GstStructure *gst_cuda_j2k_dec_stats(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdecoutput.c */

@@ -335,6 +335,7 @@ static gboolean start(GstVideoEncoder *encoder)
   if (backend != CJ2K_BACKEND_CPU)
     gst_cuda_j2k_context_ensure(GST_ELEMENT(self), device, &self->context);
   self->started = TRUE;
+  self->events_pending = FALSE;
   self->told_fallback = FALSE;
   gst_cuda_j2k_meter_start(&self->meter);
   gst_cuda_j2k_output_start(&self->output, "cudaj2kenc:src");
@@ -367,10 +368,34 @@ static gboolean flush(GstVideoEncoder *encoder)
 
 /* -------------------------------------------------------------------------------- events --- */
 
+/* The base class keeps an event until the next frame leaves. No frame may follow the end of a
+ * segment, and a gap: they are sent behind the frames in flight, unless other events wait. */
+static gboolean send_now(GstCudaJ2kEnc *self, GstEvent *event)
+{
+  GST_VIDEO_ENCODER_STREAM_LOCK(self);
+  gst_cuda_j2k_output_wait(&self->output);
+  GST_VIDEO_ENCODER_STREAM_UNLOCK(self);
+  return gst_pad_push_event(GST_VIDEO_ENCODER_SRC_PAD(self), event);
+}
+
 static gboolean sink_event(GstVideoEncoder *encoder, GstEvent *event)
 {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT || GST_EVENT_TYPE(event) == GST_EVENT_STREAM_START)
-    gst_cuda_j2k_output_forget(&ENC(encoder)->output);
+  GstCudaJ2kEnc *self = ENC(encoder);
+  switch (GST_EVENT_TYPE(event)) {
+  case GST_EVENT_SEGMENT_DONE:
+  case GST_EVENT_GAP:
+    if (!self->events_pending)
+      return send_now(self, event);
+    break;
+  case GST_EVENT_SEGMENT:
+  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->output); break;
+  case GST_EVENT_EOS:
+  case GST_EVENT_FLUSH_STOP: self->events_pending = FALSE; break;
+  default: break;
+  }
+  if (GST_EVENT_IS_SERIALIZED(event) && GST_EVENT_TYPE(event) != GST_EVENT_CAPS &&
+      GST_EVENT_TYPE(event) != GST_EVENT_EOS && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP)
+    self->events_pending = TRUE;
   return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->sink_event(encoder, event);
 }
 

@@ -139,6 +139,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   GstVideoFrame map;
 
   gint64 arrived = g_get_monotonic_time();
+  self->events_pending = FALSE; /* they go with this frame */
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);

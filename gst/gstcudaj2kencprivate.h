@@ -50,7 +50,8 @@ struct _GstCudaJ2kEnc {
   Cj2kStats past_stats; /* of encoders that were closed, since start */
   GstCudaJ2kOutput output;
   GstCudaJ2kMeter meter;
-  gint has_frame_rate; /* atomic: the caps say one */
+  gint has_frame_rate;     /* atomic: the caps say one */
+  gboolean events_pending; /* the base class keeps events for the next frame; streaming thread */
 
   /* Set by the streaming thread with nothing in flight. */
   GstVideoInfo info;

@@ -281,7 +281,107 @@ static void test_flush_when_full(gconstpointer data)
   stage_clear(&stage);
 }
 
+/* --------------------------------------------------------------------------------- pools --- */
+
+#define POOL_MAX 4
+
+typedef struct {
+  GstBuffer *kept[64];
+  gint count; /* atomic */
+} Kept;
+
+static GstPadProbeReturn keep_buffer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Kept *kept = data;
+  gint n = g_atomic_int_get(&kept->count);
+  (void)pad;
+  kept->kept[n] = gst_buffer_ref(GST_PAD_PROBE_INFO_BUFFER(info));
+  g_atomic_int_set(&kept->count, n + 1);
+  return GST_PAD_PROBE_OK;
+}
+
+/* Offers a pool that has a limit. */
+static GstPadProbeReturn offer_pool(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
+  GstCaps *caps;
+  GstVideoInfo video_info;
+  (void)pad, (void)data;
+  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION)
+    return GST_PAD_PROBE_OK;
+  gst_query_parse_allocation(query, &caps, NULL);
+  g_assert_true(gst_video_info_from_caps(&video_info, caps));
+  GstBufferPool *pool = gst_video_buffer_pool_new();
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  guint size = (guint)GST_VIDEO_INFO_SIZE(&video_info);
+  gst_buffer_pool_config_set_params(config, caps, size, 0, POOL_MAX);
+  g_assert_true(gst_buffer_pool_set_config(pool, config));
+  gst_query_add_allocation_pool(query, pool, size, 0, POOL_MAX);
+  gst_object_unref(pool);
+  return GST_PAD_PROBE_HANDLED;
+}
+
+/* Downstream keeps all buffers of the pool, and the decoder waits for one: a flush and a change of
+ * state end that. */
+static void test_kept_buffers(gconstpointer data)
+{
+  const Case *c = data;
+  for (guint by_state = 0; by_state < 2; by_state++) {
+    Stage stage;
+    Kept kept = {.count = 0};
+    gint before;
+    stage_init(&stage, c->kind, c->in_flight);
+    gst_pad_add_probe(stage.rig.h->sinkpad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_pool, NULL,
+                      NULL);
+    gst_pad_add_probe(stage.rig.h->sinkpad, GST_PAD_PROBE_TYPE_BUFFER, keep_buffer, &kept, NULL);
+    GThread *thread = g_thread_new("upstream", push_until_full, &stage);
+    do { /* until no more come */
+      before = g_atomic_int_get(&kept.count);
+      g_usleep(50000);
+    } while (!before || before != g_atomic_int_get(&kept.count));
+    g_assert_cmpint(before, <, MANY_PUSHES);
+    GstElement *element = rig_element(&stage.rig, c->kind->factory);
+    if (by_state)
+      g_assert_cmpint(gst_element_set_state(element, GST_STATE_READY), ==,
+                      GST_STATE_CHANGE_SUCCESS);
+    else
+      g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_flush_start()));
+    g_thread_join(thread);
+    for (gint i = 0; i < g_atomic_int_get(&kept.count); i++)
+      gst_buffer_unref(kept.kept[i]);
+    if (!by_state) {
+      g_atomic_int_set(&kept.count, 0);
+      g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_flush_stop(TRUE)));
+      push_segment(&stage);
+      guint arrived = stage.arrived;
+      g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+      wait_for_arrivals(&stage, arrived + 1);
+      gst_buffer_unref(kept.kept[0]);
+    }
+    gst_object_unref(element);
+    stage_clear(&stage);
+  }
+}
+
 /* --------------------------------------------------------------------------------- order --- */
+
+/* The end of a segment, of a loop that seeks without flushing, does not wait for a next frame. */
+static void test_segment_done(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  stage_init(&stage, c->kind, c->in_flight);
+  for (guint loop = 0; loop < 3; loop++) {
+    for (guint i = 0; i < 5; i++)
+      g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+    g_assert_true(
+        gst_harness_push_event(stage.rig.h, gst_event_new_segment_done(GST_FORMAT_TIME, 0)));
+    g_assert_cmpuint(stage.arrived, ==, 5 * (loop + 1));
+    g_assert_cmpint(stage.events[stage.num_events - 1], ==, GST_EVENT_SEGMENT_DONE);
+    push_segment(&stage);
+  }
+  stage_clear(&stage);
+}
 
 /* A gap comes out between the buffers that it came in between. */
 static void test_gap(gconstpointer data)
@@ -396,8 +496,10 @@ int main(int argc, char **argv)
     add("eos-forgotten", kind, GST_FLOW_EOS, test_forgotten);
     add("flush-when-full", kind, GST_FLOW_OK, test_flush_when_full);
     add("gap", kind, GST_FLOW_OK, test_gap);
+    add("segment-done", kind, GST_FLOW_OK, test_segment_done);
   }
   add("image-sequence", &decoder, GST_FLOW_OK, test_image_sequence);
+  add("kept-buffers", &decoder, GST_FLOW_OK, test_kept_buffers);
   g_test_add_func("/flow/cudaj2kdec/reconfigure-in-finish", test_reconfigure_in_finish);
   int result = g_test_run();
   gst_deinit();
