@@ -123,7 +123,7 @@ user_does() {
 no_warnings() { ! grep -A 5 warning: "$clone/build/compile.log"; }
 
 has_cuda() {
-  grep CJ2K_HAVE_CUDA "$clone/build/config.h" && [ -n "$(find "$clone/build" -name '*.cu.o' -size +0)" ]
+  grep CJ2K_HAVE_CUDA "$clone/build/config.h" && [ -n "$(find "$clone/build" -name '*cu.o' -size +0)" ]
 }
 
 make_systems() {
