@@ -28,7 +28,9 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-build=$(cd "$build" && pwd) || exit 1
+if [ -z "$elements" ] || [ ${#bundles[@]} -eq 0 ]; then # bundles have programs of their own
+  build=$(cd "$build" && pwd) || exit 1
+fi
 export CJ2K_SHARED=${CJ2K_SHARED:-$root/../shared} PYTHONPATH=$root/tests/support
 streams=${CJ2K_STREAMS:-} frames=${CJ2K_FRAMES:-}
 work=$(mktemp -d)
