@@ -60,7 +60,7 @@ use_library() {
 # What is left of the packages' own paths is an error; a folder that another package has is none.
 purge_packages() {
   in_fresh "leave nothing behind" "names=\$(for file in packages/*.deb; do dpkg-deb -f \$file Package; done)
-    dpkg -L \$names | grep -vx "/\." | sort -u >paths
+    dpkg -L \$names | grep -vx '/\.' | sort -u >paths
     DEBIAN_FRONTEND=noninteractive apt-get purge -y -qq \$names
     if dpkg-query -W \$names 2>/dev/null | grep .; then exit 1; fi
     left=\$(while read -r path; do test ! -e \$path || dpkg -S \$path >/dev/null 2>&1 || echo \$path; done <paths)
