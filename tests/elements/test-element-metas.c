@@ -81,7 +81,9 @@ static void assert_described(GstBuffer *buffer, guint reduce)
   g_assert_cmpuint(count_metas(buffer, GST_VIDEO_BAR_META_API_TYPE), ==, 1);
   g_assert_cmpuint(count_metas(buffer, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), ==, 1);
 #if GST_CHECK_VERSION(1, 24, 0)
-  GstAncillaryMeta *ancillary = gst_buffer_get_ancillary_meta(buffer);
+  /* GStreamer 1.26 misses a bracket in gst_buffer_get_ancillary_meta. */
+  GstAncillaryMeta *ancillary =
+      (GstAncillaryMeta *)gst_buffer_get_meta(buffer, GST_ANCILLARY_META_API_TYPE);
   g_assert_nonnull(ancillary);
   g_assert_cmpuint(ancillary->DID, ==, 0x161);
 #endif
