@@ -154,6 +154,7 @@ static void build_tree(const Cj2kTagTree *tree, Node *nodes)
     Node *above = nodes + tree->offset[level];
     const Node *below = nodes + tree->offset[level - 1];
     uint32_t below_width = tree->width[level - 1];
+    /* no level is empty. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
     uint32_t below_height = (tree->offset[level] - tree->offset[level - 1]) / below_width;
     for (uint32_t y = 0; y < (below_height + 1) / 2; y++)
       for (uint32_t x = 0; x < tree->width[level]; x++) {
@@ -435,6 +436,7 @@ static void join_packet(Cj2kPacketWriter *writer, uint32_t p, uint32_t layer, Cj
   for (uint32_t i = 0; i < writer->precinct_bands[p]; i++) {
     const Cj2kPlanPrecinctBand *band = &precinct->band[i];
     uint32_t first = band->first_block, count = band->blocks_x * band->blocks_y;
+    /* the loop above set it. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     cj2k_bits_put_plain(&bits, parts[i]->bits, parts[i]->num_bits);
     for (uint32_t b = first; b < first + count && packet->body_size; b++)
       starts[b] += packet->body_size;

@@ -101,6 +101,7 @@ static void list_groups(Cj2kDecodeSlot *slot)
     first += sizes[c];
   }
   for (uint32_t c = 0; c < count; c++) {
+    /* each label has a size. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
     Cj2kComponentGroup *group = &slot->groups[group_of[labels[c]]];
     slot->group_components[group->first + group->count++] = c;
   }

@@ -142,6 +142,7 @@ static void top_strip(void *ctx, uint32_t index, uint32_t lane_index)
     for (uint32_t i = 0; i < strip->count; i++)
       unpack(stage, &tcs[i], y, samples[i]);
     if (stage->xyz)
+      /* XYZ has three components. NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
       cj2k_rgb_to_xyz(stage->xyz, samples[0], samples[1], samples[2], width);
     for (uint32_t i = 0; i < strip->count; i++) {
       out[i] = cj2k_fdwt_rows_slot(&rows[i]);

@@ -42,8 +42,10 @@ static void place_planes(Cj2kOwnPicture *picture, const Cj2kLayout *layout,
     picture->max_planes = layout->num_planes;
   }
   picture->num_planes = layout->num_planes;
-  memset(picture->planes, 0, layout->num_planes * sizeof *picture->planes);
-  memset(picture->rows, 0, layout->num_planes * sizeof *picture->rows);
+  for (uint32_t p = 0; p < layout->num_planes; p++) {
+    picture->planes[p] = (Cj2kPlane){0};
+    picture->rows[p] = 0;
+  }
   for (uint32_t c = 0; c < layout->num_components; c++) {
     const Cj2kComponent *component = component_of(components, num_components, c);
     const Cj2kSampleLayout *samples = &layout->samples[c];

@@ -128,6 +128,7 @@ static double visual_weight_at(uint32_t kind, uint32_t level, uint32_t orientati
 {
   if (orientation == CJ2K_LL || level > VISUAL_LEVELS)
     return 1;
+  /* levels count from 1. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn) */
   return visual_weights[kind][level - 1][orientation == CJ2K_HH];
 }
 

@@ -4,8 +4,8 @@
 #include "common/runtime/simd.h"
 
 /* T.800 table F.4 */
-#define ALPHA -1.586134342059924f
-#define BETA  -0.052980118572961f
+#define ALPHA (-1.586134342059924f)
+#define BETA  (-0.052980118572961f)
 #define GAMMA 0.882911075530934f
 #define DELTA 0.443506852043971f
 

