@@ -39,38 +39,57 @@ void cj2k_ht_mel_decode(Cj2kHtMel *mel)
   }
 }
 
+/* The prefix of a residual's u-VLC code (T.814 table 3): what it stands for, and how many bits of
+ * suffix follow. */
+typedef struct {
+  uint8_t length, value, suffix_bits;
+} UvlcPrefix;
+
+typedef struct {
+  uint64_t bits; /* the next one lowest */
+  uint32_t used;
+} UvlcReader;
+
+static uint32_t take_bits(UvlcReader *reader, uint32_t count)
+{
+  uint32_t bits = (uint32_t)reader->bits & ((1u << count) - 1);
+  reader->bits >>= count;
+  reader->used += count;
+  return bits;
+}
+
+/* The codewords 1, 01, 001 and 000, by the next three bits. */
+static UvlcPrefix take_prefix(UvlcReader *reader)
+{
+  static const UvlcPrefix prefixes[8] = {{3, 5, 5}, {1, 1, 0}, {2, 2, 0}, {1, 1, 0},
+                                         {3, 3, 1}, {1, 1, 0}, {2, 2, 0}, {1, 1, 0}};
+  UvlcPrefix prefix = prefixes[reader->bits & 7];
+  take_bits(reader, prefix.length);
+  return prefix;
+}
+
+/* Prefixes of both quads, then suffixes of both, then their extensions (T.814 7.3.6). */
 uint32_t cj2k_ht_decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row, uint32_t u[2])
 {
-  const uint32_t suffix_bits[4] = {0, 0, 1, 5};
-  uint32_t used = 0, suffix_length[2] = {0, 0};
-  u[0] = u[1] = 0;
-  for (uint32_t i = 0; i < 2; i++) {
-    if (mode < 3 && !(mode >> i & 1))
-      continue;
-    if (i == 1 && mode == 3 && first_row && u[0] > 2) {
-      u[1] = 1 + (uint32_t)(bits >> used & 1);
-      used += 1;
-      continue;
-    }
-    uint32_t prefix = (uint32_t)(bits >> used) & 7;
-    uint32_t kind = prefix & 1 ? 0 : prefix & 2 ? 1 : prefix & 4 ? 2 : 3;
-    used += kind < 2 ? kind + 1 : 3;
-    u[i] = kind < 3 ? kind + 1 : 5;
-    suffix_length[i] = suffix_bits[kind];
-  }
-  uint32_t suffix[2];
-  for (uint32_t i = 0; i < 2; i++) {
-    suffix[i] = (uint32_t)(bits >> used) & ((1u << suffix_length[i]) - 1);
-    used += suffix_length[i];
-    u[i] += suffix[i] + (mode == 4 ? 2 : 0);
-  }
-  for (uint32_t i = 0; i < 2; i++) {
-    if (suffix[i] < 28)
-      continue;
-    u[i] += 4 * ((uint32_t)(bits >> used) & 15);
-    used += 4;
-  }
-  return used;
+  UvlcReader reader = {.bits = bits};
+  UvlcPrefix first = {0}, second = {0};
+  uint32_t bias = mode == 4 ? 2 : 0;
+
+  if (mode >= 3 || mode == 1)
+    first = take_prefix(&reader);
+  if (mode == 3 && first_row && first.value > 2) /* then the other is 1 or 2 */
+    second.value = (uint8_t)(1 + take_bits(&reader, 1));
+  else if (mode >= 2)
+    second = take_prefix(&reader);
+  uint32_t first_suffix = take_bits(&reader, first.suffix_bits);
+  uint32_t second_suffix = take_bits(&reader, second.suffix_bits);
+  u[0] = first.value + first_suffix + bias;
+  u[1] = second.value + second_suffix + bias;
+  if (first_suffix >= 28)
+    u[0] += 4 * take_bits(&reader, 4);
+  if (second_suffix >= 28)
+    u[1] += 4 * take_bits(&reader, 4);
+  return reader.used;
 }
 
 /* The bits of rho in a record, 7 for the bottom left and 9 for the bottom right sample, are already
