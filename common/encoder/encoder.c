@@ -58,7 +58,7 @@ static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
   for (uint32_t i = 0; i < n; i++)
     if (cj2k_encoder_frame_init(&encoder->frames[i], encoder, error) != CJ2K_OK)
       return false;
-  return true;
+  return cj2k_encoder_find_least(encoder, error) == CJ2K_OK;
 }
 
 /* While the GPU works on a frame, a thread waits for it: each frame in flight needs one. */
@@ -129,6 +129,7 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
   g_free(encoder->comment);
   g_free(encoder->samples);
   g_free(encoder->frames);
+  g_free(encoder->least_components);
   g_mutex_clear(&encoder->lock);
   g_cond_clear(&encoder->changed);
   g_free(encoder);
@@ -171,7 +172,7 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
   Cj2kEncoderSetup changed = encoder->setup; /* only this thread writes it */
   Cj2kStatus status = cj2k_setup_change_rate(&changed, params, error);
   if (status == CJ2K_OK)
-    status = cj2k_encoder_check_ceilings(encoder->frames, cj2k_setup_frame_bytes(&changed),
+    status = cj2k_encoder_check_ceilings(encoder, cj2k_setup_frame_bytes(&changed),
                                          cj2k_setup_component_bytes(&changed), error);
   if (status != CJ2K_OK)
     return status;
@@ -236,8 +237,9 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
 
   g_mutex_lock(&encoder->lock);
   frame->params = encoder->setup.params;
-  frame->frame_bytes = cj2k_setup_frame_bytes(&encoder->setup);
-  frame->component_bytes = cj2k_setup_component_bytes(&encoder->setup);
+  frame->ceilings = cj2k_ceilings(
+      cj2k_setup_frame_bytes(&encoder->setup), cj2k_setup_component_bytes(&encoder->setup),
+      encoder->plan->num_components, encoder->setup.params.profile == CJ2K_PROFILE_CINEMA_4K);
   frame->number = ++encoder->num_frames;
   cj2k_slots_expect(&encoder->slots, (uint32_t)(frame - encoder->frames), frame->number);
   frame->state = CJ2K_ENCODE_BUSY;

@@ -10,9 +10,12 @@
 #include "common/backend.h"
 #include "common/codestream/bitwriter.h"
 #include "common/codestream/write_codestream.h"
+#include "common/rate/base_search.h"
+#include "common/rate/ceilings.h"
 #include "common/rate/headers.h"
 #include "common/rate/selection.h"
 #include "common/rate/steps.h"
+#include "common/rate/strides.h"
 #include "params.h"
 
 #include "common/runtime/slots.h"
@@ -45,15 +48,6 @@ typedef struct {
   uint64_t headers;        /* MQ: bytes of headers */
   Cj2kStepFactors factors; /* MQ */
 } Cj2kRateMemory;
-/* HT: a search for the base that gives a number of bytes: secant in logarithms, inside of what is
- * known to fit and not to fit. */
-typedef struct {
-  double base, bytes; /* of the last trial; base 0: there is none to compare with */
-  double power;       /* bytes grow as base^-power here */
-  double fits, over;  /* the finest base that fits, the coarsest that does not; 0: none is known */
-  double first_total; /* bytes of the first trial */
-} Cj2kBaseSearch;
-
 /* Frames learn from the one so many before; so many may be on their way together. */
 #define CJ2K_RATE_LAG    8
 #define CJ2K_RATE_MEMORY 32 /* entries; more than frames in flight and the lag */
@@ -64,11 +58,8 @@ typedef struct {
   Cj2kEncodeState state; /* guarded by encoder->lock */
   Cj2kPicture picture;   /* as submitted */
   void *user;
-  Cj2kEncoderParams params;              /* the rate parameters of this frame */
-  uint64_t frame_bytes, component_bytes; /* ceilings, UINT64_MAX: none */
-  /* For the search of steps: what a component may have, and all together. In 4K cinema ceilings
-   * leave the highest resolution out, and the search leaves them out. */
-  uint64_t useful_component, useful_budget;
+  Cj2kEncoderParams params; /* the rate parameters of this frame */
+  Cj2kCeilings ceilings;
 
   const Cj2kEncodeBackend *backend; /* the encoder's, or the CPU's in its place */
   void *backend_data;
@@ -89,9 +80,7 @@ typedef struct {
   uint64_t number; /* from 1 */
   Cj2kRateMemory memory;
 
-  uint64_t empty_bytes;       /* of a codestream that keeps no block */
-  uint64_t *empty_components; /* that its components' ceilings count */
-  uint64_t header_bytes;      /* what headers take, about; 0: not known */
+  uint64_t header_bytes; /* what headers take, about; 0: not known */
   Cj2kBaseSearch search;
   double energy;   /* error of a frame without any block; 0: not known */
   bool keeps_less; /* than was coded */
@@ -138,8 +127,13 @@ struct Cj2kEncoder {
   Cj2kSlots slots;          /* of the back end */
   Cj2kRateMemory memory[CJ2K_RATE_MEMORY];
   Cj2kOutputs *outputs;
+  uint64_t least_bytes;       /* of a codestream without any block */
+  uint64_t *least_components; /* what the ceilings of components count of it */
   Cj2kStats stats;
 };
+
+/* least.c. Lays out a codestream without any block, when the first frame has been made. */
+Cj2kStatus cj2k_encoder_find_least(Cj2kEncoder *encoder, Cj2kError *error);
 
 /* frame.c. On a thread of the pool: everything from the picture to the bytes. */
 void cj2k_encoder_frame_run(void *frame);
@@ -188,8 +182,6 @@ Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame);
 void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base);
 /* Squared error that quantising each stride-th block costs, over the square of full range. */
 Cj2kStatus cj2k_encoder_frame_quantising(Cj2kEncoderFrame *frame, uint32_t stride, double *error);
-#define CJ2K_MIN_BASE 1e-7
-double cj2k_clamp_base(double base);
 /* Samples of all components. */
 double cj2k_encoder_num_samples(const Cj2kEncoder *encoder);
 
@@ -219,8 +211,6 @@ uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_
  * block. */
 Cj2kHeaderEstimate cj2k_encoder_frame_headers(const Cj2kEncoderFrame *frame, const uint8_t *passes,
                                               const uint32_t *lengths, uint32_t stride);
-/* Each so many-th block stands for all in a trial. */
-uint32_t cj2k_sample_stride(uint32_t num_blocks);
 
 /* rate/fit.c. What to keep, from frame->hulls, under the frame's ceilings; sets
  * frame->options and frame->kept, and lays out. */
@@ -228,13 +218,8 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame);
 /* Keeps what frame->options and, with several layers, frame->hulls say, and lays out; bytes begin
  * to come where that is worth it. */
 Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame);
-/* Lays out a codestream that keeps nothing: the least bytes that a frame and its components can
- * have. */
-Cj2kStatus cj2k_encoder_frame_lay_out_empty(Cj2kEncoderFrame *frame, Cj2kError *error);
-/* Refuses ceilings below that: of the frame, and those that later frames are to have; `empty` is
- * any frame of the encoder. */
-Cj2kStatus cj2k_encoder_frame_check_ceilings(Cj2kEncoderFrame *frame);
-Cj2kStatus cj2k_encoder_check_ceilings(const Cj2kEncoderFrame *empty, uint64_t frame_bytes,
+/* Refuses ceilings of a frame and of its components below what headers need. */
+Cj2kStatus cj2k_encoder_check_ceilings(const Cj2kEncoder *encoder, uint64_t frame_bytes,
                                        uint64_t part_bytes, Cj2kError *error);
 /* Bytes of the layout without those of components above their ceiling. */
 uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame);

@@ -19,7 +19,6 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
   frame->kept = g_new0(uint8_t, blocks * p->num_layers);
   frame->kept_lengths = g_new0(uint32_t, blocks);
   frame->cut_lengths = g_new0(uint32_t, blocks);
-  frame->empty_components = g_new0(uint64_t, plan->num_components + 1u);
   frame->component_sums = g_new0(uint64_t, plan->num_components + 1u);
   frame->options = g_new0(uint8_t, blocks);
   frame->layer_options = g_new0(uint8_t, blocks);
@@ -29,8 +28,7 @@ Cj2kStatus cj2k_encoder_frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder
     frame->ht_blocks = g_new0(Cj2kEncodedBlock, blocks);
     frame->ht_passes = g_new0(Cj2kPassLength, blocks);
   }
-  Cj2kStatus status = cj2k_codestream_writer_new(encoder->plan, &options, &frame->writer, error);
-  return status == CJ2K_OK ? cj2k_encoder_frame_lay_out_empty(frame, error) : status;
+  return cj2k_codestream_writer_new(encoder->plan, &options, &frame->writer, error);
 }
 
 void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
@@ -48,7 +46,6 @@ void cj2k_encoder_frame_clear(Cj2kEncoderFrame *frame)
   g_free(frame->kept_lengths);
   g_free(frame->cut_lengths);
   g_free(frame->component_sums);
-  g_free(frame->empty_components);
   g_free(frame->options);
   g_free(frame->layer_options);
   g_free(frame->choices);

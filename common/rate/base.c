@@ -11,13 +11,7 @@
 #include <math.h>
 
 #define PSNR_TRIALS 24
-#define PSNR_MAX    4.0  /* base of the search for a PSNR, at most */
-#define MAX_BASE    64.0 /* with more no band has steps that are larger */
-
-double cj2k_clamp_base(double base)
-{
-  return CLAMP(base, CJ2K_MIN_BASE, MAX_BASE);
-}
+#define PSNR_MAX    4.0 /* base of the search for a PSNR, at most */
 
 void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
 {

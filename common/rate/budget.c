@@ -14,13 +14,11 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK_HEADER   2.5 /* bytes in packet headers, before anything is coded */
-#define SAMPLED_BLOCKS 640 /* blocks that a trial codes, at least */
-#define MQ_SAMPLES     6   /* trials with a sample of the blocks */
-#define MEAN_POINTS    16  /* slopes that a mean is taken of */
-#define HT_SAMPLES     8   /* trials with a sample of the blocks */
-#define HT_TRIALS      24  /* with all blocks, at most */
-#define HT_SECANTS     5   /* of them; then bisection */
+#define BLOCK_HEADER 2.5 /* bytes in packet headers, before anything is coded */
+#define MQ_SAMPLES   6   /* trials with a sample of the blocks */
+#define MEAN_POINTS  16  /* slopes that a mean is taken of */
+#define HT_SAMPLES   8   /* trials with a sample of the blocks */
+#define HT_TRIALS    24  /* with all blocks, at most */
 /* Slope of error over bytes where the bit-planes of steps `base` end: 8 * 2 ln 2 / 12 * base^2. */
 #define SLOPE_PER_BASE2 0.924
 /* Steps of an earlier frame are kept within so much of it, in octaves. */
@@ -45,24 +43,12 @@
 /* The same for a search below the budget, when nothing can be cut off that is small enough. */
 #define HT_BELOW_AIM   0.998
 #define HT_BELOW_LEAST 0.995
-/* HT: bases so near to each other are the same. */
-#define HT_CLOSE 1.0002
 /* HT: bytes grow as base^-power, before anything else is known. */
 #define HT_POWER 0.8
 /* HT: so far off the steps of the earlier frame are worth nothing, and samples are. */
 #define HT_FAR 1.5
 /* HT: what is less off may go on that way. */
 #define HT_DRIFT 0.05
-
-uint32_t cj2k_sample_stride(uint32_t num_blocks)
-{
-  /* Primes, so that samples do not fall into the same column of blocks again and again. */
-  static const uint32_t strides[] = {1, 2, 3, 5, 7, 11, 13, 17, 23, 29, 37, 47, 61, 79, 97, 127};
-  uint32_t i = 0;
-  while (i + 1 < G_N_ELEMENTS(strides) && num_blocks / strides[i + 1] >= SAMPLED_BLOCKS)
-    i++;
-  return strides[i];
-}
 
 /* --- memory of earlier frames --- */
 
@@ -101,14 +87,14 @@ void cj2k_encoder_frame_remember(Cj2kEncoderFrame *frame)
 Cj2kHeaderEstimate cj2k_encoder_frame_headers(const Cj2kEncoderFrame *frame, const uint8_t *passes,
                                               const uint32_t *lengths, uint32_t stride)
 {
-  return cj2k_headers_estimate(frame->empty_bytes, passes, lengths,
+  return cj2k_headers_estimate(frame->encoder->least_bytes, passes, lengths,
                                frame->encoder->plan->num_blocks, stride);
 }
 
 /* Bytes of the budget for code-blocks, when their headers take `headers`. */
 static double body_bytes(const Cj2kEncoderFrame *frame, double headers)
 {
-  double budget = (double)frame->useful_budget;
+  double budget = (double)frame->ceilings.useful_frame;
   return MAX(budget - headers, 1);
 }
 
@@ -131,8 +117,9 @@ static double clamp_base(const Cj2kEncoderFrame *frame, double base)
 /* Where to begin: natural pictures of so many bits a sample. */
 static double guess_base(const Cj2kEncoderFrame *frame)
 {
-  double headers = (double)frame->empty_bytes + frame->encoder->plan->num_blocks * BLOCK_HEADER;
-  double bytes = MAX(body_bytes(frame, headers), (double)frame->useful_budget / 4);
+  double headers =
+      (double)frame->encoder->least_bytes + frame->encoder->plan->num_blocks * BLOCK_HEADER;
+  double bytes = MAX(body_bytes(frame, headers), (double)frame->ceilings.useful_frame / 4);
   double bits = bytes * 8 / cj2k_encoder_num_samples(frame->encoder);
   return clamp_base(frame, exp2(-4.5 - 1.6 * bits));
 }
@@ -170,7 +157,7 @@ static double mean_bytes(const Cj2kHulls *hulls, uint32_t slope)
  * coded with. */
 static Cj2kStatus sample_mq(Cj2kEncoderFrame *frame, uint32_t stride, double *base)
 {
-  double target = body_bytes(frame, (double)frame->empty_bytes);
+  double target = body_bytes(frame, (double)frame->encoder->least_bytes);
 
   for (uint32_t trial = 0;; trial++) {
     set_mq_base(frame, *base, NULL);
@@ -211,7 +198,7 @@ static uint32_t sampled_slope(Cj2kEncoderFrame *frame, uint32_t stride)
 
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
-    if (sampled_bytes(frame, middle, stride) <= (double)frame->useful_budget)
+    if (sampled_bytes(frame, middle, stride) <= (double)frame->ceilings.useful_frame)
       high = middle;
     else
       low = middle;
@@ -224,7 +211,8 @@ static bool has_room_for_factors(const Cj2kEncoderFrame *frame)
 {
   uint32_t n = frame->encoder->plan->num_components;
 
-  return n == 1 || frame->useful_budget > frame->empty_bytes + n * (uint64_t)QCC_ROOM;
+  return n == 1 ||
+         frame->ceilings.useful_frame > frame->encoder->least_bytes + n * (uint64_t)QCC_ROOM;
 }
 
 /* Phases for a cut at `slope`. */
@@ -242,9 +230,9 @@ static void find_factors(Cj2kEncoderFrame *frame, uint32_t slope, uint32_t strid
 static double useful_passes(const Cj2kEncoderFrame *frame, double more)
 {
   const Cj2kHulls *hulls = &frame->hulls;
-  double most = (double)frame->useful_component * more, sum = 0;
+  double most = (double)frame->ceilings.useful_component * more, sum = 0;
 
-  if (frame->useful_component == UINT64_MAX)
+  if (frame->ceilings.useful_component == UINT64_MAX)
     return (double)cj2k_hulls_bytes(hulls, 0);
   for (uint32_t c = 0; c < hulls->plan->num_components; c++)
     sum += MIN((double)cj2k_hulls_component_bytes(hulls, c, 0), most);
@@ -258,11 +246,11 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   Cj2kRateMemory memory;
 
   if (trial > (frame->recalled ? 1 : 0)) { /* the search was not fine enough */
-    bool far = useful_passes(frame, MQ_LEAST) * MQ_FAR < (double)frame->useful_budget;
+    bool far = useful_passes(frame, MQ_LEAST) * MQ_FAR < (double)frame->ceilings.useful_frame;
     set_mq_base(frame, clamp_base(frame, tried / (far ? 4 : 2)), &frame->factors);
     return CJ2K_OK;
   }
-  if (!trial && recall(frame, &memory) && memory.budget == frame->frame_bytes) {
+  if (!trial && recall(frame, &memory) && memory.budget == frame->ceilings.frame) {
     frame->recalled = true;
     frame->header_bytes = memory.headers;
     frame->factors = memory.factors;
@@ -273,7 +261,7 @@ Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial)
   if (status != CJ2K_OK)
     return status;
   uint32_t slope = 0; /* all */
-  if ((double)frame->hulls.total * stride > body_bytes(frame, (double)frame->empty_bytes))
+  if ((double)frame->hulls.total * stride > body_bytes(frame, (double)frame->encoder->least_bytes))
     base = base_of_slope(slope = sampled_slope(frame, stride));
   find_factors(frame, slope, stride, &frame->factors);
   while (trial && base > tried * 0.75)
@@ -300,7 +288,7 @@ Cj2kStatus cj2k_encoder_frame_mq_quantising(Cj2kEncoderFrame *frame, double *err
 bool cj2k_encoder_frame_mq_is_fine(const Cj2kEncoderFrame *frame)
 {
   return frame->base <= least_base(frame) ||
-         useful_passes(frame, MQ_LEAST) >= (double)frame->useful_budget * MQ_LEAST;
+         useful_passes(frame, MQ_LEAST) >= (double)frame->ceilings.useful_frame * MQ_LEAST;
 }
 
 /* For later frames: steps change only for a reason, since the slope is not sharp. */
@@ -308,7 +296,7 @@ static double next_mq_base(const Cj2kEncoderFrame *frame, uint32_t slope)
 {
   double base = base_of_slope(slope);
 
-  if (useful_passes(frame, MQ_HARDLY) < (double)frame->useful_budget * MQ_HARDLY)
+  if (useful_passes(frame, MQ_HARDLY) < (double)frame->ceilings.useful_frame * MQ_HARDLY)
     base = MIN(base, frame->base); /* larger ones would not be fine enough */
   return fabs(log2(base / frame->base)) < MQ_PHASE_SLACK ? frame->base : base;
 }
@@ -318,7 +306,7 @@ void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
   if (frame->params.block_coder != CJ2K_CODER_MQ || frame->params.rate_control != CJ2K_RATE_CBR)
     return;
   frame->memory = (Cj2kRateMemory){.base = slope ? next_mq_base(frame, slope) : frame->base,
-                                   .budget = frame->frame_bytes,
+                                   .budget = frame->ceilings.frame,
                                    .headers = frame->header_bytes,
                                    .factors = frame->factors};
   if (slope)
@@ -326,40 +314,6 @@ void cj2k_encoder_frame_note_slope(Cj2kEncoderFrame *frame, uint32_t slope)
 }
 
 /* --- HT --- */
-
-static double next_base(const Cj2kEncoderFrame *frame, Cj2kBaseSearch *search, double base,
-                        double bytes, double target)
-{
-  if (search->base > 0 && search->bytes > 0 && bytes > 0 && fabs(log(base / search->base)) > 1e-3) {
-    double power = -log(bytes / search->bytes) / log(base / search->base);
-    search->power = CLAMP(power, 0.3, 3.0);
-  }
-  search->base = base;
-  search->bytes = bytes;
-  if (bytes <= 0)
-    return clamp_base(frame, base / 4);
-  return clamp_base(frame, base * CLAMP(pow(bytes / target, 1 / search->power), 1.0 / 32, 32.0));
-}
-
-/* The same between bounds: their middle, where the secant leaves them or takes too many trials. */
-static double bounded_base(const Cj2kEncoderFrame *frame, Cj2kBaseSearch *search, double base,
-                           double bytes, double target, uint32_t trial)
-{
-  double next = next_base(frame, search, base, bytes, target);
-
-  if (search->fits > 0 && search->over > 0 &&
-      (trial >= HT_SECANTS || next >= search->fits || next <= search->over))
-    next = sqrt(search->fits * search->over);
-  return next;
-}
-
-static void set_bound(Cj2kBaseSearch *search, double base, bool fits)
-{
-  if (fits)
-    search->fits = search->fits > 0 ? MIN(search->fits, base) : base;
-  else
-    search->over = MAX(search->over, base);
-}
 
 uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_t plane, bool least)
 {
@@ -375,9 +329,10 @@ uint64_t cj2k_encoder_frame_sampled_bytes(const Cj2kEncoderFrame *frame, uint32_
     components[plan->tile_comps[tile_comp].component] += lengths[b];
   }
   for (uint32_t c = 0; c < plan->num_components; c++)
-    sum += MIN(components[c], frame->useful_component / job->stride);
+    sum += MIN(components[c], frame->ceilings.useful_component / job->stride);
   Cj2kHeaderEstimate headers = cj2k_encoder_frame_headers(frame, NULL, lengths, job->stride);
-  return sum * job->stride + (least ? headers.least + frame->empty_bytes : headers.expected);
+  return sum * job->stride +
+         (least ? headers.least + frame->encoder->least_bytes : headers.expected);
 }
 
 /* Bytes of the frame with all blocks at plane 0, by a sample of them. */
@@ -393,25 +348,27 @@ static Cj2kStatus sample_ht(Cj2kEncoderFrame *frame, uint32_t stride, double *by
   return status;
 }
 
-/* A base whose sampled blocks take what all may, searched from *base on. */
-static Cj2kStatus sampled_base_ht(Cj2kEncoderFrame *frame, double power, double *base)
+/* A base whose sampled blocks take what all may, searched from *base on; *power: how their bytes
+ * grow with it. */
+static Cj2kStatus sampled_base_ht(Cj2kEncoderFrame *frame, double *power, double *base)
 {
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
-  double target = (double)frame->useful_budget * HT_AIM, bytes = 0;
-  Cj2kBaseSearch search = {
-      .power = power}; /* of its own: a sample's bytes and those of all do not mix */
+  double target = (double)frame->ceilings.useful_frame * HT_AIM, bytes = 0;
+  /* A search of its own: a sample's bytes and those of all do not mix. */
+  Cj2kBaseSearch search = cj2k_base_search(least_base(frame), *power);
 
   for (uint32_t trial = 0; trial < HT_SAMPLES; trial++) {
     cj2k_encoder_frame_set_base(frame, *base);
     Cj2kStatus status = sample_ht(frame, stride, &bytes);
     if (status != CJ2K_OK)
       return status;
-    set_bound(&search, *base, bytes <= target);
-    double next = bounded_base(frame, &search, *base, bytes, target, trial);
+    cj2k_base_search_bound(&search, *base, bytes <= target);
+    double next = cj2k_base_search_next(&search, *base, bytes, target, trial);
     if (fabs(bytes / target - 1) < 0.01 || next == *base)
       break;
     *base = next;
   }
+  *power = search.power;
   return CJ2K_OK;
 }
 
@@ -440,41 +397,41 @@ typedef struct {
   double aim, least, most;
 } Window;
 
-/* There is no base between what fits and what does not. */
-static bool is_closed(const Cj2kBaseSearch *search)
-{
-  return search->fits > 0 && search->over > 0 && search->fits < search->over * HT_CLOSE;
-}
+/* What a search came to. */
+typedef struct {
+  bool found;         /* a size in the window, or one that fits with the finest steps there are */
+  double first_total; /* bytes of its first trial */
+} Found;
 
 /*
- * Codes with one base after the other until the frame's size lies in the window, or fits with the
- * finest steps there are, or no other base is left; `search` has the bounds. *found says whether
- * the first two are the case. A first base that is far off is worth nothing, and samples are.
+ * Codes with one base after the other until the frame's size is found, or no other base is
+ * left; frame->search has the bounds. A first base that is far off is worth nothing, and samples
+ * are.
  */
 static Cj2kStatus search_base(Cj2kEncoderFrame *frame, const Window *window, double base,
-                              bool may_be_far, bool *found)
+                              bool may_be_far, Found *found)
 {
   Cj2kBaseSearch *search = &frame->search;
-  double budget = (double)frame->useful_budget, total;
+  double budget = (double)frame->ceilings.useful_frame, total;
   Cj2kStatus status = CJ2K_OK;
 
-  *found = false;
+  *found = (Found){0};
   for (uint32_t trial = 0; trial < HT_TRIALS; trial++) {
     if ((status = code_with_base(frame, base, &total)) != CJ2K_OK)
       return status;
     if (!trial)
-      search->first_total = total;
-    *found = (total >= budget * window->least && total <= budget * window->most) ||
-             (total <= budget && base <= least_base(frame));
-    if (*found)
+      found->first_total = total;
+    found->found = (total >= budget * window->least && total <= budget * window->most) ||
+                   (total <= budget && base <= least_base(frame));
+    if (found->found)
       return CJ2K_OK;
-    set_bound(search, base, total <= budget);
-    double next = bounded_base(frame, search, base, total, budget * window->aim, trial);
+    cj2k_base_search_bound(search, base, total <= budget);
+    double next = cj2k_base_search_next(search, base, total, budget * window->aim, trial);
     bool far = total > budget * HT_FAR || total * HT_FAR < budget;
     if (!trial && may_be_far && far &&
-        (status = sampled_base_ht(frame, search->power, &next)) != CJ2K_OK)
+        (status = sampled_base_ht(frame, &search->power, &next)) != CJ2K_OK)
       return status;
-    if (next == base || is_closed(search))
+    if (next == base || cj2k_base_search_is_closed(search))
       break;
     base = next;
   }
@@ -485,29 +442,30 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
 {
   Cj2kBaseSearch *search = &frame->search;
   Cj2kRateMemory memory = {0};
-  double budget = (double)frame->useful_budget, base, total;
+  double budget = (double)frame->ceilings.useful_frame, base, total;
   Cj2kStatus status;
-  bool found, recalled = frame->recalled = recall(frame, &memory);
+  Found found;
+  bool recalled = frame->recalled = recall(frame, &memory);
   Window window = recalled ? (Window){HT_AIM, HT_LEAST, HT_MOST}
                            : (Window){HT_AIM, HT_FIRST_LEAST, HT_FIRST_MOST};
 
-  *search = (Cj2kBaseSearch){.power = recalled ? memory.power : HT_POWER};
+  *search = cj2k_base_search(least_base(frame), recalled ? memory.power : HT_POWER);
   if (recalled) {
-    base =
-        next_base(frame, search, memory.base, memory.total, budget * HT_AIM * exp(-memory.drift));
-    search->base = 0;
+    base = cj2k_base_search_secant(search, memory.base, memory.total,
+                                   budget * HT_AIM * exp(-memory.drift));
+    cj2k_base_search_forget(search);
   } else {
     base = guess_base(frame);
-    if ((status = sampled_base_ht(frame, search->power, &base)) != CJ2K_OK)
+    if ((status = sampled_base_ht(frame, &search->power, &base)) != CJ2K_OK)
       return status;
   }
   if ((status = search_base(frame, &window, base, recalled, &found)) != CJ2K_OK)
     return status;
   frame->memory.power = search->power;
   if (recalled)
-    frame->memory.drift = next_drift(memory.drift, search->first_total / (budget * HT_AIM));
+    frame->memory.drift = next_drift(memory.drift, found.first_total / (budget * HT_AIM));
   /* Sizes jump around the budget: better cut off what is too much than leave bytes unused. */
-  if (!found && frame->memory.total < budget && search->over > 0)
+  if (!found.found && frame->memory.total < budget && search->over > 0)
     return code_with_base(frame, search->over, &total);
   return CJ2K_OK;
 }
@@ -516,13 +474,13 @@ Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame)
 {
   static const Window window = {HT_BELOW_AIM, HT_BELOW_LEAST, 1};
   Cj2kBaseSearch *search = &frame->search;
-  double budget = (double)frame->useful_budget, total = frame->memory.total;
-  bool found;
+  double budget = (double)frame->ceilings.useful_frame, total = frame->memory.total;
+  Found found;
 
-  set_bound(search, frame->base, false);
-  double base = bounded_base(frame, search, frame->base, total, budget * window.aim, 0);
+  cj2k_base_search_bound(search, frame->base, false);
+  double base = cj2k_base_search_next(search, frame->base, total, budget * window.aim, 0);
   Cj2kStatus status = search_base(frame, &window, base, false, &found);
-  if (status == CJ2K_OK && !found && search->fits > 0 && frame->base != search->fits)
+  if (status == CJ2K_OK && !found.found && search->fits > 0 && frame->base != search->fits)
     status = code_with_base(frame, search->fits, &total);
   return status;
 }

@@ -25,11 +25,6 @@
 /* A frame that is above its budget by less than this gives up planes of some of its blocks. */
 #define HT_LITTLE 0.12
 
-static bool has_ceiling(const Cj2kEncoderFrame *frame)
-{
-  return frame->frame_bytes != UINT64_MAX || frame->component_bytes != UINT64_MAX;
-}
-
 /* Step sizes follow from a budget. */
 static bool searches_steps(const Cj2kEncoderFrame *frame)
 {
@@ -41,7 +36,7 @@ static Cj2kStatus refuse_size(Cj2kEncoderFrame *frame)
   return cj2k_error_set(&frame->error, CJ2K_ERROR_LIMIT,
                         "the lossless frame needs %" G_GUINT64_FORMAT
                         " bytes, more than the %" G_GUINT64_FORMAT " that are allowed",
-                        frame->size.total, frame->frame_bytes);
+                        frame->size.total, frame->ceilings.frame);
 }
 
 /* For packets of one layer. */
@@ -166,7 +161,7 @@ static Cj2kStatus keep_all(Cj2kEncoderFrame *frame)
 static Cj2kStatus code_passes(Cj2kEncoderFrame *frame)
 {
   const Cj2kEncoderParams *p = &frame->params;
-  bool decides = has_ceiling(frame) && p->rate_control != CJ2K_RATE_LOSSLESS;
+  bool decides = cj2k_ceilings_exist(&frame->ceilings) && p->rate_control != CJ2K_RATE_LOSSLESS;
 
   frame->job.weights = decides || p->num_layers > 1 ? frame->steps.weights : NULL;
   frame->job.pass_lengths =
@@ -199,7 +194,7 @@ static bool is_above(const Cj2kEncoderFrame *frame)
 
   for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
     sum += frame->source.blocks[b].length;
-  return sum > frame->frame_bytes;
+  return sum > frame->ceilings.frame;
 }
 
 /* What is kept of coded passes, and the layout of it. */
@@ -226,7 +221,7 @@ static bool compares_steps(const Cj2kEncoderFrame *frame)
 {
   return searches_steps(frame) && !frame->recalled &&
          frame->encoder->plan->num_coefficients <= FEW_SAMPLES &&
-         frame->component_bytes == UINT64_MAX;
+         frame->ceilings.component == UINT64_MAX;
 }
 
 /* The error that a cut leaves, of which only differences between cuts of the frame count. Slopes
@@ -338,11 +333,11 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
   for (uint32_t b = 0; b < frame->encoder->plan->num_blocks; b++)
     bodies += frame->coded_lengths[b] = frame->source.blocks[b].length;
   if (searches_steps(frame) && frame->params.num_layers == 1 &&
-      frame->component_bytes == UINT64_MAX) {
+      frame->ceilings.component == UINT64_MAX) {
     Cj2kHeaderEstimate headers = cj2k_encoder_frame_headers(frame, NULL, frame->coded_lengths, 1);
     frame->header_bytes = headers.expected;
     frame->size.total = bodies + headers.expected;
-    if (bodies + headers.least > frame->frame_bytes)
+    if (bodies + headers.least > frame->ceilings.frame)
       return CJ2K_OK; /* a layout would only say by how much it is too large */
   }
   if ((status = keep_all(frame)) == CJ2K_OK)
@@ -354,7 +349,7 @@ Cj2kStatus cj2k_encoder_frame_code_all(Cj2kEncoderFrame *frame)
  * needed. Sizes of some of the blocks stand for all. */
 static Cj2kStatus find_first_plane(Cj2kEncoderFrame *frame, uint8_t *first)
 {
-  uint64_t budget = frame->frame_bytes;
+  uint64_t budget = frame->ceilings.frame;
 
   *first = 0;
   if (budget == UINT64_MAX)
@@ -389,7 +384,7 @@ static uint64_t can_save(const Cj2kEncoderFrame *frame)
  * blocks at the lowest take more than the budget, and those at the highest do not. */
 static Cj2kStatus measure_around(Cj2kEncoderFrame *frame, uint8_t first, uint8_t count)
 {
-  uint64_t budget = frame->frame_bytes;
+  uint64_t budget = frame->ceilings.frame;
   Cj2kStatus status;
 
   for (bool lowered = false, raised = false;;) {
@@ -414,21 +409,17 @@ static Cj2kStatus measure_around(Cj2kEncoderFrame *frame, uint8_t first, uint8_t
  * when it is much. */
 static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
 {
-  uint64_t budget = frame->frame_bytes, size = frame->size.total;
+  uint64_t budget = frame->ceilings.frame, size = frame->size.total;
   uint64_t over = size > budget ? size - budget : 0;
   double part = (double)over / (double)budget;
   uint8_t first = 0;
   Cj2kStatus status;
 
-  if (part > 0 && part < HT_LITTLE && frame->component_bytes == UINT64_MAX) {
+  if (part > 0 && part < HT_LITTLE && frame->ceilings.component == UINT64_MAX) {
     /* A block gives a quarter of its bytes with its lowest plane; offer three times what is needed,
      * and more choice where it costs time only once. */
     double most = frame->recalled ? 0.1 : 0.02;
-    static const uint8_t strides[] = {61, 37, 23, 17, 11, 7, 5, 3, 2, 1};
-    uint32_t i = 0;
-    while (strides[i] > 1 && strides[i] * part > most)
-      i++;
-    status = measure(frame, strides[i], 0, HT_FEW);
+    status = measure(frame, cj2k_stride_at_most(most / part), 0, HT_FEW);
     if (status != CJ2K_OK || can_save(frame) > over + over / 4)
       return status;
   }
@@ -438,7 +429,7 @@ static Cj2kStatus measure_choices(Cj2kEncoderFrame *frame)
   status = find_first_plane(frame, &first);
   return status == CJ2K_OK
              ? measure_around(frame, first,
-                              frame->component_bytes == UINT64_MAX ? HT_PLANES : HT_MANY)
+                              frame->ceilings.component == UINT64_MAX ? HT_PLANES : HT_MANY)
              : status;
 }
 
@@ -491,11 +482,11 @@ static Cj2kStatus reduce_ht(Cj2kEncoderFrame *frame)
  * be better. */
 static bool is_badly_used(const Cj2kEncoderFrame *frame)
 {
-  double used = frame->recalled ? HT_USED : HT_FIRST_USED, budget = (double)frame->frame_bytes;
+  double used = frame->recalled ? HT_USED : HT_FIRST_USED, budget = (double)frame->ceilings.frame;
   bool little = frame->keeps_less && (double)frame->size.total < used * budget;
   bool headers = !frame->recalled && (double)frame->header_bytes > HT_HEADERS * budget;
 
-  return searches_steps(frame) && frame->component_bytes == UINT64_MAX && (little || headers);
+  return searches_steps(frame) && frame->ceilings.component == UINT64_MAX && (little || headers);
 }
 
 /* Steps, and whether planes of blocks are chosen with them or all are at plane 0. */
@@ -615,26 +606,15 @@ static Cj2kStatus code_ht(Cj2kEncoderFrame *frame)
   return status;
 }
 
-static void set_useful(Cj2kEncoderFrame *frame)
-{
-  bool apply = frame->params.profile != CJ2K_PROFILE_CINEMA_4K;
-  uint64_t component = apply ? frame->component_bytes : UINT64_MAX;
-  uint32_t n = frame->encoder->plan->num_components;
-
-  frame->useful_component = component;
-  frame->useful_budget =
-      component > UINT64_MAX / n ? frame->frame_bytes : MIN(frame->frame_bytes, component * n);
-}
-
 Cj2kStatus cj2k_encoder_frame_code(Cj2kEncoderFrame *frame)
 {
-  set_useful(frame);
   frame->memory = (Cj2kRateMemory){0};
   frame->recalled = false;
   frame->gather = CJ2K_GATHER_NONE;
   frame->header_bytes = 0;
   frame->energy = 0;
-  Cj2kStatus status = cj2k_encoder_frame_check_ceilings(frame);
+  Cj2kStatus status = cj2k_encoder_check_ceilings(frame->encoder, frame->ceilings.frame,
+                                                  frame->ceilings.component, &frame->error);
   if (status == CJ2K_OK)
     status = cj2k_encoder_frame_steps(frame);
   if (status == CJ2K_OK)

@@ -17,8 +17,6 @@
 #define MOST_ROUNDS 48
 #define LEAST_ROOM  8192
 #define MUCH_ROOM   512
-/* Base of the steps that a codestream without blocks has: any. */
-#define EMPTY_BASE 0.01
 /* Steps of the search for bytes that leave room for the headers, by estimates. */
 #define HEADER_ROUNDS 6
 /* Bytes that are added to blocks need a part of that more in headers, at most. */
@@ -35,7 +33,7 @@ static uint64_t layer_bytes(const Cj2kEncoderFrame *frame, uint32_t layer)
 
   if (rate > 0)
     return (uint64_t)(rate * image->width * image->height / 8);
-  return (uint64_t)ldexp(MIN(all, (double)frame->frame_bytes), (int)layer + 1 - p->num_layers);
+  return (uint64_t)ldexp(MIN(all, (double)frame->ceilings.frame), (int)layer + 1 - p->num_layers);
 }
 
 /* HT: what each block will be, known before it is coded. */
@@ -88,49 +86,9 @@ Cj2kStatus cj2k_encoder_frame_keep(Cj2kEncoderFrame *frame)
 
 /* --- ceilings --- */
 
-/* Bytes of a component that its ceiling counts: in 4K cinema only those of the 2K image. */
-static uint64_t component_bytes(const Cj2kEncoderFrame *frame, uint32_t c)
-{
-  uint32_t n = frame->size.num_resolutions;
-  uint32_t counted = frame->params.profile == CJ2K_PROFILE_CINEMA_4K ? n - 1 : n;
-  uint64_t sum = 0;
-
-  for (uint32_t r = 0; r < counted; r++)
-    sum += frame->size.components[(size_t)c * n + r];
-  return sum;
-}
-
 uint64_t cj2k_encoder_frame_useful_bytes(const Cj2kEncoderFrame *frame)
 {
-  uint64_t useful = frame->size.total;
-
-  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++) {
-    uint64_t bytes = component_bytes(frame, c);
-    useful -= bytes > frame->component_bytes ? bytes - frame->component_bytes : 0;
-  }
-  return useful;
-}
-
-Cj2kStatus cj2k_encoder_frame_lay_out_empty(Cj2kEncoderFrame *frame, Cj2kError *error)
-{
-  const Cj2kPlan *plan = frame->encoder->plan;
-  Cj2kEncodedBlock *blocks = g_new0(Cj2kEncodedBlock, (size_t)plan->num_blocks + 1);
-
-  frame->params = frame->encoder->setup.params;
-  if (!frame->params.reversible_transform) /* such steps decide which components have a QCC */
-    cj2k_encoder_frame_set_base(frame, EMPTY_BASE);
-  frame->source = (Cj2kPacketSource){.blocks = blocks,
-                                     .num_layers = frame->params.num_layers,
-                                     .kept = frame->kept,
-                                     .lengths = frame->kept_lengths};
-  Cj2kStatus status = cj2k_encoder_frame_layout(frame);
-  if (status != CJ2K_OK)
-    *error = frame->error;
-  for (uint32_t c = 0; c < plan->num_components && status == CJ2K_OK; c++)
-    frame->empty_components[c] = component_bytes(frame, c);
-  frame->empty_bytes = frame->size.total;
-  g_free(blocks);
-  return status;
+  return cj2k_ceilings_useful(&frame->ceilings, &frame->size);
 }
 
 static Cj2kStatus refuse_budget(uint64_t budget, uint64_t needed, Cj2kError *error)
@@ -150,31 +108,20 @@ static Cj2kStatus refuse_component(uint64_t budget, uint32_t c, uint64_t needed,
                         budget, c, needed);
 }
 
-Cj2kStatus cj2k_encoder_check_ceilings(const Cj2kEncoderFrame *empty, uint64_t frame_bytes,
+Cj2kStatus cj2k_encoder_check_ceilings(const Cj2kEncoder *encoder, uint64_t frame_bytes,
                                        uint64_t part_bytes, Cj2kError *error)
 {
-  if (frame_bytes < empty->empty_bytes)
-    return refuse_budget(frame_bytes, empty->empty_bytes, error);
-  for (uint32_t c = 0; c < empty->encoder->plan->num_components; c++)
-    if (part_bytes < empty->empty_components[c])
-      return refuse_component(part_bytes, c, empty->empty_components[c], error);
+  if (frame_bytes < encoder->least_bytes)
+    return refuse_budget(frame_bytes, encoder->least_bytes, error);
+  for (uint32_t c = 0; c < encoder->plan->num_components; c++)
+    if (part_bytes < encoder->least_components[c])
+      return refuse_component(part_bytes, c, encoder->least_components[c], error);
   return CJ2K_OK;
-}
-
-Cj2kStatus cj2k_encoder_frame_check_ceilings(Cj2kEncoderFrame *frame)
-{
-  return cj2k_encoder_check_ceilings(frame, frame->frame_bytes, frame->component_bytes,
-                                     &frame->error);
 }
 
 bool cj2k_encoder_frame_fits(const Cj2kEncoderFrame *frame)
 {
-  if (frame->size.total > frame->frame_bytes)
-    return false;
-  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++)
-    if (component_bytes(frame, c) > frame->component_bytes)
-      return false;
-  return true;
+  return cj2k_ceilings_fit(&frame->ceilings, &frame->size);
 }
 
 static Cj2kStatus try_options(Cj2kEncoderFrame *frame)
@@ -210,7 +157,7 @@ static Cj2kStatus try_fit(Cj2kEncoderFrame *frame, uint64_t bytes, Fit *fit)
  * or of an earlier one, else by an estimate for what the cut keeps. */
 static uint64_t first_bytes(Cj2kEncoderFrame *frame)
 {
-  uint64_t budget = frame->frame_bytes, low = 0, high = budget - frame->empty_bytes;
+  uint64_t budget = frame->ceilings.frame, low = 0, high = budget - frame->encoder->least_bytes;
 
   if (frame->header_bytes)
     return budget - MIN(frame->header_bytes, budget);
@@ -233,7 +180,7 @@ static uint64_t first_bytes(Cj2kEncoderFrame *frame)
 static uint64_t next_bytes(const Cj2kEncoderFrame *frame, const Fit *last, uint64_t low,
                            uint64_t high)
 {
-  uint64_t budget = frame->frame_bytes, bytes;
+  uint64_t budget = frame->ceilings.frame, bytes;
 
   if (last->total <= budget) { /* what is added needs headers, too */
     uint64_t room = budget - last->total;
@@ -251,7 +198,7 @@ static uint64_t next_bytes(const Cj2kEncoderFrame *frame, const Fit *last, uint6
 /* So little of the budget is unused that another round is not worth its time. */
 static bool is_used(const Cj2kEncoderFrame *frame, const Fit *fit, uint32_t round)
 {
-  uint64_t budget = frame->frame_bytes;
+  uint64_t budget = frame->ceilings.frame;
 
   return budget - fit->total <= budget / (round < FIT_ROUNDS ? LEAST_ROOM : MUCH_ROOM);
 }
@@ -261,12 +208,12 @@ static bool is_used(const Cj2kEncoderFrame *frame, const Fit *fit, uint32_t roun
  * is laid out. */
 static Cj2kStatus find_cut(Cj2kEncoderFrame *frame, Fit *best)
 {
-  uint64_t budget = frame->frame_bytes, low = 0, high = UINT64_MAX, bytes = first_bytes(frame);
+  uint64_t budget = frame->ceilings.frame, low = 0, high = UINT64_MAX, bytes = first_bytes(frame);
   bool is_best = false; /* the last try */
   Cj2kStatus status;
   Fit last;
 
-  *best = (Fit){.slope = CJ2K_SLOPE_CLASSES - 1, .total = frame->empty_bytes};
+  *best = (Fit){.slope = CJ2K_SLOPE_CLASSES - 1, .total = frame->encoder->least_bytes};
   for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
     if ((status = try_fit(frame, bytes, &last)) != CJ2K_OK)
       return status;
@@ -288,7 +235,8 @@ static Cj2kStatus find_cut(Cj2kEncoderFrame *frame, Fit *best)
 /* Raises the slope that component c's options must be above until it keeps to its ceiling. */
 static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, uint32_t cut)
 {
-  uint64_t ceiling = frame->component_bytes, size = component_bytes(frame, c), slack = 0;
+  uint64_t ceiling = frame->ceilings.component,
+           size = cj2k_ceilings_counted(&frame->ceilings, &frame->size, c), slack = 0;
   uint32_t low = MAX(cut, frame->hulls.floors[c]), top = 0;
   Cj2kStatus status;
 
@@ -306,7 +254,7 @@ static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, uint32_t cut)
     cj2k_hulls_set_floor(&frame->hulls, c, top);
     if ((status = try_cut(frame, cut)) != CJ2K_OK)
       return status;
-    size = component_bytes(frame, c);
+    size = cj2k_ceilings_counted(&frame->ceilings, &frame->size, c);
     slack = slack * 2 + 1;
   }
   return CJ2K_OK;
@@ -316,7 +264,8 @@ static Cj2kStatus raise_floor(Cj2kEncoderFrame *frame, uint32_t c, uint32_t cut)
 static Cj2kStatus fit_frame(Cj2kEncoderFrame *frame, uint32_t *cut)
 {
   Fit best = {0};
-  Cj2kStatus status = frame->frame_bytes == UINT64_MAX ? try_cut(frame, 0) : find_cut(frame, &best);
+  Cj2kStatus status =
+      frame->ceilings.frame == UINT64_MAX ? try_cut(frame, 0) : find_cut(frame, &best);
 
   *cut = best.slope;
   return status;
@@ -332,17 +281,19 @@ Cj2kStatus cj2k_encoder_frame_select(Cj2kEncoderFrame *frame)
   for (uint32_t round = 0; round < n && status == CJ2K_OK && !cj2k_encoder_frame_fits(frame);
        round++) {
     for (uint32_t c = 0; c < n && status == CJ2K_OK; c++)
-      if (component_bytes(frame, c) > frame->component_bytes)
+      if (cj2k_ceilings_counted(&frame->ceilings, &frame->size, c) > frame->ceilings.component)
         status = raise_floor(frame, c, cut);
     if (status == CJ2K_OK) /* the others may have what these give back */
       status = fit_frame(frame, &cut);
   }
   if (status != CJ2K_OK)
     return status;
-  if (frame->size.total > frame->frame_bytes)
-    return refuse_budget(frame->frame_bytes, frame->size.total, &frame->error);
-  for (uint32_t c = 0; c < n; c++)
-    if (component_bytes(frame, c) > frame->component_bytes)
-      return refuse_component(frame->component_bytes, c, component_bytes(frame, c), &frame->error);
+  const Cj2kCeilings *ceilings = &frame->ceilings;
+  if (frame->size.total > ceilings->frame)
+    return refuse_budget(ceilings->frame, frame->size.total, &frame->error);
+  uint32_t c = cj2k_ceilings_first_above(ceilings, &frame->size);
+  if (c < n)
+    return refuse_component(ceilings->component, c,
+                            cj2k_ceilings_counted(ceilings, &frame->size, c), &frame->error);
   return CJ2K_OK;
 }

@@ -200,6 +200,77 @@ static void test_case(gconstpointer data)
   test_picture_clear(&picture);
 }
 
+/* --- sequences --- */
+
+#define WIDTH  160
+#define HEIGHT 120
+#define FRAMES 28
+#define CUT    17 /* the frame with which another scene begins */
+
+/* Frame i of a sequence: a picture that moves by some samples a frame, and its cut. */
+static void copy_frame(TestPicture *frame, const TestPicture scenes[2], uint32_t i)
+{
+  const TestPicture *scene = &scenes[i >= CUT];
+
+  for (uint32_t c = 0; c < 3; c++)
+    for (uint32_t y = 0; y < HEIGHT; y++)
+      memcpy((uint16_t *)frame->planes[c].data + (size_t)y * WIDTH,
+             (const uint16_t *)scene->planes[c].data + (size_t)(y + i) * scene->width +
+                 2 * (size_t)i,
+             WIDTH * sizeof(uint16_t));
+}
+
+static void check_sequence(int coder, uint32_t in_flight, double bits)
+{
+  TestPicture frames[FRAMES], scenes[2];
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+  double budget = bits * WIDTH * HEIGHT / 8;
+
+  for (int s = 0; s < 2; s++)
+    test_picture_init(&scenes[s], s ? SCENE_SINE : SCENE_NATURAL, WIDTH + 2 * FRAMES,
+                      HEIGHT + FRAMES, 3, 10, false, NULL, NULL, 0, 0);
+  for (uint32_t i = 0; i < FRAMES; i++) {
+    test_picture_init(&frames[i], SCENE_BLACK, WIDTH, HEIGHT, 3, 10, false, NULL, NULL, 0, 0);
+    copy_frame(&frames[i], scenes, i);
+  }
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.block_coder = (Cj2kBlockCoder)coder;
+  params.rate_control = CJ2K_RATE_CBR;
+  params.bits_per_pixel = bits;
+  params.frames_in_flight = in_flight;
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &frames[0].image, &frames[0].layout, &error);
+  g_assert_nonnull(encoder);
+  for (uint32_t submitted = 0, received = 0; received < FRAMES; received++) {
+    Cj2kPacket packet;
+    for (; submitted < FRAMES && submitted - received < in_flight; submitted++)
+      g_assert_cmpint(cj2k_encoder_submit(encoder, &frames[submitted].picture, NULL, &error), ==,
+                      CJ2K_OK);
+    g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+    g_assert_cmpint(packet.status, ==, CJ2K_OK);
+    g_assert_cmpfloat((double)packet.size, <=, budget);
+    if ((double)packet.size < USED * budget)
+      g_test_message("%s, %.1f bits, %u in flight, frame %u: %zu of %.0f bytes",
+                     coder ? "HT" : "MQ", bits, in_flight, received, packet.size, budget),
+          g_test_fail();
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  for (uint32_t i = 0; i < FRAMES; i++)
+    test_picture_clear(&frames[i]);
+  test_picture_clear(&scenes[0]);
+  test_picture_clear(&scenes[1]);
+}
+
+static void test_sequences(void)
+{
+  for (int coder = 0; coder < 2; coder++)
+    for (uint32_t in_flight = 1; in_flight <= 4; in_flight += 3)
+      for (double bits = 0.5; bits <= 8; bits *= is_long_run() ? 2 : 16)
+        check_sequence(coder, in_flight, bits);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -208,5 +279,6 @@ int main(int argc, char **argv)
     g_test_add_data_func(name, &cases[i], test_case);
     g_free(name);
   }
+  g_test_add_func("/rate-properties/sequences", test_sequences);
   return g_test_run();
 }

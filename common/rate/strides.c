@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "strides.h"
+
+#include <stddef.h>
+
+#define SAMPLED_BLOCKS 640 /* blocks of a sample, at least */
+#define MOST           61
+
+static const uint32_t strides[] = {1, 2, 3, 5, 7, 11, 13, 17, 23, 29, 37, 47, 61, 79, 97, 127};
+#define NUM_STRIDES (sizeof strides / sizeof *strides)
+
+uint32_t cj2k_sample_stride(uint32_t num_blocks)
+{
+  size_t i = 0;
+
+  while (i + 1 < NUM_STRIDES && num_blocks / strides[i + 1] >= SAMPLED_BLOCKS)
+    i++;
+  return strides[i];
+}
+
+uint32_t cj2k_stride_at_most(double most)
+{
+  size_t i = 0;
+
+  while (i + 1 < NUM_STRIDES && strides[i + 1] <= MOST && strides[i + 1] <= most)
+    i++;
+  return strides[i];
+}
