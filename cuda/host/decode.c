@@ -61,37 +61,12 @@ static void free_slot(Cj2kDecodeSlot *slot)
   cj2k_cuda_decode_abandon(slot);
   if (slot->stream)
     cudaStreamSynchronize(slot->stream);
-  cudaEvent_t events[] = {slot->arrived, slot->uploaded, slot->decoded, slot->done,
-                          slot->picture_free};
-  for (size_t i = 0; i < G_N_ELEMENTS(events); i++)
-    if (events[i])
-      cudaEventDestroy(events[i]);
+  cj2k_cuda_decode_tables_free(slot);
+  cj2k_cuda_decode_output_free(slot);
+  cj2k_cuda_decode_upload_free(slot);
+  cj2k_cuda_decode_frame_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
-  if (slot->stream)
-    cudaStreamDestroy(slot->stream);
-  Cj2kCudaMemory *memory[] = {
-      &slot->blocks,       &slot->level_table, &slot->finish_table, &slot->lowpass,
-      &slot->coefficients, &slot->quads,       &slot->upload,       &slot->sample_planes,
-      &slot->picture,      &slot->data,        &slot->h_upload,     &slot->h_data,
-      &slot->h_corrupt,    &slot->h_picture,   &slot->zeros,        &slot->mq_planes};
-  for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
-    cj2k_cuda_release(memory[i]);
-  if (slot->plan)
-    cj2k_plan_unref(slot->plan);
-  g_array_unref(slot->levels);
-  g_array_unref(slot->finishes);
-  g_array_unref(slot->packs);
-  g_array_unref(slot->plane_of_pack);
-  g_free((void *)slot->layout.samples);
-  g_free(slot->num_bitplanes);
-  g_free(slot->has_place);
-  g_free(slot->classes);
-  g_free(slot->planes);
-  g_free(slot->octets);
-  g_free(slot->plane_rows);
-  g_free(slot->plane_bytes);
-  g_free(slot->samples);
-  g_free(slot->outputs);
+  cj2k_cuda_destroy_stream(slot->stream);
   g_free(slot);
 }
 
@@ -101,22 +76,11 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   slot->backend = backend;
   slot->marks = (Cj2kCudaMarks){.timeline = &backend->timeline,
                                 .stream = (uint32_t)g_atomic_int_add(&backend->slots, 1)};
-  slot->h_upload.host = slot->h_data.host = slot->h_corrupt.host = slot->h_picture.host = true;
-  slot->levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
-  slot->finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
-  slot->packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
-  slot->plane_of_pack = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  cj2k_cuda_decode_tables_init(slot);
+  cj2k_cuda_decode_output_init(slot);
   cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
-  cudaEvent_t *events[] = {&slot->uploaded, &slot->decoded, &slot->done};
-  for (size_t i = 0; i < G_N_ELEMENTS(events) && result == cudaSuccess; i++)
-    result = cudaEventCreateWithFlags(events[i], backend->one_in_flight ? cudaEventDefault
-                                                                        : cudaEventBlockingSync);
-  if (result == cudaSuccess)
-    result = cudaEventCreateWithFlags(&slot->arrived, cudaEventDisableTiming);
-  if (result == cudaSuccess)
-    result = cudaEventCreateWithFlags(&slot->picture_free, cudaEventDisableTiming);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->h_corrupt, sizeof(uint32_t));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_frame_init(slot));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_upload_init(slot));
   if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
     return slot;
   free_slot(slot);

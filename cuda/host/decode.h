@@ -45,46 +45,82 @@ typedef struct {
   size_t flags, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, side, size;
 } Cj2kCudaUpload;
 
-struct Cj2kDecodeSlot {
-  Cj2kCudaDecoder *backend;
-  cudaStream_t stream;
-  cudaEvent_t arrived, uploaded, decoded, done;
-  cudaEvent_t picture_free; /* what its own stream did with the picture before is done */
-  Cj2kCudaMarks marks;
-
-  Cj2kPlan *plan;    /* what the tables were made for, a reference */
-  Cj2kLayout layout; /* a copy */
-  Cj2kPlaneUse *planes;
-  uint32_t num_outputs;      /* planes of the layout, then of 16-bit samples to be packed */
-  uint32_t *plane_rows;      /* by plane of the layout: rows, */
-  size_t *plane_bytes;       /* and bytes of a row */
-  Cj2kCudaOutput *samples;   /* the 16-bit planes */
-  GArray *levels, *finishes; /* Cj2kCudaLaunch */
-  Cj2kCudaFinish only;       /* of the only launch of `finishes`, when that is one entry of three */
-  bool is_only;
-  GArray *packs;         /* Cj2kCudaPack; plane_of_pack says where to */
-  GArray *plane_of_pack; /* uint32_t */
-  uint32_t max_width;    /* of any code-block */
-  uint32_t width_bits;   /* of all, or-ed */
-  uint32_t mq_octets;    /* of any, and by number */
+/* What follows from the plan (decode_plan.c). */
+typedef struct {
+  Cj2kPlan *plan;             /* what the tables were made for, a reference */
+  GArray *levels;             /* Cj2kCudaLaunch */
+  Cj2kCudaMemory level_table; /* of all launches */
+  Cj2kCudaMemory blocks, zeros, quads;
+  Cj2kCudaMemory coefficients, lowpass;
+  uint32_t max_width;  /* of any code-block */
+  uint32_t width_bits; /* of all, or-ed */
+  uint32_t mq_octets;  /* of any, and by number */
   uint16_t *octets;
   uint8_t *num_bitplanes; /* by code-block: with ROI shift, at most 255 */
   uint8_t *has_place;     /* it belongs to a resolution that is decoded */
   uint16_t *classes;      /* workspace */
+} Cj2kCudaDecodeTables;
 
-  Cj2kCudaMemory blocks, zeros, level_table, finish_table; /* device, by plan */
-  Cj2kCudaMemory coefficients, lowpass, quads, sample_planes;
-  Cj2kCudaMemory upload, data, mq_planes, picture;       /* device, by frame */
-  Cj2kCudaMemory h_upload, h_data, h_corrupt, h_picture; /* pinned */
+/* What follows from plan and layout (decode_output.c). */
+typedef struct {
+  Cj2kLayout layout; /* a copy */
+  Cj2kPlaneUse *planes;
+  uint32_t num_outputs;    /* planes of the layout, then of 16-bit samples to be packed */
+  uint32_t *plane_rows;    /* by plane of the layout: rows, */
+  size_t *plane_bytes;     /* and bytes of a row */
+  Cj2kCudaOutput *samples; /* the 16-bit planes */
+  Cj2kCudaMemory sample_planes;
+  GArray *finishes; /* Cj2kCudaLaunch */
+  Cj2kCudaMemory finish_table;
+  Cj2kCudaFinish only; /* of the only launch of `finishes`, when that is one entry of three */
+  bool is_only;
+  GArray *packs;           /* Cj2kCudaPack; plane_of_pack says where to */
+  GArray *plane_of_pack;   /* uint32_t */
+  Cj2kCudaOutput *outputs; /* of the frame under way: planes on the device */
+} Cj2kCudaDecodeOutput;
+
+/* What a frame brings (decode_upload.c). */
+typedef struct {
+  cudaEvent_t arrived; /* the codestream */
+  Cj2kCudaMemory data, h_data;
   size_t fetched; /* bytes of the codestream that are on their way to `data` */
-  Cj2kCudaUpload parts;
+  Cj2kCudaMemory records, h_records;
+  Cj2kCudaUpload parts;     /* of them */
+  Cj2kCudaMemory mq_planes; /* bit-planes of MQ blocks */
+} Cj2kCudaDecodeUpload;
 
-  const Cj2kPicture *target; /* of the frame under way, and its planes on the device */
-  Cj2kCudaOutput *outputs;
-  bool copy_out;           /* pageable memory: h_picture has to be copied in wait */
-  bool unfinished;         /* the last frame was handed out with its picture's stream behind it */
-  uint32_t corrupt_before; /* blocks that the packets found corrupt */
+/* The frame under way (decode_frame.c). */
+typedef struct {
+  cudaEvent_t uploaded, decoded, done;
+  cudaEvent_t picture_free; /* what its own stream did with the picture before is done */
+  const Cj2kPicture *target;
+  Cj2kCudaMemory picture, h_picture;
+  bool copy_out;            /* pageable memory: h_picture has to be copied in wait */
+  bool unfinished;          /* the last frame was handed out with its picture's stream behind it */
+  uint32_t corrupt_before;  /* blocks that the packets found corrupt */
+  Cj2kCudaMemory h_corrupt; /* and how many the kernels did */
+} Cj2kCudaDecodeFrame;
+
+struct Cj2kDecodeSlot {
+  Cj2kCudaDecoder *backend;
+  cudaStream_t stream;
+  Cj2kCudaMarks marks;
+  Cj2kCudaDecodeTables tables;
+  Cj2kCudaDecodeOutput output;
+  Cj2kCudaDecodeUpload upload;
+  Cj2kCudaDecodeFrame frame;
 };
+
+/* Each part of a slot. init: what does not depend on plan and layout. free: also what is half made;
+ * nothing of the slot runs any more. */
+void cj2k_cuda_decode_tables_init(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_output_init(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_output_free(Cj2kDecodeSlot *slot);
+cudaError_t cj2k_cuda_decode_upload_init(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_upload_free(Cj2kDecodeSlot *slot);
+cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot);
 
 /* decode_plan.c: tables of blocks and levels. CJ2K_ERROR_UNSUPPORTED names what only the CPU does.
  */

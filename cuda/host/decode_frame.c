@@ -12,13 +12,15 @@
 
 static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
 {
-  return slot->plane_rows[p] ? pitch * (slot->plane_rows[p] - 1) + slot->plane_bytes[p] : 0;
+  return slot->output.plane_rows[p]
+             ? pitch * (slot->output.plane_rows[p] - 1) + slot->output.plane_bytes[p]
+             : 0;
 }
 
 /* Bytes of a row of plane p: whole units, or fewer where the picture's rows end inside the last. */
 static size_t row_bytes(const Cj2kDecodeSlot *slot, uint32_t p, const Cj2kPlane *plane)
 {
-  return MIN(slot->plane_bytes[p], cj2k_plane_row_bytes(plane));
+  return MIN(slot->output.plane_bytes[p], cj2k_plane_row_bytes(plane));
 }
 
 static size_t round_up(size_t size)
@@ -30,12 +32,12 @@ static size_t round_up(size_t size)
  * size. */
 static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
 {
-  for (uint32_t c = 0; c < slot->num_outputs - slot->layout.num_planes; c++) {
-    const Cj2kSampleLayout *samples = &slot->layout.samples[c];
+  for (uint32_t c = 0; c < slot->output.num_outputs - slot->output.layout.num_planes; c++) {
+    const Cj2kSampleLayout *samples = &slot->output.layout.samples[c];
     const Cj2kPlane *plane = &picture->planes[samples->plane];
     uint64_t places = picture->memory == CJ2K_MEMORY_CUDA ? (uintptr_t)plane->data : 0;
     places |= plane->pitch | samples->at[0].offset | cj2k_layout_regular_stride(samples);
-    if (!slot->samples[c].data && (places & (samples->word_bytes - 1u)))
+    if (!slot->output.samples[c].data && (places & (samples->word_bytes - 1u)))
       return false;
   }
   return true;
@@ -46,42 +48,43 @@ static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
 static Cj2kStatus place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, Cj2kError *error)
 {
   bool on_device = picture->memory == CJ2K_MEMORY_CUDA;
-  uint32_t planes = slot->layout.num_planes;
+  uint32_t planes = slot->output.layout.num_planes;
   size_t size = 0;
   if (!words_fit(slot, picture))
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows that begin amid words");
   for (uint32_t p = 0; p < planes && !on_device; p++)
     size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
-  slot->copy_out = picture->memory == CJ2K_MEMORY_HOST;
-  cudaError_t result = cj2k_cuda_reserve(&slot->picture, size);
-  if (result == cudaSuccess && slot->copy_out)
-    result = cj2k_cuda_reserve(&slot->h_picture, size);
+  slot->frame.copy_out = picture->memory == CJ2K_MEMORY_HOST;
+  cudaError_t result = cj2k_cuda_reserve(&slot->frame.picture, size);
+  if (slot->frame.copy_out)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->frame.h_picture, size));
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the picture", error);
   size = 0;
   for (uint32_t p = 0; p < planes; p++) {
     const Cj2kPlane *plane = &picture->planes[p];
-    slot->outputs[p].data = on_device ? plane->data : (uint8_t *)slot->picture.data + size;
-    slot->outputs[p].pitch = plane->pitch;
+    slot->output.outputs[p].data =
+        on_device ? plane->data : (uint8_t *)slot->frame.picture.data + size;
+    slot->output.outputs[p].pitch = plane->pitch;
     size += round_up(plane_extent(slot, p, plane->pitch));
   }
-  for (uint32_t p = planes; p < slot->num_outputs; p++)
-    slot->outputs[p] = slot->samples[p - planes];
+  for (uint32_t p = planes; p < slot->output.num_outputs; p++)
+    slot->output.outputs[p] = slot->output.samples[p - planes];
   return CJ2K_OK;
 }
 
 static cudaError_t download(Cj2kDecodeSlot *slot)
 {
-  const Cj2kPicture *picture = slot->target;
+  const Cj2kPicture *picture = slot->frame.target;
   size_t size = 0;
   cudaError_t result = cudaSuccess;
-  for (uint32_t p = 0; p < slot->layout.num_planes && result == cudaSuccess; p++) {
+  for (uint32_t p = 0; p < slot->output.layout.num_planes && result == cudaSuccess; p++) {
     const Cj2kPlane *plane = &picture->planes[p];
     size_t bytes = plane_extent(slot, p, plane->pitch);
-    void *to = slot->copy_out ? (uint8_t *)slot->h_picture.data + size : plane->data;
+    void *to = slot->frame.copy_out ? (uint8_t *)slot->frame.h_picture.data + size : plane->data;
     if (bytes && to)
-      result = cudaMemcpy2DAsync(to, plane->pitch, slot->outputs[p].data, plane->pitch,
-                                 row_bytes(slot, p, plane), slot->plane_rows[p],
+      result = cudaMemcpy2DAsync(to, plane->pitch, slot->output.outputs[p].data, plane->pitch,
+                                 row_bytes(slot, p, plane), slot->output.plane_rows[p],
                                  cudaMemcpyDeviceToHost, slot->stream);
     size += round_up(bytes);
   }
@@ -91,10 +94,10 @@ static cudaError_t download(Cj2kDecodeSlot *slot)
 /* From pinned memory to the picture in pageable memory, only the samples' bytes of each row. */
 static void copy_out(Cj2kDecodeSlot *slot)
 {
-  const uint8_t *from = slot->h_picture.data;
-  for (uint32_t p = 0; p < slot->layout.num_planes; p++) {
-    const Cj2kPlane *plane = &slot->target->planes[p];
-    for (uint32_t y = 0; y < slot->plane_rows[p] && plane->data; y++)
+  const uint8_t *from = slot->frame.h_picture.data;
+  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
+    const Cj2kPlane *plane = &slot->frame.target->planes[p];
+    for (uint32_t y = 0; y < slot->output.plane_rows[p] && plane->data; y++)
       memcpy((uint8_t *)plane->data + y * plane->pitch, from + y * plane->pitch,
              row_bytes(slot, p, plane));
     from += round_up(plane_extent(slot, p, plane->pitch));
@@ -115,8 +118,7 @@ static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlock
   cudaError_t result = cudaSuccess;
   for (size_t i = 0; i < G_N_ELEMENTS(kernels) && result == cudaSuccess; i++) {
     result = kernels[i].launch(frame, slot->stream);
-    if (result == cudaSuccess)
-      result = cj2k_cuda_mark(&slot->marks, kernels[i].stage, slot->stream);
+    CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, kernels[i].stage, slot->stream));
   }
   return result;
 }
@@ -126,15 +128,19 @@ static cudaError_t finish(Cj2kDecodeSlot *slot)
 {
   cudaError_t result = cudaSuccess;
   Cj2kCudaDirect direct;
-  if (slot->is_only && cj2k_cuda_finish_is_direct(&slot->only, slot->outputs, &direct))
-    return cj2k_cuda_finish_direct(
-        &slot->only, &direct, g_array_index(slot->finishes, Cj2kCudaLaunch, 0).rows, slot->stream);
+  if (slot->output.is_only &&
+      cj2k_cuda_finish_is_direct(&slot->output.only, slot->output.outputs, &direct))
+    return cj2k_cuda_finish_direct(&slot->output.only, &direct,
+                                   g_array_index(slot->output.finishes, Cj2kCudaLaunch, 0).rows,
+                                   slot->stream);
   const Cj2kCudaOutput *outputs =
-      (const Cj2kCudaOutput *)((const uint8_t *)slot->upload.data + slot->parts.outputs);
-  bool aligned = cj2k_cuda_finish_is_aligned(slot->outputs, slot->num_outputs);
-  for (uint32_t i = 0; i < slot->finishes->len && result == cudaSuccess; i++) {
-    const Cj2kCudaLaunch *l = &g_array_index(slot->finishes, Cj2kCudaLaunch, i);
-    const Cj2kCudaFinish *entries = (const Cj2kCudaFinish *)slot->finish_table.data + l->first;
+      (const Cj2kCudaOutput *)((const uint8_t *)slot->upload.records.data +
+                               slot->upload.parts.outputs);
+  bool aligned = cj2k_cuda_finish_is_aligned(slot->output.outputs, slot->output.num_outputs);
+  for (uint32_t i = 0; i < slot->output.finishes->len && result == cudaSuccess; i++) {
+    const Cj2kCudaLaunch *l = &g_array_index(slot->output.finishes, Cj2kCudaLaunch, i);
+    const Cj2kCudaFinish *entries =
+        (const Cj2kCudaFinish *)slot->output.finish_table.data + l->first;
     if (l->words && aligned)
       result = cj2k_cuda_finish_words(entries, l->count, l->reversible, l->width, l->height,
                                       l->rows, outputs, slot->stream);
@@ -148,21 +154,20 @@ static cudaError_t finish(Cj2kDecodeSlot *slot)
 static cudaError_t transform(Cj2kDecodeSlot *slot)
 {
   cudaError_t result = cudaSuccess;
-  for (uint32_t i = 0; i < slot->levels->len && result == cudaSuccess; i++) {
-    const Cj2kCudaLaunch *l = &g_array_index(slot->levels, Cj2kCudaLaunch, i);
-    result = cj2k_cuda_idwt((const Cj2kCudaLevel *)slot->level_table.data + l->first, l->count,
-                            l->reversible, l->width, l->height, l->rows, slot->stream);
+  for (uint32_t i = 0; i < slot->tables.levels->len && result == cudaSuccess; i++) {
+    const Cj2kCudaLaunch *l = &g_array_index(slot->tables.levels, Cj2kCudaLaunch, i);
+    result = cj2k_cuda_idwt((const Cj2kCudaLevel *)slot->tables.level_table.data + l->first,
+                            l->count, l->reversible, l->width, l->height, l->rows, slot->stream);
   }
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "idwt", slot->stream);
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", slot->stream));
   for (uint32_t pass = 0; pass < 2; pass++) {
     /* Fills come before samples are stored, packing after. */
-    for (uint32_t i = 0; i < slot->packs->len && result == cudaSuccess; i++) {
-      const Cj2kCudaPack *pack = &g_array_index(slot->packs, Cj2kCudaPack, i);
-      uint32_t p = g_array_index(slot->plane_of_pack, uint32_t, i);
+    for (uint32_t i = 0; i < slot->output.packs->len && result == cudaSuccess; i++) {
+      const Cj2kCudaPack *pack = &g_array_index(slot->output.packs, Cj2kCudaPack, i);
+      uint32_t p = g_array_index(slot->output.plane_of_pack, uint32_t, i);
       if ((pack->count > 0) == (pass > 0))
-        result = cj2k_cuda_pack(pack, &slot->outputs[p],
-                                row_bytes(slot, p, &slot->target->planes[p]), slot->stream);
+        result = cj2k_cuda_pack(pack, &slot->output.outputs[p],
+                                row_bytes(slot, p, &slot->frame.target->planes[p]), slot->stream);
     }
     if (pass == 0 && result == cudaSuccess)
       result = finish(slot);
@@ -175,49 +180,43 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
 {
   cudaStream_t stream = slot->stream;
   cudaError_t result = cj2k_cuda_decode_upload(slot, coded, frame);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, NULL, stream);
-  if (result == cudaSuccess)
-    result = cudaEventRecord(slot->uploaded, stream);
-  if (result == cudaSuccess)
-    result = decode_blocks(slot, frame);
-  if (result == cudaSuccess)
-    result = cudaEventRecord(slot->decoded, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_follow_picture(stream, slot->target, slot->picture_free);
-  if (result == cudaSuccess)
-    result = transform(slot);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "finish", stream);
-  if (result == cudaSuccess && slot->target->memory != CJ2K_MEMORY_CUDA) {
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
+  CJ2K_CUDA_TRY(result, decode_blocks(slot, frame));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
+  CJ2K_CUDA_TRY(result,
+                cj2k_cuda_follow_picture(stream, slot->frame.target, slot->frame.picture_free));
+  CJ2K_CUDA_TRY(result, transform(slot));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
+  if (result == cudaSuccess && slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
     result = download(slot);
-    if (result == cudaSuccess)
-      result = cj2k_cuda_mark(&slot->marks, "download", stream);
+    CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "download", stream));
   }
-  if (result == cudaSuccess)
-    result = cudaEventRecord(slot->done, stream);
-  if (result == cudaSuccess && slot->target->cuda_stream)
-    result = cudaStreamWaitEvent(slot->target->cuda_stream, slot->done, 0);
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, stream));
+  if (slot->frame.target->cuda_stream)
+    CJ2K_CUDA_TRY(result,
+                  cudaStreamWaitEvent(slot->frame.target->cuda_stream, slot->frame.done, 0));
   return result;
 }
 
 /* Tables and records of a frame that was handed out unfinished may still be read. */
 static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
-  if (!slot->unfinished)
+  if (!slot->frame.unfinished)
     return CJ2K_OK;
-  slot->unfinished = false;
-  return cj2k_cuda_check(cudaEventSynchronize(slot->done), "finishing the frame before", error);
+  slot->frame.unfinished = false;
+  return cj2k_cuda_check(cudaEventSynchronize(slot->frame.done), "finishing the frame before",
+                         error);
 }
 
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
-  bool same_plan = slot->plan == job->plan;
+  bool same_plan = slot->tables.plan == job->plan;
   Cj2kStatus status = CJ2K_OK;
   if (!same_plan)
     status = cj2k_cuda_decode_set_plan(slot, job->plan, error);
-  if (status == CJ2K_OK &&
-      (!same_plan || !slot->layout.samples || !cj2k_layout_equal(&slot->layout, job->layout)))
+  if (status == CJ2K_OK && (!same_plan || !slot->output.layout.samples ||
+                            !cj2k_layout_equal(&slot->output.layout, job->layout)))
     status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
   if (status == CJ2K_OK)
     status = place_picture(slot, job->picture, error);
@@ -226,8 +225,8 @@ static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kEr
 
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
-  slot->target = job->picture;
-  slot->corrupt_before = job->coded->corrupt_blocks;
+  slot->frame.target = job->picture;
+  slot->frame.corrupt_before = job->coded->corrupt_blocks;
   Cj2kStatus status = finish_last(slot, error);
   if (status == CJ2K_OK)
     status = prepare(slot, job, error);
@@ -251,20 +250,48 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
   memset(result, 0, sizeof *result);
   /* With the code-blocks decoded all is known about the frame, and whoever uses the samples does so
    * on the picture's stream. A trace wants to know how long the rest takes. */
-  slot->unfinished = slot->target->cuda_stream && !slot->backend->timeline.trace;
-  cudaEvent_t known = slot->unfinished ? slot->decoded : slot->done;
+  slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
+  cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status = cj2k_cuda_check(cudaEventSynchronize(known), "waiting for a frame", error);
   if (status != CJ2K_OK)
     return status;
   cj2k_cuda_marks_report(&slot->marks);
-  if (slot->copy_out)
+  if (slot->frame.copy_out)
     copy_out(slot);
   float blocks = 0, rest = 0;
-  cudaEventElapsedTime(&blocks, slot->uploaded, slot->decoded);
-  if (!slot->unfinished)
-    cudaEventElapsedTime(&rest, slot->decoded, slot->done);
+  cudaEventElapsedTime(&blocks, slot->frame.uploaded, slot->frame.decoded);
+  if (!slot->frame.unfinished)
+    cudaEventElapsedTime(&rest, slot->frame.decoded, slot->frame.done);
   result->ms_block_coder = blocks;
   result->ms_transform = rest;
-  result->corrupt_blocks = slot->corrupt_before + *(const uint32_t *)slot->h_corrupt.data;
+  result->corrupt_blocks =
+      slot->frame.corrupt_before + *(const uint32_t *)slot->frame.h_corrupt.data;
   return CJ2K_OK;
+}
+
+cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeFrame *frame = &slot->frame;
+  unsigned flags = slot->backend->one_in_flight ? cudaEventDefault : cudaEventBlockingSync;
+  cudaError_t result = cudaEventCreateWithFlags(&frame->uploaded, flags);
+
+  frame->h_picture.host = frame->h_corrupt.host = true;
+  CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&frame->decoded, flags));
+  CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&frame->done, flags));
+  CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&frame->picture_free, cudaEventDisableTiming));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&frame->h_corrupt, sizeof(uint32_t)));
+  return result;
+}
+
+void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeFrame *frame = &slot->frame;
+
+  cj2k_cuda_release(&frame->picture);
+  cj2k_cuda_release(&frame->h_picture);
+  cj2k_cuda_release(&frame->h_corrupt);
+  cj2k_cuda_destroy_event(frame->uploaded);
+  cj2k_cuda_destroy_event(frame->decoded);
+  cj2k_cuda_destroy_event(frame->done);
+  cj2k_cuda_destroy_event(frame->picture_free);
 }

@@ -41,11 +41,11 @@ uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFra
                                   uint32_t block)
 {
   const Cj2kCodedBlock *b = &coded->blocks[block];
-  const Cj2kPlan *plan = slot->plan;
+  const Cj2kPlan *plan = slot->tables.plan;
   uint32_t passes = b->num_passes, length = MIN(b->length, 1u << 24);
   if (passes > 10 && (plan->bands[plan->blocks[block].band].block_style & CJ2K_STYLE_BYPASS))
     length = length * 10 / passes;
-  return length + slot->octets[block] * 32u * passes / 72u;
+  return length + slot->tables.octets[block] * 32u * passes / 72u;
 }
 
 static uint64_t work_of(const Warps *plan, uint32_t n)
@@ -76,8 +76,8 @@ static uint64_t plan_warps(Warps *plan, uint64_t time)
 static void choose_warps(Warps *plan)
 {
   uint64_t time = work_of(plan, 0) * symbol[0].time;
-  uint64_t frames =
-      MAX((plan->slot->backend->frames_in_flight + 1) / 2, plan->slot->mq_octets > 32 ? 2u : 1u);
+  uint64_t frames = MAX((plan->slot->backend->frames_in_flight + 1) / 2,
+                        plan->slot->tables.mq_octets > 32 ? 2u : 1u);
   uint64_t rate = (uint64_t)ISSUED * plan->slot->backend->multiprocessors;
   while (plan_warps(plan, time) * frames > rate * time &&
          plan->num_warps > (plan->count >> plan->most) + 1)
@@ -90,19 +90,20 @@ static void choose_warps(Warps *plan)
  * two are read at once. */
 static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
 {
-  return ((4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u)) * slot->octets[i] + 1) & ~1u;
+  return ((4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u)) * slot->tables.octets[i] + 1) &
+         ~1u;
 }
 
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                      Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
 {
-  uint8_t *upload = slot->h_upload.data;
-  const uint32_t *mq = (const uint32_t *)(upload + slot->parts.mq);
-  uint32_t *offsets = (uint32_t *)(upload + slot->parts.mq_offsets);
+  uint8_t *upload = slot->upload.h_records.data;
+  const uint32_t *mq = (const uint32_t *)(upload + slot->upload.parts.mq);
+  uint32_t *offsets = (uint32_t *)(upload + slot->upload.parts.mq_offsets);
   if (frame->num_mq == 0)
     return CJ2K_OK;
-  frame->mq_octets = slot->mq_octets;
-  frame->mq_words = CJ2K_CUDA_MQ_WORDS(slot->mq_octets);
+  frame->mq_octets = slot->tables.mq_octets;
+  frame->mq_words = CJ2K_CUDA_MQ_WORDS(slot->tables.mq_octets);
   uint32_t most = MAX_LOG_LANES;
   while (most > 2 && ((uint64_t)frame->mq_words * sizeof(uint32_t) << most) > WARP_BYTES)
     most--;
@@ -111,7 +112,7 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
                 .list = mq,
                 .count = frame->num_mq,
                 .most = most,
-                .warps = (uint32_t *)(upload + slot->parts.mq_warps)};
+                .warps = (uint32_t *)(upload + slot->upload.parts.mq_warps)};
   choose_warps(&plan);
   frame->num_mq_warps = plan.num_warps;
   frame->mq_lanes = MAX(1u << plan.lanes, 4);
@@ -125,8 +126,8 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   uint32_t passes = (frame->num_mq + 1) & ~1u;
   size_t size = (passes + frame->mq_plane_words) * sizeof(uint32_t);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->mq_planes, size);
-  frame->mq_passes = slot->mq_planes.data;
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, size);
+  frame->mq_passes = slot->upload.mq_planes.data;
   frame->mq_planes = frame->mq_passes + passes;
   return cj2k_cuda_check(result, "memory for bit-planes", error);
 }

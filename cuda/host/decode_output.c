@@ -24,19 +24,19 @@ static uint32_t out_height(const Cj2kPlan *plan, uint32_t c)
 /* Components of the image that are put out. */
 static uint32_t num_put_out(const Cj2kDecodeSlot *slot)
 {
-  return MIN(slot->plan->num_components, slot->layout.num_components);
+  return MIN(slot->tables.plan->num_components, slot->output.layout.num_components);
 }
 
 /* Does plane p need packing, because words are shared, unevenly spaced, or have bits to be filled
  * in? */
 static bool is_packed(const Cj2kDecodeSlot *slot, uint32_t p)
 {
-  if (slot->planes[p].shared)
+  if (slot->output.planes[p].shared)
     return true;
   for (uint32_t c = 0; c < num_put_out(slot); c++) {
-    const Cj2kSampleLayout *s = &slot->layout.samples[c];
+    const Cj2kSampleLayout *s = &slot->output.layout.samples[c];
     bool padded = !s->is_signed && s->depth != 8 * s->word_bytes;
-    if (s->plane == p && ((padded && slot->layout.fill) || !cj2k_layout_regular_stride(s)))
+    if (s->plane == p && ((padded && slot->output.layout.fill) || !cj2k_layout_regular_stride(s)))
       return true;
   }
   return false;
@@ -46,18 +46,19 @@ static bool is_packed(const Cj2kDecodeSlot *slot, uint32_t p)
  * of the image's. */
 static void measure_plane(Cj2kDecodeSlot *slot, uint32_t p)
 {
-  const Cj2kLayout *layout = &slot->layout;
-  slot->plane_rows[p] = 0;
-  slot->plane_bytes[p] = 0;
-  bool of_image = slot->planes[p].unit_bytes != 0;
+  const Cj2kLayout *layout = &slot->output.layout;
+  slot->output.plane_rows[p] = 0;
+  slot->output.plane_bytes[p] = 0;
+  bool of_image = slot->output.planes[p].unit_bytes != 0;
   for (uint32_t c = 0; c < layout->num_components; c++) {
-    if (layout->samples[c].plane != p || (of_image && c >= slot->plan->num_components))
+    if (layout->samples[c].plane != p || (of_image && c >= slot->tables.plan->num_components))
       continue;
     uint32_t like = of_image ? c : 0;
-    slot->plane_rows[p] = MAX(slot->plane_rows[p], out_height(slot->plan, like));
-    slot->plane_bytes[p] =
-        MAX(slot->plane_bytes[p],
-            (size_t)cj2k_layout_row_bytes(&layout->samples[c], out_width(slot->plan, like)));
+    slot->output.plane_rows[p] =
+        MAX(slot->output.plane_rows[p], out_height(slot->tables.plan, like));
+    slot->output.plane_bytes[p] =
+        MAX(slot->output.plane_bytes[p],
+            (size_t)cj2k_layout_row_bytes(&layout->samples[c], out_width(slot->tables.plan, like)));
   }
 }
 
@@ -88,13 +89,13 @@ static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp
   Cj2kCudaStore store = {.plane = UINT32_MAX};
   if (c >= num_put_out(slot))
     return store;
-  const Cj2kSampleLayout *layout = &slot->layout.samples[c];
+  const Cj2kSampleLayout *layout = &slot->output.layout.samples[c];
   set_conversion(&store, layout, tc);
-  store.x = tc->out.x0 - slot->plan->component_out[c].x0;
-  store.y = tc->out.y0 - slot->plan->component_out[c].y0;
+  store.x = tc->out.x0 - slot->tables.plan->component_out[c].x0;
+  store.y = tc->out.y0 - slot->tables.plan->component_out[c].y0;
   store.direct = !tc->is_signed && !layout->is_signed && layout->depth == tc->depth;
   if (is_packed(slot, layout->plane)) {
-    store.plane = slot->layout.num_planes + c;
+    store.plane = slot->output.layout.num_planes + c;
     store.stride = store.word_bytes = 2;
     store.mask &= 0xFFFF;
     return store;
@@ -142,9 +143,9 @@ static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool th
 static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kError *error)
 {
   Cj2kDecodeSlot *slot = finishes->slot;
-  const Cj2kPlanTileComp *tcs = &slot->plan->tile_comps[tile->first_tile_comp];
+  const Cj2kPlanTileComp *tcs = &slot->tables.plan->tile_comps[tile->first_tile_comp];
   uint32_t c = 0;
-  if (tile->mct && slot->plan->num_components >= 3) {
+  if (tile->mct && slot->tables.plan->num_components >= 3) {
     Cj2kCudaFinish finish;
     for (uint32_t k = 0; k < 3; k++)
       finish_one(slot, &tcs[k], &finish, k);
@@ -168,7 +169,7 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
 {
   Cj2kDecodeSlot *slot = finishes->slot;
   GArray *all = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
-  g_array_set_size(slot->finishes, 0);
+  g_array_set_size(slot->output.finishes, 0);
   for (uint32_t kind = 0; kind < 8; kind++) {
     GArray *table = finishes->tables[kind];
     Cj2kCudaLaunch launch = {.first = all->len,
@@ -186,12 +187,13 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
     launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
     g_array_append_vals(all, table->data, table->len);
     if (launch.count)
-      g_array_append_val(slot->finishes, launch);
+      g_array_append_val(slot->output.finishes, launch);
   }
-  slot->is_only = all->len == 1 && g_array_index(slot->finishes, Cj2kCudaLaunch, 0).three;
-  if (slot->is_only)
-    slot->only = g_array_index(all, Cj2kCudaFinish, 0);
-  Cj2kStatus status = cj2k_cuda_decode_table(&slot->finish_table, all->data,
+  slot->output.is_only =
+      all->len == 1 && g_array_index(slot->output.finishes, Cj2kCudaLaunch, 0).three;
+  if (slot->output.is_only)
+    slot->output.only = g_array_index(all, Cj2kCudaFinish, 0);
+  Cj2kStatus status = cj2k_cuda_decode_table(&slot->output.finish_table, all->data,
                                              all->len * sizeof(Cj2kCudaFinish), error);
   g_array_unref(all);
   return status;
@@ -203,8 +205,8 @@ static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
   for (uint32_t i = 0; i < 8; i++)
     finishes.tables[i] = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
   Cj2kStatus status = CJ2K_OK;
-  for (uint32_t t = 0; t < slot->plan->num_tiles && status == CJ2K_OK; t++)
-    status = add_tile(&finishes, &slot->plan->tiles[t], error);
+  for (uint32_t t = 0; t < slot->tables.plan->num_tiles && status == CJ2K_OK; t++)
+    status = add_tile(&finishes, &slot->tables.plan->tiles[t], error);
   if (status == CJ2K_OK)
     status = upload_finishes(&finishes, error);
   for (uint32_t i = 0; i < 8; i++)
@@ -218,13 +220,13 @@ static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
  * components that the image does not have, at their maximum. */
 static void fill_unit(const Cj2kDecodeSlot *slot, uint32_t p, Cj2kCudaPack *pack)
 {
-  const Cj2kLayout *layout = &slot->layout;
+  const Cj2kLayout *layout = &slot->output.layout;
   uint32_t samples = 1;
   for (uint32_t c = 0; c < layout->num_components; c++)
     if (layout->samples[c].plane == p)
       samples = MAX(samples, layout->samples[c].unit_samples);
   cj2k_pack_begin_row(layout, p, pack->fill, samples, sizeof pack->fill);
-  for (uint32_t c = slot->plan->num_components; c < layout->num_components; c++) {
+  for (uint32_t c = slot->tables.plan->num_components; c < layout->num_components; c++) {
     const Cj2kSampleLayout *s = &layout->samples[c];
     if (s->plane != p)
       continue;
@@ -237,8 +239,8 @@ static void fill_unit(const Cj2kDecodeSlot *slot, uint32_t p, Cj2kCudaPack *pack
 
 static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kError *error)
 {
-  const Cj2kLayout *layout = &slot->layout;
-  Cj2kCudaPack pack = {.rows = slot->plane_rows[p]};
+  const Cj2kLayout *layout = &slot->output.layout;
+  Cj2kCudaPack pack = {.rows = slot->output.plane_rows[p]};
   for (uint32_t c = 0; c < layout->num_components; c++) {
     const Cj2kSampleLayout *s = &layout->samples[c];
     if (s->plane != p)
@@ -249,9 +251,9 @@ static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kEr
     if (pack.count == MAX_PACKED || s->depth > 16)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
                             "CUDA: plane %u packs too many or too deep components", p);
-    pack.source[pack.count] = slot->samples[c];
-    pack.width[pack.count] = out_width(slot->plan, c);
-    pack.height[pack.count] = out_height(slot->plan, c);
+    pack.source[pack.count] = slot->output.samples[c];
+    pack.width[pack.count] = out_width(slot->tables.plan, c);
+    pack.height[pack.count] = out_height(slot->tables.plan, c);
     pack.layout[pack.count++] = *s;
   }
   if (!pack.unit_bytes)
@@ -260,9 +262,9 @@ static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kEr
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: units of %u bytes",
                           pack.unit_bytes);
   fill_unit(slot, p, &pack);
-  pack.units = (uint32_t)(slot->plane_bytes[p] / pack.unit_bytes);
-  g_array_append_val(slot->packs, pack);
-  g_array_append_val(slot->plane_of_pack, p);
+  pack.units = (uint32_t)(slot->output.plane_bytes[p] / pack.unit_bytes);
+  g_array_append_val(slot->output.packs, pack);
+  g_array_append_val(slot->output.plane_of_pack, p);
   return CJ2K_OK;
 }
 
@@ -273,15 +275,15 @@ static Cj2kStatus set_samples(Cj2kDecodeSlot *slot, Cj2kError *error)
   for (uint32_t pass = 0; pass < 2; pass++) {
     size = 0;
     for (uint32_t c = 0; c < num_put_out(slot); c++) {
-      slot->samples[c] = (Cj2kCudaOutput){0};
-      if (!is_packed(slot, slot->layout.samples[c].plane))
+      slot->output.samples[c] = (Cj2kCudaOutput){0};
+      if (!is_packed(slot, slot->output.layout.samples[c].plane))
         continue;
-      size_t pitch = ((size_t)out_width(slot->plan, c) * 2 + 255) & ~(size_t)255;
-      slot->samples[c].data = (uint8_t *)slot->sample_planes.data + size;
-      slot->samples[c].pitch = pitch;
-      size += pitch * out_height(slot->plan, c);
+      size_t pitch = ((size_t)out_width(slot->tables.plan, c) * 2 + 255) & ~(size_t)255;
+      slot->output.samples[c].data = (uint8_t *)slot->output.sample_planes.data + size;
+      slot->output.samples[c].pitch = pitch;
+      size += pitch * out_height(slot->tables.plan, c);
     }
-    Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_reserve(&slot->sample_planes, size),
+    Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_reserve(&slot->output.sample_planes, size),
                                         "memory for samples to be packed", error);
     if (status != CJ2K_OK)
       return status;
@@ -291,12 +293,12 @@ static Cj2kStatus set_samples(Cj2kDecodeSlot *slot, Cj2kError *error)
 
 static Cj2kStatus set_packs(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
-  g_array_set_size(slot->packs, 0);
-  g_array_set_size(slot->plane_of_pack, 0);
+  g_array_set_size(slot->output.packs, 0);
+  g_array_set_size(slot->output.plane_of_pack, 0);
   Cj2kStatus status = set_samples(slot, error);
-  for (uint32_t p = 0; p < slot->layout.num_planes && status == CJ2K_OK; p++) {
+  for (uint32_t p = 0; p < slot->output.layout.num_planes && status == CJ2K_OK; p++) {
     bool packed = is_packed(slot, p);
-    if (packed || !slot->planes[p].covered)
+    if (packed || !slot->output.planes[p].covered)
       status = add_pack(slot, p, packed, error);
   }
   return status;
@@ -305,22 +307,46 @@ static Cj2kStatus set_packs(Cj2kDecodeSlot *slot, Cj2kError *error)
 Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
                                        Cj2kError *error)
 {
-  cj2k_layout_copy(&slot->layout, layout);
-  slot->num_outputs = layout->num_planes + num_put_out(slot);
-  slot->planes = g_renew(Cj2kPlaneUse, slot->planes, layout->num_planes);
-  slot->plane_rows = g_renew(uint32_t, slot->plane_rows, layout->num_planes);
-  slot->plane_bytes = g_renew(size_t, slot->plane_bytes, layout->num_planes);
-  slot->samples = g_renew(Cj2kCudaOutput, slot->samples, MAX(num_put_out(slot), 1));
-  slot->outputs = g_renew(Cj2kCudaOutput, slot->outputs, slot->num_outputs);
-  cj2k_layout_plane_use(layout, slot->plan->num_components, slot->planes);
+  cj2k_layout_copy(&slot->output.layout, layout);
+  slot->output.num_outputs = layout->num_planes + num_put_out(slot);
+  slot->output.planes = g_renew(Cj2kPlaneUse, slot->output.planes, layout->num_planes);
+  slot->output.plane_rows = g_renew(uint32_t, slot->output.plane_rows, layout->num_planes);
+  slot->output.plane_bytes = g_renew(size_t, slot->output.plane_bytes, layout->num_planes);
+  slot->output.samples = g_renew(Cj2kCudaOutput, slot->output.samples, MAX(num_put_out(slot), 1));
+  slot->output.outputs = g_renew(Cj2kCudaOutput, slot->output.outputs, slot->output.num_outputs);
+  cj2k_layout_plane_use(layout, slot->tables.plan->num_components, slot->output.planes);
   for (uint32_t p = 0; p < layout->num_planes; p++)
     measure_plane(slot, p);
   Cj2kStatus status = set_packs(slot, error);
   if (status == CJ2K_OK)
     status = set_finishes(slot, error);
   if (status != CJ2K_OK) { /* to be made again by the next frame */
-    g_free((void *)slot->layout.samples);
-    slot->layout.samples = NULL;
+    g_free((void *)slot->output.layout.samples);
+    slot->output.layout.samples = NULL;
   }
   return status;
+}
+
+void cj2k_cuda_decode_output_init(Cj2kDecodeSlot *slot)
+{
+  slot->output.finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->output.packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
+  slot->output.plane_of_pack = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+}
+
+void cj2k_cuda_decode_output_free(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeOutput *output = &slot->output;
+
+  cj2k_cuda_release(&output->sample_planes);
+  cj2k_cuda_release(&output->finish_table);
+  g_array_unref(output->finishes);
+  g_array_unref(output->packs);
+  g_array_unref(output->plane_of_pack);
+  g_free((void *)output->layout.samples);
+  g_free(output->planes);
+  g_free(output->plane_rows);
+  g_free(output->plane_bytes);
+  g_free(output->samples);
+  g_free(output->outputs);
 }

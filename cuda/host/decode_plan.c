@@ -21,8 +21,8 @@ Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, siz
                                   Cj2kError *error)
 {
   cudaError_t result = cj2k_cuda_reserve(memory, size);
-  if (result == cudaSuccess && size)
-    result = cudaMemcpy(memory->data, table, size, cudaMemcpyHostToDevice);
+  if (size)
+    CJ2K_CUDA_TRY(result, cudaMemcpy(memory->data, table, size, cudaMemcpyHostToDevice));
   return cj2k_cuda_check(result, "uploading the tables of a plan", error);
 }
 
@@ -30,14 +30,14 @@ Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, siz
 
 static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
-  const Cj2kPlan *plan = slot->plan;
+  const Cj2kPlan *plan = slot->tables.plan;
   Cj2kCudaBlock *blocks = g_new0(Cj2kCudaBlock, MAX(plan->num_blocks, 1));
   uint64_t quads = 0;
-  slot->max_width = slot->width_bits = slot->mq_octets = 0;
-  slot->octets = g_renew(uint16_t, slot->octets, plan->num_blocks);
-  slot->num_bitplanes = g_renew(uint8_t, slot->num_bitplanes, plan->num_blocks);
-  slot->has_place = g_renew(uint8_t, slot->has_place, plan->num_blocks);
-  slot->classes = g_renew(uint16_t, slot->classes, plan->num_blocks);
+  slot->tables.max_width = slot->tables.width_bits = slot->tables.mq_octets = 0;
+  slot->tables.octets = g_renew(uint16_t, slot->tables.octets, plan->num_blocks);
+  slot->tables.num_bitplanes = g_renew(uint8_t, slot->tables.num_bitplanes, plan->num_blocks);
+  slot->tables.has_place = g_renew(uint8_t, slot->tables.has_place, plan->num_blocks);
+  slot->tables.classes = g_renew(uint16_t, slot->tables.classes, plan->num_blocks);
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
@@ -55,25 +55,25 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
         .reversible = band->reversible,
         .orientation = band->orientation,
         .style = band->block_style};
-    slot->num_bitplanes[i] = blocks[i].num_bitplanes;
-    slot->has_place[i] = band->offset != UINT64_MAX;
+    slot->tables.num_bitplanes[i] = blocks[i].num_bitplanes;
+    slot->tables.has_place[i] = band->offset != UINT64_MAX;
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
-    slot->max_width = MAX(slot->max_width, block->width);
-    slot->width_bits |= block->width;
-    slot->octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
-    slot->mq_octets = MAX(slot->mq_octets, slot->octets[i]);
+    slot->tables.max_width = MAX(slot->tables.max_width, block->width);
+    slot->tables.width_bits |= block->width;
+    slot->tables.octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
+    slot->tables.mq_octets = MAX(slot->tables.mq_octets, slot->tables.octets[i]);
   }
-  Cj2kStatus status =
-      cj2k_cuda_decode_table(&slot->blocks, blocks, plan->num_blocks * sizeof *blocks, error);
+  Cj2kStatus status = cj2k_cuda_decode_table(&slot->tables.blocks, blocks,
+                                             plan->num_blocks * sizeof *blocks, error);
   g_free(blocks);
   if (status != CJ2K_OK)
     return status;
-  cudaError_t result = cj2k_cuda_reserve(&slot->quads, quads * sizeof(uint32_t));
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->zeros, plan->num_blocks);
-  if (result == cudaSuccess) /* the coefficients may be anything */
-    result = cudaMemsetAsync(slot->zeros.data, 0, slot->zeros.size, slot->stream);
+  cudaError_t result = cj2k_cuda_reserve(&slot->tables.quads, quads * sizeof(uint32_t));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->tables.zeros, plan->num_blocks));
+  /* the coefficients may be anything */
+  CJ2K_CUDA_TRY(result,
+                cudaMemsetAsync(slot->tables.zeros.data, 0, slot->tables.zeros.size, slot->stream));
   return cj2k_cuda_check(result, "memory for code-blocks", error);
 }
 
@@ -81,23 +81,23 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
 
 static Cj2kCudaPlane band_plane(const Cj2kDecodeSlot *slot, uint32_t index)
 {
-  const Cj2kPlanBand *band = &slot->plan->bands[index];
-  return (Cj2kCudaPlane){(uint32_t *)slot->coefficients.data + band->offset, band->stride};
+  const Cj2kPlanBand *band = &slot->tables.plan->bands[index];
+  return (Cj2kCudaPlane){(uint32_t *)slot->tables.coefficients.data + band->offset, band->stride};
 }
 
 /* The image of resolution r: at r = 0 the LL band. */
 static Cj2kCudaPlane lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
 {
-  const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
+  const Cj2kPlanResolution *res = &slot->tables.plan->resolutions[tc->first_resolution + r];
   if (r == 0)
     return band_plane(slot, res->first_band);
-  return (Cj2kCudaPlane){(uint32_t *)slot->lowpass.data + res->offset, res->stride};
+  return (Cj2kCudaPlane){(uint32_t *)slot->tables.lowpass.data + res->offset, res->stride};
 }
 
 void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r,
                             Cj2kCudaLevel *level)
 {
-  const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
+  const Cj2kPlanResolution *res = &slot->tables.plan->resolutions[tc->first_resolution + r];
   memset(level, 0, sizeof *level);
   level->width = res->rect.x1 - res->rect.x0;
   level->height = res->rect.y1 - res->rect.y0;
@@ -120,8 +120,8 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
 static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool reversible)
 {
   Cj2kCudaLaunch launch = {.first = table->len, .reversible = reversible};
-  for (uint32_t i = 0; i < slot->plan->num_tile_comps; i++) {
-    const Cj2kPlanTileComp *tc = &slot->plan->tile_comps[i];
+  for (uint32_t i = 0; i < slot->tables.plan->num_tile_comps; i++) {
+    const Cj2kPlanTileComp *tc = &slot->tables.plan->tile_comps[i];
     if (r >= tc->reduced_levels || tc->reversible != reversible)
       continue;
     Cj2kCudaLevel level;
@@ -135,18 +135,18 @@ static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool rev
   }
   launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
   if (launch.count)
-    g_array_append_val(slot->levels, launch);
+    g_array_append_val(slot->tables.levels, launch);
 }
 
 static Cj2kStatus set_levels(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   GArray *table = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevel));
-  g_array_set_size(slot->levels, 0);
+  g_array_set_size(slot->tables.levels, 0);
   for (uint32_t r = 1; r < CJ2K_MAX_LEVELS; r++) {
     add_launch(slot, table, r, true);
     add_launch(slot, table, r, false);
   }
-  Cj2kStatus status = cj2k_cuda_decode_table(&slot->level_table, table->data,
+  Cj2kStatus status = cj2k_cuda_decode_table(&slot->tables.level_table, table->data,
                                              table->len * sizeof(Cj2kCudaLevel), error);
   g_array_unref(table);
   return status;
@@ -175,20 +175,40 @@ static Cj2kStatus check_plan(const Cj2kPlan *plan, Cj2kError *error)
 
 Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError *error)
 {
-  g_clear_pointer(&slot->plan, cj2k_plan_unref);
+  g_clear_pointer(&slot->tables.plan, cj2k_plan_unref);
   Cj2kStatus status = check_plan(plan, error);
   if (status != CJ2K_OK)
     return status;
-  slot->plan = cj2k_plan_ref((Cj2kPlan *)plan);
-  cudaError_t result = cj2k_cuda_reserve(&slot->coefficients, plan->num_coefficients * 4);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve(&slot->lowpass, plan->num_lowpass * 4);
+  slot->tables.plan = cj2k_plan_ref((Cj2kPlan *)plan);
+  cudaError_t result = cj2k_cuda_reserve(&slot->tables.coefficients, plan->num_coefficients * 4);
+  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->tables.lowpass, plan->num_lowpass * 4));
   status = cj2k_cuda_check(result, "memory for coefficients", error);
   if (status == CJ2K_OK)
     status = set_blocks(slot, error);
   if (status == CJ2K_OK)
     status = set_levels(slot, error);
   if (status != CJ2K_OK)
-    g_clear_pointer(&slot->plan, cj2k_plan_unref);
+    g_clear_pointer(&slot->tables.plan, cj2k_plan_unref);
   return status;
+}
+
+void cj2k_cuda_decode_tables_init(Cj2kDecodeSlot *slot)
+{
+  slot->tables.levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+}
+
+void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeTables *tables = &slot->tables;
+  Cj2kCudaMemory *memory[] = {&tables->level_table, &tables->blocks,       &tables->zeros,
+                              &tables->quads,       &tables->coefficients, &tables->lowpass};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
+    cj2k_cuda_release(memory[i]);
+  g_clear_pointer(&tables->plan, cj2k_plan_unref);
+  g_array_unref(tables->levels);
+  g_free(tables->octets);
+  g_free(tables->num_bitplanes);
+  g_free(tables->has_place);
+  g_free(tables->classes);
 }

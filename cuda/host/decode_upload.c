@@ -60,18 +60,18 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
                                   Cj2kError *error)
 {
   memset(classes, 0, sizeof *classes);
-  for (uint32_t i = 0; i < slot->plan->num_blocks; i++) {
+  for (uint32_t i = 0; i < slot->tables.plan->num_blocks; i++) {
     const Cj2kCodedBlock *block = &coded->blocks[i];
-    slot->classes[i] = NOT_DECODED;
-    if (!block->num_passes || block->corrupt || !slot->has_place[i])
+    slot->tables.classes[i] = NOT_DECODED;
+    if (!block->num_passes || block->corrupt || !slot->tables.has_place[i])
       continue;
-    uint32_t planes = slot->num_bitplanes[i];
+    uint32_t planes = slot->tables.num_bitplanes[i];
     if (!block->is_ht)
       planes -= MIN(planes, block->zero_bitplanes);
     if (planes > MAX_PLANES)
       return refuse_block(planes, error);
-    slot->classes[i] = class_of(slot, coded, i);
-    classes->ends[slot->classes[i] + 1]++;
+    slot->tables.classes[i] = class_of(slot, coded, i);
+    classes->ends[slot->tables.classes[i] + 1]++;
     classes->num_refined += block->is_ht && block->num_passes > 1;
   }
   for (uint32_t k = 1; k <= 2 * LENGTH_CLASSES; k++) {
@@ -87,14 +87,14 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
 /* Lists the blocks by what has to be done with them. */
 static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, BlockClasses *classes)
 {
-  uint8_t *upload = slot->h_upload.data;
-  uint32_t *order = (uint32_t *)(upload + slot->parts.order);
-  uint32_t *refined = (uint32_t *)(upload + slot->parts.refined);
+  uint8_t *upload = slot->upload.h_records.data;
+  uint32_t *order = (uint32_t *)(upload + slot->upload.parts.order);
+  uint32_t *refined = (uint32_t *)(upload + slot->upload.parts.refined);
   uint32_t num_refined = 0;
-  for (uint32_t i = 0; i < slot->plan->num_blocks; i++) {
-    if (slot->classes[i] == NOT_DECODED)
+  for (uint32_t i = 0; i < slot->tables.plan->num_blocks; i++) {
+    if (slot->tables.classes[i] == NOT_DECODED)
       continue;
-    order[classes->ends[slot->classes[i]]++] = i;
+    order[classes->ends[slot->tables.classes[i]]++] = i;
     if (classes->num_refined && coded->blocks[i].is_ht && coded->blocks[i].num_passes > 1)
       refined[num_refined++] = i;
   }
@@ -115,23 +115,21 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
                                      size_t side_size)
 {
   bool pinned = is_pinned(codestream);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->data, size + side_size + DATA_PAD);
-  if (result == cudaSuccess && !pinned)
-    result = cj2k_cuda_reserve_more(&slot->h_data, size);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.data, size + side_size + DATA_PAD);
+  if (!pinned)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve_more(&slot->upload.h_data, size));
   if (result != cudaSuccess)
     return result;
   if (!pinned)
-    codestream = memcpy(slot->h_data.data, codestream, size);
+    codestream = memcpy(slot->upload.h_data.data, codestream, size);
   cudaStream_t stream = slot->backend->upload;
-  slot->fetched = size;
+  slot->upload.fetched = size;
   slot->marks.count = 0;
   result = cj2k_cuda_mark(&slot->marks, NULL, stream);
-  if (result == cudaSuccess)
-    result = cudaMemcpyAsync(slot->data.data, codestream, size, cudaMemcpyHostToDevice, stream);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_mark(&slot->marks, "upload", stream);
-  if (result == cudaSuccess)
-    result = cudaEventRecord(slot->arrived, stream);
+  CJ2K_CUDA_TRY(result, cudaMemcpyAsync(slot->upload.data.data, codestream, size,
+                                        cudaMemcpyHostToDevice, stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "upload", stream));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->upload.arrived, stream));
   return result;
 }
 
@@ -145,23 +143,24 @@ void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, 
 
 void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot)
 {
-  if (slot->fetched)
+  if (slot->upload.fetched)
     cudaStreamSynchronize(slot->backend->upload); /* the codestream goes back to its owner */
-  slot->fetched = 0;
+  slot->upload.fetched = 0;
 }
 
 /* What of the frame's bytes is not on its way yet: all, or those behind the codestream. */
 static cudaError_t upload_bytes(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)
 {
   cudaError_t result = cudaSuccess;
-  if (slot->fetched + coded->side_size + DATA_PAD > slot->data.size)
+  if (slot->upload.fetched + coded->side_size + DATA_PAD > slot->upload.data.size)
     cj2k_cuda_decode_abandon(slot); /* there is no room behind it */
-  if (!slot->fetched)
+  if (!slot->upload.fetched)
     result = upload_codestream(slot, coded->codestream, coded->codestream_size, coded->side_size);
-  if (result == cudaSuccess && coded->side_size)
-    result = cudaMemcpyAsync((uint8_t *)slot->data.data + coded->codestream_size,
-                             (uint8_t *)slot->h_upload.data + slot->parts.side, coded->side_size,
-                             cudaMemcpyHostToDevice, slot->stream);
+  if (coded->side_size)
+    CJ2K_CUDA_TRY(result,
+                  cudaMemcpyAsync((uint8_t *)slot->upload.data.data + coded->codestream_size,
+                                  (uint8_t *)slot->upload.h_records.data + slot->upload.parts.side,
+                                  coded->side_size, cudaMemcpyHostToDevice, slot->stream));
   return result;
 }
 
@@ -169,21 +168,20 @@ cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *
                                     Cj2kCudaDecodeBlocks *frame)
 {
   cudaError_t result = upload_bytes(slot, coded);
-  frame->data = slot->data.data;
-  if (result == cudaSuccess) /* not behind the codestreams of other frames */
-    result = cj2k_cuda_copy_small(slot->upload.data, slot->h_upload.data, slot->parts.side,
-                                  slot->stream);
+  frame->data = slot->upload.data.data;
+  /* not behind the codestreams of other frames */
+  CJ2K_CUDA_TRY(result, cj2k_cuda_copy_small(slot->upload.records.data, slot->upload.h_records.data,
+                                             slot->upload.parts.side, slot->stream));
+  CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, slot->upload.arrived, 0));
   if (result == cudaSuccess)
-    result = cudaStreamWaitEvent(slot->stream, slot->arrived, 0);
-  if (result == cudaSuccess)
-    slot->fetched = 0; /* part of what the slot's stream does */
+    slot->upload.fetched = 0; /* part of what the slot's stream does */
   return result;
 }
 
 static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
                         const Cj2kCodedFrame *coded, const Cj2kCudaDecodeBlocks *frame)
 {
-  uint32_t blocks = slot->plan->num_blocks;
+  uint32_t blocks = slot->tables.plan->num_blocks;
   parts->size = 0;
   parts->flags = place(&parts->size, blocks);
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
@@ -193,31 +191,31 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->refined = place(&parts->size, frame->num_refined * sizeof(uint32_t));
   parts->mq_offsets = place(&parts->size, frame->num_mq * sizeof(uint32_t));
   parts->mq_warps = place(&parts->size, (frame->num_mq + 1) * sizeof(uint32_t));
-  parts->outputs = place(&parts->size, slot->num_outputs * sizeof(Cj2kCudaOutput));
+  parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->side = place(&parts->size, coded->side_size);
 }
 
 /* Where the kernels find what is uploaded, and what stays with the slot. */
 static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
 {
-  uint8_t *device = slot->upload.data;
-  frame->blocks = slot->blocks.data;
-  frame->coded = (const Cj2kCodedBlock *)(device + slot->parts.coded);
-  frame->segments = (const Cj2kSegment *)(device + slot->parts.segments);
-  frame->order = (const uint32_t *)(device + slot->parts.order);
-  frame->refined = (const uint32_t *)(device + slot->parts.refined);
-  frame->mq = (const uint32_t *)(device + slot->parts.mq);
-  frame->num_blocks = slot->plan->num_blocks;
-  frame->max_width = slot->max_width;
-  frame->width_bits = slot->width_bits;
-  frame->mq_offsets = (const uint32_t *)(device + slot->parts.mq_offsets);
-  frame->mq_warps = (const uint32_t *)(device + slot->parts.mq_warps);
+  uint8_t *device = slot->upload.records.data;
+  frame->blocks = slot->tables.blocks.data;
+  frame->coded = (const Cj2kCodedBlock *)(device + slot->upload.parts.coded);
+  frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
+  frame->order = (const uint32_t *)(device + slot->upload.parts.order);
+  frame->refined = (const uint32_t *)(device + slot->upload.parts.refined);
+  frame->mq = (const uint32_t *)(device + slot->upload.parts.mq);
+  frame->num_blocks = slot->tables.plan->num_blocks;
+  frame->max_width = slot->tables.max_width;
+  frame->width_bits = slot->tables.width_bits;
+  frame->mq_offsets = (const uint32_t *)(device + slot->upload.parts.mq_offsets);
+  frame->mq_warps = (const uint32_t *)(device + slot->upload.parts.mq_warps);
   frame->alone = slot->backend->one_in_flight;
-  frame->quads = slot->quads.data;
-  frame->coefficients = slot->coefficients.data;
-  frame->zeros = slot->zeros.data;
-  frame->corrupt = slot->h_corrupt.data; /* so rare that the GPU may count over the bus */
-  frame->corrupt_flags = device + slot->parts.flags;
+  frame->quads = slot->tables.quads.data;
+  frame->coefficients = slot->tables.coefficients.data;
+  frame->zeros = slot->tables.zeros.data;
+  frame->corrupt = slot->frame.h_corrupt.data; /* so rare that the GPU may count over the bus */
+  frame->corrupt_flags = device + slot->upload.parts.flags;
 }
 
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
@@ -227,27 +225,44 @@ Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
   Cj2kStatus status = classify_blocks(slot, coded, &classes, frame, error);
   if (status != CJ2K_OK)
     return status;
-  place_parts(&slot->parts, slot, coded, frame);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->h_upload, slot->parts.size);
-  if (result == cudaSuccess)
-    result = cj2k_cuda_reserve_more(&slot->upload, slot->parts.size);
+  place_parts(&slot->upload.parts, slot, coded, frame);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.h_records, slot->upload.parts.size);
+  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve_more(&slot->upload.records, slot->upload.parts.size));
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
   list_blocks(slot, coded, &classes);
   status = cj2k_cuda_decode_place_mq(slot, coded, frame, error);
   if (status != CJ2K_OK)
     return status;
-  uint8_t *upload = slot->h_upload.data;
-  memcpy(upload + slot->parts.coded, coded->blocks,
-         slot->plan->num_blocks * sizeof(Cj2kCodedBlock));
+  uint8_t *upload = slot->upload.h_records.data;
+  memcpy(upload + slot->upload.parts.coded, coded->blocks,
+         slot->tables.plan->num_blocks * sizeof(Cj2kCodedBlock));
   if (coded->num_segments)
-    memcpy(upload + slot->parts.segments, coded->segments,
+    memcpy(upload + slot->upload.parts.segments, coded->segments,
            coded->num_segments * sizeof(Cj2kSegment));
-  memcpy(upload + slot->parts.outputs, slot->outputs, slot->num_outputs * sizeof(Cj2kCudaOutput));
-  memset(upload + slot->parts.flags, 0, slot->plan->num_blocks);
-  *(uint32_t *)slot->h_corrupt.data = 0;
+  memcpy(upload + slot->upload.parts.outputs, slot->output.outputs,
+         slot->output.num_outputs * sizeof(Cj2kCudaOutput));
+  memset(upload + slot->upload.parts.flags, 0, slot->tables.plan->num_blocks);
+  *(uint32_t *)slot->frame.h_corrupt.data = 0;
   if (coded->side_size)
-    memcpy(upload + slot->parts.side, coded->side, coded->side_size);
+    memcpy(upload + slot->upload.parts.side, coded->side, coded->side_size);
   describe_frame(slot, frame);
   return CJ2K_OK;
+}
+
+cudaError_t cj2k_cuda_decode_upload_init(Cj2kDecodeSlot *slot)
+{
+  slot->upload.h_data.host = slot->upload.h_records.host = true;
+  return cudaEventCreateWithFlags(&slot->upload.arrived, cudaEventDisableTiming);
+}
+
+void cj2k_cuda_decode_upload_free(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeUpload *upload = &slot->upload;
+  Cj2kCudaMemory *memory[] = {&upload->data, &upload->h_data, &upload->records, &upload->h_records,
+                              &upload->mq_planes};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
+    cj2k_cuda_release(memory[i]);
+  cj2k_cuda_destroy_event(upload->arrived);
 }

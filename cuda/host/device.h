@@ -32,6 +32,13 @@ void cj2k_cuda_leave(const Cj2kCudaDevice *device);
  * CJ2K_ERROR_MEMORY. */
 Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error);
 
+/* Evaluates `call`, an expression of type cudaError_t, where nothing has failed yet. */
+#define CJ2K_CUDA_TRY(status, call)                                                                \
+  do {                                                                                             \
+    if ((status) == cudaSuccess)                                                                   \
+      (status) = (call);                                                                           \
+  } while (0)
+
 /* Memory of a slot: device or page-locked host memory, kept until it is too small. Contents are
  * lost when it grows. */
 typedef struct {

@@ -19,12 +19,7 @@ typedef struct {
   Cj2kCudaMarks *marks;
 } Cj2kCudaQueue;
 
-/* Evaluates `call`, an expression of type cudaError_t, where nothing has failed yet. */
-#define CJ2K_CUDA_TRY(status, call)                                                                \
-  do {                                                                                             \
-    if ((status) == cudaSuccess)                                                                   \
-      (status) = (call);                                                                           \
-  } while (0)
+/* As CJ2K_CUDA_TRY, with the status of a queue. */
 #define CJ2K_CUDA_DO(queue, call) CJ2K_CUDA_TRY(*(queue)->status, call)
 
 static inline bool cj2k_cuda_queue_ok(const Cj2kCudaQueue *queue)

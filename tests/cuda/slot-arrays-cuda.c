@@ -16,16 +16,18 @@ bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory 
   if (!cj2k_cuda_enter(device))
     return false;
   cudaError_t result = cudaDeviceSynchronize();
-  if (result == cudaSuccess && sizes[0])
-    result = cudaMemcpy(arrays->coefficients, coefficients->data, sizes[0], cudaMemcpyDeviceToHost);
-  if (result == cudaSuccess && sizes[1])
-    result = cudaMemcpy(arrays->lowpass, lowpass->data, sizes[1], cudaMemcpyDeviceToHost);
+  if (sizes[0])
+    CJ2K_CUDA_TRY(result, cudaMemcpy(arrays->coefficients, coefficients->data, sizes[0],
+                                     cudaMemcpyDeviceToHost));
+  if (sizes[1])
+    CJ2K_CUDA_TRY(result,
+                  cudaMemcpy(arrays->lowpass, lowpass->data, sizes[1], cudaMemcpyDeviceToHost));
   cj2k_cuda_leave(device);
   return result == cudaSuccess;
 }
 
 bool read_decoded_cuda(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
 {
-  return slot_arrays_from_device(&slot->backend->device, &slot->coefficients, &slot->lowpass, plan,
-                                 arrays);
+  return slot_arrays_from_device(&slot->backend->device, &slot->tables.coefficients,
+                                 &slot->tables.lowpass, plan, arrays);
 }
