@@ -95,7 +95,7 @@ run_elements() {
   for program in "$@"; do
     name=$(basename "$program")
     {
-      timeout 400 "$program" --tap >"$work/$name.tap" 2>/dev/null
+      timeout 150 "$program" --tap >"$work/$name.tap" 2>"$work/$name.errors"
       echo $? >"$work/$name.status"
     } &
   done
@@ -103,6 +103,7 @@ run_elements() {
   for program in "$@"; do
     name=$(basename "$program")
     count "$name, $which" "$(cat "$work/$name.status")" "$work/$name.tap"
+    [ "$(cat "$work/$name.status")" -eq 0 ] || tail -n 15 "$work/$name.errors"
   done
 }
 
