@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * @file
- * cj2k: JPEG 2000 Part 1 (Rec. ITU-T T.800) and HTJ2K (Rec. ITU-T T.814), frame by frame,
- * asynchronously.
+ * cj2k: an asynchronous encoder and decoder of single frames for JPEG 2000 Part 1 (Rec. ITU-T
+ * T.800) and HTJ2K (Rec. ITU-T T.814).
  *
- * The whole public C API. An encoder or decoder is an object with up to `frames_in_flight` frames
- * inside: a submit function hands one in, a receive function hands results out in the order of
- * submission. An object may be used from two threads at once, one that submits and one that
- * receives. Nothing here prints or exits; each call that can fail returns a Cj2kStatus and, where
- * the caller passes a Cj2kError, a sentence that names what failed and where (NULL: nobody wants to
- * know).
+ * This header is the whole public C API. An encoder or decoder is an object that works on up to
+ * `frames_in_flight` frames at once: a submit function hands a frame in, and a receive function
+ * hands results out in the order of submission. Two threads may use an object at the same time, one
+ * that submits and one that receives. The library neither prints nor exits. Each call that can fail
+ * returns a Cj2kStatus; where the caller passes a Cj2kError (NULL is allowed), it is filled in with
+ * a sentence that names what failed and where.
  */
 #ifndef CJ2K_H
 #define CJ2K_H
@@ -28,8 +28,8 @@ extern "C" {
 
 #define CJ2K_MAX_COMPONENTS 16384 /**< T.800 A.5.1, Csiz */
 #define CJ2K_MAX_LEVELS     32    /**< T.800 A.6.1, NL */
-#define CJ2K_UNIT_SAMPLES   6     /**< of one component in a unit of a layout */
-#define CJ2K_MAX_PLANES     4     /**< of a packed or planar video layout */
+#define CJ2K_UNIT_SAMPLES   6     /**< most samples of one component in a unit of a layout */
+#define CJ2K_MAX_PLANES     4     /**< most planes of a packed or planar video layout */
 
 /** @name Results
  * @{ */
@@ -39,24 +39,24 @@ typedef enum {
   CJ2K_OK = 0,            /**< done */
   CJ2K_ERROR_ARGUMENT,    /**< the caller's parameters contradict each other or the image */
   CJ2K_ERROR_CODESTREAM,  /**< the bytes break T.800 / T.814: nothing of this frame can be used */
-  CJ2K_ERROR_UNSUPPORTED, /**< legal, but not done here; the text names the feature */
-  CJ2K_ERROR_LIMIT,       /**< would need more memory than max_memory allows */
+  CJ2K_ERROR_UNSUPPORTED, /**< valid, but not implemented; the text names the feature */
+  CJ2K_ERROR_LIMIT,       /**< the frame needs more memory than max_memory allows */
   CJ2K_ERROR_MEMORY,      /**< an allocation failed */
   CJ2K_ERROR_DEVICE,      /**< the GPU failed or is not usable; the text says why */
   CJ2K_END,               /**< a receive function: no frame is in flight */
 } Cj2kStatus;
 
-/** Why a call or a frame failed. */
+/** Why and where a call or a frame failed. */
 typedef struct {
-  Cj2kStatus code; /**< CJ2K_OK where nothing failed */
-  uint16_t marker; /**< marker segment being read or written (0xFF51 is SIZ), 0 when none */
+  Cj2kStatus code; /**< CJ2K_OK if nothing failed */
+  uint16_t marker; /**< marker segment that was being read or written (0xFF51 is SIZ), 0 if none */
   uint64_t offset; /**< byte offset in the submitted data, meaningful for CJ2K_ERROR_CODESTREAM */
   char text[240];  /**< one sentence, no newline */
 } Cj2kError;
 
 /** The name of a status in plain words, such as "broken codestream"; never NULL. */
 CJ2K_API const char *cj2k_status_name(Cj2kStatus status);
-/** The version of the library that runs, such as "0.2.0". */
+/** The version of the library that is loaded, such as "0.2.0". */
 CJ2K_API const char *cj2k_version(void);
 
 /** @} */
@@ -64,66 +64,67 @@ CJ2K_API const char *cj2k_version(void);
 /** @name Images
  * @{ */
 
-/** One component (T.800 B.2): its samples cover [x0,x1) x [y0,y1) of its own grid. */
+/** One component (T.800 B.2): its samples cover [x0,x1) x [y0,y1) of the component's own grid. */
 typedef struct {
   uint32_t x0;    /**< first column: ceil(XOsiz / XRsiz) */
   uint32_t y0;    /**< first row: ceil(YOsiz / YRsiz) */
-  uint32_t x1;    /**< behind the last column: ceil(Xsiz / XRsiz) */
-  uint32_t y1;    /**< behind the last row: ceil(Ysiz / YRsiz) */
+  uint32_t x1;    /**< one past the last column: ceil(Xsiz / XRsiz) */
+  uint32_t y1;    /**< one past the last row: ceil(Ysiz / YRsiz) */
   uint8_t dx;     /**< horizontal sub-sampling: XRsiz */
   uint8_t dy;     /**< vertical sub-sampling: YRsiz */
   uint8_t depth;  /**< bits per sample, 1..38 */
   bool is_signed; /**< samples are signed, in two's complement */
 } Cj2kComponent;
 
-/** Colour space of an image: enumerated by the colr box (T.800 I.5.3.3), or implied. */
+/** Colour space of an image: enumerated by the colr box (T.800 I.5.3.3), or implied by the profile.
+ */
 typedef enum {
-  CJ2K_COLOUR_UNKNOWN = 0, /**< a codestream without boxes does not say */
+  CJ2K_COLOUR_UNKNOWN = 0, /**< not stated, as in a codestream without boxes */
   CJ2K_COLOUR_SRGB,        /**< enumerated 16 */
   CJ2K_COLOUR_GREY,        /**< enumerated 17 */
   CJ2K_COLOUR_SYCC,        /**< enumerated 18: Y'CbCr */
-  CJ2K_COLOUR_XYZ,         /**< X'Y'Z', by a cinema profile in Rsiz */
+  CJ2K_COLOUR_XYZ,         /**< X'Y'Z', implied by a cinema profile in Rsiz */
   CJ2K_COLOUR_OTHER,       /**< another enumeration or an ICC profile: see colour_enum, icc */
 } Cj2kColour;
 
 /** What a channel is, in a channel definition box (JP2 cdef, T.800 I.5.3.6). */
 enum {
-  CJ2K_CHANNEL_COLOUR = 0,          /**< a colour */
+  CJ2K_CHANNEL_COLOUR = 0,          /**< a colour channel */
   CJ2K_CHANNEL_OPACITY = 1,         /**< opacity (alpha) */
-  CJ2K_CHANNEL_PREMULTIPLIED = 2,   /**< opacity that the colours were multiplied with */
+  CJ2K_CHANNEL_PREMULTIPLIED = 2,   /**< opacity by which the colours have been multiplied */
   CJ2K_CHANNEL_UNSPECIFIED = 65535, /**< something else */
 };
 
 /** What a channel means (JP2 cdef box, T.800 I.5.3.6); without the box channel i is colour i+1. */
 typedef struct {
   uint16_t type;        /**< CJ2K_CHANNEL_* */
-  uint16_t association; /**< 0 whole image, 1.. colour number, 65535 none */
+  uint16_t association; /**< 0: the whole image; 1 and up: the number of a colour; 65535: nothing */
 } Cj2kChannel;
 
-/** An image as its header describes it. The arrays belong to the decoder: those of
- * cj2k_decoder_read_header are valid until its next call or the decoder's end, those of a Cj2kFrame
- * until its release. */
+/** An image as its header describes it. The arrays belong to the decoder: those from
+ * cj2k_decoder_read_header are valid until its next call or cj2k_decoder_close, those of a
+ * Cj2kFrame until cj2k_decoder_release. */
 typedef struct {
   uint32_t x0;             /**< first column of the image area on the reference grid: XOsiz */
   uint32_t y0;             /**< first row: YOsiz */
-  uint32_t x1;             /**< behind the last column: Xsiz */
-  uint32_t y1;             /**< behind the last row: Ysiz */
-  uint32_t num_components; /**< entries of components and channels */
+  uint32_t x1;             /**< one past the last column: Xsiz */
+  uint32_t y1;             /**< one past the last row: Ysiz */
+  uint32_t num_components; /**< number of entries in components and in channels */
   const Cj2kComponent *components; /**< after `reduce` and after palette and component mapping */
   const Cj2kChannel *channels;     /**< num_components entries */
   Cj2kColour colour;               /**< colour space */
-  uint32_t colour_enum;            /**< EnumCS of the colr box, 0 when none */
-  const uint8_t *icc;              /**< restricted ICC profile of the colr box, NULL when none */
-  size_t icc_size;                 /**< bytes of icc */
-  uint16_t rsiz;                   /**< capabilities, T.800 A.5.1 */
-  bool is_ht;                      /**< at least one HT code-block may occur (T.814 CAP) */
-  bool reversible;                 /**< every tile-component uses the 5/3 filter */
-  bool mct; /**< the main header's component transform (RCT or ICT) is on: then the components
-               0..2 are RGB, or XYZ */
-  uint8_t num_levels;  /**< the fewest decomposition levels of any tile-component: the most that
-                          `reduce` may be */
-  uint16_t num_layers; /**< quality layers */
-  uint32_t num_tiles;  /**< tiles */
+  uint32_t colour_enum;            /**< EnumCS of the colr box, 0 if there is none */
+  const uint8_t *icc; /**< restricted ICC profile of the colr box, NULL if there is none */
+  size_t icc_size;    /**< size of icc in bytes */
+  uint16_t rsiz;      /**< Rsiz, the capabilities that a decoder needs (T.800 A.5.1) */
+  bool is_ht;         /**< HT code-blocks may occur (CAP marker segment, T.814) */
+  bool reversible;    /**< every tile-component uses the 5/3 filter */
+  bool mct; /**< the main header turns the component transform (RCT or ICT) on, so that components 0
+               to 2 are RGB or XYZ */
+  uint8_t num_levels;  /**< the smallest number of decomposition levels of any tile-component, which
+                          is the largest `reduce` that works */
+  uint16_t num_layers; /**< number of quality layers */
+  uint32_t num_tiles;  /**< number of tiles */
 } Cj2kImage;
 
 /** @} */
@@ -132,114 +133,118 @@ typedef struct {
  * @{ */
 
 /**
- * Where the samples of one component lie. A row is a run of units of `unit_bytes`; each holds
- * `unit_samples` samples of this component, sample j in bits [shift, shift+depth) of the word of
- * `word_bytes` at byte `offset`. One shape says them all: planar 16 bit (unit 2 bytes, one word),
- * UYVY (unit 4, luma at 1 and 3), v210 (unit 16, words of 4), UYVP (unit 5, big-endian words of 2
- * at 0,1,2,3), r210 (big-endian words of 4).
+ * Where the samples of one component lie in a row. A row is a run of units of `unit_bytes`. Each
+ * unit holds `unit_samples` samples of this component, sample j in bits [shift, shift+depth) of the
+ * word of `word_bytes` at byte `offset`. This describes planar and packed formats alike: planar 16
+ * bit (units of 2 bytes with one word), UYVY (units of 4 bytes with luma at 1 and 3), v210 (units
+ * of 16 bytes with words of 4), UYVP (units of 5 bytes with big-endian words of 2 at 0, 1, 2 and
+ * 3), r210 (big-endian words of 4).
  */
 typedef struct {
   uint16_t plane;       /**< plane of the picture that holds the samples */
   uint8_t unit_bytes;   /**< bytes from one unit to the next */
-  uint8_t unit_samples; /**< 1..CJ2K_UNIT_SAMPLES */
-  uint8_t word_bytes;   /**< 1, 2 or 4 */
+  uint8_t unit_samples; /**< samples of this component in a unit, 1..CJ2K_UNIT_SAMPLES */
+  uint8_t word_bytes;   /**< bytes of a word: 1, 2 or 4 */
   bool big_endian;      /**< byte order of the words */
   bool is_signed; /**< two's complement, sign-extended to word_bytes; only with shift 0 and one
-                     sample a word */
+                     sample per word */
   uint8_t depth;  /**< bits of a sample in this layout, 1..32 */
   struct {
-    uint8_t offset;        /**< of the word in the unit, in bytes */
-    uint8_t shift;         /**< of the sample in the word, in bits */
+    uint8_t offset;        /**< byte of the unit at which the word begins */
+    uint8_t shift;         /**< bit of the word at which the sample begins */
   } at[CJ2K_UNIT_SAMPLES]; /**< where each sample of the unit lies */
 } Cj2kSampleLayout;
 
 /** Where the samples of all components lie in the planes of a picture. */
 typedef struct {
-  uint32_t num_components;         /**< of the layout; 1..4 for video, any for planar */
-  uint32_t num_planes;             /**< planes of a picture */
+  uint32_t num_components; /**< components of the layout: 1..4 for video, any number for planar */
+  uint32_t num_planes;     /**< planes of a picture */
   const Cj2kSampleLayout *samples; /**< num_components entries */
-  /** Bits that belong to no component (the x of xRGB, padding alpha) are set to these when packing.
-   * A component of the layout that the image does not have (alpha) is filled with its maximum. */
+  /** What a decoder writes into bits that belong to no component (the x of xRGB, padding in place
+   * of alpha). It repeats every four bytes of a unit, least significant byte first. A component of
+   * the layout that the image does not have (alpha) is filled with its maximum. */
   uint32_t fill;
 } Cj2kLayout;
 
-/** What memory a picture lies in. */
+/** The kind of memory that a picture lies in. */
 typedef enum {
   CJ2K_MEMORY_HOST = 0, /**< ordinary memory */
   CJ2K_MEMORY_PINNED, /**< page-locked host memory: the GPU copies to and from it asynchronously */
-  CJ2K_MEMORY_CUDA,   /**< device pointer, of the back end's device */
+  CJ2K_MEMORY_CUDA,   /**< memory of the back end's device */
 } Cj2kMemoryKind;
 
 /** One plane of a picture. */
 typedef struct {
   void *data;   /**< first row */
-  size_t pitch; /**< bytes from row to row */
-  /** Bytes of a row, where those up to the next one belong to something else (rows of the other
-   * field); 0: pitch. The last unit of a row is written as far as this goes. */
+  size_t pitch; /**< bytes from one row to the next */
+  /** Bytes of a row that may be accessed, if those up to the next row belong to something else
+   * (such as rows of the other field); 0: all of pitch. The last unit of a row is written up to
+   * this limit. */
   size_t row_bytes;
 } Cj2kPlane;
 
 /**
- * A picture: component c of the layout covers its x1-x0 by y1-y0 samples from the start of its
- * plane.
+ * A picture. The x1-x0 by y1-y0 samples of component c begin at the start of the plane that the
+ * layout names.
  *
- * cuda_stream, for CJ2K_MEMORY_CUDA only (it is an error with host memory): a CUstream on which the
- * caller works with the planes. It orders the caller's work and the back end's on the GPU, and no
- * thread waits:
- *   - the planes are read or written behind everything that was queued on the stream before the
+ * cuda_stream is a CUstream on which the caller works with the planes. It is allowed with
+ * CJ2K_MEMORY_CUDA only and is an error with host memory. It orders the caller's work and the back
+ * end's work on the GPU, so that no thread has to wait:
+ *   - the planes are read or written after everything that was queued on the stream before the
  *     picture was submitted;
- *   - a picture that is decoded is complete for everything that is queued on the stream after
- *     cj2k_decoder_receive, which returns while samples may still be on their way there. Whoever
- *     reads them without that stream waits for it first (cuStreamSynchronize, or an event).
- * NULL: nothing is under way when the picture is submitted, and cj2k_decoder_receive
- * returns when it is complete. The handle of a default stream is CU_STREAM_LEGACY or
- * CU_STREAM_PER_THREAD. The stream belongs to the context that the encoder or decoder works in and
- * to the caller, who destroys it after the frame was received. The back end only records events on
- * it and makes it wait for them.
+ *   - a decoded picture is complete for everything that is queued on the stream after
+ *     cj2k_decoder_receive. That call may return while samples are still being written, so whoever
+ *     reads them in any other way waits for the stream first (cuStreamSynchronize, or an event).
+ *
+ * NULL: the caller has no work under way on the planes when it submits the picture, and
+ * cj2k_decoder_receive returns when the picture is complete. The handle of a default stream is
+ * CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. The stream must be one of the context that the encoder
+ * or decoder works in. It stays the caller's, who may destroy it once the frame was received. The
+ * back end only records events on it and makes it wait for events.
  */
 typedef struct {
-  Cj2kMemoryKind memory; /**< of all planes */
-  uint32_t num_planes;   /**< entries of planes */
-  Cj2kPlane *planes; /**< num_planes entries; the array belongs to the caller until the frame was
-                        received */
+  Cj2kMemoryKind memory; /**< kind of memory of all planes */
+  uint32_t num_planes;   /**< number of entries in planes */
+  Cj2kPlane *planes; /**< num_planes entries; the array is the caller's and must stay valid until
+                        the frame was received */
   void *cuda_stream; /**< see above; NULL: none */
 } Cj2kPicture;
 
 /** @} */
 
-/** @name Common
+/** @name Back ends, tracing and statistics
  * @{ */
 
-/** What does the work. */
+/** The back end that transforms and codes. */
 typedef enum {
-  CJ2K_BACKEND_AUTO = 0, /**< CUDA where a GPU is usable, else the CPU */
-  CJ2K_BACKEND_CPU,      /**< threads of the CPU */
-  CJ2K_BACKEND_CUDA,     /**< an NVIDIA GPU; opening fails where none is usable */
+  CJ2K_BACKEND_AUTO = 0, /**< CUDA if a GPU is usable, else the CPU */
+  CJ2K_BACKEND_CPU,      /**< threads on the CPU */
+  CJ2K_BACKEND_CUDA,     /**< an NVIDIA GPU; opening fails if none is usable */
 } Cj2kBackendKind;
 
 /**
- * Called for each thing that a stream of the GPU did, with its time in milliseconds since the
- * encoder or decoder was opened. `stage` is a word of the back end's ("upload", "download", "copy",
- * or kernels), a copy's time may begin with its waiting for the bus. Comes from any thread, from
- * several at once, and before the frame is received.
+ * Called for each operation of a stream of the GPU, with its begin and end in milliseconds since
+ * the encoder or decoder was opened. `stage` names the operation: "upload", "download", "copy" or a
+ * group of kernels. The time of a copy may include waiting for the bus. Calls come from any thread,
+ * from several at once, and before the frame is received.
  */
 typedef void (*Cj2kTrace)(void *user, uint32_t stream, const char *stage, double begin_ms,
                           double end_ms);
 
 /** Sums since an encoder or decoder was opened. */
 typedef struct Cj2kStats {
-  uint64_t frames;         /**< received, whatever their status */
-  uint64_t failed_frames;  /**< those of them whose status was not CJ2K_OK */
-  uint64_t corrupt_blocks; /**< code-blocks that became zeros */
-  uint64_t fallbacks; /**< frames that the chosen back end could not do and the CPU back end did */
-  uint64_t bytes;     /**< of codestreams */
-  uint32_t frames_in_flight; /**< that are worked on at once: as asked for, or fewer where memory
-                                ran out; the others wait for these */
+  uint64_t frames;         /**< frames received, whatever their status */
+  uint64_t failed_frames;  /**< of these, frames whose status was not CJ2K_OK */
+  uint64_t corrupt_blocks; /**< code-blocks that could not be decoded and became zeros */
+  uint64_t fallbacks;      /**< frames that the CPU back end did because the chosen one could not */
+  uint64_t bytes;          /**< bytes of codestreams */
+  uint32_t frames_in_flight; /**< frames worked on at once: as many as were requested, or fewer if
+                                memory ran out; the other frames in flight wait for these */
   double ms_header;      /**< reading headers: milliseconds of the wall clock, summed over frames */
   double ms_packets;     /**< reading or writing packets */
   double ms_block_coder; /**< coding blocks */
-  /** Transforms and samples. Without decoded pictures that have a cuda_stream, which are handed out
-   * before that time is known. */
+  /** Transforms, and unpacking or packing of samples. Decoded pictures with a cuda_stream do not
+   * count: they are handed out before their time is known. */
   double ms_transform;
   double ms_total; /**< from submit to receive */
 } Cj2kStats;
@@ -249,60 +254,62 @@ typedef struct Cj2kStats {
 /** @name Decoder
  * @{ */
 
-/** A decoder; cj2k_decoder_open makes it. */
+/** A decoder, created by cj2k_decoder_open. */
 typedef struct Cj2kDecoder Cj2kDecoder;
 
-/** What a decoder is opened with; cj2k_decoder_params_init fills in defaults. */
+/** Parameters of a decoder; cj2k_decoder_params_init fills in defaults. */
 typedef struct {
-  Cj2kBackendKind backend;   /**< what decodes */
+  Cj2kBackendKind backend;   /**< back end that decodes */
   int cuda_device;           /**< -1: the first usable */
   uint32_t num_threads;      /**< 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 0: 2; 1..16 */
-  uint8_t reduce;            /**< resolution levels to discard (T.800 annex B: Npyramid) */
-  uint16_t max_layers;       /**< 0: all */
+  uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
+  uint16_t max_layers;       /**< quality layers to decode; 0: all */
   bool strict; /**< a truncated or corrupt codestream, or boxes that contradict it, are an error;
-                  else recoverable data is output */
+                  else what can be decoded is output */
   uint64_t
       max_memory; /**< bytes one frame may need; 0: the larger of 768 MiB and 256 times the input */
   void *cuda_context; /**< CUcontext to work in, NULL: the primary context of cuda_device */
-  Cj2kTrace trace;    /**< NULL: none, and no time is taken; the CPU back end calls none */
+  Cj2kTrace trace;    /**< NULL: no operation is timed; the CPU back end never calls it */
   void *trace_user;   /**< first argument of trace */
 } Cj2kDecoderParams;
 
 /** Fills *params with defaults (all zero but cuda_device = -1). */
 CJ2K_API void cj2k_decoder_params_init(Cj2kDecoderParams *params);
-/** Sets a parameter as the tools and the element call it, from text; as cj2k_encoder_params_set. */
+/** Sets a parameter from text, under the name that it has in the tools and the element, in the same
+ * way as cj2k_encoder_params_set. */
 CJ2K_API Cj2kStatus cj2k_decoder_params_set(Cj2kDecoderParams *params, const char *name,
                                             const char *value, Cj2kError *error);
 
-/** Opens a decoder. NULL and *error on failure: CJ2K_BACKEND_CUDA without a usable GPU, or no
- * memory. */
+/** Opens a decoder. Returns NULL and fills *error if the parameters are invalid, CJ2K_BACKEND_CUDA
+ * finds no usable GPU, or memory runs out. */
 CJ2K_API Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error);
-/** Waits for frames in flight, frees everything. NULL is allowed. */
+/** Waits for frames in flight and frees everything. NULL is allowed. */
 CJ2K_API void cj2k_decoder_close(Cj2kDecoder *decoder);
 /** The back end in use, never CJ2K_BACKEND_AUTO. */
 CJ2K_API Cj2kBackendKind cj2k_decoder_backend(const Cj2kDecoder *decoder);
-/** Why CJ2K_BACKEND_AUTO took the CPU: one sentence about the GPU, as long as the decoder lives.
- * NULL when it did not, and in a build without CUDA, where there is no choice. */
+/** Why CJ2K_BACKEND_AUTO took the CPU: one sentence about the GPU, valid until the decoder is
+ * closed. NULL if it did not take the CPU, or if the library was built without CUDA. */
 CJ2K_API const char *cj2k_decoder_why_cpu(const Cj2kDecoder *decoder);
 
 /**
  * Reads the main header (or JP2/JPH boxes and main header) of `data` without decoding, so that the
- * caller can choose a layout and allocate. *image stays valid until the next call of this function
- * or cj2k_decoder_close. Cheap when the header has not changed. Call it from the submitting thread.
+ * caller can choose a layout and allocate pictures. *image stays valid until the next call of this
+ * function or cj2k_decoder_close. The call is cheap if the header has not changed. It belongs to
+ * the thread that submits.
  */
 CJ2K_API Cj2kStatus cj2k_decoder_read_header(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
                                              Cj2kImage *image, Cj2kError *error);
 
 /**
- * Submits one codestream or JP2/JPH file; blocks while frames_in_flight frames are inside and none
- * was received. `data` and `picture` must stay untouched until the frame was received. layout says
- * how samples are written: values are shifted from the component's depth to the layout's (up: left
- * shift; down: rounded), signed components going to an unsigned layout get half their range added.
- * With layout NULL and picture NULL the frame owns planar memory of cj2k_layout_planar's shape.
- * Errors of the codestream itself are reported by cj2k_decoder_receive, in order. With one frame in
- * flight on the GPU this thread also reads the packets and starts the GPU, which is sooner than by
- * another.
+ * Submits one codestream or JP2/JPH file. Blocks while frames_in_flight frames are in flight.
+ * `data` and `picture` must stay untouched until the frame was received. `layout` says how samples
+ * are written: values are shifted from the component's depth to that of the layout (shifted left,
+ * or shifted right with rounding), and half the range is added to signed components that go to an
+ * unsigned layout. If layout and picture are NULL, the frame owns planar memory in the layout of
+ * cj2k_layout_planar. Errors in the codestream are reported by cj2k_decoder_receive, in the order
+ * of submission. With one frame in flight on the GPU, the calling thread also reads the packets and
+ * starts the GPU, because handing that to another thread would take longer.
  */
 CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
                                         const Cj2kLayout *layout, const Cj2kPicture *picture,
@@ -310,40 +317,41 @@ CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *dat
 
 /** A frame that was decoded. */
 typedef struct {
-  Cj2kStatus status; /**< of this frame: CJ2K_OK also for a damaged one that was decoded as far as
-                        it went */
-  Cj2kError error;   /**< when status is not CJ2K_OK; with fallback why the chosen one could not */
-  void *user;        /**< as submitted */
-  Cj2kImage image;   /**< as the header describes it; valid until cj2k_decoder_release */
+  Cj2kStatus
+      status; /**< how this frame ended; CJ2K_OK also if it is damaged and was decoded in part */
+  Cj2kError error; /**< the reason if status is not CJ2K_OK; with fallback, why the chosen back end
+                      could not decode the frame */
+  void *user;      /**< as submitted */
+  Cj2kImage image; /**< the image as its header describes it; valid until cj2k_decoder_release */
   Cj2kPicture
       picture; /**< as submitted, or the frame's own planes, valid until cj2k_decoder_release */
-  Cj2kLayout layout;       /**< of picture; valid until cj2k_decoder_release */
-  uint32_t corrupt_blocks; /**< code-blocks that became zeros */
-  bool truncated;          /**< the codestream ended before its packets did */
-  bool fallback;           /**< done by the CPU back end in place of the chosen one */
-  void *priv;              /**< the library's own */
+  Cj2kLayout layout;       /**< layout of picture; valid until cj2k_decoder_release */
+  uint32_t corrupt_blocks; /**< code-blocks that could not be decoded and became zeros */
+  bool truncated;          /**< the codestream ended before its last packet */
+  bool fallback;           /**< the CPU back end did it in place of the chosen one */
+  void *priv;              /**< for the library's own use */
 } Cj2kFrame;
 
-/** Waits for the oldest frame. CJ2K_OK: *frame was filled in, and frame->status says how it went.
- * CJ2K_END: nothing is in flight (it does not wait for a submit). From now on the frame no longer
- * counts as in flight, its codestream bytes are the caller's again, and so is a submitted picture.
- */
+/** Waits for the oldest frame in flight. CJ2K_OK: *frame was filled in, and frame->status says how
+ * the frame ended. CJ2K_END: no frame is in flight; the call does not wait for one to be submitted.
+ * The frame that was received is no longer in flight, and its codestream bytes and a submitted
+ * picture are the caller's again. */
 CJ2K_API Cj2kStatus cj2k_decoder_receive(Cj2kDecoder *decoder, Cj2kFrame *frame);
-/** Gives back what the frame holds: its own planes, image and layout. Each received frame is
- * released once, in any order, before the decoder is closed. */
+/** Frees what the frame holds: its own planes, image and layout. Release each received frame once,
+ * in any order, before closing the decoder. */
 CJ2K_API void cj2k_decoder_release(Cj2kDecoder *decoder, Cj2kFrame *frame);
-/** Memory for pictures: PINNED is what the back end copies to fastest (with the CPU back end
- * ordinary memory), CUDA is device memory. At least 64-byte aligned. NULL when there is none, or no
- * GPU. It is freed before the decoder is closed. */
+/** Allocates memory for pictures, aligned to at least 64 bytes. PINNED is the host memory that the
+ * back end copies to fastest (ordinary memory with the CPU back end), CUDA is device memory.
+ * Returns NULL if memory ran out, or for CUDA without a GPU. Free it before closing the decoder. */
 CJ2K_API void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size);
 /** Frees what cj2k_decoder_alloc returned, with the same kind. NULL is allowed. */
 CJ2K_API void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory);
-/** Fills *stats; from any thread. */
+/** Fills *stats. May be called from any thread. */
 CJ2K_API void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats);
 
-/** Planar little-endian layout for an image: 1, 2 or 4 bytes a sample by depth, two's complement
- * when signed. `samples` has room for image->num_components entries, and the layout points to it.
- * Plane c has (x1-x0)*bytes as its smallest pitch. */
+/** Fills *layout with the planar little-endian layout of an image: 1, 2 or 4 bytes per sample by
+ * depth, two's complement if signed. `samples` has room for image->num_components entries, and the
+ * layout points to it. The smallest pitch of plane c is (x1-x0)*bytes. */
 CJ2K_API void cj2k_layout_planar(const Cj2kImage *image, Cj2kSampleLayout *samples,
                                  Cj2kLayout *layout);
 
@@ -352,7 +360,7 @@ CJ2K_API void cj2k_layout_planar(const Cj2kImage *image, Cj2kSampleLayout *sampl
 /** @name Encoder
  * @{ */
 
-/** An encoder; cj2k_encoder_open makes it. */
+/** An encoder, created by cj2k_encoder_open. */
 typedef struct Cj2kEncoder Cj2kEncoder;
 
 /** Coder of the code-blocks. */
@@ -360,7 +368,8 @@ typedef enum {
   CJ2K_CODER_MQ = 0, /**< the arithmetic coder of T.800 annex C */
   CJ2K_CODER_HT,     /**< High-Throughput, T.814 */
 } Cj2kBlockCoder;
-/** Order of the packets of a tile, T.800 A.6.1 and B.12: from what changes slowest. */
+/** Order of the packets of a tile (T.800 A.6.1 and B.12), named from what changes slowest to what
+ * changes fastest. */
 typedef enum {
   CJ2K_LRCP = 0, /**< layer, resolution, component, position */
   CJ2K_RLCP,     /**< resolution, layer, component, position */
@@ -368,19 +377,20 @@ typedef enum {
   CJ2K_PCRL,     /**< position, component, resolution, layer */
   CJ2K_CPRL,     /**< component, position, resolution, layer */
 } Cj2kProgression;
-/** What decides the size of a frame; docs/properties.md. */
+/** What decides the size of a frame; see docs/properties.md. */
 typedef enum {
-  /** By what is set: a budget is CBR, quant_step QSTEP, psnr PSNR, quality QUALITY; with none of
-   * them by the profile (cinema: CBR, a reversible one: LOSSLESS), else QUALITY.
-   * docs/properties.md. */
+  /** Chosen by the parameter that is set: CBR for a budget, QSTEP for quant_step, PSNR for psnr,
+     QUALITY for quality. If none is set, the profile chooses (CBR for cinema, LOSSLESS for a
+     reversible one), else it is QUALITY. */
   CJ2K_RATE_AUTO = 0,
-  CJ2K_RATE_QUALITY,  /**< a quality factor: `quality` */
-  CJ2K_RATE_LOSSLESS, /**< nothing: every bit comes back */
-  CJ2K_RATE_CBR,      /**< a ceiling that no frame exceeds, by a budget */
-  CJ2K_RATE_QSTEP,    /**< a quantisation step: `quant_step` */
-  CJ2K_RATE_PSNR,     /**< a distortion: `psnr` */
+  CJ2K_RATE_QUALITY,  /**< constant quality, from `quality` */
+  CJ2K_RATE_LOSSLESS, /**< no loss: every bit is restored */
+  CJ2K_RATE_CBR,      /**< a budget in bytes that no frame exceeds */
+  CJ2K_RATE_QSTEP,    /**< constant quantisation step, from `quant_step` */
+  CJ2K_RATE_PSNR,     /**< constant distortion, from `psnr` */
 } Cj2kRateControl;
-/** Code-block style, T.800 table A.19, as in SPcod; HT is set by block_coder. */
+/** Code-block styles, with the values of SPcod (T.800 table A.19). An encoder sets the HT bits by
+ * block_coder. */
 enum {
   CJ2K_STYLE_BYPASS = 0x01,  /**< selective arithmetic coding bypass */
   CJ2K_STYLE_RESET = 0x02,   /**< contexts are reset at the end of each pass */
@@ -392,13 +402,13 @@ enum {
   CJ2K_STYLE_HT_MIXED =
       0x80, /**< with CJ2K_STYLE_HT: each code-block says which coder it uses (T.814 A.4) */
 };
-/** What begins a new tile-part; may be combined. */
+/** What begins a new tile-part; the values may be combined. */
 enum {
   CJ2K_TILE_PARTS_RESOLUTION = 1, /**< each resolution */
   CJ2K_TILE_PARTS_LAYER = 2,      /**< each quality layer */
   CJ2K_TILE_PARTS_COMPONENT = 4,  /**< each component */
 };
-/** Profiles of T.800 A.10 whose limits an encoder keeps; docs/profiles.md. */
+/** Profiles of T.800 A.10 whose limits an encoder keeps; see docs/profiles.md. */
 typedef enum {
   CJ2K_PROFILE_NONE = 0,          /**< no limits */
   CJ2K_PROFILE_CINEMA_2K,         /**< digital cinema, 2K */
@@ -413,46 +423,48 @@ typedef enum {
   CJ2K_PROFILE_IMF_4K_R,          /**< interoperable master, 4K, reversible */
   CJ2K_PROFILE_IMF_8K_R,          /**< interoperable master, 8K, reversible */
 } Cj2kProfile;
-/** Transform of the first three components, T.800 annex G: RCT with the 5/3 filter, else ICT. */
+/** Transform of the first three components (T.800 annex G): RCT with the 5/3 filter, ICT with the
+ * 9/7 filter. */
 typedef enum {
   CJ2K_MCT_AUTO = 0, /**< on for three components of equal sampling in RGB */
   CJ2K_MCT_ON,       /**< on */
   CJ2K_MCT_OFF,      /**< off */
 } Cj2kMct;
-/** What a packet of the encoder holds. */
+/** What a Cj2kPacket holds. */
 typedef enum {
   CJ2K_FILE_J2K = 0, /**< a codestream */
   CJ2K_FILE_JP2,     /**< a JP2 file (T.800 annex I) */
   CJ2K_FILE_JPH,     /**< a JPH file (T.814 annex D) */
 } Cj2kFileFormat;
-/** How R'G'B' was made of linear light, for rgb_to_xyz. */
+/** Transfer curve that turned linear light into R'G'B', for rgb_to_xyz. */
 typedef enum {
-  CJ2K_TRANSFER_AUTO = 0, /**< as CJ2K_TRANSFER_BT709 */
+  CJ2K_TRANSFER_AUTO = 0, /**< the same as CJ2K_TRANSFER_BT709 */
   CJ2K_TRANSFER_BT709,    /**< camera curve of BT.709, BT.601 and BT.2020 */
   CJ2K_TRANSFER_SRGB,     /**< IEC 61966-2-1 */
-  CJ2K_TRANSFER_LINEAR,   /**< none: R'G'B' is linear */
+  CJ2K_TRANSFER_LINEAR,   /**< no curve: R'G'B' is linear */
   CJ2K_TRANSFER_GAMMA18,  /**< power of 1.8 */
   CJ2K_TRANSFER_GAMMA20,  /**< power of 2.0 */
   CJ2K_TRANSFER_GAMMA22,  /**< power of 2.2 */
-  CJ2K_TRANSFER_GAMMA24,  /**< BT.1886: what a studio display makes of BT.709 video */
-  CJ2K_TRANSFER_GAMMA26,  /**< digital cinema */
+  CJ2K_TRANSFER_GAMMA24,  /**< power of 2.4, BT.1886: the curve by which a studio display shows
+                             BT.709 video */
+  CJ2K_TRANSFER_GAMMA26,  /**< power of 2.6: digital cinema */
   CJ2K_TRANSFER_GAMMA28,  /**< power of 2.8 */
 } Cj2kTransfer;
 /** Conversion of R'G'B' to 12 bit X'Y'Z' (SMPTE ST 428-1). */
 typedef enum {
-  CJ2K_XYZ_AUTO = 0, /**< on with a cinema profile when the image's colour is SRGB */
+  CJ2K_XYZ_AUTO = 0, /**< on with a cinema profile if the colour of the image is CJ2K_COLOUR_SRGB */
   CJ2K_XYZ_ON,       /**< on */
-  CJ2K_XYZ_OFF,      /**< with a cinema profile: the image is X'Y'Z' already */
+  CJ2K_XYZ_OFF,      /**< off: with a cinema profile the image is X'Y'Z' already */
 } Cj2kXyzConversion;
 
-#define CJ2K_MAX_LAYERS         64   /**< quality layers that an encoder writes */
-#define CJ2K_MAX_BITS_PER_PIXEL 1000 /**< of a budget */
-#define CJ2K_MAX_FRAME_RATE     1e6  /**< frames per second */
+#define CJ2K_MAX_LAYERS         64   /**< most quality layers that an encoder writes */
+#define CJ2K_MAX_BITS_PER_PIXEL 1000 /**< largest bits_per_pixel */
+#define CJ2K_MAX_FRAME_RATE     1e6  /**< largest frame_rate */
 
-/** What an encoder is opened with; cj2k_encoder_params_init fills in defaults. 0 in a number means
- * that it is not set. */
+/** Parameters of an encoder; cj2k_encoder_params_init fills in defaults. A number that is 0 is not
+ * set. */
 typedef struct {
-  Cj2kBackendKind backend;   /**< what encodes */
+  Cj2kBackendKind backend;   /**< back end that encodes */
   int cuda_device;           /**< -1: the first usable */
   uint32_t num_threads;      /**< 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 0: 2; 1..16 */
@@ -462,137 +474,145 @@ typedef struct {
 
   Cj2kBlockCoder block_coder;   /**< coder of the code-blocks */
   Cj2kRateControl rate_control; /**< what decides the size of a frame */
-  uint32_t quality;             /**< for QUALITY: 1..100; 0: 85 */
-  double quant_step; /**< for QSTEP: step relative to full scale, in (0, 0.5], e.g. 1/4096 */
-  double psnr;       /**< for PSNR: dB, 10..120; 0: 45 */
-  /** A budget in kbit/s; needs frame_rate. Of several budgets of a frame (this one, bits_per_pixel,
-   * max_frame_bytes) the least holds. This one and bits_per_pixel are for CBR and refused with
-   * others, max_frame_bytes is a ceiling with all. */
+  uint32_t quality;             /**< for CJ2K_RATE_QUALITY: 1..100; 0: 85 */
+  double
+      quant_step; /**< for CJ2K_RATE_QSTEP: step relative to full scale, in (0, 0.5], e.g. 1/4096 */
+  double psnr;    /**< for CJ2K_RATE_PSNR: dB, 10..120; 0: 45 */
+  /** Budget in kbit/s; needs frame_rate. If several of bitrate, bits_per_pixel and max_frame_bytes
+   * are set, the smallest holds. bitrate and bits_per_pixel are refused with any other rate control
+   * than CJ2K_RATE_CBR; max_frame_bytes is a ceiling with all of them. */
   uint64_t bitrate;
-  double bits_per_pixel;        /**< up to CJ2K_MAX_BITS_PER_PIXEL */
-  uint64_t max_frame_bytes;     /**< bytes of a whole codestream, up to 2^32 - 1 */
-  uint64_t max_component_bytes; /**< of the packets of each component, up to 2^32 - 1 */
-  uint32_t frame_overhead; /**< bytes that the caller adds to each codestream, such as the head of a
-                              box: bitrate and max_frame_bytes count them */
+  double bits_per_pixel;        /**< budget in bits per pixel, up to CJ2K_MAX_BITS_PER_PIXEL */
+  uint64_t max_frame_bytes;     /**< ceiling for a whole codestream in bytes, up to 2^32 - 1 */
+  uint64_t max_component_bytes; /**< ceiling for the packets of each component in bytes, up to 2^32
+                                   - 1 */
+  uint32_t frame_overhead; /**< bytes that the caller adds to each codestream, such as a box header;
+                              they count towards bitrate and max_frame_bytes */
   uint8_t num_resolutions; /**< decomposition levels + 1: 1..33; default 6 */
   uint16_t codeblock_width;    /**< a power of 2, 4..1024; default 64 */
-  uint16_t codeblock_height;   /**< the same; width times height is at most 4096 */
-  uint8_t codeblock_style;     /**< CJ2K_STYLE_*, without HT */
+  uint16_t codeblock_height;   /**< a power of 2, 4..1024; default 64; width times height is at most
+                                  4096 */
+  uint8_t codeblock_style;     /**< sum of CJ2K_STYLE_*, without HT and HT_MIXED */
   Cj2kProgression progression; /**< order of the packets */
-  uint16_t num_layers;         /**< default 1 */
-  uint16_t num_layer_rates;    /**< entries used below; more than one give num_layers when that
-                                  is 1 */
-  double layer_rates[CJ2K_MAX_LAYERS]; /**< bits per pixel of layer i (cumulative), 0: spread
+  uint16_t num_layers;         /**< quality layers, 1..CJ2K_MAX_LAYERS; default 1 */
+  uint16_t num_layer_rates; /**< entries used in layer_rates; if there are several and num_layers is
+                               1, they also set num_layers */
+  double layer_rates[CJ2K_MAX_LAYERS]; /**< cumulative bits per pixel of layer i; 0: spread
                                           logarithmically */
-  uint8_t num_precincts;               /**< entries used below; 0: maximal precincts (2^15) */
+  uint8_t num_precincts; /**< entries used in precinct_width and precinct_height; 0: maximal
+                            precincts (2^15) */
   uint8_t
-      precinct_width[CJ2K_MAX_LEVELS + 1]; /**< log2 of the widths: [0] is the highest resolution,
-                                              the last entry is repeated downwards */
-  uint8_t precinct_height[CJ2K_MAX_LEVELS + 1]; /**< log2 of the heights, as precinct_width */
-  uint32_t tile_width;                          /**< XTsiz; 0: one tile */
-  uint32_t tile_height;                         /**< YTsiz; 0: one tile */
+      precinct_width[CJ2K_MAX_LEVELS + 1]; /**< log2 of the widths; [0] is the highest resolution,
+                                              and the last entry is repeated for the lower ones */
+  uint8_t precinct_height[CJ2K_MAX_LEVELS + 1]; /**< log2 of the heights, in the same order */
+  uint32_t tile_width;                          /**< XTsiz; 0: one tile covers the width */
+  uint32_t tile_height;                         /**< YTsiz; 0: one tile covers the height */
   uint32_t image_x0;                            /**< XOsiz */
   uint32_t image_y0;                            /**< YOsiz */
   uint32_t tile_x0;                             /**< XTOsiz */
   uint32_t tile_y0;                             /**< YTOsiz */
-  uint8_t tile_parts;                           /**< CJ2K_TILE_PARTS_* */
-  Cj2kMct mct;               /**< AUTO: on for three components of equal sampling in RGB */
-  bool reversible_transform; /**< 5/3 also when lossy; LOSSLESS implies it */
-  uint8_t guard_bits;        /**< 0: 2 (1 for cinema-2k); 1..7 */
+  uint8_t tile_parts;                           /**< sum of CJ2K_TILE_PARTS_* */
+  Cj2kMct mct;                                  /**< transform of the first three components */
+  bool reversible_transform; /**< use the 5/3 filter for lossy coding too; LOSSLESS implies it */
+  uint8_t guard_bits;        /**< 1..7; 0: 2, or 1 with CJ2K_PROFILE_CINEMA_2K */
   Cj2kProfile profile;       /**< profile whose limits the codestreams keep */
   bool profile_lenient;      /**< a parameter that contradicts the profile is overruled and named by
-                                cj2k_encoder_warning, instead of refused */
-  /** Main level of broadcast and IMF profiles. 0: no limit. -1: the lowest that fits image,
-   * frame_rate and budget (docs/profiles.md). */
+                                cj2k_encoder_warning; else it is refused */
+  /** Main level of the broadcast and IMF profiles. 0: no limit. -1: the lowest that fits the image,
+   * frame_rate and the budget; see docs/profiles.md. */
   int8_t main_level;
-  int8_t sub_level;    /**< of IMF profiles: as main_level */
-  double frame_rate;   /**< frames per second, for bitrate and profile limits; 0: unknown */
+  int8_t sub_level;    /**< sub-level of the IMF profiles; 0 and -1 as in main_level */
+  double frame_rate;   /**< frames per second, for bitrate and the limits of profiles, up to
+                          CJ2K_MAX_FRAME_RATE; 0: unknown */
   bool sop;            /**< write SOP marker segments */
   bool eph;            /**< write EPH markers */
   bool tlm;            /**< write TLM marker segments */
   bool plt;            /**< write PLT marker segments */
-  const char *comment; /**< COM marker, NULL: none */
-  /** What a packet holds. JP2 with HT becomes JPH, with a warning (T.814 D.2). */
+  const char *comment; /**< text of a COM marker segment; NULL: none */
+  /** What a Cj2kPacket holds. JP2 with the HT coder becomes JPH, with a warning (T.814 D.2). */
   Cj2kFileFormat file_format;
-  /** Convert R'G'B' to X'Y'Z' on the way in. The primaries of R'G'B' are those of BT.709, its white
-   * is D65; full range. */
+  /** Whether R'G'B' is converted to X'Y'Z' before coding. R'G'B' is full range with the primaries
+   * of BT.709 and the white point D65. */
   Cj2kXyzConversion rgb_to_xyz;
-  Cj2kTransfer xyz_transfer; /**< of the R'G'B' to be converted */
+  Cj2kTransfer xyz_transfer; /**< transfer curve of the R'G'B' that is converted */
 } Cj2kEncoderParams;
 
 /** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer. */
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);
-/** Sets a parameter as the tools and elements call it, from text: "rate-control" to "cbr",
- * "precincts" to "256x256,128x128". CJ2K_ERROR_ARGUMENT says which value is expected, and nothing
- * has changed. "comment" makes params->comment point to `value` itself. */
+/** Sets a parameter from text, under the name that it has in the tools and elements: "rate-control"
+ * to "cbr", "precincts" to "256x256,128x128". On CJ2K_ERROR_ARGUMENT nothing has changed, and
+ * *error says which value is expected. For "comment", params->comment points to `value` itself
+ * afterwards. */
 CJ2K_API Cj2kStatus cj2k_encoder_params_set(Cj2kEncoderParams *params, const char *name,
                                             const char *value, Cj2kError *error);
 
-/** The image that will be submitted: components with depth, sign and sub-sampling (x0..y1 are
- * derived from image_x0, image_y0 and width, height of the reference grid), and its colour. */
+/** The images that will be submitted: size, components with depth, sign and sub-sampling, and
+ * colour. The encoder derives x0 to y1 of the components from width, height and the image_x0 and
+ * image_y0 of the parameters. */
 typedef struct {
   uint32_t width;                  /**< Xsiz - XOsiz: columns of the reference grid */
   uint32_t height;                 /**< Ysiz - YOsiz: rows of the reference grid */
-  uint32_t num_components;         /**< entries of components, and of channels */
+  uint32_t num_components;         /**< number of entries in components, and in channels */
   const Cj2kComponent *components; /**< only dx, dy, depth, is_signed are read */
   const Cj2kChannel *channels;     /**< NULL: component i is colour i+1 */
   Cj2kColour colour;               /**< colour space of the samples */
 } Cj2kEncoderImage;
 
-/** Opens an encoder; NULL and *error on failure. Checks everything at once: CJ2K_ERROR_ARGUMENT
- * names the parameters that contradict each other or the profile. `layout` describes the pictures
- * to come (kept by copy). */
+/** Opens an encoder. Returns NULL and fills *error on failure; CJ2K_ERROR_ARGUMENT names the
+ * parameters that contradict each other, the image or the profile. `layout` describes the pictures
+ * that will be submitted; the encoder copies it. */
 CJ2K_API Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params,
                                         const Cj2kEncoderImage *image, const Cj2kLayout *layout,
                                         Cj2kError *error);
-/** Waits for frames in flight, frees everything. NULL is allowed. */
+/** Waits for frames in flight and frees everything. NULL is allowed. */
 CJ2K_API void cj2k_encoder_close(Cj2kEncoder *encoder);
 /** The back end in use, never CJ2K_BACKEND_AUTO. */
 CJ2K_API Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder);
-/** As cj2k_decoder_why_cpu. */
+/** Why CJ2K_BACKEND_AUTO took the CPU, as cj2k_decoder_why_cpu says it of a decoder. */
 CJ2K_API const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder);
-/** What cj2k_encoder_open overruled or had to do otherwise, one sentence; NULL when nothing. */
+/** One sentence about what cj2k_encoder_open overruled or changed; NULL if nothing. */
 CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
-/** Rsiz of the codestreams to come. */
+/** Rsiz of the codestreams that the encoder writes. */
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 
-/** Changes rate parameters (quality, quant_step, psnr, bitrate, max_frame_bytes, bits_per_pixel,
- * max_component_bytes) from the next submitted frame on; rate_control itself may change among the
- * lossy kinds only. A budget that cannot hold the headers is refused. On error the old rate stays.
- */
+/** Changes the rate parameters (quality, quant_step, psnr, bitrate, max_frame_bytes,
+ * bits_per_pixel, max_component_bytes) from the next submitted frame on. rate_control itself may
+ * change only from one lossy kind to another. A budget that cannot hold the headers is refused. On
+ * error the old rate stays. */
 CJ2K_API Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                           Cj2kError *error);
 
-/** Submits one picture, which must stay untouched until the frame was received; blocks while
- * frames_in_flight frames are inside and none was received. With one frame in flight on the GPU,
- * from page-locked or device memory, this thread also starts the GPU, and the thread that receives
- * does the rest, which is sooner than by others. */
+/** Submits one picture, which must stay untouched until the frame was received. Blocks while
+ * frames_in_flight frames are in flight. With one frame in flight on the GPU, from page-locked or
+ * device memory, the calling thread also starts the GPU and the receiving thread does the rest,
+ * because handing the work to other threads would take longer. */
 CJ2K_API Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
                                         void *user, Cj2kError *error);
 
 /** A frame that was encoded. */
 typedef struct {
-  Cj2kStatus status;   /**< of this frame */
+  Cj2kStatus status;   /**< how this frame ended */
   Cj2kError error;     /**< as in Cj2kFrame */
   void *user;          /**< as submitted */
   const uint8_t *data; /**< codestream or file, valid until cj2k_encoder_release */
-  size_t size;         /**< bytes of data */
-  bool fallback;       /**< done by the CPU back end in place of the chosen one */
-  void *priv;          /**< the library's own */
+  size_t size;         /**< size of data in bytes */
+  bool fallback;       /**< the CPU back end did it in place of the chosen one */
+  void *priv;          /**< for the library's own use */
 } Cj2kPacket;
 
-/** Waits for the oldest frame. CJ2K_OK: *packet was filled in, and packet->status says how it went.
- * CJ2K_END: nothing is in flight (it does not wait for a submit). From now on the frame no longer
- * counts as in flight, and its picture is the caller's again. */
+/** Waits for the oldest frame in flight. CJ2K_OK: *packet was filled in, and packet->status says
+ * how the frame ended. CJ2K_END: no frame is in flight; the call does not wait for one to be
+ * submitted. The frame that was received is no longer in flight, and its picture is the caller's
+ * again. */
 CJ2K_API Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet);
-/** Gives a packet's bytes back, once, from any thread. A packet may outlive its encoder: after
- * cj2k_encoder_close, `encoder` is NULL here. */
+/** Frees the bytes of a packet. Release each packet once, from any thread. A packet may outlive its
+ * encoder: after cj2k_encoder_close pass NULL as `encoder`. */
 CJ2K_API void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet);
-/** Memory for pictures, as cj2k_decoder_alloc. */
+/** Allocates memory for pictures, like cj2k_decoder_alloc. */
 CJ2K_API void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size);
 /** Frees what cj2k_encoder_alloc returned, with the same kind. NULL is allowed. */
 CJ2K_API void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory);
-/** Fills *stats; from any thread. */
+/** Fills *stats. May be called from any thread. */
 CJ2K_API void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats);
 
 /** @} */
