@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The last level of the inverse DWT with all that follows, while the rows are in registers:
- * component transform (T.800 annex G), DC shift, clamp, and the picture's own words.
+ * The last level of the inverse DWT, fused with all steps that follow, which work on the rows in
+ * registers: component transform (T.800 annex G), DC shift, clamp, conversion to the picture's
+ * words.
  */
 #include "inverse.cuh"
 
@@ -82,7 +83,7 @@ __device__ __forceinline__ void store_four(uint8_t *row, int32_t x, int32_t widt
   }
 }
 
-/* The component transform of four samples, where there is one: of three components. */
+/* The component transform of four samples; nothing unless there are three components. */
 template <int COUNT, bool REV> __device__ __forceinline__ void inverse_mct_rows(Row<REV> *rows)
 {
   if (COUNT == 3) {
@@ -120,9 +121,11 @@ template <int COUNT> struct StorePicture {
   }
 };
 
+/* Four thread blocks on a multiprocessor: more warps hide more latency than more registers do. */
+constexpr uint32_t kResident = 4;
+
 template <bool REV, int COUNT>
-__global__ void __launch_bounds__(32 * kWarps,
-                                  4) /* more warps hide more latency than more registers do */
+__global__ void __launch_bounds__(32 * kWarps, kResident)
     finish_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
                   const Cj2kCudaOutput *__restrict__ outputs)
 {
@@ -144,7 +147,8 @@ __global__ void __launch_bounds__(32 * kWarps,
   }
 }
 
-/* A sample below 2^16 to the lower half of a word. */
+/* Converts a sample of up to 16 bits to the lower half of a word; the upper half may be anything.
+ */
 __device__ __forceinline__ uint32_t to_half(int32_t v, int32_t dc, int32_t lo, int32_t hi)
 {
   return (uint32_t)min(max((int32_t)((uint32_t)v + (uint32_t)dc), lo), hi);
@@ -157,11 +161,11 @@ __device__ __forceinline__ uint32_t to_half(float v, float dc, float lo, float h
   return __float_as_uint(__fadd_rn(x, 12582912.0f));
 }
 
-/* Stores rows of 16-bit words that are the samples, of components of one range. */
+/* Stores rows whose samples are the 16-bit words as they are; all components have one range. */
 template <bool REV, int COUNT> struct StoreDirect {
   const Cj2kCudaDirect &to;
   typename Sample<REV>::Type dc, lo, hi;
-  uint32_t x; /* bytes */
+  uint32_t x; /* offset in the row, bytes */
   int32_t count, odd_y;
 
   __device__ __forceinline__ void operator()(int32_t y, Row<REV> *rows)
@@ -204,10 +208,10 @@ __device__ __forceinline__ void set_range(StoreDirect<false, COUNT> &store, cons
   store.hi = s.hi_f;
 }
 
-/* The frequent case, with all that is the same for all threads among the kernel's parameters: one
- * tile, three components through the component transform, 16-bit words. */
+/* The frequent case: one tile, three components through the component transform, 16-bit words. All
+ * values that are the same for all threads are kernel parameters. */
 template <bool REV>
-__global__ void __launch_bounds__(32 * kWarps, 4) /* more warps hide more latency */
+__global__ void __launch_bounds__(32 * kWarps, kResident)
     direct_kernel(const __grid_constant__ Cj2kCudaFinish finish,
                   const __grid_constant__ Cj2kCudaDirect to, uint32_t rows)
 {
@@ -221,8 +225,8 @@ __global__ void __launch_bounds__(32 * kWarps, 4) /* more warps hide more latenc
   synthesise<REV, 3>(finish.level, x, row0, row0 + (int32_t)rows, store);
 }
 
-/* Components without a component transform that become 16-bit words: the same of each entry in
- * registers. */
+/* Components without a component transform that become 16-bit words. The values that are the same
+ * for all threads are read into registers once for each entry. */
 template <bool REV>
 __global__ void __launch_bounds__(32 * kWarps)
     direct_planes_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
@@ -247,7 +251,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   }
 }
 
-/* Without decomposition: the band is the tile-component. */
+/* Tile-components without decomposition: the band holds the samples. */
 template <bool REV, int COUNT>
 __global__ void __launch_bounds__(32 * kWarps)
     plane_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,

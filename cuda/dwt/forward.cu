@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Forward DWT, one level in one kernel (T.800 F.4.2): vertically, then horizontally, and before
- * that, at the top level, everything from the picture's bytes on. A warp does a strip of 120
- * columns: a lane holds four of them, and the first and last lane repeat those of the neighbouring
- * strips, for the horizontal filter. It streams down the rows with the state of the vertical
- * lifting in registers. Samples outside are those that reflection gives (F.4.7), so that every
- * lifting step does what docs/arithmetic.md says, in that order.
+ * Forward DWT, one level in one kernel (T.800 F.4.2): the vertical filter, then the horizontal one.
+ * The kernel of the top level also unpacks the picture and does all steps before the DWT. A warp
+ * does a strip of 120 columns: each lane holds four, and the first and the last lane repeat columns
+ * of the neighbouring strips for the horizontal filter. The warp goes down the rows with the state
+ * of the vertical lifting in registers. Samples outside the image are its reflection (F.4.7), so
+ * that every lifting step does what docs/arithmetic.md says, in that order.
  */
 #include "forward.cuh"
 
 namespace {
 
 constexpr uint32_t kWarps = 2;       /* strips of a thread block */
-constexpr uint32_t kStripLanes = 30; /* of a warp, with columns of their own */
+constexpr uint32_t kStripLanes = 30; /* lanes of a warp whose columns belong to its strip */
 
 /* ----------------------------------------------------------------------------- reflection --- */
 
-/* Position within [0, n) of a sample outside; parity stays (n > 1). Those far outside, which no
- * sample of the image depends on, are anywhere. */
+/* Reflects a position into [0, n), which keeps its parity (n > 1). Positions so far outside that no
+ * sample of the image depends on them give any position in [0, n). */
 __device__ __forceinline__ uint32_t reflect(int32_t position, uint32_t n)
 {
   if ((uint32_t)position < n)
@@ -109,7 +109,7 @@ template <> struct Vertical<true> {
   }
 };
 
-/* A row in place; columns 0 and 2 of the lane are low-pass. */
+/* Filters a row in place; columns 0 and 2 of a lane are low-pass. */
 __device__ __forceinline__ void filter_row(float v[4])
 {
   constexpr uint32_t all = 0xFFFFFFFFu;
@@ -142,15 +142,15 @@ __device__ __forceinline__ void twice(float &) {}
 
 /* ---------------------------------------------------------------------------------- strips --- */
 
-/* Where a lane works. */
+/* The columns of a lane. */
 struct Place {
-  int32_t column;    /* of its first sample, from the rect's first column on; at an even position */
-  int32_t low, high; /* the same in the bands */
+  int32_t column;    /* its first column, relative to the rect's; at an even position */
+  int32_t low, high; /* its first columns in the low-pass and high-pass bands */
   uint32_t width, height;
   bool odd_x, odd_y;
-  bool owner;           /* its columns are not another strip's */
-  bool whole;           /* they are all inside, and pairs in the bands are aligned */
-  uint32_t mirrored[2]; /* where its samples are read, from `column` on: 16 bits each */
+  bool owner;           /* the columns belong to this strip */
+  bool whole;           /* all columns are inside, and pairs in the bands are aligned */
+  uint32_t mirrored[2]; /* where its samples are read: 16 bits each, relative to `column` */
 
   /* false: the strip is empty. */
   __device__ bool find(const Cj2kRect &rect, uint32_t strip)
@@ -172,7 +172,7 @@ struct Place {
     return 4 * strip * kStripLanes < width + odd_x;
   }
 
-  /* Where sample i of the lane is read. */
+  /* The column from which sample i of the lane is read. */
   __device__ __forceinline__ uint32_t mirror(int i) const
   {
     return (uint32_t)(column + (int16_t)(mirrored[i / 2] >> 16 * (i & 1)));
@@ -189,7 +189,7 @@ struct Place {
   }
 };
 
-/* Two neighbours of a band's row of n samples, as far as they are in it. */
+/* Stores two neighbours in a band's row of n samples, as far as they lie in it. */
 template <typename T>
 __device__ __forceinline__ void store_pair(T *row, int32_t first, T a, T b, int32_t n)
 {
@@ -203,8 +203,8 @@ template <typename T> struct alignas(8) Two {
   T a, b;
 };
 
-/* Filters a row that is through the vertical filter and stores its halves; kOdd: it is a high-pass
- * row, at an odd position. */
+/* Filters a row horizontally after the vertical filter and stores its low-pass and high-pass
+ * halves. kOdd: it is a vertical high-pass row, at an odd position. */
 template <bool kOdd, typename T>
 __device__ __forceinline__ void put_row(const Cj2kCudaForwardLevel &level,
                                         const Cj2kCudaCoefficients &arrays, const Place &place,
@@ -232,8 +232,9 @@ __device__ __forceinline__ void put_row(const Cj2kCudaForwardLevel &level,
   }
 }
 
-/* The rows of a strip's pairs, and those that the filter needs around them. `source` gives rows of
- * kComponents components, and is told ahead which. */
+/* Transforms `pairs` pairs of rows of a strip from `first_pair` on, and reads the rows around them
+ * that the filter needs. `source` gives rows of kComponents components: fetch() starts the loads of
+ * a row, convert() uses them later. */
 template <bool kReversible, uint32_t kComponents, class Source>
 __device__ void analyse(const Source &source, const Cj2kCudaForwardLevel *levels,
                         const Cj2kCudaCoefficients &arrays, const Place &place, uint32_t first_pair,
@@ -353,10 +354,11 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   const Cj2kCudaTop &top;
   const Cj2kXyzTables *xyz;
   Place place;
-  const uint8_t *rows[kComponents]; /* first row of the tile-component, its first unit or sample */
+  const uint8_t *rows[kComponents]; /* first row of the tile-component; LOAD_16, LOAD_8: its first
+                                       sample, else the first unit of the plane's row */
   uint32_t pitch[kComponents];
   Words words[kComponents];
-  uint32_t where[kComponents][4]; /* the lane's samples; LOAD_ANY */
+  uint32_t where[kComponents][4]; /* places of the lane's samples (Words::find); LOAD_ANY only */
 
   __device__ PictureSource(const Cj2kCudaTop &from, const Cj2kCudaTopLevel &launch,
                            const Place &here)
@@ -388,7 +390,8 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
 #pragma unroll
         for (int i = 0; i < 4; i++)
           raw.v[c][i] = words[c].load(from, where[c][i]);
-      } else if (place.whole) { /* others: in convert, so that nothing waits for them here */
+      } else if (place
+                     .whole) { /* convert() reads the others, so that nothing waits for them here */
         if (kLoad == CJ2K_CUDA_LOAD_16) {
           uint2 four = *reinterpret_cast<const uint2 *>(from + 2 * place.column);
           memcpy(raw.v[c], &four, sizeof raw.v[c]);
@@ -399,7 +402,7 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
     }
   }
 
-  /* The samples of a lane at an edge, which lanes beside it have brought to the cache. */
+  /* Reads the samples of a lane at an edge. Neighbouring lanes have brought them into the cache. */
   __device__ void fetch_reflected(const uint8_t *from, uint32_t *v) const
   {
     if (kLoad == CJ2K_CUDA_LOAD_16) {
@@ -441,7 +444,7 @@ template <bool kReversible, uint32_t kComponents, uint32_t kLoad> struct Picture
   }
 };
 
-/* kSingle: there is one top, which the launch itself carries. */
+/* kSingle: the launch has one top, which is among the kernel's parameters. */
 template <bool kReversible, uint32_t kComponents, uint32_t kLoad, bool kSingle>
 __global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 1)
     top_kernel(const __grid_constant__ Cj2kCudaTopLevel launch, uint32_t pairs,
@@ -459,7 +462,8 @@ __global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 
   analyse<kReversible, kComponents>(source, top.level, arrays, place, first_pair, pairs);
 }
 
-/* Warps that the current GPU holds at once, with the registers that so many components take. */
+/* Warps that are resident on the current GPU at once, limited by the registers of kernels for this
+ * number of components. */
 uint32_t resident_warps(uint32_t num_components)
 {
   int device = 0, multiprocessors = 0;
@@ -470,8 +474,9 @@ uint32_t resident_warps(uint32_t num_components)
   return (num_components == 3 ? 16 : 24) * (uint32_t)multiprocessors;
 }
 
-/* How many pairs of rows a strip has: as few as all warps at once can do, since each strip repeats
- * three pairs, and as many as that is worth. */
+/* Division of the rows among warps. Each warp repeats three pairs of rows of its neighbour. Hence a
+ * warp gets as many pairs as are needed for all warps to be resident at once, within limits: at
+ * most 18, so that large pictures still give many warps, and at least 2. */
 struct Cut {
   uint32_t pairs;
   dim3 grid;
@@ -480,12 +485,12 @@ struct Cut {
   Cut(uint32_t width, uint32_t height, uint32_t first, uint32_t end, uint32_t count,
       uint32_t num_components)
   {
-    constexpr uint32_t most = 18, least = 2;
+    constexpr uint32_t max_pairs = 18, min_pairs = 2;
     uint32_t columns = (width + 4 * kStripLanes) / (4 * kStripLanes);
     uint32_t blocks = (columns + kWarps - 1) / kWarps, warps = resident_warps(num_components);
     uint32_t rows = max(min(height / 2 + 1, end), first + 1) - first; /* of pairs */
     uint64_t all = (uint64_t)blocks * kWarps * rows * count;
-    pairs = (uint32_t)min(max((all + warps - 1) / warps, (uint64_t)least), (uint64_t)most);
+    pairs = (uint32_t)min(max((all + warps - 1) / warps, (uint64_t)min_pairs), (uint64_t)max_pairs);
     grid = dim3(blocks, (rows + pairs - 1) / pairs, count);
   }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Samples of a picture on their way into the DWT: out of their words, through the conversion to
- * X'Y'Z', the DC level shift and the component transform (T.800 annex G), as unpack.c, xyz.c and
- * mct.c of the CPU back end do it.
+ * Preparation of a picture's samples for the DWT: unpacking from words, conversion to X'Y'Z', DC
+ * level shift and component transform (T.800 annex G). The results are those of the CPU back end's
+ * unpack.c, xyz.c and mct.c.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ namespace {
 struct Words {
   uint8_t bytes;
   bool big_endian;
-  bool aligned; /* each can be read at once */
+  bool aligned; /* each word can be read with one load */
 
-  /* base: of the rows. */
+  /* base: the address of a row. */
   __device__ void set(const Cj2kSampleLayout &layout, const uint8_t *base, uint32_t pitch)
   {
     bytes = layout.word_bytes;
@@ -30,14 +30,14 @@ struct Words {
     aligned = (all & (bytes - 1)) == 0;
   }
 
-  /* Where sample x of a row is: byte of its word, and its lowest bit in that. */
+  /* The place of sample x in a row: byte offset of its word << 5 | its lowest bit in the word. */
   static __device__ uint32_t find(const Cj2kSampleLayout &layout, uint32_t x)
   {
     uint32_t unit = x / layout.unit_samples, j = x - unit * layout.unit_samples;
     return (unit * layout.unit_bytes + layout.at[j].offset) << 5 | layout.at[j].shift;
   }
 
-  /* In the order of its bytes. */
+  /* Reads a word without swapping its bytes. */
   __device__ __forceinline__ uint32_t load(const uint8_t *row, uint32_t where) const
   {
     const uint8_t *from = row + (where >> 5);
@@ -49,7 +49,7 @@ struct Words {
     return bytes == 2 ? word : word | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
   }
 
-  /* With the sample at its lowest bits. */
+  /* Swaps the bytes of a word if necessary and shifts the sample to the lowest bits. */
   __device__ __forceinline__ uint32_t shift(uint32_t word, uint32_t where) const
   {
     if (big_endian)
@@ -58,7 +58,7 @@ struct Words {
   }
 };
 
-/* How a word becomes a sample of the component's depth. */
+/* Conversion of a word to a sample of the component's depth. */
 struct SampleFormat {
   uint8_t top, down, up; /* shifts */
   bool is_signed;
@@ -123,7 +123,7 @@ __device__ __forceinline__ void forward_mct(float &a, float &b, float &c)
                 __fmul_rn(0.081312f, blue));
 }
 
-/* Samples of a lane's columns, up to the component transform. */
+/* Converts the samples of a lane's columns: X'Y'Z' and DC level shift. */
 template <typename T, uint32_t kComponents>
 __device__ __forceinline__ void start_samples(const Cj2kCudaTop &top, const Cj2kXyzTables *xyz,
                                               int32_t samples[kComponents][4],
@@ -142,15 +142,15 @@ __device__ __forceinline__ void start_samples(const Cj2kCudaTop &top, const Cj2k
   }
 }
 
-/* The same for one unsigned sample of up to 16 bits that needs no shift; bits above it are
- * anything. */
+/* DC level shift of one unsigned sample of up to 16 bits that needs no other conversion. The bits
+ * above the sample may have any value. */
 template <typename T>
 __device__ __forceinline__ T start_sample(uint32_t word, const Cj2kCudaInput &input)
 {
   uint32_t value = word & ((1u << input.depth) - 1);
   if (std::is_same<T, int32_t>::value)
     return (T)((int32_t)value - input.offset);
-  /* As the lowest bits of 2^23: exact, and quicker than a conversion. */
+  /* The value becomes the lowest bits of the float 2^23: exact, and faster than a conversion. */
   return (T)__fsub_rn(__uint_as_float(value | 0x4B000000u), (float)(0x800000 + input.offset));
 }
 

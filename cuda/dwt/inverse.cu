@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Inverse DWT, every level but the last: bands to the low-pass plane of the next level. */
+/* Inverse DWT, every level but the last: the bands become the low-pass plane of the next level. */
 #include "inverse.cuh"
 
 namespace {
@@ -9,7 +9,7 @@ constexpr uint32_t kWarps = 4;
 template <class T> struct StorePlane {
   T *plane;
   uint32_t stride;
-  int32_t x, width, odd_y; /* x: of the lane's first column in the plane */
+  int32_t x, width, odd_y; /* x: the lane's first column in the plane */
   bool active, whole;
 
   template <class R> __device__ __forceinline__ void operator()(int32_t y, const R *rows)
@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(32 * kWarps)
   using T = typename Sample<REV>::Type;
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
   for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
-    const Cj2kCudaLevel level = levels[i]; /* in registers: stores might change what is in memory */
+    /* A copy in registers: the compiler would reload from memory after each store. */
+    const Cj2kCudaLevel level = levels[i];
     int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4;
     int32_t row0 = (int32_t)(strip * rows);
     if (blockIdx.x * kStripColumns >= level.width + level.odd_x)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Inverse DWT of one level by warps (T.800 F.3), arithmetic of docs/arithmetic.md.
+ * Inverse DWT of one level by warps (T.800 F.3), with the arithmetic of docs/arithmetic.md.
  *
- * A warp makes a strip of columns, four a lane, of which the outer lanes only feed their
- * neighbours, and goes down the rows in pairs (2n, 2n+1). The horizontal filter takes values from
+ * A warp makes a strip of columns, four per lane, and goes down the rows in pairs (2n, 2n+1). The
+ * outermost lanes only give values to their neighbours. The horizontal filter takes values from
  * neighbouring lanes by shuffles; the vertical one keeps its rows in registers. Positions are
- * relative to the even position at or before the first sample. Beyond the edges mirrored positions
- * are loaded: the extended signal stays symmetric through all lifting steps, so that the results
- * are those of mirrored neighbours, bit for bit.
+ * relative to the even position at or before the first sample. Beyond the edges samples are loaded
+ * from mirrored positions: the extended signal stays symmetric through all lifting steps, so that
+ * the results are those of mirrored neighbours, bit for bit.
  */
 #pragma once
 
 #include "cuda/shared/decode_kernels.h"
 
-constexpr uint32_t kStripColumns = 120; /* that a warp puts out */
+constexpr uint32_t kStripColumns = 120; /* output columns of a warp */
 constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
 
 template <bool REV> struct Sample;
@@ -39,7 +39,8 @@ __device__ __forceinline__ int32_t mirror(int32_t p, int32_t first, int32_t size
   return first + (q < size ? q : period - q);
 }
 
-/* Lifting (F.3.8.1, F.3.8.2): x - or + what its two neighbours give. */
+/* Lifting steps (F.3.8.1, F.3.8.2): even samples subtract a term of their two neighbours, odd
+ * samples add one. */
 __device__ __forceinline__ int32_t even_step(int32_t x, int32_t a, int32_t b)
 {
   return (int32_t)((uint32_t)x - (uint32_t)((int32_t)((uint32_t)a + (uint32_t)b + 2u) >> 2));
@@ -56,7 +57,7 @@ __device__ __forceinline__ float lift(float x, float c, float a, float b)
 constexpr float kAlpha = -1.586134342059924f, kBeta = -0.052980118572961f,
                 kGamma = 0.882911075530934f, kDelta = 0.443506852043971f;
 
-/* Four columns of a row of one component, low and high in turn. */
+/* A lane's four columns of a row of one component: low-pass, high-pass, low-pass, high-pass. */
 template <bool REV> struct Row {
   typename Sample<REV>::Type c[4];
 };
@@ -88,13 +89,13 @@ __device__ __forceinline__ void horizontal(Row<false> &r)
   horizontal_lift<1>(r);
 }
 
-/* The vertical filter: takes pairs of rows downwards and gives pairs, an odd row and the even one
- * below it, some rows later. */
+/* The vertical filter. push() takes the pair of rows (2n, 2n + 1), n increasing, and gives an odd
+ * row and the even one below it, rows 2n - kDelay and 2n - kDelay + 1. It needs kWarmUp pairs
+ * before the first pair of which rows are wanted. */
 template <bool REV> struct Vertical;
 
 template <> struct Vertical<true> {
-  static constexpr int32_t kWarmUp = 1,
-                           kDelay = 1; /* pairs before the first, row 2n - kDelay first */
+  static constexpr int32_t kWarmUp = 1, kDelay = 1;
   Row<true> odd, even;
 
   __device__ __forceinline__ void push(const Row<true> &e, const Row<true> &o, Row<true> &out_odd,
@@ -113,8 +114,9 @@ template <> struct Vertical<true> {
 
 template <> struct Vertical<false> {
   static constexpr int32_t kWarmUp = 2, kDelay = 3;
-  Row<false> odd, even1, odd1,
-      even2; /* o(n-1); then e(n-1), o(n-2) after one round; e(n-2) after two */
+  Row<false> odd;         /* odd row n - 1, not lifted */
+  Row<false> even1, odd1; /* even row n - 1 and odd row n - 2 after one round of lifting */
+  Row<false> even2;       /* even row n - 2 after two rounds */
 
   __device__ __forceinline__ void push(const Row<false> &e, const Row<false> &o,
                                        Row<false> &out_odd, Row<false> &out_even)
@@ -134,9 +136,9 @@ template <> struct Vertical<false> {
   }
 };
 
-/* Where a lane's columns lie in the bands, the same for all components of a group. */
+/* The places of a lane's columns in the bands, the same for all components of a group. */
 struct Columns {
-  int32_t height, odd_y;            /* odd_y is the first row as well */
+  int32_t height, odd_y;            /* odd_y is also the position of the first row */
   int32_t low0, low1, high0, high1; /* columns in the bands */
   bool pairs;                       /* low0, low1 and high0, high1 can be loaded as pairs */
   bool single;                      /* one column: no filter */
@@ -157,8 +159,8 @@ struct Columns {
   }
 };
 
-/* One sample at an odd position (F.3.6): doubled by the encoder; with the 9/7 filter that is in the
- * band's scale. */
+/* Undoes the doubling of a single sample at an odd position (F.3.6). With the 9/7 filter the band's
+ * scale does that. */
 __device__ __forceinline__ int32_t halve(int32_t v, bool odd)
 {
   return odd ? v >> 1 : v;
@@ -172,8 +174,9 @@ template <class T> struct alignas(8) Pair {
   T a, b;
 };
 
-/* A row before the horizontal filter: line `line` of the bands left and right, which are those of
- * even or of odd rows. PAIRS: columns.pairs is true for all lanes. */
+/* Loads a row before the horizontal filter from the low-pass band `left` and the high-pass band
+ * `right`. left_line, right_line: offset of the row in each. PAIRS: columns.pairs is true for all
+ * lanes. */
 template <bool REV, bool PAIRS>
 __device__ __forceinline__ Row<REV> load_line(const Cj2kCudaPlane &left, const Cj2kCudaPlane &right,
                                               uint32_t left_line, uint32_t right_line,
@@ -201,8 +204,8 @@ __device__ __forceinline__ Row<REV> load_line(const Cj2kCudaPlane &left, const C
   return row;
 }
 
-/* Rows 2n and 2n + 1 (any, mirrored, which keeps the parity) of all components. The bands of each
- * have the strides of the first one's. */
+/* Loads rows 2n and 2n + 1 of all components; rows outside are mirrored, which keeps their parity.
+ * The bands of all components have the strides of the first one's. */
 template <bool REV, int COUNT, bool PAIRS>
 __device__ __forceinline__ void load_rows(const Cj2kCudaLevel *levels, const Columns &columns,
                                           int32_t n, Row<REV> *even, Row<REV> *odd)
@@ -225,7 +228,7 @@ __device__ __forceinline__ void load_rows(const Cj2kCudaLevel *levels, const Col
   }
 }
 
-/* One row: no vertical filter. */
+/* An image of one row, which has no vertical filter. */
 template <bool REV, int COUNT, class Sink>
 __device__ __forceinline__ void synthesise_row(const Cj2kCudaLevel *levels, const Columns &columns,
                                                Sink &sink)
@@ -263,7 +266,7 @@ __device__ __forceinline__ void synthesise_rows(const Cj2kCudaLevel *levels, con
       e[k] = next_e[k];
       o[k] = next_o[k];
     }
-    /* On their way while this pair is filtered. */
+    /* These loads run while the current pair is filtered. */
     load_rows<REV, COUNT, PAIRS>(levels, columns, n + 1, next_e, next_o);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
@@ -281,8 +284,8 @@ __device__ __forceinline__ void synthesise_rows(const Cj2kCudaLevel *levels, con
 }
 
 /*
- * Rows [row0, row1) (row0 even) of COUNT components in lock-step, columns p..p+3 of this lane; each
- * row that lies in the image goes to sink(y, rows).
+ * Synthesises rows [row0, row1) (row0 even), columns p to p + 3 of this lane, of COUNT components
+ * in lock-step. Each row that lies in the image is given to sink(y, rows).
  */
 template <bool REV, int COUNT, class Sink>
 __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t p, int32_t row0,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Planes whose words hold several samples (v210, r210, UYVP), or bits that no component owns: a
- * thread makes a whole unit out of samples that already have the layout's depth.
+ * Packing of planes whose words hold several samples (v210, r210, UYVP) or bits that belong to no
+ * component. A thread packs a whole unit from samples that already have the layout's depth.
  */
 #include "cuda/shared/decode_kernels.h"
 
@@ -9,11 +9,11 @@ namespace {
 
 constexpr uint32_t kMaxUnit = 64;
 
-/* v210: twelve samples of a unit in four words of three. */
+/* v210: the twelve samples of a unit in four words of three samples each. */
 __device__ void pack_v210(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane, uint32_t unit,
                           uint32_t y)
 {
-  uint32_t s[3][6]; /* by component; chroma has three */
+  uint32_t s[3][6]; /* by component; of chroma three are used */
   for (uint32_t k = 0; k < 3; k++) {
     uint32_t n = pack.layout[k].unit_samples, x = unit * n;
     const uint16_t *row =
@@ -28,7 +28,7 @@ __device__ void pack_v210(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane,
   *reinterpret_cast<uint4 *>(at) = words;
 }
 
-/* Any unit, byte by byte. */
+/* Packs any unit, byte by byte. */
 __device__ void pack_any(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane, size_t row_bytes,
                          uint32_t unit, uint32_t y)
 {

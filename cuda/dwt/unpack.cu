@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Tile-components without decomposition: samples become coefficients, a thread a pixel. */
+/* Tile-components without decomposition: samples become coefficients, one thread for each pixel. */
 #include "forward.cuh"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the steps of the HT block decoder share. */
+/* Shared by the kernels of the HT block decoder. */
 #pragma once
 
 #include "cuda/shared/bytes.cuh"
@@ -8,7 +8,7 @@ extern "C" {
 #include "common/shared/ht_tables.h"
 }
 
-/* The HT set of a block that is decoded, as common/cpu/ht/decode.h has it. The packets have reduced
+/* The HT set that is decoded of a block, as in common/cpu/ht/decode.h. Packet parsing has reduced
  * the block to one cleanup segment and at most one refinement segment. */
 struct HtSet {
   const uint8_t *cleanup;
@@ -18,7 +18,7 @@ struct HtSet {
   uint32_t num_passes;   /* 1..3 */
 };
 
-/* Reads lengths (T.814 7.1.1). false: the block is corrupt. */
+/* Fills `set` from the block's record and from Scup (T.814 7.1.1). false: the block is corrupt. */
 __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
                                          const Cj2kCudaBlock &block, HtSet &set)
 {
@@ -43,7 +43,7 @@ __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint
   return set.suffix_length >= 2 && set.suffix_length <= min(set.cleanup_length, 4079u);
 }
 
-/* Takes the bits of `places` out of a word; seldom there is one. */
+/* Removes the bits at `places` from a word and closes the gaps. Mostly there is none to remove. */
 __device__ __forceinline__ uint32_t drop_bits(uint32_t word, uint32_t places)
 {
   while (places) { /* highest first */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * HT cleanup pass, second step (T.814 7.3.7, 7.3.8): MagSgn bits become coefficients. A lane is a
- * column of quads; a group of 32 lanes, or of 16 when blocks are narrow, does a block, one row of
- * quads after the other. Bits are found by a scan over the lanes in a ring of destuffed bits.
+ * HT cleanup pass, second step (T.814 7.3.7, 7.3.8): MagSgn bits become coefficients. A group of 32
+ * lanes, or of 16 when blocks are narrow, decodes a block row of quads by row of quads; each lane
+ * has a column. A scan over the lanes gives each lane the position of its bits in a ring of
+ * destuffed bits.
  */
 #include "common.cuh"
 
@@ -12,12 +13,12 @@ constexpr uint32_t kThreads = 128;
 constexpr uint32_t kRingWords = 256; /* of 32 bits; a row of 32 quads takes up to 3968 bits */
 constexpr uint32_t kMaxCols = 512;
 
-/* The destuffed MagSgn bits from `pos` to `end`, by position modulo the ring's size. Bits behind
- * the segment are ones. */
+/* The destuffed MagSgn bits from position `pos` to `end`, stored at the position modulo the ring's
+ * size. Bits past the end of the segment are ones. */
 template <uint32_t LANES> struct Ring {
   uint32_t *words;
   const uint8_t *bytes;
-  uint32_t length, next; /* of bytes; next byte to destuff */
+  uint32_t length, next; /* number of bytes; index of the next one to destuff */
   uint32_t pos, end;
   uint32_t lane, mask;
 
@@ -34,8 +35,8 @@ template <uint32_t LANES> struct Ring {
     __syncwarp(mask);
   }
 
-  /* Four bytes a lane, behind the end of the segment bytes of ones. After a byte FF the top bit of
-   * the next is stuffing (T.814 7.1.2); mostly there is none among all these. */
+  /* Adds four bytes per lane; past the end of the segment they are FF. After a byte FF the top bit
+   * of the next one is stuffing (T.814 7.1.2); mostly no byte is FF, which is the fast path. */
   __device__ __forceinline__ void fill()
   {
     uint32_t at = next + 4 * lane;
@@ -57,7 +58,7 @@ template <uint32_t LANES> struct Ring {
     __syncwarp(mask);
   }
 
-  /* 32 bits of each lane. The word that `end` lies in has zeros behind it. */
+  /* Adds 32 bits per lane. In the word that holds `end`, bits from `end` on are zero. */
   __device__ __forceinline__ void fill_whole(uint32_t raw, uint32_t before)
   {
     uint32_t index = (end >> 5) + lane, shift = end & 31;
@@ -102,7 +103,7 @@ template <uint32_t LANES> struct Ring {
     return value;
   }
 
-  /* 32 bits from position `at` on. */
+  /* The 32 bits from position `at` on. */
   __device__ uint32_t window(uint32_t at) const
   {
     uint32_t low = words[(at >> 5) % kRingWords], high = words[((at >> 5) + 1) % kRingWords];
@@ -110,12 +111,12 @@ template <uint32_t LANES> struct Ring {
   }
 };
 
-/* v of the bottom samples of the row of quads above, by column: left and right. Blocks of at most
- * LANES quads keep them in registers, wider ones in shared memory. */
+/* The values v of the bottom samples, left and right, of the quads above. Blocks of at most LANES
+ * quads a row keep them in registers, wider ones in shared memory. */
 template <uint32_t LANES, bool WIDE> struct Above {
   uint32_t left, right;
   uint32_t *lefts, *rights;
-  uint32_t carried; /* right of the last column of the chunk before, of the row above */
+  uint32_t carried; /* row above: `right` of the last column of the LANES columns before */
 
   __device__ void start(uint32_t *memory, uint32_t lane, uint32_t mask)
   {
@@ -129,7 +130,7 @@ template <uint32_t LANES, bool WIDE> struct Above {
     }
   }
 
-  /* The or of the four values around quad column q. */
+  /* The bitwise or of the four values above quad column q and beside them. */
   __device__ uint32_t around(uint32_t q, uint32_t lane, uint32_t mask)
   {
     if (WIDE) {
@@ -160,10 +161,10 @@ template <uint32_t LANES, bool WIDE> struct Above {
   }
 };
 
-/* ----------------------------------------------------------------------- all blocks --- */
+/* ----------------------------------------------------------- the path for any block --- */
 
-/* v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
- * coefficient. Samples with refinement passes stay half units. */
+/* Converts v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
+ * coefficient. Samples of blocks with refinement passes stay half units. */
 __device__ __forceinline__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
                                                   const Cj2kCudaBlock &block)
 {
@@ -183,7 +184,7 @@ __device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a
     row[x + 1] = b;
 }
 
-/* The bits of a quad's samples, m[n] of each, which begin at `at`. */
+/* Reads the MagSgn bits of a quad, m[n] of each sample, which begin at `at`. */
 template <uint32_t LANES>
 __device__ __forceinline__ void read_values(const Ring<LANES> &ring, uint32_t at,
                                             const uint32_t m[4], uint32_t total, uint32_t mask,
@@ -231,7 +232,7 @@ __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const
         m[n] = rho >> n & 1 ? exponent - (known >> n & 1) : 0;
         total += m[n];
       }
-      if (__all_sync(mask, rho == 0)) { /* often, at low rates */
+      if (__all_sync(mask, rho == 0)) { /* frequent at low rates */
         above.note(q, 0, 0, mask);
         if (q < cols) {
           store_pair(out, 2 * q, block.width, 0, 0);
@@ -264,7 +265,7 @@ __device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const
   return true;
 }
 
-/* --------------------------------------------------------------------- most blocks --- */
+/* -------------------------------------------------- the fast path, for most blocks --- */
 
 /* Inclusive sum over the lanes. */
 template <uint32_t LANES> __device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t mask)
@@ -279,22 +280,22 @@ template <uint32_t LANES> __device__ __forceinline__ uint32_t sum_up(uint32_t va
   return value;
 }
 
-/* Four bits to the lowest bits of four bytes. */
+/* Spreads four bits to the lowest bits of four bytes. */
 __device__ __forceinline__ uint32_t spread(uint32_t bits)
 {
   return bits * 0x00204081u & 0x01010101u;
 }
 
-/* The bits of `window` from bit `at` on, `length` of them, and `top`; of both numbers the five
- * lowest bits count. */
+/* `length` bits of `window` from bit `at` on, or'ed with `top`. Only the five lowest bits of `at`
+ * and `length` count. */
 __device__ __forceinline__ uint32_t take(uint32_t window, uint32_t at, uint32_t length,
                                          uint32_t top)
 {
   return (__funnelshift_r(window, 0, at) & ~__funnelshift_l(0, 0xFFFFFFFFu, length)) | top;
 }
 
-/* MagSgn values of a quad whose bits begin at `at`. m: the number of bits of each in a byte. The
- * known one, where there is one, is bit exponent - 1. */
+/* Reads the MagSgn values of a quad whose bits begin at `at`. m: the number of bits of each sample,
+ * one byte each. The bit that is known from the VLC segment, if any, is bit exponent - 1. */
 template <uint32_t LANES>
 __device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, uint32_t m,
                                           uint32_t total, uint32_t exponent, uint32_t record,
@@ -325,10 +326,10 @@ __device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, 
   }
 }
 
-/* What the samples of a block become. */
+/* The format of a block's output samples. */
 enum class Put { kIntegers, kFloats, kHalfUnits };
 
-/* A significant sample. */
+/* The output word of a significant sample. */
 template <Put PUT>
 __device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, float scale)
 {
@@ -341,9 +342,9 @@ __device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, flo
   return v & 1 ? 0 - magnitude : magnitude;
 }
 
-/* A block without ROI, with whole quads at aligned places, not wider than its lanes, whose samples
- * leave bit 30 free. scale: the band's for a sample that is not shifted by p; both products are
- * exact but for the same rounding. */
+/* Decodes a block without ROI that consists of whole, aligned quads, is not wider than its lanes
+ * and whose samples leave bit 30 free. `scale` is the band's times 2^p, so that samples need not be
+ * shifted by p; this gives the same float, because either product is rounded once. */
 template <uint32_t LANES, Put PUT>
 __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlock &block,
                                              const uint32_t *quads, uint32_t *out,
@@ -357,21 +358,22 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlo
   const size_t line = block.stride;
   quads += lane;
   out += 2 * lane;
-  uint32_t ahead = active ? *quads : 0, left = 0, right = 0; /* v of the bottom samples above */
+  uint32_t ahead = active ? *quads : 0;
+  uint32_t left = 0, right = 0; /* v of the bottom samples of the quad above */
   for (uint32_t rows = block.height / 2; rows; rows--, out += 2 * line) {
     uint32_t record = ahead;
     quads += stride;
     if (active && rows > 1)
       ahead = *quads;
     uint32_t rho = record >> CJ2K_HT_RHO_SHIFT & 15;
-    /* Outermost lanes get their own values back, which changes nothing. */
+    /* The shuffles give the outermost lanes their own values, which does not change the result. */
     uint32_t around = left | right | __shfl_up_sync(mask, right, 1, LANES) |
                       __shfl_down_sync(mask, left, 1, LANES);
     uint32_t kappa = rho & (rho - 1) ? 31 - __clz(around | 2) : 1;
     uint32_t exponent = kappa + (record >> CJ2K_HT_U_SHIFT & 127);
     if (__any_sync(mask, rho && exponent > max_exponent))
       return false;
-    if (__all_sync(mask, rho == 0)) { /* often, at low rates */
+    if (__all_sync(mask, rho == 0)) { /* frequent at low rates */
       left = right = 0;
       if (active) {
         *reinterpret_cast<uint2 *>(out) = make_uint2(0, 0);
@@ -419,7 +421,7 @@ __device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t 
       out[x] = 0;
 }
 
-/* Blocks that an SM should hold; Turing's has room for 1024 threads. */
+/* Thread blocks that should be resident on a multiprocessor; Turing's holds 1024 threads. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr uint32_t kBlocksPerSm = 8;
 #else
@@ -444,10 +446,10 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   const Cj2kCodedBlock &coded = frame.coded[b];
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   bool has_passes = coded.num_passes && !coded.corrupt;
-  bool there = has_passes && coded.is_ht && !frame.corrupt_flags[b], good = false;
+  bool has_records = has_passes && coded.is_ht && !frame.corrupt_flags[b], good = false;
   bool is_zero = frame.zeros[b];
   HtSet set;
-  if (there) {
+  if (has_records) {
     find_set(frame, b, block, set);
     const uint32_t *quads = frame.quads + block.quads;
     uint32_t *line = lines[WIDE ? group : 0];
@@ -467,7 +469,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   }
   if (!good && !is_zero)
     clear_block<LANES>(block, out, lane);
-  __syncwarp(mask); /* all have read is_zero */
+  __syncwarp(mask); /* all lanes have read is_zero */
   if (lane == 0)
     frame.zeros[b] = !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */
 }

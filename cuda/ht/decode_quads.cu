@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * HT cleanup pass, first step (T.814 7.3.3 to 7.3.6): the MEL and VLC segments become quad records.
- * It is a chain of look-ups, each of which needs the one before, so a thread does a whole block;
- * the tables lie in shared memory, all bit strings and contexts in registers.
+ * Each table look-up depends on the one before, so one thread decodes a whole block. The tables are
+ * in shared memory, all bit strings and contexts in registers.
  */
 #include "common.cuh"
 
@@ -13,19 +13,20 @@ namespace {
 
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kVlcEntries = 2 * (8 << 7);
-/* Bits that choose a u-VLC entry: all codes without a five-bit suffix. The entries have the layout
- * of ht_tables.h. */
+/* Index bits of the u-VLC tables: enough for all codes without a five-bit suffix. The entries have
+ * the layout of ht_tables.h. */
 constexpr uint32_t kUvlcBits = 8;
 constexpr uint32_t kUvlcEntries = 9 << kUvlcBits;
 constexpr uint32_t kEntries = kVlcEntries + kUvlcEntries;
-/* Byte offsets into the tables: a quad record shifted right by this is its neighbour's context. */
+/* A quad record shifted right by this is the context of the quad to its right, as a byte offset
+ * into a VLC table. */
 constexpr uint32_t kContextShift = CJ2K_HT_CTX_SHIFT - 2;
-constexpr uint32_t kRowBytes = (8 << 7) * 4; /* of the VLC table of one kind of row */
+constexpr uint32_t kRowBytes = (8 << 7) * 4; /* size of a VLC table: first row, other rows */
 /* MEL exponents by state (T.814 table 2), three bits each. */
 constexpr uint64_t kMelExponents = 05433222111000ull;
-constexpr uint32_t kMaskQuads = 32; /* contexts of rows up to this long fit into masks */
-/* Quads between two looks at the supply of MEL events, and events that they may take: one a quad,
- * and in the first row one a pair. */
+constexpr uint32_t kMaskQuads = 32; /* longest row, in quads, whose contexts fit into masks */
+/* MEL events are refilled every kGroupQuads quads, which take at most kGroupEvents: one per quad,
+ * and in the first row one more per pair. */
 constexpr uint32_t kGroupQuads = 16, kGroupEvents = 24;
 
 } // namespace
@@ -34,27 +35,28 @@ __device__ __align__(16) uint32_t d_tables[kEntries];
 
 namespace {
 
-/* Bits read backwards, without stuffing (T.814 7.1.3). A word of them is ready long before it is
- * needed, and the bytes before that are on their way from memory. */
+/* Reader of the VLC segment: backwards, without stuffing (T.814 7.1.3). To hide latency, `word` is
+ * prepared long before it is needed, and `ahead`, the word after it, is being loaded. */
 struct Vlc {
-  const uint32_t *words; /* aligned words, from the one where the segment begins */
-  int32_t at;            /* index of `ahead`; less than 0 behind the end, where any word will do */
+  const uint32_t *words; /* aligned words, from the one that holds the segment's first byte */
+  int32_t at;            /* index of `ahead`; negative past the end, where any word will do */
   uint32_t ahead;
-  int32_t left; /* bytes that are not in `word` yet; less than 0 behind the end */
+  int32_t left; /* bytes not yet in `word`; negative past the end */
   uint32_t word, word_bits;
-  uint32_t large; /* highest bit: the last byte was larger than 8F */
+  uint32_t large; /* highest bit: the last byte in `word` is larger than 8F */
   uint64_t bits;
   uint32_t count;
 
   __device__ void start(const uint8_t *suffix, uint32_t length)
   {
-    /* The last byte belongs to Scup, and half of the one before. */
+    /* The last byte and the lower half of the one before hold Scup. */
     uint32_t nibble = __ldg(suffix + length - 2) >> 4, skip = (nibble & 7) == 7;
     bits = nibble & (15u >> skip);
     count = 4 - skip;
     uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(suffix) & 3);
     words = reinterpret_cast<const uint32_t *>(suffix - misaligned);
-    /* Bytes of the first word that are read already are zeros, but for one before a large one. */
+    /* Bytes of the first word that are behind the segment or already read become zeros; but the one
+     * next to the unread bytes becomes FF if the nibble's byte was above 8F, for prepare(). */
     int32_t end = (int32_t)(misaligned + length) - 2, used = -end & 3;
     left = (int32_t)length - 2 + used;
     at = (end + used) / 4 - 1;
@@ -73,7 +75,8 @@ struct Vlc {
     return __ldg(words + (uint32_t)max(index, 0));
   }
 
-  /* The next four bytes to `word`. A byte of seven ones after a large one has but seven bits. */
+  /* Puts the next four bytes into `word`. After a byte above 8F, a byte whose low seven bits are
+   * ones holds seven bits. */
   __device__ __forceinline__ void prepare()
   {
     uint32_t w = __byte_perm(ahead, 0, 0x0123);
@@ -87,7 +90,7 @@ struct Vlc {
     word = drop_bits(w, stuffed);
   }
 
-  /* At least 28 bits, and at least 33 when there were 14. */
+  /* Refills `bits` to at least 28, and to at least 33 if at least 14 were left. */
   __device__ __forceinline__ void supply()
   {
     if (count <= 32) {
@@ -104,8 +107,8 @@ struct Vlc {
     count -= n;
   }
 
-  /* Did all bits that were used exist? The zeros behind the end that are not in `word` are among
-   * `bits`. */
+  /* Were all bits that were used in the segment? Zeros from past the end that are no longer in
+   * `word` must still be unused in `bits`. */
   __device__ bool complete() const
   {
     uint32_t zeros = (uint32_t)max(-left, 0);
@@ -113,18 +116,18 @@ struct Vlc {
   }
 };
 
-/* Adaptive run-length decoder (T.814 7.3.3) that decodes events ahead. Behind the end of its bytes
- * there are ones. */
+/* Adaptive run-length decoder (T.814 7.3.3) that decodes events in advance. Past the end of the
+ * segment it reads ones. */
 struct Mel {
   const uint8_t *next;
   uint32_t low, high; /* aligned words around the next four bytes */
-  int32_t left;       /* bytes; the last one is shared with the VLC segment */
-  uint32_t bits;      /* first bit highest */
+  int32_t left;       /* bytes to read; the last one is shared with the VLC segment */
+  uint32_t bits;      /* next bit highest */
   uint32_t count;
   uint32_t state;
   bool after_ff;
   uint32_t num_events;
-  uint64_t events; /* next one lowest */
+  uint64_t events; /* next event lowest */
 
   __device__ void start(const uint8_t *suffix, uint32_t length)
   {
@@ -162,10 +165,11 @@ struct Mel {
       after_ff = byte == 0xFF;
     }
     next += used;
-    look_ahead(); /* at most the byte behind the last one */
+    look_ahead(); /* reads at most the byte behind the last one */
   }
 
-  /* Events for a group. Up to 23 are left, and a codeword gives up to 32. */
+  /* Decodes events for a group of quads. Up to 23 are left from before, and a codeword gives up to
+   * 32, so that 64 bits suffice. */
   __device__ __forceinline__ void supply()
   {
     while (num_events < kGroupEvents) {
@@ -195,8 +199,8 @@ struct Mel {
   }
 };
 
-/* A long u-VLC code of a pair, step by step. Returns the bits used, up to 24, and from bits 8 and
- * 16 on the residuals. */
+/* Decodes a u-VLC code of a pair that is too long for the table. Returns the bits used, up to 24,
+ * in bits 0 to 7 and the residuals from bits 8 and 16 on. */
 __device__ __noinline__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row)
 {
   uint32_t used = 0, length[2] = {0, 0}, u[2] = {0, 0};
@@ -232,7 +236,7 @@ __device__ __noinline__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, 
   return used | u[0] << 8 | u[1] << 16;
 }
 
-/* Bits 0 and 1 of each nibble, next to each other. */
+/* Packs bits 0 and 1 of each nibble next to each other. */
 __device__ __forceinline__ uint32_t gather_pairs(uint64_t nibbles)
 {
   uint32_t pairs[2] = {(uint32_t)nibbles & 0x33333333u, (uint32_t)(nibbles >> 32) & 0x33333333u};
@@ -245,12 +249,12 @@ __device__ __forceinline__ uint32_t gather_pairs(uint64_t nibbles)
   return pairs[0] | pairs[1] << 16;
 }
 
-/* What the row above tells about contexts (T.814 7.3.5), as offsets into the table: bit 9 for n |
- * nw, bit 11 for ne | nf. Rows of up to 32 quads keep it in masks. */
+/* The part of the contexts that depends on the row above (T.814 7.3.5), as offsets into the table:
+ * bit 9 for n | nw, bit 11 for ne | nf. For rows of up to 32 quads it is kept in masks. */
 struct AboveMasks {
   uint32_t north, east; /* of the row above; rotated so that the next quad has bits 9 and 11 */
-  uint64_t bottoms;     /* of this row: whether the bottom samples are significant, of a pair of
-                           quads the left ones of both, then the right ones of both; last highest */
+  uint64_t bottoms;     /* significance of the bottom samples of this row, a nibble for each pair of
+                           quads: both left samples, then both right ones; the last pair is highest */
 
   __device__ __forceinline__ void start_row(const uint32_t *)
   {
@@ -282,7 +286,7 @@ struct AboveMasks {
   }
 };
 
-/* The same for wider rows, from the records of the row above. */
+/* The same for wider rows, read from the quad records of the row above. */
 struct AboveRecords {
   const uint32_t *records;
 
@@ -316,17 +320,17 @@ template <> struct AboveOf<true> {
   using Type = AboveRecords;
 };
 
-/* WHOLE: rows are whole groups of four quads. */
+/* Decodes one block. WHOLE: the number of quads in a row is a multiple of four. */
 template <bool WIDE, bool WHOLE> struct Decoder {
   uint32_t tables; /* address in shared memory */
   Vlc vlc;
   Mel mel;
   typename AboveOf<WIDE>::Type above;
-  uint32_t context; /* that the quad before gives, as an offset */
-  uint32_t events;  /* of this group: next one lowest */
+  uint32_t context; /* the part of the context that the quad to the left gives, as an offset */
+  uint32_t events;  /* of this group of quads; next event lowest */
   uint32_t used_events;
 
-  /* The table entry `offset` bytes behind `part`. */
+  /* The table entry at PART + `offset` bytes. */
   template <uint32_t PART> __device__ __forceinline__ uint32_t entry(uint32_t offset) const
   {
     uint32_t value;
@@ -342,14 +346,15 @@ template <bool WIDE, bool WHOLE> struct Decoder {
     }
   }
 
-  /* The record of a quad; `bits` has the VLC bits from bit 2 on. */
+  /* Decodes the record of a quad; `bits` has the VLC bits from bit 2 on. Outside the row
+   * (`inside` is false) the record is 0. */
   template <uint32_t ROW>
-  __device__ __forceinline__ uint32_t quad(uint32_t bits, uint32_t around, bool there)
+  __device__ __forceinline__ uint32_t quad(uint32_t bits, uint32_t around, bool inside)
   {
     uint32_t index = context | around;
     uint32_t record = entry<ROW>(index | (bits & 127 << 2));
-    bool has_event = index == 0 && there;
-    record = !there || (has_event && !(events & 1)) ? 0 : record;
+    bool has_event = index == 0 && inside;
+    record = !inside || (has_event && !(events & 1)) ? 0 : record;
     skip_event(has_event);
     context = record >> kContextShift;
     return record;
@@ -394,7 +399,7 @@ template <bool WIDE, bool WHOLE> struct Decoder {
     return make_uint2(first, second);
   }
 
-  /* A row of quads. Stores pairs of pairs: the stride is a multiple of four. */
+  /* Decodes a row of quads. It stores four records at once: the stride is a multiple of four. */
   template <bool FIRST> __device__ __forceinline__ void row(uint32_t *records, uint32_t cols)
   {
     context = 0;
@@ -414,7 +419,7 @@ template <bool WIDE, bool WHOLE> struct Decoder {
     above.end_row(cols);
   }
 
-  /* false: more bits were used than there are. */
+  /* Decodes a block to quad records. false: it used more VLC bits than the segment has. */
   __device__ bool block(const HtSet &set, const Cj2kCudaBlock &block, uint32_t *quads)
   {
     uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
@@ -432,8 +437,8 @@ template <bool WIDE, bool WHOLE> struct Decoder {
   }
 };
 
-/* The first `lanes` threads of each warp do a block each. WIDE: some have rows of more than 32
- * quads; WHOLE: all have rows of whole groups of four. */
+/* Each of the first `lanes` threads of a warp decodes one block. WIDE: some blocks have rows of
+ * more than 32 quads. WHOLE: the rows of all blocks are whole groups of four quads. */
 template <bool WIDE, bool WHOLE>
 __global__ void __launch_bounds__(32 * kWarps)
     quads_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
@@ -453,7 +458,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   HtSet set;
   Decoder<WIDE, WHOLE> d;
   d.tables = (uint32_t)__cvta_generic_to_shared(tables);
-  asm volatile("" : "+r"(d.tables)); /* a register, not made anew for each look-up */
+  asm volatile("" : "+r"(d.tables)); /* keeps the address in a register; else it is recomputed */
   if (!find_set(frame, b, block, set) || !d.block(set, block, frame.quads + block.quads)) {
     frame.corrupt_flags[b] = 1;
     atomicAdd_system(frame.corrupt, 1u);
@@ -462,7 +467,7 @@ __global__ void __launch_bounds__(32 * kWarps)
 
 } // namespace
 
-/* The tables one after the other; of the u-VLC ones what the first bits tell. */
+/* Uploads the VLC tables and, shortened to kUvlcBits index bits, the u-VLC tables. */
 cudaError_t cj2k_cuda_ht_init(void)
 {
   const Cj2kHtTables *tables = cj2k_ht_tables();
@@ -477,8 +482,9 @@ cudaError_t cj2k_cuda_ht_init(void)
   return cudaMemcpyToSymbol(d_tables, all, sizeof all);
 }
 
-/* A frame alone leaves most of the GPU idle here: with fewer blocks in a warp these wait less for
- * each other. With several frames in flight full warps do more. */
+/* Blocks in a warp with one frame in flight. That frame leaves most of the GPU idle here, and with
+ * fewer blocks in a warp they wait less for each other. With several frames in flight full warps
+ * have the higher throughput. */
 constexpr uint32_t kLanesAlone = 8;
 
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * HT SigProp and MagRef passes (T.814 7.4, 7.5), in stripes of 4 rows, groups of 4 columns as 16
- * bits, bit 4 * column + row.
+ * HT SigProp and MagRef passes (T.814 7.4, 7.5). A stripe has 4 rows; its groups of 4 columns are
+ * 16 bits, bit 4 * column + row.
  *
- * SigProp is one chain of decisions, so a thread does a block, four samples at a time by a table,
- * when warps have brought significance and the segment's bits into shared memory. For each group it
- * leaves what became significant and the signs, in place of the block's quad records. Then a warp
- * does a block, a lane a group: what SigProp found, MagRef, whose bits are found by a scan, and
- * dequantisation.
+ * First kernel: warps bring significance and the segment's bits into shared memory. SigProp is one
+ * chain of decisions, so then one thread does a block, four samples (a column) at a time by a
+ * table. It writes the newly significant samples of each group and their signs over the block's
+ * quad records.
+ *
+ * Second kernel: a warp does a block, a lane a group of it. It applies what SigProp found, then
+ * MagRef, whose bits a scan finds, and dequantises.
  */
 #include "common.cuh"
 
 namespace {
 
-constexpr uint32_t kBlocks = 32; /* of a thread block of the first kernel, a warp's */
+constexpr uint32_t kBlocks = 32; /* code-blocks of a thread block of the first kernel: one a lane */
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kMaxGroups = 256;
-constexpr uint32_t kPitch = kBlocks + 2;    /* halves; so that neither blocks nor groups conflict */
-constexpr uint32_t kBitPitch = kBlocks + 1; /* words */
+/* Distances between the groups and between the words of a block in shared memory, in half words and
+ * words. Chosen so that neither blocks nor groups have bank conflicts. */
+constexpr uint32_t kPitch = kBlocks + 2;
+constexpr uint32_t kBitPitch = kBlocks + 1;
 constexpr uint32_t kTopRow = 0x111111, kBottomRow = 0x888888; /* of six columns */
 
-/* A block as the passes walk it. */
+/* The stripes and groups of a block. */
 struct Shape {
-  uint32_t height, groups, count; /* groups: of a stripe; count: of all stripes */
-  uint32_t last;                  /* columns of a stripe's last group that lie in the block */
+  uint32_t height, groups, count; /* groups of one stripe; groups of all stripes */
+  uint32_t last;                  /* the samples of a stripe's last group that lie in the block */
 
   __device__ Shape(uint32_t w, uint32_t h)
       : height(h), groups((w + 3) / 4), count(groups * ((h + 3) / 4)),
@@ -31,7 +35,7 @@ struct Shape {
   {
   }
 
-  /* Rows of the stripe at y that lie in the block. */
+  /* The samples of a group of the stripe at y whose rows lie in the block. */
   __device__ uint32_t rows(uint32_t y) const
   {
     return 0x1111u * ((1u << min(height - y, 4u)) - 1);
@@ -46,7 +50,7 @@ struct Shape {
 
 /* ------------------------------------------------------------------------------- bits --- */
 
-/* Words of a code-block's bits, and kBehind that may be read behind them. */
+/* Words for the bits of a code-block; kBehind more may be read behind them. */
 constexpr uint32_t kBehind = 2;
 constexpr uint32_t kSigPropWords = 2 * 16 * kMaxGroups / 32 + kBehind; /* with signs */
 constexpr uint32_t kMagRefWords = 16 * kMaxGroups / 32 + kBehind;
@@ -63,9 +67,9 @@ __device__ __forceinline__ uint32_t sum_up(uint32_t value, uint32_t lane)
   return value;
 }
 
-/* Bits of a segment without stuffing, as many as words[num_words] has room for, forwards from its
- * start (SigProp) or backwards from its end (MagRef), zeros behind them; by a warp, four bytes a
- * lane. A word is `pitch` words behind the one before. */
+/* A warp destuffs a segment, four bytes a lane: forwards from its start (SigProp) or backwards from
+ * its end (MagRef). Writes as many bits as fit into `num_words` words, `pitch` words apart, and
+ * zeros behind them. */
 template <bool BACKWARDS>
 __device__ void destuff(const uint8_t *bytes, uint32_t length, uint32_t lane, uint32_t *words,
                         uint32_t num_words, uint32_t pitch)
@@ -73,16 +77,17 @@ __device__ void destuff(const uint8_t *bytes, uint32_t length, uint32_t lane, ui
   for (uint32_t i = lane; i < num_words; i += 32)
     words[i * pitch] = 0;
   __syncwarp();
-  const uint32_t most = 32 * (num_words - kBehind);
+  const uint32_t capacity = 32 * (num_words - kBehind);    /* bits */
   uint32_t end = 0, carried = BACKWARDS ? 0x80808080u : 0; /* as if behind a byte larger than 8F */
-  for (uint32_t done = 0; done < length && end < most; done += 128) {
+  for (uint32_t done = 0; done < length && end < capacity; done += 128) {
     int32_t left = (int32_t)(length - done) - 4 * (int32_t)lane;
     uint32_t w = 0;
     if (left > 0)
       w = BACKWARDS ? __byte_perm(load_word(bytes + left - 4), 0, 0x0123)
                     : load_word(bytes + length - left);
     w &= ~__funnelshift_lc(0, 0xFFFFFFFFu, (uint32_t)max(8 * left, 0));
-    /* Bit 7 of each byte: the next one's is stuffing; backwards if that is seven ones. */
+    /* Bit 7 of each byte of `flags`: bit 7 of the next byte is stuffing; backwards only if the
+     * seven lower bits of that byte are ones. */
     uint32_t sevens = w & 0x7F7F7F7Fu, all_ones = sevens + 0x01010101u;
     uint32_t flags = w & (BACKWARDS ? sevens + 0x70707070u : all_ones);
     uint32_t before = __shfl_up_sync(0xFFFFFFFFu, flags, 1);
@@ -92,7 +97,7 @@ __device__ void destuff(const uint8_t *bytes, uint32_t length, uint32_t lane, ui
     uint32_t count = 32 - __popc(stuffed), sum = sum_up(count, lane), at = end + sum - count;
     w = drop_bits(w, stuffed);
     end += __shfl_sync(0xFFFFFFFFu, sum, 31);
-    if (at < most) {
+    if (at < capacity) {
       atomicOr(&words[at / 32 * pitch], w << at % 32);
       if (at % 32)
         atomicOr(&words[(at / 32 + 1) * pitch], w >> (32 - at % 32));
@@ -103,7 +108,7 @@ __device__ void destuff(const uint8_t *bytes, uint32_t length, uint32_t lane, ui
 
 /* ---------------------------------------------------------------------------- SigProp --- */
 
-/* What SigProp makes of a column of a group: make-tables.c says how. */
+/* The table of SigProp's decisions for a column of a group; make-tables.c explains the entries. */
 struct alignas(16) Columns {
   uint16_t entries[4096];
 };
@@ -112,7 +117,8 @@ __device__ const Columns d_columns = {{
 #include "sigprop_columns.inc"
 }};
 
-/* A row of quads of a group, at the place of its upper rows. */
+/* The significance of a row of quads of a group (two quads), at the bits of the group's upper two
+ * rows. */
 __device__ __forceinline__ uint32_t quad_row(const uint32_t *quads)
 {
   uint2 pair = *reinterpret_cast<const uint2 *>(quads);
@@ -121,7 +127,7 @@ __device__ __forceinline__ uint32_t quad_row(const uint32_t *quads)
   return (rho & 0x0303) | (rho & 0x0C0C) << 2;
 }
 
-/* The significance of one code-block after the cleanup pass, by a warp. */
+/* A warp collects the significance of one code-block after the cleanup pass. */
 __device__ __forceinline__ void collect(const Shape &shape, const uint32_t *quads, uint32_t lane,
                                         uint16_t *halves)
 {
@@ -137,7 +143,7 @@ __device__ __forceinline__ void collect(const Shape &shape, const uint32_t *quad
   }
 }
 
-/* Three groups next to each other, a window that slides on. */
+/* A sliding window of three neighbouring groups of a stripe. */
 struct Window {
   uint32_t left, group, right;
 
@@ -148,18 +154,18 @@ struct Window {
     right = next;
   }
 
-  /* The group's columns, and one on each side. */
+  /* The columns of the middle group and one on each side. */
   __device__ __forceinline__ uint32_t columns() const
   {
     return left >> 12 | group << 4 | (right & 15) << 20;
   }
 };
 
-/* A group of a stripe and those around it: significance, of the stripe above after its SigProp. */
+/* The significance of a group and of those around it; the stripe above is after its SigProp. */
 struct Neighbourhood {
-  const uint16_t *next; /* of the next groups to come into the windows */
-  uint32_t rest;        /* how many are still to come */
-  uint32_t row;         /* from a stripe to the one below */
+  const uint16_t *next; /* the next group to enter the window `here` */
+  uint32_t rest;        /* groups of the stripe that have not entered yet */
+  uint32_t row;         /* distance from a stripe to the one below */
   bool has_over, has_under;
   Window here, over, under;
 
@@ -178,15 +184,16 @@ struct Neighbourhood {
 
   __device__ __forceinline__ void slide()
   {
-    bool there = rest > 0;
-    here.slide(there ? *next : 0);
-    over.slide(there && has_over ? *(next - row) : 0);
-    under.slide(there && has_under ? *(next + row) : 0);
+    bool has_next = rest > 0;
+    here.slide(has_next ? *next : 0);
+    over.slide(has_next && has_over ? *(next - row) : 0);
+    under.slide(has_next && has_under ? *(next + row) : 0);
     next += kPitch;
-    rest -= there;
+    rest -= has_next;
   }
 
-  /* Samples with a significant one next to them, but for what the pass finds in this stripe. */
+  /* Samples of the group with a significant neighbour. What the pass finds in this stripe is not
+   * counted; SigProp::group() adds it. */
   __device__ __forceinline__ uint32_t members() const
   {
     uint32_t own = here.columns(), near = own | (own & ~kBottomRow) << 1 | (own & ~kTopRow) >> 1 |
@@ -197,14 +204,14 @@ struct Neighbourhood {
   }
 };
 
-/* One code-block's SigProp. `found`: for each group significance after the cleanup pass, and in the
- * upper half what became significant; the signs of these, from bit 0 on. */
+/* The SigProp pass of one code-block, by one thread. */
 struct SigProp {
-  uint32_t columns;      /* the table, an address in shared memory */
-  uint16_t *halves;      /* significance, in shared memory; where the pass has been, after it */
+  uint32_t columns;      /* address of the table in shared memory */
+  uint16_t *halves;      /* significance by group, in shared memory; updated by the pass */
   const uint32_t *words; /* the segment's bits, in shared memory */
-  uint32_t pos;          /* of the next one */
-  uint2 *found;
+  uint32_t pos;          /* position of the next bit */
+  uint2 *found; /* output by group. x: significance after the cleanup pass, and in the upper
+                   half the newly significant samples; y: their signs, from bit 0 on */
 
   __device__ __forceinline__ uint32_t column(uint32_t offset) const
   {
@@ -213,7 +220,7 @@ struct SigProp {
     return entry;
   }
 
-  /* Returns what became significant; `last`: the entry of the column before. */
+  /* Returns the newly significant samples; `last` is the table entry of the column before. */
   __device__ __forceinline__ uint32_t group(uint32_t members, uint32_t candidates, uint32_t &last,
                                             uint32_t &signs)
   {
@@ -245,7 +252,7 @@ struct SigProp {
     for (uint32_t g = 0; g < groups; g++, at += kPitch) {
       uint32_t candidates = (g + 1 < groups ? rows : rows & shape.last) & ~own, signs;
       uint32_t fresh = group(members, candidates, last, signs), before = own;
-      around.slide(); /* while the table is looked up */
+      around.slide(); /* overlaps with the table look-ups of the next group() */
       own = around.here.group;
       members = around.members();
       out[g] = make_uint2(before | fresh << 16, signs);
@@ -259,15 +266,15 @@ __device__ __forceinline__ bool is_refined(const Cj2kCudaDecodeBlocks &frame, ui
   return i < frame.num_refined && !frame.corrupt_flags[frame.refined[i]];
 }
 
-/* What a thread block has in shared memory: the table; by group and code-block the significance;
- * by word and code-block the bits. */
+/* Shared memory of a thread block: the table; the significance by group and code-block; the bits by
+ * word and code-block. */
 struct SigPropMemory {
   uint4 columns[sizeof(Columns) / 16];
   uint16_t significance[kMaxGroups * kPitch];
   uint32_t bits[kSigPropWords * kBitPitch];
 };
 
-/* Significance and bits of the code-blocks from `first` on, those of this warp. */
+/* Fills in significance and bits of this warp's share of the code-blocks from `first` on. */
 __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint32_t first,
                                         uint32_t warp, uint32_t lane, SigPropMemory &memory)
 {
@@ -293,8 +300,9 @@ __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint3
   }
 }
 
-/* When all warps have prepared their share, one does the kBlocks code-blocks, one a lane: not the
- * same one in all thread blocks, which would all take the same part of their multiprocessor. */
+/* After all warps have prepared their share, one warp decodes the kBlocks code-blocks, one a lane.
+ * Which warp it is differs between thread blocks, because the same warp would always load the same
+ * partition of the multiprocessor. */
 __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBlocks frame)
 {
   extern __shared__ uint4 shared[];
@@ -312,7 +320,8 @@ __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBloc
   const Cj2kCudaBlock &block = frame.blocks[frame.refined[first + k]];
   SigProp pass;
   pass.columns = (uint32_t)__cvta_generic_to_shared(memory.columns);
-  asm volatile("" : "+r"(pass.columns)); /* a register, not made anew for each look-up */
+  asm volatile(""
+               : "+r"(pass.columns)); /* keeps the address in a register; else it is recomputed */
   pass.halves = memory.significance + k;
   pass.words = memory.bits + k;
   pass.pos = 0;
@@ -325,24 +334,24 @@ __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBloc
 
 /* ----------------------------------------------------------------------------- MagRef --- */
 
-/* What becomes of a group's samples, bit 4 * column + row each. */
+/* The state of a group's samples, bit 4 * column + row each. */
 struct Group {
-  uint32_t significant, fresh; /* after the cleanup pass; by SigProp */
-  uint32_t bits;               /* of the former MagRef's, of the latter the signs */
+  uint32_t significant, fresh; /* after the cleanup pass; newly by SigProp */
+  uint32_t bits;               /* MagRef bits of the former, signs of the latter */
 };
 
-/* What the passes at bit-plane p - 1 put into a sample, half units. */
+/* What the passes at bit-plane p - 1 add to a sample, in half units. */
 struct Steps {
-  uint32_t more, less; /* MagRef: one and zero; both 0 without the pass */
-  uint32_t fresh;      /* SigProp */
+  uint32_t more, less; /* for a MagRef bit of 1 and of 0; both 0 without the pass */
+  uint32_t fresh;      /* the magnitude of a sample that SigProp finds */
 
   __device__ Steps(uint32_t plane, bool magref)
       : more(magref ? 1u << (plane - 1) : 0), less(0 - more), fresh(3u << (plane - 1))
   {
   }
 
-  /* A sample after all passes, from that after the cleanup pass, which is 0 when it became
-   * significant later. */
+  /* A sample after all passes. `sample` is its value after the cleanup pass: 0 if SigProp finds
+   * it. */
   __device__ __forceinline__ uint32_t refine(uint32_t sample, const Group &group, uint32_t i) const
   {
     bool one = group.bits & 1u << i;
@@ -352,8 +361,8 @@ struct Steps {
   }
 };
 
-/* The lowest bits of `bits` to the places of `mask`, by four: entries of the table, by mask and
- * bits, are the places, and above them how many. */
+/* Entries of the table for deposit(), by four bits of the mask and four bits to deposit: the bits
+ * at their places in bits 0 to 3, and above these how many were used. */
 constexpr uint32_t kDeposits = 256;
 
 __device__ __forceinline__ uint8_t deposit_entry(uint32_t mask, uint32_t bits)
@@ -361,13 +370,14 @@ __device__ __forceinline__ uint8_t deposit_entry(uint32_t mask, uint32_t bits)
   uint32_t places = 0, used = 0;
 #pragma unroll
   for (uint32_t i = 0; i < 4; i++) {
-    uint32_t there = mask >> i & 1;
-    places |= (bits >> used & there) << i;
-    used += there;
+    uint32_t is_set = mask >> i & 1;
+    places |= (bits >> used & is_set) << i;
+    used += is_set;
   }
   return (uint8_t)(places | used << 4);
 }
 
+/* Moves the lowest bits of `bits` to the places of the 16 bits of `mask` that are set. */
 __device__ __forceinline__ uint32_t deposit(uint32_t bits, uint32_t mask, const uint8_t *table)
 {
   uint32_t places = 0;
@@ -380,7 +390,8 @@ __device__ __forceinline__ uint32_t deposit(uint32_t bits, uint32_t mask, const 
   return places;
 }
 
-/* A group with all its samples in the block, at a place for vectors of four, without ROI. */
+/* Refines a group that lies in the block with all its samples, aligned for vectors of four, in a
+ * block without ROI. */
 template <bool REV>
 __device__ __forceinline__ void refine_whole(const Group &group, const Steps &steps, float scale,
                                              uint32_t *out, size_t stride)
@@ -407,7 +418,7 @@ __device__ __forceinline__ void refine_whole(const Group &group, const Steps &st
   }
 }
 
-/* Any other. */
+/* Refines any other group. */
 __device__ __noinline__ void refine_part(const Group &group, const Steps &steps,
                                          const Cj2kCudaBlock &block, uint32_t *out)
 {
@@ -418,7 +429,7 @@ __device__ __noinline__ void refine_part(const Group &group, const Steps &steps,
   }
 }
 
-/* A warp a code-block. */
+/* One warp for each code-block. */
 __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlocks frame)
 {
   __shared__ uint32_t words[kWarps][kMagRefWords];
@@ -428,7 +439,7 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
     table[i] = deposit_entry(i >> 4, i & 15);
   __syncthreads();
   if (!is_refined(frame, blockIdx.x * kWarps + warp))
-    return; /* zeros already, if it is corrupt */
+    return; /* a corrupt block is zeros already */
   uint32_t index = frame.refined[blockIdx.x * kWarps + warp];
   Cj2kCudaBlock block = frame.blocks[index];
   HtSet set;
@@ -443,7 +454,7 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   bool is_plain = !block.roi_shift &&
                   ((reinterpret_cast<uintptr_t>(out) | 4 * (uintptr_t)block.stride) & 15) == 0;
-  uint32_t pos = 0; /* of the next MagRef bit */
+  uint32_t pos = 0; /* position of the next MagRef bit */
   for (uint32_t base = 0; base < shape.count; base += 32) {
     uint32_t i = base + lane;
     uint2 own = i < shape.count ? found[i] : make_uint2(0, 0);

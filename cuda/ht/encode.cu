@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * HT cleanup encoder (T.814 7.3): a warp a code-block, a lane a quad. What a quad contributes to
- * the three bit strings depends on samples alone, so that a warp does 32 quads at once, in raster
- * order whatever the width; positions come from a scan over the lanes. docs/ht-coder.md says which
- * of the legal codestreams this is.
+ * HT cleanup encoder (T.814 7.3): one warp for each code-block, one lane for each quad. A quad's
+ * contribution to the three bit strings depends on samples alone. Hence a warp does 32 quads at
+ * once, in raster order whatever the width, and a scan over the lanes gives the positions in the
+ * strings. docs/ht-coder.md defines which of the legal codestreams is written.
  */
 #include "encode_bits.cuh"
 #include "encode_quads.cuh"
 
 namespace {
 
-/* Warps of a multiprocessor, by their registers, where it can hold so many thread blocks. */
+/* Warps that should be resident on a multiprocessor: as many as its registers allow where it can
+ * hold that many thread blocks (one warp each). */
 #if defined __CUDA_ARCH__ && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
 constexpr uint32_t kResident = 28;
 #else
@@ -22,7 +23,7 @@ constexpr uint32_t kMaxScup = 4079;
 
 /* Shared memory of a warp. */
 struct BlockMemory {
-  uint32_t magsgn[kMagSgnWords]; /* afterwards bits of MEL, and in the upper half its bytes */
+  uint32_t magsgn[kMagSgnWords]; /* after MagSgn: the MEL bits; the upper half: the MEL bytes */
   uint32_t vlc[kVlcWords];
   uint32_t events[kEventWords];
   uint32_t mel_bits;
@@ -31,11 +32,12 @@ struct BlockMemory {
 
 /* ------------------------------------------------------------------------------- a block --- */
 
-/* The three parts of a cleanup pass, ready to be joined. */
+/* Lengths of the three parts of a cleanup pass. */
 struct Parts {
-  uint32_t magsgn, mel, vlc; /* bytes; vlc counts the last byte of Scup */
+  uint32_t magsgn, mel, vlc; /* in bytes; vlc includes the last byte of Scup */
 };
 
+/* Encodes one block. kStore: false only measures lengths. */
 template <bool kStore, bool kReversible> struct BlockEncoder {
   BlockMemory *memory;
   const Cj2kCudaEncodeTables *tables;
@@ -46,7 +48,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
   ForwardStuffer<kStore, false> magsgn;
   BackwardStuffer<kStore> vlc;
   uint32_t num_events, significant;
-  uint32_t cols, row_quads; /* quads of a row; with the one that makes pairs whole */
+  uint32_t cols, row_quads; /* quads of a row; the same rounded up to whole pairs */
 
   __device__ BlockEncoder(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
                           BlockMemory *shared, uint32_t at_plane)
@@ -61,12 +63,13 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
       memory->vlc[i] = i ? 0 : 15; /* the lower four bits of Scup */
     for (uint32_t i = lane; i < kEventWords; i += 32)
       memory->events[i] = 0;
-    samples.reversible = kReversible; /* as the block says; so that the compiler knows */
+    samples.reversible = kReversible; /* the same value; makes it a constant for the compiler */
     magsgn = {{memory->magsgn, kMagSgnWords - 1, 0, 0}, nullptr, 0, 0};
     vlc = {{memory->vlc, kVlcWords - 1, 0, 4}, nullptr, 0, true};
   }
 
-  /* Context of quad i (T.814 7.3.5) and the largest exponent next to it above. */
+  /* Returns the context of quad i (T.814 7.3.5); *above: the largest exponent of its neighbours in
+   * the row above. */
   __device__ uint32_t neighbours(uint32_t i, uint32_t col, bool first_row, uint32_t *above)
   {
     const uint16_t *quads = memory->quads + i;
@@ -80,7 +83,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     return ((nw >> 3 | n >> 1) & 1) | (left > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
   }
 
-  /* Quad i to bits. */
+  /* Encodes one quad per lane, quad i in this lane, into the bit strings. */
   __device__ void step(uint32_t i, uint32_t col, uint32_t row, bool inside, const uint32_t raw[4])
   {
     uint32_t magnitudes[4], e[4], above = 0, context = 0;
@@ -108,7 +111,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     __syncwarp();
   }
 
-  /* Sum over the lanes up to this one. */
+  /* Inclusive sum over the lanes. */
   __device__ uint32_t scan(uint32_t sum) const
   {
 #pragma unroll
@@ -119,7 +122,8 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     return sum;
   }
 
-  /* Appends what the lanes have; `own` says how much: MagSgn bits at 0, VLC bits at 16. */
+  /* Appends the lanes' bits. `own`: how many this lane has, MagSgn bits from bit 0 on, VLC bits
+   * from bit 16 on. */
   __device__ void put_strings(const Quad &quad, const uint32_t m[4], uint32_t own, uint64_t code)
   {
     uint32_t sum = scan(own), total = __shfl_sync(kAll, sum, 31), before = sum - own;
@@ -131,8 +135,8 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     vlc.bits.end += total >> 16;
   }
 
-  /* Below the first row, and with residuals as they mostly are, a pair has up to 30 VLC bits, and
-   * each quad its own event. */
+  /* The common case: below the first row and with residuals up to 15, a pair has up to 30 VLC bits,
+   * and each quad at most one event. */
   __device__ void put_common(const Quad &quad, uint32_t known, uint32_t code, uint32_t second)
   {
     uint32_t m[4], bits = quad.magsgn_lengths(known, m);
@@ -149,6 +153,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     num_events += __popc(events);
   }
 
+  /* The general case. */
   __device__ void put_any(const Quad &quad, uint32_t known, uint32_t code, uint32_t second,
                           bool first_row)
   {
@@ -172,7 +177,8 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     num_events += __shfl_sync(kAll, sum, 31);
   }
 
-  /* The whole block to bit strings, and these to bytes. false: no sample is significant. */
+  /* Encodes the whole block into bit strings and these into bytes. false: no sample is
+   * significant. */
   __device__ bool run(Parts *parts)
   {
     put_quads();
@@ -187,7 +193,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     return true;
   }
 
-  /* MEL is a chain of steps, for one lane. */
+  /* MEL coding is a chain of dependent steps, so one lane does it. */
   __device__ void code_events()
   {
     __syncwarp();
@@ -201,14 +207,14 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     __syncwarp();
   }
 
-  /* Where a lane's quad is. */
+  /* The position of a lane's quad. */
   struct Place {
-    const uint32_t *top; /* its first sample */
+    const uint32_t *top; /* the quad's first sample */
     uint32_t col, row;
     bool inside;
   };
 
-  /* 32 quads further. */
+  /* Moves on by 32 quads, to quad i. */
   __device__ void advance(Place *place, uint32_t i, uint32_t total) const
   {
     uint32_t rows = 32 / row_quads, columns = 32 - rows * row_quads;
@@ -223,13 +229,14 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     place->inside = i < total && place->col < cols;
   }
 
-  /* 32 quads at a time. Most of a picture's are calm: neither significant nor beside one that is,
-   * so that all they have is an event 0 each. */
+  /* Encodes all quads, 32 at a time. Most quads of a picture are calm: neither significant nor next
+   * to a significant one, so that each is just one event 0. One comparison finds 32 such quads. */
   __device__ void put_quads()
   {
     uint32_t total = row_quads * ((samples.height + 1u) / 2);
     uint32_t raw[4], below = min(1u << plane, samples.limit + 1);
-    /* Contexts reach back a row, and one quad further but where all steps begin with a row. */
+    /* Contexts reach back one row, and one quad more unless every step begins at the start of a
+     * row. */
     uint32_t reach = row_quads + (32 % row_quads != 0), calm_from = 0;
     Place next;
     next.row = lane / row_quads;
@@ -267,15 +274,16 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     return reinterpret_cast<uint8_t *>(memory->magsgn) + kMelBytes;
   }
 
-  /* MEL ends, filled with zeros, and VLC begins, seen from the front, in one byte when no bit of
-   * one contradicts the other (T.814 7.1.1) and the VLC has another byte behind it for Scup. */
+  /* Joins MEL and VLC. The last byte of MEL, filled with zeros, and the VLC byte next to it share
+   * one byte if no bit of one contradicts the other (T.814 7.1.1) and VLC has another byte, which
+   * takes Scup. */
   __device__ void join(Parts *parts)
   {
     uint32_t rest = vlc.bits.end - vlc.bits.begin, vlc_mask = (1u << rest) - 1;
     uint32_t vlc_byte = vlc.bits.read(vlc.bits.begin) & vlc_mask;
     ForwardStuffer<kStore, true> mel = {
         {memory->magsgn, kMagSgnWords - 1, 0, memory->mel_bits}, mel_bytes(), 0, 0};
-    mel.flush(1, lane); /* what remains of a byte is left in its bits */
+    mel.flush(1, lane); /* leaves an incomplete byte in mel.bits */
     uint32_t used = mel.bits.end - mel.bits.begin + mel.after_ff;
     uint32_t mel_mask = 0xFF00u >> used & 0xFF;
     uint32_t mel_byte = __brev(mel.bits.read(mel.bits.begin) << mel.after_ff) >> 24 & mel_mask;
@@ -295,7 +303,8 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
   }
 };
 
-/* Copies of a lane: four reads, then four writes, so that it waits once for them. */
+/* A lane's share of a copy by a warp: four reads, then four writes, so that it waits once for four
+ * reads. */
 template <typename T> __device__ void copy_lane(T *to, const T *from, uint32_t count, uint32_t lane)
 {
   for (uint32_t i = lane; i < count; i += 4 * 32) {
@@ -313,9 +322,9 @@ template <typename T> __device__ void copy_lane(T *to, const T *from, uint32_t c
   }
 }
 
-/* The parts to their place in the frame's bytes, with Scup in the last two (T.814 7.1.1). `first`
- * is MagSgn's first byte and aligned, `end` is one behind VLC's first, of which there always is
- * one: four bits of it are Scup's. */
+/* Copies the parts to the frame's bytes and puts Scup into the last two (T.814 7.1.1). `first`:
+ * MagSgn's first byte, aligned. `end`: one behind VLC's first byte, which always exists, because
+ * four bits of it are Scup's. */
 __device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *first,
                             const uint8_t *mel, const uint8_t *end, uint32_t lane)
 {
@@ -336,7 +345,8 @@ __device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *fir
 
 /* ------------------------------------------------------------------------------- kernels --- */
 
-/* Bytes go where there is room next. */
+/* Takes room in the frame's bytes, in the order in which blocks get there, and stores the block if
+ * it fits. Returns its offset. */
 template <class Encoder>
 __device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame, const Encoder &encoder,
                                 const Parts &parts)
@@ -443,7 +453,7 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
     measure_block<false>(frame, block, b, p, &memory);
 }
 
-/* What quantising itself costs (Cj2kEncodeResult.band_errors); a warp a block. */
+/* Measures the error of quantisation itself (Cj2kEncodeResult.band_errors); a warp a block. */
 __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks frame)
 {
   uint64_t b = (uint64_t)blockIdx.x * frame.stride;
@@ -455,7 +465,7 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
   for (uint32_t y = 0; y < block.height; y++)
     for (uint32_t x = threadIdx.x; x < block.width; x += 32) {
       uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
-      if (frame.num_planes == 0) { /* else counted with the lengths */
+      if (frame.num_planes == 0) { /* else the measuring kernel counts saturated samples */
         samples.limited(samples.quantise(bits));
       }
       if (block.reversible)
@@ -473,7 +483,7 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
   count_saturated(frame, samples);
 }
 
-/* Blocks that a step looks at. */
+/* Blocks that a kernel visits: every frame->stride-th one. */
 uint32_t num_tasks(const Cj2kCudaEncodeBlocks *frame)
 {
   return (uint32_t)(((uint64_t)frame->num_blocks + frame->stride - 1) / frame->stride);

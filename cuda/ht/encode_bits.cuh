@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Bit strings of an HT block in the making: lanes of a warp put bits at their own positions, the
- * warp stuffs them into bytes 128 at a time. As cj2k_ht_stuff_forward and _backward do it.
+ * Bit strings of an HT block that is being encoded. Each lane of a warp puts bits at its own
+ * positions; the warp turns them into bytes with stuffing, 128 bytes at a time. The bytes are those
+ * of cj2k_ht_stuff_forward and cj2k_ht_stuff_backward.
  */
 #pragma once
 
@@ -9,15 +10,15 @@
 
 namespace {
 
-constexpr uint32_t kFlushBytes = 128; /* of a warp at once */
+constexpr uint32_t kFlushBytes = 128; /* that a warp stuffs at once */
 
-/* A ring of bits that are not stuffed yet; the words behind `end` are zero. */
+/* A ring of bits that are not stuffed yet. Bits and words behind `end` are zero. */
 struct BitRing {
-  uint32_t *words;     /* shared */
+  uint32_t *words;     /* in shared memory */
   uint32_t mask;       /* number of words less one */
   uint32_t begin, end; /* positions since the start of the block */
 
-  /* Up to 32 bits at a position; those above their length are zero. */
+  /* Puts up to 32 bits at a position; bits above their length must be zero. */
   __device__ void put(uint32_t position, uint32_t bits)
   {
     uint32_t index = position >> 5, above = __funnelshift_l(bits, 0, position & 31);
@@ -39,10 +40,10 @@ struct BitRing {
     return __funnelshift_r(words[index & mask], words[(index + 1) & mask], position & 31);
   }
 
-  /* Takes up to 1024 bits out. */
+  /* Removes up to 1024 bits. */
   __device__ void consume(uint32_t bits, uint32_t lane)
   {
-    __syncwarp(); /* all lanes have read what they need */
+    __syncwarp(); /* all lanes have read their bits */
     uint32_t index = (begin >> 5) + lane;
     begin += bits;
     if (index < begin >> 5)
@@ -51,14 +52,14 @@ struct BitRing {
   }
 };
 
-/* Bytes of `word` equal to FF, as masks. */
+/* Bit 0 of each byte: that byte of `word` is FF. */
 __device__ __forceinline__ uint32_t bytes_ff(uint32_t word)
 {
   uint32_t others = ~word, low = (others & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;
   return (~(low | others) & 0x80808080u) >> 7;
 }
 
-/* The bytes of this lane: 4 * lane on, those below count. */
+/* Stores this lane's four bytes, from 4 * lane on, as far as they are below `count`. */
 template <bool kBackward>
 __device__ __forceinline__ void store_bytes(uint8_t *out, uint32_t word, uint32_t count,
                                             uint32_t lane)
@@ -70,15 +71,15 @@ __device__ __forceinline__ void store_bytes(uint8_t *out, uint32_t word, uint32_
           (uint8_t)(word >> 8 * k);
 }
 
-/* MagSgn (T.814 7.1.2), and MEL (T.814 7.1.1): after a byte FF the next has 7 bits. kMel: the
- * first bit of a byte is the highest. */
+/* Stuffing of MagSgn (T.814 7.1.2) and MEL (T.814 7.1.1): after a byte FF the next byte has 7 bits.
+ * kMel: the first bit of a byte is its highest. */
 template <bool kStore, bool kMel> struct ForwardStuffer {
   BitRing bits;
-  uint8_t *out; /* first byte */
+  uint8_t *out; /* where the first byte goes */
   uint32_t length;
   uint32_t after_ff;
 
-  /* Assumes that no FF comes; commits up to the first that does. */
+  /* Makes up to `limit` bytes as if none were FF, and commits those up to the first FF. */
   __device__ void round(uint32_t limit, uint32_t lane)
   {
     uint32_t word = bits.read(bits.begin + 32 * lane - (lane ? after_ff : 0));
@@ -109,7 +110,7 @@ template <bool kStore, bool kMel> struct ForwardStuffer {
     }
   }
 
-  /* The last byte is filled with ones, and left out when it is FF (docs/ht-coder.md). */
+  /* Fills the last byte with ones and omits it if it is FF (docs/ht-coder.md). */
   __device__ void finish(uint32_t lane)
   {
     flush(1, lane);
@@ -125,16 +126,16 @@ template <bool kStore, bool kMel> struct ForwardStuffer {
   }
 };
 
-/* VLC (T.814 7.1.3), towards lower addresses: after a byte above 8F seven ones are all of the next.
- */
+/* Stuffing of VLC (T.814 7.1.3), towards lower addresses: after a byte above 8F, a byte whose low
+ * seven bits are ones holds seven bits. */
 template <bool kStore> struct BackwardStuffer {
   BitRing bits;
-  uint8_t *out; /* one behind the first byte */
+  uint8_t *out; /* one behind the place of the first byte */
   uint32_t length;
   bool after_large;
 
-  /* Assumes that nothing is stuffed; commits up to the first byte that is. false: no byte is left.
-   */
+  /* Makes up to 128 bytes as if none were stuffed, and commits those up to the first stuffed one.
+   * false: less than a byte is left. */
   __device__ bool round(uint32_t lane)
   {
     uint32_t available = bits.end - bits.begin, word = bits.read(bits.begin + 32 * lane);
@@ -184,13 +185,13 @@ template <bool kStore> struct BackwardStuffer {
   }
 };
 
-/* MEL events to bits (T.814 7.3.3), by one lane: each step depends on the state that the one before
- * left. */
+/* Codes MEL events to bits (T.814 7.3.3), by one lane: each step depends on the state that the one
+ * before left. */
 struct MelCoder {
   const uint32_t *table; /* Cj2kCudaEncodeTables.mel */
-  uint32_t *words;       /* out */
-  uint64_t pending;
-  uint32_t count; /* of bits, in all */
+  uint32_t *words;       /* the output */
+  uint64_t pending;      /* bits that are not in `words` yet */
+  uint32_t count;        /* number of bits put in total */
   uint32_t state;
 
   __device__ void put(uint32_t bits, uint32_t length)
@@ -204,10 +205,10 @@ struct MelCoder {
     }
   }
 
-  /* Zeros as long as they make whole runs and there are more than `most`; returns the rest. */
-  __device__ uint32_t put_runs(uint32_t zeros, uint32_t most)
+  /* Codes whole runs of zeros while more than `max_rest` zeros are left; returns the rest. */
+  __device__ uint32_t put_runs(uint32_t zeros, uint32_t max_rest)
   {
-    while (zeros > most) {
+    while (zeros > max_rest) {
       uint32_t run = 1u << ((uint32_t)(0x5433222111000ull >> 4 * state) & 15); /* table 2 */
       if (zeros < run)
         break;
@@ -218,7 +219,7 @@ struct MelCoder {
     return zeros;
   }
 
-  /* A run that the end cuts off is coded as if it went on. */
+  /* Codes all events. A run that is incomplete at the end is coded as a whole one. */
   __device__ void code(const uint32_t *events, uint32_t num_events)
   {
     uint32_t zeros = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * HT cleanup encoder, lane by lane: samples to quads (T.814 7.3.4, 7.3.5), and what quads and pairs
- * of them put into the bit strings (T.814 7.3.3, 7.3.6, 7.3.7). As cpu/ht/encode_quads.c of the CPU
- * back end does it.
+ * HT cleanup encoder, the work of one lane: samples to quads (T.814 7.3.4, 7.3.5), and the bits of
+ * quads and pairs of quads (T.814 7.3.3, 7.3.6, 7.3.7). The bits are those of
+ * common/cpu/ht/encode_quads.c.
  */
 #pragma once
 
@@ -22,9 +22,9 @@ __device__ __forceinline__ uint32_t lower_right(uint32_t quad)
 
 /* ------------------------------------------------------------------------------ samples --- */
 
-/* The samples of a block by quads. */
+/* The samples of a block, read by quads. */
 struct QuadSamples : Samples {
-  bool pairs; /* two neighbours can be read at once */
+  bool pairs; /* aligned, so that two neighbours can be read at once */
 
   __device__ QuadSamples(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block)
       : Samples(frame.coefficients, frame.quantisers[block.band], block),
@@ -34,7 +34,7 @@ struct QuadSamples : Samples {
 
   using Samples::quantise;
 
-  /* Are the magnitudes of all four indices below a power of two? */
+  /* Are the magnitudes of all four indices below `bound`, a power of two? */
   __device__ bool all_below(const uint32_t raw[4], uint32_t bound) const
   {
     if (reversible)
@@ -50,7 +50,7 @@ struct QuadSamples : Samples {
     return (uint32_t)abs((int32_t)bits);
   }
 
-  /* Magnitudes of four indices. */
+  /* Quantises four samples to the magnitudes of their indices. */
   __device__ void quantise(const uint32_t raw[4], uint32_t magnitudes[4])
   {
     if (all_below(raw, limit + 1)) {
@@ -64,14 +64,15 @@ struct QuadSamples : Samples {
       magnitudes[n] = limited(quantise(raw[n])) & 0x7FFFFFFF;
   }
 
-  /* The samples of a quad: top left, bottom left, top right, bottom right; zero outside the block,
-   * but for the right ones, for clip. Nothing here waits for what is read. */
+  /* Reads the samples of a quad: top left, bottom left, top right, bottom right. Samples outside
+   * the block are zero, except for the right ones, which clip() clears: here nothing may depend on
+   * what is read, so that the lane need not wait for it. */
   __device__ void fetch(const uint32_t *top, uint32_t col, uint32_t row, bool inside,
                         uint32_t raw[4]) const
   {
     bool bottom = inside && 2 * row + 1 < height;
     raw[0] = raw[1] = raw[2] = raw[3] = 0;
-    if (pairs) { /* rows are padded to their stride */
+    if (pairs) { /* may read one sample past the row: rows are padded to their stride */
       uint2 upper = make_uint2(0, 0), lower = make_uint2(0, 0);
       if (inside)
         upper = *reinterpret_cast<const uint2 *>(top);
@@ -94,6 +95,7 @@ struct QuadSamples : Samples {
       raw[3] = top[stride + 1];
   }
 
+  /* Clears the right samples of a quad that has none in the block. */
   __device__ void clip(uint32_t col, uint32_t raw[4]) const
   {
     if (2 * col + 1 >= width)
@@ -101,11 +103,11 @@ struct QuadSamples : Samples {
   }
 };
 
-/* The sum of what samples gain by being coded down to a plane, in squared half units
- * (cj2k_ht_cleanup_gain), in 128 bits. */
+/* Squared error that is saved by coding the samples of a block down to a plane, in squared half
+ * units (cj2k_ht_cleanup_gain), as a sum of 128 bits. */
 struct Gain {
   uint32_t plane, half; /* half: the middle of an index, 0 when reversible */
-  bool small;           /* products fit into 64 bits, and sums of a block's */
+  bool small;           /* products, and their sum over a block, fit into 64 bits */
   uint64_t low, high;
 
   __device__ void add(uint64_t more_low, uint64_t more_high)
@@ -130,7 +132,7 @@ struct Gain {
     add(decoded * rest, __umul64hi(decoded, rest));
   }
 
-  /* Of all lanes, in (step/16)^2, saturating. */
+  /* The sum over all lanes, in (step/16)^2, saturated. */
   __device__ uint64_t distortion()
   {
     for (uint32_t d = 16; d; d >>= 1) {
@@ -144,12 +146,12 @@ struct Gain {
 
 /* -------------------------------------------------------------------------------- quads --- */
 
-/* What a lane knows of its quad. */
+/* A lane's quad. */
 struct Quad {
   uint32_t v[4]; /* 2 (mu - 1) + sign where significant */
   uint32_t rho, eps, u, bound, info;
 
-  /* Of a number that is not 0. */
+  /* The bit length of a number that is not 0. */
   static __device__ uint32_t bit_length(uint32_t number)
   {
     uint32_t highest;
@@ -157,7 +159,7 @@ struct Quad {
     return highest + 1;
   }
 
-  /* Significance and exponents at the plane (T.814 7.3.4); signs are those of raw. */
+  /* Computes significance and exponents at the plane (T.814 7.3.4); the signs are those of raw. */
   __device__ void analyse(const uint32_t magnitudes[4], const uint32_t raw[4], uint32_t plane,
                           uint32_t e[4])
   {
@@ -165,7 +167,7 @@ struct Quad {
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
       uint32_t mu = magnitudes[n] >> plane;
-      uint32_t length = bit_length(2 * mu - 1); /* first, so that there is no branch around it */
+      uint32_t length = bit_length(2 * mu - 1); /* unconditional: avoids a branch */
       e[n] = mu ? length : 0;
       v[n] = 2 * mu - 2 + (raw[n] >> 31);
       rho |= (mu != 0) << n;
@@ -173,7 +175,7 @@ struct Quad {
     info = rho | e[1] << 4 | e[3] << 10;
   }
 
-  /* The exponent bound and the residual (T.814 7.3.5, 7.3.7). */
+  /* Computes the exponent bound and the residual (T.814 7.3.5, 7.3.7). */
   __device__ void bound_by(const uint32_t e[4], uint32_t above)
   {
     uint32_t largest = max(max(e[0], e[1]), max(e[2], e[3]));
@@ -186,7 +188,7 @@ struct Quad {
       eps |= (u && e[n] == largest) << n;
   }
 
-  /* MagSgn bits, with e_k known; m[n] bits of each sample. Returns how many. */
+  /* The number of MagSgn bits, m[n] of each sample, when e_k is known. Returns their sum. */
   __device__ uint32_t magsgn_lengths(uint32_t known, uint32_t m[4]) const
   {
     uint32_t sum = 0;
@@ -219,7 +221,7 @@ struct Quad {
   }
 };
 
-/* A pair's part of the VLC segment and of the MEL events, made by the lane of its first quad. */
+/* The VLC bits and the MEL events of a pair of quads; made by the lane of the first quad. */
 struct Pair {
   uint64_t code;
   uint32_t length;
@@ -245,7 +247,7 @@ struct Pair {
     uint32_t a = codes[joint ? u0 - 2 : u0], b = codes[joint ? u1 - 2 : u1];
     append(CJ2K_CUDA_UVLC_PREFIX(a), CJ2K_CUDA_UVLC_PREFIX_BITS(a));
     if (both && !joint && u0 > 2) {
-      append(u1 - 1, 1); /* the second is 1 or 2 */
+      append(u1 - 1, 1); /* the second residual is 1 or 2 */
       b = 0;
     } else {
       append(CJ2K_CUDA_UVLC_PREFIX(b), CJ2K_CUDA_UVLC_PREFIX_BITS(b));

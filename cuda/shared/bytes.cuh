@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What all block decoders share: reading bytes, and samples to coefficients. */
+/* Shared by all block decoders: reading bytes, and converting samples to coefficients. */
 #pragma once
 
 #include "decode_kernels.h"
 
-/* Four bytes at any address, little-endian. */
+/* Reads four bytes at any address, little-endian. */
 __device__ __forceinline__ uint32_t load_word(const uint8_t *p)
 {
   const uint32_t *base =
@@ -13,7 +13,7 @@ __device__ __forceinline__ uint32_t load_word(const uint8_t *p)
   return __funnelshift_r(__ldg(base), __ldg(base + 1), shift);
 }
 
-/* Eight bytes at any address, big-endian. */
+/* Reads eight bytes at any address, big-endian. */
 __device__ __forceinline__ void load_bytes(const uint8_t *p, uint32_t &first, uint32_t &second)
 {
   const uint32_t *base =
@@ -24,7 +24,7 @@ __device__ __forceinline__ void load_bytes(const uint8_t *p, uint32_t &first, ui
   second = __byte_perm(__funnelshift_r(b, c, shift), 0, 0x0123);
 }
 
-/* Half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
+/* Converts half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
 __device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
                                                 const Cj2kCudaBlock &block)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small copies that do not wait for the copy engine, seen from C. */
+/* C interface to small copies that do not wait for the copy engine. */
 #ifndef CJ2K_CUDA_COPY_SMALL_H
 #define CJ2K_CUDA_COPY_SMALL_H
 
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Between memory of the device and page-locked memory, either way; both at multiples of 16.
- * Enqueues a kernel. */
+/* Enqueues a kernel that copies between device memory and pinned host memory, either way. Both
+ * addresses are multiples of 16. */
 cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The kernels of the encoding direction, seen from C: as decode_kernels.h does for decoding, plain
- * structs of device pointers and launchers that only enqueue work on a stream.
+ * C interface to the kernels of the encoding direction: plain structs of device pointers, and
+ * launchers that only enqueue work on a stream and return the error of the launch.
  */
 #ifndef CJ2K_CUDA_ENCODE_KERNELS_H
 #define CJ2K_CUDA_ENCODE_KERNELS_H
@@ -22,13 +22,13 @@ extern "C" {
 /* One level of one tile-component (T.800 F.4.2). Offsets are in samples, into the slot's arrays. */
 typedef struct {
   Cj2kRect rect;    /* of the input, absolute; never empty */
-  uint64_t in;      /* low-pass workspace; not used by the top level */
-  uint64_t band[4]; /* by Cj2kOrientation: coefficients, or low-pass workspace for an LL that is
-                       divided further */
+  uint64_t in;      /* in the low-pass workspace; not used by the top level */
+  uint64_t band[4]; /* by Cj2kOrientation: in the coefficients, or in the low-pass workspace for an
+                       LL that is decomposed further */
   uint32_t in_stride;
   uint32_t stride[4];
   uint8_t reversible;
-  uint8_t ll_is_band; /* LL is the last one and goes to the coefficients */
+  uint8_t ll_is_band; /* LL is not decomposed further and goes to the coefficients */
 } Cj2kCudaForwardLevel;
 
 /* The slot's arrays: int32_t or float. */
@@ -36,11 +36,11 @@ typedef struct {
   uint32_t *coefficients, *lowpass;
 } Cj2kCudaCoefficients;
 
-/* Levels that one launch can do together: all reversible or none. */
+/* Levels that one launch does together: all reversible or none. */
 typedef struct {
   const Cj2kCudaForwardLevel *levels; /* on the device */
   uint32_t count, width, height;      /* inputs of up to width x height */
-  uint32_t first_pair, end_pair;      /* of rows; the filter reaches two rows further */
+  uint32_t first_pair, end_pair; /* pairs of rows; the filter also reads two rows around them */
   bool reversible;
 } Cj2kCudaLevels;
 
@@ -55,11 +55,11 @@ typedef struct {
   uint32_t pitch; /* bytes */
 } Cj2kCudaInputPlane;
 
-/* How the samples of a component come out of the picture. */
+/* Conversion of the picture's words to the samples of a component. */
 typedef struct {
   Cj2kSampleLayout layout;
-  uint32_t x, y;  /* of the tile-component's first sample in the plane, in samples */
-  uint8_t depth;  /* that samples are shifted to (cj2k_unpack_row) */
+  uint32_t x, y;  /* position of the tile-component's first sample in the plane, in samples */
+  uint8_t depth;  /* to which samples are shifted (cj2k_unpack_row) */
   int32_t offset; /* DC level shift (T.800 G.1.1) */
 } Cj2kCudaInput;
 
@@ -69,7 +69,7 @@ typedef struct {
   Cj2kCudaForwardLevel level[3];
   Cj2kCudaInput input[3];
   uint8_t mct;
-  uint8_t no_levels; /* no decomposition: samples go to band[CJ2K_LL] */
+  uint8_t no_levels; /* no decomposition: samples are stored in band[CJ2K_LL] */
 } Cj2kCudaTop;
 
 typedef enum {
@@ -79,12 +79,12 @@ typedef enum {
   CJ2K_CUDA_LOAD_8,  /* bytes side by side, rows at multiples of 4 */
 } Cj2kCudaLoad;
 
-/* Tops that one launch can do together. */
+/* Top levels that one launch does together. */
 typedef struct {
   const Cj2kCudaTop *tops; /* on the device */
   Cj2kCudaTop first;       /* tops[0], for launches of one */
   uint32_t count, width, height;
-  uint32_t first_pair, end_pair; /* of rows; the filter reaches two rows further */
+  uint32_t first_pair, end_pair; /* pairs of rows; the filter also reads two rows around them */
   uint8_t num_components;        /* 1 or 3 */
   uint8_t reversible;
   Cj2kCudaLoad load;
@@ -94,7 +94,7 @@ typedef struct {
 
 cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays,
                                cudaStream_t stream);
-/* The same for tops without decomposition. */
+/* The same for tile-components without decomposition. */
 cudaError_t cj2k_cuda_unpack(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays,
                              cudaStream_t stream);
 
@@ -102,9 +102,9 @@ cudaError_t cj2k_cuda_unpack(const Cj2kCudaTopLevel *top, const Cj2kCudaCoeffici
 
 /* A code-block of the plan. */
 typedef struct {
-  uint64_t offset; /* of its first sample in the coefficient array */
-  uint64_t area;   /* samples of the blocks before, in whole pairs of quads */
-  uint32_t stride; /* of its band, in samples */
+  uint64_t offset; /* index of its first sample in the coefficient array */
+  uint64_t area;   /* CJ2K_CUDA_BLOCK_AREA of all blocks before it */
+  uint32_t stride; /* its band's stride, in samples */
   uint32_t band;
   uint16_t width, height;
   uint8_t reversible;
@@ -113,7 +113,7 @@ typedef struct {
   uint8_t pad;
 } Cj2kCudaEncodeBlock;
 
-/* u-VLC code of one residual u, index u (T.814 table 3). */
+/* An entry of the u-VLC table, by residual u (T.814 table 3). */
 #define CJ2K_CUDA_UVLC_CODES          128
 #define CJ2K_CUDA_UVLC_PREFIX(e)      ((e)&7u)
 #define CJ2K_CUDA_UVLC_PREFIX_BITS(e) ((e) >> 3 & 3u)
@@ -122,74 +122,75 @@ typedef struct {
 #define CJ2K_CUDA_UVLC_EXT(e)         ((e) >> 13 & 15u)
 #define CJ2K_CUDA_UVLC_EXT_BITS(e)    ((e) >> 17 & 7u)
 
-/* MEL's bits for some zeros and then a one, out of a state, and the state then (T.814 7.3.3). */
+/* An entry of the MEL table: the bits for a number of events 0 and then an event 1 in a state, and
+ * the state after them (T.814 7.3.3). */
 #define CJ2K_CUDA_MEL_ZEROS     32
 #define CJ2K_CUDA_MEL_BITS(e)   ((e)&0xFFFFu)
 #define CJ2K_CUDA_MEL_LENGTH(e) ((e) >> 16 & 0xFFu)
 #define CJ2K_CUDA_MEL_STATE(e)  ((e) >> 24)
 
-/* Tables of the cleanup encoder; a multiple of 4 bytes. */
+/* Tables of the cleanup encoder; the size is a multiple of 4 bytes. */
 typedef struct {
   uint16_t encode[2][8 << 8]; /* as in Cj2kHtTables */
   uint32_t uvlc[CJ2K_CUDA_UVLC_CODES];
-  uint32_t
-      pairs[256]; /* [u of first << 4 | u of second] below the first row: code | length << 16 */
+  uint32_t pairs[256]; /* [u of first << 4 | u of second], not first row: code | length << 16 */
   uint32_t mel[CJ2K_HT_MEL_STATES * CJ2K_CUDA_MEL_ZEROS]; /* [state][zeros] */
 } Cj2kCudaEncodeTables;
 
-/* What kernels add up; zero before. */
+/* Counters that kernels add to; initially 0. */
 typedef struct {
-  uint64_t bytes;     /* of all blocks, each a multiple of CJ2K_CUDA_BLOCK_ALIGNMENT */
+  uint64_t bytes;     /* of all blocks, each rounded up to CJ2K_CUDA_BLOCK_ALIGNMENT */
   uint64_t saturated; /* as in Cj2kEncodeResult */
-  uint64_t failed;    /* blocks that have no legal form */
+  uint64_t failed;    /* blocks that cannot be coded legally */
 } Cj2kCudaEncodeCounts;
 
 #define CJ2K_CUDA_BLOCK_ALIGNMENT 16
 
-/* Blocks on the device, of a frame whose coefficients are there. */
+/* The blocks of a frame that are coded or measured; arrays are on the device. */
 typedef struct {
   const Cj2kCudaEncodeBlock *blocks;
   const Cj2kCudaEncodeTables *tables;
   const uint32_t *coefficients;
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
-  const uint32_t *order;                /* code: only these num_blocks; NULL: all, in order */
-  uint8_t again; /* code: coded before, with their saturated samples counted */
+  const uint32_t *order; /* code: the numbers of the blocks to code; NULL: all, in order */
+  uint8_t again;         /* code: coded before, so that saturated samples have been counted */
   Cj2kCudaEncodeCounts *counts;
 
   /* code */
   const Cj2kHtChoice *choices; /* per block; NULL: all, at plane 0 */
   uint8_t *scratch;            /* cj2k_cuda_ht_scratch_size () bytes */
-  uint32_t scratch_bits;       /* for each sample, see there */
-  uint8_t *bytes;              /* out, in any order; nothing is written behind capacity;
-                                  page-locked host memory: no copy follows */
+  uint32_t scratch_bits;       /* for each sample: CJ2K_CUDA_SCRATCH_BITS */
+  uint8_t *bytes;              /* output, blocks in any order, nothing behind capacity; may be
+                                  pinned host memory, so that no copy follows */
   uint64_t capacity;
-  Cj2kEncodedBlock *coded; /* per block, out */
+  Cj2kEncodedBlock *coded; /* output, per block */
   Cj2kPassLength *passes;
 
   /* measure */
   uint32_t first_plane, num_planes;
   uint32_t *lengths;     /* [block][num_planes] */
   uint64_t *distortions; /* [block][num_planes + 1] */
-  uint64_t *band_errors; /* per band; zero before */
+  uint64_t *band_errors; /* per band; initially 0 */
 } Cj2kCudaEncodeBlocks;
 
-/* Room that the bits of one sample take at most before all bytes of a block have their place, in
- * bits, when quantiser indices have up to num_bitplanes bits. */
+/* Scratch memory for one sample, in bits: as much as its coded bits can take if quantiser indices
+ * have up to num_bitplanes bits. A block is coded into scratch memory and then moved to its place.
+ */
 #define CJ2K_CUDA_SCRATCH_BITS(num_bitplanes) ((((num_bitplanes) + 1u) * 16u + 14u) / 15u + 8u)
-/* Samples of a block in whole pairs of quads. */
+/* Samples of a block whose size is rounded up to whole pairs of quads. */
 #define CJ2K_CUDA_BLOCK_AREA(width, height)                                                        \
   ((uint64_t)(((width) + 3u) & ~3u) * (((height) + 1u) & ~1u))
-/* Where the scratch of block b begins; area: of the blocks before it. */
+/* Offset of the scratch memory of block b; area: of the blocks before it. */
 #define CJ2K_CUDA_SCRATCH_OFFSET(area, bits, b)                                                    \
   ((((uint64_t)(area) * (bits) >> 3) & ~(uint64_t)15) + (uint64_t)(b)*128)
 
-/* HT cleanup passes (T.814 7.3), quantised on the way in; a warp a block. Distortions of passes are
- * not computed: measure gives them. */
+/* Quantises and codes HT cleanup passes (T.814 7.3), a warp for each block. It does not compute
+ * distortions; cj2k_cuda_ht_measure does. */
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
-/* Lengths and distortions of cleanup passes, as Cj2kEncodeResult has them. */
+/* Measures lengths and distortions of cleanup passes, as in Cj2kEncodeResult. */
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
-/* Squared error of the quantisation itself, per band. */
+/* Measures the squared error of the quantisation itself, per band. */
 cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What the block coders of both kinds start from: the samples of a block as quantiser indices. */
+/* The input of both block coders: the samples of a block as quantiser indices. */
 #pragma once
 
 #include "encode_kernels.h"
@@ -15,7 +15,7 @@ __device__ __forceinline__ uint64_t warp_sum(uint64_t value)
   return value;
 }
 
-/* Coefficients of a block to quantiser indices (docs/arithmetic.md). */
+/* Quantises the coefficients of a block (docs/arithmetic.md). */
 struct Samples {
   const uint32_t *data;
   uint32_t stride, width, height;
@@ -53,7 +53,7 @@ struct Samples {
     return sign | index;
   }
 
-  /* Limits a magnitude to what Mb bit-planes hold. */
+  /* Limits the magnitude of an index to Mb bit-planes. */
   __device__ uint32_t limited(uint32_t index)
   {
     constexpr uint32_t sign = 0x80000000u;

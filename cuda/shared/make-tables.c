@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * make-tables NAME: prints a table of the CUDA kernels as C initialisers. It runs on the building
+ * make-tables NAME: prints a table of the CUDA kernels as C initialisers. It runs on the build
  * machine, so that device code has plain data: versions of nvcc differ in which function calls they
  * evaluate in the initialiser of a __device__ variable.
  */
@@ -11,11 +11,11 @@
 #include <string.h>
 
 /*
- * HT SigProp, a column of four samples (ht/decode_refine.cu). The index has in bits 0..3 samples
- * that are not significant, in bits 4..7 those of them with a significant neighbour so far, in
- * bits 8..11 the next bits of the segment. An entry has in bits 0..4 how many of these bits were
- * used, in bits 9..12 the samples that became significant, in bits 5..8 their neighbours in this
- * column or the next.
+ * HT SigProp, a column of four samples (ht/decode_refine.cu).
+ * Index: bits 0..3, samples that are not significant; bits 4..7, those of them that have a
+ * significant neighbour so far; bits 8..11, the next bits of the segment.
+ * Entry: bits 0..4, how many of these bits were used; bits 5..8, neighbours of the newly
+ * significant samples, in this column or the next; bits 9..12, the newly significant samples.
  */
 static uint32_t sigprop_column(uint32_t index)
 {
@@ -31,8 +31,8 @@ static uint32_t sigprop_column(uint32_t index)
   return used | ((fresh | fresh << 1 | fresh >> 1) & 15) << 5 | fresh << 9;
 }
 
-/* Zero coding and refinement labels of the MQ decoder, by window (mq/octet.cuh). Bits 3 and 7
- * belong to no neighbour; they number the tables: LH and LL, HL, HH, refinement. */
+/* Context labels of the MQ decoder for zero coding and refinement, by window (mq/octet.cuh). Bits 3
+ * and 7 belong to no neighbour; they select the table: LH and LL, HL, HH, refinement. */
 static uint32_t mq_label(uint32_t window)
 {
   uint32_t standard = (window & 1) | (window >> 3 & 2) | (window >> 6 & 4) | (window & 2) << 2 |
@@ -47,8 +47,8 @@ static uint32_t mq_label(uint32_t window)
   return CJ2K_CX_MAG + (window & 64 ? 2 : window >> 4 & 1);
 }
 
-/* Sign labels of the MQ decoder, by sign window (mq/octet.cuh). The standard's order of neighbours
- * is N W E S, a sign window's is W N S E. */
+/* Context labels of the MQ decoder for signs, by sign window (mq/octet.cuh). The standard's order
+ * of neighbours is N W E S, a sign window's is W N S E. */
 static uint32_t mq_sign(uint32_t window)
 {
   uint32_t index =
