@@ -25,39 +25,6 @@ GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats)
       stats->ms_transform, "total-ms", G_TYPE_DOUBLE, stats->ms_total, NULL);
 }
 
-void gst_cuda_j2k_check_in_flight(GstElement *element, const Cj2kStats *stats, guint *known)
-{
-  if (stats->frames_in_flight >= *known)
-    return;
-  GST_ELEMENT_WARNING(
-      element, RESOURCE, NO_SPACE_LEFT,
-      ("Only %u frames in flight fit in memory, not %u.", stats->frames_in_flight, *known), (NULL));
-  *known = stats->frames_in_flight;
-}
-
-void gst_cuda_j2k_check_cpu(GstElement *element, const gchar *why, gboolean *told)
-{
-  if (!why || *told)
-    return;
-  GST_ELEMENT_WARNING(element, RESOURCE, NOT_FOUND, ("No GPU is usable, using the CPU (%s).", why),
-                      (NULL));
-  *told = TRUE;
-}
-
-void gst_cuda_j2k_check_fallback(GstElement *element, gboolean fallback, const Cj2kError *why,
-                                 gboolean *told)
-{
-  if (!fallback)
-    return;
-  GST_LOG_OBJECT(element, "done by the CPU back end: %s", why->text);
-  if (*told)
-    return;
-  GST_ELEMENT_WARNING(element, RESOURCE, FAILED,
-                      ("The CPU does what the GPU cannot (%s).", why->text),
-                      ("The property stats counts such frames as fallbacks."));
-  *told = TRUE;
-}
-
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error)
 {
   switch (error->code) {

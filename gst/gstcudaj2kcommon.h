@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What encoder and decoder element share: the choice of a back end, statistics, element errors. */
+/* Small parts that several files need: names of back ends, statistics as a structure, element
+ * errors. */
 #ifndef GST_CUDA_J2K_COMMON_H
 #define GST_CUDA_J2K_COMMON_H
 
@@ -26,16 +27,6 @@ static inline guint32 gst_cuda_j2k_read32(const guint8 *p)
 
 /* "application/x-cudaj2k-stats" (transfer full). */
 GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats);
-
-/* Warns when fewer frames are worked on at once than *known, which then is the new number. */
-void gst_cuda_j2k_check_in_flight(GstElement *element, const Cj2kStats *stats, guint *known);
-
-/* Warns that backend=auto took the CPU; why is NULL when it did not. Once: *told remembers it. */
-void gst_cuda_j2k_check_cpu(GstElement *element, const gchar *why, gboolean *told);
-
-/* Warns of the first frame that the CPU did in place of the GPU. */
-void gst_cuda_j2k_check_fallback(GstElement *element, gboolean fallback, const Cj2kError *why,
-                                 gboolean *told);
 
 /* Posts an element error whose text is the library's sentence; the domain follows its code. */
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error);

@@ -33,20 +33,10 @@
  */
 #include "gstcudaj2kdecprivate.h"
 #include "gstcudaj2kmetas.h"
-#include "gstcudaj2koptions.h"
-#include "gstcudaj2kpinned.h"
 
 #include "common/options/decoder_options.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_dec_debug);
-
-enum {
-  PROP_0,
-  PROP_ACTIVE_BACKEND,
-  PROP_STATS,
-  PROP_STATS_INTERVAL,
-  PROP_FIRST_OPTION, /* of the library's table; the last */
-};
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
@@ -59,109 +49,51 @@ G_DEFINE_TYPE(GstCudaJ2kDec, gst_cuda_j2k_dec, GST_TYPE_VIDEO_DECODER)
 /* Above the elements of the openjpeg plugin, which know neither HT nor every depth. */
 GST_ELEMENT_REGISTER_DEFINE(cudaj2kdec, "cudaj2kdec", GST_RANK_PRIMARY + 1, GST_TYPE_CUDA_J2K_DEC)
 
-/* ---------------------------------------------------------------------------- properties --- */
+/* --------------------------------------------------------------------------------- codec --- */
 
-static void get_stats(GstCudaJ2kDec *self, Cj2kStats *stats)
+static void codec_close(gpointer object)
 {
-  GST_OBJECT_LOCK(self);
-  *stats = self->last_stats;
-  if (self->decoder)
-    cj2k_decoder_get_stats(self->decoder, stats);
-  GST_OBJECT_UNLOCK(self);
+  cj2k_decoder_close(object);
 }
 
-GstStructure *gst_cuda_j2k_dec_stats(GstCudaJ2kDec *self)
+static Cj2kBackendKind codec_backend(gconstpointer object)
 {
-  Cj2kStats stats;
-  get_stats(self, &stats);
-  GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
-  gst_cuda_j2k_meter_add_fields(&self->meter, &self->output, structure);
-  return structure;
+  return cj2k_decoder_backend(object);
 }
 
-static Cj2kBackendKind active_backend(GstCudaJ2kDec *self)
+static const gchar *codec_why_cpu(gconstpointer object)
 {
-  GST_OBJECT_LOCK(self);
-  Cj2kBackendKind backend =
-      self->decoder ? cj2k_decoder_backend(self->decoder) : self->params.backend;
-  GST_OBJECT_UNLOCK(self);
-  return backend;
+  return cj2k_decoder_why_cpu(object);
 }
+
+static void codec_get_stats(gpointer object, Cj2kStats *stats)
+{
+  cj2k_decoder_get_stats(object, stats);
+}
+
+static void codec_set_latency(GstElement *element, GstClockTime latency)
+{
+  gst_video_decoder_set_latency(GST_VIDEO_DECODER(element), latency, latency);
+}
+
+static const GstCudaJ2kCodecType codec_type = {
+    .options = &cj2k_decoder_options,
+    .close = codec_close,
+    .backend = codec_backend,
+    .why_cpu = codec_why_cpu,
+    .get_stats = codec_get_stats,
+    .set_latency = codec_set_latency,
+    .receive = gst_cuda_j2k_dec_output,
+};
 
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-  const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_decoder_options, PROP_FIRST_OPTION, id);
-  if (id == PROP_STATS_INTERVAL) {
-    gst_cuda_j2k_meter_set_interval(&DEC(object)->meter, g_value_get_uint(value));
-    return;
-  }
-  GST_OBJECT_LOCK(object);
-  if (option)
-    gst_cuda_j2k_option_set(option, &DEC(object)->params, value);
-  GST_OBJECT_UNLOCK(object);
-  if (!option)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  gst_cuda_j2k_codec_set_property(&DEC(object)->codec, id, value, pspec);
 }
 
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-  GstCudaJ2kDec *self = DEC(object);
-  if (id == PROP_STATS) {
-    g_value_take_boxed(value, gst_cuda_j2k_dec_stats(self));
-    return;
-  }
-  if (id == PROP_STATS_INTERVAL) {
-    g_value_set_uint(value, gst_cuda_j2k_meter_get_interval(&self->meter));
-    return;
-  }
-  if (id == PROP_ACTIVE_BACKEND) {
-    g_value_set_enum(value, (gint)active_backend(self));
-    return;
-  }
-  const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_decoder_options, PROP_FIRST_OPTION, id);
-  GST_OBJECT_LOCK(object);
-  if (option)
-    gst_cuda_j2k_option_get(option, &self->params, value);
-  GST_OBJECT_UNLOCK(object);
-  if (!option)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-}
-
-static void install_properties(GObjectClass *klass)
-{
-  const GParamFlags only_read = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
-
-  /**
-   * GstCudaJ2kDec:stats-interval:
-   *
-   * When a frame leaves and this time has passed since the last message, an element message with
-   * the structure of #GstCudaJ2kDec:stats is posted.
-   */
-  g_object_class_install_property(klass, PROP_STATS_INTERVAL, gst_cuda_j2k_meter_interval_pspec());
-
-  g_object_class_install_property(
-      klass, PROP_ACTIVE_BACKEND,
-      g_param_spec_enum("active-backend", "Active back end",
-                        "Back end in use; the property `backend` while stopped",
-                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, only_read));
-  /**
-   * GstCudaJ2kDec:stats:
-   *
-   * "application/x-cudaj2k-stats" with the guint64 fields "frames", "failed-frames",
-   * "corrupt-blocks" (code-blocks that became zeros), "fallbacks" (frames that the CPU back end had
-   * to do) and "bytes" (of codestreams), and the sums over all frames in milliseconds "header-ms",
-   * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms". Then what the element measured
-   * itself: the guint64 fields "dropped-qos" and "dropped-errors"; the guint fields
-   * "frames-in-flight" (inside now; each field and stripe counts), "waiting-input" and
-   * "waiting-output" (1 while a frame waits for room, and while one waits for downstream); and
-   * "latency-p50-ms" and "latency-p99-ms", from sink pad to source pad, of the last five seconds.
-   */
-  g_object_class_install_property(
-      klass, PROP_STATS,
-      g_param_spec_boxed("stats", "Statistics",
-                         "Frames, corrupt code-blocks, fallbacks, bytes, and times by stage",
-                         GST_TYPE_STRUCTURE, only_read));
-  gst_cuda_j2k_options_install(klass, &cj2k_decoder_options, PROP_FIRST_OPTION);
+  gst_cuda_j2k_codec_get_property(&DEC(object)->codec, id, value, pspec);
 }
 
 /* -------------------------------------------------------------------------------- states --- */
@@ -174,59 +106,35 @@ static gboolean start(GstVideoDecoder *decoder)
   Cj2kDecoderParams params = self->params;
   GST_OBJECT_UNLOCK(self);
 
-  if (params.backend != CJ2K_BACKEND_CPU)
-    gst_cuda_j2k_context_ensure(GST_ELEMENT(self), params.cuda_device, &self->context);
-  params.cuda_context = gst_cuda_j2k_context_handle(self->context, &params.cuda_device);
-  Cj2kDecoder *codec = cj2k_decoder_open(&params, &error);
-  if (!codec) {
+  gst_cuda_j2k_codec_find_gpu(&self->codec);
+  params.cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params.cuda_device);
+  Cj2kDecoder *object = cj2k_decoder_open(&params, &error);
+  if (!object) {
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
     return FALSE;
   }
-  GST_OBJECT_LOCK(self);
-  self->decoder = codec;
-  GST_OBJECT_UNLOCK(self);
-  g_object_notify(G_OBJECT(self), "active-backend");
-  GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(codec)));
-  gst_cuda_j2k_check_cpu(GST_ELEMENT(self), cj2k_decoder_why_cpu(codec), &self->told_cpu);
-  self->warned_alpha = self->told_fallback = self->told_failed = self->had_picture = FALSE;
-  self->in_flight = params.frames_in_flight;
-  gst_cuda_j2k_meter_start(&self->meter);
+  self->warned_alpha = self->told_failed = self->had_picture = FALSE;
   self->video.width = 0;
   gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
-  gst_cuda_j2k_output_start(&self->output, "cudaj2kdec:src");
+  gst_cuda_j2k_codec_start(&self->codec, "cudaj2kdec:src");
+  gst_cuda_j2k_codec_replace(&self->codec, object);
+  g_object_notify(G_OBJECT(self), "active-backend");
+  GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(object)));
+  gst_cuda_j2k_codec_check_cpu(&self->codec);
   return TRUE;
 }
 
 static gboolean stop(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
-  Cj2kStats stats = {0};
 
-  gst_cuda_j2k_output_stop(&self->output);
+  gst_cuda_j2k_output_stop(&self->codec.output);
   gst_cuda_j2k_dec_drop_picture(self);
   gst_cuda_j2k_dec_set_pool(self, NULL);
-  if (self->decoder)
-    cj2k_decoder_get_stats(self->decoder, &stats);
-  GST_OBJECT_LOCK(self);
-  Cj2kDecoder *codec = g_steal_pointer(&self->decoder);
-  self->last_stats = stats;
-  GST_OBJECT_UNLOCK(self);
-  cj2k_decoder_close(codec);
-  gst_clear_object((GstObject **)&self->context);
+  gst_cuda_j2k_codec_stop(&self->codec);
   g_clear_pointer(&self->input_state, gst_video_codec_state_unref);
   return TRUE;
-}
-
-static void update_latency(GstCudaJ2kDec *self)
-{
-  const GstVideoInfo *info = &self->input_state->info;
-  GST_OBJECT_LOCK(self);
-  guint extra = MAX(self->params.frames_in_flight, 1) - 1;
-  GST_OBJECT_UNLOCK(self);
-  g_atomic_int_set(&self->has_frame_rate, info->fps_n > 0); /* RTP carries none */
-  GstClockTime latency = gst_cuda_j2k_meter_latency(&self->meter, extra, info->fps_n, info->fps_d);
-  gst_video_decoder_set_latency(GST_VIDEO_DECODER(self), latency, latency);
 }
 
 static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
@@ -248,13 +156,13 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
   self->two_fields =
       !self->is_striped && (fields == 2 || GST_VIDEO_INFO_IS_INTERLACED(&state->info));
   gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
-  update_latency(self);
+  gst_cuda_j2k_codec_update_latency(&self->codec, &state->info);
   return TRUE;
 }
 
 static GstFlowReturn drain(GstVideoDecoder *decoder)
 {
-  return gst_cuda_j2k_output_drain(&DEC(decoder)->output);
+  return gst_cuda_j2k_output_drain(&DEC(decoder)->codec.output);
 }
 
 static GstFlowReturn finish(GstVideoDecoder *decoder)
@@ -267,7 +175,7 @@ static gboolean flush(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
   gst_cuda_j2k_dec_drop_picture(self);
-  gst_cuda_j2k_output_flush(&self->output);
+  gst_cuda_j2k_output_flush(&self->codec.output);
   gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
   return TRUE;
 }
@@ -320,7 +228,7 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
 static void finish_before_gap(GstCudaJ2kDec *self)
 {
   GST_VIDEO_DECODER_STREAM_LOCK(self);
-  gst_cuda_j2k_output_wait(&self->output);
+  gst_cuda_j2k_output_wait(&self->codec.output);
   GST_VIDEO_DECODER_STREAM_UNLOCK(self);
 }
 
@@ -332,9 +240,9 @@ static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
   case GST_EVENT_SEGMENT:
     gst_event_parse_segment(event, &segment);
     gst_video_decoder_set_packetized(decoder, segment->format == GST_FORMAT_TIME);
-    gst_cuda_j2k_output_forget(&self->output);
+    gst_cuda_j2k_output_forget(&self->codec.output);
     break;
-  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->output); break;
+  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->codec.output); break;
   case GST_EVENT_GAP: finish_before_gap(self); break;
   case GST_EVENT_FLUSH_START: set_pool_flushing(self, TRUE); break;
   case GST_EVENT_FLUSH_STOP: set_pool_flushing(self, FALSE); break;
@@ -346,7 +254,7 @@ static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
 static gboolean src_event(GstVideoDecoder *decoder, GstEvent *event)
 {
   if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE)
-    gst_cuda_j2k_output_relinked(&DEC(decoder)->output);
+    gst_cuda_j2k_output_relinked(&DEC(decoder)->codec.output);
   return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->src_event(decoder, event);
 }
 
@@ -356,7 +264,7 @@ static gboolean src_event(GstVideoDecoder *decoder, GstEvent *event)
 static gboolean negotiate(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
-  if (gst_cuda_j2k_output_is_thread(&self->output)) {
+  if (gst_cuda_j2k_output_is_thread(&self->codec.output)) {
     g_atomic_int_set(&self->reconfigure, TRUE);
     return TRUE;
   }
@@ -366,9 +274,9 @@ static gboolean negotiate(GstVideoDecoder *decoder)
 static GstFlowReturn have_frame(GstCudaJ2kDec *self, gsize size)
 {
   gst_video_decoder_add_to_frame(GST_VIDEO_DECODER(self), (gint)size);
-  gst_cuda_j2k_output_nest(&self->output);
+  gst_cuda_j2k_output_nest(&self->codec.output);
   GstFlowReturn flow = gst_video_decoder_have_frame(GST_VIDEO_DECODER(self));
-  gst_cuda_j2k_output_unnest(&self->output);
+  gst_cuda_j2k_output_unnest(&self->codec.output);
   return flow;
 }
 
@@ -429,27 +337,21 @@ static gboolean transform_meta(GstVideoDecoder *decoder, GstVideoCodecFrame *fra
       ->transform_meta(decoder, frame, meta);
 }
 
-static gboolean context_query(GstVideoDecoder *decoder, GstQuery *query)
-{
-  return gst_cuda_j2k_context_query(GST_ELEMENT(decoder), query, DEC(decoder)->context);
-}
-
 static gboolean src_query(GstVideoDecoder *decoder, GstQuery *query)
 {
-  return context_query(decoder, query) ||
+  return gst_cuda_j2k_codec_query(&DEC(decoder)->codec, query) ||
          GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->src_query(decoder, query);
 }
 
 static gboolean sink_query(GstVideoDecoder *decoder, GstQuery *query)
 {
-  return context_query(decoder, query) ||
+  return gst_cuda_j2k_codec_query(&DEC(decoder)->codec, query) ||
          GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_query(decoder, query);
 }
 
 static void set_context(GstElement *element, GstContext *context)
 {
-  GstCudaJ2kDec *self = DEC(element);
-  gst_cuda_j2k_context_set(element, context, self->params.cuda_device, &self->context);
+  gst_cuda_j2k_codec_set_context(&DEC(element)->codec, context);
   GST_ELEMENT_CLASS(gst_cuda_j2k_dec_parent_class)->set_context(element, context);
 }
 
@@ -462,7 +364,8 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
   gst_query_parse_allocation(query, &caps, NULL);
   if (offered)
     gst_query_parse_nth_allocation_pool(query, 0, &theirs, &size, &min, &max);
-  GstBufferPool *pool = gst_cuda_j2k_cuda_stream_pool(self->context, caps, min + extra, 0, theirs);
+  GstBufferPool *pool =
+      gst_cuda_j2k_cuda_stream_pool(self->codec.context, caps, min + extra, 0, theirs);
   gst_clear_object(&theirs);
   if (!pool)
     return FALSE;
@@ -475,13 +378,10 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
   return TRUE;
 }
 
-/* Where downstream has no pool of its own. */
+/* For a pool of the base class, which downstream does not offer. */
 static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
 {
-  if (cj2k_decoder_backend(self->decoder) != CJ2K_BACKEND_CUDA)
-    return;
-  GstAllocator *allocator =
-      gst_cuda_j2k_pinned_allocator_new(self->context, self->params.cuda_device);
+  GstAllocator *allocator = gst_cuda_j2k_codec_pinned_allocator(&self->codec);
   if (!allocator)
     return;
   gst_buffer_pool_config_set_allocator(config, allocator, NULL);
@@ -493,7 +393,7 @@ static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);
-  guint extra = MAX(self->params.frames_in_flight, 1) + 2;
+  guint extra = (guint)gst_cuda_j2k_codec_setting(&self->codec, "frames-in-flight") + 2;
   GstBufferPool *pool = NULL;
   guint size, min, max;
   gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
@@ -521,10 +421,7 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 
 static void finalize(GObject *object)
 {
-  /* A bin may give a context to an element that is stopped. */
-  gst_clear_object((GstObject **)&DEC(object)->context);
-  gst_cuda_j2k_output_clear(&DEC(object)->output);
-  gst_cuda_j2k_meter_clear(&DEC(object)->meter);
+  gst_cuda_j2k_codec_clear(&DEC(object)->codec);
   G_OBJECT_CLASS(gst_cuda_j2k_dec_parent_class)->finalize(object);
 }
 
@@ -538,7 +435,7 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
   object_class->set_property = set_property;
   object_class->get_property = get_property;
   object_class->finalize = finalize;
-  install_properties(object_class);
+  gst_cuda_j2k_codec_install_properties(object_class, &codec_type);
   element_class->set_context = set_context;
   element_class->change_state = change_state;
 
@@ -575,8 +472,7 @@ static void gst_cuda_j2k_dec_init(GstCudaJ2kDec *self)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   cj2k_decoder_params_init(&self->params);
-  gst_cuda_j2k_output_init(&self->output, self, &decoder->stream_lock, gst_cuda_j2k_dec_output);
-  gst_cuda_j2k_meter_init(&self->meter);
+  gst_cuda_j2k_codec_init(&self->codec, self, &codec_type, &self->params, &decoder->stream_lock);
   gst_video_decoder_set_packetized(decoder, TRUE);
   gst_video_decoder_set_needs_format(decoder, TRUE);
   gst_video_decoder_set_use_default_pad_acceptcaps(decoder, TRUE);

@@ -65,7 +65,8 @@ static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
   GstCaps *ours = gst_pad_get_pad_template_caps(pad);
   GstCaps *theirs = gst_pad_peer_query_caps(pad, ours);
   GstCaps *peer = gst_pad_peer_query_caps(pad, NULL);
-  gboolean gpu = self->context && cj2k_decoder_backend(self->decoder) == CJ2K_BACKEND_CUDA &&
+  gboolean gpu = self->codec.context &&
+                 cj2k_decoder_backend(self->codec.object) == CJ2K_BACKEND_CUDA &&
                  !gst_caps_is_any(peer) && !video->chroma_clipped;
   const GstCudaJ2kFormat *host = gst_cuda_j2k_video_choose(video, theirs, NULL);
   const GstCudaJ2kFormat *device =
@@ -141,7 +142,7 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
   if (!asked && !self->input_changed && !memcmp(video, &self->video, sizeof *video))
     return GST_FLOW_OK;
   gst_cuda_j2k_dec_drop_picture(self);
-  GstFlowReturn flow = gst_cuda_j2k_output_drain(&self->output);
+  GstFlowReturn flow = gst_cuda_j2k_output_drain(&self->codec.output);
   if (flow == GST_FLOW_OK)
     flow = negotiate(self, video);
   if (flow != GST_FLOW_OK)
@@ -158,11 +159,9 @@ static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
   GstBufferPool *pool = self->pool;
   if (!pool)
     return GST_FLOW_ERROR;
-  gst_cuda_j2k_output_unlock_stream(&self->output);
-  g_atomic_int_set(&self->meter.waiting_input, 1);
+  gst_cuda_j2k_codec_begin_wait(&self->codec);
   GstFlowReturn flow = gst_buffer_pool_acquire_buffer(pool, buffer, NULL);
-  g_atomic_int_set(&self->meter.waiting_input, 0);
-  gst_cuda_j2k_output_lock_stream(&self->output);
+  gst_cuda_j2k_codec_end_wait(&self->codec);
   return flow;
 }
 
@@ -171,7 +170,8 @@ static gboolean map_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPicture *picture, 
 {
   gboolean need_room = is_field && gst_cuda_j2k_fields_need_room(self->format, &self->info);
   if (!gst_cuda_j2k_map(&picture->map, &self->info, picture->buffer, GST_MAP_WRITE,
-                        self->on_device && !need_room ? self->context : NULL, &picture->mapped))
+                        self->on_device && !need_room ? self->codec.context : NULL,
+                        &picture->mapped))
     return FALSE;
   if (picture->mapped.kind == CJ2K_MEMORY_CUDA)
     return TRUE;
@@ -192,7 +192,7 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self, gboolean is_field)
   GstBuffer *buffer = NULL;
   GstFlowReturn flow = acquire_buffer(self, &buffer);
   /* When the GPU is lost, frames in flight say more about it. */
-  if (flow == GST_FLOW_ERROR && gst_cuda_j2k_output_drain(&self->output) == GST_FLOW_OK)
+  if (flow == GST_FLOW_ERROR && gst_cuda_j2k_output_drain(&self->codec.output) == GST_FLOW_OK)
     GST_ELEMENT_ERROR(self, RESOURCE, NO_SPACE_LEFT, ("No buffer for a decoded picture."), (NULL));
   if (flow != GST_FLOW_OK)
     return flow;
@@ -323,16 +323,10 @@ static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const C
 static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const GstCudaJ2kSpan *span,
                          Cj2kError *error)
 {
-  gst_cuda_j2k_output_unlock_stream(&self->output);
-  part->had_room =
-      gst_cuda_j2k_output_pending(&self->output) < MAX(self->params.frames_in_flight, 1);
-  g_atomic_int_set(&self->meter.waiting_input, 1);
-  Cj2kStatus status = cj2k_decoder_submit(self->decoder, span->data, span->size, &self->layout,
+  part->had_room = gst_cuda_j2k_codec_begin_submit(&self->codec);
+  Cj2kStatus status = cj2k_decoder_submit(self->codec.object, span->data, span->size, &self->layout,
                                           &part->target, part, error);
-  g_atomic_int_set(&self->meter.waiting_input, 0);
-  if (status == CJ2K_OK)
-    gst_cuda_j2k_output_added(&self->output);
-  gst_cuda_j2k_output_lock_stream(&self->output);
+  gst_cuda_j2k_codec_end_submit(&self->codec, status == CJ2K_OK);
   return status;
 }
 
@@ -346,7 +340,8 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
   Cj2kImage image;
   GstCudaJ2kVideo video;
 
-  if (cj2k_decoder_read_header(self->decoder, span->data, span->size, &image, &error) != CJ2K_OK) {
+  if (cj2k_decoder_read_header(self->codec.object, span->data, span->size, &image, &error) !=
+      CJ2K_OK) {
     *reason = g_strdup(error.text);
     return GST_FLOW_OK;
   }
@@ -378,9 +373,9 @@ static GstFlowReturn give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame, Gst
                              gchar *reason)
 {
   gst_cuda_j2k_dec_drop_picture(self);
-  gst_cuda_j2k_output_wait(&self->output);
+  gst_cuda_j2k_output_wait(&self->codec.output);
   if (flow == GST_FLOW_OK)
-    flow = gst_cuda_j2k_output_report(&self->output);
+    flow = gst_cuda_j2k_output_report(&self->codec.output);
   if (flow == GST_FLOW_OK && reason)
     flow = gst_cuda_j2k_dec_fail(self, frame, reason);
   else
@@ -401,14 +396,14 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
   GstCudaJ2kSpan spans[2];
   gchar *reason = NULL;
   gint64 arrived = g_get_monotonic_time();
-  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
+  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
   GstMapInfo map;
 
   if (flow != GST_FLOW_OK)
     return give_up(self, frame, flow, NULL);
   if (is_late(self, frame)) {
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
-    gst_cuda_j2k_meter_count_late(&self->meter);
+    gst_cuda_j2k_meter_count_late(&self->codec.meter);
     return gst_video_decoder_drop_frame(decoder, frame);
   }
   GstBuffer *input = gst_buffer_ref(frame->input_buffer);
@@ -442,5 +437,6 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
     return flow;
   }
   /* Reverse playback: the base class collects a group's frames before it hands them out. */
-  return decoder->input_segment.rate < 0 ? gst_cuda_j2k_output_drain(&self->output) : GST_FLOW_OK;
+  return decoder->input_segment.rate < 0 ? gst_cuda_j2k_output_drain(&self->codec.output)
+                                         : GST_FLOW_OK;
 }

@@ -31,7 +31,7 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   GstFlowReturn flow = GST_FLOW_OK;
-  gst_cuda_j2k_meter_count_failed(&self->meter);
+  gst_cuda_j2k_meter_count_failed(&self->codec.meter);
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
   GST_WARNING_OBJECT(self, "frame %u: %s", frame->system_frame_number, text);
   if (!self->told_failed)
@@ -79,8 +79,7 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
     picture->error = result->error;
   }
   picture->damaged |= part->incomplete;
-  gst_cuda_j2k_check_fallback(GST_ELEMENT(self), result->fallback, &result->error,
-                              &self->told_fallback);
+  gst_cuda_j2k_codec_check_fallback(&self->codec, result->fallback, &result->error);
 }
 
 /* What is not the stream's fault fails all frames to come, too. */
@@ -125,24 +124,10 @@ static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
   self->had_picture = TRUE;
   GST_BUFFER_FLAG_UNSET(frame->output_buffer, GST_CUDA_J2K_FIELD_FLAGS);
   GST_BUFFER_FLAG_SET(frame->output_buffer, flags);
-  g_atomic_int_set(&self->meter.waiting_output, 1);
+  g_atomic_int_set(&self->codec.meter.waiting_output, 1);
   GstFlowReturn flow = gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
-  g_atomic_int_set(&self->meter.waiting_output, 0);
+  g_atomic_int_set(&self->codec.meter.waiting_output, 0);
   return flow;
-}
-
-/* Without the stream lock: whoever handles these messages may ask the element for something. */
-static void measure(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, gboolean waited)
-{
-  GstClockTime latency;
-  if (part->last)
-    gst_cuda_j2k_meter_count_frame(&self->meter, part->arrived, part->had_room && waited);
-  if (!g_atomic_int_get(&self->has_frame_rate) &&
-      gst_cuda_j2k_meter_new_latency(&self->meter, &latency))
-    gst_video_decoder_set_latency(GST_VIDEO_DECODER(self), latency, latency);
-  if (gst_cuda_j2k_meter_is_due(&self->meter))
-    gst_element_post_message(
-        GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), gst_cuda_j2k_dec_stats(self)));
 }
 
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
@@ -151,22 +136,19 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
   GstVideoDecoder *decoder = element;
   GstFlowReturn flow = GST_FLOW_OK;
   Cj2kFrame result;
-  Cj2kStats stats;
   gint64 begun = g_get_monotonic_time();
-  if (cj2k_decoder_receive(self->decoder, &result) != CJ2K_OK) {
+  if (cj2k_decoder_receive(self->codec.object, &result) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the decoder lost a frame");
     return GST_FLOW_ERROR;
   }
   gboolean waited = g_get_monotonic_time() > begun + GST_CUDA_J2K_METER_WAIT;
   GstCudaJ2kDecPart *part = result.user;
   judge(self, part, &result);
-  cj2k_decoder_release(self->decoder, &result);
-  cj2k_decoder_get_stats(self->decoder, &stats);
-  gst_cuda_j2k_check_in_flight(GST_ELEMENT(self), &stats, &self->in_flight);
-  measure(self, part, waited);
+  cj2k_decoder_release(self->codec.object, &result);
+  gst_cuda_j2k_codec_measure(&self->codec, part->last, part->arrived, part->had_room && waited);
 
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
-  if (part->last && !gst_cuda_j2k_output_discards(&self->output)) {
+  if (part->last && !gst_cuda_j2k_output_discards(&self->codec.output)) {
     flow = conclude(self, part);
   } else {
     if (part->frame)

@@ -8,12 +8,10 @@
 #define GST_CUDA_J2K_DEC_PRIVATE_H
 
 #include "gstcudaj2kcaps.h"
+#include "gstcudaj2kcodec.h"
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kdec.h"
 #include "gstcudaj2kframing.h"
-#include "gstcudaj2kmemory.h"
-#include "gstcudaj2kmeter.h"
-#include "gstcudaj2koutput.h"
 
 #include <gst/video/gstvideodecoder.h>
 
@@ -59,17 +57,10 @@ typedef struct {
 struct _GstCudaJ2kDec {
   GstVideoDecoder parent;
 
-  /* Properties, guarded by the object lock; read when the decoder is opened. */
-  Cj2kDecoderParams params;
-
-  GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
-  Cj2kDecoder *decoder;      /* from start to stop; replaced under the object lock */
-  Cj2kStats last_stats;      /* of a decoder that was closed */
-  GstCudaJ2kOutput output;
-  GstCudaJ2kMeter meter;
-  GstBufferPool *pool; /* of pictures; set by the streaming thread under the object lock */
-  gint has_frame_rate; /* atomic: the caps say one */
-  gint reconfigure;    /* atomic: the output thread saw that downstream wants to negotiate anew */
+  Cj2kDecoderParams params; /* values of the properties; of codec.settings */
+  GstCudaJ2kCodec codec;    /* its object is a Cj2kDecoder, from start to stop */
+  GstBufferPool *pool;      /* of pictures; set by the streaming thread under the object lock */
+  gint reconfigure; /* atomic: the output thread saw that downstream wants to negotiate anew */
 
   /* The streaming thread's. */
   GstCudaJ2kFraming framing; /* of a stream in bytes */
@@ -86,15 +77,10 @@ struct _GstCudaJ2kDec {
   GstVideoInfo info;
   GstCudaJ2kDecPicture *picture; /* parts of it are still to come */
   gboolean warned_alpha;
-  gboolean told_cpu; /* that there is no GPU, once in the element's life */
 
   /* Guarded by the stream lock. */
   gboolean told_failed; /* that a frame could not be decoded */
   gboolean had_picture; /* one went out */
-
-  /* The output thread's: as last told. */
-  gboolean told_fallback;
-  guint in_flight;
 };
 typedef struct _GstCudaJ2kDec GstCudaJ2kDec;
 typedef struct _GstCudaJ2kDecClass {
@@ -109,7 +95,6 @@ void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
 /* gstcudaj2kdec.c */
 /* Replaces the pool that pictures come from (transfer full; NULL: none). */
 void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool);
-GstStructure *gst_cuda_j2k_dec_stats(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdecoutput.c */
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);

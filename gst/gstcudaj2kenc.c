@@ -38,11 +38,10 @@
  * ]| Makes the frames of a cinema package.
  */
 #include "gstcudaj2kencprivate.h"
-#include "gstcudaj2kpinned.h"
+
+#include "common/options/encoder_options.h"
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_enc_debug);
-
-enum { PROP_0, PROP_ACTIVE_BACKEND, PROP_STATS, PROP_STATS_INTERVAL, PROP_FIRST_SETTING };
 
 G_DEFINE_TYPE(GstCudaJ2kEnc, gst_cuda_j2k_enc, GST_TYPE_VIDEO_ENCODER)
 #define ENC(object) ((GstCudaJ2kEnc *)(object))
@@ -50,137 +49,54 @@ G_DEFINE_TYPE(GstCudaJ2kEnc, gst_cuda_j2k_enc, GST_TYPE_VIDEO_ENCODER)
 /* Above openjpegenc, as gstcudaj2kdec.c has it. */
 GST_ELEMENT_REGISTER_DEFINE(cudaj2kenc, "cudaj2kenc", GST_RANK_PRIMARY + 1, GST_TYPE_CUDA_J2K_ENC)
 
-/* ---------------------------------------------------------------------------- properties --- */
+/* --------------------------------------------------------------------------------- codec --- */
 
-/* Adds the statistics of one encoder to those of the encoders before it. */
-static void add_stats(Cj2kStats *sum, const Cj2kStats *stats)
+static void codec_close(gpointer object)
 {
-  sum->frames += stats->frames;
-  sum->failed_frames += stats->failed_frames;
-  sum->corrupt_blocks += stats->corrupt_blocks;
-  sum->fallbacks += stats->fallbacks;
-  sum->bytes += stats->bytes;
-  sum->ms_header += stats->ms_header;
-  sum->ms_packets += stats->ms_packets;
-  sum->ms_block_coder += stats->ms_block_coder;
-  sum->ms_transform += stats->ms_transform;
-  sum->ms_total += stats->ms_total;
+  cj2k_encoder_close(object);
 }
 
-static void get_stats(GstCudaJ2kEnc *self, Cj2kStats *stats)
+static Cj2kBackendKind codec_backend(gconstpointer object)
 {
-  Cj2kStats present = {0};
-  GST_OBJECT_LOCK(self);
-  *stats = self->past_stats;
-  if (self->encoder)
-    cj2k_encoder_get_stats(self->encoder, &present);
-  GST_OBJECT_UNLOCK(self);
-  add_stats(stats, &present);
+  return cj2k_encoder_backend(object);
 }
 
-GstStructure *gst_cuda_j2k_enc_stats(GstCudaJ2kEnc *self)
+static const gchar *codec_why_cpu(gconstpointer object)
 {
-  Cj2kStats stats;
-  get_stats(self, &stats);
-  GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
-  gst_cuda_j2k_meter_add_fields(&self->meter, &self->output, structure);
-  return structure;
+  return cj2k_encoder_why_cpu(object);
 }
+
+static void codec_get_stats(gpointer object, Cj2kStats *stats)
+{
+  cj2k_encoder_get_stats(object, stats);
+}
+
+static void codec_set_latency(GstElement *element, GstClockTime latency)
+{
+  gst_video_encoder_set_latency(GST_VIDEO_ENCODER(element), latency, latency);
+}
+
+static const GstCudaJ2kCodecType codec_type = {
+    .options = &cj2k_encoder_options,
+    .close = codec_close,
+    .backend = codec_backend,
+    .why_cpu = codec_why_cpu,
+    .get_stats = codec_get_stats,
+    .set_latency = codec_set_latency,
+    .receive = gst_cuda_j2k_enc_output,
+};
 
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-  GstCudaJ2kEnc *self = ENC(object);
-  gboolean live = FALSE;
-  if (id == PROP_STATS_INTERVAL) {
-    gst_cuda_j2k_meter_set_interval(&self->meter, g_value_get_uint(value));
-    return;
-  }
-  GST_OBJECT_LOCK(self);
-  gboolean known = gst_cuda_j2k_enc_set_setting(&self->settings, id, value, &live);
-  GST_OBJECT_UNLOCK(self);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-  if (live)
-    g_atomic_int_set(&self->rate_changed, TRUE);
+  gst_cuda_j2k_codec_set_property(&ENC(object)->codec, id, value, pspec);
 }
 
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-  GstCudaJ2kEnc *self = ENC(object);
-  if (id == PROP_STATS) {
-    g_value_take_boxed(value, gst_cuda_j2k_enc_stats(self));
-    return;
-  }
-  if (id == PROP_STATS_INTERVAL) {
-    g_value_set_uint(value, gst_cuda_j2k_meter_get_interval(&self->meter));
-    return;
-  }
-  GST_OBJECT_LOCK(self);
-  gboolean known = gst_cuda_j2k_enc_get_setting(&self->settings, id, value);
-  if (id == PROP_ACTIVE_BACKEND) {
-    Cj2kBackendKind backend =
-        self->encoder ? cj2k_encoder_backend(self->encoder) : self->settings.params.backend;
-    g_value_set_enum(value, (gint)backend);
-    known = TRUE;
-  }
-  GST_OBJECT_UNLOCK(self);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-}
-
-static void install_properties(GObjectClass *klass)
-{
-  const GParamFlags only_read = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
-  g_object_class_install_property(
-      klass, PROP_ACTIVE_BACKEND,
-      g_param_spec_enum("active-backend", "Active back end",
-                        "Back end in use; the property `backend` before the first caps",
-                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, only_read));
-  /**
-   * GstCudaJ2kEnc:stats:
-   *
-   * "application/x-cudaj2k-stats", as of #GstCudaJ2kDec:stats.
-   */
-  g_object_class_install_property(klass, PROP_STATS,
-                                  g_param_spec_boxed("stats", "Statistics",
-                                                     "Frames, fallbacks, bytes, and times by stage",
-                                                     GST_TYPE_STRUCTURE, only_read));
-  /**
-   * GstCudaJ2kEnc:stats-interval:
-   *
-   * As #GstCudaJ2kDec:stats-interval.
-   */
-  g_object_class_install_property(klass, PROP_STATS_INTERVAL, gst_cuda_j2k_meter_interval_pspec());
-  gst_cuda_j2k_enc_install_settings(klass, PROP_FIRST_SETTING);
+  gst_cuda_j2k_codec_get_property(&ENC(object)->codec, id, value, pspec);
 }
 
 /* -------------------------------------------------------------------------------- format --- */
-
-/* Nothing may be in flight. */
-static void replace_encoder(GstCudaJ2kEnc *self, Cj2kEncoder *encoder)
-{
-  Cj2kStats stats = {0};
-  if (self->encoder)
-    cj2k_encoder_get_stats(self->encoder, &stats);
-  GST_OBJECT_LOCK(self);
-  Cj2kEncoder *old = self->encoder;
-  self->encoder = encoder;
-  add_stats(&self->past_stats, &stats);
-  self->in_flight = self->settings.params.frames_in_flight;
-  GST_OBJECT_UNLOCK(self);
-  cj2k_encoder_close(old);
-}
-
-static void update_latency(GstCudaJ2kEnc *self)
-{
-  GST_OBJECT_LOCK(self);
-  guint extra = self->settings.params.frames_in_flight - 1;
-  GST_OBJECT_UNLOCK(self);
-  g_atomic_int_set(&self->has_frame_rate, self->info.fps_n > 0);
-  GstClockTime latency =
-      gst_cuda_j2k_meter_latency(&self->meter, extra, self->info.fps_n, self->info.fps_d);
-  gst_video_encoder_set_latency(GST_VIDEO_ENCODER(self), latency, latency);
-}
 
 void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params)
 {
@@ -213,16 +129,16 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 
   gst_cuda_j2k_enc_image(&self->stream, &self->info, self->format, components, &image);
   cj2k_video_format_layout(self->format, &layout);
-  g_atomic_int_set(&self->rate_changed, FALSE);
+  g_atomic_int_set(&self->codec.live_changed, FALSE);
   GST_OBJECT_LOCK(self);
   gchar *reason = NULL;
-  gboolean ok =
-      gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
+  gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
+                                             &params, &reason);
   gchar *comment = g_strdup(params.comment);
   GST_OBJECT_UNLOCK(self);
   if (ok) {
     params.comment = comment;
-    params.cuda_context = gst_cuda_j2k_context_handle(self->context, &params.cuda_device);
+    params.cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params.cuda_device);
     encoder = cj2k_encoder_open(&params, &image, &layout, &error);
   }
   if (!ok)
@@ -234,7 +150,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   if (!encoder)
     return FALSE;
   *profile = params.profile;
-  replace_encoder(self, encoder);
+  gst_cuda_j2k_codec_replace(&self->codec, encoder);
   gst_cuda_j2k_enc_tell_tags(self, &params);
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));
   return TRUE;
@@ -242,8 +158,8 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 
 static void warn(GstCudaJ2kEnc *self)
 {
-  const char *warning = cj2k_encoder_warning(self->encoder);
-  gst_cuda_j2k_check_cpu(GST_ELEMENT(self), cj2k_encoder_why_cpu(self->encoder), &self->told_cpu);
+  const char *warning = cj2k_encoder_warning(self->codec.object);
+  gst_cuda_j2k_codec_check_cpu(&self->codec);
   if (warning)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s.", warning), (NULL));
   GstVideoColorPrimaries primaries = self->info.colorimetry.primaries;
@@ -268,7 +184,7 @@ static gboolean set_output(GstCudaJ2kEnc *self, GstVideoCodecState *input, Cj2kP
 {
   GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
   GstCaps *caps = gst_cuda_j2k_enc_stream_caps(&self->stream, self->format, profile,
-                                               cj2k_encoder_rsiz(self->encoder));
+                                               cj2k_encoder_rsiz(self->codec.object));
   GstVideoCodecState *output = gst_video_encoder_set_output_state(encoder, caps, input);
   if (self->stream.rgb_to_xyz) {
     output->info.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
@@ -297,13 +213,13 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
   gchar *reason = NULL;
   Cj2kProfile profile;
 
-  gst_cuda_j2k_output_wait(&self->output);
+  gst_cuda_j2k_output_wait(&self->codec.output);
   self->info = state->info;
   self->format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(&state->info));
   if (!self->format)
     return FALSE;
   GST_OBJECT_LOCK(self);
-  profile = self->settings.params.profile;
+  profile = self->params.profile;
   GST_OBJECT_UNLOCK(self);
 
   GstCaps *allowed = allowed_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
@@ -318,7 +234,7 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
   if (!open_encoder(self, &profile))
     return FALSE;
   warn(self);
-  update_latency(self);
+  gst_cuda_j2k_codec_update_latency(&self->codec, &self->info);
   return set_output(self, state, profile);
 }
 
@@ -327,41 +243,32 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
 static gboolean start(GstVideoEncoder *encoder)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
-  GST_OBJECT_LOCK(self);
-  self->past_stats = (Cj2kStats){0};
-  Cj2kBackendKind backend = self->settings.params.backend;
-  gint device = self->settings.params.cuda_device;
-  GST_OBJECT_UNLOCK(self);
-  if (backend != CJ2K_BACKEND_CPU)
-    gst_cuda_j2k_context_ensure(GST_ELEMENT(self), device, &self->context);
+  gst_cuda_j2k_codec_find_gpu(&self->codec);
   self->started = TRUE;
   self->events_pending = FALSE;
-  self->told_fallback = FALSE;
-  gst_cuda_j2k_meter_start(&self->meter);
-  gst_cuda_j2k_output_start(&self->output, "cudaj2kenc:src");
+  gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");
   return TRUE;
 }
 
 static gboolean stop(GstVideoEncoder *encoder)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
-  gst_cuda_j2k_output_stop(&self->output);
+  gst_cuda_j2k_output_stop(&self->codec.output);
   gst_clear_buffer(&self->first_field);
-  replace_encoder(self, NULL);
   self->started = FALSE;
-  gst_clear_object((GstObject **)&self->context);
+  gst_cuda_j2k_codec_stop(&self->codec);
   return TRUE;
 }
 
 static GstFlowReturn finish(GstVideoEncoder *encoder)
 {
-  return gst_cuda_j2k_output_drain(&ENC(encoder)->output);
+  return gst_cuda_j2k_output_drain(&ENC(encoder)->codec.output);
 }
 
 static gboolean flush(GstVideoEncoder *encoder)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
-  gst_cuda_j2k_output_flush(&self->output);
+  gst_cuda_j2k_output_flush(&self->codec.output);
   gst_clear_buffer(&self->first_field);
   return TRUE;
 }
@@ -373,7 +280,7 @@ static gboolean flush(GstVideoEncoder *encoder)
 static gboolean send_now(GstCudaJ2kEnc *self, GstEvent *event)
 {
   GST_VIDEO_ENCODER_STREAM_LOCK(self);
-  gst_cuda_j2k_output_wait(&self->output);
+  gst_cuda_j2k_output_wait(&self->codec.output);
   GST_VIDEO_ENCODER_STREAM_UNLOCK(self);
   return gst_pad_push_event(GST_VIDEO_ENCODER_SRC_PAD(self), event);
 }
@@ -388,7 +295,7 @@ static gboolean sink_event(GstVideoEncoder *encoder, GstEvent *event)
       return send_now(self, event);
     break;
   case GST_EVENT_SEGMENT:
-  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->output); break;
+  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->codec.output); break;
   case GST_EVENT_EOS:
   case GST_EVENT_FLUSH_STOP: self->events_pending = FALSE; break;
   default: break;
@@ -402,7 +309,7 @@ static gboolean sink_event(GstVideoEncoder *encoder, GstEvent *event)
 static gboolean src_event(GstVideoEncoder *encoder, GstEvent *event)
 {
   if (GST_EVENT_TYPE(event) == GST_EVENT_RECONFIGURE)
-    gst_cuda_j2k_output_relinked(&ENC(encoder)->output);
+    gst_cuda_j2k_output_relinked(&ENC(encoder)->codec.output);
   return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->src_event(encoder, event);
 }
 
@@ -413,16 +320,13 @@ static GstCaps *getcaps(GstVideoEncoder *encoder, GstCaps *filter)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
   GstCaps *caps = gst_video_encoder_proxy_getcaps(encoder, NULL, filter);
-  return self->started && !self->context ? gst_cuda_j2k_remove_cuda_caps(caps) : caps;
+  return self->started && !self->codec.context ? gst_cuda_j2k_remove_cuda_caps(caps) : caps;
 }
 
 /* A pool of page-locked memory; NULL: there is no GPU. */
 static GstBufferPool *pinned_pool(GstCudaJ2kEnc *self, GstCaps *caps, guint size, guint min)
 {
-  if (!self->encoder || cj2k_encoder_backend(self->encoder) != CJ2K_BACKEND_CUDA)
-    return NULL;
-  GstAllocator *allocator =
-      gst_cuda_j2k_pinned_allocator_new(self->context, self->settings.params.cuda_device);
+  GstAllocator *allocator = gst_cuda_j2k_codec_pinned_allocator(&self->codec);
   if (!allocator)
     return NULL;
   GstBufferPool *pool = gst_video_buffer_pool_new();
@@ -445,8 +349,9 @@ static gboolean propose_allocation(GstVideoEncoder *encoder, GstQuery *query)
   if (!caps || !gst_video_info_from_caps(&info, caps))
     return FALSE;
   gboolean on_device = gst_cuda_j2k_caps_have_cuda(caps);
-  guint min = self->settings.params.frames_in_flight + 1, size = (guint)GST_VIDEO_INFO_SIZE(&info);
-  GstBufferPool *pool = on_device ? gst_cuda_j2k_cuda_pool(self->context, caps, min, 0)
+  guint min = (guint)gst_cuda_j2k_codec_setting(&self->codec, "frames-in-flight") + 1;
+  guint size = (guint)GST_VIDEO_INFO_SIZE(&info);
+  GstBufferPool *pool = on_device ? gst_cuda_j2k_cuda_pool(self->codec.context, caps, min, 0)
                                   : pinned_pool(self, caps, size, min);
   if (!pool && !on_device)
     return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)
@@ -459,27 +364,21 @@ static gboolean propose_allocation(GstVideoEncoder *encoder, GstQuery *query)
   return TRUE;
 }
 
-static gboolean context_query(GstVideoEncoder *encoder, GstQuery *query)
-{
-  return gst_cuda_j2k_context_query(GST_ELEMENT(encoder), query, ENC(encoder)->context);
-}
-
 static gboolean src_query(GstVideoEncoder *encoder, GstQuery *query)
 {
-  return context_query(encoder, query) ||
+  return gst_cuda_j2k_codec_query(&ENC(encoder)->codec, query) ||
          GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->src_query(encoder, query);
 }
 
 static gboolean sink_query(GstVideoEncoder *encoder, GstQuery *query)
 {
-  return context_query(encoder, query) ||
+  return gst_cuda_j2k_codec_query(&ENC(encoder)->codec, query) ||
          GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->sink_query(encoder, query);
 }
 
 static void set_context(GstElement *element, GstContext *context)
 {
-  GstCudaJ2kEnc *self = ENC(element);
-  gst_cuda_j2k_context_set(element, context, self->settings.params.cuda_device, &self->context);
+  gst_cuda_j2k_codec_set_context(&ENC(element)->codec, context);
   GST_ELEMENT_CLASS(gst_cuda_j2k_enc_parent_class)->set_context(element, context);
 }
 
@@ -487,11 +386,7 @@ static void set_context(GstElement *element, GstContext *context)
 
 static void finalize(GObject *object)
 {
-  /* A bin may give a context to an element that is stopped. */
-  gst_clear_object((GstObject **)&ENC(object)->context);
-  gst_cuda_j2k_output_clear(&ENC(object)->output);
-  gst_cuda_j2k_meter_clear(&ENC(object)->meter);
-  gst_cuda_j2k_enc_settings_clear(&ENC(object)->settings);
+  gst_cuda_j2k_codec_clear(&ENC(object)->codec);
   G_OBJECT_CLASS(gst_cuda_j2k_enc_parent_class)->finalize(object);
 }
 
@@ -505,7 +400,7 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
   object_class->set_property = set_property;
   object_class->get_property = get_property;
   object_class->finalize = finalize;
-  install_properties(object_class);
+  gst_cuda_j2k_codec_install_properties(object_class, &codec_type);
   element_class->set_context = set_context;
 
   GstCaps *raw = gst_cuda_j2k_add_cuda_caps(gst_cuda_j2k_formats_raw_caps());
@@ -538,8 +433,7 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
 static void gst_cuda_j2k_enc_init(GstCudaJ2kEnc *self)
 {
   GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
-  gst_cuda_j2k_enc_settings_init(&self->settings);
-  gst_cuda_j2k_output_init(&self->output, self, &encoder->stream_lock, gst_cuda_j2k_enc_output);
-  gst_cuda_j2k_meter_init(&self->meter);
+  cj2k_encoder_params_init(&self->params);
+  gst_cuda_j2k_codec_init(&self->codec, self, &codec_type, &self->params, &encoder->stream_lock);
   GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_ENCODER_SINK_PAD(encoder));
 }

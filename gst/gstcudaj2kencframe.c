@@ -16,10 +16,10 @@ static void change_rate(GstCudaJ2kEnc *self)
   gchar *reason = NULL;
 
   GST_OBJECT_LOCK(self);
-  gboolean ok =
-      gst_cuda_j2k_enc_make_params(&self->settings, &self->info, &self->stream, &params, &reason);
+  gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
+                                             &params, &reason);
   GST_OBJECT_UNLOCK(self);
-  if (ok && cj2k_encoder_set_rate(self->encoder, &params, &error) != CJ2K_OK)
+  if (ok && cj2k_encoder_set_rate(self->codec.object, &params, &error) != CJ2K_OK)
     reason = g_strdup(error.text);
   if (reason)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
@@ -56,15 +56,9 @@ static void part_free(GstCudaJ2kEncPart *part)
 /* Submitting waits for the output thread to make room. */
 static Cj2kStatus submit(GstCudaJ2kEnc *self, GstCudaJ2kEncPart *part, Cj2kError *error)
 {
-  gst_cuda_j2k_output_unlock_stream(&self->output);
-  part->had_room =
-      gst_cuda_j2k_output_pending(&self->output) < self->settings.params.frames_in_flight;
-  g_atomic_int_set(&self->meter.waiting_input, 1);
-  Cj2kStatus status = cj2k_encoder_submit(self->encoder, &part->source, part, error);
-  g_atomic_int_set(&self->meter.waiting_input, 0);
-  if (status == CJ2K_OK)
-    gst_cuda_j2k_output_added(&self->output);
-  gst_cuda_j2k_output_lock_stream(&self->output);
+  part->had_room = gst_cuda_j2k_codec_begin_submit(&self->codec);
+  Cj2kStatus status = cj2k_encoder_submit(self->codec.object, &part->source, part, error);
+  gst_cuda_j2k_codec_end_submit(&self->codec, status == CJ2K_OK);
   return status;
 }
 
@@ -86,7 +80,7 @@ static void let_events_wait(GstCudaJ2kEnc *self)
     has_events |= ((const GstVideoCodecFrame *)i->data)->events != NULL;
   g_list_free_full(frames, (GDestroyNotify)gst_video_codec_frame_unref);
   if (has_events)
-    gst_cuda_j2k_output_wait(&self->output);
+    gst_cuda_j2k_output_wait(&self->codec.output);
 }
 
 /* Gives the fields of a mapped frame the rows that they need and the frame does not have. */
@@ -112,9 +106,9 @@ static gboolean make_room(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame 
 static gboolean map_input(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame *map,
                           GstCudaJ2kMapped *mapped)
 {
-  gboolean gpu = cj2k_encoder_backend(self->encoder) == CJ2K_BACKEND_CUDA;
-  gboolean ok =
-      gst_cuda_j2k_map(map, &self->info, buffer, GST_MAP_READ, gpu ? self->context : NULL, mapped);
+  gboolean gpu = cj2k_encoder_backend(self->codec.object) == CJ2K_BACKEND_CUDA;
+  gboolean ok = gst_cuda_j2k_map(map, &self->info, buffer, GST_MAP_READ,
+                                 gpu ? self->codec.context : NULL, mapped);
   if (ok && mapped->kind != CJ2K_MEMORY_CUDA && !gst_cuda_j2k_frame_is_whole(self->format, map)) {
     gst_video_frame_unmap(map);
     GST_ELEMENT_ERROR(self, STREAM, FORMAT,
@@ -140,16 +134,16 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
 
   gint64 arrived = g_get_monotonic_time();
   self->events_pending = FALSE; /* they go with this frame */
-  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->output);
+  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
-    gst_cuda_j2k_meter_count_late(&self->meter);
+    gst_cuda_j2k_meter_count_late(&self->codec.meter);
     let_events_wait(self);
     return drop(self, frame, GST_FLOW_OK);
   }
-  if (g_atomic_int_compare_and_exchange(&self->rate_changed, TRUE, FALSE))
+  if (g_atomic_int_compare_and_exchange(&self->codec.live_changed, TRUE, FALSE))
     change_rate(self);
   if (!map_input(self, frame->input_buffer, &map, &mapped))
     return drop(self, frame, GST_FLOW_ERROR);
@@ -164,7 +158,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     if (submit(self, part, &error) == CJ2K_OK)
       continue;
     /* A first field may be in flight and reads the same memory. */
-    gst_cuda_j2k_output_wait(&self->output);
+    gst_cuda_j2k_output_wait(&self->codec.output);
     part->map = map;
     part_free(part);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
@@ -211,10 +205,9 @@ static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
 static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean last,
                             GstBuffer **buffer)
 {
-  gst_cuda_j2k_check_fallback(GST_ELEMENT(self), packet->fallback, &packet->error,
-                              &self->told_fallback);
+  gst_cuda_j2k_codec_check_fallback(&self->codec, packet->fallback, &packet->error);
   if (packet->status != CJ2K_OK) {
-    gst_cuda_j2k_meter_count_failed(&self->meter);
+    gst_cuda_j2k_meter_count_failed(&self->codec.meter);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
     return FALSE;
   }
@@ -224,20 +217,6 @@ static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean la
   return TRUE;
 }
 
-/* Without the stream lock: whoever handles these messages may ask the element for something. */
-static void measure(GstCudaJ2kEnc *self, const GstCudaJ2kEncPart *part, gboolean waited)
-{
-  GstClockTime latency;
-  if (part->frame)
-    gst_cuda_j2k_meter_count_frame(&self->meter, part->arrived, part->had_room && waited);
-  if (!g_atomic_int_get(&self->has_frame_rate) &&
-      gst_cuda_j2k_meter_new_latency(&self->meter, &latency))
-    gst_video_encoder_set_latency(GST_VIDEO_ENCODER(self), latency, latency);
-  if (gst_cuda_j2k_meter_is_due(&self->meter))
-    gst_element_post_message(
-        GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), gst_cuda_j2k_enc_stats(self)));
-}
-
 GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
 {
   GstCudaJ2kEnc *self = element;
@@ -245,25 +224,23 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
   GstFlowReturn flow = GST_FLOW_OK;
   GstBuffer *buffer = NULL;
   Cj2kPacket packet;
-  Cj2kStats stats;
 
   gint64 begun = g_get_monotonic_time();
-  if (cj2k_encoder_receive(self->encoder, &packet) != CJ2K_OK) {
+  if (cj2k_encoder_receive(self->codec.object, &packet) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the encoder lost a frame");
     return GST_FLOW_ERROR;
   }
   gboolean waited = g_get_monotonic_time() > begun + GST_CUDA_J2K_METER_WAIT;
   GstCudaJ2kEncPart *part = packet.user;
-  measure(self, part, waited);
+  gst_cuda_j2k_codec_measure(&self->codec, part->frame != NULL, part->arrived,
+                             part->had_room && waited);
   GstVideoCodecFrame *frame = part->frame;
   GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
-  if (gst_cuda_j2k_output_discards(&self->output))
+  if (gst_cuda_j2k_output_discards(&self->codec.output))
     gst_clear_buffer(&self->first_field);
   else if (!take_packet(self, &packet, frame != NULL, &buffer))
     flow = GST_FLOW_ERROR;
-  cj2k_encoder_release(self->encoder, &packet);
-  cj2k_encoder_get_stats(self->encoder, &stats);
-  gst_cuda_j2k_check_in_flight(GST_ELEMENT(self), &stats, &self->in_flight);
+  cj2k_encoder_release(self->codec.object, &packet);
   part_free(part);
   if (frame) {
     /* Without a buffer the base class drops the frame. */
@@ -271,9 +248,9 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
     if (buffer)
       GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAGS(frame->input_buffer) & GST_CUDA_J2K_FIELD_FLAGS);
     GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
-    g_atomic_int_set(&self->meter.waiting_output, 1);
+    g_atomic_int_set(&self->codec.meter.waiting_output, 1);
     GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
-    g_atomic_int_set(&self->meter.waiting_output, 0);
+    g_atomic_int_set(&self->codec.meter.waiting_output, 0);
     flow = flow == GST_FLOW_OK ? pushed : flow;
   }
   GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);

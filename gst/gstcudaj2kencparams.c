@@ -1,81 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The encoder's settings as properties, and the library's parameters that follow from them. */
+/* The library's parameters for a stream: they follow from the properties and the input's format. */
 #include "gstcudaj2kencprivate.h"
-#include "gstcudaj2koptions.h"
-
-#include "common/options/encoder_options.h"
-
-#include <string.h>
-
-/* ---------------------------------------------------------------------------- properties --- */
-
-static guint first; /* property id of the table's first option */
-
-guint gst_cuda_j2k_enc_install_settings(GObjectClass *klass, guint first_id)
-{
-  first = first_id;
-  return gst_cuda_j2k_options_install(klass, &cj2k_encoder_options, first_id);
-}
-
-gboolean gst_cuda_j2k_enc_set_setting(GstCudaJ2kEncSettings *settings, guint id,
-                                      const GValue *value, gboolean *live)
-{
-  const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_encoder_options, first, id);
-  if (!option)
-    return FALSE;
-  *live = (option->flags & CJ2K_OPTION_LIVE) != 0;
-  if (gst_cuda_j2k_option_is_text(option)) {
-    g_free(settings->texts[id - first]);
-    settings->texts[id - first] = g_value_dup_string(value);
-  } else {
-    gst_cuda_j2k_option_set(option, &settings->params, value);
-  }
-  return TRUE;
-}
-
-gboolean gst_cuda_j2k_enc_get_setting(const GstCudaJ2kEncSettings *settings, guint id,
-                                      GValue *value)
-{
-  const Cj2kOption *option = gst_cuda_j2k_option(&cj2k_encoder_options, first, id);
-  if (!option)
-    return FALSE;
-  if (gst_cuda_j2k_option_is_text(option))
-    g_value_set_string(value, settings->texts[id - first]);
-  else
-    gst_cuda_j2k_option_get(option, &settings->params, value);
-  return TRUE;
-}
-
-void gst_cuda_j2k_enc_settings_init(GstCudaJ2kEncSettings *settings)
-{
-  cj2k_encoder_params_init(&settings->params);
-  settings->texts = g_new0(gchar *, cj2k_encoder_options.count);
-}
-
-void gst_cuda_j2k_enc_settings_clear(GstCudaJ2kEncSettings *settings)
-{
-  for (gsize i = 0; i < cj2k_encoder_options.count; i++)
-    g_free(settings->texts[i]);
-  g_clear_pointer(&settings->texts, g_free);
-}
-
-/* ---------------------------------------------------------------------------- parameters --- */
-
-/* Properties that are text become parameters. */
-static gboolean parse_texts(const GstCudaJ2kEncSettings *settings, Cj2kEncoderParams *params,
-                            gchar **reason)
-{
-  Cj2kError error;
-  for (gsize i = 0; i < cj2k_encoder_options.count; i++) {
-    const gchar *text = settings->texts[i];
-    if (!text || !*text ||
-        cj2k_option_parse(&cj2k_encoder_options.options[i], text, params, &error) == CJ2K_OK)
-      continue;
-    *reason = g_strdup(error.text);
-    return FALSE;
-  }
-  return TRUE;
-}
 
 /* The curve of R'G'B' that is converted to X'Y'Z'. */
 static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
@@ -120,15 +45,16 @@ static void set_budget(const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *par
   params->frame_overhead = stream->media == GST_CUDA_J2K_J2C ? 8 : 0;
 }
 
-gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
-                                      const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
-                                      Cj2kEncoderParams *params, gchar **reason)
+gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const GstVideoInfo *info,
+                                      const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
+                                      gchar **reason)
 {
-  *params = settings->params;
+  *params = *(const Cj2kEncoderParams *)settings->params;
   if (info->fps_n > 0)
     params->frame_rate = (stream->fields ? 2.0 : 1.0) * info->fps_n / info->fps_d;
   if (stream->media == GST_CUDA_J2K_JP2)
     params->file_format = params->block_coder == CJ2K_CODER_HT ? CJ2K_FILE_JPH : CJ2K_FILE_JP2;
   set_budget(stream, params);
-  return parse_texts(settings, params, reason) && set_transfer(info, stream, params, reason);
+  return gst_cuda_j2k_settings_parse_texts(settings, params, reason) &&
+         set_transfer(info, stream, params, reason);
 }

@@ -6,12 +6,10 @@
 #ifndef GST_CUDA_J2K_ENC_PRIVATE_H
 #define GST_CUDA_J2K_ENC_PRIVATE_H
 
+#include "gstcudaj2kcodec.h"
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kenc.h"
 #include "gstcudaj2kenccaps.h"
-#include "gstcudaj2kmemory.h"
-#include "gstcudaj2kmeter.h"
-#include "gstcudaj2koutput.h"
 
 #include <gst/video/gstvideoencoder.h>
 
@@ -19,12 +17,6 @@ G_BEGIN_DECLS
 
 GST_DEBUG_CATEGORY_EXTERN(gst_cuda_j2k_enc_debug);
 #define GST_CAT_DEFAULT gst_cuda_j2k_enc_debug
-
-/* The properties' values. */
-typedef struct {
-  Cj2kEncoderParams params; /* without what is text */
-  gchar **texts;            /* of each option of the library's table: NULL unless it is text */
-} GstCudaJ2kEncSettings;
 
 /* A picture in flight: a frame, or one of its two fields. The `user` of the library. */
 typedef struct {
@@ -39,18 +31,10 @@ typedef struct {
 struct _GstCudaJ2kEnc {
   GstVideoEncoder parent;
 
-  GstCudaJ2kEncSettings settings; /* guarded by the object lock */
-  gint rate_changed;              /* atomic: a property that may change while playing did */
+  Cj2kEncoderParams params; /* values of the properties, without texts; of codec.settings */
+  GstCudaJ2kCodec codec;    /* its object is a Cj2kEncoder, from set_format() on */
 
-  GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
-  gboolean started;
-  gboolean told_cpu; /* that there is no GPU, once in the element's life */
-  Cj2kEncoder
-      *encoder; /* from set_format on; replaced under the object lock, with nothing in flight */
-  Cj2kStats past_stats; /* of encoders that were closed, since start */
-  GstCudaJ2kOutput output;
-  GstCudaJ2kMeter meter;
-  gint has_frame_rate;     /* atomic: the caps say one */
+  gboolean started;        /* between start() and stop() */
   gboolean events_pending; /* the base class keeps events for the next frame; streaming thread */
 
   /* Set by the streaming thread with nothing in flight. */
@@ -60,8 +44,6 @@ struct _GstCudaJ2kEnc {
 
   /* The output thread's. */
   GstBuffer *first_field; /* its bytes, until the second is there; NULL: none */
-  guint in_flight;        /* as last told, and so is what follows */
-  gboolean told_fallback;
 };
 typedef struct _GstCudaJ2kEnc GstCudaJ2kEnc;
 typedef struct _GstCudaJ2kEncClass {
@@ -69,27 +51,16 @@ typedef struct _GstCudaJ2kEncClass {
 } GstCudaJ2kEncClass;
 
 /* gstcudaj2kencparams.c */
-void gst_cuda_j2k_enc_settings_init(GstCudaJ2kEncSettings *settings);
-void gst_cuda_j2k_enc_settings_clear(GstCudaJ2kEncSettings *settings);
-/* Installs the properties that are settings, with ids from first_id on; returns the next free id.
- */
-guint gst_cuda_j2k_enc_install_settings(GObjectClass *klass, guint first_id);
-/* FALSE: the id is none of theirs. *live: it may change while playing. */
-gboolean gst_cuda_j2k_enc_set_setting(GstCudaJ2kEncSettings *settings, guint id,
-                                      const GValue *value, gboolean *live);
-gboolean gst_cuda_j2k_enc_get_setting(const GstCudaJ2kEncSettings *settings, guint id,
-                                      GValue *value);
 /* The library's parameters for a stream: of the settings, the format's rate, and the way it is
  * coded. FALSE: they make no sense, and *reason says why (transfer full). params->comment points
  * into the settings. */
-gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kEncSettings *settings,
-                                      const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
-                                      Cj2kEncoderParams *params, gchar **reason);
+gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const GstVideoInfo *info,
+                                      const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
+                                      gchar **reason);
 
 /* gstcudaj2kenc.c */
 /* The codec, and with a budget for each frame the bit rate, as tags. */
 void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
-GstStructure *gst_cuda_j2k_enc_stats(GstCudaJ2kEnc *self);
 
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);

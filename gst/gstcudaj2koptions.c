@@ -99,12 +99,15 @@ const Cj2kOption *gst_cuda_j2k_option(const Cj2kOptionTable *table, guint first,
   return id >= first && id - first < table->count ? &table->options[id - first] : NULL;
 }
 
-gboolean gst_cuda_j2k_option_is_text(const Cj2kOption *option)
+/* -------------------------------------------------------------------------------- values --- */
+
+/* Options whose property is a string: the text itself is kept, beside the parameters. */
+static gboolean is_text(const Cj2kOption *option)
 {
   return option->kind == CJ2K_OPTION_TEXT || option->kind == CJ2K_OPTION_LIST;
 }
 
-void gst_cuda_j2k_option_set(const Cj2kOption *option, gpointer params, const GValue *value)
+static void set_number(const Cj2kOption *option, gpointer params, const GValue *value)
 {
   switch (option->kind) {
   case CJ2K_OPTION_BOOLEAN: cj2k_option_set(option, params, g_value_get_boolean(value)); break;
@@ -120,7 +123,7 @@ void gst_cuda_j2k_option_set(const Cj2kOption *option, gpointer params, const GV
   }
 }
 
-void gst_cuda_j2k_option_get(const Cj2kOption *option, gconstpointer params, GValue *value)
+static void get_number(const Cj2kOption *option, gconstpointer params, GValue *value)
 {
   switch (option->kind) {
   case CJ2K_OPTION_BOOLEAN: g_value_set_boolean(value, cj2k_option_get(option, params) != 0); break;
@@ -136,4 +139,65 @@ void gst_cuda_j2k_option_get(const Cj2kOption *option, gconstpointer params, GVa
   case CJ2K_OPTION_TEXT:
   case CJ2K_OPTION_LIST: g_assert_not_reached();
   }
+}
+
+void gst_cuda_j2k_settings_init(GstCudaJ2kSettings *settings, const Cj2kOptionTable *table,
+                                gpointer params)
+{
+  settings->table = table;
+  settings->params = params;
+  settings->texts = g_new0(gchar *, table->count);
+}
+
+void gst_cuda_j2k_settings_clear(GstCudaJ2kSettings *settings)
+{
+  for (gsize i = 0; i < settings->table->count; i++)
+    g_free(settings->texts[i]);
+  g_clear_pointer(&settings->texts, g_free);
+}
+
+static gchar **text_of(const GstCudaJ2kSettings *settings, const Cj2kOption *option)
+{
+  return &settings->texts[option - settings->table->options];
+}
+
+void gst_cuda_j2k_settings_set(GstCudaJ2kSettings *settings, const Cj2kOption *option,
+                               const GValue *value)
+{
+  if (!is_text(option)) {
+    set_number(option, settings->params, value);
+    return;
+  }
+  gchar **text = text_of(settings, option);
+  g_free(*text);
+  *text = g_value_dup_string(value);
+}
+
+void gst_cuda_j2k_settings_get(const GstCudaJ2kSettings *settings, const Cj2kOption *option,
+                               GValue *value)
+{
+  if (is_text(option))
+    g_value_set_string(value, *text_of(settings, option));
+  else
+    get_number(option, settings->params, value);
+}
+
+gint64 gst_cuda_j2k_settings_number(const GstCudaJ2kSettings *settings, const gchar *name)
+{
+  return cj2k_option_get(cj2k_option_find(settings->table, name), settings->params);
+}
+
+gboolean gst_cuda_j2k_settings_parse_texts(const GstCudaJ2kSettings *settings, gpointer params,
+                                           gchar **reason)
+{
+  Cj2kError error;
+  for (gsize i = 0; i < settings->table->count; i++) {
+    const gchar *text = settings->texts[i];
+    if (!text || !*text ||
+        cj2k_option_parse(&settings->table->options[i], text, params, &error) == CJ2K_OK)
+      continue;
+    *reason = g_strdup(error.text);
+    return FALSE;
+  }
+  return TRUE;
 }

@@ -19,12 +19,26 @@ guint gst_cuda_j2k_options_install(GObjectClass *klass, const Cj2kOptionTable *t
 /* The option with this id; NULL: the id is none of theirs. */
 const Cj2kOption *gst_cuda_j2k_option(const Cj2kOptionTable *table, guint first, guint id);
 
-/* A property is a string: its text is not kept in the struct of parameters. */
-gboolean gst_cuda_j2k_option_is_text(const Cj2kOption *option);
+/* The values of an element's options. */
+typedef struct {
+  const Cj2kOptionTable *table;
+  gpointer params; /* the library's struct, in the element; holds the options that are not text */
+  gchar **texts;   /* one for each option of the table: NULL unless it is text and was set */
+} GstCudaJ2kSettings;
 
-/* Between property and parameters, for options that are not text. */
-void gst_cuda_j2k_option_set(const Cj2kOption *option, gpointer params, const GValue *value);
-void gst_cuda_j2k_option_get(const Cj2kOption *option, gconstpointer params, GValue *value);
+void gst_cuda_j2k_settings_init(GstCudaJ2kSettings *settings, const Cj2kOptionTable *table,
+                                gpointer params);
+void gst_cuda_j2k_settings_clear(GstCudaJ2kSettings *settings);
+void gst_cuda_j2k_settings_set(GstCudaJ2kSettings *settings, const Cj2kOption *option,
+                               const GValue *value);
+void gst_cuda_j2k_settings_get(const GstCudaJ2kSettings *settings, const Cj2kOption *option,
+                               GValue *value);
+/* The value of an INTEGER, BOOLEAN, WORD or FLAGS option by its name. */
+gint64 gst_cuda_j2k_settings_number(const GstCudaJ2kSettings *settings, const gchar *name);
+/* Sets the fields of `params` that follow from text options. FALSE: a text is wrong, and *reason
+ * says why (transfer full). Fields may point into the settings afterwards. */
+gboolean gst_cuda_j2k_settings_parse_texts(const GstCudaJ2kSettings *settings, gpointer params,
+                                           gchar **reason);
 
 G_END_DECLS
 

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstcudaj2kcodec.h"
+#include "gstcudaj2kcommon.h"
+#include "gstcudaj2kpinned.h"
+
+void gst_cuda_j2k_codec_init(GstCudaJ2kCodec *codec, gpointer element,
+                             const GstCudaJ2kCodecType *type, gpointer params,
+                             GRecMutex *stream_lock)
+{
+  codec->element = element;
+  codec->type = type;
+  gst_cuda_j2k_settings_init(&codec->settings, type->options, params);
+  gst_cuda_j2k_output_init(&codec->output, element, stream_lock, type->receive);
+  gst_cuda_j2k_meter_init(&codec->meter);
+}
+
+void gst_cuda_j2k_codec_clear(GstCudaJ2kCodec *codec)
+{
+  /* A bin may give a context to an element that is stopped. */
+  gst_clear_object((GstObject **)&codec->context);
+  gst_cuda_j2k_output_clear(&codec->output);
+  gst_cuda_j2k_meter_clear(&codec->meter);
+  gst_cuda_j2k_settings_clear(&codec->settings);
+}
+
+/* ---------------------------------------------------------------------------- statistics --- */
+
+static void add_stats(Cj2kStats *sum, const Cj2kStats *stats)
+{
+  sum->frames += stats->frames;
+  sum->failed_frames += stats->failed_frames;
+  sum->corrupt_blocks += stats->corrupt_blocks;
+  sum->fallbacks += stats->fallbacks;
+  sum->bytes += stats->bytes;
+  sum->ms_header += stats->ms_header;
+  sum->ms_packets += stats->ms_packets;
+  sum->ms_block_coder += stats->ms_block_coder;
+  sum->ms_transform += stats->ms_transform;
+  sum->ms_total += stats->ms_total;
+}
+
+static GstStructure *make_stats(GstCudaJ2kCodec *codec)
+{
+  Cj2kStats present = {0};
+  GST_OBJECT_LOCK(codec->element);
+  Cj2kStats stats = codec->past_stats;
+  if (codec->object)
+    codec->type->get_stats(codec->object, &present);
+  GST_OBJECT_UNLOCK(codec->element);
+  add_stats(&stats, &present);
+  GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
+  gst_cuda_j2k_meter_add_fields(&codec->meter, &codec->output, structure);
+  return structure;
+}
+
+/* ---------------------------------------------------------------------------- properties --- */
+
+void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2kCodecType *type)
+{
+  const GParamFlags read_only = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+  g_object_class_install_property(
+      klass, GST_CUDA_J2K_PROP_ACTIVE_BACKEND,
+      g_param_spec_enum("active-backend", "Active back end",
+                        "Back end in use; the property `backend` while no stream is open",
+                        GST_TYPE_CUDA_J2K_BACKEND, CJ2K_BACKEND_AUTO, read_only));
+  /**
+   * GstCudaJ2kDec:stats:
+   *
+   * "application/x-cudaj2k-stats" with the guint64 fields "frames", "failed-frames",
+   * "corrupt-blocks" (code-blocks that became zeros), "fallbacks" (frames that the CPU back end had
+   * to do) and "bytes" (of codestreams), and the sums over all frames in milliseconds "header-ms",
+   * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms". Then what the element measured
+   * itself: the guint64 fields "dropped-qos" and "dropped-errors"; the guint fields
+   * "frames-in-flight" (each field and each stripe counts), "waiting-input" and "waiting-output"
+   * (1 while a frame waits for room, and while one waits for downstream); and "latency-p50-ms" and
+   * "latency-p99-ms", from sink pad to source pad, of the last five seconds.
+   */
+  /**
+   * GstCudaJ2kEnc:stats:
+   *
+   * The structure of #GstCudaJ2kDec:stats.
+   */
+  g_object_class_install_property(
+      klass, GST_CUDA_J2K_PROP_STATS,
+      g_param_spec_boxed("stats", "Statistics",
+                         "Frames, corrupt code-blocks, fallbacks, bytes, and times by stage",
+                         GST_TYPE_STRUCTURE, read_only));
+  /**
+   * GstCudaJ2kDec:stats-interval:
+   *
+   * When a frame leaves and this time has passed since the last message, an element message with
+   * the structure of #GstCudaJ2kDec:stats is posted.
+   */
+  /**
+   * GstCudaJ2kEnc:stats-interval:
+   *
+   * The same as #GstCudaJ2kDec:stats-interval.
+   */
+  g_object_class_install_property(klass, GST_CUDA_J2K_PROP_STATS_INTERVAL,
+                                  gst_cuda_j2k_meter_interval_pspec());
+  gst_cuda_j2k_options_install(klass, type->options, GST_CUDA_J2K_PROP_FIRST_OPTION);
+}
+
+/* Warns and returns NULL where no property has this id. */
+static const Cj2kOption *find_option(GstCudaJ2kCodec *codec, guint id, GParamSpec *pspec)
+{
+  const Cj2kOption *option =
+      gst_cuda_j2k_option(codec->type->options, GST_CUDA_J2K_PROP_FIRST_OPTION, id);
+  if (!option)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID(codec->element, id, pspec);
+  return option;
+}
+
+void gst_cuda_j2k_codec_set_property(GstCudaJ2kCodec *codec, guint id, const GValue *value,
+                                     GParamSpec *pspec)
+{
+  if (id == GST_CUDA_J2K_PROP_STATS_INTERVAL) {
+    gst_cuda_j2k_meter_set_interval(&codec->meter, g_value_get_uint(value));
+    return;
+  }
+  const Cj2kOption *option = find_option(codec, id, pspec);
+  if (!option)
+    return;
+  GST_OBJECT_LOCK(codec->element);
+  gst_cuda_j2k_settings_set(&codec->settings, option, value);
+  GST_OBJECT_UNLOCK(codec->element);
+  if (option->flags & CJ2K_OPTION_LIVE)
+    g_atomic_int_set(&codec->live_changed, TRUE);
+}
+
+static void get_option(GstCudaJ2kCodec *codec, guint id, GValue *value, GParamSpec *pspec)
+{
+  const Cj2kOption *option = find_option(codec, id, pspec);
+  if (!option)
+    return;
+  GST_OBJECT_LOCK(codec->element);
+  gst_cuda_j2k_settings_get(&codec->settings, option, value);
+  GST_OBJECT_UNLOCK(codec->element);
+}
+
+static gint active_backend(GstCudaJ2kCodec *codec)
+{
+  GST_OBJECT_LOCK(codec->element);
+  gint backend = codec->object ? (gint)codec->type->backend(codec->object)
+                               : (gint)gst_cuda_j2k_settings_number(&codec->settings, "backend");
+  GST_OBJECT_UNLOCK(codec->element);
+  return backend;
+}
+
+void gst_cuda_j2k_codec_get_property(GstCudaJ2kCodec *codec, guint id, GValue *value,
+                                     GParamSpec *pspec)
+{
+  switch (id) {
+  case GST_CUDA_J2K_PROP_ACTIVE_BACKEND: g_value_set_enum(value, active_backend(codec)); break;
+  case GST_CUDA_J2K_PROP_STATS: g_value_take_boxed(value, make_stats(codec)); break;
+  case GST_CUDA_J2K_PROP_STATS_INTERVAL:
+    g_value_set_uint(value, gst_cuda_j2k_meter_get_interval(&codec->meter));
+    break;
+  default: get_option(codec, id, value, pspec); break;
+  }
+}
+
+gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, const gchar *name)
+{
+  GST_OBJECT_LOCK(codec->element);
+  gint64 value = gst_cuda_j2k_settings_number(&codec->settings, name);
+  GST_OBJECT_UNLOCK(codec->element);
+  return (gint)value;
+}
+
+/* -------------------------------------------------------------------------------- states --- */
+
+void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec)
+{
+  if (gst_cuda_j2k_codec_setting(codec, "backend") != CJ2K_BACKEND_CPU)
+    gst_cuda_j2k_context_ensure(codec->element, gst_cuda_j2k_codec_setting(codec, "cuda-device-id"),
+                                &codec->context);
+}
+
+void gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name)
+{
+  GST_OBJECT_LOCK(codec->element);
+  codec->past_stats = (Cj2kStats){0};
+  GST_OBJECT_UNLOCK(codec->element);
+  codec->fallback_warned = FALSE;
+  gst_cuda_j2k_meter_start(&codec->meter);
+  gst_cuda_j2k_output_start(&codec->output, thread_name);
+}
+
+void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec)
+{
+  gst_cuda_j2k_codec_replace(codec, NULL);
+  gst_clear_object((GstObject **)&codec->context);
+}
+
+void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
+{
+  Cj2kStats stats = {0};
+  if (codec->object)
+    codec->type->get_stats(codec->object, &stats);
+  GST_OBJECT_LOCK(codec->element);
+  gpointer old = codec->object;
+  codec->object = object;
+  add_stats(&codec->past_stats, &stats);
+  codec->known_in_flight =
+      (guint)gst_cuda_j2k_settings_number(&codec->settings, "frames-in-flight");
+  GST_OBJECT_UNLOCK(codec->element);
+  if (old)
+    codec->type->close(old);
+}
+
+void gst_cuda_j2k_codec_check_cpu(GstCudaJ2kCodec *codec)
+{
+  const gchar *reason = codec->type->why_cpu(codec->object);
+  if (!reason || codec->cpu_warned)
+    return;
+  GST_ELEMENT_WARNING(codec->element, RESOURCE, NOT_FOUND,
+                      ("No GPU is usable, using the CPU (%s).", reason), (NULL));
+  codec->cpu_warned = TRUE;
+}
+
+void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInfo *info)
+{
+  guint extra = (guint)gst_cuda_j2k_codec_setting(codec, "frames-in-flight") - 1;
+  g_atomic_int_set(&codec->has_frame_rate, info->fps_n > 0); /* RTP carries none */
+  codec->type->set_latency(
+      codec->element, gst_cuda_j2k_meter_latency(&codec->meter, extra, info->fps_n, info->fps_d));
+}
+
+/* ------------------------------------------------------------------------------- context --- */
+
+gboolean gst_cuda_j2k_codec_query(GstCudaJ2kCodec *codec, GstQuery *query)
+{
+  return gst_cuda_j2k_context_query(codec->element, query, codec->context);
+}
+
+void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given)
+{
+  gst_cuda_j2k_context_set(codec->element, given,
+                           gst_cuda_j2k_codec_setting(codec, "cuda-device-id"), &codec->context);
+}
+
+GstAllocator *gst_cuda_j2k_codec_pinned_allocator(GstCudaJ2kCodec *codec)
+{
+  if (!codec->object || codec->type->backend(codec->object) != CJ2K_BACKEND_CUDA)
+    return NULL;
+  return gst_cuda_j2k_pinned_allocator_new(codec->context,
+                                           gst_cuda_j2k_codec_setting(codec, "cuda-device-id"));
+}
+
+/* ------------------------------------------------------------------------------- threads --- */
+
+void gst_cuda_j2k_codec_begin_wait(GstCudaJ2kCodec *codec)
+{
+  gst_cuda_j2k_output_unlock_stream(&codec->output);
+  g_atomic_int_set(&codec->meter.waiting_input, 1);
+}
+
+void gst_cuda_j2k_codec_end_wait(GstCudaJ2kCodec *codec)
+{
+  g_atomic_int_set(&codec->meter.waiting_input, 0);
+  gst_cuda_j2k_output_lock_stream(&codec->output);
+}
+
+gboolean gst_cuda_j2k_codec_begin_submit(GstCudaJ2kCodec *codec)
+{
+  guint room = (guint)gst_cuda_j2k_codec_setting(codec, "frames-in-flight");
+  gst_cuda_j2k_codec_begin_wait(codec);
+  return gst_cuda_j2k_output_pending(&codec->output) < room;
+}
+
+void gst_cuda_j2k_codec_end_submit(GstCudaJ2kCodec *codec, gboolean submitted)
+{
+  if (submitted)
+    gst_cuda_j2k_output_added(&codec->output);
+  gst_cuda_j2k_codec_end_wait(codec);
+}
+
+/* Warns when fewer frames are worked on at once than was known so far. */
+static void check_in_flight(GstCudaJ2kCodec *codec)
+{
+  Cj2kStats stats;
+  codec->type->get_stats(codec->object, &stats);
+  if (stats.frames_in_flight >= codec->known_in_flight)
+    return;
+  GST_ELEMENT_WARNING(codec->element, RESOURCE, NO_SPACE_LEFT,
+                      ("Only %u frames in flight fit in memory, not %u.", stats.frames_in_flight,
+                       codec->known_in_flight),
+                      (NULL));
+  codec->known_in_flight = stats.frames_in_flight;
+}
+
+void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gint64 arrived,
+                                gboolean is_free)
+{
+  GstClockTime latency;
+  check_in_flight(codec);
+  if (ends_frame)
+    gst_cuda_j2k_meter_count_frame(&codec->meter, arrived, is_free);
+  if (!g_atomic_int_get(&codec->has_frame_rate) &&
+      gst_cuda_j2k_meter_new_latency(&codec->meter, &latency))
+    codec->type->set_latency(codec->element, latency);
+  if (gst_cuda_j2k_meter_is_due(&codec->meter))
+    gst_element_post_message(
+        codec->element, gst_message_new_element(GST_OBJECT(codec->element), make_stats(codec)));
+}
+
+void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback,
+                                       const Cj2kError *why)
+{
+  if (!fallback)
+    return;
+  GST_LOG_OBJECT(codec->element, "done by the CPU back end: %s", why->text);
+  if (codec->fallback_warned)
+    return;
+  GST_ELEMENT_WARNING(codec->element, RESOURCE, FAILED,
+                      ("The CPU does what the GPU cannot (%s).", why->text),
+                      ("The property stats counts such frames as fallbacks."));
+  codec->fallback_warned = TRUE;
+}

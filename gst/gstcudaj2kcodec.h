@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The part that encoder and decoder element have in common: the library's object and when it is
+ * replaced, properties, statistics, latency, the CUDA context, and waiting on the streaming thread.
+ */
+#ifndef GST_CUDA_J2K_CODEC_H
+#define GST_CUDA_J2K_CODEC_H
+
+#include "gstcudaj2kmemory.h"
+#include "gstcudaj2kmeter.h"
+#include "gstcudaj2koptions.h"
+#include "gstcudaj2koutput.h"
+
+#include <gst/video/video.h>
+
+G_BEGIN_DECLS
+
+/* Properties that both elements have beside the options of the library. */
+enum {
+  GST_CUDA_J2K_PROP_ACTIVE_BACKEND = 1,
+  GST_CUDA_J2K_PROP_STATS,
+  GST_CUDA_J2K_PROP_STATS_INTERVAL,
+  GST_CUDA_J2K_PROP_FIRST_OPTION, /* option i of the table has the id FIRST_OPTION + i */
+};
+
+/* What differs between the two elements. `object` is a Cj2kEncoder or a Cj2kDecoder. */
+typedef struct {
+  const Cj2kOptionTable *options;
+  void (*close)(gpointer object);
+  Cj2kBackendKind (*backend)(gconstpointer object);
+  const gchar *(*why_cpu)(gconstpointer object);
+  void (*get_stats)(gpointer object, Cj2kStats *stats);
+  void (*set_latency)(GstElement *element, GstClockTime latency);
+  GstCudaJ2kOutputFunc receive; /* runs on the output thread */
+} GstCudaJ2kCodecType;
+
+typedef struct {
+  GstElement *element;
+  const GstCudaJ2kCodecType *type;
+
+  GstCudaJ2kSettings settings; /* values of the properties; guarded by the object lock */
+  gint live_changed;           /* atomic: a property that may change while playing was set */
+
+  gpointer object;      /* replaced under the object lock, with nothing in flight; NULL: closed */
+  Cj2kStats past_stats; /* of objects closed since the last start; guarded by the object lock */
+  GstCudaJ2kContext context; /* shared with other elements; NULL: no GPU, or not wanted */
+  GstCudaJ2kOutput output;
+  GstCudaJ2kMeter meter;
+  gint has_frame_rate; /* atomic: the caps have a frame rate */
+
+  gboolean cpu_warned;      /* that no GPU is usable, once in the element's life */
+  gboolean fallback_warned; /* since start; the output thread's */
+  guint known_in_flight;    /* frames in flight, as last reported; the output thread's */
+} GstCudaJ2kCodec;
+
+/* `params` is the library's struct of parameters, in the element. */
+void gst_cuda_j2k_codec_init(GstCudaJ2kCodec *codec, gpointer element,
+                             const GstCudaJ2kCodecType *type, gpointer params,
+                             GRecMutex *stream_lock);
+void gst_cuda_j2k_codec_clear(GstCudaJ2kCodec *codec);
+
+/* ---------------------------------------------------------------------------- properties --- */
+
+void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2kCodecType *type);
+void gst_cuda_j2k_codec_set_property(GstCudaJ2kCodec *codec, guint id, const GValue *value,
+                                     GParamSpec *pspec);
+void gst_cuda_j2k_codec_get_property(GstCudaJ2kCodec *codec, guint id, GValue *value,
+                                     GParamSpec *pspec);
+/* The value of one of the numeric properties that both elements have, by its name. Takes the
+ * object lock. */
+gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, const gchar *name);
+
+/* -------------------------------------------------------------------------------- states --- */
+
+/* Finds or makes a CUDA context, unless the property `backend` asks for the CPU. */
+void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec);
+/* Clears the statistics and starts the output thread, named `thread_name`. */
+void gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name);
+/* Closes the object and lets go of the context; the output thread was stopped before. */
+void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec);
+/* Puts a new object (transfer full, may be NULL) in the place of the old one, which is closed;
+ * nothing may be in flight. */
+void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object);
+/* Warns when backend=auto took the CPU. */
+void gst_cuda_j2k_codec_check_cpu(GstCudaJ2kCodec *codec);
+/* Reports the latency of video with the frame rate of `info` to the base class. */
+void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInfo *info);
+
+/* ------------------------------------------------------------------------------- context --- */
+
+gboolean gst_cuda_j2k_codec_query(GstCudaJ2kCodec *codec, GstQuery *query);
+void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given);
+/* For the GPU that the object works on (transfer full); NULL where it works on the CPU. */
+GstAllocator *gst_cuda_j2k_codec_pinned_allocator(GstCudaJ2kCodec *codec);
+
+/* ------------------------------------------------------------------------------- threads --- */
+
+/* Bracket what the streaming thread may wait in: the base class's stream lock is released. */
+void gst_cuda_j2k_codec_begin_wait(GstCudaJ2kCodec *codec);
+void gst_cuda_j2k_codec_end_wait(GstCudaJ2kCodec *codec);
+/* Bracket a submit. begin: is there room, so that it need not wait for frames before it? */
+gboolean gst_cuda_j2k_codec_begin_submit(GstCudaJ2kCodec *codec);
+void gst_cuda_j2k_codec_end_submit(GstCudaJ2kCodec *codec, gboolean submitted);
+
+/* The output thread received a result, and these report what it says. They post messages, so that
+ * the caller of measure() holds no lock: the application may query the element from the handler. */
+/* `ends_frame`: a frame that came at `arrived` leaves with this result; `is_free`: it waited
+ * neither for room nor for downstream. */
+void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gint64 arrived,
+                                gboolean is_free);
+/* Warns of the first frame that the CPU did in place of the GPU. */
+void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback,
+                                       const Cj2kError *why);
+
+G_END_DECLS
+
+#endif
