@@ -147,7 +147,7 @@ static void enqueue(Cj2kDecoderFrame *frame)
   frame->state = run ? CJ2K_FRAME_BUSY : CJ2K_FRAME_DONE;
   frame->number = ++decoder->num_frames;
   if (run)
-    cj2k_slots_expect(&decoder->slots, (uint32_t)(frame - decoder->frames), frame->number);
+    cj2k_slots_announce(&decoder->slots, (uint32_t)(frame - decoder->frames), frame->number);
   decoder->count++;
   g_cond_broadcast(&decoder->changed);
   g_mutex_unlock(&decoder->lock);

@@ -241,7 +241,7 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
       cj2k_setup_frame_bytes(&encoder->setup), cj2k_setup_component_bytes(&encoder->setup),
       encoder->plan->num_components, encoder->setup.params.profile == CJ2K_PROFILE_CINEMA_4K);
   frame->number = ++encoder->num_frames;
-  cj2k_slots_expect(&encoder->slots, (uint32_t)(frame - encoder->frames), frame->number);
+  cj2k_slots_announce(&encoder->slots, (uint32_t)(frame - encoder->frames), frame->number);
   frame->state = CJ2K_ENCODE_BUSY;
   encoder->count++;
   g_mutex_unlock(&encoder->lock);

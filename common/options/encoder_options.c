@@ -112,7 +112,8 @@ static bool parse_layer_rates(const char *text, void *user)
   return true;
 }
 
-/* Exponent of a power of 2 up to 2^15 at *text, which moves behind it; false: there is none. */
+/* Reads a power of 2 up to 2^15 at *text as its exponent and moves *text past it. Returns false if
+ * there is none. */
 static bool read_exponent(const char **text, uint8_t *exponent)
 {
   uint64_t size;

@@ -8,7 +8,7 @@
 /* Offsets are those of Cj2kEncoderParams. */
 extern const Cj2kOptionTable cj2k_encoder_options;
 
-/* Name of a rate control, as "cbr". */
+/* Name of a rate control, such as "cbr". */
 const char *cj2k_rate_control_name(Cj2kRateControl rate_control);
 
 #endif

@@ -175,7 +175,7 @@ void cj2k_option_help(const Cj2kOption *option, char *text, size_t size)
   g_string_free(help, TRUE);
 }
 
-/* The value as it was given, and what would be right. */
+/* Refuses a value with an error that says what is expected. */
 static Cj2kStatus refuse(const Cj2kOption *option, const char *given, Cj2kError *error)
 {
   char expects[EXPECTS_SIZE];
@@ -314,7 +314,7 @@ static bool check_number(const Cj2kOption *option, const void *params, char *giv
          (value >= option->min && value <= option->max);
 }
 
-/* Every value is valid, or there is another check for it. */
+/* True if every value of the field is valid, or if another function checks it. */
 static bool is_free(const Cj2kOption *option)
 {
   return option->kind == CJ2K_OPTION_BOOLEAN || option->kind == CJ2K_OPTION_LIST;

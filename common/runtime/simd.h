@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Vector code without intrinsics: loops that the compiler vectorises, compiled once for the
- * baseline and once for AVX2 and chosen when the program is loaded. Both do the same IEEE
- * operations in the same order, so the results are the same bits.
+ * Vector code without intrinsics. Functions marked CJ2K_SIMD have loops that the compiler
+ * vectorises; it compiles them for the baseline and for AVX2, and one version is chosen when the
+ * program is loaded. Both do the same IEEE operations in the same order, so their results are the
+ * same bits.
  */
 #ifndef CJ2K_CPU_SIMD_H
 #define CJ2K_CPU_SIMD_H
 
 #include <stdint.h> /* __GLIBC__ */
 
-/* The choice needs ifuncs, which glibc has. AVX2 alone does not bring FMA, and -ffp-contract=off
- * forbids it in any case. CJ2K_NO_SIMD leaves the baseline only, for tests. */
+/* The choice needs ifuncs, which glibc has. Enabling AVX2 does not enable FMA, and
+ * -ffp-contract=off forbids it in any case. CJ2K_NO_SIMD leaves only the baseline, for tests. */
 #if !defined(CJ2K_NO_SIMD) && defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
 #if __has_attribute(target_clones)
 #define CJ2K_SIMD __attribute__((target_clones("avx2", "default")))
@@ -20,7 +21,7 @@
 #define CJ2K_SIMD
 #endif
 
-/* For a loop whose pointers may be equal, never partly overlapping. */
+/* For loops whose pointers may be equal but never overlap in part. */
 #if defined(__clang__)
 #define CJ2K_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else

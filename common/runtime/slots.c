@@ -8,23 +8,23 @@ void cj2k_slots_init(Cj2kSlots *slots, GMutex *lock, GCond *changed, uint32_t wa
   *slots = (Cj2kSlots){.lock = lock, .changed = changed, .wanted = wanted, .allowed = wanted};
 }
 
-void cj2k_slots_expect(Cj2kSlots *slots, uint32_t place, uint64_t number)
+void cj2k_slots_announce(Cj2kSlots *slots, uint32_t place, uint64_t number)
 {
-  slots->lacking[place] = number;
+  slots->waiting[place] = number;
 }
 
-/* Where slots are scarce the oldest frame without one comes first. */
+/* If slots are scarce, only the oldest frame without a slot may take one. */
 static bool is_turn(const Cj2kSlots *slots, uint32_t place)
 {
   if (slots->allowed >= slots->wanted)
     return true;
   for (uint32_t i = 0; i < slots->wanted; i++)
-    if (slots->lacking[i] && slots->lacking[i] < slots->lacking[place])
+    if (slots->waiting[i] && slots->waiting[i] < slots->waiting[place])
       return false;
   return true;
 }
 
-/* A slot that is there and free; first the one that the last frame in this place had. -1: none. */
+/* Finds an existing free slot, preferably the one of this place. Returns -1 if there is none. */
 static int find_free(const Cj2kSlots *slots, uint32_t place)
 {
   for (uint32_t k = 0; k < slots->wanted; k++) {
@@ -42,9 +42,10 @@ static int find_empty(const Cj2kSlots *slots, uint32_t place)
       return (int)((place + k) % slots->wanted);
 }
 
-/* Makes one more, preferably for this place. -1: not possible; with *error unless memory for it
- * was missing and others are there, which then are all that is allowed. */
-static int make(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *maker, Cj2kError *error)
+/* Creates a slot, preferably for this place. Returns -1 on failure and fills *error, except if
+ * memory ran out while other slots exist: then those are all that is allowed from now on. */
+static int create_slot(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *maker,
+                       Cj2kError *error)
 {
   int found = -1;
   void *slot = maker->create(maker->ctx, error);
@@ -68,18 +69,18 @@ Cj2kStatus cj2k_slots_fill(Cj2kSlots *slots, const Cj2kSlotMaker *maker, Cj2kErr
   cj2k_error_clear(error);
   g_mutex_lock(slots->lock);
   while (slots->alive < slots->allowed && !error->code)
-    make(slots, slots->alive, maker, error);
+    create_slot(slots, slots->alive, maker, error);
   g_mutex_unlock(slots->lock);
   return error->code;
 }
 
-/* -1 and no error: one has to be waited for. */
+/* Returns -1 without an error if the frame has to wait for a slot. */
 static int find_or_make(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *maker,
                         Cj2kError *error)
 {
   bool own = slots->slots[place] && !slots->busy[place], more = slots->alive < slots->allowed;
   int found = own || !more ? find_free(slots, place) : -1;
-  return found < 0 && more ? make(slots, place, maker, error) : found;
+  return found < 0 && more ? create_slot(slots, place, maker, error) : found;
 }
 
 void *cj2k_slots_take(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *maker,
@@ -100,9 +101,9 @@ void *cj2k_slots_take(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *mak
   }
   if (found >= 0) {
     slots->busy[found] = true;
-    slots->alone[found] = slots->allowed == 1;
+    slots->was_only[found] = slots->allowed == 1;
   }
-  slots->lacking[place] = 0;
+  slots->waiting[place] = 0;
   g_cond_broadcast(slots->changed);
   g_mutex_unlock(slots->lock);
   return found >= 0 ? slots->slots[found] : NULL;
@@ -114,7 +115,7 @@ void cj2k_slots_give(Cj2kSlots *slots, uint32_t place, void *slot)
   for (uint32_t i = 0; slot && i < slots->wanted; i++)
     if (slots->slots[i] == slot)
       slots->busy[i] = false;
-  slots->lacking[place] = 0;
+  slots->waiting[place] = 0;
   g_cond_broadcast(slots->changed);
   g_mutex_unlock(slots->lock);
 }
@@ -128,14 +129,14 @@ bool cj2k_slots_drop(Cj2kSlots *slots, uint32_t place, uint64_t number, void *sl
   for (uint32_t i = 0; i < slots->wanted; i++) {
     if (slots->slots[i] != slot)
       continue;
-    others = !slots->alone[i];
+    others = !slots->was_only[i];
     slots->slots[i] = NULL;
     slots->busy[i] = false;
     slots->alive--;
     slots->allowed = MAX(slots->alive, 1);
     break;
   }
-  slots->lacking[place] = others ? number : 0;
+  slots->waiting[place] = others ? number : 0;
   g_cond_broadcast(slots->changed);
   g_mutex_unlock(slots->lock);
   return others;

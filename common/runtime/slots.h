@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The slots of a back end, lent to frames in flight: one each, or fewer when memory runs out. Then
- * frames get theirs in the order of submission, so that none waits for a later one.
+ * Lends the slots of a back end to frames in flight: one for each frame, or fewer if memory runs
+ * out. In that case frames get slots in the order of submission, so that none waits for a later
+ * one.
  */
 #ifndef CJ2K_SLOTS_H
 #define CJ2K_SLOTS_H
@@ -12,45 +13,48 @@
 
 #define CJ2K_MAX_IN_FLIGHT 16
 
-/* How the owner makes slots, called with the lock held. */
+/* How the owner creates slots. The functions are called with the lock held. */
 typedef struct {
   void *ctx;
-  void *(*create)(void *ctx, Cj2kError *error); /* NULL: *error says why */
+  void *(*create)(void *ctx, Cj2kError *error); /* returns NULL and fills *error on failure */
   void (*destroy)(void *ctx, void *slot);
-  /* NULL, or tries to have a slot given back, and may let go of the lock in between. False: nothing
-   * happened. */
+  /* Optional. Tries to have a slot given back, and may release the lock meanwhile. Returns false if
+   * nothing happened. */
   bool (*reclaim)(void *ctx);
 } Cj2kSlotMaker;
 
-/* All but lock, changed and wanted is guarded by the lock. Places are those of the ring of frames.
- */
+/* The lock guards everything but lock, changed and wanted. A place is an index into the owner's
+ * ring of frames. */
 typedef struct {
-  GMutex *lock; /* the owner's, and the condition for all that it guards */
-  GCond *changed;
+  GMutex *lock;     /* the owner's */
+  GCond *changed;   /* signalled whenever something that the lock guards has changed */
   uint32_t wanted;  /* frames in flight */
-  uint32_t allowed; /* slots that memory is believed to hold */
-  uint32_t alive;
+  uint32_t allowed; /* most slots that memory is known to hold, `wanted` at first */
+  uint32_t alive;   /* slots that exist */
   void *slots[CJ2K_MAX_IN_FLIGHT];
   bool busy[CJ2K_MAX_IN_FLIGHT];
-  bool alone[CJ2K_MAX_IN_FLIGHT];       /* no other slot was allowed when this one was lent */
-  uint64_t lacking[CJ2K_MAX_IN_FLIGHT]; /* by place: a frame in flight without a slot, or 0 */
+  bool was_only[CJ2K_MAX_IN_FLIGHT];    /* by slot: no other one was allowed when it was lent */
+  uint64_t waiting[CJ2K_MAX_IN_FLIGHT]; /* by place: number of a frame in flight that has no slot
+                                           yet, or 0 */
 } Cj2kSlots;
 
 void cj2k_slots_init(Cj2kSlots *slots, GMutex *lock, GCond *changed, uint32_t wanted);
-/* Makes all slots now, or as many as memory holds; fewer than one is an error. */
+/* Creates all slots now, or as many as memory holds. It is an error if there is not even one. */
 Cj2kStatus cj2k_slots_fill(Cj2kSlots *slots, const Cj2kSlotMaker *maker, Cj2kError *error);
-/* Frame `number` (from 1, rising) was submitted; the lock is held. */
-void cj2k_slots_expect(Cj2kSlots *slots, uint32_t place, uint64_t number);
-/* A slot for the frame in this place, waiting for one where there are too few. NULL and *error. */
+/* Says that frame `number` (rising from 1) was submitted in this place. Call it with the lock held.
+ */
+void cj2k_slots_announce(Cj2kSlots *slots, uint32_t place, uint64_t number);
+/* Lends a slot to the frame in this place, and waits for one if there are too few. Returns NULL and
+ * fills *error on failure. */
 void *cj2k_slots_take(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *maker,
                       Cj2kError *error);
-/* The frame in this place needs its slot no longer, or (NULL) will take none. */
+/* Takes back the slot of the frame in this place. NULL: the frame will not take one. */
 void cj2k_slots_give(Cj2kSlots *slots, uint32_t place, void *slot);
-/* Memory did not suffice for this slot of frame `number`: destroys it. True: there were others, and
- * the frame can take one of those. */
+/* Destroys the slot of frame `number`, which ran out of memory in it. Returns true if there were
+ * other slots, so that the frame can take one of those. */
 bool cj2k_slots_drop(Cj2kSlots *slots, uint32_t place, uint64_t number, void *slot,
                      const Cj2kSlotMaker *maker);
-/* Destroys all; none is lent any more. */
+/* Destroys all slots. None may be lent any more. */
 void cj2k_slots_clear(Cj2kSlots *slots, const Cj2kSlotMaker *maker);
 
 #endif

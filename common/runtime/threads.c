@@ -5,18 +5,18 @@
 #include <stdbool.h>
 
 #define MAX_THREADS 256
-#define MOST_AWAKE  15   /* threads that wait for a loop without sleeping */
-#define AWAKE_US    1000 /* that they wait at most */
-#define SPINS       64   /* between two looks at the clock */
-#define SLEEP_US    50   /* of who has waited too long for the others */
+#define MAX_AWAKE   15   /* most threads that spin while they wait for a loop */
+#define AWAKE_US    1000 /* longest time that they spin, in microseconds */
+#define SPINS       64   /* rounds between two looks at the clock */
+#define SLEEP_US    50 /* sleep of a caller that has spun too long for the others, in microseconds */
 
-/* Threads that were woken ahead of a loop, and that loop. */
+/* The threads that were woken ahead of a loop, and the loop that they take part in. */
 typedef struct {
-  GMutex lock;  /* who has it may open a loop */
-  guint lanes;  /* atomic: a bit for each thread that was woken, its number is the lane */
-  guint turn;   /* atomic: odd while a loop is open, another number each time */
+  GMutex lock;  /* held while a loop is open */
+  guint lanes;  /* atomic: bit i is set while a woken thread has lane i */
+  guint turn;   /* atomic: odd while a loop is open; rises with each opening and closing */
   guint active; /* atomic: threads that may be in the loop */
-  gint64 until; /* atomic: when they go back to sleep */
+  gint64 until; /* atomic: time at which the threads go back to sleep */
   void (*fn)(void *ctx, uint32_t index, uint32_t lane);
   void *ctx;
   uint32_t n;
@@ -26,28 +26,28 @@ typedef struct {
 struct Cj2kThreads {
   GThreadPool *pool;
   uint32_t count;
-  guint64 next_order; /* of the next job; guarded by lock */
+  guint64 next_order; /* order of the next job; guarded by lock */
   GMutex lock;
   Awake awake;
 };
 
-/* One parallel for. The caller and each queued invitation hold a reference: an invitation may be
- * taken up after the loop is over, and then finds nothing to do. */
+/* One parallel for. The caller and each queued invitation hold a reference: a thread may take up an
+ * invitation after the loop is over, and then finds nothing to do. */
 typedef struct {
   void (*fn)(void *ctx, uint32_t index, uint32_t lane);
   void *ctx;
   uint32_t n;
   guint next;   /* atomic: first index that nobody has taken */
   guint refs;   /* atomic */
-  guint lanes;  /* given out; guarded by lock */
+  guint lanes;  /* lanes given out; guarded by lock */
   guint active; /* helpers at work; guarded by lock */
   bool closed;  /* no helper may begin any more; guarded by lock */
   GMutex lock;
   GCond idle;
 } Loop;
 
-/* What waits in the pool's queue: a whole frame, the invitation to help with a loop, or (a lane) to
- * stay awake for one. */
+/* An entry of the pool's queue: a whole frame (fn), an invitation to help with a loop (loop), or an
+ * invitation to spin until one begins (threads and lane). */
 typedef struct {
   guint64 order;
   Loop *loop;
@@ -75,7 +75,7 @@ static void loop_work(Loop *loop, uint32_t lane)
   g_atomic_int_set((gint *)&loop->next, (gint)loop->n);
 }
 
-/* Takes part in somebody's loop, unless it is over. */
+/* Helps with another thread's loop, unless it is over. */
 static void loop_help(Loop *loop)
 {
   g_mutex_lock(&loop->lock);
@@ -112,7 +112,7 @@ static void awake_work(Awake *awake, uint32_t lane)
     awake->fn(awake->ctx, i, lane);
 }
 
-/* Takes part in each loop that is opened, until it is time to sleep. */
+/* Spins and takes part in each loop that is opened, until it is time to sleep. */
 static void stay_awake(Awake *awake, uint32_t lane)
 {
   guint last = 0;
@@ -124,7 +124,8 @@ static void stay_awake(Awake *awake, uint32_t lane)
         pause_a_little();
         continue;
       }
-      /* Who closes the loop sees either that this thread is in it, or is seen by it. */
+      /* Either the closing thread sees that this thread is active, or this thread sees that `turn`
+       * has changed. */
       __atomic_add_fetch(&awake->active, 1, __ATOMIC_SEQ_CST);
       if (__atomic_load_n(&awake->turn, __ATOMIC_SEQ_CST) == turn)
         awake_work(awake, lane);
@@ -135,8 +136,9 @@ static void stay_awake(Awake *awake, uint32_t lane)
   __atomic_and_fetch(&awake->lanes, ~(1u << lane), __ATOMIC_SEQ_CST);
 }
 
-/* Until all have left the loop. That is soon, unless one of them has lost its processor, perhaps to
- * this very thread with its higher priority: so it sleeps when it takes long. */
+/* Waits until all threads have left the loop. That is soon, unless one of them has lost its
+ * processor, perhaps to this very thread because its priority is higher; so this thread sleeps
+ * after a while. */
 static void wait_for_active(Awake *awake)
 {
   gint64 until = g_get_monotonic_time() + AWAKE_US;
@@ -149,7 +151,7 @@ static void wait_for_active(Awake *awake)
   }
 }
 
-/* A parallel for with those that are awake. */
+/* A parallel for on the threads that are awake. */
 static void awake_for(Awake *awake, uint32_t n,
                       void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
 {
@@ -176,7 +178,7 @@ static void run_job(gpointer data, gpointer user)
     job.fn(job.ctx);
 }
 
-/* Helping comes before new frames: it brings the frame that was begun first to its end. */
+/* Invitations come before new frames, so that frames that were begun are finished first. */
 static gint compare_jobs(gconstpointer a, gconstpointer b, gpointer user)
 {
   const Job *x = a, *y = b;
@@ -233,11 +235,11 @@ void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx)
 
 void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count)
 {
-  uint32_t most = MIN(MIN(count, MOST_AWAKE), threads->count - 1);
+  uint32_t limit = MIN(MIN(count, MAX_AWAKE), threads->count - 1);
   Awake *awake = &threads->awake;
 
   __atomic_store_n(&awake->until, g_get_monotonic_time() + AWAKE_US, __ATOMIC_RELAXED);
-  for (uint32_t lane = 1; lane <= most; lane++)
+  for (uint32_t lane = 1; lane <= limit; lane++)
     if (!(__atomic_fetch_or(&awake->lanes, 1u << lane, __ATOMIC_SEQ_CST) & 1u << lane))
       push(threads, (Job){.threads = threads, .lane = lane});
 }

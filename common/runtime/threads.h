@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads of one encoder or decoder: a fixed number of them does everything, whole frames as well
- * as the pieces that a frame is cut into. A thread that is done with its own frame helps with
- * another one's pieces, so that one frame in flight uses all threads and many frames in flight
- * never use more.
+ * The thread pool of one encoder or decoder. A fixed number of threads does everything: whole
+ * frames, and the pieces that a frame is divided into. A thread that has finished its frame helps
+ * with the pieces of another one, so that a single frame in flight uses all threads and many frames
+ * in flight never use more.
  */
 #ifndef CJ2K_THREADS_H
 #define CJ2K_THREADS_H
@@ -12,30 +12,33 @@
 
 typedef struct Cj2kThreads Cj2kThreads;
 
-/* num_threads 0: as many as there are cores; at most 256. NULL when no thread can be started. */
+/* Starts num_threads threads (0: as many as there are cores), at most 256. Returns NULL if no
+ * thread can be started. */
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads);
-/* Waits for what was started, which must not start anything itself by then. NULL is allowed. */
+/* Waits for all jobs, which must not start further jobs by then, and frees the pool. NULL is
+ * allowed. */
 void cj2k_threads_free(Cj2kThreads *threads);
-/* Threads in all, at least 1 (also for NULL): the number of lanes of a parallel for. */
+/* Number of threads, which is also the number of lanes of a parallel for; 1 for NULL. */
 uint32_t cj2k_threads_count(const Cj2kThreads *threads);
 
-/* Runs fn(ctx) on one of the threads, after what was started before and was not taken up yet. */
+/* Queues fn(ctx) to run on one of the threads, after the jobs that are already queued. */
 void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx);
 
 /*
- * Calls fn(ctx, i, lane) for each i in [0, n), in ascending order of starting, and returns when all
- * calls have returned. The caller takes part, on lane 0; others join when they are free. No two
- * calls at the same time have the same lane (of this parallel for; lane < cj2k_threads_count), so
- * that lane can index scratch memory. May be called on a thread of the pool. threads NULL: all
- * calls on the caller.
+ * Calls fn(ctx, i, lane) for each i in [0, n) and returns when all calls have returned. The calls
+ * start in ascending order of i. The calling thread takes part on lane 0; other threads join when
+ * they are free. Calls of one parallel for that run at the same time have different lanes below
+ * cj2k_threads_count, so that the lane can index scratch memory. May be called on a thread of the
+ * pool. With threads NULL the calling thread makes all calls.
  */
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);
 
 /*
- * A parallel for comes soon, and each microsecond counts: `count` threads, at most 15 and
- * all but one, wake up and wait for it without sleeping, a millisecond at most. They do all that is
- * parallel until rest() sends them back to sleep. For one caller at a time.
+ * Prepares for a parallel for that comes within a millisecond and must start at once. Wakes `count`
+ * threads, at most 15 and at most all but one, which spin until the loop begins. They take part in
+ * every parallel for until rest() or until a millisecond has passed since the last wake(). Only one
+ * thread at a time may call these functions.
  */
 void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count);
 void cj2k_threads_rest(Cj2kThreads *threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a picture holds besides the image's components: unused bits and components that the image
- * does not have.
+ * Fills what a picture holds besides the components of the image: unused bits, and components that
+ * the image does not have.
  */
 #ifndef CJ2K_CPU_FILL_H
 #define CJ2K_CPU_FILL_H
@@ -10,10 +10,10 @@
 
 /*
  * Prepares plane p for cj2k_pack_row of the image's components: writes layout->fill into bits that
- * belong to nobody, and the maximum (opaque) into components of the layout beyond the image's
- * num_components. `use` is what cj2k_layout_plane_use said for these components; a covered plane is
- * left alone. The plane's size is that of its largest component; a plane without any has the first
- * component's.
+ * belong to no component, and the maximum (opaque) into components of the layout beyond the image's
+ * num_components. `use` is the result of cj2k_layout_plane_use for these components; a covered
+ * plane is not touched. The plane has the size of its largest component, or of the first component
+ * of the image if it holds none.
  */
 void cj2k_fill_plane(const Cj2kLayout *layout, uint32_t p, const Cj2kPlaneUse *use,
                      const Cj2kPicture *picture, const Cj2kComponent *components,

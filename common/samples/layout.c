@@ -66,7 +66,7 @@ uint64_t cj2k_layout_least_bytes(const Cj2kSampleLayout *samples, uint32_t width
 {
   uint32_t rest = width % samples->unit_samples, end = 0;
   uint64_t units = width / samples->unit_samples;
-  if (!rest && units) { /* the last unit is full, but may end with bytes of nobody */
+  if (!rest && units) { /* the last unit is full, but may end with unused bytes */
     rest = samples->unit_samples;
     units--;
   }

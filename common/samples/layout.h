@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sample layouts: checks and sizes. Reading and writing of the samples themselves is the back
- * ends'.
+ * Sample layouts: checks and sizes. The back ends read and write the samples themselves.
  */
 #ifndef CJ2K_LAYOUT_H
 #define CJ2K_LAYOUT_H
 
 #include "common/cj2k.h"
 
-/* Is the layout possible at all (words inside their unit, bits inside their word, planes that
- * exist)? CJ2K_ERROR_ARGUMENT names what is not. */
+/* Checks that the layout is consistent: words inside their unit, bits inside their word, planes
+ * that exist. CJ2K_ERROR_ARGUMENT names what is wrong. */
 Cj2kStatus cj2k_layout_check(const Cj2kLayout *layout, Cj2kError *error);
 
-/* Bytes of a row of `width` samples of this component, whole units. */
+/* Bytes of a row of `width` samples of this component, in whole units. */
 uint64_t cj2k_layout_row_bytes(const Cj2kSampleLayout *samples, uint32_t width);
 
-/* Likewise, but of the last unit only what holds samples: the shortest row that is possible. */
+/* The same, but the last unit counts only up to its last sample: the shortest possible row. */
 uint64_t cj2k_layout_least_bytes(const Cj2kSampleLayout *samples, uint32_t width);
 
-/* Bytes that may be written from the start of a row on. */
+/* Bytes of a row that may be written. */
 static inline size_t cj2k_plane_row_bytes(const Cj2kPlane *plane)
 {
   return plane->row_bytes ? plane->row_bytes : plane->pitch;
 }
 
-/* Do the planes hold the image in this layout: every component of both, row by row? */
+/* Checks that the planes are large enough for every component that the layout and the image share.
+ */
 Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture *picture,
                                      const Cj2kComponent *components, uint32_t num_components,
                                      Cj2kError *error);
@@ -33,18 +33,18 @@ Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture
 typedef struct {
   uint64_t written[4]; /* bytes of the unit, one bit each */
   uint8_t unit_bytes;  /* 0: no component lies here */
-  bool shared;         /* some word holds several samples: writing one is a read-modify-write */
-  bool covered; /* the words are apart and make up the unit, and unused bits in them are to be 0:
-                   samples can be written as whole words, with nothing filled in before */
+  bool shared;  /* a word holds several samples: writing one of them is a read-modify-write */
+  bool covered; /* the words do not overlap, fill the whole unit, and their unused bits are to be 0:
+                   samples can be written as whole words, without filling anything first */
 } Cj2kPlaneUse;
 
 /* Fills in uses[layout->num_planes]. */
 void cj2k_layout_plane_use(const Cj2kLayout *layout, uint32_t num_components, Cj2kPlaneUse *uses);
 
-/* The same layout, sample by sample? */
+/* True if both layouts place every sample alike. */
 bool cj2k_layout_equal(const Cj2kLayout *a, const Cj2kLayout *b);
 
-/* Makes *to a copy with samples of its own; those that it had are freed (g_free). */
+/* Makes *to a copy with samples of its own, and frees the samples that it had (g_free). */
 void cj2k_layout_copy(Cj2kLayout *to, const Cj2kLayout *from);
 
 #endif

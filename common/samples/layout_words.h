@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What packing and unpacking share: reading a Cj2kSampleLayout. */
+/* How a Cj2kSampleLayout is interpreted, for packing and unpacking. */
 #ifndef CJ2K_CPU_LAYOUT_WORDS_H
 #define CJ2K_CPU_LAYOUT_WORDS_H
 
@@ -10,8 +10,8 @@
 /* Samples are converted and moved in pieces of this many, on the stack. */
 #define CJ2K_PACK_PIECE 1024
 
-/* Where all samples lie equally far apart in words of one shape (planar, UYVY, packed RGB; not
- * v210), that distance in bytes; 0 otherwise. */
+/* Distance between neighbouring samples in bytes, if it is the same for all of them and they have
+ * the same shift (planar, UYVY, packed RGB; not v210); 0 otherwise. */
 static inline size_t cj2k_layout_regular_stride(const Cj2kSampleLayout *layout)
 {
   size_t stride = layout->unit_bytes / layout->unit_samples;
@@ -29,14 +29,14 @@ static inline uint32_t cj2k_low_bits(unsigned count)
   return count >= 32 ? UINT32_MAX : ((uint32_t)1 << count) - 1;
 }
 
-/* From a component's samples to bits of a layout (docs/arithmetic.md, layout depth). */
+/* How samples of a component become bits of a layout (docs/arithmetic.md, layout depth). */
 typedef struct {
-  uint32_t offset; /* added first: between signed and unsigned */
-  uint32_t round;  /* then */
-  unsigned down;   /* shifted right, at most `most`, */
-  int32_t most;
-  unsigned up;   /* shifted left, */
-  uint32_t mask; /* the bits that a sample owns, before the shift in its word */
+  uint32_t offset; /* added first, to convert between signed and unsigned */
+  uint32_t round;  /* added before shifting right */
+  unsigned down;   /* shift to the right, */
+  int32_t most;    /* after which values are limited to this */
+  unsigned up;     /* or shift to the left */
+  uint32_t mask;   /* bits of a sample, before its shift in the word */
 } Cj2kConversion;
 
 static inline Cj2kConversion cj2k_layout_conversion(const Cj2kSampleLayout *layout, uint8_t depth,
@@ -55,7 +55,7 @@ static inline Cj2kConversion cj2k_layout_conversion(const Cj2kSampleLayout *layo
   return c;
 }
 
-/* Whether words of the layout lie in memory the other way round than here. */
+/* True if the byte order of the layout's words is not that of this machine. */
 static inline bool cj2k_layout_is_swapped(const Cj2kSampleLayout *layout)
 {
   return layout->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) &&
@@ -89,7 +89,8 @@ static inline void cj2k_store_word(uint8_t *at, unsigned word_bytes, uint32_t wo
   }
 }
 
-/* Layouts without a regular stride that are worth code of their own: v210 Y, Cb, Cr; UYVP Y. */
+/* Layouts without a regular stride that have code of their own for speed: Y, Cb and Cr of v210, and
+ * Y of UYVP. */
 #define CJ2K_KNOWN_LAYOUTS 4
 static const Cj2kSampleLayout cj2k_known_layouts[CJ2K_KNOWN_LAYOUTS] = {
     {0, 16, 6, 4, false, false, 10, {{0, 10}, {4, 0}, {4, 20}, {8, 10}, {12, 0}, {12, 20}}},
@@ -98,7 +99,7 @@ static const Cj2kSampleLayout cj2k_known_layouts[CJ2K_KNOWN_LAYOUTS] = {
     {0, 5, 2, 2, true, false, 10, {{1, 4}, {3, 0}}},
 };
 
-/* Its index, or CJ2K_KNOWN_LAYOUTS. */
+/* Index of the layout among the known ones, or CJ2K_KNOWN_LAYOUTS. */
 static inline unsigned cj2k_layout_find(const Cj2kSampleLayout *layout)
 {
   unsigned i = 0;

@@ -18,7 +18,7 @@ static void convert(Cj2kConversion c, const int32_t *restrict in, uint32_t *rest
   }
 }
 
-/* Moves bits to their place in a word. */
+/* Shifts bits to their place in a word, in the byte order of the layout. */
 CJ2K_SIMD
 static void place(uint32_t *bits, size_t n, unsigned shift, bool swapped, unsigned word_bytes)
 {
@@ -33,7 +33,7 @@ static void place(uint32_t *bits, size_t n, unsigned shift, bool swapped, unsign
       bits[i] <<= shift;
 }
 
-/* Puts bits into words `stride` bytes apart; `keep` are the bits of others. */
+/* Writes bits into words `stride` bytes apart; the bits in `keep` stay as they are. */
 static inline __attribute__((always_inline)) void store_words(uint8_t *out, unsigned word_bytes,
                                                               size_t stride, uint32_t keep,
                                                               const uint32_t *restrict bits,
@@ -72,7 +72,7 @@ static void store_regular(uint8_t *out, unsigned word_bytes, size_t stride, uint
   }
 }
 
-/* The same when nobody else has bits there: nothing is read. */
+/* The same for words without other bits: they are written without being read. */
 CJ2K_SIMD
 static void store_regular_whole(uint8_t *out, unsigned word_bytes, size_t stride,
                                 const uint32_t *restrict bits, size_t n)
@@ -84,7 +84,7 @@ static void store_regular_whole(uint8_t *out, unsigned word_bytes, size_t stride
   }
 }
 
-/* One sample into its word. */
+/* Writes one sample into its word. */
 static inline __attribute__((always_inline)) void
 store_one(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *unit, unsigned j, uint32_t value)
 {
@@ -99,7 +99,8 @@ store_one(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *unit, unsigned
   cj2k_store_word(at, layout->word_bytes, (word & ~own) | value);
 }
 
-/* Whole units; `layout` is a constant to the compiler, which unrolls and merges. */
+/* Writes whole units. `layout` is a compile-time constant, so that the compiler unrolls the loop
+ * and merges the writes to a word. */
 static inline __attribute__((always_inline)) void store_units(const Cj2kSampleLayout *layout,
                                                               uint8_t *restrict unit,
                                                               const uint32_t *restrict bits,
@@ -124,7 +125,7 @@ static bool store_known_units(unsigned known, uint8_t *unit, const uint32_t *bit
   }
 }
 
-/* Any layout, sample by sample but for whole units of known ones. */
+/* Writes any layout: whole units of known layouts at once, everything else sample by sample. */
 static void store_any(const Cj2kSampleLayout *layout, uint32_t mask, uint8_t *row, uint32_t x,
                       const uint32_t *bits, size_t n)
 {
@@ -184,7 +185,8 @@ void cj2k_pack_row_whole(const Cj2kSampleLayout *layout, uint8_t depth, bool is_
   pack_row(layout, depth, is_signed, in, x, n, row, true);
 }
 
-/* The bits of one unit of a plane that components own. Returns the unit's bytes. */
+/* Finds the bits of a unit of the plane that belong to components. Returns the bytes of the unit.
+ */
 static unsigned unit_mask(const Cj2kLayout *layout, uint32_t plane, uint8_t mask[256],
                           unsigned *unit_samples)
 {

@@ -35,7 +35,7 @@ static void load_regular(const uint8_t *in, unsigned word_bytes, size_t stride, 
   }
 }
 
-/* The word of one sample, moved to the lowest bits. */
+/* Reads the word of one sample and shifts the sample to the lowest bits. */
 static inline __attribute__((always_inline)) uint32_t load_one(const Cj2kSampleLayout *layout,
                                                                const uint8_t *unit, unsigned j)
 {
@@ -45,7 +45,8 @@ static inline __attribute__((always_inline)) uint32_t load_one(const Cj2kSampleL
   return word >> layout->at[j].shift;
 }
 
-/* Whole units; `layout` is a constant to the compiler, which unrolls and merges. */
+/* Reads whole units. `layout` is a compile-time constant, so that the compiler unrolls the loop and
+ * merges the reads of a word. */
 static inline __attribute__((always_inline)) void load_units(const Cj2kSampleLayout *layout,
                                                              const uint8_t *restrict unit,
                                                              uint32_t *restrict words, size_t units)
@@ -69,7 +70,7 @@ static bool load_known_units(unsigned known, const uint8_t *unit, uint32_t *word
   }
 }
 
-/* Any layout, sample by sample but for whole units of known ones. */
+/* Reads any layout: whole units of known layouts at once, everything else sample by sample. */
 static void load_any(const Cj2kSampleLayout *layout, const uint8_t *row, uint32_t x,
                      uint32_t *words, size_t n)
 {
@@ -102,12 +103,13 @@ static void swap(uint32_t *words, size_t n, unsigned word_bytes)
       words[i] = __builtin_bswap32(words[i]);
 }
 
-/* Words with the sample at `shift` to samples of `depth` bits. */
+/* Turns words that hold a sample at `shift` into samples of `depth` bits. */
 CJ2K_SIMD
 static void convert(const uint32_t *words, int32_t *out, size_t n, unsigned shift,
                     unsigned layout_depth, bool is_signed, unsigned depth)
 {
-  const unsigned top = 32 - layout_depth; /* by way of the highest bits: cuts off and extends */
+  const unsigned top = 32 - layout_depth; /* shifting up to the highest bits and down again removes
+                                             other bits and extends the sign */
   const unsigned down = layout_depth > depth ? layout_depth - depth : 0;
   const unsigned up = depth > layout_depth ? depth - layout_depth : 0;
   if (is_signed) {

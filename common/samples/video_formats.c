@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* One sample to a unit: the usual planar and packed formats. */
+/* One sample of a component per unit: the usual planar and packed formats. */
 #define AT(plane, unit, word, depth, offset, shift)                                                \
   {                                                                                                \
     plane, unit, 1, word, false, false, depth,                                                     \
@@ -22,7 +22,7 @@
       }                                                                                            \
     }                                                                                              \
   }
-/* Several samples to a unit, each given by { offset, shift }. */
+/* Several samples of a component per unit, each given by { offset, shift }. */
 #define RUN(plane, unit, count, word, depth, ...)                                                  \
   {                                                                                                \
     plane, unit, count, word, false, false, depth,                                                 \
@@ -67,7 +67,8 @@
     PLANE16_BE(a, depth), PLANE16_BE(b, depth), PLANE16_BE(c, depth), PLANE16_BE(d, depth)         \
   }
 
-/* Luma plane and interleaved chroma plane; a 16 bit word has its bits on top. */
+/* A luma plane and an interleaved chroma plane; in words of 16 bits the sample has the highest
+ * bits. */
 #define SEMI8(cb, cr)                                                                              \
   {                                                                                                \
     PLANE8(0), AT(1, 2, 1, 8, cb, 0), AT(1, 2, 1, 8, cr, 0)                                        \
@@ -83,7 +84,7 @@
         AT(1, 4, 2, depth, 2, 16 - depth)                                                          \
   }
 
-/* A pixel of bytes, or of 16 bit words, at the byte offsets given. */
+/* A pixel of bytes or of 16-bit words at the given byte offsets. */
 #define BYTES3(unit, a, b, c)                                                                      \
   {                                                                                                \
     AT(0, unit, 1, 8, a, 0), AT(0, unit, 1, 8, b, 0), AT(0, unit, 1, 8, c, 0)                      \
@@ -108,7 +109,7 @@
 #define WORDS4_NATIVE WORDS4_BE
 #endif
 
-/* Two pixels with one pair of chroma samples: Y0, Y1, Cb, Cr at the byte offsets given. */
+/* Two pixels that share a pair of chroma samples: Y0, Y1, Cb, Cr at the given byte offsets. */
 #define PAIR8(y0, y1, cb, cr)                                                                      \
   {                                                                                                \
     RUN(0, 4, 2, 1, 8, {y0, 0}, {y1, 0}), AT(0, 4, 1, 8, cb, 0), AT(0, 4, 1, 8, cr, 0)             \
@@ -125,19 +126,19 @@
         AT_BE(0, 8, 2, depth, cb, 16 - depth), AT_BE(0, 8, 2, depth, cr, 16 - depth)               \
   }
 
-/* Four bytes with three fields of 10 bits and one of 2, at the shifts given. */
+/* Four bytes with three fields of 10 bits and one of 2 at the given shifts. */
 #define FIELDS10(a, b, c, d)                                                                       \
   {                                                                                                \
     AT(0, 4, 4, 10, 0, a), AT(0, 4, 4, 10, 0, b), AT(0, 4, 4, 10, 0, c), AT(0, 4, 4, 2, 0, d)      \
   }
 
-/* Three 10 bit samples to a little-endian word of 32, luma and chroma in planes of their own. */
+/* Three 10-bit samples in a little-endian word of 32 bits; luma and chroma have a plane each. */
 #define SEMI10_32                                                                                  \
   {                                                                                                \
     RUN(0, 4, 3, 4, 10, {0, 0}, {0, 10}, {0, 20}), RUN(1, 8, 3, 4, 10, {0, 0}, {0, 20}, {4, 10}),  \
         RUN(1, 8, 3, 4, 10, {0, 10}, {4, 0}, {4, 20})                                              \
   }
-/* Four 10 bit samples to five bytes, least significant bits first. */
+/* Four 10-bit samples in five bytes, least significant bits first. */
 #define SEMI10_40                                                                                  \
   {                                                                                                \
     RUN(0, 5, 4, 2, 10, {0, 0}, {1, 2}, {2, 4}, {3, 6}), RUN(1, 5, 2, 2, 10, {0, 0}, {2, 4}),      \
@@ -203,12 +204,12 @@ static const Cj2kVideoFormat formats[] = {
   ROW(NV16,        YUV, 2, 1,  8, 3, SEMI8(0, 1)),
   ROW(NV61,        YUV, 2, 1,  8, 3, SEMI8(1, 0)),
   ROW(I422_10LE,   YUV, 2, 1, 10, 3, PLANES16_3(0, 1, 2, 10)),
-  /* v210: six pixels to four little-endian words. */
+  /* v210: six pixels in four little-endian words. */
   ROW(v210,        YUV, 2, 1, 10, 3,
       { RUN(0, 16, 6, 4, 10, { 0, 10 }, { 4, 0 }, { 4, 20 }, { 8, 10 }, { 12, 0 }, { 12, 20 }),
         RUN(0, 16, 3, 4, 10, { 0, 0 }, { 4, 10 }, { 8, 20 }),
         RUN(0, 16, 3, 4, 10, { 0, 20 }, { 8, 0 }, { 12, 10 }) }),
-  /* Two pixels to 40 bits, most significant bits first: Cb Y0 Cr Y1. */
+  /* Two pixels in 40 bits, most significant bits first: Cb Y0 Cr Y1. */
   ROW(UYVP,        YUV, 2, 1, 10, 3,
       { RUN_BE(0, 5, 2, 2, 10, { 1, 4 }, { 3, 0 }), AT_BE(0, 5, 2, 10, 0, 6),
         AT_BE(0, 5, 2, 10, 2, 2) }),
@@ -231,8 +232,8 @@ static const Cj2kVideoFormat formats[] = {
   ROW(A422_16LE,   YUV, 2, 1, 16, 4, PLANES16_4(0, 1, 2, 3, 16)),
   ROW(A422_16BE,   YUV, 2, 1, 16, 4, PLANES16_4_BE(0, 1, 2, 3, 16)),
 
-  /* 4:4:4; GStreamer does not count the fourth field of Y410, Y412 and Y416 as alpha: it is
-   * described, and filled as opaque, but no component */
+  /* 4:4:4. GStreamer does not count the fourth field of Y410, Y412 and Y416 as alpha: it is described
+   * and filled as opaque, but it is not a component. */
   ROW(Y444,        YUV, 1, 1,  8, 3, PLANES8_3(0, 1, 2)),
   ROW(NV24,        YUV, 1, 1,  8, 3, SEMI8(0, 1)),
   ROW(v308,        YUV, 1, 1,  8, 3, BYTES3(3, 0, 1, 2)),
@@ -321,7 +322,7 @@ const Cj2kVideoFormat *cj2k_video_format_find(const char *name)
 
 void cj2k_video_format_layout(const Cj2kVideoFormat *format, Cj2kLayout *layout)
 {
-  /* A fourth field that is no component (Y410) is described all the same, to be filled. */
+  /* The layout includes a fourth field that is not a component (Y410), so that it is filled. */
   *layout = (Cj2kLayout){.num_components = format->samples[3].depth ? 4 : format->num_components,
                          .samples = format->samples,
                          .fill = format->padded ? UINT32_MAX : 0};

@@ -88,7 +88,7 @@ static void run_all(Bench *bench, gulong pause)
   GThread *threads[FRAMES];
   g_mutex_lock(&bench->lock);
   for (uint32_t i = 0; i < FRAMES; i++)
-    cj2k_slots_expect(&bench->slots, i, i + 1);
+    cj2k_slots_announce(&bench->slots, i, i + 1);
   g_mutex_unlock(&bench->lock);
   for (int i = FRAMES; i-- > 0;) {
     jobs[i] = (Job){bench, (uint64_t)i + 1, FALSE};
@@ -137,7 +137,7 @@ static void test_drop(void)
   bench_init(&bench, FRAMES, 2);
   const Cj2kSlotMaker slots = maker(&bench);
   for (uint32_t i = 0; i < 2; i++)
-    cj2k_slots_expect(&bench.slots, i, i + 1);
+    cj2k_slots_announce(&bench.slots, i, i + 1);
   void *a = cj2k_slots_take(&bench.slots, 0, &slots, &error);
   void *b = cj2k_slots_take(&bench.slots, 1, &slots, &error);
   g_assert_nonnull(a);
@@ -158,7 +158,7 @@ static void test_none(void)
   bench_init(&bench, 0, 2);
   const Cj2kSlotMaker slots = maker(&bench);
   g_assert_cmpint(cj2k_slots_fill(&bench.slots, &slots, &error), ==, CJ2K_ERROR_MEMORY);
-  cj2k_slots_expect(&bench.slots, 0, 1);
+  cj2k_slots_announce(&bench.slots, 0, 1);
   g_assert_null(cj2k_slots_take(&bench.slots, 0, &slots, &error));
   g_assert_cmpint(error.code, ==, CJ2K_ERROR_MEMORY);
   bench_clear(&bench);
@@ -182,11 +182,11 @@ static void test_reclaim(void)
   Cj2kSlotMaker slots = maker(&bench);
   slots.reclaim = finish_later;
   bench.slots.allowed = 1;
-  cj2k_slots_expect(&bench.slots, 1, 2);
+  cj2k_slots_announce(&bench.slots, 1, 2);
   void *later = cj2k_slots_take(&bench.slots, 1, &slots, &error);
   g_assert_nonnull(later);
   g_assert_true(bench.slots.slots[1] == later);
-  cj2k_slots_expect(&bench.slots, 0, 1);
+  cj2k_slots_announce(&bench.slots, 0, 1);
   g_assert_true(cj2k_slots_take(&bench.slots, 0, &slots, &error) == later);
   bench_clear(&bench);
 }
