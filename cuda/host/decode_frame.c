@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define ALIGNMENT 256 /* of planes */
+#define ALIGNMENT 256 /* of planes, bytes */
 
 /* ----------------------------------------------------------------------------- picture --- */
 
@@ -17,7 +17,8 @@ static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
              : 0;
 }
 
-/* Bytes of a row of plane p: whole units, or fewer where the picture's rows end inside the last. */
+/* Bytes of a row of plane p: whole units, or fewer if the picture's rows end inside the last one.
+ */
 static size_t row_bytes(const Cj2kDecodeSlot *slot, uint32_t p, const Cj2kPlane *plane)
 {
   return MIN(slot->output.plane_bytes[p], cj2k_plane_row_bytes(plane));
@@ -28,8 +29,8 @@ static size_t round_up(size_t size)
   return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Samples that own their words are stored word by word, which a GPU does only at multiples of their
- * size. */
+/* Are words aligned? Samples that have words of their own are stored word by word, and a GPU stores
+ * words only at multiples of their size. */
 static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
 {
   for (uint32_t c = 0; c < slot->output.num_outputs - slot->output.layout.num_planes; c++) {
@@ -43,15 +44,16 @@ static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
   return true;
 }
 
-/* Where the planes are made: in the picture itself when it is on the device, else in memory of the
- * same shape, so that each comes back in one copy. */
+/* Chooses the memory for the planes: the picture itself if it is on the device, else the slot's
+ * memory with the same pitches, so that each plane is downloaded in one copy. */
 static Cj2kStatus place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, Cj2kError *error)
 {
   bool on_device = picture->memory == CJ2K_MEMORY_CUDA;
   uint32_t planes = slot->output.layout.num_planes;
   size_t size = 0;
   if (!words_fit(slot, picture))
-    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows that begin amid words");
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                          "CUDA: words that are not aligned to their size");
   for (uint32_t p = 0; p < planes && !on_device; p++)
     size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
   slot->frame.copy_out = picture->memory == CJ2K_MEMORY_HOST;
@@ -91,7 +93,7 @@ static cudaError_t download(Cj2kDecodeSlot *slot)
   return result;
 }
 
-/* From pinned memory to the picture in pageable memory, only the samples' bytes of each row. */
+/* Copies from pinned memory to the picture in pageable memory, only the bytes of samples. */
 static void copy_out(Cj2kDecodeSlot *slot)
 {
   const uint8_t *from = slot->frame.h_picture.data;
@@ -112,7 +114,7 @@ static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlock
     cudaError_t (*launch)(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
     const char *stage;
   } kernels[] = {{cj2k_cuda_ht_decode_quads, "quads"},
-                 {cj2k_cuda_ht_decode_magsgn, "magsgn"}, /* zeroes blocks without data as well */
+                 {cj2k_cuda_ht_decode_magsgn, "magsgn"}, /* also zeroes blocks without data */
                  {cj2k_cuda_ht_decode_refine, "refine"},
                  {cj2k_cuda_mq_decode, "mq"}};
   cudaError_t result = cudaSuccess;
@@ -123,7 +125,7 @@ static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlock
   return result;
 }
 
-/* The last level of all tiles. */
+/* Launches the last level of all tiles. */
 static cudaError_t finish(Cj2kDecodeSlot *slot)
 {
   cudaError_t result = cudaSuccess;
@@ -161,7 +163,7 @@ static cudaError_t transform(Cj2kDecodeSlot *slot)
   }
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", slot->stream));
   for (uint32_t pass = 0; pass < 2; pass++) {
-    /* Fills come before samples are stored, packing after. */
+    /* Packs without components only fill, before samples are stored; the others come after. */
     for (uint32_t i = 0; i < slot->output.packs->len && result == cudaSuccess; i++) {
       const Cj2kCudaPack *pack = &g_array_index(slot->output.packs, Cj2kCudaPack, i);
       uint32_t p = g_array_index(slot->output.plane_of_pack, uint32_t, i);
@@ -199,7 +201,8 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   return result;
 }
 
-/* Tables and records of a frame that was handed out unfinished may still be read. */
+/* Waits for a frame that was handed out unfinished: its kernels may still read tables and records.
+ */
 static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   if (!slot->frame.unfinished)
@@ -238,7 +241,7 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
     return status;
   }
   cudaError_t result = enqueue(slot, job->coded, &frame);
-  if (result != cudaSuccess) { /* what was enqueued still uses the slot */
+  if (result != cudaSuccess) { /* enqueued work still uses the slot */
     cj2k_cuda_decode_abandon(slot);
     cudaStreamSynchronize(slot->stream);
   }
@@ -248,8 +251,8 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error)
 {
   memset(result, 0, sizeof *result);
-  /* With the code-blocks decoded all is known about the frame, and whoever uses the samples does so
-   * on the picture's stream. A trace wants to know how long the rest takes. */
+  /* After the code-blocks are decoded the result is known, and samples are used on the picture's
+   * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status = cj2k_cuda_check(cudaEventSynchronize(known), "waiting for a frame", error);

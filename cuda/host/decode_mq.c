@@ -4,15 +4,16 @@
 #include "common/runtime/error.h"
 #include "common/shared/mq_blocks.h"
 
-/* Shared memory of a warp, at most, so that a multiprocessor has room for several. */
+/* Largest shared memory of a warp, so that a multiprocessor holds several warps. */
 #define WARP_BYTES (24u * 1024)
 
 /* ------------------------------------------------------------------------------- warps --- */
 
 /*
- * The more blocks a warp decodes at once, the longer a symbol of each takes, because all go through
- * what any of them needs, but the fewer instructions are issued. Nanoseconds (on an H200) and
- * instructions for a symbol, by the binary logarithm of their number.
+ * The more blocks a warp decodes at once, the longer a symbol of each takes, because all lanes go
+ * through the steps that any of them needs, but the fewer instructions are issued in total. Time
+ * (nanoseconds on an H200) and instructions for a symbol, by the binary logarithm of the number of
+ * blocks.
  */
 #define MAX_LOG_LANES 5
 static const struct {
@@ -21,22 +22,22 @@ static const struct {
                                {310, 154}, {370, 174}, {420, 189}};
 
 /* Instructions that a multiprocessor issues in a nanosecond. */
-#define ISSUED 5
+#define ISSUE_RATE 5
 
 typedef struct {
   const Cj2kDecodeSlot *slot;
   const Cj2kCodedFrame *coded;
   const uint32_t *list; /* blocks, those with most work first */
   uint32_t count;
-  uint32_t most;   /* logarithm of the number of blocks of a warp, at most */
-  uint32_t *warps; /* out: first in the list */
+  uint32_t max_lanes; /* largest number of blocks of a warp, as a binary logarithm */
+  uint32_t *warps;    /* output, by warp: its first block in the list */
   uint32_t num_warps;
-  uint32_t lanes; /* logarithm, of the last warp */
+  uint32_t lanes; /* number of blocks of the last warp, as a binary logarithm */
 } Warps;
 
-/* What it takes to decode blocks follows from this, wrong by some 5 %, at any rate: a byte as much
- * as 72 samples of a pass. Raw bits are quick; then it is the bytes of ten passes that count, were
- * all passes alike. */
+/* Estimated work, with an error of about 5 % at any rate: one byte equals 72 samples of a pass. Raw
+ * bits are fast: with BYPASS only 10 / passes of the bytes count, those of the first ten passes if
+ * all passes had the same length. */
 uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                   uint32_t block)
 {
@@ -53,15 +54,15 @@ static uint64_t work_of(const Warps *plan, uint32_t n)
   return cj2k_cuda_decode_mq_work(plan->slot, plan->coded, plan->list[n]);
 }
 
-/* Each warp gets as many blocks as let it be ready by `time`, if any do. Returns what all together
- * issue. */
+/* Gives each warp as many blocks as it can finish within `time`, at least one. Returns the number
+ * of instructions that all warps issue. */
 static uint64_t plan_warps(Warps *plan, uint64_t time)
 {
   uint64_t issued = 0;
   plan->lanes = plan->num_warps = 0;
   for (uint32_t n = 0; n < plan->count; n += 1u << plan->lanes) {
     uint64_t work = work_of(plan, n);
-    while (plan->lanes < plan->most && work * symbol[plan->lanes + 1].time <= time)
+    while (plan->lanes < plan->max_lanes && work * symbol[plan->lanes + 1].time <= time)
       plan->lanes++;
     plan->warps[plan->num_warps++] = n;
     issued += work * symbol[plan->lanes].instructions;
@@ -70,24 +71,25 @@ static uint64_t plan_warps(Warps *plan, uint64_t time)
   return issued;
 }
 
-/* The frame is to be ready when its longest block is, alone in a warp, if the GPU gets through all
- * that is in flight by then; half of that is before this stage or after it. One frame of large
- * blocks, of which few warps have room, shall not use more than half the GPU's time. */
+/* Fills warps as full as still lets the longest block, alone in a warp, finish last. If the GPU
+ * cannot do all frames in flight in that time, warps are filled more. Only half of the frames in
+ * flight are counted: the others are before or after this stage. With large blocks, of which few
+ * warps fit on a multiprocessor, one frame shall not use more than half of the GPU's time. */
 static void choose_warps(Warps *plan)
 {
   uint64_t time = work_of(plan, 0) * symbol[0].time;
   uint64_t frames = MAX((plan->slot->backend->frames_in_flight + 1) / 2,
                         plan->slot->tables.mq_octets > 32 ? 2u : 1u);
-  uint64_t rate = (uint64_t)ISSUED * plan->slot->backend->multiprocessors;
+  uint64_t rate = (uint64_t)ISSUE_RATE * plan->slot->backend->multiprocessors;
   while (plan_warps(plan, time) * frames > rate * time &&
-         plan->num_warps > (plan->count >> plan->most) + 1)
+         plan->num_warps > (plan->count >> plan->max_lanes) + 1)
     time += time / 8 + 1;
 }
 
 /* ------------------------------------------------------------------------------ memory --- */
 
-/* Words of a block: two of state, signs and the bit-planes that have passes; even, since the first
- * two are read at once. */
+/* Words of a block in mq_planes: for each octet two of state, one of signs and one per bit-plane
+ * that has passes. Rounded up to an even number, because the first two are read at once. */
 static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
 {
   return ((4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u)) * slot->tables.octets[i] + 1) &
@@ -104,14 +106,14 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     return CJ2K_OK;
   frame->mq_octets = slot->tables.mq_octets;
   frame->mq_words = CJ2K_CUDA_MQ_WORDS(slot->tables.mq_octets);
-  uint32_t most = MAX_LOG_LANES;
-  while (most > 2 && ((uint64_t)frame->mq_words * sizeof(uint32_t) << most) > WARP_BYTES)
-    most--;
+  uint32_t max_lanes = MAX_LOG_LANES;
+  while (max_lanes > 2 && ((uint64_t)frame->mq_words * sizeof(uint32_t) << max_lanes) > WARP_BYTES)
+    max_lanes--;
   Warps plan = {.slot = slot,
                 .coded = coded,
                 .list = mq,
                 .count = frame->num_mq,
-                .most = most,
+                .max_lanes = max_lanes,
                 .warps = (uint32_t *)(upload + slot->upload.parts.mq_warps)};
   choose_warps(&plan);
   frame->num_mq_warps = plan.num_warps;
@@ -122,7 +124,7 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     offsets[n] = (uint32_t)frame->mq_plane_words;
     frame->mq_plane_words += plane_words(slot, coded, mq[n]);
   }
-  if (frame->mq_plane_words > UINT32_MAX) /* more than the offsets can say */
+  if (frame->mq_plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   uint32_t passes = (frame->num_mq + 1) & ~1u;
   size_t size = (passes + frame->mq_plane_words) * sizeof(uint32_t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How samples get into the picture: each component either straight into words that are its own, or
- * into a plane of 16-bit words from which whole units are packed.
+ * Tables for storing samples in the picture. A component is stored either directly into words of
+ * its own, or into a plane of 16-bit words, from which whole units are packed afterwards.
  */
 #include "decode.h"
 
@@ -9,7 +9,7 @@
 #include "common/samples/layout_words.h"
 #include "common/samples/pack.h"
 
-#define MAX_PACKED 4 /* components in one plane of words that they share */
+#define MAX_PACKED 4 /* components that are packed into one plane */
 
 static uint32_t out_width(const Cj2kPlan *plan, uint32_t c)
 {
@@ -21,14 +21,13 @@ static uint32_t out_height(const Cj2kPlan *plan, uint32_t c)
   return plan->component_out[c].y1 - plan->component_out[c].y0;
 }
 
-/* Components of the image that are put out. */
+/* The number of components that both the image and the layout have. */
 static uint32_t num_put_out(const Cj2kDecodeSlot *slot)
 {
   return MIN(slot->tables.plan->num_components, slot->output.layout.num_components);
 }
 
-/* Does plane p need packing, because words are shared, unevenly spaced, or have bits to be filled
- * in? */
+/* Does plane p need packing, because words are shared, unevenly spaced, or have bits to fill? */
 static bool is_packed(const Cj2kDecodeSlot *slot, uint32_t p)
 {
   if (slot->output.planes[p].shared)
@@ -42,8 +41,8 @@ static bool is_packed(const Cj2kDecodeSlot *slot, uint32_t p)
   return false;
 }
 
-/* Rows, and bytes of a row, of plane p: of its largest component, or of the first when it has none
- * of the image's. */
+/* Sets rows and bytes of a row of plane p from its largest component; if the image has none of its
+ * components, from component 0. */
 static void measure_plane(Cj2kDecodeSlot *slot, uint32_t p)
 {
   const Cj2kLayout *layout = &slot->output.layout;
@@ -53,12 +52,12 @@ static void measure_plane(Cj2kDecodeSlot *slot, uint32_t p)
   for (uint32_t c = 0; c < layout->num_components; c++) {
     if (layout->samples[c].plane != p || (of_image && c >= slot->tables.plan->num_components))
       continue;
-    uint32_t like = of_image ? c : 0;
+    uint32_t model = of_image ? c : 0;
     slot->output.plane_rows[p] =
-        MAX(slot->output.plane_rows[p], out_height(slot->tables.plan, like));
-    slot->output.plane_bytes[p] =
-        MAX(slot->output.plane_bytes[p],
-            (size_t)cj2k_layout_row_bytes(&layout->samples[c], out_width(slot->tables.plan, like)));
+        MAX(slot->output.plane_rows[p], out_height(slot->tables.plan, model));
+    slot->output.plane_bytes[p] = MAX(
+        slot->output.plane_bytes[p],
+        (size_t)cj2k_layout_row_bytes(&layout->samples[c], out_width(slot->tables.plan, model)));
   }
 }
 
@@ -151,8 +150,9 @@ static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kErr
       finish_one(slot, &tcs[k], &finish, k);
     if (!same_place(&finish.level[0], &finish.level[1]) ||
         !same_place(&finish.level[0], &finish.level[2]))
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
-                            "CUDA: a component transform over unlike components");
+      return cj2k_error_set(
+          error, CJ2K_ERROR_UNSUPPORTED,
+          "CUDA: a component transform over components of different size or filter");
     add_finish(finishes, &finish, true);
     c = 3;
   }
@@ -164,7 +164,7 @@ static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kErr
   return CJ2K_OK;
 }
 
-/* One table of all kinds, one after the other, and a launch for each. */
+/* Uploads the entries of all kinds as one table and makes a launch for each kind. */
 static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
 {
   Cj2kDecodeSlot *slot = finishes->slot;
@@ -216,8 +216,8 @@ static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
 
 /* ------------------------------------------------------------------------------- packs --- */
 
-/* The bits of one unit of plane p that no component of the image writes: unused ones, and
- * components that the image does not have, at their maximum. */
+/* Makes the bits of one unit of plane p that no component of the image writes: unused bits, and
+ * components that the image does not have, which get their maximum. */
 static void fill_unit(const Cj2kDecodeSlot *slot, uint32_t p, Cj2kCudaPack *pack)
 {
   const Cj2kLayout *layout = &slot->output.layout;
@@ -250,7 +250,8 @@ static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kEr
       continue;
     if (pack.count == MAX_PACKED || s->depth > 16)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
-                            "CUDA: plane %u packs too many or too deep components", p);
+                            "CUDA: plane %u packs more than %d components, or more than 16 bits", p,
+                            MAX_PACKED);
     pack.source[pack.count] = slot->output.samples[c];
     pack.width[pack.count] = out_width(slot->tables.plan, c);
     pack.height[pack.count] = out_height(slot->tables.plan, c);
@@ -259,8 +260,8 @@ static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kEr
   if (!pack.unit_bytes)
     return CJ2K_OK;
   if (pack.unit_bytes > sizeof pack.fill)
-    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: units of %u bytes",
-                          pack.unit_bytes);
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: units of %u bytes, more than %zu",
+                          pack.unit_bytes, sizeof pack.fill);
   fill_unit(slot, p, &pack);
   pack.units = (uint32_t)(slot->output.plane_bytes[p] / pack.unit_bytes);
   g_array_append_val(slot->output.packs, pack);
@@ -320,7 +321,7 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
   Cj2kStatus status = set_packs(slot, error);
   if (status == CJ2K_OK)
     status = set_finishes(slot, error);
-  if (status != CJ2K_OK) { /* to be made again by the next frame */
+  if (status != CJ2K_OK) { /* without samples the next frame makes the tables again */
     g_free((void *)slot->output.layout.samples);
     slot->output.layout.samples = NULL;
   }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Warps of one launch: more hide more latency, but shorter strips repeat more of their neighbours'
- * rows. */
+/* Desired number of warps of a launch: more warps hide more latency, but their strips are shorter
+ * and repeat more rows of their neighbours. */
 #define WARPS_WANTED  2048
 #define STRIP_COLUMNS 120
 
@@ -71,7 +71,7 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     return status;
   cudaError_t result = cj2k_cuda_reserve(&slot->tables.quads, quads * sizeof(uint32_t));
   CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->tables.zeros, plan->num_blocks));
-  /* the coefficients may be anything */
+  /* No block is known to be zeros yet. */
   CJ2K_CUDA_TRY(result,
                 cudaMemsetAsync(slot->tables.zeros.data, 0, slot->tables.zeros.size, slot->stream));
   return cj2k_cuda_check(result, "memory for code-blocks", error);
@@ -85,7 +85,7 @@ static Cj2kCudaPlane band_plane(const Cj2kDecodeSlot *slot, uint32_t index)
   return (Cj2kCudaPlane){(uint32_t *)slot->tables.coefficients.data + band->offset, band->stride};
 }
 
-/* The image of resolution r: at r = 0 the LL band. */
+/* The image at resolution r; at r = 0 it is the LL band. */
 static Cj2kCudaPlane lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
 {
   const Cj2kPlanResolution *res = &slot->tables.plan->resolutions[tc->first_resolution + r];
@@ -116,7 +116,7 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
     level->out = lowpass(slot, tc, r);
 }
 
-/* The levels that make resolution r of all tile-components with this filter, as one launch. */
+/* Adds a launch for the levels that make resolution r of all tile-components with this filter. */
 static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool reversible)
 {
   Cj2kCudaLaunch launch = {.first = table->len, .reversible = reversible};
@@ -168,7 +168,8 @@ static Cj2kStatus check_plan(const Cj2kPlan *plan, Cj2kError *error)
                             "CUDA: component %u has %u bits, more than %d", tc->component,
                             tc->depth, MAX_DEPTH);
     if (tc->out.x1 - tc->out.x0 > MAX_EXTENT || tc->out.y1 - tc->out.y0 > MAX_EXTENT)
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: a tile wider than 2^30 samples");
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                            "CUDA: a tile wider or higher than 2^30 samples");
   }
   return CJ2K_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a frame needs on the device: the codestream, whose copy begins while its packets are read,
- * and the records and lists of its code-blocks.
+ * Upload of a frame: the codestream, whose copy begins while the host reads its packets, and the
+ * records and lists of its code-blocks.
  */
 #include "cuda/shared/copy_small.h"
 #include "decode.h"
@@ -12,7 +12,7 @@
 
 #define DATA_PAD   16  /* bytes that kernels may read behind the data */
 #define MAX_PLANES 30  /* of a code-block in 32-bit samples */
-#define ALIGNMENT  256 /* of the parts */
+#define ALIGNMENT  256 /* of the parts, bytes */
 
 static size_t place(size_t *size, size_t bytes)
 {
@@ -21,18 +21,19 @@ static size_t place(size_t *size, size_t bytes)
   return at;
 }
 
-/* Blocks by the length of their data, MQ blocks by their work, so that the threads of a warp have
- * alike work; long ones first. Lists by class: HT blocks, then MQ blocks. */
+/* Blocks are sorted into classes so that the threads of a warp have similar work: HT blocks by the
+ * length of their data, MQ blocks by their estimated work, in both cases those with most first. HT
+ * blocks are listed before MQ blocks. */
 #define LENGTH_CLASSES 256
 #define NOT_DECODED    UINT16_MAX
 
 typedef struct {
-  uint32_t ends[2 * LENGTH_CLASSES + 1]; /* of each class in its list; at first how many are in the
-                                            class before */
+  uint32_t ends[2 * LENGTH_CLASSES + 1]; /* while counting: size of the class before; then the place
+                                            of the next block of each class in the list */
   uint32_t num_refined;
 } BlockClasses;
 
-/* Classes of work: each a sixteenth of its power of two. */
+/* The class of an amount of work; each power of two has 16 classes. */
 static uint32_t class_of_work(uint32_t work)
 {
   uint32_t octave = g_bit_storage(work | 16) - 5;
@@ -54,7 +55,7 @@ static Cj2kStatus refuse_block(uint32_t planes, Cj2kError *error)
                         "CUDA: code-block of %u bit-planes, more than %d", planes, MAX_PLANES);
 }
 
-/* The class of each block, and how many there are of what. */
+/* Finds the class of each block and counts the blocks of each kind. */
 static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                   BlockClasses *classes, Cj2kCudaDecodeBlocks *frame,
                                   Cj2kError *error)
@@ -84,7 +85,7 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
   return CJ2K_OK;
 }
 
-/* Lists the blocks by what has to be done with them. */
+/* Lists the blocks by class, and those with refinement passes. */
 static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, BlockClasses *classes)
 {
   uint8_t *upload = slot->upload.h_records.data;
@@ -110,7 +111,8 @@ static bool is_pinned(const void *memory)
   return attributes.type == cudaMemoryTypeHost;
 }
 
-/* Where the codestream goes, and behind it the bytes that packets gathered. */
+/* Starts the upload of the codestream and leaves room behind it for the side buffer (bytes of
+ * blocks that are not contiguous in the codestream). */
 static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size,
                                      size_t side_size)
 {
@@ -136,7 +138,7 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
 void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
 {
   if (upload_codestream(slot, codestream, size, 0) != cudaSuccess) {
-    cj2k_cuda_decode_abandon(slot); /* start tries again, and tells */
+    cj2k_cuda_decode_abandon(slot); /* start() tries again and reports the error */
     (void)cudaGetLastError();
   }
 }
@@ -148,12 +150,12 @@ void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot)
   slot->upload.fetched = 0;
 }
 
-/* What of the frame's bytes is not on its way yet: all, or those behind the codestream. */
+/* Uploads the bytes that prefetch did not: all, or only those behind the codestream. */
 static cudaError_t upload_bytes(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)
 {
   cudaError_t result = cudaSuccess;
   if (slot->upload.fetched + coded->side_size + DATA_PAD > slot->upload.data.size)
-    cj2k_cuda_decode_abandon(slot); /* there is no room behind it */
+    cj2k_cuda_decode_abandon(slot); /* no room for the side buffer: uploads all again */
   if (!slot->upload.fetched)
     result = upload_codestream(slot, coded->codestream, coded->codestream_size, coded->side_size);
   if (coded->side_size)
@@ -169,12 +171,12 @@ cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *
 {
   cudaError_t result = upload_bytes(slot, coded);
   frame->data = slot->upload.data.data;
-  /* not behind the codestreams of other frames */
+  /* By a kernel, so that records do not wait for the codestreams of other frames. */
   CJ2K_CUDA_TRY(result, cj2k_cuda_copy_small(slot->upload.records.data, slot->upload.h_records.data,
                                              slot->upload.parts.side, slot->stream));
   CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, slot->upload.arrived, 0));
   if (result == cudaSuccess)
-    slot->upload.fetched = 0; /* part of what the slot's stream does */
+    slot->upload.fetched = 0; /* from now on the slot's stream waits for it */
   return result;
 }
 
@@ -195,7 +197,7 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->side = place(&parts->size, coded->side_size);
 }
 
-/* Where the kernels find what is uploaded, and what stays with the slot. */
+/* Sets the pointers to uploaded parts and to tables of the slot. */
 static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
 {
   uint8_t *device = slot->upload.records.data;
@@ -214,7 +216,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *fra
   frame->quads = slot->tables.quads.data;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;
-  frame->corrupt = slot->frame.h_corrupt.data; /* so rare that the GPU may count over the bus */
+  frame->corrupt = slot->frame.h_corrupt.data; /* host memory: rare enough to count over the bus */
   frame->corrupt_flags = device + slot->upload.parts.flags;
 }
 

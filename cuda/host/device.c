@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The driver is reached through the runtime, which opens it when it is first used: no libcuda is
- * needed to load this code. */
+/* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
+ * this code can be loaded without libcuda. */
 static bool driver_function(const char *name, void *function)
 {
   void *found = NULL;
@@ -35,12 +35,12 @@ Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *err
   if (result == cudaSuccess)
     return CJ2K_OK;
   Cj2kStatus status = result == cudaErrorMemoryAllocation ? CJ2K_ERROR_MEMORY : CJ2K_ERROR_DEVICE;
-  (void)cudaGetLastError(); /* not to be reported again by the next launch */
+  (void)cudaGetLastError(); /* else the next launch would report it again */
   return cj2k_error_set(error, status, "CUDA: %s: %s", doing, cudaGetErrorString(result));
 }
 
-/* Where no context is given, the primary one of the device; it stays for the life of the process,
- * as the runtime itself would keep it. */
+/* Starts a device in the given context. Without one it retains the device's primary context for the
+ * life of the process, as the runtime itself would. */
 static cudaError_t start(Cj2kCudaDevice *device, void *context)
 {
   CUresult (*retain)(CUcontext *, CUdevice);
@@ -64,7 +64,7 @@ Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *cont
 {
   int count = 0, driver = 0;
   cudaError_t result = cudaGetDeviceCount(&count);
-  if (result == cudaErrorInsufficientDriver && /* the runtime says so of none, too */
+  if (result == cudaErrorInsufficientDriver && /* also the runtime's error if there is no driver */
       cudaDriverGetVersion(&driver) == cudaSuccess && !driver)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: there is no NVIDIA driver");
   if (result != cudaSuccess)

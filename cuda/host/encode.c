@@ -4,7 +4,7 @@
 #include "common/runtime/error.h"
 #include "ranges.h"
 
-#define MOST_HELPERS 12 /* more do not copy faster */
+#define MAX_HELPERS 12 /* more do not copy faster */
 
 /* ---------------------------------------------------------------------------- back end --- */
 
@@ -42,10 +42,10 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->plan = cj2k_plan_ref(plan);
   encoder->threads = threads;
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
-  /* One frame in flight is there for its latency; several would burn a core each. */
+  /* One frame in flight spins for the sake of latency; several would keep a core busy each. */
   encoder->blocking = params->frames_in_flight > 1;
-  encoder->launches_late = params->frames_in_flight > 3; /* fewer do not fill the time it takes */
-  encoder->helpers = MIN(g_get_num_processors() * 3 / 4, MOST_HELPERS);
+  encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
+  encoder->helpers = MIN(g_get_num_processors() * 3 / 4, MAX_HELPERS);
   encoder->lists.groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
   g_mutex_init(&encoder->upload_lock);
@@ -81,7 +81,7 @@ unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot)
   return slot->encoder->blocking ? cudaEventBlockingSync : cudaEventDefault;
 }
 
-/* Waits until nothing of the slot runs any more. */
+/* Waits for all work of the slot. */
 static void synchronise(Cj2kEncodeSlot *slot)
 {
   cudaStream_t streams[] = {slot->encoder->upload, slot->encoder->gather,
@@ -119,7 +119,8 @@ static void init_stages(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
 
-  /* With one frame in flight before the stream of the block coder, which would fill the GPU. */
+  /* With one frame in flight the transform has priority over the block coder's own stream, which
+   * would fill the GPU. */
   CJ2K_CUDA_DO(&slot->queue,
                cudaStreamCreateWithPriority(&slot->queue.stream, cudaStreamNonBlocking,
                                             encoder->blocking ? 0 : -1));
@@ -169,7 +170,8 @@ static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2k
   cj2k_cuda_range_begin(doing);
   step(slot, job);
   cj2k_cuda_range_end();
-  if (slot->status != cudaSuccess) /* the picture is the caller's again: nothing may read it */
+  if (slot->status !=
+      cudaSuccess) /* the picture is the caller's again: no work may still read it */
     synchronise(slot);
   cj2k_cuda_leave(&encoder->device);
   return cj2k_cuda_check(slot->status, doing, error);
@@ -180,7 +182,7 @@ static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJo
 {
   for (uint32_t i = 0; i < job->layout->num_planes; i++)
     if (job->picture->planes[i].pitch > CJ2K_CUDA_MAX_PITCH)
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "rows of 128 MiB on the GPU");
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows of 128 MiB or more");
   return run(data, slot, job, CJ2K_CUDA_STEP_TRANSFORM, cj2k_cuda_encode_transform,
              "transforming a picture", error);
 }
@@ -196,7 +198,8 @@ static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *jo
 {
   for (uint32_t b = 0; job->choices && b < job->plan->num_blocks; b++)
     if (job->choices[b].passes > 1)
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "HT refinement passes on the GPU");
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                            "CUDA: encoding of HT refinement passes");
   Step step = ((Cj2kCudaEncoder *)data)->ht ? cj2k_cuda_encode_ht_code : cj2k_cuda_encode_mq_code;
   return run(data, slot, job, CJ2K_CUDA_STEP_CODE, step, "coding code-blocks", error);
 }
@@ -214,7 +217,8 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   Cj2kCudaEncoder *encoder = data;
 
   *result = (Cj2kEncodeResult){0};
-  if (slot->step == CJ2K_CUDA_STEP_TRANSFORM) /* no result: the next step comes behind it */
+  if (slot->step ==
+      CJ2K_CUDA_STEP_TRANSFORM) /* no result; the stream orders the next step behind it */
     return CJ2K_OK;
   if (!cj2k_cuda_enter(&encoder->device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
@@ -229,7 +233,8 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
                                            ? slot->ht.measured.host.data
                                            : slot->blocks.coded.host.data;
   if (counts->failed)
-    return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "a code-block has no legal HT form");
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                          "an HT code-block has more MEL and VLC bytes than the standard allows");
   return CJ2K_OK;
 }
 

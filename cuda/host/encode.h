@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The CUDA encode back end, inside: what is the same for all slots, and a slot, which is all that
- * one frame in flight needs. A slot is made of stages, each with memory, events, an init and a free
- * of its own. The device is current when a function is called.
+ * Internals of the CUDA encode back end: the encoder, which all slots share, and the slot of one
+ * frame in flight. A slot consists of stages, each with its own memory, events, init and free. The
+ * device's context is current when a function is called.
  */
 #ifndef CJ2K_CUDA_ENCODE_H
 #define CJ2K_CUDA_ENCODE_H
@@ -15,7 +15,7 @@
 
 #include <glib.h>
 
-/* Levels that one launch does together, in `levels` on the device. */
+/* Levels that one launch does together: a range of Cj2kCudaEncodeLists.levels. */
 typedef struct {
   uint32_t depth; /* below the top level */
   uint32_t first, count, width, height;
@@ -24,24 +24,25 @@ typedef struct {
 
 #define CJ2K_CUDA_MAX_SLICES 5
 
-/* Slices of rows of a frame (encode_slices.c); one when frames overlap each other. */
+/* Slices of rows of a frame (encode_slices.c). With several frames in flight there is one. */
 typedef struct {
   uint32_t count;
-  uint32_t levels;                            /* that are done slice by slice: 1 or 2 */
-  uint32_t end_pair[2][CJ2K_CUDA_MAX_SLICES]; /* of rows, by level; UINT32_MAX: all */
-  /* Places in encoder->order: blocks that can be coded behind each slice; at last the others. */
+  uint32_t levels;                            /* number of levels done slice by slice: 1 or 2 */
+  uint32_t end_pair[2][CJ2K_CUDA_MAX_SLICES]; /* end in pairs of rows, by level; UINT32_MAX: all */
+  /* By slice: the first place in lists.order of the blocks that can be coded when the slice is
+   * transformed. After the last slice come the other blocks. */
   uint32_t first_block[CJ2K_CUDA_MAX_SLICES + 2];
 } Cj2kCudaSlices;
 
-/* What follows from the plan, on the device. */
+/* Tables that follow from the plan, on the device. */
 typedef struct {
-  Cj2kCudaMemory levels;          /* Cj2kCudaForwardLevel, below the top ones */
+  Cj2kCudaMemory levels;          /* Cj2kCudaForwardLevel, all but the top ones */
   GArray *groups;                 /* Cj2kCudaLevelGroup, in order of execution */
   Cj2kCudaMemory blocks;          /* Cj2kCudaEncodeBlock, per block */
   Cj2kCudaMemory order;           /* uint32_t: numbers of the blocks, by slice */
   uint64_t area;                  /* of all blocks, as in Cj2kCudaEncodeBlock */
   uint32_t max_width, max_height; /* of any block */
-  bool many_segments;             /* MQ: a pass may end one */
+  bool many_segments;             /* MQ: codeword segments may end inside a block */
   Cj2kCudaMemory tables;          /* Cj2kCudaEncodeTables */
 } Cj2kCudaEncodeLists;
 
@@ -50,37 +51,37 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
-  bool launches_late; /* kernels are launched when their picture is there */
-  uint32_t helpers;   /* that wait for the GPU's results without sleeping */
-  /* Of all slots, so that pictures come one after the other, each with the whole bus: those that
-   * came together would also be coded together, with the bus idle. */
+  bool launches_late; /* kernels are launched only after their picture has been uploaded */
+  uint32_t helpers;   /* threads that spin while they wait for the GPU's results */
+  /* Shared by all slots, so that pictures are uploaded one after the other, each with the whole
+   * bus. If they were uploaded together, they would also be coded together, with the bus idle. */
   cudaStream_t upload;
   GMutex upload_lock;
-  /* Of all slots: what is short and comes late must not wait for kernels of other frames, as it
-   * would in the streams of the slots. */
+  /* Shared by all slots: for short work at the end of a frame, which in the slots' streams would
+   * wait for kernels of other frames. */
   cudaStream_t gather;
   Cj2kCudaTimeline timeline;
-  gint slots; /* made so far: their numbers */
+  gint slots; /* made so far; the next one's number */
   GMutex lock;
   Cj2kCudaEncodeLists lists;
   Cj2kCudaSlices slices;
-  Cj2kCudaMemory xyz; /* Cj2kXyzTables; made when first needed, guarded by lock */
+  Cj2kCudaMemory xyz; /* Cj2kXyzTables; made when first needed, protected by lock */
 } Cj2kCudaEncoder;
 
-/* Tops that one launch does together. */
+/* Top levels that one launch does together. */
 typedef struct {
-  uint32_t first;
+  uint32_t first; /* in the table of tops */
   bool no_levels;
   Cj2kCudaTopLevel launch;
 } Cj2kCudaTopGroup;
 
-/* Counts when a slice is coded, with those before it. */
+/* The counts after a slice has been coded; they include the slices before it. */
 typedef struct {
   Cj2kCudaEncodeCounts counts;
   uint64_t pad; /* to a multiple of 16 bytes */
 } Cj2kCudaPartCounts;
 
-/* What the last step was, and so what wait() has to fetch. */
+/* The last step, which determines what wait() has to fetch. */
 typedef enum {
   CJ2K_CUDA_STEP_NONE = 0,
   CJ2K_CUDA_STEP_TRANSFORM,
@@ -89,87 +90,88 @@ typedef enum {
   CJ2K_CUDA_STEP_GATHER
 } Cj2kCudaStep;
 
-/* Where a picture in host memory comes from (encode_upload.c). */
+/* Upload of a picture in host memory (encode_upload.c). */
 typedef struct {
-  Cj2kCudaQueue queue;    /* the encoder's stream, which all slots share */
-  cudaEvent_t uploaded;   /* the slice that was sent last is there */
-  Cj2kCudaMemory picture; /* its planes on the device */
-  Cj2kCudaMemory staging; /* page-locked; those of a pageable picture go through it */
+  Cj2kCudaQueue queue;    /* the encoder's stream `upload`, which all slots share */
+  cudaEvent_t uploaded;   /* the last slice has been uploaded */
+  Cj2kCudaMemory picture; /* the planes on the device */
+  Cj2kCudaMemory staging; /* pinned memory, through which pageable pictures are uploaded */
 } Cj2kCudaUploadStage;
 
 /* TRANSFORM (encode_transform.c). */
 typedef struct {
   cudaEvent_t begin, done;
-  bool timed;                /* their times are still to be read */
-  cudaEvent_t picture_ready; /* its own stream has finished the picture */
-  Cj2kCudaPair planes;       /* Cj2kCudaInputPlane; on the host as last sent */
+  bool timed;                /* the times of `begin` and `done` have not been read yet */
+  cudaEvent_t picture_ready; /* earlier work on the picture's own stream is done */
+  Cj2kCudaPair planes;       /* Cj2kCudaInputPlane; the host has what was sent last */
   uint32_t num_planes;
-  uint8_t *alignments; /* of planes, that the groups were made for */
+  uint8_t *alignments; /* of the planes for which the groups were made */
   Cj2kCudaMemory tops; /* Cj2kCudaTop */
-  GArray *top_groups;  /* Cj2kCudaTopGroup; empty: to be made */
+  GArray *top_groups;  /* Cj2kCudaTopGroup; empty: not made yet */
   Cj2kCudaMemory coefficients, lowpass;
 } Cj2kCudaTransformStage;
 
-/* BLOCK CODER, of either kind (encode_blocks.c): what goes in and what comes out. */
+/* BLOCK CODER, HT or MQ (encode_blocks.c): input and output. */
 typedef struct {
   cudaEvent_t started, done;
   Cj2kCudaPair quantisers;
-  bool quantisers_sent; /* the device has what the host's copy says */
-  Cj2kCudaPair coded;   /* counts, Cj2kEncodedBlock; HT: Cj2kPassLength; MQ: bytes per class of
-                           slopes */
+  bool quantisers_sent; /* the device has the same quantisers as the host's copy */
+  Cj2kCudaPair coded;   /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength; MQ: counts, with hulls the
+                           bytes per slope class, Cj2kEncodedBlock */
   Cj2kCudaPair bytes;   /* of all blocks */
-  uint64_t fetched;     /* of them, whose download code() has started */
+  uint64_t fetched;     /* how many of these bytes code() has started to download */
 } Cj2kCudaBlockStage;
 
 /* HT (encode_ht.c). */
 typedef struct {
   Cj2kCudaPair choices;
   bool choices_sent;
-  bool all_coded;     /* all blocks are coded at plane 0, with the quantisers that were sent */
-  Cj2kCudaPair again; /* uint32_t: numbers of the blocks that are coded once more */
-  uint32_t num_again; /* 0: all */
+  bool all_coded;     /* all blocks have been coded at plane 0 with the current quantisers */
+  Cj2kCudaPair again; /* uint32_t: numbers of the blocks that are coded again */
+  uint32_t num_again; /* 0: all blocks are coded */
   Cj2kCudaMemory scratch;
-  uint64_t expected;        /* bytes, by the last frame */
+  uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, distortions, lengths */
   Cj2kCudaEncodeBlocks job; /* of the last step */
 } Cj2kCudaHtStage;
 
 /* MQ (encode_mq.c). */
 typedef struct {
-  Cj2kCudaQueue gather; /* the encoder's stream for what is short and comes late */
-  cudaEvent_t coded;    /* with one frame in flight: what is left of the step is short */
-  cudaEvent_t arrived;  /* the bytes whose download code() has started */
-  Cj2kCudaMemory symbols, work, room; /* between its kernels; work: what has a size per block */
-  Cj2kCudaPair passes;                /* Cj2kPassLength */
-  Cj2kCudaPair points;                /* Cj2kHullPoint */
-  uint64_t fetched_passes, fetched_points; /* bytes whose download code() has started */
+  Cj2kCudaQueue gather; /* the encoder's stream `gather`, which all slots share */
+  cudaEvent_t coded;    /* one frame in flight: blocks are coded, the rest of the step is short */
+  cudaEvent_t arrived;  /* the bytes that code() has started to download are on the host */
+  Cj2kCudaMemory symbols, work, room;      /* workspace; work: arrays with a fixed size per block */
+  Cj2kCudaPair passes;                     /* Cj2kPassLength */
+  Cj2kCudaPair points;                     /* Cj2kHullPoint */
+  uint64_t fetched_passes, fetched_points; /* bytes that code() has started to download */
   Cj2kCudaPair weights;
   Cj2kCudaPair kept;       /* Cj2kCudaMqKept */
-  Cj2kCudaMemory gathered; /* bytes that are kept, on their way to the host */
-  bool pass_lengths;
-  bool arriving;      /* what gather() is asked for is on its way, up to `arrived` */
-  Cj2kCudaMqCode job; /* of the last code() */
+  Cj2kCudaMemory gathered; /* retained bytes, to be downloaded */
+  bool pass_lengths;       /* the host wants lengths of passes */
+  bool prefetched;         /* code() has started to download all that gather() is asked for */
+  Cj2kCudaMqCode job;      /* of the last code() */
 } Cj2kCudaMqStage;
 
-/* HT with one frame in flight (encode_slices.c, encode_ht.c): blocks are coded while the picture is
- * still coming in, on streams of their own. */
+/* HT with one frame in flight (encode_slices.c, encode_ht.c): blocks are coded on streams of their
+ * own while the picture is still being uploaded. */
 typedef struct {
   Cj2kCudaQueue coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
   bool in_slices; /* the top level was done slice by slice */
-  /* Brings bytes of the first slices, whose counts are here then, to the host. */
+  /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
+   * a part are in host_parts. */
   Cj2kCudaQueue copier;
   cudaEvent_t part_coded[CJ2K_CUDA_MAX_SLICES];
   Cj2kCudaMemory host_parts; /* Cj2kCudaPartCounts */
-  uint32_t num_parts;        /* still to be brought */
+  uint32_t num_parts;        /* parts that remain to be downloaded */
 } Cj2kCudaLatencyStage;
 
 struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
-  cudaError_t status; /* of the step under way, for all queues */
+  cudaError_t status; /* of the current step, for all queues */
   Cj2kCudaMarks marks;
   Cj2kCudaQueue queue; /* the slot's own stream */
-  Cj2kCudaStep step;   /* the last */
+  Cj2kCudaStep step;   /* the last one */
   Cj2kCudaUploadStage upload;
   Cj2kCudaTransformStage transform;
   Cj2kCudaBlockStage blocks;
@@ -178,18 +180,18 @@ struct Cj2kEncodeSlot {
   Cj2kCudaLatencyStage latency;
 };
 
-/* Lists, made once for an encoder. */
+/* Make the encoder's lists, once. */
 cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder);
 cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder);
 cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder);
 
-/* Each stage of a slot. init: what depends on the plan only; slot->status says whether it was had.
- * free: also what is half made; nothing of the slot runs any more. */
+/* The stages of a slot. init: makes what depends on the plan only and sets slot->status. free: also
+ * frees a stage whose init failed; no work of the slot may be running. */
 void cj2k_cuda_upload_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_upload_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_transform_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_transform_free(Cj2kEncodeSlot *slot);
-void cj2k_cuda_transform_forget(Cj2kEncodeSlot *slot); /* what is not the device's */
+void cj2k_cuda_transform_forget(Cj2kEncodeSlot *slot); /* frees host memory; needs no context */
 void cj2k_cuda_blocks_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_blocks_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot);
@@ -198,57 +200,57 @@ void cj2k_cuda_mq_stage_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
-/* A queue of the slot on a stream. */
+/* Makes a queue of the slot on a stream. */
 Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream);
-/* cudaEventCreateWithFlags flags of an event that the host waits for. */
+/* Flags for cudaEventCreateWithFlags of an event for which the host waits. */
 unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot);
 
-/* Steps. They enqueue work; slot->status says how that went. */
+/* Steps: they enqueue work and set slot->status. */
 void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-/* Waits for the step before and finds its results. */
+/* Waits for the last step and sets the pointers to its results. */
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
 /* encode_upload.c */
 typedef struct Cj2kCudaPlaneArea Cj2kCudaPlaneArea;
-/* Where the picture's planes will be on the device, with room for those that are not there: an area
- * for each, to be freed; `planes` gets as many. */
+/* Reserves device memory for the picture's planes and sets planes[]. Returns an area for each
+ * plane, which the caller frees with g_free(). */
 Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                                           Cj2kCudaInputPlane *planes);
-/* One slice of all planes; the slot's queue goes on when it is there. */
+/* Uploads one slice of all planes; later work on the slot's queue waits for it. */
 void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                             const Cj2kCudaPlaneArea *areas, uint32_t slice);
 
 /* encode_blocks.c */
-/* What every step of the block coder begins with. */
+/* Begins a step of the block coder: events, marks, quantisers. */
 void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                             const Cj2kCudaQueue *queue);
-/* The quantisers are those of the step before. */
+/* Are the job's quantisers those that were sent last? */
 bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-/* Sends a small array of the job, unless *sent and it is the one that was sent before. */
+/* Sends a small array of the job, unless *sent is true and the array is the one sent last. */
 void cj2k_cuda_blocks_send(const Cj2kCudaQueue *queue, Cj2kCudaPair *array, const void *data,
                            size_t size, bool *sent);
 /* The largest number of bit-planes that indices may have. */
 uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-/* Waits until the first `size` bytes of an array, of which `fetched` are on their way or there, are
- * on the host. */
+/* Ensures that the first `size` bytes of an array are on the host; the download of the first
+ * `fetched` bytes has been started before. */
 void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, uint64_t fetched,
                                  uint64_t size);
 
-/* encode_ht.c, encode_mq.c: the parts of cj2k_cuda_encode_fetch. */
+/* encode_ht.c, encode_mq.c: parts of cj2k_cuda_encode_fetch. */
 void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
-/* What a code(), or a gather() behind it, found. */
+/* Sets the pointers to the results of code(), or of a gather() after it. */
 void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
-/* encode_slices.c: rows of a component of `rows` rows that must be there for a slice and those
- * before. */
+/* encode_slices.c: the number of rows of a component (of `rows` rows) that `slice` and the slices
+ * before it need. */
 uint32_t cj2k_cuda_slice_rows(const Cj2kCudaSlices *slices, uint32_t slice, uint32_t rows);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* BLOCK CODER: what HT and MQ have in common. */
+/* BLOCK CODER: the parts that HT and MQ share. */
 #include "encode.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- tables --- */
 
-/* The single-residual code out of that of a pair whose second quad has none. */
+/* Derives the code of a single residual from that of a pair whose second residual is 0. */
 static uint32_t uvlc_parts(uint32_t u)
 {
   uint64_t pair = cj2k_ht_uvlc_code(u, 0, false);
@@ -20,7 +20,7 @@ static uint32_t uvlc_parts(uint32_t u)
          code >> (prefix + suffix) << 13 | (length - prefix - suffix) << 17;
 }
 
-/* First bit of the stream lowest. */
+/* An entry of the MEL table; the first bit of the stream is lowest. */
 static uint32_t mel_run(uint32_t state, uint32_t zeros)
 {
   uint32_t bits = 0, length = 0;
@@ -30,7 +30,7 @@ static uint32_t mel_run(uint32_t state, uint32_t zeros)
     bits |= 1u << length++;
     state += state < CJ2K_HT_MEL_STATES - 1;
   }
-  length++; /* a zero bit, then the rest, its highest bit first */
+  length++; /* a zero bit, then the rest of the run, highest bit first */
   for (uint32_t i = cj2k_ht_mel_exponent[state]; i-- > 0;)
     bits |= (zeros >> i & 1) << length++;
   return bits | length << 16 | (state - (state > 0)) << 24;
@@ -153,10 +153,10 @@ void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
 
 uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
-  uint32_t most = 0;
+  uint32_t max_bitplanes = 0;
   for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
-    most = MAX(most, job->quantisers[b].num_bitplanes);
-  return most;
+    max_bitplanes = MAX(max_bitplanes, job->quantisers[b].num_bitplanes);
+  return max_bitplanes;
 }
 
 /* ------------------------------------------------------------------------------- results --- */
@@ -206,9 +206,9 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   if (slot->transform.timed)
     result->ms_transform = elapsed(slot->transform.begin, slot->transform.done);
   slot->transform.timed = false;
-  if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->mq.arriving)
+  if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->mq.prefetched)
     result->ms_block_coder = elapsed(slot->blocks.started, slot->blocks.done);
   fetch_results(slot, result);
-  if (ht || slot->step != CJ2K_CUDA_STEP_CODE) /* bytes may be on their way */
+  if (ht || slot->step != CJ2K_CUDA_STEP_CODE) /* MQ after code(): a download may still run */
     cj2k_cuda_marks_report(&slot->marks);
 }

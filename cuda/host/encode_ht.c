@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* BLOCK CODER for HT: measuring, coding, and with one frame in flight coding while the rest of the
- * picture is still on its way. */
+/* BLOCK CODER for HT: measuring and coding; with one frame in flight coding begins while the rest
+ * of the picture is still being uploaded. */
 #include "encode.h"
 
 /* ------------------------------------------------------------------------------- stage --- */
@@ -22,7 +22,7 @@ void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
   cj2k_cuda_release(&slot->ht.scratch);
 }
 
-/* What every step begins with: the queue that it goes to. */
+/* Begins a step on `queue`. */
 static void begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
@@ -39,7 +39,7 @@ static void begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const Cj2kCuda
 
 /* ----------------------------------------------------------------------------- measure --- */
 
-/* Sizes of the parts of what measure brings back: counts, band errors, distortions, lengths. */
+/* Sizes of the parts of the result of measuring: counts, band errors, distortions, lengths. */
 static size_t band_errors_size(const Cj2kEncodeSlot *slot)
 {
   return slot->encoder->plan->num_bands * sizeof(uint64_t);
@@ -67,7 +67,7 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   begin(slot, job, queue);
   if (!cj2k_cuda_queue_ok(queue))
     return;
-  /* Blocks between the measured ones have zeros. */
+  /* Blocks that the stride skips have zeros. */
   CJ2K_CUDA_DO(queue, cudaMemsetAsync(measured->device.data, 0, size, queue->stream));
   blocks->first_plane = job->first_plane;
   blocks->num_planes = job->num_planes;
@@ -138,15 +138,15 @@ void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
   cj2k_cuda_destroy_stream(stage->copier.stream);
 }
 
-/* Kernels write bytes into host memory themselves, which is soonest for a few, but much takes more
- * from uploads at the same time than the copy engine would. Returns how many slices are better
- * brought by that one: none of the last two. */
+/* Returns how many of the first slices are downloaded by the copy engine, never the last two. For
+ * the others kernels write bytes directly into host memory: that is fastest for small outputs, but
+ * large ones slow concurrent uploads more than the copy engine does. */
 static uint32_t count_parts(const Cj2kEncodeSlot *slot)
 {
   uint32_t count = slot->encoder->slices.count;
-  bool much = slot->ht.expected > slot->upload.picture.size / 4;
+  bool is_large = slot->ht.expected > slot->upload.picture.size / 4;
 
-  return slot->latency.in_slices && much && count > 2 ? count - 2 : 0;
+  return slot->latency.in_slices && is_large && count > 2 ? count - 2 : 0;
 }
 
 static Cj2kCudaPartCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t slice)
@@ -154,7 +154,7 @@ static Cj2kCudaPartCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t slic
   return (Cj2kCudaPartCounts *)slot->latency.host_parts.data + slice;
 }
 
-/* The blocks that can be coded behind slices [first, end) of the top level, beside the others. */
+/* Codes the blocks that can be coded after slices [first, end), on the coder's stream. */
 static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 {
   const Cj2kCudaQueue *coder = &slot->latency.coder;
@@ -178,15 +178,15 @@ static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
   }
 }
 
-/* All blocks: those of slices on a stream of their own, but the last slice's together with those
- * below, which can be coded soon behind it. */
+/* Codes all blocks. Those of the slices are coded on the coder's stream, except for the last slice:
+ * its blocks are coded together with those of the levels below, which are ready soon after. */
 static void code_in_slices(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
   Cj2kCudaLatencyStage *latency = &slot->latency;
-  bool cut = latency->in_slices && slices->count > 1;
-  uint32_t step = cut ? 1 : slices->count, end = cut ? slices->count - 1 : slices->count;
+  bool divided = latency->in_slices && slices->count > 1;
+  uint32_t step = divided ? 1 : slices->count, end = divided ? slices->count - 1 : slices->count;
   Cj2kCudaEncodeBlocks part = slot->ht.job;
 
   latency->num_parts = count_parts(slot);
@@ -195,7 +195,7 @@ static void code_in_slices(Cj2kEncodeSlot *slot)
     code_tops(slot, i, i + step);
   cj2k_cuda_queue_record(&latency->coder, latency->tops_coded);
   cj2k_cuda_queue_wait(queue, latency->sent);
-  if (latency->num_parts) /* bytes of parts lie before all others */
+  if (latency->num_parts) /* the bytes of parts must come before all others */
     cj2k_cuda_queue_wait(queue, latency->part_coded[latency->num_parts - 1]);
   cj2k_cuda_queue_mark(queue, NULL);
   part.order = (const uint32_t *)slot->encoder->lists.order.data + slices->first_block[end];
@@ -207,7 +207,7 @@ static void code_in_slices(Cj2kEncodeSlot *slot)
   cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
 }
 
-/* Brings the bytes of each part as soon as it is coded. */
+/* Downloads the bytes of each part as soon as it is coded. */
 static void copy_parts(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *copier = &slot->latency.copier;
@@ -234,7 +234,7 @@ static size_t coded_size(const Cj2kEncodeSlot *slot)
          slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
 }
 
-/* The blocks whose choice is another than that they were coded with. */
+/* Codes the listed blocks again, whose choice differs from the one they were coded with. */
 static void code_some_again(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -249,7 +249,8 @@ static void code_some_again(Cj2kEncodeSlot *slot)
   CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&part, queue->stream));
 }
 
-/* Records, and bytes from `from` on, to the host; with one frame in flight bytes come otherwise. */
+/* Downloads records, and bytes [from, fetched). With one frame in flight kernels or the copier
+ * bring the bytes. */
 static void download(Cj2kEncodeSlot *slot, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -265,8 +266,8 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from)
     cj2k_cuda_queue_download(queue, &bytes->host, &bytes->device, from, slot->blocks.fetched);
 }
 
-/* Codes, and starts the download of records and of the first `fetched` bytes, of which the first
- * `from` are there. */
+/* Codes, and starts the download of records and of the first `fetched` bytes; the first `from`
+ * bytes are already on the host. */
 static void launch(Cj2kEncodeSlot *slot, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -296,8 +297,8 @@ static void launch(Cj2kEncodeSlot *slot, uint64_t from)
   cj2k_cuda_queue_record(queue, slot->blocks.done);
 }
 
-/* Lists the blocks whose choice is another than that they were coded with, unless they are most.
- * Returns how many bytes they had. */
+/* Lists the blocks whose choice differs from the one they were coded with, unless they are half of
+ * all or more. Returns how many bytes they took. */
 static uint64_t list_again(Cj2kEncodeSlot *slot, const Cj2kHtChoice *choices)
 {
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
@@ -314,7 +315,7 @@ static uint64_t list_again(Cj2kEncodeSlot *slot, const Cj2kHtChoice *choices)
   return bytes;
 }
 
-/* Where the kernels find what goes in and put what comes out. */
+/* Sets the kernels' pointers to input and output. */
 static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t bits)
 {
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
@@ -360,8 +361,8 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 
 /* ------------------------------------------------------------------------------- results --- */
 
-/* With one frame in flight what the host does next begins without delay: others wake up while the
- * GPU does what is left after the upload. */
+/* With one frame in flight other threads are woken when the upload is done, while the GPU does the
+ * rest, so that the host's next work begins without delay. */
 void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -379,7 +380,7 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }
 
-/* The bytes did not fit: makes more room and codes again. */
+/* Makes more room after the bytes did not fit, and codes again. */
 static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -403,7 +404,7 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     code_with_room(slot, counts->bytes);
   if (!slot->latency.coder.stream)
     cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.bytes, slot->blocks.fetched, counts->bytes);
-  /* The next frame is about as long: its download starts before its length is known. */
+  /* Speculative download: the next frame takes about as many bytes. */
   if (!slot->ht.num_again)
     slot->ht.expected = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->blocks.coded.host.data + sizeof *counts);

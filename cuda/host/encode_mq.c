@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * BLOCK CODER for MQ: context modelling, coding, and what crosses to the host. How many symbols,
- * bytes and passes a frame has is known afterwards only: where there is not room enough, more is
- * made and the step done again.
+ * BLOCK CODER for MQ: context modelling, coding, and the downloads. How many symbols, bytes and
+ * passes a frame has is known only afterwards: if the room did not suffice, it is made larger and
+ * the step is done again.
  */
 #include "encode.h"
 
-#define FIRST_SYMBOLS 4  /* of a sample */
-#define FIRST_PASSES  24 /* of a block */
-#define SYMBOL_ROOM   3  /* bytes for 16 symbols */
-#define TRIALS        8
-#define READ_AHEAD    64 /* behind the last symbol */
+#define FIRST_SYMBOLS 4  /* initial room: symbols per sample */
+#define FIRST_PASSES  24 /* initial room: passes per block */
+#define SYMBOL_ROOM   3  /* initial room: bytes per 16 symbols */
+#define MAX_ATTEMPTS  8
+#define READ_AHEAD    64 /* bytes that kernels may read behind the last symbol */
 #define ALIGNMENT     16
 
 /* ---------------------------------------------------------------------------------- room --- */
@@ -20,7 +20,7 @@ static uint64_t align(uint64_t size)
   return (size + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
-/* Places in mq.work. */
+/* Offsets of the arrays in mq.work. */
 typedef struct {
   uint64_t marks, distortions, blocks, rooms, order, size;
 } WorkLayout;
@@ -38,14 +38,14 @@ static WorkLayout lay_out_work(uint64_t blocks, uint32_t max_planes)
   return layout;
 }
 
-/* What kernels add up: counts, and bytes per class of slopes where there are hulls. */
+/* The size of what kernels add up: counts, and with hulls the bytes per slope class. */
 static size_t sums_size(const Cj2kEncodeSlot *slot)
 {
   return sizeof(Cj2kCudaMqFrameCounts) +
          (slot->mq.job.weights ? CJ2K_SLOPE_CLASSES * sizeof(uint64_t) : 0);
 }
 
-/* The same, and the blocks. */
+/* The same with the blocks' records. */
 static size_t coded_size(const Cj2kEncodeSlot *slot)
 {
   return sums_size(slot) + slot->encoder->plan->num_blocks * sizeof(Cj2kEncodedBlock);
@@ -56,7 +56,7 @@ static Cj2kEncodedBlock *host_blocks(const Cj2kEncodeSlot *slot)
   return (Cj2kEncodedBlock *)(void *)((char *)slot->blocks.coded.host.data + sums_size(slot));
 }
 
-/* Bytes of room that all blocks together may need. */
+/* The number of bytes that all blocks together may need. */
 static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
 {
   const Cj2kCudaMqCode *mq = &slot->mq.job;
@@ -67,8 +67,7 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
          mq->contexts.num_blocks * (CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) + ALIGNMENT);
 }
 
-/* Room for `size` bytes; nothing of what is there may be on its way any more when it is given back.
- */
+/* Reserves `size` bytes. Before memory is freed, downloads from it or to it must be complete. */
 static void grow(const Cj2kCudaQueue *queue, Cj2kCudaMemory *memory, uint64_t size)
 {
   if (!memory->data || size > memory->size)
@@ -76,7 +75,7 @@ static void grow(const Cj2kCudaQueue *queue, Cj2kCudaMemory *memory, uint64_t si
   cj2k_cuda_queue_reserve(queue, memory, size);
 }
 
-/* Room for so many symbols, bytes and passes; nothing happens where there is. */
+/* Reserves room for a number of symbols, bytes and passes. */
 static void make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes, uint64_t passes)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -110,7 +109,7 @@ static void make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes, ui
 
 /* ---------------------------------------------------------------------------------- step --- */
 
-/* How many bytes and passes there is room for wherever they have to go. */
+/* Sets the capacities for bytes and passes: the smallest of all arrays that take them. */
 static void set_capacities(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaMqStage *mq = &slot->mq;
@@ -128,7 +127,7 @@ static void set_capacities(Cj2kEncodeSlot *slot)
     job->capacity = MIN(job->capacity, bytes->host.size);
 }
 
-/* Where everything is. */
+/* Sets the kernels' pointers to input, workspace and output. */
 static void set_pointers(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaMqStage *mq = &slot->mq;
@@ -153,8 +152,8 @@ static void set_pointers(Cj2kEncodeSlot *slot)
   job->contexts.distortions = (uint64_t *)(void *)(work + layout.distortions);
 }
 
-/* Starts the download of the first *size bytes of an array, which the last frame had; of none where
- * they are not wanted. */
+/* Starts a speculative download of the first *size bytes of an array, the size that the last frame
+ * had. If the array is not wanted, *size becomes 0. */
 static void download_expected(const Cj2kCudaQueue *queue, const Cj2kCudaPair *array, bool wanted,
                               uint64_t *size)
 {
@@ -163,7 +162,7 @@ static void download_expected(const Cj2kCudaQueue *queue, const Cj2kCudaPair *ar
     cj2k_cuda_queue_download(queue, &array->host, &array->device, 0, *size);
 }
 
-/* Records, as far as their number is known or guessed. */
+/* Starts the download of records; the number of passes and points is speculative. */
 static void download_records(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -207,8 +206,8 @@ static void launch(Cj2kEncodeSlot *slot)
   download_records(slot);
   cj2k_cuda_queue_mark(queue, "download");
   cj2k_cuda_queue_record(queue, slot->blocks.done);
-  /* Bytes that are all wanted come while the host is busy with the records. Asked for later they
-   * would come behind other frames' kernels, and so would the event. */
+  /* If all bytes are retained, they are downloaded while the host works on the records. A download
+   * that is enqueued later would wait for other frames' kernels, and so would its event. */
   download_expected(queue, &slot->blocks.bytes, all_bytes, &slot->blocks.fetched);
   if (all_bytes) {
     cj2k_cuda_queue_mark(queue, "download");
@@ -216,7 +215,7 @@ static void launch(Cj2kEncodeSlot *slot)
   }
 }
 
-/* Weights of bands to the device. */
+/* Sends the weights of bands to the device. */
 static void send_weights(Cj2kEncodeSlot *slot, const double *weights)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -286,18 +285,19 @@ static void code_with_room(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts *co
 void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  bool arriving = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.arriving;
+  bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
 
-  /* With one frame in flight what the host does next begins without delay. */
+  /* With one frame in flight threads are woken early, so that the host's next work begins without
+   * delay. */
   if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE) {
     CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->mq.coded));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue, cudaEventSynchronize(arriving ? slot->mq.arrived : slot->blocks.done));
+  CJ2K_CUDA_DO(queue, cudaEventSynchronize(prefetched ? slot->mq.arrived : slot->blocks.done));
 }
 
-/* The rest of an array of `size` bytes, where it is wanted; the next frame has about as much, whose
- * download starts before its size is known. */
+/* Downloads the rest of an array of `size` bytes, if it is wanted, and sets *fetched to the size of
+ * the next frame's speculative download. */
 static void fetch(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, bool wanted, uint64_t size,
                   uint64_t *fetched)
 {
@@ -312,7 +312,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaMqStage *mq = &slot->mq;
 
-  for (uint32_t i = 0; i < TRIALS && cj2k_cuda_queue_ok(queue); i++) {
+  for (uint32_t i = 0; i < MAX_ATTEMPTS && cj2k_cuda_queue_ok(queue); i++) {
     const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
     if (has_room(slot, counts))
       break;
@@ -349,7 +349,8 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
 /* -------------------------------------------------------------------------------- gather --- */
 
-/* Where the blocks' bytes go: one after the other, as packets mostly have them. Returns all. */
+/* Places the retained bytes of all blocks one after the other, the order that packets mostly have.
+ * Returns their number. */
 static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
   uint32_t num_blocks = slot->encoder->plan->num_blocks;
@@ -365,7 +366,7 @@ static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
   return sum;
 }
 
-/* Puts what is kept of blocks together and starts the download of it. */
+/* Gathers the retained bytes of all blocks and starts their download. */
 static void gather_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
   const Cj2kCudaQueue *queue = &slot->mq.gather;
@@ -397,20 +398,20 @@ void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   const Cj2kCudaQueue *queue = &slot->mq.gather;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
   const Cj2kCudaPair *array = &slot->blocks.bytes;
-  uint64_t bytes = counts->coded.bytes, already = slot->blocks.fetched;
+  uint64_t bytes = counts->coded.bytes, fetched = slot->blocks.fetched;
 
-  slot->mq.arriving = !job->kept_lengths && bytes <= already;
+  slot->mq.prefetched = !job->kept_lengths && bytes <= fetched;
   if (!job->kept_lengths)
-    slot->blocks.fetched = bytes + bytes / 32; /* the next frame has about as many */
-  if (slot->mq.arriving)
+    slot->blocks.fetched = bytes + bytes / 32; /* for the next frame's speculative download */
+  if (slot->mq.prefetched)
     return;
   cj2k_cuda_queue_record(queue, slot->blocks.started);
   cj2k_cuda_queue_mark(queue, NULL);
   if (job->kept_lengths) {
     gather_kept(slot, job->kept_lengths);
-  } else { /* the bytes behind those whose download code() has started */
+  } else { /* the speculative download was too short: the rest */
     cj2k_cuda_queue_wait(queue, slot->mq.arrived);
-    cj2k_cuda_queue_download(queue, &array->host, &array->device, already, bytes);
+    cj2k_cuda_queue_download(queue, &array->host, &array->device, fetched, bytes);
   }
   cj2k_cuda_queue_mark(queue, "download");
   cj2k_cuda_queue_record(queue, slot->blocks.done);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What can begin before the rest of a frame is there. With one frame in flight the picture comes in
- * slices of rows; the top level of the DWT follows slice by slice, and the blocks of its bands,
- * most of all, are coded as soon as their rows are complete, beside the levels below.
+ * Slices of a frame. With one frame in flight the picture is uploaded in slices of rows. The two
+ * top levels of the DWT follow slice by slice, and the blocks of their bands, which are most of all
+ * blocks, are coded as soon as their rows are complete, while the levels below are transformed.
  */
 #include "encode.h"
 
-#define SLICE_PAIRS 32 /* pairs of rows of a slice, at least */
-#define REACH       3  /* rows that the filter needs beyond the pairs it makes */
+#define MIN_SLICE_PAIRS 32 /* pairs of rows of a slice */
+#define REACH           3  /* rows that the filter needs beyond the pairs that it makes */
 
-/* Can the top level of the whole frame be cut at the same rows? */
+/* Can all components be divided at the same rows? */
 static bool is_uniform(const Cj2kPlan *plan)
 {
   const Cj2kRect *first = &plan->tile_comps[0].rect;
@@ -34,8 +34,9 @@ static bool has_second(const Cj2kPlan *plan)
   return true;
 }
 
-/* Half of what is left each time: few copies, and little to do once the last one is there. */
-static void cut(Cj2kCudaEncoder *encoder)
+/* Divides the rows into slices. Each slice is half of the remaining rows: this needs few copies,
+ * and little work is left after the last one. */
+static void divide_rows(Cj2kCudaEncoder *encoder)
 {
   const Cj2kRect *rect = &encoder->plan->tile_comps[0].rect;
   Cj2kCudaSlices *slices = &encoder->slices;
@@ -44,10 +45,10 @@ static void cut(Cj2kCudaEncoder *encoder)
   slices->count = 0;
   slices->levels = 1;
   while (!encoder->blocking && is_uniform(encoder->plan) &&
-         slices->count < CJ2K_CUDA_MAX_SLICES - 1 && (pairs - end) / 2 >= SLICE_PAIRS) {
+         slices->count < CJ2K_CUDA_MAX_SLICES - 1 && (pairs - end) / 2 >= MIN_SLICE_PAIRS) {
     end += (pairs - end) / 2;
     slices->end_pair[0][slices->count] = end;
-    slices->end_pair[1][slices->count++] = (end - odd - REACH) / 2; /* of the low-pass rows */
+    slices->end_pair[1][slices->count++] = (end - odd - REACH) / 2; /* pairs of low-pass rows */
   }
   slices->end_pair[0][slices->count] = slices->end_pair[1][slices->count] = UINT32_MAX;
   slices->count++;
@@ -61,7 +62,7 @@ uint32_t cj2k_cuda_slice_rows(const Cj2kCudaSlices *slices, uint32_t slice, uint
   return end < rows / 2 ? MIN(2 * end + REACH, rows) : rows;
 }
 
-/* The slice behind which a block can be coded; slices->count: only when all levels are done. */
+/* The slice after which a block can be coded; slices->count: only after all levels. */
 static uint32_t slice_of(const Cj2kCudaEncoder *encoder, uint32_t b)
 {
   const Cj2kPlan *plan = encoder->plan;
@@ -83,7 +84,7 @@ cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder)
   Cj2kCudaSlices *slices = &encoder->slices;
   uint32_t n = encoder->plan->num_blocks, next[CJ2K_CUDA_MAX_SLICES + 1];
 
-  cut(encoder);
+  divide_rows(encoder);
   if (encoder->blocking)
     return cudaSuccess;
   for (uint32_t b = 0; b < n; b++)

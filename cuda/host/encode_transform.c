@@ -5,7 +5,8 @@
 
 /* ------------------------------------------------------------------------------- levels --- */
 
-/* The division of resolution r of a tile-component, or at r = 0 the component as it is. */
+/* Describes the level that decomposes resolution r of a tile-component; at r = 0 there is no
+ * decomposition, and LL is the tile-component. */
 static Cj2kCudaForwardLevel describe_level(const Cj2kPlan *plan, const Cj2kPlanTileComp *tc,
                                            uint32_t r)
 {
@@ -76,7 +77,7 @@ cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder)
 
 /* --------------------------------------------------------------------------------- tops --- */
 
-/* Which load a component's samples allow. */
+/* The fastest way to load a component's samples. */
 static Cj2kCudaLoad best_load(const Cj2kCudaInput *input, const Cj2kCudaInputPlane *plane)
 {
   const Cj2kSampleLayout *l = &input->layout;
@@ -105,7 +106,8 @@ static void describe_input(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                            .offset = tc->is_signed ? 0 : (int32_t)((uint32_t)1 << (tc->depth - 1))};
 }
 
-/* The top of `count` components from tile_comp on. */
+/* Describes the top level of `count` components from tile_comp on. Returns the group that it would
+ * form alone. */
 static Cj2kCudaTopGroup describe_top(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                                      uint32_t tile_comp, uint32_t count, Cj2kCudaTop *top)
 {
@@ -157,7 +159,8 @@ static void append_top(GArray *groups, GArray *tops, const Cj2kCudaTopGroup *kin
   g_array_append_val(tops, *top);
 }
 
-/* Lists the tops of all tiles and copies them to the device. Runs of one kind become a group. */
+/* Lists the top levels of all tiles and copies them to the device. Consecutive ones of one kind
+ * form a group. */
 static void list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -166,7 +169,7 @@ static void list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   uint32_t count = 1;
 
   g_array_set_size(slot->transform.top_groups, 0);
-  for (uint32_t pass = 0; pass < 2; pass++) /* components together first, then the others */
+  for (uint32_t pass = 0; pass < 2; pass++) /* first three components together, then single ones */
     for (uint32_t t = 0; t < plan->num_tiles; t++) {
       bool together = (plan->tiles[t].mct || job->rgb_to_xyz) && plan->num_components >= 3;
       for (uint32_t c = 0; c < plan->num_components; c += count) {
@@ -181,13 +184,13 @@ static void list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
     }
   size_t size = tops->len * sizeof(Cj2kCudaTop);
   cj2k_cuda_queue_reserve(queue, &slot->transform.tops, size);
-  if (size) /* pageable memory: returns when it has been read */
+  if (size) /* pageable memory: the call returns only after it has been read */
     CJ2K_CUDA_DO(queue, cudaMemcpyAsync(slot->transform.tops.data, tops->data, size,
                                         cudaMemcpyHostToDevice, queue->stream));
   g_array_unref(tops);
 }
 
-/* The conversion tables, for the depth that the pictures have; shared by all slots. */
+/* Makes the X'Y'Z' conversion tables for the pictures' depth; all slots share them. */
 static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kEncodeJob *job)
 {
   cudaError_t result = cudaSuccess;
@@ -206,8 +209,8 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kEncodeJob *jo
   return result;
 }
 
-/* Tells the device where planes are, and makes the groups of tops anew when other loads are
- * possible. */
+/* Sends the addresses of planes to the device, and makes the groups again if a different alignment
+ * allows other ways to load. */
 static void set_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                        const Cj2kCudaInputPlane *planes)
 {
@@ -238,7 +241,7 @@ static void set_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
 
 /* --------------------------------------------------------------------------- all levels --- */
 
-/* The top level of slices [first, end). */
+/* Does the top level of slices [first, end). */
 static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t first,
                            uint32_t end)
 {
@@ -262,7 +265,7 @@ static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint3
   cj2k_cuda_queue_mark(queue, "top");
 }
 
-/* Pairs of rows [first, end) of the levels from one depth to another. */
+/* Does pairs of rows [first, end) of the levels at depths [from, to). */
 static void transform_levels(Cj2kEncodeSlot *slot, uint32_t from, uint32_t to, uint32_t first,
                              uint32_t end)
 {
@@ -285,7 +288,7 @@ static void transform_levels(Cj2kEncodeSlot *slot, uint32_t from, uint32_t to, u
   }
 }
 
-/* The levels that are cut, of slices [first, end). */
+/* Does the levels that are divided into slices, of slices [first, end). */
 static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t first,
                              uint32_t end)
 {
@@ -300,7 +303,8 @@ static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uin
     cj2k_cuda_queue_record(&slot->queue, slot->latency.tops_done[end - 1]);
 }
 
-/* Upload and the levels that are cut, slice by slice, then the others. */
+/* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
+ * other levels. */
 static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                               const Cj2kCudaPlaneArea *areas)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The planes of a picture in host memory, whole or slice by slice, to the device. */
+/* Upload of a picture in host memory: whole planes, or slice by slice. */
 #include "encode.h"
 
 #include "common/samples/layout.h"
@@ -7,14 +7,14 @@
 #include <string.h>
 
 #define PITCH_ALIGNMENT 256
-#define COPY_ROWS       64 /* of a plane, by one thread at a time */
+#define COPY_ROWS       64 /* rows of a plane that a thread copies at a time */
 
 static bool is_empty(const Cj2kRect *rect)
 {
   return rect->x0 >= rect->x1 || rect->y0 >= rect->y1;
 }
 
-/* The part of a plane that holds samples, and where it goes on the device. */
+/* The part of a plane that holds samples, and its place on the device. */
 struct Cj2kCudaPlaneArea {
   uint64_t offset, pitch, row_bytes;
   uint32_t rows;
@@ -36,7 +36,7 @@ static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job
     area.rows = MAX(area.rows, rect->y1 - rect->y0);
   }
   area.row_bytes = MIN(area.row_bytes, cj2k_plane_row_bytes(&job->picture->planes[index]));
-  /* With the same pitch on both sides it is one run of bytes. */
+  /* With the same pitch on both sides the plane is one contiguous copy. */
   bool keep = pitch % 16 == 0 && pitch <= area.row_bytes + PITCH_ALIGNMENT;
   area.pitch =
       keep ? pitch : (area.row_bytes + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
@@ -61,7 +61,7 @@ static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
     memcpy(copy->to + y * copy->area->pitch, copy->from + y * copy->pitch, copy->area->row_bytes);
 }
 
-/* Rows of one plane. */
+/* A range of rows of one plane. */
 typedef struct {
   uint32_t first, end;
 } Rows;
@@ -74,7 +74,7 @@ static Rows slice_rows(const Cj2kEncodeSlot *slot, uint32_t slice, uint32_t rows
                 cj2k_cuda_slice_rows(slices, slice, rows)};
 }
 
-/* Pageable memory goes through staging, copied by all threads, since the driver would do it with
+/* Copies rows of pageable memory to the staging memory, with all threads; the driver would use only
  * one. */
 static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneArea *area,
                        Rows rows)
@@ -87,7 +87,7 @@ static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneA
                     &copy);
 }
 
-/* Where the first row of a plane is read. */
+/* The address from which the first row of a plane is uploaded, and its pitch. */
 static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
                              const PlaneArea *areas, uint64_t *pitch)
 {
@@ -120,8 +120,8 @@ static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t
                                    rows.end - rows.first, cudaMemcpyHostToDevice, queue->stream));
 }
 
-/* Bytes of all planes when they lie one behind the other, here and on the device, with nothing
- * between: else 0. */
+/* The bytes of all planes, if planes follow each other without gaps, on the host and on the device;
+ * else 0. */
 static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
                           const PlaneArea *areas)
 {
@@ -138,8 +138,8 @@ static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   return size;
 }
 
-/* Takes what a copy of several planes at once returned. false: they are neighbours by chance, in
- * several allocations, and have to be copied one by one. */
+/* Checks the result of a copy of several planes at once. false: they are adjacent by chance but
+ * belong to different allocations, and must be copied one by one. */
 static bool took_together(const Cj2kCudaQueue *queue, cudaError_t result)
 {
   if (result == cudaErrorInvalidValue) {
@@ -150,8 +150,8 @@ static bool took_together(const Cj2kCudaQueue *queue, cudaError_t result)
   return true;
 }
 
-/* The same rows of all planes in one copy, where planes are alike: rows of a plane are then one row
- * of the copy. false: that is not possible. */
+/* Uploads the same rows of all planes in one two-dimensional copy: the rows of a plane form one row
+ * of it. false: the planes differ in shape or are not evenly spaced. */
 static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas,
                          Rows rows)
 {
@@ -180,7 +180,7 @@ static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const P
                                          cudaMemcpyHostToDevice, queue->stream));
 }
 
-/* Whole planes, in one copy where that is possible: each copy costs the bus some microseconds. */
+/* Uploads whole planes, in one copy if possible: each copy costs the bus some microseconds. */
 static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas)
 {
   const Cj2kCudaQueue *queue = &slot->upload.queue;
@@ -194,7 +194,7 @@ static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const 
     upload_rows(slot, job, i, areas, (Rows){0, areas[i].rows});
 }
 
-/* One slice of all planes. */
+/* Uploads one slice of all planes. */
 static void upload_part(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas,
                         uint32_t slice)
 {
@@ -246,7 +246,7 @@ void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   cj2k_cuda_queue_mark(queue, "upload");
   cj2k_cuda_queue_record(queue, slot->upload.uploaded);
   g_mutex_unlock(&encoder->upload_lock);
-  /* A stream that waits with several kernels behind it slows uploads by some percent. */
+  /* A stream that waits with several kernels queued behind it slows uploads by some percent. */
   if (encoder->launches_late)
     CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));
   else

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A stream as a frame slot sees it, with a status that sticks: after the first failure nothing more
- * is called. Calls thus stand one below the other, and whoever began the step looks at the status
- * once. All queues of a slot share its status and its marks.
+ * A stream with a status: after the first failure no further CUDA call is made. Hence a step is a
+ * plain sequence of calls, and its caller checks the status once at the end. All queues of a slot
+ * share its status and its marks.
  *
- * What is not a call of CUDA's still happens after a failure: before host memory of the slot is
- * touched cj2k_cuda_queue_ok() must be true, or the memory may not be there.
+ * Code other than CUDA calls still runs after a failure: check cj2k_cuda_queue_ok() before touching
+ * host memory of the slot, because it may not have been allocated.
  */
 #ifndef CJ2K_CUDA_QUEUE_H
 #define CJ2K_CUDA_QUEUE_H
@@ -14,8 +14,8 @@
 #include "timeline.h"
 
 typedef struct {
-  cudaStream_t stream; /* NULL: the slot does without this queue */
-  cudaError_t *status; /* the first failure since it was set to cudaSuccess */
+  cudaStream_t stream; /* NULL: the slot does not have this queue */
+  cudaError_t *status; /* the first failure since the caller set it to cudaSuccess */
   Cj2kCudaMarks *marks;
 } Cj2kCudaQueue;
 
@@ -37,13 +37,13 @@ static inline void cj2k_cuda_queue_record(const Cj2kCudaQueue *queue, cudaEvent_
   CJ2K_CUDA_DO(queue, cudaEventRecord(event, queue->stream));
 }
 
-/* What follows on the stream waits for the event; the host does not. */
+/* Makes later work on the stream wait for the event; the host does not wait. */
 static inline void cj2k_cuda_queue_wait(const Cj2kCudaQueue *queue, cudaEvent_t event)
 {
   CJ2K_CUDA_DO(queue, cudaStreamWaitEvent(queue->stream, event, 0));
 }
 
-/* Bytes [from, to) of an array of the device's to the same place of its copy on the host. */
+/* Copies bytes [from, to) of an array on the device to the same place of its host copy. */
 static inline void cj2k_cuda_queue_download(const Cj2kCudaQueue *queue, const Cj2kCudaMemory *host,
                                             const Cj2kCudaMemory *device, uint64_t from,
                                             uint64_t to)
@@ -58,7 +58,7 @@ static inline void cj2k_cuda_queue_reserve(const Cj2kCudaQueue *queue, Cj2kCudaM
   CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(memory, size));
 }
 
-/* Both sides of a pair. */
+/* Reserves memory for both sides of a pair. */
 static inline void cj2k_cuda_queue_reserve_pair(const Cj2kCudaQueue *queue, Cj2kCudaPair *pair,
                                                 size_t size)
 {

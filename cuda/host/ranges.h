@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Ranges that Nsight shows: what a thread of the host asks the GPU for. The Meson option nvtx turns
- * them on; else they cost nothing.
+ * Ranges for Nsight: the steps in which a host thread enqueues work. The Meson option nvtx enables
+ * them; without it they cost nothing.
  */
 #ifndef CJ2K_CUDA_RANGES_H
 #define CJ2K_CUDA_RANGES_H
@@ -12,7 +12,7 @@
 #include <nvtx3/nvToolsExt.h>
 #endif
 
-/* From here to the range_end of the same thread; ranges may lie in each other. */
+/* Begins a range, which ends at range_end on the same thread; ranges may be nested. */
 static inline void cj2k_cuda_range_begin(const char *name)
 {
 #ifdef CJ2K_NVTX
@@ -29,7 +29,7 @@ static inline void cj2k_cuda_range_end(void)
 #endif
 }
 
-/* A stage of a stream was put in its queue. */
+/* Marks that a stage was enqueued. */
 static inline void cj2k_cuda_range_mark(const char *stage)
 {
 #ifdef CJ2K_NVTX

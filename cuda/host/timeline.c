@@ -19,7 +19,7 @@ cudaError_t cj2k_cuda_timeline_open(Cj2kCudaTimeline *timeline, Cj2kTrace trace,
   if (!trace)
     return cudaSuccess;
   cudaError_t result = cudaEventCreate(&timeline->origin);
-  for (int i = 0; i < 2 && result == cudaSuccess; i++) { /* once to warm up */
+  for (int i = 0; i < 2 && result == cudaSuccess; i++) { /* the first round warms up */
     double before = host_ms();
     result = cudaEventRecord(timeline->origin, cudaStreamPerThread);
     if (result == cudaSuccess)
@@ -39,7 +39,7 @@ void cj2k_cuda_timeline_close(Cj2kCudaTimeline *timeline)
   timeline->trace = NULL;
 }
 
-/* The next free event, made when it is used first, recorded. */
+/* Records the next free event, which is created at its first use. */
 static cudaError_t record(Cj2kCudaMarks *marks, cudaStream_t stream)
 {
   cudaEvent_t *event = &marks->events[marks->count];
@@ -66,9 +66,9 @@ static bool is(const char *stage, const char *name)
   return stage && !strcmp(stage, name);
 }
 
-/* How far the stream of mark `i` was by the marks before it. Uploads come first in each frame, or
- * in each of its slices: what is told after one waits for it, unless an event says when it began.
- */
+/* When the work that ends at mark `i` began, at the earliest, as known from the marks before it.
+ * Uploads come first in each frame or slice: later stages wait for them, unless a mark
+ * CJ2K_CUDA_BEGIN gives the time. */
 static double reached(const Cj2kCudaMarks *marks, const double *times, uint32_t i)
 {
   bool copy = is(marks->stages[i], "upload");

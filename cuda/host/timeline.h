@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the GPU did when: events between the steps of a stream, and the times between them for the
- * caller's trace function. Without such a function none of this does anything.
+ * Times of the GPU's work: events between the steps of a stream, whose times are given to the
+ * caller's trace function. Without such a function nothing is recorded.
  */
 #ifndef CJ2K_CUDA_TIMELINE_H
 #define CJ2K_CUDA_TIMELINE_H
@@ -10,7 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
-/* One of a back end: where its times begin. */
+/* The timeline of a back end, with the origin of its times. */
 typedef struct {
   Cj2kTrace trace;
   void *user;
@@ -21,28 +21,28 @@ typedef struct {
 cudaError_t cj2k_cuda_timeline_open(Cj2kCudaTimeline *timeline, Cj2kTrace trace, void *user);
 void cj2k_cuda_timeline_close(Cj2kCudaTimeline *timeline);
 
-#define CJ2K_CUDA_MARKS 64 /* of a stream between two reports; further ones are left out */
+#define CJ2K_CUDA_MARKS 64 /* of a slot between two reports; further ones are left out */
 
-/* One of a slot, for all streams that it uses. */
+/* The marks of a slot, on all streams that it uses. */
 typedef struct {
   const Cj2kCudaTimeline *timeline;
-  uint32_t stream; /* the number that the trace function is told */
+  uint32_t stream; /* the number that the trace function gets */
   uint32_t count;
   cudaEvent_t events[CJ2K_CUDA_MARKS];
   const char *stages[CJ2K_CUDA_MARKS];
   cudaStream_t streams[CJ2K_CUDA_MARKS];
-  double host[CJ2K_CUDA_MARKS]; /* of marks without a stage: milliseconds since the origin */
+  double host[CJ2K_CUDA_MARKS]; /* for marks without a stage: milliseconds since the origin */
 } Cj2kCudaMarks;
 
-#define CJ2K_CUDA_BEGIN "" /* a stage of marks */
+#define CJ2K_CUDA_BEGIN "" /* a stage, see below */
 
-/* From its mark before to this one the stream does `stage` (a string that lives as long as the
- * slot). NULL: nothing that counts; what follows begins now by the host's clock, or when the stream
- * gets there. An event in its place would stand in the queue of the copies before it, behind those
- * of other streams, and hold up what follows. CJ2K_CUDA_BEGIN: such an event, where the stream has
- * no copies to wait for; what follows begins there. */
+/* Marks the end of `stage` (a string that lives as long as the slot), which began at the stream's
+ * mark before. NULL: marks the begin of the next stage by the host's clock; it begins then, or when
+ * the stream gets there. An event in its place would have to wait in the queue of copies behind
+ * those of other streams, and would delay the next stage. CJ2K_CUDA_BEGIN: marks the begin of the
+ * next stage by an event, for streams that have no copies to wait for. */
 cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream);
-/* Tells the trace function of all marks, which the stream has passed, and forgets them. */
+/* Reports all marks, which the stream must have passed, to the trace function and removes them. */
 void cj2k_cuda_marks_report(Cj2kCudaMarks *marks);
 void cj2k_cuda_marks_free(Cj2kCudaMarks *marks);
 
