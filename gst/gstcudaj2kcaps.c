@@ -14,8 +14,8 @@ static const gchar *caps_string(const GstCaps *caps, const gchar *field)
 
 /* ------------------------------------------------------------------------ image to video --- */
 
-/* Component to role. A cdef box may have any order (T.800 I.5.3.6); without one the components are
- * in order and a second of two or a fourth of four is opacity, as writers of codestreams use it. */
+/* Finds the role of each component. A cdef box may list them in any order (T.800 I.5.3.6). Without
+ * one they are in order, and the second of two or the fourth of four is alpha, by convention. */
 static gboolean assign_roles(const Cj2kImage *image, const GstCaps *caps, GstCudaJ2kVideo *video,
                              gchar **reason)
 {
@@ -33,7 +33,8 @@ static gboolean assign_roles(const Cj2kImage *image, const GstCaps *caps, GstCud
     if (reversed && role < 3)
       role = 2 - role;
     if (role > ROLE_ALPHA || taken & 1u << role) {
-      *reason = g_strdup_printf("component %u is neither a colour of its own nor opacity", c);
+      *reason = g_strdup_printf(
+          "component %u is neither a colour that no other component has nor alpha", c);
       return FALSE;
     }
     taken |= 1u << role;
@@ -110,7 +111,7 @@ static gboolean find_sub_sampling(const Cj2kImage *image, GstCudaJ2kVideo *video
   video->height = size_of(luma->y0, luma->y1);
   video->full_height = size_of(image->y0, image->y1) / MAX(luma->dy, 1);
   if (alpha && !same_grid(luma, alpha)) {
-    *reason = g_strdup("opacity has another resolution than the colours");
+    *reason = g_strdup("alpha and the colours have different resolutions");
     return FALSE;
   }
   if (video->family == CJ2K_VIDEO_GREY)
@@ -119,7 +120,7 @@ static gboolean find_sub_sampling(const Cj2kImage *image, GstCudaJ2kVideo *video
   const Cj2kComponent *cb = component_of(image, video, 1), *cr = component_of(image, video, 2);
   guint x = cb->dx / luma->dx, y = cb->dy / luma->dy;
   if (!same_grid(cb, cr) || cb->dx % luma->dx || cb->dy % luma->dy || x > 4 || y > 4) {
-    *reason = g_strdup_printf("sub-sampling %ux%u, %ux%u, %ux%u is none of video's", luma->dx,
+    *reason = g_strdup_printf("no video format has the sub-sampling %ux%u, %ux%u, %ux%u", luma->dx,
                               luma->dy, cb->dx, cb->dy, cr->dx, cr->dy);
     return FALSE;
   }
@@ -135,18 +136,18 @@ gboolean gst_cuda_j2k_video_from_image(const Cj2kImage *image, const GstCaps *ca
 {
   memset(video, 0, sizeof *video);
   if (image->num_components < 1 || image->num_components > 4) {
-    *reason = g_strdup_printf("%u components, video has 1 to 4", image->num_components);
+    *reason = g_strdup_printf("%u components, but video has 1 to 4", image->num_components);
     return FALSE;
   }
   video->num_components = (guint8)image->num_components;
   if (!assign_roles(image, caps, video, reason) || !find_sub_sampling(image, video, reason))
     return FALSE;
   if (!video->width || !video->height || video->width > G_MAXINT || video->height > G_MAXINT) {
-    *reason = g_strdup("an image without samples, or larger than video can be");
+    *reason = g_strdup("the image is empty, or too large for video");
     return FALSE;
   }
   if (image->colour == CJ2K_COLOUR_OTHER && image->colour_enum == 12) {
-    *reason = g_strdup("CMYK colours");
+    *reason = g_strdup("the colours are CMYK");
     return FALSE;
   }
   if (video->family != CJ2K_VIDEO_GREY)
@@ -186,7 +187,7 @@ static gboolean caps_have(const GstCaps *allowed, const gchar *feature, GstVideo
   return have;
 }
 
-/* Each criterion outweighs all that follow it. */
+/* Each criterion outweighs all following ones. */
 guint gst_cuda_j2k_video_cost(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format)
 {
   guint wanted = MIN(video->depth, 16);
@@ -203,7 +204,7 @@ static gboolean can_carry(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *
   if (format->family != video->family || format->sub_x != video->sub_x ||
       format->sub_y != video->sub_y)
     return FALSE;
-  /* Alpha can only be left out where it is the image's last component. */
+  /* Alpha can be dropped only if it is the image's last component. */
   if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) &&
       video->role[video->num_components - 1] != ROLE_ALPHA)
     return FALSE;
@@ -238,7 +239,7 @@ void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFor
   for (guint c = 0; c < video->num_components; c++)
     if (video->role[c] != ROLE_ALPHA || place)
       samples[n++] = format->samples[video->role[c]];
-  /* Opacity that the image does not have: the library fills it in. */
+  /* The library fills in alpha that the image does not have. */
   if (place && !video->has_alpha)
     samples[n++] = format->samples[ROLE_ALPHA];
   layout->samples = samples;
@@ -269,7 +270,7 @@ void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstC
       colorimetry.matrix = GST_VIDEO_COLOR_MATRIX_RGB;
       colorimetry.range = GST_VIDEO_COLOR_RANGE_0_255;
     }
-    /* "sRGB" on Y'CbCr is a demuxer's guess and says nothing. */
+    /* "sRGB" for Y'CbCr is a guess of a demuxer, and is ignored. */
     if (video->family == CJ2K_VIDEO_RGB || !rgb)
       fresh.colorimetry = colorimetry;
   }

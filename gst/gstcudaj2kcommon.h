@@ -15,7 +15,7 @@ GType gst_cuda_j2k_backend_get_type(void);
 
 const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend);
 
-/* Big-endian numbers at any address (GST_READ_UINT16_BE and its kin want aligned ones). */
+/* Big-endian numbers at any address (GST_READ_UINT16_BE and the like require aligned ones). */
 static inline guint gst_cuda_j2k_read16(const guint8 *p)
 {
   return (guint)p[0] << 8 | p[1];
@@ -28,7 +28,7 @@ static inline guint32 gst_cuda_j2k_read32(const guint8 *p)
 /* "application/x-cudaj2k-stats" (transfer full). */
 GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats);
 
-/* Posts an element error whose text is the library's sentence; the domain follows its code. */
+/* Posts the library's error as an element error; its code selects the domain. */
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error);
 
 GST_ELEMENT_REGISTER_DECLARE(cudaj2kdec);

@@ -5,17 +5,17 @@
  * @short_description: JPEG 2000 and HTJ2K decoder
  *
  * Decodes every codestream of JPEG 2000 Part 1 (Rec. ITU-T T.800) and of High-Throughput JPEG 2000
- * (Rec. ITU-T T.814), on an NVIDIA GPU where one is usable, else on the CPU; both give the same
+ * (Rec. ITU-T T.814), on an NVIDIA GPU if one is usable, otherwise on the CPU. Both give the same
  * samples.
  *
- * Size, depth and sub-sampling come from the codestream, so the caps need no field but the media
- * type: the decoder can follow `rtpj2kdepay`, `mxfdemux`, `qtdemux` and `tsdemux` directly. The raw
- * format is the one of the stream where downstream takes it, else the decoder packs into the
- * nearest that downstream takes (v210, UYVY, P010, ARGB64 ...). It never converts between colour
- * models or sub-samplings; videoconvert does.
+ * Size, depth and sub-sampling come from the codestream, so the caps need only the media type: the
+ * decoder can follow `rtpj2kdepay`, `mxfdemux`, `qtdemux` and `tsdemux` directly. The raw format is
+ * the stream's own if downstream accepts it; otherwise the decoder packs into the nearest format
+ * that downstream accepts (v210, UYVY, P010, ARGB64 ...). It never converts between colour models
+ * or sub-samplings; that is left to videoconvert.
  *
- * Up to #GstCudaJ2kDec:frames-in-flight frames are decoded at the same time. A frame leaves as soon
- * as it is done, also when no other follows.
+ * Up to #GstCudaJ2kDec:frames-in-flight frames are decoded at the same time. A frame is pushed as
+ * soon as it is decoded, whether or not another follows.
  *
  * ## Example launch lines
  * |[
@@ -46,7 +46,7 @@ static GstStaticPadTemplate sink_template =
 G_DEFINE_TYPE(GstCudaJ2kDec, gst_cuda_j2k_dec, GST_TYPE_VIDEO_DECODER)
 #define DEC(object) ((GstCudaJ2kDec *)(object))
 
-/* Above the elements of the openjpeg plugin, which know neither HT nor every depth. */
+/* Above the elements of the openjpeg plugin, which support neither HT nor all depths. */
 GST_ELEMENT_REGISTER_DEFINE(cudaj2kdec, "cudaj2kdec", GST_RANK_PRIMARY + 1, GST_TYPE_CUDA_J2K_DEC)
 
 /* --------------------------------------------------------------------------------- codec --- */
@@ -113,7 +113,7 @@ static gboolean start(GstVideoDecoder *decoder)
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
     return FALSE;
   }
-  self->warned_alpha = self->told_failed = self->had_picture = FALSE;
+  self->warned_alpha = self->failure_warned = self->had_picture = FALSE;
   self->video.width = 0;
   gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
@@ -143,7 +143,7 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
   const GstStructure *s = gst_caps_get_structure(state->caps, 0);
   gint stripes = 0, fields = 0;
 
-  /* An unfinished picture of the old caps gets no more parts. */
+  /* No more parts will arrive for an unfinished picture of the old caps. */
   gst_cuda_j2k_dec_drop_picture(self);
   if (self->input_state)
     gst_video_codec_state_unref(self->input_state);
@@ -182,8 +182,8 @@ static gboolean flush(GstVideoDecoder *decoder)
 
 /* ------------------------------------------------------------------------------- streaming --- */
 
-/* Whatever downstream restricts, size and rate say nothing about the stream: the codestream has the
- * size, and `reduce` another one. */
+/* The pad template: restrictions of downstream on size and frame rate do not apply upstream. The
+ * size comes from the codestream, and `reduce` changes it. */
 static GstCaps *getcaps(GstVideoDecoder *decoder, GstCaps *filter)
 {
   GstCaps *caps = gst_pad_get_pad_template_caps(GST_VIDEO_DECODER_SINK_PAD(decoder));
@@ -204,8 +204,8 @@ void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool)
     gst_object_unref(old);
 }
 
-/* Makes the streaming thread, which may wait for a buffer that downstream keeps, give up, or lets
- * it wait again. Called on any thread. */
+/* While flushing, the streaming thread does not wait for a buffer of the pool that downstream
+ * keeps. Called on any thread. */
 static void set_pool_flushing(GstCudaJ2kDec *self, gboolean flushing)
 {
   GST_OBJECT_LOCK(self);
@@ -224,7 +224,7 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
   return GST_ELEMENT_CLASS(gst_cuda_j2k_dec_parent_class)->change_state(element, transition);
 }
 
-/* The base class of GStreamer before 1.26 sends a gap at once, ahead of frames in flight. */
+/* Before GStreamer 1.26 the base class forwards a gap at once, ahead of the frames in flight. */
 static void finish_before_gap(GstCudaJ2kDec *self)
 {
   GST_VIDEO_DECODER_STREAM_LOCK(self);
@@ -258,9 +258,9 @@ static gboolean src_event(GstVideoDecoder *decoder, GstEvent *event)
   return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->src_event(decoder, event);
 }
 
-/* The base class negotiates on the output thread when downstream asks to reconfigure while a frame
- * is finished. It must not: the format may change, and the streaming thread uses the pool. That
- * thread negotiates before its next frame. */
+/* When downstream asks to reconfigure while a frame is finished, the base class calls this on the
+ * output thread. Negotiation there could change the format and the pool while the streaming thread
+ * uses them, so the request is noted and the streaming thread negotiates before its next frame. */
 static gboolean negotiate(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -287,8 +287,8 @@ static GstFlowReturn forget_bytes(GstCudaJ2kDec *self, GstAdapter *adapter)
   return GST_FLOW_ERROR;
 }
 
-/* A stream in bytes, from filesrc or multifilesrc, comes in pieces of any size. (jpeg2000parse
- * frames codestreams too, but not JP2 and JPH files.) */
+/* Frames a byte stream, as filesrc or multifilesrc send it, in buffers of any size. (jpeg2000parse
+ * frames codestreams, but not JP2 and JPH files.) */
 static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, GstAdapter *adapter,
                            gboolean at_eos)
 {
@@ -300,7 +300,8 @@ static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, 
   case GST_CUDA_J2K_NEED_DATA: break;
   case GST_CUDA_J2K_FRAME: return have_frame(self, size);
   case GST_CUDA_J2K_SKIP:
-    GST_WARNING_OBJECT(self, "%" G_GSIZE_FORMAT " bytes from %" G_GUINT64_FORMAT " on are no image",
+    GST_WARNING_OBJECT(self,
+                       "%" G_GSIZE_FORMAT " bytes at byte %" G_GUINT64_FORMAT " belong to no image",
                        size, at);
     gst_adapter_flush(adapter, size);
     return GST_FLOW_OK;
@@ -323,7 +324,7 @@ static GstFlowReturn parse(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, 
   return GST_VIDEO_DECODER_FLOW_NEED_DATA;
 }
 
-/* With `reduce` what is said in pixels is said of fewer pixels. */
+/* With `reduce`, metadata in pixel coordinates is scaled to the smaller picture. */
 static gboolean transform_meta(GstVideoDecoder *decoder, GstVideoCodecFrame *frame, GstMeta *meta)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -378,7 +379,7 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
   return TRUE;
 }
 
-/* For a pool of the base class, which downstream does not offer. */
+/* For the base class's own pool, when downstream offers none. */
 static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
 {
   GstAllocator *allocator = gst_cuda_j2k_codec_pinned_allocator(&self->codec);
@@ -388,8 +389,8 @@ static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
   gst_object_unref(allocator);
 }
 
-/* The pool has to cover what is inside the codec, one picture that waits for room there, and one on
- * its way out, beside what downstream keeps. */
+/* Beside the buffers that downstream keeps, the pool needs one for each frame in flight, one for a
+ * picture that waits for room in the codec, and one for a picture being pushed. */
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The streaming thread of the decoder element: header, negotiation, picture, submit. */
+/* What the decoder element does on the streaming thread: it reads the header, negotiates, gets a
+ * buffer for the picture, and submits. */
 #include "gstcudaj2kdecprivate.h"
 #include "gstcudaj2kfields.h"
 
@@ -7,7 +8,7 @@
 
 /* --------------------------------------------------------------------------- negotiation --- */
 
-/* The part's image as video; of stripes and fields the height is the whole frame's. */
+/* Describes a part's image as video. For stripes and fields the height is that of the frame. */
 static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean is_field,
                          GstCudaJ2kVideo *video, gchar **reason)
 {
@@ -16,17 +17,18 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
     return FALSE;
   if (self->is_striped) {
     if (height <= 0) {
-      *reason = g_strdup("stripes, but the caps do not say the height of a frame");
+      *reason = g_strdup("the stream is striped, but its caps have no height");
       return FALSE;
     }
     video->height = (guint)height;
     video->full_height = MAX(video->full_height, video->height);
     video->chroma_clipped = FALSE;
   } else if (is_field) {
-    /* The first field of an odd number of rows may have one more than the second. */
+    /* In a frame with an odd number of rows the first field may have one row more than the second.
+     */
     gboolean odd = height > 0 && (guint)height == 2 * video->height - 1;
     if (video->height > G_MAXINT / 2) {
-      *reason = g_strdup("a field larger than video can be");
+      *reason = g_strdup("a field that is too high for video");
       return FALSE;
     }
     video->height = 2 * video->height - odd;
@@ -35,7 +37,8 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
   return TRUE;
 }
 
-/* An image that is no video ends a stream that begins with it; later it is a damaged frame. */
+/* No video format can carry this image: an error at the beginning of a stream. Later in the stream
+ * it counts as a damaged frame. */
 static GstFlowReturn not_video(GstCudaJ2kDec *self, gchar **reason)
 {
   if (self->video.width)
@@ -50,15 +53,16 @@ static void refuse(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   gchar *what = gst_cuda_j2k_video_describe(video);
   GST_ELEMENT_ERROR(self, CORE, NEGOTIATION,
-                    ("The stream is %s, and downstream takes no format of that kind; "
+                    ("The stream is %s, and downstream accepts no format of that kind; "
                      "put videoconvert after the decoder.",
                      what),
                     (NULL));
   g_free(what);
 }
 
-/* Chooses the format, and whether the pictures stay on the GPU: they do where downstream names
- * CUDAMemory and has as good a format in it. Downstream that takes anything may not know it. */
+/* Chooses the format, and whether the pictures stay on the GPU: they do if downstream names
+ * CUDAMemory and its formats there are as good as those in system memory. ANY caps do not name it:
+ * such an element may be unable to read CUDAMemory. */
 static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
@@ -80,7 +84,7 @@ static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
   return self->format != NULL;
 }
 
-/* Gives the base class the output state of self->video in self->format, and lets it negotiate. */
+/* Sets the output state for self->video in self->format, and lets the base class negotiate. */
 static gboolean set_output(GstCudaJ2kDec *self)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
@@ -96,7 +100,7 @@ static gboolean set_output(GstCudaJ2kDec *self)
   if (GST_VIDEO_INFO_INTERLACE_MODE(&state->info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED)
     GST_VIDEO_INFO_FIELD_ORDER(&state->info) = GST_VIDEO_INFO_FIELD_ORDER(in);
   state->caps = gst_video_info_to_caps(&state->info);
-  /* Where the planes lie depends on the interlace mode, so that it is read from the caps. */
+  /* The offsets of planes depend on the interlace mode, which only the caps hold. */
   gboolean valid = gst_video_info_from_caps(&self->info, state->caps);
   if (self->on_device)
     gst_caps_set_features_simple(state->caps, gst_caps_features_new(GST_CUDA_J2K_FEATURE, NULL));
@@ -123,7 +127,8 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
   if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) && !self->warned_alpha) {
     self->warned_alpha = TRUE;
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
-                        ("The stream's alpha is left out: %s has none.", format->name), (NULL));
+                        ("The alpha channel is dropped: format %s has none.", format->name),
+                        (NULL));
   }
   if (set_output(self)) {
     self->input_changed = FALSE;
@@ -133,8 +138,8 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
   return GST_PAD_IS_FLUSHING(pad) ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
 }
 
-/* Negotiates when the image is another, the caps are new, or downstream asks; frames of the old
- * format leave first. */
+/* Negotiates if the image differs from the last one, the caps are new, or downstream asked for it.
+ * Frames of the old format are pushed first. */
 static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   gboolean asked = gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self));
@@ -152,8 +157,8 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
 
 /* ------------------------------------------------------------------------------- picture --- */
 
-/* A pool may have a limit, and the buffers it waits for may be on their way through the output
- * thread, which needs the stream lock. */
+/* Releases the stream lock while it waits: a pool may have a limit, and the output thread needs the
+ * lock to push the buffers that the pool waits for. */
 static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
 {
   GstBufferPool *pool = self->pool;
@@ -165,7 +170,7 @@ static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
   return flow;
 }
 
-/* Maps picture->buffer, and room for fields that it is too small for. */
+/* Maps picture->buffer, and a larger picture in host memory if the fields need more rows. */
 static gboolean map_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPicture *picture, gboolean is_field)
 {
   gboolean need_room = is_field && gst_cuda_j2k_fields_need_room(self->format, &self->info);
@@ -191,9 +196,10 @@ static GstFlowReturn begin_picture(GstCudaJ2kDec *self, gboolean is_field)
 {
   GstBuffer *buffer = NULL;
   GstFlowReturn flow = acquire_buffer(self, &buffer);
-  /* When the GPU is lost, frames in flight say more about it. */
+  /* If the GPU is lost, frames in flight fail with a better message, which is posted first. */
   if (flow == GST_FLOW_ERROR && gst_cuda_j2k_output_drain(&self->codec.output) == GST_FLOW_OK)
-    GST_ELEMENT_ERROR(self, RESOURCE, NO_SPACE_LEFT, ("No buffer for a decoded picture."), (NULL));
+    GST_ELEMENT_ERROR(self, RESOURCE, NO_SPACE_LEFT, ("Cannot get a buffer for a decoded picture."),
+                      (NULL));
   if (flow != GST_FLOW_OK)
     return flow;
   GstCudaJ2kDecPicture *picture = g_new0(GstCudaJ2kDecPicture, 1);
@@ -219,7 +225,7 @@ void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self)
 
 /* ---------------------------------------------------------------------------------- part --- */
 
-/* Where a part's rows go in the picture. */
+/* The rows of the picture that a part fills. */
 typedef struct {
   gboolean is_field;
   guint field; /* 0: the first in the buffer */
@@ -234,8 +240,8 @@ static guint first_row(const GstCudaJ2kDec *self, const Place *place,
   return self->is_striped ? component->y0 : 0;
 }
 
-/* Does every component lie inside the picture? (A part's header is its own: what was negotiated
- * came from another part's.) */
+/* Do all components of a part lie inside the picture? Each part has its own header, and the format
+ * was negotiated from another part's. */
 static gboolean part_fits(const GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image)
 {
   if (image->num_components != self->video.num_components)
@@ -278,7 +284,8 @@ static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
   }
 }
 
-/* A stripe is its picture's last by number, by the marker flag, or because it reaches the end. */
+/* Is this the last part of its picture? A stripe is if its number, the buffer's marker flag or its
+ * last row says so. */
 static gboolean is_last(const GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image,
                         const GstBuffer *input)
 {
@@ -289,12 +296,12 @@ static gboolean is_last(const GstCudaJ2kDec *self, const Place *place, const Cj2
          image->components[0].y1 >= self->video.height;
 }
 
-/* Adds the part to its picture, which is begun if it is the first. */
+/* Adds the part to its picture, after getting a new picture for the first part. */
 static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image,
                                 GstCudaJ2kDecPart *part, const GstBuffer *input)
 {
   const Cj2kComponent *luma = &image->components[0];
-  /* The first stripe of a picture, while one is unfinished: its last stripes are lost. */
+  /* A new picture begins while one is unfinished: the last stripes of the old one are lost. */
   if (self->is_striped && self->picture && luma->y0 == 0) {
     GST_WARNING_OBJECT(self, "a frame of %u stripes ended after %u", self->num_stripes,
                        self->stripe);
@@ -309,7 +316,7 @@ static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const C
   self->picture->rows += luma->y1 - luma->y0;
   part->incomplete = part->last && self->picture->rows < self->video.height;
   point_into_picture(self, place, image, part);
-  if (part->last) { /* it takes the streaming thread's reference */
+  if (part->last) { /* the part takes over the streaming thread's reference */
     self->picture = NULL;
     self->stripe = 0;
   } else {
@@ -319,7 +326,7 @@ static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const C
   return GST_FLOW_OK;
 }
 
-/* Submitting waits for the output thread to make room. Takes the part only on success. */
+/* May wait until the output thread has made room. Takes the part only on success. */
 static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const GstCudaJ2kSpan *span,
                          Cj2kError *error)
 {
@@ -330,8 +337,9 @@ static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const Gst
   return status;
 }
 
-/* Reads, negotiates, places and submits one codestream. On a failure that is the stream's and not
- * downstream's *reason is set and the flow is OK. The part is the caller's until *taken. */
+/* Reads the header of one codestream, negotiates, places the part and submits it. If the stream is
+ * at fault, and not downstream, *reason is set and GST_FLOW_OK returned. The part belongs to the
+ * caller unless *taken. */
 static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
                                  const Place *place, GstCudaJ2kDecPart *part,
                                  const GstBuffer *input, gboolean *taken, gchar **reason)
@@ -347,14 +355,14 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
   }
   if (!describe(self, &image, place->is_field, &video, reason))
     return not_video(self, reason);
-  /* The second field is no reason to negotiate: its picture has been begun. */
+  /* No negotiation for the second field: its picture exists already. */
   if (!place->field) {
     GstFlowReturn flow = ensure_negotiated(self, &video);
     if (flow != GST_FLOW_OK)
       return flow;
   }
   if (!part_fits(self, place, &image)) {
-    *reason = g_strdup("stripe or field of another size than its frame");
+    *reason = g_strdup("a stripe or field does not fit into its frame");
     return GST_FLOW_OK;
   }
   GstFlowReturn flow = place_part(self, place, &image, part, input);
@@ -368,7 +376,7 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
 
 /* --------------------------------------------------------------------------------- frame --- */
 
-/* Ends a frame that could not be submitted, after those before it. */
+/* Ends a frame that could not be submitted, once the frames before it are done. */
 static GstFlowReturn give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame, GstFlowReturn flow,
                              gchar *reason)
 {
@@ -429,14 +437,15 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
     flow = decode_part(self, &spans[i], &place, part, input, &taken, &reason);
     if (taken)
       continue;
-    /* The first field may be in flight and reads the same memory: wait before it is unmapped. */
+    /* The first field may be in flight and reads the same memory, so give_up() waits before the
+     * memory is unmapped. */
     flow = give_up(self, frame, flow, reason);
     part->input = input;
     part->map = map;
     gst_cuda_j2k_dec_part_free(part);
     return flow;
   }
-  /* Reverse playback: the base class collects a group's frames before it hands them out. */
+  /* In reverse playback the base class collects the frames of a group before it pushes them. */
   return decoder->input_segment.rate < 0 ? gst_cuda_j2k_output_drain(&self->codec.output)
                                          : GST_FLOW_OK;
 }

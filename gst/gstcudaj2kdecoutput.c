@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The output thread of the decoder element: receive, finish, and what becomes of damaged frames. */
+/* What the decoder element does on the output thread: it receives parts, finishes frames, and
+ * handles damaged ones. */
 #include "gstcudaj2kdecprivate.h"
 #include "gstcudaj2kfields.h"
 
@@ -34,15 +35,15 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
   gst_cuda_j2k_meter_count_failed(&self->codec.meter);
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
   GST_WARNING_OBJECT(self, "frame %u: %s", frame->system_frame_number, text);
-  if (!self->told_failed)
+  if (!self->failure_warned)
     GST_ELEMENT_WARNING(
         self, STREAM, DECODE, ("A frame cannot be decoded: %s.", text),
         ("Frame %u; the property stats counts such frames.", frame->system_frame_number));
-  self->told_failed = TRUE;
+  self->failure_warned = TRUE;
   GST_VIDEO_DECODER_ERROR(decoder, 1, STREAM, DECODE, ("%s", text),
                           ("frame %u", frame->system_frame_number), flow);
-  /* Of a stream without any good frame the base class makes an error at its end, unless the frames
-   * were dropped. */
+  /* If a stream has no good frame, the base class posts an error at its end, but only for frames
+   * that were released and not dropped. */
   if (self->had_picture)
     gst_video_decoder_drop_frame(decoder, frame);
   else
@@ -51,7 +52,7 @@ GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *fra
   return flow;
 }
 
-/* Chroma of images with odd offsets is one row or column short of what video has: repeat the last.
+/* Images with odd offsets have one row or column of chroma less than video: repeats the last one.
  */
 static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image,
                             const GstVideoFrame *map, gboolean is_field)
@@ -65,7 +66,7 @@ static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image
                    : image->components[c].y1 - image->components[c].y0);
 }
 
-/* Takes note of how a part fared; its picture's verdict is taken with the last part. */
+/* Records a part's result in its picture; conclude() reads it with the last part. */
 static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2kFrame *result)
 {
   GstCudaJ2kDecPicture *picture = part->picture;
@@ -82,13 +83,13 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
   gst_cuda_j2k_codec_check_fallback(&self->codec, result->fallback, &result->error);
 }
 
-/* What is not the stream's fault fails all frames to come, too. */
+/* Errors that are not the stream's fault: all following frames would fail, too. */
 static gboolean ends_all(const Cj2kError *error)
 {
   return error->code == CJ2K_ERROR_DEVICE || error->code == CJ2K_ERROR_MEMORY;
 }
 
-/* What is known of how a picture is interlaced. */
+/* The buffer flags that say how a picture is interlaced. */
 static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean is_field)
 {
   guint flags = GST_BUFFER_FLAGS(input) & GST_CUDA_J2K_FIELD_FLAGS;
@@ -99,7 +100,8 @@ static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean i
   return flags;
 }
 
-/* The part is its picture's last: the frame goes downstream, or fails. Takes the frame. */
+/* The picture's last part has arrived: pushes the frame downstream, or fails it. Takes the frame.
+ */
 static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
 {
   GstCudaJ2kDecPicture *picture = part->picture;
@@ -117,7 +119,7 @@ static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
     GST_VIDEO_CODEC_FRAME_FLAG_SET(frame, GST_VIDEO_CODEC_FRAME_FLAG_CORRUPTED);
   if (picture->has_room)
     gst_video_frame_copy(&picture->map, &picture->room);
-  /* Unmapped and ours alone before it goes out: the base class wants to write its metadata. */
+  /* The base class writes metadata: the buffer must be unmapped and have no other reference. */
   guint flags = field_flags(self, frame->input_buffer, part->is_field);
   frame->output_buffer = g_steal_pointer(&picture->buffer);
   gst_cuda_j2k_dec_part_free(part);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The decoder element, inside. The streaming thread reads headers, negotiates, and submits
+ * The decoder element's parts. The streaming thread reads headers, negotiates, and submits
  * (gstcudaj2kdecinput.c); the output thread receives and finishes frames (gstcudaj2kdecoutput.c);
- * the element's class, properties and states are in gstcudaj2kdec.c.
+ * class, states, events and allocation are in gstcudaj2kdec.c.
  */
 #ifndef GST_CUDA_J2K_DEC_PRIVATE_H
 #define GST_CUDA_J2K_DEC_PRIVATE_H
@@ -21,33 +21,33 @@ GST_DEBUG_CATEGORY_EXTERN(gst_cuda_j2k_dec_debug);
 #define GST_CAT_DEFAULT gst_cuda_j2k_dec_debug
 
 /*
- * One output picture, mapped for writing. It is made of one part, or of several: the two fields of
- * an interlaced frame, or stripes that arrive as buffers of their own. Each part in flight holds a
- * reference, and so does the streaming thread while parts are to come.
+ * One output picture, mapped for writing. It consists of one part, or of several: the two fields of
+ * an interlaced frame, or stripes that arrive in separate buffers. Each part in flight holds a
+ * reference, and so does the streaming thread while more parts are expected.
  */
 typedef struct {
   gint refs; /* atomic */
   GstBuffer *buffer;
   GstVideoFrame map;
   GstCudaJ2kMapped mapped;
-  gboolean has_room; /* the fields need more rows than the buffer has, and are put into `room` */
+  gboolean has_room; /* the fields need more rows than the buffer has and are decoded into `room` */
   GstVideoFrame room;
-  guint rows; /* submitted, of the first component; the streaming thread's */
-  /* The output thread's: */
+  guint rows; /* of the first component, submitted so far; streaming thread only */
+  /* Output thread only: */
   guint good_parts;
-  gboolean damaged; /* some part failed, was incomplete or is missing */
+  gboolean damaged; /* a part failed, was incomplete or is missing */
   Cj2kError error;  /* of the last part that failed */
 } GstCudaJ2kDecPicture;
 
 /* One codestream in flight: the `user` of the library. */
 typedef struct {
-  GstVideoCodecFrame *frame; /* NULL: the first of two fields, its frame comes with the second */
+  GstVideoCodecFrame *frame; /* NULL in the first of two fields: the second one has it */
   GstBuffer *input;
-  GstMapInfo map; /* of input; unused (data NULL) where another part of the same buffer has it */
+  GstMapInfo map; /* of input; both unset in the first of two fields */
   GstCudaJ2kDecPicture *picture;
-  gint64 arrived;    /* the frame, at the sink pad */
-  gboolean had_room; /* it did not wait for frames before it */
-  gboolean last;     /* of its picture */
+  gint64 arrived;    /* when the frame reached the sink pad (g_get_monotonic_time) */
+  gboolean had_room; /* did not have to wait for the frames before it */
+  gboolean last;     /* this is the last part of its picture */
   gboolean is_field;
   gboolean incomplete; /* parts of the picture never arrived */
   Cj2kPlane planes[CJ2K_MAX_PLANES];
@@ -59,28 +59,28 @@ struct _GstCudaJ2kDec {
 
   Cj2kDecoderParams params; /* values of the properties; of codec.settings */
   GstCudaJ2kCodec codec;    /* its object is a Cj2kDecoder, from start to stop */
-  GstBufferPool *pool;      /* of pictures; set by the streaming thread under the object lock */
-  gint reconfigure; /* atomic: the output thread saw that downstream wants to negotiate anew */
+  GstBufferPool *pool; /* source of pictures; set by the streaming thread under the object lock */
+  gint reconfigure;    /* atomic: negotiate before the next frame */
 
-  /* The streaming thread's. */
-  GstCudaJ2kFraming framing; /* of a stream in bytes */
+  /* Streaming thread only. */
+  GstCudaJ2kFraming framing; /* of a byte stream */
   GstVideoCodecState *input_state;
   gboolean input_changed;
   gboolean is_striped;
-  guint num_stripes, stripe; /* of image/x-jpc-striped: how many, and the next one's number */
-  gboolean two_fields;       /* the caps say that a buffer holds a codestream a field */
-  GstCudaJ2kVideo video;     /* what was negotiated; width is 0 before */
+  guint num_stripes, stripe; /* image/x-jpc-striped: stripes a frame, number of the next one */
+  gboolean two_fields;       /* by the caps, a buffer holds one codestream for each field */
+  GstCudaJ2kVideo video;     /* as negotiated; width is 0 before that */
   const GstCudaJ2kFormat *format;
-  gboolean on_device; /* in CUDAMemory */
+  gboolean on_device; /* output is CUDAMemory */
   Cj2kLayout layout;
   Cj2kSampleLayout samples[4];
   GstVideoInfo info;
-  GstCudaJ2kDecPicture *picture; /* parts of it are still to come */
+  GstCudaJ2kDecPicture *picture; /* unfinished; NULL: none */
   gboolean warned_alpha;
 
   /* Guarded by the stream lock. */
-  gboolean told_failed; /* that a frame could not be decoded */
-  gboolean had_picture; /* one went out */
+  gboolean failure_warned; /* that a frame could not be decoded */
+  gboolean had_picture;    /* at least one was pushed */
 };
 typedef struct _GstCudaJ2kDec GstCudaJ2kDec;
 typedef struct _GstCudaJ2kDecClass {
@@ -89,7 +89,7 @@ typedef struct _GstCudaJ2kDecClass {
 
 /* gstcudaj2kdecinput.c */
 GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCodecFrame *frame);
-/* Forgets a picture of which parts are missing. */
+/* Drops the unfinished picture, if there is one. */
 void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdec.c */
@@ -99,11 +99,10 @@ void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool);
 /* gstcudaj2kdecoutput.c */
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);
 void gst_cuda_j2k_dec_picture_unref(GstCudaJ2kDecPicture *picture);
-/* Lets go of everything a part holds; its frame has to be finished or dropped before. */
+/* Frees a part and what it holds, except its frame, which has been finished or dropped before. */
 void gst_cuda_j2k_dec_part_free(GstCudaJ2kDecPart *part);
-/* Counts a frame that cannot be decoded, as GstVideoDecoder's max-errors has it, and drops it; the
- * first is a warning.
- * Takes the frame. GST_FLOW_ERROR when there were too many. */
+/* Drops a frame that cannot be decoded and counts it for GstVideoDecoder's max-errors; the first
+ * one posts a warning. Takes the frame. Returns GST_FLOW_ERROR if there were too many. */
 GstFlowReturn gst_cuda_j2k_dec_fail(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
                                     const gchar *text);
 

@@ -5,22 +5,22 @@
  * @short_description: JPEG 2000 and HTJ2K encoder
  *
  * Encodes JPEG 2000 Part 1 (Rec. ITU-T T.800) or High-Throughput JPEG 2000 (Rec. ITU-T T.814), on
- * an NVIDIA GPU where one is usable, else on the CPU; both give the same bytes.
+ * an NVIDIA GPU if one is usable, otherwise on the CPU. Both give the same bytes.
  *
- * #GstCudaJ2kEnc:rate-control says what decides how many bytes a frame takes: a quality factor,
+ * #GstCudaJ2kEnc:rate-control selects what decides how many bytes a frame takes: a quality factor,
  * nothing (lossless), a ceiling that no frame exceeds (cbr, from #GstCudaJ2kEnc:bitrate,
  * #GstCudaJ2kEnc:bits-per-pixel or #GstCudaJ2kEnc:max-frame-bytes), a step size, or a PSNR. The
  * rate may change while playing, from the next frame on.
  *
- * #GstCudaJ2kEnc:profile makes codestreams of digital cinema, broadcast contribution and IMF: it
- * sets what the profile dictates, and a property that contradicts it is an error. With a cinema
- * profile R'G'B' is converted to X'Y'Z', by #GstCudaJ2kEnc:xyz-transfer; video whose colorimetry
- * has the primaries smptest428 is X'Y'Z' already.
+ * #GstCudaJ2kEnc:profile makes codestreams for digital cinema, broadcast contribution and IMF: it
+ * sets the parameters that the profile dictates, and a property that contradicts them is an error.
+ * Cinema profiles convert R'G'B' to X'Y'Z' with the transfer curve #GstCudaJ2kEnc:xyz-transfer;
+ * video whose colorimetry has the primaries smptest428 is X'Y'Z' already.
  *
- * Interlaced frames are coded as one picture, with the interlace mode in the caps; with a broadcast
- * profile as two codestreams a frame, one a field.
+ * An interlaced frame is coded as one picture, with the interlace mode in the caps. With a
+ * broadcast profile it is coded as two codestreams, one for each field.
  *
- * HTJ2K needs a decoder that knows it: FFmpeg before 7 shows garbage without an error.
+ * HTJ2K needs a decoder that supports it: FFmpeg before 7 shows garbage without an error.
  *
  * ## Example launch lines
  * |[
@@ -46,7 +46,7 @@ GST_DEBUG_CATEGORY(gst_cuda_j2k_enc_debug);
 G_DEFINE_TYPE(GstCudaJ2kEnc, gst_cuda_j2k_enc, GST_TYPE_VIDEO_ENCODER)
 #define ENC(object) ((GstCudaJ2kEnc *)(object))
 
-/* Above openjpegenc, as gstcudaj2kdec.c has it. */
+/* Above openjpegenc, for the reason in gstcudaj2kdec.c. */
 GST_ELEMENT_REGISTER_DEFINE(cudaj2kenc, "cudaj2kenc", GST_RANK_PRIMARY + 1, GST_TYPE_CUDA_J2K_ENC)
 
 /* --------------------------------------------------------------------------------- codec --- */
@@ -98,12 +98,12 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 
 /* -------------------------------------------------------------------------------- format --- */
 
-void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params)
+void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params)
 {
   const GstVideoInfo *info = &self->info;
   gboolean ht = params->block_coder == CJ2K_CODER_HT;
   GstTagList *tags = gst_tag_list_new(GST_TAG_VIDEO_CODEC, ht ? "HTJ2K" : "JPEG 2000", NULL);
-  /* Parameters are those of a field where fields are coded apart. */
+  /* If fields are coded separately, the parameters are those of a field. */
   gdouble pixels = (gdouble)GST_VIDEO_INFO_WIDTH(info) * GST_VIDEO_INFO_HEIGHT(info);
   gdouble bits = params->max_frame_bytes
                      ? 8.0 * (gdouble)params->max_frame_bytes * (self->stream.fields ? 2 : 1)
@@ -117,7 +117,7 @@ void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *pa
   gst_tag_list_unref(tags);
 }
 
-/* Opens an encoder for self->info as self->stream; posts an error on failure. */
+/* Opens an encoder for self->info and self->stream; posts an error on failure. */
 static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 {
   Cj2kEncoderParams params;
@@ -151,7 +151,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
     return FALSE;
   *profile = params.profile;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
-  gst_cuda_j2k_enc_tell_tags(self, &params);
+  gst_cuda_j2k_enc_send_tags(self, &params);
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));
   return TRUE;
 }
@@ -176,7 +176,7 @@ static void warn(GstCudaJ2kEnc *self)
   if (GST_VIDEO_INFO_IS_INTERLACED(&self->info) && !self->stream.fields)
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
                         ("Interlaced frames are coded as one picture each; a broadcast profile "
-                         "codes their fields apart."),
+                         "codes their fields separately."),
                         (NULL));
 }
 
@@ -194,7 +194,8 @@ static gboolean set_output(GstCudaJ2kEnc *self, GstVideoCodecState *input, Cj2kP
   return gst_video_encoder_negotiate(encoder);
 }
 
-/* In downstream's order: mj2mux, for one, takes x-jpc too, but fails to make x-j2c of it. */
+/* In downstream's order of preference: mj2mux, for example, accepts x-jpc after x-j2c, but cannot
+ * convert it. */
 static GstCaps *allowed_caps(GstPad *pad)
 {
   GstCaps *ours = gst_pad_get_pad_template_caps(pad);
@@ -275,8 +276,9 @@ static gboolean flush(GstVideoEncoder *encoder)
 
 /* -------------------------------------------------------------------------------- events --- */
 
-/* The base class keeps an event until the next frame leaves. No frame may follow the end of a
- * segment, and a gap: they are sent behind the frames in flight, unless other events wait. */
+/* Sends an event right behind the frames in flight. The base class holds an event back until the
+ * next frame is pushed, but behind the end of a segment or a gap there may be no next frame. Not to
+ * be called while earlier events are held back, which this one would overtake. */
 static gboolean send_now(GstCudaJ2kEnc *self, GstEvent *event)
 {
   GST_VIDEO_ENCODER_STREAM_LOCK(self);
@@ -315,7 +317,7 @@ static gboolean src_event(GstVideoEncoder *encoder, GstEvent *event)
 
 /* -------------------------------------------------------------------------------- memory --- */
 
-/* CUDAMemory is for the GPU: not offered once it is known that there is none. */
+/* Without CUDAMemory once it is known that there is no GPU. */
 static GstCaps *getcaps(GstVideoEncoder *encoder, GstCaps *filter)
 {
   GstCudaJ2kEnc *self = ENC(encoder);
@@ -323,7 +325,7 @@ static GstCaps *getcaps(GstVideoEncoder *encoder, GstCaps *filter)
   return self->started && !self->codec.context ? gst_cuda_j2k_remove_cuda_caps(caps) : caps;
 }
 
-/* A pool of page-locked memory; NULL: there is no GPU. */
+/* A pool of page-locked memory; NULL if no GPU is in use. */
 static GstBufferPool *pinned_pool(GstCudaJ2kEnc *self, GstCaps *caps, guint size, guint min)
 {
   GstAllocator *allocator = gst_cuda_j2k_codec_pinned_allocator(&self->codec);

@@ -18,12 +18,12 @@ static const gchar *const media_types[] = {
 
 GstCaps *gst_cuda_j2k_enc_template_caps(void)
 {
-  /* x-jpc first: MPEG-TS, RTP, MXF and AVI take nothing else. */
+  /* x-jpc first: the elements for MPEG-TS, RTP, MXF and AVI accept nothing else. */
   return gst_caps_from_string("image/x-jpc, " STREAM_FIELDS "; image/x-j2c, " STREAM_FIELDS
                               "; image/jp2, " STREAM_FIELDS);
 }
 
-/* Elements disagree on some names of `sampling`: the first that downstream takes. */
+/* Elements disagree on some values of `sampling`: takes the first that downstream accepts. */
 static const gchar *choose_sampling(const GstCudaJ2kFormat *format, const gchar *media,
                                     const GstCaps *allowed)
 {
@@ -41,7 +41,7 @@ static const gchar *choose_sampling(const GstCudaJ2kFormat *format, const gchar 
       {CJ2K_VIDEO_YUV, 2, 2, FALSE, {"YCbCr-4:2:0"}},
       {CJ2K_VIDEO_YUV, 4, 1, FALSE, {"YCbCr-4:1:1"}},
       {CJ2K_VIDEO_YUV, 4, 4, FALSE, {"YCbCr-4:1:0"}},
-      /* There is no name for sub-sampled chroma with alpha; num-components tells. */
+      /* Sub-sampled chroma with alpha has no name of its own; num-components shows the alpha. */
       {CJ2K_VIDEO_YUV, 2, 1, TRUE, {"YCbCr-4:2:2"}},
       {CJ2K_VIDEO_YUV, 2, 2, TRUE, {"YCbCr-4:2:0"}},
   };
@@ -99,12 +99,12 @@ static gboolean set_colours(GstCudaJ2kEncStream *stream, const GstVideoInfo *inf
     break;
   }
   if (is_cinema(profile) && format->family != CJ2K_VIDEO_RGB) {
-    *reason = g_strdup("the cinema profiles take RGB (converted to X'Y'Z') or X'Y'Z' "
+    *reason = g_strdup("the cinema profiles accept RGB (converted to X'Y'Z') or X'Y'Z' "
                        "(colorimetry with the primaries smptest428), not Y'CbCr or grey");
     return FALSE;
   }
   if (is_cinema(profile) && gst_cuda_j2k_format_has_alpha(format)) {
-    *reason = g_strdup_printf("the cinema profiles take no alpha, which %s has: "
+    *reason = g_strdup_printf("the cinema profiles do not allow alpha, which %s has: "
                               "videoconvert ! video/x-raw,format=GBR_12LE removes it",
                               format->name);
     return FALSE;
@@ -120,8 +120,8 @@ gboolean gst_cuda_j2k_enc_stream_init(GstCudaJ2kEncStream *stream, const GstVide
   memset(stream, 0, sizeof *stream);
   stream->media = choose_media(allowed);
   stream->sampling = choose_sampling(format, media_types[stream->media], allowed);
-  /* TR-01 and T.800 annex M code the fields of interlaced broadcast video apart. A file of two
-   * images is no JP2 file, and the fields of an odd height have two sizes. */
+  /* TR-01 and T.800 annex M code the fields of interlaced broadcast video separately. A JP2 file
+   * cannot hold two images, and a frame of odd height has fields of different sizes. */
   stream->fields = is_broadcast(profile) && stream->media != GST_CUDA_J2K_JP2 &&
                    GST_VIDEO_INFO_INTERLACE_MODE(info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED &&
                    GST_VIDEO_INFO_HEIGHT(info) % 2 == 0;
@@ -132,14 +132,14 @@ GstCaps *gst_cuda_j2k_enc_stream_caps(const GstCudaJ2kEncStream *stream,
                                       const GstCudaJ2kFormat *format, Cj2kProfile profile,
                                       guint16 rsiz)
 {
-  /* As jpeg2000parse has it: Rsiz without the bit of HTJ2K (T.800 table A.10, T.814 A.2). */
+  /* As in jpeg2000parse, `profile` is Rsiz without the HTJ2K bit (T.800 table A.10, T.814 A.2). */
   gint number = rsiz & 0xBFFF;
   GstCaps *caps = gst_caps_new_simple(
       media_types[stream->media], "alignment", G_TYPE_STRING, "frame", "sampling", G_TYPE_STRING,
       stream->sampling, "colorspace", G_TYPE_STRING, stream->colorspace, "num-components",
       G_TYPE_INT, (gint)format->num_components, "profile", G_TYPE_INT, number, "fields", G_TYPE_INT,
       stream->fields ? 2 : 1, NULL);
-  /* Unsigned, since mpegtsmux reads it so. */
+  /* Unsigned, because mpegtsmux reads it as such. */
   if (is_broadcast(profile) || profile >= CJ2K_PROFILE_IMF_2K)
     gst_caps_set_simple(caps, "main-level", G_TYPE_UINT, (guint)rsiz & 0xF, NULL);
   if (profile >= CJ2K_PROFILE_IMF_2K)

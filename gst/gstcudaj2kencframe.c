@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Frames of the encoder element: in, on the streaming thread; out, on the output thread. */
+/* The way of a frame through the encoder element: it is submitted on the streaming thread, and its
+ * codestream is pushed on the output thread. */
 #include "gstcudaj2kencprivate.h"
 #include "gstcudaj2kfields.h"
 
@@ -7,7 +8,7 @@
 
 /* ------------------------------------------------------------------------------------ in --- */
 
-/* A changed rate property holds from this frame on. A value that makes no sense is reported, and
+/* Applies changed rate properties from this frame on. If a value is refused, a warning says so and
  * the old rate stays. */
 static void change_rate(GstCudaJ2kEnc *self)
 {
@@ -24,13 +25,13 @@ static void change_rate(GstCudaJ2kEnc *self)
   if (reason)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
   else
-    gst_cuda_j2k_enc_tell_tags(self, &params);
+    gst_cuda_j2k_enc_send_tags(self, &params);
   g_free(reason);
 }
 
-/* `field` is the line the picture begins with; with one picture a frame it is 0 and `step` 1. */
+/* A picture that consists of every `step`th row from row `first` on: 0 and 1 for a whole frame. */
 static GstCudaJ2kEncPart *make_part(const GstVideoFrame *map, const GstCudaJ2kMapped *mapped,
-                                    guint field, guint step)
+                                    guint first, guint step)
 {
   GstCudaJ2kEncPart *part = g_new0(GstCudaJ2kEncPart, 1);
   part->source.memory = mapped->kind;
@@ -39,7 +40,7 @@ static GstCudaJ2kEncPart *make_part(const GstVideoFrame *map, const GstCudaJ2kMa
   part->source.planes = part->planes;
   for (guint p = 0; p < part->source.num_planes; p++) {
     gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(map, p);
-    part->planes[p].data = (guint8 *)GST_VIDEO_FRAME_PLANE_DATA(map, p) + field * pitch;
+    part->planes[p].data = (guint8 *)GST_VIDEO_FRAME_PLANE_DATA(map, p) + first * pitch;
     part->planes[p].pitch = step * pitch;
     part->planes[p].row_bytes = pitch;
   }
@@ -53,7 +54,7 @@ static void part_free(GstCudaJ2kEncPart *part)
   g_free(part);
 }
 
-/* Submitting waits for the output thread to make room. */
+/* May wait until the output thread has made room. */
 static Cj2kStatus submit(GstCudaJ2kEnc *self, GstCudaJ2kEncPart *part, Cj2kError *error)
 {
   part->had_room = gst_cuda_j2k_codec_begin_submit(&self->codec);
@@ -69,9 +70,10 @@ static GstFlowReturn drop(GstCudaJ2kEnc *self, GstVideoCodecFrame *frame, GstFlo
   return flow;
 }
 
-/* Dropping a frame lets events out that came before it, also those of frames in flight, which these
- * must not overtake. */
-static void let_events_wait(GstCudaJ2kEnc *self)
+/* Dropping a frame sends the events that came before it, including those that belong to frames in
+ * flight. If there are such events, waits for these frames, so that no event overtakes its frame.
+ */
+static void wait_before_events(GstCudaJ2kEnc *self)
 {
   GList *frames = gst_video_encoder_get_frames(GST_VIDEO_ENCODER(self));
   gboolean has_events = FALSE;
@@ -83,7 +85,7 @@ static void let_events_wait(GstCudaJ2kEnc *self)
     gst_cuda_j2k_output_wait(&self->codec.output);
 }
 
-/* Gives the fields of a mapped frame the rows that they need and the frame does not have. */
+/* If the fields need more rows than the mapped frame has, replaces it by a copy that has them. */
 static gboolean make_room(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame *map,
                           GstCudaJ2kMapped *mapped)
 {
@@ -102,7 +104,7 @@ static gboolean make_room(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame 
   return ok;
 }
 
-/* Maps what is to be coded; posts an error on failure. */
+/* Maps an input buffer; posts an error on failure. */
 static gboolean map_input(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame *map,
                           GstCudaJ2kMapped *mapped)
 {
@@ -115,7 +117,7 @@ static gboolean map_input(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame 
                       ("An input buffer is smaller than a picture of %dx%d in %s.",
                        GST_VIDEO_INFO_WIDTH(&self->info), GST_VIDEO_INFO_HEIGHT(&self->info),
                        self->format->name),
-                      ("Strides and offsets are those of its GstVideoMeta, if it has one."));
+                      ("Strides and offsets come from its GstVideoMeta, if it has one."));
     return FALSE;
   }
   if (ok && make_room(self, buffer, map, mapped))
@@ -133,14 +135,14 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   GstVideoFrame map;
 
   gint64 arrived = g_get_monotonic_time();
-  self->events_pending = FALSE; /* they go with this frame */
+  self->events_pending = FALSE; /* the base class attaches them to this frame */
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
     gst_cuda_j2k_meter_count_late(&self->codec.meter);
-    let_events_wait(self);
+    wait_before_events(self);
     return drop(self, frame, GST_FLOW_OK);
   }
   if (g_atomic_int_compare_and_exchange(&self->codec.live_changed, TRUE, FALSE))
@@ -157,7 +159,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     }
     if (submit(self, part, &error) == CJ2K_OK)
       continue;
-    /* A first field may be in flight and reads the same memory. */
+    /* The first field may be in flight and reads the same memory. */
     gst_cuda_j2k_output_wait(&self->codec.output);
     part->map = map;
     part_free(part);
@@ -169,7 +171,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
 
 /* ----------------------------------------------------------------------------------- out --- */
 
-/* T.800 I.5.4: the head of a jp2c box around the codestream. */
+/* The header of a jp2c box around the codestream (T.800 I.5.4). */
 static GstMemory *box_head(gsize size)
 {
   guint32 length = (guint32)(size + 8);
@@ -187,8 +189,8 @@ static void release_packet(gpointer data)
   g_free(packet);
 }
 
-/* Appends a packet's own memory, which the buffer then owns, boxed where the media type has boxes.
- */
+/* Appends a packet without a copy: the buffer owns its memory. In image/x-j2c a box header precedes
+ * it. */
 static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
 {
   if (self->stream.media == GST_CUDA_J2K_J2C)
@@ -200,8 +202,8 @@ static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
                                                   own->size, 0, own->size, own, release_packet));
 }
 
-/* Takes a finished packet; FALSE: it failed, and an error was posted. *buffer is set with the last
- * packet of a frame. */
+/* Takes a finished packet. The last one of a frame sets *buffer. FALSE: the packet failed, and an
+ * error was posted. */
 static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean last,
                             GstBuffer **buffer)
 {

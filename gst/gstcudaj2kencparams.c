@@ -2,7 +2,7 @@
 /* The library's parameters for a stream: they follow from the properties and the input's format. */
 #include "gstcudaj2kencprivate.h"
 
-/* The curve of R'G'B' that is converted to X'Y'Z'. */
+/* Sets the transfer curve for the conversion of R'G'B' to X'Y'Z' from the colorimetry. */
 static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
                              Cj2kEncoderParams *params, gchar **reason)
 {
@@ -24,7 +24,7 @@ static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream
   default: {
     gchar *colorimetry = gst_video_colorimetry_to_string(&info->colorimetry);
     *reason = g_strdup_printf("R'G'B' of colorimetry %s has a transfer curve that cannot be "
-                              "converted to X'Y'Z'; xyz-transfer names one that is taken instead",
+                              "converted to X'Y'Z'; set xyz-transfer to use another one",
                               colorimetry);
     g_free(colorimetry);
     return FALSE;
@@ -33,7 +33,7 @@ static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream
   return TRUE;
 }
 
-/* Ceilings of a frame become those of a field; a box around the codestream counts. */
+/* Turns ceilings for a frame into ceilings for a field, and counts the header of a jp2c box. */
 static void set_budget(const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params)
 {
   const guint fields = stream->fields ? 2 : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The encoder element, inside: class and states in gstcudaj2kenc.c, properties and what follows
- * from them in gstcudaj2kencparams.c, frames in and out in gstcudaj2kencframe.c.
+ * The encoder element's parts: class, states and formats in gstcudaj2kenc.c, the library's
+ * parameters in gstcudaj2kencparams.c, frames in and out in gstcudaj2kencframe.c.
  */
 #ifndef GST_CUDA_J2K_ENC_PRIVATE_H
 #define GST_CUDA_J2K_ENC_PRIVATE_H
@@ -20,10 +20,10 @@ GST_DEBUG_CATEGORY_EXTERN(gst_cuda_j2k_enc_debug);
 
 /* A picture in flight: a frame, or one of its two fields. The `user` of the library. */
 typedef struct {
-  GstVideoCodecFrame *frame; /* NULL: the first field, its frame comes with the second */
-  GstVideoFrame map;         /* with the frame */
-  gint64 arrived;            /* at the sink pad */
-  gboolean had_room;         /* it did not wait for frames before it */
+  GstVideoCodecFrame *frame; /* NULL in the first of two fields: the second one has it */
+  GstVideoFrame map;         /* of the input; unset in the first of two fields */
+  gint64 arrived;            /* when the frame reached the sink pad (g_get_monotonic_time) */
+  gboolean had_room;         /* did not have to wait for the frames before it */
   Cj2kPlane planes[CJ2K_MAX_PLANES];
   Cj2kPicture source;
 } GstCudaJ2kEncPart;
@@ -35,15 +35,16 @@ struct _GstCudaJ2kEnc {
   GstCudaJ2kCodec codec;    /* its object is a Cj2kEncoder, from set_format() on */
 
   gboolean started;        /* between start() and stop() */
-  gboolean events_pending; /* the base class keeps events for the next frame; streaming thread */
+  gboolean events_pending; /* the base class holds events back for the next frame; streaming thread
+                              only */
 
   /* Set by the streaming thread with nothing in flight. */
   GstVideoInfo info;
   const GstCudaJ2kFormat *format;
   GstCudaJ2kEncStream stream;
 
-  /* The output thread's. */
-  GstBuffer *first_field; /* its bytes, until the second is there; NULL: none */
+  /* Output thread only. */
+  GstBuffer *first_field; /* its codestream, until the second field is coded; NULL: none */
 };
 typedef struct _GstCudaJ2kEnc GstCudaJ2kEnc;
 typedef struct _GstCudaJ2kEncClass {
@@ -51,16 +52,16 @@ typedef struct _GstCudaJ2kEncClass {
 } GstCudaJ2kEncClass;
 
 /* gstcudaj2kencparams.c */
-/* The library's parameters for a stream: of the settings, the format's rate, and the way it is
- * coded. FALSE: they make no sense, and *reason says why (transfer full). params->comment points
- * into the settings. */
+/* Fills in the library's parameters from the settings, the frame rate of `info`, and `stream`.
+ * FALSE: they are not valid, and *reason says why (transfer full). params->comment points into the
+ * settings. */
 gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const GstVideoInfo *info,
                                       const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
                                       gchar **reason);
 
 /* gstcudaj2kenc.c */
-/* The codec, and with a budget for each frame the bit rate, as tags. */
-void gst_cuda_j2k_enc_tell_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
+/* Sends tags with the codec and, if frames have a budget, the bit rate. */
+void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
 
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);

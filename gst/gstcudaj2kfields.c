@@ -36,7 +36,7 @@ gboolean gst_cuda_j2k_fields_map_room(const GstVideoInfo *info, GstVideoFrame *r
 {
   GstVideoInfo larger;
   guint height = (guint)GST_VIDEO_INFO_HEIGHT(info);
-  /* Two fields, of chroma that is sub-sampled by at most four. */
+  /* A multiple of 8: two fields, with chroma sub-sampled by four at the most. */
   if (!gst_video_info_set_format(&larger, GST_VIDEO_INFO_FORMAT(info),
                                  (guint)GST_VIDEO_INFO_WIDTH(info), GST_ROUND_UP_8(height)))
     return FALSE;

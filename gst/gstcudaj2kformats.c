@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The rows that the GStreamer at hand knows too, copied once. */
+/* Filters the table once: an older GStreamer does not have all formats. */
 const GstCudaJ2kFormat *gst_cuda_j2k_formats(guint *count)
 {
   static GstCudaJ2kFormat *known;
@@ -42,8 +42,8 @@ GstCaps *gst_cuda_j2k_formats_raw_caps(void)
 {
   GValue list = G_VALUE_INIT, name = G_VALUE_INIT;
   guint count;
-  /* In GStreamer's order, from the best to the least: elements that take any format take the first.
-   */
+  /* In GStreamer's order, best first, since elements that accept any format choose the first; grey
+   * formats last. */
   const GstVideoFormat *all = gst_video_formats_raw(&count);
   g_value_init(&list, GST_TYPE_LIST);
   g_value_init(&name, G_TYPE_STRING);
@@ -77,9 +77,9 @@ gboolean gst_cuda_j2k_format_fits(const GstCudaJ2kFormat *format, const GstVideo
   return TRUE;
 }
 
-/* ------------------------------------------------------------- single samples, slowly --- */
+/* ------------------------------------------------------------------------ single samples --- */
 
-/* The word that sample x of a row lies in. */
+/* Reads the word that holds a sample. */
 static guint32 load_word(const Cj2kSampleLayout *s, const guint8 *word)
 {
   guint32 value = 0;
@@ -94,7 +94,7 @@ static void store_word(const Cj2kSampleLayout *s, guint8 *word, guint32 value)
     word[i] = (guint8)(value >> 8 * (s->big_endian ? s->word_bytes - 1u - i : i));
 }
 
-/* Sample `to` of one row becomes sample `from` of another. */
+/* Copies sample `from` of one row to sample `to` of another. */
 static void copy_sample(const Cj2kSampleLayout *s, const guint8 *from_row, guint from,
                         guint8 *to_row, guint to)
 {

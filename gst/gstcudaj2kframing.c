@@ -15,12 +15,12 @@
 #define SIGNATURE_BYTES 12 /* of a JP2 file, T.800 I.5.1 */
 #define START_BYTES     42 /* SOC and SIZ up to the number of components */
 #define MAX_SKIPPED     (16u << 20)
-#define MAX_OVERHEAD    (64u << 20) /* headers, boxes and padding of one image */
-#define SAMPLE_BYTES    8           /* more than any coder makes of a sample */
+#define MAX_OVERHEAD    (64u << 20) /* of headers, boxes and padding in one image */
+#define SAMPLE_BYTES    8           /* more than any coder needs for a sample */
 
 /* --------------------------------------------------------------------------------- bytes --- */
 
-/* Bytes gathered in an adapter, or, where that is NULL, in one piece. */
+/* Bytes in an adapter or, if that is NULL, in one piece of memory. */
 typedef struct {
   GstAdapter *adapter;
   const guint8 *data;
@@ -38,7 +38,7 @@ static gboolean peek(const Bytes *bytes, gsize at, guint8 *to, gsize count)
   return TRUE;
 }
 
-/* The first place in [from, to) with these four bytes under the mask; -1: none. */
+/* The first offset in [from, to) at which four bytes match the pattern under the mask; -1: none. */
 static gssize scan(const Bytes *bytes, guint32 mask, guint32 pattern, gsize from, gsize to)
 {
   if (to > bytes->size || from + 4 > to)
@@ -58,7 +58,7 @@ static gboolean is_codestream(const guint8 *data)
   return gst_cuda_j2k_read32(data) == ((guint32)SOC << 16 | SIZ);
 }
 
-/* Does the codestream's SIZ agree with itself? *samples: of the image, at the full resolution. */
+/* Is this SOC and a SIZ that is consistent? *samples: number of samples at full resolution. */
 static gboolean is_start(const guint8 head[START_BYTES], guint64 *samples)
 {
   guint components = gst_cuda_j2k_read16(head + 40);
@@ -78,7 +78,7 @@ static gboolean is_signature(const guint8 *data)
   return !memcmp(data, signature, sizeof signature);
 }
 
-/* The next codestream from `from` on: -1 when there is none in what has come. */
+/* The offset of the next codestream from `from` on; -1: none among the bytes so far. */
 static gssize find_codestream(const Bytes *bytes, gsize from)
 {
   guint8 head[START_BYTES];
@@ -106,7 +106,7 @@ static gssize find_signature(const Bytes *bytes, gsize from)
   }
 }
 
-/* The next image, codestream or file. */
+/* The offset of the next image, a codestream or a file; -1: none. */
 static gssize find_image(const Bytes *bytes, gsize from)
 {
   gssize codestream = find_codestream(bytes, from), file = find_signature(bytes, from);
@@ -115,6 +115,7 @@ static gssize find_image(const Bytes *bytes, gsize from)
 
 /* ---------------------------------------------------------------------------------- walk --- */
 
+/* GO_ON: read the next header; MORE: needs more bytes; END: the image ends at walk->at. */
 typedef enum { GO_ON, MORE, END } Step;
 
 static Step lose(GstCudaJ2kWalk *walk)
@@ -124,13 +125,13 @@ static Step lose(GstCudaJ2kWalk *walk)
   return GO_ON;
 }
 
-/* An image's end is believed up to the largest size that coding may reasonably give it. */
+/* The end of an image is plausible up to the largest size that a coder may reasonably produce. */
 static void set_limit(GstCudaJ2kWalk *walk, guint64 samples)
 {
   walk->limit = walk->begin + (gsize)MIN(MAX_OVERHEAD + samples * SAMPLE_BYTES, (guint64)G_MAXINT);
 }
 
-/* Goes on at `at`, when that is to be believed. */
+/* Continues at `at`, if that is plausible. */
 static Step go_to(GstCudaJ2kWalk *walk, guint64 at)
 {
   if (at > walk->limit)
@@ -139,7 +140,7 @@ static Step go_to(GstCudaJ2kWalk *walk, guint64 at)
   return GO_ON;
 }
 
-/* Over one marker segment of a header, up to the marker `last`. */
+/* Steps over one marker segment of a header. The marker `last` ends the header: state `then`. */
 static Step step_segment(const Bytes *bytes, GstCudaJ2kWalk *walk, guint last, GstCudaJ2kWhere then)
 {
   guint8 head[4];
@@ -152,7 +153,7 @@ static Step step_segment(const Bytes *bytes, GstCudaJ2kWalk *walk, guint last, G
   }
   if (marker < 0xFF00 || marker == SOC || marker == EOC || marker == SOD)
     return lose(walk);
-  if (marker >= 0xFF30 && marker <= 0xFF3F) /* no length */
+  if (marker >= 0xFF30 && marker <= 0xFF3F) /* markers without a length, T.800 table A.1 */
     return go_to(walk, (guint64)walk->at + 2);
   if (!peek(bytes, walk->at, head, 4))
     return MORE;
@@ -167,7 +168,7 @@ static Step step_tile_part(const Bytes *bytes, GstCudaJ2kWalk *walk)
     return MORE;
   switch (gst_cuda_j2k_read16(head)) {
   case EOC: walk->at += 2; return END;
-  case SOC: return END; /* without EOC */
+  case SOC: return END; /* EOC is missing */
   case SOT: break;
   default: return lose(walk);
   }
@@ -181,12 +182,12 @@ static Step step_tile_part(const Bytes *bytes, GstCudaJ2kWalk *walk)
   return go_to(walk, (guint64)walk->at + sizeof head);
 }
 
-/* Coded data has no marker above FF8F, but the number in an SOP marker segment may look like one.
- */
+/* Searches for EOC. Coded data contains no marker above FF8F, but the packet number in an SOP
+ * marker segment may look like one. */
 static Step step_data(const Bytes *bytes, GstCudaJ2kWalk *walk)
 {
   guint8 before[4];
-  /* The marker is looked for in the last two of four bytes: it may be the last of the stream. */
+  /* The marker is matched in the last two of four bytes, as it may be at the end of the stream. */
   gssize found = scan(bytes, 0xFFFF, EOC, walk->at - 2, bytes->size);
   gssize next = find_codestream(bytes, walk->at);
   if (next >= 0 && (found < 0 || next < found)) {
@@ -205,7 +206,7 @@ static Step step_data(const Bytes *bytes, GstCudaJ2kWalk *walk)
              : END;
 }
 
-/* A file ends with its first jp2c box: the next box, if any, is skipped as no part of an image. */
+/* Steps over one box. A file ends with its first jp2c box; boxes behind it belong to no image. */
 static Step step_box(const Bytes *bytes, GstCudaJ2kWalk *walk)
 {
   guint8 head[16];
@@ -238,7 +239,8 @@ static Step step_box(const Bytes *bytes, GstCudaJ2kWalk *walk)
                               : go_to(walk, walk->at + (length ? length : content + 2));
 }
 
-/* A box that does not end with EOC may be truncated, with another file behind it. */
+/* The end of a jp2c box. One that does not end with EOC may be truncated and overlap the next file.
+ */
 static Step step_jp2c(const Bytes *bytes, GstCudaJ2kWalk *walk)
 {
   guint8 tail[2];
@@ -263,7 +265,7 @@ static Step step_lost(const Bytes *bytes, GstCudaJ2kWalk *walk)
   return END;
 }
 
-/* Reads on; END: the image ends at walk->at. */
+/* Reads as far as the bytes allow. */
 static Step walk_on(const Bytes *bytes, GstCudaJ2kWalk *walk)
 {
   Step step = GO_ON;
@@ -291,7 +293,7 @@ static void begin_codestream(GstCudaJ2kWalk *walk, gsize at, guint64 samples)
   set_limit(walk, samples);
 }
 
-/* Begins at an image that find_image() has found. */
+/* Begins to read an image that find_image() has found. */
 static void begin_image(const Bytes *bytes, GstCudaJ2kWalk *walk, gsize at)
 {
   guint8 head[START_BYTES];
@@ -325,13 +327,13 @@ static GstCudaJ2kFound take(GstCudaJ2kFraming *framing, GstCudaJ2kFound what, gs
   return framing->skipped > MAX_SKIPPED ? GST_CUDA_J2K_NO_START : what;
 }
 
-/* No image goes on: looks for one, behind those of the frame that are complete. */
+/* Between images: searches for the next one behind the complete ones of the frame. */
 static GstCudaJ2kFound look(GstCudaJ2kFraming *framing, const Bytes *bytes, gboolean at_end,
                             gsize *size)
 {
   gssize found = find_image(bytes, framing->end);
   if (framing->complete && (found >= 0 || at_end) &&
-      (found < 0 || (gsize)found > framing->end + 16)) /* the head of a jp2c box */
+      (found < 0 || (gsize)found > framing->end + 16)) /* more than the header of a jp2c box */
     return take(framing, GST_CUDA_J2K_FRAME, framing->end, size);
   if (found >= 0 && !framing->complete && found > 0)
     return take(framing, GST_CUDA_J2K_SKIP, (gsize)found, size);
@@ -357,7 +359,7 @@ GstCudaJ2kFound gst_cuda_j2k_framing_next(GstCudaJ2kFraming *framing, GstAdapter
         return found;
     }
     Step step = walk_on(&bytes, &framing->walk);
-    /* A length led beyond the end: it is wrong if other images follow. */
+    /* A length points beyond the end of the stream: it is wrong if other images follow. */
     if (step == MORE && at_end && framing->walk.where != GST_CUDA_J2K_LOST) {
       lose(&framing->walk);
       step = walk_on(&bytes, &framing->walk);
@@ -376,9 +378,9 @@ GstCudaJ2kFound gst_cuda_j2k_framing_next(GstCudaJ2kFraming *framing, GstAdapter
 
 /* --------------------------------------------------------------------------------- parts --- */
 
-/* Bytes before the content of a jp2c box at the start of data: 8, 16 with an extended length, 0
- * when there is none. *length is the whole box's. It is known by the codestream inside, since
- * openjpegenc writes the box's type backwards. */
+/* Size of the header of a jp2c box at the start of data: 8, 16 with an extended length, 0 if there
+ * is no such box. *length is that of the whole box. The box is recognised by the codestream inside,
+ * because openjpegenc writes the type of the box backwards. */
 static gsize jp2c_box(const guint8 *data, gsize size, gsize *length)
 {
   gsize head = 0;
@@ -394,7 +396,7 @@ static gsize jp2c_box(const guint8 *data, gsize size, gsize *length)
   return head;
 }
 
-/* The length of the codestream that `data` begins with. */
+/* The length of the codestream at the beginning of `data`. */
 static gsize codestream_length(const guint8 *data, gsize size)
 {
   Bytes bytes = {.data = data, .size = size};

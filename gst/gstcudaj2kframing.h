@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where images begin and end: in a stream of bytes (filesrc, multifilesrc), and in a buffer that
- * holds the two fields of a frame.
+ * Finds the beginning and end of images in a byte stream (filesrc, multifilesrc), and in a buffer
+ * that holds the two fields of a frame.
  *
  * An image is a codestream, from SOC to EOC, or a JP2 or JPH file, from its signature box to the
- * end of its jp2c box. Its end follows from what it says of itself: lengths of marker segments,
- * tile-parts (Psot, T.800 A.4.2) and boxes (I.4). A last tile-part without a length ends at EOC.
- * Where a length leads nowhere (damage, truncation) the image ends at the next one's first marker
- * segment, which is recognised by SOC, SIZ and a length that agrees with the number of components.
+ * end of its jp2c box. Its end follows from the lengths of marker segments, tile-parts (Psot, T.800
+ * A.4.2) and boxes (I.4). A last tile-part without a length ends at EOC. If a length is wrong
+ * (damage, truncation), the image ends where the next one begins, which is recognised by SOC, SIZ
+ * and a length that agrees with the number of components.
  */
 #ifndef GST_CUDA_J2K_FRAMING_H
 #define GST_CUDA_J2K_FRAMING_H
@@ -19,44 +19,44 @@ G_BEGIN_DECLS
 typedef enum {
   GST_CUDA_J2K_IN_MAIN_HEADER,
   GST_CUDA_J2K_AT_TILE_PART,
-  GST_CUDA_J2K_IN_TILE_HEADER, /* of a tile-part without a length */
-  GST_CUDA_J2K_IN_DATA,        /* likewise: looking for EOC */
+  GST_CUDA_J2K_IN_TILE_HEADER, /* header of a tile-part without a length */
+  GST_CUDA_J2K_IN_DATA,        /* data of a tile-part without a length: searching for EOC */
   GST_CUDA_J2K_AT_BOX,
-  GST_CUDA_J2K_IN_JP2C, /* a box with a length, which is not complete yet */
-  GST_CUDA_J2K_LOST,    /* a length led nowhere: looking for the next image */
+  GST_CUDA_J2K_IN_JP2C, /* behind a jp2c box with a length, which has not arrived completely */
+  GST_CUDA_J2K_LOST,    /* a length was wrong: searching for the next image */
 } GstCudaJ2kWhere;
 
-/* How far an image was read. Offsets count from the first byte that is not consumed yet. */
+/* The state of reading one image. Offsets count from the first byte that is not consumed yet. */
 typedef struct {
   GstCudaJ2kWhere where;
   gsize begin; /* of the image */
-  gsize at;    /* what comes next */
-  gsize sure;  /* last header that was where it had to be */
-  gsize limit; /* largest end that is believed */
+  gsize at;    /* of the next header or data to read */
+  gsize sure;  /* of the last header that was found where it was expected */
+  gsize limit; /* largest end that is plausible */
 } GstCudaJ2kWalk;
 
 typedef struct {
-  guint wanted;     /* images a frame: 1, or 2 fields */
-  guint complete;   /* of these */
-  gboolean walking; /* one has begun and not ended */
-  gsize end;        /* of the last complete one */
+  guint wanted;     /* images in a frame: 1, or 2 for fields */
+  guint complete;   /* images of the current frame that have ended */
+  gboolean walking; /* an image has begun and not ended; `walk` is its state */
+  gsize end;        /* of the last complete image */
   GstCudaJ2kWalk walk;
-  guint64 consumed, skipped; /* bytes of the stream so far; of these since the last image */
+  guint64 consumed, skipped; /* bytes of the stream so far; those skipped since the last image */
 } GstCudaJ2kFraming;
 
 typedef enum {
   GST_CUDA_J2K_NEED_DATA,
-  GST_CUDA_J2K_SKIP,     /* the bytes are part of no image */
+  GST_CUDA_J2K_SKIP,     /* the bytes belong to no image */
   GST_CUDA_J2K_FRAME,    /* the bytes are a frame */
   GST_CUDA_J2K_NO_START, /* too many bytes without an image */
-  GST_CUDA_J2K_NO_END,   /* an image that is too long for its size */
+  GST_CUDA_J2K_NO_END,   /* the image is longer than its dimensions allow */
 } GstCudaJ2kFound;
 
-/* Begins a stream; `wanted` is the number of images in a frame. */
+/* Begins a stream with `wanted` images in a frame. */
 void gst_cuda_j2k_framing_init(GstCudaJ2kFraming *framing, guint wanted);
 
-/* Looks at what the adapter has gathered. After SKIP and FRAME the caller takes off *size bytes.
- * With `at_end` nothing more will come: an image that is incomplete is a frame. */
+/* Examines the bytes in the adapter. After SKIP and FRAME the caller removes *size bytes. With
+ * `at_end` the stream has ended, and an incomplete image is a frame. */
 GstCudaJ2kFound gst_cuda_j2k_framing_next(GstCudaJ2kFraming *framing, GstAdapter *adapter,
                                           gboolean at_end, gsize *size);
 
@@ -67,9 +67,9 @@ typedef struct {
 
 /*
  * Finds the codestreams of a buffer of image/x-jpc, x-j2c or jp2, at most two (the fields of a
- * frame, the first in time first); returns how many. jp2c boxes are taken off (T.800 I.5.4),
- * whatever the media type says; a whole JP2 file is one span, and so is what breaks T.800, for the
- * decoder to complain of.
+ * frame, the first in time first); returns their number. Headers of jp2c boxes (T.800 I.5.4) are
+ * removed, whatever the media type says. A whole JP2 file is one span, and so is invalid data,
+ * which the decoder reports.
  */
 guint gst_cuda_j2k_find_parts(const guint8 *data, gsize size, GstCudaJ2kSpan spans[2]);
 

@@ -2,8 +2,7 @@
 #include "gstcudaj2kmemory.h"
 #include "gstcudaj2kpinned.h"
 
-/* ------------------------------------------------------------------- with or without libgstcuda
- * --- */
+/* ------------------------------------------------------------ with or without libgstcuda --- */
 
 gboolean gst_cuda_j2k_caps_have_cuda(const GstCaps *caps)
 {
@@ -79,7 +78,7 @@ gpointer gst_cuda_j2k_context_handle(GstCudaJ2kContext context, gint *device)
 
 /* --------------------------------------------------------------------------------- caps --- */
 
-/* What the allocator of libgstcuda takes: on any other format that of 1.22 aborts. */
+/* The formats that the allocator of libgstcuda supports: in 1.22 it aborts on any other. */
 static const GstVideoFormat cuda_formats[] = {
     GST_VIDEO_FORMAT_I420,       GST_VIDEO_FORMAT_YV12,      GST_VIDEO_FORMAT_NV12,
     GST_VIDEO_FORMAT_NV21,       GST_VIDEO_FORMAT_P010_10LE, GST_VIDEO_FORMAT_P016_LE,
@@ -129,7 +128,7 @@ GstCaps *gst_cuda_j2k_add_cuda_caps(GstCaps *raw)
 
 #include <gst/cuda/gstcudastream.h>
 
-/* The stream of the pool that downstream offers, if it is one of this context. */
+/* The stream of the pool that downstream offers, if it belongs to this context. */
 static GstCudaStream *offered_stream(GstCudaContext *context, GstBufferPool *offered)
 {
   if (!offered)
@@ -152,13 +151,14 @@ static void add_stream(GstStructure *config, GstCudaContext *context, GstBufferP
   gst_clear_cuda_stream(&stream);
 }
 
-/* A stream of another context cannot be ordered with ours, so that here a thread has to wait. */
+/* The stream that the codec has to order its work behind; NULL: none. Streams of different contexts
+ * cannot be ordered, so for a stream of another context this waits. */
 static gpointer stream_of(GstBuffer *buffer, GstMapFlags flags)
 {
   GstCudaMemory *memory = GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0));
   GstCudaStream *stream = gst_cuda_memory_get_stream(memory);
   if (!stream)
-    return NULL; /* the default stream: who used it has waited for it */
+    return NULL; /* the default stream: elements that use it wait for it themselves */
   if (stream->context != memory->context) {
     gst_cuda_memory_sync(memory);
     return NULL;
@@ -183,7 +183,7 @@ static gpointer stream_of(GstBuffer *buffer, GstMapFlags flags)
 
 #endif
 
-/* A pool and its configuration, which is still to be set. */
+/* A pool, and the configuration that the caller completes and sets. */
 static GstBufferPool *new_pool(GstCudaJ2kContext context, GstCaps *caps, guint min, guint max,
                                GstStructure **config)
 {
@@ -231,7 +231,7 @@ static gboolean is_on_device(GstBuffer *buffer, GstCudaJ2kContext context)
          GST_CUDA_MEMORY_CAST(memory)->context == (GstCudaContext *)context;
 }
 
-/* The planes lie where the memory says, which is not where the format's default would have them. */
+/* Takes offsets and strides from the memory: they differ from the format's defaults. */
 static void place_planes(GstVideoFrame *frame, GstBuffer *buffer)
 {
   const GstVideoInfo *info = &GST_CUDA_MEMORY_CAST(gst_buffer_peek_memory(buffer, 0))->info;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * memory:CUDAMemory. Buffers stay on the GPU between these elements and those of nvcodec, by way of
- * libgstcuda; without that library at build time there is none, and all of this says so.
+ * memory:CUDAMemory: through libgstcuda, buffers stay on the GPU between these elements and those
+ * of nvcodec. If that library was missing at build time, contexts, pools and caps are NULL or
+ * unchanged.
  *
- * Elements share one GstCudaContext. It is not the runtime API's primary context, so the library
- * gets its handle and works in it.
+ * Elements share one GstCudaContext. It is not the primary context of the CUDA runtime API, so the
+ * library gets its handle and works in it.
  */
 #ifndef GST_CUDA_J2K_MEMORY_H
 #define GST_CUDA_J2K_MEMORY_H
@@ -20,44 +21,44 @@ G_BEGIN_DECLS
 /* A GstCudaContext, or NULL; the element owns one reference. */
 typedef gpointer GstCudaJ2kContext;
 
-/* Finds or makes a context on `device` (-1: any); leaves *context NULL where there is no GPU. */
+/* Finds or makes a context on `device` (-1: any); leaves *context NULL if there is no GPU. */
 void gst_cuda_j2k_context_ensure(GstElement *element, gint device, GstCudaJ2kContext *context);
-/* For the element's set_context function. */
+/* Called by the element's set_context function. */
 void gst_cuda_j2k_context_set(GstElement *element, GstContext *given, gint device,
                               GstCudaJ2kContext *context);
-/* Answers context queries; FALSE: this was none. */
+/* Answers context queries; FALSE: it is another query, or there is no context. */
 gboolean gst_cuda_j2k_context_query(GstElement *element, GstQuery *query,
                                     GstCudaJ2kContext context);
-/* The CUcontext, and the number of its device. NULL for NULL. */
+/* The CUcontext, and in *device the number of its device. NULL for NULL. */
 gpointer gst_cuda_j2k_context_handle(GstCudaJ2kContext context, gint *device);
 
-/* Adds the formats that GStreamer's allocator knows, in CUDAMemory, to caps of raw video with all
- * formats of the table (transfer full of both); the caps themselves where there is no libgstcuda.
- */
+/* Adds a structure with CUDAMemory and the formats that GStreamer's CUDA allocator supports to caps
+ * of raw video (transfer full of both). Without libgstcuda the caps are returned unchanged. */
 GstCaps *gst_cuda_j2k_add_cuda_caps(GstCaps *raw);
-/* The same without CUDAMemory, for when the GPU is not in use (transfer full of both). */
+/* Removes the structures with CUDAMemory (transfer full of both). */
 GstCaps *gst_cuda_j2k_remove_cuda_caps(GstCaps *caps);
 gboolean gst_cuda_j2k_caps_have_cuda(const GstCaps *caps);
 
-/* A pool of buffers in CUDAMemory for these caps, configured (transfer full); NULL on failure. Its
- * memory has no stream, until whoever takes the pool configures one. */
+/* A configured pool of buffers in CUDAMemory for these caps (transfer full); NULL on failure. Its
+ * memory has no stream until the element that uses the pool configures one. */
 GstBufferPool *gst_cuda_j2k_cuda_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
                                       guint max);
-/* The same with a stream (GStreamer 1.24): that of the pool that downstream offers, so that it need
- * not wait for ours, else a new one. `offered` may be NULL. */
+/* The same with a stream (GStreamer 1.24): that of the pool that downstream offers, so that
+ * downstream need not wait for another stream, otherwise a new one. `offered` may be NULL. */
 GstBufferPool *gst_cuda_j2k_cuda_stream_pool(GstCudaJ2kContext context, GstCaps *caps, guint min,
                                              guint max, GstBufferPool *offered);
 
-/* Where the planes of a mapped buffer are. */
+/* The memory that the planes of a mapped buffer are in. */
 typedef struct {
   Cj2kMemoryKind kind;
   gpointer cuda_stream; /* for Cj2kPicture; the buffer's memory keeps it alive */
 } GstCudaJ2kMapped;
 
-/* Maps a buffer for the codec: on the device where it lies in CUDAMemory of this context, else
- * (also from CUDAMemory of another one) on the host. Since GStreamer 1.24 elements hand on
- * CUDAMemory on whose stream work is still queued: a mapping on the device does not wait for it, so
- * the codec has to order itself behind mapped->cuda_stream. A mapping on the host waits. */
+/* Maps a buffer for the codec: on the device if it is in CUDAMemory of this context, otherwise
+ * (including CUDAMemory of another context) on the host. Since GStreamer 1.24 elements pass on
+ * CUDAMemory while work is still queued on its stream. A mapping on the device does not wait for
+ * that work, so the codec has to order its own behind mapped->cuda_stream. A mapping on the host
+ * waits. */
 gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuffer *buffer,
                           GstMapFlags flags, GstCudaJ2kContext context, GstCudaJ2kMapped *mapped);
 

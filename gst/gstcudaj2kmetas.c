@@ -4,7 +4,7 @@
 #include <gst/video/gstvideometa.h>
 #include <gst/video/video-anc.h>
 
-/* How many pixels of the smaller picture `n` pixels touch, and how many they fill. */
+/* The number of pixels of the smaller picture that `n` pixels touch, and that they fill. */
 static guint touched(guint64 n, guint reduce)
 {
   return (guint)((n + (G_GUINT64_CONSTANT(1) << reduce) - 1) >> reduce);
@@ -28,8 +28,8 @@ static void reduce_region(GstBuffer *out, const GstVideoRegionOfInterestMeta *re
     gst_video_region_of_interest_meta_add_param(small, gst_structure_copy(i->data));
 }
 
-/* The last line of the first bar and the first one of the second: pixels that are half bar are
- * picture. */
+/* bar_data1 is the last line of the first bar, bar_data2 the first line of the second. Pixels that
+ * are only partly bar count as picture. */
 static void reduce_bars(GstBuffer *out, const GstVideoBarMeta *bars, guint reduce)
 {
   guint first = filled((guint64)bars->bar_data1 + 1, reduce);
@@ -45,7 +45,7 @@ gboolean gst_cuda_j2k_meta_reduce(GstBuffer *out, const GstMeta *meta, guint red
   else if (api == GST_VIDEO_BAR_META_API_TYPE)
     reduce_bars(out, (const GstVideoBarMeta *)meta, reduce);
   else if (api == GST_VIDEO_AFD_META_API_TYPE)
-    return FALSE; /* tagged as if it said sizes; it says shapes */
+    return FALSE; /* tagged as dependent on the size, but it is a code for the aspect ratio */
   else
     return gst_meta_api_type_has_tag(api, g_quark_from_static_string(GST_META_TAG_VIDEO_SIZE_STR));
   return TRUE;

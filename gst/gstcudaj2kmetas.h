@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Metadata that is said in pixels, for pictures that are decoded smaller. All else that buffers
- * carry (time code, captions, AFD, ancillary data) the base classes hand on as it is.
+ * Scales metadata in pixel coordinates for pictures decoded at a lower resolution. The base classes
+ * copy all other metadata (time code, captions, AFD, ancillary data) unchanged.
  */
 #ifndef GST_CUDA_J2K_METAS_H
 #define GST_CUDA_J2K_METAS_H
@@ -10,9 +10,9 @@
 
 G_BEGIN_DECLS
 
-/* Adds to `out` what `meta` says of a picture of 2^reduce times its width and height: regions of
- * interest and bars become as much smaller, other metadata about sizes is left out. FALSE: it says
- * nothing of sizes, and nothing was done. */
+/* Adds `meta` of the full-size picture to `out`, which is 2^reduce times smaller: regions of
+ * interest and bars are scaled, other metadata that depends on the size is dropped. FALSE: `meta`
+ * does not depend on the size, and nothing was done. */
 gboolean gst_cuda_j2k_meta_reduce(GstBuffer *out, const GstMeta *meta, guint reduce);
 
 G_END_DECLS

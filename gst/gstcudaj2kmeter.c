@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPAN        (5 * G_USEC_PER_SEC) /* latencies are those of the last seconds */
-#define TELL_FRAMES 16                   /* frames between two looks at the latency */
+#define SPAN          (5 * G_USEC_PER_SEC) /* age of the oldest frame that counts */
+#define REPORT_FRAMES 16                   /* free frames between two checks of the latency */
 
 void gst_cuda_j2k_meter_init(GstCudaJ2kMeter *meter)
 {
   memset(meter, 0, sizeof *meter);
   g_mutex_init(&meter->lock);
-  meter->told = GST_CLOCK_TIME_NONE;
+  meter->reported = GST_CLOCK_TIME_NONE;
 }
 
 void gst_cuda_j2k_meter_clear(GstCudaJ2kMeter *meter)
@@ -23,8 +23,8 @@ void gst_cuda_j2k_meter_start(GstCudaJ2kMeter *meter)
 {
   g_mutex_lock(&meter->lock);
   meter->late = meter->failed = 0;
-  meter->next = meter->count = meter->since_told = 0;
-  meter->told = GST_CLOCK_TIME_NONE;
+  meter->next = meter->count = meter->since_report = 0;
+  meter->reported = GST_CLOCK_TIME_NONE;
   meter->last_message = g_get_monotonic_time();
   g_mutex_unlock(&meter->lock);
 }
@@ -50,12 +50,12 @@ void gst_cuda_j2k_meter_count_frame(GstCudaJ2kMeter *meter, gint64 arrived, gboo
 {
   gint64 now = g_get_monotonic_time();
   g_mutex_lock(&meter->lock);
-  meter->left[meter->next] = now;
-  meter->took[meter->next] = (guint32)CLAMP(now - arrived, 0, G_MAXUINT32);
-  meter->free[meter->next] = is_free;
+  meter->left_at[meter->next] = now;
+  meter->latency[meter->next] = (guint32)CLAMP(now - arrived, 0, G_MAXUINT32);
+  meter->is_free[meter->next] = is_free;
   meter->next = (meter->next + 1) % GST_CUDA_J2K_METER_FRAMES;
   meter->count = MIN(meter->count + 1, GST_CUDA_J2K_METER_FRAMES);
-  meter->since_told += is_free;
+  meter->since_report += is_free;
   g_mutex_unlock(&meter->lock);
 }
 
@@ -65,15 +65,15 @@ static int compare(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Times of recent frames, all or only the free ones, in order; returns how many. Called with the
- * lock held. */
-static guint recent(const GstCudaJ2kMeter *meter, gboolean only_free, guint32 *times)
+/* The latencies of recent frames, all or only the free ones, in ascending order; returns their
+ * number. Called with the lock held. */
+static guint recent_latencies(const GstCudaJ2kMeter *meter, gboolean only_free, guint32 *times)
 {
   gint64 since = g_get_monotonic_time() - SPAN;
   guint n = 0;
   for (guint i = 0; i < meter->count; i++)
-    if (meter->left[i] >= since && (meter->free[i] || !only_free))
-      times[n++] = meter->took[i];
+    if (meter->left_at[i] >= since && (meter->is_free[i] || !only_free))
+      times[n++] = meter->latency[i];
   qsort(times, n, sizeof *times, compare);
   return n;
 }
@@ -88,17 +88,17 @@ gboolean gst_cuda_j2k_meter_new_latency(GstCudaJ2kMeter *meter, GstClockTime *la
   guint32 times[GST_CUDA_J2K_METER_FRAMES];
   gboolean is_new = FALSE;
   g_mutex_lock(&meter->lock);
-  gboolean first = meter->told == GST_CLOCK_TIME_NONE;
-  if (meter->since_told >= (first ? 1 : TELL_FRAMES)) {
-    guint n = recent(meter, TRUE, times);
-    meter->since_told = 0;
-    /* In whole milliseconds, and only what differs by a quarter: each change makes the whole
-     * pipeline distribute its latency anew. */
+  gboolean first = meter->reported == GST_CLOCK_TIME_NONE;
+  if (meter->since_report >= (first ? 1 : REPORT_FRAMES)) {
+    guint n = recent_latencies(meter, TRUE, times);
+    meter->since_report = 0;
+    /* In whole milliseconds, and only if it differs by a quarter: each report makes the whole
+     * pipeline recalculate its latency. */
     *latency = (percentile(times, n, 99) / 1000 + 1) * GST_MSECOND;
-    is_new = n && (first || *latency > meter->told + meter->told / 4 ||
-                   *latency < meter->told - meter->told / 4);
+    is_new = n && (first || *latency > meter->reported + meter->reported / 4 ||
+                   *latency < meter->reported - meter->reported / 4);
     if (is_new)
-      meter->told = *latency;
+      meter->reported = *latency;
   }
   g_mutex_unlock(&meter->lock);
   return is_new;
@@ -109,7 +109,7 @@ GstClockTime gst_cuda_j2k_meter_latency(GstCudaJ2kMeter *meter, guint extra, gin
   if (fps_n > 0)
     return gst_util_uint64_scale(GST_SECOND * extra, (guint64)fps_d, (guint64)fps_n);
   g_mutex_lock(&meter->lock);
-  GstClockTime latency = meter->told == GST_CLOCK_TIME_NONE ? 0 : meter->told;
+  GstClockTime latency = meter->reported == GST_CLOCK_TIME_NONE ? 0 : meter->reported;
   g_mutex_unlock(&meter->lock);
   return latency;
 }
@@ -146,7 +146,7 @@ void gst_cuda_j2k_meter_add_fields(GstCudaJ2kMeter *meter, GstCudaJ2kOutput *out
   guint32 times[GST_CUDA_J2K_METER_FRAMES];
   g_mutex_lock(&meter->lock);
   guint64 late = meter->late, failed = meter->failed;
-  guint n = recent(meter, FALSE, times);
+  guint n = recent_latencies(meter, FALSE, times);
   g_mutex_unlock(&meter->lock);
   gst_structure_set(stats, "dropped-qos", G_TYPE_UINT64, late, "dropped-errors", G_TYPE_UINT64,
                     failed, "frames-in-flight", G_TYPE_UINT, gst_cuda_j2k_output_pending(output),

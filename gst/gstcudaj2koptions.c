@@ -11,7 +11,7 @@ static guint count_words(const Cj2kOptionWord *words)
   return n;
 }
 
-/* The arrays of values live as long as the types, to the end of the process. */
+/* The arrays of values are never freed: types exist until the process ends. */
 static GType register_enum(const gchar *name, const Cj2kOptionWord *words)
 {
   guint n = count_words(words);

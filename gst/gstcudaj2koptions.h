@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Properties of an element from the library's table of options. */
+/* Makes properties of an element from the library's table of options, and keeps their values. */
 #ifndef GST_CUDA_J2K_OPTIONS_H
 #define GST_CUDA_J2K_OPTIONS_H
 
@@ -9,14 +9,14 @@
 
 G_BEGIN_DECLS
 
-/* The type of an option's words: GstCudaJ2k and the option's `type`. Registered once. */
+/* The GType of an option's words, named GstCudaJ2k and the option's `type`; registered once. */
 GType gst_cuda_j2k_option_type(const Cj2kOption *option);
 
-/* Installs a property for each option of the table but those marked NO_PROPERTY; option i has the
+/* Installs a property for each option of the table that is not marked NO_PROPERTY; option i has the
  * id first + i. Returns the next free id. */
 guint gst_cuda_j2k_options_install(GObjectClass *klass, const Cj2kOptionTable *table, guint first);
 
-/* The option with this id; NULL: the id is none of theirs. */
+/* The option with this id; NULL: none. */
 const Cj2kOption *gst_cuda_j2k_option(const Cj2kOptionTable *table, guint first, guint id);
 
 /* The values of an element's options. */

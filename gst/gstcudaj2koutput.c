@@ -19,8 +19,8 @@ void gst_cuda_j2k_output_clear(GstCudaJ2kOutput *output)
   g_cond_clear(&output->changed);
 }
 
-/* After downstream refused a result the rest is still received, and discarded, so that a streaming
- * thread that waits for room inside the codec goes on and learns of it. */
+/* After a failed push further results are still received, and discarded, so that a streaming thread
+ * that waits for room in the codec continues and returns the failure to upstream. */
 static gpointer output_thread(gpointer data)
 {
   GstCudaJ2kOutput *output = data;
@@ -36,8 +36,8 @@ static gpointer output_thread(gpointer data)
     GstFlowReturn flow = output->func(output->element);
 
     g_mutex_lock(&output->lock);
-    if (output->old)
-      output->old--;
+    if (output->stale)
+      output->stale--;
     else if (!output->flushing && flow != GST_FLOW_OK)
       output->flow = flow;
     output->pending--;
@@ -49,7 +49,7 @@ static gpointer output_thread(gpointer data)
 
 void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name)
 {
-  output->pending = output->old = 0;
+  output->pending = output->stale = 0;
   output->flushing = output->quit = FALSE;
   output->flow = GST_FLOW_OK;
   output->thread = g_thread_new(name, output_thread, output);
@@ -168,7 +168,7 @@ void gst_cuda_j2k_output_flush(GstCudaJ2kOutput *output)
 void gst_cuda_j2k_output_forget(GstCudaJ2kOutput *output)
 {
   g_mutex_lock(&output->lock);
-  output->old = output->pending;
+  output->stale = output->pending;
   output->flow = GST_FLOW_OK;
   g_mutex_unlock(&output->lock);
 }
@@ -176,7 +176,7 @@ void gst_cuda_j2k_output_forget(GstCudaJ2kOutput *output)
 void gst_cuda_j2k_output_relinked(GstCudaJ2kOutput *output)
 {
   g_mutex_lock(&output->lock);
-  output->old = output->pending;
+  output->stale = output->pending;
   if (output->flow == GST_FLOW_NOT_LINKED)
     output->flow = GST_FLOW_OK;
   g_mutex_unlock(&output->lock);

@@ -8,7 +8,8 @@
  * changes.
  *
  * Locks, outermost first:
- *   1. the sink pad's stream lock: the streaming thread, all the time; never the output thread;
+ *   1. the sink pad's stream lock: held by the streaming thread all the time, never by the output
+ *      thread;
  *   2. the base class's stream lock, recursive: guards the base class's lists of frames. The
  *      streaming thread holds it in every virtual function, the output thread while it finishes a
  *      frame; the base class releases it around gst_pad_push();
@@ -24,9 +25,9 @@
  * gst_video_decoder_have_frame(), which locks again: such a call is bracketed by
  * gst_cuda_j2k_output_nest() and _unnest().
  *
- * What downstream answers. A push that fails is remembered; the results behind it are discarded,
- * and the next buffer from upstream (or EOS) gets the answer once, after which results are pushed
- * again. The answer is forgotten when it no longer holds: at a flush, a new segment or stream, and,
+ * Flow returns of downstream. When a push fails, the flow return is stored and the results behind
+ * it are discarded. The next buffer from upstream (or EOS) gets it once, after which results are
+ * pushed again. It is dropped when it no longer holds: at a flush, at a new segment or stream, and,
  * for GST_FLOW_NOT_LINKED, when downstream asks to reconfigure.
  */
 #ifndef GST_CUDA_J2K_OUTPUT_H
@@ -36,8 +37,8 @@
 
 G_BEGIN_DECLS
 
-/* Receives exactly one result from the codec, waiting for it, and hands it on, or discards it where
- * gst_cuda_j2k_output_discards() says so. Returns what downstream said. */
+/* Waits for exactly one result of the codec, and pushes it, or discards it if
+ * gst_cuda_j2k_output_discards(). Returns the flow return of downstream. */
 typedef GstFlowReturn (*GstCudaJ2kOutputFunc)(gpointer element);
 
 typedef struct {
@@ -50,53 +51,54 @@ typedef struct {
 
   GMutex lock;
   GCond changed;     /* pending or quit changed */
-  guint pending;     /* submitted, not handed on yet */
-  guint old;         /* of these, submitted before the answers were last forgotten */
+  guint pending;     /* results submitted and not pushed yet */
+  guint stale;       /* of these, submitted before the flow return was last dropped */
   gboolean flushing; /* results are discarded */
   gboolean quit;
-  GstFlowReturn flow; /* answer of downstream that upstream was not told yet */
+  GstFlowReturn flow; /* of downstream, not returned to upstream yet */
 } GstCudaJ2kOutput;
 
 void gst_cuda_j2k_output_init(GstCudaJ2kOutput *output, gpointer element, GRecMutex *stream_lock,
                               GstCudaJ2kOutputFunc func);
 void gst_cuda_j2k_output_clear(GstCudaJ2kOutput *output);
 
-/* Starts the thread, named `name`; stop discards what is in flight and joins it. Both run while no
- * streaming thread is active (the start and stop functions of the base class). */
+/* Starts the thread, named `name`; stop discards the results in flight and joins it. Both are
+ * called while no streaming thread is active (in the start and stop functions of the base class).
+ */
 void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name);
 void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output);
 
 /* Releases the base class's stream lock completely, and takes it as often again. */
 void gst_cuda_j2k_output_unlock_stream(GstCudaJ2kOutput *output);
 void gst_cuda_j2k_output_lock_stream(GstCudaJ2kOutput *output);
-/* Around a call of the base class that takes the stream lock once more before it calls back. */
+/* Bracket a call into the base class that takes the stream lock once more before it calls back. */
 void gst_cuda_j2k_output_nest(GstCudaJ2kOutput *output);
 void gst_cuda_j2k_output_unnest(GstCudaJ2kOutput *output);
 
-/* For the function: must this result be discarded, since the element is flushing or downstream
- * refused a result before it? Holds for as long as the caller holds the stream lock: a flush event
- * takes it before it forgets the segment. */
+/* For the output function: must this result be discarded, because the element is flushing or an
+ * earlier push failed? The answer is valid while the caller holds the stream lock, which a flush
+ * event takes before it resets the segment. */
 gboolean gst_cuda_j2k_output_discards(GstCudaJ2kOutput *output);
 
 /* Is this the output thread? */
 gboolean gst_cuda_j2k_output_is_thread(const GstCudaJ2kOutput *output);
 
-/* The streaming thread has submitted one more. */
+/* Called after the streaming thread has submitted one more frame or part. */
 void gst_cuda_j2k_output_added(GstCudaJ2kOutput *output);
 
-/* Submitted and not handed on yet. */
+/* Number of results submitted and not pushed yet. */
 guint gst_cuda_j2k_output_pending(GstCudaJ2kOutput *output);
 
 /* Waits until nothing is in flight. Called on the streaming thread with the stream lock held. */
 void gst_cuda_j2k_output_wait(GstCudaJ2kOutput *output);
-/* Returns what downstream answered, for upstream, and forgets it. When it was a refusal the results
- * in flight are discarded first. Called as gst_cuda_j2k_output_wait(). */
+/* Returns the stored flow return, and resets it to GST_FLOW_OK. After a failed push the results in
+ * flight are discarded first. Called like gst_cuda_j2k_output_wait(). */
 GstFlowReturn gst_cuda_j2k_output_report(GstCudaJ2kOutput *output);
 /* Waits until nothing is in flight, and reports. */
 GstFlowReturn gst_cuda_j2k_output_drain(GstCudaJ2kOutput *output);
-/* Discards what is in flight and forgets what downstream answered. */
+/* Discards the results in flight and resets the flow return. */
 void gst_cuda_j2k_output_flush(GstCudaJ2kOutput *output);
-/* A new segment or stream begins: answers to results submitted before it no longer matter. */
+/* A new segment or stream begins: flow returns for results submitted before it no longer matter. */
 void gst_cuda_j2k_output_forget(GstCudaJ2kOutput *output);
 /* Downstream asks to reconfigure; called on any thread. */
 void gst_cuda_j2k_output_relinked(GstCudaJ2kOutput *output);

@@ -3,8 +3,8 @@
 
 #define MEMORY_TYPE "CudaJ2kPinned"
 
-/* A decoder without frames is what the library's allocation functions want; it is the allocator's
- * own, so that memory may outlive the element's. */
+/* The library's allocation functions need a decoder. The allocator has one of its own that decodes
+ * nothing, so that its memory may outlive the element. */
 typedef struct {
   GstAllocator parent;
   GstCudaJ2kContext context;
@@ -26,7 +26,7 @@ static GstMemory *alloc(GstAllocator *allocator, gsize size, GstAllocationParams
 {
   GstCudaJ2kPinnedAllocator *self = (GstCudaJ2kPinnedAllocator *)allocator;
   gsize whole = size + params->prefix + params->padding;
-  /* Pages are aligned to more than any caller asks for. */
+  /* Pages satisfy any alignment that is asked for. */
   gpointer data = cj2k_decoder_alloc(self->owner, CJ2K_MEMORY_PINNED, whole);
   if (!data)
     return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * System memory that is page-locked: the GPU copies to and from it by itself, at the full speed of
- * the bus and beside its kernels. The decoder allocates its output there, and the encoder offers
- * such a pool to upstream.
+ * Page-locked system memory: the GPU copies to and from it without the CPU, at the full speed of
+ * the bus and in parallel with its kernels. The decoder allocates its output there, and the encoder
+ * offers a pool of it to upstream.
  */
 #ifndef GST_CUDA_J2K_PINNED_H
 #define GST_CUDA_J2K_PINNED_H
@@ -11,12 +11,12 @@
 
 G_BEGIN_DECLS
 
-/* An allocator for the GPU of this context, or of this device when the context is NULL (transfer
- * full); NULL where the CUDA back end cannot be opened. Its memories keep it alive, also after the
- * element is gone. */
+/* An allocator for the GPU of this context or, if that is NULL, of this device (transfer full);
+ * NULL if the CUDA back end cannot be opened. Memory that it allocated keeps it alive, even after
+ * the element is gone. */
 GstAllocator *gst_cuda_j2k_pinned_allocator_new(GstCudaJ2kContext context, gint device);
 
-/* Does the whole buffer lie in page-locked memory of such an allocator? */
+/* Is the whole buffer in page-locked memory of such an allocator? */
 gboolean gst_cuda_j2k_buffer_is_pinned(GstBuffer *buffer);
 
 G_END_DECLS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Type finders for what GStreamer's own do not know: codestreams with marker segments of later
- * parts (HTJ2K has CAP and CPF, T.814 annex A), and files of the brand 'jph '.
+ * Type finders for streams that GStreamer's own do not recognise: codestreams with marker segments
+ * of later parts (HTJ2K has CAP and CPF, T.814 annex A), and files of the brand 'jph '.
  */
 #include "gstcudaj2kcommon.h"
 
@@ -13,13 +13,13 @@
 #define QCD 0xFF5C
 #define SOT 0xFF90
 
-#define MAX_HEADER (1 << 20) /* bytes of a main header looked at */
+#define MAX_HEADER (1 << 20) /* bytes of a main header that are examined */
 
 static GstStaticCaps codestream_caps = GST_STATIC_CAPS("image/x-jpc");
 static GstStaticCaps file_caps = GST_STATIC_CAPS("image/jp2");
 
-/* T.800 A.3: SOC, SIZ, then marker segments in any order, COD and QCD among them, up to SOT. Every
- * one between has a length, so unknown ones can be stepped over. */
+/* A main header is SOC, SIZ, then marker segments in any order, with COD and QCD among them, up to
+ * SOT (T.800 A.3). They have lengths, so unknown ones can be stepped over. */
 static void find_codestream(GstTypeFind *find, gpointer unused)
 {
   gboolean cod = FALSE, qcd = FALSE;
@@ -47,8 +47,8 @@ static void find_codestream(GstTypeFind *find, gpointer unused)
   }
 }
 
-/* T.800 I.5.1 and I.5.2: signature box, then a file type box whose brand or compatibility list has
- * the name. */
+/* A file begins with a signature box, then a file type box with the name in its brand or
+ * compatibility list (T.800 I.5.1, I.5.2). */
 static void find_jph(GstTypeFind *find, gpointer unused)
 {
   static const guint8 signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', 0x0D, 0x0A, 0x87, 0x0A};

@@ -14,7 +14,7 @@ static gboolean plugin_init(GstPlugin *plugin)
   return GST_ELEMENT_REGISTER(cudaj2kdec, plugin) && GST_ELEMENT_REGISTER(cudaj2kenc, plugin);
 }
 
-#define PACKAGE "cudaj2k" /* GST_PLUGIN_DEFINE wants it */
+#define PACKAGE "cudaj2k" /* required by GST_PLUGIN_DEFINE */
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, cudaj2k,
                   "JPEG 2000 and HTJ2K encoder and decoder on NVIDIA GPUs and CPUs", plugin_init,
                   CJ2K_VERSION, "LGPL", "cudaj2k", "Unknown package origin")
