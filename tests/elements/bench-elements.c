@@ -2,11 +2,10 @@
 /*
  * bench-elements FRAMES FILE CAPS DESCRIPTION
  *
- * How fast elements are: pushes the contents of FILE as one buffer of these caps into the bin
- * DESCRIPTION, which has an element named "repeat" that hands on the one buffer it gets, over and
- * over. That way a buffer that was made or uploaded once is what the elements behind it see. The
- * rate is that of the buffers that come out at the bin's end, after some to warm up. One JSON
- * object on one line of stdout.
+ * Measures the speed of elements: pushes the contents of FILE as one buffer with these caps into
+ * the bin DESCRIPTION. An element in it named "repeat" passes this buffer on repeatedly, so that it
+ * is made or uploaded only once. Measured is the rate of buffers at the end of the bin, after some
+ * for warming up. Prints one JSON object on one line.
  */
 #include <gst/app/gstappsrc.h>
 #include <stdlib.h>
@@ -82,7 +81,7 @@ static void feed(GstElement *pipeline, const gchar *path, const gchar *caps_stri
   gst_object_unref(source);
 }
 
-/* Waits for the end; FALSE: an error, which was told. */
+/* Waits for EOS; FALSE: an error, which was printed. */
 static gboolean wait_for_end(GstElement *pipeline)
 {
   GError *error = NULL;

@@ -2,7 +2,7 @@
 #include "harness.h"
 
 #ifdef __SANITIZE_ADDRESS__
-/* Whole stacks, so that tests/lsan.supp can name what other libraries leak; ASAN_OPTIONS of the
+/* Complete stacks, so that tests/lsan.supp can name leaks of other libraries; ASAN_OPTIONS of the
  * environment adds to these. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -30,7 +30,7 @@ Rig rig_decoder(const gchar *properties, GstCaps *caps)
 
 void rig_free(Rig *rig)
 {
-  /* Messages hold their element, and the element the bus that holds them. */
+  /* Messages reference their element, and the element references the bus that holds them. */
   gst_bus_set_flushing(rig->bus, TRUE);
   gst_harness_teardown(rig->h);
   gst_object_unref(rig->bus);
@@ -48,7 +48,7 @@ void rig_flush(Rig *rig)
   g_assert_true(gst_harness_push_event(rig->h, gst_event_new_segment(&segment)));
 }
 
-/* NULL: there is none. */
+/* The error of the next message of this type; NULL: none. */
 static GError *next_message(GstBus *bus, GstMessageType type)
 {
   GstMessage *message = gst_bus_pop_filtered(bus, type);
@@ -63,7 +63,7 @@ static GError *next_message(GstBus *bus, GstMessageType type)
   return error;
 }
 
-/* The text of the first one that is, or is not, about a GPU that is missing. */
+/* The text of the first message that is, or is not, about a missing GPU. */
 static gchar *find_message(Rig *rig, GstMessageType type, gboolean no_gpu)
 {
   GError *error;

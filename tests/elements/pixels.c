@@ -104,7 +104,7 @@ GstBuffer *pixels_buffer(const GstVideoInfo *info, guint phase)
   return buffer;
 }
 
-/* To fewer bits: rounded and clamped. */
+/* Changes the depth of a sample; fewer bits are rounded and clamped. */
 static guint32 rescale(guint32 value, guint from, guint to)
 {
   if (from <= to)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Samples of video buffers, one at a time and slowly: what the tests compare pixels with. Written
- * from the description of Cj2kSampleLayout alone, apart from the code under test.
+ * Single samples of video buffers, with which the tests compare pixels. Written from the
+ * description of Cj2kSampleLayout alone, independently of the code under test.
  */
 #ifndef TEST_PIXELS_H
 #define TEST_PIXELS_H
@@ -14,7 +14,7 @@ guint32 pixels_get(const Cj2kSampleLayout *layout, const guint8 *plane, gsize pi
 void pixels_put(const Cj2kSampleLayout *layout, guint8 *plane, gsize pitch, guint x, guint y,
                 guint32 value);
 
-/* Of component c of a mapped frame: size and samples. */
+/* The size and the samples of component c of a mapped frame. */
 guint pixels_width(const GstVideoFrame *frame, guint c);
 guint pixels_height(const GstVideoFrame *frame, guint c);
 guint32 pixels_of(const GstVideoFrame *frame, guint c, guint x, guint y);
@@ -23,12 +23,12 @@ guint32 pixels_of(const GstVideoFrame *frame, guint c, guint x, guint y);
  * an image `width` x `height`, in `depth` bits. */
 guint32 pixels_pattern(guint c, guint x, guint y, guint width, guint height, guint depth);
 
-/* A buffer of this format with the pattern in it, moved by `phase` pixels. */
+/* A buffer of this format with the pattern, moved by `phase` pixels. */
 GstBuffer *pixels_buffer(const GstVideoInfo *info, guint phase);
 
-/* Largest difference of any sample of a and b, both of the same size and family; when the depths
- * differ, the deeper one is compared in the other's depth, shifted and rounded as the library does.
- * -1 when the number of colour components differs. */
+/* The largest difference of any sample of a and b, which have the same size and family. If the
+ * depths differ, the deeper one is shifted and rounded to the other's depth as in the library. -1
+ * if number of components or sub-sampling differ. */
 gint pixels_difference(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
                        GstBuffer *b);
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Runs the commands of docs/pipelines.md as they are printed.
 
-Changed is only what a test cannot have: a screen becomes files, sources end after some frames, and ports become free
-ones. A sender and the receiver behind it run together; the receiver must show frames.
+Only what a test cannot provide is changed: files replace a screen, sources end after some frames, and free ports
+replace the printed ones. A sender and the receiver that follows it run together; the receiver must show frames.
 """
 import os
 import re
@@ -18,7 +18,7 @@ from cj2ktest import Folder, Tap, skip_all
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/pipelines.md")
 SECONDS = 90
-FRAMES = 12  # that a sender sends
+FRAMES = 12  # number of frames that a source sends
 
 
 def recipes():
@@ -42,12 +42,12 @@ def recipes():
 
 
 def shorten(arguments):
-    """Fewer frames from sources that send many."""
+    """The arguments, with fewer frames from sources that send many."""
     return [f"num-buffers={FRAMES}" if re.fullmatch("num-buffers=[0-9]{3}", a) else a for a in arguments]
 
 
 def missing_element(arguments):
-    """An element of the pipeline that this machine does not have, or None."""
+    """An element of the pipeline that is not installed, or None."""
     words = [argument for before, argument in zip(["!"] + arguments, arguments)
              if before == "!" and "/" not in argument and "(" not in argument]
     for word in words + (["cudaupload"] if any("CUDAMemory" in a for a in arguments) else []):
@@ -83,7 +83,7 @@ def finish(process, seconds):
 
 
 def alone(tap, name, arguments, work):
-    """A pipeline that ends by itself, and writes the file that it names."""
+    """Runs a pipeline that ends by itself; the file it names must be written."""
     process = start(arguments, work, f"{work}/log")
     status = finish(process, SECONDS)
     places = [a.split("=", 1)[1] for a in arguments if a.startswith("location=")]
@@ -97,7 +97,7 @@ def shown(work):
 
 
 def together(tap, name, sender, receiver, work):
-    """Both, the receiver first; at least half of the frames must be shown: sockets may be too small for all."""
+    """Runs receiver and sender; half of the frames must be shown: socket buffers may be too small for all."""
     port = free_port()
     sender, receiver = ([f"port={port}" if a.startswith("port=") else a for a in side] for side in (sender, receiver))
     sender.insert(sender.index("videotestsrc") + 1, f"num-buffers={FRAMES}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which back end works, and what is said when it is not the one that was hoped for. A GPU of a
- * number that no machine has is missing everywhere. */
+/* Which back end the elements use, and the messages when no GPU is usable. The device number is one
+ * that no machine has, so the GPU is missing everywhere. */
 #include "harness.h"
 
 #include "common/backend.h"
@@ -37,7 +37,7 @@ static void test_cpu(void)
   rig_free(&rig);
 }
 
-/* A decoder in no pipeline and no harness, which would insist on its playing. */
+/* A decoder outside a harness, which would require that it reaches PLAYING. */
 static GstElement *lone_decoder(const gchar *backend, Rig *rig)
 {
   GstElement *element = gst_element_factory_make("cudaj2kdec", NULL);
@@ -56,7 +56,7 @@ static void lone_free(GstElement *element, Rig *rig)
   gst_object_unref(rig->bus);
 }
 
-/* The sentence names the GPU that is not there, or the build that has no use for one. */
+/* The text names the missing GPU, or the build without CUDA. */
 static void assert_says_why(gchar *text)
 {
   g_assert_nonnull(text);
@@ -64,7 +64,7 @@ static void assert_says_why(gchar *text)
   g_free(text);
 }
 
-/* A clear error, not a crash and not the CPU. */
+/* With backend=cuda a missing GPU is an error; the CPU is not used instead. */
 static void test_decoder_without_gpu(void)
 {
   Rig rig;
@@ -94,7 +94,7 @@ static void test_encoder_without_gpu(void)
   rig_free(&rig);
 }
 
-/* One warning in the element's life; none where there is no choice. */
+/* One warning in the element's life, and none from a build without CUDA. */
 static void assert_warned_once(Rig *rig)
 {
   gchar *text = rig_no_gpu_message(rig, GST_MESSAGE_WARNING);

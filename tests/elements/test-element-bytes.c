@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cudaj2kdec on a stream of bytes: where images begin and end in it, whatever the pieces. */
+/* cudaj2kdec on a byte stream: it finds the beginning and end of images, however the stream is
+ * divided into buffers. */
 #include "harness.h"
 
 #include <string.h>
@@ -7,12 +8,12 @@
 
 #define WIDTH      64
 #define HEIGHT     48
-#define LIMIT_S    60 /* of one test, in seconds */
+#define LIMIT_S    60 /* seconds for one test */
 #define MAX_IMAGES 16
 
 /* ------------------------------------------------------------------------------- streams --- */
 
-/* A stream under construction, and what has to come out of it. */
+/* A stream under construction, and the expected output. */
 typedef struct {
   GByteArray *bytes;
   gint phases[MAX_IMAGES]; /* of the pattern; -1: a picture flagged as corrupted */
@@ -67,7 +68,7 @@ static void write32(guint8 *p, guint32 value)
     p[i] = (guint8)(value >> (24 - 8 * i));
 }
 
-/* The first SOT of a codestream, or its last. */
+/* The offset of the first or the last SOT of a codestream. */
 static guint8 *tile_part(GByteArray *image, gboolean last)
 {
   guint at = 2, next;
@@ -123,7 +124,7 @@ static void make_boxes(Stream *stream)
   make_ten(stream, LOSSLESS "! capsfilter caps=image/x-j2c");
 }
 
-/* Psot = 0: the last tile-part goes to EOC. Packet number 0xFFD9 looks like EOC. */
+/* With Psot = 0 the last tile-part ends at EOC. The packet number 0xFFD9 looks like EOC. */
 static void make_no_lengths(Stream *stream)
 {
   GstVideoInfo info = source();
@@ -140,7 +141,8 @@ static void make_no_lengths(Stream *stream)
   }
 }
 
-/* The last box goes to the end of the file; others have extended lengths, and boxes behind them. */
+/* Boxes that extend to the end of the file, that have an extended length, or that precede others.
+ */
 static void make_odd_files(Stream *stream)
 {
   static const guint8 behind[] = {0, 0, 0, 12, 'x', 'm', 'l', ' ', '<', 'a', '/', '>'};
@@ -179,7 +181,7 @@ static void make_mixed(Stream *stream)
            i);
 }
 
-/* Bytes before, between and behind; some look like the beginning of an image. */
+/* Bytes before, between and behind images; some look like the beginning of an image. */
 static void make_junk(Stream *stream)
 {
   static const guint8 fake[] = {0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0, 0, 0, 0, 1, 0xFF, 0x4F, 0xFF};
@@ -204,7 +206,7 @@ static void make_no_eoc(Stream *stream)
   }
 }
 
-/* Images that end early, one in the middle and the last: the others are whole. */
+/* One image in the middle and the last one are truncated; the others are decoded completely. */
 static void make_truncated(Stream *stream, const gchar *description)
 {
   GstVideoInfo info = source();
@@ -228,7 +230,7 @@ static void make_truncated_files(Stream *stream)
   make_truncated(stream, LOSSLESS "! capsfilter caps=image/jp2");
 }
 
-/* A tile-part that claims to be longer than all that follows, and one beyond any sense. */
+/* A tile-part length that exceeds the rest of the stream, and one that is implausible. */
 static void make_wrong_lengths(Stream *stream)
 {
   static const guint32 lengths[] = {100000, 0xFFFFFFF0, 13, 1};
@@ -292,7 +294,7 @@ static void test_stream(gconstpointer data)
   alarm(0);
 }
 
-/* Two codestreams a frame, where the caps say so. */
+/* With `fields=2` in the caps a frame is two codestreams. */
 static void test_fields(void)
 {
   GstVideoInfo info = video(GST_VIDEO_FORMAT_I422_10LE, 128, 96);
@@ -319,7 +321,7 @@ static void test_fields(void)
   }
 }
 
-/* An image goes out as soon as it is complete. */
+/* An image is decoded as soon as it is complete. */
 static void test_at_once(void)
 {
   GstVideoInfo info = source();
@@ -335,7 +337,7 @@ static void test_at_once(void)
 
 /* --------------------------------------------------------------------------------- limits --- */
 
-/* Pushes zeros until they are refused; the message has to hold these words. */
+/* Pushes zeros until they are refused; the error message has to contain `words`. */
 static void push_zeros(Rig *rig, guint most_mib, const gchar *words)
 {
   GstFlowReturn flow = GST_FLOW_OK;
@@ -360,7 +362,7 @@ static void test_no_image(void)
   alarm(0);
 }
 
-/* A codestream that begins and never ends; the decoder goes on behind it after a flush. */
+/* A codestream that never ends is an error; after a flush the decoder works again. */
 static void test_no_end(void)
 {
   GstVideoInfo info = source();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CUDAMemory with a stream, as elements hand it on since GStreamer 1.24 while work on it is still
- * queued. A host function holds the stream up before pictures are written or read, for longer than
- * a frame takes: an element that does not order itself behind the stream uses the wrong samples.
- * Skips where there is no GPU, and before 1.24.
+ * CUDAMemory with a stream, which elements pass on since GStreamer 1.24 while work on it is still
+ * queued. A host function blocks the stream before pictures are written or read, for longer than a
+ * frame takes: an element that does not order its work behind the stream uses wrong samples.
+ * Skipped without a GPU, and with GStreamer before 1.24.
  */
 #include "harness.h"
 
@@ -84,8 +84,8 @@ static void hold_up(cudaStream_t stream)
   g_assert_cmpint(cudaLaunchHostFunc(stream, sleep_for_a_while, NULL), ==, cudaSuccess);
 }
 
-/* A picture in page-locked memory, of GStreamer's own shape: copies of pageable memory would wait
- * for the stream. */
+/* A picture in page-locked memory, in GStreamer's default layout: copies from pageable memory would
+ * wait for the stream. */
 static GstBuffer *page_locked(const GstVideoInfo *info)
 {
   void *memory;
@@ -133,7 +133,7 @@ static void queue_copy(const GstVideoInfo *info, GstBuffer *host, GstBuffer *dev
 
 /* -------------------------------------------------------------------------------- encoder --- */
 
-/* A pool as an upstream element of 1.24 has it: its memory belongs to the element's stream. */
+/* A pool like that of an upstream element of 1.24: its memory belongs to the element's stream. */
 static GstBufferPool *stream_pool(GstCudaContext *context, const GstVideoInfo *info)
 {
   GstBufferPool *pool = gst_cuda_buffer_pool_new(context);
@@ -149,7 +149,7 @@ static GstBufferPool *stream_pool(GstCudaContext *context, const GstVideoInfo *i
   return pool;
 }
 
-/* A buffer whose picture will be there some time after this has returned. */
+/* A buffer whose picture is written only after this function has returned. */
 static GstBuffer *late_picture(GstBufferPool *pool, const GstVideoInfo *info, GstBuffer *host,
                                guint phase)
 {
@@ -179,7 +179,7 @@ static void assert_same_bytes(GstBuffer *a, GstBuffer *b)
   gst_buffer_unmap(a, &map);
 }
 
-/* What is encoded is the finished picture. */
+/* The encoder waits for the picture to be finished. */
 static void test_encoder(gconstpointer properties)
 {
   if (lacks_gpu())
@@ -219,7 +219,7 @@ static void test_encoder(gconstpointer properties)
 
 /* -------------------------------------------------------------------------------- decoder --- */
 
-/* A decoder of one frame at a time into CUDAMemory, and what it is to decode. */
+/* A decoder into CUDAMemory with one frame in flight, and its input. */
 static Rig rig_coded(const GstVideoInfo *source, GstBuffer *coded[FRAMES])
 {
   GstCaps *caps = NULL;
@@ -236,8 +236,8 @@ static Rig rig_coded(const GstVideoInfo *source, GstBuffer *coded[FRAMES])
   return rig;
 }
 
-/* Pictures are whole for whoever works on their stream, and stay so until that work is done, though
- * the buffers are back in the pool before. */
+/* Work on a picture's stream finds the picture complete. The picture stays unchanged until that
+ * work is done, although its buffer returns to the pool earlier. */
 static void test_decoder(void)
 {
   if (lacks_gpu())
@@ -270,7 +270,7 @@ static void test_decoder(void)
   gst_object_unref(context);
 }
 
-/* Pictures that are mapped to be read on the host are whole, though nobody waited for them. */
+/* A picture mapped for reading on the host is complete without further waiting. */
 static void test_decoder_mapped(void)
 {
   if (lacks_gpu())
@@ -297,7 +297,7 @@ static void add_tests(void)
                        "block-coder=ht rate-control=lossless frames-in-flight=1", test_encoder);
   g_test_add_data_func("/cuda/streams/encoder/ht-3",
                        "block-coder=ht rate-control=lossless frames-in-flight=3", test_encoder);
-  /* Without memory of earlier frames, so that each frame has the bytes that it has alone. */
+  /* Rate control of one frame does not depend on earlier ones here, so the bytes are comparable. */
   g_test_add_data_func("/cuda/streams/encoder/mq", "rate-control=quality frames-in-flight=1",
                        test_encoder);
   g_test_add_func("/cuda/streams/decoder", test_decoder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The elements on a GPU: memory:CUDAMemory in and out, and the same answers as the CPU's. Skips
- * where there is no GPU. */
+/* The elements on a GPU: input and output in memory:CUDAMemory, and the same results as on the CPU.
+ * Skipped without a GPU. */
 #include "harness.h"
 
 #define FRAMES 8
@@ -38,7 +38,7 @@ static gboolean pad_has_cuda(Rig *rig, const gchar *factory, const gchar *pad_na
   return has;
 }
 
-/* The context that an element answers others with on this pad (transfer full). */
+/* The context in the answer of an element to a query on this pad (transfer full). */
 static GstContext *ask_context(Rig *rig, const gchar *factory, const gchar *pad_name)
 {
   GstElement *element = rig_element(rig, factory);
@@ -54,7 +54,7 @@ static GstContext *ask_context(Rig *rig, const gchar *factory, const gchar *pad_
   return context;
 }
 
-/* The GstCudaContext inside. */
+/* The GstCudaContext in that answer. */
 static gpointer cuda_of(const GstContext *context)
 {
   const GValue *value =
@@ -70,7 +70,8 @@ static gpointer context_of(Rig *rig, const gchar *factory, const gchar *pad_name
   return found;
 }
 
-/* Up, through the codec and down: exactly what went in, and never by way of the host between. */
+/* Upload, codec and download are lossless, and between them no picture passes through host memory.
+ */
 static void test_device_memory(gconstpointer data)
 {
   GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
@@ -95,7 +96,7 @@ static void test_device_memory(gconstpointer data)
   g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, FRAMES);
   g_assert_true(pad_has_cuda(&rig, "cudaj2kenc", "sink"));
   g_assert_true(pad_has_cuda(&rig, "cudaj2kdec", "src"));
-  /* Memory of another context would be taken by way of the host. */
+  /* Memory of another context would pass through the host. */
   gpointer shared = context_of(&rig, "cudaupload", "src");
   g_assert_nonnull(shared);
   g_assert_true(shared == context_of(&rig, "cudaj2kenc", "sink"));
@@ -107,7 +108,7 @@ static void test_device_memory(gconstpointer data)
   g_free(description);
 }
 
-/* Downstream that takes anything gets pictures it can read. */
+/* If downstream has ANY caps, pictures are in system memory. */
 static void test_anything_is_host(void)
 {
   if (lacks_gpu())
@@ -119,7 +120,7 @@ static void test_anything_is_host(void)
   gst_harness_set_src_caps(rig.h, caps);
   g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
   GstBuffer *decoded = gst_harness_pull(rig.h);
-  /* Page-locked, so that the GPU writes it by itself. */
+  /* Page-locked, so that the GPU can write to it directly. */
   g_assert_true(gst_memory_is_type(gst_buffer_peek_memory(decoded, 0), "CudaJ2kPinned"));
   GstVideoInfo info = output_video(rig.h);
   GstBuffer *raw = pixels_buffer(&source, 0);
@@ -133,7 +134,7 @@ static void test_anything_is_host(void)
   gst_buffer_unref(raw);
 }
 
-/* One answer: the same bytes, and the same samples of lossy streams. */
+/* Both back ends give the same bytes, and the same samples for lossy streams. */
 static void test_same_as_cpu(gconstpointer data)
 {
   const gchar *properties = data;
@@ -168,7 +169,7 @@ static void test_same_as_cpu(gconstpointer data)
 
 #define PAIRS 4
 
-/* An encoder and a decoder of its own, on these GPUs; a thread each. */
+/* One thread: an encoder and a decoder of its own, on these GPUs. */
 typedef struct {
   gint encoder, decoder;
   guint phase;
@@ -229,7 +230,7 @@ static void test_several_gpus(void)
     g_test_skip("one GPU only");
 }
 
-/* Elements of a pipeline work in one context, so that device memory passes between them. */
+/* Elements of a pipeline share one context, so that they can exchange device memory. */
 static void test_shared_context(void)
 {
   if (lacks_gpu() || !have_element("cudaupload"))
@@ -247,7 +248,7 @@ static void test_shared_context(void)
   rig_free(&rig);
 }
 
-/* The application's context comes before one of our own. */
+/* A context from the application is preferred to a new one. */
 static void test_given_context(void)
 {
   if (lacks_gpu() || !have_element("cudaupload"))
@@ -270,7 +271,7 @@ static void test_given_context(void)
 
 /* ------------------------------------------------------------------------ what is offered --- */
 
-/* What nvcodec's encoders and filters name: device memory first, last or alone. */
+/* Caps like those of nvcodec's encoders and filters: device memory first, last or alone. */
 static void test_negotiation(void)
 {
   static const struct {
@@ -309,7 +310,7 @@ static void test_negotiation(void)
   }
 }
 
-/* The pool that the encoder offers upstream, and a buffer of it. */
+/* The pool that the encoder offers to upstream, and a buffer from it. */
 static GstBuffer *offered_buffer(Rig *rig, const GstVideoInfo *info, GstBufferPool **pool)
 {
   GstElement *element = rig_element(rig, "cudaj2kenc");
@@ -331,7 +332,7 @@ static GstBuffer *offered_buffer(Rig *rig, const GstVideoInfo *info, GstBufferPo
   return buffer;
 }
 
-/* Upstream is offered page-locked memory, and what it writes there is what is encoded. */
+/* The encoder offers page-locked memory to upstream, and encodes what is written there. */
 static void test_pinned_pool(void)
 {
   if (lacks_gpu())
@@ -384,7 +385,7 @@ static const guint8 h264_stream[] = {
 
 #define H264_FRAMES 3
 
-/* The stream through these elements; *info is of what comes out. */
+/* Decodes the stream and passes it through these elements; *info describes the output. */
 static void decode_h264(const gchar *decoder, const gchar *elements, GstBuffer *frames[H264_FRAMES],
                         GstVideoInfo *info)
 {
@@ -407,7 +408,7 @@ static void decode_h264(const gchar *decoder, const gchar *elements, GstBuffer *
   rig_free(&rig);
 }
 
-/* H.264 to JPEG 2000 without leaving the GPU: the pictures are those that nvcodec decodes. */
+/* H.264 to JPEG 2000 on the GPU: the pictures are equal to those that nvcodec decodes. */
 static void test_transcode(gconstpointer data)
 {
   const gchar *decoder = data;
@@ -435,7 +436,7 @@ static void test_transcode(gconstpointer data)
 
 #define NV12_ON_GPU "capsfilter caps=video/x-raw(memory:CUDAMemory),format=NV12"
 
-/* Frames through a chain that makes NV12 of I420. */
+/* Passes frames through a chain that converts I420 to NV12. */
 static void convert(const gchar *description, GstBuffer *frames[FRAMES])
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -453,7 +454,7 @@ static void convert(const gchar *description, GstBuffer *frames[FRAMES])
   rig_free(&rig);
 }
 
-/* cudaconvert in front of the encoder and behind the decoder changes nothing but the format. */
+/* cudaconvert before the encoder and behind the decoder changes only the format. */
 static void test_filter(gconstpointer chain)
 {
   GstVideoInfo info = video(GST_VIDEO_FORMAT_NV12, WIDTH, HEIGHT);
@@ -478,7 +479,7 @@ static void test_filter(gconstpointer chain)
 #ifdef CJ2K_HAVE_GST_CUDA
 #include <gst/cuda/gstcudacontext.h>
 
-/* A kernel that writes where nothing is takes the context with it, as a GPU does that is lost. */
+/* A kernel that writes to an invalid address destroys the context, as the loss of a GPU does. */
 static void kill_context(GstCudaContext *context, GstBuffer *coded)
 {
   Cj2kDecoderParams params;
@@ -543,7 +544,7 @@ static void lose_gpu(const gchar *factory)
   rig_free(&rig);
 }
 
-/* A GPU that is lost is an element error, and the element stops. In a process of its own. */
+/* When the GPU is lost, the element posts an error and stops. Runs in a separate process. */
 static void test_lost_gpu(gconstpointer factory)
 {
   if (lacks_gpu())
@@ -565,7 +566,7 @@ static void test_lost_gpu(gconstpointer factory)
 
 /* ------------------------------------------------------------------------ what CUDA leaves --- */
 
-/* The depth of the first component in SIZ (T.800 A.5.1) becomes one that CUDA does not do. */
+/* Sets the depth of the first component in SIZ (T.800 A.5.1) to one that CUDA does not support. */
 static GstBuffer *deepen(GstBuffer *coded)
 {
   GstBuffer *deep = gst_buffer_copy_deep(coded);

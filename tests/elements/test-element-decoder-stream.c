@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The decoder element over the time of a stream: its end, flushes, changes on the way, reverse
- * playback, bytes instead of frames, and frames in parts. */
+/* The decoder element in streaming: EOS, flushes, changes of format, reverse playback, byte
+ * streams, and frames in several parts. */
 #include "harness.h"
 
 #include <gst/base/gsttypefindhelper.h>
@@ -10,7 +10,7 @@
 
 /* ----------------------------------------------------------------------------- streaming --- */
 
-/* A finished frame does not wait for the next one. */
+/* A decoded frame is pushed without waiting for the next one. */
 static void test_leaves_at_once(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -29,7 +29,7 @@ static void test_leaves_at_once(void)
   rig_free(&rig);
 }
 
-/* Every frame is out before EOS is, in order. */
+/* All frames are pushed in order before EOS. */
 static void test_eos(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 320, 240);
@@ -61,7 +61,7 @@ static guint64 decoded_frames(Rig *rig)
   return frames;
 }
 
-/* Where downstream is late, frames that would come too late are not decoded. */
+/* When downstream reports that it is late, frames that would be too late are not decoded. */
 static void test_qos(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -93,7 +93,7 @@ static void test_flush(void)
     for (guint i = 0; i < 6; i++)
       push_frame(rig.h, coded, i);
     rig_flush(&rig);
-    /* The first frame after the flush is the first that comes out. */
+    /* The next output is the first frame after the flush. */
     g_assert_cmpint(push_frame(rig.h, coded, 100 + round), ==, GST_FLOW_OK);
     GstBuffer *decoded = gst_harness_pull(rig.h);
     g_assert_cmpuint(GST_BUFFER_PTS(decoded), ==,
@@ -104,7 +104,7 @@ static void test_flush(void)
   rig_free(&rig);
 }
 
-/* Another size and format in mid-stream, with and without new caps. */
+/* Size and format change within a stream, with and without new caps. */
 static void test_header_changes(void)
 {
   static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420, GST_VIDEO_FORMAT_I422_10LE,
@@ -115,7 +115,7 @@ static void test_header_changes(void)
     GstBuffer *coded = encode_pattern(&source, i, NULL);
     g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
     gst_buffer_unref(coded);
-    /* Three frames of a kind are in flight before they are looked at. */
+    /* Three frames of each format are in flight before the first is pulled. */
     if (i % 3 != 2)
       continue;
     for (guint j = i - 2; j <= i; j++)
@@ -124,7 +124,7 @@ static void test_header_changes(void)
   rig_free(&rig);
 }
 
-/* Downstream asks for another format while playing. */
+/* Downstream requests another format while playing. */
 static void test_reconfigure(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
@@ -151,7 +151,7 @@ static void test_reconfigure(void)
   rig_free(&rig);
 }
 
-/* Backwards: the base class turns the frames of a group round. */
+/* Reverse playback: the base class reverses the frames of a group. */
 static void test_reverse(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -181,7 +181,7 @@ static void test_reverse(void)
   rig_free(&rig);
 }
 
-/* Bytes of a file in pieces, without times: gathered to frames. */
+/* A file in pieces without timestamps is divided into frames. */
 static void test_bytes(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
@@ -209,7 +209,7 @@ static void test_bytes(void)
 
 /* ----------------------------------------------------------------------- parts of frames --- */
 
-/* Two codestreams a frame, one a field. */
+/* A frame is two codestreams, one for each field. */
 static void test_fields(gconstpointer data)
 {
   gboolean bottom_first = GPOINTER_TO_INT(data);
@@ -241,8 +241,8 @@ static void test_fields(gconstpointer data)
   rig_free(&rig);
 }
 
-/* image/x-jpc-striped: stripes that come one by one make frames; one that is lost flags its frame.
- */
+/* image/x-jpc-striped: stripes in separate buffers become frames; a frame with a lost stripe is
+ * flagged as corrupted. */
 static void test_stripes(void)
 {
   if (!have_element("openjpegenc")) {

@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------------------- formats --- */
 
-/* The planar format that codestreams for `format` are made of. */
+/* The planar format that codestreams for `format` are encoded from. */
 static const GstCudaJ2kFormat *native_of(const GstCudaJ2kFormat *format, guint depth)
 {
   guint count;
@@ -22,7 +22,7 @@ static const GstCudaJ2kFormat *native_of(const GstCudaJ2kFormat *format, guint d
   return NULL;
 }
 
-/* Decodes `coded` and asks for this format. */
+/* Decodes `coded` with this format required downstream. */
 static GstBuffer *decode_as(GstBuffer *coded, GstCaps *caps, GstVideoFormat format,
                             GstVideoInfo *info)
 {
@@ -52,7 +52,7 @@ static void check_format(const GstCudaJ2kFormat *format, guint depth)
   gst_buffer_unref(raw);
 }
 
-/* From the planar format of the same depth, and from one of 8 bits. */
+/* The source is the planar format of the same depth, or one of 8 bits. */
 static void test_format(gconstpointer data)
 {
   const GstCudaJ2kFormat *format = data;
@@ -60,7 +60,8 @@ static void test_format(gconstpointer data)
   check_format(format, 0);
 }
 
-/* What another encoder makes, without restriction downstream: the native format, exactly. */
+/* Streams of another encoder, without restriction downstream, come out exactly in their own format.
+ */
 static void test_peer(gconstpointer data)
 {
   GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
@@ -84,7 +85,7 @@ static void test_peer(gconstpointer data)
   rig_free(&rig);
 }
 
-/* 4:2:2 does not become 4:4:4 here: an error that tells what helps. */
+/* 4:2:2 is not converted to 4:4:4: an error that names the remedy. */
 static void test_no_common_format(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
@@ -102,7 +103,7 @@ static void test_no_common_format(void)
   rig_free(&rig);
 }
 
-/* Of several formats the nearest: depth first, then no needless alpha. */
+/* The nearest of several formats is chosen: by depth first, then without needless alpha. */
 static void test_choice(void)
 {
   static const struct {
@@ -176,7 +177,7 @@ static void test_colours(void)
     const gchar *encoder, *caps;
     GstVideoFormat expected;
   } cases[] = {
-      /* A demuxer's guess does not make RGB of sub-sampled chroma. */
+      /* Sub-sampled chroma is not RGB, even if the demuxer's caps say so. */
       {GST_VIDEO_FORMAT_Y42B, "", "image/x-jpc,colorspace=sRGB,sampling=RGB",
        GST_VIDEO_FORMAT_Y42B},
       {GST_VIDEO_FORMAT_Y444, "", "image/x-jpc,sampling=YCbCr-4:4:4", GST_VIDEO_FORMAT_Y444},
@@ -200,7 +201,7 @@ static void test_colours(void)
   }
 }
 
-/* A JP2 file says its colours itself. */
+/* The colours of a JP2 file come from the file itself. */
 static void test_jp2_colours(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_Y444, WIDTH, HEIGHT);
@@ -214,7 +215,7 @@ static void test_jp2_colours(void)
   gst_buffer_unref(raw);
 }
 
-/* Cinema is X'Y'Z', in RGB planes with the primaries of SMPTE ST 428. */
+/* Cinema profiles are X'Y'Z', in RGB planes with the primaries of SMPTE ST 428. */
 static void test_cinema_colours(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR_12LE, WIDTH, HEIGHT);
@@ -246,7 +247,7 @@ static void test_reduce(void)
   rig_free(&rig);
 }
 
-/* The fewer layers, the further from the source. */
+/* Fewer layers give a larger difference from the source. */
 static void test_layers(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GRAY8, 128, 128);
@@ -324,7 +325,7 @@ static void test_stats(void)
   rig_free(&rig);
 }
 
-/* What colours are assumed does not depend on `reduce`: half of 1080 rows are still no SD. */
+/* The default colorimetry does not depend on `reduce`: half of 1080 rows is not SD. */
 static void test_reduced_colours(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 32, 1080);
@@ -371,8 +372,8 @@ static GstBuffer *truncated(GstBuffer *coded, gsize percent)
                                 gst_buffer_get_size(coded) * percent / 100);
 }
 
-/* Half a codestream is shown, flagged as corrupted; strictly it is an error, and the next frame is
- * well again. */
+/* Half a codestream is decoded and flagged as corrupted. With `strict` it is an error, and the next
+ * frame is decoded normally. */
 static void test_truncated(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -398,8 +399,8 @@ static void test_truncated(void)
   }
 }
 
-/* Of a stream that gives no picture at all the first frame's reason is told, and its end is an
- * error, whatever max-errors says. */
+/* A stream without any picture: a warning names the reason of the first frame, and its end is an
+ * error, whatever max-errors is. */
 static void test_hopeless(void)
 {
   Rig rig = rig_decoder("", gst_caps_new_empty_simple("image/x-jpc"));
@@ -420,7 +421,7 @@ static void test_hopeless(void)
   rig_free(&rig);
 }
 
-/* Frames without any header are dropped, until there were too many in a row. */
+/* Frames without a header are dropped, until there are too many in succession. */
 static void test_max_errors(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -445,7 +446,7 @@ static void test_max_errors(void)
   rig_free(&rig);
 }
 
-/* Every byte of a frame, one after the other, is damaged: nothing crashes and nothing hangs. */
+/* Damages each byte of a frame in turn: the decoder must neither crash nor hang. */
 static void test_flipped_bytes(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 32, 32);

@@ -29,7 +29,7 @@ static Rig encoder(const gchar *properties, const GstVideoInfo *info)
 
 /* ------------------------------------------------------------------------------- formats --- */
 
-/* Lossless comes back exactly, in odd sizes too. */
+/* Lossless coding is exact, in odd sizes, too. */
 static void test_format(gconstpointer data)
 {
   const GstCudaJ2kFormat *format = data;
@@ -90,7 +90,7 @@ static void test_caps(void)
   }
 }
 
-/* What downstream prefers; anything means a codestream. */
+/* The media type is the one that downstream prefers; for ANY caps it is a codestream. */
 static void test_media_types(void)
 {
   static const struct {
@@ -136,7 +136,7 @@ static gsize coded_size(const gchar *properties, const GstVideoInfo *info, GstBu
   return size;
 }
 
-/* Each way to say a ceiling, both coders: not a byte above it, and near it. */
+/* Each property that sets a ceiling, with both coders: frames never exceed it, and come close. */
 static void test_ceilings(void)
 {
   static const struct {
@@ -175,7 +175,7 @@ static void test_quality_order(void)
   gst_buffer_unref(raw);
 }
 
-/* From the next frame on, and no caps in between. */
+/* A changed bit rate applies from the next frame on, without new caps. */
 static void test_rate_changes(void)
 {
   static const guint rates[] = {4000, 1000, 2500};
@@ -197,7 +197,7 @@ static void test_rate_changes(void)
   rig_free(&rig);
 }
 
-/* Each frame has the quality that was set before it. */
+/* Each frame is encoded with the quality that was set before it. */
 static void test_quality_changes(void)
 {
   static const guint qualities[] = {85, 30, 95, 30, 85};
@@ -222,7 +222,7 @@ static void test_quality_changes(void)
   rig_free(&rig);
 }
 
-/* A budget that the headers exceed does not end the stream: the old one stays, with a warning. */
+/* A budget smaller than the headers does not end the stream: a warning, and the old one stays. */
 static void test_small_budget(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
@@ -247,11 +247,11 @@ static void test_small_budget(void)
   rig_free(&rig);
 }
 
-/* A property selects its rate control; one that has no effect is warned of. */
+/* A rate property selects its rate control; a property without effect causes a warning. */
 static void test_selected_modes(void)
 {
   static const struct {
-    const gchar *properties, *same; /* as bytes of these */
+    const gchar *properties, *same; /* `same` gives the same bytes */
     const gchar *warning;
   } cases[] = {
       {"psnr=45", "rate-control=psnr", NULL},
@@ -291,7 +291,7 @@ static void test_selected_modes(void)
 
 /* ------------------------------------------------------------------------------- markers --- */
 
-/* Offset of a marker in the main header, -1: not there. */
+/* The offset of a marker in the main header; -1: not found. */
 static gint find_marker(const GstMapInfo *map, guint marker)
 {
   gsize at = 2;
@@ -306,7 +306,7 @@ static gint find_marker(const GstMapInfo *map, guint marker)
   return -1;
 }
 
-/* Properties that show in the COD marker segment (T.800 A.6.1): a byte of it with its value. */
+/* Properties that are visible in the COD marker segment (T.800 A.6.1): the byte and its value. */
 static void test_coding_style(void)
 {
   static const struct {
@@ -379,7 +379,7 @@ static void test_optional_markers(void)
   gst_buffer_unref(raw);
 }
 
-/* Tiles, and a tile-part for each component. */
+/* Tiles with one tile-part for each component. */
 static void test_tiles(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
@@ -477,7 +477,7 @@ static GBytes *encode_cinema(const gchar *xyz_transfer, GstVideoTransferFunction
   return g_bytes_new_take(data, size);
 }
 
-/* The curve of R'G'B' is that of the caps, or what xyz-transfer says. */
+/* The transfer curve of R'G'B' comes from the caps, or from xyz-transfer. */
 static void test_xyz_transfer(void)
 {
   static const struct {
@@ -504,7 +504,8 @@ static void test_xyz_transfer(void)
     g_bytes_unref(coded[i]);
 }
 
-/* A curve that cannot be converted is refused, other primaries than those of BT.709 are warned of.
+/* A transfer curve that cannot be converted is an error; primaries other than BT.709 cause a
+ * warning.
  */
 static void test_xyz_colorimetry(void)
 {
@@ -524,7 +525,7 @@ static void test_xyz_colorimetry(void)
   }
 }
 
-/* What contradicts itself is refused when the format is set, by a message that names it. */
+/* Contradictory properties are refused when the format is set, with a message that names them. */
 static void test_contradictions(void)
 {
   static const struct {
@@ -571,7 +572,7 @@ static void test_contradictions(void)
   }
 }
 
-/* Without profile-strict the profile overrules, and says so. */
+/* Without profile-strict the profile overrides the property, with a warning. */
 static void test_lenient(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
@@ -603,7 +604,7 @@ static void test_no_frame_rate(void)
   rig_free(&rig);
 }
 
-/* One picture of an interlaced frame is not made silently. */
+/* Coding an interlaced frame as one picture causes a warning. */
 static void test_interlaced_warning(void)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
@@ -646,7 +647,7 @@ static void test_eos(void)
   rig_free(&rig);
 }
 
-/* The bytes do not depend on frames in flight or threads, and a frame leaves at once. */
+/* The bytes do not depend on frames in flight or threads, and a coded frame is pushed at once. */
 static void test_same_bytes(void)
 {
   static const gchar *const ways[] = {"frames-in-flight=1 num-threads=1",
@@ -695,7 +696,7 @@ static void test_flush(void)
   rig_free(&rig);
 }
 
-/* Size and format in mid-stream; the frames before come out as they were. */
+/* Size and format change within a stream; the frames before the change are complete. */
 static void test_caps_change(void)
 {
   static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_RGB, GST_VIDEO_FORMAT_I422_10LE,
@@ -716,7 +717,7 @@ static void test_caps_change(void)
   rig_free(&rig);
 }
 
-/* With the property qos, what downstream would get too late is not encoded. */
+/* With the property qos, frames that would be too late for downstream are not encoded. */
 static void test_qos(gconstpointer data)
 {
   gboolean qos = GPOINTER_TO_INT(data);
@@ -752,7 +753,7 @@ static void test_latency(void)
   gst_buffer_unref(raw);
 }
 
-/* Every property takes what is set, and gives it back. */
+/* Every property returns the value that was set. */
 static void test_properties(void)
 {
   GstElement *element = gst_element_factory_make("cudaj2kenc", NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Interlaced video through both elements: rows of odd fields, buffers with planes of their own, and
- * what says how a buffer is interlaced. */
+/* Interlaced video through both elements: fields with odd numbers of rows, buffers with unusual
+ * offsets of planes, and the flags and caps that describe interlacing. */
 #include "harness.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static GstVideoInfo interlaced(GstVideoFormat format, guint height, GstVideoInte
   return info;
 }
 
-/* A picture in a buffer whose other bytes, also those of rows that nobody fills, are `rest`. */
+/* A picture in a buffer whose remaining bytes, including unused rows, are `rest`. */
 static GstBuffer *picture(const GstVideoInfo *info, guint phase, guint8 rest)
 {
   GstBuffer *pattern = pixels_buffer(info, phase);
@@ -36,8 +36,8 @@ static GstBuffer *picture(const GstVideoInfo *info, guint phase, guint8 rest)
   return buffer;
 }
 
-/* The same picture with its planes one behind the other, without a row that is nobody's, `less`
- * bytes short. */
+/* The same picture with its planes directly behind each other, without unused rows, in a buffer
+ * that is `less` bytes too short. */
 static GstBuffer *tight_picture(const GstVideoInfo *info, guint phase, gsize less)
 {
   GstBuffer *loose = picture(info, phase, 0);
@@ -83,7 +83,7 @@ static void check_decoded(GstCaps *caps, GstBuffer *coded, const GstVideoInfo *i
 
 /* ---------------------------------------------------------------------------------- rows --- */
 
-/* Formats whose memory has the extra row, and formats whose memory has not. */
+/* Formats with and without memory for the extra row. */
 static const GstVideoFormat formats[] = {GST_VIDEO_FORMAT_I420,      GST_VIDEO_FORMAT_YV12,
                                          GST_VIDEO_FORMAT_NV12,      GST_VIDEO_FORMAT_P010_10LE,
                                          GST_VIDEO_FORMAT_I420_10LE, GST_VIDEO_FORMAT_NV12_10LE32,
@@ -105,7 +105,7 @@ static void test_rows(gconstpointer data)
       check_decoded(caps, coded[s], &info, i);
       gst_caps_unref(caps);
     }
-    /* The same bytes, whatever is in rows that are nobody's. */
+    /* The content of unused rows does not affect the bytes. */
     for (guint s = 1; s < G_N_ELEMENTS(sources); s++) {
       GstMapInfo map;
       g_assert_true(gst_buffer_map(coded[s], &map, GST_MAP_READ));
@@ -120,7 +120,7 @@ static void test_rows(gconstpointer data)
   }
 }
 
-/* A buffer that is shorter than its GstVideoMeta says is an error, not read. */
+/* A buffer shorter than its GstVideoMeta says is an error and is not read. */
 static void test_short_buffer(void)
 {
   static const gchar *encoders[] = {ENCODER, "cudaj2kenc"};
@@ -139,7 +139,8 @@ static void test_short_buffer(void)
   }
 }
 
-/* Interlaced video of one codestream a frame: where planes lie depends on the interlace mode. */
+/* Interlaced video with one codestream for each frame: offsets of planes depend on the interlace
+ * mode. */
 static void test_one_picture(void)
 {
   for (guint height = 64; height < 72; height++) {
@@ -156,7 +157,7 @@ static void test_one_picture(void)
   (GST_VIDEO_BUFFER_FLAG_INTERLACED | GST_VIDEO_BUFFER_FLAG_TFF | GST_VIDEO_BUFFER_FLAG_RFF |      \
    GST_VIDEO_BUFFER_FLAG_ONEFIELD)
 
-/* Each buffer's own flags come through encoder and decoder. */
+/* The flags of each buffer pass through encoder and decoder. */
 static void test_mixed(void)
 {
   static const guint flags[] = {0,
@@ -186,7 +187,7 @@ static void test_mixed(void)
   rig_free(&rig);
 }
 
-/* Where the caps do not say which field is first the buffers do, one by one. */
+/* If the caps have no field order, the flags of each buffer decide which field is first. */
 static void test_order_of_buffers(void)
 {
   GstVideoInfo info =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Both elements between an upstream and a downstream that misbehave: what downstream answers, who
- * waits for whom, what overtakes what. A deadlock ends the program by its alarm.
+ * Both elements between an upstream and a downstream that misbehave: flow returns, threads that
+ * wait for each other, and the order of buffers and events. An alarm ends the program after a
+ * deadlock.
  */
 #include "harness.h"
 
@@ -9,7 +10,7 @@
 
 #define WIDTH        64
 #define HEIGHT       48
-#define LIMIT_S      60 /* of one test, in seconds */
+#define LIMIT_S      60 /* seconds for one test */
 #define MANY_PUSHES  40
 #define MAX_ARRIVALS 256
 
@@ -20,18 +21,18 @@ typedef struct {
 static const Kind encoder = {"cudaj2kenc", "rate-control=lossless num-resolutions=3"};
 static const Kind decoder = {"cudaj2kdec", ""};
 
-/* A harness of one element whose downstream is played by the test. */
+/* A harness of one element whose downstream is the test itself. */
 typedef struct {
   Rig rig;
-  GstBuffer *input; /* what is pushed again and again */
+  GstBuffer *input; /* pushed repeatedly */
   GMutex lock;
   GCond changed;
   guint arrived;
-  GstFlowReturn answer;              /* to buffers, from number `refuse_from` on */
-  guint refuse_from, num_refusals;   /* how many buffers get the answer; the others GST_FLOW_OK */
+  GstFlowReturn answer;              /* flow return for buffers, from number `refuse_from` on */
+  guint refuse_from, num_refusals;   /* number of buffers that get `answer`; others GST_FLOW_OK */
   GstEventType events[MAX_ARRIVALS]; /* GST_EVENT_UNKNOWN stands for a buffer */
   guint num_events;
-  gboolean blocked; /* buffers wait */
+  gboolean blocked; /* downstream holds buffers up */
 } Stage;
 
 static void note(Stage *stage, GstEventType type)
@@ -147,7 +148,8 @@ typedef struct {
 
 /* ------------------------------------------------------------------------------- answers --- */
 
-/* One buffer is refused: upstream is told once, and later buffers go out again. */
+/* Downstream refuses one buffer: upstream gets its flow return once, and later buffers are pushed.
+ */
 static void test_refused_once(gconstpointer data)
 {
   const Case *c = data;
@@ -166,13 +168,13 @@ static void test_refused_once(gconstpointer data)
   }
   g_assert_cmpuint(told, ==, 1);
   g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
-  /* Two before upstream knew, those in flight behind them at most lost, and all others. */
+  /* Arrived: buffer 0, the refused one, and those after it except some that were in flight. */
   g_assert_cmpuint(after, >=, MANY_PUSHES - 4 - 2 * c->in_flight);
   g_assert_cmpuint(stage.arrived, ==, 2 + after);
   stage_clear(&stage);
 }
 
-/* Downstream refuses for good: upstream hears of it again and again, as from any element. */
+/* Downstream refuses all buffers: upstream gets the flow return repeatedly, as from any element. */
 static void test_refused_always(gconstpointer data)
 {
   const Case *c = data;
@@ -188,7 +190,7 @@ static void test_refused_always(gconstpointer data)
   stage_clear(&stage);
 }
 
-/* The event after which an answer no longer holds. */
+/* The event that makes a flow return obsolete. */
 static void forget_by(Stage *stage, GstEventType type)
 {
   switch (type) {
@@ -206,7 +208,7 @@ static void forget_by(Stage *stage, GstEventType type)
   }
 }
 
-/* The answer to the last buffer is not told to a later segment, stream or link. */
+/* The flow return for the last buffer does not reach a later segment, stream or link. */
 static void test_forgotten(gconstpointer data)
 {
   const Case *c = data;
@@ -235,7 +237,7 @@ static void test_forgotten(gconstpointer data)
 
 /* ----------------------------------------------------------------------------- who waits --- */
 
-/* Images without framing, one a buffer, as multifilesrc sends them. */
+/* A byte stream with one image in each buffer, as multifilesrc sends it. */
 static void test_image_sequence(gconstpointer data)
 {
   const Case *c = data;
@@ -261,7 +263,7 @@ static gpointer push_until_full(gpointer data)
   return NULL;
 }
 
-/* A flush while downstream is blocked and the element is full. */
+/* A flush while downstream blocks and all frames are in flight. */
 static void test_flush_when_full(gconstpointer data)
 {
   const Case *c = data;
@@ -300,7 +302,7 @@ static GstPadProbeReturn keep_buffer(GstPad *pad, GstPadProbeInfo *info, gpointe
   return GST_PAD_PROBE_OK;
 }
 
-/* Offers a pool that has a limit. */
+/* Offers a pool with a limit. */
 static GstPadProbeReturn offer_pool(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
   GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
@@ -321,8 +323,8 @@ static GstPadProbeReturn offer_pool(GstPad *pad, GstPadProbeInfo *info, gpointer
   return GST_PAD_PROBE_HANDLED;
 }
 
-/* Downstream keeps all buffers of the pool, and the decoder waits for one: a flush and a change of
- * state end that. */
+/* Downstream keeps all buffers of the pool and the decoder waits for one: a flush and a change of
+ * state end the wait. */
 static void test_kept_buffers(gconstpointer data)
 {
   const Case *c = data;
@@ -335,7 +337,7 @@ static void test_kept_buffers(gconstpointer data)
                       NULL);
     gst_pad_add_probe(stage.rig.h->sinkpad, GST_PAD_PROBE_TYPE_BUFFER, keep_buffer, &kept, NULL);
     GThread *thread = g_thread_new("upstream", push_until_full, &stage);
-    do { /* until no more come */
+    do { /* until no more buffers arrive */
       before = g_atomic_int_get(&kept.count);
       g_usleep(50000);
     } while (!before || before != g_atomic_int_get(&kept.count));
@@ -365,7 +367,7 @@ static void test_kept_buffers(gconstpointer data)
 
 /* --------------------------------------------------------------------------------- order --- */
 
-/* The end of a segment, of a loop that seeks without flushing, does not wait for a next frame. */
+/* SEGMENT_DONE, as in a loop with non-flushing seeks, is sent without waiting for a next frame. */
 static void test_segment_done(gconstpointer data)
 {
   const Case *c = data;
@@ -383,7 +385,7 @@ static void test_segment_done(gconstpointer data)
   stage_clear(&stage);
 }
 
-/* A gap comes out between the buffers that it came in between. */
+/* A gap keeps its position between buffers. */
 static void test_gap(gconstpointer data)
 {
   const Case *c = data;
@@ -408,7 +410,7 @@ static void test_gap(gconstpointer data)
 
 static GstPad *racing_pad;
 
-/* Marks the pad when the base class begins to finish a frame. */
+/* Marks the pad for reconfiguration when the base class begins to finish a frame. */
 static void mark_in_finish(GstDebugCategory *category, GstDebugLevel level, const gchar *file,
                            const gchar *function, gint line, GObject *object,
                            GstDebugMessage *message, gpointer data)
@@ -438,8 +440,8 @@ static GstPadProbeReturn count_query(GstPad *pad, GstPadProbeInfo *info, gpointe
   return GST_PAD_PROBE_OK;
 }
 
-/* Downstream asks to reconfigure just when a frame is finished: the decoder negotiates, and chooses
- * its pool, on the streaming thread. */
+/* Downstream requests reconfiguration while a frame is being finished: the decoder negotiates and
+ * chooses its pool on the streaming thread. */
 static void test_reconfigure_in_finish(void)
 {
   Stage stage;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The table of video formats against GStreamer's own knowledge: each row's samples, written one by
- * one, are read back with the unpack function of GstVideoFormatInfo.
+ * Checks the table of video formats against GStreamer: samples written by each row's description
+ * are read back with the unpack function of GstVideoFormatInfo.
  */
 #include "pixels.h"
 
-/* The value of `depth` bits in 8 or 16, as GStreamer's unpack functions give it: on top, the low
- * bits zero (GST_VIDEO_PACK_FLAG_TRUNCATE_RANGE). */
+/* The value of `depth` bits in 8 or 16, as GStreamer's unpack functions return it: in the high
+ * bits, with zeros below (GST_VIDEO_PACK_FLAG_TRUNCATE_RANGE). */
 static guint32 on_top(guint32 value, guint depth, guint bits)
 {
   return value << (bits - depth);
@@ -31,7 +31,7 @@ static void check_row_against_unpack(const GstCudaJ2kFormat *format, const GstVi
       guint32 want = pixels_of(frame, c, x / sub_x, y / sub_y);
       guint depth = format->samples[c].depth;
       guint32 moved = on_top(want, depth, bits);
-      /* Some functions replicate an alpha of 2 bits in place of moving it up. */
+      /* Some functions replicate 2-bit alpha instead of shifting it. */
       if (got != moved && (depth != 2 || got != want * 0x5555u >> (16 - bits)))
         g_error("%s: component %u at (%u, %u) is 0x%x for GStreamer, 0x%x by the table",
                 GST_VIDEO_FORMAT_INFO_NAME(finfo), c, x, y, got, moved);
@@ -74,8 +74,8 @@ static void test_description(gconstpointer data)
   }
 }
 
-/* GStreamer's order, but grey last: a source that can make any format, like videotestsrc, takes the
- * first. */
+/* The formats are in GStreamer's order with grey last, because a source that can produce any
+ * format, such as videotestsrc, chooses the first. */
 static void test_order(void)
 {
   GstCaps *caps = gst_cuda_j2k_formats_raw_caps();

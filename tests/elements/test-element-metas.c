@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What buffers and caps say of a picture beside its samples, through encoder and decoder: time
- * code, captions, AFD, bars, regions of interest, ancillary data, HDR10's caps fields; and the tags
- * that the encoder adds.
+ * Metadata through encoder and decoder: time code, captions, AFD, bars, regions of interest,
+ * ancillary data and HDR10's caps fields; and the tags that the encoder adds.
  */
 #include "harness.h"
 
@@ -17,7 +16,7 @@
 
 static const guint8 caption[] = {0xFC, 0x80, 0x80, 0xFD, 0x80, 0x80};
 
-/* A raw picture with one of each. */
+/* A raw picture with one metadata item of each kind. */
 static GstBuffer *described_picture(const GstVideoInfo *info)
 {
   GstBuffer *raw = pixels_buffer(info, 0);
@@ -68,7 +67,8 @@ static void assert_described(GstBuffer *buffer, guint reduce)
   GstVideoBarMeta *bars = gst_buffer_get_video_bar_meta(buffer);
   g_assert_nonnull(bars);
   g_assert_true(bars->is_letterbox);
-  g_assert_cmpuint(bars->bar_data1, ==, reduce ? 5 : 11); /* 12 lines, 6 of the smaller picture */
+  g_assert_cmpuint(bars->bar_data1, ==,
+                   reduce ? 5 : 11); /* 12 lines, or 6 of the smaller picture */
   g_assert_cmpuint(bars->bar_data2, ==, reduce ? 42 : 84);
   GstVideoRegionOfInterestMeta *region = gst_buffer_get_video_region_of_interest_meta_id(buffer, 7);
   g_assert_nonnull(region);
@@ -81,7 +81,7 @@ static void assert_described(GstBuffer *buffer, guint reduce)
   g_assert_cmpuint(count_metas(buffer, GST_VIDEO_BAR_META_API_TYPE), ==, 1);
   g_assert_cmpuint(count_metas(buffer, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE), ==, 1);
 #if GST_CHECK_VERSION(1, 24, 0)
-  /* GStreamer 1.26 misses a bracket in gst_buffer_get_ancillary_meta. */
+  /* The macro gst_buffer_get_ancillary_meta of GStreamer 1.26 lacks a bracket. */
   GstAncillaryMeta *ancillary =
       (GstAncillaryMeta *)gst_buffer_get_meta(buffer, GST_ANCILLARY_META_API_TYPE);
   g_assert_nonnull(ancillary);
@@ -154,7 +154,7 @@ static void test_passes(gconstpointer data)
 
 /* ----------------------------------------------------------------------------------- tags --- */
 
-/* The first tag event behind the encoder (transfer full), NULL: there is none. */
+/* The tags of the first tag event behind the encoder (transfer full); NULL: none. */
 static GstTagList *tags_of(const gchar *encoder)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -181,7 +181,7 @@ static void test_tags(void)
 {
   static const struct {
     const gchar *encoder, *codec;
-    guint rate; /* 0: not told */
+    guint rate; /* 0: no tag */
   } cases[] = {
       {"cudaj2kenc", "JPEG 2000", 0},
       {"cudaj2kenc block-coder=ht rate-control=lossless", "HTJ2K", 0},

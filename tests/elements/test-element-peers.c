@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GStreamer's other decoders on the encoder's streams: lossless ones come back exactly, lossy ones
- * with the PSNR that cudaj2kdec gives them. */
+/* Decodes the encoder's streams with GStreamer's other decoders: lossless streams exactly, lossy
+ * ones with the same PSNR as cudaj2kdec. */
 #include "harness.h"
 
 #include <math.h>
 
 #define WIDTH  96
 #define HEIGHT 64
-#define LARGE  256 /* of lossy pictures, so that single samples do not weigh much */
+#define LARGE  256 /* size of lossy pictures: single samples hardly affect the PSNR */
 
 typedef struct {
   const gchar *decoder;
@@ -33,7 +33,7 @@ static void test_lossless(gconstpointer data)
   g_free(chain);
 }
 
-/* PSNR of b against a, two pictures of one depth and sub-sampling. */
+/* PSNR of b against a, two pictures with the same depth and sub-sampling. */
 static gdouble psnr(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
                     GstBuffer *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whole pipelines, with every picture compared: through RTP, MPEG-TS, MXF, MJ2, AVI and the parser,
- * from this encoder and from openjpegenc; seeking; playbin's way of finding a decoder.
+ * Complete pipelines in which every picture is compared: RTP, MPEG-TS, MXF, MJ2, AVI and the
+ * parser, with this encoder and with openjpegenc; seeking; the choice of a decoder by playbin.
  */
 #include "harness.h"
 
@@ -12,11 +12,11 @@
 #define WIDTH  160
 #define HEIGHT 96
 
-static gchar *folder; /* of the files that are written */
+static gchar *folder; /* temporary, for the files written here */
 
 /* ------------------------------------------------------------------------------ pictures --- */
 
-/* What has to come out: the frames of pixels_buffer() in order. */
+/* The expected output: the frames of pixels_buffer() in order. */
 typedef struct {
   GstVideoInfo source;
   guint received, wrong;
@@ -35,7 +35,7 @@ static void on_picture(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointe
   gst_caps_unref(caps);
 }
 
-/* Runs to the end of the stream; an error fails the test. */
+/* Runs the pipeline to EOS; an error fails the test. */
 static void run_to_end(GstElement *pipeline, const gchar *description)
 {
   GstBus *bus = gst_element_get_bus(pipeline);
@@ -69,7 +69,8 @@ static GstElement *launch(const gchar *description)
   return pipeline;
 }
 
-/* Feeds the pattern through an appsrc without linking its library: properties and actions. */
+/* Feeds the pattern into an appsrc by properties and action signals, without linking its library.
+ */
 static void feed(GstElement *pipeline, const GstVideoInfo *source)
 {
   GstElement *src = gst_bin_get_by_name(GST_BIN(pipeline), "src");
@@ -115,9 +116,9 @@ static void run_and_expect(const gchar *description, const GstVideoInfo *source,
 typedef struct {
   const gchar *name;
   const gchar *needs[2];
-  const gchar *to;          /* between encoder and decoder, or to a file ... */
-  const gchar *from;        /* ... and from it to the decoder; NULL: no file */
-  const gchar *openjpegenc; /* what it needs after it; NULL: cannot */
+  const gchar *to;          /* elements between encoder and decoder, or to a file */
+  const gchar *from;        /* elements from the file to the decoder; NULL: no file */
+  const gchar *openjpegenc; /* elements needed behind openjpegenc; NULL: it cannot be used */
 } Way;
 
 static const Way ways[] = {
@@ -178,7 +179,7 @@ static void test_way(gconstpointer data)
   g_free(file);
 }
 
-/* A codestream file, and a JPH file, as players open them. */
+/* Opens a codestream file and a JPH file as players do. */
 static void test_file(gconstpointer data)
 {
   const gchar *encoder = data;
@@ -206,7 +207,7 @@ static void test_file(gconstpointer data)
   g_free(file);
 }
 
-/* The name of the JPEG 2000 decoder that a bin has chosen (transfer full), NULL: it has none. */
+/* The name of the JPEG 2000 decoder that a bin has chosen (transfer full); NULL: none. */
 static gchar *chosen_decoder(GstElement *bin)
 {
   GstIterator *elements = gst_bin_iterate_recurse(GST_BIN(bin));
@@ -224,8 +225,8 @@ static gchar *chosen_decoder(GstElement *bin)
   return name;
 }
 
-/* A sequence of codestreams, without any field but the media type: decodebin takes our decoder,
- * also where openjpegdec is installed and there is no GPU. */
+/* A sequence of codestreams with only the media type in the caps: decodebin chooses cudaj2kdec,
+ * even if openjpegdec is installed and there is no GPU. */
 static void test_decodebin(gconstpointer encoder)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR, WIDTH, HEIGHT);
@@ -266,7 +267,7 @@ static void test_decodebin(gconstpointer encoder)
   g_free(description);
 }
 
-/* Both elements come before those of the openjpeg plugin. */
+/* Both elements rank above those of the openjpeg plugin. */
 static void test_rank(void)
 {
   static const gchar *const names[][2] = {{"cudaj2kdec", "openjpegdec"},
@@ -283,7 +284,7 @@ static void test_rank(void)
   }
 }
 
-/* Flushing seeks, many, while frames are in flight; then the whole again. */
+/* Many flushing seeks while frames are in flight, then the whole stream. */
 static void test_seek(void)
 {
   static const Way *way = &ways[5];
@@ -320,7 +321,7 @@ static void test_seek(void)
   gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
   expect(pipeline, &expected);
   run(pipeline, description);
-  /* The first was prerolled before the sink was watched, or is handed out now. */
+  /* The first frame was prerolled before the probe was added, or arrives now. */
   g_assert_cmpuint(expected.received, >=, FRAMES - 1);
   gst_object_unref(pipeline);
   g_remove(file);
@@ -328,7 +329,7 @@ static void test_seek(void)
   g_free(file);
 }
 
-/* Stopped in full flight, again and again: nothing hangs and nothing leaks. */
+/* Stops repeatedly with frames in flight: nothing hangs and nothing leaks. */
 static void test_stop(void)
 {
   for (guint i = 0; i < 10; i++) {
@@ -348,7 +349,7 @@ static void on_any(GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer co
   ++*(guint *)count;
 }
 
-/* A live source at its rate, through everything. */
+/* A live source at its frame rate through encoder and decoder. */
 static void test_live(void)
 {
   GstElement *pipeline =

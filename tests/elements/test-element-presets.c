@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The preset file: each preset loads and encodes what it promises; a saved preset changes nothing.
- */
+/* The preset file: each preset loads and sets what its name promises; saving a preset and loading
+ * it changes nothing. */
 #include "harness.h"
 
 #include <glib/gstdio.h>
@@ -27,7 +27,7 @@ static GstVideoInfo source_of(GstVideoFormat format)
   return source;
 }
 
-/* Encodes a frame with the element as it is; the first bytes of the codestream are looked at. */
+/* Encodes a frame with the current properties and returns the beginning of the codestream. */
 static GBytes *encode(Rig *rig, const GstVideoInfo *source)
 {
   GstBuffer *raw = pixels_buffer(source, 0);
@@ -52,7 +52,7 @@ static guint read16_at(GBytes *bytes, gsize at)
   return (guint)data[at] << 8 | data[at + 1];
 }
 
-/* The transformation in the COD marker segment (T.800 table A.20): 1 is the 5/3 filter. */
+/* The wavelet transform in the COD marker segment (T.800 table A.20): 1 is the 5/3 filter. */
 static guint transformation(GBytes *bytes)
 {
   gsize at = 2;
@@ -67,7 +67,7 @@ static void test_presets(void)
     GstVideoInfo source = source_of(presets[i].format);
     Rig rig = rig_new("cudaj2kenc backend=cpu");
     GstElement *element = rig_element(&rig, "cudaj2kenc");
-    /* What another preset may have left behind. */
+    /* Values that another preset may have set. */
     g_assert_true(gst_preset_load_preset(GST_PRESET(element), "contribution-mq"));
     if (!gst_preset_load_preset(GST_PRESET(element), presets[i].name))
       g_error("%s does not load", presets[i].name);
@@ -83,7 +83,7 @@ static void test_presets(void)
   }
 }
 
-/* There are these presets and no others, each with a comment. */
+/* The file has exactly these presets, each with a comment. */
 static void test_names(void)
 {
   GstElement *element = gst_element_factory_make("cudaj2kenc", NULL);
@@ -101,7 +101,7 @@ static void test_names(void)
   gst_object_unref(element);
 }
 
-/* A preset that was saved sets every property, most to its default: the stream stays the same. */
+/* A saved preset sets every property, most of them to the default: the stream stays the same. */
 static void test_saved(void)
 {
   static const gchar *const settings[] = {
@@ -135,7 +135,7 @@ static void test_saved(void)
 int main(int argc, char **argv)
 {
   gchar *folder = g_dir_make_tmp("cj2k-presets-XXXXXX", NULL);
-  g_setenv("XDG_DATA_HOME", folder, TRUE); /* saved presets go below it */
+  g_setenv("XDG_DATA_HOME", folder, TRUE); /* GStreamer saves presets below it */
   gst_init(&argc, &argv);
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/presets/names", test_names);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Random sequences of what pipelines do to an element: buffers, gaps, segments, other caps,
- * flushes, ends of streams, links that come and go, reconfiguring, and states, while downstream
- * answers as it likes. Every sequence has to end: a deadlock ends the program by its alarm, and the
- * seed of the sequence is the number of its test.
+ * Random sequences of operations that pipelines perform on an element: buffers, gaps, segments,
+ * changes of caps, flushes, EOS, unlinking, reconfiguration and changes of state, while downstream
+ * returns random flow returns. Every sequence has to end: an alarm ends the program after a
+ * deadlock. The seed of a sequence is the number of its test.
  */
 #include "harness.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#define LIMIT_S   30 /* of one sequence, in seconds */
+#define LIMIT_S   30 /* seconds for one sequence */
 #define SEQUENCES 150
 #define STEPS     40
 
@@ -28,8 +28,8 @@ typedef struct {
   GRand *random;
   const Inputs *inputs;
   guint size, time;
-  gint answer; /* atomic: a GstFlowReturn of downstream */
-  gint slow;   /* atomic: microseconds that downstream takes */
+  gint answer; /* atomic: the GstFlowReturn of downstream */
+  gint slow;   /* atomic: microseconds that downstream takes for a buffer */
   gboolean in_bytes;
 } Player;
 
@@ -62,7 +62,7 @@ static void push_caps(Player *player)
   gst_harness_push_event(player->rig.h, gst_event_new_caps(player->inputs->caps[player->size]));
 }
 
-/* What a source does that begins anew. */
+/* The events with which a source begins a stream again. */
 static void begin(Player *player)
 {
   gst_harness_push_event(player->rig.h, gst_event_new_stream_start("again"));
@@ -70,7 +70,7 @@ static void begin(Player *player)
   push_segment(player, GST_FORMAT_TIME);
 }
 
-/* Buffers of other caps than were sent, and cut ones, are part of the game. */
+/* Pushes buffers, including truncated ones and ones that do not match the caps. */
 static void push_buffer(Player *player)
 {
   GstBuffer *buffer = gst_buffer_copy_deep(player->inputs->buffer[player->size]);
@@ -175,11 +175,11 @@ static void play(const Inputs *inputs, guint seed)
   g_object_set_data(G_OBJECT(player.rig.h->sinkpad), "player", &player);
   gst_pad_set_chain_function(player.rig.h->sinkpad, chain);
   gst_pad_set_event_function(player.rig.h->sinkpad, swallow);
-  gst_bus_set_flushing(player.rig.bus, TRUE); /* nobody reads it */
+  gst_bus_set_flushing(player.rig.bus, TRUE); /* its messages are not read */
   begin(&player);
   for (guint i = 0; i < STEPS; i++)
     step(&player);
-  /* After all that a flush makes everything well again. */
+  /* After any sequence a flush restores normal operation. */
   g_atomic_int_set(&player.answer, GST_FLOW_OK);
   flush(&player);
   rig_free(&player.rig);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What both elements say of themselves while they work: the property stats, messages with it, and
- * the latency of streams without a frame rate. */
+/* The statistics of both elements: the property stats, messages with its structure, and the latency
+ * of streams without a frame rate. */
 #include "harness.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define WIDTH   320
 #define HEIGHT  240
 #define FRAMES  20
-#define LIMIT_S 60 /* of one test, in seconds */
+#define LIMIT_S 60 /* seconds for one test */
 
 typedef struct {
   const gchar *factory, *properties;
@@ -18,7 +18,7 @@ typedef struct {
 static const Kind encoder = {"cudaj2kenc", "rate-control=lossless qos=true"};
 static const Kind decoder = {"cudaj2kdec", ""};
 
-/* What an element of this kind takes; with or without a frame rate in the caps. */
+/* The input of an element of this kind, with or without a frame rate in the caps. */
 static GstBuffer *input_for(const Kind *kind, gboolean with_rate, GstCaps **caps)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
@@ -77,7 +77,7 @@ static void check_times(GstStructure *stats)
   g_assert_cmpfloat(p99, >=, p50);
 }
 
-/* Nothing waits after the end of the stream, and the times are those of the frames. */
+/* After EOS nothing waits, and the latencies are those of the frames. */
 static void test_fields(gconstpointer data)
 {
   static const gchar *fields[] = {"frames-in-flight", "waiting-input", "waiting-output"};
@@ -119,7 +119,7 @@ static GstPadProbeReturn wait_for_gate(GstPad *pad, GstPadProbeInfo *info, gpoin
   return GST_PAD_PROBE_OK;
 }
 
-/* While downstream does not take a frame, one waits for it, and others are in flight. */
+/* While downstream blocks, one frame waits for it, and others are in flight. */
 static void test_waiting(gconstpointer data)
 {
   const Kind *kind = data;
@@ -181,7 +181,7 @@ static void test_dropped_for_errors(void)
   rig_free(&rig);
 }
 
-/* Messages only where they are asked for; each has the whole structure. */
+/* Messages are posted only on request; each has the whole structure. */
 static void test_messages(gconstpointer data)
 {
   const Kind *kind = data;
@@ -216,8 +216,8 @@ static guint latency_messages(Rig *rig)
   return count;
 }
 
-/* With a frame rate each frame in flight adds its duration; without one the latency is what frames
- * take, and the pipeline is told when that is known. */
+/* With a frame rate each further frame in flight adds its duration to the latency. Without one the
+ * latency is measured, and then reported to the pipeline. */
 static void test_latency(gconstpointer data)
 {
   const Kind *kind = data;
