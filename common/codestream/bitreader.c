@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bitreader.h"
 
-/* Bits that byte i of the data contributed. */
+/* Number of bits that byte i of the data holds. */
 static uint32_t bits_of_byte(const Cj2kBitReader *bits, size_t i)
 {
   return i > 0 && i - 1 < bits->size && bits->data[i - 1] == 0xff ? 7 : 8;
 }
 
-/* Bytes that hold at least one bit that was taken. */
+/* Number of bytes from which at least one bit was taken. */
 static size_t bytes_taken(const Cj2kBitReader *bits)
 {
   size_t next = bits->next;

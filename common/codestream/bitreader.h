@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Bits of packet headers (T.800 B.10.1): most significant first, after a byte 0xFF the next byte
- * holds only 7 bits. Past the end zeros are read, and cj2k_bits_finish tells.
+ * Reads the bits of packet headers (T.800 B.10.1): most significant bit first; after a byte 0xFF
+ * the next byte holds only 7 bits. Past the end zeros are read, which cj2k_bits_overrun and
+ * cj2k_bits_finish report.
  */
 #ifndef CJ2K_BITREADER_H
 #define CJ2K_BITREADER_H
@@ -15,8 +16,8 @@
 typedef struct {
   const uint8_t *data;
   size_t size;
-  size_t next;     /* byte that the next refill takes; runs past size when zeros are fed */
-  uint64_t window; /* unread bits, left aligned, zeros behind them */
+  size_t next;     /* byte that the next refill takes; grows beyond size while zeros are fed */
+  uint64_t window; /* unread bits, left aligned, followed by zeros */
   uint32_t count;  /* unread bits in window */
   bool stuffed;    /* data[next - 1] is 0xFF */
 } Cj2kBitReader;
@@ -26,7 +27,7 @@ static inline void cj2k_bits_init(Cj2kBitReader *bits, const uint8_t *data, size
   *bits = (Cj2kBitReader){.data = data, .size = size};
 }
 
-/* Whole bytes up to 64 bits, when eight bytes are there and none of them is 0xFF. */
+/* Refills whole bytes up to 64 bits, if eight bytes are left and none of them is 0xFF. */
 static inline bool cj2k_bits_refill_bytes(Cj2kBitReader *bits)
 {
   uint64_t bytes, nots;
@@ -46,7 +47,7 @@ static inline bool cj2k_bits_refill_bytes(Cj2kBitReader *bits)
   return true;
 }
 
-/* Makes at least 56 bits available; called with fewer. */
+/* Makes at least 56 bits available. Call it with fewer. */
 static inline void cj2k_bits_refill(Cj2kBitReader *bits)
 {
   if (cj2k_bits_refill_bytes(bits))
@@ -62,7 +63,7 @@ static inline void cj2k_bits_refill(Cj2kBitReader *bits)
   }
 }
 
-/* The next n bits, 0 <= n <= 32. */
+/* Reads n bits, 0 <= n <= 32. */
 static inline uint32_t cj2k_bits_get(Cj2kBitReader *bits, uint32_t n)
 {
   uint32_t value;
@@ -87,8 +88,7 @@ static inline uint32_t cj2k_bits_get1(Cj2kBitReader *bits)
   return value;
 }
 
-/* Takes bits of value `bit` up to the next one of the other value, but not more than `most`.
- * Returns how many. */
+/* Takes a run of bits of value `bit`, but not more than `most`. Returns its length. */
 static inline uint32_t cj2k_bits_take_run(Cj2kBitReader *bits, bool bit, uint32_t most)
 {
   uint32_t taken = 0;
@@ -110,11 +110,11 @@ static inline uint32_t cj2k_bits_take_run(Cj2kBitReader *bits, bool bit, uint32_
   return taken;
 }
 
-/* True when more bits were taken than there are: loops that wait for a bit must ask. */
+/* True if more bits were taken than there are. Loops that wait for a bit must call it. */
 bool cj2k_bits_overrun(const Cj2kBitReader *bits);
 
-/* Ends a header: skips to the byte boundary, and the stuffed byte when the last byte is 0xFF.
- * Returns bytes used, size + 1 or more when the data ended before the header did. */
+/* Ends a header: skips to the byte boundary, and past the stuffed byte if the last byte is 0xFF.
+ * Returns the number of bytes used, which is above size if the data ended before the header. */
 size_t cj2k_bits_finish(const Cj2kBitReader *bits);
 
 #endif

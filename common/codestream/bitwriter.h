@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Bits of packet headers (T.800 B.10.1): most significant first, after a byte 0xFF the next byte
- * holds only 7 bits. The buffer grows as needed.
+ * Writes the bits of packet headers (T.800 B.10.1): most significant bit first; after a byte 0xFF
+ * the next byte holds only 7 bits. The buffer grows as needed.
  */
 #ifndef CJ2K_BITWRITER_H
 #define CJ2K_BITWRITER_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes that only grow, kept from frame to frame. */
+/* A byte array that keeps its memory from frame to frame. */
 typedef struct {
   uint8_t *data;
   size_t size, capacity;
@@ -25,7 +25,7 @@ static inline void cj2k_bytes_reserve(Cj2kByteBuffer *buffer, size_t more)
   }
 }
 
-/* Bits of a part of a header, without those that are stuffed in. */
+/* Writes the bits of a part of a header, without bit stuffing. */
 typedef struct {
   Cj2kByteBuffer *out;
   size_t begin;    /* in `out` */
@@ -57,7 +57,7 @@ static inline void cj2k_plain_put(Cj2kPlainBits *bits, uint32_t value, uint32_t 
   bits->count += n;
 }
 
-/* n bits 1 and a bit 0, for any n. */
+/* Writes n bits 1 and a bit 0, for any n. */
 static inline void cj2k_plain_put_ones(Cj2kPlainBits *bits, uint32_t n)
 {
   for (; n > 30; n -= 30)
@@ -65,7 +65,7 @@ static inline void cj2k_plain_put_ones(Cj2kPlainBits *bits, uint32_t n)
   cj2k_plain_put(bits, (1u << (n + 1)) - 2, n + 1);
 }
 
-/* Fills the last byte up. Returns the number of bits before that. */
+/* Pads the last byte. Returns the number of bits without the padding. */
 static inline uint64_t cj2k_plain_end(Cj2kPlainBits *bits)
 {
   cj2k_plain_drain(bits);
@@ -74,12 +74,12 @@ static inline uint64_t cj2k_plain_end(Cj2kPlainBits *bits)
   return whole + bits->count;
 }
 
-/* Bits of a whole header. */
+/* Writes the bits of a whole header, with bit stuffing. */
 typedef struct {
   Cj2kByteBuffer *out;
   uint64_t window; /* the lowest `count` bits wait to be written */
   uint32_t count;
-  uint32_t room; /* bits of the next byte: 8, or 7 after 0xFF */
+  uint32_t room; /* bits that the next byte holds: 8, or 7 after 0xFF */
 } Cj2kBitWriter;
 
 static inline void cj2k_bits_begin(Cj2kBitWriter *bits, Cj2kByteBuffer *out)
@@ -87,12 +87,12 @@ static inline void cj2k_bits_begin(Cj2kBitWriter *bits, Cj2kByteBuffer *out)
   *bits = (Cj2kBitWriter){.out = out, .room = 8};
 }
 
-/* Whole bytes at once where none of them is 0xFF, as nearly always. */
+/* Writes all whole bytes at once if none of them is 0xFF, which is nearly always so. */
 static inline bool cj2k_bits_drain_word(Cj2kBitWriter *bits)
 {
   uint32_t whole = bits->count & ~7u;
   uint64_t bytes = bits->window << (64 - bits->count), after = ~(~UINT64_C(0) >> whole);
-  uint64_t holes = ~(bytes & after); /* a byte 0 is one of ones only */
+  uint64_t holes = ~(bytes & after); /* a byte 0xFF becomes 0 */
 
   if ((holes - UINT64_C(0x0101010101010101)) & ~holes & UINT64_C(0x8080808080808080))
     return false;
@@ -125,7 +125,7 @@ static inline void cj2k_bits_put(Cj2kBitWriter *bits, uint32_t value, uint32_t n
   bits->count += n;
 }
 
-/* n bits, 1..32, of what Cj2kPlainBits has written, from a bit on. */
+/* Reads n bits, 1..32, that Cj2kPlainBits has written, from bit `at` on. */
 static inline uint32_t cj2k_plain_get(const uint8_t *plain, uint64_t at, uint32_t n)
 {
   uint64_t word;
@@ -134,7 +134,7 @@ static inline uint32_t cj2k_plain_get(const uint8_t *plain, uint64_t at, uint32_
   return (uint32_t)(GUINT64_FROM_BE(word) << at % 8 >> (64 - n));
 }
 
-/* What Cj2kPlainBits has written, `count` bits; up to seven bytes behind them are read. */
+/* Writes `count` bits that Cj2kPlainBits has written. Up to seven bytes after them are read. */
 static inline void cj2k_bits_put_plain(Cj2kBitWriter *bits, const uint8_t *plain, uint64_t count)
 {
   const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -142,10 +142,10 @@ static inline void cj2k_bits_put_plain(Cj2kBitWriter *bits, const uint8_t *plain
 
   cj2k_bits_drain(bits);
   while (count - at >= 64) {
-    uint32_t n = 56 - bits->count; /* seven bytes with what waits */
+    uint32_t n = 56 - bits->count; /* together with the waiting bits, seven bytes */
     memcpy(&word, plain + at / 8, sizeof word);
     word = GUINT64_FROM_BE(word) << at % 8 >> (64 - n) | bits->window << n;
-    uint64_t holes = ~(word << 8); /* a byte 0 is one of ones only, the last one is not */
+    uint64_t holes = ~(word << 8); /* a byte 0xFF becomes 0; the eighth byte does not */
     if (bits->room == 8 && !((holes - ones) & ~holes & ones << 7)) {
       cj2k_bytes_reserve(bits->out, 16);
       word = GUINT64_TO_BE(word << 8);

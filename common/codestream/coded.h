@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Coded code-blocks: the data format between the block coders and the packets, in both directions.
- * Plain structs in flat arrays, indexed by the plan's block number, so that they can cross PCIe as
- * they are.
+ * Coded code-blocks: the data that block coders and packets exchange, in both directions. They are
+ * plain structs in flat arrays, indexed by the block number of the plan, so that they can be copied
+ * to a GPU unchanged.
  */
 #ifndef CJ2K_CODED_H
 #define CJ2K_CODED_H
@@ -30,21 +30,21 @@ typedef struct {
   uint32_t passes;
 } Cj2kSegment;
 
-/* A code-block as the packets gave it. An HT block is reduced to what has to be decoded: one
- * cleanup segment of one pass and at most one refinement segment of one or two passes, of the last
- * HT set that has bytes; placeholder passes and earlier sets are counted in zero_bitplanes. All its
- * bytes are contiguous: either in the codestream itself, or, when several packets contributed,
- * gathered in the frame's side buffer, whose offsets follow the codestream's (offset >= codestream
- * size means side buffer at offset - codestream size). */
+/* A code-block as it was read from the packets. An HT block is reduced to what has to be decoded:
+ * one cleanup segment of one pass and at most one refinement segment of one or two passes, of the
+ * last HT set that has bytes; placeholder passes and earlier sets are counted in zero_bitplanes.
+ * All its bytes are contiguous: either in the codestream itself, or, when several packets
+ * contributed, gathered in the frame's side buffer, whose offsets follow the codestream's (offset
+ * >= codestream size means side buffer at offset - codestream size). */
 typedef struct {
   uint64_t offset;
-  uint32_t length;        /* all segments together */
+  uint32_t length;        /* bytes of all segments together */
   uint32_t first_segment; /* in the frame's segment array */
   uint16_t num_segments;
   uint8_t num_passes;     /* 0: not included, all coefficients are zero */
   uint8_t zero_bitplanes; /* P of B.10.5: missing most significant bit-planes, 0..74 */
   uint8_t is_ht;          /* this block is HT-coded (always, or by T.814 B.3 in mixed mode) */
-  uint8_t corrupt;        /* set by packets or block decoder */
+  uint8_t corrupt;        /* set by the packet reader or the block decoder */
 } Cj2kCodedBlock;
 
 typedef struct {
@@ -56,11 +56,11 @@ typedef struct {
   Cj2kSegment *segments;
   uint32_t num_segments;
   uint32_t corrupt_blocks;
-  uint64_t unread_bytes; /* of tile-parts, behind the last packet of their tile */
-  bool truncated;        /* packets are missing, or cut */
+  uint64_t unread_bytes; /* bytes of tile-parts after the last packet of their tile */
+  bool truncated;        /* packets are missing or incomplete */
 } Cj2kCodedFrame;
 
-/* Byte address of a block's data. */
+/* Address of the bytes of a block. */
 static inline const uint8_t *cj2k_coded_data(const Cj2kCodedFrame *frame,
                                              const Cj2kCodedBlock *block)
 {
@@ -69,9 +69,10 @@ static inline const uint8_t *cj2k_coded_data(const Cj2kCodedFrame *frame,
              : frame->side + (block->offset - frame->codestream_size);
 }
 
-/* Reads all packets of all tile-parts (T.800 B.9..B.12) into `frame`. The reader keeps its arrays
- * between frames: no allocation in steady state. max_layers 0: all. A packet header that cannot be
- * right, or data that ends, ends its tile (strict: error); what came before is kept. */
+/* Reads all packets of all tile-parts (T.800 B.9 to B.12). The reader keeps its arrays between
+ * frames, so that it allocates nothing in steady state. max_layers 0: all layers. An invalid packet
+ * header or missing data ends the reading of its tile, and the packets before it are used; with
+ * `strict` it is an error. */
 typedef struct Cj2kPacketReader Cj2kPacketReader;
 Cj2kPacketReader *cj2k_packet_reader_new(void);
 void cj2k_packet_reader_free(Cj2kPacketReader *reader);
@@ -79,18 +80,18 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                              const Cj2kTileParts *tile_parts, const uint8_t *data, size_t size,
                              uint16_t max_layers, bool strict, uint64_t max_memory,
                              Cj2kCodedFrame **frame, Cj2kError *error);
-/* *frame belongs to the reader, valid until its next read. */
+/* *frame belongs to the reader and is valid until its next read. */
 
-/* Is told of each packet that was read whole: bytes of its header with SOP and EPH, and of its
- * body. NULL: nobody is. */
+/* Called for each packet that was read completely, with the bytes of its header (SOP and EPH
+ * included) and of its body. NULL: no calls. */
 typedef void (*Cj2kPacketObserver)(void *user, const Cj2kPacketId *packet, uint64_t header_bytes,
                                    uint64_t body_bytes);
 void cj2k_packet_reader_observe(Cj2kPacketReader *reader, Cj2kPacketObserver observer, void *user);
 
 /* --- encoder --- */
 
-/* The end of a coding pass, as a block coder gives it: where the codestream may be cut, and what
- * has been gained up to there. */
+/* The end of a coding pass, as a block coder reports it: a possible end of the retained passes, and
+ * the distortion saved up to it. */
 typedef struct {
   uint32_t length; /* bytes from the block's start that decode passes 0..this one exactly (an upper
                       bound when the segment is not terminated here) */
@@ -99,7 +100,7 @@ typedef struct {
       distortion; /* cumulative decrease of the block's squared error, in units of (step / 16)^2 */
 } Cj2kPassEnd;
 
-/* What packets need of it. */
+/* The part of Cj2kPassEnd that packets need. */
 typedef struct {
   uint32_t length : 31;
   uint32_t terminated : 1;
@@ -107,15 +108,15 @@ typedef struct {
 
 /* A point on the convex hull of a block's options (common/shared/hull.h). */
 typedef struct {
-  uint32_t bytes; /* more than the point before */
-  uint16_t slope; /* class of the error that it saves per byte; falls along the hull */
-  uint8_t option; /* as it is counted where options are made; not 0 */
+  uint32_t bytes; /* bytes more than at the point before */
+  uint16_t slope; /* class of the squared error saved per byte; falls along the hull */
+  uint8_t option; /* number of the option as its maker counts them; not 0 */
   uint8_t pad;
 } Cj2kHullPoint;
 
 typedef struct {
   uint64_t offset;      /* of the first byte, in the frame's block bytes */
-  uint32_t length;      /* of all passes */
+  uint32_t length;      /* bytes of all passes */
   uint32_t first_pass;  /* in the frame's pass array */
   uint32_t first_point; /* in the frame's hull points */
   uint8_t num_points;

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* A code-block's bytes as they are put together. */
+/* The bytes of a code-block while they are collected. */
 typedef struct {
   uint64_t offset;
   uint32_t length;
@@ -36,8 +36,8 @@ static void append_side(Cj2kFrameStore *store, const uint8_t *data, size_t size)
   frame->side_size += size;
 }
 
-/* Adds a piece's bytes. They stay where they are as long as all pieces follow each other in the
- * codestream; the first one that does not moves what there is to the end of the side buffer. */
+/* Adds the bytes of a piece. As long as all pieces are contiguous in the codestream, nothing is
+ * copied; the first piece that is not moves all bytes so far to the end of the side buffer. */
 static void append_bytes(Cj2kFrameStore *store, Bytes *bytes, const Cj2kPiece *piece)
 {
   const uint8_t *data = store->frame.codestream;
@@ -88,7 +88,7 @@ static void join_mq(Cj2kFrameStore *store, const Cj2kTileReader *reader,
   block->length = bytes.length;
 }
 
-/* HT, when all there is is one cleanup segment that was not cut off. */
+/* HT: true if the block has only one cleanup segment, and that is complete. */
 static inline bool is_single_cleanup(const Cj2kTileReader *reader, const Cj2kBlockState *state)
 {
   const Cj2kPiece *piece = &reader->pieces[state->first_piece];
@@ -98,15 +98,16 @@ static inline bool is_single_cleanup(const Cj2kTileReader *reader, const Cj2kBlo
 }
 
 /*
- * HT: only the last HT set that has bytes counts, it has the most bit-planes and stands for itself.
- * Sets before it, placeholders among them, each leave out one more bit-plane (T.814 annex B).
+ * HT: only the last HT set that has bytes is decoded, because it has the most bit-planes and does
+ * not depend on earlier ones. Each set before it, placeholders included, adds one to zero_bitplanes
+ * (T.814 annex B).
  */
 static void join_ht(Cj2kFrameStore *store, const Cj2kTileReader *reader,
                     const Cj2kBlockState *state, Cj2kCodedBlock *block)
 {
   const Cj2kPiece *cleanup = NULL, *refinement[2] = {NULL, NULL};
   uint32_t pass = 0, sets_before = 0, num_refinements = 0;
-  bool in_set = false; /* the pieces now belong to the set of `cleanup` */
+  bool in_set = false; /* the current piece belongs to the set of `cleanup` */
   uint32_t refinement_length = 0, refinement_passes = 0;
   Bytes bytes = {0};
 

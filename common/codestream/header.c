@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Header with what its owner counts. Cj2kHeader comes first: the two pointers are the same. */
+/* A Header with its reference count. Cj2kHeader comes first, so that the two pointers are the same.
+ */
 typedef struct {
   Cj2kHeader header;
   gint ref_count;
@@ -20,7 +21,7 @@ struct Cj2kHeaderReader {
   Cj2kHeader *header;
   uint8_t *signature;
   size_t signature_size, main_signature_size;
-  /* The last header that was read without tile-parts, when it differs from `header`. */
+  /* The last header that was read without tile-parts, if it differs from `header`. */
   Cj2kHeader *main_header;
 };
 
@@ -46,7 +47,7 @@ Cj2kHeader *cj2k_header_ref(Cj2kHeader *header)
   return header;
 }
 
-/* A tile's arrays are its own only where they differ from the main header's. */
+/* Frees the arrays that a tile does not share with the main header. */
 static void free_tile(Cj2kTileCoding *tile, const Cj2kTileCoding *main)
 {
   if (tile->coding != main->coding)
@@ -94,22 +95,23 @@ void cj2k_tile_parts_clear(Cj2kTileParts *tile_parts)
   memset(tile_parts, 0, sizeof *tile_parts);
 }
 
-/* --- from marker segments to a Header, by their precedence --- */
+/* --- from marker segments to a Header, in order of precedence --- */
 
 typedef struct {
   const uint8_t *data;
   Cj2kHeader *header;
-  uint64_t budget; /* bytes that tiles may still take */
+  uint64_t budget; /* bytes that the parameters of tiles may still take */
   Cj2kError *error;
 } Interpreter;
 
-/* The marker segments of one header: the main one's, or all tile-part headers' of one tile. */
+/* The marker segments of the main header, or of all tile-part headers of one tile. */
 typedef struct {
   const Cj2kMarkerSegment *first;
   uint32_t count;
 } SegmentRun;
 
-/* Copy on write of one of a tile's arrays; the main header's own arrays are written as they are. */
+/* Copies an array of a tile before it is first written. The main header's own arrays are written in
+ * place. */
 static void *own_array(Interpreter *in, void *array, const void *main_array, bool is_main,
                        size_t element_size)
 {
@@ -149,7 +151,7 @@ static bool own_arrays(Interpreter *in, Cj2kTileCoding *tile, uint16_t marker)
   }
 }
 
-/* COD and QCD hold for every component that has no COC, QCC in the same header. */
+/* COD and QCD apply to every component that has no COC or QCC in the same header. */
 static Cj2kStatus apply_default(Interpreter *in, Cj2kTileCoding *tile,
                                 const Cj2kMarkerSegment *segment)
 {
@@ -175,7 +177,8 @@ static Cj2kStatus apply_default(Interpreter *in, Cj2kTileCoding *tile,
   return CJ2K_OK;
 }
 
-/* POC entries of one header follow each other; a tile's replace the main header's. */
+/* Appends the entries of a POC to those of the same header. The entries of a tile replace those of
+ * the main header. */
 static Cj2kStatus append_volumes(Interpreter *in, Cj2kTileCoding *tile,
                                  const Cj2kMarkerSegment *segment)
 {
@@ -233,9 +236,10 @@ static bool is_default(const Cj2kMarkerSegment *segment)
 }
 
 /*
- * Applies one header's marker segments to *tile: COD and QCD before COC, QCC and RGN, wherever they
- * stand. With the main header's run applied first and a tile's on top, the precedence is tile COC >
- * tile COD > main COC > main COD (A.6.1, A.6.2, and likewise A.6.4, A.6.5).
+ * Applies the marker segments of one header to *tile: COD and QCD before COC, QCC and RGN, in
+ * whatever order they come. Because the main header is applied first and the tile's headers after
+ * it, the precedence is tile COC > tile COD > main COC > main COD (A.6.1, A.6.2, and likewise
+ * A.6.4, A.6.5).
  */
 static Cj2kStatus apply_run(Interpreter *in, Cj2kTileCoding *tile, SegmentRun run)
 {
@@ -302,7 +306,8 @@ static Cj2kStatus apply_tiles(Interpreter *in, Cj2kMarkerSegment *segments, uint
   return CJ2K_OK;
 }
 
-/* Makes a Header of what the scan found; with_tiles says whether tile-parts were scanned too. */
+/* Creates a Header from the marker segments that the scan found; with_tiles says whether tile-parts
+ * were scanned too. */
 static Cj2kStatus interpret(Cj2kScan *scan, bool with_tiles, uint64_t max_memory, Cj2kHeader **out,
                             Cj2kError *error)
 {

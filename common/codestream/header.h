@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Header: the meaning of the main and tile-part headers (T.800 Annex A, T.814 Annex A). The encoder
- * fills it from parameters, the decoder from bytes; everything after it is common to both.
+ * fills it from parameters, the decoder from bytes; everything that follows from it is common to
+ * both.
  */
 #ifndef CJ2K_HEADER_H
 #define CJ2K_HEADER_H
@@ -20,13 +21,13 @@ typedef struct {
   uint8_t log2_precinct_height[CJ2K_MAX_LEVELS + 1]; /* PPy */
 } Cj2kCoding;
 
-/* Quantisation of one component (Sqcd, Sqcc: A.6.4, A.6.5). Sub-band b counts LL, then HL LH HH of
- * r = 1, 2 ... */
+/* Quantisation of one component (Sqcd, Sqcc: A.6.4, A.6.5). Sub-bands are counted LL, then HL LH HH
+ * of r = 1, 2 ... */
 #define CJ2K_MAX_BANDS (3 * CJ2K_MAX_LEVELS + 1)
 typedef struct {
   uint8_t style;                     /* 0 none, 1 derived, 2 expounded */
   uint8_t guard_bits;                /* G, 0..7 */
-  uint8_t num_steps;                 /* entries that the marker gave: 1 when derived */
+  uint8_t num_steps;                 /* entries in the marker segment: 1 if derived */
   uint8_t exponent[CJ2K_MAX_BANDS];  /* epsilon */
   uint16_t mantissa[CJ2K_MAX_BANDS]; /* mu */
 } Cj2kQuantisation;
@@ -44,7 +45,7 @@ typedef struct {
   uint8_t progression; /* Cj2kProgression */
   uint16_t num_layers;
   bool mct;           /* RCT or ICT on components 0..2 */
-  bool sop, eph;      /* may be / are present */
+  bool sop, eph;      /* decoder: may be present; encoder: are written */
   Cj2kCoding *coding; /* per component */
   Cj2kQuantisation *quantisation;
   uint8_t *roi_shift;   /* SPrgn per component, 0: none */
@@ -82,19 +83,19 @@ typedef struct {
   bool truncated; /* Psot pointed past the end */
 } Cj2kTilePart;
 
-/* What one codestream's headers said, apart from the Header: belongs to one frame. All zero at
- * first; reading into it again reuses its memory. */
+/* What the headers of one codestream say apart from the Header; belongs to one frame. Set it to all
+ * zeros first; later reads reuse its memory. */
 typedef struct {
   uint32_t num_tile_parts;
   uint32_t capacity;
   Cj2kTilePart *tile_parts; /* in codestream order */
-  /* Packed packet headers by tile (PPM or PPT, concatenated in order), NULL when none: byte arrays
-   * owned here. */
+  /* Packed packet headers of each tile (PPM or PPT, concatenated in order), in byte arrays of its
+   * own. */
   struct Cj2kPackedHeaders {
     uint8_t *data;
     size_t size;
-  } * packed_headers; /* num_packed_headers = num_tiles entries, or NULL; data NULL: this tile's are
-                         in its packets */
+  } * packed_headers; /* num_packed_headers = num_tiles entries, or NULL; data NULL: the headers of
+                         this tile are in its packets */
   uint32_t num_packed_headers;
   uint64_t end; /* offset of the first byte after EOC, or of where reading stopped */
   bool has_eoc;
@@ -102,31 +103,32 @@ typedef struct {
 } Cj2kTileParts;
 
 /*
- * Parses a raw codestream at data[0..size). `cache` may be the header of the previous frame: when
- * every marker segment that shapes the plan (SIZ CAP COD COC QCD QCC RGN POC of main and tile-part
- * headers) has the same bytes, *same is set, *header is that one again. TLM, PLM, PLT, CRG, COM,
- * CPF and unknown segments never matter. A codestream that ends early is read as far as it goes
- * (strict: CJ2K_ERROR_CODESTREAM). num_tile_parts is bounded by size. max_memory bounds what is
- * allocated (CJ2K_ERROR_LIMIT).
+ * Reads the headers of raw codestreams. The reader keeps the header of the last one: if every
+ * marker segment that shapes the plan (SIZ, CAP, COD, COC, QCD, QCC, RGN and POC of main and
+ * tile-part headers) has the same bytes, it returns that header again and sets *same. TLM, PLM,
+ * PLT, CRG, COM, CPF and unknown segments make no difference. A codestream that ends early is read
+ * as far as it goes, or with `strict` refused with CJ2K_ERROR_CODESTREAM. num_tile_parts is limited
+ * by size, allocations by max_memory (CJ2K_ERROR_LIMIT).
  */
 typedef struct Cj2kHeaderReader Cj2kHeaderReader; /* owns the current Header */
 Cj2kHeaderReader *cj2k_header_reader_new(void);
 void cj2k_header_reader_free(Cj2kHeaderReader *reader);
-/* Reads headers; *header (owned by the reader, valid until the next read that says !*same;
- * reference-counted by cj2k_header_ref/unref for frames in flight) and tile-parts (owned by caller,
- * cj2k_tile_parts_clear). With tile_parts NULL only the main header is read (tile overrides
- * unknown; does not change the cache). */
+/* Reads the headers of data[0..size). *header belongs to the reader and is valid until the next
+ * read that clears *same; frames in flight hold references to it (cj2k_header_ref). The tile-parts
+ * belong to the caller (cj2k_tile_parts_clear). With tile_parts NULL only the main header is read:
+ * the parameters of single tiles stay unknown, and the header that the reader keeps does not
+ * change. */
 Cj2kStatus cj2k_header_read(Cj2kHeaderReader *reader, const uint8_t *data, size_t size, bool strict,
                             uint64_t max_memory, Cj2kHeader **header, bool *same,
                             Cj2kTileParts *tile_parts, Cj2kError *error);
 Cj2kHeader *cj2k_header_ref(Cj2kHeader *header);
 void cj2k_header_unref(Cj2kHeader *header);
-/* A header with room for num_components components and num_tiles tile pointers, all zero (for the
- * encoder). */
+/* Creates a header for the encoder, with room for num_components components and num_tiles tile
+ * pointers, all zero. */
 Cj2kHeader *cj2k_header_new(uint32_t num_components, uint32_t num_tiles);
 void cj2k_tile_parts_clear(Cj2kTileParts *tile_parts);
 
-/* The coding parameters in force for a tile. */
+/* The coding parameters that apply to a tile. */
 static inline const Cj2kTileCoding *cj2k_header_tile(const Cj2kHeader *header, uint32_t tile)
 {
   return header->tiles && header->tiles[tile] ? header->tiles[tile] : &header->coding;

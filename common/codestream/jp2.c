@@ -21,14 +21,15 @@ enum {
   BOX_CDEF = BOX('c', 'd', 'e', 'f'),
 };
 
-/* A box's contents (I.4). */
+/* The contents of a box (I.4). */
 typedef struct {
   uint32_t type;
   uint64_t offset, size;
-  bool cut; /* its length goes past the end; size is what is there */
+  bool cut; /* the box claims more bytes than there are; size counts those that are there */
 } Box;
 
-/* The box at *position, which is moved behind it. false: there is none before `end`. */
+/* Reads the header of the box at *position and moves *position past the box. Returns false if there
+ * is none before `end`. */
 static bool next_box(const uint8_t *data, uint64_t *position, uint64_t end, Box *box)
 {
   uint64_t start = *position, left = end - start, header = 8, length;
@@ -42,7 +43,7 @@ static bool next_box(const uint8_t *data, uint64_t *position, uint64_t end, Box 
       return false;
     header = 16;
     length = (uint64_t)cj2k_get32(data + start + 8) << 32 | cj2k_get32(data + start + 12);
-  } else if (length == 0) { /* to the end of the file */
+  } else if (length == 0) { /* the box goes to the end of the file */
     length = left;
   }
   if (length < header)
@@ -86,7 +87,7 @@ static bool read_colr(Cj2kJp2 *jp2, Cj2kBytes bytes)
   if (bytes.overrun)
     return false;
   if (jp2->colour_method != 0 || (method != 1 && method != 2))
-    return true; /* further colr boxes, and methods of other parts, are for other readers */
+    return true; /* later colr boxes and the methods of other parts are ignored */
   if (method == 1) {
     jp2->colour_enum = cj2k_bytes_get(&bytes, 4);
   } else {
@@ -214,8 +215,8 @@ Cj2kStatus cj2k_jp2_read(const uint8_t *data, size_t size, bool strict, Cj2kJp2 
   }
   while (status == CJ2K_OK && next_box(data, &position, size, &box)) {
     if (box.type == BOX_CODESTREAM) {
-      /* A length field that is wrong in a live stream must not hide what follows: the codestream
-       * knows its own end. */
+      /* A wrong box length in a live stream must not hide the rest of the codestream, which marks
+       * its own end. */
       jp2->codestream = (Cj2kSpan){box.offset, box.size};
       return strict && box.cut ? cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, 0, box.offset,
                                                    "the jp2c box is longer than the file")

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * JP2 and JPH files (T.800 Annex I, T.814 Annex D): finds the codestream among the boxes, and reads
- * what the boxes say about its components. A bare codestream, and one inside a lone jp2c box
- * (image/x-j2c), are recognised too.
+ * JP2 and JPH files (T.800 Annex I, T.814 Annex D): finds the codestream among the boxes and reads
+ * what the boxes say about its components. A codestream without boxes and one in a single jp2c box
+ * (image/x-j2c) are recognised too.
  */
 #ifndef CJ2K_JP2_H
 #define CJ2K_JP2_H
 
 #include "header.h"
 
-/* One channel of the cmap box (I.5.3.5): a component as it is, or looked up in a palette column. */
+/* One channel of the cmap box (I.5.3.5): a component used directly, or as an index into a palette
+ * column. */
 typedef struct {
   uint16_t component;
   bool palette;
@@ -18,18 +19,18 @@ typedef struct {
 
 /* All arrays and pointers belong to the Cj2kJp2, except `icc`, which points into the data. */
 typedef struct {
-  Cj2kSpan
-      codestream; /* of the (first) codestream; goes to the end of the data when its box is cut */
-  bool is_jp2;    /* there are boxes besides jp2c */
+  Cj2kSpan codestream; /* the first codestream; it ends with the data if its box is longer */
+  bool is_jp2;         /* there are other boxes than jp2c */
 
   /* ihdr, bpcc (I.5.3.1, I.5.3.2) */
   bool has_ihdr;
   uint32_t width, height;
   uint16_t num_components;
-  uint8_t bits_per_component; /* as in ihdr: bit 7 sign, depth - 1; 255: see bpcc */
+  uint8_t bits_per_component; /* as in ihdr: bit 7 is the sign, the other bits are depth - 1; 255:
+                                 see bpcc */
   uint8_t *bpcc;              /* num_components entries, or NULL */
 
-  /* colr (I.5.3.3): the first one of a method that a JP2 reader knows */
+  /* colr (I.5.3.3): the first one whose method a JP2 reader knows */
   uint8_t colour_method; /* 1 enumerated, 2 restricted ICC, 0 no colr box */
   uint32_t colour_enum;
   const uint8_t *icc;
@@ -38,7 +39,7 @@ typedef struct {
   /* pclr (I.5.3.4) */
   uint16_t num_entries; /* 0: no palette */
   uint8_t num_columns;
-  uint8_t *column_bits; /* as bits_per_component */
+  uint8_t *column_bits; /* coded like bits_per_component */
   int64_t *entries;     /* num_entries x num_columns */
 
   /* cmap (I.5.3.5) and cdef (I.5.3.6) */
@@ -53,19 +54,19 @@ typedef struct {
 
 /*
  * Reads data[0..size). *jp2 need not be initialised; cj2k_jp2_clear frees it, also after an error.
- * Unknown boxes are skipped, broken optional ones are ignored unless `strict`.
- * CJ2K_ERROR_CODESTREAM when there is no codestream.
+ * Unknown boxes are skipped; broken optional boxes are ignored unless `strict`. Returns
+ * CJ2K_ERROR_CODESTREAM if there is no codestream.
  */
 Cj2kStatus cj2k_jp2_read(const uint8_t *data, size_t size, bool strict, Cj2kJp2 *jp2,
                          Cj2kError *error);
-/* For strict decoders: CJ2K_ERROR_CODESTREAM when ihdr or bpcc contradict SIZ, or one of pclr and cmap
- * lacks the other (jp2_check.c). */
+/* jp2_check.c, for strict decoders: returns CJ2K_ERROR_CODESTREAM if ihdr or bpcc contradict SIZ,
+ * or if only one of pclr and cmap is there. */
 Cj2kStatus cj2k_jp2_check(const Cj2kJp2 *jp2, const Cj2kHeader *header, Cj2kError *error);
 void cj2k_jp2_clear(Cj2kJp2 *jp2);
 
-/* What image channel i means by cdef; without cdef colour i + 1. */
+/* Meaning of a channel according to cdef; without cdef, channel i is colour i + 1. */
 Cj2kChannel cj2k_jp2_channel(const Cj2kJp2 *jp2, uint32_t channel);
-/* Colour by colr; UNKNOWN without one. */
+/* Colour space according to colr; UNKNOWN without one. */
 Cj2kColour cj2k_jp2_colour(const Cj2kJp2 *jp2);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Do the boxes of a file say what its codestream says? For strict decoders. */
+/* Checks for strict decoders that the boxes of a file agree with its codestream. */
 #include "jp2.h"
 
 #include "common/runtime/error.h"
@@ -28,8 +28,8 @@ static Cj2kStatus check_depths(const Cj2kJp2 *jp2, const Cj2kHeader *header, Cj2
   return CJ2K_OK;
 }
 
-/* Palette and component mapping belong together; what the mapping names is checked for every
- * decoder. */
+/* Palette and component mapping need each other. Whether the mapping names existing components and
+ * columns is checked for all decoders, elsewhere. */
 static Cj2kStatus check_palette(const Cj2kJp2 *jp2, Cj2kError *error)
 {
   if (jp2->num_entries && !jp2->num_channels)

@@ -322,7 +322,7 @@ Cj2kStatus cj2k_read_poc(const uint8_t *data, const Cj2kMarkerSegment *segment,
     volume->res_end = (uint8_t)cj2k_bytes_get(&bytes, 1);
     comp_end = cj2k_bytes_component(&bytes, num_components);
     order = cj2k_bytes_get(&bytes, 1);
-    /* 0 stands for 256 or 16384 (table A.32): all of them either way. */
+    /* 0 stands for 256 or 16384 (table A.32), which means all components either way. */
     if (comp_end == 0 || comp_end > num_components)
       comp_end = num_components;
     if (order > CJ2K_CPRL)

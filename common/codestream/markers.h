@@ -34,22 +34,22 @@ typedef enum {
   CJ2K_EOC = 0xffd9,
 } Cj2kMarker;
 
-/* What the scan of the headers has to know of a marker segment. */
+/* How the scan of the headers treats a marker segment. */
 typedef enum {
-  CJ2K_SEGMENT_SKIP = 0,  /* says nothing that a decoder needs, or is not known */
-  CJ2K_SEGMENT_SHAPES,    /* shapes Header and Plan: its bytes are compared from frame to frame */
-  CJ2K_SEGMENT_HEADERS,   /* packed packet headers: PPM, PPT */
-  CJ2K_SEGMENT_DELIMITER, /* no marker segment: a marker that ends the header, or is misplaced */
+  CJ2K_SEGMENT_SKIP = 0, /* not needed by a decoder, or unknown */
+  CJ2K_SEGMENT_SHAPES,  /* determines Header and Plan: its bytes are compared from frame to frame */
+  CJ2K_SEGMENT_HEADERS, /* packed packet headers: PPM, PPT */
+  CJ2K_SEGMENT_DELIMITER, /* not a marker segment: a marker that ends the header or is misplaced */
 } Cj2kSegmentKind;
 
 typedef struct {
   uint16_t marker;
   const char *name;
   Cj2kSegmentKind kind;
-  bool in_main, in_tile; /* where it may stand */
+  bool in_main, in_tile; /* headers in which it is allowed */
 } Cj2kMarkerInfo;
 
-/* Never NULL: markers that are not known get one entry of kind SKIP. */
+/* Never NULL: all unknown markers share an entry of kind SKIP. */
 const Cj2kMarkerInfo *cj2k_marker_info(uint16_t marker);
 /* Markers 0xFF30..0xFF3F have no marker segment (A.1). */
 static inline bool cj2k_marker_has_segment(uint16_t marker)
@@ -74,7 +74,8 @@ typedef struct {
   uint32_t size;
 } Cj2kMarkerSegment;
 
-/* Bytes of one marker segment. Reading past its end gives zeros and sets `overrun`. */
+/* A reader of the bytes of one marker segment. Reading past the end returns zeros and sets
+ * `overrun`. */
 typedef struct {
   const uint8_t *at, *end;
   bool overrun;
@@ -96,8 +97,8 @@ static inline uint32_t cj2k_bytes_component(Cj2kBytes *bytes, uint32_t num_compo
 }
 
 /*
- * Readers. Each fills its target from one marker segment and checks everything that can be checked
- * there; on error the target is unspecified. `data` is what the segments' offsets refer to.
+ * Each of these fills its target from one marker segment and checks everything that can be checked
+ * without other segments. On error the target is unspecified. Offsets of segments refer to `data`.
  */
 
 /* SIZ (A.5.1) without the components; the tile grid is filled in too. */
@@ -125,7 +126,7 @@ Cj2kStatus cj2k_read_quantisation(const uint8_t *data, const Cj2kMarkerSegment *
 Cj2kStatus cj2k_read_rgn(const uint8_t *data, const Cj2kMarkerSegment *segment,
                          uint32_t num_components, uint32_t *component, uint8_t *shift,
                          Cj2kError *error);
-/* POC (A.6.6): entries, and reading entry after entry. */
+/* POC (A.6.6): the number of entries, and the entries. */
 uint32_t cj2k_poc_num_volumes(const Cj2kMarkerSegment *segment, uint32_t num_components);
 Cj2kStatus cj2k_read_poc(const uint8_t *data, const Cj2kMarkerSegment *segment,
                          uint32_t num_components, Cj2kProgressionVolume *volumes, Cj2kError *error);

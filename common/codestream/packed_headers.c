@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PPM by Zppm; PPT by tile-part, then Zppt; equal ones in codestream order. */
+/* Sorts PPM by Zppm, and PPT by tile-part and Zppt; equal ones keep the order of the codestream. */
 static int compare_packed(const void *a, const void *b)
 {
   const Cj2kPackedSegment *x = a, *y = b;
@@ -35,8 +35,8 @@ static void append_header_bytes(struct Cj2kPackedHeaders *headers, const uint8_t
   headers->size += size;
 }
 
-/* PPM: the segments are one run of bytes, in which Nppm and the headers of each tile-part follow
- * each other and may be cut anywhere by the end of a segment. */
+/* PPM: the segments form one run of bytes that holds Nppm and the headers of each tile-part in
+ * turn; a segment may end anywhere in it. */
 static bool distribute_ppm(const Cj2kScan *scan, Cj2kTileParts *tile_parts)
 {
   GByteArray *run = g_byte_array_new();

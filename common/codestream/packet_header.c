@@ -56,7 +56,7 @@ static uint32_t passes_in_segment(uint32_t kind, uint32_t style, uint32_t pass, 
   return UINT32_MAX;
 }
 
-/* Room for `more` pieces, which is at most UINT8_MAX. */
+/* Makes room for `more` pieces, at most UINT8_MAX. */
 static inline bool reserve_pieces(Cj2kTileReader *reader, uint32_t more)
 {
   if (reader->num_pieces + more <= reader->pieces_capacity)
@@ -68,7 +68,7 @@ static inline bool reserve_pieces(Cj2kTileReader *reader, uint32_t more)
   return true;
 }
 
-/* Adds the pieces that were written behind the last one, which are linked among themselves. */
+/* Appends the pieces that were written after the last one and are already linked to each other. */
 static inline void append_pieces(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t count,
                                  uint32_t passes)
 {
@@ -94,11 +94,11 @@ static bool append_piece(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t
   return true;
 }
 
-/* Pieces that are being read, each linked to the one behind it. */
+/* Reads lengths into consecutive pieces and links each to the next. */
 typedef struct {
   Cj2kBitReader bits;
   Cj2kPiece *piece; /* the next one */
-  uint32_t next;    /* number of the one behind it */
+  uint32_t next;    /* number of the piece after it */
   uint32_t pass, end, lblock;
 } LengthReader;
 
@@ -109,9 +109,9 @@ static inline void add_length(LengthReader *r, uint32_t length, uint32_t passes,
   r->pass += passes;
 }
 
-/* From where selective arithmetic coding bypass begins: significance propagation and refinement,
- * whose bits are one segment, then cleanup; as long as there are both and their lengths are of
- * usual size. */
+/* Reads the lengths after the start of selective arithmetic coding bypass in pairs: one segment for
+ * significance propagation and refinement, one for cleanup. Stops when a pair is incomplete or a
+ * length has an unusual size. */
 static inline void read_bypass_pairs(LengthReader *r)
 {
   uint32_t raw_bits = r->lblock + 1, cleanup_bits = r->lblock, both = raw_bits + cleanup_bits;
@@ -128,7 +128,7 @@ static inline void read_bypass_pairs(LengthReader *r)
   }
 }
 
-/* Lengths of new passes that belong to more than one segment. */
+/* Reads the lengths of new passes that belong to more than one segment. */
 static bool read_segments(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
                           uint32_t passes, Cj2kBitReader *bits)
 {
@@ -162,7 +162,8 @@ static bool read_segments(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_
   return true;
 }
 
-/* Lengths of `passes` new passes, at least one, of a code-block whose coder is known (B.10.7). */
+/* Reads the lengths of `passes` new passes, at least one, of a code-block whose coder is known
+ * (B.10.7). */
 static inline bool read_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
                                 uint32_t passes, Cj2kBitReader *bits)
 {
@@ -176,12 +177,12 @@ static inline bool read_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, u
 }
 
 /*
- * Lengths of a code-block of HT style that had nothing but placeholder passes so far (T.814 annex
- * B). The passes up to the last possible cleanup pass share the first length. Zero: they are
- * placeholders, and the length goes on with the bits that it would have for all passes. Else, with
- * HT alone, this is the first HT cleanup segment; in mixed mode it is only when an Lblock beyond 3
- * leaves the length's first bit zero, otherwise this is an MQ code-block, whose length covers all
- * passes.
+ * Reads the lengths of a code-block of HT style that has had only placeholder passes so far (T.814
+ * annex B). The passes up to the last possible cleanup pass share the first length. If it is zero,
+ * they are placeholders, and the length continues with the bits that it would have for all passes.
+ * Otherwise, with HT alone, it is the length of the first HT cleanup segment. In mixed mode that is
+ * so only if Lblock is above 3 and the first bit of the length is zero; else this is an MQ
+ * code-block, whose length covers all passes.
  */
 static bool read_undecided_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
                                    uint32_t passes, Cj2kBitReader *bits)
@@ -212,7 +213,8 @@ static bool read_undecided_lengths(Cj2kTileReader *reader, Cj2kBlockState *state
   return append_piece(reader, state, passes, length, state->passes == 0);
 }
 
-/* A code-block that contributes to this packet: B.10.5 (when first included) to B.10.7. */
+/* Reads what the header says of a code-block that contributes to this packet: B.10.5 (when first
+ * included) to B.10.7. */
 static bool read_contribution(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
                               Cj2kBitReader *bits)
 {
@@ -229,7 +231,7 @@ static bool read_contribution(Cj2kTileReader *reader, Cj2kBlockState *state, uin
   return read_lengths(reader, state, style, passes, bits);
 }
 
-/* A code-block that no packet had before: inclusion and zero bit-planes (B.10.4, B.10.5). */
+/* Inclusion of a code-block that no earlier packet included (B.10.4, B.10.5). */
 typedef enum { BLOCK_INCLUDED, BLOCK_LEFT_OUT, BLOCK_BROKEN } Inclusion;
 
 static inline Inclusion read_inclusion(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
@@ -245,8 +247,8 @@ static inline Inclusion read_inclusion(const Cj2kTagTree *tree, Cj2kTagNode *inc
   return BLOCK_INCLUDED;
 }
 
-/* The same where only the leaves are left to be read, and a word holds all their bits.
- * BLOCK_BROKEN: it is otherwise, and nothing was read. */
+/* A faster way if only the leaves are left to be read and a word holds all their bits.
+ * BLOCK_BROKEN: that is not so, and nothing was read. */
 static inline Inclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
                                     Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
                                     uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
@@ -261,7 +263,7 @@ static inline Inclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclus
     return BLOCK_BROKEN;
   if (bits->count < 32)
     cj2k_bits_refill(bits);
-  /* The least value below the parent is this layer: one bit says whether it is the leaf's. */
+  /* The parent's value is this layer: one bit says whether the leaf has it too. */
   if (!(bits->window >> 63)) {
     inclusion[leaf].low = (uint16_t)(layer + 1);
     bits->window <<= 1;
@@ -282,8 +284,8 @@ static inline Inclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclus
   return BLOCK_INCLUDED;
 }
 
-/* What nearly all MQ code-blocks have in their first packet, when all passes are one segment.
- * false: something else, and nothing is read. */
+/* Reads the most frequent case of an MQ code-block in its first packet, where all passes are one
+ * segment. false: it is another case, and nothing was read. */
 static inline bool read_single_segment(Cj2kTileReader *reader, Cj2kBlockState *state,
                                        uint32_t style, Cj2kBitReader *bits)
 {
@@ -325,8 +327,8 @@ static inline bool read_single_segment(Cj2kTileReader *reader, Cj2kBlockState *s
   return true;
 }
 
-/* What nearly all HT code-blocks have: one pass, and all of it in one packet. false: something
- * else, and nothing is read. */
+/* Reads the most frequent case of an HT code-block: one pass, all of it in one packet. false: it is
+ * another case, and nothing was read. */
 static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *state,
                                        Cj2kBitReader *bits)
 {
@@ -334,7 +336,8 @@ static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *s
 
   if (bits->count < 32)
     cj2k_bits_refill(bits);
-  /* One pass: a zero. Then ones for a longer Lblock, a zero, and the length. */
+  /* A zero means one pass. It is followed by a one for each step of Lblock, a zero and the length.
+   */
   if (bits->window >> 63)
     return false;
   more = (uint32_t)__builtin_clzll(~(bits->window << 1));
@@ -354,7 +357,7 @@ static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *s
   return true;
 }
 
-/* The code-blocks of one band in the precinct. */
+/* Reads the code-blocks of one band in the precinct. */
 static bool read_precinct_band(Cj2kTileReader *reader, const Cj2kPlanPrecinctBand *precinct_band,
                                uint32_t style, uint32_t layer, Cj2kBitReader *packet_bits)
 {
@@ -363,7 +366,7 @@ static bool read_precinct_band(Cj2kTileReader *reader, const Cj2kPlanPrecinctBan
   Cj2kTagNode *zero_bitplanes = reader->zero_bitplanes + first_node;
   Cj2kBlockState *state = reader->states + (precinct_band->first_block - reader->first_block);
   bool is_ht = style & CJ2K_STYLE_HT, only_ht = is_ht && !(style & CJ2K_STYLE_HT_MIXED);
-  Cj2kBitReader bits = *packet_bits; /* in registers, as long as nobody has its address */
+  Cj2kBitReader bits = *packet_bits; /* stays in registers as long as its address is not taken */
   Cj2kTagTree tree;
 
   cj2k_tag_tree_init(&tree, precinct_band->blocks_x, precinct_band->blocks_y);

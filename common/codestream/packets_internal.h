@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A coded frame that grows: shared by the files that read packets. */
+/* A coded frame with the capacities of its arrays, shared by the files that read packets. */
 #ifndef CJ2K_PACKETS_INTERNAL_H
 #define CJ2K_PACKETS_INTERNAL_H
 
@@ -11,7 +11,7 @@ typedef struct {
   size_t side_capacity;
 } Cj2kFrameStore;
 
-/* Joins the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame. */
+/* Turns the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame. */
 void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store);
 
 #endif

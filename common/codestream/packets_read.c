@@ -16,18 +16,18 @@ struct Cj2kPacketReader {
   void *observer_user;
 };
 
-/* Where a tile's packets are read. */
+/* The position in a tile whose packets are being read. */
 typedef struct {
   Cj2kTileReader *reader;
   const Cj2kTileParts *tile_parts;
   const uint32_t *next_part;
   uint32_t part;          /* current tile-part, UINT32_MAX after the last */
   uint64_t at, end;       /* rest of its data */
-  const uint8_t *headers; /* rest of the packed packet headers, NULL: headers are among the data */
+  const uint8_t *headers; /* rest of the packed packet headers; NULL: headers are in the data */
   size_t headers_size;
   uint16_t max_layers;
-  uint64_t ended_at; /* where the last packet ended, or broke off */
-  uint64_t unread;   /* bytes of tile-parts that were left behind */
+  uint64_t ended_at; /* where the last packet ended or broke off */
+  uint64_t unread;   /* bytes of tile-parts that were left unread */
   Cj2kPacketObserver observer;
   void *observer_user;
 } Walk;
@@ -44,7 +44,7 @@ static void enter_part(Walk *walk, uint32_t part)
   }
 }
 
-/* Goes to the next tile-part when this one is used up. A packet never spans two (A.4.2). */
+/* Goes to the next tile-part if this one is used up. A packet never spans two (A.4.2). */
 static void skip_empty_parts(Walk *walk)
 {
   while (walk->part != UINT32_MAX && walk->at == walk->end)
@@ -56,8 +56,8 @@ static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
   return size >= 2 && cj2k_get16(data) == marker;
 }
 
-/* SOP may stand before any packet (A.8.1). Neither header nor body can begin with these bytes, so
- * Scod is not asked. */
+/* Skips SOP, which may precede any packet (A.8.1). No packet can begin with these bytes, so that
+ * Scod need not be checked. */
 static void skip_sop(Walk *walk)
 {
   const uint8_t *data = walk->reader->data + walk->at;
@@ -66,8 +66,7 @@ static void skip_sop(Walk *walk)
     walk->at += 6;
 }
 
-/* Reads one packet header, from the packed ones or from the data, with the EPH behind it (A.8.2).
- */
+/* Reads one packet header, from the packed ones or from the data, and the EPH after it (A.8.2). */
 static PacketResult read_header(Walk *walk, const Cj2kPacketId *packet)
 {
   bool packed = walk->headers != NULL;
@@ -95,9 +94,10 @@ static PacketResult read_header(Walk *walk, const Cj2kPacketId *packet)
 }
 
 /*
- * Only `available` bytes of a piece are there. An MQ segment can be decoded from its beginning;
- * later passes take more bytes than earlier ones, so that a share of the passes equal to the share
- * of the bytes is surely complete. An HT segment is read from both ends and worth nothing.
+ * Shortens a piece of which only `available` bytes are there. An MQ segment can be decoded from its
+ * beginning; later passes take more bytes than earlier ones, so that a share of the passes equal to
+ * the share of the bytes is complete. An HT segment is read from both ends and is useless if
+ * incomplete.
  */
 static void cut_piece(Cj2kPiece *piece, bool is_mq, uint64_t available)
 {
@@ -106,7 +106,8 @@ static void cut_piece(Cj2kPiece *piece, bool is_mq, uint64_t available)
   piece->length = piece->passes > 0 ? (uint32_t)available : 0;
 }
 
-/* Blocks of mixed mode count as HT here: their coder may not be known yet. */
+/* True if an incomplete piece of the packet can be used. Mixed mode counts as HT, because the coder
+ * of its blocks may not be known yet. */
 static bool may_be_cut(const Cj2kTileReader *reader, const Cj2kPacketId *packet)
 {
   const Cj2kPlanResolution *resolution = &reader->plan->resolutions[packet->resolution_index];
@@ -122,7 +123,7 @@ static void drop_pieces(Cj2kTileReader *reader, uint32_t first)
   }
 }
 
-/* Gives the pieces from `first` on their bytes of the packet body. false: some are missing. */
+/* Assigns the bytes of the packet body to the pieces from `first` on. false: bytes are missing. */
 static bool place_pieces(Walk *walk, const Cj2kPacketId *packet, uint32_t first)
 {
   Cj2kTileReader *reader = walk->reader;
@@ -186,8 +187,8 @@ static PacketResult read_packet(Walk *walk, const Cj2kPacketId *packet)
 
 /* --- a tile --- */
 
-/* The plan's blocks and tag-tree nodes that belong to a tile: those from its first precinct up to
- * the next tile's. */
+/* Finds the blocks and tag-tree nodes of a tile: those from its first precinct up to that of the
+ * next tile. */
 static void locate_tile(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile)
 {
   uint32_t first[2] = {plan->num_blocks, plan->num_blocks};
@@ -242,7 +243,7 @@ static Cj2kStatus reset_tile_reader(Cj2kTileReader *reader, const Cj2kPlan *plan
   return CJ2K_OK;
 }
 
-/* Reads the packets of one tile as far as they go. */
+/* Reads the packets of one tile up to its end or the first invalid packet. */
 static PacketResult read_tile(Walk *walk)
 {
   Cj2kPacketId packet;
@@ -290,8 +291,9 @@ void cj2k_packet_reader_free(Cj2kPacketReader *reader)
   g_free(reader);
 }
 
-/* Tile-parts of a tile come in the order of TPsot (A.4.2). Where one is missing, the packets of
- * those after it cannot be told apart any more: they are left out. false: that happened. */
+/* Lists the tile-parts of each tile, which come in the order of TPsot (A.4.2). If one is missing,
+ * packets after it cannot be identified: the later tile-parts are left out, and the function
+ * returns false. */
 static bool list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                             const Cj2kTileParts *tile_parts)
 {
@@ -313,7 +315,7 @@ static bool list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     uint32_t last = reader->last_part[part->tile];
 
     reader->next_part[i] = UINT32_MAX;
-    /* TPsot has 8 bits, and some writers count on beyond them. */
+    /* TPsot has 8 bits; some writers let it wrap around. */
     if (part->index != (last == UINT32_MAX ? 0 : (tile_parts->tile_parts[last].index + 1) % 256)) {
       complete = false;
       continue;

@@ -8,7 +8,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* A Plan under construction. Its arrays grow; `used` counts everything that a frame of it needs. */
+/* A Plan under construction. Its arrays grow; `used` counts all memory that a frame of it needs. */
 typedef struct {
   Cj2kPlan *plan;
   const Cj2kHeader *header;
@@ -54,7 +54,8 @@ static Cj2kStatus over_limit(Builder *builder, uint64_t needed, const char *what
                         (unsigned long long)(builder->limit >> 20));
 }
 
-/* Room for `added` more elements after `count`, accounted for before it is allocated. */
+/* Makes room for `added` more elements after `count`. Their memory is counted before it is
+ * allocated. */
 static Cj2kStatus reserve(Builder *builder, void *array, uint32_t *capacity, uint32_t count,
                           uint64_t added, size_t element_size, const char *what)
 {
@@ -82,7 +83,7 @@ static Cj2kStatus reserve(Builder *builder, void *array, uint32_t *capacity, uin
   reserve((builder), &(builder)->plan->field, &(builder)->field##_capacity,                        \
           (builder)->plan->num_##field, (added), sizeof *(builder)->plan->field, #field)
 
-/* `samples` 32-bit samples at a multiple of 32 samples; *offset is where. */
+/* Assigns a place to `samples` 32-bit samples: *offset is a multiple of 32 samples. */
 static Cj2kStatus place(Builder *builder, uint64_t *total, uint64_t samples, uint64_t *offset,
                         const char *what)
 {
@@ -134,11 +135,11 @@ static void append_blocks(Cj2kPlan *plan, uint32_t band_index, Extent x, Extent 
   }
 }
 
-/* What a code-block takes besides its place in the plan while packets are read: coded block, state,
- * tag-tree nodes, a piece and a segment or two (coded.h, tile_reader.h). */
+/* Memory that a code-block needs outside of the plan while packets are read: coded block, state,
+ * tag-tree nodes, a piece and one or two segments (coded.h, tile_reader.h). */
 #define READER_BYTES_PER_BLOCK 80
 
-/* What precinct (px, py) of a resolution holds of one of its bands. */
+/* Appends the blocks that precinct (px, py) of a resolution holds of one of its bands. */
 static Cj2kStatus append_precinct_band(Builder *builder, const Cj2kPlanResolution *resolution,
                                        uint32_t px, uint32_t py, uint32_t band_index,
                                        Cj2kPlanPrecinctBand *out)
@@ -243,7 +244,8 @@ static Cj2kStatus append_band(Builder *builder, uint32_t tile_comp_index, uint32
                "coefficients");
 }
 
-/* The geometry of all resolutions first: bands and their scales look at the ones above. */
+/* Appends the geometry of all resolutions before any band, because the scales of a band depend on
+ * the resolutions above it. */
 static Cj2kStatus append_resolutions(Builder *builder, const Cj2kCoding *coding,
                                      Cj2kPlanTileComp *tile_comp)
 {
@@ -342,8 +344,8 @@ static Cj2kStatus append_tile_comp(Builder *builder, const Cj2kTileCoding *codin
   return status;
 }
 
-/* Whether the component transform is applied (G.1): it needs three components of one size and one
- * filter. */
+/* Decides whether the component transform is applied (G.1). It needs three components of equal size
+ * and filter. */
 static Cj2kStatus check_mct(Builder *builder, const Cj2kTileCoding *coding, uint32_t t,
                             uint8_t *mct)
 {
@@ -385,7 +387,8 @@ static Cj2kStatus append_tile(Builder *builder, uint32_t t)
   return status;
 }
 
-/* The least that coefficients and tile-components can take, before anything is built. */
+/* Checks the least memory that coefficients and tile-components can take, before anything is built.
+ */
 static Cj2kStatus check_size(Builder *builder)
 {
   const Cj2kHeader *header = builder->header;

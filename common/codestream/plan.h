@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Plan: the geometry that follows from a Header (T.800 Annex B), as flat arrays of plain structs
- * that name each other by index, so that it can be copied to a GPU as it is. Immutable, built when
- * the header changes, shared by frames.
+ * that refer to each other by index, so that they can be copied to a GPU unchanged. A plan is built
+ * when the header changes, is immutable, and is shared by frames.
  *
  * Order of the arrays: tile by tile, component by component, resolution r = 0 (lowest) upwards,
  * bands LL | HL LH HH, precincts in raster order, and the code-blocks of one (precinct, band)
@@ -41,7 +41,7 @@ typedef struct {
   float scale, inv_scale;                      /* docs/arithmetic.md */
   double step;                                 /* delta_b (E-3) */
   double norm;     /* L2 norm of the synthesis basis vectors of this band, for distortion weights;
-                      includes the     component transform's norm when mct */
+                      includes the norm of the component transform if mct */
   uint64_t offset; /* first sample, in the frame's coefficient array (in samples; multiple of 32) */
   uint32_t stride; /* in samples, multiple of 32 */
   uint32_t first_block,
@@ -51,7 +51,7 @@ typedef struct {
 /* What one precinct holds of one band: a grid of code-blocks. */
 typedef struct {
   uint32_t first_block;
-  uint32_t blocks_x, blocks_y; /* 0 x 0 when the precinct has nothing of this band */
+  uint32_t blocks_x, blocks_y; /* 0 x 0 if the precinct has no block of this band */
   uint32_t first_node; /* of the two tag trees (inclusion, zero bit-planes), in nodes, frame-wide */
 } Cj2kPlanPrecinctBand;
 
@@ -80,9 +80,9 @@ typedef struct {
   uint8_t num_levels;     /* NL; NL+1 resolutions */
   uint8_t reduced_levels; /* levels that are synthesised: NL - reduce */
   uint8_t reversible;
-  uint8_t mct; /* takes part in RCT / ICT */
+  uint8_t mct; /* the component takes part in RCT or ICT */
   uint8_t is_signed, depth;
-  Cj2kRect out; /* rect of the resolution that is put out (= rect without reduce), absolute */
+  Cj2kRect out; /* rect of the resolution that is output (= rect without reduce), absolute */
 } Cj2kPlanTileComp;
 
 typedef struct {
@@ -96,7 +96,7 @@ typedef struct {
   Cj2kHeader *header; /* a reference is held */
   uint8_t reduce;
   uint32_t num_components;
-  Cj2kRect *component_out; /* per component: area that is put out (after reduce), absolute */
+  Cj2kRect *component_out; /* per component: area that is output (after reduce), absolute */
   uint32_t num_tiles, num_tile_comps, num_resolutions, num_bands, num_precincts, num_blocks;
   Cj2kPlanTile *tiles;
   Cj2kPlanTileComp *tile_comps;
@@ -111,10 +111,10 @@ typedef struct {
 } Cj2kPlan;
 
 /*
- * Builds a plan. With reduce > 0 the blocks of discarded resolutions still exist (packets must be
- * walked) but their coefficients have no place (offset is UINT64_MAX) and are not decoded.
- * CJ2K_ERROR_LIMIT when plan, coefficients and workspace together would exceed max_memory bytes (0:
- * no limit), CJ2K_ERROR_ARGUMENT when reduce > NL of a component.
+ * Builds a plan. With reduce > 0 the blocks of discarded resolutions still exist, because their
+ * packets must be read, but their coefficients have no memory (offset is UINT64_MAX) and are not
+ * decoded. Returns CJ2K_ERROR_LIMIT if plan, coefficients and workspace together exceed max_memory
+ * bytes (0: no limit), CJ2K_ERROR_ARGUMENT if reduce > NL of a component.
  */
 Cj2kStatus cj2k_plan_new(Cj2kHeader *header, uint8_t reduce, uint64_t max_memory, Cj2kPlan **plan,
                          Cj2kError *error);

@@ -4,8 +4,8 @@
 #include <glib.h>
 #include <math.h>
 
-/* Norms are computed by synthesis of a unit impulse up to this level; from there on a level more is
- * a factor of sqrt(2) within double rounding of any use. */
+/* Norms are computed by synthesis of a unit impulse up to this level. Beyond it each level adds a
+ * factor of sqrt(2), which is exact enough for any use. */
 #define COMPUTED_LEVELS 10
 /* Long enough that the impulse response of the last level does not reach the ends. */
 #define SIGNAL_LENGTH (16u << COMPUTED_LEVELS)

@@ -14,7 +14,7 @@ static double level_gain(bool high, uint32_t extent)
   return high ? 1 / k : k;
 }
 
-/* Product of the factors of all levels from the band up to the resolution that is put out. */
+/* Product of the factors of all levels from the band up to the resolution that is output. */
 static double synthesis_gain(const Cj2kPlanTileComp *tile_comp,
                              const Cj2kPlanResolution *resolutions, const Cj2kPlanBand *band)
 {
@@ -42,7 +42,7 @@ void cj2k_plan_quantiser(const Cj2kQuantisation *quantisation, const Cj2kPlanTil
   int exponent, mantissa, bitplanes;
 
   if (quantisation->style == 1) {
-    /* E-5; a band so fine that this gets negative cannot carry anything. */
+    /* E-5; a band whose exponent gets negative has no bit-planes. */
     exponent = quantisation->exponent[0] - (int)(levels - level);
     mantissa = quantisation->mantissa[0];
     if (exponent < 0)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 /*
- * The five progressions by their loops (B.12.1.1 to B.12.1.5). Each walks over the resolutions of
- * the tile's components, sorted by resolution or by component; `grouped` ones finish all that
- * shares the first sort key before they go on. `by_position` ones then go through precincts in
- * order of their position with the layers innermost, the others have the layers outermost.
+ * The loops of the five progressions (B.12.1.1 to B.12.1.5). Each walks over the resolutions of the
+ * tile's components, sorted by resolution or by component. `grouped` ones finish everything with
+ * the same first sort key before they go on. `by_position` ones visit precincts in order of their
+ * position, with layers as the innermost loop; in the others layers are the outermost loop.
  */
 static const struct {
   bool resolution_first, grouped, by_position;
@@ -44,8 +44,8 @@ uint64_t cj2k_tile_num_packets(const Cj2kPlan *plan, uint32_t tile)
   return precincts * plan->tiles[tile].num_layers;
 }
 
-/* One direction of cj2k_precinct_position. A first precinct that begins before its resolution does
- * is met at the tile's edge, every other one at its own corner, brought up to the reference grid.
+/* One direction of cj2k_precinct_position. A first precinct that begins before its resolution is
+ * reached at the edge of the tile, every other one at its own corner, scaled to the reference grid.
  */
 static uint64_t position(uint32_t p, uint32_t resolution_start, uint32_t log2_precinct,
                          uint32_t levels_above, uint32_t sub_sampling, uint32_t tile_start)
@@ -228,7 +228,7 @@ static void emit(Cj2kPacketIterator *it, const Cj2kProgressionEntry *entry, Cj2k
   it->packets_left--;
 }
 
-/* Positions, and layers innermost. false: the group is done. */
+/* Next packet in order of position, with layers as the innermost loop. false: the group is done. */
 static bool next_by_position(Cj2kPacketIterator *it, Cj2kPacketId *packet)
 {
   while (it->heap_size > 0) {
@@ -251,7 +251,8 @@ static bool next_by_position(Cj2kPacketIterator *it, Cj2kPacketId *packet)
   return false;
 }
 
-/* Layers outermost, precincts in raster order. false: the group is done. */
+/* Next packet with layers as the outermost loop and precincts in raster order. false: the group is
+ * done. */
 static bool next_by_layer(Cj2kPacketIterator *it, Cj2kPacketId *packet)
 {
   for (; it->layer < it->layer_end; it->layer++, it->entry = it->group) {

@@ -20,7 +20,7 @@ typedef struct {
   uint8_t resolution; /* r */
 } Cj2kPacketId;
 
-/* Where one resolution of the tile stands in the walk. */
+/* The state of one resolution of the tile in the walk. */
 typedef struct {
   uint64_t key; /* y << 32 | x of its next precinct on the reference grid */
   uint32_t resolution_index;
@@ -30,7 +30,7 @@ typedef struct {
   uint8_t resolution;
 } Cj2kProgressionEntry;
 
-/* Set it to all zeros once; start() may be called any number of times, memory is kept until
+/* Set it to all zeros once. start() may be called any number of times; the memory is kept until
  * clear(). */
 typedef struct {
   const Cj2kPlan *plan;

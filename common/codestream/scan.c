@@ -57,12 +57,12 @@ static void append_packed(Cj2kScan *scan, const Cj2kMarkerSegment *segment, uint
   packed->index = scan->data[segment->offset];
 }
 
-/* What stands at a position of a header. */
+/* What was found at a position of a header. */
 typedef enum { STEP_SEGMENT, STEP_DELIMITER, STEP_END, STEP_GARBAGE } Step;
 
 /*
- * Looks at the marker at *position. A marker segment is returned in *segment and stepped over; a
- * delimiter is left where it is, in segment->marker. END: the bytes end in the midst of it.
+ * Looks at the marker at *position. A marker segment is returned in *segment and skipped; a
+ * delimiter is returned in segment->marker and not skipped. STEP_END: the data ends within it.
  */
 static Step next_segment(const Cj2kScan *scan, uint64_t end, uint64_t *position, uint32_t tile,
                          Cj2kMarkerSegment *segment)
@@ -176,8 +176,8 @@ static Cj2kTilePart *append_tile_part(Cj2kTileParts *tile_parts)
   return &tile_parts->tile_parts[tile_parts->num_tile_parts++];
 }
 
-/* Bytes 0xFF90 and 0xFFD9 never occur in packets (T.800 B.10.1, C.3; T.814 clause 7), so that a
- * damaged codestream can be taken up again at the next SOT that makes sense, or ends at EOC. */
+/* Bytes 0xFF90 and 0xFFD9 never occur in packets (T.800 B.10.1, C.3; T.814 clause 7), so that
+ * reading of a damaged codestream can continue at the next plausible SOT, or ends at EOC. */
 static uint64_t find_tile_part(const Cj2kScan *scan, uint64_t from)
 {
   const uint8_t *data = scan->data;
@@ -201,9 +201,9 @@ static uint64_t find_tile_part(const Cj2kScan *scan, uint64_t from)
 }
 
 /*
- * Where the tile-part that begins at `start` ends, by Psot (A.4.2). Psot = 0: it goes on to EOC.
- * One that claims more than there is, or so little that it could not hold its own SOT, goes to
- * whatever can be made out next.
+ * Finds the end of the tile-part that begins at `start` from Psot (A.4.2). Psot = 0: it ends at
+ * EOC. If Psot goes past the end of the data, or is too small even for SOT, the tile-part ends at
+ * the next plausible SOT or EOC.
  */
 static uint64_t tile_part_end(const Cj2kScan *scan, uint64_t start, uint32_t psot, bool *truncated)
 {
@@ -221,7 +221,7 @@ static uint64_t tile_part_end(const Cj2kScan *scan, uint64_t start, uint32_t pso
   return end;
 }
 
-/* One tile-part header after its SOT, up to and including SOD. */
+/* Scans one tile-part header after its SOT, up to and including SOD. */
 static Cj2kStatus scan_tile_part_header(Cj2kScan *scan, uint64_t *position, uint64_t end,
                                         const Cj2kTilePart *part, uint32_t part_index,
                                         Cj2kError *error)
@@ -232,7 +232,7 @@ static Cj2kStatus scan_tile_part_header(Cj2kScan *scan, uint64_t *position, uint
   while ((step = next_segment(scan, end, position, part->tile, &segment)) == STEP_SEGMENT) {
     const Cj2kMarkerInfo *info = cj2k_marker_info(segment.marker);
 
-    /* Only POC may come with later tile-parts of a tile, everything else holds for the whole tile
+    /* Later tile-parts of a tile may have POC only; everything else applies to the whole tile
      * (A.4.2). */
     if (info->kind == CJ2K_SEGMENT_SHAPES && info->in_tile &&
         (part->index == 0 || segment.marker == CJ2K_POC))
@@ -246,7 +246,7 @@ static Cj2kStatus scan_tile_part_header(Cj2kScan *scan, uint64_t *position, uint
   return CJ2K_OK;
 }
 
-/* The tile-part whose SOT is at *position; steps over it. */
+/* Scans the tile-part whose SOT is at *position and moves *position past it. */
 static Cj2kStatus scan_tile_part(Cj2kScan *scan, uint64_t *position, Cj2kTileParts *tile_parts,
                                  Cj2kError *error)
 {

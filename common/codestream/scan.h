@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Scan: the first, quick look at a codestream. It walks main header and tile-part headers, finds
- * the tile-parts, and collects the marker segments that matter, without interpreting them.
+ * Scan: the first pass over a codestream. It goes through the main header and the tile-part
+ * headers, finds the tile-parts and collects the marker segments that a decoder needs, without
+ * interpreting them.
  */
 #ifndef CJ2K_SCAN_H
 #define CJ2K_SCAN_H
@@ -15,8 +16,8 @@ typedef struct {
   uint8_t index;             /* Zppm, Zppt */
 } Cj2kPackedSegment;
 
-/* All zero at first; kept from frame to frame so that scanning allocates nothing in steady state.
- */
+/* Set it to all zeros first. It is kept from frame to frame, so that scanning allocates nothing in
+ * steady state. */
 typedef struct {
   const uint8_t *data;
   size_t size;
@@ -29,26 +30,25 @@ typedef struct {
   Cj2kPackedSegment *packed;
   uint32_t num_packed, packed_capacity;
 
-  /* What has to be the same for the Header to be the same: the bytes of all `segments`, each with
-   * its tile. */
+  /* The bytes of all `segments`, each with its tile: if they are unchanged, so is the Header. */
   uint8_t *signature;
   size_t signature_size, signature_capacity, main_signature_size;
 } Cj2kScan;
 
 void cj2k_scan_clear(Cj2kScan *scan);
 
-/* The main header (A.3): *position is set to the first SOT, or to where the bytes end or cannot be
- * read any further. Checks SIZ's fixed part, so that num_tiles and num_components are known and
- * sane. */
+/* Scans the main header (A.3) and sets *position to the first SOT, or to the point where the data
+ * ends or becomes unreadable. Checks the fixed part of SIZ, so that num_tiles and num_components
+ * are known and valid. */
 Cj2kStatus cj2k_scan_main_header(Cj2kScan *scan, const uint8_t *data, size_t size,
                                  uint64_t *position, Cj2kError *error);
 
-/* The tile-parts from `position` on (A.4). Without strict whatever can be read is kept, and the
- * rest is told by tile_parts->truncated. */
+/* Scans the tile-parts from `position` on (A.4). Without `strict`, readable tile-parts are kept,
+ * and tile_parts->truncated says that others are missing. */
 Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
                                 Cj2kTileParts *tile_parts, Cj2kError *error);
 
-/* Puts the packed packet headers of PPM and PPT (A.7.4, A.7.5) together, tile by tile. */
+/* Collects the packed packet headers of PPM and PPT (A.7.4, A.7.5) for each tile. */
 Cj2kStatus cj2k_gather_packed_headers(Cj2kScan *scan, bool strict, Cj2kTileParts *tile_parts,
                                       Cj2kError *error);
 

@@ -33,7 +33,7 @@ static inline uint32_t cj2k_tag_tree_node(const Cj2kTagTree *tree, uint32_t leve
   return tree->offset[level] + (y >> level) * tree->width[level] + (x >> level);
 }
 
-/* What is known of a node; all zero at the start of a tile. */
+/* What the reader knows of a node; all zero at the start of a tile. */
 typedef struct {
   uint16_t low;   /* the value is at least this */
   uint16_t known; /* the value is `low` */
@@ -50,7 +50,7 @@ static inline void cj2k_tag_node_refine(Cj2kTagNode *node, uint32_t threshold, C
   if (bits->count < 32)
     cj2k_bits_refill(bits);
   zeros = (uint32_t)__builtin_clzll(bits->window | 1);
-  if (zeros < most && zeros + 1 < bits->count) { /* as nearly always: all of it is there */
+  if (zeros < most && zeros + 1 < bits->count) { /* nearly always: all bits are in the window */
     node->low = (uint16_t)(node->low + zeros);
     node->known = 1;
     bits->window <<= zeros + 1;
@@ -82,7 +82,7 @@ static inline bool cj2k_tag_tree_decode(const Cj2kTagTree *tree, Cj2kTagNode *no
     const Cj2kTagNode *parent = &nodes[cj2k_tag_tree_node(tree, 1, x, y)];
 
     if (!parent->known && parent->low < threshold) { /* one leaf in four, or less */
-      Cj2kBitReader copy = *bits;                    /* so that `bits` can stay in registers */
+      Cj2kBitReader copy = *bits;                    /* lets `bits` stay in registers */
       cj2k_tag_tree_descend(tree, nodes, x, y, threshold, &copy);
       *bits = copy;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What reading the packets of one tile needs: shared by the files that read packets. A tile reader
- * works on one tile at a time and knows nothing of others, so that several may work at once.
+ * The state of reading the packets of one tile, shared by the files that read packets. A tile
+ * reader works on one tile at a time and does not depend on others, so that several can work at
+ * once.
  */
 #ifndef CJ2K_TILE_READER_H
 #define CJ2K_TILE_READER_H
@@ -17,14 +18,15 @@ typedef struct {
   uint32_t length;
   uint32_t next;  /* the block's next piece, 0: none */
   uint8_t passes; /* passes that are complete with this piece; 0: the piece is dropped */
-  bool begins;    /* a new codeword segment; else it goes on with the segment of the piece before */
+  bool
+      begins; /* begins a new codeword segment; else it continues the segment of the piece before */
 } Cj2kPiece;
 
-/* Which block coder a code-block uses. In mixed mode, and as long as there are only placeholder
- * passes, that is not known (T.814 annex B). */
+/* Which block coder a code-block uses. It is not known in mixed mode as long as there are only
+ * placeholder passes (T.814 annex B). */
 typedef enum { CJ2K_BLOCK_MQ = 0, CJ2K_BLOCK_HT, CJ2K_BLOCK_UNDECIDED } Cj2kBlockKind;
 
-/* What packet headers said of a code-block so far. */
+/* What the packet headers read so far say of a code-block. */
 typedef struct {
   uint32_t first_piece, last_piece; /* 0: none */
   uint16_t passes;                  /* in all packets so far, placeholders included */

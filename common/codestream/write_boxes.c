@@ -63,8 +63,8 @@ static void write_ihdr(Cj2kByteBuffer *out, const Cj2kHeader *header)
   end_box(out, box);
 }
 
-/* Enumerated colour space (I.5.3.3). What has none (XYZ, unknown) gets the one its number of
- * colours suggests. */
+/* Enumerated colour space (I.5.3.3). A colour without one (XYZ, unknown) gets the one that suits
+ * its number of components. */
 static uint32_t colour_enum(Cj2kColour colour, uint32_t num_components)
 {
   switch (colour) {

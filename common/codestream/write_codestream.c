@@ -12,10 +12,10 @@
 #define SOP_SIZE    6
 #define EPH_SIZE    2
 #define EOC_SIZE    2
-#define MIN_PAD     7     /* bytes of the shortest comment that has a content */
+#define MIN_PAD     7     /* bytes of the shortest COM that is not empty */
 #define PLT_ROOM    65000 /* bytes of packet lengths in one PLT marker segment */
 #define TLM_ROOM    10000 /* tile-parts in one TLM marker segment */
-#define COPY_BLOCKS 64    /* code-blocks that one task copies, about */
+#define COPY_BLOCKS 64    /* about the number of code-blocks that one task copies */
 
 typedef struct {
   uint32_t tile;
@@ -222,8 +222,8 @@ static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
   return n;
 }
 
-/* PLT marker segments of one tile-part, left out where they would hold 0xFFD9: they are optional,
- * and a packet's length is what it is. */
+/* Writes the PLT marker segments of one tile-part. They are left out if they would contain 0xFFD9:
+ * they are optional, and the lengths of packets cannot be changed. */
 static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
 {
   Cj2kByteBuffer *out = &writer->plt_bytes;
@@ -258,7 +258,7 @@ static void store_sot(const TilePart *part, uint8_t sot[SOT_SIZE])
   at[1] = (uint8_t)part->count;
 }
 
-/* Makes the tile-part longer by a comment in its header, or by one byte when it has one. */
+/* Lengthens the tile-part by a comment in its header, or the comment by one byte if it has one. */
 static void lengthen(TilePart *part)
 {
   uint32_t more = part->pad ? 1 : MIN_PAD;
@@ -270,7 +270,8 @@ static void avoid_eoc_in_sot(TilePart *part)
 {
   uint8_t sot[SOT_SIZE];
   store_sot(part, sot);
-  /* Psot and what follows; a tile 0xFFD9 or a tile-part 0xFF of 0xD9 cannot be helped. */
+  /* Checks Psot and what follows. A tile number of 0xFFD9, or tile-part 0xFF of 0xD9, cannot be
+   * avoided. */
   while (cj2k_contains_eoc(sot + 6, 5)) {
     lengthen(part);
     store_sot(part, sot);
@@ -420,8 +421,8 @@ static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const Til
   cj2k_store16(out + part->pad, CJ2K_SOD);
 }
 
-/* SOP, header, EPH (A.8, B.10), and the body's blocks [first, first + count). `number` counts the
- * packets of the tile. The headers come with the packet's first block. */
+/* Writes blocks [first, first + count) of the body of a packet, and before the first block SOP,
+ * packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */
 static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
                          uint32_t first, uint32_t count, bool headers)
 {
@@ -451,7 +452,7 @@ static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_
   return writer->tile_parts[part - writer->tile_parts[part].index].first_packet;
 }
 
-/* One piece; its packets may belong to several tile-parts. */
+/* Writes one piece, whose packets may belong to several tile-parts. */
 static void write_piece(void *ctx, uint32_t index, uint32_t lane)
 {
   const Cj2kCodestreamWriter *writer = ctx;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A codestream put together (T.800 Annex A): main header, tile-parts, packets in progression order,
- * EOC.
+ * Writes a codestream (T.800 Annex A): main header, tile-parts, packets in progression order, EOC.
  *
- * Writing takes two steps. layout() writes all headers and knows the exact size, so that the rate
- * control can ask what a decision would cost; write() then fills memory that the caller provides.
+ * Writing takes two steps. layout() writes all headers and finds the exact size, so that rate
+ * control knows what a selection costs; write() then fills memory that the caller provides.
  */
 #ifndef CJ2K_WRITE_CODESTREAM_H
 #define CJ2K_WRITE_CODESTREAM_H
@@ -13,8 +12,7 @@
 
 typedef struct {
   const char *comment; /* COM of the main header, NULL: none; copied */
-  uint8_t tile_parts;  /* CJ2K_TILE_PARTS_*: a new tile-part where one of these changes, and at each
-                          POC volume */
+  uint8_t tile_parts; /* CJ2K_TILE_PARTS_*: what begins a new tile-part; a POC volume always does */
   bool tlm, plt;
 } Cj2kWriteOptions;
 
@@ -34,14 +32,14 @@ typedef struct {
   uint32_t num_resolutions;
 } Cj2kCodestreamSize;
 
-/* `quantisation`, per component, takes the place of the plan's header's. CJ2K_ERROR_LIMIT when a
- * tile-part would be 4 GiB or more. */
+/* `quantisation` has an entry for each component and replaces that of the plan's header. Returns
+ * CJ2K_ERROR_LIMIT if a tile-part would have 4 GiB or more. */
 Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
                                   const Cj2kQuantisation *quantisation,
                                   const Cj2kPacketSource *source, Cj2kThreads *threads,
                                   Cj2kCodestreamSize *size, Cj2kError *error);
 
-/* Writes what the last layout() found, size.total bytes. `source` must be the same. */
+/* Writes the codestream of the last layout(), size.total bytes. `source` must be the same. */
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                            Cj2kThreads *threads, uint8_t *out);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Marker segments written (T.800 Annex A, T.814 Annex A). Each function appends one segment, or one
- * of its kind per component that needs it, to a growing buffer.
+ * Writes marker segments (T.800 Annex A, T.814 Annex A) to a growing buffer.
  */
 #ifndef CJ2K_WRITE_MARKERS_H
 #define CJ2K_WRITE_MARKERS_H
@@ -9,7 +8,7 @@
 #include "bitwriter.h"
 #include "markers.h"
 
-/* Big-endian numbers, as everything in a codestream and in JP2 boxes. */
+/* Write big-endian numbers, as codestreams and JP2 boxes have them. */
 void cj2k_put8(Cj2kByteBuffer *out, uint32_t value);
 void cj2k_put16(Cj2kByteBuffer *out, uint32_t value);
 void cj2k_put32(Cj2kByteBuffer *out, uint32_t value);
@@ -18,9 +17,9 @@ uint8_t *cj2k_store16(uint8_t *at, uint32_t value);
 uint8_t *cj2k_store32(uint8_t *at, uint32_t value);
 
 /*
- * SOC, SIZ, CAP, COD, COC, QCD, QCC, POC, and COM when comment is not NULL. `quantisation`, per
- * component, takes the place of the header's own: step sizes change from frame to frame, nothing
- * else does. TLM follows, written apart.
+ * SOC, SIZ, CAP, COD, COC, QCD, QCC, POC, and COM when comment is not NULL. `quantisation` has an
+ * entry for each component and replaces that of the header: only step sizes change from frame to
+ * frame. TLM, which follows, is written elsewhere.
  */
 void cj2k_write_main_header(Cj2kByteBuffer *out, const Cj2kHeader *header,
                             const Cj2kQuantisation *quantisation, const char *comment);
@@ -28,12 +27,11 @@ void cj2k_write_main_header(Cj2kByteBuffer *out, const Cj2kHeader *header,
 /* CAP's Ccap15 of an HT codestream (T.814 A.3.2), from the coding style and the step sizes. */
 uint16_t cj2k_ccap15(const Cj2kHeader *header, const Cj2kQuantisation *quantisation);
 
-/* A comment segment of `size` bytes in all, at least 7, to change the length of what it stands in.
- */
+/* Writes a COM of `size` bytes in all, at least 7, to lengthen the header that holds it. */
 void cj2k_write_padding_comment(Cj2kByteBuffer *out, uint32_t size);
 
-/* True when the bytes contain 0xFFD9: parsers that look for EOC without walking the marker segments
- * stop there. */
+/* True if the bytes contain 0xFFD9, at which parsers stop that look for EOC without reading the
+ * marker segments. */
 bool cj2k_contains_eoc(const uint8_t *bytes, size_t size);
 
 #endif

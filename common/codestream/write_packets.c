@@ -6,24 +6,24 @@
 
 #include <string.h>
 
-#define MAX_BANDS 3      /* of a precinct */
-#define NEVER     0xffff /* inclusion value of a block that no layer holds */
+#define MAX_BANDS 3      /* most bands of a precinct */
+#define NEVER     0xffff /* inclusion value of a block that is in no layer */
 
 /* A tag-tree node while it is being sent. */
 typedef struct {
-  uint16_t value; /* least of the leaves below */
+  uint16_t value; /* smallest value of the leaves below */
   uint16_t low;   /* the reader knows that the value is at least this */
   uint16_t known; /* the reader knows that it is `low` */
 } Node;
 
-/* What a band of a precinct brings to a packet. */
+/* The contribution of a band of a precinct to a packet. */
 typedef struct {
   const uint8_t *bits; /* of the header, before bits are stuffed in */
   uint64_t num_bits;   /* 0: the packet is empty, or the band */
   uint64_t body_size;
 } Part;
 
-/* Neighbouring parts, or precincts, that are one task, and what it writes. */
+/* Neighbouring parts or precincts that form one task, and the bytes that it writes. */
 typedef struct {
   uint32_t first, count;
   Cj2kByteBuffer bytes;
@@ -50,8 +50,8 @@ static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_b
   return n;
 }
 
-/* Small enough to spread, large enough to be worth a task; in blocks. Joining what bands have is
- * much less work than writing it. */
+/* Blocks of a task: few enough to occupy all threads, enough to be worth a task. Joining the parts
+ * is much less work than writing them. */
 #define PART_CHUNK     512
 #define PRECINCT_CHUNK 4096
 
@@ -147,7 +147,7 @@ static inline uint32_t layer_bytes(const Cj2kPacketSource *source, uint32_t b, u
   return kept_bytes(source, b, after) - kept_bytes(source, b, before);
 }
 
-/* Fills inner nodes with the least value below each, and forgets what was sent. */
+/* Fills each inner node with the smallest value below it, and marks all nodes as not sent. */
 static void build_tree(const Cj2kTagTree *tree, Node *nodes)
 {
   for (uint32_t level = 1; level < tree->num_levels; level++) {
@@ -194,7 +194,7 @@ static uint32_t send_level(const Cj2kTagTree *tree, Node *nodes, uint32_t level,
   return node->low;
 }
 
-/* The same for the leaf itself; mostly its parent needs no bits. */
+/* The same for the leaf itself; its parent mostly needs no bits. */
 static inline void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
                              uint32_t threshold, Cj2kPlainBits *bits)
 {
@@ -283,7 +283,7 @@ static void send_lengths(Cj2kPlainBits *out, const Cj2kPacketSource *source, uin
   *out = bits;
 }
 
-/* The same where all of them are one piece. */
+/* The same if all passes share one length. */
 static inline void send_length(Cj2kPlainBits *bits, uint32_t length, uint32_t passes,
                                uint8_t *lblock)
 {
@@ -294,7 +294,7 @@ static inline void send_length(Cj2kPlainBits *bits, uint32_t length, uint32_t pa
   cj2k_plain_put(bits, length, needed + floor_log2(passes));
 }
 
-/* Leaves of both trees of one precinct and band, from what the layers hold. */
+/* Sets the leaves of both trees of one precinct and band. */
 static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
                        const Cj2kTagTree *tree)
 {
@@ -309,7 +309,7 @@ static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *ban
       layer++;
     bool never = layer == source->num_layers;
     inclusion[i] = (Node){.value = never ? NEVER : layer};
-    /* A block that never comes must not hold the minimum of those that do. */
+    /* A block that is in no layer must not affect the minimum of those that are. */
     zero_bitplanes[i] = (Node){.value = never ? NEVER : source->blocks[b].zero_bitplanes};
   }
   build_tree(tree, inclusion);
@@ -317,7 +317,7 @@ static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *ban
   memset(writer->lblock + band->first_block, 3, (size_t)band->blocks_x * band->blocks_y);
 }
 
-#define AHEAD 8 /* blocks whose passes are fetched */
+#define AHEAD 8 /* blocks whose passes are prefetched */
 
 /* The blocks of one precinct and band in one layer (B.10.8); adds their bytes to *body. */
 static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
@@ -372,7 +372,7 @@ static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinc
   return true;
 }
 
-/* What one band of a precinct brings to all its packets. */
+/* Writes the contribution of one band of a precinct to all its packets. */
 static void write_part(Cj2kPacketWriter *writer, uint32_t index, Cj2kByteBuffer *out)
 {
   uint32_t p = index / MAX_BANDS, num_bands = writer->precinct_bands[p];
@@ -416,7 +416,7 @@ static void write_parts(void *ctx, uint32_t index, uint32_t lane)
     }
 }
 
-/* The header of one packet, of what its bands have; their bodies follow each other. */
+/* Joins the parts of all bands to the header of one packet, and adds up their bodies. */
 static void join_packet(Cj2kPacketWriter *writer, uint32_t p, uint32_t layer, Cj2kByteBuffer *out)
 {
   const Cj2kPlanPrecinct *precinct = &writer->plan->precincts[p];
@@ -492,7 +492,7 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
   const Cj2kPlan *plan = writer->plan;
   const uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
 
-  /* Blocks that also follow each other where they come from are one copy. */
+  /* Blocks that are contiguous at their source are copied at once. */
   const uint8_t *from = NULL;
   uint64_t start = 0, size = 0;
   for (uint32_t b = first; b < first + count; b++) {

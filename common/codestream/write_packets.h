@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Packets written (T.800 B.9, B.10): headers with tag trees, and where the bodies come from.
+ * Writes packets (T.800 B.9, B.10): headers with tag trees, and bodies copied from the coded
+ * blocks.
  *
- * All state of packet headers is per precinct and band, so that different ones are written in
- * parallel, layer after layer within one, and then joined to headers. The progression only says in
- * which order the packets follow each other.
+ * The state of packet headers is separate for each precinct and band. These are written in
+ * parallel, each layer by layer, and then joined to headers. The progression only decides the order
+ * of the packets.
  */
 #ifndef CJ2K_WRITE_PACKETS_H
 #define CJ2K_WRITE_PACKETS_H
@@ -12,14 +13,14 @@
 #include "coded.h"
 #include "common/runtime/threads.h"
 
-/* Coded blocks of a frame and the decision of the rate control. */
+/* The coded blocks of a frame and the selection of rate control. */
 typedef struct {
   const Cj2kEncodedBlock *blocks; /* plan->num_blocks */
   const Cj2kPassLength *passes; /* not needed with lengths, where no segment ends inside a block */
   const uint8_t *bytes;
   uint16_t num_layers;
   const uint8_t *kept; /* [layer][plan->num_blocks]: passes in layers 0..layer together */
-  /* One layer: bytes of the kept passes of each block, or NULL: `passes` says them. */
+  /* With one layer: bytes of the retained passes of each block. NULL: they follow from `passes`. */
   const uint32_t *lengths;
 } Cj2kPacketSource;
 

@@ -27,7 +27,7 @@ static bool try_backend(Cj2kDecoder *decoder, const Cj2kDecodeBackend *backend,
   return decoder->backend_data != NULL;
 }
 
-/* CUDA where it is asked for or possible, else the CPU. */
+/* Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */
 static bool choose_backend(Cj2kDecoder *decoder, Cj2kError *error)
 {
   Cj2kBackendKind wanted = decoder->params.backend;
@@ -152,7 +152,8 @@ static void enqueue(Cj2kDecoderFrame *frame)
   g_cond_broadcast(&decoder->changed);
   g_mutex_unlock(&decoder->lock);
   if (run && alone)
-    cj2k_decoder_frame_run(frame); /* handing it over would take longer than the packets do */
+    cj2k_decoder_frame_run(
+        frame); /* handing it to another thread would take longer than reading the packets */
   else if (run)
     cj2k_threads_start(decoder->threads, cj2k_decoder_frame_run, frame);
 }
@@ -186,7 +187,7 @@ Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_decoder_frame_picture(frame, layout, picture, &frame->error);
   if (picture)
-    frame->picture = *picture; /* goes back with the frame, however that went */
+    frame->picture = *picture; /* returned with the frame, whatever its status */
   enqueue(frame);
   return CJ2K_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The decoder, inside. A frame passes three hands: submit reads its headers (decoder.c), a thread
- * of the pool its packets and starts the back end (frame.c), receive waits for the back end
- * and hands out the picture.
+ * The internals of the decoder. A frame goes through three stages: submit reads its headers
+ * (decoder.c), a thread of the pool reads its packets and starts the back end (frame.c), and
+ * receive waits for the back end and hands out the picture.
  */
 #ifndef CJ2K_DECODER_H
 #define CJ2K_DECODER_H
@@ -13,9 +13,9 @@
 
 #include <glib.h>
 
-/* Planes that belong to a frame and not to the application; kept for later frames after release. */
+/* Planes that the decoder allocated for a frame. After release they are kept for later frames. */
 typedef struct Cj2kOwnPicture {
-  struct Cj2kOwnPicture *next; /* in the decoder's list of free ones */
+  struct Cj2kOwnPicture *next; /* in the decoder's list of free pictures */
   void *memory;
   uint64_t size;
   Cj2kPlane *planes;
@@ -25,7 +25,7 @@ typedef struct Cj2kOwnPicture {
 
 typedef enum { CJ2K_FRAME_FREE = 0, CJ2K_FRAME_BUSY, CJ2K_FRAME_DONE } Cj2kFrameState;
 
-/* One frame in flight. Its memory stays for the next one. */
+/* One frame in flight. Its memory is kept for the next frame in this place. */
 typedef struct {
   Cj2kDecoder *decoder;
   uint64_t number;      /* from 1 */
@@ -45,22 +45,22 @@ typedef struct {
   Cj2kPicture picture;
   Cj2kOwnPicture *own; /* the frame's own planes, or NULL */
 
-  /* With a palette the back end decodes to `indices`, and receive makes the picture of them. */
+  /* With a palette the back end decodes to `indices`, which receive turns into the picture. */
   Cj2kOwnPicture *indices;
   Cj2kLayout index_layout;
   Cj2kSampleLayout *index_samples;
   Cj2kPicture index_picture;
 
-  /* Host memory in the picture's layout, for a picture on the GPU that the CPU has to write: copied
-   * there by receive. */
+  /* Host memory in the picture's layout, for a picture on the GPU that the CPU has to write;
+   * receive copies it to the GPU. */
   Cj2kOwnPicture *staging;
   Cj2kPicture staging_picture;
 
   Cj2kPacketReader *packets;
   Cj2kCodedFrame *coded;
   Cj2kDecodeSlot *slot;     /* of the decoder's back end, lent until the frame is finished */
-  Cj2kDecodeSlot *cpu_slot; /* of the CPU back end in its place, made when first needed */
-  bool started;             /* the back end has begun, wait is due */
+  Cj2kDecodeSlot *cpu_slot; /* of the CPU back end, for fallbacks; created when first needed */
+  bool started;             /* the back end was started and has to be waited for */
   bool fallback;
 
   Cj2kStatus status;
@@ -76,15 +76,15 @@ struct Cj2kDecoder {
   const Cj2kDecodeBackend *backend;
   void *backend_data;
   Cj2kBackendKind backend_kind;
-  Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or was not asked */
-  void *cpu_data;    /* CPU back end for fallbacks, made when first needed; guarded by lock */
+  Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or the back end was not AUTO */
+  void *cpu_data;    /* CPU back end for fallbacks, created when first needed; guarded by lock */
 
-  /* The submitting thread's: what the last frame's headers said. */
+  /* What the headers of the last frame said; used by the submitting thread only. */
   Cj2kHeaderReader *header_reader;
-  Cj2kHeader *header; /* a reference: the one that plan and info are of */
+  Cj2kHeader *header; /* a reference to the header that plan and info were made from */
   Cj2kPlan *plan;
   Cj2kImageInfo *info;
-  GByteArray *boxes;        /* the bytes before the codestream that info is of */
+  GByteArray *boxes;        /* the bytes before the codestream, from which info was made */
   Cj2kImageInfo *read_info; /* of the last read_header */
 
   GMutex lock;
@@ -97,32 +97,35 @@ struct Cj2kDecoder {
   Cj2kStats stats;
 };
 
-/* headers.c, on the submitting thread. Reads boxes and headers of frame->data into
- * frame->codestream, tile_parts, plan and info; what has not changed since the last frame is taken
- * from there. */
+/* headers.c. Called by the submitting thread. Reads boxes and headers of frame->data and sets
+ * frame->codestream, tile_parts, plan and info; plan and info are reused if the headers have not
+ * changed. */
 Cj2kStatus cj2k_decoder_frame_headers(Cj2kDecoderFrame *frame, Cj2kError *error);
-/* Sets frame->layout and frame->picture: as submitted, or (NULL) planes of the frame's own. */
+/* Sets frame->layout and frame->picture: as submitted, or with NULL to planes that the frame owns.
+ */
 Cj2kStatus cj2k_decoder_frame_picture(Cj2kDecoderFrame *frame, const Cj2kLayout *layout,
                                       const Cj2kPicture *picture, Cj2kError *error);
 
-/* frame.c. Runs on a thread of the pool: packets, then the back end. */
+/* frame.c. Runs on a thread of the pool: reads the packets and starts the back end. */
 void cj2k_decoder_frame_run(void *frame);
-/* Waits for the back end, applies the palette, judges; on the receiving thread, or on that of an
- * earlier frame that needs the slot. Once for each frame, later calls do nothing. */
+/* Waits for the back end, applies the palette and sets the status. Called by the receiving thread,
+ * or by that of an earlier frame that needs the slot. Later calls for the same frame do nothing. */
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame);
-/* Lets go of what the last frame in this place held. */
+/* Frees what the last frame in this place held. */
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame);
 void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame);
 
-/* slots.c. Lends the frame a slot, which may take until an earlier frame was received;
- * NULL: frame->error says why. */
+/* slots.c. Lends the frame a slot, which may have to wait until an earlier frame was received.
+ * Returns NULL and fills frame->error on failure. */
 Cj2kDecodeSlot *cj2k_decoder_frame_take_slot(Cj2kDecoderFrame *frame);
 void cj2k_decoder_frame_give_slot(Cj2kDecoderFrame *frame);
-/* Memory did not suffice for the frame's slot; true: take another. */
+/* Destroys the slot of a frame that ran out of memory. Returns true if the frame can take another.
+ */
 bool cj2k_decoder_frame_drop_slot(Cj2kDecoderFrame *frame);
 void cj2k_decoder_clear_slots(Cj2kDecoder *decoder);
 
-/* picture.c. Planes in a layout for an image's components; NULL: no memory. */
+/* picture.c. Returns planes in a layout for the components of an image, or NULL if memory ran out.
+ */
 Cj2kOwnPicture *cj2k_own_picture_get(Cj2kDecoder *decoder, const Cj2kLayout *layout,
                                      const Cj2kComponent *components, uint32_t num_components);
 void cj2k_own_picture_put(Cj2kDecoder *decoder, Cj2kOwnPicture *picture); /* NULL is allowed */
@@ -130,8 +133,8 @@ void cj2k_own_picture_free(Cj2kDecoder *decoder, Cj2kOwnPicture *picture);
 /* Bytes that cj2k_own_picture_get takes. */
 uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *components,
                                uint32_t num_components);
-/* The picture that the CPU writes to: the frame's own, or a staging copy of one on the GPU. NULL:
- * no memory. */
+/* Returns the picture that the CPU writes to: that of the frame, or a staging copy if it is on the
+ * GPU. NULL: memory ran out. */
 const Cj2kPicture *cj2k_decoder_frame_host_picture(Cj2kDecoderFrame *frame);
 /* Copies the staging copy, if there is one, to the GPU. */
 Cj2kStatus cj2k_decoder_frame_unstage(Cj2kDecoderFrame *frame, Cj2kError *error);

@@ -11,7 +11,7 @@ static double ms_since(gint64 begin)
   return (double)(g_get_monotonic_time() - begin) / 1000;
 }
 
-/* Reads the packets, while the back end fetches the codestream into the frame's slot. */
+/* Reads the packets while the back end copies the codestream into the frame's slot. */
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
@@ -32,7 +32,7 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
   return status;
 }
 
-/* The CPU back end's slot for a frame that the chosen back end does not do. */
+/* Creates a slot of the CPU back end for a frame that the chosen back end cannot decode. */
 static Cj2kStatus make_cpu_slot(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
@@ -62,7 +62,7 @@ static Cj2kStatus start_cpu(Cj2kDecoderFrame *frame, const Cj2kDecodeJob *job)
   status = cj2k_cpu_decode_backend()->start(frame->decoder->cpu_data, frame->cpu_slot, &on_host,
                                             &frame->error);
   if (status == CJ2K_OK)
-    frame->error = reason; /* receive can tell why */
+    frame->error = reason; /* reported by receive */
   return status;
 }
 

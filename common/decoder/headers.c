@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define DEFAULT_MEMORY       (UINT64_C(768) << 20)
-#define DEFAULT_MEMORY_RATIO 256 /* times the codestream's bytes */
+#define DEFAULT_MEMORY_RATIO 256 /* memory limit, as a multiple of the codestream's bytes */
 
 static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
 {
@@ -19,7 +19,8 @@ static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
   return MAX(DEFAULT_MEMORY, by_size);
 }
 
-/* The headers count offsets from the codestream's first byte, the application from the file's. */
+/* Makes the offset of an error count from the start of the submitted data instead of the
+ * codestream. */
 static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kJp2 *jp2, Cj2kError *error)
 {
   if (error && status == CJ2K_ERROR_CODESTREAM)
@@ -29,7 +30,7 @@ static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kJp2 *jp2, Cj2kError 
 
 /* ------------------------------------------------------------------------- submit --- */
 
-/* Makes the plan and the info of `header` current. */
+/* Makes a new plan and info from `header`. */
 static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_header,
                         uint64_t max_memory, Cj2kJp2 *jp2, const uint8_t *data, Cj2kError *error)
 {
@@ -148,7 +149,7 @@ static Cj2kStatus index_planes(Cj2kDecoderFrame *frame, uint64_t used, Cj2kError
   return CJ2K_OK;
 }
 
-/* What the frame takes but for the plan, which cj2k_plan_new has checked. */
+/* Checks the memory that the frame needs besides the plan, which cj2k_plan_new has checked. */
 static Cj2kStatus check_memory(const Cj2kDecoderFrame *frame, bool own, uint64_t *used,
                                Cj2kError *error)
 {

@@ -27,7 +27,7 @@ static Cj2kComponent reduced(const Cj2kComponent *component, uint8_t reduce)
   return result;
 }
 
-/* The channels that palette and component mapping make of the components (I.5.3.4, I.5.3.5). */
+/* Fills in the channels that palette and component mapping produce (I.5.3.4, I.5.3.5). */
 static Cj2kStatus map_components(Cj2kImageInfo *info, const Cj2kHeader *header, uint8_t reduce,
                                  Cj2kError *error)
 {
@@ -88,7 +88,7 @@ static void fill_colour(Cj2kImageInfo *info)
   }
 }
 
-/* What the coding parameters of all tile-components have in common. */
+/* Summarises the coding parameters of all tile-components. */
 static void fill_coding(Cj2kImage *image, const Cj2kHeader *header)
 {
   uint32_t tiles = header->num_tiles_x * header->num_tiles_y;

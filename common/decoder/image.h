@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the headers of a codestream and the boxes around it say about the image, for the
- * application.
+ * The Cj2kImage that the application gets, made from the headers of a codestream and the boxes
+ * around it.
  */
 #ifndef CJ2K_DECODER_IMAGE_H
 #define CJ2K_DECODER_IMAGE_H
 
 #include "common/codestream/jp2.h"
 
-/* Immutable and reference-counted; `image` points to arrays that live as long. */
+/* Immutable and reference-counted. `image` points to arrays of this struct. */
 typedef struct {
   int refs; /* atomic */
   Cj2kImage image;
-  Cj2kJp2 jp2;      /* palette and channels are of use to the decoder; not its icc, see image */
+  Cj2kJp2 jp2;      /* for palette and channels; its icc is not valid, see image */
   bool has_palette; /* the image's components are not the codestream's */
   Cj2kComponent *components;
   Cj2kChannel *channels;

@@ -21,7 +21,8 @@ void cj2k_palette_index_layout(const Cj2kHeader *header, Cj2kSampleLayout *sampl
                          .samples = samples};
 }
 
-/* A row of one channel: looked up, or as it is. Returns how many indices are beyond the palette. */
+/* Makes a row of one channel by look-up or by copying. Returns how many indices are beyond the
+ * palette. */
 static uint64_t map_row(const Cj2kJp2 *jp2, const Cj2kChannelMap *map, const int32_t *in,
                         int32_t *out, uint32_t n)
 {

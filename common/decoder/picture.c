@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-#define ALIGNMENT 64 /* of every plane */
+#define ALIGNMENT 64 /* of the start of each plane, in bytes */
 
 static uint64_t align(uint64_t size)
 {
   return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* What component c of the layout covers; one that the image does not have (alpha) is as large as
- * the first. */
+/* The area of component c of the layout. A component that the image does not have (alpha) has the
+ * size of the first one. */
 static const Cj2kComponent *component_of(const Cj2kComponent *components, uint32_t num_components,
                                          uint32_t c)
 {
@@ -24,7 +24,8 @@ uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *co
                                uint32_t num_components)
 {
   uint64_t size = ALIGNMENT;
-  for (uint32_t c = 0; c < layout->num_components; c++) { /* at most: a plane may have several */
+  for (uint32_t c = 0; c < layout->num_components;
+       c++) { /* an upper bound: a plane may hold several components */
     const Cj2kComponent *component = component_of(components, num_components, c);
     size += align(cj2k_layout_row_bytes(&layout->samples[c], component->x1 - component->x0) *
                   (component->y1 - component->y0));
@@ -32,7 +33,7 @@ uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *co
   return size;
 }
 
-/* Gives each plane its place in the memory: of the size that its largest component needs. */
+/* Assigns each plane a place in the memory, of the size that its largest component needs. */
 static void place_planes(Cj2kOwnPicture *picture, const Cj2kLayout *layout,
                          const Cj2kComponent *components, uint32_t num_components)
 {
@@ -62,7 +63,8 @@ static void place_planes(Cj2kOwnPicture *picture, const Cj2kLayout *layout,
   }
 }
 
-/* Takes a free picture that is large enough, else any: its memory is replaced. */
+/* Takes a free picture, preferably one that is large enough; the memory of any other is replaced.
+ */
 static Cj2kOwnPicture *take(Cj2kDecoder *decoder, uint64_t size)
 {
   g_mutex_lock(&decoder->lock);

@@ -18,8 +18,8 @@ static void destroy(void *ctx, void *slot)
   frame->decoder->backend->slot_free(frame->decoder->backend_data, slot);
 }
 
-/* A later frame that has its slot already keeps it until it is received, which is after this one:
- * finishes it now. Receive waits meanwhile, as for a frame under way. */
+/* Finishes a later frame that has a slot, because it would keep the slot until it is received,
+ * which is after this frame. Receive waits meanwhile, as for any unfinished frame. */
 static bool reclaim(void *ctx)
 {
   const Cj2kDecoderFrame *frame = ctx;
