@@ -102,7 +102,7 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
   gst_cuda_j2k_options_install(klass, type->options, GST_CUDA_J2K_PROP_FIRST_OPTION);
 }
 
-/* Warns and returns NULL where no property has this id. */
+/* Warns and returns NULL if no property has this id. */
 static const Cj2kOption *find_option(GstCudaJ2kCodec *codec, guint id, GParamSpec *pspec)
 {
   const Cj2kOption *option =
@@ -315,7 +315,7 @@ void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback
   if (codec->fallback_warned)
     return;
   GST_ELEMENT_WARNING(codec->element, RESOURCE, FAILED,
-                      ("The CPU does what the GPU cannot (%s).", why->text),
+                      ("Some frames are done on the CPU instead of the GPU (%s).", why->text),
                       ("The property stats counts such frames as fallbacks."));
   codec->fallback_warned = TRUE;
 }

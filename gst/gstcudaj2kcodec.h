@@ -66,8 +66,7 @@ void gst_cuda_j2k_codec_set_property(GstCudaJ2kCodec *codec, guint id, const GVa
                                      GParamSpec *pspec);
 void gst_cuda_j2k_codec_get_property(GstCudaJ2kCodec *codec, guint id, GValue *value,
                                      GParamSpec *pspec);
-/* The value of one of the numeric properties that both elements have, by its name. Takes the
- * object lock. */
+/* The value of a numeric option that both elements have, by its name. Takes the object lock. */
 gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, const gchar *name);
 
 /* -------------------------------------------------------------------------------- states --- */
@@ -76,10 +75,9 @@ gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, const gchar *name);
 void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec);
 /* Clears the statistics and starts the output thread, named `thread_name`. */
 void gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name);
-/* Closes the object and lets go of the context; the output thread was stopped before. */
+/* Closes the object and releases the context, after the output thread has been stopped. */
 void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec);
-/* Puts a new object (transfer full, may be NULL) in the place of the old one, which is closed;
- * nothing may be in flight. */
+/* Closes the object and sets a new one (transfer full, may be NULL); nothing may be in flight. */
 void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object);
 /* Warns when backend=auto took the CPU. */
 void gst_cuda_j2k_codec_check_cpu(GstCudaJ2kCodec *codec);
@@ -90,7 +88,7 @@ void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInf
 
 gboolean gst_cuda_j2k_codec_query(GstCudaJ2kCodec *codec, GstQuery *query);
 void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given);
-/* For the GPU that the object works on (transfer full); NULL where it works on the CPU. */
+/* For the GPU that the object works on (transfer full); NULL if it works on the CPU. */
 GstAllocator *gst_cuda_j2k_codec_pinned_allocator(GstCudaJ2kCodec *codec);
 
 /* ------------------------------------------------------------------------------- threads --- */
@@ -98,17 +96,18 @@ GstAllocator *gst_cuda_j2k_codec_pinned_allocator(GstCudaJ2kCodec *codec);
 /* Bracket what the streaming thread may wait in: the base class's stream lock is released. */
 void gst_cuda_j2k_codec_begin_wait(GstCudaJ2kCodec *codec);
 void gst_cuda_j2k_codec_end_wait(GstCudaJ2kCodec *codec);
-/* Bracket a submit. begin: is there room, so that it need not wait for frames before it? */
+/* Bracket a submit. begin returns whether the codec has room, so that the frame need not wait for
+ * those before it. */
 gboolean gst_cuda_j2k_codec_begin_submit(GstCudaJ2kCodec *codec);
 void gst_cuda_j2k_codec_end_submit(GstCudaJ2kCodec *codec, gboolean submitted);
 
-/* The output thread received a result, and these report what it says. They post messages, so that
- * the caller of measure() holds no lock: the application may query the element from the handler. */
-/* `ends_frame`: a frame that came at `arrived` leaves with this result; `is_free`: it waited
- * neither for room nor for downstream. */
+/* Called on the output thread for each result. Counts a frame that arrived at `arrived`, if this
+ * result ends it (`is_free`: it waited neither for room nor for downstream), and reports latency,
+ * frames in flight and statistics. The caller holds no lock, because an application may query the
+ * element in its message handler. */
 void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gint64 arrived,
                                 gboolean is_free);
-/* Warns of the first frame that the CPU did in place of the GPU. */
+/* Warns when the CPU did a frame instead of the GPU, for the first such frame since start. */
 void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback,
                                        const Cj2kError *why);
 

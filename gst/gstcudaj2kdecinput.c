@@ -39,7 +39,7 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
 
 /* No video format can carry this image: an error at the beginning of a stream. Later in the stream
  * it counts as a damaged frame. */
-static GstFlowReturn not_video(GstCudaJ2kDec *self, gchar **reason)
+static GstFlowReturn report_not_video(GstCudaJ2kDec *self, gchar **reason)
 {
   if (self->video.width)
     return GST_FLOW_OK;
@@ -49,7 +49,7 @@ static GstFlowReturn not_video(GstCudaJ2kDec *self, gchar **reason)
   return GST_FLOW_NOT_NEGOTIATED;
 }
 
-static void refuse(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+static void post_no_format(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   gchar *what = gst_cuda_j2k_video_describe(video);
   GST_ELEMENT_ERROR(self, CORE, NEGOTIATION,
@@ -118,7 +118,7 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
   if (!choose(self, video)) {
     if (GST_PAD_IS_FLUSHING(pad))
       return GST_FLOW_FLUSHING;
-    refuse(self, video);
+    post_no_format(self, video);
     return GST_FLOW_NOT_NEGOTIATED;
   }
   const GstCudaJ2kFormat *format = self->format;
@@ -354,7 +354,7 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
     return GST_FLOW_OK;
   }
   if (!describe(self, &image, place->is_field, &video, reason))
-    return not_video(self, reason);
+    return report_not_video(self, reason);
   /* No negotiation for the second field: its picture exists already. */
   if (!place->field) {
     GstFlowReturn flow = ensure_negotiated(self, &video);

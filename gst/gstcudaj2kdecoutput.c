@@ -66,8 +66,9 @@ static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image
                    : image->components[c].y1 - image->components[c].y0);
 }
 
-/* Records a part's result in its picture; conclude() reads it with the last part. */
-static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2kFrame *result)
+/* Records a part's result in its picture; finish_picture() reads it with the last part. */
+static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
+                          const Cj2kFrame *result)
 {
   GstCudaJ2kDecPicture *picture = part->picture;
   if (result->status == CJ2K_OK) {
@@ -84,7 +85,7 @@ static void judge(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part, const Cj2k
 }
 
 /* Errors that are not the stream's fault: all following frames would fail, too. */
-static gboolean ends_all(const Cj2kError *error)
+static gboolean is_fatal(const Cj2kError *error)
 {
   return error->code == CJ2K_ERROR_DEVICE || error->code == CJ2K_ERROR_MEMORY;
 }
@@ -102,14 +103,14 @@ static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean i
 
 /* The picture's last part has arrived: pushes the frame downstream, or fails it. Takes the frame.
  */
-static GstFlowReturn conclude(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
+static GstFlowReturn finish_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
 {
   GstCudaJ2kDecPicture *picture = part->picture;
   GstVideoCodecFrame *frame = part->frame;
   if (!picture->good_parts) {
     Cj2kError error = picture->error;
     gst_cuda_j2k_dec_part_free(part);
-    if (!ends_all(&error))
+    if (!is_fatal(&error))
       return gst_cuda_j2k_dec_fail(self, frame, error.text);
     gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), frame);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
@@ -145,13 +146,13 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
   }
   gboolean waited = g_get_monotonic_time() > begun + GST_CUDA_J2K_METER_WAIT;
   GstCudaJ2kDecPart *part = result.user;
-  judge(self, part, &result);
+  record_result(self, part, &result);
   cj2k_decoder_release(self->codec.object, &result);
   gst_cuda_j2k_codec_measure(&self->codec, part->last, part->arrived, part->had_room && waited);
 
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
   if (part->last && !gst_cuda_j2k_output_discards(&self->codec.output)) {
-    flow = conclude(self, part);
+    flow = finish_picture(self, part);
   } else {
     if (part->frame)
       gst_video_decoder_release_frame(decoder, part->frame);

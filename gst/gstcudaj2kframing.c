@@ -118,10 +118,10 @@ static gssize find_image(const Bytes *bytes, gsize from)
 /* GO_ON: read the next header; MORE: needs more bytes; END: the image ends at walk->at. */
 typedef enum { GO_ON, MORE, END } Step;
 
-static Step lose(GstCudaJ2kWalk *walk)
+static Step mark_lost(GstCudaJ2kWalk *walk)
 {
   walk->where = GST_CUDA_J2K_LOST;
-  walk->at = walk->sure + 1;
+  walk->at = walk->last_header + 1;
   return GO_ON;
 }
 
@@ -135,7 +135,7 @@ static void set_limit(GstCudaJ2kWalk *walk, guint64 samples)
 static Step go_to(GstCudaJ2kWalk *walk, guint64 at)
 {
   if (at > walk->limit)
-    return lose(walk);
+    return mark_lost(walk);
   walk->at = (gsize)at;
   return GO_ON;
 }
@@ -152,13 +152,13 @@ static Step step_segment(const Bytes *bytes, GstCudaJ2kWalk *walk, guint last, G
     return GO_ON;
   }
   if (marker < 0xFF00 || marker == SOC || marker == EOC || marker == SOD)
-    return lose(walk);
+    return mark_lost(walk);
   if (marker >= 0xFF30 && marker <= 0xFF3F) /* markers without a length, T.800 table A.1 */
     return go_to(walk, (guint64)walk->at + 2);
   if (!peek(bytes, walk->at, head, 4))
     return MORE;
   guint length = gst_cuda_j2k_read16(head + 2);
-  return length < 2 ? lose(walk) : go_to(walk, (guint64)walk->at + 2 + length);
+  return length < 2 ? mark_lost(walk) : go_to(walk, (guint64)walk->at + 2 + length);
 }
 
 static Step step_tile_part(const Bytes *bytes, GstCudaJ2kWalk *walk)
@@ -170,14 +170,14 @@ static Step step_tile_part(const Bytes *bytes, GstCudaJ2kWalk *walk)
   case EOC: walk->at += 2; return END;
   case SOC: return END; /* EOC is missing */
   case SOT: break;
-  default: return lose(walk);
+  default: return mark_lost(walk);
   }
   if (!peek(bytes, walk->at, head, sizeof head))
     return MORE;
   guint32 length = gst_cuda_j2k_read32(head + 6);
-  walk->sure = walk->at;
+  walk->last_header = walk->at;
   if (length)
-    return length < sizeof head ? lose(walk) : go_to(walk, (guint64)walk->at + length);
+    return length < sizeof head ? mark_lost(walk) : go_to(walk, (guint64)walk->at + length);
   walk->where = GST_CUDA_J2K_IN_TILE_HEADER;
   return go_to(walk, (guint64)walk->at + sizeof head);
 }
@@ -221,21 +221,21 @@ static Step step_box(const Bytes *bytes, GstCudaJ2kWalk *walk)
     content = 16;
   }
   if ((!length && !is_jp2c) || (length && length < content))
-    return lose(walk);
-  walk->sure = walk->at;
+    return mark_lost(walk);
+  walk->last_header = walk->at;
   if (!is_jp2c)
-    return length > walk->limit ? lose(walk) : go_to(walk, walk->at + length);
+    return length > walk->limit ? mark_lost(walk) : go_to(walk, walk->at + length);
 
   guint8 start[START_BYTES];
   guint64 samples = 0;
   if (!peek(bytes, walk->at + content, start, sizeof start))
     return MORE;
   if (!is_start(start, &samples))
-    return lose(walk);
-  walk->sure = walk->at + content;
+    return mark_lost(walk);
+  walk->last_header = walk->at + content;
   set_limit(walk, samples);
   walk->where = length ? GST_CUDA_J2K_IN_JP2C : GST_CUDA_J2K_IN_MAIN_HEADER;
-  return length > walk->limit ? lose(walk)
+  return length > walk->limit ? mark_lost(walk)
                               : go_to(walk, walk->at + (length ? length : content + 2));
 }
 
@@ -248,7 +248,7 @@ static Step step_jp2c(const Bytes *bytes, GstCudaJ2kWalk *walk)
     return MORE;
   if (gst_cuda_j2k_read16(tail) == EOC)
     return END;
-  gssize next = find_signature(bytes, walk->sure);
+  gssize next = find_signature(bytes, walk->last_header);
   if (next >= 0 && (gsize)next < walk->at)
     walk->at = (gsize)next;
   return END;
@@ -288,8 +288,8 @@ static Step walk_on(const Bytes *bytes, GstCudaJ2kWalk *walk)
 
 static void begin_codestream(GstCudaJ2kWalk *walk, gsize at, guint64 samples)
 {
-  *walk =
-      (GstCudaJ2kWalk){.where = GST_CUDA_J2K_IN_MAIN_HEADER, .begin = at, .at = at + 2, .sure = at};
+  *walk = (GstCudaJ2kWalk){
+      .where = GST_CUDA_J2K_IN_MAIN_HEADER, .begin = at, .at = at + 2, .last_header = at};
   set_limit(walk, samples);
 }
 
@@ -304,7 +304,7 @@ static void begin_image(const Bytes *bytes, GstCudaJ2kWalk *walk, gsize at)
     *walk = (GstCudaJ2kWalk){.where = GST_CUDA_J2K_AT_BOX,
                              .begin = at,
                              .at = at + SIGNATURE_BYTES,
-                             .sure = at,
+                             .last_header = at,
                              .limit = at + MAX_OVERHEAD};
 }
 
@@ -328,8 +328,8 @@ static GstCudaJ2kFound take(GstCudaJ2kFraming *framing, GstCudaJ2kFound what, gs
 }
 
 /* Between images: searches for the next one behind the complete ones of the frame. */
-static GstCudaJ2kFound look(GstCudaJ2kFraming *framing, const Bytes *bytes, gboolean at_end,
-                            gsize *size)
+static GstCudaJ2kFound find_next(GstCudaJ2kFraming *framing, const Bytes *bytes, gboolean at_end,
+                                 gsize *size)
 {
   gssize found = find_image(bytes, framing->end);
   if (framing->complete && (found >= 0 || at_end) &&
@@ -354,14 +354,14 @@ GstCudaJ2kFound gst_cuda_j2k_framing_next(GstCudaJ2kFraming *framing, GstAdapter
   Bytes bytes = {.adapter = adapter, .size = gst_adapter_available(adapter)};
   for (;;) {
     if (!framing->walking) {
-      GstCudaJ2kFound found = look(framing, &bytes, at_end, size);
+      GstCudaJ2kFound found = find_next(framing, &bytes, at_end, size);
       if (!framing->walking)
         return found;
     }
     Step step = walk_on(&bytes, &framing->walk);
     /* A length points beyond the end of the stream: it is wrong if other images follow. */
     if (step == MORE && at_end && framing->walk.where != GST_CUDA_J2K_LOST) {
-      lose(&framing->walk);
+      mark_lost(&framing->walk);
       step = walk_on(&bytes, &framing->walk);
     }
     if (step == MORE) {

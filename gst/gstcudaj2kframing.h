@@ -29,10 +29,10 @@ typedef enum {
 /* The state of reading one image. Offsets count from the first byte that is not consumed yet. */
 typedef struct {
   GstCudaJ2kWhere where;
-  gsize begin; /* of the image */
-  gsize at;    /* of the next header or data to read */
-  gsize sure;  /* of the last header that was found where it was expected */
-  gsize limit; /* largest end that is plausible */
+  gsize begin;       /* of the image */
+  gsize at;          /* of the next header or data to read */
+  gsize last_header; /* of the last header that was found where it was expected */
+  gsize limit;       /* largest end that is plausible */
 } GstCudaJ2kWalk;
 
 typedef struct {

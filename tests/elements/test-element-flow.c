@@ -154,7 +154,7 @@ static void test_refused_once(gconstpointer data)
 {
   const Case *c = data;
   Stage stage;
-  guint told = 0, after = 0;
+  guint failed_pushes = 0, after = 0;
   stage_init(&stage, c->kind, c->in_flight);
   stage.answer = c->answer;
   stage.refuse_from = 1;
@@ -163,10 +163,10 @@ static void test_refused_once(gconstpointer data)
     GstFlowReturn flow = push(&stage, i);
     if (flow != GST_FLOW_OK)
       g_assert_cmpint(flow, ==, c->answer);
-    told += flow != GST_FLOW_OK;
-    after += told && flow == GST_FLOW_OK;
+    failed_pushes += flow != GST_FLOW_OK;
+    after += failed_pushes && flow == GST_FLOW_OK;
   }
-  g_assert_cmpuint(told, ==, 1);
+  g_assert_cmpuint(failed_pushes, ==, 1);
   g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
   /* Arrived: buffer 0, the refused one, and those after it except some that were in flight. */
   g_assert_cmpuint(after, >=, MANY_PUSHES - 4 - 2 * c->in_flight);
@@ -179,14 +179,14 @@ static void test_refused_always(gconstpointer data)
 {
   const Case *c = data;
   Stage stage;
-  guint told = 0;
+  guint failed_pushes = 0;
   stage_init(&stage, c->kind, c->in_flight);
   stage.answer = c->answer;
   stage.refuse_from = 0;
   stage.num_refusals = G_MAXUINT;
   for (guint i = 0; i < 4 * MANY_PUSHES; i++)
-    told += push(&stage, i) == c->answer;
-  g_assert_cmpuint(told, >=, 2);
+    failed_pushes += push(&stage, i) == c->answer;
+  g_assert_cmpuint(failed_pushes, >=, 2);
   stage_clear(&stage);
 }
 

@@ -89,7 +89,7 @@ static void feed(GstElement *pipeline, const GstVideoInfo *source)
   gst_object_unref(src);
 }
 
-static void expect(GstElement *pipeline, Expected *expected)
+static void compare_output(GstElement *pipeline, Expected *expected)
 {
   GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
   g_object_set(sink, "signal-handoffs", TRUE, "sync", FALSE, NULL);
@@ -97,14 +97,14 @@ static void expect(GstElement *pipeline, Expected *expected)
   gst_object_unref(sink);
 }
 
-static void run_and_expect(const gchar *description, const GstVideoInfo *source,
-                           gboolean with_source)
+static void run_and_compare(const gchar *description, const GstVideoInfo *source,
+                            gboolean with_source)
 {
   Expected expected = {.source = *source};
   GstElement *pipeline = launch(description);
   if (with_source)
     feed(pipeline, source);
-  expect(pipeline, &expected);
+  compare_output(pipeline, &expected);
   run(pipeline, description);
   gst_object_unref(pipeline);
   g_assert_cmpuint(expected.received, ==, FRAMES);
@@ -159,7 +159,7 @@ static void test_way(gconstpointer data)
   if (!c->way->from) {
     gchar *description = g_strdup_printf(
         "appsrc name=src ! %s ! %s ! cudaj2kdec ! fakesink name=sink", c->encoder, c->way->to);
-    run_and_expect(description, &source, TRUE);
+    run_and_compare(description, &source, TRUE);
     g_free(description);
     return;
   }
@@ -173,7 +173,7 @@ static void test_way(gconstpointer data)
   g_free(description);
   description = g_strdup_printf("filesrc location=%s ! %s ! cudaj2kdec ! fakesink name=sink", file,
                                 c->way->from);
-  run_and_expect(description, &source, FALSE);
+  run_and_compare(description, &source, FALSE);
   g_free(description);
   g_remove(file);
   g_free(file);
@@ -195,7 +195,7 @@ static void test_file(gconstpointer data)
       g_strdup_printf("filesrc location=%s ! typefind ! cudaj2kdec ! fakesink name=sink", file);
   Expected expected = {.source = source};
   GstElement *pipeline = launch(description);
-  expect(pipeline, &expected);
+  compare_output(pipeline, &expected);
   run(pipeline, description);
   g_assert_cmpuint(expected.received, ==, 1);
   g_assert_cmpuint(expected.wrong, ==, 0);
@@ -251,7 +251,7 @@ static void test_decodebin(gconstpointer encoder)
                                        folder);
   Expected expected = {.source = source};
   GstElement *pipeline = launch(description);
-  expect(pipeline, &expected);
+  compare_output(pipeline, &expected);
   run_to_end(pipeline, description);
   gchar *chosen = chosen_decoder(pipeline);
   g_assert_cmpstr(chosen, ==, "cudaj2kdec");
@@ -319,7 +319,7 @@ static void test_seek(void)
   gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
   g_assert_true(gst_element_seek_simple(pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 0));
   gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
-  expect(pipeline, &expected);
+  compare_output(pipeline, &expected);
   run(pipeline, description);
   /* The first frame was prerolled before the probe was added, or arrives now. */
   g_assert_cmpuint(expected.received, >=, FRAMES - 1);
