@@ -3,19 +3,19 @@
 #
 # .ci/bare.sh SUITE pinned|newest
 #
-# What a new user sees: installs Debian SUITE with nothing but git and certificates into a folder,
-# clones the commit at hand there, and runs the commands of README.md, as they are printed there. The
+# Tests what a new user does: installs Debian SUITE with nothing but git and certificates into a folder,
+# clones the current commit there, and runs the commands of README.md as printed in that file. The
 # CUDA compiler is PyPI's: the set that scripts/setup.sh names, or the newest. Then it builds the Debian
-# packages and tries them in a second system that has never had anything else (.ci/packages.sh).
-# Nothing of this machine is seen from inside but the way to the package registries. Mounts and processes
-# live in namespaces of their own, which end with this script, however it ends. The last line is the sum.
+# packages and tests them in a second system that has never had anything else (.ci/packages.sh).
+# Of this machine the inner systems see only the way to the package registries. Mounts and processes
+# are in namespaces of their own, which end with this script, however it ends. The last line is the sum.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . .ci/lib.sh
 . .ci/packages.sh
 . scripts/setup.sh
 
-# What reaches the registries of PyPI from here.
+# Environment variables with which pip reaches PyPI from here.
 registry_variables=(PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_TRUSTED_HOST PIP_PROXY PIP_DEFAULT_TIMEOUT
   http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY)
 
@@ -25,7 +25,7 @@ cannot() {
   exit
 }
 
-# Outside: a folder that is removed in the end, and the namespaces.
+# The outer part: makes a folder, which is removed at the end, and the namespaces.
 outside() {
   local stale status
   [ "$(id -u)" -eq 0 ] || cannot "not root"
@@ -34,7 +34,7 @@ outside() {
   command -v debootstrap >/dev/null || cannot "no debootstrap"
   unshare --mount --pid --fork --mount-proc true 2>/dev/null || cannot "unshare may not make namespaces"
 
-  # What a run that was killed has left. A folder in use is locked.
+  # Removes folders of runs that were killed. A folder in use is locked.
   for stale in /var/tmp/cj2k-bare.*; do
     [ -e "$stale/lock" ] && flock --nonblock "$stale/lock" rm -rf --one-file-system "$stale"
   done
@@ -52,14 +52,14 @@ outside() {
   return $status
 }
 
-# With the child all processes of its namespaces end, and with these the mounts.
+# When the child ends, all processes of its namespaces end, and with these the mounts.
 clean_up() {
   [ -z "$child" ] || kill -KILL "$child"
   wait
   rm -rf --one-file-system "$folder"
 }
 
-# own_settings ROOT: the way to the registries for the system in ROOT.
+# own_settings ROOT: gives the system in ROOT this machine's way to the package registries.
 own_settings() {
   local root=$1 file name
   echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90outside" # the system is thrown away
@@ -82,7 +82,7 @@ own_settings() {
   done
 }
 
-# make_root ROOT: the bare system.
+# make_root ROOT: installs the bare system.
 make_root() {
   local mirror
   # shellcheck disable=SC2016 # apt's variable
@@ -95,7 +95,7 @@ mount_root() {
   mkdir -p "$1/proc" "$1/dev/shm" && mount -t proc proc "$1/proc" && mount -t tmpfs shm "$1/dev/shm"
 }
 
-# in_root ROOT COMMAND: as root there, with nothing of this machine's environment.
+# in_root ROOT COMMAND: runs a command as root in that system, without this machine's environment.
 in_root() {
   chroot "$1" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     "${registry[@]}" bash -c "cd /root; $2" </dev/null
@@ -106,7 +106,7 @@ readme_commands() {
   sed -n '/^## Two commands/,/^## /s|^    \(\./[^#]*[^# ]\) *\(#.*\)\{0,1\}$|\1|p' README.md
 }
 
-# user_does COMMAND: in the clone. What builds must build with CUDA, and without a warning.
+# user_does COMMAND: runs a command in the clone. Builds must be without a warning.
 user_does() {
   local log=$folder/log start=$SECONDS
   [ "$compiler" = pinned ] || set -- "CJ2K_NVCC_PYPI=$compiler $1"

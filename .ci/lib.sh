@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by the scripts of continuous integration: counts what they find.
+# Sourced by the scripts of continuous integration: counts the results of tests.
 # shellcheck shell=bash
 
 passed=0 failed=0 skipped=0
 
-# add LINE: "N passed, N failed, N skipped" into the sums; any other line is a failure, and so are
-# tests of which none ran.
+# add LINE: adds "N passed, N failed, N skipped" to the sums; any other line is a failure, and so is a
+# line of zeros.
 add() {
   if [[ $1 =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]] &&
     [ "$((BASH_REMATCH[1] + BASH_REMATCH[2] + BASH_REMATCH[3]))" -gt 0 ]; then
@@ -26,7 +26,7 @@ skipping() {
   skipped=$((skipped + 1))
 }
 
-# check NAME COMMAND...: one test, whose output is shown when it fails.
+# check NAME COMMAND...: one test; its output is shown if it fails.
 check() {
   local name=$1 output
   shift
@@ -38,7 +38,7 @@ check() {
   fi
 }
 
-# counted COMMAND...: what the command prints is shown and its last line added.
+# counted COMMAND...: shows the command's output and adds its last line.
 counted() {
   local log
   log=$(mktemp)
@@ -47,7 +47,7 @@ counted() {
   rm -f "$log"
 }
 
-# part NAME COMMAND...: says how long it took.
+# part NAME COMMAND...: prints how long it took.
 part() {
   local name=$1 start=$SECONDS
   shift
@@ -56,7 +56,7 @@ part() {
   echo "== $name: $((SECONDS - start)) s"
 }
 
-# The last line of a script; its status is that of the tests.
+# Prints the last line of a script; fails if a test failed.
 sum() {
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" -eq 0 ]

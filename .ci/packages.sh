@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Sourced by .ci/bare.sh: the Debian packages, built in the bare system in $root and installed in the fresh
-# one in $fresh, where nothing else is; and the tarball of a release, built there with GLib and libpng alone.
+# Sourced by .ci/bare.sh: tests the Debian packages, built in the bare system in $root and installed in the
+# fresh one in $fresh, which has nothing else; and the tarball of a release, built there with GLib and libpng.
 # shellcheck shell=bash disable=SC2154 # root, fresh, clone, suite are bare.sh's
 
-# Formats and options whose films come back sample by sample.
+# Formats and options of films that must be lossless.
 lossless_films=('I422_10LE block-coder=ht' 'RGB block-coder=mq' 'GRAY16_LE block-coder=ht')
 
 # in_fresh NAME COMMAND: one test.
@@ -18,8 +18,8 @@ build_packages() {
   cp "$root"/root/packages/*.deb "$clone"/build/meson-dist/*.tar.xz "$fresh/root/packages/"
 }
 
-# film FORMAT OPTIONS: the commands that encode a film to a file, decode it, and compare the samples. The
-# width is one at which rows need no padding, whose bytes mean nothing.
+# film FORMAT OPTIONS: prints commands that encode a film to a file, decode it, and compare the samples. At
+# this width rows have no padding, whose bytes would differ.
 film() {
   local source="videotestsrc num-buffers=10 pattern=smpte100 ! video/x-raw,format=$1,width=328,height=182,framerate=25/1"
   echo "rm -f film.*
@@ -57,7 +57,7 @@ use_library() {
     ls frame-00001.j2c && ./minimal-decode frame-00001.j2c"
 }
 
-# What is left of the packages' own paths is an error; a folder that another package has is none.
+# A path of the packages that is left after the purge is an error, unless another package has it.
 purge_packages() {
   in_fresh "leave nothing behind" "names=\$(for file in packages/*.deb; do dpkg-deb -f \$file Package; done)
     dpkg -L \$names | grep -vx '/\.' | sort -u >paths
@@ -67,7 +67,7 @@ purge_packages() {
     echo left: \$left; test -s paths && test -z \"\$left\""
 }
 
-# The library and the tools, where there is no GStreamer to build with.
+# Builds the library and the tools without GStreamer.
 build_tarball() {
   in_fresh "the tarball is built without GStreamer" "DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
       gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libpng-dev python3-numpy

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * describe-elements PLUGIN.so ELEMENT...: what the elements say of themselves, for
- * scripts/elements.py. One record a line, its fields separated by tabs. What depends on the version
- * of GStreamer or on the machine is left out: base classes, raw video formats, memory features,
- * rank.
+ * describe-elements PLUGIN.so ELEMENT...: prints descriptions of the elements for
+ * scripts/elements.py, one record per line, fields separated by tabs. It omits what depends on the
+ * version of GStreamer or on the machine: base classes, raw video formats, memory features, rank.
  */
 #include <gst/gst.h>
 #include <stdbool.h>
@@ -27,7 +26,7 @@ static void print_pad(const GstStaticPadTemplate *pad)
   gst_caps_unref(caps);
 }
 
-/* Least and greatest value as the type writes them; NULL: the type has none. */
+/* Smallest and largest value as the type prints them; NULL: the type has no range. */
 static char *range_of(GParamSpec *spec)
 {
   if (G_IS_PARAM_SPEC_INT(spec))

@@ -5,7 +5,7 @@
 
 cj2k_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# What the build needs, and what demo.sh and the tests play with.
+# What the build needs, and what demo.sh and the tests use.
 packages_build=(gcc g++ libc6-dev meson ninja-build pkg-config libglib2.0-dev libgstreamer1.0-dev
   libgstreamer-plugins-base1.0-dev libgstreamer-plugins-bad1.0-dev libpng-dev)
 packages_demo=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
@@ -14,7 +14,7 @@ packages_demo=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins
 packages_peers=(libopenjp2-tools openjph-tools grokj2k-tools python3-numpy)
 # What scripts/deb.sh builds the Debian packages with.
 packages_deb=(build-essential debhelper dpkg-dev fakeroot)
-# Only where the CUDA compiler must come from PyPI.
+# Needed only if the CUDA compiler comes from PyPI.
 packages_pypi=(ca-certificates python3 python3-venv)
 
 # The same elsewhere (README.md, "Other distributions").
@@ -53,7 +53,7 @@ offered_packages() {
   done
 }
 
-# as_root COMMAND...: fails when there is no way.
+# as_root COMMAND...: runs a command as root; fails if that is not possible.
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
     "$@"
@@ -70,17 +70,17 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 </dev/null
 }
 
-# install_packages PACKAGE...: through apt on Debian and its kin; elsewhere says what to install.
+# install_packages PACKAGE...: by apt on Debian and its derivatives; elsewhere fails with what to install.
 install_packages() {
   local missing
   if ! is_debian; then
-    # No way to ask for Debian's names here: meson finds out what else is missing.
+    # Debian's package names mean nothing here: meson finds out what else is missing.
     command -v meson >/dev/null && command -v ninja >/dev/null && command -v pkg-config >/dev/null &&
       pkg-config --exists glib-2.0 gstreamer-video-1.0 libpng && return 0
     if command -v dnf >/dev/null; then
       fail "please install, then try again: dnf install ${packages_fedora[*]}"
     fi
-    fail "this is not a Debian: please install what these packages of Debian hold, then try again: $*"
+    fail "this is not Debian: please install the equivalents of these Debian packages, then try again: $*"
   fi
   mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -eq 0 ] && return 0
@@ -90,7 +90,7 @@ install_packages() {
   apt_install "${missing[@]}" || fail "apt-get could not install: ${missing[*]}"
 }
 
-# install_optional PACKAGE...: the same for what can be done without.
+# install_optional PACKAGE...: the same for packages that are not required.
 install_optional() {
   local missing offered
   is_debian || return 0
@@ -109,7 +109,7 @@ install_optional() {
   [ ${#missing[@]} -eq 0 ] || say "going on without ${missing[*]}: tests that need them are skipped"
 }
 
-# nvcc_is_usable NVCC: whether it runs and is no older than CUDA 12.4.
+# nvcc_is_usable NVCC: does it run, and is it CUDA 12.4 or later?
 nvcc_is_usable() {
   local release
   release=$("$1" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
@@ -118,7 +118,7 @@ nvcc_is_usable() {
 }
 
 # Prints the path of a CUDA compiler, from PATH, from /usr/local/cuda, or from PyPI into build-nvcc;
-# prints nothing when none can be had. With CJ2K_NVCC_PYPI=pinned or newest it is PyPI's in any case.
+# prints nothing if none is available. With CJ2K_NVCC_PYPI=pinned or newest it is PyPI's in any case.
 find_nvcc() {
   local venv=$cj2k_root/build-nvcc nvcc set=("${nvcc_pinned[@]}")
   case ${CJ2K_NVCC_PYPI:-} in
@@ -131,7 +131,7 @@ find_nvcc() {
   newest) set=("${nvcc_newest[@]}") ;;
   *) fail "CJ2K_NVCC_PYPI is $CJ2K_NVCC_PYPI: pinned, newest, or not set" ;;
   esac
-  # The file `done` says what the folder holds; a fetch that was interrupted has not written it.
+  # The file `done` lists what the folder holds; an interrupted download has not written it.
   if [ "$(cat "$venv/done" 2>/dev/null)" != "${set[*]}" ]; then
     install_optional "${packages_pypi[@]}"
     say "fetching the CUDA compiler from PyPI: ${set[*]}"
@@ -143,11 +143,11 @@ find_nvcc() {
   find "$venv" -path '*/bin/nvcc' -type f -print -quit
 }
 
-# What demo.sh and the tests build with, so that the second of them finds all built.
+# Options that demo.sh and the tests share, so that the second of them need not build again.
 options_default=(-Dgstreamer=enabled -Dpng=enabled)
 
-# configure FOLDER OPTION...: meson setup, or meson configure when the options have changed. CUDA code
-# is compiled for the GPU at hand; where there is none, for two architectures, to see that it compiles.
+# configure FOLDER OPTION...: meson setup, or meson configure if the options have changed. CUDA code is
+# compiled for the machine's GPU; without one for two architectures, to check that it compiles.
 configure() {
   local folder=$1 nvcc arch=75,90 made
   shift
