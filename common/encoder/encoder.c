@@ -21,7 +21,7 @@ static bool try_backend(Cj2kEncoder *encoder, const Cj2kEncodeBackend *backend,
   return encoder->backend_data != NULL;
 }
 
-/* CUDA where it is asked for or possible, else the CPU. */
+/* Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */
 static bool choose_backend(Cj2kEncoder *encoder, Cj2kError *error)
 {
   Cj2kBackendKind wanted = encoder->setup.params.backend;
@@ -61,7 +61,7 @@ static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
   return cj2k_encoder_find_least(encoder, error) == CJ2K_OK;
 }
 
-/* While the GPU works on a frame, a thread waits for it: each frame in flight needs one. */
+/* Each frame in flight on the GPU needs a thread, which waits while the GPU works. */
 static uint32_t num_threads(const Cj2kEncoderParams *params)
 {
   bool gpu = params->backend != CJ2K_BACKEND_CPU && cj2k_cuda_encode_backend();
@@ -169,7 +169,8 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
                                  Cj2kError *error)
 {
   cj2k_error_clear(error);
-  Cj2kEncoderSetup changed = encoder->setup; /* only this thread writes it */
+  Cj2kEncoderSetup changed =
+      encoder->setup; /* read without the lock: only this thread writes setup */
   Cj2kStatus status = cj2k_setup_change_rate(&changed, params, error);
   if (status == CJ2K_OK)
     status = cj2k_encoder_check_ceilings(encoder, cj2k_setup_frame_bytes(&changed),
@@ -209,8 +210,9 @@ static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
   return frame;
 }
 
-/* One frame in flight on the GPU: it takes time to wake a thread of the pool, and to be woken by
- * it. Pageable memory is copied first, by all threads, for which nobody should have to wait. */
+/* True if the submitting thread starts the GPU itself: with one frame in flight, waking a thread of
+ * the pool and being woken by it would only add latency. Not for pageable memory, which all threads
+ * copy first: submit would have to wait for that. */
 static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)
 {
   return encoder->backend_kind == CJ2K_BACKEND_CUDA &&

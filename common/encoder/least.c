@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The least that a codestream takes: headers around empty code-blocks. */
+/* The smallest size of a codestream: headers around empty code-blocks. */
 #include "encoder.h"
 
-/* Base of step sizes. Any would do: whether components differ, so that they need a QCC each, does
- * not depend on it. */
+/* Base of the step sizes. Any value will do: it does not affect whether components need a QCC of
+ * their own. */
 #define BASE 0.01
 
 /* Lays out a picture without a single coded byte. */

@@ -5,7 +5,7 @@
 
 struct Cj2kOutputs {
   GMutex lock;
-  uint32_t references; /* of the encoder, and of each output that is not in the list */
+  uint32_t references; /* held by the encoder and by each output that is not in the list */
   Cj2kOutput *free;
 };
 
@@ -29,7 +29,7 @@ static void free_all(Cj2kOutputs *outputs)
   g_free(outputs);
 }
 
-/* The lock is held, and let go of. */
+/* Drops a reference. Call it with the lock held; it releases the lock. */
 static void drop_reference(Cj2kOutputs *outputs)
 {
   bool last = --outputs->references == 0;

@@ -38,7 +38,7 @@ void cj2k_setup_warn(Cj2kEncoderSetup *setup, const char *format, ...)
 
 #define REFUSE(...) return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
 
-/* What no range of a single parameter says. */
+/* Checks what the ranges of single parameters do not cover. */
 static Cj2kStatus check_values(const Cj2kEncoderParams *p, Cj2kError *error)
 {
   uint32_t width = p->codeblock_width, height = p->codeblock_height;
@@ -71,7 +71,7 @@ static Cj2kStatus check_precincts(const Cj2kEncoderParams *p, Cj2kError *error)
   return CJ2K_OK;
 }
 
-/* Rates that were given as a list say how many layers there are, unless that was said too. */
+/* Sets the number of layers from the list of rates, if num-layers was left at 1. */
 static Cj2kStatus set_layers(Cj2kEncoderParams *p, Cj2kError *error)
 {
   double last = 0;
@@ -213,8 +213,8 @@ static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
   return CJ2K_OK;
 }
 
-/* Types and associations of the channel definition box (T.800 I.5.3.6): a pair of them comes once.
- */
+/* Checks types and associations for the channel definition box (T.800 I.5.3.6): no two channels may
+ * have the same pair. */
 static Cj2kStatus check_channels(const Cj2kEncoderImage *image, Cj2kError *error)
 {
   for (uint32_t c = 0; image->channels && c < image->num_components; c++) {

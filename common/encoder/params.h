@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Encoder parameters made complete: what the caller left open and what the profile dictates is
- * filled in, everything is checked, and a Header follows.
+ * Completes encoder parameters: fills in what the caller left open and what the profile dictates,
+ * checks everything, and makes a Header from the result.
  */
 #ifndef CJ2K_PARAMS_H
 #define CJ2K_PARAMS_H
@@ -11,13 +11,13 @@
 typedef struct {
   Cj2kEncoderParams params; /* complete; comment and cuda_context still belong to the caller */
   Cj2kEncoderImage image;   /* a copy with components of its own */
-  Cj2kChannel *channels;    /* of its own, NULL when the image has none */
+  Cj2kChannel *channels;    /* a copy, NULL if the image has none */
   Cj2kComponent *components;
-  bool mct;      /* decided */
+  bool mct;      /* whether the component transform is used */
   uint16_t rsiz; /* without the HT bit */
-  /* Ceilings of the profile, 0: none. */
+  /* Ceilings of the profile; 0: none. */
   uint64_t profile_frame_bytes, profile_component_bytes;
-  char warning[480]; /* sentences with "; " between; empty: none */
+  char warning[480]; /* sentences separated by "; "; empty: none */
 } Cj2kEncoderSetup;
 
 /* CJ2K_ERROR_ARGUMENT names the parameters that contradict each other, the image, the layout or the
@@ -27,12 +27,11 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
                            Cj2kError *error);
 void cj2k_setup_clear(Cj2kEncoderSetup *setup);
 
-/* Checks a change of the rate parameters of a setup, and makes it; unchanged on error. */
+/* Checks new rate parameters and sets them. On error the setup is unchanged. */
 Cj2kStatus cj2k_setup_change_rate(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *params,
                                   Cj2kError *error);
 
-/* The header of codestreams with this setup; step sizes are those of quantiser 1/2048 of full
- * range. */
+/* Creates the header of codestreams with this setup. Its step sizes are those of base 1/2048. */
 Cj2kHeader *cj2k_setup_header(const Cj2kEncoderSetup *setup);
 
 /* Adds a sentence to the warnings. */
@@ -48,17 +47,17 @@ bool cj2k_profile_is_cinema(Cj2kProfile profile);
 bool cj2k_profile_is_reversible(Cj2kProfile profile);
 bool cj2k_profile_has_levels(Cj2kProfile profile);
 
-/* Decides AUTO, fills in quality and psnr, and checks that the values of rate parameters go
- * together (encoder/rate_mode.c). The profile must be a valid one. */
+/* Replaces AUTO by a rate control, fills in quality and psnr, and checks that the rate parameters
+ * are consistent (encoder/rate_mode.c). The profile must be valid. */
 Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error);
-/* A number of bytes rounded down; 0 for what is negative or none, UINT64_MAX for what is too large.
- */
+/* Rounds a number of bytes down; 0 for a negative value or NaN, UINT64_MAX for one that is too
+ * large. */
 uint64_t cj2k_whole_bytes(double bytes);
-/* Ceiling for the codestream in bytes from parameters alone, UINT64_MAX: none. */
+/* Ceiling for the codestream in bytes, from parameters alone; UINT64_MAX: none. */
 uint64_t cj2k_setup_user_bytes(const Cj2kEncoderSetup *setup);
-/* Ceiling for the codestream in bytes from parameters and profile, UINT64_MAX: none. */
+/* Ceiling for the codestream in bytes, from parameters and profile; UINT64_MAX: none. */
 uint64_t cj2k_setup_frame_bytes(const Cj2kEncoderSetup *setup);
-/* Ceiling for the packets of each component, UINT64_MAX: none. */
+/* Ceiling for the packets of each component in bytes; UINT64_MAX: none. */
 uint64_t cj2k_setup_component_bytes(const Cj2kEncoderSetup *setup);
 
 #endif

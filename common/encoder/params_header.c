@@ -24,7 +24,8 @@ static void fill_coding(const Cj2kEncoderSetup *setup, Cj2kCoding *coding)
   }
 }
 
-/* Two volumes for 4K cinema: everything up to 2K first, then what makes it 4K. */
+/* Sets two progression volumes for 4K cinema: first everything up to 2K, then the highest
+ * resolution. */
 static void fill_volumes(const Cj2kEncoderSetup *setup, Cj2kHeader *header)
 {
   uint8_t levels = setup->params.num_resolutions - 1;
@@ -74,9 +75,9 @@ Cj2kHeader *cj2k_setup_header(const Cj2kEncoderSetup *setup)
   memcpy(header->components, setup->components,
          setup->image.num_components * sizeof *setup->components);
   if (p->block_coder == CJ2K_CODER_HT) {
-    header->rsiz |= 0x4000; /* T.814 A.2: some capability of a later part is used */
+    header->rsiz |= 0x4000; /* T.814 A.2: a capability of a later part is used */
     header->has_cap = true;
-    header->pcap = 1u << (32 - 15); /* Ccap15 is there */
+    header->pcap = 1u << (32 - 15); /* only Ccap15 is present */
   }
   header->coding.progression = (uint8_t)p->progression;
   header->coding.num_layers = p->num_layers;

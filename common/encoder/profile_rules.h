@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the profiles of T.800 Annex A.10 and of digital cinema dictate and limit: docs/profiles.md.
- * The encoder keeps to it, cj2k-info checks it.
+ * What the profiles of T.800 Annex A.10 and of digital cinema dictate and limit (docs/profiles.md).
+ * The encoder keeps these rules, and cj2k-info checks them.
  */
 #ifndef CJ2K_PROFILE_RULES_H
 #define CJ2K_PROFILE_RULES_H
@@ -24,15 +24,16 @@ typedef struct {
   uint32_t max_width, max_height; /* 0: no limit */
   uint8_t min_levels, max_levels;
   bool reversible;
-  uint8_t max_block; /* sides 32..max_block; 32 when left open */
+  uint8_t max_block; /* sides are 32..max_block, 32 by default */
   Cj2kProfileTiles tiles;
   uint8_t guard_bits; /* 0: not dictated */
   uint8_t max_main_level;
 } Cj2kProfileRules;
 
-/* The profile that Rsiz names, without the bits of Part 2 and CAP; NULL: none of these. */
+/* The profile that Rsiz names, apart from the bits of Part 2 and CAP; NULL: none of these profiles.
+ */
 const Cj2kProfileRules *cj2k_profile_rules(uint16_t rsiz);
-/* The largest sub-sampling, of components 1 and 2 (colour_difference) and of others. */
+/* The largest sub-sampling of components 1 and 2 (colour_difference) or of the others. */
 uint32_t cj2k_profile_max_dx(const Cj2kProfileRules *rules, bool colour_difference);
 uint32_t cj2k_profile_max_dy(const Cj2kProfileRules *rules, bool colour_difference);
 

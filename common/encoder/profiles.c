@@ -77,7 +77,7 @@ bool cj2k_profile_has_levels(Cj2kProfile profile)
   return profile != CJ2K_PROFILE_NONE && profile_rules[profile].max_main_level > 0;
 }
 
-/* What holds while one profile is applied. */
+/* The context in which a profile is applied. */
 typedef struct {
   Cj2kEncoderSetup *setup;
   const Rules *rules;
@@ -87,8 +87,9 @@ typedef struct {
 #define REFUSE(...) return cj2k_error_set(a->error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
 
 /*
- * A parameter that the profile dictates. What has its default counts as left open and takes the
- * dictated value; any other value is a contradiction: refused, or overruled with a warning.
+ * Applies a value that the profile dictates to a parameter. A parameter with its default value
+ * counts as left open and takes the dictated value; any other value is refused, or overruled with a
+ * warning.
  */
 static Cj2kStatus dictate(const Apply *a, const char *name, int64_t value, int64_t preset,
                           int64_t dictated)
@@ -113,7 +114,7 @@ static Cj2kStatus dictate(const Apply *a, const char *name, int64_t value, int64
     a->setup->params.field = dictated;                                                             \
   } while (0)
 
-/* What all of these profiles have in common. */
+/* Applies what all of these profiles dictate. */
 static Cj2kStatus dictate_style(const Apply *a)
 {
   Cj2kEncoderParams defaults;
@@ -146,7 +147,7 @@ static Cj2kStatus dictate_style(const Apply *a)
   return CJ2K_OK;
 }
 
-/* Precincts of 128 x 128 at the lowest resolution, 256 x 256 above. */
+/* Sets precincts of 128 x 128 at the lowest resolution and of 256 x 256 above. */
 static Cj2kStatus dictate_precincts(const Apply *a)
 {
   Cj2kEncoderParams *p = &a->setup->params;
@@ -234,7 +235,7 @@ static Cj2kStatus check_levels(const Apply *a)
   return CJ2K_OK;
 }
 
-/* Four equal tiles, side by side in two rows or one above the other. */
+/* True for four equal tiles, in two rows of two or all in one column. */
 static bool is_quarter(const Cj2kEncoderSetup *setup)
 {
   const Cj2kEncoderParams *p = &setup->params;
@@ -278,14 +279,14 @@ static Cj2kStatus check_tiles(const Apply *a)
 
 #define MAX_LEVEL 11
 
-/* Main levels of broadcast and IMF: million samples a second. */
+/* Limit of a main level of broadcast and IMF in million samples per second. */
 static double level_samples(int level)
 {
   static const double low[] = {HUGE_VAL, 65, 130, 195, 260, 520};
   return level < 6 ? low[level] : ldexp(1200, level - 6);
 }
 
-/* Mbit/s: broadcast by main level, IMF by sub-level. */
+/* Limit in Mbit/s: of the main level for broadcast, of the sub-level for IMF. */
 static double level_mbit(const Apply *a, int main_level, int sub_level)
 {
   static const double low[] = {HUGE_VAL, 200, 200, 200, 400, 800};
@@ -302,7 +303,7 @@ static int max_sub_level(const Apply *a, int main_level)
   return a->rules->family == CJ2K_FAMILY_IMF ? most[main_level] : 0;
 }
 
-/* Million samples a second; 0 when there is no frame rate. */
+/* Million samples per second of the image; 0 without a frame rate. */
 static double samples_rate(const Cj2kEncoderSetup *setup)
 {
   double samples = 0;
@@ -313,8 +314,8 @@ static double samples_rate(const Cj2kEncoderSetup *setup)
   return samples * setup->params.frame_rate / 1e6;
 }
 
-/* Mbit/s that the levels must allow: of the budget; of samples as they are when all bits are kept;
- * 0 when neither says it. */
+/* Mbit/s that the levels must allow: those of the budget, or of the uncompressed samples if coding
+ * is lossless; 0 in other cases. */
 static double needed_mbit(const Cj2kEncoderSetup *setup)
 {
   uint64_t budget = cj2k_setup_user_bytes(setup);
@@ -332,7 +333,7 @@ static double needed_mbit(const Cj2kEncoderSetup *setup)
   return bits * setup->params.frame_rate / 1e6;
 }
 
-/* The lowest main level for so many samples and Mbit/s; MAX_LEVEL + 1: there is none. */
+/* The lowest main level that allows the samples and Mbit/s; MAX_LEVEL + 1 if there is none. */
 static int lowest_main_level(const Apply *a, double mbit)
 {
   int level = 1;
@@ -345,7 +346,8 @@ static int lowest_main_level(const Apply *a, double mbit)
   return level;
 }
 
-/* Without a budget the highest that the main level allows, so as not to make up one. */
+/* The lowest sub-level that allows the Mbit/s. Without a budget the highest that the main level
+ * allows, because a lower one would be an arbitrary limit. */
 static int lowest_sub_level(const Apply *a, double mbit)
 {
   int main_level = a->setup->params.main_level, most = max_sub_level(a, main_level), level = 1;
@@ -357,7 +359,7 @@ static int lowest_sub_level(const Apply *a, double mbit)
   return level;
 }
 
-/* Levels of -1. */
+/* Replaces levels of -1 by the lowest that fit. */
 static Cj2kStatus find_levels(const Apply *a)
 {
   Cj2kEncoderParams *p = &a->setup->params;
@@ -398,7 +400,8 @@ static Cj2kStatus check_main_level(const Apply *a)
   return CJ2K_OK;
 }
 
-/* Cinema: 250 Mbit/s at 24 or 48 frames a second, four fifths of it for a component. */
+/* Sets the cinema limits: 250 Mbit/s at 24 or 48 frames per second, and four fifths of it for each
+ * component. */
 static Cj2kStatus set_cinema_limits(const Apply *a)
 {
   Cj2kEncoderSetup *setup = a->setup;
@@ -432,7 +435,8 @@ static Cj2kStatus set_limits(const Apply *a)
   return CJ2K_OK;
 }
 
-/* What a budget above the profile's limit is told: which level allows it, or what the limit is. */
+/* Refuses a budget above the limit of the profile. The error names the level that allows it, or the
+ * limit. */
 static Cj2kStatus refuse_budget(const Apply *a, uint64_t bytes)
 {
   const Cj2kEncoderParams *p = &a->setup->params;
@@ -455,7 +459,8 @@ static Cj2kStatus refuse_budget(const Apply *a, uint64_t bytes)
          bytes, a->rules->name, limit, advice);
 }
 
-/* rate-control lossless has no budget, and fails when a frame is larger than the limit. */
+/* Checks the budget against the profile. Lossless coding has no budget; a frame that exceeds the
+ * limit fails. */
 static Cj2kStatus check_budget(const Apply *a)
 {
   const Cj2kEncoderParams *p = &a->setup->params;

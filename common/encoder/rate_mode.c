@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which rate control holds: the one that is set, or the one that the values set ask for. */
+/* Chooses the rate control: the one that is set, or the one that belongs to the parameters that are
+ * set. */
 #include "params.h"
 
 #include "common/options/encoder_options.h"
@@ -14,20 +15,20 @@
 
 #define REFUSE(...) return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
 
-/* A value that belongs to one rate control. */
+/* A parameter that belongs to one rate control. */
 typedef struct {
   const char *name;
   Cj2kRateControl mode;
   bool set;
-  bool
-      preset; /* to its default, as programs do that set everything: any other value outweighs it */
-  bool only;  /* means nothing to other rate controls, not even a ceiling */
-} Wish;
+  bool preset; /* it is set to its default, as by programs that set everything; any other parameter
+                  outweighs it */
+  bool only;   /* has no meaning for other rate controls, not even as a ceiling */
+} Setting;
 
-#define NUM_WISHES 6
-static void get_wishes(const Cj2kEncoderParams *p, Wish wishes[NUM_WISHES])
+#define NUM_SETTINGS 6
+static void list_settings(const Cj2kEncoderParams *p, Setting settings[NUM_SETTINGS])
 {
-  const Wish all[NUM_WISHES] = {
+  const Setting all[NUM_SETTINGS] = {
       {"bitrate", CJ2K_RATE_CBR, p->bitrate > 0, false, true},
       {"bits-per-pixel", CJ2K_RATE_CBR, p->bits_per_pixel > 0, false, true},
       {"max-frame-bytes", CJ2K_RATE_CBR, p->max_frame_bytes > 0, false, false},
@@ -35,10 +36,10 @@ static void get_wishes(const Cj2kEncoderParams *p, Wish wishes[NUM_WISHES])
       {"psnr", CJ2K_RATE_PSNR, p->psnr > 0, p->psnr == DEFAULT_PSNR, true},
       {"quality", CJ2K_RATE_QUALITY, p->quality > 0, p->quality == DEFAULT_QUALITY, true},
   };
-  memcpy(wishes, all, sizeof all);
+  memcpy(settings, all, sizeof all);
 }
 
-static Cj2kRateControl without_wishes(const Cj2kEncoderParams *p)
+static Cj2kRateControl default_mode(const Cj2kEncoderParams *p)
 {
   if (cj2k_profile_is_cinema(p->profile))
     return CJ2K_RATE_CBR;
@@ -47,44 +48,47 @@ static Cj2kRateControl without_wishes(const Cj2kEncoderParams *p)
   return CJ2K_RATE_QUALITY;
 }
 
-/* The mode that the values ask for. One that was set to its default counts only when nothing else
- * was set: a program that sets everything sets both quality and psnr. */
-static Cj2kStatus choose(Cj2kEncoderParams *p, const Wish wishes[NUM_WISHES], Cj2kError *error)
+/* Chooses the mode of the parameters that are set. A parameter at its default counts only if
+ * nothing else is set, because a program that sets everything sets both quality and psnr. */
+static Cj2kStatus choose(Cj2kEncoderParams *p, const Setting settings[NUM_SETTINGS],
+                         Cj2kError *error)
 {
-  const Wish *chosen = NULL, *preset = NULL;
+  const Setting *chosen = NULL, *preset = NULL;
   bool presets_agree = true;
 
-  for (const Wish *wish = wishes; wish < wishes + NUM_WISHES; wish++) {
-    if (wish->set && wish->preset) {
+  for (const Setting *setting = settings; setting < settings + NUM_SETTINGS; setting++) {
+    if (setting->set && setting->preset) {
       presets_agree &= !preset;
-      preset = wish;
-    } else if (wish->set && chosen && chosen->mode != wish->mode) {
+      preset = setting;
+    } else if (setting->set && chosen && chosen->mode != setting->mode) {
       REFUSE("%s is for rate-control %s, %s for %s: set rate-control, or only one of them",
-             chosen->name, cj2k_rate_control_name(chosen->mode), wish->name,
-             cj2k_rate_control_name(wish->mode));
-    } else if (wish->set) {
-      chosen = wish;
+             chosen->name, cj2k_rate_control_name(chosen->mode), setting->name,
+             cj2k_rate_control_name(setting->mode));
+    } else if (setting->set) {
+      chosen = setting;
     }
   }
   if (!chosen && presets_agree)
     chosen = preset;
-  p->rate_control = chosen ? chosen->mode : without_wishes(p);
+  p->rate_control = chosen ? chosen->mode : default_mode(p);
   return CJ2K_OK;
 }
 
-/* What was set for another rate control: a budget is an error, a quality has no effect. */
-static Cj2kStatus check_wishes(Cj2kEncoderSetup *setup, const Wish wishes[NUM_WISHES],
-                               Cj2kError *error)
+/* Checks parameters that belong to another rate control: a budget is an error, a quality gives a
+ * warning. */
+static Cj2kStatus check_settings(Cj2kEncoderSetup *setup, const Setting settings[NUM_SETTINGS],
+                                 Cj2kError *error)
 {
   const char *mode = cj2k_rate_control_name(setup->params.rate_control);
 
-  for (uint32_t i = 0; i < NUM_WISHES; i++) {
-    const Wish *wish = &wishes[i];
-    if (!wish->set || wish->preset || !wish->only || wish->mode == setup->params.rate_control)
+  for (uint32_t i = 0; i < NUM_SETTINGS; i++) {
+    const Setting *setting = &settings[i];
+    if (!setting->set || setting->preset || !setting->only ||
+        setting->mode == setup->params.rate_control)
       continue;
-    if (wish->mode == CJ2K_RATE_CBR)
-      REFUSE("%s requires rate-control cbr; it is %s", wish->name, mode);
-    cj2k_setup_warn(setup, "%s has no effect with rate-control %s", wish->name, mode);
+    if (setting->mode == CJ2K_RATE_CBR)
+      REFUSE("%s requires rate-control cbr; it is %s", setting->name, mode);
+    cj2k_setup_warn(setup, "%s has no effect with rate-control %s", setting->name, mode);
   }
   return CJ2K_OK;
 }
@@ -105,13 +109,13 @@ static Cj2kStatus check_reversible(const Cj2kEncoderParams *p, Cj2kError *error)
 Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
-  Wish wishes[NUM_WISHES];
+  Setting settings[NUM_SETTINGS];
   Cj2kStatus status = CJ2K_OK;
 
-  get_wishes(p, wishes);
+  list_settings(p, settings);
   if (p->rate_control == CJ2K_RATE_AUTO)
-    status = choose(p, wishes, error);
-  if (status != CJ2K_OK || (status = check_wishes(setup, wishes, error)) != CJ2K_OK ||
+    status = choose(p, settings, error);
+  if (status != CJ2K_OK || (status = check_settings(setup, settings, error)) != CJ2K_OK ||
       (status = check_reversible(p, error)) != CJ2K_OK)
     return status;
   if (p->rate_control == CJ2K_RATE_QSTEP && !(p->quant_step > 0))
@@ -131,7 +135,7 @@ uint64_t cj2k_whole_bytes(double bytes)
 {
   if (!(bytes > 0))
     return 0;
-  /* What ought to be whole may have come out a little less. */
+  /* Rounding errors may have made a whole number slightly smaller. */
   double nearest = round(bytes);
   if (fabs(bytes - nearest) < 1e-9 * nearest)
     bytes = nearest;
