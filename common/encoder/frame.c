@@ -83,8 +83,8 @@ Cj2kStatus cj2k_encoder_frame_step(Cj2kEncoderFrame *frame, Cj2kEncodeStep step)
   return status == CJ2K_OK ? cj2k_encoder_frame_end_step(frame) : status;
 }
 
-/* Puts the CPU back end in the place of the chosen one, for this frame; frame->error stays, and
- * says why. Pictures in the memory of a GPU are not for it. */
+/* Replaces the chosen back end by the CPU back end for this frame. frame->error stays and holds the
+ * reason. Fails for pictures in GPU memory, which the CPU back end cannot read. */
 static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
 {
   Cj2kEncoder *encoder = frame->encoder;
@@ -139,7 +139,7 @@ Cj2kStatus cj2k_encoder_frame_layout(Cj2kEncoderFrame *frame)
   return status;
 }
 
-/* The file's boxes, if any, and the codestream. */
+/* Writes the boxes of the file, if any, and the codestream. */
 static void write_output(Cj2kEncoderFrame *frame)
 {
   const Cj2kEncoderSetup *setup = &frame->encoder->setup;
@@ -168,7 +168,7 @@ void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
 
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_encoder_frame_code(frame);
-  /* What the CPU back end lacks, one slot of the GPU less does not bring. */
+  /* Dropping a GPU slot helps only if the GPU ran out of memory, not the CPU back end. */
   while (frame->status == CJ2K_ERROR_MEMORY && !frame->fallback && frame->slot &&
          cj2k_encoder_frame_drop_slot(frame)) {
     cj2k_encoder_frame_begin(frame);
