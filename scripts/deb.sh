@@ -5,12 +5,12 @@
 #
 # Builds the Debian packages libcj2k0, libcj2k-dev, gstreamer1.0-cudaj2k and cj2k-tools of this source
 # tree into the folder OUTPUT (default: build/packages), on Debian 12 or 13 for the same release. Installs
-# what is missing. The CUDA compiler is the one on PATH, the one in /usr/local/cuda, or comes from PyPI;
-# its runtime is linked statically, so that the packages depend on nothing of NVIDIA's.
-#   --lint   check the packages with lintian; an error of its fails
+# missing packages. The CUDA compiler is the one on PATH, the one in /usr/local/cuda, or comes from PyPI;
+# its runtime is linked statically, so that the packages depend on no package of NVIDIA's.
+#   --lint   check the packages with lintian and fail if it finds an error
 # CJ2K_NVCC_ARCH names the compute capabilities to compile for, separated by commas; empty: no CUDA.
-# Default: 75,80,90,100,120 as far as the compiler knows them. Code for 80 also runs on 86 and 89, code
-# for 100 on 103, code for 120 on 121, and the driver compiles what comes later from the PTX of the last.
+# Default: those of 75,80,90,100,120 that the compiler knows. Code for 80 also runs on 86 and 89, code
+# for 100 on 103, code for 120 on 121; for later GPUs the driver compiles the PTX of the last one.
 # DEB_BUILD_OPTIONS is dpkg-buildpackage's (default: noautodbgsym).
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -35,7 +35,7 @@ command -v apt-get >/dev/null || fail "packages are built on Debian only; elsewh
 install_packages "${packages_build[@]}" "${packages_deb[@]}"
 [ "$lint" -eq 0 ] || install_packages lintian
 
-# known_archs NVCC: of the default list those that the compiler can do.
+# known_archs NVCC: prints those of the default list that the compiler supports.
 known_archs() {
   local arch known
   known=$("$1" --list-gpu-arch) || return
