@@ -521,14 +521,15 @@ typedef struct {
   /** Main level of the broadcast and IMF profiles. 0: no limit. -1: the lowest that fits the image,
    * frame_rate and the budget; see docs/profiles.md. */
   int8_t main_level;
-  int8_t sub_level;    /**< sub-level of the IMF profiles; 0 and -1 as in main_level */
-  double frame_rate;   /**< frames per second, for bitrate and the limits of profiles, up to
-                          CJ2K_MAX_FRAME_RATE; 0: unknown */
-  bool sop;            /**< write SOP marker segments */
-  bool eph;            /**< write EPH markers */
-  bool tlm;            /**< write TLM marker segments */
-  bool plt;            /**< write PLT marker segments */
-  const char *comment; /**< text of a COM marker segment; NULL: none */
+  int8_t sub_level;  /**< sub-level of the IMF profiles; 0 and -1 as in main_level */
+  double frame_rate; /**< frames per second, for bitrate and the limits of profiles, up to
+                        CJ2K_MAX_FRAME_RATE; 0: unknown */
+  bool sop;          /**< write SOP marker segments */
+  bool eph;          /**< write EPH markers */
+  bool tlm;          /**< write TLM marker segments */
+  bool plt;          /**< write PLT marker segments */
+  /** Text of a COM marker segment: UTF-8, of characters that ISO 8859-15 has. NULL: none. */
+  const char *comment;
   /** What a Cj2kPacket holds. JP2 with the HT coder becomes JPH, with a warning (T.814 D.2). */
   Cj2kFileFormat file_format;
   /** Whether R'G'B' is converted to X'Y'Z' before coding. R'G'B' is full range with the primaries

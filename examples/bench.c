@@ -12,7 +12,7 @@ void bench_add_options(GOptionContext *context, BenchOptions *options)
        "Where pictures lie: host or device memory", "WHERE"},
       {"stages", 0, 0, G_OPTION_ARG_NONE, &options->stages,
        "Also the GPU's time for each stage, and for copies and kernels at once", NULL},
-      {"timeline", 0, 0, G_OPTION_ARG_STRING, &options->timeline,
+      {"timeline", 0, 0, G_OPTION_ARG_FILENAME, &options->timeline,
        "Write what each stream of the GPU did when, as JSON", "FILE"},
       {"together", 0, 0, G_OPTION_ARG_NONE, &options->together,
        "A frame is one of each FILE, each with an encoder or decoder of its own", NULL},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-bench: how fast frames are decoded and encoded, one JSON object a line. */
 #include "bench.h"
+#include "tool_locale.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static int run(unsigned operation, int argc, char **argv)
 int main(int argc, char **argv)
 {
   const char *first = argc > 1 ? argv[1] : "";
+  tool_set_locale();
   for (unsigned i = 0; i < G_N_ELEMENTS(operations); i++) {
     if (!strcmp(first, operations[i].name))
       return run(i, argc - 1, argv + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-compare: PSNR of two pictures of the same size, and both side by side. */
 #include "image.h"
+#include "tool_locale.h"
 
 #include <glib.h>
 #include <math.h>
@@ -101,6 +102,7 @@ int main(int argc, char **argv)
   char why[IMAGE_WHY];
   Image a = {0}, b = {0};
   gboolean version = FALSE;
+  tool_set_locale();
   if (!parse(&argc, &argv, &version))
     return 2;
   if (version) {

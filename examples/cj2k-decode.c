@@ -2,6 +2,7 @@
 /* cj2k-decode: JPEG 2000 and HTJ2K pictures to files of samples. */
 #include "image.h"
 #include "tool_files.h"
+#include "tool_locale.h"
 #include "tool_options.h"
 
 #include "common/options/decoder_options.h"
@@ -338,6 +339,7 @@ int main(int argc, char **argv)
 {
   Options options = {0};
   GError *error = NULL;
+  tool_set_locale();
   cj2k_decoder_params_init(&options.params);
   options.params.frames_in_flight = 1;
   tool_options_init(&options.tool, &cj2k_decoder_options, &options.params);

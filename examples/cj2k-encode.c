@@ -2,6 +2,7 @@
 /* cj2k-encode: pictures to JPEG 2000 or HTJ2K codestreams or files. */
 #include "encode_input.h"
 #include "tool_files.h"
+#include "tool_locale.h"
 
 #include <string.h>
 
@@ -105,10 +106,11 @@ static bool set_file_format(const Options *options, const char *out, Cj2kEncoder
 static int write_packet(const char *path, const Cj2kPacket *packet)
 {
   char why[IMAGE_WHY];
-  FILE *file = image_open_output(path, why);
+  ImageOutput output;
 
-  if (file && image_close_output(file, path,
-                                 fwrite(packet->data, 1, packet->size, file) == packet->size, why))
+  if (image_output_open(&output, path, why) &&
+      image_output_close(&output,
+                         fwrite(packet->data, 1, packet->size, output.file) == packet->size, why))
     return EXIT_ENCODED;
   return fail(EXIT_NOT_ENCODABLE, why);
 }
@@ -214,6 +216,7 @@ int main(int argc, char **argv)
   GError *error = NULL;
   int result = EXIT_ENCODED;
 
+  tool_set_locale();
   encode_options_init(&options.encode);
   if (!parse(argc, argv, &options, &error)) {
     result = fail(EXIT_USAGE, error->message);

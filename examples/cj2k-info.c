@@ -5,6 +5,7 @@
 #include "image.h"
 #include "info.h"
 #include "tool_files.h"
+#include "tool_locale.h"
 
 #include <glib.h>
 #include <stdarg.h>
@@ -219,6 +220,7 @@ int main(int argc, char **argv)
   Options options = {0};
   GError *error = NULL;
   int result = EXIT_WHOLE;
+  tool_set_locale();
   if (!parse(argc, argv, &options, &error)) {
     result = usage(error->message);
     g_error_free(error);

@@ -214,20 +214,3 @@ uint8_t *image_load_file(const char *path, size_t *size, char *why)
   *size = bytes->len;
   return g_byte_array_free(bytes, !ok);
 }
-
-FILE *image_open_output(const char *path, char *why)
-{
-  FILE *file = strcmp(path, "-") ? fopen(path, "wb") : stdout;
-  if (!file)
-    image_fail_errno(why, path);
-  return file;
-}
-
-bool image_close_output(FILE *file, const char *path, bool ok, char *why)
-{
-  if (!ok)
-    image_fail_errno(why, path);
-  if ((file == stdout ? fflush(file) : fclose(file)) != 0 && ok)
-    ok = image_fail_errno(why, path);
-  return ok;
-}

@@ -81,10 +81,20 @@ bool image_read_raw(Image *image, const char *path, const ImageRawShape *shape, 
 
 /* The whole of a file, "-" is standard input; NULL on error and when it is empty. g_free it. */
 uint8_t *image_load_file(const char *path, size_t *size, char *why);
-/* Opens a file for writing, "-" is standard output; NULL on error. */
-FILE *image_open_output(const char *path, char *why);
-/* Closes it; false: it, or what was written before (`ok` false), failed. */
-bool image_close_output(FILE *file, const char *path, bool ok, char *why);
+
+/* A file being written. It appears under its name when it is complete; what was there before stays
+ * until then. Devices, pipes and standard output ("-") are written directly. */
+typedef struct {
+  FILE *file; /* to write to */
+  char *path, *temporary;
+} ImageOutput;
+/* False: the file cannot be written, and there is nothing to close. One is open at a time. */
+bool image_output_open(ImageOutput *output, const char *path, char *why);
+/* Closes the file and gives it its name. `ok` false: a write failed, and errno still says why; the
+ * file is removed. */
+bool image_output_close(ImageOutput *output, bool ok, char *why);
+/* Closes and removes the file. */
+void image_output_drop(ImageOutput *output);
 
 /* --- one file a format --- */
 /* What a reader is given: the bytes of a file, and its name for messages. */

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void swap_bytes(uint8_t *data, size_t samples, uint8_t bytes)
 {
@@ -22,20 +23,21 @@ static void swap_bytes(uint8_t *data, size_t samples, uint8_t bytes)
 
 static bool write_plane(const ImagePlane *plane, const char *path, char *why)
 {
-  FILE *file = image_open_output(path, why);
-  if (!file)
+  ImageOutput output;
+  if (!image_output_open(&output, path, why))
     return false;
   size_t row_size = (size_t)plane->width * plane->bytes;
   uint8_t *row = g_malloc(MAX(row_size, 1));
-  bool ok = fprintf(file, "PG ML %c %u %u %u\n", plane->is_signed ? '-' : '+', plane->depth,
+  bool ok = fprintf(output.file, "PG ML %c %u %u %u\n", plane->is_signed ? '-' : '+', plane->depth,
                     plane->width, plane->height) > 0;
   for (uint32_t y = 0; ok && row_size && y < plane->height; y++) {
     memcpy(row, plane->data + y * plane->pitch, row_size);
     swap_bytes(row, plane->width, plane->bytes);
-    ok = fwrite(row, row_size, 1, file) == 1;
+    ok = fwrite(row, row_size, 1, output.file) == 1;
   }
+  ok = image_output_close(&output, ok, why);
   g_free(row);
-  return image_close_output(file, path, ok, why);
+  return ok;
 }
 
 bool image_write_pgx(const Image *image, const char *path, char *why)
@@ -47,11 +49,14 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
   bool ok = true;
   size_t length = strlen(path);
   char *stem = g_strndup(path, length - (g_str_has_suffix(path, ".pgx") ? strlen(".pgx") : 0));
+  GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
   for (uint32_t c = 0; ok && c < image->num_planes; c++) {
-    char *name = g_strdup_printf("%s_%u.pgx", stem, c);
-    ok = write_plane(&image->planes[c], name, why);
-    g_free(name);
+    g_ptr_array_add(names, g_strdup_printf("%s_%u.pgx", stem, c));
+    ok = write_plane(&image->planes[c], g_ptr_array_index(names, c), why);
   }
+  for (guint c = 0; !ok && c + 1 < names->len; c++) /* components without the failed one */
+    unlink(g_ptr_array_index(names, c));
+  g_ptr_array_unref(names);
   g_free(stem);
   return ok;
 }

@@ -86,16 +86,15 @@ static bool write_file(ImageRgb *rgb, FILE *file, const char *path, char *why)
 bool image_write_png(const Image *image, const char *path, char *why)
 {
   ImageRgb rgb;
-  FILE *file = image_open_output(path, why);
-  if (!file)
+  ImageOutput output;
+  if (!image_output_open(&output, path, why))
     return false;
   image_rgb_open(&rgb, image, true);
-  bool ok = write_file(&rgb, file, path, why);
+  bool ok = write_file(&rgb, output.file, path, why);
   image_rgb_close(&rgb);
   if (ok)
-    return image_close_output(file, path, true, why);
-  if (file != stdout)
-    fclose(file);
+    return image_output_close(&output, true, why);
+  image_output_drop(&output); /* libpng has said why */
   return false;
 }
 

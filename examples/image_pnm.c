@@ -28,29 +28,29 @@ bool image_write_pnm(const Image *image, const char *path, char *why)
   image_rgb_open(&rgb, image, false);
   uint32_t repeat = must_be_rgb && rgb.num_channels == 1 ? 3 : 1;
   uint32_t channels = rgb.num_channels * repeat;
-  FILE *file = NULL;
-  if (must_be_grey && channels != 1)
+  ImageOutput output;
+  bool grey_enough = !must_be_grey || channels == 1;
+  if (!grey_enough)
     image_fail(why, "%s: the image is not grey", path);
-  else
-    file = image_open_output(path, why);
-  if (!file) {
+  if (!grey_enough || !image_output_open(&output, path, why)) {
     image_rgb_close(&rgb);
     return false;
   }
   size_t n = (size_t)rgb.width * rgb.num_channels;
   uint16_t *row = g_new(uint16_t, MAX(n, 1));
   uint8_t *bytes = g_malloc(MAX(n * repeat * 2, 1));
-  bool ok = fprintf(file, "P%d\n%u %u\n%u\n", channels == 3 ? 6 : 5, rgb.width, rgb.height,
+  bool ok = fprintf(output.file, "P%d\n%u %u\n%u\n", channels == 3 ? 6 : 5, rgb.width, rgb.height,
                     (1u << rgb.depth) - 1) > 0;
   for (uint32_t y = 0; ok && n && y < rgb.height; y++) {
     image_rgb_row(&rgb, y, row);
     size_t size = file_row(row, n, repeat, rgb.depth > 8, bytes);
-    ok = fwrite(bytes, size, 1, file) == 1;
+    ok = fwrite(bytes, size, 1, output.file) == 1;
   }
+  ok = image_output_close(&output, ok, why);
   g_free(row);
   g_free(bytes);
   image_rgb_close(&rgb);
-  return image_close_output(file, path, ok, why);
+  return ok;
 }
 
 /* ------------------------------------------------------------------------------ read --- */

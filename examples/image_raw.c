@@ -8,17 +8,17 @@
 
 bool image_write_raw(const Image *image, const char *path, char *why)
 {
-  FILE *file = image_open_output(path, why);
+  ImageOutput output;
   bool ok = true;
-  if (!file)
+  if (!image_output_open(&output, path, why))
     return false;
   for (uint32_t c = 0; ok && c < image->num_planes; c++) {
     const ImagePlane *plane = &image->planes[c];
     size_t row = (size_t)plane->width * plane->bytes;
     for (uint32_t y = 0; ok && row && y < plane->height; y++)
-      ok = fwrite(plane->data + y * plane->pitch, row, 1, file) == 1;
+      ok = fwrite(plane->data + y * plane->pitch, row, 1, output.file) == 1;
   }
-  return image_close_output(file, path, ok, why);
+  return image_output_close(&output, ok, why);
 }
 
 static uint32_t ceil_div(uint32_t a, uint32_t b)

@@ -38,8 +38,8 @@ static void read_com(Walk *walk, Segment *segment, InfoValue *out)
     return;
   }
   gsize written;
-  char *text = g_convert((const char *)segment->bytes.at, (gssize)size, "UTF-8", "ISO-8859-1", NULL,
-                         &written, NULL);
+  char *text = g_convert((const char *)segment->bytes.at, (gssize)size, "UTF-8", "ISO-8859-15",
+                         NULL, &written, NULL);
   if (text)
     info_put_bytes_text(out, "text", (const uint8_t *)text, written);
   g_free(text);

@@ -67,8 +67,9 @@ static const Cj2kOption *find_option(const ToolOptions *options, const char *nam
   return option;
 }
 
-/* For each option of the table: `name` begins with "--". A switch has no value, and turns what is
- * on by default off. */
+/* Parses an option of the table; `name` begins with "--", `value` is as it was typed, so that an
+ * error can name the option (G_OPTION_FLAG_FILENAME). A switch has no value; it turns off what is
+ * on by default. */
 static gboolean parse_option(const gchar *name, const gchar *value, gpointer data, GError **error)
 {
   ToolOptions *options = data;
@@ -77,7 +78,18 @@ static gboolean parse_option(const gchar *name, const gchar *value, gpointer dat
   g_assert(option);
   if (!value)
     value = option->standard != 0 ? "false" : "true";
-  return set_option(options, option, value, error);
+  char *text = g_locale_to_utf8(value, -1, NULL, NULL, NULL);
+  if (!text) {
+    const char *charset;
+    g_get_charset(&charset);
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                "--%s: the value is not text in the character set of the locale, %s", option->name,
+                charset);
+    return FALSE;
+  }
+  bool ok = set_option(options, option, text, error);
+  g_free(text);
+  return ok;
 }
 
 bool tool_options_parse(const ToolOptions *options, GOptionContext *context, int *argc,
@@ -137,7 +149,7 @@ static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
   char help[512];
   bool is_switch = option->kind == CJ2K_OPTION_BOOLEAN;
   GOptionEntry entry = {.long_name = option->name,
-                        .flags = is_switch ? G_OPTION_FLAG_NO_ARG : 0,
+                        .flags = is_switch ? G_OPTION_FLAG_NO_ARG : G_OPTION_FLAG_FILENAME,
                         .arg = G_OPTION_ARG_CALLBACK,
                         .arg_data = (gpointer)parse_option,
                         .arg_description = is_switch ? NULL : value_name(option)};
@@ -156,7 +168,8 @@ static void add_aliases(ToolOptions *options, GArray *entries)
       continue;
     GOptionEntry entry = {.long_name = aliases[i].name,
                           .flags =
-                              G_OPTION_FLAG_HIDDEN | (aliases[i].value ? G_OPTION_FLAG_NO_ARG : 0),
+                              G_OPTION_FLAG_HIDDEN |
+                              (aliases[i].value ? G_OPTION_FLAG_NO_ARG : G_OPTION_FLAG_FILENAME),
                           .arg = G_OPTION_ARG_CALLBACK,
                           .arg_data = (gpointer)parse_option};
     g_array_append_val(entries, entry);

@@ -70,6 +70,18 @@ static uint32_t num_threads(const Cj2kEncoderParams *params)
   return gpu ? MAX(n, params->frames_in_flight) : n;
 }
 
+/* The comment in the character set of a COM marker segment's text, ISO 8859-15 (table A.44). */
+static bool set_comment(Cj2kEncoder *encoder, const char *text, Cj2kError *error)
+{
+  encoder->comment = text ? g_convert(text, -1, "ISO-8859-15", "UTF-8", NULL, NULL, NULL) : NULL;
+  encoder->setup.params.comment = encoder->comment;
+  if (encoder->comment || !text)
+    return true;
+  cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                 "comment: the text is not UTF-8, or has characters that ISO 8859-15 lacks");
+  return false;
+}
+
 static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                          const Cj2kEncoderImage *image, const Cj2kLayout *layout, Cj2kError *error)
 {
@@ -77,8 +89,8 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
     return false;
   if (!encoder->setup.params.frames_in_flight)
     encoder->setup.params.frames_in_flight = DEFAULT_IN_FLIGHT;
-  encoder->comment = g_strdup(params->comment);
-  encoder->setup.params.comment = encoder->comment;
+  if (!set_comment(encoder, params->comment, error))
+    return false;
   copy_layout(encoder, layout);
   encoder->header = cj2k_setup_header(&encoder->setup);
   if (cj2k_plan_new(encoder->header, 0, 0, &encoder->plan, error) != CJ2K_OK)

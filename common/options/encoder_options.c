@@ -243,7 +243,7 @@ static const Cj2kOption options[] = {
     BOOLEAN, PARAM(tlm) },
   { "plt", "PLT", "Write PLT marker segments: the lengths of packets",
     BOOLEAN, PARAM(plt) },
-  { "comment", "Comment", "Text of a COM marker segment; empty = none",
+  { "comment", "Comment", "Text of a COM marker segment, of characters that ISO 8859-15 has; empty = none",
     .kind = CJ2K_OPTION_TEXT, .max = 60000, PARAM(comment) },
 };
 /* clang-format on */

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which files the tools read and write: several, folders, standard input and output, nowhere."""
+"""Which files the tools read and write: several, folders, standard input and output, nowhere; names and comments
+that are not ASCII; output that fails half-way."""
+import json
 import os
+import resource
+import signal
 import subprocess
 
 import numpy as np
@@ -127,6 +131,75 @@ def check_failures(work, made):
         tap.ok(file.read(2) == b"\xff\x4f", "no input was overwritten")
 
 
+def content(path):
+    """The bytes of a file, none where it does not exist."""
+    if not os.path.exists(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def check_characters(work, made):
+    """File names and comments that are not ASCII, in locales with and without a character set."""
+    comment = "Grüße, 5 €"
+    for locale in ("C", "C.UTF-8"):
+        environment = {**os.environ, "LC_ALL": locale, "LANGUAGE": "C"}
+
+        def tool(*arguments, environment=environment):
+            return subprocess.run(arguments, capture_output=True, timeout=120, check=False, cwd=work, env=environment)
+
+        done = tool(ENCODE, LOSSLESS, "--comment", comment, "in/a.ppm", "Köln.jp2")
+        check(f"a comment is written in ISO 8859-15, LC_ALL={locale}", done, 0,
+              good=comment.encode("iso8859-15") in content(f"{work}/Köln.jp2"))
+        done = tool(INFO, "--json", "Köln.jp2")
+        check(f"and cj2k-info has it, LC_ALL={locale}", done, 0,
+              good=done.stdout and comment in json.dumps(json.loads(done.stdout), ensure_ascii=False))
+        done = tool(DECODE, "Köln.jp2", "-o", "Zürich.ppm")
+        check(f"file names, LC_ALL={locale}", done, 0, good=done.returncode == 0 and differences(read_pnm(f"{work}/Zürich.ppm"), made["a"]) == 0)
+        done = tool(ENCODE, LOSSLESS, b"--comment=\xfc", "in/a.ppm", "never.jp2")
+        check(f"a comment that is no text, LC_ALL={locale}", done, 2, "--comment", "UTF-8")
+        done = tool(ENCODE, LOSSLESS, "--comment=漢字", "in/a.ppm", "never.jp2")
+        check(f"a comment without an encoding in the standard, LC_ALL={locale}", done, 2, "comment", "8859-15",
+              good=not os.path.exists(f"{work}/never.jp2"))
+
+
+def check_incomplete(work, made):
+    """Writing fails after 100 bytes: by an error, and by the signal that ends a program at its limit."""
+    os.mkdir(f"{work}/full")
+    for signal_kills in (False, True):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL if signal_kills else signal.SIG_IGN)
+
+        how = "by a signal" if signal_kills else "by an error"
+        for command, name in (((ENCODE, LOSSLESS, "in/a.ppm"), "a.jp2"), ((DECODE, "coded/a.j2c"), "a.ppm"),
+                              ((DECODE, "coded/a.j2c"), "a.png"), ((DECODE, "coded/a.j2c"), "a.raw"),
+                              ((DECODE, "coded/a.j2c"), "a.pgx")):
+            if name == "a.png" and os.environ.get("CJ2K_HAVE_PNG") == "0":
+                continue
+            target = f"{work}/full/{name}"
+            if name != "a.pgx":
+                with open(target, "wb") as file:
+                    file.write(b"older")
+            done = subprocess.run([*command, target], capture_output=True, timeout=120, check=False, cwd=work,
+                                  preexec_fn=limited, restore_signals=False)
+            whole = name == "a.pgx" or (os.listdir(f"{work}/full") == [name] and content(target) == b"older")
+            check(f"{name} ended {how} keeps the older file and leaves no other", done,
+                  -signal.SIGXFSZ if signal_kills else 1, good=whole)
+            if name == "a.pgx":
+                tap.ok(not os.listdir(f"{work}/full"), f"PGX ended {how} leaves no component", os.listdir(f"{work}/full"))
+            else:
+                os.remove(target)
+    os.symlink("linked.ppm", f"{work}/link.ppm")
+    with open(f"{work}/linked.ppm", "wb") as file:
+        file.write(b"older")
+    os.chmod(f"{work}/linked.ppm", 0o640)
+    done = run(DECODE, "coded/a.j2c", "link.ppm", work=work)
+    check("a link stays a link, and a file's mode its mode", done, 0,
+          good=os.path.islink(f"{work}/link.ppm") and os.stat(f"{work}/linked.ppm").st_mode & 0o777 == 0o640
+          and differences(read_pnm(f"{work}/linked.ppm"), made["a"]) == 0)
+
+
 def main():
     with Folder() as work:
         made = pictures(work)
@@ -135,6 +208,8 @@ def main():
         check_nowhere(work)
         check_formats(work, made)
         check_failures(work, made)
+        check_characters(work, made)
+        check_incomplete(work, made)
     tap.done()
 
 
