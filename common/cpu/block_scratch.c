@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The memory that one thread's block coders work in, in one piece. */
+/* Scratch memory of the block coders of one thread, one allocation. */
 #include "blockcoder.h"
 #include "common/cpu/ht/decode.h"
 #include "common/cpu/ht/encode.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct {
-  Cj2kBlockScratch parts; /* first, so that it is freed by its address */
+  Cj2kBlockScratch parts; /* first: its address is that of the allocation */
   _Alignas(64) Cj2kMqScratch mq;
   _Alignas(64) Cj2kHtDecodeScratch ht_decode;
   _Alignas(64) Cj2kHtEncodeScratch ht_encode;
@@ -20,7 +20,7 @@ Cj2kBlockScratch *cj2k_block_scratch_new(void)
 {
   Memory *memory = aligned_alloc(_Alignof(Memory), sizeof *memory);
 
-  if (!memory) /* as g_new does */
+  if (!memory) /* ends the program, as g_new() does */
     g_error("no memory for a block coder's %zu bytes", sizeof *memory);
   memset(memory, 0, sizeof *memory);
   memory->parts = (Cj2kBlockScratch){&memory->mq, &memory->ht_decode, &memory->ht_encode};

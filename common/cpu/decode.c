@@ -42,8 +42,8 @@ static void lane_clear(Cj2kDecodeLane *lane)
   memset(lane, 0, sizeof *lane);
 }
 
-/* 64-byte aligned memory, not cleared; NULL when there is none. What is large is asked for in huge
- * pages: a frame's coefficients are tens of thousands of small ones. */
+/* 64-byte aligned memory, not cleared; NULL: out of memory. Large blocks use huge pages, since the
+ * coefficients of a frame would take tens of thousands of small ones. */
 static void *allocate(uint64_t size)
 {
   void *memory = NULL;
@@ -127,7 +127,8 @@ static bool reserve(void **memory, uint64_t *allocated, uint64_t samples)
   return *memory != NULL;
 }
 
-/* Bytes of DWT scratch of the widest tile-component, rounded up to keep each one's aligned. */
+/* Bytes of DWT scratch of the widest tile-component, rounded up so that an array of them stays
+ * aligned. */
 static size_t row_scratch_size(const Cj2kPlan *plan)
 {
   uint32_t width = 1;
@@ -158,8 +159,7 @@ static Cj2kStatus set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError
   return CJ2K_OK;
 }
 
-/* Makes the slot ready for a plan and a layout; does nothing when they are those of the frame
- * before. */
+/* Prepares the slot for a plan and a layout; does nothing when they are those of the last frame. */
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
   bool same_plan = slot->plan == job->plan;
@@ -177,7 +177,8 @@ static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kEr
 
 /* ------------------------------------------------------------------------------ frames --- */
 
-/* The whole frame on the calling thread and those that are free; nothing is left for wait. */
+/* Decodes the whole frame, on the calling thread and on free ones, so that wait has nothing to do.
+ */
 static Cj2kStatus start(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                         Cj2kError *error)
 {
@@ -195,7 +196,7 @@ static Cj2kStatus start(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob
   slot->result.ms_block_coder = (double)(decoded - begin) / 1000;
   slot->result.ms_transform = (double)(g_get_monotonic_time() - decoded) / 1000;
   if (g_atomic_int_get(&slot->out_of_memory))
-    return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for a thread's rows");
+    return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for the work of a thread");
   return CJ2K_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The CPU decode back end, inside: a slot and its two stages. BLOCK CODER (decode_blocks.c) fills
- * the coefficient bands, TRANSFORM (decode_rows.c) makes rows of samples of them and packs these
- * into the picture.
+ * Internals of the CPU decode back end: a slot and its two stages. BLOCK CODER (decode_blocks.c)
+ * fills the bands with coefficients, TRANSFORM (decode_rows.c) turns them into rows of samples and
+ * packs these into the picture.
  */
 #ifndef CJ2K_CPU_DECODE_H
 #define CJ2K_CPU_DECODE_H
@@ -15,23 +15,23 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* A component's way through one strip of the last level: inverse DWT row by row, its place in the
- * picture. */
+/* State of one component in one strip of the last level: the inverse DWT, row by row, and the place
+ * of its samples in the picture. */
 typedef struct {
   Cj2kIdwtRows idwt;
   const Cj2kPlanTileComp *tc;
-  const Cj2kSampleLayout *layout; /* NULL: not put out, only part of the component transform */
-  uint32_t row0, row1;            /* its rows of the strip; none: 0, 0 */
+  const Cj2kSampleLayout *layout; /* NULL: not stored, needed for the component transform only */
+  uint32_t row0, row1;            /* rows that it has in the strip; none: 0, 0 */
   uint32_t x, width;              /* its columns */
 } Cj2kFinishRows;
 
-/* Memory of one lane of a parallel for, made when the lane is first used. */
+/* Memory of one lane of a parallel for, allocated when the lane is first used. */
 typedef struct {
   Cj2kBlockScratch *block_scratch;
-  uint32_t *block;        /* one block's samples out of the block decoder */
+  uint32_t *block;        /* samples of one decoded block */
   uint64_t *wide_block;   /* the same for blocks of more than 30 bit-planes */
   Cj2kFinishRows *finish; /* of the components of one group */
-  char *rows;             /* their DWT scratch, one after the other */
+  char *rows;             /* DWT scratch of each of them */
 } Cj2kDecodeLane;
 
 /* Rows [row0, row1) (absolute) of resolution r of a tile-component. */
@@ -40,9 +40,9 @@ typedef struct {
   uint32_t row0, row1;
 } Cj2kDecodeStrip;
 
-/* Components of a tile that are finished row by row in lock-step, because they share a component
- * transform or lie in the same plane; rows are those of the components' own place in the picture.
- */
+/* Rows of a group of components of one tile, counted from the top of the picture's component. The
+ * group is processed in lock-step, row by row, because its components share a component transform
+ * or lie in the same plane. */
 typedef struct {
   uint32_t tile;
   uint32_t group; /* in slot->groups */
@@ -56,44 +56,45 @@ typedef struct {
 
 struct Cj2kDecodeSlot {
   Cj2kThreads *threads;
-  Cj2kPlan *plan; /* what everything below was made for, a reference */
+  Cj2kPlan *plan; /* a reference; everything below belongs to it */
   void *coefficients, *lowpass;
   uint64_t coefficients_size, lowpass_size; /* bytes allocated */
-  uint32_t max_width;                       /* of any tile-component put out */
+  uint32_t max_width;                       /* of any tile-component */
 
   Cj2kDecodeLane *lanes; /* one a thread */
   size_t row_scratch;    /* bytes of DWT scratch of one component */
-  gint out_of_memory;    /* atomic: some lane could not be made */
+  gint out_of_memory;    /* atomic: a lane could not be allocated */
 
   GArray *strips;                        /* Cj2kDecodeStrip, ordered by r = 1, 2 ... */
-  guint strips_end[CJ2K_MAX_LEVELS + 1]; /* where those of r end */
+  guint strips_end[CJ2K_MAX_LEVELS + 1]; /* index behind the last strip of r */
 
-  Cj2kLayout layout; /* what groups and finish strips were made for, a copy */
+  Cj2kLayout layout; /* a copy; groups and finish strips belong to it */
   Cj2kPlaneUse *planes;
-  Cj2kComponent *components; /* sizes of what is put out */
+  Cj2kComponent *components; /* sizes of the decoded components */
   uint32_t *group_components;
   Cj2kComponentGroup *groups;
   uint32_t num_groups, max_group;
   GArray *finish; /* Cj2kFinishStrip */
   bool serial_packing;
-  GMutex packing; /* several tiles write to the same words */
+  GMutex packing; /* guards words that samples of several tiles share */
 
   Cj2kDecodeResult result;
 };
 
-/* NULL and slot->out_of_memory when there is none. */
+/* The memory of a lane. NULL, with slot->out_of_memory set, when it cannot be allocated. */
 Cj2kDecodeLane *cj2k_decode_lane(Cj2kDecodeSlot *slot, uint32_t lane);
 
-/* BLOCK CODER: every code-block of the frame into its band. Returns how many were corrupt. */
+/* BLOCK CODER: decodes all code-blocks of the frame into their bands. Returns how many were
+ * corrupt. */
 uint32_t cj2k_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded);
 
-/* Lists the strips of every inverse DWT level but the last, when the plan changed. */
+/* Lists the strips of all inverse DWT levels but the last; called when the plan changes. */
 void cj2k_decode_list_strips(Cj2kDecodeSlot *slot);
-/* Lists those of the last one, with component transform and packing, when plan or layout changed.
- */
+/* Lists the strips of the last level, which includes component transform and packing; called when
+ * plan or layout change. */
 void cj2k_decode_list_finish(Cj2kDecodeSlot *slot, const Cj2kLayout *layout);
 
-/* TRANSFORM: the bands into the picture. */
+/* TRANSFORM: turns the bands into the picture. */
 void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MAX_PLANES      30 /* of a block in 32-bit samples: sign, half unit, magnitude */
+#define MAX_PLANES      30 /* bit-planes that fit into 32-bit samples beside sign and half unit */
 #define MAX_WIDE_PLANES 62
 
 typedef struct {
@@ -12,7 +12,7 @@ typedef struct {
   gint corrupt; /* atomic */
 } BlockStage;
 
-/* Where a block's coefficients go. */
+/* The place of a block's coefficients. */
 typedef struct {
   uint32_t *samples; /* int32_t or float, in fact */
   size_t stride;
@@ -43,7 +43,7 @@ static bool decode(Cj2kDecodeLane *lane, const Cj2kBlockInput *in, bool is_ht,
   }
   if (planes > MAX_WIDE_PLANES)
     return false;
-  if (!lane->wide_block) /* rare enough to be made when it is needed */
+  if (!lane->wide_block) /* rare, so allocated when first needed */
     lane->wide_block = g_new(uint64_t, 4096);
   bool ok = is_ht ? cj2k_ht_decode_block_wide(lane->block_scratch, in, lane->wide_block, in->width)
                   : cj2k_mq_decode_block_wide(lane->block_scratch, in, lane->wide_block, in->width);
@@ -59,7 +59,7 @@ static void decode_one(void *ctx, uint32_t index, uint32_t lane_index)
   Cj2kDecodeSlot *slot = stage->slot;
   const Cj2kPlanBlock *block = &slot->plan->blocks[index];
   const Cj2kPlanBand *band = &slot->plan->bands[block->band];
-  if (band->offset == UINT64_MAX) /* of a resolution that is discarded */
+  if (band->offset == UINT64_MAX) /* the resolution is discarded */
     return;
 
   Target target = {.samples = (uint32_t *)slot->coefficients + band->offset +
@@ -68,7 +68,7 @@ static void decode_one(void *ctx, uint32_t index, uint32_t lane_index)
                    .width = block->width,
                    .height = block->height};
   const Cj2kCodedBlock *coded = &stage->coded->blocks[index];
-  if (!coded->num_passes || coded->corrupt) { /* a corrupt one was counted by the packets */
+  if (!coded->num_passes || coded->corrupt) { /* packet parsing has counted corrupt ones */
     clear(&target);
     return;
   }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How the TRANSFORM stage is cut into pieces for the threads: made once for a plan and a layout.
- * The samples do not depend on the cut.
+ * Division of the TRANSFORM stage into strips for the threads, made once for a plan and a layout.
+ * The samples do not depend on it.
  */
 #include "decode.h"
 
 #include <string.h>
 
-#define MIN_STRIP_ROWS 32 /* each strip repeats a few rows of its neighbours' horizontal filter */
+#define MIN_STRIP_ROWS 32 /* fewer cost much, since strips filter rows of their neighbours again */
 
-/* Height of the strips that `rows` rows are cut into. */
+/* Height of the strips for `rows` rows. */
 static uint32_t strip_rows(const Cj2kDecodeSlot *slot, uint32_t rows)
 {
   uint32_t threads = cj2k_threads_count(slot->threads);
   return threads == 1 ? MAX(rows, 1) : MAX(rows / (4 * threads), MIN_STRIP_ROWS);
 }
 
+/* Appends the strips of resolution r. Returns how many tile-components have further levels above.
+ */
 static uint32_t cut_level(Cj2kDecodeSlot *slot, uint32_t r)
 {
   const Cj2kPlan *plan = slot->plan;
@@ -48,7 +50,7 @@ void cj2k_decode_list_strips(Cj2kDecodeSlot *slot)
     slot->strips_end[r] = slot->strips->len;
 }
 
-/* Labels components that have to be finished together with the number of one of them. */
+/* Gives components that must be processed together the same label, the number of one of them. */
 static uint32_t *label_components(const Cj2kPlan *plan, const Cj2kLayout *layout, uint32_t *count)
 {
   uint32_t laid_out = MIN(plan->num_components, layout->num_components);

@@ -4,7 +4,7 @@
 #include "common/samples/fill.h"
 #include "common/samples/pack.h"
 
-/* ------------------------------------------------------------------ where samples lie --- */
+/* ------------------------------------------------------------------- samples in memory --- */
 
 static Cj2kSamples band_samples(const Cj2kDecodeSlot *slot, uint32_t index)
 {
@@ -14,7 +14,7 @@ static Cj2kSamples band_samples(const Cj2kDecodeSlot *slot, uint32_t index)
                        .rect = band->rect};
 }
 
-/* The image of resolution r: at r = 0 the LL band, above what the inverse DWT has made. */
+/* The image of resolution r: the LL band at r = 0, else an output of the inverse DWT. */
 static Cj2kSamples lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
 {
   const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
@@ -24,7 +24,7 @@ static Cj2kSamples lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *t
       .data = (uint32_t *)slot->lowpass + res->offset, .stride = res->stride, .rect = res->rect};
 }
 
-/* The bands from which resolution r >= 1 is made. */
+/* The four bands from which resolution r >= 1 is synthesised. */
 static Cj2kBands bands_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
 {
   uint32_t first = slot->plan->resolutions[tc->first_resolution + r].first_band;
@@ -40,7 +40,7 @@ static Cj2kBands bands_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc
 typedef struct {
   Cj2kDecodeSlot *slot;
   const Cj2kPicture *picture;
-  uint32_t first; /* strip */
+  uint32_t first; /* index of the level's first strip */
 } RowStage;
 
 static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
@@ -60,7 +60,7 @@ static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
 
 /* ------------------------------------- last level, component transform, packing --- */
 
-/* The strip's rows of component c; starts its inverse DWT. */
+/* Finds the rows of component c in the strip and starts its inverse DWT. */
 static void begin_component(const Cj2kDecodeSlot *slot, const Cj2kFinishStrip *strip, uint32_t c,
                             Cj2kFinishRows *rows, void *scratch)
 {
@@ -87,7 +87,7 @@ static void begin_component(const Cj2kDecodeSlot *slot, const Cj2kFinishStrip *s
   }
 }
 
-/* Whether the group's first three components go through RCT or ICT in this tile (G.2, G.3). */
+/* Whether this tile has an RCT or ICT (G.2, G.3) of the group's first three components. */
 static bool has_mct(const Cj2kFinishRows *rows, const Cj2kPlanTile *tile,
                     const uint32_t *components, uint32_t count)
 {
@@ -101,7 +101,7 @@ static bool has_mct(const Cj2kFinishRows *rows, const Cj2kPlanTile *tile,
   return true;
 }
 
-/* A row of samples into the picture. */
+/* Writes a row of samples to the picture. */
 static void pack(RowStage *stage, const Cj2kFinishRows *rows, const int32_t *samples, uint32_t y)
 {
   Cj2kDecodeSlot *slot = stage->slot;
@@ -119,7 +119,7 @@ static void pack(RowStage *stage, const Cj2kFinishRows *rows, const int32_t *sam
     g_mutex_unlock(&slot->packing);
 }
 
-/* Row y of the group: out of the inverse DWT, through the component transform, into the picture. */
+/* Row y of the group: inverse DWT, component transform, picture. */
 static void finish_row(RowStage *stage, Cj2kFinishRows *rows, uint32_t count, bool mct, uint32_t y)
 {
   void *transformed[3] = {NULL};
@@ -157,7 +157,7 @@ static void finish_strip(void *ctx, uint32_t index, uint32_t lane_index)
     finish_row(stage, lane->finish, group->count, mct, y);
 }
 
-/* ----------------------------------------- what no component of the image writes --- */
+/* ------------------------------ samples that no component of the image has --- */
 
 static void fill_plane(void *ctx, uint32_t p, uint32_t lane_index)
 {

@@ -10,7 +10,7 @@
 #define MAX_BITPLANES 31 /* Mb of any step size */
 #define HT_PASSES     3  /* of one HT set */
 
-/* 64-byte aligned memory, not cleared; NULL when there is none. */
+/* 64-byte aligned memory, not cleared; NULL: out of memory. */
 static void *allocate(uint64_t size)
 {
   void *memory = NULL;
@@ -22,8 +22,8 @@ static void *allocate(uint64_t size)
 /* ---------------------------------------------------------------------------- back end --- */
 
 /*
- * Room for each block: half as much again as one bit for each sample and bit-plane, sign and some
- * to spare. The system gives pages of it when they are written, so what is not used costs nothing.
+ * Reserves bytes for each block: one and a half times one bit for each sample and bit-plane, its
+ * sign, and a margin. The system provides pages when they are written, so unused ones cost nothing.
  */
 static void reserve_bytes(Cj2kCpuEncoder *encoder)
 {
@@ -101,7 +101,8 @@ Cj2kEncodeLane *cj2k_encode_lane(Cj2kEncodeSlot *slot, uint32_t index)
     return lane;
   lane_clear(lane);
   g_mutex_lock(&slot->encoder->lock);
-  slot->status = cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY, "no memory for a thread's work");
+  slot->status =
+      cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY, "no memory for the work of a thread");
   g_mutex_unlock(&slot->encoder->lock);
   return NULL;
 }
@@ -211,7 +212,7 @@ static Cj2kStatus code(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob 
   return CJ2K_OK;
 }
 
-/* All steps are done when they return. */
+/* Nothing to wait for: each step is finished when it returns. */
 static Cj2kStatus wait_done(void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                             Cj2kError *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The CPU encode back end, inside: a slot and its two stages. TRANSFORM (encode_rows.c) makes
- * coefficients of the picture, BLOCK CODER (encode_blocks.c) quantises and codes them block by
- * block, so that quantised coefficients never leave the cache.
+ * Internals of the CPU encode back end: a slot and its two stages. TRANSFORM (encode_rows.c) turns
+ * the picture into coefficients. BLOCK CODER (encode_blocks.c) quantises and codes them block by
+ * block, so that quantised coefficients stay in the cache.
  */
 #ifndef CJ2K_CPU_ENCODE_H
 #define CJ2K_CPU_ENCODE_H
@@ -16,35 +16,35 @@
 
 #define CJ2K_ENCODE_BLOCK_AREA 4096
 
-/* Rows [row0, row1) (absolute) of a resolution of a tile-component; at the highest resolution
- * those of `count` components from there on, which share a component transform. */
+/* Rows [row0, row1) (absolute) of a resolution of a tile-component; at the highest resolution, rows
+ * of the `count` components from tile_comp on, which share a component transform. */
 typedef struct {
   uint32_t tile_comp, count;
   uint32_t resolution; /* r */
   uint32_t row0, row1;
 } Cj2kEncodeStrip;
 
-/* What is the same for all slots. */
+/* The back end: what all slots share. */
 typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, rgb_to_xyz;
-  Cj2kXyzTables *xyz; /* made when first needed; guarded by lock */
+  Cj2kXyzTables *xyz; /* computed when first needed; guarded by lock */
   GMutex lock;
   GArray *strips;                        /* Cj2kEncodeStrip, highest resolution first */
-  guint strips_end[CJ2K_MAX_LEVELS + 1]; /* those of resolution r end here, indexed by NL - r */
+  guint strips_end[CJ2K_MAX_LEVELS + 1]; /* index behind the last strip of r, by NL - r */
   size_t row_scratch;                    /* bytes of DWT scratch of one component */
   uint32_t max_width;
-  uint64_t *byte_offsets; /* room of each block in the slot's bytes; num_blocks + 1 entries */
+  uint64_t *byte_offsets; /* where each block begins in the slot's bytes; num_blocks + 1 entries */
   uint32_t max_passes;    /* of one block */
 } Cj2kCpuEncoder;
 
-/* Memory of one lane of a parallel for, made when the lane is first used. */
+/* Memory of one lane of a parallel for, allocated when the lane is first used. */
 typedef struct {
   Cj2kBlockScratch *block_scratch;
   uint32_t *block;   /* quantised samples of one block */
   char *rows;        /* DWT scratch of up to three components */
-  int32_t *unpacked; /* a row of each */
+  int32_t *unpacked; /* a row of each of them */
 } Cj2kEncodeLane;
 
 struct Cj2kEncodeSlot {
@@ -59,7 +59,7 @@ struct Cj2kEncodeSlot {
   size_t ht_lengths_size, ht_distortions_size; /* entries allocated */
   uint64_t *band_errors;
   Cj2kEncodeLane *lanes; /* one a thread */
-  /* What the bytes of the last HT code() were made with. */
+  /* HT: choices and quantisers of the last code(), whose bytes are kept. */
   bool coded;
   Cj2kHtChoice *coded_choices;
   Cj2kFrameQuantiser *coded_quantisers;
@@ -68,15 +68,15 @@ struct Cj2kEncodeSlot {
   Cj2kEncodeResult result;
 };
 
-/* NULL: out of memory. */
+/* The memory of a lane. NULL, with the slot's status set, when it cannot be allocated. */
 Cj2kEncodeLane *cj2k_encode_lane(Cj2kEncodeSlot *slot, uint32_t lane);
 
-/* Lists the strips of all levels, once for a plan. */
+/* Lists the strips of all levels; called once. */
 void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder);
-/* TRANSFORM: picture -> coefficients of all bands, not quantised. */
+/* TRANSFORM: turns the picture into the coefficients of all bands, not yet quantised. */
 void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 
-/* BLOCK CODER. */
+/* BLOCK CODER: the back end's measure() and code() (common/backend.h). */
 void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
 

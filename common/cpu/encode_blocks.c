@@ -8,10 +8,10 @@
 typedef struct {
   Cj2kEncodeSlot *slot;
   const Cj2kEncodeJob *job;
-  bool lengths_known; /* measure: of blocks as they were coded last */
+  bool lengths_known; /* measure: lengths of the last code() are valid */
 } BlockStage;
 
-/* Limits magnitudes to what Mb bit-planes hold. Returns how many did not fit. */
+/* Limits magnitudes to num_bitplanes bits. Returns how many were larger. */
 static uint32_t saturate(uint32_t *samples, uint32_t n, uint32_t num_bitplanes)
 {
   uint32_t limit = ((uint32_t)1 << num_bitplanes) - 1, all = 0, count = 0;
@@ -35,7 +35,7 @@ static const uint32_t *block_coefficients(const Cj2kEncodeSlot *slot, uint32_t i
   return slot->coefficients + band->offset + (size_t)block->y * band->stride + block->x;
 }
 
-/* Quantises one block into the lane's memory. */
+/* Quantises one block into the lane's memory and describes it in *source. */
 static void quantise(const BlockStage *stage, uint32_t index, Cj2kEncodeLane *lane,
                      Cj2kBlockSource *source)
 {
@@ -62,7 +62,8 @@ static void quantise(const BlockStage *stage, uint32_t index, Cj2kEncodeLane *la
 
 /* ----------------------------------------------------------------------------- measure --- */
 
-/* What quantising itself costs (Cj2kEncodeResult.band_errors). */
+/* The squared error of quantisation alone, with midpoint reconstruction
+ * (Cj2kEncodeResult.band_errors). */
 static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
 {
   const Cj2kPlan *plan = stage->slot->encoder->plan;
@@ -84,7 +85,8 @@ static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
   return sum;
 }
 
-/* A block's length at a plane that it was coded at with the same step sizes. */
+/* Whether the block was coded at this plane with the same step sizes, so that its length is known.
+ */
 static bool is_known(const BlockStage *stage, uint32_t b, uint32_t plane)
 {
   const Cj2kHtChoice *choice = &stage->slot->coded_choices[b];
@@ -141,7 +143,7 @@ static uint32_t num_tasks(const Cj2kEncodeSlot *slot, uint32_t stride)
   return (slot->encoder->plan->num_blocks + stride - 1) / stride;
 }
 
-/* The step sizes are those of the last code(). */
+/* Whether the step sizes are those of the last code(). */
 static bool has_coded_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 {
   for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
@@ -177,18 +179,18 @@ void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 
 /* -------------------------------------------------------------------------------- code --- */
 
-static void too_small(Cj2kEncodeSlot *slot)
+static void fail_capacity(Cj2kEncodeSlot *slot)
 {
   g_mutex_lock(&slot->encoder->lock);
   slot->status = cj2k_error_set(&slot->error, CJ2K_ERROR_MEMORY,
-                                "a code-block is longer than the room that was reserved for it");
+                                "a code-block is longer than the memory reserved for it");
   g_mutex_unlock(&slot->encoder->lock);
 }
 
-/* Where a block's bytes and records go. */
+/* The memory for one block's bytes and records. */
 typedef struct {
   uint8_t *bytes;
-  uint32_t room;
+  uint32_t capacity;
   Cj2kPassLength *passes;
   Cj2kHullPoint *points;
   uint8_t num_points;
@@ -200,14 +202,14 @@ static void store_lengths(const Cj2kPassEnd *ends, uint32_t count, Cj2kPassLengt
     passes[p] = (Cj2kPassLength){ends[p].length, ends[p].terminated != 0};
 }
 
-/* Of a cleanup pass alone no pass ends are asked for: they would cost its distortion. */
+/* For a cleanup pass alone, pass ends are not requested: that would compute its distortion, too. */
 static bool code_ht(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, Cj2kHtChoice choice,
                     BlockOutput *out, Cj2kBlockResult *result)
 {
   Cj2kPassEnd ends[3];
   bool single = choice.passes == 1;
   bool ok = cj2k_ht_encode_block(lane->block_scratch, source, choice.plane, choice.passes - 1,
-                                 out->bytes, out->room, single ? NULL : ends, result);
+                                 out->bytes, out->capacity, single ? NULL : ends, result);
 
   if (single)
     out->passes[0] = (Cj2kPassLength){result->length, 1};
@@ -221,8 +223,8 @@ static bool code_mq(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, const C
 {
   Cj2kPassEnd ends[CJ2K_MAX_PASSES];
 
-  if (!cj2k_mq_encode_block(lane->block_scratch, source, job->lowest_plane, out->bytes, out->room,
-                            ends, result))
+  if (!cj2k_mq_encode_block(lane->block_scratch, source, job->lowest_plane, out->bytes,
+                            out->capacity, ends, result))
     return false;
   store_lengths(ends, result->num_passes, out->passes);
   if (weight)
@@ -238,7 +240,8 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
   const Cj2kCpuEncoder *encoder = slot->encoder;
   uint32_t b = index * job->stride, first_pass = b * encoder->max_passes;
   BlockOutput out = {.bytes = slot->bytes + encoder->byte_offsets[b],
-                     .room = (uint32_t)(encoder->byte_offsets[b + 1] - encoder->byte_offsets[b]),
+                     .capacity =
+                         (uint32_t)(encoder->byte_offsets[b + 1] - encoder->byte_offsets[b]),
                      .passes = slot->passes + first_pass};
   Cj2kHtChoice choice = job->choices ? job->choices[b] : (Cj2kHtChoice){.passes = 1};
   Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
@@ -259,7 +262,7 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
                  job->weights ? &job->weights[encoder->plan->blocks[b].band] : NULL, &out, &result);
   }
   if (!ok) {
-    too_small(slot);
+    fail_capacity(slot);
     result = (Cj2kBlockResult){0};
   }
   slot->blocks[b] = (Cj2kEncodedBlock){.offset = encoder->byte_offsets[b],
@@ -279,7 +282,7 @@ void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   BlockStage stage = {slot, job, false};
   size_t bands = slot->encoder->plan->num_bands;
 
-  /* HT blocks keep their bytes only when they were made with the same step sizes. */
+  /* HT: blocks coded with the same step sizes and choices are not coded again. */
   slot->coded = slot->coded && has_coded_quantisers(slot, job);
   memcpy(slot->coded_quantisers, job->quantisers, bands * sizeof *job->quantisers);
   if (job->stride > 1)

@@ -3,9 +3,9 @@
 
 #include "common/samples/pack.h"
 
-#define MIN_STRIP_ROWS 32 /* each strip repeats a few rows of its neighbours' horizontal filter */
+#define MIN_STRIP_ROWS 32 /* fewer cost much, since strips filter rows of their neighbours again */
 
-/* ------------------------------------------------------------------ where samples lie --- */
+/* ------------------------------------------------------------------- samples in memory --- */
 
 static Cj2kSamples band_samples(const Cj2kEncodeSlot *slot, uint32_t index)
 {
@@ -14,7 +14,7 @@ static Cj2kSamples band_samples(const Cj2kEncodeSlot *slot, uint32_t index)
       .data = slot->coefficients + band->offset, .stride = band->stride, .rect = band->rect};
 }
 
-/* The image of resolution r: at r = 0 the LL band, above what the DWT has made. */
+/* The image of resolution r: the LL band at r = 0, else an output of the DWT. */
 static Cj2kSamples lowpass(const Cj2kEncodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
 {
   const Cj2kPlanResolution *res = &slot->encoder->plan->resolutions[tc->first_resolution + r];
@@ -24,7 +24,7 @@ static Cj2kSamples lowpass(const Cj2kEncodeSlot *slot, const Cj2kPlanTileComp *t
       .data = slot->lowpass + res->offset, .stride = res->stride, .rect = res->rect};
 }
 
-/* The bands that resolution r >= 1 is divided into. */
+/* The four bands that resolution r >= 1 is analysed into. */
 static Cj2kBands bands_of(const Cj2kEncodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r)
 {
   uint32_t first = slot->encoder->plan->resolutions[tc->first_resolution + r].first_band;
@@ -38,15 +38,15 @@ static Cj2kBands bands_of(const Cj2kEncodeSlot *slot, const Cj2kPlanTileComp *tc
 
 /* --------------------------------------------------------------------------- strips --- */
 
-/* Components of the tile that go through a colour transform together with component c: 3 for the
- * first, 1 for those that do not. */
+/* How many components from c on are transformed together: 3 where component 0 begins a colour
+ * transform, else 1. */
 static uint32_t group_size(const Cj2kCpuEncoder *encoder, const Cj2kPlanTile *tile, uint32_t c)
 {
   bool together = tile->mct || encoder->rgb_to_xyz;
   return together && encoder->plan->num_components >= 3 && c == 0 ? 3 : 1;
 }
 
-static void cut(Cj2kCpuEncoder *encoder, uint32_t tile_comp, uint32_t count, uint32_t r)
+static void list_strips(Cj2kCpuEncoder *encoder, uint32_t tile_comp, uint32_t count, uint32_t r)
 {
   const Cj2kPlan *plan = encoder->plan;
   const Cj2kRect *rect = &plan->resolutions[plan->tile_comps[tile_comp].first_resolution + r].rect;
@@ -72,8 +72,8 @@ void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder)
       for (uint32_t c = 0; c < plan->num_components; c += count) {
         uint32_t tc = tile->first_tile_comp + c, levels = plan->tile_comps[tc].num_levels;
         count = depth ? 1 : group_size(encoder, tile, c);
-        if (depth < levels || depth == 0) /* r = 0 of a decomposed component is a band */
-          cut(encoder, tc, count, levels - depth);
+        if (depth < levels || depth == 0) /* r = 0 of a decomposed component is its LL band */
+          list_strips(encoder, tc, count, levels - depth);
       }
     }
     encoder->strips_end[depth] = encoder->strips->len;
@@ -86,10 +86,10 @@ typedef struct {
   Cj2kEncodeSlot *slot;
   const Cj2kEncodeJob *job;
   const Cj2kXyzTables *xyz;
-  guint first; /* strip */
+  guint first; /* index of the level's first strip */
 } RowStage;
 
-/* Starts the DWT of the strip's rows of one component, or their copy when there are no levels. */
+/* Starts the DWT of one component of the strip; without levels its rows are copied. */
 static void begin_rows(const Cj2kEncodeSlot *slot, const Cj2kEncodeStrip *strip, uint32_t i,
                        Cj2kFdwtRows *rows, char *scratch, uint32_t *first, uint32_t *end)
 {
@@ -107,7 +107,7 @@ static void begin_rows(const Cj2kEncodeSlot *slot, const Cj2kEncodeStrip *strip,
   }
 }
 
-/* Row y of a component's tile, out of the picture. */
+/* Reads row y of a tile-component from the picture. */
 static void unpack(const RowStage *stage, const Cj2kPlanTileComp *tc, uint32_t y, int32_t *out)
 {
   const Cj2kEncodeJob *job = stage->job;
@@ -171,7 +171,7 @@ static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
   cj2k_fdwt_level(tc->reversible, &in, &bands, NULL, strip->row0, strip->row1, lane->rows);
 }
 
-/* XYZ tables for the depth that the pictures have. */
+/* The X'Y'Z' tables for the depth of the pictures; NULL: no conversion. */
 static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kEncodeJob *job)
 {
   if (!job->rgb_to_xyz)

@@ -7,8 +7,9 @@
 
 const uint8_t cj2k_ht_mel_exponent[CJ2K_HT_MEL_STATES] = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5};
 
-/* The context that a quad gives its right neighbour (T.814 7.3.5): all of it in the first row,
- * where c_q = (rho0 | rho1) + 2 rho2 + 4 rho3, else only the part 2 (rho2 | rho3). */
+/* What a quad contributes to the context of its right neighbour (T.814 7.3.5). In the first row
+ * that is the whole context, c_q = (rho0 | rho1) + 2 rho2 + 4 rho3; in other rows it is 2 (rho2 |
+ * rho3), and the row above gives the rest. */
 static uint32_t context_of_neighbour(uint32_t rho, bool first_row)
 {
   if (first_row)
@@ -34,9 +35,9 @@ static uint32_t count_bits(uint32_t pattern)
   return (uint32_t)__builtin_popcount(pattern);
 }
 
-/* Several codewords may describe the same quad; the one that costs least, its own bits less the
- * MagSgn bits that its e_k saves, is taken, and of equals the one with more known bits. This choice
- * is the encoder's own. */
+/* Several codewords may describe the same quad. The standard leaves the choice to the encoder; this
+ * one takes the lowest cost, which is the length of the codeword minus the MagSgn bits that its e_k
+ * saves, and among equals the codeword with more known bits. */
 static void make_vlc_encode(uint16_t *table, const uint32_t *source, size_t n)
 {
   for (uint32_t i = 0; i < 8u << 8; i++) {
@@ -83,7 +84,7 @@ uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row)
 {
   bool both = first_row && u0 > 0 && u1 > 0, event = both && u0 > 2 && u1 > 2;
   UvlcCode a = uvlc_code(u0 - (event ? 2 : 0)), b = uvlc_code(u1 - (event ? 2 : 0));
-  if (both && !event && u0 > 2) /* the second is 1 or 2: one bit tells */
+  if (both && !event && u0 > 2) /* the second is 1 or 2: one bit is enough */
     b = (UvlcCode){.prefix = u1 - 1, .prefix_length = 1};
   const uint32_t parts[6][2] = {
       {a.prefix, a.prefix_length},       {b.prefix, b.prefix_length},
@@ -97,7 +98,8 @@ uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row)
   return code | length << 40;
 }
 
-/* Length and base value of the prefix at the lowest bits. */
+/* Reads the prefix in the lowest bits. Returns its length; *base is the value that it stands for.
+ */
 static uint32_t uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length)
 {
   uint32_t length = bits & 1 ? 1 : bits & 2 ? 2 : 3;
@@ -114,7 +116,7 @@ static uint32_t uvlc_entry(uint32_t mode, uint32_t bits, bool first_row)
   if (mode & 1 || both)
     used += uvlc_prefix(bits, &base[0], &suffix_length[0]);
   if (mode == 2 || both) {
-    if (first_row && both && !event && base[0] > 2) { /* then the second is 1 or 2: one bit tells */
+    if (first_row && both && !event && base[0] > 2) { /* the second is 1 or 2: one bit */
       base[1] = 1 + (bits >> used & 1);
       used += 1;
     } else {

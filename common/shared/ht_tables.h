@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Look-up tables of the HT cleanup pass, made once from the code tables of tables/ht_vlc.h (T.814
- * annex C) and the u-VLC code (T.814 7.3.6, table 3). Plain data: a GPU gets a copy of the whole
- * struct.
+ * Look-up tables of the HT cleanup pass, computed once from the code tables of tables/ht_vlc.h
+ * (T.814 annex C) and the u-VLC code (T.814 7.3.6, table 3). The struct is plain data: a GPU gets a
+ * copy of it.
  */
 #ifndef CJ2K_CPU_HT_TABLES_H
 #define CJ2K_CPU_HT_TABLES_H
@@ -11,12 +11,16 @@
 #include <stdint.h>
 
 /*
- * A quad record: what MEL and VLC say about one quad. The entries of vlc[] have the same layout
- * with u = 0. 5..0    codeword length (only in vlc[]) 9..6    rho, significance of samples 0..3
- * (top left, bottom left, top right, bottom right) 13..10  e_k, samples whose exponent bound is
- * known to be met or not met 17..14  e_1, those that meet it 18      u_off 25..19  u, the unsigned
- * residual 31..29  what the quad adds to the context of its right neighbour, as a table index after
- * >> 22
+ * A quad record: what MEL and VLC code about one quad. The entries of vlc[] have the same layout
+ * with u = 0. Bits:
+ *
+ *   5..0    codeword length (only in vlc[])
+ *   9..6    rho: significance of samples 0..3 (top left, bottom left, top right, bottom right)
+ *   13..10  e_k: samples of which is known whether their exponent meets the bound
+ *   17..14  e_1: samples whose exponent meets the bound
+ *   18      u_off
+ *   25..19  u, the unsigned residual
+ *   31..29  contribution to the context of the right neighbour; >> 22 makes it a table index
  */
 #define CJ2K_HT_RHO_SHIFT  6
 #define CJ2K_HT_EK_SHIFT   10
@@ -26,9 +30,13 @@
 #define CJ2K_HT_CTX_SHIFT  22
 
 /*
- * An entry of uvlc_first[] and uvlc_other[], for the 10 next bits of a quad pair:
- *   5..0 bits used; 11..6 u of the second quad; 24..19 u of the first; CJ2K_HT_UVLC_LONG: the code
- * is longer.
+ * An entry of uvlc_first[] and uvlc_other[], for the next 10 bits of a quad pair. Bits:
+ *
+ *   5..0    number of bits used
+ *   11..6   u of the second quad
+ *   24..19  u of the first quad
+ *
+ * CJ2K_HT_UVLC_LONG: the code is longer than 10 bits.
  */
 #define CJ2K_HT_UVLC_BITS     10
 #define CJ2K_HT_UVLC_U1_SHIFT 6
@@ -41,10 +49,10 @@
 
 #define CJ2K_HT_MAX_U 96 /* 5 + 31 + 4 * 15, the largest residual that has a code */
 
-/* A code of up to 38 bits, first bit of the stream lowest, and its length. */
+/* A code of up to 38 bits (the first bit of the stream is the lowest) and its length. */
 #define CJ2K_HT_UVLC_CODE_BITS(e)   ((e)&UINT64_C(0xFFFFFFFFFF))
 #define CJ2K_HT_UVLC_CODE_LENGTH(e) ((uint32_t)((e) >> 40))
-#define CJ2K_HT_UVLC_PAIR           16 /* residuals below this have the code of their pair in a table */
+#define CJ2K_HT_UVLC_PAIR           16 /* pairs of residuals below this have a table */
 
 typedef struct {
   uint32_t vlc[2][8 << 7];                     /* [first row: 0][c_q << 7 | 7 bits]: quad records */
@@ -55,11 +63,11 @@ typedef struct {
                         CJ2K_HT_UVLC_PAIR]; /* [first row: 0][u of first << 4 | u of second] */
 } Cj2kHtTables;
 
-/* The u-VLC code of a pair of quads (T.814 7.3.6), 0 for a quad without a residual. first_row: with
- * the joint code; its MEL event is min (u0, u1) > 2. */
+/* The u-VLC code of the residuals u0 and u1 of a pair of quads (T.814 7.3.6); 0 means no residual.
+ * first_row: the joint code, whose MEL event is min(u0, u1) > 2. */
 uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row);
 
-/* The tables; made at the first call, thread-safe, never freed. */
+/* The tables. The first call computes them; thread-safe; they are never freed. */
 const Cj2kHtTables *cj2k_ht_tables(void);
 
 /* MEL run-length exponents (T.814 7.3.3, table 2). */

@@ -4,7 +4,8 @@
 #include <glib.h>
 #include <string.h>
 
-/* Positive floats sort as their bits do: the exponent and 8 bits of the fraction are the class. */
+/* The class of a slope: exponent and upper 8 fraction bits of the float. Positive floats sort in
+ * the order of their bits, so classes sort in the order of slopes. */
 static uint16_t slope_class(double gain, uint32_t bytes)
 {
   float slope = bytes ? (float)(gain / bytes) : 3e38f;
@@ -26,15 +27,16 @@ double cj2k_slope_value(uint32_t slope)
   return value;
 }
 
-/* Appends an option to the hull stack of `n`, taking away those that fall below the line to it. */
+/* Appends an option to a stack of `n` hull options, after removing those that lie below the line to
+ * the new one. Returns the new number of options. */
 static uint32_t push(Cj2kHullOption *stack, uint32_t n, const Cj2kHullOption *option)
 {
   while (n) {
     double saved = option->gain - stack[n - 1].gain, before = n > 1 ? stack[n - 2].gain : 0;
     uint32_t from = n > 1 ? stack[n - 2].length : 0;
     if (saved <= 0)
-      return n; /* costs bytes and saves nothing */
-    /* slope from the last one to this one, against the slope to the last one */
+      return n; /* more bytes for no gain */
+    /* Compares the slope from the last option to this one with the slope to the last option. */
     double up = saved * (stack[n - 1].length - from);
     double last = (stack[n - 1].gain - before) * (option->length - stack[n - 1].length);
     if (up < last)
@@ -59,7 +61,7 @@ uint32_t cj2k_hull_of_options(const Cj2kHullOption *options, uint32_t count, dou
   for (uint32_t i = 0; i < n; i++) {
     uint32_t bytes = stack[i].length - before.length;
     uint16_t own = slope_class((stack[i].gain - before.gain) * weight, bytes);
-    slope = MIN(slope, own); /* rounding must not turn the order around */
+    slope = MIN(slope, own); /* rounding must not change the order */
     points[i] = (Cj2kHullPoint){.bytes = bytes, .slope = slope, .option = stack[i].option};
     before = stack[i];
   }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What MQ decoder and encoder share: the states of columns of four samples, coding passes and
- * codeword segments (T.800 annexes C, D).
+ * Parts of the MQ coder that decoder and encoder share: the states of columns of four samples,
+ * coding passes and codeword segments (T.800 annexes C, D).
  *
- * A block is cut into stripes of four rows, a stripe into columns. One 64-bit word holds all that
- * coding a column needs, so that contexts and membership of passes are found with a few shifts:
+ * A block is divided into stripes of four rows, a stripe into columns. One 64-bit word holds the
+ * state of a column and of its neighbours, so that a few shifts give contexts and membership of
+ * passes:
  *
  *   bits 3r+c, r = 0..5, c = 0..2   significance of the row above the column, its four rows and the
  *                                   row below (r); of the column to the left, itself, to the right
@@ -12,8 +13,8 @@
  *   bits 19+3i                      sample i has been refined before
  *   bits 32+3r+c                    the sample is significant and negative
  *
- * So the window of sample i (tables/mq_contexts.h) is at bit 3i, and what belongs to its samples
- * can be compared for the four at once, three bits apart. Words are in rows of width + 2, with a
+ * The window of sample i (tables/mq_contexts.h) thus begins at bit 3i, and operations on the four
+ * samples at once use bits that are three apart. Words are in rows of width + 2, with a
  * row above and below: neighbours outside the block are never significant (D.3).
  */
 #ifndef CJ2K_CPU_MQ_BLOCKS_H
@@ -30,7 +31,7 @@
 #define CJ2K_MQ_ROWS       0x249u /* one bit for each sample of a column */
 #define CJ2K_MQ_WINDOWS    0x3ffffu
 #define CJ2K_MQ_SELF       4  /* significance of sample 0 */
-#define CJ2K_MQ_CODED      18 /* in the significance propagation pass */
+#define CJ2K_MQ_CODED      18 /* coded in the significance propagation pass */
 #define CJ2K_MQ_REFINED    19
 #define CJ2K_MQ_SIGN       32
 #define CJ2K_MQ_CODED_BITS ((uint64_t)CJ2K_MQ_ROWS << CJ2K_MQ_CODED)
@@ -42,7 +43,8 @@
 #define CJ2K_MQ_MPS_SHIFT 16
 extern const uint32_t cj2k_mq_next[2 * CJ2K_MQ_NUM_STATES][2];
 
-/* Labels of zero coding by orientation and window (table D.1), of sign coding (tables D.2, D.3). */
+/* Context labels: of zero coding by orientation and window (table D.1); of sign coding by
+ * cj2k_mq_sign_index() (tables D.2, D.3), with the bit to flip the sign by in bit 7. */
 extern const uint8_t cj2k_mq_zero_contexts[4][512];
 extern const uint8_t cj2k_mq_sign_contexts[256];
 
@@ -53,7 +55,7 @@ typedef struct {
 /* Initial states (table D.7). */
 void cj2k_mq_reset_contexts(Cj2kMqContexts *contexts);
 
-/* The CUDA back end uses the rules for passes as well. */
+/* The CUDA back end uses these functions on the device, too. */
 #ifdef __CUDACC__
 #define CJ2K_MQ_RULE static inline __host__ __device__
 #else
@@ -68,7 +70,7 @@ CJ2K_MQ_RULE unsigned cj2k_pass_type(unsigned pass)
   return (pass + 2) % 3;
 }
 
-/* How many bit-planes below the first one a pass is. */
+/* The bit-plane of a pass, counted downwards from the first coded one. */
 CJ2K_MQ_RULE unsigned cj2k_pass_depth(unsigned pass)
 {
   return (pass + 2) / 3;
@@ -76,7 +78,7 @@ CJ2K_MQ_RULE unsigned cj2k_pass_depth(unsigned pass)
 
 #define CJ2K_FIRST_RAW_PASS 10 /* the fifth bit-plane's significance propagation (D.6) */
 
-/* Table D.9: does a codeword segment end with this pass, apart from the last one? */
+/* Whether a codeword segment ends with this pass (table D.9). The last pass always ends one. */
 CJ2K_MQ_RULE bool cj2k_pass_ends_segment(unsigned pass, uint8_t style)
 {
   if (style & CJ2K_STYLE_TERMALL)
@@ -85,7 +87,7 @@ CJ2K_MQ_RULE bool cj2k_pass_ends_segment(unsigned pass, uint8_t style)
          cj2k_pass_type(pass) != CJ2K_PASS_SIGNIFICANCE;
 }
 
-/* D.6: is the pass written as bits, without arithmetic coding? */
+/* Whether the pass is written as raw bits, without arithmetic coding (D.6). */
 CJ2K_MQ_RULE bool cj2k_pass_is_raw(unsigned pass, uint8_t style)
 {
   return (style & CJ2K_STYLE_BYPASS) && pass >= CJ2K_FIRST_RAW_PASS &&
@@ -106,7 +108,7 @@ static inline unsigned cj2k_mq_candidates(uint32_t word)
   return (rows | rows >> 3 | rows >> 6) & ~(word >> CJ2K_MQ_SELF) & CJ2K_MQ_ROWS;
 }
 
-/* Samples, as bits of CJ2K_MQ_ROWS among others, that have a significant neighbour. */
+/* Samples that have a significant neighbour, as bits of CJ2K_MQ_ROWS; other bits are undefined. */
 static inline uint32_t cj2k_mq_neighbours(uint32_t word)
 {
   uint32_t sides = word | word >> 2, row = sides | word >> 1;
@@ -121,9 +123,10 @@ static inline unsigned cj2k_mq_row(unsigned at)
 }
 
 /*
- * Makes the sample at `at` of the column `word` (kept in a register by the caller, stored at
- * `column` later) significant with a sign, for all neighbours. With CAUSAL (D.7) the stripe above
- * does not learn of it.
+ * Makes a sample significant, with its sign, in its own column and in all neighbouring ones. `at`
+ * is the bit of its window. `word` is the column's state, which the caller keeps in a register and
+ * stores at `column` later; the new state is returned. With CAUSAL (D.7) the stripe above is left
+ * as it is.
  */
 static inline uint64_t cj2k_mq_set_significant(uint64_t *column, uint64_t word, ptrdiff_t pitch,
                                                unsigned at, unsigned negative, bool causal)

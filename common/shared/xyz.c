@@ -22,14 +22,15 @@ static double linearise(Cj2kTransfer transfer, double v)
   return v < 0.081 ? v / 4.5 : pow((v + 0.099) / 1.099, 1 / 0.45);
 }
 
-/* Linear RGB with the primaries of BT.709 and white D65 to XYZ; white has Y = 1. */
+/* Linear RGB (primaries of BT.709, white point D65) to XYZ; white has Y = 1. */
 static const double rgb_to_xyz[9] = {
     0.4123907992659595, 0.3575843393838780, 0.1804807884018343, //
     0.2126390058715104, 0.7151686787677559, 0.0721923153607337, //
     0.0193308187155918, 0.1191947797946259, 0.9505321522496608,
 };
 
-/* Non-decreasing in x, which is all that matters, and the same on every IEEE machine. */
+/* The bin of a linear value: non-decreasing in x, and the same on every IEEE machine. The look-up
+ * needs no more than that. */
 static inline uint32_t bin_of(float x)
 {
   return (uint32_t)(sqrtf(sqrtf(x)) * (float)CJ2K_XYZ_BINS);
@@ -44,7 +45,7 @@ void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer tra
   for (int i = 0; i < 9; i++)
     tables->matrix[i] = (float)(rgb_to_xyz[i] * (48.0 / 52.37));
 
-  /* Code c is the rounded 4095 * x^(1/2.6): it begins half a code below c. */
+  /* Code c is 4095 * x^(1/2.6), rounded: its lowest x belongs to c - 0.5. */
   tables->threshold[0] = 0;
   for (int c = 1; c < CODES; c++)
     tables->threshold[c] = (float)pow((c - 0.5) / (CODES - 1), 2.6);

@@ -13,7 +13,7 @@ static char *band_row(const Cj2kSamples *band, int64_t y)
   return (char *)band->data + row * band->stride * 4;
 }
 
-/* Horizontal analysis (F.4.4) of row y, which the vertical filter is done with, into its bands. */
+/* Horizontal analysis (F.4.4) of row y, which is final, into its bands. */
 static void store_row(Cj2kFdwtRows *state, int64_t y, const void *row)
 {
   Cj2kDwtRows *rows = &state->rows;
@@ -48,7 +48,7 @@ static void store_single(Cj2kFdwtRows *state, const void *in)
   store_row(state, rows->row0, row);
 }
 
-/* Lifts and stores what the rows below rows->next allow. */
+/* Lifts and stores as many rows as the rows so far, those below rows->next, allow. */
 static void advance(Cj2kFdwtRows *state)
 {
   Cj2kDwtRows *rows = &state->rows;
@@ -91,7 +91,7 @@ void cj2k_fdwt_rows_init_plane(Cj2kFdwtRows *state, bool reversible, const Cj2kS
   *end_row = row1;
 }
 
-/* Where row y of a plane goes. */
+/* The place of row y of a plane. */
 static char *plane_row(const Cj2kSamples *plane, int64_t y)
 {
   return (char *)plane->data + (size_t)(y - plane->rect.y0) * plane->stride * 4;
@@ -138,7 +138,7 @@ void cj2k_fdwt_level(bool reversible, const Cj2kSamples *in, const Cj2kBands *ba
   }
   rows->source = source;
   rows->source_pitch = in->stride * 4;
-  /* Round by round, so that the ring holds what each round needs. */
+  /* Round by round, since the ring holds only the rows that one round needs. */
   while (rows->next < rows->hi) {
     rows->next = rows->trigger + 1 < rows->hi ? rows->trigger + 1 : rows->hi;
     advance(&state);

@@ -33,7 +33,7 @@ static void finish_single(Cj2kDwtRows *rows)
   rows->lifted = rows->hi;
 }
 
-/* Goes on until row y is final. */
+/* Feeds and lifts rows until row y is final. */
 static void advance(Cj2kIdwtRows *state, int64_t y)
 {
   Cj2kDwtRows *rows = &state->rows;

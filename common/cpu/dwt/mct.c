@@ -78,7 +78,7 @@ void cj2k_forward_mct(bool reversible, void *c0, void *c1, void *c2, size_t n)
     forward_ict(c0, c1, c2, n);
 }
 
-/* Range and DC offset of the samples of a component. */
+/* The range of a component's samples and their DC offset. */
 typedef struct {
   int64_t lo, hi, offset;
 } Range;

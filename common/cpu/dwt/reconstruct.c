@@ -6,8 +6,8 @@
 
 #define SIGN 0x80000000u
 
-/* Max-shift (T.800 H.1) on magnitudes with half units: everything from 2^s quantiser steps up was
- * shifted up. */
+/* Max-shift (T.800 H.1) on magnitudes with half units: the encoder has shifted up magnitudes of 2^s
+ * quantiser steps and more. */
 CJ2K_SIMD
 static void descale(const uint32_t *in, uint32_t *out, size_t n, uint8_t roi_shift)
 {
@@ -30,7 +30,7 @@ static void reconstruct_reversible(const uint32_t *in, int32_t *out, size_t n)
   }
 }
 
-/* The sign is that of an IEEE number as well: a negative zero stays one. */
+/* The sign bit is that of a float, too; a negative zero stays negative. */
 CJ2K_SIMD
 static void reconstruct_irreversible(const uint32_t *in, uint32_t *out, size_t n, float scale)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The lifting steps run on the de-interleaved halves, where the neighbours of consecutive samples
- * are consecutive: plain loops over three arrays. Interleaving is one more pass in first-level
- * cache. Where the processor can do the middle of a row in registers, this does the two ends.
+ * are consecutive, so that each is a plain loop over three arrays. Interleaving is one more pass in
+ * the first-level cache. Where AVX2 computes the middle of a row in registers, this code computes
+ * the two ends.
  */
 #include "row.h"
 
@@ -29,8 +30,8 @@ size_t cj2k_dwt_row_temp_size(uint32_t width)
 }
 
 /*
- * Step `step` on all samples of a half: sample i has neighbours i - 1 + offset and i + offset in
- * the other half; a missing one at an end is the mirror image of the other (F.3.7).
+ * Step `step` on all samples of a half. Sample i has the neighbours i - 1 + offset and i + offset
+ * in the other half; at an end a missing neighbour is replaced by the other one (F.3.7).
  */
 static void lift_half(const Cj2kLift *lift, unsigned step, Half dst, const char *src, Half other,
                       size_t offset)
@@ -75,8 +76,8 @@ static void deinterleave(const uint32_t *restrict in, uint32_t *restrict first,
     first[n / 2] = in[n - 1];
 }
 
-/* A single sample (F.3.6, F.4.6): in place at an even position; the 5/3 filter halves or doubles
- * it at an odd one (for the 9/7 filter the factor is in the step size). */
+/* A single sample (F.3.6, F.4.6): unchanged at an even position; the 5/3 filter halves or doubles
+ * it at an odd position. For the 9/7 filter the factor is part of the step size. */
 static void single_sample(bool halve, bool twice, const void *in, void *out)
 {
   int32_t v;
@@ -124,16 +125,16 @@ static void analyse(const Cj2kLift *lift, uint32_t width, uint32_t odd_x, const 
   }
 }
 
-/* A piece of a row: samples [begin, end) come out right when they are computed from the piece
- * [from, to), which is at most END_SAMPLES wide and reaches HALO samples further or to the end of
- * the row. `from` is even, so that both halves begin at from / 2. */
+/* A piece of a row: the samples [begin, end) are computed from [from, to), which is at most
+ * END_SAMPLES wide and extends HALO samples further or to the end of the row. `from` is even, so
+ * that both halves begin at from / 2. */
 #define HALO        4
 #define END_SAMPLES 64
 typedef struct {
   uint32_t from, begin, end, to;
 } Piece;
 
-/* The pieces left and right of the pairs [first, end); the first pair begins at sample odd_x. */
+/* The pieces to the left and right of the pairs [first, end); pair 0 begins at sample odd_x. */
 static void pieces_around(size_t first, size_t end, uint32_t width, uint32_t odd_x, Piece pieces[2])
 {
   uint32_t left = (uint32_t)(2 * first) + odd_x, right = (uint32_t)(2 * end) + odd_x;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Eight pairs at a time from left to right. A step needs the left or the right neighbour in the
- * other half: the vector of left neighbours is the vector itself moved by one sample, with the last
- * one of the vector before; for right neighbours the whole step lags one sample behind. So what
- * comes out at the end lags behind what is read by one pair (5/3) or two (9/7).
+ * Eight pairs at a time from left to right. A step needs the left or the right neighbours in the
+ * other half. The vector of left neighbours is the vector itself moved by one sample, with the last
+ * sample of the vector before. For right neighbours the whole step lags one sample behind. The
+ * output thus lags behind the input by one pair (5/3) or two (9/7).
  */
 #include "row_avx2.h"
 
@@ -12,19 +12,19 @@
 #define AVX2  __attribute__((target("avx2")))
 #define LANES 8
 
-/* Unaligned in memory, and of any element type there. */
+/* Vectors in memory: unaligned and of any element type. */
 typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint32_t Words __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* Bands of several components are read in turns, row by row: more streams and page crossings than
- * the processor foresees. */
+/* Prefetches. The bands of several components are read in turns, row by row, which makes more
+ * streams and page crossings than the processor predicts. */
 #define PREFETCH(at) __builtin_prefetch((const char *)(at) + 1024)
 
 #define LAG_53 1
 #define LAG_97 2
 
-/* Samples i-1 .. i+6 of what `before` holds i-8 .. i-1 of and `v` i .. i+7. */
+/* Samples i-1 .. i+6, where `before` has i-8 .. i-1 and `v` has i .. i+7. */
 #define LEFT(before, v) __builtin_shufflevector(before, v, 7, 8, 9, 10, 11, 12, 13, 14)
 #define ZIP_LOW(a, b)   __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define ZIP_HIGH(a, b)  __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)

@@ -6,15 +6,15 @@
 #include "lift.h"
 #include "row.h"
 
-/* The fused steps reach from row p to row p - 5, and what was put out must survive until the next
- * two rows come in. */
+/* The fused steps reach from row p to row p - 5, and a row that was returned must stay until the
+ * next two rows come in. */
 #define RING_ROWS 6
-/* A row of the range depends on rows at most this far outside (9/7, odd row of the inverse). */
+/* How far outside the range its rows depend on others (most: 9/7, an odd row of the inverse). */
 #define HALO 4
 
 static size_t ring_pitch(uint32_t width)
 {
-  /* An odd number of cache lines: rows of a power of two would fall into the same cache sets. */
+  /* An odd number of cache lines: with a power of two all rows would share the same cache sets. */
   return ((size_t)width * 4 + 63) / 64 * 64 | 64;
 }
 
@@ -39,7 +39,7 @@ void cj2k_dwt_rows_init(Cj2kDwtRows *rows, bool reversible, bool inverse, const 
     rows->hi = rows->row1 + HALO < y1 ? rows->row1 + HALO : y1;
   }
   rows->next = rows->lifted = rows->lo;
-  /* The row after a target of the first step completes its neighbours. */
+  /* The first step can change a row when the row below it is there. */
   int parity = !cj2k_lift_get(reversible, inverse)->first_parity;
   rows->trigger = rows->lo + ((rows->lo & 1) != parity);
   rows->emitted = row0;
@@ -69,9 +69,9 @@ static const char *raw_at(const Cj2kDwtRows *rows, int64_t y)
   return cj2k_dwt_rows_at(rows, y);
 }
 
-/* Step `step` on row t, whose neighbours are mirrored at lo and hi. At an end of the image that is
- * the symmetric extension (F.3.7); elsewhere it changes rows of the halo only, that no row asked
- * for depends on. */
+/* Step `step` on row t, with neighbours mirrored at lo and hi. At an end of the image that is the
+ * symmetric extension (F.3.7); elsewhere it affects only rows of the halo on which no requested row
+ * depends. */
 static void lift_row(const Cj2kDwtRows *rows, const Cj2kLift *lift, unsigned step, int64_t t)
 {
   int64_t above = t - 1 < rows->lo ? t + 1 : t - 1;

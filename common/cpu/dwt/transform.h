@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Transforms of the CPU back end (T.800 annexes E, F, G), arithmetic as in docs/arithmetic.md.
+ * Transforms of the CPU back end (T.800 annexes E, F, G) with the arithmetic of docs/arithmetic.md.
  *
- * Parallelism is the caller's: each function works on a given range, ranges may run on different
- * threads, the result never depends on how the work was cut. Nothing here allocates.
+ * The caller divides the work: each function processes a given range, and ranges may run on
+ * different threads. The result does not depend on the division. Nothing here allocates.
  */
 #ifndef CJ2K_CPU_TRANSFORM_H
 #define CJ2K_CPU_TRANSFORM_H
@@ -14,9 +14,9 @@
  */
 
 /*
- * Reconstruction (E.1.1.2, E.1.2.2, H.1): block decoder output -> coefficients (ROI descale,
- * dequantise). in[height][in_stride] to out[height][out_stride] of int32_t (reversible) or float.
- * In place is allowed where both are 32 bits wide.
+ * Reconstruction (E.1.1.2, E.1.2.2, H.1): turns samples of the block decoder into coefficients: ROI
+ * scaling is undone, then dequantisation. in[height][in_stride] to out[height][out_stride] of
+ * int32_t (reversible) or float. in and out may be the same where both are 32 bits wide.
  */
 void cj2k_reconstruct(const uint32_t *in, size_t in_stride, uint32_t width, uint32_t height,
                       uint8_t roi_shift, bool reversible, float scale, void *out,
@@ -25,8 +25,8 @@ void cj2k_reconstruct_wide(const uint64_t *in, size_t in_stride, uint32_t width,
                            uint8_t roi_shift, bool reversible, float scale, void *out,
                            size_t out_stride);
 
-/* Quantisation (E.1.1.1): int32_t or float coefficients -> sign-magnitude indices. In place is
- * allowed. */
+/* Quantisation (E.1.1.1): int32_t or float coefficients to sign-magnitude indices. in and out may
+ * be the same. */
 void cj2k_quantise(const void *in, size_t in_stride, uint32_t width, uint32_t height,
                    bool reversible, float inv_scale, uint32_t *out, size_t out_stride);
 
@@ -45,20 +45,20 @@ typedef struct {
   Cj2kSamples band[4];
 } Cj2kBands;
 
-/* Scratch memory of one rows state or one *_level call, in bytes; to be 64-byte aligned. */
+/* Bytes of scratch memory for one rows state or one call of *_level; 64-byte aligned. */
 size_t cj2k_dwt_scratch_size(uint32_t width);
 
-/* Rows on their way through the vertical filter; private to this folder. Positions are absolute. */
+/* State of the vertical filter; private to this folder. Positions are absolute. */
 typedef struct {
   bool reversible, inverse;
   uint32_t width;
   uint32_t odd_x;     /* parity of the first column */
-  int64_t row0, row1; /* rows asked for */
-  int64_t lo, hi;     /* and with their halo: the rows that the filter sees */
+  int64_t row0, row1; /* requested rows */
+  int64_t lo, hi;     /* the same with their halo: the rows that the filter reads */
   int64_t next;       /* row to fill next */
   int64_t trigger;    /* row after which the next round of lifting steps is due */
-  int64_t lifted;     /* rows below are through all steps and no longer needed by them */
-  int64_t emitted;    /* row to put out next, row0..row1 */
+  int64_t lifted;     /* rows below this one are final, and no step reads them any more */
+  int64_t emitted;    /* row to return next, row0..row1 */
   char *ring;         /* the latest rows, `ring_pitch` bytes apart */
   size_t ring_pitch;
   char *direct; /* NULL, or memory of the rows row0..row1 in place of the ring */
@@ -69,10 +69,10 @@ typedef struct {
 } Cj2kDwtRows;
 
 /*
- * Inverse DWT, one level (2D_SR, F.3.2), row by row: init, then each call of next gives one of the
- * output rows [row0, row1) (absolute y of `out`), all columns, from the first on. The row lies in
- * the scratch; it may be overwritten and stays valid until the next call with this state. Several
- * states side by side give the rows of several components in lock-step, for the colour transform.
+ * Inverse DWT, one level (2D_SR, F.3.2), row by row: after init each call of next returns one of
+ * the output rows [row0, row1) (absolute y of `out`) with all columns, from the first on. The row
+ * is in the scratch memory; it may be overwritten and is valid until the next call with this state.
+ * For the component transform several states return the rows of several components in lock-step.
  */
 typedef struct {
   Cj2kDwtRows rows;
@@ -90,8 +90,8 @@ void *cj2k_idwt_rows_next(Cj2kIdwtRows *state);
 void cj2k_idwt_level(bool reversible, const Cj2kBands *bands, const Cj2kSamples *out, uint32_t row0,
                      uint32_t row1, void *scratch);
 
-/* What to do with coefficients when they are stored; the bands then hold uint32_t sign-magnitude
- * indices (see cj2k_quantise). */
+/* Which coefficients are quantised when they are stored; such bands hold uint32_t sign-magnitude
+ * indices (cj2k_quantise()). */
 typedef struct {
   bool high;          /* quantise HL, LH, HH */
   bool low;           /* quantise LL (the last level) */
@@ -99,11 +99,11 @@ typedef struct {
 } Cj2kBandQuantiser;
 
 /*
- * Forward DWT, one level (2D_SD, F.4.2), row by row. Writes the band rows that belong to the rows
- * [row0, row1) of `in` (low-pass rows lie at even y, high-pass rows at odd y), which takes input
- * rows [first_row, end_row): more by a halo. For each of these, in order: write it into
- * cj2k_fdwt_rows_slot() (width samples, int32_t or float), then cj2k_fdwt_rows_push(). After the
- * last push all is stored. bands->band[CJ2K_LL].data is the next level's input.
+ * Forward DWT, one level (2D_SD, F.4.2), row by row. It writes the band rows that belong to the
+ * rows [row0, row1) of `in`: low-pass rows at even y, high-pass rows at odd y. The input rows
+ * [first_row, end_row), which include a halo, are given in order: write one into
+ * cj2k_fdwt_rows_slot() (width samples, int32_t or float), then call cj2k_fdwt_rows_push(). After
+ * the last push all is stored. bands->band[CJ2K_LL].data is the input of the next level.
  */
 typedef struct {
   Cj2kDwtRows rows;
@@ -114,7 +114,8 @@ typedef struct {
 void cj2k_fdwt_rows_init(Cj2kFdwtRows *state, bool reversible, const Cj2kRect *in,
                          const Cj2kBands *bands, const Cj2kBandQuantiser *quantiser, uint32_t row0,
                          uint32_t row1, void *scratch, uint32_t *first_row, uint32_t *end_row);
-/* The same without decomposition (NL = 0): rows go to `plane`, quantised as quantiser->low says. */
+/* The same without decomposition (NL = 0): rows are copied to `plane`, quantised if quantiser->low.
+ */
 void cj2k_fdwt_rows_init_plane(Cj2kFdwtRows *state, bool reversible, const Cj2kSamples *plane,
                                const Cj2kBandQuantiser *quantiser, uint32_t row0, uint32_t row1,
                                void *scratch, uint32_t *first_row, uint32_t *end_row);
@@ -128,16 +129,16 @@ void cj2k_fdwt_level(bool reversible, const Cj2kSamples *in, const Cj2kBands *ba
 
 /* ---------------------------------------------------------- component transform, annex G --- */
 
-/* Inverse and forward component transform (G.2, G.3) of n samples in place; three rows of int32_t
+/* Inverse and forward component transform (G.2, G.3), in place, of three rows of n samples: int32_t
  * (RCT) or float (ICT). */
 void cj2k_inverse_mct(bool reversible, void *c0, void *c1, void *c2, size_t n);
 void cj2k_forward_mct(bool reversible, void *c0, void *c1, void *c2, size_t n);
 
-/* DC shift (G.1.2), rounding, clamp: a row of coefficients to samples (int32_t, in the component's
- * range; depth at most 31, or 32 when signed). In place allowed. */
+/* Rounding, DC shift (G.1.2) and clamp: turns a row of coefficients into int32_t samples in the
+ * range of the component; depth is at most 31, or 32 when signed. in and out may be the same. */
 void cj2k_finish_row(bool reversible, uint8_t depth, bool is_signed, const void *in, int32_t *out,
                      size_t n);
-/* DC shift (G.1.1) of samples to int32_t or float. In place allowed. */
+/* DC shift (G.1.1) of samples, which become int32_t or float. in and out may be the same. */
 void cj2k_start_row(bool reversible, uint8_t depth, bool is_signed, const int32_t *in, void *out,
                     size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the AVX2 forms of the HT decoder and encoder share. */
+/* AVX2 helpers of the HT decoder and encoder. */
 #ifndef CJ2K_CPU_HT_AVX2_H
 #define CJ2K_CPU_HT_AVX2_H
 
@@ -19,7 +19,7 @@ static CJ2K_AVX2 inline __m256i cj2k_avx2_two(const uint32_t p[2])
   return _mm256_set_m128i(_mm_set1_epi32((int)p[1]), _mm_set1_epi32((int)p[0]));
 }
 
-/* Number of bits in use of each element below 2^31, 0 for 0. */
+/* Bit length of each element, which is below 2^31; 0 for 0. */
 static CJ2K_AVX2 inline __m256i cj2k_avx2_bit_length(__m256i x)
 {
   x = _mm256_andnot_si256(_mm256_srli_epi32(x, 1), x); /* the conversion must not round up */

@@ -3,7 +3,7 @@
 
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
 
-/* Bits gathered so far: whole bytes are at out, the rest (count < 8) waits in pending. */
+/* Bits so far: whole bytes are at out, the rest (count < 8) is in pending. */
 typedef struct {
   uint8_t *out;
   uint64_t pending;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Bit strings of HT coding passes with their stuffing bits taken out (T.814 7.1), so that any bit
- * can be read at its position. First bit of the stream is bit 0 of byte 0.
+ * Bit strings of HT coding passes without stuffing bits (T.814 7.1), so that any bit can be read at
+ * its position. The first bit of the stream is bit 0 of byte 0.
  */
 #ifndef CJ2K_CPU_HT_BITS_H
 #define CJ2K_CPU_HT_BITS_H
@@ -39,31 +39,32 @@ static inline uint64_t cj2k_bits64_at(const uint8_t *bits, size_t pos)
 }
 
 /*
- * MagSgn and SigProp (T.814 7.1.2, 7.1.4): in[length] forwards; after a byte FF the top bit of the
- * next is skipped. Writes up to length + 8 bytes to out and returns the number of bits; bits of the
- * last byte after them are zero.
+ * MagSgn and SigProp (T.814 7.1.2, 7.1.4): reads in[length] forwards and skips the top bit of a
+ * byte behind FF. Writes up to length + 8 bytes to out and returns the number of bits; the rest of
+ * the last byte is zero.
  */
 size_t cj2k_ht_destuff_forward(const uint8_t *in, size_t length, uint8_t *out);
 
 /*
- * VLC and MagRef (T.814 7.1.3, 7.1.5): backwards from in[length - 1] to in[0]; a top bit is skipped
- * when the seven others are ones and the byte read before is above 8F, which it counts as at the
- * start. With vlc the first byte is the one that holds the lower four bits of Scup: only its upper
- * four bits count.
+ * VLC and MagRef (T.814 7.1.3, 7.1.5): reads backwards from in[length - 1] to in[0]. The top bit of
+ * a byte is skipped when its other bits are ones and the byte read before is above 8F; the first
+ * byte counts as if one above 8F came before. With vlc the first byte holds the lower four bits of
+ * Scup, and only its upper four bits are taken.
  */
 size_t cj2k_ht_destuff_backward(const uint8_t *in, size_t length, bool vlc, uint8_t *out);
 
-/* Bits from `bits` on to one, up to `pad` bytes after the byte that holds the last bit. */
+/* Sets the bits from position `bits` on to one, up to `pad` bytes behind the byte that holds the
+ * last bit. */
 void cj2k_ht_pad_ones(uint8_t *out, size_t bits, size_t pad);
 
-/* Appends bits, the first of the stream lowest. */
+/* A writer that appends bits; the first bit of the stream is the lowest. */
 typedef struct {
   uint8_t *out;
   uint64_t pending;
-  uint32_t count; /* of pending, < 8 between calls */
+  uint32_t count; /* bits in pending, fewer than 8 between calls */
 } Cj2kHtBits;
 
-/* Up to 56 bits; bits above `length` must be zero. Writes 8 bytes. */
+/* Appends up to 56 bits; those from `length` on must be zero. Always writes 8 bytes. */
 static inline void cj2k_put_bits(Cj2kHtBits *b, uint64_t bits, uint32_t length)
 {
   b->pending |= bits << b->count;
@@ -79,17 +80,17 @@ static inline size_t cj2k_bits_put(const Cj2kHtBits *b, const uint8_t *start)
   return 8 * (size_t)(b->out - start) + b->count;
 }
 
-/* What remains when whole bytes have been made of a bit string. */
+/* The rest of a bit string behind its last whole byte. */
 typedef struct {
   uint32_t bits, count; /* of the unfinished byte */
-  bool stuffed; /* the last whole byte was FF (forward) or above 8F (backward; so it counts at the
-                   start) */
+  bool stuffed; /* the last whole byte was FF (forward) or above 8F (backward; also without any
+                   whole byte) */
 } Cj2kHtRest;
 
 /*
- * The inverses of destuffing: bits of a string to bytes at out upwards, or at out_end - 1
- * downwards. Return the number of whole bytes, at most count / 7. The string is read up to 15 bytes
- * behind its end.
+ * The inverses of destuffing: write a bit string to bytes from out upwards, or from out_end - 1
+ * downwards. They return the number of whole bytes, at most count / 7, and read up to 15 bytes
+ * behind the end of the string.
  */
 size_t cj2k_ht_stuff_forward(const uint8_t *bits, size_t count, uint8_t *out, Cj2kHtRest *rest);
 size_t cj2k_ht_stuff_backward(const uint8_t *bits, size_t count, uint8_t *out_end,

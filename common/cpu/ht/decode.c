@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* Bit-planes that fit into a sample beside sign and half unit. */
+/* Bit-planes that fit into 32-bit and 64-bit samples beside sign and half unit. */
 #define MAX_PLANES      30
 #define MAX_WIDE_PLANES 62
 
@@ -22,7 +22,7 @@ static uint32_t last_set(const Cj2kBlockInput *in, Cj2kHtSet *set)
     const Cj2kSegment *segment = &in->segments[i];
     if (segment->passes == 0 || segment->passes > CJ2K_MAX_PASSES ||
         segment->length > in->length - offset)
-      break; /* cut off: what came before still decodes */
+      break; /* the data is cut off; the segments before can be decoded */
     pass += segment->passes;
     if (segment->length > 0 && pass % 3 == 1) {
       index = pass / 3;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The HT cleanup pass with AVX2, see decode_magsgn.c for the samples: eight quads at a time get
- * their exponent bounds and bit positions, then two at a time their samples. MagSgn bits have no
- * order that must be kept once the bounds are known, and these depend on the row above only.
+ * The HT cleanup pass with AVX2; decode_magsgn.c is the plain form. Exponent bounds and bit
+ * positions are computed for eight quads at a time, then samples for two at a time. This is
+ * possible because the bounds depend on the row above only, and with the bounds the position of all
+ * MagSgn bits is known.
  */
 #include "decode.h"
 
@@ -10,7 +11,8 @@
 #include "avx2.h"
 #include "quads.h"
 
-/* v of the lower samples of a row: [2 q] left, [2 q + 1] right of quad q, zeros around. */
+/* A line holds v of the lower samples of a row, left at [2 q] and right at [2 q + 1] for quad q,
+ * with zeros around. */
 #define LINE_PAD 8
 
 typedef struct {
@@ -20,8 +22,8 @@ typedef struct {
   __m128i plane;
 } Reader;
 
-/* For eight quads, the v of the four nearest samples of the row above or-ed; line: at the first
- * quad. */
+/* For each of eight quads, v of the four nearest samples of the row above, or-ed. `line` points to
+ * the first quad. */
 static CJ2K_AVX2 inline __m256i near_above(const uint32_t *line)
 {
   __m256i a = _mm256_or_si256(_mm256_or_si256(cj2k_avx2_load(line - 1), cj2k_avx2_load(line)),
@@ -34,7 +36,7 @@ static CJ2K_AVX2 inline __m256i near_above(const uint32_t *line)
   return _mm256_permute4x64_epi64(_mm256_castps_si256(even), _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-/* Number of ones in each element below 16. */
+/* Number of ones in each element, which is below 16. */
 static CJ2K_AVX2 inline __m256i count_ones(__m256i x)
 {
   const __m256i counts =
@@ -50,7 +52,8 @@ static CJ2K_AVX2 inline __m256i prefix_sum(__m256i x)
   return _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xF0));
 }
 
-/* U_q of eight quads (T.814 7.3.7) and where their bits begin. false: a bound is too large. */
+/* Computes U_q of eight quads (T.814 7.3.7) and where their bits begin. false: a bound is too
+ * large. */
 static CJ2K_AVX2 inline bool bounds(Reader *r, __m256i records, const uint32_t *line,
                                     uint32_t bound[8], uint32_t start[8])
 {
@@ -78,8 +81,8 @@ static CJ2K_AVX2 inline bool bounds(Reader *r, __m256i records, const uint32_t *
 }
 
 /*
- * Two quads, one a lane: samples to *out, v to *values, each as [top left, top right of both |
- * bottom ...].
+ * Decodes two quads, one per lane: samples to *out, v to *values, each as [top left and top right
+ * of both | bottom left and bottom right of both].
  */
 static CJ2K_AVX2 inline __m256i two_quads(const Reader *r, const uint32_t record[2],
                                           const uint32_t bound[2], const uint32_t start[2],
@@ -108,7 +111,7 @@ static CJ2K_AVX2 inline __m256i two_quads(const Reader *r, const uint32_t record
   __m256i m = _mm256_and_si256(_mm256_sub_epi32(exponent, known), significant);
   __m256i sum = _mm256_add_epi32(m, _mm256_slli_si256(m, 4));
   sum = _mm256_add_epi32(sum, _mm256_slli_si256(sum, 8));
-  __m256i at = _mm256_add_epi32(_mm256_sub_epi32(sum, m), shift); /* from the loaded bytes on */
+  __m256i at = _mm256_add_epi32(_mm256_sub_epi32(sum, m), shift); /* from the loaded byte on */
   __m256i bytes =
       _mm256_add_epi8(_mm256_shuffle_epi8(_mm256_srli_epi32(at, 3), low_bytes), next_bytes);
   __m256i v = _mm256_srlv_epi32(_mm256_shuffle_epi8(data, bytes),
@@ -123,7 +126,7 @@ static CJ2K_AVX2 inline __m256i two_quads(const Reader *r, const uint32_t record
   return _mm256_and_si256(_mm256_or_si256(magnitude, _mm256_slli_epi32(v, 31)), significant);
 }
 
-/* Samples of two quads at column x of the rows; those outside the block are dropped. */
+/* Stores the samples of two quads at column x; those outside the block are dropped. */
 static CJ2K_AVX2 inline void put_samples(__m256i samples, uint32_t *const rows[2], uint32_t x,
                                          uint32_t width)
 {
@@ -139,7 +142,7 @@ static CJ2K_AVX2 inline void put_samples(__m256i samples, uint32_t *const rows[2
   memcpy(rows[1] + x, part + 4, (width - x) * sizeof *part);
 }
 
-/* A row of quads on its way to samples, and the row below, whose quads are decoded in between. */
+/* A row of quads that becomes samples, and the row below, whose quads are decoded in between. */
 typedef struct {
   const uint32_t *quads;
   uint32_t cols, width;
@@ -147,12 +150,13 @@ typedef struct {
   uint32_t *lower;       /* v of this one */
   uint32_t *samples[2];
   uint32_t *next;          /* records of the row below */
-  const uint32_t *context; /* what this row gives its contexts */
+  const uint32_t *context; /* contributions of this row to its contexts */
 } Row;
 
 /*
- * Samples of a row; with_next: and the records of the next one. Either alone leaves the processor
- * waiting, for the next look-up or for the next position; neither waits for the other.
+ * Decodes the samples of a row and, with_next, the records of the next row. Alone, each of the two
+ * keeps the processor waiting, for the next look-up or the next position; they do not depend on
+ * each other, so interleaving them fills the gaps.
  */
 static CJ2K_AVX2 inline __attribute__((always_inline)) bool
 decode_row(Reader *reader, const Row *row, Cj2kHtQuads *quads, bool with_next)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Second step of the HT cleanup pass: MagSgn bits become samples (T.814 7.3.7, 7.3.8). Plain C. */
+/* Second step of the HT cleanup pass in plain C: MagSgn bits become samples (T.814 7.3.7, 7.3.8).
+ */
 #include "bits.h"
 #include "common/shared/ht_tables.h"
 #include "decode.h"
 
-/* Where the samples of one row of quads go. */
+/* The two rows of samples of one row of quads. */
 typedef struct {
   void *top, *bottom;
   uint32_t width;
 } Target;
 
-/* v = 2 (mu - 1) + sign; half units with the midpoint are (2 mu + 1) << p. */
+/* Stores a sample: v is 2 (mu - 1) + sign; the magnitude in half units is (2 mu + 1) << p. */
 static inline void put_sample(void *row, uint32_t x, uint64_t v, uint32_t significant,
                               uint32_t plane, bool wide)
 {
@@ -33,7 +34,7 @@ static inline void put_quad(const Target *t, uint32_t x, const uint64_t v[4], ui
   put_sample(t->bottom, x + 1, v[3], rho >> 3 & 1, plane, wide);
 }
 
-/* The four values v of a quad whose samples have exponent bound U_q; returns the bits consumed. */
+/* Reads the values v of a quad whose exponent bound U_q is `bound`. Returns the number of bits. */
 static inline uint32_t quad_values(const uint8_t *bits, size_t pos, uint32_t record, uint32_t bound,
                                    uint64_t v[4], bool wide)
 {
@@ -46,7 +47,7 @@ static inline uint32_t quad_values(const uint8_t *bits, size_t pos, uint32_t rec
     uint32_t m = (bound - known) & -significant;
     if (wide)
       word = cj2k_bits64_at(bits, pos + used);
-    else if (bound > 14) /* more than the 57 bits that are there may be needed */
+    else if (bound > 14) /* four samples may need more than the 57 bits of `word` */
       word = cj2k_bits_at(bits, pos + used);
     v[n] = (word & ((UINT64_C(1) << m) - 1)) | one << m;
     word >>= m;
@@ -55,17 +56,17 @@ static inline uint32_t quad_values(const uint8_t *bits, size_t pos, uint32_t rec
   return used;
 }
 
-/* Bits in use, at least 1; v has the sign in bit 0, which cannot change the outcome where it
- * matters (T.814 7.3.7: kappa_q = max (1, E - 1)). */
+/* The bit length of v, at least 1. v has the sign in bit 0, which makes no difference here
+ * (T.814 7.3.7: kappa_q = max(1, E - 1)). */
 static inline uint32_t exponent_of(uint64_t v)
 {
   return 64 - (uint32_t)__builtin_clzll(v | 1);
 }
 
 /*
- * One row of quads. line[q] holds, from the row above, v of the bottom right sample of quad q - 1
- * or-ed with that of the bottom left sample of quad q; its highest bit is the larger one's
- * exponent.
+ * Decodes one row of quads. line[q] comes from the row above: v of the bottom right sample of quad
+ * q - 1 or-ed with v of the bottom left sample of quad q. Its highest bit gives the larger of both
+ * exponents.
  */
 static inline __attribute__((always_inline)) bool decode_row(const uint8_t *bits, size_t *position,
                                                              const uint32_t *row, uint32_t cols,

@@ -4,7 +4,7 @@
 static void mel_fill(Cj2kHtMel *mel)
 {
   while (mel->count <= 56) {
-    uint32_t byte = 0xFF; /* after the end: ones */
+    uint32_t byte = 0xFF; /* ones behind the end */
     if (mel->next <= mel->last) {
       byte = *mel->next;
       if (mel->next == mel->last)
@@ -46,7 +46,7 @@ typedef struct {
 } UvlcPrefix;
 
 typedef struct {
-  uint64_t bits; /* the next one lowest */
+  uint64_t bits; /* the next bit is the lowest */
   uint32_t used;
 } UvlcReader;
 
@@ -92,8 +92,8 @@ uint32_t cj2k_ht_decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row, 
   return reader.used;
 }
 
-/* The bits of rho in a record, 7 for the bottom left and 9 for the bottom right sample, are already
- * where 1 and 4 must go. */
+/* In a record the bits of rho for the bottom left (7) and the bottom right sample (9) are already
+ * at the places of the summands 1 and 4 of a table index. */
 void cj2k_ht_contexts_below(const uint32_t *row, uint32_t cols, uint32_t *above)
 {
   for (uint32_t q = 0; q < cols; q++) {
@@ -109,7 +109,7 @@ void cj2k_ht_quads_start(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uin
   size_t bits = cj2k_ht_destuff_backward(suffix, set->suffix_length - 1, true, scratch->vlc);
   uint8_t *end = scratch->vlc + (bits >> 3) + 1;
   scratch->vlc_bits = bits;
-  memset(end, 0, 3 * (width / 2 + 2) + 32); /* what one row may read behind the end */
+  memset(end, 0, 3 * (width / 2 + 2) + 32); /* as far as one row may read behind the end */
   memset(scratch->quads, 0, CJ2K_HT_QUAD_PAD * sizeof *scratch->quads);
   *quads = (Cj2kHtQuads){.tables = cj2k_ht_tables(),
                          .next = scratch->vlc,

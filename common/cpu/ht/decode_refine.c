@@ -13,7 +13,7 @@ typedef struct {
   bool causal;
 } Block;
 
-/* A quad's rho as two columns of a group. */
+/* Moves rho of a quad to two columns of a group. */
 static inline uint32_t spread_rho(uint32_t record)
 {
   uint32_t rho = record >> CJ2K_HT_RHO_SHIFT;
@@ -47,9 +47,9 @@ static inline void set_sample(const Block *b, uint32_t x, uint32_t y, uint64_t m
     ((uint32_t *)b->samples)[at] = (uint32_t)(magnitude | sign << 31);
 }
 
-/* SigProp for the group at x, y: magnitude bits of the members, a sample joins them when a
- * neighbour before it becomes significant, then the signs of those that did. Returns these; moves
- * *pos. */
+/* SigProp of the group at x, y: first the magnitude bits of its members, to which a sample is added
+ * when a neighbour before it becomes significant, then the signs of the samples that became
+ * significant. Returns those and advances *pos. */
 static inline uint32_t sigprop_group(const Block *b, const uint8_t *bits, size_t *pos,
                                      uint32_t members, uint32_t candidates, uint32_t x, uint32_t y,
                                      bool wide)
@@ -89,8 +89,8 @@ static inline __attribute__((always_inline)) void sigprop(const Block *b, const 
   }
 }
 
-/* MagRef: one bit for each sample of the cleanup pass; the midpoint moves by a quarter of its
- * interval. */
+/* MagRef: one bit for each sample that the cleanup pass made significant. The bit moves the
+ * midpoint by a quarter of its interval. */
 static inline __attribute__((always_inline)) void magref(const Block *b, const uint8_t *bits,
                                                          const uint16_t *sigma, bool wide)
 {
@@ -112,8 +112,8 @@ static inline __attribute__((always_inline)) void magref(const Block *b, const u
   }
 }
 
-/* The bits that one pass may need, zeros behind the end. Both passes may use all bytes of the
- * segment; whether they overlap is not checked, a stuffing bit of one may be a data bit of the
+/* Loads as many bits as one pass may need; zeros follow the end. Both passes may use all bytes of
+ * the segment. An overlap is not checked, since a stuffing bit of one pass may be a data bit of the
  * other. */
 static void load_bits(uint8_t *out, const Cj2kHtSet *set, bool backward)
 {

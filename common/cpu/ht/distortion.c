@@ -13,7 +13,7 @@ static uint32_t all_bits(const Cj2kBlockSource *source)
   return bits & 0x7FFFFFFF;
 }
 
-/* Gains of n samples with magnitudes up to MAX_FAST_MAGNITUDE; the same as cj2k_ht_sample_gain. */
+/* The sum of cj2k_ht_sample_gain() of n samples with magnitudes up to MAX_FAST_MAGNITUDE. */
 CJ2K_SIMD static uint64_t row_gain(const uint32_t *row, uint32_t n, uint32_t plane, bool reversible)
 {
   uint32_t half = reversible ? 0 : 1, middle = plane == 0 ? half : 1u << plane;

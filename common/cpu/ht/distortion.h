@@ -8,9 +8,9 @@
 __extension__ typedef unsigned __int128 Cj2kHtGain;
 
 /*
- * Of one sample that is decoded down to a plane: its squared error as zero less that of its
- * reconstruction. The true value is the quantiser index itself when reversible, else the middle of
- * its interval.
+ * The gain of decoding one sample down to a plane: its squared error when it is zero minus that of
+ * its reconstruction. The true value is taken as the quantiser index when reversible, else as the
+ * middle of its interval.
  */
 static inline Cj2kHtGain cj2k_ht_sample_gain(uint32_t sample, uint32_t plane, bool reversible)
 {
@@ -20,10 +20,10 @@ static inline Cj2kHtGain cj2k_ht_sample_gain(uint32_t sample, uint32_t plane, bo
   return (Cj2kHtGain)decoded * (2 * (2 * magnitude + half) - decoded);
 }
 
-/* Of a cleanup pass at a plane. */
+/* The gain of a cleanup pass at a plane. */
 Cj2kHtGain cj2k_ht_cleanup_gain(const Cj2kBlockSource *source, uint32_t plane);
 
-/* In units of (step / 16)^2, saturating. */
+/* A gain in units of (step / 16)^2, saturating at UINT64_MAX. */
 uint64_t cj2k_ht_distortion(Cj2kHtGain gain);
 
 #endif

@@ -13,7 +13,7 @@ static void end_pass(Cj2kPassEnd *pass, uint32_t length, bool terminated, Cj2kHt
   pass->distortion = cj2k_ht_distortion(gain);
 }
 
-/* Refinement passes into the scratch, then behind the cleanup pass. Changes result. false: out is
+/* Codes the refinement passes and appends them to the cleanup pass; updates *result. false: out is
  * too small. */
 static bool encode_refinement(Cj2kHtEncodeScratch *ht, const Cj2kBlockSource *source,
                               uint32_t plane, uint8_t refinements, Cj2kHtGain gain, uint8_t *out,
@@ -24,7 +24,7 @@ static bool encode_refinement(Cj2kHtEncodeScratch *ht, const Cj2kBlockSource *so
   Cj2kHtGain *sum = passes ? &gain : NULL;
   uint32_t length = cj2k_ht_encode_sigprop(ht, source, plane, !both, ht->segment, sum);
   if (!both && length == 0)
-    return true; /* nothing to say */
+    return true; /* the refinement is empty */
   end_pass(passes ? &passes[1] : NULL, cleanup + length, !both, gain);
   if (both) {
     length += cj2k_ht_encode_magref(ht, source, plane, ht->segment + length, sum);

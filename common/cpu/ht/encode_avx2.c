@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Analysis and MagSgn bits of the HT encoder with AVX2, see encode_quads.c: eight quads at a
- * time, then two. */
+/* Analysis (eight quads at a time) and MagSgn bits (two quads at a time) of the HT encoder with
+ * AVX2; encode_quads.c is the plain form. */
 #include "encode.h"
 
 #ifdef CJ2K_HT_ENC_AVX2
 #include "avx2.h"
 
-/* 16 samples of a row, those at and behind `left` are 0. */
+/* 16 samples of a row, of which only the first `left` exist; the others are 0. */
 static CJ2K_AVX2 inline void load16(const uint32_t *row, uint32_t left, __m256i out[2])
 {
   const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -38,7 +38,7 @@ static CJ2K_AVX2 inline __m256i swap_pairs(__m256i x)
 /* Eight columns of a row of quads. */
 typedef struct {
   __m256i v_top, v_bottom, e_top, e_bottom;
-  __m256i largest, rho, eps; /* of the quad, in its even column */
+  __m256i largest, rho, eps; /* of a quad, in its even column */
 } Columns;
 
 static CJ2K_AVX2 inline __m256i sample_values(__m256i samples, __m128i plane, __m256i *exponent)
@@ -53,7 +53,7 @@ static CJ2K_AVX2 inline __m256i sample_values(__m256i samples, __m128i plane, __
   return _mm256_and_si256(v, significant);
 }
 
-/* Pattern of a quad in its even column, of conditions for its upper and lower samples. */
+/* Makes the pattern of each quad, in its even column, of conditions for upper and lower samples. */
 static CJ2K_AVX2 inline __m256i pattern(__m256i top, __m256i bottom)
 {
   __m256i column = _mm256_or_si256(_mm256_and_si256(top, _mm256_set1_epi32(1)),
@@ -114,7 +114,7 @@ static CJ2K_AVX2 inline __m256i context_first_row(__m256i left)
                          _mm256_and_si256(_mm256_slli_epi32(left, 3), _mm256_set1_epi32(6 << 8)));
 }
 
-/* The same in other rows, with the quads above. */
+/* The same in rows with quads above. */
 static CJ2K_AVX2 inline __m256i context_other_row(__m256i left, const uint32_t *above)
 {
   __m256i nw = cj2k_avx2_load(above - 1), n = cj2k_avx2_load(above), ne = cj2k_avx2_load(above + 1);
@@ -137,7 +137,7 @@ CJ2K_AVX2 void cj2k_ht_analyse_row_avx2(const Cj2kBlockSource *source, uint32_t 
   const uint32_t *samples = source->samples + y * source->stride;
   const uint32_t *below = y + 1 < source->height ? samples + source->stride : NULL;
   __m128i shift = _mm_cvtsi32_si128((int)plane);
-  __m256i rotated = zero; /* of the quads before: the last is first */
+  __m256i rotated = zero; /* the previous quads, rotated: the last one is first */
   for (uint32_t x = 0; x < source->width; x += 16) {
     __m256i top[2], bottom[2];
     load16(samples + x, source->width - x, top);
@@ -192,7 +192,7 @@ CJ2K_AVX2 void cj2k_ht_put_magsgn_avx2(const Cj2kHtQuadRow *row, uint32_t cols, 
     __m256i m = _mm256_and_si256(_mm256_add_epi32(bound, known), significant);
     __m256i v = _mm256_and_si256(cj2k_avx2_load(row->v + 4 * q),
                                  _mm256_sub_epi32(_mm256_sllv_epi32(one, m), one));
-    /* two samples to one */
+    /* joins the bits of two samples */
     __m256i m_even = _mm256_and_si256(m, low_half);
     __m256i bits = _mm256_or_si256(_mm256_and_si256(v, low_half),
                                    _mm256_sllv_epi64(_mm256_srli_epi64(v, 32), m_even));

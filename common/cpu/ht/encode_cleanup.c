@@ -3,7 +3,7 @@
 #include "bits.h"
 #include "encode.h"
 
-/* MEL events of a row, gathered. */
+/* MEL events, gathered for the whole block. */
 typedef struct {
   uint64_t bits;
   uint32_t count;
@@ -16,8 +16,8 @@ static inline void add_event(Events *e, bool is_coded, bool event)
 }
 
 /*
- * Codewords and residuals of a row, pair by pair, and MEL events where the context is 0
- * (T.814 7.3.5, 7.3.6). Notes which bits of MagSgn the codewords tell.
+ * Writes the codewords and residuals of a row, pair by pair, and MEL events where the context is 0
+ * (T.814 7.3.5, 7.3.6). Fills row->known with the MagSgn bits that the codewords imply.
  */
 static inline __attribute__((always_inline)) void put_vlc(const Cj2kHtTables *tables,
                                                           Cj2kHtQuadRow *row, uint32_t cols,
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) void put_vlc(const Cj2kHtTables *ta
 
 typedef struct {
   uint8_t *out;
-  uint32_t byte, room; /* the byte being made and the bits it still takes */
+  uint32_t byte, room; /* the current byte and how many bits are free in it */
 } MelBytes;
 
 static void put_mel(MelBytes *m, uint32_t bits, uint32_t length)
@@ -74,8 +74,8 @@ static void put_mel(MelBytes *m, uint32_t bits, uint32_t length)
   }
 }
 
-/* The next event that is one, at or after `from`; `count` when there is none. Bits from `count` on
- * are anything. */
+/* The position of the next event that is one, at or behind `from`; `count` when there is none. Bits
+ * from `count` on are undefined. */
 static uint32_t next_one(const uint8_t *events, uint32_t from, uint32_t count)
 {
   while (from < count) {
@@ -89,7 +89,7 @@ static uint32_t next_one(const uint8_t *events, uint32_t from, uint32_t count)
   return count;
 }
 
-/* Adaptive run-length code (T.814 7.3.3). A run that the end cuts off is coded as if it went on. */
+/* The adaptive run-length code (T.814 7.3.3). The last run is coded as if it continued. */
 static void code_mel(MelBytes *m, const uint8_t *events, uint32_t count)
 {
   uint32_t state = 0;
@@ -112,8 +112,8 @@ static void code_mel(MelBytes *m, const uint8_t *events, uint32_t count)
 
 /* --- joining --- */
 
-/* Fills the last byte with ones; one that is FF is not needed, since the decoder reads ones behind
- * the end. */
+/* Fills the last byte with ones. If that makes FF the byte is left out, since the decoder reads
+ * ones behind the end. */
 static uint32_t finish_magsgn(uint8_t *out, size_t length, const Cj2kHtRest *rest)
 {
   if (rest->count == 0)
@@ -123,15 +123,15 @@ static uint32_t finish_magsgn(uint8_t *out, size_t length, const Cj2kHtRest *res
   return (uint32_t)(length + (byte != 0xFF));
 }
 
-/* MEL ends, filled with zeros, and VLC begins, seen from the front, in one byte when no bit of one
- * contradicts the other (T.814 7.1.1) and the VLC has another byte behind it for Scup. */
+/* Joins the last byte of MEL, filled with zeros, and the last byte of VLC, which is its first one
+ * in memory. They share a byte when their bits do not contradict each other (T.814 7.1.1) and VLC
+ * has another byte for Scup. */
 static void join_mel_vlc(Cj2kHtEncodeScratch *s, const MelBytes *mel, const Cj2kHtRest *vlc,
                          Cj2kHtCleanup *c)
 {
   uint32_t mel_byte = mel->byte << mel->room, mel_mask = 0xFFu << mel->room & 0xFF;
   uint32_t vlc_mask = (1u << vlc->count) - 1, both = mel_byte | vlc->bits;
-  uint8_t *vlc_end =
-      s->vlc_bytes + sizeof s->vlc_bytes - 1; /* the very last byte belongs to Scup */
+  uint8_t *vlc_end = s->vlc_bytes + sizeof s->vlc_bytes - 1; /* the last byte is for Scup */
   if ((mel_mask | vlc_mask) == 0)
     return;
   if (((both ^ mel_byte) & mel_mask) == 0 && ((both ^ vlc->bits) & vlc_mask) == 0 && both != 0xFF &&
@@ -148,7 +148,7 @@ typedef struct {
   Cj2kHtBits magsgn, vlc, events;
 } Strings;
 
-/* The bits of the three parts. Returns whether there is a significant sample. */
+/* Writes the bits of the three parts. Returns whether a sample is significant. */
 static bool put_all_rows(Cj2kHtEncodeScratch *s, const Cj2kBlockSource *source, uint32_t plane,
                          Strings *strings)
 {

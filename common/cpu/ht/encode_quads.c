@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Analysis of a row of quads for the HT cleanup pass (T.814 7.3.4, 7.3.5, 7.3.7, 7.3.8). Plain C.
- */
+/* Analysis of a row of quads for the HT cleanup pass in plain C (T.814 7.3.4, 7.3.5, 7.3.7,
+ * 7.3.8). */
 #include "encode.h"
 
 #include <glib.h>
 #include <string.h>
 
-/* The value of one sample at the plane, and its exponent: the bits of 2 mu - 1, 0 when
+/* The value v of one sample at the plane, and its exponent: the bit length of 2 mu - 1, 0 when
  * insignificant. */
 static inline uint32_t sample_value(uint32_t sample, uint32_t plane, uint32_t *exponent)
 {
@@ -67,7 +67,8 @@ void cj2k_ht_analyse_row(const Cj2kBlockSource *source, uint32_t plane, uint32_t
   lower[2 * cols] = lower[2 * cols + 1] = 0;
 }
 
-/* m_n bits of each significant sample: the bound, less one where e_k tells the highest bit. */
+/* Writes m_n bits for each significant sample: the bound, minus one where e_k implies the highest
+ * bit. */
 void cj2k_ht_put_magsgn(const Cj2kHtQuadRow *row, uint32_t cols, Cj2kHtBits *out)
 {
   const uint32_t *quad = row->quad + CJ2K_HT_ENC_PAD;

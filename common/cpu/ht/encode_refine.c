@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * HT SigProp and MagRef passes (T.814 7.4, 7.5, 7.1.4, 7.1.5), at bit-plane p - 1. They never share
- * a byte: SigProp ends, filled with zeros, before the byte in which MagRef, written backwards and
- * filled with zeros, ends.
+ * HT SigProp and MagRef passes (T.814 7.4, 7.5, 7.1.4, 7.1.5), at bit-plane p - 1. SigProp is
+ * written forwards, MagRef backwards; both fill their last byte with zeros. They never share a
+ * byte.
  */
 #include "bits.h"
 #include "encode.h"
@@ -21,14 +21,14 @@ static void collect_sigma(const Cj2kBlockSource *source, uint32_t plane, uint16_
   }
 }
 
-/* The sample i of a group whose first sample is *first. */
+/* Sample i of a group whose first sample is *first. */
 static inline uint32_t group_sample(const uint32_t *first, size_t stride, uint32_t i)
 {
   return first[i % 4 * stride + i / 4];
 }
 
-/* Members in order, each followed by none or by what becomes one through it; then the signs.
- * Returns what became significant. */
+/* Codes the members in order, to which the neighbours of a sample that becomes significant are
+ * added, then the signs. Returns the samples that became significant. */
 static uint32_t put_sigprop_group(Cj2kHtBits *out, const uint32_t *first, size_t stride,
                                   uint32_t bit_plane, uint32_t members, uint32_t candidates)
 {
@@ -52,8 +52,8 @@ static uint32_t put_sigprop_group(Cj2kHtBits *out, const uint32_t *first, size_t
   return fresh;
 }
 
-/* A byte filled with zeros. The segment may not end with FF; behind the last pass the decoder reads
- * zeros, so that zero bytes are left out there. */
+/* Fills the last byte with zeros. The segment must not end with FF. In the last pass zero bytes at
+ * the end are left out, since the decoder reads zeros behind the end. */
 static uint32_t finish_sigprop(uint8_t *out, size_t length, const Cj2kHtRest *rest, bool last)
 {
   if (rest->count > 0 || rest->stuffed)

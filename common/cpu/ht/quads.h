@@ -3,10 +3,10 @@
  * First step of the HT cleanup pass: the MEL and VLC segments become quad records (T.814 7.3.3
  * to 7.3.6).
  *
- * It is one long chain of table look-ups, which leaves most of a processor idle; that is why the
- * steps stand here, to be mixed with other work. No branch depends on the data: MEL events are
- * decoded ahead into a window of bits, a quad that has no codeword takes an entry of length 0, and
- * the residuals of a pair of quads take one look-up.
+ * It is one long chain of table look-ups, which leaves most of a processor idle. The steps are in
+ * this header so that callers can interleave them with other work. No branch depends on the data:
+ * MEL events are decoded ahead into a window of bits, a quad without a codeword has an entry of
+ * length 0, and the residuals of a pair of quads take one look-up.
  */
 #ifndef CJ2K_CPU_HT_QUADS_H
 #define CJ2K_CPU_HT_QUADS_H
@@ -26,47 +26,47 @@ typedef struct {
   uint32_t num_events;
 } Cj2kHtMel;
 
-/* Quads that may be decoded before the window must be filled again; a pair takes up to 3 events in
- * the first row, else
- * 2. A codeword adds up to 32 events to less than 32. */
+/* How many quads may be decoded before the window of events must be filled again. A pair takes up
+ * to 3 events in the first row and 2 in others. The window holds 64 events: a codeword adds up to
+ * 32 events to fewer than 32. */
 #define CJ2K_HT_MEL_EVENTS       32
 #define CJ2K_HT_GROUP_FIRST_ROW  (CJ2K_HT_MEL_EVENTS / 3 * 2)
 #define CJ2K_HT_GROUP_OTHER_ROWS CJ2K_HT_MEL_EVENTS
 
-/* Where the decoder of a block stands between two groups. */
+/* State of the decoder of a block between two groups of quads. */
 typedef struct {
   const Cj2kHtTables *tables;
   const uint8_t *next, *end; /* next byte of the VLC bits, one after their last */
   uint64_t bits;             /* at least `count` bits that come before `next` */
   uint32_t count;
-  uint32_t context; /* what the quad before adds to the next one's, as table index */
+  uint32_t context; /* contribution of the last quad to the next context, as table index */
   Cj2kHtMel mel;
 } Cj2kHtQuads;
 
-/* Loads the segments into the scratch. */
+/* Loads the MEL and VLC segments. */
 void cj2k_ht_quads_start(Cj2kHtDecodeScratch *scratch, const Cj2kHtSet *set, uint32_t width,
                          Cj2kHtQuads *quads);
 /* Fills the window of MEL events. */
 void cj2k_ht_mel_decode(Cj2kHtMel *mel);
-/* The contexts (T.814 7.3.5) that a row of quads gives the row below: 1 (n | nw) + 4 (ne | nf), as
- * table indices. */
+/* The contributions of a row of quads to the contexts of the row below, (n | nw) + 4 (ne | nf), as
+ * table indices (T.814 7.3.5). */
 void cj2k_ht_contexts_below(const uint32_t *row, uint32_t cols, uint32_t *above);
-/* Ends a row at its last pair: zeros up to the stride. false: it read far behind the end of the
+/* Ends a row: fills it with zeros up to the stride. false: it was read far behind the end of the
  * segment. */
 bool cj2k_ht_quads_end_row(Cj2kHtQuads *quads, uint32_t *row, uint32_t width);
-/* false: the block took more bits than there are. */
+/* Ends the block. false: it has used more bits than the segment has. */
 bool cj2k_ht_quads_finish(const Cj2kHtDecodeScratch *scratch, const Cj2kHtQuads *quads);
 
-/* One row, which is the first or not. */
+/* Decode the first row of a block and any other row. */
 void cj2k_ht_decode_first_row(Cj2kHtQuads *quads, uint32_t *row, uint32_t cols);
 void cj2k_ht_decode_other_row(Cj2kHtQuads *quads, const uint32_t *above, uint32_t *row,
                               uint32_t cols);
 
-/* The u-VLC code of a pair that is longer than the tables, or has an extension. Returns the bits
- * used. */
+/* Decodes a u-VLC code of a pair that is too long for the tables or has an extension. Returns the
+ * number of bits used. */
 uint32_t cj2k_ht_decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row, uint32_t u[2]);
 
-/* The state that changes from pair to pair, to be kept in registers. */
+/* The part of the state that changes from pair to pair; callers keep it in registers. */
 typedef struct {
   const uint8_t *next;
   uint64_t bits, events;
@@ -93,8 +93,8 @@ static inline void cj2k_ht_chain_end(Cj2kHtQuads *quads, const Cj2kHtChain *c)
   quads->mel.num_events -= c->used_events;
 }
 
-/* One quad: its record, without codeword when context and MEL event are zero. index: context << 7.
- */
+/* Decodes a quad and returns its record; the quad has no codeword when context and MEL event are
+ * zero. `above` is the row above's contribution to the context. */
 static inline uint32_t cj2k_ht_decode_quad(Cj2kHtChain *c, const uint32_t *table, uint32_t above)
 {
   const uint32_t *entries = table + above + c->context;
@@ -108,8 +108,8 @@ static inline uint32_t cj2k_ht_decode_quad(Cj2kHtChain *c, const uint32_t *table
   return record;
 }
 
-/* Two quads and their residuals to row[0] and row[1]; the second is 0 when it does not exist.
- * above: the part of the contexts that the row above gives; not read in the first row. */
+/* Decodes two quads and their residuals into row[0] and row[1]; the second is 0 when it does not
+ * exist. above[]: contributions of the row above to the contexts; not read in the first row. */
 static inline __attribute__((always_inline)) void
 cj2k_ht_decode_pair(Cj2kHtChain *c, const Cj2kHtTables *tables, const uint32_t *above,
                     uint32_t *row, bool has_second, bool first_row)

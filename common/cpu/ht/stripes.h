@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How SigProp and MagRef walk a block (T.814 7.4, 7.5): stripes of 4 rows, in them groups of 4
- * columns, in these column by column. A group is 16 bits, bit 4 * column + row.
+ * The scan of SigProp and MagRef (T.814 7.4, 7.5): stripes of 4 rows, in a stripe groups of 4
+ * columns, in a group column by column. A group has 16 bits; bit 4 * column + row is a sample.
  */
 #ifndef CJ2K_CPU_HT_STRIPES_H
 #define CJ2K_CPU_HT_STRIPES_H
@@ -12,8 +12,8 @@
 
 #define CJ2K_HT_MAX_STRIPE_GROUPS 256
 
-/* Significance of a block after its cleanup pass: sigma[stripe][groups + 1], the last of each
- * stripe is zero, and one more stripe of zeros. */
+/* Significance of a block after its cleanup pass is sigma[stripe][groups + 1]. The last entry of
+ * each stripe is zero, and so is one more stripe at the end. */
 #define CJ2K_HT_MAX_GROUPS (4096 / 4 + 2 * 256)
 
 static inline uint32_t cj2k_ht_groups(uint32_t width)
@@ -28,7 +28,7 @@ static inline uint32_t cj2k_ht_inside(uint32_t width, uint32_t height, uint32_t 
   return (0x1111u * ((1u << rows) - 1)) & ((1u << 4 * cols) - 1);
 }
 
-/* Samples next to sample i of a group, within the group. */
+/* The neighbours of sample i within its group. */
 static inline uint32_t cj2k_ht_neighbours(uint32_t i)
 {
   static const uint16_t near_to[16] = {
@@ -38,14 +38,13 @@ static inline uint32_t cj2k_ht_neighbours(uint32_t i)
   return near_to[i];
 }
 
-/* A SigProp pass on its way through the groups. */
+/* State of a SigProp pass between two groups. */
 typedef struct {
   const uint16_t *sigma; /* of this stripe */
   uint32_t groups;
   bool causal;
-  uint32_t left, left_above, left_below; /* last columns of the group before, in bits 3..0 */
-  uint16_t
-      above[CJ2K_HT_MAX_STRIPE_GROUPS + 1]; /* stripe above, after its SigProp; zeros at first */
+  uint32_t left, left_above, left_below;         /* last column of the previous group, bits 3..0 */
+  uint16_t above[CJ2K_HT_MAX_STRIPE_GROUPS + 1]; /* the stripe above, after SigProp */
 } Cj2kHtSigProp;
 
 static inline void cj2k_ht_sigprop_start_stripe(Cj2kHtSigProp *s, const uint16_t *sigma)
@@ -54,11 +53,10 @@ static inline void cj2k_ht_sigprop_start_stripe(Cj2kHtSigProp *s, const uint16_t
   s->left = s->left_above = s->left_below = 0;
 }
 
-/* Samples of group g that have a significant sample next to them, as known before the group is
- * coded. */
+/* Samples of group g that have a significant neighbour before the group is coded. */
 static inline uint32_t cj2k_ht_sigprop_members(const Cj2kHtSigProp *s, uint32_t g)
 {
-  /* Windows of six columns: one, the group's four, one. */
+  /* Windows of six columns: the four of the group and one on each side. */
   const uint32_t top_row = 0x111111, bottom_row = 0x888888;
   const uint16_t *below = s->sigma + s->groups + 1;
   uint32_t here = s->left | (uint32_t)s->sigma[g] << 4 | (s->sigma[g + 1] & 15u) << 20;
@@ -72,7 +70,7 @@ static inline uint32_t cj2k_ht_sigprop_members(const Cj2kHtSigProp *s, uint32_t 
   return near >> 4 & 0xFFFF;
 }
 
-/* Goes on to the next group; fresh: what became significant. */
+/* Advances to the next group; fresh: the samples that became significant. */
 static inline void cj2k_ht_sigprop_next(Cj2kHtSigProp *s, uint32_t g, uint32_t fresh)
 {
   s->left = (s->sigma[g] | fresh) >> 12;

@@ -4,12 +4,12 @@
 #include "decoder.h"
 #include "scratch.h"
 
-#define MAX_NARROW_PLANES 30 /* sign, magnitude and the half unit in 32 bits */
+#define MAX_NARROW_PLANES 30 /* bit-planes that fit into 32 bits beside sign and half unit */
 #define MAX_WIDE_PLANES   62
 
 /*
- * A column with samples for the next refinement pass: those that were significant before this
- * bit-plane. Offsets of its word and of its first sample.
+ * A column with samples for the next refinement pass, those that were significant before this
+ * bit-plane: the offsets of its word and of its first sample.
  */
 typedef struct {
   uint16_t word, sample;
@@ -26,7 +26,7 @@ typedef struct {
   bool causal;
   Cj2kMqContexts contexts;
   uint32_t num_refined;
-  MqRefined refined[CJ2K_MQ_MAX_SAMPLES / 4 + 1]; /* one is written ahead */
+  MqRefined refined[CJ2K_MQ_MAX_SAMPLES / 4 + 1]; /* one more: entries are written ahead */
 } MqBlock;
 
 typedef struct {
@@ -52,9 +52,9 @@ static inline uint64_t *stripe_words(const MqBlock *block, uint32_t y)
 #define REFINE_LABEL 31u
 
 /*
- * Lists what a magnitude refinement pass codes: nothing that it decodes changes that or a label
- * (table D.4), so that finding the samples and decoding them are two loops, both without branches
- * on the image.
+ * Lists the samples of a magnitude refinement pass with their labels. Neither depends on bits that
+ * the pass decodes (table D.4). So finding the samples and decoding them are two loops, both
+ * without branches on the data.
  */
 static uint32_t list_refinement(MqBlock *block)
 {
@@ -87,7 +87,7 @@ static uint32_t list_refinement(MqBlock *block)
 #undef SAMPLE
 #undef NAME
 
-/* Where the next codeword segment lies. */
+/* The position of the next codeword segment. */
 typedef struct {
   const Cj2kBlockInput *in;
   uint32_t segment; /* next of in->segments */
@@ -95,9 +95,9 @@ typedef struct {
 } SegmentReader;
 
 /*
- * Starts the coder at the codeword segment of passes [pass, end), which is one entry of
- * in->segments or several (contributions of different layers). false: a segment ends where none
- * can. *cut: the data ends before the segment does.
+ * Starts the coder at the codeword segment of the passes [pass, end), which is one or several
+ * entries of in->segments (contributions of different layers). false: a segment ends where none
+ * can. *cut: the data ends before the segment.
  */
 static bool start_segment(SegmentReader *reader, MqCoder *coder, unsigned pass, unsigned end,
                           bool *cut)
@@ -129,7 +129,7 @@ static bool start_segment(SegmentReader *reader, MqCoder *coder, unsigned pass, 
   return true;
 }
 
-/* SEGMARK (D.5): four symbols that say 1010. They are read, errors are not acted upon. */
+/* SEGMARK (D.5): the four symbols 1010. They are read but not checked. */
 static void skip_segmentation_symbol(MqBlock *block, MqCoder *coder)
 {
   for (int i = 0; i < 4; i++)
@@ -157,7 +157,7 @@ static bool decode_passes(MqBlock *block, const Cj2kBlockInput *in, bool wide)
       if (!start_segment(&reader, &coder, pass, segment_end, &cut))
         return false;
     }
-    /* What decodes from made-up bits is noise: a cut segment ends there. */
+    /* Behind the data of a cut segment only noise would be decoded. */
     if (cut && (is_raw ? coder.raw.filled : coder.mq.filled - coder.mq.bits) > 0)
       break;
     if (wide)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The decoding passes (T.800 D.3) for samples of type SAMPLE; NAME (x) names the instance. Included
+ * The decoding passes (T.800 D.3) for samples of type SAMPLE; NAME(x) names the instance. Included
  * once for each type.
  *
- * Samples are kept as they are put out: sign on top, then 2q plus half of the lowest bit decoded.
- * A sample that becomes significant in bit-plane p is 3 << p; refinement adds or takes 1 << p.
+ * Samples have the format of the output at any time: the sign on top, then 2q plus half of the
+ * lowest decoded bit. A sample that becomes significant in bit-plane p is 3 << p; refinement adds
+ * or subtracts 1 << p.
  */
 
 #define SIGN_SHIFT (8 * sizeof(SAMPLE) - 1)
 
-/* Decodes the sign of a sample that has become significant (D.3.2) and makes that known. */
+/* Decodes the sign of a sample that has become significant (D.3.2) and updates the neighbours.
+ * Returns the column's new state. */
 MQ_INLINE uint64_t NAME(become_significant)(const MqBlock *block, Cj2kMqContexts *contexts,
                                             MqDecoder *mq, RawDecoder *raw, bool is_raw,
                                             uint64_t *column, uint64_t word, SAMPLE *samples,
@@ -27,7 +29,7 @@ MQ_INLINE uint64_t NAME(become_significant)(const MqBlock *block, Cj2kMqContexts
   return cj2k_mq_set_significant(column, word, block->pitch, at, negative, block->causal);
 }
 
-/* Significance propagation (D.3.1). Lists columns for the refinement pass on the way. */
+/* Significance propagation (D.3.1). It also lists the columns for the refinement pass. */
 MQ_INLINE void NAME(significance)(MqBlock *block, MqCoder *coder, unsigned plane, bool is_raw)
 {
   const uint8_t *zero = block->zero_contexts;
@@ -151,7 +153,7 @@ static void NAME(decode_pass)(MqBlock *block, MqCoder *coder, unsigned type, uns
     NAME(significance)(block, coder, plane, false);
 }
 
-/* From columns of four samples to rows. */
+/* Copies columns of four samples to rows. */
 static void NAME(put_out)(const MqBlock *block, SAMPLE *out, size_t stride)
 {
   const SAMPLE *in = block->samples;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The MQ decoder (T.800 C.3) and the reader of raw bits (D.6), for a local variable that the
- * compiler keeps in registers.
+ * The MQ decoder (T.800 C.3) and the reader of raw bits (D.6). The structs are meant for local
+ * variables, which the compiler keeps in registers.
  *
- * C is 64 bits wide, Chigh on top: up to 48 bits are read ahead, so that BYTEIN runs once in six
- * bytes. A byte that follows an 0xFF may carry into what was read before it (C.3.4); when it does
- * it is added at the very moment the standard adds it, so that any bytes decode as the standard
+ * C has 64 bits with Chigh on top: up to 48 bits are read ahead, so that BYTEIN runs once in six
+ * bytes. A byte behind an 0xFF may carry into the bits before it (C.3.4). Such a byte is not read
+ * ahead but added exactly when the standard adds it, so that any bytes decode as the standard
  * says.
  */
 #ifndef CJ2K_CPU_MQ_DECODER_H
@@ -23,25 +23,25 @@
 
 typedef struct {
   uint64_t a, c;
-  int bits; /* of C below Chigh that have been read; negative while they are owed */
+  int bits; /* bits of C below Chigh that are valid; negative: as many must be read first */
   const uint8_t *next, *end;
-  int filled; /* bits made up since the end of the segment */
+  int filled; /* ones supplied behind the end of the segment, in bits */
 } MqDecoder;
 
-/* BYTEIN (C.3.4) when none of them is left, byte by byte: near an 0xFF or the end. */
+/* BYTEIN (C.3.4) byte by byte: near an 0xFF or the end. */
 static __attribute__((noinline, unused)) MqDecoder mq_byte_in_slow(MqDecoder mq)
 {
   while (mq.bits <= MQ_TOP - 8) {
     bool at_end = mq.next >= mq.end;
     bool after_ff = !at_end && mq.next[-1] == 0xff;
 
-    if (at_end || (after_ff && *mq.next > 0x8f)) { /* the end, or a marker: ones for ever */
+    if (at_end || (after_ff && *mq.next > 0x8f)) { /* only ones follow */
       mq.c += (UINT64_C(1) << (MQ_TOP - mq.bits)) - 1;
       mq.filled += MQ_TOP - mq.bits;
       mq.bits = MQ_TOP;
       break;
     }
-    if (after_ff && mq.bits >= 0 && *mq.next >= 0x80) /* a carry: not before its time */
+    if (after_ff && mq.bits >= 0 && *mq.next >= 0x80) /* may carry: must not be read ahead */
       break;
     mq.bits += after_ff ? 7 : 8;
     mq.c += (uint64_t)*mq.next++ << (MQ_TOP - mq.bits);
@@ -55,7 +55,8 @@ MQ_INLINE void mq_byte_in(MqDecoder *mq)
     uint64_t bytes;
     memcpy(&bytes, mq->next, sizeof bytes);
     bytes = __builtin_bswap64(bytes) >> 16;
-    /* A byte is 0xFF when its complement is zero: borrows show in bit 7 of the lowest such one. */
+    /* A byte is 0xFF when its complement is zero; the subtraction sets bit 7 of the lowest such
+     * one. */
     uint64_t inverse = ~bytes;
     if (MQ_LIKELY(!((inverse - UINT64_C(0x010101010101)) & bytes & UINT64_C(0x808080808080)))) {
       mq->c += bytes << -mq->bits;
@@ -67,7 +68,7 @@ MQ_INLINE void mq_byte_in(MqDecoder *mq)
   *mq = mq_byte_in_slow(*mq);
 }
 
-/* RENORMD (C.3.3) for the whole shift at once, of A and C themselves. */
+/* RENORMD (C.3.3), the whole shift at once. */
 MQ_INLINE void mq_renormalise(MqDecoder *mq, int shift)
 {
   mq->a <<= shift;
@@ -87,8 +88,8 @@ static inline void mq_start(MqDecoder *mq, const uint8_t *data, const uint8_t *e
 }
 
 /*
- * DECODE (C.3.2). Nothing branches on what is decoded, which nobody can guess; only the caller
- * will, once. The empty asm keeps the compiler from making a branch of the mask.
+ * DECODE (C.3.2), without a branch on the decoded symbol, since branch prediction fails on it. The
+ * empty asm keeps the compiler from turning the mask into a branch.
  */
 MQ_INLINE unsigned mq_decode(MqDecoder *mq, uint32_t *context)
 {
@@ -107,7 +108,8 @@ MQ_INLINE unsigned mq_decode(MqDecoder *mq, uint32_t *context)
   return ((word >> CJ2K_MQ_MPS_SHIFT) ^ lps) & 1;
 }
 
-/* DECODE where the MPS without renormalisation is so frequent that a branch is cheaper. */
+/* DECODE for contexts in which an MPS without renormalisation is so frequent that a branch is
+ * cheaper. */
 MQ_INLINE unsigned mq_decode_likely(MqDecoder *mq, uint32_t *context)
 {
   uint32_t word = *context;
@@ -122,7 +124,7 @@ MQ_INLINE unsigned mq_decode_likely(MqDecoder *mq, uint32_t *context)
   return mq_decode(mq, context);
 }
 
-/* Bits of a raw segment: after an 0xFF a byte has seven (D.6); ones after the end. */
+/* Reads a raw segment: behind an 0xFF a byte has seven bits (D.6); behind the end are ones. */
 typedef struct {
   uint32_t byte;
   int bits; /* left in byte */

@@ -40,8 +40,8 @@ static void segment_mark(Segment *segment, unsigned pass)
 }
 
 /*
- * Ends the segment with `pass` and finds the lengths of its passes, which depend on the bytes that
- * come after them. The new end in *end; false: out is too small.
+ * Ends the segment with `pass` and computes the lengths of all its passes, which only now are
+ * known, since they depend on the bytes behind them. *end is the new end; false: out is too small.
  */
 static bool segment_end(Segment *segment, unsigned pass, uint8_t style, Cj2kPassEnd *passes,
                         uint32_t *end)
@@ -77,11 +77,11 @@ static bool segment_end(Segment *segment, unsigned pass, uint8_t style, Cj2kPass
 }
 
 /*
- * The decrease of the squared error by a pass at bit-plane p, in (step / 16)^2: 64 half steps
- * squared. A sample of value v that becomes significant is reconstructed as r = 3 * 2^p half steps
- * and had error v: it gains r (2v - r). A refined one moves by 2^p towards v, from which it is d
- * away: it gains 2^p (2d - 2^p). Reversible samples are exact at plane 0 (docs/mq-coder.md),
- * where v = 2 and d is 0 or 2.
+ * The decrease of the squared error by a pass at bit-plane p, in units of (step / 16)^2; a squared
+ * half step has 64 of them. A sample of value v that becomes significant is reconstructed as r = 3
+ * * 2^p half steps and had error v: it gains r (2v - r). A refined one moves by 2^p towards v, from
+ * which it is d away: it gains 2^p (2d - 2^p). Reversible samples are exact at plane 0
+ * (docs/mq-coder.md), where v = 2 and d is 0 or 2.
  */
 static __int128 pass_gain(const MqGain *gain, unsigned plane, bool reversible)
 {
@@ -95,7 +95,7 @@ static __int128 pass_gain(const MqGain *gain, unsigned plane, bool reversible)
                half * (2 * refined_sum - gain->refined_count * half));
 }
 
-/* Columns of magnitudes and signs from rows of samples. All magnitudes or-ed. */
+/* Loads rows of samples into columns of magnitudes and signs. Returns all magnitudes or-ed. */
 static uint32_t load(MqSource *source, const Cj2kBlockSource *in)
 {
   uint32_t all = 0;

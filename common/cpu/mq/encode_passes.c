@@ -23,16 +23,16 @@ void cj2k_mq_take_plane(MqSource *source, unsigned plane)
                                  ((in[2] >> plane) & 1) << 6 | ((in[3] >> plane) & 1) << 9);
 }
 
-/* A column on its way through a pass. */
+/* The column that a pass is at. */
 typedef struct {
   const MqSource *source;
-  uint64_t *word; /* where the state goes back to */
+  uint64_t *word; /* where the state is stored */
   uint32_t index; /* of the column in the block */
   uint8_t *symbols;
   MqGain gain;
 } Column;
 
-/* Codes the sign of the sample at `at` (D.3.2), which has become significant. */
+/* Codes the sign of a sample that has become significant (D.3.2). Returns the new state. */
 static inline uint64_t become_significant(Column *column, uint64_t state, unsigned at, bool is_raw)
 {
   const MqSource *source = column->source;
@@ -96,7 +96,7 @@ size_t cj2k_mq_code_refinement(MqSource *source, unsigned plane, MqGain *gain)
   uint8_t *symbols = source->symbols;
   uint32_t index = 0;
   uint64_t sum = 0;
-  uint32_t below = (2u << plane) - 1; /* bits of the half steps that plane and those below give */
+  uint32_t below = (2u << plane) - 1; /* mask of this plane and those below */
   uint32_t odd = source->reversible ? 0 : 1;
 
   for (uint32_t y = 0; y < source->height; y += 4) {

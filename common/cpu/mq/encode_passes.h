@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Context modelling of the encoder (T.800 D.3): each pass writes its symbols, 2 * label + decision,
- * and says what it gains. In raw passes (D.6) only the decision counts.
+ * Context modelling of the encoder (T.800 D.3). Each pass writes its symbols, 2 * label + decision,
+ * and sums up its gain. In raw passes (D.6) the label has no meaning.
  */
 #ifndef CJ2K_CPU_MQ_ENCODE_PASSES_H
 #define CJ2K_CPU_MQ_ENCODE_PASSES_H
@@ -21,9 +21,10 @@ typedef struct {
 } MqSource;
 
 /*
- * What a pass gains. With the value of a sample taken as 2q + 1 half steps (2q when reversible):
- * the sum of the values that become significant, and of the distances of those refined from the
- * value that they were reconstructed as. The squared errors follow from sum and count.
+ * The gain of a pass as sums in half steps, where the value of a sample is 2q + 1 (2q when
+ * reversible): the sum of the values that become significant, and the sum of the distances of
+ * refined samples from their reconstruction before the pass. The decrease of the squared error
+ * follows from sums and counts.
  */
 typedef struct {
   uint64_t new_sum, refined_sum;
@@ -33,7 +34,7 @@ typedef struct {
 /* Collects bit-plane `plane` into source->bits. */
 void cj2k_mq_take_plane(MqSource *source, unsigned plane);
 
-/* The passes at the plane taken last; the number of symbols. */
+/* Code a pass at the plane taken last. Return the number of symbols. */
 size_t cj2k_mq_code_significance(MqSource *source, bool is_raw, MqGain *gain);
 size_t cj2k_mq_code_refinement(MqSource *source, unsigned plane, MqGain *gain);
 size_t cj2k_mq_code_cleanup(MqSource *source, MqGain *gain);

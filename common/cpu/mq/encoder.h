@@ -9,9 +9,9 @@
 #include "common/shared/mq_blocks.h"
 
 /*
- * Registers of C.2, A and C shifted left by 16 so that a leading zero of A asks for
- * renormalisation. `byte` is B, which a carry may still change; it belongs at out[at], where `at`
- * is one less than the segment's start until the first byte is out. `at` runs on past the capacity,
+ * The registers of C.2. A and C are shifted left by 16, so that A needs renormalisation when its
+ * top bit is zero. `byte` is B, which a carry may still change; it belongs at out[at]. Until the
+ * first byte is complete `at` is one less than the segment's start. It may run past the capacity,
  * where nothing is stored.
  */
 typedef struct {
@@ -26,8 +26,8 @@ typedef struct {
 
 #define MQ_C_BITS 43 /* of C below the carry bit */
 
-/* Where the encoder stood at the end of a pass: the numbers in [base, limit) decode as far, in
- * units that give `byte` the weight 2^MQ_C_BITS. */
+/* State of the encoder at the end of a pass: all numbers in [base, limit) decode the symbols up to
+ * here. In these numbers `byte` has the weight 2^MQ_C_BITS. */
 typedef struct {
   ptrdiff_t at;
   uint64_t base, limit;
@@ -38,7 +38,7 @@ static inline void mq_encoder_start(MqEncoder *mq, uint8_t *out, uint32_t start,
 {
   *mq = (MqEncoder){.a = 0x80000000,
                     .ct = 12,
-                    .byte = start ? out[start - 1] : 0, /* is written back as it is */
+                    .byte = start ? out[start - 1] : 0, /* written back unchanged */
                     .at = (ptrdiff_t)start - 1,
                     .out = out,
                     .capacity = capacity};
@@ -63,8 +63,8 @@ static inline void mq_byte_out(MqEncoder *mq)
 }
 
 /*
- * ENCODE (C.2.2..C.2.6) of `count` symbols, each 2 * label + decision. Nothing branches on the data
- * but the output of bytes; the empty asm keeps the compiler from making a branch of the mask.
+ * ENCODE (C.2.2 to C.2.6) of `count` symbols, each 2 * label + decision. Only the output of bytes
+ * branches on the data; the empty asm keeps the compiler from turning the mask into a branch.
  */
 static inline void mq_encode(MqEncoder *state, Cj2kMqContexts *contexts, const uint8_t *symbols,
                              size_t count)
@@ -101,7 +101,7 @@ static inline MqMark mq_encoder_mark(const MqEncoder *mq, uint32_t start)
   return (MqMark){.at = mq->at, .base = base, .limit = base + ((uint64_t)mq->a << mq->ct)};
 }
 
-/* Puts out the next byte, whether or not CT says so. */
+/* Outputs the next byte regardless of CT. */
 static inline void mq_push_byte(MqEncoder *mq)
 {
   mq->c <<= mq->ct;
@@ -109,7 +109,7 @@ static inline void mq_push_byte(MqEncoder *mq)
   mq_byte_out(mq);
 }
 
-/* FLUSH (C.2.9) without dropping anything: returns the segment's end. */
+/* FLUSH (C.2.9); a last 0xFF is kept. Returns the segment's end. */
 static inline uint32_t mq_encoder_flush(MqEncoder *mq)
 {
   uint64_t limit = mq->c + mq->a;
@@ -117,7 +117,7 @@ static inline uint32_t mq_encoder_flush(MqEncoder *mq)
   mq->c |= 0xffff0000;
   if (mq->c >= limit)
     mq->c -= 0x80000000;
-  for (int i = 0; i < 3; i++) /* two bytes of C, and B into memory */
+  for (int i = 0; i < 3; i++) /* B, then two bytes of C */
     mq_push_byte(mq);
   return (uint32_t)mq->at;
 }
@@ -132,7 +132,7 @@ static inline uint32_t mq_encoder_terminate_predictably(MqEncoder *mq)
   return (uint32_t)(drop ? mq->at - 1 : mq->at);
 }
 
-/* A segment never ends with 0xFF: the decoder makes one up. */
+/* Drops 0xFF at the end of a segment: the decoder reads ones there anyway. */
 static inline uint32_t mq_drop_ff(const uint8_t *out, uint32_t start, uint32_t end)
 {
   while (end > start && out[end - 1] == 0xff)
@@ -141,16 +141,16 @@ static inline uint32_t mq_drop_ff(const uint8_t *out, uint32_t start, uint32_t e
 }
 
 /*
- * The least end of the segment out[start..end), not before the byte that was pending, that decodes
- * all symbols up to `mark`. A decoder puts ones behind the end: it sees just less than the bytes
- * plus one, and this has to be in the interval. (It may be too little as well, where a byte after
- * an 0xFF carries.)
+ * The smallest end of the segment out[start..end) with which all symbols up to `mark` decode; it is
+ * not before the byte that was pending. The decoder reads ones behind the end, which makes the
+ * bytes plus almost one unit of the last; this number must lie in the interval of the mark. (It may
+ * also be below the interval, where a byte behind an 0xFF carries.)
  */
 static inline uint32_t mq_cut(const uint8_t *out, uint32_t start, uint32_t end, MqMark mark)
 {
   ptrdiff_t at = mark.at;
   uint64_t sum = 0;
-  int weight = MQ_C_BITS; /* what the bytes so far leave open is below 2^weight */
+  int weight = MQ_C_BITS; /* the bytes that follow add less than 2^weight */
 
   if (at < (ptrdiff_t)start)
     at = start;
@@ -166,7 +166,7 @@ static inline uint32_t mq_cut(const uint8_t *out, uint32_t start, uint32_t end, 
   return mq_drop_ff(out, start, (uint32_t)(at < (ptrdiff_t)end ? at : end));
 }
 
-/* Raw bits; after an 0xFF a byte has seven. */
+/* Writes raw bits; behind an 0xFF a byte has seven. */
 typedef struct {
   uint32_t byte;
   int free; /* bits of byte not yet used */
@@ -201,15 +201,15 @@ static inline void raw_encode(RawEncoder *raw, const uint8_t *symbols, size_t co
   }
 }
 
-/* The end that holds all bits so far, when the last byte will have been written. */
+/* The end that includes all bits so far, once the last byte is written. */
 static inline uint32_t raw_encoder_mark(const RawEncoder *raw)
 {
   return raw->at + (raw->free < (raw->after_ff ? 7 : 8));
 }
 
 /*
- * Ends a raw segment: the last byte is filled with 0101... (D.4.2 asks for that with PTERM). A last
- * 0xFF is followed by a byte of padding with PTERM, and otherwise the caller's to drop.
+ * Ends a raw segment: the last byte is filled with 0101..., which D.4.2 requires with PTERM. With
+ * PTERM a byte of padding follows a last 0xFF; otherwise the caller drops the 0xFF.
  */
 static inline uint32_t raw_encoder_terminate(RawEncoder *raw, bool predictable)
 {

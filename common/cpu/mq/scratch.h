@@ -4,13 +4,13 @@
 
 #include "common/shared/mq_blocks.h"
 
-/* Of one pass: 4 samples of a column give at most 8 symbols, run-length coding 3 more; 4 by
- * SEGMARK; room for a column that is written ahead. */
+/* Symbols of one pass: at most 8 for the 4 samples of a column, 3 for run-length coding, 4 for
+ * SEGMARK, and a margin for a column that is written ahead. */
 #define CJ2K_MQ_MAX_SYMBOLS (CJ2K_MQ_MAX_SAMPLES / 4 * 11 + 16)
 
 /* Memory of the MQ block coders. Samples are column by column: [stripe][x][4]. */
 typedef struct Cj2kMqScratch {
-  uint64_t words[CJ2K_MQ_MAX_WORDS]; /* states of columns, mq_blocks.h */
+  uint64_t words[CJ2K_MQ_MAX_WORDS]; /* states of columns (mq_blocks.h) */
   union {
     uint32_t narrow[CJ2K_MQ_MAX_SAMPLES];
     uint64_t wide[CJ2K_MQ_MAX_SAMPLES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Context-adaptive VLC code tables of the HT cleanup pass (T.814 annex C, tables C.1 and C.2): data only, for C and CUDA.
- * One hexadecimal digit a field, from the right: context c_q, significance pattern rho, u_off, known-bit pattern e_k,
+ * Each entry has one hexadecimal digit per field, from the right: context c_q, significance pattern rho, u_off, known-bit pattern e_k,
  * known-one pattern e_1, codeword (two digits, first bit of the stream lowest), codeword length.
  */
 #ifndef CJ2K_TABLES_HT_VLC_H

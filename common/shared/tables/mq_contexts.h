@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Context labels of the coding passes (T.800 tables D.1, D.3, D.4, D.7), as expressions that the
- * compiler folds, so that each table exists once as the standard's rule and once as constants.
- * Data only, the same for gcc and nvcc.
+ * Context labels of the coding passes (T.800 tables D.1, D.3, D.4, D.7). They are written as the
+ * standard's rules; the compiler folds them to constant tables. Data only, the same for gcc and
+ * nvcc.
  *
  * The neighbourhood of a sample is a 9-bit window, rows from the top, left to right:
  *

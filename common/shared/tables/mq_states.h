@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Probability states of the MQ coder (T.800 table C.2): X (state, Qe, NMPS, NLPS, SWITCH).
- * Data only, the same for gcc and nvcc; who includes it says what a row becomes.
+ * Data only, the same for gcc and nvcc; the includer defines X.
  */
 #ifndef CJ2K_TABLES_MQ_STATES_H
 #define CJ2K_TABLES_MQ_STATES_H
