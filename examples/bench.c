@@ -9,13 +9,13 @@ void bench_add_options(GOptionContext *context, BenchOptions *options)
       {"frames", 0, 0, G_OPTION_ARG_INT, &options->frames,
        "Frames to measure (1..1000000; default 20)", "N"},
       {"output", 0, 0, G_OPTION_ARG_STRING, &options->output,
-       "Where pictures lie: host or device memory", "WHERE"},
+       "Memory of the pictures: host or device", "WHERE"},
       {"stages", 0, 0, G_OPTION_ARG_NONE, &options->stages,
-       "Also the GPU's time for each stage, and for copies and kernels at once", NULL},
+       "Print GPU times of each stage, and of overlapping copies and kernels", NULL},
       {"timeline", 0, 0, G_OPTION_ARG_FILENAME, &options->timeline,
-       "Write what each stream of the GPU did when, as JSON", "FILE"},
+       "Write begin and end of each stage on each stream of the GPU, as JSON", "FILE"},
       {"together", 0, 0, G_OPTION_ARG_NONE, &options->together,
-       "A frame is one of each FILE, each with an encoder or decoder of its own", NULL},
+       "Process all FILEs as one frame, each by an encoder or decoder of its own", NULL},
       G_OPTION_ENTRY_NULL};
   g_option_context_add_main_entries(context, entries, NULL);
 }

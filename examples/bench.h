@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * cj2k-bench, inside: what measuring the decoder and measuring the encoder have in common.
+ * Internals of cj2k-bench: what the measurements of decoder and encoder share.
  */
 #ifndef EXAMPLES_BENCH_H
 #define EXAMPLES_BENCH_H
@@ -11,7 +11,7 @@
 
 enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 };
 
-/* Options of both, but for the parameters of encoder and decoder. */
+/* Options of both operations, apart from encoder and decoder parameters. */
 typedef struct {
   int frames;
   uint32_t threads; /* of the parameters */
@@ -20,13 +20,13 @@ typedef struct {
   gboolean stages, together;
 } BenchOptions;
 
-/* The entries of BenchOptions; points into *options. */
+/* Adds the options; `options` must stay valid until they are parsed. */
 void bench_add_options(GOptionContext *context, BenchOptions *options);
-/* NULL, or what is wrong with them. */
+/* Checks the values. Returns a message, or NULL when they are valid. */
 const char *bench_check_options(const BenchOptions *options);
 void bench_clear_options(BenchOptions *options);
 
-/* --- bench_timeline.c: what the GPU did when --- */
+/* --- bench_timeline.c: times of copies and kernels on the GPU --- */
 
 typedef struct {
   GMutex lock;
@@ -36,12 +36,12 @@ typedef struct {
 
 void bench_timeline_init(BenchTimeline *timeline, const BenchOptions *options);
 void bench_timeline_clear(BenchTimeline *timeline);
-/* A Cj2kTrace; NULL where none is wanted. */
+/* The trace callback for encoder and decoder; NULL: no option needs it. */
 Cj2kTrace bench_timeline_trace(const BenchTimeline *timeline);
-/* Forgets what came so far. */
+/* Drops all spans so far. */
 void bench_timeline_restart(BenchTimeline *timeline);
-/* Members of the result's JSON object: milliseconds of each stage, and of copies, kernels, and both
- * at once, a frame. */
+/* Prints members of the result's JSON object: milliseconds per frame of each stage, of copies, of
+ * kernels, and of both at once. */
 void bench_timeline_print(const BenchTimeline *timeline, double frames);
 /* False: the file cannot be written. */
 bool bench_timeline_write(const BenchTimeline *timeline, const char *path);
@@ -53,16 +53,17 @@ typedef struct {
   Cj2kPicture picture;
   void *memory;
 } BenchPicture;
-/* Room for the components (one for each of the layout, whose x and y are its columns and rows);
- * false: not possible in this build or no memory. */
+/* Allocates a picture for a layout; x1 and y1 of its components are columns and rows. false: out of
+ * memory, or not possible in this build. */
 bool bench_picture_new(BenchPicture *picture, const Cj2kLayout *layout,
                        const Cj2kComponent *components, Cj2kMemoryKind memory);
-/* Copies planes in host memory into a picture of that shape; false: CUDA failed. */
+/* Copies planes in host memory into the picture. false: CUDA failed. */
 bool bench_picture_fill(const BenchPicture *picture, const Cj2kLayout *layout,
                         const Cj2kComponent *components, const Cj2kPlane *from);
 void bench_picture_free(BenchPicture *picture);
 
-/* Memory in use now, in MB: of this process on the host, and of all on its GPU (0: none). */
+/* Memory in use, in MB: of this process on the host, and of all processes on its GPU (0: no GPU).
+ */
 typedef struct {
   double host, device;
 } BenchMemory;
@@ -76,7 +77,8 @@ BenchMemory bench_memory(Cj2kBackendKind backend);
 typedef struct BenchRun BenchRun;
 struct BenchRun {
   Cj2kStatus (*submit)(BenchRun *run, uint32_t place, Cj2kError *error);
-  Cj2kStatus (*receive)(BenchRun *run, Cj2kError *error); /* and release; the frame's status */
+  Cj2kStatus (*receive)(BenchRun *run,
+                        Cj2kError *error); /* also releases; returns the frame's status */
   void (*get_stats)(BenchRun *run, Cj2kStats *stats);
   const char *operation, *file, *output;
   Cj2kBackendKind backend;
@@ -87,12 +89,12 @@ struct BenchRun {
   BenchTimeline *timeline;
 };
 
-/* Host or device memory for the pictures, by options and back end. */
+/* The kind of memory for the pictures, by options and back end. */
 Cj2kMemoryKind bench_memory_kind(const BenchRun *run, const BenchOptions *options);
-/* Some frames to warm up, then those that count; the result as one JSON object on one line of
- * stdout. */
+/* Processes some frames to warm up, then those that are measured. Prints the result as one JSON
+ * object on a line of standard output. */
 int bench_measure(BenchRun *run, const BenchOptions *options);
-/* Says what went wrong with a file. */
+/* Prints an error message about a file. Returns BENCH_FAILED. */
 int bench_fail(const char *path, const char *why);
 
 /* --- bench_files.c --- */
@@ -100,12 +102,12 @@ int bench_fail(const char *path, const char *why);
 /* Opens and closes the encoder or decoder of a file. */
 typedef struct {
   BenchRun *(*open)(const void *options, const char *path,
-                    BenchTimeline *timeline); /* NULL: said why */
+                    BenchTimeline *timeline); /* NULL: failed, with a message */
   void (*close)(BenchRun *run);
   const void *options;
 } BenchOpener;
-/* Measures the files, one after the other or all together; BENCH_OK, or what the first that failed
- * returned. */
+/* Measures the files one after the other, or all together. Returns BENCH_OK, or the status of the
+ * first failure. */
 int bench_files(const BenchOptions *options, const BenchOpener *opener, char **paths, int count);
 
 int bench_decode(int argc, char **argv);

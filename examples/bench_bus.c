@@ -11,9 +11,9 @@
 
 #define BYTES  ((size_t)3840 * 2160 * 3 * 2) /* a picture of 3840x2160, RGB, 16 bit */
 #define COPIES 100
-#define ROUNDS 5 /* the best counts: it is a limit */
+#define ROUNDS 5 /* the best one counts, since a limit is measured */
 
-/* GB/s of COPIES copies, after a few to warm up; 0: CUDA failed. */
+/* Measures COPIES copies after a few to warm up. Returns GB/s; 0: CUDA failed. */
 static double copy(void *to, const void *from, enum cudaMemcpyKind kind, cudaEvent_t events[2])
 {
   float ms = 0;

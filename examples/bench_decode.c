@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-bench decode: one codestream over and over. */
+/* cj2k-bench decode: decodes one codestream repeatedly. */
 #include "bench.h"
 
 #include "image.h"
@@ -12,10 +12,10 @@
 
 typedef struct {
   BenchRun run;
-  uint8_t *file; /* its bytes */
+  uint8_t *file; /* bytes of the file */
   const uint8_t *data;
   size_t size;
-  void *pinned; /* a copy of the codestream that the back end uploads fastest */
+  void *pinned; /* a copy of the codestream in pinned memory */
   Cj2kDecoder *decoder;
   Cj2kSampleLayout *samples; /* of the planar layout */
   Cj2kLayout layout;
@@ -50,8 +50,8 @@ static void get_stats(BenchRun *run, Cj2kStats *stats)
   cj2k_decoder_get_stats(((Bench *)run)->decoder, stats);
 }
 
-/* The layout of a video format, for an image of its components, or of all but alpha; false: it is
- * not. */
+/* Sets the layout of a video format. false: the image does not have its components (alpha may be
+ * missing). */
 static bool set_video_layout(Bench *bench, const char *name, const Cj2kImage *image)
 {
   const Cj2kVideoFormat *format = cj2k_video_format_find(name);
@@ -66,7 +66,7 @@ static bool set_video_layout(Bench *bench, const char *name, const Cj2kImage *im
   return true;
 }
 
-/* Opens the decoder and makes a picture for each frame in flight. */
+/* Opens the decoder and allocates a picture for each frame in flight. */
 static int prepare(Bench *bench, const Options *options, const Cj2kDecoderParams *params)
 {
   Cj2kError error;
@@ -80,12 +80,12 @@ static int prepare(Bench *bench, const Options *options, const Cj2kDecoderParams
   run->backend = cj2k_decoder_backend(bench->decoder);
   run->pixels = (uint64_t)(image.x1 - image.x0) * (image.y1 - image.y0);
   bench->pinned = cj2k_decoder_alloc(bench->decoder, CJ2K_MEMORY_PINNED, bench->size);
-  if (bench->pinned) /* where a capture card or a network stack would put it */
+  if (bench->pinned) /* as a capture card or a network stack provides it */
     bench->data = memcpy(bench->pinned, bench->data, bench->size);
   bench->samples = g_new(Cj2kSampleLayout, image.num_components);
   cj2k_layout_planar(&image, bench->samples, &bench->layout);
   if (options->format && !set_video_layout(bench, options->format, &image))
-    return bench_fail(run->file, "its components are not those of --format");
+    return bench_fail(run->file, "the components of the image do not match --format");
   components = g_new(Cj2kComponent, bench->layout.num_components);
   for (uint32_t c = 0; c < bench->layout.num_components; c++) /* alpha is as large as the first */
     components[c] = image.components[c < image.num_components ? c : 0];
@@ -153,7 +153,8 @@ int bench_decode(int argc, char **argv)
   Options options = {.bench = {.frames = 20}};
   const GOptionEntry entries[] = {
       {"format", 0, 0, G_OPTION_ARG_STRING, &options.format,
-       "Decode to this video format of GStreamer (planes of the image's own depth)", "NAME"},
+       "Decode to this video format of GStreamer (default: planes of the image's own depth)",
+       "NAME"},
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("FILE...");
   g_option_context_set_summary(context, "Decode frames and print their rate and latency.");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-bench encode: one picture over and over. */
+/* cj2k-bench encode: encodes one picture repeatedly. */
 #include "bench.h"
 
 #include "encode_input.h"

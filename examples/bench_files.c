@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which files are measured, and how: each by itself, or all as parts of one frame. */
+/* Measures files, each by itself or all as parts of one frame. */
 #include "bench.h"
 
-/* A run whose frames are one frame of each part. */
+/* A run with several parts; one of its frames is one frame of each part. */
 typedef struct {
   BenchRun run;
   BenchRun **parts;
@@ -27,7 +27,7 @@ static Cj2kStatus receive(BenchRun *run, Cj2kError *error)
   return status;
 }
 
-/* Sums of all parts; frames are those of one. */
+/* Sums over all parts; the number of frames is that of one part. */
 static void get_stats(BenchRun *run, Cj2kStats *stats)
 {
   const Group *group = (const Group *)run;

@@ -8,7 +8,7 @@
 typedef struct {
   uint32_t frames, threads;
   double seconds;    /* from the first submit to the last receive */
-  GArray *latencies; /* double, milliseconds from submit to receive, one a frame */
+  GArray *latencies; /* double: milliseconds from submit to receive of each frame */
   Cj2kStats stats;
   BenchMemory before, after;
 } Result;
@@ -20,8 +20,8 @@ Cj2kMemoryKind bench_memory_kind(const BenchRun *run, const BenchOptions *option
   return run->backend == CJ2K_BACKEND_CUDA ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_HOST;
 }
 
-/* Submits `frames` frames, as many in flight as allowed. */
-static Cj2kStatus go(BenchRun *run, uint32_t frames, GArray *latencies, Cj2kError *error)
+/* Processes `frames` frames with as many in flight as allowed. */
+static Cj2kStatus process(BenchRun *run, uint32_t frames, GArray *latencies, Cj2kError *error)
 {
   uint32_t submitted = 0, received = 0;
   Cj2kStatus status = CJ2K_OK;
@@ -113,8 +113,8 @@ static void print(const BenchRun *run, const Result *result)
 static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
 {
   Cj2kStats before;
-  /* Every slot, and every buffer that packets come in, has had its largest size. */
-  Cj2kStatus status = go(run, 2 * MAX(run->in_flight, 2), result->latencies, error);
+  /* Warms up until every slot and every packet buffer has its final size. */
+  Cj2kStatus status = process(run, 2 * MAX(run->in_flight, 2), result->latencies, error);
   if (status != CJ2K_OK)
     return status;
   g_array_set_size(result->latencies, 0);
@@ -122,7 +122,7 @@ static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
   run->get_stats(run, &before);
   result->before = bench_memory(run->backend);
   gint64 begin = g_get_monotonic_time();
-  status = go(run, result->frames, result->latencies, error);
+  status = process(run, result->frames, result->latencies, error);
   result->seconds = (double)(g_get_monotonic_time() - begin) / 1e6;
   result->after = bench_memory(run->backend);
   run->get_stats(run, &result->stats);

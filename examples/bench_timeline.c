@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the GPU did when: the spans that an encoder or decoder tells of, and sums over them. */
+/* Times of stages on the GPU, as an encoder or decoder traces them, and sums over them. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -62,8 +62,8 @@ static gint by_begin(gconstpointer a, gconstpointer b)
   return x < y ? -1 : x > y;
 }
 
-/* Time in which at least one span of these kinds was under way. A copy that waits for the bus waits
- * for another copy, so that its waiting adds nothing here. */
+/* The time in which at least one span of these kinds was running. The time that a copy waits for
+ * the bus adds nothing, since another copy is running then. */
 static double covered(const GArray *sorted, uint32_t kinds)
 {
   double sum = 0, until = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-bench: how fast frames are decoded and encoded, one JSON object a line. */
+/* cj2k-bench: measures how fast frames are decoded and encoded; one JSON object per line. */
 #include "bench.h"
 #include "tool_locale.h"
 

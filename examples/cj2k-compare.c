@@ -22,7 +22,7 @@ static bool same_shape(const Image *a, const Image *b)
   return true;
 }
 
-/* One plane of each, into the two halves of `out` (NULL: only compared). */
+/* Compares a plane of each and copies them side by side into `out`, unless that is NULL. */
 static void compare_plane(const ImagePlane *a, const ImagePlane *b, ImagePlane *out,
                           Difference *difference)
 {
@@ -67,7 +67,7 @@ static bool compare(const Image *a, const Image *b, const char *out_path, char *
   return true;
 }
 
-/* False: wrong options, and the reason was printed. */
+/* Parses the command line. false: wrong options; the reason was printed. */
 static bool parse(int *argc, char ***argv, gboolean *version)
 {
   const GOptionEntry entries[] = {

@@ -32,7 +32,7 @@ static int usage(const char *why)
   return EXIT_USAGE;
 }
 
-/* In MiB. */
+/* --max-memory, in MiB. */
 static gboolean parse_memory(const gchar *name, const gchar *value, gpointer data, GError **error)
 {
   Options *options = (Options *)((char *)data - offsetof(Options, tool));
@@ -47,18 +47,21 @@ static gboolean parse_memory(const gchar *name, const gchar *value, gpointer dat
 static bool parse(int argc, char **argv, Options *options, GError **error)
 {
   const GOptionEntry entries[] = {
-      {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Say what was decoded and how",
-       NULL},
+      {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
+       "Print what was decoded, how, and in what time", NULL},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-       "Instead of the last argument; - is standard output, /dev/null writes nothing", "OUT"},
+       "Output in place of the last argument; - is standard output, /dev/null writes nothing",
+       "OUT"},
       {"output-format", 0, 0, G_OPTION_ARG_STRING, &options->output_format,
-       "ppm, pgm, pnm, png, pgx, raw, yuv or rgb, where no name tells (png; pnm for -)", "NAME"},
+       "ppm, pgm, pnm, png, pgx, raw, yuv or rgb, for outputs without such an ending (png; pnm for -)",
+       "NAME"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
   const GOptionEntry memory[] = {
       {"max-memory", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_memory,
-       "Refuse what needs more memory (0 = the larger of 768 MiB and 256 times the input)", "MIB"},
+       "Memory limit for decoding a picture (0 = the larger of 768 MiB and 256 times the input)",
+       "MIB"},
       G_OPTION_ENTRY_NULL};
   GOptionGroup *decode =
       tool_options_group(&options->tool, "decode", "Decoding:", "Decoding options");
@@ -70,10 +73,10 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       context,
       "Decode JPEG 2000 or HTJ2K pictures.\n"
       "\n"
-      "IN is a codestream, .jp2 or .jph file; - is standard input, a folder stands for those in\n"
-      "it. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .raw (planes, little-endian) or .pgx\n"
+      "IN is a codestream, .jp2 or .jph file; - is standard input, a folder stands for its\n"
+      "files. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .raw (planes, little-endian) or .pgx\n"
       "(out.pgx writes out_0.pgx, out_1.pgx ..., one for each component); with several pictures\n"
-      "it is a folder, which gets NAME.png of each.");
+      "it is a folder, which gets a NAME.png for each.");
   g_option_context_set_description(context,
                                    "Exit status:\n"
                                    "  0  decoded\n"
@@ -93,7 +96,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
 
 /* ------------------------------------------------------------------------- progress --- */
 
-/* Tells the seconds that have passed, on a terminal and when it takes more than one. */
+/* Shows the seconds so far on a terminal, from the first second on. */
 typedef struct {
   GMutex lock;
   GCond stop;
@@ -139,8 +142,8 @@ static void stop_progress(Progress *progress, GThread *thread)
 /* --------------------------------------------------------------------------- decode --- */
 
 /*
- * Which component each plane of the file is: colour 1 first, then colour 2 ..., as the channel
- * definition box says (T.800 I.5.3.6); the others take the places that are left, in their order.
+ * The component of each plane of the file: colour 1 first, then colour 2 and so on by the channel
+ * definition box (T.800 I.5.3.6); other components take the remaining places in their order.
  */
 static uint32_t *order_of(const Cj2kImage *image)
 {
@@ -230,7 +233,8 @@ static void report(const Options *options, const char *in, Cj2kDecoder *decoder,
           stats.ms_total);
 }
 
-/* Whatever was asked for: nothing, a format by name, the file's, or PNM through standard output. */
+/* Writes the image in the format of --output-format or of the name; PNM is the default for standard
+ * output. Nothing is written to TOOL_NOWHERE. */
 static bool write_image(const Options *options, const Image *image, const char *path, char *why)
 {
   char *name = g_strconcat(".", options->output_format ? options->output_format : "", NULL);

@@ -24,7 +24,7 @@ static const struct {
 static const char *const picture_endings[] = {".ppm", ".pgm", ".pnm", ".png", ".pgx",
                                               ".raw", ".yuv", ".rgb", NULL};
 
-/* Its place among the formats, -1: none. `name` ends in an ending, which may be all of it. */
+/* Index in coded_formats by the ending of `name`, which may be an ending alone; -1: none. */
 static int find_format(const char *name)
 {
   const char *dot = strrchr(name, '.');
@@ -50,11 +50,12 @@ static int fail(int status, const char *why)
 static bool parse(int argc, char **argv, Options *options, GError **error)
 {
   const GOptionEntry entries[] = {
-      {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Say size and times", NULL},
+      {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Print size and times", NULL},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-       "Instead of the last argument; - is standard output, /dev/null writes nothing", "OUT"},
+       "Output in place of the last argument; - is standard output, /dev/null writes nothing",
+       "OUT"},
       {"output-format", 0, 0, G_OPTION_ARG_STRING, &options->output_format,
-       "j2c, j2k, jpc, jhc, jp2 or jph, where no name tells (j2c)", "NAME"},
+       "j2c, j2k, jpc, jhc, jp2 or jph, for outputs without such an ending (j2c)", "NAME"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
@@ -70,7 +71,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "IN is a PPM, PGM, PNG or PGX file, or a .raw file that --width, --height and --format\n"
       "describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
       ".j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH file; with\n"
-      "several pictures it is a folder, which gets NAME.j2c of each. --help-encode lists the\n"
+      "several pictures it is a folder, which gets a NAME.j2c for each. --help-encode lists the\n"
       "options for encoding.");
   g_option_context_set_description(
       context, "Exit status:\n"
@@ -87,7 +88,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   return ok;
 }
 
-/* The file format by --output-format or the end of the name; HT is the default of .jph. */
+/* Sets the file format by --output-format or the ending of the name. JPH implies the HT coder. */
 static bool set_file_format(const Options *options, const char *out, Cj2kEncoderParams *params)
 {
   char *name = g_strconcat(".", options->output_format ? options->output_format : "j2c", NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-info: what a JPEG 2000 or HTJ2K codestream or file says of itself, and where its bytes go.
+/* cj2k-info: describes a JPEG 2000 or HTJ2K codestream or file, and how many bytes each part takes.
  */
 #include "common/codestream/markers.h"
 #include "image.h"
@@ -13,7 +13,7 @@
 
 enum { EXIT_WHOLE = 0, EXIT_DAMAGED = 1, EXIT_USAGE = 2 };
 
-#define TEXT_MOST 32 /* elements of a list that are printed as text, unless --all */
+#define TEXT_MOST 32 /* elements of a list that are printed as text without --all */
 
 void info_error(const InfoContext *context, uint64_t offset, const char *format, ...)
 {
@@ -36,7 +36,7 @@ void info_library_error(const InfoContext *context, uint64_t base, const Cj2kErr
 
 /* ------------------------------------------------------------------------ a codestream --- */
 
-/* Strictly first, to learn what is wrong, and then whatever can be read. */
+/* Parses strictly first, to find errors, then leniently, to read as much as possible. */
 static Cj2kStatus read_headers(const InfoContext *context, InfoSpan span, Cj2kHeaderReader *reader,
                                Cj2kHeader **header, Cj2kTileParts *parts)
 {
@@ -74,7 +74,7 @@ static void describe_coding(const InfoContext *context, InfoSpan span, const Inf
   cj2k_header_reader_free(reader);
 }
 
-/* Returns where it ends. */
+/* Describes one codestream. Returns where it ends. */
 static uint64_t describe_codestream(const InfoContext *context, InfoSpan span, InfoValue *out)
 {
   InfoValue *lists = info_object();
@@ -153,10 +153,13 @@ typedef struct {
 static bool parse(int argc, char **argv, Options *options, GError **error)
 {
   const GOptionEntry entries[] = {
-      {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "An array of one object a file", NULL},
-      {"all", 0, 0, G_OPTION_ARG_NONE, &options->all, "Print long lists in full as text too", NULL},
+      {"json", 0, 0, G_OPTION_ARG_NONE, &options->json,
+       "Print a JSON array with one object per file", NULL},
+      {"all", 0, 0, G_OPTION_ARG_NONE, &options->all, "Print long lists in full, in text as well",
+       NULL},
       {"max-memory", 0, 0, G_OPTION_ARG_INT64, &options->max_memory,
-       "Leave out packets that need more memory (0: 768, or 256 times the file)", "MIB"},
+       "Memory limit for reading packets (0 = the larger of 768 MiB and 256 times the file)",
+       "MIB"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
@@ -164,14 +167,14 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   g_option_context_add_main_entries(context, entries, NULL);
   g_option_context_set_summary(
       context,
-      "Tell what a JPEG 2000 or HTJ2K codestream or file holds.\n"
+      "Describe JPEG 2000 or HTJ2K codestreams and files.\n"
       "\n"
       "Boxes, profile, coding parameters, tile-parts, markers with their offsets, and the bytes\n"
-      "of each resolution, layer and component. FILE may be -, standard input, or a folder, which\n"
-      "stands for the codestreams and files in it. Of a damaged file what can be read is told,\n"
-      "with what is wrong under errors.");
+      "of each resolution, layer and component. FILE may be - for standard input, or a folder,\n"
+      "which stands for the codestreams and files in it. A damaged file is described as far as it\n"
+      "can be read; the damage is listed under errors.");
   g_option_context_set_description(context, "Exit status:\n"
-                                            "  0  told\n"
+                                            "  0  described\n"
                                             "  1  a file is damaged or cannot be read\n"
                                             "  2  wrong options");
   bool ok = g_option_context_parse(context, &argc, &argv, error);

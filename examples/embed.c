@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An application that makes pictures and wants JPEG 2000 frames, in its own threads: pictures go
- * into an appsrc, codestreams come out of an appsink, and the bit rate changes on the way.
+ * The elements in an application that makes pictures and takes JPEG 2000 frames in threads of its
+ * own: pictures go into an appsrc, codestreams come out of an appsink, and the bit rate changes
+ * while the pipeline runs.
  *
  *   cc embed.c $(pkg-config --cflags --libs gstreamer-app-1.0 gstreamer-video-1.0) -o embed
  */
@@ -14,7 +15,7 @@
 #define FPS    25
 #define FRAMES 50
 
-/* A grey zone plate that moves by a step each frame. */
+/* Draws a grey zone plate that moves with each frame. */
 static GstBuffer *make_picture(const GstVideoInfo *info, guint number)
 {
   GstBuffer *buffer = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(info), NULL);
@@ -37,7 +38,7 @@ static GstBuffer *make_picture(const GstVideoInfo *info, guint number)
   return buffer;
 }
 
-/* The producing thread: push-buffer waits when the encoder is behind, as `block` says. */
+/* The producing thread. push-buffer waits while the encoder is behind, because of block=true. */
 static gpointer produce(gpointer data)
 {
   GstElement *pipeline = data;
@@ -59,7 +60,7 @@ static gpointer produce(gpointer data)
   return NULL;
 }
 
-/* Takes codestreams until the end; says their number and sizes. */
+/* Takes codestreams until the end and prints their number and sizes. */
 static guint consume(GstElement *pipeline)
 {
   GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");

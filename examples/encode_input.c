@@ -6,11 +6,12 @@
 
 #include <string.h>
 
-#define V210_ROW 128 /* bytes that a row of v210 is a multiple of */
+#define V210_ROW 128 /* a row of v210 is a multiple of so many bytes */
 
 /* ------------------------------------------------------------------------------- images --- */
 
-/* Planes of any depth, that GStreamer has no name for: RGB_12LE and the like are planes R, G, B. */
+/* Names of planar formats of any depth, for which GStreamer has no name: RGB_12LE is three planes
+ * R, G and B of 12 bits. */
 static bool parse_format(const char *name, ImageRawShape *shape, Cj2kColour *colour, bool *gbr,
                          char *why)
 {
@@ -75,7 +76,7 @@ static bool read_planes(const EncodeOptions *options, const char *path, Image *i
   return true;
 }
 
-/* Makes room for what follows from the number of components. */
+/* Allocates the arrays whose length is the number of components. */
 static void alloc_components(EncodeInput *input, uint32_t n)
 {
   input->components = g_new0(Cj2kComponent, n);
@@ -101,7 +102,7 @@ static void from_image(EncodeInput *input)
                                            .is_signed = plane->is_signed};
     input->planes[c] = (Cj2kPlane){.data = plane->data, .pitch = plane->pitch};
   }
-  /* Rows and columns of component 0 say the size of the reference grid. */
+  /* The size of component 0 gives the size of the reference grid. */
   input->image.width = image->planes[0].width * image->planes[0].dx;
   input->image.height = image->planes[0].height * image->planes[0].dy;
   input->image.channels = image->channels;
@@ -137,7 +138,7 @@ static void describe(EncodeInput *input, const Cj2kVideoFormat *format, uint32_t
   input->layout.num_components = format->num_components;
 }
 
-/* Plane after plane, rows without padding but for those of v210. */
+/* Reads plane after plane. Rows have no padding, except those of v210. */
 static bool read_video(EncodeInput *input, const Cj2kVideoFormat *format, const char *path,
                        char *why)
 {

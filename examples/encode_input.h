@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The picture that cj2k-encode and cj2k-bench encode, and what an encoder is opened with for it. */
+/* The picture that cj2k-encode and cj2k-bench encode, with the description that the encoder needs.
+ */
 #ifndef EXAMPLES_ENCODE_INPUT_H
 #define EXAMPLES_ENCODE_INPUT_H
 
 #include "encode_options.h"
 
-/* Arrays belong to it until clear. */
+/* A picture and its description. All arrays are owned, until encode_input_clear(). */
 typedef struct {
   Cj2kEncoderImage image;
-  Cj2kComponent *components; /* x1 and y1 are the numbers of columns and rows */
+  Cj2kComponent *components; /* x1 and y1 are numbers of columns and rows */
   Cj2kLayout layout;
   Cj2kSampleLayout *samples;
   Cj2kPlane *planes;
   Cj2kPicture picture; /* in host memory */
-  Image file;          /* what was read, by components, */
-  uint8_t *video;      /* or as it lay in a raw file of a video format */
+  Image file;          /* the picture as planes, */
+  uint8_t *video;      /* or as the bytes of a raw file of a video format */
 } EncodeInput;
 
-/* Reads a picture: raw files by --format, --width and --height. */
+/* Reads a picture; --format, --width and --height describe raw files. */
 bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
                        const Cj2kEncoderParams *params, const char *path, char *why);
-/* Is it the name of a format of raw files? */
+/* Whether this is the name of a format of raw files. */
 bool encode_input_is_format(const char *name);
 void encode_input_clear(EncodeInput *input);
 
-/* What plane p of a picture holds. */
+/* The size of plane p of a picture. */
 typedef struct {
   uint64_t row_bytes;
   uint32_t rows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Encoder parameters on the command line, for cj2k-encode and cj2k-bench: the library's table of
- * options, and what describes raw files.
+ * Encoder parameters on the command line, for cj2k-encode and cj2k-bench: the library's options,
+ * and the description of raw files.
  */
 #ifndef EXAMPLES_ENCODE_OPTIONS_H
 #define EXAMPLES_ENCODE_OPTIONS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Still images of the command line tools: planes in memory, and the file formats they come from and
- * go to. All functions that can fail return false and put a sentence into `why`.
+ * Still images of the command line tools: planes in memory, and the file formats that are read and
+ * written. Functions that fail return false (or NULL) and write a sentence into `why`.
  */
 #ifndef EXAMPLES_IMAGE_H
 #define EXAMPLES_IMAGE_H
@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #define IMAGE_MAX_READ_COMPONENTS 4
-#define IMAGE_MAX_PGX             16  /* files of one image */
-#define IMAGE_WHY                 256 /* bytes of a sentence */
+#define IMAGE_MAX_PGX             16  /* files that make one image */
+#define IMAGE_WHY                 256 /* bytes of `why` */
 
 /* One component: little-endian words of 1, 2 or 4 bytes, two's complement when signed. */
 typedef struct {
@@ -22,22 +22,22 @@ typedef struct {
   uint8_t depth;
   bool is_signed;
   uint8_t bytes; /* per sample */
-  size_t pitch;  /* bytes from row to row */
+  size_t pitch;
   uint8_t *data;
 } ImagePlane;
 
 typedef struct {
   uint32_t num_planes;
   ImagePlane *planes;
-  const Cj2kChannel *channels; /* one a plane, not owned; NULL: plane i is colour i+1 */
+  const Cj2kChannel *channels; /* one per plane, not owned; NULL: plane i is colour i+1 */
   Cj2kColour colour;
   uint32_t colour_enum;
-  void *memory; /* owned: what the planes point into; NULL when they are somebody else's */
+  void *memory; /* owned samples of the planes; NULL: the samples are not owned */
 } Image;
 
-/* Bytes a sample of this depth takes: 1, 2 or 4. */
+/* Bytes of a sample of this depth: 1, 2 or 4. */
 uint8_t image_sample_bytes(uint8_t depth);
-/* `n` samples of row y, from the first on. */
+/* Read or write the first n samples of row y. */
 void image_get_row(const ImagePlane *plane, uint32_t y, uint32_t n, int32_t *row);
 void image_put_row(const ImagePlane *plane, uint32_t y, uint32_t n, const int32_t *row);
 /* The shape of an image whose planes are all of one size, depth and sign, without sub-sampling. */
@@ -46,30 +46,29 @@ typedef struct {
   uint8_t depth;
   bool is_signed;
 } ImageShape;
-/* Makes planes; false: empty, too large or no memory. `path` names the file in `why`. */
+/* Allocates planes. false: the image is empty or too large. `path` names the file in `why`. */
 bool image_alloc(Image *image, ImageShape shape, const char *path, char *why);
 /* Checks that no sample of a file exceeds what its plane's depth allows; `why` says where. */
 bool image_check_samples(const Image *image, const char *path, char *why);
 void image_clear(Image *image);
 
 typedef enum { IMAGE_UNKNOWN = 0, IMAGE_PNM, IMAGE_PNG, IMAGE_PGX, IMAGE_RAW } ImageFormat;
-/* By the end of the name: .ppm .pgm .pnm, .png, .pgx, .raw .yuv .rgb. */
+/* The format by the ending of a name: .ppm .pgm .pnm, .png, .pgx, .raw .yuv .rgb. */
 ImageFormat image_format_of(const char *path);
 
-/* Writes in the format that the end of the name tells. PNM and PNG get RGB or grey: sub-sampled
- * components are repeated, sYCC is converted; PNG gets alpha too, and premultiplied alpha is taken
- * out of its colours. PGX (one file a component: out.pgx writes out_0.pgx, out_1.pgx ...) and raw
- * get the planes as they are. */
+/* Writes in the format of the name's ending. PNM and PNG get RGB or grey: samples of sub-sampled
+ * components are repeated and sYCC is converted. PNG also gets alpha; colours that were multiplied
+ * with alpha are divided by it. PGX and raw files get the planes unchanged; PGX has one file per
+ * component (out.pgx stands for out_0.pgx, out_1.pgx ...). */
 bool image_write(const Image *image, const char *path, char *why);
-/* The same in a given format, whatever the name. "-" is standard output, which takes one component
- * as PGX. */
+/* The same in a given format. "-" is standard output, which takes only one component as PGX. */
 bool image_write_as(const Image *image, const char *path, ImageFormat format, char *why);
-/* Reads PNM (P5, P6), PNG and PGX, told apart by their first bytes; "-" is standard input. in.pgx
- * is one component, or where there is no such file in_0.pgx, in_1.pgx ... are the components. A
- * sample above the file's own maximum is an error. */
+/* Reads PNM (P5, P6), PNG and PGX, recognised by their first bytes; "-" is standard input. in.pgx
+ * is one component; where this file does not exist in_0.pgx, in_1.pgx ... are the components. A
+ * sample above the maximum that the file states is an error. */
 bool image_read(Image *image, const char *path, char *why);
 
-/* What a raw file does not say of itself. */
+/* The description of a raw file, which has no header. */
 typedef struct {
   uint32_t width, height; /* of the reference grid */
   uint32_t num_components;
@@ -79,7 +78,8 @@ typedef struct {
 } ImageRawShape;
 bool image_read_raw(Image *image, const char *path, const ImageRawShape *shape, char *why);
 
-/* The whole of a file, "-" is standard input; NULL on error and when it is empty. g_free it. */
+/* Reads a whole file; "-" is standard input. NULL: it cannot be read or is empty. Free with
+ * g_free(). */
 uint8_t *image_load_file(const char *path, size_t *size, char *why);
 
 /* A file being written. It appears under its name when it is complete; what was there before stays
@@ -96,16 +96,16 @@ bool image_output_close(ImageOutput *output, bool ok, char *why);
 /* Closes and removes the file. */
 void image_output_drop(ImageOutput *output);
 
-/* --- one file a format --- */
-/* What a reader is given: the bytes of a file, and its name for messages. */
+/* --- the formats, one source file each --- */
+/* A file in memory for the readers, with its name for messages. */
 typedef struct {
   const uint8_t *data;
   size_t size;
   const char *path;
 } ImageFile;
-/* As image_read, of bytes in memory. */
+/* As image_read(), from bytes in memory. */
 bool image_read_file(Image *image, const ImageFile *file, char *why);
-/* The next decimal number at *at, which is moved behind it; false: there is none, or it is above
+/* Reads the decimal number at *at and moves *at behind it. false: there is none, or it is above
  * UINT32_MAX. */
 bool image_parse_number(const ImageFile *file, size_t *at, uint32_t *number);
 
@@ -119,7 +119,7 @@ bool image_read_pgx(Image *image, const ImageFile *file, char *why);
 bool image_read_pgx_set(Image *image, const char *path, char *why);
 bool image_write_raw(const Image *image, const char *path, char *why);
 
-/* Fails with `why` set from errno; for use as `return image_fail_errno (...)`. */
+/* Set `why`, from errno or from a format, and return false. */
 bool image_fail_errno(char *why, const char *path);
 bool image_fail(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PGX (Rec. ITU-T T.803 annex A): one component a file, "PG ML [+-] depth width height", big-endian
- * (ML) or little. */
+/* PGX (Rec. ITU-T T.803 annex A): one component per file with the header "PG ML [+-] depth width
+ * height"; samples are big-endian (ML) or little-endian (LM). */
 #include "image.h"
 
 #include <glib.h>
@@ -54,7 +54,7 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
     g_ptr_array_add(names, g_strdup_printf("%s_%u.pgx", stem, c));
     ok = write_plane(&image->planes[c], g_ptr_array_index(names, c), why);
   }
-  for (guint c = 0; !ok && c + 1 < names->len; c++) /* components without the failed one */
+  for (guint c = 0; !ok && c + 1 < names->len; c++) /* no component without the others */
     unlink(g_ptr_array_index(names, c));
   g_ptr_array_unref(names);
   g_free(stem);
@@ -66,7 +66,7 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
 typedef struct {
   bool big_endian, is_signed;
   uint32_t depth, width, height;
-  size_t size; /* of the header, with the white space behind it */
+  size_t size; /* of the header, including the white space behind it */
 } PgxHeader;
 
 static void skip_spaces(const ImageFile *file, size_t *at)
@@ -75,7 +75,7 @@ static void skip_spaces(const ImageFile *file, size_t *at)
     ++*at;
 }
 
-/* The header ends with one white space, or with CR LF. */
+/* Reads the header, which ends with one white space or with CR LF. */
 static bool read_header(const ImageFile *file, PgxHeader *header)
 {
   size_t at = 2;
@@ -126,7 +126,7 @@ bool image_read_pgx(Image *image, const ImageFile *file, char *why)
   return false;
 }
 
-/* The sub-sampling that makes `part` samples of `whole`; 0: none does. */
+/* The sub-sampling factor by which `whole` samples become `part`; 0: there is none. */
 static uint8_t subsampling(uint32_t whole, uint32_t part)
 {
   uint64_t factor = part ? ((uint64_t)whole + part - 1) / part : 0;
@@ -134,7 +134,7 @@ static uint8_t subsampling(uint32_t whole, uint32_t part)
                                                                                : 0;
 }
 
-/* Puts the planes of `parts`, one each, behind one another into one image. */
+/* Joins images of one plane each into one image. */
 static bool join(Image *image, const Image *parts, uint32_t n, const char *path, char *why)
 {
   size_t size = 0, offset = 0;

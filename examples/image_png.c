@@ -9,18 +9,18 @@
 static const int colour_types[5] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                     PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
 
-/* What libpng hands back to the functions below. Rows and pixels are kept here so that they are
- * freed where an error has jumped out of libpng. */
+/* Context of the libpng callbacks below. Rows and pixels are part of it so that they can be freed
+ * after an error has jumped out of libpng. */
 typedef struct {
   const char *path;
   char *why;
-  const uint8_t *at; /* rest of the file that is read */
+  const uint8_t *at; /* the rest of the input */
   size_t left;
   png_bytep *rows;
   uint8_t *pixels;
 } PngContext;
 
-/* libpng's message becomes ours. */
+/* Takes over libpng's message. */
 static void fail(png_structp png, png_const_charp text)
 {
   const PngContext *context = png_get_error_ptr(png);
@@ -110,7 +110,7 @@ static void read_bytes(png_structp png, png_bytep out, size_t size)
   context->left -= size;
 }
 
-/* Samples of the interleaved rows to planes. */
+/* Copies interleaved rows to planes. */
 static void split_rows(const Image *image, png_bytep *rows)
 {
   uint32_t width = image->planes[0].width, channels = image->num_planes;
@@ -128,7 +128,8 @@ static void split_rows(const Image *image, png_bytep *rows)
   g_free(row);
 }
 
-/* Palettes become RGB, fewer than 8 bits become 8, tRNS becomes alpha. */
+/* Reads the picture. Palettes become RGB, samples of fewer than 8 bits get 8, tRNS becomes alpha.
+ */
 static void read_picture(png_structp png, png_infop info, PngContext *context, Image *image)
 {
   static const Cj2kChannel grey_alpha[] = {{0, 1}, {1, 0}},

@@ -7,7 +7,8 @@
 
 /* ----------------------------------------------------------------------------- write --- */
 
-/* A row of n samples as the file has it; grey is repeated for a file that must be RGB. */
+/* Converts a row of n samples to the bytes of the file, each sample `repeat` times (grey in an RGB
+ * file). Returns the number of bytes. */
 static size_t file_row(const uint16_t *in, size_t n, uint32_t repeat, bool wide, uint8_t *out)
 {
   uint8_t *at = out;
@@ -55,7 +56,7 @@ bool image_write_pnm(const Image *image, const char *path, char *why)
 
 /* ------------------------------------------------------------------------------ read --- */
 
-/* The next number of the header, after white space and comments, of which there must be some. */
+/* Reads the next number of the header. White space or comments must come before it. */
 static bool header_number(const ImageFile *file, size_t *at, uint32_t *number)
 {
   size_t first = *at;
@@ -77,7 +78,7 @@ static uint8_t bits_of(uint32_t most)
   return bits;
 }
 
-/* Samples behind the header, interleaved, to planes; none may be above `most`. */
+/* Copies the interleaved samples behind the header to planes. None may be above `most`. */
 static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_t most, char *why)
 {
   const ImagePlane *first = &image->planes[0];
@@ -109,7 +110,7 @@ bool image_read_pnm(Image *image, const ImageFile *file, char *why)
       !header_number(file, &at, &most) || most < 1 || most > 65535 || at >= file->size ||
       !g_ascii_isspace(file->data[at]))
     return image_fail(why, "%s: the header of a PGM (P5) or PPM (P6) file is broken", file->path);
-  at++; /* one white space, then samples */
+  at++; /* one white space separates header and samples */
   uint32_t channels = file->data[1] == '6' ? 3 : 1;
   uint64_t samples = (uint64_t)width * height;
   if (samples > (file->size - at) / channels / (most > 255 ? 2 : 1))

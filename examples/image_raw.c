@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Raw planes: component after component, rows without padding, little-endian. */
+/* Raw files: planes one after the other, rows without padding, little-endian samples. */
 #include "image.h"
 
 #include <glib.h>

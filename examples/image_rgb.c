@@ -4,7 +4,8 @@
 #include <glib.h>
 #include <string.h>
 
-/* The plane that is colour `number` (1, 2, 3), or plane number - 1 when none says so. */
+/* The plane of colour `number` (1, 2, 3) by its channel definition; without one plane number - 1.
+ */
 static uint32_t find_colour(const Image *image, uint32_t number)
 {
   for (uint32_t i = 0; image->channels && i < image->num_planes; i++) {
@@ -20,9 +21,9 @@ static bool is_alpha(const Cj2kChannel *channel)
 }
 
 /*
- * The plane that is alpha, of the whole image if one is; UINT32_MAX: none. Where no channel
- * definition says so, a second plane beside grey or a fourth beside three colours is alpha, as
- * other readers and the element cudaj2kdec take it; colour spaces of four colours keep it.
+ * The plane of alpha, preferably that of the whole image; UINT32_MAX: none. Without a channel
+ * definition a second plane beside grey and a fourth beside three colours are alpha, as in other
+ * decoders and in the element cudaj2kdec, unless the colour space has four colours.
  */
 static uint32_t find_alpha(const Image *image)
 {
@@ -36,7 +37,8 @@ static uint32_t find_alpha(const Image *image)
   return by_number ? last : found;
 }
 
-/* YCbCr: the file says so, or the second and third component have fewer samples than the first. */
+/* Whether the image is YCbCr: by its colour space or, where that is unknown, because the second and
+ * third component have fewer samples than the first. */
 static bool is_ycc(const Image *image, const uint32_t *plane_of)
 {
   const ImagePlane *y = &image->planes[plane_of[0]], *cb = &image->planes[plane_of[1]],
@@ -75,8 +77,8 @@ void image_rgb_open(ImageRgb *rgb, const Image *image, bool with_alpha)
   rgb->samples = g_new(int32_t, widest);
 }
 
-/* Where sample i of the first plane lies in a plane of other sub-sampling, in one direction (T.800
- * B.2). */
+/* Maps position i of the first plane to a plane of other sub-sampling, in one dimension
+ * (T.800 B.2). */
 static uint32_t map_position(uint32_t i, uint32_t first_start, uint8_t first_step, uint32_t start,
                              uint8_t step, uint32_t count)
 {
@@ -93,7 +95,7 @@ uint32_t image_rgb_stretch(uint32_t v, unsigned depth, unsigned bits)
   return result;
 }
 
-/* A row of a plane on the first plane's grid, unsigned, of rgb->depth bits. */
+/* Reads a row of a plane on the grid of the first plane, as unsigned samples of rgb->depth bits. */
 static void fetch_row(const ImageRgb *rgb, const ImagePlane *plane, uint32_t y, int32_t *row)
 {
   const ImagePlane *first = &rgb->image->planes[rgb->plane_of[0]];
@@ -127,7 +129,7 @@ static void ycc_row(const ImageRgb *rgb)
   }
 }
 
-/* Takes alpha out of the colours that were multiplied with it, in place. */
+/* Divides premultiplied colours by alpha, in place. */
 static void divide_row(const ImageRgb *rgb)
 {
   const int32_t *alpha = rgb->rows[rgb->num_channels - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The boxes of JP2, JPH and JPX files (T.800 Annex I, T.814 Annex D), with what they hold. */
+/* The boxes of JP2, JPH and JPX files (T.800 Annex I, T.814 Annex D) and their contents. */
 #include "common/codestream/markers.h"
 #include "info.h"
 
@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_DEPTH 8 /* of boxes in boxes */
+#define MAX_DEPTH 8 /* of nested boxes */
 
 typedef struct {
   char type[5];
   uint64_t offset, contents, end;
 } Box;
 
-/* ---------------------------------------------------------------------- what a box holds --- */
+/* --------------------------------------------------------------------- contents of boxes --- */
 
 static uint32_t get(Cj2kBytes *bytes, uint32_t n)
 {
@@ -184,7 +184,7 @@ static void read_cdef(Cj2kBytes *bytes, InfoValue *out)
   bytes->overrun |= n > 0;
 }
 
-/* resc, resd: samples a metre. */
+/* resc, resd: samples per metre. */
 static void read_resolution(Cj2kBytes *bytes, InfoValue *out)
 {
   uint32_t vn = get(bytes, 2), vd = get(bytes, 2), hn = get(bytes, 2), hd = get(bytes, 2);
@@ -235,7 +235,7 @@ static void read_bytes(Cj2kBytes *bytes, InfoValue *out)
 
 static const struct {
   const char *type;
-  bool super; /* holds boxes */
+  bool super; /* a superbox: contains boxes */
   void (*read)(Cj2kBytes *bytes, InfoValue *out);
 } known_boxes[] = {
     {"jP  ", false, read_signature},
@@ -268,7 +268,7 @@ static const struct {
 
 /* --------------------------------------------------------------------------- the walk --- */
 
-/* The box at `at`; false and an error: it cannot be one. */
+/* Reads the header of the box at `at`. false, with an error added: this is no box. */
 static bool next_box(const InfoContext *context, InfoSpan span, uint64_t at, Box *box)
 {
   const uint8_t *data = span.data + at;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What SIZ, CAP, COD, COC, QCD, QCC, RGN and POC mean (T.800 Annex A, T.814 A.3). */
+/* The parameters of SIZ, CAP, COD, COC, QCD, QCC, RGN and POC (T.800 Annex A, T.814 A.3). */
 #include "info.h"
 
 #include <glib.h>
 #include <math.h>
 #include <string.h>
 
-/* A damaged or hostile file may say something else for each of thousands of components and tiles.
- */
+/* Limits the output: a damaged or hostile file may have other parameters for each of thousands of
+ * components and tiles. */
 #define MAX_GROUPS 256
 #define MAX_TILES  64
 
@@ -23,7 +23,7 @@ static void put_range(InfoValue *out, uint32_t first, uint32_t last)
 
 /* ------------------------------------------------------------------------------- SIZ --- */
 
-/* Components that are alike stand together. */
+/* Components with the same parameters are listed together. */
 static void put_components(const Cj2kHeader *header, InfoValue *out)
 {
   InfoValue *list = info_put(out, "components", info_array());
@@ -111,7 +111,7 @@ static void put_styles(uint8_t style, InfoValue *out)
 
 static void put_precincts(const Cj2kCoding *coding, InfoValue *out)
 {
-  InfoValue *list = info_put(out, "precincts", info_array()); /* from the lowest resolution up */
+  InfoValue *list = info_put(out, "precincts", info_array()); /* from the lowest resolution on */
   for (uint32_t r = 0; r <= coding->num_levels; r++)
     info_add_text(list, "%ux%u", 1u << coding->log2_precinct_width[r],
                   1u << coding->log2_precinct_height[r]);
@@ -128,11 +128,11 @@ static void put_bands(const Cj2kCoding *coding, const Cj2kQuantisation *q, uint8
     int resolution = (b + 2) / 3, orientation = b ? (b - 1) % 3 + 1 : 0;
     int level = b ? coding->num_levels - resolution + 1 : coding->num_levels;
     int exponent = q->exponent[b], mantissa = q->mantissa[b];
-    if (q->style == 1) { /* derived from the first */
+    if (q->style == 1) { /* derived from the first band */
       exponent = MAX(q->exponent[0] - (coding->num_levels - level), 0);
       mantissa = q->mantissa[0];
     } else if (b >= q->num_steps) {
-      return; /* none is told for the rest */
+      return; /* the marker segment has no more step sizes */
     }
     InfoValue *band = info_add(list, info_object());
     info_put_text(band, "band", "%s%d", names[orientation], level);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The markers and tile-parts of a codestream (T.800 Annex A), where they are and how long. */
+/* The markers and tile-parts of a codestream (T.800 Annex A) with their offsets and lengths. */
 #include "common/codestream/markers.h"
 #include "info.h"
 
 #include <glib.h>
 #include <string.h>
 
-/* Where the walk is, and what it has gathered. */
+/* The position in the codestream and the facts so far. */
 typedef struct {
   const InfoContext *context;
   InfoSpan span;
   uint64_t at;
   InfoValue *markers, *tile_parts;
-  uint32_t num_components; /* by SIZ, 0 before it */
-  GArray *told_lengths;    /* of tile-parts by TLM: uint32_t */
-  GArray *lengths;         /* as they are: uint32_t */
+  uint32_t num_components; /* from SIZ; 0 before it */
+  GArray *told_lengths;    /* of tile-parts as TLM states them: uint32_t */
+  GArray *lengths;         /* of tile-parts as found: uint32_t */
   uint32_t num_tlm, num_plt, num_plm, num_packed;
-  uint64_t told_packet_bytes; /* by the PLT segments of the tile-part at hand */
+  uint64_t told_packet_bytes; /* from the PLT segments of the current tile-part */
 } Walk;
 
-/* A marker segment that was found: parameters, without the length field. */
+/* A marker segment; `bytes` are its parameters without the length field. */
 typedef struct {
   uint16_t marker;
   uint64_t offset; /* of the marker */
   Cj2kBytes bytes;
 } Segment;
 
-/* ------------------------------------------------------------------ what segments tell --- */
+/* ----------------------------------------------------------- contents of marker segments --- */
 
 static void read_com(Walk *walk, Segment *segment, InfoValue *out)
 {
@@ -66,7 +66,7 @@ static void read_tlm(Walk *walk, Segment *segment, InfoValue *out)
   info_put_int(out, "tile_parts", entries);
 }
 
-/* A.7.3: lengths of packets, seven bits a byte. */
+/* A.7.3: lengths of packets, seven bits per byte. */
 static void read_plt(Walk *walk, Segment *segment, InfoValue *out)
 {
   Cj2kBytes *bytes = &segment->bytes;
@@ -136,10 +136,10 @@ static InfoValue *add_marker(Walk *walk, uint16_t marker, uint64_t offset, uint6
   return out;
 }
 
-/* What stops a header: a delimiter, or bytes that make no sense (told as an error). */
+/* Whether a header ends here: at a delimiter, or at bytes that make no sense, which is an error. */
 typedef enum { STEP_SEGMENT, STEP_DELIMITER, STEP_BROKEN } Step;
 
-/* The marker at walk->at, which is moved behind a marker segment. */
+/* Reads the marker at walk->at and moves that behind the marker segment. */
 static Step next_marker(Walk *walk, uint64_t end, uint16_t *marker)
 {
   const uint8_t *data = walk->span.data + walk->at;
@@ -183,7 +183,7 @@ static void add_tile_part(Walk *walk, uint64_t start, uint64_t data, uint64_t en
   uint32_t length = (uint32_t)(end - start);
   info_put_int(part, "tile", cj2k_get16(sot + 4));
   info_put_int(part, "part", sot[10]);
-  info_put_int(part, "parts", sot[11]); /* 0: not told here */
+  info_put_int(part, "parts", sot[11]); /* 0: not stated here */
   info_put_int(part, "offset", (int64_t)start);
   info_put_int(part, "length", (int64_t)(end - start));
   info_put_int(part, "header_bytes", (int64_t)(data - start));
@@ -191,7 +191,7 @@ static void add_tile_part(Walk *walk, uint64_t start, uint64_t data, uint64_t en
   g_array_append_val(walk->lengths, length);
 }
 
-/* The tile-part at walk->at, which is moved behind it. false: the walk ends here. */
+/* Reads the tile-part at walk->at and moves that behind it. false: the codestream ends here. */
 static bool walk_tile_part(Walk *walk)
 {
   uint64_t start = walk->at, left = walk->span.end - start, end;
@@ -205,7 +205,7 @@ static bool walk_tile_part(Walk *walk)
   }
   uint32_t psot = cj2k_get32(sot + 6);
   end = start + psot;
-  if (psot == 0) { /* to EOC */
+  if (psot == 0) { /* the tile-part extends to EOC */
     end = walk->span.end;
     if (cj2k_get16(walk->span.data + end - 2) == CJ2K_EOC && left >= 14)
       end -= 2;

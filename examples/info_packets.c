@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the bytes of a codestream go: packets by resolution, layer and component, and code-blocks.
- */
+/* The bytes of a codestream: packets by resolution, layer and component, and code-blocks. */
 #include "common/codestream/coded.h"
 #include "info.h"
 
@@ -13,7 +12,7 @@ typedef struct {
 
 typedef struct {
   Sum all, *components, *layers, resolutions[CJ2K_MAX_LEVELS + 1];
-  uint64_t empty; /* packets without any code-block's bytes */
+  uint64_t empty; /* packets without bytes of code-blocks */
   uint32_t num_layers, num_resolutions;
 } Sums;
 
@@ -73,7 +72,7 @@ static void put_blocks(const Cj2kPlan *plan, const Cj2kCodedFrame *frame, InfoVa
   info_put_int(blocks, "corrupt", frame->corrupt_blocks);
 }
 
-/* Strictly first, to learn what is wrong, and then whatever can be read. */
+/* Parses strictly first, to find errors, then leniently, to read as much as possible. */
 static Cj2kStatus read_packets(const InfoContext *context, InfoSpan span, const Cj2kPlan *plan,
                                const Cj2kTileParts *parts, Sums *sums, Cj2kPacketReader *reader,
                                Cj2kCodedFrame **frame)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The profile that Rsiz names (T.800 A.5.1 and A.10), and whether the codestream keeps to it. */
+/* The profile that Rsiz names (T.800 A.5.1 and A.10), and whether the codestream conforms to it. */
 #include "common/encoder/profile_rules.h"
 #include "info.h"
 
 #include <glib.h>
 
 #define RSIZ_PART2 0x8000
-#define RSIZ_CAP   0x4000 /* a CAP marker segment tells more, in HTJ2K Ccap15 */
+#define RSIZ_CAP   0x4000 /* a CAP marker segment has more capabilities; HTJ2K: Ccap15 */
 
-/* What is found is added to `broken`, an array of sentences. */
+/* The checks add violations to `broken`, an array of sentences. */
 typedef struct {
   const InfoProfile *facts;
   const Cj2kHeader *header;
@@ -137,7 +137,7 @@ static void check_tiles(const Check *check, const Cj2kProfileRules *rules)
     BROKEN("tiles of %u x %u, squares of 1024, 2048 or 4096 are allowed", header->tdx, header->tdy);
 }
 
-/* Of cinema, at 24 frames a second. */
+/* The byte limits of cinema profiles, at 24 frames per second. */
 static void check_bytes(const Check *check)
 {
   const uint64_t frame = 250000000 / 8 / 24, component = 200000000 / 8 / 24;

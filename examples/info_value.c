@@ -11,7 +11,7 @@ typedef enum { KIND_INT, KIND_DOUBLE, KIND_BOOL, KIND_TEXT, KIND_ARRAY, KIND_OBJ
 struct InfoValue {
   Kind kind;
   const char *key; /* of a member of an object */
-  int64_t integer; /* also a bool */
+  int64_t integer; /* or bool */
   double number;
   char *text;       /* UTF-8 */
   GPtrArray *items; /* elements or members */
@@ -158,7 +158,7 @@ static bool is_flat(const InfoValue *value)
   return true;
 }
 
-/* Flat objects and arrays stand on one line. */
+/* Flat objects and arrays are printed on one line. */
 static void print_json(const InfoValue *value, int depth, FILE *file)
 {
   bool flat = is_flat(value);
@@ -238,7 +238,7 @@ static void print_list(const InfoValue *array, uint32_t most, FILE *file)
     fputs("none", file);
 }
 
-/* Can the object stand on one line? */
+/* Whether the object fits on one line. */
 static bool is_short(const InfoValue *object)
 {
   for (uint32_t i = 0; i < object->items->len; i++)
@@ -282,7 +282,7 @@ static void print_elements(const InfoValue *array, int depth, uint32_t most, FIL
     fprintf(file, "%*s- and %u more\n", 2 * depth, "", array->items->len - most);
 }
 
-/* The first member goes on in the line at hand when the object is an element of an array. */
+/* In an object that is an element of an array the first member continues the current line. */
 static void print_members(const InfoValue *object, int depth, uint32_t most, FILE *file)
 {
   for (uint32_t i = 0; i < object->items->len; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What cj2k-info found, as a tree of objects, arrays and values that is printed as text or as JSON.
- * An object or array owns what was put into it.
+ * The output of cj2k-info: a tree of objects, arrays and values, printed as text or as JSON.
+ * Objects and arrays own their members and elements.
  */
 #ifndef EXAMPLES_INFO_VALUE_H
 #define EXAMPLES_INFO_VALUE_H
@@ -26,7 +26,7 @@ void info_put_text(InfoValue *object, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void info_put_bytes_text(InfoValue *object, const char *key, const uint8_t *text, size_t size);
 
-/* Moves the members of `from` to the end of `object`, and frees it. */
+/* Moves the members of `from` to the end of `object` and frees `from`. */
 void info_move(InfoValue *object, InfoValue *from);
 
 /* Elements of an array. */
@@ -36,7 +36,7 @@ void info_add_text(InfoValue *array, const char *format, ...) __attribute__((for
 uint32_t info_count(const InfoValue *array);
 
 void info_print_json(const InfoValue *value, FILE *file);
-/* Arrays stop after `most` elements, with a line that tells how many follow. */
+/* Prints text. Arrays end after `most` elements with a line that says how many more there are. */
 void info_print_text(const InfoValue *object, uint32_t most, FILE *file);
 
 #endif

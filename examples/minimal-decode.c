@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The smallest program around libcj2k's decoder: prints the mean of each component of a file.
+ * A minimal program with libcj2k's decoder: prints the mean of each component of a file.
  *
  *   cc minimal-decode.c $(pkg-config --cflags --libs cj2k) -o minimal-decode
  */
@@ -25,8 +25,8 @@ static uint8_t *load(const char *path, size_t *size)
   return data;
 }
 
-/* The mean of the samples of component c: without a layout of our own they lie in planes, as
- * cj2k_layout_planar says. */
+/* The mean of the samples of component c. The frame has the default layout, planes as
+ * cj2k_layout_planar() describes them. */
 static double mean(const Cj2kFrame *frame, uint32_t c)
 {
   const Cj2kComponent *component = &frame->image.components[c];
@@ -57,13 +57,13 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: minimal-decode FILE\n");
     return 2;
   }
-  cj2k_decoder_params_init(&params); /* GPU if there is one, all cores */
+  cj2k_decoder_params_init(&params); /* the GPU if there is one, all cores */
   Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
   if (!decoder || cj2k_decoder_submit(decoder, data, size, NULL, NULL, NULL, &error) != CJ2K_OK) {
     fprintf(stderr, "%s\n", error.text);
     return 1;
   }
-  /* More frames could be submitted here; each receive gives the oldest one. */
+  /* More frames could be submitted here; each receive returns the oldest one. */
   cj2k_decoder_receive(decoder, &frame);
   int status = frame.status == CJ2K_OK ? 0 : 1;
   if (status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The smallest program around libcj2k's encoder: frames of planar samples from standard input, as
- * many as there are, to numbered codestreams, none larger than a budget.
+ * A minimal program with libcj2k's encoder: reads frames of planar samples from standard input and
+ * writes numbered codestreams, none larger than a budget.
  *
  *   cc minimal-encode.c $(pkg-config --cflags --libs cj2k) -o minimal-encode
  *   minimal-encode 1920 1080 1036800 frame < film.yuv     # 4:2:2, 10 bit in 16, little-endian
@@ -14,7 +14,7 @@
 #define IN_FLIGHT 3
 #define PLANES    3
 
-/* One picture's memory: the planes of 4:2:2 one behind the other. */
+/* The memory of one picture: the planes of 4:2:2 one after the other. */
 typedef struct {
   uint8_t *samples;
   Cj2kPlane planes[PLANES];
@@ -36,7 +36,7 @@ static size_t slot_init(Slot *slot, uint32_t width, uint32_t height)
   return slot->samples ? size : 0;
 }
 
-/* Waits for the oldest frame and writes it to STEM-NNNNN.j2c; 0, or 1 when something went wrong. */
+/* Waits for the oldest frame and writes it to STEM-NNNNN.j2c. Returns 0, or 1 on failure. */
 static int write_oldest(Cj2kEncoder *encoder, const char *stem, unsigned number)
 {
   Cj2kPacket packet;
@@ -56,7 +56,7 @@ static int write_oldest(Cj2kEncoder *encoder, const char *stem, unsigned number)
   return status;
 }
 
-/* Submits frames as long as there are any; each slot is filled again when its frame is out. */
+/* Submits frames as long as there are any. A slot is filled again when its frame was received. */
 static int encode_all(Cj2kEncoder *encoder, Slot *slots, size_t frame_size, const char *stem)
 {
   Cj2kError error;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
                             .colour = CJ2K_COLOUR_SYCC};
   cj2k_layout_planar(&shape, samples, &layout);
 
-  cj2k_encoder_params_init(&params); /* GPU if there is one, all cores */
+  cj2k_encoder_params_init(&params); /* the GPU if there is one, all cores */
   params.block_coder = CJ2K_CODER_HT;
   params.rate_control = CJ2K_RATE_CBR;
   params.max_frame_bytes = strtoull(argv[3], NULL, 10);

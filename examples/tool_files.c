@@ -117,7 +117,7 @@ GArray *tool_files_list(char **names, const char *const *inputs, GError **error)
 
 /* ---------------------------------------------------------------------------- outputs --- */
 
-/* FOLDER/NAME.ending of an input. */
+/* FOLDER/NAME.ending for an input with the name NAME. */
 static char *name_in_folder(const char *folder, const char *input, const char *ending)
 {
   char *name = g_path_get_basename(input), *dot = strrchr(name, '.');

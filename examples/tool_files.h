@@ -6,8 +6,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* One input, and where its result goes: "-" is standard input and output, TOOL_NOWHERE leaves the
- * result out. */
+/* One input and the file for its result. "-" is standard input or output; a result for TOOL_NOWHERE
+ * is not written. */
 typedef struct {
   char *in, *out;
 } ToolFile;
@@ -17,27 +17,26 @@ typedef struct {
 /* What a tool reads and writes. */
 typedef struct {
   const char *const
-      *inputs;        /* endings of names that are taken from a folder, with NULL behind them */
-  const char *ending; /* of names in a folder of results, with its dot */
-  /* Can the name be that of a file of results? Else, where several are to be written, it is a
-   * folder's to be made. */
+      *inputs;        /* endings of the files that are read from a folder; NULL ends the list */
+  const char *ending; /* of result files in a folder, with its dot */
+  /* Whether a name is that of a result file. For several results any other name is that of a
+   * folder, which is made. */
   bool (*is_output)(const char *name);
 } ToolKinds;
 
 /*
- * Pairs inputs with outputs. `names` are the arguments: inputs, and with `output` NULL the last one
- * is the output. An input that is a folder stands for the files in it with one of the endings, by
- * name. With one input the output is a file; a folder, or a name that ends in a slash, gets a file
- * of the input's name with kinds->ending; and so do several inputs, which need a folder, "-" or
- * TOOL_NOWHERE. Returns an array of ToolFile to be freed with g_array_unref; NULL: *error says what
- * is wrong.
+ * Pairs inputs with outputs. `names` are the arguments, all of them inputs; when `output` is NULL
+ * the last one is the output. An input folder stands for its files with one of the endings, sorted
+ * by name. An output folder, or a name that ends in a slash, gets a file of each input's name with
+ * kinds->ending. Several inputs need a folder, "-" or TOOL_NOWHERE as output. Returns an array of
+ * ToolFile, to be freed with g_array_unref(); NULL with *error set on failure.
  */
 GArray *tool_files_pair(char **names, const char *output, const ToolKinds *kinds, GError **error);
 
-/* Inputs alone: `out` is NULL in each. */
+/* The same for inputs alone; `out` is NULL in each. */
 GArray *tool_files_list(char **names, const char *const *inputs, GError **error);
 
-/* Names of codestreams, JP2 and JPH files. */
+/* Endings of codestreams, JP2 and JPH files. */
 extern const char *const tool_coded_endings[];
 
 #endif

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* Other names of options, from before they had those of the elements' properties. */
+/* Older names of options, still accepted. */
 static const struct {
   const char *name, *option;
-  const char *value; /* NULL: it takes one */
+  const char *value; /* NULL: the option takes a value */
 } aliases[] = {
     {"threads", "num-threads", NULL},
     {"in-flight", "frames-in-flight", NULL},

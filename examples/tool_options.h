@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Command line options of the tools from the library's table of options. */
+/* Command line options of the tools, made from the library's table of options. */
 #ifndef EXAMPLES_TOOL_OPTIONS_H
 #define EXAMPLES_TOOL_OPTIONS_H
 
@@ -9,12 +9,12 @@
 
 #define TOOL_MAX_OPTIONS 64
 
-/* What was given on the command line goes into `params`, the struct of the table. */
+/* Options on the command line; their values go into `params`, the struct of the table. */
 typedef struct {
   const Cj2kOptionTable *table;
   void *params;
-  bool given[TOOL_MAX_OPTIONS]; /* by place in the table */
-  GPtrArray *texts;             /* of the help, and values that params points to */
+  bool given[TOOL_MAX_OPTIONS]; /* by index in the table */
+  GPtrArray *texts;             /* owned: texts of the help, and values that params points to */
 } ToolOptions;
 
 void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params);
