@@ -392,8 +392,8 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
       if (strict)
         return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, 0, walk.ended_at,
                                  result == PACKET_BROKEN
-                                     ? "tile %u has a packet header that cannot be right"
-                                     : "the data of tile %u ends before its packets do",
+                                     ? "tile %u has an invalid packet header"
+                                     : "the data of tile %u ends before its last packet",
                                  t);
     }
     cj2k_tile_reader_finish(tile_reader, &reader->store);

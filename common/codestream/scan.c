@@ -106,7 +106,8 @@ static Cj2kStatus broken_header(Cj2kError *error, const Cj2kMarkerSegment *segme
     return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment->marker, segment->offset,
                              "%s is not allowed in the %s", what, where);
   return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment->marker, segment->offset,
-                           "0x%04X in the %s is no marker segment", segment->marker, where);
+                           "0x%04X in the %s does not begin a marker segment", segment->marker,
+                           where);
 }
 
 /* SIZ comes right after SOC; the scan needs its tile grid. */

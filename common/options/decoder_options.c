@@ -36,6 +36,6 @@ Cj2kStatus cj2k_decoder_params_set(Cj2kDecoderParams *params, const char *name, 
   const Cj2kOption *option = cj2k_option_find(&cj2k_decoder_options, name);
 
   if (!option)
-    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "%.60s is no parameter of the decoder", name);
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "the decoder has no parameter %.60s", name);
   return cj2k_option_parse(option, value, params, error);
 }

@@ -256,6 +256,6 @@ Cj2kStatus cj2k_encoder_params_set(Cj2kEncoderParams *params, const char *name, 
   const Cj2kOption *option = cj2k_option_find(&cj2k_encoder_options, name);
 
   if (!option)
-    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "%.60s is no parameter of the encoder", name);
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "the encoder has no parameter %.60s", name);
   return cj2k_option_parse(option, value, params, error);
 }
