@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pictures for tests of the encoder: made here, encoded, and decoded again with the library. */
+/* Pictures for tests of the encoder: they are generated, encoded, and decoded with the library. */
 #ifndef ENCODER_PICTURES_H
 #define ENCODER_PICTURES_H
 
@@ -22,7 +22,7 @@ typedef enum {
 
 #define TEST_MAX_COMPONENTS 300
 
-/* Planes of 16 bit words, one a component. */
+/* Planes of 16-bit words, one per component. */
 typedef struct {
   uint32_t width, height, num_components;
   Cj2kComponent components[TEST_MAX_COMPONENTS];
@@ -34,7 +34,7 @@ typedef struct {
   Cj2kEncoderImage image;
 } TestPicture;
 
-/* Something with edges, slopes and grain, that codes like a photograph. */
+/* A scene with edges, slopes and grain, which codes like a photograph. */
 static inline double natural_sample(uint32_t x, uint32_t y, uint32_t c, GRand *rand)
 {
   double u = x / 37.0, v = y / 29.0;
@@ -130,7 +130,7 @@ static inline void test_picture_clear(TestPicture *p)
     g_free(p->planes[c].data);
 }
 
-/* One frame through an encoder of its own. NULL: refused, *error says why. */
+/* Encodes one frame with an encoder of its own. NULL: refused, with *error set. */
 static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPicture *p,
                                   Cj2kError *error)
 {

@@ -169,7 +169,7 @@ static void test_padding(void)
   }
 }
 
-/* Components that the image does not have are opaque, bytes that nobody has are filled. */
+/* An alpha component that the image lacks is opaque; bytes of no component are filled. */
 static void test_alpha_and_fill(void)
 {
   Cj2kSampleLayout samples[4];
@@ -277,7 +277,7 @@ static void test_order(void)
   }
 }
 
-/* Closing waits for what is still inside. */
+/* Closing waits for the frames in flight. */
 static void test_close_in_flight(void)
 {
   for (uint32_t threads = 1; threads <= 3; threads++) {
@@ -456,7 +456,7 @@ static void test_palette(void)
   g_byte_array_unref(file);
 }
 
-/* What a decoder says of a file. */
+/* The error that a decoder reports for a file. */
 static void decode_file(const GByteArray *file, bool strict, Cj2kStatus expected, const char *words)
 {
   Cj2kDecoderParams params;

@@ -106,7 +106,7 @@ static void test_lossless_options(void)
   test_picture_clear(&picture);
 }
 
-/* --- the same bytes whatever the threads and frames in flight --- */
+/* --- the same bytes at all numbers of threads and frames in flight --- */
 
 static GBytes *encode_sequence(const Cj2kEncoderParams *params, const TestPicture *pictures,
                                uint32_t n, uint32_t frames)

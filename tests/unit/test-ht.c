@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* HT block coder: what is encoded comes back exactly, and bytes that nobody encoded do no harm. */
+/* HT block coder: encoded blocks decode exactly, and arbitrary bytes do no harm. */
 #include "common/cpu/blockcoder.h"
 #include "common/cpu/ht/decode.h"
 #include "common/cpu/ht/encode.h"

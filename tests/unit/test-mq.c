@@ -487,7 +487,7 @@ static void test_short_data(void)
   coded_free(coded);
 }
 
-/* Nothing to code: no passes. Too little room: refused. */
+/* Nothing to code: no passes. Too small a capacity: refused. */
 static void test_limits(void)
 {
   Coded *coded = coded_new();
@@ -511,7 +511,7 @@ static void test_limits(void)
   coded_free(coded);
 }
 
-/* What no encoder wrote: decoded to something, or refused, within the bounds of its memory. */
+/* Arbitrary bytes are decoded to something or refused, within the bounds of their memory. */
 static void test_hostile(void)
 {
   Cj2kBlockScratch *scratch = cj2k_block_scratch_new();

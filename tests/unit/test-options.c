@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tables of options: they agree with the structs of parameters, and nothing is misread. */
+/* The tables of options agree with the structs of parameters, and values are parsed correctly. */
 #include "common/encoder/params.h"
 #include "common/options/decoder_options.h"
 #include "common/options/encoder_options.h"
@@ -256,7 +256,7 @@ static void test_check(void)
   for_each(check_range);
 }
 
-/* Conversions of bytes are defined for whatever comes. */
+/* Conversions of bytes are defined for all values. */
 static void test_whole_bytes(void)
 {
   g_assert_cmpuint(cj2k_whole_bytes(0), ==, 0);

@@ -73,7 +73,7 @@ static void set_bit(const Cj2kSampleLayout *s, uint8_t *row, uint32_t x, unsigne
   *at = (uint8_t)((*at & ~(1u << in_word % 8)) | (unsigned)value << in_word % 8);
 }
 
-/* The obvious writer. */
+/* The plain writer, bit after bit. */
 static void write_bits(const Cj2kSampleLayout *s, uint8_t *row, const int32_t *samples, uint32_t n)
 {
   unsigned bits = s->is_signed ? 8u * s->word_bytes : s->depth;

@@ -150,7 +150,7 @@ static void test_drop(void)
   bench_clear(&bench);
 }
 
-/* Not even one: the error is that of the back end. */
+/* Without any slot the error is that of the back end. */
 static void test_none(void)
 {
   Bench bench;

@@ -215,7 +215,7 @@ static void test_decoder(gconstpointer data)
     g_bytes_unref(streams[i]);
 }
 
-/* What counts nothing would prove nothing. */
+/* The counters must count, else the test would prove nothing. */
 static void test_counting(void)
 {
   g_atomic_int_set(&watching, TRUE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parallel loops: each index once, no lane twice at a time, whoever helps. */
+/* Parallel loops run each index once, and no lane twice at a time, whichever threads help. */
 #include "common/runtime/threads.h"
 
 #include <glib.h>
