@@ -185,3 +185,13 @@ gboolean have_element(const gchar *factory)
   gst_object_unref(found);
   return TRUE;
 }
+
+gboolean skip_without(const gchar *factory)
+{
+  if (have_element(factory))
+    return FALSE;
+  gchar *reason = g_strdup_printf("no %s", factory);
+  g_test_skip(reason);
+  g_free(reason);
+  return TRUE;
+}

@@ -56,4 +56,7 @@ void assert_lossless(const gchar *description, const GstVideoInfo *info);
 
 gboolean have_element(const gchar *factory);
 
+/* Skips the test, and is true, where an element is missing. */
+gboolean skip_without(const gchar *factory);
+
 #endif

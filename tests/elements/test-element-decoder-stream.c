@@ -245,10 +245,8 @@ static void test_fields(gconstpointer data)
  * flagged as corrupted. */
 static void test_stripes(void)
 {
-  if (!have_element("openjpegenc")) {
-    g_test_skip("no openjpegenc");
+  if (skip_without("openjpegenc"))
     return;
-  }
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 320, 240);
   GstBuffer *raw = pixels_buffer(&source, 0);
   Rig enc = rig_new("openjpegenc num-stripes=5 num-resolutions=3");

@@ -65,10 +65,8 @@ static void test_format(gconstpointer data)
 static void test_peer(gconstpointer data)
 {
   GstVideoFormat format = (GstVideoFormat)GPOINTER_TO_INT(data);
-  if (!have_element("openjpegenc")) {
-    g_test_skip("no openjpegenc");
+  if (skip_without("openjpegenc"))
     return;
-  }
   GstVideoInfo source = video(format, WIDTH, HEIGHT), info;
   GstCaps *caps;
   GstBuffer *raw = pixels_buffer(&source, 0);

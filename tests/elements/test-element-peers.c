@@ -14,19 +14,11 @@ typedef struct {
   GstVideoFormat format;
 } Peer;
 
-static gboolean lacks_decoder(const Peer *peer)
-{
-  if (have_element(peer->decoder))
-    return FALSE;
-  g_test_skip(peer->decoder);
-  return TRUE;
-}
-
 static void test_lossless(gconstpointer data)
 {
   const Peer *peer = data;
   GstVideoInfo source = video(peer->format, WIDTH, HEIGHT);
-  if (lacks_decoder(peer))
+  if (skip_without(peer->decoder))
     return;
   gchar *chain = g_strdup_printf("cudaj2kenc rate-control=lossless ! %s", peer->decoder);
   assert_lossless(chain, &source);
@@ -76,7 +68,7 @@ static void test_lossy(gconstpointer data)
                                             "bits-per-pixel=2 codeblock-style=bypass"};
   const Peer *peer = data;
   GstVideoInfo source = video(peer->format, LARGE, LARGE);
-  if (lacks_decoder(peer))
+  if (skip_without(peer->decoder))
     return;
   GstBuffer *raw = pixels_buffer(&source, 0);
   for (guint i = 0; i < G_N_ELEMENTS(properties); i++) {
