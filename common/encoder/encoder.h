@@ -193,8 +193,9 @@ double cj2k_encoder_num_samples(const Cj2kEncoder *encoder);
 Cj2kStatus cj2k_encoder_frame_search_mq(Cj2kEncoderFrame *frame, uint32_t trial);
 Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame);
 /* HT: searches the finest steps that fit and codes with them. For steps that are too fine, if
- * dropping passes leaves too much of the budget unused. */
-Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame);
+ * dropping passes leaves too much of the budget unused. whole: searches until the budget is full.
+ */
+Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame, bool whole);
 /* MQ: sets the steps for another base, with the factors found before. */
 void cj2k_encoder_frame_set_mq_base(Cj2kEncoderFrame *frame, double base);
 /* MQ: finds the error of a frame that retains all passes, in the unit of

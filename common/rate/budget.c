@@ -43,6 +43,9 @@
 /* The same for a search below the budget, when nothing can be cut off that is small enough. */
 #define HT_BELOW_AIM   0.998
 #define HT_BELOW_LEAST 0.995
+/* And when there is time for many trials. */
+#define HT_WHOLE_AIM   0.9999
+#define HT_WHOLE_LEAST 0.9998
 /* HT: bytes grow as base^-power, before anything else is known. */
 #define HT_POWER 0.8
 /* HT: so far off the steps of the earlier frame are worth nothing, and samples are. */
@@ -470,16 +473,21 @@ Cj2kStatus cj2k_encoder_frame_search_ht(Cj2kEncoderFrame *frame)
   return CJ2K_OK;
 }
 
-Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame)
+Cj2kStatus cj2k_encoder_frame_search_below(Cj2kEncoderFrame *frame, bool whole)
 {
-  static const Window window = {HT_BELOW_AIM, HT_BELOW_LEAST, 1};
+  Window window =
+      whole ? (Window){HT_WHOLE_AIM, HT_WHOLE_LEAST, 1} : (Window){HT_BELOW_AIM, HT_BELOW_LEAST, 1};
   Cj2kBaseSearch *search = &frame->search;
   double budget = (double)frame->ceilings.useful_frame, total = frame->memory.total;
-  Found found;
+  double base = frame->base;
+  Cj2kStatus status = CJ2K_OK;
+  Found found = {0};
 
-  cj2k_base_search_bound(search, frame->base, false);
-  double base = cj2k_base_search_next(search, frame->base, total, budget * window.aim, 0);
-  Cj2kStatus status = search_base(frame, &window, base, false, &found);
+  cj2k_base_search_bound(search, base, total <= budget);
+  if (total > budget || (total < budget * window.least && base > least_base(frame))) {
+    base = cj2k_base_search_next(search, base, total, budget * window.aim, 0);
+    status = search_base(frame, &window, base, false, &found);
+  }
   if (status == CJ2K_OK && !found.found && search->fits > 0 && frame->base != search->fits)
     status = code_with_base(frame, search->fits, &total);
   return status;

@@ -17,6 +17,13 @@
  * zero costs is known less well. */
 #define COARSER 3
 #define SURELY  0.5
+/* Frames of so few samples also search the coarsest steps that the budget allows when everything is
+ * kept, in so many halvings of an octave. */
+#define VERY_FEW_SAMPLES 524288
+#define HALVINGS         10
+/* They have to be better by this factor: errors are known to about one percent. */
+#define ABOUT          0.99
+#define MAX_WHOLE_BASE 16.0 /* coarser steps make all of a picture zero */
 /* Parts of a budget that are used well enough; of a frame without an earlier one. */
 #define HT_USED       0.985
 #define HT_FIRST_USED 0.995
@@ -224,6 +231,12 @@ static bool compares_steps(const Cj2kEncoderFrame *frame)
          frame->ceilings.component == UINT64_MAX;
 }
 
+/* Few blocks: there is time to search steps with which all of them fill the budget as they are. */
+static bool searches_whole(const Cj2kEncoderFrame *frame)
+{
+  return compares_steps(frame) && frame->encoder->plan->num_coefficients <= VERY_FEW_SAMPLES;
+}
+
 /* The error that a cut leaves, of which only differences between cuts of the frame count. Slopes
  * are known to some tenths of a percent: what is left is added to the error of quantising where
  * that is less, what is taken is subtracted from the error of nothing, which is the same for all
@@ -255,28 +268,70 @@ static Cj2kStatus attempt_mq(Cj2kEncoderFrame *frame, double least, double *erro
   return status;
 }
 
+/* Steps, and the error that they leave. */
+typedef struct {
+  double base, error;
+  Cj2kStepFactors factors;
+} MqAttempt;
+
+/* Compares the best with steps that are the same for all bands, from frame->base on, with which all
+ * passes just fill the budget: what rate control by step gives for that size. A frame of few blocks
+ * has few ends of passes near its cut, and these may be worse. */
+static Cj2kStatus compare_whole_mq(Cj2kEncoderFrame *frame, MqAttempt *best)
+{
+  double over = frame->base, octaves = 1;
+  Cj2kStatus status = CJ2K_OK;
+  bool fits = false;
+
+  frame->factors = cj2k_no_factors();
+  while (octaves > 1.0 / (1 << HALVINGS) && over * exp2(octaves) < MAX_WHOLE_BASE) {
+    MqAttempt attempt = {.base = over * exp2(octaves), .factors = frame->factors};
+    cj2k_encoder_frame_set_mq_base(frame, attempt.base);
+    frame->keeps_less = false; /* stays so with steps that are too coarse to be of use */
+    if ((status = attempt_mq(frame, best->error, &attempt.error)) != CJ2K_OK)
+      return status;
+    if (attempt.error < best->error * ABOUT)
+      *best = attempt;
+    fits |= !frame->keeps_less;
+    if (frame->keeps_less)
+      over = attempt.base;
+    if (fits)
+      octaves /= 2;
+  }
+  return CJ2K_OK;
+}
+
 /* Chooses passes with the steps in force, with finer ones within an octave, whose passes end
  * elsewhere, and with coarser ones; stays with the best. */
 static Cj2kStatus compare_mq(Cj2kEncoderFrame *frame)
 {
-  double base = frame->base, best = base, least = INFINITY, error = 0;
+  double base = frame->base, error = 0;
+  MqAttempt best = {.base = base, .error = INFINITY, .factors = frame->factors};
   Cj2kRateMemory memory = {0}; /* later frames go on from what the search found, which is fine */
   Cj2kStatus status = CJ2K_OK;
+  bool keeps_less = false;
 
   for (int i = 0; i < (1 + COARSER) * PHASES && status == CJ2K_OK; i++) {
     double octaves = (double)(i < PHASES ? -i : i + 1 - PHASES) / PHASES;
     cj2k_encoder_frame_set_mq_base(frame, base * exp2(octaves));
-    status = attempt_mq(frame, least, &error);
-    if (error < (i < PHASES ? least : least * SURELY)) {
-      least = error;
-      best = frame->base;
+    status = attempt_mq(frame, best.error, &error);
+    if (error < (i < PHASES ? best.error : best.error * SURELY)) {
+      best.error = error;
+      best.base = frame->base;
     }
-    if (!i)
+    if (!i) {
       memory = frame->memory;
+      keeps_less = frame->keeps_less;
+    }
+  }
+  if (status == CJ2K_OK && keeps_less && searches_whole(frame)) {
+    frame->base = base;
+    status = compare_whole_mq(frame, &best);
   }
   if (status != CJ2K_OK)
     return status;
-  cj2k_encoder_frame_set_mq_base(frame, best);
+  frame->factors = best.factors;
+  cj2k_encoder_frame_set_mq_base(frame, best.base);
   if ((status = code_passes(frame)) == CJ2K_OK)
     status = choose_passes(frame);
   frame->memory = memory;
@@ -568,8 +623,9 @@ static Cj2kStatus compare_ht(Cj2kEncoderFrame *frame)
   double base = frame->base, fits = base;
   Cj2kStatus status = CJ2K_OK;
 
-  if (frame->keeps_less) {
-    status = cj2k_encoder_frame_search_below(frame);
+  bool whole = searches_whole(frame);
+  if (frame->keeps_less || whole) {
+    status = cj2k_encoder_frame_search_below(frame, whole);
     fits = cj2k_encoder_frame_fits(frame) ? frame->base : 0;
   }
   if (status == CJ2K_OK)
