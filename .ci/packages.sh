@@ -13,9 +13,9 @@ in_fresh() {
 
 build_packages() {
   check "$suite: scripts/deb.sh" in_root "$root" "cd cudaj2k && CJ2K_NVCC_ARCH=75 ./scripts/deb.sh --lint /root/packages"
-  check "$suite: meson dist" in_root "$root" "cd cudaj2k && meson dist -C build --no-tests --formats xztar"
+  check "$suite: meson dist" in_root "$root" "cd cudaj2k && meson dist -C build --no-tests --formats gztar"
   mkdir -p "$fresh/root/packages"
-  cp "$root"/root/packages/*.deb "$clone"/build/meson-dist/*.tar.xz "$fresh/root/packages/"
+  cp "$root"/root/packages/*.deb "$clone"/build/meson-dist/*.tar.gz "$fresh/root/packages/"
 }
 
 # film FORMAT OPTIONS: prints commands that encode a film to a file, decode it, and compare the samples. At
@@ -72,7 +72,7 @@ build_tarball() {
   in_fresh "the tarball is built without GStreamer" "DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
       gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libpng-dev python3-numpy
     if pkg-config --exists gstreamer-1.0; then exit 1; fi
-    mkdir tarball && tar -xJf packages/*.tar.xz -C tarball --strip-components=1
+    mkdir tarball && tar -xzf packages/*.tar.gz -C tarball --strip-components=1
     meson setup -Dwerror=true -Dcuda=disabled -Dgstreamer=disabled tarball/build tarball && ninja -C tarball/build"
   in_root "$fresh" "cd tarball && meson test -C build --no-rebuild --no-stdsplit" >"$folder/log" 2>&1
   counted in_root "$fresh" "cd tarball && python3 tests/summary.py build/meson-logs/testlog.json"
