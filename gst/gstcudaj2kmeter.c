@@ -74,6 +74,8 @@ static guint recent_latencies(const GstCudaJ2kMeter *meter, gboolean only_free, 
   for (guint i = 0; i < meter->count; i++)
     if (meter->left_at[i] >= since && (meter->is_free[i] || !only_free))
       times[n++] = meter->latency[i];
+  /* The loop has filled the n elements that are sorted. */
+  // cppcheck-suppress uninitvar
   qsort(times, n, sizeof *times, compare);
   return n;
 }

@@ -11,7 +11,7 @@
 #                 BUILD was made; BUILD is its path there
 #
 # In DEST, bin/ has a starter for each program, libexec/ the programs, lib/ libraries, plugins/ GStreamer's
-# plugins, plugin/ the one under test, `version` the version of GStreamer.
+# plugins, plugin/ the one under test, presets/ its presets, `version` the version of GStreamer.
 set -euo pipefail
 root=
 if [ "${1:-}" = --root ]; then
@@ -44,6 +44,7 @@ for program in "$root$build"/tests/test-element-*; do
 done
 strip --strip-debug -o "$dest/plugin/libgstcudaj2k.so" "$root$build/gst/libgstcudaj2k.so"
 files+=("$build/gst/libgstcudaj2k.so")
+cp -r "$(dirname "$0")/../gst/presets" "$dest/presets"
 for name in "${plugins[@]}"; do
   file=$libs/gstreamer-1.0/libgst$name.so
   if [ -e "$root$file" ]; then cp "$root$file" "$dest/plugins" && files+=("$file"); fi
@@ -66,6 +67,7 @@ for program in "$dest"/libexec/*; do
 #!/bin/sh
 bundle=$(cd "$(dirname "$0")/.." && pwd)
 export GST_PLUGIN_SYSTEM_PATH="$bundle/plugins" GST_PLUGIN_PATH="$bundle/plugin" GST_REGISTRY_FORK=no
+export GST_PRESET_PATH="$bundle/presets"
 exec "$bundle/lib/loader" --argv0 "$bundle/bin/$(basename "$0")" \
   --library-path "$bundle/lib:${BUNDLE_LIBS:-}:/usr/local/nvidia/lib64:/usr/lib/x86_64-linux-gnu:/usr/lib64" \
   "$bundle/libexec/$(basename "$0")" "$@"

@@ -95,7 +95,7 @@ run_elements() {
   for program in "$@"; do
     name=$(basename "$program")
     {
-      timeout 150 "$program" --tap >"$work/$name.tap" 2>"$work/$name.errors"
+      timeout 300 "$program" --tap >"$work/$name.tap" 2>"$work/$name.errors"
       echo $? >"$work/$name.status"
     } &
   done
