@@ -3,7 +3,8 @@
 
 #include "common/samples/pack.h"
 
-#define MIN_STRIP_ROWS 32 /* fewer cost much, since strips filter rows of their neighbours again */
+#define MIN_STRIP_ROWS 32 /* fewer cost much, since strips filter rows of their neighbours again   \
+                           */
 
 /* ------------------------------------------------------------------- samples in memory --- */
 
