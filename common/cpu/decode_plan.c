@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define MIN_STRIP_ROWS 32 /* fewer cost much, since strips filter rows of their neighbours again   \
-                           */
+/* Smaller strips cost much: each one filters rows of its neighbours again. */
+#define MIN_STRIP_ROWS 32
 
 /* Height of the strips for `rows` rows. */
 static uint32_t strip_rows(const Cj2kDecodeSlot *slot, uint32_t rows)

@@ -3,8 +3,8 @@
 
 #include "common/samples/pack.h"
 
-#define MIN_STRIP_ROWS 32 /* fewer cost much, since strips filter rows of their neighbours again   \
-                           */
+/* Smaller strips cost much: each one filters rows of its neighbours again. */
+#define MIN_STRIP_ROWS 32
 
 /* ------------------------------------------------------------------- samples in memory --- */
 
