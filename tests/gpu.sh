@@ -86,7 +86,8 @@ skip() {
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
 
-# --- elements, side by side
+# --- elements, four programs at a time: each makes a CUDA context for every codec that it opens, and with more
+# programs side by side that takes minutes instead of seconds
 # run_elements WHICH PROGRAM...
 run_elements() {
   local which=$1 program name
@@ -94,6 +95,7 @@ run_elements() {
   [ $# -eq 0 ] && skip "elements, $which" "built without them"
   for program in "$@"; do
     name=$(basename "$program")
+    while [ "$(jobs -rp | wc -l)" -ge 4 ]; do wait -n; done
     {
       timeout 300 "$program" --tap >"$work/$name.tap" 2>"$work/$name.errors"
       echo $? >"$work/$name.status"
@@ -112,12 +114,13 @@ programs() {
   find "$1" -maxdepth 1 -name 'test-element-*' ! -type d 2>/dev/null | sort
 }
 
-# For GStreamer's cudaconvert and cudascale.
+# For GStreamer's cudaconvert and cudascale. The oldest: GStreamer 1.22 to 1.26 compile for compute capability 5.2,
+# which NVRTC of CUDA 13 no longer knows.
 find_nvrtc() {
   local found=${CJ2K_NVRTC:-}
-  [ -n "$found" ] || found=$(ldconfig -p 2>/dev/null | sed -n 's/.*libnvrtc\.so.* => //p' | head -n 1)
+  [ -n "$found" ] || found=$(ldconfig -p 2>/dev/null | sed -n 's/.*libnvrtc\.so.* => //p' | sort -V | head -n 1)
   [ -n "$found" ] || found=$(find /usr/local/cuda*/ /usr/lib /usr/local/lib /opt -name 'libnvrtc.so.*' ! -name '*alt*' \
-    2>/dev/null | sort | tail -n 1)
+    2>/dev/null | sort -V | head -n 1)
   [ -n "$found" ] || return 0
   export GST_CUDA_NVRTC_LIBNAME=$found BUNDLE_LIBS=${found%/*}
   echo "libnvrtc: $found"
