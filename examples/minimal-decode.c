@@ -40,6 +40,8 @@ static double mean(const Cj2kFrame *frame, uint32_t c)
       for (unsigned b = 0; b < bytes; b++)
         sample |= (uint32_t)row[x * bytes + b] << (8 * b);
       unsigned unused = 32 - 8 * bytes; /* two's complement when signed */
+      /* A sample has 1 to 4 bytes. */
+      // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
       sum += component->is_signed ? (int32_t)(sample << unused) >> unused : (double)sample;
     }
   }

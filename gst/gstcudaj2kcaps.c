@@ -66,6 +66,8 @@ static void decide_colours(const Cj2kImage *image, const GstCaps *caps, GstCudaJ
   const gchar *colorspace = caps_string(caps, "colorspace");
 
   video->family = CJ2K_VIDEO_RGB;
+  /* Rules in the order of their precedence; some agree. */
+  // NOLINTNEXTLINE(bugprone-branch-clone)
   if (video->sub_x != 1 || video->sub_y != 1) {
     video->family = CJ2K_VIDEO_YUV;
   } else if (image->colour == CJ2K_COLOUR_XYZ && !names_other_primaries(caps)) {

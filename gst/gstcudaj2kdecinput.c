@@ -144,6 +144,8 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
 {
   gboolean asked = gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self));
   asked |= g_atomic_int_compare_and_exchange(&self->reconfigure, TRUE, FALSE);
+  /* A difference in padding alone only negotiates once more. */
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
   if (!asked && !self->input_changed && !memcmp(video, &self->video, sizeof *video))
     return GST_FLOW_OK;
   gst_cuda_j2k_dec_drop_picture(self);

@@ -18,6 +18,8 @@ static GType register_enum(const gchar *name, const Cj2kOptionWord *words)
   GEnumValue *values = g_new0(GEnumValue, n + 1);
   for (guint i = 0; i < n; i++)
     values[i] = (GEnumValue){words[i].value, words[i].blurb, words[i].name};
+  /* The type keeps the values for the life of the process. */
+  // NOLINTNEXTLINE(clang-analyzer-unix.Malloc)
   return g_enum_register_static(name, values);
 }
 

@@ -350,6 +350,8 @@ static int lowest_main_level(const Apply *a, double mbit)
  * allows, because a lower one would be an arbitrary limit. */
 static int lowest_sub_level(const Apply *a, double mbit)
 {
+  /* A number, no character: -1 stands for the lowest level. */
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c)
   int main_level = a->setup->params.main_level, most = max_sub_level(a, main_level), level = 1;
 
   if (mbit <= 0)
@@ -445,6 +447,8 @@ static Cj2kStatus refuse_budget(const Apply *a, uint64_t bytes)
   char advice[64] = "";
 
   if (a->rules->family == CJ2K_FAMILY_IMF)
+    /* A number, no character. */
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c)
     for (int sub = p->sub_level; sub <= max_sub_level(a, p->main_level) && !advice[0]; sub++)
       if (mbit <= level_mbit(a, p->main_level, sub))
         snprintf(advice, sizeof advice, " of sub-level %d; use %d", p->sub_level, sub);

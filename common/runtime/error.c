@@ -33,6 +33,8 @@ static Cj2kStatus fill(Cj2kError *error, Cj2kStatus code, uint16_t marker, uint6
     error->code = code;
     error->marker = marker;
     error->offset = offset;
+    /* The callers have started `args`. */
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized)
     vsnprintf(error->text, sizeof error->text, format, args);
   }
   return code;

@@ -108,6 +108,8 @@ static inline __attribute__((always_inline)) void store_units(const Cj2kSampleLa
 {
   for (; units > 0; units--) {
     for (unsigned j = 0; j < layout->unit_samples; j++)
+      /* The callers fill `bits` for all units. */
+      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage)
       store_one(layout, cj2k_low_bits(layout->depth), unit, j, bits[j]);
     unit += layout->unit_bytes;
     bits += layout->unit_samples;

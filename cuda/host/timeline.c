@@ -75,9 +75,9 @@ static double reached(const Cj2kCudaMarks *marks, const double *times, uint32_t 
   double latest = 0;
   for (uint32_t k = 0; k < i; k++) {
     bool same = marks->streams[k] == marks->streams[i];
-    if (same && is(marks->stages[k], CJ2K_CUDA_BEGIN))
-      latest = times[k];
-    else if ((same || (is(marks->stages[k], "upload") && !copy)) && times[k] > latest)
+    bool begins = same && is(marks->stages[k], CJ2K_CUDA_BEGIN);
+    bool counts = same || (is(marks->stages[k], "upload") && !copy);
+    if (begins || (counts && times[k] > latest))
       latest = times[k];
   }
   return latest;
