@@ -70,6 +70,18 @@ static gpointer context_of(Rig *rig, const gchar *factory, const gchar *pad_name
   return found;
 }
 
+/* Pushes FRAMES pictures in host memory, and the end of the stream behind them. */
+static void push_pictures(Rig *rig, const GstVideoInfo *source)
+{
+  gst_harness_set_src_caps(rig->h, gst_video_info_to_caps(source));
+  for (guint i = 0; i < FRAMES; i++) {
+    GstBuffer *raw = pixels_buffer(source, i);
+    g_assert_cmpint(push_frame(rig->h, raw, i), ==, GST_FLOW_OK);
+    gst_buffer_unref(raw);
+  }
+  g_assert_true(gst_harness_push_event(rig->h, gst_event_new_eos()));
+}
+
 /* Upload, codec and download are lossless, and between them no picture passes through host memory.
  */
 static void test_device_memory(gconstpointer data)
@@ -86,13 +98,7 @@ static void test_device_memory(gconstpointer data)
       gst_video_format_to_string(format), gst_video_format_to_string(format));
   Rig rig = rig_new(description);
   gst_harness_set_sink_caps_str(rig.h, "video/x-raw");
-  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
-  for (guint i = 0; i < FRAMES; i++) {
-    GstBuffer *raw = pixels_buffer(&source, i);
-    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
-    gst_buffer_unref(raw);
-  }
-  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  push_pictures(&rig, &source);
   g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, FRAMES);
   g_assert_true(pad_has_cuda(&rig, "cudaj2kenc", "sink"));
   g_assert_true(pad_has_cuda(&rig, "cudaj2kdec", "src"));
@@ -442,13 +448,7 @@ static void convert(const gchar *description, GstBuffer *frames[FRAMES])
   GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
   Rig rig = rig_new(description);
   gst_harness_set_sink_caps_str(rig.h, "video/x-raw,format=NV12");
-  gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
-  for (guint i = 0; i < FRAMES; i++) {
-    GstBuffer *raw = pixels_buffer(&source, i);
-    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
-    gst_buffer_unref(raw);
-  }
-  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  push_pictures(&rig, &source);
   for (guint i = 0; i < FRAMES; i++)
     frames[i] = gst_harness_pull(rig.h);
   rig_free(&rig);
