@@ -29,52 +29,7 @@ static Cj2kMemoryKind host_kind(GstBuffer *buffer)
 #ifdef CJ2K_HAVE_GST_CUDA
 
 #include <gst/cuda/gstcudabufferpool.h>
-#include <gst/cuda/gstcudaloader.h>
 #include <gst/cuda/gstcudamemory.h>
-#include <gst/cuda/gstcudautils.h>
-
-/* ------------------------------------------------------------------------------ contexts --- */
-
-static gboolean have_driver(void)
-{
-  static gsize state = 0;
-  if (g_once_init_enter(&state)) {
-    gboolean loaded = gst_cuda_load_library();
-    if (loaded)
-      gst_cuda_memory_init_once();
-    g_once_init_leave(&state, loaded ? 2 : 1);
-  }
-  return state == 2;
-}
-
-void gst_cuda_j2k_context_ensure(GstElement *element, gint device, GstCudaJ2kContext *context)
-{
-  if (have_driver())
-    gst_cuda_ensure_element_context(element, device, (GstCudaContext **)context);
-}
-
-void gst_cuda_j2k_context_set(GstElement *element, GstContext *given, gint device,
-                              GstCudaJ2kContext *context)
-{
-  if (have_driver())
-    gst_cuda_handle_set_context(element, given, device, (GstCudaContext **)context);
-}
-
-gboolean gst_cuda_j2k_context_query(GstElement *element, GstQuery *query, GstCudaJ2kContext context)
-{
-  return context && GST_QUERY_TYPE(query) == GST_QUERY_CONTEXT &&
-         gst_cuda_handle_context_query(element, query, context);
-}
-
-gpointer gst_cuda_j2k_context_handle(GstCudaJ2kContext context, gint *device)
-{
-  guint number = 0;
-  if (!context)
-    return NULL;
-  g_object_get(context, "cuda-device-id", &number, NULL);
-  *device = (gint)number;
-  return gst_cuda_context_get_handle(context);
-}
 
 /* --------------------------------------------------------------------------------- caps --- */
 
@@ -260,29 +215,6 @@ gboolean gst_cuda_j2k_map(GstVideoFrame *frame, const GstVideoInfo *info, GstBuf
 }
 
 #else
-
-void gst_cuda_j2k_context_ensure(GstElement *element, gint device, GstCudaJ2kContext *context)
-{
-  (void)element, (void)device, (void)context;
-}
-
-void gst_cuda_j2k_context_set(GstElement *element, GstContext *given, gint device,
-                              GstCudaJ2kContext *context)
-{
-  (void)element, (void)given, (void)device, (void)context;
-}
-
-gboolean gst_cuda_j2k_context_query(GstElement *element, GstQuery *query, GstCudaJ2kContext context)
-{
-  (void)element, (void)query, (void)context;
-  return FALSE;
-}
-
-gpointer gst_cuda_j2k_context_handle(GstCudaJ2kContext context, gint *device)
-{
-  (void)context, (void)device;
-  return NULL;
-}
 
 GstCaps *gst_cuda_j2k_add_cuda_caps(GstCaps *raw)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * memory:CUDAMemory: through libgstcuda, buffers stay on the GPU between these elements and those
- * of nvcodec. If that library was missing at build time, contexts, pools and caps are NULL or
- * unchanged.
- *
- * Elements share one GstCudaContext. It is not the primary context of the CUDA runtime API, so the
- * library gets its handle and works in it.
+ * of nvcodec. If that library was missing at build time, pools are NULL and caps unchanged.
  */
 #ifndef GST_CUDA_J2K_MEMORY_H
 #define GST_CUDA_J2K_MEMORY_H
+
+#include "gstcudaj2kcontext.h"
 
 #include "cj2k.h"
 
@@ -17,20 +15,6 @@
 G_BEGIN_DECLS
 
 #define GST_CUDA_J2K_FEATURE "memory:CUDAMemory"
-
-/* A GstCudaContext, or NULL; the element owns one reference. */
-typedef gpointer GstCudaJ2kContext;
-
-/* Finds or makes a context on `device` (-1: any); leaves *context NULL if there is no GPU. */
-void gst_cuda_j2k_context_ensure(GstElement *element, gint device, GstCudaJ2kContext *context);
-/* Called by the element's set_context function. */
-void gst_cuda_j2k_context_set(GstElement *element, GstContext *given, gint device,
-                              GstCudaJ2kContext *context);
-/* Answers context queries; FALSE: it is another query, or there is no context. */
-gboolean gst_cuda_j2k_context_query(GstElement *element, GstQuery *query,
-                                    GstCudaJ2kContext context);
-/* The CUcontext, and in *device the number of its device. NULL for NULL. */
-gpointer gst_cuda_j2k_context_handle(GstCudaJ2kContext context, gint *device);
 
 /* Adds a structure with CUDAMemory and the formats that GStreamer's CUDA allocator supports to caps
  * of raw video (transfer full of both). Without libgstcuda the caps are returned unchanged. */

@@ -254,6 +254,23 @@ static void test_shared_context(void)
   rig_free(&rig);
 }
 
+/* Elements of different pipelines share one as well, also one after the other: each context costs
+ * device memory and time. */
+static void test_process_context(void)
+{
+  if (lacks_gpu() || !have_element("cudaupload"))
+    return;
+  Rig first = rig_new("cudaj2kenc backend=cuda"), second = rig_new("cudaj2kdec backend=cuda");
+  gpointer shared = context_of(&first, "cudaj2kenc", "src");
+  g_assert_nonnull(shared);
+  g_assert_true(shared == context_of(&second, "cudaj2kdec", "src"));
+  rig_free(&first);
+  rig_free(&second);
+  Rig later = rig_new("cudaj2kenc backend=cuda");
+  g_assert_true(shared == context_of(&later, "cudaj2kenc", "src"));
+  rig_free(&later);
+}
+
 /* A context from the application is preferred to a new one. */
 static void test_given_context(void)
 {
@@ -642,6 +659,7 @@ int main(int argc, char **argv)
   g_test_add_func("/cuda/several-elements", test_several_elements);
   g_test_add_func("/cuda/several-gpus", test_several_gpus);
   g_test_add_func("/cuda/shared-context", test_shared_context);
+  g_test_add_func("/cuda/process-context", test_process_context);
   g_test_add_func("/cuda/given-context", test_given_context);
   g_test_add_func("/cuda/negotiation", test_negotiation);
   g_test_add_func("/cuda/pinned-pool", test_pinned_pool);
