@@ -3,12 +3,28 @@
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kpinned.h"
 
+/* Finds the rows of the shared options. A table that lacks one is a mistake in the program, which
+ * shows as soon as an element is created. */
+static void find_shared(GstCudaJ2kCodec *codec)
+{
+  static const gchar *const names[GST_CUDA_J2K_NUM_SETTINGS] = {
+      [GST_CUDA_J2K_BACKEND] = "backend",
+      [GST_CUDA_J2K_CUDA_DEVICE_ID] = "cuda-device-id",
+      [GST_CUDA_J2K_FRAMES_IN_FLIGHT] = "frames-in-flight",
+  };
+  for (guint i = 0; i < GST_CUDA_J2K_NUM_SETTINGS; i++) {
+    codec->shared[i] = cj2k_option_find(codec->type->options, names[i]);
+    g_assert(codec->shared[i]);
+  }
+}
+
 void gst_cuda_j2k_codec_init(GstCudaJ2kCodec *codec, gpointer element,
                              const GstCudaJ2kCodecType *type, gpointer params,
                              GRecMutex *stream_lock)
 {
   codec->element = element;
   codec->type = type;
+  find_shared(codec);
   gst_cuda_j2k_settings_init(&codec->settings, type->options, params);
   gst_cuda_j2k_output_init(&codec->output, element, stream_lock, type->receive);
   gst_cuda_j2k_meter_init(&codec->meter);
@@ -139,11 +155,17 @@ static void get_option(GstCudaJ2kCodec *codec, guint id, GValue *value, GParamSp
   GST_OBJECT_UNLOCK(codec->element);
 }
 
+/* The caller holds the object lock. */
+static gint get_setting(const GstCudaJ2kCodec *codec, GstCudaJ2kSetting setting)
+{
+  return (gint)cj2k_option_get(codec->shared[setting], codec->settings.params);
+}
+
 static gint active_backend(GstCudaJ2kCodec *codec)
 {
   GST_OBJECT_LOCK(codec->element);
   gint backend = codec->object ? (gint)codec->type->backend(codec->object)
-                               : (gint)gst_cuda_j2k_settings_number(&codec->settings, "backend");
+                               : get_setting(codec, GST_CUDA_J2K_BACKEND);
   GST_OBJECT_UNLOCK(codec->element);
   return backend;
 }
@@ -161,20 +183,21 @@ void gst_cuda_j2k_codec_get_property(GstCudaJ2kCodec *codec, guint id, GValue *v
   }
 }
 
-gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, const gchar *name)
+gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, GstCudaJ2kSetting setting)
 {
   GST_OBJECT_LOCK(codec->element);
-  gint64 value = gst_cuda_j2k_settings_number(&codec->settings, name);
+  gint value = get_setting(codec, setting);
   GST_OBJECT_UNLOCK(codec->element);
-  return (gint)value;
+  return value;
 }
 
 /* -------------------------------------------------------------------------------- states --- */
 
 void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec)
 {
-  if (gst_cuda_j2k_codec_setting(codec, "backend") != CJ2K_BACKEND_CPU)
-    gst_cuda_j2k_context_ensure(codec->element, gst_cuda_j2k_codec_setting(codec, "cuda-device-id"),
+  if (gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_BACKEND) != CJ2K_BACKEND_CPU)
+    gst_cuda_j2k_context_ensure(codec->element,
+                                gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_CUDA_DEVICE_ID),
                                 &codec->context);
 }
 
@@ -203,8 +226,7 @@ void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
   gpointer old = codec->object;
   codec->object = object;
   add_stats(&codec->past_stats, &stats);
-  codec->known_in_flight =
-      (guint)gst_cuda_j2k_settings_number(&codec->settings, "frames-in-flight");
+  codec->known_in_flight = (guint)get_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT);
   GST_OBJECT_UNLOCK(codec->element);
   if (old)
     codec->type->close(old);
@@ -222,7 +244,7 @@ void gst_cuda_j2k_codec_check_cpu(GstCudaJ2kCodec *codec)
 
 void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInfo *info)
 {
-  guint extra = (guint)gst_cuda_j2k_codec_setting(codec, "frames-in-flight") - 1;
+  guint extra = (guint)gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT) - 1;
   g_atomic_int_set(&codec->has_frame_rate, info->fps_n > 0); /* RTP carries none */
   codec->type->set_latency(
       codec->element, gst_cuda_j2k_meter_latency(&codec->meter, extra, info->fps_n, info->fps_d));
@@ -238,15 +260,16 @@ gboolean gst_cuda_j2k_codec_query(GstCudaJ2kCodec *codec, GstQuery *query)
 void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given)
 {
   gst_cuda_j2k_context_set(codec->element, given,
-                           gst_cuda_j2k_codec_setting(codec, "cuda-device-id"), &codec->context);
+                           gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_CUDA_DEVICE_ID),
+                           &codec->context);
 }
 
 GstAllocator *gst_cuda_j2k_codec_pinned_allocator(GstCudaJ2kCodec *codec)
 {
   if (!codec->object || codec->type->backend(codec->object) != CJ2K_BACKEND_CUDA)
     return NULL;
-  return gst_cuda_j2k_pinned_allocator_new(codec->context,
-                                           gst_cuda_j2k_codec_setting(codec, "cuda-device-id"));
+  return gst_cuda_j2k_pinned_allocator_new(
+      codec->context, gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_CUDA_DEVICE_ID));
 }
 
 /* ------------------------------------------------------------------------------- threads --- */
@@ -265,7 +288,7 @@ void gst_cuda_j2k_codec_end_wait(GstCudaJ2kCodec *codec)
 
 gboolean gst_cuda_j2k_codec_begin_submit(GstCudaJ2kCodec *codec)
 {
-  guint room = (guint)gst_cuda_j2k_codec_setting(codec, "frames-in-flight");
+  guint room = (guint)gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT);
   gst_cuda_j2k_codec_begin_wait(codec);
   return gst_cuda_j2k_output_pending(&codec->output) < room;
 }

@@ -23,6 +23,14 @@ enum {
   GST_CUDA_J2K_PROP_FIRST_OPTION, /* option i of the table has the id FIRST_OPTION + i */
 };
 
+/* Numeric options of the library that both elements have and that the shared code reads. */
+typedef enum {
+  GST_CUDA_J2K_BACKEND,
+  GST_CUDA_J2K_CUDA_DEVICE_ID,
+  GST_CUDA_J2K_FRAMES_IN_FLIGHT,
+  GST_CUDA_J2K_NUM_SETTINGS,
+} GstCudaJ2kSetting;
+
 /* What differs between the two elements. `object` is a Cj2kEncoder or a Cj2kDecoder. */
 typedef struct {
   const Cj2kOptionTable *options;
@@ -39,7 +47,8 @@ typedef struct {
   const GstCudaJ2kCodecType *type;
 
   GstCudaJ2kSettings settings; /* values of the properties; guarded by the object lock */
-  gint live_changed;           /* atomic: a property that may change while playing was set */
+  const Cj2kOption *shared[GST_CUDA_J2K_NUM_SETTINGS]; /* their rows in the table of options */
+  gint live_changed; /* atomic: a property that may change while playing was set */
 
   gpointer object;      /* replaced under the object lock, with nothing in flight; NULL: closed */
   Cj2kStats past_stats; /* of objects closed since the last start; guarded by the object lock */
@@ -66,8 +75,8 @@ void gst_cuda_j2k_codec_set_property(GstCudaJ2kCodec *codec, guint id, const GVa
                                      GParamSpec *pspec);
 void gst_cuda_j2k_codec_get_property(GstCudaJ2kCodec *codec, guint id, GValue *value,
                                      GParamSpec *pspec);
-/* The value of a numeric option that both elements have, by its name. Takes the object lock. */
-gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, const gchar *name);
+/* The value of an option that both elements have. Takes the object lock. */
+gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, GstCudaJ2kSetting setting);
 
 /* -------------------------------------------------------------------------------- states --- */
 

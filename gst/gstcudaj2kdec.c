@@ -394,7 +394,7 @@ static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);
-  guint extra = (guint)gst_cuda_j2k_codec_setting(&self->codec, "frames-in-flight") + 2;
+  guint extra = (guint)gst_cuda_j2k_codec_setting(&self->codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT) + 2;
   GstBufferPool *pool = NULL;
   guint size, min, max;
   gboolean offered = gst_query_get_n_allocation_pools(query) > 0;

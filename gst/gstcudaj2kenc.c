@@ -351,7 +351,7 @@ static gboolean propose_allocation(GstVideoEncoder *encoder, GstQuery *query)
   if (!caps || !gst_video_info_from_caps(&info, caps))
     return FALSE;
   gboolean on_device = gst_cuda_j2k_caps_have_cuda(caps);
-  guint min = (guint)gst_cuda_j2k_codec_setting(&self->codec, "frames-in-flight") + 1;
+  guint min = (guint)gst_cuda_j2k_codec_setting(&self->codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT) + 1;
   guint size = (guint)GST_VIDEO_INFO_SIZE(&info);
   GstBufferPool *pool = on_device ? gst_cuda_j2k_cuda_pool(self->codec.context, caps, min, 0)
                                   : pinned_pool(self, caps, size, min);

@@ -184,11 +184,6 @@ void gst_cuda_j2k_settings_get(const GstCudaJ2kSettings *settings, const Cj2kOpt
     get_number(option, settings->params, value);
 }
 
-gint64 gst_cuda_j2k_settings_number(const GstCudaJ2kSettings *settings, const gchar *name)
-{
-  return cj2k_option_get(cj2k_option_find(settings->table, name), settings->params);
-}
-
 gboolean gst_cuda_j2k_settings_parse_texts(const GstCudaJ2kSettings *settings, gpointer params,
                                            gchar **reason)
 {

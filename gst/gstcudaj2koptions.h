@@ -33,8 +33,6 @@ void gst_cuda_j2k_settings_set(GstCudaJ2kSettings *settings, const Cj2kOption *o
                                const GValue *value);
 void gst_cuda_j2k_settings_get(const GstCudaJ2kSettings *settings, const Cj2kOption *option,
                                GValue *value);
-/* The value of an INTEGER, BOOLEAN, WORD or FLAGS option by its name. */
-gint64 gst_cuda_j2k_settings_number(const GstCudaJ2kSettings *settings, const gchar *name);
 /* Sets the fields of `params` that follow from text options. FALSE: a text is wrong, and *reason
  * says why (transfer full). Fields may point into the settings afterwards. */
 gboolean gst_cuda_j2k_settings_parse_texts(const GstCudaJ2kSettings *settings, gpointer params,
