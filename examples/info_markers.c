@@ -191,6 +191,20 @@ static void add_tile_part(Walk *walk, uint64_t start, uint64_t data, uint64_t en
   g_array_append_val(walk->lengths, length);
 }
 
+/* The end of the packets that begin at `from`, for a tile-part without a length: at EOC, or where
+ * the bytes end. Packets contain no such marker (T.800 B.10.1, C.3), except that the packet number
+ * of an SOP marker segment may look like one. */
+static uint64_t find_eoc(const Walk *walk, uint64_t from)
+{
+  const uint8_t *data = walk->span.data;
+  for (uint64_t at = from; at + 2 <= walk->span.end; at++) {
+    bool in_sop = at >= from + 4 && cj2k_get16(data + at - 4) == CJ2K_SOP;
+    if (data[at] == 0xff && cj2k_get16(data + at) == CJ2K_EOC && !in_sop)
+      return at;
+  }
+  return walk->span.end;
+}
+
 /* Reads the tile-part at walk->at and moves that behind it. false: the codestream ends here. */
 static bool walk_tile_part(Walk *walk)
 {
@@ -205,10 +219,8 @@ static bool walk_tile_part(Walk *walk)
   }
   uint32_t psot = cj2k_get32(sot + 6);
   end = start + psot;
-  if (psot == 0) { /* the tile-part extends to EOC */
+  if (psot == 0) { /* the tile-part extends to EOC, which follows the header read below */
     end = walk->span.end;
-    if (cj2k_get16(walk->span.data + end - 2) == CJ2K_EOC && left >= 14)
-      end -= 2;
   } else if (psot < 14 || psot > left) {
     info_error(walk->context, start,
                "tile-part %u of tile %u has %u bytes by Psot, %" G_GUINT64_FORMAT " are left",
@@ -226,6 +238,7 @@ static bool walk_tile_part(Walk *walk)
   if (step == STEP_BROKEN || marker != CJ2K_SOD)
     return false;
   add_marker(walk, CJ2K_SOD, walk->at, 2);
+  end = psot == 0 ? find_eoc(walk, walk->at + 2) : end;
   add_tile_part(walk, start, walk->at + 2, end);
   if (num_plt != walk->num_plt && !walk->num_packed &&
       walk->told_packet_bytes != end - walk->at - 2)

@@ -201,23 +201,24 @@ static uint64_t find_tile_part(const Cj2kScan *scan, uint64_t from)
   return scan->size;
 }
 
+/* Whether Psot goes past the end of the data, or is too small even for SOT and SOD. */
+static bool is_wrong_psot(const Cj2kScan *scan, uint64_t start, uint32_t psot)
+{
+  return psot != 0 && (psot < 14 || psot > scan->size - start);
+}
+
 /*
- * Finds the end of the tile-part that begins at `start` from Psot (A.4.2). Psot = 0: it ends at
- * EOC. If Psot goes past the end of the data, or is too small even for SOT, the tile-part ends at
- * the next plausible SOT or EOC.
+ * Finds the end of a tile-part whose data begins at `data`, where Psot does not say it (A.4.2).
+ * Psot = 0: it ends at EOC. If Psot is wrong, it ends at the next plausible SOT or EOC. The search
+ * begins behind the tile-part header, whose marker segments may contain any bytes.
  */
-static uint64_t tile_part_end(const Cj2kScan *scan, uint64_t start, uint32_t psot, bool *truncated)
+static uint64_t search_end(const Cj2kScan *scan, uint64_t data, uint32_t psot)
 {
   uint64_t end = scan->size;
 
-  *truncated = false;
-  if (psot >= 14 && psot <= scan->size - start)
-    return start + psot;
-  if (psot != 0) {
-    *truncated = true;
-    return find_tile_part(scan, start + 12);
-  }
-  if (end - start >= 16 && cj2k_get16(scan->data + end - 2) == CJ2K_EOC)
+  if (psot != 0)
+    return find_tile_part(scan, data);
+  if (end - data >= 2 && cj2k_get16(scan->data + end - 2) == CJ2K_EOC)
     end -= 2;
   return end;
 }
@@ -255,6 +256,7 @@ static Cj2kStatus scan_tile_part(Cj2kScan *scan, uint64_t *position, Cj2kTilePar
   uint64_t start = *position, data_start = start + 12, end;
   Cj2kTilePart part = {0};
   Cj2kStatus status;
+  uint32_t psot;
 
   if (scan->size - start < 12)
     return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start,
@@ -267,10 +269,14 @@ static Cj2kStatus scan_tile_part(Cj2kScan *scan, uint64_t *position, Cj2kTilePar
   if (part.tile >= scan->num_tiles)
     return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start,
                              "SOT of tile %u, there are %u", part.tile, scan->num_tiles);
-  end = tile_part_end(scan, start, cj2k_get32(sot + 6), &part.truncated);
+  psot = cj2k_get32(sot + 6);
+  part.truncated = is_wrong_psot(scan, start, psot);
+  end = part.truncated || psot == 0 ? scan->size : start + psot;
   status = scan_tile_part_header(scan, &data_start, end, &part, tile_parts->num_tile_parts, error);
   if (status != CJ2K_OK)
     return status;
+  if (part.truncated || psot == 0)
+    end = search_end(scan, data_start, psot);
   part.data.offset = data_start;
   part.data.size = end - data_start;
   *append_tile_part(tile_parts) = part;
@@ -278,7 +284,7 @@ static Cj2kStatus scan_tile_part(Cj2kScan *scan, uint64_t *position, Cj2kTilePar
   return part.truncated ? cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, CJ2K_SOT, start,
                                             "Psot = %u of tile-part %u of tile %u goes past the "
                                             "end of the codestream",
-                                            cj2k_get32(sot + 6), part.index, part.tile)
+                                            psot, part.index, part.tile)
                         : CJ2K_OK;
 }
 

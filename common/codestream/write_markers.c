@@ -229,21 +229,15 @@ static void write_poc(Cj2kByteBuffer *out, const Cj2kHeader *header)
   }
 }
 
-/* A.9.2, with one more byte when the text and its length would make an EOC. */
+/* A.9.2. With texts of at most 60000 bytes the length never looks like EOC. */
 static void write_com(Cj2kByteBuffer *out, const char *comment)
 {
-  size_t begin = out->size, size = strlen(comment);
+  size_t size = strlen(comment);
 
-  for (uint32_t pad = 0; pad < 2; pad++) {
-    out->size = begin;
-    cj2k_put16(out, CJ2K_COM);
-    cj2k_put16(out, (uint32_t)(4 + size + pad));
-    cj2k_put16(out, 1); /* Latin text */
-    cj2k_put_bytes(out, comment, size);
-    cj2k_put_bytes(out, " ", pad);
-    if (!cj2k_contains_eoc(out->data + begin, out->size - begin))
-      break;
-  }
+  cj2k_put16(out, CJ2K_COM);
+  cj2k_put16(out, (uint32_t)(4 + size));
+  cj2k_put16(out, 1); /* Latin text */
+  cj2k_put_bytes(out, comment, size);
 }
 
 void cj2k_write_main_header(Cj2kByteBuffer *out, const Cj2kHeader *header,

@@ -75,6 +75,9 @@ static bool set_comment(Cj2kEncoder *encoder, const char *text, Cj2kError *error
 {
   encoder->comment = text ? g_convert(text, -1, "ISO-8859-15", "UTF-8", NULL, NULL, NULL) : NULL;
   encoder->setup.params.comment = encoder->comment;
+  if (encoder->comment && strstr(encoder->comment, "\xff\xd9"))
+    cj2k_setup_warn(&encoder->setup, "comment has the bytes FF D9, which some parsers take for the "
+                                     "end of the codestream");
   if (encoder->comment || !text)
     return true;
   cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,

@@ -141,6 +141,30 @@ static void make_no_lengths(Stream *stream)
   }
 }
 
+/* Comments in the main header and in a tile-part header whose bytes look like EOC, like a
+ * consistent SOC and SIZ, and like SOT; with a length of the tile-part, and without. */
+static void make_comments(Stream *stream)
+{
+  static const guint8 head[] = {0xFF, 0xD9, 0xFF, 0x90, 0, 10, 0, 0, 0, 0, 0, 20, 0, 1};
+  GstVideoInfo info = source();
+  for (gint i = 0; i < 10; i++) {
+    GByteArray *image =
+        coded(LOSSLESS "comment=\"\xC3\xBF\xC3\x99\xC3\xBFO\xC3\xBFQ\"", &info, (guint)i);
+    GByteArray *longer = g_byte_array_new();
+    guint sot = (guint)(tile_part(image, TRUE) - image->data);
+    guint8 segment[] = {0xFF, 0x64, 0, 4 + sizeof head + 49, 0, 0};
+    g_byte_array_append(longer, image->data, sot + 12);
+    g_byte_array_append(longer, segment, sizeof segment);
+    g_byte_array_append(longer, head, sizeof head);
+    g_byte_array_append(longer, image->data, 49); /* SOC and the beginning of SIZ */
+    g_byte_array_append(longer, image->data + sot + 12, image->len - sot - 12);
+    guint added = longer->len - image->len;
+    write32(longer->data + sot + 6, i % 2 ? 0 : read32(image->data + sot + 6) + added);
+    append(stream, longer, i);
+    g_byte_array_unref(image);
+  }
+}
+
 /* Boxes that extend to the end of the file, that have an extended length, or that precede others.
  */
 static void make_odd_files(Stream *stream)
@@ -400,6 +424,7 @@ int main(int argc, char **argv)
       {make_files, "files"},
       {make_boxes, "boxes"},
       {make_no_lengths, "no-lengths"},
+      {make_comments, "comments"},
       {make_odd_files, "odd-files"},
       {make_mixed, "mixed"},
       {make_junk, "junk"},

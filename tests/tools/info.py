@@ -214,6 +214,36 @@ def damage(work, path, stream):
                f"{name}: said so", f"status {status}\n{text}")
 
 
+def check_runs(work):
+    """Codestreams one after the other, with comments that look like their ends and beginnings, and without lengths."""
+    with open(encode(work, "comment.j2k", "--sop", "--num-resolutions", "2", "--comment",
+                     "\u00ff\u00d9\u00ffO\u00ffQ"), "rb") as file:
+        plain = bytearray(file.read())
+    sot = 2
+    while plain[sot:sot + 2] != b"\xff\x90":
+        sot += 2 + int.from_bytes(plain[sot + 2:sot + 4], "big")
+    unmeasured = bytearray(plain)
+    unmeasured[sot + 6:sot + 10] = bytes(4)
+    sop = unmeasured.index(b"\xff\x91\0\4")
+    unmeasured[sop + 4:sop + 6] = b"\xff\xd9"
+    com = b"\xff\x64\0\x0a\0\0\xff\xd9\xff\x4f\xff\x51"
+    in_tile = unmeasured[:sot + 12] + com + unmeasured[sot + 12:]
+    no_eoc = unmeasured[:-2]
+    for name, streams in {"comments": [plain] * 3, "no lengths": [unmeasured] * 3, "mixed": [unmeasured, plain, in_tile],
+                          "no EOC": [plain, no_eoc]}.items():
+        with open(f"{work}/run.j2c", "wb") as file:
+            file.write(b"".join(streams))
+        status, told = describe(f"{work}/run.j2c")
+        found = told["codestreams"]
+        broken = name == "no EOC"
+        check(f"several codestreams: {name}", (status, int(broken)), ([s["length"] for s in found], list(map(len, streams))),
+              ([e["text"] for e in told["errors"]], ["there is no EOC"] * broken),
+              ([s["packets"]["packets"] for s in found], [6] * len(streams)),
+              ([s["packets"]["unread_bytes"] for s in found], [0] * len(streams)),
+              ([m["text"] for s in found for m in s["markers"] if "text" in m],
+               ["\u00ff\u00d9\u00ffO\u00ffQ"] * len(streams)))
+
+
 def check_boxes(work):
     """Boxes that our encoder does not write."""
 
@@ -279,6 +309,7 @@ def main():
         check_usage(work)
         check_profiles(work)
         check_made(work)
+        check_runs(work)
         check_boxes(work)
     for part, test in (("conformance", check_conformance), ("jp2", check_conformance), ("malformed", check_robust)):
         folder = shared_folder(part)
