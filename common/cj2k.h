@@ -262,7 +262,7 @@ typedef struct {
   Cj2kBackendKind backend;   /**< back end that decodes */
   int cuda_device;           /**< -1: the first usable */
   uint32_t num_threads;      /**< 0: as many as there are cores */
-  uint32_t frames_in_flight; /**< 0: 2; 1..16 */
+  uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_decoder_open refuses more */
   uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
   uint16_t max_layers;       /**< quality layers to decode; 0: all */
   bool strict; /**< a truncated or corrupt codestream, or boxes that contradict it, are an error;
@@ -274,7 +274,7 @@ typedef struct {
   void *trace_user;   /**< first argument of trace */
 } Cj2kDecoderParams;
 
-/** Fills *params with defaults (all zero but cuda_device = -1). */
+/** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, all else 0. */
 CJ2K_API void cj2k_decoder_params_init(Cj2kDecoderParams *params);
 /** Sets a parameter from text, under the name that it has in the tools and the element, in the same
  * way as cj2k_encoder_params_set. */
@@ -467,7 +467,7 @@ typedef struct {
   Cj2kBackendKind backend;   /**< back end that encodes */
   int cuda_device;           /**< -1: the first usable */
   uint32_t num_threads;      /**< 0: as many as there are cores */
-  uint32_t frames_in_flight; /**< 0: 2; 1..16 */
+  uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_encoder_open refuses more */
   void *cuda_context;        /**< as in Cj2kDecoderParams */
   Cj2kTrace trace;           /**< as in Cj2kDecoderParams */
   void *trace_user;          /**< first argument of trace */
@@ -479,8 +479,9 @@ typedef struct {
       quant_step; /**< for CJ2K_RATE_QSTEP: step relative to full scale, in (0, 0.5], e.g. 1/4096 */
   double psnr;    /**< for CJ2K_RATE_PSNR: dB, 10..120; 0: 45 */
   /** Budget in kbit/s; needs frame_rate. If several of bitrate, bits_per_pixel and max_frame_bytes
-   * are set, the smallest holds. bitrate and bits_per_pixel are refused with any other rate control
-   * than CJ2K_RATE_CBR; max_frame_bytes is a ceiling with all of them. */
+   * are set, the smallest holds. Each of them makes CJ2K_RATE_AUTO choose CJ2K_RATE_CBR. With
+   * CJ2K_RATE_QUALITY, CJ2K_RATE_LOSSLESS, CJ2K_RATE_QSTEP or CJ2K_RATE_PSNR bitrate and
+   * bits_per_pixel are refused, and max_frame_bytes is a ceiling. */
   uint64_t bitrate;
   double bits_per_pixel;        /**< budget in bits per pixel, up to CJ2K_MAX_BITS_PER_PIXEL */
   uint64_t max_frame_bytes;     /**< ceiling for a whole codestream in bytes, up to 2^32 - 1 */

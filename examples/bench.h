@@ -101,8 +101,8 @@ int bench_fail(const char *path, const char *why);
 
 /* Opens and closes the encoder or decoder of a file. */
 typedef struct {
-  BenchRun *(*open)(const void *options, const char *path,
-                    BenchTimeline *timeline); /* NULL: failed, with a message */
+  /* NULL: failed, with a message; *status is then the exit status. */
+  BenchRun *(*open)(const void *options, const char *path, BenchTimeline *timeline, int *status);
   void (*close)(BenchRun *run);
   const void *options;
 } BenchOpener;

@@ -110,7 +110,7 @@ static void close_run(BenchRun *run)
   g_free(bench);
 }
 
-static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline)
+static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline, int *status)
 {
   const Options *options = user;
   char why[IMAGE_WHY];
@@ -118,6 +118,7 @@ static BenchRun *open_run(const void *user, const char *path, BenchTimeline *tim
   uint8_t *data = image_load_file(path, &size, why);
   if (!data) {
     g_printerr("cj2k-bench: %s\n", why);
+    *status = BENCH_FAILED;
     return NULL;
   }
   Cj2kDecoderParams params = options->params;
@@ -135,7 +136,7 @@ static BenchRun *open_run(const void *user, const char *path, BenchTimeline *tim
                    .size = size};
   params.trace = bench_timeline_trace(timeline);
   params.trace_user = timeline;
-  if (prepare(bench, options, &params) == BENCH_OK)
+  if ((*status = prepare(bench, options, &params)) == BENCH_OK)
     return &bench->run;
   close_run(&bench->run);
   return NULL;

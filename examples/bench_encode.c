@@ -52,8 +52,10 @@ static int prepare(Bench *bench, const BenchOptions *options, const Cj2kEncoderP
   Cj2kError error = {0};
 
   bench->encoder = cj2k_encoder_open(params, &input->image, &input->layout, &error);
-  if (!bench->encoder)
-    return bench_fail(run->file, error.text);
+  if (!bench->encoder) {
+    bench_fail(run->file, error.text);
+    return error.code == CJ2K_ERROR_ARGUMENT ? BENCH_USAGE : BENCH_FAILED;
+  }
   run->backend = cj2k_encoder_backend(bench->encoder);
   run->pixels = (uint64_t)input->image.width * input->image.height;
   for (uint32_t i = 0; i < run->in_flight; i++)
@@ -75,15 +77,17 @@ static void close_run(BenchRun *run)
   g_free(bench);
 }
 
-static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline)
+static BenchRun *open_run(const void *user, const char *path, BenchTimeline *timeline, int *status)
 {
   const Options *options = user;
   Cj2kEncoderParams params = options->encode.params;
   char why[IMAGE_WHY];
-  Bench *bench = g_new0(Bench, 1);
+  bool known = encode_input_check(&options->encode, path, why);
 
-  if (!encode_input_read(&bench->input, &options->encode, &params, path, why)) {
-    bench_fail(path, why);
+  *status = known ? BENCH_FAILED : BENCH_USAGE;
+  Bench *bench = g_new0(Bench, 1);
+  if (!known || !encode_input_read(&bench->input, &options->encode, &params, path, why)) {
+    g_printerr("cj2k-bench: %s\n", why);
     g_free(bench);
     return NULL;
   }
@@ -98,7 +102,7 @@ static BenchRun *open_run(const void *user, const char *path, BenchTimeline *tim
   bench->write = options->write;
   params.trace = bench_timeline_trace(timeline);
   params.trace_user = timeline;
-  if (prepare(bench, &options->bench, &params) == BENCH_OK)
+  if ((*status = prepare(bench, &options->bench, &params)) == BENCH_OK)
     return &bench->run;
   close_run(&bench->run);
   return NULL;

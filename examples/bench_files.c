@@ -74,11 +74,12 @@ static int measure(const BenchOptions *options, const BenchOpener *opener, char 
   int result = BENCH_OK;
   bench_timeline_init(&timeline, options);
   while (opened < count && result == BENCH_OK) {
-    runs[opened] = opener->open(opener->options, paths[opened], &timeline);
+    int status = BENCH_FAILED;
+    runs[opened] = opener->open(opener->options, paths[opened], &timeline, &status);
     if (runs[opened])
       opened++;
     else
-      result = BENCH_FAILED;
+      result = status;
   }
   if (result == BENCH_OK)
     result = count > 1 ? measure_group(options, runs, count) : bench_measure(runs[0], options);

@@ -180,6 +180,8 @@ static int encode_file(const Options *options, const ToolFile *file)
 
   if (!set_file_format(options, file->out, &params))
     return fail(EXIT_USAGE, "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph");
+  if (!encode_input_check(&options->encode, file->in, why))
+    return fail(EXIT_USAGE, why);
   params.frames_in_flight = 1;
   if (!encode_input_read(&input, &options->encode, &params, file->in, why))
     return fail(EXIT_NOT_ENCODABLE, why);

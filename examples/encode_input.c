@@ -138,6 +138,14 @@ static void describe(EncodeInput *input, const Cj2kVideoFormat *format, uint32_t
   input->layout.num_components = format->num_components;
 }
 
+/* Bytes of a row of this component in a raw file. Where a unit is several words of 32 bits
+ * (NV12_10LE32), the row ends with the word of its last sample, as GStreamer stores it. */
+static uint64_t raw_row_bytes(const Cj2kSampleLayout *samples, uint32_t width)
+{
+  return samples->word_bytes == 4 ? cj2k_layout_least_bytes(samples, width)
+                                  : cj2k_layout_row_bytes(samples, width);
+}
+
 /* Reads plane after plane. Rows have no padding, except those of v210. */
 static bool read_video(EncodeInput *input, const Cj2kVideoFormat *format, const char *path,
                        char *why)
@@ -168,7 +176,7 @@ EncodePlane encode_plane(const Cj2kLayout *layout, const Cj2kComponent *componen
     if (layout->samples[c].plane != p)
       continue;
     uint32_t width = components[c].x1 - components[c].x0;
-    plane.row_bytes = MAX(plane.row_bytes, cj2k_layout_row_bytes(&layout->samples[c], width));
+    plane.row_bytes = MAX(plane.row_bytes, raw_row_bytes(&layout->samples[c], width));
     plane.rows = MAX(plane.rows, components[c].y1 - components[c].y0);
   }
   return plane;
@@ -176,13 +184,23 @@ EncodePlane encode_plane(const Cj2kLayout *layout, const Cj2kComponent *componen
 
 /* ---------------------------------------------------------------------------------- all --- */
 
+static bool is_raw(const EncodeOptions *options, const char *path)
+{
+  return image_format_of(path) == IMAGE_RAW || (!strcmp(path, "-") && options->format != NULL);
+}
+
+bool encode_input_check(const EncodeOptions *options, const char *path, char *why)
+{
+  if (is_raw(options, path) && (options->width <= 0 || options->height <= 0 || !options->format))
+    return image_fail(why, "%s: a raw file needs --width, --height and --format", path);
+  return true;
+}
+
 static bool read_input(EncodeInput *input, const EncodeOptions *options, const char *path,
                        char *why)
 {
-  bool raw = image_format_of(path) == IMAGE_RAW || (!strcmp(path, "-") && options->format != NULL);
+  bool raw = is_raw(options, path);
 
-  if (raw && (options->width <= 0 || options->height <= 0 || !options->format))
-    return image_fail(why, "%s: a raw file needs --width, --height and --format", path);
   const Cj2kVideoFormat *format = raw ? cj2k_video_format_find(options->format) : NULL;
   if (format) {
     describe(input, format, (uint32_t)options->width, (uint32_t)options->height);

@@ -18,7 +18,10 @@ typedef struct {
   uint8_t *video;      /* or as the bytes of a raw file of a video format */
 } EncodeInput;
 
-/* Reads a picture; --format, --width and --height describe raw files. */
+/* Whether the options suffice to read the file: a raw file needs --format, --width and --height. */
+bool encode_input_check(const EncodeOptions *options, const char *path, char *why);
+/* Reads a picture that encode_input_check() allows; --format, --width and --height describe raw
+ * files. */
 bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
                        const Cj2kEncoderParams *params, const char *path, char *why);
 /* Whether this is the name of a format of raw files. */

@@ -88,7 +88,17 @@ def main():
                   [refused([*command, f"--{option}={value}"], f"--{FULL_NAMES.get(option, option)}", words)
                    for option, value, words in table])
             check(tap, f"{name}: unknown options", [refused([*command, "--qualitty=3"], "qualitty")])
-        check(tap, "contradictions", [refused([*encode, *options], words) for options, words in COMBINATIONS])
+        for name, command in (("cj2k-encode", encode), ("cj2k-bench encode", bench_encode)):
+            check(tap, f"{name}: contradictions", [refused([*command, *options], words) for options, words in COMBINATIONS])
+        raw = f"{folder}/in.raw"
+        with open(raw, "wb") as file:
+            file.write(bytes(64 * 48))
+        shape = ["--width=64", "--height=48", "--format=GRAY8"]
+        for name, command in (("cj2k-encode", [cj2ktest.ENCODE, raw, target]),
+                              ("cj2k-bench encode", [BENCH, "encode", "--frames=1", raw])):
+            check(tap, f"{name}: a raw file without its shape",
+                  [refused(command + [*shape[:i], *shape[i + 1:]], raw, "--width", "--height", "--format")
+                   for i in range(3)] + [refused(command, raw, "--format")])
         check(tap, "cj2k-decode: memory", [refused([*decode, f"--max-memory={value}"], "max-memory")
                                            for value in ("-1", "1x", "99999999999")])
         check(tap, "cj2k-compare", [refused([COMPARE, "--psnr", source, source], "psnr"), refused([COMPARE, source]),

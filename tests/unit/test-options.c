@@ -256,6 +256,42 @@ static void test_check(void)
   for_each(check_range);
 }
 
+/* Encoder and decoder have the same rule for frames_in_flight: 0 is 2, and more than 16 are
+ * refused.
+ */
+static void test_in_flight(void)
+{
+  const Cj2kComponent component = {.dx = 1, .dy = 1, .depth = 8};
+  const Cj2kEncoderImage image = {
+      .width = 8, .height = 8, .num_components = 1, .components = &component};
+  const Cj2kSampleLayout samples = {
+      .unit_bytes = 1, .unit_samples = 1, .word_bytes = 1, .depth = 8};
+  const Cj2kLayout layout = {.num_components = 1, .num_planes = 1, .samples = &samples};
+  static const uint32_t counts[] = {0, 1, 16, 17, UINT32_MAX};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
+    Cj2kError refusal[2] = {0};
+    Params encoder, decoder;
+    init_encoder(&encoder);
+    encoder.encoder.backend = CJ2K_BACKEND_CPU;
+    encoder.encoder.frames_in_flight = counts[i];
+    Cj2kEncoder *e = cj2k_encoder_open(&encoder.encoder, &image, &layout, &refusal[0]);
+    init_decoder(&decoder);
+    decoder.decoder.backend = CJ2K_BACKEND_CPU;
+    decoder.decoder.frames_in_flight = counts[i];
+    Cj2kDecoder *d = cj2k_decoder_open(&decoder.decoder, &refusal[1]);
+    g_assert_true((e != NULL) == (counts[i] <= 16));
+    g_assert_true((d != NULL) == (counts[i] <= 16));
+    for (size_t k = 0; k < 2 && counts[i] > 16; k++) {
+      g_assert_cmpint(refusal[k].code, ==, CJ2K_ERROR_ARGUMENT);
+      g_assert_nonnull(strstr(refusal[k].text, "frames-in-flight"));
+      g_assert_nonnull(strstr(refusal[k].text, "1..16"));
+    }
+    cj2k_encoder_close(e);
+    cj2k_decoder_close(d);
+  }
+}
+
 /* Conversions of bytes are defined for all values. */
 static void test_whole_bytes(void)
 {
@@ -277,6 +313,7 @@ int main(int argc, char **argv)
   g_test_add_func("/options/flags", test_flags);
   g_test_add_func("/options/names", test_names);
   g_test_add_func("/options/check", test_check);
+  g_test_add_func("/options/frames-in-flight", test_in_flight);
   g_test_add_func("/options/whole-bytes", test_whole_bytes);
   return g_test_run();
 }

@@ -113,6 +113,9 @@ static void test_choice(void)
       {"quality=85 psnr=45 profile=cinema-2k", 64, 48, "cbr"},
       {"quality=85 profile=cinema-2k", 64, 48, "quality"},
       {"rate-control=quality max-frame-bytes=4000", 64, 48, "quality"},
+      {"rate-control=lossless max-frame-bytes=40000", 64, 48, "lossless"},
+      {"rate-control=psnr max-frame-bytes=4000", 64, 48, "psnr"},
+      {"rate-control=qstep quant-step=0.01 max-frame-bytes=4000", 64, 48, "qstep"},
   };
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
     check_case(&cases[i]);
@@ -127,6 +130,10 @@ static void test_contradictions(void)
        "!bitrate requires rate-control cbr; it is lossless"},
       {"rate-control=psnr bits-per-pixel=1", 64, 48,
        "!bits-per-pixel requires rate-control cbr; it is psnr"},
+      {"rate-control=quality bits-per-pixel=1", 64, 48,
+       "!bits-per-pixel requires rate-control cbr"},
+      {"rate-control=qstep quant-step=0.1 bitrate=1000 framerate=25", 64, 48,
+       "!bitrate requires rate-control cbr; it is qstep"},
       {"bitrate=1000", 64, 48, "!bitrate frame rate"},
       {"rate-control=cbr", 64, 48, "!bitrate bits-per-pixel max-frame-bytes"},
       {"profile=imf-4k-r quality=50", 64, 48,
