@@ -62,6 +62,7 @@ static void describe_coding(const InfoContext *context, InfoSpan span, const Inf
   if (read_headers(context, span, reader, &header, &parts) == CJ2K_OK) {
     InfoProfile facts = {.header = header,
                          .bytes = span.end - span.begin,
+                         .frame_rate = context->frame_rate,
                          .has_tlm = markers->num_tlm,
                          .has_packed_headers = markers->num_packed,
                          .num_tile_parts = markers->num_tile_parts};
@@ -110,10 +111,10 @@ static void describe_run(const InfoContext *context, InfoSpan span, InfoValue *c
 }
 
 InfoValue *info_file(const char *path, const uint8_t *data, size_t size, uint64_t max_memory,
-                     bool *damaged)
+                     double frame_rate, bool *damaged)
 {
   InfoContext context = {max_memory ? max_memory : MAX(UINT64_C(768) << 20, UINT64_C(256) * size),
-                         info_array()};
+                         frame_rate, info_array()};
   InfoSpan whole = {data, 0, size};
   InfoValue *out = info_object(), *codestreams = info_array();
   info_put_text(out, "file", "%s", path);
@@ -147,6 +148,7 @@ InfoValue *info_file(const char *path, const uint8_t *data, size_t size, uint64_
 typedef struct {
   gboolean json, all, version;
   gint64 max_memory;
+  double frame_rate;
   char **names;
 } Options;
 
@@ -160,6 +162,10 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       {"max-memory", 0, 0, G_OPTION_ARG_INT64, &options->max_memory,
        "Memory limit for reading packets (0 = the larger of 768 MiB and 256 times the file)",
        "MIB"},
+      {"framerate", 0, 0, G_OPTION_ARG_DOUBLE, &options->frame_rate,
+       "Codestreams per second (fields, where each field has one), for the limits of profiles; 0 = "
+       "unknown",
+       "X"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
@@ -172,7 +178,8 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "Boxes, profile, coding parameters, tile-parts, markers with their offsets, and the bytes\n"
       "of each resolution, layer and component. FILE may be - for standard input, or a folder,\n"
       "which stands for the codestreams and files in it. A damaged file is described as far as it\n"
-      "can be read; the damage is listed under errors.");
+      "can be read; the damage is listed under errors. A profile's broken rules are listed under\n"
+      "broken, what a file does not show under unchecked.");
   g_option_context_set_description(context, "Exit status:\n"
                                             "  0  described\n"
                                             "  1  a file is damaged or cannot be read\n"
@@ -196,7 +203,8 @@ static int describe_all(const Options *options, const GArray *paths)
       any = true;
       continue;
     }
-    InfoValue *file = info_file(path, data, size, (uint64_t)options->max_memory << 20, &damaged);
+    InfoValue *file = info_file(path, data, size, (uint64_t)options->max_memory << 20,
+                                options->frame_rate, &damaged);
     any |= damaged;
     if (options->json) {
       info_add(files, file);
@@ -233,6 +241,8 @@ int main(int argc, char **argv)
     result = usage("a file is needed");
   } else if (options.max_memory < 0 || options.max_memory > INT64_C(1) << 40) {
     result = usage("--max-memory must be 0 to 1099511627776");
+  } else if (!(options.frame_rate >= 0 && options.frame_rate <= CJ2K_MAX_FRAME_RATE)) {
+    result = usage("--framerate must be 0 to 1000000");
   } else {
     GArray *paths = tool_files_list(options.names, tool_coded_endings, &error);
     result = paths ? describe_all(&options, paths) : usage(error->message);

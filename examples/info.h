@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
   uint64_t max_memory; /* limit for the packets of one codestream */
+  double frame_rate;   /* codestreams per second; 0: unknown */
   InfoValue *errors;   /* of the file: {offset, text} */
 } InfoContext;
 
@@ -25,9 +26,9 @@ void info_error(const InfoContext *context, uint64_t offset, const char *format,
 /* Adds an error of the library about data that begins at offset `base` of the file. */
 void info_library_error(const InfoContext *context, uint64_t base, const Cj2kError *error);
 
-/* Describes one file; returns an object. */
+/* Describes one file; returns an object. max_memory 0: by the size of the file. */
 InfoValue *info_file(const char *path, const uint8_t *data, size_t size, uint64_t max_memory,
-                     bool *damaged);
+                     double frame_rate, bool *damaged);
 
 /* The boxes of a file (T.800 Annex I); jp2c boxes are appended to `codestreams`, a GArray of
  * InfoSpan. */
@@ -57,6 +58,7 @@ bool info_packets(const InfoContext *context, InfoSpan span, Cj2kHeader *header,
 typedef struct {
   const Cj2kHeader *header;
   uint64_t bytes;      /* of the codestream */
+  double frame_rate;   /* codestreams per second; 0: unknown */
   InfoPackets packets; /* zero: unknown */
   bool has_tlm, has_packed_headers;
   uint32_t num_tile_parts;

@@ -4,18 +4,21 @@
 #include "info.h"
 
 #include <glib.h>
+#include <math.h>
 
 #define RSIZ_PART2 0x8000
 #define RSIZ_CAP   0x4000 /* a CAP marker segment has more capabilities; HTJ2K: Ccap15 */
 
-/* The checks add violations to `broken`, an array of sentences. */
+/* The checks add violations to `broken`, and what a file does not show to `unchecked`: arrays of
+ * sentences. */
 typedef struct {
   const InfoProfile *facts;
   const Cj2kHeader *header;
-  InfoValue *broken;
+  InfoValue *broken, *unchecked;
 } Check;
 
-#define BROKEN(...) info_add_text(check->broken, __VA_ARGS__)
+#define BROKEN(...)    info_add_text(check->broken, __VA_ARGS__)
+#define UNCHECKED(...) info_add_text(check->unchecked, __VA_ARGS__)
 
 static bool one_tile(const Cj2kHeader *header)
 {
@@ -137,18 +140,82 @@ static void check_tiles(const Check *check, const Cj2kProfileRules *rules)
     BROKEN("tiles of %u x %u, squares of 1024, 2048 or 4096 are allowed", header->tdx, header->tdy);
 }
 
-/* The byte limits of cinema profiles, at 24 frames per second. */
-static void check_bytes(const Check *check)
+/* Bytes that a bit rate allows for a frame. */
+static uint64_t frame_bytes(double mbit, double rate)
 {
-  const uint64_t frame = 250000000 / 8 / 24, component = 200000000 / 8 / 24;
+  return (uint64_t)floor(mbit * 1e6 / 8 / rate);
+}
+
+/* The byte limits of cinema profiles. */
+static void check_cinema_bytes(const Check *check, const Cj2kProfileRules *rules)
+{
+  double rate = MAX(check->facts->frame_rate, CJ2K_CINEMA_RATE);
+  uint64_t frame = frame_bytes(CJ2K_CINEMA_MBIT, rate);
+  uint64_t component = frame_bytes(CJ2K_CINEMA_COMPONENT_MBIT, rate);
+  if (rate > cj2k_profile_cinema_rate(rules))
+    BROKEN("%g frames/s, at most %g are allowed", rate, cj2k_profile_cinema_rate(rules));
   if (check->facts->bytes > frame)
-    BROKEN("%" G_GUINT64_FORMAT " bytes, at most %" G_GUINT64_FORMAT " are allowed at 24 frames/s",
-           check->facts->bytes, frame);
+    BROKEN("%" G_GUINT64_FORMAT " bytes, at most %" G_GUINT64_FORMAT " are allowed at %g frames/s",
+           check->facts->bytes, frame, rate);
   if (check->facts->packets.component_bytes > component && check->header->rsiz == 3)
     BROKEN("%" G_GUINT64_FORMAT " bytes of a component, at most %" G_GUINT64_FORMAT
-           " are allowed at 24 frames/s",
-           check->facts->packets.component_bytes, component);
+           " are allowed at %g frames/s",
+           check->facts->packets.component_bytes, component, rate);
+  if (!(check->facts->frame_rate > 0))
+    UNCHECKED("bytes at more than %d frames/s: give --framerate", CJ2K_CINEMA_RATE);
 }
+
+/* ------------------------------------------------------------------------------- levels --- */
+
+static uint64_t count_samples(const Cj2kHeader *header)
+{
+  uint64_t samples = 0;
+  for (uint32_t c = 0; c < header->num_components; c++) {
+    const Cj2kComponent *component = &header->components[c];
+    samples += (uint64_t)(component->x1 - component->x0) * (component->y1 - component->y0);
+  }
+  return samples;
+}
+
+/* The limits of the levels at this frame rate. Broadcast has its bit rate in the main level, IMF in
+ * the sub-level. */
+static void check_rates(const Check *check, const Cj2kProfileRules *rules, int main_level,
+                        int sub_level)
+{
+  double rate = check->facts->frame_rate, mbit, most;
+  double samples = (double)count_samples(check->header) * rate / 1e6;
+  bool imf = rules->family == CJ2K_FAMILY_IMF;
+  most = cj2k_profile_level_samples(main_level);
+  if (samples > most)
+    BROKEN("%.1f million samples a second, main level %d allows %g", samples, main_level, most);
+  mbit = cj2k_profile_level_mbit(rules, main_level, sub_level);
+  if (isfinite(mbit) && check->facts->bytes > frame_bytes(mbit, rate))
+    BROKEN("%" G_GUINT64_FORMAT " bytes are %.1f Mbit/s at %g frames/s, %s level %d allows %g",
+           check->facts->bytes, (double)check->facts->bytes * 8 * rate / 1e6, rate,
+           imf ? "sub" : "main", imf ? sub_level : main_level, mbit);
+}
+
+static void check_levels(const Check *check, const Cj2kProfileRules *rules)
+{
+  int main_level = check->header->rsiz & 15;
+  int sub_level = rules->family == CJ2K_FAMILY_IMF ? check->header->rsiz >> 4 & 15 : 0;
+  if (main_level > rules->max_main_level) {
+    BROKEN("main level %d, 0 to %d are defined", main_level, rules->max_main_level);
+    return;
+  }
+  if (sub_level > cj2k_profile_max_sub_level(rules, main_level))
+    BROKEN("sub level %d, main level %d allows 0 to %d", sub_level, main_level,
+           cj2k_profile_max_sub_level(rules, main_level));
+  if (!main_level && !sub_level)
+    return;
+  if (check->facts->frame_rate > 0)
+    check_rates(check, rules, main_level, sub_level);
+  else
+    UNCHECKED("samples and bits a second of the levels: give --framerate");
+  UNCHECKED("bit rate of the whole stream: this is one codestream of it");
+}
+
+/* --------------------------------------------------------------------------------- all --- */
 
 static void check_video(const Check *check, const Cj2kProfileRules *rules)
 {
@@ -177,10 +244,10 @@ static void check_video(const Check *check, const Cj2kProfileRules *rules)
   if (check->facts->num_tile_parts != parts)
     BROKEN("%u tile-parts, %u are dictated", check->facts->num_tile_parts, parts);
   if (rules->family == CJ2K_FAMILY_CINEMA)
-    check_bytes(check);
+    check_cinema_bytes(check, rules);
+  else
+    check_levels(check, rules);
 }
-
-/* --------------------------------------------------------------------------------- all --- */
 
 static void put_video(const Check *check, const Cj2kProfileRules *rules, uint16_t rsiz,
                       InfoValue *out)
@@ -197,7 +264,7 @@ void info_profile(const InfoProfile *facts, InfoValue *profile)
 {
   const Cj2kHeader *header = facts->header;
   uint16_t rsiz = header->rsiz & ~(RSIZ_PART2 | RSIZ_CAP);
-  Check check = {facts, header, info_array()};
+  Check check = {facts, header, info_array(), info_array()};
   const Cj2kProfileRules *rules = cj2k_profile_rules(rsiz);
   info_put_text(profile, "rsiz", "0x%04X", header->rsiz);
   if (header->rsiz & RSIZ_PART2)
@@ -215,4 +282,5 @@ void info_profile(const InfoProfile *facts, InfoValue *profile)
   if (rules || rsiz == 1 || rsiz == 2 || info_count(check.broken))
     info_put_bool(profile, "kept", !info_count(check.broken));
   info_put(profile, "broken", check.broken);
+  info_put(profile, "unchecked", check.unchecked);
 }

@@ -277,32 +277,6 @@ static Cj2kStatus check_tiles(const Apply *a)
 
 /* ---------------------------------------------------------------------------- levels --- */
 
-#define MAX_LEVEL 11
-
-/* Limit of a main level of broadcast and IMF in million samples per second. */
-static double level_samples(int level)
-{
-  static const double low[] = {HUGE_VAL, 65, 130, 195, 260, 520};
-  return level < 6 ? low[level] : ldexp(1200, level - 6);
-}
-
-/* Limit in Mbit/s: of the main level for broadcast, of the sub-level for IMF. */
-static double level_mbit(const Apply *a, int main_level, int sub_level)
-{
-  static const double low[] = {HUGE_VAL, 200, 200, 200, 400, 800};
-
-  if (a->rules->family == CJ2K_FAMILY_IMF)
-    return sub_level ? ldexp(100, sub_level) : HUGE_VAL;
-  return main_level < 6 ? low[main_level] : ldexp(1600, main_level - 6);
-}
-
-/* The highest sub-level that a main level allows. */
-static int max_sub_level(const Apply *a, int main_level)
-{
-  static const int8_t most[MAX_LEVEL + 1] = {0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  return a->rules->family == CJ2K_FAMILY_IMF ? most[main_level] : 0;
-}
-
 /* Million samples per second of the image; 0 without a frame rate. */
 static double samples_rate(const Cj2kEncoderSetup *setup)
 {
@@ -333,15 +307,18 @@ static double needed_mbit(const Cj2kEncoderSetup *setup)
   return bits * setup->params.frame_rate / 1e6;
 }
 
-/* The lowest main level that allows the samples and Mbit/s; MAX_LEVEL + 1 if there is none. */
+/* The lowest main level that allows the samples and Mbit/s; CJ2K_MAX_MAIN_LEVEL + 1 if there is
+ * none. */
 static int lowest_main_level(const Apply *a, double mbit)
 {
   int level = 1;
 
-  while (level <= MAX_LEVEL &&
-         (samples_rate(a->setup) > level_samples(level) ||
-          mbit > level_mbit(a, level,
-                            a->rules->family == CJ2K_FAMILY_IMF ? max_sub_level(a, level) : 0)))
+  while (level <= CJ2K_MAX_MAIN_LEVEL &&
+         (samples_rate(a->setup) > cj2k_profile_level_samples(level) ||
+          mbit > cj2k_profile_level_mbit(a->rules, level,
+                                         a->rules->family == CJ2K_FAMILY_IMF
+                                             ? cj2k_profile_max_sub_level(a->rules, level)
+                                             : 0)))
     level++;
   return level;
 }
@@ -352,11 +329,12 @@ static int lowest_sub_level(const Apply *a, double mbit)
 {
   /* A number, no character: -1 stands for the lowest level. */
   // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c)
-  int main_level = a->setup->params.main_level, most = max_sub_level(a, main_level), level = 1;
+  int main_level = a->setup->params.main_level,
+      most = cj2k_profile_max_sub_level(a->rules, main_level), level = 1;
 
   if (mbit <= 0)
     return most;
-  while (level < most && mbit > level_mbit(a, main_level, level))
+  while (level < most && mbit > cj2k_profile_level_mbit(a->rules, main_level, level))
     level++;
   return level;
 }
@@ -373,7 +351,7 @@ static Cj2kStatus find_levels(const Apply *a)
     REFUSE("main-level and sub-level -1 need a frame rate");
   if (p->main_level < 0)
     p->main_level = (int8_t)lowest_main_level(a, mbit);
-  if (p->main_level > MAX_LEVEL)
+  if (p->main_level > CJ2K_MAX_MAIN_LEVEL)
     REFUSE("%.1f million samples a second with %.0f Mbit/s exceed every main-level of profile %s",
            samples_rate(a->setup), mbit, a->rules->name);
   if (p->sub_level < 0)
@@ -386,9 +364,9 @@ static Cj2kStatus check_main_level(const Apply *a)
   const Cj2kEncoderParams *p = &a->setup->params;
   double rate = samples_rate(a->setup);
 
-  if (rate > level_samples(p->main_level)) {
+  if (rate > cj2k_profile_level_samples(p->main_level)) {
     int fits = lowest_main_level(a, 0);
-    if (fits > MAX_LEVEL)
+    if (fits > CJ2K_MAX_MAIN_LEVEL)
       REFUSE("%.1f million samples a second exceed every main-level of profile %s", rate,
              a->rules->name);
     REFUSE("%.1f million samples a second exceed main-level %d of profile %s; use %d", rate,
@@ -396,9 +374,10 @@ static Cj2kStatus check_main_level(const Apply *a)
   }
   if (a->rules->family != CJ2K_FAMILY_IMF && p->sub_level)
     REFUSE("sub-level %d contradicts profile %s, which has none", p->sub_level, a->rules->name);
-  if (p->sub_level > max_sub_level(a, p->main_level))
+  if (p->sub_level > cj2k_profile_max_sub_level(a->rules, p->main_level))
     REFUSE("sub-level %d contradicts main-level %d of profile %s, which allows at most %d",
-           p->sub_level, p->main_level, a->rules->name, max_sub_level(a, p->main_level));
+           p->sub_level, p->main_level, a->rules->name,
+           cj2k_profile_max_sub_level(a->rules, p->main_level));
   return CJ2K_OK;
 }
 
@@ -407,14 +386,14 @@ static Cj2kStatus check_main_level(const Apply *a)
 static Cj2kStatus set_cinema_limits(const Apply *a)
 {
   Cj2kEncoderSetup *setup = a->setup;
-  double rate = setup->params.frame_rate > 24 ? setup->params.frame_rate : 24;
+  double rate = MAX(setup->params.frame_rate, CJ2K_CINEMA_RATE);
 
-  if (rate > (setup->params.profile == CJ2K_PROFILE_CINEMA_4K ? 30 : 60))
+  if (rate > cj2k_profile_cinema_rate(a->rules))
     REFUSE("frame-rate %g contradicts profile %s", rate, a->rules->name);
   if (setup->params.main_level || setup->params.sub_level)
     REFUSE("main-level and sub-level contradict profile %s, which has none", a->rules->name);
-  setup->profile_frame_bytes = cj2k_whole_bytes(250e6 / 8 / rate);
-  setup->profile_component_bytes = cj2k_whole_bytes(200e6 / 8 / rate);
+  setup->profile_frame_bytes = cj2k_whole_bytes(CJ2K_CINEMA_MBIT * 1e6 / 8 / rate);
+  setup->profile_component_bytes = cj2k_whole_bytes(CJ2K_CINEMA_COMPONENT_MBIT * 1e6 / 8 / rate);
   return CJ2K_OK;
 }
 
@@ -430,7 +409,7 @@ static Cj2kStatus set_limits(const Apply *a)
     setup->params.sub_level = 0;
   if ((status = find_levels(a)) != CJ2K_OK || (status = check_main_level(a)) != CJ2K_OK)
     return status;
-  double mbit = level_mbit(a, p->main_level, p->sub_level);
+  double mbit = cj2k_profile_level_mbit(a->rules, p->main_level, p->sub_level);
   if (isfinite(mbit) && p->frame_rate > 0)
     setup->profile_frame_bytes = cj2k_whole_bytes(mbit * 1e6 / 8 / p->frame_rate);
   setup->rsiz |= (uint16_t)(p->main_level | p->sub_level << 4);
@@ -449,10 +428,11 @@ static Cj2kStatus refuse_budget(const Apply *a, uint64_t bytes)
   if (a->rules->family == CJ2K_FAMILY_IMF)
     /* A number, no character. */
     // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c)
-    for (int sub = p->sub_level; sub <= max_sub_level(a, p->main_level) && !advice[0]; sub++)
-      if (mbit <= level_mbit(a, p->main_level, sub))
+    for (int sub = p->sub_level;
+         sub <= cj2k_profile_max_sub_level(a->rules, p->main_level) && !advice[0]; sub++)
+      if (mbit <= cj2k_profile_level_mbit(a->rules, p->main_level, sub))
         snprintf(advice, sizeof advice, " of sub-level %d; use %d", p->sub_level, sub);
-  if (!advice[0] && a->rules->max_main_level && lowest_main_level(a, mbit) <= MAX_LEVEL)
+  if (!advice[0] && a->rules->max_main_level && lowest_main_level(a, mbit) <= CJ2K_MAX_MAIN_LEVEL)
     snprintf(advice, sizeof advice, " of main-level %d; use %d", p->main_level,
              lowest_main_level(a, mbit));
   REFUSE("%s of %" G_GUINT64_FORMAT

@@ -17,9 +17,9 @@ ORDERS = ("LRCP", "RLCP", "RPCL", "PCRL", "CPRL")
 tap = Tap()
 
 
-def describe(path):
+def describe(path, *options):
     """(exit status, the file's object)."""
-    done = subprocess.run([INFO, "--json", path], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([INFO, "--json", *options, path], capture_output=True, timeout=60, check=False)
     return done.returncode, json.loads(done.stdout)[0]
 
 
@@ -165,6 +165,52 @@ def check_profiles(work):
               (any("CPRL is dictated" in text for text in profile["broken"]), True))
 
 
+# Profile, Rsiz without the profile's own bits; million samples and Mbit a second that are allowed; names of the levels
+LEVELS = [("broadcast-single", 0x01, 65, 200, "main level 1", "main level 1"),
+          ("broadcast-multi", 0x05, 520, 800, "main level 5", "main level 5"),
+          ("imf-2k", 0x15, 520, 200, "main level 5", "sub level 1"),
+          ("imf-4k", 0x46, 1200, 1600, "main level 6", "sub level 4")]
+
+
+def rates(path, rate):
+    """What is broken at this rate, and what is unchecked."""
+    profile = describe(path, f"--framerate={rate!r}")[1]["codestreams"][0]["profile"]
+    return "; ".join(profile["broken"]), "; ".join(profile["unchecked"])
+
+
+def check_levels(work):
+    for name, levels, samples, mbit, of_samples, of_bits in LEVELS:
+        path = encode(work, f"{name}.j2k", "--profile", name, "--quality", "95", size=(512, 256), bits=10)
+        with open(path, "r+b") as stream:
+            data = bytearray(stream.read())
+            data[7] = levels  # Rsiz
+            stream.seek(0)
+            stream.write(data)
+        most = {f"million samples a second, {of_samples} allows {samples}": samples * 1e6 / (512 * 256 * 3),
+                f"{of_bits} allows {mbit}": mbit * 1e6 / 8 / len(data)}
+        for words, rate in most.items():
+            other = next(text for text in most if text != words)
+            below, above = rates(path, rate * 0.9999), rates(path, rate * 1.0001)
+            check(f"{name}: {words}", (words in below[0], False), (words in above[0], True),
+                  (other in above[0], most[other] < rate), ("whole stream" in below[1], True),
+                  ("--framerate" in below[1], False))
+        broken, unchecked = rates(path, 0)
+        check(f"{name}: without a rate", (broken, ""), ("give --framerate" in unchecked, True))
+        for wrong, words in ((0x0c, "main level 12, 0 to 11 are defined"), (0x51, "sub level 5, main level 1 allows 0 to 1")):
+            data[7] = wrong
+            with open(path, "wb") as stream:
+                stream.write(data)
+            if name.startswith("imf") or wrong == 0x0c:
+                check(f"{name}: {words}", (words in rates(path, 0)[0], True))
+    path = encode(work, "cinema-2k.j2k", "--profile", "cinema-2k", "--framerate", "24", size=(2048, 1080), bits=12)
+    texts = [rates(path, rate)[0] for rate in (0, 24, 48, 61)]
+    check("cinema-2k at 24, 48 and 61 frames a second", (texts[:2], ["", ""]),
+          ("at most 651041 are allowed at 48 frames/s" in texts[2], True), ("at most 60 are allowed" in texts[3], True))
+    for value in ("-1", "nan", "25x", "1e7"):
+        done = subprocess.run([INFO, f"--framerate={value}", path], capture_output=True, text=True, check=False)
+        check(f"--framerate={value}", (done.returncode, 2), ("framerate" in done.stderr or value in done.stderr, True))
+
+
 def check_made(work):
     path = encode(work, "all.jph", "--tile-width", "64", "--tile-height", "64", "--tile-parts", "resolution", "--sop",
                   "--eph", "--tlm", "--plt", "--num-layers", "1", "--comment", "green", "--quality", "90", "--precincts",
@@ -308,6 +354,7 @@ def main():
     with Folder() as work:
         check_usage(work)
         check_profiles(work)
+        check_levels(work)
         check_made(work)
         check_runs(work)
         check_boxes(work)
