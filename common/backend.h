@@ -106,29 +106,41 @@ typedef struct {
   uint8_t passes;
 } Cj2kHtChoice;
 
+/* What each step is given. */
 typedef struct {
-  const Cj2kPlan *plan;
   const Cj2kLayout *layout;
-  const Cj2kPicture *picture; /* only transform reads it */
-  Cj2kBlockCoder coder;
+  const Cj2kPicture *picture;
   bool rgb_to_xyz;
-  Cj2kTransfer xyz_transfer;            /* the same for all frames of a back end object */
+  Cj2kTransfer xyz_transfer; /* the same for all frames of a back end object */
+} Cj2kTransformJob;
+
+typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
-  uint32_t stride; /* measure and MQ code: only blocks b with b % stride == 0 are done (1: all); the
-                      results of the others stay empty */
-  uint8_t first_plane; /* measure: planes first_plane .. first_plane + num_planes - 1 */
+  uint32_t stride; /* only blocks b with b % stride == 0 are measured (1: all); the results of the
+                      others are 0 */
+  uint8_t first_plane; /* lengths are measured at planes first_plane .. first_plane + num_planes - 1
+                        */
   uint8_t num_planes;
-  bool distortions;      /* measure: fill ht_distortions too */
-  bool band_errors;      /* measure: fill band_errors too */
-  uint8_t lowest_plane;  /* MQ code: planes below this one are not coded */
-  const double *weights; /* MQ code: weight of a unit of distortion in each band; NULL: hulls are
-                            not needed */
-  bool pass_lengths;     /* MQ code: fill passes */
-  const uint32_t *kept_lengths; /* gather: bytes to retain of each block, from its first byte on;
-                                   NULL: all, only if no others were requested since code() */
-  const Cj2kHtChoice *choices; /* HT code: choice for each block; NULL: plane 0 and the cleanup pass
+  bool distortions; /* fill ht_distortions too */
+  bool band_errors; /* fill band_errors too */
+} Cj2kMeasureJob;
+
+typedef struct {
+  const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
+  uint32_t stride; /* MQ: only blocks b with b % stride == 0 are coded (1: all); the results of the
+                      others stay empty */
+  uint8_t lowest_plane;  /* MQ: planes below this one are not coded */
+  const double *weights; /* MQ: weight of a unit of distortion in each band; NULL: hulls are not
+                            needed */
+  bool pass_lengths;     /* MQ: fill passes */
+  const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
                                   only, for all blocks */
-} Cj2kEncodeJob;
+} Cj2kCodeJob;
+
+typedef struct {
+  const uint32_t *kept_lengths; /* bytes to retain of each block, from its first byte on; NULL: all,
+                                   only if no others were requested since code() */
+} Cj2kGatherJob;
 
 /* The results of a step. The arrays belong to the slot and are valid until its next step; those of
  * code() stay valid after gather(), which changes the offsets in `blocks`. */
@@ -162,14 +174,13 @@ typedef struct Cj2kEncodeBackend {
   /* Each step starts work and may return before it is done; wait() returns when the results are on
    * the host. CJ2K_ERROR_UNSUPPORTED from transform: the CPU back end has to do this frame, which
    * counts as a fallback. */
-  Cj2kStatus (*transform)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+  Cj2kStatus (*transform)(void *backend, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                           Cj2kError *error);
-  Cj2kStatus (*measure)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+  Cj2kStatus (*measure)(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
                         Cj2kError *error);
-  Cj2kStatus (*code)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
-                     Cj2kError *error);
+  Cj2kStatus (*code)(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, Cj2kError *error);
   /* Optional. NULL: code() delivers all bytes. */
-  Cj2kStatus (*gather)(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+  Cj2kStatus (*gather)(void *backend, Cj2kEncodeSlot *slot, const Cj2kGatherJob *job,
                        Cj2kError *error);
   Cj2kStatus (*wait)(void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                      Cj2kError *error);

@@ -170,7 +170,7 @@ static double milliseconds_since(gint64 start)
   return (double)(g_get_monotonic_time() - start) / 1000;
 }
 
-static Cj2kStatus transform(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus transform(void *backend, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                             Cj2kError *error)
 {
   gint64 start = g_get_monotonic_time();
@@ -186,7 +186,7 @@ static Cj2kStatus transform(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncod
   return CJ2K_OK;
 }
 
-static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
                           Cj2kError *error)
 {
   gint64 start = g_get_monotonic_time();
@@ -199,7 +199,7 @@ static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJ
   return CJ2K_OK;
 }
 
-static Cj2kStatus code(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus code(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
                        Cj2kError *error)
 {
   gint64 start = g_get_monotonic_time();

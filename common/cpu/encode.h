@@ -74,10 +74,10 @@ Cj2kEncodeLane *cj2k_encode_lane(Cj2kEncodeSlot *slot, uint32_t lane);
 /* Lists the strips of all levels; called once. */
 void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder);
 /* TRANSFORM: turns the picture into the coefficients of all bands, not yet quantised. */
-void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
 
 /* BLOCK CODER: the back end's measure() and code() (common/backend.h). */
-void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
+void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 
 #endif

@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-typedef struct {
-  Cj2kEncodeSlot *slot;
-  const Cj2kEncodeJob *job;
-  bool lengths_known; /* measure: lengths of the last code() are valid */
-} BlockStage;
-
 /* Limits magnitudes to num_bitplanes bits. Returns how many were larger. */
 static uint32_t saturate(uint32_t *samples, uint32_t n, uint32_t num_bitplanes)
 {
@@ -36,13 +30,12 @@ static const uint32_t *block_coefficients(const Cj2kEncodeSlot *slot, uint32_t i
 }
 
 /* Quantises one block into the lane's memory and describes it in *source. */
-static void quantise(const BlockStage *stage, uint32_t index, Cj2kEncodeLane *lane,
-                     Cj2kBlockSource *source)
+static void quantise(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t index,
+                     Cj2kEncodeLane *lane, Cj2kBlockSource *source)
 {
-  Cj2kEncodeSlot *slot = stage->slot;
   const Cj2kPlanBlock *block = &slot->encoder->plan->blocks[index];
   const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
-  const Cj2kFrameQuantiser *quantiser = &stage->job->quantisers[block->band];
+  const Cj2kFrameQuantiser *quantiser = &quantisers[block->band];
 
   cj2k_quantise(block_coefficients(slot, index), band->stride, block->width, block->height,
                 band->reversible, quantiser->inv_scale, lane->block, block->width);
@@ -62,9 +55,15 @@ static void quantise(const BlockStage *stage, uint32_t index, Cj2kEncodeLane *la
 
 /* ----------------------------------------------------------------------------- measure --- */
 
+typedef struct {
+  Cj2kEncodeSlot *slot;
+  const Cj2kMeasureJob *job;
+  bool lengths_known; /* lengths of the last code() are valid */
+} MeasureStage;
+
 /* The squared error of quantisation alone, with midpoint reconstruction
  * (Cj2kEncodeResult.band_errors). */
-static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
+static uint64_t quantisation_error(const MeasureStage *stage, uint32_t index)
 {
   const Cj2kPlan *plan = stage->slot->encoder->plan;
   const Cj2kPlanBlock *block = &plan->blocks[index];
@@ -87,13 +86,13 @@ static uint64_t quantisation_error(const BlockStage *stage, uint32_t index)
 
 /* Whether the block was coded at this plane with the same step sizes, so that its length is known.
  */
-static bool is_known(const BlockStage *stage, uint32_t b, uint32_t plane)
+static bool is_known(const MeasureStage *stage, uint32_t b, uint32_t plane)
 {
   const Cj2kHtChoice *choice = &stage->slot->coded_choices[b];
   return stage->lengths_known && choice->passes == 1 && choice->plane == plane;
 }
 
-static void measure_lengths(const BlockStage *stage, uint32_t b, Cj2kEncodeLane *lane,
+static void measure_lengths(const MeasureStage *stage, uint32_t b, Cj2kEncodeLane *lane,
                             const Cj2kBlockSource *source, uint32_t *lengths)
 {
   for (uint32_t p = 0; p < stage->job->num_planes; p++) {
@@ -107,8 +106,8 @@ static void measure_lengths(const BlockStage *stage, uint32_t b, Cj2kEncodeLane 
 
 static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
 {
-  const BlockStage *stage = ctx;
-  const Cj2kEncodeJob *job = stage->job;
+  const MeasureStage *stage = ctx;
+  const Cj2kMeasureJob *job = stage->job;
   Cj2kEncodeSlot *slot = stage->slot;
   uint32_t b = index * job->stride, planes = job->num_planes;
   uint32_t *lengths = slot->ht_lengths + (size_t)b * planes;
@@ -118,7 +117,7 @@ static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
 
   if (!lane)
     return;
-  quantise(stage, b, lane, &source);
+  quantise(slot, job->quantisers, b, lane, &source);
   measure_lengths(stage, b, lane, &source, lengths);
   for (uint32_t p = 0; p < planes && job->distortions; p++)
     distortions[p] =
@@ -144,20 +143,20 @@ static uint32_t num_tasks(const Cj2kEncodeSlot *slot, uint32_t stride)
 }
 
 /* Whether the step sizes are those of the last code(). */
-static bool has_coded_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+static bool has_coded_quantisers(const Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
 {
   for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
-    if (slot->coded_quantisers[b].inv_scale != job->quantisers[b].inv_scale ||
-        slot->coded_quantisers[b].num_bitplanes != job->quantisers[b].num_bitplanes)
+    if (slot->coded_quantisers[b].inv_scale != quantisers[b].inv_scale ||
+        slot->coded_quantisers[b].num_bitplanes != quantisers[b].num_bitplanes)
       return false;
   return true;
 }
 
-void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   size_t n = (size_t)plan->num_blocks + 1;
-  BlockStage stage = {slot, job, slot->coded && has_coded_quantisers(slot, job)};
+  MeasureStage stage = {slot, job, slot->coded && has_coded_quantisers(slot, job->quantisers)};
 
   if (!reserve((void **)&slot->ht_lengths, &slot->ht_lengths_size, n * MAX(job->num_planes, 1),
                sizeof *slot->ht_lengths) ||
@@ -178,6 +177,11 @@ void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 }
 
 /* -------------------------------------------------------------------------------- code --- */
+
+typedef struct {
+  Cj2kEncodeSlot *slot;
+  const Cj2kCodeJob *job;
+} CodeStage;
 
 static void fail_capacity(Cj2kEncodeSlot *slot)
 {
@@ -218,7 +222,7 @@ static bool code_ht(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, Cj2kHtC
   return ok;
 }
 
-static bool code_mq(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, const Cj2kEncodeJob *job,
+static bool code_mq(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, const Cj2kCodeJob *job,
                     const double *weight, BlockOutput *out, Cj2kBlockResult *result)
 {
   Cj2kPassEnd ends[CJ2K_MAX_PASSES];
@@ -234,8 +238,8 @@ static bool code_mq(Cj2kEncodeLane *lane, const Cj2kBlockSource *source, const C
 
 static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
 {
-  const BlockStage *stage = ctx;
-  const Cj2kEncodeJob *job = stage->job;
+  const CodeStage *stage = ctx;
+  const Cj2kCodeJob *job = stage->job;
   Cj2kEncodeSlot *slot = stage->slot;
   const Cj2kCpuEncoder *encoder = slot->encoder;
   uint32_t b = index * job->stride, first_pass = b * encoder->max_passes;
@@ -253,10 +257,10 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
                 slot->coded_choices[b].passes == choice.passes))
     return;
   if (encoder->ht && choice.passes) {
-    quantise(stage, b, lane, &source);
+    quantise(slot, job->quantisers, b, lane, &source);
     ok = code_ht(lane, &source, choice, &out, &result);
   } else if (!encoder->ht) {
-    quantise(stage, b, lane, &source);
+    quantise(slot, job->quantisers, b, lane, &source);
     out.points = slot->points + first_pass;
     ok = code_mq(lane, &source, job,
                  job->weights ? &job->weights[encoder->plan->blocks[b].band] : NULL, &out, &result);
@@ -277,13 +281,13 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
     slot->coded_choices[b] = choice;
 }
 
-void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  BlockStage stage = {slot, job, false};
+  CodeStage stage = {slot, job};
   size_t bands = slot->encoder->plan->num_bands;
 
   /* HT: blocks coded with the same step sizes and choices are not coded again. */
-  slot->coded = slot->coded && has_coded_quantisers(slot, job);
+  slot->coded = slot->coded && has_coded_quantisers(slot, job->quantisers);
   memcpy(slot->coded_quantisers, job->quantisers, bands * sizeof *job->quantisers);
   if (job->stride > 1)
     memset(slot->blocks, 0, slot->encoder->plan->num_blocks * sizeof *slot->blocks);

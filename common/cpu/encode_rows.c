@@ -85,7 +85,7 @@ void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder)
 
 typedef struct {
   Cj2kEncodeSlot *slot;
-  const Cj2kEncodeJob *job;
+  const Cj2kTransformJob *job;
   const Cj2kXyzTables *xyz;
   guint first; /* index of the level's first strip */
 } RowStage;
@@ -111,7 +111,7 @@ static void begin_rows(const Cj2kEncodeSlot *slot, const Cj2kEncodeStrip *strip,
 /* Reads row y of a tile-component from the picture. */
 static void unpack(const RowStage *stage, const Cj2kPlanTileComp *tc, uint32_t y, int32_t *out)
 {
-  const Cj2kEncodeJob *job = stage->job;
+  const Cj2kTransformJob *job = stage->job;
   const Cj2kSampleLayout *layout = &job->layout->samples[tc->component];
   const Cj2kRect *all = &stage->slot->encoder->plan->component_out[tc->component];
   const Cj2kPlane *plane = &job->picture->planes[layout->plane];
@@ -173,7 +173,7 @@ static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
 }
 
 /* The X'Y'Z' tables for the depth of the pictures; NULL: no conversion. */
-static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kEncodeJob *job)
+static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kTransformJob *job)
 {
   if (!job->rgb_to_xyz)
     return NULL;
@@ -187,7 +187,7 @@ static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kEncode
   return encoder->xyz;
 }
 
-void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   Cj2kCpuEncoder *encoder = slot->encoder;
   RowStage stage = {.slot = slot, .job = job, .xyz = xyz_tables(encoder, job)};

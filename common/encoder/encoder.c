@@ -11,36 +11,6 @@
 
 /* ------------------------------------------------------------------- open and close --- */
 
-static bool try_backend(Cj2kEncoder *encoder, const Cj2kEncodeBackend *backend,
-                        Cj2kBackendKind kind, Cj2kError *error)
-{
-  encoder->backend_data =
-      backend->open(&encoder->setup.params, encoder->plan, encoder->threads, error);
-  encoder->backend = backend;
-  encoder->backend_kind = kind;
-  return encoder->backend_data != NULL;
-}
-
-/* Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */
-static bool choose_backend(Cj2kEncoder *encoder, Cj2kError *error)
-{
-  Cj2kBackendKind wanted = encoder->setup.params.backend;
-  const Cj2kEncodeBackend *cuda = cj2k_cuda_encode_backend();
-
-  if (wanted == CJ2K_BACKEND_CUDA && !cuda) {
-    cj2k_error_set(error, CJ2K_ERROR_DEVICE, "this build has no CUDA back end");
-    return false;
-  }
-  if (wanted != CJ2K_BACKEND_CPU && cuda) {
-    if (try_backend(encoder, cuda, CJ2K_BACKEND_CUDA,
-                    wanted == CJ2K_BACKEND_CUDA ? error : &encoder->why_cpu))
-      return true;
-    if (wanted == CJ2K_BACKEND_CUDA)
-      return false;
-  }
-  return try_backend(encoder, cj2k_cpu_encode_backend(), CJ2K_BACKEND_CPU, error);
-}
-
 static void copy_layout(Cj2kEncoder *encoder, const Cj2kLayout *layout)
 {
   encoder->samples = g_memdup2(layout->samples, layout->num_components * sizeof *layout->samples);
@@ -48,17 +18,33 @@ static void copy_layout(Cj2kEncoder *encoder, const Cj2kLayout *layout)
   encoder->layout.samples = encoder->samples;
 }
 
+/* Tells rate control what does not change from frame to frame. */
+static void open_rate(Cj2kEncoder *encoder)
+{
+  const Cj2kEncoderSetup *setup = &encoder->setup;
+  const Cj2kEncoderParams *p = &setup->params;
+  Cj2kRateEncoder *rate = &encoder->rate;
+
+  cj2k_rate_encoder_init(rate, encoder->plan, encoder->threads);
+  rate->coder = p->block_coder;
+  rate->block_style = p->codeblock_style;
+  rate->guard_bits = p->guard_bits;
+  rate->reversible = p->reversible_transform;
+  rate->mct = setup->mct;
+  rate->colour_difference =
+      setup->image.num_components >= 3 && (setup->mct || setup->image.colour == CJ2K_COLOUR_SYCC);
+  rate->alone = p->frames_in_flight == 1;
+  rate->layers = (Cj2kLayers){
+      .count = p->num_layers, .width = setup->image.width, .height = setup->image.height};
+  memcpy(rate->layers.rates, p->layer_rates, sizeof rate->layers.rates);
+}
+
 static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
 {
-  uint32_t n = encoder->setup.params.frames_in_flight;
-
-  encoder->frames = g_new0(Cj2kEncoderFrame, n);
-  if (cj2k_encoder_make_slots(encoder, error) != CJ2K_OK)
-    return false;
-  for (uint32_t i = 0; i < n; i++)
-    if (cj2k_encoder_frame_init(&encoder->frames[i], encoder, error) != CJ2K_OK)
-      return false;
-  return cj2k_encoder_find_least(encoder, error) == CJ2K_OK;
+  open_rate(encoder);
+  return cj2k_encoder_make_slots(encoder, error) == CJ2K_OK &&
+         cj2k_encoder_open_ring(encoder, error) == CJ2K_OK &&
+         cj2k_encoder_find_least(encoder, error) == CJ2K_OK;
 }
 
 /* Each frame in flight on the GPU needs a thread, which waits while the GPU works. */
@@ -103,7 +89,7 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
     return false;
   }
-  return choose_backend(encoder, error) && open_frames(encoder, error);
+  return cj2k_encoder_open_backend(encoder, error) && open_frames(encoder, error);
 }
 
 Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params, const Cj2kEncoderImage *image,
@@ -129,13 +115,11 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
     return;
   while (cj2k_encoder_receive(encoder, &packet) == CJ2K_OK)
     cj2k_encoder_release(encoder, &packet);
-  for (uint32_t i = 0; encoder->frames && i < encoder->setup.params.frames_in_flight; i++)
-    cj2k_encoder_frame_clear(&encoder->frames[i]);
+  cj2k_encoder_close_ring(encoder);
   cj2k_encoder_clear_slots(encoder);
-  if (encoder->backend_data)
-    encoder->backend->close(encoder->backend_data);
-  if (encoder->cpu_data)
-    cj2k_cpu_encode_backend()->close(encoder->cpu_data);
+  cj2k_encoder_close_backend(encoder);
+  if (encoder->rate.plan)
+    cj2k_rate_encoder_clear(&encoder->rate);
   cj2k_threads_free(encoder->threads);
   cj2k_outputs_unref(encoder->outputs);
   g_clear_pointer(&encoder->plan, cj2k_plan_unref);
@@ -143,8 +127,6 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
   cj2k_setup_clear(&encoder->setup);
   g_free(encoder->comment);
   g_free(encoder->samples);
-  g_free(encoder->frames);
-  g_free(encoder->least_components);
   g_mutex_clear(&encoder->lock);
   g_cond_clear(&encoder->changed);
   g_free(encoder);
@@ -152,22 +134,22 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
 
 void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size)
 {
-  return cj2k_memory_alloc(&encoder->backend->memory, encoder->backend_data, kind, size);
+  return cj2k_memory_alloc(&encoder->backend.functions->memory, encoder->backend.data, kind, size);
 }
 
 void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory)
 {
-  cj2k_memory_free(&encoder->backend->memory, encoder->backend_data, kind, memory);
+  cj2k_memory_free(&encoder->backend.functions->memory, encoder->backend.data, kind, memory);
 }
 
 Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder)
 {
-  return encoder->backend_kind;
+  return encoder->backend.kind;
 }
 
 const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder)
 {
-  return encoder->why_cpu.code ? encoder->why_cpu.text : NULL;
+  return encoder->backend.why_cpu.code ? encoder->backend.why_cpu.text : NULL;
 }
 
 const char *cj2k_encoder_warning(const Cj2kEncoder *encoder)
@@ -180,6 +162,19 @@ uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder)
   return encoder->header->rsiz;
 }
 
+static Cj2kRateTarget rate_target(const Cj2kEncoderSetup *setup)
+{
+  const Cj2kEncoderParams *p = &setup->params;
+
+  return (Cj2kRateTarget){
+      .mode = p->rate_control,
+      .quality = p->quality,
+      .quant_step = p->quant_step,
+      .psnr = p->psnr,
+      .ceilings = cj2k_ceilings(cj2k_setup_frame_bytes(setup), cj2k_setup_component_bytes(setup),
+                                setup->image.num_components, p->profile == CJ2K_PROFILE_CINEMA_4K)};
+}
+
 Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                  Cj2kError *error)
 {
@@ -187,9 +182,9 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
   Cj2kEncoderSetup changed =
       encoder->setup; /* read without the lock: only this thread writes setup */
   Cj2kStatus status = cj2k_setup_change_rate(&changed, params, error);
+  const Cj2kRateTarget target = rate_target(&changed);
   if (status == CJ2K_OK)
-    status = cj2k_encoder_check_ceilings(encoder, cj2k_setup_frame_bytes(&changed),
-                                         cj2k_setup_component_bytes(&changed), error);
+    status = cj2k_ceilings_check(&target.ceilings, &encoder->rate.least, error);
   if (status != CJ2K_OK)
     return status;
   g_mutex_lock(&encoder->lock);
@@ -205,7 +200,7 @@ static Cj2kStatus check_picture(const Cj2kEncoder *encoder, const Cj2kPicture *p
 {
   const Cj2kEncoderImage *image = &encoder->setup.image;
 
-  if (picture->memory == CJ2K_MEMORY_CUDA && encoder->backend_kind != CJ2K_BACKEND_CUDA)
+  if (picture->memory == CJ2K_MEMORY_CUDA && encoder->backend.kind != CJ2K_BACKEND_CUDA)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
                           "the CPU back end cannot read the memory of a GPU");
   return cj2k_layout_check_picture(&encoder->layout, picture, image->components,
@@ -215,12 +210,12 @@ static Cj2kStatus check_picture(const Cj2kEncoder *encoder, const Cj2kPicture *p
 /* The next free place of the ring; waits until there is one. */
 static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
 {
-  uint32_t size = encoder->setup.params.frames_in_flight;
+  Cj2kFrameRing *ring = &encoder->ring;
 
   g_mutex_lock(&encoder->lock);
-  while (encoder->count == size)
+  while (ring->count == ring->size)
     g_cond_wait(&encoder->changed, &encoder->lock);
-  Cj2kEncoderFrame *frame = &encoder->frames[(encoder->first + encoder->count) % size];
+  Cj2kEncoderFrame *frame = &ring->frames[(ring->first + ring->count) % ring->size];
   g_mutex_unlock(&encoder->lock);
   return frame;
 }
@@ -230,8 +225,8 @@ static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
  * copy first: submit would have to wait for that. */
 static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)
 {
-  return encoder->backend_kind == CJ2K_BACKEND_CUDA &&
-         encoder->setup.params.frames_in_flight == 1 && picture->memory != CJ2K_MEMORY_HOST;
+  return encoder->backend.kind == CJ2K_BACKEND_CUDA && encoder->ring.size == 1 &&
+         picture->memory != CJ2K_MEMORY_HOST;
 }
 
 Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
@@ -246,21 +241,20 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
   frame->user = user;
   frame->status = CJ2K_OK;
   frame->fallback = false;
-  frame->ms_packets = frame->ms_transform = frame->ms_block_coder = 0;
+  frame->ms_write = frame->rate.layout.ms = 0;
+  frame->rate.coder = (Cj2kFrameCoder){0};
   frame->submitted = g_get_monotonic_time();
-  frame->memory = (Cj2kRateMemory){0};
   frame->output = cj2k_output_get(encoder->outputs);
   cj2k_error_clear(&frame->error);
 
   g_mutex_lock(&encoder->lock);
   frame->params = encoder->setup.params;
-  frame->ceilings = cj2k_ceilings(
-      cj2k_setup_frame_bytes(&encoder->setup), cj2k_setup_component_bytes(&encoder->setup),
-      encoder->plan->num_components, encoder->setup.params.profile == CJ2K_PROFILE_CINEMA_4K);
-  frame->number = ++encoder->num_frames;
-  cj2k_slots_announce(&encoder->slots, (uint32_t)(frame - encoder->frames), frame->number);
+  frame->rate.target = rate_target(&encoder->setup);
+  frame->rate.number = ++encoder->ring.submitted;
+  cj2k_slots_announce(&encoder->slots, (uint32_t)(frame - encoder->ring.frames),
+                      frame->rate.number);
   frame->state = CJ2K_ENCODE_BUSY;
-  encoder->count++;
+  encoder->ring.count++;
   g_mutex_unlock(&encoder->lock);
   if (!is_direct(encoder, picture)) {
     cj2k_threads_start(encoder->threads, cj2k_encoder_frame_run, frame);
@@ -282,20 +276,20 @@ static void count(Cj2kStats *stats, const Cj2kEncoderFrame *frame)
   stats->failed_frames += frame->status != CJ2K_OK;
   stats->fallbacks += frame->fallback;
   stats->bytes += frame->status == CJ2K_OK ? frame->output->bytes.size : 0;
-  stats->ms_packets += frame->ms_packets;
-  stats->ms_block_coder += frame->ms_block_coder;
-  stats->ms_transform += frame->ms_transform;
+  stats->ms_packets += frame->ms_write + frame->rate.layout.ms;
+  stats->ms_block_coder += frame->rate.coder.ms_block_coder;
+  stats->ms_transform += frame->rate.coder.ms_transform;
   stats->ms_total += (double)(g_get_monotonic_time() - frame->submitted) / 1000;
 }
 
 Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
 {
   g_mutex_lock(&encoder->lock);
-  if (!encoder->count) {
+  if (!encoder->ring.count) {
     g_mutex_unlock(&encoder->lock);
     return CJ2K_END;
   }
-  Cj2kEncoderFrame *frame = &encoder->frames[encoder->first];
+  Cj2kEncoderFrame *frame = &encoder->ring.frames[encoder->ring.first];
   while (frame->state == CJ2K_ENCODE_BUSY)
     g_cond_wait(&encoder->changed, &encoder->lock);
   if (frame->state == CJ2K_ENCODE_BEGUN) {
@@ -315,8 +309,8 @@ Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
   count(&encoder->stats, frame);
   frame->output = NULL;
   frame->state = CJ2K_ENCODE_FREE;
-  encoder->first = (encoder->first + 1) % encoder->setup.params.frames_in_flight;
-  encoder->count--;
+  encoder->ring.first = (encoder->ring.first + 1) % encoder->ring.size;
+  encoder->ring.count--;
   g_cond_broadcast(&encoder->changed);
   g_mutex_unlock(&encoder->lock);
   return CJ2K_OK;

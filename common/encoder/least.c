@@ -21,8 +21,8 @@ static Cj2kStatus lay_out_empty(Cj2kEncoder *encoder, const Cj2kQuantisation *qu
                              .num_layers = num_layers,
                              .kept = kept,
                              .lengths = num_layers == 1 ? lengths : NULL};
-  Cj2kStatus status = cj2k_codestream_layout(encoder->frames[0].writer, quantisation, &source,
-                                             encoder->threads, size, error);
+  Cj2kStatus status = cj2k_codestream_layout(encoder->ring.frames[0].rate.layout.writer,
+                                             quantisation, &source, encoder->threads, size, error);
 
   g_free(empty);
   g_free(lengths);
@@ -45,9 +45,9 @@ Cj2kStatus cj2k_encoder_find_least(Cj2kEncoder *encoder, Cj2kError *error)
   cj2k_frame_steps_clear(&steps);
   if (status != CJ2K_OK)
     return status;
-  encoder->least_bytes = size.total;
-  encoder->least_components = g_new(uint64_t, n);
+  encoder->rate.least.frame = size.total;
+  encoder->rate.least.components = g_new(uint64_t, n);
   for (uint32_t c = 0; c < n; c++)
-    encoder->least_components[c] = cj2k_ceilings_counted(&ceilings, &size, c);
+    encoder->rate.least.components[c] = cj2k_ceilings_counted(&ceilings, &size, c);
   return CJ2K_OK;
 }

@@ -3,19 +3,19 @@
 
 static uint32_t place_of(const Cj2kEncoderFrame *frame)
 {
-  return (uint32_t)(frame - frame->encoder->frames);
+  return (uint32_t)(frame - frame->encoder->ring.frames);
 }
 
 static void *create(void *ctx, Cj2kError *error)
 {
   const Cj2kEncoder *encoder = ctx;
-  return encoder->backend->slot_new(encoder->backend_data, error);
+  return encoder->backend.functions->slot_new(encoder->backend.data, error);
 }
 
 static void destroy(void *ctx, void *slot)
 {
   const Cj2kEncoder *encoder = ctx;
-  encoder->backend->slot_free(encoder->backend_data, slot);
+  encoder->backend.functions->slot_free(encoder->backend.data, slot);
 }
 
 static Cj2kSlotMaker maker(Cj2kEncoder *encoder)
@@ -53,6 +53,6 @@ void cj2k_encoder_frame_give_slot(Cj2kEncoderFrame *frame)
 bool cj2k_encoder_frame_drop_slot(Cj2kEncoderFrame *frame)
 {
   const Cj2kSlotMaker slots = maker(frame->encoder);
-  return cj2k_slots_drop(&frame->encoder->slots, place_of(frame), frame->number,
+  return cj2k_slots_drop(&frame->encoder->slots, place_of(frame), frame->rate.number,
                          g_steal_pointer(&frame->slot), &slots);
 }

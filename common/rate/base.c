@@ -1,81 +1,49 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Step sizes of a frame. A quality or a step gives them directly. A target (bytes, PSNR) is
- * searched with the frame's own coefficients: some of its blocks are really coded or measured with
- * trial steps, the bytes they took say where to go next.
- */
-#include "common/encoder/encoder.h"
+#include "base.h"
 
-#include "common/runtime/error.h"
+#include "base_search.h"
 
 #include <math.h>
 
 #define PSNR_TRIALS 24
 #define PSNR_MAX    4.0 /* base of the search for a PSNR, at most */
 
-void cj2k_encoder_frame_set_base(Cj2kEncoderFrame *frame, double base)
+void cj2k_set_base(Cj2kRateFrame *frame, double base)
 {
-  frame->base = base;
   cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false, 0,
                        NULL);
 }
 
-double cj2k_encoder_num_samples(const Cj2kEncoder *encoder)
+Cj2kStatus cj2k_quantising_error(Cj2kRateFrame *frame, double *error)
 {
-  const Cj2kEncoderImage *image = &encoder->setup.image;
-  double n = 0;
-
-  for (uint32_t c = 0; c < image->num_components; c++) {
-    const Cj2kComponent *component = &image->components[c];
-    n += (double)(component->x1 - component->x0) * (component->y1 - component->y0);
-  }
-  return n;
-}
-
-/* --- PSNR --- */
-
-Cj2kStatus cj2k_encoder_frame_quantising(Cj2kEncoderFrame *frame, uint32_t stride, double *error)
-{
+  const Cj2kMeasureJob job = {
+      .quantisers = frame->steps.quantisers, .stride = 1, .band_errors = true};
   double sum = 0;
+  Cj2kMeasured measured;
+  Cj2kStatus status = cj2k_coder_measure(&frame->coder, &job, &measured, frame->error);
 
-  frame->job.stride = stride;
-  frame->job.first_plane = 0;
-  frame->job.num_planes = 0;
-  frame->job.distortions = false;
-  frame->job.band_errors = true;
-  Cj2kStatus status = cj2k_encoder_frame_step(frame, frame->backend->measure);
-  frame->job.band_errors = false;
   if (status != CJ2K_OK)
     return status;
   for (uint32_t b = 0; b < frame->encoder->plan->num_bands; b++)
-    sum += (double)frame->result.band_errors[b] * frame->steps.weights[b];
+    sum += (double)measured.band_errors[b] * frame->steps.weights[b];
   *error = sum / (64 * 64); /* weights are of (step/16)^2 */
   return CJ2K_OK;
 }
 
-/* Mean squared error of all samples over the square of their range, by what quantising does to the
- * coefficients. */
-static Cj2kStatus mean_error(Cj2kEncoderFrame *frame, double *error)
+/* Bisection over the logarithm of the step: the largest whose error is small enough. The mean
+ * squared error of the samples is that of the coefficients. */
+static Cj2kStatus search_psnr(Cj2kRateFrame *frame)
 {
-  double sum = 0;
-  Cj2kStatus status = cj2k_encoder_frame_quantising(frame, 1, &sum);
-
-  *error = sum / cj2k_encoder_num_samples(frame->encoder);
-  return status;
-}
-
-/* Bisection over the logarithm of the step: the largest whose error is small enough. */
-static Cj2kStatus search_psnr(Cj2kEncoderFrame *frame)
-{
-  double target = pow(10, -frame->params.psnr / 10), low = log(CJ2K_MIN_BASE), high = log(PSNR_MAX);
-  double base = sqrt(12 * target);
+  double target = pow(10, -frame->target.psnr / 10), low = log(CJ2K_MIN_BASE), high = log(PSNR_MAX);
+  double base = sqrt(12 * target), samples = cj2k_rate_samples(frame->encoder);
 
   for (uint32_t trial = 0; trial < PSNR_TRIALS && high - low > 0.002; trial++) {
-    double error;
-    cj2k_encoder_frame_set_base(frame, base);
-    Cj2kStatus status = mean_error(frame, &error);
+    double error = 0;
+    cj2k_set_base(frame, base);
+    Cj2kStatus status = cj2k_quantising_error(frame, &error);
     if (status != CJ2K_OK)
       return status;
+    error /= samples;
     if (error <= target)
       low = log(base);
     else
@@ -86,35 +54,29 @@ static Cj2kStatus search_psnr(Cj2kEncoderFrame *frame)
       guess = (low + high) / 2;
     base = exp(guess);
   }
-  cj2k_encoder_frame_set_base(frame, exp(low));
+  cj2k_set_base(frame, exp(low));
   return CJ2K_OK;
 }
 
-/* --- what the parameters ask for --- */
-
-/* Components 1 and 2 are colour differences: of the component transform, or of the image itself. */
-static bool has_colour_difference(const Cj2kEncoder *encoder)
+static void set_quality(Cj2kRateFrame *frame)
 {
-  return encoder->setup.image.num_components >= 3 &&
-         (encoder->setup.mct || encoder->setup.image.colour == CJ2K_COLOUR_SYCC);
-}
-
-Cj2kStatus cj2k_encoder_frame_steps(Cj2kEncoderFrame *frame)
-{
-  const Cj2kEncoder *encoder = frame->encoder;
+  const Cj2kRateEncoder *encoder = frame->encoder;
   double base, power;
 
-  if (frame->params.reversible_transform)
+  cj2k_quality_to_steps(frame->target.quality, &base, &power);
+  /* Norms include the luminance's share in RGB; the quality factor is meant without. */
+  cj2k_frame_steps_set(&frame->steps, encoder->plan, encoder->mct ? base * 1.7320508 : base,
+                       CJ2K_WEIGHT_VISUAL, encoder->colour_difference, power, NULL);
+}
+
+Cj2kStatus cj2k_steps_for_target(Cj2kRateFrame *frame)
+{
+  if (frame->encoder->reversible)
     return CJ2K_OK;
-  switch (frame->params.rate_control) {
+  switch (frame->target.mode) {
   case CJ2K_RATE_PSNR: return search_psnr(frame);
-  case CJ2K_RATE_QSTEP: cj2k_encoder_frame_set_base(frame, frame->params.quant_step); break;
-  default:
-    cj2k_quality_to_steps(frame->params.quality, &base, &power);
-    /* Norms include the luminance's share in RGB; the quality factor is meant without. */
-    cj2k_frame_steps_set(&frame->steps, encoder->plan, encoder->setup.mct ? base * 1.7320508 : base,
-                         CJ2K_WEIGHT_VISUAL, has_colour_difference(encoder), power, NULL);
-    break;
+  case CJ2K_RATE_QSTEP: cj2k_set_base(frame, frame->target.quant_step); break;
+  default: set_quality(frame); break;
   }
   return CJ2K_OK;
 }

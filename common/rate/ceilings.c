@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "ceilings.h"
 
+#include "common/runtime/error.h"
+
 #include <glib.h>
 
 Cj2kCeilings cj2k_ceilings(uint64_t frame, uint64_t component, uint32_t num_components,
@@ -15,6 +17,41 @@ Cj2kCeilings cj2k_ceilings(uint64_t frame, uint64_t component, uint32_t num_comp
                         .without_highest = without_highest,
                         .useful_component = useful,
                         .useful_frame = unbounded ? frame : MIN(frame, useful * num_components)};
+}
+
+void cj2k_least_bytes_clear(Cj2kLeastBytes *least)
+{
+  g_clear_pointer(&least->components, g_free);
+}
+
+Cj2kStatus cj2k_ceilings_refuse_frame(const Cj2kCeilings *ceilings, uint64_t needed,
+                                      Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes is too small: headers need %" G_GUINT64_FORMAT " bytes",
+                        ceilings->frame, needed);
+}
+
+Cj2kStatus cj2k_ceilings_refuse_component(const Cj2kCeilings *ceilings, uint32_t c, uint64_t needed,
+                                          Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                        "the budget of %" G_GUINT64_FORMAT
+                        " bytes for a component is too small: headers of component %u need "
+                        "%" G_GUINT64_FORMAT " bytes",
+                        ceilings->component, c, needed);
+}
+
+Cj2kStatus cj2k_ceilings_check(const Cj2kCeilings *ceilings, const Cj2kLeastBytes *least,
+                               Cj2kError *error)
+{
+  if (ceilings->frame < least->frame)
+    return cj2k_ceilings_refuse_frame(ceilings, least->frame, error);
+  for (uint32_t c = 0; c < ceilings->num_components; c++)
+    if (ceilings->component < least->components[c])
+      return cj2k_ceilings_refuse_component(ceilings, c, least->components[c], error);
+  return CJ2K_OK;
 }
 
 bool cj2k_ceilings_exist(const Cj2kCeilings *ceilings)

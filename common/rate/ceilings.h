@@ -18,6 +18,24 @@ typedef struct {
 
 Cj2kCeilings cj2k_ceilings(uint64_t frame, uint64_t component, uint32_t num_components,
                            bool without_highest);
+/* The smallest codestream of an encoder, headers around empty code-blocks: what each ceiling must
+ * leave room for. */
+typedef struct {
+  uint64_t frame;
+  uint64_t *components; /* of each component, what its ceiling counts */
+} Cj2kLeastBytes;
+void cj2k_least_bytes_clear(Cj2kLeastBytes *least);
+
+/* Refuse a ceiling of the frame, or of component c, that headers alone exceed, which take `needed`
+ * bytes. */
+Cj2kStatus cj2k_ceilings_refuse_frame(const Cj2kCeilings *ceilings, uint64_t needed,
+                                      Cj2kError *error);
+Cj2kStatus cj2k_ceilings_refuse_component(const Cj2kCeilings *ceilings, uint32_t c, uint64_t needed,
+                                          Cj2kError *error);
+/* Refuses what is smaller than the least. */
+Cj2kStatus cj2k_ceilings_check(const Cj2kCeilings *ceilings, const Cj2kLeastBytes *least,
+                               Cj2kError *error);
+
 /* Is there any? */
 bool cj2k_ceilings_exist(const Cj2kCeilings *ceilings);
 /* Bytes of component c that its ceiling counts. */

@@ -26,8 +26,6 @@ void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2k
   hulls->components = g_new(uint16_t, n);
   hulls->floors = g_new0(uint32_t, plan->num_components + 1u);
   hulls->above = g_new0(uint64_t, CJ2K_SLOPE_CLASSES);
-  hulls->taken = g_new0(uint8_t, n);
-  hulls->next = g_new0(uint16_t, n);
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
     hulls->components[b] = (uint16_t)plan->tile_comps[tile_comp].component;
@@ -43,8 +41,33 @@ void cj2k_hulls_clear(Cj2kHulls *hulls)
   g_free(hulls->components);
   g_free(hulls->floors);
   g_free(hulls->above);
-  g_free(hulls->taken);
-  g_free(hulls->next);
+}
+
+void cj2k_selection_init(Cj2kSelection *selection, uint32_t num_blocks)
+{
+  size_t n = (size_t)num_blocks + 1;
+
+  *selection = (Cj2kSelection){.options = g_new0(uint8_t, n),
+                               .lengths = g_new0(uint32_t, n),
+                               .taken = g_new0(uint8_t, n),
+                               .next = g_new0(uint16_t, n)};
+}
+
+void cj2k_selection_clear(Cj2kSelection *selection)
+{
+  g_free(selection->options);
+  g_free(selection->lengths);
+  g_free(selection->taken);
+  g_free(selection->next);
+}
+
+void cj2k_selection_keep_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
+                             uint32_t num_blocks)
+{
+  for (uint32_t b = 0; b < num_blocks; b++) {
+    selection->options[b] = blocks[b].num_passes;
+    selection->lengths[b] = blocks[b].length;
+  }
 }
 
 /* --- hulls --- */
@@ -240,7 +263,7 @@ uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, 
   return sum;
 }
 
-Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls)
+Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls, const Cj2kSelection *cut)
 {
   Cj2kHullGains gains = {0};
 
@@ -250,7 +273,7 @@ Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls)
       double slope =
           (cj2k_slope_value(points[i].slope) + cj2k_slope_value(points[i].slope + 1)) / 2;
       uint32_t bytes = points[i].bytes + (i ? 0 : hulls->header_bytes);
-      *(i < hulls->taken[b] ? &gains.taken : &gains.left) += bytes * slope;
+      *(i < cut->taken[b] ? &gains.taken : &gains.left) += bytes * slope;
     }
   }
   return gains;
@@ -273,16 +296,16 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes)
 }
 
 typedef struct {
-  Cj2kHulls *hulls;
+  const Cj2kHulls *hulls;
   uint32_t slope;
-  uint8_t *options;
-  uint32_t *lengths;
+  Cj2kSelection *selection;
 } CutStage;
 
 static void cut_task(void *ctx, uint32_t index, uint32_t lane)
 {
   const CutStage *stage = ctx;
-  Cj2kHulls *hulls = stage->hulls;
+  const Cj2kHulls *hulls = stage->hulls;
+  Cj2kSelection *selection = stage->selection;
   uint32_t end = MIN((index + 1) * BLOCKS_PER_TASK, hulls->plan->num_blocks);
 
   (void)lane;
@@ -291,53 +314,53 @@ static void cut_task(void *ctx, uint32_t index, uint32_t lane)
     uint32_t n = hulls->counts[b], i = 0, length = 0;
     for (; i < n && points[i].slope > stage->slope; i++)
       length += points[i].bytes;
-    stage->lengths[b] = length;
-    stage->options[b] = i ? points[i - 1].option : 0;
-    hulls->taken[b] = (uint8_t)i;
-    hulls->next[b] = i < n ? points[i].slope : 0;
+    selection->lengths[b] = length;
+    selection->options[b] = i ? points[i - 1].option : 0;
+    selection->taken[b] = (uint8_t)i;
+    selection->next[b] = i < n ? points[i].slope : 0;
   }
 }
 
-void cj2k_hulls_apply(Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths)
+void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *selection)
 {
-  CutStage stage = {hulls, slope, options, lengths};
+  CutStage stage = {hulls, slope, selection};
 
   cj2k_parallel_for(hulls->threads, num_tasks(hulls), cut_task, &stage);
 }
 
 /* Adds what fits into `room` of options that are not taken, down to a slope. */
-static uint64_t fill(Cj2kHulls *hulls, uint32_t slope, uint64_t room, uint8_t *options,
-                     uint32_t *lengths)
+static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room,
+                     Cj2kSelection *selection)
 {
   for (uint32_t b = 0; b < hulls->plan->num_blocks && room; b++) {
     const Cj2kHullPoint *points = hulls->points + hulls->first[b];
-    uint32_t n = hulls->counts[b], i = hulls->taken[b];
-    if (hulls->next[b] < slope)
+    uint32_t n = hulls->counts[b], i = selection->taken[b];
+    if (selection->next[b] < slope)
       continue;
     for (; i < n && points[i].slope >= slope && points[i].bytes <= room; i++) {
       room -= points[i].bytes;
-      lengths[b] += points[i].bytes;
-      options[b] = points[i].option;
+      selection->lengths[b] += points[i].bytes;
+      selection->options[b] = points[i].option;
     }
-    hulls->taken[b] = (uint8_t)i;
-    hulls->next[b] = i < n ? points[i].slope : 0;
+    selection->taken[b] = (uint8_t)i;
+    selection->next[b] = i < n ? points[i].slope : 0;
   }
   return room;
 }
 
-uint32_t cj2k_hulls_take(Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint32_t *lengths,
+uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, Cj2kSelection *selection,
                          uint64_t *taken)
 {
   uint32_t slope = cj2k_hulls_cut(hulls, bytes);
   uint64_t above = cj2k_hulls_bytes(hulls, slope),
            room = slope && above < bytes ? bytes - above : 0;
 
-  cj2k_hulls_apply(hulls, slope, options, lengths);
-  uint64_t left = fill(hulls, slope, room, options, lengths);
+  cj2k_hulls_apply(hulls, slope, selection);
+  uint64_t left = fill(hulls, slope, room, selection);
   for (uint32_t reach = 1; slope && reach <= FAR; reach *= reach < NEAR ? 8 : 2) {
     if (left <= bytes / (reach <= NEAR ? FILLED : NEARLY_FILLED))
       break;
-    left = fill(hulls, slope > reach ? slope - reach : 1, left, options, lengths);
+    left = fill(hulls, slope > reach ? slope - reach : 1, left, selection);
   }
   *taken = above + room - left;
   return slope;

@@ -29,10 +29,22 @@ typedef struct {
   uint32_t lowest, highest; /* other classes are empty; lowest > highest: all are */
   uint64_t total;           /* bytes in all classes */
   uint32_t header_bytes;    /* that slopes of first options count, besides those of the option */
-  /* Of the last cut: */
-  uint8_t *taken; /* per block: options */
-  uint16_t *next; /* per block: slope of the one behind these; 0: there is none */
 } Cj2kHulls;
+
+/* What is kept of each block. */
+typedef struct {
+  uint8_t *options;  /* per block: the option that is kept, 0: none */
+  uint32_t *lengths; /* per block: its bytes */
+  /* Of a cut through hulls: */
+  uint8_t *taken; /* per block: options on its hull up to the one that is kept */
+  uint16_t *next; /* per block: slope of the one behind these; 0: there is none */
+} Cj2kSelection;
+
+void cj2k_selection_init(Cj2kSelection *selection, uint32_t num_blocks);
+void cj2k_selection_clear(Cj2kSelection *selection);
+/* Keeps everything that was coded; it is not a cut. */
+void cj2k_selection_keep_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
+                             uint32_t num_blocks);
 
 /* max_planes: that set_planes may be given at most; 0: it is not called. */
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads);
@@ -59,17 +71,17 @@ uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
 /* Bytes of what a cut keeps, of all components or of one. */
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
 uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope);
-/* Error that the options of the last cut save, and that the others would, by the middles of their
- * slopes' classes. */
+/* Error that the options of a cut save, and that the others would, by the middles of their slopes'
+ * classes. */
 typedef struct {
   double taken, left;
 } Cj2kHullGains;
-Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls);
-/* The option of each block under a cut, 0: none, and its bytes. */
-void cj2k_hulls_apply(Cj2kHulls *hulls, uint32_t slope, uint8_t *options, uint32_t *lengths);
-/* The same with the cut for `bytes`, filled up with options a little below it, block after block;
- * *taken: the bytes of them all. */
-uint32_t cj2k_hulls_take(Cj2kHulls *hulls, uint64_t bytes, uint8_t *options, uint32_t *lengths,
+Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls, const Cj2kSelection *cut);
+/* What a cut keeps. */
+void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *selection);
+/* The same with the cut for `bytes`, which is returned, filled up with options a little below it,
+ * block after block; *taken: the bytes of them all. */
+uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, Cj2kSelection *selection,
                          uint64_t *taken);
 
 #endif

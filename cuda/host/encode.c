@@ -158,17 +158,21 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
 
 /* ------------------------------------------------------------------------------- steps --- */
 
-typedef void (*Step)(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-
-static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
-                      Cj2kCudaStep kind, Step step, const char *doing, Cj2kError *error)
+/* Makes the slot ready for a step. */
+static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCudaStep kind,
+                        const char *doing, Cj2kError *error)
 {
   if (!cj2k_cuda_enter(&encoder->device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
   slot->step = kind;
   slot->status = cudaSuccess;
   cj2k_cuda_range_begin(doing);
-  step(slot, job);
+  return CJ2K_OK;
+}
+
+static Cj2kStatus end(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const char *doing,
+                      Cj2kError *error)
+{
   cj2k_cuda_range_end();
   if (slot->status !=
       cudaSuccess) /* the picture is the caller's again: no work may still read it */
@@ -177,38 +181,62 @@ static Cj2kStatus run(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const Cj2k
   return cj2k_cuda_check(slot->status, doing, error);
 }
 
-static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                             Cj2kError *error)
 {
+  static const char doing[] = "transforming a picture";
+
   for (uint32_t i = 0; i < job->layout->num_planes; i++)
     if (job->picture->planes[i].pitch > CJ2K_CUDA_MAX_PITCH)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows of 128 MiB or more");
-  return run(data, slot, job, CJ2K_CUDA_STEP_TRANSFORM, cj2k_cuda_encode_transform,
-             "transforming a picture", error);
+  Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_TRANSFORM, doing, error);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_cuda_encode_transform(slot, job);
+  return end(data, slot, doing, error);
 }
 
-static Cj2kStatus measure(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus measure(void *data, Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
                           Cj2kError *error)
 {
-  return run(data, slot, job, CJ2K_CUDA_STEP_MEASURE, cj2k_cuda_encode_measure,
-             "measuring code-blocks", error);
+  static const char doing[] = "measuring code-blocks";
+  Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_MEASURE, doing, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_cuda_encode_measure(slot, job);
+  return end(data, slot, doing, error);
 }
 
-static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, Cj2kError *error)
+static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, Cj2kError *error)
 {
-  for (uint32_t b = 0; job->choices && b < job->plan->num_blocks; b++)
+  static const char doing[] = "coding code-blocks";
+  const Cj2kCudaEncoder *encoder = data;
+
+  for (uint32_t b = 0; job->choices && b < encoder->plan->num_blocks; b++)
     if (job->choices[b].passes > 1)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
                             "CUDA: encoding of HT refinement passes");
-  Step step = ((Cj2kCudaEncoder *)data)->ht ? cj2k_cuda_encode_ht_code : cj2k_cuda_encode_mq_code;
-  return run(data, slot, job, CJ2K_CUDA_STEP_CODE, step, "coding code-blocks", error);
+  Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_CODE, doing, error);
+  if (status != CJ2K_OK)
+    return status;
+  if (encoder->ht)
+    cj2k_cuda_encode_ht_code(slot, job);
+  else
+    cj2k_cuda_encode_mq_code(slot, job);
+  return end(data, slot, doing, error);
 }
 
-static Cj2kStatus gather(void *data, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus gather(void *data, Cj2kEncodeSlot *slot, const Cj2kGatherJob *job,
                          Cj2kError *error)
 {
-  return run(data, slot, job, CJ2K_CUDA_STEP_GATHER, cj2k_cuda_encode_mq_gather,
-             "putting code-blocks together", error);
+  static const char doing[] = "putting code-blocks together";
+  Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_GATHER, doing, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_cuda_encode_mq_gather(slot, job);
+  return end(data, slot, doing, error);
 }
 
 static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,

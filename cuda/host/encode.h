@@ -206,11 +206,11 @@ Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream);
 unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot);
 
 /* Steps: they enqueue work and set slot->status. */
-void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
-void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
+void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job);
 /* Waits for the last step and sets the pointers to its results. */
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
@@ -218,23 +218,25 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 typedef struct Cj2kCudaPlaneArea Cj2kCudaPlaneArea;
 /* Reserves device memory for the picture's planes and sets planes[]. Returns an area for each
  * plane, which the caller frees with g_free(). */
-Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                                           Cj2kCudaInputPlane *planes);
 /* Uploads one slice of all planes; later work on the slot's queue waits for it. */
-void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                             const Cj2kCudaPlaneArea *areas, uint32_t slice);
 
 /* encode_blocks.c */
 /* Begins a step of the block coder: events, marks, quantisers. */
-void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
                             const Cj2kCudaQueue *queue);
-/* Are the job's quantisers those that were sent last? */
-bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+/* Are these the quantisers that were sent last? */
+bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot,
+                                     const Cj2kFrameQuantiser *quantisers);
 /* Sends a small array of the job, unless *sent is true and the array is the one sent last. */
 void cj2k_cuda_blocks_send(const Cj2kCudaQueue *queue, Cj2kCudaPair *array, const void *data,
                            size_t size, bool *sent);
 /* The largest number of bit-planes that indices may have. */
-uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job);
+uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot,
+                                        const Cj2kFrameQuantiser *quantisers);
 /* Ensures that the first `size` bytes of an array are on the host; the download of the first
  * `fetched` bytes has been started before. */
 void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, uint64_t fetched,

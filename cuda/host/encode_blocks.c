@@ -134,28 +134,30 @@ void cj2k_cuda_blocks_send(const Cj2kCudaQueue *queue, Cj2kCudaPair *array, cons
   *sent = cj2k_cuda_queue_ok(queue);
 }
 
-bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot,
+                                     const Cj2kFrameQuantiser *quantisers)
 {
   return slot->blocks.quantisers_sent &&
-         !memcmp(slot->blocks.quantisers.host.data, job->quantisers,
-                 slot->encoder->plan->num_bands * sizeof *job->quantisers);
+         !memcmp(slot->blocks.quantisers.host.data, quantisers,
+                 slot->encoder->plan->num_bands * sizeof *quantisers);
 }
 
-void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
                             const Cj2kCudaQueue *queue)
 {
   cj2k_cuda_queue_record(queue, slot->blocks.started);
   cj2k_cuda_queue_mark(queue, NULL);
-  cj2k_cuda_blocks_send(queue, &slot->blocks.quantisers, job->quantisers,
-                        slot->encoder->plan->num_bands * sizeof *job->quantisers,
+  cj2k_cuda_blocks_send(queue, &slot->blocks.quantisers, quantisers,
+                        slot->encoder->plan->num_bands * sizeof *quantisers,
                         &slot->blocks.quantisers_sent);
 }
 
-uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot,
+                                        const Cj2kFrameQuantiser *quantisers)
 {
   uint32_t max_bitplanes = 0;
   for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
-    max_bitplanes = MAX(max_bitplanes, job->quantisers[b].num_bitplanes);
+    max_bitplanes = MAX(max_bitplanes, quantisers[b].num_bitplanes);
   return max_bitplanes;
 }
 

@@ -23,7 +23,8 @@ void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
 }
 
 /* Begins a step on `queue`. */
-static void begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const Cj2kCudaQueue *queue)
+static void begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
+                  const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
 
@@ -32,9 +33,9 @@ static void begin(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const Cj2kCuda
                                         .coefficients = slot->transform.coefficients.data,
                                         .quantisers = slot->blocks.quantisers.device.data,
                                         .num_blocks = encoder->plan->num_blocks,
-                                        .stride = job->stride};
-  slot->ht.all_coded = slot->ht.all_coded && cj2k_cuda_blocks_has_quantisers(slot, job);
-  cj2k_cuda_blocks_begin(slot, job, queue);
+                                        .stride = stride};
+  slot->ht.all_coded = slot->ht.all_coded && cj2k_cuda_blocks_has_quantisers(slot, quantisers);
+  cj2k_cuda_blocks_begin(slot, quantisers, queue);
 }
 
 /* ----------------------------------------------------------------------------- measure --- */
@@ -56,7 +57,7 @@ static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
          (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
 }
 
-void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaPair *measured = &slot->ht.measured;
@@ -64,7 +65,7 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
   size_t size = measured_size(slot, job->num_planes);
 
   cj2k_cuda_queue_reserve_pair(queue, measured, size);
-  begin(slot, job, queue);
+  begin(slot, job->quantisers, job->stride, queue);
   if (!cj2k_cuda_queue_ok(queue))
     return;
   /* Blocks that the stride skips have zeros. */
@@ -316,7 +317,7 @@ static uint64_t list_again(Cj2kEncodeSlot *slot, const Cj2kHtChoice *choices)
 }
 
 /* Sets the kernels' pointers to input and output. */
-static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t bits)
+static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t bits)
 {
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
 
@@ -328,11 +329,11 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_
   blocks->passes = (Cj2kPassLength *)(blocks->coded + slot->encoder->plan->num_blocks);
 }
 
-void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   Cj2kCudaHtStage *ht = &slot->ht;
-  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, job));
+  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, job->quantisers));
   uint64_t from = 0, more = 0;
 
   cj2k_cuda_queue_reserve(
@@ -340,11 +341,11 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
       CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, plan->num_blocks));
   ht->num_again = slot->latency.num_parts = 0;
   slot->blocks.fetched = ht->expected;
-  if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job))
+  if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job->quantisers))
     more = list_again(slot, job->choices);
   const Cj2kCudaQueue *queue =
       slot->latency.coder.stream && !ht->num_again ? &slot->latency.coder : &slot->queue;
-  begin(slot, job, queue);
+  begin(slot, job->quantisers, job->stride, queue);
   if (ht->num_again) {
     from = ((const Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes;
     slot->blocks.fetched = from + more;

@@ -228,15 +228,15 @@ static void send_weights(Cj2kEncodeSlot *slot, const double *weights)
   slot->mq.job.weights = array->device.data;
 }
 
-void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaEncoder *encoder = slot->encoder;
   const Cj2kPlan *plan = encoder->plan;
-  uint32_t max_planes = MAX(cj2k_cuda_blocks_max_bitplanes(slot, job), 1);
+  uint32_t max_planes = MAX(cj2k_cuda_blocks_max_bitplanes(slot, job->quantisers), 1);
   uint32_t symbol_room = MAX(slot->mq.job.symbol_room, SYMBOL_ROOM);
 
-  cj2k_cuda_blocks_begin(slot, job, queue);
+  cj2k_cuda_blocks_begin(slot, job->quantisers, queue);
   slot->mq.job = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->lists.blocks.data,
                                                .coefficients = slot->transform.coefficients.data,
                                                .quantisers = slot->blocks.quantisers.device.data,
@@ -393,7 +393,7 @@ static void gather_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
     cj2k_cuda_queue_download(queue, &slot->blocks.bytes.host, &mq->gathered, 0, bytes);
 }
 
-void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->mq.gather;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;

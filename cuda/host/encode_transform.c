@@ -91,7 +91,7 @@ static Cj2kCudaLoad best_load(const Cj2kCudaInput *input, const Cj2kCudaInputPla
   return bytes == 2 ? CJ2K_CUDA_LOAD_16 : CJ2K_CUDA_LOAD_8;
 }
 
-static void describe_input(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static void describe_input(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                            const Cj2kPlanTileComp *tc, Cj2kCudaInput *input)
 {
   const Cj2kRect *all = &slot->encoder->plan->component_out[tc->component];
@@ -108,7 +108,7 @@ static void describe_input(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
 
 /* Describes the top level of `count` components from tile_comp on. Returns the group that it would
  * form alone. */
-static Cj2kCudaTopGroup describe_top(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kCudaTopGroup describe_top(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                                      uint32_t tile_comp, uint32_t count, Cj2kCudaTop *top)
 {
   const Cj2kPlanTileComp *tcs = &slot->encoder->plan->tile_comps[tile_comp];
@@ -161,7 +161,7 @@ static void append_top(GArray *groups, GArray *tops, const Cj2kCudaTopGroup *kin
 
 /* Lists the top levels of all tiles and copies them to the device. Consecutive ones of one kind
  * form a group. */
-static void list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+static void list_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kPlan *plan = slot->encoder->plan;
@@ -191,7 +191,7 @@ static void list_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
 }
 
 /* Makes the X'Y'Z' conversion tables for the pictures' depth; all slots share them. */
-static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kEncodeJob *job)
+static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob *job)
 {
   cudaError_t result = cudaSuccess;
 
@@ -211,7 +211,7 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kEncodeJob *jo
 
 /* Sends the addresses of planes to the device, and makes the groups again if a different alignment
  * allows other ways to load. */
-static void set_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static void set_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                        const Cj2kCudaInputPlane *planes)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -242,7 +242,7 @@ static void set_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
 /* --------------------------------------------------------------------------- all levels --- */
 
 /* Does the top level of slices [first, end). */
-static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t first,
+static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t first,
                            uint32_t end)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -289,7 +289,7 @@ static void transform_levels(Cj2kEncodeSlot *slot, uint32_t from, uint32_t to, u
 }
 
 /* Does the levels that are divided into slices, of slices [first, end). */
-static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t first,
+static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t first,
                              uint32_t end)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
@@ -305,7 +305,7 @@ static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uin
 
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
  * other levels. */
-static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                               const Cj2kCudaPlaneArea *areas)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
@@ -320,7 +320,7 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
   transform_levels(slot, slices->levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
 }
 
-void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job)
+void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   uint32_t n = job->layout->num_planes;

@@ -21,7 +21,7 @@ struct Cj2kCudaPlaneArea {
 };
 typedef Cj2kCudaPlaneArea PlaneArea;
 
-static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index)
+static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t index)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   uint64_t pitch = job->picture->planes[index].pitch;
@@ -88,8 +88,8 @@ static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneA
 }
 
 /* The address from which the first row of a plane is uploaded, and its pitch. */
-static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
-                             const PlaneArea *areas, uint64_t *pitch)
+static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                             uint32_t index, const PlaneArea *areas, uint64_t *pitch)
 {
   bool staged = job->picture->memory == CJ2K_MEMORY_HOST;
   const Cj2kPlane *plane = &job->picture->planes[index];
@@ -98,7 +98,7 @@ static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *jo
   return staged ? (const uint8_t *)slot->upload.staging.data + areas[index].offset : plane->data;
 }
 
-static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t index,
+static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t index,
                         const PlaneArea *areas, Rows rows)
 {
   const PlaneArea *area = &areas[index];
@@ -122,7 +122,7 @@ static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, uint32_t
 
 /* The bytes of all planes, if planes follow each other without gaps, on the host and on the device;
  * else 0. */
-static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static uint64_t adjoining(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                           const PlaneArea *areas)
 {
   uint64_t size = 0, pitch;
@@ -152,7 +152,7 @@ static bool took_together(const Cj2kCudaQueue *queue, cudaError_t result)
 
 /* Uploads the same rows of all planes in one two-dimensional copy: the rows of a plane form one row
  * of it. false: the planes differ in shape or are not evenly spaced. */
-static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas,
+static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, const PlaneArea *areas,
                          Rows rows)
 {
   uint32_t n = job->layout->num_planes;
@@ -181,7 +181,7 @@ static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const P
 }
 
 /* Uploads whole planes, in one copy if possible: each copy costs the bus some microseconds. */
-static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas)
+static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, const PlaneArea *areas)
 {
   const Cj2kCudaQueue *queue = &slot->upload.queue;
   uint64_t pitch, size = adjoining(slot, job, areas);
@@ -195,7 +195,7 @@ static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const 
 }
 
 /* Uploads one slice of all planes. */
-static void upload_part(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const PlaneArea *areas,
+static void upload_part(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, const PlaneArea *areas,
                         uint32_t slice)
 {
   if (upload_alike(slot, job, areas, slice_rows(slot, slice, areas[0].rows)))
@@ -204,7 +204,7 @@ static void upload_part(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job, const Pl
     upload_rows(slot, job, i, areas, slice_rows(slot, slice, areas[i].rows));
 }
 
-Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                                           Cj2kCudaInputPlane *planes)
 {
   uint32_t n = job->layout->num_planes;
@@ -226,7 +226,7 @@ Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kEncode
   return areas;
 }
 
-void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                             const Cj2kCudaPlaneArea *areas, uint32_t slice)
 {
   Cj2kCudaEncoder *encoder = slot->encoder;

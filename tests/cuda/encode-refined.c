@@ -15,14 +15,15 @@
 /* Of the back end that codes; the choices are of the only frame. */
 static const Cj2kEncodeBackend *coder;
 static Cj2kHtChoice *choices;
+static uint32_t num_blocks;
 
 /* Every block with all passes; one that is zero at bit-plane 1 is left out. */
-static Cj2kStatus code_refined(void *backend, Cj2kEncodeSlot *slot, const Cj2kEncodeJob *job,
+static Cj2kStatus code_refined(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
                                Cj2kError *error)
 {
-  Cj2kEncodeJob refined = *job;
+  Cj2kCodeJob refined = *job;
 
-  for (uint32_t b = 0; b < job->plan->num_blocks; b++)
+  for (uint32_t b = 0; b < num_blocks; b++)
     choices[b] = (Cj2kHtChoice){.plane = 1, .passes = 3};
   refined.choices = choices;
   return coder->code(backend, slot, &refined, error);
@@ -30,15 +31,16 @@ static Cj2kStatus code_refined(void *backend, Cj2kEncodeSlot *slot, const Cj2kEn
 
 static bool encode(Cj2kEncoder *encoder, const EncodeInput *input, const char *path)
 {
-  Cj2kEncodeBackend backend = *encoder->backend;
+  Cj2kEncodeBackend backend = *encoder->backend.functions;
   Cj2kError error = {0};
   Cj2kPacket packet;
   bool ok = false;
 
-  coder = encoder->backend;
+  coder = encoder->backend.functions;
+  num_blocks = encoder->plan->num_blocks;
   choices = g_new(Cj2kHtChoice, encoder->plan->num_blocks + 1u);
   backend.code = code_refined;
-  encoder->backend = &backend;
+  encoder->backend.functions = &backend;
   if (cj2k_encoder_submit(encoder, &input->picture, NULL, &error) == CJ2K_OK) {
     cj2k_encoder_receive(encoder, &packet);
     error = packet.error;
@@ -46,7 +48,7 @@ static bool encode(Cj2kEncoder *encoder, const EncodeInput *input, const char *p
          g_file_set_contents(path, (const char *)packet.data, (gssize)packet.size, NULL);
     cj2k_encoder_release(encoder, &packet);
   }
-  encoder->backend = coder;
+  encoder->backend.functions = coder;
   g_free(choices);
   if (!ok)
     fprintf(stderr, "encode-refined: %s: %s\n", path, error.code ? error.text : "cannot write");

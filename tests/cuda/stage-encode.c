@@ -15,7 +15,10 @@ typedef struct {
   StageFrame *frame;
   Cj2kPlan *plan;
   Cj2kFrameSteps steps;
-  Cj2kEncodeJob job;
+  Cj2kTransformJob transform;
+  Cj2kMeasureJob measure;
+  Cj2kCodeJob code;
+  Cj2kGatherJob gather;
   void *backends[2];
   Cj2kEncodeSlot *slots[2];
   Cj2kEncodeResult results[2];
@@ -27,15 +30,23 @@ typedef struct {
 static bool run_one(Encoding *e, uint32_t side, Step step)
 {
   const Cj2kEncodeBackend *functions = e->stages->sides[side].encode;
-  Cj2kStatus (*const steps[])(void *, Cj2kEncodeSlot *, const Cj2kEncodeJob *, Cj2kError *) = {
-      functions->transform, functions->measure, functions->code, functions->gather};
+  void *backend = e->backends[side];
+  Cj2kEncodeSlot *slot = e->slots[side];
   Cj2kError error = {0};
+  Cj2kStatus status = CJ2K_OK;
 
-  if (!steps[step]) /* gather: the bytes are there */
-    return true;
-  Cj2kStatus status = steps[step](e->backends[side], e->slots[side], &e->job, &error);
+  switch (step) {
+  case TRANSFORM: status = functions->transform(backend, slot, &e->transform, &error); break;
+  case MEASURE: status = functions->measure(backend, slot, &e->measure, &error); break;
+  case CODE: status = functions->code(backend, slot, &e->code, &error); break;
+  case GATHER:
+    if (!functions->gather) /* the bytes are there */
+      return true;
+    status = functions->gather(backend, slot, &e->gather, &error);
+    break;
+  }
   if (status == CJ2K_OK)
-    status = functions->wait(e->backends[side], e->slots[side], &e->results[side], &error);
+    status = functions->wait(backend, slot, &e->results[side], &error);
   cj2k_threads_rest(e->stages->sides[side].threads);
   if (status != CJ2K_OK)
     snprintf(e->c.why, sizeof e->c.why, "%s: %s", e->c.names[side], error.text);
@@ -71,12 +82,13 @@ static void check_transform(Encoding *e)
 static void check_measure(Encoding *e, const char *stage, uint32_t stride, uint8_t first_plane,
                           uint8_t planes)
 {
-  e->job.stride = stride;
-  e->job.first_plane = first_plane;
-  e->job.num_planes = planes;
-  e->job.distortions = e->job.band_errors = true;
+  e->measure = (Cj2kMeasureJob){.quantisers = e->steps.quantisers,
+                                .stride = stride,
+                                .first_plane = first_plane,
+                                .num_planes = planes,
+                                .distortions = true,
+                                .band_errors = true};
   done(e, stage, run(e, MEASURE) && compare_measured(&e->c, e->results, first_plane, planes));
-  e->job.stride = 1;
 }
 
 static void check_code(Encoding *e, const char *stage, unsigned parts)
@@ -165,7 +177,7 @@ static void check_ht(Encoding *e, Coded *coded)
   hand_over(e, coded);
   for (uint32_t b = 0; b < n; b++)
     choices[b] = (Cj2kHtChoice){.plane = b % 4 == 1 ? 1 + b / 4 % 2 : 0, .passes = b % 7 != 3};
-  e->job.choices = choices;
+  e->code.choices = choices;
   check_code(e, "code: some blocks at other bit-planes", CODED_BYTES | CODED_PASSES);
   check_measure(e, "measure: blocks that are coded", 1, 0, 2);
   for (uint32_t b = 0; b < n; b++)
@@ -178,7 +190,7 @@ static void check_ht(Encoding *e, Coded *coded)
     coded_init(coded);
     hand_over(e, coded);
   }
-  e->job.choices = NULL;
+  e->code.choices = NULL;
   g_free(choices);
 }
 
@@ -198,7 +210,7 @@ static void choose_kept(const Encoding *e, uint32_t *kept)
 /* kept: bytes of each block; NULL: all. */
 static void check_gather(Encoding *e, const char *stage, const uint32_t *kept)
 {
-  e->job.kept_lengths = kept;
+  e->gather.kept_lengths = kept;
   done(e, stage,
        run(e, GATHER) && compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES, kept));
 }
@@ -207,17 +219,17 @@ static void check_mq(Encoding *e, Coded *coded)
 {
   uint32_t *kept = g_new0(uint32_t, e->plan->num_blocks + 1);
 
-  e->job.pass_lengths = true;
+  e->code.pass_lengths = true;
   check_code(e, "code", CODED_PASSES | CODED_SATURATED);
   check_gather(e, "gather: all", NULL);
   hand_over(e, coded);
-  e->job.lowest_plane = 2;
-  e->job.stride = 3;
+  e->code.lowest_plane = 2;
+  e->code.stride = 3;
   check_code(e, "code: each third block down to bit-plane 2", CODED_PASSES);
   check_gather(e, "gather: each third block", NULL);
-  e->job.lowest_plane = 0;
-  e->job.stride = 1;
-  e->job.weights = e->steps.weights;
+  e->code.lowest_plane = 0;
+  e->code.stride = 1;
+  e->code.weights = e->steps.weights;
   check_code(e, "code: lengths of passes, hulls by distortions", CODED_PASSES | CODED_HULLS);
   choose_kept(e, kept);
   check_gather(e, "gather: some passes", kept);
@@ -288,14 +300,11 @@ void check_encoding(Stages *stages, StageFrame *frame, Coded *coded)
   e.c.plan = e.plan;
   picture_init(&picture, frame->format, test->width, test->height);
   set_steps(&e);
-  e.job = (Cj2kEncodeJob){.plan = e.plan,
-                          .layout = &frame->layout,
-                          .picture = &picture.picture,
-                          .coder = frame->setup.params.block_coder,
-                          .rgb_to_xyz = test->xyz,
-                          .xyz_transfer = frame->setup.params.xyz_transfer,
-                          .quantisers = e.steps.quantisers,
-                          .stride = 1};
+  e.transform = (Cj2kTransformJob){.layout = &frame->layout,
+                                   .picture = &picture.picture,
+                                   .rgb_to_xyz = test->xyz,
+                                   .xyz_transfer = frame->setup.params.xyz_transfer};
+  e.code = (Cj2kCodeJob){.quantisers = e.steps.quantisers, .stride = 1};
   if (open_sides(&e)) {
     check_transform(&e);
     if (test->mq)

@@ -296,7 +296,7 @@ static void test_small_budget(void)
     assert_words("10 bytes", error.text, "component too small: headers need");
     params.max_component_bytes = 0;
     g_assert_cmpuint(encode_frame(encoder, &picture), >=, 3800);
-    params.max_frame_bytes = encoder->least_bytes;
+    params.max_frame_bytes = encoder->rate.least.frame;
     g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_OK);
     g_assert_cmpuint(encode_frame(encoder, &picture), <=, params.max_frame_bytes);
     params.max_frame_bytes--;

@@ -2,11 +2,16 @@
 /* Parts of rate control that need neither pictures nor a back end. */
 #include "common/rate/base_search.h"
 #include "common/rate/ceilings.h"
+#include "common/rate/compare.h"
 #include "common/rate/headers.h"
+#include "common/rate/history.h"
+#include "common/rate/ht_blocks.h"
+#include "common/rate/layout.h"
 #include "common/rate/strides.h"
 
 #include <glib.h>
 #include <math.h>
+#include <string.h>
 
 /* Bits of a block's lengths and passes, counted by hand (T.800 B.10.6, B.10.7). */
 static void test_block_bits(void)
@@ -117,6 +122,137 @@ static void test_ceilings(void)
   g_assert_cmpuint(cinema.useful_frame, ==, 2000);
 }
 
+/* Errors say which ceiling is too small and what is needed. */
+static void test_least(void)
+{
+  uint64_t components[] = {30, 50};
+  Cj2kLeastBytes least = {.frame = 200, .components = components};
+  Cj2kCeilings enough = cj2k_ceilings(200, 50, 2, false), frame = cj2k_ceilings(199, 50, 2, false),
+               component = cj2k_ceilings(200, 49, 2, false);
+  Cj2kError error = {0};
+
+  g_assert_cmpint(cj2k_ceilings_check(&enough, &least, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_ceilings_check(&frame, &least, &error), ==, CJ2K_ERROR_ARGUMENT);
+  g_assert_nonnull(strstr(error.text, "199 bytes is too small: headers need 200 bytes"));
+  g_assert_cmpint(cj2k_ceilings_check(&component, &least, &error), ==, CJ2K_ERROR_ARGUMENT);
+  g_assert_nonnull(strstr(error.text, "headers of component 1 need 50 bytes"));
+}
+
+/* --- history --- */
+
+static void record(Cj2kRateHistory *history, uint64_t number, double base)
+{
+  const Cj2kRateMemory memory = {.base = base};
+  cj2k_history_record(history, number, &memory);
+}
+
+/* The first frame knows nothing, the next learn from it, then each from the one a lag before. */
+static void test_history(void)
+{
+  Cj2kRateHistory history;
+  Cj2kRateMemory memory;
+
+  cj2k_history_init(&history);
+  g_assert_false(cj2k_history_recall(&history, 1, &memory));
+  for (uint64_t number = 1; number < 200; number++) {
+    record(&history, number, (double)number);
+    record(&history, number, -1); /* too late */
+    g_assert_true(cj2k_history_recall(&history, number + 1, &memory));
+    uint64_t teacher = cj2k_history_teacher(number + 1);
+    g_assert_cmpuint(teacher, ==, number < CJ2K_RATE_LAG + 1 ? 1 : number + 1 - CJ2K_RATE_LAG);
+    g_assert_cmpfloat(memory.base, ==, (double)teacher);
+  }
+  record(&history, 200, 0); /* it failed, and has nothing to say */
+  g_assert_false(cj2k_history_recall(&history, 200 + CJ2K_RATE_LAG, &memory));
+  cj2k_history_clear(&history);
+}
+
+static gpointer recall_later(gpointer history)
+{
+  Cj2kRateMemory memory = {0};
+
+  g_assert_true(cj2k_history_recall(history, 2, &memory));
+  return g_memdup2(&memory.base, sizeof memory.base);
+}
+
+/* A frame that is coded at the same time waits for the one it learns from. */
+static void test_history_waits(void)
+{
+  Cj2kRateHistory history;
+
+  cj2k_history_init(&history);
+  GThread *thread = g_thread_new("later", recall_later, &history);
+  record(&history, 3, 3);
+  record(&history, 1, 0.5);
+  double *base = g_thread_join(thread);
+  g_assert_cmpfloat(*base, ==, 0.5);
+  g_free(base);
+  cj2k_history_clear(&history);
+}
+
+/* Steady growth is extrapolated; a change of scene is not. */
+static void test_drift(void)
+{
+  double drift = 0;
+
+  for (int i = 0; i < 10; i++) /* each frame has 2 % more than is expected without a drift */
+    drift = cj2k_history_drift(drift, 1.02 / exp(drift));
+  g_assert_cmpfloat(fabs(drift - log(1.02)), <, 0.001);
+  g_assert_cmpfloat(cj2k_history_drift(drift, 2), ==, 0);
+  g_assert_cmpfloat(cj2k_history_drift(drift, 0), ==, 0);
+}
+
+/* --- layers, blocks, comparisons --- */
+
+static void test_layer_bytes(void)
+{
+  const Cj2kLayers layers = {.count = 4, .rates = {[1] = 0.5}, .width = 100, .height = 80};
+
+  g_assert_cmpuint(cj2k_layer_bytes(&layers, 0, 16000), ==, 2000); /* each half of the next */
+  g_assert_cmpuint(cj2k_layer_bytes(&layers, 1, 16000), ==, 500);
+  g_assert_cmpuint(cj2k_layer_bytes(&layers, 2, 16000), ==, 8000);
+}
+
+/* Option n of `num_planes` is the n-th plane from above; no option, no pass. */
+static void test_ht_blocks(void)
+{
+  static const Cj2kFrameQuantiser quantiser = {.num_bitplanes = 12};
+  uint8_t options[] = {0, 1, 3};
+  uint32_t lengths[] = {0, 40, 90};
+  Cj2kSelection selection = {.options = options, .lengths = lengths};
+  Cj2kPlanBlock blocks[3] = {{0}};
+  Cj2kPlan plan = {.num_blocks = 3, .blocks = blocks};
+  Cj2kEncodedBlock coded[3];
+  Cj2kHtBlocks ht;
+
+  cj2k_ht_blocks_init(&ht, 3);
+  cj2k_ht_blocks_describe(&ht, &plan, &quantiser, 2, 3, &selection);
+  g_assert_cmpuint(ht.choices[0].passes, ==, 0);
+  g_assert_cmpuint(ht.choices[1].passes, ==, 1);
+  g_assert_cmpuint(ht.choices[1].plane, ==, 4);
+  g_assert_cmpuint(ht.choices[2].plane, ==, 2);
+  g_assert_cmpuint(ht.blocks[1].zero_bitplanes, ==, 12 - 1 - 4);
+  g_assert_cmpuint(ht.passes[2].length, ==, 90);
+  memcpy(coded, ht.blocks, sizeof coded);
+  coded[0].zero_bitplanes++; /* of no matter: it is not in the packet */
+  g_assert_true(cj2k_ht_blocks_match(&ht, coded, 3));
+  coded[2].length--;
+  g_assert_false(cj2k_ht_blocks_match(&ht, coded, 3));
+  cj2k_ht_blocks_clear(&ht);
+}
+
+/* The better known of two sums is taken; the energy is that of the first cut. */
+static void test_error_of_cut(void)
+{
+  double energy = 0;
+
+  g_assert_cmpfloat(cj2k_error_of_cut((Cj2kHullGains){90, 7}, 3, true, &energy), ==, 10);
+  g_assert_cmpfloat(energy, ==, 100);
+  g_assert_cmpfloat(cj2k_error_of_cut((Cj2kHullGains){20, 75}, 3, true, &energy), ==, 80);
+  g_assert_cmpfloat(cj2k_error_of_cut((Cj2kHullGains){60, 7}, 3, false, &energy), ==, 40);
+  g_assert_cmpfloat(cj2k_error_of_cut((Cj2kHullGains){99, 200}, 3, true, &energy), ==, 3);
+}
+
 static void test_strides(void)
 {
   g_assert_cmpuint(cj2k_sample_stride(1), ==, 1);
@@ -136,6 +272,13 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-parts/base-search", test_base_search);
   g_test_add_func("/rate-parts/base-limits", test_base_limits);
   g_test_add_func("/rate-parts/ceilings", test_ceilings);
+  g_test_add_func("/rate-parts/least", test_least);
+  g_test_add_func("/rate-parts/history", test_history);
+  g_test_add_func("/rate-parts/history-waits", test_history_waits);
+  g_test_add_func("/rate-parts/drift", test_drift);
+  g_test_add_func("/rate-parts/layer-bytes", test_layer_bytes);
+  g_test_add_func("/rate-parts/ht-blocks", test_ht_blocks);
+  g_test_add_func("/rate-parts/error-of-cut", test_error_of_cut);
   g_test_add_func("/rate-parts/strides", test_strides);
   return g_test_run();
 }

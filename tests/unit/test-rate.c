@@ -305,6 +305,36 @@ static void test_psnr(void)
   test_picture_clear(&picture);
 }
 
+/* dB of a text with a budget. */
+static double text_psnr(uint16_t num_layers)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_TEXT, 333, 222, 3, 8, false, NULL, NULL, 0, 0);
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.block_coder = CJ2K_CODER_HT;
+  params.max_frame_bytes = 30000;
+  params.num_layers = num_layers;
+  GBytes *bytes = test_encode(&params, &picture, &error);
+  g_assert_nonnull(bytes);
+  double psnr = -10 * log10(test_error(&picture, bytes, 0));
+  g_bytes_unref(bytes);
+  test_picture_clear(&picture);
+  return psnr;
+}
+
+/* Which layer a block is in does not matter for the choice of steps. */
+static void test_ht_layers(void)
+{
+  double one = text_psnr(1), three = text_psnr(3);
+
+  g_test_message("one layer %.3f dB, three layers %.3f dB", one, three);
+  g_assert_cmpfloat(three, >=, one - 0.3);
+}
+
 /* Larger quality and smaller steps: more bytes, less error. */
 static void test_quality(void)
 {
@@ -504,14 +534,15 @@ static void test_selection(void)
   Cj2kPassEnd passes[BLOCKS * PASSES];
   Cj2kHullPoint points[BLOCKS * PASSES];
   uint64_t *classes = g_new(uint64_t, CJ2K_SLOPE_CLASSES);
+  Cj2kSelection bare, filled;
   Cj2kHulls hulls;
   GRand *rand = g_rand_new_with_seed(5);
   uint32_t more = 0;
 
   cj2k_hulls_init(&hulls, &plan, 0, NULL);
+  cj2k_selection_init(&bare, BLOCKS);
+  cj2k_selection_init(&filled, BLOCKS);
   for (int round = 0; round < 200; round++) {
-    uint8_t options[BLOCKS], filled[BLOCKS];
-    uint32_t lengths[BLOCKS];
     double gain, filled_gain;
     random_passes(rand, blocks, passes);
     make_hulls(&hulls, blocks, passes, points, classes);
@@ -519,8 +550,8 @@ static void test_selection(void)
       check_sums(&plan, blocks, points, &hulls);
     uint64_t budget = (uint64_t)g_rand_int_range(rand, 0, 900);
     uint32_t cut = cj2k_hulls_cut(&hulls, budget);
-    cj2k_hulls_apply(&hulls, cut, options, lengths);
-    uint64_t bytes = sum_options(blocks, passes, options, &gain);
+    cj2k_hulls_apply(&hulls, cut, &bare);
+    uint64_t bytes = sum_options(blocks, passes, bare.options, &gain);
     g_assert_cmpuint(bytes, <=, budget);
     g_assert_cmpuint(bytes, ==, cj2k_hulls_bytes(&hulls, cut));
     g_assert_cmpuint(bytes, ==, cj2k_hulls_component_bytes(&hulls, 0, cut));
@@ -531,18 +562,21 @@ static void test_selection(void)
 
     /* Filled up: nothing is lost, and it never is too much. */
     uint64_t taken;
-    g_assert_cmpuint(cj2k_hulls_take(&hulls, budget, filled, lengths, &taken), ==, cut);
-    g_assert_cmpuint(taken, ==, sum_options(blocks, passes, filled, &filled_gain));
+    g_assert_cmpuint(cj2k_hulls_take(&hulls, budget, &filled, &taken), ==, cut);
+    g_assert_cmpuint(taken, ==, sum_options(blocks, passes, filled.options, &filled_gain));
     g_assert_cmpuint(taken, <=, budget);
     g_assert_cmpfloat(filled_gain, >=, gain);
     for (uint32_t b = 0; b < BLOCKS; b++) {
-      g_assert_cmpuint(filled[b], >=, options[b]);
-      g_assert_cmpuint(lengths[b], ==, filled[b] ? passes[b * PASSES + filled[b] - 1].length : 0);
+      uint8_t option = filled.options[b];
+      g_assert_cmpuint(option, >=, bare.options[b]);
+      g_assert_cmpuint(filled.lengths[b], ==, option ? passes[b * PASSES + option - 1].length : 0);
     }
     more += taken > bytes;
   }
   g_assert_cmpuint(more, >=, 20);
   cj2k_hulls_clear(&hulls);
+  cj2k_selection_clear(&bare);
+  cj2k_selection_clear(&filled);
   g_free(classes);
   g_rand_free(rand);
 }
@@ -551,6 +585,7 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/rate/selection", test_selection);
+  g_test_add_func("/rate/ht-layers", test_ht_layers);
   g_test_add_func("/rate/steps", test_steps);
   g_test_add_func("/rate/phases", test_phases);
   g_test_add_func("/rate/natural", test_natural);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Step sizes by quality, step or PSNR, and the error of quantising with step sizes. */
+#ifndef CJ2K_RATE_BASE_H
+#define CJ2K_RATE_BASE_H
+
+#include "frame.h"
+
+/* Sets the steps that the target asks for, when no budget decides. The frame must be transformed.
+ */
+Cj2kStatus cj2k_steps_for_target(Cj2kRateFrame *frame);
+/* Sets the steps of the least squared error for a base, a fraction of full range. */
+void cj2k_set_base(Cj2kRateFrame *frame, double base);
+/* Finds the squared error of quantising with the steps in force, summed over all samples, as a
+ * fraction of the square of full range. */
+Cj2kStatus cj2k_quantising_error(Cj2kRateFrame *frame, double *error);
+
+#endif

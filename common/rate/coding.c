@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "coding.h"
+
+/* Waits for a step. */
+static Cj2kStatus wait_for(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2kError *error)
+{
+  Cj2kStatus status = coder->backend->wait(coder->data, coder->slot, result, error);
+
+  coder->gathering = false;
+  if (status == CJ2K_OK) {
+    coder->ms_transform += result->ms_transform;
+    coder->ms_block_coder += result->ms_block_coder;
+  }
+  return status;
+}
+
+/* Makes the slot ready for a step: that before must have been waited for. */
+static Cj2kStatus make_ready(Cj2kFrameCoder *coder, Cj2kError *error)
+{
+  Cj2kEncodeResult result;
+
+  return coder->gathering ? wait_for(coder, &result, error) : CJ2K_OK;
+}
+
+Cj2kStatus cj2k_coder_transform(Cj2kFrameCoder *coder, const Cj2kTransformJob *job,
+                                Cj2kError *error)
+{
+  Cj2kStatus status = coder->backend->transform(coder->data, coder->slot, job, error);
+  Cj2kEncodeResult result;
+
+  return status == CJ2K_OK ? wait_for(coder, &result, error) : status;
+}
+
+Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,
+                              Cj2kMeasured *measured, Cj2kError *error)
+{
+  Cj2kStatus status = make_ready(coder, error);
+  Cj2kEncodeResult result;
+
+  if (status == CJ2K_OK)
+    status = coder->backend->measure(coder->data, coder->slot, job, error);
+  if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
+    return status;
+  *measured = (Cj2kMeasured){.stride = job->stride,
+                             .first_plane = job->first_plane,
+                             .num_planes = job->num_planes,
+                             .lengths = result.ht_lengths,
+                             .distortions = result.ht_distortions,
+                             .band_errors = result.band_errors};
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCodedBlocks *coded,
+                           uint64_t *saturated, Cj2kError *error)
+{
+  Cj2kStatus status = make_ready(coder, error);
+  Cj2kEncodeResult result;
+
+  if (status == CJ2K_OK)
+    status = coder->backend->code(coder->data, coder->slot, job, error);
+  if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
+    return status;
+  *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
+                             .passes = result.passes,
+                             .points = result.points,
+                             .slopes = result.slopes,
+                             .bytes = result.bytes};
+  *saturated = result.saturated;
+  return CJ2K_OK;
+}
+
+bool cj2k_coder_gathers(const Cj2kFrameCoder *coder)
+{
+  return coder->backend->gather != NULL;
+}
+
+Cj2kStatus cj2k_coder_begin_gather(Cj2kFrameCoder *coder, const Cj2kGatherJob *job,
+                                   Cj2kError *error)
+{
+  Cj2kStatus status = make_ready(coder, error);
+
+  if (status == CJ2K_OK)
+    status = coder->backend->gather(coder->data, coder->slot, job, error);
+  coder->gathering = status == CJ2K_OK;
+  return status;
+}
+
+Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, Cj2kError *error)
+{
+  Cj2kEncodeResult result;
+  Cj2kStatus status = wait_for(coder, &result, error);
+
+  if (status == CJ2K_OK)
+    *bytes = result.bytes;
+  return status;
+}
+
+void cj2k_coder_finish(Cj2kFrameCoder *coder)
+{
+  Cj2kError ignored = {0};
+
+  make_ready(coder, &ignored);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The way of an HT frame: all blocks are coded at plane 0, with steps that take a little more than
+ * the budget; where that is too much, some blocks are coded again at higher planes. A small frame,
+ * or one whose budget is badly used, then compares other steps.
+ */
+#include "control.h"
+
+#include "base.h"
+#include "budget.h"
+#include "compare.h"
+#include "search_ht.h"
+#include "strides.h"
+
+#include <math.h>
+
+#define PLANES 4  /* bit-planes that are measured when much has to be cut off */
+#define FEW    2  /* when it is little */
+#define MANY   8  /* and when one component may have to give up more than the others */
+#define SEARCH 24 /* bit-planes of the search for the first of those */
+/* A frame that is above its budget by less than this gives up planes of some of its blocks. */
+#define LITTLE 0.12
+/* Parts of a budget that are used well enough; of a frame without an earlier one. */
+#define USED       0.985
+#define FIRST_USED 0.995
+/* Part of a budget that is much for headers. */
+#define MUCH_HEADERS 0.2
+
+/* --- chosen planes: what is measured --- */
+
+/* The highest bit-plane at which all blocks together take more than the budget: lower ones are not
+ * needed. Sizes of some of the blocks stand for all. */
+static Cj2kStatus find_first_plane(Cj2kRateFrame *frame, uint8_t *first)
+{
+  uint64_t budget = frame->target.ceilings.frame;
+  Cj2kMeasured measured;
+  Cj2kStatus status = cj2k_ht_measure_lengths(
+      frame, cj2k_sample_stride(frame->encoder->plan->num_blocks), SEARCH, &measured);
+
+  *first = 0;
+  while (status == CJ2K_OK && *first < SEARCH - PLANES &&
+         cj2k_measured_bytes(frame, &measured, *first + 1u, false) > budget)
+    (*first)++;
+  return status;
+}
+
+/* What measured blocks can give back with all planes but their highest that was measured. */
+static uint64_t can_save(const Cj2kMeasured *measured, uint32_t num_blocks)
+{
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < num_blocks; b += measured->stride) {
+    const uint32_t *lengths = measured->lengths + (size_t)b * measured->num_planes;
+    sum += lengths[0] - MIN(lengths[measured->num_planes - 1], lengths[0]);
+  }
+  return sum;
+}
+
+/* Measures all blocks at `count` planes from `first` on; goes on to lower or higher planes until
+ * all blocks at the lowest take more than the budget, and those at the highest do not. */
+static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t count,
+                                 Cj2kMeasured *measured)
+{
+  uint64_t budget = frame->target.ceilings.frame;
+  Cj2kStatus status;
+
+  for (bool lowered = false, raised = false;;) {
+    uint8_t n = MIN(count, (uint8_t)(SEARCH - first));
+    if ((status = cj2k_ht_measure(frame, 1, first, n, measured)) != CJ2K_OK)
+      return status;
+    bool low = cj2k_measured_bytes(frame, measured, 0, true) > budget,
+         high = cj2k_measured_bytes(frame, measured, n - 1u, true) <= budget;
+    if (!low && first && !raised) {
+      first = (uint8_t)(first - MIN(first, n - 1));
+      lowered = true;
+    } else if (!high && first + n < SEARCH && !lowered) {
+      first = (uint8_t)(first + n - 1);
+      raised = true;
+    } else {
+      return CJ2K_OK;
+    }
+  }
+}
+
+/* Measures what is needed to come down to the ceilings: some of the blocks when it is little, all
+ * when it is much. *header_bytes: about what headers will take; 0: unknown. */
+static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool recalled,
+                                  Cj2kMeasured *measured, uint64_t *header_bytes)
+{
+  const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  uint64_t budget = ceilings->frame, over = coded->total > budget ? coded->total - budget : 0;
+  double part = (double)over / (double)budget;
+  uint8_t first;
+  Cj2kStatus status;
+
+  *header_bytes = coded->header_bytes;
+  if (part > 0 && part < LITTLE && ceilings->component == UINT64_MAX) {
+    /* A block gives a quarter of its bytes with its lowest plane; offer three times what is needed,
+     * and more choice where it costs time only once. */
+    double most = recalled ? 0.1 : 0.02;
+    status = cj2k_ht_measure(frame, cj2k_stride_at_most(most / part), 0, FEW, measured);
+    if (status != CJ2K_OK || can_save(measured, frame->encoder->plan->num_blocks) > over + over / 4)
+      return status;
+  }
+  *header_bytes = 0; /* many blocks become shorter */
+  if (budget == UINT64_MAX)
+    return cj2k_ht_measure(frame, 1, 0, MANY, measured);
+  status = find_first_plane(frame, &first);
+  return status == CJ2K_OK
+             ? measure_around(frame, first, ceilings->component == UINT64_MAX ? PLANES : MANY,
+                              measured)
+             : status;
+}
+
+/* Comes down to the ceilings from all blocks at plane 0. */
+static Cj2kStatus reduce(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool recalled,
+                         uint64_t *header_bytes)
+{
+  Cj2kMeasured measured;
+  Cj2kStatus status = measure_choices(frame, coded, recalled, &measured, header_bytes);
+
+  if (status == CJ2K_OK)
+    status = cj2k_ht_choose_planes(frame, &measured, header_bytes);
+  return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
+}
+
+/* --- other steps --- */
+
+/* Steps, and whether planes of blocks are chosen with them or all are at plane 0. */
+typedef struct {
+  double base, error;
+  bool chosen;
+} Attempt;
+
+/* Chooses planes with the base, of all blocks. *error: what is left. */
+static Cj2kStatus choose_with_base(Cj2kRateFrame *frame, double base, double *energy, double *error)
+{
+  uint64_t header_bytes = 0;
+  Cj2kMeasured measured;
+
+  cj2k_set_base(frame, base);
+  Cj2kStatus status = cj2k_quantising_error(frame, error);
+  if (status == CJ2K_OK)
+    status = measure_around(frame, 0, PLANES, &measured);
+  if (status == CJ2K_OK)
+    status = cj2k_ht_choose_planes(frame, &measured, &header_bytes);
+  if (status == CJ2K_OK)
+    *error = cj2k_error_of_cut(cj2k_hulls_gains(&frame->hulls, &frame->kept), *error,
+                               !measured.first_plane, energy);
+  return status;
+}
+
+/* Compares steps from `base` on and finer ones, `count` of them within an octave, with planes
+ * chosen. */
+static Cj2kStatus compare_finer(Cj2kRateFrame *frame, double base, int count, double *energy,
+                                Attempt *best)
+{
+  Cj2kStatus status = CJ2K_OK;
+
+  for (int i = 0; i < count && status == CJ2K_OK; i++) {
+    Attempt attempt = {.base = base * exp2(-(double)i / count), .chosen = true};
+    status = choose_with_base(frame, attempt.base, energy, &attempt.error);
+    if (attempt.error < best->error)
+      *best = attempt;
+  }
+  return status;
+}
+
+/* The error of all blocks at plane 0, with the steps in force. Where most of them are zero it is by
+ * what the others save, which is known better. */
+static Cj2kStatus error_at_plane_0(Cj2kRateFrame *frame, double energy, double *error)
+{
+  Cj2kStatus status = cj2k_quantising_error(frame, error);
+  Cj2kMeasured measured;
+
+  if (status != CJ2K_OK || *error < energy / 4)
+    return status;
+  if ((status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
+    return status;
+  cj2k_hulls_apply(&frame->hulls, 0, &frame->cut);
+  *error = energy - cj2k_hulls_gains(&frame->hulls, &frame->cut).taken;
+  return CJ2K_OK;
+}
+
+/* Compares steps from `base` on, with which everything fits, and coarser ones, which seldom leave
+ * less, `count` of them, with all blocks at plane 0. */
+static Cj2kStatus compare_coarser(Cj2kRateFrame *frame, double base, int count, double energy,
+                                  Attempt *best)
+{
+  Cj2kStatus status = CJ2K_OK;
+
+  for (int i = 0; i < count && status == CJ2K_OK; i++) {
+    Attempt attempt = {.base = base * exp2((double)i / CJ2K_COMPARE_PHASES)};
+    cj2k_set_base(frame, attempt.base);
+    status = i ? cj2k_quantising_error(frame, &attempt.error)
+               : error_at_plane_0(frame, energy, &attempt.error);
+    if (attempt.error < (i ? best->error * CJ2K_COMPARE_SURELY : best->error))
+      *best = attempt;
+  }
+  return status;
+}
+
+/* Codes with the best steps. */
+static Cj2kStatus code_best(Cj2kRateFrame *frame, const Attempt *best, double *energy)
+{
+  Cj2kHtCoded coded;
+  double error;
+  Cj2kStatus status;
+
+  if (!best->chosen) {
+    cj2k_set_base(frame, best->base);
+    status = cj2k_ht_code_all(frame, &coded);
+    if (status != CJ2K_OK || coded.fits)
+      return status; /* coarser steps seldom take more bytes */
+  }
+  status = choose_with_base(frame, best->base, energy, &error);
+  return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
+}
+
+/* With few blocks, planes cut off may leave too much unused, or be the wrong ones: compares steps
+ * with planes chosen and steps with which all blocks fit at plane 0, by the error that they leave,
+ * and codes with the best. */
+static Cj2kStatus compare(Cj2kRateFrame *frame, Cj2kHtSearch *search)
+{
+  bool small = cj2k_compares_steps(frame, search->recalled);
+  bool whole = cj2k_searches_whole(frame, search->recalled);
+  double base = search->coded.base, energy = 0;
+  Attempt best = {.error = INFINITY};
+  Cj2kStatus status = CJ2K_OK;
+
+  if (!search->coded.fits || whole)
+    status = cj2k_ht_search_below(frame, whole, search);
+  if (status == CJ2K_OK)
+    status = compare_finer(frame, base, small ? CJ2K_COMPARE_PHASES : 2, &energy, &best);
+  if (status == CJ2K_OK && search->coded.fits)
+    status = compare_coarser(frame, search->coded.base,
+                             small ? CJ2K_COMPARE_COARSER * CJ2K_COMPARE_PHASES : 1, energy, &best);
+  return status == CJ2K_OK ? code_best(frame, &best, &energy) : status;
+}
+
+/* The frame uses so little of its budget, or needs so much of it for headers, that other steps may
+ * be better. reduced: planes were chosen. */
+static bool is_badly_used(const Cj2kRateFrame *frame, bool recalled, bool reduced,
+                          uint64_t header_bytes)
+{
+  double used = recalled ? USED : FIRST_USED, budget = (double)frame->target.ceilings.frame;
+  bool little = reduced && (double)frame->layout.size.total < used * budget;
+  bool headers = !recalled && (double)header_bytes > MUCH_HEADERS * budget;
+
+  return cj2k_rate_searches_steps(frame) && frame->target.ceilings.component == UINT64_MAX &&
+         (little || headers);
+}
+
+/* --- the way --- */
+
+/* All blocks at plane 0, with steps for the target. */
+static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
+{
+  *search = (Cj2kHtSearch){0};
+  if (cj2k_rate_searches_steps(frame))
+    return cj2k_ht_search(frame, search);
+  Cj2kStatus status = cj2k_steps_for_target(frame);
+  return status == CJ2K_OK ? cj2k_ht_code_all(frame, &search->coded) : status;
+}
+
+Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
+{
+  Cj2kHtSearch search;
+  Cj2kStatus status = code_at_plane_0(frame, &search);
+
+  if (status != CJ2K_OK)
+    return status;
+  /* Before the rest is done: others wait for it. */
+  cj2k_history_record(&frame->encoder->history, frame->number, &search.memory);
+  bool reduced = !search.coded.fits;
+  uint64_t header_bytes = search.coded.header_bytes;
+  if (reduced && frame->target.mode == CJ2K_RATE_LOSSLESS)
+    return cj2k_rate_refuse_lossless(frame);
+  if (reduced)
+    status = reduce(frame, &search.coded, search.recalled, &header_bytes);
+  if (status == CJ2K_OK && (cj2k_compares_steps(frame, search.recalled) ||
+                            is_badly_used(frame, search.recalled, reduced, header_bytes)))
+    status = compare(frame, &search);
+  return status;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The way of an MQ frame: all passes are coded, with steps that are fine enough; then those are
+ * kept that fit, the best first. A small frame compares other steps. The bytes of what is kept are
+ * gathered at the end, or while it is laid out.
+ */
+#include "control.h"
+
+#include "base.h"
+#include "compare.h"
+#include "fit.h"
+#include "search_mq.h"
+
+#include <math.h>
+
+/* Bisections of an octave in the search for the coarsest steps that fill the budget, and a base
+ * that makes all of a picture zero. */
+#define HALVINGS       10
+#define MAX_WHOLE_BASE 16.0
+
+/* Where the bytes of what is kept are. */
+typedef enum {
+  AT_BACK_END = 0,
+  COMING,       /* they are being gathered */
+  COMING_WRONG, /* the same, but other bytes are kept by now */
+} Bytes;
+
+typedef struct {
+  Cj2kRateFrame *frame;
+  Cj2kCodedBlocks coded; /* with the steps in force */
+  bool hulls;            /* it is known what passes are worth: some may be left out */
+  Bytes bytes;
+} Mq;
+
+/* --- coding --- */
+
+/* Codes all passes with the steps in force, whose lowest `uncoded` planes are left out. */
+static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  const Cj2kRateEncoder *encoder = frame->encoder;
+  bool layers = encoder->layers.count > 1;
+  bool decides =
+      cj2k_ceilings_exist(&frame->target.ceilings) && frame->target.mode != CJ2K_RATE_LOSSLESS;
+  bool segments = encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
+  const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
+                           .stride = 1,
+                           .lowest_plane = uncoded,
+                           .weights = decides || layers ? frame->steps.weights : NULL,
+                           .pass_lengths = layers || segments};
+  uint64_t saturated;
+
+  mq->bytes = AT_BACK_END;
+  mq->hulls = job.weights != NULL;
+  Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &mq->coded, &saturated, frame->error);
+  if (status == CJ2K_OK)
+    status = cj2k_rate_check_saturated(frame, saturated);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_layout_set_source(&frame->layout, mq->coded.blocks, mq->coded.passes, mq->coded.bytes,
+                         &frame->kept);
+  if (mq->hulls)
+    cj2k_rate_hulls_of_passes(frame, &mq->coded);
+  return CJ2K_OK;
+}
+
+static Cj2kStatus code_with_steps(Mq *mq, const Cj2kMqSteps *steps)
+{
+  return code_passes(mq, cj2k_mq_set_steps(mq->frame, steps));
+}
+
+/* --- gathering --- */
+
+static Cj2kStatus begin_gather(Mq *mq)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  const Cj2kGatherJob job = {.kept_lengths = mq->hulls ? frame->kept.lengths : NULL};
+  Cj2kStatus status = cj2k_coder_begin_gather(&frame->coder, &job, frame->error);
+
+  mq->bytes = status == CJ2K_OK ? COMING : AT_BACK_END;
+  return status;
+}
+
+/* Starts to gather what is kept, if that is likely final: what turns out to be wrong costs other
+ * frames time. */
+static Cj2kStatus gather_ahead(Mq *mq)
+{
+  if (!cj2k_coder_gathers(&mq->frame->coder))
+    return CJ2K_OK;
+  if (mq->bytes == AT_BACK_END && (!mq->hulls || mq->frame->encoder->alone))
+    return begin_gather(mq);
+  if (mq->bytes == COMING)
+    mq->bytes = COMING_WRONG;
+  return CJ2K_OK;
+}
+
+/* All bytes are there when it returns. */
+static Cj2kStatus gather(Mq *mq)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  Cj2kStatus status = CJ2K_OK;
+
+  if (!cj2k_coder_gathers(&frame->coder))
+    return CJ2K_OK;
+  if (mq->bytes != COMING)
+    status = begin_gather(mq);
+  return status == CJ2K_OK
+             ? cj2k_coder_end_gather(&frame->coder, &frame->layout.source.bytes, frame->error)
+             : status;
+}
+
+/* --- what is kept --- */
+
+/* Lays out what frame->kept says; for fit.c, too. */
+static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestreamSize *size)
+{
+  Mq *mq = ctx;
+  Cj2kRateFrame *frame = mq->frame;
+
+  cj2k_layout_divide(&frame->layout, selection, &frame->hulls, frame->target.ceilings.frame,
+                     &frame->cut);
+  Cj2kStatus status = gather_ahead(mq);
+  if (status == CJ2K_OK)
+    status = cj2k_layout_run(&frame->layout, frame->steps.components, frame->encoder->threads,
+                             frame->error);
+  *size = frame->layout.size;
+  return status;
+}
+
+/* All passes together take more than the ceiling, even without headers. */
+static bool is_above(const Mq *mq)
+{
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < mq->frame->encoder->plan->num_blocks; b++)
+    sum += mq->coded.blocks[b].length;
+  return sum > mq->frame->target.ceilings.frame;
+}
+
+typedef struct {
+  bool less;             /* fewer passes than were coded */
+  uint32_t slope;        /* of the cut, when less are kept; 0: only passes that save nothing went */
+  uint64_t header_bytes; /* before: about what headers will take, 0: unknown; then what they do */
+  Cj2kRateMemory memory; /* for later frames, with steps for a budget */
+} Kept;
+
+static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Kept *kept)
+{
+  return steps ? cj2k_mq_memory(mq->frame, steps, kept->slope, kept->header_bytes)
+               : (Cj2kRateMemory){0};
+}
+
+/* Keeps as much of the coded passes as fits. steps: those for a budget, else NULL. */
+static Cj2kStatus keep_passes(Mq *mq, const Cj2kMqSteps *steps, Kept *kept)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  const Cj2kFitTask task = {.ceilings = ceilings,
+                            .least_bytes = frame->encoder->least.frame,
+                            .lay_out = lay_out,
+                            .ctx = mq};
+  Cj2kFit fit = {.header_bytes = kept->header_bytes};
+  bool lossless = frame->target.mode == CJ2K_RATE_LOSSLESS;
+  Cj2kStatus status;
+
+  kept->less = false;
+  kept->slope = 0;
+  if (lossless || !is_above(mq)) {
+    cj2k_selection_keep_all(&frame->kept, mq->coded.blocks, frame->encoder->plan->num_blocks);
+    status = lay_out(mq, &frame->kept, &fit.size);
+    kept->memory = remember(mq, steps, kept);
+    if (status != CJ2K_OK || cj2k_ceilings_fit(ceilings, &fit.size))
+      return status;
+    if (lossless)
+      return cj2k_rate_refuse_lossless(frame);
+  }
+  status = cj2k_fit_frame(&task, &frame->hulls, &frame->kept, &fit);
+  kept->less = true;
+  kept->slope = fit.slope;
+  kept->header_bytes = fit.header_bytes;
+  if (status != CJ2K_OK)
+    return status;
+  kept->memory = remember(mq, steps, kept); /* before components get floors */
+  status = cj2k_fit_components(&task, &frame->hulls, &frame->kept, &fit, frame->error);
+  kept->header_bytes = fit.header_bytes;
+  return status;
+}
+
+/* --- other steps --- */
+
+/* Steps, and the error that they leave. */
+typedef struct {
+  Cj2kMqSteps steps;
+  double error;
+} Attempt;
+
+/* What attempts of a frame share. */
+typedef struct {
+  Mq *mq;
+  double energy; /* see cj2k_error_of_cut */
+  Kept kept;     /* by the last attempt that was coded */
+  Attempt best;
+} Comparison;
+
+/* Codes and chooses with steps, where quantising alone does not cost more than the best does.
+ * Returns in *less whether passes had to be left out: false if nothing was coded. */
+static Cj2kStatus attempt(Comparison *c, Attempt *attempt, bool *less)
+{
+  Cj2kRateFrame *frame = c->mq->frame;
+  Cj2kStatus status = cj2k_mq_quantising_error(frame, &attempt->steps, &attempt->error);
+
+  *less = false;
+  if (status != CJ2K_OK || attempt->error >= c->best.error)
+    return status;
+  if ((status = code_with_steps(c->mq, &attempt->steps)) == CJ2K_OK)
+    status = keep_passes(c->mq, &attempt->steps, &c->kept);
+  if (status != CJ2K_OK || !c->kept.less)
+    return status;
+  *less = true;
+  const Cj2kSelection *cut = &frame->kept;
+  if (c->kept.slope) { /* not what fills the cut up, which is a matter of luck */
+    cj2k_hulls_apply(&frame->hulls, c->kept.slope, &frame->cut);
+    cut = &frame->cut;
+  }
+  attempt->error =
+      cj2k_error_of_cut(cj2k_hulls_gains(&frame->hulls, cut), attempt->error, true, &c->energy);
+  return CJ2K_OK;
+}
+
+/* Compares `steps`, finer ones within an octave, whose passes end elsewhere, and coarser ones.
+ * *less: with the first, passes had to be left out. */
+static Cj2kStatus compare_phases(Comparison *c, const Cj2kMqSteps *steps, bool *less,
+                                 Cj2kRateMemory *memory)
+{
+  const int finer = CJ2K_COMPARE_PHASES, all = (1 + CJ2K_COMPARE_COARSER) * CJ2K_COMPARE_PHASES;
+  Cj2kStatus status = CJ2K_OK;
+
+  for (int i = 0; i < all && status == CJ2K_OK; i++) {
+    double octaves = (double)(i < finer ? -i : i + 1 - finer) / CJ2K_COMPARE_PHASES;
+    Attempt next = {
+        .steps = cj2k_mq_steps_of(c->mq->frame, steps->base * exp2(octaves), &steps->factors)};
+    bool next_less;
+    status = attempt(c, &next, &next_less);
+    if (next.error < (i < finer ? c->best.error : c->best.error * CJ2K_COMPARE_SURELY))
+      c->best = next;
+    if (!i) { /* later frames go on from what the search found, which is fine */
+      *less = next_less;
+      *memory = c->kept.memory;
+    }
+  }
+  return status;
+}
+
+/* Compares the best with steps that are the same for all bands, from `base` on, with which all
+ * passes just fill the budget: what rate control by step gives for that size. A frame of few blocks
+ * has few ends of passes near its cut, and these may be worse. */
+static Cj2kStatus compare_whole(Comparison *c, double base)
+{
+  const Cj2kStepFactors factors = cj2k_no_factors();
+  double over = base, octaves = 1;
+  bool fits = false;
+
+  while (octaves > 1.0 / (1 << HALVINGS) && over * exp2(octaves) < MAX_WHOLE_BASE) {
+    double next_base = over * exp2(octaves);
+    Attempt next = {.steps = cj2k_mq_steps_of(c->mq->frame, next_base, &factors)};
+    bool less;
+    Cj2kStatus status = attempt(c, &next, &less);
+    if (status != CJ2K_OK)
+      return status;
+    if (next.error < c->best.error * CJ2K_COMPARE_ABOUT)
+      c->best = next;
+    fits |= !less;
+    if (less)
+      over = next_base;
+    if (fits)
+      octaves /= 2;
+  }
+  return CJ2K_OK;
+}
+
+/* Chooses passes with different steps and stays with the best. */
+static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Kept *kept)
+{
+  Comparison c = {.mq = mq, .kept = *kept, .best = {.steps = *steps, .error = INFINITY}};
+  Cj2kRateMemory memory;
+  bool less;
+  Cj2kStatus status = compare_phases(&c, steps, &less, &memory);
+
+  if (status == CJ2K_OK && less && whole)
+    status = compare_whole(&c, steps->base);
+  if (status == CJ2K_OK)
+    status = code_with_steps(mq, &c.best.steps);
+  if (status == CJ2K_OK)
+    status = keep_passes(mq, &c.best.steps, &c.kept);
+  *kept = c.kept;
+  kept->memory = memory;
+  return status;
+}
+
+/* --- the way --- */
+
+/* Codes with steps for a budget: those of an earlier frame, or searched ones when there are none or
+ * these were not fine enough. *recalled: the earlier frame's were tried. *header_bytes: about what
+ * headers will take; 0: unknown. */
+static Cj2kStatus code_for_budget(Mq *mq, Cj2kMqSteps *steps, bool *recalled,
+                                  uint64_t *header_bytes)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  Cj2kRateMemory memory;
+  Cj2kStatus status;
+
+  *recalled = cj2k_history_recall(&frame->encoder->history, frame->number, &memory) &&
+              memory.budget == frame->target.ceilings.frame;
+  *header_bytes = *recalled ? memory.headers : 0;
+  if (*recalled) {
+    *steps = (Cj2kMqSteps){memory.base, memory.factors};
+    status = code_with_steps(mq, steps);
+    if (status != CJ2K_OK || cj2k_mq_is_fine(frame, steps))
+      return status;
+  }
+  if ((status = cj2k_mq_search(frame, *recalled ? steps->base : INFINITY, steps)) == CJ2K_OK)
+    status = code_with_steps(mq, steps);
+  /* Ends at the latest with the finest steps that there are. */
+  while (status == CJ2K_OK && !cj2k_mq_is_fine(frame, steps)) {
+    *steps = cj2k_mq_finer(frame, steps);
+    status = code_with_steps(mq, steps);
+  }
+  return status;
+}
+
+/* Codes and keeps, with steps that a budget needs. */
+static Cj2kStatus run_budget(Mq *mq, Kept *kept)
+{
+  Cj2kMqSteps steps;
+  bool recalled;
+  Cj2kStatus status = code_for_budget(mq, &steps, &recalled, &kept->header_bytes);
+
+  if (status != CJ2K_OK)
+    return status;
+  return cj2k_compares_steps(mq->frame, recalled)
+             ? compare(mq, &steps, cj2k_searches_whole(mq->frame, recalled), kept)
+             : keep_passes(mq, &steps, kept);
+}
+
+/* The same with steps that the target gives. */
+static Cj2kStatus run_target(Mq *mq, Kept *kept)
+{
+  Cj2kStatus status = cj2k_steps_for_target(mq->frame);
+
+  if (status == CJ2K_OK)
+    status = code_passes(mq, 0);
+  return status == CJ2K_OK ? keep_passes(mq, NULL, kept) : status;
+}
+
+Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
+{
+  Mq mq = {.frame = frame};
+  Kept kept = {0};
+  Cj2kStatus status =
+      cj2k_rate_searches_steps(frame) ? run_budget(&mq, &kept) : run_target(&mq, &kept);
+
+  if (status != CJ2K_OK) {
+    cj2k_coder_finish(&frame->coder);
+    return status;
+  }
+  /* Before the rest is done: others wait for it. */
+  cj2k_history_record(&frame->encoder->history, frame->number, &kept.memory);
+  return gather(&mq);
+}

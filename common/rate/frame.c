@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "frame.h"
+
+#include "common/runtime/error.h"
+
+#define HT_MAX_PLANES 24 /* that are measured at once */
+
+void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads)
+{
+  *encoder = (Cj2kRateEncoder){.plan = plan, .threads = threads};
+  cj2k_history_init(&encoder->history);
+}
+
+void cj2k_rate_encoder_clear(Cj2kRateEncoder *encoder)
+{
+  cj2k_least_bytes_clear(&encoder->least);
+  cj2k_history_clear(&encoder->history);
+}
+
+Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
+                                const Cj2kWriteOptions *options, Cj2kError *error)
+{
+  uint32_t blocks = encoder->plan->num_blocks;
+
+  *frame = (Cj2kRateFrame){.encoder = encoder};
+  cj2k_frame_steps_init(&frame->steps, encoder->plan);
+  cj2k_selection_init(&frame->kept, blocks);
+  cj2k_selection_init(&frame->cut, blocks);
+  if (encoder->coder == CJ2K_CODER_HT)
+    cj2k_ht_blocks_init(&frame->ht, blocks);
+  return cj2k_layout_init(&frame->layout, encoder->plan, &encoder->layers, options, error);
+}
+
+void cj2k_rate_frame_clear(Cj2kRateFrame *frame)
+{
+  cj2k_frame_steps_clear(&frame->steps);
+  cj2k_hulls_clear(&frame->hulls);
+  cj2k_selection_clear(&frame->kept);
+  cj2k_selection_clear(&frame->cut);
+  cj2k_layout_clear(&frame->layout);
+  cj2k_ht_blocks_clear(&frame->ht);
+}
+
+double cj2k_rate_samples(const Cj2kRateEncoder *encoder)
+{
+  const Cj2kHeader *header = encoder->plan->header;
+  double n = 0;
+
+  for (uint32_t c = 0; c < header->num_components; c++) {
+    const Cj2kComponent *component = &header->components[c];
+    n += (double)(component->x1 - component->x0) * (component->y1 - component->y0);
+  }
+  return n;
+}
+
+bool cj2k_rate_searches_steps(const Cj2kRateFrame *frame)
+{
+  return frame->target.mode == CJ2K_RATE_CBR && !frame->encoder->reversible;
+}
+
+static void make_hulls(Cj2kRateFrame *frame)
+{
+  const Cj2kRateEncoder *encoder = frame->encoder;
+
+  if (!frame->hulls.plan)
+    cj2k_hulls_init(&frame->hulls, encoder->plan,
+                    encoder->coder == CJ2K_CODER_HT ? HT_MAX_PLANES : 0, encoder->threads);
+}
+
+void cj2k_rate_hulls_of_passes(Cj2kRateFrame *frame, const Cj2kCodedBlocks *coded)
+{
+  make_hulls(frame);
+  cj2k_hulls_set_points(&frame->hulls, coded->blocks, coded->points,
+                        coded->slopes.bytes ? &coded->slopes : NULL);
+}
+
+void cj2k_rate_hulls_of_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured)
+{
+  make_hulls(frame);
+  cj2k_hulls_set_planes(&frame->hulls, measured->lengths, measured->distortions,
+                        measured->num_planes, frame->steps.weights, measured->stride,
+                        frame->ht.at_plane_0);
+}
+
+Cj2kStatus cj2k_rate_check_saturated(Cj2kRateFrame *frame, uint64_t saturated)
+{
+  if (!saturated || !frame->encoder->reversible)
+    return CJ2K_OK;
+  return cj2k_error_set(frame->error, CJ2K_ERROR_ARGUMENT,
+                        "guard-bits %u is too few: %" G_GUINT64_FORMAT
+                        " coefficients of this frame do not fit",
+                        frame->encoder->guard_bits, saturated);
+}
+
+Cj2kStatus cj2k_rate_refuse_lossless(Cj2kRateFrame *frame)
+{
+  return cj2k_error_set(frame->error, CJ2K_ERROR_LIMIT,
+                        "the lossless frame needs %" G_GUINT64_FORMAT
+                        " bytes, more than the %" G_GUINT64_FORMAT " that are allowed",
+                        frame->layout.size.total, frame->target.ceilings.frame);
+}

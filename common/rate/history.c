@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "history.h"
+
+#include <math.h>
+
+#define MOST_DRIFT                                                                                 \
+  0.05 /* what is further off is a change of scene, and says nothing of the next                   \
+        */
+
+void cj2k_history_init(Cj2kRateHistory *history)
+{
+  *history = (Cj2kRateHistory){0};
+  g_mutex_init(&history->lock);
+  g_cond_init(&history->recorded);
+}
+
+void cj2k_history_clear(Cj2kRateHistory *history)
+{
+  g_mutex_clear(&history->lock);
+  g_cond_clear(&history->recorded);
+}
+
+uint64_t cj2k_history_teacher(uint64_t number)
+{
+  return number == 1 ? 0 : number > CJ2K_RATE_LAG ? number - CJ2K_RATE_LAG : 1;
+}
+
+bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory)
+{
+  uint64_t teacher = cj2k_history_teacher(number);
+  uint32_t place = teacher % CJ2K_RATE_MEMORY;
+
+  if (!teacher)
+    return false;
+  g_mutex_lock(&history->lock);
+  while (history->numbers[place] != teacher)
+    g_cond_wait(&history->recorded, &history->lock);
+  *memory = history->entries[place];
+  g_mutex_unlock(&history->lock);
+  return memory->base > 0;
+}
+
+void cj2k_history_record(Cj2kRateHistory *history, uint64_t number, const Cj2kRateMemory *memory)
+{
+  uint32_t place = number % CJ2K_RATE_MEMORY;
+
+  g_mutex_lock(&history->lock);
+  if (history->numbers[place] < number) {
+    history->numbers[place] = number;
+    history->entries[place] = *memory;
+    g_cond_broadcast(&history->recorded);
+  }
+  g_mutex_unlock(&history->lock);
+}
+
+double cj2k_history_drift(double drift, double ratio)
+{
+  double error = ratio > 0 ? log(ratio) : -1;
+
+  return fabs(error) < MOST_DRIFT ? CLAMP(drift + error / 2, -MOST_DRIFT, MOST_DRIFT) : 0;
+}

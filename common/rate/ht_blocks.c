@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "ht_blocks.h"
+
+#include <glib.h>
+
+void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, uint32_t num_blocks)
+{
+  size_t n = (size_t)num_blocks + 1;
+
+  *ht = (Cj2kHtBlocks){.choices = g_new0(Cj2kHtChoice, n),
+                       .blocks = g_new0(Cj2kEncodedBlock, n),
+                       .passes = g_new0(Cj2kPassLength, n),
+                       .at_plane_0 = g_new0(uint32_t, n)};
+}
+
+void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht)
+{
+  g_free(ht->choices);
+  g_free(ht->blocks);
+  g_free(ht->passes);
+  g_free(ht->at_plane_0);
+}
+
+void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
+                             const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
+                             uint32_t num_planes, const Cj2kSelection *selection)
+{
+  for (uint32_t b = 0; b < plan->num_blocks; b++) {
+    uint32_t n = selection->options[b], plane = first_plane + (n ? num_planes - n : 0);
+    uint32_t planes = quantisers[plan->blocks[b].band].num_bitplanes;
+    uint32_t length = selection->lengths[b];
+    ht->choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
+    ht->blocks[b] = (Cj2kEncodedBlock){.length = length,
+                                       .first_pass = b,
+                                       .num_passes = n > 0,
+                                       .zero_bitplanes = (uint8_t)(planes - 1 - plane),
+                                       .is_ht = 1};
+    ht->passes[b] = (Cj2kPassLength){length, 1};
+  }
+}
+
+bool cj2k_ht_blocks_match(const Cj2kHtBlocks *ht, const Cj2kEncodedBlock *coded,
+                          uint32_t num_blocks)
+{
+  const Cj2kEncodedBlock *blocks = ht->blocks;
+
+  for (uint32_t b = 0; b < num_blocks; b++)
+    if (coded[b].num_passes != blocks[b].num_passes ||
+        (blocks[b].num_passes && (coded[b].length != blocks[b].length ||
+                                  coded[b].zero_bitplanes != blocks[b].zero_bitplanes)))
+      return false;
+  return true;
+}

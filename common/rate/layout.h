@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The layout of a frame's codestream: which passes are in which layer, and how many bytes the whole
+ * takes with all headers.
+ */
+#ifndef CJ2K_RATE_LAYOUT_H
+#define CJ2K_RATE_LAYOUT_H
+
+#include "common/codestream/write_codestream.h"
+#include "selection.h"
+
+/* The quality layers of an encoder's codestreams. */
+typedef struct {
+  uint16_t count;
+  double rates[CJ2K_MAX_LAYERS]; /* cumulative bits per pixel; 0: half of the next layer's */
+  uint32_t width, height;        /* of the image */
+} Cj2kLayers;
+
+/* Bytes that layers 0..layer may have together, when all of them may have `all`. */
+uint64_t cj2k_layer_bytes(const Cj2kLayers *layers, uint32_t layer, double all);
+
+typedef struct {
+  Cj2kCodestreamWriter *writer;
+  const Cj2kLayers *layers;
+  uint32_t num_blocks;
+  uint8_t *kept; /* [layer][block]: passes in layers 0..layer together */
+  Cj2kPacketSource source;
+  Cj2kCodestreamSize size; /* of the last layout */
+  double ms;               /* that layouts took */
+} Cj2kFrameLayout;
+
+Cj2kStatus cj2k_layout_init(Cj2kFrameLayout *layout, Cj2kPlan *plan, const Cj2kLayers *layers,
+                            const Cj2kWriteOptions *options, Cj2kError *error);
+void cj2k_layout_clear(Cj2kFrameLayout *layout);
+
+/* Coded blocks and what is kept of them; `selection` stays in use until the frame is written. */
+void cj2k_layout_set_source(Cj2kFrameLayout *layout, const Cj2kEncodedBlock *blocks,
+                            const Cj2kPassLength *passes, const uint8_t *bytes,
+                            const Cj2kSelection *selection);
+/* Divides what is kept of the source's blocks into layers. Several layers need the blocks' hulls;
+ * `budget` is the frame's, `cut` is overwritten. */
+void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
+                        const Cj2kHulls *hulls, uint64_t budget, Cj2kSelection *cut);
+/* Lays the source out; layout->size is exact. */
+Cj2kStatus cj2k_layout_run(Cj2kFrameLayout *layout, const Cj2kQuantisation *quantisation,
+                           Cj2kThreads *threads, Cj2kError *error);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "search_mq.h"
+
+#include "base.h"
+#include "base_search.h"
+#include "budget.h"
+#include "phases.h"
+#include "strides.h"
+
+#include <math.h>
+
+#define SAMPLES     6  /* trials with a sample of the blocks */
+#define MEAN_POINTS 16 /* slopes that a mean is taken of */
+/* Slope of error over bytes where the bit-planes of steps `base` end: 8 * 2 ln 2 / 12 * base^2. */
+#define SLOPE_PER_BASE2 0.924
+/* Steps of an earlier frame are kept within so much of it, in octaves. */
+#define PHASE_SLACK 0.16
+#define UNCODED     2 /* bit-planes that are quantised, but not coded */
+/* Bytes of a budget for each component with which steps may differ between them as they like. */
+#define QCC_ROOM 256
+/* What all passes together must have for the steps to be fine enough, in budgets. */
+#define LEAST  1.02
+#define HARDLY 1.2 /* with less they must not become larger */
+#define FAR    8   /* with so much less they must become much finer */
+
+/* --- steps --- */
+
+Cj2kMqSteps cj2k_mq_steps_of(const Cj2kRateFrame *frame, double base,
+                             const Cj2kStepFactors *factors)
+{
+  return (Cj2kMqSteps){.base = cj2k_useful_base(frame->encoder, base), .factors = *factors};
+}
+
+static bool set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint8_t uncoded)
+{
+  return cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, ldexp(steps->base, -uncoded),
+                              CJ2K_WEIGHT_ERROR, false, 0, &steps->factors);
+}
+
+uint8_t cj2k_mq_set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
+{
+  if (set_steps(frame, steps, UNCODED))
+    return UNCODED;
+  set_steps(frame, steps, 0);
+  return 0;
+}
+
+Cj2kStatus cj2k_mq_quantising_error(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, double *error)
+{
+  set_steps(frame, steps, 0);
+  return cj2k_quantising_error(frame, error);
+}
+
+/* --- samples --- */
+
+/* Codes samples of the blocks until they have more than enough passes; *base is what they were
+ * coded with. */
+static Cj2kStatus code_samples(Cj2kRateFrame *frame, uint32_t stride, double *base)
+{
+  double target = cj2k_body_bytes(frame, (double)frame->encoder->least.frame);
+
+  for (uint32_t trial = 0;; trial++) {
+    const Cj2kMqSteps steps = {.base = *base, .factors = cj2k_no_factors()};
+    const Cj2kCodeJob job = {.lowest_plane = cj2k_mq_set_steps(frame, &steps),
+                             .quantisers = frame->steps.quantisers,
+                             .stride = stride,
+                             .weights = frame->steps.weights};
+    Cj2kCodedBlocks coded;
+    uint64_t saturated;
+    Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &coded, &saturated, frame->error);
+    if (status != CJ2K_OK)
+      return status;
+    cj2k_rate_hulls_of_passes(frame, &coded);
+    double all = (double)cj2k_hulls_bytes(&frame->hulls, 0) * stride;
+    if (all >= target * 1.3 || *base <= cj2k_least_base(frame->encoder) || trial == SAMPLES)
+      return CJ2K_OK;
+    *base = cj2k_useful_base(frame->encoder, *base / 4);
+  }
+}
+
+/* Bytes above slopes of class `slope`, as if passes ended anywhere: the mean over the slopes of a
+ * bit-plane, which is a factor of 4. */
+static double mean_bytes(const Cj2kHulls *hulls, uint32_t slope)
+{
+  double sum = 0;
+  for (uint32_t i = 0; i < MEAN_POINTS; i++)
+    sum += (double)cj2k_hulls_bytes(hulls, slope - CJ2K_SLOPE_OCTAVE +
+                                               (2 * i + 1) * CJ2K_SLOPE_OCTAVE / MEAN_POINTS);
+  return sum / MEAN_POINTS;
+}
+
+/* Bytes of the frame with what sampled blocks have above slopes of class `slope`, and headers. */
+static double sampled_bytes(Cj2kRateFrame *frame, uint32_t slope, uint32_t stride)
+{
+  const Cj2kSelection *cut = &frame->cut;
+
+  cj2k_hulls_apply(&frame->hulls, slope, &frame->cut);
+  Cj2kHeaderEstimate headers = cj2k_frame_headers(frame, cut->options, cut->lengths, stride);
+  return mean_bytes(&frame->hulls, slope) * stride + (double)headers.expected;
+}
+
+/* The class of slopes at which the frame has its budget, by sampled blocks. */
+static uint32_t sampled_slope(Cj2kRateFrame *frame, uint32_t stride)
+{
+  uint32_t low = CJ2K_SLOPE_OCTAVE, high = CJ2K_SLOPE_CLASSES - 1 - CJ2K_SLOPE_OCTAVE;
+
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (sampled_bytes(frame, middle, stride) <= (double)frame->target.ceilings.useful_frame)
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+/* --- the steps of a slope --- */
+
+static double base_of_slope(uint32_t slope)
+{
+  return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * CJ2K_PHASE_LOW);
+}
+
+/* Components whose steps differ need a marker segment each. */
+static bool has_room_for_factors(const Cj2kRateFrame *frame)
+{
+  uint32_t n = frame->encoder->plan->num_components;
+
+  return n == 1 ||
+         frame->target.ceilings.useful_frame > frame->encoder->least.frame + n * (uint64_t)QCC_ROOM;
+}
+
+/* Phases for a cut at `slope`. */
+static Cj2kStepFactors find_factors(Cj2kRateFrame *frame, uint32_t slope, uint32_t stride)
+{
+  Cj2kStepFactors factors = cj2k_no_factors();
+
+  cj2k_hulls_apply(&frame->hulls, slope, &frame->cut);
+  if (has_room_for_factors(frame))
+    cj2k_phase_factors(frame->encoder->plan, frame->cut.lengths, stride, &factors);
+  return factors;
+}
+
+Cj2kStatus cj2k_mq_search(Cj2kRateFrame *frame, double below, Cj2kMqSteps *steps)
+{
+  uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks), slope = 0; /* all */
+  double base = cj2k_guess_base(frame) / 4;
+  Cj2kStatus status = code_samples(frame, stride, &base);
+
+  if (status != CJ2K_OK)
+    return status;
+  if ((double)frame->hulls.total * stride >
+      cj2k_body_bytes(frame, (double)frame->encoder->least.frame))
+    base = base_of_slope(slope = sampled_slope(frame, stride));
+  const Cj2kStepFactors factors = find_factors(frame, slope, stride);
+  while (base > below * 0.75)
+    base /= 2;
+  *steps = cj2k_mq_steps_of(frame, base, &factors);
+  return CJ2K_OK;
+}
+
+/* --- fine enough? --- */
+
+/* Bytes of all passes, of each component no more than it may have times `more`. */
+static double useful_passes(const Cj2kRateFrame *frame, double more)
+{
+  const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  double most = (double)ceilings->useful_component * more, sum = 0;
+
+  if (ceilings->useful_component == UINT64_MAX)
+    return (double)cj2k_hulls_bytes(&frame->hulls, 0);
+  for (uint32_t c = 0; c < ceilings->num_components; c++)
+    sum += MIN((double)cj2k_hulls_component_bytes(&frame->hulls, c, 0), most);
+  return sum;
+}
+
+bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
+{
+  return steps->base <= cj2k_least_base(frame->encoder) ||
+         useful_passes(frame, LEAST) >= (double)frame->target.ceilings.useful_frame * LEAST;
+}
+
+Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
+{
+  bool far = useful_passes(frame, LEAST) * FAR < (double)frame->target.ceilings.useful_frame;
+
+  return cj2k_mq_steps_of(frame, steps->base / (far ? 4 : 2), &steps->factors);
+}
+
+/* --- later frames --- */
+
+/* Steps change only for a reason, since the slope is not sharp. */
+static double next_base(const Cj2kRateFrame *frame, double now, uint32_t slope)
+{
+  double base = base_of_slope(slope);
+
+  if (useful_passes(frame, HARDLY) < (double)frame->target.ceilings.useful_frame * HARDLY)
+    base = MIN(base, now); /* larger ones would not be fine enough */
+  return fabs(log2(base / now)) < PHASE_SLACK ? now : base;
+}
+
+Cj2kRateMemory cj2k_mq_memory(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint32_t slope,
+                              uint64_t header_bytes)
+{
+  return (Cj2kRateMemory){.base = slope ? next_base(frame, steps->base, slope) : steps->base,
+                          .budget = frame->target.ceilings.frame,
+                          .headers = header_bytes,
+                          .factors = slope ? find_factors(frame, slope, 1) : steps->factors};
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Selections under ceilings, with a layout that is made up: neither pictures nor a back end. */
+#include "common/rate/fit.h"
+
+#include <glib.h>
+#include <string.h>
+
+#define BLOCKS 200
+#define PASSES 12
+#define EMPTY  150 /* bytes of a codestream without any block */
+
+/* Two components, whose blocks take turns. */
+typedef struct {
+  Cj2kPlan plan;
+  Cj2kPlanBand bands[2];
+  Cj2kPlanTileComp tile_comps[2];
+  Cj2kPlanBlock plan_blocks[BLOCKS];
+  Cj2kEncodedBlock blocks[BLOCKS];
+  Cj2kHullPoint points[BLOCKS * PASSES];
+  Cj2kHulls hulls;
+  Cj2kSelection selection;
+  uint64_t all; /* bytes of all passes */
+  uint64_t components[2];
+  uint32_t header_part; /* headers take this part of what blocks do, and two bytes a block */
+  uint32_t layouts, fails_at;
+} Frame;
+
+static void frame_init(Frame *frame, guint32 seed)
+{
+  GRand *rand = g_rand_new_with_seed(seed);
+
+  *frame = (Frame){.header_part = 40};
+  frame->plan = (Cj2kPlan){.num_blocks = BLOCKS,
+                           .num_components = 2,
+                           .bands = frame->bands,
+                           .tile_comps = frame->tile_comps,
+                           .blocks = frame->plan_blocks};
+  for (uint32_t i = 0; i < 2; i++) {
+    frame->bands[i].tile_comp = i;
+    frame->tile_comps[i].component = i;
+  }
+  for (uint32_t b = 0; b < BLOCKS; b++) {
+    uint32_t slope = (uint32_t)g_rand_int_range(rand, 30000, 50000), first = b * PASSES;
+    frame->plan_blocks[b].band = b % 2;
+    frame->blocks[b].first_point = first;
+    frame->blocks[b].num_points = (uint8_t)g_rand_int_range(rand, 0, PASSES + 1);
+    for (uint32_t i = first; i < first + frame->blocks[b].num_points; i++) {
+      frame->points[i] = (Cj2kHullPoint){.bytes = (uint32_t)g_rand_int_range(rand, 1, 60),
+                                         .slope = (uint16_t)slope,
+                                         .option = (uint8_t)(i - first + 1)};
+      frame->all += frame->points[i].bytes;
+      slope -= (uint32_t)g_rand_int_range(rand, 1, 900);
+    }
+  }
+  cj2k_hulls_init(&frame->hulls, &frame->plan, 0, NULL);
+  cj2k_hulls_set_points(&frame->hulls, frame->blocks, frame->points, NULL);
+  cj2k_selection_init(&frame->selection, BLOCKS);
+  g_rand_free(rand);
+}
+
+static void frame_clear(Frame *frame)
+{
+  cj2k_hulls_clear(&frame->hulls);
+  cj2k_selection_clear(&frame->selection);
+}
+
+static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestreamSize *size)
+{
+  Frame *frame = ctx;
+
+  if (++frame->layouts == frame->fails_at)
+    return CJ2K_ERROR_LIMIT;
+  memset(frame->components, 0, sizeof frame->components);
+  for (uint32_t b = 0; b < BLOCKS; b++)
+    if (selection->options[b])
+      frame->components[b % 2] +=
+          selection->lengths[b] + selection->lengths[b] / frame->header_part + 2;
+  *size = (Cj2kCodestreamSize){.total = EMPTY + frame->components[0] + frame->components[1],
+                               .components = frame->components,
+                               .num_resolutions = 1};
+  return CJ2K_OK;
+}
+
+static Cj2kStatus fit(Frame *frame, const Cj2kCeilings *ceilings, Cj2kFit *result, Cj2kError *error)
+{
+  const Cj2kFitTask task = {
+      .ceilings = ceilings, .least_bytes = EMPTY, .lay_out = lay_out, .ctx = frame};
+  Cj2kStatus status = cj2k_fit_frame(&task, &frame->hulls, &frame->selection, result);
+
+  return status == CJ2K_OK
+             ? cj2k_fit_components(&task, &frame->hulls, &frame->selection, result, error)
+             : status;
+}
+
+/* What is kept is what was laid out last, fits, and leaves less than a block's pass of any budget;
+ * whatever is expected of headers. */
+static void test_frame(void)
+{
+  Cj2kError error = {0};
+
+  for (guint32 seed = 1; seed < 40; seed++)
+    for (uint64_t budget = EMPTY; budget < 60000; budget += budget / 3) {
+      const Cj2kCeilings ceilings = cj2k_ceilings(budget, UINT64_MAX, 2, false);
+      Cj2kFit result = {.header_bytes = seed % 3 ? budget / (seed % 3 * 10) : 0};
+      Cj2kCodestreamSize size = {0};
+      Frame frame;
+      frame_init(&frame, seed);
+      g_assert_cmpint(fit(&frame, &ceilings, &result, &error), ==, CJ2K_OK);
+      g_assert_cmpuint(result.size.total, <=, budget);
+      g_assert_cmpuint(frame.layouts, <=, 49);
+      lay_out(&frame, &frame.selection, &size);
+      g_assert_cmpuint(size.total, ==, result.size.total);
+      if (result.slope)
+        g_assert_cmpuint(result.size.total + MAX(70, budget / 500), >=, budget);
+      uint64_t kept = 0;
+      for (uint32_t b = 0; b < BLOCKS; b++)
+        kept += frame.selection.lengths[b];
+      g_assert_cmpuint(result.header_bytes, ==, size.total - kept);
+      if (!result.slope)
+        g_assert_cmpuint(kept, ==, frame.all);
+      frame_clear(&frame);
+    }
+}
+
+/* Without any ceiling everything is kept, after one layout. */
+static void test_all(void)
+{
+  const Cj2kCeilings ceilings = cj2k_ceilings(UINT64_MAX, UINT64_MAX, 2, false);
+  Cj2kError error = {0};
+  Cj2kFit result = {0};
+  Frame frame;
+
+  frame_init(&frame, 7);
+  g_assert_cmpint(fit(&frame, &ceilings, &result, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(result.slope, ==, 0);
+  g_assert_cmpuint(frame.layouts, ==, 1);
+  for (uint32_t b = 0; b < BLOCKS; b++)
+    g_assert_cmpuint(frame.selection.taken[b], ==, frame.blocks[b].num_points);
+  frame_clear(&frame);
+}
+
+/* A component keeps to its ceiling, and the other one has what it leaves. */
+static void test_components(void)
+{
+  Cj2kError error = {0};
+
+  for (guint32 seed = 1; seed < 40; seed++) {
+    const Cj2kCeilings ceilings = cj2k_ceilings(20000, 9000, 2, false);
+    Cj2kFit result = {0};
+    Frame frame;
+    frame_init(&frame, seed);
+    /* The blocks of one are worth more. */
+    for (uint32_t i = 0; i < BLOCKS * PASSES; i++)
+      if (i / PASSES % 2)
+        frame.points[i].slope = (uint16_t)(frame.points[i].slope + 9000);
+    cj2k_hulls_set_points(&frame.hulls, frame.blocks, frame.points, NULL);
+    g_assert_cmpint(fit(&frame, &ceilings, &result, &error), ==, CJ2K_OK);
+    g_assert_cmpuint(frame.components[1], <=, 9000);
+    g_assert_cmpuint(frame.components[1], >=, 8700);
+    g_assert_cmpuint(frame.components[0], >=, 8700);
+    frame_clear(&frame);
+  }
+}
+
+/* Headers that take more than a ceiling are an error, and so is a layout that fails. */
+static void test_refused(void)
+{
+  const Cj2kCeilings small = cj2k_ceilings(EMPTY, UINT64_MAX, 2, false),
+                     component = cj2k_ceilings(20000, 5, 2, false);
+  Cj2kError error = {0};
+  Cj2kFit result = {0};
+  Frame frame;
+
+  frame_init(&frame, 3);
+  g_assert_cmpint(fit(&frame, &small, &result, &error), ==, CJ2K_OK); /* nothing is kept */
+  g_assert_cmpuint(result.size.total, ==, EMPTY);
+  g_assert_cmpint(fit(&frame, &component, &result, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(frame.components[0] + frame.components[1], ==, 0);
+  for (uint32_t call = 1; call < 4; call++) {
+    const Cj2kCeilings ceilings = cj2k_ceilings(9000, 4000, 2, false);
+    cj2k_hulls_set_points(&frame.hulls, frame.blocks, frame.points, NULL); /* without floors */
+    frame.layouts = 0;
+    frame.fails_at = call;
+    result = (Cj2kFit){0};
+    g_assert_cmpint(fit(&frame, &ceilings, &result, &error), ==, CJ2K_ERROR_LIMIT);
+  }
+  frame_clear(&frame);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/rate-fit/frame", test_frame);
+  g_test_add_func("/rate-fit/all", test_all);
+  g_test_add_func("/rate-fit/components", test_components);
+  g_test_add_func("/rate-fit/refused", test_refused);
+  return g_test_run();
+}
