@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""gpu-bench-pictures.py FRAMES OUT: pictures of the sizes of tests/gpu-bench.sh, cut from the frames or mirrored at
-their edges, and the three components of a 4:2:2 frame as pictures of their own."""
+"""gpu-bench-pictures.py FRAMES OUT: makes pictures of the sizes of tests/gpu-bench.sh, cropped from the frames or
+mirrored at their edges, and separate pictures of the three components of a 4:2:2 frame."""
 import array
 import pathlib
 import sys
@@ -13,7 +13,7 @@ def rows_of(data, width, height, size):
 
 
 def cut(rows, width, height, size):
-    """The same rows, `width` by `height`: mirrored where there are too few columns or rows."""
+    """The rows cropped to `width` by `height`; missing columns and rows are mirrored."""
     rows = rows[:height] + rows[:-(height - len(rows)) - 1:-1] if height > len(rows) else rows[:height]
     have = len(rows[0]) // size
     if width <= have:

@@ -20,7 +20,7 @@ NVIDIA = re.compile(r"(?:(\d+) bytes )?(?:[\d.]+ bpp +)?([\d.]+) fps +([\d.]+) m
 
 
 class Log:
-    """Figures by key; what is asked for and not there is remembered."""
+    """Figures by key; remembers the keys that were requested but are missing."""
 
     def __init__(self, text):
         self.figures, self.missing = {}, set()
@@ -40,7 +40,7 @@ class Log:
             self.figures.setdefault(key, {"text": text})
 
     def get(self, key, *fields):
-        """The first of `fields` that key has (of stages: their sum with "a+b"); None: not there."""
+        """The first of `fields` that the key has ("a+b": the sum of two stages); None: missing."""
         figure = self.figures.get(key, {})
         for field in fields:
             parts = [figure.get(part, figure.get("stages_ms", {}).get(part)) for part in field.split("+")]
@@ -50,7 +50,7 @@ class Log:
         return None
 
     def best(self, key, counts=COUNTS):
-        """Frames per second and how many in flight: the best of key.N; (None, None): none there."""
+        """Frames per second and frames in flight of the fastest key.N; (None, None): missing."""
         found = [(self.figures[f"{key}.{n}"]["fps"], n) for n in counts if "fps" in self.figures.get(f"{key}.{n}", {})]
         if not found:
             self.missing.add(key + ".N (fps)")
@@ -67,7 +67,7 @@ class Log:
 # ------------------------------------------------------------------------------------------------- cells ---
 
 def number(value, unit=""):
-    """Three digits that count, or four before the point."""
+    """The value with three significant digits, or four before the decimal point."""
     if value is None:
         return ""
     digits = 0 if value >= 200 else 1 if value >= 20 else 2 if value >= 2 else 3
@@ -83,7 +83,7 @@ def of_best(best):
 
 
 def share(fps, size, gbs):
-    """Part of the bus that pictures of `size` bytes take."""
+    """Share of the bus bandwidth that pictures of `size` bytes use."""
     return None if fps is None or gbs is None else fps * size / 1e9 / gbs
 
 
@@ -105,7 +105,7 @@ def prose(text):
 
 
 def compare(name, ours, theirs):
-    """A row of frames a second: ours, theirs, how many times."""
+    """A table row of frames per second: ours, theirs, and the ratio."""
     return [name, of_best(ours), of_best(theirs), ratio(ours[0], theirs[0])]
 
 
@@ -132,7 +132,7 @@ def block(function):
 
 
 def target(what, value, wanted, below=False):
-    """One of what the project wants to reach."""
+    """One of the project's targets, and whether it is met."""
     TARGETS.append((what, value, wanted, below))
 
 
@@ -242,7 +242,7 @@ def mq_decode(log):
 
 
 def size_of(log, pattern, fps):
-    """Which code-blocks the best figure of nvJPEG2000 is of."""
+    """The code-block size with which nvJPEG2000 reached its best figure."""
     if fps is None:
         return ""
     return next((f", {size}×{size}" for size in (32, 64) if log.best(pattern.format(size))[0] == fps), "")

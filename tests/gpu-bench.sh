@@ -3,15 +3,15 @@
 #
 # tests/gpu-bench.sh [BUILD]
 #
-# Our figures and those of others, one after the other in one run on a machine with an NVIDIA GPU, with the programs
+# Measures this project and others, one after the other, in one run on a machine with an NVIDIA GPU, with the programs
 # of the build folder BUILD (default: build). Each is a line "bench KEY: OUTPUT"; tests/gpu-bench-table.py makes the
 # tables of docs/performance.md from them.
 #   CJ2K_STREAMS      a folder with codestreams of uhd_rgb12
 #   CJ2K_FRAMES       one with raw frames and PPM files
 #   NVJ2K_BENCH       nvJPEG2000's benchmark
-#   CJ2K_PEERS        a folder with opj_compress and grk_compress that tell the time of their Tier-1 alone, as
+#   CJ2K_PEERS        a folder with opj_compress and grk_compress that print the time of their Tier-1 alone, as
 #                     "tier1 N ms" (docs/performance.md); without it only whole processes are measured
-#   CJ2K_TIMELINES    a folder for what each stream of the GPU did when
+#   CJ2K_TIMELINES    a folder for timelines of the streams of the GPU
 #   CJ2K_BENCH_PARTS  some of the parts that the end of this file lists
 # shellcheck disable=SC2086 # numbers and names without blanks
 set -u
@@ -26,14 +26,14 @@ elements=$build/tests/bench-elements
 pictures=$work/pictures
 mkdir -p "$pictures"
 
-# figure KEY COMMAND...: what it prints, each line with the key.
+# figure KEY COMMAND...: prints the output of the command, each line with the key.
 figure() {
   local key=$1
   shift
   timeout 60 "$@" 2>&1 | sed "s|^|bench $key: |"
 }
 
-# ours KEY OPERATION ARGUMENTS...: cj2k-bench on the GPU.
+# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU.
 ours() {
   local key=$1 operation=$2
   shift 2
@@ -47,20 +47,20 @@ stream() {
   "$bench" encode --backend cuda --in-flight 1 --frames 1 --write "$file" "$@" >/dev/null
 }
 
-# nvidia KEY ARGUMENTS...: nvJPEG2000, if it is there.
+# nvidia KEY ARGUMENTS...: runs the benchmark of nvJPEG2000, if it is installed.
 nvidia() {
   local key=$1
   shift
   [ -z "${NVJ2K_BENCH:-}" ] || figure "nv.$key" "$NVJ2K_BENCH" "$@"
 }
 
-# --- where all this runs
+# --- the machine
 echo "bench host: {\"cores\":$(nproc),\"cpu\":\"$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)\"}"
 figure gpu nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 "$bench" bus >/dev/null # to warm up
 figure bus "$bench" bus
 
-# --- decoding, beside nvJPEG2000; Part 1 with 32x32 code-blocks, and 64x64 for its sake
+# --- decoding, compared with nvJPEG2000; Part 1 with code-blocks of 32x32 and, as nvJPEG2000 prefers, 64x64
 bench_decode() {
   local name stream n count theirs flights
   for name in ht_1bpp ht_4bpp ht_lossless mq32_1bpp mq32_4bpp mq32_lossless mq32_4bpp_bypass \
@@ -92,7 +92,7 @@ bench_decode() {
   done
 }
 
-# --- decoding SigProp and MagRef passes, under cleanup passes that are a bit-plane higher
+# --- decoding SigProp and MagRef passes, with cleanup passes that are one bit-plane higher
 bench_refine() {
   local rate stream=$work/refined.j2k n
   for rate in 1bpp:0.0335 4bpp:0.0067; do
@@ -104,7 +104,7 @@ bench_refine() {
   done
 }
 
-# --- encoding RGB 12 bit, beside nvJPEG2000 with about as many bytes; it has no rate control
+# --- encoding RGB of 12 bits, compared with nvJPEG2000 at about the same size; it has no rate control
 # encode_one NAME FRAMES CODE-BLOCK OPTIONS...
 encode_one() {
   local name=$1 count=$2 size=$3 output n
@@ -163,8 +163,8 @@ bench_v210() {
   done
 }
 
-# --- selective arithmetic coding bypass against none, by coded bit-planes
-# bypass NAME PICTURE OPTIONS...: alone (latency) and with 8 in flight (throughput), both ways
+# --- with and without selective arithmetic coding bypass, by number of coded bit-planes
+# bypass NAME PICTURE OPTIONS...: one frame in flight (latency) and 8 (throughput), encoding and decoding
 bypass() {
   local name=$1 picture=$2 style n
   shift 2
@@ -190,8 +190,8 @@ bench_bypass() {
   bypass hd hd_rgb12 --rate-control lossless
 }
 
-# --- Tier-1 of grey pictures, beside CPU encoders
-# timed KEY COMMAND...: seconds of the whole process, and what it tells of its Tier-1
+# --- Tier-1 of grey pictures, compared with CPU encoders
+# timed KEY COMMAND...: prints the seconds of the whole process, and the time that it reports for its Tier-1
 timed() {
   local key=$1 seconds
   shift
@@ -199,7 +199,7 @@ timed() {
   echo "bench $key: {\"seconds\":${seconds:-0},\"tier1_ms\":$(sed -n 's/^tier1 \([0-9.]*\) ms$/\1/p' \
     "$work/$key.out" | grep . || echo null)}"
 }
-# cpu_coders THREADS HEIGHT ROUND: OpenJPEG and Grok, a frame a process; our CPU back end, several in one
+# cpu_coders THREADS HEIGHT ROUND: OpenJPEG and Grok, one frame per process; our CPU back end, several frames
 cpu_coders() {
   local threads=$1 height=$2 round=$3 peer
   local grey=$pictures/grey$2.pgm options=(-n 4 -b '32,32')
@@ -234,7 +234,7 @@ bench_grey() {
   done
 }
 
-# --- transforms: of RGB 10 bit pictures, and of grey ones against one core
+# --- transforms of RGB pictures of 10 bits, and of grey ones compared with one core
 bench_transforms() {
   local size options=(--output device --stages --in-flight 1 --frames 30 --quant-step 0.004)
   for size in 2048x1080 1920x1080 4096x2160 3840x2160; do
@@ -250,7 +250,7 @@ bench_transforms() {
   done
 }
 
-# --- one stream a frame against one a component: three codecs with a component each
+# --- one codestream per frame compared with one per component: three codecs with a component each
 bench_parts() {
   local parts=("$pictures"/part{0,1,2}.pgm) output n c
   local options=(--block-coder ht --quant-step 0.004 --frames 150)
@@ -267,7 +267,7 @@ bench_parts() {
   done
 }
 
-# --- the elements, in CUDAMemory, each after what the library does with the same
+# --- the elements in CUDAMemory, each after the library with the same input
 bench_elements() {
   local raw="video/x-raw,format=I422_10LE,framerate=50/1" n
   local coded="image/x-jpc,sampling=YCbCr-4:2:2,colorspace=sYUV,framerate=50/1"
@@ -289,7 +289,7 @@ bench_elements() {
   done
 }
 
-# --- copies and kernels at once, and what each stream does when, for docs/plot_timeline.py
+# --- overlap of copies and kernels, and timelines of the streams for docs/plot_timeline.py
 # timeline NAME OPERATION ARGUMENTS...
 timeline() {
   local name=$1 operation=$2

@@ -7,8 +7,8 @@
 # GStreamer's libraries, plugins and tools, the plugin under test and the test programs, with the C
 # library they were linked with, so that the host's may be older. Makes the folder DEST and DEST.tar.xz
 # (about 15 MB), which tests/gpu.sh --bundle takes.
-#   --root ROOT   all of that from another system in the folder ROOT (made by debootstrap, say), in which
-#                 BUILD was made; BUILD is its path there
+#   --root ROOT   takes them from another system in the folder ROOT (for example made by debootstrap), in
+#                 which BUILD was made; BUILD is its path there
 #
 # In DEST, bin/ has a starter for each program, libexec/ the programs, lib/ libraries, plugins/ GStreamer's
 # plugins, plugin/ the one under test, presets/ its presets, `version` the version of GStreamer.
@@ -50,7 +50,7 @@ for name in "${plugins[@]}"; do
   if [ -e "$root$file" ]; then cp "$root$file" "$dest/plugins" && files+=("$file"); fi
 done
 
-# Also what is opened by name at run time, and the parts of the C library that old programs name.
+# Also libraries that are opened by name at run time, and parts of the C library that old programs need.
 {
   inside ldd "${files[@]}" 2>/dev/null | awk '/=> \//{print $3}'
   printf '%s\n' "$loader" "$libs"/lib{gstcheck-1.0.so.0,gstcuda-1.0.so.0,c.so.6,m.so.6,pthread.so.0,dl.so.2,rt.so.1}
@@ -60,7 +60,7 @@ done
 mv "$dest/lib/$(basename "$loader")" "$dest/lib/loader" 2>/dev/null || true
 find "$dest/lib" -name 'libcj2k*' -exec strip --strip-debug {} +
 
-# A test that starts itself again has to come through the loader, too: its name is the starter's.
+# A test that starts itself again must also use the bundled loader: argv[0] is the starter.
 for program in "$dest"/libexec/*; do
   name=$(basename "$program")
   cat >"$dest/bin/$name" <<'STARTER'

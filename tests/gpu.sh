@@ -3,11 +3,11 @@
 #
 # tests/gpu.sh [--quick] [--bench] [--elements] [--bundle BUNDLE]... [BUILD]
 #
-# All that only a machine with an NVIDIA GPU can test, with the programs of the build folder BUILD
+# Runs the tests that need an NVIDIA GPU, with the programs of the build folder BUILD
 # (default: build). Needs no build tools on that machine. Ends with "N passed, N failed, N skipped".
 #   --quick   a small part of the damaged streams and of the long run
 #   --bench   then tests/gpu-bench.sh, which can be run without these tests as well
-#   --elements        the element tests alone
+#   --elements        only the element tests
 #   --bundle BUNDLE   the element tests of a bundle that tests/gpu-bundle.sh made (its folder or .tar.xz), with
 #                     the GStreamer inside; may be given several times. Without any the tests of BUILD run with
 #                     the machine's GStreamer, where it has one
@@ -37,8 +37,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
 
-# count NAME STATUS FILE: adds up a program's TAP, shows what is not ok and what was skipped. A program that
-# ends badly or before its plan adds a failure, as in summary.py.
+# count NAME STATUS FILE: counts the TAP of a program, prints failures and skipped tests. A program that ends
+# with an error or before its plan is complete adds a failure, as in summary.py.
 count() {
   local name=$1 status=$2 file=$3 p f s plan
   p=$(grep '^ok' "$file" | grep -vci '# *skip') f=$(grep -c '^not ok' "$file") s=$(grep -ci '^ok.*# *skip' "$file")
@@ -57,7 +57,7 @@ count() {
   grep -i '^ok.*# *skip' "$file"
 }
 
-# tap NAME SECONDS COMMAND...: a program that speaks TAP.
+# tap NAME SECONDS COMMAND...: runs a program that prints TAP.
 tap() {
   local name=$1 seconds=$2
   shift 2
@@ -65,7 +65,7 @@ tap() {
   count "$name" $? "$work/tap"
 }
 
-# check NAME COMMAND...: one test.
+# check NAME COMMAND...: runs a command as one test.
 check() {
   local name=$1
   shift
@@ -135,7 +135,7 @@ find_nvrtc() {
   echo "libnvrtc: $found"
 }
 
-# With one bundle; what cannot be unpacked was asked for, so it is a failure.
+# Tests with one bundle. It was requested, so it is a failure if it cannot be unpacked.
 test_bundle() {
   local folder=$1 version list
   if [ -f "$1" ]; then
@@ -175,7 +175,7 @@ if [ -n "$elements" ]; then
   exit
 fi
 
-# --- CPU against CUDA
+# --- CPU and CUDA compared
 tap golden 300 "$build/tests/golden" --backend cuda
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
@@ -201,7 +201,7 @@ else
   skip "decode-equal refined" "CJ2K_FRAMES is not set"
 fi
 
-# --- conformance through CUDA, and other decoders on what CUDA makes; nothing may be done by the CPU
+# --- conformance with CUDA, and other decoders on streams that CUDA encoded; the CPU back end must not be used
 for tool in decode encode; do
   cat >"$work/$tool" <<TOOL
 #!/bin/sh
@@ -227,7 +227,7 @@ else
   skip "conformance on CUDA, other decoders" "no python3 with numpy"
 fi
 
-# --- thousands of frames: no fallback, and memory as large at the end as at the start
+# --- thousands of frames: no fallback, and no more memory at the end than at the start
 long() {
   "$build/examples/cj2k-bench" "$@" --backend cuda | tee "$work/json" || return 1
   grep -q '"fallbacks":0' "$work/json" || return 1

@@ -5,15 +5,15 @@
 #
 # Installs what is missing, builds, runs the tests (all, or those named), and ends with a line
 # "N passed, N failed, N skipped"; exit status 0 when none failed.
-#   --long   everything, not the share of the long tests that fits into continuous integration
+#   --long   complete long tests, not only the share that fits into continuous integration
 #   --asan   build and run with the address, leak and undefined behaviour sanitizers (without CUDA)
-#   --werror a warning of a compiler is an error
+#   --werror treat warnings of the compilers as errors
 # CJ2K_SHARED names the folder with conformance/, jp2/ and malformed/ (default: ../shared).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/setup.sh
 
-# What keeps the tests from running is a failure in the sum, too.
+# Also an error that keeps the tests from running counts as a failure.
 fail() {
   printf 'error: %s\n' "$*" >&2
   echo "0 passed, 1 failed, 0 skipped"
@@ -46,14 +46,14 @@ install_optional "${packages_peers[@]}"
 configure "$folder" "${options[@]}" || fail "meson could not configure $folder"
 compile "$folder"
 
-# Loading plugins in this process, not in GStreamer's scanner, which has no sanitizer inside.
+# Plugins are loaded in the test's process, because GStreamer's scanner is built without sanitizers.
 export GST_REGISTRY_FORK=no
 export ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=32:allocator_may_return_null=1
 export LSAN_OPTIONS=suppressions=$cj2k_root/tests/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# GStreamer lists its plugins before the tests do: loading them all in a test would be charged with
-# what other projects' plugins leak. gst-inspect-1.0 itself has no sanitizer inside.
+# GStreamer's registry is made before the tests: a test that loads all plugins would report the leaks of
+# other projects' plugins. gst-inspect-1.0 itself is built without sanitizers.
 if [ "$sanitized" -eq 1 ]; then
   env LD_PRELOAD="$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 \
     GST_PLUGIN_PATH="$folder/gst" GST_REGISTRY="$folder/tests/registry.bin" \

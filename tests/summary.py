@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""summary.py TESTLOG.json: every sub-test counted, every failure shown, every skip with its reason.
+"""summary.py TESTLOG.json: counts every sub-test, and prints every failure and every skip with its reason.
 
-Reads what `meson test` wrote: one JSON object a line. A TAP test counts once a sub-test; any other
-once. A program that ends badly, or before its plan is done, adds a failure: no test passes by
-dying quietly.
+Reads the log of `meson test`: one JSON object per line. In a TAP test each sub-test counts, any
+other test counts once. A program that ends with an error, or before its plan is complete, adds a
+failure.
 """
 import json
 import re

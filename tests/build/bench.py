@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""bench.py CJ2K-BENCH: what the GPU's figures are made with works, on the CPU and with made-up figures."""
+"""bench.py CJ2K-BENCH: tests the programs that produce the GPU's figures, on the CPU and with made-up figures."""
 import json
 import pathlib
 import re
@@ -18,7 +18,7 @@ def run(*command):
 
 
 def bench(*arguments):
-    """The objects that cj2k-bench prints; None: it failed."""
+    """The JSON objects that cj2k-bench prints; None: it failed."""
     result = run(sys.argv[1], *arguments, "--backend=cpu", "--frames=3", "--in-flight=2")
     return [json.loads(line) for line in result.stdout.splitlines()] if result.returncode == 0 else None
 
@@ -29,7 +29,7 @@ def write_picture(path, side):
 
 
 def check_files(folder):
-    """Files one by one, and as parts of one frame."""
+    """Decodes files separately, and as parts of one frame."""
     pictures = [folder / f"{side}.pgm" for side in SIDES]
     streams = [folder / f"{side}.j2k" for side in SIDES]
     for picture, stream, side in zip(pictures, streams, SIDES):
@@ -48,7 +48,7 @@ def check_files(folder):
 
 
 def check_tables(folder):
-    """Every table has its place in the page, and every place a table; figures come to their cells."""
+    """Every table has its markers in the page, every pair of markers a table, and figures are in their cells."""
     log, page = folder / "log", folder / "performance.md"
     log.write_text('  12 bench dec.ht_1bpp.device.4: {"fps":600.0}\nbench dec.ht_1bpp.device.8: {"fps":500.0}\n'
                    "bench nv.dec.ht_1bpp.16: dec a.j2k bytes 9 threads 16 d2h 0: 300.0 fps  3.333 ms/frame\n",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# packaging.sh SOURCE VERSION LIBRARY: what the files of debian/ in the source tree repeat is what the
-# build says: its version, and the functions that the shared library exports.
+# packaging.sh SOURCE VERSION LIBRARY: checks that the files of debian/ in the source tree
+# agree with the build: its version, and the functions that the shared library exports.
 set -u
 source=$1
 version=$2

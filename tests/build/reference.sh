@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# reference.sh DOXYFILE: Doxygen has nothing to complain of in cj2k.h, such as a member without a comment
-# or a comment that names a function which does not exist.
+# reference.sh DOXYFILE: checks that Doxygen reports no problem in cj2k.h, such as a member without a
+# comment or a comment that names a function that does not exist.
 set -u
 if ! command -v doxygen >/dev/null; then
   echo "1..0 # SKIP doxygen is not installed"

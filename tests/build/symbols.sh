@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# symbols.sh LIBRARY PATTERN: a library exports only what PATTERN (an extended regular expression)
-# matches (and the marks that a linker leaves), and needs no CUDA library, so that it loads where
-# there is no driver. GStreamer's libgstcuda finds the driver when it is asked to.
+# symbols.sh LIBRARY PATTERN: checks that a library exports only symbols that match PATTERN (an extended
+# regular expression) and those of the linker, and needs no CUDA library, so that it loads without a
+# driver. GStreamer's libgstcuda looks for the driver only when it is used.
 set -u
 library=$1
 pattern=$2

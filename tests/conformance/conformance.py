@@ -13,7 +13,7 @@ THREADS = tuple(int(n) for n in os.environ.get("CJ2K_TEST_THREADS", "1,2,7").spl
 
 
 def read_cases(folder):
-    """The rows of cases.tsv by (stream, levels to discard), as one run of the tool gives them."""
+    """The rows of cases.tsv by (stream, levels to discard): one run of the tool decodes all components."""
     cases = {}
     with open(os.path.join(folder, "cases.tsv"), encoding="utf-8") as file:
         for line in file:
@@ -25,7 +25,7 @@ def read_cases(folder):
 
 
 def judge(path, reference, max_peak, max_mse):
-    """None when the component is as good as it must be, else what is wrong with it."""
+    """None if the component is within the permitted error, else what is wrong with it."""
     ours, theirs = read_pgx(path), read_pgx(reference)
     if ours.shape != theirs.shape:
         return f"size {ours.shape[::-1]}, not {theirs.shape[::-1]}"

@@ -37,7 +37,7 @@ def find(data, *path):
 
 
 def reference(path, work):
-    """The file's components by opj_decompress, without colour conversion."""
+    """The file's components as decoded by opj_decompress, without colour conversion."""
     with open(path, "rb") as file:
         data = file.read()
     colour = find(data, b"jp2h", b"colr")

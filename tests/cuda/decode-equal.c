@@ -3,11 +3,11 @@
  * decode-equal [--damage N] [FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
- * layouts, and compares status, count of corrupt blocks and every byte of the pictures. With
- * --damage N also N damaged copies of each file (bytes changed, or cut short; the same ones every
- * time). One decoder of each kind does all files, so that plans, layouts and errors follow each
- * other as in a long life. Without FILE all conformance streams. Prints TAP; without a GPU it
- * skips.
+ * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
+ * adds N damaged copies of each file: bytes are changed or the end is cut off, the same in every
+ * run. One decoder of each kind decodes all files, so that plans, layouts and errors follow each
+ * other as in a long-running program. Without FILE it decodes all conformance streams. Prints TAP;
+ * skips if there is no GPU.
  */
 #include "pictures.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define MAX_REDUCE  2
-#define MAX_AREA    (1u << 26) /* damaged headers may claim anything */
+#define MAX_AREA    (1u << 26) /* a damaged header may declare any size */
 #define PACKED_AREA (1u << 22) /* larger images would take minutes in every layout */
 
 typedef struct {
@@ -26,12 +26,12 @@ typedef struct {
 
 /* ------------------------------------------------------------------------------ layouts --- */
 
-/* Packed layouts by name: one of each shape of unit. Used where the image has their components'
- * number and sub-sampling; depths may differ. */
+/* Packed layouts by name, one of each shape of unit. A layout is used for images with the same
+ * number of components and the same sub-sampling; depths may differ. */
 typedef struct {
   const char *name;
   uint32_t num_components, num_planes, fill;
-  uint8_t dx[4]; /* sub-sampling of each component that the layout needs */
+  uint8_t dx[4]; /* required sub-sampling of each component */
   Cj2kSampleLayout samples[4];
 } Packed;
 
@@ -104,7 +104,7 @@ static const Packed packed_layouts[] = {
     {"GRAY10_LE32", 1, 1, 0, {1}, {{0, 4, 3, 4, false, false, 10, {{0, 0}, {0, 10}, {0, 20}}}}},
 };
 
-static bool fits(const Packed *packed, const Cj2kImage *image)
+static bool has_layout_of(const Packed *packed, const Cj2kImage *image)
 {
   uint32_t shared = MIN(image->num_components, packed->num_components);
   if (image->num_components + 1 < packed->num_components || image->num_components > 4)
@@ -113,7 +113,7 @@ static bool fits(const Packed *packed, const Cj2kImage *image)
   for (uint32_t c = 0; c < shared; c++) {
     uint32_t own = image->components[c].x1 - image->components[c].x0;
     if (own != (width + packed->dx[c] - 1) / packed->dx[c])
-      return false; /* samples of the last unit would be nobody's */
+      return false; /* the last unit would have samples without a component */
     if (image->components[c].dx != packed->dx[c] * image->components[0].dx ||
         (packed->num_planes == 1 && image->components[c].dy != image->components[0].dy))
       return false;
@@ -183,7 +183,7 @@ static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, 
   bool small = (uint64_t)(image.x1 - image.x0) * (image.y1 - image.y0) <= PACKED_AREA;
   for (uint32_t i = 0; packed && small && i < G_N_ELEMENTS(packed_layouts); i++) {
     const Packed *p = &packed_layouts[i];
-    if (!fits(p, &image))
+    if (!has_layout_of(p, &image))
       continue;
     layout = (Cj2kLayout){p->num_components, p->num_planes, p->samples, p->fill};
     for (uint32_t tight = 0; tight < 2; tight++) {
@@ -195,7 +195,8 @@ static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, 
   g_free(samples);
 }
 
-/* The same damage for the same seed: some bytes behind the first ones changed, or the end cut. */
+/* Damage that depends on the seed alone: some bytes after the first ones are changed, or the end is
+ * cut off. */
 static uint8_t *damage(const uint8_t *data, size_t *size, uint32_t seed)
 {
   GRand *random = g_rand_new_with_seed(seed);
@@ -243,7 +244,7 @@ static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t reduce, Cj2kE
   return cj2k_decoder_open(&params, error);
 }
 
-/* All codestreams of the conformance folder; says why when there are none. */
+/* All codestreams of the conformance folder; if there are none, prints why. */
 static GPtrArray *conformance_files(void)
 {
   const char *shared = g_getenv("CJ2K_SHARED");

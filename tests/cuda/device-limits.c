@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a GPU may lack: memory for the frames in flight that were asked for, a second GPU beside it,
- * and at last its life. Prints TAP; without a GPU it skips.
+ * Limits of a GPU: too little memory for the frames in flight, several GPUs at once, and a GPU that
+ * is lost. Prints TAP; skips if there is no GPU.
  */
 #include "common/cj2k.h"
 
@@ -20,7 +20,7 @@ typedef struct {
   Cj2kComponent components[3];
   Cj2kSampleLayout samples[3];
   Cj2kLayout layout;
-  uint8_t *coded; /* what the CPU makes of them */
+  uint8_t *coded; /* as encoded by the CPU */
   size_t coded_size;
 } Scene;
 
@@ -58,7 +58,7 @@ static Cj2kEncoder *open_encoder(const Scene *scene, Cj2kBackendKind backend, in
   return cj2k_encoder_open(&params, &image, &scene->layout, error);
 }
 
-/* NULL, or what went wrong. All frames are submitted as if every one had room. */
+/* NULL, or what went wrong. Submits all frames as if there were memory for every one. */
 static const char *encode(Cj2kEncoder *encoder, const Scene *scene, Cj2kStats *stats)
 {
   const char *why = NULL;
@@ -156,7 +156,8 @@ static const char *decode(Cj2kDecoder *decoder, const Scene *scene, Cj2kStats *s
 
 /* ------------------------------------------------------------------------------- tests --- */
 
-/* One direction, on one GPU; *stats and *used (NULL: not asked for) as it was at the end. */
+/* Runs the encoder or decoder on one GPU. *stats and *used (NULL: not wanted) are from the end of
+ * the run. */
 static const char *run(const Scene *scene, bool encoding, int device, Cj2kStats *stats,
                        size_t *used)
 {
@@ -182,28 +183,29 @@ static const char *run(const Scene *scene, bool encoding, int device, Cj2kStats 
   return why;
 }
 
-/* Leaves `share` eighths of what eight frames take. */
-static void test_memory(const Scene *scene, bool encoding, uint32_t share)
+/* Fills the GPU's memory, except for what about `num_frames` frames take. */
+static void test_memory(const Scene *scene, bool encoding, uint32_t num_frames)
 {
   char *name = g_strdup_printf("%s with memory for about %u of %d frames",
-                               encoding ? "encode" : "decode", share, IN_FLIGHT);
+                               encoding ? "encode" : "decode", num_frames, IN_FLIGHT);
   Cj2kStats stats;
-  size_t used, left, total;
+  size_t used, available, total;
   void *filler = NULL;
-  const char *why = run(scene, encoding, 0, &stats, NULL); /* loads what is loaded once */
+  /* The first run allocates what is allocated once in a process. */
+  const char *why = run(scene, encoding, 0, &stats, NULL);
   if (!why)
     why = run(scene, encoding, 0, &stats, &used);
   if (!why && stats.frames_in_flight != IN_FLIGHT)
     why = "fewer frames in flight without need";
-  cudaMemGetInfo(&left, &total);
-  size_t keep = used / IN_FLIGHT * share + used / IN_FLIGHT / 2;
-  if (!why && (left <= keep || cudaMalloc(&filler, left - keep) != cudaSuccess))
+  cudaMemGetInfo(&available, &total);
+  size_t remaining = used / IN_FLIGHT * num_frames + used / IN_FLIGHT / 2;
+  if (!why && (available <= remaining || cudaMalloc(&filler, available - remaining) != cudaSuccess))
     why = "the GPU's memory cannot be filled";
   if (!why)
     why = run(scene, encoding, 0, &stats, NULL);
   cudaFree(filler);
   printf("# %.0f MB for %d frames, then %.0f MB: %u in flight\n", (double)used / 1e6, IN_FLIGHT,
-         (double)keep / 1e6, stats.frames_in_flight);
+         (double)remaining / 1e6, stats.frames_in_flight);
   if (!why && stats.frames_in_flight >= IN_FLIGHT)
     why = "as many frames in flight as without shortage";
   report(!why, name, why);
@@ -225,7 +227,7 @@ static gpointer run_job(gpointer data)
   return NULL;
 }
 
-/* Encoder and decoder on each GPU, all at once, and none where there is no GPU. */
+/* An encoder and a decoder on each GPU, all at once, and an error for a GPU that does not exist. */
 static void test_devices(const Scene *scene, int count)
 {
   Job jobs[8];
@@ -255,7 +257,7 @@ static void test_devices(const Scene *scene, int count)
   cudaSetDevice(0);
 }
 
-/* One frame through the decoder, and what became of it. */
+/* Decodes one frame; returns the status. */
 static Cj2kStatus decode_one(Cj2kDecoder *decoder, const Scene *scene, const Cj2kPicture *picture)
 {
   Cj2kError error;
@@ -283,14 +285,14 @@ static Cj2kStatus encode_one(Cj2kEncoder *encoder, const Cj2kPicture *picture)
   return status;
 }
 
-/* Kernels that write where nothing is take the context with them, as a GPU does that is lost: every
- * frame from then on is an error, none hangs, and what is opened anew works on the CPU. */
+/* A kernel that writes to an invalid address destroys the context, as the loss of a GPU does: every
+ * later frame is an error, nothing hangs, and a new decoder uses the CPU. */
 static void test_fault(const Scene *scene)
 {
   Cj2kError error;
-  Cj2kPlane planes[3], nowhere[3];
+  Cj2kPlane planes[3], bad_planes[3];
   uint8_t *memory = g_malloc(BYTES);
-  Cj2kPicture good = picture_of(memory, planes), bad = picture_of((uint8_t *)256, nowhere);
+  Cj2kPicture good = picture_of(memory, planes), bad = picture_of((uint8_t *)256, bad_planes);
   bad.memory = CJ2K_MEMORY_CUDA;
   Cj2kDecoder *decoder = open_decoder(0, &error);
   Cj2kEncoder *encoder = open_encoder(scene, CJ2K_BACKEND_CUDA, 0, &error);
@@ -326,9 +328,9 @@ int main(void)
     return 0;
   }
   make_scene(&scene);
-  for (uint32_t share = 1; share <= 5; share += 2)
+  for (uint32_t num_frames = 1; num_frames <= 5; num_frames += 2)
     for (int encoding = 0; encoding < 2; encoding++)
-      test_memory(&scene, encoding, share);
+      test_memory(&scene, encoding, num_frames);
   if (count > 1)
     test_devices(&scene, count);
   else

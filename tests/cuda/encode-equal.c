@@ -2,9 +2,9 @@
 /*
  * encode-equal [--short] [--mq]
  *
- * The encoder on the GPU gives the bytes that it gives on the CPU, over a table of layouts, sizes
- * and options, and both decoders give the same samples of them; --short: a few of them, for slow
- * tools; --mq: MQ only. Prints TAP; without a GPU it skips.
+ * Compares the encoder's bytes on the GPU with those on the CPU over a table of layouts, sizes and
+ * options, and the samples that both decoders give for them. --short: only some cases, for slow
+ * tools; --mq: only MQ. Prints TAP; skips if there is no GPU.
  */
 #include "pictures.h"
 
@@ -22,20 +22,20 @@ typedef struct {
   double value; /* quality, step, bits per pixel or dB */
   uint16_t block_width, block_height;
   uint8_t num_resolutions;
-  uint32_t tile, x0, y0; /* size of tiles; offsets of image and tiles */
+  uint32_t tile, x0, y0; /* tile size; offset of image and tiles */
   Cj2kMct mct;
   bool xyz;
   uint8_t precinct; /* log2 */
   bool mq;
   uint8_t style; /* MQ: CJ2K_STYLE_* */
   uint8_t layers;
-  bool alone; /* in flight */
+  bool one_in_flight;
 } Case;
 
-#define SHORT_STEP  9
-#define NUM_STYLES  64
-#define STYLE_STEP  11 /* from case to case; all styles occur */
-#define MOST_LAYERS 3
+#define SHORT_STEP 9
+#define NUM_STYLES 64
+#define STYLE_STEP 11 /* from case to case, so that every style occurs */
+#define MAX_LAYERS 3
 
 #define LOSSLESS   CJ2K_RATE_LOSSLESS, 0
 #define QUALITY(q) CJ2K_RATE_QUALITY, q
@@ -113,7 +113,8 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->codeblock_style = test->style;
   params->num_layers = (uint16_t)MAX(test->layers, 1);
   params->rate_control = test->rate;
-  params->frames_in_flight = test->alone ? 1 : 2; /* with one, frames are cut into slices */
+  /* With one frame in flight pictures are cut into slices. */
+  params->frames_in_flight = test->one_in_flight ? 1 : 2;
   if (test->rate == CJ2K_RATE_QUALITY)
     params->quality = (uint32_t)test->value;
   params->quant_step = test->rate == CJ2K_RATE_QSTEP ? test->value : 0;
@@ -146,8 +147,8 @@ static Cj2kEncoder *open_encoder(const Case *test, const Format *format, Cj2kBac
   return cj2k_encoder_open(&params, &kind.image, &kind.layout, error);
 }
 
-/* Copies a picture's planes into memory of the encoder's own; false: there is none. */
-static bool move_planes(Cj2kEncoder *encoder, Cj2kMemoryKind kind, uint32_t height,
+/* Copies a picture's planes into memory that the encoder allocates; false: there is none. */
+static bool copy_planes(Cj2kEncoder *encoder, Cj2kMemoryKind kind, uint32_t height,
                         const Picture *from, Picture *to)
 {
   *to = *from;
@@ -180,22 +181,23 @@ static bool encode_one(Cj2kEncoder *encoder, const Picture *picture, GByteArray 
   return ok;
 }
 
-/* A frame out of host memory and one out of `kind`: the second also finds what the first left in
- * the slot. NULL: the encoder failed, *why says how. */
+/* Encodes a frame from host memory and one from memory of `kind`, in the same slot, so that the
+ * second also meets the contents that the first left there. NULL: the encoder failed, *why has the
+ * error. */
 static GByteArray *encode(const Case *test, const Format *format, Cj2kBackendKind backend,
                           const Picture *picture, Cj2kMemoryKind kind, Cj2kError *why)
 {
   Cj2kEncoder *encoder = open_encoder(test, format, backend, why);
   GByteArray *bytes = g_byte_array_new();
-  Picture moved = {0};
+  Picture copied = {0};
   bool ok = encoder && encode_one(encoder, picture, bytes, why);
 
   if (ok && kind != CJ2K_MEMORY_HOST)
-    ok = move_planes(encoder, kind, test->height, picture, &moved);
+    ok = copy_planes(encoder, kind, test->height, picture, &copied);
   if (ok)
-    ok = encode_one(encoder, kind == CJ2K_MEMORY_HOST ? picture : &moved, bytes, why);
-  for (uint32_t p = 0; p < moved.picture.num_planes; p++)
-    cj2k_encoder_free(encoder, kind, moved.planes[p].data);
+    ok = encode_one(encoder, kind == CJ2K_MEMORY_HOST ? picture : &copied, bytes, why);
+  for (uint32_t p = 0; p < copied.picture.num_planes; p++)
+    cj2k_encoder_free(encoder, kind, copied.planes[p].data);
   cj2k_encoder_close(encoder);
   if (!ok)
     g_clear_pointer(&bytes, g_byte_array_unref);
@@ -215,7 +217,8 @@ static bool compare(const GByteArray *cpu, const GByteArray *cuda)
   return false;
 }
 
-/* A digest of the samples of the frame at the start of these bytes; NULL: they are not decoded. */
+/* A digest of the samples of the frame at the start of these bytes; NULL: they cannot be
+ * decoded. */
 static char *decode(const GByteArray *bytes, Cj2kBackendKind backend, Cj2kError *why)
 {
   Cj2kDecoderParams params;
@@ -249,7 +252,7 @@ static char *decode(const GByteArray *bytes, Cj2kBackendKind backend, Cj2kError 
   return digest;
 }
 
-/* Both decoders, on what both encoders made. */
+/* Compares both decoders on the codestreams, which are the same from both encoders. */
 static bool compare_decoded(const GByteArray *bytes)
 {
   Cj2kError why = {0};
@@ -286,11 +289,11 @@ static bool check_case(const Case *test, Cj2kMemoryKind kind)
 
 static const char *const rates[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
 
-/* What is kept of MQ blocks: next to nothing, some passes, everything; with segments that end
- * inside a block, and layers. */
+/* Shares of MQ blocks that are retained: almost nothing, some passes, everything; with segments
+ * that end inside a block, and with layers. */
 #define BYPASS  CJ2K_STYLE_BYPASS
 #define TERMALL CJ2K_STYLE_TERMALL
-static const Case kept[] = {
+static const Case retained_cases[] = {
     {"rgb12", 640, 360, CBR(0.02), 32, 32, 6},
     {"rgb12", 640, 360, CBR(0.5), 32, 32, 6, .style = BYPASS},
     {"rgb12", 643, 359, CBR(0.5), 16, 16, 6, .style = TERMALL, .layers = 2},
@@ -308,9 +311,9 @@ static const Case kept[] = {
     {"rgb8", 320, 240, LOSSLESS, 32, 32, 5, .style = BYPASS, .layers = 3},
 };
 
-/* A case by its number: all with HT, all with MQ and changing styles, one picture with each style,
- * those above. */
-static bool take_case(guint index, Case *test)
+/* The case with this number: all cases with HT, then all with MQ and changing styles, then one
+ * picture with each style, then `retained_cases`. */
+static bool get_case(guint index, Case *test)
 {
   static const Case styled[] = {
       {"rgb12", 150, 70, LOSSLESS, 32, 32, 4},   {"grey8", 200, 90, QUALITY(90), 64, 64, 3},
@@ -323,15 +326,15 @@ static bool take_case(guint index, Case *test)
     *test = cases[index % count];
     test->mq = index >= count;
     test->style = test->mq ? index * STYLE_STEP % NUM_STYLES : 0;
-    test->layers = (uint8_t)(test->mq ? 1 + index % MOST_LAYERS : 1);
+    test->layers = (uint8_t)(test->mq ? 1 + index % MAX_LAYERS : 1);
     return true;
   }
   index -= 2 * count;
   if (index >= NUM_STYLES) {
     index -= NUM_STYLES;
-    *test = kept[index % G_N_ELEMENTS(kept)];
+    *test = retained_cases[index % G_N_ELEMENTS(retained_cases)];
     test->mq = true;
-    return index < G_N_ELEMENTS(kept);
+    return index < G_N_ELEMENTS(retained_cases);
   }
   *test = styled[index % G_N_ELEMENTS(styled)];
   test->mq = true;
@@ -359,8 +362,8 @@ int main(int argc, char **argv)
     return 0;
   }
   cj2k_encoder_close(probe);
-  for (guint i = first; take_case(i, &c); i += step) {
-    c.alone = i & 2;
+  for (guint i = first; get_case(i, &c); i += step) {
+    c.one_in_flight = i & 2;
     bool ok = check_case(&c, i & 1 ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_CUDA);
     failed += !ok;
     printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u",

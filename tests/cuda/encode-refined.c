@@ -2,17 +2,17 @@
 /*
  * encode-refined [OPTIONS] IN OUT
  *
- * Makes a codestream for tests and measurements of what decodes refinement passes, which rate
- * control never asks for: every HT code-block has its cleanup pass at bit-plane 1, and SigProp and
- * MagRef at bit-plane 0. The options are those of cj2k-encode, but a rate must not be asked for:
- * --quant-step, or --rate-control lossless, which it then is not.
+ * Makes a codestream with HT refinement passes, which rate control never selects, to test and
+ * measure their decoding: every code-block has its cleanup pass at bit-plane 1, and SigProp and
+ * MagRef at bit-plane 0. The options are those of cj2k-encode without those for a rate:
+ * --quant-step, or --rate-control lossless, whose result is then not lossless.
  */
 #include "common/encoder/encoder.h"
 #include "examples/encode_input.h"
 
 #include <stdio.h>
 
-/* Of the back end that codes; the choices are of the only frame. */
+/* The back end that encodes, and the choices for the only frame. */
 static const Cj2kEncodeBackend *coder;
 static Cj2kHtChoice *choices;
 static uint32_t num_blocks;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pictures in device memory on a stream of the caller's (Cj2kPicture.cuda_stream). Before each
- * picture is written or read a host function holds the stream up for longer than a frame takes, so
- * that an encoder or decoder that does not order itself behind the stream uses the wrong samples.
- * Prints TAP; without a GPU it skips.
+ * Pictures in device memory with a stream of the caller (Cj2kPicture.cuda_stream). Before each
+ * picture is written or read, a host function blocks the stream for longer than a frame takes: an
+ * encoder or decoder that does not order its work behind the stream uses wrong samples. Prints TAP;
+ * skips if there is no GPU.
  */
 #include "common/cj2k.h"
 
@@ -17,7 +17,7 @@
 #define BYTES         ((size_t)WIDTH * HEIGHT * 3)
 #define FRAMES        6
 #define MAX_IN_FLIGHT 3
-#define OLD           0xA5        /* what device memory holds before the first picture */
+#define INITIAL       0xA5        /* initial contents of device memory */
 #define HOLD_UP       (60 * 1000) /* microseconds */
 
 typedef struct {
@@ -25,8 +25,9 @@ typedef struct {
   Cj2kComponent components[3];
   Cj2kSampleLayout samples[3];
   Cj2kLayout layout;
-  uint8_t *pixels[FRAMES]; /* page-locked, or a copy on the stream would wait for it */
-  GBytes *coded[FRAMES];   /* what the CPU makes of them */
+  /* Page-locked, because copies from pageable memory would wait for the stream. */
+  uint8_t *pixels[FRAMES];
+  GBytes *coded[FRAMES]; /* as encoded by the CPU */
   cudaStream_t stream;
 } Scene;
 
@@ -60,7 +61,7 @@ static uint8_t *on_device(void)
 {
   void *memory;
   check(cudaMalloc(&memory, BYTES));
-  check(cudaMemset(memory, OLD, BYTES));
+  check(cudaMemset(memory, INITIAL, BYTES));
   check(cudaDeviceSynchronize());
   return memory;
 }
@@ -127,7 +128,7 @@ static const char *receive_packet(Cj2kEncoder *encoder, GBytes *expected)
   return why;
 }
 
-/* Each picture gets into its memory on the stream, late. */
+/* The stream copies each picture into the encoder's memory late. */
 static void test_encoding(const Scene *scene, uint32_t in_flight)
 {
   Cj2kEncoder *encoder = open_encoder(scene, CJ2K_BACKEND_CUDA, in_flight);
@@ -159,15 +160,15 @@ static void test_encoding(const Scene *scene, uint32_t in_flight)
 
 /* ----------------------------------------------------------------------------- decoding --- */
 
-static bool is_old(const uint8_t *pixels)
+static bool is_initial(const uint8_t *pixels)
 {
   for (size_t i = 0; i < BYTES; i++)
-    if (pixels[i] != OLD)
+    if (pixels[i] != INITIAL)
       return false;
   return true;
 }
 
-/* The stream reads each picture's memory, late, before and after the picture is decoded into it. */
+/* The stream reads each picture's memory late, before and after the picture is decoded into it. */
 static void test_decoding(const Scene *scene, uint32_t in_flight)
 {
   Cj2kDecoderParams params;
@@ -214,9 +215,9 @@ static void test_decoding(const Scene *scene, uint32_t in_flight)
   check(cudaStreamSynchronize(scene->stream));
   cj2k_decoder_close(decoder);
   for (uint32_t i = 0; i < FRAMES; i++) {
-    bool kept = i < in_flight ? is_old(before[i])
-                              : memcmp(before[i], scene->pixels[i - in_flight], BYTES) == 0;
-    if (!why && !kept)
+    bool unchanged = i < in_flight ? is_initial(before[i])
+                                   : memcmp(before[i], scene->pixels[i - in_flight], BYTES) == 0;
+    if (!why && !unchanged)
       why = "memory was written while the stream still read it";
     if (!why && memcmp(after[i], scene->pixels[i], BYTES) != 0)
       why = "the stream went on before the picture was finished";

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <string.h>
 
-#define GUARD 0xA5 /* what targets hold before */
+#define GUARD 0xA5 /* initial value of every byte of a target */
 
 /* ------------------------------------------------------------------------------- layouts --- */
 
@@ -146,7 +146,7 @@ const Format *find_format(const char *name)
 
 /* ----------------------------------------------------------------------------- pictures --- */
 
-/* Something like an image, with edges and noise. */
+/* A pattern with edges and grain, similar to a photograph. */
 static uint32_t pixel(uint32_t x, uint32_t y, uint32_t c, uint32_t depth, double grain,
                       uint32_t *noise)
 {
@@ -206,7 +206,7 @@ void picture_init_view(Picture *picture, const Format *format, uint32_t width, u
 
   picture->picture = (Cj2kPicture){CJ2K_MEMORY_HOST, format->num_planes, picture->planes};
   for (uint32_t p = 0; p < format->num_planes; p++) {
-    /* Pitches that are multiples of 16 and others take different ways to the GPU. */
+    /* Pitches that are and that are not multiples of 16 are uploaded differently. */
     picture->planes[p] = (Cj2kPlane){.pitch = width * 4 + 32 + (height % 3 ? 0 : 6)};
     picture->planes[p].data = g_malloc0(picture->planes[p].pitch * height);
   }
@@ -221,7 +221,7 @@ void picture_init_view(Picture *picture, const Format *format, uint32_t width, u
             pixel(view->x / dx + x, view->y / dy + y, c, layout->depth, view->grain, &noise);
         if (format->is_signed)
           value = (value - (1u << (layout->depth - 1))) &
-                  (0xFFFFFFFFu >> (32 - 8 * layout->word_bytes));
+                  (uint32_t)((UINT64_C(1) << 8 * layout->word_bytes) - 1);
         set_sample(layout, (uint8_t *)plane->data + y * plane->pitch, x, value);
       }
   }

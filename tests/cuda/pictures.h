@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pictures in several layouts for the programs that compare back ends, the same samples every time,
- * and room for decoded ones.
+ * Pictures in several layouts with the same samples in every run, and memory for decoded pictures,
+ * for the programs that compare back ends.
  */
 #ifndef PICTURES_H
 #define PICTURES_H
@@ -14,16 +14,16 @@ typedef struct {
   bool is_signed;
   Cj2kColour colour;
   Cj2kSampleLayout samples[4];
-  uint8_t dy; /* the same, vertically; 0: 1 */
+  uint8_t dy; /* vertical sub-sampling of components 1 and 2; 0: 1 */
 } Format;
 
-/* Ends the program when there is none of that name. */
+/* The format with this name; ends the program if there is none. */
 const Format *find_format(const char *name);
 
-/* What an encoder is told of pictures in this format. */
+/* The parameters that describe pictures of a format to an encoder. */
 typedef struct {
   Cj2kComponent components[4];
-  Cj2kEncoderImage image; /* of these components */
+  Cj2kEncoderImage image; /* uses `components` */
   Cj2kLayout layout;
 } PictureKind;
 
@@ -34,11 +34,11 @@ typedef struct {
   Cj2kPicture picture; /* in host memory */
 } Picture;
 
-/* What a picture shows: a window into an endless pattern, with grain on top. */
+/* The content of a picture: a window into an endless pattern, with grain. */
 typedef struct {
-  uint32_t x, y; /* of the pattern, at the window's top left corner */
-  uint32_t seed; /* of the grain */
-  double grain;  /* its amplitude; 1: the whole range */
+  uint32_t x, y; /* position of the window's top left corner in the pattern */
+  uint32_t seed; /* seed of the grain */
+  double grain;  /* amplitude of the grain; 1: the full range */
 } View;
 
 void picture_init(Picture *picture, const Format *format, uint32_t width, uint32_t height);
@@ -46,18 +46,18 @@ void picture_init_view(Picture *picture, const Format *format, uint32_t width, u
                        const View *view);
 void picture_clear(Picture *picture);
 
-/* Where a decoder puts a picture; every byte has the same value before. */
+/* Memory for a decoded picture; every byte has the same value before. */
 typedef struct {
   Cj2kPlane *planes;
-  uint8_t *memory; /* of all planes */
+  uint8_t *memory; /* memory of all planes */
   size_t size;
 } Target;
 
 #define TARGET_TIGHT UINT32_MAX
 
-/* For an image of these components; those that only the layout has are as large as the first. Rows
- * are multiples of 32 bytes and `more` apart; TARGET_TIGHT: they end with the last sample's word.
- */
+/* For an image of these components; components that only the layout has are as large as the first.
+ * The pitch is a multiple of 32 bytes plus `more`; TARGET_TIGHT: rows end with the word of their
+ * last sample. */
 void target_init(Target *target, const Cj2kLayout *layout, const Cj2kComponent *components,
                  uint32_t num_components, uint32_t more);
 void target_clear(Target *target);

@@ -5,7 +5,7 @@
 #include "cuda/host/device.h"
 #include "slot-arrays.h"
 
-/* Copies both arrays from the device, when all that runs there is done. */
+/* Waits for the device, then copies both arrays from it. */
 bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory *coefficients,
                              const Cj2kCudaMemory *lowpass, const Cj2kPlan *plan,
                              SlotArrays *arrays);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A look into the slots of the back ends, for tests: both keep coefficients and low-pass images
- * where the plan puts them, and in the same form (docs/arithmetic.md): not quantised, int32_t where
- * the filter is reversible, else fp32.
+ * Access to the arrays in the slots of the back ends, for tests. Both back ends store coefficients
+ * and low-pass images at the offsets of the plan and in the same form (docs/arithmetic.md): before
+ * quantisation, int32_t for the reversible filter, else fp32.
  */
 #ifndef SLOT_ARRAYS_H
 #define SLOT_ARRAYS_H
@@ -14,8 +14,8 @@ typedef struct {
   uint32_t *lowpass;      /* of resolutions 1..NL - 1 */
 } SlotArrays;
 
-/* Copies what a slot holds behind transform(), or behind start() and wait(). false: it cannot be
- * read. To be cleared in any case. */
+/* Copies the arrays of a slot after transform(), or after start() and wait(). false: they cannot be
+ * read. The arrays need slot_arrays_clear() in either case. */
 typedef bool (*ReadEncoded)(Cj2kEncodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays);
 typedef bool (*ReadDecoded)(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays);
 

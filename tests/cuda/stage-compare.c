@@ -10,9 +10,9 @@
 
 static const char *const orientations[] = {"LL", "HL", "LH", "HH"};
 
-static bool differ(Comparison *c, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static bool report(Comparison *c, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-static bool differ(Comparison *c, const char *format, ...)
+static bool report(Comparison *c, const char *format, ...)
 {
   va_list args;
   va_start(args, format);
@@ -23,13 +23,13 @@ static bool differ(Comparison *c, const char *format, ...)
 
 /* ----------------------------------------------------------- coefficients, low-pass images --- */
 
-/* Part of an array of samples. */
+/* A rectangle in an array of samples. */
 typedef struct {
   uint64_t offset;
   uint32_t width, height, stride;
 } Area;
 
-/* Where the first difference is; false: there is none. */
+/* The position of the first difference; false: there is none. */
 static bool find_difference(const Area *area, const uint32_t *a, const uint32_t *b, uint32_t *x,
                             uint32_t *y)
 {
@@ -43,7 +43,7 @@ static bool find_difference(const Area *area, const uint32_t *a, const uint32_t 
   return false;
 }
 
-/* A value as it is meant, and its bits. */
+/* Formats a value as a number of its type, floats with their bits. */
 static void print_value(char text[48], uint32_t bits, bool reversible)
 {
   float value;
@@ -54,18 +54,18 @@ static void print_value(char text[48], uint32_t bits, bool reversible)
     snprintf(text, 48, "%.9g (0x%08x)", value, bits);
 }
 
-static bool differ_at(Comparison *c, const char *where, const Area *area, uint32_t x, uint32_t y,
-                      const uint32_t *a, const uint32_t *b, bool reversible)
+static bool report_sample(Comparison *c, const char *where, const Area *area, uint32_t x,
+                          uint32_t y, const uint32_t *a, const uint32_t *b, bool reversible)
 {
   uint64_t at = area->offset + (uint64_t)y * area->stride + x;
   char values[2][48];
   print_value(values[0], a[at], reversible);
   print_value(values[1], b[at], reversible);
-  return differ(c, "%s, x %u, y %u of %u x %u: %s %s, %s %s", where, x, y, area->width,
+  return report(c, "%s, x %u, y %u of %u x %u: %s %s, %s %s", where, x, y, area->width,
                 area->height, c->names[0], values[0], c->names[1], values[1]);
 }
 
-/* The block that has a band's coefficient. */
+/* The code-block that contains a coefficient of a band. */
 static uint32_t block_at(const Cj2kPlan *plan, uint32_t band, uint32_t x, uint32_t y)
 {
   uint32_t b = 0;
@@ -99,8 +99,8 @@ bool compare_coefficients(Comparison *c, const SlotArrays arrays[2])
       continue;
     char *name = band_name(plan, i);
     char *where = g_strdup_printf("%s, block %u", name, block_at(plan, i, x, y));
-    differ_at(c, where, &area, x, y, arrays[0].coefficients, arrays[1].coefficients,
-              band->reversible);
+    report_sample(c, where, &area, x, y, arrays[0].coefficients, arrays[1].coefficients,
+                  band->reversible);
     g_free(where);
     g_free(name);
     return false;
@@ -123,7 +123,7 @@ bool compare_lowpass(Comparison *c, const SlotArrays arrays[2])
       char *where =
           g_strdup_printf("tile-component %u (tile %u, component %u), image of resolution %u", i,
                           tc->tile, tc->component, r);
-      differ_at(c, where, &area, x, y, arrays[0].lowpass, arrays[1].lowpass, tc->reversible);
+      report_sample(c, where, &area, x, y, arrays[0].lowpass, arrays[1].lowpass, tc->reversible);
       g_free(where);
       return false;
     }
@@ -132,12 +132,13 @@ bool compare_lowpass(Comparison *c, const SlotArrays arrays[2])
 
 /* ------------------------------------------------------------------------- blocks --- */
 
-/* Says that a number of a block differs. */
-static bool differ_in(Comparison *c, uint32_t b, const char *what, uint64_t first, uint64_t second)
+/* Reports that a number of block b differs; returns false. */
+static bool report_number(Comparison *c, uint32_t b, const char *what, uint64_t first,
+                          uint64_t second)
 {
   const Cj2kPlanBlock *block = &c->plan->blocks[b];
   char *band = band_name(c->plan, block->band);
-  differ(c,
+  report(c,
          "%s, block %u at x %u, y %u (%u x %u), %s: %s %" G_GUINT64_FORMAT
          ", %s %" G_GUINT64_FORMAT,
          band, b, block->x, block->y, block->width, block->height, what, c->names[0],
@@ -155,16 +156,17 @@ bool compare_measured(Comparison *c, const Cj2kEncodeResult results[2], uint32_t
       size_t i = (size_t)b * planes + p;
       snprintf(what, sizeof what, "bytes at bit-plane %u", first_plane + p);
       if (results[0].ht_lengths[i] != results[1].ht_lengths[i])
-        return differ_in(c, b, what, results[0].ht_lengths[i], results[1].ht_lengths[i]);
+        return report_number(c, b, what, results[0].ht_lengths[i], results[1].ht_lengths[i]);
       snprintf(what, sizeof what, "distortion at bit-plane %u", first_plane + p);
       if (results[0].ht_distortions[i] != results[1].ht_distortions[i])
-        return differ_in(c, b, what, results[0].ht_distortions[i], results[1].ht_distortions[i]);
+        return report_number(c, b, what, results[0].ht_distortions[i],
+                             results[1].ht_distortions[i]);
     }
   for (uint32_t i = 0; i < c->plan->num_bands; i++) {
     if (results[0].band_errors[i] == results[1].band_errors[i])
       continue;
     char *band = band_name(c->plan, i);
-    differ(c, "%s, squared error: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, band,
+    report(c, "%s, squared error: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, band,
            c->names[0], (guint64)results[0].band_errors[i], c->names[1],
            (guint64)results[1].band_errors[i]);
     g_free(band);
@@ -182,10 +184,10 @@ static bool compare_passes(Comparison *c, uint32_t b, const Cj2kEncodeResult res
   for (uint32_t p = 0; p < results[0].blocks[b].num_passes; p++) {
     snprintf(what, sizeof what, "bytes up to pass %u", p);
     if (passes[0][p].length != passes[1][p].length)
-      return differ_in(c, b, what, passes[0][p].length, passes[1][p].length);
+      return report_number(c, b, what, passes[0][p].length, passes[1][p].length);
     snprintf(what, sizeof what, "end of a segment behind pass %u", p);
     if (passes[0][p].terminated != passes[1][p].terminated)
-      return differ_in(c, b, what, passes[0][p].terminated, passes[1][p].terminated);
+      return report_number(c, b, what, passes[0][p].terminated, passes[1][p].terminated);
   }
   return true;
 }
@@ -195,19 +197,19 @@ static bool compare_hull(Comparison *c, uint32_t b, const Cj2kEncodeResult resul
   const Cj2kEncodedBlock *blocks[2] = {&results[0].blocks[b], &results[1].blocks[b]};
   char what[64];
   if (blocks[0]->num_points != blocks[1]->num_points)
-    return differ_in(c, b, "points of the hull", blocks[0]->num_points, blocks[1]->num_points);
+    return report_number(c, b, "points of the hull", blocks[0]->num_points, blocks[1]->num_points);
   for (uint32_t i = 0; i < blocks[0]->num_points; i++) {
     const Cj2kHullPoint *first = &results[0].points[blocks[0]->first_point + i];
     const Cj2kHullPoint *second = &results[1].points[blocks[1]->first_point + i];
     snprintf(what, sizeof what, "bytes of point %u of the hull", i);
     if (first->bytes != second->bytes)
-      return differ_in(c, b, what, first->bytes, second->bytes);
+      return report_number(c, b, what, first->bytes, second->bytes);
     snprintf(what, sizeof what, "slope (error saved) of point %u of the hull", i);
     if (first->slope != second->slope)
-      return differ_in(c, b, what, first->slope, second->slope);
+      return report_number(c, b, what, first->slope, second->slope);
     snprintf(what, sizeof what, "passes of point %u of the hull", i);
     if (first->option != second->option)
-      return differ_in(c, b, what, first->option, second->option);
+      return report_number(c, b, what, first->option, second->option);
   }
   return true;
 }
@@ -225,31 +227,31 @@ static bool compare_bytes(Comparison *c, uint32_t b, const Cj2kEncodeResult resu
   while (bytes[0][i] == bytes[1][i])
     i++;
   snprintf(what, sizeof what, "byte %u of %u", i, length);
-  return differ_in(c, b, what, bytes[0][i], bytes[1][i]);
+  return report_number(c, b, what, bytes[0][i], bytes[1][i]);
 }
 
 static bool compare_block(Comparison *c, uint32_t b, const Cj2kEncodeResult results[2],
-                          unsigned parts, const uint32_t *kept)
+                          unsigned parts, const uint32_t *retained)
 {
   const Cj2kEncodedBlock *blocks[2] = {&results[0].blocks[b], &results[1].blocks[b]};
   if (blocks[0]->num_passes != blocks[1]->num_passes)
-    return differ_in(c, b, "passes", blocks[0]->num_passes, blocks[1]->num_passes);
+    return report_number(c, b, "passes", blocks[0]->num_passes, blocks[1]->num_passes);
   if (!blocks[0]->num_passes)
     return true;
   if (blocks[0]->zero_bitplanes != blocks[1]->zero_bitplanes)
-    return differ_in(c, b, "missing bit-planes", blocks[0]->zero_bitplanes,
-                     blocks[1]->zero_bitplanes);
+    return report_number(c, b, "missing bit-planes", blocks[0]->zero_bitplanes,
+                         blocks[1]->zero_bitplanes);
   if (blocks[0]->length != blocks[1]->length)
-    return differ_in(c, b, "bytes", blocks[0]->length, blocks[1]->length);
+    return report_number(c, b, "bytes", blocks[0]->length, blocks[1]->length);
   if (blocks[0]->is_ht != blocks[1]->is_ht)
-    return differ_in(c, b, "HT", blocks[0]->is_ht, blocks[1]->is_ht);
+    return report_number(c, b, "HT", blocks[0]->is_ht, blocks[1]->is_ht);
   return (!(parts & CODED_PASSES) || compare_passes(c, b, results)) &&
          (!(parts & CODED_HULLS) || compare_hull(c, b, results)) &&
          (!(parts & CODED_BYTES) ||
-          compare_bytes(c, b, results, kept ? kept[b] : blocks[0]->length));
+          compare_bytes(c, b, results, retained ? retained[b] : blocks[0]->length));
 }
 
-/* Bytes by class of slopes, as the back end adds them up, or of the points themselves. */
+/* Bytes by slope class: the sums of the back end, or else those of the points. */
 static uint64_t *slope_sums(const Cj2kPlan *plan, const Cj2kEncodeResult *result)
 {
   const Cj2kSlopeSums *sums = &result->slopes;
@@ -271,7 +273,7 @@ static bool compare_sums(Comparison *c, const Cj2kEncodeResult results[2])
   while (s < CJ2K_SLOPE_CLASSES && sums[0][s] == sums[1][s])
     s++;
   if (s < CJ2K_SLOPE_CLASSES)
-    differ(c, "bytes of slope class %u: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, s,
+    report(c, "bytes of slope class %u: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, s,
            c->names[0], (guint64)sums[0][s], c->names[1], (guint64)sums[1][s]);
   g_free(sums[0]);
   g_free(sums[1]);
@@ -279,13 +281,13 @@ static bool compare_sums(Comparison *c, const Cj2kEncodeResult results[2])
 }
 
 bool compare_coded(Comparison *c, const Cj2kEncodeResult results[2], unsigned parts,
-                   const uint32_t *kept)
+                   const uint32_t *retained)
 {
   for (uint32_t b = 0; b < c->plan->num_blocks; b++)
-    if (!compare_block(c, b, results, parts, kept))
+    if (!compare_block(c, b, results, parts, retained))
       return false;
   if ((parts & CODED_SATURATED) && results[0].saturated != results[1].saturated)
-    return differ(c, "saturated coefficients: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT,
+    return report(c, "saturated coefficients: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT,
                   c->names[0], (guint64)results[0].saturated, c->names[1],
                   (guint64)results[1].saturated);
   return !(parts & CODED_HULLS) || compare_sums(c, results);
@@ -310,7 +312,7 @@ static bool compare_rows(Comparison *c, const Cj2kLayout *layout, uint32_t compo
     while (x < width && rows[0][x] == rows[1][x])
       x++;
     if (x < width)
-      differ(c, "component %u, x %u, y %u of %u x %u: %s %d, %s %d", component, x, y, width,
+      report(c, "component %u, x %u, y %u of %u x %u: %s %d, %s %d", component, x, y, width,
              out->y1 - out->y0, c->names[0], rows[0][x], c->names[1], rows[1][x]);
   }
   g_free(rows[0]);
@@ -327,7 +329,7 @@ bool compare_samples(Comparison *c, const Cj2kLayout *layout, const Target targe
   while (at < targets[0].size && targets[0].memory[at] == targets[1].memory[at])
     at++;
   if (at < targets[0].size)
-    return differ(c, "byte %zu of the picture, in bits that no sample owns: %s 0x%02x, %s 0x%02x",
+    return report(c, "byte %zu of the picture, in bits that no sample owns: %s 0x%02x, %s 0x%02x",
                   at, c->names[0], targets[0].memory[at], c->names[1], targets[1].memory[at]);
   return true;
 }

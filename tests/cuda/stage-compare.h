@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What two back ends hold behind the same stage, bit by bit. Each function returns whether both are
- * the same, and else says in `why` where the first difference is.
+ * Comparison, bit for bit, of what two back ends hold after the same stage. Each function returns
+ * whether both are equal; if not, `why` describes the first difference.
  */
 #ifndef STAGE_COMPARE_H
 #define STAGE_COMPARE_H
@@ -11,32 +11,33 @@
 
 typedef struct {
   const Cj2kPlan *plan;
-  const char *names[2]; /* of the back ends */
+  const char *names[2]; /* names of the back ends */
   char why[600];
 } Comparison;
 
-/* Every coefficient of every band that has a place. */
+/* Every coefficient of every band that the slot stores. */
 bool compare_coefficients(Comparison *c, const SlotArrays arrays[2]);
 /* The image of every resolution between the LL band and the tile-component. */
 bool compare_lowpass(Comparison *c, const SlotArrays arrays[2]);
 
-/* Of `planes` bit-planes from first_plane on: lengths and distortions of each block's cleanup pass;
- * errors of each band. */
+/* Of `planes` bit-planes from first_plane on: length and distortion of each block's cleanup pass,
+ * and the error of each band. */
 bool compare_measured(Comparison *c, const Cj2kEncodeResult results[2], uint32_t first_plane,
                       uint32_t planes);
 
-/* What is compared of coded blocks beside length, passes and missing bit-planes. */
+/* What is compared of coded blocks in addition to length, number of passes and missing
+ * bit-planes. */
 typedef enum {
   CODED_BYTES = 1,
   CODED_PASSES = 2,
-  CODED_HULLS = 4,    /* and their sums by slope */
-  CODED_SATURATED = 8 /* coefficients, of the frame */
+  CODED_HULLS = 4,    /* with their sums by slope */
+  CODED_SATURATED = 8 /* number of saturated coefficients in the frame */
 } CodedParts;
-/* kept: per block, bytes that are there; NULL: all. */
+/* retained: the number of bytes that exist of each block; NULL: all. */
 bool compare_coded(Comparison *c, const Cj2kEncodeResult results[2], unsigned parts,
-                   const uint32_t *kept);
+                   const uint32_t *retained);
 
-/* Every sample, then the bits that no sample owns. */
+/* Every sample, then the bits that belong to no sample. */
 bool compare_samples(Comparison *c, const Cj2kLayout *layout, const Target targets[2]);
 
 #endif

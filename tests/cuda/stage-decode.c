@@ -6,29 +6,30 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes between rows, so that neither vectors of samples fit nor, with the second, words. */
+/* Bytes added to the pitch: with UNEVEN rows are not aligned to vectors of samples, with ODD not
+ * even to words. */
 #define UNEVEN 6
 #define ODD    7
 
-/* One slot of each side. */
+/* The state of both back ends: a slot of each. */
 typedef struct {
   Stages *stages;
   const char *title;
   const Cj2kPlan *plan;
   const Cj2kLayout *layout;
-  Cj2kComponent *components; /* sizes of what is put out */
+  Cj2kComponent *components; /* sizes of the decoded components */
   void *backends[2];
   Cj2kDecodeSlot *slots[2];
   Comparison c;
 } Decoding;
 
-static bool open_sides(Decoding *d, bool alone)
+static bool open_sides(Decoding *d, bool one_in_flight)
 {
   Cj2kDecoderParams params;
   Cj2kError error = {0};
 
   cj2k_decoder_params_init(&params);
-  params.frames_in_flight = alone ? 1 : 2;
+  params.frames_in_flight = one_in_flight ? 1 : 2;
   for (uint32_t i = 0; i < 2; i++) {
     const Side *side = &d->stages->sides[i];
     d->c.names[i] = side->name;
@@ -54,7 +55,7 @@ static void close_sides(Decoding *d)
   }
 }
 
-/* What each side made of a frame. */
+/* The results of both back ends for a frame. */
 typedef struct {
   Target targets[2];
   SlotArrays arrays[2];
@@ -91,7 +92,7 @@ static bool compare_corrupt(Decoding *d, const Decoded *decoded)
   return corrupt[0] == corrupt[1];
 }
 
-/* A frame; `how` follows the names of its stages, `more` is as in target_init. */
+/* Decodes a frame; `how` is appended to the names of its stages, `more` is that of target_init. */
 static void decode(Decoding *d, const Cj2kCodedFrame *coded, const char *how, uint32_t more)
 {
   Decoded out = {0};
@@ -123,7 +124,7 @@ static void decode(Decoding *d, const Cj2kCodedFrame *coded, const char *how, ui
   }
 }
 
-static Cj2kComponent *put_out(const Cj2kPlan *plan)
+static Cj2kComponent *output_components(const Cj2kPlan *plan)
 {
   Cj2kComponent *components = g_new0(Cj2kComponent, plan->num_components);
 
@@ -136,9 +137,10 @@ static Cj2kComponent *put_out(const Cj2kPlan *plan)
 
 /* ------------------------------------------------------------------------------ cases --- */
 
-/* With the shift in the header all magnitudes would be the region's: moves blocks down by none of
- * its planes, some, or all, so that magnitudes of those between lie on both sides of it. */
-static void lower(Coded *coded, uint32_t shift)
+/* If the header has the shift, all magnitudes would belong to the region of interest. Adding
+ * missing bit-planes, from none to `shift`, moves some blocks below the threshold, and magnitudes
+ * of others to both sides of it. */
+static void lower_blocks(Coded *coded, uint32_t shift)
 {
   for (guint b = 0; b < coded->blocks->len; b++) {
     Cj2kCodedBlock *block = &g_array_index(coded->blocks, Cj2kCodedBlock, b);
@@ -146,7 +148,7 @@ static void lower(Coded *coded, uint32_t shift)
   }
 }
 
-static void leave_out(Coded *coded)
+static void drop_blocks(Coded *coded)
 {
   for (guint b = 0; b < coded->blocks->len; b += 3)
     g_array_index(coded->blocks, Cj2kCodedBlock, b).num_passes = 0;
@@ -158,7 +160,7 @@ void check_decoding_case(Stages *stages, StageFrame *frame, Coded *coded)
   Cj2kPlan *plan = NULL;
   Cj2kError error = {0};
 
-  if (!coded->frame.blocks) /* said by the encoder */
+  if (!coded->frame.blocks) /* the encoder has reported this */
     return;
   for (uint32_t c = 0; c < frame->header->num_components; c++)
     frame->header->coding.roi_shift[c] = test->roi;
@@ -170,14 +172,14 @@ void check_decoding_case(Stages *stages, StageFrame *frame, Coded *coded)
                 .title = frame->title,
                 .plan = plan,
                 .layout = &frame->layout,
-                .components = put_out(plan),
+                .components = output_components(plan),
                 .c = {.plan = plan}};
   if (test->roi)
-    lower(coded, test->roi);
-  if (open_sides(&d, test->alone)) {
+    lower_blocks(coded, test->roi);
+  if (open_sides(&d, test->one_in_flight)) {
     decode(&d, &coded->frame, "", 0);
     decode(&d, &coded->frame, ", rows amid words", ODD);
-    leave_out(coded);
+    drop_blocks(coded);
     decode(&d, &coded->frame, ", blocks left out", UNEVEN);
   } else {
     stage_done(stages, frame->title, "decoder", false, d.c.why);
@@ -232,7 +234,7 @@ static void check_stream(Stages *stages, const char *title, const Stream *stream
                 .title = title,
                 .plan = stream->plan,
                 .layout = &layout,
-                .components = put_out(stream->plan),
+                .components = output_components(stream->plan),
                 .c = {.plan = stream->plan}};
   if (open_sides(&d, true))
     decode(&d, stream->coded, "", 0);

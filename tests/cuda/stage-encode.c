@@ -9,7 +9,7 @@
 
 typedef enum { TRANSFORM, MEASURE, CODE, GATHER } Step;
 
-/* One slot of each side. */
+/* The state of both back ends: a slot of each. */
 typedef struct {
   Stages *stages;
   StageFrame *frame;
@@ -96,7 +96,7 @@ static void check_code(Encoding *e, const char *stage, unsigned parts)
   done(e, stage, run(e, CODE) && compare_coded(&e->c, e->results, parts, NULL));
 }
 
-/* ---------------------------------------------------------------------- to the decoder --- */
+/* ---------------------------------------------------------------- input of the decoder --- */
 
 static void append_segment(Coded *coded, uint32_t length, uint32_t passes)
 {
@@ -104,7 +104,7 @@ static void append_segment(Coded *coded, uint32_t length, uint32_t passes)
   g_array_append_val(coded->segments, segment);
 }
 
-/* A block's first `count` passes. */
+/* Appends the first `count` passes of a block. */
 static void append_block(Coded *coded, const Cj2kEncodeResult *result, uint32_t b, uint32_t count)
 {
   const Cj2kEncodedBlock *from = &result->blocks[b];
@@ -146,15 +146,15 @@ void coded_clear(Coded *coded)
   g_array_unref(coded->blocks);
 }
 
-/* What the first side coded last. */
+/* Appends the blocks that the first back end coded last. */
 static void hand_over(const Encoding *e, Coded *coded)
 {
   const Cj2kEncodeResult *result = &e->results[0];
 
   for (uint32_t b = 0; b < e->plan->num_blocks; b++) {
     uint32_t count = result->blocks[b].num_passes;
-    if (e->frame->test->cut)
-      count -= count / e->frame->test->cut;
+    if (e->frame->test->drop_divisor)
+      count -= count / e->frame->test->drop_divisor;
     append_block(coded, result, b, count);
   }
   coded->frame = (Cj2kCodedFrame){.codestream = coded->bytes->data,
@@ -185,7 +185,7 @@ static void check_ht(Encoding *e, Coded *coded)
   check_code(e, "code: all blocks at other bit-planes", CODED_BYTES | CODED_PASSES);
   for (uint32_t b = 0; b < n; b++)
     choices[b] = (Cj2kHtChoice){.plane = 1, .passes = 3};
-  if (e->frame->test->refined && run_one(e, 0, CODE)) { /* only the CPU makes such blocks */
+  if (e->frame->test->refined && run_one(e, 0, CODE)) { /* only the CPU codes refinement passes */
     coded_clear(coded);
     coded_init(coded);
     hand_over(e, coded);
@@ -194,7 +194,8 @@ static void check_ht(Encoding *e, Coded *coded)
   g_free(choices);
 }
 
-/* Bytes up to some point of each block's hull, up to none of some. */
+/* Bytes up to a point of each block's hull that changes from block to block; for some blocks
+ * none. */
 static void choose_kept(const Encoding *e, uint32_t *kept)
 {
   const Cj2kEncodeResult *result = &e->results[0];
@@ -270,7 +271,7 @@ static void close_sides(Encoding *e)
   }
 }
 
-/* Step sizes of the frame: of the job, and of the header for the decoder. */
+/* Sets the step sizes of the frame in the job, and in the header for the decoder. */
 static void set_steps(Encoding *e)
 {
   const Case *test = e->frame->test;
@@ -282,7 +283,7 @@ static void set_steps(Encoding *e)
     e->frame->header->coding.quantisation[c] = e->steps.components[c];
   for (uint32_t b = 0; b < e->plan->num_bands; b++) {
     Cj2kFrameQuantiser *quantiser = &e->steps.quantisers[b];
-    quantiser->num_bitplanes -= MIN(test->narrow, quantiser->num_bitplanes - 1);
+    quantiser->num_bitplanes -= MIN(test->missing_planes, quantiser->num_bitplanes - 1);
   }
 }
 

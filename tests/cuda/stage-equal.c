@@ -2,12 +2,12 @@
 /*
  * stage-equal [--threads] [FILE...]
  *
- * The GPU's back end holds what the CPU's does behind every stage, bit for bit: both are driven
- * step by step through common/backend.h, over a table of layouts, sizes and options, and with each
+ * Compares the GPU's back end with the CPU's after every stage, bit for bit: both are driven step
+ * by step through common/backend.h, over a table of layouts, sizes and options, and with each
  * codestream FILE. Encoding: images between the levels of the DWT, coefficients of each band,
- * measured and coded blocks. Decoding: coefficients, images between levels, samples. A line of TAP
- * for each stage, which says where the first difference is. --threads: in place of the GPU the CPU
- * with several threads, against the CPU with one. Without it and without a GPU it skips.
+ * measured and coded blocks. Decoding: coefficients, images between levels, samples. Prints a line
+ * of TAP for each stage, with the first difference. --threads compares the CPU with several threads
+ * with the CPU with one thread instead. Without --threads it skips if there is no GPU.
  */
 #include "config.h"
 
@@ -33,43 +33,43 @@ static const Case cases[] = {
     {"grey8", 1, 1, LOSSLESS, 64, 64, 3, 0, 1, 1},
     {"grey8", 61, 1, STEP(512), 32, 32, 4, 0, 3, 5},
     {"grey8", 1, 61, LOSSLESS, 32, 32, 4, 0, 3, 5, .mq = true},
-    {"grey8", 160, 121, STEP(512), 64, 64, 1, .alone = true},
+    {"grey8", 160, 121, STEP(512), 64, 64, 1, .one_in_flight = true},
     {"grey8", 160, 121, LOSSLESS, 64, 64, 1, .mq = true},
-    {"grey8", 333, 260, LOSSLESS, 64, 64, 7, 0, 1, 1, .alone = true},
+    {"grey8", 333, 260, LOSSLESS, 64, 64, 7, 0, 1, 1, .one_in_flight = true},
     {"grey8", 333, 260, STEP(256), 16, 256, 2, 0, 0, 1, .mq = true, .style = CAUSAL},
     {"grey8", 1100, 40, STEP(256), 1024, 4, 3, .refined = true},
     {"grey12-signed", 97, 64, STEP(1024), 32, 32, 4},
     {"grey12-signed", 97, 64, LOSSLESS, 32, 32, 4, .mq = true, .style = BYPASS | PTERM},
     {"grey16", 130, 257, LOSSLESS, 64, 64, 6},
     {"grey16", 130, 257, STEP(65536), 64, 64, 6, .mq = true, .style = RESET | SEGMARK},
-    {"rgb8", 320, 201, LOSSLESS, 64, 64, 6, .alone = true},
-    {"rgb8", 320, 201, STEP(256), 32, 32, 6, .mq = true, .style = BYPASS, .cut = 3},
+    {"rgb8", 320, 201, LOSSLESS, 64, 64, 6, .one_in_flight = true},
+    {"rgb8", 320, 201, STEP(256), 32, 32, 6, .mq = true, .style = BYPASS, .drop_divisor = 3},
     {"rgb8", 133, 99, STEP(300), 64, 64, 1, .no_mct = true},
     {"rgb8", 133, 99, LOSSLESS, 4, 4, 4, .mq = true, .style = TERMALL, .roi = 9},
-    {"rgb12", 399, 271, STEP(4096), 64, 64, 6, .alone = true},
+    {"rgb12", 399, 271, STEP(4096), 64, 64, 6, .one_in_flight = true},
     {"rgb12", 399, 271, STEP(4096), 32, 32, 6, 0, 5, 3, .mq = true},
     {"rgb12", 399, 271, LOSSLESS, 32, 32, 5, 0, 1, 1, .refined = true},
     {"rgb12", 300, 200, STEP(2048), 64, 64, 4, 97, 11, 7},
     {"rgb12", 300, 200, LOSSLESS, 64, 32, 4, 128, 3, 5, .mq = true, .style = BYPASS | TERMALL},
     {"rgb12", 300, 200, STEP(2048), 32, 32, 3, 61, 3, 5, .no_mct = true, .reduce = 1},
     {"rgb12", 300, 200, STEP(1024), 32, 32, 6, .xyz = true},
-    {"rgb12", 300, 200, STEP(4096), 64, 64, 6, .narrow = 5},
-    {"rgb12", 300, 200, STEP(4096), 32, 64, 6, .mq = true, .narrow = 4, .cut = 2},
+    {"rgb12", 300, 200, STEP(4096), 64, 64, 6, .missing_planes = 5},
+    {"rgb12", 300, 200, STEP(4096), 32, 64, 6, .mq = true, .missing_planes = 4, .drop_divisor = 2},
     {"rgb12", 300, 200, STEP(1024), 64, 64, 5, .roi = 11},
     {"rgb12", 300, 200, STEP(1024), 64, 64, 5, .mq = true, .roi = 13, .reduce = 2},
-    {"rgb12-be", 150, 81, STEP(1024), 64, 64, 6, .alone = true},
-    {"rgb8-packed", 150, 515, STEP(256), 64, 64, 6, .alone = true},
+    {"rgb12-be", 150, 81, STEP(1024), 64, 64, 6, .one_in_flight = true},
+    {"rgb8-packed", 150, 515, STEP(256), 64, 64, 6, .one_in_flight = true},
     {"rgba8-packed", 150, 81, LOSSLESS, 64, 64, 6},
     {"yuv422p10", 262, 131, STEP(1024), 64, 64, 5, .refined = true},
     {"yuv422p10", 262, 131, LOSSLESS, 32, 32, 6, .mq = true, .style = CAUSAL | BYPASS},
     {"yuv420p8", 322, 241, STEP(400), 64, 64, 6},
     {"yuv420p8", 322, 241, LOSSLESS, 32, 32, 4, 100, 3, 1},
-    {"yuv420p8", 321, 243, STEP(400), 32, 32, 5, 0, 1, 1, .mq = true, .alone = true},
+    {"yuv420p8", 321, 243, STEP(400), 32, 32, 5, 0, 1, 1, .mq = true, .one_in_flight = true},
     {"uyvy", 260, 64, STEP(300), 64, 64, 6},
-    {"v210", 260, 264, STEP(1024), 64, 64, 6, .alone = true},
+    {"v210", 260, 264, STEP(1024), 64, 64, 6, .one_in_flight = true},
     {"v210", 192, 108, LOSSLESS, 32, 32, 4, .mq = true},
     {"uyvp", 192, 108, STEP(1024), 64, 64, 6},
-    {"rgb12", 1280, 720, LOSSLESS, 64, 64, 6, .alone = true},
+    {"rgb12", 1280, 720, LOSSLESS, 64, 64, 6, .one_in_flight = true},
     {"rgb12", 1001, 703, STEP(4096), 32, 32, 6, 0, 1, 1, .mq = true},
     {"yuv422p10", 1280, 720, STEP(1024), 64, 64, 6},
 };
@@ -121,7 +121,7 @@ static void set_params(const Case *test, Cj2kEncoderParams *params)
   params->codeblock_style = test->style;
   params->rate_control = test->step > 0 ? CJ2K_RATE_QSTEP : CJ2K_RATE_LOSSLESS;
   params->quant_step = test->step;
-  params->frames_in_flight = test->alone ? 1 : 2;
+  params->frames_in_flight = test->one_in_flight ? 1 : 2;
   params->codeblock_width = test->block_width;
   params->codeblock_height = test->block_height;
   params->num_resolutions = test->num_resolutions;
@@ -186,7 +186,7 @@ static Side cpu_side(const char *name, uint32_t threads)
                 .threads = cj2k_threads_new(threads)};
 }
 
-/* false: there is no GPU, and the line of TAP that says so is written. */
+/* false: there is no GPU; the line of TAP that says so was printed. */
 static bool set_sides(Stages *stages, bool threads)
 {
   if (threads) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A frame's way through two back ends, stage by stage; what each stage leaves is compared and is a
- * line of TAP.
+ * Runs a frame through two back ends stage by stage, compares the results of each stage and prints
+ * a line of TAP for it.
  */
 #ifndef STAGES_H
 #define STAGES_H
@@ -21,29 +21,29 @@ typedef struct {
 } Side;
 
 typedef struct {
-  Side sides[2]; /* the first one is right */
+  Side sides[2]; /* the first one is the reference */
   uint32_t count, failed;
 } Stages;
 
 typedef struct {
   const char *format;
   uint32_t width, height;
-  double step; /* as a fraction of full range; 0: 5/3 and nothing lost */
+  double step; /* as a fraction of the full range; 0: lossless with the 5/3 filter */
   uint16_t block_width, block_height;
   uint8_t num_resolutions;
-  uint32_t tile, x0, y0; /* size of tiles; offset of the image */
+  uint32_t tile, x0, y0; /* tile size; offset of the image */
   bool mq;
-  uint8_t style; /* MQ: CJ2K_STYLE_* */
-  uint8_t alone; /* frames come in slices */
+  uint8_t style;         /* MQ: CJ2K_STYLE_* */
+  uint8_t one_in_flight; /* pictures are cut into slices */
   bool xyz, no_mct;
-  uint8_t narrow; /* magnitudes have so many bit-planes less than they need */
-  bool refined;   /* HT, decoding: with SigProp and MagRef */
-  uint8_t cut;    /* MQ, decoding: of each so many passes the last is missing */
-  uint8_t roi;    /* decoding: max-shift */
-  uint8_t reduce; /* decoding */
+  uint8_t missing_planes; /* number of bit-planes by which magnitudes exceed what fits */
+  bool refined;           /* HT, decoding: with SigProp and MagRef */
+  uint8_t drop_divisor;   /* MQ, decoding: drops the last 1/drop_divisor of the passes; 0: none */
+  uint8_t roi;            /* decoding: shift of the region of interest (max-shift) */
+  uint8_t reduce;         /* decoding: resolutions to discard */
 } Case;
 
-/* Coded blocks on their way to the decoder. */
+/* Coded blocks, as input of the decoder. */
 typedef struct {
   GByteArray *bytes;
   GArray *segments; /* Cj2kSegment */
@@ -54,7 +54,7 @@ typedef struct {
 void coded_init(Coded *coded);
 void coded_clear(Coded *coded);
 
-/* The frame of a case on its way to coded blocks. */
+/* The frame of a case, as input of the encoder. */
 typedef struct {
   const Case *test;
   char *title;
@@ -64,17 +64,18 @@ typedef struct {
   Cj2kLayout layout;
 } StageFrame;
 
-/* A line of TAP; `why` follows when it is not ok. */
+/* Prints a line of TAP, followed by `why` if it is not ok. */
 void stage_done(Stages *stages, const char *title, const char *stage, bool ok, const char *why);
-/* The same for a stage that is not there: why not. */
+/* The same for a stage that cannot be run; `why` is the reason. */
 void stage_skipped(Stages *stages, const char *title, const char *stage, const char *why);
 
 /* stage-encode.c. Fills in `coded`, and the header's step sizes, for check_decoding. */
 void check_encoding(Stages *stages, StageFrame *frame, Coded *coded);
-/* stage-decode.c. `alone`: with one frame in flight. */
+/* stage-decode.c */
 void check_decoding(Stages *stages, const char *title, const Cj2kPlan *plan,
-                    const Cj2kLayout *layout, bool alone, const Cj2kCodedFrame *coded);
-/* The frame of a case; then one in the same slots of which some blocks are left out. */
+                    const Cj2kLayout *layout, bool one_in_flight, const Cj2kCodedFrame *coded);
+/* Decodes the frame of a case; then, in the same slots, a frame in which some blocks are left
+ * out. */
 void check_decoding_case(Stages *stages, StageFrame *frame, Coded *coded);
 void check_decoding_file(Stages *stages, const char *path);
 

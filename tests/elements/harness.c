@@ -28,6 +28,16 @@ Rig rig_decoder(const gchar *properties, GstCaps *caps)
   return rig;
 }
 
+Rig rig_encoder(const gchar *properties, const GstVideoInfo *info)
+{
+  gchar *description = g_strdup_printf("cudaj2kenc %s", properties);
+  Rig rig = rig_new(description);
+  g_free(description);
+  if (info)
+    gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(info));
+  return rig;
+}
+
 void rig_free(Rig *rig)
 {
   /* Messages reference their element, and the element references the bus that holds them. */

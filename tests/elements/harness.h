@@ -19,6 +19,8 @@ Rig rig_new(const gchar *description);
 /* cudaj2kdec with these properties, and caps at its sink pad (transfer full of caps; NULL: set
  * later). */
 Rig rig_decoder(const gchar *properties, GstCaps *caps);
+/* cudaj2kenc with these properties, and caps of this video at its sink pad (NULL: set later). */
+Rig rig_encoder(const gchar *properties, const GstVideoInfo *info);
 void rig_free(Rig *rig);
 /* Flushes, discards the output so far, and begins a new segment. */
 void rig_flush(Rig *rig);

@@ -72,7 +72,7 @@ guint32 pixels_of(const GstVideoFrame *frame, guint c, guint x, guint y)
 
 guint32 pixels_pattern(guint c, guint x, guint y, guint width, guint height, guint depth)
 {
-  guint32 max = (1u << depth) - 1;
+  guint32 max = (guint32)((G_GUINT64_CONSTANT(1) << depth) - 1);
   guint32 ramp;
   switch (c) {
   case 0: ramp = (guint32)((guint64)max * (x + y) / (width + height)); break;

@@ -47,7 +47,7 @@ def shorten(arguments):
 
 
 def missing_element(arguments):
-    """An element of the pipeline that is not installed, or None."""
+    """The first element of the pipeline that is not installed, or None."""
     words = [argument for before, argument in zip(["!"] + arguments, arguments)
              if before == "!" and "/" not in argument and "(" not in argument]
     for word in words + (["cudaupload"] if any("CUDAMemory" in a for a in arguments) else []):

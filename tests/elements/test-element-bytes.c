@@ -52,30 +52,14 @@ static void append_junk(Stream *stream, guint size, guint8 value)
   memset(stream->bytes->data + at, value, size);
 }
 
-static guint read16(const guint8 *p)
-{
-  return (guint)p[0] << 8 | p[1];
-}
-
-static guint32 read32(const guint8 *p)
-{
-  return (guint32)read16(p) << 16 | read16(p + 2);
-}
-
-static void write32(guint8 *p, guint32 value)
-{
-  for (guint i = 0; i < 4; i++)
-    p[i] = (guint8)(value >> (24 - 8 * i));
-}
-
 /* The offset of the first or the last SOT of a codestream. */
 static guint8 *tile_part(GByteArray *image, gboolean last)
 {
   guint at = 2, next;
-  while (read16(image->data + at) != 0xFF90)
-    at += 2 + read16(image->data + at + 2);
-  while (last && (next = at + read32(image->data + at + 6)) + 12 <= image->len &&
-         read16(image->data + next) == 0xFF90)
+  while (GST_READ_UINT16_BE(image->data + at) != 0xFF90)
+    at += 2 + GST_READ_UINT16_BE(image->data + at + 2);
+  while (last && (next = at + GST_READ_UINT32_BE(image->data + at + 6)) + 12 <= image->len &&
+         GST_READ_UINT16_BE(image->data + next) == 0xFF90)
     at = next;
   return image->data + at;
 }
@@ -130,9 +114,9 @@ static void make_no_lengths(Stream *stream)
   GstVideoInfo info = source();
   for (gint i = 0; i < 10; i++) {
     GByteArray *image = coded(i % 2 ? LOSSLESS : LOSSLESS "sop=true", &info, (guint)i);
-    write32(tile_part(image, TRUE) + 6, 0);
+    GST_WRITE_UINT32_BE(tile_part(image, TRUE) + 6, 0);
     for (guint at = 0; i % 2 == 0 && at + 6 <= image->len; at++)
-      if (read32(image->data + at) == 0xFF910004) {
+      if (GST_READ_UINT32_BE(image->data + at) == 0xFF910004) {
         image->data[at + 4] = 0xFF;
         image->data[at + 5] = 0xD9;
         break;
@@ -175,14 +159,14 @@ static void make_odd_files(Stream *stream)
   for (gint i = 0; i < 4; i++) {
     GByteArray *file = coded(LOSSLESS "! capsfilter caps=image/jp2", &info, (guint)i);
     guint box = 0;
-    while (memcmp(file->data + box + 4, "jp2c", 4))
-      box += read32(file->data + box);
+    while (memcmp(file->data + box + 4, "jp2c", 4) != 0)
+      box += GST_READ_UINT32_BE(file->data + box);
     if (i == 3) {
-      write32(file->data + box, 0);
+      GST_WRITE_UINT32_BE(file->data + box, 0);
     } else if (i % 2) {
       GByteArray *longer = g_byte_array_new();
       guint8 head[16] = {0, 0, 0, 1, 'j', 'p', '2', 'c'};
-      write32(head + 12, read32(file->data + box) + 8);
+      GST_WRITE_UINT32_BE(head + 12, GST_READ_UINT32_BE(file->data + box) + 8);
       g_byte_array_append(longer, file->data, box);
       g_byte_array_append(longer, head, sizeof head);
       g_byte_array_append(longer, file->data + box + 8, file->len - box - 8);
@@ -205,7 +189,7 @@ static void make_mixed(Stream *stream)
            i);
 }
 
-/* Bytes before, between and behind images; some look like the beginning of an image. */
+/* Bytes before, between and after images; some look like the beginning of an image. */
 static void make_junk(Stream *stream)
 {
   static const guint8 fake[] = {0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0, 0, 0, 0, 1, 0xFF, 0x4F, 0xFF};
@@ -225,7 +209,7 @@ static void make_no_eoc(Stream *stream)
     GByteArray *image = coded(LOSSLESS, &info, (guint)i);
     g_byte_array_set_size(image, image->len - 2);
     if (i % 3 == 1)
-      write32(tile_part(image, TRUE) + 6, 0);
+      GST_WRITE_UINT32_BE(tile_part(image, TRUE) + 6, 0);
     append(stream, image, i);
   }
 }
@@ -262,7 +246,7 @@ static void make_wrong_lengths(Stream *stream)
   for (gint i = 0; i < 8; i++) {
     GByteArray *image = coded(LOSSLESS, &info, (guint)i);
     if (i % 2)
-      write32(tile_part(image, TRUE) + 6, lengths[i / 2]);
+      GST_WRITE_UINT32_BE(tile_part(image, TRUE) + 6, lengths[i / 2]);
     append(stream, image, i % 2 ? -1 : i);
   }
 }
@@ -361,7 +345,7 @@ static void test_at_once(void)
 
 /* --------------------------------------------------------------------------------- limits --- */
 
-/* Pushes zeros until they are refused; the error message has to contain `words`. */
+/* Pushes zeros until they are refused; the error message must contain `words`. */
 static void push_zeros(Rig *rig, guint most_mib, const gchar *words)
 {
   GstFlowReturn flow = GST_FLOW_OK;
@@ -396,7 +380,7 @@ static void test_no_end(void)
     Rig rig = bytes_decoder("image/x-jpc");
     GByteArray *begin = g_byte_array_new();
     g_byte_array_append(begin, image->data, image->len - 100);
-    write32(tile_part(begin, TRUE) + 6, i ? 0xFFFFFFF0 : 0);
+    GST_WRITE_UINT32_BE(tile_part(begin, TRUE) + 6, i ? 0xFFFFFFF0 : 0);
     g_assert_cmpint(push_bytes(&rig, begin->data, begin->len), ==, GST_FLOW_OK);
     push_zeros(&rig, 80, "begins at byte 0 of the stream does not end");
     rig_flush(&rig);

@@ -581,10 +581,11 @@ static void test_lost_gpu(gconstpointer factory)
 }
 #endif
 
-/* ------------------------------------------------------------------------ what CUDA leaves --- */
+/* ------------------------------------------------------------- streams that CUDA does not support
+ * --- */
 
 /* Sets the depth of the first component in SIZ (T.800 A.5.1) to one that CUDA does not support. */
-static GstBuffer *deepen(GstBuffer *coded)
+static GstBuffer *set_unsupported_depth(GstBuffer *coded)
 {
   GstBuffer *deep = gst_buffer_copy_deep(coded);
   GstMapInfo map;
@@ -601,7 +602,8 @@ static void test_left_to_the_cpu(void)
     return;
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GRAY8, WIDTH, HEIGHT);
   GstCaps *caps;
-  GstBuffer *coded = encode_pattern(&source, 0, &caps), *deep = deepen(coded), *decoded[2];
+  GstBuffer *coded = encode_pattern(&source, 0, &caps), *deep = set_unsupported_depth(coded),
+            *decoded[2];
   for (guint i = 0; i < 2; i++) {
     Rig rig = rig_decoder(i ? "backend=cuda" : "backend=cpu", gst_caps_ref(caps));
     GstStructure *stats;

@@ -20,13 +20,13 @@ static GstVideoInfo interlaced(GstVideoFormat format, guint height, GstVideoInte
   return info;
 }
 
-/* A picture in a buffer whose remaining bytes, including unused rows, are `rest`. */
-static GstBuffer *picture(const GstVideoInfo *info, guint phase, guint8 rest)
+/* A picture in a buffer whose remaining bytes, including unused rows, are `padding`. */
+static GstBuffer *picture(const GstVideoInfo *info, guint phase, guint8 padding)
 {
   GstBuffer *pattern = pixels_buffer(info, phase);
   GstBuffer *buffer = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(info), NULL);
   GstVideoFrame from, to;
-  gst_buffer_memset(buffer, 0, rest, GST_VIDEO_INFO_SIZE(info));
+  gst_buffer_memset(buffer, 0, padding, GST_VIDEO_INFO_SIZE(info));
   g_assert_true(gst_video_frame_map(&from, info, pattern, GST_MAP_READ));
   g_assert_true(gst_video_frame_map(&to, info, buffer, GST_MAP_WRITE));
   g_assert_true(gst_video_frame_copy(&to, &from));
@@ -37,8 +37,8 @@ static GstBuffer *picture(const GstVideoInfo *info, guint phase, guint8 rest)
 }
 
 /* The same picture with its planes directly behind each other, without unused rows, in a buffer
- * that is `less` bytes too short. */
-static GstBuffer *tight_picture(const GstVideoInfo *info, guint phase, gsize less)
+ * that is `missing` bytes too short. */
+static GstBuffer *tight_picture(const GstVideoInfo *info, guint phase, gsize missing)
 {
   GstBuffer *loose = picture(info, phase, 0);
   GstVideoFrame from;
@@ -56,7 +56,7 @@ static GstBuffer *tight_picture(const GstVideoInfo *info, guint phase, gsize les
   }
   gst_video_frame_unmap(&from);
   gst_buffer_unref(loose);
-  size = bytes->len - less;
+  size = bytes->len - missing;
   GstBuffer *buffer = gst_buffer_new_memdup(bytes->data, size);
   GstVideoMeta *meta = gst_buffer_add_video_meta_full(
       buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_INFO_FORMAT(info), WIDTH,

@@ -191,7 +191,7 @@ static void test_refused_always(gconstpointer data)
 }
 
 /* The event that makes a flow return obsolete. */
-static void forget_by(Stage *stage, GstEventType type)
+static void push_event(Stage *stage, GstEventType type)
 {
   switch (type) {
   case GST_EVENT_SEGMENT: push_segment(stage); break;
@@ -226,7 +226,7 @@ static void test_forgotten(gconstpointer data)
     wait_for_arrivals(&stage, 1);
     g_assert_cmpint(push(&stage, 1), ==, GST_FLOW_OK);
     wait_for_arrivals(&stage, 2);
-    forget_by(&stage, types[t]);
+    push_event(&stage, types[t]);
     for (guint i = 2; i < MANY_PUSHES; i++)
       g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
     g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
@@ -288,17 +288,17 @@ static void test_flush_when_full(gconstpointer data)
 #define POOL_MAX 4
 
 typedef struct {
-  GstBuffer *kept[64];
+  GstBuffer *held[64];
   gint count; /* atomic */
-} Kept;
+} HeldBuffers;
 
-static GstPadProbeReturn keep_buffer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+static GstPadProbeReturn hold_buffer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
-  Kept *kept = data;
-  gint n = g_atomic_int_get(&kept->count);
+  HeldBuffers *held = data;
+  gint n = g_atomic_int_get(&held->count);
   (void)pad;
-  kept->kept[n] = gst_buffer_ref(GST_PAD_PROBE_INFO_BUFFER(info));
-  g_atomic_int_set(&kept->count, n + 1);
+  held->held[n] = gst_buffer_ref(GST_PAD_PROBE_INFO_BUFFER(info));
+  g_atomic_int_set(&held->count, n + 1);
   return GST_PAD_PROBE_OK;
 }
 
@@ -325,22 +325,22 @@ static GstPadProbeReturn offer_pool(GstPad *pad, GstPadProbeInfo *info, gpointer
 
 /* Downstream keeps all buffers of the pool and the decoder waits for one: a flush and a change of
  * state end the wait. */
-static void test_kept_buffers(gconstpointer data)
+static void test_held_buffers(gconstpointer data)
 {
   const Case *c = data;
   for (guint by_state = 0; by_state < 2; by_state++) {
     Stage stage;
-    Kept kept = {.count = 0};
+    HeldBuffers held = {.count = 0};
     gint before;
     stage_init(&stage, c->kind, c->in_flight);
     gst_pad_add_probe(stage.rig.h->sinkpad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_pool, NULL,
                       NULL);
-    gst_pad_add_probe(stage.rig.h->sinkpad, GST_PAD_PROBE_TYPE_BUFFER, keep_buffer, &kept, NULL);
+    gst_pad_add_probe(stage.rig.h->sinkpad, GST_PAD_PROBE_TYPE_BUFFER, hold_buffer, &held, NULL);
     GThread *thread = g_thread_new("upstream", push_until_full, &stage);
     do { /* until no more buffers arrive */
-      before = g_atomic_int_get(&kept.count);
+      before = g_atomic_int_get(&held.count);
       g_usleep(50000);
-    } while (!before || before != g_atomic_int_get(&kept.count));
+    } while (!before || before != g_atomic_int_get(&held.count));
     g_assert_cmpint(before, <, MANY_PUSHES);
     GstElement *element = rig_element(&stage.rig, c->kind->factory);
     if (by_state)
@@ -349,16 +349,16 @@ static void test_kept_buffers(gconstpointer data)
     else
       g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_flush_start()));
     g_thread_join(thread);
-    for (gint i = 0; i < g_atomic_int_get(&kept.count); i++)
-      gst_buffer_unref(kept.kept[i]);
+    for (gint i = 0; i < g_atomic_int_get(&held.count); i++)
+      gst_buffer_unref(held.held[i]);
     if (!by_state) {
-      g_atomic_int_set(&kept.count, 0);
+      g_atomic_int_set(&held.count, 0);
       g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_flush_stop(TRUE)));
       push_segment(&stage);
       guint arrived = stage.arrived;
       g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
       wait_for_arrivals(&stage, arrived + 1);
-      gst_buffer_unref(kept.kept[0]);
+      gst_buffer_unref(held.held[0]);
     }
     gst_object_unref(element);
     stage_clear(&stage);
@@ -501,7 +501,7 @@ int main(int argc, char **argv)
     add("segment-done", kind, GST_FLOW_OK, test_segment_done);
   }
   add("image-sequence", &decoder, GST_FLOW_OK, test_image_sequence);
-  add("kept-buffers", &decoder, GST_FLOW_OK, test_kept_buffers);
+  add("held-buffers", &decoder, GST_FLOW_OK, test_held_buffers);
   g_test_add_func("/flow/cudaj2kdec/reconfigure-in-finish", test_reconfigure_in_finish);
   int result = g_test_run();
   gst_deinit();

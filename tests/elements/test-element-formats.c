@@ -7,7 +7,7 @@
 
 /* The value of `depth` bits in 8 or 16, as GStreamer's unpack functions return it: in the high
  * bits, with zeros below (GST_VIDEO_PACK_FLAG_TRUNCATE_RANGE). */
-static guint32 on_top(guint32 value, guint depth, guint bits)
+static guint32 in_high_bits(guint32 value, guint depth, guint bits)
 {
   return value << (bits - depth);
 }
@@ -27,14 +27,14 @@ static void check_row_against_unpack(const GstCudaJ2kFormat *format, const GstVi
     guint sub_y = c == 1 || c == 2 ? format->sub_y : 1;
     for (guint x = 0; x < width; x++) {
       guint place = x * 4 + (format->family == CJ2K_VIDEO_GREY ? 1 : (c + 1) % 4);
-      guint32 got = bits == 16 ? ((guint16 *)line)[place] : line[place];
-      guint32 want = pixels_of(frame, c, x / sub_x, y / sub_y);
+      guint32 actual = bits == 16 ? ((guint16 *)line)[place] : line[place];
+      guint32 expected = pixels_of(frame, c, x / sub_x, y / sub_y);
       guint depth = format->samples[c].depth;
-      guint32 moved = on_top(want, depth, bits);
+      guint32 moved = in_high_bits(expected, depth, bits);
       /* Some functions replicate 2-bit alpha instead of shifting it. */
-      if (got != moved && (depth != 2 || got != want * 0x5555u >> (16 - bits)))
+      if (actual != moved && (depth != 2 || actual != expected * 0x5555u >> (16 - bits)))
         g_error("%s: component %u at (%u, %u) is 0x%x for GStreamer, 0x%x by the table",
-                GST_VIDEO_FORMAT_INFO_NAME(finfo), c, x, y, got, moved);
+                GST_VIDEO_FORMAT_INFO_NAME(finfo), c, x, y, actual, moved);
     }
   }
   g_free(line);

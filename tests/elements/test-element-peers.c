@@ -31,7 +31,8 @@ static gdouble psnr(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo
 {
   const GstCudaJ2kFormat *format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(info_a));
   GstVideoFrame frame_a, frame_b;
-  gdouble squares = 0, samples = 0, most = (1u << format->samples[0].depth) - 1;
+  gdouble squares = 0, full_range = (1u << format->samples[0].depth) - 1;
+  guint64 samples = 0;
   g_assert_true(gst_video_frame_map(&frame_a, info_a, a, GST_MAP_READ));
   g_assert_true(gst_video_frame_map(&frame_b, info_b, b, GST_MAP_READ));
   for (guint c = 0; c < format->num_components; c++)
@@ -43,7 +44,7 @@ static gdouble psnr(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo
   gst_video_frame_unmap(&frame_a);
   gst_video_frame_unmap(&frame_b);
   g_assert_cmpfloat(squares, >, 0);
-  return 10 * log10(most * most * samples / squares);
+  return 10 * log10(full_range * full_range * (gdouble)samples / squares);
 }
 
 static gdouble psnr_of(const gchar *decoder, const gchar *properties, const GstVideoInfo *source,

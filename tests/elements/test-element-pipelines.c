@@ -111,7 +111,7 @@ static void run_and_compare(const gchar *description, const GstVideoInfo *source
   g_assert_cmpuint(expected.wrong, ==, 0);
 }
 
-/* ------------------------------------------------------------------------------ the ways --- */
+/* ---------------------------------------------------------------------------------- chains --- */
 
 typedef struct {
   const gchar *name;

@@ -2,13 +2,13 @@
 /*
  * golden [--backend cpu|cuda] [--print]
  *
- * Encodes and decodes sequences that are made here and compares digests of the codestreams' bytes
- * and of the decoded samples with those in golden-table.inc: block coder x rate control x layout x
- * sequence, each with one and with several frames in flight, which must not matter. A change of the
- * code that is not meant to change results leaves this table as it is. After an intended change
- * --print writes the new table to standard output; the commit says why it changed.
+ * Encodes and decodes generated sequences and compares digests of the codestreams' bytes and of the
+ * decoded samples with those in golden-table.inc: block coder x rate control x layout x sequence,
+ * each with one and with several frames in flight, which must not make a difference. A change of
+ * the code that is not meant to change results must leave the table unchanged. After an intended
+ * change --print writes the new table to standard output; the commit says why it changed.
  *
- * Prints TAP; skips with the reason where the back end cannot be opened.
+ * Prints TAP; if the back end cannot be opened, skips with the reason.
  */
 #include "tests/cuda/pictures.h"
 
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGEST_LENGTH 16 /* hexadecimal digits of a SHA-256 that are kept */
+#define DIGEST_LENGTH 16 /* hexadecimal digits of a SHA-256 in the table */
 #define MAX_FRAMES    24
 
 typedef struct {
@@ -29,11 +29,12 @@ static const Golden golden[] = {
 
 /* ------------------------------------------------------------------------------ the cases --- */
 
-/* Layout, geometry and the options that shape packets; each has one thing that others do not. */
+/* Layout, geometry and the options that shape packets; each row has a property that no other row
+ * has. */
 typedef struct {
   const char *format;
   uint32_t width, height, offset, tile;
-  uint8_t precinct; /* log2, of the highest resolution; 0: maximal */
+  uint8_t precinct; /* log2 for the highest resolution; 0: maximal */
   uint8_t style;    /* MQ only */
   uint8_t layers;
 } Shape;
@@ -58,8 +59,8 @@ static const Rate rates[] = {
     {"psnr", CJ2K_RATE_PSNR, 40},
 };
 
-/* A frame of a rate control learns from one some frames before it, so sequences are longer than
- * that, before the cut and after it. */
+/* Rate control of a frame learns from an earlier frame. Both scenes are therefore longer than this
+ * lag. */
 typedef struct {
   const char *name;
   uint32_t num_frames;
@@ -163,7 +164,7 @@ static bool encode_sequence(Cj2kEncoder *encoder, const Case *c, Streams *stream
   }
   while (ok && streams->count < num_frames)
     ok = receive_stream(encoder, streams, why);
-  cj2k_encoder_close(encoder); /* ends with the pictures, also after an error */
+  cj2k_encoder_close(encoder); /* from here on nothing reads the pictures, even after an error */
   for (uint32_t i = 0; i < made; i++)
     picture_clear(&pictures[i]);
   return ok;
@@ -195,7 +196,8 @@ static bool receive_samples(Cj2kDecoder *decoder, Target *target, GChecksum *sum
   return ok;
 }
 
-/* Into the layout that the pictures had, and of that all bytes, also those that no sample owns. */
+/* Decodes into the layout of the pictures and includes all its bytes in the digest, also those that
+ * belong to no sample. */
 static bool decode_sequence(Cj2kDecoder *decoder, const Case *c, const Streams *streams,
                             GChecksum *sum, Cj2kError *why)
 {
@@ -271,7 +273,7 @@ static const Golden *find_golden(const char *name)
   return NULL;
 }
 
-/* One frame in flight and several: both must have the digests of the table. */
+/* With one frame in flight and with several: both must give the digests of the table. */
 static bool check(Case *c, const char *name, bool print)
 {
   static const uint32_t in_flight[] = {1, 4};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Which streams the other encoders make: fixed ones that must be there, and seeded combinations."""
+"""The streams that the other encoders make: fixed ones, and random combinations with fixed seeds."""
 import random
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ BLOCKS = [(64, 64), (32, 32), (4, 4), (1024, 4), (4, 1024), (16, 128), (8, 8), (
 
 @dataclass
 class Case:
-    """One stream: the picture it shows and the encoder's own options."""
+    """One stream: its picture and the options of its encoder."""
     encoder: str
     width: int
     height: int
@@ -33,7 +33,7 @@ class Case:
 
 
 def odd_origin(rng):
-    """Image offset, tile offset and tile size that cut the picture into odd pieces (T.800 B.3)."""
+    """Image offset, tile offset and tile size that divide the picture unevenly (T.800 B.3)."""
     image = (rng.randrange(0, 40), rng.randrange(0, 40))
     tile_origin = (rng.randrange(0, image[0] + 1), rng.randrange(0, image[1] + 1))
     # The first tile must meet the image area.
@@ -54,7 +54,7 @@ def opj(rng, encoder="opj"):
         width, height = width + -width % 4, height + -height % 4
     case = Case(encoder, width, height, sampling, bits, lossless=rng.random() < 0.6)
     block = rng.choice(BLOCKS)
-    # OpenJPEG wants a sample at the lowest resolution of each tile.
+    # OpenJPEG requires a sample at the lowest resolution of each tile.
     levels = min(width, height, 41).bit_length()
     case.options = ["-n", rng.randrange(1, levels + 1), "-b", f"{block[0]},{block[1]}", "-p", rng.choice(PROGRESSIONS)]
     style = rng.choice([0, rng.randrange(64), 1 << rng.randrange(6)])
@@ -122,7 +122,7 @@ def gst(rng):
 
 def fixed(long):
     """Every code-block style with either transform, every progression with layers and precincts,
-    regions of interest, many levels, and the greatest sizes."""
+    regions of interest, many levels, and the largest sizes."""
     for style in range(64) if long else (1, 2, 4, 8, 16, 32, 5, 21, 63):
         for lossy in (False, True):
             rate = ["-I", "-r", "10"] if lossy else []
@@ -147,7 +147,7 @@ def fixed(long):
 
 
 def cases(long):
-    """All cases of a run; the short one is a part of the long one in kind, not in seeds."""
+    """All cases of a run. A short run has the same kinds of cases as a long one, with other seeds."""
     yield from fixed(long)
     for make, count in ((opj, 60), (grk, 20), (ojph, 50), (gst, 8)):
         rng = random.Random(f"{make.__name__} 15444")

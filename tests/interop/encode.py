@@ -34,7 +34,7 @@ def psnr(source, decoded, bits):
 
 
 def compare(row, source, ours, theirs):
-    """None when the two decoders agree as they must, else what is wrong."""
+    """None if both decoders agree as required, else what is wrong."""
     peak = differences(ours, theirs)
     if row["rate"] == "lossless" or peak == 0:
         return f"differs by {peak}" if peak else None
@@ -47,7 +47,7 @@ def compare(row, source, ours, theirs):
 
 
 def can_read(name, row):
-    """By what the peers refuse, or show as something else; OpenJPH in its version 0.9."""
+    """Whether the peer reads such a stream; it refuses or misinterprets others (OpenJPH 0.9)."""
     sampling = written.SAMPLING[row["sampling"]]
     if name == "grk_decompress":
         return set(sampling) == {(1, 1)}
@@ -55,7 +55,7 @@ def can_read(name, row):
 
 
 def judge(row, work, tallies):
-    """What is wrong with the row's stream, a list of sentences."""
+    """A list of what is wrong with the row's stream."""
     source = planes(*row["size"], row["depth"], written.SAMPLING[row["sampling"]], row["signed"])
     for index, plane in enumerate(source):
         write_pgx(f"{work}/in_{index}.pgx", plane, row["depth"], row["signed"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Decodes what other encoders made and compares with the picture and with the peers' own decoders.
+"""Decodes streams of other encoders and compares the result with the picture and with the peers' decoders.
 
 Lossless streams must come back exactly. Lossy ones may differ by one step from what a peer decodes,
 since both round; by two from OpenJPEG and its kin beyond 12 bit, where their 9/7 constants are too
@@ -20,7 +20,7 @@ JUDGES = {"opj_decompress": peers.decode_opj, "ojph_expand": peers.decode_ojph, 
 
 
 def judge(case, work):
-    """None when the stream decodes as it must, else what is wrong. Raises peers.Refused."""
+    """None if the stream decodes as required, else what is wrong. Raises peers.Refused."""
     source = planes(case.width, case.height, case.bits, case.sampling, case.signed)
     stream = getattr(peers, f"encode_{case.encoder}")(case, source, work)
     run = decode(stream, f"{work}/ours.pgx")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Other projects' encoders and decoders, as one function each.
+"""One function for each encoder and decoder of other projects.
 
 encode_* return the stream's path; decode_* a list of planes. Both raise Refused when the program
 does not do what it was asked for.
@@ -27,7 +27,7 @@ def is_pnm(case):
 
 
 def write_input(case, planes, work):
-    """PGM or PPM where the picture is one, else raw with OpenJPEG's -F."""
+    """Writes PGM or PPM if the picture permits, else raw samples with OpenJPEG's option -F."""
     if is_pnm(case):
         path = f"{work}/in.{'ppm' if len(planes) == 3 else 'pgm'}"
         write_pnm(path, planes, case.bits)
@@ -62,7 +62,7 @@ def encode_ojph(case, planes, work):
 
 
 def encode_gst(case, _planes, work):
-    """openjpegenc on GStreamer's test picture."""
+    """Encodes GStreamer's test picture with openjpegenc."""
     target = f"{work}/in.j2k"
     return call(["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=1", "!",
                  f"video/x-raw,format={case.format},width={case.width},height={case.height}", "!",
@@ -70,7 +70,7 @@ def encode_gst(case, _planes, work):
 
 
 def decode_opj(stream, case, planes, work):
-    """Component by component where OpenJPEG would otherwise turn sub-sampled ones into RGB."""
+    """Decodes components separately if OpenJPEG would otherwise convert sub-sampled ones to RGB."""
     if all(pair == (1, 1) for pair in case.sampling):
         call(["opj_decompress", "-i", stream, "-o", f"{work}/peer.pgx"], f"{work}/peer_0.pgx")
         return [read_pgx(f"{work}/peer_{index}.pgx") for index in range(len(case.sampling))]
@@ -83,7 +83,7 @@ def decode_opj(stream, case, planes, work):
 
 
 def decode_grk(stream, case, planes, work):
-    """Grok scales sub-sampled components up, and numbers its files only when there are several."""
+    """Grok upsamples sub-sampled components, and numbers its files only if there are several."""
     if set(case.sampling) != {(1, 1)}:
         raise Refused("grk_decompress: sub-sampled")
     call(["grk_decompress", "-i", stream, "-o", f"{work}/grok.pgx"],

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Quality at equal bytes: MQ against opj_compress, HT against ojph_compress.
 
-The other encoder says the bytes, our encoder has them as its budget, our decoder decodes both. MQ must not be
+The size of the other encoder's stream is the budget of ours; our decoder decodes both. MQ must not be
 more than 0.02 dB below OpenJPEG, HT not more than 0.05 dB below OpenJPH; 99 % (97 %) of the budget must be used,
 and no more than all of it.
 """
@@ -27,7 +27,7 @@ KINDS = {
 
 
 def field(height, width, rng):
-    """Noise with the spectrum of photographs, amplitude one over frequency, in -1..1."""
+    """Noise with the spectrum of photographs, whose amplitude is the reciprocal of the frequency, in -1..1."""
     fy, fx = np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None, :]
     spectrum = np.fft.rfft2(rng.normal(size=(height, width))) / (np.hypot(fy, fx) + 1 / width) ** 1.3
     result = np.fft.irfft2(spectrum, (height, width))
@@ -35,7 +35,7 @@ def field(height, width, rng):
 
 
 def picture(kind):
-    """Fields in front of each other, with edges between them, and a camera's grain."""
+    """Overlapping areas of such noise with edges between them, and grain."""
     rng = np.random.default_rng(2000)
     shape = kind.height, kind.width
     grey, front = field(*shape, rng), field(*shape, rng) > 0.1
@@ -58,7 +58,7 @@ def psnr(stream, source, kind, work):
 
 
 def compare(tap, name, encode, options, least, allowed, ours):
-    """One stream of a peer, and ours with its bytes. ours: our encoder's options."""
+    """Compares a peer's stream with one of the same size of ours. ours: our encoder's options."""
     kind, source, work = encode.kind, encode.source, encode.work
     try:
         theirs = encode.run(SimpleNamespace(**vars(kind), options=options), source, work)

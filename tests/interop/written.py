@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What our encoder is asked to write: pictures and options so that each pair of values occurs."""
+"""Pictures and options for our encoder, combined so that each pair of values occurs."""
 import itertools
 import random
 
@@ -32,14 +32,14 @@ FACTORS = {
 }
 
 
-# What OpenJPH 0.9 brings back: its files are grey or RGB, or planes of YCbCr, unsigned.
+# Pictures that OpenJPH 0.9 can write: grey, RGB, or planes of YCbCr, unsigned.
 FOR_OPENJPH = FACTORS | {"coder": ["ht"], "sampling": ["grey", "rgb", "420", "422"], "depth": [8, 10, 12, 16],
                          "size": FACTORS["size"][4:], "resolutions": [1, 2, 4], "signed": [False], "tile": [""],
                          "layers": [1], "origin": [(0, 0)]}
 
 
 def legal(row):
-    """The row with what contradicts itself put right."""
+    """The row with contradictory values replaced."""
     row = dict(row)
     sampling = SAMPLING[row["sampling"]]
     plain = set(sampling) == {(1, 1)}
@@ -64,7 +64,7 @@ def pairs(row):
 
 
 def pairwise(rng, factors):
-    """Rows in which each pair of values that can be together is; greedy, a pair not yet had first."""
+    """Rows that contain each legal pair of values; greedy, starting each row with a missing pair."""
     wanted = {}
     for (first, ones), (second, others) in itertools.combinations(factors.items(), 2):
         wanted.update({((first, a), (second, b)): None for a in ones for b in others})
@@ -82,7 +82,7 @@ def pairwise(rng, factors):
 
 
 def options(row):
-    """The row as cj2k-encode is told it, and the end of the file's name."""
+    """The row as options of cj2k-encode, and the file's suffix."""
     rate, _, value = row["rate"].partition("=")
     result = [f"--block-coder={row['coder']}", f"--rate-control={'cbr' if rate == 'reversible' else rate}",
               f"--num-resolutions={row['resolutions']}",

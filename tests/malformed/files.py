@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Gives cj2k-decode each file that once crashed some decoder.
+"""Runs cj2k-decode on files that have crashed decoders.
 
 The tool decodes it (0) or says why not (1, one reason on standard error): in under 10 s, with less
 than 1 GiB, killed by no signal and without a sanitizer's report.

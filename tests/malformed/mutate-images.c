@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * mutate-images [MUTATIONS]: the readers of picture files get PGX, PNM and PNG files with bytes
- * changed, cut out, doubled or cut off (3000 of each file; seeded). They read them or refuse them
- * with a sentence that names the file; sanitizers see to the rest.
+ * mutate-images [MUTATIONS]
+ *
+ * Gives the tools' readers PGX, PNM and PNG files in which bytes are changed, removed, repeated or
+ * cut off at the end (3000 mutations of each file, seeded). A reader must either read such a file
+ * or refuse it with a text that names the file; sanitizers check the rest.
  */
 #include "examples/image.h"
 
@@ -25,8 +27,8 @@ static const Base bases[] = {
     {"alpha8.png", 4, 8, false}, {"grey1.png", 1, 1, false},
 };
 
-/* A small picture as a file's bytes, by our own writers. NULL and `why` where they cannot: there
- * may be no libpng. */
+/* The bytes of a file with a small picture, written by the tools' own writers. NULL: they cannot
+ * write it, for example without libpng; `why` is the reason. */
 static GBytes *make_file(const Base *base, const char *folder, char *why)
 {
   char *path = g_build_filename(folder, base->name, NULL), *data;
@@ -60,7 +62,7 @@ static GBytes *make_file(const Base *base, const char *folder, char *why)
   return g_bytes_new_take(data, size);
 }
 
-/* The bytes with one to four changes, most of them near the front, where headers are. */
+/* The bytes with one to four changes, most of them near the beginning, where headers are. */
 static GByteArray *mutate(GBytes *bytes, GRand *rand)
 {
   static const guint8 telling[] = {0, 1, '0', '9', ' ', '\n', 0x7f, 0x80, 0xff};
@@ -77,7 +79,7 @@ static GByteArray *mutate(GBytes *bytes, GRand *rand)
     case 1: out->data[at] = telling[g_rand_int_range(rand, 0, G_N_ELEMENTS(telling))]; break;
     case 2: g_byte_array_remove_range(out, at, MIN(span, out->len - at)); break;
     case 3: g_byte_array_set_size(out, at + 1); break;
-    default: { /* the same bytes once more behind the end */
+    default: { /* appends a copy of the bytes */
       guint8 again[8];
       span = MIN(span, MIN(out->len - at, sizeof again));
       memcpy(again, out->data + at, span);
@@ -99,7 +101,7 @@ static guint32 crc_of(const guint8 *data, gsize size)
   return ~crc;
 }
 
-/* Makes the checksums of a PNG's chunks right again, as far as their lengths make sense. */
+/* Corrects the checksums of a PNG's chunks, as far as their lengths are plausible. */
 static void mend_checksums(GByteArray *bytes)
 {
   for (gsize at = 8; at + 12 <= bytes->len;) {
@@ -114,7 +116,7 @@ static void mend_checksums(GByteArray *bytes)
   }
 }
 
-/* Reads a copy of exactly its size, so that a sanitizer sees a byte too much. */
+/* Reads a copy of the exact size, so that a sanitizer detects reads behind its end. */
 static bool read_copy(const GByteArray *bytes, const char *path, char *why)
 {
   Image image;
@@ -130,7 +132,7 @@ static bool read_copy(const GByteArray *bytes, const char *path, char *why)
   return good;
 }
 
-/* All mutations of one file; false: `why` says what went wrong with which. */
+/* All mutations of one file; false: `why` names the mutation that failed, and how. */
 static bool try_base(guint number, GBytes *bytes, const char *path, int mutations, char *why)
 {
   int bad = -1, read = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Decodes each codestream and JP2 file of the shared test data cut off at 64 places and with 200
- * single bytes changed (a tenth of each unless CJ2K_TESTS_LONG=1), and the whole stream again
- * afterwards.
+ * Decodes each codestream and JP2 file of the shared test data, cut off at 64 positions and with
+ * 200 single bytes changed (a tenth of each unless CJ2K_TESTS_LONG=1), and the complete stream
+ * again afterwards.
  *
- * A decoder may refuse what it gets with a sentence, or give what it can. It must not crash, hang,
- * leak, or take much memory, and a stream cut off after its first tile-part header still gives a
- * picture. Each stream is tried in a process of its own, so that a crash is one failed case: the
- * process is started again behind it.
+ * A decoder may refuse a damaged stream with an error text, or decode what is left. It must not
+ * crash, hang, leak or take much memory, and a stream that is cut off after its first tile-part
+ * header must still give a picture. Each stream is decoded in a separate process: after a crash,
+ * which is one failed case, a new process continues with the next case.
  */
 #define _GNU_SOURCE /* memmem */
 
@@ -24,11 +24,11 @@
 
 #define NUM_CUTS  64
 #define NUM_FLIPS 200
-#define NUM_CASES (NUM_CUTS + NUM_FLIPS + 1) /* the last is the whole stream */
+#define NUM_CASES (NUM_CUTS + NUM_FLIPS + 1) /* the last case is the complete stream */
 
-/* Memory shared with the process that decodes: where it is and what it found. */
+/* Memory shared with the decoding process: its progress and its results. */
 typedef struct {
-  int current; /* case under way */
+  int current; /* number of the case being decoded */
   bool failed;
   char why[400];
 } Progress;
@@ -37,7 +37,7 @@ typedef struct {
   const char *name;
   guint8 *data;
   gsize size;
-  gsize first_body; /* behind the first SOD; size when there is none */
+  gsize first_body; /* offset behind the first SOD; `size` if there is none */
 } Stream;
 
 static int tap_count, tap_failed;
@@ -52,8 +52,8 @@ static void tap(bool good, const char *name, const char *what, const char *why)
   fflush(stdout);
 }
 
-/* Byte offset behind the first SOD marker (T.800 A.4.3), walking the marker segments before it. In
- * a JP2 file the codestream begins where SOC and SIZ stand together. */
+/* Byte offset behind the first SOD marker (T.800 A.4.3), found by following the marker segments
+ * before it. In a JP2 file the codestream begins where SIZ follows SOC. */
 static gsize find_first_body(const guint8 *data, gsize size)
 {
   static const guint8 soc_siz[] = {0xFF, 0x4F, 0xFF, 0x51};
@@ -77,7 +77,8 @@ static bool is_chosen(int index)
   return is_long || index % 10 == 3 || index == NUM_CASES - 1;
 }
 
-/* Bytes of case `index`, freshly allocated at their exact size: reading past them is found out. */
+/* The bytes of case `index`, in a new allocation of the exact size, so that a sanitizer detects
+ * reads behind its end. */
 static guint8 *make_case(const Stream *stream, int index, gsize *size, char **what)
 {
   guint8 *data;
@@ -90,7 +91,7 @@ static guint8 *make_case(const Stream *stream, int index, gsize *size, char **wh
   data = g_memdup2(stream->data, *size);
   if (index >= NUM_CUTS && index < NUM_CUTS + NUM_FLIPS) {
     GRand *rand = g_rand_new_with_seed(0x15444 + index);
-    /* Every other one in the headers, which random places would hardly meet. */
+    /* Every other change is in the headers, which random positions would rarely hit. */
     gsize end = index & 1 ? MIN(*size, MAX(stream->first_body, 64)) : *size;
     gsize at = g_rand_int_range(rand, 0, end);
     guint8 flip = g_rand_int_range(rand, 1, 256);
@@ -104,7 +105,7 @@ static guint8 *make_case(const Stream *stream, int index, gsize *size, char **wh
   return data;
 }
 
-/* Decodes one case. NULL, or what is wrong with the answer (to be freed). */
+/* Decodes one case. NULL, or what is wrong with the result (to be freed). */
 static char *try_case(Cj2kDecoder *decoder, const Stream *stream, int index, const guint8 *data,
                       gsize size)
 {
@@ -130,8 +131,7 @@ static char *try_case(Cj2kDecoder *decoder, const Stream *stream, int index, con
   return why;
 }
 
-/* The process that decodes: cases from `first` to `last`, notes the first bad answer and goes on.
- */
+/* The decoding process: decodes cases from `first` to `last`, and records the first failure. */
 static void decode_cases(const Stream *stream, int first, int last, Progress *progress)
 {
   Cj2kDecoderParams params;
@@ -168,7 +168,7 @@ static void decode_cases(const Stream *stream, int first, int last, Progress *pr
   cj2k_decoder_close(decoder);
 }
 
-/* Runs cases [first, last] in processes of their own and says in one line how they went. */
+/* Runs the cases [first, last) in separate processes and prints the result as one line. */
 static void run_cases(const Stream *stream, const char *title, int first, int last,
                       Progress *progress)
 {
@@ -234,7 +234,7 @@ static int by_name(const void *a, const void *b)
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All files of root/part that end in `suffix`; false when nothing was tested so far. */
+/* Tests all files of root/part with this suffix; false if nothing has been tested so far. */
 static bool test_folder(const char *root, const char *part, const char *suffix, Progress *progress)
 {
   char *folder = g_build_filename(root, part, NULL);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the tests written in Python share: TAP output, running a tool within limits, images.
+"""Helpers of the tests in Python: TAP output, running a tool within limits, images.
 
 Images are lists of numpy arrays of int64, one a component in that component's own size.
 """
@@ -18,12 +18,12 @@ LONG = os.environ.get("CJ2K_TESTS_LONG") == "1"
 DECODE = os.environ.get("CJ2K_DECODE", "cj2k-decode")
 ENCODE = os.environ.get("CJ2K_ENCODE", "cj2k-encode")
 ENCODE = os.environ.get("CJ2K_ENCODE", "cj2k-encode")
-# Sanitizers keep freed memory in quarantine and shadow the rest: limits of memory are theirs times this.
+# Sanitizers keep freed memory in quarantine and have shadow memory: factor for limits of memory.
 MEMORY_FACTOR = 3 if os.environ.get("CJ2K_SANITIZED") == "1" else 1
 
 
 def shared_folder(part):
-    """The folder `part` of the shared test data, or None where this machine has none."""
+    """The folder `part` of the shared test data, or None if this machine has none."""
     root = os.environ.get("CJ2K_SHARED") or os.environ.get("CJ2K_SHARED_DEFAULT", "")
     folder = os.path.join(root, part)
     return folder if os.path.isdir(folder) else None
@@ -58,7 +58,7 @@ def skip_all(reason):
 
 
 class Run:
-    """One finished program: status (negative: killed by that signal), stderr, seconds, peak bytes."""
+    """A finished program: status (negative: killed by that signal), stderr, seconds, peak memory in bytes."""
 
     def __init__(self, arguments, timeout=60, stdin=None):
         with tempfile.TemporaryFile() as errors:
@@ -68,7 +68,7 @@ class Run:
             self.timed_out = False
             timer = threading.Timer(timeout, self._kill, [process])
             timer.start()
-            # wait4, since getrusage(RUSAGE_CHILDREN) tells the peak of all children so far.
+            # getrusage(RUSAGE_CHILDREN) would return the peak of all children so far.
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             timer.cancel()
@@ -107,7 +107,7 @@ def read_pgx(path):
 
 
 def read_pgx_set(stem):
-    """stem_0.pgx, stem_1.pgx ... as far as they go."""
+    """Reads stem_0.pgx, stem_1.pgx ... up to the first that does not exist."""
     planes = []
     while os.path.exists(f"{stem}_{len(planes)}.pgx"):
         planes.append(read_pgx(f"{stem}_{len(planes)}.pgx"))
@@ -146,7 +146,7 @@ def write_pnm(path, planes, bits):
 
 
 def differences(ours, theirs):
-    """Greatest difference over all components; a ValueError names planes of unlike number or size."""
+    """The largest difference of all components; a ValueError reports a different number or size of planes."""
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} components, not {len(theirs)}")
     for index, (a, b) in enumerate(zip(ours, theirs)):

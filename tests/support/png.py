@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""PNG files for the tests, of every colour type, and how to read them back."""
+"""Writes PNG files of every colour type, and reads them."""
 import struct
 import zlib
 
@@ -19,7 +19,7 @@ def header(width, height, depth, colour, interlace=0):
 
 
 def write(path, planes, depth, colour, *chunks):
-    """Planes of equal size; `chunks` are (kind, data) in front of the picture's data."""
+    """Writes planes of equal size; `chunks` are (kind, data) that precede the picture's data."""
     height, width = planes[0].shape
     rows = np.stack(planes, -1).reshape(height, -1)
     if depth == 16:

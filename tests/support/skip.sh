@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# skip.sh REASON: a test of TAP that is skipped.
+# skip.sh REASON: prints the TAP of a skipped test.
 echo "1..0 # SKIP $*"

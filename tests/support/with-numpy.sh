@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# with-numpy.sh SCRIPT ARGUMENT...: runs a test by the first Python that has NumPy; without one the test
-# is skipped. It is looked for each time: NumPy may be installed after the build was configured.
+# with-numpy.sh SCRIPT ARGUMENT...: runs a test with the first Python that has NumPy; without one the
+# test is skipped. The search is repeated each time: NumPy may be installed after the configuration.
 for python in python3 /usr/bin/python3; do
   if "$python" -c 'import numpy' 2>/dev/null; then
     exec "$python" "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Wrong arguments of the tools: exit status 2 and a message that names option, value and what is expected."""
+"""Wrong arguments of the tools: exit status 2, and a message with the option, the value and what is expected."""
 import os
 import subprocess
 
@@ -11,7 +11,7 @@ import cj2ktest
 BENCH = os.environ.get("CJ2K_BENCH", "cj2k-bench")
 COMPARE = os.environ.get("CJ2K_COMPARE", "cj2k-compare")
 
-# option, value, words that the message has
+# option, value, words that the message contains
 ENCODER = [
     ("quality", "-5", "1..100"), ("quality", "0", "1..100"), ("quality", "101", "1..100"),
     ("quality", "8 5", "1..100"), ("num-layers", "-1", "1..64"), ("num-layers", "65537", "1..64"),
@@ -42,9 +42,9 @@ DECODER = [
     ("frames-in-flight", "17", "1..16"),
 ]
 BENCH_ONLY = [("frames", "0", "1"), ("frames", "x", "x"), ("in-flight", "0", "1..16"), ("output", "disk", "device")]
-# Other names of options; the message has the one of the table.
+# Other names of options; the message contains the name of the table.
 FULL_NAMES = {"threads": "num-threads", "in-flight": "frames-in-flight"}
-# What parses but contradicts itself.
+# Values that are valid but contradict each other.
 COMBINATIONS = [
     (["--bitrate=1000"], "frame rate"), (["--rate-control=cbr"], "bits-per-pixel"),
     (["--rate-control=lossless", "--bits-per-pixel=2"], "cbr"), (["--quality=50", "--psnr=40"], "rate-control"),
@@ -56,7 +56,7 @@ COMBINATIONS = [
 
 
 def refused(command, *words):
-    """Empty, or why the command was not refused as it should be."""
+    """Empty, or how the response to the command is wrong."""
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if result.returncode != 2:
         return f"{' '.join(command)}: status {result.returncode}\n{result.stderr}"
@@ -73,7 +73,7 @@ def main():
     tap = cj2ktest.Tap()
     with cj2ktest.Folder() as folder:
         source, stream, out = f"{folder}/in.ppm", f"{folder}/in.j2k", f"{folder}/out.ppm"
-        # So large that 1000 bits a pixel are more than a cinema frame may have.
+        # So large that 1000 bits per pixel exceed what a cinema frame may have.
         cj2ktest.write_pnm(source, [np.arange(64 * 400).reshape(64, 400) % 256] * 3, 8)
         made = subprocess.run([cj2ktest.ENCODE, source, stream], capture_output=True, timeout=60, check=False)
         tap.ok(made.returncode == 0, "encodes without options", made.stderr)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Picture files of the tools: what is broken is refused with the file's name, alpha comes back.
+"""Picture files of the tools: damaged files are refused with an error that names the file, and alpha is preserved.
 
-Through JP2 with alpha, our file is also read by opj_decompress, and its JP2 with alpha by us.
+opj_decompress also reads our JP2 files with alpha, and our decoder those of opj_compress.
 """
 import os
 import re
@@ -29,7 +29,7 @@ def grid(width, height, depth, seed):
 
 
 def refused(work, name, data, *words):
-    """cj2k-encode must refuse the file, naming it and each of `words`, and leave no trace of a crash."""
+    """cj2k-encode must refuse the file with a message that contains its name and each of `words`, without a crash."""
     run = Run([ENCODE, *LOSSLESS, put(f"{work}/{name}", data), f"{work}/out.j2k"])
     good = run.status == 1 and f"{work}/{name}: " in run.stderr and all(w in run.stderr for w in words)
     good = good and not re.search("ERROR: .*Sanitizer|runtime error:", run.stderr)
@@ -89,7 +89,7 @@ def round_trip(work, name, source, want, depth, file="jp2"):
 
 
 def openjpeg(work, name, source, coded, want, depth):
-    """The file is read by opj_decompress as we read it, and what opj_compress makes by us."""
+    """opj_decompress decodes our file, and our decoder that of opj_compress."""
     if not shutil.which("opj_compress") or not shutil.which("opj_decompress"):
         tap.skip(f"{name} and OpenJPEG", "opj_compress and opj_decompress are not installed")
         return
@@ -101,7 +101,7 @@ def openjpeg(work, name, source, coded, want, depth):
 
 
 def boxes_of(path):
-    """(type, contents) of all boxes, those inside jp2h too."""
+    """(type, contents) of all boxes, including those inside jp2h."""
     with open(path, "rb") as file:
         data = file.read()
     found, at = [], 0
@@ -135,7 +135,7 @@ def check_alpha(work):
 
 
 def check_transparent(work):
-    """tRNS: one colour of the picture, or an alpha for each entry of a palette."""
+    """tRNS: a transparent colour, or an alpha value for each entry of a palette."""
     grey = grid(16, 12, 8, 1)
     png.write(f"{work}/trns-grey.png", [grey], 8, png.GREY, (b"tRNS", struct.pack(">H", int(grey[0, 0]))))
     round_trip(work, "trns-grey", f"{work}/trns-grey.png", [grey, np.where(grey == grey[0, 0], 0, 255)], 8)
@@ -158,7 +158,7 @@ def check_transparent(work):
 
 
 def change_cdef(path, kind, association=0):
-    """Gives the last channel of a JP2 file another meaning."""
+    """Changes the meaning of the last channel of a JP2 file."""
     with open(path, "rb") as file:
         data = bytearray(file.read())
     at = data.index(b"cdef")
@@ -181,7 +181,7 @@ def check_premultiplied(work):
 
 
 def check_standard(work):
-    """Standard input is told apart by its first bytes."""
+    """The format of standard input is recognised by its first bytes."""
     planes = [grid(31, 17, 8, c) for c in range(3)]
     png.write(f"{work}/in.png", planes, 8, png.RGB)
     write_pnm(f"{work}/in.ppm", planes, 8)

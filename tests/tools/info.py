@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""cj2k-info: its facts against opj_dump's and against what streams were made with; damaged files."""
+"""cj2k-info: its output against that of opj_dump and against the parameters of the streams; damaged files."""
 import json
 import os
 import re
@@ -18,13 +18,13 @@ tap = Tap()
 
 
 def describe(path, *options):
-    """(exit status, the file's object)."""
+    """(exit status, the JSON object of the file)."""
     done = subprocess.run([INFO, "--json", *options, path], capture_output=True, timeout=60, check=False)
     return done.returncode, json.loads(done.stdout)[0]
 
 
 def check(name, *pairs):
-    """Pairs of what is told and what must be told."""
+    """Compares pairs of an actual and an expected value."""
     wrong = [f"{got!r} is not {want!r}" for got, want in pairs if got != want]
     tap.ok(not wrong, name, "\n".join(wrong))
 
@@ -41,7 +41,7 @@ def pairs_of(line):
 
 
 def expand(groups, count):
-    """The entry of each component, from those of runs of components."""
+    """The entry of each component, from entries that apply to runs of components."""
     result = []
     for group in groups:
         first, _, last = group["components"].partition("-")
@@ -51,7 +51,7 @@ def expand(groups, count):
 
 
 def check_component(mine, text):
-    """One component's coding against its part of opj_dump's text."""
+    """Compares one component's coding parameters with opj_dump's output."""
     levels = numbers(text, "numresolutions")[0] - 1
     steps = pairs_of(re.search(r"stepsizes \(m,e\)=.*", text)[0])
     style = numbers(text, "qntsty")[0]
@@ -130,7 +130,7 @@ def check_conformance(folder):
             compare(name, path)
 
 
-# --- streams of our own
+# --- streams of our encoder
 
 
 def encode(work, name, *options, size=(96, 64), components=3, bits=8):
@@ -234,7 +234,7 @@ def check_made(work):
 
 
 def damage(work, path, stream):
-    """What is wrong, and where; and what is told nevertheless."""
+    """The error and its position, and the rest of the output."""
     with open(path, "rb") as file:
         data = file.read()
     last = stream["tile_parts"][-1]
@@ -261,7 +261,7 @@ def damage(work, path, stream):
 
 
 def check_runs(work):
-    """Codestreams one after the other, with comments that look like their ends and beginnings, and without lengths."""
+    """Successive codestreams: with comments that contain EOC, SOC and SIZ, and without tile-part lengths."""
     with open(encode(work, "comment.j2k", "--sop", "--num-resolutions", "2", "--comment",
                      "\u00ff\u00d9\u00ffO\u00ffQ"), "rb") as file:
         plain = bytearray(file.read())
@@ -291,7 +291,7 @@ def check_runs(work):
 
 
 def check_boxes(work):
-    """Boxes that our encoder does not write."""
+    """Boxes that our encoder never writes."""
 
     def box(kind, data):
         return struct.pack(">I4s", len(data) + 8, kind) + data
@@ -324,7 +324,7 @@ def check_boxes(work):
 
 
 def check_robust(folder):
-    """Files that crashed decoders: an answer in time, valid JSON, and no sanitizer's report."""
+    """Files that have crashed decoders: an answer in time, valid JSON, and no report of a sanitizer."""
     for name in sorted(os.listdir(folder)):
         if not name.endswith((".jp2", ".j2k", ".jpc", ".jph", ".j2c")):
             continue

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Which files the tools read and write: several, folders, standard input and output, nowhere; names and comments
-that are not ASCII; output that fails half-way."""
+that are not ASCII; output that fails in the middle."""
 import json
 import os
 import resource
@@ -28,7 +28,7 @@ def check(name, done, status, *words, good=True):
 
 
 def pictures(work):
-    """Three pictures in work/in, with a file that is none of ours."""
+    """Makes three pictures in work/in, and a file of another kind."""
     made = {}
     os.mkdir(f"{work}/in")
     for index, name in enumerate(("a", "b", "c")):
@@ -132,7 +132,7 @@ def check_failures(work, made):
 
 
 def content(path):
-    """The bytes of a file, none where it does not exist."""
+    """The bytes of a file; empty if it does not exist."""
     if not os.path.exists(path):
         return b""
     with open(path, "rb") as file:

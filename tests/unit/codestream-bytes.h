@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Codestreams and boxes put together by hand, byte by byte. */
+/* Helpers that assemble codestreams and boxes byte by byte. */
 #ifndef CJ2K_TEST_CODESTREAM_BYTES_H
 #define CJ2K_TEST_CODESTREAM_BYTES_H
 
@@ -26,7 +26,7 @@ static inline void put_segment(GByteArray *bytes, uint16_t marker, const uint8_t
 #define PUT_SEGMENT(bytes, marker, ...)                                                            \
   put_segment(bytes, marker, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-/* SOC and SIZ: an image of width x height, tiles of tile x tile, 8 bit components without
+/* SOC and SIZ of an image of width x height with tiles of tile x tile; components of 8 bits without
  * sub-sampling. */
 static inline GByteArray *begin_codestream(uint32_t width, uint32_t height, uint32_t tile,
                                            uint32_t components)
@@ -49,7 +49,7 @@ static inline GByteArray *begin_codestream(uint32_t width, uint32_t height, uint
   return bytes;
 }
 
-/* A tile-part with a tile-part header and data made elsewhere. */
+/* A tile-part with the given contents of its header and the given data. */
 static inline void put_tile_part(GByteArray *bytes, uint32_t tile, uint32_t index,
                                  const GByteArray *header, const void *data, guint size)
 {

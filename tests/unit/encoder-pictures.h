@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pictures for tests of the encoder: they are generated, encoded, and decoded with the library. */
+/* Generated pictures for tests of the encoder, and helpers that encode and decode them with the
+ * library. */
 #ifndef ENCODER_PICTURES_H
 #define ENCODER_PICTURES_H
 
@@ -43,7 +44,7 @@ static inline double natural_sample(uint32_t x, uint32_t y, uint32_t c, GRand *r
   return value + g_rand_double_range(rand, -0.003, 0.003);
 }
 
-/* Waves of the size of the picture, with noise of a standard deviation of 3 in 255. */
+/* A wave over the whole picture, with noise of a standard deviation of 3 in 255. */
 static inline double sine_sample(uint32_t x, uint32_t y, uint32_t c, GRand *rand)
 {
   double noise = 0;
@@ -52,7 +53,7 @@ static inline double sine_sample(uint32_t x, uint32_t y, uint32_t c, GRand *rand
   return 0.5 + 0.3 * sin(x / 190.0 + c) * cos(y / 150.0) + noise * 3 / 255;
 }
 
-/* Lines of marks of one sample's width. */
+/* Lines of characters whose strokes are one sample wide. */
 static inline double text_sample(uint32_t x, uint32_t y)
 {
   uint32_t cell = (x / 7) * 2654435761u + (y / 12) * 40503u, bit = (x % 7) + 5 * (y % 12);
@@ -81,7 +82,7 @@ static inline int32_t scene_sample(Scene scene, const Cj2kComponent *component, 
   return component->is_signed ? value - (1 << (component->depth - 1)) : value;
 }
 
-/* dx[c], dy[c]: sub-sampling of component c. */
+/* dx[c], dy[c]: sub-sampling of component c; NULL: none. */
 static inline void test_picture_init(TestPicture *p, Scene scene, uint32_t width, uint32_t height,
                                      uint32_t n, uint8_t depth, bool is_signed, const uint8_t *dx,
                                      const uint8_t *dy, uint32_t x0, uint32_t y0)
@@ -130,7 +131,7 @@ static inline void test_picture_clear(TestPicture *p)
     g_free(p->planes[c].data);
 }
 
-/* Encodes one frame with an encoder of its own. NULL: refused, with *error set. */
+/* Encodes one frame with a new encoder. NULL: refused, with *error set. */
 static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPicture *p,
                                   Cj2kError *error)
 {
@@ -151,8 +152,8 @@ static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPic
   return bytes;
 }
 
-/* Mean squared error of all samples over the square of full range, of the decoded bytes against the
- * picture. */
+/* Mean squared error of all samples of the decoded bytes, relative to the square of the full
+ * range. */
 static inline double test_error(const TestPicture *p, GBytes *bytes, uint16_t layers)
 {
   Cj2kDecoderParams params;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The decoder of cj2k.h: frames in flight, layouts, damaged frames, limits; and its threads. */
+/* The decoder of cj2k.h: frames in flight, layouts, damaged streams, limits, threads. */
 #include "cj2k.h"
 #include "decoder-streams.h"
 
@@ -21,7 +21,7 @@ static Cj2kDecoder *open_decoder(uint32_t threads, uint32_t in_flight)
   return decoder;
 }
 
-/* Decodes one stream to the frame's own planes. */
+/* Decodes one stream into planes of the frame. */
 static Cj2kStatus decode_one(const Cj2kDecoderParams *params, const uint8_t *data, size_t size,
                              Cj2kFrame *frame, Cj2kDecoder **decoder)
 {
@@ -69,7 +69,7 @@ static void test_own_planes(void)
     g_assert_true(frames[i].user == &users[i]);
   }
   g_assert_cmpint(cj2k_decoder_receive(decoder, &(Cj2kFrame){0}), ==, CJ2K_END);
-  /* Planes of frames that were not released stay as they are while others are decoded. */
+  /* The planes of a frame stay unchanged until it is released, while other frames are decoded. */
   cj2k_decoder_release(decoder, &frames[1]);
   cj2k_decoder_submit(decoder, BYTES(yuv_stream), NULL, NULL, NULL, &error);
   cj2k_decoder_receive(decoder, &frames[1]);
@@ -108,7 +108,8 @@ static uint32_t v210_sample(const uint8_t *row, uint32_t c, uint32_t x)
   return GUINT32_FROM_LE(word) >> s->at[x % s->unit_samples].shift & 0x3ff;
 }
 
-/* Tiles of 9 columns end inside units of 6, whose words hold samples of both neighbours. */
+/* Tiles of 9 columns end inside units of 6 samples, so that some words hold samples of two
+ * tiles. */
 static void test_tiles_in_shared_words(void)
 {
   const Cj2kLayout layout = {.num_components = 3, .num_planes = 1, .samples = v210};
@@ -129,14 +130,14 @@ static void test_tiles_in_shared_words(void)
         for (uint32_t x = 0; x < (c ? 13 : 26); x++)
           g_assert_cmpuint(v210_sample(memory[y], c, x), ==,
                            (uint32_t)stream_sample(c, x, y, 8) << 2);
-    for (uint32_t i = 3; i < 80; i += 4) /* the two bits of no component */
+    for (uint32_t i = 3; i < 80; i += 4) /* the two bits that belong to no component */
       g_assert_cmpuint(memory[3][i] >> 6, ==, 0);
     cj2k_decoder_release(decoder, &frame);
     cj2k_decoder_close(decoder);
   }
 }
 
-/* Unused bits of words that are a sample's own become zero, above and below it. */
+/* Unused bits above and below a sample become zero if the word holds only this sample. */
 static void test_padding(void)
 {
   for (uint8_t shift = 0; shift <= 4; shift++) {
@@ -169,7 +170,7 @@ static void test_padding(void)
   }
 }
 
-/* An alpha component that the image lacks is opaque; bytes of no component are filled. */
+/* An alpha component that the image lacks becomes opaque; bytes without a component are filled. */
 static void test_alpha_and_fill(void)
 {
   Cj2kSampleLayout samples[4];
@@ -211,7 +212,7 @@ typedef struct {
   Cj2kDecoder *decoder;
 } Flight;
 
-/* Frame i: one of three images, some of them broken. */
+/* Frame i: one of three images; some are damaged. */
 static const uint8_t *flight_data(int i, size_t *size)
 {
   static const uint8_t nothing[16] = {0xff, 0x4f, 0xff, 0x51};
@@ -277,7 +278,7 @@ static void test_order(void)
   }
 }
 
-/* Closing waits for the frames in flight. */
+/* Closing a decoder waits for the frames in flight. */
 static void test_close_in_flight(void)
 {
   for (uint32_t threads = 1; threads <= 3; threads++) {
@@ -289,10 +290,10 @@ static void test_close_in_flight(void)
   }
 }
 
-/* ------------------------------------------------------------ what can go wrong --- */
+/* ---------------------------------------------------------------------- errors --- */
 
-static void expect(const Cj2kDecoderParams *params, const uint8_t *data, size_t size,
-                   Cj2kStatus status)
+static void check_status(const Cj2kDecoderParams *params, const uint8_t *data, size_t size,
+                         Cj2kStatus status)
 {
   Cj2kFrame frame;
   Cj2kDecoder *decoder;
@@ -309,15 +310,15 @@ static void test_limits(void)
   Cj2kDecoderParams params;
   cj2k_decoder_params_init(&params);
   params.reduce = 2;
-  expect(&params, BYTES(rgb_stream), CJ2K_OK);
+  check_status(&params, BYTES(rgb_stream), CJ2K_OK);
   params.reduce = 3;
-  expect(&params, BYTES(rgb_stream), CJ2K_ERROR_ARGUMENT);
+  check_status(&params, BYTES(rgb_stream), CJ2K_ERROR_ARGUMENT);
   params.reduce = 0;
   params.max_memory = 1000;
-  expect(&params, BYTES(rgb_stream), CJ2K_ERROR_LIMIT);
+  check_status(&params, BYTES(rgb_stream), CJ2K_ERROR_LIMIT);
   params.max_memory = 0;
-  expect(&params, rgb_stream, 60, CJ2K_ERROR_CODESTREAM);
-  expect(&params, rgb_stream, 0, CJ2K_ERROR_CODESTREAM);
+  check_status(&params, rgb_stream, 60, CJ2K_ERROR_CODESTREAM);
+  check_status(&params, rgb_stream, 0, CJ2K_ERROR_CODESTREAM);
 }
 
 static void test_reduce(void)
@@ -344,13 +345,13 @@ static void test_truncated(void)
   g_assert_cmpint(decode_one(&params, yuv_stream, sizeof yuv_stream - 200, &frame, &decoder), ==,
                   CJ2K_OK);
   g_assert_true(frame.truncated);
-  for (uint32_t x = 0; x < 9; x++) /* the first tile is whole */
+  for (uint32_t x = 0; x < 9; x++) /* the first tile is complete */
     g_assert_cmpint(own_sample(&frame, 0, x, 2), ==, stream_sample(0, x, 2, 8));
   cj2k_decoder_release(decoder, &frame);
   cj2k_decoder_close(decoder);
   params.strict = true;
-  expect(&params, yuv_stream, sizeof yuv_stream - 200, CJ2K_ERROR_CODESTREAM);
-  expect(&params, BYTES(yuv_stream), CJ2K_OK);
+  check_status(&params, yuv_stream, sizeof yuv_stream - 200, CJ2K_ERROR_CODESTREAM);
+  check_status(&params, BYTES(yuv_stream), CJ2K_OK);
 }
 
 static void test_arguments(void)
@@ -381,7 +382,7 @@ static void test_arguments(void)
     g_assert_cmpint(frame.status, ==, CJ2K_ERROR_ARGUMENT);
     g_assert_nonnull(strstr(frame.error.text, i ? "CUDA stream" : "pitch"));
     cj2k_decoder_release(decoder, &frame);
-    picture.cuda_stream = memory; /* nor is host memory on a stream */
+    picture.cuda_stream = memory; /* host memory must not have a stream */
   }
   g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_END);
   cj2k_decoder_close(decoder);
@@ -397,7 +398,7 @@ static void append_box(GByteArray *file, const char *type, const void *data, gui
   g_byte_array_append(file, data, size);
 }
 
-/* The grey image as indices of a palette of 256 entries: what lies above takes the last one. */
+/* The grey image as indices into a palette of 256 entries; larger indices select the last entry. */
 static GByteArray *palette_file(void)
 {
   static const uint8_t signature[] = {0x0d, 0x0a, 0x87, 0x0a}, ftyp[] = "jp2 \0\0\0\0jp2 ";
@@ -456,7 +457,8 @@ static void test_palette(void)
   g_byte_array_unref(file);
 }
 
-/* The error that a decoder reports for a file. */
+/* Decodes a file, which must give the expected status and, if it is an error, a text with these
+ * words. */
 static void decode_file(const GByteArray *file, bool strict, Cj2kStatus expected, const char *words)
 {
   Cj2kDecoderParams params;
@@ -485,15 +487,14 @@ static size_t box_at(const GByteArray *file, const char *type)
   g_assert_not_reached();
 }
 
-/* Boxes that contradict SIZ, and indices beyond the palette, are errors of a strict decoder only.
- */
+/* Boxes that contradict SIZ and indices beyond the palette are errors only for a strict decoder. */
 static void test_strict_boxes(void)
 {
   static const struct {
     const char *box;
     size_t offset;
     uint8_t value;
-    const char *words; /* of the strict decoder's error */
+    const char *words; /* words of the strict decoder's error */
   } cases[] = {
       {"ihdr", 0, 0, "are indices beyond the 256 entries"},
       {"ihdr", 3, 8, "the ihdr box says 21 x 8, SIZ 21 x 9"},
@@ -511,7 +512,7 @@ static void test_strict_boxes(void)
     decode_file(file, true, CJ2K_ERROR_CODESTREAM, cases[i].words);
     g_byte_array_unref(file);
   }
-  GByteArray *file = palette_file(); /* a box that no reader knows in place of cmap */
+  GByteArray *file = palette_file(); /* an unknown box in place of cmap */
   memcpy(file->data + box_at(file, "cmap") - 4, "xmap", 4);
   decode_file(file, false, CJ2K_OK, NULL);
   decode_file(file, true, CJ2K_ERROR_CODESTREAM, "pclr box without a cmap box");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The encoder through its public interface, decoded again by the decoder. */
+/* The encoder through its public interface; its output is decoded by the library's decoder. */
 #include "encoder-pictures.h"
 
 /* --- lossless --- */
@@ -64,7 +64,7 @@ static void test_many_components(void)
   test_picture_clear(&picture);
 }
 
-/* Each option once, away from its default. */
+/* Each option once with a value other than its default. */
 static void test_lossless_options(void)
 {
   TestPicture picture;
@@ -106,7 +106,7 @@ static void test_lossless_options(void)
   test_picture_clear(&picture);
 }
 
-/* --- the same bytes at all numbers of threads and frames in flight --- */
+/* --- the bytes do not depend on the number of threads and of frames in flight --- */
 
 static GBytes *encode_sequence(const Cj2kEncoderParams *params, const TestPicture *pictures,
                                uint32_t n, uint32_t frames)
@@ -183,7 +183,7 @@ static void fill_plane(TestPicture *picture, uint32_t c, double value)
     data[i] = (uint16_t)lrint(value);
 }
 
-/* A grey of each transfer curve comes out as X'Y'Z' of its light. */
+/* Greys of each transfer curve are encoded as X'Y'Z' of the same light. */
 static void test_xyz_transfer(void)
 {
   static const double white[3] = {0.950456, 1, 1.089058}; /* XYZ of D65 */
@@ -219,7 +219,7 @@ static void test_xyz_transfer(void)
     GBytes *bytes = test_encode(&params, &picture, &error);
     if (!bytes)
       g_error("encoder: %s", error.text);
-    /* Codes that lie between two may be rounded the other way. */
+    /* Values halfway between two codes may be rounded either way. */
     g_assert_cmpfloat(test_error(&expected, bytes, 0), <=, 1 / (4095.0 * 4095.0));
     g_bytes_unref(bytes);
     test_picture_clear(&picture);
@@ -227,10 +227,10 @@ static void test_xyz_transfer(void)
   }
 }
 
-/* --- what is refused --- */
+/* --- refusals --- */
 
 typedef struct {
-  const char *names; /* words the error must have, separated by spaces */
+  const char *names; /* words that the error must contain, separated by spaces */
   void (*change)(Cj2kEncoderParams *params, TestPicture *picture);
 } Refusal;
 
@@ -295,59 +295,59 @@ CHANGE(alpha_twice, t->image.channels = channel_cases[4])
 CHANGE(many_parts, (p->tile_parts = CJ2K_TILE_PARTS_RESOLUTION, p->progression = CJ2K_PCRL,
                     p->num_precincts = 1, p->precinct_width[0] = p->precinct_height[0] = 4))
 
+static const Refusal refusals[] = {
+    {"quality", bad_quality},
+    {"quant-step", bad_step},
+    {"max-frame-bytes bits-per-pixel", no_budget},
+    {"bits-per-pixel lossless", lossless_budget},
+    {"bits-per-pixel quality", quality_budget},
+    {"xyz-transfer", bad_transfer},
+    {"mct 3 auto", bad_mct},
+    {"backend cuda", bad_backend},
+    {"block-coder 2 mq", bad_coder},
+    {"rate-control 6 cbr", bad_rate_control},
+    {"progression-order 5 cprl", bad_order},
+    {"profile 12 cinema-2k", bad_profile},
+    {"rgb-to-xyz 3 auto", bad_conversion},
+    {"file format 3", bad_format},
+    {"colour 9", bad_colour},
+    {"layer-rates 1e+300", bad_layer_rate},
+    {"framerate 1e+300", bad_frame_rate},
+    {"bits-per-pixel 1e+300", bad_bits},
+    {"max-frame-bytes 4294967295", bad_budget},
+    {"num-threads 1024", bad_threads},
+    {"psnr", bad_psnr},
+    {"codeblock-width 48 power", bad_block},
+    {"code-block 4096", big_block},
+    {"num-resolutions", bad_resolutions},
+    {"num-layers", bad_layers},
+    {"layer-rates", bad_rates},
+    {"codeblock-style 64 segmark", bad_style},
+    {"codeblock-style block-coder ht", ht_style},
+    {"guard-bits", bad_guard},
+    {"tile-width", bad_tile},
+    {"tile offset", bad_tile_offset},
+    {"tiles 65535", many_tiles},
+    {"precinct", bad_precinct},
+    {"precinct", small_precinct},
+    {"mct", mct_sampling},
+    {"jph block-coder", jph_mq},
+    {"depth 17", deep},
+    {"layout", deeper_than_layout},
+    {"reversible-transform", reversible_quality},
+    {"cinema-2k 12 bits", cinema_depth},
+    {"cinema-2k block-coder", cinema_ht},
+    {"broadcast-single progression-order", broadcast_order},
+    {"tile-parts 255", many_parts},
+    {"channel 0 type 3", channel_type},
+    {"channel 2 colour 4", channel_colour},
+    {"channel 1 colour 0", channel_whole},
+    {"channels 1 2 same", channel_twice},
+    {"channels 1 2 same", alpha_twice},
+};
+
 static void test_refusals(void)
 {
-  static const Refusal refusals[] = {
-      {"quality", bad_quality},
-      {"quant-step", bad_step},
-      {"max-frame-bytes bits-per-pixel", no_budget},
-      {"bits-per-pixel lossless", lossless_budget},
-      {"bits-per-pixel quality", quality_budget},
-      {"xyz-transfer", bad_transfer},
-      {"mct 3 auto", bad_mct},
-      {"backend cuda", bad_backend},
-      {"block-coder 2 mq", bad_coder},
-      {"rate-control 6 cbr", bad_rate_control},
-      {"progression-order 5 cprl", bad_order},
-      {"profile 12 cinema-2k", bad_profile},
-      {"rgb-to-xyz 3 auto", bad_conversion},
-      {"file format 3", bad_format},
-      {"colour 9", bad_colour},
-      {"layer-rates 1e+300", bad_layer_rate},
-      {"framerate 1e+300", bad_frame_rate},
-      {"bits-per-pixel 1e+300", bad_bits},
-      {"max-frame-bytes 4294967295", bad_budget},
-      {"num-threads 1024", bad_threads},
-      {"psnr", bad_psnr},
-      {"codeblock-width 48 power", bad_block},
-      {"code-block 4096", big_block},
-      {"num-resolutions", bad_resolutions},
-      {"num-layers", bad_layers},
-      {"layer-rates", bad_rates},
-      {"codeblock-style 64 segmark", bad_style},
-      {"codeblock-style block-coder ht", ht_style},
-      {"guard-bits", bad_guard},
-      {"tile-width", bad_tile},
-      {"tile offset", bad_tile_offset},
-      {"tiles 65535", many_tiles},
-      {"precinct", bad_precinct},
-      {"precinct", small_precinct},
-      {"mct", mct_sampling},
-      {"jph block-coder", jph_mq},
-      {"depth 17", deep},
-      {"layout", deeper_than_layout},
-      {"reversible-transform", reversible_quality},
-      {"cinema-2k 12 bits", cinema_depth},
-      {"cinema-2k block-coder", cinema_ht},
-      {"broadcast-single progression-order", broadcast_order},
-      {"tile-parts 255", many_parts},
-      {"channel 0 type 3", channel_type},
-      {"channel 2 colour 4", channel_colour},
-      {"channel 1 colour 0", channel_whole},
-      {"channels 1 2 same", channel_twice},
-      {"channels 1 2 same", alpha_twice},
-  };
-
   for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++) {
     Cj2kEncoderParams params;
     TestPicture picture;
@@ -366,7 +366,7 @@ static void test_refusals(void)
   }
 }
 
-/* Channel definitions come back from JP2 and JPH files, in whatever order they are. */
+/* Channel definitions survive a JP2 or JPH file, in any order. */
 static void test_channels(void)
 {
   static const Cj2kChannel cases[][4] = {{{0, 1}, {0, 2}, {0, 3}, {1, 0}},
@@ -406,7 +406,7 @@ static void test_channels(void)
   }
 }
 
-/* A picture that does not fit the layout is refused at submit, and the encoder goes on. */
+/* A picture that does not match the layout is refused at submit; the encoder remains usable. */
 static void test_bad_picture(void)
 {
   Cj2kEncoderParams params;
@@ -441,8 +441,8 @@ static void test_bad_picture(void)
   test_picture_clear(&picture);
 }
 
-/* Packets hold their bytes until they are released, whatever was encoded since, and also when the
- * encoder is gone. */
+/* A packet keeps its bytes until it is released, also while later frames are encoded and after the
+ * encoder was closed. */
 static void test_packets_stay(void)
 {
   Cj2kEncoderParams params;
@@ -467,14 +467,14 @@ static void test_packets_stay(void)
   for (uint32_t i = 0; i < 3; i++) {
     g_assert_cmpmem(packets[i].data, packets[i].size, first, packets[0].size);
     cj2k_encoder_release(NULL, &packets[i]);
-    cj2k_encoder_release(NULL, &packets[i]); /* the second time does nothing */
+    cj2k_encoder_release(NULL, &packets[i]); /* releasing again has no effect */
   }
   g_free(first);
   test_picture_clear(&picture);
 }
 
-/* One guard bit is too few for the worst of pictures: an error, no codestream that decodes to
- * something else. */
+/* One guard bit is too few for the worst picture: the encoder returns an error instead of a
+ * codestream that decodes to something else. */
 static void test_too_few_guard_bits(void)
 {
   Cj2kEncoderParams params;

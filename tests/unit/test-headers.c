@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Marker segments by precedence, and the boxes around a codestream. */
+/* Which marker segments take precedence, and the boxes around a codestream. */
 #include "codestream-bytes.h"
 #include "common/codestream/jp2.h"
 
 #include <string.h>
 
-/* COD and COC tell themselves apart by the code-block width, QCD and QCC by the guard bits. */
+/* The tests recognise a COD or COC by its code-block width, a QCD or QCC by its guard bits. */
 static void put_cod(GByteArray *bytes, uint8_t width)
 {
   PUT_SEGMENT(bytes, CJ2K_COD, 0, CJ2K_RPCL, 0, 5, 0, 1, width, 2, 0, 1);
@@ -23,16 +23,16 @@ static void put_qcc(GByteArray *bytes, uint8_t component, uint8_t guard)
   PUT_SEGMENT(bytes, CJ2K_QCC, component, (uint8_t)(guard << 5), 64, 72, 72, 80);
 }
 
-/* Four tiles: 0 and 3 have no marker segments of their own that count. */
+/* Four tiles; tiles 0 and 3 have no marker segments of their own that take effect. */
 static GByteArray *make_tiles(void)
 {
   GByteArray *bytes = begin_codestream(16, 16, 8, 3), *tile1 = g_byte_array_new();
   GByteArray *tile2 = g_byte_array_new(), *later = g_byte_array_new();
 
-  put_coc(bytes, 1, 2); /* before COD, and still stronger */
+  put_coc(bytes, 1, 2); /* takes precedence although it precedes COD */
   put_qcc(bytes, 2, 3);
-  PUT_SEGMENT(bytes, 0xff77, 1, 2, 3); /* unknown */
-  put(bytes, 0xff30, 2);               /* no segment */
+  PUT_SEGMENT(bytes, 0xff77, 1, 2, 3); /* unknown marker */
+  put(bytes, 0xff30, 2);               /* marker without a segment */
   put_cod(bytes, 1);
   put_qcd(bytes, 1);
   PUT_SEGMENT(bytes, CJ2K_RGN, 0, 0, 7);
@@ -42,7 +42,7 @@ static GByteArray *make_tiles(void)
   put_qcd(tile1, 5);
   put_qcc(tile2, 0, 6);
   PUT_SEGMENT(tile2, CJ2K_RGN, 1, 0, 9);
-  put_cod(later, 0); /* not allowed in a later tile-part: without effect */
+  put_cod(later, 0); /* not allowed in a later tile-part, so ignored */
   put_tile_part(bytes, 3, 0, NULL, "\0", 1);
   put_tile_part(bytes, 1, 0, tile1, "\0", 1);
   put_tile_part(bytes, 0, 0, NULL, "\0", 1);
@@ -76,7 +76,7 @@ static void check_tile_headers(const Cj2kHeader *header)
   const Cj2kTileCoding *tile = cj2k_header_tile(header, 1);
 
   g_assert_cmpuint(tile->coding[0].log2_block_width, ==, 6);
-  g_assert_cmpuint(tile->coding[1].log2_block_width, ==, 5); /* tile COD beats main COC */
+  g_assert_cmpuint(tile->coding[1].log2_block_width, ==, 5); /* COD of the tile, not COC */
   g_assert_cmpuint(tile->coding[2].log2_block_width, ==, 5);
   g_assert_cmpuint(tile->quantisation[2].guard_bits, ==, 5);
   g_assert_cmpuint(tile->roi_shift[0], ==, 7);
@@ -109,7 +109,7 @@ static void test_precedence(void)
   check_main_header(header);
   check_tile_headers(header);
 
-  /* Other packets: the same header. */
+  /* The header stays the same when only packets change. */
   bytes->data[bytes->len - 3] = 1;
   cj2k_header_read(reader, bytes->data, bytes->len, true, 0, &again, &same, &parts, &error);
   g_assert_true(same && again == header);
@@ -132,7 +132,7 @@ static void put_box(GByteArray *bytes, const char *type, const void *data, guint
 static const uint8_t codestream[] = {0xff, 0x4f, 0xff, 0x51, 1, 2, 3};
 static const uint8_t icc[] = {2, 0, 0, 9, 8, 7};
 
-/* A file with all boxes that are read. */
+/* A file with every box that the reader interprets. */
 static GByteArray *make_jp2(void)
 {
   static const uint8_t ihdr[] = {0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 7, 7, 0, 0};
@@ -145,17 +145,17 @@ static GByteArray *make_jp2(void)
   put_box(header, "ihdr", ihdr, sizeof ihdr);
   put_box(header, "junk", NULL, 0);
   put_box(header, "colr", icc, sizeof icc);
-  put_box(header, "colr", colr, sizeof colr); /* the first one counts */
+  put_box(header, "colr", colr, sizeof colr); /* only the first one is used */
   put_box(header, "pclr", pclr, sizeof pclr);
   put_box(header, "cmap", cmap, sizeof cmap);
   put_box(header, "cdef", cdef, sizeof cdef);
   put_box(bytes, "jP  ", "\r\n\x87\n", 4);
   put_box(bytes, "jp2h", header->data, header->len);
-  put(bytes, 1, 4); /* a long box of no interest */
+  put(bytes, 1, 4); /* an unknown box with a length of 64 bits */
   g_byte_array_append(bytes, (const guint8 *)"xml ", 4);
   put(bytes, 16 + 2, 8);
   put(bytes, 0, 2);
-  put(bytes, 0, 4); /* to the end */
+  put(bytes, 0, 4); /* length 0: extends to the end of the file */
   g_byte_array_append(bytes, (const guint8 *)"jp2c", 4);
   g_byte_array_append(bytes, codestream, sizeof codestream);
   g_byte_array_unref(header);
@@ -191,7 +191,7 @@ static void test_boxes(void)
   g_byte_array_unref(bytes);
 }
 
-/* A lone jp2c box, a bare codestream, and neither. */
+/* A jp2c box alone, a codestream without boxes, and data that are neither. */
 static void test_without_header_box(void)
 {
   static const uint8_t other[] = {0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 7, 7, 0, 0};

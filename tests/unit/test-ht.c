@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* HT block coder: encoded blocks decode exactly, and arbitrary bytes do no harm. */
+/* The HT block coder: encoded blocks decode exactly, and arbitrary bytes cause no harm. */
 #include "common/cpu/blockcoder.h"
 #include "common/cpu/ht/decode.h"
 #include "common/cpu/ht/encode.h"
@@ -68,16 +68,17 @@ static bool significant_at(const Cj2kBlockSource *s, uint32_t i, uint32_t plane)
   return (s->samples[i] & 0x7FFFFFFF) >> plane != 0;
 }
 
-/* docs/arithmetic.md: half units with the midpoint of what was not decoded. */
+/* Reconstruction of docs/arithmetic.md: half units, at the midpoint of the interval that is
+ * left. */
 static uint32_t reconstruct(uint32_t sample, uint32_t plane)
 {
   uint32_t q = (sample & 0x7FFFFFFF) >> plane;
   return q ? (sample & 0x80000000) | ((2 * q + 1) << plane) : 0;
 }
 
-/* Whether sample i becomes a member of SigProp: it has a neighbour that is significant at the
- * plane, or one that SigProp found before. Plain, sample by sample: sigma is 1 after cleanup, 2
- * after SigProp. */
+/* Whether sample i takes part in SigProp: a neighbour is significant at the plane or became
+ * significant earlier in SigProp. Direct implementation, sample by sample; sigma is 1 after
+ * cleanup, 2 after SigProp. */
 static bool has_neighbour(const Cj2kBlockSource *s, const uint8_t *sigma, int x, int y)
 {
   for (int v = y - 1; v <= y + 1; v++)
@@ -113,7 +114,7 @@ static uint64_t half_units_squared(int64_t error)
   return (uint64_t)(error * error);
 }
 
-/* The plane down to which sample i is known after `passes`. */
+/* The lowest bit-plane of sample i that `passes` passes decode. */
 static uint32_t known_plane(const uint8_t *sigma, uint32_t i, uint32_t plane, uint32_t passes)
 {
   return (sigma[i] == 1 && passes == 3) || (sigma[i] == 2 && passes >= 2) ? plane - 1 : plane;
@@ -135,8 +136,8 @@ static uint64_t brute_force_distortion(const Cj2kBlockSource *s, const uint8_t *
   return 64 * sum;
 }
 
-/* The block as the packets would give it. Exactly as many bytes as there are, so that a sanitizer
- * sees the end. */
+/* Decodes a block as packets deliver it, from a copy of the exact size, so that a sanitizer detects
+ * reads behind its end. */
 static bool decode_passes(Fixture *f, const Cj2kBlockSource *s, const Cj2kPassEnd *passes,
                           uint32_t num_passes, const Cj2kBlockResult *result, uint32_t placeholders,
                           void *out, bool wide)
@@ -206,11 +207,11 @@ static void round_trip(Fixture *f, const Cj2kBlockSource *s, uint8_t plane, uint
   g_assert_cmpuint(result.num_passes, <=, plane > 0 ? 1 + refinements : 1);
   g_assert_cmpuint(passes[0].length, ==, cleanup_length);
   g_assert_cmpuint(passes[result.num_passes - 1].length, ==, result.length);
-  for (uint32_t i = 0; i + 1 < result.length; i++) /* no marker inside */
+  for (uint32_t i = 0; i + 1 < result.length; i++) /* no marker code inside the data */
     g_assert_false(f->bytes[i] == 0xFF && f->bytes[i + 1] > 0x8F);
   g_assert_cmphex(f->bytes[result.length - 1], !=, 0xFF);
 
-  uint8_t *sigma = g_new(uint8_t, count);
+  uint8_t *sigma = g_new0(uint8_t, count);
   mark_significance(s, plane, plane > 0, sigma);
   for (uint32_t passes_kept = 1; passes_kept <= result.num_passes; passes_kept++) {
     check_samples(f, s, sigma, plane, passes, passes_kept, &result);
@@ -240,7 +241,7 @@ static void test_sizes(Fixture *f, gconstpointer data)
       }
 }
 
-/* So small that MEL, VLC and Scup meet in the same bytes. */
+/* Blocks so small that MEL, VLC and Scup share bytes. */
 static void test_small(Fixture *f, gconstpointer data)
 {
   (void)data;
@@ -256,7 +257,7 @@ static void test_small(Fixture *f, gconstpointer data)
   }
 }
 
-/* SigProp and MagRef that are all ones and end at any bit. */
+/* SigProp and MagRef data that consist of ones and end at any bit. */
 static void test_refinement_of_ones(Fixture *f, gconstpointer data)
 {
   (void)data;
@@ -282,7 +283,7 @@ static void test_planes(Fixture *f, gconstpointer data)
     }
 }
 
-/* A lone large sample among zeros needs the longest residual codes. */
+/* A single large sample among zeros needs the longest u-VLC codes. */
 static void test_large_residuals(Fixture *f, gconstpointer data)
 {
   (void)data;
@@ -329,7 +330,7 @@ static bool decode_segments(Fixture *f, const Cj2kSegment *segments, uint16_t nu
   return cj2k_ht_decode_block(f->scratch, &in, out, 20);
 }
 
-/* Several HT sets: the last that is there counts, wherever the first ones came from (T.814 B.1,
+/* Several HT sets: the last complete one is used, wherever the earlier ones came from (T.814 B.1,
  * B.3). */
 static void test_sets(Fixture *f, gconstpointer data)
 {
@@ -343,7 +344,7 @@ static void test_sets(Fixture *f, gconstpointer data)
   g_assert_true(
       cj2k_ht_encode_block(f->scratch, &s, 4, 1, f->bytes + a, MAX_BYTES - a, second, &result));
   uint32_t b = result.length;
-  uint8_t *sigma = g_new(uint8_t, 400);
+  uint8_t *sigma = g_new0(uint8_t, 400);
   mark_significance(&s, 4, true, sigma);
 
   const Cj2kSegment both[] = {{first[0].length, 1},
@@ -354,22 +355,22 @@ static void test_sets(Fixture *f, gconstpointer data)
   for (uint32_t i = 0; i < 400; i++)
     g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 4, 2)));
 
-  /* The second set is empty, or cut off: the first one counts. */
+  /* If the second set is empty or truncated, the first one is used. */
   const Cj2kSegment empty[] = {{first[0].length, 1}, {a - first[0].length, 2}, {0, 1}, {0, 2}};
   mark_significance(&s, 5, true, sigma);
-  for (int cut = 0; cut < 2; cut++) {
-    g_assert_true(decode_segments(f, cut ? both : empty, 4, a, (uint8_t)zero_bitplanes, out));
+  for (int truncated = 0; truncated < 2; truncated++) {
+    g_assert_true(decode_segments(f, truncated ? both : empty, 4, a, (uint8_t)zero_bitplanes, out));
     for (uint32_t i = 0; i < 400; i++)
       g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 5, 3)));
   }
 
-  /* Refinement of an empty set is none of the set before. */
+  /* Refinement passes of an empty set do not apply to the set before it. */
   const Cj2kSegment stray[] = {{first[0].length, 1}, {a - first[0].length, 2}, {0, 1}, {b, 2}};
   g_assert_true(decode_segments(f, stray, 4, a + b, (uint8_t)zero_bitplanes, out));
   for (uint32_t i = 0; i < 400; i++)
     g_assert_cmphex(out[i], ==, reconstruct(s.samples[i], known_plane(sigma, i, 5, 3)));
 
-  /* Refinement split over two layers; placeholders in a segment of their own. */
+  /* Refinement passes in two layers; placeholder passes in segments of their own. */
   uint32_t refinement = a - first[0].length;
   const Cj2kSegment split[] = {{0, 2}, {0, 4}, {first[0].length, 1}, {1, 1}, {refinement - 1, 1}};
   g_assert_true(decode_segments(f, split, 5, a, (uint8_t)(zero_bitplanes - 2), out));
@@ -396,15 +397,15 @@ static void test_corrupt(Fixture *f, gconstpointer data)
   g_assert_true(decode_segments(f, &whole, 1, length, 7, out));
   g_assert_false(decode_segments(f, &one_byte, 1, 1, 7, out));
   g_assert_false(decode_segments(f, &whole, 1, length, 12, out));  /* no bit-plane left */
-  g_assert_false(decode_segments(f, refined, 2, length, 11, out)); /* none to refine */
+  g_assert_false(decode_segments(f, refined, 2, length, 11, out)); /* none left to refine */
   g_assert_false(
       decode_segments(f, &whole, 1, length, 0, out)); /* exponents too large for one plane */
   uint8_t low = f->bytes[length - 2], high = f->bytes[length - 1];
   f->bytes[length - 1] = 0;
   f->bytes[length - 2] = low & 0xF0;
-  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup 0 */
+  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup = 0 */
   f->bytes[length - 2] = (low & 0xF0) | 3;
-  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* too short for the VLC bits */
+  g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup too small for VLC */
   f->bytes[length - 1] = 0xFF;
   f->bytes[length - 2] = low;
   g_assert_false(decode_segments(f, &whole, 1, length, 7, out)); /* Scup > Lcup */
@@ -428,7 +429,7 @@ static bool decode_cleanup(Fixture *f, const Cj2kBlockSource *s, uint32_t length
   return cj2k_ht_decode_block(f->scratch, &in, out, s->width);
 }
 
-/* Behind the end of MagSgn are ones, as many as it takes (T.814 7.1.2). */
+/* Behind its end the MagSgn stream continues with ones (T.814 7.1.2). */
 static void test_magsgn_exhausted(Fixture *f, gconstpointer data)
 {
   Cj2kBlockSource s = make_block(f, EMPTY, 64, 64, 7);
@@ -447,7 +448,7 @@ static void test_magsgn_exhausted(Fixture *f, gconstpointer data)
   g_free(out);
 }
 
-/* A Scup that leaves out some of the VLC segment is noticed. */
+/* A Scup that excludes part of the VLC bytes is detected. */
 static void test_vlc_too_short(Fixture *f, gconstpointer data)
 {
   Cj2kHtEncodeScratch *scratch = g_new0(Cj2kHtEncodeScratch, 1);
@@ -467,7 +468,7 @@ static void test_vlc_too_short(Fixture *f, gconstpointer data)
   g_free(scratch);
 }
 
-/* Decodes with both sample formats from a copy of exactly the bytes there are; both must agree. */
+/* Decodes with both sample formats from a copy of the exact size; both must agree. */
 static bool decode_anything(const Fixture *f, Cj2kBlockInput in)
 {
   gsize count = (gsize)in.width * in.height;
@@ -519,10 +520,10 @@ static void test_random_bytes(Fixture *f, gconstpointer data)
                          .height = height};
     decoded += decode_anything(f, in);
   }
-  g_assert_cmpint(decoded, >, 100); /* else the test would say nothing */
+  g_assert_cmpint(decoded, >, 100); /* otherwise the loop would test nothing */
 }
 
-/* Blocks with a few bytes changed. */
+/* Blocks in which a few bytes were changed. */
 static void test_damage(Fixture *f, gconstpointer data)
 {
   int decoded = 0;
@@ -559,7 +560,7 @@ static void test_damage(Fixture *f, gconstpointer data)
   g_assert_cmpint(decoded, >, 100);
 }
 
-/* Where there is AVX2 the coder uses it; the plain C of both directions must do the same. */
+/* The coder uses AVX2 if the CPU has it; the plain C code of both directions must give the same. */
 static void test_plain_decoder(Fixture *f, gconstpointer data)
 {
   Cj2kHtDecodeScratch *scratch = g_new(Cj2kHtDecodeScratch, 1);
@@ -576,7 +577,7 @@ static void test_plain_decoder(Fixture *f, gconstpointer data)
         cj2k_ht_encode_block(f->scratch, &s, plane, 0, f->bytes, MAX_BYTES, NULL, &result));
     if (result.num_passes == 0)
       continue;
-    if (round % 2) /* the same for damaged ones */
+    if (round % 2) /* also for damaged blocks */
       f->bytes[g_rand_int_range(f->rand, 0, (gint)result.length)] ^=
           (uint8_t)g_rand_int_range(f->rand, 1, 256);
     const Cj2kSegment segment = {result.length, 1};
@@ -623,12 +624,12 @@ static void check_row(const Cj2kHtQuadRow *plain, const Cj2kHtQuadRow *vector, u
 
 static void test_plain_encoder(Fixture *f, gconstpointer data)
 {
-  Cj2kHtQuadRow *plain = g_new0(Cj2kHtQuadRow, 2), *vector = g_new0(Cj2kHtQuadRow, 2);
   (void)data;
   if (!__builtin_cpu_supports("avx2")) {
     g_test_skip("no AVX2");
     return;
   }
+  Cj2kHtQuadRow *plain = g_new0(Cj2kHtQuadRow, 2), *vector = g_new0(Cj2kHtQuadRow, 2);
   for (int round = 0; round < 200; round++) {
     uint16_t width = (uint16_t)g_rand_int_range(f->rand, 1, 100);
     uint16_t height = (uint16_t)g_rand_int_range(f->rand, 1, 12);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The MQ coder: the standard's test sequence, and blocks of every style that must decode, cut at
- * any pass, to what T.800 D.3 and E.1 say about the passes that are left.
+ * The MQ coder: the standard's test sequence; blocks of every style, truncated after each pass,
+ * must decode to the values that T.800 D.3 and E.1 give for the remaining passes.
  */
 #include "common/cpu/blockcoder.h"
 #include "common/cpu/mq/decoder.h"
@@ -46,8 +46,7 @@ static void test_sequence(void)
     g_assert_cmpuint(mq_decode(&decoder, &contexts.words[1]), ==, symbols[i] & 1);
 }
 
-/* DECODE as the standard's flow charts have it (C.3), bit by bit, bytes beyond the end being 0xFF.
- */
+/* DECODE as in the standard's flow charts (C.3), bit by bit; bytes beyond the end are 0xFF. */
 typedef struct {
   const uint8_t *at, *end;
   uint32_t c, a;
@@ -98,7 +97,7 @@ static unsigned plain_decode(PlainDecoder *plain, uint32_t *context)
   return (index & 1) ^ lps;
 }
 
-/* Any bytes, carries and markers among them, decode as by the flow charts. */
+/* Arbitrary bytes, including carries and marker codes, decode as by the flow charts. */
 static void test_any_bytes(void)
 {
   GRand *rand = g_rand_new_with_seed(5);
@@ -131,9 +130,9 @@ static void test_any_bytes(void)
   g_rand_free(rand);
 }
 
-/* --- what a cut block must decode to --- */
+/* --- what a truncated block must decode to --- */
 
-/* The passes of D.3 by their definition, one sample after the other, without coding anything. */
+/* The coding passes of D.3 by their definition, sample by sample, without any entropy coding. */
 typedef struct {
   const Cj2kBlockSource *source;
   bool significant[MAX_SAMPLES], coded[MAX_SAMPLES];
@@ -201,7 +200,8 @@ static uint64_t model_value(const Model *model, uint32_t x, uint32_t y)
   return ((uint64_t)(magnitude(model, x, y) >> left) << (left + 1)) + (UINT64_C(1) << left);
 }
 
-/* Squared error in (step / 16)^2, samples taken as in the middle of their quantiser interval. */
+/* Squared error in units of (step / 16)^2; a sample's true value is the middle of its quantiser
+ * interval. */
 static double model_error(const Model *model)
 {
   double error = 0;
@@ -226,7 +226,7 @@ typedef struct {
   Cj2kBlockResult result;
 } Coded;
 
-/* Decodes `input` from a copy of its data, so that a sanitizer sees where that ends. */
+/* Decodes `input` from a copy of its data, so that a sanitizer detects reads behind its end. */
 static bool decode(Coded *coded, const Cj2kBlockInput *input, uint64_t *wide)
 {
   static uint32_t narrow[MAX_SAMPLES];
@@ -246,10 +246,11 @@ static bool decode(Coded *coded, const Cj2kBlockInput *input, uint64_t *wide)
   return ok;
 }
 
-/* The passes 0..last with exactly their bytes; each_pass: in segments of one pass, as if each were
- * a layer's contribution. */
-static Cj2kBlockInput cut_after(const Coded *coded, const Cj2kBlockSource *source, unsigned last,
-                                bool each_pass, Cj2kSegment segments[CJ2K_MAX_PASSES])
+/* The passes 0..last with exactly their bytes. each_pass: every pass in a segment of its own, as if
+ * it came in a layer of its own. */
+static Cj2kBlockInput truncate_after(const Coded *coded, const Cj2kBlockSource *source,
+                                     unsigned last, bool each_pass,
+                                     Cj2kSegment segments[CJ2K_MAX_PASSES])
 {
   uint32_t start = 0, first = 0;
   uint16_t count = 0;
@@ -273,12 +274,12 @@ static Cj2kBlockInput cut_after(const Coded *coded, const Cj2kBlockSource *sourc
                           .height = source->height};
 }
 
-static void check_cut(Coded *coded, const Cj2kBlockSource *source, const Model *model,
-                      unsigned last)
+static void check_truncated(Coded *coded, const Cj2kBlockSource *source, const Model *model,
+                            unsigned last)
 {
   static uint64_t decoded[MAX_SAMPLES];
   Cj2kSegment segments[CJ2K_MAX_PASSES];
-  Cj2kBlockInput in = cut_after(coded, source, last, last % 2, segments);
+  Cj2kBlockInput in = truncate_after(coded, source, last, last % 2, segments);
 
   if (!decode(coded, &in, decoded))
     g_error("%ux%u style %02x pass %u is not decoded", source->width, source->height, source->style,
@@ -297,7 +298,7 @@ static void check_cut(Coded *coded, const Cj2kBlockSource *source, const Model *
     }
 }
 
-/* Encodes a block and checks it cut at each pass (or only whole). */
+/* Encodes a block and checks what it decodes to after each pass, or only after the last. */
 static void check_block(Coded *coded, const Cj2kBlockSource *source, unsigned lowest, bool each)
 {
   Model *model = g_new0(Model, 1);
@@ -315,10 +316,10 @@ static void check_block(Coded *coded, const Cj2kBlockSource *source, unsigned lo
     g_assert_true(end->length == before || (source->style & CJ2K_STYLE_PTERM) ||
                   coded->out[end->length - 1] != 0xff);
     before = end->length;
-    if (planes <= 22) /* where doubles are exact */
+    if (planes <= 22) /* doubles are exact up to here */
       g_assert_cmpfloat((double)end->distortion, ==, error - model_error(model));
     if (each || pass + 1 == coded->result.num_passes)
-      check_cut(coded, source, model, pass);
+      check_truncated(coded, source, model, pass);
   }
   if (coded->result.num_passes)
     g_assert_cmpuint(coded->result.num_passes, ==, 3 * (planes - lowest) - 2);
@@ -335,7 +336,7 @@ static void fill(GRand *rand, Kind kind, unsigned planes, uint32_t *samples, uin
   for (uint32_t i = 0; i < count; i++) {
     uint32_t q = 0, max = (uint32_t)((UINT64_C(1) << planes) - 1);
     switch (kind) {
-    case NATURAL: { /* Laplacian, with a scale that drifts */
+    case NATURAL: { /* Laplacian, with a drifting scale */
       double u = g_rand_double(rand), scale = max / 12.0 * (1.1 + sin(i * 0.013));
       q = (uint32_t)MIN(-log(1 - u) * scale, max);
       break;
@@ -364,7 +365,7 @@ static void coded_free(Coded *coded)
   g_free(coded);
 }
 
-/* Every combination of styles, with each kind of block, cut at each pass. */
+/* Every combination of styles, with each kind of block, truncated after each pass. */
 static void test_styles(void)
 {
   Coded *coded = coded_new();
@@ -388,7 +389,7 @@ static void test_styles(void)
   coded_free(coded);
 }
 
-/* Sizes that code-blocks have, whole and clipped. */
+/* Sizes of code-blocks, complete and clipped. */
 static void test_sizes(void)
 {
   static const uint16_t sizes[][2] = {
@@ -418,7 +419,7 @@ static void test_sizes(void)
   coded_free(coded);
 }
 
-/* Many bit-planes, up to the 31 that fit, in 32 and in 64 bits. */
+/* Many bit-planes, up to the maximum of 31, in samples of 32 and of 64 bits. */
 static void test_planes(void)
 {
   Coded *coded = coded_new();
@@ -446,8 +447,8 @@ static int64_t signed_value(uint64_t value)
   return value >> 63 ? -(int64_t)(value & INT64_MAX) : (int64_t)value;
 }
 
-/* A block whose data ends before its segments do: the passes whose bytes are there are right, and
- * only one more is begun with what is left. */
+/* A block whose data end before its segments do: all passes whose bytes are complete are decoded
+ * correctly, and at most one more pass is started with the remaining bytes. */
 static void test_short_data(void)
 {
   static uint64_t decoded[MAX_SAMPLES];
@@ -468,7 +469,8 @@ static void test_short_data(void)
     g_assert_true(cj2k_mq_encode_block(coded->scratch, &source, 0, coded->out, MAX_BYTES,
                                        coded->passes, &coded->result));
     planes = source.num_bitplanes - coded->result.zero_bitplanes;
-    Cj2kBlockInput in = cut_after(coded, &source, coded->result.num_passes - 1u, false, segments);
+    Cj2kBlockInput in =
+        truncate_after(coded, &source, coded->result.num_passes - 1u, false, segments);
     for (in.length = 0; in.length < coded->result.length; in.length++) {
       for (; coded->passes[pass].length <= in.length; pass++)
         model_pass(model, pass, planes);
@@ -478,7 +480,7 @@ static void test_short_data(void)
         int64_t value = (int64_t)model_value(model, i % 32, i / 32);
         value = samples[i] >> 31 ? -value : value;
         g_assert_cmpint(ABS(signed_value(decoded[i]) - value), <=, 4 * unit);
-        g_assert_cmpint(signed_value(decoded[i]) % unit, ==, 0); /* no later pass */
+        g_assert_cmpint(signed_value(decoded[i]) % unit, ==, 0); /* no later pass was decoded */
       }
     }
     g_free(model);
@@ -487,7 +489,7 @@ static void test_short_data(void)
   coded_free(coded);
 }
 
-/* Nothing to code: no passes. Too small a capacity: refused. */
+/* A block without significant samples has no passes; too small a capacity is refused. */
 static void test_limits(void)
 {
   Coded *coded = coded_new();
@@ -511,7 +513,8 @@ static void test_limits(void)
   coded_free(coded);
 }
 
-/* Arbitrary bytes are decoded to something or refused, within the bounds of their memory. */
+/* Arbitrary bytes are decoded to arbitrary values or refused, without accesses outside of their
+ * memory. */
 static void test_hostile(void)
 {
   Cj2kBlockScratch *scratch = cj2k_block_scratch_new();

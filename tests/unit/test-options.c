@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tables of options agree with the structs of parameters, and values are parsed correctly. */
+/* The tables of options match the structs of parameters, and their values are parsed correctly. */
 #include "common/encoder/params.h"
 #include "common/options/decoder_options.h"
 #include "common/options/encoder_options.h"
@@ -30,7 +30,7 @@ static const struct {
   void (*init)(Params *params);
 } tables[] = {{&cj2k_encoder_options, init_encoder}, {&cj2k_decoder_options, init_decoder}};
 
-/* For each option of both tables, with parameters at their defaults. */
+/* Calls `test` for each option of both tables, with parameters at their defaults. */
 static void for_each(void (*test)(const Cj2kOption *option, Params *params))
 {
   for (size_t t = 0; t < G_N_ELEMENTS(tables); t++)
@@ -72,7 +72,7 @@ static void check_entry(const Cj2kOption *option, Params *params)
   g_assert_cmpint(*text == 0, ==, is_text(option));
 }
 
-/* What a struct holds after its init is the default of the table. */
+/* The value after the struct's init function is the default of the table. */
 static void check_default(const Cj2kOption *option, Params *params)
 {
   if (option->kind == CJ2K_OPTION_NUMBER)
@@ -94,7 +94,7 @@ static void test_table(void)
 
 /* --- text --- */
 
-/* Refused by a sentence that names the option, and nothing has changed. */
+/* The value is refused with a text that names the option, and the parameters are unchanged. */
 static void assert_refused(const Cj2kOption *option, Params *params, const char *text)
 {
   Params before;
@@ -223,7 +223,7 @@ static void test_names(void)
 
 /* --- structs --- */
 
-/* A field out of range is refused by the check, whoever filled in the struct. */
+/* A field that is out of range is refused by the check, however the struct was filled in. */
 static void check_range(const Cj2kOption *option, Params *params)
 {
   const Cj2kOptionTable *table = cj2k_option_find(&cj2k_encoder_options, option->name) == option
@@ -243,7 +243,7 @@ static void check_range(const Cj2kOption *option, Params *params)
     return;
   }
   if (option->max >= ldexp(1, (int)option->size * 8) - 1)
-    return; /* every value of the field is in range */
+    return; /* every value of this field is in range */
   cj2k_option_set(option, params,
                   option->kind == CJ2K_OPTION_INTEGER ? (int64_t)option->max + 1 : 0xC0);
   if (cj2k_option_check(table, params, &error) != CJ2K_ERROR_ARGUMENT)
@@ -256,9 +256,7 @@ static void test_check(void)
   for_each(check_range);
 }
 
-/* Encoder and decoder have the same rule for frames_in_flight: 0 is 2, and more than 16 are
- * refused.
- */
+/* Encoder and decoder treat frames_in_flight alike: 0 means 2, and more than 16 are refused. */
 static void test_in_flight(void)
 {
   const Cj2kComponent component = {.dx = 1, .dy = 1, .depth = 8};
@@ -292,7 +290,7 @@ static void test_in_flight(void)
   }
 }
 
-/* Conversions of bytes are defined for all values. */
+/* Conversions from numbers to bytes are defined for all values. */
 static void test_whole_bytes(void)
 {
   g_assert_cmpuint(cj2k_whole_bytes(0), ==, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Packing and unpacking of real video layouts against a writer that places bit after bit, against
- * bytes written out by hand for the packed 10 bit formats, and there and back.
+ * Packing and unpacking of video layouts: compared with a writer that sets single bits and, for
+ * packed formats of 10 bits, with bytes written by hand; and packed samples unpack to themselves.
  */
 #include "common/samples/pack.h"
 
@@ -73,7 +73,7 @@ static void set_bit(const Cj2kSampleLayout *s, uint8_t *row, uint32_t x, unsigne
   *at = (uint8_t)((*at & ~(1u << in_word % 8)) | (unsigned)value << in_word % 8);
 }
 
-/* The plain writer, bit after bit. */
+/* The reference writer: sets one bit at a time. */
 static void write_bits(const Cj2kSampleLayout *s, uint8_t *row, const int32_t *samples, uint32_t n)
 {
   unsigned bits = s->is_signed ? 8u * s->word_bytes : s->depth;
@@ -96,7 +96,8 @@ static Row *row_new(const Format *f, uint32_t width)
   return row;
 }
 
-/* Units that a row of this format takes, all components together, and their most samples. */
+/* The number of units in a row of this plane, over all its components; *width: the largest number
+ * of samples. */
 static uint32_t row_units(const Format *f, const Row *row, uint32_t plane, uint32_t *unit_bytes,
                           uint32_t *width)
 {
@@ -117,7 +118,7 @@ static void check_width(const Format *f, uint32_t width)
 {
   Cj2kLayout layout = layout_of(f);
   Row *row = row_new(f, width), *expected = row_new(f, width);
-  int32_t *back = g_new(int32_t, MAX_WIDTH);
+  int32_t *unpacked = g_new(int32_t, MAX_WIDTH);
   memset(row->plane, 0xa5, sizeof row->plane);
   memset(expected->plane, 0xa5, sizeof expected->plane);
   for (uint32_t p = 0; p < f->num_planes; p++) {
@@ -128,21 +129,21 @@ static void check_width(const Format *f, uint32_t width)
   }
   for (uint32_t c = 0; c < f->num_components; c++) {
     const Cj2kSampleLayout *s = &f->samples[c];
-    uint32_t cut = (uint32_t)g_test_rand_int_range(0, (int32_t)row->n[c] + 1);
+    uint32_t split = (uint32_t)g_test_rand_int_range(0, (int32_t)row->n[c] + 1);
     write_bits(s, expected->plane[s->plane], row->samples[c], row->n[c]);
-    cj2k_pack_row(s, s->depth, s->is_signed, row->samples[c] + cut, cut, row->n[c] - cut,
+    cj2k_pack_row(s, s->depth, s->is_signed, row->samples[c] + split, split, row->n[c] - split,
                   row->plane[s->plane]);
-    cj2k_pack_row(s, s->depth, s->is_signed, row->samples[c], 0, cut, row->plane[s->plane]);
+    cj2k_pack_row(s, s->depth, s->is_signed, row->samples[c], 0, split, row->plane[s->plane]);
   }
-  /* Places of a unit beyond the row keep what was there: write them as well. */
+  /* Positions of the last unit beyond the row keep their old contents: write them as well. */
   for (uint32_t c = 0; c < f->num_components; c++) {
     const Cj2kSampleLayout *s = &f->samples[c];
     static const int32_t zeros[CJ2K_UNIT_SAMPLES];
     uint32_t unit_bytes = 0, samples;
-    uint32_t places = row_units(f, row, s->plane, &unit_bytes, &samples) * s->unit_samples;
-    cj2k_pack_row(s, s->depth, s->is_signed, zeros, row->n[c], places - row->n[c],
+    uint32_t positions = row_units(f, row, s->plane, &unit_bytes, &samples) * s->unit_samples;
+    cj2k_pack_row(s, s->depth, s->is_signed, zeros, row->n[c], positions - row->n[c],
                   row->plane[s->plane]);
-    for (uint32_t x = row->n[c]; x < places; x++)
+    for (uint32_t x = row->n[c]; x < positions; x++)
       for (unsigned bit = 0; bit < s->depth; bit++)
         set_bit(s, expected->plane[s->plane], x, bit, false);
   }
@@ -151,22 +152,22 @@ static void check_width(const Format *f, uint32_t width)
 
   for (uint32_t c = 0; c < f->num_components; c++) {
     const Cj2kSampleLayout *s = &f->samples[c];
-    uint32_t cut = (uint32_t)g_test_rand_int_range(0, (int32_t)row->n[c] + 1);
-    cj2k_unpack_row(s, s->depth, row->plane[s->plane], 0, cut, back);
-    cj2k_unpack_row(s, s->depth, row->plane[s->plane], cut, row->n[c] - cut, back + cut);
-    g_assert_cmpmem(back, 4 * row->n[c], row->samples[c], 4 * row->n[c]);
+    uint32_t split = (uint32_t)g_test_rand_int_range(0, (int32_t)row->n[c] + 1);
+    cj2k_unpack_row(s, s->depth, row->plane[s->plane], 0, split, unpacked);
+    cj2k_unpack_row(s, s->depth, row->plane[s->plane], split, row->n[c] - split, unpacked + split);
+    g_assert_cmpmem(unpacked, 4 * row->n[c], row->samples[c], 4 * row->n[c]);
     for (uint8_t depth = s->depth; depth > 0; depth--) {
-      cj2k_unpack_row(s, depth, row->plane[s->plane], 0, MIN(row->n[c], 40), back);
+      cj2k_unpack_row(s, depth, row->plane[s->plane], 0, MIN(row->n[c], 40), unpacked);
       for (uint32_t x = 0; x < MIN(row->n[c], 40); x++)
-        g_assert_cmpint(back[x], ==, row->samples[c][x] >> (s->depth - depth));
+        g_assert_cmpint(unpacked[x], ==, row->samples[c][x] >> (s->depth - depth));
     }
   }
-  g_free(back);
+  g_free(unpacked);
   g_free(row);
   g_free(expected);
 }
 
-/* The end of the last word that holds a sample. */
+/* The offset behind the last word that holds a sample. */
 static size_t row_end(const Cj2kSampleLayout *s, uint32_t n)
 {
   size_t end = 0;
@@ -176,12 +177,12 @@ static size_t row_end(const Cj2kSampleLayout *s, uint32_t n)
   return end;
 }
 
-/* Rows that end with the last sample's word: nothing is written behind them. */
+/* Rows that end with the word of the last sample: nothing is written behind it. */
 static void check_short_row(const Format *f, uint32_t width)
 {
   Cj2kLayout layout = layout_of(f);
   Row *row = row_new(f, width);
-  int32_t *back = g_new(int32_t, MAX_WIDTH);
+  int32_t *unpacked = g_new(int32_t, MAX_WIDTH);
   memset(row->plane, 0xa5, sizeof row->plane);
   for (uint32_t p = 0; p < f->num_planes; p++) {
     uint32_t unit_bytes = 0, samples;
@@ -201,10 +202,10 @@ static void check_short_row(const Format *f, uint32_t width)
   }
   for (uint32_t c = 0; c < f->num_components; c++) {
     const Cj2kSampleLayout *s = &f->samples[c];
-    cj2k_unpack_row(s, s->depth, row->plane[s->plane], 0, row->n[c], back);
-    g_assert_cmpmem(back, 4 * row->n[c], row->samples[c], 4 * row->n[c]);
+    cj2k_unpack_row(s, s->depth, row->plane[s->plane], 0, row->n[c], unpacked);
+    g_assert_cmpmem(unpacked, 4 * row->n[c], row->samples[c], 4 * row->n[c]);
   }
-  g_free(back);
+  g_free(unpacked);
   g_free(row);
 }
 
@@ -219,13 +220,13 @@ static void test_format(gconstpointer format)
   check_width(format, 2099);
 }
 
-/* Rows by hand: SMPTE / Apple orders of the 10 bit packings. */
+/* Rows written by hand in the SMPTE and Apple orders of the packings of 10 bits. */
 static void check_bytes(const char *name, const int32_t samples[3][6], const uint32_t n[3],
                         const uint8_t *expected, size_t size)
 {
   uint8_t row[16] = {0};
   for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
-    if (strcmp(formats[i].name, name))
+    if (strcmp(formats[i].name, name) != 0)
       continue;
     for (int c = 0; c < 3; c++)
       cj2k_pack_row(&formats[i].samples[c], 10, false, samples[c], 0, n[c], row);
@@ -243,7 +244,7 @@ static void test_known_bytes(void)
   static const uint8_t v210[] = {0x01, 0x06, 0x14, 0x30, 0x02, 0x09, 0x38, 0x10,
                                  0x02, 0x13, 0x34, 0x20, 0x05, 0x0d, 0x6c, 0x10};
   check_bytes("v210", yuv, (uint32_t[]){6, 3, 3}, v210, 16);
-  /* UYVP: Cb Y0 Cr Y1 one after the other: 10000000 01|010000 0001|1100 000001|01 00000010 */
+  /* UYVP: Cb Y0 Cr Y1 in succession: 10000000 01|010000 0001|1100 000001|01 00000010 */
   static const uint8_t uyvp[] = {0x80, 0x50, 0x1c, 0x05, 0x02};
   check_bytes("UYVP", yuv, (uint32_t[]){2, 1, 1}, uyvp, 5);
   /* r210: 2 bits of padding, R, G, B, big-endian. */
@@ -251,7 +252,7 @@ static void test_known_bytes(void)
   check_bytes("r210", yuv, (uint32_t[]){1, 1, 1}, r210, 4);
 }
 
-/* Samples of one depth in a layout of another (docs/arithmetic.md). */
+/* Samples of one depth in a layout of another depth (docs/arithmetic.md). */
 static void check_depth(uint8_t from, bool from_signed, uint8_t to, bool to_signed)
 {
   enum { N = 300 };

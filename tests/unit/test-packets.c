@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Packet headers: bits, tag trees, lengths of segments, packed headers, and what is left of a cut
- * codestream. */
+/* Packet headers: bits, tag trees, segment lengths, packed headers, and what can be read of a
+ * truncated codestream. */
 #include "codestream-bytes.h"
 #include "common/codestream/coded.h"
 #include "common/codestream/tagtree.h"
@@ -30,7 +30,7 @@ static void bits_put(Bits *bits, uint32_t value, int count)
   }
 }
 
-/* Flushes as an encoder has to: a header never ends in 0xFF. */
+/* Flushes as an encoder must: a header never ends in 0xFF. */
 static GByteArray *bits_end(Bits *bits)
 {
   if (bits->left < 8)
@@ -52,8 +52,10 @@ static void test_bits(void)
 
     for (int i = 0; i < 200; i++) {
       counts[i] = (uint32_t)g_rand_int_range(rand, 0, 33);
-      /* many ones, so that stuffing happens */
-      values[i] = g_rand_int(rand) | g_rand_int(rand) | (round & 1 ? g_rand_int(rand) : 0);
+      /* many ones cause bit stuffing */
+      values[i] = g_rand_int(rand);
+      for (int more = 0; more < 1 + (round & 1); more++)
+        values[i] |= g_rand_int(rand);
       if (counts[i] < 32)
         values[i] &= ((uint32_t)1 << counts[i]) - 1;
       bits_put(&bits, values[i], (int)counts[i]);
@@ -71,7 +73,7 @@ static void test_bits(void)
   g_rand_free(rand);
 }
 
-/* A tag tree written as B.10.2 says it: recursively from the root, one threshold at a time. */
+/* A tag tree written as in B.10.2: recursively from the root, one threshold at a time. */
 typedef struct {
   Cj2kTagTree tree;
   uint32_t height[CJ2K_TAG_TREE_LEVELS];
@@ -147,7 +149,7 @@ static void test_tag_tree(void)
 
 /* --- packets --- */
 
-/* One tile of one 8x8 code-block: SOC to the end of the main header. */
+/* SOC to the end of the main header, for one tile with one 8x8 code-block. */
 static GByteArray *begin_one_block(uint8_t style, uint8_t layers)
 {
   GByteArray *bytes = begin_codestream(8, 8, 8, 1);
@@ -157,7 +159,7 @@ static GByteArray *begin_one_block(uint8_t style, uint8_t layers)
   return bytes;
 }
 
-/* Everything of one codestream, read. */
+/* All that is read from one codestream. */
 typedef struct {
   Cj2kHeaderReader *header_reader;
   Cj2kPacketReader *packet_reader;
@@ -204,7 +206,7 @@ static void bits_put_passes(Bits *bits, uint32_t passes)
     bits_put(bits, 0x1e0 | (passes - 6), 9);
 }
 
-/* A packet: the header's bits as pairs of value and count ending with count 0, then `body` bytes of
+/* A packet: header bits as pairs of value and count, ended by a count of 0; then `body` bytes of
  * `fill`. */
 static void put_packet(GByteArray *data, Bits *bits, int body, uint8_t fill)
 {
@@ -216,7 +218,8 @@ static void put_packet(GByteArray *data, Bits *bits, int body, uint8_t fill)
   g_byte_array_unref(header);
 }
 
-/* The start of the block's first contribution: packet not empty, included, 2 zero bit-planes. */
+/* The start of the block's first contribution: non-empty packet, block included, 2 missing
+ * bit-planes. */
 static Bits first_packet(uint32_t passes, uint32_t lblock)
 {
   Bits bits = bits_begin();
@@ -267,7 +270,7 @@ static void assert_block(const Read *read, bool is_ht, uint32_t zero_bitplanes, 
   assert_block(read, is_ht, zero, passes, (const uint32_t[][2]){__VA_ARGS__},                      \
                sizeof((const uint32_t[][2]){__VA_ARGS__}) / 8)
 
-/* HT: placeholder passes, both segments, and a second HT set in another layer that replaces the
+/* HT: placeholder passes, both segments, and a second HT set in a later layer that replaces the
  * first. */
 static void test_ht_segments(void)
 {
@@ -282,7 +285,7 @@ static void test_ht_segments(void)
   bits_put(&bits, 20, 5);
   bits_put(&bits, 3, 5);
   put_packet(data, &bits, 23, 2);
-  bits = later_packet(1); /* MagRef: goes on with the refinement segment */
+  bits = later_packet(1); /* MagRef: continues the refinement segment */
   bits_put(&bits, 5, 5);
   put_packet(data, &bits, 5, 3);
   one_tile_part(codestream, data);
@@ -303,7 +306,7 @@ static void test_ht_segments(void)
   g_byte_array_unref(codestream);
 }
 
-/* Mixed mode: the first bit of a length longer than three tells HT from MQ. */
+/* Mixed mode: the first bit of a length of more than three bits distinguishes HT from MQ. */
 static void test_mixed_segments(void)
 {
   uint8_t style = CJ2K_STYLE_HT | CJ2K_STYLE_HT_MIXED;
@@ -336,8 +339,8 @@ static void test_mixed_segments(void)
   }
 }
 
-/* BYPASS: ten passes, then two raw and one MQ in turn (table D.9), also over layers. TERMALL: every
- * pass. */
+/* BYPASS: ten passes, then two raw passes and one MQ pass alternately (table D.9), also across
+ * layers. TERMALL: every pass ends a segment. */
 static void test_mq_segments(void)
 {
   GByteArray *codestream = begin_one_block(CJ2K_STYLE_BYPASS, 2), *data = g_byte_array_new();
@@ -372,7 +375,8 @@ static void test_mq_segments(void)
   g_byte_array_unref(codestream);
 }
 
-/* A body that ends early: MQ keeps a share of the passes, HT nothing; strict refuses. */
+/* A truncated body: an MQ block keeps the passes of the bytes that are left, an HT block none; a
+ * strict decoder refuses the stream. */
 static void test_truncated(void)
 {
   for (int is_ht = 0; is_ht < 2; is_ht++) {
@@ -398,8 +402,8 @@ static void test_truncated(void)
   }
 }
 
-/* Two layers in two tile-parts, packet headers in PPM segments cut in the midst of Nppm, SOP before
- * one packet and EPH in the headers, the last tile-part with Psot = 0. */
+/* Two layers in two tile-parts, packet headers in PPM segments that divide an Nppm, SOP before one
+ * packet, EPH in the headers, and Psot = 0 in the last tile-part. */
 static void test_packed_headers(void)
 {
   GByteArray *codestream = begin_one_block(0, 2), *headers = g_byte_array_new();
@@ -418,7 +422,7 @@ static void test_packed_headers(void)
     g_byte_array_unref(header[i]);
   }
   for (guint at = 0, z = 0; at < headers->len; at += 3, z++) {
-    /* in reverse order: Zppm counts */
+    /* in reverse order, because Zppm decides */
     guint i = (headers->len - 1) / 3 - z, size = MIN(3, headers->len - 3 * i);
 
     put(codestream, CJ2K_PPM, 2);
@@ -441,8 +445,8 @@ static void test_packed_headers(void)
   g_byte_array_unref(codestream);
 }
 
-/* Four tiles of one code-block each, tile 0 in two tile-parts (layers). `damage` breaks one thing.
- */
+/* Four tiles of one code-block each; tile 0 has two tile-parts, one for each layer. `damage` is
+ * applied to one of them. */
 typedef enum { INTACT, PSOT_TOO_LARGE, PSOT_TOO_SMALL, NO_SOT, PART_MISSING } Damage;
 
 static GByteArray *four_tiles(Damage damage)
@@ -475,7 +479,7 @@ static GByteArray *four_tiles(Damage damage)
   return bytes;
 }
 
-/* Damage costs the tile where it is and nothing else; strict refuses it. */
+/* Damage affects only the tile in which it occurs; a strict decoder refuses the stream. */
 static void test_damaged_tile_parts(void)
 {
   static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plans and progressions over random geometries, against definitions written out the long way. */
+/* Plans and progressions over random geometries, compared with direct implementations of the
+ * standard's definitions. */
 #include "common/codestream/plan_internal.h"
 #include "common/codestream/progression.h"
 
@@ -75,7 +76,7 @@ static void random_volumes(GRand *rand, Cj2kTileCoding *coding, uint32_t compone
   }
 }
 
-/* The loops of B.12.1 with every position visited; packets come out once (B.12.2). */
+/* The loops of B.12.1 over every position; each packet is emitted once (B.12.2). */
 typedef struct {
   const Cj2kPlan *plan;
   uint32_t tile;
@@ -96,7 +97,8 @@ static void brute_emit(Brute *brute, uint32_t c, uint32_t r, uint32_t layer, uin
   g_array_append_val(brute->packets, key);
 }
 
-/* B.12.1.3: whether a precinct of component c, resolution r is met at (x, y), and which. */
+/* B.12.1.3: whether (x, y) is the origin of a precinct of resolution r of component c; *precinct:
+ * its index. */
 static bool brute_precinct(const Brute *brute, uint32_t c, uint32_t r, uint64_t x, uint64_t y,
                            uint32_t *k)
 {
@@ -227,8 +229,8 @@ static void test_progression_changes(void)
   check_progressions(4, true);
 }
 
-/* Every coefficient belongs to one code-block, every sample of a tile-component to one coefficient.
- */
+/* Every coefficient belongs to one code-block, and every sample of a tile-component to one
+ * coefficient. */
 static void check_plan(const Cj2kPlan *plan)
 {
   uint32_t *covered = g_new0(uint32_t, plan->num_bands);
@@ -298,15 +300,15 @@ static void test_plan_limits(void)
   header->coding.coding[0].log2_block_width = header->coding.coding[0].log2_block_height = 2;
   header->coding.quantisation[0].num_steps = 1;
   g_assert_cmpint(cj2k_plan_new(header, 0, 1 << 30, &plan, &error), ==, CJ2K_ERROR_LIMIT);
-  /* Precincts of one sample: the image is small, what describes it is not. */
+  /* Precincts of one sample: a small image with a large plan. */
   header->x1 = header->y1 = header->components[0].x1 = header->components[0].y1 = 8192;
   g_assert_cmpint(cj2k_plan_new(header, 0, 1 << 30, &plan, &error), ==, CJ2K_ERROR_LIMIT);
   g_assert_cmpint(cj2k_plan_new(header, 1, 0, &plan, &error), ==, CJ2K_ERROR_ARGUMENT);
   cj2k_header_unref(header);
 }
 
-/* The values of the literature (for example Taubman and Marcellin's book), with the high-pass gain
- * that T.800's range of E-4 takes out. */
+/* Published norms (for example in Taubman and Marcellin's book), with the high-pass gain that T.800
+ * E-4 includes in the range. */
 static void test_norms(void)
 {
   static const struct {

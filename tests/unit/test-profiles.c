@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every constraint of docs/profiles.md, checked on the bytes of codestreams by a parser of its own.
- */
+/* Every constraint of docs/profiles.md, checked on the codestream's bytes by a parser of the
+ * test. */
 #include "encoder-pictures.h"
 
-/* What the marker segments of a codestream say. */
+/* Contents of a codestream's marker segments. */
 typedef struct {
   uint32_t rsiz, x1, y1, x0, y0, tdx, tdy, tx0, ty0, components;
   uint32_t depth[4], is_signed[4], dx[4], dy[4];
   bool cap, has_coc, has_rgn, has_ppm;
   uint32_t progression, layers, mct, levels, block_width, block_height, style, reversible;
   bool sop, eph;
-  uint32_t precinct[33]; /* PPx | PPy << 4 by resolution */
+  uint32_t precinct[33]; /* PPx | PPy << 4 of each resolution */
   uint32_t guard_bits, quantisation;
   uint32_t num_volumes;
   uint8_t volumes[8][7];
@@ -116,7 +116,7 @@ static Stream parse(GBytes *bytes)
   return s;
 }
 
-/* --- what the profiles have in common --- */
+/* --- common to all profiles --- */
 
 static void check_common(const Stream *s, uint32_t max_block)
 {
@@ -135,7 +135,7 @@ static void check_common(const Stream *s, uint32_t max_block)
     g_assert_false(s->is_signed[c]);
 }
 
-/* One tile-part for each component of each tile, and TLM says their lengths. */
+/* One tile-part for each component of each tile, with their lengths in TLM. */
 static void check_tile_parts(const Stream *s, uint32_t tiles, uint32_t parts)
 {
   g_assert_cmpuint(s->num_parts, ==, tiles * parts);
@@ -171,14 +171,14 @@ static Stream encode_case(Case *c)
   GBytes *bytes = test_encode(&c->params, &c->picture, &error);
   if (!bytes)
     g_error("encoder: %s", error.text);
-  test_error(&c->picture, bytes, 0); /* decodes */
+  test_error(&c->picture, bytes, 0); /* checks that it decodes */
   Stream s = parse(bytes);
   g_bytes_unref(bytes);
   return s;
 }
 
-/* Refused with a text that has all the words. */
-static void refuse(Case *c, const char *words)
+/* Encoding must be refused with a text that contains all the words. */
+static void check_refused(Case *c, const char *words)
 {
   Cj2kError error = {0};
   GBytes *bytes = test_encode(&c->params, &c->picture, &error);
@@ -209,7 +209,8 @@ static void check_cinema(Case *c, uint32_t rsiz, uint32_t guard_bits, uint32_t f
   g_assert_cmpuint(s.tdy, >=, s.y1);
   check_tile_parts(&s, 1, four ? 6 : 3);
   g_assert_cmpuint(s.size, <=, frame_bytes);
-  g_assert_cmpuint(s.size, >=, frame_bytes / 100 * 90); /* it was noise */
+  /* The picture is noise, so the ceiling is reached. */
+  g_assert_cmpuint(s.size, >=, frame_bytes / 100 * 90);
   for (uint32_t i = 0; i < 3; i++)
     g_assert_cmpuint(s.part_length[i], <=, component_bytes);
   g_assert_cmpuint(s.num_volumes, ==, four ? 2 : 0);
@@ -231,19 +232,19 @@ static void test_cinema_2k(void)
   c.params.frame_rate = 48;
   check_cinema(&c, 3, 1, 651041, 520833);
   c.params.num_resolutions = 7;
-  refuse(&c, "num-resolutions cinema-2k");
+  check_refused(&c, "num-resolutions cinema-2k");
   c.params.num_resolutions = 6;
   c.params.guard_bits = 2;
-  refuse(&c, "guard-bits cinema-2k");
+  check_refused(&c, "guard-bits cinema-2k");
   c.params.guard_bits = 0;
   c.params.max_frame_bytes = 651042;
-  refuse(&c, "max-frame-bytes cinema-2k");
+  check_refused(&c, "max-frame-bytes cinema-2k");
   c.params.max_frame_bytes = 0;
   c.params.rate_control = CJ2K_RATE_LOSSLESS;
-  refuse(&c, "lossless cinema-2k");
+  check_refused(&c, "lossless cinema-2k");
   test_picture_clear(&c.picture);
   open_case(&c, CJ2K_PROFILE_CINEMA_2K, 2049, 100, 12, NULL);
-  refuse(&c, "2049 cinema-2k");
+  check_refused(&c, "2049 cinema-2k");
   test_picture_clear(&c.picture);
 }
 
@@ -255,7 +256,7 @@ static void test_cinema_4k(void)
   c.params.rate_control = CJ2K_RATE_CBR;
   check_cinema(&c, 4, 2, 1302083, 1041666);
   c.params.num_resolutions = 1;
-  refuse(&c, "num-resolutions cinema-4k");
+  check_refused(&c, "num-resolutions cinema-4k");
   test_picture_clear(&c.picture);
 }
 
@@ -288,18 +289,18 @@ static void test_broadcast(void)
       g_assert_cmpuint(s.size, <=, mbit[1 + kind] * 125000 / 150);
       g_assert_cmpuint(s.size, >=, mbit[1 + kind] * 125000 / 150 / 100 * 95);
 
-      c.params.frame_rate = 1000; /* 410 million samples a second */
-      refuse(&c, "main-level broadcast");
+      c.params.frame_rate = 1000; /* 410 million samples per second */
+      check_refused(&c, "main-level broadcast");
       c.params.frame_rate = 0;
       c.params.max_frame_bytes = 50000;
       c.params.codeblock_style = CJ2K_STYLE_BYPASS;
-      refuse(&c, "codeblock-style broadcast");
+      check_refused(&c, "codeblock-style broadcast");
       c.params.codeblock_style = 0;
       c.params.codeblock_width = 16;
-      refuse(&c, "code-block broadcast");
+      check_refused(&c, "code-block broadcast");
       c.params.codeblock_width = 64;
       c.params.tile_width = 333;
-      refuse(&c, kind ? "tiles broadcast" : "tile-width broadcast");
+      check_refused(&c, kind ? "tiles broadcast" : "tile-width broadcast");
       test_picture_clear(&c.picture);
     }
 }
@@ -330,7 +331,7 @@ static void test_imf(void)
     Case c;
     open_case(&c, (Cj2kProfile)(CJ2K_PROFILE_IMF_2K + kind), 1100, 300, 16, NULL);
     for (uint32_t t = 0; t < (reversible ? 4 : 1); t++) {
-      if (tiles[t] == 4096 && kind == 3) /* the whole of 2K lies in a smaller one */
+      if (tiles[t] == 4096 && kind == 3) /* a picture of 2K fits into a smaller tile */
         continue;
       c.params.tile_width = c.params.tile_height = tiles[t];
       c.params.num_resolutions = (uint8_t)(MIN(levels[t], 5) + 1);
@@ -347,18 +348,18 @@ static void test_imf(void)
     }
     c.params.tile_width = c.params.tile_height = 0;
     c.params.main_level = 3;
-    refuse(&c, "sub-level main-level imf");
+    check_refused(&c, "sub-level main-level imf");
     c.params.sub_level = 0;
     c.params.progression = CJ2K_RPCL;
-    refuse(&c, "progression-order imf");
+    check_refused(&c, "progression-order imf");
     c.params.progression = CJ2K_LRCP;
     c.params.tile_width = c.params.tile_height = 512;
-    refuse(&c, reversible ? "tiles imf" : "tile-width imf");
+    check_refused(&c, reversible ? "tiles imf" : "tile-width imf");
     test_picture_clear(&c.picture);
   }
 }
 
-/* Leniently, what contradicts is overruled, and said. */
+/* A lenient encoder overrides contradictory parameters and reports it. */
 static void test_lenient(void)
 {
   Case c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which rate control and which levels follow from the parameters, what contradicts, and what has no
- * effect. */
+/* Which rate control and which levels the parameters select, which of them contradict each other,
+ * and which have no effect. */
 #include "encoder-pictures.h"
 
 #include "common/encoder/encoder.h"
@@ -79,7 +79,7 @@ static void check_case(const Case *c)
     g_error("%s: %s", c->settings, error.text);
   const char *mode = names[encoder->setup.params.rate_control];
   const char *expected = c->expected + (*c->expected == '?');
-  if (strncmp(expected, mode, strlen(mode)))
+  if (strncmp(expected, mode, strlen(mode)) != 0)
     g_error("%s: rate-control %s, not %s", c->settings, mode, expected);
   if (*c->expected == '?')
     assert_words(c->settings, cj2k_encoder_warning(encoder), expected + strlen(mode) + 1);
@@ -106,7 +106,7 @@ static void test_choice(void)
       {"profile=imf-4k-r", 64, 48, "lossless"},
       {"profile=broadcast-multi-r max-frame-bytes=4000", 64, 48, "cbr"},
       {"profile=imf-2k", 64, 48, "quality"},
-      /* Every value is set, most to its default, as by a preset file. */
+      /* Every value is set, most of them to the default, as in a preset file. */
       {"rate-control=auto quality=85 psnr=45 quant-step=0 bitrate=0", 64, 48, "quality"},
       {"quality=85 psnr=45 bits-per-pixel=2", 64, 48, "cbr"},
       {"quality=85 psnr=50", 64, 48, "psnr"},
@@ -163,7 +163,7 @@ static void test_without_effect(void)
     check_case(&cases[i]);
 }
 
-/* Levels of -1, and the level that an error advises. */
+/* Levels of -1, and the level that an error recommends. */
 static void test_levels(void)
 {
   static const struct {
@@ -208,7 +208,7 @@ static void test_levels(void)
   }
 }
 
-/* RGB of a cinema profile is converted as rgb-to-xyz=on converts it without one. */
+/* A cinema profile converts RGB exactly as rgb-to-xyz=on does without a profile. */
 static void test_cinema_converts(void)
 {
   Cj2kEncoderParams params;
@@ -235,7 +235,7 @@ static void test_cinema_converts(void)
   test_picture_clear(&picture);
 }
 
-/* HT in a JP2 file is a JPH file, and this is said. */
+/* HT in a JP2 file makes it a JPH file, with a message. */
 static void test_file_brand(void)
 {
   Cj2kEncoderParams params;
@@ -272,8 +272,8 @@ static size_t encode_frame(Cj2kEncoder *encoder, const TestPicture *picture)
   return size;
 }
 
-/* A budget that the headers exceed is refused while encoding, and the old one stays; the least that
- * is not refused can be kept. */
+/* A budget below the size of the headers is refused while encoding, and the previous one stays in
+ * effect; the smallest budget that is accepted is never exceeded. */
 static void test_small_budget(void)
 {
   static const char *const settings[] = {"max-frame-bytes=4000",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parts of rate control that need neither pictures nor a back end. */
+/* Functions of rate control that need neither pictures nor a back end. */
 #include "common/rate/base_search.h"
 #include "common/rate/ceilings.h"
 #include "common/rate/compare.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bits of a block's lengths and passes, counted by hand (T.800 B.10.6, B.10.7). */
+/* Header bits for a block's lengths and passes, counted by hand (T.800 B.10.6, B.10.7). */
 static void test_block_bits(void)
 {
   g_assert_cmpuint(cj2k_header_block_bits(0, 0), ==, 0);
@@ -25,8 +25,8 @@ static void test_block_bits(void)
   g_assert_cmpuint(cj2k_header_block_bits(40, 1), ==, 16 + 1 + 8);
 }
 
-/* The bound is below what is expected, a stride stands for all blocks, and absent blocks that are
- * far from others are free. */
+/* The lower bound is below the estimate; with a sample stride the measured blocks stand for all;
+ * blocks without data cost nothing if no block near them has data. */
 static void test_headers(void)
 {
   enum { BLOCKS = 960 };
@@ -48,7 +48,7 @@ static void test_headers(void)
   g_assert_cmpuint(cj2k_headers_estimate(200, NULL, lengths, BLOCKS, 1).expected, ==, 200);
 }
 
-/* Sizes that fall with the base, smoothly, steeply and in jumps. */
+/* Sizes that decrease as the base grows: smoothly, steeply, in jumps. */
 static double size_of(int kind, double base)
 {
   double size = 1000 * pow(base, -0.7);
@@ -60,7 +60,8 @@ static double size_of(int kind, double base)
   return size;
 }
 
-/* A search finds a size where there is one, or the two neighbours of the place where it jumps. */
+/* A search finds a base whose size fits or, where the size jumps, the two bases on both sides of
+ * the jump. */
 static void test_base_search(void)
 {
   for (int kind = 0; kind < 3; kind++)
@@ -87,7 +88,7 @@ static void test_base_search(void)
     }
 }
 
-/* Neither the least base nor the greatest is left. */
+/* A search stays between the smallest and the largest base. */
 static void test_base_limits(void)
 {
   Cj2kBaseSearch search = cj2k_base_search(0.01, 0.8);

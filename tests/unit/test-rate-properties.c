@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What holds for every frame with a budget, over pictures, sizes, code-blocks and both coders:
- *   - no codestream is above its budget;
- *   - PSNR never falls by more than FALL when the budget grows;
- *   - a budget is used, unless all bit-planes are in;
- *   - a picture is as good as one of the same size by quality or by step;
- *   - the number of threads changes no byte.
- * CJ2K_TESTS_LONG=1 takes all pictures and many more budgets.
+ * Properties of every frame with a budget, over pictures, sizes, code-block sizes and both block
+ * coders:
+ *   - no codestream exceeds its budget;
+ *   - PSNR never falls by more than MAX_FALL when the budget grows;
+ *   - the budget is used, unless all bit-planes are retained;
+ *   - the picture is as good as one of the same size made by quality or by step;
+ *   - the number of threads does not change a byte.
+ * CJ2K_TESTS_LONG=1 tests all pictures and many more budgets.
  */
 #include "encoder-pictures.h"
 
-#define FALL  0.05 /* dB that a larger budget may lose */
-#define USED  0.97
-#define WORSE 0.15 /* dB that another rate control may be better by, at the same size */
-#define SLACK 12   /* bytes that may stay unused in any case */
-/* Below so many dB, text is mostly samples outside of black to white: that they are clipped, the
- * encoder's comparisons do not know. */
-#define LOW      10
-#define LOW_FALL 0.07
-/* With budgets of less than SMALL times what headers need single blocks decide. */
-#define SMALL       4
-#define SMALL_SLACK 16
-/* The same of a picture that is flat but for a few blocks. */
-#define FEW_BLOCKS_FALL  0.5
-#define FEW_BLOCKS_SLACK 64
-/* Pictures of fewer samples are not compared with other rate controls. */
-#define FEW      100
-#define LOSSLESS 200 /* dB */
+#define MAX_FALL    0.05 /* dB that a larger budget may lose */
+#define MIN_USED    0.97
+#define MAX_DEFICIT 0.15 /* dB by which another rate control of the same size may be better */
+#define MAX_UNUSED  12   /* bytes that may always stay unused */
+/* Below this PSNR most decoded samples of text lie outside of black to white and are clipped, which
+ * the encoder's distortion estimate does not include. */
+#define LOW_PSNR          10
+#define MAX_FALL_LOW_PSNR 0.07
+/* Below SMALL_FACTOR times the size of the headers single code-blocks decide the result. */
+#define SMALL_FACTOR     4
+#define MAX_UNUSED_SMALL 16
+/* The same limits for a picture that is flat except for a few_blocks blocks. */
+#define MAX_FALL_FEW_BLOCKS   0.5
+#define MAX_UNUSED_FEW_BLOCKS 64
+/* Smaller pictures are not compared with other rate controls. */
+#define MIN_SAMPLES 100
+#define LOSSLESS    200 /* dB */
 
 typedef struct {
   Scene scene;
   uint32_t width, height, components;
   uint8_t depth;
   uint32_t block_width, block_height;
-  bool is_long; /* left out of the short set */
+  bool is_long; /* only tested with CJ2K_TESTS_LONG=1 */
 } Case;
 
 static const Case cases[] = {
@@ -48,8 +49,8 @@ static const Case cases[] = {
     {SCENE_BRIGHT, 640, 480, 3, 8, 64, 64, true},   {SCENE_NATURAL, 700, 500, 3, 12, 64, 64, true},
 };
 
-/* dB above which the rounding of samples decides. */
-static double enough(const Case *c)
+/* PSNR in dB above which the rounding of samples decides. */
+static double psnr_limit(const Case *c)
 {
   return 6.02 * c->depth;
 }
@@ -111,8 +112,8 @@ static Outcome encode_budget(const Case *c, int coder, const TestPicture *pictur
   return outcome;
 }
 
-/* Bytes that the error says are needed: with these there is a picture, with one less there is none.
- */
+/* The size that the error reports as needed; encoding succeeds with it, and fails with one byte
+ * less. */
 static uint64_t least_budget(const Case *c, int coder, const TestPicture *picture)
 {
   Cj2kEncoderParams params;
@@ -140,23 +141,28 @@ static void check_budgets(const Case *c, int coder, const TestPicture *picture)
   for (uint64_t budget = least;; budget = MAX((uint64_t)((double)budget * ratio), budget + 3)) {
     Outcome outcome = encode_budget(c, coder, picture, budget);
     describe(text, c, coder, budget, outcome);
-    bool small = budget < least * SMALL;
-    /* All bytes are in a few HT blocks, whose sizes jump. */
-    bool few = small && coder && c->scene == SCENE_BRIGHT && c->components == 3;
-    uint64_t slack = few ? FEW_BLOCKS_SLACK : small ? SMALL_SLACK : SLACK;
-    double fall = few ? FEW_BLOCKS_FALL : best < LOW ? LOW_FALL : FALL;
-    if (outcome.psnr < MIN(best, enough(c)) - fall)
+    bool small = budget < least * SMALL_FACTOR;
+    /* All data are in a few_blocks HT blocks, whose sizes jump. */
+    bool few_blocks = small && coder && c->scene == SCENE_BRIGHT && c->components == 3;
+    uint64_t max_unused = few_blocks ? MAX_UNUSED_FEW_BLOCKS
+                          : small    ? MAX_UNUSED_SMALL
+                                     : MAX_UNUSED;
+    double max_fall = few_blocks        ? MAX_FALL_FEW_BLOCKS
+                      : best < LOW_PSNR ? MAX_FALL_LOW_PSNR
+                                        : MAX_FALL;
+    if (outcome.psnr < MIN(best, psnr_limit(c)) - max_fall)
       g_test_message("%s: falls from %.3f", text, best), g_test_fail();
     if (outcome.psnr == LOSSLESS)
       break;
-    bool jumps = coder && c->scene == SCENE_CHECKER; /* all coefficients of a band are alike */
-    if (!jumps && (double)outcome.size < USED * (double)budget && outcome.size + slack < budget)
+    bool jumps = coder && c->scene == SCENE_CHECKER; /* all coefficients of a band are equal */
+    if (!jumps && (double)outcome.size < MIN_USED * (double)budget &&
+        outcome.size + max_unused < budget)
       g_test_message("%s: unused", text), g_test_fail();
     best = MAX(best, outcome.psnr);
   }
 }
 
-/* A codestream made with `params` has no smaller error than one with its size for a budget. */
+/* A codestream made with `params` is hardly better than one made for a budget of the same size. */
 static void check_other(const Case *c, int coder, const TestPicture *picture,
                         const Cj2kEncoderParams *params, const char *name)
 {
@@ -167,12 +173,13 @@ static void check_other(const Case *c, int coder, const TestPicture *picture,
   if (other.size <
       least_budget(c, coder, picture)) /* its headers are smaller than any with a budget */
     return;
-  if (coder && c->scene == SCENE_CHECKER) /* sizes jump with the step, which is a matter of luck */
+  /* Sizes jump with the step, so that a comparison would be arbitrary. */
+  if (coder && c->scene == SCENE_CHECKER)
     return;
   Outcome outcome = encode_budget(c, coder, picture, other.size);
 
   describe(text, c, coder, other.size, outcome);
-  if (outcome.psnr < MIN(other.psnr, enough(c)) - WORSE)
+  if (outcome.psnr < MIN(other.psnr, psnr_limit(c)) - MAX_DEFICIT)
     g_test_message("%s: %s gives %.3f", text, name, other.psnr), g_test_fail();
 }
 
@@ -234,7 +241,7 @@ static void test_case(gconstpointer data)
   for (int coder = 0; coder < 2; coder++) {
     check_budgets(c, coder, &picture);
     check_threads(c, coder, &picture);
-    if (c->width * c->height >= FEW)
+    if (c->width * c->height >= MIN_SAMPLES)
       check_others(c, coder, &picture);
   }
   test_picture_clear(&picture);
@@ -245,9 +252,9 @@ static void test_case(gconstpointer data)
 #define WIDTH  160
 #define HEIGHT 120
 #define FRAMES 28
-#define CUT    17 /* the frame with which another scene begins */
+#define CUT    17 /* first frame of the second scene */
 
-/* Frame i of a sequence: a picture that moves by some samples a frame, and its cut. */
+/* Frame i of a sequence: a picture that moves by some samples per frame, with a cut. */
 static void copy_frame(TestPicture *frame, const TestPicture scenes[2], uint32_t i)
 {
   const TestPicture *scene = &scenes[i >= CUT];
@@ -290,7 +297,7 @@ static void check_sequence(int coder, uint32_t in_flight, double bits)
     g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
     g_assert_cmpint(packet.status, ==, CJ2K_OK);
     g_assert_cmpfloat((double)packet.size, <=, budget);
-    if ((double)packet.size < USED * budget)
+    if ((double)packet.size < MIN_USED * budget)
       g_test_message("%s, %.1f bits, %u in flight, frame %u: %zu of %.0f bytes",
                      coder ? "HT" : "MQ", bits, in_flight, received, packet.size, budget),
           g_test_fail();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rate control: budgets are never exceeded and well used, targets are met, the selection is the
- * best there is. */
+/* Rate control: budgets are never exceeded and well used, targets are met, and the selection is
+ * optimal. */
 #include "common/codestream/markers.h"
 #include "common/encoder/params.h"
 #include "common/rate/phases.h"
@@ -24,8 +24,8 @@ static double psnr(const TestPicture *picture, GBytes *bytes)
 
 /* --- budgets --- */
 
-/* Natural pictures: the budget is met to the percents asked for, and more bytes give more quality.
- */
+/* Natural pictures: the budget is used to the required percentage, and more bytes give more
+ * quality. */
 static void test_natural(void)
 {
   TestPicture picture;
@@ -59,7 +59,7 @@ static void test_natural(void)
 
 typedef struct {
   int frames;
-  double least, sum; /* part of the budget that was used; dB */
+  double least, sum; /* share of the budget that was used; dB */
 } Tally;
 
 static void add_natural(Tally *tally, const TestPicture *picture, const Cj2kPacket *packet,
@@ -73,8 +73,8 @@ static void add_natural(Tally *tally, const TestPicture *picture, const Cj2kPack
   g_bytes_unref(bytes);
 }
 
-/* Natural pictures, noise, black and checkerboard, one after the other in one encoder: no frame
- * above its budget, and natural ones use it, whatever was before. */
+/* Natural pictures, noise, black and checkerboard in turn in one encoder: no frame exceeds its
+ * budget, and natural ones use it, whatever preceded them. */
 static void test_hostile(void)
 {
   TestPicture pictures[4];
@@ -97,7 +97,7 @@ static void test_hostile(void)
         cj2k_encoder_open(&params, &pictures[0].image, &pictures[0].layout, &error);
     for (int i = 0; i < frames; i++) {
       Cj2kPacket packet;
-      /* budgets change while it goes on */
+      /* the budget changes between frames */
       params.bits_per_pixel = i < 30 ? 3 : 0.2 + i % 7;
       g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_OK);
       int s = g_rand_int_range(rand, 0, 4);
@@ -121,8 +121,8 @@ static void test_hostile(void)
     test_picture_clear(&pictures[s]);
 }
 
-/* Every budget from nothing to more than lossless: a codestream that fits, or an error that says it
- * cannot. */
+/* Every budget from zero to more than lossless needs: a codestream that fits, or an error that says
+ * that none can. */
 static void test_all_budgets(void)
 {
   TestPicture picture;
@@ -156,7 +156,7 @@ static void test_all_budgets(void)
   test_picture_clear(&picture);
 }
 
-/* In CPRL order with a tile-part for each component, Psot says what a component takes. */
+/* In CPRL order with a tile-part for each component, Psot is the size of a component. */
 static void test_component_budget(void)
 {
   TestPicture picture;
@@ -194,7 +194,8 @@ static void test_component_budget(void)
   test_picture_clear(&picture);
 }
 
-/* What luminance may not have goes to the other components, with steps fine enough for that. */
+/* Bytes that a ceiling denies to luminance go to the other components, with steps fine enough to
+ * use them. */
 static void test_component_rest(void)
 {
   TestPicture picture;
@@ -209,15 +210,15 @@ static void test_component_rest(void)
       params.rate_control = CJ2K_RATE_CBR;
       params.block_coder = (Cj2kBlockCoder)coder;
       params.max_frame_bytes = frame_bytes;
-      GBytes *free = encode(&params, &picture);
+      GBytes *unlimited = encode(&params, &picture);
       params.max_component_bytes = frame_bytes * part / 100;
       GBytes *bytes = encode(&params, &picture);
       g_test_message("coder %d, %u %% for a component: %u bytes, %u without", coder, (guint)part,
-                     (guint)g_bytes_get_size(bytes), (guint)g_bytes_get_size(free));
+                     (guint)g_bytes_get_size(bytes), (guint)g_bytes_get_size(unlimited));
       g_assert_cmpuint(g_bytes_get_size(bytes), <=, frame_bytes);
       g_assert_cmpuint(g_bytes_get_size(bytes), >=, frame_bytes / 100 * 97);
-      g_assert_false(g_bytes_equal(free, bytes)); /* the ceiling was in the way */
-      g_bytes_unref(free);
+      g_assert_false(g_bytes_equal(unlimited, bytes)); /* the ceiling had an effect */
+      g_bytes_unref(unlimited);
       g_bytes_unref(bytes);
     }
   }
@@ -254,7 +255,7 @@ static void test_layers(void)
   test_picture_clear(&picture);
 }
 
-/* Each layer of an MQ codestream is nearly as good as a codestream of its rate. */
+/* Each layer of an MQ codestream is nearly as good as a codestream made for its rate. */
 static void test_layer_rates(void)
 {
   static const double rates[] = {0.5, 1, 2};
@@ -274,7 +275,7 @@ static void test_layer_rates(void)
     params.bits_per_pixel = rates[l];
     GBytes *alone = encode(&params, &picture);
     double with_layers = -10 * log10(test_error(&picture, layered, l + 1));
-    /* A codestream of its own has the steps that are best for its rate. */
+    /* A separate codestream has the steps that are best for its rate. */
     g_assert_cmpfloat(fabs(with_layers - psnr(&picture, alone)), <, 1.5);
     g_bytes_unref(alone);
   }
@@ -305,7 +306,7 @@ static void test_psnr(void)
   test_picture_clear(&picture);
 }
 
-/* dB of a text with a budget. */
+/* The PSNR of a picture of text with a budget. */
 static double text_psnr(uint16_t num_layers)
 {
   Cj2kEncoderParams params;
@@ -326,7 +327,7 @@ static double text_psnr(uint16_t num_layers)
   return psnr;
 }
 
-/* Which layer a block is in does not matter for the choice of steps. */
+/* The choice of steps does not depend on the layers of blocks. */
 static void test_ht_layers(void)
 {
   double one = text_psnr(1), three = text_psnr(3);
@@ -335,7 +336,7 @@ static void test_ht_layers(void)
   g_assert_cmpfloat(three, >=, one - 0.3);
 }
 
-/* Larger quality and smaller steps: more bytes, less error. */
+/* A larger quality or a smaller step gives more bytes and less error. */
 static void test_quality(void)
 {
   static const uint32_t qualities[] = {1, 10, 30, 50, 65, 75, 85, 95, 97, 99, 100};
@@ -366,7 +367,8 @@ static void test_quality(void)
 
 /* --- step sizes --- */
 
-/* What QCD says is what the frame's quantisers do, as close to the wish as a mantissa allows. */
+/* The steps in QCD are those of the frame's quantisers, as close to the requested ones as a
+ * mantissa permits. */
 static void test_steps(void)
 {
   TestPicture picture;
@@ -407,11 +409,12 @@ static void test_steps(void)
   test_picture_clear(&picture);
 }
 
-/* Steps of bands of many bits are smaller; factors are those of the component and of the place in
- * QCD. */
+/* Bands of many bits have smaller steps; the factors are those of the band's component and of its
+ * index in QCD. */
 static void test_phases(void)
 {
-  static const uint32_t lengths[] = {2, 16, 32, 64, 400}; /* of 128 samples: 1/8, 1 ... 25 bits */
+  /* For 128 samples: 1/8, 1, 2, 4 and 25 bits each. */
+  static const uint32_t lengths[] = {2, 16, 32, 64, 400};
   static const double factors[] = {1, 1, 1 - 0.5 * (0.2 / 0.7), 0.5 / 0.7, 0.5 / 0.7};
   Cj2kPlanTileComp tile_comps[] = {{.component = 0}, {.component = 7}};
   Cj2kPlanBand bands[5];
@@ -438,7 +441,7 @@ static void test_phases(void)
 #define BLOCKS 6
 #define PASSES 5
 
-/* Blocks whose passes are random; lengths and distortions grow. */
+/* Blocks with random passes of increasing length and distortion. */
 static void random_passes(GRand *rand, Cj2kEncodedBlock *blocks, Cj2kPassEnd *passes)
 {
   for (uint32_t b = 0; b < BLOCKS; b++) {
@@ -454,7 +457,7 @@ static void random_passes(GRand *rand, Cj2kEncodedBlock *blocks, Cj2kPassEnd *pa
   }
 }
 
-/* The most that any choice with at most `bytes` saves, by trying all. */
+/* The largest gain of any selection of at most `bytes` bytes, found by trying all. */
 static double best_gain(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passes, uint32_t b,
                         int64_t bytes)
 {
@@ -470,7 +473,7 @@ static double best_gain(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passe
   return best;
 }
 
-/* Bytes of the options, and what they save. */
+/* The bytes of the selected passes; *gain: their gain. */
 static uint64_t sum_options(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passes,
                             const uint8_t *options, double *gain)
 {
@@ -486,7 +489,7 @@ static uint64_t sum_options(const Cj2kEncodedBlock *blocks, const Cj2kPassEnd *p
   return bytes;
 }
 
-/* Hulls of the blocks, and the bytes of each class of slopes. */
+/* Hulls of the blocks, and the bytes of each slope class. */
 static void make_hulls(Cj2kHulls *hulls, Cj2kEncodedBlock *blocks, const Cj2kPassEnd *passes,
                        Cj2kHullPoint *points, uint64_t *classes)
 {
@@ -506,7 +509,7 @@ static void make_hulls(Cj2kHulls *hulls, Cj2kEncodedBlock *blocks, const Cj2kPas
   cj2k_hulls_set_points(hulls, blocks, points, &sums);
 }
 
-/* Sums that were made before are those that are made of the points. */
+/* Precomputed sums are equal to those computed from the points. */
 static void check_sums(Cj2kPlan *plan, const Cj2kEncodedBlock *blocks, const Cj2kHullPoint *points,
                        const Cj2kHulls *hulls)
 {
@@ -522,7 +525,7 @@ static void check_sums(Cj2kPlan *plan, const Cj2kEncodedBlock *blocks, const Cj2
   cj2k_hulls_clear(&other);
 }
 
-/* What a cut keeps is the best there is for the bytes that it takes. */
+/* A selection by slope is optimal for the bytes that it takes. */
 static void test_selection(void)
 {
   Cj2kPlanBand band = {0};
@@ -555,12 +558,12 @@ static void test_selection(void)
     g_assert_cmpuint(bytes, <=, budget);
     g_assert_cmpuint(bytes, ==, cj2k_hulls_bytes(&hulls, cut));
     g_assert_cmpuint(bytes, ==, cj2k_hulls_component_bytes(&hulls, 0, cut));
-    /* Slopes in one class count as equal: the 256th part of an octave. */
+    /* Slopes in one class, 1/256 of an octave wide, count as equal. */
     g_assert_cmpfloat(gain, >=, best_gain(blocks, passes, 0, (int64_t)bytes) * (1 - 1.0 / 256));
-    if (cut) /* one class more is too much */
+    if (cut) /* one more class would exceed the budget */
       g_assert_cmpuint(cj2k_hulls_bytes(&hulls, cut - 1), >, budget);
 
-    /* Filled up: nothing is lost, and it never is too much. */
+    /* The rest of the budget is filled: no pass is lost, and the budget is not exceeded. */
     uint64_t taken;
     g_assert_cmpuint(cj2k_hulls_take(&hulls, budget, &filled, &taken), ==, cut);
     g_assert_cmpuint(taken, ==, sum_options(blocks, passes, filled.options, &filled_gain));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Slots of a back end that are lent to frames: enough of them, and too few. */
+/* Slots of a back end that are lent to frames, when there are enough of them and when there are too
+ * few. */
 #include "common/runtime/slots.h"
 
 #define FRAMES 8
 
-/* A back end that holds `limit` slots, and frames that keep theirs for a moment. */
+/* A back end with memory for `limit` slots, and frames that hold theirs for a moment. */
 typedef struct {
   GMutex lock;
   GCond changed;
   Cj2kSlots slots;
-  int limit, made, lent, most;
+  int limit, made, lent, max_lent;
   uint64_t order[64]; /* frames in the order in which they got a slot */
   int num_order;
 } Bench;
@@ -37,7 +38,7 @@ static void destroy(void *ctx, void *slot)
   g_free(slot);
 }
 
-static Cj2kSlotMaker maker(Bench *bench)
+static Cj2kSlotMaker slot_maker(Bench *bench)
 {
   return (Cj2kSlotMaker){.ctx = bench, .create = create, .destroy = destroy};
 }
@@ -52,18 +53,18 @@ static void bench_init(Bench *bench, int limit, uint32_t in_flight)
 
 static void bench_clear(Bench *bench)
 {
-  const Cj2kSlotMaker slots = maker(bench);
+  const Cj2kSlotMaker slots = slot_maker(bench);
   cj2k_slots_clear(&bench->slots, &slots);
   g_assert_cmpint(bench->made, ==, 0);
   g_mutex_clear(&bench->lock);
   g_cond_clear(&bench->changed);
 }
 
-static gpointer work(gpointer data)
+static gpointer run_frame(gpointer data)
 {
   Job *job = data;
   Bench *bench = job->bench;
-  const Cj2kSlotMaker slots = maker(bench);
+  const Cj2kSlotMaker slots = slot_maker(bench);
   uint32_t place = (uint32_t)(job->number - 1) % FRAMES;
   Cj2kError error;
   void *slot = cj2k_slots_take(&bench->slots, place, &slots, &error);
@@ -71,7 +72,7 @@ static gpointer work(gpointer data)
   g_mutex_lock(&bench->lock);
   bench->order[bench->num_order++] = job->number;
   bench->lent++;
-  bench->most = MAX(bench->most, bench->lent);
+  bench->max_lent = MAX(bench->max_lent, bench->lent);
   g_mutex_unlock(&bench->lock);
   g_usleep(2000);
   g_mutex_lock(&bench->lock);
@@ -81,7 +82,7 @@ static gpointer work(gpointer data)
   return NULL;
 }
 
-/* All frames, the last one's thread first, each `pause` us after the other; all get a slot. */
+/* Starts all frames, the last one first, `pause` us apart; each must get a slot. */
 static void run_all(Bench *bench, gulong pause)
 {
   Job jobs[FRAMES];
@@ -92,7 +93,7 @@ static void run_all(Bench *bench, gulong pause)
   g_mutex_unlock(&bench->lock);
   for (int i = FRAMES; i-- > 0;) {
     jobs[i] = (Job){bench, (uint64_t)i + 1, FALSE};
-    threads[i] = g_thread_new("frame", work, &jobs[i]);
+    threads[i] = g_thread_new("frame", run_frame, &jobs[i]);
     if (pause)
       g_usleep(pause);
   }
@@ -102,25 +103,25 @@ static void run_all(Bench *bench, gulong pause)
   }
 }
 
-/* Eight frames at once, the last one's thread first, where memory holds `limit`. */
+/* Eight frames at once, the last one's thread first, with memory for `limit` slots. */
 static void test_threads(gconstpointer data)
 {
   int limit = GPOINTER_TO_INT(data);
   Bench bench;
   bench_init(&bench, limit, FRAMES);
   run_all(&bench, 0);
-  g_assert_cmpint(bench.most, <=, MIN(limit, FRAMES));
+  g_assert_cmpint(bench.max_lent, <=, MIN(limit, FRAMES));
   g_assert_cmpuint(bench.slots.allowed, ==, (guint)MIN(limit, FRAMES));
   bench_clear(&bench);
 }
 
-/* Once it is known that slots are few, frames get them in order, whichever asks first. */
+/* Once slots are known to be few, frames get them in order, whichever asks first. */
 static void test_order(void)
 {
   Bench bench;
   Cj2kError error;
   bench_init(&bench, 1, FRAMES);
-  const Cj2kSlotMaker slots = maker(&bench);
+  const Cj2kSlotMaker slots = slot_maker(&bench);
   g_assert_cmpint(cj2k_slots_fill(&bench.slots, &slots, &error), ==, CJ2K_OK);
   g_assert_cmpuint(bench.slots.allowed, ==, 1);
   run_all(&bench, 1000);
@@ -129,13 +130,13 @@ static void test_order(void)
   bench_clear(&bench);
 }
 
-/* A slot that turns out too small is dropped for another, but not the only one. */
+/* A slot that is too small is dropped, unless it is the only one. */
 static void test_drop(void)
 {
   Bench bench;
   Cj2kError error;
   bench_init(&bench, FRAMES, 2);
-  const Cj2kSlotMaker slots = maker(&bench);
+  const Cj2kSlotMaker slots = slot_maker(&bench);
   for (uint32_t i = 0; i < 2; i++)
     cj2k_slots_announce(&bench.slots, i, i + 1);
   void *a = cj2k_slots_take(&bench.slots, 0, &slots, &error);
@@ -156,7 +157,7 @@ static void test_none(void)
   Bench bench;
   Cj2kError error;
   bench_init(&bench, 0, 2);
-  const Cj2kSlotMaker slots = maker(&bench);
+  const Cj2kSlotMaker slots = slot_maker(&bench);
   g_assert_cmpint(cj2k_slots_fill(&bench.slots, &slots, &error), ==, CJ2K_ERROR_MEMORY);
   cj2k_slots_announce(&bench.slots, 0, 1);
   g_assert_null(cj2k_slots_take(&bench.slots, 0, &slots, &error));
@@ -169,17 +170,17 @@ static bool finish_later(void *ctx)
   Bench *bench = ctx;
   if (!bench->slots.busy[1])
     return false;
-  bench->slots.busy[1] = false; /* what a decoder's later frame gives back */
+  bench->slots.busy[1] = false; /* as a decoder's later frame gives its slot back */
   return true;
 }
 
-/* Where only a later frame has a slot, that one is asked for it. */
+/* If only a later frame has a slot, that frame is asked to give it back. */
 static void test_reclaim(void)
 {
   Bench bench;
   Cj2kError error;
   bench_init(&bench, 1, 2);
-  Cj2kSlotMaker slots = maker(&bench);
+  Cj2kSlotMaker slots = slot_maker(&bench);
   slots.reclaim = finish_later;
   bench.slots.allowed = 1;
   cj2k_slots_announce(&bench.slots, 1, 2);

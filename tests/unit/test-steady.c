@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Once every slot has seen every picture, a codec at work takes no memory of a picture's size from
- * the system and none at all from the GPU. Allocations are counted by functions that stand in for
- * the system's and, through the linker's --wrap, for the CUDA runtime's.
+ * In steady state, when every slot has held every picture, a codec allocates no block as large as a
+ * picture on the host and nothing at all on the GPU. Allocations are counted by replacements of the
+ * system's functions and, through the linker's --wrap, of the CUDA runtime's.
  */
 #include "config.h"
 #include "encoder-pictures.h"
@@ -12,14 +12,15 @@
 #endif
 
 #define IN_FLIGHT 4
-#define PICTURES  5 /* no multiple of IN_FLIGHT has to pass until every slot has seen all */
+#define PICTURES  5 /* not a multiple of IN_FLIGHT, so that every slot gets every picture */
 #define WARM      (2 * IN_FLIGHT * PICTURES)
 #define FRAMES    (2 * IN_FLIGHT * PICTURES)
-#define LARGE     16384 /* bytes; a frame's small change is a few hundred */
+#define LARGE     16384 /* bytes; other allocations for a frame take a few hundred */
 
 static gint watching, large, on_device;
 
-/* ------------------------------------------------------------- in place of the system's --- */
+/* ---------------------------------------------------- replacements of the system's functions ---
+ */
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 #define COUNTS_HOST TRUE
@@ -69,7 +70,7 @@ int posix_memalign(void **memory, size_t alignment, size_t size)
 #define COUNTS_HOST FALSE
 #endif
 
-/* ------------------------------------------------------------ in place of the runtime's --- */
+/* -------------------------------------------------- replacements of the runtime's functions --- */
 
 #ifdef CJ2K_HAVE_CUDA
 #define COUNTED(name, parameters, arguments)                                                       \
@@ -121,7 +122,7 @@ static void set_params(const Case *c, Cj2kEncoderParams *params)
   params->backend = c->backend;
   params->block_coder = c->coder;
   params->frames_in_flight = IN_FLIGHT;
-  params->num_threads = 1; /* each thread has memory of its own, from the first time it helps */
+  params->num_threads = 1; /* each further thread would allocate its memory when it first helps */
   params->rate_control = c->lossless ? CJ2K_RATE_LOSSLESS : CJ2K_RATE_CBR;
   params->bits_per_pixel = c->lossless ? 0 : 3;
 }
@@ -202,7 +203,7 @@ static void test_decoder(gconstpointer data)
   }
   on_cpu.backend = CJ2K_BACKEND_CPU;
   set_params(&on_cpu, &params);
-  if (!c->lossless) /* a ceiling changes steps and so headers, and plans with them */
+  if (!c->lossless) /* a ceiling changes steps and with them headers and plans */
     params.rate_control = CJ2K_RATE_QUALITY;
   params.bits_per_pixel = 0;
   for (guint i = 0; i < PICTURES; i++) {
@@ -215,7 +216,7 @@ static void test_decoder(gconstpointer data)
     g_bytes_unref(streams[i]);
 }
 
-/* The counters must count, else the test would prove nothing. */
+/* The counters work; otherwise the other tests would prove nothing. */
 static void test_counting(void)
 {
   g_atomic_int_set(&watching, TRUE);

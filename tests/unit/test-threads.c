@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parallel loops run each index once, and no lane twice at a time, whichever threads help. */
+/* Parallel loops run each index once and never use a lane twice at a time, whichever threads
+ * help. */
 #include "common/runtime/threads.h"
 
 #include <glib.h>
 #include <string.h>
 
-#define THREADS 6
-#define MOST    4096
-#define INNER   20 /* calls of a loop in a loop */
+#define THREADS      6
+#define MAX_INDICES  4096
+#define INNER_LENGTH 20 /* length of the nested loops */
 
 typedef struct {
   Cj2kThreads *threads;
-  gint done[MOST]; /* how often an index was run */
-  gint inner;      /* calls of loops in the loop */
+  gint runs[MAX_INDICES]; /* how often each index was run */
+  gint inner;             /* calls from nested loops */
   gint busy[THREADS];
-  gint wrong; /* calls that met another one on their lane, or one that is not there */
-  gint lanes; /* a bit for each that was used */
+  gint errors; /* calls on a lane that was in use, or on a lane out of range */
+  gint lanes;  /* one bit for each lane that was used */
 } Loop;
 
-static void run_inner(void *ctx, uint32_t index, uint32_t lane)
+static void run_inner_index(void *ctx, uint32_t index, uint32_t lane)
 {
   Loop *loop = ctx;
 
-  if (index >= INNER || lane >= cj2k_threads_count(loop->threads))
-    g_atomic_int_inc(&loop->wrong);
+  if (index >= INNER_LENGTH || lane >= cj2k_threads_count(loop->threads))
+    g_atomic_int_inc(&loop->errors);
   g_atomic_int_inc(&loop->inner);
 }
 
@@ -32,34 +33,34 @@ static void run_index(void *ctx, uint32_t index, uint32_t lane)
   Loop *loop = ctx;
 
   if (lane >= cj2k_threads_count(loop->threads) || g_atomic_int_add(&loop->busy[lane], 1)) {
-    g_atomic_int_inc(&loop->wrong);
+    g_atomic_int_inc(&loop->errors);
     return;
   }
   g_atomic_int_or((guint *)&loop->lanes, 1u << lane);
-  g_atomic_int_inc(&loop->done[index]);
+  g_atomic_int_inc(&loop->runs[index]);
   if (index % 64 == 0)
     g_usleep(20);
   g_atomic_int_add(&loop->busy[lane], -1);
   if (index % 100 == 0)
-    cj2k_parallel_for(loop->threads, INNER, run_inner, loop);
+    cj2k_parallel_for(loop->threads, INNER_LENGTH, run_inner_index, loop);
 }
 
-/* Returns the lanes that took part. */
+/* Returns the lanes that were used. */
 static guint run_loop(Cj2kThreads *threads, uint32_t n)
 {
   Loop loop = {.threads = threads};
 
   cj2k_parallel_for(threads, n, run_index, &loop);
-  g_assert_cmpint(loop.wrong, ==, 0);
-  g_assert_cmpuint((guint)loop.inner, ==, (n + 99) / 100 * INNER);
-  for (uint32_t i = 0; i < MOST; i++)
-    g_assert_cmpint(loop.done[i], ==, i < n);
+  g_assert_cmpint(loop.errors, ==, 0);
+  g_assert_cmpuint((guint)loop.inner, ==, (n + 99) / 100 * INNER_LENGTH);
+  for (uint32_t i = 0; i < MAX_INDICES; i++)
+    g_assert_cmpint(loop.runs[i], ==, i < n);
   return (guint)loop.lanes;
 }
 
 static uint32_t size_of_round(uint32_t round)
 {
-  static const uint32_t sizes[] = {0, 1, 2, 3, THREADS, 100, 1000, MOST};
+  static const uint32_t sizes[] = {0, 1, 2, 3, THREADS, 100, 1000, MAX_INDICES};
   return sizes[round % G_N_ELEMENTS(sizes)];
 }
 
@@ -74,7 +75,7 @@ static void test_loops(void)
     g_assert_cmpuint(lanes, ==, (1u << count) - 1);
     cj2k_threads_free(threads);
   }
-  run_loop(NULL, MOST);
+  run_loop(NULL, MAX_INDICES);
 }
 
 /* Threads that are awake, that fall asleep between loops, and that are woken again. */
@@ -116,7 +117,7 @@ static void run_frame(void *ctx)
   g_mutex_unlock(&frames->lock);
 }
 
-/* Loops of several frames at once, while this thread wakes others and runs loops of its own. */
+/* Loops of several frames at once, while this thread wakes others and runs loops itself. */
 static void test_frames(void)
 {
   Frames frames = {.threads = cj2k_threads_new(THREADS), .left = 12};

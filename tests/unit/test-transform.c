@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The CPU transforms against a reference that follows T.800 annex F to the letter (extension,
- * filter equations by position, scaling by K), in int64 and double, one sample at a time; and
- * against themselves: any cut into row ranges, any way of delivery gives the same bits.
+ * The CPU transforms compared with a literal implementation of T.800 annex F (extension, filter
+ * equations by position, scaling by K) in int64 and double, one sample at a time; and with
+ * themselves: any division into ranges of rows and any way of delivery gives the same bits.
  */
 #include <glib.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static double get(const double *x, int i, int i0, int i1)
   return x[mirror(i, i0, i1) - i0];
 }
 
-/* x[n] += f * (x[n-1] + x[n+1]) at one parity; 5/3 when `divisor` is not 0 (then rounded down). */
+/* x[n] += f * (x[n-1] + x[n+1]) at one parity; 5/3 if `divisor` is not 0 (then rounded down). */
 static void reference_step(double *x, int i0, int i1, int parity, double f, int divisor, int round)
 {
   for (int i = i0; i < i1; i++) {
@@ -140,7 +140,7 @@ static Level level_new(bool reversible, uint32_t x0, uint32_t y0, uint32_t w, ui
   Level l = {.reversible = reversible};
   uint32_t x1 = x0 + w, y1 = y0 + h;
   l.image = samples_new(x0, y0, x1, y1);
-  /* B-15: the low-pass half of [a, b) is [ceil(a/2), ceil(b/2)), the high-pass one rounds down. */
+  /* B-15: the low-pass half of [a, b) is [ceil(a/2), ceil(b/2)); the high-pass half rounds down. */
   for (unsigned band = 0; band < 4; band++) {
     uint32_t low_x = !(band & 1), low_y = !(band & 2);
     l.bands.band[band] = samples_new(x0 / 2 + (x0 & low_x), y0 / 2 + (y0 & low_y),
@@ -165,7 +165,7 @@ static void *sample_at(const Cj2kSamples *s, uint32_t x, uint32_t y)
   return (char *)s->data + ((size_t)(y - s->rect.y0) * s->stride + (x - s->rect.x0)) * 4;
 }
 
-/* The coefficient that lies at (x, y) when the bands are interleaved (F.3.3). */
+/* The coefficient at (x, y) when the bands are interleaved (F.3.3). */
 static void *coefficient_at(const Level *l, uint32_t x, uint32_t y)
 {
   return sample_at(&l->bands.band[(x & 1) + 2 * (y & 1)], x / 2, y / 2);
@@ -203,7 +203,7 @@ static bool same_image(const Cj2kSamples *a, const Cj2kSamples *b)
 {
   for (uint32_t y = a->rect.y0; y < a->rect.y1; y++)
     if (memcmp(sample_at(a, a->rect.x0, y), sample_at(b, a->rect.x0, y),
-               4 * (a->rect.x1 - a->rect.x0)))
+               4 * (a->rect.x1 - a->rect.x0)) != 0)
       return false;
   return true;
 }
@@ -216,8 +216,8 @@ static bool same_bands(const Level *a, const Level *b)
   return true;
 }
 
-/* Factor from a coefficient as our unscaled lifting has it to the standard's (docs/arithmetic.md):
- * the standard's times this is ours. */
+/* The factor between a coefficient of the library, whose lifting is not scaled, and the standard's
+ * (docs/arithmetic.md): ours is the standard's times this factor. */
 static double gain_at(const Level *l, uint32_t x, uint32_t y)
 {
   const Cj2kRect *r = &l->image.rect;
@@ -238,7 +238,7 @@ static void check_against_reference(Level *l)
 {
   const Cj2kRect *r = &l->image.rect;
   uint32_t w = r->x1 - r->x0, h = r->y1 - r->y0;
-  double *a = g_new(double, (size_t)w *h);
+  double *a = g_new0(double, (size_t)w *h);
 
   fill_bands(l, 1 << 11);
   for (uint32_t y = 0; y < h; y++)
@@ -263,14 +263,14 @@ static void check_against_reference(Level *l)
       check_close(l, value(l->reversible, coefficient_at(l, r->x0 + x, r->y0 + y)),
                   a[y * w + x] * gain_at(l, r->x0 + x, r->y0 + y));
 
-  /* And back. */
-  Cj2kSamples again = samples_new(r->x0, r->y0, r->x1, r->y1);
-  cj2k_idwt_level(l->reversible, &l->bands, &again, r->y0, r->y1, l->scratch);
+  /* Back to samples. */
+  Cj2kSamples restored = samples_new(r->x0, r->y0, r->x1, r->y1);
+  cj2k_idwt_level(l->reversible, &l->bands, &restored, r->y0, r->y1, l->scratch);
   for (uint32_t y = r->y0; y < r->y1; y++)
     for (uint32_t x = r->x0; x < r->x1; x++)
-      check_close(l, value(l->reversible, sample_at(&again, x, y)),
+      check_close(l, value(l->reversible, sample_at(&restored, x, y)),
                   value(l->reversible, sample_at(&l->image, x, y)));
-  g_free(again.data);
+  g_free(restored.data);
   g_free(a);
 }
 
@@ -297,9 +297,9 @@ static void test_reference_wide(gconstpointer reversible)
     }
 }
 
-/* ------------------------------------------------------------------------ bit for bit --- */
+/* ---------------------------------------------------------------------- bit exactness --- */
 
-/* The order of operations of docs/arithmetic.md, one line of samples `pitch` apart. */
+/* The order of operations of docs/arithmetic.md, for one line of samples that are `pitch` apart. */
 static void contract_line(bool inverse, float *x, size_t pitch, uint32_t i0, uint32_t i1)
 {
   const float f[4] = {-1.586134342059924f, -0.052980118572961f, 0.882911075530934f,
@@ -353,13 +353,13 @@ static void test_contract(void)
   }
 }
 
-static uint32_t next_cut(const Cj2kRect *r, uint32_t y)
+static uint32_t next_range_end(const Cj2kRect *r, uint32_t y)
 {
   uint32_t rows = (uint32_t)g_test_rand_int_range(1, 9);
   return r->y1 - y < rows ? r->y1 : y + rows;
 }
 
-/* Row ranges of random heights, as levels and as row streams. */
+/* Ranges of rows of random heights, with the functions for levels and for rows. */
 static void check_ranges(Level *whole)
 {
   const Cj2kRect *r = &whole->image.rect;
@@ -370,7 +370,7 @@ static void check_ranges(Level *whole)
   cj2k_fdwt_level(whole->reversible, &whole->image, &whole->bands, NULL, r->y0, r->y1,
                   whole->scratch);
   for (uint32_t y = r->y0, end; y < r->y1; y = end) {
-    end = next_cut(r, y);
+    end = next_range_end(r, y);
     cj2k_fdwt_level(whole->reversible, &whole->image, &part.bands, NULL, y, end, part.scratch);
     Cj2kFdwtRows state;
     uint32_t first, last;
@@ -388,14 +388,14 @@ static void check_ranges(Level *whole)
 
   cj2k_idwt_level(whole->reversible, &whole->bands, &whole->image, r->y0, r->y1, whole->scratch);
   for (uint32_t y = r->y0, end; y < r->y1; y = end) {
-    end = next_cut(r, y);
+    end = next_range_end(r, y);
     cj2k_idwt_level(whole->reversible, &whole->bands, &part.image, y, end, part.scratch);
     Cj2kIdwtRows state;
     cj2k_idwt_rows_init(&state, whole->reversible, &whole->bands, r, y, end, rows.scratch);
     for (uint32_t i = y; i < end; i++) {
       void *row = cj2k_idwt_rows_next(&state);
       memcpy(sample_at(&rows.image, r->x0, i), row, 4 * w);
-      memset(row, 0x77, 4 * w); /* allowed */
+      memset(row, 0x77, 4 * w); /* callers may overwrite it */
     }
   }
   g_assert_true(same_image(&whole->image, &part.image));
@@ -415,7 +415,7 @@ static void test_ranges(gconstpointer reversible)
   }
 }
 
-/* Rows near the end of the 32 bit grid. */
+/* Rows near the end of the grid of 32 bits. */
 static void test_far_origin(void)
 {
   Level l = level_new(false, 0xfffffff1u, 0xffffffd5u, 14, 24);
@@ -423,7 +423,7 @@ static void test_far_origin(void)
   level_free(&l);
 }
 
-/* Quantising while storing is storing, then quantising. */
+/* Quantising while storing gives the same as storing, then quantising. */
 static void test_quantise_on_store(gconstpointer reversible)
 {
   Level a = level_new(reversible != NULL, 1, 0, 37, 21),
@@ -443,7 +443,7 @@ static void test_quantise_on_store(gconstpointer reversible)
   level_free(&b);
 }
 
-/* No decomposition: rows pass through. */
+/* Without decomposition rows are passed through. */
 static void test_plane(void)
 {
   Level l = level_new(true, 3, 5, 11, 9);
@@ -491,7 +491,7 @@ static void test_quantise(void)
 
 static void test_reconstruct(void)
 {
-  /* m = 2q + 2^p; shift 4: q >= 16 is background no more. */
+  /* m = 2q + 2^p; shift 4: from q = 16 on a sample belongs to the region of interest. */
   const uint32_t in[] = {0, 3, 0x80000003u, 31, 32, 0x80000000u | (35 << 4), 0x7fffffffu, 2};
   const int32_t whole[] = {0, 1, -1, 15, 16, -280, 0x3fffffff, 1};
   const int32_t region[] = {0, 1, -1, 15, 1, -17, 0x03ffffff, 1};
@@ -575,7 +575,7 @@ static void check_finish(unsigned depth, bool is_signed)
   cj2k_finish_row(false, (uint8_t)depth, is_signed, in, out, N);
   for (int i = 0; i < N; i++) {
     float x = in[i] + (float)offset;
-    g_assert_cmpfloat(out[i], ==, CLAMP(nearbyint(x), lo, hi));
+    g_assert_cmpfloat(out[i], ==, CLAMP(nearbyint((double)x), lo, hi));
   }
   cj2k_finish_row(true, (uint8_t)depth, is_signed, ints, out, N);
   for (int i = 0; i < N; i++)
@@ -637,7 +637,7 @@ static void test_xyz(void)
   g_assert_cmpint(row[1][0], ==, 3960);
   g_assert_cmpint(row[0][1] | row[1][1] | row[2][1], ==, 0);
 
-  /* Each grey is a threshold search away: never two codes off where base is looked up. */
+  /* The looked-up base is at most one code below the result of a search for the threshold. */
   for (int c = 1; c < 4096; c++) {
     float at = tables->threshold[c];
     uint32_t low = tables->base[(uint32_t)(sqrtf(sqrtf(at)) * (float)CJ2K_XYZ_BINS)];
@@ -649,7 +649,7 @@ static void test_xyz(void)
       cj2k_xyz_tables_init(tables, (uint8_t)depth, (Cj2kTransfer)transfer);
       g_assert_cmpfloat(tables->linear[0], ==, 0);
       g_assert_cmpfloat(tables->linear[(1 << depth) - 1], ==, 1);
-      /* The two pieces of a curve meet with a small step, by their rounded constants. */
+      /* The two parts of a curve meet with a small step, because their constants are rounded. */
       for (int v = 1; v < 1 << depth; v++)
         g_assert_cmpfloat(tables->linear[v], >, tables->linear[v - 1] - 6e-5f);
     }

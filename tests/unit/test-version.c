@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-/* The library reports the version that the build system gave it, in three numbers. */
+/* The library reports the version of the build system as three numbers. */
 static void test_version(void)
 {
   gchar **parts = g_strsplit(cj2k_version(), ".", -1);

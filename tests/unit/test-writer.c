@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Codestreams written from made-up code-blocks and read back: packet headers in every progression,
- * layer and code-block style, and no 0xFFD9 where parsers look for EOC. */
+ * layer and code-block style; and no 0xFFD9 where parsers look for EOC. */
 #define _GNU_SOURCE
 #include "common/codestream/bitwriter.h"
 #include "common/codestream/write_codestream.h"
@@ -10,7 +10,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* A plan and blocks that no encoder made. */
+/* A plan with made-up blocks. */
 typedef struct {
   Cj2kEncoderSetup setup;
   Cj2kHeader *header;
@@ -108,7 +108,7 @@ static void fill_blocks(Fixture *f, GRand *rand)
                                  .kept = f->kept};
 }
 
-/* The whole codestream; *size is what layout said. */
+/* Writes the whole codestream; its size is the one that was laid out. */
 static uint8_t *write_all(Fixture *f, size_t *size)
 {
   const Cj2kEncoderParams *p = &f->setup.params;
@@ -133,7 +133,7 @@ static uint8_t *write_all(Fixture *f, size_t *size)
   return out;
 }
 
-/* What the reader finds is what was kept in the last layer. */
+/* The reader finds the passes that the last layer retains. */
 static void check(const Fixture *f, const uint8_t *data, size_t size)
 {
   Cj2kHeaderReader *headers = cj2k_header_reader_new();
@@ -221,7 +221,7 @@ static void test_round_trip(void)
   g_rand_free(rand);
 }
 
-/* Headers are written in parallel: the bytes do not depend on it. */
+/* The bytes do not depend on the number of threads that write headers. */
 static void test_threads(void)
 {
   Cj2kEncoderParams params;
@@ -262,7 +262,7 @@ static void test_threads(void)
   g_rand_free(rand);
 }
 
-/* Bytes FF D9 between SIZ and the data of the first tile-part, and in every SOT. */
+/* Whether the bytes FF D9 occur between SIZ and the data of the first tile-part, or in any SOT. */
 static bool has_false_eoc(const uint8_t *data, size_t size)
 {
   size_t at = 2;
@@ -287,13 +287,13 @@ static bool has_false_eoc(const uint8_t *data, size_t size)
   return false;
 }
 
-/* One block whose length runs through what makes Psot 0x0000FFD9 and 0x00FFD9xx. */
+/* One block whose length runs through the values for which Psot is 0x0000FFD9 and 0x00FFD9xx. */
 static void test_false_eoc(void)
 {
   static const uint32_t starts[] = {0xffd9 - 200, 0xffd900 - 20};
   Cj2kEncoderParams params;
   Fixture f;
-  uint32_t would_have = 0;
+  uint32_t num_avoided = 0;
 
   cj2k_encoder_params_init(&params);
   params.num_resolutions = 1;
@@ -316,19 +316,19 @@ static void test_false_eoc(void)
       f.passes[0] = (Cj2kPassLength){.length = length, .terminated = 1};
       uint8_t *data = write_all(&f, &size);
       g_assert_false(has_false_eoc(data, size));
-      /* a comment in the tile-part's header means that there was something to avoid */
+      /* a comment in the tile-part header means that FF D9 was avoided */
       const uint8_t *sot = memmem(data, 400, "\xff\x90", 2);
-      would_have += cj2k_get16(sot + 12) == CJ2K_COM;
+      num_avoided += cj2k_get16(sot + 12) == CJ2K_COM;
       g_free(data);
     }
-  g_assert_cmpuint(would_have, >=, 1 + 200);
+  g_assert_cmpuint(num_avoided, >=, 1 + 200);
   close_plan(&f);
 }
 
 /* --- bits --- */
 
-/* Bits that are written in parts and then joined are those that are put one by one, also where many
- * bytes are 0xFF. */
+/* Bits written in parts and joined are equal to bits written one by one, also if many bytes are
+ * 0xFF. */
 static void test_parts(void)
 {
   GRand *rand = g_rand_new_with_seed(3);
