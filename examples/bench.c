@@ -24,7 +24,8 @@ const char *bench_check_options(const BenchOptions *options)
 {
   if (options->frames < 1 || options->frames > 1000000)
     return "--frames must be 1 to 1000000";
-  if (options->output && strcmp(options->output, "host") && strcmp(options->output, "device"))
+  if (options->output && strcmp(options->output, "host") != 0 &&
+      strcmp(options->output, "device") != 0)
     return "--output must be host or device";
   return NULL;
 }

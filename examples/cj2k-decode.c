@@ -327,8 +327,8 @@ static int run(const Options *options)
     result = usage("--output-format must be ppm, pgm, pnm, png, pgx, raw, yuv or rgb");
   else if (!files)
     result = usage(error->message);
-  else if (!options->output_format && !is_picture(out) && strcmp(out, "-") &&
-           strcmp(out, TOOL_NOWHERE))
+  else if (!options->output_format && !is_picture(out) && strcmp(out, "-") != 0 &&
+           strcmp(out, TOOL_NOWHERE) != 0)
     result = usage("the output's name must end in .ppm, .pgm, .png, .raw or .pgx");
   else
     result = decode_all(options, files);

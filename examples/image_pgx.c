@@ -83,7 +83,7 @@ static bool read_header(const ImageFile *file, PgxHeader *header)
   if (at == 2 || file->size - at < 2)
     return false;
   header->big_endian = !memcmp(file->data + at, "ML", 2);
-  if (!header->big_endian && memcmp(file->data + at, "LM", 2))
+  if (!header->big_endian && memcmp(file->data + at, "LM", 2) != 0)
     return false;
   at += 2;
   skip_spaces(file, &at);

@@ -312,7 +312,7 @@ static void describe(const InfoContext *context, InfoSpan span, const Box *box, 
   info_put_int(out, "offset", (int64_t)box->offset);
   info_put_int(out, "length", (int64_t)(box->end - box->offset));
   for (size_t i = 0; i < G_N_ELEMENTS(known_boxes); i++) {
-    if (strcmp(known_boxes[i].type, box->type))
+    if (strcmp(known_boxes[i].type, box->type) != 0)
       continue;
     Cj2kBytes bytes = {span.data + box->contents, span.data + box->end, false};
     if (known_boxes[i].read)

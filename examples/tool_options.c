@@ -95,7 +95,7 @@ static gboolean parse_option(const gchar *name, const gchar *value, gpointer dat
 bool tool_options_parse(const ToolOptions *options, GOptionContext *context, int *argc,
                         char ***argv, GError **error)
 {
-  for (int i = 1; i < *argc && strcmp((*argv)[i], "--"); i++) {
+  for (int i = 1; i < *argc && strcmp((*argv)[i], "--") != 0; i++) {
     const char *argument = (*argv)[i], *equals = strchr(argument, '='), *value = NULL;
     if (!equals || !g_str_has_prefix(argument, "--"))
       continue;

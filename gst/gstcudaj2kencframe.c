@@ -174,11 +174,12 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
 /* The header of a jp2c box around the codestream (T.800 I.5.4). */
 static GstMemory *box_head(gsize size)
 {
+  static const guint8 jp2c[] = {'j', 'p', '2', 'c'};
   guint32 length = (guint32)(size + 8);
   guint8 *head = g_malloc(8);
   for (guint i = 0; i < 4; i++)
     head[i] = (guint8)(length >> (24 - 8 * i));
-  memcpy(head + 4, "jp2c", 4);
+  memcpy(head + 4, jp2c, sizeof jp2c);
   return gst_memory_new_wrapped((GstMemoryFlags)0, head, 8, 0, 8, head, g_free);
 }
 

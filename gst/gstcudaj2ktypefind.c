@@ -54,7 +54,7 @@ static void find_jph(GstTypeFind *find, gpointer unused)
   static const guint8 signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', 0x0D, 0x0A, 0x87, 0x0A};
   const guint8 *data = gst_type_find_peek(find, 0, 28);
   (void)unused;
-  if (!data || memcmp(data, signature, sizeof signature) || memcmp(data + 16, "ftyp", 4))
+  if (!data || memcmp(data, signature, sizeof signature) != 0 || memcmp(data + 16, "ftyp", 4) != 0)
     return;
   guint32 size = gst_cuda_j2k_read32(data + 12);
   if (size < 16 || size > 1024 || !(data = gst_type_find_peek(find, 12, size)))

@@ -144,7 +144,7 @@ bool cj2k_layout_equal(const Cj2kLayout *a, const Cj2kLayout *b)
     if (x->plane != y->plane || x->unit_bytes != y->unit_bytes ||
         x->unit_samples != y->unit_samples || x->word_bytes != y->word_bytes ||
         x->big_endian != y->big_endian || x->is_signed != y->is_signed || x->depth != y->depth ||
-        memcmp(x->at, y->at, x->unit_samples * sizeof x->at[0]))
+        memcmp(x->at, y->at, x->unit_samples * sizeof x->at[0]) != 0)
       return false;
   }
   return true;

@@ -75,13 +75,13 @@
   }
 #define SEMI16_BE(depth)                                                                           \
   {                                                                                                \
-    AT_BE(0, 2, 2, depth, 0, 16 - depth), AT_BE(1, 4, 2, depth, 0, 16 - depth),                    \
-        AT_BE(1, 4, 2, depth, 2, 16 - depth)                                                       \
+    AT_BE(0, 2, 2, depth, 0, 16 - (depth)), AT_BE(1, 4, 2, depth, 0, 16 - (depth)),                \
+        AT_BE(1, 4, 2, depth, 2, 16 - (depth))                                                     \
   }
 #define SEMI16(depth)                                                                              \
   {                                                                                                \
-    AT(0, 2, 2, depth, 0, 16 - depth), AT(1, 4, 2, depth, 0, 16 - depth),                          \
-        AT(1, 4, 2, depth, 2, 16 - depth)                                                          \
+    AT(0, 2, 2, depth, 0, 16 - (depth)), AT(1, 4, 2, depth, 0, 16 - (depth)),                      \
+        AT(1, 4, 2, depth, 2, 16 - (depth))                                                        \
   }
 
 /* A pixel of bytes or of 16-bit words at the given byte offsets. */
@@ -116,14 +116,14 @@
   }
 #define PAIR16(depth, y0, y1, cb, cr)                                                              \
   {                                                                                                \
-    RUN(0, 8, 2, 2, depth, {y0, 16 - depth}, {y1, 16 - depth}),                                    \
-        AT(0, 8, 2, depth, cb, 16 - depth), AT(0, 8, 2, depth, cr, 16 - depth)                     \
+    RUN(0, 8, 2, 2, depth, {y0, 16 - (depth)}, {y1, 16 - (depth)}),                                \
+        AT(0, 8, 2, depth, cb, 16 - (depth)), AT(0, 8, 2, depth, cr, 16 - (depth))                 \
   }
 
 #define PAIR16_BE(depth, y0, y1, cb, cr)                                                           \
   {                                                                                                \
-    RUN_BE(0, 8, 2, 2, depth, {y0, 16 - depth}, {y1, 16 - depth}),                                 \
-        AT_BE(0, 8, 2, depth, cb, 16 - depth), AT_BE(0, 8, 2, depth, cr, 16 - depth)               \
+    RUN_BE(0, 8, 2, 2, depth, {y0, 16 - (depth)}, {y1, 16 - (depth)}),                             \
+        AT_BE(0, 8, 2, depth, cb, 16 - (depth)), AT_BE(0, 8, 2, depth, cr, 16 - (depth))           \
   }
 
 /* Four bytes with three fields of 10 bits and one of 2 at the given shifts. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "mq_blocks.h"
 
-#define QE(state, qe, nmps, nlps, change) QE_##state = qe,
+#define QE(state, qe, nmps, nlps, change) QE_##state = (qe),
 enum { CJ2K_MQ_STATES(QE) };
 
 #define WORD(state, mps) (QE_##state | (uint32_t)(2 * (state) + (mps)) << CJ2K_MQ_MPS_SHIFT)
