@@ -143,7 +143,8 @@ static void make_comments(Stream *stream)
     g_byte_array_append(longer, image->data, 49); /* SOC and the beginning of SIZ */
     g_byte_array_append(longer, image->data + sot + 12, image->len - sot - 12);
     guint added = longer->len - image->len;
-    write32(longer->data + sot + 6, i % 2 ? 0 : read32(image->data + sot + 6) + added);
+    GST_WRITE_UINT32_BE(longer->data + sot + 6,
+                        i % 2 ? 0 : GST_READ_UINT32_BE(image->data + sot + 6) + added);
     append(stream, longer, i);
     g_byte_array_unref(image);
   }
