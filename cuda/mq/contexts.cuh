@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Contexts of 32 samples at once. A word is eight columns of a stripe: bit 4x + y is the sample in
- * column x, row y, so that samples are in the order in which passes visit them (T.800 D.1). What is
- * true or false of samples, and each bit of their labels, is a word.
+ * Contexts of the 32 samples of an octet at once. An octet is eight columns of a stripe; bit 4x + y
+ * of a word stands for its sample in column x, row y, so that samples are in the order in which
+ * passes visit them (T.800 D.1). Each property of samples is a word, and so is each bit of their
+ * context labels.
  */
 #pragma once
 
@@ -12,13 +13,14 @@ namespace mq_words {
 
 constexpr uint32_t kTop = 0x11111111u, kBottom = 0x88888888u; /* rows 0 and 3 */
 
+/* Bits of `yes` where `mask` is 1, of `no` elsewhere. */
 __device__ __forceinline__ uint32_t pick(uint32_t mask, uint32_t yes, uint32_t no)
 {
   return (yes & mask) | (no & ~mask);
 }
 
-/* Neighbours in the place of their samples: the one to the left of each, to the right, above and
- * below. */
+/* The left, right, upper or lower neighbour of each sample, at the place of the sample. The second
+ * argument is the octet on that side. */
 __device__ __forceinline__ uint32_t from_left(uint32_t word, uint32_t left)
 {
   return __funnelshift_l(left, word, 4);
@@ -39,21 +41,21 @@ __device__ __forceinline__ uint32_t from_below(uint32_t word, uint32_t below)
   return pick(kBottom, below << 3, word >> 1);
 }
 
-/* All rows of the columns that have a bit in row 0. */
+/* All samples of the columns that have a bit in row 0. */
 __device__ __forceinline__ uint32_t whole_columns(uint32_t top)
 {
   return top * 15;
 }
 
-/* In row 0, of any of a column's samples. */
+/* Columns with a bit in any row, by their row 0. */
 __device__ __forceinline__ uint32_t any_of_column(uint32_t word)
 {
   word |= word >> 2;
   return (word | word >> 1) & kTop;
 }
 
-/* The words around one, that samples in it have neighbours in: those that are visited before and
- * those after. */
+/* The octets around one that have neighbours of its samples: those that passes visit before it, and
+ * those that they visit after it. */
 struct Before {
   uint32_t left, above_left, above, above_right;
 };
@@ -73,7 +75,7 @@ __device__ __forceinline__ After load_after(const uint32_t *at, const uint32_t *
   return {at[1], below[-1], below[0], below[1]};
 }
 
-/* Samples in the bottom row above the word, or one to their left or right; in the word's row 0. */
+/* Samples in row 0 with a neighbour in the stripe above that has a bit. */
 __device__ __forceinline__ uint32_t touches_above(const Before &before)
 {
   uint32_t row = before.above | from_left(before.above, before.above_left) |
@@ -81,6 +83,7 @@ __device__ __forceinline__ uint32_t touches_above(const Before &before)
   return row >> 3 & kTop;
 }
 
+/* Samples in row 3 with a neighbour in the stripe below that has a bit. */
 __device__ __forceinline__ uint32_t touches_below(const After &after)
 {
   uint32_t row = after.below | from_left(after.below, after.below_left) |
@@ -88,7 +91,7 @@ __device__ __forceinline__ uint32_t touches_below(const After &after)
   return row << 3 & kBottom;
 }
 
-/* Samples that have a neighbour in `word` or around. */
+/* Samples with a neighbour in `word` or around it that has a bit. */
 __device__ __forceinline__ uint32_t touched(uint32_t word, const Before &before, const After &after)
 {
   uint32_t sides = from_left(word, before.left) | from_right(word, after.right), row = word | sides;
@@ -96,14 +99,14 @@ __device__ __forceinline__ uint32_t touched(uint32_t word, const Before &before,
          touches_below(after);
 }
 
-/* Samples that come right after one of `word` and touch it. */
+/* Neighbours of samples of `word` that passes visit after them, in the same octet. */
 __device__ __forceinline__ uint32_t followers(uint32_t word)
 {
   uint32_t down = word << 1 & ~kTop;
   return down | (word | down | (word >> 1 & ~kBottom)) << 4;
 }
 
-/* The same for samples of the words visited before. */
+/* Samples with a neighbour in the octets visited before that has a bit. */
 __device__ __forceinline__ uint32_t followers_of(const Before &before)
 {
   uint32_t column = before.left >> 28;
@@ -111,9 +114,9 @@ __device__ __forceinline__ uint32_t followers_of(const Before &before)
 }
 
 /*
- * Significance as known to a word's passes, with the words around: before the bit-plane, after its
- * significance propagation, and after the bit-plane. When a sample is coded, those that were
- * visited earlier in the pass have what it gave them.
+ * Significance in an octet and around it at three times: before the bit-plane, after its
+ * significance propagation pass, and after the bit-plane. When a sample is coded, samples that come
+ * before it in the same pass already have what the pass gives them, and later ones do not.
  */
 struct Significance {
   uint32_t before, propagated, all;
@@ -128,8 +131,9 @@ struct Neighbours {
   uint32_t w, e, n, s, nw, ne, sw, se;
 };
 
-/* Samples of `propagating` are coded in the significance propagation pass, `cleaning` in the
- * cleanup pass, others in the refinement pass. */
+/* `propagating` samples are coded in the significance propagation pass, `cleaning` ones in the
+ * cleanup pass, all others in the refinement pass. In the names below, 0, 1 and 2 stand for before
+ * the bit-plane, after significance propagation and after the bit-plane. */
 __device__ __forceinline__ Neighbours see_neighbours(const Significance &s, uint32_t propagating,
                                                      uint32_t cleaning)
 {
@@ -158,8 +162,8 @@ __device__ __forceinline__ uint32_t any_neighbour(const Neighbours &n)
   return n.w | n.e | n.n | n.s | n.nw | n.ne | n.sw | n.se;
 }
 
-/* Columns, by their row 0, that have nothing significant around when the cleanup pass comes to them
- * (D.3.4). */
+/* Columns, by their row 0, without significant samples in or around them when the cleanup pass
+ * reaches them (T.800 D.3.4). */
 __device__ __forceinline__ uint32_t quiet_columns(const Significance &s)
 {
   uint32_t busy = s.propagated | from_left(s.all, s.before_all.left) |
@@ -168,7 +172,10 @@ __device__ __forceinline__ uint32_t quiet_columns(const Significance &s)
   return ~any_of_column(busy) & kTop;
 }
 
-/* Table D.1, four bits of labels. HL: h and v change places; HH counts the diagonals first. */
+/* The four bits of zero coding labels (T.800 table D.1), from the numbers of significant
+ * horizontal, vertical and diagonal neighbours: h1 and v1 are set where there is exactly one, d1
+ * where there is at least one, h2, v2 and d2 where there are at least two. In HL bands h and v
+ * change places. */
 struct ZeroLabels {
   uint32_t bit[4];
 };
@@ -177,7 +184,7 @@ __device__ __forceinline__ ZeroLabels zero_labels(const Neighbours &n, bool is_h
 {
   uint32_t h1 = n.w ^ n.e, h2 = n.w & n.e, v1 = n.n ^ n.s, v2 = n.n & n.s;
   uint32_t upper = n.nw ^ n.ne, lower = n.sw ^ n.se, uppers = n.nw & n.ne, lowers = n.sw & n.se;
-  uint32_t odd = upper ^ lower, d1 = upper | lower | uppers | lowers; /* at least one */
+  uint32_t odd = upper ^ lower, d1 = upper | lower | uppers | lowers;
   uint32_t d2 = uppers | lowers | (upper & lower);
   if (is_hh) {
     uint32_t hv1 = h1 | h2 | v1 | v2, hv2 = h2 | v2 | (h1 & v1);
@@ -197,12 +204,13 @@ __device__ __forceinline__ ZeroLabels zero_labels(const Neighbours &n, bool is_h
            (h1 & (~v0 | d1)) | (h0 & (v1 | (v0 & d2))), h1 | (h0 & v2), h2}};
 }
 
-/* Tables D.2 and D.3: bits 0 to 2 of labels (bit 3 is set in all), and the XOR bit. */
+/* Bits 0 to 2 of sign labels (bit 3 is 1 in all of them) and the XOR bit (T.800 tables D.2, D.3).
+ */
 struct SignLabels {
   uint32_t bit[3], flip;
 };
 
-/* Whether samples are negative, of those around each sample. */
+/* Whether the neighbours of each sample are negative. */
 struct Signs {
   uint32_t w, e, n, s;
 };
@@ -219,6 +227,7 @@ __device__ __forceinline__ SignLabels sign_labels(const Neighbours &n, const Sig
   return {{~(h ^ v), (v & ~h) | opposite, (h & ~v) | same}, hn | (vn & ~h)};
 }
 
+/* A step of to_bytes (): exchanges bits between words that are STEP apart. */
 template <int STEP> __device__ __forceinline__ void swap_bits(uint32_t words[8], uint32_t mask)
 {
 #pragma unroll
@@ -230,8 +239,8 @@ template <int STEP> __device__ __forceinline__ void swap_bits(uint32_t words[8],
     }
 }
 
-/* Eight words to bytes: byte s of the result has bit s of the words, the first word's lowest. In
- * word i of the result, byte b is that of bit 8b + i. */
+/* Turns eight words of bits into 32 bytes, in place. Each byte has the bits that the eight words
+ * have for one sample, the first word's lowest. Byte b of word i is that of sample 8b + i. */
 __device__ __forceinline__ void to_bytes(uint32_t words[8])
 {
   swap_bits<4>(words, 0x0F0F0F0Fu);
@@ -239,8 +248,7 @@ __device__ __forceinline__ void to_bytes(uint32_t words[8])
   swap_bits<1>(words, 0x55555555u);
 }
 
-/* A step of transposing 32 words of 32 bits, one of each lane: of bits STEP apart, half are changed
- * for those of the lane STEP away. */
+/* A step of transpose (): half of the bits are exchanged for bits of the lane that is STEP away. */
 template <uint32_t STEP>
 __device__ __forceinline__ uint32_t swap_lanes(uint32_t word, uint32_t lane, uint32_t mask)
 {
@@ -254,7 +262,7 @@ __device__ __forceinline__ uint32_t swap_lanes(uint32_t word, uint32_t lane, uin
   return pick(high ? ~mask : mask, word, other);
 }
 
-/* Bit i of a lane's word becomes bit `lane` of lane i's. */
+/* Transposes the 32 x 32 bits of a warp: bit i of lane k becomes bit k of lane i. */
 __device__ __forceinline__ uint32_t transpose(uint32_t word, uint32_t lane)
 {
   word = swap_lanes<16>(word, lane, 0x0000FFFFu);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The MQ decoder (T.800 C.3) and the reader of raw bits (D.6) of one thread, in registers. They do
- * what common/cpu/mq/decoder.h does with any bytes: also how far they got behind the end of a
- * segment is the same.
+ * The MQ decoder (T.800 C.3) and the reader of raw bits (T.800 D.6) of one thread, in registers.
+ * With any bytes, also damaged ones, they give the decisions of common/cpu/mq/decoder.h and read
+ * equally far past the end of a segment.
  *
- * Reading bytes is apart from decoding, so that the threads of a warp do it together: a symbol can
- * be decoded while `bits` is not negative, else it takes a fill () first.
+ * Reading bytes is separate from decoding, so that the threads of a warp can do it together: a
+ * symbol can be decoded while `bits` is not negative, else fill () comes first.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ extern "C" {
 }
 
 /*
- * A context is a word: the MPS on top, Qe in the rest of its upper half, in the lower one the byte
- * offset of its row in the table of states, whose two words are the contexts after an MPS and after
- * an LPS that renormalise. One state more makes raw bits of decisions: an interval cut into halves
- * each time, of which the upper one is the MPS, 1.
+ * A context is a word: bit 31 is the MPS, bits 30 to 16 are Qe, and bits 15 to 0 are the byte
+ * offset of a row in the table of states. The row has two words: the contexts after an MPS and
+ * after an LPS that renormalise. One state more than in table C.2 lets raw bits be decoded like
+ * symbols: it halves the interval each time, and the upper half is the MPS, 1.
  */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
 enum { CJ2K_MQ_STATES(QE) QE_47 = 0x4000 };
@@ -32,7 +32,8 @@ enum { CJ2K_MQ_STATES(QE) QE_47 = 0x4000 };
 
 constexpr uint32_t kMqStateWords = 4 * (CJ2K_MQ_NUM_STATES + 1);
 
-/* Leading zeros of what is not zero; __clz thinks of that as well. */
+/* Leading zeros of a number that is not zero. One instruction; __clz has two, because it also
+ * handles zero. */
 __device__ __forceinline__ uint32_t leading_zeros(uint32_t word)
 {
   uint32_t count;
@@ -40,8 +41,8 @@ __device__ __forceinline__ uint32_t leading_zeros(uint32_t word)
   return count;
 }
 
-/* Shared memory by addresses that are computed once: of pointers into it the compiler keeps
- * nothing, but finds out thread and block number again each time. */
+/* Access to shared memory by 32-bit addresses. They are computed once and kept in registers;
+ * pointers into shared memory the compiler computes again at each use, from the thread's number. */
 __device__ __forceinline__ uint32_t shared_byte(uint32_t address)
 {
   uint32_t byte;
@@ -61,7 +62,7 @@ __device__ __forceinline__ void set_shared_word(uint32_t address, uint32_t word)
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(word));
 }
 
-/* Without waiting for what is there. */
+/* Atomic operations without a result: the thread does not wait for the old value. */
 __device__ __forceinline__ void add_shared_bits(uint32_t address, uint32_t bits)
 {
   asm volatile("red.shared.or.b32 [%0], %1;" : : "r"(address), "r"(bits));
@@ -72,7 +73,7 @@ __device__ __forceinline__ void keep_shared_bits(uint32_t address, uint32_t bits
   asm volatile("red.shared.and.b32 [%0], %1;" : : "r"(address), "r"(bits));
 }
 
-/* Of a table: nothing writes there. */
+/* Two words of a table, which nothing writes to: hence not volatile. */
 __device__ __forceinline__ uint2 shared_pair(uint32_t address)
 {
   uint2 pair;
@@ -80,20 +81,20 @@ __device__ __forceinline__ uint2 shared_pair(uint32_t address)
   return pair;
 }
 
-/* C is 64 bits, Chigh on top, as two registers: only its upper one takes part in comparisons. Up to
- * 48 bits are read ahead. Raw bits begin at the second highest one. */
+/* The register C has 64 bits with Chigh on top, held in two words: comparisons need only the upper
+ * one. Up to 48 bits below Chigh are read ahead. Raw bits begin at bit 62 of C. */
 struct MqDecoder {
-  static constexpr int32_t kTop = 48;
+  static constexpr int32_t kMaxBits = 48;
 
   uint32_t a; /* in bits 31..16 */
   uint32_t high, low;
-  int32_t bits;   /* of C below Chigh that have been read; negative while they are owed. Raw: that
-                     there are, less one */
-  int32_t filled; /* bits made up since the end of the segment */
+  int32_t bits; /* bits of C below Chigh that have been read; negative: that many are missing. Raw:
+                   bits that are available, less one */
+  int32_t padding; /* bits appended since the end of the segment */
   uint32_t after_ff;
   uint32_t is_raw;
   const uint8_t *next, *end;
-  uint32_t ahead[3]; /* words from next's on, so that nothing waits for them */
+  uint32_t words[3]; /* the aligned words from `next` on, loaded before they are needed */
 
   __device__ __forceinline__ void add(uint64_t value)
   {
@@ -102,30 +103,31 @@ struct MqDecoder {
     low = (uint32_t)value;
   }
 
-  __device__ __forceinline__ void look_ahead()
+  __device__ __forceinline__ void load_words()
   {
-    const uint32_t *words =
+    const uint32_t *from =
         reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(next) & ~(uintptr_t)3);
-    ahead[0] = __ldg(words);
-    ahead[1] = __ldg(words + 1);
-    ahead[2] = __ldg(words + 2);
+    words[0] = __ldg(from);
+    words[1] = __ldg(from + 1);
+    words[2] = __ldg(from + 2);
   }
 
-  /* The next eight bytes. */
+  /* The next eight bytes, big-endian. */
   __device__ __forceinline__ void peek(uint32_t &first, uint32_t &second) const
   {
     uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(next) & 3);
-    first = __byte_perm(__funnelshift_r(ahead[0], ahead[1], shift), 0, 0x0123);
-    second = __byte_perm(__funnelshift_r(ahead[1], ahead[2], shift), 0, 0x0123);
+    first = __byte_perm(__funnelshift_r(words[0], words[1], shift), 0, 0x0123);
+    second = __byte_perm(__funnelshift_r(words[1], words[2], shift), 0, 0x0123);
   }
 
-  /* INITDEC (C.3.5), but for the bytes that fill () reads. An empty segment is all ones. */
+  /* INITDEC (T.800 C.3.5) without the bytes that fill () reads. An empty segment is read as ones.
+   */
   __device__ __forceinline__ void start(const uint8_t *data, const uint8_t *data_end, bool raw)
   {
     next = data;
     end = data_end;
     is_raw = raw;
-    high = low = filled = after_ff = 0;
+    high = low = padding = after_ff = 0;
     bits = -1;
     a = 0x80000000u;
     if (!raw) {
@@ -134,17 +136,17 @@ struct MqDecoder {
       bits = -7;
       after_ff = first == 0xFF;
     }
-    look_ahead();
+    load_words();
   }
 
-  /* BYTEIN (C.3.4) when no bit is left, or not enough raw ones: six bytes, none of them 0xFF, at
-   * once, or byte by byte. */
+  /* BYTEIN (T.800 C.3.4), when no bits are left or fewer raw bits than needed. It takes six bytes
+   * at once if none of them is 0xFF, else it goes byte by byte. */
   __device__ __forceinline__ void fill()
   {
     uint32_t first, second;
     peek(first, second);
     uint32_t tail = second & 0xFFFF0000u;
-    /* A byte is 0xFF when its complement is zero: that shows as a borrow. */
+    /* A byte is 0xFF if its complement is zero; subtracting 1 from that gives a borrow. */
     uint32_t any_ff = ((~first - 0x01010101u) & first & 0x80808080u) |
                       ((~tail - 0x01010101u) & tail & 0x80808080u);
     if (end - next >= 6 && bits <= 14 && !(any_ff | after_ff)) {
@@ -156,32 +158,34 @@ struct MqDecoder {
     } else {
       fill_slow((uint64_t)first << 32 | second);
     }
-    look_ahead();
+    load_words();
   }
 
-  /* `queue` has the next eight bytes: as many as this may need. */
+  /* `queue` has the next eight bytes; no more are needed. */
   __device__ __forceinline__ void fill_slow(uint64_t queue)
   {
-    while (bits <= kTop - 8) {
+    while (bits <= kMaxBits - 8) {
       uint32_t byte = (uint32_t)(queue >> 56);
       bool at_end = next >= end;
-      if (at_end || (after_ff && byte > 0x8F)) { /* the end, or a marker: ones for ever */
-        add(((uint64_t)1 << (kTop - bits)) - 1);
-        filled += kTop - bits;
-        bits = kTop;
+      if (at_end || (after_ff && byte > 0x8F)) { /* the end or a marker: only ones follow */
+        add(((uint64_t)1 << (kMaxBits - bits)) - 1);
+        padding += kMaxBits - bits;
+        bits = kMaxBits;
         break;
       }
-      if (after_ff && bits >= 0 && byte >= 0x80) /* a carry: not before its time */
+      /* The top bit of a byte after 0xFF is added to the byte before, and the carry may reach
+       * Chigh. The standard's decoder adds it when no bits are left, not earlier. */
+      if (after_ff && bits >= 0 && byte >= 0x80)
         break;
       bits += after_ff ? 7 : 8;
-      add((uint64_t)byte << (kTop - bits));
+      add((uint64_t)byte << (kMaxBits - bits));
       after_ff = byte == 0xFF;
       queue <<= 8;
       next++;
     }
   }
 
-  /* After an 0xFF a byte has seven bits (D.6); ones after the end. */
+  /* Raw bits (T.800 D.6): a byte after 0xFF has seven of them. Ones follow after the end. */
   __device__ __forceinline__ void fill_raw(uint64_t queue)
   {
     while (bits < 55) {
@@ -189,7 +193,7 @@ struct MqDecoder {
       if (next >= end || (after_ff && byte > 0x8F)) {
         byte = 0xFF;
         count = 8;
-        filled += 8;
+        padding += 8;
       } else {
         queue <<= 8;
         next++;
@@ -200,8 +204,8 @@ struct MqDecoder {
     }
   }
 
-  /* Takes the part of the interval that C is in (C.3.2), and renormalises it by `shift` bits
-   * (C.3.3). Is it the LPS's? */
+  /* Chooses the sub-interval that C is in (T.800 C.3.2) and renormalises it by `shift` bits
+   * (C.3.3). Returns whether it is the LPS's. */
   __device__ __forceinline__ bool divide(uint32_t state, uint32_t &shift)
   {
     uint32_t qe = state & 0x7FFF0000u, upper = a - qe;
@@ -217,8 +221,8 @@ struct MqDecoder {
     return lps;
   }
 
-  /* DECODE with a context that is `state` and becomes `changed`, and the table of states at
-   * `states`. */
+  /* DECODE (T.800 C.3.2) with a context whose word is `state` and becomes `changed`; `states` is
+   * the address of the table of states. Returns the decision. */
   __device__ __forceinline__ bool decode(uint32_t state, uint32_t states, uint32_t &changed)
   {
     uint2 next = shared_pair(states + (state & 0xFFFF));
@@ -229,14 +233,14 @@ struct MqDecoder {
     return lps != ((int32_t)state < 0);
   }
 
-  /* With the UNIFORM context, which never changes. */
+  /* DECODE with the UNIFORM context, which never changes. */
   __device__ __forceinline__ bool decode_uniform()
   {
     uint32_t shift;
     return divide(MQ_WORD(46, 0), shift);
   }
 
-  /* The same with the context at `context`. */
+  /* DECODE with the context at the address `context`. */
   __device__ __forceinline__ bool decode_at(uint32_t context, uint32_t states)
   {
     uint32_t changed;
@@ -245,7 +249,7 @@ struct MqDecoder {
     return decision;
   }
 
-  /* The next `count` raw bits, 1..32, the first on top of them. */
+  /* The next `count` raw bits, 1 to 32, the first one highest. */
   __device__ __forceinline__ uint32_t take_raw(uint32_t count)
   {
     if (bits + 1 < (int32_t)count)
@@ -258,13 +262,13 @@ struct MqDecoder {
     return value;
   }
 
-  /* How many zeros the next `count` raw bits, up to 32, begin with. */
+  /* How many of the next `count` raw bits, up to 32, are zeros before the first 1. */
   __device__ __forceinline__ uint32_t raw_zeros(uint32_t count) const
   {
     return min((uint32_t)__clz((int32_t)__funnelshift_l(low, high, 1)), count);
   }
 
-  /* Up to 31 raw bits that are there. */
+  /* Skips up to 31 raw bits that are available. */
   __device__ __forceinline__ void skip_raw(uint32_t count)
   {
     high = __funnelshift_l(low, high, count) & 0x7FFFFFFFu;
@@ -272,9 +276,9 @@ struct MqDecoder {
     bits -= (int32_t)count;
   }
 
-  /* Has anything been decoded from bits that were made up? */
-  __device__ __forceinline__ bool made_up() const
+  /* Returns whether padding bits have moved into Chigh, or raw ones been taken. */
+  __device__ __forceinline__ bool has_used_padding() const
   {
-    return filled > bits + (int32_t)is_raw;
+    return padding > bits + (int32_t)is_raw;
   }
 };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * An octet is eight columns of a stripe: 32 samples, one bit each of a word, in the order in which
- * passes visit them. Sample r of column c is bit 4c + r, so the next sample that a pass codes is
- * the lowest bit of a set.
+ * An octet is eight columns of a stripe: 32 samples, of which a word has one bit each, in the order
+ * in which passes visit them. The sample in row r of column c is bit 4c + r, so that the next
+ * sample that a pass codes is the lowest bit of a set.
  *
- * With what lies around it an octet is a stream of 42 bits: bit b of the octet is at b + 5, the
- * columns to the left and to the right come before and after it. A sample's neighbours are at fixed
- * places from bit b on, but for those in other stripes: there are three streams, which differ in
- * what stands in row 3 (Rows::kAbove: the last row of the stripe above, a row further down in the
- * order) and in row 0 (kBelow: the first row of the stripe below, a row further up).
+ * A stream is an octet with the columns to its left and right: 42 bits, with bit b of the octet at
+ * b + 5. The neighbours of a sample are at fixed distances from its bit, except for those in other
+ * stripes. Hence there are three streams (Surroundings), which begin as copies of one. In `above`,
+ * the bit of each column's row 3, which lies before row 0 of the next column, holds the sample
+ * above that row 0 instead. In `below`, the bit of each column's row 0, which lies behind row 3 of
+ * the column before, holds the sample below that row 3 instead.
  */
 #pragma once
 
@@ -19,19 +20,21 @@ constexpr uint32_t kRow0 = 0x11111111u, kRow3 = 0x88888888u;
 struct Stream {
   uint32_t low, high;
 
+  /* 32 bits from bit `at` on. */
   __device__ __forceinline__ uint32_t from(uint32_t at) const
   {
     return __funnelshift_r(low, high, at);
   }
 
-  /* Three octets side by side, the middle one from bit `at` on, 1 <= at <= 9. */
+  /* Takes three octets side by side, the middle one from bit `at` on, 1 <= at <= 9. */
   __device__ __forceinline__ void set(uint32_t left, uint32_t middle, uint32_t right, uint32_t at)
   {
     low = __funnelshift_l(left, middle, at);
     high = __funnelshift_l(middle, right, at);
   }
 
-  /* With `mask` of `other` in place of what is in `without`. */
+  /* The stream without the bits in `without` and with the bits of `other` in `mask`. Masks repeat
+   * every 32 bits. */
   __device__ __forceinline__ Stream replaced(uint32_t without, const Stream &other,
                                              uint32_t mask) const
   {
@@ -49,7 +52,7 @@ struct Stream {
 struct Surroundings {
   Stream own, above, below;
 
-  /* What the neighbours of sample `at` say, as bits of kWindow:
+  /* The significance of the neighbours of sample `at`, as bits of kWindow:
    *    0 4 8        NW N NE
    *    1 5 9   =    W  .  E
    *    2 6 10       SW S SE  */
@@ -58,7 +61,7 @@ struct Surroundings {
     return (above.from(at) & 0x111) | (below.from(at) & 0x444) | (own.from(at) & 0x202);
   }
 
-  /* Nothing is to the left of the octet, or to the right. */
+  /* For the first octet of a stripe: nothing to its left is significant. */
   __device__ __forceinline__ void cut_left()
   {
     own.low &= ~0x1Fu;
@@ -66,6 +69,7 @@ struct Surroundings {
     below.low &= ~0x3Fu;
   }
 
+  /* For the last octet of a stripe: nothing to its right is significant. */
   __device__ __forceinline__ void cut_right()
   {
     own.high &= 0x1Fu;
@@ -73,6 +77,7 @@ struct Surroundings {
     below.high &= 0x3Fu;
   }
 
+  /* The significant samples of the octet. */
   __device__ __forceinline__ uint32_t significant() const
   {
     return own.from(5);
@@ -85,9 +90,10 @@ struct Surroundings {
            below.from(10) | own.from(1) | own.from(9);
   }
 
+  /* Sample `at` becomes significant. */
   __device__ __forceinline__ void insert(uint32_t at)
   {
-    /* In `above` row 3 is of another stripe, in `below` row 0. */
+    /* The bits of row 3 in `above` and of row 0 in `below` belong to other stripes. */
     uint32_t low = 1u << 5 << at, high = 1u << at >> 27;
     own.insert(low, high);
     above.insert(low & ~kRow0, high & ~kRow0);
@@ -98,23 +104,23 @@ struct Surroundings {
 /* The bits that Surroundings::window () may set. */
 constexpr uint32_t kWindow = 0x757, kWindowSize = 2048;
 
-/* In a sign window bits 1 4 6 9 are the significance of W N S E, those below whether they are
- * negative. */
+/* In a sign window bits 1, 4, 6 and 9 are the significance of W, N, S and E, and the bit below each
+ * is the neighbour's sign. */
 constexpr uint32_t kSignWindow = 0x252, kSignWindowSize = 1024;
 
-/* Later samples of an octet, by row of the sample they are neighbours of: bits of a byte that
- * begins with the sample itself. */
+/* The neighbours of sample `at` in the octet that are visited after it. The constant has a byte for
+ * each row of `at`; bit 0 of the byte stands for the sample itself. */
 __device__ __forceinline__ uint32_t later_neighbours(uint32_t at)
 {
   return (0x183A3A32u >> 8 * (at & 3) & 0xFF) << at;
 }
 
-/* `count` bits, the first on top, in the places of the bits of `set`, of which there are `count`;
- * the lowest first. */
+/* Moves `count` bits, of which the first is highest, to the places of the `count` ones of `set`, of
+ * which the lowest comes first. */
 __device__ __forceinline__ uint32_t spread(uint32_t bits, uint32_t count, uint32_t set)
 {
-  /* Each bit moves up by the number of places below its own that `set` lacks: by one, two, four ...
-   * of them where that number has this binary digit. */
+  /* Each bit moves up by the number of zeros in `set` below its place. It does so in five steps,
+   * one for each binary digit of that number. */
   uint32_t moved[5], places = set, missing = ~set << 1;
 #pragma unroll
   for (uint32_t i = 0; i < 5; i++) {
@@ -122,7 +128,7 @@ __device__ __forceinline__ uint32_t spread(uint32_t bits, uint32_t count, uint32
     odd ^= odd << 2;
     odd ^= odd << 4;
     odd ^= odd << 8;
-    odd ^= odd << 16; /* is the number of missing ones below odd? */
+    odd ^= odd << 16; /* ones where the number of zeros below is odd */
     moved[i] = odd & places;
     places = (places ^ moved[i]) | moved[i] >> (1u << i);
     missing &= ~odd;

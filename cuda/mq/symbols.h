@@ -43,8 +43,8 @@ typedef struct {
   uint64_t saturated; /* as in Cj2kEncodeResult */
 } Cj2kCudaMqCounts;
 
-/* Words of 8 columns of 4 samples that a block is made of. */
-#define CJ2K_CUDA_MQ_WORDS(width, height) ((((width) + 7u) / 8u) * (((height) + 3u) / 4u))
+/* Octets (contexts.cuh) of a code-block. */
+#define CJ2K_CUDA_MQ_BLOCK_OCTETS(width, height) ((((width) + 7u) / 8u) * (((height) + 3u) / 4u))
 
 typedef struct {
   const Cj2kCudaEncodeBlock *blocks;

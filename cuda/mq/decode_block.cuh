@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The MQ decoder of one code-block (T.800 D.3), in the registers of one thread. It does not run
+ * through: the kernel calls advance (), the steps of SymbolDecoder and decode_sign () in turn, each
+ * when the state of the code-block asks for it.
+ */
+#pragma once
+
+#include "decode_octets.cuh"
+#include "decode_segments.cuh"
+#include "decode_symbols.cuh"
+
+namespace {
+
+/* The present coding pass. */
+struct CodingPass {
+  uint32_t index, count; /* passes decoded so far; passes of the code-block */
+  uint32_t segment_end;  /* the first pass behind the present segment */
+  uint32_t type;
+  uint32_t *plane; /* the bit-plane in device memory, a word for each octet */
+};
+
+/* The present visit of an octet. */
+struct Visit {
+  uint32_t active; /* zero: there is none */
+  uint32_t octet;
+  uint32_t valid; /* samples that exist */
+  uint32_t words; /* address of the octet's words */
+  uint32_t coded; /* samples coded in the significance propagation pass of this bit-plane */
+};
+
+template <uint32_t LANES, bool WIDE> struct BlockDecoder {
+  using Memory = OctetMemory<LANES>;
+
+  uint32_t octets; /* address of the octets' words */
+  uint32_t style, zero_table;
+  BlockShape shape;
+  uint32_t *signs; /* output: a word for each octet, and behind these the bit-planes */
+  SegmentReader segments;
+  CodingPass pass;
+  bool corrupt;
+  OctetWalk<LANES, WIDE> walk;
+  Visit visit;
+  SymbolDecoder<LANES> symbols;
+
+  /* Addresses in shared memory. The empty asm hides what they were computed from: the compiler
+   * would compute them again at each use. */
+  __device__ __forceinline__ void set_memory(uint32_t tables, uint32_t contexts)
+  {
+    symbols.tables = tables;
+    symbols.contexts = contexts;
+    asm volatile("" : "+r"(symbols.tables), "+r"(symbols.contexts));
+    octets = symbols.contexts + kContexts * Memory::kWord;
+  }
+
+  /* As when there is nothing to decode: lanes without a code-block go through the rounds, too. */
+  __device__ __forceinline__ void set_idle()
+  {
+    corrupt = false;
+    pass.index = symbols.waiting = symbols.ready = symbols.found = symbols.mq.bits =
+        symbols.mq.is_raw = 0;
+  }
+
+  /* Starts with entry i of the list of MQ blocks. Returns false if there is nothing to decode,
+   * possibly because the code-block is corrupt. */
+  __device__ bool start(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
+  {
+    const Cj2kCudaBlock block = frame.blocks[frame.mq[i]];
+    const Cj2kCodedBlock coded = frame.coded[frame.mq[i]];
+    segments.begin(frame, coded);
+    pass.count = coded.num_passes;
+    segments.cut = false;
+    pass.index = pass.segment_end = visit.active = symbols.waiting = symbols.ready = symbols.found =
+        0;
+    symbols.mq.bits = 0;
+    uint32_t planes = (uint32_t)block.num_bitplanes - coded.zero_bitplanes;
+    corrupt = coded.zero_bitplanes >= block.num_bitplanes || pass.count > 3 * planes - 2;
+    if (corrupt)
+      return false;
+    start_state(block);
+    walk.histories = reinterpret_cast<OctetHistory *>(frame.mq_planes + frame.mq_offsets[i]);
+    signs = reinterpret_cast<uint32_t *>(walk.histories + shape.num_octets);
+    return begin_pass();
+  }
+
+  __device__ __forceinline__ void start_state(const Cj2kCudaBlock &block)
+  {
+    style = block.style;
+    zero_table = block.orientation == CJ2K_HL   ? Tables::kZeroHl
+                 : block.orientation == CJ2K_HH ? Tables::kZeroHh
+                                                : 0;
+    shape.set(block);
+    walk.sets.groups = (shape.num_octets + 31) / 32;
+    walk.sets.address = octets + Memory::kOctet * shape.num_octets;
+    for (uint32_t i = 0; i < kOctetWords * shape.num_octets; i++)
+      set_shared_word(octets + i * Memory::kWord, 0);
+    symbols.reset_contexts();
+    walk.sets.reset(shape.num_octets);
+  }
+
+  /* Writes the signs, when all passes have been decoded. */
+  __device__ __forceinline__ void finish()
+  {
+    for (uint32_t i = 0; i < shape.num_octets; i++)
+      signs[i] = shared_word(octets + Memory::kOctet * i + kNegative * Memory::kWord);
+  }
+
+  /* One step towards the next symbol: leaves the octet, goes to the next one or to the next pass.
+   * Returns false when the code-block is done. */
+  __device__ __forceinline__ bool advance()
+  {
+    if (visit.active)
+      leave_octet();
+    if (!walk.find_octet(pass.type))
+      return next_pass();
+    visit_octet();
+    return true;
+  }
+
+  /* ------------------------------------------------------------------------- passes --- */
+
+  /* Returns false if there are no more passes that can be decoded. */
+  __device__ __forceinline__ bool begin_pass()
+  {
+    if (pass.index >= pass.count)
+      return false;
+    if (pass.index == pass.segment_end) {
+      if (segments.cut)
+        return false;
+      while (pass.segment_end < pass.count &&
+             !cj2k_pass_ends_segment(pass.segment_end, (uint8_t)style))
+        pass.segment_end++;
+      pass.segment_end += pass.segment_end < pass.count;
+      corrupt = !segments.start(symbols.mq, pass.index, pass.segment_end, style);
+      if (corrupt)
+        return false;
+    }
+    /* A cut segment ends with the first pass that would begin behind its data: what padding bits
+     * decode to is noise. */
+    if (segments.cut && symbols.mq.has_used_padding())
+      return false;
+    pass.type = cj2k_pass_type(pass.index);
+    pass.plane = signs + (1 + cj2k_pass_depth(pass.index)) * shape.num_octets;
+    bool refinement = pass.type == CJ2K_PASS_REFINEMENT;
+    symbols.stop_mask = refinement ? 0 : ~0u;
+    symbols.labels = symbols.tables + (refinement ? Tables::kRefinement : zero_table);
+    walk.begin_pass(pass.type);
+    return true;
+  }
+
+  __device__ __forceinline__ bool begin_segment()
+  {
+    if (segments.cut)
+      return false;
+    while (pass.segment_end < pass.count &&
+           !cj2k_pass_ends_segment(pass.segment_end, (uint8_t)style))
+      pass.segment_end++;
+    pass.segment_end += pass.segment_end < pass.count;
+    corrupt = !segments.start(symbols.mq, pass.index, pass.segment_end, style);
+    return !corrupt;
+  }
+
+  __device__ __forceinline__ bool next_pass()
+  {
+    if (pass.type == CJ2K_PASS_CLEANUP && (style & CJ2K_STYLE_SEGMARK)) {
+      for (uint32_t i = 0; i < 4; i++) { /* 1010 (T.800 D.5), not checked */
+        symbols.mq.decode_uniform();
+        if (symbols.mq.bits < 0)
+          symbols.mq.fill();
+      }
+    }
+    if (style & CJ2K_STYLE_RESET)
+      symbols.reset_contexts();
+    pass.index++;
+    return begin_pass();
+  }
+
+  /* ------------------------------------------------------------------------- octets --- */
+
+  __device__ __forceinline__ void visit_octet()
+  {
+    visit.octet = walk.first();
+    walk.octets &= walk.octets - 1;
+    uint32_t stripe = shape.stripe_of(visit.octet), column = visit.octet - stripe * shape.across;
+    visit.words = octets + Memory::kOctet * visit.octet;
+    visit.valid = shape.samples_at(column, stripe);
+    Memory::look_around(symbols.around, visit.words, shape, column, stripe, style);
+    uint32_t significant = symbols.around.significant(), neighbours = symbols.around.near();
+    visit.coded = walk.next_history.coded;
+    symbols.ones = symbols.runs = 0;
+    if (pass.type == CJ2K_PASS_REFINEMENT)
+      visit_refinement(significant, neighbours);
+    else if (pass.type == CJ2K_PASS_SIGNIFICANCE)
+      symbols.waiting = visit.coded = neighbours & ~significant & visit.valid;
+    else
+      visit_cleanup(significant, neighbours);
+    walk.load_history(pass.type);
+    visit.active = 1;
+  }
+
+  __device__ __forceinline__ void visit_refinement(uint32_t significant, uint32_t neighbours)
+  {
+    uint32_t refined = walk.next_history.refined;
+    symbols.waiting = significant & ~visit.coded;
+    /* Once all samples are significant no significance propagation pass comes here to replace
+     * `coded`: it must be zero from then on. */
+    walk.histories[visit.octet] = {significant == visit.valid ? 0 : visit.coded,
+                                   refined | symbols.waiting};
+    if (symbols.mq.is_raw && symbols.waiting) {
+      uint32_t count = (uint32_t)__popc(symbols.waiting);
+      symbols.ones = spread(symbols.mq.take_raw(count), count, symbols.waiting);
+      symbols.waiting = 0;
+    }
+    /* The index of the table of refinement labels takes the place of the window: bit 4 says whether
+     * the sample has significant neighbours, bit 6 whether it has been refined before. */
+    symbols.around.own = {0, 0};
+    symbols.around.above = {neighbours << 4, neighbours >> 28};
+    symbols.around.below = {refined << 6, refined >> 26};
+  }
+
+  /* Whole columns without significant neighbours begin with a run-length symbol. */
+  __device__ __forceinline__ void visit_cleanup(uint32_t significant, uint32_t neighbours)
+  {
+    symbols.waiting = ~(significant | visit.coded) & visit.valid;
+    uint32_t not_run = neighbours | ~symbols.waiting;
+    not_run |= not_run >> 1;
+    symbols.runs = ~(not_run | not_run >> 2) & kRow0;
+    symbols.waiting &= ~(symbols.runs * kRestOfColumn);
+  }
+
+  __device__ __forceinline__ void leave_octet()
+  {
+    uint32_t bit = 1u << visit.octet % 32;
+    if (symbols.ones) {
+      atomicOr(&pass.plane[visit.octet], symbols.ones);
+      if (pass.type != CJ2K_PASS_REFINEMENT) {
+        set_shared_word(visit.words + kSignificant * Memory::kWord, symbols.around.significant());
+        walk.sets.add_significant(visit.octet, walk.group, bit, symbols.ones, shape);
+      }
+    }
+    if (pass.type == CJ2K_PASS_SIGNIFICANCE) {
+      walk.histories[visit.octet].coded = visit.coded;
+      uint32_t significant = symbols.around.significant();
+      walk.leave_significance(bit, visit.valid & ~(significant | visit.coded),
+                              significant == visit.valid);
+    }
+    visit.active = 0;
+  }
+
+  /* -------------------------------------------------------------------------- signs --- */
+
+  /* Signs of the neighbours of sample `at`, in the places of a sign window; `own` is the address of
+   * the octet's signs. Signs of neighbours that are not significant have no effect. */
+  __device__ __forceinline__ uint32_t signs_around(uint32_t own, uint32_t at, uint32_t row,
+                                                   uint32_t sample) const
+  {
+    uint32_t around = Memory::row_at(own, 5).from(at);
+    if ((row == 0 && visit.octet >= shape.across) ||
+        (row == 3 && visit.octet + shape.across < shape.num_octets)) {
+      /* N is row 3 of the stripe above, S is row 0 of the stripe below. */
+      uint32_t distance = Memory::kOctet * shape.across;
+      uint32_t other = shared_word(own + (row ? distance : 0 - distance));
+      uint32_t place = row ? 64 : 16;
+      bool is_negative = other & (row ? sample >> 3 : sample << 3);
+      around = (around & ~place) | (is_negative ? place : 0);
+    }
+    return around;
+  }
+
+  /* Decodes the sign of the first sample of `found` (T.800 D.3.2), which becomes significant. */
+  __device__ __forceinline__ void decode_sign()
+  {
+    if (symbols.runs & symbols.found & (0 - symbols.found))
+      symbols.end_run();
+    uint32_t at = (uint32_t)__ffs((int32_t)symbols.found) - 1, row = at & 3;
+    uint32_t sample = symbols.found & (0 - symbols.found);
+    uint32_t own = visit.words + kNegative * Memory::kWord;
+    uint32_t significance = symbols.around.window(at) & kSignWindow;
+    uint32_t negative = shared_word(own);
+    if (symbols.decode_sign(significance, signs_around(own, at, row, sample)))
+      set_shared_word(own, negative | sample);
+    symbols.ones |= sample;
+    symbols.around.insert(at);
+    symbols.waiting = symbols.found ^ sample;
+    symbols.found = 0;
+    if (pass.type == CJ2K_PASS_SIGNIFICANCE) {
+      uint32_t more = later_neighbours(at) & visit.valid & ~symbols.around.significant();
+      symbols.waiting |= more;
+      visit.coded |= more;
+    } else {
+      /* The column to the right has a significant neighbour now and is no run any more. */
+      uint32_t right = symbols.runs & 16u << (at & ~3u);
+      symbols.runs ^= right;
+      symbols.waiting |= right * kRestOfColumn;
+    }
+  }
+};
+
+} // namespace
