@@ -35,6 +35,12 @@ typedef struct {
   uint32_t first_block, num_blocks; /* 0 blocks: all of all packets */
 } Piece;
 
+/* Of a running write. */
+typedef struct {
+  const Cj2kPacketSource *source;
+  uint8_t *out;
+} Writing;
+
 struct Cj2kCodestreamWriter {
   Cj2kPlan *plan;
   char *comment;
@@ -54,9 +60,7 @@ struct Cj2kCodestreamWriter {
   uint64_t *components;
   uint32_t num_resolutions;
   uint64_t total;
-  /* of a running write: */
-  const Cj2kPacketSource *source;
-  uint8_t *out;
+  Writing writing;
 };
 
 /* --- order of packets and tile-parts --- */
@@ -429,7 +433,7 @@ static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
   const Cj2kPacketId *id = &writer->order[i];
   const Cj2kWrittenPacket *packet = packet_at(writer, i);
-  uint8_t *out = writer->out + writer->offsets[i];
+  uint8_t *out = writer->writing.out + writer->offsets[i];
   uint8_t *body = out + (packet_size(writer, i) - packet->body_size);
 
   if (headers && coding->sop) {
@@ -444,7 +448,8 @@ static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_
       cj2k_store16(out, CJ2K_EPH);
   }
   if (packet->body_size)
-    cj2k_packet_copy_blocks(writer->packet_writer, writer->source, first, count, id->layer, body);
+    cj2k_packet_copy_blocks(writer->packet_writer, writer->writing.source, first, count, id->layer,
+                            body);
 }
 
 static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_t part)
@@ -485,8 +490,8 @@ void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource 
   memcpy(out, writer->main_header.data, writer->main_header.size);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++)
     write_tile_part_header(writer, &writer->tile_parts[t], out + writer->tile_parts[t].offset);
-  writer->source = source;
-  writer->out = out;
+  writer->writing.source = source;
+  writer->writing.out = out;
   cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
   cj2k_store16(out + writer->total - EOC_SIZE, CJ2K_EOC);
 }

@@ -59,17 +59,17 @@ static void *allocate(uint64_t size)
 
 Cj2kDecodeLane *cj2k_decode_lane(Cj2kDecodeSlot *slot, uint32_t index)
 {
-  Cj2kDecodeLane *lane = &slot->lanes[index];
+  Cj2kDecodeLane *lane = &slot->lanes.of[index];
   if (lane->rows)
     return lane;
   lane->block_scratch = cj2k_block_scratch_new();
   lane->block = allocate(BLOCK_AREA * sizeof *lane->block);
-  lane->finish = g_try_new(Cj2kFinishRows, MAX(slot->max_group, 1));
-  lane->rows = allocate(slot->row_scratch * MAX((uint64_t)slot->max_group, 1));
+  lane->finish = g_try_new(Cj2kFinishRows, MAX(slot->finish.max_group, 1));
+  lane->rows = allocate(slot->lanes.row_scratch * MAX((uint64_t)slot->finish.max_group, 1));
   if (lane->block_scratch && lane->block && lane->finish && lane->rows)
     return lane;
   lane_clear(lane);
-  g_atomic_int_set(&slot->out_of_memory, 1);
+  g_atomic_int_set(&slot->lanes.out_of_memory, 1);
   return NULL;
 }
 
@@ -79,17 +79,16 @@ static Cj2kDecodeSlot *slot_new(void *data, Cj2kError *error)
   (void)error;
   Cj2kDecodeSlot *slot = g_new0(Cj2kDecodeSlot, 1);
   slot->threads = backend->threads;
-  slot->lanes = g_new0(Cj2kDecodeLane, cj2k_threads_count(slot->threads));
-  slot->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kDecodeStrip));
-  slot->finish = g_array_new(FALSE, FALSE, sizeof(Cj2kFinishStrip));
-  g_mutex_init(&slot->packing);
+  slot->lanes.of = g_new0(Cj2kDecodeLane, cj2k_threads_count(slot->threads));
+  cj2k_decode_levels_init(&slot->levels);
+  cj2k_decode_finish_init(&slot->finish);
   return slot;
 }
 
 static void clear_lanes(Cj2kDecodeSlot *slot)
 {
   for (uint32_t i = 0; i < cj2k_threads_count(slot->threads); i++)
-    lane_clear(&slot->lanes[i]);
+    lane_clear(&slot->lanes.of[i]);
 }
 
 static void slot_free(void *data, Cj2kDecodeSlot *slot)
@@ -100,17 +99,11 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
   if (slot->plan)
     cj2k_plan_unref(slot->plan);
   clear_lanes(slot);
-  g_free(slot->lanes);
-  free(slot->coefficients);
-  free(slot->lowpass);
-  g_array_unref(slot->strips);
-  g_array_unref(slot->finish);
-  g_free((void *)slot->layout.samples);
-  g_free(slot->planes);
-  g_free(slot->components);
-  g_free(slot->groups);
-  g_free(slot->group_components);
-  g_mutex_clear(&slot->packing);
+  g_free(slot->lanes.of);
+  free(slot->memory.coefficients);
+  free(slot->memory.lowpass);
+  cj2k_decode_levels_clear(&slot->levels);
+  cj2k_decode_finish_clear(&slot->finish);
   g_free(slot);
 }
 
@@ -148,13 +141,14 @@ static Cj2kStatus set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError
                             "component %u has a depth of %u bits, more than %u",
                             plan->tile_comps[i].component, plan->tile_comps[i].depth, MAX_DEPTH);
   }
-  if (!reserve(&slot->coefficients, &slot->coefficients_size, plan->num_coefficients) ||
-      !reserve(&slot->lowpass, &slot->lowpass_size, plan->num_lowpass))
+  if (!reserve(&slot->memory.coefficients, &slot->memory.coefficients_size,
+               plan->num_coefficients) ||
+      !reserve(&slot->memory.lowpass, &slot->memory.lowpass_size, plan->num_lowpass))
     return cj2k_error_set(error, CJ2K_ERROR_MEMORY,
                           "no memory for %" G_GUINT64_FORMAT " coefficients",
                           (guint64)(plan->num_coefficients + plan->num_lowpass));
   slot->plan = cj2k_plan_ref((Cj2kPlan *)plan);
-  slot->row_scratch = row_scratch_size(plan);
+  slot->lanes.row_scratch = row_scratch_size(plan);
   cj2k_decode_list_strips(slot);
   return CJ2K_OK;
 }
@@ -163,7 +157,8 @@ static Cj2kStatus set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
   bool same_plan = slot->plan == job->plan;
-  if (same_plan && slot->layout.samples && cj2k_layout_equal(&slot->layout, job->layout))
+  if (same_plan && slot->finish.layout.samples &&
+      cj2k_layout_equal(&slot->finish.layout, job->layout))
     return CJ2K_OK;
   if (!same_plan) {
     Cj2kStatus status = set_plan(slot, job->plan, error);
@@ -184,7 +179,7 @@ static Cj2kStatus start(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob
 {
   (void)backend;
   memset(&slot->result, 0, sizeof slot->result);
-  g_atomic_int_set(&slot->out_of_memory, 0);
+  g_atomic_int_set(&slot->lanes.out_of_memory, 0);
   Cj2kStatus status = prepare(slot, job, error);
   if (status != CJ2K_OK)
     return status;
@@ -195,7 +190,7 @@ static Cj2kStatus start(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob
   cj2k_decode_rows(slot, job->picture);
   slot->result.ms_block_coder = (double)(decoded - begin) / 1000;
   slot->result.ms_transform = (double)(g_get_monotonic_time() - decoded) / 1000;
-  if (g_atomic_int_get(&slot->out_of_memory))
+  if (g_atomic_int_get(&slot->lanes.out_of_memory))
     return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for the work of a thread");
   return CJ2K_OK;
 }

@@ -45,49 +45,68 @@ typedef struct {
  * or lie in the same plane. */
 typedef struct {
   uint32_t tile;
-  uint32_t group; /* in slot->groups */
+  uint32_t group; /* in slot->finish.groups */
   uint32_t row0, row1;
 } Cj2kFinishStrip;
 
 typedef struct {
-  uint32_t first; /* in slot->group_components */
+  uint32_t first; /* in slot->finish.group_components */
   uint32_t count;
 } Cj2kComponentGroup;
 
-struct Cj2kDecodeSlot {
-  Cj2kThreads *threads;
-  Cj2kPlan *plan; /* a reference; everything below belongs to it */
+/* Coefficients of all bands, and the images between the levels of the DWT (decode.c). */
+typedef struct {
   void *coefficients, *lowpass;
   uint64_t coefficients_size, lowpass_size; /* bytes allocated */
-  uint32_t max_width;                       /* of any tile-component */
+} Cj2kDecodeMemory;
 
-  Cj2kDecodeLane *lanes; /* one a thread */
-  size_t row_scratch;    /* bytes of DWT scratch of one component */
-  gint out_of_memory;    /* atomic: a lane could not be allocated */
+/* Memory of the threads (decode.c). */
+typedef struct {
+  Cj2kDecodeLane *of; /* one a thread */
+  size_t row_scratch; /* bytes of DWT scratch of one component */
+  gint out_of_memory; /* atomic: a lane could not be allocated */
+} Cj2kDecodeLanes;
 
-  GArray *strips;                        /* Cj2kDecodeStrip, ordered by r = 1, 2 ... */
-  guint strips_end[CJ2K_MAX_LEVELS + 1]; /* index behind the last strip of r */
+/* Work of all levels but the last, which follows from the plan (decode_plan.c). */
+typedef struct {
+  GArray *strips;                  /* Cj2kDecodeStrip, ordered by r = 1, 2 ... */
+  guint ends[CJ2K_MAX_LEVELS + 1]; /* index behind the last strip of r */
+} Cj2kDecodeLevels;
 
-  Cj2kLayout layout; /* a copy; groups and finish strips belong to it */
+/* Work of the last level, which follows from plan and layout (decode_plan.c). */
+typedef struct {
+  Cj2kLayout layout; /* a copy */
   Cj2kPlaneUse *planes;
   Cj2kComponent *components; /* sizes of the decoded components */
   uint32_t *group_components;
   Cj2kComponentGroup *groups;
   uint32_t num_groups, max_group;
-  GArray *finish; /* Cj2kFinishStrip */
+  GArray *strips; /* Cj2kFinishStrip */
   bool serial_packing;
   GMutex packing; /* guards words that samples of several tiles share */
+} Cj2kDecodeFinish;
 
+struct Cj2kDecodeSlot {
+  Cj2kThreads *threads;
+  Cj2kPlan *plan; /* a reference; everything below belongs to it */
+  Cj2kDecodeMemory memory;
+  Cj2kDecodeLanes lanes;
+  Cj2kDecodeLevels levels;
+  Cj2kDecodeFinish finish;
   Cj2kDecodeResult result;
 };
 
-/* The memory of a lane. NULL, with slot->out_of_memory set, when it cannot be allocated. */
+/* The memory of a lane. NULL, with slot->lanes.out_of_memory set, when it cannot be allocated. */
 Cj2kDecodeLane *cj2k_decode_lane(Cj2kDecodeSlot *slot, uint32_t lane);
 
 /* BLOCK CODER: decodes all code-blocks of the frame into their bands. Returns how many were
  * corrupt. */
 uint32_t cj2k_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded);
 
+void cj2k_decode_levels_init(Cj2kDecodeLevels *levels);
+void cj2k_decode_levels_clear(Cj2kDecodeLevels *levels);
+void cj2k_decode_finish_init(Cj2kDecodeFinish *finish);
+void cj2k_decode_finish_clear(Cj2kDecodeFinish *finish);
 /* Lists the strips of all inverse DWT levels but the last; called when the plan changes. */
 void cj2k_decode_list_strips(Cj2kDecodeSlot *slot);
 /* Lists the strips of the last level, which includes component transform and packing; called when

@@ -62,7 +62,7 @@ static void decode_one(void *ctx, uint32_t index, uint32_t lane_index)
   if (band->offset == UINT64_MAX) /* the resolution is discarded */
     return;
 
-  Target target = {.samples = (uint32_t *)slot->coefficients + band->offset +
+  Target target = {.samples = (uint32_t *)slot->memory.coefficients + band->offset +
                               (uint64_t)block->y * band->stride + block->x,
                    .stride = band->stride,
                    .width = block->width,

@@ -10,6 +10,39 @@
 /* Smaller strips cost much: each one filters rows of its neighbours again. */
 #define MIN_STRIP_ROWS 32
 
+void cj2k_decode_levels_init(Cj2kDecodeLevels *levels)
+{
+  levels->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kDecodeStrip));
+}
+
+void cj2k_decode_levels_clear(Cj2kDecodeLevels *levels)
+{
+  g_array_unref(levels->strips);
+}
+
+void cj2k_decode_finish_init(Cj2kDecodeFinish *finish)
+{
+  finish->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kFinishStrip));
+  g_mutex_init(&finish->packing);
+}
+
+/* Frees what belongs to a layout. */
+static void forget_layout(Cj2kDecodeFinish *finish)
+{
+  g_free(finish->planes);
+  g_free(finish->components);
+  g_free(finish->groups);
+  g_free(finish->group_components);
+}
+
+void cj2k_decode_finish_clear(Cj2kDecodeFinish *finish)
+{
+  g_array_unref(finish->strips);
+  g_free((void *)finish->layout.samples);
+  forget_layout(finish);
+  g_mutex_clear(&finish->packing);
+}
+
 /* Height of the strips for `rows` rows. */
 static uint32_t strip_rows(const Cj2kDecodeSlot *slot, uint32_t rows)
 {
@@ -34,7 +67,7 @@ static uint32_t cut_level(Cj2kDecodeSlot *slot, uint32_t r)
     uint32_t step = strip_rows(slot, rect->y1 - rect->y0);
     for (uint32_t y = rect->y0; y < rect->y1; y += MIN(step, rect->y1 - y)) {
       Cj2kDecodeStrip strip = {i, r, y, y + MIN(step, rect->y1 - y)};
-      g_array_append_val(slot->strips, strip);
+      g_array_append_val(slot->levels.strips, strip);
     }
   }
   return deeper;
@@ -42,13 +75,13 @@ static uint32_t cut_level(Cj2kDecodeSlot *slot, uint32_t r)
 
 void cj2k_decode_list_strips(Cj2kDecodeSlot *slot)
 {
-  g_array_set_size(slot->strips, 0);
-  memset(slot->strips_end, 0, sizeof slot->strips_end);
+  g_array_set_size(slot->levels.strips, 0);
+  memset(slot->levels.ends, 0, sizeof slot->levels.ends);
   uint32_t r = 1;
   while (r <= CJ2K_MAX_LEVELS && cut_level(slot, r))
-    slot->strips_end[r++] = slot->strips->len;
+    slot->levels.ends[r++] = slot->levels.strips->len;
   for (; r <= CJ2K_MAX_LEVELS; r++)
-    slot->strips_end[r] = slot->strips->len;
+    slot->levels.ends[r] = slot->levels.strips->len;
 }
 
 /* Gives components that must be processed together the same label, the number of one of them. */
@@ -85,28 +118,28 @@ static uint32_t *label_components(const Cj2kPlan *plan, const Cj2kLayout *layout
 static void list_groups(Cj2kDecodeSlot *slot)
 {
   uint32_t count;
-  uint32_t *labels = label_components(slot->plan, &slot->layout, &count);
+  uint32_t *labels = label_components(slot->plan, &slot->finish.layout, &count);
   uint32_t *sizes = g_new0(uint32_t, MAX(count, 1));
   for (uint32_t c = 0; c < count; c++)
     sizes[labels[c]]++;
 
-  slot->groups = g_new(Cj2kComponentGroup, MAX(count, 1));
-  slot->group_components = g_new(uint32_t, MAX(count, 1));
-  slot->num_groups = slot->max_group = 0;
+  slot->finish.groups = g_new(Cj2kComponentGroup, MAX(count, 1));
+  slot->finish.group_components = g_new(uint32_t, MAX(count, 1));
+  slot->finish.num_groups = slot->finish.max_group = 0;
   uint32_t first = 0;
   uint32_t *group_of = g_new(uint32_t, MAX(count, 1));
   for (uint32_t c = 0; c < count; c++) {
     if (!sizes[c])
       continue;
-    group_of[c] = slot->num_groups;
-    slot->groups[slot->num_groups++] = (Cj2kComponentGroup){first, 0};
-    slot->max_group = MAX(slot->max_group, sizes[c]);
+    group_of[c] = slot->finish.num_groups;
+    slot->finish.groups[slot->finish.num_groups++] = (Cj2kComponentGroup){first, 0};
+    slot->finish.max_group = MAX(slot->finish.max_group, sizes[c]);
     first += sizes[c];
   }
   for (uint32_t c = 0; c < count; c++) {
     /* each label has a size. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
-    Cj2kComponentGroup *group = &slot->groups[group_of[labels[c]]];
-    slot->group_components[group->first + group->count++] = c;
+    Cj2kComponentGroup *group = &slot->finish.groups[group_of[labels[c]]];
+    slot->finish.group_components[group->first + group->count++] = c;
   }
   g_free(group_of);
   g_free(sizes);
@@ -117,8 +150,8 @@ static void cut_group(Cj2kDecodeSlot *slot, uint32_t tile, uint32_t group)
 {
   const Cj2kPlan *plan = slot->plan;
   uint32_t row0 = UINT32_MAX, row1 = 0;
-  for (uint32_t i = 0; i < slot->groups[group].count; i++) {
-    uint32_t c = slot->group_components[slot->groups[group].first + i];
+  for (uint32_t i = 0; i < slot->finish.groups[group].count; i++) {
+    uint32_t c = slot->finish.group_components[slot->finish.groups[group].first + i];
     const Cj2kRect *out = &plan->tile_comps[plan->tiles[tile].first_tile_comp + c].out;
     if (out->x0 == out->x1 || out->y0 == out->y1)
       continue;
@@ -130,36 +163,33 @@ static void cut_group(Cj2kDecodeSlot *slot, uint32_t tile, uint32_t group)
   uint32_t step = strip_rows(slot, row1 - row0);
   for (uint32_t y = row0; y < row1; y += MIN(step, row1 - y)) {
     Cj2kFinishStrip strip = {tile, group, y, y + MIN(step, row1 - y)};
-    g_array_append_val(slot->finish, strip);
+    g_array_append_val(slot->finish.strips, strip);
   }
 }
 
 void cj2k_decode_list_finish(Cj2kDecodeSlot *slot, const Cj2kLayout *layout)
 {
   const Cj2kPlan *plan = slot->plan;
-  cj2k_layout_copy(&slot->layout, layout);
-  g_free(slot->planes);
-  g_free(slot->components);
-  g_free(slot->groups);
-  g_free(slot->group_components);
-  slot->planes = g_new(Cj2kPlaneUse, layout->num_planes);
-  cj2k_layout_plane_use(layout, plan->num_components, slot->planes);
-  slot->components = g_new0(Cj2kComponent, plan->num_components);
+  cj2k_layout_copy(&slot->finish.layout, layout);
+  forget_layout(&slot->finish);
+  slot->finish.planes = g_new(Cj2kPlaneUse, layout->num_planes);
+  cj2k_layout_plane_use(layout, plan->num_components, slot->finish.planes);
+  slot->finish.components = g_new0(Cj2kComponent, plan->num_components);
   for (uint32_t c = 0; c < plan->num_components; c++) {
     const Cj2kRect *out = &plan->component_out[c];
-    slot->components[c].x0 = out->x0;
-    slot->components[c].y0 = out->y0;
-    slot->components[c].x1 = out->x1;
-    slot->components[c].y1 = out->y1;
+    slot->finish.components[c].x0 = out->x0;
+    slot->finish.components[c].y0 = out->y0;
+    slot->finish.components[c].x1 = out->x1;
+    slot->finish.components[c].y1 = out->y1;
   }
   list_groups(slot);
 
-  g_array_set_size(slot->finish, 0);
+  g_array_set_size(slot->finish.strips, 0);
   for (uint32_t t = 0; t < plan->num_tiles; t++)
-    for (uint32_t g = 0; g < slot->num_groups; g++)
+    for (uint32_t g = 0; g < slot->finish.num_groups; g++)
       cut_group(slot, t, g);
 
-  slot->serial_packing = false;
+  slot->finish.serial_packing = false;
   for (uint32_t p = 0; p < layout->num_planes && plan->num_tiles > 1; p++)
-    slot->serial_packing |= slot->planes[p].shared;
+    slot->finish.serial_packing |= slot->finish.planes[p].shared;
 }

@@ -9,7 +9,7 @@
 static Cj2kSamples band_samples(const Cj2kDecodeSlot *slot, uint32_t index)
 {
   const Cj2kPlanBand *band = &slot->plan->bands[index];
-  return (Cj2kSamples){.data = (uint32_t *)slot->coefficients + band->offset,
+  return (Cj2kSamples){.data = (uint32_t *)slot->memory.coefficients + band->offset,
                        .stride = band->stride,
                        .rect = band->rect};
 }
@@ -20,8 +20,9 @@ static Cj2kSamples lowpass(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *t
   const Cj2kPlanResolution *res = &slot->plan->resolutions[tc->first_resolution + r];
   if (r == 0)
     return band_samples(slot, res->first_band);
-  return (Cj2kSamples){
-      .data = (uint32_t *)slot->lowpass + res->offset, .stride = res->stride, .rect = res->rect};
+  return (Cj2kSamples){.data = (uint32_t *)slot->memory.lowpass + res->offset,
+                       .stride = res->stride,
+                       .rect = res->rect};
 }
 
 /* The four bands from which resolution r >= 1 is synthesised. */
@@ -48,7 +49,7 @@ static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
   RowStage *stage = ctx;
   Cj2kDecodeSlot *slot = stage->slot;
   const Cj2kDecodeStrip *strip =
-      &g_array_index(slot->strips, Cj2kDecodeStrip, stage->first + index);
+      &g_array_index(slot->levels.strips, Cj2kDecodeStrip, stage->first + index);
   const Cj2kPlanTileComp *tc = &slot->plan->tile_comps[strip->tile_comp];
   Cj2kDecodeLane *lane = cj2k_decode_lane(slot, lane_index);
   if (!lane)
@@ -68,7 +69,7 @@ static void begin_component(const Cj2kDecodeSlot *slot, const Cj2kFinishStrip *s
   const Cj2kPlanTileComp *tc = &plan->tile_comps[plan->tiles[strip->tile].first_tile_comp + c];
   const Cj2kRect *all = &plan->component_out[c];
   rows->tc = tc;
-  rows->layout = c < slot->layout.num_components ? &slot->layout.samples[c] : NULL;
+  rows->layout = c < slot->finish.layout.num_components ? &slot->finish.layout.samples[c] : NULL;
   rows->row0 = MAX(strip->row0, tc->out.y0 - all->y0);
   rows->row1 = MIN(strip->row1, tc->out.y1 - all->y0);
   rows->x = tc->out.x0 - all->x0;
@@ -106,17 +107,17 @@ static void pack(RowStage *stage, const Cj2kFinishRows *rows, const int32_t *sam
 {
   Cj2kDecodeSlot *slot = stage->slot;
   const Cj2kPlane *plane = &stage->picture->planes[rows->layout->plane];
-  if (slot->serial_packing)
-    g_mutex_lock(&slot->packing);
+  if (slot->finish.serial_packing)
+    g_mutex_lock(&slot->finish.packing);
   uint8_t *to = (uint8_t *)plane->data + y * plane->pitch;
-  if (slot->planes[rows->layout->plane].covered)
+  if (slot->finish.planes[rows->layout->plane].covered)
     cj2k_pack_row_whole(rows->layout, rows->tc->depth, rows->tc->is_signed, samples, rows->x,
                         rows->width, to);
   else
     cj2k_pack_row(rows->layout, rows->tc->depth, rows->tc->is_signed, samples, rows->x, rows->width,
                   to);
-  if (slot->serial_packing)
-    g_mutex_unlock(&slot->packing);
+  if (slot->finish.serial_packing)
+    g_mutex_unlock(&slot->finish.packing);
 }
 
 /* Row y of the group: inverse DWT, component transform, picture. */
@@ -143,15 +144,15 @@ static void finish_strip(void *ctx, uint32_t index, uint32_t lane_index)
 {
   RowStage *stage = ctx;
   Cj2kDecodeSlot *slot = stage->slot;
-  const Cj2kFinishStrip *strip = &g_array_index(slot->finish, Cj2kFinishStrip, index);
-  const Cj2kComponentGroup *group = &slot->groups[strip->group];
-  const uint32_t *components = slot->group_components + group->first;
+  const Cj2kFinishStrip *strip = &g_array_index(slot->finish.strips, Cj2kFinishStrip, index);
+  const Cj2kComponentGroup *group = &slot->finish.groups[strip->group];
+  const uint32_t *components = slot->finish.group_components + group->first;
   Cj2kDecodeLane *lane = cj2k_decode_lane(slot, lane_index);
   if (!lane)
     return;
   for (uint32_t i = 0; i < group->count; i++)
     begin_component(slot, strip, components[i], &lane->finish[i],
-                    lane->rows + i * slot->row_scratch);
+                    lane->rows + i * slot->lanes.row_scratch);
   bool mct = has_mct(lane->finish, &slot->plan->tiles[strip->tile], components, group->count);
   for (uint32_t y = strip->row0; y < strip->row1; y++)
     finish_row(stage, lane->finish, group->count, mct, y);
@@ -164,17 +165,17 @@ static void fill_plane(void *ctx, uint32_t p, uint32_t lane_index)
   RowStage *stage = ctx;
   Cj2kDecodeSlot *slot = stage->slot;
   (void)lane_index;
-  cj2k_fill_plane(&slot->layout, p, &slot->planes[p], stage->picture, slot->components,
-                  slot->plan->num_components);
+  cj2k_fill_plane(&slot->finish.layout, p, &slot->finish.planes[p], stage->picture,
+                  slot->finish.components, slot->plan->num_components);
 }
 
 void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
 {
   RowStage stage = {.slot = slot, .picture = picture};
   for (uint32_t r = 1; r <= CJ2K_MAX_LEVELS; r++) {
-    stage.first = slot->strips_end[r - 1];
-    cj2k_parallel_for(slot->threads, slot->strips_end[r] - stage.first, level_strip, &stage);
+    stage.first = slot->levels.ends[r - 1];
+    cj2k_parallel_for(slot->threads, slot->levels.ends[r] - stage.first, level_strip, &stage);
   }
-  cj2k_parallel_for(slot->threads, slot->layout.num_planes, fill_plane, &stage);
-  cj2k_parallel_for(slot->threads, slot->finish->len, finish_strip, &stage);
+  cj2k_parallel_for(slot->threads, slot->finish.layout.num_planes, fill_plane, &stage);
+  cj2k_parallel_for(slot->threads, slot->finish.strips->len, finish_strip, &stage);
 }

@@ -25,95 +25,140 @@ typedef struct Cj2kOwnPicture {
 
 typedef enum { CJ2K_FRAME_FREE = 0, CJ2K_FRAME_BUSY, CJ2K_FRAME_DONE } Cj2kFrameState;
 
-/* One frame in flight. Its memory is kept for the next frame in this place. */
+/* What was submitted (decoder.c). */
 typedef struct {
-  Cj2kDecoder *decoder;
-  uint64_t number;      /* from 1 */
-  Cj2kFrameState state; /* guarded by decoder->lock */
-
-  const uint8_t *data; /* as submitted */
+  const uint8_t *data;
   size_t size;
-  Cj2kSpan codestream; /* in data */
-  uint64_t max_memory;
   void *user;
+  gint64 submitted; /* monotonic, microseconds */
+} Cj2kFrameInput;
+
+/* What the headers say (headers.c). */
+typedef struct {
+  Cj2kSpan codestream; /* in the input */
+  uint64_t max_memory;
   Cj2kTileParts tile_parts;
   Cj2kPlan *plan; /* references, from submit to receive */
   Cj2kImageInfo *info;
+  double ms;
+} Cj2kFrameHeaders;
+
+/* Where samples go to: the picture of the frame, or the indices of a palette (target.c). */
+typedef struct {
   Cj2kLayout layout; /* copy; samples grow as needed */
   Cj2kSampleLayout *samples;
   uint32_t max_samples;
   Cj2kPicture picture;
-  Cj2kOwnPicture *own; /* the frame's own planes, or NULL */
+  Cj2kOwnPicture *own; /* planes that the decoder allocated, or NULL */
+} Cj2kFrameTarget;
 
-  /* With a palette the back end decodes to `indices`, which receive turns into the picture. */
-  Cj2kOwnPicture *indices;
-  Cj2kLayout index_layout;
-  Cj2kSampleLayout *index_samples;
-  Cj2kPicture index_picture;
+/* Host memory in the picture's layout, for a picture on the GPU that the CPU has to write; receive
+ * copies it to the GPU (picture.c). */
+typedef struct {
+  Cj2kOwnPicture *own;
+  Cj2kPicture picture;
+} Cj2kFrameStaging;
 
-  /* Host memory in the picture's layout, for a picture on the GPU that the CPU has to write;
-   * receive copies it to the GPU. */
-  Cj2kOwnPicture *staging;
-  Cj2kPicture staging_picture;
-
+/* From packets to samples (frame.c). */
+typedef struct {
   Cj2kPacketReader *packets;
   Cj2kCodedFrame *coded;
   Cj2kDecodeSlot *slot;     /* of the decoder's back end, lent until the frame is finished */
   Cj2kDecodeSlot *cpu_slot; /* of the CPU back end, for fallbacks; created when first needed */
   bool started;             /* the back end was started and has to be waited for */
   bool fallback;
+  Cj2kDecodeResult result;
+  double ms_packets;
+} Cj2kFrameCoding;
 
+/* One frame in flight. Its memory is kept for the next frame in this place. */
+typedef struct {
+  Cj2kDecoder *decoder;
+  uint64_t number;      /* from 1 */
+  Cj2kFrameState state; /* guarded by decoder->lock */
+  Cj2kFrameInput input;
+  Cj2kFrameHeaders headers;
+  Cj2kFrameTarget target;
+  Cj2kFrameTarget indices; /* with a palette the back end decodes to these, which receive turns into
+                              the picture */
+  Cj2kFrameStaging staging;
+  Cj2kFrameCoding coding;
   Cj2kStatus status;
   Cj2kError error;
-  Cj2kDecodeResult result;
-  double ms_header, ms_packets;
-  gint64 submitted; /* monotonic, microseconds */
 } Cj2kDecoderFrame;
 
-struct Cj2kDecoder {
-  Cj2kDecoderParams params;
-  Cj2kThreads *threads;
-  const Cj2kDecodeBackend *backend;
-  void *backend_data;
-  Cj2kBackendKind backend_kind;
+/* What decodes (backend.c). */
+typedef struct {
+  const Cj2kDecodeBackend *functions;
+  void *data;
+  Cj2kBackendKind kind;
   Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or the back end was not AUTO */
   void *cpu_data;    /* CPU back end for fallbacks, created when first needed; guarded by lock */
+} Cj2kDecoderBackend;
 
-  /* What the headers of the last frame said; used by the submitting thread only. */
-  Cj2kHeaderReader *header_reader;
-  Cj2kHeader *header; /* a reference to the header that plan and info were made from */
+/* What the headers of the last frame said (headers.c); used by the submitting thread only. */
+typedef struct {
+  Cj2kHeaderReader *reader;
   Cj2kPlan *plan;
   Cj2kImageInfo *info;
   GByteArray *boxes;        /* the bytes before the codestream, from which info was made */
   Cj2kImageInfo *read_info; /* of the last read_header */
+} Cj2kLastHeaders;
 
+/* Frames in flight (frame.c). All but `size` is guarded by the decoder's lock. */
+typedef struct {
+  Cj2kDecoderFrame *frames;
+  uint32_t size;         /* params.frames_in_flight */
+  uint32_t first, count; /* in flight, in order */
+  uint64_t submitted;    /* so far */
+} Cj2kDecoderRing;
+
+struct Cj2kDecoder {
+  Cj2kDecoderParams params;
+  Cj2kThreads *threads;
+  Cj2kDecoderBackend backend;
+  Cj2kLastHeaders last;
   GMutex lock;
   GCond changed;
-  Cj2kDecoderFrame *frames; /* a ring of params.frames_in_flight */
-  uint32_t first, count;    /* in flight, in order */
-  uint64_t num_frames;      /* submitted */
-  Cj2kSlots slots;          /* of the back end */
+  Cj2kDecoderRing ring;
+  Cj2kSlots slots; /* of the back end */
   Cj2kOwnPicture *free_pictures;
   Cj2kStats stats;
 };
 
-/* headers.c. Called by the submitting thread. Reads boxes and headers of frame->data and sets
- * frame->codestream, tile_parts, plan and info; plan and info are reused if the headers have not
- * changed. */
+/* backend.c. Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */
+bool cj2k_decoder_open_backend(Cj2kDecoder *decoder, Cj2kError *error);
+void cj2k_decoder_close_backend(Cj2kDecoder *decoder);
+/* Opens the CPU back end for fallbacks, unless it is open. Returns NULL and fills *error if it
+ * cannot be opened. */
+void *cj2k_decoder_cpu_backend(Cj2kDecoder *decoder, Cj2kError *error);
+
+/* headers.c. Called by the submitting thread. Reads boxes and headers of the input and sets
+ * frame->headers; plan and info are reused if the headers have not changed. */
 Cj2kStatus cj2k_decoder_frame_headers(Cj2kDecoderFrame *frame, Cj2kError *error);
-/* Sets frame->layout and frame->picture: as submitted, or with NULL to planes that the frame owns.
- */
+void cj2k_frame_headers_reset(Cj2kFrameHeaders *headers);
+void cj2k_last_headers_init(Cj2kLastHeaders *last);
+void cj2k_last_headers_clear(Cj2kLastHeaders *last);
+
+/* target.c. Sets frame->target: as submitted, or with NULL to planes that the frame owns; and
+ * frame->indices, if there is a palette. */
 Cj2kStatus cj2k_decoder_frame_picture(Cj2kDecoderFrame *frame, const Cj2kLayout *layout,
                                       const Cj2kPicture *picture, Cj2kError *error);
 
-/* frame.c. Runs on a thread of the pool: reads the packets and starts the back end. */
+/* Gives back what the last frame held; clear: frees what is kept, too. */
+void cj2k_frame_target_reset(Cj2kFrameTarget *target, Cj2kDecoder *decoder);
+void cj2k_frame_target_clear(Cj2kFrameTarget *target);
+
+/* frame.c. */
+void cj2k_decoder_open_ring(Cj2kDecoder *decoder);
+void cj2k_decoder_close_ring(Cj2kDecoder *decoder);
+/* Runs on a thread of the pool: reads the packets and starts the back end. */
 void cj2k_decoder_frame_run(void *frame);
 /* Waits for the back end, applies the palette and sets the status. Called by the receiving thread,
  * or by that of an earlier frame that needs the slot. Later calls for the same frame do nothing. */
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame);
 /* Frees what the last frame in this place held. */
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame);
-void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame);
 
 /* slots.c. Lends the frame a slot, which may have to wait until an earlier frame was received.
  * Returns NULL and fills frame->error on failure. */
@@ -138,5 +183,8 @@ uint64_t cj2k_own_picture_size(const Cj2kLayout *layout, const Cj2kComponent *co
 const Cj2kPicture *cj2k_decoder_frame_host_picture(Cj2kDecoderFrame *frame);
 /* Copies the staging copy, if there is one, to the GPU. */
 Cj2kStatus cj2k_decoder_frame_unstage(Cj2kDecoderFrame *frame, Cj2kError *error);
+void cj2k_frame_staging_reset(Cj2kFrameStaging *staging, Cj2kDecoder *decoder);
+/* Frees the pictures that are kept for later frames. */
+void cj2k_decoder_free_pictures(Cj2kDecoder *decoder);
 
 #endif

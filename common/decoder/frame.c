@@ -15,52 +15,48 @@ static double ms_since(gint64 begin)
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
-  const Cj2kDecodeBackend *backend = decoder->backend;
-  const uint8_t *codestream = frame->data + frame->codestream.offset;
+  const Cj2kDecodeBackend *backend = decoder->backend.functions;
+  const uint8_t *codestream = frame->input.data + frame->headers.codestream.offset;
   gint64 begin = g_get_monotonic_time();
-  if (!frame->packets)
-    frame->packets = cj2k_packet_reader_new();
+  if (!frame->coding.packets)
+    frame->coding.packets = cj2k_packet_reader_new();
   if (backend->prefetch)
-    backend->prefetch(decoder->backend_data, frame->slot, codestream, frame->codestream.size);
-  Cj2kStatus status =
-      cj2k_packets_read(frame->packets, frame->plan, &frame->tile_parts, codestream,
-                        frame->codestream.size, decoder->params.max_layers, decoder->params.strict,
-                        frame->max_memory, &frame->coded, &frame->error);
+    backend->prefetch(decoder->backend.data, frame->coding.slot, codestream,
+                      frame->headers.codestream.size);
+  Cj2kStatus status = cj2k_packets_read(
+      frame->coding.packets, frame->headers.plan, &frame->headers.tile_parts, codestream,
+      frame->headers.codestream.size, decoder->params.max_layers, decoder->params.strict,
+      frame->headers.max_memory, &frame->coding.coded, &frame->error);
   if (status != CJ2K_OK && backend->abandon)
-    backend->abandon(decoder->backend_data, frame->slot);
-  frame->ms_packets = ms_since(begin);
+    backend->abandon(decoder->backend.data, frame->coding.slot);
+  frame->coding.ms_packets = ms_since(begin);
   return status;
 }
 
 /* Creates a slot of the CPU back end for a frame that the chosen back end cannot decode. */
 static Cj2kStatus make_cpu_slot(Cj2kDecoderFrame *frame)
 {
-  Cj2kDecoder *decoder = frame->decoder;
-  const Cj2kDecodeBackend *cpu = cj2k_cpu_decode_backend();
-  g_mutex_lock(&decoder->lock);
-  if (!decoder->cpu_data)
-    decoder->cpu_data = cpu->open(&decoder->params, decoder->threads, &frame->error);
-  void *data = decoder->cpu_data;
-  g_mutex_unlock(&decoder->lock);
-  if (data && !frame->cpu_slot)
-    frame->cpu_slot = cpu->slot_new(data, &frame->error);
-  return frame->cpu_slot ? CJ2K_OK : CJ2K_ERROR_MEMORY;
+  void *data = cj2k_decoder_cpu_backend(frame->decoder, &frame->error);
+
+  if (data && !frame->coding.cpu_slot)
+    frame->coding.cpu_slot = cj2k_cpu_decode_backend()->slot_new(data, &frame->error);
+  return frame->coding.cpu_slot ? CJ2K_OK : CJ2K_ERROR_MEMORY;
 }
 
 static Cj2kStatus start_cpu(Cj2kDecoderFrame *frame, const Cj2kDecodeJob *job)
 {
   Cj2kError reason = frame->error;
   Cj2kDecodeJob on_host = *job;
-  if (job->picture == &frame->picture)
+  if (job->picture == &frame->target.picture)
     on_host.picture = cj2k_decoder_frame_host_picture(frame);
   if (!on_host.picture)
     return cj2k_error_set(&frame->error, CJ2K_ERROR_MEMORY, "no memory for the picture");
   Cj2kStatus status = make_cpu_slot(frame);
   if (status != CJ2K_OK)
     return status;
-  frame->fallback = true;
-  status = cj2k_cpu_decode_backend()->start(frame->decoder->cpu_data, frame->cpu_slot, &on_host,
-                                            &frame->error);
+  frame->coding.fallback = true;
+  status = cj2k_cpu_decode_backend()->start(frame->decoder->backend.cpu_data,
+                                            frame->coding.cpu_slot, &on_host, &frame->error);
   if (status == CJ2K_OK)
     frame->error = reason; /* reported by receive */
   return status;
@@ -69,20 +65,21 @@ static Cj2kStatus start_cpu(Cj2kDecoderFrame *frame, const Cj2kDecodeJob *job)
 static Cj2kStatus start_backend(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
-  bool palette = frame->info->has_palette;
-  Cj2kDecodeJob job = {.plan = frame->plan,
-                       .coded = frame->coded,
-                       .layout = palette ? &frame->index_layout : &frame->layout,
-                       .picture = palette ? &frame->index_picture : &frame->picture};
+  bool palette = frame->headers.info->has_palette;
+  Cj2kDecodeJob job = {.plan = frame->headers.plan,
+                       .coded = frame->coding.coded,
+                       .layout = palette ? &frame->indices.layout : &frame->target.layout,
+                       .picture = palette ? &frame->indices.picture : &frame->target.picture};
   Cj2kStatus status;
   do {
-    if (!frame->slot && !cj2k_decoder_frame_take_slot(frame))
+    if (!frame->coding.slot && !cj2k_decoder_frame_take_slot(frame))
       return frame->error.code;
-    status = decoder->backend->start(decoder->backend_data, frame->slot, &job, &frame->error);
+    status = decoder->backend.functions->start(decoder->backend.data, frame->coding.slot, &job,
+                                               &frame->error);
   } while (status == CJ2K_ERROR_MEMORY && cj2k_decoder_frame_drop_slot(frame));
-  if (status == CJ2K_ERROR_UNSUPPORTED && decoder->backend_kind != CJ2K_BACKEND_CPU)
+  if (status == CJ2K_ERROR_UNSUPPORTED && decoder->backend.kind != CJ2K_BACKEND_CPU)
     status = start_cpu(frame, &job);
-  frame->started = status == CJ2K_OK;
+  frame->coding.started = status == CJ2K_OK;
   return status;
 }
 
@@ -93,7 +90,7 @@ void cj2k_decoder_frame_run(void *data)
   frame->status = cj2k_decoder_frame_take_slot(frame) ? read_packets(frame) : frame->error.code;
   if (frame->status == CJ2K_OK)
     frame->status = start_backend(frame);
-  if (!frame->started)
+  if (!frame->coding.started)
     cj2k_decoder_frame_give_slot(frame);
   g_mutex_lock(&decoder->lock);
   frame->state = CJ2K_FRAME_DONE;
@@ -104,66 +101,79 @@ void cj2k_decoder_frame_run(void *data)
 static Cj2kStatus wait_backend(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
-  if (frame->fallback)
-    return cj2k_cpu_decode_backend()->wait(decoder->cpu_data, frame->cpu_slot, &frame->result,
-                                           &frame->error);
-  return decoder->backend->wait(decoder->backend_data, frame->slot, &frame->result, &frame->error);
+  if (frame->coding.fallback)
+    return cj2k_cpu_decode_backend()->wait(decoder->backend.cpu_data, frame->coding.cpu_slot,
+                                           &frame->coding.result, &frame->error);
+  return decoder->backend.functions->wait(decoder->backend.data, frame->coding.slot,
+                                          &frame->coding.result, &frame->error);
 }
 
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
 {
-  if (!frame->started)
+  if (!frame->coding.started)
     return;
-  frame->started = false;
+  frame->coding.started = false;
   frame->status = wait_backend(frame);
   cj2k_decoder_frame_give_slot(frame);
   if (frame->status != CJ2K_OK)
     return;
   uint64_t beyond = 0;
-  if (frame->info->has_palette)
-    beyond = cj2k_palette_apply(frame->info, &frame->index_picture, &frame->layout,
+  if (frame->headers.info->has_palette)
+    beyond = cj2k_palette_apply(frame->headers.info, &frame->indices.picture, &frame->target.layout,
                                 cj2k_decoder_frame_host_picture(frame));
   frame->status = cj2k_decoder_frame_unstage(frame, &frame->error);
   if (frame->status != CJ2K_OK)
     return;
-  bool truncated = frame->coded->truncated || frame->tile_parts.truncated;
-  if (frame->decoder->params.strict && (truncated || frame->result.corrupt_blocks))
+  bool truncated = frame->coding.coded->truncated || frame->headers.tile_parts.truncated;
+  if (frame->decoder->params.strict && (truncated || frame->coding.result.corrupt_blocks))
     frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM, "%u corrupt code-blocks%s",
-                                   frame->result.corrupt_blocks,
+                                   frame->coding.result.corrupt_blocks,
                                    truncated ? ", and the codestream ends early" : "");
   else if (frame->decoder->params.strict && beyond)
     frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
                                    "%" G_GUINT64_FORMAT
                                    " samples are indices beyond the %u entries of the palette",
-                                   beyond, frame->info->jp2.num_entries);
+                                   beyond, frame->headers.info->jp2.num_entries);
 }
+
+/* ------------------------------------------------------------------------------ the ring --- */
 
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame)
 {
-  cj2k_tile_parts_clear(&frame->tile_parts);
-  g_clear_pointer(&frame->plan, cj2k_plan_unref);
-  g_clear_pointer(&frame->info, cj2k_image_info_unref);
-  cj2k_own_picture_put(frame->decoder, frame->own);
-  cj2k_own_picture_put(frame->decoder, frame->indices);
-  cj2k_own_picture_put(frame->decoder, frame->staging);
-  frame->own = frame->indices = frame->staging = NULL;
-  memset(&frame->tile_parts, 0, sizeof frame->tile_parts);
-  memset(&frame->result, 0, sizeof frame->result);
-  memset(&frame->picture, 0, sizeof frame->picture);
-  memset(&frame->layout, 0, sizeof frame->layout);
+  Cj2kFrameCoding *coding = &frame->coding;
+
+  frame->input = (Cj2kFrameInput){0};
+  cj2k_frame_headers_reset(&frame->headers);
+  cj2k_frame_target_reset(&frame->target, frame->decoder);
+  cj2k_frame_target_reset(&frame->indices, frame->decoder);
+  cj2k_frame_staging_reset(&frame->staging, frame->decoder);
+  *coding = (Cj2kFrameCoding){.packets = coding->packets, .cpu_slot = coding->cpu_slot};
   cj2k_error_clear(&frame->error);
-  frame->coded = NULL;
-  frame->started = frame->fallback = false;
-  frame->ms_header = frame->ms_packets = 0;
   frame->status = CJ2K_OK;
 }
 
-void cj2k_decoder_frame_clear(Cj2kDecoderFrame *frame)
+void cj2k_decoder_open_ring(Cj2kDecoder *decoder)
 {
-  Cj2kDecoder *decoder = frame->decoder;
+  Cj2kDecoderRing *ring = &decoder->ring;
+
+  ring->size = decoder->params.frames_in_flight;
+  ring->frames = g_new0(Cj2kDecoderFrame, ring->size);
+  for (uint32_t i = 0; i < ring->size; i++)
+    ring->frames[i].decoder = decoder;
+}
+
+static void frame_clear(Cj2kDecoderFrame *frame)
+{
   cj2k_decoder_frame_reset(frame);
-  cj2k_packet_reader_free(frame->packets);
-  cj2k_cpu_decode_backend()->slot_free(decoder->cpu_data, frame->cpu_slot);
-  g_free(frame->samples);
-  g_free(frame->index_samples);
+  cj2k_packet_reader_free(frame->coding.packets);
+  cj2k_cpu_decode_backend()->slot_free(frame->decoder->backend.cpu_data, frame->coding.cpu_slot);
+  cj2k_frame_target_clear(&frame->target);
+  cj2k_frame_target_clear(&frame->indices);
+}
+
+void cj2k_decoder_close_ring(Cj2kDecoder *decoder)
+{
+  for (uint32_t i = 0; i < decoder->ring.size; i++)
+    frame_clear(&decoder->ring.frames[i]);
+  g_free(decoder->ring.frames);
 }

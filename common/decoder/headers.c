@@ -2,8 +2,6 @@
 #include "decoder.h"
 
 #include "common/runtime/error.h"
-#include "common/samples/layout.h"
-#include "palette.h"
 
 #include <string.h>
 
@@ -28,30 +26,53 @@ static Cj2kStatus shift_offset(Cj2kStatus status, const Cj2kJp2 *jp2, Cj2kError 
   return status;
 }
 
+void cj2k_last_headers_init(Cj2kLastHeaders *last)
+{
+  last->reader = cj2k_header_reader_new();
+  last->boxes = g_byte_array_new();
+}
+
+void cj2k_last_headers_clear(Cj2kLastHeaders *last)
+{
+  g_clear_pointer(&last->plan, cj2k_plan_unref);
+  cj2k_image_info_unref(last->info);
+  cj2k_image_info_unref(last->read_info);
+  g_byte_array_unref(last->boxes);
+  cj2k_header_reader_free(last->reader);
+}
+
+void cj2k_frame_headers_reset(Cj2kFrameHeaders *headers)
+{
+  cj2k_tile_parts_clear(&headers->tile_parts);
+  g_clear_pointer(&headers->plan, cj2k_plan_unref);
+  g_clear_pointer(&headers->info, cj2k_image_info_unref);
+  *headers = (Cj2kFrameHeaders){0};
+}
+
 /* ------------------------------------------------------------------------- submit --- */
 
 /* Makes a new plan and info from `header`. */
 static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_header,
                         uint64_t max_memory, Cj2kJp2 *jp2, const uint8_t *data, Cj2kError *error)
 {
-  bool same_boxes =
-      decoder->info && decoder->boxes->len == jp2->codestream.offset &&
-      (decoder->boxes->len == 0 || !memcmp(decoder->boxes->data, data, decoder->boxes->len));
+  bool same_boxes = decoder->last.info && decoder->last.boxes->len == jp2->codestream.offset &&
+                    (decoder->last.boxes->len == 0 ||
+                     !memcmp(decoder->last.boxes->data, data, decoder->last.boxes->len));
   Cj2kStatus status;
-  if (!same_header || !decoder->plan) {
-    g_clear_pointer(&decoder->plan, cj2k_plan_unref);
-    status = cj2k_plan_new(header, decoder->params.reduce, max_memory, &decoder->plan, error);
+  if (!same_header || !decoder->last.plan) {
+    g_clear_pointer(&decoder->last.plan, cj2k_plan_unref);
+    status = cj2k_plan_new(header, decoder->params.reduce, max_memory, &decoder->last.plan, error);
     if (status != CJ2K_OK)
       return status;
     same_boxes = false;
   }
   if (same_boxes)
     return CJ2K_OK;
-  g_clear_pointer(&decoder->info, cj2k_image_info_unref);
-  g_byte_array_set_size(decoder->boxes, 0);
-  g_byte_array_append(decoder->boxes, data, (guint)MIN(jp2->codestream.offset, G_MAXINT));
+  g_clear_pointer(&decoder->last.info, cj2k_image_info_unref);
+  g_byte_array_set_size(decoder->last.boxes, 0);
+  g_byte_array_append(decoder->last.boxes, data, (guint)MIN(jp2->codestream.offset, G_MAXINT));
   return cj2k_image_info_new(header, jp2, decoder->params.reduce, decoder->params.strict,
-                             &decoder->info, error);
+                             &decoder->last.info, error);
 }
 
 static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kError *error)
@@ -59,17 +80,18 @@ static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kErr
   Cj2kDecoder *decoder = frame->decoder;
   Cj2kHeader *header = NULL;
   bool same = false;
-  frame->codestream = jp2->codestream;
+  frame->headers.codestream = jp2->codestream;
   Cj2kStatus status = cj2k_header_read(
-      decoder->header_reader, frame->data + frame->codestream.offset, frame->codestream.size,
-      decoder->params.strict, frame->max_memory, &header, &same, &frame->tile_parts, error);
+      decoder->last.reader, frame->input.data + frame->headers.codestream.offset,
+      frame->headers.codestream.size, decoder->params.strict, frame->headers.max_memory, &header,
+      &same, &frame->headers.tile_parts, error);
   if (status != CJ2K_OK)
     return shift_offset(status, jp2, error);
-  status = renew(decoder, header, same, frame->max_memory, jp2, frame->data, error);
+  status = renew(decoder, header, same, frame->headers.max_memory, jp2, frame->input.data, error);
   if (status != CJ2K_OK)
     return status;
-  frame->plan = cj2k_plan_ref(decoder->plan);
-  frame->info = cj2k_image_info_ref(decoder->info);
+  frame->headers.plan = cj2k_plan_ref(decoder->last.plan);
+  frame->headers.info = cj2k_image_info_ref(decoder->last.info);
   return CJ2K_OK;
 }
 
@@ -77,116 +99,13 @@ Cj2kStatus cj2k_decoder_frame_headers(Cj2kDecoderFrame *frame, Cj2kError *error)
 {
   Cj2kJp2 jp2 = {0};
   gint64 begin = g_get_monotonic_time();
-  frame->max_memory = memory_limit(frame->decoder, frame->size);
-  Cj2kStatus status =
-      cj2k_jp2_read(frame->data, frame->size, frame->decoder->params.strict, &jp2, error);
+  frame->headers.max_memory = memory_limit(frame->decoder, frame->input.size);
+  Cj2kStatus status = cj2k_jp2_read(frame->input.data, frame->input.size,
+                                    frame->decoder->params.strict, &jp2, error);
   if (status == CJ2K_OK)
     status = read_codestream(frame, &jp2, error);
   cj2k_jp2_clear(&jp2);
-  frame->ms_header = (double)(g_get_monotonic_time() - begin) / 1000;
-  return status;
-}
-
-/* ----------------------------------------------------------------------- pictures --- */
-
-static void copy_layout(Cj2kDecoderFrame *frame, const Cj2kLayout *layout)
-{
-  if (frame->max_samples < layout->num_components) {
-    frame->samples = g_renew(Cj2kSampleLayout, frame->samples, layout->num_components);
-    frame->max_samples = layout->num_components;
-  }
-  if (layout->samples != frame->samples)
-    memcpy(frame->samples, layout->samples, layout->num_components * sizeof *layout->samples);
-  frame->layout = *layout;
-  frame->layout.samples = frame->samples;
-}
-
-static Cj2kStatus own_planes(Cj2kDecoderFrame *frame, Cj2kError *error)
-{
-  const Cj2kImage *image = &frame->info->image;
-  if (frame->max_samples < image->num_components) {
-    frame->samples = g_renew(Cj2kSampleLayout, frame->samples, image->num_components);
-    frame->max_samples = image->num_components;
-  }
-  cj2k_layout_planar(image, frame->samples, &frame->layout);
-  frame->own = cj2k_own_picture_get(frame->decoder, &frame->layout, image->components,
-                                    image->num_components);
-  if (!frame->own)
-    return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for the picture");
-  frame->picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
-                                 .num_planes = image->num_components,
-                                 .planes = frame->own->planes};
-  return CJ2K_OK;
-}
-
-/* Sizes of the components as the codestream has them, without palette. */
-static Cj2kComponent *plan_components(const Cj2kPlan *plan)
-{
-  Cj2kComponent *components = g_new0(Cj2kComponent, plan->num_components);
-  for (uint32_t c = 0; c < plan->num_components; c++) {
-    const Cj2kRect *out = &plan->component_out[c];
-    components[c] = (Cj2kComponent){.x0 = out->x0, .y0 = out->y0, .x1 = out->x1, .y1 = out->y1};
-  }
-  return components;
-}
-
-static Cj2kStatus index_planes(Cj2kDecoderFrame *frame, uint64_t used, Cj2kError *error)
-{
-  const Cj2kHeader *header = frame->plan->header;
-  frame->index_samples = g_renew(Cj2kSampleLayout, frame->index_samples, header->num_components);
-  cj2k_palette_index_layout(header, frame->index_samples, &frame->index_layout);
-  Cj2kComponent *components = plan_components(frame->plan);
-  if (used + cj2k_own_picture_size(&frame->index_layout, components, header->num_components) <=
-      frame->max_memory)
-    frame->indices = cj2k_own_picture_get(frame->decoder, &frame->index_layout, components,
-                                          header->num_components);
-  g_free(components);
-  if (!frame->indices || !cj2k_decoder_frame_host_picture(frame))
-    return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "no memory for the palette's indices");
-  frame->index_picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
-                                       .num_planes = header->num_components,
-                                       .planes = frame->indices->planes};
-  return CJ2K_OK;
-}
-
-/* Checks the memory that the frame needs besides the plan, which cj2k_plan_new has checked. */
-static Cj2kStatus check_memory(const Cj2kDecoderFrame *frame, bool own, uint64_t *used,
-                               Cj2kError *error)
-{
-  const Cj2kImage *image = &frame->info->image;
-  *used = (frame->plan->num_coefficients + frame->plan->num_lowpass) * 4;
-  for (uint32_t c = 0; own && c < image->num_components; c++) {
-    const Cj2kComponent *component = &image->components[c];
-    uint32_t bytes = component->depth <= 8 ? 1 : component->depth <= 16 ? 2 : 4;
-    *used += (uint64_t)(component->x1 - component->x0) * (component->y1 - component->y0) * bytes;
-    if (*used > frame->max_memory)
-      break;
-  }
-  if (*used > frame->max_memory)
-    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
-                          "the frame needs more than the %" G_GUINT64_FORMAT " MiB it may have",
-                          (guint64)(frame->max_memory >> 20));
-  return CJ2K_OK;
-}
-
-Cj2kStatus cj2k_decoder_frame_picture(Cj2kDecoderFrame *frame, const Cj2kLayout *layout,
-                                      const Cj2kPicture *picture, Cj2kError *error)
-{
-  const Cj2kImage *image = &frame->info->image;
-  uint64_t used;
-  Cj2kStatus status = check_memory(frame, !picture, &used, error);
-  if (status != CJ2K_OK)
-    return status;
-  if (picture) {
-    status =
-        cj2k_layout_check_picture(layout, picture, image->components, image->num_components, error);
-    copy_layout(frame, layout);
-    frame->picture = *picture;
-  } else {
-    status = own_planes(frame, error);
-  }
-  if (status == CJ2K_OK && frame->info->has_palette)
-    status = index_planes(frame, used, error);
+  frame->headers.ms = (double)(g_get_monotonic_time() - begin) / 1000;
   return status;
 }
 
@@ -202,17 +121,17 @@ Cj2kStatus cj2k_decoder_read_header(Cj2kDecoder *decoder, const uint8_t *data, s
   Cj2kStatus status = cj2k_jp2_read(data, size, decoder->params.strict, &jp2, error);
   if (status == CJ2K_OK)
     status =
-        shift_offset(cj2k_header_read(decoder->header_reader, data + jp2.codestream.offset,
+        shift_offset(cj2k_header_read(decoder->last.reader, data + jp2.codestream.offset,
                                       jp2.codestream.size, decoder->params.strict,
                                       memory_limit(decoder, size), &header, &same, NULL, error),
                      &jp2, error);
   if (status == CJ2K_OK) {
-    g_clear_pointer(&decoder->read_info, cj2k_image_info_unref);
+    g_clear_pointer(&decoder->last.read_info, cj2k_image_info_unref);
     status = cj2k_image_info_new(header, &jp2, decoder->params.reduce, decoder->params.strict,
-                                 &decoder->read_info, error);
+                                 &decoder->last.read_info, error);
   }
   if (status == CJ2K_OK)
-    *image = decoder->read_info->image;
+    *image = decoder->last.read_info->image;
   cj2k_jp2_clear(&jp2);
   return status;
 }

@@ -118,31 +118,47 @@ void cj2k_own_picture_free(Cj2kDecoder *decoder, Cj2kOwnPicture *picture)
   g_free(picture);
 }
 
+void cj2k_decoder_free_pictures(Cj2kDecoder *decoder)
+{
+  while (decoder->free_pictures) {
+    Cj2kOwnPicture *picture = decoder->free_pictures;
+    decoder->free_pictures = picture->next;
+    cj2k_own_picture_free(decoder, picture);
+  }
+}
+
+void cj2k_frame_staging_reset(Cj2kFrameStaging *staging, Cj2kDecoder *decoder)
+{
+  cj2k_own_picture_put(decoder, staging->own);
+  staging->own = NULL;
+}
+
 const Cj2kPicture *cj2k_decoder_frame_host_picture(Cj2kDecoderFrame *frame)
 {
-  const Cj2kImage *image = &frame->info->image;
-  if (frame->picture.memory != CJ2K_MEMORY_CUDA)
-    return &frame->picture;
-  if (!frame->staging)
-    frame->staging = cj2k_own_picture_get(frame->decoder, &frame->layout, image->components,
-                                          image->num_components);
-  if (!frame->staging)
+  const Cj2kImage *image = &frame->headers.info->image;
+  if (frame->target.picture.memory != CJ2K_MEMORY_CUDA)
+    return &frame->target.picture;
+  if (!frame->staging.own)
+    frame->staging.own = cj2k_own_picture_get(frame->decoder, &frame->target.layout,
+                                              image->components, image->num_components);
+  if (!frame->staging.own)
     return NULL;
-  frame->staging_picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
-                                         .num_planes = frame->staging->num_planes,
-                                         .planes = frame->staging->planes};
-  return &frame->staging_picture;
+  frame->staging.picture = (Cj2kPicture){.memory = CJ2K_MEMORY_PINNED,
+                                         .num_planes = frame->staging.own->num_planes,
+                                         .planes = frame->staging.own->planes};
+  return &frame->staging.picture;
 }
 
 Cj2kStatus cj2k_decoder_frame_unstage(Cj2kDecoderFrame *frame, Cj2kError *error)
 {
-  const Cj2kDecodeBackend *backend = frame->decoder->backend;
+  const Cj2kDecodeBackend *backend = frame->decoder->backend.functions;
   Cj2kStatus status = CJ2K_OK;
-  for (uint32_t p = 0; frame->staging && status == CJ2K_OK && p < frame->staging->num_planes; p++) {
-    const Cj2kPlane *from = &frame->staging->planes[p];
-    status = backend->memory.copy(frame->decoder->backend_data, frame->picture.cuda_stream,
-                                  &frame->picture.planes[p], from, from->pitch,
-                                  frame->staging->rows[p], error);
+  for (uint32_t p = 0;
+       frame->staging.own && status == CJ2K_OK && p < frame->staging.own->num_planes; p++) {
+    const Cj2kPlane *from = &frame->staging.own->planes[p];
+    status = backend->memory.copy(frame->decoder->backend.data, frame->target.picture.cuda_stream,
+                                  &frame->target.picture.planes[p], from, from->pitch,
+                                  frame->staging.own->rows[p], error);
   }
   return status;
 }

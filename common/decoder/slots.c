@@ -3,19 +3,19 @@
 
 static uint32_t place_of(const Cj2kDecoderFrame *frame)
 {
-  return (uint32_t)(frame - frame->decoder->frames);
+  return (uint32_t)(frame - frame->decoder->ring.frames);
 }
 
 static void *create(void *ctx, Cj2kError *error)
 {
   const Cj2kDecoderFrame *frame = ctx;
-  return frame->decoder->backend->slot_new(frame->decoder->backend_data, error);
+  return frame->decoder->backend.functions->slot_new(frame->decoder->backend.data, error);
 }
 
 static void destroy(void *ctx, void *slot)
 {
   const Cj2kDecoderFrame *frame = ctx;
-  frame->decoder->backend->slot_free(frame->decoder->backend_data, slot);
+  frame->decoder->backend.functions->slot_free(frame->decoder->backend.data, slot);
 }
 
 /* Finishes a later frame that has a slot, because it would keep the slot until it is received,
@@ -25,9 +25,9 @@ static bool reclaim(void *ctx)
   const Cj2kDecoderFrame *frame = ctx;
   Cj2kDecoder *decoder = frame->decoder;
   Cj2kDecoderFrame *later = NULL;
-  for (uint32_t i = 0; i < decoder->params.frames_in_flight; i++) {
-    Cj2kDecoderFrame *other = &decoder->frames[i];
-    if (other->state == CJ2K_FRAME_DONE && other->slot && other->number > frame->number)
+  for (uint32_t i = 0; i < decoder->ring.size; i++) {
+    Cj2kDecoderFrame *other = &decoder->ring.frames[i];
+    if (other->state == CJ2K_FRAME_DONE && other->coding.slot && other->number > frame->number)
       later = other;
   }
   if (!later)
@@ -49,24 +49,25 @@ static Cj2kSlotMaker maker(Cj2kDecoderFrame *frame)
 Cj2kDecodeSlot *cj2k_decoder_frame_take_slot(Cj2kDecoderFrame *frame)
 {
   const Cj2kSlotMaker slots = maker(frame);
-  frame->slot = cj2k_slots_take(&frame->decoder->slots, place_of(frame), &slots, &frame->error);
-  return frame->slot;
+  frame->coding.slot =
+      cj2k_slots_take(&frame->decoder->slots, place_of(frame), &slots, &frame->error);
+  return frame->coding.slot;
 }
 
 void cj2k_decoder_frame_give_slot(Cj2kDecoderFrame *frame)
 {
-  cj2k_slots_give(&frame->decoder->slots, place_of(frame), g_steal_pointer(&frame->slot));
+  cj2k_slots_give(&frame->decoder->slots, place_of(frame), g_steal_pointer(&frame->coding.slot));
 }
 
 bool cj2k_decoder_frame_drop_slot(Cj2kDecoderFrame *frame)
 {
   const Cj2kSlotMaker slots = maker(frame);
   return cj2k_slots_drop(&frame->decoder->slots, place_of(frame), frame->number,
-                         g_steal_pointer(&frame->slot), &slots);
+                         g_steal_pointer(&frame->coding.slot), &slots);
 }
 
 void cj2k_decoder_clear_slots(Cj2kDecoder *decoder)
 {
-  const Cj2kSlotMaker slots = maker(&decoder->frames[0]);
+  const Cj2kSlotMaker slots = maker(&decoder->ring.frames[0]);
   cj2k_slots_clear(&decoder->slots, &slots);
 }

@@ -21,7 +21,7 @@ bool read_encoded_cpu(Cj2kEncodeSlot *slot, const Cj2kPlan *plan, SlotArrays *ar
 
 bool read_decoded_cpu(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
 {
-  return copy(slot->coefficients, slot->lowpass, plan, arrays);
+  return copy(slot->memory.coefficients, slot->memory.lowpass, plan, arrays);
 }
 
 void slot_arrays_clear(SlotArrays *arrays)
