@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "control.h"
 
+#include "control_ht.h"
+#include "control_mq.h"
+
 Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
 {
   frame->error = error;

@@ -13,8 +13,4 @@ Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error);
  * cj2k_rate_control did not run, or ran out of memory. */
 void cj2k_rate_give_up(Cj2kRateFrame *frame);
 
-/* control_mq.c, control_ht.c: the two ways. */
-Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame);
-Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame);
-
 #endif

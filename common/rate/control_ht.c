@@ -4,7 +4,7 @@
  * the budget; where that is too much, some blocks are coded again at higher planes. A small frame,
  * or one whose budget is badly used, then compares other steps.
  */
-#include "control.h"
+#include "control_ht.h"
 
 #include "base.h"
 #include "budget.h"

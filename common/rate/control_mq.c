@@ -4,7 +4,7 @@
  * kept that fit, the best first. A small frame compares other steps. The bytes of what is kept are
  * gathered at the end, or while it is laid out.
  */
-#include "control.h"
+#include "control_mq.h"
 
 #include "base.h"
 #include "compare.h"
