@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * MQ coding (T.800 annex C): a thread makes a block's bytes of its symbols. Blocks with many
- * symbols come first, and those next to each other have about as many, so that the threads of a
- * warp end together. Each goes through its symbols one after the other whatever they are; the end
- * of a pass is a symbol, too. A second kernel, a warp a block, finds where passes and segments may
- * be cut, and moves what stays to where it crosses to the host.
+ * Arithmetic coding of MQ code-blocks (T.800 annex C), in three kernels. The first one orders the
+ * code-blocks: those with most symbols start first, and neighbours have about the same number, so
+ * that the threads of a warp finish together. In the second one a thread codes the symbols of a
+ * code-block (symbols.h) to bytes, one after the other in the same loop whatever they are; the end
+ * of a pass is a symbol, too. In the third one a warp finds where the passes and segments of a
+ * code-block may end and copies the bytes that are needed to the frame's output.
  */
 #include "encoder.cuh"
 
@@ -13,9 +14,9 @@ namespace {
 constexpr uint32_t kAll = 0xFFFFFFFFu, kOnes = 0x01010101u, kWarp = 32;
 
 /*
- * A context is one word, as in common/shared/mq_blocks.h, but for the upper half: the place of its
- * row in d_states, in bytes, so that the MPS is bit 19. A row has the words after an MPS and after
- * an LPS that renormalise.
+ * A context is a word. The lower half is Qe; the upper half is the byte offset of a row of
+ * d_states, in which bit 19 of the word is the MPS. The row has the words of the context after an
+ * MPS and after an LPS that renormalise.
  */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
 enum { CJ2K_MQ_STATES(QE) };
@@ -26,11 +27,13 @@ enum { CJ2K_MQ_STATES(QE) };
 constexpr uint32_t kRowShift = 19, kRows = 2 * CJ2K_MQ_NUM_STATES;
 __device__ const uint2 d_states[kRows] = {CJ2K_MQ_STATES(NEXT)};
 
+/* The number of blocks that are coded. */
 __device__ uint32_t num_tasks(const Cj2kCudaMqContexts &frame)
 {
   return (frame.num_blocks + frame.stride - 1) / frame.stride;
 }
 
+/* Returns whether there was room for the symbols of all blocks. */
 __device__ bool has_symbols(const Cj2kCudaMqCode &frame)
 {
   return frame.counts->modelled.symbols <= frame.contexts.capacity;
@@ -45,15 +48,16 @@ __device__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
 
 constexpr uint32_t kOrderThreads = 1024, kBuckets = 2 * kOrderThreads, kBucketShift = 5;
 
-/* Of blocks of about as many symbols, most symbols first. */
+/* The bucket of a block: blocks with about the same number of symbols share one, and those with
+ * most symbols have the first. */
 __device__ uint32_t bucket(const Cj2kCudaMqBlock &block)
 {
   uint32_t symbols = block.num_passes ? block.num_symbols >> kBucketShift : 0;
   return kBuckets - 1 - min(symbols, kBuckets - 1);
 }
 
-/* Does something with the bucket of each of the thread's blocks. Several are read at a time, so as
- * not to wait for each. */
+/* Calls visit (bucket, block) for each of the thread's blocks. Several blocks are read at a time,
+ * so that the thread does not wait for each. */
 template <typename Visit>
 __device__ void visit_buckets(const Cj2kCudaMqContexts &frame, Visit visit)
 {
@@ -72,6 +76,7 @@ __device__ void visit_buckets(const Cj2kCudaMqContexts &frame, Visit visit)
   }
 }
 
+/* Sorts the blocks by bucket: counts, prefix sums, then each block takes a place of its bucket. */
 __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ uint32_t places[kBuckets], sums[kWarp];
@@ -103,36 +108,37 @@ __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode fra
 
 /* -------------------------------------------------------------------------------- coding --- */
 
-constexpr uint32_t kLabels =
-    32; /* that a symbol may have; those that are no contexts code nothing */
+/* Labels that a symbol may have. Those that are not contexts code nothing. */
+constexpr uint32_t kLabels = 32;
 
-/* Memory of a warp: a context's words are next to each other, one a lane. */
+/* Shared memory of a warp. The words that its lanes have for one context are next to each other. */
 template <uint32_t LANES> struct CoderMemory {
   uint2 states[kRows];
   uint32_t contexts[kLabels * LANES];
 };
 
-/* A block being coded. */
+/* The coder of one block, in the registers of a thread. */
 template <uint32_t LANES> struct BlockCoder {
   CoderMemory<LANES> *memory;
   uint32_t lane;
   MqEncoder mq;
-  MqEncoder::Delta deltas[4]; /* of the last four symbols, of which C does not know yet */
+  MqEncoder::Delta deltas[4]; /* what the last four symbols do to C: not applied yet */
   RawEncoder raw;
   ByteRoom room;
   uint4 *mark;
   uint32_t pass, num_passes, style;
-  uint32_t start;          /* of the segment */
-  uint32_t place, context; /* of the next symbol: where its context is, and what is there */
+  uint32_t start;          /* of the segment, in bytes from the block's room */
+  uint32_t place, context; /* of the next symbol: offset and word of its context */
   bool is_raw, done;
-  bool failed; /* longer than its room */
+  bool failed; /* the block is longer than its room */
 
+  /* The context at an offset in bytes. */
   __device__ __forceinline__ uint32_t &at(uint32_t bytes)
   {
     return *reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(memory->contexts) + bytes);
   }
 
-  /* Of symbol I of four. */
+  /* The offset of the context of symbol I of four. */
   template <uint32_t I> __device__ __forceinline__ uint32_t place_of(uint32_t symbols) const
   {
     constexpr uint32_t kStep = 4 * LANES;
@@ -140,14 +146,14 @@ template <uint32_t LANES> struct BlockCoder {
     return (scaled * kStep & CJ2K_CUDA_MQ_LABEL(~0u) * kStep) | 4 * lane;
   }
 
-  /* Of the first of four symbols, which is the next one. */
+  /* Loads the context of the first of four symbols, which is the next one. */
   __device__ __forceinline__ void find_context(uint32_t symbols)
   {
     place = place_of<0>(symbols);
     context = at(place);
   }
 
-  /* Initial states (table D.7). */
+  /* Initial states (T.800 table D.7). */
   __device__ void reset_contexts()
   {
     uint32_t *contexts = memory->contexts + lane;
@@ -187,7 +193,8 @@ template <uint32_t LANES> struct BlockCoder {
     start_segment();
   }
 
-  /* The rest of what the end of a pass may bring: `ends`, that of a segment, too. */
+  /* Ends the segment and adds to the mark of its last pass how many bytes follow the mark's place.
+   */
   __device__ void end_segment(uint4 &value)
   {
     bool predictable = style & CJ2K_STYLE_PTERM, drop = false;
@@ -208,6 +215,7 @@ template <uint32_t LANES> struct BlockCoder {
     constexpr uint32_t kRare = CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_RESET;
     Cj2kCudaMqMark m = is_raw ? raw.mark(room, start) : mq.mark(room, start);
     uint4 value = make_uint4(m.start, (uint32_t)m.at, m.state, m.c);
+    /* Most passes end neither a segment nor the block: one test for all that is rare. */
     bool rare = pass + 1 == num_passes || style & kRare, ends = false;
     if (rare && (ends = ends_segment(pass, num_passes, style)))
       end_segment(value);
@@ -230,8 +238,9 @@ template <uint32_t LANES> struct BlockCoder {
       deltas[i] = {0, 0};
   }
 
-  /* Symbol I of four; the one after it has its context at `next`. That is read before this one's is
-   * written, so as not to wait for it, and is this one's where they are the same. */
+  /* Codes symbol I of four. The next one has its context at `next`, which is loaded before the
+   * context of this symbol is stored, so that it is there in time; if it is the same context, it is
+   * what this symbol changed it to. */
   template <uint32_t I> __device__ __forceinline__ void step(uint32_t symbols, uint32_t next)
   {
     uint2 after = *reinterpret_cast<const uint2 *>(reinterpret_cast<const char *>(memory->states) +
@@ -249,7 +258,7 @@ template <uint32_t LANES> struct BlockCoder {
     place = next;
   }
 
-  /* Lets C know of the last four symbols. */
+  /* Applies the deltas of the last four symbols to C. */
   __device__ void catch_up()
   {
 #pragma unroll 1
@@ -268,13 +277,14 @@ template <uint32_t LANES> struct BlockCoder {
     return (symbols & kRaw) == kRaw;
   }
 
-  /* Decisions of four symbols, the first one on top. */
+  /* The decisions of four symbols as bits, the first one highest. */
   static __device__ __forceinline__ uint32_t decisions(uint32_t symbols)
   {
     return (symbols >> 5 & kOnes) * 0x08040201u >> 24;
   }
 
-  /* A raw pass: bits, at the end with what fills the four up. */
+  /* Writes the bits of four symbols of a raw pass. The last four have the end of the pass and what
+   * fills them up. */
   __device__ __forceinline__ void raw_steps(uint32_t symbols)
   {
     if (all_raw(symbols)) {
@@ -286,7 +296,7 @@ template <uint32_t LANES> struct BlockCoder {
         raw.encode(CJ2K_CUDA_MQ_DECISION(symbols), room);
   }
 
-  /* Are all of these sixteen bits of a raw pass? */
+  /* Returns whether all of sixteen symbols are bits of a raw pass. */
   static __device__ __forceinline__ bool all_raw(const uint4 &symbols)
   {
     return all_raw(symbols.x & symbols.y & symbols.z & symbols.w);
@@ -299,8 +309,8 @@ template <uint32_t LANES> struct BlockCoder {
                        room);
   }
 
-  /* Four symbols, and C for the four before them: the two do not wait for each other. `following`
-   * are the next four. */
+  /* Codes four symbols and applies the deltas of the four before them to C: two chains of steps
+   * that do not wait for each other. `following` are the next four. */
   __device__ __forceinline__ void steps(uint32_t symbols, uint32_t following)
   {
     uint32_t shifts = 0, end = symbols >> 30 & 1;
@@ -322,8 +332,8 @@ template <uint32_t LANES> struct BlockCoder {
     }
   }
 
-  /* All symbols, sixteen at a time, of raw passes, which are quicker, twice as many. Those that
-   * come next are read that long before that nothing has to wait for them. */
+  /* Codes all symbols, sixteen at a time, or thirty-two of raw passes, which take less time.
+   * Symbols are loaded so early that nothing has to wait for them. */
   __device__ void code(const uint8_t *symbols)
   {
     const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
@@ -364,7 +374,8 @@ template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(C
     memory.states[i] = d_states[i];
   __syncwarp();
 
-  /* By way of a shuffle, or it would be read anew from its special register again and again. */
+  /* The shuffle hides where the lane comes from: the compiler would read it from its special
+   * register again at each use. */
   uint32_t lane = __shfl_sync(kAll, threadIdx.x, threadIdx.x), task = blockIdx.x * LANES + lane;
   if (lane >= LANES || task >= num_tasks(frame.contexts) || !has_symbols(frame))
     return;
@@ -384,28 +395,30 @@ template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(C
 
 constexpr uint32_t kEndWarps = 4, kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
 
-/* A segment as it stays: `length` bytes at `from` of the block's room go to `to` of its bytes. */
+/* A segment without the bytes that are cut off: `length` bytes at `from` in the block's room are
+ * copied to `to` in the block's output. */
 struct Segment {
   uint32_t from, length, to;
 };
 
-/* A block whose bytes are being put together; the same in all lanes. */
+/* The ends of the passes and segments of one block; the same in all lanes but for `lane`. */
 struct BlockEnds {
   const Cj2kCudaMqMark *marks;
   const uint8_t *room;
   uint32_t num_passes, style, lane;
-  uint32_t length;   /* so far */
-  Segment *segments; /* by the pass that ends them; length 0 for all others */
+  uint32_t length;   /* bytes of the segments found so far */
+  Segment *segments; /* by pass: the segment that ends with it, or one of length 0 */
 
-  /* Pass `pass` of the lane; passes that are not there are of no length. */
+  /* Finds the length of pass `pass`, one for each lane. Passes behind the last one have length 0.
+   */
   __device__ Cj2kPassLength find(uint32_t pass)
   {
-    bool there = pass < num_passes, is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
+    bool exists = pass < num_passes, is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
     uint32_t last = pass;
     int32_t all = 0, own = 0;
     Cj2kPassLength end = {0, 0};
     Segment segment = {0, 0, 0};
-    if (there) {
+    if (exists) {
       while (!ends_segment(last, num_passes, style))
         last++;
       const uint8_t *bytes = room + marks[last].start;
@@ -423,7 +436,7 @@ struct BlockEnds {
     segment.to = length + sum - segment.length;
     end.length = (segment.to + (uint32_t)own) & 0x7FFFFFFFu;
     length += __shfl_sync(kAll, sum, kWarp - 1);
-    if (there)
+    if (exists)
       segments[pass] = segment;
     return end;
   }
@@ -431,7 +444,8 @@ struct BlockEnds {
   __device__ void copy_segment(const Segment &segment, uint8_t *out) const
   {
     const uint8_t *from = room + segment.from;
-    uint32_t words = segment.to ? 0 : segment.length / 4; /* others begin anywhere */
+    uint32_t words =
+        segment.to ? 0 : segment.length / 4; /* the first segment only: others begin at any byte */
     for (uint32_t i = lane; i < words; i += kWarp)
       reinterpret_cast<uint32_t *>(out)[i] = reinterpret_cast<const uint32_t *>(from)[i];
     for (uint32_t i = 4 * words + lane; i < segment.length; i += kWarp)
@@ -439,7 +453,7 @@ struct BlockEnds {
   }
 };
 
-/* A warp's share of something that is handed out in order of arrival. */
+/* Takes `amount` of something that warps take in any order. Returns what was taken before. */
 __device__ uint64_t take(uint64_t *total, uint64_t amount, uint32_t lane)
 {
   uint64_t first = 0;
@@ -448,12 +462,13 @@ __device__ uint64_t take(uint64_t *total, uint64_t amount, uint32_t lane)
   return __shfl_sync(kAll, first, 0);
 }
 
+/* A warp does a block, a lane a pass. */
 __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ Segment segments[kEndWarps][kMaxPasses];
   uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   uint32_t task = blockIdx.x * kEndWarps + warp;
-  /* Marks of a block that was longer than its room point behind it. */
+  /* The marks of a block that is longer than its room are not valid. */
   if (task >= num_tasks(frame.contexts) || !has_symbols(frame) || frame.counts->coded.failed)
     return;
   uint32_t b = task * frame.contexts.stride;
@@ -496,11 +511,11 @@ void launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t strea
   code_kernel<LANES><<<(tasks + LANES - 1) / LANES, kWarp, 0, stream>>>(frame);
 }
 
-/* Blocks of a warp. A frame that has the GPU for itself has few warps: with fewer blocks in each
- * they wait less for each other's ends of passes. */
+/* The number of blocks of a warp. A frame that has the GPU to itself has few warps: fewer blocks in
+ * each make more warps, in which lanes wait less for each other at the ends of passes. */
 uint32_t choose_lanes(uint32_t tasks, bool alone)
 {
-  constexpr uint32_t kMinLanes = 8, kWantedWarps = 1000; /* as a large GPU likes to have */
+  constexpr uint32_t kMinLanes = 8, kWantedWarps = 1000; /* as many as a large GPU can use */
   uint32_t lanes = kWarp;
   while (alone && lanes > kMinLanes && tasks / lanes < kWantedWarps)
     lanes /= 2;

@@ -13,68 +13,70 @@ extern "C" {
 #endif
 
 /*
- * Where the coder stood at the end of a pass. `state` has A in bits 31..16, B in 15..8, CT in 7..4,
- * and in 3..0, when a segment ends here, how many bytes that has behind `at`. Of raw segments only
- * the places count.
+ * The state of the coder at the end of a pass. `state` has A in bits 31 to 16, B in 15 to 8 and CT
+ * in 7 to 4. If a segment ends here, bits 3 to 0 are the number of its bytes behind `at`. Marks of
+ * raw segments have only the places.
  */
 typedef struct {
-  uint32_t start; /* of the segment, in bytes from the block's room */
-  int32_t at;     /* MQ: of B in the segment, -1 before its first byte; raw: the end of the bits */
+  uint32_t start; /* of the segment, in bytes from the start of the block's room */
+  int32_t
+      at; /* place in the segment. MQ: of B, -1 before its first byte; raw: the end of the bits */
   uint32_t state;
   uint32_t c;
 } Cj2kCudaMqMark;
 
-/* What the kernels of both steps add up; zero before. */
+/* Counters that the kernels of both steps add to; initially 0. */
 typedef struct {
   Cj2kCudaEncodeCounts coded; /* bytes: of all blocks; failed: blocks longer than their room */
   Cj2kCudaMqCounts modelled;
   uint64_t passes; /* of all blocks */
-  uint64_t room;   /* handed out */
+  uint64_t room;   /* taken by all blocks, in bytes */
   uint64_t points; /* of all hulls */
-  /* Classes of slopes of all points: the highest, and by how much the lowest is below
-   * CJ2K_SLOPE_CLASSES; both 0: there are no points. */
+  /* The highest slope class of all points, and by how much the lowest is below CJ2K_SLOPE_CLASSES.
+   * Both are 0 if there are no points. */
   uint32_t highest_slope, lowest_slope_below;
 } Cj2kCudaMqFrameCounts;
 
+/* Input and output of coding and hulls; arrays are on the device. */
 typedef struct {
-  Cj2kCudaMqContexts contexts; /* the first step's */
+  Cj2kCudaMqContexts contexts; /* those of the first step */
   Cj2kCudaMqFrameCounts *counts;
-  bool alone;            /* no other frame is in flight: latency counts */
+  bool alone;            /* one in flight: latency counts */
   uint32_t symbol_room;  /* bytes of room for 16 symbols */
   uint32_t *order;       /* workspace: numbers of blocks */
-  uint8_t *room;         /* workspace: bytes of blocks as they come, CJ2K_CUDA_MQ_ROOM in all */
-  uint64_t *rooms;       /* workspace, per block */
+  uint8_t *room;         /* workspace: segments at full length, CJ2K_CUDA_MQ_ROOM per block */
+  uint64_t *rooms;       /* workspace, per block: offset of its room */
   Cj2kCudaMqMark *marks; /* workspace: [block][CJ2K_CUDA_MQ_PASSES (contexts.max_planes)] */
-  uint8_t *bytes;        /* out, blocks in any order; nothing is written behind capacity */
+  uint8_t *bytes;        /* output, blocks in any order; nothing is written behind capacity */
   uint64_t capacity;
-  Cj2kEncodedBlock *coded; /* per block, out */
-  Cj2kPassLength *passes;  /* out, blocks in any order; nothing is written behind pass_capacity */
+  Cj2kEncodedBlock *coded; /* output, per block */
+  Cj2kPassLength *passes; /* output, blocks in any order; nothing is written behind pass_capacity */
   uint64_t pass_capacity;
 
   /* hulls */
   const double *weights; /* per band */
-  Cj2kHullPoint *points; /* out, blocks in any order: pass_capacity, of which there are not more */
-  uint64_t *slope_bytes; /* CJ2K_SLOPE_CLASSES, zero before: bytes of all points of a class */
+  Cj2kHullPoint *points; /* output, blocks in any order; never more than pass_capacity */
+  uint64_t *slope_bytes; /* CJ2K_SLOPE_CLASSES, initially 0: bytes of all points of a class */
 } Cj2kCudaMqCode;
 
-/* Room of a block. A segment begins at a word, with one before it that is not used, and ends with
- * up to five bytes more than its symbols ask for. */
+/* Bytes of room for a block. A segment begins at a word, behind one that is not used, and may have
+ * five bytes more than its symbols need. */
 #define CJ2K_CUDA_MQ_ROOM(symbols, symbol_room, segments)                                          \
   ((((uint64_t)(symbols) + 15u) / 16u * (symbol_room) + 16u * (uint64_t)(segments) + 31u) &        \
    ~(uint64_t)15u)
 
-/* Both steps have to be told of the same frame. Where the first one had too little room for symbols
- * this one does nothing. */
+/* Codes the symbols of all blocks. frame->contexts must be what cj2k_cuda_mq_contexts () was called
+ * with. If there was too little room for symbols, it does nothing. */
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream);
 
-/* hulls.cu. What common/shared/hull.h says of the passes that were coded, to the same bits. Where
- * there was too little room for anything there are no points. */
+/* Computes the hulls of all blocks, with exactly the results of common/shared/hull.h (hulls.cu). If
+ * there was too little room in any step, there are no points. */
 cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream);
 
-/* What is kept of a block. */
+/* The retained bytes of a block: its first ones. */
 typedef struct {
-  uint64_t to;     /* in `out` */
-  uint32_t length; /* bytes from the block's first one on */
+  uint64_t to;     /* place in `out` */
+  uint32_t length; /* bytes */
   uint32_t pad;
 } Cj2kCudaMqKept;
 
@@ -86,7 +88,7 @@ typedef struct {
   uint8_t *out;         /* a multiple of 4 */
 } Cj2kCudaMqGather;
 
-/* Puts together what is kept. */
+/* Copies the retained bytes of all blocks to their places. */
 cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t stream);
 
 #ifdef __cplusplus

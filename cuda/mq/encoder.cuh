@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The MQ encoder (T.800 C.2) and the writer of raw bits (D.6) of one thread, in registers, and the
- * lengths at which their codeword segments may be cut. The bytes are those of
+ * The MQ encoder (T.800 C.2) and the writer of raw bits (T.800 D.6) of one thread, in registers,
+ * and the lengths at which codeword segments may be cut. The bytes are those of
  * common/cpu/mq/encoder.h.
  *
- * Segments are written one behind the other, each as if it were alone, at whole words and uncut:
- * what is cut off the end of one is not known before all its bytes are. Which bytes stay, and so
- * where the next segment really begins, follows from marks that the passes leave.
+ * The segments of a block are written one behind the other at full length, each as if it were alone
+ * and from a whole word on. How many bytes are cut off the end of a segment is not known before all
+ * of them are written. Passes leave marks, from which a later kernel finds which bytes are needed,
+ * and so where the next segment begins in the output.
  */
 #pragma once
 
@@ -16,11 +17,12 @@ extern "C" {
 #include "common/shared/mq_blocks.h"
 }
 
-/* Bytes of a block on their way to its room, which is words; the first of them no segment uses. */
+/* Writes the bytes of a block to its room, as words. The word before each segment is not part of
+ * it. */
 struct ByteRoom {
   uint32_t *words, *next, *end; /* nothing is written at or behind end */
-  uint32_t low, high;           /* bytes that wait, the last one on top */
-  uint32_t bits;                /* of them */
+  uint32_t low, high;           /* bytes that are not stored yet, the last one highest */
+  uint32_t bits;                /* the number of their bits */
 
   __device__ __forceinline__ void start(uint32_t *room, uint32_t *room_end)
   {
@@ -29,7 +31,7 @@ struct ByteRoom {
     low = high = bits = 0;
   }
 
-  /* One more byte when count is 8, none when it is 0; no more than eight before a flush. */
+  /* Puts a byte if count is 8, nothing if it is 0. At most eight bytes may wait for flush (). */
   __device__ __forceinline__ void put(uint32_t byte, uint32_t count)
   {
     low = __funnelshift_r(low, high, count);
@@ -44,7 +46,7 @@ struct ByteRoom {
     next++;
   }
 
-  /* Leaves at most three waiting, where there were no more than seven. */
+  /* Stores a word if there is one. Of up to seven bytes at most three are left. */
   __device__ __forceinline__ void flush()
   {
     if (bits >= 32) {
@@ -53,7 +55,8 @@ struct ByteRoom {
     }
   }
 
-  /* A segment begins at the next word but one; the bytes that wait go before it. */
+  /* Starts a segment behind the next word, of which it uses the last `bytes_before` bytes: what is
+   * put first goes there. Returns the place of the segment in bytes. */
   __device__ __forceinline__ uint32_t start_segment(uint32_t bytes_before)
   {
     bits = 8 * (4 - bytes_before);
@@ -68,38 +71,37 @@ struct ByteRoom {
     bits = 0;
   }
 
-  /* Bytes put since the segment at `start` began. */
+  /* The number of bytes that the segment at `start` has so far. */
   __device__ __forceinline__ int32_t position(uint32_t start) const
   {
     return (int32_t)((uint32_t)(next - words) * 4 + bits / 8 - start);
   }
 };
 
-/* Of a number that is not zero. */
+/* Leading zeros of a number that is not zero. One instruction; __clz has two, because it also
+ * handles zero. */
 __device__ __forceinline__ uint32_t leading_zeros(uint32_t number)
 {
   uint32_t zeros;
-  asm("bfind.shiftamt.u32 %0, %1;"
-      : "=r"(zeros)
-      : "r"(number)); /* one instruction; __clz has two */
+  asm("bfind.shiftamt.u32 %0, %1;" : "=r"(zeros) : "r"(number));
   return zeros;
 }
 
 struct MqEncoder {
-  /* What a symbol does to C: an addition, then a shift of up to 15 (RENORME, C.2.6). Shifts with
-   * kFar fill a byte, and may fill two. */
+  /* What a symbol does to C: an addition, then a shift of up to 15 (RENORME, T.800 C.2.6). Shifts
+   * with the bit kFar may fill two bytes. */
   struct Delta {
     uint32_t add, shift;
   };
   static constexpr uint32_t kFar = 8;
 
   uint32_t a; /* in bits 31..16 */
-  uint32_t c; /* 28 bits, the uppermost a carry */
+  uint32_t c; /* 28 bits, of which the highest is a carry */
   int32_t ct;
-  uint32_t byte; /* B: a carry may still change it */
+  uint32_t byte; /* B, the last byte, which a carry may still change */
 
-  /* INITENC (C.2.8); where the segment begins. The B that is there before the first byte goes to
-   * the word that is left free before a segment. */
+  /* INITENC (T.800 C.2.8). Returns the place of the segment. B before the first byte is not a byte
+   * of the segment: it goes to the word before it. */
   __device__ __forceinline__ uint32_t start(ByteRoom &room)
   {
     a = 0x80000000u;
@@ -108,7 +110,7 @@ struct MqEncoder {
     return room.start_segment(1);
   }
 
-  /* BYTEOUT (C.2.7). */
+  /* BYTEOUT (T.800 C.2.7). */
   __device__ __forceinline__ void byte_out(ByteRoom &room)
   {
     if (byte != 0xFF) {
@@ -122,8 +124,8 @@ struct MqEncoder {
     c &= (1u << (27 - ct)) - 1;
   }
 
-  /* ENCODE (C.2.2..C.2.6) but for C, with a context of this Qe; lps: not zero for the LPS. A does
-   * not wait for C: what C is to become is the result. */
+  /* ENCODE (T.800 C.2.2 to C.2.6) without C, with a context of this Qe; `lps` is not zero for the
+   * LPS. A does not depend on C: what happens to C is returned and applied later. */
   __device__ __forceinline__ Delta encode(uint32_t qe, uint32_t lps, bool &renormalised)
   {
     Delta delta;
@@ -135,8 +137,9 @@ struct MqEncoder {
     return delta;
   }
 
-  /* The lower sub-interval is the LPS's, unless it is the larger one: conditional exchange. As the
-   * machine can do it; compilers make numbers of such conditions, which takes twice as long. */
+  /* Chooses the sub-interval: the lower one is the LPS's, unless it is the larger one (conditional
+   * exchange). The machine can combine the two conditions in one comparison; compilers turn them
+   * into numbers first, which takes twice as long. */
   __device__ __forceinline__ void choose(uint32_t upper, uint32_t top, uint32_t lps, uint32_t qe,
                                          uint32_t &add)
   {
@@ -151,6 +154,7 @@ struct MqEncoder {
         : "r"(upper), "r"(top), "r"(lps), "r"(qe));
   }
 
+  /* Applies a delta to C, with any shift. */
   __device__ __forceinline__ void apply(const Delta &delta, ByteRoom &room)
   {
     int32_t shift = (int32_t)delta.shift;
@@ -164,8 +168,8 @@ struct MqEncoder {
     ct -= shift;
   }
 
-  /* The same where no more than one byte is filled. What BYTEOUT does is done in any case and taken
-   * where it is due, so that no branch parts the lanes. */
+  /* Applies a delta that fills at most one byte. BYTEOUT is computed in any case and its results
+   * are used if a byte is due, so that lanes do not diverge. */
   __device__ __forceinline__ void apply_near(const Delta &delta, ByteRoom &room)
   {
     uint32_t shift = delta.shift;
@@ -182,21 +186,21 @@ struct MqEncoder {
     ct = (due ? (int32_t)fresh : ct) - (int32_t)(due ? behind : shift);
   }
 
-  /* At the end of a pass, in the segment at `start`. */
+  /* The mark of the end of a pass in the segment at `start`. */
   __device__ __forceinline__ Cj2kCudaMqMark mark(const ByteRoom &room, uint32_t start) const
   {
     Cj2kCudaMqMark mark = {start, room.position(start), a | byte << 8 | (uint32_t)ct << 4, c};
     return mark;
   }
 
-  /* Puts out the next byte, whether or not CT says so. */
+  /* Puts out the next byte, whatever CT is. */
   __device__ __forceinline__ void push_byte(ByteRoom &room)
   {
     c <<= ct;
     byte_out(room);
   }
 
-  /* FLUSH (C.2.9), nothing dropped. */
+  /* FLUSH (T.800 C.2.9); a last FF is not dropped here. */
   __device__ __forceinline__ void flush(ByteRoom &room)
   {
     uint32_t limit = c + (a >> 16);
@@ -207,7 +211,7 @@ struct MqEncoder {
       push_byte(room);
   }
 
-  /* Predictable termination (D.4.2); true: the last byte is to be dropped. */
+  /* Predictable termination (T.800 D.4.2). Returns whether the last byte is to be dropped. */
   __device__ __forceinline__ bool terminate_predictably(ByteRoom &room)
   {
     for (int32_t bits = 12 - ct; bits > 0; bits -= ct)
@@ -218,12 +222,13 @@ struct MqEncoder {
   }
 };
 
+/* The writer of raw bits. After a byte FF seven bits follow in the next one. */
 struct RawEncoder {
   uint32_t byte;
   int32_t free; /* bits of byte not yet used */
   bool after_ff;
 
-  /* Where the segment begins. */
+  /* Returns the place of the segment. */
   __device__ __forceinline__ uint32_t start(ByteRoom &room)
   {
     byte = 0;
@@ -250,7 +255,7 @@ struct RawEncoder {
       byte_out(room);
   }
 
-  /* Four of them, the first one on top. */
+  /* Four bits, the first one highest. */
   __device__ __forceinline__ void encode_four(uint32_t bits, ByteRoom &room)
   {
     free -= 4;
@@ -265,7 +270,7 @@ struct RawEncoder {
     byte = (bits & ((1u << left) - 1)) << free;
   }
 
-  /* Sixteen of them, the first one on top. Two bytes become full, mostly without stuffing. */
+  /* Sixteen bits, the first one highest. They fill two bytes, mostly without stuffing. */
   __device__ __forceinline__ void encode_sixteen(uint32_t bits, ByteRoom &room)
   {
     uint32_t bytes = byte << 16 | bits << free, first = bytes >> 16, second = bytes >> 8 & 0xFF;
@@ -281,6 +286,7 @@ struct RawEncoder {
     byte = bytes & 0xFF;
   }
 
+  /* Returns whether the present byte has bits. */
   __device__ __forceinline__ bool is_begun() const
   {
     return free < (after_ff ? 7 : 8);
@@ -292,7 +298,7 @@ struct RawEncoder {
     return mark;
   }
 
-  /* The last byte is filled with 0101... */
+  /* Ends the segment: the last byte is filled with 0101... */
   __device__ __forceinline__ void terminate(bool predictable, ByteRoom &room)
   {
     if (is_begun() || (after_ff && predictable)) {
@@ -302,7 +308,7 @@ struct RawEncoder {
   }
 };
 
-/* What is left of a segment's first `length` bytes without bytes FF at the end. */
+/* The length of a segment's first `length` bytes without bytes FF at the end. */
 __device__ __forceinline__ int32_t drop_ff(const uint8_t *segment, int32_t length)
 {
   while (length > 0 && segment[length - 1] == 0xFF)
@@ -311,8 +317,8 @@ __device__ __forceinline__ int32_t drop_ff(const uint8_t *segment, int32_t lengt
 }
 
 /*
- * The least number of bytes of an MQ segment of `length`, not before B, that decode all symbols up
- * to `mark` (docs/mq-coder.md).
+ * The smallest number of bytes of an MQ segment of `length` bytes, not less than those before B,
+ * from which all symbols up to `mark` can be decoded (docs/mq-coder.md).
  */
 __device__ __forceinline__ int32_t cut_segment(const uint8_t *segment, int32_t length,
                                                const Cj2kCudaMqMark &mark)
@@ -337,7 +343,7 @@ __device__ __forceinline__ int32_t cut_segment(const uint8_t *segment, int32_t l
   return drop_ff(segment, at < length ? at : length);
 }
 
-/* How long a segment is that ends with `mark`. */
+/* The length of a segment whose last pass left `mark`. */
 __device__ __forceinline__ int32_t segment_length(const uint8_t *segment,
                                                   const Cj2kCudaMqMark &mark, bool is_raw,
                                                   bool predictable)
@@ -348,7 +354,7 @@ __device__ __forceinline__ int32_t segment_length(const uint8_t *segment,
   return is_raw ? drop_ff(segment, length) : cut_segment(segment, length, mark);
 }
 
-/* How many of them a pass needs that ends before the segment does. */
+/* How many of a segment's bytes a pass needs that is not its last one and left `mark`. */
 __device__ __forceinline__ int32_t pass_length(const uint8_t *segment, int32_t length,
                                                const Cj2kCudaMqMark &mark, bool is_raw)
 {

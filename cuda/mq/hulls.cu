@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What becomes of coded MQ blocks. A thread a block makes the convex hull of its passes, from which
- * the host decides what is kept; then a warp a block puts that together, so that nothing else
- * crosses to the host.
+ * Hulls and gathering of coded MQ blocks. In one kernel a thread computes the convex hull of a
+ * block's passes. From the hulls the host decides which bytes are retained. In another kernel a
+ * warp per block gathers these, so that no others are downloaded.
  */
 #include "encode_kernels.h"
 
@@ -15,6 +15,7 @@ constexpr uint32_t kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
 
 /* --------------------------------------------------------------------------------- hulls --- */
 
+/* Returns whether nothing ran out of room before this step. */
 __device__ bool has_room(const Cj2kCudaMqCode &frame)
 {
   const Cj2kCudaMqFrameCounts *counts = frame.counts;
@@ -22,7 +23,7 @@ __device__ bool has_room(const Cj2kCudaMqCode &frame)
          counts->passes <= frame.pass_capacity;
 }
 
-/* Exponent and 8 bits of the fraction of a positive float. */
+/* The class of a slope: exponent and 8 bits of the fraction of a positive float. */
 __device__ uint32_t slope_class(double gain, uint32_t bytes)
 {
   constexpr float kLargest = 3e38f;
@@ -32,17 +33,18 @@ __device__ uint32_t slope_class(double gain, uint32_t bytes)
   return __float_as_uint(slope < kLargest ? slope : kLargest) >> 15;
 }
 
+/* A pass on the hull. */
 struct Point {
-  double gain; /* error saved */
-  uint32_t length, option;
+  double gain;             /* squared error saved */
+  uint32_t length, option; /* bytes; number of passes */
 };
 
-/* The points of a block so far. */
+/* The hull of the passes of a block so far. */
 struct Hull {
   Point points[kMaxPasses];
   uint32_t count;
 
-  /* Takes away points below the line to `point`, then adds it, if it saves anything. */
+  /* Removes points below the line to `point`, then adds it if it saves anything. */
   __device__ void push(const Point &point)
   {
     for (; count; count--) {
@@ -67,7 +69,8 @@ __device__ uint32_t warp_max(uint32_t value)
   return value;
 }
 
-/* Highest slope, and what the lowest is below all classes, of the threads of a warp. */
+/* Combines the threads of a warp: the highest slope, and by how much the lowest one is below
+ * CJ2K_SLOPE_CLASSES. */
 __device__ void note_slopes(const Cj2kCudaMqCode &frame, uint32_t highest, uint32_t below)
 {
   highest = warp_max(highest);
@@ -78,7 +81,7 @@ __device__ void note_slopes(const Cj2kCudaMqCode &frame, uint32_t highest, uint3
   }
 }
 
-/* Where the thread's `count` points go. */
+/* Takes room for the thread's `count` points. Returns the index of the first. */
 __device__ uint64_t take_points(const Cj2kCudaMqCode &frame, uint32_t count)
 {
   uint32_t lane = threadIdx.x % kWarp, sum = count;
@@ -114,12 +117,12 @@ __device__ void store_hull(const Cj2kCudaMqCode &frame, const Hull &hull, double
 __global__ void __launch_bounds__(kThreads) hull_kernel(Cj2kCudaMqCode frame)
 {
   uint32_t b = (blockIdx.x * kThreads + threadIdx.x) * frame.contexts.stride;
-  bool there = b < frame.contexts.num_blocks && has_room(frame);
+  bool has_block = b < frame.contexts.num_blocks && has_room(frame);
   double weight = 0;
   Hull hull;
 
   hull.count = 0;
-  if (there) {
+  if (has_block) {
     const Cj2kPassLength *passes = frame.passes + frame.coded[b].first_pass;
     const uint64_t *distortions =
         frame.contexts.distortions + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
@@ -129,7 +132,7 @@ __global__ void __launch_bounds__(kThreads) hull_kernel(Cj2kCudaMqCode frame)
   }
   uint64_t first = take_points(frame, hull.count);
   store_hull(frame, hull, weight, frame.points + first);
-  if (there) {
+  if (has_block) {
     frame.coded[b].first_point = (uint32_t)first;
     frame.coded[b].num_points = (uint8_t)hull.count;
   }
@@ -150,7 +153,8 @@ __global__ void __launch_bounds__(kWarp *kGatherWarps) gather_kernel(Cj2kCudaMqG
   const uint8_t *from = gather.bytes + gather.blocks[b].offset;
   uint8_t *to = gather.out + kept.to;
 
-  /* A word of `to` is a part of two words of `from`; what is left at both ends goes by bytes. */
+  /* Each aligned word of `to` has parts of two words of `from`. The bytes before the first and
+   * behind the last one are copied one by one. */
   uint32_t head = min((uint32_t)(4 - kept.to % 4) % 4, kept.length);
   uint32_t words = (kept.length - head) / 4, end = head + 4 * words;
   const uint32_t *in = reinterpret_cast<const uint32_t *>(from);

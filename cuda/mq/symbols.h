@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * MQ code-blocks (T.800 annexes C, D) are encoded in two steps: context modelling makes symbols of
- * samples (contexts.cu), coding makes bytes of symbols (encode.cu). This is what lies between
- * them, in device memory.
+ * MQ code-blocks (T.800 annexes C, D) are encoded in two steps: context modelling turns samples
+ * into symbols (contexts.cu), arithmetic coding turns symbols into bytes (encode.cu). Between the
+ * two steps the symbols are in device memory, as described here.
  */
 #ifndef CJ2K_CUDA_MQ_SYMBOLS_H
 #define CJ2K_CUDA_MQ_SYMBOLS_H
@@ -15,9 +15,9 @@ extern "C" {
 
 /*
  * A symbol is a byte: the label of its context (tables/mq_contexts.h) in bits 4..0, the decision in
- * bit 5. Bits of raw passes (D.6) have the label CJ2K_CUDA_MQ_RAW. Behind the last symbol of every
- * pass, also of one that has none, is CJ2K_CUDA_MQ_END, and before it as many CJ2K_CUDA_MQ_NOP as
- * it takes to make it the last of four bytes.
+ * bit 5. Bits of raw passes (T.800 D.6) have the label CJ2K_CUDA_MQ_RAW. Every pass ends with
+ * CJ2K_CUDA_MQ_END, even if it has no symbols, and before that as many CJ2K_CUDA_MQ_NOP as make it
+ * the last of four bytes.
  */
 #define CJ2K_CUDA_MQ_LABEL(symbol)    ((symbol)&31u)
 #define CJ2K_CUDA_MQ_DECISION(symbol) ((symbol) >> 5 & 1u)
@@ -28,42 +28,44 @@ extern "C" {
 /* Symbols of a block begin at multiples of this, and the bytes up to the next one may be read. */
 #define CJ2K_CUDA_MQ_ALIGNMENT 16u
 
-/* The passes of a block, from the first bit-plane that has a one down to lowest_plane. */
+/* The symbols of a block: its passes from the first bit-plane with a one down to lowest_plane. */
 typedef struct {
   uint64_t first_symbol;  /* in the frame's symbols */
-  uint32_t num_symbols;   /* of all passes, with their ends */
-  uint8_t num_passes;     /* 0: all zero, or there was no room for the symbols */
-  uint8_t zero_bitplanes; /* as in Cj2kEncodedBlock; all when there are no passes */
+  uint32_t num_symbols;   /* of all passes, with their ends and fillers */
+  uint8_t num_passes;     /* 0: all samples are zero, or there was no room for the symbols */
+  uint8_t zero_bitplanes; /* as in Cj2kEncodedBlock; all if there are no passes */
   uint8_t pad[2];
 } Cj2kCudaMqBlock;
 
-/* What the kernel adds up; zero before. */
+/* Counters that the kernel adds to; initially 0. */
 typedef struct {
-  uint64_t symbols;   /* room that all blocks want, in bytes; nothing is written behind capacity */
+  uint64_t symbols;   /* bytes of room that all blocks need; nothing is written behind capacity */
   uint64_t saturated; /* as in Cj2kEncodeResult */
 } Cj2kCudaMqCounts;
 
 /* Octets (contexts.cuh) of a code-block. */
 #define CJ2K_CUDA_MQ_BLOCK_OCTETS(width, height) ((((width) + 7u) / 8u) * (((height) + 3u) / 4u))
 
+/* Input and output of context modelling; arrays are on the device. */
 typedef struct {
   const Cj2kCudaEncodeBlock *blocks;
   const uint32_t *coefficients;
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
-  uint32_t lowest_plane;                /* those below are not coded */
+  uint32_t lowest_plane;                /* bit-planes below it are not coded */
   uint32_t max_width, max_height;       /* of the blocks' nominal size */
   uint32_t max_planes;                  /* the largest num_bitplanes of the quantisers, 1..31 */
   Cj2kCudaMqCounts *counts;
-  uint8_t *symbols;           /* out, blocks in any order */
+  uint8_t *symbols;           /* output, blocks in any order */
   uint64_t capacity;          /* a multiple of CJ2K_CUDA_MQ_ALIGNMENT */
-  Cj2kCudaMqBlock *mq_blocks; /* per block, out */
-  uint64_t *distortions;      /* [block][CJ2K_CUDA_MQ_PASSES (max_planes)] cumulative, out */
+  Cj2kCudaMqBlock *mq_blocks; /* output, per block */
+  uint64_t *distortions;      /* output, [block][CJ2K_CUDA_MQ_PASSES (max_planes)], cumulative */
 } Cj2kCudaMqContexts;
 
+/* The most passes of a block of max_planes bit-planes. */
 #define CJ2K_CUDA_MQ_PASSES(max_planes) (3u * (max_planes)-2u)
 
-/* Context modelling of all blocks, quantised on the way in. */
+/* Quantises the coefficients of all blocks and models their contexts. */
 cudaError_t cj2k_cuda_mq_contexts(const Cj2kCudaMqContexts *frame, cudaStream_t stream);
 
 #ifdef __cplusplus
