@@ -370,7 +370,7 @@ int main(int argc, char **argv)
            ok ? "ok" : "not ok", ++count, c.format, c.width, c.height, rates[c.rate], c.value,
            c.block_width, c.block_height, c.num_resolutions, c.tile, c.x0);
     if (c.mq)
-      printf(", MQ, style 0x%02x, %u layers", c.style, MAX(c.layers, 1));
+      printf(", MQ, style 0x%02x, %u layers", c.style, MAX(c.layers, 1u));
     printf("\n");
   }
   printf("1..%u\n", count);
