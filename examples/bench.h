@@ -76,7 +76,7 @@ BenchMemory bench_memory(Cj2kBackendKind backend);
 /* An encoder or decoder under measurement. */
 typedef struct BenchRun BenchRun;
 struct BenchRun {
-  Cj2kStatus (*submit)(BenchRun *run, uint32_t place, Cj2kError *error);
+  Cj2kStatus (*submit)(BenchRun *run, uint32_t index, Cj2kError *error);
   Cj2kStatus (*receive)(BenchRun *run,
                         Cj2kError *error); /* also releases; returns the frame's status */
   void (*get_stats)(BenchRun *run, Cj2kStats *stats);

@@ -28,11 +28,11 @@ typedef struct {
   Cj2kDecoderParams params;
 } Options;
 
-static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
+static Cj2kStatus submit(BenchRun *run, uint32_t index, Cj2kError *error)
 {
   Bench *bench = (Bench *)run;
   return cj2k_decoder_submit(bench->decoder, bench->data, bench->size, &bench->layout,
-                             &run->pictures[place].picture, NULL, error);
+                             &run->pictures[index].picture, NULL, error);
 }
 
 static Cj2kStatus receive(BenchRun *run, Cj2kError *error)

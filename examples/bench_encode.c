@@ -19,9 +19,9 @@ typedef struct {
   char *write;
 } Options;
 
-static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
+static Cj2kStatus submit(BenchRun *run, uint32_t index, Cj2kError *error)
 {
-  return cj2k_encoder_submit(((Bench *)run)->encoder, &run->pictures[place].picture, NULL, error);
+  return cj2k_encoder_submit(((Bench *)run)->encoder, &run->pictures[index].picture, NULL, error);
 }
 
 static Cj2kStatus receive(BenchRun *run, Cj2kError *error)

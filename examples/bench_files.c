@@ -9,12 +9,12 @@ typedef struct {
   guint count;
 } Group;
 
-static Cj2kStatus submit(BenchRun *run, uint32_t place, Cj2kError *error)
+static Cj2kStatus submit(BenchRun *run, uint32_t index, Cj2kError *error)
 {
   const Group *group = (const Group *)run;
   Cj2kStatus status = CJ2K_OK;
   for (guint i = 0; i < group->count && status == CJ2K_OK; i++)
-    status = group->parts[i]->submit(group->parts[i], place, error);
+    status = group->parts[i]->submit(group->parts[i], index, error);
   return status;
 }
 

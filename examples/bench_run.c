@@ -27,9 +27,9 @@ static Cj2kStatus process(BenchRun *run, uint32_t frames, GArray *latencies, Cj2
   Cj2kStatus status = CJ2K_OK;
   while (received < frames && status == CJ2K_OK) {
     if (submitted < frames && submitted - received < run->in_flight) {
-      uint32_t place = submitted++ % run->in_flight;
-      run->submitted[place] = g_get_monotonic_time();
-      status = run->submit(run, place, error);
+      uint32_t index = submitted++ % run->in_flight;
+      run->submitted[index] = g_get_monotonic_time();
+      status = run->submit(run, index, error);
       continue;
     }
     status = run->receive(run, error);

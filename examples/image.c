@@ -84,17 +84,17 @@ static bool check_plane(const ImagePlane *plane, uint32_t c, const char *path, c
   uint8_t spare = (uint8_t)(8 * plane->bytes - plane->depth);
   if (spare == 0)
     return true;
-  int64_t most = (INT64_C(1) << (plane->depth - plane->is_signed)) - 1;
-  int64_t least = plane->is_signed ? -most - 1 : 0;
+  int64_t maximum = (INT64_C(1) << (plane->depth - plane->is_signed)) - 1;
+  int64_t minimum = plane->is_signed ? -maximum - 1 : 0;
   int32_t *row = g_new(int32_t, plane->width);
   bool ok = true;
   for (uint32_t y = 0; ok && y < plane->height; y++) {
     image_get_row(plane, y, plane->width, row);
     for (uint32_t x = 0; ok && x < plane->width; x++) {
       int64_t v = plane->is_signed ? row[x] : (int64_t)(uint32_t)row[x];
-      if (v < least || v > most)
+      if (v < minimum || v > maximum)
         ok = image_fail(why, "%s: sample %lld at (%u,%u) of component %u is not in %lld..%lld",
-                        path, (long long)v, x, y, c, (long long)least, (long long)most);
+                        path, (long long)v, x, y, c, (long long)minimum, (long long)maximum);
     }
   }
   g_free(row);
@@ -200,14 +200,14 @@ uint8_t *image_load_file(const char *path, size_t *size, char *why)
   }
   GByteArray *bytes = g_byte_array_new();
   uint8_t piece[65536];
-  size_t got;
-  while ((got = fread(piece, 1, sizeof piece, file)) > 0 && bytes->len < G_MAXUINT - sizeof piece)
-    g_byte_array_append(bytes, piece, (guint)got);
-  bool ok = !ferror(file) && got == 0 && bytes->len > 0;
+  size_t count;
+  while ((count = fread(piece, 1, sizeof piece, file)) > 0 && bytes->len < G_MAXUINT - sizeof piece)
+    g_byte_array_append(bytes, piece, (guint)count);
+  bool ok = !ferror(file) && count == 0 && bytes->len > 0;
   if (!ok)
     image_fail(why, "%s: %s", path,
                ferror(file) ? g_strerror(errno)
-               : got > 0    ? "longer than 4 GiB"
+               : count > 0  ? "longer than 4 GiB"
                             : "the file is empty");
   if (!standard)
     fclose(file);

@@ -169,12 +169,12 @@ bool image_read_pgx_set(Image *image, const char *path, char *why)
 {
   Image parts[IMAGE_MAX_PGX];
   uint32_t n = 0;
-  bool ok = true, there = true;
-  while (ok && there && n < IMAGE_MAX_PGX) {
+  bool ok = true, exists = true;
+  while (ok && exists && n < IMAGE_MAX_PGX) {
     char *name = g_strdup_printf("%.*s_%u.pgx", (int)(strlen(path) - strlen(".pgx")), path, n);
-    there = g_file_test(name, G_FILE_TEST_EXISTS);
-    ok = !there || image_read(&parts[n], name, why);
-    if (there && ok)
+    exists = g_file_test(name, G_FILE_TEST_EXISTS);
+    ok = !exists || image_read(&parts[n], name, why);
+    if (exists && ok)
       n++;
     g_free(name);
   }

@@ -70,19 +70,20 @@ static bool header_number(const ImageFile *file, size_t *at, uint32_t *number)
   return *at > first && image_parse_number(file, at, number);
 }
 
-static uint8_t bits_of(uint32_t most)
+static uint8_t bits_of(uint32_t max_value)
 {
   uint8_t bits = 1;
-  while (most >> bits)
+  while (max_value >> bits)
     bits++;
   return bits;
 }
 
-/* Copies the interleaved samples behind the header to planes. None may be above `most`. */
-static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_t most, char *why)
+/* Copies the interleaved samples behind the header to planes. No sample may exceed `max_value`. */
+static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_t max_value,
+                         char *why)
 {
   const ImagePlane *first = &image->planes[0];
-  size_t bytes = most > 255 ? 2 : 1, step = image->num_planes * bytes;
+  size_t bytes = max_value > 255 ? 2 : 1, step = image->num_planes * bytes;
   const uint8_t *samples = file->data + at;
   int32_t *row = g_new(int32_t, first->width);
   bool ok = true;
@@ -91,9 +92,9 @@ static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_
       const uint8_t *s = samples + c * bytes;
       for (uint32_t x = 0; ok && x < first->width; x++, s += step) {
         row[x] = bytes == 2 ? s[0] << 8 | s[1] : s[0];
-        if ((uint32_t)row[x] > most)
+        if ((uint32_t)row[x] > max_value)
           ok = image_fail(why, "%s: sample %d at (%u,%u) of component %u is not in 0..%u",
-                          file->path, row[x], x, y, c, most);
+                          file->path, row[x], x, y, c, max_value);
       }
       image_put_row(&image->planes[c], y, first->width, row);
     }
@@ -105,22 +106,22 @@ static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_
 bool image_read_pnm(Image *image, const ImageFile *file, char *why)
 {
   size_t at = 2;
-  uint32_t width, height, most;
+  uint32_t width, height, max_value;
   if (!header_number(file, &at, &width) || !header_number(file, &at, &height) ||
-      !header_number(file, &at, &most) || most < 1 || most > 65535 || at >= file->size ||
-      !g_ascii_isspace(file->data[at]))
+      !header_number(file, &at, &max_value) || max_value < 1 || max_value > 65535 ||
+      at >= file->size || !g_ascii_isspace(file->data[at]))
     return image_fail(why, "%s: the header of a PGM (P5) or PPM (P6) file is broken", file->path);
   at++; /* one white space separates header and samples */
   uint32_t channels = file->data[1] == '6' ? 3 : 1;
   uint64_t samples = (uint64_t)width * height;
-  if (samples > (file->size - at) / channels / (most > 255 ? 2 : 1))
+  if (samples > (file->size - at) / channels / (max_value > 255 ? 2 : 1))
     return image_fail(why, "%s: too short for %u x %u samples of %u components", file->path, width,
                       height, channels);
-  ImageShape shape = {channels, width, height, bits_of(most), false};
+  ImageShape shape = {channels, width, height, bits_of(max_value), false};
   if (!image_alloc(image, shape, file->path, why))
     return false;
   image->colour = channels == 3 ? CJ2K_COLOUR_SRGB : CJ2K_COLOUR_GREY;
-  if (take_samples(image, file, at, most, why))
+  if (take_samples(image, file, at, max_value, why))
     return true;
   image_clear(image);
   return false;

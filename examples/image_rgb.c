@@ -118,14 +118,14 @@ static void fetch_row(const ImageRgb *rgb, const ImagePlane *plane, uint32_t y, 
 /* sYCC (IEC 61966-2-1 amendment 1) to RGB, in place. */
 static void ycc_row(const ImageRgb *rgb)
 {
-  int32_t half = 1 << (rgb->depth - 1), most = (1 << rgb->depth) - 1;
+  int32_t half = 1 << (rgb->depth - 1), max_value = (1 << rgb->depth) - 1;
   for (uint32_t x = 0; x < rgb->width; x++) {
     int32_t y = rgb->rows[0][x], cb = rgb->rows[1][x] - half, cr = rgb->rows[2][x] - half;
     int32_t r = y + (int32_t)(1.402 * cr), b = y + (int32_t)(1.772 * cb);
     int32_t g = y - (int32_t)(0.344 * cb + 0.714 * cr);
-    rgb->rows[0][x] = CLAMP(r, 0, most);
-    rgb->rows[1][x] = CLAMP(g, 0, most);
-    rgb->rows[2][x] = CLAMP(b, 0, most);
+    rgb->rows[0][x] = CLAMP(r, 0, max_value);
+    rgb->rows[1][x] = CLAMP(g, 0, max_value);
+    rgb->rows[2][x] = CLAMP(b, 0, max_value);
   }
 }
 
@@ -133,11 +133,11 @@ static void ycc_row(const ImageRgb *rgb)
 static void divide_row(const ImageRgb *rgb)
 {
   const int32_t *alpha = rgb->rows[rgb->num_channels - 1];
-  int64_t most = (1 << rgb->depth) - 1;
+  int64_t max_value = (1 << rgb->depth) - 1;
   for (uint32_t i = 0; i + 1 < rgb->num_channels; i++)
     for (uint32_t x = 0; x < rgb->width; x++) {
-      int64_t v = alpha[x] > 0 ? (rgb->rows[i][x] * most + alpha[x] / 2) / alpha[x] : 0;
-      rgb->rows[i][x] = (int32_t)MIN(v, most);
+      int64_t v = alpha[x] > 0 ? (rgb->rows[i][x] * max_value + alpha[x] / 2) / alpha[x] : 0;
+      rgb->rows[i][x] = (int32_t)MIN(v, max_value);
     }
 }
 

@@ -12,9 +12,9 @@ typedef struct {
   InfoSpan span;
   uint64_t at;
   InfoValue *markers, *tile_parts;
-  uint32_t num_components; /* from SIZ; 0 before it */
-  GArray *told_lengths;    /* of tile-parts as TLM states them: uint32_t */
-  GArray *lengths;         /* of tile-parts as found: uint32_t */
+  uint32_t num_components;  /* from SIZ; 0 before it */
+  GArray *declared_lengths; /* of tile-parts as TLM states them: uint32_t */
+  GArray *lengths;          /* of tile-parts as found: uint32_t */
   uint32_t num_tlm, num_plt, num_plm, num_packed;
   uint64_t told_packet_bytes; /* from the PLT segments of the current tile-part */
 } Walk;
@@ -61,7 +61,7 @@ static void read_tlm(Walk *walk, Segment *segment, InfoValue *out)
     if (tile_bytes)
       cj2k_bytes_get(bytes, tile_bytes);
     uint32_t length = cj2k_bytes_get(bytes, length_bytes);
-    g_array_append_val(walk->told_lengths, length);
+    g_array_append_val(walk->declared_lengths, length);
   }
   info_put_int(out, "tile_parts", entries);
 }
@@ -251,14 +251,14 @@ static bool walk_tile_part(Walk *walk)
 
 static void check_tlm(const Walk *walk)
 {
-  const GArray *told = walk->told_lengths, *lengths = walk->lengths;
+  const GArray *declared = walk->declared_lengths, *lengths = walk->lengths;
   if (!walk->num_tlm)
     return;
-  if (told->len != lengths->len)
+  if (declared->len != lengths->len)
     info_error(walk->context, walk->span.begin, "TLM tells of %u tile-parts, there are %u",
-               told->len, lengths->len);
-  for (uint32_t i = 0; i < MIN(told->len, lengths->len); i++) {
-    uint32_t a = g_array_index(told, uint32_t, i), b = g_array_index(lengths, uint32_t, i);
+               declared->len, lengths->len);
+  for (uint32_t i = 0; i < MIN(declared->len, lengths->len); i++) {
+    uint32_t a = g_array_index(declared, uint32_t, i), b = g_array_index(lengths, uint32_t, i);
     if (a != b) {
       info_error(walk->context, walk->span.begin,
                  "TLM tells %u bytes of tile-part %u of the codestream, it has %u", a, i, b);
@@ -300,7 +300,7 @@ uint64_t info_markers(const InfoContext *context, InfoSpan span, InfoValue *out,
                .at = span.begin,
                .markers = info_array(),
                .tile_parts = info_array(),
-               .told_lengths = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
+               .declared_lengths = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
                .lengths = g_array_new(FALSE, FALSE, sizeof(uint32_t))};
   walk_all(&walk);
   check_tlm(&walk);
@@ -312,7 +312,7 @@ uint64_t info_markers(const InfoContext *context, InfoSpan span, InfoValue *out,
   info_put_int(counts, "PPM_PPT", walk.num_packed);
   info_put(out, "tile_parts", walk.tile_parts);
   info_put(out, "markers", walk.markers);
-  g_array_unref(walk.told_lengths);
+  g_array_unref(walk.declared_lengths);
   g_array_unref(walk.lengths);
   return walk.at;
 }

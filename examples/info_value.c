@@ -226,14 +226,14 @@ static bool is_list(const InfoValue *value)
   return value->kind == KIND_ARRAY && is_flat(value);
 }
 
-static void print_list(const InfoValue *array, uint32_t most, FILE *file)
+static void print_list(const InfoValue *array, uint32_t max_items, FILE *file)
 {
-  for (uint32_t i = 0; i < array->items->len && i < most; i++) {
+  for (uint32_t i = 0; i < array->items->len && i < max_items; i++) {
     fputs(i ? ", " : "", file);
     print_scalar(item(array, i), file);
   }
-  if (array->items->len > most)
-    fprintf(file, ", and %u more", array->items->len - most);
+  if (array->items->len > max_items)
+    fprintf(file, ", and %u more", array->items->len - max_items);
   if (!array->items->len)
     fputs("none", file);
 }
@@ -247,9 +247,9 @@ static bool is_short(const InfoValue *object)
   return true;
 }
 
-static void print_members(const InfoValue *object, int depth, uint32_t most, FILE *file);
+static void print_members(const InfoValue *object, int depth, uint32_t max_items, FILE *file);
 
-static void print_short(const InfoValue *object, uint32_t most, FILE *file)
+static void print_short(const InfoValue *object, uint32_t max_items, FILE *file)
 {
   for (uint32_t i = 0; i < object->items->len; i++) {
     const InfoValue *member = item(object, i);
@@ -257,33 +257,33 @@ static void print_short(const InfoValue *object, uint32_t most, FILE *file)
     print_key(member->key, file);
     fputc(' ', file);
     if (member->items)
-      print_list(member, most, file);
+      print_list(member, max_items, file);
     else
       print_scalar(member, file);
   }
   fputc('\n', file);
 }
 
-static void print_elements(const InfoValue *array, int depth, uint32_t most, FILE *file)
+static void print_elements(const InfoValue *array, int depth, uint32_t max_items, FILE *file)
 {
-  for (uint32_t i = 0; i < array->items->len && i < most; i++) {
+  for (uint32_t i = 0; i < array->items->len && i < max_items; i++) {
     const InfoValue *element = item(array, i);
     fprintf(file, "%*s- ", 2 * depth, "");
     if (is_list(element)) {
-      print_list(element, most, file);
+      print_list(element, max_items, file);
       fputc('\n', file);
     } else if (is_short(element)) {
-      print_short(element, most, file);
+      print_short(element, max_items, file);
     } else {
-      print_members(element, depth + 1, most, file);
+      print_members(element, depth + 1, max_items, file);
     }
   }
-  if (array->items->len > most)
-    fprintf(file, "%*s- and %u more\n", 2 * depth, "", array->items->len - most);
+  if (array->items->len > max_items)
+    fprintf(file, "%*s- and %u more\n", 2 * depth, "", array->items->len - max_items);
 }
 
 /* In an object that is an element of an array the first member continues the current line. */
-static void print_members(const InfoValue *object, int depth, uint32_t most, FILE *file)
+static void print_members(const InfoValue *object, int depth, uint32_t max_items, FILE *file)
 {
   for (uint32_t i = 0; i < object->items->len; i++) {
     const InfoValue *member = item(object, i);
@@ -294,24 +294,24 @@ static void print_members(const InfoValue *object, int depth, uint32_t most, FIL
     if (!member->items || is_list(member)) {
       fputc(' ', file);
       if (member->items)
-        print_list(member, most, file);
+        print_list(member, max_items, file);
       else
         print_scalar(member, file);
       fputc('\n', file);
     } else if (member->kind == KIND_ARRAY) {
       fputc('\n', file);
-      print_elements(member, depth + 1, most, file);
+      print_elements(member, depth + 1, max_items, file);
     } else if (is_short(member)) {
       fputc(' ', file);
-      print_short(member, most, file);
+      print_short(member, max_items, file);
     } else {
       fprintf(file, "\n%*s", 2 * (depth + 1), "");
-      print_members(member, depth + 1, most, file);
+      print_members(member, depth + 1, max_items, file);
     }
   }
 }
 
-void info_print_text(const InfoValue *object, uint32_t most, FILE *file)
+void info_print_text(const InfoValue *object, uint32_t max_items, FILE *file)
 {
-  print_members(object, 0, most, file);
+  print_members(object, 0, max_items, file);
 }

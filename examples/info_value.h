@@ -36,7 +36,7 @@ void info_add_text(InfoValue *array, const char *format, ...) __attribute__((for
 uint32_t info_count(const InfoValue *array);
 
 void info_print_json(const InfoValue *value, FILE *file);
-/* Prints text. Arrays end after `most` elements with a line that says how many more there are. */
-void info_print_text(const InfoValue *object, uint32_t most, FILE *file);
+/* Prints text. Arrays are cut after `max_items` elements, followed by the number of the others. */
+void info_print_text(const InfoValue *object, uint32_t max_items, FILE *file);
 
 #endif

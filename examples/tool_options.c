@@ -124,7 +124,7 @@ bool tool_parse_integer(const char *option, const char *value, gint64 min, gint6
 
 /* ---------------------------------------------------------------------------- help --- */
 
-static const char *keep(ToolOptions *options, char *text)
+static const char *own_text(ToolOptions *options, char *text)
 {
   g_ptr_array_add(options->texts, text);
   return text;
@@ -155,9 +155,9 @@ static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
                         .arg_description = is_switch ? NULL : value_name(option)};
 
   if (is_switch && option->standard != 0)
-    entry.long_name = keep(options, g_strconcat("no-", option->name, NULL));
+    entry.long_name = own_text(options, g_strconcat("no-", option->name, NULL));
   cj2k_option_help(option, help, sizeof help);
-  entry.description = keep(options, g_strdup(help));
+  entry.description = own_text(options, g_strdup(help));
   return entry;
 }
 

@@ -88,8 +88,8 @@ static inline uint32_t cj2k_bits_get1(Cj2kBitReader *bits)
   return value;
 }
 
-/* Takes a run of bits of value `bit`, but not more than `most`. Returns its length. */
-static inline uint32_t cj2k_bits_take_run(Cj2kBitReader *bits, bool bit, uint32_t most)
+/* Takes a run of bits of value `bit`, of at most `max_length` bits. Returns its length. */
+static inline uint32_t cj2k_bits_take_run(Cj2kBitReader *bits, bool bit, uint32_t max_length)
 {
   uint32_t taken = 0;
 
@@ -102,11 +102,11 @@ static inline uint32_t cj2k_bits_take_run(Cj2kBitReader *bits, bool bit, uint32_
     others = bit ? ~bits->window : bits->window;
     n = others ? (uint32_t)__builtin_clzll(others) : 64;
     n = n < bits->count ? n : bits->count;
-    n = n < most - taken ? n : most - taken;
+    n = n < max_length - taken ? n : max_length - taken;
     bits->window = n < 64 ? bits->window << n : 0;
     bits->count -= n;
     taken += n;
-  } while (bits->count == 0 && taken < most);
+  } while (bits->count == 0 && taken < max_length);
   return taken;
 }
 

@@ -83,9 +83,9 @@ static Cj2kStatus reserve(Builder *builder, void *array, uint32_t *capacity, uin
   reserve((builder), &(builder)->plan->field, &(builder)->field##_capacity,                        \
           (builder)->plan->num_##field, (added), sizeof *(builder)->plan->field, #field)
 
-/* Assigns a place to `samples` 32-bit samples: *offset is a multiple of 32 samples. */
-static Cj2kStatus place(Builder *builder, uint64_t *total, uint64_t samples, uint64_t *offset,
-                        const char *what)
+/* Reserves `samples` samples of 32 bits; *offset is a multiple of 32 samples. */
+static Cj2kStatus allocate_range(Builder *builder, uint64_t *total, uint64_t samples,
+                                 uint64_t *offset, const char *what)
 {
   *offset = *total;
   if (samples > builder->limit / 4 || builder->used + 4 * samples > builder->limit)
@@ -239,9 +239,9 @@ static Cj2kStatus append_band(Builder *builder, uint32_t tile_comp_index, uint32
     return CJ2K_OK;
   }
   band->stride = (uint32_t)padded_stride(band->rect);
-  return place(builder, &plan->num_coefficients,
-               padded_stride(band->rect) * (band->rect.y1 - band->rect.y0), &band->offset,
-               "coefficients");
+  return allocate_range(builder, &plan->num_coefficients,
+                        padded_stride(band->rect) * (band->rect.y1 - band->rect.y0), &band->offset,
+                        "coefficients");
 }
 
 /* Appends the geometry of all resolutions before any band, because the scales of a band depend on
@@ -274,8 +274,9 @@ static Cj2kStatus append_resolutions(Builder *builder, const Cj2kCoding *coding,
     resolution->offset = UINT64_MAX;
     if (r > 0 && r < tile_comp->reduced_levels) {
       resolution->stride = (uint32_t)padded_stride(rect);
-      status = place(builder, &plan->num_lowpass, padded_stride(rect) * (rect.y1 - rect.y0),
-                     &resolution->offset, "low-pass workspace");
+      status =
+          allocate_range(builder, &plan->num_lowpass, padded_stride(rect) * (rect.y1 - rect.y0),
+                         &resolution->offset, "low-pass workspace");
     }
   }
   return status;

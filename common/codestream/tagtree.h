@@ -42,22 +42,23 @@ typedef struct {
 /* Reads bits of one node until its value is known or at least `threshold`. */
 static inline void cj2k_tag_node_refine(Cj2kTagNode *node, uint32_t threshold, Cj2kBitReader *bits)
 {
-  uint32_t most, zeros;
+  uint32_t max_zeros, zeros;
 
   if (node->known || node->low >= threshold)
     return;
-  most = threshold - node->low;
+  max_zeros = threshold - node->low;
   if (bits->count < 32)
     cj2k_bits_refill(bits);
   zeros = (uint32_t)__builtin_clzll(bits->window | 1);
-  if (zeros < most && zeros + 1 < bits->count) { /* nearly always: all bits are in the window */
+  if (zeros < max_zeros &&
+      zeros + 1 < bits->count) { /* nearly always: all bits are in the window */
     node->low = (uint16_t)(node->low + zeros);
     node->known = 1;
     bits->window <<= zeros + 1;
     bits->count -= zeros + 1;
     return;
   }
-  node->low = (uint16_t)(node->low + cj2k_bits_take_run(bits, false, most));
+  node->low = (uint16_t)(node->low + cj2k_bits_take_run(bits, false, max_zeros));
   if (node->low < threshold)
     node->known = (uint16_t)cj2k_bits_get1(bits);
 }

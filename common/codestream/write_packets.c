@@ -55,8 +55,9 @@ static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_b
 #define PART_CHUNK     512
 #define PRECINCT_CHUNK 4096
 
-/* Chunks of precincts, each of which has so many parts, 1 or MAX_BANDS. */
-static GArray *make_chunks(const Cj2kPacketWriter *writer, uint32_t parts, uint32_t most)
+/* Divides all parts, of which each precinct has `parts` (1 or MAX_BANDS), into chunks of about
+ * `weight_limit` code-blocks. */
+static GArray *make_chunks(const Cj2kPacketWriter *writer, uint32_t parts, uint32_t weight_limit)
 {
   GArray *chunks = g_array_new(FALSE, TRUE, sizeof(Chunk));
   uint32_t weight = 0, end = writer->plan->num_precincts * parts;
@@ -69,7 +70,7 @@ static GArray *make_chunks(const Cj2kPacketWriter *writer, uint32_t parts, uint3
     weight +=
         8 + (parts == 1 ? precinct_blocks(precinct, num_bands) : band->blocks_x * band->blocks_y);
     chunk.count++;
-    if (weight >= most || i + 1 == end) {
+    if (weight >= weight_limit || i + 1 == end) {
       g_array_append_val(chunks, chunk);
       chunk = (Chunk){.first = i + 1};
       weight = 0;

@@ -260,17 +260,17 @@ static Cj2kStatus check_tiles(const Apply *a)
         "tiles of %u x %u contradict profile %s, which has one tile or four equal ones (2 x 2 or 1 x 4)",
         p->tile_width, p->tile_height, a->rules->name);
   if (a->rules->tiles == CJ2K_TILES_ONE_OR_IMF) {
-    uint32_t most = p->tile_width == 1024   ? 4
-                    : p->tile_width == 2048 ? 5
-                    : p->tile_width == 4096 ? 6
-                                            : 0;
-    if (p->tile_width != p->tile_height || !most || p->tile_width > 2 * a->rules->max_width)
+    uint32_t max_levels = p->tile_width == 1024   ? 4
+                          : p->tile_width == 2048 ? 5
+                          : p->tile_width == 4096 ? 6
+                                                  : 0;
+    if (p->tile_width != p->tile_height || !max_levels || p->tile_width > 2 * a->rules->max_width)
       REFUSE(
           "tiles of %u x %u contradict profile %s, which has one tile or squares of 1024, 2048 or 4096",
           p->tile_width, p->tile_height, a->rules->name);
-    if (levels > most)
+    if (levels > max_levels)
       REFUSE("num-resolutions %u contradicts profile %s with tiles of %u, which has at most %u",
-             levels + 1, a->rules->name, p->tile_width, most + 1);
+             levels + 1, a->rules->name, p->tile_width, max_levels + 1);
   }
   return CJ2K_OK;
 }
@@ -330,11 +330,11 @@ static int lowest_sub_level(const Apply *a, double mbit)
   /* A number, no character: -1 stands for the lowest level. */
   // NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c)
   int main_level = a->setup->params.main_level,
-      most = cj2k_profile_max_sub_level(a->rules, main_level), level = 1;
+      highest = cj2k_profile_max_sub_level(a->rules, main_level), level = 1;
 
   if (mbit <= 0)
-    return most;
-  while (level < most && mbit > cj2k_profile_level_mbit(a->rules, main_level, level))
+    return highest;
+  while (level < highest && mbit > cj2k_profile_level_mbit(a->rules, main_level, level))
     level++;
   return level;
 }

@@ -149,10 +149,10 @@ static bool parse_precincts(const char *text, void *user)
 #define PARAM(field)                                                                               \
   .offset = offsetof(Cj2kEncoderParams, field), .size = sizeof(((Cj2kEncoderParams *)0)->field)
 #define BOOLEAN .kind = CJ2K_OPTION_BOOLEAN
-#define INTEGER(least, most, preset)                                                               \
-  .kind = CJ2K_OPTION_INTEGER, .min = (least), .max = (most), .standard = (preset)
-#define NUMBER(least, most, preset)                                                                \
-  .kind = CJ2K_OPTION_NUMBER, .min = (least), .max = (most), .standard = (preset)
+#define INTEGER(minimum, maximum, preset)                                                          \
+  .kind = CJ2K_OPTION_INTEGER, .min = (minimum), .max = (maximum), .standard = (preset)
+#define NUMBER(minimum, maximum, preset)                                                           \
+  .kind = CJ2K_OPTION_NUMBER, .min = (minimum), .max = (maximum), .standard = (preset)
 #define WORD(name, list)  .kind = CJ2K_OPTION_WORD, .type = (name), .words = (list)
 #define FLAGS(name, list) .kind = CJ2K_OPTION_FLAGS, .type = (name), .words = (list)
 

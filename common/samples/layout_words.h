@@ -33,9 +33,9 @@ static inline uint32_t cj2k_low_bits(unsigned count)
 typedef struct {
   uint32_t offset; /* added first, to convert between signed and unsigned */
   uint32_t round;  /* added before shifting right */
-  unsigned down;   /* shift to the right, */
-  int32_t most;    /* after which values are limited to this */
-  unsigned up;     /* or shift to the left */
+  unsigned down;   /* shift to the right */
+  int32_t maximum; /* limit of the values after a shift to the right */
+  unsigned up;     /* shift to the left; only one of both shifts is not 0 */
   uint32_t mask;   /* bits of a sample, before its shift in the word */
 } Cj2kConversion;
 
@@ -50,7 +50,7 @@ static inline Cj2kConversion cj2k_layout_conversion(const Cj2kSampleLayout *layo
     c.round = (uint32_t)1 << (c.down - 1);
   }
   c.up = layout->depth > depth ? layout->depth - depth : 0;
-  c.most = (int32_t)cj2k_low_bits(layout->depth - layout->is_signed);
+  c.maximum = (int32_t)cj2k_low_bits(layout->depth - layout->is_signed);
   c.mask = cj2k_low_bits(layout->is_signed ? 8u * layout->word_bytes : layout->depth);
   return c;
 }

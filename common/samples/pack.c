@@ -10,7 +10,7 @@ static void convert(Cj2kConversion c, const int32_t *restrict in, uint32_t *rest
   if (c.down > 0) {
     for (size_t i = 0; i < n; i++) {
       int32_t v = (int32_t)((uint32_t)in[i] + c.offset + c.round) >> c.down;
-      bits[i] = (uint32_t)(v < c.most ? v : c.most) & c.mask;
+      bits[i] = (uint32_t)(v < c.maximum ? v : c.maximum) & c.mask;
     }
   } else {
     for (size_t i = 0; i < n; i++)
@@ -18,9 +18,9 @@ static void convert(Cj2kConversion c, const int32_t *restrict in, uint32_t *rest
   }
 }
 
-/* Shifts bits to their place in a word, in the byte order of the layout. */
+/* Shifts bits to their position in a word, in the byte order of the layout. */
 CJ2K_SIMD
-static void place(uint32_t *bits, size_t n, unsigned shift, bool swapped, unsigned word_bytes)
+static void shift_words(uint32_t *bits, size_t n, unsigned shift, bool swapped, unsigned word_bytes)
 {
   if (swapped && word_bytes == 2)
     for (size_t i = 0; i < n; i++)
@@ -164,7 +164,7 @@ static void pack_row(const Cj2kSampleLayout *layout, uint8_t depth, bool is_sign
     uint8_t *out = row + layout->at[0].offset + (size_t)(x + done) * stride;
     convert(conversion, in + done, bits, piece);
     if (stride && (swapped || layout->at[0].shift))
-      place(bits, piece, layout->at[0].shift, swapped, layout->word_bytes);
+      shift_words(bits, piece, layout->at[0].shift, swapped, layout->word_bytes);
     if (stride && whole)
       store_regular_whole(out, layout->word_bytes, stride, bits, piece);
     else if (stride)

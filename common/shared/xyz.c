@@ -38,10 +38,10 @@ static inline uint32_t bin_of(float x)
 
 void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer transfer)
 {
-  uint32_t most = ((uint32_t)1 << depth) - 1;
+  uint32_t max_code = ((uint32_t)1 << depth) - 1;
   tables->depth = depth;
-  for (uint32_t v = 0; v <= most; v++)
-    tables->linear[v] = (float)linearise(transfer, (double)v / most);
+  for (uint32_t v = 0; v <= max_code; v++)
+    tables->linear[v] = (float)linearise(transfer, (double)v / max_code);
   for (int i = 0; i < 9; i++)
     tables->matrix[i] = (float)(rgb_to_xyz[i] * (48.0 / 52.37));
 

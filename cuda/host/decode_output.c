@@ -72,7 +72,7 @@ static void set_conversion(Cj2kCudaStore *store, const Cj2kSampleLayout *layout,
   store->round = conversion.round;
   store->down = conversion.down;
   store->up = conversion.up;
-  store->most = conversion.most;
+  store->most = conversion.maximum;
   store->mask = conversion.mask;
   store->dc = tc->is_signed ? 0 : 1 << (depth - 1);
   store->lo = tc->is_signed ? -(1 << (depth - 1)) : 0;

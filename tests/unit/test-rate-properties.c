@@ -22,7 +22,7 @@
 /* Below SMALL_FACTOR times the size of the headers single code-blocks decide the result. */
 #define SMALL_FACTOR     4
 #define MAX_UNUSED_SMALL 16
-/* The same limits for a picture that is flat except for a few_blocks blocks. */
+/* The same limits for a picture that is flat except for a few blocks. */
 #define MAX_FALL_FEW_BLOCKS   0.5
 #define MAX_UNUSED_FEW_BLOCKS 64
 /* Smaller pictures are not compared with other rate controls. */
@@ -142,7 +142,7 @@ static void check_budgets(const Case *c, int coder, const TestPicture *picture)
     Outcome outcome = encode_budget(c, coder, picture, budget);
     describe(text, c, coder, budget, outcome);
     bool small = budget < least * SMALL_FACTOR;
-    /* All data are in a few_blocks HT blocks, whose sizes jump. */
+    /* All data are in a few HT blocks, whose sizes jump. */
     bool few_blocks = small && coder && c->scene == SCENE_BRIGHT && c->components == 3;
     uint64_t max_unused = few_blocks ? MAX_UNUSED_FEW_BLOCKS
                           : small    ? MAX_UNUSED_SMALL

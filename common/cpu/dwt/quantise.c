@@ -20,11 +20,11 @@ static void quantise_reversible(const int32_t *in, uint32_t *out, size_t n)
 CJ2K_SIMD
 static void quantise_irreversible(const float *in, uint32_t *out, size_t n, float inv_scale)
 {
-  const float most = 2147483520.0f; /* the last fp32 below 2^31 */
+  const float max_index = 2147483520.0f; /* the last fp32 below 2^31 */
   CJ2K_IVDEP
   for (size_t i = 0; i < n; i++) {
     float q = fabsf(in[i]) * inv_scale;
-    q = q < most ? q : most;
+    q = q < max_index ? q : max_index;
     int32_t index = (int32_t)q;
     uint32_t bits;
     memcpy(&bits, &in[i], sizeof bits);
