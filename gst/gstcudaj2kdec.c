@@ -98,6 +98,17 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 
 /* -------------------------------------------------------------------------------- states --- */
 
+/* Replaces the pool that pictures come from (transfer full; NULL: none). */
+static void set_pool(GstCudaJ2kDec *self, GstBufferPool *pool)
+{
+  GST_OBJECT_LOCK(self);
+  GstBufferPool *old = self->pool;
+  self->pool = pool;
+  GST_OBJECT_UNLOCK(self);
+  if (old)
+    gst_object_unref(old);
+}
+
 static gboolean start(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -131,7 +142,7 @@ static gboolean stop(GstVideoDecoder *decoder)
 
   gst_cuda_j2k_output_stop(&self->codec.output);
   gst_cuda_j2k_dec_drop_picture(self);
-  gst_cuda_j2k_dec_set_pool(self, NULL);
+  set_pool(self, NULL);
   gst_cuda_j2k_codec_stop(&self->codec);
   g_clear_pointer(&self->input_state, gst_video_codec_state_unref);
   return TRUE;
@@ -194,16 +205,6 @@ static GstCaps *getcaps(GstVideoDecoder *decoder, GstCaps *filter)
   return filtered;
 }
 
-void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool)
-{
-  GST_OBJECT_LOCK(self);
-  GstBufferPool *old = self->pool;
-  self->pool = pool;
-  GST_OBJECT_UNLOCK(self);
-  if (old)
-    gst_object_unref(old);
-}
-
 /* While flushing, the streaming thread does not wait for a buffer of the pool that downstream
  * keeps. Called on any thread. */
 static void set_pool_flushing(GstCudaJ2kDec *self, gboolean flushing)
@@ -260,7 +261,8 @@ static gboolean src_event(GstVideoDecoder *decoder, GstEvent *event)
 
 /* When downstream asks to reconfigure while a frame is finished, the base class calls this on the
  * output thread. Negotiation there could change the format and the pool while the streaming thread
- * uses them, so the request is noted and the streaming thread negotiates before its next frame. */
+ * uses them, so the request is noted and the streaming thread negotiates before its next frame.
+ * Each negotiation gives a new pool, also one that the base class begins, as it does at a gap. */
 static gboolean negotiate(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -268,7 +270,10 @@ static gboolean negotiate(GstVideoDecoder *decoder)
     g_atomic_int_set(&self->reconfigure, TRUE);
     return TRUE;
   }
-  return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->negotiate(decoder);
+  if (!GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->negotiate(decoder))
+    return FALSE;
+  set_pool(self, gst_video_decoder_get_buffer_pool(decoder));
+  return TRUE;
 }
 
 static GstFlowReturn have_frame(GstCudaJ2kDec *self, gsize size)

@@ -105,10 +105,7 @@ static gboolean set_output(GstCudaJ2kDec *self)
   if (self->on_device)
     gst_caps_set_features_simple(state->caps, gst_caps_features_new(GST_CUDA_J2K_FEATURE, NULL));
   gst_video_codec_state_unref(state);
-  if (!valid || !gst_video_decoder_negotiate(decoder))
-    return FALSE;
-  gst_cuda_j2k_dec_set_pool(self, gst_video_decoder_get_buffer_pool(decoder));
-  return TRUE;
+  return valid && gst_video_decoder_negotiate(decoder);
 }
 
 static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)

@@ -66,7 +66,7 @@ static void complete_chroma(const GstCudaJ2kVideo *video, const Cj2kImage *image
                    : image->components[c].y1 - image->components[c].y0);
 }
 
-/* Records a part's result in its picture; finish_picture() reads it with the last part. */
+/* Records a part's result in its picture; complete_frame() reads it with the last part. */
 static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
                           const Cj2kFrame *result)
 {
@@ -101,20 +101,25 @@ static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean i
   return flags;
 }
 
-/* The picture's last part has arrived: pushes the frame downstream, or fails it. Takes the frame.
+/* The picture's last part has arrived: gives its frame the picture, or fails it. Takes the part.
+ * Returns the frame, ready to be pushed; NULL: there is none, and *flow says how the failure ended.
  */
-static GstFlowReturn finish_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part)
+static GstVideoCodecFrame *complete_frame(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part,
+                                          GstFlowReturn *flow)
 {
   GstCudaJ2kDecPicture *picture = part->picture;
   GstVideoCodecFrame *frame = part->frame;
   if (!picture->good_parts) {
     Cj2kError error = picture->error;
     gst_cuda_j2k_dec_part_free(part);
-    if (!is_fatal(&error))
-      return gst_cuda_j2k_dec_fail(self, frame, error.text);
+    if (!is_fatal(&error)) {
+      *flow = gst_cuda_j2k_dec_fail(self, frame, error.text);
+      return NULL;
+    }
     gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), frame);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
-    return GST_FLOW_ERROR;
+    *flow = GST_FLOW_ERROR;
+    return NULL;
   }
   if (picture->damaged)
     GST_VIDEO_CODEC_FRAME_FLAG_SET(frame, GST_VIDEO_CODEC_FRAME_FLAG_CORRUPTED);
@@ -127,10 +132,7 @@ static GstFlowReturn finish_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part
   self->had_picture = TRUE;
   GST_BUFFER_FLAG_UNSET(frame->output_buffer, GST_CUDA_J2K_FIELD_FLAGS);
   GST_BUFFER_FLAG_SET(frame->output_buffer, flags);
-  g_atomic_int_set(&self->codec.meter.waiting_output, 1);
-  GstFlowReturn flow = gst_video_decoder_finish_frame(GST_VIDEO_DECODER(self), frame);
-  g_atomic_int_set(&self->codec.meter.waiting_output, 0);
-  return flow;
+  return frame;
 }
 
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
@@ -150,14 +152,20 @@ GstFlowReturn gst_cuda_j2k_dec_output(gpointer element)
   cj2k_decoder_release(self->codec.object, &result);
   gst_cuda_j2k_codec_measure(&self->codec, part->last, part->arrived, part->had_room && waited);
 
+  GstVideoCodecFrame *ready = NULL;
   GST_VIDEO_DECODER_STREAM_LOCK(decoder);
   if (part->last && !gst_cuda_j2k_output_discards(&self->codec.output)) {
-    flow = finish_picture(self, part);
+    ready = complete_frame(self, part, &flow);
   } else {
     if (part->frame)
       gst_video_decoder_release_frame(decoder, part->frame);
     gst_cuda_j2k_dec_part_free(part);
   }
   GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
+  if (!ready)
+    return flow;
+  g_atomic_int_set(&self->codec.meter.waiting_output, 1);
+  flow = gst_video_decoder_finish_frame(decoder, ready);
+  g_atomic_int_set(&self->codec.meter.waiting_output, 0);
   return flow;
 }

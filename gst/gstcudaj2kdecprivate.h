@@ -92,10 +92,6 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
 /* Drops the unfinished picture, if there is one. */
 void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
 
-/* gstcudaj2kdec.c */
-/* Replaces the pool that pictures come from (transfer full; NULL: none). */
-void gst_cuda_j2k_dec_set_pool(GstCudaJ2kDec *self, GstBufferPool *pool);
-
 /* gstcudaj2kdecoutput.c */
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);
 void gst_cuda_j2k_dec_picture_unref(GstCudaJ2kDecPicture *picture);

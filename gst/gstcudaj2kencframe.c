@@ -243,19 +243,18 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
     gst_clear_buffer(&self->first_field);
   else if (!take_packet(self, &packet, frame != NULL, &buffer))
     flow = GST_FLOW_ERROR;
+  GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
   cj2k_encoder_release(self->codec.object, &packet);
   part_free(part);
-  if (frame) {
-    /* Without a buffer the base class drops the frame. */
-    frame->output_buffer = buffer;
-    if (buffer)
-      GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAGS(frame->input_buffer) & GST_CUDA_J2K_FIELD_FLAGS);
-    GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
-    g_atomic_int_set(&self->codec.meter.waiting_output, 1);
-    GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
-    g_atomic_int_set(&self->codec.meter.waiting_output, 0);
-    flow = flow == GST_FLOW_OK ? pushed : flow;
-  }
-  GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
-  return flow;
+  if (!frame)
+    return flow;
+  /* Without a buffer the base class drops the frame. */
+  frame->output_buffer = buffer;
+  if (buffer)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAGS(frame->input_buffer) & GST_CUDA_J2K_FIELD_FLAGS);
+  GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
+  g_atomic_int_set(&self->codec.meter.waiting_output, 1);
+  GstFlowReturn pushed = gst_video_encoder_finish_frame(encoder, frame);
+  g_atomic_int_set(&self->codec.meter.waiting_output, 0);
+  return flow == GST_FLOW_OK ? pushed : flow;
 }

@@ -11,8 +11,10 @@
  *   1. the sink pad's stream lock: held by the streaming thread all the time, never by the output
  *      thread;
  *   2. the base class's stream lock, recursive: guards the base class's lists of frames. The
- *      streaming thread holds it in every virtual function, the output thread while it finishes a
- *      frame; the base class releases it around gst_pad_push();
+ *      streaming thread holds it in every virtual function, the output thread while it makes a
+ *      frame ready. It does not hold it when it calls the base class's finish_frame(), which takes
+ *      it once, and releases it once around gst_pad_push(): the streaming thread goes on while
+ *      downstream takes its time;
  *   3. the object lock: properties, statistics, and which codec object is in use;
  *   4. `lock` of this struct: its fields. Nothing is called while it is held.
  *
@@ -76,8 +78,8 @@ void gst_cuda_j2k_output_nest(GstCudaJ2kOutput *output);
 void gst_cuda_j2k_output_unnest(GstCudaJ2kOutput *output);
 
 /* For the output function: must this result be discarded, because the element is flushing or an
- * earlier push failed? The answer is valid while the caller holds the stream lock, which a flush
- * event takes before it resets the segment. */
+ * earlier push failed? The answer is valid until the output function returns: a flush waits for
+ * that before it resets the segment. */
 gboolean gst_cuda_j2k_output_discards(GstCudaJ2kOutput *output);
 
 /* Is this the output thread? */

@@ -33,6 +33,7 @@ typedef struct {
   GstEventType events[MAX_ARRIVALS]; /* GST_EVENT_UNKNOWN stands for a buffer */
   guint num_events;
   gboolean blocked; /* downstream holds buffers up */
+  gboolean holding; /* one of them has come */
 } Stage;
 
 static void note(Stage *stage, GstEventType type)
@@ -52,6 +53,8 @@ static GstFlowReturn chain(GstPad *pad, GstObject *parent, GstBuffer *buffer)
   (void)parent;
   gst_buffer_unref(buffer);
   g_mutex_lock(&stage->lock);
+  stage->holding = stage->blocked;
+  g_cond_broadcast(&stage->changed);
   while (stage->blocked)
     g_cond_wait(&stage->changed, &stage->lock);
   note(stage, GST_EVENT_UNKNOWN);
@@ -115,6 +118,15 @@ static void wait_for_arrivals(Stage *stage, guint count)
 {
   g_mutex_lock(&stage->lock);
   while (stage->arrived < count)
+    g_cond_wait(&stage->changed, &stage->lock);
+  g_mutex_unlock(&stage->lock);
+}
+
+/* Waits until a buffer is in a chain function that blocks. */
+static void wait_until_held(Stage *stage)
+{
+  g_mutex_lock(&stage->lock);
+  while (!stage->holding)
     g_cond_wait(&stage->changed, &stage->lock);
   g_mutex_unlock(&stage->lock);
 }
@@ -263,6 +275,23 @@ static gpointer push_until_full(gpointer data)
   return NULL;
 }
 
+/* While downstream holds a buffer up, upstream can push as many frames as may be in flight. */
+static void test_push_meanwhile(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  stage_init(&stage, c->kind, c->in_flight);
+  set_blocked(&stage, TRUE);
+  g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+  wait_until_held(&stage);
+  for (guint i = 1; i <= c->in_flight; i++)
+    g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+  g_assert_cmpuint(stage.arrived, ==, 0);
+  set_blocked(&stage, FALSE);
+  wait_for_arrivals(&stage, c->in_flight + 1);
+  stage_clear(&stage);
+}
+
 /* A flush while downstream blocks and all frames are in flight. */
 static void test_flush_when_full(gconstpointer data)
 {
@@ -385,24 +414,49 @@ static void test_segment_done(gconstpointer data)
   stage_clear(&stage);
 }
 
-/* A gap keeps its position between buffers. */
-static void test_gap(gconstpointer data)
+/* Pushes the event (transfer full) behind five buffers and in front of three: it arrives there. */
+static void check_position(const Case *c, GstEvent *event)
 {
-  const Case *c = data;
   Stage stage;
   guint buffers = 0;
+  GstEventType type = GST_EVENT_TYPE(event);
   stage_init(&stage, c->kind, c->in_flight);
   for (guint i = 0; i < 5; i++)
     g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
-  g_assert_true(
-      gst_harness_push_event(stage.rig.h, gst_event_new_gap(GST_SECOND / 5, GST_SECOND / FPS)));
+  g_assert_true(gst_harness_push_event(stage.rig.h, event));
   for (guint i = 6; i < 9; i++)
     g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
   g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
   g_assert_cmpuint(stage.arrived, ==, 8);
-  for (guint i = 0; i < stage.num_events && stage.events[i] != GST_EVENT_GAP; i++)
+  for (guint i = 0; i < stage.num_events && stage.events[i] != type; i++)
     buffers += stage.events[i] == GST_EVENT_UNKNOWN;
   g_assert_cmpuint(buffers, ==, 5);
+  stage_clear(&stage);
+}
+
+static void test_gap(gconstpointer data)
+{
+  check_position(data, gst_event_new_gap(GST_SECOND / 5, GST_SECOND / FPS));
+}
+
+/* A change of the rate is not serialised: it does not wait for frames in flight, even if downstream
+ * holds one up. */
+static void test_instant_rate(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  stage_init(&stage, c->kind, c->in_flight);
+  set_blocked(&stage, TRUE);
+  g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+  wait_until_held(&stage);
+  g_assert_true(gst_harness_push_event(
+      stage.rig.h, gst_event_new_instant_rate_change(2, GST_SEGMENT_FLAG_NONE)));
+  g_assert_cmpuint(stage.arrived, ==, 0);
+  g_mutex_lock(&stage.lock);
+  g_assert_cmpint(stage.events[stage.num_events - 1], ==, GST_EVENT_INSTANT_RATE_CHANGE);
+  g_mutex_unlock(&stage.lock);
+  set_blocked(&stage, FALSE);
+  wait_for_arrivals(&stage, 1);
   stage_clear(&stage);
 }
 
@@ -471,6 +525,51 @@ static void test_reconfigure_in_finish(void)
   stage_clear(&stage);
 }
 
+typedef struct {
+  GstBufferPool *offered; /* the last one, kept by the decoder; compared only */
+  GstBufferPool *used;    /* of the last picture */
+} Pools;
+
+static GstPadProbeReturn offer_and_watch(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Pools *pools = data;
+  if (GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER) {
+    pools->used = GST_PAD_PROBE_INFO_BUFFER(info)->pool;
+    return GST_PAD_PROBE_OK;
+  }
+  GstPadProbeReturn result = offer_pool(pad, info, NULL);
+  if (result == GST_PAD_PROBE_HANDLED) {
+    gst_query_parse_nth_allocation_pool(GST_PAD_PROBE_INFO_QUERY(info), 0, &pools->offered, NULL,
+                                        NULL, NULL);
+    gst_object_unref(pools->offered);
+  }
+  return result;
+}
+
+/* At a gap the base class negotiates if downstream asked for it: the next picture comes from the
+ * pool that downstream offered then. */
+static void test_reconfigure_at_gap(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  Pools pools = {0};
+  stage_init(&stage, c->kind, c->in_flight);
+  gst_pad_add_probe(stage.rig.h->sinkpad,
+                    GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
+                    offer_and_watch, &pools, NULL);
+  for (guint i = 0; i < 8; i++) {
+    GstBufferPool *before = pools.offered;
+    g_assert_cmpint(push(&stage, 2 * i), ==, GST_FLOW_OK);
+    wait_for_arrivals(&stage, i + 1);
+    g_assert_true(pools.used == pools.offered);
+    g_assert_true(i == 0 || before == pools.offered); /* negotiated at the gap, and not again */
+    gst_harness_push_upstream_event(stage.rig.h, gst_event_new_reconfigure());
+    g_assert_true(gst_harness_push_event(
+        stage.rig.h, gst_event_new_gap((2 * i + 1) * GST_SECOND / FPS, GST_SECOND / FPS)));
+  }
+  stage_clear(&stage);
+}
+
 /* ---------------------------------------------------------------------------------- main --- */
 
 static void add(const gchar *name, const Kind *kind, GstFlowReturn answer, GTestDataFunc test)
@@ -496,11 +595,14 @@ int main(int argc, char **argv)
     add("not-linked-always", kind, GST_FLOW_NOT_LINKED, test_refused_always);
     add("not-linked-forgotten", kind, GST_FLOW_NOT_LINKED, test_forgotten);
     add("eos-forgotten", kind, GST_FLOW_EOS, test_forgotten);
+    add("push-meanwhile", kind, GST_FLOW_OK, test_push_meanwhile);
     add("flush-when-full", kind, GST_FLOW_OK, test_flush_when_full);
     add("gap", kind, GST_FLOW_OK, test_gap);
+    add("instant-rate-change", kind, GST_FLOW_OK, test_instant_rate);
     add("segment-done", kind, GST_FLOW_OK, test_segment_done);
   }
   add("image-sequence", &decoder, GST_FLOW_OK, test_image_sequence);
+  add("reconfigure-at-gap", &decoder, GST_FLOW_OK, test_reconfigure_at_gap);
   add("held-buffers", &decoder, GST_FLOW_OK, test_held_buffers);
   g_test_add_func("/flow/cudaj2kdec/reconfigure-in-finish", test_reconfigure_in_finish);
   int result = g_test_run();
