@@ -23,9 +23,11 @@ static void add(Sum *sum, uint64_t headers, uint64_t bodies)
   sum->bodies += bodies;
 }
 
-static void count_packet(void *user, const Cj2kPacketId *packet, uint64_t headers, uint64_t bodies)
+static void count_packet(void *user, const Cj2kPacketId *packet, uint64_t offset, uint64_t headers,
+                         uint64_t bodies)
 {
   Sums *sums = user;
+  (void)offset;
   add(&sums->all, headers, bodies);
   add(&sums->components[packet->component], headers, bodies);
   add(&sums->resolutions[packet->resolution], headers, bodies);

@@ -7,10 +7,15 @@
  */
 #include "config.h"
 #include "gstcudaj2kcommon.h"
+#include "gstcudaj2krtp.h"
 
 static gboolean plugin_init(GstPlugin *plugin)
 {
   gst_cuda_j2k_register_typefinders(plugin);
+#ifdef CJ2K_HAVE_GST_RTP
+  if (!GST_ELEMENT_REGISTER(rtpj2ksclpay, plugin) || !GST_ELEMENT_REGISTER(rtpj2kscldepay, plugin))
+    return FALSE;
+#endif
   return GST_ELEMENT_REGISTER(cudaj2kdec, plugin) && GST_ELEMENT_REGISTER(cudaj2kenc, plugin);
 }
 

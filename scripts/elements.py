@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 
-ELEMENTS = ("cudaj2kenc", "cudaj2kdec")
-BASE_CLASS = {"cudaj2kenc": "GstVideoEncoder", "cudaj2kdec": "GstVideoDecoder"}
+ELEMENTS = ("cudaj2kenc", "cudaj2kdec", "rtpj2ksclpay", "rtpj2kscldepay")
+BASE_CLASS = {"cudaj2kenc": "GstVideoEncoder", "cudaj2kdec": "GstVideoDecoder",
+              "rtpj2ksclpay": "GstRTPBasePayload", "rtpj2kscldepay": "GstRTPBaseDepayload"}
 HEAD = """# Element reference
 
 Properties, pads and examples of {elements}, as this version's build has them. docs/properties.md says

@@ -82,10 +82,10 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                              Cj2kCodedFrame **frame, Cj2kError *error);
 /* *frame belongs to the reader and is valid until its next read. */
 
-/* Called for each packet that was read completely, with the bytes of its header (SOP and EPH
- * included) and of its body. NULL: no calls. */
-typedef void (*Cj2kPacketObserver)(void *user, const Cj2kPacketId *packet, uint64_t header_bytes,
-                                   uint64_t body_bytes);
+/* Called for each packet that was read completely, with its offset in the codestream, and the bytes
+ * of its header (SOP and EPH included) and of its body. NULL: no calls. */
+typedef void (*Cj2kPacketObserver)(void *user, const Cj2kPacketId *packet, uint64_t offset,
+                                   uint64_t header_bytes, uint64_t body_bytes);
 void cj2k_packet_reader_observe(Cj2kPacketReader *reader, Cj2kPacketObserver observer, void *user);
 
 /* --- encoder --- */

@@ -177,7 +177,7 @@ static PacketResult read_packet(Walk *walk, const Cj2kPacketId *packet)
   if (!place_pieces(walk, packet, first_piece))
     return PACKETS_ENDED;
   if (walk->observer)
-    walk->observer(walk->observer_user, packet,
+    walk->observer(walk->observer_user, packet, start,
                    body - start + (packed ? (uint64_t)(walk->headers - packed) : 0),
                    walk->at - body);
   if (!is_wanted(walk, packet))
@@ -211,8 +211,8 @@ static void locate_tile(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t t
   reader->num_nodes = node[1] - node[0];
 }
 
-static Cj2kStatus reset_tile_reader(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
-                                    uint64_t max_memory, Cj2kError *error)
+Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
+                                  uint64_t max_memory, Cj2kError *error)
 {
   locate_tile(reader, plan, tile);
   if (max_memory > 0 && reader->num_blocks * (uint64_t)sizeof *reader->states +
@@ -241,6 +241,16 @@ static Cj2kStatus reset_tile_reader(Cj2kTileReader *reader, const Cj2kPlan *plan
   reader->num_pieces = 1;
   cj2k_packet_iterator_start(&reader->iterator, plan, tile);
   return CJ2K_OK;
+}
+
+void cj2k_tile_reader_clear(Cj2kTileReader *reader)
+{
+  cj2k_packet_iterator_clear(&reader->iterator);
+  g_free(reader->states);
+  g_free(reader->inclusion);
+  g_free(reader->zero_bitplanes);
+  g_free(reader->pieces);
+  memset(reader, 0, sizeof *reader);
 }
 
 /* Reads the packets of one tile up to its end or the first invalid packet. */
@@ -272,16 +282,9 @@ void cj2k_packet_reader_observe(Cj2kPacketReader *reader, Cj2kPacketObserver obs
 
 void cj2k_packet_reader_free(Cj2kPacketReader *reader)
 {
-  Cj2kTileReader *tile_reader;
-
   if (!reader)
     return;
-  tile_reader = &reader->tile_reader;
-  cj2k_packet_iterator_clear(&tile_reader->iterator);
-  g_free(tile_reader->states);
-  g_free(tile_reader->inclusion);
-  g_free(tile_reader->zero_bitplanes);
-  g_free(tile_reader->pieces);
+  cj2k_tile_reader_clear(&reader->tile_reader);
   g_free(reader->store.frame.blocks);
   g_free(reader->store.frame.segments);
   g_free(reader->store.frame.side);
@@ -377,7 +380,7 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                  .max_layers = max_layers > 0 ? max_layers : UINT16_MAX};
     PacketResult result;
 
-    status = reset_tile_reader(tile_reader, plan, t, max_memory, error);
+    status = cj2k_tile_reader_start(tile_reader, plan, t, max_memory, error);
     if (status != CJ2K_OK)
       return status;
     if (tile_parts->packed_headers && tile_parts->packed_headers[t].data) {

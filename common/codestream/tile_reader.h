@@ -51,6 +51,13 @@ typedef struct {
   uint32_t num_pieces, pieces_capacity;
 } Cj2kTileReader;
 
+/* Begins the packets of a tile: no code-block is included yet, and the iterator stands before the
+ * first packet. The reader's memory is kept from tile to tile; set it to all zeros first.
+ * CJ2K_ERROR_LIMIT: the tile needs more than max_memory bytes (0: no limit). */
+Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
+                                  uint64_t max_memory, Cj2kError *error);
+void cj2k_tile_reader_clear(Cj2kTileReader *reader);
+
 /*
  * Decodes the packet header at `bits` (B.10) and appends the pieces it announces, in the order of
  * their bytes, with offsets still to be filled in. false: the bits cannot be a packet header.

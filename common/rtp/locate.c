@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "locate.h"
+
+#include "common/codestream/markers.h"
+#include "common/runtime/error.h"
+#include "locate_plt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory that a codestream may claim, in the terms of cj2k_plan_new. */
+#define MAX_MEMORY (UINT64_C(8) << 30)
+
+struct Cj2kRtpLocator {
+  Cj2kHeaderReader *headers;
+  Cj2kTileParts tile_parts;
+  Cj2kPlan *plan; /* of the last header */
+  Cj2kPacketReader *packets;
+  Cj2kRtpUnits units;
+  bool same_levels; /* of all components of all tiles */
+  bool used_plt;
+};
+
+Cj2kRtpLocator *cj2k_rtp_locator_new(void)
+{
+  Cj2kRtpLocator *locator = g_new0(Cj2kRtpLocator, 1);
+  locator->headers = cj2k_header_reader_new();
+  return locator;
+}
+
+void cj2k_rtp_locator_free(Cj2kRtpLocator *locator)
+{
+  if (!locator)
+    return;
+  cj2k_packet_reader_free(locator->packets);
+  cj2k_plan_unref(locator->plan);
+  cj2k_tile_parts_clear(&locator->tile_parts);
+  cj2k_header_reader_free(locator->headers);
+  cj2k_rtp_units_clear(&locator->units);
+  g_free(locator);
+}
+
+bool cj2k_rtp_locator_used_plt(const Cj2kRtpLocator *locator)
+{
+  return locator->used_plt;
+}
+
+uint64_t cj2k_rtp_precinct_id(const Cj2kPlan *plan, const Cj2kPacketId *packet)
+{
+  const Cj2kPlanTileComp *tile_comp =
+      &plan->tile_comps[plan->tiles[0].first_tile_comp + packet->component];
+  uint32_t first = plan->resolutions[tile_comp->first_resolution].first_precinct;
+  return packet->component + (uint64_t)(packet->precinct_index - first) * plan->num_components;
+}
+
+/* RES counts from the highest resolution, which is the same for all only if all have as many
+ * levels. */
+static bool have_same_levels(const Cj2kPlan *plan)
+{
+  for (uint32_t i = 1; i < plan->num_tile_comps; i++)
+    if (plan->tile_comps[i].num_levels != plan->tile_comps[0].num_levels)
+      return false;
+  return true;
+}
+
+static void add_packet(Cj2kRtpLocator *locator, const Cj2kPacketId *packet, uint64_t offset,
+                       uint64_t size)
+{
+  const Cj2kPlan *plan = locator->plan;
+  uint64_t precinct = cj2k_rtp_precinct_id(plan, packet);
+  Cj2kRtpUnit unit = {.offset = offset,
+                      .size = (uint32_t)size,
+                      .precinct = plan->num_tiles == 1 && precinct <= CJ2K_RTP_MAX_PID
+                                      ? (uint32_t)precinct
+                                      : UINT32_MAX,
+                      .layer = packet->layer};
+  if (locator->same_levels)
+    unit.resolution = cj2k_rtp_resolution(packet->resolution, plan->tile_comps[0].num_levels);
+  cj2k_rtp_units_add(&locator->units, &unit);
+}
+
+static void observe(void *user, const Cj2kPacketId *packet, uint64_t offset, uint64_t header_bytes,
+                    uint64_t body_bytes)
+{
+  add_packet(user, packet, offset, header_bytes + body_bytes);
+}
+
+/* From the packet headers. false: a packet is broken or missing. */
+static bool read_packets(Cj2kRtpLocator *locator, const uint8_t *data, size_t size)
+{
+  Cj2kCodedFrame *frame;
+  Cj2kError error = {0};
+  if (!locator->packets)
+    locator->packets = cj2k_packet_reader_new();
+  cj2k_packet_reader_observe(locator->packets, observe, locator);
+  return cj2k_packets_read(locator->packets, locator->plan, &locator->tile_parts, data, size, 0,
+                           true, MAX_MEMORY, &frame, &error) == CJ2K_OK &&
+         frame->unread_bytes == 0;
+}
+
+/* From PLT. false: it is missing or does not agree with the rest. */
+static bool read_lengths(Cj2kRtpLocator *locator, const uint8_t *data)
+{
+  Cj2kRtpLengths lengths;
+  Cj2kPacketIterator iterator = {0};
+  Cj2kPacketId packet;
+  bool good = cj2k_rtp_lengths_begin(&lengths, data, &locator->tile_parts);
+  for (uint32_t tile = 0; good && tile < locator->plan->num_tiles; tile++) {
+    cj2k_packet_iterator_start(&iterator, locator->plan, tile);
+    cj2k_rtp_lengths_tile(&lengths, tile);
+    while (good && cj2k_packet_iterator_next(&iterator, &packet)) {
+      uint64_t offset, size;
+      good = cj2k_rtp_lengths_next(&lengths, &offset, &size);
+      if (good)
+        add_packet(locator, &packet, offset, size);
+    }
+    good = good && cj2k_rtp_lengths_done(&lengths);
+  }
+  cj2k_packet_iterator_clear(&iterator);
+  return good;
+}
+
+static int compare_units(const void *a, const void *b)
+{
+  const Cj2kRtpUnit *x = a, *y = b;
+  return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Brings the units in the order of their bytes, and finds the SOP in front of them. */
+static void finish_units(Cj2kRtpUnits *units, const uint8_t *data)
+{
+  bool sorted = true;
+  for (uint32_t i = 0; i < units->count; i++) {
+    Cj2kRtpUnit *unit = &units->units[i];
+    sorted &= i == 0 || units->units[i - 1].offset <= unit->offset;
+    if (unit->size >= 6 && cj2k_get16(data + unit->offset) == CJ2K_SOP)
+      unit->header = 6;
+  }
+  if (!sorted)
+    qsort(units->units, units->count, sizeof *units->units, compare_units);
+}
+
+/* ORDH. */
+static uint8_t choose_order(const Cj2kRtpLocator *locator)
+{
+  const Cj2kPlan *plan = locator->plan;
+  const Cj2kTileCoding *coding = cj2k_header_tile(plan->header, 0);
+  if (plan->num_tiles != 1 || locator->units.count == 0)
+    return CJ2K_RTP_ORDER_UNMARKED;
+  for (uint32_t i = 0; i < locator->units.count; i++)
+    if (locator->units.units[i].precinct > CJ2K_RTP_MAX_PID)
+      return CJ2K_RTP_ORDER_UNMARKED;
+  return coding->num_volumes > 0 ? CJ2K_RTP_ORDER_CHANGES
+                                 : (uint8_t)(CJ2K_RTP_ORDER_LRCP + coding->progression);
+}
+
+static Cj2kStatus read_headers(Cj2kRtpLocator *locator, const uint8_t *data, size_t size,
+                               Cj2kError *error)
+{
+  Cj2kHeader *header;
+  bool same;
+  Cj2kStatus status = cj2k_header_read(locator->headers, data, size, false, MAX_MEMORY, &header,
+                                       &same, &locator->tile_parts, error);
+  if (status != CJ2K_OK)
+    return status;
+  if (locator->tile_parts.num_tile_parts == 0)
+    return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM, "the codestream has no tile-part");
+  if (!locator->tile_parts.has_eoc)
+    return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM, "the codestream does not end with EOC");
+  if (locator->plan && locator->plan->header == header)
+    return CJ2K_OK;
+  g_clear_pointer(&locator->plan, cj2k_plan_unref);
+  status = cj2k_plan_new(header, 0, MAX_MEMORY, &locator->plan, error);
+  if (status == CJ2K_OK)
+    locator->same_levels = have_same_levels(locator->plan);
+  return status;
+}
+
+Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t size,
+                           Cj2kRtpMap *map, Cj2kError *error)
+{
+  Cj2kStatus status = read_headers(locator, data, size, error);
+  if (status != CJ2K_OK)
+    return status;
+  const Cj2kTileParts *parts = &locator->tile_parts;
+  bool packed = parts->packed_headers != NULL;
+  locator->units.count = 0;
+  locator->used_plt = !packed && !parts->truncated && read_lengths(locator, data);
+  if (!locator->used_plt) {
+    locator->units.count = 0;
+    if (packed || parts->truncated || !read_packets(locator, data, parts->end))
+      locator->units.count = 0;
+  }
+  finish_units(&locator->units, data);
+  *map = (Cj2kRtpMap){.header_bytes = parts->tile_parts[0].data.offset,
+                      .end = parts->end,
+                      .order = choose_order(locator),
+                      .units = locator->units.units,
+                      .num_units = locator->units.count,
+                      .header = locator->plan->header};
+  return CJ2K_OK;
+}
+
+bool cj2k_rtp_header_signature(const uint8_t *data, size_t size, GByteArray *signature)
+{
+  size_t at = 2;
+  if (size < 2 || cj2k_get16(data) != CJ2K_SOC)
+    return false;
+  while (size - at >= 2 && cj2k_get16(data + at) != CJ2K_SOD) {
+    uint16_t marker = cj2k_get16(data + at);
+    size_t length = 2;
+    if (cj2k_marker_has_segment(marker))
+      length = size - at >= 4 ? 2 + (size_t)cj2k_get16(data + at + 2) : SIZE_MAX;
+    if (length > size - at)
+      return false;
+    if (marker != CJ2K_SOT && marker != CJ2K_COM && marker != CJ2K_TLM && marker != CJ2K_PLM &&
+        marker != CJ2K_PLT)
+      g_byte_array_append(signature, data + at, (guint)length);
+    at += length;
+  }
+  return size - at >= 2;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Finds what a sender has to know of a codestream: where its headers end, and where each packet
+ * (T.800 B.9) lies. The places of packets come from PLT marker segments if every tile-part has
+ * them and their lengths add up, otherwise from the packet headers.
+ */
+#ifndef CJ2K_RTP_LOCATE_H
+#define CJ2K_RTP_LOCATE_H
+
+#include "common/codestream/coded.h"
+#include "payload_header.h"
+
+#include <glib.h>
+
+/* A packet. */
+typedef struct {
+  uint64_t offset;   /* with SOP */
+  uint32_t size;     /* below 2^32: tile-parts have 32 bits for their length */
+  uint32_t precinct; /* PID; larger than CJ2K_RTP_MAX_PID: it has none */
+  uint16_t layer;
+  uint8_t resolution; /* RES */
+  uint8_t header;     /* offset of the packet header in the packet: 0, or 6 after SOP */
+} Cj2kRtpUnit;
+
+typedef struct {
+  uint64_t header_bytes;    /* from SOC up to and including the first SOD */
+  uint64_t end;             /* of the codestream: one past EOC */
+  uint8_t order;            /* ORDH: unmarked, or the progression, if there is one tile and every
+                               packet has a place and a PID */
+  const Cj2kRtpUnit *units; /* in the order of their bytes; none if they could not be found */
+  uint32_t num_units;
+  const Cj2kHeader *header;
+} Cj2kRtpMap;
+
+/* Keeps header, plan and arrays from codestream to codestream, so that it allocates nothing in
+ * steady state. */
+typedef struct Cj2kRtpLocator Cj2kRtpLocator;
+Cj2kRtpLocator *cj2k_rtp_locator_new(void);
+void cj2k_rtp_locator_free(Cj2kRtpLocator *locator);
+
+/* Fills *map, which is valid until the next call. A codestream without EOC is an error; one whose
+ * packets cannot be found has no units. */
+Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t size,
+                           Cj2kRtpMap *map, Cj2kError *error);
+
+/* Did the last codestream's packets come from PLT? */
+bool cj2k_rtp_locator_used_plt(const Cj2kRtpLocator *locator);
+
+/* PID of a precinct of tile 0 (RFC 9828, 5.4; T.808 A.3.2.1). */
+uint64_t cj2k_rtp_precinct_id(const Cj2kPlan *plan, const Cj2kPacketId *packet);
+
+/* What has to be equal in the headers of codestreams that announce header reuse (R): all marker
+ * segments up to the first SOD but SOT, COM, TLM, PLM and PLT. Appends to `signature`. false: the
+ * bytes are no such headers. */
+bool cj2k_rtp_header_signature(const uint8_t *data, size_t size, GByteArray *signature);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "locate_plt.h"
+
+#include "common/codestream/markers.h"
+
+#include <string.h>
+
+void cj2k_rtp_units_add(Cj2kRtpUnits *units, const Cj2kRtpUnit *unit)
+{
+  if (units->count == units->capacity) {
+    units->capacity = 2 * units->capacity + 256;
+    units->units = g_renew(Cj2kRtpUnit, units->units, units->capacity);
+  }
+  units->units[units->count++] = *unit;
+}
+
+void cj2k_rtp_units_clear(Cj2kRtpUnits *units)
+{
+  g_free(units->units);
+  memset(units, 0, sizeof *units);
+}
+
+/* Goes to the next PLT of the tile-part's header. The headers were scanned before: their lengths
+ * are good. */
+static bool next_segment(Cj2kRtpLengths *lengths)
+{
+  const uint8_t *data = lengths->data;
+  while (lengths->header + 4 <= lengths->header_end) {
+    uint64_t at = lengths->header;
+    uint16_t marker = cj2k_get16(data + at);
+    uint64_t size = cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0;
+    lengths->header += 2 + size;
+    if (marker == CJ2K_PLT && size > 3 && lengths->header <= lengths->header_end) {
+      lengths->at = data + at + 5;
+      lengths->end = data + lengths->header;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Enters a tile-part: its header begins after SOT and ends with SOD. Tile-parts follow one
+ * another. */
+static bool enter_part(Cj2kRtpLengths *lengths, uint32_t part)
+{
+  const Cj2kTilePart *parts = lengths->parts->tile_parts;
+  lengths->part = part;
+  lengths->offset = parts[part].data.offset;
+  lengths->data_end = lengths->offset + parts[part].data.size;
+  lengths->header_end = lengths->offset - 2;
+  lengths->at = lengths->end = NULL;
+  if (part > 0) {
+    lengths->header = parts[part - 1].data.offset + parts[part - 1].data.size + 12;
+  } else { /* the main header is in front of it */
+    lengths->header = 2;
+    while (lengths->header + 4 <= lengths->header_end &&
+           cj2k_get16(lengths->data + lengths->header) != CJ2K_SOT) {
+      uint16_t marker = cj2k_get16(lengths->data + lengths->header);
+      lengths->header += 2;
+      if (cj2k_marker_has_segment(marker))
+        lengths->header += cj2k_get16(lengths->data + lengths->header);
+    }
+    lengths->header += 12;
+  }
+  return lengths->header <= lengths->header_end;
+}
+
+/* Goes to the tile's next tile-part with data. */
+static bool next_part(Cj2kRtpLengths *lengths)
+{
+  uint32_t part = lengths->part == UINT32_MAX ? 0 : lengths->part + 1;
+  for (; part < lengths->parts->num_tile_parts; part++)
+    if (lengths->parts->tile_parts[part].tile == lengths->tile &&
+        lengths->parts->tile_parts[part].data.size > 0)
+      return enter_part(lengths, part);
+  return false;
+}
+
+void cj2k_rtp_lengths_tile(Cj2kRtpLengths *lengths, uint32_t tile)
+{
+  lengths->tile = tile;
+  lengths->part = UINT32_MAX;
+  lengths->offset = lengths->data_end = 0;
+  lengths->at = lengths->end = NULL;
+}
+
+bool cj2k_rtp_lengths_begin(Cj2kRtpLengths *lengths, const uint8_t *data,
+                            const Cj2kTileParts *parts)
+{
+  memset(lengths, 0, sizeof *lengths);
+  lengths->data = data;
+  lengths->parts = parts;
+  for (uint32_t part = 0; part < parts->num_tile_parts; part++)
+    if (enter_part(lengths, part) && next_segment(lengths))
+      return true;
+  return false;
+}
+
+/* Seven bits a byte, the highest first; the top bit says that more follow. A length does not go
+ * over the end of its marker segment. */
+static bool read_length(Cj2kRtpLengths *lengths, uint64_t *size)
+{
+  *size = 0;
+  if (lengths->at == lengths->end && !next_segment(lengths))
+    return false;
+  while (lengths->at < lengths->end && *size < UINT64_C(1) << 40) {
+    uint8_t byte = *lengths->at++;
+    *size = *size << 7 | (byte & 127);
+    if (byte < 128)
+      return true;
+  }
+  return false;
+}
+
+bool cj2k_rtp_lengths_next(Cj2kRtpLengths *lengths, uint64_t *offset, uint64_t *size)
+{
+  if (lengths->offset == lengths->data_end && !next_part(lengths))
+    return false;
+  if (!read_length(lengths, size) || *size == 0 || *size > lengths->data_end - lengths->offset)
+    return false;
+  *offset = lengths->offset;
+  lengths->offset += *size;
+  return true;
+}
+
+bool cj2k_rtp_lengths_done(Cj2kRtpLengths *lengths)
+{
+  return lengths->offset == lengths->data_end && !next_part(lengths);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "repair.h"
+
+#include "common/codestream/markers.h"
+#include "common/codestream/tile_reader.h"
+#include "locate.h"
+#include "repair_parts.h"
+
+#include <string.h>
+
+#define MAX_MEMORY  (UINT64_C(4) << 30) /* in the terms of cj2k_plan_new */
+#define MAX_PACKETS (UINT64_C(1) << 22) /* of a tile */
+
+struct Cj2kRtpRepairer {
+  Cj2kHeaderReader *headers;
+  Cj2kTileParts tile_parts;
+  Cj2kPlan *plan;
+  Cj2kTileReader reader;
+  Cj2kRtpParts parts;
+  GByteArray *skeleton; /* the headers alone */
+  GArray *packets;      /* Cj2kPacketId: of a tile, in the order of its progression */
+  uint32_t *first;      /* of each precinct of tile 0: its first packet */
+  uint8_t *dead;        /* of each precinct: a packet of it is missing, so that later ones cannot be
+                           read */
+  uint32_t num_precincts;
+};
+
+Cj2kRtpRepairer *cj2k_rtp_repairer_new(void)
+{
+  Cj2kRtpRepairer *repairer = g_new0(Cj2kRtpRepairer, 1);
+  repairer->headers = cj2k_header_reader_new();
+  repairer->skeleton = g_byte_array_new();
+  repairer->packets = g_array_new(FALSE, FALSE, sizeof(Cj2kPacketId));
+  cj2k_rtp_parts_init(&repairer->parts);
+  return repairer;
+}
+
+void cj2k_rtp_repairer_free(Cj2kRtpRepairer *repairer)
+{
+  if (!repairer)
+    return;
+  cj2k_tile_reader_clear(&repairer->reader);
+  cj2k_plan_unref(repairer->plan);
+  cj2k_tile_parts_clear(&repairer->tile_parts);
+  cj2k_header_reader_free(repairer->headers);
+  cj2k_rtp_parts_clear(&repairer->parts);
+  g_byte_array_unref(repairer->skeleton);
+  g_array_unref(repairer->packets);
+  g_free(repairer->first);
+  g_free(repairer->dead);
+  g_free(repairer);
+}
+
+/* --- headers --- */
+
+static void put16(GByteArray *out, uint32_t value)
+{
+  uint8_t bytes[2] = {(uint8_t)(value >> 8), (uint8_t)value};
+  g_byte_array_append(out, bytes, 2);
+}
+
+static void put32(GByteArray *out, uint32_t value)
+{
+  put16(out, value >> 16);
+  put16(out, value & 0xffff);
+}
+
+/* Copies marker segments, except pointers to packets. false: packet headers are packed. */
+static bool copy_segments(GByteArray *out, const uint8_t *data, uint64_t at, uint64_t end)
+{
+  while (at < end) {
+    uint16_t marker = cj2k_get16(data + at);
+    uint64_t size = 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
+    if (marker == CJ2K_PPM || marker == CJ2K_PPT)
+      return false;
+    if (marker != CJ2K_TLM && marker != CJ2K_PLM && marker != CJ2K_PLT)
+      g_byte_array_append(out, data + at, (guint)size);
+    at += size;
+  }
+  return true;
+}
+
+/* SOT up to SOD of a tile whose only tile-part this is. */
+static bool put_tile_header(GByteArray *out, const Cj2kRtpParts *parts, uint32_t tile)
+{
+  Cj2kSpan span = parts->tile_headers[tile];
+  bool good = true;
+  put16(out, CJ2K_SOT);
+  put16(out, 10);
+  put16(out, tile);
+  put32(out, 0);
+  put16(out, 1); /* TPsot 0, TNsot 1 */
+  if (span.size)
+    good = copy_segments(out, parts->flat->data, span.offset, span.offset + span.size - 2);
+  put16(out, CJ2K_SOD);
+  return good;
+}
+
+/* Psot of the tile-part that begins at `at` and ends with `out`. */
+static void set_length(GByteArray *out, guint at)
+{
+  uint32_t size = out->len - at;
+  for (guint i = 0; i < 4; i++)
+    out->data[at + 6 + i] = (uint8_t)(size >> (24 - 8 * i));
+}
+
+/* A plan from the headers alone. */
+static bool make_plan(Cj2kRtpRepairer *repairer)
+{
+  const Cj2kRtpParts *parts = &repairer->parts;
+  GByteArray *skeleton = repairer->skeleton;
+  Cj2kHeader *header;
+  Cj2kError error = {0};
+  bool same;
+  g_byte_array_set_size(skeleton, 0);
+  g_byte_array_append(skeleton, parts->flat->data, 2);
+  if (!copy_segments(skeleton, parts->flat->data, 2, parts->main))
+    return false;
+  for (uint32_t tile = 0; tile < parts->num_tiles; tile++) {
+    guint at = skeleton->len;
+    if (!put_tile_header(skeleton, parts, tile))
+      return false;
+    set_length(skeleton, at);
+  }
+  put16(skeleton, CJ2K_EOC);
+  if (cj2k_header_read(repairer->headers, skeleton->data, skeleton->len, true, MAX_MEMORY, &header,
+                       &same, &repairer->tile_parts, &error) != CJ2K_OK)
+    return false;
+  if (repairer->plan && repairer->plan->header == header)
+    return true;
+  g_clear_pointer(&repairer->plan, cj2k_plan_unref);
+  return cj2k_plan_new(header, 0, MAX_MEMORY, &repairer->plan, &error) == CJ2K_OK;
+}
+
+/* --- a tile --- */
+
+/* The walk over the packets of a tile. */
+typedef struct {
+  Cj2kRtpRepairer *repairer;
+  const Cj2kTileCoding *coding;
+  const uint8_t *flat;
+  uint32_t tile;
+  uint32_t next;  /* packet, in the order of the progression */
+  uint32_t mark;  /* next resync point */
+  uint32_t piece; /* arrived payload that was used last */
+  Cj2kRtpArrived *arrived;
+  GByteArray *out;
+  Cj2kRtpRepaired *result;
+} Walk;
+
+static const Cj2kPacketId *packet_at(const Walk *walk, uint32_t index)
+{
+  return &g_array_index(walk->repairer->packets, Cj2kPacketId, index);
+}
+
+static uint32_t num_packets(const Walk *walk)
+{
+  return walk->repairer->packets->len;
+}
+
+/* Writes empty packets up to packet `end`. Later layers of their precincts depend on what they
+ * said. */
+static void fill(Walk *walk, uint32_t end)
+{
+  for (; walk->next < end; walk->next++) {
+    if (walk->coding->sop) {
+      put16(walk->out, CJ2K_SOP);
+      put16(walk->out, 4);
+      put16(walk->out, walk->next & 0xffff);
+    }
+    g_byte_array_append(walk->out, (const uint8_t *)"", 1);
+    if (walk->coding->eph)
+      put16(walk->out, CJ2K_EPH);
+    walk->repairer->dead[packet_at(walk, walk->next)->precinct_index] = 1;
+    walk->result->filled++;
+  }
+}
+
+static void mark_used(Walk *walk, uint64_t begin, uint64_t end)
+{
+  const GArray *origins = walk->repairer->parts.origins;
+  uint32_t count = origins->len - 1;
+  while (walk->piece > 0 && g_array_index(origins, uint64_t, walk->piece) > begin)
+    walk->piece--;
+  for (; walk->piece < count && g_array_index(origins, uint64_t, walk->piece) < end; walk->piece++)
+    if (g_array_index(origins, uint64_t, walk->piece + 1) > begin)
+      walk->arrived[walk->piece].used = true;
+  if (walk->piece > 0)
+    walk->piece--;
+}
+
+/* The next resync point in [at, end). UINT64_MAX: none. */
+static uint64_t next_mark(Walk *walk, uint64_t at, uint64_t end, uint32_t *precinct)
+{
+  const GArray *marks = walk->repairer->parts.marks;
+  while (walk->mark < marks->len && g_array_index(marks, Cj2kRtpMark, walk->mark).at < at)
+    walk->mark++;
+  if (walk->mark == marks->len || g_array_index(marks, Cj2kRtpMark, walk->mark).at >= end)
+    return UINT64_MAX;
+  *precinct = g_array_index(marks, Cj2kRtpMark, walk->mark).precinct;
+  return g_array_index(marks, Cj2kRtpMark, walk->mark).at;
+}
+
+/* The packet that a resync point with this PID begins. UINT32_MAX: there is none. */
+static uint32_t packet_of_precinct(const Walk *walk, uint32_t pid)
+{
+  const Cj2kPlan *plan = walk->repairer->plan;
+  uint32_t component = pid % plan->num_components, precinct = pid / plan->num_components;
+  if (plan->num_tiles != 1)
+    return UINT32_MAX;
+  const Cj2kPlanTileComp *tile_comp = &plan->tile_comps[component];
+  const Cj2kPlanResolution *last =
+      &plan->resolutions[tile_comp->first_resolution + tile_comp->num_levels];
+  uint32_t first = plan->resolutions[tile_comp->first_resolution].first_precinct;
+  uint32_t end = last->first_precinct + last->precincts_x * last->precincts_y;
+  return precinct < end - first ? walk->repairer->first[first + precinct] : UINT32_MAX;
+}
+
+/* The next SOP in [at, end) of a packet that has not been written. */
+static uint64_t next_sop(const Walk *walk, uint64_t at, uint64_t end, uint32_t *packet)
+{
+  while (walk->coding->sop && at < end && end - at > 6) {
+    const uint8_t *found = memchr(walk->flat + at, 0xff, end - at - 6);
+    if (!found)
+      break;
+    at = (uint64_t)(found - walk->flat);
+    if (cj2k_get16(found) == CJ2K_SOP && cj2k_get16(found + 2) == 4) {
+      *packet = walk->next + (uint16_t)(cj2k_get16(found + 4) - walk->next);
+      if (*packet < num_packets(walk))
+        return at;
+    }
+    at++;
+  }
+  return UINT64_MAX;
+}
+
+/* Finds the place again at or after `at`: fills up to the packet there, and returns where it is.
+ * UINT64_MAX: not in this slice. */
+static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
+{
+  uint32_t sop_packet = 0, pid = 0;
+  uint64_t sop = next_sop(walk, at, end, &sop_packet), mark;
+  while ((mark = next_mark(walk, at, end, &pid)) < sop) {
+    uint32_t packet = packet_of_precinct(walk, pid);
+    if (packet != UINT32_MAX && packet >= walk->next) {
+      fill(walk, packet);
+      return mark;
+    }
+    at = mark + 1;
+  }
+  if (sop != UINT64_MAX)
+    fill(walk, sop_packet);
+  return sop;
+}
+
+/* Reads the packet at `at`, of which no byte is at or after `end`. Returns where it ends; 0: it is
+ * broken or incomplete. */
+static uint64_t read_packet(Walk *walk, uint64_t at, uint64_t end)
+{
+  Cj2kTileReader *reader = &walk->repairer->reader;
+  uint32_t first = reader->num_pieces;
+  Cj2kBitReader bits;
+  if (end - at >= 6 && cj2k_get16(walk->flat + at) == CJ2K_SOP) {
+    if (cj2k_get16(walk->flat + at + 4) != (walk->next & 0xffff))
+      return 0;
+    at += 6;
+  }
+  if (at == end)
+    return 0;
+  cj2k_bits_init(&bits, walk->flat + at, end - at);
+  if (!cj2k_packet_header_read(reader, packet_at(walk, walk->next), &bits))
+    return 0;
+  uint64_t size = cj2k_bits_finish(&bits);
+  if (walk->coding->eph && size + 2 <= end - at && cj2k_get16(walk->flat + at + size) == CJ2K_EPH)
+    size += 2;
+  else if (walk->coding->eph)
+    return 0;
+  for (uint32_t i = first; i < reader->num_pieces && size <= end - at; i++)
+    size += reader->pieces[i].length;
+  return size <= end - at ? at + size : 0;
+}
+
+/* A packet must not go over a resync point that is not its own. */
+static uint64_t packet_limit(Walk *walk, uint64_t at, uint64_t end)
+{
+  uint32_t pid;
+  uint64_t mark = next_mark(walk, at, end, &pid);
+  if (mark == at && packet_of_precinct(walk, pid) != walk->next)
+    return at; /* another packet is here */
+  if (mark == at)
+    mark = next_mark(walk, at + 1, end, &pid);
+  return MIN(mark, end);
+}
+
+/* Takes packets from a slice. `in_sync`: its first byte begins packet walk->next. Returns whether
+ * its last byte ends a packet. */
+static bool take_slice(Walk *walk, const Cj2kRtpSlice *slice, bool in_sync)
+{
+  uint64_t at = slice->begin;
+  while (at < slice->end && walk->next < num_packets(walk)) {
+    bool found = !in_sync;
+    if (found) {
+      at = resync(walk, at, slice->end);
+      if (at == UINT64_MAX)
+        return false;
+    }
+    uint64_t limit = packet_limit(walk, at, slice->end);
+    uint64_t end = 0;
+    if (limit > at && !walk->repairer->dead[packet_at(walk, walk->next)->precinct_index])
+      end = read_packet(walk, at, limit);
+    in_sync = end != 0;
+    if (!in_sync) {
+      if (limit > at)
+        fill(walk, walk->next + 1);
+      at = limit > at || found ? at + 1 : at; /* SOP and resync point may disagree */
+      continue;
+    }
+    g_byte_array_append(walk->out, walk->flat + at, (guint)(end - at));
+    mark_used(walk, at, end);
+    walk->next++;
+    at = end;
+  }
+  return in_sync;
+}
+
+/* Lists the packets of a tile in their order. */
+static bool list_packets(Cj2kRtpRepairer *repairer, uint32_t tile)
+{
+  const Cj2kPlan *plan = repairer->plan;
+  Cj2kPacketId packet;
+  Cj2kError error = {0};
+  if (cj2k_tile_num_packets(plan, tile) > MAX_PACKETS)
+    return false;
+  if (cj2k_tile_reader_start(&repairer->reader, plan, tile, MAX_MEMORY, &error) != CJ2K_OK)
+    return false;
+  g_array_set_size(repairer->packets, 0);
+  while (cj2k_packet_iterator_next(&repairer->reader.iterator, &packet)) {
+    if (packet.layer == 0)
+      repairer->first[packet.precinct_index] = repairer->packets->len;
+    g_array_append_val(repairer->packets, packet);
+  }
+  return true;
+}
+
+static bool repair_tile(Walk *walk)
+{
+  Cj2kRtpRepairer *repairer = walk->repairer;
+  const GArray *slices = repairer->parts.slices;
+  bool in_sync = false;
+  guint begin = walk->out->len;
+  if (!list_packets(repairer, walk->tile) ||
+      !put_tile_header(walk->out, &repairer->parts, walk->tile))
+    return false;
+  walk->coding = cj2k_header_tile(repairer->plan->header, walk->tile);
+  walk->next = walk->mark = 0;
+  walk->result->packets += num_packets(walk);
+  for (uint32_t i = 0; i < slices->len; i++) {
+    const Cj2kRtpSlice *slice = &g_array_index(slices, Cj2kRtpSlice, i);
+    if (slice->tile != walk->tile)
+      continue;
+    if (slice->begins_tile || slice->after_gap)
+      in_sync = slice->begins_tile && walk->next == 0;
+    in_sync = take_slice(walk, slice, in_sync);
+  }
+  fill(walk, num_packets(walk));
+  set_length(walk->out, begin);
+  return true;
+}
+
+static void reserve_precincts(Cj2kRtpRepairer *repairer)
+{
+  uint32_t count = repairer->plan->num_precincts;
+  if (count > repairer->num_precincts) {
+    repairer->first = g_renew(uint32_t, repairer->first, count);
+    repairer->dead = g_renew(uint8_t, repairer->dead, count);
+    repairer->num_precincts = count;
+  }
+  if (count) {
+    memset(repairer->first, 0xff, count * sizeof *repairer->first);
+    memset(repairer->dead, 0, count);
+  }
+}
+
+bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_t count,
+                     const GByteArray *kept, GByteArray *out, Cj2kRtpRepaired *result)
+{
+  guint begin = out->len;
+  *result = (Cj2kRtpRepaired){0};
+  for (uint32_t i = 0; i < count; i++)
+    arrived[i].used = false;
+  if (count == 0 || !cj2k_rtp_parts_find(&repairer->parts, arrived, count, kept) ||
+      !make_plan(repairer))
+    return false;
+  reserve_precincts(repairer);
+  g_byte_array_append(out, repairer->parts.flat->data, 2);
+  copy_segments(out, repairer->parts.flat->data, 2, repairer->parts.main);
+  Walk walk = {.repairer = repairer,
+               .flat = repairer->parts.flat->data,
+               .arrived = arrived,
+               .out = out,
+               .result = result};
+  mark_used(&walk, 0, repairer->parts.headers);
+  for (; walk.tile < repairer->parts.num_tiles; walk.tile++) {
+    if (!repair_tile(&walk)) {
+      g_byte_array_set_size(out, begin);
+      return false;
+    }
+  }
+  put16(out, CJ2K_EOC);
+  return true;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "repair_parts.h"
+
+#include "common/codestream/markers.h"
+
+#include <string.h>
+
+#define SOT_BYTES 12
+
+void cj2k_rtp_parts_init(Cj2kRtpParts *parts)
+{
+  memset(parts, 0, sizeof *parts);
+  parts->flat = g_byte_array_new();
+  parts->runs = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+  parts->marks = g_array_new(FALSE, FALSE, sizeof(Cj2kRtpMark));
+  parts->slices = g_array_new(FALSE, FALSE, sizeof(Cj2kRtpSlice));
+  parts->origins = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+}
+
+void cj2k_rtp_parts_clear(Cj2kRtpParts *parts)
+{
+  g_byte_array_unref(parts->flat);
+  g_array_unref(parts->runs);
+  g_array_unref(parts->marks);
+  g_array_unref(parts->slices);
+  g_array_unref(parts->origins);
+  g_free(parts->tile_headers);
+}
+
+/* Goes over marker segments from `at` on until `stop` or `stop2`. Returns its offset; SIZE_MAX: the
+ * data ends before it, or is no header. */
+static size_t find_marker(const uint8_t *data, size_t at, size_t size, uint16_t stop,
+                          uint16_t stop2)
+{
+  while (at <= size && size - at >= 2) {
+    uint16_t marker = cj2k_get16(data + at);
+    if (marker == stop || marker == stop2)
+      return at;
+    if (marker < 0xff01 || cj2k_marker_info(marker)->kind == CJ2K_SEGMENT_DELIMITER)
+      return SIZE_MAX;
+    at += 2;
+    if (!cj2k_marker_has_segment(marker))
+      continue;
+    if (size - at < 2 || cj2k_get16(data + at) < 2)
+      return SIZE_MAX;
+    at += cj2k_get16(data + at);
+  }
+  return SIZE_MAX;
+}
+
+/* Where the header of a tile-part whose SOT is at `at` ends. SIZE_MAX: it does not. */
+static size_t tile_header_end(const uint8_t *data, size_t at, size_t size)
+{
+  if (size - at < SOT_BYTES || cj2k_get16(data + at) != CJ2K_SOT || cj2k_get16(data + at + 2) != 10)
+    return SIZE_MAX;
+  size_t sod = find_marker(data, at + SOT_BYTES, size, CJ2K_SOD, CJ2K_SOD);
+  return sod == SIZE_MAX ? SIZE_MAX : sod + 2;
+}
+
+/* Bytes of the main header; 0: there is none. */
+static size_t main_header_size(const uint8_t *data, size_t size)
+{
+  if (size < 4 || cj2k_get16(data) != CJ2K_SOC || cj2k_get16(data + 2) != CJ2K_SIZ)
+    return 0;
+  size_t sot = find_marker(data, 2, size, CJ2K_SOT, CJ2K_SOT);
+  return sot == SIZE_MAX ? 0 : sot;
+}
+
+size_t cj2k_rtp_headers_size(const uint8_t *data, size_t size)
+{
+  size_t main_size = main_header_size(data, size);
+  size_t end = main_size ? tile_header_end(data, main_size, size) : SIZE_MAX;
+  return end == SIZE_MAX ? 0 : end;
+}
+
+/* The bytes of a resync point may begin with SOP or after it; the packet begins with it. */
+static void add_mark(Cj2kRtpParts *parts, const Cj2kRtpArrived *payload)
+{
+  uint64_t at = parts->flat->len + (uint64_t)payload->header.position;
+  const uint8_t *data = payload->data + payload->header.position;
+  if (payload->header.position >= payload->size)
+    return;
+  if (payload->header.position >= 6 && cj2k_get16(data - 6) == CJ2K_SOP &&
+      cj2k_get16(data - 4) == 4)
+    at -= 6;
+  Cj2kRtpMark mark = {at, payload->header.precinct};
+  if (parts->marks->len == 0 ||
+      g_array_index(parts->marks, Cj2kRtpMark, parts->marks->len - 1).at < at)
+    g_array_append_val(parts->marks, mark);
+}
+
+static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t count,
+                    const GByteArray *kept)
+{
+  uint64_t at = 0;
+  bool gap = true;
+  g_byte_array_set_size(parts->flat, 0);
+  g_array_set_size(parts->runs, 0);
+  g_array_set_size(parts->marks, 0);
+  g_array_set_size(parts->origins, 0);
+  if (kept) {
+    g_array_append_val(parts->runs, at);
+    g_byte_array_append(parts->flat, kept->data, kept->len);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    at = parts->flat->len;
+    g_array_append_val(parts->origins, at);
+    gap |= arrived[i].gap || arrived[i].size == 0;
+    if (arrived[i].size == 0)
+      continue;
+    if (kept && arrived[i].header.kind != CJ2K_RTP_BODY) {
+      gap = true;
+      continue;
+    }
+    if (gap)
+      g_array_append_val(parts->runs, at);
+    gap = false;
+    if (arrived[i].header.kind == CJ2K_RTP_BODY && arrived[i].header.marked)
+      add_mark(parts, &arrived[i]);
+    g_byte_array_append(parts->flat, arrived[i].data, arrived[i].size);
+  }
+  at = parts->flat->len;
+  g_array_append_val(parts->origins, at);
+  g_array_append_val(parts->runs, at);
+}
+
+/* The next SOT with a whole header in flat[from, end). Its bytes do not occur in packets. */
+static size_t find_tile_part(const Cj2kRtpParts *parts, size_t from, size_t end, size_t *data_at)
+{
+  const uint8_t *data = parts->flat->data;
+  while (end - from >= SOT_BYTES) {
+    const uint8_t *found = memchr(data + from, 0xff, end - from - 1);
+    if (!found)
+      break;
+    from = (size_t)(found - data);
+    if (found[1] == (CJ2K_SOT & 0xff)) {
+      *data_at = tile_header_end(data, from, end);
+      if (*data_at != SIZE_MAX && cj2k_get16(found + 4) < parts->num_tiles)
+        return from;
+    }
+    from++;
+  }
+  return end;
+}
+
+/* A tile-part, as the walk over the runs sees it. */
+typedef struct {
+  uint32_t tile, index, count; /* TPsot, TNsot */
+  uint32_t first_slice;
+} Current;
+
+/* Does a later tile-part's header change the progression (POC), or pack packet headers? */
+static bool changes_coding(const uint8_t *at, const uint8_t *end)
+{
+  while (end - at >= 4) {
+    uint16_t marker = cj2k_get16(at);
+    if (cj2k_marker_info(marker)->kind != CJ2K_SEGMENT_SKIP)
+      return cj2k_marker_info(marker)->kind != CJ2K_SEGMENT_DELIMITER;
+    at += 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(at + 2) : 0);
+  }
+  return false;
+}
+
+static Current enter_tile_part(Cj2kRtpParts *parts, const uint8_t *sot, uint64_t data_at)
+{
+  Current current = {cj2k_get16(sot + 4), sot[10], sot[11], parts->slices->len};
+  uint64_t header = (uint64_t)(sot - parts->flat->data) + SOT_BYTES;
+  if (current.index != 0 && changes_coding(sot + SOT_BYTES, parts->flat->data + data_at))
+    parts->unsupported = true;
+  if (current.index == 0 && parts->tile_headers[current.tile].size == 0)
+    parts->tile_headers[current.tile] = (Cj2kSpan){header, data_at - header};
+  return current;
+}
+
+/* Leaves a tile-part. If others between it and the next one are missing, bytes after a gap may
+ * belong to them and are dropped. One tile needs no such care: its resync points say where they
+ * belong. */
+static void leave_tile_part(Cj2kRtpParts *parts, const Current *current, bool followed)
+{
+  if (followed || parts->num_tiles == 1)
+    return;
+  for (uint32_t i = current->first_slice; i < parts->slices->len; i++)
+    if (g_array_index(parts->slices, Cj2kRtpSlice, i).after_gap) {
+      g_array_set_size(parts->slices, i);
+      return;
+    }
+}
+
+static bool follows(const Current *current, const uint8_t *sot)
+{
+  uint32_t tile = cj2k_get16(sot + 4), index = sot[10];
+  return (tile == current->tile && index == current->index + 1) ||
+         (tile == current->tile + 1 && index == current->index);
+}
+
+static void add_slice(Cj2kRtpParts *parts, const Current *current, uint64_t begin, uint64_t end,
+                      bool after_gap, bool after_header)
+{
+  Cj2kRtpSlice slice = {.begin = begin,
+                        .end = end,
+                        .tile = current->tile,
+                        .after_gap = after_gap,
+                        .begins_tile = after_header && current->index == 0};
+  if (end > begin)
+    g_array_append_val(parts->slices, slice);
+}
+
+/* Divides the runs into slices. `at` is the first byte after the headers. */
+static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
+{
+  const uint8_t *flat = parts->flat->data;
+  Current current = enter_tile_part(parts, flat + parts->main, headers);
+  g_array_set_size(parts->slices, 0);
+  current.first_slice = 0;
+  for (uint32_t i = 0; i + 1 < parts->runs->len; i++) {
+    uint64_t begin = g_array_index(parts->runs, uint64_t, i);
+    uint64_t end = g_array_index(parts->runs, uint64_t, i + 1);
+    bool after_gap = i > 0, after_header = i == 0;
+    size_t data_at = 0;
+    if (i == 0)
+      begin = headers;
+    while (begin < end) {
+      uint64_t next = find_tile_part(parts, begin, end, &data_at);
+      add_slice(parts, &current, begin, next, after_gap, after_header);
+      if (next == end)
+        break;
+      bool successor = follows(&current, flat + next);
+      leave_tile_part(parts, &current, successor);
+      /* A later tile-part of a tile continues the one before, unless that may be missing. */
+      after_gap = i > 0 && flat[next + 10] > 0 &&
+                  !(successor && cj2k_get16(flat + next + 4) == current.tile);
+      current = enter_tile_part(parts, flat + next, data_at);
+      begin = data_at;
+      after_header = true;
+    }
+  }
+  leave_tile_part(parts, &current, current.tile + 1 == parts->num_tiles);
+}
+
+/* The number of tiles, from SIZ. 0: it is not valid. */
+static uint32_t count_tiles(const uint8_t *data, size_t size)
+{
+  Cj2kMarkerSegment segment = {.marker = CJ2K_SIZ, .tile = UINT32_MAX, .offset = 6};
+  Cj2kHeader header = {0};
+  Cj2kError error = {0};
+  if (size < 6 || cj2k_get16(data + 4) < 2 || size - 4 < cj2k_get16(data + 4))
+    return 0;
+  segment.size = cj2k_get16(data + 4) - 2u;
+  return cj2k_read_siz(data, &segment, &header, &error) == CJ2K_OK
+             ? header.num_tiles_x * header.num_tiles_y
+             : 0;
+}
+
+bool cj2k_rtp_parts_find(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t count,
+                         const GByteArray *kept)
+{
+  lay_out(parts, arrived, count, NULL);
+  uint64_t first_run = parts->runs->len > 1 ? g_array_index(parts->runs, uint64_t, 1) : 0;
+  parts->headers = cj2k_rtp_headers_size(parts->flat->data, first_run);
+  if (!parts->headers || arrived[0].gap) {
+    if (!kept)
+      return false;
+    lay_out(parts, arrived, count, kept);
+    parts->headers = cj2k_rtp_headers_size(parts->flat->data, kept->len);
+  }
+  parts->main = main_header_size(parts->flat->data, parts->headers);
+  uint32_t tiles = parts->main ? count_tiles(parts->flat->data, parts->main) : 0;
+  if (!tiles || cj2k_get16(parts->flat->data + parts->main + 4) >= tiles)
+    return false;
+  parts->num_tiles = tiles;
+  parts->tile_headers = g_renew(Cj2kSpan, parts->tile_headers, tiles);
+  memset(parts->tile_headers, 0, tiles * sizeof *parts->tile_headers);
+  parts->unsupported = false;
+  find_slices(parts, parts->headers);
+  return !parts->unsupported;
+}

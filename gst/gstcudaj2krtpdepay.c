@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-rtpj2kscldepay
+ * @title: rtpj2kscldepay
+ * @short_description: RTP depayloader for JPEG 2000 and HTJ2K (RFC 9828)
+ *
+ * Collects codestreams from RTP packets of the media type jpeg2000-scl (RFC 9828). Where RTP
+ * packets are missing, the packets of the codestream that arrived whole are kept, and empty ones
+ * take the place of the others, so that every buffer is a legal codestream for any decoder; such
+ * buffers have the flag CORRUPTED. With streams that mark precincts or have SOP marker segments one
+ * lost RTP packet costs the precincts that it had bytes of. A picture is lost only if its main
+ * header is, unless the stream announces that all headers are the same.
+ *
+ * The property stats counts what became of every packet.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 udpsrc port=5004 buffer-size=8000000
+ * caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000-SCL" !
+ * rtpjitterbuffer latency=20 ! rtpj2kscldepay ! cudaj2kdec ! videoconvert ! autovideosink
+ * ]| Shows a stream.
+ */
+#include "gstcudaj2kfields.h"
+#include "gstcudaj2krtp.h"
+#include "gstcudaj2krtpcaps.h"
+
+#include "common/rtp/receive.h"
+
+#include <gst/rtp/gstrtpbasedepayload.h>
+#include <gst/rtp/gstrtpbuffer.h>
+#include <string.h>
+
+GST_DEBUG_CATEGORY_STATIC(gst_cuda_j2k_rtp_depay_debug);
+#define GST_CAT_DEFAULT gst_cuda_j2k_rtp_depay_debug
+
+#define DEFAULT_WINDOW 32
+#define CLOCK_RATE     90000
+
+typedef struct {
+  GstRTPBaseDepayload parent;
+
+  /* Guarded by the object lock. */
+  Cj2kRtpReceiverParams params; /* properties */
+  gboolean params_changed;
+  Cj2kRtpStats stats;
+  guint64 pictures, corrupted, unpaired, invalid;
+
+  /* Streaming thread only. */
+  Cj2kRtpReceiver *receiver;
+  GstStructure *caps;        /* of the sink pad */
+  Cj2kRtpCodestream pending; /* the first of two codestreams of a picture; data NULL: none */
+  gboolean announced;        /* the caps of the source pad are those of the next three */
+  Cj2kRtpImage image;
+  Cj2kRtpHeader main;
+  guint8 part;
+  gboolean warned_cache;
+  gboolean has_ssrc;
+  guint32 ssrc;
+} GstCudaJ2kRtpDepay;
+typedef struct {
+  GstRTPBaseDepayloadClass parent_class;
+} GstCudaJ2kRtpDepayClass;
+
+enum { PROP_0, PROP_REORDER_WINDOW, PROP_MAX_RESOLUTION, PROP_MAX_LAYERS, PROP_STATS };
+
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_CUDA_J2K_RTP_CAPS));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS("image/x-jpc, alignment = (string) frame"));
+
+G_DEFINE_TYPE(GstCudaJ2kRtpDepay, gst_cuda_j2k_rtp_depay, GST_TYPE_RTP_BASE_DEPAYLOAD)
+#define DEPAY(object) ((GstCudaJ2kRtpDepay *)(object))
+GST_ELEMENT_REGISTER_DEFINE(rtpj2kscldepay, "rtpj2kscldepay", GST_RANK_SECONDARY,
+                            gst_cuda_j2k_rtp_depay_get_type())
+
+/* ---------------------------------------------------------------------------- properties --- */
+
+static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(object);
+  GST_OBJECT_LOCK(self);
+  switch (id) {
+  case PROP_REORDER_WINDOW: self->params.window = g_value_get_uint(value); break;
+  case PROP_MAX_RESOLUTION: self->params.max_resolution = (guint8)g_value_get_uint(value); break;
+  case PROP_MAX_LAYERS: self->params.max_layers = (guint8)g_value_get_uint(value); break;
+  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  }
+  self->params_changed = TRUE;
+  GST_OBJECT_UNLOCK(self);
+}
+
+/* What is counted, in the order in which it is shown. */
+static GstStructure *make_stats(GstCudaJ2kRtpDepay *self)
+{
+  const struct {
+    const gchar *name;
+    guint64 value;
+  } fields[] = {
+      {"received", self->stats.received},
+      {"used", self->stats.used},
+      {"unused", self->stats.unused},
+      {"left-out", self->stats.left_out},
+      {"late", self->stats.late},
+      {"duplicates", self->stats.duplicates},
+      {"malformed", self->stats.malformed},
+      {"waiting", self->stats.waiting},
+      {"lost", self->stats.lost},
+      {"intact-codestreams", self->stats.intact},
+      {"repaired-codestreams", self->stats.repaired},
+      {"reduced-codestreams", self->stats.reduced},
+      {"failed-codestreams", self->stats.failed},
+      {"invalid-codestreams", self->invalid},
+      {"filled-packets", self->stats.filled},
+      {"restarts", self->stats.restarts},
+      {"pictures", self->pictures},
+      {"corrupted-pictures", self->corrupted},
+      {"unpaired-fields", self->unpaired},
+  };
+  GstStructure *stats = gst_structure_new_empty("application/x-rtp-j2kscl-stats");
+  for (guint i = 0; i < G_N_ELEMENTS(fields); i++)
+    gst_structure_set(stats, fields[i].name, G_TYPE_UINT64, fields[i].value, NULL);
+  return stats;
+}
+
+static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(object);
+  GST_OBJECT_LOCK(self);
+  switch (id) {
+  case PROP_REORDER_WINDOW: g_value_set_uint(value, self->params.window); break;
+  case PROP_MAX_RESOLUTION: g_value_set_uint(value, self->params.max_resolution); break;
+  case PROP_MAX_LAYERS: g_value_set_uint(value, self->params.max_layers); break;
+  case PROP_STATS: g_value_take_boxed(value, make_stats(self)); break;
+  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  }
+  GST_OBJECT_UNLOCK(self);
+}
+
+/* ------------------------------------------------------------------------------- pictures --- */
+
+/* Sets the caps of the source pad for this codestream if they are not set. */
+static gboolean announce(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *codestream, guint8 part)
+{
+  Cj2kRtpImage image;
+  if (!cj2k_rtp_image_read(codestream->data, codestream->size, &image))
+    return FALSE;
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
+  gboolean same_image = !memcmp(&image, &self->image, sizeof image);
+  if (self->announced && same_image && part == self->part &&
+      cj2k_rtp_header_alike(&codestream->main, &self->main))
+    return TRUE;
+  GstCaps *caps = gst_cuda_j2k_rtp_stream_caps(&image, &codestream->main, part, self->caps);
+  self->image = image;
+  self->main = codestream->main;
+  self->part = part;
+  self->announced = gst_pad_set_caps(GST_RTP_BASE_DEPAYLOAD_SRCPAD(self), caps);
+  gst_caps_unref(caps);
+  return self->announced;
+}
+
+static GstBuffer *wrap(Cj2kRtpCodestream *codestream)
+{
+  return gst_buffer_new_wrapped(g_steal_pointer(&codestream->data), codestream->size);
+}
+
+static void count(GstCudaJ2kRtpDepay *self, guint64 *counter)
+{
+  GST_OBJECT_LOCK(self);
+  (*counter)++;
+  GST_OBJECT_UNLOCK(self);
+}
+
+/* Pushes a picture of one or two codestreams, which it frees; `second` is NULL or the second
+ * field. */
+static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
+                         Cj2kRtpCodestream *second, guint8 part, gboolean corrupted)
+{
+  if (!announce(self, first, part)) {
+    count(self, &self->invalid);
+    g_clear_pointer(&first->data, g_free);
+    if (second)
+      g_clear_pointer(&second->data, g_free);
+    return;
+  }
+  GstBuffer *buffer = wrap(first);
+  corrupted |= first->repaired || (second && second->repaired);
+  if (second)
+    buffer = gst_buffer_append(buffer, wrap(second));
+  GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = first->time;
+  if (second && second->timestamp != first->timestamp)
+    GST_BUFFER_DURATION(buffer) =
+        gst_util_uint64_scale(2, (second->timestamp - first->timestamp) * GST_SECOND, CLOCK_RATE);
+  if (corrupted) {
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
+    count(self, &self->corrupted);
+  }
+  if (part == CJ2K_RTP_FIELD1_LINE1 || part == CJ2K_RTP_FIELD1_LINE2)
+    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED);
+  if (part == CJ2K_RTP_FIELD1_LINE1)
+    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
+  count(self, &self->pictures);
+  gst_rtp_base_depayload_push(GST_RTP_BASE_DEPAYLOAD(self), buffer);
+}
+
+/* A field whose other one did not come stands for both. */
+static void push_alone(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *field)
+{
+  Cj2kRtpCodestream copy = *field;
+  guint8 part = gst_cuda_j2k_rtp_is_first(field->part) ? field->part : (guint8)(field->part - 1);
+  copy.data = g_memdup2(field->data, field->size);
+  count(self, &self->unpaired);
+  push_picture(self, field, &copy, part, TRUE);
+}
+
+static void push_pending(GstCudaJ2kRtpDepay *self)
+{
+  if (self->pending.data)
+    push_alone(self, &self->pending);
+}
+
+static gboolean belong_together(const Cj2kRtpCodestream *first, const Cj2kRtpCodestream *second)
+{
+  guint32 distance = second->timestamp - first->timestamp;
+  return first->data && first->part + 1 == second->part &&
+         (second->part == CJ2K_RTP_PSF2 ? distance == 0 : distance > 0 && distance < CLOCK_RATE);
+}
+
+static void take_codestream(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *codestream)
+{
+  if (codestream->main.caching && !self->warned_cache) {
+    GST_ELEMENT_WARNING(self, STREAM, NOT_IMPLEMENTED,
+                        ("The stream leaves out code-blocks that did not change (C of RFC 9828), "
+                         "which is not supported: its pictures have holes."),
+                        (NULL));
+    self->warned_cache = TRUE;
+  }
+  if (gst_cuda_j2k_rtp_is_frame(codestream->part)) {
+    push_pending(self);
+    push_picture(self, codestream, NULL, codestream->part, FALSE);
+  } else if (gst_cuda_j2k_rtp_is_first(codestream->part)) {
+    push_pending(self);
+    self->pending = *codestream;
+  } else if (belong_together(&self->pending, codestream)) {
+    push_picture(self, &self->pending, codestream, self->pending.part, FALSE);
+  } else {
+    push_pending(self);
+    push_alone(self, codestream);
+  }
+}
+
+static void take_codestreams(GstCudaJ2kRtpDepay *self)
+{
+  Cj2kRtpCodestream codestream;
+  while (cj2k_rtp_receiver_pull(self->receiver, &codestream))
+    take_codestream(self, &codestream);
+  GST_OBJECT_LOCK(self);
+  cj2k_rtp_receiver_stats(self->receiver, &self->stats);
+  GST_OBJECT_UNLOCK(self);
+}
+
+/* -------------------------------------------------------------------------------- packets --- */
+
+static void update_params(GstCudaJ2kRtpDepay *self)
+{
+  GST_OBJECT_LOCK(self);
+  if (self->params_changed)
+    cj2k_rtp_receiver_set_params(self->receiver, &self->params);
+  self->params_changed = FALSE;
+  GST_OBJECT_UNLOCK(self);
+}
+
+static void forget(GstCudaJ2kRtpDepay *self)
+{
+  cj2k_rtp_receiver_flush(self->receiver);
+  g_clear_pointer(&self->pending.data, g_free);
+  take_codestreams(self);
+}
+
+static void drain(GstCudaJ2kRtpDepay *self)
+{
+  cj2k_rtp_receiver_end(self->receiver);
+  take_codestreams(self);
+  push_pending(self);
+}
+
+/* Another sender counts from somewhere else. */
+static void check_sender(GstCudaJ2kRtpDepay *self, guint32 ssrc)
+{
+  if (self->has_ssrc && self->ssrc != ssrc) {
+    drain(self);
+    forget(self);
+  }
+  self->has_ssrc = TRUE;
+  self->ssrc = ssrc;
+}
+
+static GstBuffer *process(GstRTPBaseDepayload *depayload, GstRTPBuffer *rtp)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(depayload);
+  const guint8 *payload = gst_rtp_buffer_get_payload(rtp);
+  guint size = gst_rtp_buffer_get_payload_len(rtp);
+  update_params(self);
+  check_sender(self, gst_rtp_buffer_get_ssrc(rtp));
+  cj2k_rtp_receiver_push(self->receiver, gst_rtp_buffer_get_seq(rtp),
+                         gst_rtp_buffer_get_timestamp(rtp), gst_rtp_buffer_get_marker(rtp), payload,
+                         payload ? size : 0, GST_BUFFER_PTS(rtp->buffer));
+  take_codestreams(self);
+  return NULL;
+}
+
+static gboolean handle_event(GstRTPBaseDepayload *depayload, GstEvent *event)
+{
+  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS)
+    drain(DEPAY(depayload));
+  else if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP)
+    forget(DEPAY(depayload));
+  return GST_RTP_BASE_DEPAYLOAD_CLASS(gst_cuda_j2k_rtp_depay_parent_class)
+      ->handle_event(depayload, event);
+}
+
+static gboolean set_caps(GstRTPBaseDepayload *depayload, GstCaps *caps)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(depayload);
+  gint clock_rate = CLOCK_RATE;
+  GstStructure *s = gst_caps_get_structure(caps, 0);
+  gst_structure_get_int(s, "clock-rate", &clock_rate);
+  depayload->clock_rate = (guint)clock_rate;
+  g_clear_pointer(&self->caps, gst_structure_free);
+  self->caps = gst_structure_copy(s);
+  self->announced = FALSE;
+  return TRUE;
+}
+
+static GstStateChangeReturn change_state(GstElement *element, GstStateChange transition)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(element);
+  GstStateChangeReturn result =
+      GST_ELEMENT_CLASS(gst_cuda_j2k_rtp_depay_parent_class)->change_state(element, transition);
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
+    forget(self);
+    self->announced = self->warned_cache = self->has_ssrc = FALSE;
+  }
+  return result;
+}
+
+/* --------------------------------------------------------------------------------- class --- */
+
+static void finalize(GObject *object)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(object);
+  g_clear_pointer(&self->caps, gst_structure_free);
+  g_free(self->pending.data);
+  cj2k_rtp_receiver_free(self->receiver);
+  G_OBJECT_CLASS(gst_cuda_j2k_rtp_depay_parent_class)->finalize(object);
+}
+
+static void install_properties(GObjectClass *object_class)
+{
+  const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
+  g_object_class_install_property(
+      object_class, PROP_REORDER_WINDOW,
+      g_param_spec_uint("reorder-window", "Reorder window",
+                        "RTP packets of later codestreams to wait for when packets of a codestream "
+                        "are missing; a codestream without gaps never waits",
+                        0, 65535, DEFAULT_WINDOW, flags));
+  g_object_class_install_property(
+      object_class, PROP_MAX_RESOLUTION,
+      g_param_spec_uint("max-resolution", "Highest resolution",
+                        "Leave out packets of higher resolutions (RES of RFC 9828): 7 = none, 6 = "
+                        "the highest one, 5 = the highest two",
+                        0, 7, 7, flags));
+  g_object_class_install_property(
+      object_class, PROP_MAX_LAYERS,
+      g_param_spec_uint("max-layers", "Layers",
+                        "Quality layers to keep (QUAL of RFC 9828); 0 = all", 0, 7, 0, flags));
+  g_object_class_install_property(
+      object_class, PROP_STATS,
+      g_param_spec_boxed("stats", "Statistics",
+                         "What became of the RTP packets, codestreams and pictures so far",
+                         GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+}
+
+static void gst_cuda_j2k_rtp_depay_class_init(GstCudaJ2kRtpDepayClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  GstRTPBaseDepayloadClass *depayload_class = GST_RTP_BASE_DEPAYLOAD_CLASS(klass);
+
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_j2k_rtp_depay_debug, "rtpj2kscldepay", 0,
+                          "JPEG 2000 depayloader (RFC 9828)");
+  object_class->set_property = set_property;
+  object_class->get_property = get_property;
+  object_class->finalize = finalize;
+  install_properties(object_class);
+  element_class->change_state = change_state;
+  gst_element_class_add_static_pad_template(element_class, &sink_template);
+  gst_element_class_add_static_pad_template(element_class, &src_template);
+  gst_element_class_set_static_metadata(
+      element_class, "RTP JPEG 2000 depayloader (RFC 9828)", "Codec/Depayloader/Network/RTP",
+      "Collects JPEG 2000 and HTJ2K codestreams from RTP packets (jpeg2000-scl, RFC 9828), and "
+      "repairs those with losses",
+      "The cudaj2k developers");
+  depayload_class->set_caps = set_caps;
+  depayload_class->process_rtp_packet = process;
+  depayload_class->handle_event = handle_event;
+}
+
+static void gst_cuda_j2k_rtp_depay_init(GstCudaJ2kRtpDepay *self)
+{
+  self->params = (Cj2kRtpReceiverParams){.window = DEFAULT_WINDOW, .max_resolution = 7};
+  self->receiver = cj2k_rtp_receiver_new(&self->params);
+  /* The base class drops packets that come late by fewer; they are put in order here. */
+  g_object_set(self, "max-reorder", 0, NULL);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-rtpj2ksclpay
+ * @title: rtpj2ksclpay
+ * @short_description: RTP payloader for JPEG 2000 and HTJ2K (RFC 9828)
+ *
+ * Divides codestreams into RTP packets of the media type jpeg2000-scl (RFC 9828). A stream of one
+ * tile marks every precinct, so that a receiver finds its place again after a loss, and devices on
+ * the way may leave out the highest resolutions or layers.
+ *
+ * Where the packets of a codestream lie is read from PLT marker segments (`plt=true` of the
+ * encoder), otherwise from the packet headers.
+ *
+ * Precincts decide how much a lost packet costs, and every precinct begins an RTP packet: at the
+ * highest resolution a precinct should have the bytes of some RTP packets.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I422_10LE ! cudaj2kenc
+ * block-coder=ht bits-per-pixel=3 progression-order=rpcl precincts=256x256 plt=true !
+ * rtpj2ksclpay ! udpsink host=127.0.0.1 port=5004
+ * ]| Sends HTJ2K.
+ */
+#include "gstcudaj2kfields.h"
+#include "gstcudaj2kframing.h"
+#include "gstcudaj2krtp.h"
+#include "gstcudaj2krtpcaps.h"
+
+#include "common/rtp/packetise.h"
+
+#include <gst/rtp/gstrtpbasepayload.h>
+#include <gst/rtp/gstrtpbuffer.h>
+#include <string.h>
+
+GST_DEBUG_CATEGORY_STATIC(gst_cuda_j2k_rtp_pay_debug);
+#define GST_CAT_DEFAULT gst_cuda_j2k_rtp_pay_debug
+
+#define TICK_ROUNDING (GST_SECOND / 90000 / 2)
+
+typedef struct {
+  GstRTPBasePayload parent;
+
+  /* Properties, guarded by the object lock. */
+  gboolean mark_precincts, header_reuse;
+  gint eseq_offset; /* -1: random */
+
+  /* Streaming thread only. */
+  GstStructure *caps; /* of the sink pad */
+  GstVideoInfo info;  /* interlacing and frame rate of the caps */
+  guint fields;       /* codestreams of a buffer, by the caps */
+  gboolean announced; /* outcaps are those of the next two */
+  Cj2kRtpImage image;
+  guint8 part;        /* TP of a buffer's first codestream */
+  Cj2kRtpHeader main; /* what is the same in all packets of the stream */
+  Cj2kRtpLocator *locator;
+  Cj2kRtpPayloads payloads;
+  GByteArray *signature, *signature_before; /* what R promises to stay the same */
+  gboolean headers_differ;
+  gboolean warned;
+  gboolean has_sequence; /* the base class has numbered a packet */
+  guint8 eseq;           /* of that packet, or of the first one */
+} GstCudaJ2kRtpPay;
+typedef struct {
+  GstRTPBasePayloadClass parent_class;
+} GstCudaJ2kRtpPayClass;
+
+enum { PROP_0, PROP_MARK_PRECINCTS, PROP_HEADER_REUSE, PROP_ESEQ_OFFSET };
+
+static GstStaticPadTemplate sink_template =
+    GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("image/x-jpc"));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_CUDA_J2K_RTP_CAPS));
+
+G_DEFINE_TYPE(GstCudaJ2kRtpPay, gst_cuda_j2k_rtp_pay, GST_TYPE_RTP_BASE_PAYLOAD)
+#define PAY(object) ((GstCudaJ2kRtpPay *)(object))
+GST_ELEMENT_REGISTER_DEFINE(rtpj2ksclpay, "rtpj2ksclpay", GST_RANK_SECONDARY,
+                            gst_cuda_j2k_rtp_pay_get_type())
+
+/* ---------------------------------------------------------------------------- properties --- */
+
+static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kRtpPay *self = PAY(object);
+  GST_OBJECT_LOCK(self);
+  switch (id) {
+  case PROP_MARK_PRECINCTS: self->mark_precincts = g_value_get_boolean(value); break;
+  case PROP_HEADER_REUSE: self->header_reuse = g_value_get_boolean(value); break;
+  case PROP_ESEQ_OFFSET: self->eseq_offset = g_value_get_int(value); break;
+  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  }
+  GST_OBJECT_UNLOCK(self);
+}
+
+static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstCudaJ2kRtpPay *self = PAY(object);
+  GST_OBJECT_LOCK(self);
+  switch (id) {
+  case PROP_MARK_PRECINCTS: g_value_set_boolean(value, self->mark_precincts); break;
+  case PROP_HEADER_REUSE: g_value_set_boolean(value, self->header_reuse); break;
+  case PROP_ESEQ_OFFSET: g_value_set_int(value, self->eseq_offset); break;
+  default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+  }
+  GST_OBJECT_UNLOCK(self);
+}
+
+/* ---------------------------------------------------------------------------------- caps --- */
+
+/* Interlacing and frame rate; GStreamer has no parser for caps of coded video. */
+static void read_video_info(GstCudaJ2kRtpPay *self)
+{
+  const gchar *mode = gst_structure_get_string(self->caps, "interlace-mode");
+  const gchar *order = gst_structure_get_string(self->caps, "field-order");
+  gst_video_info_init(&self->info);
+  if (mode)
+    GST_VIDEO_INFO_INTERLACE_MODE(&self->info) = gst_video_interlace_mode_from_string(mode);
+  if (order)
+    GST_VIDEO_INFO_FIELD_ORDER(&self->info) = gst_video_field_order_from_string(order);
+  if (!gst_structure_get_fraction(self->caps, "framerate", &self->info.fps_n, &self->info.fps_d))
+    self->info.fps_n = 0;
+}
+
+static gboolean set_caps(GstRTPBasePayload *payload, GstCaps *caps)
+{
+  GstCudaJ2kRtpPay *self = PAY(payload);
+  gint fields = 0;
+  g_clear_pointer(&self->caps, gst_structure_free);
+  self->caps = gst_structure_copy(gst_caps_get_structure(caps, 0));
+  read_video_info(self);
+  gst_structure_get_int(self->caps, "fields", &fields);
+  self->fields = fields == 2 ? 2 : 1;
+  self->announced = FALSE; /* the first codestream says the rest */
+  gst_rtp_base_payload_set_options(payload, "video", TRUE, "JPEG2000-SCL", 90000);
+  return TRUE;
+}
+
+/* TP of the first codestream of a buffer. */
+static guint8 first_part(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer, guint count)
+{
+  if (count == 1)
+    return CJ2K_RTP_FRAME;
+  if (!GST_VIDEO_INFO_IS_INTERLACED(&self->info) &&
+      gst_structure_has_field(self->caps, "interlace-mode"))
+    return CJ2K_RTP_PSF1;
+  return gst_cuda_j2k_fields_bottom_first(&self->info, buffer) ? CJ2K_RTP_FIELD1_LINE2
+                                                               : CJ2K_RTP_FIELD1_LINE1;
+}
+
+/* Sets the caps of the source pad for this image if they are not set. */
+static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guint8 part)
+{
+  GstRTPBasePayload *payload = GST_RTP_BASE_PAYLOAD(self);
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
+  if (self->announced && part == self->part && !memcmp(image, &self->image, sizeof *image))
+    return TRUE;
+  self->image = *image;
+  self->part = part;
+  self->main = (Cj2kRtpHeader){0};
+  gst_cuda_j2k_rtp_set_colours(self->caps, image, &self->main);
+  GstStructure *parameters = gst_cuda_j2k_rtp_parameters(image, &self->main, part);
+  guint16 before = payload->seqnum;
+  self->announced = gst_rtp_base_payload_set_outcaps_structure(payload, parameters);
+  gst_structure_free(parameters);
+  /* Downstream may choose where numbers begin. */
+  if (payload->seqnum != before)
+    self->has_sequence = FALSE;
+  return self->announced;
+}
+
+/* ------------------------------------------------------------------------------- packets --- */
+
+static GstBuffer *new_packet(GstCudaJ2kRtpPay *self, GstMemory *memory, gsize base,
+                             const Cj2kRtpPayload *payload, const Cj2kRtpHeader *header,
+                             GstClockTime pts)
+{
+  GstBuffer *buffer = gst_rtp_base_payload_allocate_output_buffer(GST_RTP_BASE_PAYLOAD(self),
+                                                                  CJ2K_RTP_HEADER_BYTES, 0, 0);
+  GstMapInfo map;
+  if (!buffer || !gst_buffer_map(buffer, &map, GST_MAP_WRITE)) {
+    gst_clear_buffer(&buffer);
+    return NULL;
+  }
+  cj2k_rtp_header_write(header, map.data + map.size - CJ2K_RTP_HEADER_BYTES);
+  gst_buffer_unmap(buffer, &map);
+  gst_buffer_append_memory(
+      buffer, gst_memory_share(memory, (gssize)(base + payload->offset), (gssize)payload->size));
+  GST_BUFFER_PTS(buffer) = pts;
+  return buffer;
+}
+
+static void set_marker(GstBuffer *buffer)
+{
+  GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+  if (!gst_rtp_buffer_map(buffer, GST_MAP_WRITE, &rtp))
+    return;
+  gst_rtp_buffer_set_marker(&rtp, TRUE);
+  gst_rtp_buffer_unmap(&rtp);
+  GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_MARKER);
+}
+
+/* The sequence number of 24 bits of the next packet. */
+static guint32 next_number(GstCudaJ2kRtpPay *self)
+{
+  guint16 low = GST_RTP_BASE_PAYLOAD(self)->seqnum;
+  if (self->has_sequence)
+    return ((guint32)self->eseq << 16 | low) + 1;
+  GST_OBJECT_LOCK(self);
+  gint offset = self->eseq_offset;
+  GST_OBJECT_UNLOCK(self);
+  self->eseq = (guint8)(offset < 0 ? g_random_int_range(0, 256) : offset);
+  return (guint32)self->eseq << 16 | low;
+}
+
+static GstFlowReturn push_packets(GstCudaJ2kRtpPay *self, GstMemory *memory, gsize base,
+                                  const Cj2kRtpHeader *main, GstClockTime pts)
+{
+  const Cj2kRtpPayloads *payloads = &self->payloads;
+  GstBufferList *list = gst_buffer_list_new_sized(payloads->count);
+  guint32 number = next_number(self);
+  for (guint i = 0; i < payloads->count; i++, number++) {
+    const Cj2kRtpPayload *payload = &payloads->payloads[i];
+    Cj2kRtpHeader header = payload->header.kind == CJ2K_RTP_BODY ? payload->header : *main;
+    header.kind = payload->header.kind;
+    header.part = main->part;
+    header.extended = (guint8)(number >> 16);
+    GstBuffer *packet = new_packet(self, memory, base, payload, &header, pts);
+    if (!packet) {
+      gst_buffer_list_unref(list);
+      return GST_FLOW_ERROR;
+    }
+    if (i + 1 == payloads->count)
+      set_marker(packet);
+    gst_buffer_list_add(list, packet);
+  }
+  self->eseq = (guint8)((number - 1) >> 16);
+  self->has_sequence = TRUE;
+  return gst_rtp_base_payload_push_list(GST_RTP_BASE_PAYLOAD(self), list);
+}
+
+/* ----------------------------------------------------------------------------- codestream --- */
+
+static void warn(GstCudaJ2kRtpPay *self, const gchar *text)
+{
+  GST_WARNING_OBJECT(self, "%s", text);
+  if (!self->warned)
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("A codestream cannot be sent: %s.", text),
+                        ("Later ones are dropped without a message."));
+  self->warned = TRUE;
+}
+
+/* R may be announced as long as all headers so far were the same. */
+static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size, guint8 order)
+{
+  GST_OBJECT_LOCK(self);
+  gboolean wanted = self->header_reuse;
+  GST_OBJECT_UNLOCK(self);
+  if (!wanted || self->headers_differ)
+    return FALSE;
+  g_byte_array_set_size(self->signature, 0);
+  if (!cj2k_rtp_header_signature(data, size, self->signature))
+    return FALSE;
+  g_byte_array_append(self->signature, &order, 1);
+  if (self->signature_before->len == 0) {
+    g_byte_array_append(self->signature_before, self->signature->data, self->signature->len);
+    return TRUE;
+  }
+  if (self->signature->len == self->signature_before->len &&
+      !memcmp(self->signature->data, self->signature_before->data, self->signature->len))
+    return TRUE;
+  self->headers_differ = TRUE;
+  GST_ELEMENT_WARNING(self, STREAM, FORMAT,
+                      ("The main header of the stream changed, although header-reuse promised "
+                       "receivers that it does not; it is not announced any more."),
+                      (NULL));
+  return FALSE;
+}
+
+static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMapInfo *map,
+                          const GstCudaJ2kSpan *span, guint8 part, guint8 this_part,
+                          GstClockTime pts)
+{
+  guint mtu = GST_RTP_BASE_PAYLOAD_MTU(GST_RTP_BASE_PAYLOAD(self));
+  guint room = gst_rtp_buffer_calc_payload_len(mtu, 0, 0);
+  Cj2kRtpImage image;
+  Cj2kRtpMap place;
+  Cj2kError error = {0};
+  if (!cj2k_rtp_image_read(span->data, span->size, &image)) {
+    warn(self, "it does not begin with SOC and SIZ");
+    return GST_FLOW_OK;
+  }
+  if (cj2k_rtp_locate(self->locator, span->data, span->size, &place, &error) != CJ2K_OK) {
+    warn(self, error.text);
+    return GST_FLOW_OK;
+  }
+  if (!announce(self, &image, part))
+    return GST_FLOW_NOT_NEGOTIATED;
+  GST_OBJECT_LOCK(self);
+  if (!self->mark_precincts)
+    place.order = CJ2K_RTP_ORDER_UNMARKED;
+  GST_OBJECT_UNLOCK(self);
+  cj2k_rtp_packetise(&place, room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1,
+                     &self->payloads);
+  Cj2kRtpHeader main = self->main;
+  main.part = this_part;
+  main.order = place.order;
+  main.reuse = may_reuse(self, span->data, place.header_bytes, place.order);
+  return push_packets(self, memory, (gsize)(span->data - map->data), &main, pts);
+}
+
+/* Half the duration of a frame: the distance of its fields. */
+static GstClockTime field_duration(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer)
+{
+  if (self->info.fps_n > 0)
+    return gst_util_uint64_scale_int(GST_SECOND, self->info.fps_d, 2 * self->info.fps_n);
+  if (GST_BUFFER_DURATION_IS_VALID(buffer))
+    return GST_BUFFER_DURATION(buffer) / 2;
+  return 20 * GST_MSECOND;
+}
+
+static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer)
+{
+  GstCudaJ2kRtpPay *self = PAY(payload);
+  GstMemory *memory = gst_buffer_get_all_memory(buffer);
+  GstCudaJ2kSpan spans[2];
+  GstMapInfo map;
+  GstFlowReturn flow = GST_FLOW_OK;
+  GstClockTime pts = GST_BUFFER_PTS(buffer);
+  if (!memory || !gst_memory_map(memory, &map, GST_MAP_READ)) {
+    if (memory)
+      gst_memory_unref(memory);
+    gst_buffer_unref(buffer);
+    GST_ELEMENT_ERROR(self, RESOURCE, READ, ("Cannot map a buffer."), (NULL));
+    return GST_FLOW_ERROR;
+  }
+  /* The base class rounds down to a tick of 90 kHz; nanoseconds of 30000/1001 frames a second are
+   * already rounded down, so that frames would come at uneven distances. */
+  if (GST_CLOCK_TIME_IS_VALID(pts))
+    pts += TICK_ROUNDING;
+  guint count = MIN(gst_cuda_j2k_find_parts(map.data, map.size, spans), self->fields);
+  guint8 part = first_part(self, buffer, count);
+  for (guint i = 0; i < count && flow == GST_FLOW_OK; i++) {
+    if (i == 1 && part != CJ2K_RTP_PSF1 && GST_CLOCK_TIME_IS_VALID(pts))
+      pts += field_duration(self, buffer);
+    flow = send(self, memory, &map, &spans[i], part, (guint8)(part + i), pts);
+  }
+  gst_memory_unmap(memory, &map);
+  gst_memory_unref(memory);
+  gst_buffer_unref(buffer);
+  return flow;
+}
+
+/* --------------------------------------------------------------------------------- class --- */
+
+static GstStateChangeReturn change_state(GstElement *element, GstStateChange transition)
+{
+  GstCudaJ2kRtpPay *self = PAY(element);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    self->has_sequence = self->headers_differ = self->warned = self->announced = FALSE;
+    g_byte_array_set_size(self->signature_before, 0);
+  }
+  return GST_ELEMENT_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->change_state(element, transition);
+}
+
+static void finalize(GObject *object)
+{
+  GstCudaJ2kRtpPay *self = PAY(object);
+  g_clear_pointer(&self->caps, gst_structure_free);
+  cj2k_rtp_locator_free(self->locator);
+  cj2k_rtp_payloads_clear(&self->payloads);
+  g_byte_array_unref(self->signature);
+  g_byte_array_unref(self->signature_before);
+  G_OBJECT_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->finalize(object);
+}
+
+static void install_properties(GObjectClass *object_class)
+{
+  const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS;
+  g_object_class_install_property(
+      object_class, PROP_MARK_PRECINCTS,
+      g_param_spec_boolean("mark-precincts", "Mark precincts",
+                           "Begin an RTP packet with every precinct and mark it, so that receivers "
+                           "find their place again after a loss (streams of one tile)",
+                           TRUE, flags | GST_PARAM_MUTABLE_PLAYING));
+  g_object_class_install_property(
+      object_class, PROP_HEADER_REUSE,
+      g_param_spec_boolean(
+          "header-reuse", "Header reuse",
+          "Announce that the main headers of all codestreams are the same, so that "
+          "receivers may use an older one: true for rate-control lossless, quality "
+          "and qstep",
+          FALSE, flags | GST_PARAM_MUTABLE_READY));
+  g_object_class_install_property(
+      object_class, PROP_ESEQ_OFFSET,
+      g_param_spec_int("eseq-offset", "ESEQ offset",
+                       "First value of the upper 8 bits of the sequence number; -1 = random", -1,
+                       255, -1, flags | GST_PARAM_MUTABLE_READY));
+}
+
+static void gst_cuda_j2k_rtp_pay_class_init(GstCudaJ2kRtpPayClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS(klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS(klass);
+  GstRTPBasePayloadClass *payload_class = GST_RTP_BASE_PAYLOAD_CLASS(klass);
+
+  GST_DEBUG_CATEGORY_INIT(gst_cuda_j2k_rtp_pay_debug, "rtpj2ksclpay", 0,
+                          "JPEG 2000 payloader (RFC 9828)");
+  object_class->set_property = set_property;
+  object_class->get_property = get_property;
+  object_class->finalize = finalize;
+  install_properties(object_class);
+  element_class->change_state = change_state;
+  gst_element_class_add_static_pad_template(element_class, &sink_template);
+  gst_element_class_add_static_pad_template(element_class, &src_template);
+  gst_element_class_set_static_metadata(
+      element_class, "RTP JPEG 2000 payloader (RFC 9828)", "Codec/Payloader/Network/RTP",
+      "Payloads JPEG 2000 and HTJ2K codestreams as RTP packets (jpeg2000-scl, RFC 9828)",
+      "The cudaj2k developers");
+  payload_class->set_caps = set_caps;
+  payload_class->handle_buffer = handle_buffer;
+}
+
+static void gst_cuda_j2k_rtp_pay_init(GstCudaJ2kRtpPay *self)
+{
+  self->mark_precincts = TRUE;
+  self->eseq_offset = -1;
+  self->locator = cj2k_rtp_locator_new();
+  self->signature = g_byte_array_new();
+  self->signature_before = g_byte_array_new();
+}

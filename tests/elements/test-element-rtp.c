@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* rtpj2ksclpay and rtpj2kscldepay: what goes in comes out, also with the network in between. */
+#include "rtp-streams.h"
+
+static void assert_same_bytes(GstBuffer *a, GstBuffer *b)
+{
+  GstMapInfo map;
+  g_assert_cmpuint(gst_buffer_get_size(a), ==, gst_buffer_get_size(b));
+  g_assert_true(gst_buffer_map(a, &map, GST_MAP_READ));
+  g_assert_cmpint(gst_buffer_memcmp(b, 0, map.data, map.size), ==, 0);
+  gst_buffer_unmap(a, &map);
+}
+
+static void assert_same_streams(const Stream *sent, const Stream *received)
+{
+  g_assert_cmpuint(received->buffers->len, ==, sent->buffers->len);
+  for (guint i = 0; i < sent->buffers->len; i++) {
+    GstBuffer *buffer = received->buffers->pdata[i];
+    assert_same_bytes(sent->buffers->pdata[i], buffer);
+    g_assert_false(GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED));
+  }
+}
+
+/* ------------------------------------------------------------------------------ round trip --- */
+
+static void test_round_trip(gconstpointer data)
+{
+  const gchar *properties = data;
+  static const guint mtus[] = {576, 1400, 9000};
+  Stream coded = stream_encode(properties, GST_VIDEO_FORMAT_I422_10LE, 178, 101, 3, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(mtus); i++) {
+    for (guint marked = 0; marked < 2; marked++) {
+      gchar *options = g_strdup_printf("mtu=%u mark-precincts=%u", mtus[i], marked);
+      Stream packets = stream_pass("rtpj2ksclpay", options, &coded, NULL);
+      GstStructure *stats;
+      Stream received = stream_pass("rtpj2kscldepay", "", &packets, &stats);
+      g_assert_cmpuint(stream_largest(&packets), <=, mtus[i]);
+      assert_same_streams(&coded, &received);
+      stats_check(stats);
+      g_assert_cmpuint(stats_get(stats, "used"), ==, packets.buffers->len);
+      g_assert_cmpuint(stats_get(stats, "intact-codestreams"), ==, 3);
+      gst_structure_free(stats);
+      stream_clear(&packets);
+      stream_clear(&received);
+      g_free(options);
+    }
+  }
+  stream_clear(&coded);
+}
+
+/* Every format keeps what its caps say of it, as far as a receiver needs it. */
+static void test_caps(void)
+{
+  static const struct {
+    GstVideoFormat format;
+    const gchar *colorimetry, *pixel, *sampling;
+  } cases[] = {
+      {GST_VIDEO_FORMAT_I422_10LE, "bt709", "ycbcr422sdr", "YCbCr-4:2:2"},
+      {GST_VIDEO_FORMAT_I422_10LE, "bt2020-10", "ycbcr422wcg", "YCbCr-4:2:2"},
+      {GST_VIDEO_FORMAT_I422_10LE, "bt2100-pq", "ycbcr422pq", "YCbCr-4:2:2"},
+      {GST_VIDEO_FORMAT_I422_10LE, "bt2100-hlg", "ycbcr422hlg", "YCbCr-4:2:2"},
+      {GST_VIDEO_FORMAT_I420, "bt709", "ycbcr420sdr", "YCbCr-4:2:0"},
+      {GST_VIDEO_FORMAT_I420, "bt601", NULL, "YCbCr-4:2:0"},
+      {GST_VIDEO_FORMAT_Y444, "bt709", NULL, "YCbCr-4:4:4"},
+      {GST_VIDEO_FORMAT_GBR_10LE, "1:1:5:1", "rgb444sdr", "RGB"},
+      {GST_VIDEO_FORMAT_GRAY8, "bt709", NULL, "GRAYSCALE"},
+      {GST_VIDEO_FORMAT_RGBA, "sRGB", NULL, "RGBA"},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    Stream coded = stream_encode("", cases[i].format, 64, 48, 1, cases[i].colorimetry);
+    Stream packets = stream_pass("rtpj2ksclpay", "", &coded, NULL);
+    Stream received = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+    const GstStructure *rtp = gst_caps_get_structure(packets.caps, 0);
+    const GstStructure *before = gst_caps_get_structure(coded.caps, 0);
+    const GstStructure *after = gst_caps_get_structure(received.caps, 0);
+    GstVideoColorimetry in, out;
+    g_assert_cmpstr(gst_structure_get_string(rtp, "encoding-name"), ==, "JPEG2000-SCL");
+    g_assert_cmpstr(gst_structure_get_string(rtp, "pixel"), ==, cases[i].pixel);
+    g_assert_cmpstr(gst_structure_get_string(rtp, "width"), ==, "64");
+    g_assert_cmpstr(gst_structure_get_string(rtp, "height"), ==, "48");
+    g_assert_cmpstr(gst_structure_get_string(rtp, "signal"), ==, "prog");
+    g_assert_cmpstr(gst_structure_get_string(before, "sampling"), ==, cases[i].sampling);
+    g_assert_cmpstr(gst_structure_get_string(after, "sampling"), ==, cases[i].sampling);
+    g_assert_cmpstr(gst_structure_get_string(after, "colorspace"), ==,
+                    gst_structure_get_string(before, "colorspace"));
+    g_assert_true(
+        gst_video_colorimetry_from_string(&in, gst_structure_get_string(before, "colorimetry")));
+    g_assert_true(
+        gst_video_colorimetry_from_string(&out, gst_structure_get_string(after, "colorimetry")));
+    g_assert_cmpint(in.primaries, ==, out.primaries);
+    g_assert_cmpint(in.range, ==, out.range);
+    g_assert_true(gst_video_transfer_function_is_equivalent(in.transfer, 10, out.transfer, 10));
+    stream_clear(&coded);
+    stream_clear(&packets);
+    stream_clear(&received);
+  }
+}
+
+/* Fields: two codestreams a picture, half a frame apart, and the order of the lines. */
+static void test_fields(gconstpointer data)
+{
+  const gchar *order = data;
+  gboolean psf = g_str_equal(order, "psf");
+  Stream coded = stream_encode_fields(order, 4);
+  Stream packets = stream_pass("rtpj2ksclpay", "timestamp-offset=4294965000", &coded, NULL);
+  GstStructure *stats;
+  Stream received = stream_pass("rtpj2kscldepay", "", &packets, &stats);
+  const GstStructure *rtp = gst_caps_get_structure(packets.caps, 0);
+  const GstStructure *out = gst_caps_get_structure(received.caps, 0);
+  gint fields = 0;
+  assert_same_streams(&coded, &received);
+  stats_check(stats);
+  g_assert_cmpuint(stats_get(stats, "intact-codestreams"), ==, 8);
+  g_assert_cmpstr(gst_structure_get_string(rtp, "signal"), ==, order);
+  g_assert_cmpstr(gst_structure_get_string(rtp, "height"), ==, "64");
+  g_assert_true(gst_structure_get_int(out, "fields", &fields));
+  g_assert_cmpint(fields, ==, 2);
+  g_assert_cmpstr(gst_structure_get_string(out, "interlace-mode"), ==,
+                  psf ? "progressive" : "interleaved");
+  /* 25 frames a second: 1800 ticks from field to field. */
+  guint32 before = 4294965000u - (psf ? 0 : 1800);
+  guint32 first = before;
+  guint seen = 0;
+  for (guint i = 0; i < packets.buffers->len; i++) {
+    RtpView view = rtp_view(packets.buffers->pdata[i]);
+    if (i > 0 && rtp_view(packets.buffers->pdata[i - 1]).marker) {
+      first = before;
+      seen++;
+    }
+    g_assert_cmpuint(view.timestamp, ==,
+                     psf ? 4294965000u + seen / 2 * 3600 : 4294965000u + seen * 1800);
+    g_assert_cmpuint(view.part, ==, (psf ? 5 : g_str_equal(order, "tff") ? 1 : 3) + seen % 2);
+    before = first;
+  }
+  g_assert_cmpuint(seen, ==, 7);
+  gst_structure_free(stats);
+  stream_clear(&coded);
+  stream_clear(&packets);
+  stream_clear(&received);
+}
+
+/* Frames at 30000/1001 a second are 3003 ticks apart, although their nanoseconds are rounded. */
+static void test_timestamps(void)
+{
+  Stream coded = stream_encode("", GST_VIDEO_FORMAT_GRAY8, 32, 32, 1, NULL);
+  Stream many = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
+                 gst_caps_ref(coded.caps)};
+  for (guint i = 0; i < 40; i++) {
+    GstBuffer *buffer = gst_buffer_copy(coded.buffers->pdata[0]);
+    GST_BUFFER_PTS(buffer) = gst_util_uint64_scale(i * 1001, GST_SECOND, 30000);
+    g_ptr_array_add(many.buffers, buffer);
+  }
+  Stream packets = stream_pass("rtpj2ksclpay", "timestamp-offset=0", &many, NULL);
+  guint frame = 0;
+  for (guint i = 0; i < packets.buffers->len; i++) {
+    RtpView view = rtp_view(packets.buffers->pdata[i]);
+    g_assert_cmpuint(view.timestamp, ==, 3003 * frame);
+    frame += view.marker;
+  }
+  g_assert_cmpuint(frame, ==, 40);
+  stream_clear(&coded);
+  stream_clear(&many);
+  stream_clear(&packets);
+}
+
+/* Sequence number, ESEQ and timestamp wrap; frames of any number of packets. */
+static void test_wraps(void)
+{
+  Stream coded =
+      stream_encode("precincts=32x32 num-resolutions=3", GST_VIDEO_FORMAT_I420, 256, 192, 6, NULL);
+  Stream packets = stream_pass(
+      "rtpj2ksclpay", "mtu=200 seqnum-offset=65000 eseq-offset=255 timestamp-offset=4294955000",
+      &coded, NULL);
+  GstStructure *stats;
+  Stream received = stream_pass("rtpj2kscldepay", "", &packets, &stats);
+  guint32 number = 255u << 16 | 65000;
+  g_assert_cmpuint(packets.buffers->len, >, 600);
+  for (guint i = 0; i < packets.buffers->len; i++, number++) {
+    RtpView view = rtp_view(packets.buffers->pdata[i]);
+    g_assert_cmpuint((guint32)view.eseq << 16 | view.seq, ==, number & 0xffffff);
+  }
+  assert_same_streams(&coded, &received);
+  stats_check(stats);
+  gst_structure_free(stats);
+  stream_clear(&coded);
+  stream_clear(&packets);
+  stream_clear(&received);
+}
+
+/* ---------------------------------------------------------------------------------- losses --- */
+
+static const gchar *const lossy_streams[] = {
+    "block-coder=ht precincts=64x64 progression-order=rpcl",
+    "block-coder=mq precincts=64x64,32x32 progression-order=pcrl eph=true sop=true",
+    "block-coder=ht precincts=64x64 progression-order=cprl sop=true plt=true tile-parts=resolution",
+    "block-coder=mq num-layers=3 precincts=64x64 progression-order=lrcp",
+    "block-coder=mq num-layers=3 precincts=64x64 progression-order=rlcp sop=true",
+    "block-coder=ht tile-width=96 tile-height=64 sop=true",
+    "block-coder=ht tile-width=96 tile-height=64 tile-parts=component",
+    "block-coder=ht",
+};
+
+static guint64 decode_all(const Stream *received)
+{
+  guint64 pictures = 0;
+  GstHarness *h = gst_harness_new_parse("cudaj2kdec backend=cpu");
+  gst_harness_set_src_caps(h, gst_caps_ref(received->caps));
+  for (guint i = 0; i < received->buffers->len; i++) {
+    GstBuffer *buffer = gst_buffer_copy(received->buffers->pdata[i]);
+    g_assert_cmpint(gst_harness_push(h, buffer), ==, GST_FLOW_OK);
+  }
+  gst_harness_push_event(h, gst_event_new_eos());
+  GstBuffer *picture;
+  while ((picture = gst_harness_try_pull(h))) {
+    pictures++;
+    gst_buffer_unref(picture);
+  }
+  gst_harness_teardown(h);
+  return pictures;
+}
+
+static void test_losses(gconstpointer data)
+{
+  guint which = GPOINTER_TO_UINT(data);
+  Stream coded =
+      stream_encode(lossy_streams[which], GST_VIDEO_FORMAT_I422_10LE, 322, 201, 12, NULL);
+  gboolean reuse = which % 2 == 0;
+  Stream packets =
+      stream_pass("rtpj2ksclpay", reuse ? "mtu=600 header-reuse=true" : "mtu=600", &coded, NULL);
+  guint64 repaired = 0;
+  for (guint seed = 0; seed < 12; seed++) {
+    Network network = {.seed = 100 * which + seed,
+                       .loss = seed % 4 == 3 ? 0 : 1 << (seed % 3 * 3),
+                       .duplicate = seed % 2 ? 30 : 0,
+                       .reorder = seed % 3 ? 30 : 0};
+    guint dropped, doubled;
+    GstStructure *stats;
+    Stream arrived = network_pass(&network, &packets, &dropped, &doubled);
+    Stream received = stream_pass("rtpj2kscldepay", "reorder-window=64", &arrived, &stats);
+    stats_check(stats);
+    g_assert_cmpuint(stats_get(stats, "received"), ==, arrived.buffers->len);
+    g_assert_cmpuint(stats_get(stats, "duplicates"), ==, doubled);
+    g_assert_cmpuint(stats_get(stats, "lost"), ==, dropped);
+    g_assert_cmpuint(stats_get(stats, "late"), ==, 0);
+    g_assert_cmpuint(stats_get(stats, "malformed"), ==, 0);
+    if (!dropped)
+      assert_same_streams(&coded, &received);
+    guint64 flagged = 0;
+    for (guint i = 0; i < received.buffers->len; i++)
+      flagged += GST_BUFFER_FLAG_IS_SET(received.buffers->pdata[i], GST_BUFFER_FLAG_CORRUPTED);
+    g_assert_cmpuint(flagged, ==, stats_get(stats, "corrupted-pictures"));
+    g_assert_cmpuint(flagged, ==, stats_get(stats, "repaired-codestreams"));
+    repaired += flagged;
+    /* Only main headers cost pictures, and with header reuse only the first one does. */
+    g_assert_cmpuint(received.buffers->len + stats_get(stats, "failed-codestreams"), >=, 11);
+    if (reuse)
+      g_assert_cmpuint(stats_get(stats, "failed-codestreams"), <=, 12);
+    if (received.buffers->len > 0)
+      g_assert_cmpuint(decode_all(&received), ==, received.buffers->len);
+    gst_structure_free(stats);
+    stream_clear(&arrived);
+    stream_clear(&received);
+  }
+  g_assert_cmpuint(repaired, >, 0);
+  stream_clear(&coded);
+  stream_clear(&packets);
+}
+
+/* Packets of repaired codestreams stand where they stood: dropping one RTP packet of one precinct
+ * leaves every other packet as it was. */
+static void test_repair_is_exact(void)
+{
+  Stream coded = stream_encode("block-coder=ht precincts=64x64 progression-order=rpcl",
+                               GST_VIDEO_FORMAT_GRAY8, 256, 256, 1, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", "mtu=9000", &coded, NULL);
+  guint last = packets.buffers->len - 1;
+  gsize whole = gst_buffer_get_size(coded.buffers->pdata[0]);
+  g_assert_cmpuint(last, >, 20);
+  for (guint drop = 1; drop < last; drop++) {
+    GstStructure *stats;
+    Stream arrived = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
+                      gst_caps_ref(packets.caps)};
+    for (guint i = 0; i <= last; i++)
+      if (i != drop)
+        g_ptr_array_add(arrived.buffers, gst_buffer_ref(packets.buffers->pdata[i]));
+    Stream received = stream_pass("rtpj2kscldepay", "", &arrived, &stats);
+    g_assert_cmpuint(received.buffers->len, ==, 1);
+    g_assert_cmpuint(stats_get(stats, "filled-packets"), ==, 1);
+    g_assert_cmpuint(stats_get(stats, "used"), ==, last);
+    /* 12 bytes of RTP and 8 of the payload header; the empty packet has one. */
+    g_assert_cmpuint(gst_buffer_get_size(received.buffers->pdata[0]), ==,
+                     whole - (gst_buffer_get_size(packets.buffers->pdata[drop]) - 20) + 1);
+    gst_structure_free(stats);
+    stream_clear(&arrived);
+    stream_clear(&received);
+  }
+  stream_clear(&coded);
+  stream_clear(&packets);
+}
+
+static void test_limits(void)
+{
+  Stream coded = stream_encode("block-coder=mq num-layers=3 precincts=64x64 progression-order=rpcl",
+                               GST_VIDEO_FORMAT_I420, 256, 192, 3, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", "", &coded, NULL);
+  gsize before = G_MAXSIZE;
+  for (gint i = 7; i >= 3; i--) {
+    gchar *options = g_strdup_printf("max-resolution=%d", i);
+    GstStructure *stats;
+    Stream received = stream_pass("rtpj2kscldepay", options, &packets, &stats);
+    stats_check(stats);
+    g_assert_cmpuint(received.buffers->len, ==, 3);
+    g_assert_cmpuint(stats_get(stats, i < 7 ? "reduced-codestreams" : "intact-codestreams"), ==, 3);
+    g_assert_cmpuint(stats_get(stats, "corrupted-pictures"), ==, 0);
+    g_assert_cmpuint(decode_all(&received), ==, 3);
+    g_assert_cmpuint(gst_buffer_get_size(received.buffers->pdata[0]), <, before);
+    before = gst_buffer_get_size(received.buffers->pdata[0]);
+    gst_structure_free(stats);
+    stream_clear(&received);
+    g_free(options);
+  }
+  stream_clear(&coded);
+  stream_clear(&packets);
+}
+
+/* Random bytes in packets: nothing crashes, hangs or is unaccounted for. */
+static void test_mutated(void)
+{
+  guint rounds = g_getenv("CJ2K_TESTS_LONG") ? 3000 : 120;
+  for (guint which = 0; which < G_N_ELEMENTS(lossy_streams); which++) {
+    Stream coded = stream_encode(lossy_streams[which], GST_VIDEO_FORMAT_I420, 130, 97, 3, NULL);
+    Stream packets = stream_pass("rtpj2ksclpay", "mtu=400 header-reuse=true", &coded, NULL);
+    for (guint round = 0; round < rounds / G_N_ELEMENTS(lossy_streams); round++) {
+      Network network = {.seed = 7000 + round, .loss = 20, .duplicate = 20, .reorder = 20};
+      guint dropped, doubled;
+      GstStructure *stats;
+      Stream arrived = network_pass(&network, &packets, &dropped, &doubled);
+      network_mutate(&network, &arrived, 1 + round % 40);
+      Stream received = stream_pass("rtpj2kscldepay", "", &arrived, &stats);
+      stats_check(stats);
+      gst_structure_free(stats);
+      stream_clear(&arrived);
+      stream_clear(&received);
+    }
+    stream_clear(&coded);
+    stream_clear(&packets);
+  }
+}
+
+/* Codestreams that cannot be sent cost one warning, not the pipeline. */
+static void test_bad_input(void)
+{
+  static const guint8 garbage[200] = {0xff, 0x4f, 0xff, 0x51, 0, 4};
+  Rig rig = rig_new("rtpj2ksclpay");
+  gst_harness_set_src_caps_str(rig.h, "image/x-jpc");
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *buffer = gst_buffer_new_memdup(garbage, sizeof garbage);
+    GST_BUFFER_PTS(buffer) = i * GST_SECOND;
+    g_assert_cmpint(gst_harness_push(rig.h, buffer), ==, GST_FLOW_OK);
+  }
+  gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_nonnull(text);
+  g_free(text);
+  text = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_null(text);
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 0);
+  rig_free(&rig);
+}
+
+int main(int argc, char **argv)
+{
+  static const gchar *const streams[] = {
+      "block-coder=mq",
+      "block-coder=ht rate-control=lossless",
+      "block-coder=ht precincts=64x64 progression-order=rpcl plt=true",
+      "block-coder=mq precincts=32x32 progression-order=pcrl sop=true eph=true",
+      "block-coder=mq num-layers=4 progression-order=lrcp",
+      "block-coder=ht progression-order=cprl tile-parts=resolution+component",
+      "block-coder=ht tile-width=64 tile-height=64 progression-order=rlcp tlm=true",
+      "block-coder=mq num-resolutions=1",
+      "block-coder=mq num-resolutions=9",
+  };
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(streams); i++) {
+    gchar *name = g_strdup_printf("/rtp/round-trip/%s", streams[i]);
+    g_test_add_data_func(name, streams[i], test_round_trip);
+    g_free(name);
+  }
+  g_test_add_func("/rtp/caps", test_caps);
+  g_test_add_data_func("/rtp/fields/tff", "tff", test_fields);
+  g_test_add_data_func("/rtp/fields/bff", "bff", test_fields);
+  g_test_add_data_func("/rtp/fields/psf", "psf", test_fields);
+  g_test_add_func("/rtp/timestamps", test_timestamps);
+  g_test_add_func("/rtp/wraps", test_wraps);
+  for (guint i = 0; i < G_N_ELEMENTS(lossy_streams); i++) {
+    gchar *name = g_strdup_printf("/rtp/losses/%s", lossy_streams[i]);
+    g_test_add_data_func(name, GUINT_TO_POINTER(i), test_losses);
+    g_free(name);
+  }
+  g_test_add_func("/rtp/repair-is-exact", test_repair_is_exact);
+  g_test_add_func("/rtp/limits", test_limits);
+  g_test_add_func("/rtp/mutated", test_mutated);
+  g_test_add_func("/rtp/bad-input", test_bad_input);
+  return g_test_run();
+}
