@@ -78,7 +78,7 @@ static const char *encode(Cj2kEncoder *encoder, const Scene *scene, Cj2kStats *s
       why = "a frame failed";
     else if (packet.size != scene->coded_size ||
              memcmp(packet.data, scene->coded, packet.size) != 0)
-      why = "other bytes than the CPU's";
+      why = "the bytes differ from the CPU's";
     cj2k_encoder_release(encoder, &packet);
   }
   cj2k_encoder_get_stats(encoder, stats);
@@ -146,7 +146,7 @@ static const char *decode(Cj2kDecoder *decoder, const Scene *scene, Cj2kStats *s
     if (frame.status != CJ2K_OK || frame.fallback)
       why = "a frame failed";
     else if (memcmp(memory + received % IN_FLIGHT * BYTES, scene->pixels, BYTES) != 0)
-      why = "other samples than were encoded";
+      why = "the samples differ from those that were encoded";
     cj2k_decoder_release(decoder, &frame);
   }
   cj2k_decoder_get_stats(decoder, stats);
@@ -196,7 +196,7 @@ static void test_memory(const Scene *scene, bool encoding, uint32_t num_frames)
   if (!why)
     why = run(scene, encoding, 0, &stats, &used);
   if (!why && stats.frames_in_flight != IN_FLIGHT)
-    why = "fewer frames in flight without need";
+    why = "fewer frames in flight although memory suffices";
   cudaMemGetInfo(&available, &total);
   size_t remaining = used / IN_FLIGHT * num_frames + used / IN_FLIGHT / 2;
   if (!why && (available <= remaining || cudaMalloc(&filler, available - remaining) != cudaSuccess))
@@ -207,7 +207,7 @@ static void test_memory(const Scene *scene, bool encoding, uint32_t num_frames)
   printf("# %.0f MB for %d frames, then %.0f MB: %u in flight\n", (double)used / 1e6, IN_FLIGHT,
          (double)remaining / 1e6, stats.frames_in_flight);
   if (!why && stats.frames_in_flight >= IN_FLIGHT)
-    why = "as many frames in flight as without shortage";
+    why = "the number of frames in flight was not reduced";
   report(!why, name, why);
   g_free(name);
 }
@@ -251,8 +251,8 @@ static void test_devices(const Scene *scene, int count)
   cudaGetDevice(&current);
   report(!why && current == count - 1, "the caller's own GPU stays current", "another one is");
   Cj2kDecoder *decoder = open_decoder(count, &error);
-  report(!decoder && error.code == CJ2K_ERROR_DEVICE, "a GPU that is not there is an error",
-         "it was opened");
+  report(!decoder && error.code == CJ2K_ERROR_DEVICE,
+         "the number of a GPU that does not exist is an error", "it was opened");
   cj2k_decoder_close(decoder);
   cudaSetDevice(0);
 }
@@ -298,13 +298,13 @@ static void test_fault(const Scene *scene)
   Cj2kEncoder *encoder = open_encoder(scene, CJ2K_BACKEND_CUDA, 0, &error);
   report(decoder && decode_one(decoder, scene, &good) == CJ2K_OK && encoder &&
              encode_one(encoder, &good) == CJ2K_OK,
-         "frames before the fault", "not even those");
+         "frames before the fault", "failed");
   report(decode_one(decoder, scene, &bad) == CJ2K_ERROR_DEVICE, "the frame of the fault",
-         "is no device error");
+         "gives no device error");
   for (int i = 0; i < 3; i++)
     report(decode_one(decoder, scene, &good) == CJ2K_ERROR_DEVICE &&
                encode_one(encoder, &good) == CJ2K_ERROR_DEVICE,
-           "frames after the fault", "are no device errors");
+           "frames after the fault", "give no device error");
   cj2k_decoder_close(decoder);
   cj2k_encoder_close(encoder);
   Cj2kDecoderParams params;
@@ -313,7 +313,7 @@ static void test_fault(const Scene *scene)
   report(decoder && cj2k_decoder_backend(decoder) == CJ2K_BACKEND_CPU &&
              decode_one(decoder, scene, &good) == CJ2K_OK &&
              memcmp(memory, scene->pixels, BYTES) == 0,
-         "a new decoder is on the CPU", "it is not");
+         "a new decoder uses the CPU", "it does not");
   cj2k_decoder_close(decoder);
   g_free(memory);
 }

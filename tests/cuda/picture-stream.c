@@ -120,7 +120,7 @@ static const char *receive_packet(Cj2kEncoder *encoder, GBytes *expected)
   if (packet.status != CJ2K_OK)
     why = "a frame failed";
   else if (packet.fallback)
-    why = "a frame was left to the CPU";
+    why = "a frame was coded by the CPU";
   else if (packet.size != g_bytes_get_size(expected) ||
            memcmp(packet.data, g_bytes_get_data(expected, NULL), packet.size) != 0)
     why = "a picture was read before it was finished";

@@ -108,7 +108,7 @@ static void decode(Decoding *d, const Cj2kCodedFrame *coded, const char *how, ui
     status = decode_one(d, i, coded, &out);
   bool ok = status == CJ2K_OK;
   if (status == CJ2K_ERROR_UNSUPPORTED && more == ODD) {
-    stage_done(d->stages, d->title, "decode, rows amid words: left to the CPU", true, NULL);
+    stage_done(d->stages, d->title, "decode, rows not aligned to words: refused", true, NULL);
   } else if (status == CJ2K_ERROR_UNSUPPORTED) {
     stage_skipped(d->stages, d->title, stage[0], d->c.why);
   } else {
@@ -178,7 +178,7 @@ void check_decoding_case(Stages *stages, StageFrame *frame, Coded *coded)
     lower_blocks(coded, test->roi);
   if (open_sides(&d, test->one_in_flight)) {
     decode(&d, &coded->frame, "", 0);
-    decode(&d, &coded->frame, ", rows amid words", ODD);
+    decode(&d, &coded->frame, ", rows not aligned to words", ODD);
     drop_blocks(coded);
     decode(&d, &coded->frame, ", blocks left out", UNEVEN);
   } else {

@@ -187,6 +187,15 @@ void assert_lossless(const gchar *description, const GstVideoInfo *info)
   gst_buffer_unref(raw);
 }
 
+GstElement *launch_pipeline(const gchar *description)
+{
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch(description, &error);
+  if (!pipeline || error)
+    g_error("%s: %s", description, error->message);
+  return pipeline;
+}
+
 gboolean have_element(const gchar *factory)
 {
   GstElementFactory *found = gst_element_factory_find(factory);

@@ -56,6 +56,9 @@ void assert_next_picture(GstHarness *h, const GstVideoInfo *info, guint phase);
 /* Fails the test unless this bin leaves a picture unchanged. */
 void assert_lossless(const gchar *description, const GstVideoInfo *info);
 
+/* A pipeline of this description; an error ends the program. */
+GstElement *launch_pipeline(const gchar *description);
+
 gboolean have_element(const gchar *factory);
 
 /* Skips the test, and is true, where an element is missing. */

@@ -247,7 +247,7 @@ static void test_forgotten(gconstpointer data)
   }
 }
 
-/* ----------------------------------------------------------------------------- who waits --- */
+/* ------------------------------------------------------------------------------ deadlocks --- */
 
 /* A byte stream with one image in each buffer, as multifilesrc sends it. */
 static void test_image_sequence(gconstpointer data)

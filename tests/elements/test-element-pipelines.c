@@ -43,7 +43,7 @@ static void run_to_end(GstElement *pipeline, const gchar *description)
   GstMessage *message =
       gst_bus_timed_pop_filtered(bus, 60 * GST_SECOND, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   if (!message)
-    g_error("no end after a minute: %s", description);
+    g_error("no EOS within a minute: %s", description);
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
     GError *error;
     gchar *debug;
@@ -58,15 +58,6 @@ static void run(GstElement *pipeline, const gchar *description)
 {
   run_to_end(pipeline, description);
   gst_element_set_state(pipeline, GST_STATE_NULL);
-}
-
-static GstElement *launch(const gchar *description)
-{
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch(description, &error);
-  if (!pipeline || error)
-    g_error("%s: %s", description, error->message);
-  return pipeline;
 }
 
 /* Feeds the pattern into an appsrc by properties and action signals, without linking its library.
@@ -101,7 +92,7 @@ static void run_and_compare(const gchar *description, const GstVideoInfo *source
                             gboolean with_source)
 {
   Expected expected = {.source = *source};
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   if (with_source)
     feed(pipeline, source);
   compare_output(pipeline, &expected);
@@ -165,7 +156,7 @@ static void test_way(gconstpointer data)
   gchar *file = g_build_filename(folder, c->way->name, NULL);
   gchar *description = g_strdup_printf("appsrc name=src ! %s ! %s ! filesink location=%s",
                                        c->encoder, c->way->to, file);
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   feed(pipeline, &source);
   run(pipeline, description);
   gst_object_unref(pipeline);
@@ -193,7 +184,7 @@ static void test_file(gconstpointer data)
   gchar *description =
       g_strdup_printf("filesrc location=%s ! typefind ! cudaj2kdec ! fakesink name=sink", file);
   Expected expected = {.source = source};
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   compare_output(pipeline, &expected);
   run(pipeline, description);
   g_assert_cmpuint(expected.received, ==, 1);
@@ -247,7 +238,7 @@ static void test_decodebin(gconstpointer encoder)
                                        "fakesink name=sink",
                                        folder);
   Expected expected = {.source = source};
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   compare_output(pipeline, &expected);
   run_to_end(pipeline, description);
   gchar *chosen = chosen_decoder(pipeline);
@@ -292,7 +283,7 @@ static void test_seek(void)
   gchar *description = g_strdup_printf("appsrc name=src ! cudaj2kenc rate-control=lossless ! %s ! "
                                        "filesink location=%s",
                                        way->to, file);
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   feed(pipeline, &source);
   run(pipeline, description);
   gst_object_unref(pipeline);
@@ -302,7 +293,7 @@ static void test_seek(void)
                                 "fakesink name=sink",
                                 file, way->from);
   Expected expected = {.source = source};
-  pipeline = launch(description);
+  pipeline = launch_pipeline(description);
   gst_element_set_state(pipeline, GST_STATE_PAUSED);
   g_assert_cmpint(gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND), ==,
                   GST_STATE_CHANGE_SUCCESS);
@@ -332,9 +323,9 @@ static void test_stop(void)
   if (skip_without("videotestsrc"))
     return;
   for (guint i = 0; i < 10; i++) {
-    GstElement *pipeline =
-        launch("videotestsrc ! video/x-raw,format=I422_10LE,width=320,height=240 ! cudaj2kenc "
-               "frames-in-flight=4 ! cudaj2kdec frames-in-flight=4 ! fakesink");
+    GstElement *pipeline = launch_pipeline(
+        "videotestsrc ! video/x-raw,format=I422_10LE,width=320,height=240 ! cudaj2kenc "
+        "frames-in-flight=4 ! cudaj2kdec frames-in-flight=4 ! fakesink");
     gst_element_set_state(pipeline, i % 2 ? GST_STATE_PLAYING : GST_STATE_PAUSED);
     g_usleep(i * 15000);
     gst_element_set_state(pipeline, GST_STATE_NULL);
@@ -353,11 +344,11 @@ static void test_live(void)
 {
   if (skip_without("videotestsrc") || skip_without("rtpj2kpay"))
     return;
-  GstElement *pipeline =
-      launch("videotestsrc is-live=true num-buffers=25 ! "
-             "video/x-raw,format=I422_10LE,width=160,height=96,framerate=25/1 ! "
-             "cudaj2kenc quality=60 ! rtpj2kpay ! rtpj2kdepay ! cudaj2kdec ! fakesink name=sink "
-             "sync=true qos=false max-lateness=-1 signal-handoffs=true");
+  GstElement *pipeline = launch_pipeline(
+      "videotestsrc is-live=true num-buffers=25 ! "
+      "video/x-raw,format=I422_10LE,width=160,height=96,framerate=25/1 ! "
+      "cudaj2kenc quality=60 ! rtpj2kpay ! rtpj2kdepay ! cudaj2kdec ! fakesink name=sink "
+      "sync=true qos=false max-lateness=-1 signal-handoffs=true");
   GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
   guint rendered = 0;
   g_signal_connect(sink, "handoff", G_CALLBACK(on_any), &rendered);

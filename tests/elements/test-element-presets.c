@@ -126,7 +126,7 @@ static void test_saved(void)
       g_free(description);
     }
     if (!g_bytes_equal(bytes[0], bytes[1]))
-      g_error("%s: a saved preset makes another stream", settings[i]);
+      g_error("%s: a saved preset changes the stream", settings[i]);
     g_bytes_unref(bytes[0]);
     g_bytes_unref(bytes[1]);
   }

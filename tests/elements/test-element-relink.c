@@ -11,17 +11,17 @@
 
 #define WIDTH    64
 #define HEIGHT   48
-#define PICTURES 8  /* different ones of a source */
+#define PICTURES 8  /* number of different pictures of a source */
 #define LIMIT_S  60 /* seconds for one test */
 #define LOSSLESS "cudaj2kenc rate-control=lossless num-resolutions=3 "
 
 /* ------------------------------------------------------------------------------- sources --- */
 
-/* Pictures without end, made for an appsrc. Those of two sources differ. */
+/* An endless series of pictures for an appsrc. The pictures of two sources differ. */
 typedef struct {
   GstVideoInfo info;
   GstBuffer *pictures[PICTURES];
-  guint pushed; /* of the appsrc's thread */
+  guint pushed; /* used by the appsrc's thread */
 } Source;
 
 static void source_init(Source *source, guint number)
@@ -49,8 +49,8 @@ static void on_need_data(GstElement *src, guint length, gpointer data)
   gst_buffer_unref(buffer);
 }
 
-/* Lets the appsrc of this name send the pictures, by properties and signals, without its library.
- */
+/* Connects the source to the appsrc of this name, by properties and signals, without linking its
+ * library. */
 static void source_feed(Source *source, GstElement *pipeline, const gchar *name)
 {
   GstElement *src = gst_bin_get_by_name(GST_BIN(pipeline), name);
@@ -96,8 +96,8 @@ static void sink_watch(Sink *sink, GstElement *pipeline)
   gst_object_unref(element);
 }
 
-/* Waits until `more` further pictures of a source have arrived; the alarm ends a test that waits
- * for ever. */
+/* Waits until `more` further pictures of a source have arrived. The alarm ends the program if they
+ * never do. */
 static void sink_wait(Sink *sink, guint number, gint more)
 {
   gint until = g_atomic_int_get(&sink->arrived[number]) + more;
@@ -106,15 +106,6 @@ static void sink_wait(Sink *sink, guint number, gint more)
 }
 
 /* ----------------------------------------------------------------------------- pipelines --- */
-
-static GstElement *launch(const gchar *description)
-{
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch(description, &error);
-  if (!pipeline || error)
-    g_error("%s: %s", description, error->message);
-  return pipeline;
-}
 
 /* Stops the pipeline; an error that it posted fails the test. */
 static void finish(GstElement *pipeline)
@@ -134,7 +125,7 @@ static void finish(GstElement *pipeline)
 /* -------------------------------------------------------------------------------- relink --- */
 
 /* The element `it` is unlinked from `next` and linked again while playing. Another branch of the
- * tee goes on meanwhile. */
+ * tee continues meanwhile. */
 static void test_relink(gconstpointer data)
 {
   const gchar *description = data;
@@ -144,7 +135,7 @@ static void test_relink(gconstpointer data)
     return;
   alarm(LIMIT_S);
   source_init(&source, 0);
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   source_feed(&source, pipeline, "src");
   sink_watch(&sink, pipeline);
   GstElement *it = gst_bin_get_by_name(GST_BIN(pipeline), "it");
@@ -193,11 +184,11 @@ static void test_selector(void)
     return;
   alarm(LIMIT_S);
   GstElement *pipeline =
-      launch("input-selector name=selector sync-streams=false ! " SINK
-             "appsrc name=src0 ! " LOSSLESS "! tee name=t0 ! fakesink async=false "
-             "t0. ! cudaj2kdec frames-in-flight=3 ! selector.sink_0 "
-             "appsrc name=src1 ! " LOSSLESS "! tee name=t1 ! fakesink async=false "
-             "t1. ! cudaj2kdec frames-in-flight=1 ! selector.sink_1");
+      launch_pipeline("input-selector name=selector sync-streams=false ! " SINK
+                      "appsrc name=src0 ! " LOSSLESS "! tee name=t0 ! fakesink async=false "
+                      "t0. ! cudaj2kdec frames-in-flight=3 ! selector.sink_0 "
+                      "appsrc name=src1 ! " LOSSLESS "! tee name=t1 ! fakesink async=false "
+                      "t1. ! cudaj2kdec frames-in-flight=1 ! selector.sink_1");
   GstElement *selector = gst_bin_get_by_name(GST_BIN(pipeline), "selector");
   for (guint i = 0; i < 2; i++) {
     gchar *src = g_strdup_printf("src%u", i), *name = g_strdup_printf("sink_%u", i);
@@ -228,11 +219,11 @@ static void test_selector(void)
 #define LOOPS 5
 
 typedef struct {
-  GPtrArray *expected; /* GstBuffer: the source's pictures in order */
-  guint accepted;      /* pictures of a segment before downstream answers EOS */
-  guint arrived;       /* of this segment; of the sink's streaming thread */
-  gint segments;       /* atomic: that have ended at the sink */
-  gint wrong;          /* atomic: pictures, and segments with too few or too many of them */
+  GPtrArray *expected; /* the source's pictures (GstBuffer) in order */
+  guint accepted;      /* number of pictures in a segment before downstream returns EOS */
+  guint arrived;       /* in this segment; used by the sink's streaming thread */
+  gint segments;       /* atomic: number of segments that ended at the sink */
+  gint wrong;          /* atomic: number of wrong pictures and of segments of a wrong length */
 } Loop;
 
 static void collect(GstElement *element, GstBuffer *buffer, GstPad *pad, gpointer pictures)
@@ -248,7 +239,7 @@ static void collect(GstElement *element, GstBuffer *buffer, GstPad *pad, gpointe
 static GPtrArray *collect_pictures(guint count)
 {
   GPtrArray *pictures = g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref);
-  GstElement *pipeline = launch(TEST_SOURCE "! fakesink name=sink signal-handoffs=true");
+  GstElement *pipeline = launch_pipeline(TEST_SOURCE "! fakesink name=sink signal-handoffs=true");
   GstElement *src = gst_bin_get_by_name(GST_BIN(pipeline), "src");
   GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
   GstBus *bus = gst_element_get_bus(pipeline);
@@ -272,7 +263,7 @@ static void end_segment(Loop *loop)
   g_atomic_int_inc(&loop->segments);
 }
 
-/* Compares a picture with that of its time, and answers EOS behind the accepted ones. */
+/* Compares a picture with the one of its time, and returns EOS after the accepted ones. */
 static GstPadProbeReturn check_in_loop(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
   Loop *loop = data;
@@ -314,13 +305,13 @@ static void wait_for(GstElement *pipeline, GstMessageType type)
   gst_object_unref(bus);
 }
 
-/* Plays a segment of some pictures several times with segment seeks, then once more to its end.
- * Downstream accepts `accepted` pictures of each. */
+/* Plays a segment of `pictures` pictures several times with segment seeks, then once more to its
+ * end. Downstream accepts `accepted` pictures of each segment. */
 static void run_loops(const gchar *codec, guint pictures, guint accepted)
 {
   Loop loop = {.expected = collect_pictures(pictures), .accepted = accepted};
   gchar *description = g_strdup_printf(TEST_SOURCE "! %s ! fakesink name=sink", codec);
-  GstElement *pipeline = launch(description);
+  GstElement *pipeline = launch_pipeline(description);
   GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
   GstPad *pad = gst_element_get_static_pad(sink, "sink");
   gst_element_set_state(pipeline, GST_STATE_PAUSED);
@@ -346,7 +337,7 @@ static void run_loops(const gchar *codec, guint pictures, guint accepted)
 static void test_loops(gconstpointer codec)
 {
   static const guint accepted[] = {G_MAXUINT, 6, 1};
-  /* After EOS a queue drops all events up to the next segment, SEGMENT_DONE among them. */
+  /* After EOS a queue drops all events before the next segment, including SEGMENT_DONE. */
   gboolean queued = strstr(codec, "queue") != NULL;
   if (skip_without("videotestsrc"))
     return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Comments whose bytes look like the end of a codestream, like another one, or like a tile-part:
- * the encoder writes them as they are, and the decoder does not take them for markers. */
+/* Comments whose bytes look like EOC, like another codestream or like a tile-part: the encoder
+ * writes them unchanged, and the decoder does not interpret them as markers. */
 #include "codestream-bytes.h"
 
 #include "common/cj2k.h"
@@ -8,14 +8,14 @@
 #include <string.h>
 
 #define SIDE  40
-#define TILES 4 /* of SIDE / 2 */
+#define TILES 4 /* each of SIDE / 2 x SIDE / 2 */
 
 static uint8_t pixel(uint32_t x, uint32_t y)
 {
   return (uint8_t)(5 * x + 3 * y + x * y % 7);
 }
 
-/* Lossless, four tiles. Adds what the encoder warns of to *warning (NULL allowed). */
+/* Encodes losslessly with four tiles. Appends the encoder's warnings to *warning (NULL allowed). */
 static GByteArray *encode(const char *comment, char **warning)
 {
   const Cj2kComponent component = {.dx = 1, .dy = 1, .depth = 8};
@@ -54,7 +54,7 @@ static GByteArray *encode(const char *comment, char **warning)
   return bytes;
 }
 
-/* Decodes a codestream, strictly if it is whole. */
+/* Decodes a codestream, strictly if it is complete. */
 static void decode(const GByteArray *bytes, bool whole, uint8_t pixels[SIDE * SIDE])
 {
   const Cj2kSampleLayout samples = {
@@ -90,7 +90,7 @@ static void assert_decodes(const GByteArray *bytes)
     g_assert_cmpuint(pixels[i], ==, pixel(i % SIDE, i / SIDE));
 }
 
-/* The offset of a marker segment of the main header, or of the first SOT. */
+/* The offset of a marker segment in the main header, or of the first SOT. */
 static guint find_marker(const GByteArray *bytes, uint16_t marker)
 {
   guint at = 2;
@@ -116,7 +116,7 @@ static void put_psot(GByteArray *bytes, guint sot, uint32_t psot)
 
 /* --- tests --- */
 
-/* The text is in the codestream byte for byte, and the encoder warns of what looks like EOC. */
+/* The codestream contains the text unchanged, and the encoder warns if it looks like EOC. */
 static void test_main_header(void)
 {
   static const struct {
@@ -142,7 +142,7 @@ static void test_main_header(void)
   }
 }
 
-/* A codestream with this comment, or none, in the header of the last tile-part. */
+/* A codestream with this comment (NULL: none) in the header of its last tile-part. */
 static GByteArray *with_comment(const uint8_t *text, int size, int psot)
 {
   GByteArray *plain = encode(NULL, NULL), *bytes = g_byte_array_new();
@@ -158,8 +158,8 @@ static GByteArray *with_comment(const uint8_t *text, int size, int psot)
   return bytes;
 }
 
-/* The comment looks like EOC, SOC, SIZ and a tile-part. Psot is right, or 0 (until EOC). */
-static const uint8_t misleading[] = {0,    0, /* binary */
+/* A comment that looks like EOC, SOC, SIZ and a tile-part. Psot is correct, or 0 (up to EOC). */
+static const uint8_t misleading[] = {0,    0, /* registration: binary */
                                      0xff, 0xd9, 0xff, 0x4f, 0xff, 0x51, 0xff, 0x90, 0,    10,
                                      0,    1,    0,    0,    0,    14,   0,    1,    0xff, 0x93};
 
@@ -172,7 +172,7 @@ static void test_tile_header(void)
   }
 }
 
-/* Psot goes past the end, and the next marker is searched: behind the comment. */
+/* If Psot exceeds the stream, the next marker is searched behind the comment. */
 static void test_truncated(void)
 {
   GByteArray *plain = with_comment(NULL, 0, 1);
@@ -188,8 +188,8 @@ static void test_truncated(void)
   g_byte_array_unref(plain);
 }
 
-/* Bytes behind EOC, another codestream among them, belong to no tile-part, even if the last one has
- * no length. */
+/* Bytes behind EOC, such as another codestream, belong to no tile-part, even if the last one has no
+ * length. */
 static void test_behind(void)
 {
   for (int psot = 0; psot < 2; psot++) {

@@ -247,7 +247,7 @@ static void check_range(const Cj2kOption *option, Params *params)
   cj2k_option_set(option, params,
                   option->kind == CJ2K_OPTION_INTEGER ? (int64_t)option->max + 1 : 0xC0);
   if (cj2k_option_check(table, params, &error) != CJ2K_ERROR_ARGUMENT)
-    g_error("%s: a value that is out of range is not noticed", option->name);
+    g_error("%s: accepts a value that is out of range", option->name);
   g_assert_true(g_str_has_prefix(error.text, option->name));
 }
 

@@ -151,13 +151,13 @@ static void check_budgets(const Case *c, int coder, const TestPicture *picture)
                       : best < LOW_PSNR ? MAX_FALL_LOW_PSNR
                                         : MAX_FALL;
     if (outcome.psnr < MIN(best, psnr_limit(c)) - max_fall)
-      g_test_message("%s: falls from %.3f", text, best), g_test_fail();
+      g_test_message("%s: a smaller budget gives %.3f dB", text, best), g_test_fail();
     if (outcome.psnr == LOSSLESS)
       break;
     bool jumps = coder && c->scene == SCENE_CHECKER; /* all coefficients of a band are equal */
     if (!jumps && (double)outcome.size < MIN_USED * (double)budget &&
         outcome.size + max_unused < budget)
-      g_test_message("%s: unused", text), g_test_fail();
+      g_test_message("%s: budget not used", text), g_test_fail();
     best = MAX(best, outcome.psnr);
   }
 }
@@ -233,7 +233,7 @@ static void test_case(gconstpointer data)
   TestPicture picture;
 
   if (c->is_long && !is_long_run()) {
-    g_test_skip("long: CJ2K_TESTS_LONG=1 takes it");
+    g_test_skip("runs only with CJ2K_TESTS_LONG=1");
     return;
   }
   test_picture_init(&picture, c->scene, c->width, c->height, c->components, c->depth, false, NULL,

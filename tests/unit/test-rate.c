@@ -299,7 +299,8 @@ static void test_psnr(void)
       params.block_coder = (Cj2kBlockCoder)coder;
       params.psnr = target;
       GBytes *bytes = encode(&params, &picture);
-      g_test_message("coder %d, %.1f dB asked, %.3f dB", coder, target, psnr(&picture, bytes));
+      g_test_message("coder %d, %.1f dB requested, %.3f dB reached", coder, target,
+                     psnr(&picture, bytes));
       g_assert_cmpfloat(fabs(psnr(&picture, bytes) - target), <, target < 40 ? 0.8 : 0.4);
       g_bytes_unref(bytes);
     }
