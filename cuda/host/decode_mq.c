@@ -102,34 +102,34 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
   uint8_t *upload = slot->upload.h_records.data;
   const uint32_t *mq = (const uint32_t *)(upload + slot->upload.parts.mq);
   uint32_t *offsets = (uint32_t *)(upload + slot->upload.parts.mq_offsets);
-  if (frame->num_mq == 0)
+  if (frame->mq.count == 0)
     return CJ2K_OK;
-  frame->mq_octets = slot->tables.mq_octets;
-  frame->mq_words = CJ2K_CUDA_MQ_WORDS(slot->tables.mq_octets);
+  frame->mq.max_octets = slot->tables.mq_octets;
+  frame->mq.words = CJ2K_CUDA_MQ_WORDS(slot->tables.mq_octets);
   uint32_t max_lanes = MAX_LOG_LANES;
-  while (max_lanes > 2 && ((uint64_t)frame->mq_words * sizeof(uint32_t) << max_lanes) > WARP_BYTES)
+  while (max_lanes > 2 && ((uint64_t)frame->mq.words * sizeof(uint32_t) << max_lanes) > WARP_BYTES)
     max_lanes--;
   Warps plan = {.slot = slot,
                 .coded = coded,
                 .list = mq,
-                .count = frame->num_mq,
+                .count = frame->mq.count,
                 .max_lanes = max_lanes,
                 .warps = (uint32_t *)(upload + slot->upload.parts.mq_warps)};
   choose_warps(&plan);
-  frame->num_mq_warps = plan.num_warps;
-  frame->mq_lanes = MAX(1u << plan.lanes, 4);
+  frame->mq.num_warps = plan.num_warps;
+  frame->mq.lanes = MAX(1u << plan.lanes, 4);
 
-  frame->mq_plane_words = 0;
-  for (uint32_t n = 0; n < frame->num_mq; n++) {
-    offsets[n] = (uint32_t)frame->mq_plane_words;
-    frame->mq_plane_words += plane_words(slot, coded, mq[n]);
+  frame->mq.plane_words = 0;
+  for (uint32_t n = 0; n < frame->mq.count; n++) {
+    offsets[n] = (uint32_t)frame->mq.plane_words;
+    frame->mq.plane_words += plane_words(slot, coded, mq[n]);
   }
-  if (frame->mq_plane_words > UINT32_MAX) /* offsets have 32 bits */
+  if (frame->mq.plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
-  uint32_t passes = (frame->num_mq + 1) & ~1u;
-  size_t size = (passes + frame->mq_plane_words) * sizeof(uint32_t);
+  uint32_t passes = (frame->mq.count + 1) & ~1u;
+  size_t size = (passes + frame->mq.plane_words) * sizeof(uint32_t);
   cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, size);
-  frame->mq_passes = slot->upload.mq_planes.data;
-  frame->mq_planes = frame->mq_passes + passes;
+  frame->mq.passes = slot->upload.mq_planes.data;
+  frame->mq.planes = frame->mq.passes + passes;
   return cj2k_cuda_check(result, "memory for bit-planes", error);
 }

@@ -77,11 +77,11 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
   }
   for (uint32_t k = 1; k <= 2 * LENGTH_CLASSES; k++) {
     if (k == LENGTH_CLASSES + 1)
-      frame->num_ht = classes->ends[k - 1];
+      frame->ht.count = classes->ends[k - 1];
     classes->ends[k] += classes->ends[k - 1];
   }
-  frame->num_mq = classes->ends[2 * LENGTH_CLASSES] - frame->num_ht;
-  frame->num_refined = classes->num_refined;
+  frame->mq.count = classes->ends[2 * LENGTH_CLASSES] - frame->ht.count;
+  frame->ht.num_refined = classes->num_refined;
   return CJ2K_OK;
 }
 
@@ -188,11 +188,11 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->flags = place(&parts->size, blocks);
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
   parts->segments = place(&parts->size, coded->num_segments * sizeof(Cj2kSegment));
-  parts->order = place(&parts->size, (frame->num_ht + frame->num_mq) * sizeof(uint32_t));
-  parts->mq = parts->order + frame->num_ht * sizeof(uint32_t);
-  parts->refined = place(&parts->size, frame->num_refined * sizeof(uint32_t));
-  parts->mq_offsets = place(&parts->size, frame->num_mq * sizeof(uint32_t));
-  parts->mq_warps = place(&parts->size, (frame->num_mq + 1) * sizeof(uint32_t));
+  parts->order = place(&parts->size, (frame->ht.count + frame->mq.count) * sizeof(uint32_t));
+  parts->mq = parts->order + frame->ht.count * sizeof(uint32_t);
+  parts->refined = place(&parts->size, frame->ht.num_refined * sizeof(uint32_t));
+  parts->mq_offsets = place(&parts->size, frame->mq.count * sizeof(uint32_t));
+  parts->mq_warps = place(&parts->size, (frame->mq.count + 1) * sizeof(uint32_t));
   parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->side = place(&parts->size, coded->side_size);
 }
@@ -204,16 +204,16 @@ static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *fra
   frame->blocks = slot->tables.blocks.data;
   frame->coded = (const Cj2kCodedBlock *)(device + slot->upload.parts.coded);
   frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
-  frame->order = (const uint32_t *)(device + slot->upload.parts.order);
-  frame->refined = (const uint32_t *)(device + slot->upload.parts.refined);
-  frame->mq = (const uint32_t *)(device + slot->upload.parts.mq);
+  frame->ht.order = (const uint32_t *)(device + slot->upload.parts.order);
+  frame->ht.refined = (const uint32_t *)(device + slot->upload.parts.refined);
+  frame->mq.order = (const uint32_t *)(device + slot->upload.parts.mq);
   frame->num_blocks = slot->tables.plan->num_blocks;
   frame->max_width = slot->tables.max_width;
   frame->width_bits = slot->tables.width_bits;
-  frame->mq_offsets = (const uint32_t *)(device + slot->upload.parts.mq_offsets);
-  frame->mq_warps = (const uint32_t *)(device + slot->upload.parts.mq_warps);
+  frame->mq.offsets = (const uint32_t *)(device + slot->upload.parts.mq_offsets);
+  frame->mq.warps = (const uint32_t *)(device + slot->upload.parts.mq_warps);
   frame->alone = slot->backend->one_in_flight;
-  frame->quads = slot->tables.quads.data;
+  frame->ht.quads = slot->tables.quads.data;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;
   frame->corrupt = slot->frame.h_corrupt.data; /* host memory: rare enough to count over the bus */

@@ -451,7 +451,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   HtSet set;
   if (has_records) {
     find_set(frame, b, block, set);
-    const uint32_t *quads = frame.quads + block.quads;
+    const uint32_t *quads = frame.ht.quads + block.quads;
     uint32_t *line = lines[WIDE ? group : 0];
     if (WIDE || !is_plain(block, out))
       good = decode_block<LANES, WIDE>(set, block, quads, out, rings[group], line, lane, mask);

@@ -451,15 +451,15 @@ __global__ void __launch_bounds__(32 * kWarps)
   __syncthreads();
 
   uint32_t i = (blockIdx.x * kWarps + threadIdx.y) * lanes + threadIdx.x;
-  if (threadIdx.x >= lanes || i >= frame.num_ht)
+  if (threadIdx.x >= lanes || i >= frame.ht.count)
     return;
-  uint32_t b = frame.order[i];
+  uint32_t b = frame.ht.order[i];
   Cj2kCudaBlock block = frame.blocks[b];
   HtSet set;
   Decoder<WIDE, WHOLE> d;
   d.tables = (uint32_t)__cvta_generic_to_shared(tables);
   asm volatile("" : "+r"(d.tables)); /* keeps the address in a register; else it is recomputed */
-  if (!find_set(frame, b, block, set) || !d.block(set, block, frame.quads + block.quads)) {
+  if (!find_set(frame, b, block, set) || !d.block(set, block, frame.ht.quads + block.quads)) {
     frame.corrupt_flags[b] = 1;
     atomicAdd_system(frame.corrupt, 1u);
   }
@@ -490,7 +490,7 @@ constexpr uint32_t kLanesAlone = 8;
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
   uint32_t lanes = frame->alone ? kLanesAlone : 32;
-  uint32_t grid = (frame->num_ht + kWarps * lanes - 1) / (kWarps * lanes);
+  uint32_t grid = (frame->ht.count + kWarps * lanes - 1) / (kWarps * lanes);
   if (grid == 0)
     return cudaSuccess;
   dim3 threads(32, kWarps);

@@ -263,7 +263,7 @@ struct SigProp {
 
 __device__ __forceinline__ bool is_refined(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
 {
-  return i < frame.num_refined && !frame.corrupt_flags[frame.refined[i]];
+  return i < frame.ht.num_refined && !frame.corrupt_flags[frame.ht.refined[i]];
 }
 
 /* Shared memory of a thread block: the table; the significance by group and code-block; the bits by
@@ -282,7 +282,7 @@ __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint3
   uint64_t quads = 0;
   HtSet set = {};
   if (is_refined(frame, first + lane)) {
-    uint32_t index = frame.refined[first + lane];
+    uint32_t index = frame.ht.refined[first + lane];
     const Cj2kCudaBlock &block = frame.blocks[index];
     find_set(frame, index, block, set);
     size = (uint32_t)block.width << 16 | block.height;
@@ -295,7 +295,7 @@ __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint3
     uint64_t at = __shfl_sync(0xFFFFFFFFu, start, k), place = __shfl_sync(0xFFFFFFFFu, quads, k);
     if (own == 0)
       continue;
-    collect(Shape(own >> 16, own & 0xFFFF), frame.quads + place, lane, memory.significance + k);
+    collect(Shape(own >> 16, own & 0xFFFF), frame.ht.quads + place, lane, memory.significance + k);
     destuff<false>(frame.data + at, length, lane, memory.bits + k, kSigPropWords, kBitPitch);
   }
 }
@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBloc
   const uint32_t k = lane;
   if (warp != blockIdx.x % kWarps || !is_refined(frame, first + k))
     return;
-  const Cj2kCudaBlock &block = frame.blocks[frame.refined[first + k]];
+  const Cj2kCudaBlock &block = frame.blocks[frame.ht.refined[first + k]];
   SigProp pass;
   pass.columns = (uint32_t)__cvta_generic_to_shared(memory.columns);
   asm volatile(""
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBloc
   pass.halves = memory.significance + k;
   pass.words = memory.bits + k;
   pass.pos = 0;
-  pass.found = reinterpret_cast<uint2 *>(frame.quads + block.quads);
+  pass.found = reinterpret_cast<uint2 *>(frame.ht.quads + block.quads);
   const Shape shape(block.width, block.height);
   const bool causal = block.style & CJ2K_STYLE_CAUSAL;
   for (uint32_t y = 0; y < shape.height; y += 4)
@@ -440,7 +440,7 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
   __syncthreads();
   if (!is_refined(frame, blockIdx.x * kWarps + warp))
     return; /* a corrupt block is zeros already */
-  uint32_t index = frame.refined[blockIdx.x * kWarps + warp];
+  uint32_t index = frame.ht.refined[blockIdx.x * kWarps + warp];
   Cj2kCudaBlock block = frame.blocks[index];
   HtSet set;
   find_set(frame, index, block, set);
@@ -450,7 +450,7 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
                   kMagRefWords, 1);
   const Shape shape(block.width, block.height);
   const Steps steps(set.plane, magref);
-  const uint2 *found = reinterpret_cast<const uint2 *>(frame.quads + block.quads);
+  const uint2 *found = reinterpret_cast<const uint2 *>(frame.ht.quads + block.quads);
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   bool is_plain = !block.roi_shift &&
                   ((reinterpret_cast<uintptr_t>(out) | 4 * (uintptr_t)block.stride) & 15) == 0;
@@ -482,7 +482,7 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
 
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  uint32_t count = frame->num_refined;
+  uint32_t count = frame->ht.num_refined;
   if (count == 0)
     return cudaSuccess;
   constexpr uint32_t memory = sizeof(SigPropMemory);

@@ -39,20 +39,20 @@ __global__ void __launch_bounds__(kMaxWarps *kWarp, 6) decode_kernel(Cj2kCudaDec
   uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   uint32_t number = blockIdx.x * (blockDim.x / kWarp) + warp, i = 0;
   bool has_block = false;
-  if (number < frame.num_mq_warps) {
-    i = frame.mq_warps[number] + lane;
-    has_block = i < frame.mq_warps[number + 1];
+  if (number < frame.mq.num_warps) {
+    i = frame.mq.warps[number] + lane;
+    has_block = i < frame.mq.warps[number + 1];
   }
   BlockDecoder<LANES, WIDE> block;
   SymbolDecoder<LANES> &symbols = block.symbols;
   uint32_t tables = (uint32_t)__cvta_generic_to_shared(shared);
   block.set_memory(tables, tables + (uint32_t)sizeof(Tables) +
-                               4 * (warp * LANES * (kFixedWords + frame.mq_words) + lane));
+                               4 * (warp * LANES * (kFixedWords + frame.mq.words) + lane));
   block.set_idle();
   bool alive = has_block && block.start(frame, i);
   /* The only code-block of a warp: no other lane waits while it decodes all symbols that it can. */
   bool is_alone =
-      number < frame.num_mq_warps && frame.mq_warps[number + 1] - frame.mq_warps[number] == 1;
+      number < frame.mq.num_warps && frame.mq.warps[number + 1] - frame.mq.warps[number] == 1;
   while (__any_sync(0xFFFFFFFFu, alive)) {
     if (alive && !(symbols.waiting | symbols.ready | symbols.found) &&
         symbols.mq.bits + (int32_t)symbols.mq.is_raw >= 0)
@@ -78,9 +78,9 @@ __global__ void __launch_bounds__(kMaxWarps *kWarp, 6) decode_kernel(Cj2kCudaDec
   if (has_block) {
     if (block.pass.index)
       block.finish();
-    frame.mq_passes[i] = block.corrupt ? 0 : block.pass.index;
+    frame.mq.passes[i] = block.corrupt ? 0 : block.pass.index;
     if (block.corrupt) {
-      frame.corrupt_flags[frame.mq[i]] = 1;
+      frame.corrupt_flags[frame.mq.order[i]] = 1;
       atomicAdd_system(frame.corrupt, 1u);
     }
   }
@@ -106,11 +106,11 @@ __device__ __forceinline__ uint32_t half_units(uint32_t value, uint32_t lowest, 
  * time. */
 __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBlocks frame)
 {
-  uint32_t index = frame.mq[blockIdx.x], passes = frame.mq_passes[blockIdx.x];
+  uint32_t index = frame.mq.order[blockIdx.x], passes = frame.mq.passes[blockIdx.x];
   const Cj2kCudaBlock block = frame.blocks[index];
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   uint32_t across = (block.width + 7) / 8, num_octets = across * ((block.height + 3) / 4);
-  const uint32_t *from = frame.mq_planes + frame.mq_offsets[blockIdx.x] + 2 * num_octets;
+  const uint32_t *from = frame.mq.planes + frame.mq.offsets[blockIdx.x] + 2 * num_octets;
   uint32_t planes = (uint32_t)block.num_bitplanes - frame.coded[index].zero_bitplanes;
   uint32_t depth = passes ? cj2k_pass_depth(passes - 1) : 0;
   bool refined = !passes || cj2k_pass_type(passes - 1) != CJ2K_PASS_SIGNIFICANCE;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBl
 uint32_t shared_bytes(const Cj2kCudaDecodeBlocks &frame, uint32_t lanes, uint32_t warps)
 {
   return (uint32_t)sizeof(Tables) +
-         warps * lanes * (kFixedWords + frame.mq_words) * (uint32_t)sizeof(uint32_t);
+         warps * lanes * (kFixedWords + frame.mq.words) * (uint32_t)sizeof(uint32_t);
 }
 
 template <uint32_t LANES, bool WIDE>
@@ -165,26 +165,26 @@ cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
   if (error != cudaSuccess)
     return error;
-  kernel<<<(frame.num_mq_warps + warps - 1) / warps, warps * kWarp, bytes, stream>>>(frame);
+  kernel<<<(frame.mq.num_warps + warps - 1) / warps, warps * kWarp, bytes, stream>>>(frame);
   return cudaGetLastError();
 }
 
 template <uint32_t LANES>
 cudaError_t launch_lanes(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
 {
-  return frame.mq_octets > 32 ? launch<LANES, true>(frame, stream)
-                              : launch<LANES, false>(frame, stream);
+  return frame.mq.max_octets > 32 ? launch<LANES, true>(frame, stream)
+                                  : launch<LANES, false>(frame, stream);
 }
 
 } // namespace
 
 cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  if (frame->num_mq == 0)
+  if (frame->mq.count == 0)
     return cudaSuccess;
-  cudaError_t error = cudaMemsetAsync(frame->mq_planes, 0,
-                                      frame->mq_plane_words * sizeof *frame->mq_planes, stream);
-  uint32_t lanes = frame->mq_lanes;
+  cudaError_t error = cudaMemsetAsync(frame->mq.planes, 0,
+                                      frame->mq.plane_words * sizeof *frame->mq.planes, stream);
+  uint32_t lanes = frame->mq.lanes;
   if (error == cudaSuccess)
     error = lanes == 32   ? launch_lanes<32>(*frame, stream)
             : lanes == 16 ? launch_lanes<16>(*frame, stream)
@@ -192,6 +192,6 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
                           : launch_lanes<4>(*frame, stream);
   if (error != cudaSuccess)
     return error;
-  finish_kernel<<<frame->num_mq, kFinishThreads, 0, stream>>>(*frame);
+  finish_kernel<<<frame->mq.count, kFinishThreads, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

@@ -65,8 +65,8 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
    * possibly because the code-block is corrupt. */
   __device__ bool start(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
   {
-    const Cj2kCudaBlock block = frame.blocks[frame.mq[i]];
-    const Cj2kCodedBlock coded = frame.coded[frame.mq[i]];
+    const Cj2kCudaBlock block = frame.blocks[frame.mq.order[i]];
+    const Cj2kCodedBlock coded = frame.coded[frame.mq.order[i]];
     segments.begin(frame, coded);
     pass.count = coded.num_passes;
     segments.cut = false;
@@ -78,7 +78,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     if (corrupt)
       return false;
     start_state(block);
-    walk.histories = reinterpret_cast<OctetHistory *>(frame.mq_planes + frame.mq_offsets[i]);
+    walk.histories = reinterpret_cast<OctetHistory *>(frame.mq.planes + frame.mq.offsets[i]);
     signs = reinterpret_cast<uint32_t *>(walk.histories + shape.num_octets);
     return begin_pass();
   }

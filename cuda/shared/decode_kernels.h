@@ -39,30 +39,40 @@ typedef struct {
 /* Stride of a block's quad records. There is one row of records for two rows of samples. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
 
+/* The HT blocks of a frame. */
+typedef struct {
+  const uint32_t *order;   /* their numbers, similar blocks next to each other */
+  const uint32_t *refined; /* the numbers of those with refinement passes */
+  uint32_t count, num_refined;
+  uint32_t *quads; /* workspace: quad records */
+} Cj2kCudaHtBlocks;
+
+/* The MQ blocks of a frame. The arrays `offsets` and `passes` have the order of `order`. */
+typedef struct {
+  const uint32_t *order; /* their numbers, similar blocks next to each other */
+  const uint32_t *warps; /* by warp: index into `order` of its first block; num_warps + 1 entries */
+  uint32_t count, num_warps;
+  uint32_t lanes;          /* the largest number of blocks of a warp: 4, 8, 16 or 32 */
+  uint32_t max_octets;     /* the largest number of octets of a block */
+  uint32_t words;          /* words of state in shared memory that suffice for any block */
+  const uint32_t *offsets; /* places of the blocks in `planes` */
+  uint32_t *planes;        /* workspace: state, signs, and the bit-planes with passes */
+  uint64_t plane_words;    /* size of `planes` */
+  uint32_t *passes;        /* workspace: decoded passes */
+} Cj2kCudaMqBlocks;
+
 /* The blocks of a frame that are decoded; arrays are on the device. */
 typedef struct {
   const Cj2kCudaBlock *blocks;
   const Cj2kCodedBlock *coded; /* as parsed from the packets */
   const Cj2kSegment *segments;
-  const uint8_t *data;     /* codestream, then side buffer; readable for 16 bytes more */
-  const uint32_t *order;   /* numbers of the HT blocks, similar ones next to each other */
-  const uint32_t *refined; /* numbers of the HT blocks with refinement passes */
-  const uint32_t *mq;      /* numbers of the MQ blocks */
-  uint32_t num_blocks, num_ht, num_refined, num_mq;
-  uint32_t max_width;  /* of any block */
-  uint32_t width_bits; /* all widths or'ed */
-  uint32_t mq_octets;  /* the largest number of octets of an MQ block */
-  uint32_t mq_words;   /* words of state in shared memory that suffice for any MQ block */
-  const uint32_t
-      *mq_warps; /* by warp, the first index into `mq` that it decodes; num_mq_warps + 1 */
-  uint32_t num_mq_warps;
-  uint32_t mq_lanes;          /* the largest number of blocks of a warp: 4, 8, 16 or 32 */
-  const uint32_t *mq_offsets; /* by index into `mq`: offset of the block in `mq_planes` */
-  uint32_t *mq_planes;        /* workspace: state, signs, and the bit-planes with passes */
-  uint64_t mq_plane_words;
-  uint32_t *mq_passes;    /* workspace, by index into `mq`: decoded passes */
+  const uint8_t *data; /* codestream, then side buffer; readable for 16 bytes more */
+  Cj2kCudaHtBlocks ht;
+  Cj2kCudaMqBlocks mq;
+  uint32_t num_blocks;
+  uint32_t max_width;     /* of any block */
+  uint32_t width_bits;    /* all widths or'ed */
   uint32_t alone;         /* one in flight: latency counts */
-  uint32_t *quads;        /* workspace */
   void *coefficients;     /* output */
   uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros */
   uint8_t *corrupt_flags; /* per block, initially 0; set by a kernel that finds the block corrupt */
@@ -76,8 +86,8 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
  * block. Blocks without passes, corrupt blocks and, until cj2k_cuda_mq_decode, MQ blocks become
  * zeros. Blocks with refinement passes get half units, for the third step. */
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
-/* Third step, if num_refined > 0: SigProp, one thread for each block, whose results overwrite the
- * quad records; then MagRef (T.814 7.4, 7.5) and dequantisation, a warp for each block. */
+/* Third step, if ht.num_refined > 0: SigProp, one thread for each block, whose results overwrite
+ * the quad records; then MagRef (T.814 7.4, 7.5) and dequantisation, a warp for each block. */
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Decodes and dequantises MQ blocks (T.800 annexes C, D), whose coefficients must be zeros. */
 cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
