@@ -138,8 +138,8 @@ typedef struct {
 } Cj2kCodeJob;
 
 typedef struct {
-  const uint32_t *kept_lengths; /* bytes to retain of each block, from its first byte on; NULL: all,
-                                   only if no others were requested since code() */
+  const uint32_t *retained_lengths; /* bytes to retain of each block, from its first byte on; NULL:
+                                   all, only if no others were requested since code() */
 } Cj2kGatherJob;
 
 /* The results of a step. The arrays belong to the slot and are valid until its next step; those of

@@ -4,8 +4,8 @@
  * the next byte holds only 7 bits. Past the end zeros are read, which cj2k_bits_overrun and
  * cj2k_bits_finish report.
  */
-#ifndef CJ2K_BITREADER_H
-#define CJ2K_BITREADER_H
+#ifndef CJ2K_CODESTREAM_BITREADER_H
+#define CJ2K_CODESTREAM_BITREADER_H
 
 #include <glib.h>
 #include <stdbool.h>

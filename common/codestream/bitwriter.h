@@ -3,8 +3,8 @@
  * Writes the bits of packet headers (T.800 B.10.1): most significant bit first; after a byte 0xFF
  * the next byte holds only 7 bits. The buffer grows as needed.
  */
-#ifndef CJ2K_BITWRITER_H
-#define CJ2K_BITWRITER_H
+#ifndef CJ2K_CODESTREAM_BITWRITER_H
+#define CJ2K_CODESTREAM_BITWRITER_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * plain structs in flat arrays, indexed by the block number of the plan, so that they can be copied
  * to a GPU unchanged.
  */
-#ifndef CJ2K_CODED_H
-#define CJ2K_CODED_H
+#ifndef CJ2K_CODESTREAM_CODED_H
+#define CJ2K_CODESTREAM_CODED_H
 
 #include "progression.h"
 

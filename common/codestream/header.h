@@ -4,8 +4,8 @@
  * fills it from parameters, the decoder from bytes; everything that follows from it is common to
  * both.
  */
-#ifndef CJ2K_HEADER_H
-#define CJ2K_HEADER_H
+#ifndef CJ2K_CODESTREAM_HEADER_H
+#define CJ2K_CODESTREAM_HEADER_H
 
 #include "common/cj2k.h"
 

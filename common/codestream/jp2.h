@@ -4,8 +4,8 @@
  * what the boxes say about its components. A codestream without boxes and one in a single jp2c box
  * (image/x-j2c) are recognised too.
  */
-#ifndef CJ2K_JP2_H
-#define CJ2K_JP2_H
+#ifndef CJ2K_CODESTREAM_JP2_H
+#define CJ2K_CODESTREAM_JP2_H
 
 #include "header.h"
 

@@ -3,8 +3,8 @@
  * Markers (T.800 Annex A, T.814 Annex A): their codes, and the readers of the marker segments that
  * shape a Header.
  */
-#ifndef CJ2K_MARKERS_H
-#define CJ2K_MARKERS_H
+#ifndef CJ2K_CODESTREAM_MARKERS_H
+#define CJ2K_CODESTREAM_MARKERS_H
 
 #include "header.h"
 

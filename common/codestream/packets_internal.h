@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A coded frame with the capacities of its arrays, shared by the files that read packets. */
-#ifndef CJ2K_PACKETS_INTERNAL_H
-#define CJ2K_PACKETS_INTERNAL_H
+#ifndef CJ2K_CODESTREAM_PACKETS_INTERNAL_H
+#define CJ2K_CODESTREAM_PACKETS_INTERNAL_H
 
 #include "tile_reader.h"
 

@@ -8,8 +8,8 @@
  * bands LL | HL LH HH, precincts in raster order, and the code-blocks of one (precinct, band)
  * contiguous in raster order, the bands of a precinct one after the other.
  */
-#ifndef CJ2K_PLAN_H
-#define CJ2K_PLAN_H
+#ifndef CJ2K_CODESTREAM_PLAN_H
+#define CJ2K_CODESTREAM_PLAN_H
 
 #include "header.h"
 

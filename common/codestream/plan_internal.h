@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the files that build a Plan share. */
-#ifndef CJ2K_PLAN_INTERNAL_H
-#define CJ2K_PLAN_INTERNAL_H
+#ifndef CJ2K_CODESTREAM_PLAN_INTERNAL_H
+#define CJ2K_CODESTREAM_PLAN_INTERNAL_H
 
 #include "plan.h"
 

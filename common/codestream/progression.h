@@ -6,8 +6,8 @@
  * The iterator never steps over positions of the reference grid one by one: it keeps, for each
  * resolution, the position of the next precinct, and goes from precinct to precinct.
  */
-#ifndef CJ2K_PROGRESSION_H
-#define CJ2K_PROGRESSION_H
+#ifndef CJ2K_CODESTREAM_PROGRESSION_H
+#define CJ2K_CODESTREAM_PROGRESSION_H
 
 #include "plan.h"
 

@@ -4,8 +4,8 @@
  * headers, finds the tile-parts and collects the marker segments that a decoder needs, without
  * interpreting them.
  */
-#ifndef CJ2K_SCAN_H
-#define CJ2K_SCAN_H
+#ifndef CJ2K_CODESTREAM_SCAN_H
+#define CJ2K_CODESTREAM_SCAN_H
 
 #include "markers.h"
 

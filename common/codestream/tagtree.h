@@ -4,8 +4,8 @@
  * leaves first, in raster order; a tree of width x height leaves has cj2k_tag_tree_num_nodes of
  * them, the root is the last.
  */
-#ifndef CJ2K_TAGTREE_H
-#define CJ2K_TAGTREE_H
+#ifndef CJ2K_CODESTREAM_TAGTREE_H
+#define CJ2K_CODESTREAM_TAGTREE_H
 
 #include "bitreader.h"
 

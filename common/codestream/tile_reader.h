@@ -4,8 +4,8 @@
  * reader works on one tile at a time and does not depend on others, so that several can work at
  * once.
  */
-#ifndef CJ2K_TILE_READER_H
-#define CJ2K_TILE_READER_H
+#ifndef CJ2K_CODESTREAM_TILE_READER_H
+#define CJ2K_CODESTREAM_TILE_READER_H
 
 #include "bitreader.h"
 #include "coded.h"

@@ -2,8 +2,8 @@
 /*
  * The boxes of a JP2 file (T.800 Annex I) or JPH file (T.814 Annex D) in front of its codestream.
  */
-#ifndef CJ2K_WRITE_BOXES_H
-#define CJ2K_WRITE_BOXES_H
+#ifndef CJ2K_CODESTREAM_WRITE_BOXES_H
+#define CJ2K_CODESTREAM_WRITE_BOXES_H
 
 #include "bitwriter.h"
 #include "header.h"

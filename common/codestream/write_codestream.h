@@ -5,8 +5,8 @@
  * Writing takes two steps. layout() writes all headers and finds the exact size, so that rate
  * control knows what a selection costs; write() then fills memory that the caller provides.
  */
-#ifndef CJ2K_WRITE_CODESTREAM_H
-#define CJ2K_WRITE_CODESTREAM_H
+#ifndef CJ2K_CODESTREAM_WRITE_CODESTREAM_H
+#define CJ2K_CODESTREAM_WRITE_CODESTREAM_H
 
 #include "write_packets.h"
 

@@ -2,8 +2,8 @@
 /*
  * Writes marker segments (T.800 Annex A, T.814 Annex A) to a growing buffer.
  */
-#ifndef CJ2K_WRITE_MARKERS_H
-#define CJ2K_WRITE_MARKERS_H
+#ifndef CJ2K_CODESTREAM_WRITE_MARKERS_H
+#define CJ2K_CODESTREAM_WRITE_MARKERS_H
 
 #include "bitwriter.h"
 #include "markers.h"

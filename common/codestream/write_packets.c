@@ -127,14 +127,14 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer)
 }
 
 /* Passes of block b in layers 0..layer together. */
-static inline uint8_t kept_passes(const Cj2kPlan *plan, const Cj2kPacketSource *source, uint32_t b,
-                                  uint32_t layer)
+static inline uint8_t retained_passes(const Cj2kPlan *plan, const Cj2kPacketSource *source,
+                                      uint32_t b, uint32_t layer)
 {
-  return source->kept[(size_t)layer * plan->num_blocks + b];
+  return source->retained[(size_t)layer * plan->num_blocks + b];
 }
 
 /* Bytes of block b's first `passes` passes. */
-static inline uint32_t kept_bytes(const Cj2kPacketSource *source, uint32_t b, uint32_t passes)
+static inline uint32_t retained_bytes(const Cj2kPacketSource *source, uint32_t b, uint32_t passes)
 {
   return passes ? source->passes[source->blocks[b].first_pass + passes - 1].length : 0;
 }
@@ -145,7 +145,7 @@ static inline uint32_t layer_bytes(const Cj2kPacketSource *source, uint32_t b, u
 {
   if (source->lengths)
     return source->lengths[b];
-  return kept_bytes(source, b, after) - kept_bytes(source, b, before);
+  return retained_bytes(source, b, after) - retained_bytes(source, b, before);
 }
 
 /* Fills each inner node with the smallest value below it, and marks all nodes as not sent. */
@@ -263,7 +263,7 @@ static void send_lengths(Cj2kPlainBits *out, const Cj2kPacketSource *source, uin
                          uint32_t from, uint32_t to, bool bypass, uint8_t *lblock)
 {
   const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
-  uint32_t begin = kept_bytes(source, b, from), all = 0, n = 0;
+  uint32_t begin = retained_bytes(source, b, from), all = 0, n = 0;
   Cj2kPlainBits bits = *out; /* in registers */
   struct {
     uint32_t length, passes_log2;
@@ -306,7 +306,7 @@ static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *ban
   for (uint32_t i = 0; i < band->blocks_x * band->blocks_y; i++) {
     uint32_t b = band->first_block + i;
     uint16_t layer = 0;
-    while (layer < source->num_layers && !kept_passes(writer->plan, source, b, layer))
+    while (layer < source->num_layers && !retained_passes(writer->plan, source, b, layer))
       layer++;
     bool never = layer == source->num_layers;
     inclusion[i] = (Node){.value = never ? NEVER : layer};
@@ -337,8 +337,8 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
       starts[b] = *body;
       if (ends) /* blocks have theirs anywhere */
         __builtin_prefetch(source->passes + source->blocks[MIN(b + AHEAD, last)].first_pass);
-      uint32_t before = layer ? kept_passes(writer->plan, source, b, layer - 1) : 0;
-      uint32_t after = kept_passes(writer->plan, source, b, layer);
+      uint32_t before = layer ? retained_passes(writer->plan, source, b, layer - 1) : 0;
+      uint32_t after = retained_passes(writer->plan, source, b, layer);
       if (before)
         cj2k_plain_put(bits, after > before, 1);
       else
@@ -365,8 +365,8 @@ static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinc
     const Cj2kPlanPrecinctBand *band = &precinct->band[i];
     for (uint32_t b = band->first_block; b < band->first_block + band->blocks_x * band->blocks_y;
          b++) {
-      uint32_t before = layer ? kept_passes(writer->plan, writer->source, b, layer - 1) : 0;
-      if (kept_passes(writer->plan, writer->source, b, layer) > before)
+      uint32_t before = layer ? retained_passes(writer->plan, writer->source, b, layer - 1) : 0;
+      if (retained_passes(writer->plan, writer->source, b, layer) > before)
         return false;
     }
   }
@@ -497,11 +497,12 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
   const uint8_t *from = NULL;
   uint64_t start = 0, size = 0;
   for (uint32_t b = first; b < first + count; b++) {
-    uint32_t before = layer ? kept_passes(plan, source, b, layer - 1u) : 0;
-    uint32_t after = kept_passes(plan, source, b, layer);
+    uint32_t before = layer ? retained_passes(plan, source, b, layer - 1u) : 0;
+    uint32_t after = retained_passes(plan, source, b, layer);
     if (after <= before)
       continue;
-    const uint8_t *bytes = source->bytes + source->blocks[b].offset + kept_bytes(source, b, before);
+    const uint8_t *bytes =
+        source->bytes + source->blocks[b].offset + retained_bytes(source, b, before);
     if (size && bytes != from + size) {
       memcpy(body + start, from, size);
       size = 0;

@@ -7,8 +7,8 @@
  * parallel, each layer by layer, and then joined to headers. The progression only decides the order
  * of the packets.
  */
-#ifndef CJ2K_WRITE_PACKETS_H
-#define CJ2K_WRITE_PACKETS_H
+#ifndef CJ2K_CODESTREAM_WRITE_PACKETS_H
+#define CJ2K_CODESTREAM_WRITE_PACKETS_H
 
 #include "coded.h"
 #include "common/runtime/threads.h"
@@ -19,7 +19,7 @@ typedef struct {
   const Cj2kPassLength *passes; /* not needed with lengths, where no segment ends inside a block */
   const uint8_t *bytes;
   uint16_t num_layers;
-  const uint8_t *kept; /* [layer][plan->num_blocks]: passes in layers 0..layer together */
+  const uint8_t *retained; /* [layer][plan->num_blocks]: passes in layers 0..layer together */
   /* With one layer: bytes of the retained passes of each block. NULL: they follow from `passes`. */
   const uint32_t *lengths;
 } Cj2kPacketSource;

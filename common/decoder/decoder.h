@@ -4,8 +4,8 @@
  * (decoder.c), a thread of the pool reads its packets and starts the back end (frame.c), and
  * receive waits for the back end and hands out the picture.
  */
-#ifndef CJ2K_DECODER_H
-#define CJ2K_DECODER_H
+#ifndef CJ2K_DECODER_DECODER_H
+#define CJ2K_DECODER_DECODER_H
 
 #include "common/backend.h"
 #include "common/runtime/slots.h"

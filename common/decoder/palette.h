@@ -3,8 +3,8 @@
  * Palettes (T.800 I.5.3.4, I.5.3.5): turn the components of the codestream into the channels of the
  * image.
  */
-#ifndef CJ2K_PALETTE_H
-#define CJ2K_PALETTE_H
+#ifndef CJ2K_DECODER_PALETTE_H
+#define CJ2K_DECODER_PALETTE_H
 
 #include "image.h"
 

@@ -4,8 +4,8 @@
  * drives the back end, runs rate control (common/rate/control.h) and writes the codestream
  * (frame.c); receive hands it out.
  */
-#ifndef CJ2K_ENCODER_H
-#define CJ2K_ENCODER_H
+#ifndef CJ2K_ENCODER_ENCODER_H
+#define CJ2K_ENCODER_ENCODER_H
 
 #include "common/backend.h"
 #include "common/rate/frame.h"

@@ -15,11 +15,11 @@ static Cj2kStatus lay_out_empty(Cj2kEncoder *encoder, const Cj2kQuantisation *qu
   Cj2kEncodedBlock *empty = g_new0(Cj2kEncodedBlock, blocks);
   uint32_t *lengths = g_new0(uint32_t, blocks);
   Cj2kPassLength *passes = g_new0(Cj2kPassLength, 1);
-  uint8_t *kept = g_new0(uint8_t, blocks * num_layers);
+  uint8_t *retained = g_new0(uint8_t, blocks * num_layers);
   Cj2kPacketSource source = {.blocks = empty,
                              .passes = passes,
                              .num_layers = num_layers,
-                             .kept = kept,
+                             .retained = retained,
                              .lengths = num_layers == 1 ? lengths : NULL};
   Cj2kStatus status = cj2k_codestream_layout(encoder->ring.frames[0].rate.layout.writer,
                                              quantisation, &source, encoder->threads, size, error);
@@ -27,7 +27,7 @@ static Cj2kStatus lay_out_empty(Cj2kEncoder *encoder, const Cj2kQuantisation *qu
   g_free(empty);
   g_free(lengths);
   g_free(passes);
-  g_free(kept);
+  g_free(retained);
   return status;
 }
 

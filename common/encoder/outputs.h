@@ -3,8 +3,8 @@
  * Memory for the bytes of finished frames. Released memory is reused. Outputs that the application
  * still holds when the encoder is closed live until they are released.
  */
-#ifndef CJ2K_OUTPUTS_H
-#define CJ2K_OUTPUTS_H
+#ifndef CJ2K_ENCODER_OUTPUTS_H
+#define CJ2K_ENCODER_OUTPUTS_H
 
 #include "common/cj2k.h"
 #include "common/codestream/bitwriter.h"

@@ -3,8 +3,8 @@
  * Completes encoder parameters: fills in what the caller left open and what the profile dictates,
  * checks everything, and makes a Header from the result.
  */
-#ifndef CJ2K_PARAMS_H
-#define CJ2K_PARAMS_H
+#ifndef CJ2K_ENCODER_PARAMS_H
+#define CJ2K_ENCODER_PARAMS_H
 
 #include "common/codestream/header.h"
 

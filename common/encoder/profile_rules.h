@@ -3,8 +3,8 @@
  * What the profiles of T.800 Annex A.10 and of digital cinema dictate and limit (docs/profiles.md).
  * The encoder keeps these rules, and cj2k-info checks them.
  */
-#ifndef CJ2K_PROFILE_RULES_H
-#define CJ2K_PROFILE_RULES_H
+#ifndef CJ2K_ENCODER_PROFILE_RULES_H
+#define CJ2K_ENCODER_PROFILE_RULES_H
 
 #include "common/cj2k.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The parameters of a decoder, as a table. */
-#ifndef CJ2K_DECODER_OPTIONS_H
-#define CJ2K_DECODER_OPTIONS_H
+#ifndef CJ2K_OPTIONS_DECODER_OPTIONS_H
+#define CJ2K_OPTIONS_DECODER_OPTIONS_H
 
 #include "option.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The parameters of an encoder, as a table. */
-#ifndef CJ2K_ENCODER_OPTIONS_H
-#define CJ2K_ENCODER_OPTIONS_H
+#ifndef CJ2K_OPTIONS_ENCODER_OPTIONS_H
+#define CJ2K_OPTIONS_ENCODER_OPTIONS_H
 
 #include "option.h"
 

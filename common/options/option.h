@@ -4,8 +4,8 @@
  * text. The parameter checks of the library, the options and --help of the command line tools and
  * the properties of the elements are made from it.
  */
-#ifndef CJ2K_OPTION_H
-#define CJ2K_OPTION_H
+#ifndef CJ2K_OPTIONS_OPTION_H
+#define CJ2K_OPTIONS_OPTION_H
 
 #include "common/cj2k.h"
 

@@ -5,10 +5,10 @@
 #include "common/runtime/error.h"
 #include "fit.h"
 
-/* Lays out what frame->kept says of the layout's blocks. */
+/* Lays out frame->retained of the layout's blocks. */
 static Cj2kStatus lay_out(Cj2kRateFrame *frame)
 {
-  cj2k_layout_divide(&frame->layout, &frame->kept, &frame->hulls, frame->target.ceilings.frame,
+  cj2k_layout_divide(&frame->layout, &frame->retained, &frame->hulls, frame->target.ceilings.frame,
                      &frame->cut);
   return cj2k_layout_run(&frame->layout, frame->steps.components, frame->encoder->threads,
                          frame->error);
@@ -25,7 +25,8 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices)
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
   if (status == CJ2K_OK)
-    cj2k_layout_set_source(&frame->layout, coded.blocks, coded.passes, coded.bytes, &frame->kept);
+    cj2k_layout_set_source(&frame->layout, coded.blocks, coded.passes, coded.bytes,
+                           &frame->retained);
   return status;
 }
 
@@ -64,7 +65,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtCoded *coded)
     bodies += frame->ht.at_plane_0[b] = blocks[b].length;
   if (is_far_above(frame, bodies, coded))
     return CJ2K_OK;
-  cj2k_selection_keep_all(&frame->kept, blocks, num_blocks);
+  cj2k_selection_retain_all(&frame->retained, blocks, num_blocks);
   if ((status = lay_out(frame)) != CJ2K_OK)
     return status;
   coded->total = frame->layout.size.total;
@@ -131,10 +132,11 @@ Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measu
                             .ctx = &described};
   Cj2kFit fit = {.header_bytes = *header_bytes};
 
-  cj2k_layout_set_source(&frame->layout, frame->ht.blocks, frame->ht.passes, NULL, &frame->kept);
-  Cj2kStatus status = cj2k_fit_frame(&task, &frame->hulls, &frame->kept, &fit);
+  cj2k_layout_set_source(&frame->layout, frame->ht.blocks, frame->ht.passes, NULL,
+                         &frame->retained);
+  Cj2kStatus status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
   if (status == CJ2K_OK)
-    status = cj2k_fit_components(&task, &frame->hulls, &frame->kept, &fit, frame->error);
+    status = cj2k_fit_components(&task, &frame->hulls, &frame->retained, &fit, frame->error);
   *header_bytes = fit.header_bytes;
   return status;
 }

@@ -145,7 +145,7 @@ static Cj2kStatus choose_with_base(Cj2kRateFrame *frame, double base, double *en
   if (status == CJ2K_OK)
     status = cj2k_ht_choose_planes(frame, &measured, &header_bytes);
   if (status == CJ2K_OK)
-    *error = cj2k_error_of_cut(cj2k_hulls_gains(&frame->hulls, &frame->kept), *error,
+    *error = cj2k_error_of_cut(cj2k_hulls_gains(&frame->hulls, &frame->retained), *error,
                                !measured.first_plane, energy);
   return status;
 }

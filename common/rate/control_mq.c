@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The way of an MQ frame: all passes are coded, with steps that are fine enough; then those are
- * kept that fit, the best first. A small frame compares other steps. The bytes of what is kept are
- * gathered at the end, or while it is laid out.
+ * Rate control of an MQ frame: all passes are coded with steps that are fine enough, then the best
+ * ones that fit are retained. For a small frame other steps are compared. The retained bytes are
+ * gathered at the end, or during the layout.
  */
 #include "control_mq.h"
 
@@ -18,11 +18,11 @@
 #define HALVINGS       10
 #define MAX_WHOLE_BASE 16.0
 
-/* Where the bytes of what is kept are. */
+/* State of the gathered bytes, which are those of the retained passes. */
 typedef enum {
   AT_BACK_END = 0,
   COMING,       /* they are being gathered */
-  COMING_WRONG, /* the same, but other bytes are kept by now */
+  COMING_WRONG, /* the selection has changed since they were requested */
 } Bytes;
 
 typedef struct {
@@ -58,7 +58,7 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
   if (status != CJ2K_OK)
     return status;
   cj2k_layout_set_source(&frame->layout, mq->coded.blocks, mq->coded.passes, mq->coded.bytes,
-                         &frame->kept);
+                         &frame->retained);
   if (mq->hulls)
     cj2k_rate_hulls_of_passes(frame, &mq->coded);
   return CJ2K_OK;
@@ -74,14 +74,14 @@ static Cj2kStatus code_with_steps(Mq *mq, const Cj2kMqSteps *steps)
 static Cj2kStatus begin_gather(Mq *mq)
 {
   Cj2kRateFrame *frame = mq->frame;
-  const Cj2kGatherJob job = {.kept_lengths = mq->hulls ? frame->kept.lengths : NULL};
+  const Cj2kGatherJob job = {.retained_lengths = mq->hulls ? frame->retained.lengths : NULL};
   Cj2kStatus status = cj2k_coder_begin_gather(&frame->coder, &job, frame->error);
 
   mq->bytes = status == CJ2K_OK ? COMING : AT_BACK_END;
   return status;
 }
 
-/* Starts to gather what is kept, if that is likely final: what turns out to be wrong costs other
+/* Starts to gather the retained bytes if the selection is probably final. A wrong guess costs other
  * frames time. */
 static Cj2kStatus gather_ahead(Mq *mq)
 {
@@ -109,9 +109,9 @@ static Cj2kStatus gather(Mq *mq)
              : status;
 }
 
-/* --- what is kept --- */
+/* --- retained passes --- */
 
-/* Lays out what frame->kept says; for fit.c, too. */
+/* Lays out a selection; also called by fit.c. */
 static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestreamSize *size)
 {
   Mq *mq = ctx;
@@ -139,19 +139,19 @@ static bool is_above(const Mq *mq)
 
 typedef struct {
   bool less;             /* fewer passes than were coded */
-  uint32_t slope;        /* of the cut, when less are kept; 0: only passes that save nothing went */
+  uint32_t slope;        /* slope of the cut; 0: only passes without gain were dropped */
   uint64_t header_bytes; /* before: about what headers will take, 0: unknown; then what they do */
   Cj2kRateMemory memory; /* for later frames, with steps for a budget */
-} Kept;
+} Retained;
 
-static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Kept *kept)
+static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Retained *retained)
 {
-  return steps ? cj2k_mq_memory(mq->frame, steps, kept->slope, kept->header_bytes)
+  return steps ? cj2k_mq_memory(mq->frame, steps, retained->slope, retained->header_bytes)
                : (Cj2kRateMemory){0};
 }
 
 /* Keeps as much of the coded passes as fits. steps: those for a budget, else NULL. */
-static Cj2kStatus keep_passes(Mq *mq, const Cj2kMqSteps *steps, Kept *kept)
+static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
 {
   Cj2kRateFrame *frame = mq->frame;
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
@@ -159,30 +159,30 @@ static Cj2kStatus keep_passes(Mq *mq, const Cj2kMqSteps *steps, Kept *kept)
                             .least_bytes = frame->encoder->least.frame,
                             .lay_out = lay_out,
                             .ctx = mq};
-  Cj2kFit fit = {.header_bytes = kept->header_bytes};
+  Cj2kFit fit = {.header_bytes = retained->header_bytes};
   bool lossless = frame->target.mode == CJ2K_RATE_LOSSLESS;
   Cj2kStatus status;
 
-  kept->less = false;
-  kept->slope = 0;
+  retained->less = false;
+  retained->slope = 0;
   if (lossless || !is_above(mq)) {
-    cj2k_selection_keep_all(&frame->kept, mq->coded.blocks, frame->encoder->plan->num_blocks);
-    status = lay_out(mq, &frame->kept, &fit.size);
-    kept->memory = remember(mq, steps, kept);
+    cj2k_selection_retain_all(&frame->retained, mq->coded.blocks, frame->encoder->plan->num_blocks);
+    status = lay_out(mq, &frame->retained, &fit.size);
+    retained->memory = remember(mq, steps, retained);
     if (status != CJ2K_OK || cj2k_ceilings_fit(ceilings, &fit.size))
       return status;
     if (lossless)
       return cj2k_rate_refuse_lossless(frame);
   }
-  status = cj2k_fit_frame(&task, &frame->hulls, &frame->kept, &fit);
-  kept->less = true;
-  kept->slope = fit.slope;
-  kept->header_bytes = fit.header_bytes;
+  status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
+  retained->less = true;
+  retained->slope = fit.slope;
+  retained->header_bytes = fit.header_bytes;
   if (status != CJ2K_OK)
     return status;
-  kept->memory = remember(mq, steps, kept); /* before components get floors */
-  status = cj2k_fit_components(&task, &frame->hulls, &frame->kept, &fit, frame->error);
-  kept->header_bytes = fit.header_bytes;
+  retained->memory = remember(mq, steps, retained); /* before components get floors */
+  status = cj2k_fit_components(&task, &frame->hulls, &frame->retained, &fit, frame->error);
+  retained->header_bytes = fit.header_bytes;
   return status;
 }
 
@@ -197,8 +197,8 @@ typedef struct {
 /* What attempts of a frame share. */
 typedef struct {
   Mq *mq;
-  double energy; /* see cj2k_error_of_cut */
-  Kept kept;     /* by the last attempt that was coded */
+  double energy;     /* see cj2k_error_of_cut */
+  Retained retained; /* by the last attempt that was coded */
   Attempt best;
 } Comparison;
 
@@ -213,13 +213,13 @@ static Cj2kStatus attempt(Comparison *c, Attempt *attempt, bool *less)
   if (status != CJ2K_OK || attempt->error >= c->best.error)
     return status;
   if ((status = code_with_steps(c->mq, &attempt->steps)) == CJ2K_OK)
-    status = keep_passes(c->mq, &attempt->steps, &c->kept);
-  if (status != CJ2K_OK || !c->kept.less)
+    status = retain_passes(c->mq, &attempt->steps, &c->retained);
+  if (status != CJ2K_OK || !c->retained.less)
     return status;
   *less = true;
-  const Cj2kSelection *cut = &frame->kept;
-  if (c->kept.slope) { /* not what fills the cut up, which is a matter of luck */
-    cj2k_hulls_apply(&frame->hulls, c->kept.slope, &frame->cut);
+  const Cj2kSelection *cut = &frame->retained;
+  if (c->retained.slope) { /* not what fills the cut up, which is a matter of luck */
+    cj2k_hulls_apply(&frame->hulls, c->retained.slope, &frame->cut);
     cut = &frame->cut;
   }
   attempt->error =
@@ -245,7 +245,7 @@ static Cj2kStatus compare_phases(Comparison *c, const Cj2kMqSteps *steps, bool *
       c->best = next;
     if (!i) { /* later frames go on from what the search found, which is fine */
       *less = next_less;
-      *memory = c->kept.memory;
+      *memory = c->retained.memory;
     }
   }
   return status;
@@ -279,9 +279,9 @@ static Cj2kStatus compare_whole(Comparison *c, double base)
 }
 
 /* Chooses passes with different steps and stays with the best. */
-static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Kept *kept)
+static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Retained *retained)
 {
-  Comparison c = {.mq = mq, .kept = *kept, .best = {.steps = *steps, .error = INFINITY}};
+  Comparison c = {.mq = mq, .retained = *retained, .best = {.steps = *steps, .error = INFINITY}};
   Cj2kRateMemory memory;
   bool less;
   Cj2kStatus status = compare_phases(&c, steps, &less, &memory);
@@ -291,9 +291,9 @@ static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Kept *ke
   if (status == CJ2K_OK)
     status = code_with_steps(mq, &c.best.steps);
   if (status == CJ2K_OK)
-    status = keep_passes(mq, &c.best.steps, &c.kept);
-  *kept = c.kept;
-  kept->memory = memory;
+    status = retain_passes(mq, &c.best.steps, &c.retained);
+  *retained = c.retained;
+  retained->memory = memory;
   return status;
 }
 
@@ -328,42 +328,42 @@ static Cj2kStatus code_for_budget(Mq *mq, Cj2kMqSteps *steps, bool *recalled,
   return status;
 }
 
-/* Codes and keeps, with steps that a budget needs. */
-static Cj2kStatus run_budget(Mq *mq, Kept *kept)
+/* Codes and selects passes, with steps for a budget. */
+static Cj2kStatus run_budget(Mq *mq, Retained *retained)
 {
   Cj2kMqSteps steps;
   bool recalled;
-  Cj2kStatus status = code_for_budget(mq, &steps, &recalled, &kept->header_bytes);
+  Cj2kStatus status = code_for_budget(mq, &steps, &recalled, &retained->header_bytes);
 
   if (status != CJ2K_OK)
     return status;
   return cj2k_compares_steps(mq->frame, recalled)
-             ? compare(mq, &steps, cj2k_searches_whole(mq->frame, recalled), kept)
-             : keep_passes(mq, &steps, kept);
+             ? compare(mq, &steps, cj2k_searches_whole(mq->frame, recalled), retained)
+             : retain_passes(mq, &steps, retained);
 }
 
 /* The same with steps that the target gives. */
-static Cj2kStatus run_target(Mq *mq, Kept *kept)
+static Cj2kStatus run_target(Mq *mq, Retained *retained)
 {
   Cj2kStatus status = cj2k_steps_for_target(mq->frame);
 
   if (status == CJ2K_OK)
     status = code_passes(mq, 0);
-  return status == CJ2K_OK ? keep_passes(mq, NULL, kept) : status;
+  return status == CJ2K_OK ? retain_passes(mq, NULL, retained) : status;
 }
 
 Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
 {
   Mq mq = {.frame = frame};
-  Kept kept = {0};
+  Retained retained = {0};
   Cj2kStatus status =
-      cj2k_rate_searches_steps(frame) ? run_budget(&mq, &kept) : run_target(&mq, &kept);
+      cj2k_rate_searches_steps(frame) ? run_budget(&mq, &retained) : run_target(&mq, &retained);
 
   if (status != CJ2K_OK) {
     cj2k_coder_finish(&frame->coder);
     return status;
   }
   /* Before the rest is done: others wait for it. */
-  cj2k_history_record(&frame->encoder->history, frame->number, &kept.memory);
+  cj2k_history_record(&frame->encoder->history, frame->number, &retained.memory);
   return gather(&mq);
 }

@@ -24,7 +24,7 @@ Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
 
   *frame = (Cj2kRateFrame){.encoder = encoder};
   cj2k_frame_steps_init(&frame->steps, encoder->plan);
-  cj2k_selection_init(&frame->kept, blocks);
+  cj2k_selection_init(&frame->retained, blocks);
   cj2k_selection_init(&frame->cut, blocks);
   if (encoder->coder == CJ2K_CODER_HT)
     cj2k_ht_blocks_init(&frame->ht, blocks);
@@ -35,7 +35,7 @@ void cj2k_rate_frame_clear(Cj2kRateFrame *frame)
 {
   cj2k_frame_steps_clear(&frame->steps);
   cj2k_hulls_clear(&frame->hulls);
-  cj2k_selection_clear(&frame->kept);
+  cj2k_selection_clear(&frame->retained);
   cj2k_selection_clear(&frame->cut);
   cj2k_layout_clear(&frame->layout);
   cj2k_ht_blocks_clear(&frame->ht);

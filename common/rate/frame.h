@@ -45,7 +45,7 @@ typedef struct {
   Cj2kFrameCoder coder;
   Cj2kFrameSteps steps;   /* in force */
   Cj2kHulls hulls;        /* of the blocks coded or measured last; made when first needed */
-  Cj2kSelection kept;     /* what the codestream has */
+  Cj2kSelection retained; /* what the codestream has */
   Cj2kSelection cut;      /* of a cut that is only looked at */
   Cj2kFrameLayout layout; /* the result */
   Cj2kHtBlocks ht;

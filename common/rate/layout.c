@@ -16,17 +16,17 @@ uint64_t cj2k_layer_bytes(const Cj2kLayers *layers, uint32_t layer, double all)
 Cj2kStatus cj2k_layout_init(Cj2kFrameLayout *layout, Cj2kPlan *plan, const Cj2kLayers *layers,
                             const Cj2kWriteOptions *options, Cj2kError *error)
 {
-  *layout =
-      (Cj2kFrameLayout){.layers = layers,
-                        .num_blocks = plan->num_blocks,
-                        .kept = g_new0(uint8_t, ((size_t)plan->num_blocks + 1) * layers->count)};
+  *layout = (Cj2kFrameLayout){.layers = layers,
+                              .num_blocks = plan->num_blocks,
+                              .retained =
+                                  g_new0(uint8_t, ((size_t)plan->num_blocks + 1) * layers->count)};
   return cj2k_codestream_writer_new(plan, options, &layout->writer, error);
 }
 
 void cj2k_layout_clear(Cj2kFrameLayout *layout)
 {
   cj2k_codestream_writer_free(layout->writer);
-  g_free(layout->kept);
+  g_free(layout->retained);
 }
 
 void cj2k_layout_set_source(Cj2kFrameLayout *layout, const Cj2kEncodedBlock *blocks,
@@ -38,7 +38,7 @@ void cj2k_layout_set_source(Cj2kFrameLayout *layout, const Cj2kEncodedBlock *blo
                          .passes = passes,
                          .bytes = bytes,
                          .num_layers = layout->layers->count,
-                         .kept = layout->kept,
+                         .retained = layout->retained,
                          .lengths = layout->layers->count == 1 ? selection->lengths : NULL};
 }
 
@@ -48,20 +48,21 @@ void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
   const Cj2kEncodedBlock *coded = layout->source.blocks;
   size_t blocks = layout->num_blocks;
   uint32_t last = layout->layers->count - 1u;
-  uint8_t *kept = layout->kept + last * blocks;
+  uint8_t *retained = layout->retained + last * blocks;
 
   /* The option of an HT block is a bit-plane. */
   for (size_t b = 0; b < blocks; b++)
-    kept[b] = coded[b].is_ht && selection->options[b] ? coded[b].num_passes : selection->options[b];
+    retained[b] =
+        coded[b].is_ht && selection->options[b] ? coded[b].num_passes : selection->options[b];
   for (uint32_t layer = last; layer-- > 0;) {
     double all = MIN((double)cj2k_hulls_bytes(hulls, 0), (double)budget);
     /* Packet headers take about the thirtieth part. */
     uint32_t slope = cj2k_hulls_cut(hulls, cj2k_layer_bytes(layout->layers, layer, all) / 30 * 29);
     cj2k_hulls_apply(hulls, slope, cut);
-    const uint8_t *above = kept;
-    kept -= blocks;
+    const uint8_t *above = retained;
+    retained -= blocks;
     for (size_t b = 0; b < blocks; b++)
-      kept[b] = MIN(cut->options[b], above[b]);
+      retained[b] = MIN(cut->options[b], above[b]);
   }
 }
 

@@ -23,7 +23,7 @@ typedef struct {
   Cj2kCodestreamWriter *writer;
   const Cj2kLayers *layers;
   uint32_t num_blocks;
-  uint8_t *kept; /* [layer][block]: passes in layers 0..layer together */
+  uint8_t *retained; /* [layer][block]: passes in layers 0..layer together */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size; /* of the last layout */
   double ms;               /* that layouts took */
@@ -33,12 +33,13 @@ Cj2kStatus cj2k_layout_init(Cj2kFrameLayout *layout, Cj2kPlan *plan, const Cj2kL
                             const Cj2kWriteOptions *options, Cj2kError *error);
 void cj2k_layout_clear(Cj2kFrameLayout *layout);
 
-/* Coded blocks and what is kept of them; `selection` stays in use until the frame is written. */
+/* Sets the coded blocks and what is retained of them. `selection` must stay valid until the frame
+ * is written. */
 void cj2k_layout_set_source(Cj2kFrameLayout *layout, const Cj2kEncodedBlock *blocks,
                             const Cj2kPassLength *passes, const uint8_t *bytes,
                             const Cj2kSelection *selection);
-/* Divides what is kept of the source's blocks into layers. Several layers need the blocks' hulls;
- * `budget` is the frame's, `cut` is overwritten. */
+/* Divides the retained passes of the source's blocks into layers. Several layers need the blocks'
+ * hulls; `budget` is the frame's; `cut` is overwritten. */
 void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
                         const Cj2kHulls *hulls, uint64_t budget, Cj2kSelection *cut);
 /* Lays the source out; layout->size is exact. */

@@ -61,8 +61,8 @@ void cj2k_selection_clear(Cj2kSelection *selection)
   g_free(selection->next);
 }
 
-void cj2k_selection_keep_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
-                             uint32_t num_blocks)
+void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
+                               uint32_t num_blocks)
 {
   for (uint32_t b = 0; b < num_blocks; b++) {
     selection->options[b] = blocks[b].num_passes;
@@ -93,8 +93,8 @@ static void clear_sums(Cj2kHulls *hulls)
            (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->above);
 }
 
-/* Adds up the bytes of each class, then of all above it. What no cut can keep, class 0, does not
- * count. */
+/* Sums up the bytes of each class, then of all above it. Class 0 is not counted, because no cut
+ * retains it. */
 static void sum_up(Cj2kHulls *hulls)
 {
   uint32_t lowest = CJ2K_SLOPE_CLASSES, highest = 0;

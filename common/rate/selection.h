@@ -31,20 +31,20 @@ typedef struct {
   uint32_t header_bytes;    /* that slopes of first options count, besides those of the option */
 } Cj2kHulls;
 
-/* What is kept of each block. */
+/* What is retained of each block. */
 typedef struct {
-  uint8_t *options;  /* per block: the option that is kept, 0: none */
+  uint8_t *options;  /* per block: the retained option, 0: none */
   uint32_t *lengths; /* per block: its bytes */
   /* Of a cut through hulls: */
-  uint8_t *taken; /* per block: options on its hull up to the one that is kept */
+  uint8_t *taken; /* per block: options on its hull up to the retained one */
   uint16_t *next; /* per block: slope of the one behind these; 0: there is none */
 } Cj2kSelection;
 
 void cj2k_selection_init(Cj2kSelection *selection, uint32_t num_blocks);
 void cj2k_selection_clear(Cj2kSelection *selection);
-/* Keeps everything that was coded; it is not a cut. */
-void cj2k_selection_keep_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
-                             uint32_t num_blocks);
+/* Retains everything that was coded; it is not a cut. */
+void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
+                               uint32_t num_blocks);
 
 /* max_planes: that set_planes may be given at most; 0: it is not called. */
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads);
@@ -64,11 +64,11 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope);
 
 /*
- * A cut is a class of slopes: all options above it are kept. The lowest one whose kept options have
- * at most `bytes`; 0: all that save anything.
+ * A cut is a slope class: all options above it are retained. Returns the lowest one whose options
+ * have at most `bytes`; 0: all options with a gain.
  */
 uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes);
-/* Bytes of what a cut keeps, of all components or of one. */
+/* Bytes that a cut retains, of all components or of one. */
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope);
 uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope);
 /* Error that the options of a cut save, and that the others would, by the middles of their slopes'
@@ -77,7 +77,7 @@ typedef struct {
   double taken, left;
 } Cj2kHullGains;
 Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls, const Cj2kSelection *cut);
-/* What a cut keeps. */
+/* Sets `selection` to what a cut retains. */
 void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *selection);
 /* The same with the cut for `bytes`, which is returned, filled up with options a little below it,
  * block after block; *taken: the bytes of them all. */

@@ -4,8 +4,8 @@
  * segment and the offset. Each setter returns the code, so that a failing function can end with
  * `return cj2k_error_...`. `error` may be NULL everywhere; then only the code is returned.
  */
-#ifndef CJ2K_ERROR_H
-#define CJ2K_ERROR_H
+#ifndef CJ2K_RUNTIME_ERROR_H
+#define CJ2K_RUNTIME_ERROR_H
 
 #include "common/cj2k.h"
 

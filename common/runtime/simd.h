@@ -5,8 +5,8 @@
  * program is loaded. Both do the same IEEE operations in the same order, so their results are the
  * same bits.
  */
-#ifndef CJ2K_CPU_SIMD_H
-#define CJ2K_CPU_SIMD_H
+#ifndef CJ2K_RUNTIME_SIMD_H
+#define CJ2K_RUNTIME_SIMD_H
 
 #include <stdint.h> /* __GLIBC__ */
 

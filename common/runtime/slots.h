@@ -4,8 +4,8 @@
  * out. In that case frames get slots in the order of submission, so that none waits for a later
  * one.
  */
-#ifndef CJ2K_SLOTS_H
-#define CJ2K_SLOTS_H
+#ifndef CJ2K_RUNTIME_SLOTS_H
+#define CJ2K_RUNTIME_SLOTS_H
 
 #include "common/cj2k.h"
 

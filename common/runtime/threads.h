@@ -5,8 +5,8 @@
  * with the pieces of another one, so that a single frame in flight uses all threads and many frames
  * in flight never use more.
  */
-#ifndef CJ2K_THREADS_H
-#define CJ2K_THREADS_H
+#ifndef CJ2K_RUNTIME_THREADS_H
+#define CJ2K_RUNTIME_THREADS_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Fills what a picture holds besides the components of the image: unused bits, and components that
  * the image does not have.
  */
-#ifndef CJ2K_CPU_FILL_H
-#define CJ2K_CPU_FILL_H
+#ifndef CJ2K_SAMPLES_FILL_H
+#define CJ2K_SAMPLES_FILL_H
 
 #include "layout.h"
 

@@ -2,8 +2,8 @@
 /*
  * Sample layouts: checks and sizes. The back ends read and write the samples themselves.
  */
-#ifndef CJ2K_LAYOUT_H
-#define CJ2K_LAYOUT_H
+#ifndef CJ2K_SAMPLES_LAYOUT_H
+#define CJ2K_SAMPLES_LAYOUT_H
 
 #include "common/cj2k.h"
 

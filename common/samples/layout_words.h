@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How a Cj2kSampleLayout is interpreted, for packing and unpacking. */
-#ifndef CJ2K_CPU_LAYOUT_WORDS_H
-#define CJ2K_CPU_LAYOUT_WORDS_H
+#ifndef CJ2K_SAMPLES_LAYOUT_WORDS_H
+#define CJ2K_SAMPLES_LAYOUT_WORDS_H
 
 #include <string.h>
 

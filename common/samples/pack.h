@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Packs samples into the words of a picture's layout and unpacks them, row by row. */
-#ifndef CJ2K_PACK_H
-#define CJ2K_PACK_H
+#ifndef CJ2K_SAMPLES_PACK_H
+#define CJ2K_SAMPLES_PACK_H
 
 #include "common/cj2k.h"
 

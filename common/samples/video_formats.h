@@ -3,8 +3,8 @@
  * The table of video formats: how the samples of each format lie in memory. The elements make their
  * pad templates, negotiation and buffers from it, and the tools use it to read raw files.
  */
-#ifndef CJ2K_VIDEO_FORMATS_H
-#define CJ2K_VIDEO_FORMATS_H
+#ifndef CJ2K_SAMPLES_VIDEO_FORMATS_H
+#define CJ2K_SAMPLES_VIDEO_FORMATS_H
 
 #include "common/cj2k.h"
 

@@ -4,8 +4,8 @@
  * (T.814 annex C) and the u-VLC code (T.814 7.3.6, table 3). The struct is plain data: a GPU gets a
  * copy of it.
  */
-#ifndef CJ2K_CPU_HT_TABLES_H
-#define CJ2K_CPU_HT_TABLES_H
+#ifndef CJ2K_SHARED_HT_TABLES_H
+#define CJ2K_SHARED_HT_TABLES_H
 
 #include <stdbool.h>
 #include <stdint.h>

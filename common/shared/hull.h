@@ -4,8 +4,8 @@
  * bit-plane (HT); each one has more bytes and less error than the one before. Slopes are stored as
  * one of 65536 classes of logarithmic width.
  */
-#ifndef CJ2K_RATE_HULL_H
-#define CJ2K_RATE_HULL_H
+#ifndef CJ2K_SHARED_HULL_H
+#define CJ2K_SHARED_HULL_H
 
 #include "common/codestream/coded.h"
 

@@ -17,8 +17,8 @@
  * samples at once use bits that are three apart. Words are in rows of width + 2, with a
  * row above and below: neighbours outside the block are never significant (D.3).
  */
-#ifndef CJ2K_CPU_MQ_BLOCKS_H
-#define CJ2K_CPU_MQ_BLOCKS_H
+#ifndef CJ2K_SHARED_MQ_BLOCKS_H
+#define CJ2K_SHARED_MQ_BLOCKS_H
 
 #include "common/codestream/coded.h"
 #include "common/shared/tables/mq_contexts.h"

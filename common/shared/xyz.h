@@ -4,8 +4,8 @@
  * full scale of 52.37. The tables are computed once in double precision on the host; CPU and GPU
  * use the same tables and the order of operations that docs/arithmetic.md gives.
  */
-#ifndef CJ2K_CPU_XYZ_H
-#define CJ2K_CPU_XYZ_H
+#ifndef CJ2K_SHARED_XYZ_H
+#define CJ2K_SHARED_XYZ_H
 
 #include "common/cj2k.h"
 

@@ -9,8 +9,8 @@
  * Tables that follow from plan and layout are made when these change (decode_plan.c,
  * decode_output.c); all other work is enqueued for each frame (decode_upload.c, decode_frame.c).
  */
-#ifndef CJ2K_CUDA_DECODE_H
-#define CJ2K_CUDA_DECODE_H
+#ifndef CJ2K_CUDA_HOST_DECODE_H
+#define CJ2K_CUDA_HOST_DECODE_H
 
 #include "common/backend.h"
 #include "common/samples/layout.h"

@@ -3,8 +3,8 @@
  * The GPU of a back end: choice of the device, its context, errors as Cj2kError, and memory that
  * grows but is never freed while frames run.
  */
-#ifndef CJ2K_CUDA_DEVICE_H
-#define CJ2K_CUDA_DEVICE_H
+#ifndef CJ2K_CUDA_HOST_DEVICE_H
+#define CJ2K_CUDA_HOST_DEVICE_H
 
 #include "common/cj2k.h"
 

@@ -4,8 +4,8 @@
  * frame in flight. A slot consists of stages, each with its own memory, events, init and free. The
  * device's context is current when a function is called.
  */
-#ifndef CJ2K_CUDA_ENCODE_H
-#define CJ2K_CUDA_ENCODE_H
+#ifndef CJ2K_CUDA_HOST_ENCODE_H
+#define CJ2K_CUDA_HOST_ENCODE_H
 
 #include "cuda/mq/encode_kernels.h"
 #include "cuda/shared/encode_kernels.h"
@@ -145,7 +145,7 @@ typedef struct {
   Cj2kCudaPair points;                     /* Cj2kHullPoint */
   uint64_t fetched_passes, fetched_points; /* bytes that code() has started to download */
   Cj2kCudaPair weights;
-  Cj2kCudaPair kept;       /* Cj2kCudaMqKept */
+  Cj2kCudaPair retained;   /* Cj2kCudaMqKept */
   Cj2kCudaMemory gathered; /* retained bytes, to be downloaded */
   bool pass_lengths;       /* the host wants lengths of passes */
   bool prefetched;         /* code() has started to download all that gather() is asked for */

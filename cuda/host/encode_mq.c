@@ -351,15 +351,15 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
 /* Places the retained bytes of all blocks one after the other, the order that packets mostly have.
  * Returns their number. */
-static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
+static uint64_t place_retained(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
   uint32_t num_blocks = slot->encoder->plan->num_blocks;
   Cj2kEncodedBlock *blocks = host_blocks(slot);
-  Cj2kCudaMqKept *kept = slot->mq.kept.host.data;
+  Cj2kCudaMqRetained *retained = slot->mq.retained.host.data;
   uint64_t sum = 0;
 
   for (uint32_t b = 0; b < num_blocks; b++) {
-    kept[b] = (Cj2kCudaMqKept){.to = sum, .length = lengths[b]};
+    retained[b] = (Cj2kCudaMqRetained){.to = sum, .length = lengths[b]};
     blocks[b].offset = sum;
     sum += lengths[b];
   }
@@ -367,26 +367,26 @@ static uint64_t place_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 }
 
 /* Gathers the retained bytes of all blocks and starts their download. */
-static void gather_kept(Cj2kEncodeSlot *slot, const uint32_t *lengths)
+static void gather_retained(Cj2kEncodeSlot *slot, const uint32_t *lengths)
 {
   const Cj2kCudaQueue *queue = &slot->mq.gather;
   Cj2kCudaMqStage *mq = &slot->mq;
   uint32_t num_blocks = slot->encoder->plan->num_blocks;
-  size_t size = num_blocks * sizeof(Cj2kCudaMqKept);
+  size_t size = num_blocks * sizeof(Cj2kCudaMqRetained);
 
-  cj2k_cuda_queue_reserve_pair(queue, &mq->kept, size);
+  cj2k_cuda_queue_reserve_pair(queue, &mq->retained, size);
   if (!cj2k_cuda_queue_ok(queue))
     return;
-  uint64_t bytes = place_kept(slot, lengths);
+  uint64_t bytes = place_retained(slot, lengths);
   CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&mq->gathered, bytes));
   CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&slot->blocks.bytes.host, bytes));
   Cj2kCudaMqGather gather = {.blocks = mq->job.coded,
-                             .kept = mq->kept.device.data,
+                             .retained = mq->retained.device.data,
                              .num_blocks = num_blocks,
                              .bytes = slot->blocks.bytes.device.data,
                              .out = mq->gathered.data};
-  CJ2K_CUDA_DO(queue,
-               cj2k_cuda_copy_small(mq->kept.device.data, mq->kept.host.data, size, queue->stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(mq->retained.device.data, mq->retained.host.data, size,
+                                           queue->stream));
   CJ2K_CUDA_DO(queue, cj2k_cuda_mq_gather(&gather, queue->stream));
   cj2k_cuda_queue_mark(queue, "gather");
   if (bytes)
@@ -400,15 +400,15 @@ void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job)
   const Cj2kCudaPair *array = &slot->blocks.bytes;
   uint64_t bytes = counts->coded.bytes, fetched = slot->blocks.fetched;
 
-  slot->mq.prefetched = !job->kept_lengths && bytes <= fetched;
-  if (!job->kept_lengths)
+  slot->mq.prefetched = !job->retained_lengths && bytes <= fetched;
+  if (!job->retained_lengths)
     slot->blocks.fetched = bytes + bytes / 32; /* for the next frame's speculative download */
   if (slot->mq.prefetched)
     return;
   cj2k_cuda_queue_record(queue, slot->blocks.started);
   cj2k_cuda_queue_mark(queue, NULL);
-  if (job->kept_lengths) {
-    gather_kept(slot, job->kept_lengths);
+  if (job->retained_lengths) {
+    gather_retained(slot, job->retained_lengths);
   } else { /* the speculative download was too short: the rest */
     cj2k_cuda_queue_wait(queue, slot->mq.arrived);
     cj2k_cuda_queue_download(queue, &array->host, &array->device, fetched, bytes);
@@ -436,7 +436,7 @@ void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaMqStage *mq = &slot->mq;
   Cj2kCudaMemory *memories[] = {&mq->symbols, &mq->work, &mq->room, &mq->gathered};
-  Cj2kCudaPair *pairs[] = {&mq->passes, &mq->points, &mq->weights, &mq->kept};
+  Cj2kCudaPair *pairs[] = {&mq->passes, &mq->points, &mq->weights, &mq->retained};
 
   for (guint i = 0; i < G_N_ELEMENTS(memories); i++)
     cj2k_cuda_release(memories[i]);

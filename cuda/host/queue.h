@@ -7,8 +7,8 @@
  * Code other than CUDA calls still runs after a failure: check cj2k_cuda_queue_ok() before touching
  * host memory of the slot, because it may not have been allocated.
  */
-#ifndef CJ2K_CUDA_QUEUE_H
-#define CJ2K_CUDA_QUEUE_H
+#ifndef CJ2K_CUDA_HOST_QUEUE_H
+#define CJ2K_CUDA_HOST_QUEUE_H
 
 #include "device.h"
 #include "timeline.h"

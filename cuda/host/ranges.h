@@ -3,8 +3,8 @@
  * Ranges for Nsight: the steps in which a host thread enqueues work. The Meson option nvtx enables
  * them; without it they cost nothing.
  */
-#ifndef CJ2K_CUDA_RANGES_H
-#define CJ2K_CUDA_RANGES_H
+#ifndef CJ2K_CUDA_HOST_RANGES_H
+#define CJ2K_CUDA_HOST_RANGES_H
 
 #include "config.h"
 

@@ -3,8 +3,8 @@
  * Times of the GPU's work: events between the steps of a stream, whose times are given to the
  * caller's trace function. Without such a function nothing is recorded.
  */
-#ifndef CJ2K_CUDA_TIMELINE_H
-#define CJ2K_CUDA_TIMELINE_H
+#ifndef CJ2K_CUDA_HOST_TIMELINE_H
+#define CJ2K_CUDA_HOST_TIMELINE_H
 
 #include "common/cj2k.h"
 

@@ -3,8 +3,8 @@
  * The second step of MQ encoding: symbols (symbols.h) to codeword segments, pass ends and
  * records of blocks.
  */
-#ifndef CJ2K_CUDA_MQ_CODE_H
-#define CJ2K_CUDA_MQ_CODE_H
+#ifndef CJ2K_CUDA_MQ_ENCODE_KERNELS_H
+#define CJ2K_CUDA_MQ_ENCODE_KERNELS_H
 
 #include "symbols.h"
 
@@ -78,11 +78,11 @@ typedef struct {
   uint64_t to;     /* place in `out` */
   uint32_t length; /* bytes */
   uint32_t pad;
-} Cj2kCudaMqKept;
+} Cj2kCudaMqRetained;
 
 typedef struct {
   const Cj2kEncodedBlock *blocks;
-  const Cj2kCudaMqKept *kept; /* per block */
+  const Cj2kCudaMqRetained *retained; /* per block */
   uint32_t num_blocks;
   const uint8_t *bytes; /* blocks begin at multiples of 4 */
   uint8_t *out;         /* a multiple of 4 */

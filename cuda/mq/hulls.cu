@@ -147,23 +147,23 @@ __global__ void __launch_bounds__(kWarp *kGatherWarps) gather_kernel(Cj2kCudaMqG
   uint32_t b = blockIdx.x * kGatherWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   if (b >= gather.num_blocks)
     return;
-  Cj2kCudaMqKept kept = gather.kept[b];
-  if (!kept.length)
+  Cj2kCudaMqRetained retained = gather.retained[b];
+  if (!retained.length)
     return;
   const uint8_t *from = gather.bytes + gather.blocks[b].offset;
-  uint8_t *to = gather.out + kept.to;
+  uint8_t *to = gather.out + retained.to;
 
   /* Each aligned word of `to` has parts of two words of `from`. The bytes before the first and
    * behind the last one are copied one by one. */
-  uint32_t head = min((uint32_t)(4 - kept.to % 4) % 4, kept.length);
-  uint32_t words = (kept.length - head) / 4, end = head + 4 * words;
+  uint32_t head = min((uint32_t)(4 - retained.to % 4) % 4, retained.length);
+  uint32_t words = (retained.length - head) / 4, end = head + 4 * words;
   const uint32_t *in = reinterpret_cast<const uint32_t *>(from);
   uint32_t *out = reinterpret_cast<uint32_t *>(to + head);
   for (uint32_t i = lane; i < words; i += kWarp)
     out[i] = head ? __funnelshift_r(in[i], in[i + 1], 8 * head) : in[i];
   if (lane < head)
     to[lane] = from[lane];
-  if (lane < kept.length - end)
+  if (lane < retained.length - end)
     to[end + lane] = from[end + lane];
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* C interface to small copies that do not wait for the copy engine. */
-#ifndef CJ2K_CUDA_COPY_SMALL_H
-#define CJ2K_CUDA_COPY_SMALL_H
+#ifndef CJ2K_CUDA_SHARED_COPY_SMALL_H
+#define CJ2K_CUDA_SHARED_COPY_SMALL_H
 
 #include <cuda_runtime_api.h>
 

@@ -4,8 +4,8 @@
  * launchers that only enqueue work on a stream and return the error of the launch. Arithmetic and
  * results are those of docs/arithmetic.md and docs/ht-coder.md, bit for bit.
  */
-#ifndef CJ2K_CUDA_KERNELS_H
-#define CJ2K_CUDA_KERNELS_H
+#ifndef CJ2K_CUDA_SHARED_DECODE_KERNELS_H
+#define CJ2K_CUDA_SHARED_DECODE_KERNELS_H
 
 #include "common/codestream/coded.h"
 

@@ -3,8 +3,8 @@
  * C interface to the kernels of the encoding direction: plain structs of device pointers, and
  * launchers that only enqueue work on a stream and return the error of the launch.
  */
-#ifndef CJ2K_CUDA_ENCODE_KERNELS_H
-#define CJ2K_CUDA_ENCODE_KERNELS_H
+#ifndef CJ2K_CUDA_SHARED_ENCODE_KERNELS_H
+#define CJ2K_CUDA_SHARED_ENCODE_KERNELS_H
 
 #include "common/backend.h"
 #include "common/shared/ht_tables.h"

@@ -69,7 +69,7 @@ static const struct {
 int main(int argc, char **argv)
 {
   for (size_t t = 0; argc == 2 && t < sizeof tables / sizeof *tables; t++) {
-    if (strcmp(argv[1], tables[t].name))
+    if (strcmp(argv[1], tables[t].name) != 0)
       continue;
     for (uint32_t i = 0; i < tables[t].size; i++)
       printf("%u,%c", tables[t].entry(i), i % 16 == 15 ? '\n' : ' ');

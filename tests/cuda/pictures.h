@@ -3,8 +3,8 @@
  * Pictures in several layouts with the same samples in every run, and memory for decoded pictures,
  * for the programs that compare back ends.
  */
-#ifndef PICTURES_H
-#define PICTURES_H
+#ifndef TESTS_CUDA_PICTURES_H
+#define TESTS_CUDA_PICTURES_H
 
 #include "common/cj2k.h"
 

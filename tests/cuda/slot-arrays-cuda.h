@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SLOT_ARRAYS_CUDA_H
-#define SLOT_ARRAYS_CUDA_H
+#ifndef TESTS_CUDA_SLOT_ARRAYS_CUDA_H
+#define TESTS_CUDA_SLOT_ARRAYS_CUDA_H
 
 #include "cuda/host/device.h"
 #include "slot-arrays.h"

@@ -4,8 +4,8 @@
  * and low-pass images at the offsets of the plan and in the same form (docs/arithmetic.md): before
  * quantisation, int32_t for the reversible filter, else fp32.
  */
-#ifndef SLOT_ARRAYS_H
-#define SLOT_ARRAYS_H
+#ifndef TESTS_CUDA_SLOT_ARRAYS_H
+#define TESTS_CUDA_SLOT_ARRAYS_H
 
 #include "common/backend.h"
 

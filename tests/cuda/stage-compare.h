@@ -3,8 +3,8 @@
  * Comparison, bit for bit, of what two back ends hold after the same stage. Each function returns
  * whether both are equal; if not, `why` describes the first difference.
  */
-#ifndef STAGE_COMPARE_H
-#define STAGE_COMPARE_H
+#ifndef TESTS_CUDA_STAGE_COMPARE_H
+#define TESTS_CUDA_STAGE_COMPARE_H
 
 #include "pictures.h"
 #include "slot-arrays.h"

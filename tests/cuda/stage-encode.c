@@ -196,29 +196,29 @@ static void check_ht(Encoding *e, Coded *coded)
 
 /* Bytes up to a point of each block's hull that changes from block to block; for some blocks
  * none. */
-static void choose_kept(const Encoding *e, uint32_t *kept)
+static void choose_retained(const Encoding *e, uint32_t *retained)
 {
   const Cj2kEncodeResult *result = &e->results[0];
 
   for (uint32_t b = 0; b < e->plan->num_blocks; b++) {
     const Cj2kEncodedBlock *block = &result->blocks[b];
-    kept[b] = 0;
+    retained[b] = 0;
     for (uint32_t i = 0; i < b % (block->num_points + 1u); i++)
-      kept[b] += result->points[block->first_point + i].bytes;
+      retained[b] += result->points[block->first_point + i].bytes;
   }
 }
 
-/* kept: bytes of each block; NULL: all. */
-static void check_gather(Encoding *e, const char *stage, const uint32_t *kept)
+/* retained: bytes of each block; NULL: all. */
+static void check_gather(Encoding *e, const char *stage, const uint32_t *retained)
 {
-  e->gather.kept_lengths = kept;
+  e->gather.retained_lengths = retained;
   done(e, stage,
-       run(e, GATHER) && compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES, kept));
+       run(e, GATHER) && compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES, retained));
 }
 
 static void check_mq(Encoding *e, Coded *coded)
 {
-  uint32_t *kept = g_new0(uint32_t, e->plan->num_blocks + 1);
+  uint32_t *retained = g_new0(uint32_t, e->plan->num_blocks + 1);
 
   e->code.pass_lengths = true;
   check_code(e, "code", CODED_PASSES | CODED_SATURATED);
@@ -232,12 +232,12 @@ static void check_mq(Encoding *e, Coded *coded)
   e->code.stride = 1;
   e->code.weights = e->steps.weights;
   check_code(e, "code: lengths of passes, hulls by distortions", CODED_PASSES | CODED_HULLS);
-  choose_kept(e, kept);
-  check_gather(e, "gather: some passes", kept);
+  choose_retained(e, retained);
+  check_gather(e, "gather: some passes", retained);
   for (uint32_t b = 0; b < e->plan->num_blocks; b++)
-    kept[b] = e->results[0].blocks[b].length;
-  check_gather(e, "gather: then all passes", kept);
-  g_free(kept);
+    retained[b] = e->results[0].blocks[b].length;
+  check_gather(e, "gather: then all passes", retained);
+  g_free(retained);
 }
 
 /* ------------------------------------------------------------------------------- frames --- */

@@ -3,8 +3,8 @@
  * Runs a frame through two back ends stage by stage, compares the results of each stage and prints
  * a line of TAP for it.
  */
-#ifndef STAGES_H
-#define STAGES_H
+#ifndef TESTS_CUDA_STAGES_H
+#define TESTS_CUDA_STAGES_H
 
 #include "common/encoder/params.h"
 #include "stage-compare.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Helpers of the element tests: harnesses with a bus, encoded patterns, video infos. */
-#ifndef TEST_HARNESS_H
-#define TEST_HARNESS_H
+#ifndef TESTS_ELEMENTS_HARNESS_H
+#define TESTS_ELEMENTS_HARNESS_H
 
 #include "pixels.h"
 

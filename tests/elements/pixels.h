@@ -3,8 +3,8 @@
  * Single samples of video buffers, with which the tests compare pixels. Written from the
  * description of Cj2kSampleLayout alone, independently of the code under test.
  */
-#ifndef TEST_PIXELS_H
-#define TEST_PIXELS_H
+#ifndef TESTS_ELEMENTS_PIXELS_H
+#define TESTS_ELEMENTS_PIXELS_H
 
 #include "gst/gstcudaj2kformats.h"
 

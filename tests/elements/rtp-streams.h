@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Streams of buffers for the tests of the RTP elements, and a network that loses some of them. */
-#ifndef TEST_RTP_STREAMS_H
-#define TEST_RTP_STREAMS_H
+#ifndef TESTS_ELEMENTS_RTP_STREAMS_H
+#define TESTS_ELEMENTS_RTP_STREAMS_H
 
 #include "harness.h"
 

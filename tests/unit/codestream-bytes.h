@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Helpers that assemble codestreams and boxes byte by byte. */
-#ifndef CJ2K_TEST_CODESTREAM_BYTES_H
-#define CJ2K_TEST_CODESTREAM_BYTES_H
+#ifndef TESTS_UNIT_CODESTREAM_BYTES_H
+#define TESTS_UNIT_CODESTREAM_BYTES_H
 
 #include "common/codestream/markers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Small lossless codestreams for test-decoder.c. Sample (x, y) of component c, of `depth` bits, is
  * stream_sample(). */
-#ifndef CJ2K_TEST_DECODER_STREAMS_H
-#define CJ2K_TEST_DECODER_STREAMS_H
+#ifndef TESTS_UNIT_DECODER_STREAMS_H
+#define TESTS_UNIT_DECODER_STREAMS_H
 
 #include <stdint.h>
 

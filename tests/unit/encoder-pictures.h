@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Generated pictures for tests of the encoder, and helpers that encode and decode them with the
  * library. */
-#ifndef ENCODER_PICTURES_H
-#define ENCODER_PICTURES_H
+#ifndef TESTS_UNIT_ENCODER_PICTURES_H
+#define TESTS_UNIT_ENCODER_PICTURES_H
 
 #include "cj2k.h"
 

@@ -92,8 +92,8 @@ static Cj2kStatus fit(Frame *frame, const Cj2kCeilings *ceilings, Cj2kFit *resul
              : status;
 }
 
-/* What is kept is what was laid out last, fits, and leaves less than a block's pass of any budget;
- * whatever is expected of headers. */
+/* The result is what was laid out last. It fits, and leaves less than one pass of a block of any
+ * budget unused, whatever size of the headers was expected. */
 static void test_frame(void)
 {
   Cj2kError error = {0};
@@ -112,17 +112,17 @@ static void test_frame(void)
       g_assert_cmpuint(size.total, ==, result.size.total);
       if (result.slope)
         g_assert_cmpuint(result.size.total + MAX(70, budget / 500), >=, budget);
-      uint64_t kept = 0;
+      uint64_t retained = 0;
       for (uint32_t b = 0; b < BLOCKS; b++)
-        kept += frame.selection.lengths[b];
-      g_assert_cmpuint(result.header_bytes, ==, size.total - kept);
+        retained += frame.selection.lengths[b];
+      g_assert_cmpuint(result.header_bytes, ==, size.total - retained);
       if (!result.slope)
-        g_assert_cmpuint(kept, ==, frame.all);
+        g_assert_cmpuint(retained, ==, frame.all);
       frame_clear(&frame);
     }
 }
 
-/* Without any ceiling everything is kept, after one layout. */
+/* Without a ceiling everything is retained, after one layout. */
 static void test_all(void)
 {
   const Cj2kCeilings ceilings = cj2k_ceilings(UINT64_MAX, UINT64_MAX, 2, false);
@@ -139,7 +139,7 @@ static void test_all(void)
   frame_clear(&frame);
 }
 
-/* A component keeps to its ceiling, and the other one has what it leaves. */
+/* A component stays below its ceiling, and the other one uses the rest. */
 static void test_components(void)
 {
   Cj2kError error = {0};
@@ -172,7 +172,7 @@ static void test_refused(void)
   Frame frame;
 
   frame_init(&frame, 3);
-  g_assert_cmpint(fit(&frame, &small, &result, &error), ==, CJ2K_OK); /* nothing is kept */
+  g_assert_cmpint(fit(&frame, &small, &result, &error), ==, CJ2K_OK); /* nothing is retained */
   g_assert_cmpuint(result.size.total, ==, EMPTY);
   g_assert_cmpint(fit(&frame, &component, &result, &error), ==, CJ2K_OK);
   g_assert_cmpuint(frame.components[0] + frame.components[1], ==, 0);

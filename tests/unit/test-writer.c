@@ -17,7 +17,7 @@ typedef struct {
   Cj2kPlan *plan;
   Cj2kEncodedBlock *blocks;
   Cj2kPassLength *passes;
-  uint8_t *bytes, *kept;
+  uint8_t *bytes, *retained;
   Cj2kPacketSource source;
 } Fixture;
 
@@ -50,7 +50,7 @@ static void close_plan(Fixture *f)
   g_free(f->blocks);
   g_free(f->passes);
   g_free(f->bytes);
-  g_free(f->kept);
+  g_free(f->retained);
 }
 
 /* Where segments end (T.800 table D.9). */
@@ -70,7 +70,7 @@ static void random_block(Fixture *f, GRand *rand, uint32_t b, uint32_t layers)
   uint32_t zero = (uint32_t)g_rand_int_range(rand, 0, band->num_bitplanes);
   uint32_t most = ht ? 1 : 3 * (band->num_bitplanes - zero) - 2;
   uint32_t n = g_rand_boolean(rand) ? 0 : (uint32_t)g_rand_int_range(rand, 1, (int)most + 1),
-           length = 0, kept = 0;
+           length = 0, retained = 0;
 
   for (uint32_t p = 0; p < n; p++) {
     length += (uint32_t)g_rand_int_range(rand, ht ? 2 : 0, 1 << g_rand_int_range(rand, 2, 9));
@@ -86,8 +86,9 @@ static void random_block(Fixture *f, GRand *rand, uint32_t b, uint32_t layers)
   for (uint32_t i = 0; i < length; i++)
     f->bytes[(size_t)b * 65536 + i] = (uint8_t)g_rand_int_range(rand, 0, 255);
   for (uint32_t l = 0; l < layers; l++) {
-    kept = g_rand_boolean(rand) ? kept : (uint32_t)g_rand_int_range(rand, (int)kept, (int)n + 1);
-    f->kept[l * f->plan->num_blocks + b] = (uint8_t)kept;
+    retained = g_rand_boolean(rand) ? retained
+                                    : (uint32_t)g_rand_int_range(rand, (int)retained, (int)n + 1);
+    f->retained[l * f->plan->num_blocks + b] = (uint8_t)retained;
   }
 }
 
@@ -98,14 +99,14 @@ static void fill_blocks(Fixture *f, GRand *rand)
   f->blocks = g_new0(Cj2kEncodedBlock, n + 1);
   f->passes = g_new0(Cj2kPassLength, (size_t)(n + 1) * CJ2K_MAX_PASSES);
   f->bytes = g_malloc((size_t)(n + 1) * 65536);
-  f->kept = g_malloc0((size_t)(n + 1) * layers);
+  f->retained = g_malloc0((size_t)(n + 1) * layers);
   for (uint32_t b = 0; b < n; b++)
     random_block(f, rand, b, layers);
   f->source = (Cj2kPacketSource){.blocks = f->blocks,
                                  .passes = f->passes,
                                  .bytes = f->bytes,
                                  .num_layers = (uint16_t)layers,
-                                 .kept = f->kept};
+                                 .retained = f->retained};
 }
 
 /* Writes the whole codestream; its size is the one that was laid out. */
@@ -154,11 +155,11 @@ static void check(const Fixture *f, const uint8_t *data, size_t size)
   g_assert_false(coded->truncated);
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     const Cj2kCodedBlock *block = &coded->blocks[b];
-    uint32_t kept = f->kept[(f->source.num_layers - 1u) * plan->num_blocks + b];
-    uint32_t length = kept ? f->passes[b * CJ2K_MAX_PASSES + kept - 1].length : 0;
-    g_assert_cmpuint(block->num_passes, ==, kept);
+    uint32_t retained = f->retained[(f->source.num_layers - 1u) * plan->num_blocks + b];
+    uint32_t length = retained ? f->passes[b * CJ2K_MAX_PASSES + retained - 1].length : 0;
+    g_assert_cmpuint(block->num_passes, ==, retained);
     g_assert_cmpuint(block->length, ==, length);
-    if (!kept)
+    if (!retained)
       continue;
     g_assert_cmpuint(block->zero_bitplanes, ==, f->blocks[b].zero_bitplanes);
     g_assert_cmpmem(cj2k_coded_data(coded, block), length, f->bytes + f->blocks[b].offset, length);
@@ -304,10 +305,13 @@ static void test_false_eoc(void)
   f.blocks = g_new0(Cj2kEncodedBlock, 1);
   f.passes = g_new0(Cj2kPassLength, 1);
   f.bytes = g_malloc0(0x1000000);
-  f.kept = g_malloc(1);
-  f.kept[0] = 1;
-  f.source = (Cj2kPacketSource){
-      .blocks = f.blocks, .passes = f.passes, .bytes = f.bytes, .num_layers = 1, .kept = f.kept};
+  f.retained = g_malloc(1);
+  f.retained[0] = 1;
+  f.source = (Cj2kPacketSource){.blocks = f.blocks,
+                                .passes = f.passes,
+                                .bytes = f.bytes,
+                                .num_layers = 1,
+                                .retained = f.retained};
   for (size_t s = 0; s < G_N_ELEMENTS(starts); s++)
     for (uint32_t i = 0; i < 300; i++) {
       uint32_t length = starts[s] + i;

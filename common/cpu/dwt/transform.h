@@ -5,8 +5,8 @@
  * The caller divides the work: each function processes a given range, and ranges may run on
  * different threads. The result does not depend on the division. Nothing here allocates.
  */
-#ifndef CJ2K_CPU_TRANSFORM_H
-#define CJ2K_CPU_TRANSFORM_H
+#ifndef CJ2K_CPU_DWT_TRANSFORM_H
+#define CJ2K_CPU_DWT_TRANSFORM_H
 
 #include "common/codestream/plan.h"
 

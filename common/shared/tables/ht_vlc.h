@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Context-adaptive VLC code tables of the HT cleanup pass (T.814 annex C, tables C.1 and C.2): data only, for C and CUDA.
- * Each entry has one hexadecimal digit per field, from the right: context c_q, significance pattern rho, u_off, known-bit pattern e_k,
- * known-one pattern e_1, codeword (two digits, first bit of the stream lowest), codeword length.
+ * Context-adaptive VLC code tables of the HT cleanup pass (T.814 annex C, tables C.1 and C.2): data
+ * only, for C and CUDA. Each entry has one hexadecimal digit per field, from the right: context
+ * c_q, significance pattern rho, u_off, known-bit pattern e_k, known-one pattern e_1, codeword (two
+ * digits, first bit of the stream lowest), codeword length.
  */
-#ifndef CJ2K_TABLES_HT_VLC_H
-#define CJ2K_TABLES_HT_VLC_H
+#ifndef CJ2K_SHARED_TABLES_HT_VLC_H
+#define CJ2K_SHARED_TABLES_HT_VLC_H
 
 #include <stdint.h>
 
-#define CJ2K_HT_VLC_CONTEXT(e) ((e)&7u)
-#define CJ2K_HT_VLC_RHO(e) (((e) >> 4) & 15u)
-#define CJ2K_HT_VLC_U_OFF(e) (((e) >> 8) & 1u)
-#define CJ2K_HT_VLC_E_K(e) (((e) >> 12) & 15u)
-#define CJ2K_HT_VLC_E_1(e) (((e) >> 16) & 15u)
+#define CJ2K_HT_VLC_CONTEXT(e)  ((e)&7u)
+#define CJ2K_HT_VLC_RHO(e)      (((e) >> 4) & 15u)
+#define CJ2K_HT_VLC_U_OFF(e)    (((e) >> 8) & 1u)
+#define CJ2K_HT_VLC_E_K(e)      (((e) >> 12) & 15u)
+#define CJ2K_HT_VLC_E_1(e)      (((e) >> 16) & 15u)
 #define CJ2K_HT_VLC_CODEWORD(e) (((e) >> 20) & 127u)
-#define CJ2K_HT_VLC_LENGTH(e) ((e) >> 28)
+#define CJ2K_HT_VLC_LENGTH(e)   ((e) >> 28)
 
 /* clang-format off */
 /* For the first row of quads. */

@@ -10,8 +10,8 @@
  *     3 4 5   =    W  .  E
  *     6 7 8        SW S SE
  */
-#ifndef CJ2K_TABLES_MQ_CONTEXTS_H
-#define CJ2K_TABLES_MQ_CONTEXTS_H
+#ifndef CJ2K_SHARED_TABLES_MQ_CONTEXTS_H
+#define CJ2K_SHARED_TABLES_MQ_CONTEXTS_H
 
 enum {
   CJ2K_CX_ZERO = 0, /* zero coding, 9 labels */

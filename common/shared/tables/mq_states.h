@@ -3,8 +3,8 @@
  * Probability states of the MQ coder (T.800 table C.2): X (state, Qe, NMPS, NLPS, SWITCH).
  * Data only, the same for gcc and nvcc; the includer defines X.
  */
-#ifndef CJ2K_TABLES_MQ_STATES_H
-#define CJ2K_TABLES_MQ_STATES_H
+#ifndef CJ2K_SHARED_TABLES_MQ_STATES_H
+#define CJ2K_SHARED_TABLES_MQ_STATES_H
 
 #define CJ2K_MQ_NUM_STATES 47
 
