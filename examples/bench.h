@@ -69,6 +69,11 @@ typedef struct {
 } BenchMemory;
 BenchMemory bench_memory(Cj2kBackendKind backend);
 
+/* --- bench_energy.c --- */
+
+/* Joule that the first GPU has used since the driver was loaded; below 0: unknown. */
+double bench_energy(void);
+
 /* --- bench_run.c --- */
 
 #define BENCH_MAX_IN_FLIGHT 16
@@ -90,7 +95,7 @@ struct BenchRun {
 };
 
 /* The kind of memory for the pictures, by options and back end. */
-Cj2kMemoryKind bench_memory_kind(const BenchRun *run, const BenchOptions *options);
+Cj2kMemoryKind bench_memory_kind(Cj2kBackendKind backend, const BenchOptions *options);
 /* Processes some frames to warm up, then those that are measured. Prints the result as one JSON
  * object on a line of standard output. */
 int bench_measure(BenchRun *run, const BenchOptions *options);
@@ -112,6 +117,7 @@ int bench_files(const BenchOptions *options, const BenchOpener *opener, char **p
 
 int bench_decode(int argc, char **argv);
 int bench_encode(int argc, char **argv);
+int bench_live(int argc, char **argv);
 int bench_bus(int argc, char **argv);
 
 #endif

@@ -92,7 +92,7 @@ static int prepare(Bench *bench, const Options *options, const Cj2kDecoderParams
   bool ok = true;
   for (uint32_t i = 0; i < run->in_flight && ok; i++)
     ok = bench_picture_new(&run->pictures[i], &bench->layout, components,
-                           bench_memory_kind(run, &options->bench));
+                           bench_memory_kind(run->backend, &options->bench));
   g_free(components);
   return ok ? BENCH_OK : bench_fail(run->file, "no memory for a picture");
 }

@@ -60,7 +60,7 @@ static int prepare(Bench *bench, const BenchOptions *options, const Cj2kEncoderP
   run->pixels = (uint64_t)input->image.width * input->image.height;
   for (uint32_t i = 0; i < run->in_flight; i++)
     if (!bench_picture_new(&run->pictures[i], &input->layout, input->components,
-                           bench_memory_kind(run, options)) ||
+                           bench_memory_kind(run->backend, options)) ||
         !bench_picture_fill(&run->pictures[i], &input->layout, input->components, input->planes))
       return bench_fail(run->file, "no memory for a picture");
   return BENCH_OK;

@@ -13,11 +13,11 @@ typedef struct {
   BenchMemory before, after;
 } Result;
 
-Cj2kMemoryKind bench_memory_kind(const BenchRun *run, const BenchOptions *options)
+Cj2kMemoryKind bench_memory_kind(Cj2kBackendKind backend, const BenchOptions *options)
 {
   if (options->output && !strcmp(options->output, "device"))
     return CJ2K_MEMORY_CUDA;
-  return run->backend == CJ2K_BACKEND_CUDA ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_HOST;
+  return backend == CJ2K_BACKEND_CUDA ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_HOST;
 }
 
 /* Processes `frames` frames with as many in flight as allowed. */

@@ -11,6 +11,7 @@ static const struct {
   int (*run)(int argc, char **argv);
 } operations[] = {{"decode", "Decode codestreams and files", bench_decode},
                   {"encode", "Encode pictures and raw video", bench_encode},
+                  {"live", "Encode and decode streams at a frame rate", bench_live},
                   {"bus", "Copy between page-locked host memory and the GPU", bench_bus}};
 
 /* The same shape as the help of a GOptionContext: scripts/manpage.py reads it. */

@@ -111,6 +111,14 @@ static void from_image(EncodeInput *input)
   cj2k_layout_planar(&shape, input->samples, &input->layout);
 }
 
+void encode_input_take(EncodeInput *input, const Image *image)
+{
+  *input = (EncodeInput){.file = *image};
+  from_image(input);
+  input->picture = (Cj2kPicture){
+      .memory = CJ2K_MEMORY_HOST, .num_planes = input->layout.num_planes, .planes = input->planes};
+}
+
 /* ------------------------------------------------------------------------ video formats --- */
 
 static void describe(EncodeInput *input, const Cj2kVideoFormat *format, uint32_t width,

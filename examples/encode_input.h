@@ -24,6 +24,8 @@ bool encode_input_check(const EncodeOptions *options, const char *path, char *wh
  * files. */
 bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
                        const Cj2kEncoderParams *params, const char *path, char *why);
+/* Takes a picture that is in memory; it belongs to `input` afterwards. */
+void encode_input_take(EncodeInput *input, const Image *image);
 /* Whether this is the name of a format of raw files. */
 bool encode_input_is_format(const char *name);
 void encode_input_clear(EncodeInput *input);
