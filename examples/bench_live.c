@@ -98,8 +98,10 @@ static bool submit_codestream(Stream *stream, uint32_t i, const Bytes *coded)
   Live *live = stream->live;
   Cj2kError error;
   stream->handed_over[i % RING] = g_get_monotonic_time();
-  if (cj2k_decoder_submit(stream->decoder, coded->data, coded->size, &live->film.input.layout,
-                          &stream->outputs[i % RING].picture, NULL, &error) == CJ2K_OK) {
+  if (cj2k_decoder_submit(
+          stream->decoder, coded->data, coded->size, &live->film.input.layout,
+          &stream->outputs[i % (live->options->encode.params.frames_in_flight + 1)].picture, NULL,
+          &error) == CJ2K_OK) {
     g_async_queue_push(stream->decoding, GUINT_TO_POINTER(i + 1));
     return true;
   }
@@ -221,7 +223,7 @@ static bool open_stream(Live *live, uint32_t number, Cj2kError *error)
   decoding.num_threads = params->num_threads;
   decoding.frames_in_flight = params->frames_in_flight;
   stream->decoder = cj2k_decoder_open(&decoding, error);
-  for (uint32_t i = 0; stream->decoder && i < RING; i++)
+  for (uint32_t i = 0; stream->decoder && i < params->frames_in_flight + 1; i++)
     if (!bench_picture_new(&stream->outputs[i], &live->film.input.layout, live->film.components,
                            live->film.picture.picture.memory)) {
       g_snprintf(error->text, sizeof error->text, "no memory for a picture");

@@ -47,13 +47,27 @@ static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
          cj2k_encoder_find_least(encoder, error) == CJ2K_OK;
 }
 
-/* Each frame in flight on the GPU needs a thread, which waits while the GPU works. */
-static uint32_t num_threads(const Cj2kEncoderParams *params)
+static uint64_t num_samples(const Cj2kEncoderImage *image)
 {
-  bool gpu = params->backend != CJ2K_BACKEND_CPU && cj2k_cuda_encode_backend();
-  uint32_t n = params->num_threads ? params->num_threads : g_get_num_processors();
+  uint64_t samples = 0;
 
-  return gpu ? MAX(n, params->frames_in_flight) : n;
+  for (uint32_t c = 0; c < image->num_components; c++)
+    samples +=
+        (uint64_t)image->width * image->height / image->components[c].dx / image->components[c].dy;
+  return samples;
+}
+
+/* Threads to begin with: each frame in flight on the GPU needs one, which waits while the GPU
+ * works. The CPU back end gets more when it is opened. */
+static uint32_t first_threads(const Cj2kEncoderSetup *setup)
+{
+  const Cj2kEncoderParams *params = &setup->params;
+
+  if (params->backend == CJ2K_BACKEND_CPU || !cj2k_cuda_encode_backend())
+    return params->num_threads;
+  if (params->num_threads)
+    return MAX(params->num_threads, params->frames_in_flight);
+  return cj2k_threads_beside_gpu(params->frames_in_flight, num_samples(&setup->image));
 }
 
 /* The comment in the character set of a COM marker segment's text, ISO 8859-15 (table A.44). */
@@ -84,7 +98,7 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   encoder->header = cj2k_setup_header(&encoder->setup);
   if (cj2k_plan_new(encoder->header, 0, 0, &encoder->plan, error) != CJ2K_OK)
     return false;
-  encoder->threads = cj2k_threads_new(num_threads(&encoder->setup.params));
+  encoder->threads = cj2k_threads_new(first_threads(&encoder->setup));
   if (!encoder->threads) {
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
     return false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "threads.h"
 
+#include "spin.h"
+
 #include <glib.h>
 #include <stdbool.h>
 
@@ -8,7 +10,12 @@
 #define MAX_AWAKE   15   /* most threads that spin while they wait for a loop */
 #define AWAKE_US    1000 /* longest time that they spin, in microseconds */
 #define SPINS       64   /* rounds between two looks at the clock */
-#define SLEEP_US    50 /* sleep of a caller that has spun too long for the others, in microseconds */
+/* Beside a GPU: samples of a frame for each thread, threads if the size is not known, most threads.
+ */
+#define SAMPLES_PER_THREAD (1 << 22)
+#define UNKNOWN_THREADS    2
+#define MOST_THREADS       4
+#define SLEEP_US           50 /* sleep of a caller that has spun too long for the others, in microseconds */
 
 /* The threads that were woken ahead of a loop, and the loop that they take part in. */
 typedef struct {
@@ -25,7 +32,7 @@ typedef struct {
 
 struct Cj2kThreads {
   GThreadPool *pool;
-  uint32_t count;
+  gint count;         /* atomic */
   guint64 next_order; /* order of the next job; guarded by lock */
   GMutex lock;
   Awake awake;
@@ -134,6 +141,7 @@ static void stay_awake(Awake *awake, uint32_t lane)
     }
   } while (g_get_monotonic_time() < __atomic_load_n(&awake->until, __ATOMIC_RELAXED));
   __atomic_and_fetch(&awake->lanes, ~(1u << lane), __ATOMIC_SEQ_CST);
+  cj2k_spin_give();
 }
 
 /* Waits until all threads have left the loop. That is soon, unless one of them has lost its
@@ -201,8 +209,8 @@ static void push(Cj2kThreads *threads, Job job)
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
 {
   Cj2kThreads *threads = g_new0(Cj2kThreads, 1);
-  threads->count = CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
-  threads->pool = g_thread_pool_new(run_job, NULL, (gint)threads->count, TRUE, NULL);
+  threads->count = (gint)CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
+  threads->pool = g_thread_pool_new(run_job, NULL, threads->count, TRUE, NULL);
   if (!threads->pool) {
     g_free(threads);
     return NULL;
@@ -211,6 +219,25 @@ Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
   g_mutex_init(&threads->awake.lock);
   g_thread_pool_set_sort_function(threads->pool, compare_jobs, NULL);
   return threads;
+}
+
+void cj2k_threads_grow(Cj2kThreads *threads, uint32_t num_threads)
+{
+  guint count = MIN(num_threads ? num_threads : g_get_num_processors(), MAX_THREADS);
+  g_mutex_lock(&threads->lock);
+  if (count > (guint)g_atomic_int_get(&threads->count) &&
+      g_thread_pool_set_max_threads(threads->pool, (gint)count, NULL))
+    g_atomic_int_set(&threads->count, (gint)count);
+  g_mutex_unlock(&threads->lock);
+}
+
+uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples)
+{
+  uint32_t cores = g_get_num_processors();
+  uint64_t alone = samples ? samples / SAMPLES_PER_THREAD : UNKNOWN_THREADS;
+  if (frames_in_flight > 2)
+    return MAX(cores, frames_in_flight);
+  return MAX((uint32_t)MIN(CLAMP(alone, 1, MOST_THREADS), cores), frames_in_flight);
 }
 
 void cj2k_threads_free(Cj2kThreads *threads)
@@ -225,7 +252,7 @@ void cj2k_threads_free(Cj2kThreads *threads)
 
 uint32_t cj2k_threads_count(const Cj2kThreads *threads)
 {
-  return threads ? threads->count : 1;
+  return threads ? (uint32_t)g_atomic_int_get(&threads->count) : 1;
 }
 
 void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx)
@@ -235,13 +262,20 @@ void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx)
 
 void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count)
 {
-  uint32_t limit = MIN(MIN(count, MAX_AWAKE), threads->count - 1);
+  uint32_t limit = MIN(MIN(count, MAX_AWAKE), (uint32_t)g_atomic_int_get(&threads->count) - 1);
   Awake *awake = &threads->awake;
 
   __atomic_store_n(&awake->until, g_get_monotonic_time() + AWAKE_US, __ATOMIC_RELAXED);
-  for (uint32_t lane = 1; lane <= limit; lane++)
-    if (!(__atomic_fetch_or(&awake->lanes, 1u << lane, __ATOMIC_SEQ_CST) & 1u << lane))
+  for (uint32_t lane = 1; lane <= limit; lane++) {
+    if (__atomic_load_n(&awake->lanes, __ATOMIC_SEQ_CST) & 1u << lane)
+      continue;
+    if (!cj2k_spin_take())
+      return;
+    if (__atomic_fetch_or(&awake->lanes, 1u << lane, __ATOMIC_SEQ_CST) & 1u << lane)
+      cj2k_spin_give(); /* another frame of this codec was faster */
+    else
       push(threads, (Job){.threads = threads, .lane = lane});
+  }
 }
 
 void cj2k_threads_rest(Cj2kThreads *threads)

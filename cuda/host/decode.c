@@ -2,6 +2,7 @@
 #include "decode.h"
 
 #include "common/runtime/error.h"
+#include "common/runtime/spin.h"
 #include "ranges.h"
 
 static Cj2kStatus no_context(Cj2kError *error)
@@ -18,6 +19,8 @@ static void backend_close(void *data)
       cudaStreamDestroy(backend->upload);
     cj2k_cuda_leave(&backend->device);
   }
+  if (backend->one_in_flight)
+    cj2k_spin_leave();
   g_free(backend);
 }
 
@@ -33,6 +36,8 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     g_free(backend);
     return NULL;
   }
+  if (backend->one_in_flight)
+    cj2k_spin_join();
   if (cj2k_cuda_enter(&backend->device)) {
     int multiprocessors = 1;
     (void)cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,

@@ -208,8 +208,8 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
   if (!slot->frame.unfinished)
     return CJ2K_OK;
   slot->frame.unfinished = false;
-  return cj2k_cuda_check(cudaEventSynchronize(slot->frame.done), "finishing the frame before",
-                         error);
+  return cj2k_cuda_check(cj2k_cuda_wait(slot->frame.done, slot->backend->one_in_flight),
+                         "finishing the frame before", error);
 }
 
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
@@ -255,7 +255,8 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
    * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
-  Cj2kStatus status = cj2k_cuda_check(cudaEventSynchronize(known), "waiting for a frame", error);
+  Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_wait(known, slot->backend->one_in_flight),
+                                      "waiting for a frame", error);
   if (status != CJ2K_OK)
     return status;
   cj2k_cuda_marks_report(&slot->marks);

@@ -2,8 +2,12 @@
 #include "device.h"
 
 #include "common/runtime/error.h"
+#include "common/runtime/spin.h"
 
+#include <glib.h>
 #include <string.h>
+
+#define LOOK_US 50 /* sleep between two looks at an event, in microseconds */
 
 /* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
  * this code can be loaded without libcuda. */
@@ -164,6 +168,23 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
     result = cudaStreamSynchronize(stream);
   cj2k_cuda_leave(device);
   return cj2k_cuda_check(result, "copying a picture", error);
+}
+
+cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once)
+{
+  cudaError_t result;
+  if (!at_once)
+    return cudaEventSynchronize(event);
+  if (cj2k_spin_take()) {
+    result = cudaEventSynchronize(event);
+    cj2k_spin_give();
+    return result;
+  }
+  while ((result = cudaEventQuery(event)) == cudaErrorNotReady) {
+    (void)cudaGetLastError(); /* else the next launch would report it as its error */
+    g_usleep(LOOK_US);
+  }
+  return result;
 }
 
 cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,

@@ -2,9 +2,10 @@
 #include "encode.h"
 
 #include "common/runtime/error.h"
+#include "common/runtime/spin.h"
 #include "ranges.h"
 
-#define MAX_HELPERS 12 /* more do not copy faster */
+#define MAX_HELPERS 3 /* more cost more processor time than they save */
 
 /* ---------------------------------------------------------------------------- back end --- */
 
@@ -23,6 +24,8 @@ static void backend_close(void *data)
     cj2k_cuda_destroy_stream(encoder->gather);
     cj2k_cuda_leave(&encoder->device);
   }
+  if (!encoder->blocking)
+    cj2k_spin_leave();
   g_array_unref(encoder->lists.groups);
   cj2k_plan_unref(encoder->plan);
   g_mutex_clear(&encoder->lock);
@@ -45,7 +48,9 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   /* One frame in flight spins for the sake of latency; several would keep a core busy each. */
   encoder->blocking = params->frames_in_flight > 1;
   encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
-  encoder->helpers = MIN(g_get_num_processors() * 3 / 4, MAX_HELPERS);
+  encoder->helpers = MAX_HELPERS;
+  if (!encoder->blocking)
+    cj2k_spin_join();
   encoder->lists.groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
   g_mutex_init(&encoder->upload_lock);

@@ -215,7 +215,7 @@ static void copy_parts(Cj2kEncodeSlot *slot)
   uint64_t from = 0;
 
   for (uint32_t i = 0; i < slot->latency.num_parts; i++) {
-    CJ2K_CUDA_DO(copier, cudaEventSynchronize(slot->latency.part_coded[i]));
+    CJ2K_CUDA_DO(copier, cj2k_cuda_wait(slot->latency.part_coded[i], !slot->encoder->blocking));
     uint64_t end = MIN(part_counts(slot, i)->counts.bytes, slot->ht.job.capacity);
     if (end == from)
       continue;
@@ -373,10 +373,10 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
   slot->latency.num_parts = 0;
   if (slot->latency.coder.stream) {
     if (slot->latency.in_slices)
-      CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));
+      CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->upload.uploaded, !slot->encoder->blocking));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->blocks.done));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->blocks.done, !slot->encoder->blocking));
   if (parts)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }

@@ -279,7 +279,7 @@ static void code_with_room(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts *co
   make_room(slot, and_some(counts->modelled.symbols), and_some(counts->coded.bytes),
             and_some(counts->passes));
   launch(slot);
-  CJ2K_CUDA_DO(&slot->queue, cudaEventSynchronize(slot->blocks.done));
+  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_wait(slot->blocks.done, !slot->encoder->blocking));
 }
 
 void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
@@ -290,10 +290,11 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
   /* With one frame in flight threads are woken early, so that the host's next work begins without
    * delay. */
   if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE) {
-    CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->mq.coded));
+    CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->mq.coded, !slot->encoder->blocking));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue, cudaEventSynchronize(prefetched ? slot->mq.arrived : slot->blocks.done));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_wait(prefetched ? slot->mq.arrived : slot->blocks.done,
+                                     !slot->encoder->blocking));
 }
 
 /* Downloads the rest of an array of `size` bytes, if it is wanted, and sets *fetched to the size of

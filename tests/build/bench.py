@@ -47,6 +47,21 @@ def check_files(folder):
     yield "a file that is not there", missing is None
 
 
+def check_live(folder):
+    """Streams side by side: every frame is counted in both directions, of a made picture and of a file."""
+    picture = folder / "wide.pgm"
+    samples = bytes((x * y + x) % 251 for y in range(160) for x in range(240))
+    picture.write_bytes(b"P5\n240 160\n255\n" + samples)
+    for name, options in (("a made picture", ["--size=160x90"]), ("a file", ["--size=96x64", str(picture)])):
+        for direction in ("both", "encode", "decode"):
+            lines = bench("live", "--streams=2", "--fps=200", f"--direction={direction}", "--block-coder=ht",
+                          "--bits-per-pixel=3", *options)
+            found = lines and {key: lines[0][key]["frames"] for key in ("encode", "decode") if key in lines[0]}
+            wanted = {key: 6 for key in ("encode", "decode") if direction in (key, "both")}
+            yield f"live: {direction} of {name}", found == wanted
+    yield "live: a window larger than its file", bench("live", "--size=999x999", str(picture)) is None
+
+
 def check_tables(folder):
     """Every table has its markers in the page, every pair of markers a table, and figures are in their cells."""
     log, page = folder / "log", folder / "performance.md"
@@ -68,7 +83,8 @@ def check_tables(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        results = [*check_files(pathlib.Path(name)), *check_tables(pathlib.Path(name))]
+        results = [*check_files(pathlib.Path(name)), *check_live(pathlib.Path(name)),
+                   *check_tables(pathlib.Path(name))]
     for i, (what, good) in enumerate(results, 1):
         print("ok" if good else "not ok", i, "-", what)
     print(f"1..{len(results)}")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Parallel loops run each index once and never use a lane twice at a time, whichever threads
  * help. */
+#include "common/runtime/spin.h"
 #include "common/runtime/threads.h"
 
 #include <glib.h>
@@ -140,11 +141,88 @@ static void test_frames(void)
   g_cond_clear(&frames.changed);
 }
 
+/* A pool that has grown uses all its threads. */
+static void test_grow(void)
+{
+  Cj2kThreads *threads = cj2k_threads_new(1);
+  guint lanes = 0;
+
+  cj2k_threads_grow(threads, THREADS);
+  g_assert_cmpuint(cj2k_threads_count(threads), ==, THREADS);
+  cj2k_threads_grow(threads, 2);
+  g_assert_cmpuint(cj2k_threads_count(threads), ==, THREADS);
+  for (uint32_t round = 0; round < 1000 && lanes != (1u << THREADS) - 1; round++)
+    lanes |= run_loop(threads, MAX_INDICES);
+  g_assert_cmpuint(lanes, ==, (1u << THREADS) - 1);
+  cj2k_threads_free(threads);
+}
+
+/* Beside a GPU: one thread for a small frame, more for a large one, one for each frame in flight,
+ * and all where throughput counts. */
+static void test_beside_gpu(void)
+{
+  uint32_t cores = g_get_num_processors();
+
+  g_assert_cmpuint(cj2k_threads_beside_gpu(1, 1), ==, 1);
+  g_assert_cmpuint(cj2k_threads_beside_gpu(1, 1920 * 1080 * 2), ==, 1);
+  g_assert_cmpuint(cj2k_threads_beside_gpu(1, UINT64_MAX), ==, MIN(cores, 4));
+  g_assert_cmpuint(cj2k_threads_beside_gpu(2, 1), ==, 2);
+  g_assert_cmpuint(cj2k_threads_beside_gpu(1, 0), ==, MIN(cores, 2));
+  for (uint32_t n = 3; n <= 16; n++)
+    g_assert_cmpuint(cj2k_threads_beside_gpu(n, 1), ==, MAX(cores, n));
+}
+
+/* No more than a quarter of the cores get permission at a time, and none of more codecs than that.
+ */
+static void test_spin(void)
+{
+  uint32_t share = MAX(g_get_num_processors() / 4, 1);
+
+  for (uint32_t i = 0; i < share; i++) {
+    cj2k_spin_join();
+    g_assert_true(cj2k_spin_take());
+  }
+  for (uint32_t i = 0; i < 10; i++)
+    g_assert_false(cj2k_spin_take());
+  cj2k_spin_give();
+  g_assert_true(cj2k_spin_take());
+  cj2k_spin_give();
+  cj2k_spin_join();
+  g_assert_false(cj2k_spin_take());
+  cj2k_spin_leave();
+  g_assert_true(cj2k_spin_take());
+  for (uint32_t i = 0; i < share; i++) {
+    cj2k_spin_give();
+    cj2k_spin_leave();
+  }
+}
+
+/* Pools that are woken and closed leave all permissions behind. */
+static void test_woken_pools(void)
+{
+  for (uint32_t round = 0; round < 50; round++) {
+    Cj2kThreads *pools[4];
+    for (uint32_t i = 0; i < G_N_ELEMENTS(pools); i++) {
+      pools[i] = cj2k_threads_new(THREADS);
+      cj2k_threads_wake(pools[i], THREADS);
+    }
+    for (uint32_t i = 0; i < G_N_ELEMENTS(pools); i++) {
+      run_loop(pools[i], MAX_INDICES);
+      cj2k_threads_free(pools[i]);
+    }
+  }
+  test_spin();
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/threads/loops", test_loops);
   g_test_add_func("/threads/awake", test_awake);
   g_test_add_func("/threads/frames", test_frames);
+  g_test_add_func("/threads/grow", test_grow);
+  g_test_add_func("/threads/beside-gpu", test_beside_gpu);
+  g_test_add_func("/threads/spin", test_spin);
+  g_test_add_func("/threads/woken-pools", test_woken_pools);
   return g_test_run();
 }
