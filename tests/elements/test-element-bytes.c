@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cudaj2kdec on a byte stream: it finds the beginning and end of images, however the stream is
  * divided into buffers. */
+#include "gst/gstcudaj2kcommon.h"
 #include "harness.h"
 
 #include <string.h>
@@ -52,14 +53,21 @@ static void append_junk(Stream *stream, guint size, guint8 value)
   memset(stream->bytes->data + at, value, size);
 }
 
+/* At any address, unlike GST_WRITE_UINT32_BE. */
+static void write32(guint8 *p, guint32 value)
+{
+  for (guint i = 0; i < 4; i++)
+    p[i] = (guint8)(value >> (24 - 8 * i));
+}
+
 /* The offset of the first or the last SOT of a codestream. */
 static guint8 *tile_part(GByteArray *image, gboolean last)
 {
   guint at = 2, next;
-  while (GST_READ_UINT16_BE(image->data + at) != 0xFF90)
-    at += 2 + GST_READ_UINT16_BE(image->data + at + 2);
-  while (last && (next = at + GST_READ_UINT32_BE(image->data + at + 6)) + 12 <= image->len &&
-         GST_READ_UINT16_BE(image->data + next) == 0xFF90)
+  while (gst_cuda_j2k_read16(image->data + at) != 0xFF90)
+    at += 2 + gst_cuda_j2k_read16(image->data + at + 2);
+  while (last && (next = at + gst_cuda_j2k_read32(image->data + at + 6)) + 12 <= image->len &&
+         gst_cuda_j2k_read16(image->data + next) == 0xFF90)
     at = next;
   return image->data + at;
 }
@@ -114,9 +122,9 @@ static void make_no_lengths(Stream *stream)
   GstVideoInfo info = source();
   for (gint i = 0; i < 10; i++) {
     GByteArray *image = coded(i % 2 ? LOSSLESS : LOSSLESS "sop=true", &info, (guint)i);
-    GST_WRITE_UINT32_BE(tile_part(image, TRUE) + 6, 0);
+    write32(tile_part(image, TRUE) + 6, 0);
     for (guint at = 0; i % 2 == 0 && at + 6 <= image->len; at++)
-      if (GST_READ_UINT32_BE(image->data + at) == 0xFF910004) {
+      if (gst_cuda_j2k_read32(image->data + at) == 0xFF910004) {
         image->data[at + 4] = 0xFF;
         image->data[at + 5] = 0xD9;
         break;
@@ -143,8 +151,7 @@ static void make_comments(Stream *stream)
     g_byte_array_append(longer, image->data, 49); /* SOC and the beginning of SIZ */
     g_byte_array_append(longer, image->data + sot + 12, image->len - sot - 12);
     guint added = longer->len - image->len;
-    GST_WRITE_UINT32_BE(longer->data + sot + 6,
-                        i % 2 ? 0 : GST_READ_UINT32_BE(image->data + sot + 6) + added);
+    write32(longer->data + sot + 6, i % 2 ? 0 : gst_cuda_j2k_read32(image->data + sot + 6) + added);
     append(stream, longer, i);
     g_byte_array_unref(image);
   }
@@ -161,13 +168,13 @@ static void make_odd_files(Stream *stream)
     GByteArray *file = coded(LOSSLESS "! capsfilter caps=image/jp2", &info, (guint)i);
     guint box = 0;
     while (memcmp(file->data + box + 4, "jp2c", 4) != 0)
-      box += GST_READ_UINT32_BE(file->data + box);
+      box += gst_cuda_j2k_read32(file->data + box);
     if (i == 3) {
-      GST_WRITE_UINT32_BE(file->data + box, 0);
+      write32(file->data + box, 0);
     } else if (i % 2) {
       GByteArray *longer = g_byte_array_new();
       guint8 head[16] = {0, 0, 0, 1, 'j', 'p', '2', 'c'};
-      GST_WRITE_UINT32_BE(head + 12, GST_READ_UINT32_BE(file->data + box) + 8);
+      write32(head + 12, gst_cuda_j2k_read32(file->data + box) + 8);
       g_byte_array_append(longer, file->data, box);
       g_byte_array_append(longer, head, sizeof head);
       g_byte_array_append(longer, file->data + box + 8, file->len - box - 8);
@@ -210,7 +217,7 @@ static void make_no_eoc(Stream *stream)
     GByteArray *image = coded(LOSSLESS, &info, (guint)i);
     g_byte_array_set_size(image, image->len - 2);
     if (i % 3 == 1)
-      GST_WRITE_UINT32_BE(tile_part(image, TRUE) + 6, 0);
+      write32(tile_part(image, TRUE) + 6, 0);
     append(stream, image, i);
   }
 }
@@ -247,7 +254,7 @@ static void make_wrong_lengths(Stream *stream)
   for (gint i = 0; i < 8; i++) {
     GByteArray *image = coded(LOSSLESS, &info, (guint)i);
     if (i % 2)
-      GST_WRITE_UINT32_BE(tile_part(image, TRUE) + 6, lengths[i / 2]);
+      write32(tile_part(image, TRUE) + 6, lengths[i / 2]);
     append(stream, image, i % 2 ? -1 : i);
   }
 }
@@ -381,7 +388,7 @@ static void test_no_end(void)
     Rig rig = bytes_decoder("image/x-jpc");
     GByteArray *begin = g_byte_array_new();
     g_byte_array_append(begin, image->data, image->len - 100);
-    GST_WRITE_UINT32_BE(tile_part(begin, TRUE) + 6, i ? 0xFFFFFFF0 : 0);
+    write32(tile_part(begin, TRUE) + 6, i ? 0xFFFFFFF0 : 0);
     g_assert_cmpint(push_bytes(&rig, begin->data, begin->len), ==, GST_FLOW_OK);
     push_zeros(&rig, 80, "begins at byte 0 of the stream does not end");
     rig_flush(&rig);

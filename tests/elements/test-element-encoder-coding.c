@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cudaj2kenc in a harness: rate control, marker segments, profiles, contradictory properties. */
+#include "gst/gstcudaj2kcommon.h"
 #include "harness.h"
 
 #include <string.h>
@@ -179,12 +180,12 @@ static gint find_marker(const GstMapInfo *map, guint marker)
 {
   gsize at = 2;
   while (at + 4 <= map->size) {
-    guint found = GST_READ_UINT16_BE(map->data + at);
+    guint found = gst_cuda_j2k_read16(map->data + at);
     if (found == marker)
       return (gint)at;
     if (found == 0xFF90)
       return -1;
-    at += 2 + GST_READ_UINT16_BE(map->data + at + 2);
+    at += 2 + gst_cuda_j2k_read16(map->data + at + 2);
   }
   return -1;
 }
@@ -274,13 +275,13 @@ static void test_tiles(void)
   guint tile_parts = 0;
   gst_buffer_map(coded, &map, GST_MAP_READ);
   gint siz = find_marker(&map, 0xFF51);
-  g_assert_cmpuint(GST_READ_UINT32_BE(map.data + siz + 22), ==, 64);
-  g_assert_cmpuint(GST_READ_UINT32_BE(map.data + siz + 26), ==, 32);
+  g_assert_cmpuint(gst_cuda_j2k_read32(map.data + siz + 22), ==, 64);
+  g_assert_cmpuint(gst_cuda_j2k_read32(map.data + siz + 26), ==, 32);
   gsize at = 2;
-  while (GST_READ_UINT16_BE(map.data + at) != 0xFF90)
-    at += 2 + GST_READ_UINT16_BE(map.data + at + 2);
+  while (gst_cuda_j2k_read16(map.data + at) != 0xFF90)
+    at += 2 + gst_cuda_j2k_read16(map.data + at + 2);
   for (; at + 12 < map.size; tile_parts++)
-    at += GST_READ_UINT32_BE(map.data + at + 6);
+    at += gst_cuda_j2k_read32(map.data + at + 6);
   g_assert_cmpuint(tile_parts, ==, 4 * 3);
   gst_buffer_unmap(coded, &map);
   gst_buffer_unref(coded);
@@ -317,7 +318,7 @@ static void test_profiles(void)
     gint profile = 0;
     guint level = 0;
     gst_buffer_extract(coded, 6, rsiz, sizeof rsiz);
-    g_assert_cmpint(GST_READ_UINT16_BE(rsiz), ==, cases[i].rsiz);
+    g_assert_cmpint(gst_cuda_j2k_read16(rsiz), ==, cases[i].rsiz);
     g_assert_true(gst_structure_get_int(s, "profile", &profile));
     g_assert_cmpint(profile, ==, cases[i].rsiz);
     g_assert_cmpint(gst_structure_get_uint(s, "main-level", &level), ==, cases[i].main_level >= 0);
