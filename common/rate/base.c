@@ -6,7 +6,7 @@
 #include <math.h>
 
 #define PSNR_TRIALS 24
-#define PSNR_MAX    4.0 /* base of the search for a PSNR, at most */
+#define PSNR_MAX    4.0 /* upper limit of the base in the search for a PSNR */
 
 void cj2k_set_base(Cj2kRateFrame *frame, double base)
 {
@@ -26,11 +26,11 @@ Cj2kStatus cj2k_quantising_error(Cj2kRateFrame *frame, double *error)
     return status;
   for (uint32_t b = 0; b < frame->encoder->plan->num_bands; b++)
     sum += (double)measured.band_errors[b] * frame->steps.weights[b];
-  *error = sum / (64 * 64); /* weights are of (step/16)^2 */
+  *error = sum / (64 * 64); /* weights are in units of (step/16)^2 */
   return CJ2K_OK;
 }
 
-/* Bisection over the logarithm of the step: the largest whose error is small enough. The mean
+/* Bisects the logarithm of the base for the largest one whose error is small enough. The mean
  * squared error of the samples is that of the coefficients. */
 static Cj2kStatus search_psnr(Cj2kRateFrame *frame)
 {
@@ -48,7 +48,7 @@ static Cj2kStatus search_psnr(Cj2kRateFrame *frame)
       low = log(base);
     else
       high = log(base);
-    /* In fine steps the error goes with their square; else halve the interval. */
+    /* With fine steps the error is proportional to their square; otherwise halve the interval. */
     double guess = error > 0 ? log(base) + 0.5 * log(target / error) : high;
     if (!(guess > low && guess < high) || trial > 6)
       guess = (low + high) / 2;
@@ -64,7 +64,7 @@ static void set_quality(Cj2kRateFrame *frame)
   double base, power;
 
   cj2k_quality_to_steps(frame->target.quality, &base, &power);
-  /* Norms include the luminance's share in RGB; the quality factor is meant without. */
+  /* Norms include the weight of luminance in RGB, which the quality factor does not. */
   cj2k_frame_steps_set(&frame->steps, encoder->plan, encoder->mct ? base * 1.7320508 : base,
                        CJ2K_WEIGHT_VISUAL, encoder->colour_difference, power, NULL);
 }

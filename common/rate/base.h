@@ -5,10 +5,10 @@
 
 #include "frame.h"
 
-/* Sets the steps that the target asks for, when no budget decides. The frame must be transformed.
- */
+/* Sets the steps that the target determines without a budget. The frame must have been
+ * transformed. */
 Cj2kStatus cj2k_steps_for_target(Cj2kRateFrame *frame);
-/* Sets the steps of the least squared error for a base, a fraction of full range. */
+/* Sets the steps with the least squared error for a base, which is a fraction of the full range. */
 void cj2k_set_base(Cj2kRateFrame *frame, double base);
 /* Finds the squared error of quantising with the steps in force, summed over all samples, as a
  * fraction of the square of full range. */

@@ -4,9 +4,9 @@
 #include <glib.h>
 #include <math.h>
 
-#define MAX_BASE 64.0   /* with more no band has steps that are larger */
-#define SECANTS  5      /* trials; then bisection */
-#define CLOSE    1.0002 /* bases so near to each other are the same */
+#define MAX_BASE 64.0   /* a larger base does not enlarge the steps of any band */
+#define SECANTS  5      /* number of trials before bisection */
+#define CLOSE    1.0002 /* bases within this ratio count as equal */
 
 double cj2k_clamp_base(double base)
 {

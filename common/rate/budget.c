@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define BLOCK_HEADER 2.5 /* bytes in packet headers, before anything is coded */
+#define BLOCK_HEADER 2.5 /* bytes of packet header per block, before anything is coded */
 
 double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers)
 {
@@ -18,7 +18,7 @@ double cj2k_least_base(const Cj2kRateEncoder *encoder)
   const Cj2kHeader *header = encoder->plan->header;
   int depth = 1;
 
-  /* With an eighth of a sample's step the samples come back exactly. */
+  /* With steps of an eighth of a sample value the samples are restored exactly. */
   for (uint32_t c = 0; c < header->num_components; c++)
     depth = MAX(depth, header->components[c].depth);
   return ldexp(1, -depth - 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bytes and bases: what the searches for the steps of a budget share. Nothing here codes or
+/* Bytes and bases: functions that the searches for the steps of a budget share. None codes or
  * measures. */
 #ifndef CJ2K_RATE_BUDGET_H
 #define CJ2K_RATE_BUDGET_H
@@ -7,19 +7,20 @@
 #include "frame.h"
 #include "headers.h"
 
-/* Bytes of the budget for code-blocks, when their headers take `headers`; at least 1. */
+/* The part of the budget that is left for code-blocks if their headers take `headers` bytes; at
+ * least 1. */
 double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers);
-/* The base of the finest steps that are of any use, and a base no finer than that. */
+/* The base of the finest useful steps, and a base limited to it. */
 double cj2k_least_base(const Cj2kRateEncoder *encoder);
 double cj2k_useful_base(const Cj2kRateEncoder *encoder, double base);
-/* A base to begin with: natural pictures of so many bits a sample. */
+/* A base to start with: that of natural pictures with as many bits per sample. */
 double cj2k_guess_base(const Cj2kRateFrame *frame);
-/* Estimates header bytes; see cj2k_headers_estimate. */
+/* Estimates the size of headers in bytes; see cj2k_headers_estimate. */
 Cj2kHeaderEstimate cj2k_frame_headers(const Cj2kRateFrame *frame, const uint8_t *passes,
                                       const uint32_t *lengths, uint32_t stride);
-/* Estimates the bytes of a frame with all HT blocks at measured->first_plane + `plane`; no
- * component counts for more than its ceiling. least: with the smallest possible headers, else with
- * the expected ones. frame->cut is overwritten. */
+/* Estimates the bytes of a frame with all HT blocks at measured->first_plane + `plane`; a component
+ * counts at most as many as its ceiling. least: with the smallest possible headers, else with the
+ * expected ones. Overwrites frame->cut. */
 uint64_t cj2k_measured_bytes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint32_t plane,
                              bool least);
 

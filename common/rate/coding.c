@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "coding.h"
 
-/* Waits for a step. */
+/* Waits for the last verb to finish. */
 static Cj2kStatus wait_for(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2kError *error)
 {
   Cj2kStatus status = coder->backend->wait(coder->data, coder->slot, result, error);
@@ -14,7 +14,7 @@ static Cj2kStatus wait_for(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2k
   return status;
 }
 
-/* Makes the slot ready for a step: that before must have been waited for. */
+/* Prepares the slot for a verb: ends a gather that was not waited for. */
 static Cj2kStatus make_ready(Cj2kFrameCoder *coder, Cj2kError *error)
 {
   Cj2kEncodeResult result;

@@ -14,7 +14,7 @@ static Cj2kStatus lay_out(Cj2kRateFrame *frame)
                          frame->error);
 }
 
-/* Codes all blocks, at plane 0 or as `choices` say. */
+/* Codes all blocks at plane 0, or as `choices` says. */
 static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices)
 {
   const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers, .stride = 1, .choices = choices};
@@ -32,8 +32,8 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices)
 
 /* --- plane 0 --- */
 
-/* Is the frame so far above its budget that a layout would only say by how much? *coded becomes an
- * estimate then. */
+/* True if the frame is so far above its budget that an exact layout is not worth its time. *coded
+ * then becomes an estimate. */
 static bool is_far_above(const Cj2kRateFrame *frame, uint64_t bodies, Cj2kHtCoded *coded)
 {
   if (!cj2k_rate_searches_steps(frame) || frame->encoder->layers.count > 1 ||
@@ -54,7 +54,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtCoded *coded)
   Cj2kStatus status;
 
   *coded = (Cj2kHtCoded){0};
-  /* Layers are made of whole blocks, in the order of what they are worth. */
+  /* Layers consist of whole blocks, in the order of their slopes. */
   if (frame->encoder->layers.count > 1 &&
       (status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
     return status;
@@ -101,7 +101,7 @@ Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
   return status;
 }
 
-/* What fit.c needs to lay out blocks that are not coded yet. */
+/* The parameters for fit.c to lay out blocks that are not coded yet. */
 typedef struct {
   Cj2kRateFrame *frame;
   const Cj2kMeasured *measured;
@@ -147,6 +147,6 @@ Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
 
   if (status != CJ2K_OK || cj2k_ht_blocks_match(&frame->ht, frame->layout.source.blocks,
                                                 frame->encoder->plan->num_blocks))
-    return status; /* the layout stands */
+    return status; /* the layout is still valid */
   return cj2k_error_set(frame->error, CJ2K_ERROR_LIMIT, "HT code-blocks are not what was measured");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The way of an HT frame: all blocks are coded at plane 0, with steps that take a little more than
- * the budget; where that is too much, some blocks are coded again at higher planes. A small frame,
- * or one whose budget is badly used, then compares other steps.
+ * Rate control of an HT frame: all blocks are coded at plane 0 with steps that take a little more
+ * than the budget; if that is too much, some blocks are coded again at higher planes. For a small
+ * frame, or one that uses its budget badly, other steps are compared afterwards.
  */
 #include "control_ht.h"
 
@@ -14,22 +14,23 @@
 
 #include <math.h>
 
-#define PLANES 4  /* bit-planes that are measured when much has to be cut off */
-#define FEW    2  /* when it is little */
-#define MANY   8  /* and when one component may have to give up more than the others */
+#define PLANES 4  /* bit-planes measured if a large part must be cut */
+#define FEW    2  /* bit-planes measured if a small part must be cut */
+#define MANY   8  /* bit-planes measured if one component may have to give up more than others */
 #define SEARCH 24 /* bit-planes of the search for the first of those */
-/* A frame that is above its budget by less than this gives up planes of some of its blocks. */
+/* A frame that exceeds its budget by less than this part gives up planes of only some blocks. */
 #define LITTLE 0.12
-/* Parts of a budget that are used well enough; of a frame without an earlier one. */
+/* Part of a budget that counts as well used; the second for a frame that starts without an earlier
+ * one. */
 #define USED       0.985
 #define FIRST_USED 0.995
-/* Part of a budget that is much for headers. */
+/* Part of a budget that is a lot for headers. */
 #define MUCH_HEADERS 0.2
 
 /* --- chosen planes: what is measured --- */
 
-/* The highest bit-plane at which all blocks together take more than the budget: lower ones are not
- * needed. Sizes of some of the blocks stand for all. */
+/* The highest bit-plane at which all blocks together exceed the budget; lower planes need not be
+ * measured. A sample of the blocks stands for all. */
 static Cj2kStatus find_first_plane(Cj2kRateFrame *frame, uint8_t *first)
 {
   uint64_t budget = frame->target.ceilings.frame;
@@ -44,7 +45,7 @@ static Cj2kStatus find_first_plane(Cj2kRateFrame *frame, uint8_t *first)
   return status;
 }
 
-/* What measured blocks can give back with all planes but their highest that was measured. */
+/* The bytes that measured blocks save at the highest measured plane. */
 static uint64_t can_save(const Cj2kMeasured *measured, uint32_t num_blocks)
 {
   uint64_t sum = 0;
@@ -56,8 +57,8 @@ static uint64_t can_save(const Cj2kMeasured *measured, uint32_t num_blocks)
   return sum;
 }
 
-/* Measures all blocks at `count` planes from `first` on; goes on to lower or higher planes until
- * all blocks at the lowest take more than the budget, and those at the highest do not. */
+/* Measures all blocks at `count` planes from `first` on, and continues with lower or higher planes
+ * until all blocks at the lowest plane exceed the budget, and those at the highest do not. */
 static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t count,
                                  Cj2kMeasured *measured)
 {
@@ -82,8 +83,8 @@ static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t co
   }
 }
 
-/* Measures what is needed to come down to the ceilings: some of the blocks when it is little, all
- * when it is much. *header_bytes: about what headers will take; 0: unknown. */
+/* Measures as many blocks as are needed to get within the ceilings: a sample if the excess is
+ * small, else all. *header_bytes: estimate of the size of headers; 0: unknown. */
 static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool recalled,
                                   Cj2kMeasured *measured, uint64_t *header_bytes)
 {
@@ -95,8 +96,9 @@ static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded
 
   *header_bytes = coded->header_bytes;
   if (part > 0 && part < LITTLE && ceilings->component == UINT64_MAX) {
-    /* A block gives a quarter of its bytes with its lowest plane; offer three times what is needed,
-     * and more choice where it costs time only once. */
+    /* A block saves a quarter of its bytes with its lowest plane. Measure blocks for three times
+     * the excess, and more if the frame started without an earlier one, which costs time only
+     * once. */
     double most = recalled ? 0.1 : 0.02;
     status = cj2k_ht_measure(frame, cj2k_stride_at_most(most / part), 0, FEW, measured);
     if (status != CJ2K_OK || can_save(measured, frame->encoder->plan->num_blocks) > over + over / 4)
@@ -112,7 +114,7 @@ static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded
              : status;
 }
 
-/* Comes down to the ceilings from all blocks at plane 0. */
+/* Gets within the ceilings, starting from all blocks at plane 0. */
 static Cj2kStatus reduce(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool recalled,
                          uint64_t *header_bytes)
 {
@@ -126,13 +128,13 @@ static Cj2kStatus reduce(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool re
 
 /* --- other steps --- */
 
-/* Steps, and whether planes of blocks are chosen with them or all are at plane 0. */
+/* A base, and whether planes of blocks are chosen with it or all blocks are at plane 0. */
 typedef struct {
   double base, error;
   bool chosen;
 } Attempt;
 
-/* Chooses planes with the base, of all blocks. *error: what is left. */
+/* Chooses planes for a base from all blocks. *error: the resulting error. */
 static Cj2kStatus choose_with_base(Cj2kRateFrame *frame, double base, double *energy, double *error)
 {
   uint64_t header_bytes = 0;
@@ -150,8 +152,7 @@ static Cj2kStatus choose_with_base(Cj2kRateFrame *frame, double base, double *en
   return status;
 }
 
-/* Compares steps from `base` on and finer ones, `count` of them within an octave, with planes
- * chosen. */
+/* Compares `count` steps per octave from `base` to finer ones, with chosen planes. */
 static Cj2kStatus compare_finer(Cj2kRateFrame *frame, double base, int count, double *energy,
                                 Attempt *best)
 {
@@ -166,8 +167,8 @@ static Cj2kStatus compare_finer(Cj2kRateFrame *frame, double base, int count, do
   return status;
 }
 
-/* The error of all blocks at plane 0, with the steps in force. Where most of them are zero it is by
- * what the others save, which is known better. */
+/* The error of all blocks at plane 0 with the current steps. If most coefficients are zero, it is
+ * computed from the gain of the others, which is known more precisely. */
 static Cj2kStatus error_at_plane_0(Cj2kRateFrame *frame, double energy, double *error)
 {
   Cj2kStatus status = cj2k_quantising_error(frame, error);
@@ -182,8 +183,8 @@ static Cj2kStatus error_at_plane_0(Cj2kRateFrame *frame, double energy, double *
   return CJ2K_OK;
 }
 
-/* Compares steps from `base` on, with which everything fits, and coarser ones, which seldom leave
- * less, `count` of them, with all blocks at plane 0. */
+/* Compares `count` steps per octave, with all blocks at plane 0, from `base`, with which everything
+ * fits, to coarser ones, which are seldom better. */
 static Cj2kStatus compare_coarser(Cj2kRateFrame *frame, double base, int count, double energy,
                                   Attempt *best)
 {
@@ -217,9 +218,9 @@ static Cj2kStatus code_best(Cj2kRateFrame *frame, const Attempt *best, double *e
   return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
 }
 
-/* With few blocks, planes cut off may leave too much unused, or be the wrong ones: compares steps
- * with planes chosen and steps with which all blocks fit at plane 0, by the error that they leave,
- * and codes with the best. */
+/* With few blocks, cutting planes may leave too much unused or drop the wrong ones. Compares steps
+ * with chosen planes and steps with which all blocks fit at plane 0 by the resulting error, and
+ * codes with the best. */
 static Cj2kStatus compare(Cj2kRateFrame *frame, Cj2kHtSearch *search)
 {
   bool small = cj2k_compares_steps(frame, search->recalled);
@@ -238,8 +239,8 @@ static Cj2kStatus compare(Cj2kRateFrame *frame, Cj2kHtSearch *search)
   return status == CJ2K_OK ? code_best(frame, &best, &energy) : status;
 }
 
-/* The frame uses so little of its budget, or needs so much of it for headers, that other steps may
- * be better. reduced: planes were chosen. */
+/* True if the frame uses so little of its budget, or needs so much of it for headers, that other
+ * steps may be better. reduced: planes were chosen. */
 static bool is_badly_used(const Cj2kRateFrame *frame, bool recalled, bool reduced,
                           uint64_t header_bytes)
 {
@@ -251,9 +252,9 @@ static bool is_badly_used(const Cj2kRateFrame *frame, bool recalled, bool reduce
          (little || headers);
 }
 
-/* --- the way --- */
+/* --- the whole frame --- */
 
-/* All blocks at plane 0, with steps for the target. */
+/* Codes all blocks at plane 0 with steps for the target. */
 static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
 {
   *search = (Cj2kHtSearch){0};
@@ -270,7 +271,7 @@ Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
 
   if (status != CJ2K_OK)
     return status;
-  /* Before the rest is done: others wait for it. */
+  /* Recorded early, because other frames wait for it. */
   cj2k_history_record(&frame->encoder->history, frame->number, &search.memory);
   bool reduced = !search.coded.fits;
   uint64_t header_bytes = search.coded.header_bytes;

@@ -13,28 +13,28 @@
 
 #include <math.h>
 
-/* Bisections of an octave in the search for the coarsest steps that fill the budget, and a base
- * that makes all of a picture zero. */
+/* Bisections of an octave in the search for the coarsest steps that fill the budget; and a base
+ * with which all coefficients become zero. */
 #define HALVINGS       10
 #define MAX_WHOLE_BASE 16.0
 
 /* State of the gathered bytes, which are those of the retained passes. */
 typedef enum {
   AT_BACK_END = 0,
-  COMING,       /* they are being gathered */
+  COMING,       /* requested, for the current selection */
   COMING_WRONG, /* the selection has changed since they were requested */
 } Bytes;
 
 typedef struct {
   Cj2kRateFrame *frame;
-  Cj2kCodedBlocks coded; /* with the steps in force */
-  bool hulls;            /* it is known what passes are worth: some may be left out */
+  Cj2kCodedBlocks coded; /* with the current steps */
+  bool hulls;            /* the hulls of the passes are known, so that some passes can be dropped */
   Bytes bytes;
 } Mq;
 
 /* --- coding --- */
 
-/* Codes all passes with the steps in force, whose lowest `uncoded` planes are left out. */
+/* Codes all passes with the current steps, without the lowest `uncoded` planes. */
 static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
 {
   Cj2kRateFrame *frame = mq->frame;
@@ -94,7 +94,7 @@ static Cj2kStatus gather_ahead(Mq *mq)
   return CJ2K_OK;
 }
 
-/* All bytes are there when it returns. */
+/* Waits until all bytes are there. */
 static Cj2kStatus gather(Mq *mq)
 {
   Cj2kRateFrame *frame = mq->frame;
@@ -127,7 +127,7 @@ static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestr
   return status;
 }
 
-/* All passes together take more than the ceiling, even without headers. */
+/* True if all passes together exceed the ceiling even without headers. */
 static bool is_above(const Mq *mq)
 {
   uint64_t sum = 0;
@@ -140,8 +140,8 @@ static bool is_above(const Mq *mq)
 typedef struct {
   bool less;             /* fewer passes than were coded */
   uint32_t slope;        /* slope of the cut; 0: only passes without gain were dropped */
-  uint64_t header_bytes; /* before: about what headers will take, 0: unknown; then what they do */
-  Cj2kRateMemory memory; /* for later frames, with steps for a budget */
+  uint64_t header_bytes; /* on input an estimate, 0: unknown; on output the size of headers */
+  Cj2kRateMemory memory; /* for later frames, if the steps are for a budget */
 } Retained;
 
 static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Retained *retained)
@@ -150,7 +150,7 @@ static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Ret
                : (Cj2kRateMemory){0};
 }
 
-/* Keeps as much of the coded passes as fits. steps: those for a budget, else NULL. */
+/* Retains as much of the coded passes as fits. steps: those for a budget, else NULL. */
 static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
 {
   Cj2kRateFrame *frame = mq->frame;
@@ -188,22 +188,22 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
 
 /* --- other steps --- */
 
-/* Steps, and the error that they leave. */
+/* Steps, and the resulting error. */
 typedef struct {
   Cj2kMqSteps steps;
   double error;
 } Attempt;
 
-/* What attempts of a frame share. */
+/* The state that all attempts of a frame share. */
 typedef struct {
   Mq *mq;
   double energy;     /* see cj2k_error_of_cut */
-  Retained retained; /* by the last attempt that was coded */
+  Retained retained; /* result of the last attempt that was coded */
   Attempt best;
 } Comparison;
 
-/* Codes and chooses with steps, where quantising alone does not cost more than the best does.
- * Returns in *less whether passes had to be left out: false if nothing was coded. */
+/* Codes and selects passes with some steps, unless quantising alone costs more than the best
+ * attempt. *less: passes had to be dropped; false if nothing was coded. */
 static Cj2kStatus attempt(Comparison *c, Attempt *attempt, bool *less)
 {
   Cj2kRateFrame *frame = c->mq->frame;
@@ -218,7 +218,8 @@ static Cj2kStatus attempt(Comparison *c, Attempt *attempt, bool *less)
     return status;
   *less = true;
   const Cj2kSelection *cut = &frame->retained;
-  if (c->retained.slope) { /* not what fills the cut up, which is a matter of luck */
+  /* Without the passes that only fill up the budget, which are arbitrary. */
+  if (c->retained.slope) {
     cj2k_hulls_apply(&frame->hulls, c->retained.slope, &frame->cut);
     cut = &frame->cut;
   }
@@ -228,7 +229,7 @@ static Cj2kStatus attempt(Comparison *c, Attempt *attempt, bool *less)
 }
 
 /* Compares `steps`, finer ones within an octave, whose passes end elsewhere, and coarser ones.
- * *less: with the first, passes had to be left out. */
+ * *less: with the first ones passes had to be dropped. */
 static Cj2kStatus compare_phases(Comparison *c, const Cj2kMqSteps *steps, bool *less,
                                  Cj2kRateMemory *memory)
 {
@@ -243,7 +244,7 @@ static Cj2kStatus compare_phases(Comparison *c, const Cj2kMqSteps *steps, bool *
     status = attempt(c, &next, &next_less);
     if (next.error < (i < finer ? c->best.error : c->best.error * CJ2K_COMPARE_SURELY))
       c->best = next;
-    if (!i) { /* later frames go on from what the search found, which is fine */
+    if (!i) { /* later frames continue from the result of the search, whose steps are fine */
       *less = next_less;
       *memory = c->retained.memory;
     }
@@ -251,9 +252,9 @@ static Cj2kStatus compare_phases(Comparison *c, const Cj2kMqSteps *steps, bool *
   return status;
 }
 
-/* Compares the best with steps that are the same for all bands, from `base` on, with which all
- * passes just fill the budget: what rate control by step gives for that size. A frame of few blocks
- * has few ends of passes near its cut, and these may be worse. */
+/* Compares the best steps with steps that are equal for all bands, from `base` on, with which all
+ * passes just fill the budget, as rate control by step would. A frame of few blocks has few ends of
+ * passes near its cut, which may be worse. */
 static Cj2kStatus compare_whole(Comparison *c, double base)
 {
   const Cj2kStepFactors factors = cj2k_no_factors();
@@ -278,7 +279,7 @@ static Cj2kStatus compare_whole(Comparison *c, double base)
   return CJ2K_OK;
 }
 
-/* Chooses passes with different steps and stays with the best. */
+/* Selects passes with different steps and keeps the best result. */
 static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Retained *retained)
 {
   Comparison c = {.mq = mq, .retained = *retained, .best = {.steps = *steps, .error = INFINITY}};
@@ -297,11 +298,11 @@ static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Retained
   return status;
 }
 
-/* --- the way --- */
+/* --- the whole frame --- */
 
-/* Codes with steps for a budget: those of an earlier frame, or searched ones when there are none or
- * these were not fine enough. *recalled: the earlier frame's were tried. *header_bytes: about what
- * headers will take; 0: unknown. */
+/* Codes with steps for a budget: those of an earlier frame, or new ones if there are none or they
+ * were not fine enough. *recalled: those of an earlier frame were tried. *header_bytes: estimate of
+ * the size of headers; 0: unknown. */
 static Cj2kStatus code_for_budget(Mq *mq, Cj2kMqSteps *steps, bool *recalled,
                                   uint64_t *header_bytes)
 {
@@ -320,7 +321,7 @@ static Cj2kStatus code_for_budget(Mq *mq, Cj2kMqSteps *steps, bool *recalled,
   }
   if ((status = cj2k_mq_search(frame, *recalled ? steps->base : INFINITY, steps)) == CJ2K_OK)
     status = code_with_steps(mq, steps);
-  /* Ends at the latest with the finest steps that there are. */
+  /* Ends at the latest with the finest possible steps. */
   while (status == CJ2K_OK && !cj2k_mq_is_fine(frame, steps)) {
     *steps = cj2k_mq_finer(frame, steps);
     status = code_with_steps(mq, steps);
@@ -342,7 +343,7 @@ static Cj2kStatus run_budget(Mq *mq, Retained *retained)
              : retain_passes(mq, &steps, retained);
 }
 
-/* The same with steps that the target gives. */
+/* The same with the steps that the target determines. */
 static Cj2kStatus run_target(Mq *mq, Retained *retained)
 {
   Cj2kStatus status = cj2k_steps_for_target(mq->frame);
@@ -363,7 +364,7 @@ Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
     cj2k_coder_finish(&frame->coder);
     return status;
   }
-  /* Before the rest is done: others wait for it. */
+  /* Recorded early, because other frames wait for it. */
   cj2k_history_record(&frame->encoder->history, frame->number, &retained.memory);
   return gather(&mq);
 }

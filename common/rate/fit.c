@@ -5,21 +5,21 @@
 
 #include <glib.h>
 
-/* Layouts of a search. Up to FIT_ROUNDS, less than the LEAST_ROOM-th part of the budget may stay
- * unused; then, up to MOST_ROUNDS, less than the MUCH_ROOM-th part. */
+/* Numbers of layouts in a search. Up to FIT_ROUNDS it continues until less than 1/LEAST_ROOM of the
+ * budget is unused, then, up to MOST_ROUNDS, until less than 1/MUCH_ROOM is. */
 #define FIT_ROUNDS  8
 #define MOST_ROUNDS 48
 #define LEAST_ROOM  8192
 #define MUCH_ROOM   512
-/* Steps of the search for bytes that leave room for the headers, by estimates. */
+/* Iterations of the estimate of the bytes that are left for blocks. */
 #define HEADER_ROUNDS 6
-/* Bytes that are added to blocks need a part of that more in headers, at most. */
+/* Bytes added to blocks increase the headers by at most 1/HEADER_PART of that. */
 #define HEADER_PART 32
 
-/* A selection for a number of bytes, what its blocks have of them, and its codestream. */
+/* A selection for a number of bytes, the bytes of its blocks, and the size of its codestream. */
 typedef struct {
   uint64_t bytes, bodies, total;
-  uint32_t slope; /* of the cut */
+  uint32_t slope; /* slope of the cut */
 } Try;
 
 static Cj2kStatus try_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
@@ -43,8 +43,8 @@ static Cj2kStatus try_cut(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
 
 /* --- the ceiling of the frame --- */
 
-/* Bytes for blocks that leave room for headers: by what these were in another layout of the frame
- * or of an earlier one, else by an estimate for what the cut keeps. */
+/* Bytes for blocks that leave room for headers: from the headers of another layout of this or an
+ * earlier frame, else from an estimate for the passes of the cut. */
 static uint64_t first_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
                             Cj2kSelection *selection, uint64_t header_bytes)
 {
@@ -63,7 +63,7 @@ static uint64_t first_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
       high = bytes - 1;
     } else {
       low = bytes;
-      high = MIN(high, budget - headers); /* more bytes need no fewer headers */
+      high = MIN(high, budget - headers); /* more bytes never need smaller headers */
     }
   }
   return low;
@@ -74,7 +74,7 @@ static uint64_t next_bytes(uint64_t budget, const Try *last, uint64_t low, uint6
 {
   uint64_t bytes;
 
-  if (last->total <= budget) { /* what is added needs headers, too */
+  if (last->total <= budget) { /* added bytes need headers, too */
     uint64_t room = budget - last->total;
     bytes = last->bodies + room - room / HEADER_PART;
   } else {
@@ -87,7 +87,7 @@ static uint64_t next_bytes(uint64_t budget, const Try *last, uint64_t low, uint6
   return bytes;
 }
 
-/* So little of the budget is unused that another round is not worth its time. */
+/* True if so little of the budget is unused that another round is not worth its time. */
 static bool is_used(uint64_t budget, const Try *best, uint32_t round)
 {
   return budget - best->total <= budget / (round < FIT_ROUNDS ? LEAST_ROOM : MUCH_ROOM);
@@ -105,7 +105,8 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
   if (budget == UINT64_MAX)
     return try_cut(task, hulls, selection, 0, &fit->size);
   uint64_t bytes = first_bytes(task, hulls, selection, fit->header_bytes);
-  /* Each round knows what headers took in the one before, which changes little from cut to cut. */
+  /* Each round uses the size of the headers in the round before, which changes little from cut to
+   * cut. */
   for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
     if ((status = try_bytes(task, hulls, selection, bytes, &fit->size, &last)) != CJ2K_OK)
       return status;
@@ -128,7 +129,8 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
 
 /* --- the ceilings of components --- */
 
-/* Raises the slope that component c's options must be above until it keeps to its ceiling. */
+/* Raises the slope that component c's options must exceed until the component is within its
+ * ceiling. */
 static Cj2kStatus raise_floor(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,
                               uint32_t c, Cj2kFit *fit)
 {
@@ -168,7 +170,7 @@ Cj2kStatus cj2k_fit_components(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSe
     for (uint32_t c = 0; c < n && status == CJ2K_OK; c++)
       if (cj2k_ceilings_counted(ceilings, &fit->size, c) > ceilings->component)
         status = raise_floor(task, hulls, selection, c, fit);
-    if (status == CJ2K_OK) /* the others may have what these give back */
+    if (status == CJ2K_OK) /* other components may use the bytes that were freed */
       status = cj2k_fit_frame(task, hulls, selection, fit);
     if (status != CJ2K_OK)
       return status;

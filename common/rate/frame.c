@@ -3,7 +3,7 @@
 
 #include "common/runtime/error.h"
 
-#define HT_MAX_PLANES 24 /* that are measured at once */
+#define HT_MAX_PLANES 24 /* planes measured at once */
 
 void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads)
 {

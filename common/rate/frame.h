@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What rate control knows of an encoder and of a frame. The encoder fills in Cj2kRateEncoder once
- * and, for each frame, its number, target and slot; what is in Cj2kRateFrame besides belongs to
- * rate control and is memory that is kept for later frames.
+ * State of rate control for an encoder and for a frame. The encoder fills in Cj2kRateEncoder once
+ * and, for each frame, its number, target and slot. All else in Cj2kRateFrame belongs to rate
+ * control; its memory is reused for later frames.
  */
 #ifndef CJ2K_RATE_FRAME_H
 #define CJ2K_RATE_FRAME_H
@@ -14,23 +14,22 @@
 #include "layout.h"
 #include "steps.h"
 
-/* The same for all frames of an encoder. */
+/* Parameters that are the same for all frames of an encoder. */
 typedef struct {
   Cj2kPlan *plan; /* not a reference */
   Cj2kThreads *threads;
   Cj2kBlockCoder coder;
   uint8_t block_style, guard_bits;
-  bool reversible;        /* there are no steps */
+  bool reversible;        /* lossless: there are no step sizes */
   bool mct;               /* components 0 to 2 have a component transform */
-  bool colour_difference; /* components 1 and 2 are colour differences: by the transform, or of the
-                             image itself */
+  bool colour_difference; /* components 1 and 2 are colour differences */
   bool alone;             /* there is one frame in flight */
   Cj2kLayers layers;
   Cj2kLeastBytes least;
   Cj2kRateHistory history;
 } Cj2kRateEncoder;
 
-/* What a frame is to have. */
+/* The target of a frame. */
 typedef struct {
   Cj2kRateControl mode; /* not CJ2K_RATE_AUTO */
   uint32_t quality;     /* the parameter of the mode */
@@ -43,10 +42,10 @@ typedef struct {
   uint64_t number; /* from 1 */
   Cj2kRateTarget target;
   Cj2kFrameCoder coder;
-  Cj2kFrameSteps steps;   /* in force */
-  Cj2kHulls hulls;        /* of the blocks coded or measured last; made when first needed */
-  Cj2kSelection retained; /* what the codestream has */
-  Cj2kSelection cut;      /* of a cut that is only looked at */
+  Cj2kFrameSteps steps;   /* current */
+  Cj2kHulls hulls;        /* of the blocks coded or measured last; computed on demand */
+  Cj2kSelection retained; /* passes in the codestream */
+  Cj2kSelection cut;      /* a cut under examination */
   Cj2kFrameLayout layout; /* the result */
   Cj2kHtBlocks ht;
   Cj2kError *error;
@@ -60,17 +59,17 @@ Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
 /* Also clears a frame whose init failed. */
 void cj2k_rate_frame_clear(Cj2kRateFrame *frame);
 
-/* Samples of all components. */
+/* Number of samples in all components. */
 double cj2k_rate_samples(const Cj2kRateEncoder *encoder);
-/* Do step sizes follow from a budget? */
+/* True if the step sizes follow from a budget. */
 bool cj2k_rate_searches_steps(const Cj2kRateFrame *frame);
-/* Makes frame->hulls of what was coded (MQ) or measured (HT). Those that a stride left out keep
- * plane 0, whose length frame->ht has. */
+/* Compute frame->hulls from the coded passes (MQ) or measured planes (HT). Blocks that a stride
+ * left out stay at plane 0, whose length is in frame->ht. */
 void cj2k_rate_hulls_of_passes(Cj2kRateFrame *frame, const Cj2kCodedBlocks *coded);
 void cj2k_rate_hulls_of_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured);
-/* Refuses a reversible frame with coefficients that did not fit into their bands' bit-planes. */
+/* Refuses a lossless frame with coefficients that exceed the bit-planes of their bands. */
 Cj2kStatus cj2k_rate_check_saturated(Cj2kRateFrame *frame, uint64_t saturated);
-/* Refuses a lossless frame whose layout is above its ceilings. */
+/* Refuses a lossless frame whose layout exceeds its ceilings. */
 Cj2kStatus cj2k_rate_refuse_lossless(Cj2kRateFrame *frame);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "headers.h"
 
-/* Bits of the two tag trees, on average: for a block that is in the packet, and for one that is
- * not. Of the latter only some beside each of the former count. */
+/* Average bits of the two tag trees: for a block that is in the packet, and for one that is not. Of
+ * the latter only a few next to each of the former count. */
 #define PRESENT_BITS 3
 #define ABSENT_BITS  0.4
 #define NEIGHBOURS   4
@@ -22,8 +22,8 @@ uint32_t cj2k_header_block_bits(uint32_t passes, uint32_t length)
 {
   if (!passes)
     return 0;
-  /* The length has Lblock + floor(log2(passes)) bits; Lblock begins at 3, and a one for each
-   * increment and a zero come before (B.10.7.1). */
+  /* The length has Lblock + floor(log2(passes)) bits. Lblock starts at 3; a one for each increment
+   * and a zero precede (B.10.7.1). */
   uint32_t size = length ? floor_log2(length) + 1 : 0, saved = floor_log2(passes);
   uint32_t lblock = size > 3 + saved ? size - saved : 3;
   return pass_bits(passes) + (lblock - 3) + 1 + lblock + saved;

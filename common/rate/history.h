@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What frames leave to later ones, so that these need not search from nothing. A frame learns from
- * the one CJ2K_RATE_LAG before it, however many are in flight, so that the bytes do not depend on
- * that number. The first frames learn from the very first.
+ * What later frames learn from a frame, so that they need not search from the start. A frame learns
+ * from the one CJ2K_RATE_LAG before it, however many are in flight, so that the bytes do not depend
+ * on that number. The first CJ2K_RATE_LAG frames learn from frame 1.
  */
 #ifndef CJ2K_RATE_HISTORY_H
 #define CJ2K_RATE_HISTORY_H
@@ -12,39 +12,39 @@
 #include <glib.h>
 
 #define CJ2K_RATE_LAG    8
-#define CJ2K_RATE_MEMORY 32 /* entries; more than frames in flight and the lag */
+#define CJ2K_RATE_MEMORY 32 /* entries: more than the lag and the frames in flight */
 
 typedef struct {
-  double base;      /* of the frame's steps; MQ: the one that its slope suggests; 0: unknown */
+  double base;      /* base of the frame's steps; MQ: the one that its slope suggests; 0: unknown */
   double total;     /* HT: bytes of the frame at plane 0 */
-  double power;     /* HT: bytes grow as base^-power */
+  double power;     /* HT: bytes are proportional to base^-power */
   double drift;     /* HT: expected growth, as a logarithm */
-  uint64_t budget;  /* MQ: the frame's */
+  uint64_t budget;  /* MQ: budget of the frame */
   uint64_t headers; /* MQ: bytes of headers; 0: unknown */
-  Cj2kStepFactors factors; /* MQ */
+  Cj2kStepFactors factors; /* MQ: factors of the frame's steps */
 } Cj2kRateMemory;
 
-/* Used by all frames in flight at once. */
+/* Shared by all frames in flight. */
 typedef struct {
   GMutex lock;
   GCond recorded;
-  uint64_t numbers[CJ2K_RATE_MEMORY]; /* of the frames that the entries are of, from 1; 0: none */
+  uint64_t numbers[CJ2K_RATE_MEMORY]; /* number of the frame of each entry, from 1; 0: none */
   Cj2kRateMemory entries[CJ2K_RATE_MEMORY];
 } Cj2kRateHistory;
 
 void cj2k_history_init(Cj2kRateHistory *history);
 void cj2k_history_clear(Cj2kRateHistory *history);
 
-/* The frame that frame `number` learns from; 0: none. */
+/* The number of the frame from which frame `number` learns; 0: none. */
 uint64_t cj2k_history_teacher(uint64_t number);
-/* What frame `number` can learn; waits until that was recorded. false: nothing is known. */
+/* What frame `number` learns; waits until it has been recorded. false: nothing is known. */
 bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory);
-/* Records what frame `number` leaves. Each frame has to, and only its first call counts: others may
- * have learned from it. */
+/* Records what later frames learn from frame `number`. It must be called for each frame; only the
+ * first call has an effect, because others may already have used it. */
 void cj2k_history_record(Cj2kRateHistory *history, uint64_t number, const Cj2kRateMemory *memory);
 
-/* By how much frames are expected to grow until the next one that learns from this one, in
- * logarithms, from what was expected and how far off (as a ratio) that was. */
+/* The expected growth, as a logarithm, until the next frame that learns from this one, from the
+ * growth that was expected and the ratio by which that was wrong. */
 double cj2k_history_drift(double drift, double ratio);
 
 #endif

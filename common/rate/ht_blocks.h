@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* HT blocks as they will be when they are coded at chosen bit-planes, known from measured lengths.
- */
+/* HT blocks as they will be when coded at chosen bit-planes, described from measured lengths. */
 #ifndef CJ2K_RATE_HT_BLOCKS_H
 #define CJ2K_RATE_HT_BLOCKS_H
 
@@ -9,20 +8,20 @@
 
 typedef struct {
   Cj2kHtChoice *choices;    /* per block */
-  Cj2kEncodedBlock *blocks; /* without bytes */
+  Cj2kEncodedBlock *blocks; /* their bytes are not known yet */
   Cj2kPassLength *passes;   /* one for each block */
-  uint32_t *at_plane_0;     /* per block: its length when all were coded last at plane 0 */
+  uint32_t *at_plane_0;     /* per block: its length when last coded at plane 0 */
 } Cj2kHtBlocks;
 
 void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, uint32_t num_blocks);
 void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht);
 
-/* Describes what a selection keeps, whose options are those of cj2k_hulls_set_planes for
- * `num_planes` planes from `first_plane` on. */
+/* Describes a selection whose options are those of cj2k_hulls_set_planes for `num_planes` planes
+ * from `first_plane` on. */
 void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                              const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
                              uint32_t num_planes, const Cj2kSelection *selection);
-/* Do coded blocks give the same packet headers as the described ones? */
+/* True if the coded blocks have the same packet headers as the described ones. */
 bool cj2k_ht_blocks_match(const Cj2kHtBlocks *ht, const Cj2kEncodedBlock *coded,
                           uint32_t num_blocks);
 

@@ -56,7 +56,7 @@ void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
         coded[b].is_ht && selection->options[b] ? coded[b].num_passes : selection->options[b];
   for (uint32_t layer = last; layer-- > 0;) {
     double all = MIN((double)cj2k_hulls_bytes(hulls, 0), (double)budget);
-    /* Packet headers take about the thirtieth part. */
+    /* Packet headers take about a thirtieth. */
     uint32_t slope = cj2k_hulls_cut(hulls, cj2k_layer_bytes(layout->layers, layer, all) / 30 * 29);
     cj2k_hulls_apply(hulls, slope, cut);
     const uint8_t *above = retained;

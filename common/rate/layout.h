@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The layout of a frame's codestream: which passes are in which layer, and how many bytes the whole
- * takes with all headers.
+ * The layout of a frame's codestream: which passes are in which layer, and the exact size with all
+ * headers.
  */
 #ifndef CJ2K_RATE_LAYOUT_H
 #define CJ2K_RATE_LAYOUT_H
@@ -16,17 +16,17 @@ typedef struct {
   uint32_t width, height;        /* of the image */
 } Cj2kLayers;
 
-/* Bytes that layers 0..layer may have together, when all of them may have `all`. */
+/* Bytes that layers 0..layer may have together if all layers may have `all`. */
 uint64_t cj2k_layer_bytes(const Cj2kLayers *layers, uint32_t layer, double all);
 
 typedef struct {
   Cj2kCodestreamWriter *writer;
   const Cj2kLayers *layers;
   uint32_t num_blocks;
-  uint8_t *retained; /* [layer][block]: passes in layers 0..layer together */
+  uint8_t *retained; /* [layer][block]: number of passes in layers 0..layer */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size; /* of the last layout */
-  double ms;               /* that layouts took */
+  double ms;               /* time that layouts took */
 } Cj2kFrameLayout;
 
 Cj2kStatus cj2k_layout_init(Cj2kFrameLayout *layout, Cj2kPlan *plan, const Cj2kLayers *layers,
@@ -42,7 +42,7 @@ void cj2k_layout_set_source(Cj2kFrameLayout *layout, const Cj2kEncodedBlock *blo
  * hulls; `budget` is the frame's; `cut` is overwritten. */
 void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
                         const Cj2kHulls *hulls, uint64_t budget, Cj2kSelection *cut);
-/* Lays the source out; layout->size is exact. */
+/* Lays out the source; layout->size is exact. */
 Cj2kStatus cj2k_layout_run(Cj2kFrameLayout *layout, const Cj2kQuantisation *quantisation,
                            Cj2kThreads *threads, Cj2kError *error);
 

@@ -4,12 +4,12 @@
 #include <glib.h>
 #include <math.h>
 
-/* Up to BITS_LOW bits a sample the phase is CJ2K_PHASE_LOW, from BITS_HIGH on PHASE_HIGH, and
- * between them it falls with the logarithm. By natural pictures. */
+/* The phase is CJ2K_PHASE_LOW up to BITS_LOW bits per sample, PHASE_HIGH from BITS_HIGH on, and
+ * falls with the logarithm in between; measured with natural pictures. */
 #define BITS_LOW     1.0
 #define BITS_HIGH    4.0
 #define PHASE_HIGH   0.5
-#define BITS_UNKNOWN 2.0 /* of bands without a block among the sampled */
+#define BITS_UNKNOWN 2.0 /* for bands without a sampled block */
 
 #define PLACES (CJ2K_FACTOR_COMPONENTS * CJ2K_MAX_BANDS)
 

@@ -8,31 +8,31 @@
 #include <math.h>
 
 #define SAMPLES 8   /* trials with a sample of the blocks */
-#define TRIALS  24  /* with all blocks, at most */
-#define POWER   0.8 /* bytes grow as base^-POWER, before anything else is known */
-#define FAR     1.5 /* so far off the steps of an earlier frame are worth nothing, and samples are */
+#define TRIALS  24  /* maximum number of trials with all blocks */
+#define POWER   0.8 /* bytes are proportional to base^-POWER, unless more is known */
+#define FAR     1.5 /* ratio to the budget from which on samples give a better base */
 
-/* What a search wants, in budgets: the size to aim at, and what is accepted. What is above the
- * budget is cut off block by block, where it costs least; what is below stays unused. */
+/* The aim of a search and the accepted range, relative to the budget. Bytes above the budget are
+ * cut block by block where it costs least; bytes below stay unused. */
 typedef struct {
   double aim, least, most;
 } Window;
 
 static const Window later = {1.006, 0.985, 1.03};
-/* For a frame without an earlier one, which those after it begin with. */
+/* For a frame without an earlier one, from which later frames start. */
 static const Window first = {1.006, 0.999, 1.012};
-/* For a search below the budget, when nothing can be cut off that is small enough. */
+/* For a search below the budget, if nothing small enough can be cut. */
 static const Window below = {0.998, 0.995, 1};
-/* And when there is time for many trials. */
+/* The same, if there is time for many trials. */
 static const Window filled = {0.9999, 0.9998, 1};
 
-/* A base whose sampled blocks take what all may, searched from *base on; *power: how their bytes
- * grow with it. */
+/* Finds the base with which the sampled blocks take their share of the budget, starting at *base;
+ * *power: how their bytes depend on it. */
 static Cj2kStatus sample_base(Cj2kRateFrame *frame, double *power, double *base)
 {
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
   double target = (double)frame->target.ceilings.useful_frame * first.aim;
-  /* A search of its own: a sample's bytes and those of all do not mix. */
+  /* A separate search, because the bytes of a sample and of all blocks are not comparable. */
   Cj2kBaseSearch search = cj2k_base_search(cj2k_least_base(frame->encoder), *power);
   Cj2kMeasured measured;
 
@@ -60,15 +60,15 @@ static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, Cj2kHtCoded 
   return status;
 }
 
-/* What a search came to. */
+/* The result of a search. */
 typedef struct {
-  bool found;         /* a size in the window, or one that fits with the finest steps there are */
-  double first_total; /* bytes of its first trial */
+  bool found;         /* the size is in the window, or fits with the finest possible steps */
+  double first_total; /* bytes of the first trial */
 } Found;
 
 /*
- * Codes with one base after the other until the frame's size is found, or no other base is left. A
- * first base that is far off is worth nothing, and samples are.
+ * Codes with different bases until the frame's size is in the window or no base is left. Returns
+ * early if the first base is far off, because samples are better then.
  */
 static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double base,
                               bool may_be_far, Cj2kHtSearch *state, Found *found)
@@ -101,7 +101,7 @@ static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double
   return status;
 }
 
-/* Where to begin: at the result of an earlier frame, else of a search with samples. */
+/* The base to start with: from an earlier frame, else from a search with samples. */
 static Cj2kStatus first_base(Cj2kRateFrame *frame, const Cj2kRateMemory *memory,
                              Cj2kHtSearch *state, double *base)
 {
@@ -132,7 +132,7 @@ Cj2kStatus cj2k_ht_search(Cj2kRateFrame *frame, Cj2kHtSearch *state)
       (status = search_base(frame, state->recalled ? &later : &first, base, state->recalled, state,
                             &found)) != CJ2K_OK)
     return status;
-  /* Sizes jump around the budget: better cut off what is too much than leave bytes unused. */
+  /* Sizes jump at the budget: cutting the excess is better than leaving bytes unused. */
   if (!found.found && (double)state->coded.useful < budget && state->search.over > 0)
     status = code_with_base(frame, state->search.over, &state->coded);
   state->memory = (Cj2kRateMemory){.base = state->coded.base,

@@ -10,18 +10,19 @@
 #include <math.h>
 
 #define SAMPLES     6  /* trials with a sample of the blocks */
-#define MEAN_POINTS 16 /* slopes that a mean is taken of */
-/* Slope of error over bytes where the bit-planes of steps `base` end: 8 * 2 ln 2 / 12 * base^2. */
+#define MEAN_POINTS 16 /* number of slopes of which the mean is taken */
+/* Slope of error over bytes at the end of the bit-planes of steps `base`: 8 * 2 ln 2 / 12 *
+ * base^2. */
 #define SLOPE_PER_BASE2 0.924
-/* Steps of an earlier frame are kept within so much of it, in octaves. */
+/* A base within this range of an earlier frame's, in octaves, leaves its steps unchanged. */
 #define PHASE_SLACK 0.16
 #define UNCODED     2 /* bit-planes that are quantised, but not coded */
-/* Bytes of a budget for each component with which steps may differ between them as they like. */
+/* Bytes per component, besides headers, from which steps may differ between components. */
 #define QCC_ROOM 256
-/* What all passes together must have for the steps to be fine enough, in budgets. */
+/* Steps are fine enough if all passes together have this multiple of the budget. */
 #define LEAST  1.02
-#define HARDLY 1.2 /* with less they must not become larger */
-#define FAR    8   /* with so much less they must become much finer */
+#define HARDLY 1.2 /* with less the steps must not become larger */
+#define FAR    8   /* with less than 1/FAR they must become much finer */
 
 /* --- steps --- */
 
@@ -53,7 +54,7 @@ Cj2kStatus cj2k_mq_quantising_error(Cj2kRateFrame *frame, const Cj2kMqSteps *ste
 
 /* --- samples --- */
 
-/* Codes samples of the blocks until they have more than enough passes; *base is what they were
+/* Codes samples of the blocks until they have more than enough passes; *base: the base they were
  * coded with. */
 static Cj2kStatus code_samples(Cj2kRateFrame *frame, uint32_t stride, double *base)
 {
@@ -78,8 +79,8 @@ static Cj2kStatus code_samples(Cj2kRateFrame *frame, uint32_t stride, double *ba
   }
 }
 
-/* Bytes above slopes of class `slope`, as if passes ended anywhere: the mean over the slopes of a
- * bit-plane, which is a factor of 4. */
+/* Bytes above slopes of class `slope` if passes could end anywhere: the mean over the slopes of one
+ * bit-plane, which span a factor of 4. */
 static double mean_bytes(const Cj2kHulls *hulls, uint32_t slope)
 {
   double sum = 0;
@@ -89,7 +90,7 @@ static double mean_bytes(const Cj2kHulls *hulls, uint32_t slope)
   return sum / MEAN_POINTS;
 }
 
-/* Bytes of the frame with what sampled blocks have above slopes of class `slope`, and headers. */
+/* Estimated bytes of the frame, with headers, if blocks are cut at slopes of class `slope`. */
 static double sampled_bytes(Cj2kRateFrame *frame, uint32_t slope, uint32_t stride)
 {
   const Cj2kSelection *cut = &frame->cut;
@@ -99,7 +100,7 @@ static double sampled_bytes(Cj2kRateFrame *frame, uint32_t slope, uint32_t strid
   return mean_bytes(&frame->hulls, slope) * stride + (double)headers.expected;
 }
 
-/* The class of slopes at which the frame has its budget, by sampled blocks. */
+/* The slope class at which the frame meets its budget, estimated from sampled blocks. */
 static uint32_t sampled_slope(Cj2kRateFrame *frame, uint32_t stride)
 {
   uint32_t low = CJ2K_SLOPE_OCTAVE, high = CJ2K_SLOPE_CLASSES - 1 - CJ2K_SLOPE_OCTAVE;
@@ -121,7 +122,7 @@ static double base_of_slope(uint32_t slope)
   return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * CJ2K_PHASE_LOW);
 }
 
-/* Components whose steps differ need a marker segment each. */
+/* Components with different steps need a marker segment each. */
 static bool has_room_for_factors(const Cj2kRateFrame *frame)
 {
   uint32_t n = frame->encoder->plan->num_components;
@@ -130,7 +131,7 @@ static bool has_room_for_factors(const Cj2kRateFrame *frame)
          frame->target.ceilings.useful_frame > frame->encoder->least.frame + n * (uint64_t)QCC_ROOM;
 }
 
-/* Phases for a cut at `slope`. */
+/* The phases for a cut at `slope`. */
 static Cj2kStepFactors find_factors(Cj2kRateFrame *frame, uint32_t slope, uint32_t stride)
 {
   Cj2kStepFactors factors = cj2k_no_factors();
@@ -161,7 +162,7 @@ Cj2kStatus cj2k_mq_search(Cj2kRateFrame *frame, double below, Cj2kMqSteps *steps
 
 /* --- fine enough? --- */
 
-/* Bytes of all passes, of each component no more than it may have times `more`. */
+/* Bytes of all passes; a component counts at most `more` times its limit. */
 static double useful_passes(const Cj2kRateFrame *frame, double more)
 {
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
@@ -189,13 +190,13 @@ Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
 
 /* --- later frames --- */
 
-/* Steps change only for a reason, since the slope is not sharp. */
+/* Steps change only by more than PHASE_SLACK, since the slope is not precise. */
 static double next_base(const Cj2kRateFrame *frame, double now, uint32_t slope)
 {
   double base = base_of_slope(slope);
 
   if (useful_passes(frame, HARDLY) < (double)frame->target.ceilings.useful_frame * HARDLY)
-    base = MIN(base, now); /* larger ones would not be fine enough */
+    base = MIN(base, now); /* larger steps would not be fine enough */
   return fabs(log2(base / now)) < PHASE_SLACK ? now : base;
 }
 

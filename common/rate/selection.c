@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define BLOCKS_PER_TASK 256
-/* Bytes in packet headers that an HT block costs when it is not left out, about. */
+/* Approximate bytes of packet header for an HT block that is not left out. */
 #define HEADER_BYTES 2
-/* Classes below a cut of which options fill up what the cut leaves: up to NEAR, two octaves, until
- * less than 1/FILLED is left, then up to FAR until less than 1/NEARLY_FILLED is. */
+/* Slope classes below a cut whose options fill up the rest of the budget: up to NEAR, two octaves,
+ * until less than 1/FILLED is left, then up to FAR until less than 1/NEARLY_FILLED is. */
 #define NEAR          512
 #define FAR           16384
 #define FILLED        16384
@@ -72,7 +72,7 @@ void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock 
 
 /* --- hulls --- */
 
-/* From the bytes of each class to those of all above it. */
+/* Converts the bytes of each class to those of all classes above it. */
 static void accumulate(Cj2kHulls *hulls)
 {
   uint64_t sum = 0, *above = hulls->above;
@@ -85,7 +85,7 @@ static void accumulate(Cj2kHulls *hulls)
   hulls->total = sum;
 }
 
-/* Forgets all classes. */
+/* Empties all classes. */
 static void clear_sums(Cj2kHulls *hulls)
 {
   if (hulls->lowest <= hulls->highest)
@@ -134,7 +134,7 @@ void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 typedef struct {
   Cj2kHulls *hulls;
   const Cj2kEncodedBlock *blocks; /* MQ */
-  const double *weights;          /* HT, as all that follows */
+  const double *weights;          /* HT, like the following members */
   uint32_t stride;
   const uint32_t *lengths, *fixed;
   const uint64_t *distortions;
@@ -149,7 +149,7 @@ static void points_of_block(const HullStage *stage, uint32_t b)
   hulls->counts[b] = hulls->all_counts[b] = stage->blocks[b].num_points;
 }
 
-/* The hull of a block that was measured; one that was not has one option, which comes first. */
+/* The hull of a measured block; a block that was not measured has one option, which comes first. */
 static void planes_of_block(const HullStage *stage, uint32_t b)
 {
   Cj2kHulls *hulls = stage->hulls;
@@ -281,7 +281,7 @@ Cj2kHullGains cj2k_hulls_gains(const Cj2kHulls *hulls, const Cj2kSelection *cut)
 
 uint32_t cj2k_hulls_cut(const Cj2kHulls *hulls, uint64_t bytes)
 {
-  uint32_t low = hulls->lowest - 1, high = hulls->highest; /* the cut is above low, or is it */
+  uint32_t low = hulls->lowest - 1, high = hulls->highest; /* the cut is in (low, high] */
 
   if (hulls->total <= bytes)
     return 0;
@@ -328,7 +328,7 @@ void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *sel
   cj2k_parallel_for(hulls->threads, num_tasks(hulls), cut_task, &stage);
 }
 
-/* Adds what fits into `room` of options that are not taken, down to a slope. */
+/* Adds options that are not taken and fit into `room`, down to a slope. */
 static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room,
                      Cj2kSelection *selection)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_BITPLANES 30 /* Mb that the block coders take */
+#define MAX_BITPLANES 30 /* largest Mb that the block coders support */
 
 /* Index of a band in QCD: LL, then HL LH HH of r = 1, 2, ... */
 static uint32_t band_index(uint32_t resolution, uint32_t orientation)
@@ -24,8 +24,8 @@ static int max_exponent(uint8_t guard_bits)
   return MIN(31, MAX_BITPLANES + 1 - guard_bits);
 }
 
-/* The representable step next to `step` (E-3); mantissa and exponent never make 0xFFD9 in QCD.
- * false: there is none so fine. */
+/* Sets the representable step closest to `step` (E-3); mantissa and exponent never form 0xFFD9 in
+ * QCD. false: no step is as fine. */
 static bool set_step(Cj2kQuantisation *q, uint32_t b, double step, int dynamic_range)
 {
   int exponent;
@@ -56,7 +56,7 @@ void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *he
                             uint8_t guard_bits)
 {
   const Cj2kCoding *coding = &header->coding.coding[c];
-  /* The RCT's differences have one bit more than its inputs. */
+  /* The differences of the RCT have one bit more than its input. */
   int depth = header->components[c].depth + (coding->reversible && header->coding.mct ? 1 : 0);
 
   memset(quantisation, 0, sizeof *quantisation);
@@ -101,8 +101,8 @@ void cj2k_frame_steps_clear(Cj2kFrameSteps *steps)
 
 /*
  * Contrast sensitivity by decomposition level d = 1, 2 ... and direction, relative to low
- * frequencies, at the viewing distance that JPEG's own quantisation tables assume; luminance, blue
- * and red difference. What is missing is 1.
+ * frequencies, at the viewing distance that JPEG's quantisation tables assume, for luminance, blue
+ * and red difference. Levels without an entry have 1.
  */
 #define VISUAL_LEVELS 5
 static const float visual_weights[3][VISUAL_LEVELS][2] = {
@@ -132,7 +132,7 @@ static double visual_weight_at(uint32_t kind, uint32_t level, uint32_t orientati
   return visual_weights[kind][level - 1][orientation == CJ2K_HH];
 }
 
-/* A sub-sampled component's finest level is the image's second. */
+/* The finest level of a sub-sampled component is the second level of the image. */
 static double visual_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool colour_difference)
 {
   const Cj2kPlanTileComp *tc = &plan->tile_comps[band->tile_comp];
@@ -163,8 +163,8 @@ uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b)
   return c * CJ2K_MAX_BANDS + band_index(band->resolution, band->orientation);
 }
 
-/* Puts one band's step into the component's quantisation and derives what the frame needs from what
- * that says. false: the step cannot be so fine. */
+/* Puts one band's step into the component's quantisation and derives the frame's quantiser from the
+ * signalled step. false: the step cannot be so fine. */
 static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, double wanted)
 {
   const Cj2kPlanBand *band = &plan->bands[b];
@@ -204,9 +204,9 @@ bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double ba
 }
 
 /*
- * As with JPEG, 50 is the middle, steps grow as 1/q below and fall linearly above; towards 100 the
- * visual weights fade out, since the eye then looks closer, and the base step reaches below what
- * rounding to 8 bits costs.
+ * As in JPEG, 50 is the middle; steps are proportional to 1/q below it and fall linearly above.
+ * Towards 100 the visual weights fade out, because higher quality is viewed from a shorter
+ * distance, and the base step falls below the error of rounding to 8 bits.
  */
 void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power)
 {

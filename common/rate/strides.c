@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#define SAMPLED_BLOCKS 640 /* blocks of a sample, at least */
+#define SAMPLED_BLOCKS 640 /* minimum number of blocks in a sample */
 #define MOST           61
 
 static const uint32_t strides[] = {1, 2, 3, 5, 7, 11, 13, 17, 23, 29, 37, 47, 61, 79, 97, 127};

@@ -188,7 +188,7 @@ static void test_memory(const Scene *scene, bool encoding, uint32_t num_frames)
 {
   char *name = g_strdup_printf("%s with memory for about %u of %d frames",
                                encoding ? "encode" : "decode", num_frames, IN_FLIGHT);
-  Cj2kStats stats;
+  Cj2kStats stats = {0};
   size_t used = 0, available, total;
   void *filler = NULL;
   /* The first run allocates what is allocated once in a process. */
