@@ -70,13 +70,14 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
     return;
   /* Blocks that the stride skips have zeros. */
   CJ2K_CUDA_DO(queue, cudaMemsetAsync(measured->device.data, 0, size, queue->stream));
-  blocks->first_plane = job->first_plane;
-  blocks->num_planes = job->num_planes;
+  blocks->measure.first_plane = job->first_plane;
+  blocks->measure.num_planes = job->num_planes;
   blocks->counts = measured->device.data;
-  blocks->band_errors = (uint64_t *)(blocks->counts + 1);
-  uint64_t *distortions = blocks->band_errors + slot->encoder->plan->num_bands;
-  blocks->distortions = job->distortions ? distortions : NULL;
-  blocks->lengths = (uint32_t *)((char *)distortions + distortions_size(slot, job->num_planes));
+  blocks->measure.band_errors = (uint64_t *)(blocks->counts + 1);
+  uint64_t *distortions = blocks->measure.band_errors + slot->encoder->plan->num_bands;
+  blocks->measure.distortions = job->distortions ? distortions : NULL;
+  blocks->measure.lengths =
+      (uint32_t *)((char *)distortions + distortions_size(slot, job->num_planes));
   if (job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
   if (job->band_errors || !job->num_planes)
@@ -96,7 +97,7 @@ void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResul
   result->band_errors = (uint64_t *)(counts + 1);
   result->ht_distortions = result->band_errors + slot->encoder->plan->num_bands;
   result->ht_lengths = (uint32_t *)((char *)result->ht_distortions +
-                                    distortions_size(slot, slot->ht.job.num_planes));
+                                    distortions_size(slot, slot->ht.job.measure.num_planes));
 }
 
 /* ------------------------------------------------------------ code, one frame in flight --- */

@@ -8,14 +8,15 @@
  * table. It writes the newly significant samples of each group and their signs over the block's
  * quad records.
  *
- * Second kernel: a warp does a block, a lane a group of it. It applies what SigProp found, then
- * MagRef, whose bits a scan finds, and dequantises.
+ * Second kernel: one warp for each block, one lane for each group. It applies what SigProp found,
+ * then MagRef, whose bits a scan finds, and dequantises.
  */
 #include "common.cuh"
 
 namespace {
 
-constexpr uint32_t kBlocks = 32; /* code-blocks of a thread block of the first kernel: one a lane */
+constexpr uint32_t kBlocks =
+    32; /* code-blocks of a thread block of the first kernel: one per lane */
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kMaxGroups = 256;
 /* Distances between the groups and between the words of a block in shared memory, in half words and
@@ -300,9 +301,9 @@ __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint3
   }
 }
 
-/* After all warps have prepared their share, one warp decodes the kBlocks code-blocks, one a lane.
- * Which warp it is differs between thread blocks, because the same warp would always load the same
- * partition of the multiprocessor. */
+/* After all warps have prepared their share, one warp decodes the kBlocks code-blocks, one per
+ * lane. Which warp it is differs between thread blocks, because the same warp would always load the
+ * same partition of the multiprocessor. */
 __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBlocks frame)
 {
   extern __shared__ uint4 shared[];

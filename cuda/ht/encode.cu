@@ -424,16 +424,17 @@ template <bool kReversible>
 __device__ void measure_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
                               uint64_t b, uint32_t p, BlockMemory *shared)
 {
-  uint32_t plane = frame.first_plane + p;
+  uint32_t plane = frame.measure.first_plane + p;
   BlockEncoder<false, kReversible> encoder(frame, block, shared, plane);
   Parts parts = {0, 0, 0};
-  encoder.wants_gain = frame.distortions != nullptr;
+  encoder.wants_gain = frame.measure.distortions != nullptr;
   bool any = encoder.run(&parts) && plane < frame.quantisers[block.band].num_bitplanes;
   uint64_t distortion = encoder.wants_gain ? encoder.gain.distortion() : 0;
   if (encoder.lane == 0) {
-    frame.lengths[b * frame.num_planes + p] = any ? parts.magsgn + parts.mel + parts.vlc : 0;
+    frame.measure.lengths[b * frame.measure.num_planes + p] =
+        any ? parts.magsgn + parts.mel + parts.vlc : 0;
     if (encoder.wants_gain)
-      frame.distortions[b * frame.num_planes + p] = any ? distortion : 0;
+      frame.measure.distortions[b * frame.measure.num_planes + p] = any ? distortion : 0;
   }
   if (p == 0)
     count_saturated(frame, encoder.samples);
@@ -442,8 +443,8 @@ __device__ void measure_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaE
 __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
 {
   __shared__ BlockMemory memory;
-  uint32_t task = blockIdx.x, p = task % frame.num_planes;
-  uint64_t b = (uint64_t)(task / frame.num_planes) * frame.stride;
+  uint32_t task = blockIdx.x, p = task % frame.measure.num_planes;
+  uint64_t b = (uint64_t)(task / frame.measure.num_planes) * frame.stride;
   if (b >= frame.num_blocks)
     return;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
@@ -453,7 +454,8 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
     measure_block<false>(frame, block, b, p, &memory);
 }
 
-/* Measures the error of quantisation itself (Cj2kEncodeResult.band_errors); a warp a block. */
+/* Measures the error of quantisation itself (Cj2kEncodeResult.band_errors); one
+ * warp for each block. */
 __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks frame)
 {
   uint64_t b = (uint64_t)blockIdx.x * frame.stride;
@@ -465,7 +467,7 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
   for (uint32_t y = 0; y < block.height; y++)
     for (uint32_t x = threadIdx.x; x < block.width; x += 32) {
       uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
-      if (frame.num_planes == 0) { /* else the measuring kernel counts saturated samples */
+      if (frame.measure.num_planes == 0) { /* else the measuring kernel counts saturated samples */
         samples.limited(samples.quantise(bits));
       }
       if (block.reversible)
@@ -478,7 +480,7 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
     }
   sum = warp_sum(sum);
   if (threadIdx.x == 0)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.band_errors[block.band]),
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.measure.band_errors[block.band]),
               (unsigned long long)sum);
   count_saturated(frame, samples);
 }
@@ -499,7 +501,7 @@ cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t 
 
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  measure_kernel<<<num_tasks(frame) * frame->num_planes, 32, 0, stream>>>(*frame);
+  measure_kernel<<<num_tasks(frame) * frame->measure.num_planes, 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }
 

@@ -66,7 +66,7 @@ template <uint32_t WARPS> struct BlockGrid {
   }
 
   /* Quantises the samples and stores bit-planes and signs, and in grid 0 the number of bit-planes
-   * of each octet. A warp does its 32 octets one by one, a lane a sample. */
+   * of each octet. A warp does its 32 octets one by one, with a lane for each sample. */
   __device__ __forceinline__ void load(Samples &samples, uint32_t max_planes,
                                        const Team<WARPS> &team)
   {

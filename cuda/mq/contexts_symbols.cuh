@@ -127,7 +127,7 @@ template <uint32_t WARPS> struct SymbolWriter {
     emit_octets(min(num_octets - min(num_octets, 32 * team.warp), 32u), team.lane);
   }
 
-  /* Writes the symbols of `count` octets one by one, a lane a sample. */
+  /* Writes the symbols of `count` octets one by one, with a lane for each sample. */
   __device__ __forceinline__ void emit_octets(uint32_t count, uint32_t lane)
   {
     uint8_t *out = frame_symbols + first_symbol;

@@ -462,7 +462,7 @@ __device__ uint64_t take(uint64_t *total, uint64_t amount, uint32_t lane)
   return __shfl_sync(kAll, first, 0);
 }
 
-/* A warp does a block, a lane a pass. */
+/* One warp for each block, one lane for each pass. */
 __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ Segment segments[kEndWarps][kMaxPasses];

@@ -146,6 +146,14 @@ typedef struct {
 
 #define CJ2K_CUDA_BLOCK_ALIGNMENT 16
 
+/* What measuring needs besides the blocks; arrays are on the device. */
+typedef struct {
+  uint32_t first_plane, num_planes;
+  uint32_t *lengths;     /* output, [block][num_planes] */
+  uint64_t *distortions; /* output, [block][num_planes]; NULL: not wanted */
+  uint64_t *band_errors; /* output, per band; initially 0 */
+} Cj2kCudaMeasure;
+
 /* The blocks of a frame that are coded or measured; arrays are on the device. */
 typedef struct {
   const Cj2kCudaEncodeBlock *blocks;
@@ -167,11 +175,7 @@ typedef struct {
   Cj2kEncodedBlock *coded; /* output, per block */
   Cj2kPassLength *passes;
 
-  /* measure */
-  uint32_t first_plane, num_planes;
-  uint32_t *lengths;     /* [block][num_planes] */
-  uint64_t *distortions; /* [block][num_planes + 1] */
-  uint64_t *band_errors; /* per band; initially 0 */
+  Cj2kCudaMeasure measure;
 } Cj2kCudaEncodeBlocks;
 
 /* Scratch memory for one sample, in bits: as much as its coded bits can take if quantiser indices
