@@ -32,8 +32,8 @@ typedef struct {
   guint refuse_from, num_refusals;   /* number of buffers that get `answer`; others GST_FLOW_OK */
   GstEventType events[MAX_ARRIVALS]; /* GST_EVENT_UNKNOWN stands for a buffer */
   guint num_events;
-  gboolean blocked; /* downstream holds buffers up */
-  gboolean holding; /* one of them has come */
+  gboolean blocked; /* downstream blocks in its chain function */
+  gboolean holding; /* a buffer is in the blocked chain function */
 } Stage;
 
 static void note(Stage *stage, GstEventType type)
@@ -122,7 +122,7 @@ static void wait_for_arrivals(Stage *stage, guint count)
   g_mutex_unlock(&stage->lock);
 }
 
-/* Waits until a buffer is in a chain function that blocks. */
+/* Waits until a buffer is in the blocked chain function. */
 static void wait_until_held(Stage *stage)
 {
   g_mutex_lock(&stage->lock);
@@ -275,7 +275,7 @@ static gpointer push_until_full(gpointer data)
   return NULL;
 }
 
-/* While downstream holds a buffer up, upstream can push as many frames as may be in flight. */
+/* While downstream blocks on one buffer, upstream can push as many frames as may be in flight. */
 static void test_push_meanwhile(gconstpointer data)
 {
   const Case *c = data;
@@ -414,7 +414,8 @@ static void test_segment_done(gconstpointer data)
   stage_clear(&stage);
 }
 
-/* Pushes the event (transfer full) behind five buffers and in front of three: it arrives there. */
+/* Pushes five buffers, the event (transfer full) and three buffers: the event arrives between
+ * them. */
 static void check_position(const Case *c, GstEvent *event)
 {
   Stage stage;
@@ -440,7 +441,7 @@ static void test_gap(gconstpointer data)
 }
 
 /* A change of the rate is not serialised: it does not wait for frames in flight, even if downstream
- * holds one up. */
+ * blocks on one. */
 static void test_instant_rate(gconstpointer data)
 {
   const Case *c = data;
@@ -526,8 +527,8 @@ static void test_reconfigure_in_finish(void)
 }
 
 typedef struct {
-  GstBufferPool *offered; /* the last one, kept by the decoder; compared only */
-  GstBufferPool *used;    /* of the last picture */
+  GstBufferPool *offered; /* the last one; the decoder keeps it, so it is only compared */
+  GstBufferPool *used;    /* that of the last picture */
 } Pools;
 
 static GstPadProbeReturn offer_and_watch(GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -546,7 +547,7 @@ static GstPadProbeReturn offer_and_watch(GstPad *pad, GstPadProbeInfo *info, gpo
   return result;
 }
 
-/* At a gap the base class negotiates if downstream asked for it: the next picture comes from the
+/* At a gap the base class negotiates if downstream requested it: the next picture comes from the
  * pool that downstream offered then. */
 static void test_reconfigure_at_gap(gconstpointer data)
 {
@@ -562,7 +563,7 @@ static void test_reconfigure_at_gap(gconstpointer data)
     g_assert_cmpint(push(&stage, 2 * i), ==, GST_FLOW_OK);
     wait_for_arrivals(&stage, i + 1);
     g_assert_true(pools.used == pools.offered);
-    g_assert_true(i == 0 || before == pools.offered); /* negotiated at the gap, and not again */
+    g_assert_true(i == 0 || before == pools.offered); /* negotiated at the gap and never again */
     gst_harness_push_upstream_event(stage.rig.h, gst_event_new_reconfigure());
     g_assert_true(gst_harness_push_event(
         stage.rig.h, gst_event_new_gap((2 * i + 1) * GST_SECOND / FPS, GST_SECOND / FPS)));
