@@ -246,7 +246,11 @@ typedef struct Cj2kStats {
   /** Transforms, and unpacking or packing of samples. Decoded pictures with a cuda_stream do not
    * count: they are handed out before their time is known. */
   double ms_transform;
-  double ms_total; /**< from submit to receive */
+  double ms_total;            /**< from submit to receive */
+  uint64_t concealed_frames;  /**< decoded frames of which packets were missing or incomplete */
+  uint64_t concealed_packets; /**< such packets */
+  uint64_t
+      concealed_blocks; /**< code-blocks of the precincts of such packets: they may lack data */
 } Cj2kStats;
 
 /** @} */
@@ -325,11 +329,13 @@ typedef struct {
   Cj2kImage image; /**< the image as its header describes it; valid until cj2k_decoder_release */
   Cj2kPicture
       picture; /**< as submitted, or the frame's own planes, valid until cj2k_decoder_release */
-  Cj2kLayout layout;       /**< layout of picture; valid until cj2k_decoder_release */
-  uint32_t corrupt_blocks; /**< code-blocks that could not be decoded and became zeros */
-  bool truncated;          /**< the codestream ended before its last packet */
-  bool fallback;           /**< the CPU back end did it in place of the chosen one */
-  void *priv;              /**< for the library's own use */
+  Cj2kLayout layout;          /**< layout of picture; valid until cj2k_decoder_release */
+  uint32_t corrupt_blocks;    /**< code-blocks that could not be decoded and became zeros */
+  bool truncated;             /**< packets of the codestream are missing */
+  bool fallback;              /**< the CPU back end did it in place of the chosen one */
+  void *priv;                 /**< for the library's own use */
+  uint64_t concealed_packets; /**< packets that were missing or incomplete; truncated is set, too */
+  uint64_t concealed_blocks;  /**< code-blocks of the precincts of such packets */
 } Cj2kFrame;
 
 /** Waits for the oldest frame in flight. CJ2K_OK: *frame was filled in, and frame->status says how

@@ -37,6 +37,9 @@ static void get_stats(BenchRun *run, Cj2kStats *stats)
     group->parts[i]->get_stats(group->parts[i], &part);
     stats->bytes += part.bytes;
     stats->corrupt_blocks += part.corrupt_blocks;
+    stats->concealed_frames += part.concealed_frames;
+    stats->concealed_packets += part.concealed_packets;
+    stats->concealed_blocks += part.concealed_blocks;
     stats->fallbacks += part.fallbacks;
     stats->ms_header += part.ms_header;
     stats->ms_packets += part.ms_packets;

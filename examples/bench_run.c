@@ -46,6 +46,9 @@ static void subtract(Cj2kStats *a, const Cj2kStats *b)
   a->bytes -= b->bytes;
   a->corrupt_blocks -= b->corrupt_blocks;
   a->fallbacks -= b->fallbacks;
+  a->concealed_frames -= b->concealed_frames;
+  a->concealed_packets -= b->concealed_packets;
+  a->concealed_blocks -= b->concealed_blocks;
   a->ms_header -= b->ms_header;
   a->ms_packets -= b->ms_packets;
   a->ms_block_coder -= b->ms_block_coder;

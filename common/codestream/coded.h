@@ -56,8 +56,10 @@ typedef struct {
   Cj2kSegment *segments;
   uint32_t num_segments;
   uint32_t corrupt_blocks;
-  uint64_t unread_bytes; /* bytes of tile-parts after the last packet of their tile */
-  bool truncated;        /* packets are missing or incomplete */
+  uint64_t unread_bytes;      /* bytes of tile-parts after the last packet of their tile */
+  bool truncated;             /* packets are missing or incomplete */
+  uint64_t concealed_packets; /* missing packets: their code-blocks get nothing from them */
+  uint64_t concealed_blocks;  /* code-blocks of the precincts of such packets */
 } Cj2kCodedFrame;
 
 /* Address of the bytes of a block. */
@@ -71,8 +73,9 @@ static inline const uint8_t *cj2k_coded_data(const Cj2kCodedFrame *frame,
 
 /* Reads all packets of all tile-parts (T.800 B.9 to B.12). The reader keeps its arrays between
  * frames, so that it allocates nothing in steady state. max_layers 0: all layers. An invalid packet
- * header or missing data ends the reading of its tile, and the packets before it are used; with
- * `strict` it is an error. */
+ * header or missing data ends the reading of its tile, and the packets before it are used; if the
+ * packets have SOP marker segments, reading goes on at the next one. With `strict` it is an error.
+ */
 typedef struct Cj2kPacketReader Cj2kPacketReader;
 Cj2kPacketReader *cj2k_packet_reader_new(void);
 void cj2k_packet_reader_free(Cj2kPacketReader *reader);

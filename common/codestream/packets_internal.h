@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A coded frame with the capacities of its arrays, shared by the files that read packets. */
+/* What the files that read packets share: a coded frame with the capacities of its arrays, and the
+ * position in a tile. */
 #ifndef CJ2K_CODESTREAM_PACKETS_INTERNAL_H
 #define CJ2K_CODESTREAM_PACKETS_INTERNAL_H
 
@@ -13,5 +14,67 @@ typedef struct {
 
 /* Turns the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame. */
 void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store);
+
+/* The precincts of a frame of which packets are missing. */
+typedef struct {
+  uint8_t *precincts; /* of the plan: 1, if a packet is missing */
+  uint32_t capacity;
+  bool any; /* else `precincts` has not been cleared for this frame */
+  uint64_t packets, blocks;
+} Cj2kMissing;
+
+/* The position in a tile whose packets are being read. */
+typedef struct {
+  Cj2kTileReader *reader;
+  const Cj2kTileParts *tile_parts;
+  const uint32_t *next_part;
+  uint32_t part;          /* current tile-part, UINT32_MAX after the last */
+  uint64_t at, end;       /* rest of its data */
+  const uint8_t *headers; /* rest of the packed packet headers; NULL: headers are in the data */
+  size_t headers_size;
+  uint16_t max_layers;
+  uint64_t packet;   /* number of the next packet in the tile */
+  uint64_t began_at; /* where the last packet began, and the end of that tile-part */
+  uint64_t part_end;
+  uint64_t ended_at;   /* where the last packet ended or broke off */
+  uint64_t unread;     /* bytes of tile-parts that were left unread */
+  bool had_sop;        /* the last packet began with SOP */
+  bool out_of_step;    /* an SOP is missing, or its number is not that of the packet */
+  bool lacks_sop;      /* a packet has none, and the one before it has */
+  bool jumped;         /* from one SOP to the next, numbers do not count the packets between them */
+  bool swallowed;      /* a packet took the SOP of others for its own bytes */
+  uint64_t sop_packet; /* the last packet with SOP, its number there, and its tile-part */
+  uint16_t sop_number;
+  uint32_t sop_part;
+  bool need_eph; /* a packet header without EPH is broken */
+  Cj2kMissing *missing;
+  Cj2kPacketObserver observer;
+  void *observer_user;
+} Cj2kPacketWalk;
+
+typedef enum { CJ2K_PACKET_READ, CJ2K_PACKETS_ENDED, CJ2K_PACKET_BROKEN } Cj2kPacketResult;
+
+void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part);
+/* Reads one packet. If it is incomplete or invalid, what it announced is dropped. */
+Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
+
+/* packets_resync.c */
+
+/* Notes that a packet is missing: its precinct has a hole. */
+void cj2k_walk_miss(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
+/* The same for all that the iterator has left. */
+void cj2k_walk_miss_rest(Cj2kPacketWalk *walk);
+/* At a packet with SOP: compares its number with those before. */
+void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number);
+/* At a packet without SOP after one with SOP: notes that, and whether the last one has SOP among
+ * its bytes. */
+void cj2k_walk_check_last(Cj2kPacketWalk *walk);
+/* After a first reading, which broke off or left bytes over if `ended_early`: are packets missing,
+ * and can SOP marker segments tell which? */
+bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early);
+/* Reads the packets of a tile again from its beginning by the numbers in their SOP (A.8.1). Missing
+ * packets, those that do not fill the space up to the next SOP, and later ones of their precincts
+ * are left out. */
+void cj2k_walk_resync(Cj2kPacketWalk *walk);
 
 #endif

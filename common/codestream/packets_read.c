@@ -12,29 +12,12 @@ struct Cj2kPacketReader {
   /* The tile-parts of each tile as linked lists, in codestream order; UINT32_MAX ends a list. */
   uint32_t *first_part, *last_part, *next_part;
   uint32_t tiles_capacity, parts_capacity;
+  Cj2kMissing missing;
   Cj2kPacketObserver observer;
   void *observer_user;
 };
 
-/* The position in a tile whose packets are being read. */
-typedef struct {
-  Cj2kTileReader *reader;
-  const Cj2kTileParts *tile_parts;
-  const uint32_t *next_part;
-  uint32_t part;          /* current tile-part, UINT32_MAX after the last */
-  uint64_t at, end;       /* rest of its data */
-  const uint8_t *headers; /* rest of the packed packet headers; NULL: headers are in the data */
-  size_t headers_size;
-  uint16_t max_layers;
-  uint64_t ended_at; /* where the last packet ended or broke off */
-  uint64_t unread;   /* bytes of tile-parts that were left unread */
-  Cj2kPacketObserver observer;
-  void *observer_user;
-} Walk;
-
-typedef enum { PACKET_READ, PACKETS_ENDED, PACKET_BROKEN } PacketResult;
-
-static void enter_part(Walk *walk, uint32_t part)
+void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part)
 {
   walk->part = part;
   walk->end = walk->at;
@@ -45,10 +28,10 @@ static void enter_part(Walk *walk, uint32_t part)
 }
 
 /* Goes to the next tile-part if this one is used up. A packet never spans two (A.4.2). */
-static void skip_empty_parts(Walk *walk)
+static void skip_empty_parts(Cj2kPacketWalk *walk)
 {
   while (walk->part != UINT32_MAX && walk->at == walk->end)
-    enter_part(walk, walk->next_part[walk->part]);
+    cj2k_walk_enter_part(walk, walk->next_part[walk->part]);
 }
 
 static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
@@ -57,17 +40,26 @@ static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
 }
 
 /* Skips SOP, which may precede any packet (A.8.1). No packet can begin with these bytes, so that
- * Scod need not be checked. */
-static void skip_sop(Walk *walk)
+ * Scod need not be checked. Its number, and that it is missing where the packet before had one, are
+ * only noted: an intact codestream may lack some, or count otherwise. */
+static void skip_sop(Cj2kPacketWalk *walk)
 {
   const uint8_t *data = walk->reader->data + walk->at;
+  bool has_sop = marker_at(data, walk->end - walk->at, CJ2K_SOP) && walk->end - walk->at >= 6;
 
-  if (marker_at(data, walk->end - walk->at, CJ2K_SOP) && walk->end - walk->at >= 6)
+  if (has_sop)
+    cj2k_walk_check_sop(walk, cj2k_get16(data + 4));
+  else if (walk->had_sop)
+    cj2k_walk_check_last(walk);
+  walk->had_sop = has_sop;
+  walk->began_at = walk->at;
+  walk->part_end = walk->end;
+  if (has_sop)
     walk->at += 6;
 }
 
 /* Reads one packet header, from the packed ones or from the data, and the EPH after it (A.8.2). */
-static PacketResult read_header(Walk *walk, const Cj2kPacketId *packet)
+static Cj2kPacketResult read_header(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
   bool packed = walk->headers != NULL;
   const uint8_t *data = packed ? walk->headers : walk->reader->data + walk->at;
@@ -75,22 +67,24 @@ static PacketResult read_header(Walk *walk, const Cj2kPacketId *packet)
   Cj2kBitReader bits;
 
   if (size == 0)
-    return PACKETS_ENDED;
+    return CJ2K_PACKETS_ENDED;
   cj2k_bits_init(&bits, data, size);
   if (!cj2k_packet_header_read(walk->reader, packet, &bits))
-    return PACKET_BROKEN;
+    return CJ2K_PACKET_BROKEN;
   used = cj2k_bits_finish(&bits);
   if (used > size)
-    return PACKET_BROKEN;
+    return CJ2K_PACKET_BROKEN;
   if (marker_at(data + used, size - used, CJ2K_EPH))
     used += 2;
+  else if (walk->need_eph)
+    return CJ2K_PACKET_BROKEN;
   if (packed) {
     walk->headers += used;
     walk->headers_size -= used;
   } else {
     walk->at += used;
   }
-  return PACKET_READ;
+  return CJ2K_PACKET_READ;
 }
 
 /*
@@ -124,7 +118,7 @@ static void drop_pieces(Cj2kTileReader *reader, uint32_t first)
 }
 
 /* Assigns the bytes of the packet body to the pieces from `first` on. false: bytes are missing. */
-static bool place_pieces(Walk *walk, const Cj2kPacketId *packet, uint32_t first)
+static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint32_t first)
 {
   Cj2kTileReader *reader = walk->reader;
   uint64_t at = walk->at, end = walk->end;
@@ -145,7 +139,7 @@ static bool place_pieces(Walk *walk, const Cj2kPacketId *packet, uint32_t first)
   return true;
 }
 
-static bool is_wanted(const Walk *walk, const Cj2kPacketId *packet)
+static bool is_wanted(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
   const Cj2kPlan *plan = walk->reader->plan;
   const Cj2kPlanTile *tile = &plan->tiles[walk->reader->tile];
@@ -154,35 +148,36 @@ static bool is_wanted(const Walk *walk, const Cj2kPacketId *packet)
   return packet->layer < walk->max_layers && packet->resolution <= tile_comp->reduced_levels;
 }
 
-static PacketResult read_packet(Walk *walk, const Cj2kPacketId *packet)
+Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
   Cj2kTileReader *reader = walk->reader;
   uint32_t first_piece = reader->num_pieces;
   uint64_t start, body;
   const uint8_t *packed;
-  PacketResult result;
+  Cj2kPacketResult result;
 
   skip_empty_parts(walk);
   if (walk->part == UINT32_MAX && !walk->headers)
-    return PACKETS_ENDED;
+    return CJ2K_PACKETS_ENDED;
   start = walk->at;
   packed = walk->headers;
   skip_sop(walk);
+  walk->packet++;
   result = read_header(walk, packet);
-  if (result != PACKET_READ) {
+  if (result != CJ2K_PACKET_READ) {
     drop_pieces(reader, first_piece);
     return result;
   }
   body = walk->at;
   if (!place_pieces(walk, packet, first_piece))
-    return PACKETS_ENDED;
+    return CJ2K_PACKETS_ENDED;
   if (walk->observer)
     walk->observer(walk->observer_user, packet, start,
                    body - start + (packed ? (uint64_t)(walk->headers - packed) : 0),
                    walk->at - body);
   if (!is_wanted(walk, packet))
     drop_pieces(reader, first_piece);
-  return PACKET_READ;
+  return CJ2K_PACKET_READ;
 }
 
 /* --- a tile --- */
@@ -253,16 +248,15 @@ void cj2k_tile_reader_clear(Cj2kTileReader *reader)
   memset(reader, 0, sizeof *reader);
 }
 
-/* Reads the packets of one tile up to its end or the first invalid packet. */
-static PacketResult read_tile(Walk *walk)
+/* Reads the packets of one tile up to its end or the first invalid packet, which is *packet. */
+static Cj2kPacketResult read_tile(Cj2kPacketWalk *walk, Cj2kPacketId *packet)
 {
-  Cj2kPacketId packet;
-  PacketResult result = PACKET_READ;
+  Cj2kPacketResult result = CJ2K_PACKET_READ;
 
-  while (result == PACKET_READ && cj2k_packet_iterator_next(&walk->reader->iterator, &packet))
-    result = read_packet(walk, &packet);
+  while (result == CJ2K_PACKET_READ && cj2k_packet_iterator_next(&walk->reader->iterator, packet))
+    result = cj2k_walk_packet(walk, packet);
   walk->ended_at = walk->at;
-  for (; walk->part != UINT32_MAX; enter_part(walk, walk->next_part[walk->part]))
+  for (; walk->part != UINT32_MAX; cj2k_walk_enter_part(walk, walk->next_part[walk->part]))
     walk->unread += walk->end - walk->at;
   return result;
 }
@@ -291,6 +285,7 @@ void cj2k_packet_reader_free(Cj2kPacketReader *reader)
   g_free(reader->first_part);
   g_free(reader->last_part);
   g_free(reader->next_part);
+  g_free(reader->missing.precincts);
   g_free(reader);
 }
 
@@ -353,10 +348,74 @@ static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
   frame->num_segments = 0;
   frame->corrupt_blocks = 0;
   frame->unread_bytes = 0;
+  reader->missing.any = false;
+  reader->missing.packets = reader->missing.blocks = 0;
   frame->truncated = !list_tile_parts(reader, plan, tile_parts) || tile_parts->truncated;
   return frame->truncated && strict ? cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
                                                      "tile-parts are missing or out of order")
                                     : CJ2K_OK;
+}
+
+static Cj2kPacketWalk begin_tile(Cj2kPacketReader *reader, const Cj2kTileParts *tile_parts,
+                                 uint32_t tile, uint16_t max_layers)
+{
+  Cj2kPacketWalk walk = {.reader = &reader->tile_reader,
+                         .tile_parts = tile_parts,
+                         .next_part = reader->next_part,
+                         .missing = &reader->missing,
+                         .sop_part = UINT32_MAX,
+                         .observer = reader->observer,
+                         .observer_user = reader->observer_user,
+                         .max_layers = max_layers > 0 ? max_layers : UINT16_MAX};
+
+  if (tile_parts->packed_headers && tile_parts->packed_headers[tile].data) {
+    walk.headers = tile_parts->packed_headers[tile].data;
+    walk.headers_size = tile_parts->packed_headers[tile].size;
+  }
+  cj2k_walk_enter_part(&walk, reader->first_part[tile]);
+  return walk;
+}
+
+/*
+ * Reads the packets of a tile. If they cannot be read one after the other up to the end of the
+ * data, packets are missing, and SOP marker segments may say which.
+ */
+static Cj2kStatus read_packets(Cj2kPacketReader *reader, const Cj2kPlan *plan,
+                               const Cj2kTileParts *tile_parts, uint32_t tile, uint16_t max_layers,
+                               bool strict, uint64_t max_memory, Cj2kError *error)
+{
+  Cj2kCodedFrame *out = &reader->store.frame;
+  Cj2kTileReader *tile_reader = &reader->tile_reader;
+  Cj2kPacketId last;
+  Cj2kStatus status = cj2k_tile_reader_start(tile_reader, plan, tile, max_memory, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  Cj2kPacketWalk walk = begin_tile(reader, tile_parts, tile, max_layers);
+  Cj2kPacketResult result = read_tile(&walk, &last);
+  bool ended_early = result != CJ2K_PACKET_READ || walk.unread > 0;
+  bool gap = cj2k_walk_can_resync(&walk, ended_early);
+  out->unread_bytes += walk.unread;
+  if (result == CJ2K_PACKET_READ && !gap)
+    return CJ2K_OK;
+  out->truncated = true;
+  if (strict)
+    return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, 0, walk.ended_at,
+                             gap ? "packets of tile %u are missing"
+                             : result == CJ2K_PACKET_BROKEN
+                                 ? "tile %u has an invalid packet header"
+                                 : "the data of tile %u ends before its last packet",
+                             tile);
+  if (!gap) {
+    cj2k_walk_miss(&walk, &last);
+    cj2k_walk_miss_rest(&walk);
+    return CJ2K_OK;
+  }
+  status = cj2k_tile_reader_start(tile_reader, plan, tile, max_memory, error);
+  walk = begin_tile(reader, tile_parts, tile, max_layers);
+  if (status == CJ2K_OK)
+    cj2k_walk_resync(&walk);
+  return status;
 }
 
 Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
@@ -364,43 +423,17 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                              uint16_t max_layers, bool strict, uint64_t max_memory,
                              Cj2kCodedFrame **frame, Cj2kError *error)
 {
-  Cj2kTileReader *tile_reader = &reader->tile_reader;
   Cj2kCodedFrame *out = &reader->store.frame;
   Cj2kStatus status = begin_frame(reader, plan, tile_parts, data, size, strict, max_memory, error);
 
-  if (status != CJ2K_OK)
-    return status;
-  tile_reader->data = data;
-  for (uint32_t t = 0; t < plan->num_tiles; t++) {
-    Walk walk = {.reader = tile_reader,
-                 .tile_parts = tile_parts,
-                 .next_part = reader->next_part,
-                 .observer = reader->observer,
-                 .observer_user = reader->observer_user,
-                 .max_layers = max_layers > 0 ? max_layers : UINT16_MAX};
-    PacketResult result;
-
-    status = cj2k_tile_reader_start(tile_reader, plan, t, max_memory, error);
-    if (status != CJ2K_OK)
-      return status;
-    if (tile_parts->packed_headers && tile_parts->packed_headers[t].data) {
-      walk.headers = tile_parts->packed_headers[t].data;
-      walk.headers_size = tile_parts->packed_headers[t].size;
-    }
-    enter_part(&walk, reader->first_part[t]);
-    result = read_tile(&walk);
-    out->unread_bytes += walk.unread;
-    if (result != PACKET_READ) {
-      out->truncated = true;
-      if (strict)
-        return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, 0, walk.ended_at,
-                                 result == PACKET_BROKEN
-                                     ? "tile %u has an invalid packet header"
-                                     : "the data of tile %u ends before its last packet",
-                                 t);
-    }
-    cj2k_tile_reader_finish(tile_reader, &reader->store);
+  reader->tile_reader.data = data;
+  for (uint32_t t = 0; t < plan->num_tiles && status == CJ2K_OK; t++) {
+    status = read_packets(reader, plan, tile_parts, t, max_layers, strict, max_memory, error);
+    if (status == CJ2K_OK)
+      cj2k_tile_reader_finish(&reader->tile_reader, &reader->store);
   }
+  out->concealed_packets = reader->missing.packets;
+  out->concealed_blocks = reader->missing.blocks;
   *frame = out;
-  return CJ2K_OK;
+  return status;
 }

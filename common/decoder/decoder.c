@@ -188,8 +188,11 @@ static void hand_out(Cj2kDecoderFrame *frame, Cj2kFrame *out)
   out->layout.samples = received->samples;
   if (received->info)
     out->image = received->info->image;
-  if (frame->coding.coded)
-    out->truncated = frame->coding.coded->truncated || frame->headers.tile_parts.truncated;
+  if (!frame->coding.coded)
+    return;
+  out->truncated = frame->coding.coded->truncated || frame->headers.tile_parts.truncated;
+  out->concealed_packets = frame->coding.coded->concealed_packets;
+  out->concealed_blocks = frame->coding.coded->concealed_blocks;
 }
 
 static void count(Cj2kStats *stats, const Cj2kDecoderFrame *frame)
@@ -197,6 +200,11 @@ static void count(Cj2kStats *stats, const Cj2kDecoderFrame *frame)
   stats->frames++;
   stats->failed_frames += frame->status != CJ2K_OK;
   stats->corrupt_blocks += frame->coding.result.corrupt_blocks;
+  if (frame->status == CJ2K_OK && frame->coding.coded) {
+    stats->concealed_frames += frame->coding.coded->concealed_packets > 0;
+    stats->concealed_packets += frame->coding.coded->concealed_packets;
+    stats->concealed_blocks += frame->coding.coded->concealed_blocks;
+  }
   stats->fallbacks += frame->coding.fallback;
   stats->bytes += frame->input.size;
   stats->ms_header += frame->headers.ms;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MAX_MEMORY  (UINT64_C(4) << 30) /* in the terms of cj2k_plan_new */
-#define MAX_PACKETS (UINT64_C(1) << 22) /* of a tile */
+#define MAX_PACKETS (UINT64_C(1) << 22) /* of all tiles */
 
 struct Cj2kRtpRepairer {
   Cj2kHeaderReader *headers;
@@ -329,8 +329,6 @@ static bool list_packets(Cj2kRtpRepairer *repairer, uint32_t tile)
   const Cj2kPlan *plan = repairer->plan;
   Cj2kPacketId packet;
   Cj2kError error = {0};
-  if (cj2k_tile_num_packets(plan, tile) > MAX_PACKETS)
-    return false;
   if (cj2k_tile_reader_start(&repairer->reader, plan, tile, MAX_MEMORY, &error) != CJ2K_OK)
     return false;
   g_array_set_size(repairer->packets, 0);
@@ -381,6 +379,15 @@ static void reserve_precincts(Cj2kRtpRepairer *repairer)
   }
 }
 
+/* A header can announce billions of packets. */
+static bool has_few_packets(const Cj2kPlan *plan)
+{
+  uint64_t packets = 0;
+  for (uint32_t tile = 0; tile < plan->num_tiles && packets <= MAX_PACKETS; tile++)
+    packets += cj2k_tile_num_packets(plan, tile);
+  return packets <= MAX_PACKETS;
+}
+
 bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_t count,
                      const GByteArray *kept, GByteArray *out, Cj2kRtpRepaired *result)
 {
@@ -390,6 +397,8 @@ bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_
     arrived[i].used = false;
   if (count == 0 || !cj2k_rtp_parts_find(&repairer->parts, arrived, count, kept) ||
       !make_plan(repairer))
+    return false;
+  if (!has_few_packets(repairer->plan))
     return false;
   reserve_precincts(repairer);
   g_byte_array_append(out, repairer->parts.flat->data, 2);

@@ -266,6 +266,46 @@ static void test_losses(gconstpointer data)
   stream_clear(&packets);
 }
 
+/* The stock elements (RFC 5371) drop the packets that were hit, and the decoder goes on behind
+ * them. */
+static void test_stock(void)
+{
+  if (skip_without("rtpj2kpay") || skip_without("rtpj2kdepay"))
+    return;
+  Stream coded = stream_encode("sop=true block-coder=ht precincts=64x64 progression-order=rpcl",
+                               GST_VIDEO_FORMAT_I422_10LE, 322, 201, 12, NULL);
+  Stream packets = stream_pass("rtpj2kpay", "mtu=600", &coded, NULL);
+  Network network = {.seed = 5, .loss = 10};
+  guint dropped, doubled;
+  guint64 concealed = 0, flagged = 0;
+  GstBuffer *picture;
+  Stream arrived = network_pass(&network, &packets, &dropped, &doubled);
+  GstHarness *h = gst_harness_new_parse("rtpj2kdepay ! cudaj2kdec backend=cpu name=decoder");
+  gst_harness_set_src_caps(h, gst_caps_ref(arrived.caps));
+  g_assert_cmpuint(dropped, >, 0);
+  for (guint i = 0; i < arrived.buffers->len; i++)
+    gst_harness_push(h, gst_buffer_ref(arrived.buffers->pdata[i]));
+  gst_harness_push_event(h, gst_event_new_eos());
+  GstElement *decoder = gst_harness_find_element(h, "cudaj2kdec");
+  GstStructure *stats;
+  g_object_get(decoder, "stats", &stats, NULL);
+  while ((picture = gst_harness_try_pull(h))) {
+    flagged += GST_BUFFER_FLAG_IS_SET(picture, GST_BUFFER_FLAG_CORRUPTED);
+    gst_buffer_unref(picture);
+  }
+  concealed = stats_get(stats, "concealed-frames");
+  g_assert_cmpuint(concealed, >, 0);
+  g_assert_cmpuint(concealed, ==, flagged);
+  g_assert_cmpuint(stats_get(stats, "concealed-packets"), <, 60 * concealed);
+  g_assert_cmpuint(stats_get(stats, "corrupt-blocks"), ==, 0);
+  gst_structure_free(stats);
+  gst_object_unref(decoder);
+  gst_harness_teardown(h);
+  stream_clear(&coded);
+  stream_clear(&packets);
+  stream_clear(&arrived);
+}
+
 /* Packets of repaired codestreams stand where they stood: dropping one RTP packet of one precinct
  * leaves every other packet as it was. */
 static void test_repair_is_exact(void)
@@ -398,6 +438,7 @@ int main(int argc, char **argv)
     g_test_add_data_func(name, GUINT_TO_POINTER(i), test_losses);
     g_free(name);
   }
+  g_test_add_func("/rtp/stock", test_stock);
   g_test_add_func("/rtp/repair-is-exact", test_repair_is_exact);
   g_test_add_func("/rtp/limits", test_limits);
   g_test_add_func("/rtp/mutated", test_mutated);

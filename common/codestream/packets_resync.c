@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reading packets of a tile of which some are missing, by the numbers in SOP marker segments. */
+#include "markers.h"
+#include "packets_internal.h"
+
+#include <string.h>
+
+#define SOP_BYTES 6
+/* Missing packets of a frame that are looked at one by one. A header can announce billions. */
+#define MAX_MISSING (UINT64_C(1) << 20)
+
+static uint32_t num_blocks(const Cj2kPlan *plan, const Cj2kPacketId *packet)
+{
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
+  uint32_t bands = plan->resolutions[packet->resolution_index].num_bands, count = 0;
+  for (uint32_t b = 0; b < bands; b++)
+    count += precinct->band[b].blocks_x * precinct->band[b].blocks_y;
+  return count;
+}
+
+void cj2k_walk_miss(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
+{
+  Cj2kMissing *missing = walk->missing;
+  const Cj2kPlan *plan = walk->reader->plan;
+  if (!missing->any) {
+    if (plan->num_precincts > missing->capacity) {
+      missing->precincts = g_renew(uint8_t, missing->precincts, plan->num_precincts);
+      missing->capacity = plan->num_precincts;
+    }
+    memset(missing->precincts, 0, plan->num_precincts);
+    missing->any = true;
+  }
+  missing->packets++;
+  if (!missing->precincts[packet->precinct_index])
+    missing->blocks += num_blocks(plan, packet);
+  missing->precincts[packet->precinct_index] = 1;
+}
+
+void cj2k_walk_miss_rest(Cj2kPacketWalk *walk)
+{
+  Cj2kPacketIterator *iterator = &walk->reader->iterator;
+  Cj2kPacketId packet;
+  while (walk->missing->packets < MAX_MISSING && cj2k_packet_iterator_next(iterator, &packet))
+    cj2k_walk_miss(walk, &packet);
+  if (walk->missing->packets >= MAX_MISSING)
+    walk->missing->packets += iterator->packets_left;
+}
+
+/* The next SOP in [at, walk->end), or walk->end. No other bytes of packets look like it. */
+static uint64_t find_sop(const Cj2kPacketWalk *walk, uint64_t at)
+{
+  const uint8_t *data = walk->reader->data;
+  while (walk->end > at && walk->end - at >= SOP_BYTES) {
+    const uint8_t *found = memchr(data + at, 0xff, walk->end - at - SOP_BYTES + 1);
+    if (!found)
+      break;
+    if (cj2k_get16(found) == CJ2K_SOP && cj2k_get16(found + 2) == 4)
+      return (uint64_t)(found - data);
+    at = (uint64_t)(found - data) + 1;
+  }
+  return walk->end;
+}
+
+/* Is there an SOP in [at, end)? */
+static bool has_sop(const Cj2kPacketWalk *walk, uint64_t at, uint64_t end)
+{
+  Cj2kPacketWalk range = *walk;
+  range.end = end;
+  return at < end && find_sop(&range, at) < end;
+}
+
+/* Some encoders begin with another number, or write the same one always; from one SOP to the next
+ * of a tile-part others count packets. */
+void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number)
+{
+  uint16_t steps = (uint16_t)(walk->packet - walk->sop_packet);
+  bool is_first = walk->packet == 0 || walk->sop_part != walk->part;
+  walk->out_of_step |= number != (walk->packet & 0xffff);
+  walk->jumped |=
+      !is_first && number != walk->sop_number && (uint16_t)(number - walk->sop_number) != steps;
+  walk->sop_packet = walk->packet;
+  walk->sop_number = number;
+  walk->sop_part = walk->part;
+}
+
+void cj2k_walk_check_last(Cj2kPacketWalk *walk)
+{
+  walk->out_of_step = walk->lacks_sop = true;
+  if (walk->part_end == walk->end)
+    walk->swallowed |= has_sop(walk, walk->began_at + SOP_BYTES, walk->at);
+}
+
+bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early)
+{
+  if (walk->headers || walk->observer)
+    return false;
+  if (walk->swallowed || (walk->jumped && walk->lacks_sop))
+    return true;
+  return ended_early &&
+         (walk->out_of_step ||
+          (walk->had_sop && has_sop(walk, walk->began_at + SOP_BYTES, walk->part_end)));
+}
+
+/* The packet that the SOP at `at` belongs to, from `next` on. */
+static uint64_t packet_number(const Cj2kPacketWalk *walk, uint64_t at, uint64_t next)
+{
+  return next + (uint16_t)(cj2k_get16(walk->reader->data + at + 4) - next);
+}
+
+/* Goes to the next SOP of a packet from `next` on, which must be below `total`. One that is damaged
+ * shows by its number: that of the SOP behind it is lower. */
+static bool next_sop(Cj2kPacketWalk *walk, uint64_t next, uint64_t total, uint64_t *number)
+{
+  while (walk->part != UINT32_MAX) {
+    walk->at = find_sop(walk, walk->at);
+    if (walk->at == walk->end) {
+      cj2k_walk_enter_part(walk, walk->next_part[walk->part]);
+      continue;
+    }
+    *number = packet_number(walk, walk->at, next);
+    uint64_t behind = *number > next ? find_sop(walk, walk->at + SOP_BYTES) : walk->end;
+    if (*number < total && (behind == walk->end || packet_number(walk, behind, next) > *number))
+      return true;
+    walk->at += SOP_BYTES;
+  }
+  return false;
+}
+
+/* Copies what is known of the code-blocks of a packet's precinct, or puts it back. */
+static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved, bool back)
+{
+  const Cj2kPlan *plan = walk->reader->plan;
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
+  uint32_t bands = plan->resolutions[packet->resolution_index].num_bands, at = 0;
+  g_array_set_size(saved, num_blocks(plan, packet));
+  for (uint32_t b = 0; b < bands; b++) {
+    const Cj2kPlanPrecinctBand *band = &precinct->band[b];
+    uint32_t count = band->blocks_x * band->blocks_y;
+    if (count == 0)
+      continue;
+    Cj2kBlockState *states = walk->reader->states + (band->first_block - walk->reader->first_block);
+    Cj2kBlockState *copies = &g_array_index(saved, Cj2kBlockState, at);
+    if (back)
+      memcpy(states, copies, count * sizeof *states);
+    else
+      memcpy(copies, states, count * sizeof *states);
+    for (uint32_t i = 0; back && i < count; i++)
+      if (states[i].last_piece)
+        walk->reader->pieces[states[i].last_piece].next = 0;
+    at += count;
+  }
+}
+
+/* Reads the packet that begins at walk->at with SOP, and goes behind it: to the next SOP, or the
+ * end of the tile-part. false: it does not end there, and nothing of it is kept. */
+static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved)
+{
+  uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);
+  uint32_t pieces = walk->reader->num_pieces;
+  copy_states(walk, packet, saved, false);
+  walk->end = limit;
+  bool good =
+      cj2k_walk_packet(walk, packet) == CJ2K_PACKET_READ && (walk->at == limit || limit == end);
+  walk->end = end;
+  walk->at = limit;
+  if (good)
+    return true;
+  copy_states(walk, packet, saved, true);
+  walk->reader->num_pieces = pieces;
+  return false;
+}
+
+void cj2k_walk_resync(Cj2kPacketWalk *walk)
+{
+  const Cj2kMissing *missing = walk->missing;
+  GArray *saved = g_array_new(FALSE, FALSE, sizeof(Cj2kBlockState));
+  uint64_t total = walk->reader->iterator.packets_left, number = 0;
+  Cj2kPacketId packet;
+  bool found = next_sop(walk, 0, total, &number);
+  walk->need_eph = cj2k_header_tile(walk->reader->plan->header, walk->reader->tile)->eph;
+  for (uint64_t i = 0; found && missing->packets < MAX_MISSING; i++) {
+    if (!cj2k_packet_iterator_next(&walk->reader->iterator, &packet))
+      break;
+    bool dead = missing->any && missing->precincts[packet.precinct_index];
+    if (i < number || dead || !read_between(walk, &packet, saved))
+      cj2k_walk_miss(walk, &packet);
+    if (i < number)
+      continue;
+    if (dead)
+      walk->at += SOP_BYTES;
+    found = next_sop(walk, i + 1, total, &number);
+  }
+  cj2k_walk_miss_rest(walk);
+  g_array_unref(saved);
+}
