@@ -41,7 +41,7 @@ static void test_header(void)
   Cj2kRtpHeader h;
 #define CHECK(value, hex)                                                                          \
   memset(&h, 0, sizeof h);                                                                         \
-  h = *value;                                                                                      \
+  h = *(value);                                                                                    \
   assert_bytes(&h, hex)
   CHECK(MAIN(.order = 0), "c000000000000000");
   CHECK(BODY(.kind = CJ2K_RTP_MAIN_MORE), "4000000000000000");
