@@ -174,7 +174,7 @@ void network_mutate(const Network *network, Stream *packets, guint count)
     GstBuffer *buffer = gst_buffer_copy_deep(packets->buffers->pdata[which]);
     gsize size = gst_buffer_get_size(buffer);
     guint8 byte = (guint8)g_rand_int(rand);
-    /* Half of them in the payload header. */
+    /* Half of the changes are in the payload header. */
     gsize at = i % 2 ? 12 + (gsize)g_rand_int_range(rand, 0, 8)
                      : (gsize)g_rand_int_range(rand, 2, (gint32)size);
     if (i % 7 == 6)

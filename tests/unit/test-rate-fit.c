@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Selections under ceilings, with a layout that is made up: neither pictures nor a back end. */
+/* Selections within ceilings, with a made-up layout function: neither pictures nor a back end are
+ * needed. */
 #include "common/rate/fit.h"
 
 #include <glib.h>
@@ -9,7 +10,7 @@
 #define PASSES 12
 #define EMPTY  150 /* bytes of a codestream without any block */
 
-/* Two components, whose blocks take turns. */
+/* Two components whose blocks alternate. */
 typedef struct {
   Cj2kPlan plan;
   Cj2kPlanBand bands[2];
@@ -21,7 +22,8 @@ typedef struct {
   Cj2kSelection selection;
   uint64_t all; /* bytes of all passes */
   uint64_t components[2];
-  uint32_t header_part; /* headers take this part of what blocks do, and two bytes a block */
+  uint32_t
+      header_part; /* headers take 1/header_part of the bytes of blocks, and two bytes per block */
   uint32_t layouts, fails_at;
 } Frame;
 
@@ -149,7 +151,7 @@ static void test_components(void)
     Cj2kFit result = {0};
     Frame frame;
     frame_init(&frame, seed);
-    /* The blocks of one are worth more. */
+    /* The blocks of one component have the larger gains. */
     for (uint32_t i = 0; i < BLOCKS * PASSES; i++)
       if (i / PASSES % 2)
         frame.points[i].slope = (uint16_t)(frame.points[i].slope + 9000);
@@ -162,7 +164,7 @@ static void test_components(void)
   }
 }
 
-/* Headers that take more than a ceiling are an error, and so is a layout that fails. */
+/* Headers that exceed a ceiling are an error, and so is a layout that fails. */
 static void test_refused(void)
 {
   const Cj2kCeilings small = cj2k_ceilings(EMPTY, UINT64_MAX, 2, false),
@@ -178,7 +180,7 @@ static void test_refused(void)
   g_assert_cmpuint(frame.components[0] + frame.components[1], ==, 0);
   for (uint32_t call = 1; call < 4; call++) {
     const Cj2kCeilings ceilings = cj2k_ceilings(9000, 4000, 2, false);
-    cj2k_hulls_set_points(&frame.hulls, frame.blocks, frame.points, NULL); /* without floors */
+    cj2k_hulls_set_points(&frame.hulls, frame.blocks, frame.points, NULL); /* resets the floors */
     frame.layouts = 0;
     frame.fails_at = call;
     result = (Cj2kFit){0};

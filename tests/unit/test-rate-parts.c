@@ -123,7 +123,7 @@ static void test_ceilings(void)
   g_assert_cmpuint(cinema.useful_frame, ==, 2000);
 }
 
-/* Errors say which ceiling is too small and what is needed. */
+/* Errors name the ceiling that is too small and the required size. */
 static void test_least(void)
 {
   uint64_t components[] = {30, 50};
@@ -147,7 +147,7 @@ static void record(Cj2kRateHistory *history, uint64_t number, double base)
   cj2k_history_record(history, number, &memory);
 }
 
-/* The first frame knows nothing, the next learn from it, then each from the one a lag before. */
+/* Frame 1 learns from none, the next ones from frame 1, later ones from the frame a lag before. */
 static void test_history(void)
 {
   Cj2kRateHistory history;
@@ -157,13 +157,13 @@ static void test_history(void)
   g_assert_false(cj2k_history_recall(&history, 1, &memory));
   for (uint64_t number = 1; number < 200; number++) {
     record(&history, number, (double)number);
-    record(&history, number, -1); /* too late */
+    record(&history, number, -1); /* too late to have an effect */
     g_assert_true(cj2k_history_recall(&history, number + 1, &memory));
     uint64_t teacher = cj2k_history_teacher(number + 1);
     g_assert_cmpuint(teacher, ==, number < CJ2K_RATE_LAG + 1 ? 1 : number + 1 - CJ2K_RATE_LAG);
     g_assert_cmpfloat(memory.base, ==, (double)teacher);
   }
-  record(&history, 200, 0); /* it failed, and has nothing to say */
+  record(&history, 200, 0); /* the frame failed, nothing can be learned from it */
   g_assert_false(cj2k_history_recall(&history, 200 + CJ2K_RATE_LAG, &memory));
   cj2k_history_clear(&history);
 }
@@ -176,7 +176,7 @@ static gpointer recall_later(gpointer history)
   return g_memdup2(&memory.base, sizeof memory.base);
 }
 
-/* A frame that is coded at the same time waits for the one it learns from. */
+/* A frame waits for the one from which it learns. */
 static void test_history_waits(void)
 {
   Cj2kRateHistory history;
@@ -209,12 +209,14 @@ static void test_layer_bytes(void)
 {
   const Cj2kLayers layers = {.count = 4, .rates = {[1] = 0.5}, .width = 100, .height = 80};
 
-  g_assert_cmpuint(cj2k_layer_bytes(&layers, 0, 16000), ==, 2000); /* each half of the next */
+  g_assert_cmpuint(cj2k_layer_bytes(&layers, 0, 16000), ==,
+                   2000); /* each layer has half of the next one */
   g_assert_cmpuint(cj2k_layer_bytes(&layers, 1, 16000), ==, 500);
   g_assert_cmpuint(cj2k_layer_bytes(&layers, 2, 16000), ==, 8000);
 }
 
-/* Option n of `num_planes` is the n-th plane from above; no option, no pass. */
+/* Option n of `num_planes` planes is the n-th plane from above; a block without an option has no
+ * pass. */
 static void test_ht_blocks(void)
 {
   static const Cj2kFrameQuantiser quantiser = {.num_bitplanes = 12};
@@ -235,14 +237,14 @@ static void test_ht_blocks(void)
   g_assert_cmpuint(ht.blocks[1].zero_bitplanes, ==, 12 - 1 - 4);
   g_assert_cmpuint(ht.passes[2].length, ==, 90);
   memcpy(coded, ht.blocks, sizeof coded);
-  coded[0].zero_bitplanes++; /* of no matter: it is not in the packet */
+  coded[0].zero_bitplanes++; /* irrelevant, because the block is not in the packet */
   g_assert_true(cj2k_ht_blocks_match(&ht, coded, 3));
   coded[2].length--;
   g_assert_false(cj2k_ht_blocks_match(&ht, coded, 3));
   cj2k_ht_blocks_clear(&ht);
 }
 
-/* The better known of two sums is taken; the energy is that of the first cut. */
+/* The sum that is known more precisely is used; the energy is that of the first cut. */
 static void test_error_of_cut(void)
 {
   double energy = 0;

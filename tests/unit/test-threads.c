@@ -141,7 +141,7 @@ static void test_frames(void)
   g_cond_clear(&frames.changed);
 }
 
-/* A pool that has grown uses all its threads. */
+/* A pool that was enlarged uses all its threads. */
 static void test_grow(void)
 {
   Cj2kThreads *threads = cj2k_threads_new(1);
@@ -157,8 +157,8 @@ static void test_grow(void)
   cj2k_threads_free(threads);
 }
 
-/* Beside a GPU: one thread for a small frame, more for a large one, one for each frame in flight,
- * and all where throughput counts. */
+/* Number of threads of a codec on a GPU: one for a small frame, more for a large one, one for each
+ * frame in flight, and all cores if throughput is the aim. */
 static void test_beside_gpu(void)
 {
   uint32_t cores = g_get_num_processors();
@@ -172,8 +172,8 @@ static void test_beside_gpu(void)
     g_assert_cmpuint(cj2k_threads_beside_gpu(n, 1), ==, MAX(cores, n));
 }
 
-/* No more than a quarter of the cores get permission at a time, and none of more codecs than that.
- */
+/* At most a quarter of the cores have permission to spin at a time, and none has if more codecs
+ * than that want it. */
 static void test_spin(void)
 {
   uint32_t share = MAX(g_get_num_processors() / 4, 1);
@@ -197,7 +197,7 @@ static void test_spin(void)
   }
 }
 
-/* Pools that are woken and closed leave all permissions behind. */
+/* Pools that are woken and closed return all permissions. */
 static void test_woken_pools(void)
 {
   for (uint32_t round = 0; round < 50; round++) {
