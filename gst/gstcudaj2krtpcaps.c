@@ -93,9 +93,10 @@ static const gchar *pixel_name(const Cj2kRtpImage *image, const Cj2kRtpHeader *h
 }
 
 GstStructure *gst_cuda_j2k_rtp_parameters(const Cj2kRtpImage *image, const Cj2kRtpHeader *header,
-                                          guint8 part)
+                                          guint8 part, gint fps_n, gint fps_d)
 {
   GstStructure *s = gst_structure_new_empty("parameters");
+  gchar rate[G_ASCII_DTOSTR_BUF_SIZE];
   const gchar *pixel = pixel_name(image, header);
   guint64 height = (guint64)image->height * (gst_cuda_j2k_rtp_is_frame(part) ? 1 : 2);
   gchar *width_text = g_strdup_printf("%u", image->width);
@@ -107,6 +108,9 @@ GstStructure *gst_cuda_j2k_rtp_parameters(const Cj2kRtpImage *image, const Cj2kR
     gst_structure_set(s, "sample", G_TYPE_STRING, sample_text, NULL);
   gst_structure_set(s, "width", G_TYPE_STRING, width_text, "height", G_TYPE_STRING, height_text,
                     "signal", G_TYPE_STRING, signals[part % G_N_ELEMENTS(signals)], NULL);
+  if (fps_n > 0)
+    gst_structure_set(s, "a-framerate", G_TYPE_STRING,
+                      g_ascii_dtostr(rate, sizeof rate, (gdouble)fps_n / fps_d), NULL);
   g_free(width_text);
   g_free(height_text);
   g_free(sample_text);
@@ -156,6 +160,17 @@ static gchar *colorimetry_of(const Cj2kRtpImage *image, const Cj2kRtpHeader *hea
   return gst_video_colorimetry_to_string(&colours);
 }
 
+/* The attribute framerate of SDP; 0/1: it is not known. */
+static void read_framerate(const GstStructure *rtp, gint *fps_n, gint *fps_d)
+{
+  const gchar *text = rtp ? gst_structure_get_string(rtp, "a-framerate") : NULL;
+  gdouble rate = text ? g_ascii_strtod(text, NULL) : 0;
+  *fps_n = 0;
+  *fps_d = 1;
+  if (rate > 0 && rate < 10000)
+    gst_util_double_to_fraction(rate, fps_n, fps_d);
+}
+
 static void set_interlacing(GstCaps *caps, guint8 part)
 {
   gboolean psf = part == CJ2K_RTP_PSF1 || part == CJ2K_RTP_PSF2;
@@ -177,10 +192,12 @@ GstCaps *gst_cuda_j2k_rtp_stream_caps(const Cj2kRtpImage *image, const Cj2kRtpHe
       [KIND_GREY] = "GRAY", [KIND_RGB] = "sRGB", [KIND_YUV] = "sYUV"};
   Cj2kRtpHeader header = *main;
   guint64 height = (guint64)image->height * (gst_cuda_j2k_rtp_is_frame(part) ? 1 : 2);
+  gint fps_n, fps_d;
+  read_framerate(rtp, &fps_n, &fps_d);
   GstCaps *caps =
       gst_caps_new_simple("image/x-jpc", "alignment", G_TYPE_STRING, "frame", "width", G_TYPE_INT,
                           (gint)MIN(image->width, G_MAXINT), "height", G_TYPE_INT,
-                          (gint)MIN(height, G_MAXINT), "framerate", GST_TYPE_FRACTION, 0, 1,
+                          (gint)MIN(height, G_MAXINT), "framerate", GST_TYPE_FRACTION, fps_n, fps_d,
                           "num-components", G_TYPE_INT, (gint)image->num_components, NULL);
   colours_of_pixel(rtp, image, &header);
   Kind kind = kind_of_header(image, &header);

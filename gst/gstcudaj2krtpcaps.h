@@ -19,9 +19,10 @@ void gst_cuda_j2k_rtp_set_colours(const GstStructure *caps, const Cj2kRtpImage *
                                   Cj2kRtpHeader *header);
 
 /* The parameters pixel, sample, width, height and signal, as far as they have values for this
- * stream. `part` is TP of its first codestream (transfer full). */
+ * stream, and the attribute framerate of SDP if fps_n is not 0. `part` is TP of its first
+ * codestream (transfer full). */
 GstStructure *gst_cuda_j2k_rtp_parameters(const Cj2kRtpImage *image, const Cj2kRtpHeader *header,
-                                          guint8 part);
+                                          guint8 part, gint fps_n, gint fps_d);
 
 /* Caps of the codestreams that a receiver hands out (transfer full). `header` is that of the Main
  * packets; `rtp` are the caps of the RTP packets, which help if the header has no colours. */

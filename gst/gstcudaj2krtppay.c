@@ -157,7 +157,8 @@ static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guin
   self->part = part;
   self->main = (Cj2kRtpHeader){0};
   gst_cuda_j2k_rtp_set_colours(self->caps, image, &self->main);
-  GstStructure *parameters = gst_cuda_j2k_rtp_parameters(image, &self->main, part);
+  GstStructure *parameters =
+      gst_cuda_j2k_rtp_parameters(image, &self->main, part, self->info.fps_n, self->info.fps_d);
   guint16 before = payload->seqnum;
   self->announced = gst_rtp_base_payload_set_outcaps_structure(payload, parameters);
   gst_structure_free(parameters);

@@ -54,6 +54,25 @@ Stream stream_encode(const gchar *properties, GstVideoFormat format, guint width
   return out;
 }
 
+Stream stream_encode_noise(GstVideoFormat format, guint width, guint height)
+{
+  GstVideoInfo info = video(format, width, height);
+  GstBuffer *raw = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(&info), NULL);
+  GRand *rand = g_rand_new_with_seed(11);
+  Stream out = new_stream();
+  GstMapInfo map;
+  g_assert_true(gst_buffer_map(raw, &map, GST_MAP_WRITE));
+  for (gsize i = 0; i + 4 <= map.size; i += 4)
+    GST_WRITE_UINT32_BE(map.data + i, g_rand_int(rand));
+  gst_buffer_unmap(raw, &map);
+  g_rand_free(rand);
+  g_ptr_array_add(out.buffers, encode_one("cudaj2kenc backend=cpu block-coder=ht "
+                                          "rate-control=lossless",
+                                          &info, raw, &out.caps));
+  gst_buffer_unref(raw);
+  return out;
+}
+
 Stream stream_encode_fields(const gchar *order, guint count)
 {
   GstVideoInfo info = video(GST_VIDEO_FORMAT_I422_10LE, 80, 64);

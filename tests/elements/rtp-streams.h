@@ -16,6 +16,8 @@ void stream_clear(Stream *stream);
 /* Pictures of pixels_buffer() through cudaj2kenc with these properties. */
 Stream stream_encode(const gchar *properties, GstVideoFormat format, guint width, guint height,
                      guint count, const gchar *colorimetry);
+/* One picture of noise, losslessly coded. */
+Stream stream_encode_noise(GstVideoFormat format, guint width, guint height);
 /* Interlaced pictures of 80x64 at 25 per second, two codestreams per buffer; order is tff, bff or
  * psf. */
 Stream stream_encode_fields(const gchar *order, guint count);

@@ -55,6 +55,22 @@ static guint transfer_curve(const GstVideoColorimetry *colours)
   return number == 14 || number == 15 ? 1 : number;
 }
 
+/* A frame of more than 16 MiB, which the 24 bits of RFC 5371 cannot address. */
+static void test_large(void)
+{
+  Stream coded = stream_encode_noise(GST_VIDEO_FORMAT_GBR, 2700, 2200);
+  Stream packets = stream_pass("rtpj2ksclpay", "", &coded, NULL);
+  GstStructure *stats;
+  Stream received = stream_pass("rtpj2kscldepay", "", &packets, &stats);
+  g_assert_cmpuint(gst_buffer_get_size(coded.buffers->pdata[0]), >, 1 << 24);
+  assert_same_streams(&coded, &received);
+  stats_check(stats);
+  gst_structure_free(stats);
+  stream_clear(&coded);
+  stream_clear(&packets);
+  stream_clear(&received);
+}
+
 /* Every format keeps what its caps say of it, as far as a receiver needs it. */
 static void test_caps(void)
 {
@@ -81,6 +97,10 @@ static void test_caps(void)
     const GstStructure *before = gst_caps_get_structure(coded.caps, 0);
     const GstStructure *after = gst_caps_get_structure(received.caps, 0);
     GstVideoColorimetry in, out;
+    gint fps_n = 0, fps_d = 0;
+    g_assert_true(gst_structure_get_fraction(after, "framerate", &fps_n, &fps_d));
+    g_assert_cmpint(fps_n, ==, 25);
+    g_assert_cmpint(fps_d, ==, 1);
     g_assert_cmpstr(gst_structure_get_string(rtp, "encoding-name"), ==, "JPEG2000-SCL");
     g_assert_cmpstr(gst_structure_get_string(rtp, "pixel"), ==, cases[i].pixel);
     g_assert_cmpstr(gst_structure_get_string(rtp, "width"), ==, "64");
@@ -510,6 +530,7 @@ int main(int argc, char **argv)
     g_test_add_data_func(name, streams[i], test_round_trip);
     g_free(name);
   }
+  g_test_add_func("/rtp/large", test_large);
   g_test_add_func("/rtp/caps", test_caps);
   g_test_add_data_func("/rtp/fields/tff", "tff", test_fields);
   g_test_add_data_func("/rtp/fields/bff", "bff", test_fields);

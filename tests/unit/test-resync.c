@@ -173,10 +173,10 @@ static void test_single(gconstpointer options)
   Stream stream = encode(options);
   /* The last packet is left out: without it the codestream only ends early. */
   for (uint32_t i = 0; i + 1 < stream.map.num_units; i++) {
-    for (uint8_t fate = DROP; fate <= CUT; fate++) {
+    for (int fate = DROP; fate <= CUT; fate++) {
       if (fate == CUT && stream.map.units[i].size < MIN_CUT)
         continue;
-      stream.fate[i] = fate;
+      stream.fate[i] = (uint8_t)fate;
       check(&stream, strstr(options, "eph") != NULL);
     }
     stream.fate[i] = KEEP;
