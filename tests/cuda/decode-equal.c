@@ -4,10 +4,10 @@
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
- * adds N damaged copies of each file: bytes are changed or the end is cut off, the same in every
- * run. One decoder of each kind decodes all files, so that plans, layouts and errors follow each
- * other as in a long-running program. Without FILE it decodes all conformance streams. Prints TAP;
- * skips if there is no GPU.
+ * adds N damaged copies of each file: bytes are changed, the end is cut off or a hole is cut, the
+ * same in every run. One decoder of each kind decodes all files, so that plans, layouts and errors
+ * follow each other as in a long-running program. Without FILE it decodes all conformance streams.
+ * Prints TAP; skips if there is no GPU.
  */
 #include "pictures.h"
 
@@ -195,14 +195,19 @@ static void compare_layouts(State *state, uint32_t reduce, const uint8_t *data, 
   g_free(samples);
 }
 
-/* Damage that depends on the seed alone: some bytes after the first ones are changed, or the end is
- * cut off. */
+/* Damage that depends on the seed alone: some bytes after the first ones are changed, the end is
+ * cut off, or a hole is cut into the middle, as lost RTP packets do. */
 static uint8_t *damage(const uint8_t *data, size_t *size, uint32_t seed)
 {
   GRand *random = g_rand_new_with_seed(seed);
   uint8_t *copy = g_memdup2(data, *size);
   if (seed % 4 == 0) {
     *size = (size_t)(g_rand_double(random) * (double)*size) + 1;
+  } else if (seed % 4 == 2) {
+    size_t hole = (size_t)(g_rand_double(random) * (double)*size / 16);
+    size_t at = (size_t)(g_rand_double(random) * (double)(*size - hole));
+    memmove(copy + at, copy + at + hole, *size - hole - at);
+    *size -= hole;
   } else {
     for (int i = g_rand_int_range(random, 1, 9); i > 0; i--)
       copy[(size_t)(g_rand_double(random) * (double)*size)] = (uint8_t)g_rand_int(random);
