@@ -22,8 +22,7 @@ typedef struct {
   Cj2kSelection selection;
   uint64_t all; /* bytes of all passes */
   uint64_t components[2];
-  uint32_t
-      header_part; /* headers take 1/header_part of the bytes of blocks, and two bytes per block */
+  uint32_t header_part; /* headers take 1/header_part of the blocks, and two bytes per block */
   uint32_t layouts, fails_at;
 } Frame;
 

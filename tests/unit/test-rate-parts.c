@@ -209,8 +209,8 @@ static void test_layer_bytes(void)
 {
   const Cj2kLayers layers = {.count = 4, .rates = {[1] = 0.5}, .width = 100, .height = 80};
 
-  g_assert_cmpuint(cj2k_layer_bytes(&layers, 0, 16000), ==,
-                   2000); /* each layer has half of the next one */
+  /* A layer without a rate has half of the next one. */
+  g_assert_cmpuint(cj2k_layer_bytes(&layers, 0, 16000), ==, 2000);
   g_assert_cmpuint(cj2k_layer_bytes(&layers, 1, 16000), ==, 500);
   g_assert_cmpuint(cj2k_layer_bytes(&layers, 2, 16000), ==, 8000);
 }
