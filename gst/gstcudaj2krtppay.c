@@ -43,6 +43,7 @@ typedef struct {
   /* Properties, guarded by the object lock. */
   gboolean mark_precincts, header_reuse;
   gint eseq_offset; /* -1: random */
+  guint repeat_resolutions;
 
   /* Streaming thread only. */
   GstStructure *caps; /* of the sink pad */
@@ -54,6 +55,7 @@ typedef struct {
   Cj2kRtpHeader main; /* what is the same in all packets of the stream */
   Cj2kRtpLocator *locator;
   Cj2kRtpPayloads payloads;
+  GArray *repeats; /* guint: packets of the list that is being pushed which follow it once more */
   GByteArray *signature, *signature_before; /* what R promises to stay the same */
   gboolean headers_differ;
   gboolean warned;
@@ -64,7 +66,13 @@ typedef struct {
   GstRTPBasePayloadClass parent_class;
 } GstCudaJ2kRtpPayClass;
 
-enum { PROP_0, PROP_MARK_PRECINCTS, PROP_HEADER_REUSE, PROP_ESEQ_OFFSET };
+enum {
+  PROP_0,
+  PROP_MARK_PRECINCTS,
+  PROP_HEADER_REUSE,
+  PROP_ESEQ_OFFSET,
+  PROP_REPEAT_RESOLUTIONS,
+};
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("image/x-jpc"));
@@ -86,6 +94,7 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
   case PROP_MARK_PRECINCTS: self->mark_precincts = g_value_get_boolean(value); break;
   case PROP_HEADER_REUSE: self->header_reuse = g_value_get_boolean(value); break;
   case PROP_ESEQ_OFFSET: self->eseq_offset = g_value_get_int(value); break;
+  case PROP_REPEAT_RESOLUTIONS: self->repeat_resolutions = g_value_get_uint(value); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   GST_OBJECT_UNLOCK(self);
@@ -99,6 +108,7 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
   case PROP_MARK_PRECINCTS: g_value_set_boolean(value, self->mark_precincts); break;
   case PROP_HEADER_REUSE: g_value_set_boolean(value, self->header_reuse); break;
   case PROP_ESEQ_OFFSET: g_value_set_int(value, self->eseq_offset); break;
+  case PROP_REPEAT_RESOLUTIONS: g_value_set_uint(value, self->repeat_resolutions); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   GST_OBJECT_UNLOCK(self);
@@ -238,6 +248,38 @@ static GstFlowReturn push_packets(GstCudaJ2kRtpPay *self, GstMemory *memory, gsi
   return gst_rtp_base_payload_push_list(GST_RTP_BASE_PAYLOAD(self), list);
 }
 
+/* Notes which packets to send twice: those that matter most and have few bytes. */
+static void choose_repeats(GstCudaJ2kRtpPay *self)
+{
+  GST_OBJECT_LOCK(self);
+  guint resolutions = self->repeat_resolutions;
+  GST_OBJECT_UNLOCK(self);
+  g_array_set_size(self->repeats, 0);
+  for (guint i = 0; resolutions > 0 && i < self->payloads.count; i++) {
+    const Cj2kRtpPayload *payload = &self->payloads.payloads[i];
+    if (payload->header.kind != CJ2K_RTP_BODY || payload->lowest < resolutions)
+      g_array_append_val(self->repeats, i);
+  }
+}
+
+/* The base class has numbered the packets: adds those that are sent twice, which keep their
+ * numbers, so that receivers take them for duplicates. */
+static GstPadProbeReturn repeat_packets(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstCudaJ2kRtpPay *self = data;
+  (void)pad;
+  if (self->repeats->len == 0)
+    return GST_PAD_PROBE_OK;
+  GstBufferList *list = gst_buffer_list_make_writable(GST_PAD_PROBE_INFO_BUFFER_LIST(info));
+  for (guint i = 0; i < self->repeats->len; i++) {
+    guint packet = g_array_index(self->repeats, guint, i);
+    gst_buffer_list_add(list, gst_buffer_ref(gst_buffer_list_get(list, packet)));
+  }
+  g_array_set_size(self->repeats, 0);
+  info->data = list;
+  return GST_PAD_PROBE_OK;
+}
+
 /* ----------------------------------------------------------------------------- codestream --- */
 
 static void warn(GstCudaJ2kRtpPay *self, const gchar *text)
@@ -301,6 +343,7 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
   GST_OBJECT_UNLOCK(self);
   cj2k_rtp_packetise(&place, room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1,
                      &self->payloads);
+  choose_repeats(self);
   Cj2kRtpHeader main = self->main;
   main.part = this_part;
   main.order = place.order;
@@ -368,6 +411,7 @@ static void finalize(GObject *object)
   g_clear_pointer(&self->caps, gst_structure_free);
   cj2k_rtp_locator_free(self->locator);
   cj2k_rtp_payloads_clear(&self->payloads);
+  g_array_unref(self->repeats);
   g_byte_array_unref(self->signature);
   g_byte_array_unref(self->signature_before);
   G_OBJECT_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->finalize(object);
@@ -395,6 +439,12 @@ static void install_properties(GObjectClass *object_class)
       g_param_spec_int("eseq-offset", "ESEQ offset",
                        "First value of the upper 8 bits of the sequence number; -1 = random", -1,
                        255, -1, flags | GST_PARAM_MUTABLE_READY));
+  g_object_class_install_property(
+      object_class, PROP_REPEAT_RESOLUTIONS,
+      g_param_spec_uint("repeat-resolutions", "Repeated resolutions",
+                        "Send the main header and this number of lowest resolutions again at the "
+                        "end of each codestream, with the same sequence numbers; 0 = nothing",
+                        0, CJ2K_MAX_LEVELS + 1, 0, flags | GST_PARAM_MUTABLE_PLAYING));
 }
 
 static void gst_cuda_j2k_rtp_pay_class_init(GstCudaJ2kRtpPayClass *klass)
@@ -425,6 +475,9 @@ static void gst_cuda_j2k_rtp_pay_init(GstCudaJ2kRtpPay *self)
   self->mark_precincts = TRUE;
   self->eseq_offset = -1;
   self->locator = cj2k_rtp_locator_new();
+  self->repeats = g_array_new(FALSE, FALSE, sizeof(guint));
+  gst_pad_add_probe(GST_RTP_BASE_PAYLOAD_SRCPAD(self), GST_PAD_PROBE_TYPE_BUFFER_LIST,
+                    repeat_packets, self, NULL);
   self->signature = g_byte_array_new();
   self->signature_before = g_byte_array_new();
 }

@@ -73,7 +73,8 @@ static void add_packet(Cj2kRtpLocator *locator, const Cj2kPacketId *packet, uint
                       .precinct = plan->num_tiles == 1 && precinct <= CJ2K_RTP_MAX_PID
                                       ? (uint32_t)precinct
                                       : UINT32_MAX,
-                      .layer = packet->layer};
+                      .layer = packet->layer,
+                      .r = packet->resolution};
   if (locator->same_levels)
     unit.resolution = cj2k_rtp_resolution(packet->resolution, plan->tile_comps[0].num_levels);
   cj2k_rtp_units_add(&locator->units, &unit);

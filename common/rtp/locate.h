@@ -19,6 +19,7 @@ typedef struct {
   uint32_t precinct; /* PID; larger than CJ2K_RTP_MAX_PID: it has none */
   uint16_t layer;
   uint8_t resolution; /* RES */
+  uint8_t r;          /* the resolution itself, 0 is the lowest */
   uint8_t header;     /* offset of the packet header in the packet: 0, or 6 after SOP */
 } Cj2kRtpUnit;
 

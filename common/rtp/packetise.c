@@ -20,7 +20,7 @@ static Cj2kRtpPayload *add_payload(Cj2kRtpPayloads *out, uint64_t offset, uint64
     out->payloads = g_renew(Cj2kRtpPayload, out->payloads, out->capacity);
   }
   Cj2kRtpPayload *payload = &out->payloads[out->count++];
-  *payload = (Cj2kRtpPayload){.offset = offset, .size = (uint32_t)size};
+  *payload = (Cj2kRtpPayload){.offset = offset, .size = (uint32_t)size, .lowest = UINT8_MAX};
   return payload;
 }
 
@@ -91,6 +91,7 @@ static void set_lowest(const Cj2kRtpMap *map, uint32_t *unit, uint32_t last,
       continue;
     resolution = MIN(resolution, map->units[i].resolution);
     layer = MIN(layer, map->units[i].layer);
+    payload->lowest = MIN(payload->lowest, map->units[i].r);
     any = true;
   }
   *unit = i > *unit ? i - 1 : i; /* the last one may go on in the next payload */

@@ -10,6 +10,7 @@
 typedef struct {
   uint64_t offset;
   uint32_t size;
+  uint8_t lowest; /* resolution of its packets, 0 is the lowest; UINT8_MAX: it has none */
   Cj2kRtpHeader header;
 } Cj2kRtpPayload;
 

@@ -441,6 +441,48 @@ static void test_repair_is_exact(void)
   stream_clear(&packets);
 }
 
+/* What is sent twice may be lost once. */
+static void test_repeats(void)
+{
+  Stream coded = stream_encode("block-coder=ht precincts=64x64 progression-order=rpcl",
+                               GST_VIDEO_FORMAT_I420, 256, 192, 4, NULL);
+  Stream once = stream_pass("rtpj2ksclpay", "mtu=200", &coded, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", "mtu=200 repeat-resolutions=2", &coded, NULL);
+  g_assert_cmpuint(packets.buffers->len, >, once.buffers->len + 4);
+  g_assert_cmpuint(packets.buffers->len, <, once.buffers->len * 5 / 4);
+  for (guint phase = 0; phase < 2; phase++) {
+    GHashTable *seen = g_hash_table_new(NULL, NULL);
+    Stream arrived = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
+                      gst_caps_ref(packets.caps)};
+    GstStructure *stats;
+    guint dropped = 0, repeats = 0;
+    for (guint i = packets.buffers->len; i-- > 0;) {
+      /* From the end: a number that was seen belongs to the first of two. */
+      GstBuffer *packet = packets.buffers->pdata[i];
+      gboolean is_first = !g_hash_table_add(seen, GUINT_TO_POINTER(rtp_view(packet).seq + 1u));
+      repeats += is_first;
+      if (phase == 0 || !is_first)
+        g_ptr_array_insert(arrived.buffers, 0, gst_buffer_ref(packet));
+      else
+        dropped++;
+    }
+    g_assert_cmpuint(repeats, >=, 8);
+    g_assert_cmpuint(packets.buffers->len - repeats, ==, once.buffers->len);
+    Stream received = stream_pass("rtpj2kscldepay", "", &arrived, &stats);
+    assert_same_streams(&coded, &received);
+    stats_check(stats);
+    g_assert_cmpuint(stats_get(stats, "duplicates"), ==, repeats - dropped);
+    g_assert_cmpuint(stats_get(stats, "lost"), ==, 0);
+    gst_structure_free(stats);
+    stream_clear(&arrived);
+    stream_clear(&received);
+    g_hash_table_unref(seen);
+  }
+  stream_clear(&coded);
+  stream_clear(&once);
+  stream_clear(&packets);
+}
+
 static void test_limits(void)
 {
   Stream coded = stream_encode("block-coder=mq num-layers=3 precincts=64x64 progression-order=rpcl",
@@ -546,6 +588,7 @@ int main(int argc, char **argv)
   }
   g_test_add_func("/rtp/stock", test_stock);
   g_test_add_func("/rtp/repair-is-exact", test_repair_is_exact);
+  g_test_add_func("/rtp/repeats", test_repeats);
   g_test_add_func("/rtp/limits", test_limits);
   g_test_add_func("/rtp/mutated", test_mutated);
   g_test_add_func("/rtp/bad-input", test_bad_input);
