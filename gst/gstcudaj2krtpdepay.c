@@ -360,8 +360,8 @@ static void install_properties(GObjectClass *object_class)
   g_object_class_install_property(
       object_class, PROP_REORDER_WINDOW,
       g_param_spec_uint("reorder-window", "Reorder window",
-                        "RTP packets of later codestreams to wait for when packets of a codestream "
-                        "are missing; a codestream without gaps never waits",
+                        "RTP packets to wait for behind missing ones, which may only be late; a "
+                        "codestream without gaps never waits",
                         0, 65535, DEFAULT_WINDOW, flags));
   g_object_class_install_property(
       object_class, PROP_MAX_RESOLUTION,
@@ -378,6 +378,14 @@ static void install_properties(GObjectClass *object_class)
       g_param_spec_boxed("stats", "Statistics",
                          "What became of the RTP packets, codestreams and pictures so far",
                          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+}
+
+/* A lost packet is no gap in the stream: its picture comes nevertheless. */
+static gboolean packet_lost(GstRTPBaseDepayload *depayload, GstEvent *event)
+{
+  (void)depayload;
+  (void)event;
+  return TRUE;
 }
 
 static void gst_cuda_j2k_rtp_depay_class_init(GstCudaJ2kRtpDepayClass *klass)
@@ -403,6 +411,7 @@ static void gst_cuda_j2k_rtp_depay_class_init(GstCudaJ2kRtpDepayClass *klass)
   depayload_class->set_caps = set_caps;
   depayload_class->process_rtp_packet = process;
   depayload_class->handle_event = handle_event;
+  depayload_class->packet_lost = packet_lost;
 }
 
 static void gst_cuda_j2k_rtp_depay_init(GstCudaJ2kRtpDepay *self)

@@ -39,6 +39,7 @@ struct Cj2kRtpReceiver {
   uint32_t newer; /* packets of later codestreams since the first one was the first */
   int64_t end;    /* sets that begin below it are handed out as they are */
 
+  bool repeats;         /* packets came further behind than the window */
   bool running;         /* numbers are known */
   bool synced;          /* `expected` follows a codestream that has ended */
   int64_t highest;      /* number, counted without wrapping */
@@ -94,7 +95,7 @@ void cj2k_rtp_receiver_flush(Cj2kRtpReceiver *receiver)
     receiver->stats.waiting -= receiver->sets[0].fragments->len;
     remove_set(receiver);
   }
-  receiver->running = receiver->synced = receiver->has_kept = false;
+  receiver->running = receiver->synced = receiver->has_kept = receiver->repeats = false;
   receiver->end = 0;
   receiver->jump = 0;
 }
@@ -319,6 +320,7 @@ void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32
     return;
   }
   if (number <= before && number > receiver->highest - (int64_t)SEEN) {
+    receiver->repeats |= number < receiver->highest - receiver->params.window;
     if (was_seen(receiver, number)) {
       stats->duplicates++;
       return;
@@ -351,6 +353,20 @@ static bool is_complete(const Set *set)
          set->last - set->first + 1 == (int64_t)set->fragments->len;
 }
 
+/* Has the end of a set arrived, and have so many packets after its gaps that what is missing is not
+ * just late? Senders that repeat packets do so behind the end. */
+static bool has_old_gaps(const Cj2kRtpReceiver *receiver, const Set *set)
+{
+  int64_t oldest = receiver->highest - receiver->params.window;
+  if (receiver->repeats || set->marker < 0 || !set->begins ||
+      (receiver->synced && set->first != receiver->expected) || receiver->params.window >= SEEN)
+    return false;
+  for (int64_t number = set->marker; number >= oldest && number > set->first; number--)
+    if (!was_seen(receiver, number))
+      return false;
+  return true;
+}
+
 /* Is there nothing to wait for? Packets in front of a set may be of a codestream before it. */
 static bool is_due(const Cj2kRtpReceiver *receiver)
 {
@@ -358,7 +374,8 @@ static bool is_due(const Cj2kRtpReceiver *receiver)
   if (is_complete(set) && (!receiver->synced || set->first == receiver->expected))
     return true;
   return set->first < receiver->end || receiver->num_sets == MAX_OPEN ||
-         (receiver->num_sets > 1 && receiver->newer > receiver->params.window);
+         (receiver->num_sets > 1 && receiver->newer > receiver->params.window) ||
+         has_old_gaps(receiver, set);
 }
 
 static gint compare_fragments(gconstpointer a, gconstpointer b)

@@ -4,7 +4,7 @@
  * those of a codestream, and repairs codestreams of which packets are missing.
  *
  * A codestream is handed out when all its packets have arrived, and otherwise when a number of
- * packets of later ones have.
+ * packets behind the missing ones have, and its last one.
  */
 #ifndef CJ2K_RTP_RECEIVE_H
 #define CJ2K_RTP_RECEIVE_H

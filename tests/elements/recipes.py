@@ -49,7 +49,7 @@ def shorten(arguments):
 def missing_element(arguments):
     """The first element of the pipeline that is not installed, or None."""
     words = [argument for before, argument in zip(["!"] + arguments, arguments)
-             if before == "!" and "/" not in argument and "(" not in argument]
+             if before == "!" and not set("/(.") & set(argument)]  # "." is in names of pads
     for word in words + (["cudaupload"] if any("CUDAMemory" in a for a in arguments) else []):
         if subprocess.run(["gst-inspect-1.0", word], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           check=False).returncode:

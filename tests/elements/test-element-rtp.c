@@ -441,6 +441,44 @@ static void test_repair_is_exact(void)
   stream_clear(&packets);
 }
 
+/* A codestream with a gap does not wait for the next one if its end has arrived; one whose gap is
+ * so near the end that the missing packet may be late does. */
+static void test_no_waiting(void)
+{
+  Stream coded = stream_encode("block-coder=ht precincts=64x64 progression-order=rpcl",
+                               GST_VIDEO_FORMAT_I420, 256, 192, 2, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", "mtu=200", &coded, NULL);
+  guint end = 0;
+  while (!rtp_view(packets.buffers->pdata[end]).marker)
+    end++;
+  g_assert_cmpuint(end, >, 40);
+  const guint gaps[] = {10, end - 20, end - 5};
+  for (guint i = 0; i < G_N_ELEMENTS(gaps); i++) {
+    GstHarness *h = gst_harness_new_parse("rtpj2kscldepay reorder-window=12");
+    gst_harness_set_src_caps(h, gst_caps_ref(packets.caps));
+    for (guint k = 0; k <= end + 13; k++) {
+      if (k != gaps[i])
+        gst_harness_push(h, gst_buffer_ref(packets.buffers->pdata[k]));
+      gboolean waits = k < end || (i == 2 && k <= end - 5 + 12);
+      g_assert_cmpuint(gst_harness_buffers_received(h), ==, !waits);
+    }
+    /* What rtpjitterbuffer says of lost packets is no gap for the decoder. */
+    gst_harness_push_event(
+        h, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM,
+                                gst_structure_new("GstRTPPacketLost", "seqnum", G_TYPE_UINT, 1u,
+                                                  "timestamp", G_TYPE_UINT64, G_GUINT64_CONSTANT(0),
+                                                  "duration", G_TYPE_UINT64, GST_SECOND, NULL)));
+    GstEvent *event;
+    while ((event = gst_harness_try_pull_event(h))) {
+      g_assert_cmpint(GST_EVENT_TYPE(event), !=, GST_EVENT_GAP);
+      gst_event_unref(event);
+    }
+    gst_harness_teardown(h);
+  }
+  stream_clear(&coded);
+  stream_clear(&packets);
+}
+
 /* What is sent twice may be lost once. */
 static void test_repeats(void)
 {
@@ -588,6 +626,7 @@ int main(int argc, char **argv)
   }
   g_test_add_func("/rtp/stock", test_stock);
   g_test_add_func("/rtp/repair-is-exact", test_repair_is_exact);
+  g_test_add_func("/rtp/no-waiting", test_no_waiting);
   g_test_add_func("/rtp/repeats", test_repeats);
   g_test_add_func("/rtp/limits", test_limits);
   g_test_add_func("/rtp/mutated", test_mutated);
