@@ -265,7 +265,7 @@ typedef struct Cj2kDecoder Cj2kDecoder;
 typedef struct {
   Cj2kBackendKind backend;   /**< back end that decodes */
   int cuda_device;           /**< -1: the first usable */
-  uint32_t num_threads;      /**< threads on the CPU; 0: one per core, with a GPU as many as pay */
+  uint32_t num_threads;      /**< threads on the CPU; 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_decoder_open refuses more */
   uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
   uint16_t max_layers;       /**< quality layers to decode; 0: all */
@@ -472,7 +472,7 @@ typedef enum {
 typedef struct {
   Cj2kBackendKind backend;   /**< back end that encodes */
   int cuda_device;           /**< -1: the first usable */
-  uint32_t num_threads;      /**< threads on the CPU; 0: one per core, with a GPU as many as pay */
+  uint32_t num_threads;      /**< threads on the CPU; 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_encoder_open refuses more */
   void *cuda_context;        /**< as in Cj2kDecoderParams */
   Cj2kTrace trace;           /**< as in Cj2kDecoderParams */

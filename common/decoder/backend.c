@@ -30,7 +30,6 @@ bool cj2k_decoder_open_backend(Cj2kDecoder *decoder, Cj2kError *error)
     if (wanted == CJ2K_BACKEND_CUDA)
       return false;
   }
-  cj2k_threads_grow(decoder->threads, decoder->params.num_threads);
   return try_backend(decoder, cj2k_cpu_decode_backend(), CJ2K_BACKEND_CPU, error);
 }
 
@@ -47,7 +46,7 @@ void *cj2k_decoder_cpu_backend(Cj2kDecoder *decoder, Cj2kError *error)
 
   g_mutex_lock(&decoder->lock);
   if (!backend->cpu_data) {
-    cj2k_threads_grow(decoder->threads, decoder->params.num_threads);
+    cj2k_threads_limit(decoder->threads, 0);
     backend->cpu_data = cj2k_cpu_decode_backend()->open(&decoder->params, decoder->threads, error);
   }
   g_mutex_unlock(&decoder->lock);

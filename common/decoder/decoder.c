@@ -18,14 +18,6 @@ void cj2k_decoder_params_init(Cj2kDecoderParams *params)
   params->frames_in_flight = DEFAULT_IN_FLIGHT;
 }
 
-/* Threads to begin with; the CPU back end gets more when it is opened. */
-static uint32_t first_threads(const Cj2kDecoderParams *params)
-{
-  if (params->num_threads || params->backend == CJ2K_BACKEND_CPU || !cj2k_cuda_decode_backend())
-    return params->num_threads;
-  return cj2k_threads_beside_gpu(params->frames_in_flight, 0);
-}
-
 Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error)
 {
   cj2k_error_clear(error);
@@ -35,7 +27,7 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
   decoder->params = *params;
   if (!decoder->params.frames_in_flight)
     decoder->params.frames_in_flight = DEFAULT_IN_FLIGHT;
-  decoder->threads = cj2k_threads_new(first_threads(&decoder->params));
+  decoder->threads = cj2k_threads_new(params->num_threads);
   if (!decoder->threads)
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
   if (!decoder->threads || !cj2k_decoder_open_backend(decoder, error)) {
@@ -43,6 +35,9 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
     g_free(decoder);
     return NULL;
   }
+  if (decoder->backend.kind == CJ2K_BACKEND_CUDA && !params->num_threads)
+    cj2k_threads_limit(decoder->threads,
+                       cj2k_threads_beside_gpu(decoder->params.frames_in_flight, 0));
   g_mutex_init(&decoder->lock);
   g_cond_init(&decoder->changed);
   cj2k_slots_init(&decoder->slots, &decoder->lock, &decoder->changed,

@@ -30,7 +30,6 @@ bool cj2k_encoder_open_backend(Cj2kEncoder *encoder, Cj2kError *error)
     if (wanted == CJ2K_BACKEND_CUDA)
       return false;
   }
-  cj2k_threads_grow(encoder->threads, encoder->setup.params.num_threads);
   return try_backend(encoder, cj2k_cpu_encode_backend(), CJ2K_BACKEND_CPU, error);
 }
 
@@ -50,7 +49,7 @@ void *cj2k_encoder_cpu_backend(Cj2kEncoder *encoder, Cj2kError *error)
 
   g_mutex_lock(&encoder->lock);
   if (!backend->cpu_data) {
-    cj2k_threads_grow(encoder->threads, encoder->setup.params.num_threads);
+    cj2k_threads_limit(encoder->threads, 0);
     backend->cpu_data = cj2k_cpu_encode_backend()->open(&encoder->setup.params, encoder->plan,
                                                         encoder->threads, error);
   }

@@ -57,17 +57,23 @@ static uint64_t num_samples(const Cj2kEncoderImage *image)
   return samples;
 }
 
-/* Threads to begin with: each frame in flight on the GPU needs one, which waits while the GPU
- * works. The CPU back end gets more when it is opened. */
-static uint32_t first_threads(const Cj2kEncoderSetup *setup)
+/* Each frame in flight on the GPU needs a thread, which waits while the GPU works. */
+static uint32_t num_threads(const Cj2kEncoderParams *params)
 {
-  const Cj2kEncoderParams *params = &setup->params;
+  bool gpu = params->backend != CJ2K_BACKEND_CPU && cj2k_cuda_encode_backend();
+  uint32_t n = params->num_threads ? params->num_threads : g_get_num_processors();
 
-  if (params->backend == CJ2K_BACKEND_CPU || !cj2k_cuda_encode_backend())
-    return params->num_threads;
-  if (params->num_threads)
-    return MAX(params->num_threads, params->frames_in_flight);
-  return cj2k_threads_beside_gpu(params->frames_in_flight, num_samples(&setup->image));
+  return gpu ? MAX(n, params->frames_in_flight) : n;
+}
+
+/* Unless the caller has chosen a number of threads. */
+static void limit_threads(Cj2kEncoder *encoder)
+{
+  const Cj2kEncoderSetup *setup = &encoder->setup;
+
+  if (encoder->backend.kind == CJ2K_BACKEND_CUDA && !setup->params.num_threads)
+    cj2k_threads_limit(encoder->threads, cj2k_threads_beside_gpu(setup->params.frames_in_flight,
+                                                                 num_samples(&setup->image)));
 }
 
 /* The comment in the character set of a COM marker segment's text, ISO 8859-15 (table A.44). */
@@ -98,12 +104,15 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   encoder->header = cj2k_setup_header(&encoder->setup);
   if (cj2k_plan_new(encoder->header, 0, 0, &encoder->plan, error) != CJ2K_OK)
     return false;
-  encoder->threads = cj2k_threads_new(first_threads(&encoder->setup));
+  encoder->threads = cj2k_threads_new(num_threads(&encoder->setup.params));
   if (!encoder->threads) {
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");
     return false;
   }
-  return cj2k_encoder_open_backend(encoder, error) && open_frames(encoder, error);
+  if (!cj2k_encoder_open_backend(encoder, error))
+    return false;
+  limit_threads(encoder);
+  return open_frames(encoder, error);
 }
 
 Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params, const Cj2kEncoderImage *image,

@@ -14,7 +14,7 @@ static const Cj2kOption options[] = {
     .kind = CJ2K_OPTION_WORD, .words = cj2k_backend_words, .type = "Backend", PARAM(backend) },
   { "cuda-device-id", "CUDA device", "Number of the GPU; -1 = the first usable",
     .kind = CJ2K_OPTION_INTEGER, .min = -1, .max = INT32_MAX, .standard = -1, PARAM(cuda_device) },
-  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core, or with a GPU and up to two frames in flight one to four",
+  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core, of which many codecs side by side on a GPU use few",
     .kind = CJ2K_OPTION_INTEGER, .max = 1024, PARAM(num_threads) },
   { "frames-in-flight", "Frames in flight",
     "Frames decoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",

@@ -162,7 +162,7 @@ static const Cj2kOption options[] = {
     WORD("Backend", cj2k_backend_words), PARAM(backend) },
   { "cuda-device-id", "CUDA device", "Number of the GPU; -1 = the first usable",
     INTEGER(-1, INT32_MAX, -1), PARAM(cuda_device) },
-  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core, or with a GPU and up to two frames in flight one to four",
+  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core, of which many codecs side by side on a GPU use few",
     INTEGER(0, 1024, 0), PARAM(num_threads) },
   { "frames-in-flight", "Frames in flight",
     "Frames encoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",

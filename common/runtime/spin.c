@@ -3,17 +3,23 @@
 
 #include <glib.h>
 
-#define SHARE 4 /* one in so many cores may spin */
+#define FEW 2 /* codecs that may use most of the cores */
 
-static gint codecs;   /* atomic */
-static gint spinning; /* atomic */
+static gint codecs;  /* atomic */
+static gint helpers; /* atomic: helpers that spin */
 
-static gint limit(void)
+static gint cores(void)
 {
   static gsize known;
   if (g_once_init_enter(&known))
-    g_once_init_leave(&known, MAX(g_get_num_processors() / SHARE, 1));
+    g_once_init_leave(&known, g_get_num_processors());
   return (gint)known;
+}
+
+/* A quarter of the cores. */
+static gint quarter(void)
+{
+  return MAX(cores() / 4, 1);
 }
 
 void cj2k_spin_join(void)
@@ -26,17 +32,23 @@ void cj2k_spin_leave(void)
   g_atomic_int_add(&codecs, -1);
 }
 
+bool cj2k_spin_crowded(void)
+{
+  return g_atomic_int_get(&codecs) > MAX(quarter(), FEW);
+}
+
 bool cj2k_spin_take(void)
 {
-  if (g_atomic_int_get(&codecs) > limit())
+  gint limit = g_atomic_int_get(&codecs) <= FEW ? cores() * 3 / 4 : quarter();
+  if (cj2k_spin_crowded())
     return false;
-  if (g_atomic_int_add(&spinning, 1) < limit())
+  if (g_atomic_int_add(&helpers, 1) < limit)
     return true;
-  g_atomic_int_add(&spinning, -1);
+  g_atomic_int_add(&helpers, -1);
   return false;
 }
 
 void cj2k_spin_give(void)
 {
-  g_atomic_int_add(&spinning, -1);
+  g_atomic_int_add(&helpers, -1);
 }

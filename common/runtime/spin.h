@@ -2,20 +2,23 @@
 /*
  * Permission to spin. A thread that spins while it waits goes on at once when the wait is over, but
  * keeps a core busy. That pays for a few codecs with idle cores beside them; with many it takes the
- * cores from the others' work. So the codecs of a process that want to spin announce themselves: no
- * more than a quarter of the cores spin at a time, and none if there are more such codecs than
- * that.
+ * cores from the others' work. So every codec on a GPU announces itself. A process with more of
+ * them than a quarter of the cores is crowded: nobody spins. Otherwise the thread of each codec
+ * that waits for the GPU may spin, and beside it helpers: on three quarters of the cores for one or
+ * two codecs, else on a quarter.
  */
 #ifndef COMMON_RUNTIME_SPIN_H
 #define COMMON_RUNTIME_SPIN_H
 
 #include <stdbool.h>
 
-/* Announces a codec whose threads will ask for permission, until cj2k_spin_leave. */
+/* Announces a codec on a GPU, until cj2k_spin_leave. */
 void cj2k_spin_join(void);
 void cj2k_spin_leave(void);
 
-/* Takes permission for one thread. false: the thread has to sleep. Never waits. */
+/* Are there too many codecs for spinning? */
+bool cj2k_spin_crowded(void);
+/* Takes permission for one helper. false: it has to sleep. Never waits. */
 bool cj2k_spin_take(void);
 /* Gives back what cj2k_spin_take gave. */
 void cj2k_spin_give(void);

@@ -10,12 +10,11 @@
 #define MAX_AWAKE   15   /* most threads that spin while they wait for a loop */
 #define AWAKE_US    1000 /* longest time that they spin, in microseconds */
 #define SPINS       64   /* rounds between two looks at the clock */
-/* Beside a GPU: samples of a frame for each thread, threads if the size is not known, most threads.
- */
-#define SAMPLES_PER_THREAD (1 << 22)
-#define UNKNOWN_THREADS    2
-#define MOST_THREADS       4
-#define SLEEP_US           50 /* sleep of a caller that has spun too long for the others, in microseconds */
+/* Beside a GPU: samples of a frame for each lane, lanes if the size is not known, most lanes. */
+#define SAMPLES_PER_LANE (1 << 22)
+#define UNKNOWN_LANES    2
+#define MOST_LANES       4
+#define SLEEP_US         50 /* sleep of a caller that has spun too long for the others, in microseconds */
 
 /* The threads that were woken ahead of a loop, and the loop that they take part in. */
 typedef struct {
@@ -32,7 +31,8 @@ typedef struct {
 
 struct Cj2kThreads {
   GThreadPool *pool;
-  gint count;         /* atomic */
+  uint32_t count;
+  gint limit;         /* atomic: lanes of a loop while the process is crowded; 0: no limit */
   guint64 next_order; /* order of the next job; guarded by lock */
   GMutex lock;
   Awake awake;
@@ -209,8 +209,8 @@ static void push(Cj2kThreads *threads, Job job)
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
 {
   Cj2kThreads *threads = g_new0(Cj2kThreads, 1);
-  threads->count = (gint)CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
-  threads->pool = g_thread_pool_new(run_job, NULL, threads->count, TRUE, NULL);
+  threads->count = CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
+  threads->pool = g_thread_pool_new(run_job, NULL, (gint)threads->count, TRUE, NULL);
   if (!threads->pool) {
     g_free(threads);
     return NULL;
@@ -221,23 +221,16 @@ Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
   return threads;
 }
 
-void cj2k_threads_grow(Cj2kThreads *threads, uint32_t num_threads)
+void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes)
 {
-  guint count = MIN(num_threads ? num_threads : g_get_num_processors(), MAX_THREADS);
-  g_mutex_lock(&threads->lock);
-  if (count > (guint)g_atomic_int_get(&threads->count) &&
-      g_thread_pool_set_max_threads(threads->pool, (gint)count, NULL))
-    g_atomic_int_set(&threads->count, (gint)count);
-  g_mutex_unlock(&threads->lock);
+  g_atomic_int_set(&threads->limit, (gint)lanes);
 }
 
 uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples)
 {
-  uint32_t cores = g_get_num_processors();
-  uint64_t alone = samples ? samples / SAMPLES_PER_THREAD : UNKNOWN_THREADS;
   if (frames_in_flight > 2)
-    return MAX(cores, frames_in_flight);
-  return MAX((uint32_t)MIN(CLAMP(alone, 1, MOST_THREADS), cores), frames_in_flight);
+    return 0;
+  return samples ? (uint32_t)CLAMP(samples / SAMPLES_PER_LANE, 1, MOST_LANES) : UNKNOWN_LANES;
 }
 
 void cj2k_threads_free(Cj2kThreads *threads)
@@ -252,7 +245,7 @@ void cj2k_threads_free(Cj2kThreads *threads)
 
 uint32_t cj2k_threads_count(const Cj2kThreads *threads)
 {
-  return threads ? (uint32_t)g_atomic_int_get(&threads->count) : 1;
+  return threads ? threads->count : 1;
 }
 
 void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx)
@@ -262,7 +255,7 @@ void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx)
 
 void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count)
 {
-  uint32_t limit = MIN(MIN(count, MAX_AWAKE), (uint32_t)g_atomic_int_get(&threads->count) - 1);
+  uint32_t limit = MIN(MIN(count, MAX_AWAKE), threads->count - 1);
   Awake *awake = &threads->awake;
 
   __atomic_store_n(&awake->until, g_get_monotonic_time() + AWAKE_US, __ATOMIC_RELAXED);
@@ -289,10 +282,18 @@ static void run_alone(uint32_t n, void (*fn)(void *ctx, uint32_t index, uint32_t
     fn(ctx, i, 0);
 }
 
+/* Lanes that a loop may use. */
+static uint32_t lanes_now(const Cj2kThreads *threads)
+{
+  uint32_t limit = threads ? (uint32_t)g_atomic_int_get(&threads->limit) : 0;
+  uint32_t count = cj2k_threads_count(threads);
+  return limit && cj2k_spin_crowded() ? MIN(limit, count) : count;
+}
+
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
 {
-  uint32_t helpers = MIN(cj2k_threads_count(threads), n) - (n > 0);
+  uint32_t helpers = MIN(lanes_now(threads), n) - (n > 0);
   if (helpers == 0 || n > INT32_MAX - MAX_THREADS) {
     run_alone(n, fn, ctx);
     return;

@@ -21,13 +21,12 @@ void cj2k_threads_free(Cj2kThreads *threads);
 /* Number of threads, which is also the number of lanes of a parallel for; 1 for NULL. */
 uint32_t cj2k_threads_count(const Cj2kThreads *threads);
 
-/* Raises the number of threads (0: to as many as there are cores), at most to 256. Does nothing if
- * there are as many. */
-void cj2k_threads_grow(Cj2kThreads *threads, uint32_t num_threads);
-/* How many threads the host's part of the work needs beside a GPU, for frames of so many samples
- * (0: not known). A frame alone is done before many threads have woken, and threads of many codecs
- * disturb each other; but each frame in flight keeps one busy while it waits for the GPU, and with
- * more than two of them throughput counts. */
+/* While the process is crowded with codecs on GPUs (spin.h), a parallel for uses no more than so
+ * many lanes; 0: no limit, as at first. */
+void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes);
+/* The lanes that the host's part of the work needs beside a GPU, for frames of so many samples (0:
+ * not known): few, because a frame is done before many threads have woken; but with more than two
+ * frames in flight throughput counts, and there is no limit (0). */
 uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples);
 
 /* Queues fn(ctx) to run on one of the threads, after the jobs that are already queued. */

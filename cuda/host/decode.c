@@ -19,8 +19,7 @@ static void backend_close(void *data)
       cudaStreamDestroy(backend->upload);
     cj2k_cuda_leave(&backend->device);
   }
-  if (backend->one_in_flight)
-    cj2k_spin_leave();
+  cj2k_spin_leave();
   g_free(backend);
 }
 
@@ -36,8 +35,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     g_free(backend);
     return NULL;
   }
-  if (backend->one_in_flight)
-    cj2k_spin_join();
+  cj2k_spin_join();
   if (cj2k_cuda_enter(&backend->device)) {
     int multiprocessors = 1;
     (void)cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,

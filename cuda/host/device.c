@@ -173,13 +173,8 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
 cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once)
 {
   cudaError_t result;
-  if (!at_once)
+  if (!at_once || !cj2k_spin_crowded())
     return cudaEventSynchronize(event);
-  if (cj2k_spin_take()) {
-    result = cudaEventSynchronize(event);
-    cj2k_spin_give();
-    return result;
-  }
   while ((result = cudaEventQuery(event)) == cudaErrorNotReady) {
     (void)cudaGetLastError(); /* else the next launch would report it as its error */
     g_usleep(LOOK_US);

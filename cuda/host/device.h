@@ -68,9 +68,9 @@ void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *mem
 Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const Cj2kPlane *to,
                           const Cj2kPlane *from, size_t row_bytes, uint32_t rows, Cj2kError *error);
 
-/* Waits until the work before an event is done. With `at_once` the thread spins if enough cores are
- * free for that (common/runtime/spin.h), otherwise it looks every now and then. Without, it sleeps
- * in the driver, for which the event must be made with cudaEventBlockingSync. */
+/* Waits until the work before an event is done. With `at_once` the thread spins, or if the process
+ * is crowded (common/runtime/spin.h) looks every now and then. Without, it sleeps in the driver,
+ * for which the event must be made with cudaEventBlockingSync. */
 cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once);
 
 /* Makes later work on `stream` wait for the work that is queued on the picture's own stream; does

@@ -5,7 +5,8 @@
 #include "common/runtime/spin.h"
 #include "ranges.h"
 
-#define MAX_HELPERS 3 /* more cost more processor time than they save */
+#define MAX_HELPERS        12        /* more do not copy faster */
+#define SAMPLES_PER_HELPER (1 << 20) /* smaller frames gain nothing from more helpers */
 
 /* ---------------------------------------------------------------------------- back end --- */
 
@@ -24,8 +25,7 @@ static void backend_close(void *data)
     cj2k_cuda_destroy_stream(encoder->gather);
     cj2k_cuda_leave(&encoder->device);
   }
-  if (!encoder->blocking)
-    cj2k_spin_leave();
+  cj2k_spin_leave();
   g_array_unref(encoder->lists.groups);
   cj2k_plan_unref(encoder->plan);
   g_mutex_clear(&encoder->lock);
@@ -48,9 +48,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   /* One frame in flight spins for the sake of latency; several would keep a core busy each. */
   encoder->blocking = params->frames_in_flight > 1;
   encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
-  encoder->helpers = MAX_HELPERS;
-  if (!encoder->blocking)
-    cj2k_spin_join();
+  cj2k_spin_join();
   encoder->lists.groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   g_mutex_init(&encoder->lock);
   g_mutex_init(&encoder->upload_lock);
@@ -68,6 +66,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_slices(encoder));
     cj2k_cuda_leave(&device);
   }
+  encoder->helpers = (uint32_t)MIN(encoder->lists.area / SAMPLES_PER_HELPER, MAX_HELPERS);
   if (cj2k_cuda_check(result, "preparing an encoder", error) == CJ2K_OK)
     return encoder;
   backend_close(encoder);

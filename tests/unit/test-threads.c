@@ -141,60 +141,91 @@ static void test_frames(void)
   g_cond_clear(&frames.changed);
 }
 
-/* A pool that was enlarged uses all its threads. */
-static void test_grow(void)
+/* So many codecs that the process is crowded. */
+static guint crowd(void)
 {
-  Cj2kThreads *threads = cj2k_threads_new(1);
+  guint codecs = 0;
+
+  while (!cj2k_spin_crowded()) {
+    cj2k_spin_join();
+    codecs++;
+  }
+  return codecs;
+}
+
+/* Runs loops until all lanes were used. */
+static void use_all_lanes(Cj2kThreads *threads)
+{
   guint lanes = 0;
 
-  cj2k_threads_grow(threads, THREADS);
-  g_assert_cmpuint(cj2k_threads_count(threads), ==, THREADS);
-  cj2k_threads_grow(threads, 2);
-  g_assert_cmpuint(cj2k_threads_count(threads), ==, THREADS);
   for (uint32_t round = 0; round < 1000 && lanes != (1u << THREADS) - 1; round++)
     lanes |= run_loop(threads, MAX_INDICES);
   g_assert_cmpuint(lanes, ==, (1u << THREADS) - 1);
+}
+
+/* The limit holds in a crowded process only, and until it is removed. */
+static void test_limit(void)
+{
+  Cj2kThreads *threads = cj2k_threads_new(THREADS);
+  guint codecs = crowd(), lanes = 0;
+
+  cj2k_threads_limit(threads, 2);
+  for (uint32_t round = 0; round < 50; round++)
+    lanes |= run_loop(threads, MAX_INDICES);
+  g_assert_cmpuint(lanes & ~3u, ==, 0);
+  cj2k_threads_limit(threads, 0);
+  use_all_lanes(threads);
+  cj2k_threads_limit(threads, 2);
+  while (codecs--)
+    cj2k_spin_leave();
+  use_all_lanes(threads);
   cj2k_threads_free(threads);
 }
 
-/* Number of threads of a codec on a GPU: one for a small frame, more for a large one, one for each
- * frame in flight, and all cores if throughput is the aim. */
+/* Beside a GPU: one lane for a small frame, more for a large one, no limit where throughput counts.
+ */
 static void test_beside_gpu(void)
 {
-  uint32_t cores = g_get_num_processors();
-
-  g_assert_cmpuint(cj2k_threads_beside_gpu(1, 1), ==, 1);
-  g_assert_cmpuint(cj2k_threads_beside_gpu(1, 1920 * 1080 * 2), ==, 1);
-  g_assert_cmpuint(cj2k_threads_beside_gpu(1, UINT64_MAX), ==, MIN(cores, 4));
-  g_assert_cmpuint(cj2k_threads_beside_gpu(2, 1), ==, 2);
-  g_assert_cmpuint(cj2k_threads_beside_gpu(1, 0), ==, MIN(cores, 2));
+  for (uint32_t n = 1; n <= 2; n++) {
+    g_assert_cmpuint(cj2k_threads_beside_gpu(n, 1), ==, 1);
+    g_assert_cmpuint(cj2k_threads_beside_gpu(n, 1920 * 1080 * 2), ==, 1);
+    g_assert_cmpuint(cj2k_threads_beside_gpu(n, UINT64_MAX), ==, 4);
+    g_assert_cmpuint(cj2k_threads_beside_gpu(n, 0), ==, 2);
+  }
   for (uint32_t n = 3; n <= 16; n++)
-    g_assert_cmpuint(cj2k_threads_beside_gpu(n, 1), ==, MAX(cores, n));
+    g_assert_cmpuint(cj2k_threads_beside_gpu(n, 1), ==, 0);
 }
 
-/* At most a quarter of the cores have permission to spin at a time, and none has if more codecs
- * than that want it. */
+/* How many helpers get permission to spin; gives it back. */
+static guint spinning_helpers(void)
+{
+  guint taken = 0;
+
+  while (cj2k_spin_take())
+    taken++;
+  for (guint i = 0; i < taken; i++)
+    cj2k_spin_give();
+  return taken;
+}
+
+/* Helpers spin on three quarters of the cores beside two codecs, on a quarter beside more, and not
+ * at all in a crowded process. */
 static void test_spin(void)
 {
-  uint32_t share = MAX(g_get_num_processors() / 4, 1);
+  guint cores = g_get_num_processors(), share = MAX(cores / 4, 1);
 
-  for (uint32_t i = 0; i < share; i++) {
-    cj2k_spin_join();
-    g_assert_true(cj2k_spin_take());
-  }
-  for (uint32_t i = 0; i < 10; i++)
-    g_assert_false(cj2k_spin_take());
-  cj2k_spin_give();
-  g_assert_true(cj2k_spin_take());
-  cj2k_spin_give();
   cj2k_spin_join();
-  g_assert_false(cj2k_spin_take());
-  cj2k_spin_leave();
-  g_assert_true(cj2k_spin_take());
-  for (uint32_t i = 0; i < share; i++) {
-    cj2k_spin_give();
+  cj2k_spin_join();
+  g_assert_cmpuint(spinning_helpers(), ==, cores * 3 / 4);
+  g_assert_cmpuint(spinning_helpers(), ==, cores * 3 / 4);
+  cj2k_spin_join();
+  g_assert_cmpuint(spinning_helpers(), ==, cj2k_spin_crowded() ? 0 : share);
+  guint codecs = 3 + crowd();
+  g_assert_cmpuint(codecs, ==, MAX(share, 2) + 1);
+  g_assert_cmpuint(spinning_helpers(), ==, 0);
+  while (codecs--)
     cj2k_spin_leave();
-  }
+  g_assert_cmpuint(spinning_helpers(), ==, cores * 3 / 4);
 }
 
 /* Pools that are woken and closed return all permissions. */
@@ -220,7 +251,7 @@ int main(int argc, char **argv)
   g_test_add_func("/threads/loops", test_loops);
   g_test_add_func("/threads/awake", test_awake);
   g_test_add_func("/threads/frames", test_frames);
-  g_test_add_func("/threads/grow", test_grow);
+  g_test_add_func("/threads/limit", test_limit);
   g_test_add_func("/threads/beside-gpu", test_beside_gpu);
   g_test_add_func("/threads/spin", test_spin);
   g_test_add_func("/threads/woken-pools", test_woken_pools);
