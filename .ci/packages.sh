@@ -36,7 +36,7 @@ use_packages() {
       gstreamer1.0-plugins-base gstreamer1.0-plugins-good \$(ls ./packages/*.deb | grep -v -- -dev)"
   in_fresh "need no build tools" "! command -v gcc && ! command -v meson"
   in_fresh "need nothing of NVIDIA's" "! dpkg-query -W | grep -i -e nvidia -e libcuda"
-  in_fresh "gst-inspect finds the elements" "gst-inspect-1.0 cudaj2kenc && gst-inspect-1.0 cudaj2kdec"
+  in_fresh "gst-inspect finds the elements" "for element in cudaj2kenc cudaj2kdec rtpj2ksclpay rtpj2kscldepay; do gst-inspect-1.0 \$element || exit; done"
   for film in "${lossless_films[@]}"; do
     # shellcheck disable=SC2086 # words
     in_fresh "a film of $film" "$(film $film)"

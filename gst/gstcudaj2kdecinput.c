@@ -84,6 +84,13 @@ static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
   return self->format != NULL;
 }
 
+/* PsF: two codestreams, each with every second row, of a frame that the caps call progressive. */
+static gboolean is_segmented(const GstCudaJ2kDec *self)
+{
+  return gst_structure_has_field(gst_caps_get_structure(self->input_state->caps, 0),
+                                 "interlace-mode");
+}
+
 /* Sets the output state for self->video in self->format, and lets the base class negotiate. */
 static gboolean set_output(GstCudaJ2kDec *self)
 {
@@ -95,7 +102,7 @@ static gboolean set_output(GstCudaJ2kDec *self)
   if (!state)
     return FALSE;
   gst_cuda_j2k_video_set_colorimetry(&self->video, self->input_state->caps, &state->info);
-  if (self->two_fields && !GST_VIDEO_INFO_IS_INTERLACED(&state->info))
+  if (self->two_fields && !GST_VIDEO_INFO_IS_INTERLACED(&state->info) && !is_segmented(self))
     GST_VIDEO_INFO_INTERLACE_MODE(&state->info) = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
   if (GST_VIDEO_INFO_INTERLACE_MODE(&state->info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED)
     GST_VIDEO_INFO_FIELD_ORDER(&state->info) = GST_VIDEO_INFO_FIELD_ORDER(in);

@@ -94,6 +94,8 @@ static gboolean is_fatal(const Cj2kError *error)
 static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean is_field)
 {
   guint flags = GST_BUFFER_FLAGS(input) & GST_CUDA_J2K_FIELD_FLAGS;
+  if (!GST_VIDEO_INFO_IS_INTERLACED(&self->info))
+    is_field = FALSE; /* PsF */
   if (is_field && !flags)
     flags = GST_VIDEO_BUFFER_FLAG_INTERLACED;
   if (is_field && !gst_cuda_j2k_fields_bottom_first(&self->info, input))

@@ -123,6 +123,24 @@ static void test_caps(void)
   }
 }
 
+/* What the decoder makes of fields is interlaced; of the segments of PsF it is not. */
+static void assert_decoded_fields(const Stream *received, gboolean psf)
+{
+  GstHarness *h = gst_harness_new_parse("cudaj2kdec backend=cpu");
+  gst_harness_set_src_caps(h, gst_caps_ref(received->caps));
+  gst_harness_push(h, gst_buffer_ref(received->buffers->pdata[0]));
+  gst_harness_push_event(h, gst_event_new_eos());
+  GstBuffer *picture = gst_harness_pull(h);
+  GstVideoInfo info = output_video(h);
+  g_assert_cmpint(GST_VIDEO_INFO_HEIGHT(&info), ==, 64);
+  g_assert_cmpint(GST_VIDEO_INFO_INTERLACE_MODE(&info), ==,
+                  psf ? GST_VIDEO_INTERLACE_MODE_PROGRESSIVE
+                      : GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+  g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(picture, GST_VIDEO_BUFFER_FLAG_INTERLACED), ==, !psf);
+  gst_buffer_unref(picture);
+  gst_harness_teardown(h);
+}
+
 /* Fields: two codestreams a picture, half a frame apart, and the order of the lines. */
 static void test_fields(gconstpointer data)
 {
@@ -160,6 +178,7 @@ static void test_fields(gconstpointer data)
     before = first;
   }
   g_assert_cmpuint(seen, ==, 7);
+  assert_decoded_fields(&received, psf);
   gst_structure_free(stats);
   stream_clear(&coded);
   stream_clear(&packets);
