@@ -70,20 +70,33 @@ static GstCudaJ2kMedia choose_media(const GstCaps *allowed)
   return GST_CUDA_J2K_JPC;
 }
 
-static gboolean is_cinema(Cj2kProfile profile)
-{
-  return profile == CJ2K_PROFILE_CINEMA_2K || profile == CJ2K_PROFILE_CINEMA_4K;
-}
+typedef enum { NO_FAMILY, CINEMA, BROADCAST, IMF } Family;
 
-static gboolean is_broadcast(Cj2kProfile profile)
+/* Without a default, so that the compiler names a profile that is missing here. */
+static Family family_of(Cj2kProfile profile)
 {
-  return profile >= CJ2K_PROFILE_BROADCAST_SINGLE && profile <= CJ2K_PROFILE_BROADCAST_MULTI_R;
+  switch (profile) {
+  case CJ2K_PROFILE_NONE: break;
+  case CJ2K_PROFILE_CINEMA_2K:
+  case CJ2K_PROFILE_CINEMA_4K: return CINEMA;
+  case CJ2K_PROFILE_BROADCAST_SINGLE:
+  case CJ2K_PROFILE_BROADCAST_MULTI:
+  case CJ2K_PROFILE_BROADCAST_MULTI_R: return BROADCAST;
+  case CJ2K_PROFILE_IMF_2K:
+  case CJ2K_PROFILE_IMF_4K:
+  case CJ2K_PROFILE_IMF_8K:
+  case CJ2K_PROFILE_IMF_2K_R:
+  case CJ2K_PROFILE_IMF_4K_R:
+  case CJ2K_PROFILE_IMF_8K_R: return IMF;
+  }
+  return NO_FAMILY;
 }
 
 static gboolean set_colours(GstCudaJ2kEncStream *stream, const GstVideoInfo *info,
                             const GstCudaJ2kFormat *format, Cj2kProfile profile, gchar **reason)
 {
   gboolean xyz = info->colorimetry.primaries == GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
+  gboolean cinema = family_of(profile) == CINEMA;
   switch (format->family) {
   case CJ2K_VIDEO_GREY:
     stream->colour = CJ2K_COLOUR_GREY;
@@ -98,18 +111,18 @@ static gboolean set_colours(GstCudaJ2kEncStream *stream, const GstVideoInfo *inf
     stream->colorspace = "sRGB";
     break;
   }
-  if (is_cinema(profile) && format->family != CJ2K_VIDEO_RGB) {
+  if (cinema && format->family != CJ2K_VIDEO_RGB) {
     *reason = g_strdup("the cinema profiles accept RGB (converted to X'Y'Z') or X'Y'Z' "
                        "(colorimetry with the primaries smptest428), not Y'CbCr or grey");
     return FALSE;
   }
-  if (is_cinema(profile) && gst_cuda_j2k_format_has_alpha(format)) {
+  if (cinema && gst_cuda_j2k_format_has_alpha(format)) {
     *reason = g_strdup_printf("the cinema profiles do not allow alpha, which %s has: "
                               "videoconvert ! video/x-raw,format=GBR_12LE removes it",
                               format->name);
     return FALSE;
   }
-  stream->rgb_to_xyz = is_cinema(profile) && !xyz;
+  stream->rgb_to_xyz = cinema && !xyz;
   return TRUE;
 }
 
@@ -122,7 +135,7 @@ gboolean gst_cuda_j2k_enc_stream_init(GstCudaJ2kEncStream *stream, const GstVide
   stream->sampling = choose_sampling(format, media_types[stream->media], allowed);
   /* TR-01 and T.800 annex M code the fields of interlaced broadcast video separately. A JP2 file
    * cannot hold two images, and a frame of odd height has fields of different sizes. */
-  stream->fields = is_broadcast(profile) && stream->media != GST_CUDA_J2K_JP2 &&
+  stream->fields = family_of(profile) == BROADCAST && stream->media != GST_CUDA_J2K_JP2 &&
                    GST_VIDEO_INFO_INTERLACE_MODE(info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED &&
                    GST_VIDEO_INFO_HEIGHT(info) % 2 == 0;
   return set_colours(stream, info, format, profile, reason);
@@ -134,15 +147,16 @@ GstCaps *gst_cuda_j2k_enc_stream_caps(const GstCudaJ2kEncStream *stream,
 {
   /* As in jpeg2000parse, `profile` is Rsiz without the HTJ2K bit (T.800 table A.10, T.814 A.2). */
   gint number = rsiz & 0xBFFF;
+  Family family = family_of(profile);
   GstCaps *caps = gst_caps_new_simple(
       media_types[stream->media], "alignment", G_TYPE_STRING, "frame", "sampling", G_TYPE_STRING,
       stream->sampling, "colorspace", G_TYPE_STRING, stream->colorspace, "num-components",
       G_TYPE_INT, (gint)format->num_components, "profile", G_TYPE_INT, number, "fields", G_TYPE_INT,
       stream->fields ? 2 : 1, NULL);
   /* Unsigned, because mpegtsmux reads it as such. */
-  if (is_broadcast(profile) || profile >= CJ2K_PROFILE_IMF_2K)
+  if (family == BROADCAST || family == IMF)
     gst_caps_set_simple(caps, "main-level", G_TYPE_UINT, (guint)rsiz & 0xF, NULL);
-  if (profile >= CJ2K_PROFILE_IMF_2K)
+  if (family == IMF)
     gst_caps_set_simple(caps, "sub-level", G_TYPE_UINT, (guint)rsiz >> 4 & 0xF, NULL);
   return caps;
 }
