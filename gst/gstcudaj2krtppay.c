@@ -25,10 +25,8 @@
 #include "gstcudaj2kframing.h"
 #include "gstcudaj2krtp.h"
 #include "gstcudaj2krtpcaps.h"
+#include "gstcudaj2krtpsend.h"
 
-#include "common/rtp/packetise.h"
-
-#include <gst/rtp/gstrtpbasepayload.h>
 #include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
@@ -44,6 +42,7 @@ typedef struct {
   gboolean mark_precincts, header_reuse;
   gint eseq_offset; /* -1: random */
   guint repeat_resolutions;
+  gdouble pacing; /* multiple of the mean rate; 0: none */
 
   /* Streaming thread only. */
   GstStructure *caps; /* of the sink pad */
@@ -55,12 +54,10 @@ typedef struct {
   Cj2kRtpHeader main; /* what is the same in all packets of the stream */
   Cj2kRtpLocator *locator;
   Cj2kRtpPayloads payloads;
-  GArray *repeats; /* guint: packets of the list that is being pushed which follow it once more */
   GByteArray *signature, *signature_before; /* what R promises to stay the same */
   gboolean headers_differ;
   gboolean warned;
-  gboolean has_sequence; /* the base class has numbered a packet */
-  guint8 eseq;           /* of that packet, or of the first one */
+  GstCudaJ2kRtpSend sender;
 } GstCudaJ2kRtpPay;
 typedef struct {
   GstRTPBasePayloadClass parent_class;
@@ -72,6 +69,7 @@ enum {
   PROP_HEADER_REUSE,
   PROP_ESEQ_OFFSET,
   PROP_REPEAT_RESOLUTIONS,
+  PROP_PACING,
 };
 
 static GstStaticPadTemplate sink_template =
@@ -95,6 +93,7 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
   case PROP_HEADER_REUSE: self->header_reuse = g_value_get_boolean(value); break;
   case PROP_ESEQ_OFFSET: self->eseq_offset = g_value_get_int(value); break;
   case PROP_REPEAT_RESOLUTIONS: self->repeat_resolutions = g_value_get_uint(value); break;
+  case PROP_PACING: self->pacing = g_value_get_double(value); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   GST_OBJECT_UNLOCK(self);
@@ -109,6 +108,7 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
   case PROP_HEADER_REUSE: g_value_set_boolean(value, self->header_reuse); break;
   case PROP_ESEQ_OFFSET: g_value_set_int(value, self->eseq_offset); break;
   case PROP_REPEAT_RESOLUTIONS: g_value_set_uint(value, self->repeat_resolutions); break;
+  case PROP_PACING: g_value_set_double(value, self->pacing); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   GST_OBJECT_UNLOCK(self);
@@ -156,6 +156,15 @@ static guint8 first_part(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer, 
                                                                : CJ2K_RTP_FIELD1_LINE1;
 }
 
+static void start_numbers(GstCudaJ2kRtpPay *self)
+{
+  GST_OBJECT_LOCK(self);
+  gint offset = self->eseq_offset;
+  GST_OBJECT_UNLOCK(self);
+  gst_cuda_j2k_rtp_send_start(&self->sender,
+                              (guint8)(offset < 0 ? g_random_int_range(0, 256) : offset));
+}
+
 /* Sets the caps of the source pad for this image if they are not set. */
 static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guint8 part)
 {
@@ -174,110 +183,8 @@ static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guin
   gst_structure_free(parameters);
   /* Downstream may choose where numbers begin. */
   if (payload->seqnum != before)
-    self->has_sequence = FALSE;
+    start_numbers(self);
   return self->announced;
-}
-
-/* ------------------------------------------------------------------------------- packets --- */
-
-static GstBuffer *new_packet(GstCudaJ2kRtpPay *self, GstMemory *memory, gsize base,
-                             const Cj2kRtpPayload *payload, const Cj2kRtpHeader *header,
-                             GstClockTime pts)
-{
-  GstBuffer *buffer = gst_rtp_base_payload_allocate_output_buffer(GST_RTP_BASE_PAYLOAD(self),
-                                                                  CJ2K_RTP_HEADER_BYTES, 0, 0);
-  GstMapInfo map;
-  if (!buffer || !gst_buffer_map(buffer, &map, GST_MAP_WRITE)) {
-    gst_clear_buffer(&buffer);
-    return NULL;
-  }
-  cj2k_rtp_header_write(header, map.data + map.size - CJ2K_RTP_HEADER_BYTES);
-  gst_buffer_unmap(buffer, &map);
-  gst_buffer_append_memory(
-      buffer, gst_memory_share(memory, (gssize)(base + payload->offset), (gssize)payload->size));
-  GST_BUFFER_PTS(buffer) = pts;
-  return buffer;
-}
-
-static void set_marker(GstBuffer *buffer)
-{
-  GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
-  if (!gst_rtp_buffer_map(buffer, GST_MAP_WRITE, &rtp))
-    return;
-  gst_rtp_buffer_set_marker(&rtp, TRUE);
-  gst_rtp_buffer_unmap(&rtp);
-  GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_MARKER);
-}
-
-/* The sequence number of 24 bits of the next packet. */
-static guint32 next_number(GstCudaJ2kRtpPay *self)
-{
-  guint16 low = GST_RTP_BASE_PAYLOAD(self)->seqnum;
-  if (self->has_sequence)
-    return ((guint32)self->eseq << 16 | low) + 1;
-  GST_OBJECT_LOCK(self);
-  gint offset = self->eseq_offset;
-  GST_OBJECT_UNLOCK(self);
-  self->eseq = (guint8)(offset < 0 ? g_random_int_range(0, 256) : offset);
-  return (guint32)self->eseq << 16 | low;
-}
-
-static GstFlowReturn push_packets(GstCudaJ2kRtpPay *self, GstMemory *memory, gsize base,
-                                  const Cj2kRtpHeader *main, GstClockTime pts)
-{
-  const Cj2kRtpPayloads *payloads = &self->payloads;
-  GstBufferList *list = gst_buffer_list_new_sized(payloads->count);
-  guint32 number = next_number(self);
-  for (guint i = 0; i < payloads->count; i++, number++) {
-    const Cj2kRtpPayload *payload = &payloads->payloads[i];
-    Cj2kRtpHeader header = payload->header.kind == CJ2K_RTP_BODY ? payload->header : *main;
-    header.kind = payload->header.kind;
-    header.part = main->part;
-    header.extended = (guint8)(number >> 16);
-    GstBuffer *packet = new_packet(self, memory, base, payload, &header, pts);
-    if (!packet) {
-      gst_buffer_list_unref(list);
-      return GST_FLOW_ERROR;
-    }
-    if (i + 1 == payloads->count)
-      set_marker(packet);
-    gst_buffer_list_add(list, packet);
-  }
-  self->eseq = (guint8)((number - 1) >> 16);
-  self->has_sequence = TRUE;
-  return gst_rtp_base_payload_push_list(GST_RTP_BASE_PAYLOAD(self), list);
-}
-
-/* Notes which packets to send twice: those that matter most and have few bytes. */
-static void choose_repeats(GstCudaJ2kRtpPay *self)
-{
-  GST_OBJECT_LOCK(self);
-  guint resolutions = self->repeat_resolutions;
-  GST_OBJECT_UNLOCK(self);
-  g_array_set_size(self->repeats, 0);
-  for (guint i = 0; resolutions > 0 && i < self->payloads.count; i++) {
-    const Cj2kRtpPayload *payload = &self->payloads.payloads[i];
-    if (payload->header.kind != CJ2K_RTP_BODY || payload->lowest < resolutions)
-      g_array_append_val(self->repeats, i);
-  }
-}
-
-/* The base class has numbered the packets: adds those that are sent twice, which keep their
- * numbers, so that receivers take them for duplicates. */
-static GstPadProbeReturn repeat_packets(GstPad *pad, GstPadProbeInfo *info, gpointer data)
-{
-  GstCudaJ2kRtpPay *self = data;
-  (void)pad;
-  if (self->repeats->len == 0)
-    return GST_PAD_PROBE_OK;
-  GstBufferList *list = gst_buffer_list_make_writable(GST_PAD_PROBE_INFO_BUFFER_LIST(info));
-  for (guint i = 0; i < self->repeats->len; i++) {
-    guint packet = g_array_index(self->repeats, guint, i);
-    gst_buffer_list_add(list, gst_buffer_ref(gst_buffer_list_get(list, packet)));
-  }
-  g_array_set_size(self->repeats, 0);
-  info->data = list;
-  return GST_PAD_PROBE_OK;
 }
 
 /* ----------------------------------------------------------------------------- codestream --- */
@@ -318,9 +225,10 @@ static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size
   return FALSE;
 }
 
+/* Sends a codestream. `part` is TP of the first codestream of its buffer, this_part its own. */
 static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMapInfo *map,
                           const GstCudaJ2kSpan *span, guint8 part, guint8 this_part,
-                          GstClockTime pts)
+                          const GstCudaJ2kRtpTimes *times)
 {
   guint mtu = GST_RTP_BASE_PAYLOAD_MTU(GST_RTP_BASE_PAYLOAD(self));
   guint room = gst_rtp_buffer_calc_payload_len(mtu, 0, 0);
@@ -338,17 +246,18 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
   if (!announce(self, &image, part))
     return GST_FLOW_NOT_NEGOTIATED;
   GST_OBJECT_LOCK(self);
+  guint repeats = self->repeat_resolutions;
   if (!self->mark_precincts)
     place.order = CJ2K_RTP_ORDER_UNMARKED;
   GST_OBJECT_UNLOCK(self);
   cj2k_rtp_packetise(&place, room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1,
                      &self->payloads);
-  choose_repeats(self);
   Cj2kRtpHeader main = self->main;
   main.part = this_part;
   main.order = place.order;
   main.reuse = may_reuse(self, span->data, place.header_bytes, place.order);
-  return push_packets(self, memory, (gsize)(span->data - map->data), &main, pts);
+  return gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)(span->data - map->data),
+                               &self->payloads, &main, times, repeats);
 }
 
 /* Half the duration of a frame: the distance of its fields. */
@@ -361,6 +270,28 @@ static GstClockTime field_duration(const GstCudaJ2kRtpPay *self, const GstBuffer
   return 20 * GST_MSECOND;
 }
 
+/* When codestream i of `count` of a buffer leaves. */
+static GstCudaJ2kRtpTimes times_of(GstCudaJ2kRtpPay *self, const GstBuffer *buffer, guint i,
+                                   guint count, gboolean psf)
+{
+  GstClockTime pts = GST_BUFFER_PTS(buffer), field = field_duration(self, buffer);
+  GstCudaJ2kRtpTimes times = {GST_CLOCK_TIME_NONE, GST_CLOCK_TIME_NONE, 0};
+  GST_OBJECT_LOCK(self);
+  gdouble pacing = self->pacing;
+  GST_OBJECT_UNLOCK(self);
+  if (!GST_CLOCK_TIME_IS_VALID(pts))
+    return times;
+  /* The base class rounds down to a tick of 90 kHz; nanoseconds of 30000/1001 frames a second are
+   * already rounded down, so that frames would come at uneven distances. */
+  pts += TICK_ROUNDING;
+  times.pts = psf ? pts : pts + i * field;
+  if (pacing <= 0)
+    return times;
+  times.leave = pts + i * field;
+  times.spread = (GstClockTime)((gdouble)(count == 2 ? field : 2 * field) / pacing);
+  return times;
+}
+
 static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer)
 {
   GstCudaJ2kRtpPay *self = PAY(payload);
@@ -368,7 +299,6 @@ static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer
   GstCudaJ2kSpan spans[2];
   GstMapInfo map;
   GstFlowReturn flow = GST_FLOW_OK;
-  GstClockTime pts = GST_BUFFER_PTS(buffer);
   if (!memory || !gst_memory_map(memory, &map, GST_MAP_READ)) {
     if (memory)
       gst_memory_unref(memory);
@@ -376,16 +306,11 @@ static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer
     GST_ELEMENT_ERROR(self, RESOURCE, READ, ("Cannot map a buffer."), (NULL));
     return GST_FLOW_ERROR;
   }
-  /* The base class rounds down to a tick of 90 kHz; nanoseconds of 30000/1001 frames a second are
-   * already rounded down, so that frames would come at uneven distances. */
-  if (GST_CLOCK_TIME_IS_VALID(pts))
-    pts += TICK_ROUNDING;
   guint count = MIN(gst_cuda_j2k_find_parts(map.data, map.size, spans), self->fields);
   guint8 part = first_part(self, buffer, count);
   for (guint i = 0; i < count && flow == GST_FLOW_OK; i++) {
-    if (i == 1 && part != CJ2K_RTP_PSF1 && GST_CLOCK_TIME_IS_VALID(pts))
-      pts += field_duration(self, buffer);
-    flow = send(self, memory, &map, &spans[i], part, (guint8)(part + i), pts);
+    GstCudaJ2kRtpTimes times = times_of(self, buffer, i, count, part == CJ2K_RTP_PSF1);
+    flow = send(self, memory, &map, &spans[i], part, (guint8)(part + i), &times);
   }
   gst_memory_unmap(memory, &map);
   gst_memory_unref(memory);
@@ -399,7 +324,8 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
 {
   GstCudaJ2kRtpPay *self = PAY(element);
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    self->has_sequence = self->headers_differ = self->warned = self->announced = FALSE;
+    self->headers_differ = self->warned = self->announced = FALSE;
+    start_numbers(self);
     g_byte_array_set_size(self->signature_before, 0);
   }
   return GST_ELEMENT_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->change_state(element, transition);
@@ -411,7 +337,7 @@ static void finalize(GObject *object)
   g_clear_pointer(&self->caps, gst_structure_free);
   cj2k_rtp_locator_free(self->locator);
   cj2k_rtp_payloads_clear(&self->payloads);
-  g_array_unref(self->repeats);
+  gst_cuda_j2k_rtp_send_clear(&self->sender);
   g_byte_array_unref(self->signature);
   g_byte_array_unref(self->signature_before);
   G_OBJECT_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->finalize(object);
@@ -445,6 +371,14 @@ static void install_properties(GObjectClass *object_class)
                         "Send the main header and this number of lowest resolutions again at the "
                         "end of each codestream, with the same sequence numbers; 0 = nothing",
                         0, CJ2K_MAX_LEVELS + 1, 0, flags | GST_PARAM_MUTABLE_PLAYING));
+  g_object_class_install_property(
+      object_class, PROP_PACING,
+      g_param_spec_double(
+          "pacing", "Pacing",
+          "Spread the packets of a frame in time, by their timestamps, for a sink "
+          "with sync=true: they leave at this multiple of the mean rate (1 = over the "
+          "whole duration of the frame); 0 = at once",
+          0, 1000, 0, flags | GST_PARAM_MUTABLE_PLAYING));
 }
 
 static void gst_cuda_j2k_rtp_pay_class_init(GstCudaJ2kRtpPayClass *klass)
@@ -475,9 +409,7 @@ static void gst_cuda_j2k_rtp_pay_init(GstCudaJ2kRtpPay *self)
   self->mark_precincts = TRUE;
   self->eseq_offset = -1;
   self->locator = cj2k_rtp_locator_new();
-  self->repeats = g_array_new(FALSE, FALSE, sizeof(guint));
-  gst_pad_add_probe(GST_RTP_BASE_PAYLOAD_SRCPAD(self), GST_PAD_PROBE_TYPE_BUFFER_LIST,
-                    repeat_packets, self, NULL);
+  gst_cuda_j2k_rtp_send_init(&self->sender, GST_RTP_BASE_PAYLOAD(self));
   self->signature = g_byte_array_new();
   self->signature_before = g_byte_array_new();
 }

@@ -498,6 +498,55 @@ static void test_no_waiting(void)
   stream_clear(&packets);
 }
 
+/* Paced packets have the times at which they leave; RTP timestamps and what arrives stay the same.
+ */
+static void test_pacing(gconstpointer data)
+{
+  const gchar *kind = data;
+  gboolean fields = !g_str_equal(kind, "frames");
+  Stream coded = fields
+                     ? stream_encode_fields(kind, 3)
+                     : stream_encode("precincts=32x32", GST_VIDEO_FORMAT_I420, 320, 240, 3, NULL);
+  const gchar *common = "mtu=100 seqnum-offset=1 timestamp-offset=0 repeat-resolutions=1";
+  gchar *paced = g_strdup_printf("%s pacing=2", common);
+  Stream burst = stream_pass("rtpj2ksclpay", common, &coded, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", paced, &coded, NULL);
+  /* 25 frames a second, at twice the mean rate. */
+  GstClockTime spread = GST_SECOND / 25 / 2 / (fields ? 2 : 1);
+  GstClockTime first = 0, before = 0;
+  GHashTable *seen = g_hash_table_new(NULL, NULL);
+  guint codestream = 0;
+  g_assert_cmpuint(packets.buffers->len, ==, burst.buffers->len);
+  for (guint i = 0; i < packets.buffers->len; i++) {
+    GstClockTime pts = GST_BUFFER_PTS(packets.buffers->pdata[i]);
+    RtpView a = rtp_view(packets.buffers->pdata[i]), b = rtp_view(burst.buffers->pdata[i]);
+    g_assert_cmpuint(a.seq, ==, b.seq);
+    g_assert_cmpuint(a.timestamp, ==, b.timestamp);
+    g_assert_cmpint(a.marker, ==, b.marker);
+    if (!g_hash_table_add(seen, GUINT_TO_POINTER(a.seq + 1u)))
+      continue; /* the second time */
+    GstClockTime begin = codestream * (GST_SECOND / 25 / (fields ? 2 : 1));
+    g_assert_cmpuint(pts, >=, begin);
+    g_assert_cmpuint(pts, <=, begin + spread + GST_MSECOND);
+    g_assert_cmpuint(pts, >=, before);
+    before = pts;
+    if (!a.marker)
+      continue;
+    g_assert_cmpuint(pts - first, >=, spread / 2);
+    codestream++;
+    first = codestream * (GST_SECOND / 25 / (fields ? 2 : 1));
+  }
+  g_assert_cmpuint(codestream, ==, fields ? 6 : 3);
+  Stream received = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+  assert_same_streams(&coded, &received);
+  g_hash_table_unref(seen);
+  g_free(paced);
+  stream_clear(&coded);
+  stream_clear(&burst);
+  stream_clear(&packets);
+  stream_clear(&received);
+}
+
 /* What is sent twice may be lost once. */
 static void test_repeats(void)
 {
@@ -645,6 +694,9 @@ int main(int argc, char **argv)
   }
   g_test_add_func("/rtp/stock", test_stock);
   g_test_add_func("/rtp/repair-is-exact", test_repair_is_exact);
+  g_test_add_data_func("/rtp/pacing/frames", "frames", test_pacing);
+  g_test_add_data_func("/rtp/pacing/tff", "tff", test_pacing);
+  g_test_add_data_func("/rtp/pacing/psf", "psf", test_pacing);
   g_test_add_func("/rtp/no-waiting", test_no_waiting);
   g_test_add_func("/rtp/repeats", test_repeats);
   g_test_add_func("/rtp/limits", test_limits);
