@@ -215,8 +215,12 @@ static void report(const Options *options, const char *in, Cj2kDecoder *decoder,
 {
   static const char *const backends[] = {"auto", "cpu", "cuda"};
   if (frame->truncated || frame->corrupt_blocks)
-    fprintf(stderr, "cj2k-decode: %s: warning: %s%u corrupt code-blocks\n", in,
-            frame->truncated ? "ends early, " : "", frame->corrupt_blocks);
+    fprintf(stderr,
+            "cj2k-decode: %s: warning: %s%llu packets of %llu code-blocks missing, %u corrupt "
+            "code-blocks\n",
+            in, frame->truncated ? "incomplete, " : "",
+            (unsigned long long)frame->concealed_packets,
+            (unsigned long long)frame->concealed_blocks, frame->corrupt_blocks);
   if (frame->fallback)
     fprintf(stderr, "cj2k-decode: %s: warning: done by the CPU: %s\n", in, frame->error.text);
   if (!options->verbose)

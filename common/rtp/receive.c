@@ -140,6 +140,19 @@ static void set_seen(Cj2kRtpReceiver *receiver, int64_t number, bool seen)
   *byte = seen ? *byte | bit : *byte & (uint8_t)~bit;
 }
 
+/* None of first to last has arrived. */
+static void forget_seen(Cj2kRtpReceiver *receiver, int64_t first, int64_t last)
+{
+  while (first <= last) {
+    if (first % 8 == 0 && first + 7 <= last) {
+      receiver->seen[(uint64_t)first % SEEN / 8] = 0;
+      first += 8;
+    } else {
+      set_seen(receiver, first++, false);
+    }
+  }
+}
+
 /* Begins to count at this packet. */
 static int64_t start_numbers(Cj2kRtpReceiver *receiver, uint32_t raw)
 {
@@ -190,8 +203,7 @@ static int64_t number_of(Cj2kRtpReceiver *receiver, uint32_t raw)
   int64_t number = receiver->highest + delta;
   if (delta <= 0)
     return number;
-  for (int64_t i = receiver->highest + 1; i <= number && i <= receiver->highest + SEEN; i++)
-    set_seen(receiver, i, false);
+  forget_seen(receiver, receiver->highest + 1, MIN(number, receiver->highest + SEEN));
   receiver->stats.lost += (uint64_t)delta - 1;
   receiver->highest = number;
   receiver->raw_highest = raw;
