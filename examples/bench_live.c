@@ -449,6 +449,8 @@ static int run(const Options *options, const char *path)
 /* Sets what follows from the options. Returns a message, or NULL when they are valid. */
 static const char *check(Options *options, bool has_file)
 {
+  if (!options->direction)
+    options->direction = g_strdup("both");
   const char *direction = options->direction;
   if (!options->size && !has_file)
     options->size = g_strdup("1920x1080");
@@ -471,8 +473,7 @@ static const char *check(Options *options, bool has_file)
 
 int bench_live(int argc, char **argv)
 {
-  Options options = {
-      .bench = {.frames = 600}, .direction = g_strdup("both"), .streams = 1, .fps = 60};
+  Options options = {.bench = {.frames = 600}, .streams = 1, .fps = 60};
   const GOptionEntry entries[] = {
       {"frames", 0, 0, G_OPTION_ARG_INT, &options.bench.frames,
        "Frames of each stream (1..1000000; default 600); 10 more warm up", "N"},
