@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2krtpcaps.h"
 
+#include <math.h>
+
 /* What the components of a codestream are. */
 typedef enum { KIND_NONE, KIND_GREY, KIND_RGB, KIND_YUV } Kind;
 
@@ -160,13 +162,19 @@ static gchar *colorimetry_of(const Cj2kRtpImage *image, const Cj2kRtpHeader *hea
   return gst_video_colorimetry_to_string(&colours);
 }
 
-/* The attribute framerate of SDP; 0/1: it is not known. */
+/* The attribute framerate of SDP, where 29.97 stands for 30000/1001; 0/1: it is not known. */
 static void read_framerate(const GstStructure *rtp, gint *fps_n, gint *fps_d)
 {
   const gchar *text = rtp ? gst_structure_get_string(rtp, "a-framerate") : NULL;
   gdouble rate = text ? g_ascii_strtod(text, NULL) : 0;
   *fps_n = 0;
   *fps_d = 1;
+  for (gint base = 24; base <= 120; base += base < 30 ? 6 : base)
+    if (fabs(rate - base / 1.001) < 0.0051) {
+      *fps_n = 1000 * base;
+      *fps_d = 1001;
+      return;
+    }
   if (rate > 0 && rate < 10000)
     gst_util_double_to_fraction(rate, fps_n, fps_d);
 }

@@ -56,6 +56,9 @@ typedef struct {
   gboolean warned_cache;
   gboolean has_ssrc;
   guint32 ssrc;
+  gboolean began;   /* a picture has been pushed since the last flush */
+  guint64 breaks;   /* packets and codestreams that were missing then */
+  gboolean follows; /* the picture that is being pushed follows the one before */
 } GstCudaJ2kRtpDepay;
 typedef struct {
   GstRTPBaseDepayloadClass parent_class;
@@ -158,6 +161,30 @@ static gboolean announce(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *code
   return self->announced;
 }
 
+/* Do packets lack between the last picture and this one? For the base class numbers out of order
+ * are enough to set DISCONT. */
+static gboolean follows_last(GstCudaJ2kRtpDepay *self)
+{
+  Cj2kRtpStats stats;
+  cj2k_rtp_receiver_stats(self->receiver, &stats);
+  guint64 breaks = stats.lost + stats.failed + stats.restarts;
+  gboolean follows = self->began && breaks == self->breaks;
+  self->began = TRUE;
+  self->breaks = breaks;
+  return follows;
+}
+
+static GstPadProbeReturn clear_discont(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstCudaJ2kRtpDepay *self = data;
+  (void)pad;
+  if (self->follows && GST_BUFFER_IS_DISCONT(GST_PAD_PROBE_INFO_BUFFER(info))) {
+    info->data = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+    GST_BUFFER_FLAG_UNSET(info->data, GST_BUFFER_FLAG_DISCONT);
+  }
+  return GST_PAD_PROBE_OK;
+}
+
 static GstBuffer *wrap(Cj2kRtpCodestream *codestream)
 {
   return gst_buffer_new_wrapped(g_steal_pointer(&codestream->data), codestream->size);
@@ -199,6 +226,7 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
   if (part == CJ2K_RTP_FIELD1_LINE1)
     GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
   count(self, &self->pictures);
+  self->follows = follows_last(self);
   gst_rtp_base_depayload_push(GST_RTP_BASE_DEPAYLOAD(self), buffer);
 }
 
@@ -273,6 +301,7 @@ static void forget(GstCudaJ2kRtpDepay *self)
 {
   cj2k_rtp_receiver_flush(self->receiver);
   g_clear_pointer(&self->pending.data, g_free);
+  self->began = FALSE;
   take_codestreams(self);
 }
 
@@ -420,4 +449,6 @@ static void gst_cuda_j2k_rtp_depay_init(GstCudaJ2kRtpDepay *self)
   self->receiver = cj2k_rtp_receiver_new(&self->params);
   /* The base class drops packets that come late by fewer; they are put in order here. */
   g_object_set(self, "max-reorder", 0, NULL);
+  gst_pad_add_probe(GST_RTP_BASE_DEPAYLOAD_SRCPAD(self), GST_PAD_PROBE_TYPE_BUFFER, clear_discont,
+                    self, NULL);
 }

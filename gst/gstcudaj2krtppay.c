@@ -198,9 +198,12 @@ static void warn(GstCudaJ2kRtpPay *self, const gchar *text)
   self->warned = TRUE;
 }
 
-/* R may be announced as long as all headers so far were the same. */
-static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size, guint8 order)
+/* R may be announced as long as all headers so far were the same, those of the payload too. */
+static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size,
+                          const Cj2kRtpHeader *main)
 {
+  const guint8 payload[] = {main->order,     main->has_colours, main->full_range,
+                            main->primaries, main->transfer,    main->matrix};
   GST_OBJECT_LOCK(self);
   gboolean wanted = self->header_reuse;
   GST_OBJECT_UNLOCK(self);
@@ -209,7 +212,7 @@ static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size
   g_byte_array_set_size(self->signature, 0);
   if (!cj2k_rtp_header_signature(data, size, self->signature))
     return FALSE;
-  g_byte_array_append(self->signature, &order, 1);
+  g_byte_array_append(self->signature, payload, sizeof payload);
   if (self->signature_before->len == 0) {
     g_byte_array_append(self->signature_before, self->signature->data, self->signature->len);
     return TRUE;
@@ -218,10 +221,11 @@ static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size
       !memcmp(self->signature->data, self->signature_before->data, self->signature->len))
     return TRUE;
   self->headers_differ = TRUE;
-  GST_ELEMENT_WARNING(self, STREAM, FORMAT,
-                      ("The main header of the stream changed, although header-reuse promised "
-                       "receivers that it does not; it is not announced any more."),
-                      (NULL));
+  GST_ELEMENT_WARNING(
+      self, STREAM, FORMAT,
+      ("The main header or the colours of the stream changed, although header-reuse promised "
+       "receivers that they do not; it is not announced any more."),
+      (NULL));
   return FALSE;
 }
 
@@ -255,7 +259,7 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
   Cj2kRtpHeader main = self->main;
   main.part = this_part;
   main.order = place.order;
-  main.reuse = may_reuse(self, span->data, place.header_bytes, place.order);
+  main.reuse = may_reuse(self, span->data, place.header_bytes, &main);
   return gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)(span->data - map->data),
                                &self->payloads, &main, times, repeats);
 }
@@ -299,6 +303,11 @@ static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer
   GstCudaJ2kSpan spans[2];
   GstMapInfo map;
   GstFlowReturn flow = GST_FLOW_OK;
+  if (!memory && gst_buffer_get_size(buffer) == 0) {
+    gst_buffer_unref(buffer);
+    warn(self, "a buffer is empty");
+    return GST_FLOW_OK;
+  }
   if (!memory || !gst_memory_map(memory, &map, GST_MAP_READ)) {
     if (memory)
       gst_memory_unref(memory);

@@ -68,8 +68,10 @@ static GstBuffer *new_packet(const GstCudaJ2kRtpSend *send, GstMemory *memory, g
   }
   cj2k_rtp_header_write(header, map.data + map.size - CJ2K_RTP_HEADER_BYTES);
   gst_buffer_unmap(buffer, &map);
-  gst_buffer_append_memory(
-      buffer, gst_memory_share(memory, (gssize)(base + payload->offset), (gssize)payload->size));
+  gssize offset = (gssize)(base + payload->offset), size = (gssize)payload->size;
+  gst_buffer_append_memory(buffer, GST_MEMORY_IS_NO_SHARE(memory)
+                                       ? gst_memory_copy(memory, offset, size)
+                                       : gst_memory_share(memory, offset, size));
   return buffer;
 }
 

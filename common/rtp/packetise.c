@@ -40,7 +40,7 @@ typedef struct {
   uint64_t resync;     /* its resync point; UINT64_MAX: none */
   uint32_t precinct;
   uint32_t first, last; /* units, `last` exclusive */
-  bool foreign;         /* begins with a tile-part header */
+  bool foreign;         /* begins with a tile-part header, which every resolution needs */
 } Run;
 
 static bool is_resync(const Cj2kRtpMap *map, uint32_t i)
@@ -109,7 +109,7 @@ static void add_run(const Cj2kRtpMap *map, const Run *run, uint32_t max_size, Cj
     if (!marked && run->resync - at > MIN(MAX_PREFIX, max_size - 1))
       limit = MIN(limit, run->resync - at);
     Cj2kRtpPayload *payload = add_payload(out, at, limit);
-    bool foreign = run->foreign && at == run->begin;
+    bool foreign = run->foreign && at < map->units[run->first].offset;
     if (!foreign)
       set_lowest(map, &unit, run->last, payload);
     if (!marked && run->resync - at < limit) {

@@ -82,8 +82,8 @@ void cj2k_rtp_header_write(const Cj2kRtpHeader *header, uint8_t *bytes);
 bool cj2k_rtp_header_read(Cj2kRtpHeader *header, const uint8_t *bytes, size_t size,
                           size_t *payload);
 
-/* Do two Main packets announce the same codestream parameters? All fields count but TP, MH, ESEQ
- * and PTSTAMP. */
+/* Do two Main packets announce the same codestream parameters? All fields count but TP, MH, ESEQ,
+ * PTSTAMP and XTRAC. */
 bool cj2k_rtp_header_alike(const Cj2kRtpHeader *a, const Cj2kRtpHeader *b);
 
 /* RES for resolution r of a tile-component with `levels` decomposition levels. */

@@ -538,7 +538,8 @@ static bool close_set(Cj2kRtpReceiver *receiver, bool complete, Cj2kRtpCodestrea
   if (good && complete && !set->left_out)
     keep_headers(receiver, codestream);
   receiver->expected = MAX(receiver->expected, set->last + 1);
-  receiver->synced = set->marker == set->last;
+  /* Not after a restart: what follows counts from elsewhere. */
+  receiver->synced = set->marker == set->last && receiver->expected == set->last + 1;
   remove_set(receiver);
   return good;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_MEMORY  (UINT64_C(4) << 30) /* in the terms of cj2k_plan_new */
+#define SOP_BYTES   6
 #define MAX_PACKETS (UINT64_C(1) << 22) /* of all tiles */
 
 struct Cj2kRtpRepairer {
@@ -142,7 +143,7 @@ typedef struct {
   uint32_t tile;
   uint32_t next;  /* packet, in the order of the progression */
   uint32_t mark;  /* next resync point */
-  uint32_t piece; /* arrived payload that was used last */
+  uint32_t slice; /* the first one that has not been read */
   Cj2kRtpArrived *arrived;
   GByteArray *out;
   Cj2kRtpRepaired *result;
@@ -176,17 +177,21 @@ static void fill(Walk *walk, uint32_t end)
   }
 }
 
-static void mark_used(Walk *walk, uint64_t begin, uint64_t end)
+/* Marks the arrived payloads that have bytes in flat[begin, end). */
+static void mark_used(const Walk *walk, uint64_t begin, uint64_t end)
 {
   const GArray *origins = walk->repairer->parts.origins;
-  uint32_t count = origins->len - 1;
-  while (walk->piece > 0 && g_array_index(origins, uint64_t, walk->piece) > begin)
-    walk->piece--;
-  for (; walk->piece < count && g_array_index(origins, uint64_t, walk->piece) < end; walk->piece++)
-    if (g_array_index(origins, uint64_t, walk->piece + 1) > begin)
-      walk->arrived[walk->piece].used = true;
-  if (walk->piece > 0)
-    walk->piece--;
+  uint32_t count = origins->len - 1, first = 0, behind = count;
+  while (behind - first > 1) {
+    uint32_t middle = first + (behind - first) / 2;
+    if (g_array_index(origins, uint64_t, middle) <= begin)
+      first = middle;
+    else
+      behind = middle;
+  }
+  for (; first < count && g_array_index(origins, uint64_t, first) < end; first++)
+    if (g_array_index(origins, uint64_t, first + 1) > begin)
+      walk->arrived[first].used = true;
 }
 
 /* The next resync point in [at, end). UINT64_MAX: none. */
@@ -235,22 +240,26 @@ static uint64_t next_sop(const Walk *walk, uint64_t at, uint64_t end, uint32_t *
 }
 
 /* Finds the place again at or after `at`: fills up to the packet there, and returns where it is.
- * UINT64_MAX: not in this slice. */
+ * UINT64_MAX: not in this slice. SOP is not looked for behind the next resync point, so that no
+ * byte is searched once for each of many resync points. */
 static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
 {
-  uint32_t sop_packet = 0, pid = 0;
-  uint64_t sop = next_sop(walk, at, end, &sop_packet), mark;
-  while ((mark = next_mark(walk, at, end, &pid)) < sop) {
-    uint32_t packet = packet_of_precinct(walk, pid);
-    if (packet != UINT32_MAX && packet >= walk->next) {
-      fill(walk, packet);
-      return mark;
+  uint64_t mark = 0;
+  for (; mark != UINT64_MAX; at = mark + 1) {
+    uint32_t packet = 0, pid = 0;
+    mark = next_mark(walk, at, end, &pid);
+    uint64_t sop = next_sop(walk, at, mark < end ? MIN(mark + SOP_BYTES + 1, end) : end, &packet);
+    if (sop == UINT64_MAX && mark != UINT64_MAX) {
+      packet = packet_of_precinct(walk, pid);
+      if (packet != UINT32_MAX && packet >= walk->next)
+        sop = mark;
     }
-    at = mark + 1;
+    if (sop != UINT64_MAX) {
+      fill(walk, packet);
+      return sop;
+    }
   }
-  if (sop != UINT64_MAX)
-    fill(walk, sop_packet);
-  return sop;
+  return UINT64_MAX;
 }
 
 /* Reads the packet at `at`, of which no byte is at or after `end`. Returns where it ends; 0: it is
@@ -352,10 +361,10 @@ static bool repair_tile(Walk *walk)
   walk->coding = cj2k_header_tile(repairer->plan->header, walk->tile);
   walk->next = walk->mark = 0;
   walk->result->packets += num_packets(walk);
-  for (uint32_t i = 0; i < slices->len; i++) {
-    const Cj2kRtpSlice *slice = &g_array_index(slices, Cj2kRtpSlice, i);
+  for (; walk->slice < slices->len; walk->slice++) {
+    const Cj2kRtpSlice *slice = &g_array_index(slices, Cj2kRtpSlice, walk->slice);
     if (slice->tile != walk->tile)
-      continue;
+      break;
     if (slice->begins_tile || slice->after_gap)
       in_sync = slice->begins_tile && walk->next == 0;
     in_sync = take_slice(walk, slice, in_sync);

@@ -27,50 +27,54 @@ void cj2k_rtp_parts_clear(Cj2kRtpParts *parts)
   g_free(parts->tile_headers);
 }
 
-/* Goes over marker segments from `at` on until `stop` or `stop2`. Returns its offset; SIZE_MAX: the
- * data ends before it, or is no header. */
-static size_t find_marker(const uint8_t *data, size_t at, size_t size, uint16_t stop,
-                          uint16_t stop2)
+/* Goes over marker segments from *at on until `stop`. false: the data ends before it, or is no
+ * header from *at on. */
+static bool find_marker(const uint8_t *data, size_t *at, size_t size, uint16_t stop)
 {
-  while (at <= size && size - at >= 2) {
-    uint16_t marker = cj2k_get16(data + at);
-    if (marker == stop || marker == stop2)
-      return at;
+  while (size - *at >= 2) {
+    uint16_t marker = cj2k_get16(data + *at);
+    size_t length = 2;
+    if (marker == stop)
+      return true;
     if (marker < 0xff01 || cj2k_marker_info(marker)->kind == CJ2K_SEGMENT_DELIMITER)
-      return SIZE_MAX;
-    at += 2;
-    if (!cj2k_marker_has_segment(marker))
-      continue;
-    if (size - at < 2 || cj2k_get16(data + at) < 2)
-      return SIZE_MAX;
-    at += cj2k_get16(data + at);
+      return false;
+    if (cj2k_marker_has_segment(marker)) {
+      if (size - *at < 4 || cj2k_get16(data + *at + 2) < 2)
+        return false;
+      length += cj2k_get16(data + *at + 2);
+    }
+    *at += MIN(length, size - *at);
   }
-  return SIZE_MAX;
+  return false;
 }
 
-/* Where the header of a tile-part whose SOT is at `at` ends. SIZE_MAX: it does not. */
-static size_t tile_header_end(const uint8_t *data, size_t at, size_t size)
+/* Goes from SOT at *at to the end of the header of its tile-part. false: there is none from *at on.
+ */
+static bool skip_tile_header(const uint8_t *data, size_t *at, size_t size)
 {
-  if (size - at < SOT_BYTES || cj2k_get16(data + at) != CJ2K_SOT || cj2k_get16(data + at + 2) != 10)
-    return SIZE_MAX;
-  size_t sod = find_marker(data, at + SOT_BYTES, size, CJ2K_SOD, CJ2K_SOD);
-  return sod == SIZE_MAX ? SIZE_MAX : sod + 2;
+  if (size - *at < SOT_BYTES || cj2k_get16(data + *at) != CJ2K_SOT ||
+      cj2k_get16(data + *at + 2) != 10)
+    return false;
+  *at += SOT_BYTES;
+  if (!find_marker(data, at, size, CJ2K_SOD))
+    return false;
+  *at += 2;
+  return true;
 }
 
 /* Bytes of the main header; 0: there is none. */
 static size_t main_header_size(const uint8_t *data, size_t size)
 {
+  size_t at = 2;
   if (size < 4 || cj2k_get16(data) != CJ2K_SOC || cj2k_get16(data + 2) != CJ2K_SIZ)
     return 0;
-  size_t sot = find_marker(data, 2, size, CJ2K_SOT, CJ2K_SOT);
-  return sot == SIZE_MAX ? 0 : sot;
+  return find_marker(data, &at, size, CJ2K_SOT) ? at : 0;
 }
 
 size_t cj2k_rtp_headers_size(const uint8_t *data, size_t size)
 {
-  size_t main_size = main_header_size(data, size);
-  size_t end = main_size ? tile_header_end(data, main_size, size) : SIZE_MAX;
-  return end == SIZE_MAX ? 0 : end;
+  size_t at = main_header_size(data, size);
+  return at && skip_tile_header(data, &at, size) ? at : 0;
 }
 
 /* The bytes of a resync point may begin with SOP or after it; the packet begins with it. */
@@ -124,7 +128,8 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
   g_array_append_val(parts->runs, at);
 }
 
-/* The next SOT with a whole header in flat[from, end). Its bytes do not occur in packets. */
+/* The next SOT with a whole header in flat[from, end). Its bytes do not occur in packets. What is
+ * no whole header is not looked at again: its marker segments may contain SOT by the thousand. */
 static size_t find_tile_part(const Cj2kRtpParts *parts, size_t from, size_t end, size_t *data_at)
 {
   const uint8_t *data = parts->flat->data;
@@ -132,13 +137,10 @@ static size_t find_tile_part(const Cj2kRtpParts *parts, size_t from, size_t end,
     const uint8_t *found = memchr(data + from, 0xff, end - from - 1);
     if (!found)
       break;
-    from = (size_t)(found - data);
-    if (found[1] == (CJ2K_SOT & 0xff)) {
-      *data_at = tile_header_end(data, from, end);
-      if (*data_at != SIZE_MAX && cj2k_get16(found + 4) < parts->num_tiles)
-        return from;
-    }
-    from++;
+    from = *data_at = (size_t)(found - data);
+    if (skip_tile_header(data, data_at, end) && cj2k_get16(found + 4) < parts->num_tiles)
+      return from;
+    from = MAX(from + 1, *data_at);
   }
   return end;
 }
@@ -205,7 +207,15 @@ static void add_slice(Cj2kRtpParts *parts, const Current *current, uint64_t begi
     g_array_append_val(parts->slices, slice);
 }
 
-/* Divides the runs into slices. `at` is the first byte after the headers. */
+static gint compare_slices(gconstpointer a, gconstpointer b)
+{
+  const Cj2kRtpSlice *x = a, *y = b;
+  if (x->tile != y->tile)
+    return x->tile < y->tile ? -1 : 1;
+  return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Divides the runs into slices. `headers` is the first byte after the headers. */
 static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
 {
   const uint8_t *flat = parts->flat->data;
@@ -235,6 +245,7 @@ static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
     }
   }
   leave_tile_part(parts, &current, current.tile + 1 == parts->num_tiles);
+  g_array_sort(parts->slices, compare_slices);
 }
 
 /* The number of tiles, from SIZ. 0: it is not valid. */
@@ -268,6 +279,8 @@ bool cj2k_rtp_parts_find(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uin
   if (!tiles || cj2k_get16(parts->flat->data + parts->main + 4) >= tiles)
     return false;
   parts->num_tiles = tiles;
+  if (tiles > 1) /* PID does not say of which tile */
+    g_array_set_size(parts->marks, 0);
   parts->tile_headers = g_renew(Cj2kSpan, parts->tile_headers, tiles);
   memset(parts->tile_headers, 0, tiles * sizeof *parts->tile_headers);
   parts->unsupported = false;

@@ -28,7 +28,7 @@ typedef struct {
   GByteArray *flat;
   GArray *runs;     /* uint64_t: where runs begin, and at last the end of flat */
   GArray *marks;    /* Cj2kRtpMark, rising */
-  GArray *slices;   /* Cj2kRtpSlice, rising */
+  GArray *slices;   /* Cj2kRtpSlice, by tiles, rising in each */
   GArray *origins;  /* uint64_t: where the bytes of each arrived payload begin, and the end */
   uint64_t headers; /* bytes of flat up to and including the first SOD */
   uint64_t main;    /* of these, bytes of the main header */

@@ -185,6 +185,61 @@ static void test_fields(gconstpointer data)
   stream_clear(&received);
 }
 
+/* SDP rounds 30000/1001. */
+static void test_frame_rates(void)
+{
+  static const struct {
+    const gchar *text;
+    gint n, d;
+  } cases[] = {{"23.98", 24000, 1001}, {"29.97", 30000, 1001}, {"29.97002997", 30000, 1001},
+               {"59.94", 60000, 1001}, {"24", 24, 1},          {"25.0", 25, 1},
+               {"60", 60, 1},          {"12.5", 25, 2}};
+  Stream coded = stream_encode("", GST_VIDEO_FORMAT_GRAY8, 32, 32, 1, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", "", &coded, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gint n = 0, d = 0;
+    packets.caps = gst_caps_make_writable(packets.caps);
+    gst_caps_set_simple(packets.caps, "a-framerate", G_TYPE_STRING, cases[i].text, NULL);
+    Stream received = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+    g_assert_true(
+        gst_structure_get_fraction(gst_caps_get_structure(received.caps, 0), "framerate", &n, &d));
+    g_assert_cmpint(n, ==, cases[i].n);
+    g_assert_cmpint(d, ==, cases[i].d);
+    stream_clear(&received);
+  }
+  stream_clear(&coded);
+  stream_clear(&packets);
+}
+
+/* Packets that come twice or out of order are no discontinuity; missing ones are. */
+static void test_discont(void)
+{
+  Stream coded = stream_encode("precincts=64x64", GST_VIDEO_FORMAT_I420, 128, 96, 4, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", "mtu=200 repeat-resolutions=2", &coded, NULL);
+  for (guint lose = 0; lose < 2; lose++) {
+    guint disconts = 0;
+    for (guint i = 9; i + 9 < packets.buffers->len; i += 10) {
+      gpointer swapped = packets.buffers->pdata[i];
+      packets.buffers->pdata[i] = packets.buffers->pdata[i + 1];
+      packets.buffers->pdata[i + 1] = swapped;
+    }
+    if (lose) {
+      guint at = packets.buffers->len / 2;
+      while (!rtp_view(packets.buffers->pdata[at]).marker)
+        at--;
+      g_ptr_array_remove_index(packets.buffers, at);
+    }
+    Stream received = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+    g_assert_cmpuint(received.buffers->len, ==, 4);
+    for (guint i = 1; i < 4; i++)
+      disconts += GST_BUFFER_IS_DISCONT((GstBuffer *)received.buffers->pdata[i]);
+    g_assert_cmpuint(disconts, ==, lose);
+    stream_clear(&received);
+  }
+  stream_clear(&coded);
+  stream_clear(&packets);
+}
+
 /* Frames at 30000/1001 a second are 3003 ticks apart, although their nanoseconds are rounded. */
 static void test_timestamps(void)
 {
@@ -638,6 +693,37 @@ static void test_mutated(void)
   }
 }
 
+/* R is not announced any more when colours change; memory that cannot be shared is copied. */
+static void test_payloads(void)
+{
+  static const gchar *const colours[] = {"bt709", "bt2020-10"};
+  Stream coded = stream_encode("rate-control=lossless", GST_VIDEO_FORMAT_I420, 64, 48, 1, "bt709");
+  GstHarness *h = gst_harness_new("rtpj2ksclpay");
+  g_object_set(h->element, "header-reuse", TRUE, NULL);
+  for (guint i = 0; i < 2; i++) {
+    guint8 bytes[20];
+    gsize size = 0;
+    GstBuffer *packet, *buffer = gst_buffer_copy_deep(coded.buffers->pdata[0]);
+    gsize whole = gst_buffer_get_size(buffer);
+    GST_MINI_OBJECT_FLAG_SET(gst_buffer_peek_memory(buffer, 0), GST_MEMORY_FLAG_NO_SHARE);
+    GST_BUFFER_PTS(buffer) = i * GST_SECOND;
+    coded.caps = gst_caps_make_writable(coded.caps);
+    gst_caps_set_simple(coded.caps, "colorimetry", G_TYPE_STRING, colours[i], NULL);
+    gst_harness_set_src_caps(h, gst_caps_copy(coded.caps));
+    g_assert_cmpint(gst_harness_push(h, buffer), ==, GST_FLOW_OK);
+    while ((packet = gst_harness_try_pull(h))) {
+      g_assert_cmpuint(gst_buffer_extract(packet, 0, bytes, sizeof bytes), ==, sizeof bytes);
+      if (size == 0)
+        g_assert_cmpuint(bytes[16] >> 7, ==, i == 0);
+      size += gst_buffer_get_size(packet) - sizeof bytes;
+      gst_buffer_unref(packet);
+    }
+    g_assert_cmpuint(size, ==, whole);
+  }
+  gst_harness_teardown(h);
+  stream_clear(&coded);
+}
+
 /* Codestreams that cannot be sent cost one warning, not the pipeline. */
 static void test_bad_input(void)
 {
@@ -649,6 +735,7 @@ static void test_bad_input(void)
     GST_BUFFER_PTS(buffer) = i * GST_SECOND;
     g_assert_cmpint(gst_harness_push(rig.h, buffer), ==, GST_FLOW_OK);
   }
+  g_assert_cmpint(gst_harness_push(rig.h, gst_buffer_new()), ==, GST_FLOW_OK);
   gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
   g_assert_nonnull(text);
   g_free(text);
@@ -683,6 +770,9 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp/fields/tff", "tff", test_fields);
   g_test_add_data_func("/rtp/fields/bff", "bff", test_fields);
   g_test_add_data_func("/rtp/fields/psf", "psf", test_fields);
+  g_test_add_func("/rtp/frame-rates", test_frame_rates);
+  g_test_add_func("/rtp/discont", test_discont);
+  g_test_add_func("/rtp/payloads", test_payloads);
   g_test_add_func("/rtp/timestamps", test_timestamps);
   g_test_add_func("/rtp/wraps", test_wraps);
   g_test_add_func("/rtp/odd-senders", test_odd_senders);

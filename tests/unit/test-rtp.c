@@ -218,6 +218,36 @@ static void check_payloads(const Cj2kRtpMap *map, const Cj2kRtpPayloads *payload
   g_assert_cmpuint(at, ==, map->end);
 }
 
+/* Payloads with bytes of a tile-part header matter at every resolution. */
+static void test_large_headers(void)
+{
+  GBytes *bytes = encode("tile-parts=resolution precincts=32x32 progression-order=rlcp", "plt");
+  const uint8_t *data = g_bytes_get_data(bytes, NULL);
+  Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
+  Cj2kRtpPayloads payloads = {0};
+  Cj2kRtpMap map = locate(locator, bytes);
+  uint32_t inside = 0;
+  for (uint32_t max = 20; max < 200; max += 7) {
+    cj2k_rtp_packetise(&map, max, &payloads);
+    for (uint32_t u = 1, i = 0; u < map.num_units; u++) {
+      uint64_t begin = map.units[u - 1].offset + map.units[u - 1].size, end = map.units[u].offset;
+      if (begin == end)
+        continue;
+      g_assert_cmpuint(cj2k_get16(data + begin), ==, CJ2K_SOT);
+      while (payloads.payloads[i].offset < begin)
+        i++;
+      for (; payloads.payloads[i].offset < end; i++) {
+        g_assert_cmpuint(payloads.payloads[i].header.resolution, ==, 0);
+        inside += payloads.payloads[i].offset > begin;
+      }
+    }
+  }
+  g_assert_cmpuint(inside, >, 0);
+  cj2k_rtp_payloads_clear(&payloads);
+  cj2k_rtp_locator_free(locator);
+  g_bytes_unref(bytes);
+}
+
 /* Every first packet of a precinct is marked, and its payload has no other precinct. */
 static void check_marks(const Cj2kRtpMap *map, const Cj2kRtpPayloads *payloads)
 {
@@ -305,6 +335,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp/resolution", test_resolution);
   g_test_add_func("/rtp/wrong-plt", test_wrong_plt);
   g_test_add_func("/rtp/signature", test_signature);
+  g_test_add_func("/rtp/large-headers", test_large_headers);
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++) {
     gchar *name = g_strdup_printf("/rtp/plt/%s", streams[i]);
     g_test_add_data_func(name, streams[i], test_plt);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Codestreams with a loss that were made to take long to repair: time must not grow with the square
+ * of their size. Each took minutes or hours where it did. */
+#include "common/rtp/receive.h"
+
+#include "common/codestream/markers.h"
+
+#include <string.h>
+
+#define BYTES (4u << 20)
+#define LIMIT (20 * G_USEC_PER_SEC) /* with sanitizers, on a busy machine */
+
+static void put(GByteArray *out, unsigned value, unsigned bytes)
+{
+  while (bytes-- > 0) {
+    uint8_t byte = (uint8_t)(value >> 8 * bytes);
+    g_byte_array_append(out, &byte, 1);
+  }
+}
+
+static void put_sot(GByteArray *out, unsigned tile, unsigned length, unsigned index)
+{
+  put(out, CJ2K_SOT, 2);
+  put(out, 10, 2);
+  put(out, tile, 2);
+  put(out, length, 4);
+  put(out, index << 8, 2);
+}
+
+/* SOC to SOD of one component without wavelet levels. */
+static GByteArray *put_headers(unsigned width, unsigned height, unsigned tile, unsigned scod)
+{
+  GByteArray *out = g_byte_array_new();
+  put(out, 0xff4fff51, 4);
+  put(out, 41u << 16, 4);
+  put(out, width, 4);
+  put(out, height, 4);
+  put(out, 0, 4);
+  put(out, 0, 4);
+  put(out, tile, 4);
+  put(out, tile, 4);
+  put(out, 0, 4);
+  put(out, 0, 4);
+  put(out, 1, 2);
+  put(out, 0x070101, 3);
+  put(out, CJ2K_COD, 2);
+  put(out, 12 + (scod & 1), 2);
+  put(out, scod, 1);
+  put(out, 2 << 24 | 1 << 8, 4); /* RPCL, one layer */
+  put(out, 0x00040400, 4);
+  put(out, 1, 1);
+  if (scod & 1)
+    put(out, 0x66, 1);
+  put(out, CJ2K_QCD, 2);
+  put(out, 4, 2);
+  put(out, 0x2040, 2);
+  put_sot(out, 0, 0, 0);
+  put(out, CJ2K_SOD, 2);
+  return out;
+}
+
+static void push(Cj2kRtpReceiver *receiver, uint32_t number, const Cj2kRtpHeader *header,
+                 const uint8_t *data, size_t size, bool marker)
+{
+  uint8_t *bytes = g_malloc(CJ2K_RTP_HEADER_BYTES + size);
+  Cj2kRtpHeader copy = *header;
+  copy.extended = (uint8_t)(number >> 16);
+  cj2k_rtp_header_write(&copy, bytes);
+  memcpy(bytes + CJ2K_RTP_HEADER_BYTES, data, size);
+  cj2k_rtp_receiver_push(receiver, (uint16_t)number, 1, marker, bytes, CJ2K_RTP_HEADER_BYTES + size,
+                         0);
+  g_free(bytes);
+}
+
+/* Sends the codestream without the packet after the first one of its body. Frees both. */
+static void receive(GByteArray *headers, GByteArray *body, size_t chunk, bool marked)
+{
+  Cj2kRtpReceiverParams params = {.window = 0, .max_resolution = 7};
+  Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+  Cj2kRtpHeader header = {.kind = CJ2K_RTP_MAIN_ONLY};
+  Cj2kRtpCodestream codestream;
+  uint32_t number = 1;
+  put(body, CJ2K_EOC, 2);
+  push(receiver, number++, &header, headers->data, headers->len, false);
+  header = (Cj2kRtpHeader){.marked = marked};
+  for (size_t at = 0; at < body->len; at += chunk) {
+    size_t size = MIN(chunk, body->len - at);
+    push(receiver, number++, &header, body->data + at, size, at + size == body->len);
+    number += at == 0;
+    header.precinct++;
+  }
+  gint64 begin = g_get_monotonic_time();
+  g_assert_true(cj2k_rtp_receiver_pull(receiver, &codestream));
+  g_assert_cmpint(g_get_monotonic_time() - begin, <, LIMIT);
+  g_assert_true(codestream.repaired);
+  g_free(codestream.data);
+  cj2k_rtp_receiver_free(receiver);
+  g_byte_array_unref(headers);
+  g_byte_array_unref(body);
+}
+
+/* Headers of tile-parts by the thousand, with marker segments that lead over the others to a long
+ * row of marker segments without SOD. */
+static void test_tile_headers(void)
+{
+  static const uint8_t zeros[60000];
+  GByteArray *body = g_byte_array_new();
+  g_byte_array_append(body, zeros, sizeof zeros);
+  while (body->len < BYTES / 2) {
+    for (unsigned i = 0; i < 4000; i++) {
+      put_sot(body, 0, 0, 1);
+      put(body, CJ2K_COM, 2);
+      put(body, 64000 - 16 * i - 14, 2);
+    }
+    put(body, CJ2K_COM, 2);
+    put(body, 64000 - 2, 2);
+  }
+  while (body->len < BYTES)
+    put(body, (unsigned)CJ2K_COM << 16 | 2, 4);
+  receive(put_headers(64, 64, 64, 0), body, sizeof zeros, false);
+}
+
+/* Very many tiles, and tile-parts of them out of order; marks, which have no meaning there. */
+static void test_tiles(gconstpointer marked)
+{
+  GByteArray *body = g_byte_array_new();
+  for (unsigned tile = 65534; body->len < BYTES; tile = (tile + 65534) % 65535) {
+    put_sot(body, tile, 15, 0);
+    put(body, (unsigned)CJ2K_SOD << 8, 3);
+  }
+  receive(put_headers(255, 257, 1, 0), body, marked ? 60 : 1400, marked != NULL);
+}
+
+/* Marked packets that cannot be read, where SOP may be but is not. */
+static void test_marks(void)
+{
+  GByteArray *body = g_byte_array_new();
+  g_byte_array_set_size(body, BYTES);
+  memset(body->data, 0xff, BYTES);
+  receive(put_headers(4096, 4096, 4096, 3), body, BYTES / 4000, true);
+}
+
+/* What comes first after a restart does not wait for the packets of later codestreams. */
+static void test_restart(void)
+{
+  Cj2kRtpReceiverParams params = {.window = 32, .max_resolution = 7};
+  Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+  const Cj2kRtpHeader main = {.kind = CJ2K_RTP_MAIN_ONLY}, body = {.kind = CJ2K_RTP_BODY};
+  GByteArray *headers = put_headers(64, 64, 64, 0);
+  static const uint8_t data[] = {0, 0xff, 0xd9};
+  Cj2kRtpCodestream codestream;
+  push(receiver, 1000, &main, headers->data, headers->len, false);
+  push(receiver, 1002, &body, data, sizeof data, true);
+  g_assert_false(cj2k_rtp_receiver_pull(receiver, &codestream));
+  push(receiver, 5000000, &body, data, sizeof data, false); /* raises suspicion */
+  push(receiver, 5000001, &main, headers->data, headers->len, false);
+  push(receiver, 5000002, &body, data, sizeof data, true);
+  for (uint32_t i = 0; i < 2; i++) {
+    g_assert_true(cj2k_rtp_receiver_pull(receiver, &codestream));
+    g_assert_cmpuint(codestream.repaired, ==, i == 0);
+    g_free(codestream.data);
+  }
+  cj2k_rtp_receiver_free(receiver);
+  g_byte_array_unref(headers);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/rtp-hostile/tile-headers", test_tile_headers);
+  g_test_add_data_func("/rtp-hostile/tiles", NULL, test_tiles);
+  g_test_add_data_func("/rtp-hostile/tiles-marked", "", test_tiles);
+  g_test_add_func("/rtp-hostile/marks", test_marks);
+  g_test_add_func("/rtp-hostile/restart", test_restart);
+  return g_test_run();
+}
