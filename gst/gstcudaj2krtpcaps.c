@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-/* What the components of a codestream are. */
+/* The colour model of the components of a codestream. */
 typedef enum { KIND_NONE, KIND_GREY, KIND_RGB, KIND_YUV } Kind;
 
-/* `sampling` of image/x-jpc. */
+/* Values of `sampling` in the caps image/x-jpc. */
 static const struct {
   const gchar *name;
   Kind kind;
@@ -20,7 +20,7 @@ static const struct {
     {"YCbCr-4:2:2", KIND_YUV, 4, 2, 1},    {"YCbCr-4:2:0", KIND_YUV, 4, 2, 2},
 };
 
-/* `pixel` (RFC 9828, 10): sampling and the code points of H.273. */
+/* Values of the parameter `pixel` (RFC 9828, 10): sampling, and colours as code points of H.273. */
 static const struct {
   const gchar *name;
   Kind kind;
@@ -33,6 +33,7 @@ static const struct {
     {"ycbcr422hlg", KIND_YUV, 2, 1, 18, 9, 9},
 };
 
+/* Values of the parameter `signal` (RFC 9828, 10) by TP. */
 static const gchar *const signals[] = {
     [CJ2K_RTP_FRAME] = "prog",       [CJ2K_RTP_FIELD1_LINE1] = "tff",
     [CJ2K_RTP_FIELD2_LINE2] = "tff", [CJ2K_RTP_FIELD1_LINE2] = "bff",
@@ -40,7 +41,7 @@ static const gchar *const signals[] = {
     [CJ2K_RTP_PSF2] = "psf",
 };
 
-/* Do the components of the image have the sizes that the names above stand for? */
+/* Whether the image has this sub-sampling of components 1 and 2, and full-size alpha if any. */
 static gboolean has_sizes(const Cj2kRtpImage *image, guint8 sub_x, guint8 sub_y)
 {
   return image->sub_x == sub_x && image->sub_y == sub_y && image->alpha_size;
@@ -78,7 +79,8 @@ void gst_cuda_j2k_rtp_set_colours(const GstStructure *caps, const Cj2kRtpImage *
   header->primaries = (guint8)gst_video_color_primaries_to_iso(colours.primaries);
   header->transfer = (guint8)gst_video_transfer_function_to_iso(colours.transfer);
   header->matrix = kind == KIND_RGB ? 0 : (guint8)gst_video_color_matrix_to_iso(colours.matrix);
-  /* H.273 has several numbers for the curve of BT.709; BT.2020 with it is "wcg", which names 1. */
+  /* H.273 has several code points for the transfer curve of BT.709. The values "wcg" of `pixel`,
+   * which are BT.2020 with this curve, use 1. */
   if (header->primaries == 9 && (header->transfer == 14 || header->transfer == 15))
     header->transfer = 1;
 }
@@ -132,7 +134,7 @@ static Kind kind_of_header(const Cj2kRtpImage *image, const Cj2kRtpHeader *heade
   return !header->has_colours ? KIND_NONE : header->matrix == 0 ? KIND_RGB : KIND_YUV;
 }
 
-/* Takes over the colours that `pixel` of the RTP caps names, if the header has none. */
+/* Sets the header's colours from `pixel` of the RTP caps if the header has none. */
 static void colours_of_pixel(const GstStructure *rtp, const Cj2kRtpImage *image,
                              Cj2kRtpHeader *header)
 {
@@ -155,14 +157,15 @@ static gchar *colorimetry_of(const Cj2kRtpImage *image, const Cj2kRtpHeader *hea
       .matrix = gst_video_color_matrix_from_iso(header->matrix),
       .transfer = gst_video_transfer_function_from_iso(header->transfer),
       .primaries = gst_video_color_primaries_from_iso(header->primaries)};
-  /* The curve of BT.709 has names of its own with the primaries of BT.2020. */
+  /* GStreamer has names of its own for the curve of BT.709 with the primaries of BT.2020. */
   if (header->primaries == 9 && header->transfer == 1)
     colours.transfer =
         image->depth >= 12 ? GST_VIDEO_TRANSFER_BT2020_12 : GST_VIDEO_TRANSFER_BT2020_10;
   return gst_video_colorimetry_to_string(&colours);
 }
 
-/* The attribute framerate of SDP, where 29.97 stands for 30000/1001; 0/1: it is not known. */
+/* Reads the frame rate from the SDP attribute framerate, in which 29.97 stands for 30000/1001; 0/1:
+ * it is not known. */
 static void read_framerate(const GstStructure *rtp, gint *fps_n, gint *fps_d)
 {
   const gchar *text = rtp ? gst_structure_get_string(rtp, "a-framerate") : NULL;

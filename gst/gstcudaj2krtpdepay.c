@@ -7,18 +7,19 @@
  * Collects codestreams from RTP packets of the media type jpeg2000-scl (RFC 9828). Where RTP
  * packets are missing, the packets of the codestream that arrived whole are kept, and empty ones
  * take the place of the others, so that every buffer is a legal codestream for any decoder; such
- * buffers have the flag CORRUPTED. With streams that mark precincts or have SOP marker segments one
- * lost RTP packet costs the precincts that it had bytes of. A picture is lost only if its main
- * header is, unless the stream announces that all headers are the same.
+ * buffers have the flag CORRUPTED. In streams that mark precincts or have SOP marker segments, a
+ * lost RTP packet costs only the precincts that it had bytes of. A picture is lost only if its main
+ * header is lost, and not even then if the stream announces that all main headers are the same and
+ * one has arrived.
  *
- * The property stats counts what became of every packet.
+ * The property stats counts RTP packets by what became of them.
  *
  * ## Example launch lines
  * |[
  * gst-launch-1.0 udpsrc port=5004 buffer-size=8000000
  * caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000-SCL" !
  * rtpjitterbuffer latency=20 ! rtpj2kscldepay ! cudaj2kdec ! videoconvert ! autovideosink
- * ]| Shows a stream.
+ * ]| Receives a stream and shows it.
  */
 #include "gstcudaj2kfields.h"
 #include "gstcudaj2krtp.h"
@@ -49,7 +50,7 @@ typedef struct {
   Cj2kRtpReceiver *receiver;
   GstStructure *caps;        /* of the sink pad */
   Cj2kRtpCodestream pending; /* the first of two codestreams of a picture; data NULL: none */
-  gboolean announced;        /* the caps of the source pad are those of the next three */
+  gboolean announced;        /* the source pad's caps are set, from the next three */
   Cj2kRtpImage image;
   Cj2kRtpHeader main;
   guint8 part;
@@ -57,7 +58,7 @@ typedef struct {
   gboolean has_ssrc;
   guint32 ssrc;
   gboolean began;   /* a picture has been pushed since the last flush */
-  guint64 breaks;   /* packets and codestreams that were missing then */
+  guint64 breaks;   /* losses and restarts counted when it was pushed */
   gboolean follows; /* the picture that is being pushed follows the one before */
 } GstCudaJ2kRtpDepay;
 typedef struct {
@@ -92,7 +93,7 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
   GST_OBJECT_UNLOCK(self);
 }
 
-/* What is counted, in the order in which it is shown. */
+/* Makes the property stats; fields are in the order in which they are shown. */
 static GstStructure *make_stats(GstCudaJ2kRtpDepay *self)
 {
   const struct {
@@ -141,7 +142,8 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 
 /* ------------------------------------------------------------------------------- pictures --- */
 
-/* Sets the caps of the source pad for this codestream if they are not set. */
+/* Sets the caps of the source pad for this codestream unless they are set already. FALSE: it has no
+ * valid header, or the caps are refused. */
 static gboolean announce(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *codestream, guint8 part)
 {
   Cj2kRtpImage image;
@@ -161,8 +163,7 @@ static gboolean announce(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *code
   return self->announced;
 }
 
-/* Do packets lack between the last picture and this one? For the base class numbers out of order
- * are enough to set DISCONT. */
+/* Whether this picture directly follows the last one, with no packets missing in between. */
 static gboolean follows_last(GstCudaJ2kRtpDepay *self)
 {
   Cj2kRtpStats stats;
@@ -174,6 +175,8 @@ static gboolean follows_last(GstCudaJ2kRtpDepay *self)
   return follows;
 }
 
+/* Pad probe that clears DISCONT from pictures without a loss before them: the base class also sets
+ * it when packets only arrive out of order. */
 static GstPadProbeReturn clear_discont(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
   GstCudaJ2kRtpDepay *self = data;
@@ -230,7 +233,7 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
   gst_rtp_base_depayload_push(GST_RTP_BASE_DEPAYLOAD(self), buffer);
 }
 
-/* A field whose other one did not come stands for both. */
+/* Pushes a picture of which only one field has arrived; the field takes the place of both. */
 static void push_alone(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *field)
 {
   Cj2kRtpCodestream copy = *field;
@@ -312,7 +315,7 @@ static void drain(GstCudaJ2kRtpDepay *self)
   push_pending(self);
 }
 
-/* Another sender counts from somewhere else. */
+/* Begins anew when the SSRC changes, because each sender has sequence numbers of its own. */
 static void check_sender(GstCudaJ2kRtpDepay *self, guint32 ssrc)
 {
   if (self->has_ssrc && self->ssrc != ssrc) {
@@ -389,14 +392,14 @@ static void install_properties(GObjectClass *object_class)
   g_object_class_install_property(
       object_class, PROP_REORDER_WINDOW,
       g_param_spec_uint("reorder-window", "Reorder window",
-                        "RTP packets to wait for behind missing ones, which may only be late; a "
-                        "codestream without gaps never waits",
+                        "Number of RTP packets to wait for behind missing ones, because these "
+                        "may only be late; a codestream without gaps never waits",
                         0, 65535, DEFAULT_WINDOW, flags));
   g_object_class_install_property(
       object_class, PROP_MAX_RESOLUTION,
       g_param_spec_uint("max-resolution", "Highest resolution",
-                        "Leave out packets of higher resolutions (RES of RFC 9828): 7 = none, 6 = "
-                        "the highest one, 5 = the highest two",
+                        "Highest resolution to keep (RES of RFC 9828): 7 = all, 6 = all but the "
+                        "highest one, 5 = all but the highest two",
                         0, 7, 7, flags));
   g_object_class_install_property(
       object_class, PROP_MAX_LAYERS,
@@ -405,11 +408,12 @@ static void install_properties(GObjectClass *object_class)
   g_object_class_install_property(
       object_class, PROP_STATS,
       g_param_spec_boxed("stats", "Statistics",
-                         "What became of the RTP packets, codestreams and pictures so far",
+                         "Counts of RTP packets, codestreams and pictures by what became of them",
                          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 }
 
-/* A lost packet is no gap in the stream: its picture comes nevertheless. */
+/* Ignores lost packets, for which the base class would send a gap event: the picture that they
+ * belong to is usually repaired and pushed. */
 static gboolean packet_lost(GstRTPBaseDepayload *depayload, GstEvent *event)
 {
   (void)depayload;
@@ -447,7 +451,8 @@ static void gst_cuda_j2k_rtp_depay_init(GstCudaJ2kRtpDepay *self)
 {
   self->params = (Cj2kRtpReceiverParams){.window = DEFAULT_WINDOW, .max_resolution = 7};
   self->receiver = cj2k_rtp_receiver_new(&self->params);
-  /* The base class drops packets that come late by fewer; they are put in order here. */
+  /* The base class would drop packets that come late by fewer than max-reorder numbers; the
+   * receiver puts them in order instead. */
   g_object_set(self, "max-reorder", 0, NULL);
   gst_pad_add_probe(GST_RTP_BASE_DEPAYLOAD_SRCPAD(self), GST_PAD_PROBE_TYPE_BUFFER, clear_discont,
                     self, NULL);

@@ -4,22 +4,22 @@
  * @title: rtpj2ksclpay
  * @short_description: RTP payloader for JPEG 2000 and HTJ2K (RFC 9828)
  *
- * Divides codestreams into RTP packets of the media type jpeg2000-scl (RFC 9828). A stream of one
- * tile marks every precinct, so that a receiver finds its place again after a loss, and devices on
- * the way may leave out the highest resolutions or layers.
+ * Divides codestreams into RTP packets of the media type jpeg2000-scl (RFC 9828). In a stream of
+ * one tile every precinct is marked, so that a receiver can resynchronise after a loss. RTP packets
+ * name their resolution and layer, so that devices on the way can leave out the highest ones.
  *
- * Where the packets of a codestream lie is read from PLT marker segments (`plt=true` of the
- * encoder), otherwise from the packet headers.
+ * The positions of the packets in a codestream are read from PLT marker segments (`plt=true` of the
+ * encoder) if it has them, otherwise from the packet headers.
  *
- * Precincts decide how much a lost packet costs, and every precinct begins an RTP packet: at the
- * highest resolution a precinct should have the bytes of some RTP packets.
+ * The size of the precincts decides how much a lost RTP packet costs. Because every precinct begins
+ * a new RTP packet, a precinct of the highest resolution should fill several of them.
  *
  * ## Example launch lines
  * |[
  * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I422_10LE ! cudaj2kenc
  * block-coder=ht bits-per-pixel=3 progression-order=rpcl precincts=256x256 plt=true !
  * rtpj2ksclpay ! udpsink host=127.0.0.1 port=5004
- * ]| Sends HTJ2K.
+ * ]| Sends an HTJ2K stream.
  */
 #include "gstcudaj2kfields.h"
 #include "gstcudaj2kframing.h"
@@ -33,6 +33,7 @@
 GST_DEBUG_CATEGORY_STATIC(gst_cuda_j2k_rtp_pay_debug);
 #define GST_CAT_DEFAULT gst_cuda_j2k_rtp_pay_debug
 
+/* Half a tick of the RTP clock of 90 kHz. */
 #define TICK_ROUNDING (GST_SECOND / 90000 / 2)
 
 typedef struct {
@@ -47,14 +48,14 @@ typedef struct {
   /* Streaming thread only. */
   GstStructure *caps; /* of the sink pad */
   GstVideoInfo info;  /* interlacing and frame rate of the caps */
-  guint fields;       /* codestreams of a buffer, by the caps */
-  gboolean announced; /* outcaps are those of the next two */
+  guint fields;       /* codestreams per buffer, from the caps */
+  gboolean announced; /* the source pad's caps are set, from the next two */
   Cj2kRtpImage image;
   guint8 part;        /* TP of a buffer's first codestream */
-  Cj2kRtpHeader main; /* what is the same in all packets of the stream */
+  Cj2kRtpHeader main; /* the fields that are the same in all Main packets of the stream */
   Cj2kRtpLocator *locator;
   Cj2kRtpPayloads payloads;
-  GByteArray *signature, *signature_before; /* what R promises to stay the same */
+  GByteArray *signature, *signature_before; /* of the headers that R announces to be the same */
   gboolean headers_differ;
   gboolean warned;
   GstCudaJ2kRtpSend sender;
@@ -116,7 +117,7 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 
 /* ---------------------------------------------------------------------------------- caps --- */
 
-/* Interlacing and frame rate; GStreamer has no parser for caps of coded video. */
+/* Reads interlacing and frame rate; GStreamer has no parser for caps of coded video. */
 static void read_video_info(GstCudaJ2kRtpPay *self)
 {
   const gchar *mode = gst_structure_get_string(self->caps, "interlace-mode");
@@ -139,12 +140,12 @@ static gboolean set_caps(GstRTPBasePayload *payload, GstCaps *caps)
   read_video_info(self);
   gst_structure_get_int(self->caps, "fields", &fields);
   self->fields = fields == 2 ? 2 : 1;
-  self->announced = FALSE; /* the first codestream says the rest */
+  self->announced = FALSE; /* the rest of the caps follows from the first codestream */
   gst_rtp_base_payload_set_options(payload, "video", TRUE, "JPEG2000-SCL", 90000);
   return TRUE;
 }
 
-/* TP of the first codestream of a buffer. */
+/* TP of the first of `count` codestreams of a buffer. */
 static guint8 first_part(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer, guint count)
 {
   if (count == 1)
@@ -165,7 +166,7 @@ static void start_numbers(GstCudaJ2kRtpPay *self)
                               (guint8)(offset < 0 ? g_random_int_range(0, 256) : offset));
 }
 
-/* Sets the caps of the source pad for this image if they are not set. */
+/* Sets the caps of the source pad for this image unless they are set already. */
 static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guint8 part)
 {
   GstRTPBasePayload *payload = GST_RTP_BASE_PAYLOAD(self);
@@ -181,7 +182,7 @@ static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guin
   guint16 before = payload->seqnum;
   self->announced = gst_rtp_base_payload_set_outcaps_structure(payload, parameters);
   gst_structure_free(parameters);
-  /* Downstream may choose where numbers begin. */
+  /* Downstream may have chosen the first sequence number. */
   if (payload->seqnum != before)
     start_numbers(self);
   return self->announced;
@@ -194,11 +195,12 @@ static void warn(GstCudaJ2kRtpPay *self, const gchar *text)
   GST_WARNING_OBJECT(self, "%s", text);
   if (!self->warned)
     GST_ELEMENT_WARNING(self, STREAM, FORMAT, ("A codestream cannot be sent: %s.", text),
-                        ("Later ones are dropped without a message."));
+                        ("Further codestreams like it are dropped without a message."));
   self->warned = TRUE;
 }
 
-/* R may be announced as long as all headers so far were the same, those of the payload too. */
+/* Whether R may be announced: the user wants it, and all headers so far were the same, both those
+ * of the codestreams and the payload headers. */
 static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size,
                           const Cj2kRtpHeader *main)
 {
@@ -223,13 +225,13 @@ static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size
   self->headers_differ = TRUE;
   GST_ELEMENT_WARNING(
       self, STREAM, FORMAT,
-      ("The main header or the colours of the stream changed, although header-reuse promised "
-       "receivers that they do not; it is not announced any more."),
+      ("The main header or the colours of the stream have changed, although header-reuse announced "
+       "to receivers that they never do. Header reuse is no longer announced."),
       (NULL));
   return FALSE;
 }
 
-/* Sends a codestream. `part` is TP of the first codestream of its buffer, this_part its own. */
+/* Sends a codestream. `part` is TP of the first codestream of its buffer, this_part its own TP. */
 static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMapInfo *map,
                           const GstCudaJ2kSpan *span, guint8 part, guint8 this_part,
                           const GstCudaJ2kRtpTimes *times)
@@ -264,7 +266,7 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
                                &self->payloads, &main, times, repeats);
 }
 
-/* Half the duration of a frame: the distance of its fields. */
+/* The time between the two fields of a frame, which is half its duration. */
 static GstClockTime field_duration(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer)
 {
   if (self->info.fps_n > 0)
@@ -274,7 +276,7 @@ static GstClockTime field_duration(const GstCudaJ2kRtpPay *self, const GstBuffer
   return 20 * GST_MSECOND;
 }
 
-/* When codestream i of `count` of a buffer leaves. */
+/* The RTP timestamp and sending times of codestream i of the `count` codestreams of a buffer. */
 static GstCudaJ2kRtpTimes times_of(GstCudaJ2kRtpPay *self, const GstBuffer *buffer, guint i,
                                    guint count, gboolean psf)
 {
@@ -285,8 +287,9 @@ static GstCudaJ2kRtpTimes times_of(GstCudaJ2kRtpPay *self, const GstBuffer *buff
   GST_OBJECT_UNLOCK(self);
   if (!GST_CLOCK_TIME_IS_VALID(pts))
     return times;
-  /* The base class rounds down to a tick of 90 kHz; nanoseconds of 30000/1001 frames a second are
-   * already rounded down, so that frames would come at uneven distances. */
+  /* Rounds to the nearest tick of 90 kHz. The base class rounds down, and the nanoseconds of
+   * 30000/1001 frames a second are rounded down already, so that timestamps would be unevenly
+   * spaced. */
   pts += TICK_ROUNDING;
   times.pts = psf ? pts : pts + i * field;
   if (pacing <= 0)
@@ -312,7 +315,7 @@ static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer
     if (memory)
       gst_memory_unref(memory);
     gst_buffer_unref(buffer);
-    GST_ELEMENT_ERROR(self, RESOURCE, READ, ("Cannot map a buffer."), (NULL));
+    GST_ELEMENT_ERROR(self, RESOURCE, READ, ("Cannot map an input buffer for reading."), (NULL));
     return GST_FLOW_ERROR;
   }
   guint count = MIN(gst_cuda_j2k_find_parts(map.data, map.size, spans), self->fields);
@@ -358,16 +361,16 @@ static void install_properties(GObjectClass *object_class)
   g_object_class_install_property(
       object_class, PROP_MARK_PRECINCTS,
       g_param_spec_boolean("mark-precincts", "Mark precincts",
-                           "Begin an RTP packet with every precinct and mark it, so that receivers "
-                           "find their place again after a loss (streams of one tile)",
+                           "Begin a new RTP packet with every precinct and mark it, so that "
+                           "receivers can resynchronise after a loss; only in streams of one tile",
                            TRUE, flags | GST_PARAM_MUTABLE_PLAYING));
   g_object_class_install_property(
       object_class, PROP_HEADER_REUSE,
       g_param_spec_boolean(
           "header-reuse", "Header reuse",
           "Announce that the main headers of all codestreams are the same, so that "
-          "receivers may use an older one: true for rate-control lossless, quality "
-          "and qstep",
+          "receivers may use an earlier one if one is lost; this holds for rate-control "
+          "lossless, quality and qstep",
           FALSE, flags | GST_PARAM_MUTABLE_READY));
   g_object_class_install_property(
       object_class, PROP_ESEQ_OFFSET,
@@ -377,16 +380,17 @@ static void install_properties(GObjectClass *object_class)
   g_object_class_install_property(
       object_class, PROP_REPEAT_RESOLUTIONS,
       g_param_spec_uint("repeat-resolutions", "Repeated resolutions",
-                        "Send the main header and this number of lowest resolutions again at the "
-                        "end of each codestream, with the same sequence numbers; 0 = nothing",
+                        "Number of lowest resolutions that are sent a second time, with the main "
+                        "header, at the end of each codestream and with the same sequence "
+                        "numbers; 0 = nothing is repeated",
                         0, CJ2K_MAX_LEVELS + 1, 0, flags | GST_PARAM_MUTABLE_PLAYING));
   g_object_class_install_property(
       object_class, PROP_PACING,
       g_param_spec_double(
           "pacing", "Pacing",
-          "Spread the packets of a frame in time, by their timestamps, for a sink "
-          "with sync=true: they leave at this multiple of the mean rate (1 = over the "
-          "whole duration of the frame); 0 = at once",
+          "Spread the packets of a frame in time, by their buffers' timestamps and for a "
+          "sink with sync=true, so that they leave at this multiple of the mean rate: "
+          "1 = over the whole duration of the frame, 2 = over its first half; 0 = all at once",
           0, 1000, 0, flags | GST_PARAM_MUTABLE_PLAYING));
 }
 

@@ -3,14 +3,16 @@
 
 #include <gst/rtp/gstrtpbuffer.h>
 
-/* Paced packets leave in groups, as sinks wait for the clock once for each list of buffers. */
+/* Time between groups of paced packets. They are grouped because a sink waits for the clock once
+ * for each list of buffers. */
 #define GROUP_INTERVAL GST_MSECOND
 
 /*
- * The base class numbers packets and computes their RTP timestamp from the first buffer of a list,
- * or takes the last one if it has no PTS. What depends on that is done here, behind it: packets of
- * later groups get the time at which they leave, and those that are sent twice, which keep their
- * numbers so that receivers take them for duplicates, follow the last group.
+ * Pad probe that completes a list of packets behind the base class. The base class numbers packets,
+ * and computes their RTP timestamp from the PTS of a list's first buffer, or repeats the previous
+ * timestamp if it has none. After that, the probe sets the buffers' PTS to the time at which they
+ * leave, and appends the packets that are sent twice to the last group. These keep their sequence
+ * numbers, so that receivers take them for duplicates.
  */
 static GstPadProbeReturn on_list(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
@@ -85,14 +87,15 @@ static void set_marker(GstBuffer *buffer)
   GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_MARKER);
 }
 
-/* The sequence number of 24 bits of the next packet. */
+/* The 24-bit sequence number of the next packet. */
 static guint32 next_number(const GstCudaJ2kRtpSend *send)
 {
   guint32 number = (guint32)send->eseq << 16 | send->payload->seqnum;
   return send->has_sequence ? number + 1 : number;
 }
 
-/* Notes which packets to send twice: those that matter most and have few bytes. */
+/* Chooses the packets to send twice: Main packets and those of the `repeats` lowest resolutions,
+ * which matter most and have few bytes. */
 static void choose_repeats(GstCudaJ2kRtpSend *send, const Cj2kRtpPayloads *payloads, guint repeats)
 {
   g_array_set_size(send->repeats, 0);
@@ -103,7 +106,7 @@ static void choose_repeats(GstCudaJ2kRtpSend *send, const Cj2kRtpPayloads *paylo
       g_array_append_val(send->repeats, i);
 }
 
-/* Packets up to `end`. NULL: memory ran out. */
+/* Makes the packets from send->sent up to `end`. NULL: memory ran out. */
 static GstBufferList *make_list(GstCudaJ2kRtpSend *send, GstMemory *memory, gsize base,
                                 const Cj2kRtpPayloads *payloads, const Cj2kRtpHeader *main,
                                 guint end, GstClockTime pts)

@@ -39,9 +39,9 @@ static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
   return size >= 2 && cj2k_get16(data) == marker;
 }
 
-/* Skips SOP, which may precede any packet (A.8.1). No packet can begin with these bytes, so that
- * Scod need not be checked. Its number, and that it is missing where the packet before had one, are
- * only noted: an intact codestream may lack some, or count otherwise. */
+/* Skips SOP, which may precede any packet (A.8.1). Scod need not be checked, because no packet can
+ * begin with these bytes. A wrong number (Nsop), or a missing SOP where the packet before had one,
+ * is only noted, because it may occur in an intact codestream too. */
 static void skip_sop(Cj2kPacketWalk *walk)
 {
   const uint8_t *data = walk->reader->data + walk->at;
@@ -378,7 +378,8 @@ static Cj2kPacketWalk begin_tile(Cj2kPacketReader *reader, const Cj2kTileParts *
 
 /*
  * Reads the packets of a tile. If they cannot be read one after the other up to the end of the
- * data, packets are missing, and SOP marker segments may say which.
+ * data, packets are missing. If SOP marker segments tell which, the tile is read again by their
+ * numbers.
  */
 static Cj2kStatus read_packets(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                                const Cj2kTileParts *tile_parts, uint32_t tile, uint16_t max_layers,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading packets of a tile of which some are missing, by the numbers in SOP marker segments. */
+/* Reads the packets of a tile when some are missing: the numbers in SOP marker segments (Nsop) tell
+ * which. */
 #include "markers.h"
 #include "packets_internal.h"
 
 #include <string.h>
 
 #define SOP_BYTES 6
-/* Missing packets of a frame that are looked at one by one. A header can announce billions. */
+/* Limit of missing packets that are examined one by one in a frame, because a damaged header can
+ * announce billions. */
 #define MAX_MISSING (UINT64_C(1) << 20)
 
 static uint32_t num_blocks(const Cj2kPlan *plan, const Cj2kPacketId *packet)
@@ -69,8 +71,9 @@ static bool has_sop(const Cj2kPacketWalk *walk, uint64_t at, uint64_t end)
   return at < end && find_sop(&range, at) < end;
 }
 
-/* Some encoders begin with another number, or write the same one always; from one SOP to the next
- * of a tile-part others count packets. */
+/* Compares Nsop with the packet's number, and with the Nsop before it. Some encoders do not begin
+ * with 0, or always write the same number; therefore only a step between two SOP of one tile-part
+ * that is neither 0 nor the number of packets read counts as a jump. */
 void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number)
 {
   uint16_t steps = (uint16_t)(walk->packet - walk->sop_packet);
@@ -101,14 +104,14 @@ bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early)
           (walk->had_sop && has_sop(walk, walk->began_at + SOP_BYTES, walk->part_end)));
 }
 
-/* The packet that the SOP at `at` belongs to, from `next` on. */
+/* The number of the packet that the SOP at `at` belongs to, which is `next` or a later one. */
 static uint64_t packet_number(const Cj2kPacketWalk *walk, uint64_t at, uint64_t next)
 {
   return next + (uint16_t)(cj2k_get16(walk->reader->data + at + 4) - next);
 }
 
-/* Goes to the next SOP of a packet from `next` on, which must be below `total`. One that is damaged
- * shows by its number: that of the SOP behind it is lower. */
+/* Goes to the next SOP of a packet from number `next` up to `total`, exclusive. A damaged SOP is
+ * skipped: one whose number is not lower than that of the SOP behind it. */
 static bool next_sop(Cj2kPacketWalk *walk, uint64_t next, uint64_t total, uint64_t *number)
 {
   while (walk->part != UINT32_MAX) {
@@ -126,7 +129,7 @@ static bool next_sop(Cj2kPacketWalk *walk, uint64_t next, uint64_t total, uint64
   return false;
 }
 
-/* Copies what is known of the code-blocks of a packet's precinct, or puts it back. */
+/* Saves the states of the code-blocks of a packet's precinct; with `back` restores them. */
 static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved, bool back)
 {
   const Cj2kPlan *plan = walk->reader->plan;
@@ -151,8 +154,8 @@ static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray
   }
 }
 
-/* Reads the packet that begins at walk->at with SOP, and goes behind it: to the next SOP, or the
- * end of the tile-part. false: it does not end there, and nothing of it is kept. */
+/* Reads the packet that begins with SOP at walk->at, and goes to the next SOP or the end of the
+ * tile-part. false: the packet does not end there; then nothing of it is kept. */
 static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved)
 {
   uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define SIZ_AT        4  /* of its length field */
-#define COMPONENTS_AT 36 /* in the parameters */
+#define SIZ_AT        4  /* offset of SIZ's length field in the codestream */
+#define COMPONENTS_AT 36 /* offset of the first component in SIZ's parameters */
 
 static uint32_t rows_of(uint32_t first, uint32_t end, uint32_t step)
 {
@@ -25,7 +25,7 @@ bool cj2k_rtp_image_read(const uint8_t *data, size_t size, Cj2kRtpImage *image)
   segment.size = cj2k_get16(data + SIZ_AT) - 2u;
   if (cj2k_read_siz(data, &segment, &header, &error) != CJ2K_OK)
     return false;
-  const uint8_t *siz = data + segment.offset + COMPONENTS_AT; /* depth, XRsiz, YRsiz each */
+  const uint8_t *siz = data + segment.offset + COMPONENTS_AT; /* Ssiz, XRsiz, YRsiz for each */
   if (segment.size < COMPONENTS_AT + 3 * header.num_components || !siz[1] || !siz[2])
     return false;
   image->num_components = header.num_components;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What SDP and caps say of the image of a codestream, from its SIZ marker segment. */
+/* Reads from SIZ the properties of a codestream's image that SDP and caps announce. */
 #ifndef CJ2K_RTP_IMAGE_H
 #define CJ2K_RTP_IMAGE_H
 
@@ -10,8 +10,9 @@
 typedef struct {
   uint32_t width, height; /* of the first component */
   uint32_t num_components;
-  uint8_t depth;        /* of all components; 0: they differ, or are signed */
-  uint8_t sub_x, sub_y; /* of components 1 and 2 against component 0; 0: no such relation */
+  uint8_t depth;        /* bits per sample; 0: the components differ, or are signed */
+  uint8_t sub_x, sub_y; /* sub-sampling of components 1 and 2 relative to component 0; 0: it differs
+                           between them, or is no whole number */
   bool alpha_size;      /* component 3, if there is one, has the size of component 0 */
 } Cj2kRtpImage;
 

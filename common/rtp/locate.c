@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory that a codestream may claim, in the terms of cj2k_plan_new. */
+/* Limit of memory for a codestream, as cj2k_plan_new counts it. */
 #define MAX_MEMORY (UINT64_C(8) << 30)
 
 struct Cj2kRtpLocator {
   Cj2kHeaderReader *headers;
   Cj2kTileParts tile_parts;
-  Cj2kPlan *plan; /* of the last header */
+  Cj2kPlan *plan; /* of the last codestream */
   Cj2kPacketReader *packets;
   Cj2kRtpUnits units;
-  bool same_levels; /* of all components of all tiles */
+  bool same_levels; /* all tile-components have equally many decomposition levels */
   bool used_plt;
 };
 
@@ -53,8 +53,8 @@ uint64_t cj2k_rtp_precinct_id(const Cj2kPlan *plan, const Cj2kPacketId *packet)
   return packet->component + (uint64_t)(packet->precinct_index - first) * plan->num_components;
 }
 
-/* RES counts from the highest resolution, which is the same for all only if all have as many
- * levels. */
+/* RES counts down from the highest resolution, so that it has one meaning for all tile-components
+ * only if they have equally many decomposition levels. */
 static bool have_same_levels(const Cj2kPlan *plan)
 {
   for (uint32_t i = 1; i < plan->num_tile_comps; i++)
@@ -86,7 +86,7 @@ static void observe(void *user, const Cj2kPacketId *packet, uint64_t offset, uin
   add_packet(user, packet, offset, header_bytes + body_bytes);
 }
 
-/* From the packet headers. false: a packet is broken or missing. */
+/* Finds packets by reading their headers. false: a packet is broken or missing. */
 static bool read_packets(Cj2kRtpLocator *locator, const uint8_t *data, size_t size)
 {
   Cj2kCodedFrame *frame;
@@ -99,7 +99,7 @@ static bool read_packets(Cj2kRtpLocator *locator, const uint8_t *data, size_t si
          frame->unread_bytes == 0;
 }
 
-/* From PLT. false: it is missing or does not agree with the rest. */
+/* Finds packets by the lengths in PLT. false: PLT is missing or does not match the data. */
 static bool read_lengths(Cj2kRtpLocator *locator, const uint8_t *data)
 {
   Cj2kRtpLengths lengths;
@@ -127,7 +127,7 @@ static int compare_units(const void *a, const void *b)
   return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Brings the units in the order of their bytes, and finds the SOP in front of them. */
+/* Sorts the units by offset, and notes which of them begin with SOP. */
 static void finish_units(Cj2kRtpUnits *units, const uint8_t *data)
 {
   bool sorted = true;
@@ -141,7 +141,7 @@ static void finish_units(Cj2kRtpUnits *units, const uint8_t *data)
     qsort(units->units, units->count, sizeof *units->units, compare_units);
 }
 
-/* ORDH. */
+/* Chooses ORDH (RFC 9828, 5.3). */
 static uint8_t choose_order(const Cj2kRtpLocator *locator)
 {
   const Cj2kPlan *plan = locator->plan;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finds what a sender has to know of a codestream: where its headers end, and where each packet
- * (T.800 B.9) lies. The places of packets come from PLT marker segments if every tile-part has
- * them and their lengths add up, otherwise from the packet headers.
+ * Finds what a sender has to know of a codestream: where its headers end, and the position of each
+ * packet (T.800 B.9). The positions come from PLT marker segments if every tile-part has them and
+ * their lengths add up, otherwise from the packet headers.
  */
 #ifndef CJ2K_RTP_LOCATE_H
 #define CJ2K_RTP_LOCATE_H
@@ -14,27 +14,27 @@
 
 /* A packet. */
 typedef struct {
-  uint64_t offset;   /* with SOP */
-  uint32_t size;     /* below 2^32: tile-parts have 32 bits for their length */
-  uint32_t precinct; /* PID; larger than CJ2K_RTP_MAX_PID: it has none */
+  uint64_t offset;   /* of the first byte, which is that of SOP if there is one */
+  uint32_t size;     /* below 2^32, because Psot has 32 bits */
+  uint32_t precinct; /* PID; larger than CJ2K_RTP_MAX_PID: none can be given */
   uint16_t layer;
   uint8_t resolution; /* RES */
-  uint8_t r;          /* the resolution itself, 0 is the lowest */
+  uint8_t r;          /* resolution, 0 is the lowest */
   uint8_t header;     /* offset of the packet header in the packet: 0, or 6 after SOP */
 } Cj2kRtpUnit;
 
 typedef struct {
   uint64_t header_bytes;    /* from SOC up to and including the first SOD */
   uint64_t end;             /* of the codestream: one past EOC */
-  uint8_t order;            /* ORDH: unmarked, or the progression, if there is one tile and every
-                               packet has a place and a PID */
+  uint8_t order;            /* ORDH: the progression, if there is one tile and every packet was
+                               found and has a PID; otherwise unmarked */
   const Cj2kRtpUnit *units; /* in the order of their bytes; none if they could not be found */
   uint32_t num_units;
   const Cj2kHeader *header;
 } Cj2kRtpMap;
 
-/* Keeps header, plan and arrays from codestream to codestream, so that it allocates nothing in
- * steady state. */
+/* A locator keeps header, plan and arrays from one codestream to the next, so that nothing is
+ * allocated in steady state. */
 typedef struct Cj2kRtpLocator Cj2kRtpLocator;
 Cj2kRtpLocator *cj2k_rtp_locator_new(void);
 void cj2k_rtp_locator_free(Cj2kRtpLocator *locator);
@@ -44,15 +44,15 @@ void cj2k_rtp_locator_free(Cj2kRtpLocator *locator);
 Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t size,
                            Cj2kRtpMap *map, Cj2kError *error);
 
-/* Did the last codestream's packets come from PLT? */
+/* Whether the packets of the last codestream were found by PLT. */
 bool cj2k_rtp_locator_used_plt(const Cj2kRtpLocator *locator);
 
 /* PID of a precinct of tile 0 (RFC 9828, 5.4; T.808 A.3.2.1). */
 uint64_t cj2k_rtp_precinct_id(const Cj2kPlan *plan, const Cj2kPacketId *packet);
 
-/* What has to be equal in the headers of codestreams that announce header reuse (R): all marker
- * segments up to the first SOD but SOT, COM, TLM, PLM and PLT. Appends to `signature`. false: the
- * bytes are no such headers. */
+/* Appends to `signature` the parts of the headers that must be equal in all codestreams of a stream
+ * that announces header reuse (R): all marker segments up to the first SOD except SOT, COM, TLM,
+ * PLM and PLT. false: the data does not begin with SOC, or ends before SOD. */
 bool cj2k_rtp_header_signature(const uint8_t *data, size_t size, GByteArray *signature);
 
 #endif

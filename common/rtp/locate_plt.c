@@ -20,8 +20,8 @@ void cj2k_rtp_units_clear(Cj2kRtpUnits *units)
   memset(units, 0, sizeof *units);
 }
 
-/* Goes to the next PLT of the tile-part's header. The headers were scanned before: their lengths
- * are good. */
+/* Goes to the next PLT of the tile-part's header. The lengths of its marker segments were checked
+ * when the header was read. */
 static bool next_segment(Cj2kRtpLengths *lengths)
 {
   const uint8_t *data = lengths->data;
@@ -39,8 +39,8 @@ static bool next_segment(Cj2kRtpLengths *lengths)
   return false;
 }
 
-/* Enters a tile-part: its header begins after SOT and ends with SOD. Tile-parts follow one
- * another. */
+/* Enters a tile-part: finds where its header begins, behind SOT, and where it ends, at SOD. The SOT
+ * follows the data of the previous tile-part, or the main header. */
 static bool enter_part(Cj2kRtpLengths *lengths, uint32_t part)
 {
   const Cj2kTilePart *parts = lengths->parts->tile_parts;
@@ -51,7 +51,7 @@ static bool enter_part(Cj2kRtpLengths *lengths, uint32_t part)
   lengths->at = lengths->end = NULL;
   if (part > 0) {
     lengths->header = parts[part - 1].data.offset + parts[part - 1].data.size + 12;
-  } else { /* the main header is in front of it */
+  } else { /* the main header precedes the first tile-part */
     lengths->header = 2;
     while (lengths->header + 4 <= lengths->header_end &&
            cj2k_get16(lengths->data + lengths->header) != CJ2K_SOT) {
@@ -96,8 +96,8 @@ bool cj2k_rtp_lengths_begin(Cj2kRtpLengths *lengths, const uint8_t *data,
   return false;
 }
 
-/* Seven bits a byte, the highest first; the top bit says that more follow. A length does not go
- * over the end of its marker segment. */
+/* Reads a packet length: seven bits a byte, the highest first; the top bit says that more follow. A
+ * length does not continue in the next marker segment. */
 static bool read_length(Cj2kRtpLengths *lengths, uint64_t *size)
 {
   *size = 0;

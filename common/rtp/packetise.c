@@ -34,12 +34,12 @@ static void add_main(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *
       out->count == 1 ? CJ2K_RTP_MAIN_ONLY : CJ2K_RTP_MAIN_LAST;
 }
 
-/* A run of packets that share payloads. */
+/* A run of packets that are divided into payloads together. */
 typedef struct {
-  uint64_t begin, end; /* with the marker segments in front of the first packet */
-  uint64_t resync;     /* its resync point; UINT64_MAX: none */
+  uint64_t begin, end; /* includes the marker segments in front of the first packet */
+  uint64_t resync;     /* offset of its resync point; UINT64_MAX: none */
   uint32_t precinct;
-  uint32_t first, last; /* units, `last` exclusive */
+  uint32_t first, last; /* indices of units, `last` exclusive */
   bool foreign;         /* begins with a tile-part header, which every resolution needs */
 } Run;
 
@@ -48,7 +48,7 @@ static bool is_resync(const Cj2kRtpMap *map, uint32_t i)
   return map->order != CJ2K_RTP_ORDER_UNMARKED && map->units[i].layer == 0;
 }
 
-/* Does packet i begin a new payload, after packets from `first` on? */
+/* Whether packet i ends the run that began with packet `first`, and begins a new one. */
 static bool begins_run(const Cj2kRtpMap *map, uint32_t first, uint32_t i)
 {
   const Cj2kRtpUnit *unit = &map->units[i], *before = &map->units[i - 1];
@@ -79,7 +79,7 @@ static Run next_run(const Cj2kRtpMap *map, uint64_t begin, uint32_t first)
   return run;
 }
 
-/* Sets RES and QUAL: the lowest of the packets that have bytes in the payload. */
+/* Sets RES and QUAL to the lowest values of the packets that have bytes in the payload. */
 static void set_lowest(const Cj2kRtpMap *map, uint32_t *unit, uint32_t last,
                        Cj2kRtpPayload *payload)
 {
@@ -94,7 +94,7 @@ static void set_lowest(const Cj2kRtpMap *map, uint32_t *unit, uint32_t last,
     payload->lowest = MIN(payload->lowest, map->units[i].r);
     any = true;
   }
-  *unit = i > *unit ? i - 1 : i; /* the last one may go on in the next payload */
+  *unit = i > *unit ? i - 1 : i; /* the last packet may continue in the next payload */
   payload->header.resolution = any ? (uint8_t)resolution : 0;
   payload->header.layer = any ? (uint8_t)layer : 0;
 }

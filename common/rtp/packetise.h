@@ -5,12 +5,12 @@
 
 #include "locate.h"
 
-/* A payload: some bytes of the codestream, and the header in front of them. The fields that are the
- * same for all packets of a codestream, and ESEQ, are left to the caller. */
+/* A payload: a range of bytes of the codestream, and the payload header in front of them. The
+ * caller sets ESEQ and the header fields that are the same in all packets of a codestream. */
 typedef struct {
   uint64_t offset;
   uint32_t size;
-  uint8_t lowest; /* resolution of its packets, 0 is the lowest; UINT8_MAX: it has none */
+  uint8_t lowest; /* lowest resolution of its packets; UINT8_MAX: it has bytes of none */
   Cj2kRtpHeader header;
 } Cj2kRtpPayload;
 
@@ -20,10 +20,11 @@ typedef struct {
 } Cj2kRtpPayloads;
 
 /*
- * Fills *out with payloads of at most max_size bytes, at least 1. Main packets hold bytes of the
- * headers only. With map->order every precinct begins a payload, which marks it (ORDB, POS = the
- * first byte of its packet header, PID), and no payload has bytes of two precincts unless it has
- * neither's first. Without it, every tile-part begins a payload.
+ * Fills *out with payloads of 1 to max_size bytes. Main packets hold bytes of the headers only. If
+ * map->order is not unmarked, every precinct begins a payload, which marks its resync point (ORDB,
+ * POS = offset of its first packet header, PID); such a payload has bytes of no other precinct.
+ * Later layers of several precincts may share a payload. Otherwise every tile-part begins a
+ * payload.
  */
 void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out);
 void cj2k_rtp_payloads_clear(Cj2kRtpPayloads *payloads);

@@ -3,17 +3,19 @@
 
 #include <string.h>
 
-#define MAX_OPEN   8          /* codestreams that are collected at the same time */
-#define MAX_BYTES  (1u << 29) /* of a codestream */
-#define MAX_COUNT  (1u << 21) /* packets of a codestream */
-#define SEEN       (1u << 16) /* numbers whose arrival is remembered */
-#define FAR_BEHIND (1 << 14)  /* packets; further back than any network keeps them */
+#define MAX_OPEN  8          /* codestreams that are collected at the same time */
+#define MAX_BYTES (1u << 29) /* of a codestream */
+#define MAX_COUNT (1u << 21) /* packets of a codestream */
+#define SEEN      (1u << 16) /* numbers whose arrival is remembered */
+/* A packet numbered further behind or ahead of the highest number is neither late nor behind a
+ * loss, because no network delays or loses that many. */
+#define FAR_BEHIND (1 << 14)
 #define FAR_AHEAD  (1 << 22)
 
 /* A packet that arrived. */
 typedef struct {
   int64_t number;
-  uint32_t offset, size; /* in the bytes of the codestream; size 0: left out */
+  uint32_t offset, size; /* in the bytes of its set; size 0: left out */
   Cj2kRtpHeader header;
 } Fragment;
 
@@ -24,11 +26,11 @@ typedef struct {
   uint64_t time;
   GByteArray *bytes;   /* in the order of arrival */
   GArray *fragments;   /* Fragment, in the order of arrival */
-  int64_t first, last; /* numbers */
+  int64_t first, last; /* lowest and highest number */
   int64_t marker;      /* number of the packet with the marker; -1: it has not arrived */
   bool begins;         /* its first packet has arrived */
-  bool sorted;         /* the order of arrival is that of sending */
-  bool left_out;       /* by the limits */
+  bool sorted;         /* packets arrived in the order of sending */
+  bool left_out;       /* packets were left out by max_resolution or max_layers */
 } Set;
 
 struct Cj2kRtpReceiver {
@@ -36,17 +38,17 @@ struct Cj2kRtpReceiver {
   Cj2kRtpStats stats;
   Set sets[MAX_OPEN]; /* rising by `first` */
   uint32_t num_sets;
-  uint32_t newer; /* packets of later codestreams since the first one was the first */
-  int64_t end;    /* sets that begin below it are handed out as they are */
+  uint32_t newer; /* packets that arrived for sets behind the first one */
+  int64_t end;    /* sets that begin below this number are handed out without waiting */
 
-  bool repeats;         /* packets came further behind than the window */
-  bool running;         /* numbers are known */
-  bool synced;          /* `expected` follows a codestream that has ended */
-  int64_t highest;      /* number, counted without wrapping */
-  int64_t expected;     /* first number that has not been handed out */
-  int64_t base;         /* first number since numbers are known */
-  uint32_t raw_highest; /* its 24 bits */
-  uint32_t jump;        /* 24 bits of a packet far from the others, plus 1; 0: none */
+  bool repeats;         /* the sender repeats packets: some came further behind than the window */
+  bool running;         /* a packet has arrived: the numbers below are valid */
+  bool synced;          /* `expected` is the first number of a codestream */
+  int64_t highest;      /* highest number so far, counted without wrapping */
+  int64_t expected;     /* lowest number that has not been handed out */
+  int64_t base;         /* number of the packet at which counting began */
+  uint32_t raw_highest; /* `highest` as sent, in 24 bits */
+  uint32_t jump;        /* 1 + number, as sent, of a packet far from the others; 0: none */
   uint8_t seen[SEEN / 8];
 
   Cj2kRtpRepairer *repairer;
@@ -140,7 +142,7 @@ static void set_seen(Cj2kRtpReceiver *receiver, int64_t number, bool seen)
   *byte = seen ? *byte | bit : *byte & (uint8_t)~bit;
 }
 
-/* None of first to last has arrived. */
+/* Notes that none of the numbers from first to last has arrived. */
 static void forget_seen(Cj2kRtpReceiver *receiver, int64_t first, int64_t last)
 {
   while (first <= last) {
@@ -153,13 +155,13 @@ static void forget_seen(Cj2kRtpReceiver *receiver, int64_t first, int64_t last)
   }
 }
 
-/* Begins to count at this packet. */
+/* Begins to count numbers at this packet. */
 static int64_t start_numbers(Cj2kRtpReceiver *receiver, uint32_t raw)
 {
   receiver->running = true;
   receiver->synced = false;
   receiver->raw_highest = raw;
-  /* Room for numbers below the first; what was counted before stays below. */
+  /* Leaves room for packets before this one, above all numbers counted before a restart. */
   receiver->highest += 2 * (int64_t)SEEN;
   receiver->base = receiver->highest;
   receiver->expected = receiver->highest - FAR_BEHIND;
@@ -168,8 +170,9 @@ static int64_t start_numbers(Cj2kRtpReceiver *receiver, uint32_t raw)
   return receiver->highest;
 }
 
-/* How far `raw`, of 24 bits, is from the highest number so far. Some senders leave ESEQ alone when
- * the sequence number wraps. */
+/* The signed distance of `raw`, of 24 bits, from the highest number so far. Some senders do not
+ * increment ESEQ when the sequence number wraps; then a small step forward of its 16 bits counts as
+ * a wrap. */
 static int64_t distance(const Cj2kRtpReceiver *receiver, uint32_t raw)
 {
   int32_t delta = (int32_t)((raw - receiver->raw_highest) << 8) >> 8;
@@ -181,8 +184,9 @@ static int64_t distance(const Cj2kRtpReceiver *receiver, uint32_t raw)
 }
 
 /*
- * The number of a packet, counted without wrapping; -1: it is to be dropped. A packet far from the
- * others is dropped, unless the next one follows it: then the sender has restarted.
+ * The number of a packet, counted without wrapping; -1: the packet is to be dropped. A packet far
+ * from the others is dropped, unless it directly follows another such packet: then the sender has
+ * restarted.
  */
 static int64_t number_of(Cj2kRtpReceiver *receiver, uint32_t raw)
 {
@@ -230,7 +234,7 @@ static Set *find_set(Cj2kRtpReceiver *receiver, uint32_t timestamp, uint8_t part
   return NULL;
 }
 
-/* A new set, in its place among the others. There is room for it. */
+/* Inserts a new set among the others, which are fewer than MAX_OPEN. */
 static Set *new_set(Cj2kRtpReceiver *receiver, uint32_t timestamp, uint8_t part, int64_t number,
                     uint64_t time)
 {
@@ -274,7 +278,7 @@ static void add_fragment(Cj2kRtpReceiver *receiver, Set *set, int64_t number,
   g_array_append_val(set->fragments, fragment);
 }
 
-/* Keeps the sets in order when a packet came before all others of its set. */
+/* Restores the order of the sets after the lowest number of one has changed. */
 static void sort_sets(Cj2kRtpReceiver *receiver)
 {
   for (uint32_t i = 1; i < receiver->num_sets; i++)
@@ -285,7 +289,8 @@ static void sort_sets(Cj2kRtpReceiver *receiver)
     }
 }
 
-/* Zeros behind a codestream, in packets of their own. */
+/* Whether the payload is all zeros, which some senders append to a codestream in packets of their
+ * own. */
 static bool is_padding(const uint8_t *data, size_t size)
 {
   for (size_t i = 0; i < size; i++)
@@ -358,15 +363,16 @@ void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32
 
 /* --- handing out --- */
 
-/* Has all of a set arrived? */
+/* Whether all packets of a set have arrived. */
 static bool is_complete(const Set *set)
 {
   return set->begins && set->marker == set->last &&
          set->last - set->first + 1 == (int64_t)set->fragments->len;
 }
 
-/* Has the end of a set arrived, and have so many packets after its gaps that what is missing is not
- * just late? Senders that repeat packets do so behind the end. */
+/* Whether a set's last packet has arrived and all its gaps are further back than the window, so
+ * that the missing packets are lost and not just late. Never if the sender repeats packets, because
+ * it does so behind the last one. */
 static bool has_old_gaps(const Cj2kRtpReceiver *receiver, const Set *set)
 {
   int64_t oldest = receiver->highest - receiver->params.window;
@@ -379,7 +385,8 @@ static bool has_old_gaps(const Cj2kRtpReceiver *receiver, const Set *set)
   return true;
 }
 
-/* Is there nothing to wait for? Packets in front of a set may be of a codestream before it. */
+/* Whether the first set is to be handed out now. If packets in front of it are missing, it waits
+ * even when complete: they may belong to an earlier codestream. */
 static bool is_due(const Cj2kRtpReceiver *receiver)
 {
   const Set *set = &receiver->sets[0];
@@ -396,7 +403,7 @@ static gint compare_fragments(gconstpointer a, gconstpointer b)
   return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Without zeros behind EOC. */
+/* The size without zeros behind EOC. */
 static size_t without_padding(const uint8_t *data, size_t size)
 {
   while (size > 0 && data[size - 1] == 0)
@@ -404,6 +411,7 @@ static size_t without_padding(const uint8_t *data, size_t size)
   return size;
 }
 
+/* Sets *main to the payload header of a Main packet of the set, if one has arrived. */
 static void set_main(const Set *set, Cj2kRtpHeader *main)
 {
   for (uint32_t i = 0; i < set->fragments->len; i++) {
@@ -433,7 +441,7 @@ static void hand_over(Set *set, Cj2kRtpCodestream *codestream)
   codestream->data = g_byte_array_free(bytes, FALSE);
 }
 
-/* May the headers of an earlier codestream stand in for those of this one? */
+/* Whether the headers of an earlier codestream may replace those of this one. */
 static bool may_reuse(const Cj2kRtpReceiver *receiver, const Set *set)
 {
   Cj2kRtpHeader main = receiver->kept_main;
@@ -454,7 +462,7 @@ static void list_arrived(Cj2kRtpReceiver *receiver, Set *set)
                               .size = fragment->size,
                               .gap = fragment->number != next,
                               .header = fragment->header};
-    /* What is missing in front of its first packet was of the codestream before. */
+    /* Packets missing in front of a codestream's first one belong to the codestream before. */
     if (i == 0 && fragment->size > 0 &&
         begins_codestream(&fragment->header, arrived.data, fragment->size))
       arrived.gap = false;
@@ -503,7 +511,7 @@ static bool repair(Cj2kRtpReceiver *receiver, Set *set, bool complete,
   return true;
 }
 
-/* Remembers headers that later codestreams may use. */
+/* Keeps the headers if they are announced to be the same in later codestreams. */
 static void keep_headers(Cj2kRtpReceiver *receiver, const Cj2kRtpCodestream *codestream)
 {
   receiver->has_kept = codestream->main.reuse;
@@ -516,7 +524,7 @@ static void keep_headers(Cj2kRtpReceiver *receiver, const Cj2kRtpCodestream *cod
   receiver->has_kept = size > 0;
 }
 
-/* Hands out the first set, or gives it up. */
+/* Hands out the first set. false: it cannot be repaired and is discarded. */
 static bool close_set(Cj2kRtpReceiver *receiver, bool complete, Cj2kRtpCodestream *codestream)
 {
   Set *set = &receiver->sets[0];
@@ -538,7 +546,7 @@ static bool close_set(Cj2kRtpReceiver *receiver, bool complete, Cj2kRtpCodestrea
   if (good && complete && !set->left_out)
     keep_headers(receiver, codestream);
   receiver->expected = MAX(receiver->expected, set->last + 1);
-  /* Not after a restart: what follows counts from elsewhere. */
+  /* After a restart `expected` belongs to the new numbers, and this set to the old ones. */
   receiver->synced = set->marker == set->last && receiver->expected == set->last + 1;
   remove_set(receiver);
   return good;

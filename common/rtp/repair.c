@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define MAX_MEMORY  (UINT64_C(4) << 30) /* in the terms of cj2k_plan_new */
+#define MAX_MEMORY  (UINT64_C(4) << 30) /* limit, as cj2k_plan_new counts it */
 #define SOP_BYTES   6
-#define MAX_PACKETS (UINT64_C(1) << 22) /* of all tiles */
+#define MAX_PACKETS (UINT64_C(1) << 22) /* limit for all tiles together */
 
 struct Cj2kRtpRepairer {
   Cj2kHeaderReader *headers;
@@ -18,11 +18,11 @@ struct Cj2kRtpRepairer {
   Cj2kPlan *plan;
   Cj2kTileReader reader;
   Cj2kRtpParts parts;
-  GByteArray *skeleton; /* the headers alone */
-  GArray *packets;      /* Cj2kPacketId: of a tile, in the order of its progression */
-  uint32_t *first;      /* of each precinct of tile 0: its first packet */
-  uint8_t *dead;        /* of each precinct: a packet of it is missing, so that later ones cannot be
-                           read */
+  GByteArray *skeleton; /* a codestream of headers alone, from which the plan is made */
+  GArray *packets;      /* Cj2kPacketId: those of a tile, in the order of its progression */
+  uint32_t *first;      /* for each precinct: index in `packets` of its first packet */
+  uint8_t *dead;        /* for each precinct: 1 if a packet of it is missing, so that its later ones
+                           cannot be read */
   uint32_t num_precincts;
 };
 
@@ -66,7 +66,7 @@ static void put32(GByteArray *out, uint32_t value)
   put16(out, value & 0xffff);
 }
 
-/* Copies marker segments, except pointers to packets. false: packet headers are packed. */
+/* Copies marker segments except TLM, PLM and PLT. false: packet headers are packed (PPM, PPT). */
 static bool copy_segments(GByteArray *out, const uint8_t *data, uint64_t at, uint64_t end)
 {
   while (at < end) {
@@ -81,7 +81,7 @@ static bool copy_segments(GByteArray *out, const uint8_t *data, uint64_t at, uin
   return true;
 }
 
-/* SOT up to SOD of a tile whose only tile-part this is. */
+/* Writes SOT to SOD for the only tile-part of a tile; set_length sets Psot later. */
 static bool put_tile_header(GByteArray *out, const Cj2kRtpParts *parts, uint32_t tile)
 {
   Cj2kSpan span = parts->tile_headers[tile];
@@ -97,7 +97,7 @@ static bool put_tile_header(GByteArray *out, const Cj2kRtpParts *parts, uint32_t
   return good;
 }
 
-/* Psot of the tile-part that begins at `at` and ends with `out`. */
+/* Sets Psot of the tile-part that extends from `at` to the end of `out`. */
 static void set_length(GByteArray *out, guint at)
 {
   uint32_t size = out->len - at;
@@ -105,7 +105,7 @@ static void set_length(GByteArray *out, guint at)
     out->data[at + 6 + i] = (uint8_t)(size >> (24 - 8 * i));
 }
 
-/* A plan from the headers alone. */
+/* Makes the plan of the codestream from its headers alone. */
 static bool make_plan(Cj2kRtpRepairer *repairer)
 {
   const Cj2kRtpParts *parts = &repairer->parts;
@@ -135,15 +135,15 @@ static bool make_plan(Cj2kRtpRepairer *repairer)
 
 /* --- a tile --- */
 
-/* The walk over the packets of a tile. */
+/* The state of repairing a tile. */
 typedef struct {
   Cj2kRtpRepairer *repairer;
   const Cj2kTileCoding *coding;
   const uint8_t *flat;
   uint32_t tile;
-  uint32_t next;  /* packet, in the order of the progression */
-  uint32_t mark;  /* next resync point */
-  uint32_t slice; /* the first one that has not been read */
+  uint32_t next;  /* index of the next packet to write, in the order of the progression */
+  uint32_t mark;  /* index of the next resync point */
+  uint32_t slice; /* index of the first slice that has not been read */
   Cj2kRtpArrived *arrived;
   GByteArray *out;
   Cj2kRtpRepaired *result;
@@ -159,8 +159,8 @@ static uint32_t num_packets(const Walk *walk)
   return walk->repairer->packets->len;
 }
 
-/* Writes empty packets up to packet `end`. Later layers of their precincts depend on what they
- * said. */
+/* Writes empty packets in place of all packets before `end`. Later packets of their precincts
+ * cannot be read any more, because packet headers depend on those of earlier layers. */
 static void fill(Walk *walk, uint32_t end)
 {
   for (; walk->next < end; walk->next++) {
@@ -194,7 +194,7 @@ static void mark_used(const Walk *walk, uint64_t begin, uint64_t end)
       walk->arrived[first].used = true;
 }
 
-/* The next resync point in [at, end). UINT64_MAX: none. */
+/* The offset and PID of the next resync point in [at, end). UINT64_MAX: there is none. */
 static uint64_t next_mark(Walk *walk, uint64_t at, uint64_t end, uint32_t *precinct)
 {
   const GArray *marks = walk->repairer->parts.marks;
@@ -206,7 +206,7 @@ static uint64_t next_mark(Walk *walk, uint64_t at, uint64_t end, uint32_t *preci
   return g_array_index(marks, Cj2kRtpMark, walk->mark).at;
 }
 
-/* The packet that a resync point with this PID begins. UINT32_MAX: there is none. */
+/* The index of the first packet of the precinct with this PID. UINT32_MAX: there is none. */
 static uint32_t packet_of_precinct(const Walk *walk, uint32_t pid)
 {
   const Cj2kPlan *plan = walk->repairer->plan;
@@ -221,7 +221,8 @@ static uint32_t packet_of_precinct(const Walk *walk, uint32_t pid)
   return precinct < end - first ? walk->repairer->first[first + precinct] : UINT32_MAX;
 }
 
-/* The next SOP in [at, end) of a packet that has not been written. */
+/* The offset of the next SOP in [at, end), and the index of its packet, which has not been written
+ * yet. UINT64_MAX: there is none. */
 static uint64_t next_sop(const Walk *walk, uint64_t at, uint64_t end, uint32_t *packet)
 {
   while (walk->coding->sop && at < end && end - at > 6) {
@@ -239,9 +240,10 @@ static uint64_t next_sop(const Walk *walk, uint64_t at, uint64_t end, uint32_t *
   return UINT64_MAX;
 }
 
-/* Finds the place again at or after `at`: fills up to the packet there, and returns where it is.
- * UINT64_MAX: not in this slice. SOP is not looked for behind the next resync point, so that no
- * byte is searched once for each of many resync points. */
+/* Resynchronises: finds the first packet at or after `at` that a resync point or SOP identifies,
+ * writes empty packets up to it, and returns its offset. UINT64_MAX: this slice has none. SOP is
+ * searched only up to the next resync point, so that no byte is searched once for each of many
+ * resync points. */
 static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
 {
   uint64_t mark = 0;
@@ -262,8 +264,8 @@ static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
   return UINT64_MAX;
 }
 
-/* Reads the packet at `at`, of which no byte is at or after `end`. Returns where it ends; 0: it is
- * broken or incomplete. */
+/* Reads packet walk->next at `at`. Returns where it ends, which is at most `end`; 0: it is broken
+ * or incomplete. */
 static uint64_t read_packet(Walk *walk, uint64_t at, uint64_t end)
 {
   Cj2kTileReader *reader = &walk->repairer->reader;
@@ -289,20 +291,21 @@ static uint64_t read_packet(Walk *walk, uint64_t at, uint64_t end)
   return size <= end - at ? at + size : 0;
 }
 
-/* A packet must not go over a resync point that is not its own. */
+/* The offset that the packet at `at` must not exceed: that of the next resync point which is not
+ * its own, or `end`. `at` itself: another packet begins here. */
 static uint64_t packet_limit(Walk *walk, uint64_t at, uint64_t end)
 {
   uint32_t pid;
   uint64_t mark = next_mark(walk, at, end, &pid);
   if (mark == at && packet_of_precinct(walk, pid) != walk->next)
-    return at; /* another packet is here */
+    return at;
   if (mark == at)
     mark = next_mark(walk, at + 1, end, &pid);
   return MIN(mark, end);
 }
 
-/* Takes packets from a slice. `in_sync`: its first byte begins packet walk->next. Returns whether
- * its last byte ends a packet. */
+/* Copies the packets of a slice to the output. `in_sync`: its first byte begins packet walk->next.
+ * Returns whether its last byte ends a packet. */
 static bool take_slice(Walk *walk, const Cj2kRtpSlice *slice, bool in_sync)
 {
   uint64_t at = slice->begin;
@@ -332,7 +335,7 @@ static bool take_slice(Walk *walk, const Cj2kRtpSlice *slice, bool in_sync)
   return in_sync;
 }
 
-/* Lists the packets of a tile in their order. */
+/* Lists the packets of a tile in the order of its progression. */
 static bool list_packets(Cj2kRtpRepairer *repairer, uint32_t tile)
 {
   const Cj2kPlan *plan = repairer->plan;
@@ -388,7 +391,7 @@ static void reserve_precincts(Cj2kRtpRepairer *repairer)
   }
 }
 
-/* A header can announce billions of packets. */
+/* Checks the number of packets, because a damaged header can announce billions. */
 static bool has_few_packets(const Cj2kPlan *plan)
 {
   uint64_t packets = 0;

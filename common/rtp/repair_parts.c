@@ -27,8 +27,8 @@ void cj2k_rtp_parts_clear(Cj2kRtpParts *parts)
   g_free(parts->tile_headers);
 }
 
-/* Goes over marker segments from *at on until `stop`. false: the data ends before it, or is no
- * header from *at on. */
+/* Skips marker segments from *at on up to the marker `stop`. false: the data ends before it, or is
+ * not a header at *at, which is where the search ended. */
 static bool find_marker(const uint8_t *data, size_t *at, size_t size, uint16_t stop)
 {
   while (size - *at >= 2) {
@@ -48,8 +48,8 @@ static bool find_marker(const uint8_t *data, size_t *at, size_t size, uint16_t s
   return false;
 }
 
-/* Goes from SOT at *at to the end of the header of its tile-part. false: there is none from *at on.
- */
+/* Goes from the SOT at *at to the end of its tile-part's header. false: the header is not valid or
+ * not whole; *at is where the search ended. */
 static bool skip_tile_header(const uint8_t *data, size_t *at, size_t size)
 {
   if (size - *at < SOT_BYTES || cj2k_get16(data + *at) != CJ2K_SOT ||
@@ -62,7 +62,7 @@ static bool skip_tile_header(const uint8_t *data, size_t *at, size_t size)
   return true;
 }
 
-/* Bytes of the main header; 0: there is none. */
+/* The size of the main header; 0: the data does not begin with a whole one. */
 static size_t main_header_size(const uint8_t *data, size_t size)
 {
   size_t at = 2;
@@ -77,7 +77,8 @@ size_t cj2k_rtp_headers_size(const uint8_t *data, size_t size)
   return at && skip_tile_header(data, &at, size) ? at : 0;
 }
 
-/* The bytes of a resync point may begin with SOP or after it; the packet begins with it. */
+/* Adds the resync point of a payload. POS may point at SOP or behind it; the mark is where the
+ * packet begins, which is at SOP. */
 static void add_mark(Cj2kRtpParts *parts, const Cj2kRtpArrived *payload)
 {
   uint64_t at = parts->flat->len + (uint64_t)payload->header.position;
@@ -93,6 +94,8 @@ static void add_mark(Cj2kRtpParts *parts, const Cj2kRtpArrived *payload)
     g_array_append_val(parts->marks, mark);
 }
 
+/* Copies `kept`, if it is not NULL, and the payloads to `flat`, and notes where runs begin. With
+ * `kept` Main packets are not copied. */
 static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t count,
                     const GByteArray *kept)
 {
@@ -128,8 +131,9 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
   g_array_append_val(parts->runs, at);
 }
 
-/* The next SOT with a whole header in flat[from, end). Its bytes do not occur in packets. What is
- * no whole header is not looked at again: its marker segments may contain SOT by the thousand. */
+/* The next SOT with a whole tile-part header in flat[from, end), or `end`. The bytes of SOT cannot
+ * occur in packets. *data_at is the end of the header. The bytes of a broken header are not
+ * searched again, because its marker segments may contain thousands of SOT. */
 static size_t find_tile_part(const Cj2kRtpParts *parts, size_t from, size_t end, size_t *data_at)
 {
   const uint8_t *data = parts->flat->data;
@@ -145,13 +149,14 @@ static size_t find_tile_part(const Cj2kRtpParts *parts, size_t from, size_t end,
   return end;
 }
 
-/* A tile-part, as the walk over the runs sees it. */
+/* The tile-part that find_slices is in. */
 typedef struct {
-  uint32_t tile, index, count; /* TPsot, TNsot */
+  uint32_t tile, index, count; /* Isot, TPsot, TNsot */
   uint32_t first_slice;
 } Current;
 
-/* Does a later tile-part's header change the progression (POC), or pack packet headers? */
+/* Whether the header of a later tile-part changes the progression (POC) or packs packet headers
+ * (PPT). */
 static bool changes_coding(const uint8_t *at, const uint8_t *end)
 {
   while (end - at >= 4) {
@@ -174,9 +179,9 @@ static Current enter_tile_part(Cj2kRtpParts *parts, const uint8_t *sot, uint64_t
   return current;
 }
 
-/* Leaves a tile-part. If others between it and the next one are missing, bytes after a gap may
- * belong to them and are dropped. One tile needs no such care: its resync points say where they
- * belong. */
+/* Leaves a tile-part. `followed`: the next tile-part that arrived is its successor. If it is not,
+ * slices after a gap may belong to missing tile-parts and are dropped. This is not necessary with a
+ * single tile, whose resync points identify packets. */
 static void leave_tile_part(Cj2kRtpParts *parts, const Current *current, bool followed)
 {
   if (followed || parts->num_tiles == 1)
@@ -188,6 +193,7 @@ static void leave_tile_part(Cj2kRtpParts *parts, const Current *current, bool fo
     }
 }
 
+/* Whether the tile-part with this SOT can directly follow the current one. */
 static bool follows(const Current *current, const uint8_t *sot)
 {
   uint32_t tile = cj2k_get16(sot + 4), index = sot[10];
@@ -215,7 +221,7 @@ static gint compare_slices(gconstpointer a, gconstpointer b)
   return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Divides the runs into slices. `headers` is the first byte after the headers. */
+/* Divides the runs into slices. `headers` is the size of the headers at the beginning of `flat`. */
 static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
 {
   const uint8_t *flat = parts->flat->data;
@@ -236,7 +242,7 @@ static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
         break;
       bool successor = follows(&current, flat + next);
       leave_tile_part(parts, &current, successor);
-      /* A later tile-part of a tile continues the one before, unless that may be missing. */
+      /* A tile-part with TPsot > 0 continues the one before it, unless that may be missing. */
       after_gap = i > 0 && flat[next + 10] > 0 &&
                   !(successor && cj2k_get16(flat + next + 4) == current.tile);
       current = enter_tile_part(parts, flat + next, data_at);
@@ -279,7 +285,7 @@ bool cj2k_rtp_parts_find(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uin
   if (!tiles || cj2k_get16(parts->flat->data + parts->main + 4) >= tiles)
     return false;
   parts->num_tiles = tiles;
-  if (tiles > 1) /* PID does not say of which tile */
+  if (tiles > 1) /* PID does not tell the tile, so that marks are of no use */
     g_array_set_size(parts->marks, 0);
   parts->tile_headers = g_renew(Cj2kSpan, parts->tile_headers, tiles);
   memset(parts->tile_headers, 0, tiles * sizeof *parts->tile_headers);

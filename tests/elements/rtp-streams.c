@@ -173,7 +173,7 @@ Stream network_pass(const Network *network, const Stream *packets, guint *droppe
       g_ptr_array_add(out.buffers, gst_buffer_ref(packets->buffers->pdata[i]));
     }
   }
-  /* Moves a packet back by up to 16 places. */
+  /* Moves packets forward in the order of arrival, by 1 to 16 places. */
   for (guint i = 1; i + 1 < out.buffers->len; i++) {
     guint back = (guint)g_rand_int_range(rand, 1, 17);
     if (!happens(rand, network->reorder) || back >= i)

@@ -13,18 +13,19 @@ typedef struct {
 } Stream;
 
 void stream_clear(Stream *stream);
-/* Pictures of pixels_buffer() through cudaj2kenc with these properties. */
+/* Encodes pictures of pixels_buffer() by cudaj2kenc with these properties. */
 Stream stream_encode(const gchar *properties, GstVideoFormat format, guint width, guint height,
                      guint count, const gchar *colorimetry);
-/* One picture of noise, losslessly coded. */
+/* Encodes one picture of noise losslessly. */
 Stream stream_encode_noise(GstVideoFormat format, guint width, guint height);
-/* Interlaced pictures of 80x64 at 25 per second, two codestreams per buffer; order is tff, bff or
- * psf. */
+/* Encodes interlaced pictures of 80x64 at 25 per second, two codestreams per buffer; order is tff,
+ * bff or psf. */
 Stream stream_encode_fields(const gchar *order, guint count);
 /* Passes the stream and EOS through an element. *stats: the element's property stats at the end
  * (transfer full); may be NULL. */
 Stream stream_pass(const gchar *factory, const gchar *properties, const Stream *in,
                    GstStructure **stats);
+/* The size of the largest buffer. */
 gsize stream_largest(const Stream *stream);
 
 /* The fields of an RTP packet that the tests examine. */
@@ -37,19 +38,19 @@ typedef struct {
 RtpView rtp_view(GstBuffer *buffer);
 
 guint64 stats_get(const GstStructure *stats, const gchar *name);
-/* Fails the test unless every packet is accounted for. */
+/* Fails the test unless the counts of packets add up to `received` and none is waiting. */
 void stats_check(const GstStructure *stats);
 
-/* Probabilities in thousandths. */
+/* A simulated network; probabilities are in thousandths. */
 typedef struct {
   guint seed;
   guint loss, duplicate, reorder;
 } Network;
 
-/* Returns the packets that arrive. The first and the last one are neither lost nor moved, so that
- * all losses can be counted. */
+/* Returns the packets that arrive, and the numbers of those lost and doubled. The first and the
+ * last packet are neither lost nor moved, so that the receiver can count all losses. */
 Stream network_pass(const Network *network, const Stream *packets, guint *dropped, guint *doubled);
-/* Changes `count` random bytes behind the RTP headers, and truncates some packets. */
+/* Changes a byte of a randomly chosen packet, or truncates it; `count` times. */
 void network_mutate(const Network *network, Stream *packets, guint count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* rtpj2ksclpay and rtpj2kscldepay: what goes in comes out, also with the network in between. */
+/* Tests rtpj2ksclpay and rtpj2kscldepay: round trips, and a network that loses, doubles and
+ * reorders packets. */
 #include "rtp-streams.h"
 
 static void assert_same_bytes(GstBuffer *a, GstBuffer *b)
@@ -48,7 +49,7 @@ static void test_round_trip(gconstpointer data)
   stream_clear(&coded);
 }
 
-/* H.273 has several numbers for the curve of BT.709. */
+/* The transfer curve by its code point in H.273, which has several for that of BT.709. */
 static guint transfer_curve(const GstVideoColorimetry *colours)
 {
   guint number = gst_video_transfer_function_to_iso(colours->transfer);
@@ -71,7 +72,7 @@ static void test_large(void)
   stream_clear(&received);
 }
 
-/* Every format keeps what its caps say of it, as far as a receiver needs it. */
+/* Sampling, colour space, colorimetry and frame rate arrive in the receiver's caps. */
 static void test_caps(void)
 {
   static const struct {
@@ -123,7 +124,7 @@ static void test_caps(void)
   }
 }
 
-/* What the decoder makes of fields is interlaced; of the segments of PsF it is not. */
+/* The decoder's output is interlaced for fields, and progressive for the segments of PsF. */
 static void assert_decoded_fields(const Stream *received, gboolean psf)
 {
   GstHarness *h = gst_harness_new_parse("cudaj2kdec backend=cpu");
@@ -141,7 +142,8 @@ static void assert_decoded_fields(const Stream *received, gboolean psf)
   gst_harness_teardown(h);
 }
 
-/* Fields: two codestreams a picture, half a frame apart, and the order of the lines. */
+/* Interlaced pictures are two codestreams, half a frame apart; TP and caps tell which lines come
+ * first. */
 static void test_fields(gconstpointer data)
 {
   const gchar *order = data;
@@ -264,7 +266,7 @@ static void test_timestamps(void)
   stream_clear(&packets);
 }
 
-/* Sequence number, ESEQ and timestamp wrap; frames of any number of packets. */
+/* Sequence number, ESEQ and timestamp may wrap anywhere in a stream. */
 static void test_wraps(void)
 {
   Stream coded =
@@ -288,8 +290,8 @@ static void test_wraps(void)
   stream_clear(&received);
 }
 
-/* Senders are known that write MH = 2 for a single Main packet, never count ESEQ, and name an order
- * without marking resync points; and padding behind EOC comes in packets of its own. */
+/* The receiver tolerates senders that write MH = 2 for a single Main packet, never increment ESEQ,
+ * set ORDH without marking resync points, and send padding behind EOC in packets of its own. */
 static void test_odd_senders(void)
 {
   Stream coded =
@@ -337,7 +339,7 @@ static void test_odd_senders(void)
   stream_clear(&received);
 }
 
-/* A sender that starts again counts from elsewhere, with the same SSRC or another one. */
+/* A sender that restarts numbers its packets anew, with the same SSRC or another one. */
 static void test_restart(void)
 {
   Stream coded = stream_encode("precincts=64x64", GST_VIDEO_FORMAT_I420, 128, 96, 3, NULL);
@@ -353,7 +355,8 @@ static void test_restart(void)
       g_ptr_array_add(first.buffers, gst_buffer_ref(again.buffers->pdata[i]));
     Stream received = stream_pass("rtpj2kscldepay", "", &first, &stats);
     stats_check(stats);
-    /* Without another SSRC the first packet only raises suspicion. */
+    /* With the same SSRC the first packet after the restart is dropped: it takes a second one in
+     * sequence to tell a restart from a stray packet. */
     g_assert_cmpuint(received.buffers->len, ==, other ? 6 : 5);
     g_assert_cmpuint(stats_get(stats, "restarts"), ==, other ? 0 : 1);
     gst_structure_free(stats);
@@ -428,7 +431,8 @@ static void test_losses(gconstpointer data)
     g_assert_cmpuint(flagged, ==, stats_get(stats, "corrupted-pictures"));
     g_assert_cmpuint(flagged, ==, stats_get(stats, "repaired-codestreams"));
     repaired += flagged;
-    /* Only main headers cost pictures, and with header reuse only the first one does. */
+    /* A picture is lost only if its main header is lost, and with header reuse only before the
+     * first main header has arrived. */
     g_assert_cmpuint(received.buffers->len + stats_get(stats, "failed-codestreams"), >=, 11);
     if (reuse)
       g_assert_cmpuint(stats_get(stats, "failed-codestreams"), <=, 12);
@@ -443,8 +447,8 @@ static void test_losses(gconstpointer data)
   stream_clear(&packets);
 }
 
-/* The stock elements (RFC 5371) drop the packets that were hit, and the decoder goes on behind
- * them. */
+/* GStreamer's own elements (RFC 5371) drop the codestream's packets that had lost bytes, and the
+ * decoder resynchronises behind them. */
 static void test_stock(void)
 {
   if (skip_without("rtpj2kpay") || skip_without("rtpj2kdepay"))
@@ -483,8 +487,8 @@ static void test_stock(void)
   stream_clear(&arrived);
 }
 
-/* Packets of repaired codestreams stand where they stood: dropping one RTP packet of one precinct
- * leaves every other packet as it was. */
+/* A repaired codestream differs only in what was lost: dropping an RTP packet that holds one packet
+ * replaces this packet by an empty one and keeps all others. */
 static void test_repair_is_exact(void)
 {
   Stream coded = stream_encode("block-coder=ht precincts=64x64 progression-order=rpcl",
@@ -504,7 +508,7 @@ static void test_repair_is_exact(void)
     g_assert_cmpuint(received.buffers->len, ==, 1);
     g_assert_cmpuint(stats_get(stats, "filled-packets"), ==, 1);
     g_assert_cmpuint(stats_get(stats, "used"), ==, last);
-    /* 12 bytes of RTP and 8 of the payload header; the empty packet has one. */
+    /* The RTP header has 12 bytes, the payload header 8, and the empty packet 1. */
     g_assert_cmpuint(gst_buffer_get_size(received.buffers->pdata[0]), ==,
                      whole - (gst_buffer_get_size(packets.buffers->pdata[drop]) - 20) + 1);
     gst_structure_free(stats);
@@ -515,8 +519,9 @@ static void test_repair_is_exact(void)
   stream_clear(&packets);
 }
 
-/* A codestream with a gap does not wait for the next one if its end has arrived; one whose gap is
- * so near the end that the missing packet may be late does. */
+/* A codestream with a gap is handed out with its last packet, without waiting for the next
+ * codestream. If the gap is so near its end that the missing packet may only be late, it waits for
+ * the rest of the window. */
 static void test_no_waiting(void)
 {
   Stream coded = stream_encode("block-coder=ht precincts=64x64 progression-order=rpcl",
@@ -536,7 +541,7 @@ static void test_no_waiting(void)
       gboolean waits = k < end || (i == 2 && k <= end - 5 + 12);
       g_assert_cmpuint(gst_harness_buffers_received(h), ==, !waits);
     }
-    /* What rtpjitterbuffer says of lost packets is no gap for the decoder. */
+    /* Events of rtpjitterbuffer about lost packets do not become gap events for the decoder. */
     gst_harness_push_event(
         h, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM,
                                 gst_structure_new("GstRTPPacketLost", "seqnum", G_TYPE_UINT, 1u,
@@ -553,8 +558,8 @@ static void test_no_waiting(void)
   stream_clear(&packets);
 }
 
-/* Paced packets have the times at which they leave; RTP timestamps and what arrives stay the same.
- */
+/* The PTS of paced packets is the time at which they leave; RTP timestamps and the received
+ * codestreams are the same as without pacing. */
 static void test_pacing(gconstpointer data)
 {
   const gchar *kind = data;
@@ -566,7 +571,7 @@ static void test_pacing(gconstpointer data)
   gchar *paced = g_strdup_printf("%s pacing=2", common);
   Stream burst = stream_pass("rtpj2ksclpay", common, &coded, NULL);
   Stream packets = stream_pass("rtpj2ksclpay", paced, &coded, NULL);
-  /* 25 frames a second, at twice the mean rate. */
+  /* At 25 frames a second and twice the mean rate a frame's packets take half its duration. */
   GstClockTime spread = GST_SECOND / 25 / 2 / (fields ? 2 : 1);
   GstClockTime first = 0, before = 0;
   GHashTable *seen = g_hash_table_new(NULL, NULL);
@@ -579,7 +584,7 @@ static void test_pacing(gconstpointer data)
     g_assert_cmpuint(a.timestamp, ==, b.timestamp);
     g_assert_cmpint(a.marker, ==, b.marker);
     if (!g_hash_table_add(seen, GUINT_TO_POINTER(a.seq + 1u)))
-      continue; /* the second time */
+      continue; /* a repeated packet */
     GstClockTime begin = codestream * (GST_SECOND / 25 / (fields ? 2 : 1));
     g_assert_cmpuint(pts, >=, begin);
     g_assert_cmpuint(pts, <=, begin + spread + GST_MSECOND);
@@ -602,7 +607,7 @@ static void test_pacing(gconstpointer data)
   stream_clear(&received);
 }
 
-/* What is sent twice may be lost once. */
+/* Codestreams arrive intact if of each packet that is sent twice the first copy is lost. */
 static void test_repeats(void)
 {
   Stream coded = stream_encode("block-coder=ht precincts=64x64 progression-order=rpcl",
@@ -618,7 +623,7 @@ static void test_repeats(void)
     GstStructure *stats;
     guint dropped = 0, repeats = 0;
     for (guint i = packets.buffers->len; i-- > 0;) {
-      /* From the end: a number that was seen belongs to the first of two. */
+      /* Goes from the end: a packet whose number was seen already is the first of two copies. */
       GstBuffer *packet = packets.buffers->pdata[i];
       gboolean is_first = !g_hash_table_add(seen, GUINT_TO_POINTER(rtp_view(packet).seq + 1u));
       repeats += is_first;
@@ -644,6 +649,7 @@ static void test_repeats(void)
   stream_clear(&packets);
 }
 
+/* max-resolution leaves out packets; the rest is a smaller codestream that is not corrupted. */
 static void test_limits(void)
 {
   Stream coded = stream_encode("block-coder=mq num-layers=3 precincts=64x64 progression-order=rpcl",
@@ -669,7 +675,7 @@ static void test_limits(void)
   stream_clear(&packets);
 }
 
-/* Random bytes in packets: nothing crashes, hangs or is unaccounted for. */
+/* With random bytes in packets nothing crashes or hangs, and every packet is accounted for. */
 static void test_mutated(void)
 {
   guint rounds = g_getenv("CJ2K_TESTS_LONG") ? 3000 : 120;
@@ -693,7 +699,8 @@ static void test_mutated(void)
   }
 }
 
-/* R is not announced any more when colours change; memory that cannot be shared is copied. */
+/* R is no longer announced after the colours have changed; memory that cannot be shared is copied.
+ */
 static void test_payloads(void)
 {
   static const gchar *const colours[] = {"bt709", "bt2020-10"};
@@ -724,7 +731,7 @@ static void test_payloads(void)
   stream_clear(&coded);
 }
 
-/* Codestreams that cannot be sent cost one warning, not the pipeline. */
+/* Codestreams that cannot be sent cause a single warning, and the pipeline goes on. */
 static void test_bad_input(void)
 {
   static const guint8 garbage[200] = {0xff, 0x4f, 0xff, 0x51, 0, 4};

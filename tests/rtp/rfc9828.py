@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""rfc9828.py FILE...: judges recordings of RTP packets by what RFC 9828 demands of a sender.
+"""rfc9828.py FILE...: checks recordings of RTP packets against the rules of RFC 9828 for senders.
 
-A recording is packets in the framing of RFC 4571 (two bytes of length in front of each), as rtpstreampay makes
-them. This program was written from the RFC and knows nothing of the sender. It reads codestreams only as far as
-the rules need: the end of the headers, the tiles, levels and precincts, and the bytes of packets where SOP shows
-them.
+A recording is a sequence of packets in the framing of RFC 4571 (two bytes of length in front of each packet), as
+rtpstreampay makes it. This program was written from the RFC and shares no code with the sender. It reads
+codestreams only as far as the rules need: the end of the headers, the tiles, levels and precincts, and the
+beginnings of packets where SOP shows them.
 """
 import struct
 import sys
@@ -61,7 +61,7 @@ class Header:
 
 
 class Codestream:
-    """What the rules need of SIZ and COD."""
+    """The parts of a codestream's headers that the rules need, from SIZ and COD."""
 
     def __init__(self, data):
         self.data, self.markers = data, []
@@ -91,11 +91,11 @@ class Codestream:
         return next(body for marker, body in self.markers if marker == wanted)
 
     def alike(self):
-        """What R promises to be the same: all but SOT, COM and pointers."""
+        """The marker segments that R announces to be the same: all except SOT, COM and pointers (TLM, PLM, PLT)."""
         return [(m, body) for m, body in self.markers if m not in (0xff90, 0xff64, 0xff55, 0xff57, 0xff58)]
 
     def counts(self, component):
-        """Precincts of each resolution of a component of the only tile (B.6)."""
+        """The number of precincts of each resolution of a component, in a codestream of one tile (T.800 B.6)."""
         x0, y0, x1, y1 = self.area
         dx, dy = self.subsampling[component]
         out = []
@@ -109,7 +109,7 @@ class Codestream:
         return out
 
     def resolution(self, pid):
-        """The resolution of a precinct; None: there is no such precinct."""
+        """The resolution of the precinct with this PID; None: there is no such precinct."""
         component, number = pid % self.components, pid // self.components
         for r, count in enumerate(self.counts(component)):
             if number < count:
@@ -129,19 +129,19 @@ class Judge:
     def must(self, truth, text):
         self.checked += 1
         if not truth:
-            self.errors.append(f"packet {self.number}: {text}")
+            self.errors.append(f"{self.where}: broken rule: {text}")
 
     def packet(self, number, raw):
-        self.number = number
+        self.where = f"packet {number}"
         rtp = Rtp(raw)
         self.must(len(rtp.payload) > 8, "a payload holds bytes of the codestream")
         if len(rtp.payload) <= 8:
             return
         header = Header(rtp.payload)
         full = header.eseq << 16 | rtp.sequence
-        self.must(self.expected in (None, full), "ESEQ and sequence number count packets")
+        self.must(self.expected in (None, full), "ESEQ and sequence number increase by 1 with each packet")
         self.expected = (full + 1) % 2 ** 24
-        self.must(self.ssrc in (None, rtp.ssrc), "one SSRC")
+        self.must(self.ssrc in (None, rtp.ssrc), "all packets have the same SSRC")
         self.ssrc = rtp.ssrc
         self.must(header.tp != 7, "TP is not 7")
         if header.mh:
@@ -150,12 +150,14 @@ class Judge:
             self.body(header)
         if not self.current:
             self.must(header.mh in (1, 3), "a codestream begins with a Main packet")
-            self.must(header.data[:2] == b"\xff\x4f"[:len(header.data)], "and with SOC")
+            self.must(header.data[:2] == b"\xff\x4f"[:len(header.data)], "a codestream begins with SOC")
         else:
-            self.must(rtp.timestamp == self.current[0][0].timestamp, "one timestamp a codestream")
-            self.must(header.tp == self.current[0][1].tp, "one TP a codestream")
+            self.must(rtp.timestamp == self.current[0][0].timestamp,
+                      "all packets of a codestream have the same timestamp")
+            self.must(header.tp == self.current[0][1].tp, "all packets of a codestream have the same TP")
             before = self.current[-1][1].mh
-            self.must(header.mh in ((1, 2) if before == 1 else (0,)), "MH 1 ... 1 2 or 3, then Body packets")
+            self.must(header.mh in ((1, 2) if before == 1 else (0,)),
+                      "MH is 1 up to the last Main packet, which has 2 (3 if it is the only one), and then 0")
         self.current.append((rtp, header))
         if rtp.marker:
             self.end()
@@ -165,8 +167,8 @@ class Judge:
         self.must(header.reserved == 0, "reserved bits are 0")
         self.must(header.p or header.ptstamp == 0, "PTSTAMP is 0 without P")
         self.must(header.s or (header.prims, header.trans, header.mat, header.range) == (0, 0, 0, 0),
-                  "no colours without S")
-        self.must(header.r or not header.c, "C only with R")
+                  "colour fields are 0 without S")
+        self.must(header.r or not header.c, "C is set only with R")
 
     def body(self, header):
         self.must(header.ordb or (header.pos, header.pid) == (0, 0), "POS and PID are 0 without ORDB")
@@ -175,7 +177,7 @@ class Judge:
     def end(self):
         data = b"".join(header.data for _, header in self.current)
         mains = [header for _, header in self.current if header.mh]
-        self.must(data.rstrip(b"\0").endswith(b"\xff\xd9"), "the marker is in the packet with EOC")
+        self.must(data.rstrip(b"\0").endswith(b"\xff\xd9"), "the RTP marker is in the packet with EOC")
         codestream = Codestream(data)
         self.must(codestream.good, "a codestream begins with SOC and SIZ")
         size = 0
@@ -183,7 +185,7 @@ class Judge:
             self.must(size < codestream.header, "a Main packet has bytes of the headers")
             size += len(header.data)
         self.must(size >= codestream.header, "a Body packet has no bytes of the headers")
-        self.must(not mains[0].r or size == codestream.header, "with R, Main packets have the headers only")
+        self.must(not mains[0].r or size == codestream.header, "with R, Main packets have bytes of the headers only")
         for header in mains:
             same = bytes([header.raw[0] & 0x3f, header.raw[1] & 0xf0]) + header.raw[4:]
             first = bytes([mains[0].raw[0] & 0x3f, mains[0].raw[1] & 0xf0]) + mains[0].raw[4:]
@@ -217,23 +219,23 @@ class Judge:
         for _, header in self.current:
             if header.mh:
                 continue
-            self.must(not header.ordb or main.ordh, "ORDB only where ORDH is not 0")
+            self.must(not header.ordb or main.ordh, "ORDB is set only if ORDH is not 0")
             if header.ordb and main.ordh:
                 r = codestream.resolution(header.pid)
-                self.must(r is not None, f"PID {header.pid} is a precinct")
+                self.must(r is not None, f"PID {header.pid} names a precinct")
                 self.must(header.pid not in marked, f"PID {header.pid} is marked once")
                 marked.add(header.pid)
                 if codestream.same_levels and header.res and r is not None:
                     self.must(header.res == 7 - codestream.levels + r,
-                              f"RES {header.res} of a precinct of resolution {r} of {codestream.levels}")
+                              f"RES {header.res} is right for resolution {r} of {codestream.levels} levels")
                 if codestream.sop:
                     self.must(header.pos >= 6 and header.data[header.pos - 6:header.pos - 4] == b"\xff\x91",
                               "POS is behind SOP")
                     self.must(header.data.count(b"\xff\x91\0\4") <= max(1, codestream.layers),
-                              "one precinct a payload")
+                              "a marked payload has packets of one precinct only")
         if main.ordh:
             count = sum(sum(codestream.counts(c)) for c in range(codestream.components))
-            self.must(len(marked) == count, f"{len(marked)} of {count} precincts are marked")
+            self.must(len(marked) == count, f"all {count} precincts are marked ({len(marked)} are)")
 
     def time(self, timestamp, tp):
         self.must(not self.stamps or (tp == 6) == (timestamp == self.stamps[-1][0]),
@@ -241,7 +243,7 @@ class Judge:
         self.stamps.append((timestamp, tp))
 
     def finish(self):
-        self.number = "the end"
+        self.where = "end of the recording"
         self.must(not self.current, "the last codestream ends with a marker")
         self.must(len(self.stamps) > 0, "there is a codestream")
         firsts = [stamp for stamp, tp in self.stamps if tp not in (2, 4, 6)]
@@ -254,7 +256,7 @@ class Judge:
 
 
 def judge(data):
-    """(errors, number of rules applied, codestreams) of a recording."""
+    """Checks a recording. Returns the errors, the number of checks made, and the codestreams."""
     it = Judge()
     for number, raw in enumerate(packets(data)):
         it.packet(number, raw)

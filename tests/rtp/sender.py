@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Records what rtpj2ksclpay sends, and has rfc9828.py judge it; then has it judge recordings with faults."""
+"""Checks recordings of rtpj2ksclpay with rfc9828.py, and that rfc9828.py finds the faults in changed recordings."""
 import os
 import struct
 import subprocess
@@ -36,7 +36,7 @@ CASES = [  # (name, raw caps, encoder, payloader)
 
 
 def record(folder, name, raw, encoder, payloader):
-    """The recording, or None and a message."""
+    """Returns a recording and an empty string, or None and what gst-launch-1.0 printed."""
     path = os.path.join(folder, name)
     # filesink of GStreamer 1.22 loses bytes when it writes more than 1024 pieces of memory at once.
     command = (f"gst-launch-1.0 -q videotestsrc num-buffers=5 pattern=zone-plate kx2=20 ky2=20 kt=1 ! {raw} ! "
@@ -50,7 +50,8 @@ def record(folder, name, raw, encoder, payloader):
 
 
 def changed(data, number, change):
-    """The recording with packet `number` changed; `change` gets and returns a bytearray, or None to drop it."""
+    """The recording with packet `number` changed; `change` gets a bytearray and returns the new bytes, or None to drop
+    the packet."""
     out = b""
     for i, raw in enumerate(rfc9828.packets(data)):
         raw = change(bytearray(raw)) if i == number else raw
@@ -67,16 +68,16 @@ def flip(at, bits):
 
 
 def faults(data):
-    """(name, recording) of faulty ones. The payload header is behind 12 bytes of RTP."""
+    """Yields pairs of a fault and a recording with it. The payload header follows 12 bytes of RTP header."""
     marked = next(i for i, raw in enumerate(rfc9828.packets(data)) if i and raw[13] & 128)
     yield "a lost packet", changed(data, 3, lambda raw: None)
-    yield "MH of another", changed(data, 0, flip(12, 0x40))
+    yield "MH of another kind", changed(data, 0, flip(12, 0x40))
     yield "TP 7", changed(data, 2, flip(12, 0x38))
     yield "another ORDH", changed(data, 0, flip(12, 1))
-    yield "XTRAC", changed(data, 0, lambda raw: raw[:13] + bytes([raw[13] | 16]) + raw[14:20] + bytes(4) + raw[20:])
+    yield "XTRAC 1", changed(data, 0, lambda raw: raw[:13] + bytes([raw[13] | 16]) + raw[14:20] + bytes(4) + raw[20:])
     yield "PTSTAMP without P", changed(data, 0, flip(14, 1))
     yield "reserved bits", changed(data, 0, flip(16, 2))
-    yield "R without reason", changed(data, 0, flip(16, 128))
+    yield "R in one codestream only", changed(data, 0, flip(16, 128))
     yield "colours without S", changed(data, 0, flip(16, 64))
     yield "C without R", changed(data, 0, flip(16, 32))
     yield "no ORDB", changed(data, marked, flip(13, 128))
@@ -85,7 +86,7 @@ def faults(data):
     yield "POS beyond the payload", changed(data, marked, flip(16, 128))
     yield "a marker too early", changed(data, 2, flip(1, 128))
     yield "another timestamp", changed(data, 2, flip(7, 1))
-    yield "ESEQ", changed(data, 2, flip(15, 1))
+    yield "another ESEQ", changed(data, 2, flip(15, 1))
 
 
 def main():
@@ -99,7 +100,7 @@ def main():
             data, why = record(folder, name, raw, encoder, payloader)
             errors, checked, codestreams = rfc9828.judge(data) if data else ([why], 0, [])
             fields = 2 if "interleaved" in raw else 1
-            tap.ok(not errors and len(codestreams) == 5 * fields and checked > 50, f"{name}: a sender's rules are kept",
+            tap.ok(not errors and len(codestreams) == 5 * fields and checked > 50, f"{name}: keeps a sender's rules",
                    "\n".join(errors[:10]) or f"{len(codestreams)} codestreams")
             if name == "pcrl-sop":
                 good = data
@@ -108,7 +109,7 @@ def main():
                 errors = rfc9828.judge(data)[0]
             except (rfc9828.Broken, ValueError, IndexError, struct.error, StopIteration) as error:
                 errors = [str(error)]
-            tap.ok(errors, f"judge finds: {name}")
+            tap.ok(errors, f"rfc9828.py finds the fault: {name}")
     tap.done()
 
 

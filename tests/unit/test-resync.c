@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Codestreams of which packets are missing: the decoder finds its place again by SOP, and decodes
- * what it would if empty packets stood in place of the missing ones. */
+/* Tests codestreams of which packets are missing: the decoder resynchronises by SOP, and its output
+ * is the same as with empty packets in place of the missing ones. */
 #include "common/codestream/markers.h"
 #include "common/rtp/locate.h"
 #include "encoder-pictures.h"
 
 enum { KEEP, DROP, CUT };
 
-/* Bytes of a packet that can be cut so that its SOP stays whole. */
+/* Smallest size in bytes of a packet that is cut, so that the cut leaves its SOP whole. */
 #define MIN_CUT 42
 
 typedef struct {
   GBytes *bytes; /* intact */
   Cj2kRtpLocator *locator;
   Cj2kRtpMap map;
-  uint8_t *fate; /* of each packet */
+  uint8_t *fate; /* KEEP, DROP or CUT for each packet */
 } Stream;
 
 static Stream encode(const char *options)
@@ -51,7 +51,8 @@ static void stream_clear(Stream *stream)
   g_free(stream->fate);
 }
 
-/* The header up to SOD, for one tile-part that goes up to EOC (Psot = 0). */
+/* Begins a codestream with the stream's headers up to SOD; Psot = 0 lets its only tile-part extend
+ * to EOC. */
 static GByteArray *begin(const Stream *stream)
 {
   GByteArray *out = g_byte_array_new();
@@ -67,7 +68,8 @@ static void end(GByteArray *out)
   g_byte_array_append(out, (const uint8_t[]){0xff, 0xd9}, 2);
 }
 
-/* With holes: packets left out, and others without bytes in their middle. */
+/* The codestream with the damage that `fate` tells: packets to drop are left out, and packets to
+ * cut lack a third of their bytes in the middle. */
 static GByteArray *damage(const Stream *stream)
 {
   const uint8_t *data = g_bytes_get_data(stream->bytes, NULL);
@@ -84,8 +86,8 @@ static GByteArray *damage(const Stream *stream)
   return out;
 }
 
-/* With empty packets in place of those that are missing or cut, and of later ones of their
- * precincts. *packets is their number. */
+/* The codestream with empty packets in place of those that are dropped or cut, and of later packets
+ * of their precincts. *packets is the number of empty packets. */
 static GByteArray *fill(const Stream *stream, bool eph, uint64_t *packets)
 {
   const uint8_t *data = g_bytes_get_data(stream->bytes, NULL);
@@ -136,7 +138,8 @@ static void assert_same_samples(const Cj2kFrame *a, const Cj2kFrame *b)
   }
 }
 
-/* Decodes the stream as its packets' fates leave it. */
+/* The damaged codestream and the one with empty packets decode to the same samples; the damaged one
+ * is flagged, and is an error in strict mode. */
 static void check(const Stream *stream, bool eph)
 {
   uint64_t packets;
@@ -171,7 +174,7 @@ static void check(const Stream *stream, bool eph)
 static void test_single(gconstpointer options)
 {
   Stream stream = encode(options);
-  /* The last packet is left out: without it the codestream only ends early. */
+  /* The last packet is not tested: without it the codestream only ends early. */
   for (uint32_t i = 0; i + 1 < stream.map.num_units; i++) {
     for (int fate = DROP; fate <= CUT; fate++) {
       if (fate == CUT && stream.map.units[i].size < MIN_CUT)
@@ -204,8 +207,8 @@ static void test_many(gconstpointer options)
   stream_clear(&stream);
 }
 
-/* SOP that count otherwise, or are not in front of every packet, do no harm to a stream that is
- * complete. */
+/* A complete codestream decodes without concealment even if all its Nsop are 0, or only some
+ * packets have SOP. */
 static void test_unusual_sop(void)
 {
   Stream stream = encode("sop=true precincts=64x64 block-coder=ht");
@@ -232,7 +235,8 @@ static void test_unusual_sop(void)
   stream_clear(&stream);
 }
 
-/* A header can announce more packets than anybody can count one by one. */
+/* A header that announces more packets than can be examined one by one does not stall the decoder.
+ */
 static void test_many_announced(void)
 {
   Stream stream = encode("sop=true num-layers=4 precincts=32x32");
@@ -241,7 +245,7 @@ static void test_many_announced(void)
   for (guint i = 2; i + 14 < out->len; i++)
     if (cj2k_get16(out->data + i) == CJ2K_COD)
       out->data[i + 6] = out->data[i + 7] = 0xff; /* layers */
-  for (guint i = 0; i < 4000; i++) {              /* SOP of packets far from each other */
+  for (guint i = 0; i < 4000; i++) {              /* SOP whose numbers are far apart */
     guint at = out->len;
     g_byte_array_append(out, (const uint8_t *)g_bytes_get_data(stream.bytes, NULL) + unit->offset,
                         7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The payload header of RFC 9828, and the places of packets. */
+/* Tests the payload header of RFC 9828, and the division of codestreams into RTP payloads. */
 #include "common/rtp/packetise.h"
 
 #include "common/codestream/markers.h"
@@ -35,7 +35,7 @@ static void assert_bytes(const Cj2kRtpHeader *header, const char *hex)
     __VA_ARGS__                                                                                    \
   }
 
-/* One field after the other, at its lowest and highest bit. */
+/* Writes and reads one field after the other, with its lowest and highest bits set. */
 static void test_header(void)
 {
   Cj2kRtpHeader h;
@@ -74,7 +74,8 @@ static void test_header(void)
 #undef CHECK
 }
 
-/* What a receiver has to skip, ignore and discard. */
+/* A receiver skips extension words, ignores reserved bits, and discards reserved TP and short
+ * packets. */
 static void test_header_read(void)
 {
   uint8_t bytes[8 + 28] = {0xc0};
@@ -108,7 +109,7 @@ static void test_resolution(void)
   g_assert_cmpuint(cj2k_rtp_resolution(2, 8), ==, 1);
 }
 
-/* --- places of packets --- */
+/* --- positions of packets --- */
 
 static GBytes *encode(const char *options, const char *more)
 {
@@ -147,7 +148,7 @@ static Cj2kRtpMap locate(Cj2kRtpLocator *locator, GBytes *bytes)
   return map;
 }
 
-/* What PLT says and what the packet headers say is the same. */
+/* The packets found by PLT are the same as those found by reading packet headers. */
 static void test_plt(gconstpointer data)
 {
   GBytes *with = encode(data, "plt"), *without = encode(data, NULL);
@@ -172,7 +173,7 @@ static void test_plt(gconstpointer data)
   g_bytes_unref(without);
 }
 
-/* A PLT that does not add up is not believed. */
+/* PLT is not used if its lengths do not add up; the packet headers are read instead. */
 static void test_wrong_plt(void)
 {
   GBytes *bytes = encode("precincts=32x32", "plt");
@@ -218,7 +219,7 @@ static void check_payloads(const Cj2kRtpMap *map, const Cj2kRtpPayloads *payload
   g_assert_cmpuint(at, ==, map->end);
 }
 
-/* Payloads with bytes of a tile-part header matter at every resolution. */
+/* Payloads with bytes of a tile-part header have RES 0, because every resolution needs them. */
 static void test_large_headers(void)
 {
   GBytes *bytes = encode("tile-parts=resolution precincts=32x32 progression-order=rlcp", "plt");
@@ -248,7 +249,7 @@ static void test_large_headers(void)
   g_bytes_unref(bytes);
 }
 
-/* Every first packet of a precinct is marked, and its payload has no other precinct. */
+/* The first packet of every precinct is marked, and its payload has bytes of no other precinct. */
 static void check_marks(const Cj2kRtpMap *map, const Cj2kRtpPayloads *payloads)
 {
   uint32_t marks = 0, firsts = 0, unit = 0;
@@ -264,7 +265,8 @@ static void check_marks(const Cj2kRtpMap *map, const Cj2kRtpPayloads *payloads)
       g_assert_cmpuint(++unit, <, map->num_units);
     g_assert_cmpuint(map->units[unit].layer, ==, 0);
     g_assert_cmpuint(map->units[unit].precinct, ==, payload->header.precinct);
-    /* The header of a tile-part in front of it matters at every resolution. */
+    /* A payload that begins with a tile-part header has RES 0, because every resolution needs it.
+     */
     g_assert_cmpuint(payload->header.resolution, ==,
                      payload->offset < map->units[unit].offset ? 0 : map->units[unit].resolution);
     for (uint32_t k = 0; k < map->num_units; k++)
@@ -293,7 +295,8 @@ static void test_payloads(gconstpointer data)
   g_bytes_unref(bytes);
 }
 
-/* R compares everything but SOT, COM and pointers. */
+/* The signature for R covers all marker segments except SOT, COM and pointers such as TLM and PLT.
+ */
 static void test_signature(void)
 {
   GBytes *plain = encode("tlm=true plt=true", NULL), *other = encode("num-resolutions=4", NULL);
