@@ -8,7 +8,7 @@
  * packets are missing, the packets of the codestream that arrived whole are kept, and empty ones
  * take the place of the others, so that every buffer is a legal codestream for any decoder; such
  * buffers have the flag CORRUPTED. In streams that mark precincts or have SOP marker segments, a
- * lost RTP packet costs only the precincts that it had bytes of. A picture is lost only if its main
+ * lost RTP packet costs only the precincts that it had bytes of. A picture is lost if its main
  * header is lost, and not even then if the stream announces that all main headers are the same and
  * one has arrived.
  *
