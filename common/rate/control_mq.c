@@ -284,7 +284,7 @@ static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Retained
 {
   Comparison c = {.mq = mq, .retained = *retained, .best = {.steps = *steps, .error = INFINITY}};
   Cj2kRateMemory memory;
-  bool less;
+  bool less = false;
   Cj2kStatus status = compare_phases(&c, steps, &less, &memory);
 
   if (status == CJ2K_OK && less && whole)
