@@ -72,7 +72,7 @@ static void fail(Live *live, const char *doing, const Cj2kError *error)
     g_printerr("cj2k-bench: %s: %s\n", doing, error->text);
 }
 
-static bool store(Bytes *bytes, const uint8_t *data, size_t size)
+static void store(Bytes *bytes, const uint8_t *data, size_t size)
 {
   if (size > bytes->capacity) {
     bytes->capacity = size + size / 4;
@@ -80,7 +80,6 @@ static bool store(Bytes *bytes, const uint8_t *data, size_t size)
   }
   memcpy(bytes->data, data, size);
   bytes->size = size;
-  return true;
 }
 
 /* ------------------------------------------------------------------- threads of a stream --- */
@@ -297,19 +296,6 @@ static void run_streams(Live *live)
 
 /* -------------------------------------------------------------------------------- result --- */
 
-static int compare_doubles(gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
-static double percentile(const GArray *sorted, double part)
-{
-  return sorted->len
-             ? g_array_index(sorted, double, (guint)(part * (double)(sorted->len - 1) + 0.5))
-             : 0;
-}
-
 /* Prints the latencies of a direction: of all streams, and the p99 of the median and of the worst
  * stream. Sorts the arrays. */
 static void print_latencies(const Live *live, const char *name, bool encode)
@@ -320,19 +306,20 @@ static void print_latencies(const Live *live, const char *name, bool encode)
   uint64_t late = 0;
   for (int s = 0; s < live->options->streams; s++) {
     GArray *one = encode ? live->streams[s].encode_ms : live->streams[s].decode_ms;
-    g_array_sort(one, compare_doubles);
-    double own = percentile(one, 0.99);
+    bench_sort(one);
+    double own = bench_percentile(one, 0.99);
     g_array_append_val(p99, own);
     g_array_append_vals(all, one->data, one->len);
   }
-  g_array_sort(all, compare_doubles);
-  g_array_sort(p99, compare_doubles);
+  bench_sort(all);
+  bench_sort(p99);
   for (guint i = 0; i < all->len; i++)
     late += g_array_index(all, double, i) > period;
   printf("\"%s\":{\"frames\":%u,\"late\":%llu,\"ms_p50\":%.3f,\"ms_p99\":%.3f,\"ms_p99.9\":%.3f,"
          "\"ms_max\":%.3f,\"ms_p99_median_stream\":%.3f,\"ms_p99_worst_stream\":%.3f},",
-         name, all->len, (unsigned long long)late, percentile(all, 0.5), percentile(all, 0.99),
-         percentile(all, 0.999), percentile(all, 1), percentile(p99, 0.5), percentile(p99, 1));
+         name, all->len, (unsigned long long)late, bench_percentile(all, 0.5),
+         bench_percentile(all, 0.99), bench_percentile(all, 0.999), bench_percentile(all, 1),
+         bench_percentile(p99, 0.5), bench_percentile(p99, 1));
   g_array_unref(all);
   g_array_unref(p99);
 }

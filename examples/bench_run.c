@@ -63,10 +63,16 @@ static int compare_doubles(gconstpointer a, gconstpointer b)
   return x < y ? -1 : x > y;
 }
 
-static double percentile(const GArray *sorted, double part)
+void bench_sort(GArray *values)
 {
-  guint i = (guint)(part * (sorted->len - 1) + 0.5);
-  return g_array_index(sorted, double, i);
+  g_array_sort(values, compare_doubles);
+}
+
+double bench_percentile(const GArray *sorted, double part)
+{
+  if (!sorted->len)
+    return 0;
+  return g_array_index(sorted, double, (guint)(part * (sorted->len - 1) + 0.5));
 }
 
 static void print_string(const char *key, const char *value)
@@ -91,7 +97,7 @@ static void print(const BenchRun *run, const Result *result)
   struct rusage usage;
   double frames = result->frames, bytes = (double)result->stats.bytes / frames;
   getrusage(RUSAGE_SELF, &usage);
-  g_array_sort(result->latencies, compare_doubles);
+  bench_sort(result->latencies);
   putchar('{');
   print_string("operation", run->operation);
   print_string("file", run->file);
@@ -101,7 +107,7 @@ static void print(const BenchRun *run, const Result *result)
   printf("\"in_flight\":%u,\"threads\":%u,\"frames\":%.0f,\"fps\":%.2f,\"ms_p50\":%.3f,"
          "\"ms_p99\":%.3f,\"bytes\":%.0f,\"bpp\":%.3f,\"peak_rss_mb\":%.1f,",
          run->in_flight, result->threads, frames, frames / result->seconds,
-         percentile(result->latencies, 0.5), percentile(result->latencies, 0.99), bytes,
+         bench_percentile(result->latencies, 0.5), bench_percentile(result->latencies, 0.99), bytes,
          bytes * 8 / (double)run->pixels, (double)usage.ru_maxrss / 1024);
   printf("\"rss_mb\":[%.2f,%.2f],\"device_mb\":[%.2f,%.2f],", result->before.host,
          result->after.host, result->before.device, result->after.device);

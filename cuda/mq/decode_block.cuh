@@ -148,18 +148,6 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     return true;
   }
 
-  __device__ __forceinline__ bool begin_segment()
-  {
-    if (segments.cut)
-      return false;
-    while (pass.segment_end < pass.count &&
-           !cj2k_pass_ends_segment(pass.segment_end, (uint8_t)style))
-      pass.segment_end++;
-    pass.segment_end += pass.segment_end < pass.count;
-    corrupt = !segments.start(symbols.mq, pass.index, pass.segment_end, style);
-    return !corrupt;
-  }
-
   __device__ __forceinline__ bool next_pass()
   {
     if (pass.type == CJ2K_PASS_CLEANUP && (style & CJ2K_STYLE_SEGMARK)) {

@@ -3,9 +3,10 @@
 
 #include <gst/rtp/gstrtpbuffer.h>
 
-static Stream new_stream(void)
+Stream stream_new(GstCaps *caps)
 {
-  return (Stream){g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref), NULL};
+  return (Stream){g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
+                  caps ? gst_caps_ref(caps) : NULL};
 }
 
 void stream_clear(Stream *stream)
@@ -26,7 +27,7 @@ static void pull_all(GstHarness *h, Stream *out)
 static Stream encode(const gchar *description, const GstVideoInfo *info, const gchar *colorimetry,
                      guint count)
 {
-  Stream out = new_stream();
+  Stream out = stream_new(NULL);
   GstHarness *h = gst_harness_new_parse(description);
   GstCaps *caps = gst_video_info_to_caps(info);
   if (colorimetry)
@@ -59,7 +60,7 @@ Stream stream_encode_noise(GstVideoFormat format, guint width, guint height)
   GstVideoInfo info = video(format, width, height);
   GstBuffer *raw = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(&info), NULL);
   GRand *rand = g_rand_new_with_seed(11);
-  Stream out = new_stream();
+  Stream out = stream_new(NULL);
   GstMapInfo map;
   g_assert_true(gst_buffer_map(raw, &map, GST_MAP_WRITE));
   for (gsize i = 0; i + 4 <= map.size; i += 4)
@@ -93,7 +94,7 @@ Stream stream_encode_fields(const gchar *order, guint count)
 Stream stream_pass(const gchar *factory, const gchar *properties, const Stream *in,
                    GstStructure **stats)
 {
-  Stream out = new_stream();
+  Stream out = stream_new(NULL);
   gchar *description = g_strdup_printf("%s name=it %s", factory, properties);
   GstHarness *h = gst_harness_new_parse(description);
   gst_harness_set_src_caps(h, gst_caps_ref(in->caps));
@@ -157,7 +158,7 @@ static gboolean happens(GRand *rand, guint probability)
 Stream network_pass(const Network *network, const Stream *packets, guint *dropped, guint *doubled)
 {
   GRand *rand = g_rand_new_with_seed(network->seed);
-  Stream out = new_stream();
+  Stream out = stream_new(NULL);
   guint count = packets->buffers->len;
   out.caps = gst_caps_ref(packets->caps);
   *dropped = *doubled = 0;

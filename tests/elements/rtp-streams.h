@@ -12,6 +12,8 @@ typedef struct {
   GstCaps *caps;      /* NULL: there was no buffer */
 } Stream;
 
+/* A stream without buffers; takes a reference to caps, which may be NULL. */
+Stream stream_new(GstCaps *caps);
 void stream_clear(Stream *stream);
 /* Encodes pictures of pixels_buffer() by cudaj2kenc with these properties. */
 Stream stream_encode(const gchar *properties, GstVideoFormat format, guint width, guint height,

@@ -246,8 +246,7 @@ static void test_discont(void)
 static void test_timestamps(void)
 {
   Stream coded = stream_encode("", GST_VIDEO_FORMAT_GRAY8, 32, 32, 1, NULL);
-  Stream many = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
-                 gst_caps_ref(coded.caps)};
+  Stream many = stream_new(coded.caps);
   for (guint i = 0; i < 40; i++) {
     GstBuffer *buffer = gst_buffer_copy(coded.buffers->pdata[0]);
     GST_BUFFER_PTS(buffer) = gst_util_uint64_scale(i * 1001, GST_SECOND, 30000);
@@ -297,8 +296,7 @@ static void test_odd_senders(void)
   Stream coded =
       stream_encode("precincts=64x64 block-coder=ht", GST_VIDEO_FORMAT_I420, 256, 192, 8, NULL);
   Stream packets = stream_pass("rtpj2ksclpay", "mtu=300 seqnum-offset=65300", &coded, NULL);
-  Stream odd = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
-                gst_caps_ref(packets.caps)};
+  Stream odd = stream_new(packets.caps);
   guint16 seq = 65300;
   guint padding = 0;
   for (guint i = 0; i < packets.buffers->len; i++) {
@@ -499,8 +497,7 @@ static void test_repair_is_exact(void)
   g_assert_cmpuint(last, >, 20);
   for (guint drop = 1; drop < last; drop++) {
     GstStructure *stats;
-    Stream arrived = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
-                      gst_caps_ref(packets.caps)};
+    Stream arrived = stream_new(packets.caps);
     for (guint i = 0; i <= last; i++)
       if (i != drop)
         g_ptr_array_add(arrived.buffers, gst_buffer_ref(packets.buffers->pdata[i]));
@@ -618,8 +615,7 @@ static void test_repeats(void)
   g_assert_cmpuint(packets.buffers->len, <, once.buffers->len * 5 / 4);
   for (guint phase = 0; phase < 2; phase++) {
     GHashTable *seen = g_hash_table_new(NULL, NULL);
-    Stream arrived = {g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref),
-                      gst_caps_ref(packets.caps)};
+    Stream arrived = stream_new(packets.caps);
     GstStructure *stats;
     guint dropped = 0, repeats = 0;
     for (guint i = packets.buffers->len; i-- > 0;) {

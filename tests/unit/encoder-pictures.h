@@ -131,6 +131,20 @@ static inline void test_picture_clear(TestPicture *p)
     g_free(p->planes[c].data);
 }
 
+/* Sets parameters from "name=value name=value". */
+static inline void test_set_options(Cj2kEncoderParams *params, const char *options)
+{
+  Cj2kError error = {0};
+  gchar **list = g_strsplit(options, " ", -1);
+
+  for (int i = 0; list[i]; i++) {
+    gchar **pair = g_strsplit(list[i], "=", 2);
+    g_assert_cmpint(cj2k_encoder_params_set(params, pair[0], pair[1], &error), ==, CJ2K_OK);
+    g_strfreev(pair);
+  }
+  g_strfreev(list);
+}
+
 /* Encodes one frame with a new encoder. NULL: refused, with *error set. */
 static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPicture *p,
                                   Cj2kError *error)

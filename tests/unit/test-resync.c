@@ -24,15 +24,9 @@ static Stream encode(const char *options)
   Cj2kEncoderParams params;
   Cj2kError error = {0};
   TestPicture picture;
-  gchar **list = g_strsplit(options, " ", -1);
   cj2k_encoder_params_init(&params);
   params.backend = CJ2K_BACKEND_CPU;
-  for (int i = 0; list[i]; i++) {
-    gchar **pair = g_strsplit(list[i], "=", 2);
-    g_assert_cmpint(cj2k_encoder_params_set(&params, pair[0], pair[1], &error), ==, CJ2K_OK);
-    g_strfreev(pair);
-  }
-  g_strfreev(list);
+  test_set_options(&params, options);
   test_picture_init(&picture, SCENE_NATURAL, 203, 150, 3, 8, false, ones, ones, 0, 0);
   stream.bytes = test_encode(&params, &picture, &error);
   g_assert_nonnull(stream.bytes);

@@ -116,17 +116,11 @@ static GBytes *encode(const char *options, const char *more)
   Cj2kEncoderParams params;
   Cj2kError error = {0};
   TestPicture picture;
-  gchar **list = g_strsplit(options, " ", -1);
   cj2k_encoder_params_init(&params);
   params.backend = CJ2K_BACKEND_CPU;
-  for (int i = 0; list[i]; i++) {
-    gchar **pair = g_strsplit(list[i], "=", 2);
-    g_assert_cmpint(cj2k_encoder_params_set(&params, pair[0], pair[1], &error), ==, CJ2K_OK);
-    g_strfreev(pair);
-  }
+  test_set_options(&params, options);
   if (more)
     g_assert_cmpint(cj2k_encoder_params_set(&params, more, "true", &error), ==, CJ2K_OK);
-  g_strfreev(list);
   static const uint8_t ones[3] = {1, 1, 1};
   test_picture_init(&picture, SCENE_NATURAL, 201, 150, 3, 8, false, ones, ones, 0, 0);
   GBytes *bytes = test_encode(&params, &picture, &error);
