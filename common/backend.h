@@ -41,6 +41,13 @@ typedef struct {
                      size_t row_bytes, uint32_t rows, Cj2kError *error);
 } Cj2kBackendMemory;
 
+/* backend_choose.c: tries back ends for an encoder or decoder that is being opened: CUDA if it is
+ * wanted or AUTO, then the CPU if it is wanted or AUTO. `open` opens one for `codec`; false: it
+ * failed, with a reason. Why AUTO did not take CUDA is left in *why_cpu. */
+bool cj2k_backend_choose(Cj2kBackendKind wanted, bool has_cuda,
+                         bool (*open)(void *codec, Cj2kBackendKind kind, Cj2kError *error),
+                         void *codec, Cj2kError *why_cpu, Cj2kError *error);
+
 /* backend_memory.c: cj2k_decoder_alloc and cj2k_encoder_alloc for any back end; one without picture
  * memory gets ordinary memory. */
 void *cj2k_memory_alloc(const Cj2kBackendMemory *functions, void *backend, Cj2kMemoryKind kind,

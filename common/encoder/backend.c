@@ -1,36 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encoder.h"
 
-#include "common/runtime/error.h"
-
-static bool try_backend(Cj2kEncoder *encoder, const Cj2kEncodeBackend *functions,
-                        Cj2kBackendKind kind, Cj2kError *error)
+static bool open_backend(void *codec, Cj2kBackendKind kind, Cj2kError *error)
 {
+  Cj2kEncoder *encoder = codec;
   Cj2kEncoderBackend *backend = &encoder->backend;
 
-  backend->data = functions->open(&encoder->setup.params, encoder->plan, encoder->threads, error);
-  backend->functions = functions;
   backend->kind = kind;
+  backend->functions =
+      kind == CJ2K_BACKEND_CUDA ? cj2k_cuda_encode_backend() : cj2k_cpu_encode_backend();
+  backend->data =
+      backend->functions->open(&encoder->setup.params, encoder->plan, encoder->threads, error);
   return backend->data != NULL;
 }
 
 bool cj2k_encoder_open_backend(Cj2kEncoder *encoder, Cj2kError *error)
 {
-  Cj2kBackendKind wanted = encoder->setup.params.backend;
-  const Cj2kEncodeBackend *cuda = cj2k_cuda_encode_backend();
-
-  if (wanted == CJ2K_BACKEND_CUDA && !cuda) {
-    cj2k_error_set(error, CJ2K_ERROR_DEVICE, "this build has no CUDA back end");
-    return false;
-  }
-  if (wanted != CJ2K_BACKEND_CPU && cuda) {
-    if (try_backend(encoder, cuda, CJ2K_BACKEND_CUDA,
-                    wanted == CJ2K_BACKEND_CUDA ? error : &encoder->backend.why_cpu))
-      return true;
-    if (wanted == CJ2K_BACKEND_CUDA)
-      return false;
-  }
-  return try_backend(encoder, cj2k_cpu_encode_backend(), CJ2K_BACKEND_CPU, error);
+  return cj2k_backend_choose(encoder->setup.params.backend, cj2k_cuda_encode_backend() != NULL,
+                             open_backend, encoder, &encoder->backend.why_cpu, error);
 }
 
 void cj2k_encoder_close_backend(Cj2kEncoder *encoder)
