@@ -543,9 +543,15 @@ typedef struct {
    * of BT.709 and the white point D65. */
   Cj2kXyzConversion rgb_to_xyz;
   Cj2kTransfer xyz_transfer; /**< transfer curve of the R'G'B' that is converted */
+  /** With a budget a frame begins with what an earlier frame found. This is forgotten at each frame
+   * whose number is a multiple of rate_period, so that a film which is cut there and encoded in
+   * parts, each with its first_frame, has the bytes of one run. 0: never; default 240. */
+  uint32_t rate_period;
+  uint32_t first_frame; /**< number, counted from 0, of the first frame that is submitted */
 } Cj2kEncoderParams;
 
-/** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer. */
+/** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer, rate_period
+ * 240. */
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);
 /** Sets a parameter from text, under the name that it has in the tools and elements: "rate-control"
  * to "cbr", "precincts" to "256x256,128x128". On CJ2K_ERROR_ARGUMENT nothing has changed, and

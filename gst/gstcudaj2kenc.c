@@ -133,7 +133,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   GST_OBJECT_LOCK(self);
   gchar *reason = NULL;
   gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
-                                             &params, &reason);
+                                             self->frames, &params, &reason);
   gchar *comment = g_strdup(params.comment);
   GST_OBJECT_UNLOCK(self);
   if (ok) {
@@ -246,6 +246,7 @@ static gboolean start(GstVideoEncoder *encoder)
   GstCudaJ2kEnc *self = ENC(encoder);
   gst_cuda_j2k_codec_find_gpu(&self->codec);
   self->started = TRUE;
+  self->frames = 0;
   self->events_pending = FALSE;
   gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");
   return TRUE;

@@ -18,7 +18,7 @@ static void change_rate(GstCudaJ2kEnc *self)
 
   GST_OBJECT_LOCK(self);
   gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
-                                             &params, &reason);
+                                             self->frames, &params, &reason);
   GST_OBJECT_UNLOCK(self);
   if (ok && cj2k_encoder_set_rate(self->codec.object, &params, &error) != CJ2K_OK)
     reason = g_strdup(error.text);
@@ -166,6 +166,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
     return drop(self, frame, GST_FLOW_ERROR);
   }
+  self->frames++;
   return GST_FLOW_OK;
 }
 

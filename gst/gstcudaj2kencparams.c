@@ -45,9 +45,22 @@ static void set_budget(const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *par
   params->frame_overhead = stream->media == GST_CUDA_J2K_J2C ? 8 : 0;
 }
 
+/* Sets where rate control forgets. The properties count frames, the library codestreams, of which a
+ * frame of two fields has two. */
+static void set_period(const GstCudaJ2kEncStream *stream, guint64 frames, Cj2kEncoderParams *params)
+{
+  const guint fields = stream->fields ? 2 : 1;
+  guint64 period = (guint64)params->rate_period;
+
+  if (!period)
+    return;
+  params->first_frame = (guint32)MIN((params->first_frame + frames) % period * fields, G_MAXINT32);
+  params->rate_period = (guint32)MIN(period * fields, G_MAXINT32);
+}
+
 gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const GstVideoInfo *info,
-                                      const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
-                                      gchar **reason)
+                                      const GstCudaJ2kEncStream *stream, guint64 frames,
+                                      Cj2kEncoderParams *params, gchar **reason)
 {
   *params = *(const Cj2kEncoderParams *)settings->params;
   if (info->fps_n > 0)
@@ -55,6 +68,7 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const 
   if (stream->media == GST_CUDA_J2K_JP2)
     params->file_format = params->block_coder == CJ2K_CODER_HT ? CJ2K_FILE_JPH : CJ2K_FILE_JP2;
   set_budget(stream, params);
+  set_period(stream, frames, params);
   return gst_cuda_j2k_settings_parse_texts(settings, params, reason) &&
          set_transfer(info, stream, params, reason);
 }

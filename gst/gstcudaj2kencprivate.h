@@ -35,6 +35,7 @@ struct _GstCudaJ2kEnc {
   GstCudaJ2kCodec codec;    /* its object is a Cj2kEncoder, from set_format() on */
 
   gboolean started;        /* between start() and stop() */
+  guint64 frames;          /* submitted since start(); streaming thread only */
   gboolean events_pending; /* the base class holds events back for the next frame; streaming thread
                               only */
 
@@ -53,11 +54,12 @@ typedef struct _GstCudaJ2kEncClass {
 
 /* gstcudaj2kencparams.c */
 /* Fills in the library's parameters from the settings, the frame rate of `info`, and `stream`.
+ * `frames`: how many were encoded since the start, by other encoders if the caps have changed.
  * FALSE: they are not valid, and *reason says why (transfer full). params->comment points into the
  * settings. */
 gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const GstVideoInfo *info,
-                                      const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params,
-                                      gchar **reason);
+                                      const GstCudaJ2kEncStream *stream, guint64 frames,
+                                      Cj2kEncoderParams *params, gchar **reason);
 
 /* gstcudaj2kenc.c */
 /* Sends tags with the codec and, if frames have a budget, the bit rate. */

@@ -177,6 +177,7 @@ fi
 
 # --- CPU and CUDA compared
 tap golden 300 "$build/tests/golden" --backend cuda
+tap rate-period 300 "$build/tests/test-rate-period" --backend cuda --tap
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap encode-equal 900 "$build/tests/encode-equal"

@@ -19,6 +19,7 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
       .codeblock_width = 64,
       .codeblock_height = 64,
       .num_layers = 1,
+      .rate_period = 240,
   };
 }
 

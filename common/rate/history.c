@@ -20,14 +20,18 @@ void cj2k_history_clear(Cj2kRateHistory *history)
   g_cond_clear(&history->recorded);
 }
 
-uint64_t cj2k_history_teacher(uint64_t number)
+uint64_t cj2k_history_teacher(const Cj2kRateHistory *history, uint64_t number)
 {
-  return number == 1 ? 0 : number > CJ2K_RATE_LAG ? number - CJ2K_RATE_LAG : 1;
+  uint64_t before = number - 1; /* frames since the last one that began anew */
+
+  if (history->period)
+    before = MIN(before, (history->first_film % history->period + before) % history->period);
+  return before ? number - MIN(before, CJ2K_RATE_LAG) : 0;
 }
 
 bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory)
 {
-  uint64_t teacher = cj2k_history_teacher(number);
+  uint64_t teacher = cj2k_history_teacher(history, number);
   uint32_t place = teacher % CJ2K_RATE_MEMORY;
 
   if (!teacher)

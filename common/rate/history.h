@@ -3,6 +3,9 @@
  * What later frames learn from a frame, so that they need not search from the start. A frame learns
  * from the one CJ2K_RATE_LAG before it, however many are in flight, so that the bytes do not depend
  * on that number. The first CJ2K_RATE_LAG frames learn from frame 1.
+ *
+ * Everything is forgotten at frames of the film whose number is a multiple of the period. These
+ * begin like frame 1, so that a film that is cut there and encoded in parts has the same bytes.
  */
 #ifndef CJ2K_RATE_HISTORY_H
 #define CJ2K_RATE_HISTORY_H
@@ -30,13 +33,15 @@ typedef struct {
   GCond recorded;
   uint64_t numbers[CJ2K_RATE_MEMORY]; /* number of the frame of each entry, from 1; 0: none */
   Cj2kRateMemory entries[CJ2K_RATE_MEMORY];
+  uint64_t period;     /* 0: nothing is ever forgotten */
+  uint64_t first_film; /* number in the film, counted from 0, of frame 1 */
 } Cj2kRateHistory;
 
 void cj2k_history_init(Cj2kRateHistory *history);
 void cj2k_history_clear(Cj2kRateHistory *history);
 
 /* The number of the frame from which frame `number` learns; 0: none. */
-uint64_t cj2k_history_teacher(uint64_t number);
+uint64_t cj2k_history_teacher(const Cj2kRateHistory *history, uint64_t number);
 /* What frame `number` learns; waits until it has been recorded. false: nothing is known. */
 bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory);
 /* Records what later frames learn from frame `number`. It must be called for each frame; only the

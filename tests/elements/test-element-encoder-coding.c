@@ -106,6 +106,65 @@ static void test_quality_changes(void)
   rig_free(&rig);
 }
 
+/* Pushes frames `first` to 13, each of its own size and content, and adds the codestreams to a
+ * list. From frame 7 on the video is larger. */
+static GPtrArray *encode_film(const gchar *properties, guint first, gboolean interlaced)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref);
+  gchar *all = g_strdup_printf("%s first-frame=%u", properties, first);
+  Rig rig = rig_encoder(all, NULL);
+  g_free(all);
+  for (guint i = first; i < 14; i++) {
+    GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, i < 7 ? 192 : 256, 128);
+    if (interlaced)
+      GST_VIDEO_INFO_INTERLACE_MODE(&source) = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+    if (i == first || i == 7)
+      gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&source));
+    GstBuffer *raw = pixels_buffer(&source, i * i * 5);
+    gst_buffer_memset(raw, 0, 0, i * 3000); /* makes frames differ in what they need */
+    g_assert_cmpint(push_frame(rig.h, raw, i), ==, GST_FLOW_OK);
+    g_ptr_array_add(list, gst_harness_pull(rig.h));
+    gst_buffer_unref(raw);
+  }
+  rig_free(&rig);
+  return list;
+}
+
+static guint count_equal(GPtrArray *whole, GPtrArray *part)
+{
+  guint equal = 0;
+  for (guint i = 0; i < part->len; i++) {
+    GstBuffer *a = g_ptr_array_index(whole, whole->len - part->len + i);
+    GstMapInfo map;
+    g_assert_true(gst_buffer_map(a, &map, GST_MAP_READ));
+    GstBuffer *b = g_ptr_array_index(part, i);
+    equal += map.size == gst_buffer_get_size(b) && !gst_buffer_memcmp(b, 0, map.data, map.size);
+    gst_buffer_unmap(a, &map);
+  }
+  return equal;
+}
+
+/* A part of a film that begins at a multiple of rate-period has the bytes of the whole, also when
+ * the caps change and when a frame is two codestreams. */
+static void test_rate_period(gconstpointer profile)
+{
+  gboolean interlaced = profile != NULL;
+  gchar *properties = g_strdup_printf("%s rate-control=cbr bits-per-pixel=2 rate-period=5",
+                                      interlaced ? (const gchar *)profile : "block-coder=ht");
+  GPtrArray *whole = encode_film(properties, 0, interlaced);
+  for (guint first = 3; first <= 10; first++) {
+    GPtrArray *part = encode_film(properties, first, interlaced);
+    guint equal = count_equal(whole, part);
+    if (first % 5 == 0 || first == 7) /* there a new encoder begins in any case */
+      g_assert_cmpuint(equal, ==, part->len);
+    else
+      g_assert_cmpuint(equal, <, part->len);
+    g_ptr_array_unref(part);
+  }
+  g_ptr_array_unref(whole);
+  g_free(properties);
+}
+
 /* A budget smaller than the headers does not end the stream: a warning, and the old one stays. */
 static void test_small_budget(void)
 {
@@ -498,6 +557,8 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/quality-order", test_quality_order);
   g_test_add_func("/encoder/rate-changes", test_rate_changes);
   g_test_add_func("/encoder/quality-changes", test_quality_changes);
+  g_test_add_data_func("/encoder/rate-period/frames", NULL, test_rate_period);
+  g_test_add_data_func("/encoder/rate-period/fields", "profile=broadcast-single", test_rate_period);
   g_test_add_func("/encoder/small-budget", test_small_budget);
   g_test_add_func("/encoder/selected-modes", test_selected_modes);
   g_test_add_func("/encoder/coding-style", test_coding_style);

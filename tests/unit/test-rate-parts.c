@@ -159,12 +159,36 @@ static void test_history(void)
     record(&history, number, (double)number);
     record(&history, number, -1); /* too late to have an effect */
     g_assert_true(cj2k_history_recall(&history, number + 1, &memory));
-    uint64_t teacher = cj2k_history_teacher(number + 1);
+    uint64_t teacher = cj2k_history_teacher(&history, number + 1);
     g_assert_cmpuint(teacher, ==, number < CJ2K_RATE_LAG + 1 ? 1 : number + 1 - CJ2K_RATE_LAG);
     g_assert_cmpfloat(memory.base, ==, (double)teacher);
   }
   record(&history, 200, 0); /* the frame failed, nothing can be learned from it */
   g_assert_false(cj2k_history_recall(&history, 200 + CJ2K_RATE_LAG, &memory));
+  cj2k_history_clear(&history);
+}
+
+/* Each frame whose number in the film is a multiple of the period begins like frame 1. */
+static void test_period(void)
+{
+  static const uint64_t first_films[] = {0, 3, 12, 19, UINT64_C(1) << 31};
+  Cj2kRateHistory history;
+
+  cj2k_history_init(&history);
+  history.period = 12;
+  for (size_t i = 0; i < G_N_ELEMENTS(first_films); i++) {
+    uint64_t begin = 1; /* the last frame that began anew */
+    history.first_film = first_films[i];
+    for (uint64_t number = 1; number < 100; number++) {
+      if ((first_films[i] + number - 1) % 12 == 0)
+        begin = number;
+      uint64_t teacher = cj2k_history_teacher(&history, number);
+      if (number == begin)
+        g_assert_cmpuint(teacher, ==, 0);
+      else
+        g_assert_cmpuint(teacher, ==, MAX(begin, number > 8 ? number - 8 : 1));
+    }
+  }
   cj2k_history_clear(&history);
 }
 
@@ -277,6 +301,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-parts/ceilings", test_ceilings);
   g_test_add_func("/rate-parts/least", test_least);
   g_test_add_func("/rate-parts/history", test_history);
+  g_test_add_func("/rate-parts/period", test_period);
   g_test_add_func("/rate-parts/history-waits", test_history_waits);
   g_test_add_func("/rate-parts/drift", test_drift);
   g_test_add_func("/rate-parts/layer-bytes", test_layer_bytes);
