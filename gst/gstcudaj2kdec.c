@@ -125,7 +125,7 @@ static gboolean start(GstVideoDecoder *decoder)
     return FALSE;
   }
   self->warned_alpha = self->failure_warned = self->had_picture = FALSE;
-  self->video.width = 0;
+  self->output.video.width = 0;
   gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
   gst_cuda_j2k_codec_start(&self->codec, "cudaj2kdec:src");
@@ -375,7 +375,7 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
   gst_clear_object(&theirs);
   if (!pool)
     return FALSE;
-  size = (guint)GST_VIDEO_INFO_SIZE(&self->info);
+  size = (guint)GST_VIDEO_INFO_SIZE(&self->output.info);
   if (offered)
     gst_query_set_nth_allocation_pool(query, 0, pool, size, min + extra, 0);
   else
@@ -404,7 +404,7 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
   guint size, min, max;
   gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
 
-  if (self->on_device)
+  if (self->output.on_device)
     return decide_device_allocation(self, query, extra);
   if (!GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->decide_allocation(decoder, query))
     return FALSE;

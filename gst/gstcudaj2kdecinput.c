@@ -41,7 +41,7 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
  * it counts as a damaged frame. */
 static GstFlowReturn report_not_video(GstCudaJ2kDec *self, gchar **reason)
 {
-  if (self->video.width)
+  if (self->output.video.width)
     return GST_FLOW_OK;
   GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("No video format carries this stream: %s.", *reason),
                     (NULL));
@@ -75,13 +75,13 @@ static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
   const GstCudaJ2kFormat *host = gst_cuda_j2k_video_choose(video, theirs, NULL);
   const GstCudaJ2kFormat *device =
       gpu ? gst_cuda_j2k_video_choose(video, theirs, GST_CUDA_J2K_FEATURE) : NULL;
-  self->on_device = device && (!host || gst_cuda_j2k_video_cost(video, device) <=
-                                            gst_cuda_j2k_video_cost(video, host));
-  self->format = self->on_device ? device : host;
+  self->output.on_device = device && (!host || gst_cuda_j2k_video_cost(video, device) <=
+                                                   gst_cuda_j2k_video_cost(video, host));
+  self->output.format = self->output.on_device ? device : host;
   gst_caps_unref(ours);
   gst_caps_unref(theirs);
   gst_caps_unref(peer);
-  return self->format != NULL;
+  return self->output.format != NULL;
 }
 
 /* PsF: two codestreams, each with every second row, of a frame that the caps call progressive. */
@@ -91,25 +91,26 @@ static gboolean is_segmented(const GstCudaJ2kDec *self)
                                  "interlace-mode");
 }
 
-/* Sets the output state for self->video in self->format, and lets the base class negotiate. */
+/* Sets the output state for self->output.video in self->output.format, and lets the base class
+ * negotiate. */
 static gboolean set_output(GstCudaJ2kDec *self)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   const GstVideoInfo *in = &self->input_state->info;
-  GstVideoCodecState *state =
-      gst_video_decoder_set_output_state(decoder, gst_cuda_j2k_format_id(self->format),
-                                         self->video.width, self->video.height, self->input_state);
+  GstVideoCodecState *state = gst_video_decoder_set_output_state(
+      decoder, gst_cuda_j2k_format_id(self->output.format), self->output.video.width,
+      self->output.video.height, self->input_state);
   if (!state)
     return FALSE;
-  gst_cuda_j2k_video_set_colorimetry(&self->video, self->input_state->caps, &state->info);
+  gst_cuda_j2k_video_set_colorimetry(&self->output.video, self->input_state->caps, &state->info);
   if (self->two_fields && !GST_VIDEO_INFO_IS_INTERLACED(&state->info) && !is_segmented(self))
     GST_VIDEO_INFO_INTERLACE_MODE(&state->info) = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
   if (GST_VIDEO_INFO_INTERLACE_MODE(&state->info) == GST_VIDEO_INTERLACE_MODE_INTERLEAVED)
     GST_VIDEO_INFO_FIELD_ORDER(&state->info) = GST_VIDEO_INFO_FIELD_ORDER(in);
   state->caps = gst_video_info_to_caps(&state->info);
   /* The offsets of planes depend on the interlace mode, which only the caps hold. */
-  gboolean valid = gst_video_info_from_caps(&self->info, state->caps);
-  if (self->on_device)
+  gboolean valid = gst_video_info_from_caps(&self->output.info, state->caps);
+  if (self->output.on_device)
     gst_caps_set_features_simple(state->caps, gst_caps_features_new(GST_CUDA_J2K_FEATURE, NULL));
   gst_video_codec_state_unref(state);
   return valid && gst_video_decoder_negotiate(decoder);
@@ -118,16 +119,16 @@ static gboolean set_output(GstCudaJ2kDec *self)
 static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
-  self->video.width = 0; /* nothing is negotiated */
+  self->output.video.width = 0; /* nothing is negotiated */
   if (!choose(self, video)) {
     if (GST_PAD_IS_FLUSHING(pad))
       return GST_FLOW_FLUSHING;
     post_no_format(self, video);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  const GstCudaJ2kFormat *format = self->format;
-  self->video = *video;
-  gst_cuda_j2k_video_layout(video, format, self->samples, &self->layout);
+  const GstCudaJ2kFormat *format = self->output.format;
+  self->output.video = *video;
+  gst_cuda_j2k_video_layout(video, format, self->output.samples, &self->output.layout);
   if (video->has_alpha && !gst_cuda_j2k_format_has_alpha(format) && !self->warned_alpha) {
     self->warned_alpha = TRUE;
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
@@ -138,7 +139,7 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
     self->input_changed = FALSE;
     return GST_FLOW_OK;
   }
-  self->video.width = 0; /* nothing is negotiated */
+  self->output.video.width = 0; /* nothing is negotiated */
   return GST_PAD_IS_FLUSHING(pad) ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
 }
 
@@ -150,7 +151,7 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
   asked |= g_atomic_int_compare_and_exchange(&self->reconfigure, TRUE, FALSE);
   /* A difference in padding alone only negotiates once more. */
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
-  if (!asked && !self->input_changed && !memcmp(video, &self->video, sizeof *video))
+  if (!asked && !self->input_changed && !memcmp(video, &self->output.video, sizeof *video))
     return GST_FLOW_OK;
   gst_cuda_j2k_dec_drop_picture(self);
   GstFlowReturn flow = gst_cuda_j2k_output_drain(&self->codec.output);
@@ -179,18 +180,19 @@ static GstFlowReturn acquire_buffer(GstCudaJ2kDec *self, GstBuffer **buffer)
 /* Maps picture->buffer, and a larger picture in host memory if the fields need more rows. */
 static gboolean map_picture(GstCudaJ2kDec *self, GstCudaJ2kDecPicture *picture, gboolean is_field)
 {
-  gboolean need_room = is_field && gst_cuda_j2k_fields_need_room(self->format, &self->info);
-  if (!gst_cuda_j2k_map(&picture->map, &self->info, picture->buffer, GST_MAP_WRITE,
-                        self->on_device && !need_room ? self->codec.context : NULL,
+  gboolean need_room =
+      is_field && gst_cuda_j2k_fields_need_room(self->output.format, &self->output.info);
+  if (!gst_cuda_j2k_map(&picture->map, &self->output.info, picture->buffer, GST_MAP_WRITE,
+                        self->output.on_device && !need_room ? self->codec.context : NULL,
                         &picture->mapped))
     return FALSE;
   if (picture->mapped.kind == CJ2K_MEMORY_CUDA)
     return TRUE;
-  if (gst_cuda_j2k_frame_is_whole(self->format, &picture->map)) {
+  if (gst_cuda_j2k_frame_is_whole(self->output.format, &picture->map)) {
     if (!need_room)
       return TRUE;
     picture->mapped = (GstCudaJ2kMapped){.kind = CJ2K_MEMORY_HOST};
-    picture->has_room = gst_cuda_j2k_fields_map_room(&self->info, &picture->room);
+    picture->has_room = gst_cuda_j2k_fields_map_room(&self->output.info, &picture->room);
     if (picture->has_room)
       return TRUE;
   }
@@ -250,16 +252,18 @@ static guint first_row(const GstCudaJ2kDec *self, const Place *place,
  * was negotiated from another part's. */
 static gboolean part_fits(const GstCudaJ2kDec *self, const Place *place, const Cj2kImage *image)
 {
-  if (image->num_components != self->video.num_components)
+  if (image->num_components != self->output.video.num_components)
     return FALSE;
   guint64 step = place->is_field ? 2 : 1;
   for (guint c = 0; c < image->num_components; c++) {
     const Cj2kComponent *component = &image->components[c];
-    gboolean chroma = self->video.role[c] == 1 || self->video.role[c] == 2;
-    guint64 sub_x = chroma ? self->video.sub_x : 1, sub_y = chroma ? self->video.sub_y : 1;
-    guint64 columns = (self->video.width + sub_x - 1) / sub_x;
-    guint64 rows = place->is_field ? gst_cuda_j2k_fields_rows(self->video.height, (guint)sub_y)
-                                   : (self->video.height + sub_y - 1) / sub_y;
+    gboolean chroma = self->output.video.role[c] == 1 || self->output.video.role[c] == 2;
+    guint64 sub_x = chroma ? self->output.video.sub_x : 1,
+            sub_y = chroma ? self->output.video.sub_y : 1;
+    guint64 columns = (self->output.video.width + sub_x - 1) / sub_x;
+    guint64 rows = place->is_field
+                       ? gst_cuda_j2k_fields_rows(self->output.video.height, (guint)sub_y)
+                       : (self->output.video.height + sub_y - 1) / sub_y;
     guint64 height = component->y1 > component->y0 ? component->y1 - component->y0 : 0;
     if (component->x1 > component->x0 && component->x1 - component->x0 > columns)
       return FALSE;
@@ -275,12 +279,12 @@ static void point_into_picture(const GstCudaJ2kDec *self, const Place *place,
   const GstVideoFrame *map = part->picture->has_room ? &part->picture->room : &part->picture->map;
   part->target.memory = part->picture->mapped.kind;
   part->target.cuda_stream = part->picture->mapped.cuda_stream;
-  part->target.num_planes = self->layout.num_planes;
+  part->target.num_planes = self->output.layout.num_planes;
   part->target.planes = part->planes;
-  for (guint p = 0; p < self->layout.num_planes; p++) {
+  for (guint p = 0; p < self->output.layout.num_planes; p++) {
     const Cj2kComponent *component = &image->components[0];
-    for (guint c = 0; c < MIN(self->layout.num_components, image->num_components); c++)
-      if (self->samples[c].plane == p)
+    for (guint c = 0; c < MIN(self->output.layout.num_components, image->num_components); c++)
+      if (self->output.samples[c].plane == p)
         component = &image->components[c];
     gsize pitch = (gsize)GST_VIDEO_FRAME_PLANE_STRIDE(map, p);
     part->planes[p].data =
@@ -299,7 +303,7 @@ static gboolean is_last(const GstCudaJ2kDec *self, const Place *place, const Cj2
     return place->field == 1;
   return !self->is_striped || self->stripe + 1 >= self->num_stripes ||
          GST_BUFFER_FLAG_IS_SET(input, GST_BUFFER_FLAG_MARKER) ||
-         image->components[0].y1 >= self->video.height;
+         image->components[0].y1 >= self->output.video.height;
 }
 
 /* Adds the part to its picture, after getting a new picture for the first part. */
@@ -320,7 +324,7 @@ static GstFlowReturn place_part(GstCudaJ2kDec *self, const Place *place, const C
   part->is_field = place->is_field;
   part->last = is_last(self, place, image, input);
   self->picture->rows += luma->y1 - luma->y0;
-  part->incomplete = part->last && self->picture->rows < self->video.height;
+  part->incomplete = part->last && self->picture->rows < self->output.video.height;
   point_into_picture(self, place, image, part);
   if (part->last) { /* the part takes over the streaming thread's reference */
     self->picture = NULL;
@@ -337,8 +341,8 @@ static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const Gst
                          Cj2kError *error)
 {
   part->had_room = gst_cuda_j2k_codec_begin_submit(&self->codec);
-  Cj2kStatus status = cj2k_decoder_submit(self->codec.object, span->data, span->size, &self->layout,
-                                          &part->target, part, error);
+  Cj2kStatus status = cj2k_decoder_submit(self->codec.object, span->data, span->size,
+                                          &self->output.layout, &part->target, part, error);
   gst_cuda_j2k_codec_end_submit(&self->codec, status == CJ2K_OK);
   return status;
 }

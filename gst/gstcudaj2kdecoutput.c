@@ -74,8 +74,8 @@ static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
   if (result->status == CJ2K_OK) {
     picture->good_parts++;
     picture->damaged |= result->corrupt_blocks > 0 || result->truncated;
-    if (self->video.chroma_clipped)
-      complete_chroma(&self->video, &result->image, &picture->map, part->is_field);
+    if (self->output.video.chroma_clipped)
+      complete_chroma(&self->output.video, &result->image, &picture->map, part->is_field);
   } else {
     picture->damaged = TRUE;
     picture->error = result->error;
@@ -94,11 +94,11 @@ static gboolean is_fatal(const Cj2kError *error)
 static guint field_flags(GstCudaJ2kDec *self, const GstBuffer *input, gboolean is_field)
 {
   guint flags = GST_BUFFER_FLAGS(input) & GST_CUDA_J2K_FIELD_FLAGS;
-  if (!GST_VIDEO_INFO_IS_INTERLACED(&self->info))
+  if (!GST_VIDEO_INFO_IS_INTERLACED(&self->output.info))
     is_field = FALSE; /* PsF */
   if (is_field && !flags)
     flags = GST_VIDEO_BUFFER_FLAG_INTERLACED;
-  if (is_field && !gst_cuda_j2k_fields_bottom_first(&self->info, input))
+  if (is_field && !gst_cuda_j2k_fields_bottom_first(&self->output.info, input))
     flags |= GST_VIDEO_BUFFER_FLAG_TFF;
   return flags;
 }

@@ -54,6 +54,16 @@ typedef struct {
   Cj2kPicture target;
 } GstCudaJ2kDecPart;
 
+/* The pictures as negotiated with downstream. */
+typedef struct {
+  GstCudaJ2kVideo video; /* of the codestream; width is 0 while nothing is negotiated */
+  const GstCudaJ2kFormat *format;
+  gboolean on_device; /* they are CUDAMemory */
+  Cj2kLayout layout;  /* has `samples` */
+  Cj2kSampleLayout samples[4];
+  GstVideoInfo info; /* of the caps */
+} GstCudaJ2kDecOutput;
+
 struct _GstCudaJ2kDec {
   GstVideoDecoder parent;
 
@@ -69,12 +79,7 @@ struct _GstCudaJ2kDec {
   gboolean is_striped;
   guint num_stripes, stripe; /* image/x-jpc-striped: stripes a frame, number of the next one */
   gboolean two_fields;       /* by the caps, a buffer holds one codestream for each field */
-  GstCudaJ2kVideo video;     /* as negotiated; width is 0 before that */
-  const GstCudaJ2kFormat *format;
-  gboolean on_device; /* output is CUDAMemory */
-  Cj2kLayout layout;
-  Cj2kSampleLayout samples[4];
-  GstVideoInfo info;
+  GstCudaJ2kDecOutput output;
   GstCudaJ2kDecPicture *picture; /* unfinished; NULL: none */
   gboolean warned_alpha;
 

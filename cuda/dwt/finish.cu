@@ -31,15 +31,15 @@ __device__ __forceinline__ void inverse_mct(float &y, float &cb, float &cr)
 
 __device__ __forceinline__ int32_t to_sample(int32_t v, const Cj2kCudaStore &s)
 {
-  int32_t x = (int32_t)((uint32_t)v + (uint32_t)s.dc);
-  return min(max(x, s.lo), s.hi);
+  int32_t x = (int32_t)((uint32_t)v + (uint32_t)s.range.dc);
+  return min(max(x, s.range.lo), s.range.hi);
 }
 
 __device__ __forceinline__ int32_t to_sample(float v, const Cj2kCudaStore &s)
 {
-  float x = __fadd_rn(v, s.dc_f);
-  x = x > s.lo_f ? x : s.lo_f;
-  x = x < s.hi_f ? x : s.hi_f;
+  float x = __fadd_rn(v, s.range.dc_f);
+  x = x > s.range.lo_f ? x : s.range.lo_f;
+  x = x < s.range.hi_f ? x : s.range.hi_f;
   return __float2int_rn(x);
 }
 
@@ -196,16 +196,16 @@ template <bool REV, int COUNT> struct StoreDirect {
 template <int COUNT>
 __device__ __forceinline__ void set_range(StoreDirect<true, COUNT> &store, const Cj2kCudaStore &s)
 {
-  store.dc = s.dc;
-  store.lo = s.lo;
-  store.hi = s.hi;
+  store.dc = s.range.dc;
+  store.lo = s.range.lo;
+  store.hi = s.range.hi;
 }
 template <int COUNT>
 __device__ __forceinline__ void set_range(StoreDirect<false, COUNT> &store, const Cj2kCudaStore &s)
 {
-  store.dc = s.dc_f;
-  store.lo = s.lo_f;
-  store.hi = s.hi_f;
+  store.dc = s.range.dc_f;
+  store.lo = s.range.lo_f;
+  store.hi = s.range.hi_f;
 }
 
 /* The frequent case: one tile, three components through the component transform, 16-bit words. All
@@ -311,7 +311,7 @@ bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutp
 {
   for (uint32_t k = 0; k < 3; k++) {
     const Cj2kCudaStore *s = &finish->store[k];
-    if (!cj2k_cuda_finish_has_words(finish, k) || s->hi != finish->store[0].hi ||
+    if (!cj2k_cuda_finish_has_words(finish, k) || s->range.hi != finish->store[0].range.hi ||
         !cj2k_cuda_finish_is_aligned(&outputs[s->plane], 1))
       return false;
     direct->row[k] = outputs[s->plane].data + s->y * outputs[s->plane].pitch + s->first +

@@ -74,12 +74,12 @@ static void set_conversion(Cj2kCudaStore *store, const Cj2kSampleLayout *layout,
   store->up = conversion.up;
   store->most = conversion.maximum;
   store->mask = conversion.mask;
-  store->dc = tc->is_signed ? 0 : 1 << (depth - 1);
-  store->lo = tc->is_signed ? -(1 << (depth - 1)) : 0;
-  store->hi = tc->is_signed ? (1 << (depth - 1)) - 1 : (1 << depth) - 1;
-  store->dc_f = (float)store->dc;
-  store->lo_f = (float)store->lo;
-  store->hi_f = (float)store->hi;
+  store->range.dc = tc->is_signed ? 0 : 1 << (depth - 1);
+  store->range.lo = tc->is_signed ? -(1 << (depth - 1)) : 0;
+  store->range.hi = tc->is_signed ? (1 << (depth - 1)) - 1 : (1 << depth) - 1;
+  store->range.dc_f = (float)store->range.dc;
+  store->range.lo_f = (float)store->range.lo;
+  store->range.hi_f = (float)store->range.hi;
 }
 
 static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc)

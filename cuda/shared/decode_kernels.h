@@ -117,6 +117,12 @@ typedef struct {
 cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
                            uint32_t width, uint32_t height, uint32_t rows, cudaStream_t stream);
 
+/* DC level shift of a component, and its range after the shift, as integers and as floats. */
+typedef struct {
+  int32_t dc, lo, hi;
+  float dc_f, lo_f, hi_f;
+} Cj2kCudaRange;
+
 /* Conversion of samples to words that hold one sample each and are evenly spaced
  * (docs/arithmetic.md, layout depth). */
 typedef struct {
@@ -128,9 +134,8 @@ typedef struct {
   uint32_t swapped;
   uint32_t offset, round, down, up, mask, shift;
   int32_t most;
-  int32_t dc, lo, hi;     /* DC offset, and the component's range after adding it */
-  float dc_f, lo_f, hi_f; /* the same as floats */
-  uint32_t direct;        /* the word is the sample: none of the conversions above is needed */
+  Cj2kCudaRange range;
+  uint32_t direct; /* the word is the sample: none of the conversions above is needed */
 } Cj2kCudaStore;
 
 /* The last level with the steps that follow: component transform, DC shift, clamp, store. */
