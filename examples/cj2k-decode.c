@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-decode: JPEG 2000 and HTJ2K pictures to files of samples. */
+#include "decode_film.h"
+#include "decode_output.h"
 #include "image.h"
 #include "tool_files.h"
 #include "tool_locale.h"
@@ -12,13 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_DECODED = 0, EXIT_NOT_DECODABLE = 1, EXIT_USAGE = 2 };
+#define IN_FLIGHT 4 /* of a sequence, unless --frames-in-flight is given */
 
-#define MAX_MEMORY (1 << 24) /* MiB */
+enum { EXIT_DECODED = TOOL_DONE, EXIT_NOT_DECODABLE = TOOL_FRAME_FAILED, EXIT_USAGE = 2 };
+
+#define MAX_MEMORY   (1 << 24) /* MiB */
+#define WRONG_ENDING "the output's name must end in .ppm, .pgm, .png, .raw or .pgx"
 
 typedef struct {
   ToolOptions tool;
   Cj2kDecoderParams params;
+  ToolSequenceOptions sequence;
   gboolean verbose, version;
   char *output, *output_format;
   char **names;
@@ -68,6 +74,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   GOptionContext *context = g_option_context_new("IN... OUT");
   g_option_group_add_entries(decode, memory);
   g_option_context_add_main_entries(context, entries, NULL);
+  tool_sequence_add_options(&options->sequence, context);
   g_option_context_add_group(context, decode);
   g_option_context_set_summary(
       context,
@@ -76,13 +83,18 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "IN is a codestream, .jp2 or .jph file; - is standard input, a folder stands for its\n"
       "files. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .raw (planes, little-endian) or .pgx\n"
       "(out.pgx writes out_0.pgx, out_1.pgx ..., one for each component); with several pictures\n"
-      "it is a folder, which gets a NAME.png for each.");
+      "it is a folder, which gets a NAME.png for each.\n"
+      "\n"
+      "IN and OUT with a number, such as in.%07d.j2c and out.%07d.dpx, are a sequence: several\n"
+      "frames are decoded at the same time, and those whose output is there are skipped.");
   g_option_context_set_description(context,
                                    "Exit status:\n"
                                    "  0  decoded\n"
                                    "  1  a picture is not decodable, the others were decoded; the\n"
                                    "     reason is on standard error\n"
                                    "  2  wrong options\n"
+                                   "  3  a sequence was stopped: no output can be written, or the\n"
+                                   "     GPU failed\n"
                                    "\n"
                                    "Examples:\n"
                                    "  cj2k-decode picture.jp2 picture.png\n"
@@ -141,64 +153,6 @@ static void stop_progress(Progress *progress, GThread *thread)
 
 /* --------------------------------------------------------------------------- decode --- */
 
-/*
- * The component of each plane of the file: colour 1 first, then colour 2 and so on by the channel
- * definition box (T.800 I.5.3.6); other components take the remaining places in their order.
- */
-static uint32_t *order_of(const Cj2kImage *image)
-{
-  uint32_t n = image->num_components, next = 0;
-  uint32_t *order = g_new(uint32_t, n);
-  bool *placed = g_new0(bool, n);
-  for (uint32_t i = 0; i < n; i++)
-    order[i] = UINT32_MAX;
-  for (uint32_t c = 0; c < n; c++) {
-    uint32_t colour = image->channels[c].association;
-    placed[c] = image->channels[c].type == 0 && colour >= 1 && colour <= n &&
-                order[colour - 1] == UINT32_MAX;
-    if (placed[c])
-      order[colour - 1] = c;
-  }
-  for (uint32_t c = 0; c < n; c++) {
-    if (placed[c])
-      continue;
-    while (order[next] != UINT32_MAX)
-      next++;
-    order[next] = c;
-  }
-  g_free(placed);
-  return order;
-}
-
-/* The frame's planes as an image; no copy of samples. `channels` has room for one entry a plane. */
-static Image image_of(const Cj2kFrame *frame, Cj2kChannel *channels)
-{
-  Image image = {.num_planes = frame->image.num_components,
-                 .planes = g_new0(ImagePlane, frame->image.num_components),
-                 .channels = channels,
-                 .colour = frame->image.colour,
-                 .colour_enum = frame->image.colour_enum};
-  uint32_t *order = order_of(&frame->image);
-  for (uint32_t i = 0; i < image.num_planes; i++) {
-    uint32_t c = order[i];
-    const Cj2kComponent *component = &frame->image.components[c];
-    channels[i] = frame->image.channels[c];
-    image.planes[i] = (ImagePlane){.width = component->x1 - component->x0,
-                                   .height = component->y1 - component->y0,
-                                   .x0 = component->x0,
-                                   .y0 = component->y0,
-                                   .dx = component->dx,
-                                   .dy = component->dy,
-                                   .depth = frame->layout.samples[c].depth,
-                                   .is_signed = component->is_signed,
-                                   .bytes = frame->layout.samples[c].word_bytes,
-                                   .pitch = frame->picture.planes[c].pitch,
-                                   .data = frame->picture.planes[c].data};
-  }
-  g_free(order);
-  return image;
-}
-
 static void print_error(const char *path, const Cj2kError *error)
 {
   fprintf(stderr, "cj2k-decode: %s: %s", path, error->text);
@@ -237,20 +191,6 @@ static void report(const Options *options, const char *in, Cj2kDecoder *decoder,
           stats.ms_total);
 }
 
-/* Writes the image in the format of --output-format or of the name; PNM is the default for standard
- * output. Nothing is written to TOOL_NOWHERE. */
-static bool write_image(const Options *options, const Image *image, const char *path, char *why)
-{
-  char *name = g_strconcat(".", options->output_format ? options->output_format : "", NULL);
-  ImageFormat format = image_format_of(options->output_format ? name : path);
-  g_free(name);
-  if (format == IMAGE_UNKNOWN && !strcmp(path, TOOL_NOWHERE))
-    return true;
-  if (format == IMAGE_UNKNOWN && !strcmp(path, "-"))
-    format = IMAGE_PNM;
-  return image_write_as(image, path, format, why);
-}
-
 static int decode(const Options *options, const ToolFile *file, Cj2kDecoder *decoder,
                   const uint8_t *data, size_t size)
 {
@@ -264,15 +204,11 @@ static int decode(const Options *options, const ToolFile *file, Cj2kDecoder *dec
   }
   cj2k_decoder_receive(decoder, &frame);
   if (frame.status == CJ2K_OK) {
-    Cj2kChannel *channels = g_new(Cj2kChannel, frame.image.num_components);
-    Image image = image_of(&frame, channels);
     report(options, file->in, decoder, &frame);
-    if (write_image(options, &image, file->out, why))
+    if (decode_write(&frame, file->out, options->output_format, why))
       result = EXIT_DECODED;
     else
       fprintf(stderr, "cj2k-decode: %s\n", why);
-    image_clear(&image);
-    g_free(channels);
   } else {
     print_error(file->in, &frame.error);
   }
@@ -319,26 +255,70 @@ static bool is_picture(const char *name)
   return image_format_of(name) != IMAGE_UNKNOWN;
 }
 
-static int run(const Options *options)
+/* Whether the output's name or --output-format says in which format to write. */
+static bool has_format(const Options *options, const char *out)
 {
-  char *ending = g_strconcat(".", options->output_format ? options->output_format : "png", NULL);
+  return options->output_format || is_picture(out) || !strcmp(out, "-") ||
+         !strcmp(out, TOOL_NOWHERE);
+}
+
+/* A sequence. */
+static int run_film(const Options *options, const ToolFile *names, const char *ending)
+{
+  DecodeFilm film = {.params = options->params,
+                     .output_format = options->output_format,
+                     .verbose = options->verbose,
+                     .job = {.tool = "cj2k-decode",
+                             .in = names->in,
+                             .out = names->out,
+                             .ending = ending,
+                             .options = &options->sequence}};
+  GError *error = NULL;
+  ToolResult result;
+
+  if (!tool_is_folder(names->out) && !has_format(options, names->out))
+    return usage(WRONG_ENDING);
+  if (!tool_options_given(&options->tool, "frames-in-flight"))
+    film.params.frames_in_flight = IN_FLIGHT;
+  if (decode_film(&film, &result, &error))
+    return (int)result;
+  int status = usage(error->message);
+  g_error_free(error);
+  return status;
+}
+
+static int run_files(const Options *options, const char *ending)
+{
   ToolKinds kinds = {tool_coded_endings, ending, is_picture};
   GError *error = NULL;
   GArray *files = tool_files_pair(options->names, options->output, &kinds, &error);
   const char *out = files ? g_array_index(files, ToolFile, 0).out : NULL;
   int result;
-  if (!is_picture(ending))
-    result = usage("--output-format must be ppm, pgm, pnm, png, pgx, raw, yuv or rgb");
-  else if (!files)
+  if (!files)
     result = usage(error->message);
-  else if (!options->output_format && !is_picture(out) && strcmp(out, "-") != 0 &&
-           strcmp(out, TOOL_NOWHERE) != 0)
-    result = usage("the output's name must end in .ppm, .pgm, .png, .raw or .pgx");
+  else if (!has_format(options, out))
+    result = usage(WRONG_ENDING);
   else
     result = decode_all(options, files);
   if (files)
     g_array_unref(files);
   g_clear_error(&error);
+  return result;
+}
+
+static int run(const Options *options)
+{
+  char *ending = g_strconcat(".", options->output_format ? options->output_format : "png", NULL);
+  ToolFile film;
+  int result;
+  if (!is_picture(ending))
+    result = usage("--output-format must be ppm, pgm, pnm, png, pgx, raw, yuv or rgb");
+  else if (tool_film_names(options->names, options->output, &film))
+    result = run_film(options, &film, ending);
+  else if (tool_sequence_given(&options->sequence))
+    result = usage(TOOL_NO_SEQUENCE);
+  else
+    result = run_files(options, ending);
   g_free(ending);
   return result;
 }
@@ -362,6 +342,7 @@ int main(int argc, char **argv)
     result = run(&options);
   }
   tool_options_clear(&options.tool);
+  tool_sequence_options_clear(&options.sequence);
   g_free(options.output);
   g_free(options.output_format);
   g_strfreev(options.names);

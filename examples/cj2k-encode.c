@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-encode: pictures to JPEG 2000 or HTJ2K codestreams or files. */
+#include "encode_film.h"
 #include "encode_input.h"
 #include "tool_files.h"
 #include "tool_locale.h"
 
 #include <string.h>
 
-enum { EXIT_ENCODED = 0, EXIT_NOT_ENCODABLE = 1, EXIT_USAGE = 2 };
+#define WRONG_ENDING "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph"
+
+enum { EXIT_ENCODED = TOOL_DONE, EXIT_NOT_ENCODABLE = TOOL_FRAME_FAILED, EXIT_USAGE = 2 };
 
 typedef struct {
   EncodeOptions encode;
+  ToolSequenceOptions sequence;
   gboolean verbose, version;
   char *output, *output_format;
   char **names;
@@ -63,6 +67,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
   GOptionGroup *encode = encode_options_group(&options->encode);
 
   g_option_context_add_main_entries(context, entries, NULL);
+  tool_sequence_add_options(&options->sequence, context);
   g_option_context_add_group(context, encode);
   g_option_context_set_summary(
       context,
@@ -72,17 +77,23 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
       ".j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH file; with\n"
       "several pictures it is a folder, which gets a NAME.j2c for each. --help-encode lists the\n"
-      "options for encoding.");
+      "options for encoding.\n"
+      "\n"
+      "IN and OUT with a number, such as in.%07d.dpx and out.%07d.j2c, are a sequence: several\n"
+      "frames are encoded at the same time, and those whose output is there are skipped. Names\n"
+      "give the frames' numbers for --rate-period.");
   g_option_context_set_description(
       context, "Exit status:\n"
                "  0  encoded\n"
                "  1  a picture was not encoded, the others were; the reason is on standard error\n"
                "  2  wrong options\n"
+               "  3  a sequence was stopped: no output can be written, or the GPU failed\n"
                "\n"
                "Examples:\n"
                "  cj2k-encode picture.png picture.jp2\n"
                "  cj2k-encode --block-coder=ht --bits-per-pixel=4 picture.ppm picture.jph\n"
-               "  cj2k-encode --output-format=jp2 --output=coded/ *.png");
+               "  cj2k-encode --output-format=jp2 --output=coded/ *.png\n"
+               "  cj2k-encode in.%07d.ppm out.%07d.j2c --frames=0-1439 --profile=cinema-2k");
   bool ok = tool_options_parse(&options->encode.tool, context, &argc, &argv, error);
   g_option_context_free(context);
   return ok;
@@ -179,7 +190,7 @@ static int encode_file(const Options *options, const ToolFile *file)
   char why[IMAGE_WHY];
 
   if (!set_file_format(options, file->out, &params))
-    return fail(EXIT_USAGE, "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph");
+    return fail(EXIT_USAGE, WRONG_ENDING);
   if (!encode_input_check(&options->encode, file->in, why))
     return fail(EXIT_USAGE, why);
   params.frames_in_flight = 1;
@@ -190,16 +201,48 @@ static int encode_file(const Options *options, const ToolFile *file)
   return result;
 }
 
+/* A sequence. */
+static int run_film(const Options *options, const ToolFile *names, const char *ending)
+{
+  Cj2kEncoderParams params = options->encode.params;
+  EncodeFilm film = {.options = &options->encode,
+                     .params = &params,
+                     .verbose = options->verbose,
+                     .job = {.tool = "cj2k-encode",
+                             .in = names->in,
+                             .out = names->out,
+                             .ending = ending,
+                             .options = &options->sequence}};
+  GError *error = NULL;
+  ToolResult result;
+  char why[IMAGE_WHY];
+
+  if (!set_file_format(options, tool_is_folder(names->out) ? ending : names->out, &params))
+    return fail(EXIT_USAGE, WRONG_ENDING);
+  if (!encode_input_check(&options->encode, names->in, why))
+    return fail(EXIT_USAGE, why);
+  if (encode_film(&film, &result, &error))
+    return (int)result;
+  int status = fail(EXIT_USAGE, error->message);
+  g_error_free(error);
+  return status;
+}
+
 static int run(const Options *options)
 {
   char *ending = g_strconcat(".", options->output_format ? options->output_format : "j2c", NULL);
   ToolKinds kinds = {picture_endings, ending, is_coded};
   GError *error = NULL;
   GArray *files = NULL;
+  ToolFile film;
   int result = EXIT_ENCODED;
 
   if (!is_coded(ending))
     result = fail(EXIT_USAGE, "--output-format must be j2c, j2k, jpc, jhc, jp2 or jph");
+  else if (tool_film_names(options->names, options->output, &film))
+    result = run_film(options, &film, ending);
+  else if (tool_sequence_given(&options->sequence))
+    result = fail(EXIT_USAGE, TOOL_NO_SEQUENCE);
   else if (!(files = tool_files_pair(options->names, options->output, &kinds, &error)))
     result = fail(EXIT_USAGE, error->message);
   for (guint i = 0; files && i < files->len; i++) {
@@ -230,6 +273,7 @@ int main(int argc, char **argv)
     result = run(&options);
   }
   encode_options_clear(&options.encode);
+  tool_sequence_options_clear(&options.sequence);
   g_free(options.output);
   g_free(options.output_format);
   g_strfreev(options.names);

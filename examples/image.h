@@ -88,13 +88,21 @@ typedef struct {
   FILE *file; /* to write to */
   char *path, *temporary;
 } ImageOutput;
-/* False: the file cannot be written, and there is nothing to close. One is open at a time. */
+#define IMAGE_MAX_OUTPUTS 64 /* files that are removed when a signal ends the program */
+/* False: the file cannot be written, and there is nothing to close. Several threads may write a
+ * file each. */
 bool image_output_open(ImageOutput *output, const char *path, char *why);
 /* Closes the file and gives it its name. `ok` false: a write failed, and errno still says why; the
  * file is removed. */
 bool image_output_close(ImageOutput *output, bool ok, char *why);
 /* Closes and removes the file. */
 void image_output_drop(ImageOutput *output);
+/* Whether files are flushed to the disk before they get their names (off at first). */
+void image_output_set_durable(bool on);
+/* Removes files that processes of this host did not finish, because they were killed. */
+void image_output_clean(const char *folder);
+/* Flushes the names in a folder to the disk. */
+bool image_output_sync_folder(const char *folder, char *why);
 
 /* --- the formats, one source file each --- */
 /* A file in memory for the readers, with its name for messages. */

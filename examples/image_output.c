@@ -6,26 +6,40 @@
  */
 #include "image.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEMPORARY_NAME ".cj2k-XXXXXX"
+/* Host and process are part of the name, so that a later run can remove what a killed one left. */
+#define TEMPORARY_START ".cj2k-"
+
+static bool durable;
+
+void image_output_set_durable(bool on)
+{
+  durable = on;
+}
 
 /* ---------------------------------------------------------------------------- signals --- */
 
-/* The temporary file being written, for the signal handler; valid while `pending` is set. */
-static char pending_name[4096];
-static volatile sig_atomic_t pending;
+/* The temporary files being written, for the signal handler; a name is valid while `set`. */
+static struct {
+  char name[4096];
+  volatile sig_atomic_t set;
+} pending[IMAGE_MAX_OUTPUTS];
+static GMutex pending_lock;
 
 static void remove_pending(int number)
 {
-  if (pending)
-    unlink(pending_name);
+  for (size_t i = 0; i < G_N_ELEMENTS(pending); i++)
+    if (pending[i].set)
+      unlink(pending[i].name);
   signal(number, SIG_DFL);
   raise(number);
 }
@@ -42,11 +56,20 @@ static void watch_signals(void)
   watched = true;
 }
 
-static void set_pending(const char *name)
+/* Replaces `from` among the pending files by `to`; NULL: none. */
+static void set_pending(const char *from, const char *to)
 {
-  pending = 0;
-  if (name && g_strlcpy(pending_name, name, sizeof pending_name) < sizeof pending_name)
-    pending = 1;
+  g_mutex_lock(&pending_lock);
+  watch_signals();
+  for (size_t i = 0; i < G_N_ELEMENTS(pending); i++) {
+    if (from ? !pending[i].set || strcmp(pending[i].name, from) != 0 : pending[i].set != 0)
+      continue;
+    pending[i].set = 0;
+    if (to && g_strlcpy(pending[i].name, to, sizeof pending[i].name) < sizeof pending[i].name)
+      pending[i].set = 1;
+    break;
+  }
+  g_mutex_unlock(&pending_lock);
 }
 
 /* ------------------------------------------------------------------------------ files --- */
@@ -59,9 +82,9 @@ static FILE *open_temporary(ImageOutput *output, const struct stat *old)
 {
   char *folder = g_path_get_dirname(output->path);
 
-  output->temporary = g_build_filename(folder, TEMPORARY_NAME, NULL);
+  output->temporary = g_strdup_printf("%s/" TEMPORARY_START "%s-%d-XXXXXX", folder,
+                                      g_get_host_name(), (int)getpid());
   g_free(folder);
-  watch_signals();
   int fd = g_mkstemp_full(output->temporary, O_WRONLY | O_CLOEXEC, 0666);
   if (fd >= 0 && old && fchmod(fd, old->st_mode & 0777) != 0) {
     close(fd);
@@ -70,7 +93,7 @@ static FILE *open_temporary(ImageOutput *output, const struct stat *old)
   }
   FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
   if (file) {
-    set_pending(output->temporary);
+    set_pending(NULL, output->temporary);
   } else {
     g_free(output->temporary);
     output->temporary = NULL;
@@ -108,9 +131,10 @@ void image_output_drop(ImageOutput *output)
 {
   if (output->file && output->file != stdout)
     fclose(output->file);
-  if (output->temporary)
+  if (output->temporary) {
     unlink(output->temporary);
-  set_pending(NULL);
+    set_pending(output->temporary, NULL);
+  }
   g_free(output->temporary);
   g_free(output->path);
   *output = (ImageOutput){0};
@@ -122,15 +146,59 @@ bool image_output_close(ImageOutput *output, bool ok, char *why)
 
   if (!ok)
     image_fail_errno(why, path);
+  else if (durable && output->temporary &&
+           (fflush(output->file) != 0 || fsync(fileno(output->file)) != 0))
+    ok = image_fail_errno(why, path);
   if ((output->file == stdout ? fflush(output->file) : fclose(output->file)) != 0 && ok)
     ok = image_fail_errno(why, path);
   output->file = NULL;
   if (ok && output->temporary) {
-    if (rename(output->temporary, output->path) == 0)
+    if (rename(output->temporary, output->path) == 0) {
+      set_pending(output->temporary, NULL);
       g_clear_pointer(&output->temporary, g_free); /* it is the file now */
-    else
+    } else {
       ok = image_fail_errno(why, path);
+    }
   }
   image_output_drop(output);
+  return ok;
+}
+
+/* Whether a file is a temporary one of a process of this host that has ended. */
+static bool is_left(const char *name)
+{
+  char *start = g_strdup_printf(TEMPORARY_START "%s-", g_get_host_name());
+  char *end = NULL;
+  gint64 process =
+      g_str_has_prefix(name, start) ? g_ascii_strtoll(name + strlen(start), &end, 10) : 0;
+  g_free(start);
+  return process > 0 && process <= INT_MAX && end && *end == '-' && kill((pid_t)process, 0) != 0 &&
+         errno == ESRCH;
+}
+
+void image_output_clean(const char *folder)
+{
+  GDir *dir = g_dir_open(folder, 0, NULL);
+
+  for (const char *name; dir && (name = g_dir_read_name(dir));)
+    if (is_left(name)) {
+      char *path = g_build_filename(folder, name, NULL);
+      unlink(path);
+      g_free(path);
+    }
+  if (dir)
+    g_dir_close(dir);
+}
+
+bool image_output_sync_folder(const char *folder, char *why)
+{
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  /* Some file systems cannot flush a folder, and say so. */
+  bool ok = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+
+  if (!ok)
+    image_fail_errno(why, folder);
+  if (fd >= 0)
+    close(fd);
   return ok;
 }

@@ -41,6 +41,11 @@ static bool is_folder(const char *name)
   return g_file_test(name, G_FILE_TEST_IS_DIR);
 }
 
+bool tool_is_folder(const char *name)
+{
+  return is_folder(name) || g_str_has_suffix(name, "/");
+}
+
 static bool is_stream(const char *name)
 {
   return !strcmp(name, "-") || !strcmp(name, TOOL_NOWHERE);
@@ -156,7 +161,7 @@ static bool fill_folder(GArray *files, const char *folder, const char *ending, G
 static bool set_outputs(GArray *files, const char *output, bool several, const ToolKinds *kinds,
                         GError **error)
 {
-  bool folder = is_folder(output) || g_str_has_suffix(output, "/");
+  bool folder = tool_is_folder(output);
   if (several && !folder && !is_stream(output)) {
     if (g_file_test(output, G_FILE_TEST_EXISTS) || kinds->is_output(output))
       return fail(error, "%s: several inputs need a folder for their results", output);

@@ -14,6 +14,9 @@ typedef struct {
 
 #define TOOL_NOWHERE "/dev/null"
 
+/* Whether an output's name is that of a folder, which need not exist if it ends in a slash. */
+bool tool_is_folder(const char *name);
+
 /* What a tool reads and writes. */
 typedef struct {
   const char *const
