@@ -24,6 +24,7 @@
 #include "gstcudaj2kfields.h"
 #include "gstcudaj2krtp.h"
 #include "gstcudaj2krtpcaps.h"
+#include "gstcudaj2krtptimer.h"
 
 #include "common/rtp/receive.h"
 
@@ -34,8 +35,9 @@
 GST_DEBUG_CATEGORY_STATIC(gst_cuda_j2k_rtp_depay_debug);
 #define GST_CAT_DEFAULT gst_cuda_j2k_rtp_depay_debug
 
-#define DEFAULT_WINDOW 32
-#define CLOCK_RATE     90000
+#define DEFAULT_WINDOW   32
+#define DEFAULT_DEADLINE 20 /* ms */
+#define CLOCK_RATE       90000
 
 typedef struct {
   GstRTPBaseDepayload parent;
@@ -44,7 +46,8 @@ typedef struct {
   Cj2kRtpReceiverParams params; /* properties */
   gboolean params_changed;
   Cj2kRtpStats stats;
-  guint64 pictures, corrupted, unpaired, invalid;
+  guint64 pictures, corrupted, unpaired, invalid, foreign;
+  gboolean live; /* the answer to the last latency query */
 
   /* Streaming thread only. */
   Cj2kRtpReceiver *receiver;
@@ -57,15 +60,26 @@ typedef struct {
   gboolean warned_cache;
   gboolean has_ssrc;
   guint32 ssrc;
+  GstBuffer *stray; /* the last packet, if it has another SSRC than those before it */
+  gint64 busy;      /* microseconds that downstream took for pictures */
   gboolean began;   /* a picture has been pushed since the last flush */
   guint64 breaks;   /* losses and restarts counted when it was pushed */
   gboolean follows; /* the picture that is being pushed follows the one before */
+
+  GstCudaJ2kRtpTimer timer; /* wakes at the deadline; its call holds the sink pad's stream lock */
 } GstCudaJ2kRtpDepay;
 typedef struct {
   GstRTPBaseDepayloadClass parent_class;
 } GstCudaJ2kRtpDepayClass;
 
-enum { PROP_0, PROP_REORDER_WINDOW, PROP_MAX_RESOLUTION, PROP_MAX_LAYERS, PROP_STATS };
+enum {
+  PROP_0,
+  PROP_REORDER_WINDOW,
+  PROP_DEADLINE,
+  PROP_MAX_RESOLUTION,
+  PROP_MAX_LAYERS,
+  PROP_STATS,
+};
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_CUDA_J2K_RTP_CAPS));
@@ -83,14 +97,21 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 {
   GstCudaJ2kRtpDepay *self = DEPAY(object);
   GST_OBJECT_LOCK(self);
+  guint64 deadline = self->params.deadline;
   switch (id) {
   case PROP_REORDER_WINDOW: self->params.window = g_value_get_uint(value); break;
+  case PROP_DEADLINE:
+    self->params.deadline = g_value_get_uint(value) * G_GUINT64_CONSTANT(1000);
+    break;
   case PROP_MAX_RESOLUTION: self->params.max_resolution = (guint8)g_value_get_uint(value); break;
   case PROP_MAX_LAYERS: self->params.max_layers = (guint8)g_value_get_uint(value); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   self->params_changed = TRUE;
+  gboolean latency_changed = self->params.deadline != deadline;
   GST_OBJECT_UNLOCK(self);
+  if (latency_changed)
+    gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
 /* Makes the property stats; fields are in the order in which they are shown. */
@@ -100,13 +121,14 @@ static GstStructure *make_stats(GstCudaJ2kRtpDepay *self)
     const gchar *name;
     guint64 value;
   } fields[] = {
-      {"received", self->stats.received},
+      {"received", self->stats.received + self->foreign},
       {"used", self->stats.used},
       {"unused", self->stats.unused},
       {"left-out", self->stats.left_out},
       {"late", self->stats.late},
       {"duplicates", self->stats.duplicates},
       {"malformed", self->stats.malformed},
+      {"foreign", self->foreign},
       {"waiting", self->stats.waiting},
       {"lost", self->stats.lost},
       {"intact-codestreams", self->stats.intact},
@@ -132,6 +154,7 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
   GST_OBJECT_LOCK(self);
   switch (id) {
   case PROP_REORDER_WINDOW: g_value_set_uint(value, self->params.window); break;
+  case PROP_DEADLINE: g_value_set_uint(value, (guint)(self->params.deadline / 1000)); break;
   case PROP_MAX_RESOLUTION: g_value_set_uint(value, self->params.max_resolution); break;
   case PROP_MAX_LAYERS: g_value_set_uint(value, self->params.max_layers); break;
   case PROP_STATS: g_value_take_boxed(value, make_stats(self)); break;
@@ -230,7 +253,9 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
     GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
   count(self, &self->pictures);
   self->follows = follows_last(self);
+  gint64 begin = g_get_monotonic_time();
   gst_rtp_base_depayload_push(GST_RTP_BASE_DEPAYLOAD(self), buffer);
+  self->busy += g_get_monotonic_time() - begin;
 }
 
 /* Pushes a picture of which only one field has arrived; the field takes the place of both. */
@@ -303,6 +328,7 @@ static void update_params(GstCudaJ2kRtpDepay *self)
 static void forget(GstCudaJ2kRtpDepay *self)
 {
   cj2k_rtp_receiver_flush(self->receiver);
+  gst_clear_buffer(&self->stray);
   g_clear_pointer(&self->pending.data, g_free);
   self->began = FALSE;
   take_codestreams(self);
@@ -315,39 +341,151 @@ static void drain(GstCudaJ2kRtpDepay *self)
   push_pending(self);
 }
 
-/* Begins anew when the SSRC changes, because each sender has sequence numbers of its own. */
-static void check_sender(GstCudaJ2kRtpDepay *self, guint32 ssrc)
+/* The receiver's time, in microseconds. It stands still while downstream holds up a picture,
+ * because then packets that have arrived wait upstream. */
+static guint64 now(const GstCudaJ2kRtpDepay *self)
 {
-  if (self->has_ssrc && self->ssrc != ssrc) {
-    drain(self);
-    forget(self);
-  }
-  self->has_ssrc = TRUE;
+  return (guint64)(g_get_monotonic_time() - self->busy);
+}
+
+/* Tells the receiver the time, if the pipeline is live: elsewhere packets may come at any pace. */
+static void tell_time(GstCudaJ2kRtpDepay *self)
+{
+  GST_OBJECT_LOCK(self);
+  gboolean live = self->live;
+  GST_OBJECT_UNLOCK(self);
+  if (live)
+    cj2k_rtp_receiver_advance(self->receiver, now(self));
+}
+
+/* Sets the timer to the time at which a codestream is to be pushed even if no packet arrives. */
+static void set_timer(GstCudaJ2kRtpDepay *self)
+{
+  GST_OBJECT_LOCK(self);
+  gboolean live = self->live;
+  GST_OBJECT_UNLOCK(self);
+  guint64 due = live ? cj2k_rtp_receiver_due(self->receiver) : G_MAXUINT64;
+  gst_cuda_j2k_rtp_timer_set(&self->timer,
+                             due == G_MAXUINT64 ? G_MAXINT64 : (gint64)due + self->busy);
+}
+
+static void on_deadline(gpointer data)
+{
+  GstCudaJ2kRtpDepay *self = data;
+  GstPad *pad = GST_RTP_BASE_DEPAYLOAD_SINKPAD(self);
+  GST_PAD_STREAM_LOCK(pad);
+  tell_time(self);
+  take_codestreams(self);
+  set_timer(self);
+  GST_PAD_STREAM_UNLOCK(pad);
+}
+
+static void take_packet(GstCudaJ2kRtpDepay *self, GstRTPBuffer *rtp)
+{
+  const guint8 *payload = gst_rtp_buffer_get_payload(rtp);
+  guint size = gst_rtp_buffer_get_payload_len(rtp);
+  cj2k_rtp_receiver_push(self->receiver, gst_rtp_buffer_get_seq(rtp),
+                         gst_rtp_buffer_get_timestamp(rtp), gst_rtp_buffer_get_marker(rtp), payload,
+                         payload ? size : 0, GST_BUFFER_PTS(rtp->buffer));
+  take_codestreams(self);
+}
+
+/* Begins anew with the sender of this packet and of the one before it. */
+static void change_sender(GstCudaJ2kRtpDepay *self, guint32 ssrc)
+{
+  GstBuffer *first = g_steal_pointer(&self->stray);
+  GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+  drain(self);
+  forget(self);
   self->ssrc = ssrc;
+  if (gst_rtp_buffer_map(first, GST_MAP_READ, &rtp)) {
+    take_packet(self, &rtp);
+    gst_rtp_buffer_unmap(&rtp);
+  }
+  gst_buffer_unref(first);
+}
+
+/* Counts a packet that came alone with its SSRC. */
+static void drop_stray(GstCudaJ2kRtpDepay *self)
+{
+  if (self->stray)
+    count(self, &self->foreign);
+  gst_clear_buffer(&self->stray);
+}
+
+/* Whether the packet is of the sender that the receiver listens to. Another one has sequence
+ * numbers of its own; it takes two packets of it in succession to tell a new sender from a stray
+ * packet. */
+static gboolean check_sender(GstCudaJ2kRtpDepay *self, GstRTPBuffer *rtp)
+{
+  guint32 ssrc = gst_rtp_buffer_get_ssrc(rtp);
+  GstRTPBuffer before = GST_RTP_BUFFER_INIT;
+  if (!self->has_ssrc)
+    self->ssrc = ssrc;
+  self->has_ssrc = TRUE;
+  if (ssrc == self->ssrc) {
+    drop_stray(self);
+    return TRUE;
+  }
+  gboolean again = self->stray && gst_rtp_buffer_map(self->stray, GST_MAP_READ, &before);
+  if (again) {
+    again = gst_rtp_buffer_get_ssrc(&before) == ssrc &&
+            (guint16)(gst_rtp_buffer_get_seq(&before) + 1) == gst_rtp_buffer_get_seq(rtp);
+    gst_rtp_buffer_unmap(&before);
+  }
+  if (again) {
+    change_sender(self, ssrc);
+    return TRUE;
+  }
+  drop_stray(self);
+  self->stray = gst_buffer_ref(rtp->buffer);
+  return FALSE;
 }
 
 static GstBuffer *process(GstRTPBaseDepayload *depayload, GstRTPBuffer *rtp)
 {
   GstCudaJ2kRtpDepay *self = DEPAY(depayload);
-  const guint8 *payload = gst_rtp_buffer_get_payload(rtp);
-  guint size = gst_rtp_buffer_get_payload_len(rtp);
   update_params(self);
-  check_sender(self, gst_rtp_buffer_get_ssrc(rtp));
-  cj2k_rtp_receiver_push(self->receiver, gst_rtp_buffer_get_seq(rtp),
-                         gst_rtp_buffer_get_timestamp(rtp), gst_rtp_buffer_get_marker(rtp), payload,
-                         payload ? size : 0, GST_BUFFER_PTS(rtp->buffer));
-  take_codestreams(self);
+  tell_time(self);
+  if (check_sender(self, rtp))
+    take_packet(self, rtp);
+  set_timer(self);
   return NULL;
 }
 
 static gboolean handle_event(GstRTPBaseDepayload *depayload, GstEvent *event)
 {
-  if (GST_EVENT_TYPE(event) == GST_EVENT_EOS)
-    drain(DEPAY(depayload));
-  else if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP)
-    forget(DEPAY(depayload));
+  GstCudaJ2kRtpDepay *self = DEPAY(depayload);
+  switch (GST_EVENT_TYPE(event)) {
+  case GST_EVENT_EOS:
+    drain(self);
+    drop_stray(self);
+    break;
+  case GST_EVENT_SEGMENT: drain(self); break;
+  case GST_EVENT_FLUSH_STOP: forget(self); break;
+  default: break;
+  }
   return GST_RTP_BASE_DEPAYLOAD_CLASS(gst_cuda_j2k_rtp_depay_parent_class)
       ->handle_event(depayload, event);
+}
+
+/* Adds the longest wait for missing packets to the latency of a live pipeline. */
+static gboolean query_source(GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  GstCudaJ2kRtpDepay *self = DEPAY(parent);
+  GstClockTime min, max;
+  gboolean live;
+  if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY)
+    return gst_pad_query_default(pad, parent, query);
+  if (!gst_pad_peer_query(GST_RTP_BASE_DEPAYLOAD_SINKPAD(self), query))
+    return FALSE;
+  gst_query_parse_latency(query, &live, &min, &max);
+  GST_OBJECT_LOCK(self);
+  GstClockTime wait = live ? self->params.deadline * GST_USECOND : 0;
+  self->live = live;
+  GST_OBJECT_UNLOCK(self);
+  gst_query_set_latency(query, live, min + wait, GST_CLOCK_TIME_IS_VALID(max) ? max + wait : max);
+  return TRUE;
 }
 
 static gboolean set_caps(GstRTPBaseDepayload *depayload, GstCaps *caps)
@@ -369,8 +507,9 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
   GstStateChangeReturn result =
       GST_ELEMENT_CLASS(gst_cuda_j2k_rtp_depay_parent_class)->change_state(element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
+    gst_cuda_j2k_rtp_timer_stop(&self->timer);
     forget(self);
-    self->announced = self->warned_cache = self->has_ssrc = FALSE;
+    self->announced = self->warned_cache = self->has_ssrc = self->live = FALSE;
   }
   return result;
 }
@@ -381,6 +520,8 @@ static void finalize(GObject *object)
 {
   GstCudaJ2kRtpDepay *self = DEPAY(object);
   g_clear_pointer(&self->caps, gst_structure_free);
+  gst_cuda_j2k_rtp_timer_clear(&self->timer);
+  gst_clear_buffer(&self->stray);
   g_free(self->pending.data);
   cj2k_rtp_receiver_free(self->receiver);
   G_OBJECT_CLASS(gst_cuda_j2k_rtp_depay_parent_class)->finalize(object);
@@ -395,6 +536,13 @@ static void install_properties(GObjectClass *object_class)
                         "Number of RTP packets to wait for behind missing ones, because these "
                         "may only be late; a codestream without gaps never waits",
                         0, 65535, DEFAULT_WINDOW, flags));
+  g_object_class_install_property(
+      object_class, PROP_DEADLINE,
+      g_param_spec_uint("deadline", "Deadline",
+                        "Longest time to wait for missing RTP packets after the end of a "
+                        "codestream, in milliseconds, in live pipelines; it is added to their "
+                        "latency; 0 = no limit, and nothing is added",
+                        0, 60000, DEFAULT_DEADLINE, flags));
   g_object_class_install_property(
       object_class, PROP_MAX_RESOLUTION,
       g_param_spec_uint("max-resolution", "Highest resolution",
@@ -412,12 +560,18 @@ static void install_properties(GObjectClass *object_class)
                          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 }
 
-/* Ignores lost packets, for which the base class would send a gap event: the picture that they
- * belong to is usually repaired and pushed. */
+/* Takes an event of rtpjitterbuffer (do-lost=true) about a packet that will not arrive. The base
+ * class would send a gap event, although the picture that the packet belongs to is usually repaired
+ * and pushed. */
 static gboolean packet_lost(GstRTPBaseDepayload *depayload, GstEvent *event)
 {
-  (void)depayload;
-  (void)event;
+  GstCudaJ2kRtpDepay *self = DEPAY(depayload);
+  guint sequence;
+  if (gst_structure_get_uint(gst_event_get_structure(event), "seqnum", &sequence)) {
+    cj2k_rtp_receiver_settle(self->receiver, (guint16)sequence);
+    take_codestreams(self);
+    set_timer(self);
+  }
   return TRUE;
 }
 
@@ -449,11 +603,14 @@ static void gst_cuda_j2k_rtp_depay_class_init(GstCudaJ2kRtpDepayClass *klass)
 
 static void gst_cuda_j2k_rtp_depay_init(GstCudaJ2kRtpDepay *self)
 {
-  self->params = (Cj2kRtpReceiverParams){.window = DEFAULT_WINDOW, .max_resolution = 7};
+  self->params = (Cj2kRtpReceiverParams){
+      .window = DEFAULT_WINDOW, .deadline = 1000 * DEFAULT_DEADLINE, .max_resolution = 7};
   self->receiver = cj2k_rtp_receiver_new(&self->params);
   /* The base class would drop packets that come late by fewer than max-reorder numbers; the
    * receiver puts them in order instead. */
   g_object_set(self, "max-reorder", 0, NULL);
   gst_pad_add_probe(GST_RTP_BASE_DEPAYLOAD_SRCPAD(self), GST_PAD_PROBE_TYPE_BUFFER, clear_discont,
                     self, NULL);
+  gst_pad_set_query_function(GST_RTP_BASE_DEPAYLOAD_SRCPAD(self), query_source);
+  gst_cuda_j2k_rtp_timer_init(&self->timer, on_deadline, self);
 }

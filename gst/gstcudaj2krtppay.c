@@ -270,7 +270,8 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
 static GstClockTime field_duration(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer)
 {
   if (self->info.fps_n > 0)
-    return gst_util_uint64_scale_int(GST_SECOND, self->info.fps_d, 2 * self->info.fps_n);
+    return gst_util_uint64_scale(GST_SECOND, (guint64)self->info.fps_d,
+                                 2 * (guint64)self->info.fps_n);
   if (GST_BUFFER_DURATION_IS_VALID(buffer))
     return GST_BUFFER_DURATION(buffer) / 2;
   return 20 * GST_MSECOND;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "receive.h"
 
+#include "sequence.h"
+
 #include <string.h>
 
 #define MAX_OPEN  8          /* codestreams that are collected at the same time */
 #define MAX_BYTES (1u << 29) /* of a codestream */
 #define MAX_COUNT (1u << 21) /* packets of a codestream */
-#define SEEN      (1u << 16) /* numbers whose arrival is remembered */
-/* A packet numbered further behind or ahead of the highest number is neither late nor behind a
- * loss, because no network delays or loses that many. */
-#define FAR_BEHIND (1 << 14)
-#define FAR_AHEAD  (1 << 22)
+#define EARLIER   (1 << 14)  /* numbers in front of the first packet that may still arrive */
+#define MAX_ZEROS 64         /* packets of padding behind a codestream */
+#define RECENT    64         /* codestreams whose timestamps are remembered */
+/* Codestreams without a repeated packet after which the sender is taken for one that repeats none.
+ */
+#define MAX_UNREPEATED 16
 
 /* A packet that arrived. */
 typedef struct {
@@ -28,9 +31,18 @@ typedef struct {
   GArray *fragments;   /* Fragment, in the order of arrival */
   int64_t first, last; /* lowest and highest number */
   int64_t marker;      /* number of the packet with the marker; -1: it has not arrived */
-  bool begins;         /* its first packet has arrived */
-  bool sorted;         /* packets arrived in the order of sending */
-  bool left_out;       /* packets were left out by max_resolution or max_layers */
+  int64_t last_data;   /* highest number of a packet that is not all zeros */
+  /* Numbers above last_data of packets that are all zeros: padding, if last_data has the EOC. */
+  int64_t zeros[MAX_ZEROS];
+  uint32_t num_zeros;
+  uint64_t began; /* when its first packet arrived */
+  /* When its last packet arrived, or, if `ended`, when it became known that packets were missing.
+   */
+  uint64_t since;
+  bool ended;    /* the marker or a packet of a later codestream has arrived */
+  bool begins;   /* its first packet has arrived */
+  bool sorted;   /* packets arrived in the order of sending */
+  bool left_out; /* packets were left out by max_resolution or max_layers */
 } Set;
 
 struct Cj2kRtpReceiver {
@@ -41,20 +53,22 @@ struct Cj2kRtpReceiver {
   uint32_t newer; /* packets that arrived for sets behind the first one */
   int64_t end;    /* sets that begin below this number are handed out without waiting */
 
-  bool repeats;         /* the sender repeats packets: some came further behind than the window */
-  bool running;         /* a packet has arrived: the numbers below are valid */
-  bool synced;          /* `expected` is the first number of a codestream */
-  int64_t highest;      /* highest number so far, counted without wrapping */
-  int64_t expected;     /* lowest number that has not been handed out */
-  int64_t base;         /* number of the packet at which counting began */
-  uint32_t raw_highest; /* `highest` as sent, in 24 bits */
-  uint32_t jump;        /* 1 + number, as sent, of a packet far from the others; 0: none */
-  uint8_t seen[SEEN / 8];
+  Cj2kRtpSequence sequence;
+  bool synced;         /* `expected` is the first number of a codestream */
+  int64_t expected;    /* lowest number that has not been handed out */
+  bool repeats;        /* the sender repeats packets: some came further behind than the window */
+  uint32_t unrepeated; /* codestreams handed out since such a packet came */
+  uint64_t now;        /* time told by cj2k_rtp_receiver_advance */
+  uint64_t began;      /* when the first packet of the newest codestream arrived */
+  uint64_t periods[2]; /* times between the last codestreams; 0: not known */
+  uint32_t recent[RECENT]; /* timestamps of the last codestreams handed out */
+  uint64_t num_recent;     /* number of codestreams handed out */
 
   Cj2kRtpRepairer *repairer;
   GArray *arrived;  /* Cj2kRtpArrived */
   GByteArray *kept; /* headers of the last codestream that allows reuse */
   Cj2kRtpHeader kept_main;
+  uint32_t kept_packets; /* number of Main packets that they came in */
   bool has_kept;
   guint last_size;
 };
@@ -97,9 +111,9 @@ void cj2k_rtp_receiver_flush(Cj2kRtpReceiver *receiver)
     receiver->stats.waiting -= receiver->sets[0].fragments->len;
     remove_set(receiver);
   }
-  receiver->running = receiver->synced = receiver->has_kept = receiver->repeats = false;
-  receiver->end = 0;
-  receiver->jump = 0;
+  cj2k_rtp_sequence_reset(&receiver->sequence);
+  receiver->synced = receiver->has_kept = receiver->repeats = false;
+  receiver->periods[0] = receiver->periods[1] = receiver->num_recent = 0;
 }
 
 void cj2k_rtp_receiver_free(Cj2kRtpReceiver *receiver)
@@ -120,99 +134,24 @@ void cj2k_rtp_receiver_set_params(Cj2kRtpReceiver *receiver, const Cj2kRtpReceiv
 
 void cj2k_rtp_receiver_end(Cj2kRtpReceiver *receiver)
 {
-  receiver->end = receiver->highest + 1;
+  receiver->end = receiver->sequence.highest + 1;
+}
+
+void cj2k_rtp_receiver_advance(Cj2kRtpReceiver *receiver, uint64_t now)
+{
+  receiver->now = MAX(receiver->now, now);
+}
+
+void cj2k_rtp_receiver_settle(Cj2kRtpReceiver *receiver, uint16_t sequence)
+{
+  cj2k_rtp_sequence_settle(&receiver->sequence, sequence);
 }
 
 void cj2k_rtp_receiver_stats(const Cj2kRtpReceiver *receiver, Cj2kRtpStats *stats)
 {
   *stats = receiver->stats;
-}
-
-/* --- numbers --- */
-
-static bool was_seen(const Cj2kRtpReceiver *receiver, int64_t number)
-{
-  return receiver->seen[(uint64_t)number % SEEN / 8] >> ((uint64_t)number % 8) & 1;
-}
-
-static void set_seen(Cj2kRtpReceiver *receiver, int64_t number, bool seen)
-{
-  uint8_t bit = (uint8_t)(1 << ((uint64_t)number % 8));
-  uint8_t *byte = &receiver->seen[(uint64_t)number % SEEN / 8];
-  *byte = seen ? *byte | bit : *byte & (uint8_t)~bit;
-}
-
-/* Notes that none of the numbers from first to last has arrived. */
-static void forget_seen(Cj2kRtpReceiver *receiver, int64_t first, int64_t last)
-{
-  while (first <= last) {
-    if (first % 8 == 0 && first + 7 <= last) {
-      receiver->seen[(uint64_t)first % SEEN / 8] = 0;
-      first += 8;
-    } else {
-      set_seen(receiver, first++, false);
-    }
-  }
-}
-
-/* Begins to count numbers at this packet. */
-static int64_t start_numbers(Cj2kRtpReceiver *receiver, uint32_t raw)
-{
-  receiver->running = true;
-  receiver->synced = false;
-  receiver->raw_highest = raw;
-  /* Leaves room for packets before this one, above all numbers counted before a restart. */
-  receiver->highest += 2 * (int64_t)SEEN;
-  receiver->base = receiver->highest;
-  receiver->expected = receiver->highest - FAR_BEHIND;
-  memset(receiver->seen, 0, sizeof receiver->seen);
-  set_seen(receiver, receiver->highest, true);
-  return receiver->highest;
-}
-
-/* The signed distance of `raw`, of 24 bits, from the highest number so far. Some senders do not
- * increment ESEQ when the sequence number wraps; then a small step forward of its 16 bits counts as
- * a wrap. */
-static int64_t distance(const Cj2kRtpReceiver *receiver, uint32_t raw)
-{
-  int32_t delta = (int32_t)((raw - receiver->raw_highest) << 8) >> 8;
-  int16_t low = (int16_t)(raw - receiver->raw_highest);
-  if (raw >> 16 == receiver->raw_highest >> 16 && low > 0 && delta < -FAR_BEHIND &&
-      low < FAR_BEHIND)
-    return low;
-  return delta;
-}
-
-/*
- * The number of a packet, counted without wrapping; -1: the packet is to be dropped. A packet far
- * from the others is dropped, unless it directly follows another such packet: then the sender has
- * restarted.
- */
-static int64_t number_of(Cj2kRtpReceiver *receiver, uint32_t raw)
-{
-  if (!receiver->running)
-    return start_numbers(receiver, raw);
-  int64_t delta = distance(receiver, raw);
-  if (delta < -FAR_BEHIND || delta > FAR_AHEAD) {
-    bool again = receiver->jump != 0 && ((receiver->jump ^ raw) & 0xffffff) == 0;
-    receiver->jump = raw + 1;
-    if (!again)
-      return -1;
-    receiver->jump = 0;
-    receiver->end = receiver->highest + 1;
-    receiver->stats.restarts++;
-    return start_numbers(receiver, raw);
-  }
-  receiver->jump = 0;
-  int64_t number = receiver->highest + delta;
-  if (delta <= 0)
-    return number;
-  forget_seen(receiver, receiver->highest + 1, MIN(number, receiver->highest + SEEN));
-  receiver->stats.lost += (uint64_t)delta - 1;
-  receiver->highest = number;
-  receiver->raw_highest = raw;
-  set_seen(receiver, number, true);
-  return number;
+  stats->lost = receiver->sequence.lost;
+  stats->restarts = receiver->sequence.restarts;
 }
 
 /* --- sets --- */
@@ -234,11 +173,27 @@ static Set *find_set(Cj2kRtpReceiver *receiver, uint32_t timestamp, uint8_t part
   return NULL;
 }
 
+/* Whether a packet with this timestamp has arrived not long ago. */
+static bool is_known(const Cj2kRtpReceiver *receiver, uint32_t timestamp)
+{
+  for (uint32_t i = 0; i < receiver->num_sets; i++)
+    if (receiver->sets[i].timestamp == timestamp)
+      return true;
+  for (uint32_t i = 0; i < MIN(receiver->num_recent, RECENT); i++)
+    if (receiver->recent[i] == timestamp)
+      return true;
+  return false;
+}
+
 /* Inserts a new set among the others, which are fewer than MAX_OPEN. */
 static Set *new_set(Cj2kRtpReceiver *receiver, uint32_t timestamp, uint8_t part, int64_t number,
                     uint64_t time)
 {
   uint32_t at = receiver->num_sets++;
+  receiver->periods[1] = receiver->periods[0];
+  if (at > 0 || receiver->num_recent > 0)
+    receiver->periods[0] = receiver->now - receiver->began;
+  receiver->began = receiver->now;
   for (; at > 0 && receiver->sets[at - 1].first > number; at--)
     receiver->sets[at] = receiver->sets[at - 1];
   receiver->sets[at] = (Set){.timestamp = timestamp,
@@ -249,6 +204,8 @@ static Set *new_set(Cj2kRtpReceiver *receiver, uint32_t timestamp, uint8_t part,
                              .first = number,
                              .last = number,
                              .marker = -1,
+                             .last_data = -1,
+                             .began = receiver->now,
                              .sorted = true};
   return &receiver->sets[at];
 }
@@ -258,6 +215,32 @@ static bool is_left_out(const Cj2kRtpReceiverParams *params, const Cj2kRtpHeader
   return header->kind == CJ2K_RTP_BODY &&
          (header->resolution > params->max_resolution ||
           (params->max_layers > 0 && header->layer >= params->max_layers));
+}
+
+/* Whether the payload is all zeros, which some senders append to a codestream in packets of their
+ * own. */
+static bool is_padding(const uint8_t *data, size_t size)
+{
+  for (size_t i = 0; i < size; i++)
+    if (data[i])
+      return false;
+  return true;
+}
+
+/* Notes which packets at the end of the set may be padding. */
+static void note_zeros(Set *set, int64_t number, bool zeros)
+{
+  uint32_t kept = 0;
+  if (zeros) {
+    if (number > set->last_data && set->num_zeros < MAX_ZEROS)
+      set->zeros[set->num_zeros++] = number;
+    return;
+  }
+  set->last_data = MAX(set->last_data, number);
+  for (uint32_t i = 0; i < set->num_zeros; i++)
+    if (set->zeros[i] > set->last_data)
+      set->zeros[kept++] = set->zeros[i];
+  set->num_zeros = kept;
 }
 
 static void add_fragment(Cj2kRtpReceiver *receiver, Set *set, int64_t number,
@@ -271,6 +254,7 @@ static void add_fragment(Cj2kRtpReceiver *receiver, Set *set, int64_t number,
   set->last = MAX(set->last, number);
   if (marker)
     set->marker = MAX(set->marker, number);
+  note_zeros(set, number, header->kind == CJ2K_RTP_BODY && is_padding(data, size));
   set->begins |= begins_codestream(header, data, size);
   set->left_out |= left_out;
   if (!left_out)
@@ -289,14 +273,27 @@ static void sort_sets(Cj2kRtpReceiver *receiver)
     }
 }
 
-/* Whether the payload is all zeros, which some senders append to a codestream in packets of their
- * own. */
-static bool is_padding(const uint8_t *data, size_t size)
+/* Whether the packet begins a codestream although its set has one already: the sender writes
+ * neither markers nor new timestamps. */
+static bool begins_another(const Set *set, int64_t number, const Cj2kRtpHeader *header,
+                           const uint8_t *data, size_t size)
 {
-  for (size_t i = 0; i < size; i++)
-    if (data[i])
-      return false;
-  return true;
+  return set->begins && set->marker < 0 && number > set->last && size >= 4 &&
+         begins_codestream(header, data, size);
+}
+
+/* Notes that nothing more is to come for the sets in front of this one, or, if `marker` is set, for
+ * this one too, but for packets that are late. */
+static void note_ends(Cj2kRtpReceiver *receiver, Set *set, bool marker)
+{
+  if (!set->ended)
+    set->since = receiver->now;
+  set->ended |= marker;
+  for (Set *before = receiver->sets; before < set; before++) {
+    if (!before->ended)
+      before->since = receiver->now;
+    before->ended = true;
+  }
 }
 
 /* Puts a packet into its set. false: there is no room. */
@@ -304,19 +301,64 @@ static bool store(Cj2kRtpReceiver *receiver, int64_t number, uint32_t timestamp,
                   const Cj2kRtpHeader *header, const uint8_t *data, size_t size, uint64_t time)
 {
   Set *set = find_set(receiver, timestamp, header->part);
+  if (set && begins_another(set, number, header, data, size)) {
+    if (set->last + 1 == number)
+      set->marker = set->last_data;
+    receiver->end = MAX(receiver->end, number);
+    set = NULL;
+  }
   if (!set && receiver->num_sets == MAX_OPEN)
     return false;
   if (!set)
     set = new_set(receiver, timestamp, header->part, number, time);
-  if (set->bytes->len + size > MAX_BYTES || set->fragments->len >= MAX_COUNT)
+  if (set->bytes->len + size > MAX_BYTES || set->fragments->len >= MAX_COUNT) {
+    receiver->end = MAX(receiver->end, set->last + 1);
     return false;
+  }
   int64_t first = set->first;
   if (set != &receiver->sets[0])
     receiver->newer++;
   add_fragment(receiver, set, number, header, marker, data, size);
+  note_ends(receiver, set, marker);
   if (set->first != first)
     sort_sets(receiver);
   return true;
+}
+
+/* Begins to count at this number, which is above all numbers before. */
+static void begin_numbers(Cj2kRtpReceiver *receiver, int64_t number)
+{
+  receiver->synced = false;
+  receiver->expected = number - EARLIER;
+  receiver->end = receiver->expected;
+}
+
+/* The number of a packet; -1: it is to be dropped, and has been counted. */
+static int64_t number_of(Cj2kRtpReceiver *receiver, uint32_t raw, uint32_t timestamp)
+{
+  Cj2kRtpStats *stats = &receiver->stats;
+  bool first, anew;
+  int64_t number = cj2k_rtp_sequence_take(&receiver->sequence, raw, &first, &anew);
+  if (number < 0) {
+    stats->late++;
+    return -1;
+  }
+  if (!anew && number < receiver->sequence.highest - receiver->params.window) {
+    receiver->repeats = true;
+    receiver->unrepeated = 0;
+  }
+  if (!anew && (!first || number < receiver->expected)) {
+    int64_t again = -1;
+    if (!is_known(receiver, timestamp))
+      again = cj2k_rtp_sequence_suspect(&receiver->sequence, raw);
+    if (again < 0)
+      *(first ? &stats->late : &stats->duplicates) += 1;
+    anew = again >= 0;
+    number = again;
+  }
+  if (anew)
+    begin_numbers(receiver, number);
+  return number;
 }
 
 void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32_t timestamp,
@@ -330,28 +372,13 @@ void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32
     stats->malformed++;
     return;
   }
-  int64_t before = receiver->highest;
-  int64_t number = number_of(receiver, (uint32_t)header.extended << 16 | sequence);
-  if (number < 0) {
-    stats->late++;
+  int64_t number = number_of(receiver, (uint32_t)header.extended << 16 | sequence, timestamp);
+  if (number < 0)
     return;
-  }
-  if (number <= before && number > receiver->highest - (int64_t)SEEN) {
-    receiver->repeats |= number < receiver->highest - receiver->params.window;
-    if (was_seen(receiver, number)) {
-      stats->duplicates++;
-      return;
-    }
-    set_seen(receiver, number, true);
-    if (number > receiver->base)
-      stats->lost--;
-  }
   payload += skip;
   size -= skip;
-  if (number < receiver->expected) {
-    stats->late++;
-  } else if (number == receiver->expected && receiver->synced && header.kind == CJ2K_RTP_BODY &&
-             !find_set(receiver, timestamp, header.part) && is_padding(payload, size)) {
+  if (number == receiver->expected && receiver->synced && header.kind == CJ2K_RTP_BODY &&
+      !find_set(receiver, timestamp, header.part) && is_padding(payload, size)) {
     receiver->expected++;
     stats->unused++;
   } else if (store(receiver, number, timestamp, marker, &header, payload, size, time)) {
@@ -363,26 +390,47 @@ void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32
 
 /* --- handing out --- */
 
-/* Whether all packets of a set have arrived. */
+/* Whether all packets of a set have arrived. Those behind the last one with data are padding. */
 static bool is_complete(const Set *set)
 {
-  return set->begins && set->marker == set->last &&
-         set->last - set->first + 1 == (int64_t)set->fragments->len;
+  return set->begins && set->marker >= 0 && set->marker == set->last_data &&
+         set->last_data - set->first + 1 == (int64_t)set->fragments->len - set->num_zeros;
 }
 
-/* Whether a set's last packet has arrived and all its gaps are further back than the window, so
- * that the missing packets are lost and not just late. Never if the sender repeats packets, because
- * it does so behind the last one. */
+/* Whether a set's last packet has arrived and all its gaps, and those in front of it, are known to
+ * be losses: they are further back than the window, or settled. If the sender repeats packets,
+ * which it does behind the last one, only those settled are. */
 static bool has_old_gaps(const Cj2kRtpReceiver *receiver, const Set *set)
 {
-  int64_t oldest = receiver->highest - receiver->params.window;
-  if (receiver->repeats || set->marker < 0 || !set->begins ||
-      (receiver->synced && set->first != receiver->expected) || receiver->params.window >= SEEN)
+  const Cj2kRtpSequence *sequence = &receiver->sequence;
+  int64_t oldest = sequence->settled + 1;
+  if (set->marker < 0 || (!set->begins && !receiver->synced))
     return false;
-  for (int64_t number = set->marker; number >= oldest && number > set->first; number--)
-    if (!was_seen(receiver, number))
+  if (!receiver->repeats)
+    oldest = MAX(oldest, sequence->highest - receiver->params.window);
+  int64_t begin = receiver->synced ? receiver->expected : set->first;
+  oldest = MAX(MAX(oldest, begin), sequence->highest - (int64_t)CJ2K_RTP_SEEN + 1);
+  for (int64_t number = set->marker; number >= oldest; number--)
+    if (!cj2k_rtp_sequence_seen(sequence, number))
       return false;
   return true;
+}
+
+/* Whether packets of the second set have arrived, and none of the first set can arrive any more. */
+static bool is_settled(const Cj2kRtpReceiver *receiver)
+{
+  return receiver->num_sets > 1 && receiver->sequence.settled >= receiver->sets[1].first - 1;
+}
+
+uint64_t cj2k_rtp_receiver_due(const Cj2kRtpReceiver *receiver)
+{
+  const Set *set = &receiver->sets[0];
+  uint64_t since = set->since, period = MAX(receiver->periods[0], receiver->periods[1]);
+  if (receiver->num_sets == 0 || !receiver->params.deadline || (!set->ended && !period))
+    return UINT64_MAX;
+  if (!set->ended)
+    since = MAX(since, set->began + period);
+  return since + receiver->params.deadline;
 }
 
 /* Whether the first set is to be handed out now. If packets in front of it are missing, it waits
@@ -394,6 +442,7 @@ static bool is_due(const Cj2kRtpReceiver *receiver)
     return true;
   return set->first < receiver->end || receiver->num_sets == MAX_OPEN ||
          (receiver->num_sets > 1 && receiver->newer > receiver->params.window) ||
+         is_settled(receiver) || cj2k_rtp_receiver_due(receiver) <= receiver->now ||
          has_old_gaps(receiver, set);
 }
 
@@ -451,7 +500,8 @@ static bool may_reuse(const Cj2kRtpReceiver *receiver, const Set *set)
   return cj2k_rtp_header_alike(&main, &receiver->kept_main);
 }
 
-static void list_arrived(Cj2kRtpReceiver *receiver, Set *set)
+/* `reuse`: the headers of an earlier codestream are used if those of this one are missing. */
+static void list_arrived(Cj2kRtpReceiver *receiver, Set *set, bool reuse)
 {
   int64_t next = receiver->synced ? receiver->expected : set->first;
   g_array_set_size(receiver->arrived, 0);
@@ -466,6 +516,11 @@ static void list_arrived(Cj2kRtpReceiver *receiver, Set *set)
     if (i == 0 && fragment->size > 0 &&
         begins_codestream(&fragment->header, arrived.data, fragment->size))
       arrived.gap = false;
+    /* If only the Main packets are missing, the next one directly follows the headers used in their
+     * place. */
+    if (i == 0 && fragment->header.kind == CJ2K_RTP_BODY)
+      arrived.gap =
+          !reuse || !receiver->synced || fragment->number != next + receiver->kept_packets;
     g_array_append_val(receiver->arrived, arrived);
     next = fragment->number + 1;
   }
@@ -491,7 +546,7 @@ static bool repair(Cj2kRtpReceiver *receiver, Set *set, bool complete,
   GByteArray *out = g_byte_array_sized_new(set->bytes->len + 4096);
   Cj2kRtpRepaired result;
   bool reuse = may_reuse(receiver, set);
-  list_arrived(receiver, set);
+  list_arrived(receiver, set, reuse);
   bool good =
       cj2k_rtp_repair(receiver->repairer, &g_array_index(receiver->arrived, Cj2kRtpArrived, 0),
                       receiver->arrived->len, reuse ? receiver->kept : NULL, out, &result);
@@ -511,8 +566,18 @@ static bool repair(Cj2kRtpReceiver *receiver, Set *set, bool complete,
   return true;
 }
 
-/* Keeps the headers if they are announced to be the same in later codestreams. */
-static void keep_headers(Cj2kRtpReceiver *receiver, const Cj2kRtpCodestream *codestream)
+static uint32_t count_main_packets(const Set *set)
+{
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < set->fragments->len; i++)
+    count += g_array_index(set->fragments, Fragment, i).header.kind != CJ2K_RTP_BODY;
+  return count;
+}
+
+/* Keeps the headers of the set's codestream, of which no packet is missing, if they are announced
+ * to be the same in later codestreams. */
+static void keep_headers(Cj2kRtpReceiver *receiver, const Set *set,
+                         const Cj2kRtpCodestream *codestream)
 {
   receiver->has_kept = codestream->main.reuse;
   if (!receiver->has_kept)
@@ -521,6 +586,7 @@ static void keep_headers(Cj2kRtpReceiver *receiver, const Cj2kRtpCodestream *cod
   size_t size = cj2k_rtp_headers_size(codestream->data, codestream->size);
   g_byte_array_set_size(receiver->kept, 0);
   g_byte_array_append(receiver->kept, codestream->data, (guint)size);
+  receiver->kept_packets = count_main_packets(set);
   receiver->has_kept = size > 0;
 }
 
@@ -544,10 +610,14 @@ static bool close_set(Cj2kRtpReceiver *receiver, bool complete, Cj2kRtpCodestrea
     good = repair(receiver, set, complete, codestream);
   }
   if (good && complete && !set->left_out)
-    keep_headers(receiver, codestream);
+    keep_headers(receiver, set, codestream);
   receiver->expected = MAX(receiver->expected, set->last + 1);
   /* After a restart `expected` belongs to the new numbers, and this set to the old ones. */
-  receiver->synced = set->marker == set->last && receiver->expected == set->last + 1;
+  receiver->synced = (complete || set->marker == set->last) && receiver->expected == set->last + 1;
+  receiver->recent[receiver->num_recent % RECENT] = set->timestamp;
+  receiver->num_recent++;
+  if (++receiver->unrepeated > MAX_UNREPEATED)
+    receiver->repeats = false;
   remove_set(receiver);
   return good;
 }

@@ -4,8 +4,9 @@
  * bits, collects those of each codestream, and repairs codestreams of which packets are missing.
  *
  * A codestream is handed out as soon as all its packets have arrived. One with gaps is handed out
- * when its last packet has arrived and the gaps are more than `window` packets back, or when more
- * than `window` packets of later codestreams have arrived.
+ * when its last packet has arrived and the gaps are more than `window` packets back, when more than
+ * `window` packets of later codestreams have arrived, when the missing packets are known to be
+ * lost, or when `deadline` has passed since its end.
  */
 #ifndef CJ2K_RTP_RECEIVE_H
 #define CJ2K_RTP_RECEIVE_H
@@ -42,6 +43,7 @@ typedef struct {
 
 typedef struct {
   uint32_t window;        /* packets to wait for behind missing ones; 0: none */
+  uint64_t deadline;      /* longest wait for missing packets, as time of `advance`; 0: no limit */
   uint8_t max_resolution; /* highest RES of packets to keep; 7: all */
   uint8_t max_layers;     /* layers to keep; 0: all */
 } Cj2kRtpReceiverParams;
@@ -55,6 +57,19 @@ void cj2k_rtp_receiver_set_params(Cj2kRtpReceiver *receiver, const Cj2kRtpReceiv
  * is copied. `time` is handed out with the codestream. */
 void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32_t timestamp,
                             bool marker, const uint8_t *payload, size_t size, uint64_t time);
+/*
+ * Tells the time, in any unit, which may not go back. Call it before packets are pushed, and when
+ * cj2k_rtp_receiver_due is reached. A receiver that is never told the time has no deadline.
+ */
+void cj2k_rtp_receiver_advance(Cj2kRtpReceiver *receiver, uint64_t now);
+/* The time at which the first codestream is handed out even if no more packets arrive; UINT64_MAX:
+ * it is not limited. The wait for missing packets begins with the codestream's last packet or with
+ * one of a later codestream. If neither arrives, it begins with the last one that did, but not
+ * before the time has passed in which the codestream before was sent. */
+uint64_t cj2k_rtp_receiver_due(const Cj2kRtpReceiver *receiver);
+/* Tells that the packet with this sequence number, and those before it, will not arrive if they
+ * have not arrived yet. */
+void cj2k_rtp_receiver_settle(Cj2kRtpReceiver *receiver, uint16_t sequence);
 /* Hands out the next codestream. false: none is ready. Call it after each push until it returns
  * false. */
 bool cj2k_rtp_receiver_pull(Cj2kRtpReceiver *receiver, Cj2kRtpCodestream *codestream);

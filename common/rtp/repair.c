@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define MAX_MEMORY  (UINT64_C(4) << 30) /* limit, as cj2k_plan_new counts it */
+/* Limit of a picture, as cj2k_plan_new counts it: enough for 8K with four components. */
+#define MAX_MEMORY  (UINT64_C(1) << 30)
 #define SOP_BYTES   6
 #define MAX_PACKETS (UINT64_C(1) << 22) /* limit for all tiles together */
 
@@ -144,6 +145,10 @@ typedef struct {
   uint32_t next;  /* index of the next packet to write, in the order of the progression */
   uint32_t mark;  /* index of the next resync point */
   uint32_t slice; /* index of the first slice that has not been read */
+  /* Nsop of the tile's first packet, which some encoders do not begin with 0. */
+  uint16_t first_sop;
+  bool sop_known;   /* first_sop was read from the codestream, not assumed */
+  bool sop_useless; /* all packets have the same Nsop, which is first_sop */
   Cj2kRtpArrived *arrived;
   GByteArray *out;
   Cj2kRtpRepaired *result;
@@ -159,6 +164,12 @@ static uint32_t num_packets(const Walk *walk)
   return walk->repairer->packets->len;
 }
 
+/* Nsop of packet walk->next. */
+static uint16_t next_nsop(const Walk *walk)
+{
+  return (uint16_t)(walk->first_sop + (walk->sop_useless ? 0 : walk->next));
+}
+
 /* Writes empty packets in place of all packets before `end`. Later packets of their precincts
  * cannot be read any more, because packet headers depend on those of earlier layers. */
 static void fill(Walk *walk, uint32_t end)
@@ -167,7 +178,7 @@ static void fill(Walk *walk, uint32_t end)
     if (walk->coding->sop) {
       put16(walk->out, CJ2K_SOP);
       put16(walk->out, 4);
-      put16(walk->out, walk->next & 0xffff);
+      put16(walk->out, next_nsop(walk));
     }
     g_byte_array_append(walk->out, (const uint8_t *)"", 1);
     if (walk->coding->eph)
@@ -221,47 +232,99 @@ static uint32_t packet_of_precinct(const Walk *walk, uint32_t pid)
   return precinct < end - first ? walk->repairer->first[first + precinct] : UINT32_MAX;
 }
 
-/* The offset of the next SOP in [at, end), and the index of its packet, which has not been written
- * yet. UINT64_MAX: there is none. */
-static uint64_t next_sop(const Walk *walk, uint64_t at, uint64_t end, uint32_t *packet)
+/* The offset of the next SOP in [at, end). UINT64_MAX: there is none. */
+static uint64_t find_sop(const Walk *walk, uint64_t at, uint64_t end)
 {
-  while (walk->coding->sop && at < end && end - at > 6) {
-    const uint8_t *found = memchr(walk->flat + at, 0xff, end - at - 6);
+  while (at < end && end - at > SOP_BYTES) {
+    const uint8_t *found = memchr(walk->flat + at, 0xff, end - at - SOP_BYTES);
     if (!found)
       break;
     at = (uint64_t)(found - walk->flat);
-    if (cj2k_get16(found) == CJ2K_SOP && cj2k_get16(found + 2) == 4) {
-      *packet = walk->next + (uint16_t)(cj2k_get16(found + 4) - walk->next);
-      if (*packet < num_packets(walk))
-        return at;
-    }
+    if (cj2k_get16(found) == CJ2K_SOP && cj2k_get16(found + 2) == 4)
+      return at;
     at++;
   }
   return UINT64_MAX;
 }
 
-/* Resynchronises: finds the first packet at or after `at` that a resync point or SOP identifies,
- * writes empty packets up to it, and returns its offset. UINT64_MAX: this slice has none. SOP is
- * searched only up to the next resync point, so that no byte is searched once for each of many
- * resync points. */
-static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
+/* The same, if Nsop tells its packet, which has not been written yet; *packet is its index. */
+static uint64_t next_sop(const Walk *walk, uint64_t at, uint64_t end, uint32_t *packet)
 {
-  uint64_t mark = 0;
-  for (; mark != UINT64_MAX; at = mark + 1) {
-    uint32_t packet = 0, pid = 0;
-    mark = next_mark(walk, at, end, &pid);
-    uint64_t sop = next_sop(walk, at, mark < end ? MIN(mark + SOP_BYTES + 1, end) : end, &packet);
-    if (sop == UINT64_MAX && mark != UINT64_MAX) {
-      packet = packet_of_precinct(walk, pid);
-      if (packet != UINT32_MAX && packet >= walk->next)
-        sop = mark;
-    }
-    if (sop != UINT64_MAX) {
-      fill(walk, packet);
-      return sop;
-    }
+  if (!walk->coding->sop || walk->sop_useless)
+    return UINT64_MAX;
+  while ((at = find_sop(walk, at, end)) != UINT64_MAX) {
+    *packet = walk->next + (uint16_t)(cj2k_get16(walk->flat + at + 4) - next_nsop(walk));
+    if (*packet < num_packets(walk))
+      return at;
+    at++;
   }
   return UINT64_MAX;
+}
+
+/* Finds out how the tile's packets are numbered, from its first two SOP. */
+static void learn_sop(Walk *walk)
+{
+  const GArray *slices = walk->repairer->parts.slices;
+  uint64_t first = UINT64_MAX;
+  walk->first_sop = 0;
+  walk->sop_known = walk->sop_useless = false;
+  for (uint32_t i = walk->slice; walk->coding->sop && i < slices->len; i++) {
+    const Cj2kRtpSlice *slice = &g_array_index(slices, Cj2kRtpSlice, i);
+    uint64_t at = slice->begin;
+    if (slice->tile != walk->tile)
+      return;
+    if (first == UINT64_MAX && (first = find_sop(walk, at, slice->end)) != UINT64_MAX)
+      at = first + SOP_BYTES;
+    if (first == UINT64_MAX || (at = find_sop(walk, at, slice->end)) == UINT64_MAX)
+      continue;
+    walk->first_sop = cj2k_get16(walk->flat + first + 4);
+    walk->sop_useless = cj2k_get16(walk->flat + at + 4) == walk->first_sop;
+    walk->first_sop = walk->sop_useless ? walk->first_sop : 0;
+    return;
+  }
+}
+
+/* Whether this is Nsop of packet walk->next. The first one that is read tells where they begin. */
+static bool check_nsop(Walk *walk, uint16_t number)
+{
+  if (walk->sop_useless)
+    return true;
+  if (!walk->sop_known)
+    walk->first_sop = (uint16_t)(number - walk->next);
+  walk->sop_known = true;
+  return number == next_nsop(walk);
+}
+
+/* Finds the packet at the next resync point in [*at, end) that a PID names and that has not been
+ * written yet. UINT64_MAX: there is none. */
+static uint64_t next_named(Walk *walk, uint64_t at, uint64_t end, uint32_t *packet)
+{
+  uint32_t pid = 0;
+  for (;; at++) {
+    at = next_mark(walk, at, end, &pid);
+    if (at == UINT64_MAX)
+      return at;
+    *packet = packet_of_precinct(walk, pid);
+    if (*packet != UINT32_MAX && *packet >= walk->next)
+      return at;
+  }
+}
+
+/* Resynchronises: finds the first packet at or after `at` that a resync point or SOP identifies,
+ * writes empty packets up to it, and returns its offset. UINT64_MAX: this slice has none. As long
+ * as it is not known where Nsop begins, resync points are preferred. SOP is searched only up to the
+ * next resync point, so that no byte is searched once for each of many resync points. */
+static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
+{
+  uint32_t packet = 0, named = 0;
+  uint64_t sop = UINT64_MAX, mark = next_named(walk, at, end, &named);
+  if (walk->sop_known || mark == UINT64_MAX)
+    sop = next_sop(walk, at, mark < end ? MIN(mark + SOP_BYTES + 1, end) : end, &packet);
+  if (sop == UINT64_MAX && mark == UINT64_MAX)
+    return UINT64_MAX;
+  walk->sop_known |= sop != UINT64_MAX;
+  fill(walk, sop != UINT64_MAX ? packet : named);
+  return sop != UINT64_MAX ? sop : mark;
 }
 
 /* Reads packet walk->next at `at`. Returns where it ends, which is at most `end`; 0: it is broken
@@ -271,10 +334,10 @@ static uint64_t read_packet(Walk *walk, uint64_t at, uint64_t end)
   Cj2kTileReader *reader = &walk->repairer->reader;
   uint32_t first = reader->num_pieces;
   Cj2kBitReader bits;
-  if (end - at >= 6 && cj2k_get16(walk->flat + at) == CJ2K_SOP) {
-    if (cj2k_get16(walk->flat + at + 4) != (walk->next & 0xffff))
+  if (end - at >= SOP_BYTES && cj2k_get16(walk->flat + at) == CJ2K_SOP) {
+    if (!check_nsop(walk, cj2k_get16(walk->flat + at + 4)))
       return 0;
-    at += 6;
+    at += SOP_BYTES;
   }
   if (at == end)
     return 0;
@@ -363,6 +426,7 @@ static bool repair_tile(Walk *walk)
     return false;
   walk->coding = cj2k_header_tile(repairer->plan->header, walk->tile);
   walk->next = walk->mark = 0;
+  learn_sop(walk);
   walk->result->packets += num_packets(walk);
   for (; walk->slice < slices->len; walk->slice++) {
     const Cj2kRtpSlice *slice = &g_array_index(slices, Cj2kRtpSlice, walk->slice);

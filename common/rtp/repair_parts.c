@@ -95,7 +95,7 @@ static void add_mark(Cj2kRtpParts *parts, const Cj2kRtpArrived *payload)
 }
 
 /* Copies `kept`, if it is not NULL, and the payloads to `flat`, and notes where runs begin. With
- * `kept` Main packets are not copied. */
+ * `kept` Main packets are not copied; what follows the last of them follows `kept`. */
 static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t count,
                     const GByteArray *kept)
 {
@@ -108,6 +108,7 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
   if (kept) {
     g_array_append_val(parts->runs, at);
     g_byte_array_append(parts->flat, kept->data, kept->len);
+    gap = false;
   }
   for (uint32_t i = 0; i < count; i++) {
     at = parts->flat->len;
@@ -116,7 +117,7 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
     if (arrived[i].size == 0)
       continue;
     if (kept && arrived[i].header.kind != CJ2K_RTP_BODY) {
-      gap = true;
+      gap = arrived[i].header.kind == CJ2K_RTP_MAIN_MORE;
       continue;
     }
     if (gap)

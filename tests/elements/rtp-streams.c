@@ -112,6 +112,25 @@ Stream stream_pass(const gchar *factory, const gchar *properties, const Stream *
   return out;
 }
 
+static void assert_same_bytes(GstBuffer *a, GstBuffer *b)
+{
+  GstMapInfo map;
+  g_assert_cmpuint(gst_buffer_get_size(a), ==, gst_buffer_get_size(b));
+  g_assert_true(gst_buffer_map(a, &map, GST_MAP_READ));
+  g_assert_cmpint(gst_buffer_memcmp(b, 0, map.data, map.size), ==, 0);
+  gst_buffer_unmap(a, &map);
+}
+
+void stream_assert_same(const Stream *sent, const Stream *received)
+{
+  g_assert_cmpuint(received->buffers->len, ==, sent->buffers->len);
+  for (guint i = 0; i < sent->buffers->len; i++) {
+    GstBuffer *buffer = received->buffers->pdata[i];
+    assert_same_bytes(sent->buffers->pdata[i], buffer);
+    g_assert_false(GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED));
+  }
+}
+
 gsize stream_largest(const Stream *stream)
 {
   gsize largest = 0;
@@ -142,7 +161,7 @@ guint64 stats_get(const GstStructure *stats, const gchar *name)
 void stats_check(const GstStructure *stats)
 {
   static const gchar *const parts[] = {"used",       "unused",    "left-out", "late",
-                                       "duplicates", "malformed", "waiting"};
+                                       "duplicates", "malformed", "waiting",  "foreign"};
   guint64 sum = 0;
   for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
     sum += stats_get(stats, parts[i]);

@@ -27,6 +27,9 @@ Stream stream_encode_fields(const gchar *order, guint count);
  * (transfer full); may be NULL. */
 Stream stream_pass(const gchar *factory, const gchar *properties, const Stream *in,
                    GstStructure **stats);
+/* Fails the test unless the buffers received are those sent, byte by byte, and none is flagged
+ * CORRUPTED. */
+void stream_assert_same(const Stream *sent, const Stream *received);
 /* The size of the largest buffer. */
 gsize stream_largest(const Stream *stream);
 

@@ -164,6 +164,28 @@ static void test_restart(void)
   g_byte_array_unref(headers);
 }
 
+/* A damaged header must not make the receiver allocate for a picture of gigabytes. */
+static void test_memory(void)
+{
+  Cj2kRtpReceiverParams params = {.window = 0, .max_resolution = 7};
+  Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+  const Cj2kRtpHeader main = {.kind = CJ2K_RTP_MAIN_ONLY}, body = {.kind = CJ2K_RTP_BODY};
+  static const uint8_t data[] = {0, 0xff, 0xd9};
+  Cj2kRtpCodestream codestream;
+  Cj2kRtpStats stats;
+  for (uint32_t i = 0; i < 2; i++) {
+    GByteArray *headers = put_headers(8000, i ? 8000 : 60000, 65535, 0);
+    push(receiver, 1000 + 4 * i, &main, headers->data, headers->len, false);
+    push(receiver, 1002 + 4 * i, &body, data, sizeof data, true);
+    g_assert_cmpint(cj2k_rtp_receiver_pull(receiver, &codestream), ==, i == 1);
+    g_byte_array_unref(headers);
+  }
+  g_free(codestream.data);
+  cj2k_rtp_receiver_stats(receiver, &stats);
+  g_assert_cmpuint(stats.failed, ==, 1);
+  cj2k_rtp_receiver_free(receiver);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -172,5 +194,6 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-hostile/tiles-marked", "", test_tiles);
   g_test_add_func("/rtp-hostile/marks", test_marks);
   g_test_add_func("/rtp-hostile/restart", test_restart);
+  g_test_add_func("/rtp-hostile/memory", test_memory);
   return g_test_run();
 }
