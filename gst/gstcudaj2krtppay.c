@@ -43,7 +43,8 @@ typedef struct {
   gboolean mark_precincts, header_reuse;
   gint eseq_offset; /* -1: random */
   guint repeat_resolutions;
-  gdouble pacing; /* multiple of the mean rate; 0: none */
+  gdouble pacing;       /* multiple of the mean rate; 0: none */
+  guint constant_bytes; /* of a buffer, with padding; 0: as they come */
 
   /* Streaming thread only. */
   GstStructure *caps; /* of the sink pad */
@@ -57,7 +58,7 @@ typedef struct {
   Cj2kRtpPayloads payloads;
   GByteArray *signature, *signature_before; /* of the headers that R announces to be the same */
   gboolean headers_differ;
-  gboolean warned;
+  gboolean warned, warned_size;
   GstCudaJ2kRtpSend sender;
 } GstCudaJ2kRtpPay;
 typedef struct {
@@ -71,6 +72,7 @@ enum {
   PROP_ESEQ_OFFSET,
   PROP_REPEAT_RESOLUTIONS,
   PROP_PACING,
+  PROP_CONSTANT_BYTES,
 };
 
 static GstStaticPadTemplate sink_template =
@@ -95,6 +97,7 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
   case PROP_ESEQ_OFFSET: self->eseq_offset = g_value_get_int(value); break;
   case PROP_REPEAT_RESOLUTIONS: self->repeat_resolutions = g_value_get_uint(value); break;
   case PROP_PACING: self->pacing = g_value_get_double(value); break;
+  case PROP_CONSTANT_BYTES: self->constant_bytes = g_value_get_uint(value); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   GST_OBJECT_UNLOCK(self);
@@ -110,6 +113,7 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
   case PROP_ESEQ_OFFSET: g_value_set_int(value, self->eseq_offset); break;
   case PROP_REPEAT_RESOLUTIONS: g_value_set_uint(value, self->repeat_resolutions); break;
   case PROP_PACING: g_value_set_double(value, self->pacing); break;
+  case PROP_CONSTANT_BYTES: g_value_set_uint(value, self->constant_bytes); break;
   default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
   }
   GST_OBJECT_UNLOCK(self);
@@ -231,6 +235,29 @@ static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size
   return FALSE;
 }
 
+/* Pads a codestream of `size` bytes, one of the `count` of a buffer, to its share of
+ * constant-bytes. */
+static void pad(GstCudaJ2kRtpPay *self, guint64 size, guint count, guint room)
+{
+  GST_OBJECT_LOCK(self);
+  guint64 wanted = self->constant_bytes / count;
+  GST_OBJECT_UNLOCK(self);
+  if (wanted == 0)
+    return;
+  if (size <= wanted) {
+    cj2k_rtp_pad(&self->payloads, wanted - size, room);
+    return;
+  }
+  if (!self->warned_size)
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT,
+                        ("A codestream of %" G_GUINT64_FORMAT
+                         " bytes exceeds its share of constant-bytes, %" G_GUINT64_FORMAT
+                         "; it is sent as it is.",
+                         size, wanted),
+                        ("Further ones are sent without a message."));
+  self->warned_size = TRUE;
+}
+
 /* Sends a codestream. `part` is TP of the first codestream of its buffer, this_part its own TP. */
 static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMapInfo *map,
                           const GstCudaJ2kSpan *span, guint8 part, guint8 this_part,
@@ -256,8 +283,9 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
   if (!self->mark_precincts)
     place.order = CJ2K_RTP_ORDER_UNMARKED;
   GST_OBJECT_UNLOCK(self);
-  cj2k_rtp_packetise(&place, room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1,
-                     &self->payloads);
+  room = room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1;
+  cj2k_rtp_packetise(&place, room, &self->payloads);
+  pad(self, place.end, part == CJ2K_RTP_FRAME ? 1 : 2, room);
   Cj2kRtpHeader main = self->main;
   main.part = this_part;
   main.order = place.order;
@@ -337,7 +365,7 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
 {
   GstCudaJ2kRtpPay *self = PAY(element);
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    self->headers_differ = self->warned = self->announced = FALSE;
+    self->headers_differ = self->warned = self->warned_size = self->announced = FALSE;
     start_numbers(self);
     g_byte_array_set_size(self->signature_before, 0);
   }
@@ -393,6 +421,14 @@ static void install_properties(GObjectClass *object_class)
           "sink with sync=true, so that they leave at this multiple of the mean rate: "
           "1 = over the whole duration of the frame, 2 = over its first half; 0 = all at once",
           0, 1000, 0, flags | GST_PARAM_MUTABLE_PLAYING));
+  g_object_class_install_property(
+      object_class, PROP_CONSTANT_BYTES,
+      g_param_spec_uint(
+          "constant-bytes", "Constant bytes",
+          "Bytes of each frame, to which zeros are appended in its last RTP packet, and "
+          "in further ones if they do not fit there; payload headers are not counted; "
+          "0 = no padding",
+          0, G_MAXUINT, 0, flags | GST_PARAM_MUTABLE_PLAYING));
 }
 
 static void gst_cuda_j2k_rtp_pay_class_init(GstCudaJ2kRtpPayClass *klass)

@@ -58,6 +58,14 @@ void gst_cuda_j2k_rtp_send_start(GstCudaJ2kRtpSend *send, guint8 eseq)
 
 /* ------------------------------------------------------------------------------- packets --- */
 
+static void append_padding(GstBuffer *buffer, gsize size)
+{
+  static guint8 zeros[G_MAXUINT16];
+  gst_buffer_append_memory(buffer,
+                           gst_memory_new_wrapped(GST_MEMORY_FLAG_READONLY, zeros, sizeof zeros, 0,
+                                                  MIN(size, sizeof zeros), NULL, NULL));
+}
+
 static GstBuffer *new_packet(const GstCudaJ2kRtpSend *send, GstMemory *memory, gsize base,
                              const Cj2kRtpPayload *payload, const Cj2kRtpHeader *header)
 {
@@ -71,9 +79,12 @@ static GstBuffer *new_packet(const GstCudaJ2kRtpSend *send, GstMemory *memory, g
   cj2k_rtp_header_write(header, map.data + map.size - CJ2K_RTP_HEADER_BYTES);
   gst_buffer_unmap(buffer, &map);
   gssize offset = (gssize)(base + payload->offset), size = (gssize)payload->size;
-  gst_buffer_append_memory(buffer, GST_MEMORY_IS_NO_SHARE(memory)
-                                       ? gst_memory_copy(memory, offset, size)
-                                       : gst_memory_share(memory, offset, size));
+  if (size > 0)
+    gst_buffer_append_memory(buffer, GST_MEMORY_IS_NO_SHARE(memory)
+                                         ? gst_memory_copy(memory, offset, size)
+                                         : gst_memory_share(memory, offset, size));
+  if (payload->padding > 0)
+    append_padding(buffer, payload->padding);
   return buffer;
 }
 
@@ -112,7 +123,7 @@ static GstBufferList *make_list(GstCudaJ2kRtpSend *send, GstMemory *memory, gsiz
                                 guint end, GstClockTime pts)
 {
   GstBufferList *list = gst_buffer_list_new_sized(end - send->sent);
-  guint32 number = next_number(send);
+  guint32 number = next_number(send), eoc = cj2k_rtp_last_payload(payloads);
   for (guint i = send->sent; i < end; i++, number++) {
     const Cj2kRtpPayload *payload = &payloads->payloads[i];
     Cj2kRtpHeader header = payload->header.kind == CJ2K_RTP_BODY ? payload->header : *main;
@@ -125,7 +136,7 @@ static GstBufferList *make_list(GstCudaJ2kRtpSend *send, GstMemory *memory, gsiz
       return NULL;
     }
     GST_BUFFER_PTS(packet) = pts;
-    if (i + 1 == payloads->count)
+    if (i == eoc)
       set_marker(packet);
     gst_buffer_list_add(list, packet);
   }

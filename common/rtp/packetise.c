@@ -133,3 +133,24 @@ void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayload
     unit = run.last;
   }
 }
+
+void cj2k_rtp_pad(Cj2kRtpPayloads *payloads, uint64_t padding, uint32_t max_size)
+{
+  Cj2kRtpPayload *last = &payloads->payloads[payloads->count - 1];
+  uint64_t end = last->offset + last->size;
+  last->padding = (uint32_t)MIN(padding, max_size - MIN(last->size, max_size));
+  padding -= last->padding;
+  while (padding > 0) {
+    last = add_payload(payloads, end, 0);
+    last->padding = (uint32_t)MIN(padding, max_size);
+    padding -= last->padding;
+  }
+}
+
+uint32_t cj2k_rtp_last_payload(const Cj2kRtpPayloads *payloads)
+{
+  uint32_t last = payloads->count - 1;
+  while (last > 0 && payloads->payloads[last].size == 0)
+    last--;
+  return last;
+}

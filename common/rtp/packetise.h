@@ -9,8 +9,9 @@
  * caller sets ESEQ and the header fields that are the same in all packets of a codestream. */
 typedef struct {
   uint64_t offset;
-  uint32_t size;
-  uint8_t lowest; /* lowest resolution of its packets; UINT8_MAX: it has bytes of none */
+  uint32_t size;    /* 0: nothing but padding */
+  uint32_t padding; /* zeros behind the bytes of the codestream */
+  uint8_t lowest;   /* lowest resolution of its packets; UINT8_MAX: it has bytes of none */
   Cj2kRtpHeader header;
 } Cj2kRtpPayload;
 
@@ -27,6 +28,11 @@ typedef struct {
  * payload.
  */
 void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out);
+/* Appends padding of so many bytes, which receivers ignore, behind the EOC (RFC 9828, 5.1): in the
+ * last payload as far as it has less than max_size bytes, and the rest in payloads of their own. */
+void cj2k_rtp_pad(Cj2kRtpPayloads *payloads, uint64_t padding, uint32_t max_size);
+/* Index of the payload with the EOC. */
+uint32_t cj2k_rtp_last_payload(const Cj2kRtpPayloads *payloads);
 void cj2k_rtp_payloads_clear(Cj2kRtpPayloads *payloads);
 
 #endif

@@ -179,6 +179,43 @@ static void test_high_rate(void)
   stream_clear(&packets);
 }
 
+/* Padding to constant bytes, in the last packet and in packets of its own, is no part of what
+ * arrives. A codestream that is too large is sent as it is, with one warning. */
+static void test_constant_bytes(void)
+{
+  Stream coded = stream_encode("precincts=64x64", GST_VIDEO_FORMAT_I420, 128, 96, 4, NULL);
+  gsize largest = stream_largest(&coded);
+  for (guint extra = 1; extra < 5000; extra += 613) {
+    gchar *options = g_strdup_printf("mtu=600 constant-bytes=%u", (guint)largest + extra);
+    GstStructure *stats;
+    guint64 bytes = 0;
+    Stream packets = stream_pass("rtpj2ksclpay", options, &coded, NULL);
+    Stream received = stream_pass("rtpj2kscldepay", "", &packets, &stats);
+    for (guint i = 0; i < packets.buffers->len; i++)
+      bytes += gst_buffer_get_size(packets.buffers->pdata[i]) - 20;
+    g_assert_cmpuint(bytes, ==, 4 * (largest + extra));
+    g_assert_cmpuint(stream_largest(&packets), <=, 600);
+    stream_assert_same(&coded, &received);
+    stats_check(stats);
+    g_assert_cmpuint(stats_get(stats, "lost"), ==, 0);
+    gst_structure_free(stats);
+    stream_clear(&packets);
+    stream_clear(&received);
+    g_free(options);
+  }
+  Rig rig = rig_new("rtpj2ksclpay constant-bytes=200");
+  gst_harness_set_src_caps(rig.h, gst_caps_ref(coded.caps));
+  for (guint i = 0; i < 2; i++)
+    gst_harness_push(rig.h, gst_buffer_ref(coded.buffers->pdata[i]));
+  for (guint i = 0; i < 2; i++) {
+    gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+    g_assert_cmpint(text != NULL, ==, i == 0);
+    g_free(text);
+  }
+  rig_free(&rig);
+  stream_clear(&coded);
+}
+
 /* SDP rounds 30000/1001. */
 static void test_frame_rates(void)
 {
@@ -428,6 +465,7 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-transport/fields/bff", "bff", test_fields);
   g_test_add_data_func("/rtp-transport/fields/psf", "psf", test_fields);
   g_test_add_func("/rtp-transport/high-rate", test_high_rate);
+  g_test_add_func("/rtp-transport/constant-bytes", test_constant_bytes);
   g_test_add_func("/rtp-transport/frame-rates", test_frame_rates);
   g_test_add_func("/rtp-transport/payloads", test_payloads);
   g_test_add_func("/rtp-transport/timestamps", test_timestamps);

@@ -124,7 +124,7 @@ class Judge:
         self.expected = self.ssrc = None
         self.current, self.last_stamp, self.stamps = [], None, []
         self.first_main = self.first_codestream = None
-        self.codestreams = []
+        self.codestreams, self.sizes, self.counts = [], [], []
 
     def must(self, truth, text):
         self.checked += 1
@@ -148,6 +148,12 @@ class Judge:
             self.main(header)
         else:
             self.body(header)
+        if not self.current and not header.mh and self.codestreams and not any(header.data):
+            self.must(rtp.marker == 0, "a packet of padding has no RTP marker")
+            self.must(rtp.timestamp == self.stamps[-1][0], "padding has the timestamp of the codestream before it")
+            self.sizes[-1] += len(header.data)
+            self.counts[-1] += 1
+            return
         if not self.current:
             self.must(header.mh in (1, 3), "a codestream begins with a Main packet")
             self.must(header.data[:2] == b"\xff\x4f"[:len(header.data)], "a codestream begins with SOC")
@@ -195,6 +201,8 @@ class Judge:
         self.resync(mains[0], codestream, size)
         self.time(self.current[0][0].timestamp, mains[0].tp)
         self.codestreams.append(data.rstrip(b"\0"))
+        self.sizes.append(len(data))
+        self.counts.append(len(self.current))
         self.current = []
 
     def reuse(self, main, codestream):
@@ -257,11 +265,18 @@ class Judge:
 
 def judge(data):
     """Checks a recording. Returns the errors, the number of checks made, and the codestreams."""
+    it = examine(data)
+    return it.errors, it.checked, it.codestreams
+
+
+def examine(data):
+    """Checks a recording. Of the result, sizes and counts are those of each codestream's bytes, with padding, and of
+    its packets."""
     it = Judge()
     for number, raw in enumerate(packets(data)):
         it.packet(number, raw)
     it.finish()
-    return it.errors, it.checked, it.codestreams
+    return it
 
 
 def main(files):

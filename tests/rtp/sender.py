@@ -31,6 +31,8 @@ CASES = [  # (name, raw caps, encoder, payloader)
     ("bff", INTERLACED + "bottom-field-first", "profile=broadcast-single main-level=3", ""),
     ("wraps", RAW, "precincts=32x32 progression-order=rpcl",
      "mtu=200 seqnum-offset=65000 eseq-offset=255 timestamp-offset=4294960000"),
+    ("constant-bytes", RAW, "rate-control=cbr bits-per-pixel=2", "mtu=1000 mark-precincts=false constant-bytes=17000"),
+    ("constant-fields", INTERLACED + "top-field-first", "profile=broadcast-single main-level=3", "constant-bytes=300000"),
     ("tiny-mtu", RAW, "precincts=64x64 sop=true progression-order=rpcl", "mtu=64"),
 ]
 
@@ -102,6 +104,11 @@ def main():
             fields = 2 if "interleaved" in raw else 1
             tap.ok(not errors and len(codestreams) == 5 * fields and checked > 50, f"{name}: keeps a sender's rules",
                    "\n".join(errors[:10]) or f"{len(codestreams)} codestreams")
+            if name.startswith("constant"):
+                sizes, counts = rfc9828.examine(data).sizes, rfc9828.examine(data).counts
+                wanted = int(payloader.rsplit("=", 1)[1]) // fields
+                tap.ok(set(sizes) == {wanted} and ("mark" not in payloader or len(set(counts)) == 1),
+                       f"{name}: every codestream has the same number of bytes", f"{sizes} bytes, {counts} packets")
             if name == "pcrl-sop":
                 good = data
         for name, data in faults(good):
