@@ -12,6 +12,8 @@ packages_demo=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins
   gstreamer1.0-plugins-bad)
 # Other JPEG 2000 software to compare with. Tests that lack it are skipped, with the reason.
 packages_peers=(libopenjp2-tools openjph-tools grokj2k-tools python3-numpy)
+# Compiler and sanitizers of the fuzz targets (tests/fuzz/run.sh): clang 14 as in Debian 12, or any.
+packages_fuzz=(clang libclang-rt-dev)
 # What scripts/deb.sh builds the Debian packages with.
 packages_deb=(build-essential debhelper dpkg-dev fakeroot)
 # Needed only if the CUDA compiler comes from PyPI.

@@ -123,9 +123,9 @@ static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint3
   Cj2kTileReader *reader = walk->reader;
   uint64_t at = walk->at, end = walk->end;
   uint32_t num_pieces = reader->num_pieces;
-  Cj2kPiece *piece = reader->pieces + first;
 
-  for (uint32_t i = first; i < num_pieces; i++, piece++) {
+  for (uint32_t i = first; i < num_pieces; i++) {
+    Cj2kPiece *piece = &reader->pieces[i];
     piece->offset = at;
     if (piece->length > end - at) {
       cut_piece(piece, may_be_cut(reader, packet), walk->end - at);

@@ -413,7 +413,8 @@ static void write_parts(void *ctx, uint32_t index, uint32_t lane)
     for (uint32_t layer = 0; layer < layers; layer++) {
       Part *part = &writer->parts[(size_t)i * writer->num_layers + layer];
       part->bits = bits;
-      bits += (part->num_bits + 7) / 8;
+      if (part->num_bits) /* without any there may be no memory */
+        bits += (part->num_bits + 7) / 8;
     }
 }
 

@@ -508,7 +508,8 @@ static void list_arrived(Cj2kRtpReceiver *receiver, Set *set, bool reuse)
   g_array_sort(set->fragments, compare_fragments);
   for (uint32_t i = 0; i < set->fragments->len; i++) {
     const Fragment *fragment = &g_array_index(set->fragments, Fragment, i);
-    Cj2kRtpArrived arrived = {.data = set->bytes->data + fragment->offset,
+    /* Without bytes there may be no memory. */
+    Cj2kRtpArrived arrived = {.data = fragment->size ? set->bytes->data + fragment->offset : NULL,
                               .size = fragment->size,
                               .gap = fragment->number != next,
                               .header = fragment->header};

@@ -10,9 +10,21 @@
 
 #include <stdint.h> /* __GLIBC__ */
 
-/* The choice needs ifuncs, which glibc has. Enabling AVX2 does not enable FMA, and
- * -ffp-contract=off forbids it in any case. CJ2K_NO_SIMD leaves only the baseline, for tests. */
-#if !defined(CJ2K_NO_SIMD) && defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
+/* The choice needs ifuncs, which glibc has. ThreadSanitizer instruments their resolvers, which run
+ * before it is ready, so that programs with it would crash at start: they have the baseline only.
+ * Enabling AVX2 does not enable FMA, and -ffp-contract=off forbids it in any case. CJ2K_NO_SIMD
+ * leaves only the baseline, for tests. */
+#if defined(__SANITIZE_THREAD__)
+#define CJ2K_BASELINE
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CJ2K_BASELINE
+#endif
+#endif
+#if defined(CJ2K_NO_SIMD) && !defined(CJ2K_BASELINE)
+#define CJ2K_BASELINE
+#endif
+#if !defined(CJ2K_BASELINE) && defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
 #if __has_attribute(target_clones)
 #define CJ2K_SIMD __attribute__((target_clones("avx2", "default")))
 #endif

@@ -24,16 +24,9 @@ void cj2k_fill_plane(const Cj2kLayout *layout, uint32_t p, const Cj2kPlaneUse *u
                      uint32_t num_components)
 {
   const Cj2kPlane *plane = &picture->planes[p];
-  uint32_t width = 0, height = 0;
-  if (use->covered || !plane->data)
-    return;
-  for (uint32_t c = 0; c < MIN(num_components, layout->num_components); c++) {
-    if (layout->samples[c].plane != p && (use->unit_bytes || c))
-      continue;
-    width = MAX(width, components[c].x1 - components[c].x0);
-    height = MAX(height, components[c].y1 - components[c].y0);
-  }
-  if (!width)
+  uint32_t width, height;
+  if (use->covered || !plane->data ||
+      !cj2k_layout_plane_size(layout, p, components, num_components, &width, &height))
     return;
   for (uint32_t y = 0; y < height; y++)
     cj2k_pack_begin_row(layout, p, (uint8_t *)plane->data + y * plane->pitch, width,

@@ -75,10 +75,58 @@ uint64_t cj2k_layout_least_bytes(const Cj2kSampleLayout *samples, uint32_t width
   return units * samples->unit_bytes + end;
 }
 
+bool cj2k_layout_plane_size(const Cj2kLayout *layout, uint32_t p, const Cj2kComponent *components,
+                            uint32_t num_components, uint32_t *width, uint32_t *height)
+{
+  uint32_t count = MIN(num_components, layout->num_components);
+  bool found = false;
+  *width = *height = 0;
+  for (uint32_t c = 0; c < count; c++) {
+    if (layout->samples[c].plane != p)
+      continue;
+    *width = MAX(*width, components[c].x1 - components[c].x0);
+    *height = MAX(*height, components[c].y1 - components[c].y0);
+    found = true;
+  }
+  if (!found && count) {
+    *width = components[0].x1 - components[0].x0;
+    *height = components[0].y1 - components[0].y0;
+  }
+  return *width && *height;
+}
+
+/* Checks the row of one component in its plane. */
+static Cj2kStatus check_row(const Cj2kSampleLayout *samples, const Cj2kPlane *plane, uint32_t width,
+                            Cj2kError *error)
+{
+  if (cj2k_plane_row_bytes(plane) < cj2k_layout_least_bytes(samples, width))
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                          "pitch of plane %u is %zu bytes, too few for %u samples a row",
+                          samples->plane, cj2k_plane_row_bytes(plane), width);
+  return CJ2K_OK;
+}
+
+/* Components that the image does not have: a decoder fills them, if they have a plane. */
+static Cj2kStatus check_filled(const Cj2kLayout *layout, const Cj2kPicture *picture,
+                               const Cj2kComponent *components, uint32_t num_components,
+                               Cj2kError *error)
+{
+  Cj2kStatus status = CJ2K_OK;
+  for (uint32_t c = num_components; c < layout->num_components && status == CJ2K_OK; c++) {
+    uint32_t p = layout->samples[c].plane, width, height;
+    if (picture->planes[p].data &&
+        cj2k_layout_plane_size(layout, p, components, num_components, &width, &height))
+      status = check_row(&layout->samples[c], &picture->planes[p], width, error);
+  }
+  return status;
+}
+
 Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture *picture,
                                      const Cj2kComponent *components, uint32_t num_components,
                                      Cj2kError *error)
 {
+  Cj2kStatus status;
+
   if (picture->num_planes < layout->num_planes || !picture->planes)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "picture of %u planes for a layout of %u",
                           picture->num_planes, layout->num_planes);
@@ -97,12 +145,10 @@ Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture
     if (!plane->data)
       return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "plane %u of the picture is missing",
                             layout->samples[c].plane);
-    if (cj2k_plane_row_bytes(plane) < cj2k_layout_least_bytes(&layout->samples[c], width))
-      return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
-                            "pitch of plane %u is %zu bytes, too few for %u samples a row",
-                            layout->samples[c].plane, cj2k_plane_row_bytes(plane), width);
+    if ((status = check_row(&layout->samples[c], plane, width, error)) != CJ2K_OK)
+      return status;
   }
-  return CJ2K_OK;
+  return check_filled(layout, picture, components, num_components, error);
 }
 
 /* Marks the bytes of the words of one component's unit; a byte that was marked before is shared. */

@@ -23,8 +23,13 @@ static inline size_t cj2k_plane_row_bytes(const Cj2kPlane *plane)
   return plane->row_bytes ? plane->row_bytes : plane->pitch;
 }
 
-/* Checks that the planes are large enough for every component that the layout and the image share.
- */
+/* Size of plane p in samples: that of the largest component of the image in it, or of the image's
+ * first component if it holds none. false: it is empty. */
+bool cj2k_layout_plane_size(const Cj2kLayout *layout, uint32_t p, const Cj2kComponent *components,
+                            uint32_t num_components, uint32_t *width, uint32_t *height);
+
+/* Checks that the planes are wide enough for every component that the layout and the image share,
+ * and for those of the layout that the image does not have, unless their plane is NULL. */
 Cj2kStatus cj2k_layout_check_picture(const Cj2kLayout *layout, const Cj2kPicture *picture,
                                      const Cj2kComponent *components, uint32_t num_components,
                                      Cj2kError *error);

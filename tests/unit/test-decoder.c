@@ -388,6 +388,35 @@ static void test_arguments(void)
   cj2k_decoder_close(decoder);
 }
 
+/* A component that the image does not have is filled: its rows must fit into its plane, too. */
+static void test_filled_plane(void)
+{
+  Cj2kDecoder *decoder = open_decoder(1, 1);
+  Cj2kError error;
+  Cj2kSampleLayout samples[2] = {
+      {.unit_bytes = 2, .unit_samples = 1, .word_bytes = 2, .depth = 12},
+      {.plane = 1, .unit_bytes = 4, .unit_samples = 1, .word_bytes = 2, .depth = 12}};
+  const Cj2kLayout layout = {.num_components = 2, .num_planes = 2, .samples = samples};
+  uint8_t grey[42 * 9];
+  /* 21 samples: the last word ends after 82 bytes. */
+  for (size_t pitch = 80; pitch <= 82; pitch++) {
+    uint8_t *alpha = g_malloc(pitch * 9);
+    Cj2kPlane planes[2] = {{.data = grey, .pitch = 42}, {.data = alpha, .pitch = pitch}};
+    Cj2kPicture picture = {.num_planes = 2, .planes = planes};
+    Cj2kFrame frame;
+    g_assert_cmpint(
+        cj2k_decoder_submit(decoder, BYTES(grey_stream), &layout, &picture, NULL, &error), ==,
+        CJ2K_OK);
+    g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+    g_assert_cmpint(frame.status, ==, pitch < 82 ? CJ2K_ERROR_ARGUMENT : CJ2K_OK);
+    if (pitch == 82)
+      g_assert_cmphex(alpha[4] | alpha[5] << 8, ==, 0xfff);
+    cj2k_decoder_release(decoder, &frame);
+    g_free(alpha);
+  }
+  cj2k_decoder_close(decoder);
+}
+
 /* -------------------------------------------------------------------------- files --- */
 
 static void append_box(GByteArray *file, const char *type, const void *data, guint size)
@@ -532,6 +561,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/reduce", test_reduce);
   g_test_add_func("/decoder/truncated", test_truncated);
   g_test_add_func("/decoder/arguments", test_arguments);
+  g_test_add_func("/decoder/filled-plane", test_filled_plane);
   g_test_add_func("/decoder/palette", test_palette);
   g_test_add_func("/decoder/strict-boxes", test_strict_boxes);
   return g_test_run();

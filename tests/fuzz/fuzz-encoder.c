@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Encoder parameters and strange pictures: whatever is accepted ends with a codestream within its
+ * budget, or with a reason. The rate changes between frames.
+ */
+#include "picture-input.h"
+
+/* The budget that holds whatever the rate control is. */
+static void check_packet(const Cj2kPacket *packet, const Cj2kEncoderParams *params)
+{
+  if (packet->status != CJ2K_OK) {
+    FUZZ_CHECK(packet->error.text[0], "status %d without a reason", packet->status);
+    return;
+  }
+  FUZZ_CHECK(packet->size, "no bytes");
+  if (params->max_frame_bytes && params->file_format == CJ2K_FILE_J2K)
+    FUZZ_CHECK(packet->size + params->frame_overhead <= params->max_frame_bytes,
+               "%zu bytes, %" G_GUINT64_FORMAT " are allowed", packet->size,
+               params->max_frame_bytes);
+}
+
+static void encode(Cj2kEncoder *encoder, const FuzzPicture *p, Cj2kEncoderParams *params,
+                   FuzzInput *in)
+{
+  Cj2kError error = {0};
+  Cj2kPacket packet;
+  uint32_t frames = fuzz_range(in, 1, 3);
+
+  for (uint32_t i = 0; i < frames; i++) {
+    Cj2kStatus status = cj2k_encoder_submit(encoder, &p->picture, NULL, &error);
+    FUZZ_CHECK(status == CJ2K_OK || error.text[0], "status %d without a reason", status);
+    if (status != CJ2K_OK)
+      return;
+    FUZZ_CHECK(cj2k_encoder_receive(encoder, &packet) == CJ2K_OK, "no packet");
+    check_packet(&packet, params);
+    cj2k_encoder_release(encoder, &packet);
+    Cj2kEncoderParams changed = *params;
+    changed.quality = (uint32_t)fuzz_take(in, 1);
+    changed.max_frame_bytes = fuzz_take(in, 2);
+    if (cj2k_encoder_set_rate(encoder, &changed, &error) == CJ2K_OK)
+      params->max_frame_bytes = changed.max_frame_bytes;
+  }
+  FUZZ_CHECK(cj2k_encoder_receive(encoder, &packet) == CJ2K_END, "a packet too many");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  FuzzInput in = fuzz_input(data, size);
+  FuzzPicture picture;
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+
+  fuzz_params_read(&params, &in);
+  fuzz_picture_read(&picture, &in);
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture.image, &picture.layout, &error);
+  FUZZ_CHECK(encoder || error.text[0], "refused without a reason");
+  if (encoder) {
+    FuzzInput rates = in;
+    in.at += MIN(fuzz_left(&in), 10);
+    fuzz_fill_planes(&picture, &params, &in);
+    encode(encoder, &picture, &params, &rates);
+    fuzz_picture_clear(&picture);
+  }
+  cj2k_encoder_close(encoder);
+  return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * RTP (RFC 9828). An input that begins like a codestream is sent: all packets must bring it back
+ * unchanged, and with some of them lost what comes out must have readable headers. Any other input
+ * is received: three bytes of parameters, then packets: a byte with marker and step of the sequence
+ * number, two bytes of length, payload.
+ */
+#include "common/rtp/image.h"
+#include "common/rtp/packetise.h"
+#include "common/rtp/receive.h"
+#include "fuzz.h"
+
+static void check_headers(const uint8_t *data, size_t size)
+{
+  Cj2kHeaderReader *reader = cj2k_header_reader_new();
+  Cj2kError error = {0};
+  Cj2kHeader *header;
+  bool same;
+  Cj2kStatus status =
+      cj2k_header_read(reader, data, size, false, 1 << 20, &header, &same, NULL, &error);
+  FUZZ_CHECK(status != CJ2K_ERROR_CODESTREAM, "repaired: %s", error.text);
+  cj2k_header_reader_free(reader);
+}
+
+/* Hands out what is ready. `sent`: what was sent, if all of it should come. */
+static uint32_t pull(Cj2kRtpReceiver *receiver, const uint8_t *sent, size_t size)
+{
+  Cj2kRtpCodestream codestream;
+  Cj2kRtpImage image;
+  uint32_t count = 0;
+  while (cj2k_rtp_receiver_pull(receiver, &codestream)) {
+    count++;
+    FUZZ_CHECK(!sent || (codestream.size == size && !memcmp(codestream.data, sent, size)),
+               "%zu bytes came, %zu were sent", codestream.size, size);
+    FUZZ_CHECK(!sent || !codestream.repaired, "repaired without a loss");
+    cj2k_rtp_image_read(codestream.data, codestream.size, &image);
+    if (codestream.repaired)
+      check_headers(codestream.data, codestream.size);
+    g_free(codestream.data);
+  }
+  return count;
+}
+
+static void check_stats(const Cj2kRtpReceiver *receiver)
+{
+  Cj2kRtpStats s;
+  cj2k_rtp_receiver_stats(receiver, &s);
+  FUZZ_CHECK(s.received ==
+                 s.used + s.unused + s.left_out + s.late + s.duplicates + s.malformed + s.waiting,
+             "%" G_GUINT64_FORMAT " packets are not the sum of their kinds", s.received);
+}
+
+/* `keep`: bit i % 64 says whether payload i arrives. */
+static void send(const Cj2kRtpPayloads *payloads, const uint8_t *data, size_t size, uint64_t keep)
+{
+  Cj2kRtpReceiverParams params = {.window = 4, .max_resolution = 7};
+  Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+  for (uint32_t i = 0; i < payloads->count; i++) {
+    const Cj2kRtpPayload *payload = &payloads->payloads[i];
+    if (!(keep >> i % 64 & 1))
+      continue;
+    uint8_t *bytes = g_malloc(CJ2K_RTP_HEADER_BYTES + payload->size);
+    cj2k_rtp_header_write(&payload->header, bytes);
+    memcpy(bytes + CJ2K_RTP_HEADER_BYTES, data + payload->offset, payload->size);
+    cj2k_rtp_receiver_push(receiver, (uint16_t)i, 1, i + 1 == payloads->count, bytes,
+                           CJ2K_RTP_HEADER_BYTES + payload->size, 0);
+    g_free(bytes);
+  }
+  cj2k_rtp_receiver_end(receiver);
+  uint32_t count = pull(receiver, keep == UINT64_MAX ? data : NULL, size);
+  FUZZ_CHECK(count == 1 || keep != UINT64_MAX, "%u codestreams", count);
+  check_stats(receiver);
+  cj2k_rtp_receiver_free(receiver);
+}
+
+static void test_sender(const uint8_t *data, size_t size)
+{
+  Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
+  Cj2kRtpPayloads payloads = {0};
+  Cj2kError error = {0};
+  Cj2kRtpMap map;
+
+  if (cj2k_rtp_locate(locator, data, size, &map, &error) == CJ2K_OK) {
+    uint64_t sum = 0;
+    cj2k_rtp_packetise(&map, 20 + size % 1400, &payloads);
+    for (uint32_t i = 0; i < payloads.count; i++) {
+      FUZZ_CHECK(payloads.payloads[i].offset == sum && payloads.payloads[i].size,
+                 "payload %u has a gap before it", i);
+      sum += payloads.payloads[i].size;
+    }
+    FUZZ_CHECK(sum == map.end && sum <= size, "%" G_GUINT64_FORMAT " bytes are sent", sum);
+    if (payloads.count < 4096) {
+      send(&payloads, data, (size_t)map.end, UINT64_MAX);
+      send(&payloads, data, (size_t)map.end, ~(UINT64_C(0x1042) << size % 48));
+    }
+  } else {
+    FUZZ_CHECK(error.text[0], "refused without a reason");
+  }
+  cj2k_rtp_payloads_clear(&payloads);
+  cj2k_rtp_locator_free(locator);
+}
+
+/* What was read of a header and written again must be read as the same. */
+static void check_header(const uint8_t *bytes, size_t size)
+{
+  Cj2kRtpHeader header, again;
+  uint8_t written[CJ2K_RTP_HEADER_BYTES];
+  size_t payload;
+  if (!cj2k_rtp_header_read(&header, bytes, size, &payload))
+    return;
+  FUZZ_CHECK(payload <= size, "the payload begins behind the packet");
+  header.num_extension = 0;
+  cj2k_rtp_header_write(&header, written);
+  FUZZ_CHECK(cj2k_rtp_header_read(&again, written, sizeof written, &payload), "not read again");
+  FUZZ_CHECK(memcmp(&header, &again, sizeof header) == 0, "another header");
+}
+
+static void test_receiver(const uint8_t *data, size_t size)
+{
+  FuzzInput in = fuzz_input(data, size);
+  Cj2kRtpReceiverParams params = {.window = fuzz_range(&in, 0, 40),
+                                  .max_resolution = (uint8_t)fuzz_range(&in, 0, 7),
+                                  .max_layers = (uint8_t)fuzz_range(&in, 0, 3)};
+  Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+  uint16_t sequence = 65530;
+  uint32_t timestamp = 0;
+
+  while (fuzz_left(&in)) {
+    uint32_t control = (uint32_t)fuzz_take(&in, 1);
+    size_t length = (size_t)fuzz_take(&in, 2);
+    length = MIN(length, fuzz_left(&in));
+    uint8_t *payload = fuzz_copy(in.at, length);
+    in.at += length;
+    check_header(payload, length);
+    int step = control & 7 ? (int)(control & 7) : -3;
+    sequence = (uint16_t)(sequence + step + (control & 64 ? 30000 : 0));
+    timestamp += control & 8 ? 1 : 0;
+    cj2k_rtp_receiver_push(receiver, sequence, timestamp, control & 16, payload, length, 0);
+    g_free(payload);
+    if (control & 32)
+      pull(receiver, NULL, 0);
+    if (control == 255)
+      cj2k_rtp_receiver_flush(receiver);
+  }
+  cj2k_rtp_receiver_end(receiver);
+  pull(receiver, NULL, 0);
+  check_stats(receiver);
+  cj2k_rtp_receiver_free(receiver);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  if (size >= 2 && data[0] == 0xff && data[1] == 0x4f)
+    test_sender(data, size);
+  else
+    test_receiver(data, size);
+  return 0;
+}
