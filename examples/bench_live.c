@@ -478,6 +478,7 @@ int bench_live(int argc, char **argv)
   GError *error = NULL;
   const char *why = NULL;
   int result = BENCH_USAGE;
+  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE); /* as the plugin does */
   g_option_context_set_summary(
       context, "Encode and decode streams side by side at a frame rate, and print latencies, late "
                "frames,\nprocessor time, memory and energy. Frames are a window that moves over "

@@ -9,8 +9,17 @@
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2krtp.h"
 
+/* The CUDA driver maps the streams of a process to 8 hardware queues unless this variable asks for
+ * more; streams that share a queue wait for each other. The driver reads it when it makes a
+ * context, so it is set before the first CUDA call, and a value of the user's stays. */
+static void ask_for_queues(void)
+{
+  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
+}
+
 static gboolean plugin_init(GstPlugin *plugin)
 {
+  ask_for_queues();
   gst_cuda_j2k_register_typefinders(plugin);
 #ifdef CJ2K_HAVE_GST_RTP
   if (!GST_ELEMENT_REGISTER(rtpj2ksclpay, plugin) || !GST_ELEMENT_REGISTER(rtpj2kscldepay, plugin))

@@ -157,7 +157,7 @@ typedef struct {
 typedef struct {
   Cj2kCudaQueue coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
-  bool in_slices; /* the top level was done slice by slice */
+  bool in_slices; /* the picture is uploaded, and its top level done, slice by slice */
   /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
    * a part are in host_parts. */
   Cj2kCudaQueue copier;
@@ -220,9 +220,9 @@ typedef struct Cj2kCudaPlaneArea Cj2kCudaPlaneArea;
  * plane, which the caller frees with g_free(). */
 Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                                           Cj2kCudaInputPlane *planes);
-/* Uploads one slice of all planes; later work on the slot's queue waits for it. */
-void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
-                            const Cj2kCudaPlaneArea *areas, uint32_t slice);
+/* Uploads slices [first, end) of all planes; later work on the slot's queue waits for them. */
+void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                             const Cj2kCudaPlaneArea *areas, uint32_t first, uint32_t end);
 
 /* encode_blocks.c */
 /* Begins a step of the block coder: events, marks, quantisers. */

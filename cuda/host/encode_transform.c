@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode.h"
 
+#include "common/runtime/spin.h"
+
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- levels --- */
@@ -304,18 +306,21 @@ static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, 
 }
 
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
- * other levels. */
+ * other levels. In a crowded process all slices are one: that takes a third of the calls, and calls
+ * of all threads into the driver are what bounds many streams, while the bus and the GPU are busy
+ * with other frames anyway. */
 static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                               const Cj2kCudaPlaneArea *areas)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
+  bool upload = job->picture->memory != CJ2K_MEMORY_CUDA;
 
-  slot->latency.in_slices = job->picture->memory != CJ2K_MEMORY_CUDA;
-  if (!slot->latency.in_slices)
-    transform_slices(slot, job, 0, slices->count);
-  for (uint32_t i = 0; i < slices->count && slot->latency.in_slices; i++) {
-    cj2k_cuda_upload_slice(slot, job, areas, i);
-    transform_slices(slot, job, i, i + 1);
+  slot->latency.in_slices = upload && !cj2k_spin_crowded();
+  uint32_t step = slot->latency.in_slices ? 1 : slices->count;
+  for (uint32_t i = 0; i < slices->count; i += step) {
+    if (upload)
+      cj2k_cuda_upload_slices(slot, job, areas, i, i + step);
+    transform_slices(slot, job, i, i + step);
   }
   transform_levels(slot, slices->levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
 }

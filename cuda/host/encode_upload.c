@@ -61,23 +61,23 @@ static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
     memcpy(copy->to + y * copy->area->pitch, copy->from + y * copy->pitch, copy->area->row_bytes);
 }
 
-/* A range of rows of one plane. */
+/* Rows of one plane, or slices: [first, end). */
 typedef struct {
   uint32_t first, end;
-} Rows;
+} Range;
 
-static Rows slice_rows(const Cj2kEncodeSlot *slot, uint32_t slice, uint32_t rows)
+static Range rows_of(const Cj2kEncodeSlot *slot, Range range, uint32_t rows)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
 
-  return (Rows){slice ? cj2k_cuda_slice_rows(slices, slice - 1, rows) : 0,
-                cj2k_cuda_slice_rows(slices, slice, rows)};
+  return (Range){range.first ? cj2k_cuda_slice_rows(slices, range.first - 1, rows) : 0,
+                 cj2k_cuda_slice_rows(slices, range.end - 1, rows)};
 }
 
 /* Copies rows of pageable memory to the staging memory, with all threads; the driver would use only
  * one. */
 static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneArea *area,
-                       Rows rows)
+                       Range rows)
 {
   RowCopy copy = {(const uint8_t *)from->data + rows.first * from->pitch, from->pitch, area,
                   rows.end - rows.first,
@@ -99,7 +99,7 @@ static const uint8_t *source(const Cj2kEncodeSlot *slot, const Cj2kTransformJob 
 }
 
 static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t index,
-                        const PlaneArea *areas, Rows rows)
+                        const PlaneArea *areas, Range rows)
 {
   const PlaneArea *area = &areas[index];
   uint8_t *to = (uint8_t *)slot->upload.picture.data + area->offset + rows.first * area->pitch;
@@ -153,7 +153,7 @@ static bool took_together(const Cj2kCudaQueue *queue, cudaError_t result)
 /* Uploads the same rows of all planes in one two-dimensional copy: the rows of a plane form one row
  * of it. false: the planes differ in shape or are not evenly spaced. */
 static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, const PlaneArea *areas,
-                         Rows rows)
+                         Range rows)
 {
   uint32_t n = job->layout->num_planes;
   uint64_t pitch, next_pitch;
@@ -191,17 +191,17 @@ static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, con
                                                    cudaMemcpyHostToDevice, queue->stream)))
     return;
   for (uint32_t i = 0; i < job->layout->num_planes; i++)
-    upload_rows(slot, job, i, areas, (Rows){0, areas[i].rows});
+    upload_rows(slot, job, i, areas, (Range){0, areas[i].rows});
 }
 
-/* Uploads one slice of all planes. */
+/* Uploads some slices of all planes. */
 static void upload_part(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, const PlaneArea *areas,
-                        uint32_t slice)
+                        Range range)
 {
-  if (upload_alike(slot, job, areas, slice_rows(slot, slice, areas[0].rows)))
+  if (upload_alike(slot, job, areas, rows_of(slot, range, areas[0].rows)))
     return;
   for (uint32_t i = 0; i < job->layout->num_planes; i++)
-    upload_rows(slot, job, i, areas, slice_rows(slot, slice, areas[i].rows));
+    upload_rows(slot, job, i, areas, rows_of(slot, range, areas[i].rows));
 }
 
 Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
@@ -226,23 +226,24 @@ Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransf
   return areas;
 }
 
-void cj2k_cuda_upload_slice(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
-                            const Cj2kCudaPlaneArea *areas, uint32_t slice)
+void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                             const Cj2kCudaPlaneArea *areas, uint32_t first, uint32_t end)
 {
   Cj2kCudaEncoder *encoder = slot->encoder;
+  Range range = {first, end};
   const Cj2kCudaQueue *queue = &slot->upload.queue;
   uint32_t n = job->layout->num_planes;
 
   if (!cj2k_cuda_queue_ok(queue))
     return;
   for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_HOST; i++)
-    stage_rows(slot, &job->picture->planes[i], &areas[i], slice_rows(slot, slice, areas[i].rows));
+    stage_rows(slot, &job->picture->planes[i], &areas[i], rows_of(slot, range, areas[i].rows));
   g_mutex_lock(&encoder->upload_lock);
   cj2k_cuda_queue_mark(queue, NULL);
-  if (encoder->slices.count == 1)
+  if (end - first == encoder->slices.count)
     upload_planes(slot, job, areas);
   else
-    upload_part(slot, job, areas, slice);
+    upload_part(slot, job, areas, range);
   cj2k_cuda_queue_mark(queue, "upload");
   cj2k_cuda_queue_record(queue, slot->upload.uploaded);
   g_mutex_unlock(&encoder->upload_lock);

@@ -6,6 +6,7 @@
  * options, and the samples that both decoders give for them. --short: only some cases, for slow
  * tools; --mq: only MQ. Prints TAP; skips if there is no GPU.
  */
+#include "common/runtime/spin.h"
 #include "pictures.h"
 
 #include <cuda_runtime_api.h>
@@ -113,7 +114,7 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->codeblock_style = test->style;
   params->num_layers = (uint16_t)MAX(test->layers, 1);
   params->rate_control = test->rate;
-  /* With one frame in flight pictures are cut into slices. */
+  /* With one frame in flight pictures are cut into slices, unless the process is crowded. */
   params->frames_in_flight = test->one_in_flight ? 1 : 2;
   if (test->rate == CJ2K_RATE_QUALITY)
     params->quality = (uint32_t)test->value;
@@ -342,6 +343,14 @@ static bool get_case(guint index, Case *test)
   return true;
 }
 
+/* Joins or leaves as many codecs as crowd the process: then a picture is not cut into slices even
+ * with one frame in flight. */
+static void crowd(void (*change)(void))
+{
+  for (guint i = 0; change && i <= g_get_num_processors(); i++)
+    change();
+}
+
 int main(int argc, char **argv)
 {
   Cj2kError error = {0};
@@ -364,7 +373,9 @@ int main(int argc, char **argv)
   cj2k_encoder_close(probe);
   for (guint i = first; get_case(i, &c); i += step) {
     c.one_in_flight = i & 2;
+    crowd(i & 4 ? cj2k_spin_join : NULL);
     bool ok = check_case(&c, i & 1 ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_CUDA);
+    crowd(i & 4 ? cj2k_spin_leave : NULL);
     failed += !ok;
     printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u",
            ok ? "ok" : "not ok", ++count, c.format, c.width, c.height, rates[c.rate], c.value,
