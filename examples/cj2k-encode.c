@@ -25,9 +25,6 @@ static const struct {
 } coded_formats[] = {{".j2c", CJ2K_FILE_J2K}, {".j2k", CJ2K_FILE_J2K}, {".jpc", CJ2K_FILE_J2K},
                      {".jhc", CJ2K_FILE_J2K}, {".jp2", CJ2K_FILE_JP2}, {".jph", CJ2K_FILE_JPH}};
 
-static const char *const picture_endings[] = {".ppm", ".pgm", ".pnm", ".png", ".pgx",
-                                              ".raw", ".yuv", ".rgb", NULL};
-
 /* Index in coded_formats by the ending of `name`, which may be an ending alone; -1: none. */
 static int find_format(const char *name)
 {
@@ -73,7 +70,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       context,
       "Encode pictures to JPEG 2000 or HTJ2K.\n"
       "\n"
-      "IN is a PPM, PGM, PNG or PGX file, or a .raw file that --width, --height and --format\n"
+      "IN is a PPM, PGM, PNG, PGX or DPX file, or a .raw file that --width, --height and --format\n"
       "describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
       ".j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH file; with\n"
       "several pictures it is a folder, which gets a NAME.j2c for each. --help-encode lists the\n"
@@ -231,7 +228,8 @@ static int run_film(const Options *options, const ToolFile *names, const char *e
 static int run(const Options *options)
 {
   char *ending = g_strconcat(".", options->output_format ? options->output_format : "j2c", NULL);
-  ToolKinds kinds = {picture_endings, ending, is_coded};
+  char **pictures = image_endings(true);
+  ToolKinds kinds = {(const char *const *)pictures, ending, is_coded};
   GError *error = NULL;
   GArray *files = NULL;
   ToolFile film;
@@ -252,6 +250,7 @@ static int run(const Options *options)
   if (files)
     g_array_unref(files);
   g_clear_error(&error);
+  g_strfreev(pictures);
   g_free(ending);
   return result;
 }

@@ -204,6 +204,48 @@ bool encode_input_check(const EncodeOptions *options, const char *path, char *wh
   return true;
 }
 
+/* Describes a picture whose samples stay where they are in the bytes of a file. */
+static void take_packed(EncodeInput *input, const ImagePacked *packed)
+{
+  alloc_components(input, packed->num_components);
+  for (uint32_t c = 0; c < packed->num_components; c++) {
+    input->components[c] = (Cj2kComponent){
+        .x1 = packed->width, .y1 = packed->height, .dx = 1, .dy = 1, .depth = packed->depth};
+    input->samples[c] = packed->samples[c];
+  }
+  input->image.width = packed->width;
+  input->image.height = packed->height;
+  input->image.channels = packed->channels;
+  input->image.colour = packed->colour;
+  input->layout = (Cj2kLayout){
+      .num_components = packed->num_components, .num_planes = 1, .samples = input->samples};
+  input->planes[0] = (Cj2kPlane){.data = input->video + packed->offset, .pitch = packed->pitch};
+}
+
+/* Reads a DPX file, if possible without unpacking its samples. */
+static bool read_dpx(EncodeInput *input, const char *path, char *why)
+{
+  ImageFile file = {.path = path};
+  ImagePacked packed;
+
+  input->video = image_load_file(path, &file.size, why);
+  file.data = input->video;
+  if (!file.data)
+    return false;
+  bool is_dpx = file.size > 4 && (!memcmp(file.data, "SDPX", 4) || !memcmp(file.data, "XPDS", 4));
+  if (is_dpx && !image_place_dpx(&packed, &file, why))
+    return false;
+  if (is_dpx && packed.num_components) {
+    take_packed(input, &packed);
+    return true;
+  }
+  bool ok = image_read_file(&input->file, &file, why);
+  g_clear_pointer(&input->video, g_free);
+  if (ok)
+    from_image(input);
+  return ok;
+}
+
 static bool read_input(EncodeInput *input, const EncodeOptions *options, const char *path,
                        char *why)
 {
@@ -214,6 +256,8 @@ static bool read_input(EncodeInput *input, const EncodeOptions *options, const c
     describe(input, format, (uint32_t)options->width, (uint32_t)options->height);
     return read_video(input, format, path, why);
   }
+  if (!raw && image_format_of(path) == IMAGE_DPX)
+    return read_dpx(input, path, why);
   if (raw ? !read_planes(options, path, &input->file, why) : !image_read(&input->file, path, why))
     return false;
   from_image(input);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool image_fail(char *why, const char *format, ...)
 {
@@ -118,19 +119,59 @@ void image_clear(Image *image)
 
 /* --------------------------------------------------------------------------- files --- */
 
+/* The file formats, in the order in which messages name them. */
+static const struct {
+  ImageFormat format;
+  const char *endings[4];    /* the first is the usual one */
+  const char *beginnings[4]; /* of files that are read */
+  uint8_t beginning_size;
+  bool (*read)(Image *image, const ImageFile *file, char *why);
+  bool (*write)(const Image *image, const char *path, char *why);
+} formats[] = {
+    {IMAGE_PNM, {".ppm", ".pgm", ".pnm"}, {"P5", "P6"}, 2, image_read_pnm, image_write_pnm},
+    {IMAGE_PNG, {".png"}, {"\x89PNG\r\n\x1a\n"}, 8, image_read_png, image_write_png},
+    {IMAGE_PGX, {".pgx"}, {"PG"}, 2, image_read_pgx, image_write_pgx},
+    {IMAGE_DPX, {".dpx"}, {"SDPX", "XPDS"}, 4, image_read_dpx, image_write_dpx},
+    {IMAGE_RAW, {".raw", ".yuv", ".rgb"}, {NULL}, 0, NULL, image_write_raw},
+};
+
 ImageFormat image_format_of(const char *path)
 {
-  static const struct {
-    const char *end;
-    ImageFormat format;
-  } ends[] = {{".ppm", IMAGE_PNM}, {".pgm", IMAGE_PNM}, {".pnm", IMAGE_PNM}, {".png", IMAGE_PNG},
-              {".pgx", IMAGE_PGX}, {".raw", IMAGE_RAW}, {".yuv", IMAGE_RAW}, {".rgb", IMAGE_RAW}};
   const char *dot = strrchr(path, '.');
-  for (size_t i = 0; dot && i < G_N_ELEMENTS(ends); i++) {
-    if (!g_ascii_strcasecmp(dot, ends[i].end))
-      return ends[i].format;
-  }
+
+  for (size_t i = 0; dot && i < G_N_ELEMENTS(formats); i++)
+    for (size_t k = 0; k < G_N_ELEMENTS(formats[i].endings) && formats[i].endings[k]; k++)
+      if (!g_ascii_strcasecmp(dot, formats[i].endings[k]))
+        return formats[i].format;
   return IMAGE_UNKNOWN;
+}
+
+char **image_endings(bool read)
+{
+  GPtrArray *endings = g_ptr_array_new();
+
+  for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+    for (size_t k = 0; k < G_N_ELEMENTS(formats[i].endings) && formats[i].endings[k]; k++)
+      if (read || formats[i].write)
+        g_ptr_array_add(endings, g_strdup(formats[i].endings[k]));
+  g_ptr_array_add(endings, NULL);
+  return (char **)g_ptr_array_free(endings, FALSE);
+}
+
+bool image_can_write(ImageFormat format)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+    if (formats[i].format == format)
+      return formats[i].write != NULL;
+  return false;
+}
+
+bool image_write_as(const Image *image, const char *path, ImageFormat format, char *why)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+    if (formats[i].format == format && formats[i].write)
+      return formats[i].write(image, path, why);
+  return image_fail(why, "%s: the name does not end in a format that can be written", path);
 }
 
 bool image_write(const Image *image, const char *path, char *why)
@@ -138,33 +179,15 @@ bool image_write(const Image *image, const char *path, char *why)
   return image_write_as(image, path, image_format_of(path), why);
 }
 
-bool image_write_as(const Image *image, const char *path, ImageFormat format, char *why)
-{
-  switch (format) {
-  case IMAGE_PNM: return image_write_pnm(image, path, why);
-  case IMAGE_PNG: return image_write_png(image, path, why);
-  case IMAGE_PGX: return image_write_pgx(image, path, why);
-  case IMAGE_RAW: return image_write_raw(image, path, why);
-  default:
-    return image_fail(why, "%s: the name does not end in a format that can be written", path);
-  }
-}
-
 bool image_read_file(Image *image, const ImageFile *file, char *why)
 {
-  static const struct {
-    const char *first;
-    uint8_t size;
-    bool (*read)(Image *image, const ImageFile *file, char *why);
-  } formats[] = {{"P5", 2, image_read_pnm},
-                 {"P6", 2, image_read_pnm},
-                 {"\x89PNG\r\n\x1a\n", 8, image_read_png},
-                 {"PG", 2, image_read_pgx}};
   memset(image, 0, sizeof *image);
   for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
-    if (file->size >= formats[i].size && !memcmp(file->data, formats[i].first, formats[i].size))
-      return formats[i].read(image, file, why);
-  return image_fail(why, "%s: neither a PGM (P5), PPM (P6), PNG nor PGX file", file->path);
+    for (size_t k = 0; k < G_N_ELEMENTS(formats[i].beginnings) && formats[i].beginnings[k]; k++)
+      if (file->size >= formats[i].beginning_size &&
+          !memcmp(file->data, formats[i].beginnings[k], formats[i].beginning_size))
+        return formats[i].read(image, file, why);
+  return image_fail(why, "%s: neither a PGM (P5), PPM (P6), PNG, PGX nor DPX file", file->path);
 }
 
 bool image_read(Image *image, const char *path, char *why)
@@ -190,6 +213,15 @@ bool image_parse_number(const ImageFile *file, size_t *at, uint32_t *number)
   return *at > first && value <= UINT32_MAX;
 }
 
+/* How much to read at once: a regular file with one call, which also meets its end. */
+static guint piece_of(FILE *file)
+{
+  struct stat found;
+  bool regular = fstat(fileno(file), &found) == 0 && S_ISREG(found.st_mode);
+
+  return regular && found.st_size < G_MAXINT32 ? (guint)found.st_size + 1 : 1 << 20;
+}
+
 uint8_t *image_load_file(const char *path, size_t *size, char *why)
 {
   bool standard = !strcmp(path, "-");
@@ -199,18 +231,21 @@ uint8_t *image_load_file(const char *path, size_t *size, char *why)
     return NULL;
   }
   GByteArray *bytes = g_byte_array_new();
-  uint8_t piece[65536];
+  guint piece = piece_of(file), length = 0;
   size_t count;
-  while ((count = fread(piece, 1, sizeof piece, file)) > 0 && bytes->len < G_MAXUINT - sizeof piece)
-    g_byte_array_append(bytes, piece, (guint)count);
-  bool ok = !ferror(file) && count == 0 && bytes->len > 0;
+  do {
+    g_byte_array_set_size(bytes, length + piece);
+    count = fread(bytes->data + length, 1, piece, file);
+    length += (guint)count;
+  } while (count == piece && length < G_MAXUINT - piece);
+  bool ok = !ferror(file) && count < piece && length > 0;
   if (!ok)
     image_fail(why, "%s: %s", path,
-               ferror(file) ? g_strerror(errno)
-               : count > 0  ? "longer than 4 GiB"
-                            : "the file is empty");
+               ferror(file)     ? g_strerror(errno)
+               : count == piece ? "longer than 4 GiB"
+                                : "the file is empty");
   if (!standard)
     fclose(file);
-  *size = bytes->len;
+  *size = length;
   return g_byte_array_free(bytes, !ok);
 }

@@ -52,18 +52,30 @@ bool image_alloc(Image *image, ImageShape shape, const char *path, char *why);
 bool image_check_samples(const Image *image, const char *path, char *why);
 void image_clear(Image *image);
 
-typedef enum { IMAGE_UNKNOWN = 0, IMAGE_PNM, IMAGE_PNG, IMAGE_PGX, IMAGE_RAW } ImageFormat;
-/* The format by the ending of a name: .ppm .pgm .pnm, .png, .pgx, .raw .yuv .rgb. */
+typedef enum {
+  IMAGE_UNKNOWN = 0,
+  IMAGE_PNM,
+  IMAGE_PNG,
+  IMAGE_PGX,
+  IMAGE_RAW,
+  IMAGE_DPX,
+  IMAGE_TIFF,
+  IMAGE_EXR
+} ImageFormat;
+/* The format by the ending of a name, as .ppm or .dpx; the table is in image.c. */
 ImageFormat image_format_of(const char *path);
+bool image_can_write(ImageFormat format);
+/* The endings of all formats that can be read, or written. Free with g_strfreev(). */
+char **image_endings(bool read);
 
-/* Writes in the format of the name's ending. PNM and PNG get RGB or grey: samples of sub-sampled
- * components are repeated and sYCC is converted. PNG also gets alpha; colours that were multiplied
- * with alpha are divided by it. PGX and raw files get the planes unchanged; PGX has one file per
- * component (out.pgx stands for out_0.pgx, out_1.pgx ...). */
+/* Writes in the format of the name's ending. PNM, PNG and DPX get RGB or grey: samples of
+ * sub-sampled components are repeated and sYCC is converted. PNG and DPX also get alpha; colours
+ * that were multiplied with alpha are divided by it. PGX and raw files get the planes unchanged;
+ * PGX has one file per component (out.pgx stands for out_0.pgx, out_1.pgx ...). */
 bool image_write(const Image *image, const char *path, char *why);
 /* The same in a given format. "-" is standard output, which takes only one component as PGX. */
 bool image_write_as(const Image *image, const char *path, ImageFormat format, char *why);
-/* Reads PNM (P5, P6), PNG and PGX, recognised by their first bytes; "-" is standard input. in.pgx
+/* Reads every format but raw files, recognised by its first bytes; "-" is standard input. in.pgx
  * is one component; where this file does not exist in_0.pgx, in_1.pgx ... are the components. A
  * sample above the maximum that the file states is an error. */
 bool image_read(Image *image, const char *path, char *why);
@@ -125,7 +137,21 @@ bool image_write_pgx(const Image *image, const char *path, char *why);
 bool image_read_pgx(Image *image, const ImageFile *file, char *why);
 /* in_0.pgx, in_1.pgx ... of path in.pgx. */
 bool image_read_pgx_set(Image *image, const char *path, char *why);
+bool image_write_dpx(const Image *image, const char *path, char *why);
+bool image_read_dpx(Image *image, const ImageFile *file, char *why);
 bool image_write_raw(const Image *image, const char *path, char *why);
+
+/* A picture whose samples lie in a file in a form that the library reads. */
+typedef struct {
+  uint32_t width, height, num_components; /* 0 components: the form is another */
+  uint8_t depth;
+  Cj2kColour colour;
+  const Cj2kChannel *channels; /* as in Image */
+  Cj2kSampleLayout samples[IMAGE_MAX_READ_COMPONENTS];
+  uint64_t offset, pitch; /* the file has all rows */
+} ImagePacked;
+/* Finds the samples of a DPX file. */
+bool image_place_dpx(ImagePacked *packed, const ImageFile *file, char *why);
 
 /* Set `why`, from errno or from a format, and return false. */
 bool image_fail_errno(char *why, const char *path);

@@ -2,9 +2,9 @@
 /*
  * mutate-images [MUTATIONS]
  *
- * Gives the tools' readers PGX, PNM and PNG files in which bytes are changed, removed, repeated or
- * cut off at the end (3000 mutations of each file, seeded). A reader must either read such a file
- * or refuse it with a text that names the file; sanitizers check the rest.
+ * Gives the tools' readers PGX, PNM, PNG and DPX files in which bytes are changed, removed,
+ * repeated or cut off at the end (3000 mutations of each file, seeded). A reader must either read
+ * such a file or refuse it with a text that names the file; sanitizers check the rest.
  */
 #include "examples/image.h"
 
@@ -24,7 +24,9 @@ static const Base bases[] = {
     {"grey8.pgx", 1, 8, false},  {"grey12.pgx", 1, 12, false}, {"signed5.pgx", 1, 5, true},
     {"grey8.pgm", 1, 8, false},  {"rgb8.ppm", 3, 8, false},    {"rgb12.ppm", 3, 12, false},
     {"grey8.png", 1, 8, false},  {"rgb8.png", 3, 8, false},    {"rgb16.png", 3, 16, false},
-    {"alpha8.png", 4, 8, false}, {"grey1.png", 1, 1, false},
+    {"alpha8.png", 4, 8, false}, {"grey1.png", 1, 1, false},   {"grey10.dpx", 1, 10, false},
+    {"rgb8.dpx", 3, 8, false},   {"rgb10.dpx", 3, 10, false},  {"rgb12.dpx", 3, 12, false},
+    {"rgb16.dpx", 3, 16, false},
 };
 
 /* The bytes of a file with a small picture, written by the tools' own writers. NULL: they cannot
@@ -62,8 +64,8 @@ static GBytes *make_file(const Base *base, const char *folder, char *why)
   return g_bytes_new_take(data, size);
 }
 
-/* The bytes with one to four changes, most of them near the beginning, where headers are. */
-static GByteArray *mutate(GBytes *bytes, GRand *rand)
+/* The bytes with one to four changes, half of them in bytes begin to end - 1, where headers are. */
+static GByteArray *mutate(GBytes *bytes, guint begin, guint end, GRand *rand)
 {
   static const guint8 telling[] = {0, 1, '0', '9', ' ', '\n', 0x7f, 0x80, 0xff};
   gsize size;
@@ -71,8 +73,9 @@ static GByteArray *mutate(GBytes *bytes, GRand *rand)
   GByteArray *out = g_byte_array_new();
   g_byte_array_append(out, data, (guint)size);
   for (int n = g_rand_int_range(rand, 1, 5); n > 0 && out->len > 1; n--) {
-    guint reach = g_rand_boolean(rand) ? MIN(out->len, 40) : out->len;
-    guint at = (guint)g_rand_int_range(rand, 0, (gint32)reach);
+    gboolean head = g_rand_boolean(rand) && begin < out->len;
+    guint at = (guint)g_rand_int_range(rand, head ? (gint32)begin : 0,
+                                       (gint32)(head ? MIN(out->len, end) : out->len));
     guint span = (guint)g_rand_int_range(rand, 1, 9);
     switch (g_rand_int_range(rand, 0, 5)) {
     case 0: out->data[at] = (guint8)g_rand_int(rand); break;
@@ -123,7 +126,9 @@ static bool read_copy(const GByteArray *bytes, const char *path, char *why)
   uint8_t *copy = g_memdup2(bytes->data, bytes->len);
   ImageFile file = {copy, bytes->len, path};
   why[0] = 0;
-  bool ok = image_read_file(&image, &file, why);
+  ImagePacked packed;
+  bool ok = !g_str_has_suffix(path, ".dpx") || image_place_dpx(&packed, &file, why);
+  ok = ok && image_read_file(&image, &file, why);
   g_free(copy);
   if (!ok)
     return g_str_has_prefix(why, path) && strlen(why) > strlen(path) + 2;
@@ -138,7 +143,8 @@ static bool try_base(guint number, GBytes *bytes, const char *path, int mutation
   int bad = -1, read = 0;
   for (int m = 0; m < mutations && bad < 0; m++) {
     GRand *rand = g_rand_new_with_seed(number << 24 | (guint)m);
-    GByteArray *mutated = mutate(bytes, rand);
+    bool dpx = g_str_has_suffix(path, ".dpx"); /* its image information begins at byte 768 */
+    GByteArray *mutated = mutate(bytes, dpx ? 768 : 0, dpx ? 820 : 40, rand);
     if (g_str_has_suffix(path, ".png") && m % 4)
       mend_checksums(mutated);
     if (!read_copy(mutated, path, why))
