@@ -436,6 +436,14 @@ typedef enum {
   CJ2K_MCT_ON,       /**< on */
   CJ2K_MCT_OFF,      /**< off */
 } Cj2kMct;
+/** How errors of different frequencies and colours are weighed against each other. */
+typedef enum {
+  CJ2K_VISUAL_AUTO = 0, /**< CJ2K_RATE_QUALITY: its own weights, for the distance of JPEG's tables;
+                           else as CJ2K_VISUAL_NONE */
+  CJ2K_VISUAL_NONE,     /**< least squared error: best PSNR */
+  CJ2K_VISUAL_CSF,      /**< least visible error, by the contrast sensitivity of the eye at
+                           viewing_distance */
+} Cj2kVisualWeights;
 /** What a Cj2kPacket holds. */
 typedef enum {
   CJ2K_FILE_J2K = 0, /**< a codestream */
@@ -484,6 +492,10 @@ typedef struct {
   double
       quant_step; /**< for CJ2K_RATE_QSTEP: step relative to full scale, in (0, 0.5], e.g. 1/4096 */
   double psnr;    /**< for CJ2K_RATE_PSNR: dB, 10..120; 0: 45 */
+  /** What each rate control optimises. With CJ2K_VISUAL_CSF psnr is a weighted PSNR. */
+  Cj2kVisualWeights visual_weights;
+  double viewing_distance; /**< for CJ2K_VISUAL_CSF: pixels of the reference grid in a degree of the
+                              field of view, 5..1000; 0: 25 */
   /** Budget in kbit/s; needs frame_rate. If several of bitrate, bits_per_pixel and max_frame_bytes
    * are set, the smallest holds. Each of them makes CJ2K_RATE_AUTO choose CJ2K_RATE_CBR. With
    * CJ2K_RATE_QUALITY, CJ2K_RATE_LOSSLESS, CJ2K_RATE_QSTEP or CJ2K_RATE_PSNR bitrate and

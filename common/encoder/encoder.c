@@ -18,6 +18,18 @@ static void copy_layout(Cj2kEncoder *encoder, const Cj2kLayout *layout)
   encoder->layout.samples = encoder->samples;
 }
 
+static Cj2kSeenAs seen_as(const Cj2kEncoderSetup *setup)
+{
+  if (setup->image.num_components < 3)
+    return CJ2K_SEEN_AS_LUMA;
+  switch (setup->image.colour) {
+  case CJ2K_COLOUR_SYCC: return CJ2K_SEEN_AS_YCC;
+  case CJ2K_COLOUR_XYZ: return CJ2K_SEEN_AS_XYZ;
+  case CJ2K_COLOUR_SRGB: return CJ2K_SEEN_AS_RGB;
+  default: return setup->mct ? CJ2K_SEEN_AS_RGB : CJ2K_SEEN_AS_LUMA;
+  }
+}
+
 /* Tells rate control what does not change from frame to frame. */
 static void open_rate(Cj2kEncoder *encoder)
 {
@@ -39,6 +51,8 @@ static void open_rate(Cj2kEncoder *encoder)
   rate->layers = (Cj2kLayers){
       .count = p->num_layers, .width = setup->image.width, .height = setup->image.height};
   memcpy(rate->layers.rates, p->layer_rates, sizeof rate->layers.rates);
+  if (p->visual_weights == CJ2K_VISUAL_CSF)
+    cj2k_rate_encoder_set_visual(rate, seen_as(setup), p->viewing_distance);
 }
 
 static bool open_frames(Cj2kEncoder *encoder, Cj2kError *error)
@@ -196,6 +210,7 @@ static Cj2kRateTarget rate_target(const Cj2kEncoderSetup *setup)
       .quality = p->quality,
       .quant_step = p->quant_step,
       .psnr = p->psnr,
+      .weights = p->visual_weights,
       .ceilings = cj2k_ceilings(cj2k_setup_frame_bytes(setup), cj2k_setup_component_bytes(setup),
                                 setup->image.num_components, p->profile == CJ2K_PROFILE_CINEMA_4K)};
 }

@@ -39,8 +39,8 @@ Cj2kStatus cj2k_encoder_find_least(Cj2kEncoder *encoder, Cj2kError *error)
   Cj2kFrameSteps steps;
   Cj2kCodestreamSize size;
 
-  cj2k_frame_steps_init(&steps, encoder->plan);
-  cj2k_frame_steps_set(&steps, encoder->plan, BASE, CJ2K_WEIGHT_ERROR, false, 0, NULL);
+  cj2k_frame_steps_init(&steps, encoder->plan, encoder->rate.visual, 0);
+  cj2k_frame_steps_set(&steps, encoder->plan, BASE, NULL);
   Cj2kStatus status = lay_out_empty(encoder, steps.components, &size, error);
   cj2k_frame_steps_clear(&steps);
   if (status != CJ2K_OK)

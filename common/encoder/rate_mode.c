@@ -12,6 +12,7 @@
 
 #define DEFAULT_QUALITY 85
 #define DEFAULT_PSNR    45
+#define DEFAULT_VIEWING 25
 
 #define REFUSE(...) return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
 
@@ -126,6 +127,11 @@ Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
     p->quality = DEFAULT_QUALITY;
   if (!(p->psnr > 0))
     p->psnr = DEFAULT_PSNR;
+  if (p->viewing_distance > 0 && p->viewing_distance != DEFAULT_VIEWING &&
+      p->visual_weights != CJ2K_VISUAL_CSF)
+    cj2k_setup_warn(setup, "viewing-distance has no effect without visual-weights csf");
+  if (!(p->viewing_distance > 0))
+    p->viewing_distance = DEFAULT_VIEWING;
   return CJ2K_OK;
 }
 

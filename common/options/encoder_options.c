@@ -23,6 +23,12 @@ static const Cj2kOptionWord rate_controls[] = {
   { CJ2K_RATE_PSNR, "psnr", "Constant PSNR, by `psnr`" },
   { 0, NULL, NULL } };
 
+static const Cj2kOptionWord visual_weights[] = {
+  { CJ2K_VISUAL_AUTO, "auto", "With rate-control=quality its own weights, else none" },
+  { CJ2K_VISUAL_NONE, "none", "None: least squared error, best PSNR" },
+  { CJ2K_VISUAL_CSF, "csf", "Least visible error, by the contrast sensitivity of the eye at `viewing-distance`" },
+  { 0, NULL, NULL } };
+
 static const Cj2kOptionWord progressions[] = {
   { CJ2K_LRCP, "lrcp", "Layer-resolution-component-position" },
   { CJ2K_RLCP, "rlcp", "Resolution-layer-component-position" },
@@ -189,6 +195,10 @@ static const Cj2kOption options[] = {
     INTEGER(0, INT32_MAX, 240), PARAM(rate_period) },
   { "first-frame", "First frame", "Number of the first frame, counted from 0, for rate-period",
     INTEGER(0, INT32_MAX, 0), PARAM(first_frame) },
+  { "visual-weights", "Visual weights", "How errors of different frequencies and colours are weighed against each other",
+    WORD("VisualWeights", visual_weights), PARAM(visual_weights) },
+  { "viewing-distance", "Viewing distance", "For visual-weights=csf: pixels in a degree of the field of view (lines of the picture times distance in picture heights / 57)", "pixels/degree",
+    NUMBER(5, 1000, 25), .flags = CJ2K_OPTION_UNSET, PARAM(viewing_distance) },
   { "reversible-transform", "Reversible transform", "Use the 5/3 filter with rate-control=cbr too (lossless always does)",
     BOOLEAN, PARAM(reversible_transform) },
   { "num-resolutions", "Resolutions", "Resolutions: decomposition levels + 1",

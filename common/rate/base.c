@@ -10,8 +10,7 @@
 
 void cj2k_set_base(Cj2kRateFrame *frame, double base)
 {
-  cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, CJ2K_WEIGHT_ERROR, false, 0,
-                       NULL);
+  cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, base, NULL);
 }
 
 Cj2kStatus cj2k_quantising_error(Cj2kRateFrame *frame, double *error)
@@ -58,17 +57,6 @@ static Cj2kStatus search_psnr(Cj2kRateFrame *frame)
   return CJ2K_OK;
 }
 
-static void set_quality(Cj2kRateFrame *frame)
-{
-  const Cj2kRateEncoder *encoder = frame->encoder;
-  double base, power;
-
-  cj2k_quality_to_steps(frame->target.quality, &base, &power);
-  /* Norms include the weight of luminance in RGB, which the quality factor does not. */
-  cj2k_frame_steps_set(&frame->steps, encoder->plan, encoder->mct ? base * 1.7320508 : base,
-                       CJ2K_WEIGHT_VISUAL, encoder->colour_difference, power, NULL);
-}
-
 Cj2kStatus cj2k_steps_for_target(Cj2kRateFrame *frame)
 {
   if (frame->encoder->reversible)
@@ -76,7 +64,11 @@ Cj2kStatus cj2k_steps_for_target(Cj2kRateFrame *frame)
   switch (frame->target.mode) {
   case CJ2K_RATE_PSNR: return search_psnr(frame);
   case CJ2K_RATE_QSTEP: cj2k_set_base(frame, frame->target.quant_step); break;
-  default: set_quality(frame); break;
+  default:
+    cj2k_frame_steps_set_quality(
+        &frame->steps, frame->encoder->plan, frame->target.quality,
+        &(Cj2kQualityWeights){frame->target.weights, frame->encoder->colour_difference});
+    break;
   }
   return CJ2K_OK;
 }

@@ -15,13 +15,7 @@ double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers)
 
 double cj2k_least_base(const Cj2kRateEncoder *encoder)
 {
-  const Cj2kHeader *header = encoder->plan->header;
-  int depth = 1;
-
-  /* With steps of an eighth of a sample value the samples are restored exactly. */
-  for (uint32_t c = 0; c < header->num_components; c++)
-    depth = MAX(depth, header->components[c].depth);
-  return ldexp(1, -depth - 3);
+  return cj2k_exact_base(encoder->plan->header) * encoder->least_visual;
 }
 
 double cj2k_useful_base(const Cj2kRateEncoder *encoder, double base)

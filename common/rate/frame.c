@@ -7,14 +7,28 @@
 
 void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads)
 {
-  *encoder = (Cj2kRateEncoder){.plan = plan, .threads = threads};
+  *encoder = (Cj2kRateEncoder){.plan = plan, .threads = threads, .least_visual = 1};
   cj2k_history_init(&encoder->history);
+}
+
+void cj2k_rate_encoder_set_visual(Cj2kRateEncoder *encoder, Cj2kSeenAs seen_as,
+                                  double pixels_per_degree)
+{
+  const Cj2kPlan *plan = encoder->plan;
+
+  encoder->visual = g_new(double, plan->num_bands + 1);
+  cj2k_visual_weights(plan, seen_as, pixels_per_degree, encoder->visual);
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    encoder->least_visual = MIN(encoder->least_visual, encoder->visual[b]);
+  /* MQ quantises two more bit-planes than it codes. */
+  encoder->finest = cj2k_exact_base(plan->header) / 4;
 }
 
 void cj2k_rate_encoder_clear(Cj2kRateEncoder *encoder)
 {
   cj2k_least_bytes_clear(&encoder->least);
   cj2k_history_clear(&encoder->history);
+  g_free(encoder->visual);
 }
 
 Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
@@ -23,7 +37,7 @@ Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
   uint32_t blocks = encoder->plan->num_blocks;
 
   *frame = (Cj2kRateFrame){.encoder = encoder};
-  cj2k_frame_steps_init(&frame->steps, encoder->plan);
+  cj2k_frame_steps_init(&frame->steps, encoder->plan, encoder->visual, encoder->finest);
   cj2k_selection_init(&frame->retained, blocks);
   cj2k_selection_init(&frame->cut, blocks);
   if (encoder->coder == CJ2K_CODER_HT)

@@ -13,6 +13,7 @@
 #include "ht_blocks.h"
 #include "layout.h"
 #include "steps.h"
+#include "visual.h"
 
 /* Parameters that are the same for all frames of an encoder. */
 typedef struct {
@@ -24,6 +25,9 @@ typedef struct {
   bool mct;               /* components 0 to 2 have a component transform */
   bool colour_difference; /* components 1 and 2 are colour differences */
   bool alone;             /* there is one frame in flight */
+  double *visual;         /* per band: visual weights (visual.h); NULL: none are used */
+  double least_visual;    /* the least of them; 1 if there are none */
+  double finest;          /* Cj2kFrameSteps.finest of frames with visual weights */
   Cj2kLayers layers;
   Cj2kLeastBytes least;
   Cj2kRateHistory history;
@@ -34,6 +38,7 @@ typedef struct {
   Cj2kRateControl mode; /* not CJ2K_RATE_AUTO */
   uint32_t quality;     /* the parameter of the mode */
   double quant_step, psnr;
+  Cj2kVisualWeights weights;
   Cj2kCeilings ceilings;
 } Cj2kRateTarget;
 
@@ -52,6 +57,9 @@ typedef struct {
 } Cj2kRateFrame;
 
 void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads);
+/* Computes the visual weights of frames whose target has them. */
+void cj2k_rate_encoder_set_visual(Cj2kRateEncoder *encoder, Cj2kSeenAs seen_as,
+                                  double pixels_per_degree);
 void cj2k_rate_encoder_clear(Cj2kRateEncoder *encoder);
 
 Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,

@@ -35,7 +35,7 @@ Cj2kMqSteps cj2k_mq_steps_of(const Cj2kRateFrame *frame, double base,
 static bool set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint8_t uncoded)
 {
   return cj2k_frame_steps_set(&frame->steps, frame->encoder->plan, ldexp(steps->base, -uncoded),
-                              CJ2K_WEIGHT_ERROR, false, 0, &steps->factors);
+                              &steps->factors);
 }
 
 uint8_t cj2k_mq_set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps)

@@ -73,7 +73,13 @@ void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *he
     }
 }
 
-void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan)
+static double visual_of(const Cj2kFrameSteps *steps, uint32_t b)
+{
+  return steps->visual ? steps->visual[b] : 1;
+}
+
+void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan, const double *visual,
+                           double finest)
 {
   const Cj2kHeader *header = plan->header;
 
@@ -81,11 +87,13 @@ void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan)
       g_memdup2(header->coding.quantisation, header->num_components * sizeof *steps->components);
   steps->quantisers = g_new0(Cj2kFrameQuantiser, plan->num_bands + 1);
   steps->weights = g_new0(double, plan->num_bands + 1);
+  steps->visual = visual;
+  steps->finest = finest;
   for (uint32_t b = 0; b < plan->num_bands; b++) {
     const Cj2kPlanBand *band = &plan->bands[b];
     uint32_t depth = header->components[plan->tile_comps[band->tile_comp].component].depth;
     double step = band->reversible ? 1.0 : band->step,
-           unit = step * band->norm / ldexp(16, (int)depth);
+           unit = step * band->norm * visual_of(steps, b) / ldexp(16, (int)depth);
     steps->quantisers[b] =
         (Cj2kFrameQuantiser){.inv_scale = band->inv_scale, .num_bitplanes = band->num_bitplanes};
     steps->weights[b] = unit * unit;
@@ -104,8 +112,8 @@ void cj2k_frame_steps_clear(Cj2kFrameSteps *steps)
  * frequencies, at the viewing distance that JPEG's quantisation tables assume, for luminance, blue
  * and red difference. Levels without an entry have 1.
  */
-#define VISUAL_LEVELS 5
-static const float visual_weights[3][VISUAL_LEVELS][2] = {
+#define TABLE_LEVELS 5
+static const float table_weights[3][TABLE_LEVELS][2] = {
     /* one high-pass direction, both */
     {{0.2758f, 0.0901f},
      {0.8378f, 0.7018f},
@@ -124,26 +132,26 @@ static const float visual_weights[3][VISUAL_LEVELS][2] = {
      {0.9424f, 0.8769f}},
 };
 
-static double visual_weight_at(uint32_t kind, uint32_t level, uint32_t orientation)
+static double table_weight_at(uint32_t kind, uint32_t level, uint32_t orientation)
 {
-  if (orientation == CJ2K_LL || level > VISUAL_LEVELS)
+  if (orientation == CJ2K_LL || level > TABLE_LEVELS)
     return 1;
   /* levels count from 1. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn) */
-  return visual_weights[kind][level - 1][orientation == CJ2K_HH];
+  return table_weights[kind][level - 1][orientation == CJ2K_HH];
 }
 
 /* The finest level of a sub-sampled component is the second level of the image. */
-static double visual_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool colour_difference)
+static double table_weight(const Cj2kPlan *plan, const Cj2kPlanBand *band, bool colour_difference)
 {
   const Cj2kPlanTileComp *tc = &plan->tile_comps[band->tile_comp];
   const Cj2kComponent *component = &plan->header->components[tc->component];
   uint32_t kind = colour_difference && tc->component < 3 ? tc->component : 0;
   uint32_t level = band->resolution ? tc->num_levels - band->resolution + 1u : tc->num_levels;
   double fine =
-      visual_weight_at(kind, level + (component->dx > 1 && component->dy > 1), band->orientation);
+      table_weight_at(kind, level + (component->dx > 1 && component->dy > 1), band->orientation);
   if ((component->dx > 1) == (component->dy > 1))
     return fine;
-  return sqrt(fine * visual_weight_at(kind, level + 1, band->orientation));
+  return sqrt(fine * table_weight_at(kind, level + 1, band->orientation));
 }
 
 Cj2kStepFactors cj2k_no_factors(void)
@@ -175,15 +183,32 @@ static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, do
 
   bool found = set_step(q, i, wanted, range);
   double step = ldexp(1 + q->mantissa[i] / 2048.0, range - q->exponent[i]);
-  double unit = step * band->norm / ldexp(16, depth);
+  double unit = step * band->norm * visual_of(steps, b) / ldexp(16, depth);
   steps->quantisers[b].inv_scale = (float)((double)band->inv_scale * band->step / step);
   steps->quantisers[b].num_bitplanes = (uint8_t)(q->guard_bits + q->exponent[i] - 1);
   steps->weights[b] = unit * unit;
   return found;
 }
 
+double cj2k_exact_base(const Cj2kHeader *header)
+{
+  int depth = 1;
+
+  for (uint32_t c = 0; c < header->num_components; c++)
+    depth = MAX(depth, header->components[c].depth);
+  return ldexp(1, -depth - 3);
+}
+
+/* The step of a band with which it adds the same error to the image as all others, for a base that
+ * is a fraction of the component's range. */
+static double even_step(const Cj2kPlan *plan, const Cj2kPlanBand *band, double base)
+{
+  uint32_t c = plan->tile_comps[band->tile_comp].component;
+
+  return ldexp(base, plan->header->components[c].depth) / band->norm;
+}
+
 bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
-                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power,
                           const Cj2kStepFactors *factors)
 {
   bool all = true;
@@ -192,10 +217,8 @@ bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double ba
     const Cj2kPlanBand *band = &plan->bands[b];
     if (band->reversible)
       continue;
-    int depth = plan->header->components[plan->tile_comps[band->tile_comp].component].depth;
-    double step = ldexp(base, depth) / band->norm;
-    if (weighting == CJ2K_WEIGHT_VISUAL)
-      step /= pow(visual_weight(plan, band, colour_difference), visual_power);
+    double visible = steps->visual ? MAX(base / steps->visual[b], steps->finest) : base;
+    double step = even_step(plan, band, visible);
     if (factors)
       step *= factors->of[cj2k_step_factor_index(plan, b)];
     all = set_band(steps, plan, b, step) && all;
@@ -203,12 +226,15 @@ bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double ba
   return all;
 }
 
+/* --- quality --- */
+
 /*
- * As in JPEG, 50 is the middle; steps are proportional to 1/q below it and fall linearly above.
- * Towards 100 the visual weights fade out, because higher quality is viewed from a shorter
- * distance, and the base step falls below the error of rounding to 8 bits.
+ * The step base and the power of visual weights for a quality factor. As in JPEG, 50 is the middle;
+ * steps are proportional to 1/q below it and fall linearly above. Towards 100 the visual weights
+ * fade out, because higher quality is viewed from a shorter distance, and the base step falls below
+ * the error of rounding to 8 bits.
  */
-void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power)
+static void quality_to_steps(uint32_t quality, double *base, double *visual_power)
 {
   const double fade_from = 65, fade_to = 97, alpha_from = 0.04, alpha_to = 0.10,
                least = 0.00276; /* sqrt(.5)/256 */
@@ -225,4 +251,31 @@ void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power)
   }
   *base = alpha * m + least / 2;
   *visual_power = power;
+}
+
+static double quality_weight(const Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b,
+                             const Cj2kQualityWeights *weights)
+{
+  switch (weights->weights) {
+  case CJ2K_VISUAL_NONE: return 1;
+  case CJ2K_VISUAL_CSF: return visual_of(steps, b);
+  default: return table_weight(plan, &plan->bands[b], weights->colour_difference);
+  }
+}
+
+void cj2k_frame_steps_set_quality(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t quality,
+                                  const Cj2kQualityWeights *weights)
+{
+  double base, power;
+
+  quality_to_steps(quality, &base, &power);
+  /* Norms include the weight of luminance in RGB, which the quality factor does not. */
+  if (plan->header->coding.mct)
+    base *= 1.7320508;
+  for (uint32_t b = 0; b < plan->num_bands; b++) {
+    const Cj2kPlanBand *band = &plan->bands[b];
+    double weight = pow(quality_weight(steps, plan, b, weights), power);
+    if (!band->reversible)
+      set_band(steps, plan, b, even_step(plan, band, base) / weight);
+  }
 }

@@ -19,18 +19,20 @@ typedef struct {
   Cj2kQuantisation *components;   /* per component, as in QCD and QCC */
   Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   /* Per band: the squared error in the image, relative to the square of the component's range, of
-   * one unit of a block's distortion, (step/16)^2. */
+   * one unit of a block's distortion, (step/16)^2; times the square of `visual`. */
   double *weights;
+  /* Per band: how visible an error is (visual.h); NULL: 1 in all bands. Not owned. */
+  const double *visual;
+  double finest; /* base that no band's step falls below because it is visible; 0: none */
 } Cj2kFrameSteps;
 
-void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan);
+/* visual, finest: see above. */
+void cj2k_frame_steps_init(Cj2kFrameSteps *steps, const Cj2kPlan *plan, const double *visual,
+                           double finest);
 void cj2k_frame_steps_clear(Cj2kFrameSteps *steps);
 
-/* How steps differ between bands. */
-typedef enum {
-  CJ2K_WEIGHT_ERROR,  /* the same error in all bands: least squared error of the image */
-  CJ2K_WEIGHT_VISUAL, /* weighted by visibility in luminance and colour difference */
-} Cj2kStepWeighting;
+/* The largest base that restores samples exactly: steps of an eighth of a sample value. */
+double cj2k_exact_base(const Cj2kHeader *header);
 
 /* Factors of the steps of bands, equal in all tiles: by component, with one entry for all from the
  * fourth on, and by index in QCD (LL, then HL LH HH of r = 1, 2 ...). */
@@ -43,16 +45,23 @@ Cj2kStepFactors cj2k_no_factors(void); /* all are 1 */
 uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b);
 
 /*
- * Sets the steps of all irreversible bands: base / norm of the band, where base is a fraction of
- * the component's range; with CJ2K_WEIGHT_VISUAL also divided by the band's visual weight to the
- * power `visual_power` (0..1); times `factors` (NULL: all are 1). false: QCD has no step as fine as
- * a band needs; that band got the finest one.
+ * Sets the steps of all irreversible bands: base / (norm * visual weight of the band), where base
+ * is a fraction of the component's range; times `factors` (NULL: all are 1). Each band then adds
+ * the same visible error. With visual weights no step becomes finer than that of base `finest`
+ * without them. false: QCD has no step as fine as a band needs; that band got the finest one.
  */
 bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
-                          Cj2kStepWeighting weighting, bool colour_difference, double visual_power,
                           const Cj2kStepFactors *factors);
 
-/* The step base and the power of visual weights for a quality factor 1..100. */
-void cj2k_quality_to_steps(uint32_t quality, double *base, double *visual_power);
+/* The weights of a quality factor: none or those of steps->visual, or (auto) its own, those of the
+ * viewing distance of JPEG's quantisation tables. */
+typedef struct {
+  Cj2kVisualWeights weights;
+  bool colour_difference; /* components 1 and 2 are colour differences */
+} Cj2kQualityWeights;
+
+/* Sets the steps for a quality factor 1..100. Towards 100 the visual weights fade out. */
+void cj2k_frame_steps_set_quality(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t quality,
+                                  const Cj2kQualityWeights *weights);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct {
   uint8_t style; /* MQ: CJ2K_STYLE_* */
   uint8_t layers;
   bool one_in_flight;
+  bool csf; /* visual weights */
 } Case;
 
 #define SHORT_STEP 9
@@ -104,6 +105,13 @@ static const Case cases[] = {
     {"yuv422p10", 150, 1031, CBR(2), 64, 64, 6},
     {"v210", 150, 259, QUALITY(90), 64, 64, 6},
     {"v210", 161, 514, LOSSLESS, 32, 32, 4},
+    {"rgb12", 257, 143, CBR(2), 64, 64, 5, .csf = true},
+    {"rgb12", 200, 120, CBR(9), 32, 32, 4, .tile = 64, .mct = CJ2K_MCT_OFF, .csf = true},
+    {"rgb12", 192, 108, CBR(3), 32, 32, 6, .xyz = true, .csf = true},
+    {"yuv422p10", 262, 131, CBR(1), 64, 64, 5, .csf = true},
+    {"grey8", 320, 240, PSNR(38), 64, 64, 5, .csf = true},
+    {"rgb8", 133, 99, QUALITY(75), 64, 64, 6, .csf = true},
+    {"rgb8", 133, 99, LOSSLESS, 64, 64, 6, .csf = true},
 };
 
 static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderParams *params)
@@ -128,6 +136,7 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->image_x0 = params->tile_x0 = test->x0;
   params->image_y0 = params->tile_y0 = test->y0;
   params->mct = test->mct;
+  params->visual_weights = test->csf ? CJ2K_VISUAL_CSF : CJ2K_VISUAL_AUTO;
   params->rgb_to_xyz = test->xyz;
   if (test->rate == CJ2K_RATE_CBR)
     params->xyz_transfer = CJ2K_TRANSFER_SRGB;

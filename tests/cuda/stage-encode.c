@@ -276,9 +276,9 @@ static void set_steps(Encoding *e)
 {
   const Case *test = e->frame->test;
 
-  cj2k_frame_steps_init(&e->steps, e->plan);
+  cj2k_frame_steps_init(&e->steps, e->plan, NULL, 0);
   if (test->step > 0)
-    cj2k_frame_steps_set(&e->steps, e->plan, test->step, CJ2K_WEIGHT_ERROR, false, 0, NULL);
+    cj2k_frame_steps_set(&e->steps, e->plan, test->step, NULL);
   for (uint32_t c = 0; c < e->plan->num_components; c++)
     e->frame->header->coding.quantisation[c] = e->steps.components[c];
   for (uint32_t b = 0; b < e->plan->num_bands; b++) {

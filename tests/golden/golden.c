@@ -51,12 +51,18 @@ typedef struct {
   const char *name;
   Cj2kRateControl kind;
   double value; /* quality, step, bits per pixel or dB */
+  Cj2kVisualWeights weights;
 } Rate;
 
 static const Rate rates[] = {
-    {"quality", CJ2K_RATE_QUALITY, 80}, {"lossless", CJ2K_RATE_LOSSLESS, 0},
-    {"cbr", CJ2K_RATE_CBR, 2},          {"qstep", CJ2K_RATE_QSTEP, 1.0 / 1024},
-    {"psnr", CJ2K_RATE_PSNR, 40},
+    {"quality", CJ2K_RATE_QUALITY, 80, CJ2K_VISUAL_AUTO},
+    {"lossless", CJ2K_RATE_LOSSLESS, 0, CJ2K_VISUAL_AUTO},
+    {"cbr", CJ2K_RATE_CBR, 2, CJ2K_VISUAL_NONE},
+    {"qstep", CJ2K_RATE_QSTEP, 1.0 / 1024, CJ2K_VISUAL_AUTO},
+    {"psnr", CJ2K_RATE_PSNR, 40, CJ2K_VISUAL_NONE},
+    {"quality-csf", CJ2K_RATE_QUALITY, 80, CJ2K_VISUAL_CSF},
+    {"cbr-csf", CJ2K_RATE_CBR, 2, CJ2K_VISUAL_CSF},
+    {"psnr-csf", CJ2K_RATE_PSNR, 40, CJ2K_VISUAL_CSF},
 };
 
 /* Rate control of a frame learns from an earlier frame. Both scenes are therefore longer than this
@@ -119,6 +125,7 @@ static void set_params(const Case *c, Cj2kEncoderParams *params)
   params->quant_step = c->rate->kind == CJ2K_RATE_QSTEP ? c->rate->value : 0;
   params->bits_per_pixel = c->rate->kind == CJ2K_RATE_CBR ? c->rate->value : 0;
   params->psnr = c->rate->kind == CJ2K_RATE_PSNR ? c->rate->value : 0;
+  params->visual_weights = c->rate->weights;
   params->num_resolutions = 4;
   params->codeblock_width = params->codeblock_height = 32;
   params->tile_width = params->tile_height = shape->tile;

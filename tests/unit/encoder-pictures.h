@@ -166,14 +166,15 @@ static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPic
   return bytes;
 }
 
-/* Mean squared error of all samples of the decoded bytes, relative to the square of the full
- * range. */
-static inline double test_error(const TestPicture *p, GBytes *bytes, uint16_t layers)
+/* Differences of the samples of the decoded bytes, relative to the full range: component by
+ * component, row by row. *count: their number. */
+static inline double *test_differences(const TestPicture *p, GBytes *bytes, uint16_t layers,
+                                       gsize *count)
 {
   Cj2kDecoderParams params;
   Cj2kError error = {0};
   Cj2kFrame frame;
-  double sum = 0, n = 0;
+  GArray *differences = g_array_new(FALSE, FALSE, sizeof(double));
 
   cj2k_decoder_params_init(&params);
   params.strict = true;
@@ -205,13 +206,26 @@ static inline double test_error(const TestPicture *p, GBytes *bytes, uint16_t la
         const uint16_t *row = (const uint16_t *)p->planes[c].data + (size_t)y * w;
         want = component->is_signed ? (int16_t)row[x] : row[x];
         double difference = (double)(got - want) / ((1 << component->depth) - 1);
-        sum += difference * difference;
-        n++;
+        g_array_append_val(differences, difference);
       }
   }
   cj2k_decoder_release(decoder, &frame);
   cj2k_decoder_close(decoder);
-  return sum / n;
+  *count = differences->len;
+  return (double *)(void *)g_array_free(differences, FALSE);
+}
+
+/* Mean squared error of all samples of the decoded bytes, relative to the square of the full
+ * range. */
+static inline double test_error(const TestPicture *p, GBytes *bytes, uint16_t layers)
+{
+  gsize count;
+  double *differences = test_differences(p, bytes, layers, &count), sum = 0;
+
+  for (gsize i = 0; i < count; i++)
+    sum += differences[i] * differences[i];
+  g_free(differences);
+  return sum / (double)count;
 }
 
 #endif

@@ -393,9 +393,9 @@ static void test_steps(void)
                   CJ2K_OK);
   Cj2kHeader *header = cj2k_setup_header(&setup);
   g_assert_cmpint(cj2k_plan_new(header, 0, 0, &plan, NULL), ==, CJ2K_OK);
-  cj2k_frame_steps_init(&steps, plan);
+  cj2k_frame_steps_init(&steps, plan, NULL, 0);
   for (double base = 1e-4; base < 0.3; base *= 1.37) {
-    cj2k_frame_steps_set(&steps, plan, base, CJ2K_WEIGHT_ERROR, false, 0, NULL);
+    cj2k_frame_steps_set(&steps, plan, base, NULL);
     for (uint32_t b = 0; b < plan->num_bands; b++) {
       const Cj2kPlanBand *band = &plan->bands[b];
       const Cj2kQuantisation *q = &steps.components[plan->tile_comps[band->tile_comp].component];
@@ -410,8 +410,8 @@ static void test_steps(void)
       g_assert_cmpuint(steps.quantisers[b].num_bitplanes, ==, q->guard_bits + q->exponent[i] - 1u);
     }
   }
-  g_assert_true(cj2k_frame_steps_set(&steps, plan, 1e-6, CJ2K_WEIGHT_ERROR, false, 0, NULL));
-  g_assert_false(cj2k_frame_steps_set(&steps, plan, 1e-9, CJ2K_WEIGHT_ERROR, false, 0, NULL));
+  g_assert_true(cj2k_frame_steps_set(&steps, plan, 1e-6, NULL));
+  g_assert_false(cj2k_frame_steps_set(&steps, plan, 1e-9, NULL));
   cj2k_frame_steps_clear(&steps);
   cj2k_plan_unref(plan);
   cj2k_header_unref(header);
