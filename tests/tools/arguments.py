@@ -102,7 +102,9 @@ def main():
         check(tap, "cj2k-decode: memory", [refused([*decode, f"--max-memory={value}"], "max-memory")
                                            for value in ("-1", "1x", "99999999999")])
         check(tap, "cj2k-compare", [refused([COMPARE, "--psnr", source, source], "psnr"), refused([COMPARE, source]),
-                                    refused([COMPARE])])
+                                    refused([COMPARE])] +
+              [refused([COMPARE, f"--weights={value}", source, source], "--weights", "not all 0")
+               for value in ("", "1,", "1,x", "-1,1", "0,0,0", "nan", "1;2", ",".join(["1"] * 17))])
         tap.ok(not os.path.exists(target) and not os.path.exists(out), "nothing is written")
     tap.done()
 

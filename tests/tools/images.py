@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Picture files of the tools: damaged files are refused with an error that names the file, and alpha is preserved.
 
-opj_decompress also reads our JP2 files with alpha, and our decoder those of opj_compress.
+cj2k-compare computes PSNR as numpy does. opj_decompress also reads our JP2 files with alpha, and our decoder those of opj_compress.
 """
 import os
 import re
 import shutil
 import struct
+import subprocess
 
 import numpy as np
 
 import png
 from cj2ktest import DECODE, ENCODE, Folder, Run, Tap, differences, read_pgx_set, write_pgx, write_pnm
 
+COMPARE = os.environ.get("CJ2K_COMPARE", "cj2k-compare")
 LOSSLESS = ("--rate-control", "lossless", "--num-resolutions", "3")
 tap = Tap()
 
@@ -194,6 +196,29 @@ def check_standard(work):
         same(f"{name} on standard input", run, f"{work}/std.png", want, 8)
 
 
+def decibels(squares):
+    return f"{-10 * np.log10(squares):.2f} dB" if squares else "identical"
+
+
+def check_compare(work):
+    """PSNR as a whole, by component and with weights, of 12 bits and of a component without an error."""
+    first = [grid(23, 19, 12, c) for c in range(3)]
+    second = [np.clip(plane + grid(23, 19, 1 + 2 * c, 9) - c, 0, 4095) for c, plane in enumerate(first)]
+    second[0] = first[0]
+    for name, planes in (("first", first), ("second", second)):
+        write_pnm(f"{work}/{name}.ppm", planes, 12)
+    means = [(((a - b) / 4095) ** 2).mean() for a, b in zip(first, second)]
+    lines = [f"component {c}: {decibels(mean)}" for c, mean in enumerate(means)]
+    for options, total in (((), np.mean(means)), (("--weights=1,6,1",), np.average(means, weights=(1, 6, 1))),
+                           (("--weights=2.5,0,0",), 0)):
+        run = subprocess.run([COMPARE, "--components", *options, f"{work}/first.ppm", f"{work}/second.ppm"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        tap.ok(run.returncode == 0 and run.stdout.split("\n")[:-1] == [decibels(total), *lines],
+               f"cj2k-compare {' '.join(options)}", run)
+    run = Run([COMPARE, "--weights=1,1", f"{work}/first.ppm", f"{work}/second.ppm"])
+    tap.ok(run.status == 1 and "2 weights for 3 components" in run.stderr, "two weights for three components", run)
+
+
 def main():
     with Folder() as work:
         check_refusals(work)
@@ -201,6 +226,7 @@ def main():
         check_transparent(work)
         check_premultiplied(work)
         check_standard(work)
+        check_compare(work)
     tap.done()
 
 
