@@ -14,6 +14,10 @@ make_bundle() {
   for program in "$folder"/programs/*; do
     ldd "$program" | grep -oE '/[^ ]+' | grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux-x86-64|libgcc_s)\.so'
   done | sort -u | xargs -I{} cp -L {} "$folder/lib"
+  # The C library, for machines whose own is older: used only if the programs do not start without it.
+  mkdir -p "$folder/libc"
+  ldd "$folder/programs/fuzz-boxes" | grep -oE '/[^ ]+' | grep -E '/(libc|libm|libpthread|libdl|librt|ld-linux-x86-64|libgcc_s)\.so' |
+    xargs -I{} cp -L {} "$folder/libc"
   cp -r "$corpus" "$folder/corpus"
   cp tests/fuzz/session.sh "$folder"
   cat >"$folder/run.sh" <<'END'
@@ -21,9 +25,21 @@ make_bundle() {
 # run.sh SECONDS JOBS: runs all fuzz targets; $OUT (default ./out) gets summary.txt, the finds, and corpus.tar.xz.
 cd "$(dirname "$0")" || exit 1
 out=${OUT:-out}
-export LD_LIBRARY_PATH=$PWD/lib
 work=$(mktemp -d)
-./session.sh "$1" "$2" programs corpus "$work"
+programs=programs
+if LD_LIBRARY_PATH=$PWD/lib ./programs/fuzz-caps -runs=1 >"$work/start" 2>&1; then
+  export LD_LIBRARY_PATH=$PWD/lib
+else
+  cat "$work/start"
+  programs=$work/programs
+  mkdir -p "$programs"
+  for program in programs/*; do
+    printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' "$PWD/libc/ld-linux-x86-64.so.2" "$PWD/lib:$PWD/libc" "$PWD/$program" \
+      >"$programs/$(basename "$program")"
+  done
+  chmod +x "$programs"/*
+fi
+./session.sh "$1" "$2" "$programs" corpus "$work"
 status=$?
 mkdir -p "$out"
 cp "$work/summary.txt" "$out"
