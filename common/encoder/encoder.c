@@ -227,8 +227,9 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
     status = cj2k_ceilings_check(&target.ceilings, &encoder->rate.least, error);
   if (status != CJ2K_OK)
     return status;
+  /* Only the parameters: another thread may read the image at this moment. */
   g_mutex_lock(&encoder->lock);
-  encoder->setup = changed;
+  encoder->setup.params = changed.params;
   g_mutex_unlock(&encoder->lock);
   return CJ2K_OK;
 }

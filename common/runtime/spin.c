@@ -5,6 +5,8 @@
 
 #define FEW 2 /* codecs that may use most of the cores */
 
+/* Both are counts that publish nothing else, so that any order of memory would do. A thread that
+ * reads a count just before it changes spins or sleeps once when it should not. */
 static gint codecs;  /* atomic */
 static gint helpers; /* atomic: helpers that spin */
 

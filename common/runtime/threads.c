@@ -16,23 +16,38 @@
 #define MOST_LANES       4
 #define SLEEP_US         50 /* sleep of a caller that has spun too long for the others, in microseconds */
 
-/* The threads that were woken ahead of a loop, and the loop that they take part in. */
+/*
+ * The threads that were woken ahead of a loop, and the loop that they take part in.
+ *
+ * Order of memory: opening a loop writes fn, ctx, n and next, and then raises `turn`, which
+ * publishes them to each thread that reads the odd value. Closing raises `turn` again and waits
+ * until `active` is 0, so that the next opening cannot write fn while a thread still reads it. A
+ * thread that enters raises `active` and then reads `turn`; the one that closes raises `turn` and
+ * then reads `active`. At least one of them must see what the other one did, which only
+ * sequentially consistent operations guarantee: with acquire and release both could read the old
+ * value. Lowering `active` publishes what the thread's calls of fn wrote to the thread that waits
+ * for 0.
+ */
 typedef struct {
   GMutex lock;  /* held while a loop is open */
-  guint lanes;  /* atomic: bit i is set while a woken thread has lane i */
+  guint lanes;  /* atomic: bit i is set while a woken thread has lane i. It publishes nothing else;
+                   the order is as strong as can be because that costs nothing here */
   guint turn;   /* atomic: odd while a loop is open; rises with each opening and closing */
   guint active; /* atomic: threads that may be in the loop */
-  gint64 until; /* atomic: time at which the threads go back to sleep */
+  gint64 until; /* atomic, relaxed: time at which the threads go back to sleep. A thread that reads
+                   an old value sleeps or spins a little too long, nothing more */
   void (*fn)(void *ctx, uint32_t index, uint32_t lane);
   void *ctx;
   uint32_t n;
-  guint next; /* atomic: first index that nobody has taken */
+  guint next; /* atomic, relaxed: first index that nobody has taken. It only divides the work; what
+                 the work reads and writes is published by `turn` and `active` */
 } Awake;
 
 struct Cj2kThreads {
   GThreadPool *pool;
   uint32_t count;
-  gint limit;         /* atomic: lanes of a loop while the process is crowded; 0: no limit */
+  gint limit;         /* atomic: lanes of a loop while the process is crowded; 0: no limit. A hint:
+                         any value that it had is good */
   guint64 next_order; /* order of the next job; guarded by lock */
   GMutex lock;
   Awake awake;
@@ -44,8 +59,9 @@ typedef struct {
   void (*fn)(void *ctx, uint32_t index, uint32_t lane);
   void *ctx;
   uint32_t n;
-  guint next;   /* atomic: first index that nobody has taken */
-  guint refs;   /* atomic */
+  guint next;   /* atomic: first index that nobody has taken. It only divides the work: the lock of
+                   the pool's queue publishes what helpers read, `lock` what they wrote */
+  guint refs;   /* atomic. Whoever lowers it to 0 frees the loop and must see all uses before */
   guint lanes;  /* lanes given out; guarded by lock */
   guint active; /* helpers at work; guarded by lock */
   bool closed;  /* no helper may begin any more; guarded by lock */

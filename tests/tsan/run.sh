@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# tests/tsan/run.sh [--long] [TEST...]
+#
+# Builds with ThreadSanitizer and runs the tests in which threads meet: stress, test-threads, test-slots,
+# test-decoder, test-rtp, test-element-flow; with --long more of them, which takes minutes. glib-sync.c is preloaded, so
+# that GLib's locks are seen; no suppression hides code of this project. The last line is a sum.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. scripts/setup.sh
+
+tests=(test-threads test-slots test-decoder test-rtp test-element-flow)
+if [ "${1:-}" = --long ]; then
+  shift
+  tests+=(test-encoder test-rate stage-equal test-element-states test-element-stats test-element-decoder
+    test-element-encoder test-element-pipelines)
+fi
+[ $# -eq 0 ] || tests=("$@")
+
+install_packages "${packages_build[@]}"
+folder=$cj2k_root/build-tsan
+configure "$folder" -Dcuda=disabled -Dpng=disabled -Dexamples=false -Db_sanitize=thread -Db_lundef=false \
+  -Doptimization=1 >/dev/null || fail "meson could not configure $folder"
+say "building in ${folder#"$cj2k_root"/}"
+targets=(tests/stress tests/glib-sync.so gst/libgstcudaj2k.so)
+for test in "${tests[@]}"; do targets+=("tests/$test"); done
+ninja -C "$folder" "${targets[@]}" >"$folder/compile.log" 2>&1 || {
+  tail -n 40 "$folder/compile.log" >&2
+  fail "the build failed, see $folder/compile.log"
+}
+
+export G_SLICE=always-malloc GST_REGISTRY=$folder/registry.bin GST_REGISTRY_FORK=no GST_PLUGIN_PATH=$folder/gst
+export GST_PRESET_PATH=$cj2k_root/gst/presets CJ2K_SHARED_DEFAULT=$cj2k_root/../shared
+# The registry is made before, so that no other plugin is loaded by the tests than those that they use.
+TSAN_OPTIONS=report_bugs=0 LD_PRELOAD=$(gcc -print-file-name=libtsan.so) gst-inspect-1.0 cudaj2kenc >/dev/null 2>&1
+export GST_REGISTRY_UPDATE=no
+export TSAN_OPTIONS="suppressions=$cj2k_root/tests/tsan/suppressions.txt second_deadlock_stack=1 exitcode=66"
+
+passed=0 failed=0
+# check NAME STATUS PROGRAM...: the program must end with this status.
+check() {
+  local name=$1 wanted=$2 log=$folder/$1.log status begin=$SECONDS
+  shift 2
+  LD_PRELOAD=$folder/tests/glib-sync.so "$@" >"$log" 2>&1
+  status=$?
+  if [ "$status" -eq "$wanted" ]; then
+    passed=$((passed + 1))
+    echo "$name: $((SECONDS - begin)) s" >&2
+  else
+    failed=$((failed + 1))
+    echo "FAILED $name: exit status $status, see $log" >&2
+    grep -A 12 'WARNING: ThreadSanitizer' "$log" | head -n 60 >&2
+  fi
+}
+check race 66 "$folder/tests/stress" --race
+check stress 0 "$folder/tests/stress"
+for test in "${tests[@]}"; do check "$test" 0 "$folder/tests/$test"; done
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
