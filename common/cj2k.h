@@ -250,7 +250,8 @@ typedef struct Cj2kStats {
   uint64_t concealed_frames;  /**< decoded frames of which packets were missing or incomplete */
   uint64_t concealed_packets; /**< such packets */
   uint64_t
-      concealed_blocks; /**< code-blocks of the precincts of such packets: they may lack data */
+      concealed_blocks;     /**< code-blocks of the precincts of such packets: they may lack data */
+  uint64_t restored_blocks; /**< code-blocks that took the place of missing ones (`conceal`) */
 } Cj2kStats;
 
 /** @} */
@@ -260,6 +261,15 @@ typedef struct Cj2kStats {
 
 /** A decoder, created by cj2k_decoder_open. */
 typedef struct Cj2kDecoder Cj2kDecoder;
+
+/** What a decoder does about packets that are missing or incomplete. */
+typedef enum {
+  CJ2K_CONCEAL_ZERO = 0, /**< code-blocks without data are zeros */
+  CJ2K_CONCEAL_NONE,     /**< the frame is an error */
+  /** Code-blocks of the lowest resolutions are those of the frame before, if most of the others are
+   * like those of the frame before; else they are zeros. */
+  CJ2K_CONCEAL_PREVIOUS,
+} Cj2kConcealKind;
 
 /** Parameters of a decoder; cj2k_decoder_params_init fills in defaults. */
 typedef struct {
@@ -273,9 +283,10 @@ typedef struct {
                   else what can be decoded is output */
   uint64_t
       max_memory; /**< bytes one frame may need; 0: the larger of 768 MiB and 256 times the input */
-  void *cuda_context; /**< CUcontext to work in, NULL: the primary context of cuda_device */
-  Cj2kTrace trace;    /**< NULL: no operation is timed; the CPU back end never calls it */
-  void *trace_user;   /**< first argument of trace */
+  void *cuda_context;      /**< CUcontext to work in, NULL: the primary context of cuda_device */
+  Cj2kTrace trace;         /**< NULL: no operation is timed; the CPU back end never calls it */
+  void *trace_user;        /**< first argument of trace */
+  Cj2kConcealKind conceal; /**< what is done about missing packets */
 } Cj2kDecoderParams;
 
 /** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, all else 0. */
@@ -319,6 +330,10 @@ CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *dat
                                         const Cj2kLayout *layout, const Cj2kPicture *picture,
                                         void *user, Cj2kError *error);
 
+/** Tells that packets of the codestream that is submitted next were replaced by empty ones, so that
+ * `conceal` counts empty packets as missing. It belongs to the thread that submits. */
+CJ2K_API void cj2k_decoder_next_is_damaged(Cj2kDecoder *decoder);
+
 /** A frame that was decoded. */
 typedef struct {
   Cj2kStatus
@@ -336,6 +351,7 @@ typedef struct {
   void *priv;                 /**< for the library's own use */
   uint64_t concealed_packets; /**< packets that were missing or incomplete; truncated is set, too */
   uint64_t concealed_blocks;  /**< code-blocks of the precincts of such packets */
+  uint64_t restored_blocks;   /**< code-blocks taken from the frame before (`conceal`) */
 } Cj2kFrame;
 
 /** Waits for the oldest frame in flight. CJ2K_OK: *frame was filled in, and frame->status says how

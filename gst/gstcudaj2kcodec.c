@@ -49,6 +49,7 @@ static void add_stats(Cj2kStats *sum, const Cj2kStats *stats)
   sum->concealed_frames += stats->concealed_frames;
   sum->concealed_packets += stats->concealed_packets;
   sum->concealed_blocks += stats->concealed_blocks;
+  sum->restored_blocks += stats->restored_blocks;
   sum->fallbacks += stats->fallbacks;
   sum->bytes += stats->bytes;
   sum->ms_header += stats->ms_header;
@@ -89,7 +90,8 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
    * "application/x-cudaj2k-stats" with the guint64 fields "frames", "failed-frames",
    * "corrupt-blocks" (code-blocks that became zeros), "concealed-frames" (of which packets were
    * missing), "concealed-packets" (the missing ones), "concealed-blocks" (code-blocks of their
-   * precincts), "fallbacks" (frames that the CPU back end had to do) and "bytes" (of codestreams),
+   * precincts), "restored-blocks" (code-blocks taken from the frame before, see the property
+   * conceal), "fallbacks" (frames that the CPU back end had to do) and "bytes" (of codestreams),
    * and the sums over all frames in milliseconds "header-ms",
    * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms". Then what the element measured
    * itself: the guint64 fields "dropped-qos" and "dropped-errors"; the guint fields

@@ -21,10 +21,11 @@ GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats)
       G_TYPE_UINT64, stats->failed_frames, "corrupt-blocks", G_TYPE_UINT64, stats->corrupt_blocks,
       "concealed-frames", G_TYPE_UINT64, stats->concealed_frames, "concealed-packets",
       G_TYPE_UINT64, stats->concealed_packets, "concealed-blocks", G_TYPE_UINT64,
-      stats->concealed_blocks, "fallbacks", G_TYPE_UINT64, stats->fallbacks, "bytes", G_TYPE_UINT64,
-      stats->bytes, "header-ms", G_TYPE_DOUBLE, stats->ms_header, "packets-ms", G_TYPE_DOUBLE,
-      stats->ms_packets, "block-coder-ms", G_TYPE_DOUBLE, stats->ms_block_coder, "transform-ms",
-      G_TYPE_DOUBLE, stats->ms_transform, "total-ms", G_TYPE_DOUBLE, stats->ms_total, NULL);
+      stats->concealed_blocks, "restored-blocks", G_TYPE_UINT64, stats->restored_blocks,
+      "fallbacks", G_TYPE_UINT64, stats->fallbacks, "bytes", G_TYPE_UINT64, stats->bytes,
+      "header-ms", G_TYPE_DOUBLE, stats->ms_header, "packets-ms", G_TYPE_DOUBLE, stats->ms_packets,
+      "block-coder-ms", G_TYPE_DOUBLE, stats->ms_block_coder, "transform-ms", G_TYPE_DOUBLE,
+      stats->ms_transform, "total-ms", G_TYPE_DOUBLE, stats->ms_total, NULL);
 }
 
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error)

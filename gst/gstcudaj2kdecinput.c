@@ -341,6 +341,8 @@ static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const Gst
                          Cj2kError *error)
 {
   part->had_room = gst_cuda_j2k_codec_begin_submit(&self->codec);
+  if (part->damaged)
+    cj2k_decoder_next_is_damaged(self->codec.object);
   Cj2kStatus status = cj2k_decoder_submit(self->codec.object, span->data, span->size,
                                           &self->output.layout, &part->target, part, error);
   gst_cuda_j2k_codec_end_submit(&self->codec, status == CJ2K_OK);
@@ -439,6 +441,7 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
     GstCudaJ2kDecPart *part = g_new0(GstCudaJ2kDecPart, 1);
     gboolean taken = FALSE;
     part->arrived = arrived;
+    part->damaged = GST_BUFFER_FLAG_IS_SET(input, GST_BUFFER_FLAG_CORRUPTED);
     if (i == count - 1) {
       part->frame = frame;
       part->input = input;

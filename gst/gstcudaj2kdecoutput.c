@@ -80,7 +80,7 @@ static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
     picture->damaged = TRUE;
     picture->error = result->error;
   }
-  picture->damaged |= part->incomplete;
+  picture->damaged |= part->incomplete || part->damaged;
   gst_cuda_j2k_codec_check_fallback(&self->codec, result->fallback, &result->error);
 }
 

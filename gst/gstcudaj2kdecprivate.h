@@ -50,6 +50,7 @@ typedef struct {
   gboolean last;     /* this is the last part of its picture */
   gboolean is_field;
   gboolean incomplete; /* parts of the picture never arrived */
+  gboolean damaged;    /* the input buffer is flagged CORRUPTED */
   Cj2kPlane planes[CJ2K_MAX_PLANES];
   Cj2kPicture target;
 } GstCudaJ2kDecPart;

@@ -180,6 +180,7 @@ tap golden 300 "$build/tests/golden" --backend cuda
 tap rate-period 300 "$build/tests/test-rate-period" --backend cuda --tap
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
+tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap encode-equal 900 "$build/tests/encode-equal"
 tap device-limits 300 "$build/tests/device-limits"
 tap picture-stream 120 "$build/tests/picture-stream"

@@ -56,10 +56,11 @@ typedef struct {
   Cj2kSegment *segments;
   uint32_t num_segments;
   uint32_t corrupt_blocks;
-  uint64_t unread_bytes;      /* bytes of tile-parts after the last packet of their tile */
-  bool truncated;             /* packets are missing or incomplete */
-  uint64_t concealed_packets; /* missing packets: their code-blocks get nothing from them */
-  uint64_t concealed_blocks;  /* code-blocks of the precincts of such packets */
+  uint64_t unread_bytes;            /* bytes of tile-parts after the last packet of their tile */
+  bool truncated;                   /* packets are missing or incomplete */
+  uint64_t concealed_packets;       /* missing packets: their code-blocks get nothing from them */
+  uint64_t concealed_blocks;        /* code-blocks of the precincts of such packets */
+  const uint8_t *missing_precincts; /* of the plan: 1 if such a packet is of it; NULL: none is */
 } Cj2kCodedFrame;
 
 /* Address of the bytes of a block. */
@@ -84,6 +85,11 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                              uint16_t max_layers, bool strict, uint64_t max_memory,
                              Cj2kCodedFrame **frame, Cj2kError *error);
 /* *frame belongs to the reader and is valid until its next read. */
+
+/* Gives a code-block of the frame that was read last, which has no data, that of another frame. Of
+ * *block, offset and first_segment are ignored. */
+void cj2k_packets_supply(Cj2kPacketReader *reader, uint32_t number, const Cj2kCodedBlock *block,
+                         const uint8_t *data, const Cj2kSegment *segments);
 
 /* Called for each packet that was read completely, with its offset in the codestream, and the bytes
  * of its header (SOP and EPH included) and of its body. NULL: no calls. */

@@ -186,3 +186,17 @@ void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store
     }
   }
 }
+
+void cj2k_store_supply(Cj2kFrameStore *store, uint32_t number, const Cj2kCodedBlock *block,
+                       const uint8_t *data, const Cj2kSegment *segments)
+{
+  Cj2kCodedFrame *frame = &store->frame;
+  Cj2kCodedBlock *out = &frame->blocks[number];
+
+  *out = *block;
+  out->offset = frame->codestream_size + frame->side_size;
+  out->first_segment = frame->num_segments;
+  append_side(store, data, block->length);
+  for (uint32_t i = 0; i < block->num_segments; i++)
+    append_segment(store, segments[i].length, segments[i].passes);
+}

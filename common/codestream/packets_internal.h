@@ -14,6 +14,9 @@ typedef struct {
 
 /* Turns the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame. */
 void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store);
+/* See cj2k_packets_supply. */
+void cj2k_store_supply(Cj2kFrameStore *store, uint32_t number, const Cj2kCodedBlock *block,
+                       const uint8_t *data, const Cj2kSegment *segments);
 
 /* The precincts of a frame of which packets are missing. */
 typedef struct {

@@ -435,6 +435,13 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
   }
   out->concealed_packets = reader->missing.packets;
   out->concealed_blocks = reader->missing.blocks;
+  out->missing_precincts = reader->missing.any ? reader->missing.precincts : NULL;
   *frame = out;
   return status;
+}
+
+void cj2k_packets_supply(Cj2kPacketReader *reader, uint32_t number, const Cj2kCodedBlock *block,
+                         const uint8_t *data, const Cj2kSegment *segments)
+{
+  cj2k_store_supply(&reader->store, number, block, data, segments);
 }

@@ -43,6 +43,7 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
   cj2k_slots_init(&decoder->slots, &decoder->lock, &decoder->changed,
                   decoder->params.frames_in_flight);
   cj2k_last_headers_init(&decoder->last);
+  cj2k_conceal_init(&decoder->conceal);
   cj2k_decoder_open_ring(decoder);
   return decoder;
 }
@@ -60,6 +61,7 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
   cj2k_decoder_close_backend(decoder);
   cj2k_threads_free(decoder->threads);
   cj2k_last_headers_clear(&decoder->last);
+  cj2k_conceal_clear(&decoder->conceal);
   g_mutex_clear(&decoder->lock);
   g_cond_clear(&decoder->changed);
   g_free(decoder);
@@ -143,6 +145,8 @@ Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t
   frame->input.size = size;
   frame->input.user = user;
   frame->input.submitted = g_get_monotonic_time();
+  frame->input.damaged = decoder->next_is_damaged;
+  decoder->next_is_damaged = false;
   frame->status = cj2k_decoder_frame_headers(frame, &frame->error);
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_decoder_frame_picture(frame, layout, picture, &frame->error);
@@ -150,6 +154,11 @@ Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t
     frame->target.picture = *picture; /* returned with the frame, whatever its status */
   enqueue(frame);
   return CJ2K_OK;
+}
+
+void cj2k_decoder_next_is_damaged(Cj2kDecoder *decoder)
+{
+  decoder->next_is_damaged = true;
 }
 
 /* -------------------------------------------------------------------------- receive --- */
@@ -188,6 +197,7 @@ static void hand_out(Cj2kDecoderFrame *frame, Cj2kFrame *out)
   out->truncated = frame->coding.coded->truncated || frame->headers.tile_parts.truncated;
   out->concealed_packets = frame->coding.coded->concealed_packets;
   out->concealed_blocks = frame->coding.coded->concealed_blocks;
+  out->restored_blocks = frame->coding.restored_blocks;
 }
 
 static void count(Cj2kStats *stats, const Cj2kDecoderFrame *frame)
@@ -199,6 +209,7 @@ static void count(Cj2kStats *stats, const Cj2kDecoderFrame *frame)
     stats->concealed_frames += frame->coding.coded->concealed_packets > 0;
     stats->concealed_packets += frame->coding.coded->concealed_packets;
     stats->concealed_blocks += frame->coding.coded->concealed_blocks;
+    stats->restored_blocks += frame->coding.restored_blocks;
   }
   stats->fallbacks += frame->coding.fallback;
   stats->bytes += frame->input.size;

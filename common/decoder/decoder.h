@@ -9,6 +9,7 @@
 
 #include "common/backend.h"
 #include "common/runtime/slots.h"
+#include "conceal.h"
 #include "image.h"
 
 #include <glib.h>
@@ -31,6 +32,7 @@ typedef struct {
   size_t size;
   void *user;
   gint64 submitted; /* monotonic, microseconds */
+  bool damaged;     /* empty packets may stand for missing ones */
 } Cj2kFrameInput;
 
 /* What the headers say (headers.c). */
@@ -69,6 +71,9 @@ typedef struct {
   bool fallback;
   Cj2kDecodeResult result;
   double ms_packets;
+  bool passed_conceal; /* later frames need not wait for this one any more; guarded by the
+                          decoder's lock */
+  uint64_t restored_blocks;
 } Cj2kFrameCoding;
 
 /* One frame in flight. Its memory is kept for the next frame in this place. */
@@ -124,6 +129,8 @@ struct Cj2kDecoder {
   Cj2kSlots slots; /* of the back end */
   Cj2kOwnPicture *free_pictures;
   Cj2kStats stats;
+  bool next_is_damaged; /* of the thread that submits */
+  Cj2kConceal conceal;  /* used by one frame after the other, in order */
 };
 
 /* backend.c. Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */

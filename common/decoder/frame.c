@@ -11,6 +11,50 @@ static double ms_since(gint64 begin)
   return (double)(g_get_monotonic_time() - begin) / 1000;
 }
 
+/* Waits until all earlier frames in flight have kept their code-blocks, or will not. */
+static void wait_for_earlier(Cj2kDecoderFrame *frame)
+{
+  Cj2kDecoder *decoder = frame->decoder;
+  uint32_t i = 0;
+  while (i < decoder->ring.size) {
+    const Cj2kDecoderFrame *other = &decoder->ring.frames[i++];
+    if (other->number >= frame->number || other->state != CJ2K_FRAME_BUSY ||
+        other->coding.passed_conceal)
+      continue;
+    g_cond_wait(&decoder->changed, &decoder->lock);
+    i = 0;
+  }
+}
+
+/* Supplies missing code-blocks from the frame before. Frames do this in order. */
+static void conceal(Cj2kDecoderFrame *frame)
+{
+  Cj2kDecoder *decoder = frame->decoder;
+  g_mutex_lock(&decoder->lock);
+  wait_for_earlier(frame);
+  g_mutex_unlock(&decoder->lock);
+  frame->coding.restored_blocks =
+      cj2k_conceal_frame(&decoder->conceal, frame->headers.plan, frame->coding.packets,
+                         frame->coding.coded, frame->input.damaged);
+  g_mutex_lock(&decoder->lock);
+  frame->coding.passed_conceal = true;
+  g_cond_broadcast(&decoder->changed);
+  g_mutex_unlock(&decoder->lock);
+}
+
+/* With CJ2K_CONCEAL_NONE a frame of which packets are missing is an error. */
+static Cj2kStatus check_missing(Cj2kDecoderFrame *frame)
+{
+  uint64_t missing = frame->coding.coded->concealed_packets;
+  if (missing > 0)
+    return cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
+                          "%" G_GUINT64_FORMAT " packets are missing (conceal=none)", missing);
+  if (frame->input.damaged)
+    return cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
+                          "missing packets were replaced by empty ones (conceal=none)");
+  return CJ2K_OK;
+}
+
 /* Reads the packets while the back end copies the codestream into the frame's slot. */
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
@@ -27,6 +71,10 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
       frame->coding.packets, frame->headers.plan, &frame->headers.tile_parts, codestream,
       frame->headers.codestream.size, decoder->params.max_layers, decoder->params.strict,
       frame->headers.max_memory, &frame->coding.coded, &frame->error);
+  if (status == CJ2K_OK && decoder->params.conceal == CJ2K_CONCEAL_NONE)
+    status = check_missing(frame);
+  if (status == CJ2K_OK && decoder->params.conceal == CJ2K_CONCEAL_PREVIOUS)
+    conceal(frame);
   if (status != CJ2K_OK && backend->abandon)
     backend->abandon(decoder->backend.data, frame->coding.slot);
   frame->coding.ms_packets = ms_since(begin);

@@ -8,6 +8,14 @@
 #define PARAM(field)                                                                               \
   .offset = offsetof(Cj2kDecoderParams, field), .size = sizeof(((Cj2kDecoderParams *)0)->field)
 
+static const Cj2kOptionWord conceal_words[] = {
+    {CJ2K_CONCEAL_ZERO, "zero", "What is missing becomes zeros: soft patches, or grey ones"},
+    {CJ2K_CONCEAL_NONE, "none", "A frame of which packets are missing is an error"},
+    {CJ2K_CONCEAL_PREVIOUS, "previous",
+     "The lowest resolutions come from the frame before, if it is like this one"},
+    {0, NULL, NULL},
+};
+
 /* clang-format off */
 static const Cj2kOption options[] = {
   { "backend", "Back end", "What decodes: GPU or CPU",
@@ -25,6 +33,8 @@ static const Cj2kOption options[] = {
     .kind = CJ2K_OPTION_INTEGER, .max = UINT16_MAX, PARAM(max_layers) },
   { "strict", "Strict", "Treat a truncated or damaged codestream or file as an error; else recoverable data is output and flagged as corrupted",
     .kind = CJ2K_OPTION_BOOLEAN, PARAM(strict) },
+  { "conceal", "Conceal", "What takes the place of packets that are missing or incomplete, or were replaced by empty ones",
+    .kind = CJ2K_OPTION_WORD, .words = conceal_words, .type = "Conceal", PARAM(conceal) },
 };
 /* clang-format on */
 

@@ -246,6 +246,7 @@ static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t reduce, Cj2kE
   cj2k_decoder_params_init(&params);
   params.backend = backend;
   params.reduce = (uint8_t)reduce;
+  params.conceal = CJ2K_CONCEAL_PREVIOUS; /* of damaged copies of a file the one before */
   return cj2k_decoder_open(&params, error);
 }
 

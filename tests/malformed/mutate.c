@@ -111,6 +111,8 @@ static char *try_case(Cj2kDecoder *decoder, const Stream *stream, int index, con
 {
   Cj2kError error = {0};
   Cj2kFrame frame = {0};
+  if (size % 2) /* empty packets count as missing */
+    cj2k_decoder_next_is_damaged(decoder);
   Cj2kStatus status = cj2k_decoder_submit(decoder, data, size, NULL, NULL, NULL, &error);
   bool must_decode = (index < NUM_CUTS && size > stream->first_body) || index == NUM_CASES - 1;
   char *why = NULL;
@@ -142,6 +144,7 @@ static void decode_cases(const Stream *stream, int first, int last, Progress *pr
   cj2k_decoder_params_init(&params);
   params.backend = CJ2K_BACKEND_CPU;
   params.num_threads = 2;
+  params.conceal = CJ2K_CONCEAL_PREVIOUS;
   decoder = cj2k_decoder_open(&params, &error);
   if (!decoder)
     g_error("no decoder: %s", error.text);

@@ -15,6 +15,21 @@ typedef struct {
   Cj2kRtpHeader main; /* of Main packets */
 } Sender;
 
+/* Takes the codestream, and divides it into payloads of max_size. */
+static inline Sender sender_of_bytes(GBytes *bytes, uint32_t max_size)
+{
+  Cj2kError error = {0};
+  Cj2kRtpMap map;
+  Sender sender = {.main = {.kind = CJ2K_RTP_MAIN_ONLY}};
+  Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
+  sender.data = g_bytes_unref_to_data(bytes, &sender.size);
+  g_assert_cmpint(cj2k_rtp_locate(locator, sender.data, sender.size, &map, &error), ==, CJ2K_OK);
+  cj2k_rtp_packetise(&map, max_size, &sender.payloads);
+  sender.main.order = map.order;
+  cj2k_rtp_locator_free(locator);
+  return sender;
+}
+
 /* A codestream of 96x80 samples, with these options of the encoder, in payloads of max_size. */
 static inline Sender sender_new(const char *options, uint32_t max_size)
 {
@@ -22,9 +37,6 @@ static inline Sender sender_new(const char *options, uint32_t max_size)
   Cj2kEncoderParams params;
   Cj2kError error = {0};
   TestPicture picture;
-  Cj2kRtpMap map;
-  Sender sender = {.main = {.kind = CJ2K_RTP_MAIN_ONLY}};
-  Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
   cj2k_encoder_params_init(&params);
   params.backend = CJ2K_BACKEND_CPU;
   test_set_options(&params, options);
@@ -32,12 +44,7 @@ static inline Sender sender_new(const char *options, uint32_t max_size)
   GBytes *bytes = test_encode(&params, &picture, &error);
   g_assert_nonnull(bytes);
   test_picture_clear(&picture);
-  sender.data = g_bytes_unref_to_data(bytes, &sender.size);
-  g_assert_cmpint(cj2k_rtp_locate(locator, sender.data, sender.size, &map, &error), ==, CJ2K_OK);
-  cj2k_rtp_packetise(&map, max_size, &sender.payloads);
-  sender.main.order = map.order;
-  cj2k_rtp_locator_free(locator);
-  return sender;
+  return sender_of_bytes(bytes, max_size);
 }
 
 static inline void sender_clear(Sender *sender)
