@@ -19,7 +19,7 @@
 enum { EXIT_DECODED = TOOL_DONE, EXIT_NOT_DECODABLE = TOOL_FRAME_FAILED, EXIT_USAGE = 2 };
 
 #define MAX_MEMORY   (1 << 24) /* MiB */
-#define WRONG_ENDING "the output's name must end in .ppm, .pgm, .png, .dpx, .raw or .pgx"
+#define WRONG_ENDING "the output's name must end in .ppm, .pgm, .png, .dpx, .tif, .raw or .pgx"
 
 typedef struct {
   ToolOptions tool;
@@ -59,7 +59,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
        "Output in place of the last argument; - is standard output, /dev/null writes nothing",
        "OUT"},
       {"output-format", 0, 0, G_OPTION_ARG_STRING, &options->output_format,
-       "ppm, pgm, pnm, png, pgx, dpx, raw, yuv or rgb, for outputs without such an ending (png; pnm for -)",
+       "ppm, pgm, pnm, png, pgx, dpx, tif, raw, yuv or rgb, for outputs without such an ending (png; pnm for -)",
        "NAME"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
@@ -81,8 +81,8 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "Decode JPEG 2000 or HTJ2K pictures.\n"
       "\n"
       "IN is a codestream, .jp2 or .jph file; - is standard input, a folder stands for its\n"
-      "files. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .dpx (8, 10, 12 or 16 bit), .raw\n"
-      "(planes, little-endian) or .pgx (out.pgx writes out_0.pgx, out_1.pgx ..., one for each\n"
+      "files. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .dpx (8, 10, 12 or 16 bit), .tif\n"
+      "(8 or 16 bit), .raw (planes, little-endian) or .pgx (out.pgx writes out_0.pgx, out_1.pgx ..., one for each\n"
       "component); with several pictures it is a folder, which gets a NAME.png for each.\n"
       "\n"
       "IN and OUT with a number, such as in.%07d.j2c and out.%07d.dpx, are a sequence: several\n"
@@ -312,7 +312,7 @@ static int run(const Options *options)
   ToolFile film;
   int result;
   if (!is_picture(ending))
-    result = usage("--output-format must be ppm, pgm, pnm, png, pgx, dpx, raw, yuv or rgb");
+    result = usage("--output-format must be ppm, pgm, pnm, png, pgx, dpx, tif, raw, yuv or rgb");
   else if (tool_film_names(options->names, options->output, &film))
     result = run_film(options, &film, ending);
   else if (tool_sequence_given(&options->sequence))

@@ -70,8 +70,8 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       context,
       "Encode pictures to JPEG 2000 or HTJ2K.\n"
       "\n"
-      "IN is a PPM, PGM, PNG, PGX or DPX file, or a .raw file that --width, --height and --format\n"
-      "describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
+      "IN is a PPM, PGM, PNG, PGX, DPX, TIFF or EXR file, or a .raw file that --width, --height\n"
+      "and --format describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
       ".j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH file; with\n"
       "several pictures it is a folder, which gets a NAME.j2c for each. --help-encode lists the\n"
       "options for encoding.\n"

@@ -2,6 +2,7 @@
 #include "encode_options.h"
 
 #include "encode_input.h"
+#include "image_curve.h"
 
 #include "common/options/encoder_options.h"
 
@@ -51,6 +52,27 @@ static gboolean parse_format(const gchar *name, const gchar *value, gpointer dat
   return TRUE;
 }
 
+static gboolean parse_curve(const gchar *name, const gchar *value, gpointer data, GError **error)
+{
+  (void)data;
+  if (image_curve_set(value))
+    return TRUE;
+  g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: %.40s is not %s", name, value,
+              IMAGE_CURVE_NAMES);
+  return FALSE;
+}
+
+static gboolean parse_depth(const gchar *name, const gchar *value, gpointer data, GError **error)
+{
+  gint64 depth;
+
+  (void)data;
+  if (!tool_parse_integer(name, value, 8, 16, &depth, error))
+    return FALSE;
+  image_curve_set_depth((uint8_t)depth);
+  return TRUE;
+}
+
 GOptionGroup *encode_options_group(EncodeOptions *options)
 {
   const GOptionEntry raw[] = {
@@ -62,6 +84,12 @@ GOptionGroup *encode_options_group(EncodeOptions *options)
        "Format of a raw file: GStreamer's name, as v210 or P010_10LE, or planes, as RGB_12LE or "
        "GRAY_10LE",
        "NAME"},
+      {"exr-transfer", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_curve,
+       "Curve from the linear light of an EXR file to samples: " IMAGE_CURVE_NAMES
+       ", where 1.0 is 100 cd/m2 (srgb)",
+       "NAME"},
+      {"exr-depth", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_depth,
+       "Bits of the samples of an EXR file (8..16; default 16)", "N"},
       G_OPTION_ENTRY_NULL};
   GOptionGroup *group =
       tool_options_group(&options->tool, "encode", "Encoding:", "Encoding options");

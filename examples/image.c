@@ -14,6 +14,9 @@ bool image_fail(char *why, const char *format, ...)
   va_start(args, format);
   vsnprintf(why, IMAGE_WHY, format, args);
   va_end(args);
+  for (char *at = why; *at; at++) /* messages of libraries may quote what is in a file */
+    if (g_ascii_iscntrl(*at))
+      *at = '?';
   return false;
 }
 
@@ -132,6 +135,13 @@ static const struct {
     {IMAGE_PNG, {".png"}, {"\x89PNG\r\n\x1a\n"}, 8, image_read_png, image_write_png},
     {IMAGE_PGX, {".pgx"}, {"PG"}, 2, image_read_pgx, image_write_pgx},
     {IMAGE_DPX, {".dpx"}, {"SDPX", "XPDS"}, 4, image_read_dpx, image_write_dpx},
+    {IMAGE_TIFF,
+     {".tif", ".tiff"},
+     {"II*\0", "MM\0*", "II+\0", "MM\0+"},
+     4,
+     image_read_tiff,
+     image_write_tiff},
+    {IMAGE_EXR, {".exr"}, {"\x76\x2f\x31\x01"}, 4, image_read_exr, NULL},
     {IMAGE_RAW, {".raw", ".yuv", ".rgb"}, {NULL}, 0, NULL, image_write_raw},
 };
 
@@ -187,7 +197,8 @@ bool image_read_file(Image *image, const ImageFile *file, char *why)
       if (file->size >= formats[i].beginning_size &&
           !memcmp(file->data, formats[i].beginnings[k], formats[i].beginning_size))
         return formats[i].read(image, file, why);
-  return image_fail(why, "%s: neither a PGM (P5), PPM (P6), PNG, PGX nor DPX file", file->path);
+  return image_fail(why, "%s: not a PGM (P5), PPM (P6), PNG, PGX, DPX, TIFF or EXR file",
+                    file->path);
 }
 
 bool image_read(Image *image, const char *path, char *why)

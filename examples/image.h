@@ -139,6 +139,9 @@ bool image_read_pgx(Image *image, const ImageFile *file, char *why);
 bool image_read_pgx_set(Image *image, const char *path, char *why);
 bool image_write_dpx(const Image *image, const char *path, char *why);
 bool image_read_dpx(Image *image, const ImageFile *file, char *why);
+bool image_write_tiff(const Image *image, const char *path, char *why);
+bool image_read_tiff(Image *image, const ImageFile *file, char *why);
+bool image_read_exr(Image *image, const ImageFile *file, char *why); /* image_curve.h */
 bool image_write_raw(const Image *image, const char *path, char *why);
 
 /* A picture whose samples lie in a file in a form that the library reads. */

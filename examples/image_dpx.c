@@ -135,22 +135,23 @@ bool dpx_read_header(Dpx *dpx, const ImageFile *file, char *why)
   dpx->big_endian = !memcmp(file->data, "SDPX", 4);
   dpx->width = get(dpx, file, DPX_WIDTH, 4);
   dpx->height = get(dpx, file, DPX_HEIGHT, 4);
-  dpx->num_elements = get(dpx, file, DPX_NUM_ELEMENTS, 2);
+  uint32_t count = get(dpx, file, DPX_NUM_ELEMENTS, 2);
   if (!dpx->width || !dpx->height)
     return image_fail(why, "%s: a picture of %u x %u is empty", file->path, dpx->width,
                       dpx->height);
-  if (!dpx->num_elements || dpx->num_elements > DPX_MAX_ELEMENTS)
-    return image_fail(why, "%s: a DPX file with %u image elements", file->path, dpx->num_elements);
+  if (!count || count > DPX_MAX_ELEMENTS)
+    return image_fail(why, "%s: a DPX file with %u image elements", file->path, count);
   uint32_t orientation = get(dpx, file, DPX_ORIENTATION, 2);
   if (orientation > 3 && orientation != 0xFFFF)
     return image_fail(why, "%s: a DPX file with columns stored as rows (orientation %u)",
                       file->path, orientation);
   dpx->mirrored = orientation == 1 || orientation == 3;
   dpx->upside_down = orientation == 2 || orientation == 3;
-  for (uint32_t i = 0; i < dpx->num_elements; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     size_t at = DPX_ELEMENTS + (size_t)i * DPX_ELEMENT_SIZE;
     if (!read_element(dpx, &dpx->elements[i], at, file, why) || !dpx->elements[i].packing)
       return false;
+    dpx->num_elements = i + 1;
   }
   return join_elements(dpx, file, why);
 }
@@ -207,7 +208,7 @@ bool image_read_dpx(Image *image, const ImageFile *file, char *why)
 {
   Dpx dpx;
 
-  if (!dpx_read_header(&dpx, file, why))
+  if (!dpx_read_header(&dpx, file, why) || !dpx.num_elements)
     return false;
   ImageShape shape = {
       .num_planes = dpx.num_planes, .width = dpx.width, .height = dpx.height, .depth = dpx.depth};
@@ -225,12 +226,12 @@ bool image_place_dpx(ImagePacked *packed, const ImageFile *file, char *why)
   Dpx dpx;
 
   *packed = (ImagePacked){0};
-  if (!dpx_read_header(&dpx, file, why))
+  if (!dpx_read_header(&dpx, file, why) || !dpx.num_elements)
     return false;
   const DpxElement *element = &dpx.elements[0];
   const DpxPacking *packing = element->packing;
-  bool pixel_word = packing->pixel_word;
-  if (dpx.num_elements > 1 || dpx.mirrored || dpx.upside_down || !packing->word_bytes ||
+  bool pixel_word = packing && packing->pixel_word;
+  if (dpx.num_elements > 1 || dpx.mirrored || dpx.upside_down || !packing || !packing->word_bytes ||
       (pixel_word && element->num_samples != 3))
     return true; /* not in a form that the library describes */
   *packed = (ImagePacked){.width = dpx.width,

@@ -7,12 +7,14 @@ cj2k_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # What the build needs, and what demo.sh and the tests use.
 packages_build=(gcc g++ libc6-dev meson ninja-build pkg-config libglib2.0-dev libgstreamer1.0-dev
-  libgstreamer-plugins-base1.0-dev libgstreamer-plugins-bad1.0-dev libpng-dev)
+  libgstreamer-plugins-base1.0-dev libgstreamer-plugins-bad1.0-dev libpng-dev libtiff-dev
+  libopenexr-dev)
 packages_demo=(gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
   gstreamer1.0-plugins-bad)
 # Other JPEG 2000 software to compare with. Tests that lack it are skipped, with the reason.
 # python3-distributed, 15 MB with what it needs, runs cj2k-farm.
-packages_peers=(libopenjp2-tools openjph-tools grokj2k-tools python3-numpy python3-distributed)
+packages_peers=(libopenjp2-tools openjph-tools grokj2k-tools python3-numpy python3-distributed
+  graphicsmagick)
 # Compiler and sanitizers of the fuzz targets (tests/fuzz/run.sh): clang 14 as in Debian 12, or any.
 packages_fuzz=(clang libclang-rt-dev)
 # What scripts/deb.sh builds the Debian packages with.
@@ -22,8 +24,9 @@ packages_pypi=(ca-certificates python3 python3-venv)
 
 # The same elsewhere (README.md, "Other distributions").
 packages_fedora=(gcc gcc-c++ meson ninja-build pkgconf-pkg-config glib2-devel gstreamer1-devel
-  gstreamer1-plugins-base-devel gstreamer1-plugins-bad-free-devel libpng-devel gstreamer1-plugins-base
-  gstreamer1-plugins-good gstreamer1-plugins-bad-free openjpeg-tools openjph python3-numpy python3-distributed)
+  gstreamer1-plugins-base-devel gstreamer1-plugins-bad-free-devel libpng-devel libtiff-devel openexr-devel
+  gstreamer1-plugins-base gstreamer1-plugins-good gstreamer1-plugins-bad-free openjpeg-tools openjph python3-numpy
+  python3-distributed)
 
 # The CUDA compiler of PyPI: a set that was tested together, or with CJ2K_NVCC_PYPI=newest the newest.
 nvcc_pinned=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88

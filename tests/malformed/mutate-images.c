@@ -2,7 +2,7 @@
 /*
  * mutate-images [MUTATIONS]
  *
- * Gives the tools' readers PGX, PNM, PNG and DPX files in which bytes are changed, removed,
+ * Gives the tools' readers PGX, PNM, PNG, DPX and TIFF files in which bytes are changed, removed,
  * repeated or cut off at the end (3000 mutations of each file, seeded). A reader must either read
  * such a file or refuse it with a text that names the file; sanitizers check the rest.
  */
@@ -26,7 +26,7 @@ static const Base bases[] = {
     {"grey8.png", 1, 8, false},  {"rgb8.png", 3, 8, false},    {"rgb16.png", 3, 16, false},
     {"alpha8.png", 4, 8, false}, {"grey1.png", 1, 1, false},   {"grey10.dpx", 1, 10, false},
     {"rgb8.dpx", 3, 8, false},   {"rgb10.dpx", 3, 10, false},  {"rgb12.dpx", 3, 12, false},
-    {"rgb16.dpx", 3, 16, false},
+    {"rgb16.dpx", 3, 16, false}, {"rgb8.tif", 3, 8, false},    {"grey16.tif", 1, 16, false},
 };
 
 /* The bytes of a file with a small picture, written by the tools' own writers. NULL: they cannot
