@@ -208,14 +208,20 @@ void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec)
                                 &codec->context);
 }
 
-void gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name)
+gboolean gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name)
 {
+  GError *error = NULL;
   GST_OBJECT_LOCK(codec->element);
   codec->past_stats = (Cj2kStats){0};
   GST_OBJECT_UNLOCK(codec->element);
   codec->fallback_warned = FALSE;
   gst_cuda_j2k_meter_start(&codec->meter);
-  gst_cuda_j2k_output_start(&codec->output, thread_name);
+  if (gst_cuda_j2k_output_start(&codec->output, thread_name, &error))
+    return TRUE;
+  GST_ELEMENT_ERROR(codec->element, RESOURCE, FAILED, ("The output thread cannot be started."),
+                    ("%s", error->message));
+  g_error_free(error);
+  return FALSE;
 }
 
 void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec)

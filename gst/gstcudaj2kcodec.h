@@ -82,8 +82,9 @@ gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, GstCudaJ2kSetting settin
 
 /* Finds or makes a CUDA context, unless the property `backend` asks for the CPU. */
 void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec);
-/* Clears the statistics and starts the output thread, named `thread_name`. */
-void gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name);
+/* Clears the statistics and starts the output thread, named `thread_name`. FALSE: it cannot be
+ * started, and the element has posted an error. */
+gboolean gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name);
 /* Closes the object and releases the context, after the output thread has been stopped. */
 void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec);
 /* Closes the object and sets a new one (transfer full, may be NULL); nothing may be in flight. */

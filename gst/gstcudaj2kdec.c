@@ -128,7 +128,10 @@ static gboolean start(GstVideoDecoder *decoder)
   self->output.video.width = 0;
   gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
-  gst_cuda_j2k_codec_start(&self->codec, "cudaj2kdec:src");
+  if (!gst_cuda_j2k_codec_start(&self->codec, "cudaj2kdec:src")) {
+    cj2k_decoder_close(object);
+    return FALSE;
+  }
   gst_cuda_j2k_codec_replace(&self->codec, object);
   g_object_notify(G_OBJECT(self), "active-backend");
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_decoder_backend(object)));

@@ -248,8 +248,7 @@ static gboolean start(GstVideoEncoder *encoder)
   self->started = TRUE;
   self->frames = 0;
   self->events_pending = FALSE;
-  gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");
-  return TRUE;
+  return gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");
 }
 
 static gboolean stop(GstVideoEncoder *encoder)

@@ -47,12 +47,13 @@ static gpointer output_thread(gpointer data)
   return NULL;
 }
 
-void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name)
+gboolean gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name, GError **error)
 {
   output->pending = output->stale = 0;
   output->flushing = output->quit = FALSE;
   output->flow = GST_FLOW_OK;
-  output->thread = g_thread_new(name, output_thread, output);
+  output->thread = g_thread_try_new(name, output_thread, output, error);
+  return output->thread != NULL;
 }
 
 void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output)

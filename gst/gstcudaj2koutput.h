@@ -64,10 +64,11 @@ void gst_cuda_j2k_output_init(GstCudaJ2kOutput *output, gpointer element, GRecMu
                               GstCudaJ2kOutputFunc func);
 void gst_cuda_j2k_output_clear(GstCudaJ2kOutput *output);
 
-/* Starts the thread, named `name`; stop discards the results in flight and joins it. Both are
- * called while no streaming thread is active (in the start and stop functions of the base class).
+/* Starts the thread, named `name`; FALSE: it cannot be started. stop discards the results in flight
+ * and joins it. Both are called while no streaming thread is active (in the start and stop
+ * functions of the base class).
  */
-void gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name);
+gboolean gst_cuda_j2k_output_start(GstCudaJ2kOutput *output, const gchar *name, GError **error);
 void gst_cuda_j2k_output_stop(GstCudaJ2kOutput *output);
 
 /* Releases the base class's stream lock completely, and takes it as often again. */

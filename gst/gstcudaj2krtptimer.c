@@ -44,7 +44,7 @@ void gst_cuda_j2k_rtp_timer_set(GstCudaJ2kRtpTimer *timer, gint64 due)
     g_cond_signal(&timer->changed);
   timer->due = due;
   if (!timer->thread && due != G_MAXINT64)
-    timer->thread = g_thread_new("rtpj2kscl-timer", run, timer);
+    timer->thread = g_thread_try_new("rtpj2kscl-timer", run, timer, NULL);
   g_mutex_unlock(&timer->lock);
 }
 

@@ -20,8 +20,8 @@ Cj2kBlockScratch *cj2k_block_scratch_new(void)
 {
   Memory *memory = aligned_alloc(_Alignof(Memory), sizeof *memory);
 
-  if (!memory) /* ends the program, as g_new() does */
-    g_error("no memory for a block coder's %zu bytes", sizeof *memory);
+  if (!memory)
+    return NULL;
   memset(memory, 0, sizeof *memory);
   memory->parts = (Cj2kBlockScratch){&memory->mq, &memory->ht_decode, &memory->ht_encode};
   return &memory->parts;

@@ -28,7 +28,7 @@ typedef struct {
   struct Cj2kHtDecodeScratch *ht_decode;
   struct Cj2kHtEncodeScratch *ht_encode;
 } Cj2kBlockScratch;
-/* block_scratch.c */
+/* block_scratch.c; NULL: out of memory */
 Cj2kBlockScratch *cj2k_block_scratch_new(void);
 void cj2k_block_scratch_free(Cj2kBlockScratch *scratch);
 

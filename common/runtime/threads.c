@@ -225,11 +225,18 @@ static void push(Cj2kThreads *threads, Job job)
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
 {
   Cj2kThreads *threads = g_new0(Cj2kThreads, 1);
+  GError *error = NULL;
   threads->count = CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
-  threads->pool = g_thread_pool_new(run_job, NULL, (gint)threads->count, TRUE, NULL);
-  if (!threads->pool) {
-    g_free(threads);
-    return NULL;
+  threads->pool = g_thread_pool_new(run_job, NULL, (gint)threads->count, TRUE, &error);
+  if (error) { /* there is a pool all the same, with those threads that could be started */
+    threads->count = g_thread_pool_get_num_threads(threads->pool);
+    g_error_free(error);
+    if (threads->count == 0) {
+      g_thread_pool_free(threads->pool, TRUE, FALSE);
+      g_free(threads);
+      return NULL;
+    }
+    g_thread_pool_set_max_threads(threads->pool, (gint)threads->count, NULL);
   }
   g_mutex_init(&threads->lock);
   g_mutex_init(&threads->awake.lock);

@@ -12,8 +12,8 @@
 
 typedef struct Cj2kThreads Cj2kThreads;
 
-/* Starts num_threads threads (0: as many as there are cores), at most 256. Returns NULL if no
- * thread can be started. */
+/* Starts num_threads threads (0: as many as there are cores), at most 256; fewer if the system does
+ * not allow so many. Returns NULL if no thread can be started. */
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads);
 /* Waits for all jobs, which must not start further jobs by then, and frees the pool. NULL is
  * allowed. */
