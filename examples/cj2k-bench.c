@@ -42,7 +42,7 @@ static int run(unsigned operation, int argc, char **argv)
 int main(int argc, char **argv)
 {
   const char *first = argc > 1 ? argv[1] : "";
-  tool_set_locale();
+  tool_begin();
   for (unsigned i = 0; i < G_N_ELEMENTS(operations); i++) {
     if (!strcmp(first, operations[i].name))
       return run(i, argc - 1, argv + 1);

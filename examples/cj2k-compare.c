@@ -183,7 +183,7 @@ int main(int argc, char **argv)
   Image a = {0}, b = {0};
   gboolean version = FALSE;
   Options options = {0};
-  tool_set_locale();
+  tool_begin();
   if (!parse(&argc, &argv, &version, &options))
     return 2;
   if (version) {

@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 {
   Options options = {0};
   GError *error = NULL;
-  tool_set_locale();
+  tool_begin();
   cj2k_decoder_params_init(&options.params);
   options.params.frames_in_flight = 1;
   tool_options_init(&options.tool, &cj2k_decoder_options, &options.params);

@@ -261,7 +261,7 @@ int main(int argc, char **argv)
   GError *error = NULL;
   int result = EXIT_ENCODED;
 
-  tool_set_locale();
+  tool_begin();
   encode_options_init(&options.encode);
   if (!parse(argc, argv, &options, &error)) {
     result = fail(EXIT_USAGE, error->message);

@@ -231,7 +231,7 @@ int main(int argc, char **argv)
   Options options = {0};
   GError *error = NULL;
   int result = EXIT_WHOLE;
-  tool_set_locale();
+  tool_begin();
   if (!parse(argc, argv, &options, &error)) {
     result = usage(error->message);
     g_error_free(error);

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tool_locale.h"
 
+#include <errno.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-void tool_set_locale(void)
+/* What stdio still holds is written when the program ends, which is too late for main() to see that
+ * it fails. */
+static void check_output(void)
 {
+  errno = 0;
+  bool failed = ferror(stdout) != 0;
+  if (fflush(stdout) != 0 || failed) {
+    fprintf(stderr, "standard output: %s\n", errno ? strerror(errno) : "not written completely");
+    _exit(EXIT_FAILURE);
+  }
+}
+
+void tool_begin(void)
+{
+  atexit(check_output);
   const char *name = setlocale(LC_CTYPE, "");
 
   if (!name) /* the environment names a locale that is not installed */

@@ -13,6 +13,8 @@ import numpy as np
 from cj2ktest import DECODE, ENCODE, Folder, Tap, differences, read_pgx_set, read_pnm, write_pnm
 
 INFO = os.environ.get("CJ2K_INFO", "cj2k-info")
+COMPARE = os.environ.get("CJ2K_COMPARE", "cj2k-compare")
+BENCH = os.environ.get("CJ2K_BENCH", "cj2k-bench")
 LOSSLESS = "--rate-control=lossless"
 tap = Tap()
 
@@ -203,6 +205,25 @@ def check_incomplete(work, made):
           and differences(read_pnm(f"{work}/linked.ppm"), made["a"]) == 0)
 
 
+def check_full_output(work):
+    """Whatever a tool prints, it does not end well if the disk is full."""
+    for title, command in (("cj2k-info", (INFO, "coded/a.j2c")), ("cj2k-info --json", (INFO, "--json", "coded/a.j2c")),
+                           ("--help", (ENCODE, "--help")), ("cj2k-compare", (COMPARE, "in/a.ppm", "in/a.ppm")),
+                           ("cj2k-bench", (BENCH, "decode", "coded/a.j2c", "--frames", "2", "--backend", "cpu")),
+                           ("cj2k-decode -", (DECODE, "coded/a.j2c", "-")),
+                           ("cj2k-encode -", (ENCODE, "in/a.ppm", "-"))):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=120, check=False, cwd=work)
+        named = b"No space left on device" in done.stderr or b"standard output" in done.stderr
+        tap.ok(done.returncode == 1 and named, f"{title} on a full disk",
+               f"exit status {done.returncode}: {done.stderr.decode()}")
+    # Whoever reads may stop reading: the program ends, by the signal or with an error.
+    done = subprocess.run(f"{DECODE} coded/a.j2c - | head -c 10 | wc -c; echo ${{PIPESTATUS[0]}}", shell=True, timeout=120,
+                          executable="/bin/bash", capture_output=True, check=False, cwd=work)
+    tap.ok(done.stdout.split()[0] == b"10" and done.stdout.split()[1] in (b"0", b"1", b"141"), "a reader that stops",
+           done.stdout.decode())
+
+
 def main():
     with Folder() as work:
         made = pictures(work)
@@ -213,6 +234,7 @@ def main():
         check_failures(work, made)
         check_characters(work, made)
         check_incomplete(work, made)
+        check_full_output(work)
     tap.done()
 
 
