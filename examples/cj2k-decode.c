@@ -82,8 +82,9 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "\n"
       "IN is a codestream, .jp2 or .jph file; - is standard input, a folder stands for its\n"
       "files. OUT ends in .ppm, .pgm, .png (8 or 16 bit), .dpx (8, 10, 12 or 16 bit), .tif\n"
-      "(8 or 16 bit), .raw (planes, little-endian) or .pgx (out.pgx writes out_0.pgx, out_1.pgx ..., one for each\n"
-      "component); with several pictures it is a folder, which gets a NAME.png for each.\n"
+      "(8 or 16 bit), .raw (planes, little-endian) or .pgx (out.pgx writes out_0.pgx,\n"
+      "out_1.pgx ..., one for each component); with several pictures it is a folder, which gets\n"
+      "a NAME.png for each.\n"
       "\n"
       "IN and OUT with a number, such as in.%07d.j2c and out.%07d.dpx, are a sequence: several\n"
       "frames are decoded at the same time, and those whose output is there are skipped.");

@@ -71,10 +71,10 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "Encode pictures to JPEG 2000 or HTJ2K.\n"
       "\n"
       "IN is a PPM, PGM, PNG, PGX, DPX, TIFF or EXR file, or a .raw file that --width, --height\n"
-      "and --format describe; - is standard input, a folder stands for the pictures in it. OUT ends in .j2c,\n"
-      ".j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH file; with\n"
-      "several pictures it is a folder, which gets a NAME.j2c for each. --help-encode lists the\n"
-      "options for encoding.\n"
+      "and --format describe; - is standard input, a folder stands for the pictures in it. OUT\n"
+      "ends in .j2c, .j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH\n"
+      "file; with several pictures it is a folder, which gets a NAME.j2c for each.\n"
+      "--help-encode lists the options for encoding.\n"
       "\n"
       "IN and OUT with a number, such as in.%07d.dpx and out.%07d.j2c, are a sequence: several\n"
       "frames are encoded at the same time, and those whose output is there are skipped. Names\n"
@@ -90,7 +90,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
                "  cj2k-encode picture.png picture.jp2\n"
                "  cj2k-encode --block-coder=ht --bits-per-pixel=4 picture.ppm picture.jph\n"
                "  cj2k-encode --output-format=jp2 --output=coded/ *.png\n"
-               "  cj2k-encode in.%07d.ppm out.%07d.j2c --frames=0-1439 --profile=cinema-2k");
+               "  cj2k-encode in.%07d.dpx out.%07d.j2c --frames=0-1439 --profile=cinema-2k");
   bool ok = tool_options_parse(&options->encode.tool, context, &argc, &argv, error);
   g_option_context_free(context);
   return ok;

@@ -276,7 +276,7 @@ static void feed(Film *film)
 static ToolResult run(Film *film)
 {
   guint cores = g_get_num_processors();
-  guint readers = CLAMP(cores / 4, 2, 8), writers = CLAMP(cores / 2, 4, 16);
+  guint readers = CLAMP(cores / 2, 2, 8), writers = CLAMP(cores / 2, 4, 16);
 
   film->most = readers + 2 * film->job->in_flight + writers;
   film->readers = g_thread_pool_new(read_job, film, (gint)readers, FALSE, NULL);
