@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of memory for a codestream, as cj2k_plan_new counts it: enough for 16K with three
- * components. */
-#define MAX_MEMORY (UINT64_C(2) << 30)
+/* Limit of memory for a codestream, as cj2k_plan_new counts it. */
+#define MAX_MEMORY (UINT64_C(8) << 30)
 
 struct Cj2kRtpLocator {
   Cj2kHeaderReader *headers;

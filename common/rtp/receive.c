@@ -39,11 +39,10 @@ typedef struct {
   /* When its last packet arrived, or, if `ended`, when it became known that packets were missing.
    */
   uint64_t since;
-  bool ended;        /* the marker or a packet of a later codestream has arrived */
-  bool begins;       /* its first packet has arrived */
-  bool expects_main; /* packet `last` is a Main packet that others follow */
-  bool sorted;       /* packets arrived in the order of sending */
-  bool left_out;     /* packets were left out by max_resolution or max_layers */
+  bool ended;    /* the marker or a packet of a later codestream has arrived */
+  bool begins;   /* its first packet has arrived */
+  bool sorted;   /* packets arrived in the order of sending */
+  bool left_out; /* packets were left out by max_resolution or max_layers */
 } Set;
 
 struct Cj2kRtpReceiver {
@@ -251,8 +250,6 @@ static void add_fragment(Cj2kRtpReceiver *receiver, Set *set, int64_t number,
   Fragment fragment = {number, set->bytes->len, left_out ? 0 : (uint32_t)size, *header};
   if (set->fragments->len > 0 && number < set->last)
     set->sorted = false;
-  if (number >= set->last)
-    set->expects_main = header->kind == CJ2K_RTP_MAIN_MORE;
   set->first = MIN(set->first, number);
   set->last = MAX(set->last, number);
   if (marker)
@@ -277,12 +274,11 @@ static void sort_sets(Cj2kRtpReceiver *receiver)
 }
 
 /* Whether the packet begins a codestream although its set has one already: the sender writes
- * neither markers nor new timestamps. Behind a Main packet that more Main packets follow it is the
- * same main header, whose marker segments may have any bytes. */
+ * neither markers nor new timestamps. */
 static bool begins_another(const Set *set, int64_t number, const Cj2kRtpHeader *header,
                            const uint8_t *data, size_t size)
 {
-  return set->begins && set->marker < 0 && number > set->last && !set->expects_main && size >= 4 &&
+  return set->begins && set->marker < 0 && number > set->last && size >= 4 &&
          begins_codestream(header, data, size);
 }
 

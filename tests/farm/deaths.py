@@ -50,7 +50,8 @@ def full_disk(work, wanted):
     need = sum(os.path.getsize(path) for path in glob.glob(f"{work}/one/*.j2c"))
     # A file takes whole pages. The film itself needs room beside its parts.
     pages = sum(-(-os.path.getsize(path) // 4096) * 4 for path in glob.glob(f"{work}/one/*.j2c"))
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={pages * 6 // 10}k", "cj2k-farm-test", place], check=False).returncode:
+    small = ["mount", "-t", "tmpfs", "-o", f"size={pages * 6 // 10}k", "cj2k-farm-test", place]
+    if subprocess.run(small, check=False).returncode:
         os.rmdir(place)
         tap.skip("a full disk", "a tmpfs cannot be mounted here")
         return
@@ -109,6 +110,34 @@ def crash(work):
         faults.append("a worker was lost")
     report("an encoder that crashes is tried four times and told", faults, farm)
     shutil.rmtree(f"{out}.farm")
+
+
+def stalled(work):
+    """An encoder that makes no more frames."""
+    out = f"{work}/stalled.j2c"
+    arguments = command(work, out, "--workers=2", "--stalled-after=10")
+    farm = Farm(work, *arguments, faults={"pause": 60, "pause_parts": [PERIOD * 4]})
+    farm.wait(240)
+    faults = outcome(farm, 1, out, None)
+    if "no new frame for 10 s" not in str(farm.summary().get("failed")) or farm.summary().get("parts_done") != PARTS - 1:
+        faults.append("not told, or others were not done")
+    report("an encoder that stands still", faults, farm)
+    shutil.rmtree(f"{out}.farm")
+
+
+def interrupted(work):
+    """The command is interrupted: the workers of another's cluster stop what they do for it."""
+    out = f"{work}/interrupted.j2c"
+    with Cluster(work, 2) as cluster:
+        farm = Farm(work, *command(work, out, f"--scheduler={cluster.address}"), faults={"pause": 60})
+        below = wait_for(lambda: len(cluster.busy()) == 2 and [pid for w in cluster.workers for pid in children(w.pid)], 60)
+        farm.process.send_signal(signal.SIGTERM)
+        status = farm.wait(30)
+        gone = wait_for(lambda: not any(is_running(pid) for pid in below), 20)
+        faults = [] if status == 130 and gone else [f"status {status}, encoders ended: {gone}"]
+        if glob.glob(f"{out}.farm/*.tmp") or any(worker.poll() is not None for worker in cluster.workers):
+            faults.append("temporary files are left, or a worker ended")
+        report("the command is interrupted: the workers stop", faults, farm)
 
 
 def scheduler_killed(work, wanted):
@@ -192,7 +221,7 @@ def with_gstreamer(work):
         tap.skip("a GStreamer line", "no gst-launch-1.0 with cudaj2kenc")
         return
     line = ["gst-launch-1.0", "-q", "multifilesrc", "location={in}", "start-index={first}", "stop-index={last}",
-            "caps=image/pnm,framerate=24/1", "!", "pnmdec", "!", "cudaj2kenc", "rate-control=lossless", "!", "multifilesink",
+            "caps=image/x-portable-pixmap,framerate=24/1", "!", "pnmdec", "!", "cudaj2kenc", "rate-control=lossless", "!", "multifilesink",
             "index={first}", "location={out}"]
     out = f"{work}/line/%07d.j2c"
     farm = Farm(work, films.in_parts(work), out, f"--rate-period={PERIOD}", "--workers=2", f"--frames=0-{PERIOD * 3 - 1}", "--",
@@ -218,6 +247,8 @@ def run(work, wanted):
     full_disk(work, wanted)
     killer(work, wanted)
     crash(work)
+    stalled(work)
+    interrupted(work)
     scheduler_killed(work, wanted)
     command_killed(work, wanted)
     containers(work)

@@ -27,7 +27,8 @@ def natural(rng, height, width):
     y, x = np.mgrid[:height, :width]
     light = planes[0]
     for _ in range(6):
-        inside = np.hypot(y - rng.integers(height), (x - rng.integers(width)) * rng.uniform(0.5, 2)) < height * rng.uniform(0.05, 0.25)
+        distance = np.hypot(y - rng.integers(height), (x - rng.integers(width)) * rng.uniform(0.5, 2))
+        inside = distance < height * rng.uniform(0.05, 0.25)
         light = np.where(inside, 0.6 * light + 0.4 * rng.random(), light)
     return np.stack([light, 0.8 * light + 0.2 * planes[1], 0.7 * light + 0.3 * planes[2]], -1)
 

@@ -3,8 +3,8 @@
 """speed.py [OPTION...] [-- ENCODER-OPTION...]: frames/s of cj2k-farm over the number of workers.
 
 Makes a film in memory-backed files, has it encoded by cj2k-encode alone and by cj2k-farm, and prints a table with tabs:
-workers, frames/s, seconds until the first part began, frames/s of the join, bytes of a frame, cores that were busy, and
-whether the codestreams are those of cj2k-encode alone. CJ2K_ENCODE names cj2k-encode.
+workers, frames/s, seconds until the first part began, frames/s of the join, bytes of a frame, processor time of a frame in
+ms, and whether the codestreams are those of cj2k-encode alone. CJ2K_ENCODE names cj2k-encode.
 """
 import argparse
 import hashlib
@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("--period", type=int, default=240)
     parser.add_argument("--out", default="film.j2c", help="name of the result; its ending says what is made")
     parser.add_argument("--folder", default="/dev/shm")
+    parser.add_argument("--pretend", type=float, help="frames/s of encoders that only wait, to measure cj2k-farm itself")
     made = parser.parse_args(words)
     made.options = options
     return made
@@ -52,8 +53,9 @@ class Busy:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
-    def cores(self):
-        return (self._used() - self.used) / (time.monotonic() - self.begun)
+    def a_frame(self, frames):
+        """Milliseconds of processor time for each frame."""
+        return (self._used() - self.used) * 1000 / frames
 
 
 def run_farm(given, work, workers, alone):
@@ -71,7 +73,7 @@ def run_farm(given, work, workers, alone):
     os.unlink(f"{work}/{given.out}")
     os.unlink(f"{work}/{given.out}.json")
     return (f"{events['summary']['frames_per_second']:.1f}\t{events['begin']['seconds']:.1f}\t{given.frames / seconds:.0f}\t"
-            f"{events['summary']['bytes'] // given.frames}\t{busy.cores():.1f}\t{'same' if same else 'OTHER BYTES'}")
+            f"{events['summary']['bytes'] // given.frames}\t{busy.a_frame(given.frames):.1f}\t{'same' if same else 'OTHER BYTES'}")
 
 
 def run_alone(given, work):
@@ -79,9 +81,10 @@ def run_alone(given, work):
     os.mkdir(f"{work}/alone")
     busy = Busy()
     done = subprocess.run([ENCODE, *given.options, f"--rate-period={given.period}",
-                           f"{work}/in/f.%07d{film.ending(given.format)}", f"{work}/alone/%07d.j2c"], check=False,
+                           f"{work}/in/f.%07d{film.ending(given.format)}", f"{work}/alone/%07d.j2c",
+                           f"--frames=0-{given.frames - 1}"], check=False,
                           stderr=subprocess.PIPE, text=True)
-    seconds, cores = time.monotonic() - busy.begun, busy.cores()
+    seconds, milliseconds = time.monotonic() - busy.begun, busy.a_frame(given.frames)
     if done.returncode:
         sys.exit(done.stderr[-2000:])
     size, made = 0, []
@@ -91,7 +94,16 @@ def run_alone(given, work):
         size += len(data)
         made.append(hashlib.sha256(data).digest())
     shutil.rmtree(f"{work}/alone")
-    return f"{given.frames / seconds:.1f}\t\t\t{size // given.frames}\t{cores:.1f}\t", made
+    return f"{given.frames / seconds:.1f}\t\t\t{size // given.frames}\t{milliseconds:.1f}\t", made
+
+
+def pretend(given, work):
+    """Encoders that only wait take the place of cj2k-encode."""
+    global ENCODE  # pylint: disable=global-statement
+    frame = f"{work}/frame.j2c"
+    subprocess.run([ENCODE, *given.options, f"{work}/in/f.0000000{film.ending(given.format)}", frame], check=True)
+    ENCODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pretend.py")
+    os.environ.update(CJ2K_ENCODE=ENCODE, CJ2K_PRETEND=str(given.pretend), CJ2K_PRETEND_FRAME=frame)
 
 
 def main():
@@ -102,7 +114,9 @@ def main():
         for number in range(given.distinct, given.frames):
             name = "{0}/in/f.{1:07d}" + film.ending(given.format)
             os.symlink(name.format(work, number % given.distinct), name.format(work, number))
-        print("workers\tframes/s\tstart, s\tjoin, frames/s\tbytes\tcores\tcodestreams", flush=True)
+        print("workers\tframes/s\tstart, s\tjoin, frames/s\tbytes\tms\tcodestreams", flush=True)
+        if given.pretend:
+            pretend(given, work)
         row, alone = run_alone(given, work)
         print(f"cj2k-encode alone\t{row}", flush=True)
         for workers in given.workers.split(","):

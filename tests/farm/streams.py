@@ -86,7 +86,7 @@ def worker_killed(work):
         below = children(victim.pid)
         victim.kill()
         back = wait_for(lambda: {e["stream"] for e in farm.of("stream-runs") if e["seconds_down"] is not None} == set(mine), 20)
-        farm.process.send_signal(signal.SIGINT)
+        farm.process.send_signal(signal.SIGTERM)
         status = farm.wait(30)
         others = not wait_for(lambda: not any(children(w.pid) for w in cluster.workers[1:]), 10)
     gaps = [e["seconds_down"] for e in farm.of("stream-runs") if e["seconds_down"] is not None]

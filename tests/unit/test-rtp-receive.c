@@ -109,47 +109,6 @@ static void test_no_marker(void)
   sender_clear(&sender);
 }
 
-/* A codestream with a comment of 255 times x behind its SIZ segment. */
-static GByteArray *with_comment(const char *options)
-{
-  static const uint8_t com[] = {0xff, 0x64, 1, 3, 0, 1}; /* COM, Lcom, Rcom */
-  Sender sender = sender_new(options, 1400);
-  gsize behind_siz = 4 + (gsize)(sender.data[4] << 8 | sender.data[5]);
-  GByteArray *bytes = g_byte_array_new();
-
-  g_byte_array_append(bytes, sender.data, (guint)behind_siz);
-  g_byte_array_append(bytes, com, sizeof com);
-  g_byte_array_set_size(bytes, bytes->len + 255);
-  memset(bytes->data + bytes->len - 255, 'x', 255);
-  g_byte_array_append(bytes, sender.data + behind_siz, (guint)(sender.size - behind_siz));
-  sender_clear(&sender);
-  return bytes;
-}
-
-/* A main header in several packets, one of which begins with the bytes of SOC and SIZ, because a
- * comment has them: it is still one codestream. */
-static void test_header_with_soc(void)
-{
-  static const uint8_t soc[] = {0xff, 0x4f, 0xff, 0x51};
-  GByteArray *whole = with_comment(small_packets);
-
-  for (uint32_t max = 100; max < 120; max++) {
-    uint8_t *bytes = g_memdup2(whole->data, whole->len);
-    uint8_t *third = bytes + 2 * max; /* the third packet */
-    g_assert_cmpmem(third, sizeof soc, "xxxx", sizeof soc);
-    memcpy(third, soc, sizeof soc);
-    Sender sender = sender_of_bytes(g_bytes_new_take(bytes, whole->len), max);
-    Cj2kRtpReceiver *receiver = receiver_new(32, 0);
-    uint32_t repaired = 0;
-    sender_push_all(&sender, receiver, 9, 77, NONE);
-    g_assert_cmpuint(sender_pull(&sender, receiver, &repaired), ==, 1);
-    g_assert_cmpuint(repaired, ==, 0);
-    cj2k_rtp_receiver_free(receiver);
-    sender_clear(&sender);
-  }
-  g_byte_array_unref(whole);
-}
-
 /* Packets of one codestream without end: it is handed out when it has as many as are allowed. */
 static void test_endless(void)
 {
@@ -352,7 +311,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-receive/restart-behind", test_restart_behind);
   g_test_add_func("/rtp-receive/padding", test_padding);
   g_test_add_func("/rtp-receive/no-marker", test_no_marker);
-  g_test_add_func("/rtp-receive/header-with-soc", test_header_with_soc);
   g_test_add_func("/rtp-receive/endless", test_endless);
   g_test_add_func("/rtp-receive/deadline", test_deadline);
   g_test_add_func("/rtp-receive/settle", test_settle);

@@ -11,7 +11,6 @@ from .show import Show
 
 USAGE_STATUS, INTERRUPTED = 2, 130
 
-FILM_USAGE = "cj2k-farm IN OUT [OPTION...] -- ENCODER-OPTION..."
 HELP = """\
 Usage:
   cj2k-farm IN OUT [OPTION...] -- ENCODER-OPTION...
@@ -38,6 +37,7 @@ Film:
   --part=N               Frames in a part, rounded up to a multiple of the rate period
   --frame-rate=N/D       Frames a second of an .mxf or .mj2 file (24)
   --needs=NAME=N         What a part takes of a worker's resources, such as GPU=1
+  --stalled-after=S      Seconds without a new frame, after which a part has failed (600)
   --encoder=PATH         cj2k-encode on the workers ($CJ2K_ENCODE, then the one on their PATH)
 
 Live:
@@ -119,6 +119,7 @@ def parser(live):
     made.add_argument("--part", type=count)
     made.add_argument("--frame-rate", type=rate, default=Fraction(24))
     made.add_argument("--needs", type=resource)
+    made.add_argument("--stalled-after", type=float, default=600)
     made.add_argument("--encoder", default=os.environ.get("CJ2K_ENCODE", "cj2k-encode"))
     return made
 

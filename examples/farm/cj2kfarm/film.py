@@ -25,11 +25,12 @@ class State:
         self.out = out
         self.folder = os.path.abspath(NUMBER.sub("", out).rstrip(".")) + ".farm"
         self.frames = out if is_pattern(out) else os.path.join(self.folder, "%07d.j2c")
+        self.lock = None  # a file that is locked until the program ends
 
     def open(self, job):
         """Makes the folder, or goes on in one that the same job has left."""
         os.makedirs(self.folder, exist_ok=True)
-        self.lock = open(os.path.join(self.folder, "lock"), "w", encoding="utf-8")  # until the program ends
+        self.lock = open(os.path.join(self.folder, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -84,7 +85,7 @@ def describe_job(arguments, state):
     job = {"in": source, "frames": os.path.abspath(state.frames), "first": first, "last": last,
            "period": arguments.rate_period, "part": part_length(last - first + 1, arguments.rate_period, arguments.part),
            "command": command, "tool": is_tool, "state": state.folder,
-           "version": version_of(arguments.encoder) if is_tool else ""}
+           "stalled_after": arguments.stalled_after, "version": version_of(arguments.encoder) if is_tool else ""}
     text = json.dumps([job[key] for key in ("in", "first", "last", "period", "command", "version")])
     job["id"] = hashlib.sha256(text.encode()).hexdigest()[:16]
     return job
@@ -230,8 +231,9 @@ class Film:
         if self.whole:
             text += f"; {self.whole} were there"
         self.show.tell("summary", text, **sums)
-        self.show.table("by worker:", [f"{w} on {v['host']}: {v['parts']} parts, {v['frames']} frames, "
-                                       f"{v['frames_per_second']:.1f} frames/s while at work" for w, v in sums["workers"].items()])
+        self.show.table("by worker:", [f"{worker} on {v['host']}: {v['parts']} parts, {v['frames']} frames, "
+                                       f"{v['frames_per_second']:.1f} frames/s while at work"
+                                       for worker, v in sums["workers"].items()])
         self.show.table("repeated, by host:", [f"{host}: {self.retries[host]} failed, {self.lost[host]} lost with their worker"
                                                for host in sorted(set(self.retries) | set(self.lost))])
 

@@ -62,12 +62,17 @@ def read_manifest(job, first, last):
 
 def write_whole(path, text):
     """Writes a file so that it is there with all its bytes, or not at all."""
-    aside = f"{path}.{socket.gethostname()}.{os.getpid()}.tmp"
+    aside = f"{path}.{place()}.{os.getpid()}.tmp"
     with open(aside, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.replace(aside, path)
+
+
+def place():
+    """This host and the name space of its process numbers: containers may share a host's name."""
+    return f"{socket.gethostname()}-{os.stat('/proc/self/ns/pid').st_ino}"
 
 
 def is_alive(pid):
@@ -82,8 +87,7 @@ def is_alive(pid):
 
 def remove_leftovers(state, name):
     """Removes what workers of this host left of this part when they were killed."""
-    host = socket.gethostname()
-    for path in Path(state).glob(f"{name}.{host}.*.tmp"):
+    for path in Path(state).glob(f"{name}.{place()}.*.tmp"):
         pid = path.name.split(".")[-2]
         if pid.isdigit() and (int(pid) == os.getpid() or not is_alive(int(pid))):
             shutil.rmtree(path, ignore_errors=True)
@@ -145,15 +149,17 @@ def make(job, first, last, folder, task):
     made = str(folder / os.path.basename(job["frames"]))
     values = {"in": job["in"], "out": made, "first": first, "last": last, "count": last - first + 1,
               "period": job["period"], "part": part_name(first, last)}
-    known = -1
+    known, moved = 0, time.monotonic()
 
     def watch():
-        nonlocal known
+        nonlocal known, moved
         task.check()
         done = sum(1 for path in frame_paths(made, first, last) if os.path.exists(path))
         if done != known:
-            known = done
+            known, moved = done, time.monotonic()
             task.tell("frames", frames=done)
+        if time.monotonic() > moved + job["stalled_after"]:
+            raise child.ChildError(f"no new frame for {job['stalled_after']:g} s, after {done}")
 
     status, said = child.run(fill(job["command"], values) + threads(job), watch)
     if status:
@@ -168,15 +174,15 @@ def make(job, first, last, folder, task):
 def do_part(job, first, last, task):
     name = part_name(first, last)
     remove_leftovers(job["state"], name)
-    folder = Path(job["state"]) / f"{name}.{socket.gethostname()}.{os.getpid()}.tmp"
+    folder = Path(job["state"]) / f"{name}.{place()}.{os.getpid()}.tmp"
     stamp = input_stamp(job["in"], first, last)
     start = time.monotonic()
     folder.mkdir()
     try:
         paths = make(job, first, last, folder, task)
         sizes, digest = hash_frames(paths)
-        for made, place in zip(paths, frame_paths(job["frames"], first, last)):
-            os.replace(made, place)
+        for made, final in zip(paths, frame_paths(job["frames"], first, last)):
+            os.replace(made, final)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     manifest = {"job": job["id"], "first": first, "last": last, "count": last - first + 1, "bytes": sum(sizes),
