@@ -87,6 +87,15 @@ typedef enum {
   CJ2K_COLOUR_OTHER,       /**< another enumeration or an ICC profile: see colour_enum, icc */
 } Cj2kColour;
 
+/** Colours by code points of Rec. ITU-T H.273 (CICP): the parameterised method of the colr box of a
+ * file. */
+typedef struct {
+  uint16_t primaries; /**< ColourPrimaries, such as 1: BT.709, 9: BT.2020; 0: nothing is stated */
+  uint16_t transfer;  /**< TransferCharacteristics, such as 1: BT.709, 16: PQ, 18: HLG */
+  uint16_t matrix;    /**< MatrixCoefficients: 0: R'G'B' or X'Y'Z', 1: BT.709, 9: BT.2020 */
+  bool full_range;    /**< VideoFullRangeFlag */
+} Cj2kCicp;
+
 /** What a channel is, in a channel definition box (JP2 cdef, T.800 I.5.3.6). */
 enum {
   CJ2K_CHANNEL_COLOUR = 0,          /**< a colour channel */
@@ -116,6 +125,7 @@ typedef struct {
   uint32_t colour_enum;            /**< EnumCS of the colr box, 0 if there is none */
   const uint8_t *icc; /**< restricted ICC profile of the colr box, NULL if there is none */
   size_t icc_size;    /**< size of icc in bytes */
+  Cj2kCicp cicp;      /**< code points of the colr box; they are more exact than `colour` */
   uint16_t rsiz;      /**< Rsiz, the capabilities that a decoder needs (T.800 A.5.1) */
   bool is_ht;         /**< HT code-blocks may occur (CAP marker segment, T.814) */
   bool reversible;    /**< every tile-component uses the 5/3 filter */
@@ -598,6 +608,9 @@ typedef struct {
   const Cj2kComponent *components; /**< only dx, dy, depth, is_signed are read */
   const Cj2kChannel *channels;     /**< NULL: component i is colour i+1 */
   Cj2kColour colour;               /**< colour space of the samples */
+  /** Written into a file beside `colour`: into a JP2 file as a second colr box, which its readers
+   * may ignore, and into a JPH file as the only one. */
+  Cj2kCicp cicp;
 } Cj2kEncoderImage;
 
 /** Opens an encoder. Returns NULL and fills *error on failure; CJ2K_ERROR_ARGUMENT names the

@@ -73,6 +73,28 @@ static gboolean parse_depth(const gchar *name, const gchar *value, gpointer data
   return TRUE;
 }
 
+static gboolean parse_cicp(const gchar *name, const gchar *value, gpointer data, GError **error)
+{
+  EncodeOptions *options = from_tool(data);
+  gchar **words = g_strsplit(value, ",", -1);
+  guint64 numbers[4] = {0}, count = g_strv_length(words);
+  gboolean ok = count == 3 || count == 4;
+
+  for (guint i = 0; ok && words[i]; i++)
+    ok = g_ascii_string_to_unsigned(words[i], 10, i < 2, i == 3 ? 1 : 255, &numbers[i], NULL);
+  g_strfreev(words);
+  if (ok)
+    options->cicp = (Cj2kCicp){(uint16_t)numbers[0], (uint16_t)numbers[1], (uint16_t)numbers[2],
+                               count == 3 ? !numbers[2] : numbers[3] != 0};
+  else
+    g_set_error(
+        error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+        "%s: %.40s is not three code points of H.273 and perhaps 0 or 1 for full range, such "
+        "as 9,16,9,0",
+        name, value);
+  return ok;
+}
+
 GOptionGroup *encode_options_group(EncodeOptions *options)
 {
   const GOptionEntry raw[] = {
@@ -90,6 +112,10 @@ GOptionGroup *encode_options_group(EncodeOptions *options)
        "NAME"},
       {"exr-depth", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_depth,
        "Bits of the samples of an EXR file (8..16; default 16)", "N"},
+      {"cicp", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_cicp,
+       "Colours of a JP2 or JPH file by H.273: primaries, transfer, matrix and 1 for full range "
+       "(left out: for RGB), such as 9,16,9,0",
+       "P,T,M[,F]"},
       G_OPTION_ENTRY_NULL};
   GOptionGroup *group =
       tool_options_group(&options->tool, "encode", "Encoding:", "Encoding options");

@@ -14,6 +14,7 @@ typedef struct {
   Cj2kEncoderParams params;
   char *format;
   int width, height; /* 0: not given */
+  Cj2kCicp cicp;     /* primaries 0: not given */
 } EncodeOptions;
 
 void encode_options_init(EncodeOptions *options);

@@ -84,6 +84,24 @@ static void decide_colours(const Cj2kImage *image, const GstCaps *caps, GstCudaJ
   video->is_full_range = video->family == CJ2K_VIDEO_YUV && image->colour == CJ2K_COLOUR_SYCC;
 }
 
+/* The code points of a file as colorimetry, unless they are for colours of another kind. */
+static void take_code_points(const Cj2kCicp *cicp, GstCudaJ2kVideo *video)
+{
+  GstVideoColorimetry colorimetry = {
+      .range = cicp->full_range ? GST_VIDEO_COLOR_RANGE_0_255 : GST_VIDEO_COLOR_RANGE_16_235,
+      .matrix = gst_video_color_matrix_from_iso(cicp->matrix),
+      .transfer = gst_video_transfer_function_from_iso(cicp->transfer),
+      .primaries = gst_video_color_primaries_from_iso(cicp->primaries)};
+  gboolean rgb = cicp->matrix == 0;
+
+  if (!cicp->primaries || (video->family == CJ2K_VIDEO_RGB && !rgb && cicp->matrix != 2) ||
+      (video->family == CJ2K_VIDEO_YUV && rgb))
+    return;
+  if (video->family == CJ2K_VIDEO_RGB)
+    colorimetry.matrix = GST_VIDEO_COLOR_MATRIX_RGB;
+  video->colorimetry = colorimetry;
+}
+
 static const Cj2kComponent *component_of(const Cj2kImage *image, const GstCudaJ2kVideo *video,
                                          guint role)
 {
@@ -154,6 +172,7 @@ gboolean gst_cuda_j2k_video_from_image(const Cj2kImage *image, const GstCaps *ca
   }
   if (video->family != CJ2K_VIDEO_GREY)
     decide_colours(image, caps, video);
+  take_code_points(&image->cicp, video);
   for (guint c = 0; c < image->num_components; c++)
     if (video->role[c] != ROLE_ALPHA)
       video->depth = MAX(video->depth, image->components[c].depth);
@@ -266,6 +285,8 @@ void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstC
     fresh.colorimetry.transfer = GST_VIDEO_TRANSFER_UNKNOWN;
     fresh.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
   }
+  if (video->colorimetry.range != GST_VIDEO_COLOR_RANGE_UNKNOWN)
+    fresh.colorimetry = video->colorimetry;
   if (string && gst_video_colorimetry_from_string(&colorimetry, string)) {
     gboolean rgb = colorimetry.matrix == GST_VIDEO_COLOR_MATRIX_RGB;
     if (video->family == CJ2K_VIDEO_RGB && !rgb) {

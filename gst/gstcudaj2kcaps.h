@@ -28,8 +28,10 @@ typedef struct {
   guint8 sub_x, sub_y;
   guint8 depth; /* of the deepest colour component */
   gboolean has_alpha;
-  gboolean is_xyz;         /* RGB formats carry X'Y'Z' */
-  gboolean is_full_range;  /* sYCC of a JP2 file */
+  gboolean is_xyz;        /* RGB formats carry X'Y'Z' */
+  gboolean is_full_range; /* sYCC of a JP2 file */
+  /* By the code points of a JP2 or JPH file; GST_VIDEO_COLOR_RANGE_UNKNOWN: it has none. */
+  GstVideoColorimetry colorimetry;
   guint8 num_components;   /* of the image, 1..4 */
   guint8 role[4];          /* index of each component in GstCudaJ2kFormat.samples */
   gboolean chroma_clipped; /* odd offsets: one chroma row or column less than video has */
@@ -60,7 +62,8 @@ void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFor
                                Cj2kSampleLayout samples[4], Cj2kLayout *layout);
 
 /* Sets the colorimetry of `info`: that of the stream's caps if it fits the format, otherwise that
- * of the image, otherwise GStreamer's default for the format. */
+ * of the image, by its code points or its colour space, otherwise GStreamer's default for the
+ * format. */
 void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstCaps *caps,
                                         GstVideoInfo *info);
 

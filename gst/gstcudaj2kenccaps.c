@@ -161,6 +161,21 @@ GstCaps *gst_cuda_j2k_enc_stream_caps(const GstCudaJ2kEncStream *stream,
   return caps;
 }
 
+/* The colorimetry of video as code points for a JP2 or JPH file; none if it is not known. */
+static Cj2kCicp code_points(const GstVideoColorimetry *colorimetry, gboolean rgb)
+{
+  Cj2kCicp cicp = {.primaries = (guint16)gst_video_color_primaries_to_iso(colorimetry->primaries),
+                   .transfer = (guint16)gst_video_transfer_function_to_iso(colorimetry->transfer),
+                   .matrix = rgb ? 0 : (guint16)gst_video_color_matrix_to_iso(colorimetry->matrix),
+                   .full_range = colorimetry->range != GST_VIDEO_COLOR_RANGE_16_235};
+  gboolean known = colorimetry->primaries != GST_VIDEO_COLOR_PRIMARIES_UNKNOWN ||
+                   colorimetry->transfer != GST_VIDEO_TRANSFER_UNKNOWN;
+
+  if (!known || (!rgb && !cicp.matrix))
+    return (Cj2kCicp){0};
+  return cicp;
+}
+
 void gst_cuda_j2k_enc_image(const GstCudaJ2kEncStream *stream, const GstVideoInfo *info,
                             const GstCudaJ2kFormat *format, Cj2kComponent components[4],
                             Cj2kEncoderImage *image)
@@ -174,6 +189,7 @@ void gst_cuda_j2k_enc_image(const GstCudaJ2kEncStream *stream, const GstVideoInf
   image->components = components;
   image->channels = gst_cuda_j2k_format_has_alpha(format) ? alpha : NULL;
   image->colour = stream->colour;
+  image->cicp = code_points(&info->colorimetry, format->family == CJ2K_VIDEO_RGB);
   for (guint c = 0; c < MIN(format->num_components, 4); c++) {
     gboolean chroma = c == 1 || c == 2;
     components[c].dx = chroma ? format->sub_x : 1;

@@ -79,6 +79,21 @@ static bool read_bpcc(Cj2kJp2 *jp2, Cj2kBytes bytes)
   return true;
 }
 
+/* Code points of Rec. ITU-T H.273; the lowest seven bits of the last byte are reserved. */
+static bool read_cicp(Cj2kJp2 *jp2, Cj2kBytes bytes)
+{
+  Cj2kCicp cicp = {.primaries = (uint16_t)cj2k_bytes_get(&bytes, 2),
+                   .transfer = (uint16_t)cj2k_bytes_get(&bytes, 2),
+                   .matrix = (uint16_t)cj2k_bytes_get(&bytes, 2),
+                   .full_range = cj2k_bytes_get(&bytes, 1) >> 7};
+
+  if (bytes.overrun || !cicp.primaries)
+    return false;
+  if (!jp2->cicp.primaries)
+    jp2->cicp = cicp;
+  return true;
+}
+
 static bool read_colr(Cj2kJp2 *jp2, Cj2kBytes bytes)
 {
   uint32_t method = cj2k_bytes_get(&bytes, 1);
@@ -86,6 +101,8 @@ static bool read_colr(Cj2kJp2 *jp2, Cj2kBytes bytes)
   cj2k_bytes_get(&bytes, 2); /* PREC, APPROX */
   if (bytes.overrun)
     return false;
+  if (method == 5)
+    return read_cicp(jp2, bytes);
   if (jp2->colour_method != 0 || (method != 1 && method != 2))
     return true; /* later colr boxes and the methods of other parts are ignored */
   if (method == 1) {
@@ -252,10 +269,23 @@ Cj2kChannel cj2k_jp2_channel(const Cj2kJp2 *jp2, uint32_t channel)
   return (Cj2kChannel){0, (uint16_t)(channel + 1)};
 }
 
+/* The colour space that code points stand for. Matrix 0 is R'G'B', or X'Y'Z' with the primaries of
+ * SMPTE ST 428-1 (10), 2 says nothing. */
+static Cj2kColour colour_of_cicp(const Cj2kJp2 *jp2)
+{
+  if (!jp2->cicp.primaries || jp2->cicp.matrix == 2)
+    return CJ2K_COLOUR_UNKNOWN;
+  if (jp2->has_ihdr && jp2->num_components < 3)
+    return CJ2K_COLOUR_GREY;
+  if (jp2->cicp.matrix)
+    return CJ2K_COLOUR_SYCC;
+  return jp2->cicp.primaries == 10 ? CJ2K_COLOUR_XYZ : CJ2K_COLOUR_SRGB;
+}
+
 Cj2kColour cj2k_jp2_colour(const Cj2kJp2 *jp2)
 {
   if (jp2->colour_method == 0)
-    return CJ2K_COLOUR_UNKNOWN;
+    return colour_of_cicp(jp2);
   if (jp2->colour_method == 2)
     return CJ2K_COLOUR_OTHER;
   switch (jp2->colour_enum) {

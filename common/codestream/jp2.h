@@ -30,8 +30,10 @@ typedef struct {
                                  see bpcc */
   uint8_t *bpcc;              /* num_components entries, or NULL */
 
-  /* colr (I.5.3.3): the first one whose method a JP2 reader knows */
-  uint8_t colour_method; /* 1 enumerated, 2 restricted ICC, 0 no colr box */
+  /* colr (I.5.3.3): the first one whose method a JP2 reader knows, and the first one with code
+   * points (T.801 M.11.7.3, method 5), if any */
+  uint8_t colour_method; /* 1 enumerated, 2 restricted ICC, 0 neither */
+  Cj2kCicp cicp;
   uint32_t colour_enum;
   const uint8_t *icc;
   size_t icc_size;
@@ -66,7 +68,8 @@ void cj2k_jp2_clear(Cj2kJp2 *jp2);
 
 /* Meaning of a channel according to cdef; without cdef, channel i is colour i + 1. */
 Cj2kChannel cj2k_jp2_channel(const Cj2kJp2 *jp2, uint32_t channel);
-/* Colour space according to colr; UNKNOWN without one. */
+/* Colour space according to colr, by code points only if it says nothing else; UNKNOWN without
+ * one. */
 Cj2kColour cj2k_jp2_colour(const Cj2kJp2 *jp2);
 
 #endif

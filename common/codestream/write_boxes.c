@@ -85,6 +85,32 @@ static void write_colr(Cj2kByteBuffer *out, uint32_t number)
   end_box(out, box);
 }
 
+/* Code points of Rec. ITU-T H.273 (T.814 annex D; T.801 M.11.7.3). */
+static void write_cicp(Cj2kByteBuffer *out, const Cj2kCicp *cicp)
+{
+  size_t box = begin_box(out, BOX('c', 'o', 'l', 'r'));
+  cj2k_put8(out, 5); /* METH: parameterised */
+  cj2k_put8(out, 0);
+  cj2k_put8(out, 0);
+  cj2k_put16(out, cicp->primaries);
+  cj2k_put16(out, cicp->transfer);
+  cj2k_put16(out, cicp->matrix);
+  cj2k_put8(out, cicp->full_range ? 0x80 : 0);
+  end_box(out, box);
+}
+
+/* A JP2 file needs a method that every reader knows. */
+static void write_colours(Cj2kByteBuffer *out, const Cj2kHeader *header,
+                          const Cj2kFileColours *colours, Cj2kFileFormat format)
+{
+  bool has_cicp = colours->cicp.primaries > 0;
+
+  if (!has_cicp || format == CJ2K_FILE_JP2)
+    write_colr(out, colour_enum(colours->colour, header->num_components));
+  if (has_cicp)
+    write_cicp(out, &colours->cicp);
+}
+
 /* Channel definitions (I.5.3.6). */
 static void write_cdef(Cj2kByteBuffer *out, const Cj2kChannel *channels, uint32_t n)
 {
@@ -98,15 +124,15 @@ static void write_cdef(Cj2kByteBuffer *out, const Cj2kChannel *channels, uint32_
   end_box(out, box);
 }
 
-void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kChannel *channels,
-                      Cj2kColour colour, Cj2kFileFormat format, uint64_t codestream_size)
+void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kFileColours *colours,
+                      Cj2kFileFormat format, uint64_t codestream_size)
 {
   write_signature(out, format);
   size_t box = begin_box(out, BOX('j', 'p', '2', 'h'));
   write_ihdr(out, header);
-  write_colr(out, colour_enum(colour, header->num_components));
-  if (channels)
-    write_cdef(out, channels, header->num_components);
+  write_colours(out, header, colours, format);
+  if (colours->channels)
+    write_cdef(out, colours->channels, header->num_components);
   end_box(out, box);
 
   if (codestream_size + 8 <= UINT32_MAX) {

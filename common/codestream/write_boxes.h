@@ -8,12 +8,18 @@
 #include "bitwriter.h"
 #include "header.h"
 
+/* What a file says about its colours. */
+typedef struct {
+  const Cj2kChannel *channels; /* one for each component; NULL: no cdef box */
+  Cj2kColour colour;
+  Cj2kCicp cicp; /* primaries 0: none */
+} Cj2kFileColours;
+
 /*
  * Appends everything up to and including the header of the jp2c box whose content has
- * codestream_size bytes. Channels: header->num_components entries, NULL: no cdef box. `format` is
- * JP2 or JPH.
+ * codestream_size bytes. `format` is JP2 or JPH.
  */
-void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kChannel *channels,
-                      Cj2kColour colour, Cj2kFileFormat format, uint64_t codestream_size);
+void cj2k_write_boxes(Cj2kByteBuffer *out, const Cj2kHeader *header, const Cj2kFileColours *colours,
+                      Cj2kFileFormat format, uint64_t codestream_size);
 
 #endif

@@ -79,6 +79,7 @@ static void fill_colour(Cj2kImageInfo *info)
   if (image->colour == CJ2K_COLOUR_UNKNOWN && profile >= RSIZ_CINEMA_2K &&
       profile <= RSIZ_CINEMA_LONG_TERM)
     image->colour = CJ2K_COLOUR_XYZ;
+  image->cicp = info->jp2.cicp;
   if (info->jp2.colour_method == 1)
     image->colour_enum = info->jp2.colour_enum;
   if (info->jp2.icc_size) {

@@ -98,7 +98,8 @@ static void write_output(Cj2kEncoderFrame *frame)
 
   bytes->size = 0;
   if (frame->params.file_format != CJ2K_FILE_J2K)
-    cj2k_write_boxes(bytes, frame->encoder->header, setup->channels, setup->image.colour,
+    cj2k_write_boxes(bytes, frame->encoder->header,
+                     &(Cj2kFileColours){setup->channels, setup->image.colour, setup->image.cicp},
                      frame->params.file_format, layout->size.total);
   cj2k_bytes_reserve(bytes, layout->size.total);
   cj2k_codestream_write(layout->writer, &layout->source, frame->encoder->threads,

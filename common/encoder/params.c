@@ -195,6 +195,8 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
     for (uint32_t c = 0; c < 3; c++)
       setup->components[c].depth = 12;
     setup->image.colour = CJ2K_COLOUR_XYZ;
+    if (setup->image.cicp.primaries)
+      setup->image.cicp = (Cj2kCicp){10, 17, 0, true}; /* SMPTE ST 428-1 */
   }
   if (p->mct == CJ2K_MCT_ON && !equal)
     REFUSE("mct on needs three components of equal depth, sign and sampling");
@@ -240,6 +242,26 @@ static Cj2kStatus check_channels(const Cj2kEncoderImage *image, Cj2kError *error
   return CJ2K_OK;
 }
 
+/* Code points 0 of primaries and transfer are reserved; all have eight bits in H.273. */
+static Cj2kStatus check_cicp(const Cj2kEncoderImage *image, Cj2kError *error)
+{
+  const Cj2kCicp *cicp = &image->cicp;
+  bool rgb = image->colour == CJ2K_COLOUR_SRGB || image->colour == CJ2K_COLOUR_XYZ;
+
+  if (!cicp->primaries)
+    return CJ2K_OK;
+  if (cicp->primaries > 255 || !cicp->transfer || cicp->transfer > 255 || cicp->matrix > 255)
+    REFUSE("colour code points %u, %u, %u: primaries and transfer are in 1..255, the matrix in "
+           "0..255 (H.273)",
+           cicp->primaries, cicp->transfer, cicp->matrix);
+  if (rgb && cicp->matrix && cicp->matrix != 2)
+    REFUSE("matrix %u of the colour code points is for Y'CbCr, the image is R'G'B' or X'Y'Z'",
+           cicp->matrix);
+  if (image->colour == CJ2K_COLOUR_SYCC && !cicp->matrix)
+    REFUSE("matrix 0 of the colour code points is for R'G'B', the image is Y'CbCr");
+  return CJ2K_OK;
+}
+
 /* Files with HT code-blocks are JPH files (T.814 D.2). */
 static Cj2kStatus set_file_format(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
@@ -281,6 +303,7 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
       (status = cj2k_option_check(&cj2k_encoder_options, params, error)) != CJ2K_OK ||
       (status = check_values(params, error)) != CJ2K_OK ||
       (status = check_channels(image, error)) != CJ2K_OK ||
+      (status = check_cicp(image, error)) != CJ2K_OK ||
       (status = check_grid(params, image, error)) != CJ2K_OK ||
       (status = set_components(setup, layout, error)) != CJ2K_OK ||
       (status = set_colour(setup, error)) != CJ2K_OK ||

@@ -199,18 +199,57 @@ static void test_colours(void)
   }
 }
 
-/* The colours of a JP2 file come from the file itself. */
+/* Turns the second colr box of a JP2 file, with code points, into one that nobody knows. */
+static void hide_code_points(GstBuffer *file)
+{
+  GstMapInfo map;
+  guint boxes = 0;
+
+  g_assert_true(gst_buffer_map(file, &map, GST_MAP_READWRITE));
+  for (gsize i = 0; i + 4 < map.size && boxes < 2; i++)
+    if (memcmp(map.data + i, "colr", 4) == 0 && ++boxes == 2)
+      memcpy(map.data + i, "none", 4);
+  g_assert_cmpuint(boxes, ==, 2);
+  gst_buffer_unmap(file, &map);
+}
+
+/* The colours of a JP2 or JPH file come from the file itself: its code points say what the video
+ * was; else Y'CbCr is sYCC, of full range. */
 static void test_jp2_colours(void)
 {
-  GstVideoInfo source = video(GST_VIDEO_FORMAT_Y444, WIDTH, HEIGHT);
-  GstBuffer *raw = pixels_buffer(&source, 0);
-  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless ! capsfilter caps=image/jp2",
-                                &source, raw, NULL);
-  GstVideoInfo info = decode_with_caps(coded, "image/jp2");
-  g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, GST_VIDEO_FORMAT_Y444);
-  g_assert_cmpint(info.colorimetry.range, ==, GST_VIDEO_COLOR_RANGE_0_255);
-  gst_buffer_unref(coded);
-  gst_buffer_unref(raw);
+  static const struct {
+    GstVideoFormat format;
+    const gchar *encoder, *colorimetry;
+  } cases[] = {
+      {GST_VIDEO_FORMAT_Y444, "", "bt709"},
+      {GST_VIDEO_FORMAT_I422_10LE, "block-coder=ht", "bt2100-hlg"},
+      {GST_VIDEO_FORMAT_I420_10LE, "", "bt2100-pq"},
+      {GST_VIDEO_FORMAT_Y444, "block-coder=ht", "1:4:5:4"}, /* full range, BT.601, NTSC */
+      {GST_VIDEO_FORMAT_GBR_12LE, "", "1:1:14:7"},          /* RGB, PQ, BT.2020 */
+      {GST_VIDEO_FORMAT_GBR, "", "sRGB"},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(cases[i].format, WIDTH, HEIGHT);
+    g_assert_true(gst_video_colorimetry_from_string(&source.colorimetry, cases[i].colorimetry));
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    gchar *encoder = g_strdup_printf(
+        "cudaj2kenc rate-control=lossless %s ! capsfilter caps=image/jp2", cases[i].encoder);
+    GstBuffer *coded = encode_one(encoder, &source, raw, NULL);
+    GstVideoInfo info = decode_with_caps(coded, "image/jp2");
+    gchar *got = gst_video_colorimetry_to_string(&info.colorimetry);
+    g_assert_cmpstr(got, ==, cases[i].colorimetry);
+    g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, cases[i].format);
+    if (i == 0) {
+      hide_code_points(coded);
+      info = decode_with_caps(coded, "image/jp2");
+      g_assert_cmpint(GST_VIDEO_INFO_FORMAT(&info), ==, GST_VIDEO_FORMAT_Y444);
+      g_assert_cmpint(info.colorimetry.range, ==, GST_VIDEO_COLOR_RANGE_0_255);
+    }
+    g_free(got);
+    g_free(encoder);
+    gst_buffer_unref(coded);
+    gst_buffer_unref(raw);
+  }
 }
 
 /* Cinema profiles are X'Y'Z', in RGB planes with the primaries of SMPTE ST 428. */
