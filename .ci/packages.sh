@@ -44,6 +44,12 @@ use_packages() {
   in_fresh "decodebin plays a film" "gst-launch-1.0 -q filesrc location=film.mj2 ! decodebin ! fakesink"
   in_fresh "cj2k-encode and cj2k-decode" "gst-launch-1.0 -q videotestsrc num-buffers=1 ! video/x-raw,format=RGB ! pngenc ! filesink location=a.png
     cj2k-encode a.png a.jp2 && cj2k-decode a.jp2 b.png && cj2k-compare a.png b.png c.png && test -s c.png"
+  in_fresh "cj2k-farm, with python3-distributed" "DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+      python3-distributed &&
+    gst-launch-1.0 -q videotestsrc num-buffers=12 ! video/x-raw,format=RGB ! pngenc snapshot=false \
+      ! multifilesink location=f.%07d.png &&
+    cj2k-farm f.%07d.png film.j2c --workers=2 --rate-period=4 -- --rate-control=lossless &&
+    cj2k-encode f.%07d.png one.%07d.j2c --rate-control=lossless && cat one.*.j2c | cmp - film.j2c"
 }
 
 use_library() {

@@ -155,6 +155,7 @@ def refused(work):
     for name, words, arguments in (
             ("an ending that no muxer has", ".mxf", ["x.avi", "--workers=1"]),
             ("a scheduler that is not there", "no Dask scheduler", ["x.j2c", "--scheduler=tcp://127.0.0.1:1"]),
+            ("an encoder that is not there", "no such program", ["x.j2c", "--encoder=cj2k-nowhere"]),
             ("an unknown option", "--wrkers", ["x.j2c", "--wrkers=2"])):
         farm = Farm(work, in_parts(work), *arguments, "--", *RATE)
         farm.wait()

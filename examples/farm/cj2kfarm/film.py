@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -73,6 +74,8 @@ def version_of(encoder):
 
 def describe_job(arguments, state):
     command, is_tool = encoder_command(arguments.options, arguments.encoder)
+    if not arguments.scheduler and not shutil.which(command[0]):
+        raise UsageError(f"{command[0]}: no such program on the PATH")
     source = os.path.abspath(arguments.input)
     if is_pattern(source):
         first, last = find_frames(source, arguments.frames)
