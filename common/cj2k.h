@@ -341,7 +341,8 @@ CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *dat
                                         void *user, Cj2kError *error);
 
 /** Tells that packets of the codestream that is submitted next were replaced by empty ones, so that
- * `conceal` counts empty packets as missing. It belongs to the thread that submits. */
+ * `conceal` counts empty packets as missing, and `strict` refuses it. It belongs to the thread that
+ * submits. */
 CJ2K_API void cj2k_decoder_next_is_damaged(Cj2kDecoder *decoder);
 
 /** A frame that was decoded. */

@@ -42,16 +42,16 @@ static void conceal(Cj2kDecoderFrame *frame)
   g_mutex_unlock(&decoder->lock);
 }
 
-/* With CJ2K_CONCEAL_NONE a frame of which packets are missing is an error. */
+/* The error of a frame of which packets are missing, where nothing is to be concealed. */
 static Cj2kStatus check_missing(Cj2kDecoderFrame *frame)
 {
   uint64_t missing = frame->coding.coded->concealed_packets;
   if (missing > 0)
     return cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
-                          "%" G_GUINT64_FORMAT " packets are missing (conceal=none)", missing);
+                          "%" G_GUINT64_FORMAT " packets are missing", missing);
   if (frame->input.damaged)
     return cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
-                          "missing packets were replaced by empty ones (conceal=none)");
+                          "missing packets were replaced by empty ones");
   return CJ2K_OK;
 }
 
@@ -71,7 +71,7 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
       frame->coding.packets, frame->headers.plan, &frame->headers.tile_parts, codestream,
       frame->headers.codestream.size, decoder->params.max_layers, decoder->params.strict,
       frame->headers.max_memory, &frame->coding.coded, &frame->error);
-  if (status == CJ2K_OK && decoder->params.conceal == CJ2K_CONCEAL_NONE)
+  if (status == CJ2K_OK && (decoder->params.strict || decoder->params.conceal == CJ2K_CONCEAL_NONE))
     status = check_missing(frame);
   if (status == CJ2K_OK && decoder->params.conceal == CJ2K_CONCEAL_PREVIOUS)
     conceal(frame);

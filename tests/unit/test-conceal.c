@@ -79,6 +79,8 @@ static GBytes *damage(GBytes *bytes, bool cut_out)
   return bytes;
 }
 
+static bool is_strict;
+
 typedef struct {
   GBytes *pictures[FRAMES]; /* samples; NULL: the frame is an error */
   Cj2kStats stats;
@@ -117,6 +119,7 @@ static Decoded decode_by(Cj2kBackendKind backend, GBytes **frames, Cj2kConcealKi
   cj2k_decoder_params_init(&params);
   params.backend = backend;
   params.conceal = conceal;
+  params.strict = is_strict;
   params.frames_in_flight = in_flight;
   params.num_threads = in_flight;
   Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
@@ -260,6 +263,13 @@ static void test_missing(void)
   for (uint32_t i = 0; i < FRAMES; i++)
     g_assert_cmpint(none.pictures[i] == NULL, ==, i % 3 == 1 || i == 3 || i == 6);
   g_assert_cmpuint(none.stats.failed_frames, ==, 5);
+  decoded_clear(&none);
+  /* A strict decoder conceals nothing either. */
+  is_strict = true;
+  none = decode(frames, CJ2K_CONCEAL_PREVIOUS, 1 << 6, 2);
+  is_strict = false;
+  for (uint32_t i = 0; i < FRAMES; i++)
+    g_assert_cmpint(none.pictures[i] == NULL, ==, i % 3 == 1 || i == 3 || i == 6);
   decoded_clear(&none);
   decoded_clear(&previous);
   decoded_clear(&zero);
