@@ -315,6 +315,8 @@ static bool store(Cj2kRtpReceiver *receiver, int64_t number, uint32_t timestamp,
     receiver->end = MAX(receiver->end, set->last + 1);
     return false;
   }
+  if (set->time == UINT64_MAX)
+    set->time = time;
   int64_t first = set->first;
   if (set != &receiver->sets[0])
     receiver->newer++;

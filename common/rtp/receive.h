@@ -35,7 +35,8 @@ typedef struct {
   uint8_t *data; /* g_free */
   size_t size;
   uint32_t timestamp;
-  uint64_t time;      /* pushed with the packet of it that arrived first */
+  uint64_t time;      /* pushed with the packet of it that arrived first; not UINT64_MAX if any
+                         packet had another */
   uint8_t part;       /* TP */
   bool repaired;      /* something is missing */
   Cj2kRtpHeader main; /* payload header of its Main packets */

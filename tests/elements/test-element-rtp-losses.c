@@ -427,6 +427,23 @@ static void test_lost_events(void)
   stream_clear(&packets);
 }
 
+/* A picture has the time of its packets, although those that FEC restored have none. */
+static void test_times(void)
+{
+  guint length;
+  Stream packets = send_pictures(&length);
+  for (guint i = 0; i < packets.buffers->len; i++)
+    if (i % length == 0 || i % length == length - 1)
+      GST_BUFFER_PTS((GstBuffer *)packets.buffers->pdata[i]) = GST_CLOCK_TIME_NONE;
+  Stream received = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+  g_assert_cmpuint(received.buffers->len, ==, 4);
+  for (guint i = 0; i < 4; i++)
+    g_assert_cmpuint(GST_BUFFER_PTS((GstBuffer *)received.buffers->pdata[i]), ==,
+                     GST_BUFFER_PTS((GstBuffer *)packets.buffers->pdata[i * length + 1]));
+  stream_clear(&packets);
+  stream_clear(&received);
+}
+
 /* A new segment does not overtake pictures. */
 static void test_segment(void)
 {
@@ -494,6 +511,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-losses/no-waiting", test_no_waiting);
   g_test_add_func("/rtp-losses/deadline", test_deadline);
   g_test_add_func("/rtp-losses/lost-events", test_lost_events);
+  g_test_add_func("/rtp-losses/times", test_times);
   g_test_add_func("/rtp-losses/segment", test_segment);
   g_test_add_func("/rtp-losses/strays", test_strays);
   g_test_add_func("/rtp-losses/repeats", test_repeats);
