@@ -4,7 +4,7 @@
 plot of the results.
 
     tests/rtp/losses.py measure BUILD OUT.tsv PICTURE...    # one picture: 1080p; four: 2160p. PPM, or what Pillow reads
-    tests/rtp/losses.py table OUT.tsv                       # Markdown
+    tests/rtp/losses.py table OUT.tsv [MODEL...]            # Markdown
     tests/rtp/losses.py plot OUT.tsv OUT.svg                # needs python3-matplotlib
 
 The film pans over the pictures by 4 samples across and 2 down in each frame, with grain as of a camera. Pictures are at
@@ -128,7 +128,7 @@ def label(model):
 
 
 def table(options):
-    rows = rows_of(options.tsv)
+    rows = [row for row in rows_of(options.tsv) if not options.models or row["model"] in options.models]
     for size in dict.fromkeys(row["size"] for row in rows):
         mine = [row for row in rows if row["size"] == size]
         least = min(int(row["bytes"]) for row in mine)
@@ -185,6 +185,7 @@ def main():
     part.set_defaults(call=measure)
     part = parts.add_parser("table")
     part.add_argument("tsv")
+    part.add_argument("models", nargs="*", help="only these networks")
     part.set_defaults(call=table)
     part = parts.add_parser("plot")
     part.add_argument("tsv")
