@@ -83,6 +83,11 @@ bool image_alloc(Image *image, ImageShape shape, const char *path, char *why)
   return true;
 }
 
+bool image_is_plausible(double bytes, size_t file_size)
+{
+  return bytes <= 0x1p29 + (double)file_size * 4096;
+}
+
 static bool check_plane(const ImagePlane *plane, uint32_t c, const char *path, char *why)
 {
   uint8_t spare = (uint8_t)(8 * plane->bytes - plane->depth);

@@ -50,6 +50,9 @@ typedef struct {
 bool image_alloc(Image *image, ImageShape shape, const char *path, char *why);
 /* Checks that no sample of a file exceeds what its plane's depth allows; `why` says where. */
 bool image_check_samples(const Image *image, const char *path, char *why);
+/* Whether a file of this size may hold a picture of so many bytes. A file of a few bytes must not
+ * state a picture that fills the memory; but a black one is compressed to almost nothing. */
+bool image_is_plausible(double bytes, size_t file_size);
 void image_clear(Image *image);
 
 typedef enum {

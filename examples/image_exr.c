@@ -11,8 +11,6 @@
 #define MAX_SIDE  65535
 #define MAX_TILE  8192
 #define MAX_CHUNK G_MAXINT32 /* bytes */
-/* Compression makes no picture smaller than its samples over this; as in image_tiff.c. */
-#define MAX_COMPRESSION 4096
 
 typedef struct {
   exr_context_t context;
@@ -107,7 +105,7 @@ static bool is_plausible(const Exr *exr, const exr_attr_box2i_t *window)
   double samples = (double)side(window->min.x, window->max.x) *
                    (double)side(window->min.y, window->max.y) * exr->num_channels;
 
-  return samples * 2 <= ((double)exr->file->size + 1024) * MAX_COMPRESSION;
+  return image_is_plausible(samples * 2, exr->file->size);
 }
 
 static bool read_header(Exr *exr)

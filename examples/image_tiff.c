@@ -7,9 +7,6 @@
 #include <tiffio.h>
 
 #define MAX_BLOCK (UINT64_C(1) << 31) /* bytes of a strip or tile */
-/* Compression makes no picture smaller than its samples over this. A file of a few bytes must not
- * state a picture that fills the memory. */
-#define MAX_COMPRESSION 4096
 
 /* ------------------------------------------------------------------------------- memory --- */
 
@@ -280,7 +277,7 @@ static bool read_picture(Tiff *t, Image *image)
   if (!check_kind(t))
     return false;
   double bytes = (double)t->width * t->height * t->samples * t->bits / 8;
-  if (bytes > ((double)file->size + 1024) * MAX_COMPRESSION)
+  if (!image_is_plausible(bytes, file->size))
     return image_fail(t->source->why, "%s: %zu bytes cannot be %u x %u samples of %u components",
                       file->path, file->size, t->width, t->height, t->samples);
   ImageShape shape = {
