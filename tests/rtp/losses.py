@@ -151,19 +151,21 @@ def plot(options):
     matplotlib.rcParams["svg.hashsalt"] = "losses"
     rows = [row for row in rows_of(options.tsv) if row["model"].startswith("uniform")]
     sizes = list(dict.fromkeys(row["size"] for row in rows))
-    figure, axes = plt.subplots(2, len(sizes), figsize=(4.5 * len(sizes), 6), squeeze=False, sharex=True)
+    figure, axes = plt.subplots(3, len(sizes), figsize=(4.5 * len(sizes), 8.5), squeeze=False, sharex=True)
     for column, size in enumerate(sizes):
         for way in dict.fromkeys(row["way"] for row in rows):
             mine = [row for row in rows if row["size"] == size and row["way"] == way]
             share = [float(row["model"].split(":")[1]) for row in mine]
             axes[0][column].plot(share, [100 * int(row["lost"]) / int(row["frames"]) for row in mine], marker=".",
                                  linewidth=1, label=way)
-            axes[1][column].plot(share, [float(row["median"] or "nan") for row in mine], marker=".", linewidth=1)
-        if any(row["size"] == size for row in rows):
-            axes[1][column].axhline(float(next(row["intact"] for row in rows if row["size"] == size)), color="gray",
-                                    linestyle=":", linewidth=1)
+            for line, name in ((1, "median"), (2, "percentile")):
+                axes[line][column].plot(share, [float(row[name] or "nan") for row in mine], marker=".", linewidth=1)
+        intact = float(next(row["intact"] for row in rows if row["size"] == size))
+        for line in (1, 2):
+            axes[line][column].axhline(intact, color="gray", linestyle=":", linewidth=1)
         axes[0][column].set(title=size, ylabel="frames lost, %", xscale="log")
-        axes[1][column].set(xlabel="share of RTP packets lost", ylabel="median PSNR of hit frames, dB", xscale="log")
+        axes[1][column].set(ylabel="PSNR of hit frames: median, dB")
+        axes[2][column].set(xlabel="share of RTP packets lost", ylabel="1st percentile, dB")
     for axis in axes.flat:
         axis.grid(linewidth=0.3)
     axes[0][0].legend(fontsize="x-small")
