@@ -25,7 +25,7 @@ def main():
     figure, axes = plt.subplots(1, len(series), figsize=(4.5 * len(series), 3.4), squeeze=False)
     for axis, (what, points), colour in zip(axes.flat, series.items(), COLOURS):
         workers = [point[0] for point in points]
-        axis.plot(workers, [point[2] for point in points], "k--", linewidth=0.8, label="workers × encoder alone")
+        axis.plot(workers, [point[2] for point in points], "k--", linewidth=0.8, label="without loss")
         axis.plot(workers, [point[1] for point in points], "-", color=colour, marker=".", linewidth=1, label="cj2k-farm")
         axis.set(title=what, xlabel="workers", ylabel="frames/s", xticks=workers)
         axis.set_ylim(bottom=0)

@@ -130,6 +130,7 @@ def configure():
     dask.config.set({"distributed.scheduler.worker-ttl": WORKER_TTL,
                      # Streams last; placed by this, they are spread evenly over the workers.
                      "distributed.scheduler.default-task-durations": {"stream": "1h"},
+                     "distributed.worker.profile.interval": "10s",  # tasks only wait for a child
                      "logging": {"distributed": "critical"}})
     warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)  # another port is taken for the page
     for name in ("distributed", "tornado", "asyncio"):
