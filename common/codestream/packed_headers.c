@@ -60,8 +60,8 @@ static bool distribute_ppm(const Cj2kScan *scan, Cj2kTileParts *tile_parts)
       size = run->len - at;
       complete = false;
     }
-    append_header_bytes(&tile_parts->packed_headers[tile_parts->tile_parts[i].tile], run->data + at,
-                        size);
+    append_header_bytes(&tile_parts->packed_headers[tile_parts->tile_parts[i].tile],
+                        size > 0 ? run->data + at : NULL, size);
     at += size;
   }
   g_byte_array_unref(run);

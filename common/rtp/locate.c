@@ -8,8 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of memory for a codestream, as cj2k_plan_new counts it. */
-#define MAX_MEMORY (UINT64_C(8) << 30)
+/* Limit of memory for a codestream, as cj2k_plan_new counts it: that of a decoder by default, so
+ * that a short codestream of very many tiles or precincts does not take all memory. */
+static uint64_t max_memory(size_t size)
+{
+  return MAX(UINT64_C(768) << 20, (uint64_t)size * 256);
+}
 
 struct Cj2kRtpLocator {
   Cj2kHeaderReader *headers;
@@ -95,7 +99,7 @@ static bool read_packets(Cj2kRtpLocator *locator, const uint8_t *data, size_t si
     locator->packets = cj2k_packet_reader_new();
   cj2k_packet_reader_observe(locator->packets, observe, locator);
   return cj2k_packets_read(locator->packets, locator->plan, &locator->tile_parts, data, size, 0,
-                           true, MAX_MEMORY, &frame, &error) == CJ2K_OK &&
+                           true, max_memory(size), &frame, &error) == CJ2K_OK &&
          frame->unread_bytes == 0;
 }
 
@@ -160,8 +164,8 @@ static Cj2kStatus read_headers(Cj2kRtpLocator *locator, const uint8_t *data, siz
 {
   Cj2kHeader *header;
   bool same;
-  Cj2kStatus status = cj2k_header_read(locator->headers, data, size, false, MAX_MEMORY, &header,
-                                       &same, &locator->tile_parts, error);
+  Cj2kStatus status = cj2k_header_read(locator->headers, data, size, false, max_memory(size),
+                                       &header, &same, &locator->tile_parts, error);
   if (status != CJ2K_OK)
     return status;
   if (locator->tile_parts.num_tile_parts == 0)
@@ -171,7 +175,7 @@ static Cj2kStatus read_headers(Cj2kRtpLocator *locator, const uint8_t *data, siz
   if (locator->plan && locator->plan->header == header)
     return CJ2K_OK;
   g_clear_pointer(&locator->plan, cj2k_plan_unref);
-  status = cj2k_plan_new(header, 0, MAX_MEMORY, &locator->plan, error);
+  status = cj2k_plan_new(header, 0, max_memory(size), &locator->plan, error);
   if (status == CJ2K_OK)
     locator->same_levels = have_same_levels(locator->plan);
   return status;

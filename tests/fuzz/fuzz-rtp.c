@@ -73,6 +73,16 @@ static void send(const Cj2kRtpPayloads *payloads, const uint8_t *data, size_t si
   cj2k_rtp_receiver_free(receiver);
 }
 
+/* A payload that begins with SOC and SIZ is taken for the first one of a codestream; such bytes in
+ * the middle of one are not worth more. */
+static bool is_ambiguous(const uint8_t *data, size_t size)
+{
+  for (size_t at = 2; at + 4 <= size; at++)
+    if (data[at] == 0xff && data[at + 1] == 0x4f && data[at + 2] == 0xff && data[at + 3] == 0x51)
+      return true;
+  return false;
+}
+
 static void test_sender(const uint8_t *data, size_t size)
 {
   Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
@@ -90,7 +100,8 @@ static void test_sender(const uint8_t *data, size_t size)
     }
     FUZZ_CHECK(sum == map.end && sum <= size, "%" G_GUINT64_FORMAT " bytes are sent", sum);
     if (payloads.count < 4096) {
-      send(&payloads, data, (size_t)map.end, UINT64_MAX);
+      if (!is_ambiguous(data, size))
+        send(&payloads, data, (size_t)map.end, UINT64_MAX);
       send(&payloads, data, (size_t)map.end, ~(UINT64_C(0x1042) << size % 48));
     }
   } else {

@@ -30,7 +30,7 @@ rm -f "$out/.writable"
 # for; leaks are found when the tests replay the inputs.
 leaks() {
   case $1 in
-  fuzz-frame | fuzz-threads | fuzz-encoder | fuzz-round-trip | fuzz-caps) echo 0 ;;
+  fuzz-threads | fuzz-caps) echo 0 ;;
   *) echo 1 ;;
   esac
 }
@@ -41,7 +41,7 @@ run() {
   mkdir -p "$out/corpus/$target" "$out/crashes/$target"
   while left=$((end - SECONDS)) && [ "$left" -gt 0 ] && [ "$round" -lt 20 ]; do
     ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=16:detect_leaks=$(leaks "$target") \
-      "$programs/$target" -max_total_time="$left" -timeout=20 -rss_limit_mb=2000 -max_len=4096 -reload=30 \
+      "$programs/$target" -max_total_time="$left" -timeout=20 -rss_limit_mb=3000 -max_len=4096 -reload=30 \
       -print_final_stats=1 -verbosity=1 -detect_leaks="$(leaks "$target")" \
       -artifact_prefix="$out/crashes/$target/" \
       "$out/corpus/$target" "$corpus/$target" >"$out/$target-$number-$round.log" 2>&1
