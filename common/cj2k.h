@@ -40,10 +40,10 @@ typedef enum {
   CJ2K_ERROR_ARGUMENT,    /**< the caller's parameters contradict each other or the image */
   CJ2K_ERROR_CODESTREAM,  /**< the bytes break T.800 / T.814: nothing of this frame can be used */
   CJ2K_ERROR_UNSUPPORTED, /**< valid, but not implemented; the text names the feature */
-  CJ2K_ERROR_LIMIT,       /**< the frame needs more memory than max_memory allows */
-  CJ2K_ERROR_MEMORY,      /**< an allocation failed */
-  CJ2K_ERROR_DEVICE,      /**< the GPU failed or is not usable; the text says why */
-  CJ2K_END,               /**< a receive function: no frame is in flight */
+  CJ2K_ERROR_LIMIT,  /**< the frame needs more memory or time than max_memory and max_time allow */
+  CJ2K_ERROR_MEMORY, /**< an allocation failed */
+  CJ2K_ERROR_DEVICE, /**< the GPU failed or is not usable; the text says why */
+  CJ2K_END,          /**< a receive function: no frame is in flight */
 } Cj2kStatus;
 
 /** Why and where a call or a frame failed. */
@@ -297,6 +297,11 @@ typedef struct {
   Cj2kTrace trace;         /**< NULL: no operation is timed; the CPU back end never calls it */
   void *trace_user;        /**< first argument of trace */
   Cj2kConcealKind conceal; /**< what is done about missing packets */
+  /** Milliseconds that a frame's headers may take, because a few bytes of a hostile header can
+   * announce millions of tiles or packets: once for headers and the geometry that follows from them
+   * (on the thread that submits), once for its packets. A frame that takes longer ends with
+   * CJ2K_ERROR_LIMIT. 0: no limit. */
+  uint32_t max_time;
 } Cj2kDecoderParams;
 
 /** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, all else 0. */

@@ -18,7 +18,6 @@
 
 enum { EXIT_DECODED = TOOL_DONE, EXIT_NOT_DECODABLE = TOOL_FRAME_FAILED, EXIT_USAGE = 2 };
 
-#define MAX_MEMORY   (1 << 24) /* MiB */
 #define WRONG_ENDING "the output's name must end in .ppm, .pgm, .png, .dpx, .tif, .raw or .pgx"
 
 typedef struct {
@@ -38,18 +37,6 @@ static int usage(const char *why)
   return EXIT_USAGE;
 }
 
-/* --max-memory, in MiB. */
-static gboolean parse_memory(const gchar *name, const gchar *value, gpointer data, GError **error)
-{
-  Options *options = (Options *)((char *)data - offsetof(Options, tool));
-  gint64 mib;
-
-  if (!tool_parse_integer(name, value, 0, MAX_MEMORY, &mib, error))
-    return FALSE;
-  options->params.max_memory = (uint64_t)mib << 20;
-  return TRUE;
-}
-
 static bool parse(int argc, char **argv, Options *options, GError **error)
 {
   const GOptionEntry entries[] = {
@@ -64,15 +51,9 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version", NULL},
       {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->names, NULL, NULL},
       G_OPTION_ENTRY_NULL};
-  const GOptionEntry memory[] = {
-      {"max-memory", 0, 0, G_OPTION_ARG_CALLBACK, (gpointer)parse_memory,
-       "Memory limit for decoding a picture (0 = the larger of 768 MiB and 256 times the input)",
-       "MIB"},
-      G_OPTION_ENTRY_NULL};
   GOptionGroup *decode =
       tool_options_group(&options->tool, "decode", "Decoding:", "Decoding options");
   GOptionContext *context = g_option_context_new("IN... OUT");
-  g_option_group_add_entries(decode, memory);
   g_option_context_add_main_entries(context, entries, NULL);
   tool_sequence_add_options(&options->sequence, context);
   g_option_context_add_group(context, decode);

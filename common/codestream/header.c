@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "header.h"
 
-#include "common/runtime/error.h"
+#include "common/runtime/deadline.h"
 #include "scan.h"
 
 #include <glib.h>
@@ -300,6 +300,8 @@ static Cj2kStatus apply_tiles(Interpreter *in, Cj2kMarkerSegment *segments, uint
     tile = g_memdup2(&header->coding, sizeof header->coding);
     header->tiles[run.first->tile] = tile;
     status = apply_run(in, tile, run);
+    if (status == CJ2K_OK)
+      status = cj2k_deadline_check(16, in->error);
     if (status != CJ2K_OK)
       return status;
   }

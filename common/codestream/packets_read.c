@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "common/runtime/error.h"
+#include "common/runtime/deadline.h"
 #include "markers.h"
 #include "packets_internal.h"
 
@@ -253,8 +253,11 @@ static Cj2kPacketResult read_tile(Cj2kPacketWalk *walk, Cj2kPacketId *packet)
 {
   Cj2kPacketResult result = CJ2K_PACKET_READ;
 
-  while (result == CJ2K_PACKET_READ && cj2k_packet_iterator_next(&walk->reader->iterator, packet))
+  while (result == CJ2K_PACKET_READ && cj2k_packet_iterator_next(&walk->reader->iterator, packet)) {
     result = cj2k_walk_packet(walk, packet);
+    if (cj2k_deadline_check(1, NULL) != CJ2K_OK)
+      break; /* read_packets says so */
+  }
   walk->ended_at = walk->at;
   for (; walk->part != UINT32_MAX; cj2k_walk_enter_part(walk, walk->next_part[walk->part]))
     walk->unread += walk->end - walk->at;
@@ -394,6 +397,8 @@ static Cj2kStatus read_packets(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     return status;
   Cj2kPacketWalk walk = begin_tile(reader, tile_parts, tile, max_layers);
   Cj2kPacketResult result = read_tile(&walk, &last);
+  if ((status = cj2k_deadline_check(0, error)) != CJ2K_OK)
+    return status;
   bool ended_early = result != CJ2K_PACKET_READ || walk.unread > 0;
   bool gap = cj2k_walk_can_resync(&walk, ended_early);
   out->unread_bytes += walk.unread;
@@ -432,6 +437,8 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     status = read_packets(reader, plan, tile_parts, t, max_layers, strict, max_memory, error);
     if (status == CJ2K_OK)
       cj2k_tile_reader_finish(&reader->tile_reader, &reader->store);
+    if (status == CJ2K_OK)
+      status = cj2k_deadline_check(16, error);
   }
   out->concealed_packets = reader->missing.packets;
   out->concealed_blocks = reader->missing.blocks;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads the packets of a tile when some are missing: the numbers in SOP marker segments (Nsop) tell
  * which. */
+#include "common/runtime/deadline.h"
 #include "markers.h"
 #include "packets_internal.h"
 
@@ -42,7 +43,8 @@ void cj2k_walk_miss_rest(Cj2kPacketWalk *walk)
 {
   Cj2kPacketIterator *iterator = &walk->reader->iterator;
   Cj2kPacketId packet;
-  while (walk->missing->packets < MAX_MISSING && cj2k_packet_iterator_next(iterator, &packet))
+  while (walk->missing->packets < MAX_MISSING && cj2k_packet_iterator_next(iterator, &packet) &&
+         cj2k_deadline_check(1, NULL) == CJ2K_OK)
     cj2k_walk_miss(walk, &packet);
   if (walk->missing->packets >= MAX_MISSING)
     walk->missing->packets += iterator->packets_left;

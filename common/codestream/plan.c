@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "plan.h"
 
-#include "common/runtime/error.h"
+#include "common/runtime/deadline.h"
 #include "plan_internal.h"
 #include "tagtree.h"
 
@@ -383,8 +383,11 @@ static Cj2kStatus append_tile(Builder *builder, uint32_t t)
   status = check_mct(builder, coding, t, &tile->mct);
   if (status == CJ2K_OK)
     status = RESERVE(builder, tile_comps, header->num_components);
-  for (uint32_t c = 0; status == CJ2K_OK && c < header->num_components; c++)
+  for (uint32_t c = 0; status == CJ2K_OK && c < header->num_components; c++) {
     status = append_tile_comp(builder, coding, t, c);
+    if (status == CJ2K_OK)
+      status = cj2k_deadline_check(16, builder->error);
+  }
   return status;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "progression.h"
 
+#include "common/runtime/deadline.h"
+
 #include <glib.h>
 #include <string.h>
 
@@ -283,7 +285,8 @@ bool cj2k_packet_iterator_next(Cj2kPacketIterator *it, Cj2kPacketId *packet)
       it->volume++;
     }
     if (!it->in_volume) {
-      if (it->volume == it->num_volumes)
+      /* Whoever has set a deadline looks at it, too. */
+      if (it->volume == it->num_volumes || cj2k_deadline_check(64, NULL) != CJ2K_OK)
         return false;
       begin_volume(it);
     }

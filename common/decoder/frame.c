@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decoder.h"
 
-#include "common/runtime/error.h"
+#include "common/runtime/deadline.h"
 #include "palette.h"
 
 #include <string.h>
@@ -67,10 +67,12 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
   if (backend->prefetch)
     backend->prefetch(decoder->backend.data, frame->coding.slot, codestream,
                       frame->headers.codestream.size);
+  cj2k_deadline_begin(decoder->params.max_time);
   Cj2kStatus status = cj2k_packets_read(
       frame->coding.packets, frame->headers.plan, &frame->headers.tile_parts, codestream,
       frame->headers.codestream.size, decoder->params.max_layers, decoder->params.strict,
       frame->headers.max_memory, &frame->coding.coded, &frame->error);
+  cj2k_deadline_end();
   if (status == CJ2K_OK && (decoder->params.strict || decoder->params.conceal == CJ2K_CONCEAL_NONE))
     status = check_missing(frame);
   if (status == CJ2K_OK && decoder->params.conceal == CJ2K_CONCEAL_PREVIOUS)

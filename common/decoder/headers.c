@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decoder.h"
 
-#include "common/runtime/error.h"
+#include "common/runtime/deadline.h"
 
 #include <string.h>
 
@@ -102,8 +102,10 @@ Cj2kStatus cj2k_decoder_frame_headers(Cj2kDecoderFrame *frame, Cj2kError *error)
   frame->headers.max_memory = memory_limit(frame->decoder, frame->input.size);
   Cj2kStatus status = cj2k_jp2_read(frame->input.data, frame->input.size,
                                     frame->decoder->params.strict, &jp2, error);
+  cj2k_deadline_begin(frame->decoder->params.max_time);
   if (status == CJ2K_OK)
     status = read_codestream(frame, &jp2, error);
+  cj2k_deadline_end();
   cj2k_jp2_clear(&jp2);
   frame->headers.ms = (double)(g_get_monotonic_time() - begin) / 1000;
   return status;

@@ -33,6 +33,11 @@ static const Cj2kOption options[] = {
     .kind = CJ2K_OPTION_INTEGER, .max = UINT16_MAX, PARAM(max_layers) },
   { "strict", "Strict", "Treat a truncated or damaged codestream or file as an error; else recoverable data is output and flagged as corrupted",
     .kind = CJ2K_OPTION_BOOLEAN, PARAM(strict) },
+  { "max-memory", "Memory limit", "Memory that one frame may need; 0 = the larger of 768 MiB and 256 times the input", "MiB",
+    .kind = CJ2K_OPTION_INTEGER, .max = 1 << 24, .flags = CJ2K_OPTION_MIB, PARAM(max_memory) },
+  { "max-time", "Time limit",
+    "Time that the headers of one frame, and then its packet headers, may take before the frame is given up; 0 = no limit. For live streams: the duration of a frame",
+    "ms", .kind = CJ2K_OPTION_INTEGER, .max = UINT32_MAX, PARAM(max_time) },
   { "conceal", "Conceal", "What takes the place of packets that are missing or incomplete, or were replaced by empty ones",
     .kind = CJ2K_OPTION_WORD, .words = conceal_words, .type = "Conceal", PARAM(conceal) },
 };

@@ -36,8 +36,12 @@ static int64_t load(const Cj2kOption *option, const void *params)
   case 1: return is_signed ? (int64_t) * (const int8_t *)at : (int64_t) * (const uint8_t *)at;
   case 2: return is_signed ? (int64_t) * (const int16_t *)at : (int64_t) * (const uint16_t *)at;
   case 4: return is_signed ? (int64_t) * (const int32_t *)at : (int64_t) * (const uint32_t *)at;
-  default: return (int64_t)MIN(*(const uint64_t *)at, (uint64_t)INT64_MAX);
+  default: break;
   }
+  uint64_t value = MIN(*(const uint64_t *)at, (uint64_t)INT64_MAX);
+  if (option->flags & CJ2K_OPTION_MIB) /* the library takes any number of bytes: rounded up */
+    return (int64_t)((value >> 20) + ((value & 0xfffff) != 0));
+  return (int64_t)value;
 }
 
 int64_t cj2k_option_get(const Cj2kOption *option, const void *params)
@@ -54,6 +58,8 @@ void cj2k_option_set(const Cj2kOption *option, void *params, int64_t value)
 
   if (option->flags & CJ2K_OPTION_NEGATED)
     value = !value;
+  if (option->flags & CJ2K_OPTION_MIB)
+    value <<= 20;
   switch (option->size) {
   case 1: *(uint8_t *)at = (uint8_t)value; break;
   case 2: *(uint16_t *)at = (uint16_t)value; break;

@@ -24,6 +24,7 @@ enum {
   CJ2K_OPTION_UNSET = 2,      /* 0 in the field is allowed and means the default */
   CJ2K_OPTION_POWER_OF_2 = 4, /* INTEGER */
   CJ2K_OPTION_NEGATED = 8,    /* BOOLEAN: the field holds the opposite */
+  CJ2K_OPTION_MIB = 32,       /* INTEGER of 8 bytes: the field counts bytes, the option MiB */
   CJ2K_OPTION_NO_PROPERTY =
       16, /* only for the library and the tools: the element takes the value from the stream */
 };

@@ -321,6 +321,40 @@ static void test_limits(void)
   check_status(&params, rgb_stream, 0, CJ2K_ERROR_CODESTREAM);
 }
 
+/* A header of 100 bytes that announces 65,025 tiles. Reading it takes longer than a millisecond on
+ * any machine; the next frame must be as good as ever. */
+static void test_max_time(void)
+{
+  static const uint8_t tiles[] = {
+      0xff, 0x4f, 0xff, 0x51, 0,    41,   0,    0,    0,    0,    0,    255,  0,    0, 0,
+      255,  0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    1,    0, 0,
+      0,    1,    0,    0,    0,    0,    0,    0,    0,    0,    0,    1,    7,    1, 1,
+      0xff, 0x52, 0,    12,   0,    0,    0,    1,    0,    2,    4,    4,    0,    1, 0xff,
+      0x5c, 0,    10,   0x40, 0x40, 0x48, 0x48, 0x50, 0x48, 0x48, 0x50, 0xff, 0x90, 0, 10,
+      0,    0,    0,    0,    0,    0,    0,    1,    0xff, 0x93, 0,    0xff, 0xd9};
+  Cj2kDecoderParams params;
+  Cj2kError error;
+  Cj2kFrame frame;
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  check_status(&params, BYTES(tiles), CJ2K_OK);
+  params.max_time = 1;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  for (int i = 0; i < 4; i++) {
+    Cj2kStatus status =
+        i % 2 ? cj2k_decoder_submit(decoder, BYTES(rgb_stream), NULL, NULL, NULL, &error)
+              : cj2k_decoder_submit(decoder, BYTES(tiles), NULL, NULL, NULL, &error);
+    g_assert_cmpint(status, ==, CJ2K_OK);
+    g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+    if (i % 2 == 0) {
+      g_assert_cmpint(frame.status, ==, CJ2K_ERROR_LIMIT);
+      g_assert_nonnull(strstr(frame.error.text, "max-time"));
+    }
+    cj2k_decoder_release(decoder, &frame);
+  }
+  cj2k_decoder_close(decoder);
+}
+
 static void test_reduce(void)
 {
   Cj2kDecoderParams params;
@@ -558,6 +592,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/order", test_order);
   g_test_add_func("/decoder/close-in-flight", test_close_in_flight);
   g_test_add_func("/decoder/limits", test_limits);
+  g_test_add_func("/decoder/max-time", test_max_time);
   g_test_add_func("/decoder/reduce", test_reduce);
   g_test_add_func("/decoder/truncated", test_truncated);
   g_test_add_func("/decoder/arguments", test_arguments);
