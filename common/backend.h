@@ -118,7 +118,8 @@ typedef struct {
   const Cj2kLayout *layout;
   const Cj2kPicture *picture;
   bool rgb_to_xyz;
-  Cj2kTransfer xyz_transfer; /* the same for all frames of a back end object */
+  Cj2kTransfer xyz_transfer;   /* the same for all frames of a back end object */
+  Cj2kPrimaries xyz_primaries; /* likewise */
 } Cj2kTransformJob;
 
 typedef struct {

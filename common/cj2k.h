@@ -495,7 +495,17 @@ typedef enum {
                              BT.709 video */
   CJ2K_TRANSFER_GAMMA26,  /**< power of 2.6: digital cinema */
   CJ2K_TRANSFER_GAMMA28,  /**< power of 2.8 */
+  CJ2K_TRANSFER_PQ,       /**< PQ (SMPTE ST 2084); X'Y'Z' then has PQ as well, for HDR cinema */
 } Cj2kTransfer;
+/** Primaries and white point of R'G'B', for rgb_to_xyz. White is not adapted: it keeps its
+ * chromaticity. */
+typedef enum {
+  CJ2K_PRIMARIES_AUTO = 0, /**< the same as CJ2K_PRIMARIES_BT709 */
+  CJ2K_PRIMARIES_BT709,    /**< BT.709 and sRGB, white D65 */
+  CJ2K_PRIMARIES_BT2020,   /**< BT.2020 and BT.2100, white D65 */
+  CJ2K_PRIMARIES_P3_D65,   /**< SMPTE EG 432-1, white D65 */
+  CJ2K_PRIMARIES_P3_DCI,   /**< SMPTE RP 431-2, white of the cinema projector */
+} Cj2kPrimaries;
 /** Conversion of R'G'B' to 12 bit X'Y'Z' (SMPTE ST 428-1). */
 typedef enum {
   CJ2K_XYZ_AUTO = 0, /**< on with a cinema profile if the colour of the image is CJ2K_COLOUR_SRGB */
@@ -583,10 +593,10 @@ typedef struct {
   const char *comment;
   /** What a Cj2kPacket holds. JP2 with the HT coder becomes JPH, with a warning (T.814 D.2). */
   Cj2kFileFormat file_format;
-  /** Whether R'G'B' is converted to X'Y'Z' before coding. R'G'B' is full range with the primaries
-   * of BT.709 and the white point D65. */
+  /** Whether R'G'B' is converted to X'Y'Z' before coding. R'G'B' is full range. */
   Cj2kXyzConversion rgb_to_xyz;
-  Cj2kTransfer xyz_transfer; /**< transfer curve of the R'G'B' that is converted */
+  Cj2kTransfer xyz_transfer;   /**< transfer curve of the R'G'B' that is converted */
+  Cj2kPrimaries xyz_primaries; /**< primaries of the R'G'B' that is converted */
   /** With a budget a frame begins with what an earlier frame found. This is forgotten at each frame
    * whose number is a multiple of rate_period, so that a film which is cut there and encoded in
    * parts, each with its first_frame, has the bytes of one run. 0: never; default 240. */

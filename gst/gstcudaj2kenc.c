@@ -14,8 +14,9 @@
  *
  * #GstCudaJ2kEnc:profile makes codestreams for digital cinema, broadcast contribution and IMF: it
  * sets the parameters that the profile dictates, and a property that contradicts them is an error.
- * Cinema profiles convert R'G'B' to X'Y'Z' with the transfer curve #GstCudaJ2kEnc:xyz-transfer;
- * video whose colorimetry has the primaries smptest428 is X'Y'Z' already.
+ * Cinema profiles convert R'G'B' to X'Y'Z' with the transfer curve #GstCudaJ2kEnc:xyz-transfer
+ * and the primaries #GstCudaJ2kEnc:xyz-primaries; video whose colorimetry has the primaries
+ * smptest428 is X'Y'Z' already.
  *
  * An interlaced frame is coded as one picture, with the interlace mode in the caps. With a
  * broadcast profile it is coded as two codestreams, one for each field.
@@ -150,6 +151,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   if (!encoder)
     return FALSE;
   *profile = params.profile;
+  self->stream.xyz_is_pq = params.xyz_transfer == CJ2K_TRANSFER_PQ;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
   gst_cuda_j2k_enc_send_tags(self, &params);
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));
@@ -162,9 +164,7 @@ static void warn(GstCudaJ2kEnc *self)
   gst_cuda_j2k_codec_check_cpu(&self->codec);
   if (warning)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("%s.", warning), (NULL));
-  GstVideoColorPrimaries primaries = self->info.colorimetry.primaries;
-  if (self->stream.rgb_to_xyz && primaries != GST_VIDEO_COLOR_PRIMARIES_UNKNOWN &&
-      primaries != GST_VIDEO_COLOR_PRIMARIES_BT709) {
+  if (self->stream.rgb_to_xyz && !gst_cuda_j2k_enc_knows_primaries(&self->info)) {
     gchar *colorimetry = gst_video_colorimetry_to_string(&self->info.colorimetry);
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
                         ("R'G'B' of colorimetry %s is converted to X'Y'Z' as if its primaries were "
@@ -188,7 +188,8 @@ static gboolean set_output(GstCudaJ2kEnc *self, GstVideoCodecState *input, Cj2kP
   GstVideoCodecState *output = gst_video_encoder_set_output_state(encoder, caps, input);
   if (self->stream.rgb_to_xyz) {
     output->info.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_SMPTEST428;
-    output->info.colorimetry.transfer = GST_VIDEO_TRANSFER_UNKNOWN;
+    output->info.colorimetry.transfer =
+        self->stream.xyz_is_pq ? GST_VIDEO_TRANSFER_SMPTE2084 : GST_VIDEO_TRANSFER_UNKNOWN;
   }
   gst_video_codec_state_unref(output);
   return gst_video_encoder_negotiate(encoder);

@@ -23,6 +23,7 @@ typedef struct {
   const gchar *sampling, *colorspace;
   Cj2kColour colour;
   gboolean rgb_to_xyz; /* cinema: the library converts */
+  gboolean xyz_is_pq;  /* X'Y'Z' has PQ, not the power of 2.6 */
   gboolean fields; /* two codestreams for each frame, one for each field, the earlier field first */
 } GstCudaJ2kEncStream;
 

@@ -21,6 +21,7 @@ static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream
   case GST_VIDEO_TRANSFER_GAMMA20: params->xyz_transfer = CJ2K_TRANSFER_GAMMA20; break;
   case GST_VIDEO_TRANSFER_GAMMA22: params->xyz_transfer = CJ2K_TRANSFER_GAMMA22; break;
   case GST_VIDEO_TRANSFER_GAMMA28: params->xyz_transfer = CJ2K_TRANSFER_GAMMA28; break;
+  case GST_VIDEO_TRANSFER_SMPTE2084: params->xyz_transfer = CJ2K_TRANSFER_PQ; break;
   default: {
     gchar *colorimetry = gst_video_colorimetry_to_string(&info->colorimetry);
     *reason = g_strdup_printf("R'G'B' of colorimetry %s has a transfer curve that cannot be "
@@ -31,6 +32,32 @@ static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream
   }
   }
   return TRUE;
+}
+
+gboolean gst_cuda_j2k_enc_knows_primaries(const GstVideoInfo *info)
+{
+  switch (info->colorimetry.primaries) {
+  case GST_VIDEO_COLOR_PRIMARIES_UNKNOWN:
+  case GST_VIDEO_COLOR_PRIMARIES_BT709:
+  case GST_VIDEO_COLOR_PRIMARIES_BT2020:
+  case GST_VIDEO_COLOR_PRIMARIES_SMPTERP431:
+  case GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432: return TRUE;
+  default: return FALSE;
+  }
+}
+
+/* Sets the primaries for the same conversion. */
+static void set_primaries(const GstVideoInfo *info, const GstCudaJ2kEncStream *stream,
+                          Cj2kEncoderParams *params)
+{
+  if (!stream->rgb_to_xyz || params->xyz_primaries != CJ2K_PRIMARIES_AUTO)
+    return;
+  switch (info->colorimetry.primaries) {
+  case GST_VIDEO_COLOR_PRIMARIES_BT2020: params->xyz_primaries = CJ2K_PRIMARIES_BT2020; break;
+  case GST_VIDEO_COLOR_PRIMARIES_SMPTERP431: params->xyz_primaries = CJ2K_PRIMARIES_P3_DCI; break;
+  case GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432: params->xyz_primaries = CJ2K_PRIMARIES_P3_D65; break;
+  default: break;
+  }
 }
 
 /* Turns ceilings for a frame into ceilings for a field, and counts the header of a jp2c box. */
@@ -69,6 +96,7 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const 
     params->file_format = params->block_coder == CJ2K_CODER_HT ? CJ2K_FILE_JPH : CJ2K_FILE_JP2;
   set_budget(stream, params);
   set_period(stream, frames, params);
+  set_primaries(info, stream, params);
   return gst_cuda_j2k_settings_parse_texts(settings, params, reason) &&
          set_transfer(info, stream, params, reason);
 }

@@ -60,6 +60,9 @@ typedef struct _GstCudaJ2kEncClass {
 gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const GstVideoInfo *info,
                                       const GstCudaJ2kEncStream *stream, guint64 frames,
                                       Cj2kEncoderParams *params, gchar **reason);
+/* Whether the library can convert R'G'B' with the primaries of `info`; others, of which the element
+ * warns, are taken for those of BT.709. */
+gboolean gst_cuda_j2k_enc_knows_primaries(const GstVideoInfo *info);
 
 /* gstcudaj2kenc.c */
 /* Sends tags with the codec and, if frames have a budget, the bit rate. */

@@ -181,7 +181,7 @@ static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kTransf
   if (!encoder->xyz) {
     encoder->xyz = g_new(Cj2kXyzTables, 1);
     cj2k_xyz_tables_init(encoder->xyz, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
-                         job->xyz_transfer);
+                         job->xyz_transfer, job->xyz_primaries);
   }
   g_mutex_unlock(&encoder->lock);
   return encoder->xyz;

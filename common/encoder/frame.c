@@ -78,7 +78,8 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
   const Cj2kTransformJob job = {.layout = &encoder->layout,
                                 .picture = &frame->picture,
                                 .rgb_to_xyz = frame->params.rgb_to_xyz == CJ2K_XYZ_ON,
-                                .xyz_transfer = frame->params.xyz_transfer};
+                                .xyz_transfer = frame->params.xyz_transfer,
+                                .xyz_primaries = frame->params.xyz_primaries};
 
   *coder = (Cj2kFrameCoder){
       .backend = encoder->backend.functions, .data = encoder->backend.data, .slot = frame->slot};

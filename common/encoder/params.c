@@ -187,6 +187,8 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
            cj2k_profile_name(p->profile));
   if (p->xyz_transfer != CJ2K_TRANSFER_AUTO && p->rgb_to_xyz != CJ2K_XYZ_ON)
     cj2k_setup_warn(setup, "xyz-transfer has no effect: nothing is converted to X'Y'Z'");
+  if (p->xyz_primaries != CJ2K_PRIMARIES_AUTO && p->rgb_to_xyz != CJ2K_XYZ_ON)
+    cj2k_setup_warn(setup, "xyz-primaries has no effect: nothing is converted to X'Y'Z'");
   if (p->xyz_transfer == CJ2K_TRANSFER_AUTO)
     p->xyz_transfer = CJ2K_TRANSFER_BT709;
   if (p->rgb_to_xyz == CJ2K_XYZ_ON) {
@@ -196,7 +198,8 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
       setup->components[c].depth = 12;
     setup->image.colour = CJ2K_COLOUR_XYZ;
     if (setup->image.cicp.primaries)
-      setup->image.cicp = (Cj2kCicp){10, 17, 0, true}; /* SMPTE ST 428-1 */
+      /* SMPTE ST 428-1, or its primaries with ST 2084 */
+      setup->image.cicp = (Cj2kCicp){10, p->xyz_transfer == CJ2K_TRANSFER_PQ ? 16 : 17, 0, true};
   }
   if (p->mct == CJ2K_MCT_ON && !equal)
     REFUSE("mct on needs three components of equal depth, sign and sampling");

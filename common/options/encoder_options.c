@@ -69,6 +69,15 @@ static const Cj2kOptionWord transfers[] = {
   { CJ2K_TRANSFER_GAMMA24, "gamma24", "Power of 2.4 (BT.1886, a studio display)" },
   { CJ2K_TRANSFER_GAMMA26, "gamma26", "Power of 2.6 (digital cinema)" },
   { CJ2K_TRANSFER_GAMMA28, "gamma28", "Power of 2.8" },
+  { CJ2K_TRANSFER_PQ, "pq", "PQ (SMPTE ST 2084); X'Y'Z' then has PQ as well" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord primaries[] = {
+  { CJ2K_PRIMARIES_AUTO, "auto", "As the colorimetry of the video says; bt709 where nothing does" },
+  { CJ2K_PRIMARIES_BT709, "bt709", "BT.709 and sRGB" },
+  { CJ2K_PRIMARIES_BT2020, "bt2020", "BT.2020 and BT.2100" },
+  { CJ2K_PRIMARIES_P3_D65, "p3-d65", "P3 with white D65 (SMPTE EG 432-1)" },
+  { CJ2K_PRIMARIES_P3_DCI, "p3-dci", "P3 with the white of cinema projectors (SMPTE RP 431-2)" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord conversions[] = {
@@ -237,6 +246,8 @@ static const Cj2kOption options[] = {
     WORD("RgbToXyz", conversions), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(rgb_to_xyz) },
   { "xyz-transfer", "Transfer to X'Y'Z'", "Transfer curve of R'G'B' that is converted to X'Y'Z'",
     WORD("XyzTransfer", transfers), PARAM(xyz_transfer) },
+  { "xyz-primaries", "Primaries to X'Y'Z'", "Primaries and white of R'G'B' that is converted to X'Y'Z'",
+    WORD("XyzPrimaries", primaries), PARAM(xyz_primaries) },
   { "guard-bits", "Guard bits", "Guard bits of the quantisation; 0 = unset: 2, or the profile's",
     INTEGER(0, 7, 0), PARAM(guard_bits) },
   { "profile", "Profile", "Profile of the codestreams. Sets mandatory parameters and enforces limits",

@@ -2,8 +2,19 @@
 #include "xyz.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CODES 4096 /* 12 bits */
+
+/* Light of 0..1, of 10000 cd/m2, that a value of 0..1 stands for (SMPTE ST 2084). */
+static double from_pq(double v)
+{
+  const double m1 = 2610.0 / 16384, m2 = 2523.0 / 4096 * 128, c1 = 3424.0 / 4096,
+               c2 = 2413.0 / 4096 * 32, c3 = 2392.0 / 4096 * 32;
+  double p = pow(v, 1 / m2);
+
+  return p > c1 ? pow((p - c1) / (c2 - c3 * p), 1 / m1) : 0;
+}
 
 static double linearise(Cj2kTransfer transfer, double v)
 {
@@ -18,16 +29,60 @@ static double linearise(Cj2kTransfer transfer, double v)
   case CJ2K_TRANSFER_GAMMA24: return pow(v, 2.4);
   case CJ2K_TRANSFER_GAMMA26: return pow(v, 2.6);
   case CJ2K_TRANSFER_GAMMA28: return pow(v, 2.8);
+  case CJ2K_TRANSFER_PQ: return from_pq(v);
   }
   return v < 0.081 ? v / 4.5 : pow((v + 0.099) / 1.099, 1 / 0.45);
 }
 
 /* Linear RGB (primaries of BT.709, white point D65) to XYZ; white has Y = 1. */
-static const double rgb_to_xyz[9] = {
+static const double bt709_to_xyz[9] = {
     0.4123907992659595, 0.3575843393838780, 0.1804807884018343, //
     0.2126390058715104, 0.7151686787677559, 0.0721923153607337, //
     0.0193308187155918, 0.1191947797946259, 0.9505321522496608,
 };
+
+/* CIE 1931 x and y of red, green, blue and white. */
+static const double chromaticities[][4][2] = {
+    [CJ2K_PRIMARIES_BT2020] = {{0.708, 0.292}, {0.170, 0.797}, {0.131, 0.046}, {0.3127, 0.3290}},
+    [CJ2K_PRIMARIES_P3_D65] = {{0.680, 0.320}, {0.265, 0.690}, {0.150, 0.060}, {0.3127, 0.3290}},
+    [CJ2K_PRIMARIES_P3_DCI] = {{0.680, 0.320}, {0.265, 0.690}, {0.150, 0.060}, {0.314, 0.351}},
+};
+
+/* X, Y, Z of chromaticities with Y = 1. */
+static void tristimulus(const double xy[2], double xyz[3])
+{
+  xyz[0] = xy[0] / xy[1];
+  xyz[1] = 1;
+  xyz[2] = (1 - xy[0] - xy[1]) / xy[1];
+}
+
+static double determinant(const double a[3], const double b[3], const double c[3])
+{
+  return a[0] * (b[1] * c[2] - b[2] * c[1]) - b[0] * (a[1] * c[2] - a[2] * c[1]) +
+         c[0] * (a[1] * b[2] - a[2] * b[1]);
+}
+
+/* Linear RGB to XYZ, row by row: the columns are the primaries, as bright as their sum is white of
+ * Y = 1 (SMPTE RP 177), by Cramer's rule. */
+static void matrix_of(Cj2kPrimaries primaries, double matrix[9])
+{
+  double p[3][3], white[3];
+
+  if (primaries == CJ2K_PRIMARIES_AUTO || primaries == CJ2K_PRIMARIES_BT709) {
+    memcpy(matrix, bt709_to_xyz, sizeof bt709_to_xyz);
+    return;
+  }
+  for (int i = 0; i < 3; i++)
+    tristimulus(chromaticities[primaries][i], p[i]);
+  tristimulus(chromaticities[primaries][3], white);
+  double all = determinant(p[0], p[1], p[2]);
+  const double luminance[3] = {determinant(white, p[1], p[2]) / all,
+                               determinant(p[0], white, p[2]) / all,
+                               determinant(p[0], p[1], white) / all};
+  for (int row = 0; row < 3; row++)
+    for (int i = 0; i < 3; i++)
+      matrix[3 * row + i] = p[i][row] * luminance[i];
+}
 
 /* The bin of a linear value: non-decreasing in x, and the same on every IEEE machine. The look-up
  * needs no more than that. */
@@ -36,19 +91,32 @@ static inline uint32_t bin_of(float x)
   return (uint32_t)(sqrtf(sqrtf(x)) * (float)CJ2K_XYZ_BINS);
 }
 
-void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer transfer)
+/* The light of an X'Y'Z' code, which may lie between two. */
+static double threshold(double c, bool pq)
 {
+  double v = c / (CODES - 1);
+
+  return pq ? from_pq(v) : pow(v, 2.6);
+}
+
+void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer transfer,
+                          Cj2kPrimaries primaries)
+{
+  bool pq = transfer == CJ2K_TRANSFER_PQ;
+  double matrix[9];
+
+  matrix_of(primaries, matrix);
   uint32_t max_code = ((uint32_t)1 << depth) - 1;
   tables->depth = depth;
   for (uint32_t v = 0; v <= max_code; v++)
     tables->linear[v] = (float)linearise(transfer, (double)v / max_code);
   for (int i = 0; i < 9; i++)
-    tables->matrix[i] = (float)(rgb_to_xyz[i] * (48.0 / 52.37));
+    tables->matrix[i] = (float)(matrix[i] * (pq ? 1 : 48.0 / 52.37));
 
-  /* Code c is 4095 * x^(1/2.6), rounded: its lowest x belongs to c - 0.5. */
+  /* Code c is 4095 * x^(1/2.6), or PQ of x, rounded: its lowest x belongs to c - 0.5. */
   tables->threshold[0] = 0;
   for (int c = 1; c < CODES; c++)
-    tables->threshold[c] = (float)pow((c - 0.5) / (CODES - 1), 2.6);
+    tables->threshold[c] = (float)threshold(c - 0.5, pq);
   tables->threshold[CODES] = INFINITY;
 
   uint32_t code = 0;

@@ -201,7 +201,7 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob 
   if (!encoder->xyz.data) {
     Cj2kXyzTables *tables = g_new0(Cj2kXyzTables, 1);
     cj2k_xyz_tables_init(tables, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
-                         job->xyz_transfer);
+                         job->xyz_transfer, job->xyz_primaries);
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&encoder->xyz, sizeof *tables));
     CJ2K_CUDA_TRY(result,
                   cudaMemcpy(encoder->xyz.data, tables, sizeof *tables, cudaMemcpyHostToDevice));

@@ -139,7 +139,9 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->visual_weights = test->csf ? CJ2K_VISUAL_CSF : CJ2K_VISUAL_AUTO;
   params->rgb_to_xyz = test->xyz;
   if (test->rate == CJ2K_RATE_CBR)
-    params->xyz_transfer = CJ2K_TRANSFER_SRGB;
+    params->xyz_transfer = test->csf ? CJ2K_TRANSFER_PQ : CJ2K_TRANSFER_SRGB;
+  if (test->csf)
+    params->xyz_primaries = CJ2K_PRIMARIES_P3_DCI;
   if (test->precinct) {
     params->num_precincts = 1;
     params->precinct_width[0] = params->precinct_height[0] = test->precinct;

@@ -304,7 +304,8 @@ void check_encoding(Stages *stages, StageFrame *frame, Coded *coded)
   e.transform = (Cj2kTransformJob){.layout = &frame->layout,
                                    .picture = &picture.picture,
                                    .rgb_to_xyz = test->xyz,
-                                   .xyz_transfer = frame->setup.params.xyz_transfer};
+                                   .xyz_transfer = frame->setup.params.xyz_transfer,
+                                   .xyz_primaries = frame->setup.params.xyz_primaries};
   e.code = (Cj2kCodeJob){.quantisers = e.steps.quantisers, .stride = 1};
   if (open_sides(&e)) {
     check_transform(&e);

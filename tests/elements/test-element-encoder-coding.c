@@ -393,6 +393,17 @@ static void test_profiles(void)
   }
 }
 
+static gboolean same_bytes(GstBuffer *a, GstBuffer *b)
+{
+  GstMapInfo map;
+
+  g_assert_true(gst_buffer_map(a, &map, GST_MAP_READ));
+  gboolean same =
+      gst_buffer_get_size(b) == map.size && gst_buffer_memcmp(b, 0, map.data, map.size) == 0;
+  gst_buffer_unmap(a, &map);
+  return same;
+}
+
 static GstVideoInfo cinema_video(GstVideoTransferFunction transfer)
 {
   GstVideoInfo source = video(GST_VIDEO_FORMAT_GBR_12LE, 64, 48);
@@ -431,11 +442,11 @@ static void test_xyz_transfer(void)
       {GST_VIDEO_TRANSFER_BT2020_12, "bt709"}, {GST_VIDEO_TRANSFER_SRGB, "srgb"},
       {GST_VIDEO_TRANSFER_GAMMA10, "linear"},  {GST_VIDEO_TRANSFER_GAMMA18, "gamma18"},
       {GST_VIDEO_TRANSFER_GAMMA20, "gamma20"}, {GST_VIDEO_TRANSFER_GAMMA22, "gamma22"},
-      {GST_VIDEO_TRANSFER_GAMMA28, "gamma28"},
+      {GST_VIDEO_TRANSFER_GAMMA28, "gamma28"}, {GST_VIDEO_TRANSFER_SMPTE2084, "pq"},
   };
   GBytes *coded[G_N_ELEMENTS(cases)];
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
-    GBytes *named = encode_cinema(cases[i].named, GST_VIDEO_TRANSFER_SMPTE2084);
+    GBytes *named = encode_cinema(cases[i].named, GST_VIDEO_TRANSFER_ARIB_STD_B67);
     coded[i] = encode_cinema("auto", cases[i].transfer);
     g_assert_true(g_bytes_equal(coded[i], named));
     g_bytes_unref(named);
@@ -447,15 +458,15 @@ static void test_xyz_transfer(void)
     g_bytes_unref(coded[i]);
 }
 
-/* A transfer curve that cannot be converted is an error; primaries other than BT.709 cause a
- * warning.
- */
+/* A transfer curve that cannot be converted is an error; primaries that are not known cause a
+ * warning. */
 static void test_xyz_colorimetry(void)
 {
   for (guint i = 0; i < 2; i++) {
-    GstVideoInfo source = cinema_video(i ? GST_VIDEO_TRANSFER_SRGB : GST_VIDEO_TRANSFER_SMPTE2084);
+    GstVideoInfo source =
+        cinema_video(i ? GST_VIDEO_TRANSFER_SRGB : GST_VIDEO_TRANSFER_ARIB_STD_B67);
     if (i)
-      source.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_BT2020;
+      source.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_FILM;
     Rig rig = rig_encoder("profile=cinema-2k rate-control=cbr", &source);
     GstBuffer *raw = pixels_buffer(&source, 0);
     g_assert_cmpint(push_frame(rig.h, raw, 0) == GST_FLOW_OK, ==, i);
@@ -466,6 +477,43 @@ static void test_xyz_colorimetry(void)
     gst_buffer_unref(raw);
     rig_free(&rig);
   }
+}
+
+/* The primaries of R'G'B' come from the caps, or from xyz-primaries. */
+static void test_xyz_primaries(void)
+{
+  static const struct {
+    GstVideoColorPrimaries primaries;
+    const gchar *named;
+  } cases[] = {{GST_VIDEO_COLOR_PRIMARIES_BT709, "bt709"},
+               {GST_VIDEO_COLOR_PRIMARIES_BT2020, "bt2020"},
+               {GST_VIDEO_COLOR_PRIMARIES_SMPTEEG432, "p3-d65"},
+               {GST_VIDEO_COLOR_PRIMARIES_SMPTERP431, "p3-dci"}};
+  GstBuffer *last = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = cinema_video(GST_VIDEO_TRANSFER_SMPTE2084);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    gchar *description = g_strdup_printf(
+        "cudaj2kenc profile=cinema-2k rate-control=cbr xyz-primaries=%s", cases[i].named);
+    GstBuffer *named = encode_one(description, &source, raw, NULL);
+    GstCaps *caps;
+    source.colorimetry.primaries = cases[i].primaries;
+    GstBuffer *coded =
+        encode_one("cudaj2kenc profile=cinema-2k rate-control=cbr", &source, raw, &caps);
+    GstVideoInfo info = video_of_caps(caps);
+    g_assert_true(same_bytes(coded, named));
+    g_assert_false(last && same_bytes(coded, last));
+    g_assert_cmpint(info.colorimetry.primaries, ==, GST_VIDEO_COLOR_PRIMARIES_SMPTEST428);
+    g_assert_cmpint(info.colorimetry.transfer, ==, GST_VIDEO_TRANSFER_SMPTE2084);
+    gst_caps_unref(caps);
+    gst_clear_buffer(&last);
+    last = coded;
+    gst_buffer_unref(named);
+    gst_buffer_unref(raw);
+    g_free(description);
+  }
+  gst_buffer_unref(last);
 }
 
 /* Contradictory properties are refused when the format is set, with a message that names them. */
@@ -566,6 +614,7 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/tiles", test_tiles);
   g_test_add_func("/encoder/profiles", test_profiles);
   g_test_add_func("/encoder/xyz-transfer", test_xyz_transfer);
+  g_test_add_func("/encoder/xyz-primaries", test_xyz_primaries);
   g_test_add_func("/encoder/xyz-colorimetry", test_xyz_colorimetry);
   g_test_add_func("/encoder/contradictions", test_contradictions);
   g_test_add_func("/encoder/lenient", test_lenient);
