@@ -70,13 +70,23 @@ static void begin(Player *player)
   push_segment(player, GST_FORMAT_TIME);
 }
 
-/* Pushes buffers, including truncated ones and ones that do not match the caps. */
+/* Pushes buffers, also truncated ones, ones without memory or with too much of it, and ones that do
+ * not match the caps. */
 static void push_buffer(Player *player)
 {
   GstBuffer *buffer = gst_buffer_copy_deep(player->inputs->buffer[player->size]);
-  gint kind = g_rand_int_range(player->random, 0, 12);
-  if (player->inputs == &coded_inputs && kind == 0)
-    gst_buffer_set_size(buffer, (gssize)gst_buffer_get_size(buffer) / 2);
+  gint kind = g_rand_int_range(player->random, 0, 16);
+  gsize bytes = gst_buffer_get_size(buffer);
+  switch (kind) {
+  case 0: gst_buffer_set_size(buffer, (gssize)bytes / 2); break;
+  case 2: gst_buffer_remove_all_memory(buffer); break;
+  case 3: gst_buffer_set_size(buffer, 1); break;
+  case 4: /* twice the picture, or two codestreams, in two memories */
+    gst_buffer_append_memory(buffer, gst_allocator_alloc(NULL, bytes, NULL));
+    gst_buffer_memset(buffer, bytes, 0x5a, bytes);
+    break;
+  default: break;
+  }
   if (!player->in_bytes) {
     GST_BUFFER_PTS(buffer) = gst_util_uint64_scale(player->time++, GST_SECOND, FPS);
     GST_BUFFER_DURATION(buffer) = GST_SECOND / FPS;
@@ -203,7 +213,7 @@ int main(int argc, char **argv)
     raw_inputs.caps[i] = gst_video_info_to_caps(&info);
     coded_inputs.buffer[i] = encode_pattern(&info, 0, &coded_inputs.caps[i]);
   }
-  guint count = SEQUENCES * (g_getenv("CJ2K_TESTS_LONG") ? 20 : 1);
+  guint count = SEQUENCES * (g_getenv("CJ2K_TESTS_LONG") ? 34 : 1);
   for (guint i = 0; i < 2 * count; i++) {
     gchar *path = g_strdup_printf("/states/%s/%u", i % 2 ? "cudaj2kenc" : "cudaj2kdec", i / 2);
     g_test_add_data_func(path, GUINT_TO_POINTER(i), test_sequence);

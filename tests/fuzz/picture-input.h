@@ -190,6 +190,7 @@ static inline void fuzz_params_read(Cj2kEncoderParams *params, FuzzInput *in)
     else
       fuzz_set_option(&cj2k_encoder_options.options[index], params, in);
   }
+  params->file_format = (uint32_t)fuzz_take(in, 1) / 64; /* 3: none has this number */
   params->backend = CJ2K_BACKEND_CPU;
   params->num_threads = 1;
   params->frames_in_flight = MIN(params->frames_in_flight, 2);
