@@ -227,7 +227,11 @@ gboolean gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_na
 void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec)
 {
   gst_cuda_j2k_codec_replace(codec, NULL);
-  gst_clear_object((GstObject **)&codec->context);
+  GST_OBJECT_LOCK(codec->element);
+  gpointer context = codec->context;
+  codec->context = NULL;
+  GST_OBJECT_UNLOCK(codec->element);
+  g_clear_object(&context);
 }
 
 void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
@@ -267,7 +271,15 @@ void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInf
 
 gboolean gst_cuda_j2k_codec_query(GstCudaJ2kCodec *codec, GstQuery *query)
 {
-  return gst_cuda_j2k_context_query(codec->element, query, codec->context);
+  if (GST_QUERY_TYPE(query) != GST_QUERY_CONTEXT)
+    return FALSE;
+  /* Other threads query while the element stops, which drops its context. */
+  GST_OBJECT_LOCK(codec->element);
+  gpointer context = codec->context ? g_object_ref(codec->context) : NULL;
+  GST_OBJECT_UNLOCK(codec->element);
+  gboolean answered = gst_cuda_j2k_context_query(codec->element, query, context);
+  g_clear_object(&context);
+  return answered;
 }
 
 void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given)
