@@ -229,6 +229,8 @@ static void test_threads(void)
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
+  /* GLib would keep threads of pools that were freed, and use them again without pthread_create. */
+  g_thread_pool_set_max_unused_threads(0);
   for (guint i = 0; i < G_N_ELEMENTS(options); i++) {
     gchar *path = g_strdup_printf("/faults/memory/%u", i);
     g_test_add_data_func(path, GUINT_TO_POINTER(i), test_memory);
