@@ -222,22 +222,34 @@ static void push(Cj2kThreads *threads, Job job)
   g_thread_pool_push(threads->pool, queued, NULL);
 }
 
+/* Makes a pool of `count` threads, or of as many as can be started; NULL: not even one. Threads are
+ * added to a pool of one, because g_thread_pool_new() of newer GLib frees a pool of which not all
+ * threads can be started while the others run in it. */
+static GThreadPool *start_pool(uint32_t count)
+{
+  GError *error = NULL;
+  GThreadPool *pool = g_thread_pool_new(run_job, NULL, 1, TRUE, &error);
+
+  if (error) { /* older GLib makes a pool without a thread */
+    g_error_free(error);
+    if (pool)
+      g_thread_pool_free(pool, TRUE, FALSE);
+    return NULL;
+  }
+  if (!g_thread_pool_set_max_threads(pool, (gint)count, NULL))
+    g_thread_pool_set_max_threads(pool, (gint)g_thread_pool_get_num_threads(pool), NULL);
+  return pool;
+}
+
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
 {
+  uint32_t count = CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
+  GThreadPool *pool = start_pool(count);
+  if (!pool)
+    return NULL;
   Cj2kThreads *threads = g_new0(Cj2kThreads, 1);
-  GError *error = NULL;
-  threads->count = CLAMP(num_threads ? num_threads : g_get_num_processors(), 1, MAX_THREADS);
-  threads->pool = g_thread_pool_new(run_job, NULL, (gint)threads->count, TRUE, &error);
-  if (error) { /* there is a pool all the same, with those threads that could be started */
-    threads->count = g_thread_pool_get_num_threads(threads->pool);
-    g_error_free(error);
-    if (threads->count == 0) {
-      g_thread_pool_free(threads->pool, TRUE, FALSE);
-      g_free(threads);
-      return NULL;
-    }
-    g_thread_pool_set_max_threads(threads->pool, (gint)threads->count, NULL);
-  }
+  threads->pool = pool;
+  threads->count = g_thread_pool_get_num_threads(pool);
   g_mutex_init(&threads->lock);
   g_mutex_init(&threads->awake.lock);
   g_thread_pool_set_sort_function(threads->pool, compare_jobs, NULL);
