@@ -15,6 +15,18 @@ GThreadPool *g_thread_pool_new(GFunc func, gpointer user_data, gint max_threads,
   return pool;
 }
 
+gboolean g_thread_pool_set_max_threads(GThreadPool *pool, gint max_threads, GError **error)
+{
+  (void)pool, (void)max_threads, (void)error;
+  return TRUE;
+}
+
+guint g_thread_pool_get_num_threads(GThreadPool *pool)
+{
+  (void)pool;
+  return 1;
+}
+
 void g_thread_pool_set_sort_function(GThreadPool *pool, GCompareDataFunc func, gpointer user_data)
 {
   (void)pool, (void)func, (void)user_data; /* there is never more than one job */

@@ -190,6 +190,26 @@ GThreadPool *g_thread_pool_new(GFunc func, gpointer user_data, gint max_threads,
   return &pool->base;
 }
 
+gboolean g_thread_pool_set_max_threads(GThreadPool *thread_pool, gint max_threads, GError **error)
+{
+  Pool *pool = (Pool *)thread_pool;
+  (void)error;
+  pthread_mutex_lock(&pool->lock);
+  pool->max = max_threads;
+  pthread_mutex_unlock(&pool->lock);
+  return TRUE;
+}
+
+/* As many as there may be: threads are started when jobs come. */
+guint g_thread_pool_get_num_threads(GThreadPool *thread_pool)
+{
+  Pool *pool = (Pool *)thread_pool;
+  pthread_mutex_lock(&pool->lock);
+  gint max = pool->max;
+  pthread_mutex_unlock(&pool->lock);
+  return (guint)max;
+}
+
 void g_thread_pool_set_sort_function(GThreadPool *thread_pool, GCompareDataFunc func,
                                      gpointer user_data)
 {
