@@ -370,25 +370,34 @@ gpointer g_async_queue_try_pop_unlocked(GAsyncQueue *queue)
 
 /* ---------------------------------------------------------------------- once --- */
 
+/* GLib's own function of this name; *known keeps it. Several threads may look for it at once. */
+static gpointer original(gpointer *known, const char *name)
+{
+  gpointer function = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+  if (!function) {
+    function = dlsym(RTLD_NEXT, name);
+    __atomic_store_n(known, function, __ATOMIC_RELEASE);
+  }
+  return function;
+}
+
 gboolean(g_once_init_enter)(volatile void *location)
 {
-  static gboolean (*real)(volatile void *);
-  if (!__atomic_load_n(&real, __ATOMIC_ACQUIRE))
-    __atomic_store_n(&real, (gboolean(*)(volatile void *))dlsym(RTLD_NEXT, "g_once_init_enter"),
-                     __ATOMIC_RELEASE);
-  gboolean first = real(location);
+  static gpointer known;
+  gboolean (*enter)(volatile void *) =
+      (gboolean(*)(volatile void *))original(&known, "g_once_init_enter");
+  gboolean first = enter(location);
   acquire((void *)location);
   return first;
 }
 
 void(g_once_init_leave)(volatile void *location, gsize result)
 {
-  static void (*real)(volatile void *, gsize);
-  if (!__atomic_load_n(&real, __ATOMIC_ACQUIRE))
-    __atomic_store_n(&real, (void (*)(volatile void *, gsize))dlsym(RTLD_NEXT, "g_once_init_leave"),
-                     __ATOMIC_RELEASE);
+  static gpointer known;
+  void (*leave)(volatile void *, gsize) =
+      (void (*)(volatile void *, gsize))original(&known, "g_once_init_leave");
   release((void *)location);
-  real(location, result);
+  leave(location, result);
 }
 
 /* ---------------------------------------------------------------------- reference counts --- */
@@ -398,12 +407,11 @@ void(g_once_init_leave)(volatile void *location, gsize result)
   void name(gpointer object);                                                                      \
   void name(gpointer object)                                                                       \
   {                                                                                                \
-    static void (*real)(gpointer);                                                                 \
-    if (!__atomic_load_n(&real, __ATOMIC_ACQUIRE))                                                 \
-      __atomic_store_n(&real, (void (*)(gpointer))dlsym(RTLD_NEXT, #name), __ATOMIC_RELEASE);      \
+    static gpointer known;                                                                         \
+    void (*unref)(gpointer) = (void (*)(gpointer))original(&known, #name);                         \
     release(object);                                                                               \
     acquire(object);                                                                               \
-    real(object);                                                                                  \
+    unref(object);                                                                                 \
   }
 UNREF(g_object_unref)
 UNREF(gst_mini_object_unref)
