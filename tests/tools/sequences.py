@@ -155,7 +155,7 @@ def small_files():
 
 def check_full(work, whole):
     done = run(ENCODE, *CBR, IN, "full/f.%05d.j2c", work=work, before=small_files)
-    check("no room for the files", done, 3, "full/f.00000.j2c: File too large", "stopped with",
+    check("no room for the files", done, 3, ".j2c: File too large", "stopped with",
           "the same command goes on from there", good=os.listdir(f"{work}/full") == [])
     done = run(ENCODE, *CBR, IN, "full/f.%05d.j2c", work=work)
     check("the same command when there is room", done, 0, good=contents(f"{work}/full") == whole)
