@@ -236,6 +236,16 @@ static void finish_before_gap(GstCudaJ2kDec *self)
   GST_VIDEO_DECODER_STREAM_UNLOCK(self);
 }
 
+/* The base class drops the segment event of a frame in flight before it calls flush(). Were that
+ * frame pushed afterwards, it would have no segment, so nothing may be in flight by then. */
+static void finish_before_flush(GstCudaJ2kDec *self)
+{
+  set_pool_flushing(self, FALSE);
+  GST_VIDEO_DECODER_STREAM_LOCK(self);
+  gst_cuda_j2k_output_flush(&self->codec.output);
+  GST_VIDEO_DECODER_STREAM_UNLOCK(self);
+}
+
 static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -249,7 +259,7 @@ static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
   case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->codec.output); break;
   case GST_EVENT_GAP: finish_before_gap(self); break;
   case GST_EVENT_FLUSH_START: set_pool_flushing(self, TRUE); break;
-  case GST_EVENT_FLUSH_STOP: set_pool_flushing(self, FALSE); break;
+  case GST_EVENT_FLUSH_STOP: finish_before_flush(self); break;
   default: break;
   }
   return GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_event(decoder, event);
