@@ -150,6 +150,17 @@ GstBuffer *encode_pattern(const GstVideoInfo *info, guint phase, GstCaps **caps)
   return coded;
 }
 
+gboolean same_bytes(GstBuffer *a, GstBuffer *b)
+{
+  GstMapInfo map;
+
+  g_assert_true(gst_buffer_map(a, &map, GST_MAP_READ));
+  gboolean same =
+      gst_buffer_get_size(b) == map.size && gst_buffer_memcmp(b, 0, map.data, map.size) == 0;
+  gst_buffer_unmap(a, &map);
+  return same;
+}
+
 GstFlowReturn push_frame(GstHarness *h, GstBuffer *buffer, guint n)
 {
   GstBuffer *copy = gst_buffer_copy_deep(buffer);

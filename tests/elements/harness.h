@@ -46,6 +46,9 @@ GstBuffer *encode_pattern(const GstVideoInfo *info, guint phase, GstCaps **caps)
 /* Pushes a copy of a buffer with the timestamp of frame number n. */
 GstFlowReturn push_frame(GstHarness *h, GstBuffer *buffer, guint n);
 
+/* Whether both buffers have the same bytes. */
+gboolean same_bytes(GstBuffer *a, GstBuffer *b);
+
 /* Fails the test unless all samples of both pictures are equal. */
 void assert_same_pictures(const GstVideoInfo *info_a, GstBuffer *a, const GstVideoInfo *info_b,
                           GstBuffer *b);

@@ -253,16 +253,6 @@ static Stream receive(const Path *path, Model *model, const Stream *packets)
 
 /* --- figures --- */
 
-static gboolean same_bytes(GstBuffer *a, GstBuffer *b)
-{
-  GstMapInfo map;
-  g_assert_true(gst_buffer_map(a, &map, GST_MAP_READ));
-  gboolean same =
-      gst_buffer_get_size(b) == map.size && gst_buffer_memcmp(b, 0, map.data, map.size) == 0;
-  gst_buffer_unmap(a, &map);
-  return same;
-}
-
 static void measure(const Film *film, const Path *path, Model *model, guint seeds,
                     const Stream *coded, const Stream *packets)
 {
