@@ -1,98 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads TIFF with libtiff: grey and RGB of up to 16 bits, with or without alpha. */
-#include "image.h"
+#include "image_tiff_memory.h"
 
-#include <glib.h>
 #include <string.h>
-#include <tiffio.h>
 
 #define MAX_BLOCK (UINT64_C(1) << 31) /* bytes of a strip or tile */
-
-/* ------------------------------------------------------------------------------- memory --- */
-
-/* What libtiff works on: a file in memory. */
-typedef struct {
-  const ImageFile *file;
-  uint64_t at;
-  char *why;
-  bool failed; /* `why` has libtiff's first message */
-} Source;
-
-static tsize_t source_read(thandle_t handle, void *out, tsize_t size)
-{
-  Source *source = handle;
-  uint64_t left = source->at < source->file->size ? source->file->size - source->at : 0;
-  size_t n = size > 0 ? (size_t)MIN((uint64_t)size, left) : 0;
-
-  memcpy(out, source->file->data + (n ? source->at : 0), n);
-  source->at += n;
-  return (tsize_t)n;
-}
-
-static tsize_t source_write(thandle_t handle, void *in, tsize_t size)
-{
-  (void)handle;
-  (void)in;
-  (void)size;
-  return -1;
-}
-
-static toff_t source_seek(thandle_t handle, toff_t offset, int whence)
-{
-  Source *source = handle;
-
-  source->at = whence == SEEK_SET   ? offset
-               : whence == SEEK_CUR ? source->at + offset
-                                    : source->file->size + offset;
-  return source->at;
-}
-
-static int source_close(thandle_t handle)
-{
-  (void)handle;
-  return 0;
-}
-
-static toff_t source_size(thandle_t handle)
-{
-  return ((Source *)handle)->file->size;
-}
-
-static void take_error(thandle_t handle, const char *module, const char *format, va_list arguments)
-{
-  Source *source = handle;
-  char text[160];
-
-  (void)module;
-  if (!source || source->failed)
-    return;
-  vsnprintf(text, sizeof text, format, arguments);
-  source->failed = true;
-  image_fail(source->why, "%s: %s", source->file->path, text);
-}
-
-static TIFF *open_source(Source *source)
-{
-  static gsize ready;
-
-  if (g_once_init_enter(&ready)) {
-    TIFFSetWarningHandler(NULL);
-    TIFFSetErrorHandler(NULL);
-    TIFFSetErrorHandlerExt(take_error);
-    g_once_init_leave(&ready, 1);
-  }
-  TIFF *tiff = TIFFClientOpen(source->file->path, "rm", source, source_read, source_write,
-                              source_seek, source_close, source_size, NULL, NULL);
-  if (!tiff && !source->failed)
-    image_fail(source->why, "%s: not a TIFF file that libtiff opens", source->file->path);
-  return tiff;
-}
 
 /* ----------------------------------------------------------------------------- the kind --- */
 
 typedef struct {
   TIFF *tiff;
-  Source *source;
+  const ImageFile *file;
+  TiffMemory memory;
   uint32_t width, height;
   uint16_t bits, samples, photometric, orientation;
   bool planar;
@@ -103,8 +22,7 @@ typedef struct {
 
 static bool refuse(const Tiff *t, const char *what, unsigned value)
 {
-  return image_fail(t->source->why, "%s: a TIFF file with %s %u", t->source->file->path, what,
-                    value);
+  return image_fail(t->memory.why, "%s: a TIFF file with %s %u", t->file->path, what, value);
 }
 
 static void read_tags(Tiff *t)
@@ -168,7 +86,7 @@ static bool set_blocks(Tiff *t)
   }
   uint64_t row = ((uint64_t)t->block_width * (t->planar ? 1 : t->samples) * t->bits + 7) / 8;
   if (!row || !t->block_height || size > MAX_BLOCK || size / t->block_height < row)
-    return image_fail(t->source->why, "%s: strips or tiles of a wrong size", t->source->file->path);
+    return image_fail(t->memory.why, "%s: strips or tiles of a wrong size", t->file->path);
   return true;
 }
 
@@ -244,8 +162,8 @@ static bool read_blocks(const Tiff *t, const Image *image)
         if (ok)
           put_block(t, block, (uint32_t)x, (uint32_t)y, plane, image, row);
       }
-  if (!ok && !t->source->failed)
-    image_fail(t->source->why, "%s: the samples cannot be read", t->source->file->path);
+  if (!ok && !t->memory.failed)
+    image_fail(t->memory.why, "%s: the samples cannot be read", t->file->path);
   g_free(block);
   g_free(row);
   return ok;
@@ -271,18 +189,18 @@ static void set_channels(const Tiff *t, Image *image)
 
 static bool read_picture(Tiff *t, Image *image)
 {
-  const ImageFile *file = t->source->file;
+  const ImageFile *file = t->file;
 
   read_tags(t);
   if (!check_kind(t))
     return false;
   double bytes = (double)t->width * t->height * t->samples * t->bits / 8;
   if (!image_is_plausible(bytes, file->size))
-    return image_fail(t->source->why, "%s: %zu bytes cannot be %u x %u samples of %u components",
+    return image_fail(t->memory.why, "%s: %zu bytes cannot be %u x %u samples of %u components",
                       file->path, file->size, t->width, t->height, t->samples);
   ImageShape shape = {
       .num_planes = t->samples, .width = t->width, .height = t->height, .depth = (uint8_t)t->bits};
-  if (!set_blocks(t) || !image_alloc(image, shape, file->path, t->source->why))
+  if (!set_blocks(t) || !image_alloc(image, shape, file->path, t->memory.why))
     return false;
   set_channels(t, image);
   return read_blocks(t, image);
@@ -290,10 +208,9 @@ static bool read_picture(Tiff *t, Image *image)
 
 bool image_read_tiff(Image *image, const ImageFile *file, char *why)
 {
-  Source source = {.file = file, .why = why};
-  Tiff t = {.source = &source};
+  Tiff t = {.file = file};
 
-  t.tiff = open_source(&source);
+  t.tiff = tiff_memory_read(&t.memory, file, why);
   if (!t.tiff)
     return false;
   bool ok = read_picture(&t, image);

@@ -1,67 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Writes TIFF with libtiff: grey or RGB of 8 or 16 bits, with or without alpha, not compressed. */
 #include "image_rgb.h"
-
-#include <glib.h>
-#include <string.h>
-#include <tiffio.h>
-
-/* libtiff goes back to the beginning of what it writes, which a pipe cannot: the file is made in
- * memory. */
-typedef struct {
-  GByteArray *bytes;
-  uint64_t at;
-} Target;
-
-static tsize_t target_read(thandle_t handle, void *out, tsize_t size)
-{
-  Target *target = handle;
-  uint64_t left = target->at < target->bytes->len ? target->bytes->len - target->at : 0;
-  size_t n = size > 0 ? (size_t)MIN((uint64_t)size, left) : 0;
-
-  memcpy(out, target->bytes->data + (n ? target->at : 0), n);
-  target->at += n;
-  return (tsize_t)n;
-}
-
-static tsize_t target_write(thandle_t handle, void *in, tsize_t size)
-{
-  Target *target = handle;
-  uint64_t end = target->at + (uint64_t)size;
-
-  if (size < 0 || end > G_MAXINT32)
-    return -1;
-  if (end > target->bytes->len) {
-    guint old = target->bytes->len;
-    g_byte_array_set_size(target->bytes, (guint)end);
-    if (target->at > old)
-      memset(target->bytes->data + old, 0, target->at - old);
-  }
-  memcpy(target->bytes->data + target->at, in, (size_t)size);
-  target->at = end;
-  return size;
-}
-
-static toff_t target_seek(thandle_t handle, toff_t offset, int whence)
-{
-  Target *target = handle;
-
-  target->at = whence == SEEK_SET   ? offset
-               : whence == SEEK_CUR ? target->at + offset
-                                    : target->bytes->len + offset;
-  return target->at;
-}
-
-static int target_close(thandle_t handle)
-{
-  (void)handle;
-  return 0;
-}
-
-static toff_t target_size(thandle_t handle)
-{
-  return ((Target *)handle)->bytes->len;
-}
+#include "image_tiff_memory.h"
 
 static void set_tags(TIFF *tiff, const ImageRgb *rgb, unsigned bits)
 {
@@ -102,34 +42,34 @@ static bool write_rows(TIFF *tiff, ImageRgb *rgb, unsigned bits)
   return ok;
 }
 
-static bool make_file(ImageRgb *rgb, Target *target, const char *path)
+static bool make_file(ImageRgb *rgb, TiffMemory *memory, const char *path, char *why)
 {
   unsigned bits = rgb->depth <= 8 ? 8 : 16;
-  TIFF *tiff = TIFFClientOpen(path, "wm", target, target_read, target_write, target_seek,
-                              target_close, target_size, NULL, NULL);
+  TIFF *tiff = tiff_memory_write(memory, path, why);
   if (!tiff)
     return false;
-  set_tags(tiff, rgb, bits);
-  bool ok = write_rows(tiff, rgb, bits) && TIFFFlush(tiff) == 1;
+  bool ok = rgb->width && rgb->height;
+  if (ok) {
+    set_tags(tiff, rgb, bits);
+    ok = write_rows(tiff, rgb, bits) && TIFFFlush(tiff) == 1;
+  }
   TIFFClose(tiff);
+  if (!ok && !memory->failed)
+    image_fail(why, "%s: libtiff cannot write %u x %u samples of %u components", path, rgb->width,
+               rgb->height, rgb->num_channels);
   return ok;
 }
 
 bool image_write_tiff(const Image *image, const char *path, char *why)
 {
-  Target target = {.bytes = g_byte_array_new()};
+  TiffMemory memory;
   ImageRgb rgb;
   ImageOutput output;
 
   image_rgb_open(&rgb, image, true);
-  bool ok = rgb.width && rgb.height && make_file(&rgb, &target, path);
-  if (!ok)
-    image_fail(why, "%s: libtiff cannot write %u x %u samples of %u components", path, rgb.width,
-               rgb.height, rgb.num_channels);
-  ok = ok && image_output_open(&output, path, why) &&
-       image_output_close(&output,
-                          fwrite(target.bytes->data, target.bytes->len, 1, output.file) == 1, why);
+  bool ok = make_file(&rgb, &memory, path, why) && image_output_open(&output, path, why) &&
+            image_output_close(&output, fwrite(memory.data, memory.size, 1, output.file) == 1, why);
   image_rgb_close(&rgb);
-  g_byte_array_unref(target.bytes);
+  tiff_memory_free(&memory);
   return ok;
 }
