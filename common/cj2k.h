@@ -539,9 +539,11 @@ typedef struct {
   double viewing_distance; /**< for CJ2K_VISUAL_CSF: pixels of the reference grid in a degree of the
                               field of view, 5..1000; 0: 25 */
   /** Budget in kbit/s; needs frame_rate. If several of bitrate, bits_per_pixel and max_frame_bytes
-   * are set, the smallest holds. Each of them makes CJ2K_RATE_AUTO choose CJ2K_RATE_CBR. With
-   * CJ2K_RATE_QUALITY, CJ2K_RATE_LOSSLESS, CJ2K_RATE_QSTEP or CJ2K_RATE_PSNR bitrate and
-   * bits_per_pixel are refused, and max_frame_bytes is a ceiling. */
+   * are set, the smallest holds. They make CJ2K_RATE_AUTO choose CJ2K_RATE_CBR, unless quality, psnr
+   * or quant_step is set. With CJ2K_RATE_QUALITY, CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP they are
+   * ceilings: a frame that would be larger is coded like one of CJ2K_RATE_CBR, with the visual
+   * weights that it would have had. CJ2K_RATE_LOSSLESS takes max_frame_bytes alone, and a frame that
+   * is larger fails. */
   uint64_t bitrate;
   double bits_per_pixel;        /**< budget in bits per pixel, up to CJ2K_MAX_BITS_PER_PIXEL */
   uint64_t max_frame_bytes;     /**< ceiling for a whole codestream in bytes, up to 2^32 - 1 */

@@ -19,23 +19,23 @@
 /* A parameter that belongs to one rate control. */
 typedef struct {
   const char *name;
-  Cj2kRateControl mode;
+  Cj2kRateControl mode; /* CJ2K_RATE_CBR: a budget, which is a ceiling for other lossy ones */
   bool set;
   bool preset; /* it is set to its default, as by programs that set everything; any other parameter
                   outweighs it */
-  bool only;   /* has no meaning for other rate controls, not even as a ceiling */
+  bool lossless; /* a budget that is a ceiling for CJ2K_RATE_LOSSLESS, too */
 } Setting;
 
 #define NUM_SETTINGS 6
 static void list_settings(const Cj2kEncoderParams *p, Setting settings[NUM_SETTINGS])
 {
   const Setting all[NUM_SETTINGS] = {
-      {"bitrate", CJ2K_RATE_CBR, p->bitrate > 0, false, true},
-      {"bits-per-pixel", CJ2K_RATE_CBR, p->bits_per_pixel > 0, false, true},
-      {"max-frame-bytes", CJ2K_RATE_CBR, p->max_frame_bytes > 0, false, false},
-      {"quant-step", CJ2K_RATE_QSTEP, p->quant_step > 0, false, true},
-      {"psnr", CJ2K_RATE_PSNR, p->psnr > 0, p->psnr == DEFAULT_PSNR, true},
-      {"quality", CJ2K_RATE_QUALITY, p->quality > 0, p->quality == DEFAULT_QUALITY, true},
+      {"bitrate", CJ2K_RATE_CBR, p->bitrate > 0, false, false},
+      {"bits-per-pixel", CJ2K_RATE_CBR, p->bits_per_pixel > 0, false, false},
+      {"max-frame-bytes", CJ2K_RATE_CBR, p->max_frame_bytes > 0, false, true},
+      {"quant-step", CJ2K_RATE_QSTEP, p->quant_step > 0, false, false},
+      {"psnr", CJ2K_RATE_PSNR, p->psnr > 0, p->psnr == DEFAULT_PSNR, false},
+      {"quality", CJ2K_RATE_QUALITY, p->quality > 0, p->quality == DEFAULT_QUALITY, false},
   };
   memcpy(settings, all, sizeof all);
 }
@@ -49,8 +49,9 @@ static Cj2kRateControl default_mode(const Cj2kEncoderParams *p)
   return CJ2K_RATE_QUALITY;
 }
 
-/* Chooses the mode of the parameters that are set. A parameter at its default counts only if
- * nothing else is set, because a program that sets everything sets both quality and psnr. */
+/* Chooses the mode of the parameters that are set. A quality, step or PSNR outweighs budgets, which
+ * are its ceilings. A parameter at its default counts only if nothing else is set, because a
+ * program that sets everything sets both quality and psnr. */
 static Cj2kStatus choose(Cj2kEncoderParams *p, const Setting settings[NUM_SETTINGS],
                          Cj2kError *error)
 {
@@ -61,11 +62,12 @@ static Cj2kStatus choose(Cj2kEncoderParams *p, const Setting settings[NUM_SETTIN
     if (setting->set && setting->preset) {
       presets_agree &= !preset;
       preset = setting;
-    } else if (setting->set && chosen && chosen->mode != setting->mode) {
+    } else if (setting->set && chosen && chosen->mode != CJ2K_RATE_CBR &&
+               chosen->mode != setting->mode) {
       REFUSE("%s is for rate-control %s, %s for %s: set rate-control, or only one of them",
              chosen->name, cj2k_rate_control_name(chosen->mode), setting->name,
              cj2k_rate_control_name(setting->mode));
-    } else if (setting->set) {
+    } else if (setting->set) { /* budgets come first in the list */
       chosen = setting;
     }
   }
@@ -75,8 +77,8 @@ static Cj2kStatus choose(Cj2kEncoderParams *p, const Setting settings[NUM_SETTIN
   return CJ2K_OK;
 }
 
-/* Checks parameters that belong to another rate control: a budget is an error, a quality gives a
- * warning. */
+/* Checks parameters that belong to another rate control: a budget is a ceiling, or an error if the
+ * rate control is lossless; a quality gives a warning. */
 static Cj2kStatus check_settings(Cj2kEncoderSetup *setup, const Setting settings[NUM_SETTINGS],
                                  Cj2kError *error)
 {
@@ -84,12 +86,12 @@ static Cj2kStatus check_settings(Cj2kEncoderSetup *setup, const Setting settings
 
   for (uint32_t i = 0; i < NUM_SETTINGS; i++) {
     const Setting *setting = &settings[i];
-    if (!setting->set || setting->preset || !setting->only ||
-        setting->mode == setup->params.rate_control)
+    if (!setting->set || setting->preset || setting->mode == setup->params.rate_control)
       continue;
-    if (setting->mode == CJ2K_RATE_CBR)
-      REFUSE("%s requires rate-control cbr; it is %s", setting->name, mode);
-    cj2k_setup_warn(setup, "%s has no effect with rate-control %s", setting->name, mode);
+    if (setting->mode != CJ2K_RATE_CBR)
+      cj2k_setup_warn(setup, "%s has no effect with rate-control %s", setting->name, mode);
+    else if (setup->params.rate_control == CJ2K_RATE_LOSSLESS && !setting->lossless)
+      REFUSE("%s requires a lossy rate-control; it is %s", setting->name, mode);
   }
   return CJ2K_OK;
 }

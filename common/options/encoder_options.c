@@ -15,12 +15,12 @@ static const Cj2kOptionWord block_coders[] = {
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord rate_controls[] = {
-  { CJ2K_RATE_AUTO, "auto", "By the value that is set (a budget: cbr, quant-step: qstep, psnr, quality), else by the profile, else quality" },
-  { CJ2K_RATE_QUALITY, "quality", "Constant quality, by `quality`" },
+  { CJ2K_RATE_AUTO, "auto", "By the value that is set (quant-step: qstep, psnr, quality, a budget alone: cbr), else by the profile, else quality" },
+  { CJ2K_RATE_QUALITY, "quality", "Constant quality, by `quality`, below the ceilings that are set" },
   { CJ2K_RATE_LOSSLESS, "lossless", "Lossless" },
   { CJ2K_RATE_CBR, "cbr", "No frame above its budget, by `bitrate`, `bits-per-pixel`, `max-frame-bytes` or the profile" },
-  { CJ2K_RATE_QSTEP, "qstep", "Constant step size, by `quant-step`" },
-  { CJ2K_RATE_PSNR, "psnr", "Constant PSNR, by `psnr`" },
+  { CJ2K_RATE_QSTEP, "qstep", "Constant step size, by `quant-step`, below the ceilings that are set" },
+  { CJ2K_RATE_PSNR, "psnr", "Constant PSNR, by `psnr`, below the ceilings that are set" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord visual_weights[] = {
@@ -188,9 +188,9 @@ static const Cj2kOption options[] = {
     WORD("RateControl", rate_controls), PARAM(rate_control) },
   { "quality", "Quality", "Quality factor, for rate-control=quality",
     INTEGER(1, 100, 85), .flags = CJ2K_OPTION_LIVE | CJ2K_OPTION_UNSET, PARAM(quality) },
-  { "bitrate", "Bit rate", "Bit rate in kbit/s, for rate-control=cbr; needs a frame rate; 0 = unset", "kbit/s",
+  { "bitrate", "Bit rate", "Bit rate in kbit/s that no frame exceeds: the budget of rate-control=cbr, a ceiling with quality, psnr and qstep; needs a frame rate; 0 = unset", "kbit/s",
     INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(bitrate) },
-  { "bits-per-pixel", "Bits per pixel", "Budget of a frame in bits per pixel, for rate-control=cbr; 0 = unset", "bit",
+  { "bits-per-pixel", "Bits per pixel", "The same in bits per pixel of a frame; 0 = unset", "bit",
     NUMBER(0, CJ2K_MAX_BITS_PER_PIXEL, 0), .flags = CJ2K_OPTION_LIVE, PARAM(bits_per_pixel) },
   { "max-frame-bytes", "Bytes of a frame", "Ceiling of a frame in bytes, with every rate-control; 0 = unset: by the profile, or none", "bytes",
     INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(max_frame_bytes) },

@@ -13,14 +13,14 @@ double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers)
   return MAX(budget - headers, 1);
 }
 
-double cj2k_least_base(const Cj2kRateEncoder *encoder)
+double cj2k_least_base(const Cj2kRateFrame *frame)
 {
-  return cj2k_exact_base(encoder->plan->header) * encoder->least_visual;
+  return cj2k_exact_base(frame->encoder->plan->header) * frame->least_visual;
 }
 
-double cj2k_useful_base(const Cj2kRateEncoder *encoder, double base)
+double cj2k_useful_base(const Cj2kRateFrame *frame, double base)
 {
-  return MAX(cj2k_clamp_base(base), cj2k_least_base(encoder));
+  return MAX(cj2k_clamp_base(base), cj2k_least_base(frame));
 }
 
 double cj2k_guess_base(const Cj2kRateFrame *frame)
@@ -30,7 +30,7 @@ double cj2k_guess_base(const Cj2kRateFrame *frame)
   double bytes =
       MAX(cj2k_body_bytes(frame, headers), (double)frame->target.ceilings.useful_frame / 4);
   double bits = bytes * 8 / cj2k_rate_samples(encoder);
-  return cj2k_useful_base(encoder, exp2(-4.5 - 1.6 * bits));
+  return cj2k_useful_base(frame, exp2(-4.5 - 1.6 * bits));
 }
 
 Cj2kHeaderEstimate cj2k_frame_headers(const Cj2kRateFrame *frame, const uint8_t *passes,

@@ -11,8 +11,8 @@
  * least 1. */
 double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers);
 /* The base of the finest useful steps, and a base limited to it. */
-double cj2k_least_base(const Cj2kRateEncoder *encoder);
-double cj2k_useful_base(const Cj2kRateEncoder *encoder, double base);
+double cj2k_least_base(const Cj2kRateFrame *frame);
+double cj2k_useful_base(const Cj2kRateFrame *frame, double base);
 /* A base to start with: that of natural pictures with as many bits per sample. */
 double cj2k_guess_base(const Cj2kRateFrame *frame);
 /* Estimates the size of headers in bytes; see cj2k_headers_estimate. */

@@ -54,11 +54,6 @@ Cj2kStatus cj2k_ceilings_check(const Cj2kCeilings *ceilings, const Cj2kLeastByte
   return CJ2K_OK;
 }
 
-bool cj2k_ceilings_exist(const Cj2kCeilings *ceilings)
-{
-  return ceilings->frame != UINT64_MAX || ceilings->component != UINT64_MAX;
-}
-
 uint64_t cj2k_ceilings_counted(const Cj2kCeilings *ceilings, const Cj2kCodestreamSize *size,
                                uint32_t c)
 {

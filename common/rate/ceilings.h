@@ -36,8 +36,6 @@ Cj2kStatus cj2k_ceilings_refuse_component(const Cj2kCeilings *ceilings, uint32_t
 Cj2kStatus cj2k_ceilings_check(const Cj2kCeilings *ceilings, const Cj2kLeastBytes *least,
                                Cj2kError *error);
 
-/* True if there is any ceiling. */
-bool cj2k_ceilings_exist(const Cj2kCeilings *ceilings);
 /* Bytes of component c that its ceiling counts. */
 uint64_t cj2k_ceilings_counted(const Cj2kCeilings *ceilings, const Cj2kCodestreamSize *size,
                                uint32_t c);

@@ -8,7 +8,7 @@
 
 bool cj2k_compares_steps(const Cj2kRateFrame *frame, bool recalled)
 {
-  return cj2k_rate_searches_steps(frame) && !recalled &&
+  return cj2k_rate_searches_steps(frame) && !recalled && !frame->limited &&
          frame->encoder->plan->num_coefficients <= FEW_SAMPLES &&
          frame->target.ceilings.component == UINT64_MAX;
 }

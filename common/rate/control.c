@@ -7,7 +7,7 @@
 Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
 {
   frame->error = error;
-  frame->steps.visual = frame->target.weights == CJ2K_VISUAL_CSF ? frame->encoder->visual : NULL;
+  cj2k_rate_begin(frame);
   Cj2kStatus status = cj2k_ceilings_check(&frame->target.ceilings, &frame->encoder->least, error);
   if (status == CJ2K_OK)
     status =

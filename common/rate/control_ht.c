@@ -261,7 +261,11 @@ static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
   if (cj2k_rate_searches_steps(frame))
     return cj2k_ht_search(frame, search);
   Cj2kStatus status = cj2k_steps_for_target(frame);
-  return status == CJ2K_OK ? cj2k_ht_code_all(frame, &search->coded) : status;
+  if (status == CJ2K_OK)
+    status = cj2k_ht_code_all(frame, &search->coded);
+  if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame))
+    return status;
+  return cj2k_ht_search(frame, search);
 }
 
 Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
@@ -272,7 +276,7 @@ Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
   if (status != CJ2K_OK)
     return status;
   /* Recorded early, because other frames wait for it. */
-  cj2k_history_record(&frame->encoder->history, frame->number, &search.memory);
+  cj2k_rate_record(frame, &search.memory);
   bool reduced = !search.coded.fits;
   uint64_t header_bytes = search.coded.header_bytes;
   if (reduced && frame->target.mode == CJ2K_RATE_LOSSLESS)

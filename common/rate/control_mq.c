@@ -40,8 +40,7 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
   Cj2kRateFrame *frame = mq->frame;
   const Cj2kRateEncoder *encoder = frame->encoder;
   bool layers = encoder->layers.count > 1;
-  bool decides =
-      cj2k_ceilings_exist(&frame->target.ceilings) && frame->target.mode != CJ2K_RATE_LOSSLESS;
+  bool decides = frame->target.mode == CJ2K_RATE_CBR || frame->limited;
   bool segments = encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
   const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
                            .stride = 1,
@@ -150,6 +149,22 @@ static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Ret
                : (Cj2kRateMemory){0};
 }
 
+/* Retains everything that was coded. *fits: it is within the ceilings. */
+static Cj2kStatus retain_all(Mq *mq, bool *fits)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  bool lossless = frame->target.mode == CJ2K_RATE_LOSSLESS;
+  Cj2kCodestreamSize size;
+
+  *fits = false;
+  if (!lossless && is_above(mq))
+    return CJ2K_OK;
+  cj2k_selection_retain_all(&frame->retained, mq->coded.blocks, frame->encoder->plan->num_blocks);
+  Cj2kStatus status = lay_out(mq, &frame->retained, &size);
+  *fits = status == CJ2K_OK && cj2k_ceilings_fit(&frame->target.ceilings, &size);
+  return status == CJ2K_OK && lossless && !*fits ? cj2k_rate_refuse_lossless(frame) : status;
+}
+
 /* Retains as much of the coded passes as fits. steps: those for a budget, else NULL. */
 static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
 {
@@ -160,20 +175,15 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
                             .lay_out = lay_out,
                             .ctx = mq};
   Cj2kFit fit = {.header_bytes = retained->header_bytes};
-  bool lossless = frame->target.mode == CJ2K_RATE_LOSSLESS;
-  Cj2kStatus status;
+  bool fits;
 
   retained->less = false;
   retained->slope = 0;
-  if (lossless || !is_above(mq)) {
-    cj2k_selection_retain_all(&frame->retained, mq->coded.blocks, frame->encoder->plan->num_blocks);
-    status = lay_out(mq, &frame->retained, &fit.size);
+  Cj2kStatus status = retain_all(mq, &fits);
+  if (fits)
     retained->memory = remember(mq, steps, retained);
-    if (status != CJ2K_OK || cj2k_ceilings_fit(ceilings, &fit.size))
-      return status;
-    if (lossless)
-      return cj2k_rate_refuse_lossless(frame);
-  }
+  if (status != CJ2K_OK || fits)
+    return status;
   status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
   retained->less = true;
   retained->slope = fit.slope;
@@ -310,8 +320,7 @@ static Cj2kStatus code_for_budget(Mq *mq, Cj2kMqSteps *steps, bool *recalled,
   Cj2kRateMemory memory;
   Cj2kStatus status;
 
-  *recalled = cj2k_history_recall(&frame->encoder->history, frame->number, &memory) &&
-              memory.budget == frame->target.ceilings.frame;
+  *recalled = cj2k_rate_recall(frame, &memory) && memory.budget == frame->target.ceilings.frame;
   *header_bytes = *recalled ? memory.headers : 0;
   if (*recalled) {
     *steps = (Cj2kMqSteps){memory.base, memory.factors};
@@ -343,14 +352,22 @@ static Cj2kStatus run_budget(Mq *mq, Retained *retained)
              : retain_passes(mq, &steps, retained);
 }
 
-/* The same with the steps that the target determines. */
+/* The same with the steps that the target determines. If they exceed a ceiling, that becomes the
+ * budget. */
 static Cj2kStatus run_target(Mq *mq, Retained *retained)
 {
   Cj2kStatus status = cj2k_steps_for_target(mq->frame);
+  bool fits;
 
   if (status == CJ2K_OK)
     status = code_passes(mq, 0);
-  return status == CJ2K_OK ? retain_passes(mq, NULL, retained) : status;
+  if (status != CJ2K_OK)
+    return status;
+  if (mq->frame->encoder->reversible)
+    return retain_passes(mq, NULL, retained);
+  status = retain_all(mq, &fits);
+  return status == CJ2K_OK && !fits && cj2k_rate_limit(mq->frame) ? run_budget(mq, retained)
+                                                                  : status;
 }
 
 Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
@@ -365,6 +382,6 @@ Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
     return status;
   }
   /* Recorded early, because other frames wait for it. */
-  cj2k_history_record(&frame->encoder->history, frame->number, &retained.memory);
+  cj2k_rate_record(frame, &retained.memory);
   return gather(&mq);
 }

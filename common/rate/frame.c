@@ -20,8 +20,7 @@ void cj2k_rate_encoder_set_visual(Cj2kRateEncoder *encoder, Cj2kSeenAs seen_as,
   cj2k_visual_weights(plan, seen_as, pixels_per_degree, encoder->visual);
   for (uint32_t b = 0; b < plan->num_bands; b++)
     encoder->least_visual = MIN(encoder->least_visual, encoder->visual[b]);
-  /* MQ quantises two more bit-planes than it codes. */
-  encoder->finest = cj2k_exact_base(plan->header) / 4;
+  encoder->finest = cj2k_finest_base(plan->header);
 }
 
 void cj2k_rate_encoder_clear(Cj2kRateEncoder *encoder)
@@ -53,6 +52,7 @@ void cj2k_rate_frame_clear(Cj2kRateFrame *frame)
   cj2k_selection_clear(&frame->cut);
   cj2k_layout_clear(&frame->layout);
   cj2k_ht_blocks_clear(&frame->ht);
+  g_free(frame->own_visual);
 }
 
 double cj2k_rate_samples(const Cj2kRateEncoder *encoder)
@@ -69,7 +69,61 @@ double cj2k_rate_samples(const Cj2kRateEncoder *encoder)
 
 bool cj2k_rate_searches_steps(const Cj2kRateFrame *frame)
 {
-  return frame->target.mode == CJ2K_RATE_CBR && !frame->encoder->reversible;
+  return (frame->target.mode == CJ2K_RATE_CBR || frame->limited) && !frame->encoder->reversible;
+}
+
+void cj2k_rate_begin(Cj2kRateFrame *frame)
+{
+  const Cj2kRateEncoder *encoder = frame->encoder;
+  bool visible = frame->target.weights == CJ2K_VISUAL_CSF;
+
+  frame->limited = false;
+  frame->steps.visual = visible ? encoder->visual : NULL;
+  frame->steps.finest = encoder->finest;
+  frame->least_visual = visible ? encoder->least_visual : 1;
+}
+
+/* The weights of a quality factor become those of the errors as well. */
+static void limit_quality(Cj2kRateFrame *frame)
+{
+  const Cj2kPlan *plan = frame->encoder->plan;
+
+  if (!frame->own_visual)
+    frame->own_visual = g_new(double, plan->num_bands + 1);
+  cj2k_frame_steps_quality_weights(
+      &frame->steps, plan, frame->target.quality,
+      &(Cj2kQualityWeights){frame->target.weights, frame->encoder->colour_difference},
+      frame->own_visual);
+  frame->steps.visual = frame->own_visual;
+  frame->steps.finest = cj2k_finest_base(plan->header);
+  frame->least_visual = 1;
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    frame->least_visual = MIN(frame->least_visual, frame->own_visual[b]);
+}
+
+bool cj2k_rate_limit(Cj2kRateFrame *frame)
+{
+  Cj2kRateControl mode = frame->target.mode;
+
+  if (frame->limited || frame->encoder->reversible || mode == CJ2K_RATE_CBR ||
+      mode == CJ2K_RATE_LOSSLESS)
+    return false;
+  frame->limited = true;
+  if (mode == CJ2K_RATE_QUALITY && frame->target.weights != CJ2K_VISUAL_NONE)
+    limit_quality(frame);
+  return true;
+}
+
+bool cj2k_rate_recall(Cj2kRateFrame *frame, Cj2kRateMemory *memory)
+{
+  return !frame->limited && cj2k_history_recall(&frame->encoder->history, frame->number, memory);
+}
+
+void cj2k_rate_record(Cj2kRateFrame *frame, const Cj2kRateMemory *memory)
+{
+  const Cj2kRateMemory nothing = {0};
+
+  cj2k_history_record(&frame->encoder->history, frame->number, frame->limited ? &nothing : memory);
 }
 
 static void make_hulls(Cj2kRateFrame *frame)

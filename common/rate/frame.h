@@ -46,6 +46,7 @@ typedef struct {
   Cj2kRateEncoder *encoder;
   uint64_t number; /* from 1 */
   Cj2kRateTarget target;
+  bool limited; /* the target's steps exceed a ceiling, which has become the frame's budget */
   Cj2kFrameCoder coder;
   Cj2kFrameSteps steps;   /* current */
   Cj2kHulls hulls;        /* of the blocks coded or measured last; computed on demand */
@@ -53,6 +54,8 @@ typedef struct {
   Cj2kSelection cut;      /* a cut under examination */
   Cj2kFrameLayout layout; /* the result */
   Cj2kHtBlocks ht;
+  double *own_visual;  /* per band: see cj2k_rate_limit; NULL: never needed so far */
+  double least_visual; /* the least of the visual weights in force; 1 if there are none */
   Cj2kError *error;
 } Cj2kRateFrame;
 
@@ -71,6 +74,17 @@ void cj2k_rate_frame_clear(Cj2kRateFrame *frame);
 double cj2k_rate_samples(const Cj2kRateEncoder *encoder);
 /* True if the step sizes follow from a budget. */
 bool cj2k_rate_searches_steps(const Cj2kRateFrame *frame);
+/* Prepares the frame for its target. */
+void cj2k_rate_begin(Cj2kRateFrame *frame);
+/* Call it if the frame with the steps of its target exceeds a ceiling. The steps are then searched
+ * as for a budget, with the visual weights that the target has. It learns nothing from other
+ * frames, and these nothing from it. Returns false if there are no steps to search: the frame is
+ * lossless or reversible, or has a budget anyway. */
+bool cj2k_rate_limit(Cj2kRateFrame *frame);
+/* What the frame learns; see cj2k_history_recall. */
+bool cj2k_rate_recall(Cj2kRateFrame *frame, Cj2kRateMemory *memory);
+/* Records what later frames learn; see cj2k_history_record. */
+void cj2k_rate_record(Cj2kRateFrame *frame, const Cj2kRateMemory *memory);
 /* Compute frame->hulls from the coded passes (MQ) or measured planes (HT). Blocks that a stride
  * left out stay at plane 0, whose length is in frame->ht. */
 void cj2k_rate_hulls_of_passes(Cj2kRateFrame *frame, const Cj2kCodedBlocks *coded);

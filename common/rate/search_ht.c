@@ -33,7 +33,7 @@ static Cj2kStatus sample_base(Cj2kRateFrame *frame, double *power, double *base)
   uint32_t stride = cj2k_sample_stride(frame->encoder->plan->num_blocks);
   double target = (double)frame->target.ceilings.useful_frame * first.aim;
   /* A separate search, because the bytes of a sample and of all blocks are not comparable. */
-  Cj2kBaseSearch search = cj2k_base_search(cj2k_least_base(frame->encoder), *power);
+  Cj2kBaseSearch search = cj2k_base_search(cj2k_least_base(frame), *power);
   Cj2kMeasured measured;
 
   for (uint32_t trial = 0; trial < SAMPLES; trial++) {
@@ -85,7 +85,7 @@ static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double
     if (!trial)
       found->first_total = total;
     found->found = (total >= budget * window->least && total <= budget * window->most) ||
-                   (total <= budget && base <= cj2k_least_base(frame->encoder));
+                   (total <= budget && base <= cj2k_least_base(frame));
     if (found->found)
       return CJ2K_OK;
     cj2k_base_search_bound(search, base, total <= budget);
@@ -105,7 +105,7 @@ static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double
 static Cj2kStatus first_base(Cj2kRateFrame *frame, const Cj2kRateMemory *memory,
                              Cj2kHtSearch *state, double *base)
 {
-  double least = cj2k_least_base(frame->encoder);
+  double least = cj2k_least_base(frame);
   double wanted = (double)frame->target.ceilings.useful_frame * later.aim * exp(-memory->drift);
 
   if (state->recalled) {
@@ -127,7 +127,7 @@ Cj2kStatus cj2k_ht_search(Cj2kRateFrame *frame, Cj2kHtSearch *state)
   Found found;
 
   *state = (Cj2kHtSearch){0};
-  state->recalled = cj2k_history_recall(&frame->encoder->history, frame->number, &memory);
+  state->recalled = cj2k_rate_recall(frame, &memory);
   if ((status = first_base(frame, &memory, state, &base)) != CJ2K_OK ||
       (status = search_base(frame, state->recalled ? &later : &first, base, state->recalled, state,
                             &found)) != CJ2K_OK)
@@ -154,8 +154,7 @@ Cj2kStatus cj2k_ht_search_below(Cj2kRateFrame *frame, bool whole, Cj2kHtSearch *
   Found found = {0};
 
   cj2k_base_search_bound(search, base, total <= budget);
-  if (total > budget ||
-      (total < budget * window->least && base > cj2k_least_base(frame->encoder))) {
+  if (total > budget || (total < budget * window->least && base > cj2k_least_base(frame))) {
     base = cj2k_base_search_next(search, base, total, budget * window->aim, 0);
     status = search_base(frame, window, base, false, state, &found);
   }

@@ -29,7 +29,7 @@
 Cj2kMqSteps cj2k_mq_steps_of(const Cj2kRateFrame *frame, double base,
                              const Cj2kStepFactors *factors)
 {
-  return (Cj2kMqSteps){.base = cj2k_useful_base(frame->encoder, base), .factors = *factors};
+  return (Cj2kMqSteps){.base = cj2k_useful_base(frame, base), .factors = *factors};
 }
 
 static bool set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint8_t uncoded)
@@ -73,9 +73,9 @@ static Cj2kStatus code_samples(Cj2kRateFrame *frame, uint32_t stride, double *ba
       return status;
     cj2k_rate_hulls_of_passes(frame, &coded);
     double all = (double)cj2k_hulls_bytes(&frame->hulls, 0) * stride;
-    if (all >= target * 1.3 || *base <= cj2k_least_base(frame->encoder) || trial == SAMPLES)
+    if (all >= target * 1.3 || *base <= cj2k_least_base(frame) || trial == SAMPLES)
       return CJ2K_OK;
-    *base = cj2k_useful_base(frame->encoder, *base / 4);
+    *base = cj2k_useful_base(frame, *base / 4);
   }
 }
 
@@ -177,7 +177,7 @@ static double useful_passes(const Cj2kRateFrame *frame, double more)
 
 bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
 {
-  return steps->base <= cj2k_least_base(frame->encoder) ||
+  return steps->base <= cj2k_least_base(frame) ||
          useful_passes(frame, LEAST) >= (double)frame->target.ceilings.useful_frame * LEAST;
 }
 

@@ -199,6 +199,11 @@ double cj2k_exact_base(const Cj2kHeader *header)
   return ldexp(1, -depth - 3);
 }
 
+double cj2k_finest_base(const Cj2kHeader *header)
+{
+  return cj2k_exact_base(header) / 4;
+}
+
 /* The step of a band with which it adds the same error to the image as all others, for a base that
  * is a fraction of the component's range. */
 static double even_step(const Cj2kPlan *plan, const Cj2kPlanBand *band, double base)
@@ -261,6 +266,17 @@ static double quality_weight(const Cj2kFrameSteps *steps, const Cj2kPlan *plan, 
   case CJ2K_VISUAL_CSF: return visual_of(steps, b);
   default: return table_weight(plan, &plan->bands[b], weights->colour_difference);
   }
+}
+
+void cj2k_frame_steps_quality_weights(const Cj2kFrameSteps *steps, const Cj2kPlan *plan,
+                                      uint32_t quality, const Cj2kQualityWeights *weights,
+                                      double *result)
+{
+  double base, power;
+
+  quality_to_steps(quality, &base, &power);
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    result[b] = pow(quality_weight(steps, plan, b, weights), power);
 }
 
 void cj2k_frame_steps_set_quality(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t quality,

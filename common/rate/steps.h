@@ -33,6 +33,9 @@ void cj2k_frame_steps_clear(Cj2kFrameSteps *steps);
 
 /* The largest base that restores samples exactly: steps of an eighth of a sample value. */
 double cj2k_exact_base(const Cj2kHeader *header);
+/* Cj2kFrameSteps.finest of frames with visual weights: MQ quantises two more bit-planes than it
+ * codes. */
+double cj2k_finest_base(const Cj2kHeader *header);
 
 /* Factors of the steps of bands, equal in all tiles: by component, with one entry for all from the
  * fourth on, and by index in QCD (LL, then HL LH HH of r = 1, 2 ...). */
@@ -63,5 +66,9 @@ typedef struct {
 /* Sets the steps for a quality factor 1..100. Towards 100 the visual weights fade out. */
 void cj2k_frame_steps_set_quality(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t quality,
                                   const Cj2kQualityWeights *weights);
+/* The visual weights with which it sets them; `result` has an entry for each band of the plan. */
+void cj2k_frame_steps_quality_weights(const Cj2kFrameSteps *steps, const Cj2kPlan *plan,
+                                      uint32_t quality, const Cj2kQualityWeights *weights,
+                                      double *result);
 
 #endif

@@ -245,7 +245,6 @@ CHANGE(bad_quality, p->quality = 101)
 CHANGE(bad_step, p->rate_control = CJ2K_RATE_QSTEP)
 CHANGE(no_budget, p->rate_control = CJ2K_RATE_CBR)
 CHANGE(lossless_budget, (p->rate_control = CJ2K_RATE_LOSSLESS, p->bits_per_pixel = 2))
-CHANGE(quality_budget, (p->rate_control = CJ2K_RATE_QUALITY, p->bits_per_pixel = 2))
 CHANGE(bad_transfer, p->xyz_transfer = (Cj2kTransfer)11)
 CHANGE(bad_mct, p->mct = (Cj2kMct)3)
 CHANGE(bad_backend, p->backend = (Cj2kBackendKind)-1)
@@ -300,7 +299,6 @@ static const Refusal refusals[] = {
     {"quant-step", bad_step},
     {"max-frame-bytes bits-per-pixel", no_budget},
     {"bits-per-pixel lossless", lossless_budget},
-    {"bits-per-pixel quality", quality_budget},
     {"xyz-transfer", bad_transfer},
     {"mct 3 auto", bad_mct},
     {"backend cuda", bad_backend},

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * quality, psnr and qstep below a ceiling, over pictures, sizes and both block coders:
+ *   - a ceiling that does not bind changes no byte;
+ *   - no codestream exceeds a ceiling, and one that binds is used;
+ *   - the picture hardly loses when a ceiling that binds rises;
+ *   - bitrate, bits-per-pixel and max-frame-bytes are the same ceiling;
+ *   - a frame's bytes depend neither on other frames nor on threads.
+ * CJ2K_TESTS_LONG=1 tests more pictures and ceilings.
+ */
+#include "encoder-pictures.h"
+
+#define MIN_USED 0.97
+/* dB that a higher ceiling may cost while it binds. */
+#define MAX_FALL 0.1
+/* With visual weights PSNR is not what is optimised. */
+#define MAX_FALL_WEIGHTED 0.5
+#define LOSSLESS          200 /* dB */
+
+static bool is_long_run(void)
+{
+  return g_strcmp0(g_getenv("CJ2K_TESTS_LONG"), "1") == 0;
+}
+
+static const char *const targets[] = {
+    "rate-control=quality quality=80",
+    "rate-control=quality quality=70 visual-weights=none",
+    "rate-control=quality quality=75 visual-weights=csf",
+    "rate-control=psnr psnr=38",
+    "rate-control=qstep quant-step=0.004",
+};
+
+static bool is_weighted(const char *target)
+{
+  return strstr(target, "quality=80") || strstr(target, "csf");
+}
+
+static Cj2kEncoderParams params_of(const char *target, int coder)
+{
+  Cj2kEncoderParams params;
+
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.block_coder = (Cj2kBlockCoder)coder;
+  test_set_options(&params, target);
+  return params;
+}
+
+static GBytes *encode(const Cj2kEncoderParams *params, const TestPicture *picture)
+{
+  Cj2kError error = {0};
+  GBytes *bytes = test_encode(params, picture, &error);
+
+  if (!bytes)
+    g_error("%s", error.text);
+  return bytes;
+}
+
+static double psnr_of(const TestPicture *picture, GBytes *bytes)
+{
+  double error = test_error(picture, bytes, 0);
+
+  return error > 0 ? -10 * log10(error) : LOSSLESS;
+}
+
+/* Ceilings from a small part of the unlimited size up to more than it. */
+static void check_ceilings(const char *target, int coder, const TestPicture *picture)
+{
+  Cj2kEncoderParams params = params_of(target, coder);
+  GBytes *plain = encode(&params, picture);
+  const double size = (double)g_bytes_get_size(plain), step = is_long_run() ? 1.11 : 1.6;
+  double best = 0, max_fall = is_weighted(target) ? MAX_FALL_WEIGHTED : MAX_FALL;
+
+  for (double part = 0.12; part < 2; part *= step) {
+    uint64_t ceiling = MAX((uint64_t)(size * part), 1200);
+    params.max_frame_bytes = ceiling;
+    GBytes *bytes = encode(&params, picture);
+    double used = (double)g_bytes_get_size(bytes), psnr = psnr_of(picture, bytes);
+    g_assert_cmpuint(g_bytes_get_size(bytes), <=, ceiling);
+    if ((double)ceiling >= size)
+      g_assert_true(g_bytes_equal(bytes, plain));
+    else if (used < MIN_USED * (double)ceiling)
+      g_error("%s, %s, %ux%u: %.0f of %" G_GUINT64_FORMAT " bytes used", target,
+              coder ? "HT" : "MQ", picture->width, picture->height, used, ceiling);
+    if ((double)ceiling < size && psnr < best - max_fall)
+      g_error("%s, %s, %ux%u: %" G_GUINT64_FORMAT " bytes give %.3f dB, fewer give %.3f", target,
+              coder ? "HT" : "MQ", picture->width, picture->height, ceiling, psnr, best);
+    best = MAX(best, psnr);
+    g_bytes_unref(bytes);
+  }
+  params.max_frame_bytes = (uint64_t)size;
+  GBytes *exact = encode(&params, picture);
+  g_assert_true(g_bytes_equal(exact, plain));
+  g_bytes_unref(exact);
+  g_bytes_unref(plain);
+}
+
+static void test_ceilings(void)
+{
+  static const Scene scenes[] = {SCENE_NATURAL, SCENE_SINE, SCENE_TEXT, SCENE_NOISE};
+  GRand *rand = g_rand_new_with_seed(170);
+
+  for (uint32_t i = 0; i < (is_long_run() ? 40 : 4); i++) {
+    TestPicture picture;
+    static const uint8_t half[] = {1, 2, 2}, full[] = {1, 1, 1};
+    uint32_t width = (uint32_t)g_rand_int_range(rand, 97, 260),
+             height = (uint32_t)g_rand_int_range(rand, 65, 200), n = i % 3 ? 3 : 1;
+    test_picture_init(&picture, scenes[i % G_N_ELEMENTS(scenes)], width, height, n, i % 2 ? 10 : 8,
+                      false, i % 4 == 1 ? half : full, full, 0, 0);
+    for (size_t t = 0; t < G_N_ELEMENTS(targets); t++)
+      check_ceilings(targets[t], (int)(i + t) % 2, &picture);
+    test_picture_clear(&picture);
+  }
+  g_rand_free(rand);
+}
+
+/* Ceilings of components limit a quality as well. */
+static void test_components(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NOISE, 200, 150, 3, 8, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    Cj2kEncoderParams params = params_of("rate-control=quality quality=95", coder);
+    GBytes *plain = encode(&params, &picture);
+    params.max_component_bytes = 2000;
+    GBytes *bytes = encode(&params, &picture);
+    g_assert_cmpuint(g_bytes_get_size(plain), >, 8000);
+    g_assert_cmpuint(g_bytes_get_size(bytes), <, 6700);
+    params.max_component_bytes = 1000000;
+    g_bytes_unref(bytes);
+    bytes = encode(&params, &picture);
+    g_assert_true(g_bytes_equal(bytes, plain));
+    g_bytes_unref(bytes);
+    g_bytes_unref(plain);
+  }
+  test_picture_clear(&picture);
+}
+
+static void test_same_ceiling(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NOISE, 160, 100, 3, 8, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    static const char *const ceilings[] = {"max-frame-bytes=3000", "bits-per-pixel=1.5",
+                                           "bitrate=600 framerate=25"};
+    GBytes *all[G_N_ELEMENTS(ceilings)];
+    for (size_t i = 0; i < G_N_ELEMENTS(ceilings); i++) {
+      Cj2kEncoderParams params = params_of("quality=90", coder);
+      test_set_options(&params, ceilings[i]);
+      all[i] = encode(&params, &picture);
+      g_assert_cmpuint(g_bytes_get_size(all[i]), <=, 3000);
+      g_assert_true(g_bytes_equal(all[i], all[0]));
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(ceilings); i++)
+      g_bytes_unref(all[i]);
+  }
+  test_picture_clear(&picture);
+}
+
+#define FRAMES 21
+
+/* Frames of which a ceiling binds some: each has the bytes that it has alone. */
+static void test_sequences(void)
+{
+  static const Scene scenes[] = {SCENE_NATURAL, SCENE_SINE, SCENE_NOISE, SCENE_BLACK};
+  TestPicture frames[FRAMES];
+  GBytes *alone[FRAMES];
+
+  for (int i = 0; i < FRAMES; i++)
+    test_picture_init(&frames[i], scenes[i / 3 % 4], 120, 90, 3, 8, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    Cj2kEncoderParams params = params_of("psnr=42 max-frame-bytes=4000", coder);
+    int limited = 0;
+    for (int i = 0; i < FRAMES; i++) {
+      alone[i] = encode(&params, &frames[i]);
+      limited += g_bytes_get_size(alone[i]) > 3800;
+      g_assert_cmpuint(g_bytes_get_size(alone[i]), <=, 4000);
+    }
+    g_assert_cmpint(limited, >, 2);
+    g_assert_cmpint(limited, <, FRAMES - 2);
+    for (uint32_t in_flight = 1; in_flight <= 16; in_flight += 5) {
+      Cj2kError error = {0};
+      Cj2kPacket packet;
+      params.frames_in_flight = in_flight;
+      params.num_threads = 1 + in_flight % 3;
+      Cj2kEncoder *encoder =
+          cj2k_encoder_open(&params, &frames[0].image, &frames[0].layout, &error);
+      for (uint32_t submitted = 0, received = 0; received < FRAMES; received++) {
+        for (; submitted < FRAMES && submitted - received < in_flight; submitted++)
+          cj2k_encoder_submit(encoder, &frames[submitted].picture, NULL, &error);
+        g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+        g_assert_cmpint(packet.status, ==, CJ2K_OK);
+        g_assert_cmpmem(packet.data, packet.size, g_bytes_get_data(alone[received], NULL),
+                        g_bytes_get_size(alone[received]));
+        cj2k_encoder_release(encoder, &packet);
+      }
+      cj2k_encoder_close(encoder);
+    }
+    for (int i = 0; i < FRAMES; i++)
+      g_bytes_unref(alone[i]);
+  }
+  for (int i = 0; i < FRAMES; i++)
+    test_picture_clear(&frames[i]);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/rate-ceiling/ceilings", test_ceilings);
+  g_test_add_func("/rate-ceiling/components", test_components);
+  g_test_add_func("/rate-ceiling/same", test_same_ceiling);
+  g_test_add_func("/rate-ceiling/sequences", test_sequences);
+  return g_test_run();
+}
