@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Measures files, each by itself or all as parts of one frame. */
 #include "bench.h"
+#include "common/options/stats.h"
 
 /* A run with several parts; one of its frames is one frame of each part. */
 typedef struct {
@@ -32,20 +33,13 @@ static void get_stats(BenchRun *run, Cj2kStats *stats)
 {
   const Group *group = (const Group *)run;
   group->parts[0]->get_stats(group->parts[0], stats);
+  uint64_t frames = stats->frames;
   for (guint i = 1; i < group->count; i++) {
     Cj2kStats part;
     group->parts[i]->get_stats(group->parts[i], &part);
-    stats->bytes += part.bytes;
-    stats->corrupt_blocks += part.corrupt_blocks;
-    stats->concealed_frames += part.concealed_frames;
-    stats->concealed_packets += part.concealed_packets;
-    stats->concealed_blocks += part.concealed_blocks;
-    stats->fallbacks += part.fallbacks;
-    stats->ms_header += part.ms_header;
-    stats->ms_packets += part.ms_packets;
-    stats->ms_block_coder += part.ms_block_coder;
-    stats->ms_transform += part.ms_transform;
+    cj2k_stats_add(stats, &part);
   }
+  stats->frames = frames;
 }
 
 static int measure_group(const BenchOptions *options, BenchRun **parts, guint count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bench.h"
+#include "common/options/stats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,21 +39,6 @@ static Cj2kStatus process(BenchRun *run, uint32_t frames, GArray *latencies, Cj2
     g_array_append_val(latencies, ms);
   }
   return status;
-}
-
-static void subtract(Cj2kStats *a, const Cj2kStats *b)
-{
-  a->frames -= b->frames;
-  a->bytes -= b->bytes;
-  a->corrupt_blocks -= b->corrupt_blocks;
-  a->fallbacks -= b->fallbacks;
-  a->concealed_frames -= b->concealed_frames;
-  a->concealed_packets -= b->concealed_packets;
-  a->concealed_blocks -= b->concealed_blocks;
-  a->ms_header -= b->ms_header;
-  a->ms_packets -= b->ms_packets;
-  a->ms_block_coder -= b->ms_block_coder;
-  a->ms_transform -= b->ms_transform;
 }
 
 /* -------------------------------------------------------------------------------- JSON --- */
@@ -135,7 +121,7 @@ static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
   result->seconds = (double)(g_get_monotonic_time() - begin) / 1e6;
   result->after = bench_memory(run->backend);
   run->get_stats(run, &result->stats);
-  subtract(&result->stats, &before);
+  cj2k_stats_subtract(&result->stats, &before);
   return status;
 }
 

@@ -3,6 +3,8 @@
 #include "gstcudaj2kcommon.h"
 #include "gstcudaj2kpinned.h"
 
+#include "common/options/stats.h"
+
 /* Finds the rows of the shared options. A table that lacks one is a mistake in the program, which
  * shows as soon as an element is created. */
 static void find_shared(GstCudaJ2kCodec *codec)
@@ -41,24 +43,6 @@ void gst_cuda_j2k_codec_clear(GstCudaJ2kCodec *codec)
 
 /* ---------------------------------------------------------------------------- statistics --- */
 
-static void add_stats(Cj2kStats *sum, const Cj2kStats *stats)
-{
-  sum->frames += stats->frames;
-  sum->failed_frames += stats->failed_frames;
-  sum->corrupt_blocks += stats->corrupt_blocks;
-  sum->concealed_frames += stats->concealed_frames;
-  sum->concealed_packets += stats->concealed_packets;
-  sum->concealed_blocks += stats->concealed_blocks;
-  sum->restored_blocks += stats->restored_blocks;
-  sum->fallbacks += stats->fallbacks;
-  sum->bytes += stats->bytes;
-  sum->ms_header += stats->ms_header;
-  sum->ms_packets += stats->ms_packets;
-  sum->ms_block_coder += stats->ms_block_coder;
-  sum->ms_transform += stats->ms_transform;
-  sum->ms_total += stats->ms_total;
-}
-
 static GstStructure *make_stats(GstCudaJ2kCodec *codec)
 {
   Cj2kStats present = {0};
@@ -67,7 +51,7 @@ static GstStructure *make_stats(GstCudaJ2kCodec *codec)
   if (codec->object)
     codec->type->get_stats(codec->object, &present);
   GST_OBJECT_UNLOCK(codec->element);
-  add_stats(&stats, &present);
+  cj2k_stats_add(&stats, &present);
   GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
   gst_cuda_j2k_meter_add_fields(&codec->meter, &codec->output, structure);
   return structure;
@@ -242,7 +226,7 @@ void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
   GST_OBJECT_LOCK(codec->element);
   gpointer old = codec->object;
   codec->object = object;
-  add_stats(&codec->past_stats, &stats);
+  cj2k_stats_add(&codec->past_stats, &stats);
   codec->known_in_flight = (guint)get_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT);
   GST_OBJECT_UNLOCK(codec->element);
   if (old)

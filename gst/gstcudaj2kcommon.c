@@ -3,6 +3,7 @@
 #include "gstcudaj2koptions.h"
 
 #include "common/options/encoder_options.h"
+#include "common/options/stats.h"
 
 GType gst_cuda_j2k_backend_get_type(void)
 {
@@ -16,16 +17,15 @@ const gchar *gst_cuda_j2k_backend_name(Cj2kBackendKind backend)
 
 GstStructure *gst_cuda_j2k_stats_structure(const Cj2kStats *stats)
 {
-  return gst_structure_new(
-      "application/x-cudaj2k-stats", "frames", G_TYPE_UINT64, stats->frames, "failed-frames",
-      G_TYPE_UINT64, stats->failed_frames, "corrupt-blocks", G_TYPE_UINT64, stats->corrupt_blocks,
-      "concealed-frames", G_TYPE_UINT64, stats->concealed_frames, "concealed-packets",
-      G_TYPE_UINT64, stats->concealed_packets, "concealed-blocks", G_TYPE_UINT64,
-      stats->concealed_blocks, "restored-blocks", G_TYPE_UINT64, stats->restored_blocks,
-      "fallbacks", G_TYPE_UINT64, stats->fallbacks, "bytes", G_TYPE_UINT64, stats->bytes,
-      "header-ms", G_TYPE_DOUBLE, stats->ms_header, "packets-ms", G_TYPE_DOUBLE, stats->ms_packets,
-      "block-coder-ms", G_TYPE_DOUBLE, stats->ms_block_coder, "transform-ms", G_TYPE_DOUBLE,
-      stats->ms_transform, "total-ms", G_TYPE_DOUBLE, stats->ms_total, NULL);
+  GstStructure *structure = gst_structure_new_empty("application/x-cudaj2k-stats");
+  for (const Cj2kStatsField *field = cj2k_stats_fields; field->name; field++) {
+    const void *value = (const char *)stats + field->offset;
+    if (field->is_ms)
+      gst_structure_set(structure, field->name, G_TYPE_DOUBLE, *(const double *)value, NULL);
+    else
+      gst_structure_set(structure, field->name, G_TYPE_UINT64, *(const guint64 *)value, NULL);
+  }
+  return structure;
 }
 
 void gst_cuda_j2k_post_error(GstElement *element, const Cj2kError *error)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The tables of options match the structs of parameters, and their values are parsed correctly. */
+/* The tables of options and statistics match their structs, and values are parsed correctly. */
 #include "common/encoder/params.h"
 #include "common/options/decoder_options.h"
 #include "common/options/encoder_options.h"
+#include "common/options/stats.h"
 
 #include <glib.h>
 #include <math.h>
@@ -302,6 +303,30 @@ static void test_whole_bytes(void)
   g_assert_cmpuint(cj2k_whole_bytes(150000 * 125.0 / (30000 / 1001.0)), ==, 625625);
 }
 
+/* Every member of Cj2kStats but frames_in_flight is in the table: what is added once and subtracted
+ * once is gone, and nothing of it stays behind. */
+static void test_stats(void)
+{
+  Cj2kStats part = {0}, sum = {.frames_in_flight = 3};
+  guint sums = 0;
+  for (const Cj2kStatsField *field = cj2k_stats_fields; field->name; field++, sums++) {
+    void *value = (char *)&part + field->offset;
+    if (field->is_ms)
+      *(double *)value = sums + 0.5;
+    else
+      *(uint64_t *)value = sums + 1;
+  }
+  g_assert_cmpuint((sums + 1) * sizeof(uint64_t), ==, sizeof part);
+  cj2k_stats_add(&sum, &part);
+  cj2k_stats_add(&sum, &part);
+  g_assert_cmpuint(sum.frames, ==, 2 * part.frames);
+  g_assert_cmpuint(sum.restored_blocks, ==, 2 * part.restored_blocks);
+  g_assert_cmpfloat(sum.ms_total, ==, 2 * part.ms_total);
+  cj2k_stats_subtract(&sum, &part);
+  sum.frames_in_flight = 0;
+  g_assert_cmpmem(&sum, sizeof sum, &part, sizeof part);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -313,5 +338,6 @@ int main(int argc, char **argv)
   g_test_add_func("/options/check", test_check);
   g_test_add_func("/options/frames-in-flight", test_in_flight);
   g_test_add_func("/options/whole-bytes", test_whole_bytes);
+  g_test_add_func("/options/stats", test_stats);
   return g_test_run();
 }
