@@ -254,6 +254,16 @@ else
   skip "long run, encode" "CJ2K_FRAMES is not set"
 fi
 
+# --- elements under changing conditions for long
+soaked=1000000
+[ -n "$quick" ] && soaked=20000
+if [ ! -x "$build/tests/soak" ] || ! command -v gst-inspect-1.0 >/dev/null; then
+  skip soak "built without elements, or no GStreamer here"
+else
+  check soak env GST_PLUGIN_PATH="$build/gst" GST_REGISTRY="$work/registry.bin" \
+    "$build/tests/soak" --backend=cuda --streams=32 --frames=$soaked
+fi
+
 # --- compute-sanitizer
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck; do
