@@ -26,7 +26,8 @@
  * then reads `active`. At least one of them must see what the other one did, which only
  * sequentially consistent operations guarantee: with acquire and release both could read the old
  * value. Lowering `active` publishes what the thread's calls of fn wrote to the thread that waits
- * for 0.
+ * for 0. tests/unit/test-barrier.c has these steps as a model and tries all their orders; who
+ * changes one changes both.
  */
 typedef struct {
   GMutex lock;  /* held while a loop is open */
