@@ -262,6 +262,11 @@ typedef struct Cj2kStats {
   uint64_t
       concealed_blocks;     /**< code-blocks of the precincts of such packets: they may lack data */
   uint64_t restored_blocks; /**< code-blocks that took the place of missing ones (`conceal`) */
+  uint64_t limited_frames;  /**< encoded frames that a ceiling made smaller than `quality`, `psnr`,
+                               `quant_step` or an average would have made them */
+  uint64_t average_bytes;   /**< bytes of a frame at average_bitrate; 0: there is none */
+  uint64_t bucket_bytes;    /**< average_bytes times average_window: what the bucket holds */
+  uint64_t bucket_level;    /**< what is in it after the last frame: half of it at the average */
 } Cj2kStats;
 
 /** @} */
@@ -539,14 +544,22 @@ typedef struct {
   double viewing_distance; /**< for CJ2K_VISUAL_CSF: pixels of the reference grid in a degree of the
                               field of view, 5..1000; 0: 25 */
   /** Budget in kbit/s; needs frame_rate. If several of bitrate, bits_per_pixel and max_frame_bytes
-   * are set, the smallest holds. They make CJ2K_RATE_AUTO choose CJ2K_RATE_CBR, unless quality, psnr
-   * or quant_step is set. With CJ2K_RATE_QUALITY, CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP they are
+   * are set, the smallest holds. They make CJ2K_RATE_AUTO choose CJ2K_RATE_CBR, unless quality,
+   * psnr or quant_step is set. With CJ2K_RATE_QUALITY, CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP they are
    * ceilings: a frame that would be larger is coded like one of CJ2K_RATE_CBR, with the visual
-   * weights that it would have had. CJ2K_RATE_LOSSLESS takes max_frame_bytes alone, and a frame that
-   * is larger fails. */
+   * weights that it would have had. CJ2K_RATE_LOSSLESS takes max_frame_bytes alone, and a frame
+   * that is larger fails. */
   uint64_t bitrate;
-  double bits_per_pixel;        /**< budget in bits per pixel, up to CJ2K_MAX_BITS_PER_PIXEL */
-  uint64_t max_frame_bytes;     /**< ceiling for a whole codestream in bytes, up to 2^32 - 1 */
+  double bits_per_pixel;    /**< budget in bits per pixel, up to CJ2K_MAX_BITS_PER_PIXEL */
+  uint64_t max_frame_bytes; /**< ceiling for a whole codestream in bytes, up to 2^32 - 1 */
+  /** Mean rate of the film in kbit/s; needs frame_rate; 0: none. Any k successive frames take at
+   * most k + average_window times the bytes of a frame at this rate, and a whole rate_period no
+   * more than its mean. With CJ2K_RATE_CBR, which it makes CJ2K_RATE_AUTO choose, the steps of each
+   * frame are those with which frames like the last ones keep the rate, so that hard frames get
+   * more bytes than easy ones; bitrate, bits_per_pixel and max_frame_bytes limit them. With
+   * CJ2K_RATE_QUALITY, CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP it is one more ceiling. */
+  uint64_t average_bitrate;
+  uint32_t average_window;      /**< frames, 16..100000; default 120 */
   uint64_t max_component_bytes; /**< ceiling for the packets of each component in bytes, up to 2^32
                                    - 1 */
   uint32_t frame_overhead; /**< bytes that the caller adds to each codestream, such as a box header;
@@ -607,7 +620,7 @@ typedef struct {
 } Cj2kEncoderParams;
 
 /** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer, rate_period
- * 240. */
+ * 240, average_window 120. */
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);
 /** Sets a parameter from text, under the name that it has in the tools and elements: "rate-control"
  * to "cbr", "precincts" to "256x256,128x128". On CJ2K_ERROR_ARGUMENT nothing has changed, and
@@ -649,8 +662,9 @@ CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 
 /** Changes the rate parameters (quality, quant_step, psnr, bitrate, max_frame_bytes,
- * bits_per_pixel, max_component_bytes) from the next submitted frame on. rate_control itself may
- * change only from one lossy kind to another. A budget that cannot hold the headers is refused. On
+ * bits_per_pixel, max_component_bytes, average_bitrate) from the next submitted frame on.
+ * rate_control itself may change only from one lossy kind to another, and average_bitrate neither
+ * from nor to 0. A budget that cannot hold the headers is refused. On
  * error the old rate stays. */
 CJ2K_API Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                           Cj2kError *error);

@@ -228,11 +228,13 @@ static bool is_whole(const char *path)
 
 /* ---------------------------------------------------------------------------------- all --- */
 
-/* Whether a frame's bytes depend on earlier frames: only a budget in bytes makes them. */
+/* Whether a frame's bytes depend on earlier frames: only a budget or an average makes them. */
 static bool learns(const Cj2kEncoderParams *p)
 {
   bool cinema = p->profile == CJ2K_PROFILE_CINEMA_2K || p->profile == CJ2K_PROFILE_CINEMA_4K;
 
+  if (p->average_bitrate)
+    return true;
   if (p->rate_control != CJ2K_RATE_AUTO)
     return p->rate_control == CJ2K_RATE_CBR;
   return p->bitrate || p->bits_per_pixel > 0 || p->max_frame_bytes || cinema;

@@ -75,7 +75,10 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
    * "corrupt-blocks" (code-blocks that became zeros), "concealed-frames" (of which packets were
    * missing), "concealed-packets" (the missing ones), "concealed-blocks" (code-blocks of their
    * precincts), "restored-blocks" (code-blocks taken from the frame before, see the property
-   * conceal), "fallbacks" (frames that the CPU back end had to do) and "bytes" (of codestreams),
+   * conceal), "fallbacks" (frames that the CPU back end had to do), "limited-frames" (that a
+   * ceiling made smaller than their target), "bytes" (of codestreams), and of an average bit rate
+   * "average-bytes" (of a frame), "bucket-bytes" (that times average-window) and "bucket-level"
+   * (bytes in the bucket after the last frame; half of "bucket-bytes" is the average),
    * and the sums over all frames in milliseconds "header-ms",
    * "packets-ms", "block-coder-ms", "transform-ms" and "total-ms". Then what the element measured
    * itself: the guint64 fields "dropped-qos" and "dropped-errors"; the guint fields

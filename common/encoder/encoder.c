@@ -131,6 +131,48 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   return open_frames(encoder, error);
 }
 
+static Cj2kRateTarget rate_target(const Cj2kEncoderSetup *setup)
+{
+  const Cj2kEncoderParams *p = &setup->params;
+
+  return (Cj2kRateTarget){
+      .mode = p->rate_control,
+      .quality = p->quality,
+      .quant_step = p->quant_step,
+      .psnr = p->psnr,
+      .weights = p->visual_weights,
+      .ceilings = cj2k_ceilings(cj2k_setup_frame_bytes(setup), cj2k_setup_component_bytes(setup),
+                                setup->image.num_components, p->profile == CJ2K_PROFILE_CINEMA_4K),
+      .average = {cj2k_setup_average_bytes(setup), p->average_window,
+                  cj2k_setup_frame_bytes(setup)}};
+}
+
+/* Refuses ceilings, and the least ceiling that an average gives a frame, without room for headers.
+ */
+static Cj2kStatus check_target(const Cj2kEncoder *encoder, const Cj2kRateTarget *target,
+                               Cj2kError *error)
+{
+  const Cj2kLeastBytes *least = &encoder->rate.least;
+  Cj2kStatus status = cj2k_ceilings_check(&target->ceilings, least, error);
+
+  if (status != CJ2K_OK || !target->average.rate ||
+      cj2k_average_least(target->average.rate) >= least->frame)
+    return status;
+  return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                        "average-bitrate: a frame may get only %" G_GUINT64_FORMAT
+                        " bytes, half the average, but headers need %" G_GUINT64_FORMAT,
+                        cj2k_average_least(target->average.rate), least->frame);
+}
+
+/* A ceiling without room for headers is the error of a frame; an average, of which each frame's
+ * ceiling is made, is refused at once. */
+static bool check_average(const Cj2kEncoder *encoder, Cj2kError *error)
+{
+  Cj2kRateTarget target = rate_target(&encoder->setup);
+
+  return !target.average.rate || check_target(encoder, &target, error) == CJ2K_OK;
+}
+
 Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params, const Cj2kEncoderImage *image,
                                const Cj2kLayout *layout, Cj2kError *error)
 {
@@ -140,7 +182,7 @@ Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params, const Cj2kEncode
   encoder->outputs = cj2k_outputs_new();
   g_mutex_init(&encoder->lock);
   g_cond_init(&encoder->changed);
-  if (open_encoder(encoder, params, image, layout, error))
+  if (open_encoder(encoder, params, image, layout, error) && check_average(encoder, error))
     return encoder;
   cj2k_encoder_close(encoder);
   return NULL;
@@ -201,20 +243,6 @@ uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder)
   return encoder->header->rsiz;
 }
 
-static Cj2kRateTarget rate_target(const Cj2kEncoderSetup *setup)
-{
-  const Cj2kEncoderParams *p = &setup->params;
-
-  return (Cj2kRateTarget){
-      .mode = p->rate_control,
-      .quality = p->quality,
-      .quant_step = p->quant_step,
-      .psnr = p->psnr,
-      .weights = p->visual_weights,
-      .ceilings = cj2k_ceilings(cj2k_setup_frame_bytes(setup), cj2k_setup_component_bytes(setup),
-                                setup->image.num_components, p->profile == CJ2K_PROFILE_CINEMA_4K)};
-}
-
 Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                  Cj2kError *error)
 {
@@ -224,7 +252,7 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
   Cj2kStatus status = cj2k_setup_change_rate(&changed, params, error);
   const Cj2kRateTarget target = rate_target(&changed);
   if (status == CJ2K_OK)
-    status = cj2k_ceilings_check(&target.ceilings, &encoder->rate.least, error);
+    status = check_target(encoder, &target, error);
   if (status != CJ2K_OK)
     return status;
   /* Only the parameters: another thread may read the image at this moment. */
@@ -292,6 +320,8 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
   frame->params = encoder->setup.params;
   frame->rate.target = rate_target(&encoder->setup);
   frame->rate.number = ++encoder->ring.submitted;
+  if (frame->rate.target.average.rate)
+    cj2k_bucket_announce(&encoder->rate.bucket, frame->rate.number, &frame->rate.target.average);
   cj2k_slots_announce(&encoder->slots, (uint32_t)(frame - encoder->ring.frames),
                       frame->rate.number);
   frame->state = CJ2K_ENCODE_BUSY;
@@ -316,6 +346,7 @@ static void count(Cj2kStats *stats, const Cj2kEncoderFrame *frame)
   stats->frames++;
   stats->failed_frames += frame->status != CJ2K_OK;
   stats->fallbacks += frame->fallback;
+  stats->limited_frames += frame->status == CJ2K_OK && frame->rate.limited;
   stats->bytes += frame->status == CJ2K_OK ? frame->output->bytes.size : 0;
   stats->ms_packets += frame->ms_write + frame->rate.layout.ms;
   stats->ms_block_coder += frame->rate.coder.ms_block_coder;
@@ -369,5 +400,9 @@ void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats)
   g_mutex_lock(&encoder->lock);
   *stats = encoder->stats;
   stats->frames_in_flight = encoder->slots.allowed;
+  const Cj2kBucketState bucket = cj2k_bucket_state(&encoder->rate.bucket);
+  stats->average_bytes = bucket.rate;
+  stats->bucket_bytes = bucket.capacity;
+  stats->bucket_level = bucket.level;
   g_mutex_unlock(&encoder->lock);
 }

@@ -20,6 +20,7 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
       .codeblock_height = 64,
       .num_layers = 1,
       .rate_period = 240,
+      .average_window = 120,
   };
 }
 
@@ -214,8 +215,15 @@ static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
 
   if (p->rate_control == CJ2K_RATE_LOSSLESS && p->rgb_to_xyz == CJ2K_XYZ_ON)
     REFUSE("rate-control lossless and conversion to X'Y'Z' contradict each other");
-  if (p->rate_control == CJ2K_RATE_CBR && cj2k_setup_frame_bytes(setup) == UINT64_MAX)
-    REFUSE("rate-control cbr needs bitrate, bits-per-pixel or max-frame-bytes");
+  if (p->rate_control == CJ2K_RATE_CBR && cj2k_setup_frame_bytes(setup) == UINT64_MAX &&
+      !p->average_bitrate)
+    REFUSE("rate-control cbr needs bitrate, average-bitrate, bits-per-pixel or max-frame-bytes");
+  if (p->average_bitrate && p->reversible_transform)
+    REFUSE("average-bitrate needs step sizes, which the reversible transform has not");
+  if (p->average_bitrate && cj2k_setup_average_bytes(setup) > cj2k_setup_frame_bytes(setup))
+    REFUSE("average-bitrate: %" G_GUINT64_FORMAT " bytes a frame are more than the ceiling of a "
+           "frame, %" G_GUINT64_FORMAT,
+           cj2k_setup_average_bytes(setup), cj2k_setup_frame_bytes(setup));
   return CJ2K_OK;
 }
 
@@ -346,11 +354,14 @@ Cj2kStatus cj2k_setup_change_rate(Cj2kEncoderSetup *setup, const Cj2kEncoderPara
   p->max_frame_bytes = params->max_frame_bytes;
   p->bits_per_pixel = params->bits_per_pixel;
   p->max_component_bytes = params->max_component_bytes;
+  p->average_bitrate = params->average_bitrate;
   if ((status = cj2k_option_check(&cj2k_encoder_options, p, error)) != CJ2K_OK ||
       (status = cj2k_setup_rate_mode(&changed, error)) != CJ2K_OK)
     return status;
   if ((p->rate_control == CJ2K_RATE_LOSSLESS) != (setup->params.rate_control == CJ2K_RATE_LOSSLESS))
     REFUSE("rate-control cannot change between lossless and lossy while encoding");
+  if (!p->average_bitrate != !setup->params.average_bitrate)
+    REFUSE("average-bitrate cannot be turned on or off while encoding");
   if ((status = cj2k_profile_check_budget(&changed, error)) != CJ2K_OK ||
       (status = check_combination(&changed, error)) != CJ2K_OK)
     return status;

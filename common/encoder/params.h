@@ -57,6 +57,8 @@ uint64_t cj2k_whole_bytes(double bytes);
 uint64_t cj2k_setup_user_bytes(const Cj2kEncoderSetup *setup);
 /* Ceiling for the codestream in bytes, from parameters and profile; UINT64_MAX: none. */
 uint64_t cj2k_setup_frame_bytes(const Cj2kEncoderSetup *setup);
+/* Bytes of a frame's codestream at average_bitrate; 0: there is none. */
+uint64_t cj2k_setup_average_bytes(const Cj2kEncoderSetup *setup);
 /* Ceiling for the packets of each component in bytes; UINT64_MAX: none. */
 uint64_t cj2k_setup_component_bytes(const Cj2kEncoderSetup *setup);
 

@@ -26,11 +26,12 @@ typedef struct {
   bool lossless; /* a budget that is a ceiling for CJ2K_RATE_LOSSLESS, too */
 } Setting;
 
-#define NUM_SETTINGS 6
+#define NUM_SETTINGS 7
 static void list_settings(const Cj2kEncoderParams *p, Setting settings[NUM_SETTINGS])
 {
   const Setting all[NUM_SETTINGS] = {
       {"bitrate", CJ2K_RATE_CBR, p->bitrate > 0, false, false},
+      {"average-bitrate", CJ2K_RATE_CBR, p->average_bitrate > 0, false, false},
       {"bits-per-pixel", CJ2K_RATE_CBR, p->bits_per_pixel > 0, false, false},
       {"max-frame-bytes", CJ2K_RATE_CBR, p->max_frame_bytes > 0, false, true},
       {"quant-step", CJ2K_RATE_QSTEP, p->quant_step > 0, false, false},
@@ -125,6 +126,8 @@ Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
     REFUSE("rate-control qstep needs quant-step");
   if (p->bitrate && !(p->frame_rate > 0))
     REFUSE("bitrate needs a frame rate; bits-per-pixel and max-frame-bytes do not");
+  if (p->average_bitrate && !(p->frame_rate > 0))
+    REFUSE("average-bitrate needs a frame rate");
   if (!p->quality)
     p->quality = DEFAULT_QUALITY;
   if (!(p->psnr > 0))
@@ -170,6 +173,16 @@ uint64_t cj2k_setup_frame_bytes(const Cj2kEncoderSetup *setup)
   uint64_t bytes = cj2k_setup_user_bytes(setup);
 
   return setup->profile_frame_bytes ? MIN(bytes, setup->profile_frame_bytes) : bytes;
+}
+
+uint64_t cj2k_setup_average_bytes(const Cj2kEncoderSetup *setup)
+{
+  const Cj2kEncoderParams *p = &setup->params;
+
+  if (!p->average_bitrate)
+    return 0;
+  uint64_t bytes = cj2k_whole_bytes((double)p->average_bitrate * 125 / p->frame_rate);
+  return bytes > p->frame_overhead ? bytes - p->frame_overhead : 1;
 }
 
 uint64_t cj2k_setup_component_bytes(const Cj2kEncoderSetup *setup)

@@ -5,11 +5,15 @@
 
 #define COUNT(name, field)                                                                         \
   {                                                                                                \
-    name, offsetof(Cj2kStats, field), false                                                        \
+    name, offsetof(Cj2kStats, field), false, false                                                 \
+  }
+#define STATE(name, field)                                                                         \
+  {                                                                                                \
+    name, offsetof(Cj2kStats, field), false, true                                                  \
   }
 #define TIME(name, field)                                                                          \
   {                                                                                                \
-    name, offsetof(Cj2kStats, field), true                                                         \
+    name, offsetof(Cj2kStats, field), true, false                                                  \
   }
 
 const Cj2kStatsField cj2k_stats_fields[] = {
@@ -21,13 +25,17 @@ const Cj2kStatsField cj2k_stats_fields[] = {
     COUNT("concealed-blocks", concealed_blocks),
     COUNT("restored-blocks", restored_blocks),
     COUNT("fallbacks", fallbacks),
+    COUNT("limited-frames", limited_frames),
+    STATE("average-bytes", average_bytes),
+    STATE("bucket-bytes", bucket_bytes),
+    STATE("bucket-level", bucket_level),
     COUNT("bytes", bytes),
     TIME("header-ms", ms_header),
     TIME("packets-ms", ms_packets),
     TIME("block-coder-ms", ms_block_coder),
     TIME("transform-ms", ms_transform),
     TIME("total-ms", ms_total),
-    {NULL, 0, false},
+    {NULL, 0, false, false},
 };
 
 void cj2k_stats_add(Cj2kStats *stats, const Cj2kStats *part)
@@ -37,6 +45,8 @@ void cj2k_stats_add(Cj2kStats *stats, const Cj2kStats *part)
     const void *from = (const char *)part + field->offset;
     if (field->is_ms)
       *(double *)to += *(const double *)from;
+    else if (field->is_state)
+      *(uint64_t *)to = *(const uint64_t *)from;
     else
       *(uint64_t *)to += *(const uint64_t *)from;
   }
@@ -49,7 +59,7 @@ void cj2k_stats_subtract(Cj2kStats *stats, const Cj2kStats *part)
     const void *from = (const char *)part + field->offset;
     if (field->is_ms)
       *(double *)to -= *(const double *)from;
-    else
+    else if (!field->is_state)
       *(uint64_t *)to -= *(const uint64_t *)from;
   }
 }

@@ -10,12 +10,14 @@ typedef struct {
   const char *name; /* of the field of the property: lower case with hyphens */
   uint16_t offset;  /* in Cj2kStats */
   bool is_ms;       /* a double, in milliseconds; otherwise a uint64_t */
+  bool is_state;    /* how things stand after the last frame; no sum */
 } Cj2kStatsField;
 
 /* The fields; the last has no name. frames_in_flight is no sum and not in the table. */
 extern const Cj2kStatsField cj2k_stats_fields[];
 
-/* Adds each sum of `part` to that of `stats`, or subtracts it. */
+/* Adds each sum of `part`, the later one, to that of `stats`, or subtracts it. States become those
+ * of the part that is added, and stay when one is subtracted. */
 void cj2k_stats_add(Cj2kStats *stats, const Cj2kStats *part);
 void cj2k_stats_subtract(Cj2kStats *stats, const Cj2kStats *part);
 

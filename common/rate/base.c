@@ -61,6 +61,10 @@ Cj2kStatus cj2k_steps_for_target(Cj2kRateFrame *frame)
 {
   if (frame->encoder->reversible)
     return CJ2K_OK;
+  if (frame->pace > 0) {
+    cj2k_set_base(frame, frame->pace);
+    return CJ2K_OK;
+  }
   switch (frame->target.mode) {
   case CJ2K_RATE_PSNR: return search_psnr(frame);
   case CJ2K_RATE_QSTEP: cj2k_set_base(frame, frame->target.quant_step); break;

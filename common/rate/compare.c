@@ -5,11 +5,14 @@
 
 #define FEW_SAMPLES      2000000
 #define VERY_FEW_SAMPLES 524288
+/* Frames that a ceiling limits may follow each other, so that comparing must not take long. */
+#define FEW_LIMITED_SAMPLES 131072
 
 bool cj2k_compares_steps(const Cj2kRateFrame *frame, bool recalled)
 {
-  return cj2k_rate_searches_steps(frame) && !recalled && !frame->limited &&
-         frame->encoder->plan->num_coefficients <= FEW_SAMPLES &&
+  return cj2k_rate_searches_steps(frame) && !recalled &&
+         frame->encoder->plan->num_coefficients <=
+             (frame->limited ? FEW_LIMITED_SAMPLES : FEW_SAMPLES) &&
          frame->target.ceilings.component == UINT64_MAX;
 }
 

@@ -12,8 +12,12 @@ Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
   if (status == CJ2K_OK)
     status =
         frame->encoder->coder == CJ2K_CODER_HT ? cj2k_control_ht(frame) : cj2k_control_mq(frame);
-  if (status != CJ2K_OK && status != CJ2K_ERROR_MEMORY)
+  if (status == CJ2K_OK) {
+    frame->outcome.size = frame->layout.size.total;
+    cj2k_bucket_record(&frame->encoder->bucket, frame->number, &frame->outcome);
+  } else if (status != CJ2K_ERROR_MEMORY) {
     cj2k_rate_give_up(frame);
+  }
   return status;
 }
 
@@ -22,4 +26,5 @@ void cj2k_rate_give_up(Cj2kRateFrame *frame)
   const Cj2kRateMemory nothing = {0};
 
   cj2k_history_record(&frame->encoder->history, frame->number, &nothing);
+  cj2k_bucket_record(&frame->encoder->bucket, frame->number, &(Cj2kOutcome){0});
 }

@@ -258,11 +258,17 @@ static bool is_badly_used(const Cj2kRateFrame *frame, bool recalled, bool reduce
 static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
 {
   *search = (Cj2kHtSearch){0};
-  if (cj2k_rate_searches_steps(frame))
-    return cj2k_ht_search(frame, search);
+  if (cj2k_rate_searches_steps(frame)) {
+    Cj2kStatus status = cj2k_ht_search(frame, search);
+    frame->outcome.base = search->memory.base;
+    frame->outcome.demand = (uint64_t)search->memory.total;
+    return status;
+  }
   Cj2kStatus status = cj2k_steps_for_target(frame);
   if (status == CJ2K_OK)
     status = cj2k_ht_code_all(frame, &search->coded);
+  frame->outcome.base = frame->pace;
+  frame->outcome.demand = search->coded.total;
   if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame))
     return status;
   return cj2k_ht_search(frame, search);

@@ -139,6 +139,7 @@ static bool is_above(const Mq *mq)
 typedef struct {
   bool less;             /* fewer passes than were coded */
   uint32_t slope;        /* slope of the cut; 0: only passes without gain were dropped */
+  uint32_t floor;        /* slope that all passes must exceed, as they do in the hulls; 0: none */
   uint64_t header_bytes; /* on input an estimate, 0: unknown; on output the size of headers */
   Cj2kRateMemory memory; /* for later frames, if the steps are for a budget */
 } Retained;
@@ -175,18 +176,20 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
                             .lay_out = lay_out,
                             .ctx = mq};
   Cj2kFit fit = {.header_bytes = retained->header_bytes};
-  bool fits;
+  bool fits = false;
+  Cj2kStatus status = CJ2K_OK;
 
   retained->less = false;
   retained->slope = 0;
-  Cj2kStatus status = retain_all(mq, &fits);
+  if (!retained->floor)
+    status = retain_all(mq, &fits);
   if (fits)
     retained->memory = remember(mq, steps, retained);
   if (status != CJ2K_OK || fits)
     return status;
   status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
   retained->less = true;
-  retained->slope = fit.slope;
+  retained->slope = MAX(fit.slope, retained->floor);
   retained->header_bytes = fit.header_bytes;
   if (status != CJ2K_OK)
     return status;
@@ -352,6 +355,41 @@ static Cj2kStatus run_budget(Mq *mq, Retained *retained)
              : retain_passes(mq, &steps, retained);
 }
 
+/* The same with a budget that is no more than the average; reports how the frame turned out. */
+static Cj2kStatus run_cbr(Mq *mq, Retained *retained)
+{
+  Cj2kStatus status = run_budget(mq, retained);
+
+  if (status == CJ2K_OK && retained->slope) {
+    mq->frame->outcome.base = cj2k_mq_base_of_slope(retained->slope);
+    mq->frame->outcome.demand = mq->frame->layout.size.total;
+  }
+  return status;
+}
+
+/* The same with the base that keeps the average: all passes above the slope that belongs to it are
+ * retained, or as many as fit. */
+static Cj2kStatus run_pace(Mq *mq, Retained *retained)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  Cj2kRateMemory memory = {.factors = cj2k_no_factors()};
+  bool recalled = cj2k_rate_recall(frame, &memory);
+  const Cj2kStepFactors none = cj2k_no_factors();
+  const Cj2kMqSteps steps =
+      cj2k_mq_steps_of(frame, frame->pace, recalled ? &memory.factors : &none);
+  Cj2kStatus status = code_with_steps(mq, &steps);
+
+  if (status != CJ2K_OK)
+    return status;
+  retained->floor = MAX(cj2k_mq_slope_of_base(steps.base), 1);
+  cj2k_hulls_set_floors(&frame->hulls, retained->floor);
+  uint64_t bodies = cj2k_hulls_bytes(&frame->hulls, 0);
+  status = retain_passes(mq, &steps, retained);
+  frame->outcome.base = steps.base;
+  frame->outcome.demand = bodies + retained->header_bytes;
+  return status;
+}
+
 /* The same with the steps that the target determines. If they exceed a ceiling, that becomes the
  * budget. */
 static Cj2kStatus run_target(Mq *mq, Retained *retained)
@@ -374,8 +412,9 @@ Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
 {
   Mq mq = {.frame = frame};
   Retained retained = {0};
-  Cj2kStatus status =
-      cj2k_rate_searches_steps(frame) ? run_budget(&mq, &retained) : run_target(&mq, &retained);
+  Cj2kStatus status = frame->pace > 0                   ? run_pace(&mq, &retained)
+                      : cj2k_rate_searches_steps(frame) ? run_cbr(&mq, &retained)
+                                                        : run_target(&mq, &retained);
 
   if (status != CJ2K_OK) {
     cj2k_coder_finish(&frame->coder);
@@ -383,5 +422,6 @@ Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
   }
   /* Recorded early, because other frames wait for it. */
   cj2k_rate_record(frame, &retained.memory);
+  frame->limited |= retained.floor && retained.slope > retained.floor;
   return gather(&mq);
 }

@@ -9,6 +9,7 @@ void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThread
 {
   *encoder = (Cj2kRateEncoder){.plan = plan, .threads = threads, .least_visual = 1};
   cj2k_history_init(&encoder->history);
+  cj2k_bucket_init(&encoder->bucket, &encoder->history);
 }
 
 void cj2k_rate_encoder_set_visual(Cj2kRateEncoder *encoder, Cj2kSeenAs seen_as,
@@ -27,6 +28,7 @@ void cj2k_rate_encoder_clear(Cj2kRateEncoder *encoder)
 {
   cj2k_least_bytes_clear(&encoder->least);
   cj2k_history_clear(&encoder->history);
+  cj2k_bucket_clear(&encoder->bucket);
   g_free(encoder->visual);
 }
 
@@ -69,7 +71,27 @@ double cj2k_rate_samples(const Cj2kRateEncoder *encoder)
 
 bool cj2k_rate_searches_steps(const Cj2kRateFrame *frame)
 {
-  return (frame->target.mode == CJ2K_RATE_CBR || frame->limited) && !frame->encoder->reversible;
+  bool budget = frame->target.mode == CJ2K_RATE_CBR && !(frame->pace > 0);
+
+  return (budget || frame->limited) && !frame->encoder->reversible;
+}
+
+/* Limits the frame to its place in the bucket. A frame with a budget, and without an earlier one,
+ * gets the average. */
+static void begin_average(Cj2kRateFrame *frame)
+{
+  Cj2kRateTarget *target = &frame->target;
+  const Cj2kCeilings *ceilings = &target->ceilings;
+  Cj2kPlanned plan = cj2k_bucket_plan(&frame->encoder->bucket, frame->number);
+  uint64_t ceiling = plan.ceiling;
+
+  if (target->mode == CJ2K_RATE_CBR) {
+    frame->pace = plan.base;
+    if (!(plan.base > 0))
+      ceiling = MIN(ceiling, target->average.rate);
+  }
+  target->ceilings = cj2k_ceilings(MIN(ceilings->frame, ceiling), ceilings->component,
+                                   ceilings->num_components, ceilings->without_highest);
 }
 
 void cj2k_rate_begin(Cj2kRateFrame *frame)
@@ -78,6 +100,10 @@ void cj2k_rate_begin(Cj2kRateFrame *frame)
   bool visible = frame->target.weights == CJ2K_VISUAL_CSF;
 
   frame->limited = false;
+  frame->pace = 0;
+  frame->outcome = (Cj2kOutcome){0};
+  if (frame->target.average.rate)
+    begin_average(frame);
   frame->steps.visual = visible ? encoder->visual : NULL;
   frame->steps.finest = encoder->finest;
   frame->least_visual = visible ? encoder->least_visual : 1;
@@ -105,8 +131,8 @@ bool cj2k_rate_limit(Cj2kRateFrame *frame)
 {
   Cj2kRateControl mode = frame->target.mode;
 
-  if (frame->limited || frame->encoder->reversible || mode == CJ2K_RATE_CBR ||
-      mode == CJ2K_RATE_LOSSLESS)
+  if (frame->limited || frame->encoder->reversible || mode == CJ2K_RATE_LOSSLESS ||
+      cj2k_rate_searches_steps(frame))
     return false;
   frame->limited = true;
   if (mode == CJ2K_RATE_QUALITY && frame->target.weights != CJ2K_VISUAL_NONE)

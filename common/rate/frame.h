@@ -7,6 +7,7 @@
 #ifndef CJ2K_RATE_FRAME_H
 #define CJ2K_RATE_FRAME_H
 
+#include "bucket.h"
 #include "ceilings.h"
 #include "coding.h"
 #include "history.h"
@@ -31,6 +32,7 @@ typedef struct {
   Cj2kLayers layers;
   Cj2kLeastBytes least;
   Cj2kRateHistory history;
+  Cj2kRateBucket bucket; /* of frames whose target has an average */
 } Cj2kRateEncoder;
 
 /* The target of a frame. */
@@ -40,6 +42,7 @@ typedef struct {
   double quant_step, psnr;
   Cj2kVisualWeights weights;
   Cj2kCeilings ceilings;
+  Cj2kAverage average;
 } Cj2kRateTarget;
 
 typedef struct {
@@ -47,6 +50,8 @@ typedef struct {
   uint64_t number; /* from 1 */
   Cj2kRateTarget target;
   bool limited; /* the target's steps exceed a ceiling, which has become the frame's budget */
+  double pace;  /* CJ2K_RATE_CBR with an average: base of the steps that keep it; 0: none */
+  Cj2kOutcome outcome;
   Cj2kFrameCoder coder;
   Cj2kFrameSteps steps;   /* current */
   Cj2kHulls hulls;        /* of the blocks coded or measured last; computed on demand */
@@ -74,7 +79,7 @@ void cj2k_rate_frame_clear(Cj2kRateFrame *frame);
 double cj2k_rate_samples(const Cj2kRateEncoder *encoder);
 /* True if the step sizes follow from a budget. */
 bool cj2k_rate_searches_steps(const Cj2kRateFrame *frame);
-/* Prepares the frame for its target. */
+/* Prepares the frame for its target. With an average this waits for earlier frames. */
 void cj2k_rate_begin(Cj2kRateFrame *frame);
 /* Call it if the frame with the steps of its target exceeds a ceiling. The steps are then searched
  * as for a budget, with the visual weights that the target has. It learns nothing from other

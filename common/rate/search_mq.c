@@ -117,9 +117,16 @@ static uint32_t sampled_slope(Cj2kRateFrame *frame, uint32_t stride)
 
 /* --- the steps of a slope --- */
 
-static double base_of_slope(uint32_t slope)
+double cj2k_mq_base_of_slope(uint32_t slope)
 {
   return cj2k_clamp_base(sqrt(cj2k_slope_value(slope) / SLOPE_PER_BASE2) * CJ2K_PHASE_LOW);
+}
+
+uint32_t cj2k_mq_slope_of_base(double base)
+{
+  double root = base / CJ2K_PHASE_LOW;
+
+  return cj2k_slope_class(SLOPE_PER_BASE2 * root * root);
 }
 
 /* Components with different steps need a marker segment each. */
@@ -152,7 +159,7 @@ Cj2kStatus cj2k_mq_search(Cj2kRateFrame *frame, double below, Cj2kMqSteps *steps
     return status;
   if ((double)frame->hulls.total * stride >
       cj2k_body_bytes(frame, (double)frame->encoder->least.frame))
-    base = base_of_slope(slope = sampled_slope(frame, stride));
+    base = cj2k_mq_base_of_slope(slope = sampled_slope(frame, stride));
   const Cj2kStepFactors factors = find_factors(frame, slope, stride);
   while (base > below * 0.75)
     base /= 2;
@@ -193,7 +200,7 @@ Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
 /* Steps change only by more than PHASE_SLACK, since the slope is not precise. */
 static double next_base(const Cj2kRateFrame *frame, double now, uint32_t slope)
 {
-  double base = base_of_slope(slope);
+  double base = cj2k_mq_base_of_slope(slope);
 
   if (useful_passes(frame, HARDLY) < (double)frame->target.ceilings.useful_frame * HARDLY)
     base = MIN(base, now); /* larger steps would not be fine enough */

@@ -32,6 +32,10 @@ bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps);
 /* Finer steps, for use if these are not fine enough. */
 Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps);
 
+/* The base of steps that suit a cut at `slope`, and the slope of the cut that suits a base. */
+double cj2k_mq_base_of_slope(uint32_t slope);
+uint32_t cj2k_mq_slope_of_base(double base);
+
 /* What later frames learn from a frame whose cut through frame->hulls was at `slope`. */
 Cj2kRateMemory cj2k_mq_memory(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint32_t slope,
                               uint64_t header_bytes);

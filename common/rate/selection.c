@@ -116,18 +116,32 @@ static void sum_up(Cj2kHulls *hulls)
   accumulate(hulls);
 }
 
+/* Leaves out a block's options at or below a slope. */
+static void set_block_floor(Cj2kHulls *hulls, uint32_t b, uint32_t slope)
+{
+  const Cj2kHullPoint *points = hulls->points + hulls->first[b];
+  uint32_t n = hulls->all_counts[b];
+
+  while (slope && n && points[n - 1].slope <= slope)
+    n--;
+  hulls->counts[b] = (uint8_t)n;
+}
+
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 {
   hulls->floors[component] = slope;
-  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
-    const Cj2kHullPoint *points = hulls->points + hulls->first[b];
-    uint32_t n = hulls->all_counts[b];
-    if (hulls->components[b] != component)
-      continue;
-    while (slope && n && points[n - 1].slope <= slope)
-      n--;
-    hulls->counts[b] = (uint8_t)n;
-  }
+  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++)
+    if (hulls->components[b] == component)
+      set_block_floor(hulls, b, slope);
+  sum_up(hulls);
+}
+
+void cj2k_hulls_set_floors(Cj2kHulls *hulls, uint32_t slope)
+{
+  for (uint32_t c = 0; c < hulls->plan->num_components; c++)
+    hulls->floors[c] = slope;
+  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++)
+    set_block_floor(hulls, b, slope);
   sum_up(hulls);
 }
 

@@ -64,6 +64,8 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
 
 /* Sets the slope that a component's options must exceed; new hulls reset it to 0. */
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope);
+/* The same for all components. */
+void cj2k_hulls_set_floors(Cj2kHulls *hulls, uint32_t slope);
 
 /*
  * A cut is a slope class: all options above it are retained. Returns the lowest one whose options

@@ -6,9 +6,9 @@
 
 /* The class of a slope: exponent and upper 8 fraction bits of the float. Positive floats sort in
  * the order of their bits, so classes sort in the order of slopes. */
-static uint16_t slope_class(double gain, uint32_t bytes)
+uint16_t cj2k_slope_class(double value)
 {
-  float slope = bytes ? (float)(gain / bytes) : 3e38f;
+  float slope = (float)value;
   uint32_t bits;
 
   if (!(slope > 0))
@@ -16,6 +16,11 @@ static uint16_t slope_class(double gain, uint32_t bytes)
   slope = slope < 3e38f ? slope : 3e38f;
   memcpy(&bits, &slope, sizeof bits);
   return (uint16_t)(bits >> 15);
+}
+
+static uint16_t slope_class(double gain, uint32_t bytes)
+{
+  return cj2k_slope_class(bytes ? gain / bytes : 3e38f);
 }
 
 double cj2k_slope_value(uint32_t slope)

@@ -35,5 +35,7 @@ typedef struct {
 
 /* The slope, in error per byte, at the lower end of a class. */
 double cj2k_slope_value(uint32_t slope);
+/* The class of a slope. */
+uint16_t cj2k_slope_class(double slope);
 
 #endif

@@ -181,12 +181,17 @@ static void test_tags(void)
 {
   static const struct {
     const gchar *encoder, *codec;
-    guint rate; /* 0: no tag */
+    guint nominal, most; /* 0: no tag */
   } cases[] = {
-      {"cudaj2kenc", "JPEG 2000", 0},
-      {"cudaj2kenc block-coder=ht rate-control=lossless", "HTJ2K", 0},
-      {"cudaj2kenc rate-control=cbr bits-per-pixel=2", "JPEG 2000", WIDTH * HEIGHT * 2 * FPS},
-      {"cudaj2kenc rate-control=cbr max-frame-bytes=4000", "JPEG 2000", 4000 * 8 * FPS},
+      {"cudaj2kenc", "JPEG 2000", 0, 0},
+      {"cudaj2kenc block-coder=ht rate-control=lossless", "HTJ2K", 0, 0},
+      {"cudaj2kenc rate-control=cbr bits-per-pixel=2", "JPEG 2000", WIDTH * HEIGHT * 2 * FPS,
+       WIDTH * HEIGHT * 2 * FPS},
+      {"cudaj2kenc rate-control=cbr max-frame-bytes=4000", "JPEG 2000", 4000 * 8 * FPS,
+       4000 * 8 * FPS},
+      {"cudaj2kenc rate-control=cbr bitrate=900", "JPEG 2000", 900000, 900000},
+      {"cudaj2kenc quality=50 bitrate=900 max-frame-bytes=4000000", "JPEG 2000", 0, 900000},
+      {"cudaj2kenc average-bitrate=700 bitrate=900", "JPEG 2000", 700000, 900000},
   };
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     GstTagList *tags = tags_of(cases[i].encoder);
@@ -197,8 +202,8 @@ static void test_tags(void)
     g_assert_cmpstr(codec, ==, cases[i].codec);
     gst_tag_list_get_uint(tags, GST_TAG_NOMINAL_BITRATE, &nominal);
     gst_tag_list_get_uint(tags, GST_TAG_MAXIMUM_BITRATE, &most);
-    g_assert_cmpuint(nominal, ==, cases[i].rate);
-    g_assert_cmpuint(most, ==, cases[i].rate);
+    g_assert_cmpuint(nominal, ==, cases[i].nominal);
+    g_assert_cmpuint(most, ==, cases[i].most);
     g_free(codec);
     gst_tag_list_unref(tags);
   }

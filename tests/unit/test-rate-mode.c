@@ -101,6 +101,8 @@ static void test_choice(void)
       {"bitrate=1000 framerate=25", 64, 48, "cbr"},
       {"quality=50 bitrate=1000 framerate=25", 64, 48, "quality"},
       {"psnr=40 bits-per-pixel=2", 64, 48, "psnr"},
+      {"average-bitrate=1000 framerate=25", 64, 48, "cbr"},
+      {"quality=50 average-bitrate=1000 framerate=25", 64, 48, "quality"},
       {"psnr=40 max-frame-bytes=4000", 64, 48, "psnr"},
       {"quant-step=0.1 bits-per-pixel=2", 64, 48, "qstep"},
       {"rate-control=psnr bits-per-pixel=1", 64, 48, "psnr"},
