@@ -25,10 +25,10 @@ void tool_options_clear(ToolOptions *options)
   g_ptr_array_unref(options->texts);
 }
 
-bool tool_options_given(const ToolOptions *options, const char *name)
+const char *tool_options_given(const ToolOptions *options, const char *name)
 {
   const Cj2kOption *option = cj2k_option_find(options->table, name);
-  return option && options->given[option - options->table->options];
+  return option ? options->given[option - options->table->options] : NULL;
 }
 
 /* --------------------------------------------------------------------------- parse --- */
@@ -38,16 +38,14 @@ static bool set_option(ToolOptions *options, const Cj2kOption *option, const cha
 {
   Cj2kError why;
 
-  if (option->kind == CJ2K_OPTION_TEXT) { /* must live as long as the parameters */
-    char *copy = g_strdup(value);
-    g_ptr_array_add(options->texts, copy);
-    value = copy;
-  }
-  if (cj2k_option_parse(option, value, options->params, &why) != CJ2K_OK) {
+  char *copy = g_strdup(value); /* a text must live as long as the parameters */
+
+  g_ptr_array_add(options->texts, copy);
+  if (cj2k_option_parse(option, copy, options->params, &why) != CJ2K_OK) {
     g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--%s", why.text);
     return false;
   }
-  options->given[option - options->table->options] = true;
+  options->given[option - options->table->options] = copy;
   return true;
 }
 

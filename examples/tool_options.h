@@ -13,8 +13,8 @@
 typedef struct {
   const Cj2kOptionTable *table;
   void *params;
-  bool given[TOOL_MAX_OPTIONS]; /* by index in the table */
-  GPtrArray *texts;             /* owned: texts of the help, and values that params points to */
+  const char *given[TOOL_MAX_OPTIONS]; /* by index in the table: the value; NULL: not given */
+  GPtrArray *texts;                    /* owned: texts of the help, and values */
 } ToolOptions;
 
 void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params);
@@ -27,7 +27,8 @@ GOptionGroup *tool_options_group(ToolOptions *options, const char *name, const c
  */
 bool tool_options_parse(const ToolOptions *options, GOptionContext *context, int *argc,
                         char ***argv, GError **error);
-bool tool_options_given(const ToolOptions *options, const char *name);
+/* The value that was given for an option; NULL: none. */
+const char *tool_options_given(const ToolOptions *options, const char *name);
 
 /* For options of a tool's own: an integer in this range at `user_data`, from a callback's value.
  * False: *error says what is expected. */

@@ -309,17 +309,34 @@ bench_timelines() {
   done
 }
 
+# --- streams side by side, through the library and through the elements; needs no files
+bench_live() {
+  local coder n way rate=(--bits-per-pixel 3 --frames 240)
+  for coder in ht mq; do
+    for n in 1 8 16 32 48; do
+      for way in "" --elements; do
+        ours live.$coder.1080p.$n${way:+.elements} live $way --block-coder $coder --codeblock-width 32 \
+          --codeblock-height 32 --streams $n "${rate[@]}"
+      done
+    done
+  done
+  for n in 4 12; do
+    ours live.ht.2160p.$n live --block-coder ht --size 3840x2160 --streams $n "${rate[@]}"
+  done
+}
+
 if [ -n "$frames" ]; then
   python3 tests/gpu-bench-pictures.py "$frames" "$pictures"
   stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
     "$frames/uhd_422p10.raw"
 fi
-for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines}; do
+for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines live}; do
   case $part in
   decode) needs=$streams ;;
   elements) needs=$([ ! -x "$elements" ] || echo "$frames") ;;
   refine) needs=$([ ! -x "$build/tests/encode-refined" ] || echo "$frames") ;;
   timelines) needs=${frames:+$streams} ;;
+  live) needs=nothing ;;
   *) needs=$frames ;;
   esac
   if [ -z "$needs" ]; then

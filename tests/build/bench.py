@@ -62,6 +62,23 @@ def check_live(folder):
     yield "live: a window larger than its file", bench("live", "--size=999x999", str(picture)) is None
 
 
+def check_elements():
+    """The elements code as many frames as the library, to the same number of bytes."""
+    options = ["--streams=2", "--fps=100", "--size=160x90", "--block-coder=ht", "--bits-per-pixel=3"]
+    usage = run(sys.argv[1], "live", "--elements", *options, "--backend=cpu", "--frames=3", "--in-flight=2")
+    if usage.returncode == 2 and "without GStreamer" in usage.stderr:
+        yield "live --elements # SKIP this build is without GStreamer", True
+        return
+    for direction in ("both", "encode", "decode"):
+        library = bench("live", *options, f"--direction={direction}")
+        elements = bench("live", "--elements", *options, f"--direction={direction}")
+        same = library and elements and all(
+            library[0].get(key) == elements[0].get(key) for key in ("backend", "bytes", "width", "in_flight")) and all(
+                library[0][key]["frames"] == elements[0][key]["frames"] for key in ("encode", "decode") if key in library[0])
+        yield f"live --elements: {direction}, the frames and bytes of the library", same
+    yield "live --elements with a file that is no raw video", bench("live", "--elements", __file__) is None
+
+
 def check_tables(folder):
     """Every table has its markers in the page, every pair of markers a table, and figures are in their cells."""
     log, page = folder / "log", folder / "performance.md"
@@ -83,7 +100,7 @@ def check_tables(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        results = [*check_files(pathlib.Path(name)), *check_live(pathlib.Path(name)),
+        results = [*check_files(pathlib.Path(name)), *check_live(pathlib.Path(name)), *check_elements(),
                    *check_tables(pathlib.Path(name))]
     for i, (what, good) in enumerate(results, 1):
         print("ok" if good else "not ok", i, "-", what)

@@ -49,7 +49,7 @@ FULL_NAMES = {"threads": "num-threads", "in-flight": "frames-in-flight"}
 # Values that are valid but contradict each other.
 COMBINATIONS = [
     (["--bitrate=1000"], "frame rate"), (["--rate-control=cbr"], "bits-per-pixel"),
-    (["--rate-control=lossless", "--bits-per-pixel=2"], "cbr"), (["--quality=50", "--psnr=40"], "rate-control"),
+    (["--rate-control=lossless", "--bits-per-pixel=2"], "lossy"), (["--quality=50", "--psnr=40"], "rate-control"),
     (["--rate-control=qstep"], "quant-step"), (["--num-layers=2", "--layer-rates=1,2,3"], "layer-rates"),
     (["--layer-rates=2,1"], "cumulative"), (["--codeblock-width=1024"], "4096"),
     (["--profile=imf-2k-r", "--quality=50"], "reversible"), (["--profile=cinema-2k", "--rgb-to-xyz=off"], "12 bits"),

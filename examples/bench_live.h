@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Internals of cj2k-bench live: a stream, and the two ways in which its frames are coded, by the
+ * library and by the elements.
+ */
+#ifndef EXAMPLES_BENCH_LIVE_H
+#define EXAMPLES_BENCH_LIVE_H
+
+#include "bench_film.h"
+
+#define LIVE_MAX_PLANES 4
+#define LIVE_RING       64 /* more frames than are on their way at once in a stream */
+#define LIVE_WARM_UP    10 /* first frames of a stream, which are not counted */
+#define LIVE_STORED     (2 * BENCH_FILM_SHOT) /* codestreams that are decoded over and over */
+
+typedef struct {
+  BenchOptions bench;
+  EncodeOptions encode;
+  char *direction, *size;
+  int streams;
+  double fps;
+  gboolean elements;
+  /* of the above */
+  bool encodes, decodes;
+  uint32_t width, height;
+} LiveOptions;
+
+/* A codestream. */
+typedef struct {
+  uint8_t *data;
+  size_t size, capacity;
+} LiveBytes;
+
+typedef struct Live Live;
+
+typedef struct {
+  Live *live;
+  uint32_t number;
+  void *codec; /* encoder and decoder, of the LiveWay */
+  GThread *threads[3];
+  /* When frame i % LIVE_RING was due, and when it reached the decoder. */
+  gint64 due[LIVE_RING], handed_over[LIVE_RING];
+  GArray *encode_ms, *decode_ms; /* double: latency of each frame after the warm-up */
+  uint64_t bytes;
+} LiveStream;
+
+/* A way to code frames. */
+typedef struct {
+  /* Opens encoder and decoder of a stream. false: *error says why not; close() in any case. */
+  bool (*open)(LiveStream *stream, Cj2kError *error);
+  /* Starts the threads of the stream; the first one calls live_pace(). All end after the last
+   * frame. */
+  void (*start)(LiveStream *stream);
+  /* Hands frame i over: a picture, or a codestream if the stream only decodes. false: failed. */
+  bool (*submit)(LiveStream *stream, uint32_t i);
+  void (*close)(LiveStream *stream);
+} LiveWay;
+
+extern const LiveWay live_library;
+/* The elements cudaj2kenc and cudaj2kdec. NULL: this build is without GStreamer. */
+const LiveWay *live_elements(void);
+
+struct Live {
+  const LiveOptions *options;
+  const LiveWay *way;
+  BenchFilm film;
+  LiveStream *streams;
+  LiveBytes stored[LIVE_STORED];
+  gint64 begin; /* when frame 0 of stream 0 is due */
+  gint failed;  /* atomic */
+  BenchMemory before, after;
+  Cj2kBackendKind backend;
+};
+
+typedef struct {
+  double seconds, processor, energy; /* energy in joule; below 0: unknown */
+} LiveUsage;
+
+/* Says once why the measurement ends, and ends it. */
+void live_fail(Live *live, const char *doing, const char *why);
+void live_store(LiveBytes *bytes, const uint8_t *data, size_t size);
+/* Hands the frames over at the pace of the frame rate, those of the streams spread evenly over its
+ * period. Returns after the last one, or after a failure. */
+void live_pace(LiveStream *stream);
+/* Frame i has left the encoder (or the decoder). */
+void live_encoded(LiveStream *stream, uint32_t i, size_t size);
+void live_decoded(LiveStream *stream, uint32_t i);
+
+/* --- bench_live_result.c --- */
+
+LiveUsage live_usage(void);
+/* Prints the result as one JSON object. */
+void live_print(const Live *live, const LiveUsage *before, const LiveUsage *after);
+
+#endif
