@@ -73,6 +73,18 @@ typedef struct Cj2kDecodeBackend {
                       Cj2kError *error);
   Cj2kStatus (*wait)(void *backend, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                      Cj2kError *error);
+  /* Optional, both or neither: a frame whose packets come in parts. begin_parts() takes the place
+   * of start(), with no code-block yet in job->coded. Each add_parts() adds the code-blocks of
+   * `count` precincts, of each of which one packet is given, and writes all rows of the picture for
+   * which that suffices: *rows of them from the top, counted on the reference grid (see
+   * Cj2kRowsReady). Both return when their work is done; job->coded is not needed afterwards.
+   * Code-blocks that are not there yet are not zeros but missing: their rows are not written.
+   * wait() gives the result so far. An error means that the frame must begin anew. */
+  Cj2kStatus (*begin_parts)(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                            Cj2kError *error);
+  Cj2kStatus (*add_parts)(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                          const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
+                          Cj2kError *error);
   Cj2kBackendMemory memory;
 } Cj2kDecodeBackend;
 

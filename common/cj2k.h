@@ -350,9 +350,46 @@ CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *dat
                                         const Cj2kLayout *layout, const Cj2kPicture *picture,
                                         void *user, Cj2kError *error);
 
+/**
+ * Called when rows of a picture that comes in parts are complete: `first` to `end`, exclusive,
+ * counted on the reference grid from the top of the image (after `reduce`). A component with
+ * sub-sampling is complete down to the last row that begins above `end`. Ranges follow each other
+ * from 0 to the height of the image. If the end of the codestream shows that something is missing
+ * or damaged, all rows are decoded again and come in one range that begins at 0. No call is made
+ * for a frame that fails from then on. The function must not call the decoder.
+ */
+typedef void (*Cj2kRowsReady)(void *rows_user, const Cj2kPicture *picture, uint32_t first,
+                              uint32_t end);
+
+/**
+ * Begins a frame whose bytes come in parts, for cj2k_decoder_append and cj2k_decoder_end, which
+ * belong to the thread that submits. layout, picture and user are those of cj2k_decoder_submit;
+ * `rows` may be NULL. Blocks while frames_in_flight frames are in flight; the new one is in flight
+ * from cj2k_decoder_end on. No other frame can be submitted before.
+ *
+ * The CPU back end decodes each precinct as soon as its packets are there, and each row as soon as
+ * it has the precincts that it needs, so that `rows` is called from cj2k_decoder_append. How many
+ * rows come before the end depends on the codestream: PCRL with precincts of little height gives
+ * them one after the other, the other orders at the end. Decoding as a whole, when all bytes are
+ * there, gives the same samples in all cases. It is what happens with the CUDA back end, files with
+ * boxes, palettes, several tiles, packed packet headers, and CJ2K_CONCEAL_PREVIOUS; `rows` is then
+ * called once, from cj2k_decoder_receive.
+ */
+CJ2K_API Cj2kStatus cj2k_decoder_begin(Cj2kDecoder *decoder, const Cj2kLayout *layout,
+                                       const Cj2kPicture *picture, void *user, Cj2kRowsReady rows,
+                                       void *rows_user, Cj2kError *error);
+/** Adds bytes to the frame that was begun, and decodes what they make possible on this thread and
+ * those of the decoder. The bytes are copied. */
+CJ2K_API Cj2kStatus cj2k_decoder_append(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
+                                        Cj2kError *error);
+/** Ends the frame, which is then received like any other. */
+CJ2K_API Cj2kStatus cj2k_decoder_end(Cj2kDecoder *decoder, Cj2kError *error);
+/** Forgets the frame that was begun, if there is one. */
+CJ2K_API void cj2k_decoder_drop(Cj2kDecoder *decoder);
+
 /** Tells that packets of the codestream that is submitted next were replaced by empty ones, so that
- * `conceal` counts empty packets as missing, and `strict` refuses it. It belongs to the thread that
- * submits. */
+ * `conceal` counts empty packets as missing, and `strict` refuses it. For a frame in parts it may
+ * be called up to cj2k_decoder_end. It belongs to the thread that submits. */
 CJ2K_API void cj2k_decoder_next_is_damaged(Cj2kDecoder *decoder);
 
 /** A frame that was decoded. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "tile_reader.h"
 
+#include "common/runtime/error.h"
 #include "packets_internal.h"
 
 #include <glib.h>
@@ -157,14 +158,15 @@ static void join_ht(Cj2kFrameStore *store, const Cj2kTileReader *reader,
   block->is_ht = 1;
 }
 
-void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store)
+void cj2k_tile_reader_finish_run(const Cj2kTileReader *reader, Cj2kFrameStore *store,
+                                 uint32_t first, uint32_t count)
 {
   const Cj2kPlan *plan = reader->plan;
   Cj2kCodedFrame *frame = &store->frame;
 
-  for (uint32_t i = 0; i < reader->num_blocks; i++) {
-    const Cj2kBlockState *state = &reader->states[i];
-    Cj2kCodedBlock *block = &frame->blocks[reader->first_block + i];
+  for (uint32_t i = first; i < first + count; i++) {
+    const Cj2kBlockState *state = &reader->states[i - reader->first_block];
+    Cj2kCodedBlock *block = &frame->blocks[i];
     const Cj2kPlanBand *band;
     uint32_t bitplanes;
 
@@ -172,7 +174,7 @@ void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store
                               .zero_bitplanes = state->zero_bitplanes};
     if (state->first_piece == 0)
       continue;
-    band = &plan->bands[plan->blocks[reader->first_block + i].band];
+    band = &plan->bands[plan->blocks[i].band];
     bitplanes = band->num_bitplanes + (uint32_t)band->roi_shift;
     if (state->zero_bitplanes < bitplanes) {
       if (state->kind == CJ2K_BLOCK_HT)
@@ -185,6 +187,39 @@ void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store
       frame->corrupt_blocks++;
     }
   }
+}
+
+void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store)
+{
+  cj2k_tile_reader_finish_run(reader, store, reader->first_block, reader->num_blocks);
+}
+
+Cj2kStatus cj2k_frame_store_begin(Cj2kFrameStore *store, const Cj2kPlan *plan, uint64_t max_memory,
+                                  Cj2kError *error)
+{
+  Cj2kCodedFrame *frame = &store->frame;
+
+  if (max_memory > 0 && plan->num_blocks * (uint64_t)sizeof *frame->blocks > max_memory)
+    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                          "%u code-blocks need more memory than max-memory allows",
+                          plan->num_blocks);
+  if (plan->num_blocks > store->blocks_capacity) {
+    g_free(frame->blocks);
+    frame->blocks = g_new(Cj2kCodedBlock, plan->num_blocks);
+    store->blocks_capacity = plan->num_blocks;
+  }
+  frame->side_size = 0;
+  frame->num_segments = 0;
+  frame->corrupt_blocks = 0;
+  frame->unread_bytes = 0;
+  return CJ2K_OK;
+}
+
+void cj2k_frame_store_clear(Cj2kFrameStore *store)
+{
+  g_free(store->frame.blocks);
+  g_free(store->frame.segments);
+  g_free(store->frame.side);
 }
 
 void cj2k_store_supply(Cj2kFrameStore *store, uint32_t number, const Cj2kCodedBlock *block,

@@ -12,8 +12,16 @@ typedef struct {
   size_t side_capacity;
 } Cj2kFrameStore;
 
-/* Turns the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame. */
+/* Prepares it for a frame of this plan; CJ2K_ERROR_LIMIT if that needs more than max_memory bytes
+ * (0: no limit). */
+Cj2kStatus cj2k_frame_store_begin(Cj2kFrameStore *store, const Cj2kPlan *plan, uint64_t max_memory,
+                                  Cj2kError *error);
+void cj2k_frame_store_clear(Cj2kFrameStore *store);
+/* Turns the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame;
+ * the second function those of `count` blocks from block `first` of the plan on. */
 void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store);
+void cj2k_tile_reader_finish_run(const Cj2kTileReader *reader, Cj2kFrameStore *store,
+                                 uint32_t first, uint32_t count);
 /* See cj2k_packets_supply. */
 void cj2k_store_supply(Cj2kFrameStore *store, uint32_t number, const Cj2kCodedBlock *block,
                        const uint8_t *data, const Cj2kSegment *segments);
@@ -39,6 +47,8 @@ typedef struct {
   uint64_t packet;   /* number of the next packet in the tile */
   uint64_t began_at; /* where the last packet began, and the end of that tile-part */
   uint64_t part_end;
+  uint64_t header_end; /* where the header of the last packet ended, with EPH */
+  uint64_t wanted;     /* after a packet that is incomplete: where its bytes end; 0: not known */
   uint64_t ended_at;   /* where the last packet ended or broke off */
   uint64_t unread;     /* bytes of tile-parts that were left unread */
   bool had_sop;        /* the last packet began with SOP */

@@ -128,6 +128,9 @@ static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint3
     Cj2kPiece *piece = &reader->pieces[i];
     piece->offset = at;
     if (piece->length > end - at) {
+      walk->wanted = at;
+      for (uint32_t rest = i; rest < num_pieces; rest++)
+        walk->wanted += reader->pieces[rest].length;
       cut_piece(piece, may_be_cut(reader, packet), walk->end - at);
       drop_pieces(reader, i + 1);
       walk->at = walk->end;
@@ -168,7 +171,7 @@ Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *pack
     drop_pieces(reader, first_piece);
     return result;
   }
-  body = walk->at;
+  body = walk->header_end = walk->at;
   if (!place_pieces(walk, packet, first_piece))
     return CJ2K_PACKETS_ENDED;
   if (walk->observer)
@@ -282,9 +285,7 @@ void cj2k_packet_reader_free(Cj2kPacketReader *reader)
   if (!reader)
     return;
   cj2k_tile_reader_clear(&reader->tile_reader);
-  g_free(reader->store.frame.blocks);
-  g_free(reader->store.frame.segments);
-  g_free(reader->store.frame.side);
+  cj2k_frame_store_clear(&reader->store);
   g_free(reader->first_part);
   g_free(reader->last_part);
   g_free(reader->next_part);
@@ -335,22 +336,12 @@ static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                               bool strict, uint64_t max_memory, Cj2kError *error)
 {
   Cj2kCodedFrame *frame = &reader->store.frame;
+  Cj2kStatus status = cj2k_frame_store_begin(&reader->store, plan, max_memory, error);
 
-  if (max_memory > 0 && plan->num_blocks * (uint64_t)sizeof *frame->blocks > max_memory)
-    return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
-                          "%u code-blocks need more memory than max-memory allows",
-                          plan->num_blocks);
-  if (plan->num_blocks > reader->store.blocks_capacity) {
-    g_free(frame->blocks);
-    frame->blocks = g_new(Cj2kCodedBlock, plan->num_blocks);
-    reader->store.blocks_capacity = plan->num_blocks;
-  }
+  if (status != CJ2K_OK)
+    return status;
   frame->codestream = data;
   frame->codestream_size = size;
-  frame->side_size = 0;
-  frame->num_segments = 0;
-  frame->corrupt_blocks = 0;
-  frame->unread_bytes = 0;
   reader->missing.any = false;
   reader->missing.packets = reader->missing.blocks = 0;
   frame->truncated = !list_tile_parts(reader, plan, tile_parts) || tile_parts->truncated;

@@ -104,6 +104,7 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
   free(slot->memory.lowpass);
   cj2k_decode_levels_clear(&slot->levels);
   cj2k_decode_finish_clear(&slot->finish);
+  cj2k_decode_parts_clear(slot);
   g_free(slot);
 }
 
@@ -195,6 +196,36 @@ static Cj2kStatus start(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob
   return CJ2K_OK;
 }
 
+/* Prepares a frame whose packets come in parts. */
+static Cj2kStatus begin_parts(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                              Cj2kError *error)
+{
+  (void)backend;
+  memset(&slot->result, 0, sizeof slot->result);
+  g_atomic_int_set(&slot->lanes.out_of_memory, 0);
+  Cj2kStatus status = prepare(slot, job, error);
+  if (status == CJ2K_OK)
+    cj2k_decode_parts_begin(slot, job->picture);
+  return status;
+}
+
+static Cj2kStatus add_parts(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                            const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
+                            Cj2kError *error)
+{
+  (void)backend;
+  gint64 begin = g_get_monotonic_time();
+  slot->parts.corrupt_blocks += cj2k_decode_parts_blocks(slot, job->coded, precincts, count);
+  slot->result.corrupt_blocks = slot->parts.corrupt_blocks + job->coded->corrupt_blocks;
+  gint64 decoded = g_get_monotonic_time();
+  *rows = cj2k_decode_parts_rows(slot, job->picture);
+  slot->result.ms_block_coder += (double)(decoded - begin) / 1000;
+  slot->result.ms_transform += (double)(g_get_monotonic_time() - decoded) / 1000;
+  if (g_atomic_int_get(&slot->lanes.out_of_memory))
+    return cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no memory for the work of a thread");
+  return CJ2K_OK;
+}
+
 static Cj2kStatus wait_frame(void *backend, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                              Cj2kError *error)
 {
@@ -212,6 +243,8 @@ const Cj2kDecodeBackend *cj2k_cpu_decode_backend(void)
                                             .slot_new = slot_new,
                                             .slot_free = slot_free,
                                             .start = start,
+                                            .begin_parts = begin_parts,
+                                            .add_parts = add_parts,
                                             .wait = wait_frame};
   return &backend;
 }

@@ -86,6 +86,18 @@ typedef struct {
   GMutex packing; /* guards words that samples of several tiles share */
 } Cj2kDecodeFinish;
 
+/* How far a frame has come whose packets come in parts (decode_parts.c). */
+typedef struct {
+  uint32_t *row_first;   /* per resolution of the plan: its first row of precincts in row_missing */
+  uint32_t *row_missing; /* per row of precincts: precincts that are missing */
+  uint32_t *rows_whole;  /* per resolution: rows of precincts from the first on that are complete */
+  uint32_t *rows_done;   /* per resolution: row, absolute, up to which its image was made */
+  uint32_t *group_done;  /* per component group: rows that were written */
+  GArray *blocks;        /* uint32_t: code-blocks of the precincts that were added */
+  GArray *strips;        /* Cj2kDecodeStrip or Cj2kFinishStrip of the work that is due */
+  uint32_t corrupt_blocks;
+} Cj2kDecodeParts;
+
 struct Cj2kDecodeSlot {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference; everything below belongs to it */
@@ -93,6 +105,7 @@ struct Cj2kDecodeSlot {
   Cj2kDecodeLanes lanes;
   Cj2kDecodeLevels levels;
   Cj2kDecodeFinish finish;
+  Cj2kDecodeParts parts;
   Cj2kDecodeResult result;
 };
 
@@ -102,6 +115,10 @@ Cj2kDecodeLane *cj2k_decode_lane(Cj2kDecodeSlot *slot, uint32_t lane);
 /* BLOCK CODER: decodes all code-blocks of the frame into their bands. Returns how many were
  * corrupt. */
 uint32_t cj2k_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded);
+/* The same for some blocks, by their numbers in the plan; only those that the block coder finds
+ * corrupt are counted. */
+uint32_t cj2k_decode_some_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                 const uint32_t *blocks, uint32_t count);
 
 void cj2k_decode_levels_init(Cj2kDecodeLevels *levels);
 void cj2k_decode_levels_clear(Cj2kDecodeLevels *levels);
@@ -115,5 +132,22 @@ void cj2k_decode_list_finish(Cj2kDecodeSlot *slot, const Cj2kLayout *layout);
 
 /* TRANSFORM: turns the bands into the picture. */
 void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture);
+
+/* Parts of it: what no component writes, some rows of images of resolution r, and some rows of the
+ * picture. */
+void cj2k_decode_fill(Cj2kDecodeSlot *slot, const Cj2kPicture *picture);
+void cj2k_decode_level_strips(Cj2kDecodeSlot *slot, const GArray *strips);
+void cj2k_decode_finish_strips(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
+                               const GArray *strips);
+
+/* Both stages of a frame of one tile whose packets come in parts. begin(): after the plan and the
+ * layout were set. blocks(): decodes the code-blocks of precincts and returns how many were
+ * corrupt. rows(): writes all rows that have become possible; returns how many rows of the picture
+ * are complete, on the reference grid. */
+void cj2k_decode_parts_begin(Cj2kDecodeSlot *slot, const Cj2kPicture *picture);
+uint32_t cj2k_decode_parts_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                  const Cj2kPacketId *precincts, uint32_t count);
+uint32_t cj2k_decode_parts_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture);
+void cj2k_decode_parts_clear(Cj2kDecodeSlot *slot);
 
 #endif

@@ -9,7 +9,8 @@
 typedef struct {
   Cj2kDecodeSlot *slot;
   const Cj2kCodedFrame *coded;
-  gint corrupt; /* atomic */
+  const uint32_t *blocks; /* numbers of the blocks; NULL: all of the plan */
+  gint corrupt;           /* atomic */
 } BlockStage;
 
 /* The place of a block's coefficients. */
@@ -53,9 +54,10 @@ static bool decode(Cj2kDecodeLane *lane, const Cj2kBlockInput *in, bool is_ht,
   return ok;
 }
 
-static void decode_one(void *ctx, uint32_t index, uint32_t lane_index)
+static void decode_one(void *ctx, uint32_t number, uint32_t lane_index)
 {
   BlockStage *stage = ctx;
+  uint32_t index = stage->blocks ? stage->blocks[number] : number;
   Cj2kDecodeSlot *slot = stage->slot;
   const Cj2kPlanBlock *block = &slot->plan->blocks[index];
   const Cj2kPlanBand *band = &slot->plan->bands[block->band];
@@ -91,6 +93,14 @@ static void decode_one(void *ctx, uint32_t index, uint32_t lane_index)
     g_atomic_int_inc(&stage->corrupt);
     clear(&target);
   }
+}
+
+uint32_t cj2k_decode_some_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                 const uint32_t *blocks, uint32_t count)
+{
+  BlockStage stage = {.slot = slot, .coded = coded, .blocks = blocks};
+  cj2k_parallel_for(slot->threads, count, decode_one, &stage);
+  return (uint32_t)stage.corrupt;
 }
 
 uint32_t cj2k_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)

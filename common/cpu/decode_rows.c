@@ -41,7 +41,8 @@ static Cj2kBands bands_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc
 typedef struct {
   Cj2kDecodeSlot *slot;
   const Cj2kPicture *picture;
-  uint32_t first; /* index of the level's first strip */
+  const GArray *strips; /* Cj2kDecodeStrip, or Cj2kFinishStrip in the last level */
+  uint32_t first;       /* index of the level's first strip */
 } RowStage;
 
 static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
@@ -49,7 +50,7 @@ static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
   RowStage *stage = ctx;
   Cj2kDecodeSlot *slot = stage->slot;
   const Cj2kDecodeStrip *strip =
-      &g_array_index(slot->levels.strips, Cj2kDecodeStrip, stage->first + index);
+      &g_array_index(stage->strips, Cj2kDecodeStrip, stage->first + index);
   const Cj2kPlanTileComp *tc = &slot->plan->tile_comps[strip->tile_comp];
   Cj2kDecodeLane *lane = cj2k_decode_lane(slot, lane_index);
   if (!lane)
@@ -144,7 +145,7 @@ static void finish_strip(void *ctx, uint32_t index, uint32_t lane_index)
 {
   RowStage *stage = ctx;
   Cj2kDecodeSlot *slot = stage->slot;
-  const Cj2kFinishStrip *strip = &g_array_index(slot->finish.strips, Cj2kFinishStrip, index);
+  const Cj2kFinishStrip *strip = &g_array_index(stage->strips, Cj2kFinishStrip, index);
   const Cj2kComponentGroup *group = &slot->finish.groups[strip->group];
   const uint32_t *components = slot->finish.group_components + group->first;
   Cj2kDecodeLane *lane = cj2k_decode_lane(slot, lane_index);
@@ -169,13 +170,32 @@ static void fill_plane(void *ctx, uint32_t p, uint32_t lane_index)
                   slot->finish.components, slot->plan->num_components);
 }
 
-void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+void cj2k_decode_fill(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
 {
   RowStage stage = {.slot = slot, .picture = picture};
+  cj2k_parallel_for(slot->threads, slot->finish.layout.num_planes, fill_plane, &stage);
+}
+
+void cj2k_decode_level_strips(Cj2kDecodeSlot *slot, const GArray *strips)
+{
+  RowStage stage = {.slot = slot, .strips = strips};
+  cj2k_parallel_for(slot->threads, strips->len, level_strip, &stage);
+}
+
+void cj2k_decode_finish_strips(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
+                               const GArray *strips)
+{
+  RowStage stage = {.slot = slot, .picture = picture, .strips = strips};
+  cj2k_parallel_for(slot->threads, strips->len, finish_strip, &stage);
+}
+
+void cj2k_decode_rows(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+{
+  RowStage stage = {.slot = slot, .strips = slot->levels.strips};
   for (uint32_t r = 1; r <= CJ2K_MAX_LEVELS; r++) {
     stage.first = slot->levels.ends[r - 1];
     cj2k_parallel_for(slot->threads, slot->levels.ends[r] - stage.first, level_strip, &stage);
   }
-  cj2k_parallel_for(slot->threads, slot->finish.layout.num_planes, fill_plane, &stage);
-  cj2k_parallel_for(slot->threads, slot->finish.strips->len, finish_strip, &stage);
+  cj2k_decode_fill(slot, picture);
+  cj2k_decode_finish_strips(slot, picture, slot->finish.strips);
 }

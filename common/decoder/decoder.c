@@ -55,6 +55,7 @@ void cj2k_decoder_close(Cj2kDecoder *decoder)
   Cj2kFrame frame;
   while (cj2k_decoder_receive(decoder, &frame) == CJ2K_OK)
     cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_parts_clear(decoder);
   cj2k_decoder_clear_slots(decoder);
   cj2k_decoder_close_ring(decoder);
   cj2k_decoder_free_pictures(decoder);
@@ -89,21 +90,20 @@ void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory)
 
 /* --------------------------------------------------------------------------- submit --- */
 
-/* The next free place of the ring; waits until there is one. */
-static Cj2kDecoderFrame *wait_for_place(Cj2kDecoder *decoder)
+Cj2kDecoderFrame *cj2k_decoder_wait_for_place(Cj2kDecoder *decoder)
 {
   g_mutex_lock(&decoder->lock);
   while (decoder->ring.count == decoder->ring.size)
     g_cond_wait(&decoder->changed, &decoder->lock);
   uint32_t index = (decoder->ring.first + decoder->ring.count) % decoder->ring.size;
   g_mutex_unlock(&decoder->lock);
+  cj2k_decoder_frame_reset(&decoder->ring.frames[index]);
   return &decoder->ring.frames[index];
 }
 
-static void enqueue(Cj2kDecoderFrame *frame)
+void cj2k_decoder_frame_enqueue(Cj2kDecoderFrame *frame, bool run)
 {
   Cj2kDecoder *decoder = frame->decoder;
-  bool run = frame->status == CJ2K_OK;
   bool alone = decoder->ring.size == 1 && decoder->backend.kind == CJ2K_BACKEND_CUDA;
   g_mutex_lock(&decoder->lock);
   frame->state = run ? CJ2K_FRAME_BUSY : CJ2K_FRAME_DONE;
@@ -120,9 +120,11 @@ static void enqueue(Cj2kDecoderFrame *frame)
     cj2k_threads_start(decoder->threads, cj2k_decoder_frame_run, frame);
 }
 
-static Cj2kStatus check_arguments(const Cj2kDecoder *decoder, const Cj2kLayout *layout,
-                                  const Cj2kPicture *picture, Cj2kError *error)
+Cj2kStatus cj2k_decoder_check_arguments(const Cj2kDecoder *decoder, const Cj2kLayout *layout,
+                                        const Cj2kPicture *picture, Cj2kError *error)
 {
+  if (decoder->parts.frame)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "a frame in parts was not ended");
   if (!layout != !picture)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "layout without picture, or the reverse");
   if (picture && picture->memory == CJ2K_MEMORY_CUDA && decoder->backend.kind != CJ2K_BACKEND_CUDA)
@@ -131,28 +133,33 @@ static Cj2kStatus check_arguments(const Cj2kDecoder *decoder, const Cj2kLayout *
   return layout ? cj2k_layout_check(layout, error) : CJ2K_OK;
 }
 
-Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
-                               const Cj2kLayout *layout, const Cj2kPicture *picture, void *user,
-                               Cj2kError *error)
+void cj2k_decoder_frame_submit(Cj2kDecoderFrame *frame, const Cj2kLayout *layout,
+                               const Cj2kPicture *picture)
 {
-  cj2k_error_clear(error);
-  Cj2kStatus status = check_arguments(decoder, layout, picture, error);
-  if (status != CJ2K_OK)
-    return status;
-  Cj2kDecoderFrame *frame = wait_for_place(decoder);
-  cj2k_decoder_frame_reset(frame);
-  frame->input.data = data;
-  frame->input.size = size;
-  frame->input.user = user;
-  frame->input.submitted = g_get_monotonic_time();
-  frame->input.damaged = decoder->next_is_damaged;
-  decoder->next_is_damaged = false;
+  frame->input.damaged = frame->decoder->next_is_damaged;
+  frame->decoder->next_is_damaged = false;
   frame->status = cj2k_decoder_frame_headers(frame, &frame->error);
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_decoder_frame_picture(frame, layout, picture, &frame->error);
   if (picture)
     frame->target.picture = *picture; /* returned with the frame, whatever its status */
-  enqueue(frame);
+  cj2k_decoder_frame_enqueue(frame, frame->status == CJ2K_OK);
+}
+
+Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
+                               const Cj2kLayout *layout, const Cj2kPicture *picture, void *user,
+                               Cj2kError *error)
+{
+  cj2k_error_clear(error);
+  Cj2kStatus status = cj2k_decoder_check_arguments(decoder, layout, picture, error);
+  if (status != CJ2K_OK)
+    return status;
+  Cj2kDecoderFrame *frame = cj2k_decoder_wait_for_place(decoder);
+  frame->input.data = data;
+  frame->input.size = size;
+  frame->input.user = user;
+  frame->input.submitted = g_get_monotonic_time();
+  cj2k_decoder_frame_submit(frame, layout, picture);
   return CJ2K_OK;
 }
 
@@ -233,6 +240,7 @@ Cj2kStatus cj2k_decoder_receive(Cj2kDecoder *decoder, Cj2kFrame *out)
   g_mutex_unlock(&decoder->lock);
 
   cj2k_decoder_frame_finish(frame);
+  cj2k_decoder_report_rows(frame);
   hand_out(frame, out);
 
   g_mutex_lock(&decoder->lock);

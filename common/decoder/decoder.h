@@ -8,6 +8,7 @@
 #define CJ2K_DECODER_DECODER_H
 
 #include "common/backend.h"
+#include "common/codestream/packets_parts.h"
 #include "common/runtime/slots.h"
 #include "conceal.h"
 #include "image.h"
@@ -33,6 +34,7 @@ typedef struct {
   void *user;
   gint64 submitted; /* monotonic, microseconds */
   bool damaged;     /* empty packets may stand for missing ones */
+  bool is_part;     /* more bytes will come: what is missing is no error */
 } Cj2kFrameInput;
 
 /* What the headers say (headers.c). */
@@ -76,6 +78,15 @@ typedef struct {
   uint64_t restored_blocks;
 } Cj2kFrameCoding;
 
+/* A frame whose bytes come in parts (parts.c). */
+typedef struct {
+  uint8_t *bytes; /* memory of the input */
+  size_t capacity;
+  Cj2kRowsReady rows; /* NULL: nobody is told */
+  void *rows_user;
+  Cj2kCodedFrame coded; /* what the reader of parts says at the end; without its arrays */
+} Cj2kFrameParts;
+
 /* One frame in flight. Its memory is kept for the next frame in this place. */
 typedef struct {
   Cj2kDecoder *decoder;
@@ -88,6 +99,7 @@ typedef struct {
                               the picture */
   Cj2kFrameStaging staging;
   Cj2kFrameCoding coding;
+  Cj2kFrameParts parts;
   Cj2kStatus status;
   Cj2kError error;
 } Cj2kDecoderFrame;
@@ -118,6 +130,21 @@ typedef struct {
   uint64_t submitted;    /* so far */
 } Cj2kDecoderRing;
 
+/* The frame that was begun and not ended yet (parts.c); used by the submitting thread only. */
+typedef struct {
+  Cj2kDecoderFrame *frame; /* NULL: none */
+  Cj2kLayout layout;       /* a copy */
+  Cj2kPicture picture;
+  bool has_picture;
+  bool whole;     /* it has to be decoded as a whole */
+  bool has_plan;  /* the headers are complete, and the back end has begun */
+  uint32_t ready; /* rows that were reported */
+  Cj2kPartsHeader header;
+  Cj2kPartsReader *reader;
+  Cj2kDecodeSlot *slot; /* of its own, which is never lent */
+  Cj2kDecodeJob job;
+} Cj2kDecoderParts;
+
 struct Cj2kDecoder {
   Cj2kDecoderParams params;
   Cj2kThreads *threads;
@@ -130,8 +157,24 @@ struct Cj2kDecoder {
   Cj2kOwnPicture *free_pictures;
   Cj2kStats stats;
   bool next_is_damaged; /* of the thread that submits */
-  Cj2kConceal conceal;  /* used by one frame after the other, in order */
+  Cj2kDecoderParts parts;
+  Cj2kConceal conceal; /* used by one frame after the other, in order */
 };
+
+/* decoder.c. Waits for a free place of the ring, and prepares it. */
+Cj2kDecoderFrame *cj2k_decoder_wait_for_place(Cj2kDecoder *decoder);
+Cj2kStatus cj2k_decoder_check_arguments(const Cj2kDecoder *decoder, const Cj2kLayout *layout,
+                                        const Cj2kPicture *picture, Cj2kError *error);
+/* Reads the headers of frame->input, finds the picture, and hands the frame to the pool. */
+void cj2k_decoder_frame_submit(Cj2kDecoderFrame *frame, const Cj2kLayout *layout,
+                               const Cj2kPicture *picture);
+/* Puts the frame in flight; with `run` it is decoded, else it is done. */
+void cj2k_decoder_frame_enqueue(Cj2kDecoderFrame *frame, bool run);
+
+/* parts.c */
+void cj2k_decoder_parts_clear(Cj2kDecoder *decoder);
+/* Reports the rows of a frame that was received, unless parts of it were. */
+void cj2k_decoder_report_rows(Cj2kDecoderFrame *frame);
 
 /* backend.c. Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */
 bool cj2k_decoder_open_backend(Cj2kDecoder *decoder, Cj2kError *error);
@@ -164,6 +207,9 @@ void cj2k_decoder_frame_run(void *frame);
 /* Waits for the back end, applies the palette and sets the status. Called by the receiving thread,
  * or by that of an earlier frame that needs the slot. Later calls for the same frame do nothing. */
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame);
+/* With `strict`, the error of a frame that was decoded and of which anything is missing or corrupt.
+ */
+Cj2kStatus cj2k_decoder_frame_check(Cj2kDecoderFrame *frame);
 /* Frees what the last frame in this place held. */
 void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame);
 

@@ -158,6 +158,16 @@ static Cj2kStatus wait_backend(Cj2kDecoderFrame *frame)
                                           &frame->coding.result, &frame->error);
 }
 
+Cj2kStatus cj2k_decoder_frame_check(Cj2kDecoderFrame *frame)
+{
+  bool truncated = frame->coding.coded->truncated || frame->headers.tile_parts.truncated;
+  if (!frame->decoder->params.strict || (!truncated && !frame->coding.result.corrupt_blocks))
+    return CJ2K_OK;
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM, "%u corrupt code-blocks%s",
+                        frame->coding.result.corrupt_blocks,
+                        truncated ? ", and the codestream ends early" : "");
+}
+
 void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
 {
   if (!frame->coding.started)
@@ -174,12 +184,8 @@ void cj2k_decoder_frame_finish(Cj2kDecoderFrame *frame)
   frame->status = cj2k_decoder_frame_unstage(frame, &frame->error);
   if (frame->status != CJ2K_OK)
     return;
-  bool truncated = frame->coding.coded->truncated || frame->headers.tile_parts.truncated;
-  if (frame->decoder->params.strict && (truncated || frame->coding.result.corrupt_blocks))
-    frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM, "%u corrupt code-blocks%s",
-                                   frame->coding.result.corrupt_blocks,
-                                   truncated ? ", and the codestream ends early" : "");
-  else if (frame->decoder->params.strict && beyond)
+  frame->status = cj2k_decoder_frame_check(frame);
+  if (frame->status == CJ2K_OK && frame->decoder->params.strict && beyond)
     frame->status = cj2k_error_set(&frame->error, CJ2K_ERROR_CODESTREAM,
                                    "%" G_GUINT64_FORMAT
                                    " samples are indices beyond the %u entries of the palette",
@@ -198,6 +204,7 @@ void cj2k_decoder_frame_reset(Cj2kDecoderFrame *frame)
   cj2k_frame_target_reset(&frame->indices, frame->decoder);
   cj2k_frame_staging_reset(&frame->staging, frame->decoder);
   *coding = (Cj2kFrameCoding){.packets = coding->packets, .cpu_slot = coding->cpu_slot};
+  frame->parts.rows = NULL;
   cj2k_error_clear(&frame->error);
   frame->status = CJ2K_OK;
 }
@@ -219,6 +226,7 @@ static void frame_clear(Cj2kDecoderFrame *frame)
   cj2k_cpu_decode_backend()->slot_free(frame->decoder->backend.cpu_data, frame->coding.cpu_slot);
   cj2k_frame_target_clear(&frame->target);
   cj2k_frame_target_clear(&frame->indices);
+  g_free(frame->parts.bytes);
 }
 
 void cj2k_decoder_close_ring(Cj2kDecoder *decoder)

@@ -78,13 +78,14 @@ static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_head
 static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kError *error)
 {
   Cj2kDecoder *decoder = frame->decoder;
+  bool strict = decoder->params.strict && !frame->input.is_part;
   Cj2kHeader *header = NULL;
   bool same = false;
   frame->headers.codestream = jp2->codestream;
-  Cj2kStatus status = cj2k_header_read(
-      decoder->last.reader, frame->input.data + frame->headers.codestream.offset,
-      frame->headers.codestream.size, decoder->params.strict, frame->headers.max_memory, &header,
-      &same, &frame->headers.tile_parts, error);
+  Cj2kStatus status =
+      cj2k_header_read(decoder->last.reader, frame->input.data + frame->headers.codestream.offset,
+                       frame->headers.codestream.size, strict, frame->headers.max_memory, &header,
+                       &same, &frame->headers.tile_parts, error);
   if (status != CJ2K_OK)
     return shift_offset(status, jp2, error);
   status = renew(decoder, header, same, frame->headers.max_memory, jp2, frame->input.data, error);

@@ -171,8 +171,8 @@ static void save_rtp(const char *name, const uint8_t *data, size_t size)
 
 static void make_codestreams(void)
 {
-  static const char *const targets[] = {"fuzz-headers", "fuzz-packets", "fuzz-frame",
-                                        "fuzz-threads", "fuzz-rtp"};
+  static const char *const targets[] = {"fuzz-headers", "fuzz-packets", "fuzz-parts",
+                                        "fuzz-frame",   "fuzz-threads", "fuzz-rtp"};
   for (uint32_t i = 0; i < G_N_ELEMENTS(streams); i++) {
     GBytes *bytes = encode(i);
     gsize size;

@@ -64,7 +64,7 @@ copy_small() { # FILES SIZE TARGET...: files of up to SIZE bytes
   done < <(find "$shared/malformed" "$shared/conformance" -name "$pattern" -size "-$size" 2>/dev/null)
 }
 copy_small '*.jp2' 32k fuzz-boxes fuzz-frame
-copy_small '*.j[2p][kc]' 24k fuzz-headers fuzz-packets fuzz-frame fuzz-rtp fuzz-threads
+copy_small '*.j[2p][kc]' 24k fuzz-headers fuzz-packets fuzz-parts fuzz-frame fuzz-rtp fuzz-threads
 
 if [ -n "$bundle" ]; then
   . tests/fuzz/bundle.sh

@@ -19,7 +19,7 @@ if [ ${#targets[@]} -eq 0 ]; then
   done
 fi
 # Those whose inputs take longest to try, and that see most of the code.
-deep=(fuzz-frame fuzz-packets fuzz-encoder fuzz-rtp fuzz-round-trip fuzz-threads)
+deep=(fuzz-frame fuzz-packets fuzz-parts fuzz-encoder fuzz-rtp fuzz-round-trip fuzz-threads)
 
 export UBSAN_OPTIONS=print_stacktrace=1
 mkdir -p "$out"

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reads the packets of a codestream whose bytes come in parts, each as soon as all its bytes are
+ * there. It reads intact codestreams of one tile only. Where anything is missing, damaged or
+ * unusual, it says so, and the whole codestream has to be read by cj2k_packets_read once all its
+ * bytes are there: only then is it known what has to be concealed.
+ */
+#ifndef CJ2K_CODESTREAM_PACKETS_PARTS_H
+#define CJ2K_CODESTREAM_PACKETS_PARTS_H
+
+#include "coded.h"
+
+typedef enum {
+  CJ2K_PARTS_MORE,  /* bytes are missing */
+  CJ2K_PARTS_DONE,  /* the headers are complete, or all packets were read */
+  CJ2K_PARTS_WHOLE, /* this codestream has to be read as a whole */
+} Cj2kPartsState;
+
+/* How far the main header and the header of the first tile-part have come. Set it to all zeros
+ * first. */
+typedef struct {
+  uint64_t at;  /* the next marker; when the headers are complete, the byte behind SOD */
+  uint64_t sot; /* the first SOT, 0: not found yet */
+} Cj2kPartsHeader;
+
+/* Goes on in data[0..size), which begins with the bytes that it had before. */
+Cj2kPartsState cj2k_parts_header_scan(Cj2kPartsHeader *header, const uint8_t *data, size_t size);
+
+typedef struct Cj2kPartsReader Cj2kPartsReader;
+Cj2kPartsReader *cj2k_parts_reader_new(void);
+void cj2k_parts_reader_free(Cj2kPartsReader *reader);
+
+/* Begins a codestream with complete headers. `plan` must stay valid until it ends. max_layers and
+ * max_memory are those of cj2k_packets_read. */
+Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *plan,
+                                       const Cj2kPartsHeader *header, const uint8_t *data,
+                                       uint16_t max_layers, uint64_t max_memory);
+/* Reads all packets that are complete in data[0..size). *precincts lists one packet of each
+ * precinct whose last packet this call has read, *count of them. Their code-blocks are in
+ * cj2k_parts_reader_frame. Both are valid until the next call. */
+Cj2kPartsState cj2k_parts_reader_read(Cj2kPartsReader *reader, const uint8_t *data, size_t size,
+                                      const Cj2kPacketId **precincts, uint32_t *count);
+/* The same when no more bytes will come. DONE: the codestream is intact, and reading it as a whole
+ * gives the same; else WHOLE. */
+Cj2kPartsState cj2k_parts_reader_end(Cj2kPartsReader *reader, const uint8_t *data, size_t size,
+                                     const Cj2kPacketId **precincts, uint32_t *count);
+const Cj2kCodedFrame *cj2k_parts_reader_frame(const Cj2kPartsReader *reader);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A codestream that comes in parts against the same as a whole: samples, status and counts must be
+ * the same, and rows must be reported in order. */
+#include "frame-input.h"
+
+static void compare_samples(const Cj2kFrame *a, const Cj2kFrame *b)
+{
+  for (uint32_t c = 0; c < a->image.num_components; c++) {
+    const Cj2kComponent *component = &a->image.components[c];
+    size_t row = (size_t)(component->x1 - component->x0) * a->layout.samples[c].word_bytes;
+    for (uint32_t y = 0; y < component->y1 - component->y0; y++)
+      FUZZ_CHECK(memcmp((uint8_t *)a->picture.planes[c].data + y * a->picture.planes[c].pitch,
+                        (uint8_t *)b->picture.planes[c].data + y * b->picture.planes[c].pitch,
+                        row) == 0,
+                 "component %u, row %u", c, y);
+  }
+}
+
+static void rows_ready(void *user, const Cj2kPicture *picture, uint32_t first, uint32_t end)
+{
+  uint32_t *reported = user;
+  FUZZ_CHECK(picture->num_planes > 0, "no picture");
+  FUZZ_CHECK(end > first && (first == *reported || first == 0), "rows %u to %u after %u", first,
+             end, *reported);
+  *reported = end;
+}
+
+/* Decodes in parts whose sizes follow from the bytes. */
+static void decode_parts(Cj2kDecoder *decoder, const uint8_t *data, size_t size, Cj2kFrame *frame)
+{
+  Cj2kError error = {0};
+  uint32_t reported = 0, state = (uint32_t)size * 2654435761u + 1;
+  Cj2kStatus status = cj2k_decoder_begin(decoder, NULL, NULL, NULL, rows_ready, &reported, &error);
+  FUZZ_CHECK(status == CJ2K_OK, "begin: %s", error.text);
+  for (size_t at = 0; at < size;) {
+    state = state * 1664525u + 1013904223u + data[at];
+    size_t n = 1 + (state >> 24) % (1 + (state >> 16) % 256);
+    n = MIN(n, size - at);
+    uint8_t *copy = fuzz_copy(data + at, n);
+    status = cj2k_decoder_append(decoder, copy, n, &error);
+    FUZZ_CHECK(status == CJ2K_OK, "append: %s", error.text);
+    g_free(copy);
+    at += n;
+  }
+  status = cj2k_decoder_end(decoder, &error);
+  FUZZ_CHECK(status == CJ2K_OK, "end: %s", error.text);
+  status = cj2k_decoder_receive(decoder, frame);
+  FUZZ_CHECK(status == CJ2K_OK, "no frame");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  static Cj2kDecoder *whole[4], *parts[4];
+  uint32_t number = size % G_N_ELEMENTS(whole);
+  Cj2kFrame a, b;
+
+  if (!whole[number]) {
+    whole[number] = fuzz_decoder(number, 1);
+    parts[number] = fuzz_decoder(number, 1);
+  }
+  fuzz_decode(whole[number], data, size, &a);
+  decode_parts(parts[number], data, size, &b);
+  FUZZ_CHECK(a.status == b.status && strcmp(a.error.text, b.error.text) == 0, "\"%s\" and \"%s\"",
+             a.error.text, b.error.text);
+  FUZZ_CHECK(a.corrupt_blocks == b.corrupt_blocks && a.truncated == b.truncated &&
+                 a.concealed_packets == b.concealed_packets &&
+                 a.concealed_blocks == b.concealed_blocks,
+             "%u and %u corrupt blocks", a.corrupt_blocks, b.corrupt_blocks);
+  if (a.status == CJ2K_OK)
+    compare_samples(&a, &b);
+  cj2k_decoder_release(whole[number], &a);
+  cj2k_decoder_release(parts[number], &b);
+  return 0;
+}
