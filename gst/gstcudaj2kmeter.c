@@ -120,7 +120,8 @@ gboolean gst_cuda_j2k_meter_is_due(GstCudaJ2kMeter *meter)
 {
   gint64 now = g_get_monotonic_time();
   g_mutex_lock(&meter->lock);
-  gboolean due = meter->interval && now - meter->last_message >= (gint64)meter->interval * 1000;
+  gint64 passed = now - meter->last_message; /* negative: the clock was set back */
+  gboolean due = meter->interval && (passed < 0 || passed >= (gint64)meter->interval * 1000);
   if (due)
     meter->last_message = now;
   g_mutex_unlock(&meter->lock);

@@ -11,9 +11,10 @@ typedef struct {
   void (*call)(gpointer data);
   gpointer data;
   GThread *thread; /* NULL: not started */
-  GMutex lock;     /* guards the next two */
+  GMutex lock;     /* guards the next three */
   GCond changed;
-  gint64 due; /* g_get_monotonic_time(); G_MAXINT64: not set */
+  gint64 due;     /* g_get_monotonic_time(); G_MAXINT64: not set */
+  gint64 longest; /* the time that was left when it was set */
   gboolean stop;
 } GstCudaJ2kRtpTimer;
 

@@ -58,7 +58,8 @@ struct Cj2kRtpReceiver {
   int64_t expected;    /* lowest number that has not been handed out */
   bool repeats;        /* the sender repeats packets: some came further behind than the window */
   uint32_t unrepeated; /* codestreams handed out since such a packet came */
-  uint64_t now;        /* time told by cj2k_rtp_receiver_advance */
+  uint64_t now;        /* time: what cj2k_rtp_receiver_advance told, without jumps back */
+  uint64_t skipped;    /* sum of the jumps back: now is the time told plus this */
   uint64_t began;      /* when the first packet of the newest codestream arrived */
   uint64_t periods[2]; /* times between the last codestreams; 0: not known */
   uint32_t recent[RECENT]; /* timestamps of the last codestreams handed out */
@@ -139,7 +140,9 @@ void cj2k_rtp_receiver_end(Cj2kRtpReceiver *receiver)
 
 void cj2k_rtp_receiver_advance(Cj2kRtpReceiver *receiver, uint64_t now)
 {
-  receiver->now = MAX(receiver->now, now);
+  if (now + receiver->skipped < receiver->now)
+    receiver->skipped = receiver->now - now;
+  receiver->now = now + receiver->skipped;
 }
 
 void cj2k_rtp_receiver_settle(Cj2kRtpReceiver *receiver, uint16_t sequence)
@@ -432,7 +435,13 @@ uint64_t cj2k_rtp_receiver_due(const Cj2kRtpReceiver *receiver)
     return UINT64_MAX;
   if (!set->ended)
     since = MAX(since, set->began + period);
-  return since + receiver->params.deadline;
+  return since + receiver->params.deadline - receiver->skipped;
+}
+
+static bool is_late(const Cj2kRtpReceiver *receiver)
+{
+  uint64_t due = cj2k_rtp_receiver_due(receiver);
+  return due != UINT64_MAX && due + receiver->skipped <= receiver->now;
 }
 
 /* Whether the first set is to be handed out now. If packets in front of it are missing, it waits
@@ -444,8 +453,7 @@ static bool is_due(const Cj2kRtpReceiver *receiver)
     return true;
   return set->first < receiver->end || receiver->num_sets == MAX_OPEN ||
          (receiver->num_sets > 1 && receiver->newer > receiver->params.window) ||
-         is_settled(receiver) || cj2k_rtp_receiver_due(receiver) <= receiver->now ||
-         has_old_gaps(receiver, set);
+         is_settled(receiver) || is_late(receiver) || has_old_gaps(receiver, set);
 }
 
 static gint compare_fragments(gconstpointer a, gconstpointer b)

@@ -7,13 +7,15 @@
 
 static _Thread_local struct {
   gint64 until; /* monotonic, microseconds; 0: no limit */
+  gint64 now;   /* the last look at the clock */
   uint32_t milliseconds, steps;
   bool passed;
 } deadline;
 
 void cj2k_deadline_begin(uint32_t milliseconds)
 {
-  deadline.until = milliseconds ? g_get_monotonic_time() + (gint64)milliseconds * 1000 : 0;
+  deadline.now = milliseconds ? g_get_monotonic_time() : 0;
+  deadline.until = milliseconds ? deadline.now + (gint64)milliseconds * 1000 : 0;
   deadline.milliseconds = milliseconds;
   deadline.steps = 0;
   deadline.passed = false;
@@ -24,6 +26,16 @@ void cj2k_deadline_end(void)
   cj2k_deadline_begin(0);
 }
 
+/* Looks at the clock. Where it has jumped back, time counts on from there. */
+static bool is_over(void)
+{
+  gint64 now = g_get_monotonic_time();
+  if (now < deadline.now)
+    deadline.until -= deadline.now - now;
+  deadline.now = now;
+  return now > deadline.until;
+}
+
 Cj2kStatus cj2k_deadline_check(uint32_t work, Cj2kError *error)
 {
   if (!deadline.until)
@@ -31,7 +43,7 @@ Cj2kStatus cj2k_deadline_check(uint32_t work, Cj2kError *error)
   deadline.steps += work;
   if (deadline.steps >= STEPS) {
     deadline.steps = 0;
-    deadline.passed |= g_get_monotonic_time() > deadline.until;
+    deadline.passed |= is_over();
   }
   if (!deadline.passed)
     return CJ2K_OK;

@@ -136,6 +136,15 @@ static void awake_work(Awake *awake, uint32_t lane)
     awake->fn(awake->ctx, i, lane);
 }
 
+/* Whether a time that was set to the next AWAKE_US has not come yet. Where the clock has jumped
+ * back it would seem to be farther away: that counts as come, or threads would spin all the while.
+ */
+static bool is_within(gint64 until)
+{
+  gint64 left = until - g_get_monotonic_time();
+  return left > 0 && left <= AWAKE_US;
+}
+
 /* Spins and takes part in each loop that is opened, until it is time to sleep. */
 static void stay_awake(Awake *awake, uint32_t lane)
 {
@@ -156,7 +165,7 @@ static void stay_awake(Awake *awake, uint32_t lane)
       __atomic_sub_fetch(&awake->active, 1, __ATOMIC_SEQ_CST);
       last = turn;
     }
-  } while (g_get_monotonic_time() < __atomic_load_n(&awake->until, __ATOMIC_RELAXED));
+  } while (is_within(__atomic_load_n(&awake->until, __ATOMIC_RELAXED)));
   __atomic_and_fetch(&awake->lanes, ~(1u << lane), __ATOMIC_SEQ_CST);
   cj2k_spin_give();
 }
@@ -171,7 +180,7 @@ static void wait_for_active(Awake *awake)
   while (__atomic_load_n(&awake->active, __ATOMIC_SEQ_CST)) {
     for (uint32_t i = 0; i < SPINS && __atomic_load_n(&awake->active, __ATOMIC_SEQ_CST); i++)
       pause_a_little();
-    if (g_get_monotonic_time() > until)
+    if (!is_within(until))
       g_usleep(SLEEP_US);
   }
 }

@@ -182,6 +182,33 @@ static void test_deadline(void)
   sender_clear(&sender);
 }
 
+/* A clock that is set back neither ends the wait nor stretches it. */
+static void test_clock_back(void)
+{
+  Sender sender = sender_new(small_packets, 200);
+  Cj2kRtpReceiver *receiver = receiver_new(1000, 20);
+  uint32_t repaired = 0, number = 500;
+  cj2k_rtp_receiver_advance(receiver, 1000000);
+  number = sender_push_all(&sender, receiver, number, 1, NONE);
+  g_assert_cmpuint(sender_pull(&sender, receiver, &repaired), ==, 1);
+  for (uint32_t i = 0; i < 2; i++) { /* before the codestream, and while it is waited for */
+    cj2k_rtp_receiver_advance(receiver, 100 - i);
+    number = sender_push_all(&sender, receiver, number, 2 + i, 4);
+    g_assert_cmpuint(cj2k_rtp_receiver_due(receiver), ==, 120 - i);
+    cj2k_rtp_receiver_advance(receiver, 110);
+    cj2k_rtp_receiver_advance(receiver, 50);
+    g_assert_cmpuint(cj2k_rtp_receiver_due(receiver), ==, 60 - i);
+    cj2k_rtp_receiver_advance(receiver, 59 - i);
+    g_assert_cmpuint(sender_pull(&sender, receiver, &repaired), ==, 0);
+    cj2k_rtp_receiver_advance(receiver, 60 - i);
+    g_assert_cmpuint(sender_pull(&sender, receiver, &repaired), ==, 1);
+  }
+  g_assert_cmpuint(repaired, ==, 2);
+  stats_of(receiver);
+  cj2k_rtp_receiver_free(receiver);
+  sender_clear(&sender);
+}
+
 /* Packets that are known to be lost are not waited for: one inside a codestream, the last one, and
  * the first one of which no headers were kept. */
 static void test_settle(void)
@@ -313,6 +340,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-receive/no-marker", test_no_marker);
   g_test_add_func("/rtp-receive/endless", test_endless);
   g_test_add_func("/rtp-receive/deadline", test_deadline);
+  g_test_add_func("/rtp-receive/clock-back", test_clock_back);
   g_test_add_func("/rtp-receive/settle", test_settle);
   g_test_add_func("/rtp-receive/reuse", test_reuse);
   g_test_add_func("/rtp-receive/repeats", test_repeats);
