@@ -559,6 +559,17 @@ typedef enum {
 #define CJ2K_MAX_BITS_PER_PIXEL 1000 /**< largest bits_per_pixel */
 #define CJ2K_MAX_FRAME_RATE     1e6  /**< largest frame_rate */
 
+#define CJ2K_MAX_REGIONS 32 /**< most regions of interest of a frame */
+
+/** A region of interest. The squared error of its samples counts `weight` times. */
+typedef struct {
+  uint32_t x;      /**< first column, in pixels from the left edge of the picture */
+  uint32_t y;      /**< first row, in pixels from its upper edge */
+  uint32_t width;  /**< columns; those right of the picture are ignored */
+  uint32_t height; /**< rows; those below the picture are ignored */
+  double weight;   /**< 1/64..64; 4 halves the error of what is inside against what is outside */
+} Cj2kRegion;
+
 /** Parameters of an encoder; cj2k_encoder_params_init fills in defaults. A number that is 0 is not
  * set. */
 typedef struct {
@@ -599,6 +610,10 @@ typedef struct {
   uint32_t average_window;      /**< frames, 16..100000; default 120 */
   uint64_t max_component_bytes; /**< ceiling for the packets of each component in bytes, up to 2^32
                                    - 1 */
+  /** Regions of interest, for CJ2K_RATE_CBR without an average: bytes go where they save most of
+   * the weighted error. Where regions overlap the last one holds; all else has a weight of 1. */
+  uint32_t num_regions;
+  Cj2kRegion regions[CJ2K_MAX_REGIONS]; /**< num_regions entries */
   uint32_t frame_overhead; /**< bytes that the caller adds to each codestream, such as a box header;
                               they count towards bitrate and max_frame_bytes */
   uint8_t num_resolutions; /**< decomposition levels + 1: 1..33; default 6 */
@@ -699,7 +714,8 @@ CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 
 /** Changes the rate parameters (quality, quant_step, psnr, bitrate, max_frame_bytes,
- * bits_per_pixel, max_component_bytes, average_bitrate) from the next submitted frame on.
+ * bits_per_pixel, max_component_bytes, average_bitrate) and the regions from the next submitted
+ * frame on.
  * rate_control itself may change only from one lossy kind to another, and average_bitrate neither
  * from nor to 0. A budget that cannot hold the headers is refused. On
  * error the old rate stays. */

@@ -155,6 +155,9 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   gchar *comment = g_strdup(params.comment);
   GST_OBJECT_UNLOCK(self);
   if (ok) {
+    self->num_regions = 0;
+    self->regions_refused = FALSE;
+    gst_cuda_j2k_enc_fit_regions(&self->stream, &params);
     params.comment = comment;
     params.cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params.cuda_device);
     encoder = cj2k_encoder_open(&params, &image, &layout, &error);

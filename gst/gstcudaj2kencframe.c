@@ -8,24 +8,51 @@
 
 /* ------------------------------------------------------------------------------------ in --- */
 
-/* Applies changed rate properties from this frame on. If a value is refused, a warning says so and
- * the old rate stays. */
-static void change_rate(GstCudaJ2kEnc *self)
+/* Applies the rate properties and regions from this frame on. Returns why they are refused
+ * (transfer full); NULL: they are not. */
+static gchar *apply_rate(GstCudaJ2kEnc *self, Cj2kEncoderParams *params)
 {
-  Cj2kEncoderParams params;
   Cj2kError error = {0};
   gchar *reason = NULL;
 
   GST_OBJECT_LOCK(self);
   gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
-                                             self->frames, &params, &reason);
+                                             self->frames, params, &reason);
   GST_OBJECT_UNLOCK(self);
-  if (ok && cj2k_encoder_set_rate(self->codec.object, &params, &error) != CJ2K_OK)
+  gst_cuda_j2k_enc_add_regions(self, params);
+  gst_cuda_j2k_enc_fit_regions(&self->stream, params);
+  if (ok && cj2k_encoder_set_rate(self->codec.object, params, &error) != CJ2K_OK)
     reason = g_strdup(error.text);
+  return reason;
+}
+
+/* If a changed property is refused, a warning says so and the old rate stays. */
+static void change_rate(GstCudaJ2kEnc *self)
+{
+  Cj2kEncoderParams params;
+  gchar *reason = apply_rate(self, &params);
+
+  self->regions_refused = FALSE;
   if (reason)
     GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
   else
     gst_cuda_j2k_enc_send_tags(self, &params);
+  g_free(reason);
+}
+
+/* If the regions of a buffer are refused, a warning says so once, and they have no effect. */
+static void change_regions(GstCudaJ2kEnc *self)
+{
+  Cj2kEncoderParams params;
+  gchar *reason = apply_rate(self, &params);
+
+  if (!reason)
+    return;
+  self->num_regions = 0;
+  if (!self->regions_refused)
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS,
+                        ("Regions of interest have no effect: %s.", reason), (NULL));
+  self->regions_refused = TRUE;
   g_free(reason);
 }
 
@@ -145,8 +172,11 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     wait_before_events(self);
     return drop(self, frame, GST_FLOW_OK);
   }
+  gboolean regions = gst_cuda_j2k_enc_take_regions(self, frame->input_buffer);
   if (g_atomic_int_compare_and_exchange(&self->codec.live_changed, TRUE, FALSE))
     change_rate(self);
+  else if (regions)
+    change_regions(self);
   if (!map_input(self, frame->input_buffer, &map, &mapped))
     return drop(self, frame, GST_FLOW_ERROR);
   guint bottom_first = (guint)gst_cuda_j2k_fields_bottom_first(&self->info, frame->input_buffer);

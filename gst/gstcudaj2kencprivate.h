@@ -34,8 +34,11 @@ struct _GstCudaJ2kEnc {
   Cj2kEncoderParams params; /* values of the properties, without texts; of codec.settings */
   GstCudaJ2kCodec codec;    /* its object is a Cj2kEncoder, from set_format() on */
 
-  gboolean started;        /* between start() and stop() */
-  guint64 frames;          /* submitted since start(); streaming thread only */
+  gboolean started;                     /* between start() and stop() */
+  guint64 frames;                       /* submitted since start(); streaming thread only */
+  Cj2kRegion regions[CJ2K_MAX_REGIONS]; /* of the last buffer's metadata; streaming thread only */
+  guint num_regions;                    /* the same */
+  gboolean regions_refused;             /* the same: they are ignored, and a warning said so */
   gboolean events_pending; /* the base class holds events back for the next frame; streaming thread
                               only */
 
@@ -63,6 +66,15 @@ gboolean gst_cuda_j2k_enc_make_params(const GstCudaJ2kSettings *settings, const 
 /* Whether the library can convert R'G'B' with the primaries of `info`; others, of which the element
  * warns, are taken for those of BT.709. */
 gboolean gst_cuda_j2k_enc_knows_primaries(const GstVideoInfo *info);
+
+/* gstcudaj2kencregions.c */
+/* Reads the regions of a buffer's metadata into self->regions. TRUE: they are others than those of
+ * the buffer before. */
+gboolean gst_cuda_j2k_enc_take_regions(GstCudaJ2kEnc *self, GstBuffer *buffer);
+/* Adds self->regions to those of the parameters. */
+void gst_cuda_j2k_enc_add_regions(const GstCudaJ2kEnc *self, Cj2kEncoderParams *params);
+/* Converts regions of a frame to regions of what is encoded: a frame or a field. */
+void gst_cuda_j2k_enc_fit_regions(const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params);
 
 /* gstcudaj2kenc.c */
 /* Sends tags with the codec and, if frames have a budget, the bit rate. */

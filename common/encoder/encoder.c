@@ -134,8 +134,7 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
 static Cj2kRateTarget rate_target(const Cj2kEncoderSetup *setup)
 {
   const Cj2kEncoderParams *p = &setup->params;
-
-  return (Cj2kRateTarget){
+  Cj2kRateTarget target = {
       .mode = p->rate_control,
       .quality = p->quality,
       .quant_step = p->quant_step,
@@ -145,6 +144,10 @@ static Cj2kRateTarget rate_target(const Cj2kEncoderSetup *setup)
                                 setup->image.num_components, p->profile == CJ2K_PROFILE_CINEMA_4K),
       .average = {cj2k_setup_average_bytes(setup), p->average_window,
                   cj2k_setup_frame_bytes(setup)}};
+
+  target.regions.count = p->num_regions;
+  memcpy(target.regions.list, p->regions, p->num_regions * sizeof *p->regions);
+  return target;
 }
 
 /* Refuses ceilings, and the least ceiling that an average gives a frame, without room for headers.

@@ -209,15 +209,33 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
   return CJ2K_OK;
 }
 
+/* Checks regions of interest. */
+static Cj2kStatus check_regions(const Cj2kEncoderParams *p, Cj2kError *error)
+{
+  if (p->num_regions > CJ2K_MAX_REGIONS)
+    REFUSE("roi has %u regions, %u are allowed", p->num_regions, CJ2K_MAX_REGIONS);
+  for (uint32_t i = 0; i < p->num_regions; i++)
+    if (!p->regions[i].width || !p->regions[i].height ||
+        !(p->regions[i].weight >= 1.0 / 64 && p->regions[i].weight <= 64))
+      REFUSE("roi: region %u is empty or has a weight outside of 1/64..64", i);
+  return CJ2K_OK;
+}
+
 static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
 
   if (p->rate_control == CJ2K_RATE_LOSSLESS && p->rgb_to_xyz == CJ2K_XYZ_ON)
     REFUSE("rate-control lossless and conversion to X'Y'Z' contradict each other");
+  Cj2kStatus status = check_regions(p, error);
+  if (status != CJ2K_OK)
+    return status;
   if (p->rate_control == CJ2K_RATE_CBR && cj2k_setup_frame_bytes(setup) == UINT64_MAX &&
       !p->average_bitrate)
     REFUSE("rate-control cbr needs bitrate, average-bitrate, bits-per-pixel or max-frame-bytes");
+  if (p->num_regions && (p->rate_control != CJ2K_RATE_CBR || p->average_bitrate))
+    REFUSE("roi needs rate-control cbr%s",
+           p->rate_control == CJ2K_RATE_CBR ? " without average-bitrate" : "");
   if (p->average_bitrate && p->reversible_transform)
     REFUSE("average-bitrate needs step sizes, which the reversible transform has not");
   if (p->average_bitrate && cj2k_setup_average_bytes(setup) > cj2k_setup_frame_bytes(setup))
@@ -355,6 +373,8 @@ Cj2kStatus cj2k_setup_change_rate(Cj2kEncoderSetup *setup, const Cj2kEncoderPara
   p->bits_per_pixel = params->bits_per_pixel;
   p->max_component_bytes = params->max_component_bytes;
   p->average_bitrate = params->average_bitrate;
+  p->num_regions = params->num_regions;
+  memcpy(p->regions, params->regions, sizeof p->regions);
   if ((status = cj2k_option_check(&cj2k_encoder_options, p, error)) != CJ2K_OK ||
       (status = cj2k_setup_rate_mode(&changed, error)) != CJ2K_OK)
     return status;

@@ -159,6 +159,38 @@ static bool parse_precincts(const char *text, void *user)
   return true;
 }
 
+/* Reads numbers separated by commas, `count` of them; the last one is a weight. */
+static bool read_region(const char **text, Cj2kRegion *region)
+{
+  uint32_t *const fields[] = {&region->x, &region->y, &region->width, &region->height};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+    uint64_t value;
+    if (!cj2k_option_read_integer(text, UINT32_MAX, &value) || *(*text)++ != ',')
+      return false;
+    *fields[i] = (uint32_t)value;
+  }
+  return region->width && region->height &&
+         cj2k_option_read_number(text, 1.0 / 64, 64, &region->weight);
+}
+
+static bool parse_regions(const char *text, void *user)
+{
+  Cj2kEncoderParams *params = user;
+  Cj2kRegion regions[CJ2K_MAX_REGIONS];
+  uint32_t n = 0;
+
+  for (const char *at = text; *at; n++) {
+    if (n == CJ2K_MAX_REGIONS || !read_region(&at, &regions[n]))
+      return false;
+    if (*at && (*at++ != ';' || !*at))
+      return false;
+  }
+  memcpy(params->regions, regions, n * sizeof *regions);
+  params->num_regions = n;
+  return true;
+}
+
 /* --------------------------------------------------------------------------- table --- */
 
 #define PARAM(field)                                                                               \
@@ -212,6 +244,9 @@ static const Cj2kOption options[] = {
     WORD("VisualWeights", visual_weights), PARAM(visual_weights) },
   { "viewing-distance", "Viewing distance", "For visual-weights=csf: pixels in a degree of the field of view (lines of the picture times distance in picture heights / 57)", "pixels/degree",
     NUMBER(5, 1000, 25), .flags = CJ2K_OPTION_UNSET, PARAM(viewing_distance) },
+  { "roi", "Regions of interest", "Regions x,y,w,h,weight in pixels, separated by ;: errors inside count weight times (1/64..64), for rate-control=cbr; empty = none",
+    .kind = CJ2K_OPTION_LIST, .parse = parse_regions, .flags = CJ2K_OPTION_LIVE,
+    .form = "a list of up to 32 regions x,y,w,h,weight separated by semicolons, with pixels and a weight in 0.015625..64, such as 100,50,320,200,4;0,0,64,64,0.5" },
   { "reversible-transform", "Reversible transform", "Use the 5/3 filter with rate-control=cbr too (lossless always does)",
     BOOLEAN, PARAM(reversible_transform) },
   { "num-resolutions", "Resolutions", "Resolutions: decomposition levels + 1",

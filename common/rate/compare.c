@@ -10,7 +10,7 @@
 
 bool cj2k_compares_steps(const Cj2kRateFrame *frame, bool recalled)
 {
-  return cj2k_rate_searches_steps(frame) && !recalled &&
+  return cj2k_rate_searches_steps(frame) && !recalled && !frame->regions.count &&
          frame->encoder->plan->num_coefficients <=
              (frame->limited ? FEW_LIMITED_SAMPLES : FEW_SAMPLES) &&
          frame->target.ceilings.component == UINT64_MAX;

@@ -126,6 +126,20 @@ static Cj2kStatus reduce(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool re
   return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
 }
 
+/* The same for a frame with regions of interest: with finer steps, so that the blocks of regions
+ * can be at lower planes than the others, which keep the steps that were searched. */
+static Cj2kStatus choose_in_regions(Cj2kRateFrame *frame, double base)
+{
+  uint64_t header_bytes = 0;
+  Cj2kMeasured measured;
+
+  cj2k_set_base(frame, cj2k_useful_base(frame, ldexp(base, -frame->region_planes)));
+  Cj2kStatus status = measure_around(frame, 0, (uint8_t)(PLANES + frame->region_planes), &measured);
+  if (status == CJ2K_OK)
+    status = cj2k_ht_choose_planes(frame, &measured, &header_bytes);
+  return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
+}
+
 /* --- other steps --- */
 
 /* A base, and whether planes of blocks are chosen with it or all blocks are at plane 0. */
@@ -287,6 +301,8 @@ Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
   uint64_t header_bytes = search.coded.header_bytes;
   if (reduced && frame->target.mode == CJ2K_RATE_LOSSLESS)
     return cj2k_rate_refuse_lossless(frame);
+  if (frame->regions.count && cj2k_rate_searches_steps(frame))
+    return choose_in_regions(frame, search.coded.base);
   if (reduced)
     status = reduce(frame, &search.coded, search.recalled, &header_bytes);
   if (status == CJ2K_OK && (cj2k_compares_steps(frame, search.recalled) ||

@@ -3,6 +3,9 @@
 
 #include "common/runtime/error.h"
 
+#include <math.h>
+#include <string.h>
+
 #define HT_MAX_PLANES 24 /* planes measured at once */
 
 void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads)
@@ -55,6 +58,7 @@ void cj2k_rate_frame_clear(Cj2kRateFrame *frame)
   cj2k_layout_clear(&frame->layout);
   cj2k_ht_blocks_clear(&frame->ht);
   g_free(frame->own_visual);
+  g_free(frame->block_weights);
 }
 
 double cj2k_rate_samples(const Cj2kRateEncoder *encoder)
@@ -94,6 +98,34 @@ static void begin_average(Cj2kRateFrame *frame)
                                    ceilings->num_components, ceilings->without_highest);
 }
 
+/* Computes the weights of blocks, unless the frame before in this place had the same regions. */
+static void begin_regions(Cj2kRateFrame *frame)
+{
+  const Cj2kRegions *regions = &frame->target.regions;
+  const Cj2kPlan *plan = frame->encoder->plan;
+  double range;
+
+  if (!regions->count) {
+    frame->region_planes = 0;
+    frame->regions.count = 0;
+    return;
+  }
+  if (frame->regions.count == regions->count &&
+      !memcmp(frame->regions.list, regions->list, regions->count * sizeof *regions->list))
+    return;
+  if (!frame->block_weights)
+    frame->block_weights = g_new(double, plan->num_blocks + 1);
+  frame->regions = *regions;
+  cj2k_region_weights(plan, regions, frame->block_weights, &range);
+  /* Steps are as the root of weights. */
+  frame->region_planes = (uint8_t)ceil(log2(range) / 2 - 1e-9);
+}
+
+static const double *block_weights(const Cj2kRateFrame *frame)
+{
+  return frame->regions.count ? frame->block_weights : NULL;
+}
+
 void cj2k_rate_begin(Cj2kRateFrame *frame)
 {
   const Cj2kRateEncoder *encoder = frame->encoder;
@@ -104,6 +136,7 @@ void cj2k_rate_begin(Cj2kRateFrame *frame)
   frame->outcome = (Cj2kOutcome){0};
   if (frame->target.average.rate)
     begin_average(frame);
+  begin_regions(frame);
   frame->steps.visual = visible ? encoder->visual : NULL;
   frame->steps.finest = encoder->finest;
   frame->least_visual = visible ? encoder->least_visual : 1;
@@ -164,6 +197,7 @@ static void make_hulls(Cj2kRateFrame *frame)
 void cj2k_rate_hulls_of_passes(Cj2kRateFrame *frame, const Cj2kCodedBlocks *coded)
 {
   make_hulls(frame);
+  frame->hulls.block_weights = block_weights(frame);
   cj2k_hulls_set_points(&frame->hulls, coded->blocks, coded->points,
                         coded->slopes.bytes ? &coded->slopes : NULL);
 }
@@ -171,6 +205,7 @@ void cj2k_rate_hulls_of_passes(Cj2kRateFrame *frame, const Cj2kCodedBlocks *code
 void cj2k_rate_hulls_of_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured)
 {
   make_hulls(frame);
+  frame->hulls.block_weights = block_weights(frame);
   cj2k_hulls_set_planes(&frame->hulls, measured->lengths, measured->distortions,
                         measured->num_planes, frame->steps.weights, measured->stride,
                         frame->ht.at_plane_0);

@@ -13,6 +13,7 @@
 #include "history.h"
 #include "ht_blocks.h"
 #include "layout.h"
+#include "regions.h"
 #include "steps.h"
 #include "visual.h"
 
@@ -43,6 +44,7 @@ typedef struct {
   Cj2kVisualWeights weights;
   Cj2kCeilings ceilings;
   Cj2kAverage average;
+  Cj2kRegions regions;
 } Cj2kRateTarget;
 
 typedef struct {
@@ -59,8 +61,11 @@ typedef struct {
   Cj2kSelection cut;      /* a cut under examination */
   Cj2kFrameLayout layout; /* the result */
   Cj2kHtBlocks ht;
-  double *own_visual;  /* per band: see cj2k_rate_limit; NULL: never needed so far */
-  double least_visual; /* the least of the visual weights in force; 1 if there are none */
+  Cj2kRegions regions;   /* those of block_weights */
+  double *block_weights; /* per block; NULL: there were never any regions */
+  uint8_t region_planes; /* bit-planes by which blocks inside of regions may be finer than others */
+  double *own_visual;    /* per band: see cj2k_rate_limit; NULL: never needed so far */
+  double least_visual;   /* the least of the visual weights in force; 1 if there are none */
   Cj2kError *error;
 } Cj2kRateFrame;
 

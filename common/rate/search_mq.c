@@ -40,9 +40,14 @@ static bool set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint8_t un
 
 uint8_t cj2k_mq_set_steps(Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
 {
-  if (set_steps(frame, steps, UNCODED))
+  Cj2kMqSteps finer = *steps;
+
+  /* Regions may need passes below those of the other blocks. */
+  if (frame->region_planes)
+    finer = cj2k_mq_steps_of(frame, ldexp(steps->base, -frame->region_planes), &steps->factors);
+  if (set_steps(frame, &finer, UNCODED))
     return UNCODED;
-  set_steps(frame, steps, 0);
+  set_steps(frame, &finer, 0);
   return 0;
 }
 

@@ -23,6 +23,7 @@ void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2k
   hulls->counts = g_new0(uint8_t, n);
   hulls->all_counts = g_new0(uint8_t, n);
   hulls->own = g_new(Cj2kHullPoint, n * max_planes);
+  hulls->own_size = n * max_planes;
   hulls->components = g_new(uint16_t, n);
   hulls->floors = g_new0(uint32_t, plan->num_components + 1u);
   hulls->above = g_new0(uint64_t, CJ2K_SLOPE_CLASSES);
@@ -185,8 +186,10 @@ static void planes_of_block(const HullStage *stage, uint32_t b)
       options[n++] =
           (Cj2kHullOption){lengths[p] + HEADER_BYTES, (uint8_t)i, (double)distortions[p]};
   }
-  n = cj2k_hull_of_options(options, n, stage->weights[hulls->plan->blocks[b].band],
-                           hulls->own + first);
+  double weight = stage->weights[hulls->plan->blocks[b].band];
+  if (hulls->block_weights)
+    weight *= hulls->block_weights[b];
+  n = cj2k_hull_of_options(options, n, weight, hulls->own + first);
   if (n)
     hulls->own[first].bytes -= HEADER_BYTES;
   hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
@@ -218,6 +221,33 @@ static void set_hulls(HullStage *stage)
   memset(hulls->floors, 0, hulls->plan->num_components * sizeof *hulls->floors);
 }
 
+/* Replaces points that the caller keeps by own ones with the weights of blocks. */
+static void weigh_points(Cj2kHulls *hulls)
+{
+  const uint32_t num_blocks = hulls->plan->num_blocks;
+  size_t total = 0;
+
+  for (uint32_t b = 0; b < num_blocks; b++)
+    total += hulls->all_counts[b];
+  if (total > hulls->own_size) {
+    hulls->own_size = total + total / 4;
+    g_free(hulls->own);
+    hulls->own = g_new(Cj2kHullPoint, hulls->own_size);
+  }
+  Cj2kHullPoint *to = hulls->own;
+  for (uint32_t b = 0; b < num_blocks; b++) {
+    const Cj2kHullPoint *from = hulls->points + hulls->first[b];
+    double weight = hulls->block_weights[b];
+    hulls->first[b] = (uint32_t)(to - hulls->own);
+    for (uint32_t i = 0; i < hulls->all_counts[b]; i++, to++) {
+      *to = from[i];
+      if (to->slope)
+        to->slope = MAX(cj2k_slope_class(cj2k_slope_value(to->slope) * weight), 1);
+    }
+  }
+  hulls->points = hulls->own;
+}
+
 void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
                            const Cj2kHullPoint *points, const Cj2kSlopeSums *sums)
 {
@@ -226,7 +256,9 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
   hulls->points = points;
   hulls->header_bytes = 0;
   set_hulls(&stage);
-  if (!sums) {
+  if (hulls->block_weights)
+    weigh_points(hulls);
+  if (!sums || hulls->block_weights) {
     sum_up(hulls);
     return;
   }

@@ -20,13 +20,17 @@ typedef struct {
   Cj2kPlan *plan; /* not a reference */
   Cj2kThreads *threads;
   const Cj2kHullPoint *points; /* one block after the other */
-  Cj2kHullPoint *own;          /* for HT: memory of `points` */
-  uint32_t *first;             /* per block: index of its first option */
-  uint8_t *counts;             /* per block: number of options above its component's floor */
-  uint8_t *all_counts;         /* per block: number of options */
-  uint16_t *components;        /* per block: its component */
-  uint32_t *floors;            /* per component: slope that its options must exceed */
-  uint64_t *above; /* per slope class from lowest to highest: bytes in the classes above it */
+  Cj2kHullPoint *own;          /* memory of `points` of HT, and of MQ with weights */
+  size_t own_size;             /* its number of points */
+  /* Per block: by what all its gains are multiplied; NULL: 1. Set it before the hulls. Not owned.
+   */
+  const double *block_weights;
+  uint32_t *first;      /* per block: index of its first option */
+  uint8_t *counts;      /* per block: number of options above its component's floor */
+  uint8_t *all_counts;  /* per block: number of options */
+  uint16_t *components; /* per block: its component */
+  uint32_t *floors;     /* per component: slope that its options must exceed */
+  uint64_t *above;      /* per slope class from lowest to highest: bytes in the classes above it */
   uint32_t lowest, highest; /* other classes are empty; lowest > highest: all are empty */
   uint64_t total;           /* bytes in all classes */
   uint32_t header_bytes;    /* added to each block's first option when its slope is computed */

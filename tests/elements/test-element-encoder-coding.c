@@ -225,6 +225,103 @@ static void test_selected_modes(void)
   gst_buffer_unref(raw);
 }
 
+/* ------------------------------------------------------------------------------- regions --- */
+
+/* Adds a region with a weight for the encoder; weight 0: with none. */
+static void add_region(GstBuffer *raw, guint x, guint y, guint w, guint h, gdouble weight)
+{
+  GstVideoRegionOfInterestMeta *meta =
+      gst_buffer_add_video_region_of_interest_meta(raw, "face", x, y, w, h);
+  if (weight > 0)
+    gst_video_region_of_interest_meta_add_param(
+        meta, gst_structure_new("roi/cudaj2kenc", "weight", G_TYPE_DOUBLE, weight, NULL));
+}
+
+/* Regions of metadata have an effect on their buffer, on fields too, and none without a weight. */
+static void test_regions(void)
+{
+  static const gchar *const encoders[] = {
+      "max-frame-bytes=4000", "max-frame-bytes=4000 block-coder=ht",
+      "profile=broadcast-multi max-frame-bytes=9000 num-resolutions=4"};
+  for (guint i = 0; i < G_N_ELEMENTS(encoders); i++) {
+    GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 256, 128);
+    if (i == 2) {
+      GST_VIDEO_INFO_INTERLACE_MODE(&source) = GST_VIDEO_INTERLACE_MODE_INTERLEAVED;
+      GST_VIDEO_INFO_FIELD_ORDER(&source) = GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST;
+    }
+    GstBuffer *plain = pixels_buffer(&source, 0), *raw = pixels_buffer(&source, 0),
+              *other = pixels_buffer(&source, 0), *coded[3];
+    add_region(raw, 17, 31, 60, 41, 16);
+    add_region(raw, 200, 90, 500, 500, 0.25);
+    add_region(raw, 9000, 0, 10, 10, 4);
+    add_region(other, 17, 31, 60, 41, 0);
+    Rig rig = rig_encoder(encoders[i], &source);
+    GstBuffer *const raws[] = {plain, raw, other};
+    for (guint f = 0; f < 3; f++) {
+      g_assert_cmpint(push_frame(rig.h, raws[f], f), ==, GST_FLOW_OK);
+      coded[f] = gst_harness_pull(rig.h);
+    }
+    g_assert_false(same_bytes(coded[1], coded[0]));
+    g_assert_false(same_bytes(coded[1], coded[2]));
+    g_assert_cmpuint(gst_buffer_get_size(coded[1]), <=, i == 2 ? 9000 : 4000);
+    g_assert_null(rig_message(&rig, GST_MESSAGE_WARNING));
+    for (guint f = 0; f < 3; f++) {
+      gst_buffer_unref(coded[f]);
+      gst_buffer_unref(raws[f]);
+    }
+    rig_free(&rig);
+  }
+}
+
+/* The first frame with a region of metadata has the bytes of one with the property. */
+static void test_same_regions(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, 255, 127);
+  GstBuffer *plain = pixels_buffer(&source, 0), *raw = pixels_buffer(&source, 0);
+  add_region(raw, 17, 31, 60, 41, 16);
+  add_region(raw, 200, 90, 500, 500, 0.25);
+  GstBuffer *meta = encode_one("cudaj2kenc max-frame-bytes=4000", &source, raw, NULL);
+  GstBuffer *property =
+      encode_one("cudaj2kenc max-frame-bytes=4000 roi=17,31,60,41,16;200,90,500,500,0.25", &source,
+                 plain, NULL);
+  g_assert_true(same_bytes(meta, property));
+  gst_buffer_unref(meta);
+  gst_buffer_unref(property);
+  gst_buffer_unref(raw);
+  gst_buffer_unref(plain);
+}
+
+/* Without a budget regions of metadata cause one warning, and those of the property an error. */
+static void test_refused_regions(void)
+{
+  static const gchar *const properties[] = {"roi=1,2,3", "quality=50 roi=1,2,3,4,5"};
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  add_region(raw, 17, 31, 60, 41, 16);
+  Rig rig = rig_encoder("quality=50", &source);
+  for (guint f = 0; f < 3; f++) {
+    g_assert_cmpint(push_frame(rig.h, raw, f), ==, GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(rig.h));
+    gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+    g_assert_cmpint(text != NULL, ==, f == 0);
+    if (text)
+      g_assert_nonnull(strstr(text, "Regions of interest have no effect: roi needs"));
+    g_free(text);
+  }
+  rig_free(&rig);
+  for (guint i = 0; i < G_N_ELEMENTS(properties); i++) {
+    Rig refused = rig_encoder(properties[i], NULL);
+    gst_harness_set_src_caps(refused.h, gst_video_info_to_caps(&source));
+    gst_harness_push(refused.h, gst_buffer_ref(raw));
+    gchar *text = rig_message(&refused, GST_MESSAGE_ERROR);
+    g_assert_nonnull(text);
+    g_assert_nonnull(strstr(text, i ? "roi needs rate-control cbr" : "x,y,w,h,weight"));
+    g_free(text);
+    rig_free(&refused);
+  }
+  gst_buffer_unref(raw);
+}
+
 /* ------------------------------------------------------------------------------- markers --- */
 
 /* The offset of a marker in the main header; -1: not found. */
@@ -601,6 +698,9 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/contradictions", test_contradictions);
   g_test_add_func("/encoder/lenient", test_lenient);
   g_test_add_func("/encoder/no-frame-rate", test_no_frame_rate);
+  g_test_add_func("/encoder/regions", test_regions);
+  g_test_add_func("/encoder/same-regions", test_same_regions);
+  g_test_add_func("/encoder/refused-regions", test_refused_regions);
   int result = g_test_run();
   gst_deinit();
   return result;
