@@ -130,7 +130,8 @@ typedef struct {
   const Cj2kLayout *layout;
   const Cj2kPicture *picture;
   bool rgb_to_xyz;
-  Cj2kTransfer xyz_transfer;   /* the same for all frames of a back end object */
+  Cj2kTransfer xyz_transfer; /* the same for all frames of a back end object, like the following */
+  double hlg_peak;           /* CJ2K_TRANSFER_HLG, which only the CPU back end converts */
   Cj2kPrimaries xyz_primaries; /* likewise */
 } Cj2kTransformJob;
 

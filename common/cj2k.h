@@ -538,6 +538,8 @@ typedef enum {
   CJ2K_TRANSFER_GAMMA26,  /**< power of 2.6: digital cinema */
   CJ2K_TRANSFER_GAMMA28,  /**< power of 2.8 */
   CJ2K_TRANSFER_PQ,       /**< PQ (SMPTE ST 2084); X'Y'Z' then has PQ as well, for HDR cinema */
+  CJ2K_TRANSFER_HLG, /**< HLG (BT.2100), as a display with a peak of hlg_peak shows it; X'Y'Z' then
+                        has PQ. Done by the CPU back end */
 } Cj2kTransfer;
 /** Primaries and white point of R'G'B', for rgb_to_xyz. White is not adapted: it keeps its
  * chromaticity. */
@@ -662,7 +664,9 @@ typedef struct {
   Cj2kFileFormat file_format;
   /** Whether R'G'B' is converted to X'Y'Z' before coding. R'G'B' is full range. */
   Cj2kXyzConversion rgb_to_xyz;
-  Cj2kTransfer xyz_transfer;   /**< transfer curve of the R'G'B' that is converted */
+  Cj2kTransfer xyz_transfer; /**< transfer curve of the R'G'B' that is converted */
+  double hlg_peak; /**< for CJ2K_TRANSFER_HLG: peak luminance of the display in cd/m2, 100..10000;
+                      0: 1000 */
   Cj2kPrimaries xyz_primaries; /**< primaries of the R'G'B' that is converted */
   /** With a budget a frame begins with what an earlier frame found. This is forgotten at each frame
    * whose number is a multiple of rate_period, so that a film which is cut there and encoded in

@@ -171,7 +171,7 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   if (!encoder)
     return FALSE;
   *profile = params.profile;
-  self->stream.xyz_is_pq = params.xyz_transfer == CJ2K_TRANSFER_PQ;
+  self->stream.xyz_is_pq = params.xyz_transfer >= CJ2K_TRANSFER_PQ;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
   gst_cuda_j2k_enc_send_tags(self, &params);
   GST_INFO_OBJECT(self, "back end %s", gst_cuda_j2k_backend_name(cj2k_encoder_backend(encoder)));

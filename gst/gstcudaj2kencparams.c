@@ -22,6 +22,7 @@ static gboolean set_transfer(const GstVideoInfo *info, const GstCudaJ2kEncStream
   case GST_VIDEO_TRANSFER_GAMMA22: params->xyz_transfer = CJ2K_TRANSFER_GAMMA22; break;
   case GST_VIDEO_TRANSFER_GAMMA28: params->xyz_transfer = CJ2K_TRANSFER_GAMMA28; break;
   case GST_VIDEO_TRANSFER_SMPTE2084: params->xyz_transfer = CJ2K_TRANSFER_PQ; break;
+  case GST_VIDEO_TRANSFER_ARIB_STD_B67: params->xyz_transfer = CJ2K_TRANSFER_HLG; break;
   default: {
     gchar *colorimetry = gst_video_colorimetry_to_string(&info->colorimetry);
     *reason = g_strdup_printf("R'G'B' of colorimetry %s has a transfer curve that cannot be "

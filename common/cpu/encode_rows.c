@@ -180,8 +180,10 @@ static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kTransf
   g_mutex_lock(&encoder->lock);
   if (!encoder->xyz) {
     encoder->xyz = g_new(Cj2kXyzTables, 1);
-    cj2k_xyz_tables_init(encoder->xyz, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
-                         job->xyz_transfer, job->xyz_primaries);
+    uint8_t depth = MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH);
+    cj2k_xyz_tables_init(encoder->xyz, depth, job->xyz_transfer, job->xyz_primaries);
+    if (job->xyz_transfer == CJ2K_TRANSFER_HLG)
+      cj2k_xyz_tables_init_hlg(encoder->xyz, job->hlg_peak);
   }
   g_mutex_unlock(&encoder->lock);
   return encoder->xyz;

@@ -71,6 +71,15 @@ static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
   return CJ2K_OK;
 }
 
+/* Only the CPU back end converts HLG. */
+static Cj2kStatus check_hlg(Cj2kEncoderFrame *frame)
+{
+  if (frame->rate.coder.backend == cj2k_cpu_encode_backend())
+    return CJ2K_OK;
+  return cj2k_error_set(&frame->error, CJ2K_ERROR_UNSUPPORTED,
+                        "the conversion of HLG to X'Y'Z' is not implemented on the GPU");
+}
+
 static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 {
   const Cj2kEncoder *encoder = frame->encoder;
@@ -79,11 +88,16 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
                                 .picture = &frame->picture,
                                 .rgb_to_xyz = frame->params.rgb_to_xyz == CJ2K_XYZ_ON,
                                 .xyz_transfer = frame->params.xyz_transfer,
+                                .hlg_peak = frame->params.hlg_peak,
                                 .xyz_primaries = frame->params.xyz_primaries};
 
   *coder = (Cj2kFrameCoder){
       .backend = encoder->backend.functions, .data = encoder->backend.data, .slot = frame->slot};
-  Cj2kStatus status = cj2k_coder_transform(coder, &job, &frame->error);
+  Cj2kStatus status = CJ2K_OK;
+  if (job.rgb_to_xyz && job.xyz_transfer == CJ2K_TRANSFER_HLG)
+    status = check_hlg(frame);
+  if (status == CJ2K_OK)
+    status = cj2k_coder_transform(coder, &job, &frame->error);
   if (status == CJ2K_ERROR_UNSUPPORTED && (status = fall_back(frame)) == CJ2K_OK)
     status = cj2k_coder_transform(coder, &job, &frame->error);
   return status;

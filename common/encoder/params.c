@@ -38,6 +38,8 @@ void cj2k_setup_warn(Cj2kEncoderSetup *setup, const char *format, ...)
   va_end(arguments);
 }
 
+#define DEFAULT_HLG_PEAK 1000 /* cd/m2; BT.2100 */
+
 #define REFUSE(...) return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, __VA_ARGS__)
 
 /* Checks what the ranges of single parameters do not cover. */
@@ -192,6 +194,10 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
     cj2k_setup_warn(setup, "xyz-primaries has no effect: nothing is converted to X'Y'Z'");
   if (p->xyz_transfer == CJ2K_TRANSFER_AUTO)
     p->xyz_transfer = CJ2K_TRANSFER_BT709;
+  if (p->hlg_peak > 0 && p->hlg_peak != DEFAULT_HLG_PEAK && p->xyz_transfer != CJ2K_TRANSFER_HLG)
+    cj2k_setup_warn(setup, "hlg-peak has no effect without xyz-transfer hlg");
+  if (!(p->hlg_peak > 0))
+    p->hlg_peak = DEFAULT_HLG_PEAK;
   if (p->rgb_to_xyz == CJ2K_XYZ_ON) {
     if (setup->image.num_components != 3 || !equal || setup->components[0].is_signed)
       REFUSE("conversion to XYZ needs three unsigned components of equal depth and sampling");
@@ -200,7 +206,7 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
     setup->image.colour = CJ2K_COLOUR_XYZ;
     if (setup->image.cicp.primaries)
       /* SMPTE ST 428-1, or its primaries with ST 2084 */
-      setup->image.cicp = (Cj2kCicp){10, p->xyz_transfer == CJ2K_TRANSFER_PQ ? 16 : 17, 0, true};
+      setup->image.cicp = (Cj2kCicp){10, p->xyz_transfer >= CJ2K_TRANSFER_PQ ? 16 : 17, 0, true};
   }
   if (p->mct == CJ2K_MCT_ON && !equal)
     REFUSE("mct on needs three components of equal depth, sign and sampling");

@@ -70,6 +70,7 @@ static const Cj2kOptionWord transfers[] = {
   { CJ2K_TRANSFER_GAMMA26, "gamma26", "Power of 2.6 (digital cinema)" },
   { CJ2K_TRANSFER_GAMMA28, "gamma28", "Power of 2.8" },
   { CJ2K_TRANSFER_PQ, "pq", "PQ (SMPTE ST 2084); X'Y'Z' then has PQ as well" },
+  { CJ2K_TRANSFER_HLG, "hlg", "HLG (BT.2100) on a display of `hlg-peak`; X'Y'Z' then has PQ; done by the CPU" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord primaries[] = {
@@ -285,6 +286,8 @@ static const Cj2kOption options[] = {
     WORD("RgbToXyz", conversions), .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(rgb_to_xyz) },
   { "xyz-transfer", "Transfer to X'Y'Z'", "Transfer curve of R'G'B' that is converted to X'Y'Z'",
     WORD("XyzTransfer", transfers), PARAM(xyz_transfer) },
+  { "hlg-peak", "Peak of the HLG display", "Peak luminance of the display on which HLG is shown that is converted to X'Y'Z'", "cd/m2",
+    NUMBER(100, 10000, 1000), .flags = CJ2K_OPTION_UNSET, PARAM(hlg_peak) },
   { "xyz-primaries", "Primaries to X'Y'Z'", "Primaries and white of R'G'B' that is converted to X'Y'Z'",
     WORD("XyzPrimaries", primaries), PARAM(xyz_primaries) },
   { "guard-bits", "Guard bits", "Guard bits of the quantisation; 0 = unset: 2, or the profile's",

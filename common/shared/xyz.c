@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "xyz.h"
 
+#include <glib.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +15,14 @@ static double from_pq(double v)
   double p = pow(v, 1 / m2);
 
   return p > c1 ? pow((p - c1) / (c2 - c3 * p), 1 / m1) : 0;
+}
+
+/* Light of the scene of 0..1 that a value of 0..1 stands for (BT.2100 table 5). */
+static double from_hlg(double v)
+{
+  const double a = 0.17883277, b = 1 - 4 * a, c = 0.5 - a * log(4 * a);
+
+  return v <= 0.5 ? v * v / 3 : MIN((exp((v - c) / a) + b) / 12, 1);
 }
 
 static double linearise(Cj2kTransfer transfer, double v)
@@ -30,6 +39,7 @@ static double linearise(Cj2kTransfer transfer, double v)
   case CJ2K_TRANSFER_GAMMA26: return pow(v, 2.6);
   case CJ2K_TRANSFER_GAMMA28: return pow(v, 2.8);
   case CJ2K_TRANSFER_PQ: return from_pq(v);
+  case CJ2K_TRANSFER_HLG: return from_hlg(v);
   }
   return v < 0.081 ? v / 4.5 : pow((v + 0.099) / 1.099, 1 / 0.45);
 }
@@ -102,12 +112,13 @@ static double threshold(double c, bool pq)
 void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer transfer,
                           Cj2kPrimaries primaries)
 {
-  bool pq = transfer == CJ2K_TRANSFER_PQ;
+  bool pq = transfer == CJ2K_TRANSFER_PQ || transfer == CJ2K_TRANSFER_HLG;
   double matrix[9];
 
   matrix_of(primaries, matrix);
   uint32_t max_code = ((uint32_t)1 << depth) - 1;
   tables->depth = depth;
+  tables->hlg = false;
   for (uint32_t v = 0; v <= max_code; v++)
     tables->linear[v] = (float)linearise(transfer, (double)v / max_code);
   for (int i = 0; i < 9; i++)
@@ -127,6 +138,34 @@ void cj2k_xyz_tables_init(Cj2kXyzTables *tables, uint8_t depth, Cj2kTransfer tra
   }
 }
 
+static double system_gamma(double peak)
+{
+  return peak >= 400 && peak <= 2000 ? 1.2 + 0.42 * log10(peak / 1000)
+                                     : 1.2 * pow(1.111, log2(peak / 1000));
+}
+
+void cj2k_xyz_tables_init_hlg(Cj2kXyzTables *tables, double peak)
+{
+  double power = system_gamma(peak) - 1;
+
+  tables->hlg = true;
+  for (int i = 0; i <= CJ2K_XYZ_BINS + 1; i++) {
+    double luminance = pow((double)i / CJ2K_XYZ_BINS, 4);
+    /* A power below 0 has no limit at 0, where all light is 0 anyway. */
+    tables->gain[i] = (float)(peak / 10000 * (i || power > 0 ? pow(luminance, power) : 1));
+  }
+}
+
+/* The gain of a pixel by the luminance of its scene light. */
+static float gain_of(const Cj2kXyzTables *tables, float luminance)
+{
+  float place = sqrtf(sqrtf(luminance < 1.0f ? luminance : 1.0f)) * (float)CJ2K_XYZ_BINS;
+  uint32_t bin = (uint32_t)place;
+  float low = tables->gain[bin];
+
+  return low + (tables->gain[bin + 1] - low) * (place - (float)bin);
+}
+
 static inline int32_t encode(const Cj2kXyzTables *tables, float x)
 {
   x = x < 1.0f ? x : 1.0f;
@@ -142,8 +181,12 @@ void cj2k_rgb_to_xyz(const Cj2kXyzTables *tables, int32_t *r, int32_t *g, int32_
     float lr = tables->linear[(uint32_t)r[i] & mask];
     float lg = tables->linear[(uint32_t)g[i] & mask];
     float lb = tables->linear[(uint32_t)b[i] & mask];
-    r[i] = encode(tables, ((m[0] * lr) + (m[1] * lg)) + (m[2] * lb));
-    g[i] = encode(tables, ((m[3] * lr) + (m[4] * lg)) + (m[5] * lb));
-    b[i] = encode(tables, ((m[6] * lr) + (m[7] * lg)) + (m[8] * lb));
+    float x = ((m[0] * lr) + (m[1] * lg)) + (m[2] * lb);
+    float y = ((m[3] * lr) + (m[4] * lg)) + (m[5] * lb);
+    float z = ((m[6] * lr) + (m[7] * lg)) + (m[8] * lb);
+    float gain = tables->hlg ? gain_of(tables, y) : 1.0f;
+    r[i] = encode(tables, x * gain);
+    g[i] = encode(tables, y * gain);
+    b[i] = encode(tables, z * gain);
   }
 }

@@ -517,15 +517,16 @@ static void test_xyz_transfer(void)
     GstVideoTransferFunction transfer;
     const gchar *named;
   } cases[] = {
-      {GST_VIDEO_TRANSFER_UNKNOWN, "bt709"},   {GST_VIDEO_TRANSFER_BT709, "bt709"},
-      {GST_VIDEO_TRANSFER_BT2020_12, "bt709"}, {GST_VIDEO_TRANSFER_SRGB, "srgb"},
-      {GST_VIDEO_TRANSFER_GAMMA10, "linear"},  {GST_VIDEO_TRANSFER_GAMMA18, "gamma18"},
-      {GST_VIDEO_TRANSFER_GAMMA20, "gamma20"}, {GST_VIDEO_TRANSFER_GAMMA22, "gamma22"},
-      {GST_VIDEO_TRANSFER_GAMMA28, "gamma28"}, {GST_VIDEO_TRANSFER_SMPTE2084, "pq"},
+      {GST_VIDEO_TRANSFER_UNKNOWN, "bt709"},    {GST_VIDEO_TRANSFER_BT709, "bt709"},
+      {GST_VIDEO_TRANSFER_BT2020_12, "bt709"},  {GST_VIDEO_TRANSFER_SRGB, "srgb"},
+      {GST_VIDEO_TRANSFER_GAMMA10, "linear"},   {GST_VIDEO_TRANSFER_GAMMA18, "gamma18"},
+      {GST_VIDEO_TRANSFER_GAMMA20, "gamma20"},  {GST_VIDEO_TRANSFER_GAMMA22, "gamma22"},
+      {GST_VIDEO_TRANSFER_GAMMA28, "gamma28"},  {GST_VIDEO_TRANSFER_SMPTE2084, "pq"},
+      {GST_VIDEO_TRANSFER_ARIB_STD_B67, "hlg"},
   };
   GBytes *coded[G_N_ELEMENTS(cases)];
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
-    GBytes *named = encode_cinema(cases[i].named, GST_VIDEO_TRANSFER_ARIB_STD_B67);
+    GBytes *named = encode_cinema(cases[i].named, GST_VIDEO_TRANSFER_LOG100);
     coded[i] = encode_cinema("auto", cases[i].transfer);
     g_assert_true(g_bytes_equal(coded[i], named));
     g_bytes_unref(named);
@@ -542,8 +543,7 @@ static void test_xyz_transfer(void)
 static void test_xyz_colorimetry(void)
 {
   for (guint i = 0; i < 2; i++) {
-    GstVideoInfo source =
-        cinema_video(i ? GST_VIDEO_TRANSFER_SRGB : GST_VIDEO_TRANSFER_ARIB_STD_B67);
+    GstVideoInfo source = cinema_video(i ? GST_VIDEO_TRANSFER_SRGB : GST_VIDEO_TRANSFER_LOG100);
     if (i)
       source.colorimetry.primaries = GST_VIDEO_COLOR_PRIMARIES_FILM;
     Rig rig = rig_encoder("profile=cinema-2k rate-control=cbr", &source);

@@ -739,6 +739,85 @@ static const struct {
     {CJ2K_PRIMARIES_P3_DCI, CJ2K_TRANSFER_PQ, {262, 93, 141}, {197.02, 154.50, 136.08}},
 };
 
+/* The same for HLG: oetf_inverse_BT2100_HLG(), ootf_BT2100_HLG() with a black level of 0, its gamma
+ * for the peak, or 1.2 * 1.111^log2(peak / 1000) outside of 400 to 2000 cd/m2, and PQ. */
+static const struct {
+  Cj2kPrimaries primaries;
+  double peak;
+  int32_t rgb[3];
+  double xyz[3];
+} hlg_vectors[] = {
+    {CJ2K_PRIMARIES_BT2020, 1000, {4095, 4095, 4095}, {3056.05, 3078.73, 3116.82}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {4095, 0, 0}, {2759.46, 2373.84, 0.00}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {0, 4095, 0}, {2201.40, 2871.07, 1555.86}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {0, 0, 4095}, {2063.75, 1652.21, 2853.54}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {2747, 3297, 92}, {2183.59, 2416.93, 1149.76}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {3309, 1920, 2110}, {2309.83, 2087.50, 1910.28}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {2581, 1170, 4012}, {2277.04, 1941.04, 2859.88}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {220, 1138, 1570}, {1058.53, 1210.19, 1530.91}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {171, 122, 39}, {238.67, 222.43, 79.84}},
+    {CJ2K_PRIMARIES_BT2020, 1000, {13, 0, 14}, {9.65, 5.62, 12.12}},
+    {CJ2K_PRIMARIES_BT2020, 400, {4095, 4095, 4095}, {2650.01, 2672.31, 2709.83}},
+    {CJ2K_PRIMARIES_BT2020, 400, {4095, 0, 0}, {2456.69, 2082.89, 0.00}},
+    {CJ2K_PRIMARIES_BT2020, 400, {0, 4095, 0}, {1855.03, 2497.17, 1260.82}},
+    {CJ2K_PRIMARIES_BT2020, 400, {0, 0, 4095}, {1884.67, 1489.61, 2657.54}},
+    {CJ2K_PRIMARIES_BT2020, 400, {609, 4092, 782}, {1871.52, 2497.13, 1386.99}},
+    {CJ2K_PRIMARIES_BT2020, 400, {2672, 3073, 960}, {1843.62, 2015.77, 1234.95}},
+    {CJ2K_PRIMARIES_BT2020, 400, {1156, 1781, 1078}, {1254.08, 1435.19, 1211.87}},
+    {CJ2K_PRIMARIES_BT2020, 400, {3990, 727, 3676}, {2467.45, 2093.98, 2438.41}},
+    {CJ2K_PRIMARIES_BT2020, 400, {239, 253, 34}, {393.22, 431.30, 121.31}},
+    {CJ2K_PRIMARIES_BT2020, 400, {117, 188, 147}, {264.45, 324.82, 301.11}},
+    {CJ2K_PRIMARIES_BT2020, 300, {4095, 4095, 4095}, {2524.44, 2546.53, 2583.70}},
+    {CJ2K_PRIMARIES_BT2020, 300, {4095, 0, 0}, {2352.37, 1983.80, 0.00}},
+    {CJ2K_PRIMARIES_BT2020, 300, {0, 4095, 0}, {1748.14, 2378.85, 1172.57}},
+    {CJ2K_PRIMARIES_BT2020, 300, {0, 0, 4095}, {1808.66, 1421.34, 2572.94}},
+    {CJ2K_PRIMARIES_BT2020, 300, {2727, 2771, 2715}, {1803.55, 1834.82, 1849.78}},
+    {CJ2K_PRIMARIES_BT2020, 300, {249, 3928, 2275}, {1719.99, 2289.47, 1718.82}},
+    {CJ2K_PRIMARIES_BT2020, 300, {3700, 1111, 1480}, {2144.34, 1822.33, 1340.39}},
+    {CJ2K_PRIMARIES_BT2020, 300, {3603, 765, 263}, {2082.60, 1749.98, 493.35}},
+    {CJ2K_PRIMARIES_BT2020, 300, {112, 203, 36}, {237.99, 330.54, 108.06}},
+    {CJ2K_PRIMARIES_BT2020, 300, {261, 102, 68}, {383.46, 302.91, 152.15}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {4095, 4095, 4095}, {3365.63, 3388.30, 3426.34}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {4095, 0, 0}, {2992.08, 2600.61, 0.01}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {0, 4095, 0}, {2475.66, 3158.09, 1798.70}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {0, 0, 4095}, {2202.97, 1780.26, 3002.95}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {2230, 3667, 3620}, {2628.64, 2906.44, 3028.38}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {3572, 1255, 75}, {2615.33, 2291.82, 630.45}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {3187, 2897, 3157}, {2610.76, 2555.40, 2674.40}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {4, 155, 2061}, {1025.82, 762.22, 1638.12}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {100, 131, 279}, {214.35, 200.41, 371.24}},
+    {CJ2K_PRIMARIES_BT2020, 2000, {60, 158, 97}, {130.70, 197.60, 154.34}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {4095, 4095, 4095}, {3056.05, 3078.73, 3116.82}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {4095, 0, 0}, {2628.93, 2303.58, 0.00}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {0, 4095, 0}, {2461.90, 2881.75, 1734.77}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {0, 0, 4095}, {2153.86, 1785.13, 2872.13}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {1208, 3302, 627}, {2006.27, 2353.24, 1431.29}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {1296, 486, 610}, {1146.85, 996.98, 894.59}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {1151, 2861, 2373}, {1889.89, 2113.62, 2039.66}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {1837, 694, 3272}, {1848.93, 1567.59, 2360.79}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {239, 70, 17}, {272.14, 213.33, 38.77}},
+    {CJ2K_PRIMARIES_P3_D65, 1000, {95, 43, 239}, {198.34, 142.74, 343.06}},
+};
+
+static void test_hlg_vectors(void)
+{
+  Cj2kXyzTables *tables = g_new(Cj2kXyzTables, 1);
+
+  for (size_t i = 0; i < G_N_ELEMENTS(hlg_vectors); i++) {
+    int32_t v[3];
+    memcpy(v, hlg_vectors[i].rgb, sizeof v);
+    cj2k_xyz_tables_init(tables, 12, CJ2K_TRANSFER_HLG, hlg_vectors[i].primaries);
+    cj2k_xyz_tables_init_hlg(tables, hlg_vectors[i].peak);
+    cj2k_rgb_to_xyz(tables, &v[0], &v[1], &v[2], 1);
+    for (int k = 0; k < 3; k++)
+      g_assert_cmpfloat(fabs(v[k] - hlg_vectors[i].xyz[k]), <=, 0.75);
+  }
+  int32_t black[3] = {0, 0, 0};
+  cj2k_rgb_to_xyz(tables, &black[0], &black[1], &black[2], 1);
+  g_assert_cmpint(black[0] | black[1] | black[2], ==, 0);
+  g_free(tables);
+}
+
 static void test_xyz_vectors(void)
 {
   Cj2kXyzTables *tables = g_new(Cj2kXyzTables, 1);
@@ -790,5 +869,6 @@ int main(int argc, char **argv)
   g_test_add_func("/components/finish", test_finish);
   g_test_add_func("/components/xyz", test_xyz);
   g_test_add_func("/components/xyz-vectors", test_xyz_vectors);
+  g_test_add_func("/components/xyz-vectors-hlg", test_hlg_vectors);
   return g_test_run();
 }
