@@ -4,6 +4,7 @@
 #include "gst/gstcudaj2kcommon.h"
 #include "harness.h"
 
+#include <gst/base/gsttypefindhelper.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -152,6 +153,27 @@ static void make_comments(Stream *stream)
     g_byte_array_append(longer, image->data + sot + 12, image->len - sot - 12);
     guint added = longer->len - image->len;
     write32(longer->data + sot + 6, i % 2 ? 0 : gst_cuda_j2k_read32(image->data + sot + 6) + added);
+    append(stream, longer, i);
+    g_byte_array_unref(image);
+  }
+}
+
+/* Markers without a length, the first and the last of them, in the main header and in that of a
+ * tile-part. */
+static void make_short_markers(Stream *stream)
+{
+  static const guint8 markers[] = {0xFF, 0x30, 0xFF, 0x3F};
+  GstVideoInfo info = source();
+  for (gint i = 0; i < 10; i++) {
+    GByteArray *image = coded(LOSSLESS, &info, (guint)i), *longer = g_byte_array_new();
+    guint sot = (guint)(tile_part(image, TRUE) - image->data);
+    g_byte_array_append(longer, image->data, sot);
+    g_byte_array_append(longer, markers, sizeof markers);
+    g_byte_array_append(longer, image->data + sot, 12);
+    g_byte_array_append(longer, markers, sizeof markers);
+    g_byte_array_append(longer, image->data + sot + 12, image->len - sot - 12);
+    guint size = gst_cuda_j2k_read32(image->data + sot + 6) + (guint)sizeof markers;
+    write32(longer->data + sot + sizeof markers + 6, i % 2 ? 0 : size);
     append(stream, longer, i);
     g_byte_array_unref(image);
   }
@@ -403,6 +425,37 @@ static void test_no_end(void)
 
 /* ----------------------------------------------------------------------------------- main --- */
 
+/* The caps of data by their first bytes; NULL: not recognised. */
+static gchar *type_of(const GByteArray *data)
+{
+  GstCaps *caps = gst_type_find_helper_for_data(NULL, data->data, data->len, NULL);
+  gchar *name = caps ? g_strdup(gst_structure_get_name(gst_caps_get_structure(caps, 0))) : NULL;
+  gst_clear_caps(&caps);
+  return name;
+}
+
+/* A JPH file is recognised by its signature box and the name in its file type box, which may be the
+ * brand or in the list. */
+static void test_jph_type(void)
+{
+  static const guint8 head[32] = "\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14"
+                                 "ftypjph \0\0\0\0jph ";
+  static const guint changed[] = {0, 4, 11, 16, 19, 20, 28}; /* 20 and 28: the other one is left */
+  for (guint i = 0; i <= G_N_ELEMENTS(changed); i++) {
+    GByteArray *data = g_byte_array_new();
+    g_byte_array_append(data, head, sizeof head);
+    g_byte_array_set_size(data, 64);
+    memset(data->data + 32, 0, 32);
+    if (i > 0)
+      data->data[changed[i - 1]] ^= 1;
+    gchar *type = type_of(data);
+    gboolean recognised = i == 0 || changed[i - 1] >= 20;
+    g_assert_cmpint(g_strcmp0(type, "image/jp2") == 0, ==, recognised);
+    g_free(type);
+    g_byte_array_unref(data);
+  }
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -417,6 +470,7 @@ int main(int argc, char **argv)
       {make_boxes, "boxes"},
       {make_no_lengths, "no-lengths"},
       {make_comments, "comments"},
+      {make_short_markers, "short-markers"},
       {make_odd_files, "odd-files"},
       {make_mixed, "mixed"},
       {make_junk, "junk"},
@@ -432,6 +486,7 @@ int main(int argc, char **argv)
     g_test_add_data_func(path, &cases[i].make, test_stream);
     g_free(path);
   }
+  g_test_add_func("/bytes/jph-type", test_jph_type);
   g_test_add_func("/bytes/fields", test_fields);
   g_test_add_func("/bytes/at-once", test_at_once);
   g_test_add_func("/bytes/no-image", test_no_image);

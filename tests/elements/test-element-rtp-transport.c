@@ -159,6 +159,12 @@ static void test_fields(gconstpointer data)
     before = first;
   }
   g_assert_cmpuint(seen, ==, 7);
+  for (guint i = 0; i < received.buffers->len; i++) {
+    GstBuffer *picture = received.buffers->pdata[i];
+    g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(picture, GST_VIDEO_BUFFER_FLAG_INTERLACED), ==, !psf);
+    g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(picture, GST_VIDEO_BUFFER_FLAG_TFF), ==,
+                    g_str_equal(order, "tff"));
+  }
   assert_decoded_fields(&received, psf);
   gst_structure_free(stats);
   stream_clear(&coded);

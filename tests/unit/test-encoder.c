@@ -273,10 +273,17 @@ CHANGE(bad_tile, (p->image_x0 = 100, p->tile_width = 50))
 CHANGE(bad_tile_offset, p->tile_y0 = 1)
 CHANGE(many_tiles, p->tile_width = p->tile_height = 1)
 CHANGE(bad_precinct, (p->num_precincts = 1, p->precinct_width[0] = 16))
+CHANGE(wide_precinct, (p->num_precincts = 1, p->precinct_width[0] = 16, p->precinct_height[0] = 15))
+CHANGE(high_precinct, (p->num_precincts = 1, p->precinct_width[0] = 15, p->precinct_height[0] = 16))
 CHANGE(small_precinct, (p->num_precincts = 1, p->precinct_width[0] = 3))
 CHANGE(mct_sampling, (p->mct = CJ2K_MCT_ON, t->components[2].depth = 8))
 CHANGE(jph_mq, p->file_format = CJ2K_FILE_JPH)
 CHANGE(deep, t->components[0].depth = 17)
+CHANGE(no_depth, t->components[0].depth = 0)
+CHANGE(no_sampling, t->components[1].dy = 0)
+CHANGE(no_columns, (p->image_x0 = 1, t->image.width = 1, t->components[1].dx = 3))
+CHANGE(no_rows, (p->image_y0 = 7, t->image.height = 2, t->components[2].dy = 5))
+CHANGE(few_layouts, t->layout.num_components = 2)
 CHANGE(deeper_than_layout, t->samples[0].depth = 9)
 CHANGE(reversible_quality, (p->reversible_transform = true, p->quality = 50))
 CHANGE(cinema_depth, (p->profile = CJ2K_PROFILE_CINEMA_2K, p->rgb_to_xyz = CJ2K_XYZ_OFF))
@@ -327,10 +334,17 @@ static const Refusal refusals[] = {
     {"tile offset", bad_tile_offset},
     {"tiles 65535", many_tiles},
     {"precinct", bad_precinct},
+    {"precinct", wide_precinct},
+    {"precinct", high_precinct},
     {"precinct", small_precinct},
     {"mct", mct_sampling},
     {"jph block-coder", jph_mq},
     {"depth 17", deep},
+    {"depth 0", no_depth},
+    {"component 1 sub-sampling 0", no_sampling},
+    {"component 1 no samples", no_columns},
+    {"component 2 no samples", no_rows},
+    {"layout 2 components image 3", few_layouts},
     {"layout", deeper_than_layout},
     {"reversible-transform", reversible_quality},
     {"cinema-2k 12 bits", cinema_depth},

@@ -120,6 +120,56 @@ static void test_precedence(void)
   g_byte_array_unref(bytes);
 }
 
+/* Whether a header with this style of quantisation (Sqcd) is read. */
+static bool reads_style(uint8_t sqcd)
+{
+  GByteArray *bytes = begin_codestream(8, 8, 8, 1);
+  Cj2kHeaderReader *reader = cj2k_header_reader_new();
+  Cj2kError error = {0};
+  Cj2kHeader *header;
+  bool same;
+  put_cod(bytes, 1);
+  PUT_SEGMENT(bytes, CJ2K_QCD, sqcd, 64, 72, 72, 80, 64, 72, 72, 80);
+  put_tile_part(bytes, 0, 0, NULL, "\0", 1);
+  put(bytes, CJ2K_EOC, 2);
+  Cj2kStatus status =
+      cj2k_header_read(reader, bytes->data, bytes->len, false, 0, &header, &same, NULL, &error);
+  if (status != CJ2K_OK)
+    g_assert_nonnull(strstr(error.text, "quantisation"));
+  cj2k_header_reader_free(reader);
+  g_byte_array_unref(bytes);
+  return status == CJ2K_OK;
+}
+
+/* There are three styles of quantisation; the upper bits of Sqcd are guard bits. */
+static void test_quantisation_styles(void)
+{
+  for (uint32_t sqcd = 0; sqcd < 256; sqcd++)
+    g_assert_cmpint(reads_style((uint8_t)sqcd), ==, (sqcd & 31) <= 2);
+}
+
+/* Code-blocks have sides of 4 to 1024 samples and at most 4096 of them (A.6.1). */
+static void test_block_sizes(void)
+{
+  for (uint32_t i = 0; i < 12 * 12; i++) {
+    uint8_t width = (uint8_t)(i % 12), height = (uint8_t)(i / 12);
+    GByteArray *bytes = begin_codestream(8, 8, 8, 1);
+    Cj2kHeaderReader *reader = cj2k_header_reader_new();
+    Cj2kError error = {0};
+    Cj2kHeader *header;
+    bool same;
+    PUT_SEGMENT(bytes, CJ2K_COD, 0, CJ2K_RPCL, 0, 5, 0, 1, width, height, 0, 1);
+    put_qcd(bytes, 1);
+    put_tile_part(bytes, 0, 0, NULL, "\0", 1);
+    put(bytes, CJ2K_EOC, 2);
+    Cj2kStatus status =
+        cj2k_header_read(reader, bytes->data, bytes->len, false, 0, &header, &same, NULL, &error);
+    g_assert_cmpint(status == CJ2K_OK, ==, width <= 8 && height <= 8 && width + height <= 8);
+    cj2k_header_reader_free(reader);
+    g_byte_array_unref(bytes);
+  }
+}
+
 /* --- boxes --- */
 
 static void put_box(GByteArray *bytes, const char *type, const void *data, guint size)
@@ -210,10 +260,42 @@ static void test_without_header_box(void)
   g_byte_array_unref(bytes);
 }
 
+/* What strict decoders compare: the size without the image's offset, components and depths. */
+static void test_agreement(void)
+{
+  Cj2kComponent components[2] = {{.depth = 8}, {.depth = 12, .is_signed = true}};
+  uint8_t bpcc[2] = {7, 0x8b};
+  Cj2kHeader header = {
+      .x0 = 3, .y0 = 5, .x1 = 10, .y1 = 11, .num_components = 2, .components = components};
+  const Cj2kJp2 good = {.is_jp2 = true,
+                        .has_ihdr = true,
+                        .width = 7,
+                        .height = 6,
+                        .num_components = 2,
+                        .bits_per_component = 255,
+                        .bpcc = bpcc};
+  Cj2kJp2 wide = good, high = good, few = good, same = good;
+  Cj2kError error = {0};
+  wide.width++;
+  high.height--;
+  few.num_components--;
+  same.bits_per_component = 7;
+  g_assert_cmpint(cj2k_jp2_check(&good, &header, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_jp2_check(&wide, &header, &error), ==, CJ2K_ERROR_CODESTREAM);
+  g_assert_cmpint(cj2k_jp2_check(&high, &header, &error), ==, CJ2K_ERROR_CODESTREAM);
+  g_assert_cmpint(cj2k_jp2_check(&few, &header, &error), ==, CJ2K_ERROR_CODESTREAM);
+  g_assert_cmpint(cj2k_jp2_check(&same, &header, &error), ==, CJ2K_ERROR_CODESTREAM);
+  bpcc[1] = 0x0b;
+  g_assert_cmpint(cj2k_jp2_check(&good, &header, &error), ==, CJ2K_ERROR_CODESTREAM);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/header/precedence", test_precedence);
+  g_test_add_func("/header/quantisation-styles", test_quantisation_styles);
+  g_test_add_func("/header/block-sizes", test_block_sizes);
+  g_test_add_func("/boxes/agreement", test_agreement);
   g_test_add_func("/boxes/read", test_boxes);
   g_test_add_func("/boxes/without-header", test_without_header_box);
   return g_test_run();

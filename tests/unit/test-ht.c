@@ -394,10 +394,14 @@ static void test_corrupt(Fixture *f, gconstpointer data)
   g_assert_true(cj2k_ht_encode_block(f->scratch, &s, 4, 0, f->bytes, MAX_BYTES, passes, &result));
   uint32_t length = result.length;
   const Cj2kSegment whole = {length, 1}, one_byte = {1, 1}, refined[2] = {{length - 1, 1}, {1, 2}};
+  const Cj2kSegment propagated[2] = {{length, 1}, {1, 1}};
   g_assert_true(decode_segments(f, &whole, 1, length, 7, out));
   g_assert_false(decode_segments(f, &one_byte, 1, 1, 7, out));
   g_assert_false(decode_segments(f, &whole, 1, length, 12, out));  /* no bit-plane left */
   g_assert_false(decode_segments(f, refined, 2, length, 11, out)); /* none left to refine */
+  g_assert_true(decode_segments(f, &whole, 1, length, 11, out));
+  g_assert_true(decode_segments(f, propagated, 2, length + 1, 7, out));
+  g_assert_false(decode_segments(f, propagated, 2, length + 1, 11, out));
   g_assert_false(
       decode_segments(f, &whole, 1, length, 0, out)); /* exponents too large for one plane */
   uint8_t low = f->bytes[length - 2], high = f->bytes[length - 1];

@@ -330,6 +330,13 @@ static void test_norms(void)
                  known[i].norm -
              1),
         <, 2e-3);
+  /* Components behind the third take no part in the transform of components. */
+  for (int reversible = 0; reversible < 2; reversible++) {
+    g_assert_cmpfloat(cj2k_mct_norm(reversible, 0), >, 1.7);
+    g_assert_cmpint(cj2k_mct_norm(reversible, 2) < 1, ==, reversible);
+    for (uint32_t c = 3; c < 6; c++)
+      g_assert_true(cj2k_mct_norm(reversible, c) == 1);
+  }
 }
 
 int main(int argc, char **argv)
