@@ -142,6 +142,9 @@ typedef struct {
   uint8_t first_plane; /* lengths are measured at planes first_plane .. first_plane + num_planes - 1
                         */
   uint8_t num_planes;
+  const uint32_t *blocks; /* only these are measured, num_blocks of them (stride 1); NULL: all. Only
+                             where takes_blocks is set */
+  uint32_t num_blocks;
   bool distortions; /* fill ht_distortions too */
   bool band_errors; /* fill band_errors too */
 } Cj2kMeasureJob;
@@ -150,10 +153,13 @@ typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride; /* MQ: only blocks b with b % stride == 0 are coded (1: all); the results of the
                       others stay empty */
-  uint8_t lowest_plane;  /* MQ: planes below this one are not coded */
-  const double *weights; /* MQ: weight of a unit of distortion in each band; NULL: hulls are not
-                            needed */
-  bool pass_lengths;     /* MQ: fill passes */
+  uint8_t lowest_plane;   /* MQ: planes below this one are not coded */
+  const double *weights;  /* MQ: weight of a unit of distortion in each band; NULL: hulls are not
+                             needed */
+  bool pass_lengths;      /* MQ: fill passes */
+  const uint32_t *blocks; /* only these are coded, num_blocks of them (stride 1), and the results of
+                             the others stay; NULL: all. Only where takes_blocks is set */
+  uint32_t num_blocks;
   const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
                                   only, for all blocks */
 } Cj2kCodeJob;
@@ -185,6 +191,7 @@ typedef struct {
 
 typedef struct Cj2kEncodeBackend {
   const char *name;
+  bool takes_blocks; /* measure() and code() take lists of blocks */
   /* `plan` and `threads` are used until close: the back end takes a reference to the plan, and the
    * threads are the encoder's, for work on the host. */
   void *(*open)(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,

@@ -557,6 +557,17 @@ typedef enum {
   CJ2K_XYZ_OFF,      /**< off: with a cinema profile the image is X'Y'Z' already */
 } Cj2kXyzConversion;
 
+/**
+ * Called for each slice of a frame, in codestream order, on a thread of the encoder, before the
+ * frame can be received: the first slice begins with the headers, the last one ends with EOC.
+ * Slices of different frames come one frame after the other. `user` is that of cj2k_encoder_submit;
+ * `data` is valid during the call. A frame that fails has no last slice. All slices together are
+ * the data of the Cj2kPacket. The CPU back end codes a slice when the one before has left; the CUDA
+ * back end codes the whole frame before the first. The function must not call the encoder.
+ */
+typedef void (*Cj2kSliceReady)(void *slice_user, void *user, const uint8_t *data, size_t size,
+                               bool last);
+
 #define CJ2K_MAX_LAYERS         64   /**< most quality layers that an encoder writes */
 #define CJ2K_MAX_BITS_PER_PIXEL 1000 /**< largest bits_per_pixel */
 #define CJ2K_MAX_FRAME_RATE     1e6  /**< largest frame_rate */
@@ -658,6 +669,15 @@ typedef struct {
   bool eph;          /**< write EPH markers */
   bool tlm;          /**< write TLM marker segments */
   bool plt;          /**< write PLT marker segments */
+  /** Code and hand out slice by slice: a slice has all packets whose precincts begin at the same
+   * row. It needs CJ2K_PCRL and precincts of little height, one tile, one layer, no TLM, PLT,
+   * tile-parts and boxes; a budget needs CJ2K_CODER_HT. Psot is 0. Steps are fixed before the first
+   * slice, from what an earlier frame took; a slice that takes too much gives up bit-planes, so
+   * that no frame exceeds its budget. rate_period is taken for 0. The bytes do not depend on
+   * slice_ready. */
+  bool slices;
+  Cj2kSliceReady slice_ready; /**< NULL: nobody is told */
+  void *slice_user;           /**< first argument of slice_ready */
   /** Text of a COM marker segment: UTF-8, of characters that ISO 8859-15 has. NULL: none. */
   const char *comment;
   /** What a Cj2kPacket holds. JP2 with the HT coder becomes JPH, with a warning (T.814 D.2). */

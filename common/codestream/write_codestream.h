@@ -8,7 +8,10 @@
 #ifndef CJ2K_CODESTREAM_WRITE_CODESTREAM_H
 #define CJ2K_CODESTREAM_WRITE_CODESTREAM_H
 
+#include "bitwriter.h"
 #include "write_packets.h"
+
+#include <glib.h>
 
 typedef struct {
   const char *comment; /* COM of the main header, NULL: none; copied */
@@ -42,5 +45,32 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
 /* Writes the codestream of the last layout(), size.total bytes. `source` must be the same. */
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                            Cj2kThreads *threads, uint8_t *out);
+
+/*
+ * A codestream of one tile, one tile-part and one layer in slices: runs of packets whose precincts
+ * begin at the same row, in codestream order. Only with an order in which rows change slowest
+ * (PCRL) are there many. TLM and PLT would have to be known beforehand; Psot is 0.
+ */
+uint32_t cj2k_codestream_num_slices(Cj2kCodestreamWriter *writer);
+/* The first row of a slice on the reference grid; of the one behind the last: the image's end. */
+uint32_t cj2k_codestream_slice_row(const Cj2kCodestreamWriter *writer, uint32_t slice);
+/* Precincts of a slice, valid until the next call for a slice. */
+const uint32_t *cj2k_codestream_slice_precincts(Cj2kCodestreamWriter *writer, uint32_t slice,
+                                                uint32_t *count);
+/* Lists the code-blocks of a slice (uint32_t). */
+void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks);
+/* Bytes of a slice all of whose packets are empty. */
+uint64_t cj2k_codestream_slice_least(const Cj2kCodestreamWriter *writer, uint32_t slice);
+/* Appends what comes before the first slice. */
+void cj2k_codestream_begin_slices(Cj2kCodestreamWriter *writer,
+                                  const Cj2kQuantisation *quantisation, Cj2kByteBuffer *out);
+/* Lays out one slice, of whose code-blocks alone `source` must be valid. Returns its bytes; those
+ * of the last one include EOC. */
+uint64_t cj2k_codestream_layout_slice(Cj2kCodestreamWriter *writer, uint32_t slice,
+                                      const Cj2kPacketSource *source, Cj2kThreads *threads);
+/* Writes the slice that was laid out last. */
+void cj2k_codestream_write_slice(Cj2kCodestreamWriter *writer, uint32_t slice,
+                                 const Cj2kPacketSource *source, Cj2kThreads *threads,
+                                 uint8_t *out);
 
 #endif

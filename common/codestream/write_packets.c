@@ -40,6 +40,10 @@ struct Cj2kPacketWriter {
   Part *parts;             /* [precinct][MAX_BANDS][layer] */
   GArray *part_chunks, *precinct_chunks; /* Chunk */
   const Cj2kPacketSource *source;        /* of the running prepare */
+  /* of cj2k_packets_prepare_some: */
+  Chunk *some_parts, *some_packets; /* by place in the list; NULL: not used yet */
+  uint32_t some_capacity;
+  const uint32_t *some; /* precincts of the running prepare */
 };
 
 static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_bands)
@@ -115,6 +119,12 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer)
     return;
   free_chunks(writer->part_chunks);
   free_chunks(writer->precinct_chunks);
+  for (uint32_t i = 0; i < writer->some_capacity; i++) {
+    g_free(writer->some_parts[i].bytes.data);
+    g_free(writer->some_packets[i].bytes.data);
+  }
+  g_free(writer->some_parts);
+  g_free(writer->some_packets);
   g_free(writer->parts);
   g_free(writer->precinct_bands);
   g_free(writer->packets);
@@ -397,13 +407,10 @@ static void write_part(Cj2kPacketWriter *writer, uint32_t index, Cj2kByteBuffer 
   }
 }
 
-static void write_parts(void *ctx, uint32_t index, uint32_t lane)
+static void write_chunk(Cj2kPacketWriter *writer, Chunk *chunk)
 {
-  Cj2kPacketWriter *writer = ctx;
-  Chunk *chunk = &g_array_index(writer->part_chunks, Chunk, index);
   uint32_t layers = writer->source->num_layers;
 
-  (void)lane;
   chunk->bytes.size = 0;
   for (uint32_t i = chunk->first; i < chunk->first + chunk->count; i++)
     write_part(writer, i, &chunk->bytes);
@@ -416,6 +423,14 @@ static void write_parts(void *ctx, uint32_t index, uint32_t lane)
       if (part->num_bits) /* without any there may be no memory */
         bits += (part->num_bits + 7) / 8;
     }
+}
+
+static void write_parts(void *ctx, uint32_t index, uint32_t lane)
+{
+  Cj2kPacketWriter *writer = ctx;
+
+  (void)lane;
+  write_chunk(writer, &g_array_index(writer->part_chunks, Chunk, index));
 }
 
 /* Joins the parts of all bands to the header of one packet, and adds up their bodies. */
@@ -448,13 +463,10 @@ static void join_packet(Cj2kPacketWriter *writer, uint32_t p, uint32_t layer, Cj
   packet->header_size = (uint32_t)(out->size - begin);
 }
 
-static void join_precincts(void *ctx, uint32_t index, uint32_t lane)
+static void join_chunk(Cj2kPacketWriter *writer, Chunk *chunk)
 {
-  Cj2kPacketWriter *writer = ctx;
-  Chunk *chunk = &g_array_index(writer->precinct_chunks, Chunk, index);
   uint32_t end = chunk->first + chunk->count, layers = writer->source->num_layers;
 
-  (void)lane;
   chunk->bytes.size = 0;
   for (uint32_t p = chunk->first; p < end; p++)
     for (uint32_t layer = 0; layer < layers; layer++)
@@ -467,6 +479,49 @@ static void join_precincts(void *ctx, uint32_t index, uint32_t lane)
       packet->header = header;
       header += packet->header_size;
     }
+}
+
+static void join_precincts(void *ctx, uint32_t index, uint32_t lane)
+{
+  Cj2kPacketWriter *writer = ctx;
+
+  (void)lane;
+  join_chunk(writer, &g_array_index(writer->precinct_chunks, Chunk, index));
+}
+
+/* Parts and headers of one of some precincts. */
+static void write_precinct(void *ctx, uint32_t index, uint32_t lane)
+{
+  Cj2kPacketWriter *writer = ctx;
+  Chunk *parts = &writer->some_parts[index], *packets = &writer->some_packets[index];
+
+  (void)lane;
+  parts->first = writer->some[index] * MAX_BANDS;
+  parts->count = MAX_BANDS;
+  write_chunk(writer, parts);
+  packets->first = writer->some[index];
+  packets->count = 1;
+  join_chunk(writer, packets);
+}
+
+const Cj2kWrittenPacket *cj2k_packets_prepare_some(Cj2kPacketWriter *writer,
+                                                   const Cj2kPacketSource *source,
+                                                   const uint32_t *precincts, uint32_t count,
+                                                   Cj2kThreads *threads)
+{
+  if (count > writer->some_capacity) {
+    size_t more = (count - writer->some_capacity) * sizeof(Chunk);
+    writer->some_parts = g_renew(Chunk, writer->some_parts, count);
+    writer->some_packets = g_renew(Chunk, writer->some_packets, count);
+    memset(writer->some_parts + writer->some_capacity, 0, more);
+    memset(writer->some_packets + writer->some_capacity, 0, more);
+    writer->some_capacity = count;
+  }
+  writer->source = source;
+  writer->some = precincts;
+  cj2k_parallel_for(threads, count, write_precinct, writer);
+  writer->source = NULL;
+  return writer->packets;
 }
 
 const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,

@@ -45,6 +45,12 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer);
 const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
                                               const Cj2kPacketSource *source, Cj2kThreads *threads);
 
+/* The same for the packets of `count` precincts; what the writer holds of others stays as it is. */
+const Cj2kWrittenPacket *cj2k_packets_prepare_some(Cj2kPacketWriter *writer,
+                                                   const Cj2kPacketSource *source,
+                                                   const uint32_t *precincts, uint32_t count,
+                                                   Cj2kThreads *threads);
+
 /* Blocks of a precinct: a run of plan->blocks, in the order of a packet's body. */
 uint32_t cj2k_packet_blocks(const Cj2kPacketWriter *writer, uint32_t precinct_index,
                             uint32_t *first);

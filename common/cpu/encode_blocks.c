@@ -109,7 +109,7 @@ static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
   const MeasureStage *stage = ctx;
   const Cj2kMeasureJob *job = stage->job;
   Cj2kEncodeSlot *slot = stage->slot;
-  uint32_t b = index * job->stride, planes = job->num_planes;
+  uint32_t b = job->blocks ? job->blocks[index] : index * job->stride, planes = job->num_planes;
   uint32_t *lengths = slot->ht_lengths + (size_t)b * planes;
   uint64_t *distortions = slot->ht_distortions + (size_t)b * planes;
   Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
@@ -170,7 +170,9 @@ void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
     memset(slot->ht_distortions, 0, n * job->num_planes * sizeof *slot->ht_distortions);
   }
   memset(slot->band_errors, 0, plan->num_bands * sizeof *slot->band_errors);
-  cj2k_parallel_for(slot->encoder->threads, num_tasks(slot, job->stride), measure_one, &stage);
+  cj2k_parallel_for(slot->encoder->threads,
+                    job->blocks ? job->num_blocks : num_tasks(slot, job->stride), measure_one,
+                    &stage);
   slot->result.ht_lengths = slot->ht_lengths;
   slot->result.ht_distortions = slot->ht_distortions;
   slot->result.band_errors = slot->band_errors;
@@ -242,7 +244,8 @@ static void code_one(void *ctx, uint32_t index, uint32_t lane_index)
   const Cj2kCodeJob *job = stage->job;
   Cj2kEncodeSlot *slot = stage->slot;
   const Cj2kCpuEncoder *encoder = slot->encoder;
-  uint32_t b = index * job->stride, first_pass = b * encoder->max_passes;
+  uint32_t b = job->blocks ? job->blocks[index] : index * job->stride;
+  uint32_t first_pass = b * encoder->max_passes;
   BlockOutput out = {.bytes = slot->bytes + encoder->byte_offsets[b],
                      .capacity =
                          (uint32_t)(encoder->byte_offsets[b + 1] - encoder->byte_offsets[b]),
@@ -291,7 +294,14 @@ void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   memcpy(slot->coded_quantisers, job->quantisers, bands * sizeof *job->quantisers);
   if (job->stride > 1)
     memset(slot->blocks, 0, slot->encoder->plan->num_blocks * sizeof *slot->blocks);
-  cj2k_parallel_for(slot->encoder->threads, num_tasks(slot, job->stride), code_one, &stage);
+  /* The blocks that are not in the list are not coded, whatever the last code() left. */
+  if (job->blocks && !slot->coded) {
+    memset(slot->coded_choices, 0xff,
+           slot->encoder->plan->num_blocks * sizeof *slot->coded_choices);
+    slot->coded = slot->encoder->ht;
+  }
+  cj2k_parallel_for(slot->encoder->threads,
+                    job->blocks ? job->num_blocks : num_tasks(slot, job->stride), code_one, &stage);
   slot->coded = job->stride == 1 && slot->status == CJ2K_OK;
   slot->result.blocks = slot->blocks;
   slot->result.passes = slot->passes;

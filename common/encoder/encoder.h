@@ -71,6 +71,7 @@ struct Cj2kEncoder {
   Cj2kFrameRing ring;
   Cj2kSlots slots; /* of the back end */
   Cj2kOutputs *outputs;
+  uint64_t delivered; /* frames whose slices have all left, with slices; guarded by lock */
   Cj2kStats stats;
 };
 

@@ -3,6 +3,7 @@
 
 #include "common/codestream/write_boxes.h"
 #include "common/rate/control.h"
+#include "common/rate/control_slices.h"
 #include "common/runtime/error.h"
 
 #include <string.h>
@@ -123,15 +124,61 @@ static void write_output(Cj2kEncoderFrame *frame)
   frame->ms_write += (double)(g_get_monotonic_time() - start) / 1000;
 }
 
-void cj2k_encoder_frame_begin(Cj2kEncoderFrame *frame)
-{
-  frame->status = cj2k_encoder_frame_take_slot(frame) ? transform(frame) : frame->error.code;
-}
-
-void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
+/* Waits until the slices of all earlier frames have left; with `done` those of this frame have,
+ * too. Earlier frames were begun before this one. */
+static void wait_for_turn(Cj2kEncoderFrame *frame, bool done)
 {
   Cj2kEncoder *encoder = frame->encoder;
 
+  g_mutex_lock(&encoder->lock);
+  while (encoder->delivered + 1 < frame->rate.number)
+    g_cond_wait(&encoder->changed, &encoder->lock);
+  if (done)
+    encoder->delivered = frame->rate.number;
+  g_cond_broadcast(&encoder->changed);
+  g_mutex_unlock(&encoder->lock);
+}
+
+/* Writes a slice, the headers before the first one, and hands them out. */
+static void take_slice(void *ctx, uint32_t slice, uint64_t size)
+{
+  Cj2kEncoderFrame *frame = ctx;
+  const Cj2kEncoderParams *params = &frame->params;
+  Cj2kFrameLayout *layout = &frame->rate.layout;
+  Cj2kByteBuffer *bytes = &frame->output->bytes;
+  gint64 start = g_get_monotonic_time();
+
+  if (slice == 0) {
+    bytes->size = 0;
+    cj2k_codestream_begin_slices(layout->writer, frame->rate.steps.components, bytes);
+  }
+  size_t first = slice ? bytes->size : 0;
+  cj2k_bytes_reserve(bytes, size);
+  cj2k_codestream_write_slice(layout->writer, slice, &layout->source, frame->encoder->threads,
+                              bytes->data + bytes->size);
+  bytes->size += size;
+  frame->ms_write += (double)(g_get_monotonic_time() - start) / 1000;
+  if (!params->slice_ready)
+    return;
+  wait_for_turn(frame, false);
+  params->slice_ready(params->slice_user, frame->user, bytes->data + first, bytes->size - first,
+                      slice + 1 == cj2k_codestream_num_slices(layout->writer));
+}
+
+static void code_slices(Cj2kEncoderFrame *frame)
+{
+  const Cj2kSliceSink sink = {take_slice, frame};
+
+  if (frame->status == CJ2K_OK)
+    frame->status = cj2k_rate_control_slices(&frame->rate, &sink, &frame->error);
+  else
+    cj2k_rate_give_up(&frame->rate);
+  wait_for_turn(frame, true);
+}
+
+/* Codes the frame and writes it when it is complete. */
+static void code_whole(Cj2kEncoderFrame *frame)
+{
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
   /* Dropping a GPU slot helps only if the GPU ran out of memory, not the CPU back end. */
@@ -145,6 +192,21 @@ void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
     write_output(frame);
   else
     cj2k_rate_give_up(&frame->rate);
+}
+
+void cj2k_encoder_frame_begin(Cj2kEncoderFrame *frame)
+{
+  frame->status = cj2k_encoder_frame_take_slot(frame) ? transform(frame) : frame->error.code;
+}
+
+void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
+{
+  Cj2kEncoder *encoder = frame->encoder;
+
+  if (frame->params.slices)
+    code_slices(frame);
+  else
+    code_whole(frame);
   cj2k_threads_rest(encoder->threads);
   cj2k_encoder_frame_give_slot(frame);
   g_mutex_lock(&encoder->lock);

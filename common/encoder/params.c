@@ -227,6 +227,28 @@ static Cj2kStatus check_regions(const Cj2kEncoderParams *p, Cj2kError *error)
   return CJ2K_OK;
 }
 
+/* Slices leave before what follows them is known. */
+static Cj2kStatus check_slices(const Cj2kEncoderSetup *setup, Cj2kError *error)
+{
+  const Cj2kEncoderParams *p = &setup->params;
+  bool budget = cj2k_setup_frame_bytes(setup) != UINT64_MAX;
+
+  if (!p->slices)
+    return CJ2K_OK;
+  if (p->progression != CJ2K_PCRL)
+    REFUSE("slices need progression-order pcrl");
+  if (p->tile_width || p->tile_height || p->tile_parts || p->num_layers > 1)
+    REFUSE("slices need one tile, one tile-part and one layer");
+  if (p->tlm || p->plt || p->file_format != CJ2K_FILE_J2K)
+    REFUSE("slices leave before TLM, PLT and boxes could be written");
+  if (p->average_bitrate || p->num_regions || cj2k_setup_component_bytes(setup) != UINT64_MAX)
+    REFUSE("slices allow neither average-bitrate nor roi nor ceilings of components");
+  if (budget && (p->rate_control != CJ2K_RATE_CBR || p->block_coder != CJ2K_CODER_HT ||
+                 p->reversible_transform))
+    REFUSE("slices with a ceiling need rate-control cbr, block-coder ht and the 9/7 filter");
+  return CJ2K_OK;
+}
+
 static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
@@ -248,7 +270,7 @@ static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
     REFUSE("average-bitrate: %" G_GUINT64_FORMAT " bytes a frame are more than the ceiling of a "
            "frame, %" G_GUINT64_FORMAT,
            cj2k_setup_average_bytes(setup), cj2k_setup_frame_bytes(setup));
-  return CJ2K_OK;
+  return check_slices(setup, error);
 }
 
 /* Checks types and associations for the channel definition box (T.800 I.5.3.6): no two channels may

@@ -310,6 +310,8 @@ static const Cj2kOption options[] = {
     BOOLEAN, PARAM(tlm) },
   { "plt", "PLT", "Write PLT marker segments: the lengths of packets",
     BOOLEAN, PARAM(plt) },
+  { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, no tlm and plt",
+    BOOLEAN, .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(slices) },
   { "comment", "Comment", "Text of a COM marker segment, of characters that ISO 8859-15 has; empty = none",
     .kind = CJ2K_OPTION_TEXT, .max = 60000, PARAM(comment) },
 };

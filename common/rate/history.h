@@ -15,6 +15,7 @@
 #include <glib.h>
 
 #define CJ2K_RATE_LAG    8
+#define CJ2K_RATE_SLICES 64
 #define CJ2K_RATE_MEMORY 32 /* entries: more than the lag and the frames in flight */
 
 typedef struct {
@@ -24,7 +25,8 @@ typedef struct {
   double drift;     /* HT: expected growth, as a logarithm */
   uint64_t budget;  /* MQ: budget of the frame */
   uint64_t headers; /* MQ: bytes of headers; 0: unknown */
-  Cj2kStepFactors factors; /* MQ: factors of the frame's steps */
+  Cj2kStepFactors factors;        /* MQ: factors of the frame's steps */
+  float slices[CJ2K_RATE_SLICES]; /* bytes of its slices at plane 0, in as many parts */
 } Cj2kRateMemory;
 
 /* Shared by all frames in flight. */

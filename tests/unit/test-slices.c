@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Frames in slices: the slices together are the codestream that is delivered whole, the same at
+ * every number of threads and of frames in flight; no frame exceeds its budget; parts of it can be
+ * decoded as they come.
+ */
+#include "common/encoder/encoder.h"
+#include "encoder-pictures.h"
+
+#define HT "progression-order=pcrl block-coder=ht slices=true "
+#define PRECINCTS                                                                                  \
+  "num-resolutions=4 precincts=1024x32,512x16,256x8,128x4 codeblock-width=128 codeblock-height=16 "
+
+typedef struct {
+  const char *name, *options;
+  uint32_t width, height, components, x0, y0;
+  bool halved;
+  uint64_t budget; /* bytes a frame, 0: none */
+} Case;
+
+static const Case cases[] = {
+    {"cbr", HT PRECINCTS "max-frame-bytes=15000", 203, 250, 3, 0, 0, false, 15000},
+    {"cbr-little", HT PRECINCTS "sop=true eph=true max-frame-bytes=1500", 203, 250, 3, 0, 0, true,
+     1500},
+    {"cbr-much", HT PRECINCTS "max-frame-bytes=1000000", 203, 250, 3, 0, 0, false, 1000000},
+    {"cbr-one-slice", HT "max-frame-bytes=5000", 100, 90, 1, 0, 0, false, 5000},
+    {"lossless", HT PRECINCTS "rate-control=lossless sop=true", 203, 251, 3, 0, 0, true, 0},
+    {"quality", HT PRECINCTS "quality=80 image-offset-x=3 image-offset-y=37", 120, 141, 3, 3, 37,
+     false, 0},
+    {"mq",
+     "progression-order=pcrl slices=true num-resolutions=3 precincts=64x32,32x16 codeblock-style=bypass+termall quality=70",
+     120, 141, 3, 0, 0, true, 0},
+    {"one-sample", HT "rate-control=lossless", 1, 1, 1, 0, 0, false, 0},
+};
+
+#define FRAMES 12
+
+typedef struct {
+  GByteArray *frames[FRAMES];
+  uint32_t slices[FRAMES];
+  bool ended[FRAMES];
+  uint32_t last; /* frame whose slices came last */
+} Taken;
+
+static void take(void *slice_user, void *user, const uint8_t *data, size_t size, bool last)
+{
+  Taken *taken = slice_user;
+  uint32_t frame = GPOINTER_TO_UINT(user);
+  g_assert_cmpuint(frame, >=, taken->last); /* one frame after the other */
+  g_assert_false(taken->ended[frame]);
+  taken->last = frame;
+  taken->ended[frame] = last;
+  taken->slices[frame]++;
+  g_byte_array_append(taken->frames[frame], data, (guint)size);
+}
+
+/* Changes the picture from frame to frame, and the scene in the middle. */
+static void change_picture(TestPicture *picture, uint32_t frame)
+{
+  for (uint32_t c = 0; c < picture->num_components; c++) {
+    uint32_t h = picture->components[c].y1 - picture->components[c].y0;
+    uint16_t *words = picture->planes[c].data;
+    size_t n = picture->planes[c].pitch / 2 * h;
+    for (size_t i = 0; i < n; i++)
+      words[i] = frame == FRAMES / 2 ? (uint16_t)((i * 2654435761u >> 7) & 1023)
+                                     : (uint16_t)((words[i] + frame * (i / 512 % 3)) & 1023);
+  }
+}
+
+/* `whole`: the back end codes whole frames, as that of a GPU does. */
+static void encode(const Case *c, uint32_t threads, uint32_t in_flight, bool callback, bool whole,
+                   GBytes *out[FRAMES])
+{
+  static const uint8_t halves[] = {1, 2, 2};
+  Cj2kEncoderParams params;
+  TestPicture pictures[FRAMES];
+  Taken taken = {0};
+  Cj2kError error = {0};
+
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, c->options);
+  params.backend = CJ2K_BACKEND_CPU;
+  params.num_threads = threads;
+  params.frames_in_flight = in_flight;
+  params.slice_ready = callback ? take : NULL;
+  params.slice_user = &taken;
+  for (uint32_t i = 0; i < FRAMES; i++) {
+    taken.frames[i] = g_byte_array_new();
+    test_picture_init(&pictures[i], SCENE_NATURAL, c->width, c->height, c->components, 10, false,
+                      c->halved ? halves : NULL, c->halved ? halves : NULL, c->x0, c->y0);
+    change_picture(&pictures[i], i);
+  }
+  Cj2kEncoder *encoder =
+      cj2k_encoder_open(&params, &pictures[0].image, &pictures[0].layout, &error);
+  if (!encoder)
+    g_error("%s: %s", c->name, error.text);
+  Cj2kEncodeBackend functions = *encoder->backend.functions;
+  functions.takes_blocks = !whole;
+  encoder->backend.functions = &functions;
+  for (uint32_t sent = 0, got = 0; got < FRAMES; got++) {
+    for (; sent < FRAMES && sent < got + in_flight; sent++)
+      g_assert_cmpint(
+          cj2k_encoder_submit(encoder, &pictures[sent].picture, GUINT_TO_POINTER(sent), &error), ==,
+          CJ2K_OK);
+    Cj2kPacket packet;
+    g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+    if (packet.status != CJ2K_OK)
+      g_error("%s: %s", c->name, packet.error.text);
+    out[got] = g_bytes_new(packet.data, packet.size);
+    if (callback) {
+      g_assert_cmpmem(packet.data, packet.size, taken.frames[got]->data, taken.frames[got]->len);
+      g_assert_true(taken.ended[got]);
+      if (strstr(c->options, "precincts"))
+        g_assert_cmpuint(taken.slices[got], >, c->height / 64);
+    }
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  for (uint32_t i = 0; i < FRAMES; i++) {
+    g_byte_array_unref(taken.frames[i]);
+    test_picture_clear(&pictures[i]);
+  }
+}
+
+/* Strict decoding; lossless frames have their samples. */
+static void decode(const Case *c, GBytes *bytes, uint32_t frame)
+{
+  static const uint8_t halves[] = {1, 2, 2};
+  TestPicture picture;
+  test_picture_init(&picture, SCENE_NATURAL, c->width, c->height, c->components, 10, false,
+                    c->halved ? halves : NULL, c->halved ? halves : NULL, c->x0, c->y0);
+  change_picture(&picture, frame);
+  double error = test_error(&picture, bytes, 0);
+  if (strstr(c->options, "lossless"))
+    g_assert_true(error == 0);
+  else if (frame != FRAMES / 2 && c->budget != 1500)
+    g_assert_cmpfloat(error, <, 0.004);
+  test_picture_clear(&picture);
+}
+
+static void test_bytes(gconstpointer data)
+{
+  const Case *c = data;
+  GBytes *first[FRAMES], *other[FRAMES];
+  encode(c, 1, 1, true, false, first);
+  for (uint32_t i = 0; i < FRAMES; i++) {
+    if (c->budget)
+      g_assert_cmpuint(g_bytes_get_size(first[i]), <=, c->budget);
+    g_test_message("frame %u: %u bytes", i, (unsigned)g_bytes_get_size(first[i]));
+    if (c->budget && c->budget < 100000 && i != FRAMES / 2)
+      g_assert_cmpuint(g_bytes_get_size(first[i]), >, c->budget / 2);
+    decode(c, first[i], i);
+  }
+  static const struct {
+    uint32_t threads, in_flight;
+    bool callback, whole;
+  } ways[] = {{3, 1, true, false},
+              {3, 3, true, false},
+              {1, 4, true, false},
+              {2, 2, false, false},
+              {2, 2, true, true}};
+  for (size_t w = 0; w < G_N_ELEMENTS(ways); w++) {
+    encode(c, ways[w].threads, ways[w].in_flight, ways[w].callback, ways[w].whole, other);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+      g_assert_true(g_bytes_equal(first[i], other[i]));
+      g_bytes_unref(other[i]);
+    }
+  }
+  for (uint32_t i = 0; i < FRAMES; i++)
+    g_bytes_unref(first[i]);
+}
+
+/* What slices exclude is refused with a reason. */
+static void test_refused(void)
+{
+  static const char *const options[] = {
+      "slices=true",
+      "slices=true progression-order=pcrl tile-width=32",
+      "slices=true progression-order=pcrl tile-parts=resolution",
+      "slices=true progression-order=pcrl num-layers=2",
+      "slices=true progression-order=pcrl tlm=true",
+      "slices=true progression-order=pcrl plt=true",
+      "slices=true progression-order=pcrl max-frame-bytes=4000",
+      "slices=true progression-order=pcrl average-bitrate=1000 framerate=25",
+      "slices=true progression-order=pcrl block-coder=ht rate-control=lossless max-frame-bytes=4000",
+  };
+  TestPicture picture;
+  test_picture_init(&picture, SCENE_NATURAL, 64, 64, 1, 8, false, NULL, NULL, 0, 0);
+  for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+    Cj2kEncoderParams params;
+    Cj2kError error = {0};
+    cj2k_encoder_params_init(&params);
+    test_set_options(&params, options[i]);
+    params.backend = CJ2K_BACKEND_CPU;
+    g_assert_null(cj2k_encoder_open(&params, &picture.image, &picture.layout, &error));
+    g_assert_cmpint(error.code, ==, CJ2K_ERROR_ARGUMENT);
+    g_assert_nonnull(strstr(error.text, "slices"));
+  }
+  test_picture_clear(&picture);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gchar *path = g_strconcat("/slices/", cases[i].name, NULL);
+    g_test_add_data_func(path, &cases[i], test_bytes);
+    g_free(path);
+  }
+  g_test_add_func("/slices/refused", test_refused);
+  return g_test_run();
+}
