@@ -172,6 +172,39 @@ static void test_fields(gconstpointer data)
   stream_clear(&received);
 }
 
+/* A field whose other one was lost altogether takes the place of both, and the picture is flagged.
+ */
+static void test_unpaired_fields(void)
+{
+  Stream coded = stream_encode_fields("tff", 4);
+  Stream packets = stream_pass("rtpj2ksclpay", "", &coded, NULL);
+  Stream arrived = stream_new(packets.caps);
+  guint codestream = 0;
+  for (guint i = 0; i < packets.buffers->len; i++) {
+    if (codestream != 3 && codestream != 6) /* second field of picture 1, first one of picture 3 */
+      g_ptr_array_add(arrived.buffers, gst_buffer_ref(packets.buffers->pdata[i]));
+    codestream += rtp_view(packets.buffers->pdata[i]).marker;
+  }
+  g_assert_cmpuint(codestream, ==, 8);
+  GstStructure *stats;
+  Stream received = stream_pass("rtpj2kscldepay", "reorder-window=8", &arrived, &stats);
+  g_assert_cmpuint(received.buffers->len, ==, 4);
+  g_assert_cmpuint(stats_get(stats, "unpaired-fields"), ==, 2);
+  g_assert_cmpuint(stats_get(stats, "corrupted-pictures"), ==, 2);
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *picture = received.buffers->pdata[i];
+    g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(picture, GST_BUFFER_FLAG_CORRUPTED), ==,
+                    i == 1 || i == 3);
+    g_assert_true(GST_BUFFER_FLAG_IS_SET(picture, GST_VIDEO_BUFFER_FLAG_TFF));
+    assert_decoded_fields(&received, FALSE);
+  }
+  gst_structure_free(stats);
+  stream_clear(&coded);
+  stream_clear(&packets);
+  stream_clear(&arrived);
+  stream_clear(&received);
+}
+
 /* The time between fields at the highest frame rate of caps, which is less than a tick. */
 static void test_high_rate(void)
 {
@@ -470,6 +503,7 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-transport/fields/tff", "tff", test_fields);
   g_test_add_data_func("/rtp-transport/fields/bff", "bff", test_fields);
   g_test_add_data_func("/rtp-transport/fields/psf", "psf", test_fields);
+  g_test_add_func("/rtp-transport/fields/unpaired", test_unpaired_fields);
   g_test_add_func("/rtp-transport/high-rate", test_high_rate);
   g_test_add_func("/rtp-transport/constant-bytes", test_constant_bytes);
   g_test_add_func("/rtp-transport/frame-rates", test_frame_rates);

@@ -384,6 +384,26 @@ static void test_sets(Fixture *f, gconstpointer data)
   g_free(sigma);
 }
 
+/* The gain of a pass is the sum of its samples' gains, with one large sample anywhere: these take a
+ * slower way, because their sums need more bits. */
+static void test_gain(Fixture *f, gconstpointer data)
+{
+  enum { WIDTH = 5, HEIGHT = 3, STRIDE = 7 };
+  (void)f, (void)data;
+  for (uint32_t at = 0; at < WIDTH * HEIGHT; at++) {
+    uint32_t samples[STRIDE * HEIGHT];
+    Cj2kHtGain sum = 0;
+    for (uint32_t i = 0; i < G_N_ELEMENTS(samples); i++)
+      samples[i] = i * 37 % 100;
+    samples[at / WIDTH * STRIDE + at % WIDTH] = 0xF2345678; /* negative */
+    for (uint32_t i = 0; i < WIDTH * HEIGHT; i++)
+      sum += cj2k_ht_sample_gain(samples[i / WIDTH * STRIDE + i % WIDTH], 4, false);
+    Cj2kBlockSource source = {
+        .samples = samples, .width = WIDTH, .height = HEIGHT, .stride = STRIDE};
+    g_assert_true(cj2k_ht_cleanup_gain(&source, 4) == sum);
+  }
+}
+
 static void test_corrupt(Fixture *f, gconstpointer data)
 {
   Cj2kBlockSource s = make_block(f, MIXED, 20, 20, 12);
@@ -667,6 +687,7 @@ int main(int argc, char **argv)
   g_test_add("/ht/large-residuals", Fixture, NULL, set_up, test_large_residuals, tear_down);
   g_test_add("/ht/no-room", Fixture, NULL, set_up, test_no_room, tear_down);
   g_test_add("/ht/sets", Fixture, NULL, set_up, test_sets, tear_down);
+  g_test_add("/ht/gain", Fixture, NULL, set_up, test_gain, tear_down);
   g_test_add("/ht/corrupt", Fixture, NULL, set_up, test_corrupt, tear_down);
   g_test_add("/ht/magsgn-exhausted", Fixture, NULL, set_up, test_magsgn_exhausted, tear_down);
   g_test_add("/ht/vlc-too-short", Fixture, NULL, set_up, test_vlc_too_short, tear_down);
