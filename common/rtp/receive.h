@@ -59,14 +59,16 @@ void cj2k_rtp_receiver_set_params(Cj2kRtpReceiver *receiver, const Cj2kRtpReceiv
 void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32_t timestamp,
                             bool marker, const uint8_t *payload, size_t size, uint64_t time);
 /*
- * Tells the time, in any unit. Where it goes back it counts on from there. Call it before packets are pushed, and when
- * cj2k_rtp_receiver_due is reached. A receiver that is never told the time has no deadline.
+ * Tells the time, in any unit. Where it goes back it counts on from there. Call it before packets
+ * are pushed, and when cj2k_rtp_receiver_due is reached. A receiver that is never told the time has
+ * no deadline.
  */
 void cj2k_rtp_receiver_advance(Cj2kRtpReceiver *receiver, uint64_t now);
-/* The time, as it was told last, at which the first codestream is handed out even if no more packets arrive; UINT64_MAX:
- * it is not limited. The wait for missing packets begins with the codestream's last packet or with
- * one of a later codestream. If neither arrives, it begins with the last one that did, but not
- * before the time has passed in which the codestream before was sent. */
+/* The time, as it was told last, at which the first codestream is handed out even if no more
+ * packets arrive; UINT64_MAX: it is not limited. The wait for missing packets begins with the
+ * codestream's last packet or with one of a later codestream. If neither arrives, it begins with
+ * the last one that did, but not before the time has passed in which the codestream before was
+ * sent. */
 uint64_t cj2k_rtp_receiver_due(const Cj2kRtpReceiver *receiver);
 /* Tells that the packet with this sequence number, and those before it, will not arrive if they
  * have not arrived yet. */
