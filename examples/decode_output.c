@@ -42,7 +42,8 @@ static Image image_of(const Cj2kFrame *frame, Cj2kChannel *channels)
                  .planes = g_new0(ImagePlane, frame->image.num_components),
                  .channels = channels,
                  .colour = frame->image.colour,
-                 .colour_enum = frame->image.colour_enum};
+                 .colour_enum = frame->image.colour_enum,
+                 .cicp = frame->image.cicp};
   uint32_t *order = order_of(&frame->image);
   for (uint32_t i = 0; i < image.num_planes; i++) {
     uint32_t c = order[i];

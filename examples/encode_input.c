@@ -274,7 +274,7 @@ bool encode_input_read(EncodeInput *input, const EncodeOptions *options,
   }
   if (params->rgb_to_xyz == CJ2K_XYZ_ON)
     input->image.colour = CJ2K_COLOUR_SRGB;
-  input->image.cicp = options->cicp;
+  input->image.cicp = options->cicp.primaries ? options->cicp : input->file.cicp;
   input->picture = (Cj2kPicture){
       .memory = CJ2K_MEMORY_HOST, .num_planes = input->layout.num_planes, .planes = input->planes};
   return true;

@@ -32,7 +32,8 @@ typedef struct {
   const Cj2kChannel *channels; /* one per plane, not owned; NULL: plane i is colour i+1 */
   Cj2kColour colour;
   uint32_t colour_enum;
-  void *memory; /* owned samples of the planes; NULL: the samples are not owned */
+  Cj2kCicp cicp; /* primaries 0: the file states none */
+  void *memory;  /* owned samples of the planes; NULL: the samples are not owned */
 } Image;
 
 /* Bytes of a sample of this depth: 1, 2 or 4. */

@@ -34,7 +34,25 @@ static void ignore(png_structp png, png_const_charp text)
   (void)text;
 }
 
+/* The cICP chunk: colours by code points of H.273, for R'G'B' or grey. It is read and written here,
+ * because only libpng 1.6.45 and later know it. */
+static const png_byte cicp_name[5] = "cICP";
+
 /* ----------------------------------------------------------------------------- write --- */
+
+/* Writes the code points of the samples if they are R'G'B' that is written as it is: samples of
+ * other depths than PNG's are stretched, which is right for full range only. */
+static void write_cicp(png_structp png, const ImageRgb *rgb)
+{
+  const Cj2kCicp *cicp = &rgb->image->cicp;
+  const png_byte data[4] = {(png_byte)cicp->primaries, (png_byte)cicp->transfer, 0,
+                            cicp->full_range};
+  bool same = cicp->full_range || rgb->depth == 8 || rgb->depth == 16;
+
+  if (cicp->primaries && cicp->primaries < 256 && cicp->transfer < 256 && !cicp->matrix && same &&
+      rgb->num_channels >= 3 && !rgb->ycc)
+    png_write_chunk(png, cicp_name, data, sizeof data);
+}
 
 static void write_rows(png_structp png, ImageRgb *rgb, uint16_t *row, uint8_t *bytes)
 {
@@ -71,6 +89,7 @@ static bool write_file(ImageRgb *rgb, FILE *file, const char *path, char *why)
                  PNG_FILTER_TYPE_DEFAULT);
     png_set_compression_level(png, 3);
     png_write_info(png, info);
+    write_cicp(png, rgb);
     write_rows(png, rgb, row, bytes);
     png_write_end(png, NULL);
     ok = true;
@@ -108,6 +127,26 @@ static void read_bytes(png_structp png, png_bytep out, size_t size)
   memcpy(out, context->at, size);
   context->at += size;
   context->left -= size;
+}
+
+/* The code points of the cICP chunk, which comes before the samples; none if there is no such chunk
+ * or it is not valid. */
+static Cj2kCicp find_cicp(const ImageFile *file)
+{
+  const uint8_t *at = file->data + 8; /* behind the signature */
+  size_t left = file->size > 8 ? file->size - 8 : 0;
+
+  while (left >= 12) {
+    size_t length = (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
+    const uint8_t *data = at + 8;
+    if (length > left - 12 || !memcmp(at + 4, "IDAT", 4))
+      break;
+    if (!memcmp(at + 4, cicp_name, 4) && length == 4 && !data[2] && data[3] <= 1)
+      return (Cj2kCicp){data[0], data[1], 0, data[3] != 0};
+    at += length + 12;
+    left -= length + 12;
+  }
+  return (Cj2kCicp){0};
 }
 
 /* Copies interleaved rows to planes. */
@@ -166,6 +205,8 @@ bool image_read_png(Image *image, const ImageFile *file, char *why)
   if (info && !setjmp(png_jmpbuf(png))) {
     png_set_read_fn(png, &context, read_bytes);
     read_picture(png, info, &context, image);
+    if (image->colour == CJ2K_COLOUR_SRGB)
+      image->cicp = find_cicp(file);
     ok = true;
   } else if (!info) {
     image_fail(why, "%s: no memory", file->path);

@@ -219,8 +219,39 @@ def check_compare(work):
     tap.ok(run.status == 1 and "2 weights for 3 components" in run.stderr, "two weights for three components", run)
 
 
+def cicp_of(path):
+    """The bytes of a PNG's cICP chunk, which must come before the picture's data; None: there is none."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return "no file"
+    at = data.find(b"cICP")
+    return data[at + 4:at + 8] if 0 <= at < data.find(b"IDAT") else None
+
+
+def check_cicp(work):
+    """Code points of H.273 in PNG: through JP2 and JPH and back, replaced by --cicp, left out where they do not hold."""
+    planes = [grid(20, 10, 16, c) for c in range(3)]
+    pq = bytes((9, 16, 0, 1))
+    for name, depth, chunk, options, want in (
+            ("plain", 16, None, (), None), ("pq", 16, pq, (), pq), ("eight-bits", 8, bytes((12, 13, 0, 1)), (), bytes((12, 13, 0, 1))),
+            ("narrow", 16, bytes((1, 1, 0, 0)), (), bytes((1, 1, 0, 0))), ("matrix", 16, bytes((9, 16, 9, 1)), (), None),
+            ("short", 16, pq[:3], (), None), ("other", 16, pq, ("--cicp=1,13,0,1",), bytes((1, 13, 0, 1)))):
+        png.write(f"{work}/cicp.png", [plane >> (16 - depth) for plane in planes], depth, png.RGB,
+                  *([(b"cICP", chunk)] if chunk else []))
+        for ending in ("jp2", "jph", "j2c"):
+            made, back = f"{work}/cicp.{ending}", f"{work}/cicp-back.png"
+            Run([ENCODE, *LOSSLESS, *options, f"{work}/cicp.png", made])
+            run = Run([DECODE, made, back])
+            found = cicp_of(back)
+            tap.ok(run.status == 0 and found == (None if ending == "j2c" else want), f"cICP {name} through {ending}",
+                   f"{found}\n{run}")
+
+
 def main():
     with Folder() as work:
+        check_cicp(work)
         check_refusals(work)
         check_alpha(work)
         check_transparent(work)
