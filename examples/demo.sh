@@ -67,20 +67,27 @@ for coder in mq ht; do
   table=${table%.}
 done
 
+# receiver_port LOG PROCESS: prints the port at which the receiver listens, once it does.
+receiver_port() {
+  local _
+  for _ in {1..600}; do
+    sed -n 's/.*current-port = \([1-9][0-9]*\)$/\1/p' "$1" | grep . && return
+    kill -0 "$2" 2>/dev/null || break
+    sleep 0.2
+  done
+  tail -n 20 "$1" >&2
+  fail "the receiver does not listen"
+}
+
 # link SOURCE SINK: a contribution link. SOURCE is encoded at a bit rate and goes through RTP over loopback to
 # another process (framed as in RFC 4571, so that no packet of a demonstration is lost), which decodes into SINK.
-port=$((20000 + RANDOM % 10000))
 link() {
-  local log=$results/link.log receiver _
-  port=$((port + 1))
-  eval "timeout 120 gst-launch-1.0 -v tcpserversrc host=127.0.0.1 port=$port ! application/x-rtp-stream \
+  local log=$results/link.log receiver port
+  eval "timeout 300 gst-launch-1.0 -v tcpserversrc host=127.0.0.1 port=0 ! application/x-rtp-stream \
     ! rtpstreamdepay ! 'application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000,sampling=YCbCr-4:2:2' \
     ! rtpj2kdepay ! cudaj2kdec ! $2" >"$log" 2>&1 </dev/null &
   receiver=$!
-  for _ in 1 2 3 4 5 6 7 8 9 10; do
-    grep -q 'Setting pipeline to PLAYING\|PREROLL' "$log" && break
-    sleep 0.5
-  done
+  port=$(receiver_port "$log" $receiver) || exit 1
   play "$1 ! $caps ! cudaj2kenc block-coder=ht rate-control=cbr bits-per-pixel=4 ! rtpj2kpay ! rtpstreampay \
     ! tcpclientsink host=127.0.0.1 port=$port"
   wait $receiver || {
