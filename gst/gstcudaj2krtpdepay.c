@@ -53,6 +53,7 @@ typedef struct {
   Cj2kRtpReceiver *receiver;
   GstStructure *caps;        /* of the sink pad */
   Cj2kRtpCodestream pending; /* the first of two codestreams of a picture; data NULL: none */
+  guint32 field_distance;    /* ticks between the last two fields of a picture; 0: unknown */
   gboolean announced;        /* the source pad's caps are set, from the next three */
   Cj2kRtpImage image;
   Cj2kRtpHeader main;
@@ -274,11 +275,21 @@ static void push_pending(GstCudaJ2kRtpDepay *self)
     push_alone(self, &self->pending);
 }
 
-static gboolean belong_together(const Cj2kRtpCodestream *first, const Cj2kRtpCodestream *second)
+/* Are these the two parts of a picture? Where the second field of one picture and the first of the
+ * next were lost, the fields that are left follow each other, but three times as far apart as the
+ * fields before. */
+static gboolean belong_together(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *first,
+                                const Cj2kRtpCodestream *second)
 {
-  guint32 distance = second->timestamp - first->timestamp;
-  return first->data && first->part + 1 == second->part &&
-         (second->part == CJ2K_RTP_PSF2 ? distance == 0 : distance > 0 && distance < CLOCK_RATE);
+  guint32 distance = second->timestamp - first->timestamp, usual = self->field_distance;
+  if (!first->data || first->part + 1 != second->part)
+    return FALSE;
+  if (second->part == CJ2K_RTP_PSF2)
+    return distance == 0;
+  if (distance == 0 || distance >= CLOCK_RATE)
+    return FALSE;
+  self->field_distance = distance; /* also of fields that are refused: the rate may have changed */
+  return !usual || distance <= usual + usual / 2;
 }
 
 static void take_codestream(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *codestream)
@@ -296,7 +307,7 @@ static void take_codestream(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *codestr
   } else if (gst_cuda_j2k_rtp_is_first(codestream->part)) {
     push_pending(self);
     self->pending = *codestream;
-  } else if (belong_together(&self->pending, codestream)) {
+  } else if (belong_together(self, &self->pending, codestream)) {
     push_picture(self, &self->pending, codestream, self->pending.part, FALSE);
   } else {
     push_pending(self);
@@ -330,6 +341,7 @@ static void forget(GstCudaJ2kRtpDepay *self)
   cj2k_rtp_receiver_flush(self->receiver);
   gst_clear_buffer(&self->stray);
   g_clear_pointer(&self->pending.data, g_free);
+  self->field_distance = 0;
   self->began = FALSE;
   take_codestreams(self);
 }

@@ -241,6 +241,31 @@ static void test_fields(gconstpointer data)
   rig_free(&rig);
 }
 
+/* The format follows from the first field's header. A second field that has one row more than the
+ * picture, as a hostile stream may, is not decoded into it. */
+static void test_field_too_high(void)
+{
+  GstVideoInfo info = video(GST_VIDEO_FORMAT_GRAY8, 64, 24);
+  GstBuffer *raw = pixels_buffer(&info, 0);
+  GstBuffer *first = encode_one("cudaj2kenc rate-control=lossless", &info, raw, NULL);
+  GstVideoInfo higher = video(GST_VIDEO_FORMAT_GRAY8, 64, 25);
+  GstBuffer *more = pixels_buffer(&higher, 0);
+  GstBuffer *second = encode_one("cudaj2kenc rate-control=lossless", &higher, more, NULL);
+  /* The second field is the top one: its row 24 would be row 48 of 48. */
+  Rig rig = rig_decoder("", gst_caps_from_string("image/x-jpc, fields=2, framerate=25/1, "
+                                                 "interlace-mode=interleaved, "
+                                                 "field-order=bottom-field-first"));
+  g_assert_cmpint(push_frame(rig.h, gst_buffer_append(first, second), 0), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  gchar *warning = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_nonnull(strstr(warning, "does not fit"));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 0);
+  g_free(warning);
+  gst_buffer_unref(raw);
+  gst_buffer_unref(more);
+  rig_free(&rig);
+}
+
 /* image/x-jpc-striped: stripes in separate buffers become frames; a frame with a lost stripe is
  * flagged as corrupted. */
 static void test_stripes(void)
@@ -316,6 +341,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/bytes", test_bytes);
   g_test_add_data_func("/decoder/fields/top-first", GINT_TO_POINTER(FALSE), test_fields);
   g_test_add_data_func("/decoder/fields/bottom-first", GINT_TO_POINTER(TRUE), test_fields);
+  g_test_add_func("/decoder/fields/too-high", test_field_too_high);
   g_test_add_func("/decoder/stripes", test_stripes);
   g_test_add_func("/decoder/typefind", test_typefind);
   int result = g_test_run();

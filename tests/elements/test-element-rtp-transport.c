@@ -174,14 +174,15 @@ static void test_fields(gconstpointer data)
 
 /* A field whose other one was lost altogether takes the place of both, and the picture is flagged.
  */
-static void test_unpaired_fields(void)
+static void test_unpaired_fields(gconstpointer data)
 {
+  const guint *lost = data; /* two codestreams, and the pictures that they belong to */
   Stream coded = stream_encode_fields("tff", 4);
   Stream packets = stream_pass("rtpj2ksclpay", "", &coded, NULL);
   Stream arrived = stream_new(packets.caps);
   guint codestream = 0;
   for (guint i = 0; i < packets.buffers->len; i++) {
-    if (codestream != 3 && codestream != 6) /* second field of picture 1, first one of picture 3 */
+    if (codestream != lost[0] && codestream != lost[1])
       g_ptr_array_add(arrived.buffers, gst_buffer_ref(packets.buffers->pdata[i]));
     codestream += rtp_view(packets.buffers->pdata[i]).marker;
   }
@@ -194,7 +195,7 @@ static void test_unpaired_fields(void)
   for (guint i = 0; i < 4; i++) {
     GstBuffer *picture = received.buffers->pdata[i];
     g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(picture, GST_BUFFER_FLAG_CORRUPTED), ==,
-                    i == 1 || i == 3);
+                    i == lost[2] || i == lost[3]);
     g_assert_true(GST_BUFFER_FLAG_IS_SET(picture, GST_VIDEO_BUFFER_FLAG_TFF));
     assert_decoded_fields(&received, FALSE);
   }
@@ -503,7 +504,11 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-transport/fields/tff", "tff", test_fields);
   g_test_add_data_func("/rtp-transport/fields/bff", "bff", test_fields);
   g_test_add_data_func("/rtp-transport/fields/psf", "psf", test_fields);
-  g_test_add_func("/rtp-transport/fields/unpaired", test_unpaired_fields);
+  /* The second field of picture 1 and the first one of picture 3; or that of picture 2, so that the
+   * fields that are left follow each other. */
+  static const guint apart[] = {3, 6, 1, 3}, adjacent[] = {3, 4, 1, 2};
+  g_test_add_data_func("/rtp-transport/fields/unpaired-apart", apart, test_unpaired_fields);
+  g_test_add_data_func("/rtp-transport/fields/unpaired-adjacent", adjacent, test_unpaired_fields);
   g_test_add_func("/rtp-transport/high-rate", test_high_rate);
   g_test_add_func("/rtp-transport/constant-bytes", test_constant_bytes);
   g_test_add_func("/rtp-transport/frame-rates", test_frame_rates);
