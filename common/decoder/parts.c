@@ -144,10 +144,10 @@ static void go_on(Cj2kDecoder *decoder, bool last)
 {
   Cj2kDecoderParts *parts = &decoder->parts;
   Cj2kDecoderFrame *frame = parts->frame;
-  const Cj2kPacketId *precincts;
+  const Cj2kPacketId *precincts = NULL;
   Cj2kPartsState state = CJ2K_PARTS_DONE;
   Cj2kError ignored;
-  uint32_t count;
+  uint32_t count = 0;
 
   if (!parts->has_plan) {
     state = cj2k_parts_header_scan(&parts->header, frame->input.data, frame->input.size);

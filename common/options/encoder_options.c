@@ -178,7 +178,7 @@ static bool read_region(const char **text, Cj2kRegion *region)
 static bool parse_regions(const char *text, void *user)
 {
   Cj2kEncoderParams *params = user;
-  Cj2kRegion regions[CJ2K_MAX_REGIONS];
+  Cj2kRegion regions[CJ2K_MAX_REGIONS] = {{0}};
   uint32_t n = 0;
 
   for (const char *at = text; *at; n++) {

@@ -114,7 +114,7 @@ static void plan(Cj2kRateBucket *bucket, uint64_t number)
   bucket->planned = number;
   if (!average->rate)
     return;
-  double most = bucket->level, expected = bucket->level;
+  double most = bucket->level, expected = most;
   for (uint64_t i = bucket->counted + 1; i < number; i++) {
     const Cj2kBucketEntry *under_way = entry_of(bucket, i);
     most = after(most, under_way->plan.ceiling, average);

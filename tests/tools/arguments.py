@@ -30,7 +30,7 @@ ENCODER = [
     ("sub-level", "300", "-1..9"), ("framerate", "-1", "0..1000000"), ("framerate", "nan", "0..1000000"),
     ("framerate", "1e-400x", "0..1000000"), ("cuda-device-id", "-2", "-1..2147483647"),
     ("backend", "gpu", "cuda"), ("block-coder", "j2k", "mq"), ("rate-control", "vbr", "cbr"), ("mct", "yes", "auto"),
-    ("progression-order", "rlp", "lrcp"), ("profile", "cinema", "cinema-2k"), ("xyz-transfer", "hlg", "srgb"), ("xyz-primaries", "p3", "p3-dci"),
+    ("progression-order", "rlp", "lrcp"), ("profile", "cinema", "cinema-2k"), ("xyz-transfer", "gamma", "srgb"), ("xyz-primaries", "p3", "p3-dci"),
     ("rgb-to-xyz", "maybe", "auto"),
     ("cicp", "1,1", "9,16,9,0"), ("cicp", "0,1,1", "9,16,9,0"), ("cicp", "1,1,0,2", "9,16,9,0"), ("cicp", "1,1,256", "9,16,9,0"),
     ("visual-weights", "on", "csf"), ("viewing-distance", "4", "5..1000"), ("sop", "false", "no value"), ("width", "-4", "1..65535"),
