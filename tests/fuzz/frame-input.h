@@ -43,4 +43,26 @@ static inline void fuzz_decode(Cj2kDecoder *decoder, const uint8_t *data, size_t
              frame->error.text);
 }
 
+/* Two decodings of one input must end in the same way, with the same counts and samples. */
+static inline void fuzz_compare_frames(const Cj2kFrame *a, const Cj2kFrame *b)
+{
+  FUZZ_CHECK(a->status == b->status && strcmp(a->error.text, b->error.text) == 0,
+             "\"%s\" and \"%s\"", a->error.text, b->error.text);
+  FUZZ_CHECK(a->corrupt_blocks == b->corrupt_blocks && a->truncated == b->truncated &&
+                 a->concealed_packets == b->concealed_packets &&
+                 a->concealed_blocks == b->concealed_blocks,
+             "%u and %u corrupt blocks", a->corrupt_blocks, b->corrupt_blocks);
+  if (a->status != CJ2K_OK)
+    return;
+  for (uint32_t c = 0; c < a->image.num_components; c++) {
+    const Cj2kComponent *component = &a->image.components[c];
+    size_t row = (size_t)(component->x1 - component->x0) * a->layout.samples[c].word_bytes;
+    for (uint32_t y = 0; y < component->y1 - component->y0; y++)
+      FUZZ_CHECK(memcmp((uint8_t *)a->picture.planes[c].data + y * a->picture.planes[c].pitch,
+                        (uint8_t *)b->picture.planes[c].data + y * b->picture.planes[c].pitch,
+                        row) == 0,
+                 "component %u, row %u", c, y);
+  }
+}
+
 #endif

@@ -3,19 +3,6 @@
  * the same, and rows must be reported in order. */
 #include "frame-input.h"
 
-static void compare_samples(const Cj2kFrame *a, const Cj2kFrame *b)
-{
-  for (uint32_t c = 0; c < a->image.num_components; c++) {
-    const Cj2kComponent *component = &a->image.components[c];
-    size_t row = (size_t)(component->x1 - component->x0) * a->layout.samples[c].word_bytes;
-    for (uint32_t y = 0; y < component->y1 - component->y0; y++)
-      FUZZ_CHECK(memcmp((uint8_t *)a->picture.planes[c].data + y * a->picture.planes[c].pitch,
-                        (uint8_t *)b->picture.planes[c].data + y * b->picture.planes[c].pitch,
-                        row) == 0,
-                 "component %u, row %u", c, y);
-  }
-}
-
 static void rows_ready(void *user, const Cj2kPicture *picture, uint32_t first, uint32_t end)
 {
   uint32_t *reported = user;
@@ -60,14 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   }
   fuzz_decode(whole[number], data, size, &a);
   decode_parts(parts[number], data, size, &b);
-  FUZZ_CHECK(a.status == b.status && strcmp(a.error.text, b.error.text) == 0, "\"%s\" and \"%s\"",
-             a.error.text, b.error.text);
-  FUZZ_CHECK(a.corrupt_blocks == b.corrupt_blocks && a.truncated == b.truncated &&
-                 a.concealed_packets == b.concealed_packets &&
-                 a.concealed_blocks == b.concealed_blocks,
-             "%u and %u corrupt blocks", a.corrupt_blocks, b.corrupt_blocks);
-  if (a.status == CJ2K_OK)
-    compare_samples(&a, &b);
+  fuzz_compare_frames(&a, &b);
   cj2k_decoder_release(whole[number], &a);
   cj2k_decoder_release(parts[number], &b);
   return 0;
