@@ -166,6 +166,17 @@ static inline GBytes *test_encode(const Cj2kEncoderParams *params, const TestPic
   return bytes;
 }
 
+/* The same for parameters that are valid: a refusal fails the test. */
+static inline GBytes *test_encode_valid(const Cj2kEncoderParams *params, const TestPicture *p)
+{
+  Cj2kError error = {0};
+  GBytes *bytes = test_encode(params, p, &error);
+
+  if (!bytes)
+    g_error("encoder: %s", error.text);
+  return bytes;
+}
+
 /* Differences of the samples of the decoded bytes, relative to the full range: component by
  * component, row by row. *count: their number. */
 static inline double *test_differences(const TestPicture *p, GBytes *bytes, uint16_t layers,
