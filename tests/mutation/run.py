@@ -63,7 +63,7 @@ TESTS = [
      ["test-faults", "test-element-decoder", "test-steady", "test-element-bytes", "test-element-stats", "conformance", "jp2"]),
     ("common/encoder/*", ["test-options", "test-rate-mode", "fuzz-encoder", "fuzz-round-trip", "test-encoder"],
      ["golden", "test-element-encoder-coding", "test-profiles"]),
-    ("common/shared/*", ["test-ht", "test-mq", "test-transform", "test-rate-parts"], ["golden", "test-colours"]),
+    ("common/shared/*", ["test-ht", "test-mq", "test-xyz", "test-rate-parts"], ["golden", "test-colours"]),
     ("gst/gstcudaj2krtp*", ["test-element-rtp-transport", "test-element-rtp-losses", "fuzz-caps"], ["rtp-sender"]),
     ("gst/gstcudaj2kdec*", ["test-element-decoder-stream", "test-element-stats", "test-element-fields",
                             "test-element-bytes", "test-element-decoder"],
