@@ -38,28 +38,27 @@ const Cj2kStatsField cj2k_stats_fields[] = {
     {NULL, 0, false, false},
 };
 
-void cj2k_stats_add(Cj2kStats *stats, const Cj2kStats *part)
+/* Adds the sums `sign` times. */
+static void combine(Cj2kStats *stats, const Cj2kStats *part, int sign)
 {
   for (const Cj2kStatsField *field = cj2k_stats_fields; field->name; field++) {
     void *to = (char *)stats + field->offset;
     const void *from = (const char *)part + field->offset;
     if (field->is_ms)
-      *(double *)to += *(const double *)from;
-    else if (field->is_state)
+      *(double *)to += sign * *(const double *)from;
+    else if (!field->is_state)
+      *(uint64_t *)to += (uint64_t)sign * *(const uint64_t *)from; /* modulo 2^64 */
+    else if (sign > 0)
       *(uint64_t *)to = *(const uint64_t *)from;
-    else
-      *(uint64_t *)to += *(const uint64_t *)from;
   }
+}
+
+void cj2k_stats_add(Cj2kStats *stats, const Cj2kStats *part)
+{
+  combine(stats, part, 1);
 }
 
 void cj2k_stats_subtract(Cj2kStats *stats, const Cj2kStats *part)
 {
-  for (const Cj2kStatsField *field = cj2k_stats_fields; field->name; field++) {
-    void *to = (char *)stats + field->offset;
-    const void *from = (const char *)part + field->offset;
-    if (field->is_ms)
-      *(double *)to -= *(const double *)from;
-    else if (!field->is_state)
-      *(uint64_t *)to -= *(const uint64_t *)from;
-  }
+  combine(stats, part, -1);
 }
