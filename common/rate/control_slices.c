@@ -233,11 +233,10 @@ static Cj2kStatus decide(Slices *s, uint32_t slice)
 }
 
 /* Hands out a slice, whose blocks are coded as decided. */
-static Cj2kStatus hand_out(Slices *s, uint32_t slice)
+static void hand_out(Slices *s, uint32_t slice)
 {
   uint64_t size = lay_out(s, slice, s->coded.blocks, s->coded.passes, s->coded.bytes);
   s->sink->take(s->sink->ctx, slice, size);
-  return CJ2K_OK;
 }
 
 /* -------------------------------------------------------------------------------- steps --- */
@@ -320,7 +319,7 @@ static Cj2kStatus run_slices(Slices *s)
     if (status == CJ2K_OK && s->reduced)
       status = code(s, false, true);
     if (status == CJ2K_OK)
-      status = hand_out(s, i);
+      hand_out(s, i);
   }
   return status;
 }
@@ -337,7 +336,7 @@ static Cj2kStatus run_whole(Slices *s)
     status = code(s, true, true);
   for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
     cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
-    status = hand_out(s, i);
+    hand_out(s, i);
   }
   return status;
 }
