@@ -131,7 +131,7 @@ typedef struct {
   const Cj2kPicture *picture;
   bool rgb_to_xyz;
   Cj2kTransfer xyz_transfer; /* the same for all frames of a back end object, like the following */
-  double hlg_peak;           /* CJ2K_TRANSFER_HLG, which only the CPU back end converts */
+  double hlg_peak;           /* CJ2K_TRANSFER_HLG, only where converts_hlg is set */
   Cj2kPrimaries xyz_primaries; /* likewise */
 } Cj2kTransformJob;
 
@@ -192,6 +192,7 @@ typedef struct {
 typedef struct Cj2kEncodeBackend {
   const char *name;
   bool takes_blocks; /* measure() and code() take lists of blocks */
+  bool converts_hlg; /* transform() knows CJ2K_TRANSFER_HLG */
   /* `plan` and `threads` are used until close: the back end takes a reference to the plan, and the
    * threads are the encoder's, for work on the host. */
   void *(*open)(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,

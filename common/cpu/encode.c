@@ -228,6 +228,7 @@ const Cj2kEncodeBackend *cj2k_cpu_encode_backend(void)
   static const Cj2kEncodeBackend backend = {
       .name = "cpu",
       .takes_blocks = true,
+      .converts_hlg = true,
       .open = backend_open,
       .close = backend_close,
       .slot_new = slot_new,

@@ -72,12 +72,13 @@ static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
   return CJ2K_OK;
 }
 
-/* Only the CPU back end converts HLG. */
-static Cj2kStatus check_hlg(Cj2kEncoderFrame *frame)
+/* Not all back ends convert HLG. */
+static Cj2kStatus check_hlg(const Cj2kTransformJob *job, const Cj2kEncodeBackend *backend,
+                            Cj2kError *error)
 {
-  if (frame->rate.coder.backend == cj2k_cpu_encode_backend())
+  if (!job->rgb_to_xyz || job->xyz_transfer != CJ2K_TRANSFER_HLG || backend->converts_hlg)
     return CJ2K_OK;
-  return cj2k_error_set(&frame->error, CJ2K_ERROR_UNSUPPORTED,
+  return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
                         "the conversion of HLG to X'Y'Z' is not implemented on the GPU");
 }
 
@@ -94,9 +95,7 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 
   *coder = (Cj2kFrameCoder){
       .backend = encoder->backend.functions, .data = encoder->backend.data, .slot = frame->slot};
-  Cj2kStatus status = CJ2K_OK;
-  if (job.rgb_to_xyz && job.xyz_transfer == CJ2K_TRANSFER_HLG)
-    status = check_hlg(frame);
+  Cj2kStatus status = check_hlg(&job, coder->backend, &frame->error);
   if (status == CJ2K_OK)
     status = cj2k_coder_transform(coder, &job, &frame->error);
   if (status == CJ2K_ERROR_UNSUPPORTED && (status = fall_back(frame)) == CJ2K_OK)
