@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
   uint32_t corrupt_blocks;
   double ms_block_coder, ms_transform;
+  bool redone; /* a device failed, and another one did the frame; *error says why */
 } Cj2kDecodeResult;
 
 /* Picture memory that a back end allocates itself. The CPU back end has none: its functions are
@@ -39,6 +40,8 @@ typedef struct {
    * on `cuda_stream` unless that is NULL (see Cj2kPicture). */
   Cj2kStatus (*copy)(void *backend, void *cuda_stream, const Cj2kPlane *to, const Cj2kPlane *from,
                      size_t row_bytes, uint32_t rows, Cj2kError *error);
+  /* Optional: does this address belong to memory of the back end's device? */
+  bool (*owns)(void *backend, const void *memory);
 } Cj2kBackendMemory;
 
 /* backend_choose.c: tries back ends for an encoder or decoder that is being opened: CUDA if it is
@@ -63,6 +66,14 @@ typedef struct Cj2kDecodeBackend {
   void (*close)(void *backend);
   Cj2kDecodeSlot *(*slot_new)(void *backend, Cj2kError *error);
   void (*slot_free)(void *backend, Cj2kDecodeSlot *slot);
+  /* Optional, both or neither: a frame begins with this slot, and will be written to `picture`; the
+   * frame has ended, whatever became of it. */
+  void (*prepare)(void *backend, Cj2kDecodeSlot *slot, const Cj2kPicture *picture);
+  void (*finish)(void *backend, Cj2kDecodeSlot *slot);
+  /* Optional: devices that have failed. */
+  uint32_t (*lost)(void *backend);
+  /* Optional: from now on so many frames are in flight. There is no slot. */
+  void (*set_in_flight)(void *backend, uint32_t frames_in_flight);
   /* Optional, both or neither. prefetch() announces a codestream whose packets the core is about to
    * read, so that the back end can copy it meanwhile. It is followed by start() with the same
    * codestream, or by abandon(), after which the back end must not read it any more. */
@@ -191,8 +202,9 @@ typedef struct {
 
 typedef struct Cj2kEncodeBackend {
   const char *name;
-  bool takes_blocks; /* measure() and code() take lists of blocks */
-  bool converts_hlg; /* transform() knows CJ2K_TRANSFER_HLG */
+  bool takes_blocks;   /* measure() and code() take lists of blocks */
+  bool converts_hlg;   /* transform() knows CJ2K_TRANSFER_HLG */
+  bool quantises_best; /* measure() and code() know CJ2K_EFFORT_BEST */
   /* `plan` and `threads` are used until close: the back end takes a reference to the plan, and the
    * threads are the encoder's, for work on the host. */
   void *(*open)(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,
@@ -213,6 +225,14 @@ typedef struct Cj2kEncodeBackend {
                        Cj2kError *error);
   Cj2kStatus (*wait)(void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                      Cj2kError *error);
+  /* Optional. The frame that uses this slot has ended, whatever became of it. */
+  void (*finish)(void *backend, Cj2kEncodeSlot *slot);
+  /* Optional. After CJ2K_ERROR_DEVICE: can another device do the frame, from transform() on? */
+  bool (*recover)(void *backend, Cj2kEncodeSlot *slot);
+  /* Optional: devices that have failed. */
+  uint32_t (*lost)(void *backend);
+  /* Optional: from now on so many frames are in flight. There is no slot. */
+  void (*set_in_flight)(void *backend, uint32_t frames_in_flight);
   Cj2kBackendMemory memory;
 } Cj2kEncodeBackend;
 

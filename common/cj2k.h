@@ -241,6 +241,16 @@ typedef enum {
 typedef void (*Cj2kTrace)(void *user, uint32_t stream, const char *stage, double begin_ms,
                           double end_ms);
 
+/**
+ * Finds the least loaded of some GPUs (as cuda_devices names them; NULL: all) and counts it as if
+ * one more codec worked on it, until cj2k_device_release. So that several who choose before they
+ * open their codecs do not all choose the same. Returns its number for cuda_device; -1: there is no
+ * such GPU, and *error says why. It makes no context. May be called from any thread.
+ */
+CJ2K_API int cj2k_device_reserve(const char *devices, Cj2kError *error);
+/** Ends a reservation. -1 does nothing. */
+CJ2K_API void cj2k_device_release(int device);
+
 /** Sums since an encoder or decoder was opened. */
 typedef struct Cj2kStats {
   uint64_t frames;         /**< frames received, whatever their status */
@@ -250,6 +260,7 @@ typedef struct Cj2kStats {
   uint64_t bytes;          /**< bytes of codestreams */
   uint32_t frames_in_flight; /**< frames worked on at once: as many as were requested, or fewer if
                                 memory ran out; the other frames in flight wait for these */
+  uint32_t devices;          /**< GPUs in use: those that were opened and have not failed */
   double ms_header;      /**< reading headers: milliseconds of the wall clock, summed over frames */
   double ms_packets;     /**< reading or writing packets */
   double ms_block_coder; /**< coding blocks */
@@ -267,6 +278,7 @@ typedef struct Cj2kStats {
   uint64_t average_bytes;   /**< bytes of a frame at average_bitrate; 0: there is none */
   uint64_t bucket_bytes;    /**< average_bytes times average_window: what the bucket holds */
   uint64_t bucket_level;    /**< what is in it after the last frame: half of it at the average */
+  uint64_t redone_frames;   /**< frames that a GPU lost and another one did again */
 } Cj2kStats;
 
 /** @} */
@@ -288,8 +300,16 @@ typedef enum {
 
 /** Parameters of a decoder; cj2k_decoder_params_init fills in defaults. */
 typedef struct {
-  Cj2kBackendKind backend;   /**< back end that decodes */
-  int cuda_device;           /**< -1: the first usable */
+  Cj2kBackendKind backend; /**< back end that decodes */
+  /** -1: the least loaded, by codecs of this process, utilisation and free memory. A caller whose
+   * pictures are in the memory of a GPU names that GPU. */
+  int cuda_device;
+  /** GPUs of which each frame takes the one with the fewest frames in flight: "all", or numbers and
+   * UUIDs with commas between them, as "0,1". A picture in the memory of one of them stays there.
+   * If one fails, its frames are done again by the others, and it is used no more. NULL:
+   * cuda_device alone; otherwise cuda_device only says whose cuda_context is. Only read while
+   * opening. */
+  const char *cuda_devices;
   uint32_t num_threads;      /**< threads on the CPU; 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_decoder_open refuses more */
   uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
@@ -297,7 +317,8 @@ typedef struct {
   bool strict; /**< a truncated or corrupt codestream, or boxes that contradict it, are an error;
                   else what can be decoded is output */
   uint64_t
-      max_memory; /**< bytes one frame may need; 0: the larger of 768 MiB and 256 times the input */
+      max_memory; /**< bytes one frame may need; 0: the larger of 768 MiB and 256 times the input,
+                     and at most 32768 resolutions of tile-components plus 8 for each byte */
   void *cuda_context;      /**< CUcontext to work in, NULL: the primary context of cuda_device */
   Cj2kTrace trace;         /**< NULL: no operation is timed; the CPU back end never calls it */
   void *trace_user;        /**< first argument of trace */
@@ -410,6 +431,7 @@ typedef struct {
   uint64_t concealed_packets; /**< packets that were missing or incomplete; truncated is set, too */
   uint64_t concealed_blocks;  /**< code-blocks of the precincts of such packets */
   uint64_t restored_blocks;   /**< code-blocks taken from the frame before (`conceal`) */
+  bool redone; /**< a GPU failed, and another one did the frame again; `error` says why */
 } Cj2kFrame;
 
 /** Waits for the oldest frame in flight. CJ2K_OK: *frame was filled in, and frame->status says how
@@ -426,6 +448,10 @@ CJ2K_API void cj2k_decoder_release(Cj2kDecoder *decoder, Cj2kFrame *frame);
 CJ2K_API void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size);
 /** Frees what cj2k_decoder_alloc returned, with the same kind. NULL is allowed. */
 CJ2K_API void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory);
+/** Changes frames_in_flight (1..16) from the next frame on. Called on the thread that submits,
+ * while no frame is in flight and none was begun. On CJ2K_ERROR_ARGUMENT nothing has changed. */
+CJ2K_API Cj2kStatus cj2k_decoder_set_frames_in_flight(Cj2kDecoder *decoder, uint32_t frames,
+                                                      Cj2kError *error);
 /** Fills *stats. May be called from any thread. */
 CJ2K_API void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats);
 
@@ -518,6 +544,25 @@ typedef enum {
   CJ2K_VISUAL_CSF,      /**< least visible error, by the contrast sensitivity of the eye at
                            viewing_distance */
 } Cj2kVisualWeights;
+/** How much time rate control may take for a better picture at the same bytes. */
+typedef enum {
+  CJ2K_EFFORT_FAST = 0, /**< each coefficient is quantised by itself */
+  CJ2K_EFFORT_BEST, /**< HT: coefficients are quantised by rate and distortion. Done by the CPU back
+                       end; without effect on MQ and without step sizes */
+} Cj2kRateEffort;
+/** Sets of parameters for latency below a frame; see docs/rate-control.md. */
+typedef enum {
+  CJ2K_LATENCY_FRAME = 0, /**< none: frames are coded whole */
+  CJ2K_LATENCY_LOW,       /**< slices of 64 rows */
+  CJ2K_LATENCY_ULTRA,     /**< slices of 32 rows, three levels */
+} Cj2kLatencyProfile;
+/** What the channel beside grey or three colours is. */
+typedef enum {
+  CJ2K_ALPHA_AUTO = 0,      /**< as the image's channels say */
+  CJ2K_ALPHA_STRAIGHT,      /**< opacity; the colours are not multiplied by it */
+  CJ2K_ALPHA_PREMULTIPLIED, /**< opacity by which the colours have been multiplied */
+  CJ2K_ALPHA_UNSPECIFIED,   /**< no opacity */
+} Cj2kAlpha;
 /** What a Cj2kPacket holds. */
 typedef enum {
   CJ2K_FILE_J2K = 0, /**< a codestream */
@@ -561,9 +606,10 @@ typedef enum {
  * Called for each slice of a frame, in codestream order, on a thread of the encoder, before the
  * frame can be received: the first slice begins with the headers, the last one ends with EOC.
  * Slices of different frames come one frame after the other. `user` is that of cj2k_encoder_submit;
- * `data` is valid during the call. A frame that fails has no last slice. All slices together are
- * the data of the Cj2kPacket. The CPU back end codes a slice when the one before has left; the CUDA
- * back end codes the whole frame before the first. The function must not call the encoder.
+ * `data` is valid during the call. A frame that fails ends with a call whose `data` is NULL, and
+ * `last` true. All slices of another one together are the data of the Cj2kPacket. The CPU back end
+ * codes a slice when the one before has left; the CUDA back end codes the whole frame before the
+ * first. The function must not call the encoder.
  */
 typedef void (*Cj2kSliceReady)(void *slice_user, void *user, const uint8_t *data, size_t size,
                                bool last);
@@ -586,8 +632,16 @@ typedef struct {
 /** Parameters of an encoder; cj2k_encoder_params_init fills in defaults. A number that is 0 is not
  * set. */
 typedef struct {
-  Cj2kBackendKind backend;   /**< back end that encodes */
-  int cuda_device;           /**< -1: the first usable */
+  Cj2kBackendKind backend; /**< back end that encodes */
+  /** -1: the least loaded, by codecs of this process, utilisation and free memory. A caller whose
+   * pictures are in the memory of a GPU names that GPU. */
+  int cuda_device;
+  /** GPUs of which each frame takes the one with the fewest frames in flight: "all", or numbers and
+   * UUIDs with commas between them, as "0,1". A picture in the memory of one of them stays there.
+   * If one fails, its frames are done again by the others, and it is used no more. NULL:
+   * cuda_device alone; otherwise cuda_device only says whose cuda_context is. Only read while
+   * opening. */
+  const char *cuda_devices;
   uint32_t num_threads;      /**< threads on the CPU; 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_encoder_open refuses more */
   void *cuda_context;        /**< as in Cj2kDecoderParams */
@@ -604,6 +658,7 @@ typedef struct {
   Cj2kVisualWeights visual_weights;
   double viewing_distance; /**< for CJ2K_VISUAL_CSF: pixels of the reference grid in a degree of the
                               field of view, 5..1000; 0: 25 */
+  Cj2kRateEffort rate_effort; /**< time for a better picture at the same bytes */
   /** Budget in kbit/s; needs frame_rate. If several of bitrate, bits_per_pixel and max_frame_bytes
    * are set, the smallest holds. They make CJ2K_RATE_AUTO choose CJ2K_RATE_CBR, unless quality,
    * psnr or quant_step is set. With CJ2K_RATE_QUALITY, CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP they are
@@ -678,10 +733,17 @@ typedef struct {
   bool slices;
   Cj2kSliceReady slice_ready; /**< NULL: nobody is told */
   void *slice_user;           /**< first argument of slice_ready */
+  /** Sets slices, and those of progression, num_resolutions, precinct_width, precinct_height,
+   * codeblock_width and codeblock_height that have their defaults. Other values stay, and are an
+   * error if slices do not allow them. It cannot be combined with a profile. */
+  Cj2kLatencyProfile latency_profile;
   /** Text of a COM marker segment: UTF-8, of characters that ISO 8859-15 has. NULL: none. */
   const char *comment;
   /** What a Cj2kPacket holds. JP2 with the HT coder becomes JPH, with a warning (T.814 D.2). */
   Cj2kFileFormat file_format;
+  /** What the last of two or four components is, in the channel definition box of a JP2 or JPH
+   * file. Samples stay as they are. */
+  Cj2kAlpha alpha;
   /** Whether R'G'B' is converted to X'Y'Z' before coding. R'G'B' is full range. */
   Cj2kXyzConversion rgb_to_xyz;
   Cj2kTransfer xyz_transfer; /**< transfer curve of the R'G'B' that is converted */
@@ -761,6 +823,7 @@ typedef struct {
   const uint8_t *data; /**< codestream or file, valid until cj2k_encoder_release */
   size_t size;         /**< size of data in bytes */
   bool fallback;       /**< the CPU back end did it in place of the chosen one */
+  bool redone;         /**< a GPU failed, and another one did the frame again; `error` says why */
   void *priv;          /**< for the library's own use */
 } Cj2kPacket;
 
@@ -776,6 +839,12 @@ CJ2K_API void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet);
 CJ2K_API void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size);
 /** Frees what cj2k_encoder_alloc returned, with the same kind. NULL is allowed. */
 CJ2K_API void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory);
+/** Changes frames_in_flight (1..16) from the next frame on. Rate control goes on as if nothing had
+ * happened: bytes do not depend on it. Called on the thread that submits, while no frame is in
+ * flight. On CJ2K_ERROR_ARGUMENT nothing has changed; after another error there is no memory, and
+ * frames may fail. */
+CJ2K_API Cj2kStatus cj2k_encoder_set_frames_in_flight(Cj2kEncoder *encoder, uint32_t frames,
+                                                      Cj2kError *error);
 /** Fills *stats. May be called from any thread. */
 CJ2K_API void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats);
 

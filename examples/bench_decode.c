@@ -180,6 +180,7 @@ int bench_decode(int argc, char **argv)
   } else {
     const BenchOpener opener = {open_run, close_run, &options};
     options.bench.threads = options.params.num_threads;
+    bench_choose_gpu(&options.bench, &options.params.cuda_device);
     result = bench_files(&options.bench, &opener, argv + 1, argc - 1);
   }
   g_clear_error(&error);

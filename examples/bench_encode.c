@@ -137,6 +137,7 @@ int bench_encode(int argc, char **argv)
   } else {
     const BenchOpener opener = {open_run, close_run, &options};
     bench->threads = options.encode.params.num_threads;
+    bench_choose_gpu(bench, &options.encode.params.cuda_device);
     result = bench_files(bench, &opener, argv + 1, argc - 1);
   }
   g_clear_error(&error);

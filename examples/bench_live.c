@@ -220,7 +220,7 @@ int bench_live(int argc, char **argv)
   LiveOptions options = {.bench = {.frames = 600}, .streams = 1, .fps = 60};
   const GOptionEntry entries[] = {
       {"frames", 0, 0, G_OPTION_ARG_INT, &options.bench.frames,
-       "Frames of each stream (1..1000000; default 600); 10 more warm up", "N"},
+       "Frames of each stream (1..1000000; default 600); 60 more warm up", "N"},
       {"output", 0, 0, G_OPTION_ARG_STRING, &options.bench.output,
        "Memory of the pictures: host or device", "WHERE"},
       {"streams", 0, 0, G_OPTION_ARG_INT, &options.streams, "Streams side by side (default: 1)",
@@ -252,6 +252,8 @@ int bench_live(int argc, char **argv)
     why = "live needs no more than one file";
   else
     why = check(&options, argc == 2);
+  if (!why)
+    bench_choose_gpu(&options.bench, &options.encode.params.cuda_device);
   if (why)
     g_printerr("cj2k-bench: %s\n", why);
   else

@@ -10,7 +10,7 @@
 
 #define LIVE_MAX_PLANES 4
 #define LIVE_RING       64 /* more frames than are on their way at once in a stream */
-#define LIVE_WARM_UP    10 /* first frames of a stream, which are not counted */
+#define LIVE_WARM_UP    60 /* first frames of a stream, in which memory is allocated: not counted */
 #define LIVE_STORED     (2 * BENCH_FILM_SHOT) /* codestreams that are decoded over and over */
 
 typedef struct {

@@ -21,7 +21,6 @@ typedef struct {
 static void set_properties(GstElement *element, const EncodeOptions *options)
 {
   const Cj2kOptionTable *table = options->tool.table;
-  g_object_set(element, "frames-in-flight", options->params.frames_in_flight, NULL);
   for (size_t i = 0; i < table->count; i++) {
     const char *name = table->options[i].name;
     if (options->tool.given[i] && g_object_class_find_property(G_OBJECT_GET_CLASS(element), name))

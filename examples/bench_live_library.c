@@ -10,19 +10,20 @@ typedef struct {
   GAsyncQueue *encoding, *decoding; /* frame number + 1 of each frame in flight; LAST: the end */
   Cj2kPlane planes[LIVE_RING][LIVE_MAX_PLANES];
   Cj2kPicture inputs[LIVE_RING];
-  LiveBytes coded[LIVE_RING];
+  Cj2kPacket coded[LIVE_RING]; /* with the decoder: released when their picture is there */
   BenchPicture outputs[BENCH_MAX_IN_FLIGHT + 1];
+  int gpu, reserved; /* -1: none */
 } Codec;
 
 /* Hands codestream i to the decoder. */
-static bool submit_codestream(LiveStream *stream, uint32_t i, const LiveBytes *coded)
+static bool submit_codestream(LiveStream *stream, uint32_t i, const uint8_t *data, size_t size)
 {
   Codec *codec = stream->codec;
   Live *live = stream->live;
   uint32_t output = i % (live->options->encode.params.frames_in_flight + 1);
   Cj2kError error;
   stream->handed_over[i % LIVE_RING] = g_get_monotonic_time();
-  if (cj2k_decoder_submit(codec->decoder, coded->data, coded->size, &live->film.input.layout,
+  if (cj2k_decoder_submit(codec->decoder, data, size, &live->film.input.layout,
                           &codec->outputs[output].picture, NULL, &error) == CJ2K_OK) {
     g_async_queue_push(codec->decoding, GUINT_TO_POINTER(i + 1));
     return true;
@@ -52,8 +53,9 @@ static bool submit_picture(LiveStream *stream, uint32_t i)
 static bool submit(LiveStream *stream, uint32_t i)
 {
   Live *live = stream->live;
+  const LiveBytes *stored = &live->stored[i % LIVE_STORED];
   return live->options->encodes ? submit_picture(stream, i)
-                                : submit_codestream(stream, i, &live->stored[i % LIVE_STORED]);
+                                : submit_codestream(stream, i, stored->data, stored->size);
 }
 
 static gpointer pace(gpointer data)
@@ -65,35 +67,30 @@ static gpointer pace(gpointer data)
   return NULL;
 }
 
-static bool receive_codestream(LiveStream *stream, uint32_t i)
+/* Takes codestream i, and hands it to the decoder if there is one. */
+static void receive_codestream(LiveStream *stream, uint32_t i)
 {
   Codec *codec = stream->codec;
   Live *live = stream->live;
-  Cj2kPacket packet;
-  cj2k_encoder_receive(codec->encoder, &packet);
-  if (packet.status == CJ2K_OK) {
-    live_encoded(stream, i, packet.size);
-    if (live->options->decodes)
-      live_store(&codec->coded[i % LIVE_RING], packet.data, packet.size);
-  } else {
-    live_fail(live, "encoding", packet.error.text);
-  }
-  cj2k_encoder_release(codec->encoder, &packet);
-  return packet.status == CJ2K_OK;
+  Cj2kPacket *packet = &codec->coded[i % LIVE_RING];
+  cj2k_encoder_receive(codec->encoder, packet);
+  bool ok = packet->status == CJ2K_OK;
+  if (ok)
+    live_encoded(stream, i, packet->size);
+  else
+    live_fail(live, "encoding", packet->error.text);
+  if (ok && live->options->decodes && submit_codestream(stream, i, packet->data, packet->size))
+    return;
+  cj2k_encoder_release(codec->encoder, packet);
 }
 
 static gpointer take_codestreams(gpointer data)
 {
   LiveStream *stream = data;
   Codec *codec = stream->codec;
-  bool decodes = stream->live->options->decodes, ok = true;
   gpointer frame;
-  while ((frame = g_async_queue_pop(codec->encoding)) != LAST) {
-    uint32_t i = GPOINTER_TO_UINT(frame) - 1;
-    ok = receive_codestream(stream, i) && ok;
-    if (decodes && ok)
-      ok = submit_codestream(stream, i, &codec->coded[i % LIVE_RING]);
-  }
+  while ((frame = g_async_queue_pop(codec->encoding)) != LAST)
+    receive_codestream(stream, GPOINTER_TO_UINT(frame) - 1);
   g_async_queue_push(codec->decoding, LAST);
   return NULL;
 }
@@ -111,8 +108,22 @@ static gpointer take_pictures(gpointer data)
     else
       live_fail(stream->live, "decoding", frame.error.text);
     cj2k_decoder_release(codec->decoder, &frame);
+    if (codec->encoder)
+      cj2k_encoder_release(codec->encoder,
+                           &codec->coded[(GPOINTER_TO_UINT(number) - 1) % LIVE_RING]);
   }
   return NULL;
+}
+
+/* The GPU for encoder and decoder of a stream; the least loaded if none was chosen. */
+static void choose_gpu(LiveStream *stream)
+{
+  const Cj2kEncoderParams *params = &stream->live->options->encode.params;
+  Codec *codec = stream->codec;
+  codec->gpu = params->cuda_device;
+  codec->reserved = -1;
+  if (codec->gpu < 0 && !params->cuda_devices && stream->live->backend == CJ2K_BACKEND_CUDA)
+    codec->gpu = codec->reserved = cj2k_device_reserve(NULL, NULL);
 }
 
 static bool open_decoder(LiveStream *stream, Cj2kError *error)
@@ -123,7 +134,8 @@ static bool open_decoder(LiveStream *stream, Cj2kError *error)
   Cj2kDecoderParams decoding;
   cj2k_decoder_params_init(&decoding);
   decoding.backend = params->backend;
-  decoding.cuda_device = params->cuda_device;
+  decoding.cuda_device = codec->gpu;
+  decoding.cuda_devices = params->cuda_devices;
   decoding.num_threads = params->num_threads;
   decoding.frames_in_flight = params->frames_in_flight;
   codec->decoder = cj2k_decoder_open(&decoding, error);
@@ -143,9 +155,11 @@ static bool open_codec(LiveStream *stream, Cj2kError *error)
   Codec *codec = stream->codec = g_new0(Codec, 1);
   codec->encoding = g_async_queue_new();
   codec->decoding = g_async_queue_new();
+  choose_gpu(stream);
+  Cj2kEncoderParams params = options->encode.params;
+  params.cuda_device = codec->gpu;
   if (options->encodes)
-    codec->encoder = cj2k_encoder_open(&options->encode.params, &live->film.image,
-                                       &live->film.input.layout, error);
+    codec->encoder = cj2k_encoder_open(&params, &live->film.image, &live->film.input.layout, error);
   if (options->encodes && !codec->encoder)
     return false;
   return !options->decodes || open_decoder(stream, error);
@@ -168,8 +182,7 @@ static void close_codec(LiveStream *stream)
     return;
   cj2k_encoder_close(codec->encoder);
   cj2k_decoder_close(codec->decoder);
-  for (uint32_t i = 0; i < G_N_ELEMENTS(codec->coded); i++)
-    g_free(codec->coded[i].data);
+  cj2k_device_release(codec->reserved);
   for (uint32_t i = 0; i < G_N_ELEMENTS(codec->outputs); i++)
     if (codec->outputs[i].memory)
       bench_picture_free(&codec->outputs[i]);

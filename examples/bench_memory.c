@@ -81,6 +81,16 @@ void bench_picture_free(BenchPicture *picture)
   memset(picture, 0, sizeof *picture);
 }
 
+void bench_choose_gpu(const BenchOptions *options, int *cuda_device)
+{
+  if (!options->output || strcmp(options->output, "device") != 0)
+    return;
+  *cuda_device = MAX(*cuda_device, 0);
+#ifdef CJ2K_HAVE_CUDA
+  (void)cudaSetDevice(*cuda_device); /* if there is none, opening the codec says so */
+#endif
+}
+
 BenchMemory bench_memory(Cj2kBackendKind backend)
 {
   BenchMemory memory = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-encode: pictures to JPEG 2000 or HTJ2K codestreams or files. */
-#include "encode_film.h"
 #include "encode_input.h"
+#include "encode_passes.h"
 #include "tool_files.h"
 #include "tool_locale.h"
 
@@ -14,6 +14,7 @@ enum { EXIT_ENCODED = TOOL_DONE, EXIT_NOT_ENCODABLE = TOOL_FRAME_FAILED, EXIT_US
 typedef struct {
   EncodeOptions encode;
   ToolSequenceOptions sequence;
+  EncodePasses passes;
   gboolean verbose, version;
   char *output, *output_format;
   char **names;
@@ -65,6 +66,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
 
   g_option_context_add_main_entries(context, entries, NULL);
   tool_sequence_add_options(&options->sequence, context);
+  encode_passes_add_options(&options->passes, context);
   g_option_context_add_group(context, encode);
   g_option_context_set_summary(
       context,
@@ -218,7 +220,9 @@ static int run_film(const Options *options, const ToolFile *names, const char *e
     return fail(EXIT_USAGE, WRONG_ENDING);
   if (!encode_input_check(&options->encode, names->in, why))
     return fail(EXIT_USAGE, why);
-  if (encode_film(&film, &result, &error))
+  bool passes = options->passes.pass || options->passes.stats;
+  if (passes ? encode_passes(&options->passes, &film, &result, &error)
+             : encode_film(&film, &result, &error))
     return (int)result;
   int status = fail(EXIT_USAGE, error->message);
   g_error_free(error);
@@ -241,6 +245,9 @@ static int run(const Options *options)
     result = run_film(options, &film, ending);
   else if (tool_sequence_given(&options->sequence))
     result = fail(EXIT_USAGE, TOOL_NO_SEQUENCE);
+  else if (options->passes.pass || options->passes.stats)
+    result = fail(EXIT_USAGE, "--pass and --stats are for a sequence: one input with a number in "
+                              "its name, such as in.%07d.dpx");
   else if (!(files = tool_files_pair(options->names, options->output, &kinds, &error)))
     result = fail(EXIT_USAGE, error->message);
   for (guint i = 0; files && i < files->len; i++) {
@@ -273,6 +280,7 @@ int main(int argc, char **argv)
   }
   encode_options_clear(&options.encode);
   tool_sequence_options_clear(&options.sequence);
+  encode_passes_clear(&options.passes);
   g_free(options.output);
   g_free(options.output_format);
   g_strfreev(options.names);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode_film.h"
 
-#include "encode_input.h"
-
 #include <string.h>
 
 #define IN_FLIGHT 4 /* unless --frames-in-flight is given */
@@ -103,6 +101,8 @@ static bool same_shape(const EncodeInput *a, const EncodeInput *b)
               a->image.colour == b->image.colour && a->layout.num_planes == b->layout.num_planes &&
               !a->image.channels == !b->image.channels;
 
+  for (uint32_t c = 0; same && a->image.channels && c < a->image.num_components; c++)
+    same = a->image.channels[c].type == b->image.channels[c].type;
   for (uint32_t c = 0; same && c < a->image.num_components; c++)
     same = same_component(&a->components[c], &b->components[c]) &&
            same_samples(&a->samples[c], &b->samples[c]);
@@ -150,6 +150,21 @@ static ToolResult open_encoder(Encoding *encoding, uint32_t number, char *why)
   return TOOL_DONE;
 }
 
+/* Limits the frame that is submitted next to its share of the film. */
+static ToolResult set_share(Encoding *encoding, uint32_t number, bool anew, char *why)
+{
+  const EncodeFilm *film = encoding->film;
+  uint64_t share = film->share(film->passes, number), most = film->params->max_frame_bytes;
+  Cj2kError error = {0};
+
+  if (!share)
+    return fail(TOOL_FRAME_FAILED, why, "the statistics of the first pass do not have this frame");
+  encoding->params.max_frame_bytes = most ? MIN(share, most) : share;
+  if (anew || cj2k_encoder_set_rate(encoding->encoder, &encoding->params, &error) == CJ2K_OK)
+    return TOOL_DONE;
+  return fail(TOOL_FRAME_FAILED, why, error.text);
+}
+
 static ToolResult submit_picture(void *ctx, ToolFrame *frame, bool anew, char *why)
 {
   Encoding *encoding = ctx;
@@ -160,11 +175,13 @@ static ToolResult submit_picture(void *ctx, ToolFrame *frame, bool anew, char *w
     keep_shape(encoding, &picture->input, frame->number);
   if (!same_shape(&encoding->shape, &picture->input))
     return refuse_shape(encoding, frame->in, &picture->input, why);
-  if (anew) {
-    ToolResult result = open_encoder(encoding, frame->place, why);
-    if (result != TOOL_DONE)
-      return result;
-  }
+  ToolResult result = TOOL_DONE;
+  if (encoding->film->share)
+    result = set_share(encoding, frame->number, anew, why);
+  if (result == TOOL_DONE && anew)
+    result = open_encoder(encoding, frame->place, why);
+  if (result != TOOL_DONE)
+    return result;
   if (cj2k_encoder_submit(encoding->encoder, &picture->input.picture, NULL, &error) == CJ2K_OK)
     return TOOL_DONE;
   return fail(TOOL_STOPPED, why, error.text);
@@ -184,8 +201,12 @@ static ToolResult receive_packet(void *ctx, ToolFrame *frame, char *why)
   if (packet->fallback && packet->status == CJ2K_OK)
     fprintf(stderr, "%s: frame %u: warning: done by the CPU: %s\n", encoding->film->job.tool,
             frame->number, packet->error.text);
-  if (packet->status == CJ2K_OK)
+  if (packet->status == CJ2K_OK) {
+    if (encoding->film->measured)
+      encoding->film->measured(encoding->film->passes, frame->number, &encoding->shape,
+                               packet->size);
     return TOOL_DONE;
+  }
   bool all = packet->status == CJ2K_ERROR_DEVICE || packet->status == CJ2K_ERROR_MEMORY;
   return fail(all ? TOOL_STOPPED : TOOL_FRAME_FAILED, why, packet->error.text);
 }

@@ -73,9 +73,10 @@ bool image_can_write(ImageFormat format);
 char **image_endings(bool read);
 
 /* Writes in the format of the name's ending. PNM, PNG and DPX get RGB or grey: samples of
- * sub-sampled components are repeated and sYCC is converted. PNG and DPX also get alpha; colours
- * that were multiplied with alpha are divided by it. PGX and raw files get the planes unchanged;
- * PGX has one file per component (out.pgx stands for out_0.pgx, out_1.pgx ...). */
+ * sub-sampled components are repeated and sYCC is converted. PNG, DPX and TIFF also get alpha. TIFF
+ * states its kind; for PNG and DPX colours that were multiplied with alpha are divided by it. PGX
+ * and raw files get the planes unchanged; PGX has one file per component (out.pgx stands for
+ * out_0.pgx, out_1.pgx ...). */
 bool image_write(const Image *image, const char *path, char *why);
 /* The same in a given format. "-" is standard output, which takes only one component as PGX. */
 bool image_write_as(const Image *image, const char *path, ImageFormat format, char *why);

@@ -60,8 +60,8 @@ void image_rgb_open(ImageRgb *rgb, const Image *image, bool with_alpha)
   rgb->num_channels = colours;
   if (with_alpha && alpha != UINT32_MAX && image->num_planes > 1) {
     rgb->plane_of[rgb->num_channels++] = alpha;
-    rgb->premultiplied =
-        image->channels && image->channels[alpha].type == CJ2K_CHANNEL_PREMULTIPLIED;
+    rgb->alpha_type = image->channels ? image->channels[alpha].type : CJ2K_CHANNEL_OPACITY;
+    rgb->premultiplied = rgb->alpha_type == CJ2K_CHANNEL_PREMULTIPLIED;
   }
   rgb->ycc = colours == 3 && is_ycc(image, rgb->plane_of);
 

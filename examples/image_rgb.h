@@ -15,7 +15,8 @@ typedef struct {
   uint32_t num_channels; /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
   uint32_t plane_of[4];  /* the plane of each channel */
   bool ycc;              /* channels 0..2 are YCbCr, to be converted to RGB */
-  bool premultiplied;    /* the others are to be divided by the last channel, alpha */
+  uint16_t alpha_type;   /* CJ2K_CHANNEL_* of the last channel, where it is alpha */
+  bool premultiplied;    /* the others are to be divided by the last channel; may be set to false */
   int32_t *rows[4];      /* a row of each channel */
   int32_t *samples;      /* a row of one plane */
 } ImageRgb;

@@ -3,9 +3,19 @@
 #include "image_rgb.h"
 #include "image_tiff_memory.h"
 
+/* Kind of the extra sample. A channel that stands where alpha is expected counts as such. */
+static uint16_t extra_sample(const ImageRgb *rgb)
+{
+  switch (rgb->alpha_type) {
+  case CJ2K_CHANNEL_PREMULTIPLIED: return EXTRASAMPLE_ASSOCALPHA;
+  case CJ2K_CHANNEL_UNSPECIFIED: return EXTRASAMPLE_UNSPECIFIED;
+  default: return EXTRASAMPLE_UNASSALPHA;
+  }
+}
+
 static void set_tags(TIFF *tiff, const ImageRgb *rgb, unsigned bits)
 {
-  uint16_t alpha = EXTRASAMPLE_UNASSALPHA;
+  uint16_t extra = extra_sample(rgb);
   bool colour = rgb->num_channels >= 3;
 
   TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, rgb->width);
@@ -18,7 +28,7 @@ static void set_tags(TIFF *tiff, const ImageRgb *rgb, unsigned bits)
   TIFFSetField(tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
   TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, TIFFDefaultStripSize(tiff, 0));
   if (rgb->num_channels % 2 == 0)
-    TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &alpha);
+    TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &extra);
 }
 
 static bool write_rows(TIFF *tiff, ImageRgb *rgb, unsigned bits)
@@ -67,6 +77,7 @@ bool image_write_tiff(const Image *image, const char *path, char *why)
   ImageOutput output;
 
   image_rgb_open(&rgb, image, true);
+  rgb.premultiplied = false; /* the file says so, and samples stay as they are */
   bool ok = make_file(&rgb, &memory, path, why) && image_output_open(&output, path, why) &&
             image_output_close(&output, fwrite(memory.data, memory.size, 1, output.file) == 1, why);
   image_rgb_close(&rgb);

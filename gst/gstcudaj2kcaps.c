@@ -37,6 +37,7 @@ static gboolean assign_roles(const Cj2kImage *image, const GstCaps *caps, GstCud
           "component %u is neither a colour that no other component has nor alpha", c);
       return FALSE;
     }
+    video->premultiplied |= channel->type == CJ2K_CHANNEL_PREMULTIPLIED;
     taken |= 1u << role;
     video->role[c] = (guint8)role;
   }
@@ -300,4 +301,39 @@ void gst_cuda_j2k_video_set_colorimetry(const GstCudaJ2kVideo *video, const GstC
   info->colorimetry = fresh.colorimetry;
   if (video->sub_x == 1 && video->sub_y == 1)
     GST_VIDEO_INFO_CHROMA_SITE(info) = GST_VIDEO_CHROMA_SITE_UNKNOWN;
+}
+
+/* ----------------------------------------------------------------------------- alignment --- */
+
+/* Whether a structure is image/x-jpc with this value of `alignment`; NULL: without the field. */
+static gboolean has_alignment(const GstStructure *s, const gchar *alignment)
+{
+  const GValue *value = gst_structure_get_value(s, "alignment");
+  GValue wanted = G_VALUE_INIT;
+  if (!gst_structure_has_name(s, "image/x-jpc") || !value || !alignment)
+    return gst_structure_has_name(s, "image/x-jpc") && !value && !alignment;
+  g_value_init(&wanted, G_TYPE_STRING);
+  g_value_set_static_string(&wanted, alignment);
+  gboolean has = gst_value_intersect(NULL, value, &wanted);
+  g_value_unset(&wanted);
+  return has;
+}
+
+static gboolean any_has_alignment(const GstCaps *caps, const gchar *alignment)
+{
+  for (guint i = 0; !gst_caps_is_any(caps) && i < gst_caps_get_size(caps); i++)
+    if (has_alignment(gst_caps_get_structure(caps, i), alignment))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean gst_cuda_j2k_caps_take_subframes(const GstCaps *theirs)
+{
+  return any_has_alignment(theirs, "subframe");
+}
+
+gboolean gst_cuda_j2k_caps_take_frames(const GstCaps *theirs)
+{
+  return gst_caps_is_any(theirs) || any_has_alignment(theirs, NULL) ||
+         any_has_alignment(theirs, "frame");
 }

@@ -28,6 +28,7 @@ typedef struct {
   guint8 sub_x, sub_y;
   guint8 depth; /* of the deepest colour component */
   gboolean has_alpha;
+  gboolean premultiplied; /* the colours have been multiplied by alpha */
   gboolean is_xyz;        /* RGB formats carry X'Y'Z' */
   gboolean is_full_range; /* sYCC of a JP2 file */
   /* By the code points of a JP2 or JPH file; GST_VIDEO_COLOR_RANGE_UNKNOWN: it has none. */
@@ -60,6 +61,13 @@ guint gst_cuda_j2k_video_cost(const GstCudaJ2kVideo *video, const GstCudaJ2kForm
 /* The layout for decoding such an image into a buffer of `format`. It points to `samples`. */
 void gst_cuda_j2k_video_layout(const GstCudaJ2kVideo *video, const GstCudaJ2kFormat *format,
                                Cj2kSampleLayout samples[4], Cj2kLayout *layout);
+
+/* Whether downstream with these caps takes image/x-jpc with alignment=subframe, in which a frame
+ * may consist of several buffers. It has to name it: elements that know nothing of it accept caps
+ * with any further fields. */
+gboolean gst_cuda_j2k_caps_take_subframes(const GstCaps *theirs);
+/* Whether it takes whole frames. */
+gboolean gst_cuda_j2k_caps_take_frames(const GstCaps *theirs);
 
 /* Sets the colorimetry of `info`: that of the stream's caps if it fits the format, otherwise that
  * of the image, by its code points or its colour space, otherwise GStreamer's default for the

@@ -26,10 +26,13 @@ void gst_cuda_j2k_codec_init(GstCudaJ2kCodec *codec, gpointer element,
 {
   codec->element = element;
   codec->type = type;
+  codec->reserved = -1;
   find_shared(codec);
   gst_cuda_j2k_settings_init(&codec->settings, type->options, params);
   gst_cuda_j2k_output_init(&codec->output, element, stream_lock, type->receive);
   gst_cuda_j2k_meter_init(&codec->meter);
+  gst_cuda_j2k_in_flight_init(&codec->in_flight);
+  codec->parts = 1;
 }
 
 void gst_cuda_j2k_codec_clear(GstCudaJ2kCodec *codec)
@@ -38,6 +41,7 @@ void gst_cuda_j2k_codec_clear(GstCudaJ2kCodec *codec)
   gst_clear_object((GstObject **)&codec->context);
   gst_cuda_j2k_output_clear(&codec->output);
   gst_cuda_j2k_meter_clear(&codec->meter);
+  gst_cuda_j2k_in_flight_clear(&codec->in_flight);
   gst_cuda_j2k_settings_clear(&codec->settings);
 }
 
@@ -53,6 +57,8 @@ static GstStructure *make_stats(GstCudaJ2kCodec *codec)
   GST_OBJECT_UNLOCK(codec->element);
   cj2k_stats_add(&stats, &present);
   GstStructure *structure = gst_cuda_j2k_stats_structure(&stats);
+  gst_structure_set(structure, "gpus", G_TYPE_UINT, present.devices, "in-flight-limit", G_TYPE_UINT,
+                    gst_cuda_j2k_in_flight_get(&codec->in_flight), NULL);
   gst_cuda_j2k_meter_add_fields(&codec->meter, &codec->output, structure);
   return structure;
 }
@@ -76,7 +82,8 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
    * missing), "concealed-packets" (the missing ones), "concealed-blocks" (code-blocks of their
    * precincts), "restored-blocks" (code-blocks taken from the frame before, see the property
    * conceal), "fallbacks" (frames that the CPU back end had to do), "limited-frames" (that a
-   * ceiling made smaller than their target), "bytes" (of codestreams), and of an average bit rate
+   * ceiling made smaller than their target), "redone-frames" (that a GPU lost and another one did
+   * again), "bytes" (of codestreams), and of an average bit rate
    * "average-bytes" (of a frame), "bucket-bytes" (that times average-window) and "bucket-level"
    * (bytes in the bucket after the last frame; half of "bucket-bytes" is the average),
    * and the sums over all frames in milliseconds "header-ms",
@@ -84,7 +91,9 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
    * itself: the guint64 fields "dropped-qos" and "dropped-errors"; the guint fields
    * "frames-in-flight" (each field and each stripe counts), "waiting-input" and "waiting-output"
    * (1 while a frame waits for room, and while one waits for downstream); and "latency-p50-ms" and
-   * "latency-p99-ms", from sink pad to source pad, of the last five seconds.
+   * "latency-p99-ms", from sink pad to source pad, of the last five seconds; and the guint fields
+   * "gpus", how many GPUs are in use, and "in-flight-limit", how many frames may be in flight at
+   * present.
    */
   /**
    * GstCudaJ2kEnc:stats:
@@ -187,14 +196,6 @@ gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, GstCudaJ2kSetting settin
 
 /* -------------------------------------------------------------------------------- states --- */
 
-void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec)
-{
-  if (gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_BACKEND) != CJ2K_BACKEND_CPU)
-    gst_cuda_j2k_context_ensure(codec->element,
-                                gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_CUDA_DEVICE_ID),
-                                &codec->context);
-}
-
 gboolean gst_cuda_j2k_codec_start(GstCudaJ2kCodec *codec, const gchar *thread_name)
 {
   GError *error = NULL;
@@ -230,8 +231,13 @@ void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
   gpointer old = codec->object;
   codec->object = object;
   cj2k_stats_add(&codec->past_stats, &stats);
-  codec->known_in_flight = (guint)get_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT);
+  codec->known_in_flight = gst_cuda_j2k_in_flight_wanted(&codec->in_flight);
+  gst_cuda_j2k_in_flight_start(&codec->in_flight, codec->known_in_flight);
   GST_OBJECT_UNLOCK(codec->element);
+  stats = (Cj2kStats){0};
+  if (object)
+    codec->type->get_stats(object, &stats);
+  codec->known_devices = stats.devices;
   if (old)
     codec->type->close(old);
 }
@@ -244,14 +250,6 @@ void gst_cuda_j2k_codec_check_cpu(GstCudaJ2kCodec *codec)
   GST_ELEMENT_WARNING(codec->element, RESOURCE, NOT_FOUND,
                       ("No GPU is usable, using the CPU (%s).", reason), (NULL));
   codec->cpu_warned = TRUE;
-}
-
-void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInfo *info)
-{
-  guint extra = (guint)gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT) - 1;
-  g_atomic_int_set(&codec->has_frame_rate, info->fps_n > 0); /* RTP carries none */
-  codec->type->set_latency(
-      codec->element, gst_cuda_j2k_meter_latency(&codec->meter, extra, info->fps_n, info->fps_d));
 }
 
 /* ------------------------------------------------------------------------------- context --- */
@@ -269,19 +267,11 @@ gboolean gst_cuda_j2k_codec_query(GstCudaJ2kCodec *codec, GstQuery *query)
   return answered;
 }
 
-void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given)
-{
-  gst_cuda_j2k_context_set(codec->element, given,
-                           gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_CUDA_DEVICE_ID),
-                           &codec->context);
-}
-
 GstAllocator *gst_cuda_j2k_codec_pinned_allocator(GstCudaJ2kCodec *codec)
 {
   if (!codec->object || codec->type->backend(codec->object) != CJ2K_BACKEND_CUDA)
     return NULL;
-  return gst_cuda_j2k_pinned_allocator_new(
-      codec->context, gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_CUDA_DEVICE_ID));
+  return gst_cuda_j2k_pinned_allocator_new(codec->context, gst_cuda_j2k_codec_gpu(codec));
 }
 
 /* ------------------------------------------------------------------------------- threads --- */
@@ -300,37 +290,26 @@ void gst_cuda_j2k_codec_end_wait(GstCudaJ2kCodec *codec)
 
 gboolean gst_cuda_j2k_codec_begin_submit(GstCudaJ2kCodec *codec)
 {
-  guint room = (guint)gst_cuda_j2k_codec_setting(codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT);
+  gst_cuda_j2k_codec_adapt(codec);
   gst_cuda_j2k_codec_begin_wait(codec);
-  return gst_cuda_j2k_output_pending(&codec->output) < room;
+  codec->submitting = g_get_monotonic_time();
+  return gst_cuda_j2k_output_pending(&codec->output) <
+         gst_cuda_j2k_in_flight_get(&codec->in_flight);
 }
 
 void gst_cuda_j2k_codec_end_submit(GstCudaJ2kCodec *codec, gboolean submitted)
 {
   if (submitted)
-    gst_cuda_j2k_output_added(&codec->output);
+    gst_cuda_j2k_codec_added(codec, codec->submitting);
   gst_cuda_j2k_codec_end_wait(codec);
-}
-
-/* Warns when fewer frames are worked on at once than was known so far. */
-static void check_in_flight(GstCudaJ2kCodec *codec)
-{
-  Cj2kStats stats;
-  codec->type->get_stats(codec->object, &stats);
-  if (stats.frames_in_flight >= codec->known_in_flight)
-    return;
-  GST_ELEMENT_WARNING(codec->element, RESOURCE, NO_SPACE_LEFT,
-                      ("Only %u frames in flight fit in memory, not %u.", stats.frames_in_flight,
-                       codec->known_in_flight),
-                      (NULL));
-  codec->known_in_flight = stats.frames_in_flight;
 }
 
 void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gint64 arrived,
                                 gboolean is_free)
 {
   GstClockTime latency;
-  check_in_flight(codec);
+  gst_cuda_j2k_in_flight_received(&codec->in_flight, g_get_monotonic_time());
+  gst_cuda_j2k_codec_check_memory(codec);
   if (ends_frame)
     gst_cuda_j2k_meter_count_frame(&codec->meter, arrived, is_free);
   if (!g_atomic_int_get(&codec->has_frame_rate) &&

@@ -6,11 +6,13 @@
 #ifndef GST_CUDA_J2K_CODEC_H
 #define GST_CUDA_J2K_CODEC_H
 
+#include "gstcudaj2kinflight.h"
 #include "gstcudaj2kmemory.h"
 #include "gstcudaj2kmeter.h"
 #include "gstcudaj2koptions.h"
 #include "gstcudaj2koutput.h"
 
+#include <gst/video/gstvideoutils.h>
 #include <gst/video/video.h>
 
 G_BEGIN_DECLS
@@ -38,6 +40,7 @@ typedef struct {
   Cj2kBackendKind (*backend)(gconstpointer object);
   const gchar *(*why_cpu)(gconstpointer object);
   void (*get_stats)(gpointer object, Cj2kStats *stats);
+  Cj2kStatus (*set_in_flight)(gpointer object, uint32_t frames, Cj2kError *error);
   void (*set_latency)(GstElement *element, GstClockTime latency);
   GstCudaJ2kOutputFunc receive; /* runs on the output thread */
 } GstCudaJ2kCodecType;
@@ -56,9 +59,20 @@ typedef struct {
   GstCudaJ2kOutput output;
   GstCudaJ2kMeter meter;
   gint has_frame_rate; /* atomic: the caps have a frame rate */
+  GstCudaJ2kInFlight in_flight;
+  /* Of the caps, for in_flight; the streaming thread's. */
+  gint fps_n, fps_d;
+  guint parts;          /* submissions for a frame */
+  GstClockTime pts;     /* of the last frame; for streams without a frame rate */
+  gint64 part_duration; /* microseconds that a submission may take; 0: not known */
+  gint64 submitting;    /* when the frame came that is being submitted */
+
+  gint reserved;      /* the GPU that was chosen, from READY on; -1: none */
+  gchar *reserved_of; /* the value of cuda-devices for which it was; NULL: not set */
 
   gboolean cpu_warned;      /* that no GPU is usable, once in the element's life */
   gboolean fallback_warned; /* since start; the output thread's */
+  guint known_devices;      /* GPUs in use, as last reported; the output thread's */
   guint known_in_flight;    /* frames in flight, as last reported; the output thread's */
 } GstCudaJ2kCodec;
 
@@ -80,6 +94,13 @@ gint gst_cuda_j2k_codec_setting(GstCudaJ2kCodec *codec, GstCudaJ2kSetting settin
 
 /* -------------------------------------------------------------------------------- states --- */
 
+/* gstcudaj2kdevices.c. From NULL to READY: chooses a GPU; and back. */
+void gst_cuda_j2k_codec_open(GstCudaJ2kCodec *codec);
+void gst_cuda_j2k_codec_close(GstCudaJ2kCodec *codec);
+/* The number of the GPU for contexts; -1: any. */
+gint gst_cuda_j2k_codec_gpu(GstCudaJ2kCodec *codec);
+/* The property cuda-devices (transfer full); NULL: it is not set. */
+gchar *gst_cuda_j2k_codec_devices(GstCudaJ2kCodec *codec);
 /* Finds or makes a CUDA context, unless the property `backend` asks for the CPU. */
 void gst_cuda_j2k_codec_find_gpu(GstCudaJ2kCodec *codec);
 /* Clears the statistics and starts the output thread, named `thread_name`. FALSE: it cannot be
@@ -91,8 +112,23 @@ void gst_cuda_j2k_codec_stop(GstCudaJ2kCodec *codec);
 void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object);
 /* Warns when backend=auto took the CPU. */
 void gst_cuda_j2k_codec_check_cpu(GstCudaJ2kCodec *codec);
-/* Reports the latency of video with the frame rate of `info` to the base class. */
-void gst_cuda_j2k_codec_update_latency(GstCudaJ2kCodec *codec, const GstVideoInfo *info);
+
+/* ---------------------------------------------------- gstcudaj2klatency.c: frames in flight --- */
+
+/* New caps, with frames of so many parts: reports the latency, and chooses how many frames may be
+ * in flight if the property leaves that to the element. Asks upstream whether it is live. */
+void gst_cuda_j2k_codec_begin_format(GstCudaJ2kCodec *codec, const GstVideoInfo *info, guint parts);
+/* Frames in flight, as they should be from the next frame on. */
+guint gst_cuda_j2k_codec_in_flight(GstCudaJ2kCodec *codec);
+/* A frame has come. */
+void gst_cuda_j2k_codec_note_frame(GstCudaJ2kCodec *codec, const GstVideoCodecFrame *frame);
+/* Before a frame is submitted: changes the number of frames in flight if it should be another, when
+ * those in flight are done. */
+void gst_cuda_j2k_codec_adapt(GstCudaJ2kCodec *codec);
+/* A frame was submitted: the output thread may receive it. */
+void gst_cuda_j2k_codec_added(GstCudaJ2kCodec *codec, gint64 since);
+/* Reports that fewer frames fit in memory than were known to. */
+void gst_cuda_j2k_codec_check_memory(GstCudaJ2kCodec *codec);
 
 /* ------------------------------------------------------------------------------- context --- */
 
@@ -120,6 +156,9 @@ void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gin
 /* Warns when the CPU did a frame instead of the GPU, for the first such frame since start. */
 void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback,
                                        const Cj2kError *why);
+
+/* Warns when a GPU has failed and another one did its frame, once for each GPU. */
+void gst_cuda_j2k_codec_check_redone(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why);
 
 G_END_DECLS
 

@@ -38,10 +38,11 @@
 
 GST_DEBUG_CATEGORY(gst_cuda_j2k_dec_debug);
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-                            GST_STATIC_CAPS("image/x-jpc; image/x-j2c; image/jp2; "
-                                            "image/x-jpc-striped, num-stripes = (int) [ 2, MAX ]"));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS("image/x-jpc, alignment = (string) { frame, subframe }; "
+                    "image/x-jpc; image/x-j2c; image/jp2; "
+                    "image/x-jpc-striped, num-stripes = (int) [ 2, MAX ]"));
 
 G_DEFINE_TYPE(GstCudaJ2kDec, gst_cuda_j2k_dec, GST_TYPE_VIDEO_DECODER)
 #define DEC(object) ((GstCudaJ2kDec *)(object))
@@ -71,6 +72,11 @@ static void codec_get_stats(gpointer object, Cj2kStats *stats)
   cj2k_decoder_get_stats(object, stats);
 }
 
+static Cj2kStatus codec_set_in_flight(gpointer object, uint32_t frames, Cj2kError *error)
+{
+  return cj2k_decoder_set_frames_in_flight(object, frames, error);
+}
+
 static void codec_set_latency(GstElement *element, GstClockTime latency)
 {
   gst_video_decoder_set_latency(GST_VIDEO_DECODER(element), latency, latency);
@@ -82,6 +88,7 @@ static const GstCudaJ2kCodecType codec_type = {
     .backend = codec_backend,
     .why_cpu = codec_why_cpu,
     .get_stats = codec_get_stats,
+    .set_in_flight = codec_set_in_flight,
     .set_latency = codec_set_latency,
     .receive = gst_cuda_j2k_dec_output,
 };
@@ -109,6 +116,18 @@ static void set_pool(GstCudaJ2kDec *self, GstBufferPool *pool)
     gst_object_unref(old);
 }
 
+static gboolean open_element(GstVideoDecoder *decoder)
+{
+  gst_cuda_j2k_codec_open(&DEC(decoder)->codec);
+  return TRUE;
+}
+
+static gboolean close_element(GstVideoDecoder *decoder)
+{
+  gst_cuda_j2k_codec_close(&DEC(decoder)->codec);
+  return TRUE;
+}
+
 static gboolean start(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -118,8 +137,13 @@ static gboolean start(GstVideoDecoder *decoder)
   GST_OBJECT_UNLOCK(self);
 
   gst_cuda_j2k_codec_find_gpu(&self->codec);
+  params.frames_in_flight = MAX(params.frames_in_flight, 1); /* until caps come */
+  gst_cuda_j2k_in_flight_begin(&self->codec.in_flight, params.frames_in_flight, FALSE);
+  gchar *devices = gst_cuda_j2k_codec_devices(&self->codec);
+  params.cuda_devices = devices;
   params.cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params.cuda_device);
   Cj2kDecoder *object = cj2k_decoder_open(&params, &error);
+  g_free(devices);
   if (!object) {
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
     return FALSE;
@@ -144,6 +168,7 @@ static gboolean stop(GstVideoDecoder *decoder)
   GstCudaJ2kDec *self = DEC(decoder);
 
   gst_cuda_j2k_output_stop(&self->codec.output);
+  gst_cuda_j2k_dec_drop_unfinished(self);
   gst_cuda_j2k_dec_drop_picture(self);
   set_pool(self, NULL);
   gst_cuda_j2k_codec_stop(&self->codec);
@@ -158,6 +183,7 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
   gint stripes = 0, fields = 0;
 
   /* No more parts will arrive for an unfinished picture of the old caps. */
+  gst_cuda_j2k_dec_end_unfinished(self);
   gst_cuda_j2k_dec_drop_picture(self);
   if (self->input_state)
     gst_video_codec_state_unref(self->input_state);
@@ -167,10 +193,13 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
   if (gst_structure_get_int(s, "num-stripes", &stripes))
     self->num_stripes = (guint)MAX(stripes, 1);
   gst_structure_get_int(s, "fields", &fields);
+  self->in_parts = gst_structure_has_name(s, "image/x-jpc") &&
+                   !g_strcmp0(gst_structure_get_string(s, "alignment"), "subframe");
   self->two_fields =
       !self->is_striped && (fields == 2 || GST_VIDEO_INFO_IS_INTERLACED(&state->info));
   gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
-  gst_cuda_j2k_codec_update_latency(&self->codec, &state->info);
+  guint parts = self->is_striped ? self->num_stripes : self->two_fields ? 2 : 1;
+  gst_cuda_j2k_codec_begin_format(&self->codec, &state->info, parts);
   return TRUE;
 }
 
@@ -181,6 +210,7 @@ static GstFlowReturn drain(GstVideoDecoder *decoder)
 
 static GstFlowReturn finish(GstVideoDecoder *decoder)
 {
+  gst_cuda_j2k_dec_end_unfinished(DEC(decoder));
   gst_cuda_j2k_dec_drop_picture(DEC(decoder));
   return drain(decoder);
 }
@@ -188,6 +218,7 @@ static GstFlowReturn finish(GstVideoDecoder *decoder)
 static gboolean flush(GstVideoDecoder *decoder)
 {
   GstCudaJ2kDec *self = DEC(decoder);
+  gst_cuda_j2k_dec_drop_unfinished(self);
   gst_cuda_j2k_dec_drop_picture(self);
   gst_cuda_j2k_output_flush(&self->codec.output);
   gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
@@ -228,6 +259,14 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
   return GST_ELEMENT_CLASS(gst_cuda_j2k_dec_parent_class)->change_state(element, transition);
 }
 
+/* No more buffers will arrive for an unfinished frame before this event. */
+static void end_unfinished(GstCudaJ2kDec *self)
+{
+  GST_VIDEO_DECODER_STREAM_LOCK(self);
+  gst_cuda_j2k_dec_end_unfinished(self);
+  GST_VIDEO_DECODER_STREAM_UNLOCK(self);
+}
+
 /* Before GStreamer 1.26 the base class forwards a gap at once, ahead of the frames in flight. */
 static void finish_before_gap(GstCudaJ2kDec *self)
 {
@@ -252,12 +291,19 @@ static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
   const GstSegment *segment;
   switch (GST_EVENT_TYPE(event)) {
   case GST_EVENT_SEGMENT:
+    end_unfinished(self);
     gst_event_parse_segment(event, &segment);
     gst_video_decoder_set_packetized(decoder, segment->format == GST_FORMAT_TIME);
     gst_cuda_j2k_output_forget(&self->codec.output);
     break;
-  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->codec.output); break;
-  case GST_EVENT_GAP: finish_before_gap(self); break;
+  case GST_EVENT_STREAM_START:
+    end_unfinished(self);
+    gst_cuda_j2k_output_forget(&self->codec.output);
+    break;
+  case GST_EVENT_GAP:
+    end_unfinished(self);
+    finish_before_gap(self);
+    break;
   case GST_EVENT_FLUSH_START: set_pool_flushing(self, TRUE); break;
   case GST_EVENT_FLUSH_STOP: finish_before_flush(self); break;
   default: break;
@@ -412,7 +458,7 @@ static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);
-  guint extra = (guint)gst_cuda_j2k_codec_setting(&self->codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT) + 2;
+  guint extra = gst_cuda_j2k_codec_in_flight(&self->codec) + 2;
   GstBufferPool *pool = NULL;
   guint size, min, max;
   gboolean offered = gst_query_get_n_allocation_pools(query) > 0;
@@ -441,6 +487,7 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 static void finalize(GObject *object)
 {
   gst_cuda_j2k_codec_clear(&DEC(object)->codec);
+  g_byte_array_unref(DEC(object)->unfinished.bytes);
   G_OBJECT_CLASS(gst_cuda_j2k_dec_parent_class)->finalize(object);
 }
 
@@ -469,6 +516,8 @@ static void gst_cuda_j2k_dec_class_init(GstCudaJ2kDecClass *klass)
       "The cudaj2k developers");
   gst_type_mark_as_plugin_api(GST_TYPE_CUDA_J2K_BACKEND, 0);
 
+  decoder_class->open = open_element;
+  decoder_class->close = close_element;
   decoder_class->start = start;
   decoder_class->stop = stop;
   decoder_class->set_format = set_format;
@@ -491,6 +540,7 @@ static void gst_cuda_j2k_dec_init(GstCudaJ2kDec *self)
 {
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   cj2k_decoder_params_init(&self->params);
+  self->unfinished.bytes = g_byte_array_new();
   gst_cuda_j2k_codec_init(&self->codec, self, &codec_type, &self->params, &decoder->stream_lock);
   gst_video_decoder_set_packetized(decoder, TRUE);
   gst_video_decoder_set_needs_format(decoder, TRUE);

@@ -134,6 +134,11 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
     GST_ELEMENT_WARNING(self, STREAM, FORMAT,
                         ("The alpha channel is dropped: format %s has none.", format->name),
                         (NULL));
+  } else if (video->premultiplied && !self->warned_alpha) {
+    self->warned_alpha = TRUE;
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT,
+                        ("The colours have been multiplied by alpha, which caps cannot say."),
+                        ("samples are output as they are"));
   }
   if (set_output(self)) {
     self->input_changed = FALSE;
@@ -349,12 +354,11 @@ static Cj2kStatus submit(GstCudaJ2kDec *self, GstCudaJ2kDecPart *part, const Gst
   return status;
 }
 
-/* Reads the header of one codestream, negotiates, places the part and submits it. If the stream is
- * at fault, and not downstream, *reason is set and GST_FLOW_OK returned. The part belongs to the
- * caller unless *taken. */
-static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
-                                 const Place *place, GstCudaJ2kDecPart *part,
-                                 const GstBuffer *input, gboolean *taken, gchar **reason)
+/* Reads the header of one codestream, negotiates and places the part. If the stream is at fault,
+ * and not downstream, *reason is set and GST_FLOW_OK returned. */
+static GstFlowReturn prepare_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
+                                  const Place *place, GstCudaJ2kDecPart *part,
+                                  const GstBuffer *input, gchar **reason)
 {
   Cj2kError error = {0};
   Cj2kImage image;
@@ -377,8 +381,25 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
     *reason = g_strdup("a stripe or field does not fit into its frame");
     return GST_FLOW_OK;
   }
-  GstFlowReturn flow = place_part(self, place, &image, part, input);
-  if (flow != GST_FLOW_OK)
+  return place_part(self, place, &image, part, input);
+}
+
+GstFlowReturn gst_cuda_j2k_dec_prepare(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
+                                       GstCudaJ2kDecPart *part, const GstBuffer *input,
+                                       gchar **reason)
+{
+  const Place place = {0};
+  return prepare_part(self, span, &place, part, input, reason);
+}
+
+/* Prepares a part and submits it. The part belongs to the caller unless *taken. */
+static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
+                                 const Place *place, GstCudaJ2kDecPart *part,
+                                 const GstBuffer *input, gboolean *taken, gchar **reason)
+{
+  Cj2kError error = {0};
+  GstFlowReturn flow = prepare_part(self, span, place, part, input, reason);
+  if (flow != GST_FLOW_OK || *reason)
     return flow;
   *taken = submit(self, part, span, &error) == CJ2K_OK;
   if (!*taken)
@@ -388,9 +409,8 @@ static GstFlowReturn decode_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span
 
 /* --------------------------------------------------------------------------------- frame --- */
 
-/* Ends a frame that could not be submitted, once the frames before it are done. */
-static GstFlowReturn give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame, GstFlowReturn flow,
-                             gchar *reason)
+GstFlowReturn gst_cuda_j2k_dec_give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
+                                       GstFlowReturn flow, gchar *reason)
 {
   gst_cuda_j2k_dec_drop_picture(self);
   gst_cuda_j2k_output_wait(&self->codec.output);
@@ -404,32 +424,24 @@ static GstFlowReturn give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame, Gst
   return flow;
 }
 
-static gboolean is_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
+gboolean gst_cuda_j2k_dec_is_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
 {
   return !self->is_striped &&
          gst_video_decoder_get_max_decode_time(GST_VIDEO_DECODER(self), frame) < 0;
 }
 
-GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCodecFrame *frame)
+GstFlowReturn gst_cuda_j2k_dec_decode_buffer(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
+                                             GstBuffer *input)
 {
-  GstCudaJ2kDec *self = (GstCudaJ2kDec *)decoder;
   GstCudaJ2kSpan spans[2];
   gchar *reason = NULL;
   gint64 arrived = g_get_monotonic_time();
-  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
   GstMapInfo map;
 
-  if (flow != GST_FLOW_OK)
-    return give_up(self, frame, flow, NULL);
-  if (is_late(self, frame)) {
-    GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
-    gst_cuda_j2k_meter_count_late(&self->codec.meter);
-    return gst_video_decoder_drop_frame(decoder, frame);
-  }
-  GstBuffer *input = gst_buffer_ref(frame->input_buffer);
   if (!gst_buffer_map(input, &map, GST_MAP_READ)) {
     gst_buffer_unref(input);
-    return give_up(self, frame, GST_FLOW_OK, g_strdup("cannot map the input buffer"));
+    return gst_cuda_j2k_dec_give_up(self, frame, GST_FLOW_OK,
+                                    g_strdup("cannot map the input buffer"));
   }
 
   guint found = gst_cuda_j2k_find_parts(map.data, map.size, spans);
@@ -447,18 +459,42 @@ GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCo
       part->input = input;
       part->map = map;
     }
-    flow = decode_part(self, &spans[i], &place, part, input, &taken, &reason);
+    GstFlowReturn flow = decode_part(self, &spans[i], &place, part, input, &taken, &reason);
     if (taken)
       continue;
     /* The first field may be in flight and reads the same memory, so give_up() waits before the
      * memory is unmapped. */
-    flow = give_up(self, frame, flow, reason);
+    flow = gst_cuda_j2k_dec_give_up(self, frame, flow, reason);
     part->input = input;
     part->map = map;
     gst_cuda_j2k_dec_part_free(part);
     return flow;
   }
+  return GST_FLOW_OK;
+}
+
+static GstFlowReturn decode_frame(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
+{
+  GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
+  if (flow != GST_FLOW_OK)
+    return gst_cuda_j2k_dec_give_up(self, frame, flow, NULL);
+  if (gst_cuda_j2k_dec_is_late(self, frame)) {
+    GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+    gst_cuda_j2k_meter_count_late(&self->codec.meter);
+    return gst_video_decoder_drop_frame(GST_VIDEO_DECODER(self), frame);
+  }
+  return gst_cuda_j2k_dec_decode_buffer(self, frame, gst_buffer_ref(frame->input_buffer));
+}
+
+GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCodecFrame *frame)
+{
+  GstCudaJ2kDec *self = (GstCudaJ2kDec *)decoder;
+  gst_cuda_j2k_codec_note_frame(&self->codec, frame);
+  /* In a byte stream the element has found whole frames. */
+  gboolean parts = self->in_parts && gst_video_decoder_get_packetized(decoder);
+  GstFlowReturn flow = parts ? gst_cuda_j2k_dec_add_part(self, frame) : decode_frame(self, frame);
   /* In reverse playback the base class collects the frames of a group before it pushes them. */
-  return decoder->input_segment.rate < 0 ? gst_cuda_j2k_output_drain(&self->codec.output)
-                                         : GST_FLOW_OK;
+  return flow == GST_FLOW_OK && decoder->input_segment.rate < 0
+             ? gst_cuda_j2k_output_drain(&self->codec.output)
+             : flow;
 }

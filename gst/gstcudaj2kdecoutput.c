@@ -82,6 +82,7 @@ static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
   }
   picture->damaged |= part->incomplete || part->damaged;
   gst_cuda_j2k_codec_check_fallback(&self->codec, result->fallback, &result->error);
+  gst_cuda_j2k_codec_check_redone(&self->codec, result->redone, &result->error);
 }
 
 /* Errors that are not the stream's fault: all following frames would fail, too. */

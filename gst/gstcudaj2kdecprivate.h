@@ -55,6 +55,19 @@ typedef struct {
   Cj2kPicture target;
 } GstCudaJ2kDecPart;
 
+/* A frame whose codestream arrives in several buffers (alignment=subframe), until its last one. */
+typedef struct {
+  GstVideoCodecFrame *frame; /* of the first buffer; NULL: no frame is unfinished */
+  GstCudaJ2kDecPart *part;   /* the library decodes it; NULL: it waits for the main header */
+  GByteArray *bytes;         /* until then */
+  gsize size, limit;         /* bytes so far; the most that are plausible */
+  gboolean damaged;          /* bytes are missing, or a buffer is flagged CORRUPTED */
+  gboolean cut;              /* further bytes are ignored: those before them are missing */
+  gboolean ignored;          /* so is the whole frame */
+  gboolean late;             /* because it is too late */
+  gchar *reason;             /* why it cannot be decoded; NULL: no reason so far */
+} GstCudaJ2kDecUnfinished;
+
 /* The pictures as negotiated with downstream. */
 typedef struct {
   GstCudaJ2kVideo video; /* of the codestream; width is 0 while nothing is negotiated */
@@ -80,6 +93,8 @@ struct _GstCudaJ2kDec {
   gboolean is_striped;
   guint num_stripes, stripe; /* image/x-jpc-striped: stripes a frame, number of the next one */
   gboolean two_fields;       /* by the caps, a buffer holds one codestream for each field */
+  gboolean in_parts;         /* alignment=subframe: a frame may consist of several buffers */
+  GstCudaJ2kDecUnfinished unfinished;
   GstCudaJ2kDecOutput output;
   GstCudaJ2kDecPicture *picture; /* unfinished; NULL: none */
   gboolean warned_alpha;
@@ -97,6 +112,29 @@ typedef struct _GstCudaJ2kDecClass {
 GstFlowReturn gst_cuda_j2k_dec_handle_frame(GstVideoDecoder *decoder, GstVideoCodecFrame *frame);
 /* Drops the unfinished picture, if there is one. */
 void gst_cuda_j2k_dec_drop_picture(GstCudaJ2kDec *self);
+/* Decodes a frame whose codestreams are `input` (transfer full of both). */
+GstFlowReturn gst_cuda_j2k_dec_decode_buffer(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
+                                             GstBuffer *input);
+/* Reads the header of a codestream, negotiates, and makes a picture for `part`, which is all of it.
+ * If the stream is at fault, and not downstream, *reason is set (transfer full) and GST_FLOW_OK
+ * returned. */
+GstFlowReturn gst_cuda_j2k_dec_prepare(GstCudaJ2kDec *self, const GstCudaJ2kSpan *span,
+                                       GstCudaJ2kDecPart *part, const GstBuffer *input,
+                                       gchar **reason);
+/* Ends a frame that cannot be decoded, for `reason` (transfer full; NULL: not the stream's fault),
+ * once the frames before it are done. Takes the frame. */
+GstFlowReturn gst_cuda_j2k_dec_give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
+                                       GstFlowReturn flow, gchar *reason);
+/* Whether a frame is too late to be decoded. */
+gboolean gst_cuda_j2k_dec_is_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame);
+
+/* gstcudaj2kdecparts.c */
+/* Takes a buffer of a frame that arrives in several. Takes the frame. */
+GstFlowReturn gst_cuda_j2k_dec_add_part(GstCudaJ2kDec *self, GstVideoCodecFrame *frame);
+/* No further buffer of the unfinished frame will arrive: decodes what is there of it. */
+GstFlowReturn gst_cuda_j2k_dec_end_unfinished(GstCudaJ2kDec *self);
+/* Forgets the unfinished frame. */
+void gst_cuda_j2k_dec_drop_unfinished(GstCudaJ2kDec *self);
 
 /* gstcudaj2kdecoutput.c */
 GstFlowReturn gst_cuda_j2k_dec_output(gpointer element);

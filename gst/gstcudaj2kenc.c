@@ -72,6 +72,11 @@ static void codec_get_stats(gpointer object, Cj2kStats *stats)
   cj2k_encoder_get_stats(object, stats);
 }
 
+static Cj2kStatus codec_set_in_flight(gpointer object, uint32_t frames, Cj2kError *error)
+{
+  return cj2k_encoder_set_frames_in_flight(object, frames, error);
+}
+
 static void codec_set_latency(GstElement *element, GstClockTime latency)
 {
   gst_video_encoder_set_latency(GST_VIDEO_ENCODER(element), latency, latency);
@@ -83,6 +88,7 @@ static const GstCudaJ2kCodecType codec_type = {
     .backend = codec_backend,
     .why_cpu = codec_why_cpu,
     .get_stats = codec_get_stats,
+    .set_in_flight = codec_set_in_flight,
     .set_latency = codec_set_latency,
     .receive = gst_cuda_j2k_enc_output,
 };
@@ -152,14 +158,19 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   gchar *reason = NULL;
   gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
                                              self->frames, &params, &reason);
-  gchar *comment = g_strdup(params.comment);
+  gchar *comment = g_strdup(params.comment), *devices = g_strdup(params.cuda_devices);
   GST_OBJECT_UNLOCK(self);
   if (ok) {
     self->num_regions = 0;
     self->regions_refused = FALSE;
     gst_cuda_j2k_enc_fit_regions(&self->stream, &params);
     params.comment = comment;
+    params.cuda_devices = devices;
+    params.frames_in_flight = gst_cuda_j2k_codec_in_flight(&self->codec);
     params.cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params.cuda_device);
+    if (self->stream.in_slices)
+      params.slice_ready = gst_cuda_j2k_enc_take_slice;
+    params.slice_user = self;
     encoder = cj2k_encoder_open(&params, &image, &layout, &error);
   }
   if (!ok)
@@ -167,10 +178,14 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   else if (!encoder)
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
   g_free(comment);
+  g_free(devices);
   g_free(reason);
   if (!encoder)
     return FALSE;
   *profile = params.profile;
+  /* The GPU codes a whole frame before the first slice, and the frame's slices may come on the
+   * thread that receives it. */
+  self->stream.in_slices &= cj2k_encoder_backend(encoder) == CJ2K_BACKEND_CPU;
   self->stream.xyz_is_pq = params.xyz_transfer >= CJ2K_TRANSFER_PQ;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
   gst_cuda_j2k_enc_send_tags(self, &params);
@@ -217,16 +232,33 @@ static gboolean set_output(GstCudaJ2kEnc *self, GstVideoCodecState *input, Cj2kP
 
 /* In downstream's order of preference: mj2mux, for example, accepts x-jpc after x-j2c, but cannot
  * convert it. */
-static GstCaps *allowed_caps(GstPad *pad)
+static GstCaps *allowed_caps(GstPad *pad, GstCaps *theirs)
 {
   GstCaps *ours = gst_pad_get_pad_template_caps(pad);
-  GstCaps *theirs = gst_pad_peer_query_caps(pad, NULL);
   GstCaps *both = gst_caps_is_any(theirs)
                       ? gst_caps_ref(ours)
                       : gst_caps_intersect_full(theirs, ours, GST_CAPS_INTERSECT_FIRST);
   gst_caps_unref(ours);
-  gst_caps_unref(theirs);
   return both;
+}
+
+/* Chooses how the stream is coded, and its media type and alignment. FALSE: *reason says why it
+ * cannot be. */
+static gboolean choose_stream(GstCudaJ2kEnc *self, gchar **reason)
+{
+  GstPad *pad = GST_VIDEO_ENCODER_SRC_PAD(self);
+  GST_OBJECT_LOCK(self);
+  Cj2kProfile profile = self->params.profile;
+  gboolean slices = self->params.slices || self->params.latency_profile != CJ2K_LATENCY_FRAME;
+  GST_OBJECT_UNLOCK(self);
+  GstCaps *theirs = gst_pad_peer_query_caps(pad, NULL);
+  GstCaps *allowed = allowed_caps(pad, theirs);
+  gboolean ok = gst_cuda_j2k_enc_stream_init(&self->stream, &self->info, self->format, profile,
+                                             allowed, reason);
+  gst_cuda_j2k_enc_choose_alignment(&self->stream, theirs, slices);
+  gst_caps_unref(allowed);
+  gst_caps_unref(theirs);
+  return ok;
 }
 
 static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
@@ -240,27 +272,31 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
   self->format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(&state->info));
   if (!self->format)
     return FALSE;
-  GST_OBJECT_LOCK(self);
-  profile = self->params.profile;
-  GST_OBJECT_UNLOCK(self);
-
-  GstCaps *allowed = allowed_caps(GST_VIDEO_ENCODER_SRC_PAD(encoder));
-  gboolean ok = gst_cuda_j2k_enc_stream_init(&self->stream, &self->info, self->format, profile,
-                                             allowed, &reason);
-  gst_caps_unref(allowed);
-  if (!ok) {
+  if (!choose_stream(self, &reason)) {
     GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s.", reason), (NULL));
     g_free(reason);
     return FALSE;
   }
+  gst_cuda_j2k_codec_begin_format(&self->codec, &self->info, self->stream.fields ? 2 : 1);
   if (!open_encoder(self, &profile))
     return FALSE;
   warn(self);
-  gst_cuda_j2k_codec_update_latency(&self->codec, &self->info);
   return set_output(self, state, profile);
 }
 
 /* -------------------------------------------------------------------------------- states --- */
+
+static gboolean open_element(GstVideoEncoder *encoder)
+{
+  gst_cuda_j2k_codec_open(&ENC(encoder)->codec);
+  return TRUE;
+}
+
+static gboolean close_element(GstVideoEncoder *encoder)
+{
+  gst_cuda_j2k_codec_close(&ENC(encoder)->codec);
+  return TRUE;
+}
 
 static gboolean start(GstVideoEncoder *encoder)
 {
@@ -372,7 +408,7 @@ static gboolean propose_allocation(GstVideoEncoder *encoder, GstQuery *query)
   if (!caps || !gst_video_info_from_caps(&info, caps))
     return FALSE;
   gboolean on_device = gst_cuda_j2k_caps_have_cuda(caps);
-  guint min = (guint)gst_cuda_j2k_codec_setting(&self->codec, GST_CUDA_J2K_FRAMES_IN_FLIGHT) + 1;
+  guint min = gst_cuda_j2k_codec_in_flight(&self->codec) + 1;
   guint size = (guint)GST_VIDEO_INFO_SIZE(&info);
   GstBufferPool *pool = on_device ? gst_cuda_j2k_cuda_pool(self->codec.context, caps, min, 0)
                                   : pinned_pool(self, caps, size, min);
@@ -410,6 +446,7 @@ static void set_context(GstElement *element, GstContext *context)
 static void finalize(GObject *object)
 {
   gst_cuda_j2k_codec_clear(&ENC(object)->codec);
+  g_async_queue_unref(ENC(object)->slices);
   G_OBJECT_CLASS(gst_cuda_j2k_enc_parent_class)->finalize(object);
 }
 
@@ -439,6 +476,8 @@ static void gst_cuda_j2k_enc_class_init(GstCudaJ2kEncClass *klass)
       "Encodes JPEG 2000 (T.800) and High-Throughput JPEG 2000 (T.814) on an NVIDIA GPU or the CPU",
       "The cudaj2k developers");
 
+  encoder_class->open = open_element;
+  encoder_class->close = close_element;
   encoder_class->start = start;
   encoder_class->stop = stop;
   encoder_class->sink_event = sink_event;
@@ -457,6 +496,7 @@ static void gst_cuda_j2k_enc_init(GstCudaJ2kEnc *self)
 {
   GstVideoEncoder *encoder = GST_VIDEO_ENCODER(self);
   cj2k_encoder_params_init(&self->params);
+  self->slices = g_async_queue_new();
   gst_cuda_j2k_codec_init(&self->codec, self, &codec_type, &self->params, &encoder->stream_lock);
   GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_ENCODER_SINK_PAD(encoder));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstcudaj2kenccaps.h"
+#include "gstcudaj2kcaps.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ static const gchar *const media_types[] = {
 
 #define STREAM_FIELDS                                                                              \
   "width = (int) [ 1, MAX ], height = (int) [ 1, MAX ], framerate = (fraction) [ 0, MAX ], "       \
-  "num-components = (int) [ 1, 4 ], alignment = (string) frame, "                                  \
+  "num-components = (int) [ 1, 4 ], "                                                              \
   "colorspace = (string) { sRGB, sYUV, GRAY }, "                                                   \
   "sampling = (string) { RGB, RGBA, YCbCr-4:4:4, YCbCr-4:2:2, YCbCr-4:2:0, YCbCr-4:1:1, "          \
   "YCbCr-4:1:0, YCbCrA-4:4:4:4, YCbCrA, GRAYSCALE }"
@@ -19,8 +20,10 @@ static const gchar *const media_types[] = {
 GstCaps *gst_cuda_j2k_enc_template_caps(void)
 {
   /* x-jpc first: the elements for MPEG-TS, RTP, MXF and AVI accept nothing else. */
-  return gst_caps_from_string("image/x-jpc, " STREAM_FIELDS "; image/x-j2c, " STREAM_FIELDS
-                              "; image/jp2, " STREAM_FIELDS);
+  return gst_caps_from_string(
+      "image/x-jpc, alignment = (string) { frame, subframe }, " STREAM_FIELDS
+      "; image/x-j2c, alignment = (string) frame, " STREAM_FIELDS
+      "; image/jp2, alignment = (string) frame, " STREAM_FIELDS);
 }
 
 /* Elements disagree on some values of `sampling`: takes the first that downstream accepts. */
@@ -68,6 +71,16 @@ static GstCudaJ2kMedia choose_media(const GstCaps *allowed)
     if (g_str_equal(name, media_types[i]))
       return (GstCudaJ2kMedia)i;
   return GST_CUDA_J2K_JPC;
+}
+
+void gst_cuda_j2k_enc_choose_alignment(GstCudaJ2kEncStream *stream, const GstCaps *theirs,
+                                       gboolean slices)
+{
+  gboolean wanted = slices && !stream->fields;
+  stream->subframe = stream->media == GST_CUDA_J2K_JPC &&
+                     (wanted || !gst_cuda_j2k_caps_take_frames(theirs)) &&
+                     gst_cuda_j2k_caps_take_subframes(theirs);
+  stream->in_slices = stream->subframe && wanted;
 }
 
 typedef enum { NO_FAMILY, CINEMA, BROADCAST, IMF } Family;
@@ -148,11 +161,12 @@ GstCaps *gst_cuda_j2k_enc_stream_caps(const GstCudaJ2kEncStream *stream,
   /* As in jpeg2000parse, `profile` is Rsiz without the HTJ2K bit (T.800 table A.10, T.814 A.2). */
   gint number = rsiz & 0xBFFF;
   Family family = family_of(profile);
-  GstCaps *caps = gst_caps_new_simple(
-      media_types[stream->media], "alignment", G_TYPE_STRING, "frame", "sampling", G_TYPE_STRING,
-      stream->sampling, "colorspace", G_TYPE_STRING, stream->colorspace, "num-components",
-      G_TYPE_INT, (gint)format->num_components, "profile", G_TYPE_INT, number, "fields", G_TYPE_INT,
-      stream->fields ? 2 : 1, NULL);
+  GstCaps *caps =
+      gst_caps_new_simple(media_types[stream->media], "alignment", G_TYPE_STRING,
+                          stream->subframe ? "subframe" : "frame", "sampling", G_TYPE_STRING,
+                          stream->sampling, "colorspace", G_TYPE_STRING, stream->colorspace,
+                          "num-components", G_TYPE_INT, (gint)format->num_components, "profile",
+                          G_TYPE_INT, number, "fields", G_TYPE_INT, stream->fields ? 2 : 1, NULL);
   /* Unsigned, because mpegtsmux reads it as such. */
   if (family == BROADCAST || family == IMF)
     gst_caps_set_simple(caps, "main-level", G_TYPE_UINT, (guint)rsiz & 0xF, NULL);

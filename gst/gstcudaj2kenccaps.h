@@ -24,6 +24,8 @@ typedef struct {
   Cj2kColour colour;
   gboolean rgb_to_xyz; /* cinema: the library converts */
   gboolean xyz_is_pq;  /* X'Y'Z' has PQ, not the power of 2.6 */
+  gboolean subframe;   /* alignment=subframe: a frame may consist of several buffers */
+  gboolean in_slices;  /* it does: each slice is a buffer */
   gboolean fields; /* two codestreams for each frame, one for each field, the earlier field first */
 } GstCudaJ2kEncStream;
 
@@ -35,6 +37,12 @@ GstCaps *gst_cuda_j2k_enc_template_caps(void);
 gboolean gst_cuda_j2k_enc_stream_init(GstCudaJ2kEncStream *stream, const GstVideoInfo *info,
                                       const GstCudaJ2kFormat *format, Cj2kProfile profile,
                                       const GstCaps *allowed, gchar **reason);
+
+/* Chooses whether slices leave in buffers of their own, from the caps of downstream (ANY: it takes
+ * whole frames). Downstream has to name alignment=subframe: elements that know nothing of it accept
+ * caps with any further fields. `slices`: the encoder codes slices. */
+void gst_cuda_j2k_enc_choose_alignment(GstCudaJ2kEncStream *stream, const GstCaps *theirs,
+                                       gboolean slices);
 
 /* The caps of codestreams with this Rsiz, without the fields that the base class fills in (transfer
  * full). */

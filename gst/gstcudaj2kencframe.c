@@ -162,6 +162,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   GstVideoFrame map;
 
   gint64 arrived = g_get_monotonic_time();
+  gst_cuda_j2k_codec_note_frame(&self->codec, frame);
   self->events_pending = FALSE; /* the base class attaches them to this frame */
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
   if (flow != GST_FLOW_OK)
@@ -234,17 +235,21 @@ static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
                                                   own->size, 0, own->size, own, release_packet));
 }
 
-/* Takes a finished packet. The last one of a frame sets *buffer. FALSE: the packet failed, and an
+/* Takes a finished packet. The last one of a frame sets *buffer, unless that is the last slice of
+ * the frame. FALSE: the packet failed, and an
  * error was posted. */
 static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean last,
                             GstBuffer **buffer)
 {
   gst_cuda_j2k_codec_check_fallback(&self->codec, packet->fallback, &packet->error);
+  gst_cuda_j2k_codec_check_redone(&self->codec, packet->redone, &packet->error);
   if (packet->status != CJ2K_OK) {
     gst_cuda_j2k_meter_count_failed(&self->codec.meter);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
     return FALSE;
   }
+  if (*buffer)
+    return TRUE;
   GstBuffer *bytes = self->first_field ? g_steal_pointer(&self->first_field) : gst_buffer_new();
   append(self, bytes, packet);
   *(last ? buffer : &self->first_field) = bytes;
@@ -260,6 +265,8 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
   Cj2kPacket packet;
 
   gint64 begun = g_get_monotonic_time();
+  if (self->stream.in_slices)
+    flow = gst_cuda_j2k_enc_push_slices(self, &buffer);
   if (cj2k_encoder_receive(self->codec.object, &packet) != CJ2K_OK) {
     GST_ERROR_OBJECT(self, "the encoder lost a frame");
     return GST_FLOW_ERROR;
@@ -270,10 +277,12 @@ GstFlowReturn gst_cuda_j2k_enc_output(gpointer element)
                              part->had_room && waited);
   GstVideoCodecFrame *frame = part->frame;
   GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
-  if (gst_cuda_j2k_output_discards(&self->codec.output))
+  if (flow != GST_FLOW_OK || gst_cuda_j2k_output_discards(&self->codec.output)) {
     gst_clear_buffer(&self->first_field);
-  else if (!take_packet(self, &packet, frame != NULL, &buffer))
+    gst_clear_buffer(&buffer);
+  } else if (!take_packet(self, &packet, frame != NULL, &buffer)) {
     flow = GST_FLOW_ERROR;
+  }
   GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
   cj2k_encoder_release(self->codec.object, &packet);
   part_free(part);

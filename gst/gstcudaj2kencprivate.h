@@ -28,6 +28,13 @@ typedef struct {
   Cj2kPicture source;
 } GstCudaJ2kEncPart;
 
+/* A slice that was coded. */
+typedef struct {
+  GstVideoCodecFrame *frame;
+  GstBuffer *buffer; /* NULL: the frame has failed */
+  gboolean last;     /* of its frame */
+} GstCudaJ2kEncSlice;
+
 struct _GstCudaJ2kEnc {
   GstVideoEncoder parent;
 
@@ -46,6 +53,8 @@ struct _GstCudaJ2kEnc {
   GstVideoInfo info;
   const GstCudaJ2kFormat *format;
   GstCudaJ2kEncStream stream;
+
+  GAsyncQueue *slices; /* GstCudaJ2kEncSlice: from threads of the encoder to the output thread */
 
   /* Output thread only. */
   GstBuffer *first_field; /* its codestream, until the second field is coded; NULL: none */
@@ -83,6 +92,15 @@ void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *pa
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);
 GstFlowReturn gst_cuda_j2k_enc_output(gpointer element);
+
+/* gstcudaj2kencslices.c */
+/* The library's call-back for slices; `element` is the encoder. */
+void gst_cuda_j2k_enc_take_slice(void *element, void *user, const uint8_t *data, size_t size,
+                                 bool last);
+/* Pushes the slices of the next frame as they come, all but the last one, which becomes *last
+ * (transfer full; NULL: the frame has failed, or is discarded). Returns the flow return of
+ * downstream. Output thread only. */
+GstFlowReturn gst_cuda_j2k_enc_push_slices(GstCudaJ2kEnc *self, GstBuffer **last);
 
 G_END_DECLS
 

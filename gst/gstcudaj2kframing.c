@@ -13,7 +13,7 @@
 #define EOC 0xFFD9
 
 #define SIGNATURE_BYTES 12 /* of a JP2 file, T.800 I.5.1 */
-#define START_BYTES     42 /* SOC and SIZ up to the number of components */
+#define START_BYTES     GST_CUDA_J2K_START_BYTES
 #define MAX_SKIPPED     (16u << 20)
 #define MAX_OVERHEAD    (64u << 20) /* of headers, boxes and padding in one image */
 #define SAMPLE_BYTES    8           /* more than any coder needs for a sample */
@@ -404,6 +404,16 @@ static gsize codestream_length(const guint8 *data, gsize size)
   begin_codestream(&walk, 0, 0);
   walk.limit = size;
   return walk_on(&bytes, &walk) == END ? walk.at : size;
+}
+
+gsize gst_cuda_j2k_find_limit(const guint8 *data, gsize size)
+{
+  GstCudaJ2kWalk walk = {0};
+  guint64 samples;
+  if (size < START_BYTES || !is_start(data, &samples))
+    return 0;
+  set_limit(&walk, samples);
+  return walk.limit;
 }
 
 static gboolean take_part(const guint8 **data, gsize *size, GstCudaJ2kSpan *span)

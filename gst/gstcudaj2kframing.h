@@ -73,6 +73,12 @@ typedef struct {
  */
 guint gst_cuda_j2k_find_parts(const guint8 *data, gsize size, GstCudaJ2kSpan spans[2]);
 
+#define GST_CUDA_J2K_START_BYTES 42 /* SOC and SIZ up to the number of components */
+
+/* The largest size that is plausible for the codestream at the beginning of `data`, by its
+ * dimensions; 0: no codestream begins here. */
+gsize gst_cuda_j2k_find_limit(const guint8 *data, gsize size);
+
 G_END_DECLS
 
 #endif

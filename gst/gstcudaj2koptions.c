@@ -58,8 +58,24 @@ static gboolean is_signed(const Cj2kOption *option)
   return option->min < 0;
 }
 
+/* The strings of a property live as long as the process. */
+static GParamSpec *auto_spec(const Cj2kOption *o, GParamFlags flags)
+{
+  gchar *blurb =
+      g_strconcat(o->blurb,
+                  "; 0 = auto: 1 as long as a live stream keeps up, more if it does not, "
+                  "and as many as are fast for a stream that is not live",
+                  NULL);
+  GParamSpec *spec =
+      g_param_spec_uint(o->name, o->nick, g_intern_string(blurb), 0, (guint)o->max, 0, flags);
+  g_free(blurb);
+  return spec;
+}
+
 static GParamSpec *integer_spec(const Cj2kOption *o, GParamFlags flags)
 {
+  if (o->flags & CJ2K_OPTION_AUTO)
+    return auto_spec(o, flags);
   if (is_signed(o))
     return g_param_spec_int(o->name, o->nick, o->blurb, (gint)o->min, (gint)o->max,
                             (gint)o->standard, flags);
@@ -150,6 +166,9 @@ void gst_cuda_j2k_settings_init(GstCudaJ2kSettings *settings, const Cj2kOptionTa
   settings->table = table;
   settings->params = params;
   settings->texts = g_new0(gchar *, table->count);
+  for (gsize i = 0; i < table->count; i++)
+    if (table->options[i].flags & CJ2K_OPTION_AUTO)
+      cj2k_option_set(&table->options[i], params, 0);
 }
 
 void gst_cuda_j2k_settings_clear(GstCudaJ2kSettings *settings)

@@ -197,7 +197,7 @@ static void set_interlacing(GstCaps *caps, guint8 part)
 }
 
 GstCaps *gst_cuda_j2k_rtp_stream_caps(const Cj2kRtpImage *image, const Cj2kRtpHeader *main,
-                                      guint8 part, const GstStructure *rtp)
+                                      guint8 part, gboolean subframe, const GstStructure *rtp)
 {
   static const gchar *const spaces[] = {
       [KIND_GREY] = "GRAY", [KIND_RGB] = "sRGB", [KIND_YUV] = "sYUV"};
@@ -205,11 +205,11 @@ GstCaps *gst_cuda_j2k_rtp_stream_caps(const Cj2kRtpImage *image, const Cj2kRtpHe
   guint64 height = (guint64)image->height * (gst_cuda_j2k_rtp_is_frame(part) ? 1 : 2);
   gint fps_n, fps_d;
   read_framerate(rtp, &fps_n, &fps_d);
-  GstCaps *caps =
-      gst_caps_new_simple("image/x-jpc", "alignment", G_TYPE_STRING, "frame", "width", G_TYPE_INT,
-                          (gint)MIN(image->width, G_MAXINT), "height", G_TYPE_INT,
-                          (gint)MIN(height, G_MAXINT), "framerate", GST_TYPE_FRACTION, fps_n, fps_d,
-                          "num-components", G_TYPE_INT, (gint)image->num_components, NULL);
+  GstCaps *caps = gst_caps_new_simple(
+      "image/x-jpc", "alignment", G_TYPE_STRING, subframe ? "subframe" : "frame", "width",
+      G_TYPE_INT, (gint)MIN(image->width, G_MAXINT), "height", G_TYPE_INT,
+      (gint)MIN(height, G_MAXINT), "framerate", GST_TYPE_FRACTION, fps_n, fps_d, "num-components",
+      G_TYPE_INT, (gint)image->num_components, NULL);
   colours_of_pixel(rtp, image, &header);
   Kind kind = kind_of_header(image, &header);
   set_interlacing(caps, part);

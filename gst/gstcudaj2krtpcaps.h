@@ -26,9 +26,10 @@ GstStructure *gst_cuda_j2k_rtp_parameters(const Cj2kRtpImage *image, const Cj2kR
 
 /* Caps of the codestreams that a receiver hands out (transfer full). `header` is the payload header
  * of the Main packets; `part` is TP of the first codestream of a picture. `rtp` are the caps of the
- * RTP packets: they give the frame rate, and the colours if the header has none. May be NULL. */
+ * RTP packets: they give the frame rate, and the colours if the header has none. May be NULL.
+ * `subframe` is the alignment. */
 GstCaps *gst_cuda_j2k_rtp_stream_caps(const Cj2kRtpImage *image, const Cj2kRtpHeader *header,
-                                      guint8 part, const GstStructure *rtp);
+                                      guint8 part, gboolean subframe, const GstStructure *rtp);
 
 static inline gboolean gst_cuda_j2k_rtp_is_frame(guint8 part)
 {

@@ -12,6 +12,10 @@
  * header is lost, and not even then if the stream announces that all main headers are the same and
  * one has arrived.
  *
+ * Frames that were sent in slices (their tile-part has no length, Psot = 0) leave in parts, with
+ * alignment=subframe, as soon as no packet is missing up to a precinct, if downstream names
+ * that in its caps. A loss concerns what comes behind it.
+ *
  * The property stats counts RTP packets by what became of them.
  *
  * ## Example launch lines
@@ -21,6 +25,7 @@
  * rtpjitterbuffer latency=20 ! rtpj2kscldepay ! cudaj2kdec ! videoconvert ! autovideosink
  * ]| Receives a stream and shows it.
  */
+#include "gstcudaj2kcaps.h"
 #include "gstcudaj2kfields.h"
 #include "gstcudaj2krtp.h"
 #include "gstcudaj2krtpcaps.h"
@@ -54,7 +59,11 @@ typedef struct {
   GstStructure *caps;        /* of the sink pad */
   Cj2kRtpCodestream pending; /* the first of two codestreams of a picture; data NULL: none */
   guint32 field_distance;    /* ticks between the last two fields of a picture; 0: unknown */
-  gboolean announced;        /* the source pad's caps are set, from the next three */
+  gboolean asked;            /* downstream's caps are known, in the next two */
+  gboolean takes_parts;      /* downstream takes alignment=subframe */
+  gboolean in_parts;         /* alignment=subframe: a frame may consist of several buffers */
+  gboolean announced;        /* the source pad's caps are set, from the next four */
+  gboolean announced_parts;
   Cj2kRtpImage image;
   Cj2kRtpHeader main;
   guint8 part;
@@ -85,7 +94,8 @@ enum {
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_CUDA_J2K_RTP_CAPS));
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
-    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS("image/x-jpc, alignment = (string) frame"));
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS("image/x-jpc, alignment = (string) { frame, subframe }"));
 
 G_DEFINE_TYPE(GstCudaJ2kRtpDepay, gst_cuda_j2k_rtp_depay, GST_TYPE_RTP_BASE_DEPAYLOAD)
 #define DEPAY(object) ((GstCudaJ2kRtpDepay *)(object))
@@ -166,6 +176,20 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 
 /* ------------------------------------------------------------------------------- pictures --- */
 
+/* Asks downstream whether it takes parts of frames, and whether it takes nothing else. */
+static void ask_downstream(GstCudaJ2kRtpDepay *self)
+{
+  GstPad *pad = GST_RTP_BASE_DEPAYLOAD_SRCPAD(self);
+  if (!gst_pad_check_reconfigure(pad) && self->asked)
+    return;
+  GstCaps *theirs = gst_pad_peer_query_caps(pad, NULL);
+  self->takes_parts = gst_cuda_j2k_caps_take_subframes(theirs);
+  self->in_parts &= self->takes_parts;
+  self->in_parts |= self->takes_parts && !gst_cuda_j2k_caps_take_frames(theirs);
+  self->asked = TRUE;
+  gst_caps_unref(theirs);
+}
+
 /* Sets the caps of the source pad for this codestream unless they are set already. FALSE: it has no
  * valid header, or the caps are refused. */
 static gboolean announce(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *codestream, guint8 part)
@@ -176,12 +200,15 @@ static gboolean announce(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *code
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
   gboolean same_image = !memcmp(&image, &self->image, sizeof image);
   if (self->announced && same_image && part == self->part &&
+      self->in_parts == self->announced_parts &&
       cj2k_rtp_header_alike(&codestream->main, &self->main))
     return TRUE;
-  GstCaps *caps = gst_cuda_j2k_rtp_stream_caps(&image, &codestream->main, part, self->caps);
+  GstCaps *caps =
+      gst_cuda_j2k_rtp_stream_caps(&image, &codestream->main, part, self->in_parts, self->caps);
   self->image = image;
   self->main = codestream->main;
   self->part = part;
+  self->announced_parts = self->in_parts;
   self->announced = gst_pad_set_caps(GST_RTP_BASE_DEPAYLOAD_SRCPAD(self), caps);
   gst_caps_unref(caps);
   return self->announced;
@@ -212,9 +239,19 @@ static GstPadProbeReturn clear_discont(GstPad *pad, GstPadProbeInfo *info, gpoin
   return GST_PAD_PROBE_OK;
 }
 
+/* What has not been pushed of a codestream. */
 static GstBuffer *wrap(Cj2kRtpCodestream *codestream)
 {
-  return gst_buffer_new_wrapped(g_steal_pointer(&codestream->data), codestream->size);
+  guint8 *data = g_steal_pointer(&codestream->data);
+  return gst_buffer_new_wrapped_full((GstMemoryFlags)0, data, codestream->size, codestream->given,
+                                     codestream->size - codestream->given, data, g_free);
+}
+
+static void push_buffer(GstCudaJ2kRtpDepay *self, GstBuffer *buffer)
+{
+  gint64 begin = g_get_monotonic_time();
+  gst_rtp_base_depayload_push(GST_RTP_BASE_DEPAYLOAD(self), buffer);
+  self->busy += g_get_monotonic_time() - begin;
 }
 
 static void count(GstCudaJ2kRtpDepay *self, guint64 *counter)
@@ -236,6 +273,9 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
       g_clear_pointer(&second->data, g_free);
     return;
   }
+  if (!self->in_parts)
+    first->given = 0; /* what was pushed went to another element */
+  gboolean begun = first->given > 0;
   GstBuffer *buffer = wrap(first);
   corrupted |= first->repaired || (second && second->repaired);
   if (second)
@@ -252,11 +292,13 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
     GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED);
   if (part == CJ2K_RTP_FIELD1_LINE1)
     GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
+  if (self->in_parts)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_MARKER);
+  if (begun)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
   count(self, &self->pictures);
-  self->follows = follows_last(self);
-  gint64 begin = g_get_monotonic_time();
-  gst_rtp_base_depayload_push(GST_RTP_BASE_DEPAYLOAD(self), buffer);
-  self->busy += g_get_monotonic_time() - begin;
+  self->follows = follows_last(self) || begun;
+  push_buffer(self, buffer);
 }
 
 /* Pushes a picture of which only one field has arrived; the field takes the place of both. */
@@ -315,11 +357,36 @@ static void take_codestream(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *codestr
   }
 }
 
+/* Pushes the beginning of the codestream that is next, as far as it is there. */
+static void push_begin(GstCudaJ2kRtpDepay *self)
+{
+  Cj2kRtpBegin begin;
+  ask_downstream(self);
+  if (!self->takes_parts || !cj2k_rtp_receiver_pull_begin(self->receiver, &begin))
+    return;
+  if (!begin.given) {
+    /* It is only read. */
+    const Cj2kRtpCodestream codestream = {
+        .data = (guint8 *)begin.data, .size = begin.size, .main = begin.main};
+    push_pending(self);
+    self->in_parts = TRUE;
+    if (!announce(self, &codestream, CJ2K_RTP_FRAME))
+      return;
+  }
+  GstBuffer *buffer = gst_buffer_new_memdup(begin.data + begin.given, begin.size - begin.given);
+  GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = begin.time;
+  if (begin.given)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
+  self->follows = begin.given ? TRUE : follows_last(self);
+  push_buffer(self, buffer);
+}
+
 static void take_codestreams(GstCudaJ2kRtpDepay *self)
 {
   Cj2kRtpCodestream codestream;
   while (cj2k_rtp_receiver_pull(self->receiver, &codestream))
     take_codestream(self, &codestream);
+  push_begin(self);
   GST_OBJECT_LOCK(self);
   cj2k_rtp_receiver_stats(self->receiver, &self->stats);
   GST_OBJECT_UNLOCK(self);
@@ -509,7 +576,7 @@ static gboolean set_caps(GstRTPBaseDepayload *depayload, GstCaps *caps)
   depayload->clock_rate = (guint)clock_rate;
   g_clear_pointer(&self->caps, gst_structure_free);
   self->caps = gst_structure_copy(s);
-  self->announced = FALSE;
+  self->announced = self->in_parts = self->asked = FALSE;
   return TRUE;
 }
 
@@ -522,6 +589,7 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
     gst_cuda_j2k_rtp_timer_stop(&self->timer);
     forget(self);
     self->announced = self->warned_cache = self->has_ssrc = self->live = FALSE;
+    self->in_parts = self->asked = FALSE;
   }
   return result;
 }

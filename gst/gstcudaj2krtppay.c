@@ -11,6 +11,10 @@
  * The positions of the packets in a codestream are read from PLT marker segments (`plt=true` of the
  * encoder) if it has them, otherwise from the packet headers.
  *
+ * With alignment=subframe in the caps (`slices=true` of the encoder) packets leave as soon as their
+ * bytes are there, and are those of the whole frame. With #GstCudaJ2kRtpPay:pacing, several tiles,
+ * or another progression than RPCL, PCRL and CPRL, a frame is sent when it is complete.
+ *
  * The size of the precincts decides how much a lost RTP packet costs. Because every precinct begins
  * a new RTP packet, a precinct of the highest resolution should fill several of them.
  *
@@ -27,6 +31,8 @@
 #include "gstcudaj2krtpcaps.h"
 #include "gstcudaj2krtpsend.h"
 
+#include "common/rtp/locate_parts.h"
+
 #include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
@@ -35,6 +41,20 @@ GST_DEBUG_CATEGORY_STATIC(gst_cuda_j2k_rtp_pay_debug);
 
 /* Half a tick of the RTP clock of 90 kHz. */
 #define TICK_ROUNDING (GST_SECOND / 90000 / 2)
+
+#define MAX_FRAME_BYTES (1u << 30) /* of a frame that arrives in several buffers */
+
+/* A frame of which further buffers are to come (alignment=subframe). */
+typedef struct {
+  GstBuffer *first; /* its first buffer; NULL: no frame is unfinished */
+  GByteArray *bytes;
+  gboolean collects; /* it is sent when it is complete */
+  gboolean drops;    /* the rest is not sent */
+  Cj2kRtpPartsLocator *locator;
+  guint64 sent;       /* bytes that were sent */
+  guint units;        /* packets of the codestream that were sent */
+  Cj2kRtpHeader main; /* of its Main packets */
+} Unfinished;
 
 typedef struct {
   GstRTPBasePayload parent;
@@ -60,6 +80,8 @@ typedef struct {
   gboolean headers_differ;
   gboolean warned, warned_size;
   GstCudaJ2kRtpSend sender;
+  gboolean in_parts; /* alignment=subframe: a frame may consist of several buffers */
+  Unfinished unfinished;
 } GstCudaJ2kRtpPay;
 typedef struct {
   GstRTPBasePayloadClass parent_class;
@@ -75,8 +97,10 @@ enum {
   PROP_CONSTANT_BYTES,
 };
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("image/x-jpc"));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS("image/x-jpc, alignment = (string) { frame, subframe }; "
+                    "image/x-jpc"));
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_CUDA_J2K_RTP_CAPS));
 
@@ -119,6 +143,12 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
   GST_OBJECT_UNLOCK(self);
 }
 
+static void drop_unfinished(GstCudaJ2kRtpPay *self)
+{
+  gst_clear_buffer(&self->unfinished.first);
+  g_byte_array_set_size(self->unfinished.bytes, 0);
+}
+
 /* ---------------------------------------------------------------------------------- caps --- */
 
 /* Reads interlacing and frame rate; GStreamer has no parser for caps of coded video. */
@@ -139,11 +169,13 @@ static gboolean set_caps(GstRTPBasePayload *payload, GstCaps *caps)
 {
   GstCudaJ2kRtpPay *self = PAY(payload);
   gint fields = 0;
+  drop_unfinished(self); /* no more of it comes */
   g_clear_pointer(&self->caps, gst_structure_free);
   self->caps = gst_structure_copy(gst_caps_get_structure(caps, 0));
   read_video_info(self);
   gst_structure_get_int(self->caps, "fields", &fields);
   self->fields = fields == 2 ? 2 : 1;
+  self->in_parts = !g_strcmp0(gst_structure_get_string(self->caps, "alignment"), "subframe");
   self->announced = FALSE; /* the rest of the caps follows from the first codestream */
   gst_rtp_base_payload_set_options(payload, "video", TRUE, "JPEG2000-SCL", 90000);
   return TRUE;
@@ -258,13 +290,20 @@ static void pad(GstCudaJ2kRtpPay *self, guint64 size, guint count, guint room)
   self->warned_size = TRUE;
 }
 
+/* Bytes of a codestream that fit into an RTP packet. */
+static guint room_of(const GstCudaJ2kRtpPay *self)
+{
+  guint mtu = GST_RTP_BASE_PAYLOAD_MTU(GST_RTP_BASE_PAYLOAD(self));
+  guint room = gst_rtp_buffer_calc_payload_len(mtu, 0, 0);
+  return room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1;
+}
+
 /* Sends a codestream. `part` is TP of the first codestream of its buffer, this_part its own TP. */
 static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMapInfo *map,
                           const GstCudaJ2kSpan *span, guint8 part, guint8 this_part,
                           const GstCudaJ2kRtpTimes *times)
 {
-  guint mtu = GST_RTP_BASE_PAYLOAD_MTU(GST_RTP_BASE_PAYLOAD(self));
-  guint room = gst_rtp_buffer_calc_payload_len(mtu, 0, 0);
+  guint room = room_of(self);
   Cj2kRtpImage image;
   Cj2kRtpMap place;
   Cj2kError error = {0};
@@ -283,7 +322,6 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
   if (!self->mark_precincts)
     place.order = CJ2K_RTP_ORDER_UNMARKED;
   GST_OBJECT_UNLOCK(self);
-  room = room > CJ2K_RTP_HEADER_BYTES ? room - CJ2K_RTP_HEADER_BYTES : 1;
   cj2k_rtp_packetise(&place, room, &self->payloads);
   pad(self, place.end, part == CJ2K_RTP_FRAME ? 1 : 2, room);
   Cj2kRtpHeader main = self->main;
@@ -291,7 +329,8 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
   main.order = place.order;
   main.reuse = may_reuse(self, span->data, place.header_bytes, &main);
   return gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)(span->data - map->data),
-                               &self->payloads, &main, times, repeats);
+                               &self->payloads, &main, times, repeats,
+                               GST_CUDA_J2K_RTP_FIRST | GST_CUDA_J2K_RTP_LAST);
 }
 
 /* The time between the two fields of a frame, which is half its duration. */
@@ -328,9 +367,9 @@ static GstCudaJ2kRtpTimes times_of(GstCudaJ2kRtpPay *self, const GstBuffer *buff
   return times;
 }
 
-static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer)
+/* Sends a whole frame. Takes the buffer. */
+static GstFlowReturn send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
 {
-  GstCudaJ2kRtpPay *self = PAY(payload);
   GstMemory *memory = gst_buffer_get_all_memory(buffer);
   GstCudaJ2kSpan spans[2];
   GstMapInfo map;
@@ -359,12 +398,181 @@ static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer
   return flow;
 }
 
+/* --------------------------------------------------------------------------------- parts --- */
+
+/* The codestream's bytes from `from` to `end`. */
+static GstMemory *copy_bytes(const GByteArray *bytes, guint64 from, guint64 end)
+{
+  gsize size = (gsize)(end - from);
+  guint8 *copy = g_memdup2(bytes->data + from, MAX(size, 1));
+  return gst_memory_new_wrapped((GstMemoryFlags)0, copy, size, 0, size, copy, g_free);
+}
+
+/* Announces the codestream, whose headers are complete, and fills in self->unfinished.main. */
+static GstFlowReturn begin_parts(GstCudaJ2kRtpPay *self, const Cj2kRtpMap *map)
+{
+  Unfinished *u = &self->unfinished;
+  Cj2kRtpImage image;
+  if (!cj2k_rtp_image_read(u->bytes->data, u->bytes->len, &image)) {
+    warn(self, "it does not begin with SOC and SIZ");
+    u->drops = TRUE;
+    return GST_FLOW_OK;
+  }
+  if (!announce(self, &image, CJ2K_RTP_FRAME))
+    return GST_FLOW_NOT_NEGOTIATED;
+  u->main = self->main;
+  u->main.part = CJ2K_RTP_FRAME;
+  u->main.order = map->order;
+  u->main.reuse = may_reuse(self, u->bytes->data, (gsize)map->header_bytes, &u->main);
+  return GST_FLOW_OK;
+}
+
+/* Sends what has become complete; with `last` all that is left. */
+static GstFlowReturn send_part(GstCudaJ2kRtpPay *self, gboolean last)
+{
+  Unfinished *u = &self->unfinished;
+  guint room = room_of(self);
+  Cj2kRtpMap map;
+  GstFlowReturn flow = GST_FLOW_OK;
+  switch (cj2k_rtp_parts_locate(u->locator, u->bytes->data, u->bytes->len, last, &map)) {
+  case CJ2K_RTP_PARTS_MORE: return GST_FLOW_OK;
+  case CJ2K_RTP_PARTS_WHOLE: u->collects = TRUE; return GST_FLOW_OK;
+  case CJ2K_RTP_PARTS_READY: break;
+  }
+  if (!u->sent)
+    flow = begin_parts(self, &map);
+  if (flow != GST_FLOW_OK || u->drops || u->sent == map.end)
+    return flow;
+  GST_OBJECT_LOCK(self);
+  guint repeats = self->repeat_resolutions;
+  GST_OBJECT_UNLOCK(self);
+  cj2k_rtp_packetise_from(&map, u->sent, u->units, room, &self->payloads);
+  if (last)
+    pad(self, map.end, 1, room);
+  GstCudaJ2kRtpTimes times = times_of(self, u->first, 0, 1, FALSE);
+  GstMemory *memory = copy_bytes(u->bytes, u->sent, map.end);
+  guint which = (u->sent ? 0 : GST_CUDA_J2K_RTP_FIRST) | (last ? GST_CUDA_J2K_RTP_LAST : 0);
+  flow = gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)0 - (gsize)u->sent, &self->payloads,
+                               &u->main, &times, repeats, which);
+  gst_memory_unref(memory);
+  u->sent = map.end;
+  u->units = map.num_units;
+  return flow;
+}
+
+/* Whether frames can only be sent when they are complete: pacing divides the time by their size,
+ * fields are two codestreams, and without marks the payloads of packets run into each other. */
+static gboolean collects(GstCudaJ2kRtpPay *self)
+{
+  GST_OBJECT_LOCK(self);
+  gboolean whole = self->fields == 2 || self->pacing > 0 || !self->mark_precincts;
+  GST_OBJECT_UNLOCK(self);
+  return whole;
+}
+
+/* Whether a buffer belongs to another frame than the unfinished one, whose last buffer is lost. */
+static gboolean begins_another(const GstCudaJ2kRtpPay *self, GstBuffer *buffer)
+{
+  GstClockTime before = GST_BUFFER_PTS(self->unfinished.first), pts = GST_BUFFER_PTS(buffer);
+  guint8 head[GST_CUDA_J2K_START_BYTES];
+  if (GST_CLOCK_TIME_IS_VALID(before) && GST_CLOCK_TIME_IS_VALID(pts) && before != pts)
+    return TRUE;
+  return self->fields == 1 && gst_buffer_extract(buffer, 0, head, sizeof head) == sizeof head &&
+         gst_cuda_j2k_find_limit(head, sizeof head) > 0;
+}
+
+static void add_bytes(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
+{
+  Unfinished *u = &self->unfinished;
+  gsize size = gst_buffer_get_size(buffer), before = u->bytes->len;
+  if (u->drops)
+    return;
+  if (size > MAX_FRAME_BYTES - before) {
+    warn(self, "its frame has no end");
+    u->drops = TRUE;
+    return;
+  }
+  g_byte_array_set_size(u->bytes, (guint)(before + size));
+  gst_buffer_extract(buffer, 0, u->bytes->data + before, size);
+}
+
+/* Ends a frame all of whose buffers have arrived. */
+static GstFlowReturn end_frame(GstCudaJ2kRtpPay *self)
+{
+  Unfinished *u = &self->unfinished;
+  GstFlowReturn flow = GST_FLOW_OK;
+  gboolean eoc = u->bytes->len >= 2 && u->bytes->data[u->bytes->len - 2] == 0xFF &&
+                 u->bytes->data[u->bytes->len - 1] == 0xD9;
+  if (u->collects && !u->drops) {
+    GstBuffer *whole = gst_buffer_new_memdup(u->bytes->data, u->bytes->len);
+    gst_buffer_copy_into(whole, u->first, GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0,
+                         -1);
+    flow = send_buffer(self, whole);
+  } else if (!u->drops && !eoc) {
+    warn(self, "it does not end with EOC");
+  } else if (!u->drops) {
+    flow = send_part(self, TRUE);
+    if (u->collects)
+      flow = end_frame(self);
+  }
+  drop_unfinished(self);
+  return flow;
+}
+
+/* Takes a buffer of a frame that arrives in several. */
+static GstFlowReturn add_part(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
+{
+  Unfinished *u = &self->unfinished;
+  gboolean last = GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_MARKER);
+  GstFlowReturn flow = GST_FLOW_OK;
+  if (u->first && begins_another(self, buffer)) {
+    GST_WARNING_OBJECT(self, "a frame has no last buffer");
+    drop_unfinished(self);
+  }
+  if (!u->first) {
+    u->first = gst_buffer_ref(buffer);
+    u->sent = u->units = 0;
+    u->collects = collects(self);
+    u->drops = FALSE;
+    cj2k_rtp_parts_begin(u->locator);
+  } else if (GST_BUFFER_IS_DISCONT(buffer)) {
+    u->drops = TRUE; /* what is lost cannot be sent, and nobody knows which packets follow */
+  }
+  add_bytes(self, buffer);
+  gst_buffer_unref(buffer);
+  if (last)
+    return end_frame(self);
+  if (!u->collects && !u->drops)
+    flow = send_part(self, FALSE);
+  return flow;
+}
+
+static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer)
+{
+  GstCudaJ2kRtpPay *self = PAY(payload);
+  return self->in_parts ? add_part(self, buffer) : send_buffer(self, buffer);
+}
+
+/* What is left of an unfinished frame does not come after these events. */
+static gboolean sink_event(GstRTPBasePayload *payload, GstEvent *event)
+{
+  switch (GST_EVENT_TYPE(event)) {
+  case GST_EVENT_FLUSH_STOP:
+  case GST_EVENT_SEGMENT:
+  case GST_EVENT_STREAM_START:
+  case GST_EVENT_EOS: drop_unfinished(PAY(payload)); break;
+  default: break;
+  }
+  return GST_RTP_BASE_PAYLOAD_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->sink_event(payload, event);
+}
+
 /* --------------------------------------------------------------------------------- class --- */
 
 static GstStateChangeReturn change_state(GstElement *element, GstStateChange transition)
 {
   GstCudaJ2kRtpPay *self = PAY(element);
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    drop_unfinished(self);
     self->headers_differ = self->warned = self->warned_size = self->announced = FALSE;
     start_numbers(self);
     g_byte_array_set_size(self->signature_before, 0);
@@ -377,6 +585,9 @@ static void finalize(GObject *object)
   GstCudaJ2kRtpPay *self = PAY(object);
   g_clear_pointer(&self->caps, gst_structure_free);
   cj2k_rtp_locator_free(self->locator);
+  drop_unfinished(self);
+  cj2k_rtp_parts_locator_free(self->unfinished.locator);
+  g_byte_array_unref(self->unfinished.bytes);
   cj2k_rtp_payloads_clear(&self->payloads);
   gst_cuda_j2k_rtp_send_clear(&self->sender);
   g_byte_array_unref(self->signature);
@@ -452,6 +663,7 @@ static void gst_cuda_j2k_rtp_pay_class_init(GstCudaJ2kRtpPayClass *klass)
       "The cudaj2k developers");
   payload_class->set_caps = set_caps;
   payload_class->handle_buffer = handle_buffer;
+  payload_class->sink_event = sink_event;
 }
 
 static void gst_cuda_j2k_rtp_pay_init(GstCudaJ2kRtpPay *self)
@@ -459,6 +671,8 @@ static void gst_cuda_j2k_rtp_pay_init(GstCudaJ2kRtpPay *self)
   self->mark_precincts = TRUE;
   self->eseq_offset = -1;
   self->locator = cj2k_rtp_locator_new();
+  self->unfinished.locator = cj2k_rtp_parts_locator_new();
+  self->unfinished.bytes = g_byte_array_new();
   gst_cuda_j2k_rtp_send_init(&self->sender, GST_RTP_BASE_PAYLOAD(self));
   self->signature = g_byte_array_new();
   self->signature_before = g_byte_array_new();

@@ -19,7 +19,7 @@ static GstPadProbeReturn on_list(GstPad *pad, GstPadProbeInfo *info, gpointer da
   GstCudaJ2kRtpSend *send = data;
   GstBufferList *list = gst_buffer_list_make_writable(GST_PAD_PROBE_INFO_BUFFER_LIST(info));
   guint count = gst_buffer_list_length(list);
-  guint next = send->again->len;
+  guint next = send->repeated;
   (void)pad;
   info->data = list;
   for (guint i = 0; GST_CLOCK_TIME_IS_VALID(send->leave) && i < count; i++)
@@ -30,6 +30,7 @@ static GstPadProbeReturn on_list(GstPad *pad, GstPadProbeInfo *info, gpointer da
       break;
     g_ptr_array_add(send->again, gst_buffer_ref(gst_buffer_list_get(list, packet - send->sent)));
   }
+  send->repeated = next;
   for (guint i = 0; send->last && i < send->again->len; i++)
     gst_buffer_list_add(list, gst_buffer_ref(send->again->pdata[i]));
   return GST_PAD_PROBE_OK;
@@ -110,20 +111,20 @@ static guint32 next_number(const GstCudaJ2kRtpSend *send)
 static void choose_repeats(GstCudaJ2kRtpSend *send, const Cj2kRtpPayloads *payloads, guint repeats)
 {
   g_array_set_size(send->repeats, 0);
-  g_ptr_array_set_size(send->again, 0);
   for (guint i = 0; repeats > 0 && i < payloads->count; i++)
     if (payloads->payloads[i].header.kind != CJ2K_RTP_BODY ||
         payloads->payloads[i].lowest < repeats)
       g_array_append_val(send->repeats, i);
 }
 
-/* Makes the packets from send->sent up to `end`. NULL: memory ran out. */
+/* Makes the packets from send->sent up to `end`; that of payload `eoc` has the marker. NULL: memory
+ * ran out. */
 static GstBufferList *make_list(GstCudaJ2kRtpSend *send, GstMemory *memory, gsize base,
                                 const Cj2kRtpPayloads *payloads, const Cj2kRtpHeader *main,
-                                guint end, GstClockTime pts)
+                                guint end, guint eoc, GstClockTime pts)
 {
   GstBufferList *list = gst_buffer_list_new_sized(end - send->sent);
-  guint32 number = next_number(send), eoc = cj2k_rtp_last_payload(payloads);
+  guint32 number = next_number(send);
   for (guint i = send->sent; i < end; i++, number++) {
     const Cj2kRtpPayload *payload = &payloads->payloads[i];
     Cj2kRtpHeader header = payload->header.kind == CJ2K_RTP_BODY ? payload->header : *main;
@@ -147,25 +148,29 @@ static GstBufferList *make_list(GstCudaJ2kRtpSend *send, GstMemory *memory, gsiz
 
 GstFlowReturn gst_cuda_j2k_rtp_send(GstCudaJ2kRtpSend *send, GstMemory *memory, gsize base,
                                     const Cj2kRtpPayloads *payloads, const Cj2kRtpHeader *main,
-                                    const GstCudaJ2kRtpTimes *times, guint repeats)
+                                    const GstCudaJ2kRtpTimes *times, guint repeats, guint which)
 {
+  guint eoc = which & GST_CUDA_J2K_RTP_LAST ? cj2k_rtp_last_payload(payloads) : G_MAXUINT;
   guint64 groups = CLAMP(times->spread / GROUP_INTERVAL, 1, payloads->count);
   GstFlowReturn flow = GST_FLOW_OK;
   choose_repeats(send, payloads, repeats);
-  send->sent = 0;
+  send->sent = send->repeated = 0;
+  if (which & GST_CUDA_J2K_RTP_FIRST)
+    g_ptr_array_set_size(send->again, 0);
   for (guint64 group = 0; group < groups && flow == GST_FLOW_OK; group++) {
     guint end = (guint)((group + 1) * payloads->count / groups);
-    GstBufferList *list = make_list(send, memory, base, payloads, main, end,
+    GstBufferList *list = make_list(send, memory, base, payloads, main, end, eoc,
                                     group == 0 ? times->pts : GST_CLOCK_TIME_NONE);
     if (!list)
       return GST_FLOW_ERROR;
     send->leave = times->leave;
     if (GST_CLOCK_TIME_IS_VALID(times->leave))
       send->leave += gst_util_uint64_scale(times->spread, group, groups);
-    send->last = group + 1 == groups;
+    send->last = which & GST_CUDA_J2K_RTP_LAST && group + 1 == groups;
     flow = gst_rtp_base_payload_push_list(send->payload, list);
     send->sent = end;
   }
-  g_ptr_array_set_size(send->again, 0);
+  if (which & GST_CUDA_J2K_RTP_LAST)
+    g_ptr_array_set_size(send->again, 0);
   return flow;
 }

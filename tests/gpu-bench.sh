@@ -325,18 +325,50 @@ bench_live() {
   done
 }
 
+# --- one and two GPUs: one stream that both share, from host memory to host memory; and streams spread over them
+bench_several() {
+  local devices n coder gpus rate=(--bits-per-pixel 3 --frames 240)
+  gpus=$(nvidia-smi -L | grep -c '^GPU')
+  if [ "$gpus" -lt 2 ]; then
+    echo "bench part: several skipped: there is only $gpus GPU"
+    return
+  fi
+  if [ -n "$frames" ]; then
+    for coder in ht mq; do
+      stream "$work/several_$coder.j2k" --block-coder $coder --codeblock-width 32 --codeblock-height 32 \
+        --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
+      for devices in 0 0,1; do
+        for n in 4 8 16; do
+          ours several.$coder.enc.${devices/,/-}.$n encode --cuda-devices $devices --in-flight $n --frames 300 \
+            --block-coder $coder --codeblock-width 32 --codeblock-height 32 --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
+          ours several.$coder.dec.${devices/,/-}.$n decode --cuda-devices $devices --in-flight $n --frames 300 \
+            "$work/several_$coder.j2k"
+        done
+      done
+    done
+  fi
+  for n in 16 32 48 64 96; do
+    ours several.live.one.$n live --cuda-device-id 0 --block-coder ht --streams $n "${rate[@]}"
+    ours several.live.both.$n live --block-coder ht --streams $n "${rate[@]}"
+  done
+  for n in 12 24; do
+    ours several.live.2160p.one.$n live --cuda-device-id 0 --block-coder ht --size 3840x2160 --streams $n "${rate[@]}"
+    ours several.live.2160p.both.$n live --block-coder ht --size 3840x2160 --streams $n "${rate[@]}"
+  done
+}
+
 if [ -n "$frames" ]; then
   python3 tests/gpu-bench-pictures.py "$frames" "$pictures"
   stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
     "$frames/uhd_422p10.raw"
 fi
-for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines live}; do
+for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines live several}; do
   case $part in
   decode) needs=$streams ;;
   elements) needs=$([ ! -x "$elements" ] || echo "$frames") ;;
   refine) needs=$([ ! -x "$build/tests/encode-refined" ] || echo "$frames") ;;
   timelines) needs=${frames:+$streams} ;;
-  live) needs=nothing ;;
+  live | several) needs=nothing ;;
   *) needs=$frames ;;
   esac
   if [ -z "$needs" ]; then

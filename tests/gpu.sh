@@ -13,6 +13,7 @@
 #                     the machine's GStreamer, where it has one
 # libnvrtc, without which GStreamer has no cudaconvert, is looked for in the usual places; CJ2K_NVRTC names it
 # elsewhere.
+# Codestreams that the GPU decodes in another way than the CPU are left in the folder CJ2K_FINDS (default: finds in BUILD).
 # CJ2K_SHARED names the folder with conformance/ and malformed/ (default: ../shared), CJ2K_STREAMS one
 # with codestreams of uhd_rgb12 for the long run and the benchmark, CJ2K_FRAMES one with raw frames.
 set -u
@@ -177,18 +178,33 @@ fi
 
 # --- CPU and CUDA compared
 tap golden 300 "$build/tests/golden" --backend cuda
-tap rate-period 300 "$build/tests/test-rate-period" --backend cuda --tap
+for name in rate-average rate-ceiling rate-period rate-regions slices; do
+  tap $name 300 "$build/tests/test-$name" --backend cuda --tap
+done
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap encode-equal 900 "$build/tests/encode-equal"
 tap device-limits 300 "$build/tests/device-limits"
 tap picture-stream 120 "$build/tests/picture-stream"
+tap several-gpus 300 "$build/tests/several-gpus"
 tap test-steady 120 "$build/tests/test-steady" --tap -p /steady/counting -p /steady/encode/cuda -p /steady/decode/cuda
+share=5
+[ -n "$quick" ] && share=41
+tap failing-calls 600 "$build/tests/failing-calls" --share $share
 damages=20
 [ -n "$quick" ] && damages=4
 tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
 tap "decode-equal malformed" 600 "$build/tests/decode-equal" "$CJ2K_SHARED"/malformed/*
+fuzzed=60
+[ -n "$quick" ] && fuzzed=10
+if [ -x "$build/tests/fuzz/fuzz-backends" ]; then # the build leaves the first inputs beside it
+  tap fuzz-backends $((fuzzed + 120)) "$build/tests/fuzz/fuzz-backends" --backend cuda --seconds $fuzzed \
+    --save "${CJ2K_FINDS:-$build/finds}" "$build/tests/fuzz/seeds/fuzz-frame" tests/fuzz/corpus/fuzz-frame \
+    "$CJ2K_SHARED"/conformance "$CJ2K_SHARED"/malformed
+else
+  skip fuzz-backends "not built"
+fi
 if [ -n "$frames" ]; then # code-blocks of several shapes, all with HT refinement passes
   shape=0
   for options in "" "--codeblock-width 32 --codeblock-height 32 --codeblock-style causal" \
@@ -264,16 +280,37 @@ else
     "$build/tests/soak" --backend=cuda --streams=32 --frames=$soaked
 fi
 
-# --- compute-sanitizer
-if command -v compute-sanitizer >/dev/null; then
-  for tool in memcheck racecheck; do
-    for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do
-      check "$tool $name" compute-sanitizer --tool $tool --error-exitcode 9 "$build/examples/cj2k-decode" \
-        --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" "$work/out.pgx"
-    done
-    program=$build/tests/encode-equal
-    [ -x "$program" ] && check "$tool encode" compute-sanitizer --tool $tool --error-exitcode 9 "$program" --short
+# --- compute-sanitizer: whole suites
+find_sanitizer() {
+  command -v compute-sanitizer && return
+  find /usr/local/cuda*/bin /usr/local/cuda*/compute-sanitizer /opt -name compute-sanitizer -type f 2>/dev/null |
+    sort -V | tail -n 1
+}
+
+# sanitized TOOL NAME COMMAND...: one test.
+sanitized() {
+  local tool=$1 name=$2
+  shift 2
+  check "$tool, $name" timeout 900 "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20 "$@"
+}
+
+test_sanitized() {
+  local tool name short=() all=("$CJ2K_SHARED"/conformance/*.j2k)
+  [ -n "$quick" ] && short=(--short) all=("$CJ2K_SHARED"/conformance/{ds0_ht_01_b11,ds0_ht_12_b11,ds0_hm_06_b11,p0_12}.j2k)
+  for tool in memcheck synccheck initcheck; do
+    sanitized $tool stage-equal "$build/tests/stage-equal" "${all[@]}"
+    sanitized $tool decode-equal "$build/tests/decode-equal" "${all[@]}"
+    sanitized $tool encode-equal "$build/tests/encode-equal" "${short[@]}"
   done
+  for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do # slow: a few streams only
+    sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
+      "$work/out.pgx"
+  done
+  sanitized racecheck encode-equal "$build/tests/encode-equal" --short
+}
+sanitizer=$(find_sanitizer)
+if [ -n "$sanitizer" ]; then
+  test_sanitized
 else
   skip compute-sanitizer "not installed"
 fi

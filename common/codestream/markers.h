@@ -65,6 +65,11 @@ static inline uint32_t cj2k_get32(const uint8_t *p)
 {
   return (uint32_t)cj2k_get16(p) << 16 | cj2k_get16(p + 2);
 }
+/* Do these four bytes begin an SOP marker segment (A.8.1)? */
+static inline bool cj2k_begins_sop(const uint8_t *p)
+{
+  return cj2k_get16(p) == CJ2K_SOP && cj2k_get16(p + 2) == 4;
+}
 
 /* The parameters of a marker segment, after its length field. */
 typedef struct {

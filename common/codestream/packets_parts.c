@@ -39,6 +39,8 @@ struct Cj2kPartsReader {
   bool eph;
   bool whole;
   Saved saved;
+  Cj2kPartsObserver observer; /* NULL: none */
+  void *observer_user;
   GArray *complete; /* Cj2kPacketId */
 };
 
@@ -277,6 +279,9 @@ static Cj2kPartsState read_packets(Cj2kPartsReader *reader, const uint8_t *data,
     state = try_packet(reader, data, MIN(reader->part_end, size), reader->part_end <= size || last);
     if (state == CJ2K_PARTS_DONE) {
       note_precinct(reader);
+      if (reader->observer)
+        reader->observer(reader->observer_user, &reader->packet, reader->saved.walk.at,
+                         reader->walk.at - reader->saved.walk.at);
       reader->has_packet = false;
     }
     if (cj2k_deadline_check(1, NULL) != CJ2K_OK)
@@ -340,6 +345,12 @@ Cj2kPartsReader *cj2k_parts_reader_new(void)
   reader->saved.zero_bitplanes = g_array_new(FALSE, FALSE, sizeof(Cj2kTagNode));
   reader->complete = g_array_new(FALSE, FALSE, sizeof(Cj2kPacketId));
   return reader;
+}
+
+void cj2k_parts_reader_observe(Cj2kPartsReader *reader, Cj2kPartsObserver observer, void *user)
+{
+  reader->observer = observer;
+  reader->observer_user = user;
 }
 
 void cj2k_parts_reader_free(Cj2kPartsReader *reader)

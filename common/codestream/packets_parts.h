@@ -30,6 +30,12 @@ typedef struct Cj2kPartsReader Cj2kPartsReader;
 Cj2kPartsReader *cj2k_parts_reader_new(void);
 void cj2k_parts_reader_free(Cj2kPartsReader *reader);
 
+/* Called for each packet that was read, with its place, which begins with that of SOP if there is
+ * one. */
+typedef void (*Cj2kPartsObserver)(void *user, const Cj2kPacketId *packet, uint64_t offset,
+                                  uint64_t size);
+void cj2k_parts_reader_observe(Cj2kPartsReader *reader, Cj2kPartsObserver observer, void *user);
+
 /* Begins a codestream with complete headers. `plan` must stay valid until it ends. max_layers and
  * max_memory are those of cj2k_packets_read. */
 Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *plan,

@@ -58,7 +58,7 @@ static uint64_t find_sop(const Cj2kPacketWalk *walk, uint64_t at)
     const uint8_t *found = memchr(data + at, 0xff, walk->end - at - SOP_BYTES + 1);
     if (!found)
       break;
-    if (cj2k_get16(found) == CJ2K_SOP && cj2k_get16(found + 2) == 4)
+    if (cj2k_begins_sop(found))
       return (uint64_t)(found - data);
     at = (uint64_t)(found - data) + 1;
   }

@@ -288,18 +288,12 @@ static Cj2kStatus check_tile_comp(Builder *builder, const Cj2kTileCoding *tile, 
                                   uint32_t c)
 {
   const Cj2kCoding *coding = &tile->coding[c];
-  const Cj2kQuantisation *quantisation = &tile->quantisation[c];
-  uint32_t needed = quantisation->style == 1 ? 1 : 3u * coding->num_levels + 1;
 
   if (builder->plan->reduce > coding->num_levels)
     return cj2k_error_set(builder->error, CJ2K_ERROR_ARGUMENT,
                           "reduce is %u, but component %u of tile %u has %u decomposition levels",
                           builder->plan->reduce, c, t, coding->num_levels);
-  if (quantisation->num_steps < needed)
-    return cj2k_error_set(builder->error, CJ2K_ERROR_CODESTREAM,
-                          "component %u of tile %u has %u quantiser steps and needs %u", c, t,
-                          quantisation->num_steps, needed);
-  return CJ2K_OK;
+  return cj2k_plan_check_steps(tile, t, c, builder->error);
 }
 
 static Cj2kStatus append_tile_comp(Builder *builder, const Cj2kTileCoding *coding, uint32_t t,
@@ -414,11 +408,16 @@ static Cj2kStatus check_size(Builder *builder)
 static void free_plan(Cj2kPlan *plan)
 {
   cj2k_header_unref(plan->header);
+  g_free(plan->bands);
+  if (plan->geometry != plan) {
+    cj2k_plan_unref(plan->geometry);
+    g_free(plan);
+    return;
+  }
   g_free(plan->component_out);
   g_free(plan->tiles);
   g_free(plan->tile_comps);
   g_free(plan->resolutions);
-  g_free(plan->bands);
   g_free(plan->precincts);
   g_free(plan->blocks);
   g_free(plan);
@@ -435,6 +434,7 @@ Cj2kStatus cj2k_plan_new(Cj2kHeader *header, uint8_t reduce, uint64_t max_memory
   Cj2kStatus status = CJ2K_OK;
 
   plan->ref_count = 1;
+  plan->geometry = plan;
   plan->header = cj2k_header_ref(header);
   plan->reduce = reduce;
   plan->num_components = header->num_components;

@@ -92,8 +92,11 @@ typedef struct {
   uint16_t num_layers;
 } Cj2kPlanTile;
 
-typedef struct {
+typedef struct Cj2kPlan {
   Cj2kHeader *header; /* a reference is held */
+  /* The plan that owns the arrays other than `bands`, which is this one or an earlier one with
+   * other quantiser steps (a reference is then held). */
+  struct Cj2kPlan *geometry;
   uint8_t reduce;
   uint32_t num_components;
   Cj2kRect *component_out; /* per component: area that is output (after reduce), absolute */
@@ -118,6 +121,20 @@ typedef struct {
  */
 Cj2kStatus cj2k_plan_new(Cj2kHeader *header, uint8_t reduce, uint64_t max_memory, Cj2kPlan **plan,
                          Cj2kError *error);
+/*
+ * Replaces *plan (NULL: there is none yet) by the plan of `header`, with the arguments and errors
+ * of cj2k_plan_new; after an error it is NULL. A plan of the same header stays. If the headers
+ * differ in quantisation only, as those of a film under rate control do, the new plan shares the
+ * arrays of the old one but for its bands.
+ */
+Cj2kStatus cj2k_plan_renew(Cj2kPlan **plan, Cj2kHeader *header, uint8_t reduce, uint64_t max_memory,
+                           Cj2kError *error);
+/* Do two plans differ at most in their header and in num_bitplanes, scales and steps of their
+ * bands? NULL: no. */
+static inline bool cj2k_plan_same_geometry(const Cj2kPlan *a, const Cj2kPlan *b)
+{
+  return a && b && a->geometry == b->geometry;
+}
 Cj2kPlan *cj2k_plan_ref(Cj2kPlan *plan);
 void cj2k_plan_unref(Cj2kPlan *plan);
 

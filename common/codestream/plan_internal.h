@@ -20,4 +20,8 @@ double cj2k_mct_norm(bool reversible, uint32_t component);
 void cj2k_plan_quantiser(const Cj2kQuantisation *quantisation, const Cj2kPlanTileComp *tile_comp,
                          const Cj2kPlanResolution *resolutions, Cj2kPlanBand *band);
 
+/* Checks that component c of tile t has steps for all its bands (CJ2K_ERROR_CODESTREAM). */
+Cj2kStatus cj2k_plan_check_steps(const Cj2kTileCoding *tile, uint32_t t, uint32_t c,
+                                 Cj2kError *error);
+
 #endif

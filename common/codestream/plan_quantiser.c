@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "common/runtime/error.h"
 #include "plan_internal.h"
 
 #include <math.h>
@@ -67,4 +68,17 @@ void cj2k_plan_quantiser(const Cj2kQuantisation *quantisation, const Cj2kPlanTil
     band->scale = (float)(0.5 * band->step * gain);
     band->inv_scale = (float)(1 / (band->step * gain));
   }
+}
+
+Cj2kStatus cj2k_plan_check_steps(const Cj2kTileCoding *tile, uint32_t t, uint32_t c,
+                                 Cj2kError *error)
+{
+  const Cj2kQuantisation *quantisation = &tile->quantisation[c];
+  uint32_t needed = quantisation->style == 1 ? 1 : 3u * tile->coding[c].num_levels + 1;
+
+  if (quantisation->num_steps < needed)
+    return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
+                          "component %u of tile %u has %u quantiser steps and needs %u", c, t,
+                          quantisation->num_steps, needed);
+  return CJ2K_OK;
 }

@@ -6,8 +6,10 @@
 
 #include <string.h>
 
-#define MAX_BANDS 3      /* most bands of a precinct */
-#define NEVER     0xffff /* inclusion value of a block that is in no layer */
+#define MAX_BANDS  3      /* most bands of a precinct */
+#define NEVER      0xffff /* inclusion value of a block that is in no layer */
+#define CACHE_LINE 64
+#define PREFETCHED (4 * CACHE_LINE) /* bytes of a block */
 
 /* A tag-tree node while it is being sent. */
 typedef struct {
@@ -328,7 +330,7 @@ static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *ban
   memset(writer->lblock + band->first_block, 3, (size_t)band->blocks_x * band->blocks_y);
 }
 
-#define AHEAD 8 /* blocks whose passes are prefetched */
+#define AHEAD 8 /* blocks whose passes or bytes are prefetched */
 
 /* The blocks of one precinct and band in one layer (B.10.8); adds their bytes to *body. */
 static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
@@ -368,6 +370,120 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
     }
 }
 
+/* --- packets of a single layer --- */
+
+/*
+ * With one layer, inclusion values are 0 or NEVER and thresholds 1, and zero bit-planes are sent
+ * completely as soon as their leaf is, so that it is known when a node is sent:
+ * - a node of the inclusion tree before the first leaf below it in raster order, which is its top
+ *   left one, unless an ancestor is NEVER;
+ * - a node of the other tree before the first leaf below it that is included. `known` marks it.
+ */
+
+/* Sets the leaves of both trees of a band. Returns the number of blocks in the layer. */
+static uint32_t set_single_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
+                                  const Cj2kTagTree *tree)
+{
+  const Cj2kPacketSource *source = writer->source;
+  const Cj2kEncodedBlock *blocks = source->blocks + band->first_block;
+  const uint8_t *retained = source->retained + band->first_block;
+  Node *inclusion = writer->inclusion + band->first_node;
+  Node *zero_bitplanes = writer->zero_bitplanes + band->first_node;
+  uint32_t size = band->blocks_x * band->blocks_y, count = 0;
+
+  for (uint32_t i = 0; i < size; i++) {
+    count += retained[i] > 0;
+    inclusion[i].value = retained[i] ? 0 : NEVER;
+    zero_bitplanes[i] = (Node){.value = retained[i] ? blocks[i].zero_bitplanes : NEVER};
+  }
+  if (count)
+    build_tree(tree, zero_bitplanes);
+  if (count && count < size) /* else all nodes are 0 */
+    build_tree(tree, inclusion);
+  return count;
+}
+
+/* Sends which of leaf (x, y) and its ancestors have blocks in the layer. */
+static inline void send_inclusion(const Cj2kTagTree *tree, const Node *nodes, uint32_t x,
+                                  uint32_t y, bool whole, Cj2kPlainBits *bits)
+{
+  uint32_t root = tree->num_levels - 1;
+  uint32_t top = x | y ? MIN((uint32_t)__builtin_ctz(x | y), root) : root;
+
+  if (whole) {
+    cj2k_plain_put(bits, (2u << top) - 1, top + 1);
+    return;
+  }
+  if (top < root && nodes[cj2k_tag_tree_node(tree, top + 1, x, y)].value)
+    return;
+  for (uint32_t level = top + 1; level-- > 0;) {
+    bool is_in = nodes[cj2k_tag_tree_node(tree, level, x, y)].value == 0;
+    cj2k_plain_put(bits, is_in, 1);
+    if (!is_in)
+      return;
+  }
+}
+
+/* Sends the zero bit-planes of leaf (x, y), which is in the layer. */
+static inline void send_zero_bitplanes(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
+                                       Cj2kPlainBits *bits)
+{
+  uint32_t level = 1, known = 0;
+
+  for (; level < tree->num_levels; level++) {
+    const Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+    if (node->known) {
+      known = node->value;
+      break;
+    }
+  }
+  while (level-- > 0) {
+    Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
+    uint32_t zeros = node->value - known;
+    for (; zeros > 30; zeros -= 30)
+      cj2k_plain_put(bits, 0, 30);
+    cj2k_plain_put(bits, 1, zeros + 1);
+    known = node->value;
+    node->known = 1;
+  }
+}
+
+/* Sends the blocks of one precinct and band; returns their bytes. `whole`: all are in the layer. */
+static uint64_t send_single_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
+                                 const Cj2kTagTree *tree, bool whole, Cj2kPlainBits *out)
+{
+  const Cj2kPacketSource *source = writer->source;
+  const Node *inclusion = writer->inclusion + band->first_node;
+  Node *zero_bitplanes = writer->zero_bitplanes + band->first_node;
+  uint32_t b = band->first_block, last = b + band->blocks_x * band->blocks_y - 1;
+  uint32_t style = writer->plan->bands[writer->plan->blocks[b].band].block_style & STYLE_ENDS;
+  bool ends = style, bypass = style == CJ2K_STYLE_BYPASS;
+  Cj2kPlainBits bits = *out; /* in registers */
+  uint64_t body = 0;
+
+  for (uint32_t y = 0; y < band->blocks_y; y++)
+    for (uint32_t x = 0; x < band->blocks_x; x++, b++) {
+      uint32_t passes = source->retained[b];
+      uint8_t lblock = 3;
+      if (ends) /* blocks have theirs anywhere */
+        __builtin_prefetch(source->passes + source->blocks[MIN(b + AHEAD, last)].first_pass);
+      writer->starts[b] = body;
+      send_inclusion(tree, inclusion, x, y, whole, &bits);
+      if (!passes)
+        continue;
+      send_zero_bitplanes(tree, zero_bitplanes, x, y, &bits);
+      send_num_passes(&bits, passes);
+      uint32_t length = layer_bytes(source, b, 0, passes);
+      if (ends && passes > 1)
+        send_lengths(&bits, source, b, 0, passes, bypass, &lblock);
+      else
+        send_length(&bits, length, passes, &lblock);
+      body += length;
+    }
+  *out = bits;
+  return body;
+}
+
 static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinct *precinct,
                            uint32_t num_bands, uint32_t layer)
 {
@@ -383,6 +499,28 @@ static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinc
   return true;
 }
 
+/* Writes the contribution of a band to the packet of the only layer. */
+static void write_single_part(Cj2kPacketWriter *writer, const Cj2kPlanPrecinct *precinct,
+                              uint32_t num_bands, const Cj2kPlanPrecinctBand *band, Part *part,
+                              Cj2kByteBuffer *out)
+{
+  Cj2kTagTree tree;
+  Cj2kPlainBits bits;
+
+  part->num_bits = part->body_size = 0;
+  if (!band->blocks_x || !band->blocks_y)
+    return;
+  cj2k_tag_tree_init(&tree, band->blocks_x, band->blocks_y);
+  uint32_t count = set_single_leaves(writer, band, &tree);
+  cj2k_plain_begin(&bits, out);
+  if (count)
+    part->body_size =
+        send_single_band(writer, band, &tree, count == band->blocks_x * band->blocks_y, &bits);
+  else if (!layer_is_empty(writer, precinct, num_bands, 0)) /* the root of the inclusion tree */
+    cj2k_plain_put(&bits, 0, 1);
+  part->num_bits = cj2k_plain_end(&bits);
+}
+
 /* Writes the contribution of one band of a precinct to all its packets. */
 static void write_part(Cj2kPacketWriter *writer, uint32_t index, Cj2kByteBuffer *out)
 {
@@ -394,6 +532,10 @@ static void write_part(Cj2kPacketWriter *writer, uint32_t index, Cj2kByteBuffer 
 
   if (index % MAX_BANDS >= num_bands)
     return;
+  if (writer->source->num_layers == 1) {
+    write_single_part(writer, precinct, num_bands, band, part, out);
+    return;
+  }
   cj2k_tag_tree_init(&tree, band->blocks_x, band->blocks_y);
   set_leaves(writer, band, &tree);
   for (uint32_t layer = 0; layer < writer->source->num_layers; layer++, part++) {
@@ -543,6 +685,16 @@ uint32_t cj2k_packet_blocks(const Cj2kPacketWriter *writer, uint32_t precinct_in
   return precinct_blocks(precinct, writer->precinct_bands[precinct_index]);
 }
 
+/* Prefetches the first bytes of a block. A GPU has written them to host memory in the order in
+ * which blocks were done, and no cache has them. */
+static inline void prefetch_bytes(const Cj2kPacketSource *source, uint32_t block)
+{
+  const uint8_t *bytes = source->bytes + source->blocks[block].offset;
+
+  for (uint32_t i = 0; i < PREFETCHED; i += CACHE_LINE)
+    __builtin_prefetch(bytes + i);
+}
+
 void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
                              uint32_t first, uint32_t count, uint16_t layer, uint8_t *body)
 {
@@ -553,6 +705,7 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
   const uint8_t *from = NULL;
   uint64_t start = 0, size = 0;
   for (uint32_t b = first; b < first + count; b++) {
+    prefetch_bytes(source, MIN(b + AHEAD, first + count - 1));
     uint32_t before = layer ? retained_passes(plan, source, b, layer - 1u) : 0;
     uint32_t after = retained_passes(plan, source, b, layer);
     if (after <= before)

@@ -92,6 +92,14 @@ bool cj2k_ht_encode_block(Cj2kBlockScratch *scratch, const Cj2kBlockSource *sour
                           uint8_t refinements, uint8_t *out, uint32_t capacity,
                           Cj2kPassEnd passes[3], Cj2kBlockResult *result);
 
+/*
+ * HT: quantises a block of 9/7 coefficients by rate and distortion, for its cleanup pass at plane
+ * 0, into sign-magnitude. Each magnitude is that of cj2k_quantise(), or a smaller one, or 1 in
+ * place of 0. quantise.c describes how they are chosen.
+ */
+void cj2k_ht_quantise(Cj2kBlockScratch *scratch, const float *in, size_t in_stride, uint32_t width,
+                      uint32_t height, float inv_scale, uint32_t *out, size_t out_stride);
+
 /* The exact length of the cleanup pass at each of the planes first..first+count-1, without writing
  * it; 0 where no sample is significant. */
 void cj2k_ht_cleanup_lengths(Cj2kBlockScratch *scratch, const Cj2kBlockSource *source,

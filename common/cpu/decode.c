@@ -154,10 +154,15 @@ static Cj2kStatus set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError
   return CJ2K_OK;
 }
 
-/* Prepares the slot for a plan and a layout; does nothing when they are those of the last frame. */
+/* Prepares the slot for a plan and a layout; when they are those of the last frame, but for
+ * quantiser steps, nothing has to be made again. */
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
-  bool same_plan = slot->plan == job->plan;
+  bool same_plan = cj2k_plan_same_geometry(slot->plan, job->plan);
+  if (same_plan && slot->plan != job->plan) {
+    cj2k_plan_unref(slot->plan);
+    slot->plan = cj2k_plan_ref((Cj2kPlan *)job->plan);
+  }
   if (same_plan && slot->finish.layout.samples &&
       cj2k_layout_equal(&slot->finish.layout, job->layout))
     return CJ2K_OK;

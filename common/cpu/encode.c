@@ -49,6 +49,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->threads = threads;
   encoder->plan = cj2k_plan_ref(plan);
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
+  encoder->best = encoder->ht && params->rate_effort == CJ2K_EFFORT_BEST;
   encoder->rgb_to_xyz = params->rgb_to_xyz == CJ2K_XYZ_ON;
   encoder->max_passes = encoder->ht ? HT_PASSES : 3 * MAX_BITPLANES;
   encoder->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kEncodeStrip));
@@ -229,6 +230,7 @@ const Cj2kEncodeBackend *cj2k_cpu_encode_backend(void)
       .name = "cpu",
       .takes_blocks = true,
       .converts_hlg = true,
+      .quantises_best = true,
       .open = backend_open,
       .close = backend_close,
       .slot_new = slot_new,

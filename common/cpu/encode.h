@@ -29,6 +29,7 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, rgb_to_xyz;
+  bool best;          /* HT: quantisation by rate and distortion */
   Cj2kXyzTables *xyz; /* computed when first needed; guarded by lock */
   GMutex lock;
   GArray *strips;                        /* Cj2kEncodeStrip, highest resolution first */

@@ -22,6 +22,11 @@ static uint32_t saturate(uint32_t *samples, uint32_t n, uint32_t num_bitplanes)
   return count;
 }
 
+static const float *floats(const uint32_t *coefficients)
+{
+  return (const float *)(const void *)coefficients;
+}
+
 static const uint32_t *block_coefficients(const Cj2kEncodeSlot *slot, uint32_t index)
 {
   const Cj2kPlanBlock *block = &slot->encoder->plan->blocks[index];
@@ -37,8 +42,14 @@ static void quantise(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
   const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
   const Cj2kFrameQuantiser *quantiser = &quantisers[block->band];
 
-  cj2k_quantise(block_coefficients(slot, index), band->stride, block->width, block->height,
-                band->reversible, quantiser->inv_scale, lane->block, block->width);
+  const uint32_t *coefficients = block_coefficients(slot, index);
+
+  if (slot->encoder->best && !band->reversible)
+    cj2k_ht_quantise(lane->block_scratch, floats(coefficients), band->stride, block->width,
+                     block->height, quantiser->inv_scale, lane->block, block->width);
+  else
+    cj2k_quantise(coefficients, band->stride, block->width, block->height, band->reversible,
+                  quantiser->inv_scale, lane->block, block->width);
   uint32_t saturated =
       saturate(lane->block, (uint32_t)block->width * block->height, quantiser->num_bitplanes);
   if (saturated)
@@ -62,13 +73,15 @@ typedef struct {
 } MeasureStage;
 
 /* The squared error of quantisation alone, with midpoint reconstruction
- * (Cj2kEncodeResult.band_errors). */
-static uint64_t quantisation_error(const MeasureStage *stage, uint32_t index)
+ * (Cj2kEncodeResult.band_errors). `chosen`: the magnitudes, where they do not follow from the
+ * coefficients alone; else NULL. */
+static uint64_t quantisation_error(const MeasureStage *stage, uint32_t index,
+                                   const uint32_t *chosen)
 {
   const Cj2kPlan *plan = stage->slot->encoder->plan;
   const Cj2kPlanBlock *block = &plan->blocks[index];
   const Cj2kPlanBand *band = &plan->bands[block->band];
-  const float *in = (const float *)(const void *)block_coefficients(stage->slot, index);
+  const float *in = floats(block_coefficients(stage->slot, index));
   float inv_scale = stage->job->quantisers[block->band].inv_scale;
   uint64_t sum = 0;
 
@@ -76,7 +89,7 @@ static uint64_t quantisation_error(const MeasureStage *stage, uint32_t index)
     for (uint32_t x = 0; x < block->width; x++) {
       float v = in[(size_t)y * band->stride + x], t = (v < 0 ? -v : v) * inv_scale;
       t = t < 2147483520.0f ? t : 2147483520.0f;
-      uint32_t q = (uint32_t)t;
+      uint32_t q = chosen ? chosen[(size_t)y * block->width + x] & 0x7FFFFFFF : (uint32_t)t;
       float left = t - (float)q;
       int32_t e = (int32_t)((q ? left - 0.5f : left) * 1024.0f);
       sum += (uint64_t)((int64_t)e * e);
@@ -124,7 +137,8 @@ static void measure_one(void *ctx, uint32_t index, uint32_t lane_index)
         lengths[p] ? cj2k_ht_cleanup_distortion(&source, (uint8_t)(job->first_plane + p)) : 0;
   if (job->band_errors)
     __atomic_fetch_add(&slot->band_errors[slot->encoder->plan->blocks[b].band],
-                       quantisation_error(stage, b), __ATOMIC_RELAXED);
+                       quantisation_error(stage, b, slot->encoder->best ? lane->block : NULL),
+                       __ATOMIC_RELAXED);
 }
 
 static bool reserve(void **memory, size_t *allocated, size_t entries, size_t size)

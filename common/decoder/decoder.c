@@ -18,6 +18,15 @@ void cj2k_decoder_params_init(Cj2kDecoderParams *params)
   params->frames_in_flight = DEFAULT_IN_FLIGHT;
 }
 
+/* Unless the caller has chosen a number of threads. */
+static void limit_threads(Cj2kDecoder *decoder)
+{
+  const Cj2kDecoderParams *params = &decoder->params;
+
+  if (decoder->backend.kind == CJ2K_BACKEND_CUDA && !params->num_threads)
+    cj2k_threads_limit(decoder->threads, cj2k_threads_beside_gpu(params->frames_in_flight, 0));
+}
+
 Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error)
 {
   cj2k_error_clear(error);
@@ -35,9 +44,8 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
     g_free(decoder);
     return NULL;
   }
-  if (decoder->backend.kind == CJ2K_BACKEND_CUDA && !params->num_threads)
-    cj2k_threads_limit(decoder->threads,
-                       cj2k_threads_beside_gpu(decoder->params.frames_in_flight, 0));
+  decoder->params.cuda_devices = NULL; /* the text is the caller's */
+  limit_threads(decoder);
   g_mutex_init(&decoder->lock);
   g_cond_init(&decoder->changed);
   cj2k_slots_init(&decoder->slots, &decoder->lock, &decoder->changed,
@@ -168,6 +176,32 @@ void cj2k_decoder_next_is_damaged(Cj2kDecoder *decoder)
   decoder->next_is_damaged = true;
 }
 
+Cj2kStatus cj2k_decoder_set_frames_in_flight(Cj2kDecoder *decoder, uint32_t frames,
+                                             Cj2kError *error)
+{
+  const Cj2kDecoderBackend *backend = &decoder->backend;
+
+  cj2k_error_clear(error);
+  if (frames == decoder->ring.size)
+    return CJ2K_OK;
+  if (frames - 1 >= CJ2K_MAX_IN_FLIGHT)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "frames-in-flight is 1 to %d",
+                          CJ2K_MAX_IN_FLIGHT);
+  if (decoder->ring.count || decoder->parts.frame) /* only this thread raises it */
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "frames are in flight");
+  cj2k_decoder_clear_slots(decoder);
+  cj2k_decoder_close_ring(decoder);
+  decoder->params.frames_in_flight = frames;
+  if (backend->functions->set_in_flight)
+    backend->functions->set_in_flight(backend->data, frames);
+  limit_threads(decoder);
+  g_mutex_lock(&decoder->lock); /* statistics may be read meanwhile */
+  cj2k_slots_init(&decoder->slots, &decoder->lock, &decoder->changed, frames);
+  g_mutex_unlock(&decoder->lock);
+  cj2k_decoder_open_ring(decoder);
+  return CJ2K_OK;
+}
+
 /* -------------------------------------------------------------------------- receive --- */
 
 /* What a received frame holds until its release. */
@@ -195,6 +229,7 @@ static void hand_out(Cj2kDecoderFrame *frame, Cj2kFrame *out)
                      .layout = frame->target.layout,
                      .corrupt_blocks = frame->coding.result.corrupt_blocks,
                      .fallback = frame->coding.fallback,
+                     .redone = frame->coding.result.redone,
                      .priv = received};
   out->layout.samples = received->samples;
   if (received->info)
@@ -219,6 +254,7 @@ static void count(Cj2kStats *stats, const Cj2kDecoderFrame *frame)
     stats->restored_blocks += frame->coding.restored_blocks;
   }
   stats->fallbacks += frame->coding.fallback;
+  stats->redone_frames += frame->coding.result.redone;
   stats->bytes += frame->input.size;
   stats->ms_header += frame->headers.ms;
   stats->ms_packets += frame->coding.ms_packets;
@@ -271,4 +307,7 @@ void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats)
   *stats = decoder->stats;
   stats->frames_in_flight = decoder->slots.allowed;
   g_mutex_unlock(&decoder->lock);
+  const Cj2kDecoderBackend *backend = &decoder->backend;
+  stats->devices = backend->devices.count -
+                   (backend->functions->lost ? backend->functions->lost(backend->data) : 0);
 }

@@ -8,6 +8,7 @@
 #define CJ2K_DECODER_DECODER_H
 
 #include "common/backend.h"
+#include "common/backend_several.h"
 #include "common/codestream/packets_parts.h"
 #include "common/runtime/slots.h"
 #include "conceal.h"
@@ -109,6 +110,7 @@ typedef struct {
   const Cj2kDecodeBackend *functions;
   void *data;
   Cj2kBackendKind kind;
+  Cj2kDeviceSet devices; /* GPUs in use */
   Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or the back end was not AUTO */
   void *cpu_data;    /* CPU back end for fallbacks, created when first needed; guarded by lock */
 } Cj2kDecoderBackend;

@@ -55,6 +55,12 @@ static Cj2kStatus check_missing(Cj2kDecoderFrame *frame)
   return CJ2K_OK;
 }
 
+/* What the back end writes: with a palette the indices. */
+static const Cj2kPicture *target_of(const Cj2kDecoderFrame *frame)
+{
+  return frame->headers.info->has_palette ? &frame->indices.picture : &frame->target.picture;
+}
+
 /* Reads the packets while the back end copies the codestream into the frame's slot. */
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
@@ -64,6 +70,8 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
   gint64 begin = g_get_monotonic_time();
   if (!frame->coding.packets)
     frame->coding.packets = cj2k_packet_reader_new();
+  if (backend->prepare)
+    backend->prepare(decoder->backend.data, frame->coding.slot, target_of(frame));
   if (backend->prefetch)
     backend->prefetch(decoder->backend.data, frame->coding.slot, codestream,
                       frame->headers.codestream.size);
@@ -119,7 +127,7 @@ static Cj2kStatus start_backend(Cj2kDecoderFrame *frame)
   Cj2kDecodeJob job = {.plan = frame->headers.plan,
                        .coded = frame->coding.coded,
                        .layout = palette ? &frame->indices.layout : &frame->target.layout,
-                       .picture = palette ? &frame->indices.picture : &frame->target.picture};
+                       .picture = target_of(frame)};
   Cj2kStatus status;
   do {
     if (!frame->coding.slot && !cj2k_decoder_frame_take_slot(frame))
@@ -214,6 +222,7 @@ void cj2k_decoder_open_ring(Cj2kDecoder *decoder)
   Cj2kDecoderRing *ring = &decoder->ring;
 
   ring->size = decoder->params.frames_in_flight;
+  ring->first = 0;
   ring->frames = g_new0(Cj2kDecoderFrame, ring->size);
   for (uint32_t i = 0; i < ring->size; i++)
     ring->frames[i].decoder = decoder;

@@ -2,11 +2,16 @@
 #include "decoder.h"
 
 #include "common/runtime/deadline.h"
+#include "common/runtime/error.h"
 
 #include <string.h>
 
 #define DEFAULT_MEMORY       (UINT64_C(768) << 20)
 #define DEFAULT_MEMORY_RATIO 256 /* memory limit, as a multiple of the codestream's bytes */
+/* Resolutions of tile-components that a header may announce, and in addition for each byte of the
+ * codestream. Making the geometry of one takes up to half a microsecond. */
+#define DEFAULT_RESOLUTIONS       (1 << 15)
+#define DEFAULT_RESOLUTIONS_RATIO 8
 
 static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
 {
@@ -15,6 +20,25 @@ static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
   uint64_t by_size =
       size > UINT64_MAX / DEFAULT_MEMORY_RATIO ? UINT64_MAX : (uint64_t)size * DEFAULT_MEMORY_RATIO;
   return MAX(DEFAULT_MEMORY, by_size);
+}
+
+/* Without a limit on memory that the user has chosen, refuses headers that announce far more than
+ * the codestream can hold: a few bytes would keep a live decoder busy for many frames. */
+static Cj2kStatus check_resolutions(const Cj2kDecoder *decoder, const Cj2kHeader *header,
+                                    uint64_t size, Cj2kError *error)
+{
+  uint64_t tiles = (uint64_t)header->num_tiles_x * header->num_tiles_y, of_tile = 0;
+  uint64_t most = DEFAULT_RESOLUTIONS + DEFAULT_RESOLUTIONS_RATIO * size;
+  for (uint32_t c = 0; c < header->num_components; c++)
+    of_tile += header->coding.coding[c].num_levels + 1u;
+  if (decoder->params.max_memory || tiles * of_tile <= most)
+    return CJ2K_OK;
+  return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                        "the header announces %" G_GUINT64_FORMAT
+                        " resolutions of tile-components in %" G_GUINT64_FORMAT
+                        " bytes, more than %" G_GUINT64_FORMAT
+                        " are allowed unless max-memory is set",
+                        tiles * of_tile, size, most);
 }
 
 /* Makes the offset of an error count from the start of the submitted data instead of the
@@ -60,8 +84,8 @@ static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_head
                      !memcmp(decoder->last.boxes->data, data, decoder->last.boxes->len));
   Cj2kStatus status;
   if (!same_header || !decoder->last.plan) {
-    g_clear_pointer(&decoder->last.plan, cj2k_plan_unref);
-    status = cj2k_plan_new(header, decoder->params.reduce, max_memory, &decoder->last.plan, error);
+    status =
+        cj2k_plan_renew(&decoder->last.plan, header, decoder->params.reduce, max_memory, error);
     if (status != CJ2K_OK)
       return status;
     same_boxes = false;
@@ -88,6 +112,9 @@ static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kErr
                        &same, &frame->headers.tile_parts, error);
   if (status != CJ2K_OK)
     return shift_offset(status, jp2, error);
+  status = check_resolutions(decoder, header, jp2->codestream.size, error);
+  if (status != CJ2K_OK)
+    return status;
   status = renew(decoder, header, same, frame->headers.max_memory, jp2, frame->input.data, error);
   if (status != CJ2K_OK)
     return status;

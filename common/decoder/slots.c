@@ -56,6 +56,10 @@ Cj2kDecodeSlot *cj2k_decoder_frame_take_slot(Cj2kDecoderFrame *frame)
 
 void cj2k_decoder_frame_give_slot(Cj2kDecoderFrame *frame)
 {
+  const Cj2kDecoderBackend *backend = &frame->decoder->backend;
+
+  if (frame->coding.slot && backend->functions->finish)
+    backend->functions->finish(backend->data, frame->coding.slot);
   cj2k_slots_give(&frame->decoder->slots, place_of(frame), g_steal_pointer(&frame->coding.slot));
 }
 

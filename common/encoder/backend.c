@@ -1,16 +1,49 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encoder.h"
 
+static void *open_one(void *codec, int ordinal, Cj2kError *error)
+{
+  Cj2kEncoder *encoder = codec;
+  Cj2kEncoderParams params = encoder->setup.params;
+
+  params.cuda_device = ordinal;
+  encoder->backend.functions = cj2k_cuda_encode_backend();
+  return encoder->backend.functions->open(&params, encoder->plan, encoder->threads, error);
+}
+
+static void *open_several(void *codec, const Cj2kDeviceSet *set, Cj2kError *error)
+{
+  Cj2kEncoder *encoder = codec;
+  const Cj2kEncodeBackend *inner = cj2k_cuda_encode_backend();
+
+  encoder->backend.functions = cj2k_several_encode_backend(inner);
+  return cj2k_several_encoders_open(set, &encoder->setup.params, encoder->plan,
+                                    encoder->threads, error);
+}
+
+static void *open_cuda(Cj2kEncoder *encoder, Cj2kError *error)
+{
+  static const Cj2kDeviceOpener opener = {open_one, open_several};
+  const Cj2kEncoderParams *params = &encoder->setup.params;
+  const Cj2kDeviceWish wish = {params->cuda_devices, params->cuda_device,
+                               params->cuda_context != NULL};
+
+  return cj2k_devices_open(&wish, &opener, encoder, &encoder->backend.devices, error);
+}
+
 static bool open_backend(void *codec, Cj2kBackendKind kind, Cj2kError *error)
 {
   Cj2kEncoder *encoder = codec;
   Cj2kEncoderBackend *backend = &encoder->backend;
 
   backend->kind = kind;
-  backend->functions =
-      kind == CJ2K_BACKEND_CUDA ? cj2k_cuda_encode_backend() : cj2k_cpu_encode_backend();
-  backend->data =
-      backend->functions->open(&encoder->setup.params, encoder->plan, encoder->threads, error);
+  if (kind == CJ2K_BACKEND_CUDA) {
+    backend->data = open_cuda(encoder, error);
+  } else {
+    backend->functions = cj2k_cpu_encode_backend();
+    backend->data =
+        backend->functions->open(&encoder->setup.params, encoder->plan, encoder->threads, error);
+  }
   return backend->data != NULL;
 }
 
@@ -26,6 +59,7 @@ void cj2k_encoder_close_backend(Cj2kEncoder *encoder)
 
   if (backend->data)
     backend->functions->close(backend->data);
+  cj2k_devices_close(&backend->devices);
   if (backend->cpu_data)
     cj2k_cpu_encode_backend()->close(backend->cpu_data);
 }

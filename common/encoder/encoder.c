@@ -127,6 +127,7 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   }
   if (!cj2k_encoder_open_backend(encoder, error))
     return false;
+  encoder->setup.params.cuda_devices = NULL; /* the text is the caller's */
   limit_threads(encoder);
   return open_frames(encoder, error);
 }
@@ -265,6 +266,33 @@ Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *
   return CJ2K_OK;
 }
 
+Cj2kStatus cj2k_encoder_set_frames_in_flight(Cj2kEncoder *encoder, uint32_t frames,
+                                             Cj2kError *error)
+{
+  const Cj2kEncoderBackend *backend = &encoder->backend;
+
+  cj2k_error_clear(error);
+  if (frames == encoder->ring.size)
+    return CJ2K_OK;
+  if (frames - 1 >= CJ2K_MAX_IN_FLIGHT)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "frames-in-flight is 1 to %d",
+                          CJ2K_MAX_IN_FLIGHT);
+  if (encoder->ring.count) /* only this thread raises it */
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "frames are in flight");
+  cj2k_encoder_close_ring(encoder);
+  cj2k_encoder_clear_slots(encoder);
+  g_mutex_lock(&encoder->lock);
+  encoder->setup.params.frames_in_flight = frames;
+  g_mutex_unlock(&encoder->lock);
+  encoder->rate.alone = frames == 1;
+  if (backend->functions->set_in_flight)
+    backend->functions->set_in_flight(backend->data, frames);
+  limit_threads(encoder);
+  Cj2kStatus status = cj2k_encoder_make_slots(encoder, error); /* or frames fail */
+  Cj2kStatus opened = cj2k_encoder_open_ring(encoder, status == CJ2K_OK ? error : NULL);
+  return status == CJ2K_OK ? opened : status;
+}
+
 /* --------------------------------------------------------------------------- submit --- */
 
 static Cj2kStatus check_picture(const Cj2kEncoder *encoder, const Cj2kPicture *picture,
@@ -312,7 +340,7 @@ Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
   frame->picture = *picture;
   frame->user = user;
   frame->status = CJ2K_OK;
-  frame->fallback = false;
+  frame->fallback = frame->redone = false;
   frame->ms_write = frame->rate.layout.ms = 0;
   frame->rate.coder = (Cj2kFrameCoder){0};
   frame->submitted = g_get_monotonic_time();
@@ -349,6 +377,7 @@ static void count(Cj2kStats *stats, const Cj2kEncoderFrame *frame)
   stats->frames++;
   stats->failed_frames += frame->status != CJ2K_OK;
   stats->fallbacks += frame->fallback;
+  stats->redone_frames += frame->redone;
   stats->limited_frames += frame->status == CJ2K_OK && frame->rate.limited;
   stats->bytes += frame->status == CJ2K_OK ? frame->output->bytes.size : 0;
   stats->ms_packets += frame->ms_write + frame->rate.layout.ms;
@@ -380,6 +409,7 @@ Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
                          .data = ok ? frame->output->bytes.data : NULL,
                          .size = ok ? frame->output->bytes.size : 0,
                          .fallback = frame->fallback,
+                         .redone = frame->redone,
                          .priv = frame->output};
   count(&encoder->stats, frame);
   frame->output = NULL;
@@ -402,7 +432,10 @@ void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats)
 {
   g_mutex_lock(&encoder->lock);
   *stats = encoder->stats;
+  const Cj2kEncoderBackend *backend = &encoder->backend;
   stats->frames_in_flight = encoder->slots.allowed;
+  stats->devices = backend->devices.count -
+                   (backend->functions->lost ? backend->functions->lost(backend->data) : 0);
   const Cj2kBucketState bucket = cj2k_bucket_state(&encoder->rate.bucket);
   stats->average_bytes = bucket.rate;
   stats->bucket_bytes = bucket.capacity;

@@ -8,6 +8,7 @@
 #define CJ2K_ENCODER_ENCODER_H
 
 #include "common/backend.h"
+#include "common/backend_several.h"
 #include "common/rate/frame.h"
 #include "common/runtime/slots.h"
 #include "outputs.h"
@@ -33,6 +34,8 @@ typedef struct {
   Cj2kRateFrame rate;              /* its coder has the slot in use */
   Cj2kOutput *output;
   bool fallback;
+  bool redone;          /* a device failed, and another one did the frame */
+  Cj2kError why_redone; /* with redone: the error of that device */
   Cj2kStatus status;
   Cj2kError error;
   double ms_write;
@@ -44,6 +47,7 @@ typedef struct {
   const Cj2kEncodeBackend *functions;
   void *data;
   Cj2kBackendKind kind;
+  Cj2kDeviceSet devices; /* GPUs in use */
   Cj2kError why_cpu; /* why AUTO did not take CUDA; no code: it did, or the back end was not AUTO */
   void *cpu_data;    /* CPU back end for fallbacks, created when first needed; guarded by lock */
 } Cj2kEncoderBackend;
@@ -103,6 +107,8 @@ void cj2k_encoder_clear_slots(Cj2kEncoder *encoder);
  * fills frame->error on failure. */
 bool cj2k_encoder_frame_take_slot(Cj2kEncoderFrame *frame);
 void cj2k_encoder_frame_give_slot(Cj2kEncoderFrame *frame);
+/* Gives the slot to an earlier frame that needs it; this one takes one again. */
+void cj2k_encoder_frame_yield_slot(Cj2kEncoderFrame *frame);
 /* Destroys the slot of a frame that ran out of memory. Returns true if the frame can take another.
  */
 bool cj2k_encoder_frame_drop_slot(Cj2kEncoderFrame *frame);

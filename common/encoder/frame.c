@@ -35,6 +35,7 @@ Cj2kStatus cj2k_encoder_open_ring(Cj2kEncoder *encoder, Cj2kError *error)
   Cj2kStatus status = CJ2K_OK;
 
   ring->size = encoder->setup.params.frames_in_flight;
+  ring->first = 0;
   ring->frames = g_new0(Cj2kEncoderFrame, ring->size);
   for (uint32_t i = 0; i < ring->size && status == CJ2K_OK; i++)
     status = frame_init(&ring->frames[i], encoder, error);
@@ -47,7 +48,7 @@ void cj2k_encoder_close_ring(Cj2kEncoder *encoder)
 
   for (uint32_t i = 0; ring->frames && i < ring->size; i++)
     frame_clear(&ring->frames[i]);
-  g_free(ring->frames);
+  g_clear_pointer(&ring->frames, g_free);
 }
 
 /* --- one frame --- */
@@ -72,14 +73,18 @@ static Cj2kStatus fall_back(Cj2kEncoderFrame *frame)
   return CJ2K_OK;
 }
 
-/* Not all back ends convert HLG. */
-static Cj2kStatus check_hlg(const Cj2kTransformJob *job, const Cj2kEncodeBackend *backend,
-                            Cj2kError *error)
+/* Not all back ends can do everything. */
+static Cj2kStatus check_features(const Cj2kEncoderParams *params, const Cj2kEncodeBackend *backend,
+                                 Cj2kError *error)
 {
-  if (!job->rgb_to_xyz || job->xyz_transfer != CJ2K_TRANSFER_HLG || backend->converts_hlg)
-    return CJ2K_OK;
-  return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
-                        "the conversion of HLG to X'Y'Z' is not implemented on the GPU");
+  if (params->rgb_to_xyz == CJ2K_XYZ_ON && params->xyz_transfer == CJ2K_TRANSFER_HLG &&
+      !backend->converts_hlg)
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                          "the conversion of HLG to X'Y'Z' is not implemented on the GPU");
+  if (cj2k_quantises_best(params) && !backend->quantises_best)
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                          "rate-effort best is not implemented on the GPU");
+  return CJ2K_OK;
 }
 
 static Cj2kStatus transform(Cj2kEncoderFrame *frame)
@@ -95,7 +100,7 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 
   *coder = (Cj2kFrameCoder){
       .backend = encoder->backend.functions, .data = encoder->backend.data, .slot = frame->slot};
-  Cj2kStatus status = check_hlg(&job, coder->backend, &frame->error);
+  Cj2kStatus status = check_features(&frame->params, coder->backend, &frame->error);
   if (status == CJ2K_OK)
     status = cj2k_coder_transform(coder, &job, &frame->error);
   if (status == CJ2K_ERROR_UNSUPPORTED && (status = fall_back(frame)) == CJ2K_OK)
@@ -164,15 +169,52 @@ static void take_slice(void *ctx, uint32_t slice, uint64_t size)
                       slice + 1 == cj2k_codestream_num_slices(layout->writer));
 }
 
+/* Has a device failed that did the frame, and can another one do it? */
+static bool recovers(Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncoderBackend *backend = &frame->encoder->backend;
+
+  if (frame->status != CJ2K_ERROR_DEVICE || frame->fallback || !frame->slot ||
+      !backend->functions->recover || !backend->functions->recover(backend->data, frame->slot))
+    return false;
+  frame->redone = true;
+  frame->why_redone = frame->error;
+  return true;
+}
+
 static void code_slices(Cj2kEncoderFrame *frame)
 {
   const Cj2kSliceSink sink = {take_slice, frame};
+  const Cj2kEncoderParams *params = &frame->params;
 
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_rate_control_slices(&frame->rate, &sink, &frame->error);
-  else
+  /* A back end with devices codes the whole frame before the first slice leaves. */
+  while (recovers(frame)) {
+    cj2k_encoder_frame_begin(frame);
+    if (frame->status == CJ2K_OK)
+      frame->status = cj2k_rate_control_slices(&frame->rate, &sink, &frame->error);
+  }
+  if (frame->status != CJ2K_OK)
     cj2k_rate_give_up(&frame->rate);
+  wait_for_turn(frame, false);
+  if (frame->status != CJ2K_OK && params->slice_ready)
+    params->slice_ready(params->slice_user, frame->user, NULL, 0, true);
   wait_for_turn(frame, true);
+}
+
+/* Can a frame that ran out of memory begin anew? It can if an earlier frame needed its slot, and if
+ * there are other slots: there is more memory for them without its own. Dropping a GPU slot helps
+ * only if the GPU ran out of memory, not the CPU back end. */
+static bool frees_slot(Cj2kEncoderFrame *frame)
+{
+  if (!frame->slot)
+    return false;
+  if (!frame->rate.coder.interrupted)
+    return !frame->fallback && cj2k_encoder_frame_drop_slot(frame);
+  frame->rate.coder.interrupted = frame->fallback = false;
+  cj2k_encoder_frame_yield_slot(frame);
+  return true;
 }
 
 /* Codes the frame and writes it when it is complete. */
@@ -180,9 +222,7 @@ static void code_whole(Cj2kEncoderFrame *frame)
 {
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
-  /* Dropping a GPU slot helps only if the GPU ran out of memory, not the CPU back end. */
-  while (frame->status == CJ2K_ERROR_MEMORY && !frame->fallback && frame->slot &&
-         cj2k_encoder_frame_drop_slot(frame)) {
+  while ((frame->status == CJ2K_ERROR_MEMORY && frees_slot(frame)) || recovers(frame)) {
     cj2k_encoder_frame_begin(frame);
     if (frame->status == CJ2K_OK)
       frame->status = cj2k_rate_control(&frame->rate, &frame->error);
@@ -195,7 +235,12 @@ static void code_whole(Cj2kEncoderFrame *frame)
 
 void cj2k_encoder_frame_begin(Cj2kEncoderFrame *frame)
 {
-  frame->status = cj2k_encoder_frame_take_slot(frame) ? transform(frame) : frame->error.code;
+  if (frame->slot) { /* the frame begins anew */
+    cj2k_error_clear(&frame->error);
+    frame->status = transform(frame);
+  } else {
+    frame->status = cj2k_encoder_frame_take_slot(frame) ? transform(frame) : frame->error.code;
+  }
 }
 
 void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
@@ -206,6 +251,8 @@ void cj2k_encoder_frame_end(Cj2kEncoderFrame *frame)
     code_slices(frame);
   else
     code_whole(frame);
+  if (frame->status == CJ2K_OK && frame->redone)
+    frame->error = frame->why_redone;
   cj2k_threads_rest(encoder->threads);
   cj2k_encoder_frame_give_slot(frame);
   g_mutex_lock(&encoder->lock);

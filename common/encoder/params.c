@@ -344,6 +344,34 @@ static void copy_image(Cj2kEncoderSetup *setup, const Cj2kEncoderImage *image)
   setup->image.channels = setup->channels;
 }
 
+/* Sets the type of the channel that is no colour, or of the last one if all are. */
+static void set_alpha(Cj2kEncoderSetup *setup)
+{
+  static const Cj2kChannel types[] = {
+      [CJ2K_ALPHA_STRAIGHT] = {CJ2K_CHANNEL_OPACITY, 0},
+      [CJ2K_ALPHA_PREMULTIPLIED] = {CJ2K_CHANNEL_PREMULTIPLIED, 0},
+      [CJ2K_ALPHA_UNSPECIFIED] = {CJ2K_CHANNEL_UNSPECIFIED, 65535},
+  };
+  uint32_t n = setup->image.num_components, alpha = n - 1;
+
+  if (setup->params.alpha == CJ2K_ALPHA_AUTO)
+    return;
+  if (n != 2 && n != 4) {
+    cj2k_setup_warn(setup, "alpha has no effect on a picture of %u component%s", n,
+                    n == 1 ? "" : "s");
+    return;
+  }
+  if (!setup->channels) {
+    setup->image.channels = setup->channels = g_new0(Cj2kChannel, n);
+    for (uint32_t c = 0; c < n; c++)
+      setup->channels[c].association = (uint16_t)(c + 1);
+  }
+  for (uint32_t c = 0; c < n; c++)
+    if (setup->channels[c].type != CJ2K_CHANNEL_COLOUR)
+      alpha = c;
+  setup->channels[alpha] = types[setup->params.alpha];
+}
+
 Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *params,
                            const Cj2kEncoderImage *image, const Cj2kLayout *layout,
                            Cj2kError *error)
@@ -358,6 +386,7 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
   copy_image(setup, image);
   if ((status = cj2k_layout_check(layout, error)) != CJ2K_OK ||
       (status = cj2k_option_check(&cj2k_encoder_options, params, error)) != CJ2K_OK ||
+      (status = cj2k_setup_latency(setup, error)) != CJ2K_OK ||
       (status = check_values(params, error)) != CJ2K_OK ||
       (status = check_channels(image, error)) != CJ2K_OK ||
       (status = check_cicp(image, error)) != CJ2K_OK ||
@@ -370,6 +399,7 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
       (status = check_precincts(&setup->params, error)) != CJ2K_OK ||
       (status = set_file_format(setup, error)) != CJ2K_OK)
     return status;
+  set_alpha(setup);
   if (setup->params.rate_control == CJ2K_RATE_LOSSLESS)
     setup->params.reversible_transform = true;
   if (!setup->params.guard_bits)

@@ -43,6 +43,9 @@ Cj2kStatus cj2k_profile_apply(Cj2kEncoderSetup *setup, Cj2kError *error);
 /* Checks the budgets of parameters against those of the profile. */
 Cj2kStatus cj2k_profile_check_budget(const Cj2kEncoderSetup *setup, Cj2kError *error);
 const char *cj2k_profile_name(Cj2kProfile profile);
+
+/* Applies the latency profile to parameters that have their defaults. */
+Cj2kStatus cj2k_setup_latency(Cj2kEncoderSetup *setup, Cj2kError *error);
 bool cj2k_profile_is_cinema(Cj2kProfile profile);
 bool cj2k_profile_is_reversible(Cj2kProfile profile);
 bool cj2k_profile_has_levels(Cj2kProfile profile);
@@ -50,6 +53,8 @@ bool cj2k_profile_has_levels(Cj2kProfile profile);
 /* Replaces AUTO by a rate control, fills in quality and psnr, and checks that the rate parameters
  * are consistent (encoder/rate_mode.c). The profile must be valid. */
 Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error);
+/* Whether rate_effort=best changes how these frames are quantised. */
+bool cj2k_quantises_best(const Cj2kEncoderParams *params);
 /* Rounds a number of bytes down; 0 for a negative value or NaN, UINT64_MAX for one that is too
  * large. */
 uint64_t cj2k_whole_bytes(double bytes);

@@ -110,6 +110,12 @@ static Cj2kStatus check_reversible(const Cj2kEncoderParams *p, Cj2kError *error)
   return CJ2K_OK;
 }
 
+bool cj2k_quantises_best(const Cj2kEncoderParams *params)
+{
+  return params->rate_effort == CJ2K_EFFORT_BEST && params->block_coder == CJ2K_CODER_HT &&
+         params->rate_control != CJ2K_RATE_LOSSLESS && !params->reversible_transform;
+}
+
 Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
@@ -137,6 +143,8 @@ Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
     cj2k_setup_warn(setup, "viewing-distance has no effect without visual-weights csf");
   if (!(p->viewing_distance > 0))
     p->viewing_distance = DEFAULT_VIEWING;
+  if (p->rate_effort == CJ2K_EFFORT_BEST && !cj2k_quantises_best(p))
+    cj2k_setup_warn(setup, "rate-effort best has an effect with HT and the 9/7 filter alone");
   return CJ2K_OK;
 }
 

@@ -58,6 +58,11 @@ static const Cj2kOptionWord profiles[] = {
   { CJ2K_PROFILE_IMF_8K_R, "imf-8k-r", "Interoperable master 8K, reversible" },
   { 0, NULL, NULL } };
 
+static const Cj2kOptionWord efforts[] = {
+  { CJ2K_EFFORT_FAST, "fast", "Each coefficient is quantised by itself" },
+  { CJ2K_EFFORT_BEST, "best", "HTJ2K: coefficients are quantised by rate and distortion, 0.2 to 0.4 dB more; done by the CPU, in five times the time" },
+  { 0, NULL, NULL } };
+
 static const Cj2kOptionWord transfers[] = {
   { CJ2K_TRANSFER_AUTO, "auto", "As the colorimetry of the video says; bt709 where nothing does" },
   { CJ2K_TRANSFER_BT709, "bt709", "Camera curve of BT.709, BT.601 and BT.2020" },
@@ -81,6 +86,13 @@ static const Cj2kOptionWord primaries[] = {
   { CJ2K_PRIMARIES_P3_DCI, "p3-dci", "P3 with the white of cinema projectors (SMPTE RP 431-2)" },
   { 0, NULL, NULL } };
 
+static const Cj2kOptionWord alphas[] = {
+  { CJ2K_ALPHA_AUTO, "auto", "As the picture's file says; straight where nothing does" },
+  { CJ2K_ALPHA_STRAIGHT, "straight", "Opacity; the colours are not multiplied by it" },
+  { CJ2K_ALPHA_PREMULTIPLIED, "premultiplied", "Opacity by which the colours have been multiplied" },
+  { CJ2K_ALPHA_UNSPECIFIED, "unspecified", "No opacity" },
+  { 0, NULL, NULL } };
+
 static const Cj2kOptionWord conversions[] = {
   { CJ2K_XYZ_AUTO, "auto", "With a cinema profile, when the picture is RGB" },
   { CJ2K_XYZ_ON, "on", "Always" },
@@ -94,6 +106,12 @@ static const Cj2kOptionWord styles[] = {
   { CJ2K_STYLE_CAUSAL, "causal", "Vertically causal contexts" },
   { CJ2K_STYLE_PTERM, "pterm", "Predictable termination" },
   { CJ2K_STYLE_SEGMARK, "segmark", "Segmentation symbols" },
+  { 0, NULL, NULL } };
+
+static const Cj2kOptionWord latency_profiles[] = {
+  { CJ2K_LATENCY_FRAME, "frame", "Frames are coded whole" },
+  { CJ2K_LATENCY_LOW, "low", "Slices of 64 rows" },
+  { CJ2K_LATENCY_ULTRA, "ultra", "Slices of 32 rows, three levels" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord tile_parts[] = {
@@ -208,13 +226,16 @@ static bool parse_regions(const char *text, void *user)
 static const Cj2kOption options[] = {
   { "backend", "Back end", "What encodes: GPU or CPU",
     WORD("Backend", cj2k_backend_words), PARAM(backend) },
-  { "cuda-device-id", "CUDA device", "Number of the GPU; -1 = the first usable",
+  { "cuda-device-id", "CUDA device", "Number of the GPU; -1 = the least loaded, by codecs of this process, utilisation and free memory",
     INTEGER(-1, INT32_MAX, -1), PARAM(cuda_device) },
+  { "cuda-devices", "CUDA devices",
+    "GPUs that share the frames: all, or numbers and UUIDs with commas between them; each frame goes to the one with the fewest in flight, and those of a GPU that fails are done again by the others; unset = cuda-device-id alone",
+    .kind = CJ2K_OPTION_TEXT, .max = 1000, PARAM(cuda_devices) },
   { "num-threads", "Threads", "Threads on the CPU; 0 = one per core, of which many codecs side by side on a GPU use few",
     INTEGER(0, 1024, 0), PARAM(num_threads) },
   { "frames-in-flight", "Frames in flight",
     "Frames encoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",
-    INTEGER(1, 16, 2), .flags = CJ2K_OPTION_UNSET, PARAM(frames_in_flight) },
+    INTEGER(1, 16, 2), .flags = CJ2K_OPTION_UNSET | CJ2K_OPTION_AUTO, PARAM(frames_in_flight) },
   { "block-coder", "Block coder", "Coder of the code-blocks: Part 1, or the faster HTJ2K that needs a decoder of its own",
     WORD("BlockCoder", block_coders), PARAM(block_coder) },
   { "rate-control", "Rate control", "What decides how many bytes a frame takes",
@@ -245,6 +266,8 @@ static const Cj2kOption options[] = {
     WORD("VisualWeights", visual_weights), PARAM(visual_weights) },
   { "viewing-distance", "Viewing distance", "For visual-weights=csf: pixels in a degree of the field of view (lines of the picture times distance in picture heights / 57)", "pixels/degree",
     NUMBER(5, 1000, 25), .flags = CJ2K_OPTION_UNSET, PARAM(viewing_distance) },
+  { "rate-effort", "Rate effort", "Time that may be taken for a better picture at the same bytes",
+    WORD("RateEffort", efforts), PARAM(rate_effort) },
   { "roi", "Regions of interest", "Regions x,y,w,h,weight in pixels, separated by ;: errors inside count weight times (1/64..64), for rate-control=cbr; empty = none",
     .kind = CJ2K_OPTION_LIST, .parse = parse_regions, .flags = CJ2K_OPTION_LIVE,
     .form = "a list of up to 32 regions x,y,w,h,weight separated by semicolons, with pixels and a weight in 0.015625..64, such as 100,50,320,200,4;0,0,64,64,0.5" },
@@ -290,6 +313,8 @@ static const Cj2kOption options[] = {
     NUMBER(100, 10000, 1000), .flags = CJ2K_OPTION_UNSET, PARAM(hlg_peak) },
   { "xyz-primaries", "Primaries to X'Y'Z'", "Primaries and white of R'G'B' that is converted to X'Y'Z'",
     WORD("XyzPrimaries", primaries), PARAM(xyz_primaries) },
+  { "alpha", "Alpha", "What the last of two or four components is, for JP2 and JPH files; samples stay as they are",
+    WORD("Alpha", alphas), PARAM(alpha) },
   { "guard-bits", "Guard bits", "Guard bits of the quantisation; 0 = unset: 2, or the profile's",
     INTEGER(0, 7, 0), PARAM(guard_bits) },
   { "profile", "Profile", "Profile of the codestreams. Sets mandatory parameters and enforces limits",
@@ -311,7 +336,9 @@ static const Cj2kOption options[] = {
   { "plt", "PLT", "Write PLT marker segments: the lengths of packets",
     BOOLEAN, PARAM(plt) },
   { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, no tlm and plt",
-    BOOLEAN, .flags = CJ2K_OPTION_NO_PROPERTY, PARAM(slices) },
+    BOOLEAN, PARAM(slices) },
+  { "latency-profile", "Latency profile", "Sets slices, and those of progression-order, num-resolutions, precincts, codeblock-width and codeblock-height that have their defaults, for latency below a frame",
+    WORD("LatencyProfile", latency_profiles), PARAM(latency_profile) },
   { "comment", "Comment", "Text of a COM marker segment, of characters that ISO 8859-15 has; empty = none",
     .kind = CJ2K_OPTION_TEXT, .max = 60000, PARAM(comment) },
 };

@@ -49,7 +49,8 @@ int64_t cj2k_option_get(const Cj2kOption *option, const void *params)
   int64_t value = load(option, params);
   if (option->flags & CJ2K_OPTION_NEGATED)
     return !value;
-  return !value && option->flags & CJ2K_OPTION_UNSET ? (int64_t)option->standard : value;
+  bool unset = option->flags & CJ2K_OPTION_UNSET && !(option->flags & CJ2K_OPTION_AUTO);
+  return !value && unset ? (int64_t)option->standard : value;
 }
 
 void cj2k_option_set(const Cj2kOption *option, void *params, int64_t value)

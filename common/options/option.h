@@ -25,6 +25,8 @@ enum {
   CJ2K_OPTION_POWER_OF_2 = 4, /* INTEGER */
   CJ2K_OPTION_NEGATED = 8,    /* BOOLEAN: the field holds the opposite */
   CJ2K_OPTION_MIB = 32,       /* INTEGER of 8 bytes: the field counts bytes, the option MiB */
+  CJ2K_OPTION_AUTO =
+      64, /* INTEGER: in the elements 0 is the default and leaves it to the element */
   CJ2K_OPTION_NO_PROPERTY =
       16, /* only for the library and the tools: the element takes the value from the stream */
 };
@@ -67,8 +69,8 @@ Cj2kStatus cj2k_option_parse(const Cj2kOption *option, const char *text, void *p
 Cj2kStatus cj2k_option_check(const Cj2kOptionTable *table, const void *params, Cj2kError *error);
 
 /* Read and write a field of kind INTEGER, BOOLEAN, WORD or FLAGS as a number. With
- * CJ2K_OPTION_UNSET a field of 0 reads as the default; with CJ2K_OPTION_NEGATED the value is the
- * opposite of the field. */
+ * CJ2K_OPTION_UNSET a field of 0 reads as the default, unless CJ2K_OPTION_AUTO is set; with
+ * CJ2K_OPTION_NEGATED the value is the opposite of the field. */
 int64_t cj2k_option_get(const Cj2kOption *option, const void *params);
 void cj2k_option_set(const Cj2kOption *option, void *params, int64_t value);
 /* The same for a field of kind NUMBER. */

@@ -26,6 +26,7 @@ const Cj2kStatsField cj2k_stats_fields[] = {
     COUNT("restored-blocks", restored_blocks),
     COUNT("fallbacks", fallbacks),
     COUNT("limited-frames", limited_frames),
+    COUNT("redone-frames", redone_frames),
     STATE("average-bytes", average_bytes),
     STATE("bucket-bytes", bucket_bytes),
     STATE("bucket-level", bucket_level),

@@ -13,7 +13,8 @@ typedef struct {
   bool is_state;    /* how things stand after the last frame; no sum */
 } Cj2kStatsField;
 
-/* The fields; the last has no name. frames_in_flight is no sum and not in the table. */
+/* The fields; the last has no name. frames_in_flight and devices are no sums and not in the table.
+ */
 extern const Cj2kStatsField cj2k_stats_fields[];
 
 /* Adds each sum of `part`, the later one, to that of `stats`, or subtracts it. States become those

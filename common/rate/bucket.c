@@ -153,15 +153,32 @@ void cj2k_bucket_announce(Cj2kRateBucket *bucket, uint64_t number, const Cj2kAve
   g_mutex_unlock(&bucket->lock);
 }
 
-Cj2kPlanned cj2k_bucket_plan(Cj2kRateBucket *bucket, uint64_t number)
+Cj2kPlanned cj2k_bucket_plan(Cj2kRateBucket *bucket, uint64_t number, bool *interrupted)
 {
+  Cj2kPlanned planned = {0};
+
   g_mutex_lock(&bucket->lock);
-  while (bucket->planned < number)
-    if (!plan_next(bucket))
+  while (bucket->planned < number && !*interrupted) {
+    if (plan_next(bucket))
+      continue;
+    *interrupted = bucket->starving && bucket->starving < number;
+    if (!*interrupted)
       g_cond_wait(&bucket->changed, &bucket->lock);
-  Cj2kPlanned planned = entry_of(bucket, number)->plan;
+  }
+  if (*interrupted)
+    bucket->starving = 0;
+  else
+    planned = entry_of(bucket, number)->plan;
   g_mutex_unlock(&bucket->lock);
   return planned;
+}
+
+void cj2k_bucket_interrupt(Cj2kRateBucket *bucket, uint64_t number)
+{
+  g_mutex_lock(&bucket->lock);
+  bucket->starving = number;
+  g_cond_broadcast(&bucket->changed);
+  g_mutex_unlock(&bucket->lock);
 }
 
 void cj2k_bucket_record(Cj2kRateBucket *bucket, uint64_t number, const Cj2kOutcome *outcome)

@@ -57,6 +57,7 @@ typedef struct {
    */
   double complexity;
   uint32_t num_frames;
+  uint64_t starving; /* as in Cj2kRateHistory */
 } Cj2kRateBucket;
 
 /* For statistics. */
@@ -70,8 +71,11 @@ void cj2k_bucket_clear(Cj2kRateBucket *bucket);
 /* Call it for each frame in order of submission. */
 void cj2k_bucket_announce(Cj2kRateBucket *bucket, uint64_t number, const Cj2kAverage *average);
 /* The plan of a frame that has an average; waits for frames that it depends on. Always the same
- * result for a frame. */
-Cj2kPlanned cj2k_bucket_plan(Cj2kRateBucket *bucket, uint64_t number);
+ * result for a frame. *interrupted is set, and there is no plan, if the frame must not wait any
+ * longer, because an earlier one needs its slot. */
+Cj2kPlanned cj2k_bucket_plan(Cj2kRateBucket *bucket, uint64_t number, bool *interrupted);
+/* As cj2k_history_interrupt. */
+void cj2k_bucket_interrupt(Cj2kRateBucket *bucket, uint64_t number);
 /* Must be called for each frame; only the first call has an effect. */
 void cj2k_bucket_record(Cj2kRateBucket *bucket, uint64_t number, const Cj2kOutcome *outcome);
 Cj2kBucketState cj2k_bucket_state(Cj2kRateBucket *bucket);

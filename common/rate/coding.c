@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "coding.h"
 
+#include "common/runtime/error.h"
+
 /* Waits for the last verb to finish. */
 static Cj2kStatus wait_for(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2kError *error)
 {
@@ -14,12 +16,20 @@ static Cj2kStatus wait_for(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2k
   return status;
 }
 
+Cj2kStatus cj2k_coder_check(const Cj2kFrameCoder *coder, Cj2kError *error)
+{
+  return coder->interrupted
+             ? cj2k_error_set(error, CJ2K_ERROR_MEMORY, "an earlier frame needs the memory")
+             : CJ2K_OK;
+}
+
 /* Prepares the slot for a verb: ends a gather that was not waited for. */
 static Cj2kStatus make_ready(Cj2kFrameCoder *coder, Cj2kError *error)
 {
   Cj2kEncodeResult result;
+  Cj2kStatus status = cj2k_coder_check(coder, error);
 
-  return coder->gathering ? wait_for(coder, &result, error) : CJ2K_OK;
+  return status == CJ2K_OK && coder->gathering ? wait_for(coder, &result, error) : status;
 }
 
 Cj2kStatus cj2k_coder_transform(Cj2kFrameCoder *coder, const Cj2kTransformJob *job,

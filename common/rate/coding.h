@@ -15,7 +15,9 @@ typedef struct {
   const Cj2kEncodeBackend *backend;
   void *data; /* the back end's object */
   Cj2kEncodeSlot *slot;
-  bool gathering;                      /* a gather has begun; the next verb waits for it */
+  bool gathering;   /* a gather has begun; the next verb waits for it */
+  bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
+                     */
   double ms_transform, ms_block_coder; /* time of all verbs */
 } Cj2kFrameCoder;
 
@@ -38,6 +40,8 @@ typedef struct {
   const uint8_t *bytes; /* NULL: fetched by gather */
 } Cj2kCodedBlocks;
 
+/* CJ2K_ERROR_MEMORY if the coder is interrupted. */
+Cj2kStatus cj2k_coder_check(const Cj2kFrameCoder *coder, Cj2kError *error);
 Cj2kStatus cj2k_coder_transform(Cj2kFrameCoder *coder, const Cj2kTransformJob *job,
                                 Cj2kError *error);
 Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,

@@ -8,14 +8,17 @@ Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
 {
   frame->error = error;
   cj2k_rate_begin(frame);
-  Cj2kStatus status = cj2k_ceilings_check(&frame->target.ceilings, &frame->encoder->least, error);
+  Cj2kStatus status = cj2k_coder_check(&frame->coder, error);
+  if (status == CJ2K_OK)
+    status = cj2k_ceilings_check(&frame->target.ceilings, &frame->encoder->least, error);
   if (status == CJ2K_OK)
     status =
         frame->encoder->coder == CJ2K_CODER_HT ? cj2k_control_ht(frame) : cj2k_control_mq(frame);
   if (status == CJ2K_OK) {
     frame->outcome.size = frame->layout.size.total;
     cj2k_bucket_record(&frame->encoder->bucket, frame->number, &frame->outcome);
-  } else if (status != CJ2K_ERROR_MEMORY) {
+  } else if (status != CJ2K_ERROR_MEMORY && status != CJ2K_ERROR_DEVICE) {
+    /* With those two the frame may be done again, on other memory or another device. */
     cj2k_rate_give_up(frame);
   }
   return status;

@@ -277,7 +277,7 @@ static Cj2kStatus fix_steps(Slices *s)
   Cj2kRateMemory memory;
   if (!s->budget)
     return cj2k_steps_for_target(frame);
-  bool recalled = cj2k_history_recall(&frame->encoder->history, frame->number, &memory);
+  bool recalled = cj2k_history_recall(&frame->encoder->history, frame->number, &memory, NULL);
   if (!recalled)
     return search_steps(s);
   double aim = AIM * (double)frame->target.ceilings.frame;
@@ -346,7 +346,8 @@ static void finish(Slices *s, Cj2kStatus status)
   Cj2kRateFrame *frame = s->frame;
   if (status != CJ2K_OK) {
     cj2k_coder_finish(&frame->coder);
-    cj2k_rate_give_up(frame);
+    if (status != CJ2K_ERROR_DEVICE) /* another device may do the frame again */
+      cj2k_rate_give_up(frame);
     return;
   }
   s->memory.total = (double)s->at_plane_0;

@@ -86,8 +86,12 @@ static void begin_average(Cj2kRateFrame *frame)
 {
   Cj2kRateTarget *target = &frame->target;
   const Cj2kCeilings *ceilings = &target->ceilings;
-  Cj2kPlanned plan = cj2k_bucket_plan(&frame->encoder->bucket, frame->number);
+  Cj2kPlanned plan =
+      cj2k_bucket_plan(&frame->encoder->bucket, frame->number, &frame->coder.interrupted);
   uint64_t ceiling = plan.ceiling;
+
+  if (frame->coder.interrupted)
+    return;
 
   if (target->mode == CJ2K_RATE_CBR) {
     frame->pace = plan.base;
@@ -175,7 +179,14 @@ bool cj2k_rate_limit(Cj2kRateFrame *frame)
 
 bool cj2k_rate_recall(Cj2kRateFrame *frame, Cj2kRateMemory *memory)
 {
-  return !frame->limited && cj2k_history_recall(&frame->encoder->history, frame->number, memory);
+  return !frame->limited && cj2k_history_recall(&frame->encoder->history, frame->number, memory,
+                                                &frame->coder.interrupted);
+}
+
+void cj2k_rate_interrupt(Cj2kRateEncoder *encoder, uint64_t number)
+{
+  cj2k_history_interrupt(&encoder->history, number);
+  cj2k_bucket_interrupt(&encoder->bucket, number);
 }
 
 void cj2k_rate_record(Cj2kRateFrame *frame, const Cj2kRateMemory *memory)

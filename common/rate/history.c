@@ -29,19 +29,35 @@ uint64_t cj2k_history_teacher(const Cj2kRateHistory *history, uint64_t number)
   return before ? number - MIN(before, CJ2K_RATE_LAG) : 0;
 }
 
-bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory)
+bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory,
+                         bool *interrupted)
 {
   uint64_t teacher = cj2k_history_teacher(history, number);
   uint32_t place = teacher % CJ2K_RATE_MEMORY;
+  bool known = false;
 
   if (!teacher)
     return false;
   g_mutex_lock(&history->lock);
-  while (history->numbers[place] != teacher)
+  while (!(known = history->numbers[place] == teacher) &&
+         !(interrupted && history->starving && history->starving < number))
     g_cond_wait(&history->recorded, &history->lock);
-  *memory = history->entries[place];
+  if (known) {
+    *memory = history->entries[place];
+  } else {
+    history->starving = 0;
+    *interrupted = true;
+  }
   g_mutex_unlock(&history->lock);
-  return memory->base > 0;
+  return known && memory->base > 0;
+}
+
+void cj2k_history_interrupt(Cj2kRateHistory *history, uint64_t number)
+{
+  g_mutex_lock(&history->lock);
+  history->starving = number;
+  g_cond_broadcast(&history->recorded);
+  g_mutex_unlock(&history->lock);
 }
 
 void cj2k_history_record(Cj2kRateHistory *history, uint64_t number, const Cj2kRateMemory *memory)

@@ -37,6 +37,7 @@ typedef struct {
   Cj2kRateMemory entries[CJ2K_RATE_MEMORY];
   uint64_t period;     /* 0: nothing is ever forgotten */
   uint64_t first_film; /* number in the film, counted from 0, of frame 1 */
+  uint64_t starving;   /* number of a frame that needs the slot of a later one; 0: none */
 } Cj2kRateHistory;
 
 void cj2k_history_init(Cj2kRateHistory *history);
@@ -44,8 +45,14 @@ void cj2k_history_clear(Cj2kRateHistory *history);
 
 /* The number of the frame from which frame `number` learns; 0: none. */
 uint64_t cj2k_history_teacher(const Cj2kRateHistory *history, uint64_t number);
-/* What frame `number` learns; waits until it has been recorded. false: nothing is known. */
-bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory);
+/* What frame `number` learns; waits until it has been recorded. false: nothing is known. If
+ * `interrupted` is not NULL, it is set when the frame must not wait any longer, because an earlier
+ * one needs its slot. */
+bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory,
+                         bool *interrupted);
+/* Frame `number` waits for a slot. A later frame that waits for what this one records, or will do
+ * so, is interrupted; only one. */
+void cj2k_history_interrupt(Cj2kRateHistory *history, uint64_t number);
 /* Records what later frames learn from frame `number`. It must be called for each frame; only the
  * first call has an effect, because others may already have used it. */
 void cj2k_history_record(Cj2kRateHistory *history, uint64_t number, const Cj2kRateMemory *memory);

@@ -26,7 +26,7 @@ void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2k
   hulls->own_size = n * max_planes;
   hulls->components = g_new(uint16_t, n);
   hulls->floors = g_new0(uint32_t, plan->num_components + 1u);
-  hulls->above = g_new0(uint64_t, CJ2K_SLOPE_CLASSES);
+  hulls->sums = g_new0(uint64_t, CJ2K_SLOPE_CLASSES);
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
     hulls->components[b] = (uint16_t)plan->tile_comps[tile_comp].component;
@@ -41,7 +41,7 @@ void cj2k_hulls_clear(Cj2kHulls *hulls)
   g_free(hulls->own);
   g_free(hulls->components);
   g_free(hulls->floors);
-  g_free(hulls->above);
+  g_free(hulls->sums);
 }
 
 void cj2k_selection_init(Cj2kSelection *selection, uint32_t num_blocks)
@@ -73,15 +73,17 @@ void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock 
 
 /* --- hulls --- */
 
-/* Converts the bytes of each class to those of all classes above it. */
+/* Sums up the bytes of each group of classes and of all groups above it. */
 static void accumulate(Cj2kHulls *hulls)
 {
-  uint64_t sum = 0, *above = hulls->above;
+  uint64_t sum = 0;
 
-  for (uint32_t s = hulls->highest + 1; s-- > hulls->lowest;) {
-    uint64_t own = above[s];
-    above[s] = sum;
-    sum += own;
+  for (uint32_t g = CJ2K_SLOPE_GROUPS; g-- > 0;) {
+    uint32_t first = MAX(g * CJ2K_SLOPE_GROUP, hulls->lowest);
+    uint32_t last = MIN((g + 1) * CJ2K_SLOPE_GROUP - 1, hulls->highest);
+    hulls->above[g] = sum;
+    for (uint32_t s = first; s <= last; s++)
+      sum += hulls->sums[s];
   }
   hulls->total = sum;
 }
@@ -90,16 +92,16 @@ static void accumulate(Cj2kHulls *hulls)
 static void clear_sums(Cj2kHulls *hulls)
 {
   if (hulls->lowest <= hulls->highest)
-    memset(hulls->above + hulls->lowest, 0,
-           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->above);
+    memset(hulls->sums + hulls->lowest, 0,
+           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->sums);
 }
 
-/* Sums up the bytes of each class, then of all above it. Class 0 is not counted, because no cut
+/* Sums up the bytes of each class, then of groups. Class 0 is not counted, because no cut
  * retains it. */
 static void sum_up(Cj2kHulls *hulls)
 {
   uint32_t lowest = CJ2K_SLOPE_CLASSES, highest = 0;
-  uint64_t *above = hulls->above;
+  uint64_t *sums = hulls->sums;
 
   clear_sums(hulls);
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
@@ -109,9 +111,9 @@ static void sum_up(Cj2kHulls *hulls)
     highest = MAX(highest, point->slope);
     lowest = MIN(lowest, end[-1].slope);
     for (; point < end; point++)
-      above[point->slope] += point->bytes;
+      sums[point->slope] += point->bytes;
   }
-  above[0] = 0;
+  sums[0] = 0;
   hulls->lowest = MAX(lowest, 1);
   hulls->highest = highest;
   accumulate(hulls);
@@ -266,8 +268,8 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
   hulls->lowest = MAX(sums->lowest, 1);
   hulls->highest = sums->highest;
   if (hulls->lowest <= hulls->highest)
-    memcpy(hulls->above + hulls->lowest, sums->bytes + hulls->lowest,
-           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->above);
+    memcpy(hulls->sums + hulls->lowest, sums->bytes + hulls->lowest,
+           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->sums);
   accumulate(hulls);
 }
 
@@ -293,7 +295,15 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
 
 uint64_t cj2k_hulls_bytes(const Cj2kHulls *hulls, uint32_t slope)
 {
-  return slope < hulls->lowest ? hulls->total : slope >= hulls->highest ? 0 : hulls->above[slope];
+  if (slope < hulls->lowest)
+    return hulls->total;
+  if (slope >= hulls->highest)
+    return 0;
+  uint32_t group = slope / CJ2K_SLOPE_GROUP, end = (group + 1) * CJ2K_SLOPE_GROUP;
+  uint64_t bytes = hulls->above[group];
+  for (uint32_t s = slope + 1; s < end; s++)
+    bytes += hulls->sums[s];
+  return bytes;
 }
 
 uint64_t cj2k_hulls_component_bytes(const Cj2kHulls *hulls, uint32_t component, uint32_t slope)

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of memory for a codestream, as cj2k_plan_new counts it: that of a decoder by default, so
- * that a short codestream of very many tiles or precincts does not take all memory. */
-static uint64_t max_memory(size_t size)
+uint64_t cj2k_rtp_max_memory(size_t size)
 {
   return MAX(UINT64_C(768) << 20, (uint64_t)size * 256);
 }
@@ -59,7 +57,7 @@ uint64_t cj2k_rtp_precinct_id(const Cj2kPlan *plan, const Cj2kPacketId *packet)
 
 /* RES counts down from the highest resolution, so that it has one meaning for all tile-components
  * only if they have equally many decomposition levels. */
-static bool have_same_levels(const Cj2kPlan *plan)
+bool cj2k_rtp_same_levels(const Cj2kPlan *plan)
 {
   for (uint32_t i = 1; i < plan->num_tile_comps; i++)
     if (plan->tile_comps[i].num_levels != plan->tile_comps[0].num_levels)
@@ -67,10 +65,9 @@ static bool have_same_levels(const Cj2kPlan *plan)
   return true;
 }
 
-static void add_packet(Cj2kRtpLocator *locator, const Cj2kPacketId *packet, uint64_t offset,
-                       uint64_t size)
+Cj2kRtpUnit cj2k_rtp_unit(const Cj2kPlan *plan, bool same_levels, const Cj2kPacketId *packet,
+                          uint64_t offset, uint64_t size)
 {
-  const Cj2kPlan *plan = locator->plan;
   uint64_t precinct = cj2k_rtp_precinct_id(plan, packet);
   Cj2kRtpUnit unit = {.offset = offset,
                       .size = (uint32_t)size,
@@ -79,8 +76,15 @@ static void add_packet(Cj2kRtpLocator *locator, const Cj2kPacketId *packet, uint
                                       : UINT32_MAX,
                       .layer = packet->layer,
                       .r = packet->resolution};
-  if (locator->same_levels)
+  if (same_levels)
     unit.resolution = cj2k_rtp_resolution(packet->resolution, plan->tile_comps[0].num_levels);
+  return unit;
+}
+
+static void add_packet(Cj2kRtpLocator *locator, const Cj2kPacketId *packet, uint64_t offset,
+                       uint64_t size)
+{
+  Cj2kRtpUnit unit = cj2k_rtp_unit(locator->plan, locator->same_levels, packet, offset, size);
   cj2k_rtp_units_add(&locator->units, &unit);
 }
 
@@ -99,7 +103,7 @@ static bool read_packets(Cj2kRtpLocator *locator, const uint8_t *data, size_t si
     locator->packets = cj2k_packet_reader_new();
   cj2k_packet_reader_observe(locator->packets, observe, locator);
   return cj2k_packets_read(locator->packets, locator->plan, &locator->tile_parts, data, size, 0,
-                           true, max_memory(size), &frame, &error) == CJ2K_OK &&
+                           true, cj2k_rtp_max_memory(size), &frame, &error) == CJ2K_OK &&
          frame->unread_bytes == 0;
 }
 
@@ -131,16 +135,13 @@ static int compare_units(const void *a, const void *b)
   return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Sorts the units by offset, and notes which of them begin with SOP. */
+/* Notes which units begin with SOP, and sorts them by offset. */
 static void finish_units(Cj2kRtpUnits *units, const uint8_t *data)
 {
   bool sorted = true;
-  for (uint32_t i = 0; i < units->count; i++) {
-    Cj2kRtpUnit *unit = &units->units[i];
-    sorted &= i == 0 || units->units[i - 1].offset <= unit->offset;
-    if (unit->size >= 6 && cj2k_get16(data + unit->offset) == CJ2K_SOP)
-      unit->header = 6;
-  }
+  cj2k_rtp_note_sop(units, 0, data);
+  for (uint32_t i = 1; i < units->count; i++)
+    sorted &= units->units[i - 1].offset <= units->units[i].offset;
   if (!sorted)
     qsort(units->units, units->count, sizeof *units->units, compare_units);
 }
@@ -164,20 +165,18 @@ static Cj2kStatus read_headers(Cj2kRtpLocator *locator, const uint8_t *data, siz
 {
   Cj2kHeader *header;
   bool same;
-  Cj2kStatus status = cj2k_header_read(locator->headers, data, size, false, max_memory(size),
-                                       &header, &same, &locator->tile_parts, error);
+  Cj2kStatus status =
+      cj2k_header_read(locator->headers, data, size, false, cj2k_rtp_max_memory(size), &header,
+                       &same, &locator->tile_parts, error);
   if (status != CJ2K_OK)
     return status;
   if (locator->tile_parts.num_tile_parts == 0)
     return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM, "the codestream has no tile-part");
   if (!locator->tile_parts.has_eoc)
     return cj2k_error_set(error, CJ2K_ERROR_CODESTREAM, "the codestream does not end with EOC");
-  if (locator->plan && locator->plan->header == header)
-    return CJ2K_OK;
-  g_clear_pointer(&locator->plan, cj2k_plan_unref);
-  status = cj2k_plan_new(header, 0, max_memory(size), &locator->plan, error);
+  status = cj2k_plan_renew(&locator->plan, header, 0, cj2k_rtp_max_memory(size), error);
   if (status == CJ2K_OK)
-    locator->same_levels = have_same_levels(locator->plan);
+    locator->same_levels = cj2k_rtp_same_levels(locator->plan);
   return status;
 }
 

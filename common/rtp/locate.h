@@ -47,6 +47,15 @@ Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t 
 /* Whether the packets of the last codestream were found by PLT. */
 bool cj2k_rtp_locator_used_plt(const Cj2kRtpLocator *locator);
 
+/* Limit of memory for a codestream of `size` bytes, as cj2k_plan_new counts it: that of a decoder
+ * by default, so that a short codestream of very many tiles or precincts does not take all memory.
+ */
+uint64_t cj2k_rtp_max_memory(size_t size);
+/* Whether all tile-components have equally many decomposition levels. */
+bool cj2k_rtp_same_levels(const Cj2kPlan *plan);
+/* A packet at this place, except for `header`. */
+Cj2kRtpUnit cj2k_rtp_unit(const Cj2kPlan *plan, bool same_levels, const Cj2kPacketId *packet,
+                          uint64_t offset, uint64_t size);
 /* PID of a precinct of tile 0 (RFC 9828, 5.4; T.808 A.3.2.1). */
 uint64_t cj2k_rtp_precinct_id(const Cj2kPlan *plan, const Cj2kPacketId *packet);
 

@@ -14,6 +14,13 @@ void cj2k_rtp_units_add(Cj2kRtpUnits *units, const Cj2kRtpUnit *unit)
   units->units[units->count++] = *unit;
 }
 
+void cj2k_rtp_note_sop(Cj2kRtpUnits *units, uint32_t from, const uint8_t *data)
+{
+  for (uint32_t i = from; i < units->count; i++)
+    if (units->units[i].size >= 6 && cj2k_get16(data + units->units[i].offset) == CJ2K_SOP)
+      units->units[i].header = 6;
+}
+
 void cj2k_rtp_units_clear(Cj2kRtpUnits *units)
 {
   g_free(units->units);

@@ -12,6 +12,8 @@ typedef struct {
 } Cj2kRtpUnits;
 
 void cj2k_rtp_units_add(Cj2kRtpUnits *units, const Cj2kRtpUnit *unit);
+/* Notes which units, from this one on, begin with SOP. `data` is the codestream. */
+void cj2k_rtp_note_sop(Cj2kRtpUnits *units, uint32_t from, const uint8_t *data);
 void cj2k_rtp_units_clear(Cj2kRtpUnits *units);
 
 /* The state of reading: the current tile, and what is left of its current tile-part. */

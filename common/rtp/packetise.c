@@ -121,17 +121,24 @@ static void add_run(const Cj2kRtpMap *map, const Run *run, uint32_t max_size, Cj
   }
 }
 
-void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out)
+void cj2k_rtp_packetise_from(const Cj2kRtpMap *map, uint64_t from, uint32_t unit, uint32_t max_size,
+                             Cj2kRtpPayloads *out)
 {
   out->count = 0;
   max_size = MAX(max_size, 1);
-  add_main(map, max_size, out);
-  for (uint64_t at = map->header_bytes, unit = 0; at < map->end;) {
-    Run run = next_run(map, at, (uint32_t)unit);
+  if (from == 0)
+    add_main(map, max_size, out);
+  for (uint64_t at = MAX(from, map->header_bytes); at < map->end;) {
+    Run run = next_run(map, at, unit);
     add_run(map, &run, max_size, out);
     at = run.end;
     unit = run.last;
   }
+}
+
+void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out)
+{
+  cj2k_rtp_packetise_from(map, 0, 0, max_size, out);
 }
 
 void cj2k_rtp_pad(Cj2kRtpPayloads *payloads, uint64_t padding, uint32_t max_size)

@@ -28,6 +28,11 @@ typedef struct {
  * payload.
  */
 void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out);
+/* The same for the bytes from `from` on, where packet `unit` begins; with from = 0 the Main packets
+ * too. Payloads so made of consecutive ranges are those of the whole, if each range ends with a
+ * precinct. */
+void cj2k_rtp_packetise_from(const Cj2kRtpMap *map, uint64_t from, uint32_t unit, uint32_t max_size,
+                             Cj2kRtpPayloads *out);
 /* Appends padding of so many bytes, which receivers ignore, behind the EOC (RFC 9828, 5.1): in the
  * last payload as far as it has less than max_size bytes, and the rest in payloads of their own. */
 void cj2k_rtp_pad(Cj2kRtpPayloads *payloads, uint64_t padding, uint32_t max_size);

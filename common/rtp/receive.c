@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "receive.h"
 
+#include "common/codestream/markers.h"
+#include "common/codestream/packets_parts.h"
 #include "sequence.h"
 
 #include <string.h>
@@ -39,10 +41,13 @@ typedef struct {
   /* When its last packet arrived, or, if `ended`, when it became known that packets were missing.
    */
   uint64_t since;
-  bool ended;    /* the marker or a packet of a later codestream has arrived */
-  bool begins;   /* its first packet has arrived */
-  bool sorted;   /* packets arrived in the order of sending */
-  bool left_out; /* packets were left out by max_resolution or max_layers */
+  bool ended;     /* the marker or a packet of a later codestream has arrived */
+  bool begins;    /* its first packet has arrived */
+  bool sorted;    /* packets arrived in the order of sending */
+  bool left_out;  /* packets were left out by max_resolution or max_layers */
+  uint32_t safe;  /* bytes in front of the last marked precinct, if no packet is missing there */
+  uint32_t given; /* bytes that were handed out */
+  bool whole;     /* nothing of it is handed out before its end */
 } Set;
 
 struct Cj2kRtpReceiver {
@@ -246,6 +251,19 @@ static void note_zeros(Set *set, int64_t number, bool zeros)
   set->num_zeros = kept;
 }
 
+/* Notes that no loss behind it can change what precedes this packet: it begins a precinct, and none
+ * is missing. */
+static void note_safe(Set *set, const Fragment *fragment, const uint8_t *data, size_t size)
+{
+  const Cj2kRtpHeader *header = &fragment->header;
+  bool marked = header->kind == CJ2K_RTP_BODY && header->marked && set->part == CJ2K_RTP_FRAME;
+  bool at_begin =
+      header->position == 0 || (header->position == 6 && size >= 4 && cj2k_begins_sop(data));
+  if (marked && at_begin && set->begins && set->sorted && !set->left_out &&
+      set->last - set->first + 1 == (int64_t)set->fragments->len)
+    set->safe = fragment->offset;
+}
+
 static void add_fragment(Cj2kRtpReceiver *receiver, Set *set, int64_t number,
                          const Cj2kRtpHeader *header, bool marker, const uint8_t *data, size_t size)
 {
@@ -263,6 +281,7 @@ static void add_fragment(Cj2kRtpReceiver *receiver, Set *set, int64_t number,
   if (!left_out)
     g_byte_array_append(set->bytes, data, (guint)size);
   g_array_append_val(set->fragments, fragment);
+  note_safe(set, &fragment, data, size);
 }
 
 /* Restores the order of the sets after the lowest number of one has changed. */
@@ -497,6 +516,7 @@ static void hand_over(Set *set, Cj2kRtpCodestream *codestream)
   }
   set->bytes = NULL;
   codestream->size = without_padding(bytes->data, bytes->len);
+  codestream->given = MIN(set->given, codestream->size);
   codestream->data = g_byte_array_free(bytes, FALSE);
 }
 
@@ -561,6 +581,10 @@ static bool repair(Cj2kRtpReceiver *receiver, Set *set, bool complete,
   bool good =
       cj2k_rtp_repair(receiver->repairer, &g_array_index(receiver->arrived, Cj2kRtpArrived, 0),
                       receiver->arrived->len, reuse ? receiver->kept : NULL, out, &result);
+  /* What was handed out has to stay. */
+  if (set->given)
+    good = good && out->len >= set->given && !memcmp(out->data, set->bytes->data, set->given);
+  codestream->given = set->given;
   count_used(receiver, set, good);
   codestream->repaired = !complete;
   codestream->size = out->len;
@@ -639,4 +663,45 @@ bool cj2k_rtp_receiver_pull(Cj2kRtpReceiver *receiver, Cj2kRtpCodestream *codest
     if (close_set(receiver, is_complete(&receiver->sets[0]), codestream))
       return true;
   return false;
+}
+
+/* Whether a repair leaves the complete headers of this codestream as they are: the only tile-part
+ * has no length, and there are no tables of lengths. */
+static bool has_lasting_headers(const uint8_t *data, size_t size)
+{
+  Cj2kPartsHeader header = {0};
+  if (cj2k_parts_header_scan(&header, data, size) != CJ2K_PARTS_DONE ||
+      cj2k_get32(data + header.sot + 6) != 0 || cj2k_get16(data + header.sot + 10) != 1)
+    return false;
+  for (uint64_t at = 2; at + 4 <= header.at && cj2k_get16(data + at) != CJ2K_SOD;) {
+    uint16_t marker = cj2k_get16(data + at);
+    if (marker == CJ2K_TLM || marker == CJ2K_PLM || marker == CJ2K_PLT || marker == CJ2K_PPM ||
+        marker == CJ2K_PPT)
+      return false;
+    at += 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
+  }
+  return true;
+}
+
+bool cj2k_rtp_receiver_pull_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin)
+{
+  Set *set = &receiver->sets[0];
+  if (receiver->num_sets == 0 || set->safe <= set->given || set->whole ||
+      set->first < receiver->end || (receiver->synced && set->first != receiver->expected))
+    return false;
+  if (!set->given && !has_lasting_headers(set->bytes->data, set->safe)) {
+    set->whole = true;
+    return false;
+  }
+  *begin = (Cj2kRtpBegin){.data = set->bytes->data,
+                          .size = set->safe,
+                          .given = set->given,
+                          .timestamp = set->timestamp,
+                          .time = set->time};
+  set_main(set, &begin->main);
+  set->given = set->safe;
+  /* Packets in front of this codestream are late from now on. */
+  receiver->synced = true;
+  receiver->expected = set->first;
+  return true;
 }

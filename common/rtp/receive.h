@@ -39,8 +39,19 @@ typedef struct {
                          packet had another */
   uint8_t part;       /* TP */
   bool repaired;      /* something is missing */
+  size_t given;       /* bytes that cj2k_rtp_receiver_pull_begin handed out before */
   Cj2kRtpHeader main; /* payload header of its Main packets */
 } Cj2kRtpCodestream;
+
+/* Bytes of a codestream that has not been handed out yet. */
+typedef struct {
+  const uint8_t *data; /* from the beginning of the codestream; valid until the next call */
+  size_t size;
+  size_t given; /* of them were handed out before */
+  uint32_t timestamp;
+  uint64_t time;
+  Cj2kRtpHeader main;
+} Cj2kRtpBegin;
 
 typedef struct {
   uint32_t window;        /* packets to wait for behind missing ones; 0: none */
@@ -76,6 +87,14 @@ void cj2k_rtp_receiver_settle(Cj2kRtpReceiver *receiver, uint16_t sequence);
 /* Hands out the next codestream. false: none is ready. Call it after each push until it returns
  * false. */
 bool cj2k_rtp_receiver_pull(Cj2kRtpReceiver *receiver, Cj2kRtpCodestream *codestream);
+/*
+ * Hands out the beginning of the codestream that is next, up to the last precinct that is marked,
+ * as far as no packet is missing. false: there is nothing new. What is handed out here stays the
+ * beginning of the codestream, whatever is lost behind it; if the codestream fails, it is not
+ * handed out any further. Only progressive frames with marked precincts and Psot = 0 have a
+ * beginning: where the sender knew the length of the tile-part, a repair would change it.
+ */
+bool cj2k_rtp_receiver_pull_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin);
 /* Ends the wait for missing packets: pull then hands out all codestreams that have begun. */
 void cj2k_rtp_receiver_end(Cj2kRtpReceiver *receiver);
 /* Discards all packets and begins anew, as if none had come; keeps the statistics. */

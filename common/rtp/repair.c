@@ -106,6 +106,13 @@ static void set_length(GByteArray *out, guint at)
     out->data[at + 6 + i] = (uint8_t)(size >> (24 - 8 * i));
 }
 
+/* Whether the sender left the length of the only tile's first tile-part open (Psot = 0). It stays
+ * so, because bytes with this header may have been handed out. */
+static bool has_open_end(const Cj2kRtpParts *parts)
+{
+  return parts->num_tiles == 1 && cj2k_get32(parts->flat->data + parts->main + 6) == 0;
+}
+
 /* Makes the plan of the codestream from its headers alone. */
 static bool make_plan(Cj2kRtpRepairer *repairer)
 {
@@ -128,10 +135,7 @@ static bool make_plan(Cj2kRtpRepairer *repairer)
   if (cj2k_header_read(repairer->headers, skeleton->data, skeleton->len, true, MAX_MEMORY, &header,
                        &same, &repairer->tile_parts, &error) != CJ2K_OK)
     return false;
-  if (repairer->plan && repairer->plan->header == header)
-    return true;
-  g_clear_pointer(&repairer->plan, cj2k_plan_unref);
-  return cj2k_plan_new(header, 0, MAX_MEMORY, &repairer->plan, &error) == CJ2K_OK;
+  return cj2k_plan_renew(&repairer->plan, header, 0, MAX_MEMORY, &error) == CJ2K_OK;
 }
 
 /* --- a tile --- */
@@ -240,7 +244,7 @@ static uint64_t find_sop(const Walk *walk, uint64_t at, uint64_t end)
     if (!found)
       break;
     at = (uint64_t)(found - walk->flat);
-    if (cj2k_get16(found) == CJ2K_SOP && cj2k_get16(found + 2) == 4)
+    if (cj2k_begins_sop(found))
       return at;
     at++;
   }
@@ -437,7 +441,8 @@ static bool repair_tile(Walk *walk)
     in_sync = take_slice(walk, slice, in_sync);
   }
   fill(walk, num_packets(walk));
-  set_length(walk->out, begin);
+  if (!has_open_end(&repairer->parts))
+    set_length(walk->out, begin);
   return true;
 }
 

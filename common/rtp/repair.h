@@ -3,7 +3,8 @@
  * Makes a legal codestream from the payloads of one that have arrived. Packets (T.800 B.9) that
  * arrived whole are kept; missing and broken ones are replaced by empty packets. After a gap the
  * next packet is identified by a resync point (RFC 9828, ORDB and PID), an SOP marker segment or
- * the header of a tile-part. Each tile becomes one tile-part. TLM, PLM and PLT are left out,
+ * the header of a tile-part. Each tile becomes one tile-part, whose length stays open (Psot = 0) if
+ * the sender left that of the only tile open. TLM, PLM and PLT are left out,
  * because their lengths would be wrong.
  */
 #ifndef CJ2K_RTP_REPAIR_H

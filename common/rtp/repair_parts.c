@@ -85,8 +85,7 @@ static void add_mark(Cj2kRtpParts *parts, const Cj2kRtpArrived *payload)
   const uint8_t *data = payload->data + payload->header.position;
   if (payload->header.position >= payload->size)
     return;
-  if (payload->header.position >= 6 && cj2k_get16(data - 6) == CJ2K_SOP &&
-      cj2k_get16(data - 4) == 4)
+  if (payload->header.position >= 6 && cj2k_begins_sop(data - 6))
     at -= 6;
   Cj2kRtpMark mark = {at, payload->header.precinct};
   if (parts->marks->len == 0 ||

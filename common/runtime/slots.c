@@ -109,15 +109,20 @@ void *cj2k_slots_take(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *mak
   return found >= 0 ? slots->slots[found] : NULL;
 }
 
-void cj2k_slots_give(Cj2kSlots *slots, uint32_t place, void *slot)
+void cj2k_slots_yield(Cj2kSlots *slots, uint32_t place, uint64_t number, void *slot)
 {
   g_mutex_lock(slots->lock);
   for (uint32_t i = 0; slot && i < slots->wanted; i++)
     if (slots->slots[i] == slot)
       slots->busy[i] = false;
-  slots->waiting[place] = 0;
+  slots->waiting[place] = number;
   g_cond_broadcast(slots->changed);
   g_mutex_unlock(slots->lock);
+}
+
+void cj2k_slots_give(Cj2kSlots *slots, uint32_t place, void *slot)
+{
+  cj2k_slots_yield(slots, place, 0, slot);
 }
 
 bool cj2k_slots_drop(Cj2kSlots *slots, uint32_t place, uint64_t number, void *slot,

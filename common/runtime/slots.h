@@ -50,6 +50,8 @@ void *cj2k_slots_take(Cj2kSlots *slots, uint32_t place, const Cj2kSlotMaker *mak
                       Cj2kError *error);
 /* Takes back the slot of the frame in this place. NULL: the frame will not take one. */
 void cj2k_slots_give(Cj2kSlots *slots, uint32_t place, void *slot);
+/* Takes back the slot of frame `number`, which an earlier one needs; the frame takes one again. */
+void cj2k_slots_yield(Cj2kSlots *slots, uint32_t place, uint64_t number, void *slot);
 /* Destroys the slot of frame `number`, which ran out of memory in it. Returns true if there were
  * other slots, so that the frame can take one of those. */
 bool cj2k_slots_drop(Cj2kSlots *slots, uint32_t place, uint64_t number, void *slot,

@@ -13,14 +13,20 @@ static Cj2kStatus no_context(Cj2kError *error)
 static void backend_close(void *data)
 {
   Cj2kCudaDecoder *backend = data;
-  if (cj2k_cuda_enter(&backend->device)) {
-    cj2k_cuda_timeline_close(&backend->timeline);
-    if (backend->upload)
-      cudaStreamDestroy(backend->upload);
+  bool entered = cj2k_cuda_enter(&backend->device);
+  cj2k_cuda_timeline_close(&backend->timeline);
+  cj2k_cuda_destroy_stream(backend->upload);
+  if (entered)
     cj2k_cuda_leave(&backend->device);
-  }
   cj2k_spin_leave();
   g_free(backend);
+}
+
+static void set_in_flight(void *data, uint32_t frames_in_flight)
+{
+  Cj2kCudaDecoder *backend = data;
+  backend->frames_in_flight = frames_in_flight;
+  backend->one_in_flight = frames_in_flight == 1;
 }
 
 static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
@@ -29,8 +35,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   Cj2kCudaDecoder *backend = g_new0(Cj2kCudaDecoder, 1);
   Cj2kStatus status =
       cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
-  backend->frames_in_flight = params->frames_in_flight;
-  backend->one_in_flight = params->frames_in_flight == 1;
+  set_in_flight(backend, params->frames_in_flight);
   if (status != CJ2K_OK) {
     g_free(backend);
     return NULL;
@@ -107,9 +112,10 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
   Cj2kCudaDecoder *backend = data;
   if (!slot)
     return;
-  cj2k_cuda_enter(&backend->device);
+  bool entered = cj2k_cuda_enter(&backend->device);
   free_slot(slot);
-  cj2k_cuda_leave(&backend->device);
+  if (entered)
+    cj2k_cuda_leave(&backend->device);
 }
 
 static void prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
@@ -178,17 +184,25 @@ static Cj2kStatus memory_copy(void *data, void *cuda_stream, const Cj2kPlane *to
   return cj2k_cuda_copy(&backend->device, cuda_stream, to, from, row_bytes, rows, error);
 }
 
+static bool memory_owns(void *data, const void *memory)
+{
+  const Cj2kCudaDecoder *backend = data;
+  return cj2k_cuda_owns(&backend->device, memory);
+}
+
 const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
 {
-  static const Cj2kDecodeBackend backend = {.name = "cuda",
-                                            .open = backend_open,
-                                            .close = backend_close,
-                                            .slot_new = slot_new,
-                                            .slot_free = slot_free,
-                                            .prefetch = prefetch,
-                                            .abandon = abandon,
-                                            .start = start,
-                                            .wait = wait_frame,
-                                            .memory = {memory_alloc, memory_free, memory_copy}};
+  static const Cj2kDecodeBackend backend = {
+      .name = "cuda",
+      .open = backend_open,
+      .close = backend_close,
+      .slot_new = slot_new,
+      .slot_free = slot_free,
+      .set_in_flight = set_in_flight,
+      .prefetch = prefetch,
+      .abandon = abandon,
+      .start = start,
+      .wait = wait_frame,
+      .memory = {memory_alloc, memory_free, memory_copy, memory_owns}};
   return &backend;
 }

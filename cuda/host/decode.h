@@ -26,8 +26,11 @@ typedef struct {
   uint32_t multiprocessors;
   bool one_in_flight; /* latency counts, so that waiting threads spin */
   Cj2kCudaTimeline timeline;
-  gint slots;          /* made so far; the next one's number */
-  cudaStream_t upload; /* codestreams of all slots: one after the other, each with the whole bus */
+  gint slots; /* made so far; the next one's number */
+  /* Codestreams of all slots, one after the other, each with the whole bus. With one frame in
+   * flight in a crowded process it is not used: the streams of a process share a few hardware
+   * queues, and one that waits for another holds up what is behind it in its queue. */
+  cudaStream_t upload;
 } Cj2kCudaDecoder;
 
 /* A launch of the inverse DWT or of the last level: entries first..first+count-1 of its table. */
@@ -42,23 +45,23 @@ typedef struct {
 /* Offsets of the parts of a frame's upload that go with the codestream. `side` is uploaded behind
  * the codestream; the other parts go into `records`. */
 typedef struct {
-  size_t flags, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, side, size;
+  size_t flags, steps, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, side,
+      size;
 } Cj2kCudaUpload;
 
-/* Tables that follow from the plan (decode_plan.c). */
+/* Tables that follow from the geometry of the plan (decode_plan.c). */
 typedef struct {
-  Cj2kPlan *plan;             /* the plan that the tables were made for, a reference */
+  Cj2kPlan *plan;             /* of the last frame, a reference */
   GArray *levels;             /* Cj2kCudaLaunch */
   Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches */
   Cj2kCudaMemory blocks, zeros, quads;
   Cj2kCudaMemory coefficients, lowpass;
-  uint32_t max_width;     /* of any code-block */
-  uint32_t width_bits;    /* the widths of all code-blocks or'ed */
-  uint32_t mq_octets;     /* the largest of `octets` */
-  uint16_t *octets;       /* by code-block: number of octets */
-  uint8_t *num_bitplanes; /* by code-block: with ROI shift, at most 255 */
-  uint8_t *has_place;     /* by code-block: it belongs to a resolution that is decoded */
-  uint16_t *classes;      /* workspace */
+  uint32_t max_width;  /* of any code-block */
+  uint32_t width_bits; /* the widths of all code-blocks or'ed */
+  uint32_t mq_octets;  /* the largest of `octets` */
+  uint16_t *octets;    /* by code-block: number of octets */
+  uint8_t *has_place;  /* by code-block: it belongs to a resolution that is decoded */
+  uint16_t *classes;   /* workspace */
 } Cj2kCudaDecodeTables;
 
 /* Tables that follow from plan and layout (decode_output.c). */
@@ -82,6 +85,7 @@ typedef struct {
 /* The input of a frame (decode_upload.c). */
 typedef struct {
   cudaEvent_t arrived; /* the codestream is on the device */
+  cudaStream_t stream; /* on which the codestream is uploaded: the slot's or the back end's */
   Cj2kCudaMemory data, h_data;
   size_t fetched; /* bytes of the codestream whose copy to `data` has been enqueued */
   Cj2kCudaMemory records, h_records;
@@ -95,7 +99,10 @@ typedef struct {
   cudaEvent_t picture_free; /* earlier work on the picture's own stream is done */
   const Cj2kPicture *target;
   Cj2kCudaMemory picture, h_picture;
-  bool copy_out;   /* pageable memory: wait() has to copy h_picture */
+  bool timed;               /* `uploaded` and `decoded` are recorded for the times */
+  uint32_t frames;          /* for cj2k_cuda_times_next */
+  float ms_blocks, ms_rest; /* of the last frame that was timed */
+  bool copy_out;            /* pageable memory: wait() has to copy h_picture */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */
   uint32_t corrupt_before;  /* blocks that packet parsing found corrupt */
   Cj2kCudaMemory h_corrupt; /* number of blocks that kernels found corrupt */
@@ -122,9 +129,10 @@ void cj2k_cuda_decode_upload_free(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot);
 
-/* decode_plan.c: makes the tables of blocks and levels. CJ2K_ERROR_UNSUPPORTED: only the CPU can do
- * this plan, and *error says why. */
-Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError *error);
+/* decode_plan.c: makes the tables of blocks and levels, if the geometry is new (*is_new).
+ * CJ2K_ERROR_UNSUPPORTED: only the CPU can do this plan, and *error says why. */
+Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, bool *is_new,
+                                     Cj2kError *error);
 /* decode_output.c: makes the tables of the last level and of packing. */
 Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
                                        Cj2kError *error);

@@ -75,11 +75,38 @@ static Cj2kStatus place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture
   return CJ2K_OK;
 }
 
+/* The bytes of the whole picture, if its planes follow each other without gaps in host memory as
+ * they do on the device; 0: they do not. */
+static size_t adjoining(const Cj2kDecodeSlot *slot)
+{
+  const Cj2kPlane *planes = slot->frame.target->planes;
+  size_t size = 0;
+  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
+    const uint8_t *on_device = (const uint8_t *)slot->frame.picture.data + size;
+    if (!planes[p].data || row_bytes(slot, p, &planes[p]) != planes[p].pitch ||
+        (const uint8_t *)planes[p].data != (const uint8_t *)planes[0].data + size ||
+        slot->output.outputs[p].data != on_device)
+      return 0;
+    size += planes[p].pitch * slot->output.plane_rows[p];
+  }
+  return size;
+}
+
+/* Downloads the planes; all at once if possible, because each copy is a call into the driver. */
 static cudaError_t download(Cj2kDecodeSlot *slot)
 {
   const Cj2kPicture *picture = slot->frame.target;
-  size_t size = 0;
+  size_t size = slot->frame.copy_out ? 0 : adjoining(slot);
   cudaError_t result = cudaSuccess;
+  if (size) {
+    result = cudaMemcpyAsync(picture->planes[0].data, slot->frame.picture.data, size,
+                             cudaMemcpyDeviceToHost, slot->stream);
+    if (result != cudaErrorInvalidValue)
+      return result;
+    (void)cudaGetLastError(); /* the planes are adjacent by chance, of different allocations */
+    result = cudaSuccess;
+    size = 0;
+  }
   for (uint32_t p = 0; p < slot->output.layout.num_planes && result == cudaSuccess; p++) {
     const Cj2kPlane *plane = &picture->planes[p];
     size_t bytes = plane_extent(slot, p, plane->pitch);
@@ -183,9 +210,12 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   cudaStream_t stream = slot->stream;
   cudaError_t result = cj2k_cuda_decode_upload(slot, coded, frame);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
-  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
+  slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
+  if (slot->frame.timed)
+    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
   CJ2K_CUDA_TRY(result, decode_blocks(slot, frame));
-  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
+  if (slot->frame.timed || slot->frame.target->cuda_stream)
+    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
   CJ2K_CUDA_TRY(result,
                 cj2k_cuda_follow_picture(stream, slot->frame.target, slot->frame.picture_free));
   CJ2K_CUDA_TRY(result, transform(slot));
@@ -214,11 +244,11 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
 
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
-  bool same_plan = slot->tables.plan == job->plan;
+  bool is_new = false;
   Cj2kStatus status = CJ2K_OK;
-  if (!same_plan)
-    status = cj2k_cuda_decode_set_plan(slot, job->plan, error);
-  if (status == CJ2K_OK && (!same_plan || !slot->output.layout.samples ||
+  if (slot->tables.plan != job->plan)
+    status = cj2k_cuda_decode_set_plan(slot, job->plan, &is_new, error);
+  if (status == CJ2K_OK && (is_new || !slot->output.layout.samples ||
                             !cj2k_layout_equal(&slot->output.layout, job->layout)))
     status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
   if (status == CJ2K_OK)
@@ -257,17 +287,20 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_wait(known, slot->backend->one_in_flight),
                                       "waiting for a frame", error);
-  if (status != CJ2K_OK)
+  if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
+    slot->frame.unfinished = false;
+    cudaStreamSynchronize(slot->stream);
     return status;
+  }
   cj2k_cuda_marks_report(&slot->marks);
   if (slot->frame.copy_out)
     copy_out(slot);
-  float blocks = 0, rest = 0;
-  cudaEventElapsedTime(&blocks, slot->frame.uploaded, slot->frame.decoded);
-  if (!slot->frame.unfinished)
-    cudaEventElapsedTime(&rest, slot->frame.decoded, slot->frame.done);
-  result->ms_block_coder = blocks;
-  result->ms_transform = rest;
+  if (slot->frame.timed)
+    cudaEventElapsedTime(&slot->frame.ms_blocks, slot->frame.uploaded, slot->frame.decoded);
+  if (slot->frame.timed && !slot->frame.unfinished)
+    cudaEventElapsedTime(&slot->frame.ms_rest, slot->frame.decoded, slot->frame.done);
+  result->ms_block_coder = slot->frame.ms_blocks;
+  result->ms_transform = slot->frame.unfinished ? 0 : slot->frame.ms_rest;
   result->corrupt_blocks =
       slot->frame.corrupt_before + *(const uint32_t *)slot->frame.h_corrupt.data;
   return CJ2K_OK;

@@ -35,27 +35,24 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   uint64_t quads = 0;
   slot->tables.max_width = slot->tables.width_bits = slot->tables.mq_octets = 0;
   slot->tables.octets = g_renew(uint16_t, slot->tables.octets, plan->num_blocks);
-  slot->tables.num_bitplanes = g_renew(uint8_t, slot->tables.num_bitplanes, plan->num_blocks);
   slot->tables.has_place = g_renew(uint8_t, slot->tables.has_place, plan->num_blocks);
   slot->tables.classes = g_renew(uint16_t, slot->tables.classes, plan->num_blocks);
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
-    blocks[i] = (Cj2kCudaBlock){
-        .offset = band->offset == UINT64_MAX
-                      ? UINT64_MAX
-                      : band->offset + (uint64_t)block->y * band->stride + block->x,
-        .quads = quads,
-        .scale = band->scale,
-        .stride = band->stride,
-        .width = block->width,
-        .height = block->height,
-        .num_bitplanes = (uint8_t)MIN((uint32_t)band->num_bitplanes + band->roi_shift, UINT8_MAX),
-        .roi_shift = band->roi_shift,
-        .reversible = band->reversible,
-        .orientation = band->orientation,
-        .style = band->block_style};
-    slot->tables.num_bitplanes[i] = blocks[i].num_bitplanes;
+    blocks[i] =
+        (Cj2kCudaBlock){.offset = band->offset == UINT64_MAX
+                                      ? UINT64_MAX
+                                      : band->offset + (uint64_t)block->y * band->stride + block->x,
+                        .quads = quads,
+                        .band = block->band,
+                        .stride = band->stride,
+                        .width = block->width,
+                        .height = block->height,
+                        .roi_shift = band->roi_shift,
+                        .reversible = band->reversible,
+                        .orientation = band->orientation,
+                        .style = band->block_style};
     slot->tables.has_place[i] = band->offset != UINT64_MAX;
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
@@ -174,13 +171,17 @@ static Cj2kStatus check_plan(const Cj2kPlan *plan, Cj2kError *error)
   return CJ2K_OK;
 }
 
-Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, Cj2kError *error)
+Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, bool *is_new,
+                                     Cj2kError *error)
 {
+  *is_new = !cj2k_plan_same_geometry(slot->tables.plan, plan);
+  Cj2kStatus status = *is_new ? check_plan(plan, error) : CJ2K_OK;
   g_clear_pointer(&slot->tables.plan, cj2k_plan_unref);
-  Cj2kStatus status = check_plan(plan, error);
   if (status != CJ2K_OK)
     return status;
   slot->tables.plan = cj2k_plan_ref((Cj2kPlan *)plan);
+  if (!*is_new)
+    return CJ2K_OK;
   cudaError_t result = cj2k_cuda_reserve(&slot->tables.coefficients, plan->num_coefficients * 4);
   CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->tables.lowpass, plan->num_lowpass * 4));
   status = cj2k_cuda_check(result, "memory for coefficients", error);
@@ -209,7 +210,6 @@ void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
   g_clear_pointer(&tables->plan, cj2k_plan_unref);
   g_array_unref(tables->levels);
   g_free(tables->octets);
-  g_free(tables->num_bitplanes);
   g_free(tables->has_place);
   g_free(tables->classes);
 }

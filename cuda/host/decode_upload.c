@@ -7,6 +7,7 @@
 #include "decode.h"
 
 #include "common/runtime/error.h"
+#include "common/runtime/spin.h"
 
 #include <string.h>
 
@@ -55,6 +56,12 @@ static Cj2kStatus refuse_block(uint32_t planes, Cj2kError *error)
                         "CUDA: code-block of %u bit-planes, more than %d", planes, MAX_PLANES);
 }
 
+/* Mb plus the ROI shift, at most 255. */
+static uint32_t num_bitplanes(const Cj2kPlanBand *band)
+{
+  return MIN((uint32_t)band->num_bitplanes + band->roi_shift, UINT8_MAX);
+}
+
 /* Finds the class of each block and counts the blocks of each kind. */
 static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                   BlockClasses *classes, Cj2kCudaDecodeBlocks *frame,
@@ -66,7 +73,7 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
     slot->tables.classes[i] = NOT_DECODED;
     if (!block->num_passes || block->corrupt || !slot->tables.has_place[i])
       continue;
-    uint32_t planes = slot->tables.num_bitplanes[i];
+    uint32_t planes = num_bitplanes(&slot->tables.plan->bands[slot->tables.plan->blocks[i].band]);
     if (!block->is_ht)
       planes -= MIN(planes, block->zero_bitplanes);
     if (planes > MAX_PLANES)
@@ -124,14 +131,17 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
     return result;
   if (!pinned)
     codestream = memcpy(slot->upload.h_data.data, codestream, size);
-  cudaStream_t stream = slot->backend->upload;
+  cudaStream_t stream =
+      slot->backend->one_in_flight && cj2k_spin_crowded() ? slot->stream : slot->backend->upload;
+  slot->upload.stream = stream;
   slot->upload.fetched = size;
   slot->marks.count = 0;
   result = cj2k_cuda_mark(&slot->marks, NULL, stream);
   CJ2K_CUDA_TRY(result, cudaMemcpyAsync(slot->upload.data.data, codestream, size,
                                         cudaMemcpyHostToDevice, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "upload", stream));
-  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->upload.arrived, stream));
+  if (stream != slot->stream)
+    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->upload.arrived, stream));
   return result;
 }
 
@@ -146,7 +156,7 @@ void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, 
 void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot)
 {
   if (slot->upload.fetched)
-    cudaStreamSynchronize(slot->backend->upload); /* the codestream goes back to its owner */
+    cudaStreamSynchronize(slot->upload.stream); /* the codestream goes back to its owner */
   slot->upload.fetched = 0;
 }
 
@@ -174,7 +184,8 @@ cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *
   /* By a kernel, so that records do not wait for the codestreams of other frames. */
   CJ2K_CUDA_TRY(result, cj2k_cuda_copy_small(slot->upload.records.data, slot->upload.h_records.data,
                                              slot->upload.parts.side, slot->stream));
-  CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, slot->upload.arrived, 0));
+  if (slot->upload.stream != slot->stream)
+    CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, slot->upload.arrived, 0));
   if (result == cudaSuccess)
     slot->upload.fetched = 0; /* from now on the slot's stream waits for it */
   return result;
@@ -186,6 +197,7 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   uint32_t blocks = slot->tables.plan->num_blocks;
   parts->size = 0;
   parts->flags = place(&parts->size, blocks);
+  parts->steps = place(&parts->size, slot->tables.plan->num_bands * sizeof(Cj2kCudaBandStep));
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
   parts->segments = place(&parts->size, coded->num_segments * sizeof(Cj2kSegment));
   parts->order = place(&parts->size, (frame->ht.count + frame->mq.count) * sizeof(uint32_t));
@@ -197,11 +209,21 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->side = place(&parts->size, coded->side_size);
 }
 
+static void fill_steps(const Cj2kDecodeSlot *slot)
+{
+  const Cj2kPlan *plan = slot->tables.plan;
+  Cj2kCudaBandStep *steps =
+      (Cj2kCudaBandStep *)((uint8_t *)slot->upload.h_records.data + slot->upload.parts.steps);
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    steps[b] = (Cj2kCudaBandStep){plan->bands[b].scale, num_bitplanes(&plan->bands[b])};
+}
+
 /* Sets the pointers to uploaded parts and to tables of the slot. */
 static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
 {
   uint8_t *device = slot->upload.records.data;
   frame->blocks = slot->tables.blocks.data;
+  frame->steps = (const Cj2kCudaBandStep *)(device + slot->upload.parts.steps);
   frame->coded = (const Cj2kCodedBlock *)(device + slot->upload.parts.coded);
   frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
   frame->ht.order = (const uint32_t *)(device + slot->upload.parts.order);
@@ -236,6 +258,7 @@ Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
   status = cj2k_cuda_decode_place_mq(slot, coded, frame, error);
   if (status != CJ2K_OK)
     return status;
+  fill_steps(slot);
   uint8_t *upload = slot->upload.h_records.data;
   memcpy(upload + slot->upload.parts.coded, coded->blocks,
          slot->tables.plan->num_blocks * sizeof(Cj2kCodedBlock));

@@ -31,6 +31,8 @@ bool cj2k_cuda_enter(const Cj2kCudaDevice *device)
 void cj2k_cuda_leave(const Cj2kCudaDevice *device)
 {
   CUcontext popped;
+  /* The error of a call that was not needed would be reported by this thread's next launch. */
+  (void)cudaGetLastError();
   device->pop(&popped);
 }
 
@@ -63,18 +65,27 @@ static cudaError_t start(Cj2kCudaDevice *device, void *context)
   return result;
 }
 
-Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
-                                 Cj2kError *error)
+Cj2kStatus cj2k_cuda_count(int *number, Cj2kError *error)
 {
-  int count = 0, driver = 0;
-  cudaError_t result = cudaGetDeviceCount(&count);
+  int driver = 0;
+  cudaError_t result = cudaGetDeviceCount(number);
   if (result == cudaErrorInsufficientDriver && /* also the runtime's error if there is no driver */
       cudaDriverGetVersion(&driver) == cudaSuccess && !driver)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: there is no NVIDIA driver");
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "looking for a GPU", error);
-  if (count == 0)
+  if (*number == 0)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device");
+  return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
+                                 Cj2kError *error)
+{
+  int count = 0;
+  cudaError_t result = cudaSuccess;
+  if (cj2k_cuda_count(&count, error) != CJ2K_OK)
+    return error ? error->code : CJ2K_ERROR_DEVICE;
   if (ordinal >= count)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device %d, only %d", ordinal,
                           count);
@@ -88,6 +99,20 @@ Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *cont
   return cj2k_cuda_check(result, "starting the GPU", error);
 }
 
+/* Device memory that is all zeros. The streams of the back end do not wait for the default stream,
+ * so the zeros must be there before this returns. */
+static cudaError_t allocate_zeros(void **data, size_t size)
+{
+  cudaError_t result = cudaMalloc(data, size);
+  if (result != cudaSuccess)
+    return result;
+  result = cudaMemsetAsync(*data, 0, size, cudaStreamPerThread);
+  CJ2K_CUDA_TRY(result, cudaStreamSynchronize(cudaStreamPerThread));
+  if (result != cudaSuccess)
+    cudaFree(*data);
+  return result;
+}
+
 cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
 {
   if (memory->data && size <= memory->size)
@@ -95,7 +120,7 @@ cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
   cj2k_cuda_release(memory);
   size = size ? size : 1;
   cudaError_t result = memory->host ? cudaHostAlloc(&memory->data, size, cudaHostAllocPortable)
-                                    : cudaMalloc(&memory->data, size);
+                                    : allocate_zeros(&memory->data, size);
   if (result == cudaSuccess)
     memory->size = size;
   else
@@ -150,10 +175,10 @@ void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t 
 void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *data)
 {
   Cj2kCudaMemory memory = {.data = data, .host = kind == CJ2K_MEMORY_PINNED};
-  if (!cj2k_cuda_enter(device))
-    return;
+  bool entered = cj2k_cuda_enter(device);
   cj2k_cuda_release(&memory);
-  cj2k_cuda_leave(device);
+  if (entered)
+    cj2k_cuda_leave(device);
 }
 
 Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const Cj2kPlane *to,
@@ -168,6 +193,15 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
     result = cudaStreamSynchronize(stream);
   cj2k_cuda_leave(device);
   return cj2k_cuda_check(result, "copying a picture", error);
+}
+
+bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory)
+{
+  struct cudaPointerAttributes attributes;
+  bool known = memory && cudaPointerGetAttributes(&attributes, memory) == cudaSuccess;
+  (void)cudaGetLastError();
+  return known && attributes.device == device->ordinal &&
+         (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged);
 }
 
 cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once)

@@ -18,13 +18,17 @@ typedef struct {
   CUresult (*pop)(CUcontext *context);
 } Cj2kCudaDevice;
 
+/* The number of GPUs. CJ2K_ERROR_DEVICE: there is none; *error says why. */
+Cj2kStatus cj2k_cuda_count(int *number, Cj2kError *error);
+
 /* Starts device `ordinal` (-1: the first that works) in `context` (a CUcontext; NULL: the device's
  * primary context). CJ2K_ERROR_DEVICE: there is none; *error says why. */
 Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
                                  Cj2kError *error);
 
 /* enter() makes the context current on this thread; leave() restores the one before. Every function
- * of the back end calls both, so that the caller's own work on another GPU is not disturbed. */
+ * of the back end calls both, so that the caller's own work on another GPU is not disturbed. What
+ * frees memory does so as well if enter() fails, and then does not call leave(). */
 bool cj2k_cuda_enter(const Cj2kCudaDevice *device);
 void cj2k_cuda_leave(const Cj2kCudaDevice *device);
 
@@ -52,6 +56,8 @@ typedef struct {
   Cj2kCudaMemory device, host;
 } Cj2kCudaPair;
 
+/* New device memory is zero: kernels and copies may read past what was written to an array (the
+ * padding of rows, bytes behind the data), and must not find what another process left there. */
 cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
 /* For arrays whose size differs from frame to frame: grows to a quarter more than is needed. */
 cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size);
@@ -67,6 +73,9 @@ void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t 
 void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *memory);
 Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const Cj2kPlane *to,
                           const Cj2kPlane *from, size_t row_bytes, uint32_t rows, Cj2kError *error);
+
+/* Is this address in the device's memory? */
+bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory);
 
 /* Waits until the work before an event is done. With `at_once` the thread spins, or if the process
  * is crowded (common/runtime/spin.h) looks every now and then. Without, it sleeps in the driver,

@@ -5,6 +5,8 @@
 #include "common/runtime/spin.h"
 #include "ranges.h"
 
+#include <string.h>
+
 #define MAX_HELPERS        12        /* more do not copy faster */
 #define SAMPLES_PER_HELPER (1 << 20) /* smaller frames gain nothing from more helpers */
 
@@ -13,18 +15,18 @@
 static void backend_close(void *data)
 {
   Cj2kCudaEncoder *encoder = data;
+  bool entered = cj2k_cuda_enter(&encoder->device);
 
-  if (cj2k_cuda_enter(&encoder->device)) {
-    cj2k_cuda_release(&encoder->lists.levels);
-    cj2k_cuda_release(&encoder->lists.blocks);
-    cj2k_cuda_release(&encoder->lists.order);
-    cj2k_cuda_release(&encoder->lists.tables);
-    cj2k_cuda_release(&encoder->xyz);
-    cj2k_cuda_timeline_close(&encoder->timeline);
-    cj2k_cuda_destroy_stream(encoder->upload);
-    cj2k_cuda_destroy_stream(encoder->gather);
+  cj2k_cuda_release(&encoder->lists.levels);
+  cj2k_cuda_release(&encoder->lists.blocks);
+  cj2k_cuda_release(&encoder->lists.order);
+  cj2k_cuda_release(&encoder->lists.tables);
+  cj2k_cuda_release(&encoder->xyz);
+  cj2k_cuda_timeline_close(&encoder->timeline);
+  cj2k_cuda_destroy_stream(encoder->upload);
+  cj2k_cuda_destroy_stream(encoder->gather);
+  if (entered)
     cj2k_cuda_leave(&encoder->device);
-  }
   cj2k_spin_leave();
   g_array_unref(encoder->lists.groups);
   cj2k_plan_unref(encoder->plan);
@@ -73,6 +75,24 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   return NULL;
 }
 
+/* Pictures are uploaded in slices only with one frame in flight. */
+static void set_in_flight(void *data, uint32_t frames_in_flight)
+{
+  Cj2kCudaEncoder *encoder = data;
+
+  encoder->blocking = frames_in_flight > 1;
+  encoder->launches_late = frames_in_flight > 3;
+  if (!cj2k_cuda_enter(&encoder->device))
+    return; /* the next frame says so */
+  memset(encoder->slices.first_block, 0, sizeof encoder->slices.first_block);
+  if (cj2k_cuda_encode_list_slices(encoder) != cudaSuccess) {
+    (void)cudaGetLastError();
+    encoder->blocking = true;
+    (void)cj2k_cuda_encode_list_slices(encoder);
+  }
+  cj2k_cuda_leave(&encoder->device);
+}
+
 /* ------------------------------------------------------------------------------- slots --- */
 
 Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream)
@@ -103,18 +123,18 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
 
   if (!slot)
     return;
-  if (cj2k_cuda_enter(&encoder->device)) {
-    synchronise(slot);
-    cj2k_cuda_upload_free(slot);
-    cj2k_cuda_transform_free(slot);
-    cj2k_cuda_blocks_free(slot);
-    cj2k_cuda_ht_stage_free(slot);
-    cj2k_cuda_mq_stage_free(slot);
-    cj2k_cuda_latency_free(slot);
-    cj2k_cuda_marks_free(&slot->marks);
-    cj2k_cuda_destroy_stream(slot->queue.stream);
+  bool entered = cj2k_cuda_enter(&encoder->device);
+  synchronise(slot);
+  cj2k_cuda_upload_free(slot);
+  cj2k_cuda_transform_free(slot);
+  cj2k_cuda_blocks_free(slot);
+  cj2k_cuda_ht_stage_free(slot);
+  cj2k_cuda_mq_stage_free(slot);
+  cj2k_cuda_latency_free(slot);
+  cj2k_cuda_marks_free(&slot->marks);
+  cj2k_cuda_destroy_stream(slot->queue.stream);
+  if (entered)
     cj2k_cuda_leave(&encoder->device);
-  }
   cj2k_cuda_transform_forget(slot);
   g_free(slot);
 }
@@ -258,6 +278,8 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   slot->status = cudaSuccess;
   cj2k_cuda_encode_fetch(slot, result);
   cj2k_cuda_range_end();
+  if (slot->status != cudaSuccess) /* as in end() */
+    synchronise(slot);
   cj2k_cuda_leave(&encoder->device);
   if (slot->status != cudaSuccess)
     return cj2k_cuda_check(slot->status, "encoding a frame", error);
@@ -280,6 +302,11 @@ static void memory_free(void *data, Cj2kMemoryKind kind, void *memory)
   cj2k_cuda_free(&((Cj2kCudaEncoder *)data)->device, kind, memory);
 }
 
+static bool memory_owns(void *data, const void *memory)
+{
+  return cj2k_cuda_owns(&((const Cj2kCudaEncoder *)data)->device, memory);
+}
+
 const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
 {
   static const Cj2kEncodeBackend backend = {
@@ -292,8 +319,9 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
       .measure = measure,
       .code = code,
       .gather = gather,
+      .set_in_flight = set_in_flight,
       .wait = wait_done,
-      .memory = {memory_alloc, memory_free},
+      .memory = {memory_alloc, memory_free, NULL, memory_owns},
   };
   return &backend;
 }

@@ -158,6 +158,7 @@ typedef struct {
   Cj2kCudaQueue coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
   bool in_slices; /* the picture is uploaded, and its top level done, slice by slice */
+  bool crowded;   /* the frame is coded on the slot's own stream: fewer calls into the driver */
   /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
    * a part are in host_parts. */
   Cj2kCudaQueue copier;
@@ -170,8 +171,11 @@ struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
   cudaError_t status; /* of the current step, for all queues */
   Cj2kCudaMarks marks;
-  Cj2kCudaQueue queue; /* the slot's own stream */
-  Cj2kCudaStep step;   /* the last one */
+  Cj2kCudaQueue queue;                  /* the slot's own stream */
+  Cj2kCudaStep step;                    /* the last one */
+  bool timed;                           /* steps of this frame are timed */
+  uint32_t frames;                      /* for cj2k_cuda_times_next */
+  double ms[CJ2K_CUDA_STEP_GATHER + 1]; /* by step: the last time */
   Cj2kCudaUploadStage upload;
   Cj2kCudaTransformStage transform;
   Cj2kCudaBlockStage blocks;
@@ -202,6 +206,9 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
 /* Makes a queue of the slot on a stream. */
 Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream);
+/* The queue on which blocks are coded while the picture is still being transformed; NULL: the slot
+ * does not have one, or does not use it for this frame. */
+const Cj2kCudaQueue *cj2k_cuda_encode_coder(const Cj2kEncodeSlot *slot);
 /* Flags for cudaEventCreateWithFlags of an event for which the host waits. */
 unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot);
 

@@ -145,7 +145,8 @@ bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot,
 void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
                             const Cj2kCudaQueue *queue)
 {
-  cj2k_cuda_queue_record(queue, slot->blocks.started);
+  if (slot->timed)
+    cj2k_cuda_queue_record(queue, slot->blocks.started);
   cj2k_cuda_queue_mark(queue, NULL);
   cj2k_cuda_blocks_send(queue, &slot->blocks.quantisers, quantisers,
                         slot->encoder->plan->num_bands * sizeof *quantisers,
@@ -176,10 +177,14 @@ void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array
   CJ2K_CUDA_DO(queue, cudaStreamSynchronize(queue->stream));
 }
 
-static double elapsed(cudaEvent_t from, cudaEvent_t to)
+/* The time of a step, or of the last one of its kind if this frame is not timed. */
+static double elapsed(Cj2kEncodeSlot *slot, Cj2kCudaStep step, cudaEvent_t from, cudaEvent_t to)
 {
   float milliseconds = 0;
-  return cudaEventElapsedTime(&milliseconds, from, to) == cudaSuccess ? milliseconds : 0;
+  if (slot->timed)
+    slot->ms[step] =
+        cudaEventElapsedTime(&milliseconds, from, to) == cudaSuccess ? milliseconds : 0;
+  return slot->ms[step];
 }
 
 static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
@@ -206,10 +211,11 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
   if (slot->transform.timed)
-    result->ms_transform = elapsed(slot->transform.begin, slot->transform.done);
+    result->ms_transform =
+        elapsed(slot, CJ2K_CUDA_STEP_TRANSFORM, slot->transform.begin, slot->transform.done);
   slot->transform.timed = false;
   if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->mq.prefetched)
-    result->ms_block_coder = elapsed(slot->blocks.started, slot->blocks.done);
+    result->ms_block_coder = elapsed(slot, slot->step, slot->blocks.started, slot->blocks.done);
   fetch_results(slot, result);
   if (ht || slot->step != CJ2K_CUDA_STEP_CODE) /* MQ after code(): a download may still run */
     cj2k_cuda_marks_report(&slot->marks);

@@ -125,6 +125,11 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot)
     CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->part_coded[i], flags));
 }
 
+const Cj2kCudaQueue *cj2k_cuda_encode_coder(const Cj2kEncodeSlot *slot)
+{
+  return slot->latency.coder.stream && !slot->latency.crowded ? &slot->latency.coder : NULL;
+}
+
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaLatencyStage *stage = &slot->latency;
@@ -273,11 +278,11 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from)
 static void launch(Cj2kEncodeSlot *slot, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  const Cj2kCudaQueue *coder = slot->latency.coder.stream ? &slot->latency.coder : NULL;
+  const Cj2kCudaQueue *coder = cj2k_cuda_encode_coder(slot);
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   const Cj2kCudaPair *bytes = &slot->blocks.bytes;
 
-  blocks->bytes = coder ? bytes->host.data : bytes->device.data;
+  blocks->bytes = slot->latency.coder.stream ? bytes->host.data : bytes->device.data;
   blocks->capacity = MIN(bytes->device.size, bytes->host.size);
   slot->blocks.fetched = MIN(slot->blocks.fetched, bytes->device.size);
   if (slot->ht.num_again) {
@@ -344,8 +349,8 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   slot->blocks.fetched = ht->expected;
   if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job->quantisers))
     more = list_again(slot, job->choices);
-  const Cj2kCudaQueue *queue =
-      slot->latency.coder.stream && !ht->num_again ? &slot->latency.coder : &slot->queue;
+  const Cj2kCudaQueue *coder = cj2k_cuda_encode_coder(slot);
+  const Cj2kCudaQueue *queue = coder && !ht->num_again ? coder : &slot->queue;
   begin(slot, job->quantisers, job->stride, queue);
   if (ht->num_again) {
     from = ((const Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes;
@@ -372,7 +377,7 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
 
   copy_parts(slot);
   slot->latency.num_parts = 0;
-  if (slot->latency.coder.stream) {
+  if (cj2k_cuda_encode_coder(slot)) {
     if (slot->latency.in_slices)
       CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->upload.uploaded, !slot->encoder->blocking));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);

@@ -406,7 +406,8 @@ void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job)
     slot->blocks.fetched = bytes + bytes / 32; /* for the next frame's speculative download */
   if (slot->mq.prefetched)
     return;
-  cj2k_cuda_queue_record(queue, slot->blocks.started);
+  if (slot->timed)
+    cj2k_cuda_queue_record(queue, slot->blocks.started);
   cj2k_cuda_queue_mark(queue, NULL);
   if (job->retained_lengths) {
     gather_retained(slot, job->retained_lengths);

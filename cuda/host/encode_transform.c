@@ -301,21 +301,22 @@ static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, 
                    slices->end_pair[1][end - 1]);
   if (slices->levels > 1)
     cj2k_cuda_queue_mark(&slot->queue, "levels");
-  if (slot->latency.coder.stream)
+  if (cj2k_cuda_encode_coder(slot))
     cj2k_cuda_queue_record(&slot->queue, slot->latency.tops_done[end - 1]);
 }
 
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
- * other levels. In a crowded process all slices are one: that takes a third of the calls, and calls
- * of all threads into the driver are what bounds many streams, while the bus and the GPU are busy
- * with other frames anyway. */
+ * other levels. In a crowded process all slices are one, and so are all blocks: that takes a third
+ * of the calls, and calls of all threads into the driver are what bounds many streams, while the
+ * bus and the GPU are busy with other frames anyway. */
 static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                               const Cj2kCudaPlaneArea *areas)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
   bool upload = job->picture->memory != CJ2K_MEMORY_CUDA;
 
-  slot->latency.in_slices = upload && !cj2k_spin_crowded();
+  slot->latency.crowded = cj2k_spin_crowded();
+  slot->latency.in_slices = upload && !slot->latency.crowded;
   uint32_t step = slot->latency.in_slices ? 1 : slices->count;
   for (uint32_t i = 0; i < slices->count; i += step) {
     if (upload)
@@ -334,7 +335,9 @@ void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *jo
 
   slot->marks.count = 0;
   slot->ht.all_coded = false;
-  cj2k_cuda_queue_record(queue, slot->transform.begin);
+  slot->timed = cj2k_cuda_times_next(slot->marks.timeline, &slot->frames);
+  if (slot->timed)
+    cj2k_cuda_queue_record(queue, slot->transform.begin);
   if (job->rgb_to_xyz)
     CJ2K_CUDA_DO(queue, reserve_xyz(slot->encoder, job));
   if (job->picture->memory != CJ2K_MEMORY_CUDA)
@@ -350,7 +353,8 @@ void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *jo
   g_free(areas);
   g_free(planes);
   cj2k_cuda_queue_mark(queue, "levels");
-  cj2k_cuda_queue_record(queue, slot->transform.done);
+  if (slot->timed)
+    cj2k_cuda_queue_record(queue, slot->transform.done);
   slot->transform.timed = cj2k_cuda_queue_ok(queue);
 }
 

@@ -19,6 +19,14 @@ struct Cj2kCudaPlaneArea {
   uint64_t offset, pitch, row_bytes;
   uint32_t rows;
 };
+/* The queue on which a picture is uploaded: one that all slots share, or with one frame in flight
+ * in a crowded process the slot's own. The streams of a process share a few hardware queues, and
+ * one that waits for another holds up what is behind it in its queue. */
+static const Cj2kCudaQueue *upload_queue(const Cj2kEncodeSlot *slot)
+{
+  return slot->latency.crowded && !slot->encoder->blocking ? &slot->queue : &slot->upload.queue;
+}
+
 typedef Cj2kCudaPlaneArea PlaneArea;
 
 static PlaneArea plane_area(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t index)
@@ -105,7 +113,7 @@ static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint3
   uint8_t *to = (uint8_t *)slot->upload.picture.data + area->offset + rows.first * area->pitch;
   uint64_t pitch;
   const uint8_t *from = source(slot, job, index, areas, &pitch);
-  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  const Cj2kCudaQueue *queue = upload_queue(slot);
 
   if (rows.first >= rows.end)
     return;
@@ -173,7 +181,7 @@ static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, cons
   uint64_t width = pitch * (rows.end - rows.first - 1) + areas[0].row_bytes;
   if (width > from_next || width > to_next || from_next > INT32_MAX || to_next > INT32_MAX)
     return false;
-  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  const Cj2kCudaQueue *queue = upload_queue(slot);
   return took_together(queue,
                        cudaMemcpy2DAsync((uint8_t *)slot->upload.picture.data + rows.first * pitch,
                                          to_next, from + rows.first * pitch, from_next, width, n,
@@ -183,7 +191,7 @@ static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, cons
 /* Uploads whole planes, in one copy if possible: each copy costs the bus some microseconds. */
 static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, const PlaneArea *areas)
 {
-  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  const Cj2kCudaQueue *queue = upload_queue(slot);
   uint64_t pitch, size = adjoining(slot, job, areas);
 
   if (size && took_together(queue, cudaMemcpyAsync(slot->upload.picture.data,
@@ -231,7 +239,7 @@ void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
 {
   Cj2kCudaEncoder *encoder = slot->encoder;
   Range range = {first, end};
-  const Cj2kCudaQueue *queue = &slot->upload.queue;
+  const Cj2kCudaQueue *queue = upload_queue(slot);
   uint32_t n = job->layout->num_planes;
 
   if (!cj2k_cuda_queue_ok(queue))
@@ -245,8 +253,11 @@ void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
   else
     upload_part(slot, job, areas, range);
   cj2k_cuda_queue_mark(queue, "upload");
-  cj2k_cuda_queue_record(queue, slot->upload.uploaded);
+  if (queue != &slot->queue)
+    cj2k_cuda_queue_record(queue, slot->upload.uploaded);
   g_mutex_unlock(&encoder->upload_lock);
+  if (queue == &slot->queue)
+    return;
   /* A stream that waits with several kernels queued behind it slows uploads by some percent. */
   if (encoder->launches_late)
     CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "timeline.h"
 
+#include "common/runtime/spin.h"
+
 #include "ranges.h"
 
 #include <stdbool.h>
@@ -45,6 +47,11 @@ static cudaError_t record(Cj2kCudaMarks *marks, cudaStream_t stream)
   cudaEvent_t *event = &marks->events[marks->count];
   cudaError_t result = *event ? cudaSuccess : cudaEventCreate(event);
   return result == cudaSuccess ? cudaEventRecord(*event, stream) : result;
+}
+
+bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, uint32_t *frames)
+{
+  return timeline->trace || !cj2k_spin_crowded() || (*frames)++ % CJ2K_CUDA_TIMED_FRAMES == 0;
 }
 
 cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream)

@@ -9,6 +9,7 @@
 #include "common/cj2k.h"
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 
 /* The timeline of a back end, with the origin of its times. */
 typedef struct {
@@ -33,6 +34,14 @@ typedef struct {
   cudaStream_t streams[CJ2K_CUDA_MARKS];
   double host[CJ2K_CUDA_MARKS]; /* for marks without a stage: milliseconds since the origin */
 } Cj2kCudaMarks;
+
+/*
+ * Which frames of a slot are timed for the statistics. Each time takes two events, calls into the
+ * driver that bound many streams in one process; so in a crowded one (common/runtime/spin.h) only
+ * one frame in CJ2K_CUDA_TIMED_FRAMES is timed, and the others count with its times.
+ */
+#define CJ2K_CUDA_TIMED_FRAMES 16
+bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, uint32_t *frames);
 
 #define CJ2K_CUDA_BEGIN "" /* a stage, see below */
 

@@ -20,7 +20,7 @@ struct HtSet {
 
 /* Fills `set` from the block's record and from Scup (T.814 7.1.1). false: the block is corrupt. */
 __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
-                                         const Cj2kCudaBlock &block, HtSet &set)
+                                         const Block &block, HtSet &set)
 {
   const Cj2kCodedBlock coded = frame.coded[b];
   const Cj2kSegment *segments = frame.segments + coded.first_segment;

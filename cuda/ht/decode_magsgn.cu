@@ -166,7 +166,7 @@ template <uint32_t LANES, bool WIDE> struct Above {
 /* Converts v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
  * coefficient. Samples of blocks with refinement passes stay half units. */
 __device__ __forceinline__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
-                                                  const Cj2kCudaBlock &block)
+                                                  const Block &block)
 {
   uint32_t word = significant ? ((v | 1) + 2) << set.plane | v << 31 : 0;
   return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
@@ -207,7 +207,7 @@ __device__ __forceinline__ void read_values(const Ring<LANES> &ring, uint32_t at
 }
 
 template <uint32_t LANES, bool WIDE>
-__device__ bool decode_block(const HtSet &set, const Cj2kCudaBlock &block, const uint32_t *quads,
+__device__ bool decode_block(const HtSet &set, const Block &block, const uint32_t *quads,
                              uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
                              uint32_t lane, uint32_t mask)
 {
@@ -346,7 +346,7 @@ __device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, flo
  * and whose samples leave bit 30 free. `scale` is the band's times 2^p, so that samples need not be
  * shifted by p; this gives the same float, because either product is rounded once. */
 template <uint32_t LANES, Put PUT>
-__device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlock &block,
+__device__ __forceinline__ bool decode_plain(const HtSet &set, const Block &block,
                                              const uint32_t *quads, uint32_t *out,
                                              uint32_t *ring_memory, uint32_t lane, uint32_t mask)
 {
@@ -405,7 +405,7 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Cj2kCudaBlo
   return true;
 }
 
-__device__ __forceinline__ bool is_plain(const Cj2kCudaBlock &block, const uint32_t *out)
+__device__ __forceinline__ bool is_plain(const Block &block, const uint32_t *out)
 {
   return !block.roi_shift && block.num_bitplanes < 30 && !(block.width & 1) &&
          !(block.height & 1) && ((reinterpret_cast<uintptr_t>(out) | 4 * block.stride) & 7) == 0;
@@ -414,7 +414,7 @@ __device__ __forceinline__ bool is_plain(const Cj2kCudaBlock &block, const uint3
 /* --------------------------------------------------------------------------- kernel --- */
 
 template <uint32_t LANES>
-__device__ void clear_block(const Cj2kCudaBlock &block, uint32_t *out, uint32_t lane)
+__device__ void clear_block(const Block &block, uint32_t *out, uint32_t lane)
 {
   for (uint32_t y = 0; y < block.height; y++, out += block.stride)
     for (uint32_t x = lane; x < block.width; x += LANES)
@@ -440,7 +440,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   uint32_t b = blockIdx.x * kGroups + group;
   if (b >= frame.num_blocks)
     return;
-  Cj2kCudaBlock block = frame.blocks[b];
+  Block block = load_block(frame, b);
   if (block.offset == UINT64_MAX)
     return;
   const Cj2kCodedBlock &coded = frame.coded[b];

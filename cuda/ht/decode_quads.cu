@@ -420,7 +420,7 @@ template <bool WIDE, bool WHOLE> struct Decoder {
   }
 
   /* Decodes a block to quad records. false: it used more VLC bits than the segment has. */
-  __device__ bool block(const HtSet &set, const Cj2kCudaBlock &block, uint32_t *quads)
+  __device__ bool block(const HtSet &set, const Block &block, uint32_t *quads)
   {
     uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
     const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
@@ -454,7 +454,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   if (threadIdx.x >= lanes || i >= frame.ht.count)
     return;
   uint32_t b = frame.ht.order[i];
-  Cj2kCudaBlock block = frame.blocks[b];
+  Block block = load_block(frame, b);
   HtSet set;
   Decoder<WIDE, WHOLE> d;
   d.tables = (uint32_t)__cvta_generic_to_shared(tables);

@@ -284,7 +284,7 @@ __device__ __forceinline__ void prepare(const Cj2kCudaDecodeBlocks &frame, uint3
   HtSet set = {};
   if (is_refined(frame, first + lane)) {
     uint32_t index = frame.ht.refined[first + lane];
-    const Cj2kCudaBlock &block = frame.blocks[index];
+    const Block block = load_block(frame, index);
     find_set(frame, index, block, set);
     size = (uint32_t)block.width << 16 | block.height;
     quads = block.quads;
@@ -420,8 +420,8 @@ __device__ __forceinline__ void refine_whole(const Group &group, const Steps &st
 }
 
 /* Refines any other group. */
-__device__ __noinline__ void refine_part(const Group &group, const Steps &steps,
-                                         const Cj2kCudaBlock &block, uint32_t *out)
+__device__ __noinline__ void refine_part(const Group &group, const Steps &steps, const Block &block,
+                                         uint32_t *out)
 {
   for (uint32_t rest = group.significant | group.fresh; rest; rest &= rest - 1) {
     uint32_t i = __ffs(rest) - 1, *sample = out + (size_t)(i % 4) * block.stride + i / 4;
@@ -442,7 +442,7 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
   if (!is_refined(frame, blockIdx.x * kWarps + warp))
     return; /* a corrupt block is zeros already */
   uint32_t index = frame.ht.refined[blockIdx.x * kWarps + warp];
-  Cj2kCudaBlock block = frame.blocks[index];
+  Block block = load_block(frame, index);
   HtSet set;
   find_set(frame, index, block, set);
   bool magref = set.num_passes > 2;

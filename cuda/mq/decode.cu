@@ -107,7 +107,7 @@ __device__ __forceinline__ uint32_t half_units(uint32_t value, uint32_t lowest, 
 __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBlocks frame)
 {
   uint32_t index = frame.mq.order[blockIdx.x], passes = frame.mq.passes[blockIdx.x];
-  const Cj2kCudaBlock block = frame.blocks[index];
+  const Block block = load_block(frame, index);
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   uint32_t across = (block.width + 7) / 8, num_octets = across * ((block.height + 3) / 4);
   const uint32_t *from = frame.mq.planes + frame.mq.offsets[blockIdx.x] + 2 * num_octets;

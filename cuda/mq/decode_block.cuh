@@ -65,7 +65,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
    * possibly because the code-block is corrupt. */
   __device__ bool start(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
   {
-    const Cj2kCudaBlock block = frame.blocks[frame.mq.order[i]];
+    const Block block = load_block(frame, frame.mq.order[i]);
     const Cj2kCodedBlock coded = frame.coded[frame.mq.order[i]];
     segments.begin(frame, coded);
     pass.count = coded.num_passes;
@@ -83,7 +83,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     return begin_pass();
   }
 
-  __device__ __forceinline__ void start_state(const Cj2kCudaBlock &block)
+  __device__ __forceinline__ void start_state(const Block &block)
   {
     style = block.style;
     zero_table = block.orientation == CJ2K_HL   ? Tables::kZeroHl

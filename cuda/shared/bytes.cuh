@@ -24,9 +24,25 @@ __device__ __forceinline__ void load_bytes(const uint8_t *p, uint32_t &first, ui
   second = __byte_perm(__funnelshift_r(b, c, shift), 0, 0x0123);
 }
 
+/* A code-block with the step of its band. */
+struct Block : Cj2kCudaBlock {
+  float scale;
+  uint32_t num_bitplanes;
+};
+
+__device__ __forceinline__ Block load_block(const Cj2kCudaDecodeBlocks &frame, uint32_t index)
+{
+  Block block;
+  static_cast<Cj2kCudaBlock &>(block) = frame.blocks[index];
+  const Cj2kCudaBandStep step = frame.steps[block.band];
+  block.scale = step.scale;
+  block.num_bitplanes = step.num_bitplanes;
+  return block;
+}
+
 /* Converts half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
 __device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
-                                                const Cj2kCudaBlock &block)
+                                                const Block &block)
 {
   if (block.roi_shift && (block.roi_shift > 30 ? 0 : magnitude >> (block.roi_shift + 1)))
     magnitude >>= block.roi_shift;

@@ -18,17 +18,21 @@ extern "C" {
 
 /* ------------------------------------------------------------------------- code-blocks --- */
 
-/* The properties of a code-block that follow from the plan: the same for all frames. */
+/* The properties of a code-block that follow from the geometry: the same for all frames. */
 typedef struct {
   uint64_t offset; /* index of its first sample in the coefficient array; UINT64_MAX: not decoded */
   uint64_t quads;  /* index of its first quad record in the quad array */
-  float scale;     /* its band's scale */
+  uint32_t band;   /* index into `steps` */
   uint32_t stride; /* its band's stride, in samples */
   uint16_t width, height;
-  uint8_t num_bitplanes; /* Mb plus the ROI shift */
   uint8_t roi_shift, reversible, orientation, style;
-  uint8_t pad[3];
 } Cj2kCudaBlock;
+
+/* The properties of a band that follow from its quantiser, which may change from frame to frame. */
+typedef struct {
+  float scale;
+  uint32_t num_bitplanes; /* Mb plus the ROI shift */
+} Cj2kCudaBandStep;
 
 /* The number of octets of an MQ block (mq/octet.cuh), and of 32-bit words of its state in shared
  * memory: two for each octet, and three sets of octets, which up to 32 octets are in registers. */
@@ -64,7 +68,8 @@ typedef struct {
 /* The blocks of a frame that are decoded; arrays are on the device. */
 typedef struct {
   const Cj2kCudaBlock *blocks;
-  const Cj2kCodedBlock *coded; /* as parsed from the packets */
+  const Cj2kCudaBandStep *steps; /* by band */
+  const Cj2kCodedBlock *coded;   /* as parsed from the packets */
   const Cj2kSegment *segments;
   const uint8_t *data; /* codestream, then side buffer; readable for 16 bytes more */
   Cj2kCudaHtBlocks ht;

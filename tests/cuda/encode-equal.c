@@ -8,11 +8,9 @@
  */
 #include "common/runtime/spin.h"
 #include "pictures.h"
+#include "tests/support/parameters.h"
 
 #include <cuda_runtime_api.h>
-#include <glib.h>
-#include <stdio.h>
-#include <string.h>
 
 /* -------------------------------------------------------------------------------- cases --- */
 
@@ -31,7 +29,8 @@ typedef struct {
   uint8_t style; /* MQ: CJ2K_STYLE_* */
   uint8_t layers;
   bool one_in_flight;
-  bool csf; /* visual weights */
+  bool csf;            /* visual weights */
+  const char *options; /* set after all others: "name=value name=value" */
 } Case;
 
 #define SHORT_STEP 9
@@ -112,6 +111,22 @@ static const Case cases[] = {
     {"grey8", 320, 240, PSNR(38), 64, 64, 5, .csf = true},
     {"rgb8", 133, 99, QUALITY(75), 64, 64, 6, .csf = true},
     {"rgb8", 133, 99, LOSSLESS, 64, 64, 6, .csf = true},
+    /* Ceilings: one that does not bind, then with all targets one that does. */
+    {"rgb12", 257, 143, QUALITY(80), 64, 64, 5, .options = "bits-per-pixel=30"},
+    {"rgb12", 257, 143, QUALITY(90), 64, 64, 5, .options = "bits-per-pixel=1.5"},
+    {"rgb8", 133, 99, QUALITY(90), 32, 32, 6, .options = "max-frame-bytes=2500", .csf = true},
+    {"yuv422p10", 262, 131, PSNR(46), 64, 64, 5, .options = "bitrate=1500 framerate=25"},
+    {"grey16", 130, 257, QSTEP(1.0 / 4096), 64, 64, 6, .options = "bits-per-pixel=2"},
+    {"rgb12", 200, 120, PSNR(50), 32, 32, 4, .tile = 64, .options = "max-component-bytes=4000"},
+    {"rgb12", 257, 143, CBR(0), 64, 64, 5, .options = "average-bitrate=1500 framerate=25"},
+    {"v210", 161, 514, CBR(0), 32, 32, 4,
+     .options = "average-bitrate=4000 bitrate=5000 framerate=25 average-window=16"},
+    {"yuv422p10", 150, 1031, QUALITY(90), 32, 64, 5,
+     .options = "average-bitrate=3000 framerate=25"},
+    {"rgb12", 257, 143, CBR(2), 32, 32, 5, .options = "roi=40,20,100,80,16"},
+    {"rgb12", 200, 120, CBR(3), 32, 32, 4, .tile = 61, .x0 = 3, .y0 = 5, .csf = true,
+     .options = "roi=0,0,90,200,0.25;60,50,300,30,64"},
+    {"yuv422p10", 262, 131, CBR(2), 64, 64, 5, .options = "roi=100,0,60,131,8"},
 };
 
 static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderParams *params)
@@ -146,6 +161,8 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
     params->num_precincts = 1;
     params->precinct_width[0] = params->precinct_height[0] = test->precinct;
   }
+  if (test->options)
+    test_set_options(params, test->options);
 }
 
 static Cj2kEncoder *open_encoder(const Case *test, const Format *format, Cj2kBackendKind backend,
@@ -166,6 +183,8 @@ static bool copy_planes(Cj2kEncoder *encoder, Cj2kMemoryKind kind, uint32_t heig
   *to = *from;
   to->picture.planes = to->planes;
   to->picture.memory = kind;
+  for (uint32_t p = 0; p < from->picture.num_planes; p++)
+    to->planes[p].data = NULL; /* what is freed if an allocation fails */
   for (uint32_t p = 0; p < from->picture.num_planes; p++) {
     size_t size = from->planes[p].pitch * height;
     to->planes[p].data = cj2k_encoder_alloc(encoder, kind, size);
@@ -299,6 +318,76 @@ static bool check_case(const Case *test, Cj2kMemoryKind kind)
   return ok;
 }
 
+/* Encodes a picture in memory of this kind with options of which the GPU lacks something. In host
+ * memory it has the CPU's bytes, and says that it fell back; in device memory it is an error that
+ * names what is missing. */
+static bool check_fallback_in(Cj2kEncoder *encoder, const Picture *picture, Cj2kMemoryKind kind,
+                              uint32_t height, const GByteArray *cpu, const char *word)
+{
+  Picture copied = {0};
+  Cj2kPacket packet;
+  Cj2kError why = {0};
+  bool ok = copy_planes(encoder, kind, height, picture, &copied);
+
+  if (ok && cj2k_encoder_submit(encoder, &copied.picture, NULL, &why) == CJ2K_OK &&
+      cj2k_encoder_receive(encoder, &packet) == CJ2K_OK) {
+    if (kind == CJ2K_MEMORY_CUDA)
+      ok = packet.status == CJ2K_ERROR_UNSUPPORTED;
+    else
+      ok = packet.status == CJ2K_OK && packet.fallback && packet.size == cpu->len &&
+           !memcmp(packet.data, cpu->data, cpu->len);
+    ok = ok && strstr(packet.error.text, word);
+    why = packet.error;
+    cj2k_encoder_release(encoder, &packet);
+  } else {
+    ok = false;
+  }
+  if (!ok)
+    printf("# memory %d: %s\n", kind, why.text);
+  for (uint32_t p = 0; p < copied.picture.num_planes; p++)
+    cj2k_encoder_free(encoder, kind, copied.planes[p].data);
+  return ok;
+}
+
+static bool check_fallback(const char *options, const char *word)
+{
+  const Case test = {"rgb12", 192, 108, CBR(3), 32, 32, 6, .options = options};
+  const Format *format = find_format(test.format);
+  Cj2kError why = {0};
+  Picture picture;
+
+  picture_init(&picture, format, test.width, test.height);
+  GByteArray *cpu = g_byte_array_new();
+  Cj2kEncoder *on_cpu = open_encoder(&test, format, CJ2K_BACKEND_CPU, &why);
+  Cj2kEncoder *encoder = open_encoder(&test, format, CJ2K_BACKEND_CUDA, &why);
+  bool ok = on_cpu && encoder && encode_one(on_cpu, &picture, cpu, &why);
+  if (!ok)
+    printf("# %s\n", why.text);
+  ok = ok && check_fallback_in(encoder, &picture, CJ2K_MEMORY_PINNED, test.height, cpu, word) &&
+       check_fallback_in(encoder, &picture, CJ2K_MEMORY_CUDA, test.height, cpu, word);
+  cj2k_encoder_close(on_cpu);
+  cj2k_encoder_close(encoder);
+  g_byte_array_unref(cpu);
+  picture_clear(&picture);
+  return ok;
+}
+
+/* What falls back to the CPU. Returns the number of failures and adds to *count. */
+static guint check_fallbacks(guint *count)
+{
+  static const struct {
+    const char *options, *word;
+  } all[] = {{"rgb-to-xyz=on xyz-transfer=hlg", "HLG"}, {"rate-effort=best", "rate-effort best"}};
+  guint failed = 0;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+    bool ok = check_fallback(all[i].options, all[i].word);
+    failed += !ok;
+    printf("%s %u - %s falls back to the CPU\n", ok ? "ok" : "not ok", ++*count, all[i].options);
+  }
+  return failed;
+}
+
 static const char *const rates[] = {"quality", "lossless", "cbr", "qstep", "psnr"};
 
 /* Shares of MQ blocks that are retained: almost nothing, some passes, everything; with segments
@@ -323,8 +412,19 @@ static const Case retained_cases[] = {
     {"rgb8", 320, 240, LOSSLESS, 32, 32, 5, .style = BYPASS, .layers = 3},
 };
 
+/* Frames in slices, which exclude layers, and with MQ a budget. */
+#define SLICES "slices=true progression-order=pcrl "
+static const Case sliced_cases[] = {
+    {"rgb12", 257, 143, CBR(2), 32, 32, 5, .precinct = 6, .options = SLICES},
+    {"yuv422p10", 262, 331, CBR(1), 128, 16, 4, .csf = true,
+     .options = SLICES "precincts=1024x32,512x16,256x8,128x4 sop=true eph=true"},
+    {"v210", 161, 514, LOSSLESS, 32, 32, 4, .precinct = 6, .options = SLICES},
+    {"rgb12", 257, 143, QUALITY(80), 32, 32, 5, .precinct = 6, .mq = true, .options = SLICES},
+    {"grey8", 1, 1, LOSSLESS, 64, 64, 6, .options = SLICES},
+};
+
 /* The case with this number: all cases with HT, then all with MQ and changing styles, then one
- * picture with each style, then `retained_cases`. */
+ * picture with each style, then `retained_cases` and `sliced_cases`. */
 static bool get_case(guint index, Case *test)
 {
   static const Case styled[] = {
@@ -344,9 +444,14 @@ static bool get_case(guint index, Case *test)
   index -= 2 * count;
   if (index >= NUM_STYLES) {
     index -= NUM_STYLES;
-    *test = retained_cases[index % G_N_ELEMENTS(retained_cases)];
+    if (index >= G_N_ELEMENTS(retained_cases)) {
+      index -= G_N_ELEMENTS(retained_cases);
+      *test = sliced_cases[index % G_N_ELEMENTS(sliced_cases)];
+      return index < G_N_ELEMENTS(sliced_cases);
+    }
+    *test = retained_cases[index];
     test->mq = true;
-    return index < G_N_ELEMENTS(retained_cases);
+    return true;
   }
   *test = styled[index % G_N_ELEMENTS(styled)];
   test->mq = true;
@@ -391,10 +496,13 @@ int main(int argc, char **argv)
     printf("%s %u - %s %ux%u %s %g, blocks %ux%u, %u resolutions, tiles %u, offset %u",
            ok ? "ok" : "not ok", ++count, c.format, c.width, c.height, rates[c.rate], c.value,
            c.block_width, c.block_height, c.num_resolutions, c.tile, c.x0);
+    if (c.options)
+      printf(", %s", c.options);
     if (c.mq)
       printf(", MQ, style 0x%02x, %u layers", c.style, MAX(c.layers, 1u));
     printf("\n");
   }
+  failed += check_fallbacks(&count);
   printf("1..%u\n", count);
   return failed != 0;
 }

@@ -254,19 +254,20 @@ static void test_shared_context(void)
   rig_free(&rig);
 }
 
-/* Elements of different pipelines share one as well, also one after the other: each context costs
- * device memory and time. */
+/* Elements of different pipelines share one of the same GPU as well, also one after the other: each
+ * context costs device memory and time. */
 static void test_process_context(void)
 {
   if (lacks_gpu() || !have_element("cudaupload"))
     return;
-  Rig first = rig_new("cudaj2kenc backend=cuda"), second = rig_new("cudaj2kdec backend=cuda");
+  Rig first = rig_new("cudaj2kenc backend=cuda cuda-device-id=0");
+  Rig second = rig_new("cudaj2kdec backend=cuda cuda-device-id=0");
   gpointer shared = context_of(&first, "cudaj2kenc", "src");
   g_assert_nonnull(shared);
   g_assert_true(shared == context_of(&second, "cudaj2kdec", "src"));
   rig_free(&first);
   rig_free(&second);
-  Rig later = rig_new("cudaj2kenc backend=cuda");
+  Rig later = rig_new("cudaj2kenc backend=cuda cuda-device-id=0");
   g_assert_true(shared == context_of(&later, "cudaj2kenc", "src"));
   rig_free(&later);
 }

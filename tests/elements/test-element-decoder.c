@@ -252,6 +252,65 @@ static void test_jp2_colours(void)
   }
 }
 
+/* Type and association of the last channel in the channel definition box of a file. */
+static guint32 last_channel(GstBuffer *file, guint channels)
+{
+  GstMapInfo map;
+  guint32 found = 0;
+
+  g_assert_true(gst_buffer_map(file, &map, GST_MAP_READ));
+  for (gsize i = 0; i + 6 + 6 * channels <= map.size && !found; i++)
+    if (memcmp(map.data + i, "cdef", 4) == 0)
+      memcpy(&found, map.data + i + 6 + 6 * channels - 4, sizeof found);
+  gst_buffer_unmap(file, &map);
+  return GUINT32_FROM_BE(found);
+}
+
+/* Alpha of all formats and of every kind through files: the kind is in the file, samples stay as
+ * they are, and a warning says that caps cannot have colours that were multiplied by alpha. */
+static void test_alpha(void)
+{
+  static const GstVideoFormat formats[] = {
+      GST_VIDEO_FORMAT_RGBA, GST_VIDEO_FORMAT_ARGB,      GST_VIDEO_FORMAT_AYUV,
+      GST_VIDEO_FORMAT_GBRA, GST_VIDEO_FORMAT_VUYA,      GST_VIDEO_FORMAT_GBRA_10LE,
+      GST_VIDEO_FORMAT_A420, GST_VIDEO_FORMAT_A422_10LE,
+  };
+  static const struct {
+    const gchar *word;
+    guint32 channel;
+  } kinds[] = {{"auto", 0x10000},
+               {"straight", 0x10000},
+               {"premultiplied", 0x20000},
+               {"unspecified", 0xFFFFFFFF}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(formats) * G_N_ELEMENTS(kinds); i++) {
+    guint kind = i % G_N_ELEMENTS(kinds);
+    GstVideoInfo source = video(formats[i / G_N_ELEMENTS(kinds)], WIDTH, HEIGHT);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    gchar *encoder = g_strdup_printf("cudaj2kenc rate-control=lossless block-coder=%s alpha=%s ! "
+                                     "capsfilter caps=image/jp2",
+                                     i % 3 ? "ht" : "mq", kinds[kind].word);
+    GstBuffer *coded = encode_one(encoder, &source, raw, NULL);
+    g_assert_cmphex(last_channel(coded, 4), ==, kinds[kind].channel);
+    Rig rig = rig_decoder("", gst_caps_from_string("image/jp2"));
+    g_assert_cmpint(push_frame(rig.h, coded, 0), ==, GST_FLOW_OK);
+    GstBuffer *back = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    assert_same_pictures(&source, raw, &info, back);
+    gchar *warning = rig_message(&rig, GST_MESSAGE_WARNING);
+    if (kinds[kind].channel == 0x20000)
+      g_assert_nonnull(strstr(warning, "multiplied by alpha"));
+    else
+      g_assert_null(warning);
+    g_free(warning);
+    g_free(encoder);
+    gst_buffer_unref(back);
+    gst_buffer_unref(coded);
+    gst_buffer_unref(raw);
+    rig_free(&rig);
+  }
+}
+
 /* Cinema profiles are X'Y'Z', in RGB planes with the primaries of SMPTE ST 428. */
 static void test_cinema_colours(void)
 {
@@ -539,6 +598,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/caps", test_caps_pass_through);
   g_test_add_func("/decoder/colours", test_colours);
   g_test_add_func("/decoder/colours-jp2", test_jp2_colours);
+  g_test_add_func("/decoder/alpha", test_alpha);
   g_test_add_func("/decoder/colours-cinema", test_cinema_colours);
   g_test_add_func("/decoder/reduce", test_reduce);
   g_test_add_func("/decoder/reduced-colours", test_reduced_colours);

@@ -156,8 +156,10 @@ def refused(work):
             ("an ending that no muxer has", ".mxf", ["x.avi", "--workers=1"]),
             ("a scheduler that is not there", "no Dask scheduler", ["x.j2c", "--scheduler=tcp://127.0.0.1:1"]),
             ("an encoder that is not there", "no such program", ["x.j2c", "--encoder=cj2k-nowhere"]),
-            ("an unknown option", "--wrkers", ["x.j2c", "--wrkers=2"])):
-        farm = Farm(work, in_parts(work), *arguments, "--", *RATE)
+            ("an unknown option", "--wrkers", ["x.j2c", "--wrkers=2"]),
+            ("a first pass", "needs the whole film", ["x.j2c", "--workers=1", "--", "--pass", "both"]),
+            ("a first pass in one word", "needs the whole film", ["x.j2c", "--workers=1", "--", "--pass=1", "--stats=s"])):
+        farm = Farm(work, in_parts(work), *arguments, *(() if "--" in arguments else ("--",)), *RATE)
         farm.wait()
         report(f"{name} is refused", [] if farm.process.returncode == 2 and words in farm.errors else ["?"], farm)
     os.makedirs(f"{work}/other.j2c.farm")

@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/fuzz/coverage.sh [--lines] FOLDER...
+# tests/fuzz/coverage.sh [--lines] [--tests] [FOLDER...]
 #
-# Lines of the library that the inputs in FOLDERs reach. A FOLDER has a folder of inputs for each fuzz target, such
-# as build-fuzz/session/corpus. Builds with clang's coverage in build-coverage. Prints for each part of the library
+# Lines of the library that are reached by the first inputs of the fuzz targets, those of tests/fuzz/corpus and those
+# in FOLDERs; with --tests by the unit tests as well. A FOLDER has a folder of inputs for each fuzz target, such as
+# build-fuzz/session/corpus. Builds with clang's coverage in build-coverage. Prints for each part of the library
 # lines, lines reached and percent; with --lines every line that was not reached.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . scripts/setup.sh
 
-lines=0
-[ "${1:-}" != --lines ] || { lines=1 && shift; }
-[ $# -gt 0 ] || fail "which inputs? see tests/fuzz/coverage.sh"
+lines=0 tests=''
+while [ $# -gt 0 ]; do
+  case $1 in
+  --lines) lines=1 ;;
+  --tests) tests='|test-[a-z-]+' ;;
+  *) break ;;
+  esac
+  shift
+done
 clang=$(command -v clang-14 || command -v clang) || fail "no clang"
 version=${clang##*/clang}
 folder=$cj2k_root/build-coverage
@@ -21,8 +28,9 @@ if [ ! -e "$folder/build.ninja" ]; then
     "-Dc_args=-fprofile-instr-generate -fcoverage-mapping -DCJ2K_NO_SIMD -Wno-pass-failed" \
     -Dc_link_args=-fprofile-instr-generate >/dev/null || fail "meson could not configure $folder"
 fi
-mapfile -t programs < <(ninja -C "$folder" -t targets all | sed -nE 's,^(tests/fuzz/(fuzz-[a-z-]+|make-seeds)):.*,\1,p' |
-  grep -v 'fuzz-seeds')
+ninja -C "$folder" build.ninja >"$folder/compile.log" 2>&1 || fail "meson failed, see $folder/compile.log" # new targets
+mapfile -t programs < <(ninja -C "$folder" -t targets all |
+  sed -nE "s,^(tests/(fuzz/(fuzz-[a-z-]+|make-seeds)$tests)):.*,\\1,p" | grep -Ev 'fuzz-seeds|test-element|-baseline')
 ninja -C "$folder" "${programs[@]}" >"$folder/compile.log" 2>&1 || fail "the build failed, see $folder/compile.log"
 
 work=$(mktemp -d)
@@ -32,6 +40,12 @@ objects=()
 for program in "${programs[@]}"; do
   target=$(basename "$program")
   [ "$target" != make-seeds ] || continue
+  if [[ $target = test-* ]]; then
+    LLVM_PROFILE_FILE=$work/$target.profraw "$folder/$program" --tap >"$work/$target.log" 2>&1 ||
+      say "$target failed: $(tail -n 1 "$work/$target.log")"
+    objects+=(-object "$folder/$program")
+    continue
+  fi
   inputs=()
   for root in "$work/seeds" tests/fuzz/corpus "$@"; do
     [ ! -d "$root/$target" ] || inputs+=("$root/$target")

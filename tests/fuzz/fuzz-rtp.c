@@ -22,6 +22,32 @@ static void check_headers(const uint8_t *data, size_t size)
   cj2k_header_reader_free(reader);
 }
 
+/* What was handed out of the codestream that is next. */
+static uint8_t *begun;
+static size_t begun_size;
+
+static void forget_begun(void)
+{
+  g_clear_pointer(&begun, g_free);
+  begun_size = 0;
+}
+
+/* Hands out what is there of the codestream that is next. */
+static void pull_begin(Cj2kRtpReceiver *receiver)
+{
+  Cj2kRtpBegin begin;
+  if (!cj2k_rtp_receiver_pull_begin(receiver, &begin))
+    return;
+  if (!begin.given)
+    forget_begun();
+  FUZZ_CHECK(begin.given == begun_size && begin.size > begin.given, "begins of %zu and %zu bytes",
+             begin.given, begin.size);
+  FUZZ_CHECK(!begun_size || !memcmp(begin.data, begun, begun_size), "a begin has changed");
+  g_free(begun);
+  begun = g_memdup2(begin.data, begin.size);
+  begun_size = begin.size;
+}
+
 /* Hands out what is ready. `sent`: what was sent, if all of it should come. */
 static uint32_t pull(Cj2kRtpReceiver *receiver, const uint8_t *sent, size_t size)
 {
@@ -33,6 +59,10 @@ static uint32_t pull(Cj2kRtpReceiver *receiver, const uint8_t *sent, size_t size
     FUZZ_CHECK(!sent || (codestream.size == size && !memcmp(codestream.data, sent, size)),
                "%zu bytes came, %zu were sent", codestream.size, size);
     FUZZ_CHECK(!sent || !codestream.repaired, "repaired without a loss");
+    if (codestream.given)
+      FUZZ_CHECK(codestream.given <= codestream.size && codestream.given <= begun_size &&
+                     !memcmp(codestream.data, begun, codestream.given),
+                 "a codestream does not begin as before");
     cj2k_rtp_image_read(codestream.data, codestream.size, &image);
     if (codestream.repaired)
       check_headers(codestream.data, codestream.size);
@@ -65,12 +95,14 @@ static void send(const Cj2kRtpPayloads *payloads, const uint8_t *data, size_t si
     cj2k_rtp_receiver_push(receiver, (uint16_t)i, 1, i + 1 == payloads->count, bytes,
                            CJ2K_RTP_HEADER_BYTES + payload->size, 0);
     g_free(bytes);
+    pull_begin(receiver);
   }
   cj2k_rtp_receiver_end(receiver);
   uint32_t count = pull(receiver, keep == UINT64_MAX ? data : NULL, size);
   FUZZ_CHECK(count == 1 || keep != UINT64_MAX, "%u codestreams", count);
   check_stats(receiver);
   cj2k_rtp_receiver_free(receiver);
+  forget_begun();
 }
 
 /* A payload that begins with SOC and SIZ is taken for the first one of a codestream; such bytes in
@@ -148,8 +180,10 @@ static void test_receiver(const uint8_t *data, size_t size)
     timestamp += control & 8 ? 1 : 0;
     cj2k_rtp_receiver_push(receiver, sequence, timestamp, control & 16, payload, length, 0);
     g_free(payload);
-    if (control & 32)
+    if (control & 32) {
       pull(receiver, NULL, 0);
+      pull_begin(receiver);
+    }
     if (control == 255)
       cj2k_rtp_receiver_flush(receiver);
   }
@@ -157,6 +191,7 @@ static void test_receiver(const uint8_t *data, size_t size)
   pull(receiver, NULL, 0);
   check_stats(receiver);
   cj2k_rtp_receiver_free(receiver);
+  forget_begun();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,6 +12,9 @@ should notice. A mutant that no test notices lives; it shows a hole in the tests
   --out DIR    copy of the tree, build and results (build-mutation)
   --list       prints the mutants of earlier runs that live, and does nothing else
 
+Mutants that live and were examined are in judged.tsv: source, the line, what the mutant makes of it, and why no
+test has to notice that. They count as judged and are not listed.
+
 All work is done in a copy of the tree. A mutant whose object file is that of the original is equivalent, and
 one that does not compile (warnings of some kinds are errors) does not count. One test program runs at a time; a
 test that takes ten times as long as without the mutant, and at least 20 s, has noticed it. The last line is a sum.
@@ -35,12 +38,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # is tried with, and those that only mutants which lived are tried with (--again).
 TESTS = [
     ("common/codestream/jp2*", ["test-headers", "fuzz-boxes", "test-decoder"], ["test-element-bytes", "jp2", "info"]),
-    ("common/codestream/write_boxes*", ["test-writer", "fuzz-round-trip", "images"], ["info"]),
-    ("common/codestream/write_*", ["test-writer", "test-packets", "fuzz-round-trip"],
+    ("common/codestream/write_boxes*", ["test-headers", "test-writer", "fuzz-round-trip", "images"], ["info"]),
+    ("common/codestream/write_*", ["test-writer", "test-packets", "fuzz-round-trip", "test-slices"],
      ["golden", "test-encoder", "info"]),
+    ("common/codestream/packets_parts*", ["test-parts", "fuzz-parts"], ["test-element-decoder"]),
     ("common/codestream/packets_resync*", ["test-resync", "test-conceal", "test-decoder"],
      ["fuzz-frame", "test-element-rtp-losses"]),
-    ("common/codestream/*", ["test-headers", "test-plan", "test-packets", "test-decoder", "test-writer", "test-resync",
+    ("common/codestream/*", ["test-headers", "test-refusals", "test-plan", "test-packets", "test-decoder", "test-writer", "test-resync",
                              "fuzz-headers", "fuzz-packets", "fuzz-tag-tree", "fuzz-frame"],
      ["golden", "conformance", "info"]),
     ("common/cpu/dwt/*", ["test-transform", "test-transform-baseline"], ["golden", "stage-equal-threads"]),
@@ -51,7 +55,8 @@ TESTS = [
     ("common/cpu/*", ["test-decoder", "test-conceal", "fuzz-round-trip", "fuzz-threads"],
      ["golden", "test-faults", "stage-equal-threads", "conformance"]),
     ("common/rate/*", ["test-rate-parts", "test-rate-fit", "fuzz-encoder", "test-rate-mode"],
-     ["golden", "test-rate-visual", "test-rate-period", "test-rate"]),
+     ["test-rate-average", "test-rate-ceiling", "test-rate-regions", "test-slices", "golden", "test-rate-visual",
+      "test-rate-period", "test-rate"]),
     ("common/rtp/*", ["test-rtp", "test-rtp-receive", "test-rtp-hostile", "fuzz-rtp"],
      ["test-element-rtp-transport", "test-element-rtp-losses", "rtp-sender"]),
     ("common/runtime/*", ["test-slots", "test-decoder", "test-threads", "test-clock"],
@@ -60,9 +65,9 @@ TESTS = [
     ("common/samples/*", ["test-pack", "test-pack-baseline", "test-element-formats"],
      ["test-element-encoder", "test-element-decoder", "raw"]),
     ("common/decoder/*", ["test-decoder", "test-conceal", "test-colours", "fuzz-frame", "fuzz-threads"],
-     ["test-faults", "test-element-decoder", "test-steady", "test-element-bytes", "test-element-stats", "conformance", "jp2"]),
+     ["test-parts", "test-faults", "test-element-decoder", "test-steady", "test-element-bytes", "test-element-stats", "conformance", "jp2"]),
     ("common/encoder/*", ["test-options", "test-rate-mode", "fuzz-encoder", "fuzz-round-trip", "test-encoder"],
-     ["golden", "test-element-encoder-coding", "test-profiles"]),
+     ["test-slices", "test-profiles", "test-rate-average", "test-rate-period", "golden", "test-element-encoder-coding"]),
     ("common/shared/*", ["test-ht", "test-mq", "test-xyz", "test-rate-parts"], ["golden", "test-colours"]),
     ("gst/gstcudaj2krtp*", ["test-element-rtp-transport", "test-element-rtp-losses", "fuzz-caps"], ["rtp-sender"]),
     ("gst/gstcudaj2kdec*", ["test-element-decoder-stream", "test-element-stats", "test-element-fields",
@@ -81,6 +86,7 @@ TESTS = [
 ]
 # Sources that a machine without a GPU does not build or cannot run.
 LEFT_OUT = ["gst/gstcudaj2kmemory.c", "gst/gstcudaj2kcontext.c", "gst/gstcudaj2kpinned.c", "common/shared/mq_tables.c"]
+JUDGED = Path(__file__).with_name("judged.tsv")
 NICE = ["nice", "-n", "10"]
 MEMORY = ["prlimit", f"--as={8 << 30}"]  # a mutant may ask for all of it
 
@@ -243,8 +249,22 @@ def read_results(path):
     return {row["key"]: row for row in rows}
 
 
+def read_judged():
+    """Source, line and changed line of each."""
+    rows = [line.split("\t") for line in JUDGED.read_text().splitlines()[1:]]
+    return {tuple(row[:3]) for row in rows}
+
+
+def is_judged(row, judged):
+    lines = row["diff"].split("\n")[2:]
+    first, changed = (next((line[1:].strip() for line in lines if line[:1] == sign), "") for sign in "-+")
+    return (row["path"], first, changed) in judged
+
+
 def summary(results):
-    counts = {}
+    counts, judged = {}, read_judged()
+    results = {name: dict(row, verdict="judged") if row["verdict"] == "lives" and is_judged(row, judged) else row
+               for name, row in results.items()}
     for row in results.values():
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
     for row in results.values():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Rate over perceived quality: measures coders on pictures, and makes docs/quality.* of the result.
 
-quality.py measure [--build DIR] [--openjph PROGRAM] [--openhtj2k PROGRAM] [--jobs N] TABLE PICTURE...
+quality.py measure [--build DIR] [--openjph PROGRAM] [--openhtj2k PROGRAM] [--jobs N] [--only CODER]... TABLE PICTURE...
     Codes each picture (PNG, 8 bit RGB) at several sizes and writes a line for each codestream to TABLE: picture,
     coder, bytes, bits per pixel, SSIMULACRA2, Butteraugli (of the project's own rates only), PSNR. All are decoded by
     cj2k-decode.
@@ -36,7 +36,7 @@ from pathlib import Path
 SIZE = (512, 384)
 RATES = (0.25, 0.5, 1, 1.7, 2.6, 4)
 QUALITIES = (20, 40, 60, 80, 92)
-CODERS = ("ht none", "ht csf", "mq none", "mq csf", "ht quality", "OpenJPH", "OpenHTJ2K")
+CODERS = ("ht none", "ht csf", "mq none", "mq csf", "ht quality", "ht csf best", "OpenJPH", "OpenHTJ2K")
 FIELDS = ("picture", "coder", "bytes", "bpp", "ssimulacra2", "butteraugli", "psnr")
 
 
@@ -54,8 +54,14 @@ def encode(tools, coder, point, source, target):
     elif coder == "ht quality":
         run(*own, "--block-coder", "ht", "--quality", point, source, target)
     else:
-        block_coder, weights = coder.split()
-        run(*own, "--block-coder", block_coder, "--visual-weights", weights, "--bits-per-pixel", point, source, target)
+        block_coder, weights, *effort = coder.split()
+        run(*own, "--block-coder", block_coder, "--visual-weights", weights, "--bits-per-pixel", point,
+            "--rate-effort", *(effort or ["fast"]), source, target)
+
+
+def has_rate(coder):
+    """Whether a coder is given a rate; the others are given a quality factor."""
+    return coder.split()[1:2] in (["none"], ["csf"])
 
 
 def decode(tools, stream, target):
@@ -86,7 +92,7 @@ def measure_one(task):
         encode(tools, coder, point, source, stream)
         decode(tools, stream, decoded)
         size = stream.stat().st_size
-        values = scores(Path(folder) / "in.png", decoded, coder.split()[-1] in ("none", "csf"))
+        values = scores(Path(folder) / "in.png", decoded, has_rate(coder))
     bits = size * 8 / (image.width * image.height)
     return (Path(picture).stem, coder, size, f"{bits:.4f}") + tuple(f"{value:.4f}" for value in values)
 
@@ -110,9 +116,9 @@ def measure(arguments):
     if lacking:
         print("skipped: needs", ", ".join(lacking))
         return 77
-    coders = [coder for coder in CODERS if tools.get(coder.lower(), True)]
+    coders = arguments.only or [coder for coder in CODERS if tools.get(coder.lower(), True)]
     tasks = [(tools, coder, point, picture) for picture in arguments.pictures for coder in coders
-             for point in (RATES if coder.split()[-1] in ("none", "csf") else QUALITIES)]
+             for point in (RATES if has_rate(coder) else QUALITIES)]
     with open(arguments.table, "w", newline="") as file, ProcessPoolExecutor(arguments.jobs) as pool:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(FIELDS)
@@ -170,7 +176,8 @@ def table(arguments):
             print("| first | second |", " | ".join(pictures), "| mean |")
             print("|---|---|" + "---|" * (len(pictures) + 1))
             for pair in (("ht none", "ht csf"), ("mq none", "mq csf"), ("OpenJPH", "ht csf"), ("OpenHTJ2K", "ht csf"),
-                         ("ht quality", "ht csf")):
+                         ("ht quality", "ht csf"), ("ht none", "ht csf best"), ("OpenJPH", "ht csf best"),
+                         ("OpenHTJ2K", "ht csf best")):
                 found = [saving(curves[p, pair[0]], curves[p, pair[1]], metric, low, high)
                          if (p, pair[0]) in curves and (p, pair[1]) in curves else None for p in pictures]
                 known = [value for value in found if value is not None]
@@ -308,6 +315,7 @@ def main():
     add.add_argument("--openjph")
     add.add_argument("--openhtj2k")
     add.add_argument("--jobs", type=int, default=os.cpu_count())
+    add.add_argument("--only", action="append", metavar="CODER", choices=CODERS)
     add.add_argument("table")
     add.add_argument("pictures", nargs="+")
     add.set_defaults(function=measure)

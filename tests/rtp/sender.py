@@ -33,6 +33,8 @@ CASES = [  # (name, raw caps, encoder, payloader)
      "mtu=200 seqnum-offset=65000 eseq-offset=255 timestamp-offset=4294960000"),
     ("constant-bytes", RAW, "rate-control=cbr bits-per-pixel=2", "mtu=1000 mark-precincts=false constant-bytes=17000"),
     ("constant-fields", INTERLACED + "top-field-first", "profile=broadcast-single main-level=3", "constant-bytes=300000"),
+    ("slices-low", RAW, "block-coder=ht bits-per-pixel=3 latency-profile=low", "mtu=900"),
+    ("slices-ultra", RAW, "rate-control=lossless sop=true latency-profile=ultra", "mtu=300"),
     ("tiny-mtu", RAW, "precincts=64x64 sop=true progression-order=rpcl", "mtu=64"),
 ]
 

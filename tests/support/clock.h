@@ -16,7 +16,9 @@
 
 #define CLOCK_HOUR 3600 /* seconds */
 
-static gint clock_shift;    /* atomic: seconds that are added to the time */
+/* Atomic: seconds that are added to the time. At first a thousand hours, because clocks that count
+ * from the start of a machine must stay positive when they are set back (GLib). */
+static gint clock_shift = 1000 * CLOCK_HOUR;
 static gint clock_restless; /* atomic: each look at the clock jumps up to an hour to or fro */
 static guint clock_looks;   /* atomic */
 

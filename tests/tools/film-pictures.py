@@ -136,6 +136,72 @@ def check_tiff(work):
     check_broken(work, "tif", tiff(picture(3, 8), 8, RGB, extra=()) + bytes(8), 400)
 
 
+def boxes(data):
+    """Contents of all boxes, those in superboxes too: (type, content)."""
+    at = 0
+    while at + 8 <= len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        content = data[at + 8:at + size] if size else data[at + 8:]
+        yield kind, content
+        if kind == b"jp2h":
+            yield from boxes(content)
+        at += size or len(data)
+
+
+def extra_samples(path):
+    """Values of ExtraSamples of a little-endian TIFF file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, = struct.unpack("<I", data[4:8])
+    for i in range(struct.unpack("<H", data[at:at + 2])[0]):
+        tag, kind, count, value = struct.unpack("<HHIH", data[at + 2 + 12 * i:at + 12 + 12 * i])
+        if tag == 338:
+            return [value] if (kind, count) == (3, 1) else None
+    return []
+
+
+def check_alpha(work):
+    """The kind of alpha goes through JP2 and JPH in both directions, and samples are what they were."""
+    for kind, (box, word) in enumerate((((65535, 65535), "unspecified"), ((2, 0), "premultiplied"), ((1, 0), "straight"))):
+        for components, bits, ending in ((2, 8, "jp2"), (4, 16, "jph")):
+            samples = picture(components, bits)
+            name = f"alpha {word}, {components} of {bits} bits, {ending}"
+            write(f"{work}/a.tif", tiff(samples, bits, RGB if components == 4 else BLACK_IS_ZERO, extra=[kind]))
+            coded = run(ENCODE, LOSSLESS, "a.tif", f"a.{ending}", work=work)
+            with open(f"{work}/a.{ending}", "rb") as file:
+                found = [content[-4:] for box_kind, content in boxes(file.read()) if box_kind == b"cdef"]
+            tap.ok(found == [struct.pack(">HH", *box)], f"{name}: channel definition", f"{found} {coded.stderr}")
+            run(DECODE, f"a.{ending}", "b.tif", work=work)
+            run(DECODE, f"a.{ending}", "a.pgx", work=work)
+            run(ENCODE, LOSSLESS, "b.tif", f"b.{ending}", work=work)
+            with open(f"{work}/a.{ending}", "rb") as a, open(f"{work}/b.{ending}", "rb") as b:
+                same = a.read() == b.read()
+            tap.ok(differences(read_pgx_set(f"{work}/a")[:components], planes_of(samples)) == 0 and same and
+                   extra_samples(f"{work}/b.tif") == [kind], f"{name}: back in TIFF", extra_samples(f"{work}/b.tif"))
+            if shutil.which("opj_decompress"):
+                theirs = run("opj_decompress", "-i", f"a.{ending}", "-o", "o.pgx", work=work)
+                planes = [read_pgx_set(f"{work}/o")[i] for i in range(components)] if not theirs.returncode else []
+                tap.ok(len(planes) == components and differences(planes, planes_of(samples)) == 0, f"{name}: OpenJPEG", theirs.stderr)
+            other = "straight" if word == "premultiplied" else "premultiplied"
+            run(ENCODE, LOSSLESS, f"--alpha={other}", "a.tif", f"c.{ending}", work=work)
+            run(DECODE, f"c.{ending}", "c.tif", work=work)
+            tap.ok(extra_samples(f"{work}/c.tif") == [2 if other == "straight" else 1], f"{name}: --alpha={other}")
+            for file in os.listdir(work):
+                os.remove(f"{work}/{file}")
+    write_pnm(f"{work}/p.ppm", planes_of(picture(3, 8)), 8)
+    done = run(ENCODE, "--alpha=straight", "p.ppm", "p.jp2", work=work)
+    tap.ok(done.returncode == 0 and b"no effect on a picture of 3 components" in done.stderr, "--alpha without alpha", done.stderr)
+    done = run(ENCODE, "--alpha=some", "p.ppm", "p.jp2", work=work)
+    tap.ok(done.returncode == 2 and b"premultiplied" in done.stderr, "--alpha of an unknown kind", done.stderr)
+    samples = picture(4, 8)
+    write(f"{work}/r.raw", samples.astype("u1").tobytes())
+    run(ENCODE, LOSSLESS, "--width=13", "--height=7", "--format=RGBA", "--alpha=premultiplied", "r.raw", "r.jph", work=work)
+    run(DECODE, "r.jph", "r.tif", work=work)
+    done = run(ENCODE, LOSSLESS, "r.tif", "r2.jph", work=work)
+    with open(f"{work}/r.jph", "rb") as a, open(f"{work}/r2.jph", "rb") as b:
+        tap.ok(a.read() == b.read() and extra_samples(f"{work}/r.tif") == [1], "a raw file with premultiplied alpha", done.stderr)
+
+
 def check_tiff_written(work):
     for bits, written in ((5, 8), (8, 8), (10, 16), (16, 16)):
         for components in (1, 3):
@@ -259,6 +325,7 @@ def main():
         if is_built(work, "a.tif", tiff(picture(3, 8), 8, RGB)):
             check_tiff(work)
             check_tiff_written(work)
+            check_alpha(work)
         if is_built(work, "a.exr", exr({"Y": (HALF, light[..., 0])})):
             check_exr(work, light.astype(float))
             check_exr_others(work, light.astype(float))

@@ -2,6 +2,7 @@
 /* Which marker segments take precedence, and the boxes around a codestream. */
 #include "codestream-bytes.h"
 #include "common/codestream/jp2.h"
+#include "common/codestream/write_boxes.h"
 
 #include <string.h>
 
@@ -32,7 +33,10 @@ static GByteArray *make_tiles(void)
   put_coc(bytes, 1, 2); /* takes precedence although it precedes COD */
   put_qcc(bytes, 2, 3);
   PUT_SEGMENT(bytes, 0xff77, 1, 2, 3); /* unknown marker */
-  put(bytes, 0xff30, 2);               /* marker without a segment */
+  PUT_SEGMENT(bytes, 0xff2f, 4);       /* another one */
+  put(bytes, 0xff30, 2);               /* the first and the last marker without a segment */
+  put(bytes, 0xff3f, 2);
+  PUT_SEGMENT(bytes, 0xff40, 5, 6);
   put_cod(bytes, 1);
   put_qcd(bytes, 1);
   PUT_SEGMENT(bytes, CJ2K_RGN, 0, 0, 7);
@@ -289,6 +293,66 @@ static void test_agreement(void)
   g_assert_cmpint(cj2k_jp2_check(&good, &header, &error), ==, CJ2K_ERROR_CODESTREAM);
 }
 
+/* Components of different depths have them in a bpcc box; a codestream of 4 GiB or more has its
+ * length in 64 bits. */
+static void test_written_boxes(void)
+{
+  Cj2kComponent components[] = {{.depth = 8}, {.depth = 12, .is_signed = true}};
+  const Cj2kHeader header = {.x1 = 3, .y1 = 2, .num_components = 2, .components = components};
+  const Cj2kFileColours colours = {NULL, CJ2K_COLOUR_GREY, {0}};
+  const uint64_t sizes[] = {5, UINT32_MAX - 8, UINT32_MAX - 7, UINT64_C(5) << 32};
+  Cj2kError error = {0};
+  Cj2kJp2 jp2;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+    Cj2kByteBuffer out = {0};
+    cj2k_write_boxes(&out, &header, &colours, CJ2K_FILE_JP2, sizes[i]);
+    bool large = sizes[i] + 8 > UINT32_MAX;
+    g_assert_cmpmem(out.data + out.size - (large ? 12 : 4), 4, "jp2c", 4);
+    const uint8_t *length = out.data + out.size - 8;
+    uint64_t value = 0;
+    for (uint32_t k = 0; k < (large ? 8u : 4u); k++)
+      value = value << 8 | length[k];
+    g_assert_cmpuint(value, ==, sizes[i] + (large ? 16 : 8));
+    if (i == 0) {
+      cj2k_bytes_reserve(&out, 5);
+      memcpy(out.data + out.size, "\xff\x4f\xff\x51", 5);
+      g_assert_cmpint(cj2k_jp2_read(out.data, out.size + 5, true, &jp2, &error), ==, CJ2K_OK);
+      g_assert_cmpuint(jp2.bits_per_component, ==, 255);
+      g_assert_nonnull(jp2.bpcc);
+      g_assert_cmpmem(jp2.bpcc, 2, "\x07\x8b", 2);
+      cj2k_jp2_clear(&jp2);
+    }
+    g_free(out.data);
+  }
+}
+
+/* Colours by code points: grey has fewer than three components, of which matrix 0 leaves three. */
+static void test_code_points(void)
+{
+  static const struct {
+    bool has_ihdr;
+    uint16_t components;
+    Cj2kCicp cicp;
+    Cj2kColour colour;
+  } cases[] = {{true, 3, {0, 1, 0, true}, CJ2K_COLOUR_UNKNOWN},
+               {true, 3, {1, 1, 2, true}, CJ2K_COLOUR_UNKNOWN},
+               {true, 1, {1, 1, 1, true}, CJ2K_COLOUR_GREY},
+               {true, 2, {1, 1, 0, true}, CJ2K_COLOUR_GREY},
+               {true, 3, {1, 1, 1, true}, CJ2K_COLOUR_SYCC},
+               {true, 3, {1, 13, 0, true}, CJ2K_COLOUR_SRGB},
+               {true, 4, {10, 17, 0, true}, CJ2K_COLOUR_XYZ},
+               {false, 1, {1, 1, 1, true}, CJ2K_COLOUR_SYCC}};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+    const Cj2kJp2 jp2 = {.is_jp2 = true,
+                         .has_ihdr = cases[i].has_ihdr,
+                         .num_components = cases[i].components,
+                         .cicp = cases[i].cicp};
+    g_assert_cmpint(cj2k_jp2_colour(&jp2), ==, cases[i].colour);
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -297,6 +361,8 @@ int main(int argc, char **argv)
   g_test_add_func("/header/block-sizes", test_block_sizes);
   g_test_add_func("/boxes/agreement", test_agreement);
   g_test_add_func("/boxes/read", test_boxes);
+  g_test_add_func("/boxes/code-points", test_code_points);
+  g_test_add_func("/boxes/written", test_written_boxes);
   g_test_add_func("/boxes/without-header", test_without_header_box);
   return g_test_run();
 }

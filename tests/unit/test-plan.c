@@ -287,6 +287,133 @@ static void test_plan(void)
   g_rand_free(rand);
 }
 
+/* --- the plan of the next header --- */
+
+static void random_steps(GRand *rand, Cj2kHeader *header)
+{
+  for (uint32_t c = 0; c < header->num_components; c++) {
+    Cj2kQuantisation *quantisation = &header->coding.quantisation[c];
+
+    quantisation->style = (uint8_t)(1 + random_below(rand, 2));
+    quantisation->guard_bits = (uint8_t)(1 + random_below(rand, 4));
+    quantisation->num_steps =
+        (uint8_t)(quantisation->style == 1 ? 1 : 3 * header->coding.coding[c].num_levels + 1);
+    for (uint32_t b = 0; b < quantisation->num_steps; b++) {
+      quantisation->exponent[b] = (uint8_t)random_below(rand, 32);
+      quantisation->mantissa[b] = (uint16_t)random_below(rand, 2048);
+    }
+  }
+}
+
+/* Changes one parameter that the geometry follows from, so that the header stays valid. */
+static void change_geometry(GRand *rand, Cj2kHeader *header)
+{
+  uint32_t c = random_below(rand, header->num_components);
+
+  switch (random_below(rand, 7)) {
+  case 0: header->coding.num_layers++; break;
+  case 1: header->coding.coding[c].log2_block_width++; break;
+  case 2: header->coding.coding[c].reversible ^= 1; break;
+  case 3: header->coding.coding[c].log2_precinct_height[0]++; break;
+  case 4: header->components[c].depth++; break;
+  case 5: header->coding.roi_shift[c]++; break;
+  default: header->coding.coding[c].block_style ^= CJ2K_STYLE_CAUSAL;
+  }
+}
+
+#define ASSERT_SAME_ARRAY(a, b, field)                                                             \
+  do {                                                                                             \
+    g_assert_cmpuint((a)->num_##field, ==, (b)->num_##field);                                      \
+    g_assert_cmpmem((a)->field, (a)->num_##field * sizeof *(a)->field, (b)->field,                 \
+                    (b)->num_##field * sizeof *(b)->field);                                        \
+  } while (0)
+
+static void assert_same_plans(const Cj2kPlan *a, const Cj2kPlan *b)
+{
+  ASSERT_SAME_ARRAY(a, b, tiles);
+  ASSERT_SAME_ARRAY(a, b, tile_comps);
+  ASSERT_SAME_ARRAY(a, b, resolutions);
+  ASSERT_SAME_ARRAY(a, b, bands);
+  ASSERT_SAME_ARRAY(a, b, precincts);
+  ASSERT_SAME_ARRAY(a, b, blocks);
+  g_assert_cmpuint(a->num_coefficients, ==, b->num_coefficients);
+  g_assert_cmpuint(a->num_lowpass, ==, b->num_lowpass);
+  g_assert_cmpuint(a->num_nodes, ==, b->num_nodes);
+  g_assert_true(a->header == b->header);
+}
+
+/* Renews the plan for a header with the geometry of the seed, or one that differs from it. Returns
+ * a new plan of the same header, which equals it. */
+static Cj2kPlan *renew_with(GRand *rand, guint32 seed, bool changes, Cj2kPlan **plan)
+{
+  GRand *same = g_rand_new_with_seed(seed);
+  Cj2kHeader *header = random_header(same);
+  Cj2kError error = {0};
+  Cj2kPlan *fresh;
+
+  random_steps(rand, header);
+  if (changes)
+    change_geometry(rand, header);
+  g_assert_cmpint(cj2k_plan_renew(plan, header, 0, 0, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_plan_new(header, 0, 0, &fresh, &error), ==, CJ2K_OK);
+  assert_same_plans(*plan, fresh);
+  g_assert_false(cj2k_plan_same_geometry(*plan, fresh));
+  g_assert_cmpint(cj2k_plan_renew(plan, header, 0, 0, &error), ==, CJ2K_OK); /* stays */
+  g_assert_true((*plan)->header == header);
+  cj2k_header_unref(header);
+  g_rand_free(same);
+  return fresh;
+}
+
+/* A renewed plan equals a new one, shares the geometry if only steps differ, and leaves the plan
+ * that a frame in flight holds as it was. */
+static void test_renew(void)
+{
+  GRand *rand = g_rand_new_with_seed(6);
+
+  for (guint32 round = 0; round < 200; round++) {
+    Cj2kPlan *plan = NULL, *first = renew_with(rand, round + 100, false, &plan);
+    Cj2kPlan *held = cj2k_plan_ref(plan);
+
+    for (uint32_t frame = 1; frame < 4; frame++) {
+      bool changes = frame == 3 && round % 2;
+      cj2k_plan_unref(renew_with(rand, round + 100, changes, &plan));
+      g_assert_true(cj2k_plan_same_geometry(held, plan) == !changes);
+    }
+    assert_same_plans(held, first);
+    cj2k_plan_unref(plan);
+    assert_same_plans(held, first);
+    cj2k_plan_unref(held);
+    cj2k_plan_unref(first);
+  }
+  g_rand_free(rand);
+}
+
+/* A header without enough steps is refused with the message of a new plan. */
+static void test_renew_errors(void)
+{
+  GRand *rand = g_rand_new_with_seed(7);
+  Cj2kHeader *good = random_header(rand);
+  GRand *same = g_rand_new_with_seed(7);
+  Cj2kHeader *bad = random_header(same);
+  Cj2kError error = {0}, expected = {0};
+  Cj2kPlan *plan = NULL, *none = NULL;
+
+  bad->coding.quantisation[bad->num_components - 1].num_steps = 0;
+  g_assert_cmpint(cj2k_plan_renew(&plan, good, 0, 0, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_plan_renew(&plan, bad, 0, 0, &error), ==, CJ2K_ERROR_CODESTREAM);
+  g_assert_cmpint(cj2k_plan_new(bad, 0, 0, &none, &expected), ==, CJ2K_ERROR_CODESTREAM);
+  g_assert_cmpstr(error.text, ==, expected.text);
+  g_assert_null(plan);
+  g_assert_cmpint(cj2k_plan_renew(&plan, good, 0, 0, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_plan_renew(&plan, good, 32, 0, &error), ==, CJ2K_ERROR_ARGUMENT);
+  g_assert_null(plan);
+  cj2k_header_unref(good);
+  cj2k_header_unref(bad);
+  g_rand_free(rand);
+  g_rand_free(same);
+}
+
 static void test_plan_limits(void)
 {
   Cj2kHeader *header = cj2k_header_new(1, 0);
@@ -345,6 +472,8 @@ int main(int argc, char **argv)
   g_test_add_func("/plan/covers-every-sample-once", test_plan);
   g_test_add_func("/plan/limits", test_plan_limits);
   g_test_add_func("/plan/norms", test_norms);
+  g_test_add_func("/plan/renew", test_renew);
+  g_test_add_func("/plan/renew-errors", test_renew_errors);
   g_test_add_func("/progression/five-orders", test_progressions);
   g_test_add_func("/progression/changes", test_progression_changes);
   return g_test_run();

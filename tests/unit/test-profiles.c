@@ -222,6 +222,16 @@ static void check_cinema(Case *c, uint32_t rsiz, uint32_t guard_bits, uint32_t f
   }
 }
 
+static void check_accepted(Case *c)
+{
+  Cj2kError error = {0};
+  Cj2kEncoder *encoder =
+      cj2k_encoder_open(&c->params, &c->picture.image, &c->picture.layout, &error);
+  g_assert_cmpstr(error.text, ==, "");
+  g_assert_nonnull(encoder);
+  cj2k_encoder_close(encoder);
+}
+
 static void test_cinema_2k(void)
 {
   Case c;
@@ -239,7 +249,12 @@ static void test_cinema_2k(void)
   c.params.guard_bits = 0;
   c.params.max_frame_bytes = 651042;
   check_refused(&c, "max-frame-bytes cinema-2k");
-  c.params.max_frame_bytes = 0;
+  c.params.max_frame_bytes = 651041; /* the limits themselves are allowed */
+  c.params.max_component_bytes = 520833;
+  check_accepted(&c);
+  c.params.max_component_bytes = 520834;
+  check_refused(&c, "max-component-bytes cinema-2k");
+  c.params.max_frame_bytes = c.params.max_component_bytes = 0;
   c.params.rate_control = CJ2K_RATE_LOSSLESS;
   check_refused(&c, "lossless cinema-2k");
   test_picture_clear(&c.picture);

@@ -2,8 +2,12 @@
 /*
  * average-bitrate: the promise of the bucket, periods, peaks, statistics, and that neither threads
  * nor frames in flight nor cutting the film change a byte.
+ *
+ * test-rate-average [--backend cuda] [GLib's options]
  */
 #include "encoder-pictures.h"
+
+static Cj2kBackendKind backend;
 
 #define FRAMES 96
 #define WIDTH  64
@@ -41,7 +45,7 @@ static Cj2kEncoderParams params_of(const Run *run, int coder)
   Cj2kEncoderParams params;
 
   cj2k_encoder_params_init(&params);
-  params.backend = CJ2K_BACKEND_CPU;
+  params.backend = backend;
   params.block_coder = (Cj2kBlockCoder)coder;
   params.frame_rate = 25;
   params.num_threads = run->threads;
@@ -66,7 +70,7 @@ static void encode(Run *run, int coder, GPtrArray *list)
       if (cj2k_encoder_submit(encoder, &film[submitted].picture, NULL, &error) != CJ2K_OK)
         g_error("frame %u: %s", submitted, error.text);
     g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
-    if (packet.status != CJ2K_OK)
+    if (packet.status != CJ2K_OK || packet.fallback)
       g_error("%s, frame %u: %s", run->options, received, packet.error.text);
     g_ptr_array_add(list, g_bytes_new(packet.data, packet.size));
     cj2k_encoder_release(encoder, &packet);
@@ -236,6 +240,7 @@ static void test_steady(void)
       g_assert_cmpint(cj2k_encoder_submit(encoder, &film[20].picture, NULL, &error), ==, CJ2K_OK);
       g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
       g_assert_cmpint(packet.status, ==, CJ2K_OK);
+      g_assert_false(packet.fallback);
       total += packet.size;
       cj2k_encoder_release(encoder, &packet);
     }
@@ -291,6 +296,7 @@ static void test_change(void)
     g_assert_cmpint(cj2k_encoder_submit(encoder, &film[20].picture, NULL, &error), ==, CJ2K_OK);
     g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
     g_assert_cmpint(packet.status, ==, CJ2K_OK);
+    g_assert_false(packet.fallback);
     late += i >= 70 ? packet.size : 0;
     cj2k_encoder_release(encoder, &packet);
   }
@@ -303,7 +309,10 @@ static void test_change(void)
 
 int main(int argc, char **argv)
 {
+  backend = test_take_backend(&argc, argv);
   g_test_init(&argc, &argv, NULL);
+  if (!test_has_backend(backend))
+    return 0;
   make_film();
   g_test_add_func("/rate-average/promise", test_promise);
   g_test_add_func("/rate-average/uneven", test_uneven);

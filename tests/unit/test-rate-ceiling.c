@@ -7,8 +7,12 @@
  *   - bitrate, bits-per-pixel and max-frame-bytes are the same ceiling;
  *   - a frame's bytes depend neither on other frames nor on threads.
  * CJ2K_TESTS_LONG=1 tests more pictures and ceilings.
+ *
+ * test-rate-ceiling [--backend cuda] [GLib's options]
  */
 #include "encoder-pictures.h"
+
+static Cj2kBackendKind backend;
 
 #define MIN_USED 0.97
 /* dB that a higher ceiling may cost while it binds. */
@@ -40,7 +44,7 @@ static Cj2kEncoderParams params_of(const char *target, int coder)
   Cj2kEncoderParams params;
 
   cj2k_encoder_params_init(&params);
-  params.backend = CJ2K_BACKEND_CPU;
+  params.backend = backend;
   params.block_coder = (Cj2kBlockCoder)coder;
   test_set_options(&params, target);
   return params;
@@ -182,6 +186,7 @@ static void test_sequences(void)
           cj2k_encoder_submit(encoder, &frames[submitted].picture, NULL, &error);
         g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
         g_assert_cmpint(packet.status, ==, CJ2K_OK);
+        g_assert_false(packet.fallback);
         g_assert_cmpmem(packet.data, packet.size, g_bytes_get_data(alone[received], NULL),
                         g_bytes_get_size(alone[received]));
         cj2k_encoder_release(encoder, &packet);
@@ -197,7 +202,10 @@ static void test_sequences(void)
 
 int main(int argc, char **argv)
 {
+  backend = test_take_backend(&argc, argv);
   g_test_init(&argc, &argv, NULL);
+  if (!test_has_backend(backend))
+    return 0;
   g_test_add_func("/rate-ceiling/ceilings", test_ceilings);
   g_test_add_func("/rate-ceiling/components", test_components);
   g_test_add_func("/rate-ceiling/same", test_same_ceiling);

@@ -152,17 +152,17 @@ static void test_history(void)
   Cj2kRateMemory memory;
 
   cj2k_history_init(&history);
-  g_assert_false(cj2k_history_recall(&history, 1, &memory));
+  g_assert_false(cj2k_history_recall(&history, 1, &memory, NULL));
   for (uint64_t number = 1; number < 200; number++) {
     record(&history, number, (double)number);
     record(&history, number, -1); /* too late to have an effect */
-    g_assert_true(cj2k_history_recall(&history, number + 1, &memory));
+    g_assert_true(cj2k_history_recall(&history, number + 1, &memory, NULL));
     uint64_t teacher = cj2k_history_teacher(&history, number + 1);
     g_assert_cmpuint(teacher, ==, number < CJ2K_RATE_LAG + 1 ? 1 : number + 1 - CJ2K_RATE_LAG);
     g_assert_cmpfloat(memory.base, ==, (double)teacher);
   }
   record(&history, 200, 0); /* the frame failed, nothing can be learned from it */
-  g_assert_false(cj2k_history_recall(&history, 200 + CJ2K_RATE_LAG, &memory));
+  g_assert_false(cj2k_history_recall(&history, 200 + CJ2K_RATE_LAG, &memory, NULL));
   cj2k_history_clear(&history);
 }
 
@@ -190,11 +190,70 @@ static void test_period(void)
   cj2k_history_clear(&history);
 }
 
+static gpointer wait_for_frame_1(gpointer history)
+{
+  Cj2kRateMemory memory;
+  bool interrupted = false;
+
+  g_assert_false(cj2k_history_recall(history, 3, &memory, &interrupted));
+  return GINT_TO_POINTER(interrupted);
+}
+
+/* A frame that waits is interrupted, once, if an earlier one needs its slot. */
+static void test_history_interrupted(void)
+{
+  Cj2kRateHistory history;
+  Cj2kRateMemory memory;
+  bool interrupted = false;
+
+  cj2k_history_init(&history);
+  GThread *thread = g_thread_new("waits", wait_for_frame_1, &history);
+  cj2k_history_interrupt(&history, 2);
+  g_assert_true(GPOINTER_TO_INT(g_thread_join(thread)));
+  cj2k_history_interrupt(&history, 3); /* not by a later one; and what is known is told */
+  record(&history, 1, 1);
+  g_assert_true(cj2k_history_recall(&history, 2, &memory, &interrupted));
+  g_assert_false(interrupted);
+  cj2k_history_clear(&history);
+}
+
+static gpointer plan_frame_2(gpointer bucket)
+{
+  bool interrupted = false;
+
+  cj2k_bucket_plan(bucket, 2, &interrupted);
+  return GINT_TO_POINTER(interrupted);
+}
+
+/* The same for a frame that waits for its place in the bucket. */
+static void test_bucket_interrupted(void)
+{
+  const Cj2kAverage average = {.rate = 1000, .peak = 2000, .window = 10};
+  Cj2kRateHistory history;
+  Cj2kRateBucket bucket;
+  bool interrupted = false;
+
+  cj2k_history_init(&history);
+  cj2k_bucket_init(&bucket, &history);
+  for (uint64_t number = 1; number <= 2; number++)
+    cj2k_bucket_announce(&bucket, number, &average);
+  cj2k_bucket_plan(&bucket, 1, &interrupted);
+  g_assert_false(interrupted);
+  GThread *thread = g_thread_new("waits", plan_frame_2, &bucket);
+  cj2k_bucket_interrupt(&bucket, 1);
+  g_assert_true(GPOINTER_TO_INT(g_thread_join(thread)));
+  cj2k_bucket_record(&bucket, 1, &(Cj2kOutcome){.size = 900, .demand = 900, .base = 1});
+  g_assert_cmpuint(cj2k_bucket_plan(&bucket, 2, &interrupted).ceiling, >, 0);
+  g_assert_false(interrupted);
+  cj2k_bucket_clear(&bucket);
+  cj2k_history_clear(&history);
+}
+
 static gpointer recall_later(gpointer history)
 {
   Cj2kRateMemory memory = {0};
 
-  g_assert_true(cj2k_history_recall(history, 2, &memory));
+  g_assert_true(cj2k_history_recall(history, 2, &memory, NULL));
   return g_memdup2(&memory.base, sizeof memory.base);
 }
 
@@ -301,6 +360,8 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-parts/history", test_history);
   g_test_add_func("/rate-parts/period", test_period);
   g_test_add_func("/rate-parts/history-waits", test_history_waits);
+  g_test_add_func("/rate-parts/history-interrupted", test_history_interrupted);
+  g_test_add_func("/rate-parts/bucket-interrupted", test_bucket_interrupted);
   g_test_add_func("/rate-parts/drift", test_drift);
   g_test_add_func("/rate-parts/layer-bytes", test_layer_bytes);
   g_test_add_func("/rate-parts/ht-blocks", test_ht_blocks);

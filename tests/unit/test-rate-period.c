@@ -6,12 +6,9 @@
  */
 #include "encoder-pictures.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define FRAMES 42
 
-static Cj2kBackendKind backend = CJ2K_BACKEND_CPU;
+static Cj2kBackendKind backend;
 static TestPicture film[FRAMES];
 
 /* Four scenes with cuts between them; within a scene the contrast changes from frame to frame, so
@@ -166,24 +163,10 @@ static void test_never(void)
 
 int main(int argc, char **argv)
 {
-  Cj2kDecoderParams params;
-  Cj2kError error = {0};
-
-  for (int i = 1; i + 1 < argc; i++)
-    if (!strcmp(argv[i], "--backend") && !strcmp(argv[i + 1], "cuda")) {
-      backend = CJ2K_BACKEND_CUDA;
-      memmove(&argv[i], &argv[i + 2], (size_t)(argc - i - 1) * sizeof *argv);
-      argc -= 2;
-    }
+  backend = test_take_backend(&argc, argv);
   g_test_init(&argc, &argv, NULL);
-  cj2k_decoder_params_init(&params);
-  params.backend = backend;
-  Cj2kDecoder *probe = cj2k_decoder_open(&params, &error);
-  if (!probe) {
-    printf("1..0 # SKIP %s\n", error.text);
+  if (!test_has_backend(backend))
     return 0;
-  }
-  cj2k_decoder_close(probe);
   make_film();
   g_test_add_func("/rate-period/parts/mq", test_parts_mq);
   g_test_add_func("/rate-period/parts/ht", test_parts_ht);

@@ -3,8 +3,12 @@
  * Regions of interest: their PSNR rises with their weight, no budget is exceeded, and neither
  * threads nor earlier frames change a byte. Over pictures, odd sizes, sub-sampling, tiles and both
  * block coders.
+ *
+ * test-rate-regions [--backend cuda] [GLib's options]
  */
 #include "encoder-pictures.h"
+
+static Cj2kBackendKind backend;
 
 typedef struct {
   double inside, outside; /* PSNR in dB */
@@ -15,7 +19,7 @@ static Cj2kEncoderParams params_of(int coder, const char *options)
   Cj2kEncoderParams params;
 
   cj2k_encoder_params_init(&params);
-  params.backend = CJ2K_BACKEND_CPU;
+  params.backend = backend;
   params.block_coder = (Cj2kBlockCoder)coder;
   params.codeblock_width = params.codeblock_height = 32;
   test_set_options(&params, options);
@@ -180,6 +184,7 @@ static void test_in_flight(void)
         }
         g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
         g_assert_cmpint(packet.status, ==, CJ2K_OK);
+        g_assert_false(packet.fallback);
         g_assert_cmpuint(packet.size, <=, 6000);
         if (in_flight == 1)
           first[received] = g_bytes_new(packet.data, packet.size);
@@ -238,7 +243,10 @@ static void test_refused(void)
 
 int main(int argc, char **argv)
 {
+  backend = test_take_backend(&argc, argv);
   g_test_init(&argc, &argv, NULL);
+  if (!test_has_backend(backend))
+    return 0;
   g_test_add_func("/rate-regions/weights", test_weights);
   g_test_add_func("/rate-regions/without-effect", test_without_effect);
   g_test_add_func("/rate-regions/in-flight", test_in_flight);

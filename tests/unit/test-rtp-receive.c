@@ -27,6 +27,31 @@ static Cj2kRtpStats stats_of(const Cj2kRtpReceiver *receiver)
   return stats;
 }
 
+/* The numbers themselves: the 64th strange packet in succession restarts them, which is counted. */
+static void test_suspects(void)
+{
+  Cj2kRtpSequence *sequence = g_new0(Cj2kRtpSequence, 1);
+  bool first, restarted;
+
+  g_assert_cmpint(cj2k_rtp_sequence_take(sequence, 1000, &first, &restarted), >=, 0);
+  for (uint32_t round = 1; round <= 2; round++) {
+    for (uint32_t i = 1; i < 64; i++)
+      g_assert_cmpint(cj2k_rtp_sequence_suspect(sequence, 500 + i), ==, -1);
+    g_assert_cmpuint(sequence->restarts, ==, round - 1);
+    int64_t highest = sequence->highest;
+    g_assert_cmpint(cj2k_rtp_sequence_suspect(sequence, 600), >, highest);
+    g_assert_cmpuint(sequence->restarts, ==, round);
+    g_assert_cmpuint(sequence->raw_highest, ==, 600);
+  }
+  /* A packet that is no suspect: the count begins anew. */
+  for (uint32_t i = 1; i < 64; i++)
+    cj2k_rtp_sequence_suspect(sequence, 500);
+  cj2k_rtp_sequence_take(sequence, 601, &first, &restarted);
+  g_assert_cmpint(cj2k_rtp_sequence_suspect(sequence, 500), ==, -1);
+  g_assert_cmpuint(sequence->restarts, ==, 2);
+  g_free(sequence);
+}
+
 /* A sender that restarts with numbers slightly lower than before is recognised after 64 packets;
  * packets of known codestreams that come twice or late are no restart. */
 static void test_restart_behind(void)
@@ -336,6 +361,7 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/rtp-receive/restart-behind", test_restart_behind);
+  g_test_add_func("/rtp-receive/suspects", test_suspects);
   g_test_add_func("/rtp-receive/padding", test_padding);
   g_test_add_func("/rtp-receive/no-marker", test_no_marker);
   g_test_add_func("/rtp-receive/endless", test_endless);

@@ -3,9 +3,14 @@
  * Frames in slices: the slices together are the codestream that is delivered whole, the same at
  * every number of threads and of frames in flight; no frame exceeds its budget; parts of it can be
  * decoded as they come.
+ *
+ * test-slices [--backend cuda] [GLib's options]: the bytes of this back end are compared with those
+ * of the CPU.
  */
 #include "common/encoder/encoder.h"
 #include "encoder-pictures.h"
+
+static Cj2kBackendKind tested;
 
 #define HT "progression-order=pcrl block-coder=ht slices=true "
 #define PRECINCTS                                                                                  \
@@ -67,9 +72,14 @@ static void change_picture(TestPicture *picture, uint32_t frame)
   }
 }
 
-/* `whole`: the back end codes whole frames, as that of a GPU does. */
-static void encode(const Case *c, uint32_t threads, uint32_t in_flight, bool callback, bool whole,
-                   GBytes *out[FRAMES])
+typedef struct {
+  Cj2kBackendKind backend;
+  uint32_t threads, in_flight;
+  bool callback;
+  bool whole; /* the back end codes whole frames, as that of a GPU does */
+} Way;
+
+static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
 {
   static const uint8_t halves[] = {1, 2, 2};
   Cj2kEncoderParams params;
@@ -79,10 +89,10 @@ static void encode(const Case *c, uint32_t threads, uint32_t in_flight, bool cal
 
   cj2k_encoder_params_init(&params);
   test_set_options(&params, c->options);
-  params.backend = CJ2K_BACKEND_CPU;
-  params.num_threads = threads;
-  params.frames_in_flight = in_flight;
-  params.slice_ready = callback ? take : NULL;
+  params.backend = way->backend;
+  params.num_threads = way->threads;
+  params.frames_in_flight = way->in_flight;
+  params.slice_ready = way->callback ? take : NULL;
   params.slice_user = &taken;
   for (uint32_t i = 0; i < FRAMES; i++) {
     taken.frames[i] = g_byte_array_new();
@@ -95,19 +105,19 @@ static void encode(const Case *c, uint32_t threads, uint32_t in_flight, bool cal
   if (!encoder)
     g_error("%s: %s", c->name, error.text);
   Cj2kEncodeBackend functions = *encoder->backend.functions;
-  functions.takes_blocks = !whole;
+  functions.takes_blocks = functions.takes_blocks && !way->whole;
   encoder->backend.functions = &functions;
   for (uint32_t sent = 0, got = 0; got < FRAMES; got++) {
-    for (; sent < FRAMES && sent < got + in_flight; sent++)
+    for (; sent < FRAMES && sent < got + way->in_flight; sent++)
       g_assert_cmpint(
           cj2k_encoder_submit(encoder, &pictures[sent].picture, GUINT_TO_POINTER(sent), &error), ==,
           CJ2K_OK);
     Cj2kPacket packet;
     g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
-    if (packet.status != CJ2K_OK)
+    if (packet.status != CJ2K_OK || packet.fallback)
       g_error("%s: %s", c->name, packet.error.text);
     out[got] = g_bytes_new(packet.data, packet.size);
-    if (callback) {
+    if (way->callback) {
       g_assert_cmpmem(packet.data, packet.size, taken.frames[got]->data, taken.frames[got]->len);
       g_assert_true(taken.ended[got]);
       if (strstr(c->options, "precincts"))
@@ -142,7 +152,7 @@ static void test_bytes(gconstpointer data)
 {
   const Case *c = data;
   GBytes *first[FRAMES], *other[FRAMES];
-  encode(c, 1, 1, true, false, first);
+  encode(c, &(Way){CJ2K_BACKEND_CPU, 1, 1, true, false}, first);
   for (uint32_t i = 0; i < FRAMES; i++) {
     if (c->budget)
       g_assert_cmpuint(g_bytes_get_size(first[i]), <=, c->budget);
@@ -151,16 +161,13 @@ static void test_bytes(gconstpointer data)
       g_assert_cmpuint(g_bytes_get_size(first[i]), >, c->budget / 2);
     decode(c, first[i], i);
   }
-  static const struct {
-    uint32_t threads, in_flight;
-    bool callback, whole;
-  } ways[] = {{3, 1, true, false},
-              {3, 3, true, false},
-              {1, 4, true, false},
-              {2, 2, false, false},
-              {2, 2, true, true}};
+  const Way ways[] = {{tested, 3, 1, true, false},
+                      {tested, 3, 3, true, false},
+                      {tested, 1, 4, true, false},
+                      {tested, 2, 2, false, false},
+                      {tested, 2, 2, true, true}};
   for (size_t w = 0; w < G_N_ELEMENTS(ways); w++) {
-    encode(c, ways[w].threads, ways[w].in_flight, ways[w].callback, ways[w].whole, other);
+    encode(c, &ways[w], other);
     for (uint32_t i = 0; i < FRAMES; i++) {
       g_assert_true(g_bytes_equal(first[i], other[i]));
       g_bytes_unref(other[i]);
@@ -191,7 +198,7 @@ static void test_refused(void)
     Cj2kError error = {0};
     cj2k_encoder_params_init(&params);
     test_set_options(&params, options[i]);
-    params.backend = CJ2K_BACKEND_CPU;
+    params.backend = tested;
     g_assert_null(cj2k_encoder_open(&params, &picture.image, &picture.layout, &error));
     g_assert_cmpint(error.code, ==, CJ2K_ERROR_ARGUMENT);
     g_assert_nonnull(strstr(error.text, "slices"));
@@ -201,7 +208,10 @@ static void test_refused(void)
 
 int main(int argc, char **argv)
 {
+  tested = test_take_backend(&argc, argv);
   g_test_init(&argc, &argv, NULL);
+  if (!test_has_backend(tested))
+    return 0;
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
     gchar *path = g_strconcat("/slices/", cases[i].name, NULL);
     g_test_add_data_func(path, &cases[i], test_bytes);

@@ -192,6 +192,25 @@ static void test_reclaim(void)
   bench_clear(&bench);
 }
 
+/* A frame without a slot takes the one that a later frame yields, which waits behind it. */
+static void test_yield(void)
+{
+  Bench bench;
+  Cj2kError error;
+  bench_init(&bench, 1, 2);
+  const Cj2kSlotMaker slots = slot_maker(&bench);
+  bench.slots.allowed = 1;
+  cj2k_slots_announce(&bench.slots, 1, 2);
+  void *slot = cj2k_slots_take(&bench.slots, 1, &slots, &error);
+  cj2k_slots_announce(&bench.slots, 0, 1);
+  cj2k_slots_yield(&bench.slots, 1, 2, slot);
+  g_assert_cmpuint(bench.slots.waiting[1], ==, 2);
+  g_assert_true(cj2k_slots_take(&bench.slots, 0, &slots, &error) == slot);
+  cj2k_slots_give(&bench.slots, 0, slot);
+  g_assert_true(cj2k_slots_take(&bench.slots, 1, &slots, &error) == slot);
+  bench_clear(&bench);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -202,5 +221,6 @@ int main(int argc, char **argv)
   g_test_add_func("/slots/drop", test_drop);
   g_test_add_func("/slots/none", test_none);
   g_test_add_func("/slots/reclaim", test_reclaim);
+  g_test_add_func("/slots/yield", test_yield);
   return g_test_run();
 }

@@ -68,6 +68,17 @@ typedef struct Cj2kHtEncodeScratch {
   uint16_t sigma[CJ2K_HT_MAX_GROUPS];
 } Cj2kHtEncodeScratch;
 
+/* Context c_q (T.814 7.3.5); above: the quad above, between its neighbours. */
+static inline uint32_t cj2k_ht_context(bool first, const uint32_t *above, uint32_t left)
+{
+  uint32_t w = CJ2K_HT_ENC_RHO(left);
+  if (first)
+    return ((w | w >> 1) & 1) | (w >> 1 & 6);
+  uint32_t nw = CJ2K_HT_ENC_RHO(above[-1]), n = CJ2K_HT_ENC_RHO(above[0]),
+           ne = CJ2K_HT_ENC_RHO(above[1]);
+  return ((nw >> 3 | n >> 1) & 1) | (w > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
+}
+
 /* A coded cleanup pass: lengths of its three parts, which are in the scratch. */
 typedef struct {
   uint32_t magsgn, mel, vlc; /* bytes */

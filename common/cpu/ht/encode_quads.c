@@ -20,17 +20,6 @@ static inline uint32_t max4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
   return MAX(MAX(a, b), MAX(c, d));
 }
 
-/* Context c_q (T.814 7.3.5); above: the quad above, between its neighbours. */
-static inline uint32_t context(bool first, const uint32_t *above, uint32_t left)
-{
-  uint32_t w = CJ2K_HT_ENC_RHO(left);
-  if (first)
-    return ((w | w >> 1) & 1) | (w >> 1 & 6);
-  uint32_t nw = CJ2K_HT_ENC_RHO(above[-1]), n = CJ2K_HT_ENC_RHO(above[0]),
-           ne = CJ2K_HT_ENC_RHO(above[1]);
-  return ((nw >> 3 | n >> 1) & 1) | (w > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
-}
-
 void cj2k_ht_analyse_row(const Cj2kBlockSource *source, uint32_t plane, uint32_t y, bool first,
                          const Cj2kHtQuadRow *above, Cj2kHtQuadRow *row)
 {
@@ -58,7 +47,7 @@ void cj2k_ht_analyse_row(const Cj2kBlockSource *source, uint32_t plane, uint32_t
     if (bound > kappa)
       for (uint32_t n = 0; n < 4; n++)
         eps |= (e[n] == largest) << n;
-    uint32_t c = context(first, above->quad + CJ2K_HT_ENC_PAD + q, quad[(ptrdiff_t)q - 1]);
+    uint32_t c = cj2k_ht_context(first, above->quad + CJ2K_HT_ENC_PAD + q, quad[(ptrdiff_t)q - 1]);
     quad[q] = eps | rho << 4 | c << 8 | bound << 16 | (bound - kappa) << 24;
     lower[2 * q] = (uint8_t)e[1];
     lower[2 * q + 1] = (uint8_t)e[3];

@@ -54,6 +54,15 @@ class State:
         join.remove_folder(self.folder)
 
 
+def check_passes(options):
+    """A first pass looks at the whole film, and a part has only its own frames."""
+    for word, following in zip(options, [*options[1:], ""]):
+        name, equals, value = word.partition("=")
+        if name == "--pass" and (value if equals else following) != "2":
+            raise UsageError("a first pass needs the whole film: run cj2k-encode --pass=1 --stats=FILE once, and this command "
+                             "with --pass=2 --stats=FILE, where all workers see FILE")
+
+
 def encoder_command(options, encoder):
     """The command for a part, and whether it is our tool: OPTIONS of cj2k-encode, or a whole command with {in},
     {out}, {first}, {last}, {count}, {period}."""
@@ -61,6 +70,7 @@ def encoder_command(options, encoder):
         if not any("{out}" in word for word in options):
             raise UsageError("a command must hold {out}, the pattern of the files that it writes")
         return options, False
+    check_passes(options)
     return [encoder, "{in}", "{out}", "--frames={first}-{last}", "--rate-period={period}", *options], True
 
 

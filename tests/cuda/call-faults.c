@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "call-faults.h"
+
+#include <cuda.h>
+#include <glib.h>
+#include <string.h>
+
+static struct {
+  gint armed; /* atomic */
+  gint calls; /* atomic: since it was armed */
+  gint number;
+  cudaError_t error;
+  FaultExtent extent;
+  const char *failed; /* atomic: name of the first function that failed */
+} fault;
+
+static gint alive; /* atomic */
+
+/* A call that fails is the thread's last error, until cudaGetLastError() is called. */
+static __thread cudaError_t last_error;
+
+void call_faults_arm(uint32_t number, cudaError_t error, FaultExtent extent)
+{
+  g_assert(!g_atomic_int_get(&fault.armed));
+  fault.number = (gint)number;
+  fault.error = error;
+  fault.extent = extent;
+  g_atomic_int_set(&fault.calls, 0);
+  g_atomic_pointer_set(&fault.failed, NULL);
+  g_atomic_int_set(&fault.armed, true);
+}
+
+const char *call_faults_disarm(void)
+{
+  g_atomic_int_set(&fault.armed, false);
+  return g_atomic_pointer_get(&fault.failed);
+}
+
+uint32_t call_faults_count(void)
+{
+  return (uint32_t)g_atomic_int_get(&fault.calls);
+}
+
+int call_faults_alive(void)
+{
+  return g_atomic_int_get(&alive);
+}
+
+typedef enum { ALLOCATES, WORKS, HANDLES_CONTEXT } CallKind;
+
+/* Counts a call. Does it fail? The context of a lost GPU can be made current all the same. */
+static bool fails(const char *name, CallKind kind)
+{
+  if (!g_atomic_int_get(&fault.armed))
+    return false;
+  gint call = g_atomic_int_add(&fault.calls, 1);
+  if (call < fault.number || (call > fault.number && fault.extent == FAULT_ONCE) ||
+      (fault.extent == FAULT_MEMORY && kind != ALLOCATES) ||
+      (fault.extent == FAULT_FROM && kind == HANDLES_CONTEXT))
+    return false;
+  g_atomic_pointer_compare_and_exchange(&fault.failed, NULL, name);
+  return true;
+}
+
+/* All calls fail. */
+static bool is_lost(void)
+{
+  return g_atomic_int_get(&fault.armed) && fault.extent == FAULT_FROM &&
+         g_atomic_int_get(&fault.calls) > fault.number;
+}
+
+static cudaError_t failure(void)
+{
+  if (fault.extent == FAULT_ONCE) /* else nothing is left of it when the fault is over */
+    last_error = fault.error;
+  return fault.error;
+}
+
+/* Declares the runtime's function and begins the one that replaces it. */
+#define REPLACED(name, parameters)                                                                 \
+  cudaError_t __real_##name parameters;                                                            \
+  cudaError_t __wrap_##name parameters;                                                            \
+  cudaError_t __wrap_##name parameters
+
+/* Nothing is done by a call that fails. */
+#define STARTS(name, parameters, arguments)                                                        \
+  REPLACED(name, parameters)                                                                       \
+  {                                                                                                \
+    return fails(#name, WORKS) ? failure() : __real_##name arguments;                              \
+  }
+
+/* The failure is that of the work that was waited for. */
+#define WAITS(name, parameters, arguments)                                                         \
+  REPLACED(name, parameters)                                                                       \
+  {                                                                                                \
+    cudaError_t result = __real_##name arguments;                                                  \
+    return fails(#name, WORKS) ? failure() : result;                                               \
+  }
+
+#define MAKES(name, kind, parameters, arguments)                                                   \
+  REPLACED(name, parameters)                                                                       \
+  {                                                                                                \
+    if (fails(#name, kind))                                                                        \
+      return failure();                                                                            \
+    cudaError_t result = __real_##name arguments;                                                  \
+    g_atomic_int_add(&alive, result == cudaSuccess);                                               \
+    return result;                                                                                 \
+  }
+
+/* Frees in any case: what counts is that the library has tried. */
+#define FREES(name, parameters, argument)                                                          \
+  REPLACED(name, parameters)                                                                       \
+  {                                                                                                \
+    cudaError_t result = __real_##name(argument);                                                  \
+    g_atomic_int_add(&alive, (argument) ? -1 : 0);                                                 \
+    return fails(#name, WORKS) ? failure() : result;                                               \
+  }
+
+MAKES(cudaMalloc, ALLOCATES, (void **memory, size_t size), (memory, size))
+MAKES(cudaHostAlloc, ALLOCATES, (void **memory, size_t size, unsigned flags), (memory, size, flags))
+MAKES(cudaStreamCreateWithFlags, WORKS, (cudaStream_t * stream, unsigned flags), (stream, flags))
+MAKES(cudaStreamCreateWithPriority, WORKS, (cudaStream_t * stream, unsigned flags, int priority),
+      (stream, flags, priority))
+MAKES(cudaEventCreate, WORKS, (cudaEvent_t * event), (event))
+MAKES(cudaEventCreateWithFlags, WORKS, (cudaEvent_t * event, unsigned flags), (event, flags))
+
+FREES(cudaFree, (void *memory), memory)
+FREES(cudaFreeHost, (void *memory), memory)
+FREES(cudaStreamDestroy, (cudaStream_t stream), stream)
+FREES(cudaEventDestroy, (cudaEvent_t event), event)
+
+WAITS(cudaStreamSynchronize, (cudaStream_t stream), (stream))
+WAITS(cudaEventSynchronize, (cudaEvent_t event), (event))
+WAITS(cudaEventQuery, (cudaEvent_t event), (event))
+
+STARTS(cudaGetDeviceCount, (int *count), (count))
+STARTS(cudaDriverGetVersion, (int *version), (version))
+STARTS(cudaGetDevice, (int *device), (device))
+STARTS(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
+       (value, attribute, device))
+STARTS(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribute, int value),
+       (function, attribute, value))
+STARTS(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, const void *memory),
+       (attributes, memory))
+STARTS(cudaEventElapsedTime, (float *ms, cudaEvent_t begin, cudaEvent_t end), (ms, begin, end))
+STARTS(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
+STARTS(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
+       (stream, event, flags))
+STARTS(cudaMemcpy, (void *to, const void *from, size_t size, enum cudaMemcpyKind kind),
+       (to, from, size, kind))
+STARTS(cudaMemcpyAsync,
+       (void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),
+       (to, from, size, kind, stream))
+STARTS(cudaMemcpy2DAsync,
+       (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+        enum cudaMemcpyKind kind, cudaStream_t stream),
+       (to, to_pitch, from, from_pitch, width, height, kind, stream))
+STARTS(cudaMemcpyToSymbol,
+       (const void *symbol, const void *from, size_t size, size_t offset, enum cudaMemcpyKind kind),
+       (symbol, from, size, offset, kind))
+STARTS(cudaMemsetAsync, (void *memory, int value, size_t size, cudaStream_t stream),
+       (memory, value, size, stream))
+
+/* Kernels are launched by one of these, by CUDA 13 and by CUDA 12. */
+#ifdef HAVE_KERNEL_HANDLES
+STARTS(__cudaLaunchKernel,
+       (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t memory,
+        cudaStream_t stream),
+       (kernel, grid, block, arguments, memory, stream))
+#else
+STARTS(cudaLaunchKernel,
+       (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t memory,
+        cudaStream_t stream),
+       (kernel, grid, block, arguments, memory, stream))
+#endif
+
+bool call_faults_copy(void *to, const void *from, size_t size)
+{
+  return __real_cudaMemcpy(to, from, size, cudaMemcpyDefault) == cudaSuccess;
+}
+
+/* Not counted: it reports failures of other calls. */
+REPLACED(cudaGetLastError, (void))
+{
+  cudaError_t result = __real_cudaGetLastError();
+  if (last_error != cudaSuccess)
+    result = last_error;
+  last_error = cudaSuccess;
+  return is_lost() ? fault.error : result;
+}
+
+/* ------------------------------------------------------------------ functions of the driver --- */
+
+static CUresult (*real_push)(CUcontext), (*real_pop)(CUcontext *),
+    (*real_retain)(CUcontext *, CUdevice);
+
+static CUresult push(CUcontext context)
+{
+  return fails("cuCtxPushCurrent", HANDLES_CONTEXT) ? CUDA_ERROR_INVALID_CONTEXT
+                                                    : real_push(context);
+}
+
+/* Restores the caller's context in any case, on which tests rely as well. */
+static CUresult pop(CUcontext *context)
+{
+  CUresult result = real_pop(context);
+  return fails("cuCtxPopCurrent", HANDLES_CONTEXT) ? CUDA_ERROR_INVALID_CONTEXT : result;
+}
+
+static CUresult retain(CUcontext *context, CUdevice device)
+{
+  return fails("cuDevicePrimaryCtxRetain", HANDLES_CONTEXT) ? CUDA_ERROR_DEVICE_UNAVAILABLE
+                                                            : real_retain(context, device);
+}
+
+/* The library gets functions of the driver here, and calls them by their addresses. */
+REPLACED(cudaGetDriverEntryPointByVersion,
+         (const char *name, void **function, unsigned version, unsigned long long flags,
+          enum cudaDriverEntryPointQueryResult *how))
+{
+  static const struct {
+    const char *name;
+    void *real, *replacement; /* addresses of pointers to functions */
+  } replaced[] = {{"cuCtxPushCurrent", &real_push, (void *)push},
+                  {"cuCtxPopCurrent", &real_pop, (void *)pop},
+                  {"cuDevicePrimaryCtxRetain", &real_retain, (void *)retain}};
+  if (fails("cudaGetDriverEntryPointByVersion", WORKS))
+    return failure();
+  cudaError_t result = __real_cudaGetDriverEntryPointByVersion(name, function, version, flags, how);
+  for (guint i = 0; i < G_N_ELEMENTS(replaced) && result == cudaSuccess; i++)
+    if (strcmp(name, replaced[i].name) == 0) {
+      memcpy(replaced[i].real, function, sizeof *function);
+      *function = replaced[i].replacement;
+    }
+  return result;
+}

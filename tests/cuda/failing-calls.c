@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Every CUDA call of an encoder's or decoder's life fails once, in each way of failing
+ * (call-faults.h). The library must say so, hang nowhere and free what it has; the frames around
+ * the one that suffers must be as without a fault, and so must a new codec.
+ *
+ * Linked with the CUDA runtime it needs a GPU and skips without. Linked with pretend-runtime.c it
+ * needs none, and tests the host side alone. --share N: only each Nth call fails in each way; with
+ * 5 each call fails in one way. Prints TAP.
+ */
+#include "call-faults.h"
+#include "tests/unit/encoder-pictures.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FRAMES     4
+#define MAX_CALLS  20000 /* more is a loop that does not end */
+#define HANG_AFTER 60    /* seconds */
+
+typedef struct {
+  const char *name;
+  cudaError_t error;
+  FaultExtent extent;
+} Fault;
+
+static const Fault faults[] = {
+    {"out of memory", cudaErrorMemoryAllocation, FAULT_ONCE},
+    {"invalid value", cudaErrorInvalidValue, FAULT_ONCE},
+    {"launch failure", cudaErrorLaunchFailure, FAULT_ONCE},
+    {"illegal address, and all calls after it", cudaErrorIllegalAddress, FAULT_FROM},
+    {"no more memory from then on", cudaErrorMemoryAllocation, FAULT_MEMORY},
+};
+
+typedef struct {
+  const char *name, *options; /* options: of the encoder */
+  uint32_t in_flight;
+  Cj2kMemoryKind memory; /* of the pictures */
+  bool decodes, traced;
+} Case;
+
+static const Case cases[] = {
+    {"encode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, false, false},
+    {"encode HT, traced", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_PINNED, false, true},
+    {"encode HT to a budget", "block-coder=ht max-frame-bytes=4000", 3, CJ2K_MEMORY_HOST, false,
+     false},
+    {"encode MQ to an average", "block-coder=mq average-bitrate=800 average-window=16", 3,
+     CJ2K_MEMORY_HOST, false, false},
+    {"encode MQ", "block-coder=mq rate-control=lossless", 3, CJ2K_MEMORY_HOST, false, false},
+    {"encode MQ to a budget", "block-coder=mq max-frame-bytes=4000", 1, CJ2K_MEMORY_CUDA, false,
+     false},
+    {"encode MQ in layers", "block-coder=mq max-frame-bytes=4000 num-layers=3", 2, CJ2K_MEMORY_HOST,
+     false, false},
+    {"decode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, true, true},
+    {"decode HT to device memory", "block-coder=ht rate-control=lossless", 3, CJ2K_MEMORY_CUDA,
+     true, false},
+    {"decode MQ", "block-coder=mq rate-control=lossless", 3, CJ2K_MEMORY_PINNED, true, false},
+    {"decode MQ, 4:2:0", "block-coder=mq quant-step=0.01", 1, CJ2K_MEMORY_HOST, true, false},
+};
+
+/* One life of a codec. */
+typedef struct {
+  const Case *what;
+  const TestPicture *picture;
+  Cj2kEncoderParams params;
+  GBytes *coded;        /* by the CPU; what a decoder gets */
+  size_t picture_bytes; /* of a decoded picture */
+  GBytes *expected;     /* what the first frame gives without a fault */
+  uint32_t failed;      /* frames, or a codec that cannot be opened */
+  bool ends;            /* the codec cannot be opened, or memory for pictures cannot be had */
+  gchar *why;           /* what is wrong; NULL: nothing */
+  const Fault *fault;   /* NULL: none */
+} Life;
+
+static uint32_t num_tests;
+static bool any_failed;
+static char hang_text[200]; /* what is said if the current codec does not end */
+
+/* --------------------------------------------------------------------------- what is wrong --- */
+
+static void wrong(Life *life, const char *what)
+{
+  if (!life->why)
+    life->why = g_strdup(what);
+}
+
+/* A failure must have a status that fits and a text that tells what failed. */
+static void check_error(Life *life, Cj2kStatus status, const Cj2kError *error)
+{
+  life->failed++;
+  if (!life->fault)
+    wrong(life, error->text);
+  else if (status != CJ2K_ERROR_DEVICE && status != CJ2K_ERROR_MEMORY)
+    wrong(life, "a status that is neither of the device nor of memory");
+  else if (!strstr(error->text, "CUDA") && !strstr(error->text, "memory") &&
+           !strstr(error->text, "GPU"))
+    wrong(life, "an error whose text does not tell what failed");
+}
+
+/* Does every frame of this case give the same bytes, whatever became of those before? */
+static bool is_repeatable(const Life *life)
+{
+  return life->what->decodes || (!strstr(life->what->options, "max-frame-bytes") &&
+                                 !strstr(life->what->options, "average"));
+}
+
+/* What a good frame gave. */
+static void check_result(Life *life, uint32_t frame, const void *data, size_t size)
+{
+  if (!life->expected) {
+    life->expected = g_bytes_new(data, size);
+    return;
+  }
+  if (frame > 0 && !is_repeatable(life))
+    return;
+  gsize expected;
+  gconstpointer bytes = g_bytes_get_data(life->expected, &expected);
+  if (size != expected || memcmp(data, bytes, size) != 0)
+    wrong(life, "a good frame differs from that of a run without a fault");
+}
+
+static void trace(void *user, uint32_t stream, const char *stage, double begin, double end)
+{
+  (void)user, (void)stream, (void)stage, (void)begin, (void)end;
+}
+
+/* ---------------------------------------------------------------------------------- encoder --- */
+
+/* Copies the picture to memory of the encoder's. NULL: there is none. */
+static void *place_picture(Life *life, Cj2kEncoder *encoder, Cj2kPlane *planes,
+                           Cj2kPicture *picture)
+{
+  const TestPicture *from = life->picture;
+  size_t size = (size_t)from->width * from->height * 2;
+  uint8_t *memory = cj2k_encoder_alloc(encoder, life->what->memory, size * from->num_components);
+  for (uint32_t c = 0; memory && c < from->num_components; c++) {
+    planes[c] = (Cj2kPlane){.data = memory + c * size, .pitch = from->planes[c].pitch};
+    if (life->what->memory != CJ2K_MEMORY_CUDA)
+      memcpy(planes[c].data, from->planes[c].data, size);
+    else if (!call_faults_copy(planes[c].data, from->planes[c].data, size))
+      wrong(life, "no copy to device memory");
+  }
+  *picture = (Cj2kPicture){
+      .memory = life->what->memory, .num_planes = from->num_components, .planes = planes};
+  return memory;
+}
+
+static void receive_packet(Life *life, Cj2kEncoder *encoder, uint32_t frame)
+{
+  Cj2kPacket packet;
+  if (cj2k_encoder_receive(encoder, &packet) != CJ2K_OK)
+    wrong(life, "a frame that was submitted cannot be received");
+  else if (packet.status != CJ2K_OK)
+    check_error(life, packet.status, &packet.error);
+  else if (packet.fallback)
+    wrong(life, "done by the CPU");
+  else
+    check_result(life, frame, packet.data, packet.size);
+  cj2k_encoder_release(encoder, &packet);
+}
+
+static void run_encoder(Life *life, Cj2kEncoder *encoder, const Cj2kPicture *picture)
+{
+  bool submitted[FRAMES] = {false};
+  Cj2kError error = {0};
+  for (uint32_t i = 0; i < FRAMES + life->what->in_flight; i++) {
+    if (i >= life->what->in_flight && submitted[i - life->what->in_flight])
+      receive_packet(life, encoder, i - life->what->in_flight);
+    if (i >= FRAMES)
+      continue;
+    Cj2kStatus status = cj2k_encoder_submit(encoder, picture, NULL, &error);
+    submitted[i] = status == CJ2K_OK;
+    if (status != CJ2K_OK)
+      check_error(life, status, &error);
+  }
+}
+
+static void encode(Life *life)
+{
+  Cj2kError error = {0};
+  Cj2kPlane planes[3];
+  Cj2kPicture picture;
+  Cj2kEncoder *encoder =
+      cj2k_encoder_open(&life->params, &life->picture->image, &life->picture->layout, &error);
+  if (!encoder) {
+    check_error(life, error.code, &error);
+    life->ends = true;
+    return;
+  }
+  void *memory = NULL;
+  if (life->what->memory == CJ2K_MEMORY_HOST)
+    picture = life->picture->picture;
+  else
+    memory = place_picture(life, encoder, planes, &picture);
+  if (life->what->memory == CJ2K_MEMORY_HOST || memory)
+    run_encoder(life, encoder, &picture);
+  else
+    life->failed++;
+  life->ends = life->what->memory != CJ2K_MEMORY_HOST && !memory;
+  cj2k_encoder_free(encoder, life->what->memory, memory);
+  cj2k_encoder_close(encoder);
+}
+
+/* ---------------------------------------------------------------------------------- decoder --- */
+
+/* Memory for the pictures of all frames in flight, and the picture of one. */
+typedef struct {
+  uint8_t *memory;
+  Cj2kPlane planes[FRAMES][3];
+  Cj2kPicture pictures[FRAMES];
+} Targets;
+
+static void make_targets(Life *life, Cj2kDecoder *decoder, Targets *targets)
+{
+  const TestPicture *like = life->picture;
+  targets->memory = cj2k_decoder_alloc(decoder, life->what->memory, life->picture_bytes * FRAMES);
+  for (uint32_t i = 0; targets->memory && i < FRAMES; i++) {
+    uint8_t *at = targets->memory + i * life->picture_bytes;
+    for (uint32_t c = 0; c < like->num_components; c++) {
+      const Cj2kComponent *component = &like->components[c];
+      size_t pitch = like->planes[c].pitch;
+      targets->planes[i][c] = (Cj2kPlane){.data = at, .pitch = pitch};
+      at += pitch * (component->y1 - component->y0);
+    }
+    targets->pictures[i] = (Cj2kPicture){.memory = life->what->memory,
+                                         .num_planes = like->num_components,
+                                         .planes = targets->planes[i]};
+  }
+}
+
+static void receive_frame(Life *life, Cj2kDecoder *decoder, const Targets *targets, uint32_t number)
+{
+  Cj2kFrame frame;
+  const uint8_t *at = targets->memory + number * life->picture_bytes;
+  if (cj2k_decoder_receive(decoder, &frame) != CJ2K_OK) {
+    wrong(life, "a frame that was submitted cannot be received");
+  } else if (frame.status != CJ2K_OK) {
+    check_error(life, frame.status, &frame.error);
+  } else if (frame.fallback || frame.corrupt_blocks) {
+    wrong(life, "done by the CPU, or corrupt");
+  } else if (life->what->memory == CJ2K_MEMORY_CUDA) {
+    uint8_t *copy = g_malloc(life->picture_bytes);
+    if (call_faults_copy(copy, at, life->picture_bytes))
+      check_result(life, number, copy, life->picture_bytes);
+    else
+      wrong(life, "no copy from device memory");
+    g_free(copy);
+  } else {
+    check_result(life, number, at, life->picture_bytes);
+  }
+  cj2k_decoder_release(decoder, &frame);
+}
+
+static void run_decoder(Life *life, Cj2kDecoder *decoder, const Targets *targets)
+{
+  bool submitted[FRAMES] = {false};
+  Cj2kError error = {0};
+  gsize size;
+  const uint8_t *data = g_bytes_get_data(life->coded, &size);
+  for (uint32_t i = 0; i < FRAMES + life->what->in_flight; i++) {
+    if (i >= life->what->in_flight && submitted[i - life->what->in_flight])
+      receive_frame(life, decoder, targets, i - life->what->in_flight);
+    if (i >= FRAMES)
+      continue;
+    Cj2kStatus status = cj2k_decoder_submit(decoder, data, size, &life->picture->layout,
+                                            &targets->pictures[i], NULL, &error);
+    submitted[i] = status == CJ2K_OK;
+    if (status != CJ2K_OK)
+      check_error(life, status, &error);
+  }
+}
+
+static void decode(Life *life)
+{
+  Cj2kDecoderParams params;
+  Cj2kError error = {0};
+  Targets targets;
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.num_threads = 2;
+  params.frames_in_flight = life->what->in_flight;
+  params.trace = life->what->traced ? trace : NULL;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  if (!decoder) {
+    check_error(life, error.code, &error);
+    life->ends = true;
+    return;
+  }
+  make_targets(life, decoder, &targets);
+  if (targets.memory)
+    run_decoder(life, decoder, &targets);
+  else
+    life->failed++;
+  life->ends = !targets.memory;
+  cj2k_decoder_free(decoder, life->what->memory, targets.memory);
+  cj2k_decoder_close(decoder);
+}
+
+/* ------------------------------------------------------------------------------------ tests --- */
+
+/* Runs one codec with a fault at this call (NULL: none); false: the call is not reached. */
+static bool live(Life *life, const Fault *fault, uint32_t number, const char **name)
+{
+  int alive = call_faults_alive();
+  life->failed = 0;
+  life->ends = false;
+  life->fault = fault;
+  if (fault)
+    call_faults_arm(number, fault->error, fault->extent);
+  g_snprintf(hang_text, sizeof hang_text, "Bail out! %s does not end after call %u: %s\n",
+             life->what->name, number, fault ? fault->name : "no fault");
+  alarm(HANG_AFTER);
+  life->what->decodes ? decode(life) : encode(life);
+  alarm(0);
+  *name = fault ? call_faults_disarm() : NULL;
+  if (call_faults_alive() != alive)
+    wrong(life, "memory, a stream or an event is left");
+  return *name != NULL;
+}
+
+static void fail_at(Life *life, const Fault *fault, uint32_t number, bool *reached,
+                    uint32_t *harmful)
+{
+  const char *name = NULL, *none;
+  *reached = live(life, fault, number, &name);
+  if (fault->extent == FAULT_ONCE && life->failed > 1)
+    wrong(life, "more frames failed than were hit");
+  *harmful += life->failed > 0;
+  gchar *why = g_steal_pointer(&life->why);
+  if (why && *reached)
+    printf("# call %u, %s: %s\n", number, name, why);
+  /* The fault is over: a new codec works. After harmless ones that is not tried each time. */
+  if (*reached && (life->failed || number % 16 == 0)) {
+    live(life, NULL, 0, &none);
+    if (life->why)
+      printf("# after call %u, %s: %s\n", number, name, life->why);
+  }
+  if (!why)
+    why = g_steal_pointer(&life->why);
+  g_free(life->why);
+  life->why = why;
+}
+
+static void report(const Life *life, bool good, const Fault *fault, uint32_t calls,
+                   uint32_t harmful)
+{
+  any_failed |= !good;
+  printf("%sok %u - %s: %s, at each of %u calls, %u of them needed\n", good ? "" : "not ",
+         ++num_tests, life->what->name, fault->name, calls, harmful);
+}
+
+/* Lets every call of a codec's life fail; with `share` of several only each such one. */
+static void test_fault(Life *life, const Fault *fault, uint32_t first, uint32_t share)
+{
+  uint32_t number = first, harmful = 0, bad = 0;
+  bool reached = true;
+  while (reached && number < MAX_CALLS && bad < 5) {
+    fail_at(life, fault, number, &reached, &harmful);
+    bad += life->why != NULL;
+    g_clear_pointer(&life->why, g_free);
+    number += share;
+  }
+  if (number >= MAX_CALLS)
+    printf("# more than %d calls\n", MAX_CALLS);
+  report(life, !bad && number < MAX_CALLS && (harmful || share > 1), fault, number - share,
+         harmful);
+}
+
+static void life_init(Life *life, const Case *what, const TestPicture *picture)
+{
+  *life = (Life){.what = what, .picture = picture};
+  cj2k_encoder_params_init(&life->params);
+  life->params.backend = CJ2K_BACKEND_CPU;
+  life->params.num_threads = 2;
+  life->params.frame_rate = 25;
+  test_set_options(&life->params, what->options);
+  if (what->decodes)
+    life->coded = test_encode_valid(&life->params, picture);
+  life->params.backend = CJ2K_BACKEND_CUDA;
+  life->params.frames_in_flight = what->in_flight;
+  life->params.trace = what->traced ? trace : NULL;
+  for (uint32_t c = 0; c < picture->num_components; c++)
+    life->picture_bytes +=
+        picture->planes[c].pitch * (picture->components[c].y1 - picture->components[c].y0);
+}
+
+static void test_case(const Case *what, const TestPicture *picture, uint32_t share)
+{
+  Life life;
+  const char *name;
+  life_init(&life, what, picture);
+  live(&life, NULL, 0, &name);
+  if (life.why) {
+    printf("not ok %u - %s: without a fault: %s\n", ++num_tests, what->name, life.why);
+    any_failed = true;
+  }
+  for (uint32_t i = 0; i < G_N_ELEMENTS(faults) && !life.why; i++)
+    test_fault(&life, &faults[i], i % share, share);
+  g_free(life.why);
+  g_clear_pointer(&life.expected, g_bytes_unref);
+  g_clear_pointer(&life.coded, g_bytes_unref);
+}
+
+/* New device memory is zero: what another process left must not be seen. */
+static void test_zeros(void)
+{
+  enum { SIZE = 100000 };
+  Cj2kDecoderParams params;
+  Cj2kError error = {0};
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  uint8_t *copy = g_malloc(SIZE);
+  void *memory = decoder ? cj2k_decoder_alloc(decoder, CJ2K_MEMORY_CUDA, SIZE) : NULL;
+  bool good = memory && call_faults_copy(copy, memory, SIZE);
+  for (size_t i = 0; i < SIZE && good; i++)
+    good = copy[i] == 0;
+  printf("%sok %u - new device memory is zero\n", good ? "" : "not ", ++num_tests);
+  any_failed |= !good;
+  cj2k_decoder_free(decoder, CJ2K_MEMORY_CUDA, memory);
+  cj2k_decoder_close(decoder);
+  g_free(copy);
+}
+
+static void hung(int signal)
+{
+  (void)signal;
+  _exit(write(STDOUT_FILENO, hang_text, strlen(hang_text)) > 0 ? 1 : 2);
+}
+
+int main(int argc, char **argv)
+{
+  TestPicture picture, subsampled;
+  static const uint8_t dx[] = {1, 2, 2}, dy[] = {1, 2, 2};
+  int share = argc > 2 && strcmp(argv[1], "--share") == 0 ? atoi(argv[2]) : 1;
+  int count = 0;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (cudaGetDeviceCount(&count) != cudaSuccess || !count) {
+    printf("1..0 # SKIP no GPU\n");
+    return 0;
+  }
+  signal(SIGALRM, hung);
+  test_picture_init(&picture, SCENE_NATURAL, 90, 70, 3, 10, false, NULL, NULL, 0, 0);
+  test_picture_init(&subsampled, SCENE_NATURAL, 90, 70, 3, 10, false, dx, dy, 0, 0);
+  test_zeros();
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+    test_case(&cases[i], strstr(cases[i].name, "4:2:0") ? &subsampled : &picture,
+              (uint32_t)MAX(share, 1));
+  printf("1..%u\n", num_tests);
+  test_picture_clear(&picture);
+  test_picture_clear(&subsampled);
+  return any_failed ? 1 : 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A CUDA runtime without a GPU, for tests of the host side: device memory is the host's, copies are
+ * done at once, and kernels do nothing, but for the one that copies. All coefficients are therefore
+ * zero, and so are the samples that are decoded. Sanitizers see what the host side does with
+ * memory.
+ *
+ * It has the functions that the library calls, with the toolkit that was tested.
+ */
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <glib.h>
+#include <string.h>
+
+/* Called by code that nvcc generates. */
+void **__cudaRegisterFatBinary(void *binary);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                            int threads, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
+                            int *size);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+                       size_t size, int constant, int global);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t memory, cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *memory, void *stream);
+cudaError_t __cudaGetKernel(const void **kernel, const void *function);
+cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                               size_t memory, cudaStream_t stream);
+
+/* ------------------------------------------------------------------------------ kernels --- */
+
+static const void *copy_kernel; /* the address by which the host knows it */
+static __thread cudaStream_t launch_stream;
+
+void **__cudaRegisterFatBinary(void *binary)
+{
+  return binary;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle)
+{
+  (void)handle;
+}
+
+void __cudaUnregisterFatBinary(void **handle)
+{
+  (void)handle;
+}
+
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                            int threads, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *size)
+{
+  (void)handle, (void)device, (void)threads, (void)tid, (void)bid, (void)block, (void)grid;
+  (void)size;
+  if (strstr(name, "copy_kernel"))
+    copy_kernel = host;
+}
+
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+                       size_t size, int constant, int global)
+{
+  (void)handle, (void)host, (void)device, (void)name, (void)external, (void)size, (void)constant;
+  (void)global;
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t memory, cudaStream_t stream)
+{
+  (void)grid, (void)block, (void)memory;
+  launch_stream = stream;
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *memory, void *stream)
+{
+  *grid = *block = (dim3){1, 1, 1};
+  *memory = 0;
+  *(cudaStream_t *)stream = launch_stream;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(const void **kernel, const void *function)
+{
+  *kernel = function;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                               size_t memory, cudaStream_t stream)
+{
+  (void)grid, (void)block, (void)memory, (void)stream;
+  if (kernel == copy_kernel)
+    memmove(*(void **)arguments[0], *(void **)arguments[1], *(size_t *)arguments[2]);
+  return cudaSuccess;
+}
+
+/* CUDA 12 */
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                             size_t memory, cudaStream_t stream)
+{
+  return __cudaLaunchKernel(kernel, grid, block, arguments, memory, stream);
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value)
+{
+  (void)function, (void)attribute, (void)value;
+  return cudaSuccess;
+}
+
+/* --------------------------------------------------------------- device, driver, context --- */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+  (void)device;
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 4 : 64 * 1024;
+  return cudaSuccess;
+}
+
+static __thread int depth; /* contexts that are pushed */
+
+static CUresult push(CUcontext context)
+{
+  depth++;
+  return context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* A context that the library did not push is the caller's, which it must not pop. */
+static CUresult pop(CUcontext *context)
+{
+  g_assert_cmpint(depth, >, 0);
+  depth--;
+  *context = NULL;
+  return CUDA_SUCCESS;
+}
+
+static CUresult retain(CUcontext *context, CUdevice device)
+{
+  (void)device;
+  *context = (CUcontext)context;
+  return CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *how)
+{
+  (void)version, (void)flags;
+  *function = strcmp(name, "cuCtxPushCurrent") == 0           ? (void *)push
+              : strcmp(name, "cuCtxPopCurrent") == 0          ? (void *)pop
+              : strcmp(name, "cuDevicePrimaryCtxRetain") == 0 ? (void *)retain
+                                                              : NULL;
+  *how = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+  return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+  return error == cudaErrorMemoryAllocation ? "out of memory" : "some error";
+}
+
+/* ------------------------------------------------------------------------------- memory --- */
+
+/* As another process may have left it. */
+cudaError_t cudaMalloc(void **memory, size_t size)
+{
+  *memory = g_try_malloc(size);
+  if (*memory)
+    memset(*memory, 0xA5, size);
+  return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t size, unsigned flags)
+{
+  (void)flags;
+  *memory = g_try_malloc0(size);
+  return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+  g_free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+  g_free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)
+{
+  (void)memory;
+  *attributes = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered};
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
+{
+  (void)kind;
+  if (size)
+    memcpy(to, from, size);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+  (void)stream;
+  return cudaMemcpy(to, from, size, kind);
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+  (void)kind, (void)stream;
+  for (size_t y = 0; y < height; y++)
+    memcpy((char *)to + y * to_pitch, (const char *)from + y * from_pitch, width);
+  return cudaSuccess;
+}
+
+/* Only kernels read it. */
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset,
+                               enum cudaMemcpyKind kind)
+{
+  (void)symbol, (void)from, (void)size, (void)offset, (void)kind;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream)
+{
+  (void)stream;
+  memset(memory, value, size);
+  return cudaSuccess;
+}
+
+/* ------------------------------------------------------------------- streams and events --- */
+
+/* Blocks of their own, so that what is used after it was destroyed, or not destroyed, is found. */
+static cudaError_t make(void *object)
+{
+  *(char **)object = g_new0(char, 1);
+  return cudaSuccess;
+}
+
+static cudaError_t destroy(void *object)
+{
+  g_free(object);
+  return cudaSuccess;
+}
+
+static cudaError_t use(const void *object)
+{
+  if (object == (const void *)cudaStreamPerThread)
+    return cudaSuccess;
+  return object && *(const char *)object ? cudaErrorInvalidResourceHandle : cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+  (void)flags;
+  return make(stream);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+  (void)flags, (void)priority;
+  return make(stream);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+  return destroy(stream);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+  return use(stream);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+  (void)flags, (void)use(event);
+  return use(stream);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+  return make(event);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+  (void)flags;
+  return make(event);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+  return destroy(event);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+  (void)use(stream);
+  return use(event);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+  return use(event);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+  return use(event);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
+{
+  *ms = 0;
+  (void)use(begin);
+  return use(end);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The RTP elements with alignment=subframe: packets leave as soon as their bytes are there, and are
+ * those of the whole frame. */
+#include "rtp-streams.h"
+#include "subframe.h"
+
+#define PCRL                                                                                       \
+  "block-coder=ht rate-control=lossless progression-order=pcrl num-resolutions=3 "                 \
+  "precincts=1024x16,512x8,256x4 "
+#define NUMBERS "seqnum-offset=65000 timestamp-offset=5 ssrc=7 eseq-offset=250 pt=96 "
+
+/* ------------------------------------------------------------------------------- streams --- */
+
+/* The same frames in buffers of `size` bytes. */
+static Stream cut(const Stream *whole, gsize size)
+{
+  GstCaps *caps = gst_caps_copy(whole->caps);
+  gst_caps_set_simple(caps, "alignment", G_TYPE_STRING, "subframe", NULL);
+  Stream stream = stream_new(caps);
+  for (guint i = 0; i < whole->buffers->len; i++) {
+    GstBuffer *frame = whole->buffers->pdata[i];
+    GPtrArray *parts = subframe_cut(frame, size);
+    for (guint k = 0; k < parts->len; k++) {
+      GstBuffer *part = parts->pdata[k];
+      GST_BUFFER_PTS(part) = GST_BUFFER_PTS(frame);
+      GST_BUFFER_DURATION(part) = GST_BUFFER_DURATION(frame);
+      g_ptr_array_add(stream.buffers, gst_buffer_ref(part));
+    }
+    g_ptr_array_unref(parts);
+  }
+  gst_caps_unref(caps);
+  return stream;
+}
+
+/* --------------------------------------------------------------------------------- packets --- */
+
+typedef struct {
+  const gchar *name, *encoder, *payloader;
+} Case;
+
+static const Case cases[] = {
+    {"pcrl", PCRL, ""},
+    {"mtu-100", PCRL "sop=true eph=true", "mtu=100"},
+    {"layers", PCRL "block-coder=mq num-layers=3 rate-control=quality", "mtu=300"},
+    {"rpcl", "progression-order=rpcl precincts=32x32", "mtu=200"},
+    {"cprl-tile-parts", "progression-order=cprl precincts=32x32 tile-parts=component", "mtu=400"},
+    {"repeats", PCRL, "mtu=500 repeat-resolutions=2"},
+    {"constant-bytes", PCRL, "mtu=500 constant-bytes=60000"},
+    {"reuse", PCRL, "header-reuse=true"},
+    /* sent when complete */
+    {"lrcp", "num-layers=2", "mtu=300"},
+    {"tiles", PCRL "tile-width=64 tile-height=64", "mtu=300"},
+    {"unmarked", PCRL, "mark-precincts=false mtu=300"},
+    {"paced", PCRL, "pacing=1.5 mtu=300"},
+    {"plt", "progression-order=pcrl plt=true precincts=64x64", "mtu=300"},
+};
+
+static void assert_same_packets(const Stream *a, const Stream *b)
+{
+  g_assert_cmpuint(a->buffers->len, ==, b->buffers->len);
+  for (guint i = 0; i < a->buffers->len; i++) {
+    GstBuffer *x = a->buffers->pdata[i], *y = b->buffers->pdata[i];
+    g_assert_true(same_bytes(x, y));
+    g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(x, GST_BUFFER_FLAG_MARKER), ==,
+                    GST_BUFFER_FLAG_IS_SET(y, GST_BUFFER_FLAG_MARKER));
+  }
+  g_assert_true(gst_caps_is_equal(a->caps, b->caps));
+}
+
+static void test_packets(gconstpointer data)
+{
+  const Case *c = data;
+  static const gsize sizes[] = {1, 77, 1000, 1 << 30};
+  Stream whole = stream_encode(c->encoder, GST_VIDEO_FORMAT_I422_10LE, 96, 130, 3, NULL);
+  gchar *properties = g_strconcat(NUMBERS, c->payloader, NULL);
+  Stream expected = stream_pass("rtpj2ksclpay", properties, &whole, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+    Stream parts = cut(&whole, sizes[i]);
+    Stream packets = stream_pass("rtpj2ksclpay", properties, &parts, NULL);
+    assert_same_packets(&expected, &packets);
+    stream_clear(&packets);
+    stream_clear(&parts);
+  }
+  stream_clear(&expected);
+  stream_clear(&whole);
+  g_free(properties);
+}
+
+/* Each part makes packets leave: those of all its precincts, but for the last one of the frame. */
+static void test_at_once(void)
+{
+  GstVideoInfo info = video(GST_VIDEO_FORMAT_I422_10LE, 96, 130);
+  GstCaps *caps;
+  GPtrArray *slices = subframe_encode(SLICES, &info, 0, &caps);
+  GstHarness *h = gst_harness_new_parse("rtpj2ksclpay mtu=300");
+  gst_harness_set_src_caps(h, caps);
+  guint64 bytes = 0, sent = 0;
+  for (guint i = 0; i < slices->len; i++) {
+    GstBuffer *packet;
+    bytes += gst_buffer_get_size(slices->pdata[i]);
+    g_assert_cmpint(push_frame(h, slices->pdata[i], 0), ==, GST_FLOW_OK);
+    while ((packet = gst_harness_try_pull(h))) {
+      sent += gst_buffer_get_size(packet) - 20; /* RTP and payload header */
+      gst_buffer_unref(packet);
+    }
+    if (i + 2 < slices->len)
+      g_assert_cmpuint(sent, ==, bytes);
+  }
+  g_assert_cmpuint(sent, ==, bytes);
+  gst_harness_teardown(h);
+  g_ptr_array_unref(slices);
+}
+
+/* Of a frame without an end, what came is sent; the next one is complete. */
+static void test_no_end(gconstpointer data)
+{
+  gboolean discont = GPOINTER_TO_INT(data);
+  Stream whole = stream_encode(PCRL, GST_VIDEO_FORMAT_I420, 96, 130, 4, NULL);
+  Stream parts = cut(&whole, 1500), lossy = stream_new(parts.caps);
+  for (guint i = 0; i < parts.buffers->len; i++) {
+    GstBuffer *part = gst_buffer_copy(parts.buffers->pdata[i]);
+    guint frame = (guint)gst_util_uint64_scale_round(GST_BUFFER_PTS(part), FPS, GST_SECOND);
+    gboolean last = GST_BUFFER_FLAG_IS_SET(part, GST_BUFFER_FLAG_MARKER);
+    if (frame == 1 && discont && i + 2 < parts.buffers->len && !last) {
+      GST_BUFFER_FLAG_SET(part, GST_BUFFER_FLAG_DISCONT);
+    } else if (frame == 1 && last) {
+      gst_buffer_unref(part);
+      continue;
+    }
+    g_ptr_array_add(lossy.buffers, part);
+  }
+  GstStructure *stats;
+  Stream packets = stream_pass("rtpj2ksclpay", NUMBERS "mtu=300", &lossy, NULL);
+  Stream received = stream_pass("rtpj2kscldepay", "", &packets, &stats);
+  guint good = 0;
+  for (guint i = 0; i < received.buffers->len; i++) {
+    GstBuffer *frame = received.buffers->pdata[i];
+    guint n = (guint)gst_util_uint64_scale_round(GST_BUFFER_PTS(frame), FPS, GST_SECOND);
+    if (n == 1) {
+      g_assert_true(GST_BUFFER_FLAG_IS_SET(frame, GST_BUFFER_FLAG_CORRUPTED));
+      continue;
+    }
+    g_assert_true(same_bytes(frame, whole.buffers->pdata[n]));
+    good++;
+  }
+  g_assert_cmpuint(good, ==, 3);
+  gst_structure_free(stats);
+  stream_clear(&received);
+  stream_clear(&packets);
+  stream_clear(&lossy);
+  stream_clear(&parts);
+  stream_clear(&whole);
+}
+
+/* ---------------------------------------------------------------------------- depayloader --- */
+
+#define DEPAY_PARTS " ! capsfilter caps=" SUBFRAME
+
+/* Frames in slices, as RTP packets. */
+static Stream slices_as_packets(const gchar *encoder, guint count)
+{
+  GstVideoInfo info = video(GST_VIDEO_FORMAT_I422_10LE, 96, 130);
+  Stream slices = stream_new(NULL);
+  for (guint i = 0; i < count; i++) {
+    GPtrArray *parts = subframe_encode(encoder, &info, i, slices.caps ? NULL : &slices.caps);
+    for (guint k = 0; k < parts->len; k++) {
+      GstBuffer *part = gst_buffer_copy(parts->pdata[k]);
+      GST_BUFFER_PTS(part) = gst_util_uint64_scale(i, GST_SECOND, FPS);
+      g_ptr_array_add(slices.buffers, part);
+    }
+    g_ptr_array_unref(parts);
+  }
+  Stream packets = stream_pass("rtpj2ksclpay", NUMBERS "mtu=300", &slices, NULL);
+  stream_clear(&slices);
+  return packets;
+}
+
+/* Joins the buffers of each frame; checks their flags. */
+static Stream join(const Stream *parts, guint *largest)
+{
+  Stream frames = stream_new(parts->caps);
+  guint count = 0;
+  for (guint i = 0; i < parts->buffers->len; i++) {
+    GstBuffer *part = parts->buffers->pdata[i];
+    g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(part, GST_BUFFER_FLAG_DELTA_UNIT), ==, count > 0);
+    if (!count++) {
+      g_ptr_array_add(frames.buffers, gst_buffer_copy(part));
+    } else {
+      GstBuffer **frame = (GstBuffer **)&frames.buffers->pdata[frames.buffers->len - 1];
+      g_assert_false(GST_BUFFER_IS_DISCONT(part));
+      g_assert_cmpuint(GST_BUFFER_PTS(part), ==, GST_BUFFER_PTS(*frame));
+      if (GST_BUFFER_FLAG_IS_SET(part, GST_BUFFER_FLAG_CORRUPTED))
+        GST_BUFFER_FLAG_SET(*frame, GST_BUFFER_FLAG_CORRUPTED);
+      gst_buffer_copy_into(*frame, part, GST_BUFFER_COPY_MEMORY, 0, -1);
+    }
+    *largest = MAX(*largest, count);
+    if (GST_BUFFER_FLAG_IS_SET(part, GST_BUFFER_FLAG_MARKER))
+      count = 0;
+  }
+  g_assert_cmpuint(count, ==, 0);
+  return frames;
+}
+
+/* With whatever the network does, the parts of each frame are the frame that is handed out whole,
+ * with the same flag and the same statistics. */
+static void test_depay(gconstpointer data)
+{
+  static const Network networks[] = {
+      {0, 0, 0, 0},   {1, 5, 0, 0},   {2, 20, 0, 0},   {3, 0, 30, 0},   {4, 0, 0, 30},
+      {5, 10, 10, 0}, {6, 10, 5, 20}, {7, 100, 10, 0}, {8, 30, 30, 30}, {9, 300, 0, 10},
+  };
+  Stream packets = slices_as_packets(data, 6);
+  for (guint i = 0; i < G_N_ELEMENTS(networks); i++) {
+    guint dropped = 0, doubled = 0, largest = 0;
+    GstStructure *stats, *parts_stats;
+    Stream arrived = network_pass(&networks[i], &packets, &dropped, &doubled);
+    Stream whole = stream_pass("rtpj2kscldepay", "", &arrived, &stats);
+    Stream parts = stream_pass("rtpj2kscldepay", DEPAY_PARTS, &arrived, &parts_stats);
+    Stream joined = join(&parts, &largest);
+    g_assert_cmpuint(joined.buffers->len, ==, whole.buffers->len);
+    for (guint k = 0; k < whole.buffers->len; k++) {
+      GstBuffer *a = whole.buffers->pdata[k], *b = joined.buffers->pdata[k];
+      g_assert_true(same_bytes(a, b));
+      g_assert_cmpuint(GST_BUFFER_PTS(a), ==, GST_BUFFER_PTS(b));
+      g_assert_cmpint(GST_BUFFER_FLAG_IS_SET(a, GST_BUFFER_FLAG_CORRUPTED), ==,
+                      GST_BUFFER_FLAG_IS_SET(b, GST_BUFFER_FLAG_CORRUPTED));
+    }
+    g_assert_true(gst_structure_is_equal(stats, parts_stats));
+    stats_check(stats);
+    if (!i)
+      g_assert_cmpuint(largest, >, 8);
+    gst_structure_free(stats);
+    gst_structure_free(parts_stats);
+    stream_clear(&joined);
+    stream_clear(&parts);
+    stream_clear(&whole);
+    stream_clear(&arrived);
+  }
+  stream_clear(&packets);
+}
+
+/* Parts leave while the frame's packets are still coming, but not past a gap. */
+static void test_depay_at_once(void)
+{
+  Stream packets = slices_as_packets(SLICES, 1);
+  for (guint lost = 0; lost < packets.buffers->len; lost += 3) {
+    GstHarness *h = gst_harness_new_parse("rtpj2kscldepay" DEPAY_PARTS);
+    gst_harness_set_src_caps(h, gst_caps_ref(packets.caps));
+    guint before = 0, pushed = 0;
+    for (guint i = 0; i + 1 < packets.buffers->len; i++) {
+      if (i != lost || !lost)
+        gst_harness_push(h, gst_buffer_ref(packets.buffers->pdata[i]));
+      pushed = gst_harness_buffers_in_queue(h);
+      if (i + 1 == lost)
+        before = pushed;
+    }
+    if (lost)
+      g_assert_cmpuint(pushed, ==, before);
+    else
+      g_assert_cmpuint(pushed, >, 8);
+    gst_harness_teardown(h);
+  }
+  stream_clear(&packets);
+}
+
+/* Frames whose length the sender knew leave whole, with the marker. */
+static void test_depay_whole(void)
+{
+  Stream frames = stream_encode(PCRL, GST_VIDEO_FORMAT_I420, 96, 130, 3, NULL);
+  Stream packets = stream_pass("rtpj2ksclpay", NUMBERS "mtu=300", &frames, NULL);
+  Stream received = stream_pass("rtpj2kscldepay", DEPAY_PARTS, &packets, NULL);
+  stream_assert_same(&frames, &received);
+  for (guint i = 0; i < received.buffers->len; i++)
+    g_assert_true(GST_BUFFER_FLAG_IS_SET(received.buffers->pdata[i], GST_BUFFER_FLAG_MARKER));
+  stream_clear(&received);
+  stream_clear(&packets);
+  stream_clear(&frames);
+}
+
+/* The whole way in parts. */
+static void test_chain(void)
+{
+  GstVideoInfo info = video(GST_VIDEO_FORMAT_I422_10LE, 321, 243);
+  assert_lossless(SLICES " ! rtpj2ksclpay ! rtpj2kscldepay ! cudaj2kdec backend=cpu", &info);
+}
+
+int main(int argc, char **argv)
+{
+  gst_init(&argc, &argv);
+  g_test_init(&argc, &argv, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gchar *path = g_strdup_printf("/rtp-parts/packets/%s", cases[i].name);
+    g_test_add_data_func(path, &cases[i], test_packets);
+    g_free(path);
+  }
+  g_test_add_func("/rtp-parts/at-once", test_at_once);
+  g_test_add_data_func("/rtp-parts/no-end/lost", GINT_TO_POINTER(FALSE), test_no_end);
+  g_test_add_data_func("/rtp-parts/no-end/discont", GINT_TO_POINTER(TRUE), test_no_end);
+  g_test_add_data_func("/rtp-parts/depay/plain", SLICES, test_depay);
+  g_test_add_data_func("/rtp-parts/depay/sop", SLICES "sop=true eph=true", test_depay);
+  g_test_add_func("/rtp-parts/depay/at-once", test_depay_at_once);
+  g_test_add_func("/rtp-parts/depay/whole", test_depay_whole);
+  g_test_add_func("/rtp-parts/chain", test_chain);
+  int result = g_test_run();
+  gst_deinit();
+  return result;
+}

@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Codecs on several GPUs, with devices that are CPU back ends (fake-devices.h): choice, order,
+ * equality of bytes, and devices that fail. */
+#include "encoder-pictures.h"
+#include "fake-devices.h"
+
+#include "common/backend_several.h"
+
+#define FRAMES    7
+#define PICTURES  3
+#define WIDTH     64
+#define HEIGHT    48
+#define MOST_CALL 400 /* more calls than FRAMES frames take */
+
+/* ------------------------------------------------------------------------------- choice --- */
+
+static void check_select(const char *text, const char *expected)
+{
+  Cj2kDevice list[CJ2K_MAX_DEVICES];
+  Cj2kDeviceSet set;
+  Cj2kError error = {0};
+  uint32_t count = cj2k_cuda_devices(list, &error);
+  GString *found = g_string_new(NULL);
+  Cj2kStatus status = cj2k_devices_select(list, count, text, &set, &error);
+
+  for (uint32_t i = 0; status == CJ2K_OK && i < set.count; i++)
+    g_string_append_printf(found, "%d ", set.ordinals[i]);
+  if (expected) {
+    g_assert_cmpint(status, ==, CJ2K_OK);
+    g_assert_cmpstr(found->str, ==, expected);
+  } else {
+    g_assert_cmpint(status, ==, CJ2K_ERROR_ARGUMENT);
+    g_assert_true(g_str_has_prefix(error.text, "cuda-devices: "));
+  }
+  g_string_free(found, TRUE);
+}
+
+static void test_select(void)
+{
+  fake_init(4);
+  check_select("all", "0 1 2 3 ");
+  check_select(" ALL ", "0 1 2 3 ");
+  check_select("2", "2 ");
+  check_select("3,0, 1", "3 0 1 ");
+  check_select("abcd1", "1 ");
+  check_select("GPU-ABCD-2234-5678,0", "2 0 ");
+  check_select("mig-abcd3-23456789abcdef0123456789abc", "3 ");
+  check_select("abcd", NULL); /* of all */
+  check_select("4", NULL);
+  check_select("-1", NULL);
+  check_select("0,0", NULL);
+  check_select("abcd1,1", NULL);
+  check_select("0,", NULL);
+  check_select("", NULL);
+  check_select("all,0", NULL);
+  check_select("GPU-", NULL);
+  check_select("0x1", NULL);
+  check_select("99999999999999999999", NULL);
+  check_select("abcd123456789abcdef0123456789abcdeabcdef", NULL);
+}
+
+/* The order in which devices with these loads are tried. */
+static void check_order(const char *expected)
+{
+  Cj2kDevice list[CJ2K_MAX_DEVICES];
+  Cj2kError error;
+  uint32_t count = cj2k_cuda_devices(list, &error);
+  GString *order = g_string_new(NULL);
+
+  cj2k_devices_sort(list, count);
+  for (uint32_t i = 0; i < count; i++)
+    g_string_append_printf(order, "%d", list[i].ordinal);
+  g_assert_cmpstr(order->str, ==, expected);
+  g_string_free(order, TRUE);
+}
+
+static void test_load(void)
+{
+  fake_init(4);
+  check_order("0123");
+  fake_devices[0].utilisation = 80;
+  check_order("1230");
+  fake_devices[3].free_memory = 1000;
+  check_order("3120");
+  fake_devices[3].utilisation = 10; /* idle as well, for so rough a figure */
+  check_order("3120");
+  cj2k_devices_join(3);
+  check_order("1203");
+  cj2k_devices_leave(3);
+  check_order("3120");
+  cj2k_devices_join(-1);
+  cj2k_devices_leave(-1);
+}
+
+/* Those who reserve before they open are spread over the devices. */
+static void test_reserve(void)
+{
+  int taken[6];
+  uint32_t of_each[3] = {0};
+  Cj2kError error;
+
+  fake_init(3);
+  for (guint i = 0; i < G_N_ELEMENTS(taken); i++) {
+    taken[i] = cj2k_device_reserve(i & 1 ? "all" : NULL, &error);
+    g_assert_cmpint(taken[i], >=, 0);
+    of_each[taken[i]]++;
+  }
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpuint(of_each[i], ==, 2);
+  g_assert_cmpint(cj2k_device_reserve("2", &error), ==, 2);
+  cj2k_device_release(2);
+  for (guint i = 0; i < G_N_ELEMENTS(taken); i++)
+    cj2k_device_release(taken[i]);
+  g_assert_cmpint(cj2k_device_reserve("7", &error), ==, -1);
+  g_assert_cmpint(error.code, ==, CJ2K_ERROR_ARGUMENT);
+  fake_count = 0;
+  g_assert_cmpint(cj2k_device_reserve(NULL, &error), ==, -1);
+  g_assert_cmpint(error.code, ==, CJ2K_ERROR_DEVICE);
+  g_assert_cmpint(cj2k_device_reserve(NULL, NULL), ==, -1);
+  for (int i = 0; i < 3; i++)
+    g_assert_cmpuint(cj2k_devices_codecs(i), ==, 0);
+}
+
+static Cj2kDecoder *open_decoder(const char *devices, int device, uint32_t in_flight,
+                                 Cj2kError *error)
+{
+  Cj2kDecoderParams params;
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.cuda_device = device;
+  params.cuda_devices = devices;
+  params.frames_in_flight = in_flight;
+  params.num_threads = 3;
+  return cj2k_decoder_open(&params, error);
+}
+
+/* A codec without names takes the least loaded device that works. */
+static void test_least_loaded(void)
+{
+  Cj2kDecoder *decoders[4];
+  Cj2kError error;
+
+  fake_init(3);
+  fake_devices[1].unusable = 1;
+  for (guint i = 0; i < G_N_ELEMENTS(decoders); i++) {
+    decoders[i] = open_decoder(NULL, -1, 1, &error);
+    g_assert_nonnull(decoders[i]);
+  }
+  g_assert_cmpuint(cj2k_devices_codecs(0), ==, 2);
+  g_assert_cmpuint(cj2k_devices_codecs(1), ==, 0);
+  g_assert_cmpuint(cj2k_devices_codecs(2), ==, 2);
+  for (guint i = 0; i < G_N_ELEMENTS(decoders); i++)
+    cj2k_decoder_close(decoders[i]);
+  g_assert_cmpuint(cj2k_devices_codecs(0) + cj2k_devices_codecs(2), ==, 0);
+  g_assert_null(open_decoder(NULL, 1, 1, &error));
+  g_assert_null(open_decoder("0,1", -1, 1, &error)); /* it was named */
+  g_assert_cmpint(error.code, ==, CJ2K_ERROR_DEVICE);
+  g_assert_null(open_decoder("0,9", -1, 1, &error));
+  g_assert_cmpint(error.code, ==, CJ2K_ERROR_ARGUMENT);
+  decoders[0] = open_decoder("all", -1, 1, &error); /* all that work */
+  g_assert_nonnull(decoders[0]);
+  cj2k_decoder_close(decoders[0]);
+  fake_devices[0].unusable = fake_devices[2].unusable = 1;
+  g_assert_null(open_decoder("all", -1, 1, &error));
+  g_assert_null(open_decoder(NULL, -1, 1, &error));
+  g_assert_cmpint(error.code, ==, CJ2K_ERROR_DEVICE);
+  for (int i = 0; i < 3; i++)
+    g_assert_cmpuint(cj2k_devices_codecs(i), ==, 0);
+}
+
+/* ------------------------------------------------------------------------------- lending --- */
+
+static void *make_slot(void *data, Cj2kError *error)
+{
+  (void)data, (void)error;
+  return g_new0(int, 1);
+}
+
+static void free_slot(void *data, void *slot)
+{
+  (void)data;
+  g_free(slot);
+}
+
+static bool owns(void *data, const void *memory)
+{
+  return data == memory;
+}
+
+/* Frames go to the device with the fewest in flight, with their picture if that is on a device, and
+ * never to a lost one. */
+static void test_lending(void)
+{
+  Cj2kSeveral several = {.slot_new = make_slot, .slot_free = free_slot, .memory = {.owns = owns}};
+  char memory[3];
+  Cj2kPlane plane = {.data = &memory[1]};
+  const Cj2kPicture host = {.memory = CJ2K_MEMORY_HOST, .num_planes = 1, .planes = &plane};
+  const Cj2kPicture placed = {.memory = CJ2K_MEMORY_CUDA, .num_planes = 1, .planes = &plane};
+  Cj2kLentSlot lent[9] = {{0}};
+  Cj2kError error;
+
+  cj2k_several_init(&several);
+  for (int i = 0; i < 3; i++)
+    cj2k_several_add(&several, i, &memory[i]);
+  for (guint i = 0; i < 9; i++) {
+    g_assert_cmpint(cj2k_several_take(&several, &host, &lent[i], &error), ==, CJ2K_OK);
+    g_assert_cmpuint(several.devices[i % 3].in_flight, ==, i / 3 + 1);
+  }
+  cj2k_several_give(&several, &lent[4]);
+  cj2k_several_give(&several, &lent[7]); /* both of device 1 */
+  cj2k_several_give(&several, &lent[0]);
+  g_assert_cmpint(cj2k_several_take(&several, &host, &lent[4], &error), ==, CJ2K_OK);
+  g_assert_cmpint(lent[4].device->ordinal, ==, 1);
+  cj2k_several_give(&several, &lent[2]);
+  cj2k_several_give(&several, &lent[5]);
+  g_assert_cmpint(cj2k_several_take(&several, &placed, &lent[0], &error), ==, CJ2K_OK);
+  g_assert_cmpint(lent[0].device->ordinal, ==, 1); /* although device 2 has fewer */
+
+  g_assert_true(cj2k_several_lose(&several, &lent[1]));
+  g_assert_null(lent[1].slot);
+  g_assert_cmpint(cj2k_several_take(&several, &placed, &lent[1], &error), ==, CJ2K_ERROR_DEVICE);
+  g_assert_cmpint(cj2k_several_take(&several, &host, &lent[1], &error), ==, CJ2K_OK);
+  g_assert_cmpint(lent[1].device->ordinal, ==, 2);
+  g_assert_true(cj2k_several_lose(&several, &lent[4])); /* it was lost before */
+  g_assert_true(cj2k_several_lose(&several, &lent[1]));
+  g_assert_cmpuint(cj2k_several_num_lost(&several), ==, 2);
+  g_assert_cmpint(cj2k_several_take(&several, &host, &lent[1], &error), ==, CJ2K_OK);
+  g_assert_cmpint(lent[1].device->ordinal, ==, 0);
+  g_assert_false(cj2k_several_lose(&several, &lent[1])); /* the last one */
+  g_assert_nonnull(lent[1].slot);
+  plane.data = &several;
+  g_assert_cmpint(cj2k_several_take(&several, &placed, &lent[2], &error), ==, CJ2K_ERROR_ARGUMENT);
+  for (guint i = 0; i < 9; i++)
+    cj2k_several_give(&several, &lent[i]);
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpuint(several.devices[i].in_flight, ==, 0);
+  cj2k_several_clear(&several);
+}
+
+/* ------------------------------------------------------------------------------- a film --- */
+
+typedef struct {
+  const char *options;
+  TestPicture pictures[PICTURES];
+  GBytes *coded[FRAMES]; /* by one device */
+} Film;
+
+/* How a film is encoded or decoded. */
+typedef struct {
+  const char *devices;
+  uint32_t in_flight;
+  int on_device; /* the device whose memory pictures are said to lie in; negative: none */
+} Way;
+
+typedef struct {
+  guint failed, redone; /* frames */
+  Cj2kStats stats;
+  Cj2kError error; /* of the last of these */
+} Outcome;
+
+static void check_packet(const Film *film, GBytes **coded, guint number, Cj2kEncoder *encoder,
+                         Outcome *outcome)
+{
+  Cj2kPacket packet;
+
+  g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+  g_assert_cmpuint(GPOINTER_TO_UINT(packet.user), ==, number);
+  if (packet.redone || packet.status != CJ2K_OK)
+    outcome->error = packet.error;
+  outcome->redone += packet.redone;
+  outcome->failed += packet.status != CJ2K_OK;
+  g_assert_false(packet.fallback);
+  if (packet.status == CJ2K_OK && coded)
+    coded[number] = g_bytes_new(packet.data, packet.size);
+  else if (packet.status == CJ2K_OK)
+    g_assert_cmpmem(packet.data, packet.size, g_bytes_get_data(film->coded[number], NULL),
+                    g_bytes_get_size(film->coded[number]));
+  cj2k_encoder_release(encoder, &packet);
+}
+
+/* Encodes the film, and compares it or keeps it in `coded`. */
+static Outcome encode(Film *film, const Way *way, GBytes **coded)
+{
+  Outcome outcome = {0};
+  Cj2kEncoderParams params;
+  Cj2kPicture pictures[PICTURES];
+  guint received = 0;
+
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.cuda_devices = way->devices;
+  params.cuda_device = 0;
+  params.frames_in_flight = way->in_flight;
+  params.num_threads = 3;
+  test_set_options(&params, film->options);
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &film->pictures[0].image,
+                                           &film->pictures[0].layout, &outcome.error);
+  if (!encoder) { /* the device died before the first frame */
+    g_assert_cmpint(outcome.error.code, ==, CJ2K_ERROR_DEVICE);
+    outcome.failed = FRAMES;
+    return outcome;
+  }
+  for (guint i = 0; i < PICTURES; i++) {
+    pictures[i] = film->pictures[i].picture;
+    pictures[i].memory = way->on_device < 0 ? CJ2K_MEMORY_HOST : CJ2K_MEMORY_CUDA;
+  }
+  for (guint i = 0; i < FRAMES; i++) {
+    if (i >= way->in_flight)
+      check_packet(film, coded, received++, encoder, &outcome);
+    g_assert_cmpint(
+        cj2k_encoder_submit(encoder, &pictures[i % PICTURES], GUINT_TO_POINTER(i), NULL), ==,
+        CJ2K_OK);
+  }
+  while (received < FRAMES)
+    check_packet(film, coded, received++, encoder, &outcome);
+  cj2k_encoder_get_stats(encoder, &outcome.stats);
+  cj2k_encoder_close(encoder);
+  return outcome;
+}
+
+static void film_init(Film *film, const char *options)
+{
+  const Way way = {.in_flight = 1, .on_device = -1};
+
+  film->options = options;
+  for (guint i = 0; i < PICTURES; i++)
+    test_picture_init(&film->pictures[i], (Scene[]){SCENE_NATURAL, SCENE_TEXT, SCENE_SINE}[i],
+                      WIDTH, HEIGHT, 3, 8, false, NULL, NULL, 0, 0);
+  fake_init(1);
+  g_assert_cmpuint(encode(film, &way, film->coded).failed, ==, 0);
+}
+
+static void film_clear(Film *film)
+{
+  for (guint i = 0; i < PICTURES; i++)
+    test_picture_clear(&film->pictures[i]);
+  for (guint i = 0; i < FRAMES; i++)
+    g_bytes_unref(film->coded[i]);
+}
+
+/* The samples of a frame, checksummed. */
+static char *digest(const Cj2kFrame *frame)
+{
+  GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+  for (uint32_t p = 0; p < frame->picture.num_planes; p++)
+    g_checksum_update(sum, frame->picture.planes[p].data,
+                      (gssize)(frame->picture.planes[p].pitch * HEIGHT));
+  char *text = g_strdup(g_checksum_get_string(sum));
+  g_checksum_free(sum);
+  return text;
+}
+
+static void check_frame(char **digests, bool keep, guint number, Cj2kDecoder *decoder,
+                        Outcome *outcome)
+{
+  Cj2kFrame frame;
+
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+  g_assert_cmpuint(GPOINTER_TO_UINT(frame.user), ==, number);
+  if (frame.redone || frame.status != CJ2K_OK)
+    outcome->error = frame.error;
+  outcome->redone += frame.redone;
+  outcome->failed += frame.status != CJ2K_OK;
+  g_assert_false(frame.fallback);
+  if (frame.status == CJ2K_OK) {
+    char *found = digest(&frame);
+    if (keep) {
+      digests[number] = found;
+    } else {
+      g_assert_cmpstr(found, ==, digests[number]);
+      g_free(found);
+    }
+  }
+  cj2k_decoder_release(decoder, &frame);
+}
+
+/* Decodes the film, and compares it with the digests or keeps them. */
+static Outcome decode(const Film *film, const Way *way, char **digests, bool keep)
+{
+  Outcome outcome = {0};
+  guint received = 0;
+  Cj2kDecoder *decoder = open_decoder(way->devices, 0, way->in_flight, &outcome.error);
+
+  g_assert_nonnull(decoder);
+  for (guint i = 0; i < FRAMES; i++) {
+    if (i >= way->in_flight)
+      check_frame(digests, keep, received++, decoder, &outcome);
+    gsize size;
+    const uint8_t *data = g_bytes_get_data(film->coded[i], &size);
+    g_assert_cmpint(cj2k_decoder_submit(decoder, data, size, NULL, NULL, GUINT_TO_POINTER(i), NULL),
+                    ==, CJ2K_OK);
+  }
+  while (received < FRAMES)
+    check_frame(digests, keep, received++, decoder, &outcome);
+  cj2k_decoder_get_stats(decoder, &outcome.stats);
+  cj2k_decoder_close(decoder);
+  return outcome;
+}
+
+/* -------------------------------------------------------------------------------- tests --- */
+
+static const char *const all_options[] = {
+    "rate-control=lossless",
+    "max-frame-bytes=1500 codeblock-width=16 codeblock-height=16",
+    "block-coder=ht max-frame-bytes=2500 codeblock-width=16 codeblock-height=16",
+    "block-coder=ht slices=true progression-order=pcrl precincts=16x16,8x8 num-resolutions=3 "
+    "codeblock-width=8 codeblock-height=8 max-frame-bytes=3000",
+};
+
+static guint frames_of_all(void)
+{
+  guint sum = 0;
+  for (guint i = 0; i < fake_count; i++)
+    sum += (guint)g_atomic_int_get(&fake_devices[i].frames);
+  return sum;
+}
+
+/* Bytes do not depend on the number of devices and of frames in flight. */
+static void test_equal(gconstpointer data)
+{
+  static const char *const devices[] = {"0", "1,0", "all"};
+  static const uint32_t in_flight[] = {1, 2, 5, 16};
+  Film film;
+
+  film_init(&film, data);
+  for (guint d = 0; d < G_N_ELEMENTS(devices); d++)
+    for (guint n = 0; n < G_N_ELEMENTS(in_flight); n++) {
+      const Way way = {devices[d], in_flight[n], -1};
+      fake_init(3);
+      Outcome outcome = encode(&film, &way, NULL);
+      g_assert_cmpuint(outcome.failed + outcome.redone, ==, 0);
+      g_assert_cmpuint(outcome.stats.devices, ==, d + 1);
+      g_assert_cmpuint(frames_of_all(), ==, FRAMES);
+    }
+  film_clear(&film);
+}
+
+/* A device dies at its n-th call, for each n up to one at which all is done: nothing is lost, and
+ * the bytes are the same. */
+static void test_death(gconstpointer data)
+{
+  Film film;
+  guint redone = 0;
+  gint n = 0;
+
+  film_init(&film, data);
+  for (bool died = true; died; n++) {
+    const Way way = {"all", 1 + (guint)n % 4, -1};
+    fake_init(2);
+    g_atomic_int_set(&fake_devices[0].calls_left, n);
+    Outcome outcome = encode(&film, &way, NULL);
+    died = fake_devices[0].dead;
+    g_assert_cmpuint(outcome.failed, ==, 0);
+    g_assert_cmpuint(outcome.stats.devices, ==, died ? 1 : 2);
+    g_assert_cmpuint(outcome.stats.redone_frames, ==, outcome.redone);
+    if (outcome.redone)
+      g_assert_nonnull(strstr(outcome.error.text, "fake device 0 is dead"));
+    redone += outcome.redone;
+    g_assert_cmpint(n, <, MOST_CALL);
+  }
+  g_assert_cmpuint(redone, >, 0);
+  film_clear(&film);
+}
+
+/* Both die: frames fail with an error that says so, and all are handed out. */
+static void test_encode_end(void)
+{
+  Film film;
+
+  film_init(&film, all_options[1]);
+  for (gint n = 2; n < 12; n += 3) {
+    const Way way = {"0,1", 3, -1};
+    fake_init(2);
+    g_atomic_int_set(&fake_devices[0].calls_left, n);
+    g_atomic_int_set(&fake_devices[1].calls_left, n + 1);
+    Outcome outcome = encode(&film, &way, NULL);
+    g_assert_cmpuint(outcome.failed, >, 0);
+    g_assert_cmpint(outcome.error.code, ==, CJ2K_ERROR_DEVICE);
+    if (outcome.stats.frames)
+      g_assert_cmpuint(outcome.stats.devices, ==, 1); /* the last one is never given up */
+  }
+  film_clear(&film);
+}
+
+/* Less memory than frames in flight need. */
+static void test_encode_memory(void)
+{
+  const Way way = {"all", 8, -1};
+  Film film;
+
+  film_init(&film, all_options[2]);
+  for (gint slots = 1; slots < 4; slots++) {
+    fake_init(2);
+    fake_devices[0].slots_left = fake_devices[1].slots_left = slots;
+    g_assert_cmpuint(encode(&film, &way, NULL).failed, ==, 0);
+  }
+  film_clear(&film);
+}
+
+/* Pictures in the memory of a device are coded there; when it dies they are lost with it. */
+static void test_placed(void)
+{
+  Film film;
+
+  film_init(&film, all_options[0]);
+  fake_init(2);
+  fake_devices[1].owns_all = true;
+  const Way way = {"all", 4, 1};
+  Outcome outcome = encode(&film, &way, NULL);
+  g_assert_cmpstr(outcome.error.text, ==, "");
+  g_assert_cmpuint(outcome.failed + outcome.redone, ==, 0);
+  g_assert_cmpint(fake_devices[0].frames, ==, 0);
+  g_assert_cmpint(fake_devices[1].frames, ==, FRAMES);
+  g_atomic_int_set(&fake_devices[1].dead, 0);
+  g_atomic_int_set(&fake_devices[1].calls_left, 12);
+  outcome = encode(&film, &way, NULL);
+  g_assert_cmpuint(outcome.failed, >, 0);
+  g_assert_cmpint(outcome.error.code, ==, CJ2K_ERROR_DEVICE);
+  fake_init(2); /* the memory of none */
+  outcome = encode(&film, &way, NULL);
+  g_assert_cmpuint(outcome.failed, ==, FRAMES);
+  g_assert_cmpint(outcome.error.code, ==, CJ2K_ERROR_ARGUMENT);
+  film_clear(&film);
+}
+
+/* The same for decoding: equality, and a device that dies at each call. */
+static void test_decode(void)
+{
+  const Way one = {NULL, 1, -1};
+  char *digests[FRAMES];
+  guint redone = 0;
+  Film film;
+
+  film_init(&film, all_options[1]);
+  fake_init(1);
+  g_assert_cmpuint(decode(&film, &one, digests, true).failed, ==, 0);
+  for (uint32_t in_flight = 1; in_flight <= 16; in_flight += 3) {
+    const Way way = {"2,0,1", in_flight, -1};
+    fake_init(3);
+    Outcome outcome = decode(&film, &way, digests, false);
+    g_assert_cmpuint(outcome.failed + outcome.redone, ==, 0);
+    g_assert_cmpuint(frames_of_all(), ==, FRAMES);
+  }
+  gint n = 0;
+  for (bool died = true; died; n++) {
+    const Way way = {"all", 1 + (guint)n % 4, -1};
+    fake_init(2);
+    g_atomic_int_set(&fake_devices[0].calls_left, n);
+    Outcome outcome = decode(&film, &way, digests, false);
+    died = fake_devices[0].dead;
+    g_assert_cmpuint(outcome.failed, ==, 0);
+    g_assert_cmpuint(outcome.stats.devices, ==, died ? 1 : 2);
+    redone += outcome.redone;
+    g_assert_cmpint(n, <, MOST_CALL);
+  }
+  g_assert_cmpuint(redone, >, 0);
+  fake_init(2);
+  g_atomic_int_set(&fake_devices[0].calls_left, 4);
+  g_atomic_int_set(&fake_devices[1].calls_left, 4);
+  const Way way = {"all", 3, -1};
+  Outcome outcome = decode(&film, &way, digests, false);
+  g_assert_cmpuint(outcome.failed, >, 0);
+  g_assert_cmpint(outcome.error.code, ==, CJ2K_ERROR_DEVICE);
+  for (guint i = 0; i < FRAMES; i++)
+    g_free(digests[i]);
+  film_clear(&film);
+}
+
+/* ------------------------------------------------------------------------- frames in flight --- */
+
+/* Encodes frames `first` to `end` with `in_flight`. */
+static void encode_some(Film *film, Cj2kEncoder *encoder, uint32_t in_flight, guint first,
+                        guint end)
+{
+  Outcome outcome = {0};
+  Cj2kError error;
+
+  g_assert_cmpint(cj2k_encoder_set_frames_in_flight(encoder, in_flight, &error), ==, CJ2K_OK);
+  for (guint i = first; i < end + in_flight; i++) {
+    if (i >= first + in_flight && i - in_flight < end)
+      check_packet(film, NULL, i - in_flight, encoder, &outcome);
+    if (i < end)
+      g_assert_cmpint(cj2k_encoder_submit(encoder, &film->pictures[i % PICTURES].picture,
+                                          GUINT_TO_POINTER(i), NULL),
+                      ==, CJ2K_OK);
+  }
+  g_assert_cmpuint(outcome.failed, ==, 0);
+}
+
+/* The number of frames in flight changes between frames: the bytes do not. */
+static void test_change_encoder(gconstpointer data)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error;
+  Cj2kStats stats;
+  Film film;
+
+  film_init(&film, data);
+  fake_init(2);
+  for (guint kind = 0; kind < 2; kind++) {
+    cj2k_encoder_params_init(&params);
+    params.backend = kind ? CJ2K_BACKEND_CUDA : CJ2K_BACKEND_CPU;
+    params.cuda_devices = kind ? "0,1" : NULL;
+    params.frames_in_flight = 1;
+    params.num_threads = 3;
+    test_set_options(&params, film.options);
+    Cj2kEncoder *encoder =
+        cj2k_encoder_open(&params, &film.pictures[0].image, &film.pictures[0].layout, &error);
+    g_assert_nonnull(encoder);
+    encode_some(&film, encoder, 1, 0, 2);
+    encode_some(&film, encoder, 4, 2, 5);
+    cj2k_encoder_get_stats(encoder, &stats);
+    g_assert_cmpuint(stats.frames_in_flight, ==, 4);
+    g_assert_cmpuint(stats.frames, ==, 5);
+    g_assert_cmpint(cj2k_encoder_set_frames_in_flight(encoder, 0, &error), ==, CJ2K_ERROR_ARGUMENT);
+    g_assert_cmpint(cj2k_encoder_set_frames_in_flight(encoder, 17, &error), ==,
+                    CJ2K_ERROR_ARGUMENT);
+    g_assert_cmpint(cj2k_encoder_submit(encoder, &film.pictures[5 % PICTURES].picture,
+                                        GUINT_TO_POINTER(5), NULL),
+                    ==, CJ2K_OK);
+    g_assert_cmpint(cj2k_encoder_set_frames_in_flight(encoder, 2, &error), ==, CJ2K_ERROR_ARGUMENT);
+    Outcome outcome = {0};
+    check_packet(&film, NULL, 5, encoder, &outcome);
+    encode_some(&film, encoder, 2, 6, FRAMES);
+    cj2k_encoder_close(encoder);
+  }
+  film_clear(&film);
+}
+
+/* Decodes frames `first` to `end` with `in_flight`. */
+static void decode_some(const Film *film, Cj2kDecoder *decoder, char **digests, uint32_t in_flight,
+                        guint first, guint end)
+{
+  Outcome outcome = {0};
+  Cj2kError error;
+
+  g_assert_cmpint(cj2k_decoder_set_frames_in_flight(decoder, in_flight, &error), ==, CJ2K_OK);
+  for (guint i = first; i < end + in_flight; i++) {
+    if (i >= first + in_flight && i - in_flight < end)
+      check_frame(digests, false, i - in_flight, decoder, &outcome);
+    if (i >= end)
+      continue;
+    gsize size;
+    const uint8_t *bytes = g_bytes_get_data(film->coded[i], &size);
+    g_assert_cmpint(
+        cj2k_decoder_submit(decoder, bytes, size, NULL, NULL, GUINT_TO_POINTER(i), NULL), ==,
+        CJ2K_OK);
+  }
+  g_assert_cmpuint(outcome.failed, ==, 0);
+}
+
+static void test_change_decoder(void)
+{
+  const Way one = {NULL, 1, -1};
+  char *digests[FRAMES];
+  Cj2kError error;
+  Film film;
+
+  film_init(&film, all_options[2]);
+  fake_init(2);
+  g_assert_cmpuint(decode(&film, &one, digests, true).failed, ==, 0);
+  for (guint kind = 0; kind < 2; kind++) {
+    Cj2kDecoder *decoder = open_decoder(kind ? "all" : NULL, 0, 1, &error);
+    decode_some(&film, decoder, digests, 1, 0, 2);
+    decode_some(&film, decoder, digests, 5, 2, 6);
+    g_assert_cmpint(cj2k_decoder_set_frames_in_flight(decoder, 0, &error), ==, CJ2K_ERROR_ARGUMENT);
+    g_assert_cmpint(cj2k_decoder_set_frames_in_flight(decoder, 17, &error), ==,
+                    CJ2K_ERROR_ARGUMENT);
+    g_assert_cmpint(cj2k_decoder_begin(decoder, NULL, NULL, NULL, NULL, NULL, &error), ==, CJ2K_OK);
+    g_assert_cmpint(cj2k_decoder_set_frames_in_flight(decoder, 1, &error), ==, CJ2K_ERROR_ARGUMENT);
+    cj2k_decoder_drop(decoder);
+    decode_some(&film, decoder, digests, 2, 6, FRAMES);
+    cj2k_decoder_close(decoder);
+  }
+  for (guint i = 0; i < FRAMES; i++)
+    g_free(digests[i]);
+  film_clear(&film);
+}
+
+/* ------------------------------------------------------------------------------ many codecs --- */
+
+#define THREADS 6
+#define ROUNDS  4
+
+/* A thread that opens, uses and closes codecs, again and again. */
+static gpointer come_and_go(gpointer data)
+{
+  static const char *const devices[] = {"all", "0,2", "1", NULL};
+  const Film *film = ((gpointer *)data)[0];
+  guint number = GPOINTER_TO_UINT(((gpointer *)data)[1]);
+
+  for (guint round = 0; round < ROUNDS; round++) {
+    Film own = *film;
+    const Way way = {devices[(number + round) % 4], 1 + (number + round) % 3, -1};
+    int reserved = cj2k_device_reserve(NULL, NULL);
+    Outcome outcome = encode(&own, &way, NULL);
+    g_assert_cmpuint(outcome.failed, ==, 0);
+    cj2k_device_release(reserved);
+  }
+  return NULL;
+}
+
+/* Codecs on the same devices come and go in many threads, beside a stream that stands still because
+ * nobody receives its frames: all others get all their frames, and no codec is counted in the end.
+ */
+static void test_many(void)
+{
+  GThread *threads[THREADS];
+  gpointer data[THREADS][2];
+  Cj2kEncoderParams params;
+  Cj2kError error;
+  Film film;
+
+  film_init(&film, all_options[1]);
+  fake_init(3);
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.cuda_devices = "all";
+  params.frames_in_flight = 4;
+  params.num_threads = 2;
+  Cj2kEncoder *still =
+      cj2k_encoder_open(&params, &film.pictures[0].image, &film.pictures[0].layout, &error);
+  for (guint i = 0; i < params.frames_in_flight; i++)
+    cj2k_encoder_submit(still, &film.pictures[0].picture, NULL, NULL);
+  for (guint i = 0; i < THREADS; i++) {
+    data[i][0] = &film;
+    data[i][1] = GUINT_TO_POINTER(i);
+    threads[i] = g_thread_new("codecs", come_and_go, data[i]);
+  }
+  for (guint i = 0; i < THREADS; i++)
+    g_thread_join(threads[i]);
+  cj2k_encoder_close(still); /* with all its frames */
+  for (int i = 0; i < 3; i++)
+    g_assert_cmpuint(cj2k_devices_codecs(i), ==, 0);
+  film_clear(&film);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/devices/select", test_select);
+  g_test_add_func("/devices/load", test_load);
+  g_test_add_func("/devices/reserve", test_reserve);
+  g_test_add_func("/devices/least-loaded", test_least_loaded);
+  g_test_add_func("/devices/lending", test_lending);
+  for (guint i = 0; i < G_N_ELEMENTS(all_options); i++) {
+    static const char *const names[] = {"lossless", "mq", "ht", "slices"};
+    char *path = g_strdup_printf("/devices/encode/%s/equal", names[i]);
+    g_test_add_data_func(path, all_options[i], test_equal);
+    g_free(path);
+    path = g_strdup_printf("/devices/encode/%s/change", names[i]);
+    g_test_add_data_func(path, all_options[i], test_change_encoder);
+    g_free(path);
+    path = g_strdup_printf("/devices/encode/%s/death", names[i]);
+    g_test_add_data_func(path, all_options[i], test_death);
+    g_free(path);
+  }
+  g_test_add_func("/devices/encode/end", test_encode_end);
+  g_test_add_func("/devices/encode/memory", test_encode_memory);
+  g_test_add_func("/devices/encode/placed", test_placed);
+  g_test_add_func("/devices/decode", test_decode);
+  g_test_add_func("/devices/many", test_many);
+  g_test_add_func("/devices/change-decoder", test_change_decoder);
+  return g_test_run();
+}
