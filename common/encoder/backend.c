@@ -17,8 +17,8 @@ static void *open_several(void *codec, const Cj2kDeviceSet *set, Cj2kError *erro
   const Cj2kEncodeBackend *inner = cj2k_cuda_encode_backend();
 
   encoder->backend.functions = cj2k_several_encode_backend(inner);
-  return cj2k_several_encoders_open(set, &encoder->setup.params, encoder->plan,
-                                    encoder->threads, error);
+  return cj2k_several_encoders_open(set, &encoder->setup.params, encoder->plan, encoder->threads,
+                                    error);
 }
 
 static void *open_cuda(Cj2kEncoder *encoder, Cj2kError *error)
