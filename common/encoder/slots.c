@@ -64,7 +64,7 @@ bool cj2k_encoder_frame_take_slot(Cj2kEncoderFrame *frame)
   const Cj2kSlotMaker slots = maker(&owner);
   frame->slot = cj2k_slots_take(&frame->encoder->slots, place_of(frame), &slots, &frame->error);
   if (owner.asked)
-    cj2k_rate_interrupt(&frame->encoder->rate, 0);
+    cj2k_rate_withdraw(&frame->encoder->rate, owner.number);
   return frame->slot != NULL;
 }
 

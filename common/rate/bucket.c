@@ -181,6 +181,14 @@ void cj2k_bucket_interrupt(Cj2kRateBucket *bucket, uint64_t number)
   g_mutex_unlock(&bucket->lock);
 }
 
+void cj2k_bucket_withdraw(Cj2kRateBucket *bucket, uint64_t number)
+{
+  g_mutex_lock(&bucket->lock);
+  if (bucket->starving == number)
+    bucket->starving = 0;
+  g_mutex_unlock(&bucket->lock);
+}
+
 void cj2k_bucket_record(Cj2kRateBucket *bucket, uint64_t number, const Cj2kOutcome *outcome)
 {
   g_mutex_lock(&bucket->lock);

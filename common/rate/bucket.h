@@ -74,8 +74,9 @@ void cj2k_bucket_announce(Cj2kRateBucket *bucket, uint64_t number, const Cj2kAve
  * result for a frame. *interrupted is set, and there is no plan, if the frame must not wait any
  * longer, because an earlier one needs its slot. */
 Cj2kPlanned cj2k_bucket_plan(Cj2kRateBucket *bucket, uint64_t number, bool *interrupted);
-/* As cj2k_history_interrupt. */
+/* As cj2k_history_interrupt and cj2k_history_withdraw. */
 void cj2k_bucket_interrupt(Cj2kRateBucket *bucket, uint64_t number);
+void cj2k_bucket_withdraw(Cj2kRateBucket *bucket, uint64_t number);
 /* Must be called for each frame; only the first call has an effect. */
 void cj2k_bucket_record(Cj2kRateBucket *bucket, uint64_t number, const Cj2kOutcome *outcome);
 Cj2kBucketState cj2k_bucket_state(Cj2kRateBucket *bucket);

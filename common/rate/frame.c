@@ -189,6 +189,12 @@ void cj2k_rate_interrupt(Cj2kRateEncoder *encoder, uint64_t number)
   cj2k_bucket_interrupt(&encoder->bucket, number);
 }
 
+void cj2k_rate_withdraw(Cj2kRateEncoder *encoder, uint64_t number)
+{
+  cj2k_history_withdraw(&encoder->history, number);
+  cj2k_bucket_withdraw(&encoder->bucket, number);
+}
+
 void cj2k_rate_record(Cj2kRateFrame *frame, const Cj2kRateMemory *memory)
 {
   const Cj2kRateMemory nothing = {0};

@@ -91,8 +91,10 @@ void cj2k_rate_begin(Cj2kRateFrame *frame);
  * frames, and these nothing from it. Returns false if there are no steps to search: the frame is
  * lossless or reversible, or has a budget anyway. */
 bool cj2k_rate_limit(Cj2kRateFrame *frame);
-/* Frame `number` needs the slot of a later one: see cj2k_history_interrupt; 0: it has one. */
+/* Frame `number` needs the slot of a later one: see cj2k_history_interrupt. */
 void cj2k_rate_interrupt(Cj2kRateEncoder *encoder, uint64_t number);
+/* It has one: see cj2k_history_withdraw. */
+void cj2k_rate_withdraw(Cj2kRateEncoder *encoder, uint64_t number);
 /* What the frame learns; see cj2k_history_recall. If it is interrupted, its coder does nothing any
  * more. */
 bool cj2k_rate_recall(Cj2kRateFrame *frame, Cj2kRateMemory *memory);

@@ -60,6 +60,14 @@ void cj2k_history_interrupt(Cj2kRateHistory *history, uint64_t number)
   g_mutex_unlock(&history->lock);
 }
 
+void cj2k_history_withdraw(Cj2kRateHistory *history, uint64_t number)
+{
+  g_mutex_lock(&history->lock);
+  if (history->starving == number)
+    history->starving = 0;
+  g_mutex_unlock(&history->lock);
+}
+
 void cj2k_history_record(Cj2kRateHistory *history, uint64_t number, const Cj2kRateMemory *memory)
 {
   uint32_t place = number % CJ2K_RATE_MEMORY;

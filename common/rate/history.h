@@ -53,6 +53,9 @@ bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemo
 /* Frame `number` waits for a slot. A later frame that waits for what this one records, or will do
  * so, is interrupted; only one. */
 void cj2k_history_interrupt(Cj2kRateHistory *history, uint64_t number);
+/* Frame `number` has a slot and needs that of no other one. What an earlier frame has asked for in
+ * the meantime stays. */
+void cj2k_history_withdraw(Cj2kRateHistory *history, uint64_t number);
 /* Records what later frames learn from frame `number`. It must be called for each frame; only the
  * first call has an effect, because others may already have used it. */
 void cj2k_history_record(Cj2kRateHistory *history, uint64_t number, const Cj2kRateMemory *memory);

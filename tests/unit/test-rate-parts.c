@@ -217,6 +217,39 @@ static void test_history_interrupted(void)
   cj2k_history_clear(&history);
 }
 
+/* A frame that got a slot takes back what it asked for, not what an earlier frame has asked for
+ * since. */
+static void test_withdrawal(void)
+{
+  const Cj2kAverage average = {.rate = 1000, .peak = 2000, .window = 10};
+  Cj2kRateHistory history;
+  Cj2kRateBucket bucket;
+  bool interrupted = false;
+
+  cj2k_history_init(&history);
+  cj2k_bucket_init(&bucket, &history);
+  for (uint64_t number = 1; number <= 3; number++)
+    cj2k_bucket_announce(&bucket, number, &average);
+  cj2k_history_interrupt(&history, 2);
+  cj2k_history_interrupt(&history, 1);
+  cj2k_history_withdraw(&history, 2);
+  g_assert_true(GPOINTER_TO_INT(wait_for_frame_1(&history)));
+  cj2k_bucket_interrupt(&bucket, 2);
+  cj2k_bucket_interrupt(&bucket, 1);
+  cj2k_bucket_withdraw(&bucket, 2);
+  cj2k_bucket_plan(&bucket, 3, &interrupted);
+  g_assert_true(interrupted);
+
+  cj2k_history_interrupt(&history, 2); /* what it has asked for itself goes */
+  cj2k_history_withdraw(&history, 2);
+  g_assert_cmpuint(history.starving, ==, 0);
+  cj2k_bucket_interrupt(&bucket, 2);
+  cj2k_bucket_withdraw(&bucket, 2);
+  g_assert_cmpuint(bucket.starving, ==, 0);
+  cj2k_bucket_clear(&bucket);
+  cj2k_history_clear(&history);
+}
+
 static gpointer plan_frame_2(gpointer bucket)
 {
   bool interrupted = false;
@@ -362,6 +395,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-parts/history-waits", test_history_waits);
   g_test_add_func("/rate-parts/history-interrupted", test_history_interrupted);
   g_test_add_func("/rate-parts/bucket-interrupted", test_bucket_interrupted);
+  g_test_add_func("/rate-parts/withdrawal", test_withdrawal);
   g_test_add_func("/rate-parts/drift", test_drift);
   g_test_add_func("/rate-parts/layer-bytes", test_layer_bytes);
   g_test_add_func("/rate-parts/ht-blocks", test_ht_blocks);
