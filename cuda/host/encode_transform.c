@@ -205,6 +205,8 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob 
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&encoder->xyz, sizeof *tables));
     CJ2K_CUDA_TRY(result,
                   cudaMemcpy(encoder->xyz.data, tables, sizeof *tables, cudaMemcpyHostToDevice));
+    if (result != cudaSuccess)
+      cj2k_cuda_release(&encoder->xyz); /* the next frame tries again */
     g_free(tables);
   }
   g_mutex_unlock(&encoder->lock);
@@ -239,6 +241,8 @@ static void set_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                                            queue->stream));
   if (realigned && cj2k_cuda_queue_ok(queue))
     list_tops(slot, job);
+  if (!cj2k_cuda_queue_ok(queue))
+    stage->num_planes = 0; /* the device has not got it: all is sent again with the next picture */
 }
 
 /* --------------------------------------------------------------------------- all levels --- */

@@ -492,6 +492,9 @@ cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaSt
   if (result != cudaSuccess)
     return result;
   sigprop_kernel<<<(count + kBlocks - 1) / kBlocks, 32 * kWarps, memory, stream>>>(*frame);
+  result = cudaGetLastError();
+  if (result != cudaSuccess)
+    return result;
   magref_kernel<<<(count + kWarps - 1) / kWarps, 32 * kWarps, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

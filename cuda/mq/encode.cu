@@ -506,9 +506,10 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
 /* ---------------------------------------------------------------------------- launchers --- */
 
 template <uint32_t LANES>
-void launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t stream)
+cudaError_t launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t stream)
 {
   code_kernel<LANES><<<(tasks + LANES - 1) / LANES, kWarp, 0, stream>>>(frame);
+  return cudaGetLastError();
 }
 
 /* The number of blocks of a warp. A frame that has the GPU to itself has few warps: fewer blocks in
@@ -530,14 +531,16 @@ cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
            tasks = (frame->contexts.num_blocks + stride - 1) / stride;
   if (!tasks)
     return cudaSuccess;
+  /* Each kernel believes what the one before it wrote: without that it would write anywhere. */
   order_kernel<<<1, kOrderThreads, 0, stream>>>(*frame);
+  cudaError_t result = cudaGetLastError();
   uint32_t lanes = choose_lanes(tasks, frame->alone);
-  if (lanes == 8)
-    launch_code<8>(*frame, tasks, stream);
-  else if (lanes == 16)
-    launch_code<16>(*frame, tasks, stream);
-  else
-    launch_code<32>(*frame, tasks, stream);
+  if (result == cudaSuccess)
+    result = lanes == 8    ? launch_code<8>(*frame, tasks, stream)
+             : lanes == 16 ? launch_code<16>(*frame, tasks, stream)
+                           : launch_code<32>(*frame, tasks, stream);
+  if (result != cudaSuccess)
+    return result;
   end_kernel<<<(tasks + kEndWarps - 1) / kEndWarps, kWarp * kEndWarps, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

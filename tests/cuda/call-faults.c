@@ -14,10 +14,12 @@ static struct {
   const char *failed; /* atomic: name of the first function that failed */
 } fault;
 
-static gint alive; /* atomic */
+static gint alive;          /* atomic */
+static gint blind_launches; /* atomic */
 
 /* A call that fails is the thread's last error, until cudaGetLastError() is called. */
 static __thread cudaError_t last_error;
+static __thread bool launch_failed; /* and the library has not asked for the error yet */
 
 void call_faults_arm(uint32_t number, cudaError_t error, FaultExtent extent)
 {
@@ -161,18 +163,66 @@ STARTS(cudaMemcpyToSymbol,
 STARTS(cudaMemsetAsync, (void *memory, int value, size_t size, cudaStream_t stream),
        (memory, value, size, stream))
 
-/* Kernels are launched by one of these, by CUDA 13 and by CUDA 12. */
+/* The kernels that were launched at all; their numbers here are bits of `launched`. */
+static GPtrArray *kernels; /* protected by kernels_lock */
+static GMutex kernels_lock;
+static uint64_t launched;
+
+static void note_kernel(const void *kernel)
+{
+  guint number;
+  g_mutex_lock(&kernels_lock);
+  if (!kernels)
+    kernels = g_ptr_array_new();
+  if (!g_ptr_array_find(kernels, kernel, &number)) {
+    number = kernels->len;
+    g_ptr_array_add(kernels, (gpointer)kernel);
+  }
+  g_assert_cmpuint(number, <, 64);
+  launched |= (uint64_t)1 << number;
+  g_mutex_unlock(&kernels_lock);
+}
+
+uint64_t call_faults_kernels(void)
+{
+  g_mutex_lock(&kernels_lock);
+  uint64_t result = launched;
+  launched = 0;
+  g_mutex_unlock(&kernels_lock);
+  return result;
+}
+
+/* Kernels are launched by one of these, by CUDA 13 and by CUDA 12. One kernel works on what those
+ * before it wrote: after a launch that failed there must not be another until the library has asked
+ * for the error. */
+#define LAUNCHES(name, parameters, arguments)                                                      \
+  REPLACED(name, parameters)                                                                       \
+  {                                                                                                \
+    if (launch_failed)                                                                             \
+      g_atomic_int_inc(&blind_launches);                                                           \
+    launch_failed |= fails(#name, WORKS);                                                          \
+    if (launch_failed)                                                                             \
+      return failure();                                                                            \
+    note_kernel((const void *)kernel);                                                             \
+    return __real_##name arguments;                                                                \
+  }
+
 #ifdef HAVE_KERNEL_HANDLES
-STARTS(__cudaLaunchKernel,
-       (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t memory,
-        cudaStream_t stream),
-       (kernel, grid, block, arguments, memory, stream))
+LAUNCHES(__cudaLaunchKernel,
+         (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t memory,
+          cudaStream_t stream),
+         (kernel, grid, block, arguments, memory, stream))
 #else
-STARTS(cudaLaunchKernel,
-       (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t memory,
-        cudaStream_t stream),
-       (kernel, grid, block, arguments, memory, stream))
+LAUNCHES(cudaLaunchKernel,
+         (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t memory,
+          cudaStream_t stream),
+         (kernel, grid, block, arguments, memory, stream))
 #endif
+
+int call_faults_blind_launches(void)
+{
+  return g_atomic_int_get(&blind_launches);
+}
 
 bool call_faults_copy(void *to, const void *from, size_t size)
 {
@@ -186,6 +236,7 @@ REPLACED(cudaGetLastError, (void))
   if (last_error != cudaSuccess)
     result = last_error;
   last_error = cudaSuccess;
+  launch_failed = false;
   return is_lost() ? fault.error : result;
 }
 

@@ -25,6 +25,10 @@ const char *call_faults_disarm(void);
 uint32_t call_faults_count(void);
 /* Allocations, streams and events that exist. */
 int call_faults_alive(void);
+/* Kernels that were launched after one that failed, before the library asked for the error. */
+int call_faults_blind_launches(void);
+/* The kernels that have been launched since the last call, as a set of bits. */
+uint64_t call_faults_kernels(void);
 /* Copies between host and device, in either direction, and does not fail. */
 bool call_faults_copy(void *to, const void *from, size_t size);
 

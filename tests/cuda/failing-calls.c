@@ -51,6 +51,8 @@ static const Case cases[] = {
     {"encode MQ", "block-coder=mq rate-control=lossless", 3, CJ2K_MEMORY_HOST, false, false},
     {"encode MQ to a budget", "block-coder=mq max-frame-bytes=4000", 1, CJ2K_MEMORY_CUDA, false,
      false},
+    {"encode HT as X'Y'Z'", "block-coder=ht quant-step=0.01 rgb-to-xyz=on", 1, CJ2K_MEMORY_HOST,
+     false, false},
     {"encode MQ in layers", "block-coder=mq max-frame-bytes=4000 num-layers=3", 2, CJ2K_MEMORY_HOST,
      false, false},
     {"decode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, true, true},
@@ -68,6 +70,7 @@ typedef struct {
   GBytes *coded;        /* by the CPU; what a decoder gets */
   size_t picture_bytes; /* of a decoded picture */
   GBytes *expected;     /* what the first frame gives without a fault */
+  uint64_t kernels;     /* with one frame in flight: those that each frame needs */
   uint32_t failed;      /* frames, or a codec that cannot be opened */
   bool ends;            /* the codec cannot be opened, or memory for pictures cannot be had */
   gchar *why;           /* what is wrong; NULL: nothing */
@@ -106,9 +109,23 @@ static bool is_repeatable(const Life *life)
                                  !strstr(life->what->options, "average"));
 }
 
+/* A good frame needs the kernels that frames need without a fault: it relies on nothing that a
+ * frame before it could not do. */
+static void check_kernels(Life *life)
+{
+  uint64_t launched = call_faults_kernels();
+  if (life->what->in_flight > 1)
+    return;
+  if (!life->fault)
+    life->kernels &= launched;
+  else if (life->kernels & ~launched)
+    wrong(life, "a good frame was done without a kernel that frames need");
+}
+
 /* What a good frame gave. */
 static void check_result(Life *life, uint32_t frame, const void *data, size_t size)
 {
+  check_kernels(life);
   if (!life->expected) {
     life->expected = g_bytes_new(data, size);
     return;
@@ -170,6 +187,7 @@ static void run_encoder(Life *life, Cj2kEncoder *encoder, const Cj2kPicture *pic
       receive_packet(life, encoder, i - life->what->in_flight);
     if (i >= FRAMES)
       continue;
+    call_faults_kernels();
     Cj2kStatus status = cj2k_encoder_submit(encoder, picture, NULL, &error);
     submitted[i] = status == CJ2K_OK;
     if (status != CJ2K_OK)
@@ -264,6 +282,7 @@ static void run_decoder(Life *life, Cj2kDecoder *decoder, const Targets *targets
       receive_frame(life, decoder, targets, i - life->what->in_flight);
     if (i >= FRAMES)
       continue;
+    call_faults_kernels();
     Cj2kStatus status = cj2k_decoder_submit(decoder, data, size, &life->picture->layout,
                                             &targets->pictures[i], NULL, &error);
     submitted[i] = status == CJ2K_OK;
@@ -303,7 +322,7 @@ static void decode(Life *life)
 /* Runs one codec with a fault at this call (NULL: none); false: the call is not reached. */
 static bool live(Life *life, const Fault *fault, uint32_t number, const char **name)
 {
-  int alive = call_faults_alive();
+  int alive = call_faults_alive(), blind = call_faults_blind_launches();
   life->failed = 0;
   life->ends = false;
   life->fault = fault;
@@ -317,6 +336,8 @@ static bool live(Life *life, const Fault *fault, uint32_t number, const char **n
   *name = fault ? call_faults_disarm() : NULL;
   if (call_faults_alive() != alive)
     wrong(life, "memory, a stream or an event is left");
+  if (call_faults_blind_launches() != blind)
+    wrong(life, "a kernel was launched after one that failed");
   return *name != NULL;
 }
 
@@ -370,7 +391,7 @@ static void test_fault(Life *life, const Fault *fault, uint32_t first, uint32_t 
 
 static void life_init(Life *life, const Case *what, const TestPicture *picture)
 {
-  *life = (Life){.what = what, .picture = picture};
+  *life = (Life){.what = what, .picture = picture, .kernels = UINT64_MAX};
   cj2k_encoder_params_init(&life->params);
   life->params.backend = CJ2K_BACKEND_CPU;
   life->params.num_threads = 2;
@@ -432,7 +453,7 @@ static void hung(int signal)
 
 int main(int argc, char **argv)
 {
-  TestPicture picture, subsampled;
+  TestPicture picture, subsampled, film;
   static const uint8_t dx[] = {1, 2, 2}, dy[] = {1, 2, 2};
   int share = argc > 2 && strcmp(argv[1], "--share") == 0 ? atoi(argv[2]) : 1;
   int count = 0;
@@ -444,12 +465,17 @@ int main(int argc, char **argv)
   signal(SIGALRM, hung);
   test_picture_init(&picture, SCENE_NATURAL, 90, 70, 3, 10, false, NULL, NULL, 0, 0);
   test_picture_init(&subsampled, SCENE_NATURAL, 90, 70, 3, 10, false, dx, dy, 0, 0);
+  test_picture_init(&film, SCENE_NATURAL, 90, 70, 3, 12, false, NULL, NULL, 0, 0);
   test_zeros();
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-    test_case(&cases[i], strstr(cases[i].name, "4:2:0") ? &subsampled : &picture,
+    test_case(&cases[i],
+              strstr(cases[i].name, "4:2:0")    ? &subsampled
+              : strstr(cases[i].name, "X'Y'Z'") ? &film
+                                                : &picture,
               (uint32_t)MAX(share, 1));
   printf("1..%u\n", num_tests);
   test_picture_clear(&picture);
   test_picture_clear(&subsampled);
+  test_picture_clear(&film);
   return any_failed ? 1 : 0;
 }
