@@ -13,6 +13,7 @@
 #define CJ2K_BACKEND_H
 
 #include "common/codestream/coded.h"
+#include "common/codestream/plan_rows.h"
 #include "common/runtime/threads.h"
 #include "common/shared/hull.h"
 
@@ -217,6 +218,13 @@ typedef struct Cj2kEncodeBackend {
    * counts as a fallback. */
   Cj2kStatus (*transform)(void *backend, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                           Cj2kError *error);
+  /* Optional. In place of transform() for a picture whose rows come one after the other: they are
+   * there up to `rows`, counted on the reference grid from the top of the picture, and the last
+   * call for this frame was for `done` of them (0: the frame begins). Makes all coefficients that
+   * these rows determine (common/codestream/plan_rows.h). The steps for lists of code-blocks may
+   * come in between. */
+  Cj2kStatus (*transform_rows)(void *backend, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                               uint32_t done, uint32_t rows, Cj2kError *error);
   Cj2kStatus (*measure)(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
                         Cj2kError *error);
   Cj2kStatus (*code)(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, Cj2kError *error);

@@ -2,6 +2,7 @@
 #include "write_codestream.h"
 
 #include "common/runtime/error.h"
+#include "plan_rows.h"
 #include "progression.h"
 #include "write_markers.h"
 
@@ -559,6 +560,17 @@ const uint32_t *cj2k_codestream_slice_precincts(Cj2kCodestreamWriter *writer, ui
       g_array_append_val(writer->precincts, writer->order[i].precinct_index);
   *count = writer->precincts->len;
   return (const uint32_t *)(void *)writer->precincts->data;
+}
+
+uint32_t cj2k_codestream_slice_needs(Cj2kCodestreamWriter *writer, uint32_t slice)
+{
+  uint32_t rows = 0;
+
+  if (slice + 1 >= cj2k_codestream_num_slices(writer))
+    return cj2k_plan_rows_all(writer->plan);
+  for (uint64_t i = slice_begin(writer, slice); i < slice_begin(writer, slice + 1); i++)
+    rows = cj2k_plan_rows_needed(writer->plan, &writer->order[i], rows);
+  return rows;
 }
 
 void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks)

@@ -57,6 +57,9 @@ uint32_t cj2k_codestream_slice_row(const Cj2kCodestreamWriter *writer, uint32_t 
 /* Precincts of a slice, valid until the next call for a slice. */
 const uint32_t *cj2k_codestream_slice_precincts(Cj2kCodestreamWriter *writer, uint32_t slice,
                                                 uint32_t *count);
+/* Rows of the picture, counted on the reference grid from its top, on which the code-blocks of a
+ * slice depend; of the last slice all rows. */
+uint32_t cj2k_codestream_slice_needs(Cj2kCodestreamWriter *writer, uint32_t slice);
 /* Lists the code-blocks of a slice (uint32_t). */
 void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks);
 /* Bytes of a slice all of whose packets are empty. */

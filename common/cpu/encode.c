@@ -116,6 +116,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   for (uint32_t i = 0; i < cj2k_threads_count(slot->encoder->threads); i++)
     lane_clear(&slot->lanes[i]);
   g_free(slot->lanes);
+  g_array_unref(slot->strips);
   free(slot->coefficients);
   free(slot->lowpass);
   free(slot->bytes);
@@ -139,6 +140,7 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
 
   slot->encoder = encoder;
   slot->lanes = g_new0(Cj2kEncodeLane, cj2k_threads_count(encoder->threads));
+  slot->strips = g_array_new(FALSE, FALSE, sizeof(Cj2kEncodeStrip));
   slot->coefficients = allocate(plan->num_coefficients * 4);
   slot->lowpass = allocate(plan->num_lowpass * 4);
   slot->bytes = allocate(encoder->byte_offsets[plan->num_blocks]);
@@ -171,18 +173,43 @@ static double milliseconds_since(gint64 start)
   return (double)(g_get_monotonic_time() - start) / 1000;
 }
 
+static Cj2kStatus check_memory(const Cj2kTransformJob *job, Cj2kError *error)
+{
+  return job->picture->memory == CJ2K_MEMORY_CUDA
+             ? cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                              "the CPU back end cannot read the memory of a GPU")
+             : CJ2K_OK;
+}
+
 static Cj2kStatus transform(void *backend, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                             Cj2kError *error)
 {
   gint64 start = g_get_monotonic_time();
+  Cj2kStatus status = check_memory(job, error);
 
   (void)backend;
-  if (job->picture->memory == CJ2K_MEMORY_CUDA)
-    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
-                          "the CPU back end cannot read the memory of a GPU");
+  if (status != CJ2K_OK)
+    return status;
   begin_step(slot);
   slot->coded = false;
   cj2k_encode_rows(slot, job);
+  slot->result.ms_transform = milliseconds_since(start);
+  return CJ2K_OK;
+}
+
+static Cj2kStatus transform_rows(void *backend, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                                 uint32_t done, uint32_t rows, Cj2kError *error)
+{
+  gint64 start = g_get_monotonic_time();
+  Cj2kStatus status = check_memory(job, error);
+
+  (void)backend;
+  if (status != CJ2K_OK)
+    return status;
+  begin_step(slot);
+  if (!done)
+    slot->coded = false;
+  cj2k_encode_some_rows(slot, job, done, rows);
   slot->result.ms_transform = milliseconds_since(start);
   return CJ2K_OK;
 }
@@ -236,6 +263,7 @@ const Cj2kEncodeBackend *cj2k_cpu_encode_backend(void)
       .slot_new = slot_new,
       .slot_free = slot_free,
       .transform = transform,
+      .transform_rows = transform_rows,
       .measure = measure,
       .code = code,
       .wait = wait_done,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Internals of the CPU encode back end: a slot and its two stages. TRANSFORM (encode_rows.c) turns
- * the picture into coefficients. BLOCK CODER (encode_blocks.c) quantises and codes them block by
- * block, so that quantised coefficients stay in the cache.
+ * the picture, or the rows of it that are there, into coefficients. BLOCK CODER (encode_blocks.c)
+ * quantises and codes them block by block, so that quantised coefficients stay in the cache.
  */
 #ifndef CJ2K_CPU_ENCODE_H
 #define CJ2K_CPU_ENCODE_H
@@ -60,6 +60,7 @@ struct Cj2kEncodeSlot {
   size_t ht_lengths_size, ht_distortions_size; /* entries allocated */
   uint64_t *band_errors;
   Cj2kEncodeLane *lanes; /* one a thread */
+  GArray *strips;        /* Cj2kEncodeStrip: of rows that come one after the other */
   /* HT: choices and quantisers of the last code(), whose bytes are kept. */
   bool coded;
   Cj2kHtChoice *coded_choices;
@@ -76,6 +77,11 @@ Cj2kEncodeLane *cj2k_encode_lane(Cj2kEncodeSlot *slot, uint32_t lane);
 void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder);
 /* TRANSFORM: turns the picture into the coefficients of all bands, not yet quantised. */
 void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+
+/* The same for the coefficients that `rows` rows of the picture determine and `done` rows do not
+ * (transform_rows in common/backend.h). */
+void cj2k_encode_some_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t done,
+                           uint32_t rows);
 
 /* BLOCK CODER: the back end's measure() and code() (common/backend.h). */
 void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);

@@ -5,6 +5,8 @@
 
 /* Smaller strips cost much: each one filters rows of its neighbours again. */
 #define MIN_STRIP_ROWS 32
+/* The same where few rows are there, and threads would have nothing to do. */
+#define MIN_PART_ROWS 16
 
 /* ------------------------------------------------------------------- samples in memory --- */
 
@@ -47,36 +49,65 @@ static uint32_t group_size(const Cj2kCpuEncoder *encoder, const Cj2kPlanTile *ti
   return together && encoder->plan->num_components >= 3 && c == 0 ? 3 : 1;
 }
 
-static void list_strips(Cj2kCpuEncoder *encoder, uint32_t tile_comp, uint32_t count, uint32_t r)
+/* Which rows of the picture are transformed (common/codestream/plan_rows.h). */
+typedef struct {
+  uint32_t done, rows; /* from and to, on the reference grid */
+  bool all;
+} RowRange;
+
+/* Rows of a strip, of a resolution of which so many are made. */
+static uint32_t strip_rows(const Cj2kCpuEncoder *encoder, const RowRange *range, uint32_t rows)
+{
+  uint32_t threads = cj2k_threads_count(encoder->threads);
+
+  if (threads == 1)
+    return MAX(rows, 1);
+  return range->all ? MAX(rows / (4 * threads), MIN_STRIP_ROWS)
+                    : MAX((rows + threads - 1) / threads, MIN_PART_ROWS);
+}
+
+static void list_strips(const Cj2kCpuEncoder *encoder, const RowRange *range, GArray *strips,
+                        uint32_t tile_comp, uint32_t count, uint32_t r)
 {
   const Cj2kPlan *plan = encoder->plan;
-  const Cj2kRect *rect = &plan->resolutions[plan->tile_comps[tile_comp].first_resolution + r].rect;
-  uint32_t threads = cj2k_threads_count(encoder->threads), rows = rect->y1 - rect->y0;
-  uint32_t step = threads == 1 ? MAX(rows, 1) : MAX(rows / (4 * threads), MIN_STRIP_ROWS);
+  const Cj2kPlanTileComp *tc = &plan->tile_comps[tile_comp];
+  const Cj2kRect *rect = &plan->resolutions[tc->first_resolution + r].rect;
+  uint32_t first = cj2k_plan_rows_made(plan, tc, r, range->done);
+  uint32_t end = cj2k_plan_rows_made(plan, tc, r, range->rows);
+  uint32_t step = strip_rows(encoder, range, end - first);
 
   if (rect->x0 == rect->x1)
     return;
-  for (uint32_t y = rect->y0; y < rect->y1; y += MIN(step, rect->y1 - y)) {
-    Cj2kEncodeStrip strip = {tile_comp, count, r, y, y + MIN(step, rect->y1 - y)};
-    g_array_append_val(encoder->strips, strip);
+  for (uint32_t y = first; y < end; y += MIN(step, end - y)) {
+    Cj2kEncodeStrip strip = {tile_comp, count, r, y, y + MIN(step, end - y)};
+    g_array_append_val(strips, strip);
+  }
+}
+
+/* Lists the strips of the levels that are `depth` levels below the highest resolution. */
+static void list_depth(const Cj2kCpuEncoder *encoder, const RowRange *range, uint32_t depth,
+                       GArray *strips)
+{
+  const Cj2kPlan *plan = encoder->plan;
+
+  for (uint32_t t = 0; t < plan->num_tiles; t++) {
+    const Cj2kPlanTile *tile = &plan->tiles[t];
+    uint32_t count = 1;
+    for (uint32_t c = 0; c < plan->num_components; c += count) {
+      uint32_t tc = tile->first_tile_comp + c, levels = plan->tile_comps[tc].num_levels;
+      count = depth ? 1 : group_size(encoder, tile, c);
+      if (depth < levels || depth == 0) /* r = 0 of a decomposed component is its LL band */
+        list_strips(encoder, range, strips, tc, count, levels - depth);
+    }
   }
 }
 
 void cj2k_encode_list_strips(Cj2kCpuEncoder *encoder)
 {
-  const Cj2kPlan *plan = encoder->plan;
+  const RowRange range = {0, cj2k_plan_rows_all(encoder->plan), true};
 
   for (uint32_t depth = 0; depth <= CJ2K_MAX_LEVELS; depth++) {
-    for (uint32_t t = 0; t < plan->num_tiles; t++) {
-      const Cj2kPlanTile *tile = &plan->tiles[t];
-      uint32_t count = 1;
-      for (uint32_t c = 0; c < plan->num_components; c += count) {
-        uint32_t tc = tile->first_tile_comp + c, levels = plan->tile_comps[tc].num_levels;
-        count = depth ? 1 : group_size(encoder, tile, c);
-        if (depth < levels || depth == 0) /* r = 0 of a decomposed component is its LL band */
-          list_strips(encoder, tc, count, levels - depth);
-      }
-    }
+    list_depth(encoder, &range, depth, encoder->strips);
     encoder->strips_end[depth] = encoder->strips->len;
   }
 }
@@ -87,7 +118,8 @@ typedef struct {
   Cj2kEncodeSlot *slot;
   const Cj2kTransformJob *job;
   const Cj2kXyzTables *xyz;
-  guint first; /* index of the level's first strip */
+  const GArray *strips; /* Cj2kEncodeStrip */
+  guint first;          /* index of the level's first strip */
 } RowStage;
 
 /* Starts the DWT of one component of the strip; without levels its rows are copied. */
@@ -125,7 +157,7 @@ static void top_strip(void *ctx, uint32_t index, uint32_t lane_index)
 {
   const RowStage *stage = ctx;
   Cj2kEncodeSlot *slot = stage->slot;
-  const Cj2kEncodeStrip *strip = &g_array_index(slot->encoder->strips, Cj2kEncodeStrip, index);
+  const Cj2kEncodeStrip *strip = &g_array_index(stage->strips, Cj2kEncodeStrip, index);
   const Cj2kPlanTileComp *tcs = &slot->encoder->plan->tile_comps[strip->tile_comp];
   uint32_t width = tcs->rect.x1 - tcs->rect.x0, first = 0, end = 0;
   Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
@@ -161,7 +193,7 @@ static void level_strip(void *ctx, uint32_t index, uint32_t lane_index)
   const RowStage *stage = ctx;
   Cj2kEncodeSlot *slot = stage->slot;
   const Cj2kEncodeStrip *strip =
-      &g_array_index(slot->encoder->strips, Cj2kEncodeStrip, stage->first + index);
+      &g_array_index(stage->strips, Cj2kEncodeStrip, stage->first + index);
   const Cj2kPlanTileComp *tc = &slot->encoder->plan->tile_comps[strip->tile_comp];
   Cj2kEncodeLane *lane = cj2k_encode_lane(slot, lane_index);
 
@@ -192,12 +224,30 @@ static const Cj2kXyzTables *xyz_tables(Cj2kCpuEncoder *encoder, const Cj2kTransf
 void cj2k_encode_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   Cj2kCpuEncoder *encoder = slot->encoder;
-  RowStage stage = {.slot = slot, .job = job, .xyz = xyz_tables(encoder, job)};
+  RowStage stage = {
+      .slot = slot, .job = job, .xyz = xyz_tables(encoder, job), .strips = encoder->strips};
 
   cj2k_parallel_for(encoder->threads, encoder->strips_end[0], top_strip, &stage);
   for (uint32_t depth = 1; depth <= CJ2K_MAX_LEVELS; depth++) {
     stage.first = encoder->strips_end[depth - 1];
     cj2k_parallel_for(encoder->threads, encoder->strips_end[depth] - stage.first, level_strip,
                       &stage);
+  }
+}
+
+void cj2k_encode_some_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t done,
+                           uint32_t rows)
+{
+  Cj2kCpuEncoder *encoder = slot->encoder;
+  const RowRange range = {done, rows, false};
+  RowStage stage = {
+      .slot = slot, .job = job, .xyz = xyz_tables(encoder, job), .strips = slot->strips};
+
+  for (uint32_t depth = 0; depth <= CJ2K_MAX_LEVELS; depth++) {
+    g_array_set_size(slot->strips, 0);
+    list_depth(encoder, &range, depth, slot->strips);
+    if (!slot->strips->len)
+      break; /* no level below has rows either */
+    cj2k_parallel_for(encoder->threads, slot->strips->len, depth ? level_strip : top_strip, &stage);
   }
 }

@@ -33,6 +33,7 @@ typedef struct {
   Cj2kEncodeSlot *slot, *cpu_slot; /* the first is lent while the frame is coded */
   Cj2kRateFrame rate;              /* its coder has the slot in use */
   Cj2kOutput *output;
+  uint32_t transformed; /* rows of the picture, on the reference grid */
   bool fallback;
   bool redone;          /* a device failed, and another one did the frame */
   Cj2kError why_redone; /* with redone: the error of that device */

@@ -87,24 +87,41 @@ static Cj2kStatus check_features(const Cj2kEncoderParams *params, const Cj2kEnco
   return CJ2K_OK;
 }
 
+static Cj2kTransformJob transform_job(const Cj2kEncoderFrame *frame)
+{
+  return (Cj2kTransformJob){.layout = &frame->encoder->layout,
+                            .picture = &frame->picture,
+                            .rgb_to_xyz = frame->params.rgb_to_xyz == CJ2K_XYZ_ON,
+                            .xyz_transfer = frame->params.xyz_transfer,
+                            .hlg_peak = frame->params.hlg_peak,
+                            .xyz_primaries = frame->params.xyz_primaries};
+}
+
+/* Transforms the picture; that of a frame in slices is transformed as they need it, if the back end
+ * can do that. */
+static Cj2kStatus transform_with(Cj2kEncoderFrame *frame, Cj2kFrameCoder *coder)
+{
+  const Cj2kTransformJob job = transform_job(frame);
+
+  frame->transformed = 0;
+  if (frame->params.slices && coder->backend->transform_rows)
+    return CJ2K_OK;
+  frame->transformed = UINT32_MAX;
+  return cj2k_coder_transform(coder, &job, &frame->error);
+}
+
 static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 {
   const Cj2kEncoder *encoder = frame->encoder;
   Cj2kFrameCoder *coder = &frame->rate.coder;
-  const Cj2kTransformJob job = {.layout = &encoder->layout,
-                                .picture = &frame->picture,
-                                .rgb_to_xyz = frame->params.rgb_to_xyz == CJ2K_XYZ_ON,
-                                .xyz_transfer = frame->params.xyz_transfer,
-                                .hlg_peak = frame->params.hlg_peak,
-                                .xyz_primaries = frame->params.xyz_primaries};
 
   *coder = (Cj2kFrameCoder){
       .backend = encoder->backend.functions, .data = encoder->backend.data, .slot = frame->slot};
   Cj2kStatus status = check_features(&frame->params, coder->backend, &frame->error);
   if (status == CJ2K_OK)
-    status = cj2k_coder_transform(coder, &job, &frame->error);
+    status = transform_with(frame, coder);
   if (status == CJ2K_ERROR_UNSUPPORTED && (status = fall_back(frame)) == CJ2K_OK)
-    status = cj2k_coder_transform(coder, &job, &frame->error);
+    status = transform_with(frame, coder);
   return status;
 }
 
@@ -141,6 +158,20 @@ static void wait_for_turn(Cj2kEncoderFrame *frame, bool done)
     encoder->delivered = frame->rate.number;
   g_cond_broadcast(&encoder->changed);
   g_mutex_unlock(&encoder->lock);
+}
+
+/* Transforms the rows of the picture that the slices up to this one need. */
+static Cj2kStatus prepare_slices(void *ctx, uint32_t slice)
+{
+  Cj2kEncoderFrame *frame = ctx;
+  const Cj2kTransformJob job = transform_job(frame);
+  uint32_t rows = cj2k_codestream_slice_needs(frame->rate.layout.writer, slice);
+
+  if (rows <= frame->transformed)
+    return CJ2K_OK;
+  uint32_t done = frame->transformed;
+  frame->transformed = rows;
+  return cj2k_coder_transform_rows(&frame->rate.coder, &job, done, rows, &frame->error);
 }
 
 /* Writes a slice, the headers before the first one, and hands them out. */
@@ -184,7 +215,7 @@ static bool recovers(Cj2kEncoderFrame *frame)
 
 static void code_slices(Cj2kEncoderFrame *frame)
 {
-  const Cj2kSliceSink sink = {take_slice, frame};
+  const Cj2kSliceSink sink = {prepare_slices, take_slice, frame};
   const Cj2kEncoderParams *params = &frame->params;
 
   if (frame->status == CJ2K_OK)

@@ -41,6 +41,17 @@ Cj2kStatus cj2k_coder_transform(Cj2kFrameCoder *coder, const Cj2kTransformJob *j
   return status == CJ2K_OK ? wait_for(coder, &result, error) : status;
 }
 
+Cj2kStatus cj2k_coder_transform_rows(Cj2kFrameCoder *coder, const Cj2kTransformJob *job,
+                                     uint32_t done, uint32_t rows, Cj2kError *error)
+{
+  Cj2kStatus status = make_ready(coder, error);
+  Cj2kEncodeResult result;
+
+  if (status == CJ2K_OK)
+    status = coder->backend->transform_rows(coder->data, coder->slot, job, done, rows, error);
+  return status == CJ2K_OK ? wait_for(coder, &result, error) : status;
+}
+
 Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,
                               Cj2kMeasured *measured, Cj2kError *error)
 {

@@ -44,6 +44,9 @@ typedef struct {
 Cj2kStatus cj2k_coder_check(const Cj2kFrameCoder *coder, Cj2kError *error);
 Cj2kStatus cj2k_coder_transform(Cj2kFrameCoder *coder, const Cj2kTransformJob *job,
                                 Cj2kError *error);
+/* The same in parts: see transform_rows in common/backend.h. */
+Cj2kStatus cj2k_coder_transform_rows(Cj2kFrameCoder *coder, const Cj2kTransformJob *job,
+                                     uint32_t done, uint32_t rows, Cj2kError *error);
 Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,
                               Cj2kMeasured *measured, Cj2kError *error);
 /* *saturated: number of coefficients that exceed the bit-planes of their bands. */

@@ -250,17 +250,26 @@ static double expected_share(const Slices *s, const Cj2kRateMemory *memory, uint
   return memory->slices[part] / n;
 }
 
+static Cj2kStatus prepare(const Slices *s, uint32_t slice)
+{
+  return s->sink->prepare(s->sink->ctx, slice);
+}
+
 /* Searches steps for a budget with the whole frame, for want of an earlier one. */
 static Cj2kStatus search_steps(Slices *s)
 {
   Cj2kRateFrame *frame = s->frame;
   Cj2kHtSearch search;
-  Cj2kStatus status = cj2k_ht_search(frame, &search);
+  Cj2kStatus status = prepare(s, s->count - 1);
+  if (status == CJ2K_OK)
+    status = cj2k_ht_search(frame, &search);
   if (status == CJ2K_OK && !search.coded.fits)
     status = cj2k_ht_search_below(frame, false, &search);
+  if (status != CJ2K_OK)
+    return status;
   s->memory.base = search.coded.base;
   s->memory.power = search.search.power;
-  for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
+  for (uint32_t i = 0; i < s->count; i++) {
     double bytes = 0;
     cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
     for (guint b = 0; b < s->blocks->len; b++)
@@ -275,8 +284,10 @@ static Cj2kStatus fix_steps(Slices *s)
 {
   Cj2kRateFrame *frame = s->frame;
   Cj2kRateMemory memory;
-  if (!s->budget)
-    return cj2k_steps_for_target(frame);
+  if (!s->budget) {
+    Cj2kStatus status = frame->target.mode == CJ2K_RATE_PSNR ? prepare(s, s->count - 1) : CJ2K_OK;
+    return status == CJ2K_OK ? cj2k_steps_for_target(frame) : status;
+  }
   bool recalled = cj2k_history_recall(&frame->encoder->history, frame->number, &memory, NULL);
   if (!recalled)
     return search_steps(s);
@@ -313,7 +324,9 @@ static Cj2kStatus run_slices(Slices *s)
   for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
     s->reduced = false;
     cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
-    status = code(s, false, false);
+    status = prepare(s, i);
+    if (status == CJ2K_OK)
+      status = code(s, false, false);
     if (status == CJ2K_OK)
       status = decide(s, i);
     if (status == CJ2K_OK && s->reduced)
@@ -327,7 +340,9 @@ static Cj2kStatus run_slices(Slices *s)
 /* The same decisions, with a back end that codes whole frames. */
 static Cj2kStatus run_whole(Slices *s)
 {
-  Cj2kStatus status = code(s, true, false);
+  Cj2kStatus status = prepare(s, s->count - 1);
+  if (status == CJ2K_OK)
+    status = code(s, true, false);
   for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
     cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
     status = decide(s, i);

@@ -9,9 +9,11 @@
 
 #include "frame.h"
 
-/* Takes slice number `slice` of layout->writer, which was laid out with layout->source and has
- * `size` bytes, in order from 0 on. */
+/* prepare: makes the coefficients of all slices of layout->writer up to number `slice`; called
+ * before they are coded. take: takes slice number `slice`, which was laid out with layout->source
+ * and has `size` bytes, in order from 0 on. */
 typedef struct {
+  Cj2kStatus (*prepare)(void *ctx, uint32_t slice);
   void (*take)(void *ctx, uint32_t slice, uint64_t size);
   void *ctx;
 } Cj2kSliceSink;

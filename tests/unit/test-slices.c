@@ -35,6 +35,17 @@ static const Case cases[] = {
     {"mq",
      "progression-order=pcrl slices=true num-resolutions=3 precincts=64x32,32x16 codeblock-style=bypass+termall quality=70",
      120, 141, 3, 0, 0, true, 0},
+    {"psnr", HT PRECINCTS "psnr=40 image-offset-x=1 image-offset-y=63", 203, 250, 3, 1, 63, true,
+     0},
+    {"single-row", HT PRECINCTS "quality=80 image-offset-y=31", 203, 1, 3, 0, 31, false, 0},
+    {"narrow", HT "num-resolutions=6 precincts=64x64,32x32,16x16,8x8,4x4,2x2 rate-control=lossless",
+     1, 301, 3, 0, 0, false, 0},
+    {"one-level", HT "num-resolutions=2 precincts=32x16,64x2 quality=90 image-offset-y=15", 60, 97,
+     1, 0, 15, false, 0},
+    {"no-level", HT "num-resolutions=1 precincts=32x16 quality=90 image-offset-y=15", 60, 97, 3, 0,
+     15, true, 0},
+    {"uneven", HT "num-resolutions=4 precincts=256x16,256x64,256x2,256x1 quality=90", 60, 197, 3, 0,
+     0, true, 0},
     {"one-sample", HT "rate-control=lossless", 1, 1, 1, 0, 0, false, 0},
 };
 
@@ -76,7 +87,8 @@ typedef struct {
   Cj2kBackendKind backend;
   uint32_t threads, in_flight;
   bool callback;
-  bool whole; /* the back end codes whole frames, as that of a GPU does */
+  bool whole;  /* the back end codes whole frames, as that of a GPU does */
+  bool before; /* the whole picture is transformed before the first slice */
 } Way;
 
 static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
@@ -106,6 +118,8 @@ static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
     g_error("%s: %s", c->name, error.text);
   Cj2kEncodeBackend functions = *encoder->backend.functions;
   functions.takes_blocks = functions.takes_blocks && !way->whole;
+  if (way->whole || way->before)
+    functions.transform_rows = NULL;
   encoder->backend.functions = &functions;
   for (uint32_t sent = 0, got = 0; got < FRAMES; got++) {
     for (; sent < FRAMES && sent < got + way->in_flight; sent++)
@@ -152,7 +166,7 @@ static void test_bytes(gconstpointer data)
 {
   const Case *c = data;
   GBytes *first[FRAMES], *other[FRAMES];
-  encode(c, &(Way){CJ2K_BACKEND_CPU, 1, 1, true, false}, first);
+  encode(c, &(Way){CJ2K_BACKEND_CPU, 1, 1, true, false, false}, first);
   for (uint32_t i = 0; i < FRAMES; i++) {
     if (c->budget)
       g_assert_cmpuint(g_bytes_get_size(first[i]), <=, c->budget);
@@ -161,11 +175,9 @@ static void test_bytes(gconstpointer data)
       g_assert_cmpuint(g_bytes_get_size(first[i]), >, c->budget / 2);
     decode(c, first[i], i);
   }
-  const Way ways[] = {{tested, 3, 1, true, false},
-                      {tested, 3, 3, true, false},
-                      {tested, 1, 4, true, false},
-                      {tested, 2, 2, false, false},
-                      {tested, 2, 2, true, true}};
+  const Way ways[] = {{tested, 3, 1, true, false, false}, {tested, 3, 3, true, false, false},
+                      {tested, 1, 4, true, false, false}, {tested, 2, 2, false, false, false},
+                      {tested, 2, 2, true, true, false},  {tested, 2, 1, true, false, true}};
   for (size_t w = 0; w < G_N_ELEMENTS(ways); w++) {
     encode(c, &ways[w], other);
     for (uint32_t i = 0; i < FRAMES; i++) {

@@ -9,8 +9,6 @@
 /* The fused steps reach from row p to row p - 5, and a row that was returned must stay until the
  * next two rows come in. */
 #define RING_ROWS 6
-/* How far outside the range its rows depend on others (most: 9/7, an odd row of the inverse). */
-#define HALO 4
 
 static size_t ring_pitch(uint32_t width)
 {
@@ -21,6 +19,15 @@ static size_t ring_pitch(uint32_t width)
 size_t cj2k_dwt_scratch_size(uint32_t width)
 {
   return RING_ROWS * ring_pitch(width) + cj2k_dwt_row_temp_size(width);
+}
+
+/* How far from row y the rows lie on which it depends: as many steps, but for rows that the last
+ * step does not change. */
+static int64_t reach(bool reversible, bool inverse, int64_t y)
+{
+  const Cj2kLift *lift = cj2k_lift_get(reversible, inverse);
+  bool in_last_step = (y & 1) != lift->first_parity; /* an even number of steps, which alternate */
+  return in_last_step ? lift->num_steps : lift->num_steps - 1;
 }
 
 void cj2k_dwt_rows_init(Cj2kDwtRows *rows, bool reversible, bool inverse, const Cj2kRect *image,
@@ -35,8 +42,10 @@ void cj2k_dwt_rows_init(Cj2kDwtRows *rows, bool reversible, bool inverse, const 
   rows->row0 = row0;
   rows->row1 = row1;
   if (row0 < row1) {
-    rows->lo = rows->row0 - HALO > y0 ? rows->row0 - HALO : y0;
-    rows->hi = rows->row1 + HALO < y1 ? rows->row1 + HALO : y1;
+    int64_t above = rows->row0 - reach(reversible, inverse, rows->row0);
+    int64_t below = rows->row1 + reach(reversible, inverse, rows->row1 - 1);
+    rows->lo = above > y0 ? above : y0;
+    rows->hi = below < y1 ? below : y1;
   }
   rows->next = rows->lifted = rows->lo;
   /* The first step can change a row when the row below it is there. */
