@@ -51,9 +51,10 @@ typedef struct {
   gboolean collects; /* it is sent when it is complete */
   gboolean drops;    /* the rest is not sent */
   Cj2kRtpPartsLocator *locator;
-  guint64 sent;       /* bytes that were sent */
-  guint units;        /* packets of the codestream that were sent */
-  Cj2kRtpHeader main; /* of its Main packets */
+  guint room;           /* bytes of a codestream that fit into an RTP packet */
+  gboolean unmarked;    /* mark-precincts was not set when the frame began */
+  Cj2kRtpCursor cursor; /* how far it was sent */
+  Cj2kRtpHeader main;   /* of its Main packets */
 } Unfinished;
 
 typedef struct {
@@ -431,7 +432,6 @@ static GstFlowReturn begin_parts(GstCudaJ2kRtpPay *self, const Cj2kRtpMap *map)
 static GstFlowReturn send_part(GstCudaJ2kRtpPay *self, gboolean last)
 {
   Unfinished *u = &self->unfinished;
-  guint room = room_of(self);
   Cj2kRtpMap map;
   GstFlowReturn flow = GST_FLOW_OK;
   switch (cj2k_rtp_parts_locate(u->locator, u->bytes->data, u->bytes->len, last, &map)) {
@@ -439,33 +439,36 @@ static GstFlowReturn send_part(GstCudaJ2kRtpPay *self, gboolean last)
   case CJ2K_RTP_PARTS_WHOLE: u->collects = TRUE; return GST_FLOW_OK;
   case CJ2K_RTP_PARTS_READY: break;
   }
-  if (!u->sent)
+  if (u->unmarked)
+    map.order = CJ2K_RTP_ORDER_UNMARKED;
+  guint64 sent = u->cursor.at;
+  if (!sent)
     flow = begin_parts(self, &map);
-  if (flow != GST_FLOW_OK || u->drops || u->sent == map.end)
+  if (flow != GST_FLOW_OK || u->drops)
     return flow;
+  cj2k_rtp_packetise_on(&map, &u->cursor, u->room, &self->payloads);
+  if (!self->payloads.count)
+    return GST_FLOW_OK;
+  if (last)
+    pad(self, map.end, 1, u->room);
   GST_OBJECT_LOCK(self);
   guint repeats = self->repeat_resolutions;
   GST_OBJECT_UNLOCK(self);
-  cj2k_rtp_packetise_from(&map, u->sent, u->units, room, &self->payloads);
-  if (last)
-    pad(self, map.end, 1, room);
   GstCudaJ2kRtpTimes times = times_of(self, u->first, 0, 1, FALSE);
-  GstMemory *memory = copy_bytes(u->bytes, u->sent, map.end);
-  guint which = (u->sent ? 0 : GST_CUDA_J2K_RTP_FIRST) | (last ? GST_CUDA_J2K_RTP_LAST : 0);
-  flow = gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)0 - (gsize)u->sent, &self->payloads,
+  GstMemory *memory = copy_bytes(u->bytes, sent, u->cursor.at);
+  guint which = (sent ? 0 : GST_CUDA_J2K_RTP_FIRST) | (last ? GST_CUDA_J2K_RTP_LAST : 0);
+  flow = gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)0 - (gsize)sent, &self->payloads,
                                &u->main, &times, repeats, which);
   gst_memory_unref(memory);
-  u->sent = map.end;
-  u->units = map.num_units;
   return flow;
 }
 
 /* Whether frames can only be sent when they are complete: pacing divides the time by their size,
- * fields are two codestreams, and without marks the payloads of packets run into each other. */
+ * and fields are two codestreams. */
 static gboolean collects(GstCudaJ2kRtpPay *self)
 {
   GST_OBJECT_LOCK(self);
-  gboolean whole = self->fields == 2 || self->pacing > 0 || !self->mark_precincts;
+  gboolean whole = self->fields == 2 || self->pacing > 0;
   GST_OBJECT_UNLOCK(self);
   return whole;
 }
@@ -531,7 +534,11 @@ static GstFlowReturn add_part(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
   }
   if (!u->first) {
     u->first = gst_buffer_ref(buffer);
-    u->sent = u->units = 0;
+    u->cursor = (Cj2kRtpCursor){0};
+    u->room = room_of(self);
+    GST_OBJECT_LOCK(self);
+    u->unmarked = !self->mark_precincts;
+    GST_OBJECT_UNLOCK(self);
     u->collects = collects(self);
     u->drops = FALSE;
     cj2k_rtp_parts_begin(u->locator);

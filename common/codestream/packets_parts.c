@@ -106,15 +106,24 @@ Cj2kPartsState cj2k_parts_header_scan(Cj2kPartsHeader *header, const uint8_t *da
   return skip_part_header(header, data, size, false);
 }
 
-/* Enters the tile-part with this header. */
-static Cj2kPartsState enter_part(Cj2kPartsReader *reader, const uint8_t *data,
-                                 const Cj2kPartsHeader *header)
+Cj2kPartsState cj2k_parts_header_next(Cj2kPartsHeader *header, const uint8_t *data, size_t size)
+{
+  if (size < header->sot || size - header->sot < SOT_BYTES)
+    return CJ2K_PARTS_MORE;
+  if (cj2k_get16(data + header->sot) != CJ2K_SOT)
+    return CJ2K_PARTS_WHOLE;
+  return skip_part_header(header, data, size, true);
+}
+
+Cj2kPartsState cj2k_parts_reader_enter(Cj2kPartsReader *reader, const uint8_t *data,
+                                       const Cj2kPartsHeader *header)
 {
   Cj2kTileParts *parts = &reader->tile_parts;
   const uint8_t *sot = data + header->sot;
   uint32_t number = parts->num_tile_parts, psot = cj2k_get32(sot + 6);
 
-  if (cj2k_get16(sot + 2) != SOT_BYTES - 2 || cj2k_get16(sot + 4) != 0 || sot[10] != number % 256)
+  if (cj2k_get16(sot + 2) != SOT_BYTES - 2 || cj2k_get16(sot + 4) != reader->tile_reader.tile ||
+      sot[10] != number % 256)
     return CJ2K_PARTS_WHOLE;
   if (psot && (psot < LEAST_PSOT || psot < header->at - header->sot))
     return CJ2K_PARTS_WHOLE;
@@ -142,12 +151,10 @@ static Cj2kPartsState next_part(Cj2kPartsReader *reader, const uint8_t *data, si
 {
   Cj2kPartsHeader *header = &reader->next_head;
   header->sot = reader->part_end;
-  if (size < header->sot + SOT_BYTES)
+  if (reader->observer)
     return CJ2K_PARTS_MORE;
-  if (cj2k_get16(data + header->sot) != CJ2K_SOT)
-    return CJ2K_PARTS_WHOLE;
-  Cj2kPartsState state = skip_part_header(header, data, size, true);
-  return state == CJ2K_PARTS_DONE ? enter_part(reader, data, header) : state;
+  Cj2kPartsState state = cj2k_parts_header_next(header, data, size);
+  return state == CJ2K_PARTS_DONE ? cj2k_parts_reader_enter(reader, data, header) : state;
 }
 
 /* -------------------------------------------------------------------- saving a precinct --- */
@@ -252,7 +259,7 @@ static void note_precinct(Cj2kPartsReader *reader)
   const Cj2kPacketId *packet = &reader->packet;
   const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
 
-  if (packet->layer != reader->last_layer)
+  if (packet->layer != reader->last_layer || reader->observer)
     return;
   for (uint32_t b = 0; b < plan->resolutions[packet->resolution_index].num_bands; b++)
     cj2k_tile_reader_finish_run(&reader->tile_reader, &reader->store, precinct->band[b].first_block,
@@ -353,6 +360,17 @@ void cj2k_parts_reader_observe(Cj2kPartsReader *reader, Cj2kPartsObserver observ
   reader->observer_user = user;
 }
 
+uint64_t cj2k_parts_reader_part_end(const Cj2kPartsReader *reader, bool *used_up)
+{
+  *used_up = reader->walk.at == reader->part_end;
+  return reader->part_end;
+}
+
+const Cj2kPacketId *cj2k_parts_reader_next(const Cj2kPartsReader *reader)
+{
+  return reader->has_packet ? &reader->packet : NULL;
+}
+
 void cj2k_parts_reader_free(Cj2kPartsReader *reader)
 {
   if (!reader)
@@ -368,17 +386,14 @@ void cj2k_parts_reader_free(Cj2kPartsReader *reader)
   g_free(reader);
 }
 
-Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *plan,
+Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *plan, uint32_t tile,
                                        const Cj2kPartsHeader *header, const uint8_t *data,
                                        uint16_t max_layers, uint64_t max_memory)
 {
-  const Cj2kTileCoding *coding = cj2k_header_tile(plan->header, 0);
-  uint16_t layers = plan->tiles[0].num_layers;
-
   reader->whole = true;
-  if (plan->num_tiles != 1 ||
-      cj2k_frame_store_begin(&reader->store, plan, max_memory, NULL) != CJ2K_OK ||
-      cj2k_tile_reader_start(&reader->tile_reader, plan, 0, max_memory, NULL) != CJ2K_OK)
+  if ((!reader->observer &&
+       cj2k_frame_store_begin(&reader->store, plan, max_memory, NULL) != CJ2K_OK) ||
+      cj2k_tile_reader_start(&reader->tile_reader, plan, tile, max_memory, NULL) != CJ2K_OK)
     return CJ2K_PARTS_WHOLE;
   reader->tile_parts.num_tile_parts = 0;
   reader->walk = (Cj2kPacketWalk){.reader = &reader->tile_reader,
@@ -387,9 +402,9 @@ Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *
   reader->packet_part = UINT32_MAX;
   reader->has_packet = false;
   reader->wanted = 0;
-  reader->last_layer = (uint16_t)(layers - 1);
-  reader->eph = coding->eph;
-  Cj2kPartsState state = enter_part(reader, data, header);
+  reader->last_layer = (uint16_t)(plan->tiles[tile].num_layers - 1);
+  reader->eph = cj2k_header_tile(plan->header, tile)->eph;
+  Cj2kPartsState state = cj2k_parts_reader_enter(reader, data, header);
   reader->whole = state == CJ2K_PARTS_WHOLE;
   return state;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Reads the packets of a codestream whose bytes come in parts, each as soon as all its bytes are
- * there. It reads intact codestreams of one tile only. Where anything is missing, damaged or
- * unusual, it says so, and the whole codestream has to be read by cj2k_packets_read once all its
- * bytes are there: only then is it known what has to be concealed.
+ * there. A reader reads the packets of one tile of an intact codestream. Where anything is missing,
+ * damaged or unusual, it says so, and the whole codestream has to be read by cj2k_packets_read once
+ * all its bytes are there: only then is it known what has to be concealed.
  */
 #ifndef CJ2K_CODESTREAM_PACKETS_PARTS_H
 #define CJ2K_CODESTREAM_PACKETS_PARTS_H
@@ -25,6 +25,10 @@ typedef struct {
 
 /* Goes on in data[0..size), which begins with the bytes that it had before. */
 Cj2kPartsState cj2k_parts_header_scan(Cj2kPartsHeader *header, const uint8_t *data, size_t size);
+/* The same for the header of a later tile-part, whose SOT is at header->sot; `at` is 0 at first.
+ * WHOLE: there is no tile-part, or its header has marker segments that change how packets are read.
+ */
+Cj2kPartsState cj2k_parts_header_next(Cj2kPartsHeader *header, const uint8_t *data, size_t size);
 
 typedef struct Cj2kPartsReader Cj2kPartsReader;
 Cj2kPartsReader *cj2k_parts_reader_new(void);
@@ -34,13 +38,24 @@ void cj2k_parts_reader_free(Cj2kPartsReader *reader);
  * one. */
 typedef void (*Cj2kPartsObserver)(void *user, const Cj2kPacketId *packet, uint64_t offset,
                                   uint64_t size);
+/* With an observer the reader only finds packets: it has no frame, and stays at the end of each
+ * tile-part until the caller enters the next one. */
 void cj2k_parts_reader_observe(Cj2kPartsReader *reader, Cj2kPartsObserver observer, void *user);
 
-/* Begins a codestream with complete headers. `plan` must stay valid until it ends. max_layers and
- * max_memory are those of cj2k_packets_read. */
-Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *plan,
+/* Begins the tile whose first tile-part has this header. `plan` must stay valid until the tile
+ * ends. max_layers and max_memory are those of cj2k_packets_read. WHOLE: it is not the first
+ * tile-part of the tile, or needs too much memory. */
+Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *plan, uint32_t tile,
                                        const Cj2kPartsHeader *header, const uint8_t *data,
                                        uint16_t max_layers, uint64_t max_memory);
+/* Goes on in the tile-part with this header, which has to be the next one of the tile. */
+Cj2kPartsState cj2k_parts_reader_enter(Cj2kPartsReader *reader, const uint8_t *data,
+                                       const Cj2kPartsHeader *header);
+/* Where the tile-part ends that is being read; UINT64_MAX: with the codestream (Psot = 0).
+ * *used_up: all its packets have been read. */
+uint64_t cj2k_parts_reader_part_end(const Cj2kPartsReader *reader, bool *used_up);
+/* The packet that is read next; NULL: not known yet, or all have been read. */
+const Cj2kPacketId *cj2k_parts_reader_next(const Cj2kPartsReader *reader);
 /* Reads all packets that are complete in data[0..size). *precincts lists one packet of each
  * precinct whose last packet this call has read, *count of them. Their code-blocks are in
  * cj2k_parts_reader_frame. Both are valid until the next call. */

@@ -105,8 +105,8 @@ static Cj2kStatus start(Cj2kDecoder *decoder, Cj2kError *error)
     return CJ2K_ERROR_UNSUPPORTED;
   if (!parts->reader)
     parts->reader = cj2k_parts_reader_new();
-  if (cj2k_parts_reader_begin(parts->reader, frame->headers.plan, &parts->header, frame->input.data,
-                              decoder->params.max_layers,
+  if (cj2k_parts_reader_begin(parts->reader, frame->headers.plan, 0, &parts->header,
+                              frame->input.data, decoder->params.max_layers,
                               frame->headers.max_memory) == CJ2K_PARTS_WHOLE)
     return CJ2K_ERROR_UNSUPPORTED;
   if (!parts->slot && !(parts->slot = backend->slot_new(decoder->backend.data, error)))

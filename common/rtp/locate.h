@@ -31,6 +31,10 @@ typedef struct {
   const Cj2kRtpUnit *units; /* in the order of their bytes; none if they could not be found */
   uint32_t num_units;
   const Cj2kHeader *header;
+  /* Of a codestream that comes in parts: */
+  bool more;        /* bytes behind `end` are to come, and units with them */
+  bool has_next;    /* what the next unit will be is known, which is: */
+  Cj2kRtpUnit next; /* without size; offset = `end` if it directly follows the last unit */
 } Cj2kRtpMap;
 
 /* A locator keeps header, plan and arrays from one codestream to the next, so that nothing is

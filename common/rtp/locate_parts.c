@@ -5,24 +5,44 @@
 #include "common/codestream/packets_parts.h"
 #include "locate_plt.h"
 
+/* Limit of packets that are counted one by one, because a damaged header can announce billions. */
+#define MAX_COUNTED (1u << 20)
+
+typedef struct {
+  Cj2kPartsReader *reader; /* NULL: there has not been any */
+  bool begun;              /* a tile-part of this codestream was entered */
+} Tile;
+
 struct Cj2kRtpPartsLocator {
   Cj2kHeaderReader *headers;
   Cj2kTileParts tile_parts;
   Cj2kPlan *plan; /* of the last codestream */
-  Cj2kPartsReader *reader;
-  Cj2kPartsHeader head;
+  GArray *tiles;  /* Tile */
+  Cj2kPacketIterator iterator;
+  Cj2kPartsHeader head; /* of the first tile-part */
+  Cj2kPartsHeader next; /* of the tile-part behind the current one */
+  uint32_t tile;        /* of the current tile-part */
   Cj2kRtpUnits units;
-  bool same_levels; /* of the plan */
-  bool begun;       /* the reader has the headers */
-  bool whole;       /* WHOLE is the answer */
-  bool broken;      /* a packet is broken */
+  uint64_t num_packets; /* of the codestream */
+  uint8_t order;        /* ORDH */
+  bool same_levels;     /* of the plan */
+  bool begun;           /* the headers have been read */
+  bool whole;           /* WHOLE is the answer */
+  bool broken;          /* a packet is broken */
 };
+
+static void clear_tile(gpointer data)
+{
+  Tile *tile = data;
+  cj2k_parts_reader_free(tile->reader);
+}
 
 Cj2kRtpPartsLocator *cj2k_rtp_parts_locator_new(void)
 {
   Cj2kRtpPartsLocator *locator = g_new0(Cj2kRtpPartsLocator, 1);
   locator->headers = cj2k_header_reader_new();
-  locator->reader = cj2k_parts_reader_new();
+  locator->tiles = g_array_new(FALSE, TRUE, sizeof(Tile));
+  g_array_set_clear_func(locator->tiles, clear_tile);
   return locator;
 }
 
@@ -30,7 +50,8 @@ void cj2k_rtp_parts_locator_free(Cj2kRtpPartsLocator *locator)
 {
   if (!locator)
     return;
-  cj2k_parts_reader_free(locator->reader);
+  g_array_unref(locator->tiles);
+  cj2k_packet_iterator_clear(&locator->iterator);
   cj2k_plan_unref(locator->plan);
   cj2k_tile_parts_clear(&locator->tile_parts);
   cj2k_header_reader_free(locator->headers);
@@ -40,21 +61,62 @@ void cj2k_rtp_parts_locator_free(Cj2kRtpPartsLocator *locator)
 
 void cj2k_rtp_parts_begin(Cj2kRtpPartsLocator *locator)
 {
-  locator->head = (Cj2kPartsHeader){0};
+  locator->head = locator->next = (Cj2kPartsHeader){0};
   locator->units.count = 0;
   locator->begun = locator->whole = locator->broken = false;
+  for (uint32_t i = 0; i < locator->tiles->len; i++)
+    g_array_index(locator->tiles, Tile, i).begun = false;
 }
 
-/* Whether all precincts can be marked, and each is complete before the next one begins. */
-static bool is_usual(const Cj2kPlan *plan)
+static Cj2kPartsReader *current_reader(const Cj2kRtpPartsLocator *locator)
+{
+  return g_array_index(locator->tiles, Tile, locator->tile).reader;
+}
+
+/* ---------------------------------------------------------------------------- headers --- */
+
+/* Whether the headers describe the order of all packets of a tile: where POC changes it, later
+ * tile-part headers may go on with that. */
+static bool has_whole_order(Cj2kRtpPartsLocator *locator, uint32_t tile)
+{
+  uint64_t total = cj2k_tile_num_packets(locator->plan, tile), count = 0;
+  Cj2kPacketId packet;
+  if (cj2k_header_tile(locator->plan->header, tile)->num_volumes == 0)
+    return true;
+  if (locator->num_packets + total > MAX_COUNTED)
+    return false;
+  cj2k_packet_iterator_start(&locator->iterator, locator->plan, tile);
+  while (cj2k_packet_iterator_next(&locator->iterator, &packet))
+    count++;
+  return count == total;
+}
+
+/* The largest PID of the only tile. */
+static uint64_t largest_pid(const Cj2kPlan *plan)
+{
+  uint64_t largest = 0;
+  for (uint32_t c = 0; c < plan->num_components; c++) {
+    const Cj2kPlanTileComp *tile_comp = &plan->tile_comps[c];
+    for (uint32_t r = 0; r <= tile_comp->num_levels; r++) {
+      const Cj2kPlanResolution *resolution = &plan->resolutions[tile_comp->first_resolution + r];
+      uint64_t count = (uint64_t)resolution->precincts_x * resolution->precincts_y;
+      const Cj2kPacketId packet = {
+          .component = c, .precinct_index = (uint32_t)(resolution->first_precinct + count - 1)};
+      if (count)
+        largest = MAX(largest, cj2k_rtp_precinct_id(plan, &packet));
+    }
+  }
+  return largest;
+}
+
+/* Chooses ORDH as for the whole codestream. */
+static uint8_t choose_order(const Cj2kPlan *plan)
 {
   const Cj2kTileCoding *coding = cj2k_header_tile(plan->header, 0);
-  bool positions = coding->progression == CJ2K_RPCL || coding->progression == CJ2K_PCRL ||
-                   coding->progression == CJ2K_CPRL;
-  if (plan->num_tiles != 1 || coding->num_volumes > 0 || !positions)
-    return false;
-  /* The precincts of all components are at least as many as those of the largest one. */
-  return (uint64_t)plan->num_precincts * plan->num_components <= CJ2K_RTP_MAX_PID;
+  if (plan->num_tiles != 1 || largest_pid(plan) > CJ2K_RTP_MAX_PID)
+    return CJ2K_RTP_ORDER_UNMARKED;
+  return coding->num_volumes > 0 ? CJ2K_RTP_ORDER_CHANGES
+                                 : (uint8_t)(CJ2K_RTP_ORDER_LRCP + coding->progression);
 }
 
 static void observe(void *user, const Cj2kPacketId *packet, uint64_t offset, uint64_t size)
@@ -62,6 +124,29 @@ static void observe(void *user, const Cj2kPacketId *packet, uint64_t offset, uin
   Cj2kRtpPartsLocator *locator = user;
   Cj2kRtpUnit unit = cj2k_rtp_unit(locator->plan, locator->same_levels, packet, offset, size);
   cj2k_rtp_units_add(&locator->units, &unit);
+}
+
+/* Begins or continues the tile that the tile-part with this complete header belongs to. false: the
+ * codestream is broken. */
+static bool enter(Cj2kRtpPartsLocator *locator, const Cj2kPartsHeader *header, const uint8_t *data,
+                  size_t size)
+{
+  uint32_t number = cj2k_get16(data + header->sot + 4);
+  if (number >= locator->plan->num_tiles)
+    return false;
+  if (number >= locator->tiles->len)
+    g_array_set_size(locator->tiles, number + 1);
+  Tile *tile = &g_array_index(locator->tiles, Tile, number);
+  if (!tile->reader) {
+    tile->reader = cj2k_parts_reader_new();
+    cj2k_parts_reader_observe(tile->reader, observe, locator);
+  }
+  locator->tile = number;
+  bool first = !tile->begun;
+  tile->begun = true;
+  return (first ? cj2k_parts_reader_begin(tile->reader, locator->plan, number, header, data, 0,
+                                          cj2k_rtp_max_memory(size))
+                : cj2k_parts_reader_enter(tile->reader, data, header)) != CJ2K_PARTS_WHOLE;
 }
 
 /* Reads the headers, which are complete. false: WHOLE. */
@@ -77,24 +162,70 @@ static bool start(Cj2kRtpPartsLocator *locator, const uint8_t *data)
     return false;
   if (cj2k_plan_renew(&locator->plan, header, 0, cj2k_rtp_max_memory(size), &error) != CJ2K_OK)
     return false;
+  locator->num_packets = 0;
+  for (uint32_t tile = 0; tile < locator->plan->num_tiles; tile++) {
+    if (!has_whole_order(locator, tile))
+      return false;
+    locator->num_packets += cj2k_tile_num_packets(locator->plan, tile);
+  }
   locator->same_levels = cj2k_rtp_same_levels(locator->plan);
-  cj2k_parts_reader_observe(locator->reader, observe, locator);
-  return is_usual(locator->plan) &&
-         cj2k_parts_reader_begin(locator->reader, locator->plan, &locator->head, data, 0,
-                                 cj2k_rtp_max_memory(size)) != CJ2K_PARTS_WHOLE;
+  locator->order = choose_order(locator->plan);
+  return locator->num_packets > 0 && enter(locator, &locator->head, data, size);
 }
 
-/* The number of units that belong to complete precincts. `all`: all packets were read, and the last
- * precinct waits for the end of the codestream, whose bytes share its payload. */
-static uint32_t complete_units(const Cj2kRtpPartsLocator *locator, bool all)
+/* ---------------------------------------------------------------------------- packets --- */
+
+/* Goes to the tile-part that begins at `sot`. DONE: it was entered. */
+static Cj2kPartsState next_part(Cj2kRtpPartsLocator *locator, uint64_t sot, const uint8_t *data,
+                                size_t size)
 {
-  const Cj2kRtpUnit *units = locator->units.units;
-  uint32_t last_layer = locator->plan->tiles[0].num_layers - 1u, count = locator->units.count;
-  if (all && count)
-    count--;
-  while (count && units[count - 1].layer != last_layer)
-    count--;
-  return count;
+  Cj2kPartsHeader *next = &locator->next;
+  if (next->sot != sot)
+    *next = (Cj2kPartsHeader){.sot = sot};
+  Cj2kPartsState state = cj2k_parts_header_next(next, data, size);
+  if (state == CJ2K_PARTS_DONE && !enter(locator, next, data, size))
+    return CJ2K_PARTS_WHOLE;
+  return state;
+}
+
+/* Reads the packets that have become complete, tile-part by tile-part. */
+static void read_parts(Cj2kRtpPartsLocator *locator, const uint8_t *data, size_t size, bool last)
+{
+  Cj2kPartsState state = locator->broken ? CJ2K_PARTS_WHOLE : CJ2K_PARTS_DONE;
+  while (state == CJ2K_PARTS_DONE) {
+    Cj2kPartsReader *reader = current_reader(locator);
+    const Cj2kPacketId *precincts;
+    uint32_t ignored;
+    bool used_up;
+    uint64_t end = cj2k_parts_reader_part_end(reader, &used_up);
+    bool at_end = last && end == UINT64_MAX;
+    if (!used_up)
+      state = (at_end ? cj2k_parts_reader_end : cj2k_parts_reader_read)(reader, data, size,
+                                                                        &precincts, &ignored);
+    end = cj2k_parts_reader_part_end(reader, &used_up);
+    if (at_end || (!used_up && state == CJ2K_PARTS_MORE) || end == UINT64_MAX)
+      break;
+    if (!used_up)
+      state = CJ2K_PARTS_WHOLE; /* bytes are left behind the last packet */
+    else
+      state = locator->units.count < locator->num_packets ? next_part(locator, end, data, size)
+                                                          : CJ2K_PARTS_MORE;
+  }
+  locator->broken |= state == CJ2K_PARTS_WHOLE;
+}
+
+/* Sets map->next, behind the packets of the map. */
+static void foretell(const Cj2kRtpPartsLocator *locator, Cj2kRtpMap *map)
+{
+  const Cj2kPartsReader *reader = current_reader(locator);
+  bool used_up, more = locator->units.count < locator->num_packets;
+  (void)cj2k_parts_reader_part_end(reader, &used_up);
+  const Cj2kPacketId *packet = more ? cj2k_parts_reader_next(reader) : NULL;
+  map->has_next = packet || (more && used_up);
+  if (packet)
+    map->next = cj2k_rtp_unit(locator->plan, locator->same_levels, packet, map->end, 0);
+  if (used_up)
+    map->next.offset = map->end + 1;
 }
 
 Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint8_t *data,
@@ -109,24 +240,21 @@ Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint
   }
   if (locator->whole)
     return CJ2K_RTP_PARTS_WHOLE;
-  const Cj2kPacketId *precincts = NULL;
-  uint32_t before = locator->units.count, ignored = 0;
-  Cj2kPartsState state = CJ2K_PARTS_WHOLE;
-  if (!locator->broken)
-    state = (last ? cj2k_parts_reader_end : cj2k_parts_reader_read)(locator->reader, data, size,
-                                                                    &precincts, &ignored);
-  locator->broken = state == CJ2K_PARTS_WHOLE;
+  uint32_t before = locator->units.count;
+  read_parts(locator, data, size, last);
   cj2k_rtp_note_sop(&locator->units, before, data);
-  const Cj2kTileCoding *coding = cj2k_header_tile(locator->plan->header, 0);
-  uint32_t count = last ? locator->units.count : complete_units(locator, state == CJ2K_PARTS_DONE);
+  uint32_t count = locator->units.count;
   const Cj2kRtpUnit *end = count ? &locator->units.units[count - 1] : NULL;
   *map = (Cj2kRtpMap){.header_bytes = locator->head.at,
                       .end = end ? end->offset + end->size : locator->head.at,
-                      .order = (uint8_t)(CJ2K_RTP_ORDER_LRCP + coding->progression),
+                      .order = locator->order,
                       .units = locator->units.units,
                       .num_units = count,
-                      .header = locator->plan->header};
+                      .header = locator->plan->header,
+                      .more = !last};
   if (last)
     map->end = size;
+  else if (!locator->broken)
+    foretell(locator, map);
   return CJ2K_RTP_PARTS_READY;
 }

@@ -23,13 +23,14 @@ void cj2k_rtp_parts_locator_free(Cj2kRtpPartsLocator *locator);
 void cj2k_rtp_parts_begin(Cj2kRtpPartsLocator *locator);
 /*
  * Goes on in data[0..size), which begins with the bytes that it had before; with `last` no more
- * will come. *map has all packets that may be sent by now, and map->end is the end of the last of
- * them, or that of the codestream. It is valid until the next call. If a packet is broken, its
- * bytes and those behind it come with the end of the codestream, and without units.
+ * will come. *map has all packets that are complete, and map->end is the end of the last of them,
+ * or that of the codestream. It is valid until the next call. If a packet is broken, or the header
+ * of a later tile-part changes how packets are read, the bytes from there on come with the end of
+ * the codestream, and without units.
  *
- * WHOLE is the answer for streams of several tiles, with packed packet headers, with a change of
- * the progression order, and with another progression than RPCL, PCRL and CPRL, because there
- * packets that follow may share a payload with those before. READY is never followed by WHOLE.
+ * WHOLE is the answer for streams with packed packet headers, and for those with a change of the
+ * progression order that the main header and the first tile-part header do not describe to its end.
+ * READY is never followed by WHOLE.
  */
 Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint8_t *data,
                                         size_t size, bool last, Cj2kRtpMap *map);

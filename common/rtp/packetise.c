@@ -34,49 +34,51 @@ static void add_main(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *
       out->count == 1 ? CJ2K_RTP_MAIN_ONLY : CJ2K_RTP_MAIN_LAST;
 }
 
-/* A run of packets that are divided into payloads together. */
-typedef struct {
-  uint64_t begin, end; /* includes the marker segments in front of the first packet */
-  uint64_t resync;     /* offset of its resync point; UINT64_MAX: none */
-  uint32_t precinct;
-  uint32_t first, last; /* indices of units, `last` exclusive */
-  bool foreign;         /* begins with a tile-part header, which every resolution needs */
-} Run;
-
-static bool is_resync(const Cj2kRtpMap *map, uint32_t i)
+/* Whether a packet begins a precinct, which is marked. */
+static bool is_resync(const Cj2kRtpMap *map, const Cj2kRtpUnit *unit)
 {
-  return map->order != CJ2K_RTP_ORDER_UNMARKED && map->units[i].layer == 0;
+  return map->order != CJ2K_RTP_ORDER_UNMARKED && unit->layer == 0;
 }
 
-/* Whether packet i ends the run that began with packet `first`, and begins a new one. */
-static bool begins_run(const Cj2kRtpMap *map, uint32_t first, uint32_t i)
+/* Whether a packet behind `before` ends the run that began with `first`, and begins a new one. */
+static bool begins_run(const Cj2kRtpMap *map, const Cj2kRtpUnit *first, const Cj2kRtpUnit *before,
+                       const Cj2kRtpUnit *unit)
 {
-  const Cj2kRtpUnit *unit = &map->units[i], *before = &map->units[i - 1];
   if (map->order == CJ2K_RTP_ORDER_UNMARKED)
     return before->offset + before->size != unit->offset;
-  return is_resync(map, i) || unit->resolution != before->resolution ||
+  return is_resync(map, unit) || unit->resolution != before->resolution ||
          (is_resync(map, first) && unit->precinct != before->precinct);
 }
 
-static Run next_run(const Cj2kRtpMap *map, uint64_t begin, uint32_t first)
+static void begin_run(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor)
 {
-  Run run = {.begin = begin, .end = map->end, .resync = UINT64_MAX, .first = first, .last = first};
+  uint32_t first = cursor->behind;
+  cursor->first = cursor->unit = first;
+  cursor->inside = cursor->marked = true;
+  cursor->foreign = false;
   if (first == map->num_units)
-    return run;
-  const Cj2kRtpUnit *unit = &map->units[first];
-  run.foreign = unit->offset > begin;
-  if (is_resync(map, first)) {
-    run.resync = unit->offset + unit->header;
-    run.precinct = unit->precinct;
-  }
-  for (run.last = first + 1; run.last < map->num_units; run.last++)
-    if (begins_run(map, first, run.last))
-      break;
-  if (run.last < map->num_units) {
-    unit = &map->units[run.last - 1];
-    run.end = unit->offset + unit->size;
-  }
-  return run;
+    return;
+  cursor->foreign = map->units[first].offset > cursor->at;
+  cursor->marked = !is_resync(map, &map->units[first]);
+  cursor->behind = first + 1;
+}
+
+/* Where the run that the cursor is in ends, as far as its packets are known. *open: it may go on
+ * behind that. */
+static uint64_t find_end(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor, bool *open)
+{
+  const Cj2kRtpUnit *units = map->units, *first = &units[cursor->first];
+  uint32_t i = cursor->behind;
+  while (i > 0 && i < map->num_units && !begins_run(map, first, &units[i - 1], &units[i]))
+    i++;
+  cursor->behind = i;
+  *open = map->more;
+  if (i == map->num_units && i > 0 && map->more && map->has_next)
+    *open = !begins_run(map, first, &units[i - 1], &map->next);
+  if (i == map->num_units)
+    return map->end;
+  *open = false;
+  return units[i - 1].offset + units[i - 1].size;
 }
 
 /* Sets RES and QUAL to the lowest values of the packets that have bytes in the payload. */
@@ -99,46 +101,54 @@ static void set_lowest(const Cj2kRtpMap *map, uint32_t *unit, uint32_t last,
   payload->header.layer = any ? (uint8_t)layer : 0;
 }
 
-static void add_run(const Cj2kRtpMap *map, const Run *run, uint32_t max_size, Cj2kRtpPayloads *out)
+/* Divides the run up to `end` into payloads. `open`: the last one may get more bytes, and is added
+ * only if there is no room for them. */
+static void add_run(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor, uint64_t end, bool open,
+                    uint32_t max_size, Cj2kRtpPayloads *out)
 {
-  uint64_t at = run->begin;
-  uint32_t unit = run->first;
-  bool marked = run->resync == UINT64_MAX;
-  while (at < run->end) {
-    uint64_t limit = MIN(max_size, run->end - at);
-    if (!marked && run->resync - at > MIN(MAX_PREFIX, max_size - 1))
-      limit = MIN(limit, run->resync - at);
+  const Cj2kRtpUnit *first = &map->units[cursor->first];
+  uint64_t resync = cursor->marked ? 0 : first->offset + first->header;
+  while (cursor->at < end) {
+    uint64_t at = cursor->at, limit = MIN(max_size, end - at);
+    if (!cursor->marked && resync - at > MIN(MAX_PREFIX, max_size - 1))
+      limit = MIN(limit, resync - at);
+    if (open && limit < max_size && at + limit == end)
+      return;
     Cj2kRtpPayload *payload = add_payload(out, at, limit);
-    bool foreign = run->foreign && at < map->units[run->first].offset;
-    if (!foreign)
-      set_lowest(map, &unit, run->last, payload);
-    if (!marked && run->resync - at < limit) {
-      payload->header.marked = marked = true;
-      payload->header.position = (uint16_t)(run->resync - at);
-      payload->header.precinct = run->precinct;
+    if (!cursor->foreign || at >= first->offset)
+      set_lowest(map, &cursor->unit, cursor->behind, payload);
+    if (!cursor->marked && resync - at < limit) {
+      payload->header.marked = cursor->marked = true;
+      payload->header.position = (uint16_t)(resync - at);
+      payload->header.precinct = first->precinct;
     }
-    at += limit;
+    cursor->at += limit;
   }
 }
 
-void cj2k_rtp_packetise_from(const Cj2kRtpMap *map, uint64_t from, uint32_t unit, uint32_t max_size,
-                             Cj2kRtpPayloads *out)
+void cj2k_rtp_packetise_on(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor, uint32_t max_size,
+                           Cj2kRtpPayloads *out)
 {
+  bool open = false;
   out->count = 0;
   max_size = MAX(max_size, 1);
-  if (from == 0)
+  if (cursor->at == 0) {
     add_main(map, max_size, out);
-  for (uint64_t at = MAX(from, map->header_bytes); at < map->end;) {
-    Run run = next_run(map, at, unit);
-    add_run(map, &run, max_size, out);
-    at = run.end;
-    unit = run.last;
+    cursor->at = map->header_bytes;
+  }
+  while (cursor->at < map->end && !open) {
+    if (!cursor->inside)
+      begin_run(map, cursor);
+    uint64_t end = find_end(map, cursor, &open);
+    add_run(map, cursor, end, open, max_size, out);
+    cursor->inside = open;
   }
 }
 
 void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out)
 {
-  cj2k_rtp_packetise_from(map, 0, 0, max_size, out);
+  Cj2kRtpCursor cursor = {0};
+  cj2k_rtp_packetise_on(map, &cursor, max_size, out);
 }
 
 void cj2k_rtp_pad(Cj2kRtpPayloads *payloads, uint64_t padding, uint32_t max_size)

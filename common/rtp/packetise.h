@@ -28,11 +28,23 @@ typedef struct {
  * payload.
  */
 void cj2k_rtp_packetise(const Cj2kRtpMap *map, uint32_t max_size, Cj2kRtpPayloads *out);
-/* The same for the bytes from `from` on, where packet `unit` begins; with from = 0 the Main packets
- * too. Payloads so made of consecutive ranges are those of the whole, if each range ends with a
- * precinct. */
-void cj2k_rtp_packetise_from(const Cj2kRtpMap *map, uint64_t from, uint32_t unit, uint32_t max_size,
-                             Cj2kRtpPayloads *out);
+
+/* How far a codestream that comes in parts has been divided. All zeros: not at all. */
+typedef struct {
+  uint64_t at;            /* bytes in front of it are in payloads */
+  uint32_t first, behind; /* units of the run that is being divided, as far as they are known */
+  uint32_t unit;          /* of them that at which the next payload begins */
+  bool inside;            /* the run has begun; else the next one begins at unit `behind` */
+  bool foreign;           /* it begins with a tile-part header, which every resolution needs */
+  bool marked;            /* its resync point has been marked, or it has none */
+} Cj2kRtpCursor;
+
+/* Goes on from *cursor as far as the payloads are those of the whole codestream, whatever comes
+ * behind map->end; if map->more is not set, up to the end. The first call makes the Main packets.
+ * The units in front of map->num_units and max_size must be those of the calls before. *out has
+ * only new payloads, perhaps none. */
+void cj2k_rtp_packetise_on(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor, uint32_t max_size,
+                           Cj2kRtpPayloads *out);
 /* Appends padding of so many bytes, which receivers ignore, behind the EOC (RFC 9828, 5.1): in the
  * last payload as far as it has less than max_size bytes, and the rest in payloads of their own. */
 void cj2k_rtp_pad(Cj2kRtpPayloads *payloads, uint64_t padding, uint32_t max_size);

@@ -36,7 +36,14 @@ static Stream cut(const Stream *whole, gsize size)
 
 typedef struct {
   const gchar *name, *encoder, *payloader;
+  gboolean whole;   /* sent when complete */
+  gboolean in_turn; /* first all tiles' first tile-parts, then all second ones, and so on */
+  const gchar *poc; /* changes of the progression order to add to the header (T.800 A.6.6): RSpoc,
+                       CSpoc, LYEpoc, REpoc, CEpoc, Ppoc of each, in hexadecimal digits */
 } Case;
+
+#define POSITIONS "progression-order=rlcp num-resolutions=3 precincts=32x32 "
+#define TILES     "tile-width=64 tile-height=48 "
 
 static const Case cases[] = {
     {"pcrl", PCRL, ""},
@@ -47,13 +54,89 @@ static const Case cases[] = {
     {"repeats", PCRL, "mtu=500 repeat-resolutions=2"},
     {"constant-bytes", PCRL, "mtu=500 constant-bytes=60000"},
     {"reuse", PCRL, "header-reuse=true"},
-    /* sent when complete */
     {"lrcp", "num-layers=2", "mtu=300"},
-    {"tiles", PCRL "tile-width=64 tile-height=64", "mtu=300"},
+    {"lrcp-precincts", "num-layers=3 precincts=32x32", "mtu=150"},
+    {"rlcp", "num-layers=3 progression-order=rlcp precincts=32x32", "mtu=150"},
+    {"rlcp-tile-parts", POSITIONS "num-layers=2 tile-parts=resolution sop=true", "mtu=120"},
+    {"poc", POSITIONS, "mtu=150",
+     .poc = "0000000102"
+            "0101"
+            "0200000103"
+            "0102"},
+    {"poc-layers", "num-layers=2 precincts=32x32 num-resolutions=3", "mtu=150",
+     .poc = "0000000103"
+            "0100"
+            "0000000203"
+            "0101"},
     {"unmarked", PCRL, "mark-precincts=false mtu=300"},
-    {"paced", PCRL, "pacing=1.5 mtu=300"},
+    {"unmarked-layers", "num-layers=3 precincts=32x32 sop=true", "mark-precincts=false mtu=150"},
+    {"unmarked-tile-parts", POSITIONS "tile-parts=resolution", "mark-precincts=false mtu=150"},
+    {"tiles", PCRL TILES, "mtu=300"},
+    {"tiles-layers", "num-layers=3 sop=true " TILES, "mtu=120 repeat-resolutions=1"},
+    {"tile-parts", POSITIONS "tile-parts=resolution " TILES, "mtu=200"},
+    {"tile-parts-in-turn", POSITIONS "tile-parts=resolution " TILES, "mtu=200", .in_turn = TRUE},
     {"plt", "progression-order=pcrl plt=true precincts=64x64", "mtu=300"},
+    /* sent when complete */
+    {"paced", PCRL, "pacing=1.5 mtu=300", TRUE},
+    {"poc-incomplete", POSITIONS, "mtu=150", TRUE,
+     .poc = "0000000102"
+            "0101"},
 };
+
+/* The first SOT. */
+static gsize find_sot(const guint8 *data)
+{
+  gsize at = 2;
+  while (GST_READ_UINT16_BE(data + at) != 0xff90)
+    at += 2 + (gsize)GST_READ_UINT16_BE(data + at + 2);
+  return at;
+}
+
+/* Appends the tile-parts with this TPsot; returns their number. */
+static guint append_tile_parts(GByteArray *out, const GstMapInfo *map, guint number)
+{
+  guint count = 0;
+  for (gsize at = find_sot(map->data); GST_READ_UINT16_BE(map->data + at) == 0xff90;) {
+    guint size = GST_READ_UINT32_BE(map->data + at + 6);
+    if (map->data[at + 10] == number)
+      g_byte_array_append(out, map->data + at, size);
+    count += map->data[at + 10] == number;
+    at += size;
+  }
+  return count;
+}
+
+/* Changes a codestream as the case wants it. */
+static void change(GstBuffer **buffer, const Case *c)
+{
+  GByteArray *bytes = g_byte_array_new();
+  GstMapInfo map;
+  g_assert_true(gst_buffer_map(*buffer, &map, GST_MAP_READ));
+  gsize sot = find_sot(map.data);
+  g_byte_array_append(bytes, map.data, (guint)sot);
+  if (c->poc) {
+    guint8 segment[64] = {0xff, 0x5f};
+    gsize size = strlen(c->poc) / 2;
+    segment[3] = (guint8)(2 + size);
+    for (gsize i = 0; i < size; i++)
+      segment[4 + i] = (guint8)(g_ascii_xdigit_value(c->poc[2 * i]) << 4 |
+                                g_ascii_xdigit_value(c->poc[2 * i + 1]));
+    g_byte_array_append(bytes, segment, (guint)(4 + size));
+  }
+  if (c->in_turn) {
+    for (guint number = 0; append_tile_parts(bytes, &map, number); number++)
+      ;
+    g_byte_array_append(bytes, map.data + map.size - 2, 2);
+  } else {
+    g_byte_array_append(bytes, map.data + sot, (guint)(map.size - sot));
+  }
+  gst_buffer_unmap(*buffer, &map);
+  GstBuffer *changed = gst_buffer_new_memdup(bytes->data, bytes->len);
+  gst_buffer_copy_into(changed, *buffer, GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  g_byte_array_unref(bytes);
+  gst_buffer_unref(*buffer);
+  *buffer = changed;
+}
 
 static void assert_same_packets(const Stream *a, const Stream *b)
 {
@@ -67,17 +150,40 @@ static void assert_same_packets(const Stream *a, const Stream *b)
   g_assert_true(gst_caps_is_equal(a->caps, b->caps));
 }
 
+/* The number of packets that leave before the last buffer of the first frame arrives. */
+static guint count_early(const gchar *properties, const Stream *parts)
+{
+  gchar *description = g_strconcat("rtpj2ksclpay ", properties, NULL);
+  GstHarness *h = gst_harness_new_parse(description);
+  gst_harness_set_src_caps(h, gst_caps_ref(parts->caps));
+  for (guint i = 0; !GST_BUFFER_FLAG_IS_SET(parts->buffers->pdata[i], GST_BUFFER_FLAG_MARKER); i++)
+    gst_harness_push(h, gst_buffer_ref(parts->buffers->pdata[i]));
+  guint count = gst_harness_buffers_in_queue(h);
+  gst_harness_teardown(h);
+  g_free(description);
+  return count;
+}
+
 static void test_packets(gconstpointer data)
 {
   const Case *c = data;
   static const gsize sizes[] = {1, 77, 1000, 1 << 30};
-  Stream whole = stream_encode(c->encoder, GST_VIDEO_FORMAT_I422_10LE, 96, 130, 3, NULL);
+  GstVideoFormat format = c->poc ? GST_VIDEO_FORMAT_GRAY8 : GST_VIDEO_FORMAT_I422_10LE;
+  Stream whole = stream_encode(c->encoder, format, 96, 130, 3, NULL);
+  for (guint i = 0; (c->poc || c->in_turn) && i < whole.buffers->len; i++)
+    change((GstBuffer **)&whole.buffers->pdata[i], c);
   gchar *properties = g_strconcat(NUMBERS, c->payloader, NULL);
   Stream expected = stream_pass("rtpj2ksclpay", properties, &whole, NULL);
   for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
     Stream parts = cut(&whole, sizes[i]);
     Stream packets = stream_pass("rtpj2ksclpay", properties, &parts, NULL);
     assert_same_packets(&expected, &packets);
+    guint early = count_early(properties, &parts);
+    if (c->whole || sizes[i] == 1 << 30)
+      g_assert_cmpuint(early, ==, 0);
+    else if (sizes[i] <
+             1000) /* all but the bytes of the last buffer and what shares their packet */
+      g_assert_cmpuint(early, >=, expected.buffers->len / whole.buffers->len / 3);
     stream_clear(&packets);
     stream_clear(&parts);
   }

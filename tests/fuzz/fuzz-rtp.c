@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * RTP (RFC 9828). An input that begins like a codestream is sent: all packets must bring it back
- * unchanged, and with some of them lost what comes out must have readable headers. Any other input
- * is received: three bytes of parameters, then packets: a byte with marker and step of the sequence
- * number, two bytes of length, payload.
+ * unchanged, and with some of them lost what comes out must have readable headers. Sent in parts,
+ * it gives the same packets. Any other input is received: three bytes of parameters, then packets:
+ * a byte with marker and step of the sequence number, two bytes of length, payload.
  */
 #include "common/rtp/image.h"
+#include "common/rtp/locate_parts.h"
 #include "common/rtp/packetise.h"
 #include "common/rtp/receive.h"
 #include "fuzz.h"
@@ -115,6 +116,63 @@ static bool is_ambiguous(const uint8_t *data, size_t size)
   return false;
 }
 
+static bool same_units(const Cj2kRtpMap *a, const Cj2kRtpMap *b)
+{
+  if (a->num_units != b->num_units)
+    return false;
+  for (uint32_t i = 0; i < a->num_units; i++)
+    if (a->units[i].offset != b->units[i].offset || a->units[i].size != b->units[i].size)
+      return false;
+  return true;
+}
+
+static void check_payload(const Cj2kRtpPayload *part, const Cj2kRtpPayload *whole, uint32_t i)
+{
+  const Cj2kRtpHeader *a = &part->header, *b = &whole->header;
+  FUZZ_CHECK(part->offset == whole->offset && part->size == whole->size &&
+                 part->lowest == whole->lowest && a->kind == b->kind &&
+                 a->resolution == b->resolution && a->layer == b->layer && a->marked == b->marked &&
+                 a->position == b->position && a->precinct == b->precinct,
+             "payload %u of a part is not that of the whole", i);
+}
+
+/* Sends the codestream in parts of `step` bytes. Where its packets are those of the whole, so are
+ * the payloads. */
+static void test_parts(const uint8_t *data, const Cj2kRtpMap *whole, uint32_t max_size, size_t step)
+{
+  Cj2kRtpPartsLocator *locator = cj2k_rtp_parts_locator_new();
+  Cj2kRtpPayloads payloads = {0}, expected = {0};
+  Cj2kRtpCursor cursor = {0};
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(Cj2kRtpPayload));
+  Cj2kRtpMap map = {0};
+  Cj2kRtpPartsState state = CJ2K_RTP_PARTS_MORE;
+  size_t end = (size_t)whole->end, at = 0;
+
+  cj2k_rtp_parts_begin(locator);
+  while (at < end && state != CJ2K_RTP_PARTS_WHOLE) {
+    at = MIN(at + step, end);
+    uint8_t *part = fuzz_copy(data, at);
+    state = cj2k_rtp_parts_locate(locator, part, at, at == end, &map);
+    if (state == CJ2K_RTP_PARTS_READY)
+      cj2k_rtp_packetise_on(&map, &cursor, max_size, &payloads);
+    if (state == CJ2K_RTP_PARTS_READY && payloads.count)
+      g_array_append_vals(all, payloads.payloads, payloads.count);
+    g_free(part);
+  }
+  FUZZ_CHECK(state == CJ2K_RTP_PARTS_WHOLE || cursor.at == end, "bytes are left over");
+  if (state == CJ2K_RTP_PARTS_READY && map.order == whole->order && same_units(&map, whole)) {
+    cj2k_rtp_packetise(whole, max_size, &expected);
+    FUZZ_CHECK(all->len == expected.count, "%u payloads in parts, %u of the whole", all->len,
+               expected.count);
+    for (uint32_t i = 0; i < all->len; i++)
+      check_payload(&g_array_index(all, Cj2kRtpPayload, i), &expected.payloads[i], i);
+  }
+  g_array_unref(all);
+  cj2k_rtp_payloads_clear(&payloads);
+  cj2k_rtp_payloads_clear(&expected);
+  cj2k_rtp_parts_locator_free(locator);
+}
+
 static void test_sender(const uint8_t *data, size_t size)
 {
   Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
@@ -134,6 +192,7 @@ static void test_sender(const uint8_t *data, size_t size)
     if (payloads.count < 4096) {
       if (!is_ambiguous(data, size))
         send(&payloads, data, (size_t)map.end, UINT64_MAX);
+      test_parts(data, &map, 20 + size % 1400, map.end / 16 + size % 7 + 1);
       send(&payloads, data, (size_t)map.end, ~(UINT64_C(0x1042) << size % 48));
     }
   } else {
