@@ -12,8 +12,9 @@
  * encoder) if it has them, otherwise from the packet headers.
  *
  * With alignment=subframe in the caps (`slices=true` of the encoder) packets leave as soon as their
- * bytes are there, and are those of the whole frame. With #GstCudaJ2kRtpPay:pacing, several tiles,
- * or another progression than RPCL, PCRL and CPRL, a frame is sent when it is complete.
+ * bytes are there, and are those of the whole frame. With #GstCudaJ2kRtpPay:pacing they leave over
+ * what is left of the frame's time. Frames with packed packet headers (PPM, PPT), and with a change
+ * of the progression order in later tile-part headers, are sent when they are complete.
  *
  * The size of the precincts decides how much a lost RTP packet costs. Because every precinct begins
  * a new RTP packet, a precinct of the highest resolution should fill several of them.
@@ -26,64 +27,17 @@
  * ]| Sends an HTJ2K stream.
  */
 #include "gstcudaj2kfields.h"
-#include "gstcudaj2kframing.h"
 #include "gstcudaj2krtp.h"
-#include "gstcudaj2krtpcaps.h"
-#include "gstcudaj2krtpsend.h"
-
-#include "common/rtp/locate_parts.h"
+#include "gstcudaj2krtppayprivate.h"
 
 #include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
-GST_DEBUG_CATEGORY_STATIC(gst_cuda_j2k_rtp_pay_debug);
-#define GST_CAT_DEFAULT gst_cuda_j2k_rtp_pay_debug
+GST_DEBUG_CATEGORY(gst_cuda_j2k_rtp_pay_debug);
 
 /* Half a tick of the RTP clock of 90 kHz. */
 #define TICK_ROUNDING (GST_SECOND / 90000 / 2)
 
-#define MAX_FRAME_BYTES (1u << 30) /* of a frame that arrives in several buffers */
-
-/* A frame of which further buffers are to come (alignment=subframe). */
-typedef struct {
-  GstBuffer *first; /* its first buffer; NULL: no frame is unfinished */
-  GByteArray *bytes;
-  gboolean collects; /* it is sent when it is complete */
-  gboolean drops;    /* the rest is not sent */
-  Cj2kRtpPartsLocator *locator;
-  guint room;           /* bytes of a codestream that fit into an RTP packet */
-  gboolean unmarked;    /* mark-precincts was not set when the frame began */
-  Cj2kRtpCursor cursor; /* how far it was sent */
-  Cj2kRtpHeader main;   /* of its Main packets */
-} Unfinished;
-
-typedef struct {
-  GstRTPBasePayload parent;
-
-  /* Properties, guarded by the object lock. */
-  gboolean mark_precincts, header_reuse;
-  gint eseq_offset; /* -1: random */
-  guint repeat_resolutions;
-  gdouble pacing;       /* multiple of the mean rate; 0: none */
-  guint constant_bytes; /* of a buffer, with padding; 0: as they come */
-
-  /* Streaming thread only. */
-  GstStructure *caps; /* of the sink pad */
-  GstVideoInfo info;  /* interlacing and frame rate of the caps */
-  guint fields;       /* codestreams per buffer, from the caps */
-  gboolean announced; /* the source pad's caps are set, from the next two */
-  Cj2kRtpImage image;
-  guint8 part;        /* TP of a buffer's first codestream */
-  Cj2kRtpHeader main; /* the fields that are the same in all Main packets of the stream */
-  Cj2kRtpLocator *locator;
-  Cj2kRtpPayloads payloads;
-  GByteArray *signature, *signature_before; /* of the headers that R announces to be the same */
-  gboolean headers_differ;
-  gboolean warned, warned_size;
-  GstCudaJ2kRtpSend sender;
-  gboolean in_parts; /* alignment=subframe: a frame may consist of several buffers */
-  Unfinished unfinished;
-} GstCudaJ2kRtpPay;
 typedef struct {
   GstRTPBasePayloadClass parent_class;
 } GstCudaJ2kRtpPayClass;
@@ -106,7 +60,7 @@ static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(GST_CUDA_J2K_RTP_CAPS));
 
 G_DEFINE_TYPE(GstCudaJ2kRtpPay, gst_cuda_j2k_rtp_pay, GST_TYPE_RTP_BASE_PAYLOAD)
-#define PAY(object) ((GstCudaJ2kRtpPay *)(object))
+#define PAY(object) GST_CUDA_J2K_RTP_PAY(object)
 GST_ELEMENT_REGISTER_DEFINE(rtpj2ksclpay, "rtpj2ksclpay", GST_RANK_SECONDARY,
                             gst_cuda_j2k_rtp_pay_get_type())
 
@@ -144,12 +98,6 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
   GST_OBJECT_UNLOCK(self);
 }
 
-static void drop_unfinished(GstCudaJ2kRtpPay *self)
-{
-  gst_clear_buffer(&self->unfinished.first);
-  g_byte_array_set_size(self->unfinished.bytes, 0);
-}
-
 /* ---------------------------------------------------------------------------------- caps --- */
 
 /* Reads interlacing and frame rate; GStreamer has no parser for caps of coded video. */
@@ -170,20 +118,21 @@ static gboolean set_caps(GstRTPBasePayload *payload, GstCaps *caps)
 {
   GstCudaJ2kRtpPay *self = PAY(payload);
   gint fields = 0;
-  drop_unfinished(self); /* no more of it comes */
+  gst_cuda_j2k_rtp_pay_drop_unfinished(self); /* no more of it comes */
   g_clear_pointer(&self->caps, gst_structure_free);
   self->caps = gst_structure_copy(gst_caps_get_structure(caps, 0));
   read_video_info(self);
   gst_structure_get_int(self->caps, "fields", &fields);
   self->fields = fields == 2 ? 2 : 1;
   self->in_parts = !g_strcmp0(gst_structure_get_string(self->caps, "alignment"), "subframe");
+  self->last_size = 0;
   self->announced = FALSE; /* the rest of the caps follows from the first codestream */
   gst_rtp_base_payload_set_options(payload, "video", TRUE, "JPEG2000-SCL", 90000);
   return TRUE;
 }
 
-/* TP of the first of `count` codestreams of a buffer. */
-static guint8 first_part(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer, guint count)
+guint8 gst_cuda_j2k_rtp_pay_first_part(const GstCudaJ2kRtpPay *self, const GstBuffer *buffer,
+                                       guint count)
 {
   if (count == 1)
     return CJ2K_RTP_FRAME;
@@ -203,8 +152,8 @@ static void start_numbers(GstCudaJ2kRtpPay *self)
                               (guint8)(offset < 0 ? g_random_int_range(0, 256) : offset));
 }
 
-/* Sets the caps of the source pad for this image unless they are set already. */
-static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guint8 part)
+gboolean gst_cuda_j2k_rtp_pay_announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image,
+                                       guint8 part)
 {
   GstRTPBasePayload *payload = GST_RTP_BASE_PAYLOAD(self);
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
@@ -227,7 +176,7 @@ static gboolean announce(GstCudaJ2kRtpPay *self, const Cj2kRtpImage *image, guin
 
 /* ----------------------------------------------------------------------------- codestream --- */
 
-static void warn(GstCudaJ2kRtpPay *self, const gchar *text)
+void gst_cuda_j2k_rtp_pay_warn(GstCudaJ2kRtpPay *self, const gchar *text)
 {
   GST_WARNING_OBJECT(self, "%s", text);
   if (!self->warned)
@@ -236,10 +185,8 @@ static void warn(GstCudaJ2kRtpPay *self, const gchar *text)
   self->warned = TRUE;
 }
 
-/* Whether R may be announced: the user wants it, and all headers so far were the same, both those
- * of the codestreams and the payload headers. */
-static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size,
-                          const Cj2kRtpHeader *main)
+gboolean gst_cuda_j2k_rtp_pay_may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size,
+                                        const Cj2kRtpHeader *main)
 {
   const guint8 payload[] = {main->order,     main->has_colours, main->full_range,
                             main->primaries, main->transfer,    main->matrix};
@@ -268,9 +215,7 @@ static gboolean may_reuse(GstCudaJ2kRtpPay *self, const guint8 *data, gsize size
   return FALSE;
 }
 
-/* Pads a codestream of `size` bytes, one of the `count` of a buffer, to its share of
- * constant-bytes. */
-static void pad(GstCudaJ2kRtpPay *self, guint64 size, guint count, guint room)
+void gst_cuda_j2k_rtp_pay_pad(GstCudaJ2kRtpPay *self, guint64 size, guint count, guint room)
 {
   GST_OBJECT_LOCK(self);
   guint64 wanted = self->constant_bytes / count;
@@ -291,8 +236,7 @@ static void pad(GstCudaJ2kRtpPay *self, guint64 size, guint count, guint room)
   self->warned_size = TRUE;
 }
 
-/* Bytes of a codestream that fit into an RTP packet. */
-static guint room_of(const GstCudaJ2kRtpPay *self)
+guint gst_cuda_j2k_rtp_pay_room(const GstCudaJ2kRtpPay *self)
 {
   guint mtu = GST_RTP_BASE_PAYLOAD_MTU(GST_RTP_BASE_PAYLOAD(self));
   guint room = gst_rtp_buffer_calc_payload_len(mtu, 0, 0);
@@ -304,19 +248,19 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
                           const GstCudaJ2kSpan *span, guint8 part, guint8 this_part,
                           const GstCudaJ2kRtpTimes *times)
 {
-  guint room = room_of(self);
+  guint room = gst_cuda_j2k_rtp_pay_room(self);
   Cj2kRtpImage image;
   Cj2kRtpMap place;
   Cj2kError error = {0};
   if (!cj2k_rtp_image_read(span->data, span->size, &image)) {
-    warn(self, "it does not begin with SOC and SIZ");
+    gst_cuda_j2k_rtp_pay_warn(self, "it does not begin with SOC and SIZ");
     return GST_FLOW_OK;
   }
   if (cj2k_rtp_locate(self->locator, span->data, span->size, &place, &error) != CJ2K_OK) {
-    warn(self, error.text);
+    gst_cuda_j2k_rtp_pay_warn(self, error.text);
     return GST_FLOW_OK;
   }
-  if (!announce(self, &image, part))
+  if (!gst_cuda_j2k_rtp_pay_announce(self, &image, part))
     return GST_FLOW_NOT_NEGOTIATED;
   GST_OBJECT_LOCK(self);
   guint repeats = self->repeat_resolutions;
@@ -324,11 +268,11 @@ static GstFlowReturn send(GstCudaJ2kRtpPay *self, GstMemory *memory, const GstMa
     place.order = CJ2K_RTP_ORDER_UNMARKED;
   GST_OBJECT_UNLOCK(self);
   cj2k_rtp_packetise(&place, room, &self->payloads);
-  pad(self, place.end, part == CJ2K_RTP_FRAME ? 1 : 2, room);
+  gst_cuda_j2k_rtp_pay_pad(self, place.end, part == CJ2K_RTP_FRAME ? 1 : 2, room);
   Cj2kRtpHeader main = self->main;
   main.part = this_part;
   main.order = place.order;
-  main.reuse = may_reuse(self, span->data, place.header_bytes, &main);
+  main.reuse = gst_cuda_j2k_rtp_pay_may_reuse(self, span->data, place.header_bytes, &main);
   return gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)(span->data - map->data),
                                &self->payloads, &main, times, repeats,
                                GST_CUDA_J2K_RTP_FIRST | GST_CUDA_J2K_RTP_LAST);
@@ -345,9 +289,8 @@ static GstClockTime field_duration(const GstCudaJ2kRtpPay *self, const GstBuffer
   return 20 * GST_MSECOND;
 }
 
-/* The RTP timestamp and sending times of codestream i of the `count` codestreams of a buffer. */
-static GstCudaJ2kRtpTimes times_of(GstCudaJ2kRtpPay *self, const GstBuffer *buffer, guint i,
-                                   guint count, gboolean psf)
+GstCudaJ2kRtpTimes gst_cuda_j2k_rtp_pay_times(GstCudaJ2kRtpPay *self, const GstBuffer *buffer,
+                                              guint i, guint count, gboolean psf)
 {
   GstClockTime pts = GST_BUFFER_PTS(buffer), field = field_duration(self, buffer);
   GstCudaJ2kRtpTimes times = {GST_CLOCK_TIME_NONE, GST_CLOCK_TIME_NONE, 0};
@@ -368,8 +311,8 @@ static GstCudaJ2kRtpTimes times_of(GstCudaJ2kRtpPay *self, const GstBuffer *buff
   return times;
 }
 
-/* Sends a whole frame. Takes the buffer. */
-static GstFlowReturn send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
+GstFlowReturn gst_cuda_j2k_rtp_pay_send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer,
+                                               guint first)
 {
   GstMemory *memory = gst_buffer_get_all_memory(buffer);
   GstCudaJ2kSpan spans[2];
@@ -377,7 +320,7 @@ static GstFlowReturn send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_OK;
   if (!memory && gst_buffer_get_size(buffer) == 0) {
     gst_buffer_unref(buffer);
-    warn(self, "a buffer is empty");
+    gst_cuda_j2k_rtp_pay_warn(self, "a buffer is empty");
     return GST_FLOW_OK;
   }
   if (!memory || !gst_memory_map(memory, &map, GST_MAP_READ)) {
@@ -388,9 +331,10 @@ static GstFlowReturn send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
     return GST_FLOW_ERROR;
   }
   guint count = MIN(gst_cuda_j2k_find_parts(map.data, map.size, spans), self->fields);
-  guint8 part = first_part(self, buffer, count);
-  for (guint i = 0; i < count && flow == GST_FLOW_OK; i++) {
-    GstCudaJ2kRtpTimes times = times_of(self, buffer, i, count, part == CJ2K_RTP_PSF1);
+  guint8 part = gst_cuda_j2k_rtp_pay_first_part(self, buffer, count);
+  for (guint i = first; i < count && flow == GST_FLOW_OK; i++) {
+    GstCudaJ2kRtpTimes times =
+        gst_cuda_j2k_rtp_pay_times(self, buffer, i, count, part == CJ2K_RTP_PSF1);
     flow = send(self, memory, &map, &spans[i], part, (guint8)(part + i), &times);
   }
   gst_memory_unmap(memory, &map);
@@ -399,165 +343,11 @@ static GstFlowReturn send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
   return flow;
 }
 
-/* --------------------------------------------------------------------------------- parts --- */
-
-/* The codestream's bytes from `from` to `end`. */
-static GstMemory *copy_bytes(const GByteArray *bytes, guint64 from, guint64 end)
-{
-  gsize size = (gsize)(end - from);
-  guint8 *copy = g_memdup2(bytes->data + from, MAX(size, 1));
-  return gst_memory_new_wrapped((GstMemoryFlags)0, copy, size, 0, size, copy, g_free);
-}
-
-/* Announces the codestream, whose headers are complete, and fills in self->unfinished.main. */
-static GstFlowReturn begin_parts(GstCudaJ2kRtpPay *self, const Cj2kRtpMap *map)
-{
-  Unfinished *u = &self->unfinished;
-  Cj2kRtpImage image;
-  if (!cj2k_rtp_image_read(u->bytes->data, u->bytes->len, &image)) {
-    warn(self, "it does not begin with SOC and SIZ");
-    u->drops = TRUE;
-    return GST_FLOW_OK;
-  }
-  if (!announce(self, &image, CJ2K_RTP_FRAME))
-    return GST_FLOW_NOT_NEGOTIATED;
-  u->main = self->main;
-  u->main.part = CJ2K_RTP_FRAME;
-  u->main.order = map->order;
-  u->main.reuse = may_reuse(self, u->bytes->data, (gsize)map->header_bytes, &u->main);
-  return GST_FLOW_OK;
-}
-
-/* Sends what has become complete; with `last` all that is left. */
-static GstFlowReturn send_part(GstCudaJ2kRtpPay *self, gboolean last)
-{
-  Unfinished *u = &self->unfinished;
-  Cj2kRtpMap map;
-  GstFlowReturn flow = GST_FLOW_OK;
-  switch (cj2k_rtp_parts_locate(u->locator, u->bytes->data, u->bytes->len, last, &map)) {
-  case CJ2K_RTP_PARTS_MORE: return GST_FLOW_OK;
-  case CJ2K_RTP_PARTS_WHOLE: u->collects = TRUE; return GST_FLOW_OK;
-  case CJ2K_RTP_PARTS_READY: break;
-  }
-  if (u->unmarked)
-    map.order = CJ2K_RTP_ORDER_UNMARKED;
-  guint64 sent = u->cursor.at;
-  if (!sent)
-    flow = begin_parts(self, &map);
-  if (flow != GST_FLOW_OK || u->drops)
-    return flow;
-  cj2k_rtp_packetise_on(&map, &u->cursor, u->room, &self->payloads);
-  if (!self->payloads.count)
-    return GST_FLOW_OK;
-  if (last)
-    pad(self, map.end, 1, u->room);
-  GST_OBJECT_LOCK(self);
-  guint repeats = self->repeat_resolutions;
-  GST_OBJECT_UNLOCK(self);
-  GstCudaJ2kRtpTimes times = times_of(self, u->first, 0, 1, FALSE);
-  GstMemory *memory = copy_bytes(u->bytes, sent, u->cursor.at);
-  guint which = (sent ? 0 : GST_CUDA_J2K_RTP_FIRST) | (last ? GST_CUDA_J2K_RTP_LAST : 0);
-  flow = gst_cuda_j2k_rtp_send(&self->sender, memory, (gsize)0 - (gsize)sent, &self->payloads,
-                               &u->main, &times, repeats, which);
-  gst_memory_unref(memory);
-  return flow;
-}
-
-/* Whether frames can only be sent when they are complete: pacing divides the time by their size,
- * and fields are two codestreams. */
-static gboolean collects(GstCudaJ2kRtpPay *self)
-{
-  GST_OBJECT_LOCK(self);
-  gboolean whole = self->fields == 2 || self->pacing > 0;
-  GST_OBJECT_UNLOCK(self);
-  return whole;
-}
-
-/* Whether a buffer belongs to another frame than the unfinished one, whose last buffer is lost. */
-static gboolean begins_another(const GstCudaJ2kRtpPay *self, GstBuffer *buffer)
-{
-  GstClockTime before = GST_BUFFER_PTS(self->unfinished.first), pts = GST_BUFFER_PTS(buffer);
-  guint8 head[GST_CUDA_J2K_START_BYTES];
-  if (GST_CLOCK_TIME_IS_VALID(before) && GST_CLOCK_TIME_IS_VALID(pts) && before != pts)
-    return TRUE;
-  return self->fields == 1 && gst_buffer_extract(buffer, 0, head, sizeof head) == sizeof head &&
-         gst_cuda_j2k_find_limit(head, sizeof head) > 0;
-}
-
-static void add_bytes(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
-{
-  Unfinished *u = &self->unfinished;
-  gsize size = gst_buffer_get_size(buffer), before = u->bytes->len;
-  if (u->drops)
-    return;
-  if (size > MAX_FRAME_BYTES - before) {
-    warn(self, "its frame has no end");
-    u->drops = TRUE;
-    return;
-  }
-  g_byte_array_set_size(u->bytes, (guint)(before + size));
-  gst_buffer_extract(buffer, 0, u->bytes->data + before, size);
-}
-
-/* Ends a frame all of whose buffers have arrived. */
-static GstFlowReturn end_frame(GstCudaJ2kRtpPay *self)
-{
-  Unfinished *u = &self->unfinished;
-  GstFlowReturn flow = GST_FLOW_OK;
-  gboolean eoc = u->bytes->len >= 2 && u->bytes->data[u->bytes->len - 2] == 0xFF &&
-                 u->bytes->data[u->bytes->len - 1] == 0xD9;
-  if (u->collects && !u->drops) {
-    GstBuffer *whole = gst_buffer_new_memdup(u->bytes->data, u->bytes->len);
-    gst_buffer_copy_into(whole, u->first, GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0,
-                         -1);
-    flow = send_buffer(self, whole);
-  } else if (!u->drops && !eoc) {
-    warn(self, "it does not end with EOC");
-  } else if (!u->drops) {
-    flow = send_part(self, TRUE);
-    if (u->collects)
-      flow = end_frame(self);
-  }
-  drop_unfinished(self);
-  return flow;
-}
-
-/* Takes a buffer of a frame that arrives in several. */
-static GstFlowReturn add_part(GstCudaJ2kRtpPay *self, GstBuffer *buffer)
-{
-  Unfinished *u = &self->unfinished;
-  gboolean last = GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_MARKER);
-  GstFlowReturn flow = GST_FLOW_OK;
-  if (u->first && begins_another(self, buffer)) {
-    GST_WARNING_OBJECT(self, "a frame has no last buffer");
-    drop_unfinished(self);
-  }
-  if (!u->first) {
-    u->first = gst_buffer_ref(buffer);
-    u->cursor = (Cj2kRtpCursor){0};
-    u->room = room_of(self);
-    GST_OBJECT_LOCK(self);
-    u->unmarked = !self->mark_precincts;
-    GST_OBJECT_UNLOCK(self);
-    u->collects = collects(self);
-    u->drops = FALSE;
-    cj2k_rtp_parts_begin(u->locator);
-  } else if (GST_BUFFER_IS_DISCONT(buffer)) {
-    u->drops = TRUE; /* what is lost cannot be sent, and nobody knows which packets follow */
-  }
-  add_bytes(self, buffer);
-  gst_buffer_unref(buffer);
-  if (last)
-    return end_frame(self);
-  if (!u->collects && !u->drops)
-    flow = send_part(self, FALSE);
-  return flow;
-}
-
 static GstFlowReturn handle_buffer(GstRTPBasePayload *payload, GstBuffer *buffer)
 {
   GstCudaJ2kRtpPay *self = PAY(payload);
-  return self->in_parts ? add_part(self, buffer) : send_buffer(self, buffer);
+  return self->in_parts ? gst_cuda_j2k_rtp_pay_add_part(self, buffer)
+                        : gst_cuda_j2k_rtp_pay_send_buffer(self, buffer, 0);
 }
 
 /* What is left of an unfinished frame does not come after these events. */
@@ -567,7 +357,7 @@ static gboolean sink_event(GstRTPBasePayload *payload, GstEvent *event)
   case GST_EVENT_FLUSH_STOP:
   case GST_EVENT_SEGMENT:
   case GST_EVENT_STREAM_START:
-  case GST_EVENT_EOS: drop_unfinished(PAY(payload)); break;
+  case GST_EVENT_EOS: gst_cuda_j2k_rtp_pay_drop_unfinished(PAY(payload)); break;
   default: break;
   }
   return GST_RTP_BASE_PAYLOAD_CLASS(gst_cuda_j2k_rtp_pay_parent_class)->sink_event(payload, event);
@@ -579,7 +369,7 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
 {
   GstCudaJ2kRtpPay *self = PAY(element);
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    drop_unfinished(self);
+    gst_cuda_j2k_rtp_pay_drop_unfinished(self);
     self->headers_differ = self->warned = self->warned_size = self->announced = FALSE;
     start_numbers(self);
     g_byte_array_set_size(self->signature_before, 0);
@@ -592,7 +382,7 @@ static void finalize(GObject *object)
   GstCudaJ2kRtpPay *self = PAY(object);
   g_clear_pointer(&self->caps, gst_structure_free);
   cj2k_rtp_locator_free(self->locator);
-  drop_unfinished(self);
+  gst_cuda_j2k_rtp_pay_drop_unfinished(self);
   cj2k_rtp_parts_locator_free(self->unfinished.locator);
   g_byte_array_unref(self->unfinished.bytes);
   cj2k_rtp_payloads_clear(&self->payloads);

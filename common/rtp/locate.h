@@ -31,6 +31,7 @@ typedef struct {
   const Cj2kRtpUnit *units; /* in the order of their bytes; none if they could not be found */
   uint32_t num_units;
   const Cj2kHeader *header;
+  uint64_t total_units; /* packets of the whole codestream; 0: they are `units` */
   /* Of a codestream that comes in parts: */
   bool more;        /* bytes behind `end` are to come, and units with them */
   bool has_next;    /* what the next unit will be is known, which is: */

@@ -251,10 +251,24 @@ Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint
                       .units = locator->units.units,
                       .num_units = count,
                       .header = locator->plan->header,
+                      .total_units = locator->num_packets,
                       .more = !last};
   if (last)
     map->end = size;
   else if (!locator->broken)
     foretell(locator, map);
   return CJ2K_RTP_PARTS_READY;
+}
+
+uint64_t cj2k_rtp_parts_end(const Cj2kRtpPartsLocator *locator, const uint8_t *data, size_t size)
+{
+  uint32_t count = locator->units.count;
+  bool used_up;
+  if (!locator->begun || locator->broken || count < locator->num_packets)
+    return 0;
+  const Cj2kRtpUnit *last = &locator->units.units[count - 1];
+  uint64_t end = cj2k_parts_reader_part_end(current_reader(locator), &used_up);
+  if (end == UINT64_MAX)
+    end = last->offset + last->size;
+  return end <= size && size - end >= 2 && cj2k_get16(data + end) == CJ2K_EOC ? end + 2 : 0;
 }

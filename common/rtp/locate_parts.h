@@ -34,5 +34,8 @@ void cj2k_rtp_parts_begin(Cj2kRtpPartsLocator *locator);
  */
 Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint8_t *data,
                                         size_t size, bool last, Cj2kRtpMap *map);
+/* Where the codestream ends, if it has all packets in data[0..size), which was the data of the last
+ * call; 0: that is not known, perhaps because EOC does not follow them. */
+uint64_t cj2k_rtp_parts_end(const Cj2kRtpPartsLocator *locator, const uint8_t *data, size_t size);
 
 #endif

@@ -67,14 +67,16 @@ static void begin_run(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor)
  * behind that. */
 static uint64_t find_end(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor, bool *open)
 {
-  const Cj2kRtpUnit *units = map->units, *first = &units[cursor->first];
-  uint32_t i = cursor->behind;
-  while (i > 0 && i < map->num_units && !begins_run(map, first, &units[i - 1], &units[i]))
+  const Cj2kRtpUnit *units = map->units;
+  uint32_t i = cursor->behind, first = cursor->first;
+  *open = map->more;
+  if (i == 0) /* there are no units */
+    return map->end;
+  while (i < map->num_units && !begins_run(map, &units[first], &units[i - 1], &units[i]))
     i++;
   cursor->behind = i;
-  *open = map->more;
-  if (i == map->num_units && i > 0 && map->more && map->has_next)
-    *open = !begins_run(map, first, &units[i - 1], &map->next);
+  if (first < i && i == map->num_units && map->more && map->has_next)
+    *open = !begins_run(map, &units[first], &units[i - 1], &map->next);
   if (i == map->num_units)
     return map->end;
   *open = false;
@@ -106,7 +108,8 @@ static void set_lowest(const Cj2kRtpMap *map, uint32_t *unit, uint32_t last,
 static void add_run(const Cj2kRtpMap *map, Cj2kRtpCursor *cursor, uint64_t end, bool open,
                     uint32_t max_size, Cj2kRtpPayloads *out)
 {
-  const Cj2kRtpUnit *first = &map->units[cursor->first];
+  static const Cj2kRtpUnit none;
+  const Cj2kRtpUnit *first = cursor->first < map->num_units ? &map->units[cursor->first] : &none;
   uint64_t resync = cursor->marked ? 0 : first->offset + first->header;
   while (cursor->at < end) {
     uint64_t at = cursor->at, limit = MIN(max_size, end - at);

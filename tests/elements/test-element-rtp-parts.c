@@ -7,6 +7,7 @@
 #define PCRL                                                                                       \
   "block-coder=ht rate-control=lossless progression-order=pcrl num-resolutions=3 "                 \
   "precincts=1024x16,512x8,256x4 "
+#define HEADERS 20 /* bytes of RTP and payload header */
 #define NUMBERS "seqnum-offset=65000 timestamp-offset=5 ssrc=7 eseq-offset=250 pt=96 "
 
 /* ------------------------------------------------------------------------------- streams --- */
@@ -36,8 +37,10 @@ static Stream cut(const Stream *whole, gsize size)
 
 typedef struct {
   const gchar *name, *encoder, *payloader;
-  gboolean whole;   /* sent when complete */
-  gboolean in_turn; /* first all tiles' first tile-parts, then all second ones, and so on */
+  gboolean whole;      /* sent when complete */
+  const gchar *fields; /* the field order, instead of `encoder` */
+  gboolean open;       /* the tile-parts have no length (Psot = 0) */
+  gboolean in_turn;    /* first all tiles' first tile-parts, then all second ones, and so on */
   const gchar *poc; /* changes of the progression order to add to the header (T.800 A.6.6): RSpoc,
                        CSpoc, LYEpoc, REpoc, CEpoc, Ppoc of each, in hexadecimal digits */
 } Case;
@@ -76,11 +79,23 @@ static const Case cases[] = {
     {"tile-parts", POSITIONS "tile-parts=resolution " TILES, "mtu=200"},
     {"tile-parts-in-turn", POSITIONS "tile-parts=resolution " TILES, "mtu=200", .in_turn = TRUE},
     {"plt", "progression-order=pcrl plt=true precincts=64x64", "mtu=300"},
+    {"paced", PCRL, "pacing=1.5 mtu=300"},
+    {"tff", "", "mtu=150 header-reuse=true", .fields = "tff"},
+    {"bff", "", "mtu=150 constant-bytes=30000 repeat-resolutions=2", .fields = "bff"},
+    {"psf", "", "mtu=150 mark-precincts=false pacing=2", .fields = "psf"},
+    {"tff-open", "", "mtu=150", .fields = "tff", .open = TRUE},
+    {"pcrl-open", PCRL, "mtu=150", .open = TRUE},
     /* sent when complete */
-    {"paced", PCRL, "pacing=1.5 mtu=300", TRUE},
     {"poc-incomplete", POSITIONS, "mtu=150", TRUE,
      .poc = "0000000102"
             "0101"},
+};
+
+static const Case paced[] = {
+    {"pcrl", PCRL, "pacing=2 mtu=300"},
+    {"tiles", PCRL TILES, "pacing=2 mtu=300"},
+    {"constant-bytes", PCRL, "pacing=2 mtu=300 constant-bytes=60000"},
+    {"tff", "", "pacing=2 mtu=300", .fields = "tff"},
 };
 
 /* The first SOT. */
@@ -106,6 +121,29 @@ static guint append_tile_parts(GByteArray *out, const GstMapInfo *map, guint num
   return count;
 }
 
+static void append_poc(GByteArray *out, const gchar *digits)
+{
+  guint8 segment[64] = {0xff, 0x5f};
+  gsize size = strlen(digits) / 2;
+  segment[3] = (guint8)(2 + size);
+  for (gsize i = 0; i < size; i++)
+    segment[4 + i] = (guint8)(g_ascii_xdigit_value(digits[2 * i]) << 4 |
+                              g_ascii_xdigit_value(digits[2 * i + 1]));
+  g_byte_array_append(out, segment, (guint)(4 + size));
+}
+
+/* Sets Psot of the last tile-part of each codestream to 0. */
+static void leave_open(GByteArray *bytes)
+{
+  for (gsize at = 0; at < bytes->len; at += 2) {
+    gsize sot = at += find_sot(bytes->data + at);
+    for (; GST_READ_UINT16_BE(bytes->data + at) == 0xff90;
+         at += GST_READ_UINT32_BE(bytes->data + at + 6))
+      sot = at;
+    memset(bytes->data + sot + 6, 0, 4);
+  }
+}
+
 /* Changes a codestream as the case wants it. */
 static void change(GstBuffer **buffer, const Case *c)
 {
@@ -114,15 +152,8 @@ static void change(GstBuffer **buffer, const Case *c)
   g_assert_true(gst_buffer_map(*buffer, &map, GST_MAP_READ));
   gsize sot = find_sot(map.data);
   g_byte_array_append(bytes, map.data, (guint)sot);
-  if (c->poc) {
-    guint8 segment[64] = {0xff, 0x5f};
-    gsize size = strlen(c->poc) / 2;
-    segment[3] = (guint8)(2 + size);
-    for (gsize i = 0; i < size; i++)
-      segment[4 + i] = (guint8)(g_ascii_xdigit_value(c->poc[2 * i]) << 4 |
-                                g_ascii_xdigit_value(c->poc[2 * i + 1]));
-    g_byte_array_append(bytes, segment, (guint)(4 + size));
-  }
+  if (c->poc)
+    append_poc(bytes, c->poc);
   if (c->in_turn) {
     for (guint number = 0; append_tile_parts(bytes, &map, number); number++)
       ;
@@ -130,12 +161,25 @@ static void change(GstBuffer **buffer, const Case *c)
   } else {
     g_byte_array_append(bytes, map.data + sot, (guint)(map.size - sot));
   }
+  if (c->open)
+    leave_open(bytes);
   gst_buffer_unmap(*buffer, &map);
   GstBuffer *changed = gst_buffer_new_memdup(bytes->data, bytes->len);
   gst_buffer_copy_into(changed, *buffer, GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
   g_byte_array_unref(bytes);
   gst_buffer_unref(*buffer);
   *buffer = changed;
+}
+
+/* The frames of a case. */
+static Stream encode_case(const Case *c)
+{
+  GstVideoFormat format = c->poc ? GST_VIDEO_FORMAT_GRAY8 : GST_VIDEO_FORMAT_I422_10LE;
+  Stream whole = c->fields ? stream_encode_fields(c->fields, 3)
+                           : stream_encode(c->encoder, format, 96, 130, 3, NULL);
+  for (guint i = 0; i < whole.buffers->len; i++)
+    change((GstBuffer **)&whole.buffers->pdata[i], c);
+  return whole;
 }
 
 static void assert_same_packets(const Stream *a, const Stream *b)
@@ -168,10 +212,7 @@ static void test_packets(gconstpointer data)
 {
   const Case *c = data;
   static const gsize sizes[] = {1, 77, 1000, 1 << 30};
-  GstVideoFormat format = c->poc ? GST_VIDEO_FORMAT_GRAY8 : GST_VIDEO_FORMAT_I422_10LE;
-  Stream whole = stream_encode(c->encoder, format, 96, 130, 3, NULL);
-  for (guint i = 0; (c->poc || c->in_turn) && i < whole.buffers->len; i++)
-    change((GstBuffer **)&whole.buffers->pdata[i], c);
+  Stream whole = encode_case(c);
   gchar *properties = g_strconcat(NUMBERS, c->payloader, NULL);
   Stream expected = stream_pass("rtpj2ksclpay", properties, &whole, NULL);
   for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -192,6 +233,41 @@ static void test_packets(gconstpointer data)
   g_free(properties);
 }
 
+/* With pacing the packets of a frame's parts leave over its time, evenly by their bytes. */
+static void test_paced(gconstpointer data)
+{
+  const Case *c = data;
+  Stream whole = encode_case(c), parts = cut(&whole, 400);
+  Stream packets = stream_pass("rtpj2ksclpay", c->payloader, &parts, NULL);
+  guint frames = whole.buffers->len * (c->fields ? 2 : 1), next = 0;
+  GstClockTime time = GST_SECOND / FPS / (c->fields ? 2 : 1);
+  for (guint i = 0; i < frames; i++) {
+    guint first = next, timestamp = rtp_view(packets.buffers->pdata[first]).timestamp;
+    gsize total = 0, before = 0;
+    for (; next < packets.buffers->len &&
+           rtp_view(packets.buffers->pdata[next]).timestamp == timestamp;
+         next++)
+      total += gst_buffer_get_size(packets.buffers->pdata[next]) - HEADERS;
+    for (; first < next; first++) {
+      GstBuffer *packet = packets.buffers->pdata[first];
+      GstClockTime at = GST_BUFFER_PTS(packet) - i * time;
+      gdouble share = (gdouble)at / (gdouble)time * 2; /* pacing=2: in half of the time */
+      g_assert_cmpfloat(share, >=, 0);
+      g_assert_cmpfloat(share, <=, 1.001);
+      if (!c->fields) /* these are one buffer each */
+        g_assert_cmpfloat(ABS(share - (gdouble)before / (gdouble)total), <, 0.15);
+      if (before)
+        g_assert_cmpuint(GST_BUFFER_PTS(packet), >=,
+                         GST_BUFFER_PTS(packets.buffers->pdata[first - 1]));
+      before += gst_buffer_get_size(packet) - HEADERS;
+    }
+  }
+  g_assert_cmpuint(next, ==, packets.buffers->len);
+  stream_clear(&packets);
+  stream_clear(&parts);
+  stream_clear(&whole);
+}
+
 /* Each part makes packets leave: those of all its precincts, but for the last one of the frame. */
 static void test_at_once(void)
 {
@@ -206,7 +282,7 @@ static void test_at_once(void)
     bytes += gst_buffer_get_size(slices->pdata[i]);
     g_assert_cmpint(push_frame(h, slices->pdata[i], 0), ==, GST_FLOW_OK);
     while ((packet = gst_harness_try_pull(h))) {
-      sent += gst_buffer_get_size(packet) - 20; /* RTP and payload header */
+      sent += gst_buffer_get_size(packet) - HEADERS;
       gst_buffer_unref(packet);
     }
     if (i + 2 < slices->len)
@@ -397,6 +473,11 @@ int main(int argc, char **argv)
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     gchar *path = g_strdup_printf("/rtp-parts/packets/%s", cases[i].name);
     g_test_add_data_func(path, &cases[i], test_packets);
+    g_free(path);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(paced); i++) {
+    gchar *path = g_strdup_printf("/rtp-parts/paced/%s", paced[i].name);
+    g_test_add_data_func(path, &paced[i], test_paced);
     g_free(path);
   }
   g_test_add_func("/rtp-parts/at-once", test_at_once);
