@@ -6,7 +6,7 @@
  *
  * Linked with the CUDA runtime it needs a GPU and skips without. Linked with pretend-runtime.c it
  * needs none, and tests the host side alone. --share N: only each Nth call fails in each way; with
- * 5 each call fails in one way. Prints TAP.
+ * 5 each call fails in one way. --only TEXT: cases with this text in their names. Prints TAP.
  */
 #include "call-faults.h"
 #include "tests/unit/encoder-pictures.h"
@@ -455,8 +455,14 @@ int main(int argc, char **argv)
 {
   TestPicture picture, subsampled, film;
   static const uint8_t dx[] = {1, 2, 2}, dy[] = {1, 2, 2};
-  int share = argc > 2 && strcmp(argv[1], "--share") == 0 ? atoi(argv[2]) : 1;
-  int count = 0;
+  const char *only = "";
+  int share = 1, count = 0;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--share") == 0)
+      share = atoi(argv[i + 1]);
+    else if (strcmp(argv[i], "--only") == 0)
+      only = argv[i + 1];
+  }
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (cudaGetDeviceCount(&count) != cudaSuccess || !count) {
     printf("1..0 # SKIP no GPU\n");
@@ -468,11 +474,12 @@ int main(int argc, char **argv)
   test_picture_init(&film, SCENE_NATURAL, 90, 70, 3, 12, false, NULL, NULL, 0, 0);
   test_zeros();
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-    test_case(&cases[i],
-              strstr(cases[i].name, "4:2:0")    ? &subsampled
-              : strstr(cases[i].name, "X'Y'Z'") ? &film
-                                                : &picture,
-              (uint32_t)MAX(share, 1));
+    if (strstr(cases[i].name, only))
+      test_case(&cases[i],
+                strstr(cases[i].name, "4:2:0")    ? &subsampled
+                : strstr(cases[i].name, "X'Y'Z'") ? &film
+                                                  : &picture,
+                (uint32_t)MAX(share, 1));
   printf("1..%u\n", num_tests);
   test_picture_clear(&picture);
   test_picture_clear(&subsampled);
