@@ -217,19 +217,26 @@ static void test_history_interrupted(void)
   cj2k_history_clear(&history);
 }
 
+/* A bucket in which so many frames are announced. */
+static void begin_bucket(Cj2kRateHistory *history, Cj2kRateBucket *bucket, uint64_t frames)
+{
+  const Cj2kAverage average = {.rate = 1000, .peak = 2000, .window = 10};
+
+  cj2k_history_init(history);
+  cj2k_bucket_init(bucket, history);
+  for (uint64_t number = 1; number <= frames; number++)
+    cj2k_bucket_announce(bucket, number, &average);
+}
+
 /* A frame that got a slot takes back what it asked for, not what an earlier frame has asked for
  * since. */
 static void test_withdrawal(void)
 {
-  const Cj2kAverage average = {.rate = 1000, .peak = 2000, .window = 10};
   Cj2kRateHistory history;
   Cj2kRateBucket bucket;
   bool interrupted = false;
 
-  cj2k_history_init(&history);
-  cj2k_bucket_init(&bucket, &history);
-  for (uint64_t number = 1; number <= 3; number++)
-    cj2k_bucket_announce(&bucket, number, &average);
+  begin_bucket(&history, &bucket, 3);
   cj2k_history_interrupt(&history, 2);
   cj2k_history_interrupt(&history, 1);
   cj2k_history_withdraw(&history, 2);
@@ -261,15 +268,11 @@ static gpointer plan_frame_2(gpointer bucket)
 /* The same for a frame that waits for its place in the bucket. */
 static void test_bucket_interrupted(void)
 {
-  const Cj2kAverage average = {.rate = 1000, .peak = 2000, .window = 10};
   Cj2kRateHistory history;
   Cj2kRateBucket bucket;
   bool interrupted = false;
 
-  cj2k_history_init(&history);
-  cj2k_bucket_init(&bucket, &history);
-  for (uint64_t number = 1; number <= 2; number++)
-    cj2k_bucket_announce(&bucket, number, &average);
+  begin_bucket(&history, &bucket, 2);
   cj2k_bucket_plan(&bucket, 1, &interrupted);
   g_assert_false(interrupted);
   GThread *thread = g_thread_new("waits", plan_frame_2, &bucket);
