@@ -12,6 +12,7 @@
 #define PICTURES 4
 #define FRAMES   10 /* of a film, which shows the pictures one after the other */
 #define MOST     12 /* streams at the same time */
+#define HELD     4  /* codestreams that a decoder may have: the most frames in flight */
 
 typedef struct {
   const char *options; /* of the encoder */
@@ -137,11 +138,11 @@ static void receive_packet(Stream *s, GBytes **held)
                   packet.size);
   if (i >= in_flight)
     receive_frame(s);
-  g_clear_pointer(&held[i % in_flight], g_bytes_unref);
-  held[i % in_flight] = g_bytes_new(packet.data, packet.size);
+  g_clear_pointer(&held[i % HELD], g_bytes_unref);
+  held[i % HELD] = g_bytes_new(packet.data, packet.size);
   cj2k_encoder_release(s->encoder, &packet);
   gsize size;
-  const uint8_t *data = g_bytes_get_data(held[i % in_flight], &size);
+  const uint8_t *data = g_bytes_get_data(held[i % HELD], &size);
   if (cj2k_decoder_submit(s->decoder, data, size, NULL, NULL, NULL, &error) != CJ2K_OK)
     g_error("decoder: %s", error.text);
 }
@@ -158,9 +159,9 @@ static gpointer stream_run(gpointer data)
 {
   Stream *s = data;
   uint32_t in_flight = settings[s->setting].in_flight;
-  GBytes *held[4] = {NULL};
+  GBytes *held[HELD] = {NULL};
 
-  g_assert_cmpuint(in_flight, <=, G_N_ELEMENTS(held));
+  g_assert_cmpuint(in_flight, <=, HELD);
   stream_open(s);
   for (uint32_t i = 0; i < s->frames; i++) {
     if (i >= in_flight)
@@ -213,7 +214,7 @@ static void test_equal(void)
 static void test_stalled(void)
 {
   Stream stalled = stream_of(4);
-  GBytes *held[4] = {NULL};
+  GBytes *held[HELD] = {NULL};
 
   stream_open(&stalled);
   for (uint32_t i = 0; i < settings[stalled.setting].in_flight; i++)
