@@ -75,7 +75,9 @@ static inline const uint8_t *cj2k_coded_data(const Cj2kCodedFrame *frame,
 /* Reads all packets of all tile-parts (T.800 B.9 to B.12). The reader keeps its arrays between
  * frames, so that it allocates nothing in steady state. max_layers 0: all layers. An invalid packet
  * header or missing data ends the reading of its tile, and the packets before it are used; if the
- * packets have SOP marker segments, reading goes on at the next one. With `strict` it is an error.
+ * packets have SOP marker segments, reading goes on at the next one. Without them, packets with
+ * packed headers are not used if bytes are missing somewhere in their tile-part. With `strict` all
+ * that is an error.
  */
 typedef struct Cj2kPacketReader Cj2kPacketReader;
 Cj2kPacketReader *cj2k_packet_reader_new(void);

@@ -49,6 +49,7 @@ typedef struct {
   uint64_t part_end;
   uint64_t header_end; /* where the header of the last packet ended, with EPH */
   uint64_t wanted;     /* after a packet that is incomplete: where its bytes end; 0: not known */
+  uint32_t short_part; /* the tile-part that it broke off in */
   uint64_t ended_at;   /* where the last packet ended or broke off */
   uint64_t unread;     /* bytes of tile-parts that were left unread */
   bool had_sop;        /* the last packet began with SOP */
@@ -71,6 +72,11 @@ void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part);
 /* Reads one packet. If it is incomplete or invalid, what it announced is dropped. */
 Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 
+/* With packed packet headers: reads only the header of a packet. */
+Cj2kPacketResult cj2k_walk_header(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
+/* Drops the pieces from `first` on. */
+void cj2k_drop_pieces(Cj2kTileReader *reader, uint32_t first);
+
 /* packets_resync.c */
 
 /* Notes that a packet is missing: its precinct has a hole. */
@@ -82,9 +88,18 @@ void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number);
 /* At a packet without SOP after one with SOP: notes that, and whether the last one has SOP among
  * its bytes. */
 void cj2k_walk_check_last(Cj2kPacketWalk *walk);
+/* At the end of a packet whose header is packed, and whose body begins at `body`: notes whether it
+ * has SOP among its bytes. Its header says nothing of whether the body is in place. */
+void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body);
 /* After a first reading, which broke off or left bytes over if `ended_early`: are packets missing,
  * and can SOP marker segments tell which? */
 bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early);
+/* After a first reading: do the packed packet headers announce more bytes than a tile-part has that
+ * did not break off at its end? Then bytes are missing inside it, and without SOP nobody knows
+ * where. */
+bool cj2k_walk_has_hole(const Cj2kPacketWalk *walk, size_t codestream_size);
+/* Reads the packets of a tile again from its beginning up to this tile-part. */
+void cj2k_walk_read_before(Cj2kPacketWalk *walk, uint32_t part);
 /* Reads the packets of a tile again from its beginning by the numbers in their SOP (A.8.1). Missing
  * packets, those that do not fill the space up to the next SOP, and later ones of their precincts
  * are left out. */

@@ -109,7 +109,7 @@ static bool may_be_cut(const Cj2kTileReader *reader, const Cj2kPacketId *packet)
   return !(reader->plan->bands[resolution->first_band].block_style & CJ2K_STYLE_HT);
 }
 
-static void drop_pieces(Cj2kTileReader *reader, uint32_t first)
+void cj2k_drop_pieces(Cj2kTileReader *reader, uint32_t first)
 {
   for (uint32_t i = first; i < reader->num_pieces; i++) {
     reader->pieces[i].passes = 0;
@@ -131,8 +131,9 @@ static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint3
       walk->wanted = at;
       for (uint32_t rest = i; rest < num_pieces; rest++)
         walk->wanted += reader->pieces[rest].length;
+      walk->short_part = walk->part;
       cut_piece(piece, may_be_cut(reader, packet), walk->end - at);
-      drop_pieces(reader, i + 1);
+      cj2k_drop_pieces(reader, i + 1);
       walk->at = walk->end;
       return false;
     }
@@ -168,19 +169,29 @@ Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *pack
   walk->packet++;
   result = read_header(walk, packet);
   if (result != CJ2K_PACKET_READ) {
-    drop_pieces(reader, first_piece);
+    cj2k_drop_pieces(reader, first_piece);
     return result;
   }
   body = walk->header_end = walk->at;
   if (!place_pieces(walk, packet, first_piece))
     return CJ2K_PACKETS_ENDED;
+  if (packed && walk->sop_part != UINT32_MAX)
+    cj2k_walk_check_body(walk, body);
   if (walk->observer)
     walk->observer(walk->observer_user, packet, start,
                    body - start + (packed ? (uint64_t)(walk->headers - packed) : 0),
                    walk->at - body);
   if (!is_wanted(walk, packet))
-    drop_pieces(reader, first_piece);
+    cj2k_drop_pieces(reader, first_piece);
   return CJ2K_PACKET_READ;
+}
+
+Cj2kPacketResult cj2k_walk_header(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
+{
+  uint32_t first_piece = walk->reader->num_pieces;
+  Cj2kPacketResult result = read_header(walk, packet);
+  cj2k_drop_pieces(walk->reader, first_piece);
+  return result;
 }
 
 /* --- a tile --- */
@@ -373,7 +384,8 @@ static Cj2kPacketWalk begin_tile(Cj2kPacketReader *reader, const Cj2kTileParts *
 /*
  * Reads the packets of a tile. If they cannot be read one after the other up to the end of the
  * data, packets are missing. If SOP marker segments tell which, the tile is read again by their
- * numbers.
+ * numbers. If bytes are missing somewhere inside a tile-part, which packed packet headers tell, it
+ * is read again without that tile-part.
  */
 static Cj2kStatus read_packets(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                                const Cj2kTileParts *tile_parts, uint32_t tile, uint16_t max_layers,
@@ -403,15 +415,20 @@ static Cj2kStatus read_packets(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                                  ? "tile %u has an invalid packet header"
                                  : "the data of tile %u ends before its last packet",
                              tile);
-  if (!gap) {
+  bool hole = cj2k_walk_has_hole(&walk, out->codestream_size);
+  gap |= hole && walk.had_sop;
+  if (!gap && !hole) {
     cj2k_walk_miss(&walk, &last);
     cj2k_walk_miss_rest(&walk);
     return CJ2K_OK;
   }
+  uint32_t part = walk.short_part;
   status = cj2k_tile_reader_start(tile_reader, plan, tile, max_memory, error);
   walk = begin_tile(reader, tile_parts, tile, max_layers);
-  if (status == CJ2K_OK)
+  if (status == CJ2K_OK && gap)
     cj2k_walk_resync(&walk);
+  else if (status == CJ2K_OK)
+    cj2k_walk_read_before(&walk, part);
   return status;
 }
 

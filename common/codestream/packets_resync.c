@@ -95,9 +95,14 @@ void cj2k_walk_check_last(Cj2kPacketWalk *walk)
     walk->swallowed |= has_sop(walk, walk->began_at + SOP_BYTES, walk->at);
 }
 
+void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body)
+{
+  walk->swallowed |= has_sop(walk, body, walk->at);
+}
+
 bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early)
 {
-  if (walk->headers || walk->observer)
+  if (walk->observer)
     return false;
   if (walk->swallowed || (walk->jumped && walk->lacks_sop))
     return true;
@@ -175,8 +180,78 @@ static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArra
   return false;
 }
 
+bool cj2k_walk_has_hole(const Cj2kPacketWalk *walk, size_t codestream_size)
+{
+  if (!walk->headers || !walk->wanted || walk->short_part == UINT32_MAX)
+    return false;
+  const Cj2kSpan *part = &walk->tile_parts->tile_parts[walk->short_part].data;
+  uint64_t end = part->offset + part->size;
+  if (codestream_size < end || codestream_size - end < 2)
+    return false;
+  uint16_t marker = cj2k_get16(walk->reader->data + end);
+  return marker == CJ2K_EOC || marker == CJ2K_SOT;
+}
+
+void cj2k_walk_read_before(Cj2kPacketWalk *walk, uint32_t part)
+{
+  Cj2kPacketId packet;
+  while (cj2k_packet_iterator_next(&walk->reader->iterator, &packet)) {
+    while (walk->part != UINT32_MAX && walk->at == walk->end)
+      cj2k_walk_enter_part(walk, walk->next_part[walk->part]);
+    if (walk->part == UINT32_MAX || walk->part == part ||
+        cj2k_walk_packet(walk, &packet) != CJ2K_PACKET_READ) {
+      cj2k_walk_miss(walk, &packet);
+      break;
+    }
+  }
+  cj2k_walk_miss_rest(walk);
+}
+
+/* Resynchronises with packed packet headers: all of them are read, whatever has become of the
+ * bodies. */
+static void resync_packed(Cj2kPacketWalk *walk)
+{
+  const Cj2kMissing *missing = walk->missing;
+  Cj2kTileReader *reader = walk->reader;
+  uint64_t total = reader->iterator.packets_left, number = 0;
+  Cj2kPacketId packet;
+  bool found = next_sop(walk, 0, total, &number);
+  for (uint64_t i = 0; found && missing->packets < MAX_MISSING; i++) {
+    if (!cj2k_packet_iterator_next(&reader->iterator, &packet))
+      break;
+    bool good = !missing->any || !missing->precincts[packet.precinct_index];
+    uint32_t first = reader->num_pieces;
+    Cj2kPacketResult result;
+    if (i < number || walk->headers_size == 0) {
+      result = cj2k_walk_header(walk, &packet);
+      good = false;
+    } else {
+      uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);
+      walk->end = limit;
+      result = cj2k_walk_packet(walk, &packet);
+      good &= result == CJ2K_PACKET_READ && walk->at == limit;
+      walk->end = end;
+      walk->at = limit;
+      found = next_sop(walk, i + 1, total, &number);
+      result =
+          result == CJ2K_PACKETS_ENDED ? CJ2K_PACKET_READ : result; /* the body is incomplete */
+    }
+    if (!good) {
+      cj2k_drop_pieces(reader, first);
+      cj2k_walk_miss(walk, &packet);
+    }
+    if (result != CJ2K_PACKET_READ) /* no header is left */
+      break;
+  }
+  cj2k_walk_miss_rest(walk);
+}
+
 void cj2k_walk_resync(Cj2kPacketWalk *walk)
 {
+  if (walk->headers) {
+    resync_packed(walk);
+    return;
+  }
   const Cj2kMissing *missing = walk->missing;
   GArray *saved = g_array_new(FALSE, FALSE, sizeof(Cj2kBlockState));
   uint64_t total = walk->reader->iterator.packets_left, number = 0;

@@ -542,6 +542,7 @@ static void list_arrived(Cj2kRtpReceiver *receiver, Set *set, bool reuse)
     Cj2kRtpArrived arrived = {.data = fragment->size ? set->bytes->data + fragment->offset : NULL,
                               .size = fragment->size,
                               .gap = fragment->number != next,
+                              .lost = (uint32_t)CLAMP(fragment->number - next, 0, UINT32_MAX),
                               .header = fragment->header};
     /* Packets missing in front of a codestream's first one belong to the codestream before. */
     if (i == 0 && fragment->size > 0 &&

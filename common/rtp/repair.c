@@ -4,6 +4,7 @@
 #include "common/codestream/markers.h"
 #include "common/codestream/tile_reader.h"
 #include "locate.h"
+#include "repair_packed.h"
 #include "repair_parts.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ struct Cj2kRtpRepairer {
   Cj2kPlan *plan;
   Cj2kTileReader reader;
   Cj2kRtpParts parts;
+  Cj2kRtpPacked packed; /* of a tile */
   GByteArray *skeleton; /* a codestream of headers alone, from which the plan is made */
   GArray *packets;      /* Cj2kPacketId: those of a tile, in the order of its progression */
   uint32_t *first;      /* for each precinct: index in `packets` of its first packet */
@@ -34,6 +36,7 @@ Cj2kRtpRepairer *cj2k_rtp_repairer_new(void)
   repairer->skeleton = g_byte_array_new();
   repairer->packets = g_array_new(FALSE, FALSE, sizeof(Cj2kPacketId));
   cj2k_rtp_parts_init(&repairer->parts);
+  cj2k_rtp_packed_init(&repairer->packed);
   return repairer;
 }
 
@@ -46,6 +49,7 @@ void cj2k_rtp_repairer_free(Cj2kRtpRepairer *repairer)
   cj2k_tile_parts_clear(&repairer->tile_parts);
   cj2k_header_reader_free(repairer->headers);
   cj2k_rtp_parts_clear(&repairer->parts);
+  cj2k_rtp_packed_clear(&repairer->packed);
   g_byte_array_unref(repairer->skeleton);
   g_array_unref(repairer->packets);
   g_free(repairer->first);
@@ -67,35 +71,58 @@ static void put32(GByteArray *out, uint32_t value)
   put16(out, value & 0xffff);
 }
 
-/* Copies marker segments except TLM, PLM and PLT. false: packet headers are packed (PPM, PPT). */
-static bool copy_segments(GByteArray *out, const uint8_t *data, uint64_t at, uint64_t end)
+/* Copies marker segments except TLM, PLM and PLT, and, unless `packed`, PPM and PPT. */
+static void copy_segments(GByteArray *out, const uint8_t *data, uint64_t at, uint64_t end,
+                          bool packed)
 {
   while (at < end) {
     uint16_t marker = cj2k_get16(data + at);
     uint64_t size = 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
-    if (marker == CJ2K_PPM || marker == CJ2K_PPT)
-      return false;
-    if (marker != CJ2K_TLM && marker != CJ2K_PLM && marker != CJ2K_PLT)
+    bool is_packed = marker == CJ2K_PPM || marker == CJ2K_PPT;
+    if (marker != CJ2K_TLM && marker != CJ2K_PLM && marker != CJ2K_PLT && (packed || !is_packed))
       g_byte_array_append(out, data + at, (guint)size);
     at += size;
   }
-  return true;
 }
 
-/* Writes SOT to SOD for the only tile-part of a tile; set_length sets Psot later. */
-static bool put_tile_header(GByteArray *out, const Cj2kRtpParts *parts, uint32_t tile)
+static bool has_ppm(const Cj2kRtpParts *parts)
+{
+  const uint8_t *data = parts->flat->data;
+  for (uint64_t at = 2; at < parts->main;) {
+    uint16_t marker = cj2k_get16(data + at);
+    if (marker == CJ2K_PPM)
+      return true;
+    at += 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
+  }
+  return false;
+}
+
+/* Whether the packed packet headers can be assigned to tiles, if there are any: those in PPM come
+ * in the order of tile-parts, and must be all there. */
+static bool can_unpack(const Cj2kRtpRepairer *repairer)
+{
+  const Cj2kRtpParts *parts = &repairer->parts;
+  if (!repairer->tile_parts.packed_headers)
+    return true;
+  for (uint32_t tile = 0; has_ppm(parts) && tile < parts->num_tiles; tile++)
+    if (parts->tile_headers[tile].size == 0)
+      return false;
+  return parts->in_turn;
+}
+
+/* Writes SOT to SOD for the only tile-part of a tile; set_length sets Psot later. `packed`: with
+ * PPT. */
+static void put_tile_header(GByteArray *out, const Cj2kRtpParts *parts, uint32_t tile, bool packed)
 {
   Cj2kSpan span = parts->tile_headers[tile];
-  bool good = true;
   put16(out, CJ2K_SOT);
   put16(out, 10);
   put16(out, tile);
   put32(out, 0);
   put16(out, 1); /* TPsot 0, TNsot 1 */
   if (span.size)
-    good = copy_segments(out, parts->flat->data, span.offset, span.offset + span.size - 2);
+    copy_segments(out, parts->flat->data, span.offset, span.offset + span.size - 2, packed);
   put16(out, CJ2K_SOD);
-  return good;
 }
 
 /* Sets Psot of the tile-part that extends from `at` to the end of `out`. */
@@ -123,17 +150,16 @@ static bool make_plan(Cj2kRtpRepairer *repairer)
   bool same;
   g_byte_array_set_size(skeleton, 0);
   g_byte_array_append(skeleton, parts->flat->data, 2);
-  if (!copy_segments(skeleton, parts->flat->data, 2, parts->main))
-    return false;
+  copy_segments(skeleton, parts->flat->data, 2, parts->main, true);
   for (uint32_t tile = 0; tile < parts->num_tiles; tile++) {
     guint at = skeleton->len;
-    if (!put_tile_header(skeleton, parts, tile))
-      return false;
+    put_tile_header(skeleton, parts, tile, true);
     set_length(skeleton, at);
   }
   put16(skeleton, CJ2K_EOC);
   if (cj2k_header_read(repairer->headers, skeleton->data, skeleton->len, true, MAX_MEMORY, &header,
-                       &same, &repairer->tile_parts, &error) != CJ2K_OK)
+                       &same, &repairer->tile_parts, &error) != CJ2K_OK ||
+      !can_unpack(repairer))
     return false;
   return cj2k_plan_renew(&repairer->plan, header, 0, MAX_MEMORY, &error) == CJ2K_OK;
 }
@@ -402,6 +428,94 @@ static bool take_slice(Walk *walk, const Cj2kRtpSlice *slice, bool in_sync)
   return in_sync;
 }
 
+/* --- a tile with packed packet headers --- */
+
+/* Writes packet walk->next, whose body is at `at`, with its SOP in front if it has one. */
+static void put_packed(Walk *walk, const uint8_t *headers, uint64_t at, uint32_t sop)
+{
+  const Cj2kRtpPackedPacket *packet =
+      &g_array_index(walk->repairer->packed.packets, Cj2kRtpPackedPacket, walk->next);
+  g_byte_array_append(walk->out, walk->flat + at - sop, sop);
+  g_byte_array_append(walk->out, headers + packet->header, packet->header_size);
+  g_byte_array_append(walk->out, walk->flat + at, (guint)packet->body_size);
+  mark_used(walk, at - sop, at + packet->body_size);
+  walk->next++;
+}
+
+/* Where in the slice packet walk->next or a later one begins, up to which empty packets are
+ * written. UINT64_MAX: nowhere. */
+static uint64_t enter_packed(Walk *walk, const Cj2kRtpSlice *slice, uint64_t at, uint64_t position)
+{
+  const Cj2kRtpPacked *packed = &walk->repairer->packed;
+  uint32_t packet = walk->next;
+  if (position == CJ2K_RTP_NO_POSITION) {
+    at = next_sop(walk, at, slice->end, &packet);
+  } else {
+    packet = MAX(packet, cj2k_rtp_packed_find(packed, position));
+    if (packet >= packed->packets->len)
+      return UINT64_MAX;
+    at += g_array_index(packed->packets, Cj2kRtpPackedPacket, packet).body - position;
+  }
+  if (at <= slice->end)
+    fill(walk, packet);
+  return at <= slice->end ? at : UINT64_MAX;
+}
+
+/* Copies the packets of a slice, which begins at this position in the tile's bodies, to the output,
+ * with the headers that they have in `headers`. */
+static void take_packed(Walk *walk, const Cj2kRtpSlice *slice, const uint8_t *headers,
+                        uint64_t position)
+{
+  const GArray *packets = walk->repairer->packed.packets;
+  bool in_sync = walk->coding->sop && slice->begins_tile && walk->next == 0;
+  uint64_t at = slice->begin;
+  if (!in_sync)
+    at = enter_packed(walk, slice, at, walk->coding->sop ? CJ2K_RTP_NO_POSITION : position);
+  while (at != UINT64_MAX && walk->next < packets->len) {
+    const Cj2kRtpPackedPacket *packet = &g_array_index(packets, Cj2kRtpPackedPacket, walk->next);
+    bool has_sop = slice->end - at >= SOP_BYTES && cj2k_get16(walk->flat + at) == CJ2K_SOP;
+    uint32_t sop = has_sop ? SOP_BYTES : 0;
+    bool named = !has_sop || check_nsop(walk, cj2k_get16(walk->flat + at + 4));
+    if (!named) { /* another packet begins here */
+      at = enter_packed(walk, slice, at, CJ2K_RTP_NO_POSITION);
+      continue;
+    }
+    if (packet->body_size > slice->end - at - sop || (at == slice->end && walk->coding->sop))
+      break;
+    uint64_t body = at + sop;
+    at = body + packet->body_size;
+    if (walk->repairer->dead[packet_at(walk, walk->next)->precinct_index])
+      fill(walk, walk->next + 1);
+    else
+      put_packed(walk, headers, body, sop);
+  }
+}
+
+static void take_packed_tile(Walk *walk, const struct Cj2kPackedHeaders *headers)
+{
+  Cj2kRtpRepairer *repairer = walk->repairer;
+  const GArray *all = repairer->parts.slices;
+  uint32_t count = 0;
+  if (walk->slice == all->len) /* nothing of it has arrived */
+    return;
+  const Cj2kRtpSlice *slices = &g_array_index(all, Cj2kRtpSlice, walk->slice);
+  while (walk->slice + count < all->len && slices[count].tile == walk->tile)
+    count++;
+  cj2k_rtp_packed_read(&repairer->packed, &repairer->reader, repairer->packets, headers->data,
+                       headers->size);
+  cj2k_rtp_packed_place(&repairer->packed, slices, count, repairer->parts.largest);
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t position = g_array_index(repairer->packed.positions, uint64_t, i);
+    /* With SOP that the header does not announce, bytes are not those of bodies alone. */
+    if (i > 0 && find_sop(walk, slices[i].begin, slices[i].end) != UINT64_MAX)
+      position = CJ2K_RTP_NO_POSITION;
+    take_packed(walk, &slices[i], headers->data, position);
+  }
+  walk->slice += count;
+}
+
+/* --- all tiles --- */
+
 /* Lists the packets of a tile in the order of its progression. */
 static bool list_packets(Cj2kRtpRepairer *repairer, uint32_t tile)
 {
@@ -425,13 +539,16 @@ static bool repair_tile(Walk *walk)
   const GArray *slices = repairer->parts.slices;
   bool in_sync = false;
   guint begin = walk->out->len;
-  if (!list_packets(repairer, walk->tile) ||
-      !put_tile_header(walk->out, &repairer->parts, walk->tile))
+  if (!list_packets(repairer, walk->tile))
     return false;
+  put_tile_header(walk->out, &repairer->parts, walk->tile, false);
   walk->coding = cj2k_header_tile(repairer->plan->header, walk->tile);
   walk->next = walk->mark = 0;
   learn_sop(walk);
   walk->result->packets += num_packets(walk);
+  const struct Cj2kPackedHeaders *headers = repairer->tile_parts.packed_headers;
+  if (headers && headers[walk->tile].data)
+    take_packed_tile(walk, &headers[walk->tile]);
   for (; walk->slice < slices->len; walk->slice++) {
     const Cj2kRtpSlice *slice = &g_array_index(slices, Cj2kRtpSlice, walk->slice);
     if (slice->tile != walk->tile)
@@ -483,7 +600,9 @@ bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_
     return false;
   reserve_precincts(repairer);
   g_byte_array_append(out, repairer->parts.flat->data, 2);
-  copy_segments(out, repairer->parts.flat->data, 2, repairer->parts.main);
+  copy_segments(out, repairer->parts.flat->data, 2, repairer->parts.main, false);
+  if (repairer->tile_parts.packed_headers)
+    cj2k_rtp_parts_trim(&repairer->parts);
   Walk walk = {.repairer = repairer,
                .flat = repairer->parts.flat->data,
                .arrived = arrived,

@@ -12,6 +12,7 @@ void cj2k_rtp_parts_init(Cj2kRtpParts *parts)
   memset(parts, 0, sizeof *parts);
   parts->flat = g_byte_array_new();
   parts->runs = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+  parts->gaps = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   parts->marks = g_array_new(FALSE, FALSE, sizeof(Cj2kRtpMark));
   parts->slices = g_array_new(FALSE, FALSE, sizeof(Cj2kRtpSlice));
   parts->origins = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -21,6 +22,7 @@ void cj2k_rtp_parts_clear(Cj2kRtpParts *parts)
 {
   g_byte_array_unref(parts->flat);
   g_array_unref(parts->runs);
+  g_array_unref(parts->gaps);
   g_array_unref(parts->marks);
   g_array_unref(parts->slices);
   g_array_unref(parts->origins);
@@ -93,6 +95,21 @@ static void add_mark(Cj2kRtpParts *parts, const Cj2kRtpArrived *payload)
     g_array_append_val(parts->marks, mark);
 }
 
+static void begin_run(Cj2kRtpParts *parts, uint64_t at, uint32_t lost)
+{
+  g_array_append_val(parts->runs, at);
+  g_array_append_val(parts->gaps, lost);
+}
+
+/* The number of payloads missing before one, with `before` more in front of that. */
+static uint32_t add_lost(uint32_t before, const Cj2kRtpArrived *arrived)
+{
+  if (arrived->gap && !arrived->lost)
+    return UINT32_MAX;
+  uint64_t lost = (uint64_t)before + (arrived->gap ? arrived->lost : 0) + (arrived->size == 0);
+  return (uint32_t)MIN(lost, UINT32_MAX);
+}
+
 /* Copies `kept`, if it is not NULL, and the payloads to `flat`, and notes where runs begin. With
  * `kept` Main packets are not copied; what follows the last of them follows `kept`. */
 static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t count,
@@ -100,12 +117,15 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
 {
   uint64_t at = 0;
   bool gap = true;
+  uint32_t lost = 0;
   g_byte_array_set_size(parts->flat, 0);
   g_array_set_size(parts->runs, 0);
+  g_array_set_size(parts->gaps, 0);
+  parts->largest = 0;
   g_array_set_size(parts->marks, 0);
   g_array_set_size(parts->origins, 0);
   if (kept) {
-    g_array_append_val(parts->runs, at);
+    begin_run(parts, 0, 0);
     g_byte_array_append(parts->flat, kept->data, kept->len);
     gap = false;
   }
@@ -113,15 +133,19 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
     at = parts->flat->len;
     g_array_append_val(parts->origins, at);
     gap |= arrived[i].gap || arrived[i].size == 0;
+    lost = add_lost(lost, &arrived[i]);
+    parts->largest = MAX(parts->largest, arrived[i].size);
     if (arrived[i].size == 0)
       continue;
     if (kept && arrived[i].header.kind != CJ2K_RTP_BODY) {
       gap = arrived[i].header.kind == CJ2K_RTP_MAIN_MORE;
+      lost = gap ? UINT32_MAX : 0;
       continue;
     }
     if (gap)
-      g_array_append_val(parts->runs, at);
+      begin_run(parts, at, lost);
     gap = false;
+    lost = 0;
     if (arrived[i].header.kind == CJ2K_RTP_BODY && arrived[i].header.marked)
       add_mark(parts, &arrived[i]);
     g_byte_array_append(parts->flat, arrived[i].data, arrived[i].size);
@@ -168,12 +192,15 @@ static bool changes_coding(const uint8_t *at, const uint8_t *end)
   return false;
 }
 
-static Current enter_tile_part(Cj2kRtpParts *parts, const uint8_t *sot, uint64_t data_at)
+/* `before`: the tile of the tile-part before; -1: none. */
+static Current enter_tile_part(Cj2kRtpParts *parts, const uint8_t *sot, uint64_t data_at,
+                               int64_t before)
 {
   Current current = {cj2k_get16(sot + 4), sot[10], sot[11], parts->slices->len};
   uint64_t header = (uint64_t)(sot - parts->flat->data) + SOT_BYTES;
   if (current.index != 0 && changes_coding(sot + SOT_BYTES, parts->flat->data + data_at))
     parts->unsupported = true;
+  parts->in_turn &= current.index == 0 && current.count == 1 && (int64_t)current.tile > before;
   if (current.index == 0 && parts->tile_headers[current.tile].size == 0)
     parts->tile_headers[current.tile] = (Cj2kSpan){header, data_at - header};
   return current;
@@ -201,15 +228,12 @@ static bool follows(const Current *current, const uint8_t *sot)
          (tile == current->tile + 1 && index == current->index);
 }
 
-static void add_slice(Cj2kRtpParts *parts, const Current *current, uint64_t begin, uint64_t end,
-                      bool after_gap, bool after_header)
+static void add_slice(Cj2kRtpParts *parts, const Current *current, Cj2kRtpSlice slice,
+                      bool after_header)
 {
-  Cj2kRtpSlice slice = {.begin = begin,
-                        .end = end,
-                        .tile = current->tile,
-                        .after_gap = after_gap,
-                        .begins_tile = after_header && current->index == 0};
-  if (end > begin)
+  slice.tile = current->tile;
+  slice.begins_tile = after_header && current->index == 0;
+  if (slice.end > slice.begin)
     g_array_append_val(parts->slices, slice);
 }
 
@@ -225,7 +249,8 @@ static gint compare_slices(gconstpointer a, gconstpointer b)
 static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
 {
   const uint8_t *flat = parts->flat->data;
-  Current current = enter_tile_part(parts, flat + parts->main, headers);
+  parts->in_turn = true;
+  Current current = enter_tile_part(parts, flat + parts->main, headers, -1);
   g_array_set_size(parts->slices, 0);
   current.first_slice = 0;
   for (uint32_t i = 0; i + 1 < parts->runs->len; i++) {
@@ -237,21 +262,41 @@ static void find_slices(Cj2kRtpParts *parts, uint64_t headers)
       begin = headers;
     while (begin < end) {
       uint64_t next = find_tile_part(parts, begin, end, &data_at);
-      add_slice(parts, &current, begin, next, after_gap, after_header);
+      bool successor = next != end && follows(&current, flat + next);
+      Cj2kRtpSlice slice = {.begin = begin,
+                            .end = next,
+                            .after_gap = after_gap,
+                            .ends_tile = successor && cj2k_get16(flat + next + 4) != current.tile,
+                            .lost = after_header ? 0 : g_array_index(parts->gaps, uint32_t, i)};
+      add_slice(parts, &current, slice, after_header);
       if (next == end)
         break;
-      bool successor = follows(&current, flat + next);
       leave_tile_part(parts, &current, successor);
       /* A tile-part with TPsot > 0 continues the one before it, unless that may be missing. */
       after_gap = i > 0 && flat[next + 10] > 0 &&
                   !(successor && cj2k_get16(flat + next + 4) == current.tile);
-      current = enter_tile_part(parts, flat + next, data_at);
+      current = enter_tile_part(parts, flat + next, data_at, current.tile);
       begin = data_at;
       after_header = true;
     }
   }
   leave_tile_part(parts, &current, current.tile + 1 == parts->num_tiles);
   g_array_sort(parts->slices, compare_slices);
+}
+
+void cj2k_rtp_parts_trim(Cj2kRtpParts *parts)
+{
+  const uint8_t *data = parts->flat->data;
+  if (!parts->slices->len)
+    return;
+  Cj2kRtpSlice *last = &g_array_index(parts->slices, Cj2kRtpSlice, parts->slices->len - 1);
+  uint64_t end = last->end;
+  while (end > last->begin && data[end - 1] == 0)
+    end--;
+  if (end - last->begin < 2 || cj2k_get16(data + end - 2) != CJ2K_EOC)
+    return;
+  last->end = end - 2;
+  last->ends_tile = true;
 }
 
 /* The number of tiles, from SIZ. 0: it is not valid. */

@@ -8,6 +8,7 @@
 #include "common/options/decoder_options.h"
 #include "common/rtp/packetise.h"
 #include "picture-input.h"
+#include "tests/support/pack-headers.h"
 
 static const char *root;
 
@@ -169,6 +170,23 @@ static void save_rtp(const char *name, const uint8_t *data, size_t size)
   cj2k_rtp_locator_free(locator);
 }
 
+/* The same codestream with packed packet headers. */
+static void save_packed(const char *name, uint16_t marker, const uint8_t *data, size_t size)
+{
+  static const char *const targets[] = {"fuzz-packets", "fuzz-frame", "fuzz-rtp"};
+  GArray *places = g_array_new(FALSE, FALSE, sizeof(PackedPacket));
+  GBytes *bytes = pack_headers(data, size, marker, places);
+  gchar *file = g_strconcat("packed-", name, NULL);
+  gsize packed_size;
+  const uint8_t *packed = g_bytes_get_data(bytes, &packed_size);
+  for (uint32_t t = 0; t < G_N_ELEMENTS(targets); t++)
+    save(targets[t], file, packed, packed_size);
+  save_rtp(file, packed, packed_size);
+  g_free(file);
+  g_bytes_unref(bytes);
+  g_array_unref(places);
+}
+
 static void make_codestreams(void)
 {
   static const char *const targets[] = {"fuzz-headers", "fuzz-packets", "fuzz-parts",
@@ -184,6 +202,7 @@ static void make_codestreams(void)
       for (uint32_t t = 0; t < G_N_ELEMENTS(targets); t++)
         save(targets[t], streams[i].name, data, size);
       save_rtp(streams[i].name, data, size);
+      save_packed(streams[i].name, i % 2 ? CJ2K_PPM : CJ2K_PPT, data, size);
     }
     g_bytes_unref(bytes);
   }
