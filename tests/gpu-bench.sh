@@ -17,6 +17,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$(cd "${1:-build}" && pwd) || exit 1
+# What tests/gpu-pack.sh made brings libraries along.
+[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 streams=${CJ2K_STREAMS:-} frames=${CJ2K_FRAMES:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

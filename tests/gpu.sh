@@ -32,6 +32,8 @@ done
 if [ -z "$elements" ] || [ ${#bundles[@]} -eq 0 ]; then # bundles have programs of their own
   build=$(cd "$build" && pwd) || exit 1
 fi
+# What tests/gpu-pack.sh made brings libraries along.
+[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export CJ2K_SHARED=${CJ2K_SHARED:-$root/../shared} PYTHONPATH=$root/tests/support
 streams=${CJ2K_STREAMS:-} frames=${CJ2K_FRAMES:-}
 work=$(mktemp -d)
