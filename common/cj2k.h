@@ -605,11 +605,11 @@ typedef enum {
 /**
  * Called for each slice of a frame, in codestream order, on a thread of the encoder, before the
  * frame can be received: the first slice begins with the headers, the last one ends with EOC.
- * Slices of different frames come one frame after the other. `user` is that of cj2k_encoder_submit;
- * `data` is valid during the call. A frame that fails ends with a call whose `data` is NULL, and
- * `last` true. All slices of another one together are the data of the Cj2kPacket. The CPU back end
- * codes a slice when the one before has left; the CUDA back end codes the whole frame before the
- * first. The function must not call the encoder.
+ * Slices of different frames come one frame after the other. `user` is that of cj2k_encoder_submit
+ * or cj2k_encoder_begin; `data` is valid during the call. A frame that fails or is dropped ends
+ * with a call whose `data` is NULL, and `last` true. All slices of another one together are the
+ * data of the Cj2kPacket. The CPU back end codes a slice when the one before has left; the CUDA
+ * back end codes the whole frame before the first. The function must not call the encoder.
  */
 typedef void (*Cj2kSliceReady)(void *slice_user, void *user, const uint8_t *data, size_t size,
                                bool last);
@@ -788,7 +788,8 @@ typedef struct {
 CJ2K_API Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params,
                                         const Cj2kEncoderImage *image, const Cj2kLayout *layout,
                                         Cj2kError *error);
-/** Waits for frames in flight and frees everything. NULL is allowed. */
+/** Waits for frames in flight, drops the one that was begun, if any, and frees everything. NULL is
+ * allowed. */
 CJ2K_API void cj2k_encoder_close(Cj2kEncoder *encoder);
 /** The back end in use, never CJ2K_BACKEND_AUTO. */
 CJ2K_API Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder);
@@ -800,8 +801,8 @@ CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 
 /** Changes the rate parameters (quality, quant_step, psnr, bitrate, max_frame_bytes,
- * bits_per_pixel, max_component_bytes, average_bitrate) and the regions from the next submitted
- * frame on.
+ * bits_per_pixel, max_component_bytes, average_bitrate) and the regions from the next frame
+ * on that is submitted or begun.
  * rate_control itself may change only from one lossy kind to another, and average_bitrate neither
  * from nor to 0. A budget that cannot hold the headers is refused. On
  * error the old rate stays. */
@@ -814,6 +815,35 @@ CJ2K_API Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncode
  * because handing the work to other threads would take longer. */
 CJ2K_API Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture,
                                         void *user, Cj2kError *error);
+
+/**
+ * Begins a frame whose picture comes row by row, for cj2k_encoder_append and cj2k_encoder_end,
+ * which belong to the thread that submits and tell how many rows are there. picture and user are
+ * those of cj2k_encoder_submit. Blocks while frames_in_flight frames are in flight; the new one is
+ * in flight from cj2k_encoder_end on. No other frame can be submitted before.
+ *
+ * With `slices` the CPU back end codes each slice as soon as the rows are there on which it
+ * depends, so that slice_ready is called while the rest is on its way. These rows end below the
+ * slice, by up to 3 * 2^levels - 3 (5/3: 2^levels - 1) rows of a component. A thread of the encoder
+ * waits for them. A frame whose steps are searched with the whole picture (psnr, and a budget
+ * without an earlier frame to learn from) needs all rows before its first slice. Without slices,
+ * and with the CUDA back end, the frame is submitted when it ends. The bytes are the same in all
+ * cases.
+ */
+CJ2K_API Cj2kStatus cj2k_encoder_begin(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
+                                       Cj2kError *error);
+/** Tells that the picture that was begun is there down to row `rows`, exclusive, counted on the
+ * reference grid from its top: a component with sub-sampling down to the last row that begins above
+ * `rows`. These samples must stay untouched until the frame was received. It does not wait for
+ * slices to be coded. CJ2K_ERROR_ARGUMENT: no frame was begun, or `rows` is less than in the last
+ * call or more than the height; nothing has changed then. */
+CJ2K_API Cj2kStatus cj2k_encoder_append(Cj2kEncoder *encoder, uint32_t rows, Cj2kError *error);
+/** Ends the frame: all rows are there. It is then received like any other. */
+CJ2K_API Cj2kStatus cj2k_encoder_end(Cj2kEncoder *encoder, Cj2kError *error);
+/** Forgets the frame that was begun, if there is one: it is not received. If a slice has left, or
+ * is being coded, this waits for it, and unless that was the last one slice_ready is called as for
+ * a frame that fails. The picture is the caller's again. */
+CJ2K_API void cj2k_encoder_drop(Cj2kEncoder *encoder);
 
 /** A frame that was encoded. */
 typedef struct {
@@ -841,8 +871,8 @@ CJ2K_API void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, siz
 CJ2K_API void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory);
 /** Changes frames_in_flight (1..16) from the next frame on. Rate control goes on as if nothing had
  * happened: bytes do not depend on it. Called on the thread that submits, while no frame is in
- * flight. On CJ2K_ERROR_ARGUMENT nothing has changed; after another error there is no memory, and
- * frames may fail. */
+ * flight and none was begun. On CJ2K_ERROR_ARGUMENT nothing has changed; after another error there
+ * is no memory, and frames may fail. */
 CJ2K_API Cj2kStatus cj2k_encoder_set_frames_in_flight(Cj2kEncoder *encoder, uint32_t frames,
                                                       Cj2kError *error);
 /** Fills *stats. May be called from any thread. */

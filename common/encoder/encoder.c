@@ -198,6 +198,7 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
 
   if (!encoder)
     return;
+  cj2k_encoder_drop(encoder);
   while (cj2k_encoder_receive(encoder, &packet) == CJ2K_OK)
     cj2k_encoder_release(encoder, &packet);
   cj2k_encoder_close_ring(encoder);
@@ -277,7 +278,7 @@ Cj2kStatus cj2k_encoder_set_frames_in_flight(Cj2kEncoder *encoder, uint32_t fram
   if (frames - 1 >= CJ2K_MAX_IN_FLIGHT)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "frames-in-flight is 1 to %d",
                           CJ2K_MAX_IN_FLIGHT);
-  if (encoder->ring.count) /* only this thread raises it */
+  if (encoder->ring.count || encoder->parts.frame) /* only this thread raises it */
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT, "frames are in flight");
   cj2k_encoder_close_ring(encoder);
   cj2k_encoder_clear_slots(encoder);
@@ -295,11 +296,14 @@ Cj2kStatus cj2k_encoder_set_frames_in_flight(Cj2kEncoder *encoder, uint32_t fram
 
 /* --------------------------------------------------------------------------- submit --- */
 
-static Cj2kStatus check_picture(const Cj2kEncoder *encoder, const Cj2kPicture *picture,
-                                Cj2kError *error)
+Cj2kStatus cj2k_encoder_check_submit(const Cj2kEncoder *encoder, const Cj2kPicture *picture,
+                                     Cj2kError *error)
 {
   const Cj2kEncoderImage *image = &encoder->setup.image;
 
+  if (encoder->parts.frame)
+    return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
+                          "the frame in parts that was begun has not ended");
   if (picture->memory == CJ2K_MEMORY_CUDA && encoder->backend.kind != CJ2K_BACKEND_CUDA)
     return cj2k_error_set(error, CJ2K_ERROR_ARGUMENT,
                           "the CPU back end cannot read the memory of a GPU");
@@ -307,8 +311,7 @@ static Cj2kStatus check_picture(const Cj2kEncoder *encoder, const Cj2kPicture *p
                                    image->num_components, error);
 }
 
-/* The next free place of the ring; waits until there is one. */
-static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
+Cj2kEncoderFrame *cj2k_encoder_next_frame(Cj2kEncoder *encoder)
 {
   Cj2kFrameRing *ring = &encoder->ring;
 
@@ -316,7 +319,10 @@ static Cj2kEncoderFrame *wait_for_place(Cj2kEncoder *encoder)
   while (ring->count == ring->size)
     g_cond_wait(&encoder->changed, &encoder->lock);
   Cj2kEncoderFrame *frame = &ring->frames[(ring->first + ring->count) % ring->size];
+  frame->params = encoder->setup.params;
+  frame->rate.target = rate_target(&encoder->setup);
   g_mutex_unlock(&encoder->lock);
+  frame->submitted = g_get_monotonic_time();
   return frame;
 }
 
@@ -329,44 +335,53 @@ static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)
          picture->memory != CJ2K_MEMORY_HOST;
 }
 
-Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
-                               Cj2kError *error)
+void cj2k_encoder_frame_submit(Cj2kEncoderFrame *frame, const Cj2kPicture *picture, void *user,
+                               uint32_t rows, bool open)
 {
-  cj2k_error_clear(error);
-  Cj2kStatus status = check_picture(encoder, picture, error);
-  if (status != CJ2K_OK)
-    return status;
-  Cj2kEncoderFrame *frame = wait_for_place(encoder);
+  Cj2kEncoder *encoder = frame->encoder;
+
   frame->picture = *picture;
   frame->user = user;
   frame->status = CJ2K_OK;
   frame->fallback = frame->redone = false;
   frame->ms_write = frame->rate.layout.ms = 0;
   frame->rate.coder = (Cj2kFrameCoder){0};
-  frame->submitted = g_get_monotonic_time();
   frame->output = cj2k_output_get(encoder->outputs);
   cj2k_error_clear(&frame->error);
 
   g_mutex_lock(&encoder->lock);
-  frame->params = encoder->setup.params;
-  frame->rate.target = rate_target(&encoder->setup);
   frame->rate.number = ++encoder->ring.submitted;
   if (frame->rate.target.average.rate)
     cj2k_bucket_announce(&encoder->rate.bucket, frame->rate.number, &frame->rate.target.average);
   cj2k_slots_announce(&encoder->slots, (uint32_t)(frame - encoder->ring.frames),
                       frame->rate.number);
+  frame->rows = rows;
+  frame->rows_wanted = UINT32_MAX;
+  frame->open = open;
+  frame->dropped = false;
   frame->state = CJ2K_ENCODE_BUSY;
   encoder->ring.count++;
   g_mutex_unlock(&encoder->lock);
   if (!is_direct(encoder, picture)) {
     cj2k_threads_start(encoder->threads, cj2k_encoder_frame_run, frame);
-    return CJ2K_OK;
+    return;
   }
   cj2k_encoder_frame_begin(frame);
   g_mutex_lock(&encoder->lock);
   frame->state = CJ2K_ENCODE_BEGUN;
   g_cond_broadcast(&encoder->changed);
   g_mutex_unlock(&encoder->lock);
+}
+
+Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
+                               Cj2kError *error)
+{
+  cj2k_error_clear(error);
+  Cj2kStatus status = cj2k_encoder_check_submit(encoder, picture, error);
+  if (status != CJ2K_OK)
+    return status;
+  Cj2kEncoderFrame *frame = cj2k_encoder_next_frame(encoder);
+  cj2k_encoder_frame_submit(frame, picture, user, UINT32_MAX, false);
   return CJ2K_OK;
 }
 
@@ -389,7 +404,7 @@ static void count(Cj2kStats *stats, const Cj2kEncoderFrame *frame)
 Cj2kStatus cj2k_encoder_receive(Cj2kEncoder *encoder, Cj2kPacket *packet)
 {
   g_mutex_lock(&encoder->lock);
-  if (!encoder->ring.count) {
+  if (!encoder->ring.count || encoder->ring.frames[encoder->ring.first].open) {
     g_mutex_unlock(&encoder->lock);
     return CJ2K_END;
   }

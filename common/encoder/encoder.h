@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The internals of the encoder. submit (encoder.c) hands a frame to a thread of the pool, which
- * drives the back end, runs rate control (common/rate/control.h) and writes the codestream
- * (frame.c); receive hands it out.
+ * The internals of the encoder. submit (encoder.c), or begin for a picture whose rows come in parts
+ * (parts.c), hands a frame to a thread of the pool, which drives the back end, runs rate control
+ * (common/rate/control.h) and writes the codestream (frame.c); receive hands it out.
  */
 #ifndef CJ2K_ENCODER_ENCODER_H
 #define CJ2K_ENCODER_ENCODER_H
@@ -34,6 +34,11 @@ typedef struct {
   Cj2kRateFrame rate;              /* its coder has the slot in use */
   Cj2kOutput *output;
   uint32_t transformed; /* rows of the picture, on the reference grid */
+  /* Rows that are there, and for how many the task waits (UINT32_MAX: it does not). Guarded by
+   * encoder->lock, like the two below. */
+  uint32_t rows, rows_wanted;
+  bool open;    /* rows may still come; the frame cannot be received */
+  bool dropped; /* no more rows come */
   bool fallback;
   bool redone;          /* a device failed, and another one did the frame */
   Cj2kError why_redone; /* with redone: the error of that device */
@@ -61,6 +66,16 @@ typedef struct {
   uint64_t submitted;       /* so far */
 } Cj2kFrameRing;
 
+/* The frame whose rows come in parts (parts.c); it belongs to the thread that submits. */
+typedef struct {
+  Cj2kEncoderFrame *frame; /* its place in the ring; NULL: none was begun */
+  bool submitted;          /* its task has been started */
+  Cj2kPicture picture;
+  void *user;
+  uint32_t rows;   /* that are there */
+  uint32_t needed; /* with so many it is submitted; more than it has: with all at the end */
+} Cj2kEncoderParts;
+
 struct Cj2kEncoder {
   Cj2kEncoderSetup setup; /* rate parameters: guarded by lock */
   char *comment;
@@ -76,9 +91,20 @@ struct Cj2kEncoder {
   Cj2kFrameRing ring;
   Cj2kSlots slots; /* of the back end */
   Cj2kOutputs *outputs;
+  Cj2kEncoderParts parts;
   uint64_t delivered; /* frames whose slices have all left, with slices; guarded by lock */
   Cj2kStats stats;
 };
+
+/* encoder.c. Refuses a picture that cannot be encoded, and any while a frame in parts was begun. */
+Cj2kStatus cj2k_encoder_check_submit(const Cj2kEncoder *encoder, const Cj2kPicture *picture,
+                                     Cj2kError *error);
+/* The next free place of the ring, with the parameters and the time of this moment; waits until
+ * there is one. */
+Cj2kEncoderFrame *cj2k_encoder_next_frame(Cj2kEncoder *encoder);
+/* Starts the frame in this place. `rows` of its picture are there; `open`: more may come. */
+void cj2k_encoder_frame_submit(Cj2kEncoderFrame *frame, const Cj2kPicture *picture, void *user,
+                               uint32_t rows, bool open);
 
 /* backend.c. Opens CUDA if it is requested, or if AUTO finds a usable GPU; else the CPU. */
 bool cj2k_encoder_open_backend(Cj2kEncoder *encoder, Cj2kError *error);

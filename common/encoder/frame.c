@@ -160,6 +160,23 @@ static void wait_for_turn(Cj2kEncoderFrame *frame, bool done)
   g_mutex_unlock(&encoder->lock);
 }
 
+/* Waits until so many rows of the picture are there. */
+static Cj2kStatus wait_for_rows(Cj2kEncoderFrame *frame, uint32_t rows)
+{
+  Cj2kEncoder *encoder = frame->encoder;
+
+  g_mutex_lock(&encoder->lock);
+  frame->rows_wanted = rows;
+  while (frame->rows < rows && !frame->dropped)
+    g_cond_wait(&encoder->changed, &encoder->lock);
+  frame->rows_wanted = UINT32_MAX;
+  bool there = frame->rows >= rows;
+  g_mutex_unlock(&encoder->lock);
+  return there ? CJ2K_OK
+               : cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                                "the frame was dropped before all its rows were there");
+}
+
 /* Transforms the rows of the picture that the slices up to this one need. */
 static Cj2kStatus prepare_slices(void *ctx, uint32_t slice)
 {
@@ -169,6 +186,9 @@ static Cj2kStatus prepare_slices(void *ctx, uint32_t slice)
 
   if (rows <= frame->transformed)
     return CJ2K_OK;
+  Cj2kStatus status = wait_for_rows(frame, rows);
+  if (status != CJ2K_OK)
+    return status;
   uint32_t done = frame->transformed;
   frame->transformed = rows;
   return cj2k_coder_transform_rows(&frame->rate.coder, &job, done, rows, &frame->error);

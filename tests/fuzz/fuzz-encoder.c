@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Encoder parameters and strange pictures: whatever is accepted ends with a codestream within its
- * budget, or with a reason. The rate changes between frames.
+ * budget, or with a reason. The rate changes between frames. Some pictures come row by row, and
+ * some of these are dropped.
  */
 #include "picture-input.h"
 
@@ -19,6 +20,29 @@ static void check_packet(const Cj2kPacket *packet, const Cj2kEncoderParams *para
                params->max_frame_bytes);
 }
 
+/* Submits the picture. The bytes of the rate that comes next also say how. */
+static Cj2kStatus submit(Cj2kEncoder *encoder, const FuzzPicture *p, FuzzInput in, Cj2kError *error)
+{
+  uint32_t how = (uint32_t)fuzz_take(&in, 1), step = 1 + (uint32_t)fuzz_take(&in, 1) % 64;
+  Cj2kError refused = {0};
+
+  if (how % 4 == 0)
+    return cj2k_encoder_submit(encoder, &p->picture, NULL, error);
+  Cj2kStatus status = cj2k_encoder_begin(encoder, &p->picture, NULL, error);
+  if (status != CJ2K_OK)
+    return status;
+  for (uint32_t rows = how / 4; rows <= p->image.height; rows += step)
+    FUZZ_CHECK(cj2k_encoder_append(encoder, rows, error) == CJ2K_OK, "row %u: %s", rows,
+               error->text);
+  FUZZ_CHECK(cj2k_encoder_append(encoder, p->image.height + 1, &refused) == CJ2K_ERROR_ARGUMENT,
+             "too many rows are taken");
+  if (how % 4 == 1) {
+    cj2k_encoder_drop(encoder);
+    return cj2k_encoder_submit(encoder, &p->picture, NULL, error);
+  }
+  return cj2k_encoder_end(encoder, error);
+}
+
 static void encode(Cj2kEncoder *encoder, const FuzzPicture *p, Cj2kEncoderParams *params,
                    FuzzInput *in)
 {
@@ -27,7 +51,7 @@ static void encode(Cj2kEncoder *encoder, const FuzzPicture *p, Cj2kEncoderParams
   uint32_t frames = fuzz_range(in, 1, 3);
 
   for (uint32_t i = 0; i < frames; i++) {
-    Cj2kStatus status = cj2k_encoder_submit(encoder, &p->picture, NULL, &error);
+    Cj2kStatus status = submit(encoder, p, *in, &error);
     FUZZ_CHECK(status == CJ2K_OK || error.text[0], "status %d without a reason", status);
     if (status != CJ2K_OK)
       return;
