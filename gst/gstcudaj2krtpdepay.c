@@ -58,6 +58,7 @@ typedef struct {
   Cj2kRtpReceiver *receiver;
   GstStructure *caps;        /* of the sink pad */
   Cj2kRtpCodestream pending; /* the first of two codestreams of a picture; data NULL: none */
+  gboolean second_begun;     /* the begin of the second one has been pushed */
   guint32 field_distance;    /* ticks between the last two fields of a picture; 0: unknown */
   gboolean asked;            /* downstream's caps are known, in the next two */
   gboolean takes_parts;      /* downstream takes alignment=subframe */
@@ -261,6 +262,15 @@ static void count(GstCudaJ2kRtpDepay *self, guint64 *counter)
   GST_OBJECT_UNLOCK(self);
 }
 
+/* Sets the flags of a buffer of a picture whose first codestream has this TP. */
+static void set_field_flags(GstBuffer *buffer, guint8 part)
+{
+  if (part == CJ2K_RTP_FIELD1_LINE1 || part == CJ2K_RTP_FIELD1_LINE2)
+    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED);
+  if (part == CJ2K_RTP_FIELD1_LINE1)
+    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
+}
+
 /* Pushes a picture of one or two codestreams, which it frees; `second` is NULL or the second
  * field. */
 static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
@@ -273,8 +283,10 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
       g_clear_pointer(&second->data, g_free);
     return;
   }
-  if (!self->in_parts)
-    first->given = 0; /* what was pushed went to another element */
+  if (!self->in_parts) /* what was pushed went to another element */
+    first->given = 0;
+  if (second && !self->in_parts)
+    second->given = 0;
   gboolean begun = first->given > 0;
   GstBuffer *buffer = wrap(first);
   corrupted |= first->repaired || (second && second->repaired);
@@ -288,10 +300,7 @@ static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
     GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
     count(self, &self->corrupted);
   }
-  if (part == CJ2K_RTP_FIELD1_LINE1 || part == CJ2K_RTP_FIELD1_LINE2)
-    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_INTERLACED);
-  if (part == CJ2K_RTP_FIELD1_LINE1)
-    GST_BUFFER_FLAG_SET(buffer, GST_VIDEO_BUFFER_FLAG_TFF);
+  set_field_flags(buffer, part);
   if (self->in_parts)
     GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_MARKER);
   if (begun)
@@ -307,31 +316,53 @@ static void push_alone(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *field)
   Cj2kRtpCodestream copy = *field;
   guint8 part = gst_cuda_j2k_rtp_is_first(field->part) ? field->part : (guint8)(field->part - 1);
   copy.data = g_memdup2(field->data, field->size);
+  copy.given = 0;
   count(self, &self->unpaired);
   push_picture(self, field, &copy, part, TRUE);
 }
 
 static void push_pending(GstCudaJ2kRtpDepay *self)
 {
-  if (self->pending.data)
+  if (self->second_begun) /* the second one has failed: the picture has no end */
+    g_clear_pointer(&self->pending.data, g_free);
+  else if (self->pending.data)
     push_alone(self, &self->pending);
+  self->second_begun = FALSE;
 }
 
-/* Are these the two parts of a picture? Where the second field of one picture and the first of the
- * next were lost, the fields that are left follow each other, but three times as far apart as the
- * fields before. */
-static gboolean belong_together(GstCudaJ2kRtpDepay *self, const Cj2kRtpCodestream *first,
-                                const Cj2kRtpCodestream *second)
+/* Whether a codestream with this TP and timestamp and the pending one may be the fields of a
+ * picture: one follows the other within a second. */
+static gboolean may_be_fields(const GstCudaJ2kRtpDepay *self, guint8 part, guint32 timestamp)
 {
-  guint32 distance = second->timestamp - first->timestamp, usual = self->field_distance;
-  if (!first->data || first->part + 1 != second->part)
-    return FALSE;
-  if (second->part == CJ2K_RTP_PSF2)
-    return distance == 0;
-  if (distance == 0 || distance >= CLOCK_RATE)
-    return FALSE;
-  self->field_distance = distance; /* also of fields that are refused: the rate may have changed */
-  return !usual || distance <= usual + usual / 2;
+  guint32 distance = timestamp - self->pending.timestamp;
+  return self->pending.data && self->pending.part + 1 == part && part != CJ2K_RTP_PSF2 &&
+         distance > 0 && distance < CLOCK_RATE;
+}
+
+/* Are the pending codestream and this one the two parts of a picture? Where the second field of one
+ * picture and the first of the next were lost, the fields that are left follow each other, but
+ * three times as far apart as the fields before. */
+static gboolean belong_together(const GstCudaJ2kRtpDepay *self, guint8 part, guint32 timestamp)
+{
+  guint32 distance = timestamp - self->pending.timestamp, usual = self->field_distance;
+  if (part == CJ2K_RTP_PSF2)
+    return self->pending.data && self->pending.part == CJ2K_RTP_PSF1 && distance == 0;
+  return may_be_fields(self, part, timestamp) && (!usual || distance <= usual + usual / 2);
+}
+
+/* Pushes what is left of a first field whose begin was pushed, and keeps it. */
+static void push_rest(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first)
+{
+  gsize size = first->size - first->given;
+  GstBuffer *buffer = gst_buffer_new_memdup(first->data + first->given, size);
+  GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = first->time;
+  GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
+  if (first->repaired)
+    GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
+  set_field_flags(buffer, first->part);
+  first->given = first->size;
+  self->follows = TRUE;
+  push_buffer(self, buffer);
 }
 
 static void take_codestream(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *codestream)
@@ -349,12 +380,32 @@ static void take_codestream(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *codestr
   } else if (gst_cuda_j2k_rtp_is_first(codestream->part)) {
     push_pending(self);
     self->pending = *codestream;
-  } else if (belong_together(self, &self->pending, codestream)) {
-    push_picture(self, &self->pending, codestream, self->pending.part, FALSE);
+    if (self->in_parts && codestream->given > 0)
+      push_rest(self, &self->pending);
   } else {
-    push_pending(self);
-    push_alone(self, codestream);
+    gboolean together = belong_together(self, codestream->part, codestream->timestamp);
+    /* Also of fields that are refused: the rate may have changed. */
+    if (may_be_fields(self, codestream->part, codestream->timestamp))
+      self->field_distance = codestream->timestamp - self->pending.timestamp;
+    if (together)
+      self->second_begun = FALSE;
+    else
+      push_pending(self);
+    if (together)
+      push_picture(self, &self->pending, codestream, self->pending.part, FALSE);
+    else
+      push_alone(self, codestream);
   }
+}
+
+/* Whether the begin of a codestream may be pushed: that of a second field behind the whole first
+ * one, and not where it may have to stand for both. */
+static gboolean may_begin(const GstCudaJ2kRtpDepay *self, const Cj2kRtpBegin *begin)
+{
+  if (gst_cuda_j2k_rtp_is_frame(begin->part) || gst_cuda_j2k_rtp_is_first(begin->part))
+    return TRUE;
+  return self->in_parts && self->pending.given > 0 &&
+         belong_together(self, begin->part, begin->timestamp);
 }
 
 /* Pushes the beginning of the codestream that is next, as far as it is there. */
@@ -362,22 +413,26 @@ static void push_begin(GstCudaJ2kRtpDepay *self)
 {
   Cj2kRtpBegin begin;
   ask_downstream(self);
-  if (!self->takes_parts || !cj2k_rtp_receiver_pull_begin(self->receiver, &begin))
+  if (!self->takes_parts || !cj2k_rtp_receiver_peek_begin(self->receiver, &begin) ||
+      !may_begin(self, &begin) || !cj2k_rtp_receiver_pull_begin(self->receiver, &begin))
     return;
-  if (!begin.given) {
+  gboolean first = gst_cuda_j2k_rtp_is_frame(begin.part) || gst_cuda_j2k_rtp_is_first(begin.part);
+  if (first && !begin.given) {
     /* It is only read. */
     const Cj2kRtpCodestream codestream = {
         .data = (guint8 *)begin.data, .size = begin.size, .main = begin.main};
     push_pending(self);
     self->in_parts = TRUE;
-    if (!announce(self, &codestream, CJ2K_RTP_FRAME))
+    if (!announce(self, &codestream, begin.part))
       return;
   }
   GstBuffer *buffer = gst_buffer_new_memdup(begin.data + begin.given, begin.size - begin.given);
-  GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = begin.time;
-  if (begin.given)
+  GST_BUFFER_PTS(buffer) = GST_BUFFER_DTS(buffer) = first ? begin.time : self->pending.time;
+  if (begin.given || !first)
     GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
-  self->follows = begin.given ? TRUE : follows_last(self);
+  set_field_flags(buffer, first ? begin.part : self->pending.part);
+  self->second_begun |= !first;
+  self->follows = begin.given || !first ? TRUE : follows_last(self);
   push_buffer(self, buffer);
 }
 
@@ -408,6 +463,7 @@ static void forget(GstCudaJ2kRtpDepay *self)
   cj2k_rtp_receiver_flush(self->receiver);
   gst_clear_buffer(&self->stray);
   g_clear_pointer(&self->pending.data, g_free);
+  self->second_begun = FALSE;
   self->field_distance = 0;
   self->began = FALSE;
   take_codestreams(self);

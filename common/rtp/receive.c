@@ -256,7 +256,7 @@ static void note_zeros(Set *set, int64_t number, bool zeros)
 static void note_safe(Set *set, const Fragment *fragment, const uint8_t *data, size_t size)
 {
   const Cj2kRtpHeader *header = &fragment->header;
-  bool marked = header->kind == CJ2K_RTP_BODY && header->marked && set->part == CJ2K_RTP_FRAME;
+  bool marked = header->kind == CJ2K_RTP_BODY && header->marked;
   bool at_begin =
       header->position == 0 || (header->position == 6 && size >= 4 && cj2k_begins_sop(data));
   if (marked && at_begin && set->begins && set->sorted && !set->left_out &&
@@ -684,7 +684,7 @@ static bool has_lasting_headers(const uint8_t *data, size_t size)
   return true;
 }
 
-bool cj2k_rtp_receiver_pull_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin)
+bool cj2k_rtp_receiver_peek_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin)
 {
   Set *set = &receiver->sets[0];
   if (receiver->num_sets == 0 || set->safe <= set->given || set->whole ||
@@ -698,8 +698,17 @@ bool cj2k_rtp_receiver_pull_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin
                           .size = set->safe,
                           .given = set->given,
                           .timestamp = set->timestamp,
-                          .time = set->time};
+                          .time = set->time,
+                          .part = set->part};
   set_main(set, &begin->main);
+  return true;
+}
+
+bool cj2k_rtp_receiver_pull_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin)
+{
+  Set *set = &receiver->sets[0];
+  if (!cj2k_rtp_receiver_peek_begin(receiver, begin))
+    return false;
   set->given = set->safe;
   /* Packets in front of this codestream are late from now on. */
   receiver->synced = true;

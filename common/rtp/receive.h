@@ -50,6 +50,7 @@ typedef struct {
   size_t given; /* of them were handed out before */
   uint32_t timestamp;
   uint64_t time;
+  uint8_t part; /* TP */
   Cj2kRtpHeader main;
 } Cj2kRtpBegin;
 
@@ -91,10 +92,12 @@ bool cj2k_rtp_receiver_pull(Cj2kRtpReceiver *receiver, Cj2kRtpCodestream *codest
  * Hands out the beginning of the codestream that is next, up to the last precinct that is marked,
  * as far as no packet is missing. false: there is nothing new. What is handed out here stays the
  * beginning of the codestream, whatever is lost behind it; if the codestream fails, it is not
- * handed out any further. Only progressive frames with marked precincts and Psot = 0 have a
- * beginning: where the sender knew the length of the tile-part, a repair would change it.
+ * handed out any further. Only codestreams with marked precincts and Psot = 0 have a beginning:
+ * where the sender knew the length of the tile-part, a repair would change it.
  */
 bool cj2k_rtp_receiver_pull_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin);
+/* Tells what pull_begin would hand out. */
+bool cj2k_rtp_receiver_peek_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin);
 /* Ends the wait for missing packets: pull then hands out all codestreams that have begun. */
 void cj2k_rtp_receiver_end(Cj2kRtpReceiver *receiver);
 /* Discards all packets and begins anew, as if none had come; keeps the statistics. */

@@ -383,6 +383,28 @@ static Stream join(const Stream *parts, guint *largest)
   return frames;
 }
 
+/* The frames by twos, as fields of frames whose tile-parts have no length, as RTP packets. */
+static Stream fields_as_packets(const gchar *mode, guint count)
+{
+  static const Case open = {.open = TRUE};
+  Stream codestreams = stream_encode(PCRL, GST_VIDEO_FORMAT_I420, 96, 66, 2 * count, NULL);
+  GstCaps *caps = gst_caps_copy(codestreams.caps);
+  gst_caps_set_simple(caps, "fields", G_TYPE_INT, 2, "interlace-mode", G_TYPE_STRING, mode, NULL);
+  Stream frames = stream_new(caps);
+  for (guint i = 0; i < count; i++) {
+    GstBuffer *frame = gst_buffer_append(gst_buffer_copy(codestreams.buffers->pdata[2 * i]),
+                                         gst_buffer_ref(codestreams.buffers->pdata[2 * i + 1]));
+    change(&frame, &open);
+    GST_BUFFER_PTS(frame) = gst_util_uint64_scale(i, GST_SECOND, FPS);
+    g_ptr_array_add(frames.buffers, frame);
+  }
+  Stream packets = stream_pass("rtpj2ksclpay", NUMBERS "mtu=300", &frames, NULL);
+  gst_caps_unref(caps);
+  stream_clear(&frames);
+  stream_clear(&codestreams);
+  return packets;
+}
+
 /* With whatever the network does, the parts of each frame are the frame that is handed out whole,
  * with the same flag and the same statistics. */
 static void test_depay(gconstpointer data)
@@ -391,7 +413,8 @@ static void test_depay(gconstpointer data)
       {0, 0, 0, 0},   {1, 5, 0, 0},   {2, 20, 0, 0},   {3, 0, 30, 0},   {4, 0, 0, 30},
       {5, 10, 10, 0}, {6, 10, 5, 20}, {7, 100, 10, 0}, {8, 30, 30, 30}, {9, 300, 0, 10},
   };
-  Stream packets = slices_as_packets(data, 6);
+  Stream packets = g_str_has_prefix(data, "cudaj2kenc") ? slices_as_packets(data, 6)
+                                                        : fields_as_packets(data, 8);
   for (guint i = 0; i < G_N_ELEMENTS(networks); i++) {
     guint dropped = 0, doubled = 0, largest = 0;
     GstStructure *stats, *parts_stats;
@@ -421,26 +444,53 @@ static void test_depay(gconstpointer data)
   stream_clear(&packets);
 }
 
+/* The number of buffers that have left when all packets of a frame but the last and, if it is not
+ * 0, `lost` have arrived. *before: when `lost` was due. */
+static guint push_but_last(const Stream *packets, guint lost, guint *before)
+{
+  GstHarness *h = gst_harness_new_parse("rtpj2kscldepay" DEPAY_PARTS);
+  gst_harness_set_src_caps(h, gst_caps_ref(packets->caps));
+  for (guint i = 0; i + 1 < packets->buffers->len; i++) {
+    if (i == lost)
+      *before = gst_harness_buffers_in_queue(h);
+    if (i != lost || !lost)
+      gst_harness_push(h, gst_buffer_ref(packets->buffers->pdata[i]));
+  }
+  guint pushed = gst_harness_buffers_in_queue(h);
+  gst_harness_teardown(h);
+  return pushed;
+}
+
 /* Parts leave while the frame's packets are still coming, but not past a gap. */
 static void test_depay_at_once(void)
 {
   Stream packets = slices_as_packets(SLICES, 1);
   for (guint lost = 0; lost < packets.buffers->len; lost += 3) {
-    GstHarness *h = gst_harness_new_parse("rtpj2kscldepay" DEPAY_PARTS);
-    gst_harness_set_src_caps(h, gst_caps_ref(packets.caps));
-    guint before = 0, pushed = 0;
-    for (guint i = 0; i + 1 < packets.buffers->len; i++) {
-      if (i != lost || !lost)
-        gst_harness_push(h, gst_buffer_ref(packets.buffers->pdata[i]));
-      pushed = gst_harness_buffers_in_queue(h);
-      if (i + 1 == lost)
-        before = pushed;
-    }
+    guint before = 0, pushed = push_but_last(&packets, lost, &before);
+    if (lost + 1 == packets.buffers->len)
+      continue;
     if (lost)
       g_assert_cmpuint(pushed, ==, before);
     else
       g_assert_cmpuint(pushed, >, 8);
-    gst_harness_teardown(h);
+  }
+  stream_clear(&packets);
+}
+
+/* Of a second field, too. */
+static void test_depay_second_field(void)
+{
+  Stream packets = fields_as_packets("interleaved", 1);
+  guint first = 0, begun = 0, ignored;
+  while (!rtp_view(packets.buffers->pdata[first]).marker)
+    first++;
+  push_but_last(&packets, first + 1, &begun);
+  g_assert_cmpuint(begun, >, 4);
+  g_assert_cmpuint(push_but_last(&packets, 0, &ignored), >, begun + 4);
+  for (guint lost = first + 2; lost + 1 < packets.buffers->len; lost += 3) {
+    guint before = 0;
+    guint pushed = push_but_last(&packets, lost, &before);
+    g_assert_cmpuint(pushed, ==, before);
   }
   stream_clear(&packets);
 }
@@ -466,6 +516,95 @@ static void test_chain(void)
   assert_lossless(SLICES " ! rtpj2ksclpay ! rtpj2kscldepay ! cudaj2kdec backend=cpu", &info);
 }
 
+static void flush(GstHarness *h)
+{
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  gst_harness_push_event(h, gst_event_new_flush_start());
+  gst_harness_push_event(h, gst_event_new_flush_stop(TRUE));
+  gst_harness_push_event(h, gst_event_new_segment(&segment));
+}
+
+/* Pushes half of a frame's buffers, flushes, and pushes the other frame's. */
+static void push_flushed(GstHarness *h, const Stream *stream, guint first, guint end)
+{
+  for (guint i = 0; i < first / 2; i++)
+    gst_harness_push(h, gst_buffer_ref(stream->buffers->pdata[i]));
+  flush(h);
+  while (gst_harness_buffers_in_queue(h))
+    gst_buffer_unref(gst_harness_pull(h));
+  for (guint i = first; i < end; i++)
+    gst_harness_push(h, gst_buffer_ref(stream->buffers->pdata[i]));
+}
+
+/* A flush in the middle of a frame of fields: nothing of it is left in the next one, neither in
+ * the packets nor in what is made of them. */
+static void test_flush(void)
+{
+  static const Case fields = {.fields = "tff"};
+  Stream whole = encode_case(&fields), parts = cut(&whole, 50), packets;
+  Stream expected = stream_pass("rtpj2ksclpay", "mtu=150", &whole, NULL);
+  guint first = 0, end, sent = 0;
+  GstBuffer *packet;
+  while (!GST_BUFFER_FLAG_IS_SET(parts.buffers->pdata[first], GST_BUFFER_FLAG_MARKER))
+    first++;
+  for (end = ++first; !GST_BUFFER_FLAG_IS_SET(parts.buffers->pdata[end], GST_BUFFER_FLAG_MARKER);)
+    end++;
+  GstHarness *h = gst_harness_new_parse("rtpj2ksclpay mtu=150");
+  gst_harness_set_src_caps(h, gst_caps_ref(parts.caps));
+  push_flushed(h, &parts, first, end + 1);
+  packets = stream_new(NULL);
+  while ((packet = gst_harness_try_pull(h)))
+    g_ptr_array_add(packets.buffers, packet);
+  /* The packets of the second of three frames that are much alike. */
+  while (rtp_view(expected.buffers->pdata[sent]).timestamp ==
+             rtp_view(expected.buffers->pdata[0]).timestamp ||
+         rtp_view(expected.buffers->pdata[sent]).part == 2)
+    sent++;
+  for (guint i = 0; i < packets.buffers->len; i++, sent++) {
+    GstBuffer *a = packets.buffers->pdata[i], *b = expected.buffers->pdata[sent];
+    GstMapInfo map;
+    g_assert_cmpuint(gst_buffer_get_size(a), ==, gst_buffer_get_size(b));
+    g_assert_true(gst_buffer_map(b, &map, GST_MAP_READ));
+    /* Behind RTP header and ESEQ, but for numbers and times. */
+    g_assert_cmpint(gst_buffer_memcmp(a, 16, map.data + 16, map.size - 16), ==, 0);
+    gst_buffer_unmap(b, &map);
+  }
+  g_assert_cmpuint(packets.buffers->len, >, 10);
+  gst_harness_teardown(h);
+  stream_clear(&packets);
+  stream_clear(&expected);
+  stream_clear(&parts);
+  stream_clear(&whole);
+}
+
+/* The same in the depayloader. */
+static void test_depay_flush(void)
+{
+  Stream packets = fields_as_packets("interleaved", 2), parts = stream_new(NULL);
+  Stream whole = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+  guint first = 0, largest = 0;
+  GstBuffer *part;
+  for (guint markers = 0; markers < 2; first++)
+    markers += rtp_view(packets.buffers->pdata[first]).marker;
+  GstHarness *h = gst_harness_new_parse("rtpj2kscldepay" DEPAY_PARTS);
+  gst_harness_set_src_caps(h, gst_caps_ref(packets.caps));
+  push_flushed(h, &packets, first + first / 2, packets.buffers->len);
+  flush(h);
+  push_flushed(h, &packets, 0, packets.buffers->len);
+  while ((part = gst_harness_try_pull(h)))
+    g_ptr_array_add(parts.buffers, part);
+  parts.caps = gst_caps_ref(whole.caps);
+  Stream joined = join(&parts, &largest);
+  stream_assert_same(&whole, &joined);
+  g_assert_cmpuint(largest, >, 8);
+  gst_harness_teardown(h);
+  stream_clear(&joined);
+  stream_clear(&parts);
+  stream_clear(&whole);
+  stream_clear(&packets);
+}
+
 int main(int argc, char **argv)
 {
   gst_init(&argc, &argv);
@@ -485,8 +624,13 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-parts/no-end/discont", GINT_TO_POINTER(TRUE), test_no_end);
   g_test_add_data_func("/rtp-parts/depay/plain", SLICES, test_depay);
   g_test_add_data_func("/rtp-parts/depay/sop", SLICES "sop=true eph=true", test_depay);
+  g_test_add_data_func("/rtp-parts/depay/fields", "interleaved", test_depay);
+  g_test_add_data_func("/rtp-parts/depay/psf", "progressive", test_depay);
   g_test_add_func("/rtp-parts/depay/at-once", test_depay_at_once);
+  g_test_add_func("/rtp-parts/depay/second-field", test_depay_second_field);
   g_test_add_func("/rtp-parts/depay/whole", test_depay_whole);
+  g_test_add_func("/rtp-parts/flush", test_flush);
+  g_test_add_func("/rtp-parts/depay/flush", test_depay_flush);
   g_test_add_func("/rtp-parts/chain", test_chain);
   int result = g_test_run();
   gst_deinit();
