@@ -151,9 +151,11 @@ test_bundle() {
   "$folder/bin/gst-inspect-1.0" cudaj2kdec >"$work/log" 2>&1 || head -n 5 "$work/log"
   "$folder/bin/gst-inspect-1.0" cudaconvert >/dev/null 2>&1 || echo "$version: there is no cudaconvert"
   mapfile -t list < <(programs "$folder/bin")
+  [ ! -x "$folder/bin/soak" ] || soak=$folder/bin/soak
   run_elements "$version" "${list[@]}"
 }
 
+soak='' # the program in a bundle
 test_elements() {
   local bundle list
   find_nvrtc
@@ -275,11 +277,14 @@ fi
 # --- elements under changing conditions for long
 soaked=1000000
 [ -n "$quick" ] && soaked=20000
-if [ ! -x "$build/tests/soak" ] || ! command -v gst-inspect-1.0 >/dev/null; then
-  skip soak "built without elements, or no GStreamer here"
+if [ -z "$soak" ] && [ -x "$build/tests/soak" ] && command -v gst-inspect-1.0 >/dev/null; then
+  soak=$build/tests/soak
+fi
+if [ -n "$soak" ]; then # a bundle's sets the path of plugins itself
+  check soak env GST_PLUGIN_PATH="$build/gst" GST_REGISTRY="$work/registry-soak.bin" \
+    "$soak" --backend=cuda --streams=32 --frames=$soaked
 else
-  check soak env GST_PLUGIN_PATH="$build/gst" GST_REGISTRY="$work/registry.bin" \
-    "$build/tests/soak" --backend=cuda --streams=32 --frames=$soaked
+  skip soak "built without elements, or no GStreamer here"
 fi
 
 # --- compute-sanitizer: whole suites
