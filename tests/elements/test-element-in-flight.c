@@ -81,6 +81,33 @@ static void test_choice(void)
   gst_cuda_j2k_in_flight_clear(&choice);
 }
 
+/* Each result is judged by the times of its own frame: of eight frames in the codec, `slow` ones
+ * may take a microsecond, and nothing is known of the others. */
+static guint wanted_with_slow(guint slow)
+{
+  GstCudaJ2kInFlight choice;
+  gint64 now = 0;
+
+  gst_cuda_j2k_in_flight_init(&choice);
+  gst_cuda_j2k_in_flight_start(&choice, 4);
+  gst_cuda_j2k_in_flight_begin(&choice, 4, TRUE);
+  for (guint burst = 0; burst < 20; burst++) {
+    for (guint i = 0; i < 8; i++)
+      gst_cuda_j2k_in_flight_submitted(&choice, now, i < slow ? 1 : 0);
+    for (guint i = 0; i < 8; i++)
+      gst_cuda_j2k_in_flight_received(&choice, now += 1000);
+  }
+  guint wanted = gst_cuda_j2k_in_flight_wanted(&choice);
+  gst_cuda_j2k_in_flight_clear(&choice);
+  return wanted;
+}
+
+static void test_own_times(void)
+{
+  g_assert_cmpuint(wanted_with_slow(1), ==, 4); /* 4 of 32 */
+  g_assert_cmpuint(wanted_with_slow(2), ==, 8); /* 8 of 32 */
+}
+
 /* With frames behind each other in the codec, only the time counts in which a frame has a place. */
 static void test_queue(void)
 {
@@ -336,6 +363,7 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/in-flight/choice", test_choice);
   g_test_add_func("/in-flight/queue", test_queue);
+  g_test_add_func("/in-flight/own-times", test_own_times);
   g_test_add_func("/in-flight/live", test_live);
   g_test_add_func("/in-flight/no-rate", test_no_rate);
   g_test_add_func("/in-flight/file", test_file);

@@ -59,6 +59,26 @@ static void test_select(void)
   check_select("abcd123456789abcdef0123456789abcdeabcdef", NULL);
 }
 
+/* What lies behind the devices of a list is none of them. */
+static void test_select_part(void)
+{
+  Cj2kDevice list[CJ2K_MAX_DEVICES];
+  Cj2kDeviceSet set;
+  Cj2kError error;
+
+  fake_init(4);
+  cj2k_cuda_devices(list, &error);
+  g_assert_cmpint(cj2k_devices_select(list, 2, "all", &set, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(set.count, ==, 2);
+  g_assert_cmpint(cj2k_devices_select(list, 2, "1", &set, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_devices_select(list, 2, "2", &set, &error), ==, CJ2K_ERROR_ARGUMENT);
+  g_assert_cmpint(cj2k_devices_select(list, 2, "abcd2", &set, &error), ==, CJ2K_ERROR_ARGUMENT);
+  list[0].utilisation = 80;
+  cj2k_devices_sort(list, 2);
+  for (int i = 0; i < 4; i++)
+    g_assert_cmpint(list[i].ordinal, ==, i < 2 ? 1 - i : i);
+}
+
 /* The order in which devices with these loads are tried. */
 static void check_order(const char *expected)
 {
@@ -235,6 +255,89 @@ static void test_lending(void)
   for (guint i = 0; i < 3; i++)
     g_assert_cmpuint(several.devices[i].in_flight, ==, 0);
   cj2k_several_clear(&several);
+}
+
+/* The frames in flight of each of several devices. */
+static void test_share(void)
+{
+  static const uint32_t cases[][3] = {{1, 2, 1}, {1, 4, 1}, {2, 2, 2}, {4, 2, 2},
+                                      {5, 2, 3}, {6, 2, 3}, {4, 3, 2}, {16, 3, 6}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
+    g_assert_cmpuint(cj2k_several_share(cases[i][0], cases[i][1]), ==, cases[i][2]);
+}
+
+/* Slots that are reserved go to the device that has the fewest, those that were discarded not
+ * counted. */
+static void test_reserved(void)
+{
+  Cj2kSeveral several = {.slot_new = make_slot, .slot_free = free_slot};
+  const Cj2kPicture host = {.memory = CJ2K_MEMORY_HOST};
+  Cj2kLentSlot lent[4] = {{0}};
+  char memory[2];
+  Cj2kError error;
+
+  cj2k_several_init(&several);
+  for (int i = 0; i < 2; i++)
+    cj2k_several_add(&several, i, &memory[i]);
+  for (guint i = 0; i < 4; i++)
+    g_assert_cmpint(cj2k_several_reserve(&several, &error), ==, CJ2K_OK);
+  for (guint i = 0; i < 4; i++)
+    g_assert_cmpint(cj2k_several_take(&several, &host, &lent[i], &error), ==, CJ2K_OK);
+  for (guint i = 0; i < 4; i++)
+    if (lent[i].device->ordinal == 1)
+      cj2k_several_discard(&several, &lent[i]);
+  g_assert_cmpuint(several.devices[1].slots, ==, 0);
+  for (guint i = 0; i < 2; i++)
+    g_assert_cmpint(cj2k_several_reserve(&several, &error), ==, CJ2K_OK);
+  for (guint i = 0; i < 2; i++) {
+    g_assert_cmpuint(several.devices[i].slots, ==, 2);
+    g_assert_cmpuint(several.devices[i].idle->len, ==, 2 * i);
+    g_assert_cmpuint(several.devices[i].in_flight, ==, 2 - 2 * i);
+  }
+  for (guint i = 0; i < 4; i++)
+    cj2k_several_give(&several, &lent[i]);
+  cj2k_several_clear(&several);
+}
+
+/* ------------------------------------------------------------------------------- memory --- */
+
+static guint own_blocks; /* that own_alloc() gave and that are in use */
+
+static void *own_alloc(void *data, Cj2kMemoryKind kind, size_t size)
+{
+  (void)data;
+  g_assert_cmpint(kind, !=, CJ2K_MEMORY_HOST);
+  own_blocks++;
+  return g_malloc(size);
+}
+
+static void own_free(void *data, Cj2kMemoryKind kind, void *memory)
+{
+  (void)data;
+  g_assert_cmpint(kind, !=, CJ2K_MEMORY_HOST);
+  own_blocks--;
+  g_free(memory);
+}
+
+/* Host memory is the library's own, and the back end gives the other kinds, if it can. */
+static void test_memory(void)
+{
+  static const Cj2kBackendMemory none = {0}, own = {.alloc = own_alloc, .free = own_free};
+
+  for (int kind = CJ2K_MEMORY_HOST; kind <= CJ2K_MEMORY_CUDA; kind++) {
+    void *memory = cj2k_memory_alloc(&own, NULL, (Cj2kMemoryKind)kind, 100);
+    g_assert_nonnull(memory);
+    g_assert_cmpuint(own_blocks, ==, kind != CJ2K_MEMORY_HOST);
+    cj2k_memory_free(&own, NULL, (Cj2kMemoryKind)kind, memory);
+    g_assert_cmpuint(own_blocks, ==, 0);
+    memory = cj2k_memory_alloc(&none, NULL, (Cj2kMemoryKind)kind, 0);
+    g_assert_cmpint(memory == NULL, ==, kind == CJ2K_MEMORY_CUDA);
+    g_assert_cmpuint((guintptr)memory % 64, ==, 0);
+    cj2k_memory_free(&none, NULL, (Cj2kMemoryKind)kind, memory);
+  }
+  g_assert_null(cj2k_memory_alloc(&own, NULL, (Cj2kMemoryKind)(CJ2K_MEMORY_CUDA + 1), 100));
+  g_assert_null(cj2k_memory_alloc(&own, NULL, (Cj2kMemoryKind)-1, 100));
 }
 
 /* ------------------------------------------------------------------------------- a film --- */
@@ -550,6 +653,8 @@ static void test_decode(void)
     died = fake_devices[0].dead;
     g_assert_cmpuint(outcome.failed, ==, 0);
     g_assert_cmpuint(outcome.stats.devices, ==, died ? 1 : 2);
+    if (outcome.redone)
+      g_assert_nonnull(strstr(outcome.error.text, "fake device 0 is dead"));
     redone += outcome.redone;
     g_assert_cmpint(n, <, MOST_CALL);
   }
@@ -739,10 +844,14 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/devices/select", test_select);
+  g_test_add_func("/devices/select-part", test_select_part);
   g_test_add_func("/devices/load", test_load);
   g_test_add_func("/devices/reserve", test_reserve);
   g_test_add_func("/devices/least-loaded", test_least_loaded);
   g_test_add_func("/devices/lending", test_lending);
+  g_test_add_func("/devices/share", test_share);
+  g_test_add_func("/devices/reserved", test_reserved);
+  g_test_add_func("/devices/memory", test_memory);
   for (guint i = 0; i < G_N_ELEMENTS(all_options); i++) {
     static const char *const names[] = {"lossless", "mq", "ht", "slices"};
     char *path = g_strdup_printf("/devices/encode/%s/equal", names[i]);

@@ -186,6 +186,26 @@ static void test_memory(void)
   cj2k_rtp_receiver_free(receiver);
 }
 
+/* The first tile-part names a tile that the picture does not have: nothing can be repaired. */
+static void test_foreign_tile(void)
+{
+  const Cj2kRtpHeader main = {.kind = CJ2K_RTP_MAIN_ONLY}, body = {.kind = CJ2K_RTP_BODY};
+  static const uint8_t data[] = {0, 0xff, 0xd9};
+  for (unsigned tile = 0; tile < 3; tile++) {
+    Cj2kRtpReceiverParams params = {.window = 0, .max_resolution = 7};
+    Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+    GByteArray *headers = put_headers(64, 64, 64, 0);
+    Cj2kRtpCodestream codestream = {0};
+    headers->data[headers->len - 9] = (uint8_t)tile; /* Isot */
+    push(receiver, 1000, &main, headers->data, headers->len, false);
+    push(receiver, 1002, &body, data, sizeof data, true);
+    g_assert_cmpint(cj2k_rtp_receiver_pull(receiver, &codestream), ==, tile == 0);
+    g_free(codestream.data);
+    cj2k_rtp_receiver_free(receiver);
+    g_byte_array_unref(headers);
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -195,5 +215,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-hostile/marks", test_marks);
   g_test_add_func("/rtp-hostile/restart", test_restart);
   g_test_add_func("/rtp-hostile/memory", test_memory);
+  g_test_add_func("/rtp-hostile/foreign-tile", test_foreign_tile);
   return g_test_run();
 }

@@ -357,6 +357,29 @@ static void test_nsop(gconstpointer data)
   }
 }
 
+/* POS may name the first packet's SOP or, as our sender has it, what follows it. */
+static void test_position(void)
+{
+  const char *options = "block-coder=ht precincts=32x32 num-resolutions=3 sop=true";
+  Sender behind = sender_new(options, 400), at_sop = sender_new(options, 400);
+  uint32_t marked = 0;
+  change_nsop(&behind, 0); /* so that only marks help */
+  change_nsop(&at_sop, 0);
+  for (uint32_t i = 0; i < at_sop.payloads.count; i++) {
+    Cj2kRtpHeader *header = &at_sop.payloads.payloads[i].header;
+    if (!header->marked)
+      continue;
+    g_assert_cmpuint(header->position, >=, 6);
+    header->position -= 6;
+    marked++;
+  }
+  g_assert_cmpuint(marked, >, 8);
+  for (uint32_t lost = 1; lost + 1 < behind.payloads.count; lost++)
+    g_assert_cmpuint(count_filled(&behind, lost), ==, count_filled(&at_sop, lost));
+  sender_clear(&behind);
+  sender_clear(&at_sop);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -372,5 +395,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-receive/repeats", test_repeats);
   g_test_add_data_func("/rtp-receive/nsop/from-7", GUINT_TO_POINTER(7), test_nsop);
   g_test_add_data_func("/rtp-receive/nsop/constant", GUINT_TO_POINTER(0), test_nsop);
+  g_test_add_func("/rtp-receive/position", test_position);
   return g_test_run();
 }
