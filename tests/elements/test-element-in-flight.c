@@ -46,6 +46,8 @@ static void test_choice(void)
   gint64 now = 5;
 
   gst_cuda_j2k_in_flight_init(&choice);
+  g_assert_cmpuint(gst_cuda_j2k_in_flight_get(&choice), ==, 1); /* in statistics before caps */
+  g_assert_cmpuint(gst_cuda_j2k_in_flight_wanted(&choice), ==, 1);
   gst_cuda_j2k_in_flight_start(&choice, 1);
   gst_cuda_j2k_in_flight_begin(&choice, 1, TRUE);
   many_frames(&choice, &now, 10, 100); /* just fast enough */

@@ -22,6 +22,9 @@ typedef struct {
   gint frames;     /* atomic: frames that were begun */
   gint unusable;   /* atomic: cannot be opened */
   gint slots_left; /* atomic: slots that memory holds; negative: any number */
+  gint prefetched; /* atomic: codestreams that were announced */
+  gint abandoned;  /* atomic: of these, those that were taken back */
+  void *context;   /* that the last codec was opened with */
   bool owns_all;   /* all memory is said to be its own */
   uint32_t utilisation;
   uint64_t free_memory;
@@ -87,7 +90,7 @@ static bool fake_slot(const void *data, Cj2kError *error)
   return false;
 }
 
-static Fake *fake_new(int ordinal, Cj2kError *error)
+static Fake *fake_new(int ordinal, void *context, Cj2kError *error)
 {
   g_assert_cmpint(ordinal, >=, 0);
   g_assert_cmpuint((guint)ordinal, <, fake_count);
@@ -97,6 +100,7 @@ static Fake *fake_new(int ordinal, Cj2kError *error)
   }
   Fake *fake = g_new0(Fake, 1);
   fake->number = ordinal;
+  fake_devices[ordinal].context = context;
   return fake;
 }
 
@@ -110,7 +114,7 @@ static bool fake_owns(void *data, const void *memory)
 static void *fake_decoder_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
                                Cj2kError *error)
 {
-  Fake *fake = fake_new(params->cuda_device, error);
+  Fake *fake = fake_new(params->cuda_device, params->cuda_context, error);
   if (fake)
     fake->cpu = cj2k_cpu_decode_backend()->open(params, threads, error);
   return fake;
@@ -131,6 +135,19 @@ static Cj2kDecodeSlot *fake_decode_slot_new(void *data, Cj2kError *error)
 static void fake_decode_slot_free(void *data, Cj2kDecodeSlot *slot)
 {
   cj2k_cpu_decode_backend()->slot_free(((Fake *)data)->cpu, slot);
+}
+
+static void fake_decode_prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream,
+                                 size_t size)
+{
+  (void)slot, (void)codestream, (void)size;
+  g_atomic_int_inc(&device_of(data)->prefetched);
+}
+
+static void fake_decode_abandon(void *data, Cj2kDecodeSlot *slot)
+{
+  (void)slot;
+  g_atomic_int_inc(&device_of(data)->abandoned);
 }
 
 static Cj2kStatus fake_decode_start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
@@ -156,6 +173,8 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
                                             .close = fake_decoder_close,
                                             .slot_new = fake_decode_slot_new,
                                             .slot_free = fake_decode_slot_free,
+                                            .prefetch = fake_decode_prefetch,
+                                            .abandon = fake_decode_abandon,
                                             .start = fake_decode_start,
                                             .wait = fake_decode_wait,
                                             .memory = {.owns = fake_owns}};
@@ -167,7 +186,7 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
 static void *fake_encoder_open(const Cj2kEncoderParams *params, Cj2kPlan *plan,
                                Cj2kThreads *threads, Cj2kError *error)
 {
-  Fake *fake = fake_new(params->cuda_device, error);
+  Fake *fake = fake_new(params->cuda_device, params->cuda_context, error);
   if (fake)
     fake->cpu = cj2k_cpu_encode_backend()->open(params, plan, threads, error);
   return fake;

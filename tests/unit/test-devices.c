@@ -518,6 +518,14 @@ static guint frames_of_all(void)
   return sum;
 }
 
+static guint prefetched_of_all(void)
+{
+  guint sum = 0;
+  for (guint i = 0; i < fake_count; i++)
+    sum += (guint)g_atomic_int_get(&fake_devices[i].prefetched);
+  return sum;
+}
+
 /* Bytes do not depend on the number of devices and of frames in flight. */
 static void test_equal(gconstpointer data)
 {
@@ -643,6 +651,9 @@ static void test_decode(void)
     Outcome outcome = decode(&film, &way, digests, false);
     g_assert_cmpuint(outcome.failed + outcome.redone, ==, 0);
     g_assert_cmpuint(frames_of_all(), ==, FRAMES);
+    g_assert_cmpuint(prefetched_of_all(), ==, FRAMES);
+    for (guint i = 0; i < 3; i++)
+      g_assert_cmpint(fake_devices[i].abandoned, ==, 0);
   }
   gint n = 0;
   for (bool died = true; died; n++) {
@@ -655,6 +666,8 @@ static void test_decode(void)
     g_assert_cmpuint(outcome.stats.devices, ==, died ? 1 : 2);
     if (outcome.redone)
       g_assert_nonnull(strstr(outcome.error.text, "fake device 0 is dead"));
+    g_assert_cmpint(fake_devices[0].abandoned, >=, (gint)outcome.redone);
+    g_assert_cmpint(fake_devices[1].abandoned, ==, 0);
     redone += outcome.redone;
     g_assert_cmpint(n, <, MOST_CALL);
   }
@@ -669,6 +682,34 @@ static void test_decode(void)
   for (guint i = 0; i < FRAMES; i++)
     g_free(digests[i]);
   film_clear(&film);
+}
+
+/* A context is given to the device that it belongs to, and to no other. */
+static void test_context(void)
+{
+  Cj2kDecoderParams decoder_params;
+  Cj2kEncoderParams params;
+  TestPicture picture;
+  Cj2kError error;
+  int context;
+
+  test_picture_init(&picture, SCENE_SINE, WIDTH, HEIGHT, 3, 8, false, NULL, NULL, 0, 0);
+  cj2k_decoder_params_init(&decoder_params);
+  cj2k_encoder_params_init(&params);
+  params.backend = decoder_params.backend = CJ2K_BACKEND_CUDA;
+  params.cuda_devices = decoder_params.cuda_devices = "2,1,0";
+  params.cuda_device = decoder_params.cuda_device = 1;
+  params.cuda_context = decoder_params.cuda_context = &context;
+  for (guint kind = 0; kind < 2; kind++) {
+    fake_init(3);
+    if (kind == 0)
+      cj2k_decoder_close(cj2k_decoder_open(&decoder_params, &error));
+    else
+      cj2k_encoder_close(cj2k_encoder_open(&params, &picture.image, &picture.layout, &error));
+    for (guint i = 0; i < 3; i++)
+      g_assert_true(fake_devices[i].context == (i == 1 ? &context : NULL));
+  }
+  test_picture_clear(&picture);
 }
 
 /* ------------------------------------------------------------------------- frames in flight --- */
@@ -868,6 +909,7 @@ int main(int argc, char **argv)
   g_test_add_func("/devices/encode/memory", test_encode_memory);
   g_test_add_func("/devices/encode/placed", test_placed);
   g_test_add_func("/devices/decode", test_decode);
+  g_test_add_func("/devices/context", test_context);
   g_test_add_func("/devices/many", test_many);
   g_test_add_func("/devices/change-decoder", test_change_decoder);
   return g_test_run();

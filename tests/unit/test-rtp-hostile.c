@@ -206,6 +206,44 @@ static void test_foreign_tile(void)
   }
 }
 
+/* After a loss, a later tile-part that changes the order of packets (POC) or packs their headers
+ * (PPT) cannot be repaired; other segments in its header do not matter. */
+static void test_later_segments(void)
+{
+  const Cj2kRtpHeader main = {.kind = CJ2K_RTP_MAIN_ONLY}, body = {.kind = CJ2K_RTP_BODY};
+  static const uint8_t data[] = {0, 0, 0};
+  static const struct {
+    uint16_t marker;
+    bool repaired;
+  } cases[] = {{CJ2K_SOD, true},  {CJ2K_COM, true},  {CJ2K_PLT, true},
+               {CJ2K_POC, false}, {CJ2K_PPT, false}, {CJ2K_QCD, false}};
+  for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+    Cj2kRtpReceiverParams params = {.window = 0, .max_resolution = 7};
+    Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+    GByteArray *headers = put_headers(64, 64, 64, 0), *part = g_byte_array_new();
+    Cj2kRtpCodestream codestream = {0};
+    put_sot(part, 0, 0, 1);
+    put(part, CJ2K_COM, 2);
+    put(part, 3u << 8, 3);
+    if (cases[i].marker != CJ2K_SOD) {
+      put(part, cases[i].marker, 2);
+      put(part, 9u << 16 | 1, 4);
+      put(part, 1u << 16 | 257, 4);
+      put(part, 1, 1);
+    }
+    put(part, CJ2K_SOD, 2);
+    put(part, 0xffd9, 3);
+    push(receiver, 1000, &main, headers->data, headers->len, false);
+    push(receiver, 1001, &body, data, sizeof data, false);
+    push(receiver, 1003, &body, part->data, part->len, true);
+    g_assert_cmpint(cj2k_rtp_receiver_pull(receiver, &codestream), ==, cases[i].repaired);
+    g_free(codestream.data);
+    cj2k_rtp_receiver_free(receiver);
+    g_byte_array_unref(headers);
+    g_byte_array_unref(part);
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -216,5 +254,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-hostile/restart", test_restart);
   g_test_add_func("/rtp-hostile/memory", test_memory);
   g_test_add_func("/rtp-hostile/foreign-tile", test_foreign_tile);
+  g_test_add_func("/rtp-hostile/later-segments", test_later_segments);
   return g_test_run();
 }

@@ -167,8 +167,9 @@ void cj2k_ht_quantise(Cj2kBlockScratch *scratch, const float *in, size_t in_stri
 
   for (uint32_t y = 0; y < height; y += 2) {
     Cj2kHtQuadRow *row = &ht->row[y / 2 & 1], *above = &ht->row[~(y / 2) & 1];
-    row->quad[CJ2K_HT_ENC_PAD - 1] = row->quad[CJ2K_HT_ENC_PAD + cols] = 0;
-    row->lower[CJ2K_HT_ENC_PAD - 1] = row->lower[CJ2K_HT_ENC_PAD + 2 * cols] = 0;
+    /* In front of [PAD] there are always zeros. */
+    row->quad[CJ2K_HT_ENC_PAD + cols] = 0;
+    row->lower[CJ2K_HT_ENC_PAD + 2 * cols] = 0;
     for (uint32_t q = 0; q < cols; q++) {
       Quad quad;
       uint32_t mu[4];
