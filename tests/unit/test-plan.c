@@ -229,6 +229,23 @@ static void test_progression_changes(void)
   check_progressions(4, true);
 }
 
+/* Code-blocks of a band are as large as its precincts allow (T.800 B.7), which in bands of all
+ * resolutions but the lowest are half as wide and high as in the resolution. */
+static void check_block_sizes(const Cj2kPlan *plan, const Cj2kPlanBand *band)
+{
+  const Cj2kPlanTileComp *tile_comp = &plan->tile_comps[band->tile_comp];
+  const Cj2kCoding *coding =
+      &cj2k_header_tile(plan->header, tile_comp->tile)->coding[tile_comp->component];
+  uint32_t r = band->resolution, half = band->orientation == CJ2K_LL ? 1 : 2;
+
+  g_assert_cmpuint(
+      1u << band->log2_block_width, ==,
+      MIN(1u << coding->log2_block_width, (1u << coding->log2_precinct_width[r]) / half));
+  g_assert_cmpuint(
+      1u << band->log2_block_height, ==,
+      MIN(1u << coding->log2_block_height, (1u << coding->log2_precinct_height[r]) / half));
+}
+
 /* Every coefficient belongs to one code-block, and every sample of a tile-component to one
  * coefficient. */
 static void check_plan(const Cj2kPlan *plan)
@@ -251,6 +268,7 @@ static void check_plan(const Cj2kPlan *plan)
     const Cj2kPlanBand *band = &plan->bands[i];
     uint32_t w = band->rect.x1 - band->rect.x0, h = band->rect.y1 - band->rect.y0;
 
+    check_block_sizes(plan, band);
     g_assert_cmpuint(covered[i], ==, w * h);
     g_assert_cmpuint(band->offset % 32, ==, 0);
     g_assert_cmpuint(band->stride % 32, ==, 0);

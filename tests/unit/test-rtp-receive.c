@@ -380,6 +380,75 @@ static void test_position(void)
   sender_clear(&at_sop);
 }
 
+/* The bytes of a tile, which has one tile-part. */
+static const uint8_t *find_tile(const uint8_t *data, gsize size, uint32_t tile, gsize *length)
+{
+  for (gsize at = 0; at + 12 < size; at++)
+    if (cj2k_get16(data + at) == CJ2K_SOT && cj2k_get16(data + at + 2) == 10 &&
+        cj2k_get16(data + at + 4) == tile) {
+      *length = cj2k_get32(data + at + 6);
+      return data + at;
+    }
+  g_assert_not_reached();
+}
+
+/* The size of the packet with SOP at `sop`. */
+static gsize packet_size(const uint8_t *sop, const uint8_t *end)
+{
+  const uint8_t *next = sop + 6;
+  while (next + 6 < end && (cj2k_get16(next) != CJ2K_SOP || cj2k_get16(next + 2) != 4))
+    next++;
+  return (gsize)((next + 6 < end ? next : end) - sop);
+}
+
+/* Each packet of a repaired tile that has bytes is one of this tile as it was sent. */
+static uint32_t check_tile(const Sender *sender, const Cj2kRtpCodestream *repaired, uint32_t tile)
+{
+  gsize length, sent_length;
+  uint32_t count = 0;
+  const uint8_t *data = find_tile(repaired->data, repaired->size, tile, &length);
+  const uint8_t *sent = find_tile(sender->data, sender->size, tile, &sent_length);
+  const uint8_t *end = data + length;
+  for (gsize at = 14; at + 6 < length; at += packet_size(data + at, end)) {
+    gsize size = packet_size(data + at, end);
+    g_assert_cmpuint(cj2k_get16(data + at), ==, CJ2K_SOP);
+    if (size <= 10) /* empty: SOP, header and EPH */
+      continue;
+    const uint8_t *same = sent;
+    while (same + size <= sent + sent_length && memcmp(same, data + at, size) != 0)
+      same++;
+    g_assert_true(same + size <= sent + sent_length);
+    count++;
+  }
+  return count;
+}
+
+/* Packets in a row are lost, with tile-part headers among them: what comes behind the gap is not
+ * taken for packets of the tile before it, where SOP has the same numbers. */
+static void test_tiles(void)
+{
+  Sender sender = sender_new("block-coder=ht precincts=32x32 num-resolutions=2 sop=true eph=true "
+                             "tile-width=32 tile-height=80 rate-control=lossless",
+                             150);
+  uint32_t kept = 0;
+  for (uint32_t first = 2; first + 1 < sender.payloads.count; first++)
+    for (uint32_t count = 1; count < 16 && first + count < sender.payloads.count; count++) {
+      Cj2kRtpReceiver *receiver = receiver_new(0, 0);
+      Cj2kRtpCodestream codestream;
+      for (uint32_t i = 0; i < sender.payloads.count; i++)
+        if (i < first || i >= first + count)
+          sender_push(&sender, receiver, i, 100, 1, true);
+      g_assert_true(cj2k_rtp_receiver_pull(receiver, &codestream));
+      g_assert_true(codestream.repaired);
+      for (uint32_t tile = 0; tile < 3; tile++)
+        kept += check_tile(&sender, &codestream, tile);
+      g_free(codestream.data);
+      cj2k_rtp_receiver_free(receiver);
+    }
+  g_assert_cmpuint(kept, >, 100);
+  sender_clear(&sender);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -396,5 +465,6 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-receive/nsop/from-7", GUINT_TO_POINTER(7), test_nsop);
   g_test_add_data_func("/rtp-receive/nsop/constant", GUINT_TO_POINTER(0), test_nsop);
   g_test_add_func("/rtp-receive/position", test_position);
+  g_test_add_func("/rtp-receive/tiles", test_tiles);
   return g_test_run();
 }
