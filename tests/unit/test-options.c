@@ -99,12 +99,15 @@ static void test_table(void)
 static void assert_refused(const Cj2kOption *option, Params *params, const char *text)
 {
   Params before;
-  Cj2kError error = {0};
+  Cj2kError error;
 
+  memset(&error, 0xff, sizeof error); /* of an earlier call, in a codestream */
   memcpy(&before, params, sizeof before);
   if (cj2k_option_parse(option, text, params, &error) != CJ2K_ERROR_ARGUMENT)
     g_error("%s: '%s' is accepted", option->name, text);
   g_assert_true(g_str_has_prefix(error.text, option->name));
+  g_assert_cmpuint(error.marker, ==, 0);
+  g_assert_cmpuint(error.offset, ==, 0);
   g_assert_cmpmem(&before, sizeof before, params, sizeof *params);
 }
 

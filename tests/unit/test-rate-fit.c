@@ -140,6 +140,32 @@ static void test_all(void)
   frame_clear(&frame);
 }
 
+/* A component that has exactly as many bytes as its ceiling allows keeps all of them. */
+static void test_exact(void)
+{
+  Cj2kError error = {0};
+
+  for (guint32 seed = 1; seed < 20; seed++) {
+    uint64_t larger = UINT64_MAX;
+    for (uint32_t less = 0; less < 3; less++) { /* no ceiling, the exact one, one byte less */
+      const Cj2kCeilings ceilings =
+          cj2k_ceilings(UINT64_MAX, less == 2 ? larger - 1 : larger, 2, false);
+      Cj2kFit result = {0};
+      Frame frame;
+      frame_init(&frame, seed);
+      g_assert_cmpint(fit(&frame, &ceilings, &result, &error), ==, CJ2K_OK);
+      uint64_t found = MAX(frame.components[0], frame.components[1]);
+      if (less == 0)
+        larger = found;
+      else if (less == 1)
+        g_assert_cmpuint(found, ==, larger);
+      else
+        g_assert_cmpuint(found, <, larger);
+      frame_clear(&frame);
+    }
+  }
+}
+
 /* A component stays below its ceiling, and the other one uses the rest. */
 static void test_components(void)
 {
@@ -193,6 +219,7 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/rate-fit/frame", test_frame);
   g_test_add_func("/rate-fit/all", test_all);
+  g_test_add_func("/rate-fit/exact", test_exact);
   g_test_add_func("/rate-fit/components", test_components);
   g_test_add_func("/rate-fit/refused", test_refused);
   return g_test_run();
