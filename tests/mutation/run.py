@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""run.py [--count N] [--seed S] [--files PATTERN...] [--again] [--list]
+"""run.py [--count N] [--seed S] [--files PATTERN...] [--again] [--list] [--coverage [TEST...]]
 
 Mutation testing: changes one thing in a source of common/ or gst/, builds, and runs the quick tests that
 should notice. A mutant that no test notices lives; it shows a hole in the tests, or a change without an effect.
@@ -8,9 +8,12 @@ should notice. A mutant that no test notices lives; it shows a hole in the tests
   --count N    mutants to be tried (200); those of an earlier run with the same folder count as well
   --seed S     other mutants (1)
   --files P    only sources that match such a pattern, e.g. 'common/rtp/*' (all)
-  --again      tries the mutants that lived in earlier runs once more, with the slower tests as well
+  --again      tries the mutants that lived in earlier runs and are not judged once more, with the slower tests as well
   --out DIR    copy of the tree, build and results (build-mutation)
   --list       prints the mutants of earlier runs that live, and does nothing else
+  --coverage   measures which lines each test runs (or each of those named), and does nothing else. Then a mutant is
+               tried only with tests that run its line, among them ones that the table TESTS does not name; a line that
+               no test runs costs nothing. Goes on where it was interrupted; delete coverage.json to measure anew
 
 Mutants that live and were examined are in judged.tsv: source, the line, what the mutant makes of it, and why no
 test has to notice that. They count as judged and are not listed.
@@ -28,15 +31,27 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import mutants as finder
+from coverage import Coverage, gather
 
 ROOT = Path(__file__).resolve().parents[2]
 # For each source its tests, the first pattern that matches: those that take a second or two, which every mutant
 # is tried with, and those that only mutants which lived are tried with (--again).
 TESTS = [
+    ("common/backend_*", ["test-devices"], ["test-decoder", "test-encoder"]),
+    ("common/codestream/plan_renew*", ["test-plan", "test-parts"], ["test-decoder", "test-rate-mode"]),
+    ("common/rtp/locate_parts*", ["test-element-rtp-parts"], ["test-rtp", "test-element-parts"]),
+    ("common/encoder/latency*", ["test-latency"], ["test-slices", "test-options"]),
+    ("common/cpu/ht/quantise*", ["test-rate-effort", "test-ht"], ["golden", "stage-equal-threads"]),
+    ("gst/gstcudaj2kinflight*", ["test-element-in-flight"], ["test-element-stats", "test-element-flow"]),
+    ("gst/gstcudaj2kdecparts*", ["test-element-parts", "test-element-rtp-parts"],
+     ["test-element-fields", "test-element-states"]),
+    ("gst/gstcudaj2kencslices*", ["test-element-slices", "test-element-rtp-parts"],
+     ["test-element-fields", "test-element-states"]),
     ("common/codestream/jp2*", ["test-headers", "fuzz-boxes", "test-decoder"], ["test-element-bytes", "jp2", "info"]),
     ("common/codestream/write_boxes*", ["test-headers", "test-writer", "fuzz-round-trip", "images"], ["info"]),
     ("common/codestream/write_*", ["test-writer", "test-packets", "fuzz-round-trip", "test-slices"],
@@ -44,8 +59,9 @@ TESTS = [
     ("common/codestream/packets_parts*", ["test-parts", "fuzz-parts"], ["test-element-decoder"]),
     ("common/codestream/packets_resync*", ["test-resync", "test-conceal", "test-decoder"],
      ["fuzz-frame", "test-element-rtp-losses"]),
-    ("common/codestream/*", ["test-headers", "test-refusals", "test-plan", "test-packets", "test-decoder", "test-writer", "test-resync",
-                             "fuzz-headers", "fuzz-packets", "fuzz-tag-tree", "fuzz-frame"],
+    ("common/codestream/*", ["test-headers", "test-refusals", "test-plan", "test-packets", "test-decoder",
+                             "test-writer", "test-resync", "fuzz-headers", "fuzz-packets", "fuzz-tag-tree",
+                             "fuzz-frame"],
      ["golden", "conformance", "info"]),
     ("common/cpu/dwt/*", ["test-transform", "test-transform-baseline"], ["golden", "stage-equal-threads"]),
     ("common/cpu/ht/*", ["test-ht", "fuzz-ht-block", "fuzz-round-trip"],
@@ -65,9 +81,11 @@ TESTS = [
     ("common/samples/*", ["test-pack", "test-pack-baseline", "test-element-formats"],
      ["test-element-encoder", "test-element-decoder", "raw"]),
     ("common/decoder/*", ["test-decoder", "test-conceal", "test-colours", "fuzz-frame", "fuzz-threads"],
-     ["test-parts", "test-faults", "test-element-decoder", "test-steady", "test-element-bytes", "test-element-stats", "conformance", "jp2"]),
+     ["test-parts", "test-faults", "test-element-decoder", "test-steady", "test-element-bytes", "test-element-stats",
+      "conformance", "jp2"]),
     ("common/encoder/*", ["test-options", "test-rate-mode", "fuzz-encoder", "fuzz-round-trip", "test-encoder"],
-     ["test-slices", "test-profiles", "test-rate-average", "test-rate-period", "golden", "test-element-encoder-coding"]),
+     ["test-slices", "test-profiles", "test-rate-average", "test-rate-period", "golden",
+      "test-element-encoder-coding"]),
     ("common/shared/*", ["test-ht", "test-mq", "test-xyz", "test-rate-parts"], ["golden", "test-colours"]),
     ("gst/gstcudaj2krtp*", ["test-element-rtp-transport", "test-element-rtp-losses", "fuzz-caps"], ["rtp-sender"]),
     ("gst/gstcudaj2kdec*", ["test-element-decoder-stream", "test-element-stats", "test-element-fields",
@@ -94,24 +112,27 @@ MEMORY = ["prlimit", f"--as={8 << 30}"]  # a mutant may ask for all of it
 class Tree:
     """A copy of the tree, its build folder, and the tests that Meson knows there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, build="build", *options):
         self.source = folder / "tree"
-        self.build = folder / "build"
+        self.build = folder / build
         self.copy()
         if not (self.build / "build.ninja").exists():
             environment = dict(os.environ, CC=os.environ.get("CC", "ccache cc"))
             subprocess.run(["meson", "setup", str(self.build), str(self.source), "-Dcuda=disabled", "-Ddebug=false",
-                            "-Doptimization=2", f"-Dconformance_dir={shared_folder()}"],
+                            "-Doptimization=2", f"-Dconformance_dir={shared_folder()}", *options],
                            check=True, env=environment, stdout=subprocess.DEVNULL)
         if not self.compile([]):
             sys.exit("the tree does not build without a mutant")
-        text = subprocess.run(["meson", "introspect", "--tests", str(self.build)], check=True, capture_output=True).stdout
+        text = subprocess.run(["meson", "introspect", "--tests", str(self.build)], check=True,
+                              capture_output=True).stdout
         self.tests = {test["name"]: test for test in json.loads(text)}
         self.times = {}
+        self.checked = set()  # tests that passed or were left out
 
     def copy(self):
         """What git knows of the tree, as it is on disk; leaves equal files as they are for the build."""
-        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True).stdout
+        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                               check=True, capture_output=True).stdout
         for name in names.decode().split("\0"):
             origin, copy = ROOT / name, self.source / name
             if not name or not origin.is_file():
@@ -136,10 +157,10 @@ class Tree:
             names += ["examples/cj2k-encode", "examples/cj2k-decode", "examples/cj2k-info"]
         return names
 
-    def run(self, name, limit):
+    def run(self, name, limit, **variables):
         """Runs a test: True if it passed."""
         test = self.tests[name]
-        environment = dict(os.environ, **test["env"], MALLOC_PERTURB_="85")
+        environment = dict(os.environ, **test["env"], MALLOC_PERTURB_="85", **variables)
         with subprocess.Popen([*MEMORY, *NICE, *test["cmd"]], cwd=test.get("workdir") or self.build, env=environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               start_new_session=True) as process:
@@ -154,10 +175,12 @@ class Tree:
         return max(20, 10 * self.times[name])
 
     def measure(self, names):
-        """Leaves out the tests that fail without a mutant as well."""
-        for name in names:
+        """Leaves out the tests that fail without a mutant as well. The tree is without one."""
+        for name in set(names) - self.checked:
+            self.checked.add(name)
+            passed = name in self.tests and self.compile(self.targets(name))
             begin = time.monotonic()
-            passed = name in self.tests and self.run(name, 600)
+            passed = passed and self.run(name, 600)
             self.times[name] = time.monotonic() - begin
             if not passed:
                 print(f"left out: {name} " + ("fails without a mutant" if name in self.tests else "is no test here"))
@@ -178,9 +201,29 @@ def shared_folder():
     return os.environ.get("CJ2K_SHARED") or str((ROOT / "../shared").resolve())
 
 
-def tests_of(path, again):
-    """The quick tests of a source, or the others."""
-    return next((slow if again else quick) for pattern, quick, slow in TESTS if fnmatch.fnmatchcase(path, pattern))
+def tests_of(tree, coverage, mutant, again):
+    """The quick tests of a mutant; with `again` the others as well."""
+    quick, slow = next(row[1:] for row in TESTS if fnmatch.fnmatchcase(mutant.path, row[0]))
+    names = coverage.tests_of(tree.source, mutant.path, mutant.line)
+    if names is not None:
+        names += [name for name in quick + slow if not coverage.measured(name)]
+        quick, slow = coverage.choose(names, quick)
+    return quick + slow if again else quick
+
+
+def measure_coverage(folder, wanted):
+    """Runs each test in a build that counts lines; those of other suites only if they are named."""
+    tree, coverage = Tree(folder, "coverage", "-Db_coverage=true", "-Doptimization=1"), Coverage(folder)
+    suites = {f"cudaj2k:{suite}" for suite in ("unit", "fuzz", "elements")}
+    for name, test in tree.tests.items():
+        if name in wanted or (not wanted and suites & set(test["suite"]) and not coverage.measured(name)):
+            with tempfile.TemporaryDirectory(dir=folder) as data:
+                begin = time.monotonic()
+                passed = tree.run(name, 300, GCOV_PREFIX=data)
+                seconds = time.monotonic() - begin
+                if passed:
+                    coverage.add(name, seconds, gather(Path(data), tree.build, tree.source), tree.source)
+            print(f"{name}: {'passed' if passed else 'left out, failed'}, {seconds:.1f} s", flush=True)
 
 
 def try_mutant(tree, mutant, source, tests):
@@ -203,9 +246,22 @@ def try_mutant(tree, mutant, source, tests):
                 return "invalid", "does not link"
             if not tree.run(name, tree.limit(name)):
                 return "killed", name
-        return "lives", ""
+        return "lives", "" if tests else "no test runs its line"
     finally:
         file.write_text(source)
+
+
+def judge(tree, coverage, mutant, source, tests):
+    """The same, but a test that fails without the mutant as well has noticed nothing. Only tests that notice one are
+    run without it, if the coverage says how long they take."""
+    for name in tests:
+        tree.times.setdefault(name, coverage.seconds(name))
+    tree.measure([name for name in tests if tree.times[name] is None])
+    while True:
+        verdict, test = try_mutant(tree, mutant, source, tests)
+        if verdict != "killed" or test in tree.checked:
+            return verdict, test
+        tree.measure([test])
 
 
 def difference(mutant, source):
@@ -269,7 +325,7 @@ def summary(results):
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
     for row in results.values():
         if row["verdict"] == "lives":
-            print(f"\nlives: {row['name']}\n{row['diff']}")
+            print(f"\nlives: {row['name']} {row['test']}\n{row['diff']}")
     print("\n" + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
 
 
@@ -281,35 +337,35 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "build-mutation")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--coverage", nargs="*")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     log = options.out / "results.jsonl"
     results = read_results(log)
     if options.list:
         return summary(results)
-    tree = Tree(options.out.resolve())
+    if options.coverage is not None:
+        return measure_coverage(options.out.resolve(), options.coverage)
+    tree, coverage = Tree(options.out.resolve()), Coverage(options.out)
     wanted = choose(tree.source, options.files, options.seed)
     if options.again:
-        living = {row["path"] for row in results.values() if row["verdict"] == "lives"}
-        wanted = [mutant for mutant in wanted if mutant.path in living
-                  and results.get(key(tree, mutant), {}).get("verdict") == "lives"]
-    measured = set()
+        judged = read_judged()
+        living = {name: row for name, row in results.items()
+                  if row["verdict"] == "lives" and not is_judged(row, judged)}
+        paths = {row["path"] for row in living.values()}
+        wanted = [mutant for mutant in wanted if mutant.path in paths and key(tree, mutant) in living]
     for mutant in wanted:
         tried = sum(row["verdict"] in ("killed", "lives", "equivalent") for row in results.values())
         if not options.again and tried >= options.count:
             break
         if not options.again and key(tree, mutant) in results:
             continue
-        tests = tests_of(mutant.path, options.again)
-        if options.again:  # tests may have been added to the quick ones, too
-            tests = tests_of(mutant.path, False) + tests
-        tree.measure([name for name in tests if name not in measured])
-        measured.update(tests)
+        tests = tests_of(tree, coverage, mutant, options.again)
         source = (tree.source / mutant.path).read_text()
         begin = time.monotonic()
-        verdict, test = try_mutant(tree, mutant, source, tests)
-        row = {"key": key(tree, mutant), "path": mutant.path, "name": mutant.name(), "verdict": verdict, "test": test, "seconds": round(time.monotonic() - begin, 1),
-               "diff": difference(mutant, source)}
+        verdict, test = judge(tree, coverage, mutant, source, tests)
+        row = {"key": key(tree, mutant), "path": mutant.path, "name": mutant.name(), "verdict": verdict, "test": test,
+               "seconds": round(time.monotonic() - begin, 1), "diff": difference(mutant, source)}
         results[row["key"]] = row
         with log.open("a") as file:
             file.write(json.dumps(row) + "\n")

@@ -374,6 +374,29 @@ static void test_imf(void)
   }
 }
 
+/* Each parameter that a profile dictates, with another value. */
+static void test_dictated(void)
+{
+  static const char *const options[] = {
+      "codeblock-style=causal",    "num-layers=2",   "progression-order=rpcl",
+      "tile-parts=resolution",     "tile-width=128", "tile-height=64",
+      "reversible-transform=true", "mct=off",
+  };
+  Case c;
+
+  for (gsize i = 0; i < G_N_ELEMENTS(options); i++) {
+    open_case(&c, CJ2K_PROFILE_CINEMA_2K, 200, 100, 12, NULL);
+    c.params.frame_rate = 24;
+    check_accepted(&c);
+    test_set_options(&c.params, options[i]);
+    gchar **words = g_strsplit(options[i], "=", 2);
+    check_refused(&c, words[0]);
+    check_refused(&c, "cinema-2k");
+    g_strfreev(words);
+    test_picture_clear(&c.picture);
+  }
+}
+
 /* A lenient encoder overrides contradictory parameters and reports it. */
 static void test_lenient(void)
 {
@@ -400,6 +423,7 @@ int main(int argc, char **argv)
   g_test_add_func("/profiles/broadcast", test_broadcast);
   g_test_add_func("/profiles/broadcast-ht", test_broadcast_ht);
   g_test_add_func("/profiles/imf", test_imf);
+  g_test_add_func("/profiles/dictated", test_dictated);
   g_test_add_func("/profiles/lenient", test_lenient);
   return g_test_run();
 }

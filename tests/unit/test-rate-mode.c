@@ -304,6 +304,14 @@ static void test_small_budget(void)
     g_assert_cmpuint(encode_frame(encoder, &picture), <=, params.max_frame_bytes);
     params.max_frame_bytes--;
     g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_ERROR_ARGUMENT);
+    params.max_frame_bytes = 4000;
+    for (uint32_t c = 0; c < 3; c++)
+      params.max_component_bytes =
+          MAX(params.max_component_bytes, encoder->rate.least.components[c]);
+    g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_OK);
+    g_assert_cmpuint(encode_frame(encoder, &picture), <=, 4000);
+    params.max_component_bytes--;
+    g_assert_cmpint(cj2k_encoder_set_rate(encoder, &params, &error), ==, CJ2K_ERROR_ARGUMENT);
     cj2k_encoder_close(encoder);
   }
   test_picture_clear(&picture);
