@@ -194,8 +194,8 @@ static void read_parts(Cj2kRtpPartsLocator *locator, const uint8_t *data, size_t
   Cj2kPartsState state = locator->broken ? CJ2K_PARTS_WHOLE : CJ2K_PARTS_DONE;
   while (state == CJ2K_PARTS_DONE) {
     Cj2kPartsReader *reader = current_reader(locator);
-    const Cj2kPacketId *precincts;
-    uint32_t ignored;
+    const Cj2kPacketId *precincts = NULL;
+    uint32_t ignored = 0;
     bool used_up;
     uint64_t end = cj2k_parts_reader_part_end(reader, &used_up);
     bool at_end = last && end == UINT64_MAX;

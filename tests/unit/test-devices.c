@@ -691,7 +691,7 @@ static void test_context(void)
   Cj2kEncoderParams params;
   TestPicture picture;
   Cj2kError error;
-  int context;
+  int context = 0;
 
   test_picture_init(&picture, SCENE_SINE, WIDTH, HEIGHT, 3, 8, false, NULL, NULL, 0, 0);
   cj2k_decoder_params_init(&decoder_params);

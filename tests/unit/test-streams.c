@@ -266,7 +266,7 @@ static void test_failing(void)
 
   run_streams(5);
   g_atomic_int_set(&stop, 1);
-  g_thread_join(thread);
+  g_assert_null(g_thread_join(thread));
 }
 
 /* ------------------------------------------------------------------------- come and go --- */
