@@ -98,12 +98,23 @@ static const Case paced[] = {
     {"tff", "", "pacing=2 mtu=300", .fields = "tff"},
 };
 
+/* At any address, unlike GST_READ_UINT16_BE. */
+static guint read16(const guint8 *data)
+{
+  return (guint)data[0] << 8 | data[1];
+}
+
+static guint32 read32(const guint8 *data)
+{
+  return (guint32)read16(data) << 16 | read16(data + 2);
+}
+
 /* The first SOT. */
 static gsize find_sot(const guint8 *data)
 {
   gsize at = 2;
-  while (GST_READ_UINT16_BE(data + at) != 0xff90)
-    at += 2 + (gsize)GST_READ_UINT16_BE(data + at + 2);
+  while (read16(data + at) != 0xff90)
+    at += 2 + (gsize)read16(data + at + 2);
   return at;
 }
 
@@ -111,8 +122,8 @@ static gsize find_sot(const guint8 *data)
 static guint append_tile_parts(GByteArray *out, const GstMapInfo *map, guint number)
 {
   guint count = 0;
-  for (gsize at = find_sot(map->data); GST_READ_UINT16_BE(map->data + at) == 0xff90;) {
-    guint size = GST_READ_UINT32_BE(map->data + at + 6);
+  for (gsize at = find_sot(map->data); read16(map->data + at) == 0xff90;) {
+    guint size = read32(map->data + at + 6);
     if (map->data[at + 10] == number)
       g_byte_array_append(out, map->data + at, size);
     count += map->data[at + 10] == number;
@@ -137,8 +148,7 @@ static void leave_open(GByteArray *bytes)
 {
   for (gsize at = 0; at < bytes->len; at += 2) {
     gsize sot = at += find_sot(bytes->data + at);
-    for (; GST_READ_UINT16_BE(bytes->data + at) == 0xff90;
-         at += GST_READ_UINT32_BE(bytes->data + at + 6))
+    for (; read16(bytes->data + at) == 0xff90; at += read32(bytes->data + at + 6))
       sot = at;
     memset(bytes->data + sot + 6, 0, 4);
   }
