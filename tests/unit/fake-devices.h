@@ -24,7 +24,7 @@ typedef struct {
   gint slots_left; /* atomic: slots that memory holds; negative: any number */
   gint prefetched; /* atomic: codestreams that were announced */
   gint abandoned;  /* atomic: of these, those that were taken back */
-  void *context;   /* that the last codec was opened with */
+  void *context;   /* atomic: that the last codec was opened with */
   bool owns_all;   /* all memory is said to be its own */
   uint32_t utilisation;
   uint64_t free_memory;
@@ -100,7 +100,7 @@ static Fake *fake_new(int ordinal, void *context, Cj2kError *error)
   }
   Fake *fake = g_new0(Fake, 1);
   fake->number = ordinal;
-  fake_devices[ordinal].context = context;
+  g_atomic_pointer_set(&fake_devices[ordinal].context, context);
   return fake;
 }
 

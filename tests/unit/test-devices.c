@@ -707,7 +707,7 @@ static void test_context(void)
     else
       cj2k_encoder_close(cj2k_encoder_open(&params, &picture.image, &picture.layout, &error));
     for (guint i = 0; i < 3; i++)
-      g_assert_true(fake_devices[i].context == (i == 1 ? &context : NULL));
+      g_assert_true(g_atomic_pointer_get(&fake_devices[i].context) == (i == 1 ? &context : NULL));
   }
   test_picture_clear(&picture);
 }
