@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tests codestreams with packed packet headers (PPM, PPT) of which bytes of packet bodies are
  * missing: what the RTP receiver makes of them, and what the decoder does. */
+#include "damaged-streams.h"
 #include "rtp-sender.h"
 #include "tests/support/pack-headers.h"
 
@@ -291,29 +292,6 @@ static void test_tiles(gconstpointer data)
 
 /* -------------------------------------------------------------------------------- decoder --- */
 
-static Cj2kDecoder *decode(const GByteArray *bytes, bool strict, Cj2kFrame *frame)
-{
-  Cj2kDecoderParams params;
-  Cj2kError error = {0};
-  cj2k_decoder_params_init(&params);
-  params.backend = CJ2K_BACKEND_CPU;
-  params.strict = strict;
-  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
-  g_assert_nonnull(decoder);
-  g_assert_cmpint(cj2k_decoder_submit(decoder, bytes->data, bytes->len, NULL, NULL, NULL, &error),
-                  ==, CJ2K_OK);
-  g_assert_cmpint(cj2k_decoder_receive(decoder, frame), ==, CJ2K_OK);
-  return decoder;
-}
-
-static void assert_same_samples(const Cj2kFrame *a, const Cj2kFrame *b)
-{
-  const Cj2kPlane *x = a->picture.planes, *y = b->picture.planes;
-  for (uint32_t row = 0; row < 80; row++)
-    g_assert_cmpmem((const uint8_t *)x->data + row * x->pitch, 96,
-                    (const uint8_t *)y->data + row * y->pitch, 96);
-}
-
 /* The packed codestream without the bytes from `begin` to `end` decodes to the same samples as the
  * plain one with empty packets. */
 static void check_decoded(const Stream *stream, uint64_t begin, uint64_t end, const uint8_t *known)
@@ -324,11 +302,12 @@ static void check_decoded(const Stream *stream, uint64_t begin, uint64_t end, co
   g_byte_array_append(damaged, stream->packed.data, (guint)begin);
   g_byte_array_append(damaged, stream->packed.data + end, (guint)(stream->packed.size - end));
   GByteArray *expected = expect(stream, known, &empty);
-  Cj2kDecoder *first = decode(damaged, false, &a), *second = decode(expected, true, &b);
+  Cj2kDecoder *first = test_decode_damaged(damaged, false, &a),
+              *second = test_decode_damaged(expected, true, &b);
   Cj2kStats stats;
   g_assert_cmpint(a.status, ==, CJ2K_OK);
   g_assert_cmpint(b.status, ==, CJ2K_OK);
-  assert_same_samples(&a, &b);
+  test_assert_same_samples(&a, &b);
   g_assert_true(a.truncated);
   g_assert_cmpuint(a.concealed_packets, ==, empty);
   cj2k_decoder_get_stats(first, &stats);
@@ -338,7 +317,7 @@ static void check_decoded(const Stream *stream, uint64_t begin, uint64_t end, co
   cj2k_decoder_release(second, &b);
   cj2k_decoder_close(first);
   cj2k_decoder_close(second);
-  first = decode(damaged, true, &a);
+  first = test_decode_damaged(damaged, true, &a);
   g_assert_cmpint(a.status, ==, CJ2K_ERROR_CODESTREAM);
   cj2k_decoder_release(first, &a);
   cj2k_decoder_close(first);

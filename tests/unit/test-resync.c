@@ -3,6 +3,7 @@
  * is the same as with empty packets in place of the missing ones. */
 #include "common/codestream/markers.h"
 #include "common/rtp/locate.h"
+#include "damaged-streams.h"
 #include "encoder-pictures.h"
 
 enum { KEEP, DROP, CUT };
@@ -105,33 +106,6 @@ static GByteArray *fill(const Stream *stream, bool eph, uint64_t *packets)
   return out;
 }
 
-static Cj2kDecoder *decode(const GByteArray *bytes, bool strict, Cj2kFrame *frame)
-{
-  Cj2kDecoderParams params;
-  Cj2kError error = {0};
-  cj2k_decoder_params_init(&params);
-  params.backend = CJ2K_BACKEND_CPU;
-  params.strict = strict;
-  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
-  g_assert_nonnull(decoder);
-  g_assert_cmpint(cj2k_decoder_submit(decoder, bytes->data, bytes->len, NULL, NULL, NULL, &error),
-                  ==, CJ2K_OK);
-  g_assert_cmpint(cj2k_decoder_receive(decoder, frame), ==, CJ2K_OK);
-  return decoder;
-}
-
-static void assert_same_samples(const Cj2kFrame *a, const Cj2kFrame *b)
-{
-  for (uint32_t c = 0; c < 3; c++) {
-    const Cj2kComponent *component = &a->image.components[c];
-    for (uint32_t y = 0; y < component->y1 - component->y0; y++)
-      g_assert_cmpmem((const uint8_t *)a->picture.planes[c].data + y * a->picture.planes[c].pitch,
-                      component->x1 - component->x0,
-                      (const uint8_t *)b->picture.planes[c].data + y * b->picture.planes[c].pitch,
-                      component->x1 - component->x0);
-  }
-}
-
 /* The damaged codestream and the one with empty packets decode to the same samples; the damaged one
  * is flagged, and is an error in strict mode. */
 static void check(const Stream *stream, bool eph)
@@ -139,11 +113,12 @@ static void check(const Stream *stream, bool eph)
   uint64_t packets;
   GByteArray *damaged = damage(stream), *filled = fill(stream, eph, &packets);
   Cj2kFrame a, b;
-  Cj2kDecoder *first = decode(damaged, false, &a), *second = decode(filled, true, &b);
+  Cj2kDecoder *first = test_decode_damaged(damaged, false, &a),
+              *second = test_decode_damaged(filled, true, &b);
   Cj2kStats stats;
   g_assert_cmpint(a.status, ==, CJ2K_OK);
   g_assert_cmpint(b.status, ==, CJ2K_OK);
-  assert_same_samples(&a, &b);
+  test_assert_same_samples(&a, &b);
   g_assert_true(a.truncated);
   g_assert_cmpuint(a.concealed_packets, ==, packets);
   g_assert_cmpuint(a.concealed_blocks, >, 0);
@@ -157,7 +132,7 @@ static void check(const Stream *stream, bool eph)
   cj2k_decoder_release(second, &b);
   cj2k_decoder_close(first);
   cj2k_decoder_close(second);
-  first = decode(damaged, true, &a);
+  first = test_decode_damaged(damaged, true, &a);
   g_assert_cmpint(a.status, ==, CJ2K_ERROR_CODESTREAM);
   cj2k_decoder_release(first, &a);
   cj2k_decoder_close(first);
@@ -218,7 +193,7 @@ static void test_unusual_sop(void)
     }
     end(out);
     Cj2kFrame frame;
-    Cj2kDecoder *decoder = decode(out, true, &frame);
+    Cj2kDecoder *decoder = test_decode_damaged(out, true, &frame);
     g_assert_cmpint(frame.status, ==, CJ2K_OK);
     g_assert_false(frame.truncated);
     g_assert_cmpuint(frame.concealed_packets, ==, 0);
@@ -247,7 +222,7 @@ static void test_many_announced(void)
   }
   end(out);
   Cj2kFrame frame;
-  Cj2kDecoder *decoder = decode(out, false, &frame);
+  Cj2kDecoder *decoder = test_decode_damaged(out, false, &frame);
   g_assert_true(frame.status != CJ2K_OK || frame.concealed_packets > 1000000);
   cj2k_decoder_release(decoder, &frame);
   cj2k_decoder_close(decoder);
