@@ -159,8 +159,9 @@ static uint64_t bytes_above(const Slices *s, uint32_t slope)
   return bytes;
 }
 
-/* Describes the options above the lowest slope with which they have at most `bytes`. */
-static void cut(Slices *s, uint64_t bytes)
+/* Describes the options above the lowest slope with which they have at most `bytes`. Returns how
+ * many they have. */
+static uint64_t cut(Slices *s, uint64_t bytes)
 {
   uint32_t low = 0, high = CJ2K_SLOPE_CLASSES - 1;
   while (low < high) {
@@ -170,7 +171,8 @@ static void cut(Slices *s, uint64_t bytes)
     else
       low = middle + 1;
   }
-  bool none = bytes_above(s, low) > bytes;
+  uint64_t kept = bytes_above(s, low);
+  bool none = kept > bytes;
   for (guint i = 0; i < s->blocks->len; i++) {
     uint32_t n = 0;
     for (uint32_t p = 0; p < s->num_points[i] && !none; p++)
@@ -178,6 +180,7 @@ static void cut(Slices *s, uint64_t bytes)
         n = s->points[i * PLANES + p].option;
     describe(s, i, n);
   }
+  return none ? 0 : kept;
 }
 
 /* Chooses planes with which the slice has at most `allowed` bytes. */
@@ -189,13 +192,13 @@ static Cj2kStatus choose(Slices *s, uint32_t slice, uint64_t allowed, uint64_t *
     return status;
   make_hulls(s);
   for (uint32_t round = 0; round <= ROUNDS; round++) {
-    cut(s, round < ROUNDS ? limit : 0);
+    uint64_t kept = cut(s, round < ROUNDS ? limit : 0);
     *size = lay_out(s, slice, s->frame->ht.blocks, s->frame->ht.passes, NULL);
     if (*size <= allowed)
       break;
     uint64_t over = *size - allowed;
-    over += over / 16 + 1;
-    limit = limit > over ? limit - over : 0;
+    /* From what was kept: below the limit, a smaller limit may keep the same again. */
+    limit = kept > over ? kept - over : 0;
   }
   s->reduced = true;
   return CJ2K_OK;

@@ -146,8 +146,8 @@ static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
   }
 }
 
-/* Strict decoding; lossless frames have their samples. */
-static void decode(const Case *c, GBytes *bytes, uint32_t frame)
+/* The error of a frame, strictly decoded. */
+static double decoded_error(const Case *c, GBytes *bytes, uint32_t frame)
 {
   static const uint8_t halves[] = {1, 2, 2};
   TestPicture picture;
@@ -155,11 +155,18 @@ static void decode(const Case *c, GBytes *bytes, uint32_t frame)
                     c->halved ? halves : NULL, c->halved ? halves : NULL, c->x0, c->y0);
   change_picture(&picture, frame);
   double error = test_error(&picture, bytes, 0);
+  test_picture_clear(&picture);
+  return error;
+}
+
+/* Lossless frames have their samples. */
+static void check_error(const Case *c, GBytes *bytes, uint32_t frame)
+{
+  double error = decoded_error(c, bytes, frame);
   if (strstr(c->options, "lossless"))
     g_assert_true(error == 0);
   else if (frame != FRAMES / 2 && c->budget != 1500)
     g_assert_cmpfloat(error, <, 0.004);
-  test_picture_clear(&picture);
 }
 
 static void test_bytes(gconstpointer data)
@@ -173,7 +180,7 @@ static void test_bytes(gconstpointer data)
     g_test_message("frame %u: %u bytes", i, (unsigned)g_bytes_get_size(first[i]));
     if (c->budget && c->budget < 100000 && i != FRAMES / 2)
       g_assert_cmpuint(g_bytes_get_size(first[i]), >, c->budget / 2);
-    decode(c, first[i], i);
+    check_error(c, first[i], i);
   }
   const Way ways[] = {{tested, 3, 1, true, false, false}, {tested, 3, 3, true, false, false},
                       {tested, 1, 4, true, false, false}, {tested, 2, 2, false, false, false},
@@ -187,6 +194,42 @@ static void test_bytes(gconstpointer data)
   }
   for (uint32_t i = 0; i < FRAMES; i++)
     g_bytes_unref(first[i]);
+}
+
+/* The largest error of the first scene's frames in this budget. No frame but that of the cut leaves
+ * more than a tenth of it unused. */
+static double worst_error(uint64_t budget)
+{
+  gchar *options = g_strdup_printf("block-coder=ht slices=true latency-profile=low "
+                                   "max-frame-bytes=%" G_GUINT64_FORMAT,
+                                   budget);
+  const Case c = {"budgets", options, 320, 148, 1, 0, 0, false, budget};
+  GBytes *frames[FRAMES];
+  double worst = 0;
+  encode(&c, &(Way){CJ2K_BACKEND_CPU, 1, 1, true, false, false}, frames);
+  for (uint32_t i = 0; i < FRAMES; i++) {
+    size_t size = g_bytes_get_size(frames[i]);
+    g_assert_cmpuint(size, <=, budget);
+    if (i != FRAMES / 2)
+      g_assert_cmpuint(size, >=, budget * 9 / 10);
+    if (i < FRAMES / 2)
+      worst = MAX(worst, decoded_error(&c, frames[i], i));
+    g_bytes_unref(frames[i]);
+  }
+  g_free(options);
+  return worst;
+}
+
+/* A larger budget gives no worse pictures. The blocks are wide, so that each of them is a large
+ * part of the last slice. */
+static void test_budgets(void)
+{
+  double least = 1;
+  for (uint64_t budget = 4122; budget <= 9429; budget += 183) {
+    double error = worst_error(budget);
+    g_assert_cmpfloat(error, <, 1.1 * least);
+    least = MIN(least, error);
+  }
 }
 
 /* What slices exclude is refused with a reason. */
@@ -229,6 +272,7 @@ int main(int argc, char **argv)
     g_test_add_data_func(path, &cases[i], test_bytes);
     g_free(path);
   }
+  g_test_add_func("/slices/budgets", test_budgets);
   g_test_add_func("/slices/refused", test_refused);
   return g_test_run();
 }
