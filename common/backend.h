@@ -155,7 +155,7 @@ typedef struct {
                         */
   uint8_t num_planes;
   const uint32_t *blocks; /* only these are measured, num_blocks of them (stride 1); NULL: all. Only
-                             where takes_blocks is set */
+                             where takes_ht_blocks is set, and without band_errors */
   uint32_t num_blocks;
   bool distortions; /* fill ht_distortions too */
   bool band_errors; /* fill band_errors too */
@@ -169,8 +169,9 @@ typedef struct {
   const double *weights;  /* MQ: weight of a unit of distortion in each band; NULL: hulls are not
                              needed */
   bool pass_lengths;      /* MQ: fill passes */
-  const uint32_t *blocks; /* only these are coded, num_blocks of them (stride 1), and the results of
-                             the others stay; NULL: all. Only where takes_blocks is set */
+  const uint32_t *blocks; /* only these are coded, num_blocks of them (stride 1), and only their
+                             results are valid then; NULL: all. Only where takes_ht_blocks or
+                             takes_mq_blocks is set */
   uint32_t num_blocks;
   const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
                                   only, for all blocks */
@@ -203,9 +204,12 @@ typedef struct {
 
 typedef struct Cj2kEncodeBackend {
   const char *name;
-  bool takes_blocks;   /* measure() and code() take lists of blocks */
-  bool converts_hlg;   /* transform() knows CJ2K_TRANSFER_HLG */
-  bool quantises_best; /* measure() and code() know CJ2K_EFFORT_BEST */
+  bool takes_ht_blocks; /* measure() and code() take lists of HT blocks */
+  bool takes_mq_blocks; /* code() takes lists of MQ blocks */
+  bool rows_at_once;    /* a call of transform_rows() costs more than its rows: it should get all
+                           that are there, not only those that are needed next */
+  bool converts_hlg;    /* transform() knows CJ2K_TRANSFER_HLG */
+  bool quantises_best;  /* measure() and code() know CJ2K_EFFORT_BEST */
   /* `plan` and `threads` are used until close: the back end takes a reference to the plan, and the
    * threads are the encoder's, for work on the host. */
   void *(*open)(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,

@@ -135,7 +135,6 @@ const Cj2kEncodeBackend *cj2k_several_encode_backend(const Cj2kEncodeBackend *fu
 
   if (g_once_init_enter(&made)) {
     inner = functions;
-    backend.takes_blocks = inner->takes_blocks;
     backend.converts_hlg = inner->converts_hlg;
     backend.gather = inner->gather ? gather : NULL;
     if (inner->memory.alloc)

@@ -183,9 +183,6 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   if (!encoder)
     return FALSE;
   *profile = params.profile;
-  /* The GPU codes a whole frame before the first slice, and the frame's slices may come on the
-   * thread that receives it. */
-  self->stream.in_slices &= cj2k_encoder_backend(encoder) == CJ2K_BACKEND_CPU;
   self->stream.xyz_is_pq = params.xyz_transfer >= CJ2K_TRANSFER_PQ;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
   gst_cuda_j2k_enc_send_tags(self, &params);

@@ -182,7 +182,7 @@ fi
 
 # --- CPU and CUDA compared
 tap golden 300 "$build/tests/golden" --backend cuda
-for name in rate-average rate-ceiling rate-period rate-regions slices streams; do
+for name in rate-average rate-ceiling rate-period rate-regions rows slices streams; do
   tap $name 300 "$build/tests/test-$name" --backend cuda --tap
 done
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k

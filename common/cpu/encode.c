@@ -255,7 +255,8 @@ const Cj2kEncodeBackend *cj2k_cpu_encode_backend(void)
 {
   static const Cj2kEncodeBackend backend = {
       .name = "cpu",
-      .takes_blocks = true,
+      .takes_ht_blocks = true,
+      .takes_mq_blocks = true,
       .converts_hlg = true,
       .quantises_best = true,
       .open = backend_open,

@@ -328,11 +328,12 @@ Cj2kEncoderFrame *cj2k_encoder_next_frame(Cj2kEncoder *encoder)
 
 /* True if the submitting thread starts the GPU itself: with one frame in flight, waking a thread of
  * the pool and being woken by it would only add latency. Not for pageable memory, which all threads
- * copy first: submit would have to wait for that. */
+ * copy first: submit would have to wait for that. Nor for frames in slices, which leave without
+ * being received. */
 static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)
 {
   return encoder->backend.kind == CJ2K_BACKEND_CUDA && encoder->ring.size == 1 &&
-         picture->memory != CJ2K_MEMORY_HOST;
+         picture->memory != CJ2K_MEMORY_HOST && !encoder->setup.params.slices;
 }
 
 void cj2k_encoder_frame_submit(Cj2kEncoderFrame *frame, const Cj2kPicture *picture, void *user,

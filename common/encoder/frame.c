@@ -160,38 +160,44 @@ static void wait_for_turn(Cj2kEncoderFrame *frame, bool done)
   g_mutex_unlock(&encoder->lock);
 }
 
-/* Waits until so many rows of the picture are there. */
-static Cj2kStatus wait_for_rows(Cj2kEncoderFrame *frame, uint32_t rows)
+/* Waits until so many rows of the picture are there. *rows: how many are there. */
+static Cj2kStatus wait_for_rows(Cj2kEncoderFrame *frame, uint32_t wanted, uint32_t *rows)
 {
   Cj2kEncoder *encoder = frame->encoder;
 
   g_mutex_lock(&encoder->lock);
-  frame->rows_wanted = rows;
-  while (frame->rows < rows && !frame->dropped)
+  frame->rows_wanted = wanted;
+  while (frame->rows < wanted && !frame->dropped)
     g_cond_wait(&encoder->changed, &encoder->lock);
   frame->rows_wanted = UINT32_MAX;
-  bool there = frame->rows >= rows;
+  *rows = MIN(frame->rows, cj2k_plan_rows_all(encoder->plan));
   g_mutex_unlock(&encoder->lock);
-  return there ? CJ2K_OK
-               : cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
-                                "the frame was dropped before all its rows were there");
+  return *rows >= wanted ? CJ2K_OK
+                         : cj2k_error_set(&frame->error, CJ2K_ERROR_ARGUMENT,
+                                          "the frame was dropped before all its rows were there");
 }
 
 /* Transforms the rows of the picture that the slices up to this one need. */
 static Cj2kStatus prepare_slices(void *ctx, uint32_t slice)
 {
   Cj2kEncoderFrame *frame = ctx;
+  Cj2kFrameCoder *coder = &frame->rate.coder;
   const Cj2kTransformJob job = transform_job(frame);
-  uint32_t rows = cj2k_codestream_slice_needs(frame->rate.layout.writer, slice);
+  uint32_t needed = cj2k_codestream_slice_needs(frame->rate.layout.writer, slice), rows;
 
-  if (rows <= frame->transformed)
+  if (needed <= frame->transformed)
     return CJ2K_OK;
-  Cj2kStatus status = wait_for_rows(frame, rows);
+  Cj2kStatus status = wait_for_rows(frame, needed, &rows);
   if (status != CJ2K_OK)
     return status;
+  if (!coder->backend->rows_at_once)
+    rows = needed;
   uint32_t done = frame->transformed;
   frame->transformed = rows;
-  return cj2k_coder_transform_rows(&frame->rate.coder, &job, done, rows, &frame->error);
+  status = cj2k_coder_transform_rows(coder, &job, done, rows, &frame->error);
+  if (status == CJ2K_ERROR_UNSUPPORTED && !done && (status = fall_back(frame)) == CJ2K_OK)
+    status = cj2k_coder_transform_rows(coder, &job, done, rows, &frame->error);
+  return status;
 }
 
 /* Writes a slice, the headers before the first one, and hands them out. */

@@ -374,13 +374,20 @@ static void finish(Slices *s, Cj2kStatus status)
   cj2k_bucket_record(&frame->encoder->bucket, frame->number, &frame->outcome);
 }
 
+static bool takes_lists(const Cj2kRateFrame *frame)
+{
+  const Cj2kEncodeBackend *backend = frame->coder.backend;
+  return frame->encoder->coder == CJ2K_CODER_HT ? backend->takes_ht_blocks
+                                                : backend->takes_mq_blocks;
+}
+
 Cj2kStatus cj2k_rate_control_slices(Cj2kRateFrame *frame, const Cj2kSliceSink *sink,
                                     Cj2kError *error)
 {
   Slices s = {.frame = frame,
               .writer = frame->layout.writer,
               .sink = sink,
-              .lists = frame->coder.backend->takes_blocks,
+              .lists = takes_lists(frame),
               .budget = frame->target.ceilings.frame != UINT64_MAX,
               .memory = {.power = POWER}};
   frame->error = error;

@@ -29,6 +29,7 @@ static void backend_close(void *data)
     cj2k_cuda_leave(&encoder->device);
   cj2k_spin_leave();
   g_array_unref(encoder->lists.groups);
+  g_array_unref(encoder->lists.level_comps);
   cj2k_plan_unref(encoder->plan);
   g_mutex_clear(&encoder->lock);
   g_mutex_clear(&encoder->upload_lock);
@@ -52,6 +53,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
   cj2k_spin_join();
   encoder->lists.groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
+  encoder->lists.level_comps = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   g_mutex_init(&encoder->lock);
   g_mutex_init(&encoder->upload_lock);
 
@@ -205,18 +207,39 @@ static Cj2kStatus end(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const char
   return cj2k_cuda_check(slot->status, doing, error);
 }
 
+static Cj2kStatus check_rows(const Cj2kTransformJob *job, Cj2kError *error)
+{
+  for (uint32_t i = 0; i < job->layout->num_planes; i++)
+    if (job->picture->planes[i].pitch > CJ2K_CUDA_MAX_PITCH)
+      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows of 128 MiB or more");
+  return CJ2K_OK;
+}
+
 static Cj2kStatus transform(void *data, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                             Cj2kError *error)
 {
   static const char doing[] = "transforming a picture";
+  Cj2kStatus status = check_rows(job, error);
 
-  for (uint32_t i = 0; i < job->layout->num_planes; i++)
-    if (job->picture->planes[i].pitch > CJ2K_CUDA_MAX_PITCH)
-      return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: rows of 128 MiB or more");
-  Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_TRANSFORM, doing, error);
+  if (status == CJ2K_OK)
+    status = begin(data, slot, CJ2K_CUDA_STEP_TRANSFORM, doing, error);
   if (status != CJ2K_OK)
     return status;
   cj2k_cuda_encode_transform(slot, job);
+  return end(data, slot, doing, error);
+}
+
+static Cj2kStatus transform_rows(void *data, Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                                 uint32_t done, uint32_t rows, Cj2kError *error)
+{
+  static const char doing[] = "transforming rows of a picture";
+  Cj2kStatus status = check_rows(job, error);
+
+  if (status == CJ2K_OK)
+    status = begin(data, slot, CJ2K_CUDA_STEP_TRANSFORM, doing, error);
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_cuda_encode_transform_rows(slot, job, done, rows);
   return end(data, slot, doing, error);
 }
 
@@ -244,7 +267,9 @@ static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
   Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_CODE, doing, error);
   if (status != CJ2K_OK)
     return status;
-  if (encoder->ht)
+  if (job->blocks)
+    cj2k_cuda_encode_code_list(slot, job);
+  else if (encoder->ht)
     cj2k_cuda_encode_ht_code(slot, job);
   else
     cj2k_cuda_encode_mq_code(slot, job);
@@ -311,11 +336,14 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
 {
   static const Cj2kEncodeBackend backend = {
       .name = "cuda",
+      .takes_ht_blocks = true,
+      .rows_at_once = true,
       .open = backend_open,
       .close = backend_close,
       .slot_new = slot_new,
       .slot_free = slot_free,
       .transform = transform,
+      .transform_rows = transform_rows,
       .measure = measure,
       .code = code,
       .gather = gather,

@@ -37,6 +37,7 @@ typedef struct {
 /* Tables that follow from the plan, on the device. */
 typedef struct {
   Cj2kCudaMemory levels;          /* Cj2kCudaForwardLevel, all but the top ones */
+  GArray *level_comps;            /* uint32_t: the tile-component of each of these levels */
   GArray *groups;                 /* Cj2kCudaLevelGroup, in order of execution */
   Cj2kCudaMemory blocks;          /* Cj2kCudaEncodeBlock, per block */
   Cj2kCudaMemory order;           /* uint32_t: numbers of the blocks, by slice */
@@ -107,6 +108,8 @@ typedef struct {
   uint32_t num_planes;
   uint8_t *alignments; /* of the planes for which the groups were made */
   Cj2kCudaMemory tops; /* Cj2kCudaTop */
+  GArray *top_list;    /* the same on the host */
+  GArray *top_comps;   /* uint32_t: the first tile-component of each */
   GArray *top_groups;  /* Cj2kCudaTopGroup; empty: not made yet */
   Cj2kCudaMemory coefficients, lowpass;
 } Cj2kCudaTransformStage;
@@ -127,6 +130,7 @@ typedef struct {
   Cj2kCudaPair choices;
   bool choices_sent;
   bool all_coded;     /* all blocks have been coded at plane 0 with the current quantisers */
+  bool listed;        /* the last step was for a list of blocks (encode_ht_lists.c) */
   Cj2kCudaPair again; /* uint32_t: numbers of the blocks that are coded again */
   uint32_t num_again; /* 0: all blocks are coded */
   Cj2kCudaMemory scratch;
@@ -158,7 +162,8 @@ typedef struct {
   Cj2kCudaQueue coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
   bool in_slices; /* the picture is uploaded, and its top level done, slice by slice */
-  bool crowded;   /* the frame is coded on the slot's own stream: fewer calls into the driver */
+  bool crowded;   /* the frame is coded on the slot's own stream: fewer calls into the driver. Also
+                     of pictures whose rows come one after the other */
   /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
    * a part are in host_parts. */
   Cj2kCudaQueue copier;
@@ -214,6 +219,8 @@ unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot);
 
 /* Steps: they enqueue work and set slot->status. */
 void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+void cj2k_cuda_encode_transform_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                                     uint32_t done, uint32_t rows);
 void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
 void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
@@ -221,8 +228,16 @@ void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job);
 /* Waits for the last step and sets the pointers to its results. */
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
-/* encode_upload.c */
+/* encode_transform.c */
 typedef struct Cj2kCudaPlaneArea Cj2kCudaPlaneArea;
+/* Begins a frame. */
+void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot);
+/* Begins work on a picture: its planes, its own stream. If the picture must be uploaded, returns an
+ * area for each plane, which the caller frees with g_free(); else NULL. */
+Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+void cj2k_cuda_transform_end(Cj2kEncodeSlot *slot);
+
+/* encode_upload.c */
 /* Reserves device memory for the picture's planes and sets planes[]. Returns an area for each
  * plane, which the caller frees with g_free(). */
 Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
@@ -230,6 +245,10 @@ Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransf
 /* Uploads slices [first, end) of all planes; later work on the slot's queue waits for them. */
 void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                              const Cj2kCudaPlaneArea *areas, uint32_t first, uint32_t end);
+/* The same for the rows that come after the first `done` of the picture, up to `rows`, both on the
+ * reference grid (transform_rows in common/backend.h). */
+void cj2k_cuda_upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                           const Cj2kCudaPlaneArea *areas, uint32_t done, uint32_t rows);
 
 /* encode_blocks.c */
 /* Begins a step of the block coder: events, marks, quantisers. */
@@ -248,6 +267,21 @@ uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot,
  * `fetched` bytes has been started before. */
 void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, uint64_t fetched,
                                  uint64_t size);
+
+/* encode_ht.c */
+/* Begins a step for HT blocks on `queue`. */
+void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
+                        const Cj2kCudaQueue *queue);
+/* Reserves the scratch memory of code(). Returns its bits for each sample. */
+uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
+/* Where the results of measuring lie behind their counts, on the host or on the device. */
+Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts,
+                                      uint32_t num_planes);
+/* encode_ht_lists.c: steps for lists of blocks. */
+void cj2k_cuda_encode_measure_list(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
+void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+/* Codes the list of the last step again, after the room for bytes has grown. */
+void cj2k_cuda_encode_list_again(Cj2kEncodeSlot *slot);
 
 /* encode_ht.c, encode_mq.c: parts of cj2k_cuda_encode_fetch. */
 void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot);

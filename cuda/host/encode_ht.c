@@ -22,12 +22,12 @@ void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
   cj2k_cuda_release(&slot->ht.scratch);
 }
 
-/* Begins a step on `queue`. */
-static void begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
-                  const Cj2kCudaQueue *queue)
+void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
+                        const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
 
+  slot->ht.listed = false;
   slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = encoder->lists.blocks.data,
                                         .tables = encoder->lists.tables.data,
                                         .coefficients = slot->transform.coefficients.data,
@@ -57,27 +57,32 @@ static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
          (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
 }
 
-void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes)
+{
+  char *band_errors = (char *)counts + sizeof(Cj2kCudaEncodeCounts);
+  char *distortions = band_errors + band_errors_size(slot);
+
+  return (Cj2kCudaMeasure){
+      .num_planes = num_planes,
+      .lengths = (uint32_t *)(void *)(distortions + distortions_size(slot, num_planes)),
+      .distortions = (uint64_t *)(void *)distortions,
+      .band_errors = (uint64_t *)(void *)band_errors};
+}
+
+/* Measures all blocks, or those of the stride. */
+static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job, size_t size)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  Cj2kCudaPair *measured = &slot->ht.measured;
+  const Cj2kCudaPair *measured = &slot->ht.measured;
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
-  size_t size = measured_size(slot, job->num_planes);
 
-  cj2k_cuda_queue_reserve_pair(queue, measured, size);
-  begin(slot, job->quantisers, job->stride, queue);
-  if (!cj2k_cuda_queue_ok(queue))
-    return;
   /* Blocks that the stride skips have zeros. */
   CJ2K_CUDA_DO(queue, cudaMemsetAsync(measured->device.data, 0, size, queue->stream));
-  blocks->measure.first_plane = job->first_plane;
-  blocks->measure.num_planes = job->num_planes;
   blocks->counts = measured->device.data;
-  blocks->measure.band_errors = (uint64_t *)(blocks->counts + 1);
-  uint64_t *distortions = blocks->measure.band_errors + slot->encoder->plan->num_bands;
-  blocks->measure.distortions = job->distortions ? distortions : NULL;
-  blocks->measure.lengths =
-      (uint32_t *)((char *)distortions + distortions_size(slot, job->num_planes));
+  blocks->measure = cj2k_cuda_ht_measured(slot, blocks->counts, job->num_planes);
+  blocks->measure.first_plane = job->first_plane;
+  if (!job->distortions)
+    blocks->measure.distortions = NULL;
   if (job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
   if (job->band_errors || !job->num_planes)
@@ -86,18 +91,33 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   CJ2K_CUDA_DO(
       queue, cj2k_cuda_copy_small(measured->host.data, measured->device.data, size, queue->stream));
   cj2k_cuda_queue_mark(queue, "download");
+}
+
+void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  size_t size = measured_size(slot, job->num_planes);
+
+  cj2k_cuda_queue_reserve_pair(queue, &slot->ht.measured, size);
+  cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  if (job->blocks)
+    cj2k_cuda_encode_measure_list(slot, job);
+  else
+    measure_all(slot, job, size);
   cj2k_cuda_queue_record(queue, slot->blocks.done);
 }
 
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
+  Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.job.measure.num_planes);
 
   result->saturated = counts->saturated;
-  result->band_errors = (uint64_t *)(counts + 1);
-  result->ht_distortions = result->band_errors + slot->encoder->plan->num_bands;
-  result->ht_lengths = (uint32_t *)((char *)result->ht_distortions +
-                                    distortions_size(slot, slot->ht.job.measure.num_planes));
+  result->band_errors = measured.band_errors;
+  result->ht_distortions = measured.distortions;
+  result->ht_lengths = measured.lengths;
 }
 
 /* ------------------------------------------------------------ code, one frame in flight --- */
@@ -335,23 +355,30 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t 
   blocks->passes = (Cj2kPassLength *)(blocks->coded + slot->encoder->plan->num_blocks);
 }
 
+uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
+{
+  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, quantisers));
+
+  cj2k_cuda_queue_reserve(
+      &slot->queue, &slot->ht.scratch,
+      CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, slot->encoder->plan->num_blocks));
+  return bits;
+}
+
 void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   Cj2kCudaHtStage *ht = &slot->ht;
-  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, job->quantisers));
+  uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, job->quantisers);
   uint64_t from = 0, more = 0;
 
-  cj2k_cuda_queue_reserve(
-      &slot->queue, &ht->scratch,
-      CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, plan->num_blocks));
   ht->num_again = slot->latency.num_parts = 0;
   slot->blocks.fetched = ht->expected;
   if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job->quantisers))
     more = list_again(slot, job->choices);
   const Cj2kCudaQueue *coder = cj2k_cuda_encode_coder(slot);
   const Cj2kCudaQueue *queue = coder && !ht->num_again ? coder : &slot->queue;
-  begin(slot, job->quantisers, job->stride, queue);
+  cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
   if (ht->num_again) {
     from = ((const Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes;
     slot->blocks.fetched = from + more;
@@ -399,7 +426,10 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
     return;
   slot->ht.num_again = 0;
   slot->blocks.fetched = bytes;
-  launch(slot, 0);
+  if (slot->ht.listed)
+    cj2k_cuda_encode_list_again(slot);
+  else
+    launch(slot, 0);
   cj2k_cuda_encode_ht_wait(slot);
 }
 
@@ -409,10 +439,10 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
   if (counts->bytes > slot->ht.job.capacity)
     code_with_room(slot, counts->bytes);
-  if (!slot->latency.coder.stream)
+  if (!slot->latency.coder.stream && !slot->ht.listed)
     cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.bytes, slot->blocks.fetched, counts->bytes);
   /* Speculative download: the next frame takes about as many bytes. */
-  if (!slot->ht.num_again)
+  if (!slot->ht.num_again && !slot->ht.listed)
     slot->ht.expected = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->blocks.coded.host.data + sizeof *counts);
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);

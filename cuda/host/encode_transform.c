@@ -53,6 +53,7 @@ static void list_depth(Cj2kCudaEncoder *encoder, GArray *levels, uint32_t depth,
     if (is_empty(&level.rect))
       continue;
     g_array_append_val(levels, level);
+    g_array_append_val(encoder->lists.level_comps, i);
     group.count++;
     group.width = MAX(group.width, level.rect.x1 - level.rect.x0);
     group.height = MAX(group.height, level.rect.y1 - level.rect.y0);
@@ -144,21 +145,23 @@ static bool same_kind(const Cj2kCudaTopGroup *a, const Cj2kCudaTopGroup *b)
          a->launch.reversible == b->launch.reversible;
 }
 
-static void append_top(GArray *groups, GArray *tops, const Cj2kCudaTopGroup *kind,
-                       const Cj2kCudaTop *top)
+static void append_top(Cj2kCudaTransformStage *stage, const Cj2kCudaTopGroup *kind,
+                       const Cj2kCudaTop *top, uint32_t tile_comp)
 {
+  GArray *groups = stage->top_groups;
   Cj2kCudaTopGroup *last =
       groups->len ? &g_array_index(groups, Cj2kCudaTopGroup, groups->len - 1) : NULL;
 
   if (!last || !same_kind(last, kind)) {
     g_array_append_val(groups, *kind);
     last = &g_array_index(groups, Cj2kCudaTopGroup, groups->len - 1);
-    last->first = tops->len;
+    last->first = stage->top_list->len;
   }
   last->launch.count++;
   last->launch.width = MAX(last->launch.width, kind->launch.width);
   last->launch.height = MAX(last->launch.height, kind->launch.height);
-  g_array_append_val(tops, *top);
+  g_array_append_val(stage->top_list, *top);
+  g_array_append_val(stage->top_comps, tile_comp);
 }
 
 /* Lists the top levels of all tiles and copies them to the device. Consecutive ones of one kind
@@ -167,10 +170,12 @@ static void list_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kPlan *plan = slot->encoder->plan;
-  GArray *tops = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTop));
+  Cj2kCudaTransformStage *stage = &slot->transform;
   uint32_t count = 1;
 
-  g_array_set_size(slot->transform.top_groups, 0);
+  g_array_set_size(stage->top_groups, 0);
+  g_array_set_size(stage->top_list, 0);
+  g_array_set_size(stage->top_comps, 0);
   for (uint32_t pass = 0; pass < 2; pass++) /* first three components together, then single ones */
     for (uint32_t t = 0; t < plan->num_tiles; t++) {
       bool together = (plan->tiles[t].mct || job->rgb_to_xyz) && plan->num_components >= 3;
@@ -181,15 +186,14 @@ static void list_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
           continue;
         Cj2kCudaTop top;
         Cj2kCudaTopGroup kind = describe_top(slot, job, tile_comp, count, &top);
-        append_top(slot->transform.top_groups, tops, &kind, &top);
+        append_top(stage, &kind, &top, tile_comp);
       }
     }
-  size_t size = tops->len * sizeof(Cj2kCudaTop);
-  cj2k_cuda_queue_reserve(queue, &slot->transform.tops, size);
+  size_t size = stage->top_list->len * sizeof(Cj2kCudaTop);
+  cj2k_cuda_queue_reserve(queue, &stage->tops, size);
   if (size) /* pageable memory: the call returns only after it has been read */
-    CJ2K_CUDA_DO(queue, cudaMemcpyAsync(slot->transform.tops.data, tops->data, size,
+    CJ2K_CUDA_DO(queue, cudaMemcpyAsync(stage->tops.data, stage->top_list->data, size,
                                         cudaMemcpyHostToDevice, queue->stream));
-  g_array_unref(tops);
 }
 
 /* Makes the X'Y'Z' conversion tables for the pictures' depth; all slots share them. */
@@ -330,16 +334,20 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
   transform_levels(slot, slices->levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
 }
 
-void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
+void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot)
+{
+  slot->marks.count = 0;
+  slot->ht.all_coded = false;
+  slot->timed = cj2k_cuda_times_next(slot->marks.timeline, &slot->frames);
+}
+
+Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   uint32_t n = job->layout->num_planes;
   Cj2kCudaInputPlane *planes = g_new0(Cj2kCudaInputPlane, n);
   Cj2kCudaPlaneArea *areas = NULL;
 
-  slot->marks.count = 0;
-  slot->ht.all_coded = false;
-  slot->timed = cj2k_cuda_times_next(slot->marks.timeline, &slot->frames);
   if (slot->timed)
     cj2k_cuda_queue_record(queue, slot->transform.begin);
   if (job->rgb_to_xyz)
@@ -352,14 +360,28 @@ void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *jo
   set_planes(slot, job, planes);
   CJ2K_CUDA_DO(
       queue, cj2k_cuda_follow_picture(queue->stream, job->picture, slot->transform.picture_ready));
-  if (cj2k_cuda_queue_ok(queue))
-    transform_picture(slot, job, areas);
-  g_free(areas);
   g_free(planes);
+  return areas;
+}
+
+void cj2k_cuda_transform_end(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+
   cj2k_cuda_queue_mark(queue, "levels");
   if (slot->timed)
     cj2k_cuda_queue_record(queue, slot->transform.done);
   slot->transform.timed = cj2k_cuda_queue_ok(queue);
+}
+
+void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
+{
+  cj2k_cuda_transform_frame(slot);
+  Cj2kCudaPlaneArea *areas = cj2k_cuda_transform_begin(slot, job);
+  if (cj2k_cuda_queue_ok(&slot->queue))
+    transform_picture(slot, job, areas);
+  g_free(areas);
+  cj2k_cuda_transform_end(slot);
 }
 
 void cj2k_cuda_transform_init(Cj2kEncodeSlot *slot)
@@ -369,6 +391,8 @@ void cj2k_cuda_transform_init(Cj2kEncodeSlot *slot)
   unsigned flags = cj2k_cuda_encode_event_flags(slot);
 
   slot->transform.top_groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTopGroup));
+  slot->transform.top_list = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaTop));
+  slot->transform.top_comps = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&slot->transform.begin, flags));
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&slot->transform.done, flags));
   CJ2K_CUDA_DO(queue,
@@ -392,7 +416,8 @@ void cj2k_cuda_transform_free(Cj2kEncodeSlot *slot)
 
 void cj2k_cuda_transform_forget(Cj2kEncodeSlot *slot)
 {
-  if (slot->transform.top_groups)
-    g_array_unref(slot->transform.top_groups);
+  g_clear_pointer(&slot->transform.top_groups, g_array_unref);
+  g_clear_pointer(&slot->transform.top_list, g_array_unref);
+  g_clear_pointer(&slot->transform.top_comps, g_array_unref);
   g_free(slot->transform.alignments);
 }

@@ -234,24 +234,21 @@ Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransf
   return areas;
 }
 
-void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
-                             const Cj2kCudaPlaneArea *areas, uint32_t first, uint32_t end)
+/* Begins copies that stay together in their queue. */
+static const Cj2kCudaQueue *begin_copies(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = upload_queue(slot);
+
+  g_mutex_lock(&slot->encoder->upload_lock);
+  cj2k_cuda_queue_mark(queue, NULL);
+  return queue;
+}
+
+/* Ends them; later work on the slot's queue waits for them. */
+static void end_copies(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 {
   Cj2kCudaEncoder *encoder = slot->encoder;
-  Range range = {first, end};
-  const Cj2kCudaQueue *queue = upload_queue(slot);
-  uint32_t n = job->layout->num_planes;
 
-  if (!cj2k_cuda_queue_ok(queue))
-    return;
-  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_HOST; i++)
-    stage_rows(slot, &job->picture->planes[i], &areas[i], rows_of(slot, range, areas[i].rows));
-  g_mutex_lock(&encoder->upload_lock);
-  cj2k_cuda_queue_mark(queue, NULL);
-  if (end - first == encoder->slices.count)
-    upload_planes(slot, job, areas);
-  else
-    upload_part(slot, job, areas, range);
   cj2k_cuda_queue_mark(queue, "upload");
   if (queue != &slot->queue)
     cj2k_cuda_queue_record(queue, slot->upload.uploaded);
@@ -263,6 +260,63 @@ void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
     CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));
   else
     cj2k_cuda_queue_wait(&slot->queue, slot->upload.uploaded);
+}
+
+void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                             const Cj2kCudaPlaneArea *areas, uint32_t first, uint32_t end)
+{
+  Range range = {first, end};
+  uint32_t n = job->layout->num_planes;
+
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
+  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_HOST; i++)
+    stage_rows(slot, &job->picture->planes[i], &areas[i], rows_of(slot, range, areas[i].rows));
+  const Cj2kCudaQueue *queue = begin_copies(slot);
+  if (end - first == slot->encoder->slices.count)
+    upload_planes(slot, job, areas);
+  else
+    upload_part(slot, job, areas, range);
+  end_copies(slot, queue);
+}
+
+/* Rows of a plane that are there with so many rows of the picture: all of its components'. */
+static uint32_t rows_there(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t index,
+                           uint32_t rows, uint32_t all)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+
+  if (rows >= cj2k_plan_rows_all(plan))
+    return all;
+  for (uint32_t c = 0; c < plan->num_components && c < job->layout->num_components; c++) {
+    uint64_t dy = plan->header->components[c].dy, y0 = plan->component_out[c].y0;
+    uint64_t end = (plan->header->y0 + (uint64_t)rows + dy - 1) / dy;
+    if (job->layout->samples[c].plane == index)
+      all = (uint32_t)MIN(all, end - MIN(y0, end));
+  }
+  return all;
+}
+
+void cj2k_cuda_upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                           const Cj2kCudaPlaneArea *areas, uint32_t done, uint32_t rows)
+{
+  uint32_t n = job->layout->num_planes;
+  bool whole = !done && rows >= cj2k_plan_rows_all(slot->encoder->plan);
+  Range *ranges = g_new(Range, n);
+
+  for (uint32_t i = 0; i < n; i++) {
+    ranges[i].first = done ? rows_there(slot, job, i, done, areas[i].rows) : 0;
+    ranges[i].end = rows_there(slot, job, i, rows, areas[i].rows);
+    if (job->picture->memory == CJ2K_MEMORY_HOST && ranges[i].first < ranges[i].end)
+      stage_rows(slot, &job->picture->planes[i], &areas[i], ranges[i]);
+  }
+  const Cj2kCudaQueue *queue = begin_copies(slot);
+  if (whole)
+    upload_planes(slot, job, areas);
+  for (uint32_t i = 0; i < n && !whole; i++)
+    upload_rows(slot, job, i, areas, ranges[i]);
+  end_copies(slot, queue);
+  g_free(ranges);
 }
 
 void cj2k_cuda_upload_init(Cj2kEncodeSlot *slot)

@@ -444,9 +444,10 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
 {
   __shared__ BlockMemory memory;
   uint32_t task = blockIdx.x, p = task % frame.measure.num_planes;
-  uint64_t b = (uint64_t)(task / frame.measure.num_planes) * frame.stride;
-  if (b >= frame.num_blocks)
+  uint64_t index = (uint64_t)(task / frame.measure.num_planes) * frame.stride;
+  if (index >= frame.num_blocks)
     return;
+  uint64_t b = frame.order ? frame.order[index] : index;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
   if (block.reversible)
     measure_block<true>(frame, block, b, p, &memory);

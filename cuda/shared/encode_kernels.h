@@ -161,7 +161,8 @@ typedef struct {
   const uint32_t *coefficients;
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
-  const uint32_t *order; /* code: the numbers of the blocks to code; NULL: all, in order */
+  const uint32_t *order; /* the numbers of the blocks, on the device or in pinned host memory; NULL:
+                            all, in order */
   uint8_t again;         /* code: coded before, so that saturated samples have been counted */
   Cj2kCudaEncodeCounts *counts;
 

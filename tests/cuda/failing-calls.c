@@ -41,6 +41,9 @@ typedef struct {
   bool decodes, traced;
 } Case;
 
+#define SLICES                                                                                     \
+  "block-coder=ht slices=true progression-order=pcrl precincts=64x32,32x16 num-resolutions=3 "
+
 static const Case cases[] = {
     {"encode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, false, false},
     {"encode HT, traced", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_PINNED, false, true},
@@ -55,6 +58,9 @@ static const Case cases[] = {
      false, false},
     {"encode MQ in layers", "block-coder=mq max-frame-bytes=4000 num-layers=3", 2, CJ2K_MEMORY_HOST,
      false, false},
+    {"encode HT in slices", SLICES "quant-step=0.01", 1, CJ2K_MEMORY_HOST, false, false},
+    {"encode HT in slices to a budget", SLICES "max-frame-bytes=2500", 2, CJ2K_MEMORY_PINNED, false,
+     false},
     {"decode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, true, true},
     {"decode HT to device memory", "block-coder=ht rate-control=lossless", 3, CJ2K_MEMORY_CUDA,
      true, false},

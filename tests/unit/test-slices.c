@@ -87,7 +87,7 @@ typedef struct {
   Cj2kBackendKind backend;
   uint32_t threads, in_flight;
   bool callback;
-  bool whole;  /* the back end codes whole frames, as that of a GPU does */
+  bool whole;  /* the back end codes whole frames, as several GPUs do */
   bool before; /* the whole picture is transformed before the first slice */
 } Way;
 
@@ -117,7 +117,8 @@ static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
   if (!encoder)
     g_error("%s: %s", c->name, error.text);
   Cj2kEncodeBackend functions = *encoder->backend.functions;
-  functions.takes_blocks = functions.takes_blocks && !way->whole;
+  functions.takes_ht_blocks = functions.takes_ht_blocks && !way->whole;
+  functions.takes_mq_blocks = functions.takes_mq_blocks && !way->whole;
   if (way->whole || way->before)
     functions.transform_rows = NULL;
   encoder->backend.functions = &functions;
