@@ -22,7 +22,7 @@ Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, siz
 {
   cudaError_t result = cj2k_cuda_reserve(memory, size);
   if (size)
-    CJ2K_CUDA_TRY(result, cudaMemcpy(memory->data, table, size, cudaMemcpyHostToDevice));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_send(memory->data, table, size));
   return cj2k_cuda_check(result, "uploading the tables of a plan", error);
 }
 

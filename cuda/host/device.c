@@ -128,6 +128,14 @@ cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
   return result;
 }
 
+cudaError_t cj2k_cuda_send(void *device, const void *host, size_t size)
+{
+  cudaError_t result =
+      cudaMemcpyAsync(device, host, size, cudaMemcpyHostToDevice, cudaStreamPerThread);
+  CJ2K_CUDA_TRY(result, cudaStreamSynchronize(cudaStreamPerThread));
+  return result;
+}
+
 cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size)
 {
   return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(memory, size + size / 4);

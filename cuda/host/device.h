@@ -59,6 +59,10 @@ typedef struct {
 /* New device memory is zero: kernels and copies may read past what was written to an array (the
  * padding of rows, bytes behind the data), and must not find what another process left there. */
 cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
+/* Copies an array to the device; it is there when this returns. cudaMemcpy() may return earlier if
+ * the array is in pageable memory, and it copies on the default stream, for which the streams of
+ * the back end do not wait: a kernel could find what was there before. */
+cudaError_t cj2k_cuda_send(void *device, const void *host, size_t size);
 /* For arrays whose size differs from frame to frame: grows to a quarter more than is needed. */
 cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size);
 void cj2k_cuda_release(Cj2kCudaMemory *memory);

@@ -54,7 +54,7 @@ static cudaError_t upload(Cj2kCudaMemory *memory, const void *data, size_t size)
 {
   cudaError_t result = cj2k_cuda_reserve(memory, size);
 
-  CJ2K_CUDA_TRY(result, cudaMemcpy(memory->data, data, size, cudaMemcpyHostToDevice));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_send(memory->data, data, size));
   return result;
 }
 

@@ -72,8 +72,7 @@ cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder)
   size_t size = levels->len * sizeof(Cj2kCudaForwardLevel);
   cudaError_t result = cj2k_cuda_reserve(&encoder->lists.levels, size);
   if (size)
-    CJ2K_CUDA_TRY(
-        result, cudaMemcpy(encoder->lists.levels.data, levels->data, size, cudaMemcpyHostToDevice));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->lists.levels.data, levels->data, size));
   g_array_unref(levels);
   return result;
 }
@@ -207,8 +206,7 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob 
     cj2k_xyz_tables_init(tables, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
                          job->xyz_transfer, job->xyz_primaries);
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&encoder->xyz, sizeof *tables));
-    CJ2K_CUDA_TRY(result,
-                  cudaMemcpy(encoder->xyz.data, tables, sizeof *tables, cudaMemcpyHostToDevice));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->xyz.data, tables, sizeof *tables));
     if (result != cudaSuccess)
       cj2k_cuda_release(&encoder->xyz); /* the next frame tries again */
     g_free(tables);

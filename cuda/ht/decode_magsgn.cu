@@ -463,7 +463,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
       good = decode_plain<LANES, Put::kFloats>(set, block, quads, out, rings[group], lane, mask);
     if (!good && lane == 0) {
       frame.corrupt_flags[b] = 1;
-      atomicAdd_system(frame.corrupt, 1u);
+      atomicAdd(frame.corrupt, 1u);
     }
     is_zero = false;
   }

@@ -461,7 +461,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   asm volatile("" : "+r"(d.tables)); /* keeps the address in a register; else it is recomputed */
   if (!find_set(frame, b, block, set) || !d.block(set, block, frame.ht.quads + block.quads)) {
     frame.corrupt_flags[b] = 1;
-    atomicAdd_system(frame.corrupt, 1u);
+    atomicAdd(frame.corrupt, 1u);
   }
 }
 
@@ -479,7 +479,9 @@ cudaError_t cj2k_cuda_ht_init(void)
                               : tables->uvlc_other[(mode - 5) << CJ2K_HT_UVLC_BITS | bits];
     uvlc[i] = (entry & CJ2K_HT_UVLC_LONG) || (entry & 63) > kUvlcBits ? CJ2K_HT_UVLC_LONG : entry;
   }
-  return cudaMemcpyToSymbol(d_tables, all, sizeof all);
+  cudaError_t result = cudaMemcpyToSymbolAsync(d_tables, all, sizeof all, 0, cudaMemcpyHostToDevice,
+                                               cudaStreamPerThread);
+  return result == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : result;
 }
 
 /* Blocks in a warp with one frame in flight. That frame leaves most of the GPU idle here, and with

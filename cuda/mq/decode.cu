@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kMaxWarps *kWarp, 6) decode_kernel(Cj2kCudaDec
     frame.mq.passes[i] = block.corrupt ? 0 : block.pass.index;
     if (block.corrupt) {
       frame.corrupt_flags[frame.mq.order[i]] = 1;
-      atomicAdd_system(frame.corrupt, 1u);
+      atomicAdd(frame.corrupt, 1u);
     }
   }
 }

@@ -148,8 +148,6 @@ STARTS(cudaEventElapsedTime, (float *ms, cudaEvent_t begin, cudaEvent_t end), (m
 STARTS(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
 STARTS(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
        (stream, event, flags))
-STARTS(cudaMemcpy, (void *to, const void *from, size_t size, enum cudaMemcpyKind kind),
-       (to, from, size, kind))
 STARTS(cudaMemcpyAsync,
        (void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),
        (to, from, size, kind, stream))
@@ -157,9 +155,10 @@ STARTS(cudaMemcpy2DAsync,
        (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
         enum cudaMemcpyKind kind, cudaStream_t stream),
        (to, to_pitch, from, from_pitch, width, height, kind, stream))
-STARTS(cudaMemcpyToSymbol,
-       (const void *symbol, const void *from, size_t size, size_t offset, enum cudaMemcpyKind kind),
-       (symbol, from, size, offset, kind))
+STARTS(cudaMemcpyToSymbolAsync,
+       (const void *symbol, const void *from, size_t size, size_t offset, enum cudaMemcpyKind kind,
+        cudaStream_t stream),
+       (symbol, from, size, offset, kind, stream))
 STARTS(cudaMemsetAsync, (void *memory, int value, size_t size, cudaStream_t stream),
        (memory, value, size, stream))
 
@@ -226,7 +225,9 @@ int call_faults_blind_launches(void)
 
 bool call_faults_copy(void *to, const void *from, size_t size)
 {
-  return __real_cudaMemcpy(to, from, size, cudaMemcpyDefault) == cudaSuccess;
+  return __real_cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, cudaStreamPerThread) ==
+             cudaSuccess &&
+         __real_cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess;
 }
 
 /* Not counted: it reports failures of other calls. */

@@ -217,19 +217,15 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
-{
-  (void)kind;
-  if (size)
-    memcpy(to, from, size);
-  return cudaSuccess;
-}
-
+/* Copies on the default stream, cudaMemcpy() among them, are missing on purpose: the streams of the
+ * back end do not wait for it, so that a kernel may run before them. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-  (void)stream;
-  return cudaMemcpy(to, from, size, kind);
+  (void)kind, (void)stream;
+  if (size)
+    memcpy(to, from, size);
+  return cudaSuccess;
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
@@ -243,10 +239,10 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 }
 
 /* Only kernels read it. */
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset,
-                               enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size,
+                                    size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-  (void)symbol, (void)from, (void)size, (void)offset, (void)kind;
+  (void)symbol, (void)from, (void)size, (void)offset, (void)kind, (void)stream;
   return cudaSuccess;
 }
 

@@ -9,6 +9,7 @@
  * and four times in milliseconds for each frame: from its first row to its first slice, from its
  * first row to its last slice, from its last row to its first slice, which may be negative, and
  * from its last row to its last slice. Without slices the slices are the frame that is received.
+ * With --backend cuda the pictures lie in pinned memory.
  */
 #include "tests/support/parameters.h"
 
@@ -17,6 +18,7 @@
 
 static gint frames = 100, width = 1920, height = 1080, lines = 1125, rate = 25, every = 1, threads;
 static gboolean whole;
+static gchar *backend;
 
 /* When the slices of a frame left. */
 typedef struct {
@@ -25,6 +27,7 @@ typedef struct {
 
 typedef struct {
   Cj2kEncoder *encoder;
+  Cj2kMemoryKind memory;
   Cj2kPicture pictures[PICTURES];
   Cj2kPlane planes[PICTURES][3];
   gint64 start;
@@ -51,7 +54,10 @@ static void make_picture(Run *run, guint number)
   guint32 state = 1 + number;
   for (guint c = 0; c < 3; c++) {
     gint columns = c ? width / 2 : width;
-    guint16 *samples = g_new(guint16, (gsize)columns * (gsize)height);
+    guint16 *samples = cj2k_encoder_alloc(run->encoder, run->memory,
+                                          (gsize)columns * (gsize)height * sizeof *samples);
+    if (!samples)
+      g_error("no memory for pictures");
     for (gint y = 0; y < height; y++)
       for (gint x = 0; x < columns; x++) {
         gint wave = ABS((x + y / 2 + (gint)number * 16) % 256 - 128);
@@ -61,7 +67,7 @@ static void make_picture(Run *run, guint number)
     run->planes[number][c] = (Cj2kPlane){.data = samples, .pitch = (size_t)columns * 2};
   }
   run->pictures[number] =
-      (Cj2kPicture){.memory = CJ2K_MEMORY_HOST, .num_planes = 3, .planes = run->planes[number]};
+      (Cj2kPicture){.memory = run->memory, .num_planes = 3, .planes = run->planes[number]};
 }
 
 static void open_encoder(Run *run, const char *options)
@@ -83,7 +89,8 @@ static void open_encoder(Run *run, const char *options)
         .plane = (uint16_t)c, .unit_bytes = 2, .unit_samples = 1, .word_bytes = 2, .depth = 10};
   cj2k_encoder_params_init(&params);
   test_set_options(&params, options);
-  params.backend = CJ2K_BACKEND_CPU;
+  params.backend = backend && !strcmp(backend, "cuda") ? CJ2K_BACKEND_CUDA : CJ2K_BACKEND_CPU;
+  run->memory = params.backend == CJ2K_BACKEND_CUDA ? CJ2K_MEMORY_PINNED : CJ2K_MEMORY_HOST;
   params.frames_in_flight = 2; /* the first rows of a frame come before the last one is received */
   params.num_threads = (uint32_t)threads;
   params.slice_ready = take;
@@ -173,6 +180,7 @@ int main(int argc, char **argv)
        "Send one of N frames, where the machine is too slow for all of them", "N"},
       {"threads", 0, 0, G_OPTION_ARG_INT, &threads, "Threads of the encoder; 0 = one a core", "N"},
       {"whole", 0, 0, G_OPTION_ARG_NONE, &whole, "Submit pictures whole", NULL},
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &backend, "cpu or cuda", "NAME"},
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("NAME PARAMETERS");
   GError *error = NULL;
@@ -181,9 +189,9 @@ int main(int argc, char **argv)
     g_error("%s", error ? error->message : "two arguments are needed");
   g_option_context_free(context);
   Run run = {.sent = g_async_queue_new(), .left = g_new0(Left, frames + WARM_UP)};
+  open_encoder(&run, argv[2]);
   for (guint i = 0; i < PICTURES; i++)
     make_picture(&run, i);
-  open_encoder(&run, argv[2]);
   GThread *receiver = g_thread_new("receiver", receive_all, &run);
   run.start = g_get_monotonic_time() + 100000;
   for (gint i = 0; i < frames + WARM_UP; i++) {
@@ -192,10 +200,10 @@ int main(int argc, char **argv)
   }
   g_thread_join(receiver);
   print_times(&run, argv[1]);
-  cj2k_encoder_close(run.encoder);
   for (guint i = 0; i < PICTURES; i++)
     for (guint c = 0; c < 3; c++)
-      g_free(run.planes[i][c].data);
+      cj2k_encoder_free(run.encoder, run.memory, run.planes[i][c].data);
+  cj2k_encoder_close(run.encoder);
   g_async_queue_unref(run.sent);
   g_free(run.left);
   return 0;
