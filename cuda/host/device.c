@@ -7,7 +7,8 @@
 #include <glib.h>
 #include <string.h>
 
-#define LOOK_US 50 /* sleep between two looks at an event, in microseconds */
+#define LOOK_US  50  /* sleep between two looks at an event, in microseconds */
+#define BRIEF_US 200 /* time for which a thread spins, likewise */
 
 /* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
  * this code can be loaded without libcuda. */
@@ -222,6 +223,19 @@ cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once)
     g_usleep(LOOK_US);
   }
   return result;
+}
+
+cudaError_t cj2k_cuda_wait_briefly(cudaEvent_t event)
+{
+  gint64 end = g_get_monotonic_time() + BRIEF_US;
+  cudaError_t result = cudaErrorNotReady;
+
+  while (result == cudaErrorNotReady && !cj2k_spin_crowded() && g_get_monotonic_time() < end) {
+    result = cudaEventQuery(event);
+    if (result == cudaErrorNotReady)
+      (void)cudaGetLastError(); /* as above */
+  }
+  return result == cudaErrorNotReady ? cj2k_cuda_wait(event, true) : result;
 }
 
 cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,

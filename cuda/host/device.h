@@ -85,6 +85,9 @@ bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory);
  * is crowded (common/runtime/spin.h) looks every now and then. Without, it sleeps in the driver,
  * for which the event must be made with cudaEventBlockingSync. */
 cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once);
+/* The same for work of some tens of microseconds, for which sleeping would take longer than the
+ * work: the thread spins for a short time, unless the process is crowded, and then sleeps. */
+cudaError_t cj2k_cuda_wait_briefly(cudaEvent_t event);
 
 /* Makes later work on `stream` wait for the work that is queued on the picture's own stream; does
  * nothing if the picture has none. `event` must be created without timing and be used for nothing

@@ -409,7 +409,9 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
       CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->upload.uploaded, !slot->encoder->blocking));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->blocks.done, !slot->encoder->blocking));
+  CJ2K_CUDA_DO(queue, slot->ht.listed
+                          ? cj2k_cuda_wait_briefly(slot->blocks.done)
+                          : cj2k_cuda_wait(slot->blocks.done, !slot->encoder->blocking));
   if (parts)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }
