@@ -68,6 +68,8 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
 
 static void finish(void *data, Cj2kEncodeSlot *slot)
 {
+  if (slot->lent.slot && inner->finish)
+    inner->finish(slot->lent.device->data, slot->lent.slot);
   cj2k_several_give(data, &slot->lent);
 }
 

@@ -317,6 +317,19 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   return CJ2K_OK;
 }
 
+/* A picture may still be read if no blocks were coded after the last of its rows: the frame was
+ * refused or dropped, or its last slice has none. Afterwards it is the caller's. */
+static void finish(void *data, Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaEncoder *encoder = data;
+
+  if (slot->step != CJ2K_CUDA_STEP_TRANSFORM || !cj2k_cuda_enter(&encoder->device))
+    return;
+  synchronise(slot);
+  slot->step = CJ2K_CUDA_STEP_NONE;
+  cj2k_cuda_leave(&encoder->device);
+}
+
 static void *memory_alloc(void *data, Cj2kMemoryKind kind, size_t size)
 {
   return cj2k_cuda_alloc(&((Cj2kCudaEncoder *)data)->device, kind, size);
@@ -349,6 +362,7 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
       .gather = gather,
       .set_in_flight = set_in_flight,
       .wait = wait_done,
+      .finish = finish,
       .memory = {memory_alloc, memory_free, NULL, memory_owns},
   };
   return &backend;
