@@ -608,8 +608,8 @@ typedef enum {
  * Slices of different frames come one frame after the other. `user` is that of cj2k_encoder_submit
  * or cj2k_encoder_begin; `data` is valid during the call. A frame that fails or is dropped ends
  * with a call whose `data` is NULL, and `last` true. All slices of another one together are the
- * data of the Cj2kPacket. The CPU back end codes a slice when the one before has left; the CUDA
- * back end codes the whole frame before the first. The function must not call the encoder.
+ * data of the Cj2kPacket. A slice is coded when the one before has left; with CUDA, MQ, and with
+ * several GPUs, the whole frame is coded before the first. The function must not call the encoder.
  */
 typedef void (*Cj2kSliceReady)(void *slice_user, void *user, const uint8_t *data, size_t size,
                                bool last);
@@ -822,13 +822,13 @@ CJ2K_API Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture 
  * those of cj2k_encoder_submit. Blocks while frames_in_flight frames are in flight; the new one is
  * in flight from cj2k_encoder_end on. No other frame can be submitted before.
  *
- * With `slices` the CPU back end codes each slice as soon as the rows are there on which it
- * depends, so that slice_ready is called while the rest is on its way. These rows end below the
+ * With `slices` each slice is coded as soon as the rows are there on which it depends, so that
+ * slice_ready is called while the rest is on its way. These rows end below the
  * slice, by up to 3 * 2^levels - 3 (5/3: 2^levels - 1) rows of a component. A thread of the encoder
  * waits for them. A frame whose steps are searched with the whole picture (psnr, and a budget
- * without an earlier frame to learn from) needs all rows before its first slice. Without slices,
- * and with the CUDA back end, the frame is submitted when it ends. The bytes are the same in all
- * cases.
+ * without an earlier frame to learn from) needs all rows before its first slice, and so does MQ
+ * with CUDA. Without slices, and with several GPUs, the frame is submitted when it ends. The bytes
+ * are the same in all cases.
  */
 CJ2K_API Cj2kStatus cj2k_encoder_begin(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
                                        Cj2kError *error);

@@ -309,6 +309,14 @@ test_sanitized() {
     sanitized $tool decode-equal "$build/tests/decode-equal" "${all[@]}"
     sanitized $tool encode-equal "$build/tests/encode-equal" "${short[@]}"
   done
+  sanitized memcheck "damaged streams" "$build/tests/decode-equal" --damage 1
+  for name in rows slices; do
+    sanitized memcheck $name "$build/tests/test-$name" --backend cuda --tap
+  done
+  if [ -n "$soak" ]; then
+    sanitized memcheck soak --target-processes all env GST_PLUGIN_PATH="$build/gst" \
+      GST_REGISTRY="$work/registry-soak.bin" "$soak" --backend=cuda --streams=8 --frames=2000
+  fi
   for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do # slow: a few streams only
     sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
       "$work/out.pgx"
