@@ -16,6 +16,7 @@
 #include "common/samples/layout.h"
 #include "cuda/shared/decode_kernels.h"
 #include "device.h"
+#include "graph.h"
 #include "timeline.h"
 
 #include <glib.h>
@@ -104,6 +105,7 @@ typedef struct {
   float ms_blocks, ms_rest; /* of the last frame that was timed */
   bool copy_out;            /* pageable memory: wait() has to copy h_picture */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */
+  Cj2kCudaGraph transform;  /* what comes behind the code-blocks, if the picture is downloaded */
   uint32_t corrupt_before;  /* blocks that packet parsing found corrupt */
   Cj2kCudaMemory h_corrupt; /* number of blocks that kernels found corrupt */
 } Cj2kCudaDecodeFrame;

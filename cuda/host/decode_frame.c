@@ -180,8 +180,10 @@ static cudaError_t finish(Cj2kDecodeSlot *slot)
   return result;
 }
 
-static cudaError_t transform(Cj2kDecodeSlot *slot)
+/* Kernels from the coefficients to the picture. */
+static cudaError_t launch_transform(void *ctx)
 {
+  Cj2kDecodeSlot *slot = ctx;
   cudaError_t result = cudaSuccess;
   for (uint32_t i = 0; i < slot->tables.levels->len && result == cudaSuccess; i++) {
     const Cj2kCudaLaunch *l = &g_array_index(slot->tables.levels, Cj2kCudaLaunch, i);
@@ -202,6 +204,32 @@ static cudaError_t transform(Cj2kDecodeSlot *slot)
       result = finish(slot);
   }
   return result;
+}
+
+/* What the launches depend on, beside the tables. */
+static void follow_picture(Cj2kDecodeSlot *slot)
+{
+  uint32_t planes = slot->output.layout.num_planes, outputs = slot->output.num_outputs, n = 0;
+  uint64_t *key = g_new(uint64_t, 1 + planes + 2 * outputs);
+  key[n++] = (uintptr_t)slot->upload.records.data;
+  for (uint32_t p = 0; p < planes; p++)
+    key[n++] = row_bytes(slot, p, &slot->frame.target->planes[p]);
+  for (uint32_t i = 0; i < outputs; i++) {
+    key[n++] = (uintptr_t)slot->output.outputs[i].data;
+    key[n++] = slot->output.outputs[i].pitch;
+  }
+  cj2k_cuda_graph_follow(&slot->frame.transform, key, n);
+  g_free(key);
+}
+
+/* A picture on the device mostly has another place in each frame. A timeline has marks between the
+ * kernels. */
+static cudaError_t transform(Cj2kDecodeSlot *slot)
+{
+  if (slot->frame.target->memory == CJ2K_MEMORY_CUDA || slot->backend->timeline.trace)
+    return launch_transform(slot);
+  follow_picture(slot);
+  return cj2k_cuda_graph_run(&slot->frame.transform, slot->stream, launch_transform, slot);
 }
 
 static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
@@ -249,8 +277,10 @@ static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kEr
   if (slot->tables.plan != job->plan)
     status = cj2k_cuda_decode_set_plan(slot, job->plan, &is_new, error);
   if (status == CJ2K_OK && (is_new || !slot->output.layout.samples ||
-                            !cj2k_layout_equal(&slot->output.layout, job->layout)))
+                            !cj2k_layout_equal(&slot->output.layout, job->layout))) {
+    cj2k_cuda_graph_forget(&slot->frame.transform);
     status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
+  }
   if (status == CJ2K_OK)
     status = place_picture(slot, job->picture, error);
   return status;
@@ -324,6 +354,7 @@ void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeFrame *frame = &slot->frame;
 
+  cj2k_cuda_graph_free(&frame->transform);
   cj2k_cuda_release(&frame->picture);
   cj2k_cuda_release(&frame->h_picture);
   cj2k_cuda_release(&frame->h_corrupt);

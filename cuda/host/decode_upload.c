@@ -196,6 +196,8 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
 {
   uint32_t blocks = slot->tables.plan->num_blocks;
   parts->size = 0;
+  parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput)); /* first:
+                                         its place is the same for all frames (decode_frame.c) */
   parts->flags = place(&parts->size, blocks);
   parts->steps = place(&parts->size, slot->tables.plan->num_bands * sizeof(Cj2kCudaBandStep));
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
@@ -205,7 +207,6 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->refined = place(&parts->size, frame->ht.num_refined * sizeof(uint32_t));
   parts->mq_offsets = place(&parts->size, frame->mq.count * sizeof(uint32_t));
   parts->mq_warps = place(&parts->size, (frame->mq.count + 1) * sizeof(uint32_t));
-  parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->side = place(&parts->size, coded->side_size);
 }
 

@@ -10,6 +10,7 @@
 #include "cuda/mq/encode_kernels.h"
 #include "cuda/shared/encode_kernels.h"
 #include "device.h"
+#include "graph.h"
 #include "queue.h"
 #include "timeline.h"
 
@@ -112,6 +113,7 @@ typedef struct {
   GArray *top_comps;   /* uint32_t: the first tile-component of each */
   GArray *top_groups;  /* Cj2kCudaTopGroup; empty: not made yet */
   Cj2kCudaMemory coefficients, lowpass;
+  Cj2kCudaGraph whole; /* all kernels of a picture that is transformed at once */
 } Cj2kCudaTransformStage;
 
 /* BLOCK CODER, HT or MQ (encode_blocks.c): input and output. */

@@ -172,6 +172,7 @@ static void list_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
   Cj2kCudaTransformStage *stage = &slot->transform;
   uint32_t count = 1;
 
+  cj2k_cuda_graph_forget(&stage->whole);
   g_array_set_size(stage->top_groups, 0);
   g_array_set_size(stage->top_list, 0);
   g_array_set_size(stage->top_comps, 0);
@@ -311,6 +312,40 @@ static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, 
     cj2k_cuda_queue_record(&slot->queue, slot->latency.tops_done[end - 1]);
 }
 
+/* All kernels of a picture. */
+typedef struct {
+  Cj2kEncodeSlot *slot;
+  const Cj2kTransformJob *job;
+} WholePicture;
+
+static cudaError_t launch_whole(void *ctx)
+{
+  const WholePicture *whole = ctx;
+  Cj2kEncodeSlot *slot = whole->slot;
+
+  slot->status = cudaSuccess;
+  transform_slices(slot, whole->job, 0, slot->encoder->slices.count);
+  transform_levels(slot, slot->encoder->slices.levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
+  return slot->status;
+}
+
+/* With one call, if nothing has to be done in between. */
+static void transform_whole(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
+{
+  WholePicture whole = {slot, job};
+  const uint64_t key[] = {slot->encoder->slices.count, job->rgb_to_xyz};
+
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
+  if (slot->marks.timeline->trace || cj2k_cuda_encode_coder(slot)) {
+    launch_whole(&whole);
+    return;
+  }
+  cj2k_cuda_graph_follow(&slot->transform.whole, key, G_N_ELEMENTS(key));
+  slot->status =
+      cj2k_cuda_graph_run(&slot->transform.whole, slot->queue.stream, launch_whole, &whole);
+}
+
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
  * other levels. In a crowded process all slices are one, and so are all blocks: that takes a third
  * of the calls, and calls of all threads into the driver are what bounds many streams, while the
@@ -323,11 +358,15 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
 
   slot->latency.crowded = cj2k_spin_crowded();
   slot->latency.in_slices = upload && !slot->latency.crowded;
-  uint32_t step = slot->latency.in_slices ? 1 : slices->count;
-  for (uint32_t i = 0; i < slices->count; i += step) {
+  if (!slot->latency.in_slices || slices->count == 1) {
     if (upload)
-      cj2k_cuda_upload_slices(slot, job, areas, i, i + step);
-    transform_slices(slot, job, i, i + step);
+      cj2k_cuda_upload_slices(slot, job, areas, 0, slices->count);
+    transform_whole(slot, job);
+    return;
+  }
+  for (uint32_t i = 0; i < slices->count; i++) {
+    cj2k_cuda_upload_slices(slot, job, areas, i, i + 1);
+    transform_slices(slot, job, i, i + 1);
   }
   transform_levels(slot, slices->levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
 }
@@ -403,6 +442,7 @@ void cj2k_cuda_transform_free(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaTransformStage *stage = &slot->transform;
 
+  cj2k_cuda_graph_free(&stage->whole);
   cj2k_cuda_release_pair(&stage->planes);
   cj2k_cuda_release(&stage->tops);
   cj2k_cuda_release(&stage->coefficients);

@@ -126,14 +126,31 @@ MAKES(cudaStreamCreateWithPriority, WORKS, (cudaStream_t * stream, unsigned flag
 MAKES(cudaEventCreate, WORKS, (cudaEvent_t * event), (event))
 MAKES(cudaEventCreateWithFlags, WORKS, (cudaEvent_t * event, unsigned flags), (event, flags))
 
+MAKES(cudaGraphInstantiate, WORKS,
+      (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags), (exec, graph, flags))
+
 FREES(cudaFree, (void *memory), memory)
 FREES(cudaFreeHost, (void *memory), memory)
 FREES(cudaStreamDestroy, (cudaStream_t stream), stream)
 FREES(cudaEventDestroy, (cudaEvent_t event), event)
+FREES(cudaGraphDestroy, (cudaGraph_t graph), graph)
+FREES(cudaGraphExecDestroy, (cudaGraphExec_t exec), exec)
 
 WAITS(cudaStreamSynchronize, (cudaStream_t stream), (stream))
 WAITS(cudaEventSynchronize, (cudaEvent_t event), (event))
 WAITS(cudaEventQuery, (cudaEvent_t event), (event))
+
+STARTS(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+       (stream, mode))
+STARTS(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream))
+
+/* Ends the capture in any case, and with it makes a graph. */
+REPLACED(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph))
+{
+  cudaError_t result = __real_cudaStreamEndCapture(stream, graph);
+  g_atomic_int_add(&alive, *graph != NULL);
+  return fails("cudaStreamEndCapture", WORKS) ? failure() : result;
+}
 
 STARTS(cudaGetDeviceCount, (int *count), (count))
 STARTS(cudaDriverGetVersion, (int *version), (version))

@@ -303,6 +303,41 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return use(stream);
 }
 
+/* Kernels of a graph do nothing, wherever they are launched. */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+  (void)mode;
+  return use(stream);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+  (void)use(stream);
+  return make(graph);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+  (void)flags, (void)use(graph);
+  return make(exec);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+  (void)use(stream);
+  return use(exec);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+  return destroy(graph);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+  return destroy(exec);
+}
+
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
   return make(event);
