@@ -5,8 +5,11 @@
 #include "budget.h"
 #include "control.h"
 #include "search_ht.h"
+#include "slice_shares.h"
 
-#define PLANES  6    /* bit-planes measured for a slice that is too long */
+#include <math.h>
+
+#define PLANES  6    /* bit-planes measured at once for a slice that is too long */
 #define ROUNDS  24   /* layouts of such a slice */
 #define AIM     0.97 /* part of the budget that a frame is expected to take */
 #define RESERVE 0.9  /* part of what later slices are expected to take that is kept for them */
@@ -21,15 +24,14 @@ typedef struct {
   uint32_t count; /* slices */
   bool lists;     /* the back end codes slice by slice; else the whole frame before the first */
   bool budget;
-  GArray *blocks;      /* uint32_t: code-blocks of the slice at hand */
-  double *expected;    /* per slice: bytes, with a budget */
-  double rest;         /* expected bytes of the slices behind the one at hand */
+  GArray *blocks; /* uint32_t: code-blocks of the slice at hand */
+  Cj2kSliceShares shares;
   uint64_t least_rest; /* their least bytes */
   uint64_t used;       /* bytes so far */
   Cj2kCodedBlocks coded;
   Cj2kMeasured measured; /* of all blocks or of the slice's; stride 0: not measured */
+  uint8_t first;         /* the lowest plane measured last */
   bool reduced;          /* a choice is not plane 0 */
-  uint64_t at_plane_0;   /* bytes of all slices at plane 0 */
   Cj2kRateMemory memory; /* for later frames */
   Cj2kHullPoint *points; /* [block of the slice][PLANES] */
   uint8_t *num_points;
@@ -86,9 +88,9 @@ static uint64_t lay_out(Slices *s, uint32_t slice, const Cj2kEncodedBlock *block
 static void describe(Slices *s, guint i, uint32_t n)
 {
   Cj2kRateFrame *frame = s->frame;
-  uint32_t b = block_list(s)[i], plane = n ? PLANES - n : 0;
+  uint32_t b = block_list(s)[i], plane = s->first + PLANES - n;
   uint32_t planes = frame->steps.quantisers[frame->encoder->plan->blocks[b].band].num_bitplanes;
-  uint32_t length = n ? s->measured.lengths[(size_t)b * PLANES + plane] : 0;
+  uint32_t length = n ? s->measured.lengths[(size_t)b * PLANES + PLANES - n] : 0;
 
   n = length ? n : 0;
   frame->ht.choices[b] = (Cj2kHtChoice){.plane = (uint8_t)(n ? plane : 0), .passes = n > 0};
@@ -113,21 +115,54 @@ static void describe_coded(Slices *s)
   }
 }
 
+/* Measures the planes from s->first on. */
 static Cj2kStatus measure(Slices *s)
 {
   Cj2kRateFrame *frame = s->frame;
   const Cj2kMeasureJob job = {.quantisers = frame->steps.quantisers,
                               .stride = 1,
+                              .first_plane = s->first,
                               .num_planes = PLANES,
                               .blocks = s->lists ? block_list(s) : NULL,
                               .num_blocks = s->lists ? s->blocks->len : 0,
                               .distortions = true};
-  if (!s->lists && s->measured.stride)
+  if (!s->lists && s->measured.stride && s->measured.first_plane == s->first)
     return CJ2K_OK;
   return cj2k_coder_measure(&frame->coder, &job, &s->measured, frame->error);
 }
 
-/* Computes the hull of each block of the slice: option n is a cleanup pass at plane PLANES - n. */
+/* Bytes of all blocks of the slice at plane s->first + p. */
+static uint64_t measured_bytes(const Slices *s, uint32_t p)
+{
+  uint64_t bytes = 0;
+  for (guint i = 0; i < s->blocks->len; i++)
+    bytes += s->measured.lengths[(size_t)block_list(s)[i] * PLANES + p];
+  return bytes;
+}
+
+/* Measures planes around `allowed` bytes: all blocks at the lowest one take more, unless that is
+ * plane 0, and all blocks at the highest one do not. Begins with the planes of the slice before. */
+static Cj2kStatus measure_around(Slices *s, uint64_t allowed)
+{
+  for (bool lowered = false, raised = false;;) {
+    Cj2kStatus status = measure(s);
+    if (status != CJ2K_OK)
+      return status;
+    if (s->first && !raised && measured_bytes(s, 0) <= allowed) {
+      s->first = (uint8_t)(s->first - (PLANES - 1));
+      lowered = true;
+    } else if (s->first + 2 * PLANES <= CJ2K_SLICE_PLANES && !lowered &&
+               measured_bytes(s, PLANES - 1) > allowed) {
+      s->first = (uint8_t)(s->first + PLANES - 1);
+      raised = true;
+    } else {
+      return CJ2K_OK;
+    }
+  }
+}
+
+/* Computes the hull of each block of the slice: option n is a cleanup pass at plane
+ * s->first + PLANES - n. */
 static void make_hulls(Slices *s)
 {
   const Cj2kPlan *plan = s->frame->encoder->plan;
@@ -187,7 +222,7 @@ static uint64_t cut(Slices *s, uint64_t bytes)
 static Cj2kStatus choose(Slices *s, uint32_t slice, uint64_t allowed, uint64_t *size)
 {
   uint64_t limit = allowed;
-  Cj2kStatus status = measure(s);
+  Cj2kStatus status = measure_around(s, allowed);
   if (status != CJ2K_OK)
     return status;
   make_hulls(s);
@@ -207,11 +242,31 @@ static Cj2kStatus choose(Slices *s, uint32_t slice, uint64_t allowed, uint64_t *
 /* Bytes that the slice may take. */
 static uint64_t allowance(const Slices *s, uint32_t slice)
 {
+  const Cj2kSliceShares *shares = &s->shares;
   double left = (double)(s->frame->target.ceilings.frame - s->used);
-  double wanted = s->expected[slice] + s->rest, most = left - (double)s->least_rest;
-  double reserve = RESERVE * s->rest * MIN(1, wanted > 0 ? left / wanted : 1);
+  double rest = cj2k_slice_shares_behind(shares, slice), wanted = shares->expected[slice] + rest;
+  double most = left - (double)s->least_rest;
+  double reserve = RESERVE * rest * MIN(1, wanted > 0 ? left / wanted : 1);
   double least = (double)cj2k_codestream_slice_least(s->writer, slice);
   return (uint64_t)MAX(least, MIN(most, left - reserve));
+}
+
+/* Notes what the slice takes at each plane, `size` bytes at plane 0: as was measured, in a line
+ * down to plane 0, and above as bytes usually depend on steps. */
+static void note(Slices *s, uint32_t slice, uint64_t size, bool measured)
+{
+  double least = (double)cj2k_codestream_slice_least(s->writer, slice);
+  double bytes[CJ2K_SLICE_PLANES] = {(double)size};
+  for (uint32_t p = 1; p < CJ2K_SLICE_PLANES; p++) {
+    uint32_t known = MAX(p, s->first);
+    if (!measured || known - s->first >= PLANES) {
+      bytes[p] = MAX(least, bytes[p - 1] * exp2(-s->memory.power));
+      continue;
+    }
+    double there = (1 + HEADERS) * (double)measured_bytes(s, known - s->first) + least;
+    bytes[p] = MIN(bytes[p - 1], bytes[0] + (there - bytes[0]) * p / known);
+  }
+  cj2k_slice_shares_note(&s->shares, slice, bytes);
 }
 
 /* Decides what of a slice is kept, whose blocks were coded at plane 0. */
@@ -219,18 +274,17 @@ static Cj2kStatus decide(Slices *s, uint32_t slice)
 {
   Cj2kStatus status = CJ2K_OK;
   uint64_t size = lay_out(s, slice, s->coded.blocks, s->coded.passes, s->coded.bytes);
-  s->memory.slices[(uint64_t)slice * CJ2K_RATE_SLICES / s->count] += (float)size;
-  s->at_plane_0 += size;
   if (!s->budget) {
     s->used += size;
     return CJ2K_OK;
   }
   describe_coded(s);
-  s->rest -= s->expected[slice];
   s->least_rest -= cj2k_codestream_slice_least(s->writer, slice);
-  uint64_t allowed = allowance(s, slice);
+  uint64_t allowed = allowance(s, slice), coded = size;
   if (size > allowed)
     status = choose(s, slice, allowed, &size);
+  if (status == CJ2K_OK)
+    note(s, slice, coded, coded > allowed);
   s->used += size;
   return status;
 }
@@ -243,15 +297,6 @@ static void hand_out(Slices *s, uint32_t slice)
 }
 
 /* -------------------------------------------------------------------------------- steps --- */
-
-/* The share of a slice in what an earlier frame took. */
-static double expected_share(const Slices *s, const Cj2kRateMemory *memory, uint32_t slice)
-{
-  uint32_t part = (uint32_t)((uint64_t)slice * CJ2K_RATE_SLICES / s->count), n = 0;
-  for (uint32_t i = 0; i < s->count; i++)
-    n += (uint64_t)i * CJ2K_RATE_SLICES / s->count == part;
-  return memory->slices[part] / n;
-}
 
 static Cj2kStatus prepare(const Slices *s, uint32_t slice)
 {
@@ -277,7 +322,8 @@ static Cj2kStatus search_steps(Slices *s)
     cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
     for (guint b = 0; b < s->blocks->len; b++)
       bytes += frame->ht.at_plane_0[block_list(s)[b]];
-    s->expected[i] = bytes * (1 + HEADERS) + (double)cj2k_codestream_slice_least(s->writer, i);
+    s->shares.expected[i] =
+        bytes * (1 + HEADERS) + (double)cj2k_codestream_slice_least(s->writer, i);
   }
   return status;
 }
@@ -299,8 +345,7 @@ static Cj2kStatus fix_steps(Slices *s)
   s->memory.base = cj2k_base_search_secant(&search, memory.base, memory.total, aim);
   s->memory.power = memory.power;
   cj2k_set_base(frame, s->memory.base);
-  for (uint32_t i = 0; i < s->count; i++)
-    s->expected[i] = expected_share(s, &memory, i) * aim / memory.total;
+  cj2k_slice_shares_recall(&s->shares, &memory, aim);
   return CJ2K_OK;
 }
 
@@ -311,10 +356,8 @@ static Cj2kStatus begin(Slices *s)
   cj2k_codestream_begin_slices(s->writer, s->frame->steps.components, &header);
   s->used = header.size;
   g_free(header.data);
-  for (uint32_t i = 0; i < s->count; i++) {
+  for (uint32_t i = 0; i < s->count; i++)
     s->least_rest += cj2k_codestream_slice_least(s->writer, i);
-    s->rest += s->expected[i];
-  }
   return status;
 }
 
@@ -368,7 +411,9 @@ static void finish(Slices *s, Cj2kStatus status)
       cj2k_rate_give_up(frame);
     return;
   }
-  s->memory.total = (double)s->at_plane_0;
+  if (s->budget)
+    cj2k_slice_shares_remember(&s->shares, s->memory.base,
+                               AIM * (double)frame->target.ceilings.frame, &s->memory);
   cj2k_history_record(&frame->encoder->history, frame->number, &s->memory);
   frame->outcome.size = s->used;
   cj2k_bucket_record(&frame->encoder->bucket, frame->number, &frame->outcome);
@@ -394,7 +439,7 @@ Cj2kStatus cj2k_rate_control_slices(Cj2kRateFrame *frame, const Cj2kSliceSink *s
   cj2k_rate_begin(frame);
   s.count = cj2k_codestream_num_slices(s.writer);
   s.blocks = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-  s.expected = g_new0(double, s.count);
+  cj2k_slice_shares_init(&s.shares, s.count);
   Cj2kStatus status = cj2k_ceilings_check(&frame->target.ceilings, &frame->encoder->least, error);
   if (status == CJ2K_OK)
     status = begin(&s);
@@ -402,7 +447,7 @@ Cj2kStatus cj2k_rate_control_slices(Cj2kRateFrame *frame, const Cj2kSliceSink *s
     status = s.lists ? run_slices(&s) : run_whole(&s);
   finish(&s, status);
   g_array_unref(s.blocks);
-  g_free(s.expected);
+  cj2k_slice_shares_clear(&s.shares);
   g_free(s.points);
   g_free(s.num_points);
   return status;

@@ -233,6 +233,74 @@ static void test_budgets(void)
   }
 }
 
+#define CUT       3 /* first frame behind the cut of test_cut */
+#define CUT_END   14
+#define RECOVERED (CUT + CJ2K_RATE_LAG) /* first frame that learns from one behind the cut */
+#define CUT_BYTES 6144
+/* Greatest errors, relative to that of a frame without a cut. */
+#define MAX_CUT       1.5
+#define MAX_RECOVERED 1.1
+
+/* Encodes frames of `before`, then of `after`, from CUT on. whole: as in Way. */
+static void encode_cut(const TestPicture *before, const TestPicture *after, bool whole,
+                       GBytes *out[CUT_END])
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, "block-coder=ht latency-profile=low");
+  params.max_frame_bytes = CUT_BYTES;
+  params.backend = CJ2K_BACKEND_CPU;
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &after->image, &after->layout, &error);
+  g_assert_nonnull(encoder);
+  Cj2kEncodeBackend functions = *encoder->backend.functions;
+  functions.takes_ht_blocks = functions.takes_ht_blocks && !whole;
+  if (whole)
+    functions.transform_rows = NULL;
+  encoder->backend.functions = &functions;
+  for (uint32_t i = 0; i < CUT_END; i++) {
+    Cj2kPacket packet;
+    const TestPicture *picture = i < CUT ? before : after;
+    g_assert_cmpint(cj2k_encoder_submit(encoder, &picture->picture, NULL, &error), ==, CJ2K_OK);
+    g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+    g_assert_cmpint(packet.status, ==, CJ2K_OK);
+    out[i] = g_bytes_new(packet.data, packet.size);
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+}
+
+/* Behind a cut from black to noise, with steps that are too fine by more planes than are measured
+ * at once, frames lose planes, but no blocks. The first frame that learns from them is nearly as
+ * good as one without a cut. */
+static void test_cut(void)
+{
+  TestPicture black, noise;
+  GBytes *alone[CUT_END], *frames[CUT_END], *whole[CUT_END];
+  test_picture_init(&black, SCENE_BLACK, 128, 192, 1, 12, false, NULL, NULL, 0, 0);
+  test_picture_init(&noise, SCENE_NOISE, 128, 192, 1, 12, false, NULL, NULL, 0, 0);
+  encode_cut(&noise, &noise, false, alone);
+  encode_cut(&black, &noise, false, frames);
+  encode_cut(&black, &noise, true, whole);
+  double good = test_error(&noise, alone[0], 0);
+  for (uint32_t i = 0; i < CUT_END; i++) {
+    size_t size = g_bytes_get_size(frames[i]);
+    double error = test_error(i < CUT ? &black : &noise, frames[i], 0);
+    g_test_message("frame %u: %zu bytes, error %.5f, alone %.5f", i, size, error, good);
+    g_assert_cmpuint(size, <=, CUT_BYTES);
+    g_assert_true(g_bytes_equal(frames[i], whole[i]));
+    if (i >= CUT)
+      g_assert_cmpfloat(error, <, (i < RECOVERED ? MAX_CUT : MAX_RECOVERED) * good);
+    if (i >= RECOVERED)
+      g_assert_cmpuint(size, >=, CUT_BYTES * 9 / 10);
+    g_bytes_unref(alone[i]);
+    g_bytes_unref(frames[i]);
+    g_bytes_unref(whole[i]);
+  }
+  test_picture_clear(&black);
+  test_picture_clear(&noise);
+}
+
 /* What slices exclude is refused with a reason. */
 static void test_refused(void)
 {
@@ -274,6 +342,7 @@ int main(int argc, char **argv)
     g_free(path);
   }
   g_test_add_func("/slices/budgets", test_budgets);
+  g_test_add_func("/slices/cut", test_cut);
   g_test_add_func("/slices/refused", test_refused);
   return g_test_run();
 }
