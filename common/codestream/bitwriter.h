@@ -57,6 +57,15 @@ static inline void cj2k_plain_put(Cj2kPlainBits *bits, uint32_t value, uint32_t 
   bits->count += n;
 }
 
+/* The same, n <= 56. */
+static inline void cj2k_plain_put_long(Cj2kPlainBits *bits, uint64_t value, uint32_t n)
+{
+  if (G_UNLIKELY(bits->count + n > 64))
+    cj2k_plain_drain(bits);
+  bits->window = bits->window << n | value;
+  bits->count += n;
+}
+
 /* Writes n bits 1 and a bit 0, for any n. */
 static inline void cj2k_plain_put_ones(Cj2kPlainBits *bits, uint32_t n)
 {

@@ -3,6 +3,8 @@
 
 #include "bitwriter.h"
 #include "tagtree.h"
+#include "write_lengths.h"
+#include "write_single.h"
 
 #include <string.h>
 
@@ -35,6 +37,7 @@ struct Cj2kPacketWriter {
   Cj2kPlan *plan;
   uint16_t num_layers;
   Node *inclusion, *zero_bitplanes; /* plan->num_nodes each */
+  uint8_t *single_nodes;            /* of write_single.h, plan->num_nodes */
   uint8_t *lblock;                  /* per block */
   Cj2kWrittenPacket *packets;
   uint64_t *starts;        /* [layer][block]: where the block begins in the packet's body */
@@ -100,6 +103,7 @@ Cj2kPacketWriter *cj2k_packet_writer_new(Cj2kPlan *plan, uint16_t num_layers)
   writer->num_layers = num_layers;
   writer->inclusion = g_new(Node, plan->num_nodes + 1);
   writer->zero_bitplanes = g_new(Node, plan->num_nodes + 1);
+  writer->single_nodes = g_new(uint8_t, plan->num_nodes + 1);
   writer->lblock = g_new(uint8_t, (size_t)plan->num_blocks + 1);
   writer->packets = g_new0(Cj2kWrittenPacket, (size_t)plan->num_precincts * num_layers + 1);
   writer->starts = g_new0(uint64_t, (size_t)plan->num_blocks * num_layers + 1);
@@ -133,6 +137,7 @@ void cj2k_packet_writer_free(Cj2kPacketWriter *writer)
   g_free(writer->starts);
   g_free(writer->lblock);
   g_free(writer->zero_bitplanes);
+  g_free(writer->single_nodes);
   g_free(writer->inclusion);
   cj2k_plan_unref(writer->plan);
   g_free(writer);
@@ -143,21 +148,6 @@ static inline uint8_t retained_passes(const Cj2kPlan *plan, const Cj2kPacketSour
                                       uint32_t b, uint32_t layer)
 {
   return source->retained[(size_t)layer * plan->num_blocks + b];
-}
-
-/* Bytes of block b's first `passes` passes. */
-static inline uint32_t retained_bytes(const Cj2kPacketSource *source, uint32_t b, uint32_t passes)
-{
-  return passes ? source->passes[source->blocks[b].first_pass + passes - 1].length : 0;
-}
-
-/* Bytes that block b has in a layer, which keeps passes [before, after) of it. */
-static inline uint32_t layer_bytes(const Cj2kPacketSource *source, uint32_t b, uint32_t before,
-                                   uint32_t after)
-{
-  if (source->lengths)
-    return source->lengths[b];
-  return retained_bytes(source, b, after) - retained_bytes(source, b, before);
 }
 
 /* Fills each inner node with the smallest value below it, and marks all nodes as not sent. */
@@ -225,88 +215,6 @@ static inline void send_tree(const Cj2kTagTree *tree, Node *nodes, uint32_t x, u
   send_node(leaf, low, threshold, bits);
 }
 
-/* Codewords for the number of passes (table B.4). */
-static void send_num_passes(Cj2kPlainBits *bits, uint32_t n)
-{
-  if (n == 1)
-    cj2k_plain_put(bits, 0, 1);
-  else if (n == 2)
-    cj2k_plain_put(bits, 2, 2);
-  else if (n <= 5)
-    cj2k_plain_put(bits, 0xc | (n - 3), 4);
-  else if (n <= 36)
-    cj2k_plain_put(bits, 0x1e0 | (n - 6), 9);
-  else
-    cj2k_plain_put(bits, 0xff80 | (n - 37), 16);
-}
-
-static inline uint32_t floor_log2(uint32_t n)
-{
-  return 31u - (uint32_t)__builtin_clz(n);
-}
-
-/* Style bits with which a segment may end before a block's last pass. */
-#define STYLE_ENDS (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_HT)
-
-/* Bits that lengths need above floor_log2 of their passes. */
-static inline uint32_t length_bits(uint32_t length, uint32_t passes, uint32_t lblock)
-{
-  uint32_t size = length ? floor_log2(length) + 1 : 0, saved = floor_log2(passes);
-  return size > lblock + saved ? size - saved : lblock;
-}
-
-/* Passes from one on, up to where a segment ends or the last, share one length (B.10.7.2). With
- * bypass alone it is known where that is: behind the tenth pass, then behind each refinement and
- * each cleanup pass (table D.9). */
-static inline uint32_t run_end(const Cj2kPassLength *passes, uint32_t from, uint32_t to,
-                               bool bypass)
-{
-  uint32_t end = from + 1;
-
-  if (bypass)
-    return MIN(from < 10 ? 10 : end + ((from - 10) % 3 == 0), to);
-  while (end < to && !passes[end - 1].terminated)
-    end++;
-  return end;
-}
-
-/* Lblock's increment and the lengths of passes [from, to). */
-static void send_lengths(Cj2kPlainBits *out, const Cj2kPacketSource *source, uint32_t b,
-                         uint32_t from, uint32_t to, bool bypass, uint8_t *lblock)
-{
-  const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
-  uint32_t begin = retained_bytes(source, b, from), all = 0, n = 0;
-  Cj2kPlainBits bits = *out; /* in registers */
-  struct {
-    uint32_t length, passes_log2;
-  } runs[CJ2K_MAX_PASSES];
-
-  for (uint32_t first = from, end; first < to; first = end, n++) {
-    end = run_end(passes, first, to, bypass);
-    runs[n].length = passes[end - 1].length - begin;
-    runs[n].passes_log2 = floor_log2(end - first);
-    all |= runs[n].length >> runs[n].passes_log2;
-    begin = passes[end - 1].length;
-  }
-  uint32_t needed = length_bits(all, 1, *lblock);
-  cj2k_plain_put_ones(&bits, needed - *lblock);
-  *lblock = (uint8_t)needed;
-  for (uint32_t i = 0; i < n; i++)
-    cj2k_plain_put(&bits, runs[i].length, needed + runs[i].passes_log2);
-  *out = bits;
-}
-
-/* The same if all passes share one length. */
-static inline void send_length(Cj2kPlainBits *bits, uint32_t length, uint32_t passes,
-                               uint8_t *lblock)
-{
-  uint32_t needed = length_bits(length, passes, *lblock);
-
-  cj2k_plain_put_ones(bits, needed - *lblock);
-  *lblock = (uint8_t)needed;
-  cj2k_plain_put(bits, length, needed + floor_log2(passes));
-}
-
 /* Sets the leaves of both trees of one precinct and band. */
 static void set_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
                        const Cj2kTagTree *tree)
@@ -340,7 +248,7 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
   const Cj2kPlan *plan = writer->plan;
   uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
   uint32_t b = band->first_block, size = band->blocks_x * band->blocks_y;
-  uint32_t style = size ? plan->bands[plan->blocks[b].band].block_style & STYLE_ENDS : 0;
+  uint32_t style = size ? plan->bands[plan->blocks[b].band].block_style & CJ2K_STYLE_ENDS : 0;
   uint32_t last = b + size - 1;
   bool ends = style, bypass = style == CJ2K_STYLE_BYPASS;
 
@@ -360,128 +268,14 @@ static void send_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band
       if (!before)
         send_tree(tree, writer->zero_bitplanes + band->first_node, x, y,
                   source->blocks[b].zero_bitplanes + 1u, bits);
-      send_num_passes(bits, after - before);
-      uint32_t length = layer_bytes(source, b, before, after);
+      cj2k_send_num_passes(bits, after - before);
+      uint32_t length = cj2k_layer_bytes_of(source, b, before, after);
       if (ends && after - before > 1)
-        send_lengths(bits, source, b, before, after, bypass, &writer->lblock[b]);
+        cj2k_send_lengths(bits, source, b, before, after, bypass, &writer->lblock[b]);
       else
-        send_length(bits, length, after - before, &writer->lblock[b]);
+        cj2k_send_length(bits, length, after - before, &writer->lblock[b]);
       *body += length;
     }
-}
-
-/* --- packets of a single layer --- */
-
-/*
- * With one layer, inclusion values are 0 or NEVER and thresholds 1, and zero bit-planes are sent
- * completely as soon as their leaf is, so that it is known when a node is sent:
- * - a node of the inclusion tree before the first leaf below it in raster order, which is its top
- *   left one, unless an ancestor is NEVER;
- * - a node of the other tree before the first leaf below it that is included. `known` marks it.
- */
-
-/* Sets the leaves of both trees of a band. Returns the number of blocks in the layer. */
-static uint32_t set_single_leaves(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
-                                  const Cj2kTagTree *tree)
-{
-  const Cj2kPacketSource *source = writer->source;
-  const Cj2kEncodedBlock *blocks = source->blocks + band->first_block;
-  const uint8_t *retained = source->retained + band->first_block;
-  Node *inclusion = writer->inclusion + band->first_node;
-  Node *zero_bitplanes = writer->zero_bitplanes + band->first_node;
-  uint32_t size = band->blocks_x * band->blocks_y, count = 0;
-
-  for (uint32_t i = 0; i < size; i++) {
-    count += retained[i] > 0;
-    inclusion[i].value = retained[i] ? 0 : NEVER;
-    zero_bitplanes[i] = (Node){.value = retained[i] ? blocks[i].zero_bitplanes : NEVER};
-  }
-  if (count)
-    build_tree(tree, zero_bitplanes);
-  if (count && count < size) /* else all nodes are 0 */
-    build_tree(tree, inclusion);
-  return count;
-}
-
-/* Sends which of leaf (x, y) and its ancestors have blocks in the layer. */
-static inline void send_inclusion(const Cj2kTagTree *tree, const Node *nodes, uint32_t x,
-                                  uint32_t y, bool whole, Cj2kPlainBits *bits)
-{
-  uint32_t root = tree->num_levels - 1;
-  uint32_t top = x | y ? MIN((uint32_t)__builtin_ctz(x | y), root) : root;
-
-  if (whole) {
-    cj2k_plain_put(bits, (2u << top) - 1, top + 1);
-    return;
-  }
-  if (top < root && nodes[cj2k_tag_tree_node(tree, top + 1, x, y)].value)
-    return;
-  for (uint32_t level = top + 1; level-- > 0;) {
-    bool is_in = nodes[cj2k_tag_tree_node(tree, level, x, y)].value == 0;
-    cj2k_plain_put(bits, is_in, 1);
-    if (!is_in)
-      return;
-  }
-}
-
-/* Sends the zero bit-planes of leaf (x, y), which is in the layer. */
-static inline void send_zero_bitplanes(const Cj2kTagTree *tree, Node *nodes, uint32_t x, uint32_t y,
-                                       Cj2kPlainBits *bits)
-{
-  uint32_t level = 1, known = 0;
-
-  for (; level < tree->num_levels; level++) {
-    const Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
-    if (node->known) {
-      known = node->value;
-      break;
-    }
-  }
-  while (level-- > 0) {
-    Node *node = &nodes[cj2k_tag_tree_node(tree, level, x, y)];
-    uint32_t zeros = node->value - known;
-    for (; zeros > 30; zeros -= 30)
-      cj2k_plain_put(bits, 0, 30);
-    cj2k_plain_put(bits, 1, zeros + 1);
-    known = node->value;
-    node->known = 1;
-  }
-}
-
-/* Sends the blocks of one precinct and band; returns their bytes. `whole`: all are in the layer. */
-static uint64_t send_single_band(Cj2kPacketWriter *writer, const Cj2kPlanPrecinctBand *band,
-                                 const Cj2kTagTree *tree, bool whole, Cj2kPlainBits *out)
-{
-  const Cj2kPacketSource *source = writer->source;
-  const Node *inclusion = writer->inclusion + band->first_node;
-  Node *zero_bitplanes = writer->zero_bitplanes + band->first_node;
-  uint32_t b = band->first_block, last = b + band->blocks_x * band->blocks_y - 1;
-  uint32_t style = writer->plan->bands[writer->plan->blocks[b].band].block_style & STYLE_ENDS;
-  bool ends = style, bypass = style == CJ2K_STYLE_BYPASS;
-  Cj2kPlainBits bits = *out; /* in registers */
-  uint64_t body = 0;
-
-  for (uint32_t y = 0; y < band->blocks_y; y++)
-    for (uint32_t x = 0; x < band->blocks_x; x++, b++) {
-      uint32_t passes = source->retained[b];
-      uint8_t lblock = 3;
-      if (ends) /* blocks have theirs anywhere */
-        __builtin_prefetch(source->passes + source->blocks[MIN(b + AHEAD, last)].first_pass);
-      writer->starts[b] = body;
-      send_inclusion(tree, inclusion, x, y, whole, &bits);
-      if (!passes)
-        continue;
-      send_zero_bitplanes(tree, zero_bitplanes, x, y, &bits);
-      send_num_passes(&bits, passes);
-      uint32_t length = layer_bytes(source, b, 0, passes);
-      if (ends && passes > 1)
-        send_lengths(&bits, source, b, 0, passes, bypass, &lblock);
-      else
-        send_length(&bits, length, passes, &lblock);
-      body += length;
-    }
-  *out = bits;
-  return body;
 }
 
 static bool layer_is_empty(const Cj2kPacketWriter *writer, const Cj2kPlanPrecinct *precinct,
@@ -504,19 +298,16 @@ static void write_single_part(Cj2kPacketWriter *writer, const Cj2kPlanPrecinct *
                               uint32_t num_bands, const Cj2kPlanPrecinctBand *band, Part *part,
                               Cj2kByteBuffer *out)
 {
-  Cj2kTagTree tree;
+  const Cj2kSingleLayer single = {writer->source, writer->single_nodes, writer->starts};
   Cj2kPlainBits bits;
 
   part->num_bits = part->body_size = 0;
   if (!band->blocks_x || !band->blocks_y)
     return;
-  cj2k_tag_tree_init(&tree, band->blocks_x, band->blocks_y);
-  uint32_t count = set_single_leaves(writer, band, &tree);
   cj2k_plain_begin(&bits, out);
-  if (count)
-    part->body_size =
-        send_single_band(writer, band, &tree, count == band->blocks_x * band->blocks_y, &bits);
-  else if (!layer_is_empty(writer, precinct, num_bands, 0)) /* the root of the inclusion tree */
+  uint8_t style = writer->plan->bands[writer->plan->blocks[band->first_block].band].block_style;
+  if (!cj2k_single_write(&single, band, style, &bits, &part->body_size) &&
+      !layer_is_empty(writer, precinct, num_bands, 0)) /* the root of the inclusion tree */
     cj2k_plain_put(&bits, 0, 1);
   part->num_bits = cj2k_plain_end(&bits);
 }
@@ -711,7 +502,7 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
     if (after <= before)
       continue;
     const uint8_t *bytes =
-        source->bytes + source->blocks[b].offset + retained_bytes(source, b, before);
+        source->bytes + source->blocks[b].offset + cj2k_retained_bytes(source, b, before);
     if (size && bytes != from + size) {
       memcpy(body + start, from, size);
       size = 0;
@@ -720,7 +511,7 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
       from = bytes;
       start = starts[b];
     }
-    size += layer_bytes(source, b, before, after);
+    size += cj2k_layer_bytes_of(source, b, before, after);
   }
   if (size)
     memcpy(body + start, from, size);
