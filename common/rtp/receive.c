@@ -47,6 +47,7 @@ typedef struct {
   bool left_out;  /* packets were left out by max_resolution or max_layers */
   uint32_t safe;  /* bytes in front of the last marked precinct, if no packet is missing there */
   uint32_t given; /* bytes that were handed out */
+  bool lasting;   /* a repair leaves its headers as they are */
   bool whole;     /* nothing of it is handed out before its end */
 } Set;
 
@@ -414,11 +415,16 @@ void cj2k_rtp_receiver_push(Cj2kRtpReceiver *receiver, uint16_t sequence, uint32
 
 /* --- handing out --- */
 
-/* Whether all packets of a set have arrived. Those behind the last one with data are padding. */
+/* Whether all packets of a set have arrived. Those behind the last one with data are padding, of
+ * which none has to arrive, unless the marker is there. */
 static bool is_complete(const Set *set)
 {
-  return set->begins && set->marker >= 0 && set->marker == set->last_data &&
-         set->last_data - set->first + 1 == (int64_t)set->fragments->len - set->num_zeros;
+  int64_t count = set->fragments->len;
+  if (!set->begins || set->marker < 0)
+    return false;
+  return set->marker == set->last_data
+             ? set->last_data - set->first + 1 == count - set->num_zeros
+             : set->marker == set->last && set->last - set->first + 1 == count;
 }
 
 /* Whether a set's last packet has arrived and all its gaps, and those in front of it, are known to
@@ -690,10 +696,11 @@ bool cj2k_rtp_receiver_peek_begin(Cj2kRtpReceiver *receiver, Cj2kRtpBegin *begin
   if (receiver->num_sets == 0 || set->safe <= set->given || set->whole ||
       set->first < receiver->end || (receiver->synced && set->first != receiver->expected))
     return false;
-  if (!set->given && !has_lasting_headers(set->bytes->data, set->safe)) {
-    set->whole = true;
+  if (!set->lasting)
+    set->lasting = has_lasting_headers(set->bytes->data, set->safe);
+  set->whole = !set->lasting;
+  if (set->whole)
     return false;
-  }
   *begin = (Cj2kRtpBegin){.data = set->bytes->data,
                           .size = set->safe,
                           .given = set->given,

@@ -140,6 +140,40 @@ static void test_marks(void)
   receive(put_headers(4096, 4096, 4096, 3), body, BYTES / 4000, true);
 }
 
+/* The headers of a codestream whose begin nobody takes are not read with each of its packets. */
+static void test_begin(void)
+{
+  Cj2kRtpReceiverParams params = {.window = 0, .max_resolution = 7};
+  Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
+  GByteArray *ends = put_headers(4096, 4096, 4096, 1), *headers = g_byte_array_new();
+  const guint sot = ends->len - 14;
+  Cj2kRtpHeader header = {.kind = CJ2K_RTP_MAIN_MORE};
+  Cj2kRtpBegin begin;
+  uint32_t number = 1;
+  ends->data[sot + 11] = 1; /* TNsot */
+  g_byte_array_append(headers, ends->data, sot);
+  while (headers->len < BYTES)
+    put(headers, (unsigned)CJ2K_COM << 16 | 2, 4);
+  g_byte_array_append(headers, ends->data + sot, 14);
+  for (guint at = 0; at < headers->len; at += 60000) {
+    guint size = MIN(60000, headers->len - at);
+    if (at + size == headers->len)
+      header.kind = CJ2K_RTP_MAIN_LAST;
+    push(receiver, number++, &header, headers->data + at, size, false);
+  }
+  header = (Cj2kRtpHeader){.kind = CJ2K_RTP_BODY, .marked = true};
+  gint64 start = g_get_monotonic_time();
+  for (unsigned i = 0; i < 30000; i++) {
+    push(receiver, number++, &header, (const uint8_t *)"", 1, false);
+    g_assert_true(cj2k_rtp_receiver_peek_begin(receiver, &begin));
+    g_assert_cmpuint(begin.size, ==, headers->len + i);
+  }
+  g_assert_cmpint(g_get_monotonic_time() - start, <, LIMIT);
+  cj2k_rtp_receiver_free(receiver);
+  g_byte_array_unref(headers);
+  g_byte_array_unref(ends);
+}
+
 /* What comes first after a restart does not wait for the packets of later codestreams. */
 static void test_restart(void)
 {
@@ -251,6 +285,7 @@ int main(int argc, char **argv)
   g_test_add_data_func("/rtp-hostile/tiles", NULL, test_tiles);
   g_test_add_data_func("/rtp-hostile/tiles-marked", "", test_tiles);
   g_test_add_func("/rtp-hostile/marks", test_marks);
+  g_test_add_func("/rtp-hostile/begin", test_begin);
   g_test_add_func("/rtp-hostile/restart", test_restart);
   g_test_add_func("/rtp-hostile/memory", test_memory);
   g_test_add_func("/rtp-hostile/foreign-tile", test_foreign_tile);

@@ -114,6 +114,35 @@ static void test_padding(void)
   sender_clear(&sender);
 }
 
+/* Where the marker is on the last packet of padding, the codestream is as intact as without it, and
+ * is repaired only if one of its packets is lost. */
+static void test_marked_padding(void)
+{
+  static const uint8_t zeros[100];
+  const Cj2kRtpHeader body = {.kind = CJ2K_RTP_BODY};
+  Sender sender = sender_new(small_packets, 200);
+  uint32_t length = sender.payloads.count;
+  for (uint32_t padding = 1; padding < 80; padding += 26) {
+    Cj2kRtpReceiver *receiver = receiver_new(32, 0);
+    uint32_t repaired = 0, number = 500;
+    for (uint32_t i = 0; i < 6; i++) {
+      for (uint32_t k = 0; k < length; k++)
+        if (i < 4 || k != length / 2)
+          sender_push(&sender, receiver, k, number, i, false);
+      number += length;
+      for (uint32_t k = 1; k <= padding; k++)
+        push_packet(receiver, number++, i, k == padding, &body, zeros, sizeof zeros);
+      sender_pull(&sender, receiver, &repaired);
+    }
+    cj2k_rtp_receiver_end(receiver);
+    sender_pull(&sender, receiver, &repaired);
+    g_assert_cmpuint(stats_of(receiver).intact, ==, 4);
+    g_assert_cmpuint(repaired, ==, 2);
+    cj2k_rtp_receiver_free(receiver);
+  }
+  sender_clear(&sender);
+}
+
 /* A sender that writes neither markers nor new timestamps: a codestream ends where the next one
  * begins. */
 static void test_no_marker(void)
@@ -455,6 +484,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-receive/restart-behind", test_restart_behind);
   g_test_add_func("/rtp-receive/suspects", test_suspects);
   g_test_add_func("/rtp-receive/padding", test_padding);
+  g_test_add_func("/rtp-receive/marked-padding", test_marked_padding);
   g_test_add_func("/rtp-receive/no-marker", test_no_marker);
   g_test_add_func("/rtp-receive/endless", test_endless);
   g_test_add_func("/rtp-receive/deadline", test_deadline);
