@@ -18,6 +18,7 @@
 typedef struct {
   Cj2kPacketWalk walk;
   uint32_t num_pieces;
+  bool is_empty;                      /* the packet says so, and changes nothing of its precinct */
   GArray *states;                     /* Cj2kBlockState of the precinct */
   GArray *inclusion, *zero_bitplanes; /* Cj2kTagNode of the precinct */
 } Saved;
@@ -197,18 +198,31 @@ static void copy_precinct(Cj2kPartsReader *reader, bool back)
   }
 }
 
-static void save(Cj2kPartsReader *reader)
+/* Whether the first bit of the packet's header, behind its SOP, says that the packet is empty. */
+static bool is_empty(const uint8_t *packet, uint64_t size)
 {
+  uint64_t at = size >= SOP_BYTES && cj2k_get16(packet) == CJ2K_SOP ? SOP_BYTES : 0;
+  return at < size && packet[at] < 0x80;
+}
+
+/* Of an empty packet the precinct is not copied: there may be 65535 of a precinct of millions of
+ * code-blocks, with a byte each. */
+static void save(Cj2kPartsReader *reader, const uint8_t *data, uint64_t end)
+{
+  uint64_t at = reader->walk.at;
   reader->saved.walk = reader->walk;
   reader->saved.num_pieces = reader->tile_reader.num_pieces;
-  copy_precinct(reader, false);
+  reader->saved.is_empty = is_empty(data + at, end - at);
+  if (!reader->saved.is_empty)
+    copy_precinct(reader, false);
 }
 
 static void restore(Cj2kPartsReader *reader)
 {
   reader->walk = reader->saved.walk;
   reader->tile_reader.num_pieces = reader->saved.num_pieces;
-  copy_precinct(reader, true);
+  if (!reader->saved.is_empty)
+    copy_precinct(reader, true);
 }
 
 /* ---------------------------------------------------------------------------- packets --- */
@@ -237,7 +251,7 @@ static Cj2kPartsState try_packet(Cj2kPartsReader *reader, const uint8_t *data, u
   if (reader->packet_part == walk->part)
     walk->part_end = end;
   walk->wanted = 0;
-  save(reader);
+  save(reader, data, end);
   Cj2kPacketResult result = cj2k_walk_packet(walk, &reader->packet);
   if (result == CJ2K_PACKET_READ && (is_end || !is_unsure(reader, data, end))) {
     reader->packet_part = walk->part;

@@ -138,6 +138,19 @@ static Cj2kStatus add(Cj2kDecoder *decoder, const Cj2kPacketId *precincts, uint3
   return CJ2K_OK;
 }
 
+/* Begins the deadline for packets: what max_time leaves of the frame, whose bytes may come in any
+ * number of parts. false: nothing is left. */
+static bool begin_deadline(const Cj2kDecoder *decoder)
+{
+  uint32_t most = decoder->params.max_time;
+  double spent = decoder->parts.frame->coding.ms_packets;
+
+  if (most && spent >= most)
+    return false;
+  cj2k_deadline_begin(most ? most - (uint32_t)spent : 0);
+  return true;
+}
+
 /* Decodes what the bytes so far make possible. What fails here is decided when all bytes are there,
  * as for a frame that is submitted as a whole. `last`: all bytes are there. */
 static void go_on(Cj2kDecoder *decoder, bool last)
@@ -156,10 +169,10 @@ static void go_on(Cj2kDecoder *decoder, bool last)
       return;
     parts->whole |= start(decoder, &ignored) != CJ2K_OK;
   }
+  parts->whole |= !begin_deadline(decoder);
   if (parts->whole)
     return;
   gint64 begin = g_get_monotonic_time();
-  cj2k_deadline_begin(decoder->params.max_time);
   state = (last ? cj2k_parts_reader_end : cj2k_parts_reader_read)(
       parts->reader, frame->input.data, frame->input.size, &precincts, &count);
   cj2k_deadline_end();

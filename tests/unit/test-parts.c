@@ -355,6 +355,62 @@ static void test_calls(void)
   g_bytes_unref(bytes);
 }
 
+/* Headers of a picture with one precinct of a million code-blocks and 65535 layers. */
+static const uint8_t many_blocks[] = {
+    0xff, 0x4f, 0xff, 0x51, 0,    41, 0, 0, 0, 0, 16, 0,    0,    0,    16,   0,
+    0,    0,    0,    0,    0,    0,  0, 0, 0, 0, 16, 0,    0,    0,    16,   0,
+    0,    0,    0,    0,    0,    0,  0, 0, 0, 1, 7,  1,    1,    0xff, 0x52, 0,
+    12,   0,    0,    0xff, 0xff, 0,  0, 0, 0, 0, 1,  0xff, 0x5c, 0,    4,    0x20,
+    0x40, 0xff, 0x90, 0,    10,   0,  0, 0, 0, 0, 0,  0,    1,    0xff, 0x93,
+};
+#define MOST_TIME (20 * G_USEC_PER_SEC) /* with sanitizers, on a busy machine */
+
+/* Decodes that picture, with `count` packets of one byte, in parts of `step` bytes. */
+static Cj2kFrame decode_many_blocks(Cj2kDecoder *decoder, uint8_t packet, size_t count, size_t step)
+{
+  gint64 begin = g_get_monotonic_time();
+  Cj2kError error = {0};
+  Cj2kFrame frame;
+  uint8_t *packets = g_malloc(count);
+  memset(packets, packet, count);
+  g_assert_cmpint(cj2k_decoder_begin(decoder, NULL, NULL, NULL, NULL, NULL, &error), ==, CJ2K_OK);
+  cj2k_decoder_append(decoder, many_blocks, sizeof many_blocks, &error);
+  for (size_t at = 0; at < count; at += step) {
+    cj2k_decoder_append(decoder, packets + at, MIN(step, count - at), &error);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, MOST_TIME);
+  }
+  cj2k_decoder_append(decoder, (const uint8_t *)"\xff\xd9", 2, &error);
+  g_assert_cmpint(cj2k_decoder_end(decoder, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+  g_assert_cmpint(g_get_monotonic_time() - begin, <, MOST_TIME);
+  g_free(packets);
+  return frame;
+}
+
+/* Packets that tell nothing of their code-blocks take no longer in parts. */
+static void test_empty_packets(void)
+{
+  const Case c = {.decode = ""};
+  Cj2kDecoder *decoder = open_decoder(&c, 1);
+  Cj2kFrame frame = decode_many_blocks(decoder, 0, 65535, 1000);
+  g_assert_cmpint(frame.status, ==, CJ2K_OK);
+  g_assert_false(frame.truncated);
+  g_assert_cmpuint(frame.concealed_packets, ==, 0);
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+}
+
+/* max-time is for all parts of a frame together. */
+static void test_max_time(void)
+{
+  const Case c = {.decode = "max-time=100"};
+  Cj2kDecoder *decoder = open_decoder(&c, 1);
+  Cj2kFrame frame = decode_many_blocks(decoder, 0x80, 2000, 1);
+  g_assert_cmpint(frame.status, ==, CJ2K_ERROR_LIMIT);
+  cj2k_decoder_release(decoder, &frame);
+  cj2k_decoder_close(decoder);
+}
+
 /* Replaced packets are an error in strict mode, in parts as well. */
 static void test_marked(void)
 {
@@ -391,5 +447,7 @@ int main(int argc, char **argv)
   }
   g_test_add_func("/parts/calls", test_calls);
   g_test_add_func("/parts/marked", test_marked);
+  g_test_add_func("/parts/empty-packets", test_empty_packets);
+  g_test_add_func("/parts/max-time", test_max_time);
   return g_test_run();
 }
