@@ -13,6 +13,10 @@
 
 #include <string.h>
 
+/* A main header that is incomplete is tried again when its bytes have grown by this part, so that
+ * its cost does not depend on how small the buffers are. */
+#define GROWTH 16
+
 /* Forgets what the library has of the unfinished frame. */
 static void forget_part(GstCudaJ2kDec *self)
 {
@@ -67,7 +71,8 @@ static GstFlowReturn end_fields(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
   return gst_cuda_j2k_dec_decode_buffer(self, frame, input);
 }
 
-GstFlowReturn gst_cuda_j2k_dec_end_unfinished(GstCudaJ2kDec *self)
+/* Hands over or gives up what is there of the unfinished frame. */
+static GstFlowReturn end_frame(GstCudaJ2kDec *self)
 {
   GstCudaJ2kDecUnfinished *u = &self->unfinished;
   GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
@@ -116,6 +121,7 @@ static GstFlowReturn try_begin(GstCudaJ2kDec *self)
   GstCudaJ2kDecPart *part = g_new0(GstCudaJ2kDecPart, 1);
   Cj2kError error = {0};
 
+  u->tried = u->bytes->len;
   g_clear_pointer(&u->reason, g_free);
   GstFlowReturn flow =
       gst_cuda_j2k_dec_prepare(self, &span, part, u->frame->input_buffer, &u->reason);
@@ -166,7 +172,21 @@ static GstFlowReturn add_bytes(GstCudaJ2kDec *self, const guint8 *data, gsize si
     /* What does not begin like a codestream is not collected. */
     u->cut = !u->limit && u->bytes->len >= GST_CUDA_J2K_START_BYTES;
   }
-  return self->two_fields ? GST_FLOW_OK : try_begin(self);
+  return self->two_fields || u->bytes->len <= u->tried + u->tried / GROWTH ? GST_FLOW_OK
+                                                                           : try_begin(self);
+}
+
+GstFlowReturn gst_cuda_j2k_dec_end_unfinished(GstCudaJ2kDec *self)
+{
+  GstCudaJ2kDecUnfinished *u = &self->unfinished;
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  if (!self->two_fields && !u->ignored && !u->part && u->frame && u->bytes->len > u->tried)
+    flow = try_begin(self);
+  if (flow != GST_FLOW_OK)
+    ignore(self, NULL);
+  GstFlowReturn ended = end_frame(self);
+  return flow == GST_FLOW_OK ? ended : flow;
 }
 
 /* -------------------------------------------------------------------------------- buffer --- */

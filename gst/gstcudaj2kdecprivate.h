@@ -61,6 +61,7 @@ typedef struct {
   GstCudaJ2kDecPart *part;   /* the library decodes it; NULL: it waits for the main header */
   GByteArray *bytes;         /* until then */
   gsize size, limit;         /* bytes so far; the most that are plausible */
+  gsize tried;               /* those of `bytes` in which the main header was not complete */
   gboolean damaged;          /* bytes are missing, or a buffer is flagged CORRUPTED */
   gboolean cut;              /* further bytes are ignored: those before them are missing */
   gboolean ignored;          /* so is the whole frame */

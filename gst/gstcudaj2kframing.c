@@ -332,8 +332,9 @@ static GstCudaJ2kFound find_next(GstCudaJ2kFraming *framing, const Bytes *bytes,
                                  gsize *size)
 {
   gssize found = find_image(bytes, framing->end);
-  if (framing->complete && (found >= 0 || at_end) &&
-      (found < 0 || (gsize)found > framing->end + 16)) /* more than the header of a jp2c box */
+  gsize last = framing->end + 16; /* the header of a jp2c box lies in between */
+  gboolean known = at_end || found >= 0 || bytes->size >= last + START_BYTES;
+  if (framing->complete && known && (found < 0 || (gsize)found > last))
     return take(framing, GST_CUDA_J2K_FRAME, framing->end, size);
   if (found >= 0 && !framing->complete && found > 0)
     return take(framing, GST_CUDA_J2K_SKIP, (gsize)found, size);

@@ -276,7 +276,8 @@ static void set_field_flags(GstBuffer *buffer, guint8 part)
 static void push_picture(GstCudaJ2kRtpDepay *self, Cj2kRtpCodestream *first,
                          Cj2kRtpCodestream *second, guint8 part, gboolean corrupted)
 {
-  if (!announce(self, first, part)) {
+  /* The begin of a picture was pushed with its caps. */
+  if (!(self->in_parts && first->given > 0) && !announce(self, first, part)) {
     count(self, &self->invalid);
     g_clear_pointer(&first->data, g_free);
     if (second)
@@ -632,7 +633,7 @@ static gboolean set_caps(GstRTPBaseDepayload *depayload, GstCaps *caps)
   depayload->clock_rate = (guint)clock_rate;
   g_clear_pointer(&self->caps, gst_structure_free);
   self->caps = gst_structure_copy(s);
-  self->announced = self->in_parts = self->asked = FALSE;
+  self->announced = self->asked = FALSE;
   return TRUE;
 }
 

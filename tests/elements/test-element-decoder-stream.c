@@ -241,6 +241,33 @@ static void test_fields(gconstpointer data)
   rig_free(&rig);
 }
 
+/* In a stream of bytes a field without its second one leaves as soon as something else follows it,
+ * which is not collected until another image comes. */
+static void test_field_alone(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 128, 96);
+  GstBuffer *raw = pixels_buffer(&source, 0);
+  GstBuffer *coded = encode_one("cudaj2kenc rate-control=lossless", &source, raw, NULL);
+  Rig rig = rig_decoder("", gst_caps_from_string("image/x-jpc,fields=2"));
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_BYTES);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *zeros = gst_buffer_new_allocate(NULL, 1000, NULL);
+    gst_buffer_memset(zeros, 0, 0, 1000);
+    g_assert_cmpint(gst_harness_push(rig.h, gst_buffer_copy(coded)), ==, GST_FLOW_OK);
+    g_assert_cmpint(gst_harness_push(rig.h, zeros), ==, GST_FLOW_OK);
+    GstBuffer *decoded = gst_harness_pull(rig.h);
+    GstVideoInfo info = output_video(rig.h);
+    g_assert_nonnull(decoded);
+    assert_same_pictures(&source, raw, &info, decoded);
+    gst_buffer_unref(decoded);
+  }
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
 /* The format follows from the first field's header. A second field that has one row more than the
  * picture, as a hostile stream may, is not decoded into it. */
 static void test_field_too_high(void)
@@ -339,6 +366,7 @@ int main(int argc, char **argv)
   g_test_add_func("/decoder/reconfigure", test_reconfigure);
   g_test_add_func("/decoder/reverse", test_reverse);
   g_test_add_func("/decoder/bytes", test_bytes);
+  g_test_add_func("/decoder/fields/alone", test_field_alone);
   g_test_add_data_func("/decoder/fields/top-first", GINT_TO_POINTER(FALSE), test_fields);
   g_test_add_data_func("/decoder/fields/bottom-first", GINT_TO_POINTER(TRUE), test_fields);
   g_test_add_func("/decoder/fields/too-high", test_field_too_high);

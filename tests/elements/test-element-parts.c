@@ -307,6 +307,36 @@ static void test_endless(void)
   stage_free(&stage);
 }
 
+/* The time that a long header takes does not grow with the number of buffers that it comes in: it
+ * would be minutes. */
+static void test_long_header(void)
+{
+  static const guint8 comment[] = {0xff, 0x64, 0, 2};
+  const gint64 limit = 20 * G_USEC_PER_SEC; /* with sanitizers, on a busy machine */
+  Stage stage = stage_new(SLICES, "");
+  GstBuffer *first = stage.parts->pdata[0];
+  GByteArray *header = g_byte_array_new();
+  GstMapInfo map;
+  g_assert_true(gst_buffer_map(first, &map, GST_MAP_READ));
+  guint siz = 4 + map.data[5];
+  g_byte_array_append(header, map.data, siz);
+  while (header->len < 8 << 20)
+    g_byte_array_append(header, comment, sizeof comment);
+  g_byte_array_append(header, map.data + siz, (guint)map.size - siz);
+  gst_buffer_unmap(first, &map);
+  gint64 begin = g_get_monotonic_time();
+  for (guint at = 0; at < header->len; at += 1000) {
+    GstBuffer *part = gst_buffer_new_memdup(header->data + at, MIN(1000, header->len - at));
+    GST_BUFFER_PTS(part) = 0;
+    g_assert_cmpint(gst_harness_push(stage.rig.h, part), ==, GST_FLOW_OK);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, limit);
+  }
+  push_parts(&stage, 1, stage.parts->len, 0);
+  expect(&stage, 0, FALSE);
+  g_byte_array_unref(header);
+  stage_free(&stage);
+}
+
 /* -------------------------------------------------------------------------------- events --- */
 
 /* At EOS after each number of buffers, what is there is decoded. */
@@ -479,6 +509,7 @@ int main(int argc, char **argv)
   g_test_add_data_func("/parts/corrupted", GINT_TO_POINTER(FALSE), test_corrupted);
   g_test_add_data_func("/parts/corrupted/strict", GINT_TO_POINTER(TRUE), test_corrupted);
   g_test_add_func("/parts/endless", test_endless);
+  g_test_add_func("/parts/long-header", test_long_header);
   g_test_add_func("/parts/eos", test_eos);
   g_test_add_func("/parts/flush", test_flush);
   g_test_add_func("/parts/flush-within", test_flush_within);

@@ -519,6 +519,39 @@ static void test_depay_whole(void)
   stream_clear(&frames);
 }
 
+/* Other caps of the packets within a frame do not divide it: each frame is sent once. */
+static void test_depay_caps(void)
+{
+  Stream packets = slices_as_packets(SLICES, 3);
+  Stream whole = stream_pass("rtpj2kscldepay", "", &packets, NULL);
+  for (guint change = 2; change + 2 < packets.buffers->len; change += 5) {
+    GstHarness *h = gst_harness_new_parse("rtpj2kscldepay" DEPAY_PARTS);
+    Stream parts = stream_new(packets.caps);
+    guint largest = 0;
+    gst_harness_set_src_caps(h, gst_caps_ref(packets.caps));
+    for (guint i = 0; i < packets.buffers->len; i++) {
+      if (i == change) {
+        GstCaps *caps = gst_caps_copy(packets.caps);
+        gst_caps_set_simple(caps, "a-change", G_TYPE_INT, 1, NULL);
+        g_assert_true(gst_harness_push_event(h, gst_event_new_caps(caps)));
+        gst_caps_unref(caps);
+      }
+      gst_harness_push(h, gst_buffer_ref(packets.buffers->pdata[i]));
+      GstBuffer *part;
+      while ((part = gst_harness_try_pull(h)))
+        g_ptr_array_add(parts.buffers, part);
+    }
+    Stream joined = join(&parts, &largest);
+    g_assert_cmpuint(largest, >, 8);
+    stream_assert_same(&whole, &joined);
+    stream_clear(&joined);
+    stream_clear(&parts);
+    gst_harness_teardown(h);
+  }
+  stream_clear(&whole);
+  stream_clear(&packets);
+}
+
 /* The whole way in parts. */
 static void test_chain(void)
 {
@@ -639,6 +672,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-parts/depay/at-once", test_depay_at_once);
   g_test_add_func("/rtp-parts/depay/second-field", test_depay_second_field);
   g_test_add_func("/rtp-parts/depay/whole", test_depay_whole);
+  g_test_add_func("/rtp-parts/depay/caps", test_depay_caps);
   g_test_add_func("/rtp-parts/flush", test_flush);
   g_test_add_func("/rtp-parts/depay/flush", test_depay_flush);
   g_test_add_func("/rtp-parts/chain", test_chain);
