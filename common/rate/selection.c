@@ -73,35 +73,33 @@ void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock 
 
 /* --- hulls --- */
 
-/* Sums up the bytes of each group of classes and of all groups above it. */
+/* Sums up the bytes of all groups above each group of classes. */
 static void accumulate(Cj2kHulls *hulls)
 {
   uint64_t sum = 0;
 
   for (uint32_t g = CJ2K_SLOPE_GROUPS; g-- > 0;) {
-    uint32_t first = MAX(g * CJ2K_SLOPE_GROUP, hulls->lowest);
-    uint32_t last = MIN((g + 1) * CJ2K_SLOPE_GROUP - 1, hulls->highest);
     hulls->above[g] = sum;
-    for (uint32_t s = first; s <= last; s++)
-      sum += hulls->sums[s];
+    sum += hulls->groups[g];
   }
   hulls->total = sum;
 }
 
-/* Empties all classes. */
+/* Empties all classes. Few groups have any bytes: an octave is a group, and blocks that were not
+ * measured are in the highest class, far above the others. */
 static void clear_sums(Cj2kHulls *hulls)
 {
-  if (hulls->lowest <= hulls->highest)
-    memset(hulls->sums + hulls->lowest, 0,
-           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->sums);
+  for (uint32_t g = 0; g < CJ2K_SLOPE_GROUPS; g++)
+    if (hulls->groups[g])
+      memset(hulls->sums + (size_t)g * CJ2K_SLOPE_GROUP, 0, CJ2K_SLOPE_GROUP * sizeof *hulls->sums);
+  memset(hulls->groups, 0, sizeof hulls->groups);
 }
 
-/* Sums up the bytes of each class, then of groups. Class 0 is not counted, because no cut
- * retains it. */
+/* Sums up the bytes of each class and of groups. Class 0 is not counted, because no cut retains
+ * it. */
 static void sum_up(Cj2kHulls *hulls)
 {
   uint32_t lowest = CJ2K_SLOPE_CLASSES, highest = 0;
-  uint64_t *sums = hulls->sums;
 
   clear_sums(hulls);
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
@@ -110,12 +108,28 @@ static void sum_up(Cj2kHulls *hulls)
       continue;
     highest = MAX(highest, point->slope);
     lowest = MIN(lowest, end[-1].slope);
-    for (; point < end; point++)
-      sums[point->slope] += point->bytes;
+    for (; point < end; point++) {
+      hulls->sums[point->slope] += point->bytes;
+      hulls->groups[point->slope / CJ2K_SLOPE_GROUP] += point->bytes;
+    }
   }
-  sums[0] = 0;
+  hulls->groups[0] -= hulls->sums[0];
+  hulls->sums[0] = 0;
   hulls->lowest = MAX(lowest, 1);
   hulls->highest = highest;
+  accumulate(hulls);
+}
+
+/* The same with sums that the caller has. */
+static void copy_sums(Cj2kHulls *hulls, const Cj2kSlopeSums *sums)
+{
+  clear_sums(hulls);
+  hulls->lowest = MAX(sums->lowest, 1);
+  hulls->highest = sums->highest;
+  for (uint32_t s = hulls->lowest; s <= hulls->highest; s++) {
+    hulls->sums[s] = sums->bytes[s];
+    hulls->groups[s / CJ2K_SLOPE_GROUP] += sums->bytes[s];
+  }
   accumulate(hulls);
 }
 
@@ -166,7 +180,7 @@ static void points_of_block(const HullStage *stage, uint32_t b)
   hulls->counts[b] = hulls->all_counts[b] = stage->blocks[b].num_points;
 }
 
-/* The hull of a measured block; a block that was not measured has one option, which comes first. */
+/* The hull of a measured block. */
 static void planes_of_block(const HullStage *stage, uint32_t b)
 {
   Cj2kHulls *hulls = stage->hulls;
@@ -175,13 +189,6 @@ static void planes_of_block(const HullStage *stage, uint32_t b)
   uint32_t first = b * stage->num_planes, n = 0;
   Cj2kHullOption options[CJ2K_MAX_PASSES];
 
-  hulls->first[b] = first;
-  if (b % stage->stride) {
-    hulls->own[first] = (Cj2kHullPoint){
-        .bytes = stage->fixed[b], .slope = UINT16_MAX, .option = (uint8_t)stage->num_planes};
-    hulls->counts[b] = hulls->all_counts[b] = stage->fixed[b] > 0;
-    return;
-  }
   for (uint32_t i = 1; i <= stage->num_planes; i++) {
     uint32_t p = stage->num_planes - i;
     if (lengths[p])
@@ -194,20 +201,42 @@ static void planes_of_block(const HullStage *stage, uint32_t b)
   n = cj2k_hull_of_options(options, n, weight, hulls->own + first);
   if (n)
     hulls->own[first].bytes -= HEADER_BYTES;
+  hulls->first[b] = first;
   hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
+}
+
+/* A block that was not measured has one option, which comes first. */
+static void fixed_plane_of_block(const HullStage *stage, uint32_t b)
+{
+  Cj2kHulls *hulls = stage->hulls;
+  uint32_t first = b * stage->num_planes;
+
+  hulls->own[first] = (Cj2kHullPoint){
+      .bytes = stage->fixed[b], .slope = UINT16_MAX, .option = (uint8_t)stage->num_planes};
+  hulls->first[b] = first;
+  hulls->counts[b] = hulls->all_counts[b] = stage->fixed[b] > 0;
 }
 
 static void hull_task(void *ctx, uint32_t index, uint32_t lane)
 {
   const HullStage *stage = ctx;
-  uint32_t end = MIN((index + 1) * BLOCKS_PER_TASK, stage->hulls->plan->num_blocks);
+  uint32_t b = index * BLOCKS_PER_TASK;
+  uint32_t end = MIN(b + BLOCKS_PER_TASK, stage->hulls->plan->num_blocks);
 
   (void)lane;
-  for (uint32_t b = index * BLOCKS_PER_TASK; b < end; b++)
-    if (stage->blocks)
+  if (stage->blocks) {
+    for (; b < end; b++)
       points_of_block(stage, b);
-    else
-      planes_of_block(stage, b);
+    return;
+  }
+  for (uint32_t measured = (b + stage->stride - 1) / stage->stride * stage->stride; b < end; b++) {
+    if (b < measured) {
+      fixed_plane_of_block(stage, b);
+      continue;
+    }
+    planes_of_block(stage, b);
+    measured += stage->stride;
+  }
 }
 
 static uint32_t num_tasks(const Cj2kHulls *hulls)
@@ -260,17 +289,10 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
   set_hulls(&stage);
   if (hulls->block_weights)
     weigh_points(hulls);
-  if (!sums || hulls->block_weights) {
+  if (sums && !hulls->block_weights)
+    copy_sums(hulls, sums);
+  else
     sum_up(hulls);
-    return;
-  }
-  clear_sums(hulls);
-  hulls->lowest = MAX(sums->lowest, 1);
-  hulls->highest = sums->highest;
-  if (hulls->lowest <= hulls->highest)
-    memcpy(hulls->sums + hulls->lowest, sums->bytes + hulls->lowest,
-           (hulls->highest + 1 - hulls->lowest) * sizeof *hulls->sums);
-  accumulate(hulls);
 }
 
 void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint64_t *distortions,

@@ -29,15 +29,16 @@ typedef struct {
   /* Per block: by what all its gains are multiplied; NULL: 1. Set it before the hulls. Not owned.
    */
   const double *block_weights;
-  uint32_t *first;                   /* per block: index of its first option */
-  uint8_t *counts;                   /* per block: number of options above its component's floor */
-  uint8_t *all_counts;               /* per block: number of options */
-  uint16_t *components;              /* per block: its component */
-  uint32_t *floors;                  /* per component: slope that its options must exceed */
-  uint64_t *sums;                    /* per slope class: bytes */
-  uint32_t lowest, highest;          /* other classes are empty; lowest > highest: all are empty */
-  uint64_t above[CJ2K_SLOPE_GROUPS]; /* per group of classes: bytes in the groups above it */
-  uint64_t total;                    /* bytes in all classes */
+  uint32_t *first;                    /* per block: index of its first option */
+  uint8_t *counts;                    /* per block: number of options above its component's floor */
+  uint8_t *all_counts;                /* per block: number of options */
+  uint16_t *components;               /* per block: its component */
+  uint32_t *floors;                   /* per component: slope that its options must exceed */
+  uint64_t *sums;                     /* per slope class: bytes */
+  uint64_t groups[CJ2K_SLOPE_GROUPS]; /* per group of classes: bytes */
+  uint32_t lowest, highest;           /* other classes are empty; lowest > highest: all are empty */
+  uint64_t above[CJ2K_SLOPE_GROUPS];  /* per group of classes: bytes in the groups above it */
+  uint64_t total;                     /* bytes in all classes */
   uint32_t header_bytes; /* added to each block's first option when its slope is computed */
 } Cj2kHulls;
 
