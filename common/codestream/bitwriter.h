@@ -48,17 +48,8 @@ static inline void cj2k_plain_drain(Cj2kPlainBits *bits)
   bits->count %= 8;
 }
 
-/* The n lowest bits of value, n <= 32; the others must be zero. */
-static inline void cj2k_plain_put(Cj2kPlainBits *bits, uint32_t value, uint32_t n)
-{
-  if (G_UNLIKELY(bits->count + n > 64))
-    cj2k_plain_drain(bits);
-  bits->window = bits->window << n | value;
-  bits->count += n;
-}
-
-/* The same, n <= 56. */
-static inline void cj2k_plain_put_long(Cj2kPlainBits *bits, uint64_t value, uint32_t n)
+/* The n lowest bits of value, n <= 56; the others must be zero. */
+static inline void cj2k_plain_put(Cj2kPlainBits *bits, uint64_t value, uint32_t n)
 {
   if (G_UNLIKELY(bits->count + n > 64))
     cj2k_plain_drain(bits);

@@ -25,7 +25,7 @@ typedef struct {
 
 static inline void append(BlockBits *block, Cj2kPlainBits *bits)
 {
-  cj2k_plain_put_long(bits, block->word, block->n);
+  cj2k_plain_put(bits, block->word, block->n);
   *block = (BlockBits){0};
 }
 

@@ -196,8 +196,8 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
 {
   uint32_t blocks = slot->tables.plan->num_blocks;
   parts->size = 0;
-  parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput)); /* first:
-                                         its place is the same for all frames (decode_frame.c) */
+  /* First, so that their place is the same for all frames (the graph in decode_frame.c). */
+  parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->flags = place(&parts->size, blocks);
   parts->steps = place(&parts->size, slot->tables.plan->num_bands * sizeof(Cj2kCudaBandStep));
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
