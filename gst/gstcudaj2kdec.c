@@ -150,6 +150,7 @@ static gboolean start(GstVideoDecoder *decoder)
   }
   self->warned_alpha = self->failure_warned = self->had_picture = FALSE;
   self->output.video.width = 0;
+  g_clear_pointer(&self->doubted, g_free);
   gst_cuda_j2k_framing_init(&self->framing, 1);
   g_atomic_int_set(&self->reconfigure, FALSE);
   if (!gst_cuda_j2k_codec_start(&self->codec, "cudaj2kdec:src")) {
@@ -488,6 +489,7 @@ static void finalize(GObject *object)
 {
   gst_cuda_j2k_codec_clear(&DEC(object)->codec);
   g_byte_array_unref(DEC(object)->unfinished.bytes);
+  g_free(DEC(object)->doubted);
   G_OBJECT_CLASS(gst_cuda_j2k_dec_parent_class)->finalize(object);
 }
 

@@ -37,11 +37,22 @@ static gboolean describe(GstCudaJ2kDec *self, const Cj2kImage *image, gboolean i
   return TRUE;
 }
 
-/* No video format can carry this image: an error at the beginning of a stream. Later in the stream
- * it counts as a damaged frame. */
+/* A header that says something impossible may be damaged. Returns FALSE for the first frame with
+ * such a header, which counts as damaged, and TRUE if the frame before had the same fault. */
+static gboolean is_certain(GstCudaJ2kDec *self, const gchar *fault)
+{
+  if (self->doubted && !strcmp(self->doubted, fault))
+    return TRUE;
+  g_free(self->doubted);
+  self->doubted = g_strdup(fault);
+  return FALSE;
+}
+
+/* No video format can carry this image: an error if a stream begins with two such frames. Later in
+ * the stream they count as damaged. */
 static GstFlowReturn report_not_video(GstCudaJ2kDec *self, gchar **reason)
 {
-  if (self->output.video.width)
+  if (self->output.video.width || !is_certain(self, *reason))
     return GST_FLOW_OK;
   GST_ELEMENT_ERROR(self, STREAM, FORMAT, ("No video format carries this stream: %s.", *reason),
                     (NULL));
@@ -49,15 +60,23 @@ static GstFlowReturn report_not_video(GstCudaJ2kDec *self, gchar **reason)
   return GST_FLOW_NOT_NEGOTIATED;
 }
 
-static void post_no_format(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+/* Downstream accepts no format or size of this image: an error, but not in the middle of a stream
+ * whose caps have not changed, as long as the header may be damaged (*reason is set then). */
+static GstFlowReturn report_no_format(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video,
+                                      gboolean in_stream, gchar **reason)
 {
   gchar *what = gst_cuda_j2k_video_describe(video);
-  GST_ELEMENT_ERROR(self, CORE, NEGOTIATION,
-                    ("The stream is %s, and downstream accepts no format of that kind; "
-                     "put videoconvert after the decoder.",
-                     what),
-                    (NULL));
+  gchar *fault = g_strdup_printf("The stream is %s, and downstream accepts no such format or size; "
+                                 "put videoconvert or videoscale after the decoder.",
+                                 what);
   g_free(what);
+  if (in_stream && !is_certain(self, fault)) {
+    *reason = fault;
+    return GST_FLOW_OK;
+  }
+  GST_ELEMENT_ERROR(self, CORE, NEGOTIATION, ("%s", fault), (NULL));
+  g_free(fault);
+  return GST_FLOW_NOT_NEGOTIATED;
 }
 
 /* Chooses the format, and whether the pictures stay on the GPU: they do if downstream names
@@ -66,7 +85,9 @@ static void post_no_format(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 static gboolean choose(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
 {
   GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
-  GstCaps *ours = gst_pad_get_pad_template_caps(pad);
+  GstCaps *ours = gst_caps_make_writable(gst_pad_get_pad_template_caps(pad));
+  gst_caps_set_simple(ours, "width", G_TYPE_INT, (gint)video->width, "height", G_TYPE_INT,
+                      (gint)video->height, NULL);
   GstCaps *theirs = gst_pad_peer_query_caps(pad, ours);
   GstCaps *peer = gst_pad_peer_query_caps(pad, NULL);
   gboolean gpu = self->codec.context &&
@@ -116,15 +137,20 @@ static gboolean set_output(GstCudaJ2kDec *self)
   return valid && gst_video_decoder_negotiate(decoder);
 }
 
-static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+/* in_stream: caps and downstream are as before. What is negotiated stays if *reason is set. */
+static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video,
+                               gboolean in_stream, gchar **reason)
 {
   GstPad *pad = GST_VIDEO_DECODER_SRC_PAD(self);
+  GstCudaJ2kDecOutput last = self->output;
   self->output.video.width = 0; /* nothing is negotiated */
   if (!choose(self, video)) {
     if (GST_PAD_IS_FLUSHING(pad))
       return GST_FLOW_FLUSHING;
-    post_no_format(self, video);
-    return GST_FLOW_NOT_NEGOTIATED;
+    GstFlowReturn flow = report_no_format(self, video, in_stream && last.video.width, reason);
+    if (*reason)
+      self->output = last;
+    return flow;
   }
   const GstCudaJ2kFormat *format = self->output.format;
   self->output.video = *video;
@@ -149,8 +175,9 @@ static GstFlowReturn negotiate(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video
 }
 
 /* Negotiates if the image differs from the last one, the caps are new, or downstream asked for it.
- * Frames of the old format are pushed first. */
-static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video)
+ * Frames of the old format are pushed first. *reason: the header may be damaged. */
+static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVideo *video,
+                                       gchar **reason)
 {
   gboolean asked = gst_pad_check_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self));
   asked |= g_atomic_int_compare_and_exchange(&self->reconfigure, TRUE, FALSE);
@@ -161,7 +188,7 @@ static GstFlowReturn ensure_negotiated(GstCudaJ2kDec *self, const GstCudaJ2kVide
   gst_cuda_j2k_dec_drop_picture(self);
   GstFlowReturn flow = gst_cuda_j2k_output_drain(&self->codec.output);
   if (flow == GST_FLOW_OK)
-    flow = negotiate(self, video);
+    flow = negotiate(self, video, !asked && !self->input_changed, reason);
   if (flow != GST_FLOW_OK)
     gst_pad_mark_reconfigure(GST_VIDEO_DECODER_SRC_PAD(self));
   return flow;
@@ -373,10 +400,11 @@ static GstFlowReturn prepare_part(GstCudaJ2kDec *self, const GstCudaJ2kSpan *spa
     return report_not_video(self, reason);
   /* No negotiation for the second field: its picture exists already. */
   if (!place->field) {
-    GstFlowReturn flow = ensure_negotiated(self, &video);
-    if (flow != GST_FLOW_OK)
+    GstFlowReturn flow = ensure_negotiated(self, &video, reason);
+    if (flow != GST_FLOW_OK || *reason)
       return flow;
   }
+  g_clear_pointer(&self->doubted, g_free);
   if (!part_fits(self, place, &image)) {
     *reason = g_strdup("a stripe or field does not fit into its frame");
     return GST_FLOW_OK;

@@ -99,6 +99,7 @@ struct _GstCudaJ2kDec {
   GstCudaJ2kDecOutput output;
   GstCudaJ2kDecPicture *picture; /* unfinished; NULL: none */
   gboolean warned_alpha;
+  gchar *doubted; /* fault of the last frame's header, which may be damaged; NULL: it has none */
 
   /* Guarded by the stream lock. */
   gboolean failure_warned; /* that a frame could not be decoded */

@@ -24,9 +24,10 @@ folder=$cj2k_root/build
 options=("${options_default[@]}")
 tests=()
 sanitized=0
+patience=1 # times the time that a test may take
 for argument in "$@"; do
   case $argument in
-  --long) export CJ2K_TESTS_LONG=1 ;;
+  --long) export CJ2K_TESTS_LONG=1 && patience=6 ;;
   --werror) options+=(-Dwerror=true) ;;
   --asan)
     folder=$cj2k_root/build-asan
@@ -64,5 +65,5 @@ fi
 
 log=$folder/meson-logs/testlog.json
 rm -f "$log"
-meson test -C "$folder" --no-rebuild --no-stdsplit "${tests[@]}" 2>&1 | grep -Ev '^(ninja|Full log|$)' >&2
+meson test -C "$folder" --no-rebuild --no-stdsplit -t "$patience" "${tests[@]}" 2>&1 | grep -Ev '^(ninja|Full log|$)' >&2
 exec python3 tests/summary.py "$log"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * soak [--streams=N] [--frames=N] [--backend=cpu|cuda] [--seed=N] [--verbose]
+ * soak [--streams=N] [--frames=N] [--seconds=N] [--backend=cpu|cuda] [--seed=N] [--verbose]
  *
  * Streams that run for long: each is an encoder, an RTP sender and receiver and a decoder, whose
  * rate, caps and coder change while packets are lost, codestreams are damaged, and the stream is
@@ -41,9 +41,10 @@ static const struct {
 static GstBuffer *pictures[G_N_ELEMENTS(kinds)];
 static GstCaps *caps_of[G_N_ELEMENTS(kinds)];
 
-static gint streams = 2, frames = 600, seed = 1;
+static gint streams = 2, frames = 600, seconds = 0, seed = 1;
 static gchar *backend = NULL;
 static gboolean verbose = FALSE;
+static gint64 part_end = G_MAXINT64; /* when this part ends, whatever it has done */
 
 typedef struct {
   Rig rig;
@@ -311,7 +312,7 @@ static gpointer run_part(gpointer data)
 {
   Chain *stream = data;
   g_array_set_size(stream->latencies, 0);
-  for (gint i = 0; i < frames / streams / PHASES; i++) {
+  for (gint i = 0; i < frames / streams / PHASES && g_get_monotonic_time() < part_end; i++) {
     disturb(stream);
     push_picture(stream);
   }
@@ -429,6 +430,8 @@ static gint soak(Chain *all)
   gint64 begin_time = g_get_monotonic_time();
   gboolean ok = TRUE;
   for (guint part = 0; part < PHASES; part++) {
+    if (seconds)
+      part_end = begin_time + (part + 1) * (seconds * G_USEC_PER_SEC / PHASES);
     ok &= run_all(all);
     if (part >= 2)
       wait_for_threads(first.threads + streams);
@@ -438,6 +441,7 @@ static gint soak(Chain *all)
     if (verbose) {
       print_figures("part:", &last);
       g_print("\n");
+      fflush(stdout); /* a run that is ended from outside has said how far it came */
     }
   }
   Chain sum = {0};
@@ -463,6 +467,7 @@ static void read_options(int *argc, char ***argv)
   const GOptionEntry entries_known[] = {
       {"streams", 0, 0, G_OPTION_ARG_INT, &streams, "Streams at the same time (2)", "N"},
       {"frames", 0, 0, G_OPTION_ARG_INT, &frames, "Frames of all streams in all (600)", "N"},
+      {"seconds", 0, 0, G_OPTION_ARG_INT, &seconds, "End after this time, with fewer frames", "N"},
       {"backend", 0, 0, G_OPTION_ARG_STRING, &backend, "cpu (default) or cuda", "NAME"},
       {"seed", 0, 0, G_OPTION_ARG_INT, &seed, "Other events (1)", "N"},
       {"verbose", 0, 0, G_OPTION_ARG_NONE, &verbose, "Figures after each part", NULL},

@@ -101,6 +101,66 @@ static void test_no_common_format(void)
   rig_free(&rig);
 }
 
+/* A header that is wrong by a bit does not end a stream: one that no video format carries at its
+ * beginning, and one that downstream refuses in its midst. The second frame with the same fault
+ * does. */
+static void test_doubted_header(gconstpointer data)
+{
+  const gboolean first = GPOINTER_TO_INT(data);
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  GstCaps *caps;
+  GstBuffer *coded = encode_pattern(&source, 0, &caps), *bad = gst_buffer_copy_deep(coded);
+  Rig rig = rig_decoder("", caps);
+  gchar *allowed = g_strdup_printf("video/x-raw,width=%d,height=%d", WIDTH, HEIGHT);
+  gst_harness_set_sink_caps_str(rig.h, allowed);
+  /* SOC, then SIZ: Xsiz at byte 8, XRsiz of the second component, 2, at byte 44. */
+  const gsize at = first ? 44 : 11;
+  const guint8 wrong = first ? 6 : WIDTH / 2;
+  gst_buffer_fill(bad, at, &wrong, 1);
+  guint n = 0;
+  if (!first) {
+    g_assert_cmpint(push_frame(rig.h, coded, n++), ==, GST_FLOW_OK);
+    assert_next_picture(rig.h, &source, 0);
+  }
+  g_assert_cmpint(push_frame(rig.h, bad, n++), ==, GST_FLOW_OK);
+  for (guint i = 0; i < 2; i++) {
+    g_assert_cmpint(push_frame(rig.h, coded, n++), ==, GST_FLOW_OK);
+    assert_next_picture(rig.h, &source, 0);
+  }
+  g_assert_null(rig_message(&rig, GST_MESSAGE_ERROR));
+  if (!first) {
+    g_assert_cmpint(push_frame(rig.h, bad, n++), ==, GST_FLOW_OK);
+    g_assert_cmpint(push_frame(rig.h, bad, n++), ==, GST_FLOW_NOT_NEGOTIATED);
+    gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+    g_assert_nonnull(text);
+    g_assert_nonnull(strstr(text, "videoscale"));
+    g_free(text);
+  }
+  g_free(allowed);
+  gst_buffer_unref(bad);
+  gst_buffer_unref(coded);
+  rig_free(&rig);
+}
+
+/* A stream that is no video at all. */
+static void test_no_video(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I420, WIDTH, HEIGHT);
+  const guint8 wrong = 6;
+  GstCaps *caps;
+  GstBuffer *bad = encode_pattern(&source, 0, &caps);
+  gst_buffer_fill(bad, 44, &wrong, 1);
+  Rig rig = rig_decoder("", caps);
+  g_assert_cmpint(push_frame(rig.h, bad, 0), ==, GST_FLOW_OK);
+  g_assert_cmpint(push_frame(rig.h, bad, 1), ==, GST_FLOW_NOT_NEGOTIATED);
+  gchar *text = rig_message(&rig, GST_MESSAGE_ERROR);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "No video format carries this stream"));
+  g_free(text);
+  gst_buffer_unref(bad);
+  rig_free(&rig);
+}
+
 /* The nearest of several formats is chosen: by depth first, then without needless alpha. */
 static void test_choice(void)
 {
@@ -594,6 +654,10 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   add_formats();
   g_test_add_func("/decoder/no-common-format", test_no_common_format);
+  g_test_add_data_func("/decoder/doubted-header/first", GINT_TO_POINTER(TRUE), test_doubted_header);
+  g_test_add_data_func("/decoder/doubted-header/later", GINT_TO_POINTER(FALSE),
+                       test_doubted_header);
+  g_test_add_func("/decoder/no-video", test_no_video);
   g_test_add_func("/decoder/choice", test_choice);
   g_test_add_func("/decoder/caps", test_caps_pass_through);
   g_test_add_func("/decoder/colours", test_colours);
