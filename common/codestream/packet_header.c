@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "read_single.h"
 #include "tile_reader.h"
 
 #include <glib.h>
 
-#define LOG2(n)            (31u - (uint32_t)__builtin_clz(n))
-#define MAX_LENGTH_BITS    32u
-#define MAX_ZERO_BITPLANES 255u
+#define LOG2(n)         (31u - (uint32_t)__builtin_clz(n))
+#define MAX_LENGTH_BITS 32u
 /* The first ten passes are always MQ coded with BYPASS (table D.9). */
 #define BYPASS_START 10u
 
@@ -232,35 +232,33 @@ static bool read_contribution(Cj2kTileReader *reader, Cj2kBlockState *state, uin
 }
 
 /* Inclusion of a code-block that no earlier packet included (B.10.4, B.10.5). */
-typedef enum { BLOCK_INCLUDED, BLOCK_LEFT_OUT, BLOCK_BROKEN } Inclusion;
-
-static inline Inclusion read_inclusion(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
-                                       Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
-                                       uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
+static inline Cj2kInclusion read_inclusion(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
+                                           Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
+                                           uint32_t layer, Cj2kBlockState *state,
+                                           Cj2kBitReader *bits)
 {
   if (!cj2k_tag_tree_decode(tree, inclusion, x, y, layer + 1, bits))
-    return BLOCK_LEFT_OUT;
-  if (!cj2k_tag_tree_decode(tree, zero_bitplanes, x, y, MAX_ZERO_BITPLANES + 1, bits))
-    return BLOCK_BROKEN;
+    return CJ2K_BLOCK_OUT;
+  if (!cj2k_tag_tree_decode(tree, zero_bitplanes, x, y, CJ2K_MOST_ZERO_BITPLANES + 1, bits))
+    return CJ2K_BLOCK_BROKEN;
   state->zero_bitplanes = (uint8_t)zero_bitplanes[cj2k_tag_tree_node(tree, 0, x, y)].low;
-  state->lblock = 3;
-  return BLOCK_INCLUDED;
+  return CJ2K_BLOCK_IN;
 }
 
 /* A faster way if only the leaves are left to be read and a word holds all their bits.
- * BLOCK_BROKEN: that is not so, and nothing was read. */
-static inline Inclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
-                                    Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
-                                    uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
+ * CJ2K_BLOCK_BROKEN: that is not so, and nothing was read. */
+static inline Cj2kInclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclusion,
+                                        Cj2kTagNode *zero_bitplanes, uint32_t x, uint32_t y,
+                                        uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
 {
   uint32_t leaf = y * tree->width[0] + x, low, zeros, used;
 
   if (tree->num_levels < 2)
-    return BLOCK_BROKEN;
+    return CJ2K_BLOCK_BROKEN;
   uint32_t parent = cj2k_tag_tree_node(tree, 1, x, y);
   if (!inclusion[parent].known || !zero_bitplanes[parent].known || inclusion[leaf].low ||
       inclusion[parent].low != layer)
-    return BLOCK_BROKEN;
+    return CJ2K_BLOCK_BROKEN;
   if (bits->count < 32)
     cj2k_bits_refill(bits);
   /* The parent's value is this layer: one bit says whether the leaf has it too. */
@@ -268,20 +266,19 @@ static inline Inclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *inclus
     inclusion[leaf].low = (uint16_t)(layer + 1);
     bits->window <<= 1;
     bits->count--;
-    return BLOCK_LEFT_OUT;
+    return CJ2K_BLOCK_OUT;
   }
   zeros = (uint32_t)__builtin_clzll(bits->window << 1 | 1);
   used = zeros + 2;
   low = zero_bitplanes[parent].low + zeros;
-  if (used > bits->count || low > MAX_ZERO_BITPLANES)
-    return BLOCK_BROKEN;
+  if (used > bits->count || low > CJ2K_MOST_ZERO_BITPLANES)
+    return CJ2K_BLOCK_BROKEN;
   bits->window <<= used;
   bits->count -= used;
   inclusion[leaf] = (Cj2kTagNode){.low = (uint16_t)layer, .known = 1};
   zero_bitplanes[leaf] = (Cj2kTagNode){.low = (uint16_t)low, .known = 1};
   state->zero_bitplanes = (uint8_t)low;
-  state->lblock = 3;
-  return BLOCK_INCLUDED;
+  return CJ2K_BLOCK_IN;
 }
 
 /* Reads the most frequent case of an MQ code-block in its first packet, where all passes are one
@@ -357,33 +354,53 @@ static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *s
   return true;
 }
 
+/* The tag trees of a band in the precinct. */
+typedef struct {
+  Cj2kSingleTree single; /* of a codestream with a single layer; else its tree alone is used */
+  Cj2kTagNode *inclusion, *zero_bitplanes;
+} Trees;
+
+static inline Cj2kInclusion read_trees(const Trees *trees, bool is_single, uint32_t x, uint32_t y,
+                                       uint32_t layer, Cj2kBlockState *state, Cj2kBitReader *bits)
+{
+  const Cj2kTagTree *tree = &trees->single.tree;
+
+  if (is_single)
+    return cj2k_single_read(&trees->single, x, y, &state->zero_bitplanes, bits);
+  Cj2kInclusion found =
+      read_leaves(tree, trees->inclusion, trees->zero_bitplanes, x, y, layer, state, bits);
+  if (found != CJ2K_BLOCK_BROKEN)
+    return found;
+  return read_inclusion(tree, trees->inclusion, trees->zero_bitplanes, x, y, layer, state, bits);
+}
+
 /* Reads the code-blocks of one band in the precinct. */
-static bool read_precinct_band(Cj2kTileReader *reader, const Cj2kPlanPrecinctBand *precinct_band,
-                               uint32_t style, uint32_t layer, Cj2kBitReader *packet_bits)
+static inline bool read_precinct_band(Cj2kTileReader *reader,
+                                      const Cj2kPlanPrecinctBand *precinct_band, uint32_t style,
+                                      uint32_t layer, bool is_single, Cj2kBitReader *packet_bits)
 {
   uint32_t first_node = precinct_band->first_node - reader->first_node;
-  Cj2kTagNode *inclusion = reader->inclusion + first_node;
-  Cj2kTagNode *zero_bitplanes = reader->zero_bitplanes + first_node;
+  Trees trees = {.inclusion = reader->inclusion + first_node,
+                 .zero_bitplanes = reader->zero_bitplanes + first_node};
   Cj2kBlockState *state = reader->states + (precinct_band->first_block - reader->first_block);
   bool is_ht = style & CJ2K_STYLE_HT, only_ht = is_ht && !(style & CJ2K_STYLE_HT_MIXED);
   Cj2kBitReader bits = *packet_bits; /* stays in registers as long as its address is not taken */
-  Cj2kTagTree tree;
 
-  cj2k_tag_tree_init(&tree, precinct_band->blocks_x, precinct_band->blocks_y);
+  cj2k_single_tree_init(&trees.single, trees.zero_bitplanes, precinct_band->blocks_x,
+                        precinct_band->blocks_y);
   for (uint32_t y = 0; y < precinct_band->blocks_y; y++) {
     for (uint32_t x = 0; x < precinct_band->blocks_x; x++, state++) {
       if (state->lblock != 0) {
         if (!cj2k_bits_get1(&bits))
           continue;
       } else {
-        Inclusion found = read_leaves(&tree, inclusion, zero_bitplanes, x, y, layer, state, &bits);
+        Cj2kInclusion found = read_trees(&trees, is_single, x, y, layer, state, &bits);
 
-        if (found == BLOCK_BROKEN)
-          found = read_inclusion(&tree, inclusion, zero_bitplanes, x, y, layer, state, &bits);
-        if (found == BLOCK_LEFT_OUT)
+        if (found == CJ2K_BLOCK_OUT)
           continue;
-        if (found == BLOCK_BROKEN)
+        if (found == CJ2K_BLOCK_BROKEN)
           return false;
+        state->lblock = 3;
         if (is_ht ? only_ht && read_single_cleanup(reader, state, &bits)
                   : read_single_segment(reader, state, style, &bits))
           continue;
@@ -408,6 +425,8 @@ bool cj2k_packet_header_read(Cj2kTileReader *reader, const Cj2kPacketId *packet,
   const Cj2kPlanResolution *resolution = &plan->resolutions[packet->resolution_index];
   const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
 
+  bool is_single = plan->tiles[reader->tile].num_layers == 1;
+
   if (!cj2k_bits_get1(bits))
     return true; /* an empty packet (B.10.3) */
   for (uint32_t b = 0; b < resolution->num_bands; b++) {
@@ -415,7 +434,8 @@ bool cj2k_packet_header_read(Cj2kTileReader *reader, const Cj2kPacketId *packet,
     uint32_t style = plan->bands[resolution->first_band + b].block_style;
 
     if (precinct_band->blocks_x > 0 &&
-        !read_precinct_band(reader, precinct_band, style, packet->layer, bits))
+        !(is_single ? read_precinct_band(reader, precinct_band, style, 0, true, bits)
+                    : read_precinct_band(reader, precinct_band, style, packet->layer, false, bits)))
       return false;
   }
   return true;
