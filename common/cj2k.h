@@ -328,6 +328,12 @@ typedef struct {
    * (on the thread that submits), once for its packets. A frame that takes longer ends with
    * CJ2K_ERROR_LIMIT. 0: no limit. */
   uint32_t max_time;
+  /** With one frame in flight on a GPU: threads spin while they wait for it, all threads help a
+   * frame, and it is copied and coded in pieces, for which a frame takes some tenths of a
+   * millisecond less and several times the processor time. Threads that spin are never more than
+   * the codecs and three quarters of the cores, and none do while the process has more codecs on
+   * GPUs than a quarter of its cores. Without it threads sleep. Samples and bytes are the same. */
+  bool low_latency;
 } Cj2kDecoderParams;
 
 /** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, all else 0. */
@@ -755,6 +761,7 @@ typedef struct {
    * parts, each with its first_frame, has the bytes of one run. 0: never; default 240. */
   uint32_t rate_period;
   uint32_t first_frame; /**< number, counted from 0, of the first frame that is submitted */
+  bool low_latency;     /**< as in Cj2kDecoderParams */
 } Cj2kEncoderParams;
 
 /** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer, rate_period

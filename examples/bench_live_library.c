@@ -138,6 +138,7 @@ static bool open_decoder(LiveStream *stream, Cj2kError *error)
   decoding.cuda_devices = params->cuda_devices;
   decoding.num_threads = params->num_threads;
   decoding.frames_in_flight = params->frames_in_flight;
+  decoding.low_latency = params->low_latency;
   codec->decoder = cj2k_decoder_open(&decoding, error);
   for (uint32_t i = 0; codec->decoder && i < params->frames_in_flight + 1; i++)
     if (!bench_picture_new(&codec->outputs[i], &film->input.layout, film->components,

@@ -35,10 +35,11 @@ figure() {
   timeout 60 "$@" 2>&1 | sed "s|^|bench $key: |"
 }
 
-# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU.
+# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU. With one frame in flight it is latency that is measured.
 ours() {
   local key=$1 operation=$2
   shift 2
+  [[ " $* " != *" --in-flight 1 "* ]] || set -- --low-latency "$@"
   figure "$key" "$bench" "$operation" --backend cuda "$@"
 }
 

@@ -24,7 +24,8 @@ static void limit_threads(Cj2kDecoder *decoder)
   const Cj2kDecoderParams *params = &decoder->params;
 
   if (decoder->backend.kind == CJ2K_BACKEND_CUDA && !params->num_threads)
-    cj2k_threads_limit(decoder->threads, cj2k_threads_beside_gpu(params->frames_in_flight, 0));
+    cj2k_threads_limit(decoder->threads, cj2k_threads_beside_gpu(params->frames_in_flight, 0),
+                       params->low_latency);
 }
 
 Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error)

@@ -70,7 +70,7 @@ void *cj2k_encoder_cpu_backend(Cj2kEncoder *encoder, Cj2kError *error)
 
   g_mutex_lock(&encoder->lock);
   if (!backend->cpu_data) {
-    cj2k_threads_limit(encoder->threads, 0);
+    cj2k_threads_limit(encoder->threads, 0, false);
     backend->cpu_data = cj2k_cpu_encode_backend()->open(&encoder->setup.params, encoder->plan,
                                                         encoder->threads, error);
   }

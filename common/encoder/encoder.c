@@ -88,8 +88,10 @@ static void limit_threads(Cj2kEncoder *encoder)
   const Cj2kEncoderSetup *setup = &encoder->setup;
 
   if (encoder->backend.kind == CJ2K_BACKEND_CUDA && !setup->params.num_threads)
-    cj2k_threads_limit(encoder->threads, cj2k_threads_beside_gpu(setup->params.frames_in_flight,
-                                                                 num_samples(&setup->image)));
+    cj2k_threads_limit(
+        encoder->threads,
+        cj2k_threads_beside_gpu(setup->params.frames_in_flight, num_samples(&setup->image)),
+        setup->params.low_latency);
 }
 
 /* The comment in the character set of a COM marker segment's text, ISO 8859-15 (table A.44). */

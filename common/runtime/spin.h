@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Permission to spin. A thread that spins while it waits goes on at once when the wait is over, but
- * keeps a core busy. That pays for a few codecs with idle cores beside them; with many it takes the
- * cores from the others' work. So every codec on a GPU announces itself. A process with more of
- * them than a quarter of the cores is crowded: nobody spins. Otherwise the thread of each codec
- * that waits for the GPU may spin, and beside it helpers: on three quarters of the cores for one or
- * two codecs, else on a quarter.
+ * keeps a core busy. Only a codec that is asked for low latency does it, and only where that pays:
+ * with many codecs it would take the cores from the others' work. So every codec on a GPU announces
+ * itself. A process with more of them than a quarter of the cores is crowded: nobody spins.
+ * Otherwise the thread that waits for the GPU may spin, and beside it helpers: on three quarters of
+ * the cores for one or two codecs, else on a quarter.
  */
 #ifndef COMMON_RUNTIME_SPIN_H
 #define COMMON_RUNTIME_SPIN_H

@@ -47,8 +47,9 @@ typedef struct {
 struct Cj2kThreads {
   GThreadPool *pool;
   uint32_t count;
-  gint limit;         /* atomic: lanes of a loop while the process is crowded; 0: no limit. A hint:
-                         any value that it had is good */
+  gint limit;        /* atomic: lanes of a loop; 0: no limit. A hint: any value that it had is good,
+                        and so is any of crowded_only */
+  gint crowded_only; /* atomic: the limit holds while the process is crowded */
   guint64 next_order; /* order of the next job; guarded by lock */
   GMutex lock;
   Awake awake;
@@ -266,8 +267,9 @@ Cj2kThreads *cj2k_threads_new(uint32_t num_threads)
   return threads;
 }
 
-void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes)
+void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only)
 {
+  g_atomic_int_set(&threads->crowded_only, crowded_only);
   g_atomic_int_set(&threads->limit, (gint)lanes);
 }
 
@@ -332,7 +334,8 @@ static uint32_t lanes_now(const Cj2kThreads *threads)
 {
   uint32_t limit = threads ? (uint32_t)g_atomic_int_get(&threads->limit) : 0;
   uint32_t count = cj2k_threads_count(threads);
-  return limit && cj2k_spin_crowded() ? MIN(limit, count) : count;
+  bool holds = limit && (!g_atomic_int_get(&threads->crowded_only) || cj2k_spin_crowded());
+  return holds ? MIN(limit, count) : count;
 }
 
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,

@@ -8,6 +8,7 @@
 #ifndef CJ2K_RUNTIME_THREADS_H
 #define CJ2K_RUNTIME_THREADS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct Cj2kThreads Cj2kThreads;
@@ -21,9 +22,9 @@ void cj2k_threads_free(Cj2kThreads *threads);
 /* Number of threads, which is also the number of lanes of a parallel for; 1 for NULL. */
 uint32_t cj2k_threads_count(const Cj2kThreads *threads);
 
-/* While the process is crowded with codecs on GPUs (spin.h), a parallel for uses no more than so
- * many lanes; 0: no limit, as at first. */
-void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes);
+/* A parallel for uses no more than so many lanes; 0: no limit, as at first. `crowded_only`: the
+ * limit holds while the process is crowded with codecs on GPUs (spin.h). */
+void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only);
 /* The lanes that the host's part of the work needs beside a GPU, for frames of so many samples (0:
  * not known): few, because a frame is done before many threads have woken; but with more than two
  * frames in flight throughput counts, and there is no limit (0). */

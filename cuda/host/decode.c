@@ -40,6 +40,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     g_free(backend);
     return NULL;
   }
+  backend->device.low_latency = params->low_latency;
   cj2k_spin_join();
   if (cj2k_cuda_enter(&backend->device)) {
     int multiprocessors = 1;

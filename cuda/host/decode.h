@@ -25,12 +25,12 @@ typedef struct {
   Cj2kCudaDevice device;
   uint32_t frames_in_flight;
   uint32_t multiprocessors;
-  bool one_in_flight; /* latency counts, so that waiting threads spin */
+  bool one_in_flight; /* latency counts */
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far; the next one's number */
   /* Codestreams of all slots, one after the other, each with the whole bus. With one frame in
-   * flight in a crowded process it is not used: the streams of a process share a few hardware
-   * queues, and one that waits for another holds up what is behind it in its queue. */
+   * flight a quiet codec does not use it: the streams of a process share a few hardware queues, and
+   * one that waits for another holds up what is behind it in its queue. */
   cudaStream_t upload;
 } Cj2kCudaDecoder;
 
@@ -102,6 +102,7 @@ typedef struct {
   Cj2kCudaMemory picture, h_picture;
   bool timed;               /* `uploaded` and `decoded` are recorded for the times */
   uint32_t frames;          /* for cj2k_cuda_times_next */
+  uint32_t usual_wait;      /* for cj2k_cuda_wait */
   float ms_blocks, ms_rest; /* of the last frame that was timed */
   bool copy_out;            /* pageable memory: wait() has to copy h_picture */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */

@@ -266,8 +266,9 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
   if (!slot->frame.unfinished)
     return CJ2K_OK;
   slot->frame.unfinished = false;
-  return cj2k_cuda_check(cj2k_cuda_wait(slot->frame.done, slot->backend->one_in_flight),
-                         "finishing the frame before", error);
+  return cj2k_cuda_check(
+      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->one_in_flight, NULL),
+      "finishing the frame before", error);
 }
 
 static Cj2kStatus prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
@@ -315,8 +316,10 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
    * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
-  Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_wait(known, slot->backend->one_in_flight),
-                                      "waiting for a frame", error);
+  Cj2kStatus status =
+      cj2k_cuda_check(cj2k_cuda_wait(&slot->backend->device, known, slot->backend->one_in_flight,
+                                     &slot->frame.usual_wait),
+                      "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;
     cudaStreamSynchronize(slot->stream);

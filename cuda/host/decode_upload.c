@@ -131,8 +131,9 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
     return result;
   if (!pinned)
     codestream = memcpy(slot->upload.h_data.data, codestream, size);
-  cudaStream_t stream =
-      slot->backend->one_in_flight && cj2k_spin_crowded() ? slot->stream : slot->backend->upload;
+  cudaStream_t stream = slot->backend->one_in_flight && cj2k_cuda_is_quiet(&slot->backend->device)
+                            ? slot->stream
+                            : slot->backend->upload;
   slot->upload.stream = stream;
   slot->upload.fetched = size;
   slot->marks.count = 0;

@@ -7,8 +7,9 @@
 #include <glib.h>
 #include <string.h>
 
-#define LOOK_US  50  /* sleep between two looks at an event, in microseconds */
-#define BRIEF_US 200 /* time for which a thread spins, likewise */
+#define LOOK_US  50    /* sleep between two looks at an event, in microseconds */
+#define BRIEF_US 200   /* time for which a thread spins, likewise */
+#define MOST_US  50000 /* the longest time between two looks, likewise */
 
 /* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
  * this code can be loaded without libcuda. */
@@ -213,19 +214,35 @@ bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory)
          (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged);
 }
 
-cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once)
+bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device)
 {
+  return !device->low_latency || cj2k_spin_crowded();
+}
+
+/* Looks at an event now and then; the first time after three quarters of the usual time. */
+static cudaError_t look(cudaEvent_t event, uint32_t *usual)
+{
+  gint64 begin = g_get_monotonic_time();
+  uint32_t pause = usual ? MIN(*usual / 4 * 3, MOST_US) : 0;
   cudaError_t result;
-  if (!at_once || !cj2k_spin_crowded())
-    return cudaEventSynchronize(event);
+
   while ((result = cudaEventQuery(event)) == cudaErrorNotReady) {
     (void)cudaGetLastError(); /* else the next launch would report it as its error */
-    g_usleep(LOOK_US);
+    g_usleep(MAX(pause, LOOK_US));
+    pause = 0;
   }
+  if (usual) /* follows shorter waits at once, longer ones slowly */
+    *usual = MIN((uint32_t)CLAMP(g_get_monotonic_time() - begin, 0, MOST_US), *usual + LOOK_US);
   return result;
 }
 
-cudaError_t cj2k_cuda_wait_briefly(cudaEvent_t event)
+cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once,
+                           uint32_t *usual)
+{
+  return at_once && cj2k_cuda_is_quiet(device) ? look(event, usual) : cudaEventSynchronize(event);
+}
+
+cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event)
 {
   gint64 end = g_get_monotonic_time() + BRIEF_US;
   cudaError_t result = cudaErrorNotReady;
@@ -235,7 +252,7 @@ cudaError_t cj2k_cuda_wait_briefly(cudaEvent_t event)
     if (result == cudaErrorNotReady)
       (void)cudaGetLastError(); /* as above */
   }
-  return result == cudaErrorNotReady ? cj2k_cuda_wait(event, true) : result;
+  return result == cudaErrorNotReady ? cj2k_cuda_wait(device, event, true, NULL) : result;
 }
 
 cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,

@@ -16,6 +16,7 @@ typedef struct {
   CUcontext context;                   /* the caller's, or the device's primary one */
   CUresult (*push)(CUcontext context); /* functions of the driver */
   CUresult (*pop)(CUcontext *context);
+  bool low_latency; /* the codec's threads may spin; set after cj2k_cuda_device_open */
 } Cj2kCudaDevice;
 
 /* The number of GPUs. CJ2K_ERROR_DEVICE: there is none; *error says why. */
@@ -81,13 +82,21 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
 /* Is this address in the device's memory? */
 bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory);
 
-/* Waits until the work before an event is done. With `at_once` the thread spins, or if the process
- * is crowded (common/runtime/spin.h) looks every now and then. Without, it sleeps in the driver,
- * for which the event must be made with cudaEventBlockingSync. */
-cudaError_t cj2k_cuda_wait(cudaEvent_t event, bool at_once);
+/* Does this codec save the cores: it was not asked for low latency, or the process is crowded
+ * (common/runtime/spin.h)? Then no thread spins, few share a loop, and a frame takes fewer calls
+ * into the driver. */
+bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device);
+
+/* Waits until the work before an event is done. With `at_once` the thread spins, or if the codec is
+ * quiet looks every now and then. Without, it sleeps in the driver, for which the event must be
+ * made with cudaEventBlockingSync. *usual: microseconds that this wait takes from frame to frame,
+ * which begins with 0; a quiet codec does not look before most of that time has passed. NULL: not
+ * known. */
+cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once,
+                           uint32_t *usual);
 /* The same for work of some tens of microseconds, for which sleeping would take longer than the
  * work: the thread spins for a short time, unless the process is crowded, and then sleeps. */
-cudaError_t cj2k_cuda_wait_briefly(cudaEvent_t event);
+cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event);
 
 /* Makes later work on `stream` wait for the work that is queued on the picture's own stream; does
  * nothing if the picture has none. `event` must be created without timing and be used for nothing

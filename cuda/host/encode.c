@@ -45,10 +45,11 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
     return NULL;
   Cj2kCudaEncoder *encoder = g_new0(Cj2kCudaEncoder, 1);
   encoder->device = device;
+  encoder->device.low_latency = params->low_latency;
   encoder->plan = cj2k_plan_ref(plan);
   encoder->threads = threads;
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
-  /* One frame in flight spins for the sake of latency; several would keep a core busy each. */
+  /* One frame in flight may spin for the sake of latency; several would keep a core busy each. */
   encoder->blocking = params->frames_in_flight > 1;
   encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
   cj2k_spin_join();

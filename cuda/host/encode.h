@@ -164,7 +164,7 @@ typedef struct {
   Cj2kCudaQueue coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
   bool in_slices; /* the picture is uploaded, and its top level done, slice by slice */
-  bool crowded;   /* the frame is coded on the slot's own stream: fewer calls into the driver. Also
+  bool quiet;     /* the frame is coded on the slot's own stream: fewer calls into the driver. Also
                      of pictures whose rows come one after the other */
   /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
    * a part are in host_parts. */
@@ -178,11 +178,12 @@ struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
   cudaError_t status; /* of the current step, for all queues */
   Cj2kCudaMarks marks;
-  Cj2kCudaQueue queue;                  /* the slot's own stream */
-  Cj2kCudaStep step;                    /* the last one */
-  bool timed;                           /* steps of this frame are timed */
-  uint32_t frames;                      /* for cj2k_cuda_times_next */
-  double ms[CJ2K_CUDA_STEP_GATHER + 1]; /* by step: the last time */
+  Cj2kCudaQueue queue;                            /* the slot's own stream */
+  Cj2kCudaStep step;                              /* the last one */
+  bool timed;                                     /* steps of this frame are timed */
+  uint32_t frames;                                /* for cj2k_cuda_times_next */
+  double ms[CJ2K_CUDA_STEP_GATHER + 1];           /* by step: the last time */
+  uint32_t usual_wait[CJ2K_CUDA_STEP_GATHER + 1]; /* by step: for cj2k_cuda_wait */
   Cj2kCudaUploadStage upload;
   Cj2kCudaTransformStage transform;
   Cj2kCudaBlockStage blocks;

@@ -147,7 +147,7 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot)
 
 const Cj2kCudaQueue *cj2k_cuda_encode_coder(const Cj2kEncodeSlot *slot)
 {
-  return slot->latency.coder.stream && !slot->latency.crowded ? &slot->latency.coder : NULL;
+  return slot->latency.coder.stream && !slot->latency.quiet ? &slot->latency.coder : NULL;
 }
 
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
@@ -241,7 +241,8 @@ static void copy_parts(Cj2kEncodeSlot *slot)
   uint64_t from = 0;
 
   for (uint32_t i = 0; i < slot->latency.num_parts; i++) {
-    CJ2K_CUDA_DO(copier, cj2k_cuda_wait(slot->latency.part_coded[i], !slot->encoder->blocking));
+    CJ2K_CUDA_DO(copier, cj2k_cuda_wait(&slot->encoder->device, slot->latency.part_coded[i],
+                                        !slot->encoder->blocking, NULL));
     uint64_t end = MIN(part_counts(slot, i)->counts.bytes, slot->ht.job.capacity);
     if (end == from)
       continue;
@@ -406,12 +407,16 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
   slot->latency.num_parts = 0;
   if (cj2k_cuda_encode_coder(slot)) {
     if (slot->latency.in_slices)
-      CJ2K_CUDA_DO(queue, cj2k_cuda_wait(slot->upload.uploaded, !slot->encoder->blocking));
-    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+      CJ2K_CUDA_DO(queue, cj2k_cuda_wait(&slot->encoder->device, slot->upload.uploaded,
+                                         !slot->encoder->blocking, NULL));
+    if (!cj2k_cuda_is_quiet(&slot->encoder->device))
+      cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue, slot->ht.listed
-                          ? cj2k_cuda_wait_briefly(slot->blocks.done)
-                          : cj2k_cuda_wait(slot->blocks.done, !slot->encoder->blocking));
+  CJ2K_CUDA_DO(queue,
+               slot->ht.listed
+                   ? cj2k_cuda_wait_briefly(&slot->encoder->device, slot->blocks.done)
+                   : cj2k_cuda_wait(&slot->encoder->device, slot->blocks.done,
+                                    !slot->encoder->blocking, &slot->usual_wait[slot->step]));
   if (parts)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }

@@ -347,7 +347,7 @@ static void transform_whole(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 }
 
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
- * other levels. In a crowded process all slices are one, and so are all blocks: that takes a third
+ * other levels. In a quiet codec all slices are one, and so are all blocks: that takes a third
  * of the calls, and calls of all threads into the driver are what bounds many streams, while the
  * bus and the GPU are busy with other frames anyway. */
 static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
@@ -356,8 +356,8 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
   bool upload = job->picture->memory != CJ2K_MEMORY_CUDA;
 
-  slot->latency.crowded = cj2k_spin_crowded();
-  slot->latency.in_slices = upload && !slot->latency.crowded;
+  slot->latency.quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
+  slot->latency.in_slices = upload && !slot->latency.quiet;
   if (!slot->latency.in_slices || slices->count == 1) {
     if (upload)
       cj2k_cuda_upload_slices(slot, job, areas, 0, slices->count);

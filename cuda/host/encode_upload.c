@@ -20,11 +20,11 @@ struct Cj2kCudaPlaneArea {
   uint32_t rows;
 };
 /* The queue on which a picture is uploaded: one that all slots share, or with one frame in flight
- * in a crowded process the slot's own. The streams of a process share a few hardware queues, and
+ * in a quiet codec the slot's own. The streams of a process share a few hardware queues, and
  * one that waits for another holds up what is behind it in its queue. */
 static const Cj2kCudaQueue *upload_queue(const Cj2kEncodeSlot *slot)
 {
-  return slot->latency.crowded && !slot->encoder->blocking ? &slot->queue : &slot->upload.queue;
+  return slot->latency.quiet && !slot->encoder->blocking ? &slot->queue : &slot->upload.queue;
 }
 
 typedef Cj2kCudaPlaneArea PlaneArea;

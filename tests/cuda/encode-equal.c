@@ -137,8 +137,9 @@ static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderPar
   params->codeblock_style = test->style;
   params->num_layers = (uint16_t)MAX(test->layers, 1);
   params->rate_control = test->rate;
-  /* With one frame in flight pictures are cut into slices, unless the process is crowded. */
+  /* With one frame in flight and low latency pictures are cut into slices. */
   params->frames_in_flight = test->one_in_flight ? 1 : 2;
+  params->low_latency = test->one_in_flight;
   if (test->rate == CJ2K_RATE_QUALITY)
     params->quality = (uint32_t)test->value;
   params->quant_step = test->rate == CJ2K_RATE_QSTEP ? test->value : 0;

@@ -306,6 +306,7 @@ static void decode(Life *life)
   params.backend = CJ2K_BACKEND_CUDA;
   params.num_threads = 2;
   params.frames_in_flight = life->what->in_flight;
+  params.low_latency = life->what->in_flight == 1;
   params.trace = life->what->traced ? trace : NULL;
   Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
   if (!decoder) {
@@ -407,6 +408,7 @@ static void life_init(Life *life, const Case *what, const TestPicture *picture)
     life->coded = test_encode_valid(&life->params, picture);
   life->params.backend = CJ2K_BACKEND_CUDA;
   life->params.frames_in_flight = what->in_flight;
+  life->params.low_latency = what->in_flight == 1;
   life->params.trace = what->traced ? trace : NULL;
   for (uint32_t c = 0; c < picture->num_components; c++)
     life->picture_bytes +=

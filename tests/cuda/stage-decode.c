@@ -30,6 +30,7 @@ static bool open_sides(Decoding *d, bool one_in_flight)
 
   cj2k_decoder_params_init(&params);
   params.frames_in_flight = one_in_flight ? 1 : 2;
+  params.low_latency = one_in_flight;
   for (uint32_t i = 0; i < 2; i++) {
     const Side *side = &d->stages->sides[i];
     d->c.names[i] = side->name;

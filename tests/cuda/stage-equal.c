@@ -122,6 +122,7 @@ static void set_params(const Case *test, Cj2kEncoderParams *params)
   params->rate_control = test->step > 0 ? CJ2K_RATE_QSTEP : CJ2K_RATE_LOSSLESS;
   params->quant_step = test->step;
   params->frames_in_flight = test->one_in_flight ? 1 : 2;
+  params->low_latency = test->one_in_flight;
   params->codeblock_width = test->block_width;
   params->codeblock_height = test->block_height;
   params->num_resolutions = test->num_resolutions;

@@ -163,22 +163,25 @@ static void use_all_lanes(Cj2kThreads *threads)
   g_assert_cmpuint(lanes, ==, (1u << THREADS) - 1);
 }
 
-/* The limit holds in a crowded process only, and until it is removed. */
+/* The limit holds always, or in a crowded process only, and until it is removed. */
 static void test_limit(void)
 {
   Cj2kThreads *threads = cj2k_threads_new(THREADS);
   guint codecs = crowd(), lanes = 0;
 
-  cj2k_threads_limit(threads, 2);
+  cj2k_threads_limit(threads, 2, true);
   for (uint32_t round = 0; round < 50; round++)
     lanes |= run_loop(threads, MAX_INDICES);
   g_assert_cmpuint(lanes & ~3u, ==, 0);
-  cj2k_threads_limit(threads, 0);
+  cj2k_threads_limit(threads, 0, false);
   use_all_lanes(threads);
-  cj2k_threads_limit(threads, 2);
+  cj2k_threads_limit(threads, 2, true);
   while (codecs--)
     cj2k_spin_leave();
   use_all_lanes(threads);
+  cj2k_threads_limit(threads, 2, false);
+  for (uint32_t round = 0; round < 50; round++)
+    g_assert_cmpuint(run_loop(threads, MAX_INDICES) & ~3u, ==, 0);
   cj2k_threads_free(threads);
 }
 
