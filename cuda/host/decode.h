@@ -102,7 +102,6 @@ typedef struct {
   Cj2kCudaMemory picture, h_picture;
   bool timed;               /* `uploaded` and `decoded` are recorded for the times */
   uint32_t frames;          /* for cj2k_cuda_times_next */
-  uint32_t usual_wait;      /* for cj2k_cuda_wait */
   float ms_blocks, ms_rest; /* of the last frame that was timed */
   bool copy_out;            /* pageable memory: wait() has to copy h_picture */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */

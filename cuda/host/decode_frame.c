@@ -267,7 +267,7 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
     return CJ2K_OK;
   slot->frame.unfinished = false;
   return cj2k_cuda_check(
-      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->one_in_flight, NULL),
+      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->one_in_flight),
       "finishing the frame before", error);
 }
 
@@ -317,8 +317,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status =
-      cj2k_cuda_check(cj2k_cuda_wait(&slot->backend->device, known, slot->backend->one_in_flight,
-                                     &slot->frame.usual_wait),
+      cj2k_cuda_check(cj2k_cuda_wait(&slot->backend->device, known, slot->backend->one_in_flight),
                       "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;

@@ -7,9 +7,10 @@
 #include <glib.h>
 #include <string.h>
 
-#define LOOK_US  50    /* sleep between two looks at an event, in microseconds */
-#define BRIEF_US 200   /* time for which a thread spins, likewise */
-#define MOST_US  50000 /* the longest time between two looks, likewise */
+#define LOOK_US     50     /* sleep between two looks at an event, in microseconds */
+#define START_TRIES 5      /* times that a context is asked for */
+#define START_US    200000 /* between them, in microseconds */
+#define BRIEF_US    200    /* time for which a thread spins, likewise */
 
 /* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
  * this code can be loaded without libcuda. */
@@ -47,19 +48,39 @@ Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *err
   return cj2k_error_set(error, status, "CUDA: %s: %s", doing, cudaGetErrorString(result));
 }
 
+/* Makes a primary context. The driver may refuse one while other processes start as well: of
+ * sixteen that began at once three failed. So it is asked again a few times. */
+static cudaError_t make_context(int ordinal, CUcontext *context)
+{
+  CUresult (*retain)(CUcontext *, CUdevice);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+
+  if (!driver_function("cuDevicePrimaryCtxRetain", &retain))
+    return cudaErrorInsufficientDriver;
+  for (int i = 0; i < START_TRIES; i++) {
+    if (i)
+      g_usleep(START_US);
+    result = retain(context, ordinal);
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_DEVICE)
+      break;
+  }
+  /* The runtime's errors have the numbers of the driver's. */
+  return (cudaError_t)result;
+}
+
 /* Starts a device in the given context. Without one it retains the device's primary context for the
  * life of the process, as the runtime itself would. */
 static cudaError_t start(Cj2kCudaDevice *device, void *context)
 {
-  CUresult (*retain)(CUcontext *, CUdevice);
-  CUcontext primary;
   if (!driver_function("cuCtxPushCurrent", &device->push) ||
-      !driver_function("cuCtxPopCurrent", &device->pop) ||
-      !driver_function("cuDevicePrimaryCtxRetain", &retain))
+      !driver_function("cuCtxPopCurrent", &device->pop))
     return cudaErrorInsufficientDriver;
-  if (!context && retain(&primary, device->ordinal) != CUDA_SUCCESS)
-    return cudaErrorDevicesUnavailable;
-  device->context = context ? context : primary;
+  device->context = context;
+  if (!context) {
+    cudaError_t made = make_context(device->ordinal, &device->context);
+    if (made != cudaSuccess)
+      return made;
+  }
   if (!cj2k_cuda_enter(device))
     return cudaErrorInvalidDevice;
   cudaError_t result = cudaFree(NULL);
@@ -219,27 +240,16 @@ bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device)
   return !device->low_latency || cj2k_spin_crowded();
 }
 
-/* Looks at an event now and then; the first time after three quarters of the usual time. */
-static cudaError_t look(cudaEvent_t event, uint32_t *usual)
+cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once)
 {
-  gint64 begin = g_get_monotonic_time();
-  uint32_t pause = usual ? MIN(*usual / 4 * 3, MOST_US) : 0;
   cudaError_t result;
-
+  if (!at_once || !cj2k_cuda_is_quiet(device))
+    return cudaEventSynchronize(event);
   while ((result = cudaEventQuery(event)) == cudaErrorNotReady) {
     (void)cudaGetLastError(); /* else the next launch would report it as its error */
-    g_usleep(MAX(pause, LOOK_US));
-    pause = 0;
+    g_usleep(LOOK_US);
   }
-  if (usual) /* follows shorter waits at once, longer ones slowly */
-    *usual = MIN((uint32_t)CLAMP(g_get_monotonic_time() - begin, 0, MOST_US), *usual + LOOK_US);
   return result;
-}
-
-cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once,
-                           uint32_t *usual)
-{
-  return at_once && cj2k_cuda_is_quiet(device) ? look(event, usual) : cudaEventSynchronize(event);
 }
 
 cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event)
@@ -252,7 +262,7 @@ cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t eve
     if (result == cudaErrorNotReady)
       (void)cudaGetLastError(); /* as above */
   }
-  return result == cudaErrorNotReady ? cj2k_cuda_wait(device, event, true, NULL) : result;
+  return result == cudaErrorNotReady ? cj2k_cuda_wait(device, event, true) : result;
 }
 
 cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,

@@ -89,11 +89,8 @@ bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device);
 
 /* Waits until the work before an event is done. With `at_once` the thread spins, or if the codec is
  * quiet looks every now and then. Without, it sleeps in the driver, for which the event must be
- * made with cudaEventBlockingSync. *usual: microseconds that this wait takes from frame to frame,
- * which begins with 0; a quiet codec does not look before most of that time has passed. NULL: not
- * known. */
-cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once,
-                           uint32_t *usual);
+ * made with cudaEventBlockingSync. */
+cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once);
 /* The same for work of some tens of microseconds, for which sleeping would take longer than the
  * work: the thread spins for a short time, unless the process is crowded, and then sleeps. */
 cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event);

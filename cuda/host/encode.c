@@ -108,6 +108,11 @@ unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot)
   return slot->encoder->blocking ? cudaEventBlockingSync : cudaEventDefault;
 }
 
+cudaError_t cj2k_cuda_encode_wait(const Cj2kEncodeSlot *slot, cudaEvent_t event)
+{
+  return cj2k_cuda_wait(&slot->encoder->device, event, !slot->encoder->blocking);
+}
+
 /* Waits for all work of the slot. */
 static void synchronise(Cj2kEncodeSlot *slot)
 {

@@ -178,12 +178,11 @@ struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
   cudaError_t status; /* of the current step, for all queues */
   Cj2kCudaMarks marks;
-  Cj2kCudaQueue queue;                            /* the slot's own stream */
-  Cj2kCudaStep step;                              /* the last one */
-  bool timed;                                     /* steps of this frame are timed */
-  uint32_t frames;                                /* for cj2k_cuda_times_next */
-  double ms[CJ2K_CUDA_STEP_GATHER + 1];           /* by step: the last time */
-  uint32_t usual_wait[CJ2K_CUDA_STEP_GATHER + 1]; /* by step: for cj2k_cuda_wait */
+  Cj2kCudaQueue queue;                  /* the slot's own stream */
+  Cj2kCudaStep step;                    /* the last one */
+  bool timed;                           /* steps of this frame are timed */
+  uint32_t frames;                      /* for cj2k_cuda_times_next */
+  double ms[CJ2K_CUDA_STEP_GATHER + 1]; /* by step: the last time */
   Cj2kCudaUploadStage upload;
   Cj2kCudaTransformStage transform;
   Cj2kCudaBlockStage blocks;
@@ -219,6 +218,8 @@ Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream);
 const Cj2kCudaQueue *cj2k_cuda_encode_coder(const Cj2kEncodeSlot *slot);
 /* Flags for cudaEventCreateWithFlags of an event for which the host waits. */
 unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot);
+/* cj2k_cuda_wait for such an event. */
+cudaError_t cj2k_cuda_encode_wait(const Cj2kEncodeSlot *slot, cudaEvent_t event);
 
 /* Steps: they enqueue work and set slot->status. */
 void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);

@@ -241,8 +241,7 @@ static void copy_parts(Cj2kEncodeSlot *slot)
   uint64_t from = 0;
 
   for (uint32_t i = 0; i < slot->latency.num_parts; i++) {
-    CJ2K_CUDA_DO(copier, cj2k_cuda_wait(&slot->encoder->device, slot->latency.part_coded[i],
-                                        !slot->encoder->blocking, NULL));
+    CJ2K_CUDA_DO(copier, cj2k_cuda_encode_wait(slot, slot->latency.part_coded[i]));
     uint64_t end = MIN(part_counts(slot, i)->counts.bytes, slot->ht.job.capacity);
     if (end == from)
       continue;
@@ -407,16 +406,12 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
   slot->latency.num_parts = 0;
   if (cj2k_cuda_encode_coder(slot)) {
     if (slot->latency.in_slices)
-      CJ2K_CUDA_DO(queue, cj2k_cuda_wait(&slot->encoder->device, slot->upload.uploaded,
-                                         !slot->encoder->blocking, NULL));
-    if (!cj2k_cuda_is_quiet(&slot->encoder->device))
-      cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+      CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, slot->upload.uploaded));
+    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue,
-               slot->ht.listed
-                   ? cj2k_cuda_wait_briefly(&slot->encoder->device, slot->blocks.done)
-                   : cj2k_cuda_wait(&slot->encoder->device, slot->blocks.done,
-                                    !slot->encoder->blocking, &slot->usual_wait[slot->step]));
+  CJ2K_CUDA_DO(queue, slot->ht.listed
+                          ? cj2k_cuda_wait_briefly(&slot->encoder->device, slot->blocks.done)
+                          : cj2k_cuda_encode_wait(slot, slot->blocks.done));
   if (parts)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }

@@ -279,27 +279,23 @@ static void code_with_room(Cj2kEncodeSlot *slot, const Cj2kCudaMqFrameCounts *co
   make_room(slot, and_some(counts->modelled.symbols), and_some(counts->coded.bytes),
             and_some(counts->passes));
   launch(slot);
-  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_wait(&slot->encoder->device, slot->blocks.done,
-                                            !slot->encoder->blocking, NULL));
+  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
 }
 
 void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
-  bool early = slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE;
 
   /* With one frame in flight threads are woken early, so that the host's next work begins without
    * delay. */
-  if (early) {
-    CJ2K_CUDA_DO(queue, cj2k_cuda_wait(&slot->encoder->device, slot->mq.coded,
-                                       !slot->encoder->blocking, &slot->usual_wait[slot->step]));
+  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE) {
+    CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, slot->mq.coded));
     if (!cj2k_cuda_is_quiet(&slot->encoder->device))
       cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
-  CJ2K_CUDA_DO(queue, cj2k_cuda_wait(
-                          &slot->encoder->device, prefetched ? slot->mq.arrived : slot->blocks.done,
-                          !slot->encoder->blocking, early ? NULL : &slot->usual_wait[slot->step]));
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_encode_wait(slot, prefetched ? slot->mq.arrived : slot->blocks.done));
 }
 
 /* Downloads the rest of an array of `size` bytes, if it is wanted, and sets *fetched to the size of
