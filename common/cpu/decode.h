@@ -9,6 +9,7 @@
 
 #include "blockcoder.h"
 #include "common/backend.h"
+#include "common/codestream/plan_parts.h"
 #include "common/cpu/dwt/transform.h"
 #include "common/samples/layout.h"
 
@@ -88,13 +89,10 @@ typedef struct {
 
 /* How far a frame has come whose packets come in parts (decode_parts.c). */
 typedef struct {
-  uint32_t *row_first;   /* per resolution of the plan: its first row of precincts in row_missing */
-  uint32_t *row_missing; /* per row of precincts: precincts that are missing */
-  uint32_t *rows_whole;  /* per resolution: rows of precincts from the first on that are complete */
-  uint32_t *rows_done;   /* per resolution: row, absolute, up to which its image was made */
-  uint32_t *group_done;  /* per component group: rows that were written */
-  GArray *blocks;        /* uint32_t: code-blocks of the precincts that were added */
-  GArray *strips;        /* Cj2kDecodeStrip or Cj2kFinishStrip of the work that is due */
+  Cj2kPlanParts rows;
+  uint32_t *group_done; /* per component group: rows that were written */
+  GArray *blocks;       /* uint32_t: code-blocks of the precincts that were added */
+  GArray *strips;       /* Cj2kDecodeStrip or Cj2kFinishStrip of the work that is due */
   uint32_t corrupt_blocks;
 } Cj2kDecodeParts;
 
