@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * decode-equal [--damage N] [FILE...]
+ * decode-equal [--parts] [--damage N] [FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
  * adds N damaged copies of each file: bytes are changed, the end is cut off or a hole is cut, the
- * same in every run. One decoder of each kind decodes all files, so that plans, layouts and errors
- * follow each other as in a long-running program. Without FILE it decodes all conformance streams.
- * Prints TAP; skips if there is no GPU.
+ * same in every run. With --parts the GPU gets each codestream in parts. One decoder of each kind
+ * decodes all files, so that plans, layouts and errors follow each other as in a long-running
+ * program. Without FILE it decodes all conformance streams. Prints TAP; skips if there is no GPU.
  */
 #include "pictures.h"
 
@@ -22,6 +22,7 @@
 typedef struct {
   Cj2kDecoder *cpu[MAX_REDUCE + 1], *cuda[MAX_REDUCE + 1];
   uint32_t tests, failed, fallbacks;
+  GRand *parts; /* sizes of parts; NULL: the GPU gets whole codestreams */
 } State;
 
 /* ------------------------------------------------------------------------------ layouts --- */
@@ -136,6 +137,27 @@ static Cj2kFrame decode(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
   return frame;
 }
 
+/* The same in parts of random sizes. */
+static Cj2kFrame decode_parts(GRand *rand, Cj2kDecoder *decoder, const uint8_t *data, size_t size,
+                              const Cj2kLayout *layout, const Target *target)
+{
+  Cj2kPicture picture = {CJ2K_MEMORY_HOST, layout->num_planes, target->planes};
+  Cj2kFrame frame = {0};
+  uint32_t parts = (uint32_t)g_rand_int_range(rand, 1, 30);
+  frame.status = cj2k_decoder_begin(decoder, layout, &picture, NULL, NULL, NULL, &frame.error);
+  for (size_t at = 0, n; at < size && frame.status == CJ2K_OK; at += n) {
+    n = MIN(size - at, (size_t)(1 + g_rand_double(rand) * 2 * (double)size / parts));
+    frame.status = cj2k_decoder_append(decoder, data + at, n, &frame.error);
+  }
+  if (frame.status == CJ2K_OK)
+    frame.status = cj2k_decoder_end(decoder, &frame.error);
+  if (frame.status == CJ2K_OK) {
+    cj2k_decoder_receive(decoder, &frame);
+    cj2k_decoder_release(decoder, &frame);
+  }
+  return frame;
+}
+
 static void compare(State *state, uint32_t reduce, const uint8_t *data, size_t size,
                     const Cj2kLayout *layout, const Cj2kImage *image, uint32_t more,
                     const char *name)
@@ -144,7 +166,9 @@ static void compare(State *state, uint32_t reduce, const uint8_t *data, size_t s
   for (uint32_t i = 0; i < 2; i++)
     target_init(&targets[i], layout, image->components, image->num_components, more);
   Cj2kFrame cpu = decode(state->cpu[reduce], data, size, layout, &targets[0]);
-  Cj2kFrame cuda = decode(state->cuda[reduce], data, size, layout, &targets[1]);
+  Cj2kFrame cuda = state->parts ? decode_parts(state->parts, state->cuda[reduce], data, size,
+                                               layout, &targets[1])
+                                : decode(state->cuda[reduce], data, size, layout, &targets[1]);
   const char *why = NULL;
   if (cpu.status != cuda.status)
     why = "status";
@@ -271,13 +295,15 @@ static void compare_file(State *state, const char *path, uint32_t damages)
   g_free(name);
 }
 
-static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t reduce, Cj2kError *error)
+static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t reduce, bool parts,
+                                 Cj2kError *error)
 {
   Cj2kDecoderParams params;
   cj2k_decoder_params_init(&params);
   params.backend = backend;
   params.reduce = (uint8_t)reduce;
-  params.conceal = CJ2K_CONCEAL_PREVIOUS; /* of damaged copies of a file the one before */
+  if (!parts)
+    params.conceal = CJ2K_CONCEAL_PREVIOUS; /* of damaged copies of a file the one before */
   return cj2k_decoder_open(&params, error);
 }
 
@@ -308,13 +334,17 @@ int main(int argc, char **argv)
   Cj2kError error;
   int damages = 0, first = 1;
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (argc > 2 && !strcmp(argv[1], "--damage")) {
-    damages = atoi(argv[2]);
-    first = 3;
+  if (argc > 1 && !strcmp(argv[1], "--parts")) {
+    state.parts = g_rand_new_with_seed(1);
+    first++;
+  }
+  if (argc > first + 1 && !strcmp(argv[first], "--damage")) {
+    damages = atoi(argv[first + 1]);
+    first += 2;
   }
   for (uint32_t r = 0; r <= MAX_REDUCE; r++) {
-    state.cpu[r] = open_decoder(CJ2K_BACKEND_CPU, r, &error);
-    state.cuda[r] = open_decoder(CJ2K_BACKEND_CUDA, r, &error);
+    state.cpu[r] = open_decoder(CJ2K_BACKEND_CPU, r, state.parts, &error);
+    state.cuda[r] = open_decoder(CJ2K_BACKEND_CUDA, r, state.parts, &error);
     if (!state.cpu[r] || !state.cuda[r]) {
       printf("1..0 # SKIP %s\n", error.text);
       return 0;
@@ -332,5 +362,7 @@ int main(int argc, char **argv)
     cj2k_decoder_close(state.cpu[r]);
     cj2k_decoder_close(state.cuda[r]);
   }
+  if (state.parts)
+    g_rand_free(state.parts);
   return state.failed != 0;
 }

@@ -168,8 +168,26 @@ static bool is_initial(const uint8_t *pixels)
   return true;
 }
 
+/* Hands a codestream over, whole or in parts. */
+static void submit(Cj2kDecoder *decoder, const Scene *scene, GBytes *coded,
+                   const Cj2kPicture *picture, bool parts)
+{
+  Cj2kError error;
+  gsize size;
+  const uint8_t *data = g_bytes_get_data(coded, &size);
+  Cj2kStatus status =
+      (parts ? cj2k_decoder_begin(decoder, &scene->layout, picture, NULL, NULL, NULL, &error)
+             : cj2k_decoder_submit(decoder, data, size, &scene->layout, picture, NULL, &error));
+  for (gsize at = 0; parts && at < size && status == CJ2K_OK; at += size / 5 + 1)
+    status = cj2k_decoder_append(decoder, data + at, MIN(size / 5 + 1, size - at), &error);
+  if (parts && status == CJ2K_OK)
+    status = cj2k_decoder_end(decoder, &error);
+  if (status != CJ2K_OK)
+    g_error("%s", error.text);
+}
+
 /* The stream reads each picture's memory late, before and after the picture is decoded into it. */
-static void test_decoding(const Scene *scene, uint32_t in_flight)
+static void test_decoding(const Scene *scene, uint32_t in_flight, bool parts)
 {
   Cj2kDecoderParams params;
   Cj2kError error;
@@ -206,11 +224,7 @@ static void test_decoding(const Scene *scene, uint32_t in_flight)
     Cj2kPicture picture = picture_of(scene, to, CJ2K_MEMORY_CUDA, planes[i % in_flight]);
     hold_up(scene);
     check(cudaMemcpyAsync(before[i], to, BYTES, cudaMemcpyDeviceToHost, scene->stream));
-    gsize size;
-    const uint8_t *coded = g_bytes_get_data(scene->coded[i], &size);
-    if (cj2k_decoder_submit(decoder, coded, size, &scene->layout, &picture, NULL, &error) !=
-        CJ2K_OK)
-      g_error("%s", error.text);
+    submit(decoder, scene, scene->coded[i], &picture, parts);
   }
   check(cudaStreamSynchronize(scene->stream));
   cj2k_decoder_close(decoder);
@@ -226,7 +240,8 @@ static void test_decoding(const Scene *scene, uint32_t in_flight)
   }
   for (uint32_t i = 0; i < in_flight; i++)
     check(cudaFree(memory[i]));
-  report(why, "decode %s, %u in flight", scene->coder == CJ2K_CODER_HT ? "HT" : "MQ", in_flight);
+  report(why, "decode %s%s, %u in flight", scene->coder == CJ2K_CODER_HT ? "HT" : "MQ",
+         parts ? " in parts" : "", in_flight);
 }
 
 /* -------------------------------------------------------------------------------- scene --- */
@@ -279,7 +294,8 @@ int main(void)
     make_scene(&scene, (Cj2kBlockCoder)coder);
     for (uint32_t in_flight = 1; in_flight <= MAX_IN_FLIGHT; in_flight += 2) {
       test_encoding(&scene, in_flight);
-      test_decoding(&scene, in_flight);
+      test_decoding(&scene, in_flight, false);
+      test_decoding(&scene, in_flight, true);
     }
     free_scene(&scene);
   }
