@@ -146,7 +146,8 @@ static Cj2kFrame decode_parts(GRand *rand, Cj2kDecoder *decoder, const uint8_t *
   uint32_t parts = (uint32_t)g_rand_int_range(rand, 1, 30);
   frame.status = cj2k_decoder_begin(decoder, layout, &picture, NULL, NULL, NULL, &frame.error);
   for (size_t at = 0, n; at < size && frame.status == CJ2K_OK; at += n) {
-    n = MIN(size - at, (size_t)(1 + g_rand_double(rand) * 2 * (double)size / parts));
+    n = (size_t)(1 + g_rand_double(rand) * 2 * (double)size / parts);
+    n = MIN(n, size - at);
     frame.status = cj2k_decoder_append(decoder, data + at, n, &frame.error);
   }
   if (frame.status == CJ2K_OK)
