@@ -127,6 +127,7 @@ constexpr uint32_t kResident = 4;
 template <bool REV, int COUNT>
 __global__ void __launch_bounds__(32 * kWarps, kResident)
     finish_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                  const Cj2kCudaRows *__restrict__ ranges,
                   const Cj2kCudaOutput *__restrict__ outputs)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
@@ -135,15 +136,15 @@ __global__ void __launch_bounds__(32 * kWarps, kResident)
     const Cj2kCudaLevel &level = finish.level[0];
     if (blockIdx.x * kStripColumns >= level.width + level.odd_x)
       continue;
-    int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4,
-            row0 = (int32_t)(strip * rows);
+    int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4;
+    const Span span = span_of(ranges, i, strip, rows);
     StorePicture<COUNT> store = {&finish,
                                  outputs,
                                  p - (int32_t)level.odd_x,
                                  (int32_t)level.width,
                                  level.odd_y,
                                  lane > 0 && lane < 31};
-    synthesise<REV, COUNT>(finish.level, p, row0, row0 + (int32_t)rows, store);
+    synthesise<REV, COUNT>(finish.level, p, span.row0, span.row1, store);
   }
 }
 
@@ -213,16 +214,17 @@ __device__ __forceinline__ void set_range(StoreDirect<false, COUNT> &store, cons
 template <bool REV>
 __global__ void __launch_bounds__(32 * kWarps, kResident)
     direct_kernel(const __grid_constant__ Cj2kCudaFinish finish,
-                  const __grid_constant__ Cj2kCudaDirect to, uint32_t rows)
+                  const __grid_constant__ Cj2kCudaDirect to, uint32_t rows, Cj2kCudaRows range)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
   const Cj2kCudaLevel &level = finish.level[0];
-  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4, row0 = (int32_t)(strip * rows);
+  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4,
+          row0 = (int32_t)(range.first + strip * rows);
   bool active = lane > 0 && lane < 31;
   StoreDirect<REV, 3> store = {
       to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
   set_range(store, finish.store[0]);
-  synthesise<REV, 3>(finish.level, x, row0, row0 + (int32_t)rows, store);
+  synthesise<REV, 3>(finish.level, x, row0, min(row0 + (int32_t)rows, (int32_t)range.end), store);
 }
 
 /* Components without a component transform that become 16-bit words. The values that are the same
@@ -230,10 +232,11 @@ __global__ void __launch_bounds__(32 * kWarps, kResident)
 template <bool REV>
 __global__ void __launch_bounds__(32 * kWarps)
     direct_planes_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                         const Cj2kCudaRows *__restrict__ ranges,
                          const Cj2kCudaOutput *__restrict__ outputs)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
-  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4, row0 = (int32_t)(strip * rows);
+  int32_t x = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4;
   bool active = lane > 0 && lane < 31;
   for (uint32_t i = blockIdx.z; i < count; i += gridDim.z) {
     const Cj2kCudaLevel level = all[i].level[0];
@@ -247,7 +250,8 @@ __global__ void __launch_bounds__(32 * kWarps)
     StoreDirect<REV, 1> store = {
         to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
     set_range(store, s);
-    synthesise<REV, 1>(&level, x, row0, row0 + (int32_t)rows, store);
+    const Span span = span_of(ranges, i, strip, rows);
+    synthesise<REV, 1>(&level, x, span.row0, span.row1, store);
   }
 }
 
@@ -255,6 +259,7 @@ __global__ void __launch_bounds__(32 * kWarps)
 template <bool REV, int COUNT>
 __global__ void __launch_bounds__(32 * kWarps)
     plane_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
+                 const Cj2kCudaRows *__restrict__ ranges,
                  const Cj2kCudaOutput *__restrict__ outputs)
 {
   using T = typename Sample<REV>::Type;
@@ -265,7 +270,9 @@ __global__ void __launch_bounds__(32 * kWarps)
     uint32_t x = blockIdx.x * kStripColumns + 4 * threadIdx.x;
     bool active = threadIdx.x < kStripColumns / 4 && x < level.width;
     StorePicture<COUNT> store = {&finish, outputs, (int32_t)x, (int32_t)level.width, 0, active};
-    for (uint32_t y = strip * rows; active && y < min(level.height, (strip + 1) * rows); y++) {
+    const Span span = span_of(ranges, i, strip, rows);
+    const uint32_t end = min(level.height, (uint32_t)max(span.row1, 0));
+    for (uint32_t y = (uint32_t)span.row0; active && y < end; y++) {
       Row<REV> row[COUNT];
       for (int k = 0; k < COUNT; k++) {
         const Cj2kCudaPlane &band = finish.level[k].band[0];
@@ -279,13 +286,16 @@ __global__ void __launch_bounds__(32 * kWarps)
 }
 
 template <bool REV, int COUNT>
-void launch(const Cj2kCudaFinish *finish, uint32_t count, bool is_plane, uint32_t rows,
-            const Cj2kCudaOutput *outputs, dim3 grid, cudaStream_t stream)
+void launch(const Cj2kCudaFinish *finish, uint32_t count, bool is_plane,
+            const Cj2kCudaStrips &strips, const Cj2kCudaOutput *outputs, dim3 grid,
+            cudaStream_t stream)
 {
   if (is_plane)
-    plane_kernel<REV, COUNT><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+    plane_kernel<REV, COUNT>
+        <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips.rows, strips.ranges, outputs);
   else
-    finish_kernel<REV, COUNT><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+    finish_kernel<REV, COUNT>
+        <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips.rows, strips.ranges, outputs);
 }
 
 } // namespace
@@ -322,49 +332,57 @@ bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutp
 }
 
 cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
-                                    uint32_t rows, cudaStream_t stream)
+                                    uint32_t rows, const Cj2kCudaRows *range, cudaStream_t stream)
 {
   const Cj2kCudaLevel *level = &finish->level[0];
-  uint32_t strips = (level->height + 1 + rows - 1) / rows;
+  const Cj2kCudaRows all = {0, level->height + 1};
+  if (!range)
+    range = &all;
+  uint32_t strips = (range->end - range->first + rows - 1) / rows;
   dim3 grid((level->width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps);
   if (level->reversible)
-    direct_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+    direct_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows, *range);
   else
-    direct_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows);
+    direct_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows, *range);
   return cudaGetLastError();
 }
 
-cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
-                                   uint32_t width, uint32_t height, uint32_t rows,
-                                   const Cj2kCudaOutput *outputs, cudaStream_t stream)
+/* Of kernels with `columns` columns. */
+static dim3 grid_of(const Cj2kCudaStrips &strips, uint32_t columns, uint32_t count)
 {
-  uint32_t strips = (height + 1 + rows - 1) / rows;
-  dim3 grid((width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
-            count < 65535 ? count : 65535);
+  uint32_t number = (strips.height + 1 + strips.rows - 1) / strips.rows;
+  return dim3((columns + kStripColumns - 1) / kStripColumns, (number + kWarps - 1) / kWarps,
+              count < 65535 ? count : 65535);
+}
+
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
+                                   const Cj2kCudaStrips *strips, const Cj2kCudaOutput *outputs,
+                                   cudaStream_t stream)
+{
+  dim3 grid = grid_of(*strips, strips->width, count);
   if (reversible)
-    direct_planes_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+    direct_planes_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips->rows,
+                                                                      strips->ranges, outputs);
   else
-    direct_planes_kernel<false>
-        <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, rows, outputs);
+    direct_planes_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips->rows,
+                                                                       strips->ranges, outputs);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
-                             bool reversible, bool is_plane, uint32_t width, uint32_t height,
-                             uint32_t rows, const Cj2kCudaOutput *outputs, cudaStream_t stream)
+                             bool reversible, bool is_plane, const Cj2kCudaStrips *strips,
+                             const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
-  if (count == 0 || width == 0 || height == 0)
+  if (count == 0 || strips->width == 0 || strips->height == 0)
     return cudaSuccess;
-  uint32_t strips = (height + 1 + rows - 1) / rows;
-  dim3 grid((width + 1 + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
-            count < 65535 ? count : 65535);
+  dim3 grid = grid_of(*strips, strips->width + 1, count);
   if (three && reversible)
-    launch<true, 3>(finish, count, is_plane, rows, outputs, grid, stream);
+    launch<true, 3>(finish, count, is_plane, *strips, outputs, grid, stream);
   else if (three)
-    launch<false, 3>(finish, count, is_plane, rows, outputs, grid, stream);
+    launch<false, 3>(finish, count, is_plane, *strips, outputs, grid, stream);
   else if (reversible)
-    launch<true, 1>(finish, count, is_plane, rows, outputs, grid, stream);
+    launch<true, 1>(finish, count, is_plane, *strips, outputs, grid, stream);
   else
-    launch<false, 1>(finish, count, is_plane, rows, outputs, grid, stream);
+    launch<false, 1>(finish, count, is_plane, *strips, outputs, grid, stream);
   return cudaGetLastError();
 }

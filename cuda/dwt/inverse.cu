@@ -33,7 +33,8 @@ template <class T> struct StorePlane {
 
 template <bool REV>
 __global__ void __launch_bounds__(32 * kWarps)
-    idwt_kernel(const Cj2kCudaLevel *levels, uint32_t count, uint32_t rows)
+    idwt_kernel(const Cj2kCudaLevel *levels, uint32_t count, uint32_t rows,
+                const Cj2kCudaRows *__restrict__ ranges)
 {
   using T = typename Sample<REV>::Type;
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
@@ -41,7 +42,6 @@ __global__ void __launch_bounds__(32 * kWarps)
     /* A copy in registers: the compiler would reload from memory after each store. */
     const Cj2kCudaLevel level = levels[i];
     int32_t p = (int32_t)(blockIdx.x * kStripColumns + 4 * lane) - 4;
-    int32_t row0 = (int32_t)(strip * rows);
     if (blockIdx.x * kStripColumns >= level.width + level.odd_x)
       continue;
     int32_t x = p - level.odd_x;
@@ -52,23 +52,24 @@ __global__ void __launch_bounds__(32 * kWarps)
                            level.odd_y,
                            lane > 0 && lane < 31,
                            level.odd_x == 0 && x + 4 <= (int32_t)level.width};
-    synthesise<REV, 1>(&level, p, row0, row0 + (int32_t)rows, store);
+    const Span span = span_of(ranges, i, strip, rows);
+    synthesise<REV, 1>(&level, p, span.row0, span.row1, store);
   }
 }
 
 } // namespace
 
 cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
-                           uint32_t width, uint32_t height, uint32_t rows, cudaStream_t stream)
+                           const Cj2kCudaStrips *strips, cudaStream_t stream)
 {
-  if (count == 0 || width == 0 || height == 0)
+  if (count == 0 || strips->width == 0 || strips->height == 0)
     return cudaSuccess;
-  uint32_t strips = (height + 1 + rows - 1) / rows;
-  dim3 grid((width + 1 + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps,
+  uint32_t rows = strips->rows, number = (strips->height + 1 + rows - 1) / rows;
+  dim3 grid((strips->width + 1 + kStripColumns - 1) / kStripColumns, (number + kWarps - 1) / kWarps,
             count < 65535 ? count : 65535);
   if (reversible)
-    idwt_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows);
+    idwt_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows, strips->ranges);
   else
-    idwt_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows);
+    idwt_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows, strips->ranges);
   return cudaGetLastError();
 }

@@ -283,8 +283,26 @@ __device__ __forceinline__ void synthesise_rows(const Cj2kCudaLevel *levels, con
   }
 }
 
+/* The rows of a warp. */
+struct Span {
+  int32_t row0, row1;
+};
+
+/* The rows of strip `strip` of entry i of a table; none if row0 >= row1. */
+__device__ __forceinline__ Span span_of(const Cj2kCudaRows *__restrict__ ranges, uint32_t i,
+                                        uint32_t strip, uint32_t rows)
+{
+  Span span = {(int32_t)(strip * rows), (int32_t)(strip * rows + rows)};
+  if (ranges) {
+    const Cj2kCudaRows range = ranges[i];
+    span.row0 += (int32_t)range.first;
+    span.row1 = min(span.row1 + (int32_t)range.first, (int32_t)range.end);
+  }
+  return span;
+}
+
 /*
- * Synthesises rows [row0, row1) (row0 even), columns p to p + 3 of this lane, of COUNT components
+ * Synthesises rows [row0, row1), columns p to p + 3 of this lane, of COUNT components
  * in lock-step. Each row that lies in the image is given to sink(y, rows).
  */
 template <bool REV, int COUNT, class Sink>

@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(128)
     pack_kernel(const __grid_constant__ Cj2kCudaPack pack, Cj2kCudaOutput plane, size_t row_bytes)
 {
   uint32_t unit = blockIdx.x * blockDim.x + threadIdx.x;
-  for (uint32_t y = blockIdx.y; unit < pack.units && y < pack.rows; y += gridDim.y) {
+  for (uint32_t y = pack.first_row + blockIdx.y; unit < pack.units && y < pack.rows;
+       y += gridDim.y) {
     if (V210)
       pack_v210(pack, plane, unit, y);
     else
@@ -91,9 +92,10 @@ bool is_v210(const Cj2kCudaPack &pack, const Cj2kCudaOutput &plane)
 cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane, size_t row_bytes,
                            cudaStream_t stream)
 {
-  if (!pack->units || !pack->rows)
+  if (!pack->units || pack->first_row >= pack->rows)
     return cudaSuccess;
-  dim3 grid((pack->units + 127) / 128, pack->rows < 65535 ? pack->rows : 65535);
+  uint32_t rows = pack->rows - pack->first_row;
+  dim3 grid((pack->units + 127) / 128, rows < 65535 ? rows : 65535);
   if (is_v210(*pack, *plane) && (size_t)pack->units * pack->unit_bytes <= row_bytes)
     pack_kernel<true><<<grid, 128, 0, stream>>>(*pack, *plane, row_bytes);
   else

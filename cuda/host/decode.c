@@ -74,6 +74,7 @@ static void free_slot(Cj2kDecodeSlot *slot)
   cj2k_cuda_decode_output_free(slot);
   cj2k_cuda_decode_upload_free(slot);
   cj2k_cuda_decode_frame_free(slot);
+  cj2k_cuda_decode_parts_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_destroy_stream(slot->stream);
   g_free(slot);
@@ -87,6 +88,7 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
                                 .stream = (uint32_t)g_atomic_int_add(&backend->slots, 1)};
   cj2k_cuda_decode_tables_init(slot);
   cj2k_cuda_decode_output_init(slot);
+  cj2k_cuda_decode_parts_init(slot);
   cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_frame_init(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_upload_init(slot));

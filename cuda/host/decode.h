@@ -7,12 +7,14 @@
  *     ->  last level, component transform, store  ->  packing  ->  download
  *
  * Tables that follow from plan and layout are made when these change (decode_plan.c,
- * decode_output.c); all other work is enqueued for each frame (decode_upload.c, decode_frame.c).
+ * decode_output.c); all other work is enqueued for each frame (decode_upload.c, decode_frame.c,
+ * decode_transform.c, decode_picture.c), or for each part of a frame (decode_parts.c).
  */
 #ifndef CJ2K_CUDA_HOST_DECODE_H
 #define CJ2K_CUDA_HOST_DECODE_H
 
 #include "common/backend.h"
+#include "common/codestream/plan_parts.h"
 #include "common/samples/layout.h"
 #include "cuda/shared/decode_kernels.h"
 #include "device.h"
@@ -37,24 +39,38 @@ typedef struct {
 /* A launch of the inverse DWT or of the last level: entries first..first+count-1 of its table. */
 typedef struct {
   uint32_t first, count;
-  uint32_t width, height; /* of the largest entries */
-  uint32_t rows;          /* that a warp does */
+  Cj2kCudaStrips strips; /* for all rows */
   bool reversible, three, is_plane;
   bool words; /* all entries have one component and cj2k_cuda_finish_has_words is true for it */
 } Cj2kCudaLaunch;
 
-/* Offsets of the parts of a frame's upload that go with the codestream. `side` is uploaded behind
- * the codestream; the other parts go into `records`. */
+/* What an add_parts() decodes of a frame. */
 typedef struct {
-  size_t flags, steps, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, side,
-      size;
+  const uint32_t *numbers;    /* of the code-blocks, all of resolutions that are decoded */
+  uint32_t count;             /* of them */
+  const Cj2kCudaRows *ranges; /* by entry of level_table, then of finish_table */
+  uint32_t num_ranges;
+} Cj2kCudaDecodePart;
+
+/* Offsets of the parts of a frame's upload that go with the codestream. `side` is uploaded behind
+ * the codestream; the other parts go into `records`. Where a part of a frame is decoded, `side`
+ * holds the bytes of its code-blocks, and goes into `records` as well. */
+typedef struct {
+  size_t flags, steps, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, numbers,
+      ranges, side, size;
 } Cj2kCudaUpload;
+
+/* The tile-component and resolution that an entry of level_table makes. */
+typedef struct {
+  uint32_t tile_comp, r;
+} Cj2kCudaLevelOf;
 
 /* Tables that follow from the geometry of the plan (decode_plan.c). */
 typedef struct {
   Cj2kPlan *plan;             /* of the last frame, a reference */
   GArray *levels;             /* Cj2kCudaLaunch */
-  Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches */
+  Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches; lower resolutions first */
+  GArray *level_of;           /* Cj2kCudaLevelOf, by entry of level_table */
   Cj2kCudaMemory blocks, zeros, quads;
   Cj2kCudaMemory coefficients, lowpass;
   uint32_t max_width;  /* of any code-block */
@@ -76,6 +92,7 @@ typedef struct {
   Cj2kCudaMemory sample_planes;
   GArray *finishes; /* Cj2kCudaLaunch */
   Cj2kCudaMemory finish_table;
+  GArray *finish_of; /* uint32_t, by entry of finish_table: its only component or first of three */
   Cj2kCudaFinish only; /* if is_only: the only entry of all launches, which has three components */
   bool is_only;
   GArray *packs;           /* Cj2kCudaPack */
@@ -110,6 +127,19 @@ typedef struct {
   Cj2kCudaMemory h_corrupt; /* number of blocks that kernels found corrupt */
 } Cj2kCudaDecodeFrame;
 
+/* A frame whose packets come in parts (decode_parts.c). */
+typedef struct {
+  bool active; /* the slot's frame is such a one */
+  bool timed;
+  Cj2kPlanParts rows;
+  GArray *blocks;          /* uint32_t: code-blocks of a part */
+  GArray *ranges;          /* Cj2kCudaRows, by entry of level_table, then of finish_table */
+  uint32_t *stored;        /* by component: rows that were stored on the device, from the top */
+  Cj2kCudaRows *planes;    /* by plane of the picture: rows that a part adds; before `first` it is
+                              complete */
+  Cj2kDecodeResult result; /* so far */
+} Cj2kCudaDecodeParts;
+
 struct Cj2kDecodeSlot {
   Cj2kCudaDecoder *backend;
   cudaStream_t stream;
@@ -118,6 +148,7 @@ struct Cj2kDecodeSlot {
   Cj2kCudaDecodeOutput output;
   Cj2kCudaDecodeUpload upload;
   Cj2kCudaDecodeFrame frame;
+  Cj2kCudaDecodeParts parts;
 };
 
 /* The parts of a slot. init: makes what does not depend on plan and layout. free: also frees a part
@@ -130,6 +161,8 @@ cudaError_t cj2k_cuda_decode_upload_init(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_upload_free(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_parts_init(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_parts_free(Cj2kDecodeSlot *slot);
 
 /* decode_plan.c: makes the tables of blocks and levels, if the geometry is new (*is_new).
  * CJ2K_ERROR_UNSUPPORTED: only the CPU can do this plan, and *error says why. */
@@ -138,24 +171,62 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
 /* decode_output.c: makes the tables of the last level and of packing. */
 Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *layout,
                                        Cj2kError *error);
+/* The number of components that both the image and the layout have. */
+uint32_t cj2k_cuda_decode_num_put_out(const Cj2kDecodeSlot *slot);
 /* decode_mq.c: the estimated work of decoding an MQ block. */
 uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                   uint32_t block);
 /* Reserves memory for the bit-planes of the MQ blocks that the upload lists, those with most work
- * first, and assigns the blocks to warps. */
+ * first, and assigns the blocks to warps. part: as for fill(). */
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                     Cj2kCudaDecodeBlocks *frame, Cj2kError *error);
-/* decode_upload.c: prefetch and abandon as in backend.h. fill() prepares the upload of a frame,
- * upload() enqueues it. */
+                                     const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                     Cj2kError *error);
+/* decode_upload.c: prefetch and abandon as in backend.h. fill() prepares the upload of a part of a
+ * frame, or of all of it (part: NULL), upload() enqueues it. */
 void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size);
 void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot);
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                 Cj2kCudaDecodeBlocks *frame, Cj2kError *error);
+                                 const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                 Cj2kError *error);
 cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                     Cj2kCudaDecodeBlocks *frame);
+cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
+/* decode_transform.c: launches the levels but the last, the last one, and packing. ranges: as in
+ * Cj2kCudaDecodePart, in host memory, with a copy in the records; NULL: all rows. */
+cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRows *ranges);
+cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRows *ranges);
+/* The packs that only fill; false in *any: there are none. */
+cudaError_t cj2k_cuda_decode_fills(Cj2kDecodeSlot *slot, bool *any);
+/* The other ones, for rows by plane of the picture; NULL: all. */
+cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
+/* decode_picture.c: chooses the memory for the planes: the picture itself if it is on the device,
+ * else the slot's memory with the same pitches. */
+Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
+                                          Cj2kError *error);
+/* Bytes of a row of plane p of the frame's picture: whole units, or fewer if the picture's rows end
+ * inside the last one. */
+size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p);
+/* Enqueues the download of all planes, and copies them from pinned memory to a picture in pageable
+ * memory, which does nothing with other pictures. */
+cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_copy_out(Cj2kDecodeSlot *slot);
+/* The same for some rows of each plane. */
+cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
+void cj2k_cuda_decode_copy_out_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
 /* decode_frame.c: start and wait as in backend.h. */
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error);
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error);
+/* The begin of a frame: waits for the one before, and makes tables and memory for this one. */
+Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                                    Cj2kError *error);
+/* Launches the block decoders. */
+cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame);
+/* decode_parts.c: as in backend.h. */
+Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                                        Cj2kError *error);
+Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                                      const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
+                                      Cj2kError *error);
 
 /* Describes the level that makes resolution r >= 1 of a tile-component, or with r = 0 its plane
  * without decomposition. */

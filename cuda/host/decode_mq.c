@@ -27,7 +27,8 @@ static const struct {
 typedef struct {
   const Cj2kDecodeSlot *slot;
   const Cj2kCodedFrame *coded;
-  const uint32_t *list; /* blocks, those with most work first */
+  const Cj2kCudaDecodePart *part; /* NULL: the frame is decoded as a whole */
+  const uint32_t *list; /* blocks, those with most work first; of a part, indices of its numbers */
   uint32_t count;
   uint32_t max_lanes; /* largest number of blocks of a warp, as a binary logarithm */
   uint32_t *warps;    /* output, by warp: its first block in the list */
@@ -49,9 +50,15 @@ uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFra
   return length + slot->tables.octets[block] * 32u * passes / 72u;
 }
 
+/* The number in the frame of entry n of the list. */
+static uint32_t number_of(const Warps *plan, uint32_t n)
+{
+  return plan->part ? plan->part->numbers[plan->list[n]] : plan->list[n];
+}
+
 static uint64_t work_of(const Warps *plan, uint32_t n)
 {
-  return cj2k_cuda_decode_mq_work(plan->slot, plan->coded, plan->list[n]);
+  return cj2k_cuda_decode_mq_work(plan->slot, plan->coded, number_of(plan, n));
 }
 
 /* Gives each warp as many blocks as it can finish within `time`, at least one. Returns the number
@@ -97,7 +104,8 @@ static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
 }
 
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                     Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
+                                     const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                     Cj2kError *error)
 {
   uint8_t *upload = slot->upload.h_records.data;
   const uint32_t *mq = (const uint32_t *)(upload + slot->upload.parts.mq);
@@ -111,6 +119,7 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     max_lanes--;
   Warps plan = {.slot = slot,
                 .coded = coded,
+                .part = part,
                 .list = mq,
                 .count = frame->mq.count,
                 .max_lanes = max_lanes,
@@ -122,7 +131,7 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
   frame->mq.plane_words = 0;
   for (uint32_t n = 0; n < frame->mq.count; n++) {
     offsets[n] = (uint32_t)frame->mq.plane_words;
-    frame->mq.plane_words += plane_words(slot, coded, mq[n]);
+    frame->mq.plane_words += plane_words(slot, coded, number_of(&plan, n));
   }
   if (frame->mq.plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");

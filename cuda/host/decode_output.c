@@ -21,8 +21,7 @@ static uint32_t out_height(const Cj2kPlan *plan, uint32_t c)
   return plan->component_out[c].y1 - plan->component_out[c].y0;
 }
 
-/* The number of components that both the image and the layout have. */
-static uint32_t num_put_out(const Cj2kDecodeSlot *slot)
+uint32_t cj2k_cuda_decode_num_put_out(const Cj2kDecodeSlot *slot)
 {
   return MIN(slot->tables.plan->num_components, slot->output.layout.num_components);
 }
@@ -32,7 +31,7 @@ static bool is_packed(const Cj2kDecodeSlot *slot, uint32_t p)
 {
   if (slot->output.planes[p].shared)
     return true;
-  for (uint32_t c = 0; c < num_put_out(slot); c++) {
+  for (uint32_t c = 0; c < cj2k_cuda_decode_num_put_out(slot); c++) {
     const Cj2kSampleLayout *s = &slot->output.layout.samples[c];
     bool padded = !s->is_signed && s->depth != 8 * s->word_bytes;
     if (s->plane == p && ((padded && slot->output.layout.fill) || !cj2k_layout_regular_stride(s)))
@@ -86,7 +85,7 @@ static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp
 {
   uint32_t c = tc->component;
   Cj2kCudaStore store = {.plane = UINT32_MAX};
-  if (c >= num_put_out(slot))
+  if (c >= cj2k_cuda_decode_num_put_out(slot))
     return store;
   const Cj2kSampleLayout *layout = &slot->output.layout.samples[c];
   set_conversion(&store, layout, tc);
@@ -126,17 +125,18 @@ static void finish_one(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
 
 typedef struct {
   Cj2kDecodeSlot *slot;
-  GArray *tables[8]; /* Cj2kCudaFinish, by three, reversible, is_plane */
+  GArray *tables[8];     /* Cj2kCudaFinish, by three, reversible, is_plane */
+  GArray *components[8]; /* uint32_t: the first component of each */
 } Finishes;
 
-static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool three)
+static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool three, uint32_t c)
 {
   const Cj2kCudaLevel *level = &finish->level[0];
   if (!level->width || !level->height)
     return;
-  GArray *table =
-      finishes->tables[(three ? 4 : 0) | (level->reversible ? 2 : 0) | (level->is_plane ? 1 : 0)];
-  g_array_append_vals(table, finish, 1);
+  uint32_t kind = (three ? 4 : 0) | (level->reversible ? 2 : 0) | (level->is_plane ? 1 : 0);
+  g_array_append_vals(finishes->tables[kind], finish, 1);
+  g_array_append_val(finishes->components[kind], c);
 }
 
 static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kError *error)
@@ -153,13 +153,13 @@ static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kErr
       return cj2k_error_set(
           error, CJ2K_ERROR_UNSUPPORTED,
           "CUDA: a component transform over components of different size or filter");
-    add_finish(finishes, &finish, true);
+    add_finish(finishes, &finish, true, 0);
     c = 3;
   }
-  for (; c < num_put_out(slot); c++) {
+  for (; c < cj2k_cuda_decode_num_put_out(slot); c++) {
     Cj2kCudaFinish finish = {0};
     finish_one(slot, &tcs[c], &finish, 0);
-    add_finish(finishes, &finish, false);
+    add_finish(finishes, &finish, false, c);
   }
   return CJ2K_OK;
 }
@@ -170,6 +170,7 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
   Cj2kDecodeSlot *slot = finishes->slot;
   GArray *all = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
   g_array_set_size(slot->output.finishes, 0);
+  g_array_set_size(slot->output.finish_of, 0);
   for (uint32_t kind = 0; kind < 8; kind++) {
     GArray *table = finishes->tables[kind];
     Cj2kCudaLaunch launch = {.first = all->len,
@@ -178,14 +179,16 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
                              .reversible = kind & 2,
                              .is_plane = kind & 1,
                              .words = !(kind & 4)};
+    Cj2kCudaStrips *strips = &launch.strips;
     for (uint32_t i = 0; i < table->len; i++) {
       const Cj2kCudaFinish *finish = &g_array_index(table, Cj2kCudaFinish, i);
-      launch.width = MAX(launch.width, finish->level[0].width);
-      launch.height = MAX(launch.height, finish->level[0].height);
+      strips->width = MAX(strips->width, finish->level[0].width);
+      strips->height = MAX(strips->height, finish->level[0].height);
       launch.words &= cj2k_cuda_finish_has_words(finish, 0);
     }
-    launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
+    strips->rows = cj2k_cuda_decode_rows(strips->width, strips->height, launch.count);
     g_array_append_vals(all, table->data, table->len);
+    g_array_append_vals(slot->output.finish_of, finishes->components[kind]->data, table->len);
     if (launch.count)
       g_array_append_val(slot->output.finishes, launch);
   }
@@ -202,15 +205,19 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
 static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   Finishes finishes = {.slot = slot};
-  for (uint32_t i = 0; i < 8; i++)
+  for (uint32_t i = 0; i < 8; i++) {
     finishes.tables[i] = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
+    finishes.components[i] = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  }
   Cj2kStatus status = CJ2K_OK;
   for (uint32_t t = 0; t < slot->tables.plan->num_tiles && status == CJ2K_OK; t++)
     status = add_tile(&finishes, &slot->tables.plan->tiles[t], error);
   if (status == CJ2K_OK)
     status = upload_finishes(&finishes, error);
-  for (uint32_t i = 0; i < 8; i++)
+  for (uint32_t i = 0; i < 8; i++) {
     g_array_unref(finishes.tables[i]);
+    g_array_unref(finishes.components[i]);
+  }
   return status;
 }
 
@@ -246,7 +253,7 @@ static Cj2kStatus add_pack(Cj2kDecodeSlot *slot, uint32_t p, bool packed, Cj2kEr
     if (s->plane != p)
       continue;
     pack.unit_bytes = s->unit_bytes;
-    if (!packed || c >= num_put_out(slot))
+    if (!packed || c >= cj2k_cuda_decode_num_put_out(slot))
       continue;
     if (pack.count == MAX_PACKED || s->depth > 16)
       return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
@@ -275,7 +282,7 @@ static Cj2kStatus set_samples(Cj2kDecodeSlot *slot, Cj2kError *error)
   size_t size = 0;
   for (uint32_t pass = 0; pass < 2; pass++) {
     size = 0;
-    for (uint32_t c = 0; c < num_put_out(slot); c++) {
+    for (uint32_t c = 0; c < cj2k_cuda_decode_num_put_out(slot); c++) {
       slot->output.samples[c] = (Cj2kCudaOutput){0};
       if (!is_packed(slot, slot->output.layout.samples[c].plane))
         continue;
@@ -309,11 +316,12 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
                                        Cj2kError *error)
 {
   cj2k_layout_copy(&slot->output.layout, layout);
-  slot->output.num_outputs = layout->num_planes + num_put_out(slot);
+  slot->output.num_outputs = layout->num_planes + cj2k_cuda_decode_num_put_out(slot);
   slot->output.planes = g_renew(Cj2kPlaneUse, slot->output.planes, layout->num_planes);
   slot->output.plane_rows = g_renew(uint32_t, slot->output.plane_rows, layout->num_planes);
   slot->output.plane_bytes = g_renew(size_t, slot->output.plane_bytes, layout->num_planes);
-  slot->output.samples = g_renew(Cj2kCudaOutput, slot->output.samples, MAX(num_put_out(slot), 1));
+  slot->output.samples =
+      g_renew(Cj2kCudaOutput, slot->output.samples, MAX(cj2k_cuda_decode_num_put_out(slot), 1));
   slot->output.outputs = g_renew(Cj2kCudaOutput, slot->output.outputs, slot->output.num_outputs);
   cj2k_layout_plane_use(layout, slot->tables.plan->num_components, slot->output.planes);
   for (uint32_t p = 0; p < layout->num_planes; p++)
@@ -331,6 +339,7 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
 void cj2k_cuda_decode_output_init(Cj2kDecodeSlot *slot)
 {
   slot->output.finishes = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->output.finish_of = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   slot->output.packs = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaPack));
   slot->output.plane_of_pack = g_array_new(FALSE, FALSE, sizeof(uint32_t));
 }
@@ -342,6 +351,7 @@ void cj2k_cuda_decode_output_free(Cj2kDecodeSlot *slot)
   cj2k_cuda_release(&output->sample_planes);
   cj2k_cuda_release(&output->finish_table);
   g_array_unref(output->finishes);
+  g_array_unref(output->finish_of);
   g_array_unref(output->packs);
   g_array_unref(output->plane_of_pack);
   g_free((void *)output->layout.samples);

@@ -117,6 +117,7 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
 static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool reversible)
 {
   Cj2kCudaLaunch launch = {.first = table->len, .reversible = reversible};
+  Cj2kCudaStrips *strips = &launch.strips;
   for (uint32_t i = 0; i < slot->tables.plan->num_tile_comps; i++) {
     const Cj2kPlanTileComp *tc = &slot->tables.plan->tile_comps[i];
     if (r >= tc->reduced_levels || tc->reversible != reversible)
@@ -125,12 +126,14 @@ static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool rev
     cj2k_cuda_decode_level(slot, tc, r, &level);
     if (!level.width || !level.height)
       continue;
+    Cj2kCudaLevelOf of = {i, r};
     g_array_append_val(table, level);
+    g_array_append_val(slot->tables.level_of, of);
     launch.count++;
-    launch.width = MAX(launch.width, level.width);
-    launch.height = MAX(launch.height, level.height);
+    strips->width = MAX(strips->width, level.width);
+    strips->height = MAX(strips->height, level.height);
   }
-  launch.rows = cj2k_cuda_decode_rows(launch.width, launch.height, launch.count);
+  strips->rows = cj2k_cuda_decode_rows(strips->width, strips->height, launch.count);
   if (launch.count)
     g_array_append_val(slot->tables.levels, launch);
 }
@@ -139,6 +142,7 @@ static Cj2kStatus set_levels(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   GArray *table = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevel));
   g_array_set_size(slot->tables.levels, 0);
+  g_array_set_size(slot->tables.level_of, 0);
   for (uint32_t r = 1; r < CJ2K_MAX_LEVELS; r++) {
     add_launch(slot, table, r, true);
     add_launch(slot, table, r, false);
@@ -197,6 +201,7 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
 void cj2k_cuda_decode_tables_init(Cj2kDecodeSlot *slot)
 {
   slot->tables.levels = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLaunch));
+  slot->tables.level_of = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelOf));
 }
 
 void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
@@ -209,6 +214,7 @@ void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
     cj2k_cuda_release(memory[i]);
   g_clear_pointer(&tables->plan, cj2k_plan_unref);
   g_array_unref(tables->levels);
+  g_array_unref(tables->level_of);
   g_free(tables->octets);
   g_free(tables->has_place);
   g_free(tables->classes);

@@ -14,6 +14,8 @@
 #define DATA_PAD   16  /* bytes that kernels may read behind the data */
 #define MAX_PLANES 30  /* of a code-block in 32-bit samples */
 #define ALIGNMENT  256 /* of the parts, bytes */
+/* Larger parts of a frame are copied by the copy engine. */
+#define MAX_SMALL ((size_t)256 * 1024)
 
 static size_t place(size_t *size, size_t bytes)
 {
@@ -41,6 +43,17 @@ static uint32_t class_of_work(uint32_t work)
   return octave * 16 + (work >> octave & 15);
 }
 
+/* The blocks that are decoded: their count, and the number of block i in the frame. */
+static uint32_t count_blocks(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part)
+{
+  return part ? part->count : slot->tables.plan->num_blocks;
+}
+
+static uint32_t number_of(const Cj2kCudaDecodePart *part, uint32_t i)
+{
+  return part ? part->numbers[i] : i;
+}
+
 static uint16_t class_of(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
 {
   const Cj2kCodedBlock *block = &coded->blocks[i];
@@ -64,21 +77,24 @@ static uint32_t num_bitplanes(const Cj2kPlanBand *band)
 
 /* Finds the class of each block and counts the blocks of each kind. */
 static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                  BlockClasses *classes, Cj2kCudaDecodeBlocks *frame,
-                                  Cj2kError *error)
+                                  const Cj2kCudaDecodePart *part, BlockClasses *classes,
+                                  Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
 {
+  const Cj2kPlan *plan = slot->tables.plan;
+  uint32_t count = count_blocks(slot, part);
   memset(classes, 0, sizeof *classes);
-  for (uint32_t i = 0; i < slot->tables.plan->num_blocks; i++) {
-    const Cj2kCodedBlock *block = &coded->blocks[i];
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t number = number_of(part, i);
+    const Cj2kCodedBlock *block = &coded->blocks[number];
     slot->tables.classes[i] = NOT_DECODED;
-    if (!block->num_passes || block->corrupt || !slot->tables.has_place[i])
+    if (!block->num_passes || block->corrupt || !slot->tables.has_place[number])
       continue;
-    uint32_t planes = num_bitplanes(&slot->tables.plan->bands[slot->tables.plan->blocks[i].band]);
+    uint32_t planes = num_bitplanes(&plan->bands[plan->blocks[number].band]);
     if (!block->is_ht)
       planes -= MIN(planes, block->zero_bitplanes);
     if (planes > MAX_PLANES)
       return refuse_block(planes, error);
-    slot->tables.classes[i] = class_of(slot, coded, i);
+    slot->tables.classes[i] = class_of(slot, coded, number);
     classes->ends[slot->tables.classes[i] + 1]++;
     classes->num_refined += block->is_ht && block->num_passes > 1;
   }
@@ -93,17 +109,19 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
 }
 
 /* Lists the blocks by class, and those with refinement passes. */
-static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, BlockClasses *classes)
+static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                        const Cj2kCudaDecodePart *part, BlockClasses *classes)
 {
   uint8_t *upload = slot->upload.h_records.data;
   uint32_t *order = (uint32_t *)(upload + slot->upload.parts.order);
   uint32_t *refined = (uint32_t *)(upload + slot->upload.parts.refined);
-  uint32_t num_refined = 0;
-  for (uint32_t i = 0; i < slot->tables.plan->num_blocks; i++) {
+  uint32_t num_refined = 0, count = count_blocks(slot, part);
+  for (uint32_t i = 0; i < count; i++) {
     if (slot->tables.classes[i] == NOT_DECODED)
       continue;
+    const Cj2kCodedBlock *block = &coded->blocks[number_of(part, i)];
     order[classes->ends[slot->tables.classes[i]]++] = i;
-    if (classes->num_refined && coded->blocks[i].is_ht && coded->blocks[i].num_passes > 1)
+    if (classes->num_refined && block->is_ht && block->num_passes > 1)
       refined[num_refined++] = i;
   }
 }
@@ -192,10 +210,32 @@ cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *
   return result;
 }
 
-static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
-                        const Cj2kCodedFrame *coded, const Cj2kCudaDecodeBlocks *frame)
+cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot)
 {
-  uint32_t blocks = slot->tables.plan->num_blocks;
+  const Cj2kCudaMemory *from = &slot->upload.h_records, *to = &slot->upload.records;
+  size_t size = slot->upload.parts.size;
+
+  return size <= MAX_SMALL
+             ? cj2k_cuda_copy_small(to->data, from->data, size, slot->stream)
+             : cudaMemcpyAsync(to->data, from->data, size, cudaMemcpyHostToDevice, slot->stream);
+}
+
+/* The bytes of the blocks of a part that are decoded. */
+static size_t count_bytes(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                          const Cj2kCudaDecodePart *part)
+{
+  size_t size = 0;
+  for (uint32_t i = 0; i < part->count; i++)
+    if (slot->tables.classes[i] != NOT_DECODED)
+      size += coded->blocks[part->numbers[i]].length;
+  return size;
+}
+
+static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
+                        const Cj2kCodedFrame *coded, const Cj2kCudaDecodePart *part,
+                        const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t blocks = count_blocks(slot, part);
   parts->size = 0;
   /* First, so that their place is the same for all frames (the graph in decode_frame.c). */
   parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
@@ -208,7 +248,10 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->refined = place(&parts->size, frame->ht.num_refined * sizeof(uint32_t));
   parts->mq_offsets = place(&parts->size, frame->mq.count * sizeof(uint32_t));
   parts->mq_warps = place(&parts->size, (frame->mq.count + 1) * sizeof(uint32_t));
-  parts->side = place(&parts->size, coded->side_size);
+  parts->numbers = place(&parts->size, part ? part->count * sizeof(uint32_t) : 0);
+  parts->ranges = place(&parts->size, part ? part->num_ranges * sizeof(Cj2kCudaRows) : 0);
+  parts->side =
+      place(&parts->size, part ? count_bytes(slot, coded, part) + DATA_PAD : coded->side_size);
 }
 
 static void fill_steps(const Cj2kDecodeSlot *slot)
@@ -221,22 +264,25 @@ static void fill_steps(const Cj2kDecodeSlot *slot)
 }
 
 /* Sets the pointers to uploaded parts and to tables of the slot. */
-static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
+static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part,
+                           Cj2kCudaDecodeBlocks *frame)
 {
   uint8_t *device = slot->upload.records.data;
   frame->blocks = slot->tables.blocks.data;
+  frame->numbers = part ? (const uint32_t *)(device + slot->upload.parts.numbers) : NULL;
+  frame->data = part ? device + slot->upload.parts.side : NULL; /* else known at the upload */
   frame->steps = (const Cj2kCudaBandStep *)(device + slot->upload.parts.steps);
   frame->coded = (const Cj2kCodedBlock *)(device + slot->upload.parts.coded);
   frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
   frame->ht.order = (const uint32_t *)(device + slot->upload.parts.order);
   frame->ht.refined = (const uint32_t *)(device + slot->upload.parts.refined);
   frame->mq.order = (const uint32_t *)(device + slot->upload.parts.mq);
-  frame->num_blocks = slot->tables.plan->num_blocks;
+  frame->num_blocks = count_blocks(slot, part);
   frame->max_width = slot->tables.max_width;
   frame->width_bits = slot->tables.width_bits;
   frame->mq.offsets = (const uint32_t *)(device + slot->upload.parts.mq_offsets);
   frame->mq.warps = (const uint32_t *)(device + slot->upload.parts.mq_warps);
-  frame->alone = slot->backend->one_in_flight;
+  frame->alone = part || slot->backend->one_in_flight;
   frame->ht.quads = slot->tables.quads.data;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;
@@ -244,36 +290,69 @@ static void describe_frame(const Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *fra
   frame->corrupt_flags = device + slot->upload.parts.flags;
 }
 
+/* Copies the records of all blocks of a frame, and the side buffer. */
+static void fill_frame(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)
+{
+  uint8_t *upload = slot->upload.h_records.data;
+  memcpy(upload + slot->upload.parts.coded, coded->blocks,
+         slot->tables.plan->num_blocks * sizeof(Cj2kCodedBlock));
+  if (coded->side_size)
+    memcpy(upload + slot->upload.parts.side, coded->side, coded->side_size);
+}
+
+/* Copies the records of the blocks of a part, and their bytes, one block's after the other's. */
+static void fill_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                      const Cj2kCudaDecodePart *part)
+{
+  const Cj2kCudaUpload *parts = &slot->upload.parts;
+  uint8_t *upload = slot->upload.h_records.data, *bytes = upload + parts->side;
+  Cj2kCodedBlock *records = (Cj2kCodedBlock *)(upload + parts->coded);
+  size_t at = 0;
+  for (uint32_t i = 0; i < part->count; i++) {
+    const Cj2kCodedBlock *block = &coded->blocks[part->numbers[i]];
+    records[i] = *block;
+    records[i].offset = at;
+    if (slot->tables.classes[i] == NOT_DECODED || !block->length)
+      continue;
+    memcpy(bytes + at, cj2k_coded_data(coded, block), block->length);
+    at += block->length;
+  }
+  if (part->count)
+    memcpy(upload + parts->numbers, part->numbers, part->count * sizeof *part->numbers);
+  if (part->num_ranges)
+    memcpy(upload + parts->ranges, part->ranges, part->num_ranges * sizeof *part->ranges);
+}
+
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                 Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
+                                 const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                 Cj2kError *error)
 {
   BlockClasses classes;
-  Cj2kStatus status = classify_blocks(slot, coded, &classes, frame, error);
+  Cj2kStatus status = classify_blocks(slot, coded, part, &classes, frame, error);
   if (status != CJ2K_OK)
     return status;
-  place_parts(&slot->upload.parts, slot, coded, frame);
+  place_parts(&slot->upload.parts, slot, coded, part, frame);
   cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.h_records, slot->upload.parts.size);
   CJ2K_CUDA_TRY(result, cj2k_cuda_reserve_more(&slot->upload.records, slot->upload.parts.size));
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
-  list_blocks(slot, coded, &classes);
-  status = cj2k_cuda_decode_place_mq(slot, coded, frame, error);
+  list_blocks(slot, coded, part, &classes);
+  status = cj2k_cuda_decode_place_mq(slot, coded, part, frame, error);
   if (status != CJ2K_OK)
     return status;
   fill_steps(slot);
   uint8_t *upload = slot->upload.h_records.data;
-  memcpy(upload + slot->upload.parts.coded, coded->blocks,
-         slot->tables.plan->num_blocks * sizeof(Cj2kCodedBlock));
+  if (part)
+    fill_part(slot, coded, part);
+  else
+    fill_frame(slot, coded);
   if (coded->num_segments)
     memcpy(upload + slot->upload.parts.segments, coded->segments,
            coded->num_segments * sizeof(Cj2kSegment));
   memcpy(upload + slot->upload.parts.outputs, slot->output.outputs,
          slot->output.num_outputs * sizeof(Cj2kCudaOutput));
-  memset(upload + slot->upload.parts.flags, 0, slot->tables.plan->num_blocks);
-  *(uint32_t *)slot->frame.h_corrupt.data = 0;
-  if (coded->side_size)
-    memcpy(upload + slot->upload.parts.side, coded->side, coded->side_size);
-  describe_frame(slot, frame);
+  memset(upload + slot->upload.parts.flags, 0, count_blocks(slot, part));
+  describe_frame(slot, part, frame);
   return CJ2K_OK;
 }
 

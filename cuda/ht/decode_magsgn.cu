@@ -447,7 +447,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
   bool has_passes = coded.num_passes && !coded.corrupt;
   bool has_records = has_passes && coded.is_ht && !frame.corrupt_flags[b], good = false;
-  bool is_zero = frame.zeros[b];
+  bool is_zero = frame.zeros[number_of(frame, b)];
   HtSet set;
   if (has_records) {
     find_set(frame, b, block, set);
@@ -471,7 +471,8 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
     clear_block<LANES>(block, out, lane);
   __syncwarp(mask); /* all lanes have read is_zero */
   if (lane == 0)
-    frame.zeros[b] = !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */
+    frame.zeros[number_of(frame, b)] =
+        !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */
 }
 
 template <uint32_t LANES, bool WIDE>

@@ -318,7 +318,7 @@ __global__ void __launch_bounds__(32 * kWarps) sigprop_kernel(Cj2kCudaDecodeBloc
   const uint32_t k = lane;
   if (warp != blockIdx.x % kWarps || !is_refined(frame, first + k))
     return;
-  const Cj2kCudaBlock &block = frame.blocks[frame.ht.refined[first + k]];
+  const Cj2kCudaBlock &block = frame.blocks[number_of(frame, frame.ht.refined[first + k])];
   SigProp pass;
   pass.columns = (uint32_t)__cvta_generic_to_shared(memory.columns);
   asm volatile(""

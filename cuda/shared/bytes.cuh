@@ -30,10 +30,16 @@ struct Block : Cj2kCudaBlock {
   uint32_t num_bitplanes;
 };
 
+/* The number of block `index` in the frame. */
+__device__ __forceinline__ uint32_t number_of(const Cj2kCudaDecodeBlocks &frame, uint32_t index)
+{
+  return frame.numbers ? frame.numbers[index] : index;
+}
+
 __device__ __forceinline__ Block load_block(const Cj2kCudaDecodeBlocks &frame, uint32_t index)
 {
   Block block;
-  static_cast<Cj2kCudaBlock &>(block) = frame.blocks[index];
+  static_cast<Cj2kCudaBlock &>(block) = frame.blocks[number_of(frame, index)];
   const Cj2kCudaBandStep step = frame.steps[block.band];
   block.scale = step.scale;
   block.num_bitplanes = step.num_bitplanes;

@@ -65,9 +65,12 @@ typedef struct {
   uint32_t *passes;        /* workspace: decoded passes */
 } Cj2kCudaMqBlocks;
 
-/* The blocks of a frame that are decoded; arrays are on the device. */
+/* The blocks of a frame that are decoded; arrays are on the device. Where only some blocks of a
+ * frame are decoded, they are counted in the order of `numbers` everywhere but in `blocks` and
+ * `zeros`. */
 typedef struct {
   const Cj2kCudaBlock *blocks;
+  const uint32_t *numbers;       /* of the blocks, in the frame; NULL: all blocks of the frame */
   const Cj2kCudaBandStep *steps; /* by band */
   const Cj2kCodedBlock *coded;   /* as parsed from the packets */
   const Cj2kSegment *segments;
@@ -81,7 +84,7 @@ typedef struct {
   void *coefficients;     /* output */
   uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros */
   uint8_t *corrupt_flags; /* per block, initially 0; set by a kernel that finds the block corrupt */
-  uint32_t *corrupt;      /* the number of corrupt blocks */
+  uint32_t *corrupt;      /* to this the number of corrupt blocks is added */
 } Cj2kCudaDecodeBlocks;
 
 /* HT cleanup, first step: MEL and VLC to quad records (T.814 7.3.3 to 7.3.6), one thread for each
@@ -117,10 +120,23 @@ typedef struct {
   uint8_t is_plane; /* last level only: no decomposition, band[CJ2K_LL] is the output */
 } Cj2kCudaLevel;
 
-/* levels[count] on the device, all reversible or none, of sizes up to width x height. A warp does
- * `rows` rows (even). */
+/* Rows [first, end) of a level, counted from the even row at or before its first one; of a
+ * component without decomposition, from its first one. */
+typedef struct {
+  uint32_t first, end;
+} Cj2kCudaRows;
+
+/* How rows are divided among warps. */
+typedef struct {
+  uint32_t width, height;     /* of the largest entries, or the height of the largest range */
+  uint32_t rows;              /* that a warp does; even */
+  const Cj2kCudaRows *ranges; /* by entry, on the device: only these rows are made, from rows that
+                                 are there; NULL: all rows */
+} Cj2kCudaStrips;
+
+/* levels[count] on the device, all reversible or none. */
 cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
-                           uint32_t width, uint32_t height, uint32_t rows, cudaStream_t stream);
+                           const Cj2kCudaStrips *strips, cudaStream_t stream);
 
 /* DC level shift of a component, and its range after the shift, as integers and as floats. */
 typedef struct {
@@ -158,8 +174,8 @@ typedef struct {
 /* finish[count] and outputs[] (by store.plane) on the device. three: level[0..2] go through RCT or
  * ICT; else only level[0] is used. */
 cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
-                             bool reversible, bool is_plane, uint32_t width, uint32_t height,
-                             uint32_t rows, const Cj2kCudaOutput *outputs, cudaStream_t stream);
+                             bool reversible, bool is_plane, const Cj2kCudaStrips *strips,
+                             const Cj2kCudaOutput *outputs, cudaStream_t stream);
 
 /* The destination of the three components of a tile as 16-bit words that are the samples. */
 typedef struct {
@@ -174,16 +190,16 @@ bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k);
 bool cj2k_cuda_finish_is_aligned(const Cj2kCudaOutput *outputs, uint32_t count);
 /* cj2k_cuda_finish for entries of one component each, for which both are true. */
 cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
-                                   uint32_t width, uint32_t height, uint32_t rows,
-                                   const Cj2kCudaOutput *outputs, cudaStream_t stream);
+                                   const Cj2kCudaStrips *strips, const Cj2kCudaOutput *outputs,
+                                   cudaStream_t stream);
 
 /* Can cj2k_cuda_finish_direct do this entry, which goes through RCT or ICT? Sets *direct if so.
  * `finish` and `outputs` are in host memory. */
 bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
                                 Cj2kCudaDirect *direct);
-/* cj2k_cuda_finish for one such entry. */
+/* cj2k_cuda_finish for one such entry. `range` is in host memory; NULL: all rows. */
 cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
-                                    uint32_t rows, cudaStream_t stream);
+                                    uint32_t rows, const Cj2kCudaRows *range, cudaStream_t stream);
 
 /* ------------------------------------------------------------------------------ packing --- */
 
@@ -194,8 +210,9 @@ typedef struct {
   Cj2kCudaOutput source[4];
   uint32_t width[4], height[4];
   Cj2kSampleLayout layout[4]; /* the sources hold the layout's bits already */
-  uint32_t unit_bytes, units, rows;
-  uint8_t fill[64]; /* the bits of a unit that belong to no sample */
+  uint32_t unit_bytes, units;
+  uint32_t first_row, rows; /* rows first_row .. rows - 1 are packed */
+  uint8_t fill[64];         /* the bits of a unit that belong to no sample */
 } Cj2kCudaPack;
 
 /* row_bytes: the bytes of a row that may be written; the last unit is cut off there. */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The planes of the frame's picture: their memory on the device, and the way to the host. */
+#include "decode.h"
+
+#include "common/runtime/error.h"
+#include "common/samples/layout_words.h"
+
+#include <string.h>
+
+#define ALIGNMENT 256 /* of planes, bytes */
+
+static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
+{
+  return slot->output.plane_rows[p]
+             ? pitch * (slot->output.plane_rows[p] - 1) + slot->output.plane_bytes[p]
+             : 0;
+}
+
+size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p)
+{
+  return MIN(slot->output.plane_bytes[p], cj2k_plane_row_bytes(&slot->frame.target->planes[p]));
+}
+
+static size_t round_up(size_t size)
+{
+  return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Are words aligned? Samples that have words of their own are stored word by word, and a GPU stores
+ * words only at multiples of their size. */
+static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+{
+  for (uint32_t c = 0; c < slot->output.num_outputs - slot->output.layout.num_planes; c++) {
+    const Cj2kSampleLayout *samples = &slot->output.layout.samples[c];
+    const Cj2kPlane *plane = &picture->planes[samples->plane];
+    uint64_t places = picture->memory == CJ2K_MEMORY_CUDA ? (uintptr_t)plane->data : 0;
+    places |= plane->pitch | samples->at[0].offset | cj2k_layout_regular_stride(samples);
+    if (!slot->output.samples[c].data && (places & (samples->word_bytes - 1u)))
+      return false;
+  }
+  return true;
+}
+
+/* The slot's memory has the picture's pitches, so that each plane is downloaded in one copy. */
+Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
+                                          Cj2kError *error)
+{
+  bool on_device = picture->memory == CJ2K_MEMORY_CUDA;
+  uint32_t planes = slot->output.layout.num_planes;
+  size_t size = 0;
+  if (!words_fit(slot, picture))
+    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
+                          "CUDA: words that are not aligned to their size");
+  for (uint32_t p = 0; p < planes && !on_device; p++)
+    size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
+  slot->frame.copy_out = picture->memory == CJ2K_MEMORY_HOST;
+  cudaError_t result = cj2k_cuda_reserve(&slot->frame.picture, size);
+  if (slot->frame.copy_out)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->frame.h_picture, size));
+  if (result != cudaSuccess)
+    return cj2k_cuda_check(result, "memory for the picture", error);
+  size = 0;
+  for (uint32_t p = 0; p < planes; p++) {
+    const Cj2kPlane *plane = &picture->planes[p];
+    slot->output.outputs[p].data =
+        on_device ? plane->data : (uint8_t *)slot->frame.picture.data + size;
+    slot->output.outputs[p].pitch = plane->pitch;
+    size += round_up(plane_extent(slot, p, plane->pitch));
+  }
+  for (uint32_t p = planes; p < slot->output.num_outputs; p++)
+    slot->output.outputs[p] = slot->output.samples[p - planes];
+  return CJ2K_OK;
+}
+
+/* Where plane p is downloaded to: the picture, or the same place in pinned memory as on the device.
+ */
+static uint8_t *host_plane(const Cj2kDecodeSlot *slot, uint32_t p)
+{
+  const uint8_t *on_device = slot->frame.picture.data;
+  return slot->frame.copy_out
+             ? (uint8_t *)slot->frame.h_picture.data + (slot->output.outputs[p].data - on_device)
+             : slot->frame.target->planes[p].data;
+}
+
+/* The bytes of the whole picture, if its planes follow each other without gaps in host memory as
+ * they do on the device; 0: they do not. */
+static size_t adjoining(const Cj2kDecodeSlot *slot)
+{
+  const Cj2kPlane *planes = slot->frame.target->planes;
+  size_t size = 0;
+  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
+    const uint8_t *on_device = (const uint8_t *)slot->frame.picture.data + size;
+    if (!planes[p].data || cj2k_cuda_decode_row_bytes(slot, p) != planes[p].pitch ||
+        (const uint8_t *)planes[p].data != (const uint8_t *)planes[0].data + size ||
+        slot->output.outputs[p].data != on_device)
+      return 0;
+    size += planes[p].pitch * slot->output.plane_rows[p];
+  }
+  return size;
+}
+
+/* Enqueues the download of rows [first, end) of a plane. */
+static cudaError_t download_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t first, uint32_t end)
+{
+  const Cj2kPlane *plane = &slot->frame.target->planes[p];
+  const uint8_t *from = slot->output.outputs[p].data;
+  size_t at = first * plane->pitch, bytes = cj2k_cuda_decode_row_bytes(slot, p);
+  uint8_t *to = host_plane(slot, p);
+
+  if (!to || !bytes || first >= end)
+    return cudaSuccess;
+  return cudaMemcpy2DAsync(to + at, plane->pitch, from + at, plane->pitch, bytes, end - first,
+                           cudaMemcpyDeviceToHost, slot->stream);
+}
+
+/* Downloads the planes; all at once if possible, because each copy is a call into the driver. */
+cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot)
+{
+  size_t size = slot->frame.copy_out ? 0 : adjoining(slot);
+  cudaError_t result = cudaSuccess;
+  if (size) {
+    result = cudaMemcpyAsync(slot->frame.target->planes[0].data, slot->frame.picture.data, size,
+                             cudaMemcpyDeviceToHost, slot->stream);
+    if (result != cudaErrorInvalidValue)
+      return result;
+    (void)cudaGetLastError(); /* the planes are adjacent by chance, of different allocations */
+    result = cudaSuccess;
+  }
+  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++)
+    CJ2K_CUDA_TRY(result, download_plane(slot, p, 0, slot->output.plane_rows[p]));
+  return result;
+}
+
+cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes)
+{
+  cudaError_t result = cudaSuccess;
+  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++)
+    CJ2K_CUDA_TRY(result, download_plane(slot, p, planes[p].first, planes[p].end));
+  return result;
+}
+
+/* Copies rows from pinned memory to the picture in pageable memory, only the bytes of samples. */
+static void copy_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t first, uint32_t end)
+{
+  const Cj2kPlane *plane = &slot->frame.target->planes[p];
+  const uint8_t *from = host_plane(slot, p);
+
+  for (uint32_t y = first; y < end && plane->data; y++)
+    memcpy((uint8_t *)plane->data + y * plane->pitch, from + y * plane->pitch,
+           cj2k_cuda_decode_row_bytes(slot, p));
+}
+
+void cj2k_cuda_decode_copy_out(Cj2kDecodeSlot *slot)
+{
+  for (uint32_t p = 0; p < slot->output.layout.num_planes && slot->frame.copy_out; p++)
+    copy_plane(slot, p, 0, slot->output.plane_rows[p]);
+}
+
+void cj2k_cuda_decode_copy_out_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes)
+{
+  for (uint32_t p = 0; p < slot->output.layout.num_planes && slot->frame.copy_out; p++)
+    copy_plane(slot, p, planes[p].first, planes[p].end);
+}
