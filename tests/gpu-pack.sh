@@ -15,7 +15,7 @@ build=${1:?usage: gpu-pack.sh BUILD DEST} dest=${2:?usage: gpu-pack.sh BUILD DES
 mapfile -t programs < <(
   grep -oh 'build/\(tests\|examples\)/[a-z0-9/-]*' "$(dirname "$0")"/gpu.sh "$(dirname "$0")"/gpu-bench.sh |
     sed 's/^build.//' | grep -v '^tests/fuzz/seeds\|^tests/soak$\|^tests/bench-elements$\|-$' | sort -u
-  printf 'tests/test-%s\n' rate-average rate-ceiling rate-period rate-regions rows slices streams
+  printf 'tests/test-%s\n' parts parts-layouts rate-average rate-ceiling rate-period rate-regions rows slices streams
   printf 'examples/cj2k-%s\n' decode encode info compare
 )
 

@@ -182,7 +182,7 @@ fi
 
 # --- CPU and CUDA compared
 tap golden 300 "$build/tests/golden" --backend cuda
-for name in rate-average rate-ceiling rate-period rate-regions rows slices streams; do
+for name in parts parts-layouts rate-average rate-ceiling rate-period rate-regions rows slices streams; do
   tap $name 300 "$build/tests/test-$name" --backend cuda --tap
 done
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
@@ -199,6 +199,8 @@ tap failing-calls 600 "$build/tests/failing-calls" --share $share
 damages=20
 [ -n "$quick" ] && damages=4
 tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
+tap "decode-equal in parts" 900 "$build/tests/decode-equal" --parts
+tap "decode-equal in parts with damage" 900 "$build/tests/decode-equal" --parts --damage $damages
 tap "decode-equal malformed" 600 "$build/tests/decode-equal" "$CJ2K_SHARED"/malformed/*
 fuzzed=60
 [ -n "$quick" ] && fuzzed=10
@@ -318,7 +320,7 @@ test_sanitized() {
     sanitized $tool encode-equal "$build/tests/encode-equal" "${short[@]}"
   done
   sanitized memcheck "damaged streams" "$build/tests/decode-equal" --damage 1
-  for name in rows slices; do
+  for name in parts parts-layouts rows slices; do
     sanitized memcheck $name "$build/tests/test-$name" --backend cuda --tap
   done
   [ -z "$soak" ] || check "memcheck, soak" soak_with_memcheck

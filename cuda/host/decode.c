@@ -167,6 +167,33 @@ static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult 
   return status;
 }
 
+static Cj2kStatus begin_parts(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                              Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return no_context(error);
+  cj2k_cuda_range_begin("decode: begin parts");
+  Cj2kStatus status = cj2k_cuda_decode_begin_parts(slot, job, error);
+  cj2k_cuda_range_end();
+  cj2k_cuda_leave(&backend->device);
+  return status;
+}
+
+static Cj2kStatus add_parts(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
+                            const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
+                            Cj2kError *error)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return no_context(error);
+  cj2k_cuda_range_begin("decode: add parts");
+  Cj2kStatus status = cj2k_cuda_decode_add_parts(slot, job, precincts, count, rows, error);
+  cj2k_cuda_range_end();
+  cj2k_cuda_leave(&backend->device);
+  return status;
+}
+
 static void *memory_alloc(void *data, Cj2kMemoryKind kind, size_t size)
 {
   Cj2kCudaDecoder *backend = data;
@@ -206,6 +233,8 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
       .abandon = abandon,
       .start = start,
       .wait = wait_frame,
+      .begin_parts = begin_parts,
+      .add_parts = add_parts,
       .memory = {memory_alloc, memory_free, memory_copy, memory_owns}};
   return &backend;
 }

@@ -39,10 +39,11 @@ typedef struct {
   uint32_t in_flight;
   Cj2kMemoryKind memory; /* of the pictures */
   bool decodes, traced;
+  bool parts; /* decodes frames in parts */
 } Case;
 
-#define SLICES                                                                                     \
-  "block-coder=ht slices=true progression-order=pcrl precincts=64x32,32x16 num-resolutions=3 "
+#define IN_ROWS "progression-order=pcrl precincts=64x32,32x16 num-resolutions=3 "
+#define SLICES  IN_ROWS "block-coder=ht slices=true "
 
 static const Case cases[] = {
     {"encode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, false, false},
@@ -66,6 +67,12 @@ static const Case cases[] = {
      true, false},
     {"decode MQ", "block-coder=mq rate-control=lossless", 3, CJ2K_MEMORY_PINNED, true, false},
     {"decode MQ, 4:2:0", "block-coder=mq quant-step=0.01", 1, CJ2K_MEMORY_HOST, true, false},
+    {"decode HT in parts", IN_ROWS "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST,
+     true, true, true},
+    {"decode HT in parts to device memory", IN_ROWS "block-coder=ht quant-step=0.01", 1,
+     CJ2K_MEMORY_CUDA, true, false, true},
+    {"decode MQ in parts, 4:2:0", IN_ROWS "block-coder=mq quant-step=0.01", 2, CJ2K_MEMORY_PINNED,
+     true, false, true},
 };
 
 /* One life of a codec. */
@@ -277,20 +284,35 @@ static void receive_frame(Life *life, Cj2kDecoder *decoder, const Targets *targe
   cj2k_decoder_release(decoder, &frame);
 }
 
+#define PARTS 4
+
+/* Hands a codestream over, whole or in parts. */
+static Cj2kStatus submit(const Life *life, Cj2kDecoder *decoder, const Cj2kPicture *picture,
+                         Cj2kError *error)
+{
+  const Cj2kLayout *layout = &life->picture->layout;
+  gsize size;
+  const uint8_t *data = g_bytes_get_data(life->coded, &size);
+  if (!life->what->parts)
+    return cj2k_decoder_submit(decoder, data, size, layout, picture, NULL, error);
+  Cj2kStatus status = cj2k_decoder_begin(decoder, layout, picture, NULL, NULL, NULL, error);
+  for (gsize i = 0; i < PARTS && status == CJ2K_OK; i++)
+    status = cj2k_decoder_append(decoder, data + size * i / PARTS,
+                                 size * (i + 1) / PARTS - size * i / PARTS, error);
+  return status == CJ2K_OK ? cj2k_decoder_end(decoder, error) : status;
+}
+
 static void run_decoder(Life *life, Cj2kDecoder *decoder, const Targets *targets)
 {
   bool submitted[FRAMES] = {false};
   Cj2kError error = {0};
-  gsize size;
-  const uint8_t *data = g_bytes_get_data(life->coded, &size);
   for (uint32_t i = 0; i < FRAMES + life->what->in_flight; i++) {
     if (i >= life->what->in_flight && submitted[i - life->what->in_flight])
       receive_frame(life, decoder, targets, i - life->what->in_flight);
     if (i >= FRAMES)
       continue;
     call_faults_kernels();
-    Cj2kStatus status = cj2k_decoder_submit(decoder, data, size, &life->picture->layout,
-                                            &targets->pictures[i], NULL, &error);
+    Cj2kStatus status = submit(life, decoder, &targets->pictures[i], &error);
     submitted[i] = status == CJ2K_OK;
     if (status != CJ2K_OK)
       check_error(life, status, &error);
