@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The launchers of the decoding kernels (decode_kernels.h) in C, for programs that are linked with
+ * pretend-runtime.c: they do at once, with the functions of the CPU back end, what the kernels do
+ * with the same structs. So the samples that "cuda" decodes without a GPU are right if the host
+ * side is: lists, tables, offsets, ranges of rows, copies. What the structs say of the launch is
+ * checked. The kernels themselves are not tested.
+ */
+#include "common/cpu/blockcoder.h"
+#include "common/cpu/dwt/transform.h"
+#include "cuda/shared/copy_small.h"
+#include "cuda/shared/decode_kernels.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Launches are done when they are captured, so that a graph would do them once only. */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+  (void)stream, (void)mode;
+  return cudaErrorNotSupported;
+}
+
+cudaError_t cj2k_cuda_ht_init(void)
+{
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream)
+{
+  (void)stream;
+  g_assert_cmpuint(((uintptr_t)to | (uintptr_t)from) % 16, ==, 0);
+  memcpy(to, from, size);
+  return cudaSuccess;
+}
+
+/* ------------------------------------------------------------------------- code-blocks --- */
+
+static uint32_t number_of(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
+{
+  return frame->numbers ? frame->numbers[i] : i;
+}
+
+static const Cj2kCudaBlock *block_of(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
+{
+  return &frame->blocks[number_of(frame, i)];
+}
+
+static bool has_passes(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
+{
+  const Cj2kCodedBlock *coded = &frame->coded[i];
+  return block_of(frame, i)->offset != UINT64_MAX && coded->num_passes && !coded->corrupt;
+}
+
+static void clear(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
+{
+  const Cj2kCudaBlock *block = block_of(frame, i);
+  uint32_t *out = (uint32_t *)frame->coefficients + block->offset;
+  for (uint32_t y = 0; y < block->height; y++)
+    memset(out + (size_t)y * block->stride, 0, block->width * sizeof *out);
+}
+
+/* Decodes and dequantises a block; what the decoder may not read is not there. */
+static bool decode(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
+{
+  const Cj2kCudaBlock *block = block_of(frame, i);
+  const Cj2kCodedBlock *coded = &frame->coded[i];
+  const Cj2kCudaBandStep *step = &frame->steps[block->band];
+  uint8_t *data = g_memdup2(frame->data + coded->offset, MAX(coded->length, 1));
+  uint32_t *samples = g_new(uint32_t, (gsize)block->width * block->height);
+  Cj2kBlockScratch *scratch = cj2k_block_scratch_new();
+  const Cj2kBlockInput in = {.data = data,
+                             .length = coded->length,
+                             .segments = frame->segments + coded->first_segment,
+                             .num_segments = coded->num_segments,
+                             .num_passes = coded->num_passes,
+                             .zero_bitplanes = coded->zero_bitplanes,
+                             .num_bitplanes = (uint8_t)step->num_bitplanes,
+                             .orientation = block->orientation,
+                             .style = block->style,
+                             .width = block->width,
+                             .height = block->height};
+  bool good = coded->zero_bitplanes < step->num_bitplanes &&
+              (coded->is_ht ? cj2k_ht_decode_block(scratch, &in, samples, block->width)
+                            : cj2k_mq_decode_block(scratch, &in, samples, block->width));
+  if (good)
+    cj2k_reconstruct(samples, block->width, block->width, block->height, block->roi_shift,
+                     block->reversible, step->scale,
+                     (uint32_t *)frame->coefficients + block->offset, block->stride);
+  frame->corrupt_flags[i] = !good;
+  *frame->corrupt += !good;
+  cj2k_block_scratch_free(scratch);
+  g_free(samples);
+  g_free(data);
+  return good;
+}
+
+/* The list has `count` blocks, each one once, and all that are like this. */
+static void check_list(const Cj2kCudaDecodeBlocks *frame, const uint32_t *list, uint32_t count,
+                       bool is_ht, uint32_t least_passes)
+{
+  uint8_t *listed = g_new0(uint8_t, frame->num_blocks + 1);
+  for (uint32_t k = 0; k < count; k++) {
+    g_assert_cmpuint(list[k], <, frame->num_blocks);
+    g_assert_false(listed[list[k]]);
+    listed[list[k]] = 1;
+  }
+  for (uint32_t i = 0; i < frame->num_blocks; i++) {
+    const Cj2kCodedBlock *coded = &frame->coded[i];
+    bool wanted =
+        has_passes(frame, i) && !coded->is_ht == !is_ht && coded->num_passes >= least_passes;
+    g_assert_cmpint(listed[i], ==, wanted);
+  }
+  g_free(listed);
+}
+
+cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  check_list(frame, frame->ht.order, frame->ht.count, true, 1);
+  check_list(frame, frame->mq.order, frame->mq.count, false, 1);
+  for (uint32_t i = 0; i < frame->num_blocks; i++)
+    g_assert_cmpuint(frame->corrupt_flags[i], ==, 0);
+  return cudaSuccess;
+}
+
+/* HT blocks become coefficients, all others zeros. */
+cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t i = 0; i < frame->num_blocks; i++) {
+    if (block_of(frame, i)->offset == UINT64_MAX)
+      continue;
+    uint8_t *zeros = &frame->zeros[number_of(frame, i)];
+    bool is_ht = frame->coded[i].is_ht, coded = has_passes(frame, i);
+    bool good = coded && is_ht && decode(frame, i);
+    if (!good && (!*zeros || (coded && is_ht)))
+      clear(frame, i);
+    *zeros = !good && !(coded && !is_ht);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  check_list(frame, frame->ht.refined, frame->ht.num_refined, true, 2);
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  if (!frame->mq.count)
+    return cudaSuccess;
+  g_assert_cmpuint(frame->mq.warps[0], ==, 0);
+  g_assert_cmpuint(frame->mq.warps[frame->mq.num_warps], ==, frame->mq.count);
+  for (uint32_t k = 0; k < frame->mq.count; k++) {
+    g_assert_cmpuint(frame->mq.offsets[k], <, frame->mq.plane_words);
+    if (!decode(frame, frame->mq.order[k]))
+      clear(frame, frame->mq.order[k]);
+  }
+  return cudaSuccess;
+}
+
+/* -------------------------------------------------------------------------------- levels --- */
+
+static Cj2kRect rect_of(const Cj2kCudaLevel *level)
+{
+  uint32_t x = level->is_plane ? 0 : level->odd_x, y = level->is_plane ? 0 : level->odd_y;
+  return (Cj2kRect){x, y, x + level->width, y + level->height};
+}
+
+static Cj2kBands bands_of(const Cj2kCudaLevel *level)
+{
+  Cj2kRect all = rect_of(level);
+  Cj2kBands bands;
+  for (uint32_t b = 0; b < 4; b++) {
+    uint32_t x = b & 1 ? 0 : 1, y = b & 2 ? 0 : 1; /* low-pass bands are rounded up */
+    bands.band[b] = (Cj2kSamples){
+        .data = level->band[b].data,
+        .stride = level->band[b].stride,
+        .rect = {(all.x0 + x) / 2, (all.y0 + y) / 2, (all.x1 + x) / 2, (all.y1 + y) / 2}};
+  }
+  return bands;
+}
+
+static void *new_scratch(uint32_t width)
+{
+  return aligned_alloc(64, (cj2k_dwt_scratch_size(width) + 63) / 64 * 64);
+}
+
+/* The rows of an entry, in the coordinates of rect_of(). */
+static Cj2kCudaRows rows_of(const Cj2kCudaLevel *level, const Cj2kCudaRows *range)
+{
+  Cj2kRect all = rect_of(level);
+  if (!range)
+    return (Cj2kCudaRows){all.y0, all.y1};
+  if (range->first < range->end) {
+    g_assert_cmpuint(range->first, >=, all.y0);
+    g_assert_cmpuint(range->end, <=, all.y1);
+  }
+  return *range;
+}
+
+static Cj2kCudaRows rows_of_entry(const Cj2kCudaLevel *level, const Cj2kCudaStrips *strips,
+                                  uint32_t i)
+{
+  Cj2kCudaRows rows = rows_of(level, strips->ranges ? &strips->ranges[i] : NULL);
+  g_assert_cmpuint(strips->rows % 2, ==, 0);
+  g_assert_cmpuint(strips->width, >=, level->width);
+  g_assert_cmpuint(strips->height, >=, rows.end - rows.first);
+  return rows;
+}
+
+cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
+                           const Cj2kCudaStrips *strips, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t i = 0; i < count; i++) {
+    Cj2kCudaRows rows = rows_of_entry(&levels[i], strips, i);
+    Cj2kBands bands = bands_of(&levels[i]);
+    Cj2kSamples out = {levels[i].out.data, levels[i].out.stride, rect_of(&levels[i])};
+    void *scratch = new_scratch(levels[i].width);
+    if (rows.first < rows.end)
+      cj2k_idwt_level(reversible, &bands, &out, rows.first, rows.end, scratch);
+    free(scratch);
+  }
+  return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------------------- last level --- */
+
+/* An entry of the last level; where its rows go to: outputs, or if that is NULL `direct`. */
+typedef struct {
+  const Cj2kCudaFinish *finish;
+  const Cj2kCudaOutput *outputs;
+  const Cj2kCudaDirect *direct;
+  uint32_t count; /* of components */
+  bool reversible;
+} Entry;
+
+static int32_t to_sample(const void *row, uint32_t x, bool reversible, const Cj2kCudaRange *range)
+{
+  if (reversible)
+    return CLAMP((int32_t)((uint32_t)((const int32_t *)row)[x] + (uint32_t)range->dc), range->lo,
+                 range->hi);
+  float v = ((const float *)row)[x] + range->dc_f;
+  v = v > range->lo_f ? v : range->lo_f;
+  return (int32_t)lrintf(v < range->hi_f ? v : range->hi_f);
+}
+
+static uint32_t to_word(int32_t v, const Cj2kCudaStore *store)
+{
+  uint32_t bits = ((uint32_t)v + store->offset) << store->up;
+  if (store->direct)
+    return (uint32_t)v;
+  if (store->down)
+    bits = (uint32_t)MIN((int32_t)((uint32_t)v + store->offset + store->round) >> store->down,
+                         store->most);
+  bits = (bits & store->mask) << store->shift;
+  if (store->swapped)
+    bits = store->word_bytes == 2 ? GUINT16_SWAP_LE_BE((uint16_t)bits) : GUINT32_SWAP_LE_BE(bits);
+  return bits;
+}
+
+/* Stores row y, from the component's first one, of component k. */
+static void store_row(const Entry *entry, uint32_t k, const void *row, uint32_t y)
+{
+  const Cj2kCudaStore *store = &entry->finish->store[k];
+  uint8_t *to;
+  if (store->plane == UINT32_MAX)
+    return;
+  if (entry->outputs)
+    to = entry->outputs[store->plane].data +
+         (size_t)(store->y + y) * entry->outputs[store->plane].pitch + store->first +
+         (size_t)store->x * store->stride;
+  else
+    to = entry->direct->row[k] + (size_t)y * entry->direct->pitch[k];
+  for (uint32_t x = 0; x < entry->finish->level[0].width; x++) {
+    uint32_t word = to_word(to_sample(row, x, entry->reversible, &store->range), store);
+    memcpy(to + (size_t)x * store->stride, &word, store->word_bytes);
+  }
+}
+
+static void finish_entry(const Entry *entry, Cj2kCudaRows rows)
+{
+  const Cj2kCudaLevel *levels = entry->finish->level;
+  Cj2kRect all = rect_of(&levels[0]);
+  Cj2kIdwtRows state[3];
+  void *scratch[3], *row[3];
+
+  for (uint32_t k = 0; k < entry->count; k++) {
+    Cj2kSamples plane = {levels[k].band[CJ2K_LL].data, levels[k].band[CJ2K_LL].stride, all};
+    Cj2kBands bands = bands_of(&levels[k]);
+    scratch[k] = new_scratch(levels[k].width);
+    if (levels[k].is_plane)
+      cj2k_idwt_rows_init_plane(&state[k], entry->reversible, &plane, rows.first, rows.end,
+                                scratch[k]);
+    else
+      cj2k_idwt_rows_init(&state[k], entry->reversible, &bands, &all, rows.first, rows.end,
+                          scratch[k]);
+  }
+  for (uint32_t y = rows.first; y < rows.end; y++) {
+    for (uint32_t k = 0; k < entry->count; k++)
+      row[k] = cj2k_idwt_rows_next(&state[k]);
+    if (entry->count == 3)
+      cj2k_inverse_mct(entry->reversible, row[0], row[1], row[2], levels[0].width);
+    for (uint32_t k = 0; k < entry->count; k++)
+      store_row(entry, k, row[k], y - all.y0);
+  }
+  for (uint32_t k = 0; k < entry->count; k++)
+    free(scratch[k]);
+}
+
+cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
+                             bool reversible, bool is_plane, const Cj2kCudaStrips *strips,
+                             const Cj2kCudaOutput *outputs, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t i = 0; i < count; i++) {
+    const Entry entry = {&finish[i], outputs, NULL, three ? 3 : 1, reversible};
+    Cj2kCudaRows rows = rows_of_entry(&finish[i].level[0], strips, i);
+    g_assert_cmpint(finish[i].level[0].is_plane, ==, is_plane);
+    if (rows.first < rows.end)
+      finish_entry(&entry, rows);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
+                                   const Cj2kCudaStrips *strips, const Cj2kCudaOutput *outputs,
+                                   cudaStream_t stream)
+{
+  return cj2k_cuda_finish(finish, count, false, reversible, false, strips, outputs, stream);
+}
+
+bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k)
+{
+  const Cj2kCudaStore *store = &finish->store[k];
+  return !finish->level[0].is_plane && store->plane != UINT32_MAX && store->direct &&
+         store->stride == 2 && store->word_bytes == 2;
+}
+
+bool cj2k_cuda_finish_is_aligned(const Cj2kCudaOutput *outputs, uint32_t count)
+{
+  (void)outputs, (void)count;
+  return true;
+}
+
+bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutput *outputs,
+                                Cj2kCudaDirect *direct)
+{
+  for (uint32_t k = 0; k < 3; k++) {
+    const Cj2kCudaStore *store = &finish->store[k];
+    if (!cj2k_cuda_finish_has_words(finish, k))
+      return false;
+    const Cj2kCudaOutput *output = &outputs[store->plane];
+    direct->row[k] =
+        output->data + store->y * output->pitch + store->first + (size_t)store->x * store->stride;
+    direct->pitch[k] = (uint32_t)output->pitch;
+  }
+  return true;
+}
+
+cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
+                                    uint32_t rows, const Cj2kCudaRows *range, cudaStream_t stream)
+{
+  const Entry entry = {finish, NULL, direct, 3, finish->level[0].reversible};
+  (void)stream;
+  g_assert_cmpuint(rows % 2, ==, 0);
+  finish_entry(&entry, rows_of(&finish->level[0], range));
+  return cudaSuccess;
+}
+
+/* ------------------------------------------------------------------------------- packing --- */
+
+/* Adds the samples of component k to a unit. */
+static void pack_component(const Cj2kCudaPack *pack, uint32_t k, uint32_t unit, uint32_t y,
+                           uint8_t *bytes)
+{
+  const Cj2kSampleLayout *layout = &pack->layout[k];
+  const uint8_t *row = pack->source[k].data + (size_t)y * pack->source[k].pitch;
+  for (uint32_t j = 0; j < layout->unit_samples; j++) {
+    uint32_t x = unit * layout->unit_samples + j;
+    uint16_t sample;
+    if (x >= pack->width[k] || y >= pack->height[k])
+      return;
+    memcpy(&sample, row + 2 * (size_t)x, sizeof sample);
+    uint32_t word = (uint32_t)sample << layout->at[j].shift;
+    for (uint32_t i = 0; i < layout->word_bytes; i++)
+      bytes[layout->at[j].offset + i] |=
+          (uint8_t)(word >> 8 * (layout->big_endian ? layout->word_bytes - 1 - i : i));
+  }
+}
+
+cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane, size_t row_bytes,
+                           cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t y = pack->first_row; y < pack->rows; y++)
+    for (uint32_t unit = 0; unit < pack->units; unit++) {
+      uint8_t bytes[sizeof pack->fill];
+      size_t at = (size_t)unit * pack->unit_bytes;
+      memcpy(bytes, pack->fill, sizeof bytes);
+      for (uint32_t k = 0; k < pack->count; k++)
+        pack_component(pack, k, unit, y, bytes);
+      if (at < row_bytes)
+        memcpy(plane->data + (size_t)y * plane->pitch + at, bytes,
+               MIN(pack->unit_bytes, row_bytes - at));
+    }
+  return cudaSuccess;
+}
