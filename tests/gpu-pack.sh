@@ -17,6 +17,7 @@ mapfile -t programs < <(
     sed 's/^build.//' | grep -v '^tests/fuzz/seeds\|^tests/soak$\|^tests/bench-elements$\|-$' | sort -u
   printf 'tests/test-%s\n' parts parts-layouts rate-average rate-ceiling rate-period rate-regions rows slices streams
   printf 'examples/cj2k-%s\n' decode encode info compare
+  printf 'tests/measure-%s\n' parts rows
 )
 
 rm -rf "$dest"
