@@ -209,7 +209,6 @@ typedef struct Cj2kEncodeBackend {
   bool rows_at_once;    /* a call of transform_rows() costs more than its rows: it should get all
                            that are there, not only those that are needed next */
   bool converts_hlg;    /* transform() knows CJ2K_TRANSFER_HLG */
-  bool quantises_best;  /* measure() and code() know CJ2K_EFFORT_BEST */
   /* `plan` and `threads` are used until close: the back end takes a reference to the plan, and the
    * threads are the encoder's, for work on the host. */
   void *(*open)(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,

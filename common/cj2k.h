@@ -554,8 +554,8 @@ typedef enum {
 /** How much time rate control may take for a better picture at the same bytes. */
 typedef enum {
   CJ2K_EFFORT_FAST = 0, /**< each coefficient is quantised by itself */
-  CJ2K_EFFORT_BEST, /**< HT: coefficients are quantised by rate and distortion. Done by the CPU back
-                       end; without effect on MQ and without step sizes */
+  CJ2K_EFFORT_BEST, /**< HT: coefficients are quantised by rate and distortion; without effect on MQ
+                       and without step sizes */
 } Cj2kRateEffort;
 /** Sets of parameters for latency below a frame; see docs/rate-control.md. */
 typedef enum {

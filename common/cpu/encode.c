@@ -258,7 +258,6 @@ const Cj2kEncodeBackend *cj2k_cpu_encode_backend(void)
       .takes_ht_blocks = true,
       .takes_mq_blocks = true,
       .converts_hlg = true,
-      .quantises_best = true,
       .open = backend_open,
       .close = backend_close,
       .slot_new = slot_new,

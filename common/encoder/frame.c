@@ -81,9 +81,6 @@ static Cj2kStatus check_features(const Cj2kEncoderParams *params, const Cj2kEnco
       !backend->converts_hlg)
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
                           "the conversion of HLG to X'Y'Z' is not implemented on the GPU");
-  if (cj2k_quantises_best(params) && !backend->quantises_best)
-    return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
-                          "rate-effort best is not implemented on the GPU");
   return CJ2K_OK;
 }
 

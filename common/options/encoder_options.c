@@ -60,7 +60,7 @@ static const Cj2kOptionWord profiles[] = {
 
 static const Cj2kOptionWord efforts[] = {
   { CJ2K_EFFORT_FAST, "fast", "Each coefficient is quantised by itself" },
-  { CJ2K_EFFORT_BEST, "best", "HTJ2K: coefficients are quantised by rate and distortion, 0.2 to 0.4 dB more; done by the CPU, in five times the time" },
+  { CJ2K_EFFORT_BEST, "best", "HTJ2K: coefficients are quantised by rate and distortion, 0.2 to 0.4 dB more, which takes time: on the CPU five times as much" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord transfers[] = {

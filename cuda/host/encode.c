@@ -49,6 +49,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->plan = cj2k_plan_ref(plan);
   encoder->threads = threads;
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
+  encoder->best = encoder->ht && params->rate_effort == CJ2K_EFFORT_BEST && plan->num_tile_comps &&
+                  !plan->tile_comps[0].reversible;
   /* One frame in flight may spin for the sake of latency; several would keep a core busy each. */
   encoder->blocking = params->frames_in_flight > 1;
   encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */

@@ -53,6 +53,7 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
+  bool best;          /* HT: quantisation by rate and distortion; no band is reversible */
   bool launches_late; /* kernels are launched only after their picture has been uploaded */
   uint32_t helpers;   /* threads that spin while they wait for the GPU's results */
   /* Shared by all slots, so that pictures are uploaded one after the other, each with the whole
@@ -136,6 +137,7 @@ typedef struct {
   Cj2kCudaPair again; /* uint32_t: numbers of the blocks that are coded again */
   uint32_t num_again; /* 0: all blocks are coded */
   Cj2kCudaMemory scratch;
+  Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, distortions, lengths */
   Cj2kCudaEncodeBlocks job; /* of the last step */

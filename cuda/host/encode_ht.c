@@ -12,6 +12,9 @@ void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
 
   cj2k_cuda_queue_reserve_pair(queue, &slot->ht.choices, blocks * sizeof(Cj2kHtChoice));
   cj2k_cuda_queue_reserve_pair(queue, &slot->ht.again, blocks * sizeof(uint32_t));
+  if (slot->encoder->best)
+    cj2k_cuda_queue_reserve(queue, &slot->ht.indices,
+                            slot->encoder->plan->num_coefficients * sizeof(int32_t));
 }
 
 void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
@@ -20,6 +23,7 @@ void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
   cj2k_cuda_release_pair(&slot->ht.again);
   cj2k_cuda_release_pair(&slot->ht.measured);
   cj2k_cuda_release(&slot->ht.scratch);
+  cj2k_cuda_release(&slot->ht.indices);
 }
 
 void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
@@ -31,6 +35,7 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
   slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = encoder->lists.blocks.data,
                                         .tables = encoder->lists.tables.data,
                                         .coefficients = slot->transform.coefficients.data,
+                                        .indices = slot->ht.indices.data,
                                         .quantisers = slot->blocks.quantisers.device.data,
                                         .num_blocks = encoder->plan->num_blocks,
                                         .stride = stride};

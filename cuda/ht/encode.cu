@@ -7,6 +7,7 @@
  */
 #include "encode_bits.cuh"
 #include "encode_quads.cuh"
+#include "quantise.cuh"
 
 namespace {
 
@@ -68,21 +69,6 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     vlc = {{memory->vlc, kVlcWords - 1, 0, 4}, nullptr, 0, true};
   }
 
-  /* Returns the context of quad i (T.814 7.3.5); *above: the largest exponent of its neighbours in
-   * the row above. */
-  __device__ uint32_t neighbours(uint32_t i, uint32_t col, bool first_row, uint32_t *above)
-  {
-    const uint16_t *quads = memory->quads + i;
-    uint32_t left = col ? quads[-1] & 15 : 0;
-    *above = 0;
-    if (first_row)
-      return ((left | left >> 1) & 1) | (left >> 1 & 6);
-    const uint16_t *row = quads - row_quads;
-    uint32_t n = row[0], nw = col ? row[-1] : 0, ne = col + 1 < cols ? row[1] : 0;
-    *above = max(max(lower_right(nw), lower_left(n)), max(lower_right(n), lower_left(ne)));
-    return ((nw >> 3 | n >> 1) & 1) | (left > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
-  }
-
   /* Encodes one quad per lane, quad i in this lane, into the bit strings. */
   __device__ void step(uint32_t i, uint32_t col, uint32_t row, bool inside, const uint32_t raw[4])
   {
@@ -96,7 +82,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     memory->quads[i] = (uint16_t)quad.info;
     __syncwarp();
     if (inside)
-      context = neighbours(i, col, row == 0, &above);
+      context = context_of(memory->quads + i, col, cols, row_quads, row == 0, &above);
     quad.bound_by(e, above);
     significant |= quad.rho;
     uint32_t entry = inside ? tables->encode[row != 0][context << 8 | quad.rho << 4 | quad.eps] : 0;
@@ -414,7 +400,7 @@ __global__ void __launch_bounds__(32, kResident) encode_kernel(Cj2kCudaEncodeBlo
     return;
   uint32_t b = frame.order ? frame.order[task] : (uint32_t)task;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  if (block.reversible)
+  if (block.reversible || frame.indices)
     encode_block<true>(frame, block, b, &memory);
   else
     encode_block<false>(frame, block, b, &memory);
@@ -449,10 +435,17 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
     return;
   uint64_t b = frame.order ? frame.order[index] : index;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  if (block.reversible)
+  if (block.reversible || frame.indices)
     measure_block<true>(frame, block, b, p, &memory);
   else
     measure_block<false>(frame, block, b, p, &memory);
+}
+
+/* The magnitude that was chosen for a sample, at most `limit`. */
+__device__ uint32_t chosen(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
+                           uint32_t limit, uint32_t x, uint32_t y)
+{
+  return min((uint32_t)abs(frame.indices[block.offset + (uint64_t)y * block.stride + x]), limit);
 }
 
 /* Measures the error of quantisation itself (Cj2kEncodeResult.band_errors); one
@@ -469,12 +462,12 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
     for (uint32_t x = threadIdx.x; x < block.width; x += 32) {
       uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
       if (frame.measure.num_planes == 0) { /* else the measuring kernel counts saturated samples */
-        samples.limited(samples.quantise(bits));
+        samples.limited(frame.indices ? chosen(frame, block, ~0u, x, y) : samples.quantise(bits));
       }
       if (block.reversible)
         continue;
       float t = fminf(fabsf(__uint_as_float(bits)) * samples.inv_scale, 2147483520.0f);
-      uint32_t q = (uint32_t)t;
+      uint32_t q = frame.indices ? chosen(frame, block, samples.limit, x, y) : (uint32_t)t;
       float left = t - (float)q;
       int32_t e = (int32_t)((q ? left - 0.5f : left) * 1024.0f);
       sum += (uint64_t)((int64_t)e * e);
@@ -492,22 +485,38 @@ uint32_t num_tasks(const Cj2kCudaEncodeBlocks *frame)
   return (uint32_t)(((uint64_t)frame->num_blocks + frame->stride - 1) / frame->stride);
 }
 
+/* The blocks with the input of the coder: coefficients, or if there is room for them the indices
+ * that are chosen by rate and distortion, as if they were reversible coefficients. */
+Cj2kCudaEncodeBlocks with_indices(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  Cj2kCudaEncodeBlocks input = *frame;
+  if (frame->indices && num_tasks(frame)) {
+    quantise_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
+    input.coefficients = reinterpret_cast<const uint32_t *>(frame->indices);
+  }
+  return input;
+}
+
 } // namespace
 
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  encode_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
+  const Cj2kCudaEncodeBlocks input = with_indices(frame, stream);
+  encode_kernel<<<num_tasks(frame), 32, 0, stream>>>(input);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  measure_kernel<<<num_tasks(frame) * frame->measure.num_planes, 32, 0, stream>>>(*frame);
+  const Cj2kCudaEncodeBlocks input = with_indices(frame, stream);
+  measure_kernel<<<num_tasks(frame) * frame->measure.num_planes, 32, 0, stream>>>(input);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
+  if (!frame->measure.num_planes) /* else the blocks have been measured just before */
+    with_indices(frame, stream);
   band_errors_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

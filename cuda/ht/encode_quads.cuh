@@ -22,6 +22,22 @@ __device__ __forceinline__ uint32_t lower_right(uint32_t quad)
 
 /* ------------------------------------------------------------------------------ samples --- */
 
+/* The context of a quad (T.814 7.3.5); *above: the largest exponent of its neighbours in the row
+ * above. `quads`: what Quad::analyse() keeps of it, the same of others before it, `row_quads` of
+ * them in a row; `cols` quads of a row are in the block. */
+__device__ __forceinline__ uint32_t context_of(const uint16_t *quads, uint32_t col, uint32_t cols,
+                                               uint32_t row_quads, bool first_row, uint32_t *above)
+{
+  uint32_t left = col ? quads[-1] & 15 : 0;
+  *above = 0;
+  if (first_row)
+    return ((left | left >> 1) & 1) | (left >> 1 & 6);
+  const uint16_t *row = quads - row_quads;
+  uint32_t n = row[0], nw = col ? row[-1] : 0, ne = col + 1 < cols ? row[1] : 0;
+  *above = max(max(lower_right(nw), lower_left(n)), max(lower_right(n), lower_left(ne)));
+  return ((nw >> 3 | n >> 1) & 1) | (left > 3) << 1 | ((n >> 3 | ne >> 1) & 1) << 2;
+}
+
 /* The samples of a block, read by quads. */
 struct QuadSamples : Samples {
   bool pairs; /* aligned, so that two neighbours can be read at once */

@@ -159,6 +159,8 @@ typedef struct {
   const Cj2kCudaEncodeBlock *blocks;
   const Cj2kCudaEncodeTables *tables;
   const uint32_t *coefficients;
+  int32_t *indices; /* HT with rate-effort=best, no block reversible: room for as many quantiser
+                       indices, which are chosen before blocks are coded or measured; else NULL */
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
   const uint32_t *order; /* the numbers of the blocks, on the device or in pinned host memory; NULL:

@@ -127,6 +127,24 @@ static const Case cases[] = {
     {"rgb12", 200, 120, CBR(3), 32, 32, 4, .tile = 61, .x0 = 3, .y0 = 5, .csf = true,
      .options = "roi=0,0,90,200,0.25;60,50,300,30,64"},
     {"yuv422p10", 262, 131, CBR(2), 64, 64, 5, .options = "roi=100,0,60,131,8"},
+    {"rgb12", 640, 360, CBR(2), 64, 64, 6, .options = "rate-effort=best"},
+    {"rgb12", 640, 360, CBR(3), 32, 32, 6, .one_in_flight = true, .options = "rate-effort=best"},
+    {"rgb12", 257, 143, CBR(1), 64, 64, 5, 0, 1, 1, .options = "rate-effort=best"},
+    {"grey8", 241, 67, QUALITY(70), 16, 256, 4, 0, 2, 3, .options = "rate-effort=best"},
+    {"grey8", 20, 1200, QUALITY(95), 4, 1024, 2, .options = "rate-effort=best"},
+    {"grey8", 1200, 20, QUALITY(95), 1024, 4, 2, .options = "rate-effort=best"},
+    {"grey8", 9, 6, QUALITY(100), 4, 4, 3, 0, 1, 1, .options = "rate-effort=best"},
+    {"grey8", 1, 1, QUALITY(95), 64, 64, 3, 0, 1, 1, .options = "rate-effort=best"},
+    {"grey8", 320, 240, PSNR(38), 64, 64, 5, .options = "rate-effort=best"},
+    {"grey16", 130, 257, QSTEP(1.0 / 65536), 64, 64, 6, .options = "rate-effort=best"},
+    {"yuv422p10", 150, 1031, CBR(2), 64, 64, 6, .options = "rate-effort=best"},
+    {"yuv422p10", 262, 131, CBR(3), 32, 32, 5, .csf = true, .options = "rate-effort=best"},
+    {"v210", 161, 514, CBR(4), 32, 32, 4, .options = "rate-effort=best"},
+    {"rgb12", 200, 120, QUALITY(90), 32, 32, 3, 37, 3, 5, CJ2K_MCT_OFF,
+     .options = "rate-effort=best"},
+    {"rgb12", 257, 143, QUALITY(90), 64, 64, 5, .options = "bits-per-pixel=1.5 rate-effort=best"},
+    {"rgb12", 257, 143, CBR(2), 32, 32, 5, .options = "roi=40,20,100,80,16 rate-effort=best"},
+    {"rgb12", 192, 108, CBR(3), 32, 32, 6, .layers = 3, .options = "rate-effort=best"},
 };
 
 static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderParams *params)
@@ -378,7 +396,7 @@ static guint check_fallbacks(guint *count)
 {
   static const struct {
     const char *options, *word;
-  } all[] = {{"rgb-to-xyz=on xyz-transfer=hlg", "HLG"}, {"rate-effort=best", "rate-effort best"}};
+  } all[] = {{"rgb-to-xyz=on xyz-transfer=hlg", "HLG"}};
   guint failed = 0;
 
   for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
