@@ -67,7 +67,7 @@ static void target_init(Target *target, const Cj2kVideoFormat *format, const Cj2
                         const TestPicture *picture, Cj2kDecoder *decoder, Cj2kMemoryKind memory)
 {
   *target = (Target){.size = 0};
-  size_t at[4];
+  size_t at[4] = {0};
   for (uint32_t p = 0; p < layout->num_planes; p++) {
     uint32_t width = 0;
     g_assert_true(cj2k_layout_plane_size(layout, p, picture->components, picture->num_components,
