@@ -485,38 +485,49 @@ uint32_t num_tasks(const Cj2kCudaEncodeBlocks *frame)
   return (uint32_t)(((uint64_t)frame->num_blocks + frame->stride - 1) / frame->stride);
 }
 
-/* The blocks with the input of the coder: coefficients, or if there is room for them the indices
- * that are chosen by rate and distortion, as if they were reversible coefficients. */
-Cj2kCudaEncodeBlocks with_indices(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+/* Sets *input to the blocks with the input of the coder: coefficients, or if there is room for them
+ * the indices that are chosen by rate and distortion, as if they were reversible coefficients. */
+cudaError_t choose_indices(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream,
+                           Cj2kCudaEncodeBlocks *input)
 {
-  Cj2kCudaEncodeBlocks input = *frame;
-  if (frame->indices && num_tasks(frame)) {
-    quantise_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
-    input.coefficients = reinterpret_cast<const uint32_t *>(frame->indices);
-  }
-  return input;
+  *input = *frame;
+  if (!frame->indices || !num_tasks(frame))
+    return cudaSuccess;
+  quantise_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
+  input->coefficients = reinterpret_cast<const uint32_t *>(frame->indices);
+  return cudaGetLastError();
 }
 
 } // namespace
 
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  const Cj2kCudaEncodeBlocks input = with_indices(frame, stream);
+  Cj2kCudaEncodeBlocks input;
+  cudaError_t error = choose_indices(frame, stream, &input);
+  if (error != cudaSuccess)
+    return error;
   encode_kernel<<<num_tasks(frame), 32, 0, stream>>>(input);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  const Cj2kCudaEncodeBlocks input = with_indices(frame, stream);
+  Cj2kCudaEncodeBlocks input;
+  cudaError_t error = choose_indices(frame, stream, &input);
+  if (error != cudaSuccess)
+    return error;
   measure_kernel<<<num_tasks(frame) * frame->measure.num_planes, 32, 0, stream>>>(input);
   return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
+  Cj2kCudaEncodeBlocks input;
+  cudaError_t error = cudaSuccess;
   if (!frame->measure.num_planes) /* else the blocks have been measured just before */
-    with_indices(frame, stream);
+    error = choose_indices(frame, stream, &input);
+  if (error != cudaSuccess)
+    return error;
   band_errors_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }
