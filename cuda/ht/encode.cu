@@ -82,7 +82,7 @@ template <bool kStore, bool kReversible> struct BlockEncoder {
     memory->quads[i] = (uint16_t)quad.info;
     __syncwarp();
     if (inside)
-      context = context_of(memory->quads + i, col, cols, row_quads, row == 0, &above);
+      context = context_of(memory->quads, i, col, cols, row_quads, row == 0, &above);
     quad.bound_by(e, above);
     significant |= quad.rho;
     uint32_t entry = inside ? tables->encode[row != 0][context << 8 | quad.rho << 4 | quad.eps] : 0;
@@ -392,6 +392,10 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
   }
 }
 
+/* Kernels with kChosen read the indices that quantise_kernel has chosen, as if they were reversible
+ * coefficients. They are kernels of their own, so that the code for all other frames stays as it
+ * is without them. */
+template <bool kChosen>
 __global__ void __launch_bounds__(32, kResident) encode_kernel(Cj2kCudaEncodeBlocks frame)
 {
   __shared__ BlockMemory memory;
@@ -400,7 +404,7 @@ __global__ void __launch_bounds__(32, kResident) encode_kernel(Cj2kCudaEncodeBlo
     return;
   uint32_t b = frame.order ? frame.order[task] : (uint32_t)task;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  if (block.reversible || frame.indices)
+  if (kChosen || block.reversible)
     encode_block<true>(frame, block, b, &memory);
   else
     encode_block<false>(frame, block, b, &memory);
@@ -426,6 +430,7 @@ __device__ void measure_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaE
     count_saturated(frame, encoder.samples);
 }
 
+template <bool kChosen>
 __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
 {
   __shared__ BlockMemory memory;
@@ -435,7 +440,7 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
     return;
   uint64_t b = frame.order ? frame.order[index] : index;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  if (block.reversible || frame.indices)
+  if (kChosen || block.reversible)
     measure_block<true>(frame, block, b, p, &memory);
   else
     measure_block<false>(frame, block, b, p, &memory);
@@ -450,6 +455,7 @@ __device__ uint32_t chosen(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEnco
 
 /* Measures the error of quantisation itself (Cj2kEncodeResult.band_errors); one
  * warp for each block. */
+template <bool kChosen>
 __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks frame)
 {
   uint64_t b = (uint64_t)blockIdx.x * frame.stride;
@@ -462,12 +468,12 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
     for (uint32_t x = threadIdx.x; x < block.width; x += 32) {
       uint32_t bits = samples.data[(uint64_t)y * block.stride + x];
       if (frame.measure.num_planes == 0) { /* else the measuring kernel counts saturated samples */
-        samples.limited(frame.indices ? chosen(frame, block, ~0u, x, y) : samples.quantise(bits));
+        samples.limited(kChosen ? chosen(frame, block, ~0u, x, y) : samples.quantise(bits));
       }
       if (block.reversible)
         continue;
       float t = fminf(fabsf(__uint_as_float(bits)) * samples.inv_scale, 2147483520.0f);
-      uint32_t q = frame.indices ? chosen(frame, block, samples.limit, x, y) : (uint32_t)t;
+      uint32_t q = kChosen ? chosen(frame, block, samples.limit, x, y) : (uint32_t)t;
       float left = t - (float)q;
       int32_t e = (int32_t)((q ? left - 0.5f : left) * 1024.0f);
       sum += (uint64_t)((int64_t)e * e);
@@ -506,7 +512,8 @@ cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t 
   cudaError_t error = choose_indices(frame, stream, &input);
   if (error != cudaSuccess)
     return error;
-  encode_kernel<<<num_tasks(frame), 32, 0, stream>>>(input);
+  const auto kernel = frame->indices ? encode_kernel<true> : encode_kernel<false>;
+  kernel<<<num_tasks(frame), 32, 0, stream>>>(input);
   return cudaGetLastError();
 }
 
@@ -516,7 +523,8 @@ cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t
   cudaError_t error = choose_indices(frame, stream, &input);
   if (error != cudaSuccess)
     return error;
-  measure_kernel<<<num_tasks(frame) * frame->measure.num_planes, 32, 0, stream>>>(input);
+  const auto kernel = frame->indices ? measure_kernel<true> : measure_kernel<false>;
+  kernel<<<num_tasks(frame) * frame->measure.num_planes, 32, 0, stream>>>(input);
   return cudaGetLastError();
 }
 
@@ -528,6 +536,7 @@ cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_
     error = choose_indices(frame, stream, &input);
   if (error != cudaSuccess)
     return error;
-  band_errors_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
+  const auto kernel = frame->indices ? band_errors_kernel<true> : band_errors_kernel<false>;
+  kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }

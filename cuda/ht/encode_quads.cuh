@@ -22,12 +22,14 @@ __device__ __forceinline__ uint32_t lower_right(uint32_t quad)
 
 /* ------------------------------------------------------------------------------ samples --- */
 
-/* The context of a quad (T.814 7.3.5); *above: the largest exponent of its neighbours in the row
- * above. `quads`: what Quad::analyse() keeps of it, the same of others before it, `row_quads` of
- * them in a row; `cols` quads of a row are in the block. */
-__device__ __forceinline__ uint32_t context_of(const uint16_t *quads, uint32_t col, uint32_t cols,
-                                               uint32_t row_quads, bool first_row, uint32_t *above)
+/* The context of quad i (T.814 7.3.5); *above: the largest exponent of its neighbours in the row
+ * above. `quads`: what Quad::analyse() keeps of each, `row_quads` of them in a row; `cols` quads of
+ * a row are in the block. */
+__device__ __forceinline__ uint32_t context_of(const uint16_t *quads, uint32_t i, uint32_t col,
+                                               uint32_t cols, uint32_t row_quads, bool first_row,
+                                               uint32_t *above)
 {
+  quads += i;
   uint32_t left = col ? quads[-1] & 15 : 0;
   *above = 0;
   if (first_row)

@@ -34,15 +34,14 @@ struct Quantiser {
   __device__ void quantise(uint32_t col, uint32_t row, float inv_scale)
   {
     Cj2kHtQuad quad;
-    uint32_t raw[4], mu[4], above, rho = 0;
+    uint32_t raw[4], mu[4], above, rho = 0, i = row * cols + col;
     uint64_t at;
-    uint16_t *own = quads + row * cols + col;
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
       raw[n] = place(col, row, n, &at) ? frame.coefficients[at] : 0;
       quad.t[n] = fminf(fabsf(__uint_as_float(raw[n])) * inv_scale, CJ2K_HT_MOST_STEPS);
     }
-    quad.context = context_of(own, col, cols, cols, row == 0, &above) << 8;
+    quad.context = context_of(quads, i, col, cols, cols, row == 0, &above) << 8;
     quad.kappa = max(above, 2u) - 1;
     quad.vlc = frame.tables->encode[row != 0];
     cj2k_ht_choose(&quad, mu);
@@ -52,7 +51,7 @@ struct Quantiser {
       if (place(col, row, n, &at))
         frame.indices[at] = raw[n] >> 31 ? -(int32_t)mu[n] : (int32_t)mu[n];
     }
-    *own = (uint16_t)(rho | cj2k_ht_exponent(mu[1]) << 4 | cj2k_ht_exponent(mu[3]) << 10);
+    quads[i] = (uint16_t)(rho | cj2k_ht_exponent(mu[1]) << 4 | cj2k_ht_exponent(mu[3]) << 10);
   }
 };
 

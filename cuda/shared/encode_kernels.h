@@ -159,8 +159,6 @@ typedef struct {
   const Cj2kCudaEncodeBlock *blocks;
   const Cj2kCudaEncodeTables *tables;
   const uint32_t *coefficients;
-  int32_t *indices; /* HT with rate-effort=best, no block reversible: room for as many quantiser
-                       indices, which are chosen before blocks are coded or measured; else NULL */
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
   const uint32_t *order; /* the numbers of the blocks, on the device or in pinned host memory; NULL:
@@ -179,6 +177,10 @@ typedef struct {
   Cj2kPassLength *passes;
 
   Cj2kCudaMeasure measure;
+
+  /* HT with rate-effort=best, no block reversible: room for as many quantiser indices as there are
+   * coefficients, which are chosen before blocks are coded or measured; else NULL. */
+  int32_t *indices;
 } Cj2kCudaEncodeBlocks;
 
 /* Scratch memory for one sample, in bits: as much as its coded bits can take if quantiser indices
