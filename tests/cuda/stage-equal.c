@@ -72,6 +72,16 @@ static const Case cases[] = {
     {"rgb12", 1280, 720, LOSSLESS, 64, 64, 6, .one_in_flight = true},
     {"rgb12", 1001, 703, STEP(4096), 32, 32, 6, 0, 1, 1, .mq = true},
     {"yuv422p10", 1280, 720, STEP(1024), 64, 64, 6},
+    {"grey8", 1, 1, STEP(512), 64, 64, 3, 0, 1, 1, .best = true},
+    {"grey8", 61, 1, STEP(512), 32, 32, 4, 0, 3, 5, .best = true},
+    {"grey8", 1100, 40, STEP(256), 1024, 4, 3, .best = true},
+    {"grey8", 40, 1100, STEP(256), 4, 1024, 3, .best = true, .one_in_flight = true},
+    {"grey16", 130, 257, STEP(65536), 64, 64, 6, .best = true},
+    {"rgb8", 133, 99, STEP(100), 4, 4, 4, .best = true, .no_mct = true},
+    {"rgb12", 300, 200, STEP(2048), 64, 64, 4, 97, 11, 7, .best = true},
+    {"rgb12", 300, 200, STEP(4096), 64, 64, 6, .missing_planes = 5, .best = true},
+    {"rgb12", 399, 271, LOSSLESS, 32, 32, 5, 0, 1, 1, .best = true},
+    {"yuv422p10", 1280, 720, STEP(512), 64, 64, 6, .best = true, .one_in_flight = true},
 };
 
 /* ---------------------------------------------------------------------------------- TAP --- */
@@ -107,6 +117,8 @@ static char *name_case(const Case *test)
   if (test->x0 || test->y0)
     g_string_append_printf(s, ", offset %u %u", test->x0, test->y0);
   g_string_append_printf(s, ", %s", test->mq ? "MQ" : test->refined ? "HT refined" : "HT");
+  if (test->best)
+    g_string_append(s, ", best effort");
   if (test->style)
     g_string_append_printf(s, ", style 0x%02x", test->style);
   if (test->roi)
@@ -121,6 +133,7 @@ static void set_params(const Case *test, Cj2kEncoderParams *params)
   params->codeblock_style = test->style;
   params->rate_control = test->step > 0 ? CJ2K_RATE_QSTEP : CJ2K_RATE_LOSSLESS;
   params->quant_step = test->step;
+  params->rate_effort = test->best ? CJ2K_EFFORT_BEST : CJ2K_EFFORT_FAST;
   params->frames_in_flight = test->one_in_flight ? 1 : 2;
   params->low_latency = test->one_in_flight;
   params->codeblock_width = test->block_width;

@@ -37,6 +37,7 @@ typedef struct {
   uint8_t one_in_flight; /* pictures are cut into slices */
   bool xyz, no_mct;
   uint8_t missing_planes; /* number of bit-planes by which magnitudes exceed what fits */
+  bool best;              /* HT: quantised by rate and distortion */
   bool refined;           /* HT, decoding: with SigProp and MagRef */
   uint8_t drop_divisor;   /* MQ, decoding: drops the last 1/drop_divisor of the passes; 0: none */
   uint8_t roi;            /* decoding: shift of the region of interest (max-shift) */
