@@ -573,17 +573,24 @@ uint32_t cj2k_codestream_slice_needs(Cj2kCodestreamWriter *writer, uint32_t slic
   return rows;
 }
 
-void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks)
+static void list_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks)
 {
   uint32_t count;
   const uint32_t *precincts = cj2k_codestream_slice_precincts(writer, slice, &count);
 
-  g_array_set_size(blocks, 0);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t first, n = cj2k_packet_blocks(writer->packet_writer, precincts[i], &first);
     for (uint32_t b = first; b < first + n; b++)
       g_array_append_val(blocks, b);
   }
+}
+
+void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t first, uint32_t end,
+                                  GArray *blocks)
+{
+  g_array_set_size(blocks, 0);
+  for (uint32_t i = first; i < end; i++)
+    list_blocks(writer, i, blocks);
 }
 
 uint64_t cj2k_codestream_slice_least(const Cj2kCodestreamWriter *writer, uint32_t slice)

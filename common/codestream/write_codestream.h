@@ -60,8 +60,9 @@ const uint32_t *cj2k_codestream_slice_precincts(Cj2kCodestreamWriter *writer, ui
 /* Rows of the picture, counted on the reference grid from its top, on which the code-blocks of a
  * slice depend; of the last slice all rows. */
 uint32_t cj2k_codestream_slice_needs(Cj2kCodestreamWriter *writer, uint32_t slice);
-/* Lists the code-blocks of a slice (uint32_t). */
-void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks);
+/* Lists the code-blocks of slices [first, end) (uint32_t). */
+void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t first, uint32_t end,
+                                  GArray *blocks);
 /* Bytes of a slice all of whose packets are empty. */
 uint64_t cj2k_codestream_slice_least(const Cj2kCodestreamWriter *writer, uint32_t slice);
 /* Appends what comes before the first slice. */

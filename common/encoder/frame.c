@@ -197,6 +197,18 @@ static Cj2kStatus prepare_slices(void *ctx, uint32_t slice)
   return status;
 }
 
+/* The end of the slices, from `first` on, whose coefficients have been made. */
+static uint32_t slices_made(void *ctx, uint32_t first)
+{
+  const Cj2kEncoderFrame *frame = ctx;
+  Cj2kCodestreamWriter *writer = frame->rate.layout.writer;
+  uint32_t count = cj2k_codestream_num_slices(writer);
+
+  while (first < count && cj2k_codestream_slice_needs(writer, first) <= frame->transformed)
+    first++;
+  return first;
+}
+
 /* Writes a slice, the headers before the first one, and hands them out. */
 static void take_slice(void *ctx, uint32_t slice, uint64_t size)
 {
@@ -238,7 +250,7 @@ static bool recovers(Cj2kEncoderFrame *frame)
 
 static void code_slices(Cj2kEncoderFrame *frame)
 {
-  const Cj2kSliceSink sink = {prepare_slices, take_slice, frame};
+  const Cj2kSliceSink sink = {prepare_slices, slices_made, take_slice, frame};
   const Cj2kEncoderParams *params = &frame->params;
 
   if (frame->status == CJ2K_OK)

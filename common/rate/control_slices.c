@@ -319,7 +319,7 @@ static Cj2kStatus search_steps(Slices *s)
   s->memory.power = search.search.power;
   for (uint32_t i = 0; i < s->count; i++) {
     double bytes = 0;
-    cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
+    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
     for (guint b = 0; b < s->blocks->len; b++)
       bytes += frame->ht.at_plane_0[block_list(s)[b]];
     s->shares.expected[i] =
@@ -363,22 +363,41 @@ static Cj2kStatus begin(Slices *s)
 
 /* ---------------------------------------------------------------------------- the frame --- */
 
-/* Codes, decides and hands out slice by slice. */
+/* The end of the slices that are coded together from `first` on. MQ slices have no budget: nothing
+ * has to be decided between them. */
+static uint32_t end_of_run(const Slices *s, uint32_t first)
+{
+  const Cj2kRateFrame *frame = s->frame;
+  bool together = frame->encoder->coder == CJ2K_CODER_MQ && frame->coder.backend->rows_at_once;
+  return together ? s->sink->made(s->sink->ctx, first) : first + 1;
+}
+
+/* Decides what of a slice is kept, whose blocks were coded, and hands it out. */
+static Cj2kStatus finish_slice(Slices *s, uint32_t slice)
+{
+  cj2k_codestream_slice_blocks(s->writer, slice, slice + 1, s->blocks);
+  s->reduced = false;
+  Cj2kStatus status = decide(s, slice);
+  if (status == CJ2K_OK && s->reduced)
+    status = code(s, false, true);
+  if (status == CJ2K_OK)
+    hand_out(s, slice);
+  return status;
+}
+
+/* Codes, decides and hands out slice by slice, or several at a time. */
 static Cj2kStatus run_slices(Slices *s)
 {
   Cj2kStatus status = CJ2K_OK;
-  for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
-    s->reduced = false;
-    cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
+  for (uint32_t i = 0, end; i < s->count && status == CJ2K_OK; i = end) {
     status = prepare(s, i);
-    if (status == CJ2K_OK)
-      status = code(s, false, false);
-    if (status == CJ2K_OK)
-      status = decide(s, i);
-    if (status == CJ2K_OK && s->reduced)
-      status = code(s, false, true);
-    if (status == CJ2K_OK)
-      hand_out(s, i);
+    if (status != CJ2K_OK)
+      break;
+    end = end_of_run(s, i);
+    cj2k_codestream_slice_blocks(s->writer, i, end, s->blocks);
+    status = code(s, false, false);
+    for (uint32_t slice = i; slice < end && status == CJ2K_OK; slice++)
+      status = finish_slice(s, slice);
   }
   return status;
 }
@@ -390,13 +409,13 @@ static Cj2kStatus run_whole(Slices *s)
   if (status == CJ2K_OK)
     status = code(s, true, false);
   for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
-    cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
+    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
     status = decide(s, i);
   }
   if (status == CJ2K_OK && s->reduced)
     status = code(s, true, true);
   for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
-    cj2k_codestream_slice_blocks(s->writer, i, s->blocks);
+    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
     hand_out(s, i);
   }
   return status;

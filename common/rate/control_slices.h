@@ -10,10 +10,12 @@
 #include "frame.h"
 
 /* prepare: makes the coefficients of all slices of layout->writer up to number `slice`; called
- * before they are coded. take: takes slice number `slice`, which was laid out with layout->source
- * and has `size` bytes, in order from 0 on. */
+ * before they are coded. made: the end of the slices, from `first` on, whose coefficients have been
+ * made. take: takes slice number `slice`, which was laid out with layout->source and has `size`
+ * bytes, in order from 0 on. */
 typedef struct {
   Cj2kStatus (*prepare)(void *ctx, uint32_t slice);
+  uint32_t (*made)(void *ctx, uint32_t first);
   void (*take)(void *ctx, uint32_t slice, uint64_t size);
   void *ctx;
 } Cj2kSliceSink;

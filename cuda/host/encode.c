@@ -275,12 +275,12 @@ static Cj2kStatus code(void *data, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
   Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_CODE, doing, error);
   if (status != CJ2K_OK)
     return status;
-  if (job->blocks)
-    cj2k_cuda_encode_code_list(slot, job);
-  else if (encoder->ht)
-    cj2k_cuda_encode_ht_code(slot, job);
-  else
+  if (!encoder->ht)
     cj2k_cuda_encode_mq_code(slot, job);
+  else if (job->blocks)
+    cj2k_cuda_encode_code_list(slot, job);
+  else
+    cj2k_cuda_encode_ht_code(slot, job);
   return end(data, slot, doing, error);
 }
 
@@ -358,6 +358,7 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
   static const Cj2kEncodeBackend backend = {
       .name = "cuda",
       .takes_ht_blocks = true,
+      .takes_mq_blocks = true,
       .rows_at_once = true,
       .open = backend_open,
       .close = backend_close,

@@ -156,6 +156,8 @@ typedef struct {
   Cj2kCudaPair retained;   /* Cj2kCudaMqKept */
   Cj2kCudaMemory gathered; /* retained bytes, to be downloaded */
   bool pass_lengths;       /* the host wants lengths of passes */
+  bool listed;             /* the last code() was for a list of blocks */
+  Cj2kCudaMemory numbers;  /* pinned; uint32_t: that list */
   bool prefetched;         /* code() has started to download all that gather() is asked for */
   Cj2kCudaMqCode job;      /* of the last code() */
 } Cj2kCudaMqStage;

@@ -3,8 +3,13 @@
  * BLOCK CODER for MQ: context modelling, coding, and the downloads. How many symbols, bytes and
  * passes a frame has is known only afterwards: if the room did not suffice, it is made larger and
  * the step is done again.
+ *
+ * Of a list of blocks, which are those of a slice or of a few, kernels read the numbers from host
+ * memory and write records, passes and bytes there, so that no downloads follow but that of counts.
  */
 #include "encode.h"
+
+#include <string.h>
 
 #define FIRST_SYMBOLS 4  /* initial room: symbols per sample */
 #define FIRST_PASSES  24 /* initial room: passes per block */
@@ -116,7 +121,7 @@ static void set_capacities(Cj2kEncodeSlot *slot)
   const Cj2kCudaPair *bytes = &slot->blocks.bytes;
   Cj2kCudaMqCode *job = &slot->mq.job;
 
-  job->capacity = bytes->device.size;
+  job->capacity = mq->listed ? bytes->host.size : bytes->device.size;
   job->pass_capacity = mq->passes.device.size / sizeof(Cj2kPassLength);
   if (mq->pass_lengths)
     job->pass_capacity = MIN(job->pass_capacity, mq->passes.host.size / sizeof(Cj2kPassLength));
@@ -127,22 +132,28 @@ static void set_capacities(Cj2kEncodeSlot *slot)
     job->capacity = MIN(job->capacity, bytes->host.size);
 }
 
+static void *memory_of(const Cj2kCudaPair *pair, bool host)
+{
+  return host ? pair->host.data : pair->device.data;
+}
+
 /* Sets the kernels' pointers to input, workspace and output. */
 static void set_pointers(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaMqStage *mq = &slot->mq;
   Cj2kCudaMqCode *job = &slot->mq.job;
-  WorkLayout layout = lay_out_work(job->contexts.num_blocks, job->contexts.max_planes);
+  WorkLayout layout = lay_out_work(slot->encoder->plan->num_blocks, job->contexts.max_planes);
   char *work = mq->work.data, *coded = slot->blocks.coded.device.data;
 
   job->counts = (Cj2kCudaMqFrameCounts *)(void *)coded;
-  job->coded = (Cj2kEncodedBlock *)(void *)(coded + sums_size(slot));
+  job->coded =
+      mq->listed ? host_blocks(slot) : (Cj2kEncodedBlock *)(void *)(coded + sums_size(slot));
   job->order = (uint32_t *)(void *)(work + layout.order);
   job->rooms = (uint64_t *)(void *)(work + layout.rooms);
   job->marks = (Cj2kCudaMqMark *)(void *)(work + layout.marks);
   job->room = mq->room.data;
-  job->bytes = slot->blocks.bytes.device.data;
-  job->passes = mq->passes.device.data;
+  job->bytes = memory_of(&slot->blocks.bytes, mq->listed);
+  job->passes = memory_of(&mq->passes, mq->listed);
   job->points = mq->points.device.data;
   job->slope_bytes = (uint64_t *)(job->counts + 1);
   set_capacities(slot);
@@ -194,6 +205,17 @@ static void launch_kernels(Cj2kEncodeSlot *slot)
   }
 }
 
+/* Downloads the counts of a list of blocks. */
+static void download_counts(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(slot->blocks.coded.host.data, slot->mq.job.counts,
+                                           sums_size(slot), queue->stream));
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
+  cj2k_cuda_queue_record(queue, slot->mq.arrived);
+}
+
 static void launch(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -203,6 +225,10 @@ static void launch(Cj2kEncodeSlot *slot)
     return;
   set_pointers(slot);
   launch_kernels(slot);
+  if (slot->mq.listed) {
+    download_counts(slot);
+    return;
+  }
   download_records(slot);
   cj2k_cuda_queue_mark(queue, "download");
   cj2k_cuda_queue_record(queue, slot->blocks.done);
@@ -228,6 +254,24 @@ static void send_weights(Cj2kEncodeSlot *slot, const double *weights)
   slot->mq.job.weights = array->device.data;
 }
 
+/* Copies the job's list of blocks, if it has one, to where kernels can read it. */
+static void set_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaMqStage *mq = &slot->mq;
+  Cj2kCudaMqContexts *contexts = &mq->job.contexts;
+
+  mq->listed = job->blocks != NULL;
+  contexts->num_blocks = mq->listed ? job->num_blocks : slot->encoder->plan->num_blocks;
+  if (!mq->listed)
+    return;
+  cj2k_cuda_queue_reserve(queue, &mq->numbers,
+                          slot->encoder->plan->num_blocks * sizeof *job->blocks);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  contexts->numbers = memcpy(mq->numbers.data, job->blocks, job->num_blocks * sizeof *job->blocks);
+}
+
 void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -240,7 +284,6 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   slot->mq.job = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->lists.blocks.data,
                                                .coefficients = slot->transform.coefficients.data,
                                                .quantisers = slot->blocks.quantisers.device.data,
-                                               .num_blocks = plan->num_blocks,
                                                .stride = job->stride,
                                                .lowest_plane = job->lowest_plane,
                                                .max_width = encoder->lists.max_width,
@@ -248,13 +291,14 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
                                                .max_planes = max_planes},
                                   .alone = !encoder->blocking,
                                   .symbol_room = symbol_room};
-  slot->mq.pass_lengths = job->pass_lengths;
+  slot->mq.pass_lengths = job->pass_lengths || job->blocks;
+  set_list(slot, job);
   if (job->weights)
     send_weights(slot, job->weights);
   cj2k_cuda_queue_reserve(queue, &slot->mq.work, lay_out_work(plan->num_blocks, max_planes).size);
   make_room(slot, plan->num_coefficients * FIRST_SYMBOLS, 0,
             (uint64_t)plan->num_blocks * FIRST_PASSES);
-  if (plan->num_blocks)
+  if (slot->mq.job.contexts.num_blocks)
     launch(slot);
 }
 
@@ -325,7 +369,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
   if (!has_room(slot, counts))
     CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
-  fetch(slot, &mq->passes, mq->pass_lengths, counts->passes * sizeof(Cj2kPassLength),
+  fetch(slot, &mq->passes, mq->pass_lengths && !mq->listed, counts->passes * sizeof(Cj2kPassLength),
         &mq->fetched_passes);
   fetch(slot, &mq->points, mq->job.weights != NULL, counts->points * sizeof(Cj2kHullPoint),
         &mq->fetched_points);
@@ -402,8 +446,8 @@ void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job)
   const Cj2kCudaPair *array = &slot->blocks.bytes;
   uint64_t bytes = counts->coded.bytes, fetched = slot->blocks.fetched;
 
-  slot->mq.prefetched = !job->retained_lengths && bytes <= fetched;
-  if (!job->retained_lengths)
+  slot->mq.prefetched = !job->retained_lengths && (slot->mq.listed || bytes <= fetched);
+  if (!job->retained_lengths && !slot->mq.listed)
     slot->blocks.fetched = bytes + bytes / 32; /* for the next frame's speculative download */
   if (slot->mq.prefetched)
     return;
@@ -428,7 +472,7 @@ void cj2k_cuda_mq_stage_init(Cj2kEncodeSlot *slot)
   Cj2kCudaMqStage *mq = &slot->mq;
 
   mq->gather = cj2k_cuda_encode_queue(slot, slot->encoder->gather);
-  mq->passes.host.host = mq->points.host.host = true;
+  mq->passes.host.host = mq->points.host.host = mq->numbers.host = true;
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&mq->arrived, cj2k_cuda_encode_event_flags(slot) |
                                                                  cudaEventDisableTiming));
   if (!slot->encoder->blocking)
@@ -438,7 +482,7 @@ void cj2k_cuda_mq_stage_init(Cj2kEncodeSlot *slot)
 void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaMqStage *mq = &slot->mq;
-  Cj2kCudaMemory *memories[] = {&mq->symbols, &mq->work, &mq->room, &mq->gathered};
+  Cj2kCudaMemory *memories[] = {&mq->symbols, &mq->work, &mq->room, &mq->gathered, &mq->numbers};
   Cj2kCudaPair *pairs[] = {&mq->passes, &mq->points, &mq->weights, &mq->retained};
 
   for (guint i = 0; i < G_N_ELEMENTS(memories); i++)

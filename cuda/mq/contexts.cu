@@ -9,6 +9,7 @@
  * symbols, a warp takes its octets one by one, with a lane for each sample.
  */
 #include "contexts_gains.cuh"
+#include "tasks.cuh"
 
 using namespace mq_words;
 
@@ -207,10 +208,10 @@ __global__ void __launch_bounds__(WARPS == 1 ? kThreads : 32 * WARPS)
     contexts_kernel(Cj2kCudaMqContexts frame, uint32_t shared_words)
 {
   extern __shared__ uint4 memory[];
-  uint64_t task = (uint64_t)(blockIdx.x * blockDim.y + threadIdx.y) * frame.stride;
-  if (task >= frame.num_blocks)
+  uint32_t task = blockIdx.x * blockDim.y + threadIdx.y;
+  if (task >= num_tasks(frame))
     return;
-  uint32_t b = (uint32_t)task;
+  uint32_t b = block_of(frame, task);
   Modeller<WARPS> modeller(frame,
                            reinterpret_cast<uint32_t *>(memory) + threadIdx.y * shared_words);
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
@@ -232,8 +233,7 @@ template <uint32_t WARPS> cudaError_t launch(const Cj2kCudaMqContexts *frame, cu
   dim3 threads(32 * WARPS, WARPS == 1 ? kThreads / 32 : 1);
   uint32_t words =
       TeamMemory<WARPS>::total(grid_words(frame->max_width, frame->max_height), frame->max_planes);
-  uint32_t tasks, bytes = 4 * words * threads.y;
-  tasks = (uint32_t)(((uint64_t)frame->num_blocks + frame->stride - 1) / frame->stride);
+  uint32_t tasks = num_tasks(*frame), bytes = 4 * words * threads.y;
   cudaError_t result = cudaFuncSetAttribute(
       contexts_kernel<WARPS>, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxShared);
   if (result != cudaSuccess)

@@ -8,6 +8,7 @@
  * code-block may end and copies the bytes that are needed to the frame's output.
  */
 #include "encoder.cuh"
+#include "tasks.cuh"
 
 namespace {
 
@@ -26,12 +27,6 @@ enum { CJ2K_MQ_STATES(QE) };
 
 constexpr uint32_t kRowShift = 19, kRows = 2 * CJ2K_MQ_NUM_STATES;
 __device__ const uint2 d_states[kRows] = {CJ2K_MQ_STATES(NEXT)};
-
-/* The number of blocks that are coded. */
-__device__ uint32_t num_tasks(const Cj2kCudaMqContexts &frame)
-{
-  return (frame.num_blocks + frame.stride - 1) / frame.stride;
-}
 
 /* Returns whether there was room for the symbols of all blocks. */
 __device__ bool has_symbols(const Cj2kCudaMqCode &frame)
@@ -62,17 +57,18 @@ template <typename Visit>
 __device__ void visit_buckets(const Cj2kCudaMqContexts &frame, Visit visit)
 {
   constexpr uint32_t kBatch = 8;
-  uint32_t tasks = num_tasks(frame), buckets[kBatch];
+  uint32_t tasks = num_tasks(frame), blocks[kBatch], buckets[kBatch];
   for (uint32_t first = threadIdx.x; first < tasks; first += kBatch * kOrderThreads) {
 #pragma unroll
     for (uint32_t k = 0; k < kBatch; k++) {
       uint32_t i = first + k * kOrderThreads;
-      buckets[k] = i < tasks ? bucket(frame.mq_blocks[i * frame.stride]) : kBuckets;
+      blocks[k] = i < tasks ? block_of(frame, i) : 0;
+      buckets[k] = i < tasks ? bucket(frame.mq_blocks[blocks[k]]) : kBuckets;
     }
 #pragma unroll
     for (uint32_t k = 0; k < kBatch; k++)
       if (buckets[k] < kBuckets)
-        visit(buckets[k], (first + k * kOrderThreads) * frame.stride);
+        visit(buckets[k], blocks[k]);
   }
 }
 
@@ -471,7 +467,7 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
   /* The marks of a block that is longer than its room are not valid. */
   if (task >= num_tasks(frame.contexts) || !has_symbols(frame) || frame.counts->coded.failed)
     return;
-  uint32_t b = task * frame.contexts.stride;
+  uint32_t b = block_of(frame.contexts, task);
   const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
   uint64_t first_mark = (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
   uint64_t first_pass = take(&frame.counts->passes, block.num_passes, lane);
@@ -527,8 +523,7 @@ uint32_t choose_lanes(uint32_t tasks, bool alone)
 
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
 {
-  uint32_t stride = frame->contexts.stride,
-           tasks = (frame->contexts.num_blocks + stride - 1) / stride;
+  uint32_t tasks = num_tasks(frame->contexts);
   if (!tasks)
     return cudaSuccess;
   /* Each kernel believes what the one before it wrote: without that it would write anywhere. */

@@ -5,6 +5,7 @@
  * warp per block gathers these, so that no others are downloaded.
  */
 #include "encode_kernels.h"
+#include "tasks.cuh"
 
 #include "common/shared/hull.h"
 
@@ -116,8 +117,9 @@ __device__ void store_hull(const Cj2kCudaMqCode &frame, const Hull &hull, double
 
 __global__ void __launch_bounds__(kThreads) hull_kernel(Cj2kCudaMqCode frame)
 {
-  uint32_t b = (blockIdx.x * kThreads + threadIdx.x) * frame.contexts.stride;
-  bool has_block = b < frame.contexts.num_blocks && has_room(frame);
+  uint32_t task = blockIdx.x * kThreads + threadIdx.x;
+  bool has_block = task < num_tasks(frame.contexts) && has_room(frame);
+  uint32_t b = has_block ? block_of(frame.contexts, task) : 0;
   double weight = 0;
   Hull hull;
 
@@ -171,8 +173,7 @@ __global__ void __launch_bounds__(kWarp *kGatherWarps) gather_kernel(Cj2kCudaMqG
 
 cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream)
 {
-  uint32_t stride = frame->contexts.stride,
-           tasks = (frame->contexts.num_blocks + stride - 1) / stride;
+  uint32_t tasks = num_tasks(frame->contexts);
   if (tasks)
     hull_kernel<<<(tasks + kThreads - 1) / kThreads, kThreads, 0, stream>>>(*frame);
   return cudaGetLastError();

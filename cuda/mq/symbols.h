@@ -52,9 +52,11 @@ typedef struct {
   const uint32_t *coefficients;
   const Cj2kFrameQuantiser *quantisers; /* per band */
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
-  uint32_t lowest_plane;                /* bit-planes below it are not coded */
-  uint32_t max_width, max_height;       /* of the blocks' nominal size */
-  uint32_t max_planes;                  /* the largest num_bitplanes of the quantisers, 1..31 */
+  const uint32_t *numbers; /* of num_blocks blocks (stride 1), on the device or in pinned host
+                              memory: only these; NULL: all */
+  uint32_t lowest_plane;   /* bit-planes below it are not coded */
+  uint32_t max_width, max_height; /* of the blocks' nominal size */
+  uint32_t max_planes;            /* the largest num_bitplanes of the quantisers, 1..31 */
   Cj2kCudaMqCounts *counts;
   uint8_t *symbols;           /* output, blocks in any order */
   uint64_t capacity;          /* a multiple of CJ2K_CUDA_MQ_ALIGNMENT */

@@ -439,6 +439,8 @@ static const Case sliced_cases[] = {
      .options = SLICES "precincts=1024x32,512x16,256x8,128x4 sop=true eph=true"},
     {"v210", 161, 514, LOSSLESS, 32, 32, 4, .precinct = 6, .options = SLICES},
     {"rgb12", 257, 143, QUALITY(80), 32, 32, 5, .precinct = 6, .mq = true, .options = SLICES},
+    {"yuv422p10", 262, 331, LOSSLESS, 16, 64, 4, .precinct = 6, .mq = true, .style = TERMALL,
+     .options = SLICES},
     {"grey8", 1, 1, LOSSLESS, 64, 64, 6, .options = SLICES},
 };
 

@@ -90,9 +90,21 @@ typedef struct {
   Cj2kBackendKind backend;
   uint32_t threads, in_flight;
   bool callback;
-  bool whole;  /* the back end codes whole frames, as several GPUs do */
-  bool before; /* the whole picture is transformed before the first slice */
+  bool whole;   /* the back end codes whole frames, as several GPUs do */
+  bool before;  /* the whole picture is transformed before the first slice */
+  bool at_once; /* MQ blocks of all slices that are there are coded together */
 } Way;
+
+static gint code_calls;
+static Cj2kStatus (*code)(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
+                          Cj2kError *error);
+
+static Cj2kStatus count_and_code(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
+                                 Cj2kError *error)
+{
+  g_atomic_int_inc(&code_calls);
+  return code(backend, slot, job, error);
+}
 
 static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
 {
@@ -124,6 +136,10 @@ static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
   functions.takes_mq_blocks = functions.takes_mq_blocks && !way->whole;
   if (way->whole || way->before)
     functions.transform_rows = NULL;
+  functions.rows_at_once |= way->at_once;
+  code_calls = 0;
+  code = functions.code;
+  functions.code = count_and_code;
   encoder->backend.functions = &functions;
   for (uint32_t sent = 0, got = 0; got < FRAMES; got++) {
     for (; sent < FRAMES && sent < got + way->in_flight; sent++)
@@ -144,6 +160,8 @@ static void encode(const Case *c, const Way *way, GBytes *out[FRAMES])
     cj2k_encoder_release(encoder, &packet);
   }
   cj2k_encoder_close(encoder);
+  if (way->at_once && !strstr(c->options, "block-coder=ht")) /* one picture, one call */
+    g_assert_cmpint(code_calls, ==, FRAMES);
   for (uint32_t i = 0; i < FRAMES; i++) {
     g_byte_array_unref(taken.frames[i]);
     test_picture_clear(&pictures[i]);
@@ -186,9 +204,14 @@ static void test_bytes(gconstpointer data)
       g_assert_cmpuint(g_bytes_get_size(first[i]), >, c->budget / 2);
     check_error(c, first[i], i);
   }
-  const Way ways[] = {{tested, 3, 1, true, false, false}, {tested, 3, 3, true, false, false},
-                      {tested, 1, 4, true, false, false}, {tested, 2, 2, false, false, false},
-                      {tested, 2, 2, true, true, false},  {tested, 2, 1, true, false, true}};
+  const Way ways[] = {
+      {tested, 3, 1, true, false, false},
+      {tested, 3, 3, true, false, false},
+      {tested, 1, 4, true, false, false},
+      {tested, 2, 2, false, false, false},
+      {tested, 2, 2, true, true, false},
+      {tested, 2, 1, true, false, true},
+      {.backend = tested, .threads = 2, .in_flight = 3, .callback = true, .at_once = true}};
   for (size_t w = 0; w < G_N_ELEMENTS(ways); w++) {
     encode(c, &ways[w], other);
     for (uint32_t i = 0; i < FRAMES; i++) {
