@@ -733,10 +733,10 @@ typedef struct {
   bool plt;          /**< write PLT marker segments */
   /** Code and hand out slice by slice: a slice has all packets whose precincts begin at the same
    * row. It needs CJ2K_PCRL and precincts of little height, one tile, one layer, no TLM, PLT,
-   * tile-parts and boxes; a budget needs CJ2K_CODER_HT. Psot is 0. Steps are fixed before the first
-   * slice, from what an earlier frame took; a slice that takes too much gives up bit-planes, so
-   * that no frame exceeds its budget. rate_period is taken for 0. The bytes do not depend on
-   * slice_ready. */
+   * tile-parts and boxes; a budget needs the 9/7 filter. Psot is 0. Steps are fixed before the
+   * first slice, from what an earlier frame took; a slice that takes too much gives up bit-planes
+   * (HT) or passes (MQ), so that no frame exceeds its budget. rate_period is taken for 0. The bytes
+   * do not depend on slice_ready. */
   bool slices;
   Cj2kSliceReady slice_ready; /**< NULL: nobody is told */
   void *slice_user;           /**< first argument of slice_ready */
@@ -833,10 +833,10 @@ CJ2K_API Cj2kStatus cj2k_encoder_submit(Cj2kEncoder *encoder, const Cj2kPicture 
  * With `slices` each slice is coded as soon as the rows are there on which it depends, so that
  * slice_ready is called while the rest is on its way. These rows end below the
  * slice, by up to 3 * 2^levels - 3 (5/3: 2^levels - 1) rows of a component. A thread of the encoder
- * waits for them. A frame whose steps are searched with the whole picture (psnr, and a budget
- * without an earlier frame to learn from) needs all rows before its first slice, and so does MQ
- * with CUDA. Without slices, and with several GPUs, the frame is submitted when it ends. The bytes
- * are the same in all cases.
+ * waits for them. With CUDA the code-blocks of all MQ slices whose rows are there are coded
+ * together. A frame whose steps are searched with the whole picture (psnr, and a budget without an
+ * earlier frame to learn from) needs all rows before its first slice. Without slices, and with
+ * several GPUs, the frame is submitted when it ends. The bytes are the same in all cases.
  */
 CJ2K_API Cj2kStatus cj2k_encoder_begin(Cj2kEncoder *encoder, const Cj2kPicture *picture, void *user,
                                        Cj2kError *error);

@@ -243,9 +243,8 @@ static Cj2kStatus check_slices(const Cj2kEncoderSetup *setup, Cj2kError *error)
     REFUSE("slices leave before TLM, PLT and boxes could be written");
   if (p->average_bitrate || p->num_regions || cj2k_setup_component_bytes(setup) != UINT64_MAX)
     REFUSE("slices allow neither average-bitrate nor roi nor ceilings of components");
-  if (budget && (p->rate_control != CJ2K_RATE_CBR || p->block_coder != CJ2K_CODER_HT ||
-                 p->reversible_transform))
-    REFUSE("slices with a ceiling need rate-control cbr, block-coder ht and the 9/7 filter");
+  if (budget && (p->rate_control != CJ2K_RATE_CBR || p->reversible_transform))
+    REFUSE("slices with a ceiling need rate-control cbr and the 9/7 filter");
   return CJ2K_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #define PLANES  6    /* bit-planes measured at once for a slice that is too long */
 #define ROUNDS  24   /* layouts of such a slice */
+#define TRIALS  12   /* of steps for the first MQ frame */
 #define AIM     0.97 /* part of the budget that a frame is expected to take */
 #define RESERVE 0.9  /* part of what later slices are expected to take that is kept for them */
 #define POWER   0.8  /* bytes are proportional to base^-POWER, unless more is known */
@@ -24,6 +25,7 @@ typedef struct {
   uint32_t count; /* slices */
   bool lists;     /* the back end codes slice by slice; else the whole frame before the first */
   bool budget;
+  bool cuts;      /* MQ with a budget: a slice that is too long gives up passes, not planes */
   GArray *blocks; /* uint32_t: code-blocks of the slice at hand */
   Cj2kSliceShares shares;
   uint64_t least_rest; /* their least bytes */
@@ -44,7 +46,21 @@ static const uint32_t *block_list(const Slices *s)
 
 /* ------------------------------------------------------------------------------- coding --- */
 
-/* Codes the blocks of the slice, or all, at plane 0 or as was chosen. */
+/* Fetches the bytes of the coded blocks, if the back end has not delivered them; lengths: as in
+ * Cj2kGatherJob. */
+static Cj2kStatus gather(Slices *s, const uint32_t *lengths)
+{
+  Cj2kFrameCoder *coder = &s->frame->coder;
+  const Cj2kGatherJob job = {.retained_lengths = lengths};
+  if (s->coded.bytes || !cj2k_coder_gathers(coder))
+    return CJ2K_OK;
+  Cj2kStatus status = cj2k_coder_begin_gather(coder, &job, s->frame->error);
+  return status == CJ2K_OK ? cj2k_coder_end_gather(coder, &s->coded.bytes, s->frame->error)
+                           : status;
+}
+
+/* Codes the blocks of the slice, or all, at plane 0 or as was chosen. If passes of the whole frame
+ * may be given up, its bytes are fetched when that is decided. */
 static Cj2kStatus code(Slices *s, bool all, bool chosen)
 {
   Cj2kRateFrame *frame = s->frame;
@@ -53,6 +69,7 @@ static Cj2kStatus code(Slices *s, bool all, bool chosen)
                            .blocks = all ? NULL : block_list(s),
                            .num_blocks = all ? 0 : s->blocks->len,
                            .pass_lengths = true,
+                           .weights = s->cuts ? frame->steps.weights : NULL,
                            .choices = chosen ? frame->ht.choices : NULL};
   uint64_t saturated;
   if (!all && !s->blocks->len)
@@ -60,26 +77,37 @@ static Cj2kStatus code(Slices *s, bool all, bool chosen)
   Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &s->coded, &saturated, frame->error);
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
-  if (status != CJ2K_OK || s->coded.bytes || !cj2k_coder_gathers(&frame->coder))
-    return status;
-  status = cj2k_coder_begin_gather(&frame->coder, &(Cj2kGatherJob){0}, frame->error);
-  return status == CJ2K_OK ? cj2k_coder_end_gather(&frame->coder, &s->coded.bytes, frame->error)
-                           : status;
+  return status == CJ2K_OK && !(all && s->cuts) ? gather(s, NULL) : status;
 }
 
-/* Lays out the slice with blocks as they are described or coded; everything is retained. */
+/* Retains so many passes of a block. */
+static void retain(Slices *s, uint32_t b, uint8_t passes, uint32_t bytes)
+{
+  s->frame->layout.retained[b] = passes;
+  s->frame->retained.lengths[b] = bytes;
+}
+
+/* Retains everything that the slice's blocks have. */
+static void retain_all(Slices *s, const Cj2kEncodedBlock *blocks)
+{
+  const uint32_t *list = block_list(s);
+  for (guint i = 0; i < s->blocks->len; i++)
+    retain(s, list[i], blocks[list[i]].num_passes, blocks[list[i]].length);
+}
+
+/* Lays out the slice with blocks as they are described or coded. */
 static uint64_t lay_out(Slices *s, uint32_t slice, const Cj2kEncodedBlock *blocks,
                         const Cj2kPassLength *passes, const uint8_t *bytes)
 {
   Cj2kFrameLayout *layout = &s->frame->layout;
-  const uint32_t *list = block_list(s);
-  for (guint i = 0; i < s->blocks->len; i++) {
-    layout->retained[list[i]] = blocks[list[i]].num_passes;
-    s->frame->retained.lengths[list[i]] = blocks[list[i]].length;
-  }
   cj2k_layout_set_source(layout, blocks, passes, bytes, &s->frame->retained);
   return cj2k_codestream_layout_slice(s->writer, slice, &layout->source,
                                       s->frame->encoder->threads);
+}
+
+static uint64_t lay_out_coded(Slices *s, uint32_t slice)
+{
+  return lay_out(s, slice, s->coded.blocks, s->coded.passes, s->coded.bytes);
 }
 
 /* ---------------------------------------------------------------------- choosing planes --- */
@@ -184,18 +212,45 @@ static void make_hulls(Slices *s)
   }
 }
 
+/* Bytes of the first n passes of a block that was coded. */
+static uint32_t bytes_of_passes(const Slices *s, uint32_t b, uint32_t n)
+{
+  return n ? s->coded.passes[s->coded.blocks[b].first_pass + n - 1].length : 0;
+}
+
+/* Keeps option n of block number i of the slice; 0: nothing. */
+static void keep(Slices *s, guint i, uint32_t n)
+{
+  uint32_t b = block_list(s)[i];
+  if (s->cuts)
+    retain(s, b, (uint8_t)n, bytes_of_passes(s, b, n));
+  else
+    describe(s, i, n);
+}
+
+/* The hull of block number i of the slice. */
+static const Cj2kHullPoint *hull_of(const Slices *s, guint i, uint32_t *count)
+{
+  const Cj2kEncodedBlock *block = &s->coded.blocks[block_list(s)[i]];
+  *count = s->cuts ? block->num_points : s->num_points[i];
+  return s->cuts ? s->coded.points + block->first_point : s->points + i * PLANES;
+}
+
 /* Bytes of all options above a slope. */
 static uint64_t bytes_above(const Slices *s, uint32_t slope)
 {
   uint64_t bytes = 0;
-  for (guint i = 0; i < s->blocks->len; i++)
-    for (uint32_t p = 0; p < s->num_points[i] && s->points[i * PLANES + p].slope > slope; p++)
-      bytes += s->points[i * PLANES + p].bytes;
+  for (guint i = 0; i < s->blocks->len; i++) {
+    uint32_t count;
+    const Cj2kHullPoint *points = hull_of(s, i, &count);
+    for (uint32_t p = 0; p < count && points[p].slope > slope; p++)
+      bytes += points[p].bytes;
+  }
   return bytes;
 }
 
-/* Describes the options above the lowest slope with which they have at most `bytes`. Returns how
- * many they have. */
+/* Keeps the options above the lowest slope with which they have at most `bytes`. Returns how many
+ * they have. */
 static uint64_t cut(Slices *s, uint64_t bytes)
 {
   uint32_t low = 0, high = CJ2K_SLOPE_CLASSES - 1;
@@ -209,33 +264,44 @@ static uint64_t cut(Slices *s, uint64_t bytes)
   uint64_t kept = bytes_above(s, low);
   bool none = kept > bytes;
   for (guint i = 0; i < s->blocks->len; i++) {
-    uint32_t n = 0;
-    for (uint32_t p = 0; p < s->num_points[i] && !none; p++)
-      if (s->points[i * PLANES + p].slope > low)
-        n = s->points[i * PLANES + p].option;
-    describe(s, i, n);
+    uint32_t n = 0, count;
+    const Cj2kHullPoint *points = hull_of(s, i, &count);
+    for (uint32_t p = 0; p < count && points[p].slope > low && !none; p++)
+      n = points[p].option;
+    keep(s, i, n);
   }
   return none ? 0 : kept;
 }
 
-/* Chooses planes with which the slice has at most `allowed` bytes. */
+/* Lays out the slice with what is kept of it. */
+static uint64_t lay_out_kept(Slices *s, uint32_t slice)
+{
+  const Cj2kHtBlocks *ht = &s->frame->ht;
+  if (s->cuts)
+    return lay_out_coded(s, slice);
+  retain_all(s, ht->blocks);
+  return lay_out(s, slice, ht->blocks, ht->passes, NULL);
+}
+
+/* Chooses planes or passes with which the slice has at most `allowed` bytes. */
 static Cj2kStatus choose(Slices *s, uint32_t slice, uint64_t allowed, uint64_t *size)
 {
   uint64_t limit = allowed;
-  Cj2kStatus status = measure_around(s, allowed);
+  Cj2kStatus status = s->cuts ? CJ2K_OK : measure_around(s, allowed);
   if (status != CJ2K_OK)
     return status;
-  make_hulls(s);
+  if (!s->cuts)
+    make_hulls(s);
   for (uint32_t round = 0; round <= ROUNDS; round++) {
     uint64_t kept = cut(s, round < ROUNDS ? limit : 0);
-    *size = lay_out(s, slice, s->frame->ht.blocks, s->frame->ht.passes, NULL);
+    *size = lay_out_kept(s, slice);
     if (*size <= allowed)
       break;
     uint64_t over = *size - allowed;
     /* From what was kept: below the limit, a smaller limit may keep the same again. */
     limit = kept > over ? kept - over : 0;
   }
-  s->reduced = true;
+  s->reduced = !s->cuts;
   return CJ2K_OK;
 }
 
@@ -251,7 +317,28 @@ static uint64_t allowance(const Slices *s, uint32_t slice)
   return (uint64_t)MAX(least, MIN(most, left - reserve));
 }
 
-/* Notes what the slice takes at each plane, `size` bytes at plane 0: as was measured, in a line
+/* Bytes of all blocks of the slice at plane p, without the three passes of each plane below. */
+static uint64_t bytes_at_plane(const Slices *s, uint32_t p)
+{
+  uint64_t bytes = 0;
+  for (guint i = 0; i < s->blocks->len; i++) {
+    uint32_t b = block_list(s)[i], passes = s->coded.blocks[b].num_passes;
+    bytes += bytes_of_passes(s, b, passes - MIN(passes, 3 * p));
+  }
+  return bytes;
+}
+
+/* Notes what the MQ slice takes at each plane, `size` bytes at plane 0. */
+static void note_passes(Slices *s, uint32_t slice, uint64_t size)
+{
+  double least = (double)cj2k_codestream_slice_least(s->writer, slice);
+  double bytes[CJ2K_SLICE_PLANES] = {(double)size};
+  for (uint32_t p = 1; p < CJ2K_SLICE_PLANES; p++)
+    bytes[p] = MIN(bytes[p - 1], (1 + HEADERS) * (double)bytes_at_plane(s, p) + least);
+  cj2k_slice_shares_note(&s->shares, slice, bytes);
+}
+
+/* Notes what the HT slice takes at each plane, `size` bytes at plane 0: as was measured, in a line
  * down to plane 0, and above as bytes usually depend on steps. */
 static void note(Slices *s, uint32_t slice, uint64_t size, bool measured)
 {
@@ -273,17 +360,21 @@ static void note(Slices *s, uint32_t slice, uint64_t size, bool measured)
 static Cj2kStatus decide(Slices *s, uint32_t slice)
 {
   Cj2kStatus status = CJ2K_OK;
-  uint64_t size = lay_out(s, slice, s->coded.blocks, s->coded.passes, s->coded.bytes);
+  retain_all(s, s->coded.blocks);
+  uint64_t size = lay_out_coded(s, slice);
   if (!s->budget) {
     s->used += size;
     return CJ2K_OK;
   }
-  describe_coded(s);
+  if (!s->cuts)
+    describe_coded(s);
   s->least_rest -= cj2k_codestream_slice_least(s->writer, slice);
   uint64_t allowed = allowance(s, slice), coded = size;
   if (size > allowed)
     status = choose(s, slice, allowed, &size);
-  if (status == CJ2K_OK)
+  if (status == CJ2K_OK && s->cuts)
+    note_passes(s, slice, coded);
+  else if (status == CJ2K_OK)
     note(s, slice, coded, coded > allowed);
   s->used += size;
   return status;
@@ -292,7 +383,9 @@ static Cj2kStatus decide(Slices *s, uint32_t slice)
 /* Hands out a slice, whose blocks are coded as decided. */
 static void hand_out(Slices *s, uint32_t slice)
 {
-  uint64_t size = lay_out(s, slice, s->coded.blocks, s->coded.passes, s->coded.bytes);
+  if (!s->cuts)
+    retain_all(s, s->coded.blocks);
+  uint64_t size = lay_out_coded(s, slice);
   s->sink->take(s->sink->ctx, slice, size);
 }
 
@@ -303,14 +396,12 @@ static Cj2kStatus prepare(const Slices *s, uint32_t slice)
   return s->sink->prepare(s->sink->ctx, slice);
 }
 
-/* Searches steps for a budget with the whole frame, for want of an earlier one. */
-static Cj2kStatus search_steps(Slices *s)
+/* Searches steps for a budget with the whole HT frame, and what slices are expected to take. */
+static Cj2kStatus search_ht_steps(Slices *s)
 {
   Cj2kRateFrame *frame = s->frame;
   Cj2kHtSearch search;
-  Cj2kStatus status = prepare(s, s->count - 1);
-  if (status == CJ2K_OK)
-    status = cj2k_ht_search(frame, &search);
+  Cj2kStatus status = cj2k_ht_search(frame, &search);
   if (status == CJ2K_OK && !search.coded.fits)
     status = cj2k_ht_search_below(frame, false, &search);
   if (status != CJ2K_OK)
@@ -326,6 +417,57 @@ static Cj2kStatus search_steps(Slices *s)
         bytes * (1 + HEADERS) + (double)cj2k_codestream_slice_least(s->writer, i);
   }
   return status;
+}
+
+/* Lays out all slices of the coded frame with all passes, which is what they are expected to take.
+ * Returns the bytes of the frame. */
+static double lay_out_frame(Slices *s)
+{
+  double bytes = (double)s->frame->encoder->least.frame;
+  for (uint32_t i = 0; i < s->count; i++) {
+    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
+    retain_all(s, s->coded.blocks);
+    s->shares.expected[i] = (double)lay_out_coded(s, i);
+    bytes += s->shares.expected[i] - (double)cj2k_codestream_slice_least(s->writer, i);
+  }
+  return bytes;
+}
+
+/* Bytes of the first MQ frame with all its passes, relative to the budget: what it is above that is
+ * given up, what it is below stays unused. */
+static const struct {
+  double aim, least, most;
+} first_mq = {1.006, 0.999, 1.012};
+
+/* The same with the whole MQ frame. */
+static Cj2kStatus search_mq_steps(Slices *s)
+{
+  Cj2kRateFrame *frame = s->frame;
+  double budget = (double)frame->target.ceilings.frame, base = cj2k_guess_base(frame);
+  Cj2kBaseSearch search = cj2k_base_search(cj2k_least_base(frame), POWER);
+  for (uint32_t trial = 0;; trial++) {
+    cj2k_set_base(frame, base);
+    Cj2kStatus status = code(s, true, false);
+    if (status != CJ2K_OK)
+      return status;
+    double bytes = lay_out_frame(s);
+    s->memory.base = base;
+    s->memory.power = search.power;
+    cj2k_base_search_bound(&search, base, bytes <= budget);
+    base = cj2k_base_search_next(&search, base, bytes, budget * first_mq.aim, trial);
+    if ((bytes >= budget * first_mq.least && bytes <= budget * first_mq.most) ||
+        base == s->memory.base || trial == TRIALS)
+      return CJ2K_OK;
+  }
+}
+
+/* Searches steps for a budget with the whole frame, for want of an earlier one. */
+static Cj2kStatus search_steps(Slices *s)
+{
+  Cj2kStatus status = prepare(s, s->count - 1);
+  if (status != CJ2K_OK)
+    return status;
+  return s->cuts ? search_mq_steps(s) : search_ht_steps(s);
 }
 
 /* Fixes the steps, and what each slice is expected to take. */
@@ -363,8 +505,8 @@ static Cj2kStatus begin(Slices *s)
 
 /* ---------------------------------------------------------------------------- the frame --- */
 
-/* The end of the slices that are coded together from `first` on. MQ slices have no budget: nothing
- * has to be decided between them. */
+/* The end of the slices that are coded together from `first` on. All passes of MQ blocks are coded,
+ * whatever is kept of them. */
 static uint32_t end_of_run(const Slices *s, uint32_t first)
 {
   const Cj2kRateFrame *frame = s->frame;
@@ -414,6 +556,8 @@ static Cj2kStatus run_whole(Slices *s)
   }
   if (status == CJ2K_OK && s->reduced)
     status = code(s, true, true);
+  if (status == CJ2K_OK && s->cuts)
+    status = gather(s, s->frame->retained.lengths);
   for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
     cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
     hand_out(s, i);
@@ -454,6 +598,7 @@ Cj2kStatus cj2k_rate_control_slices(Cj2kRateFrame *frame, const Cj2kSliceSink *s
               .lists = takes_lists(frame),
               .budget = frame->target.ceilings.frame != UINT64_MAX,
               .memory = {.power = POWER}};
+  s.cuts = s.budget && frame->encoder->coder == CJ2K_CODER_MQ;
   frame->error = error;
   cj2k_rate_begin(frame);
   s.count = cj2k_codestream_num_slices(s.writer);

@@ -2,7 +2,8 @@
 /*
  * Rate control of a frame whose slices leave one by one: steps are fixed before the first slice,
  * from what an earlier frame found. A slice that takes more than is left for it, beside what the
- * slices behind it are expected to take, gives up bit-planes of its HT blocks.
+ * slices behind it are expected to take, gives up bit-planes of its HT blocks, or passes of its MQ
+ * blocks.
  */
 #ifndef CJ2K_RATE_CONTROL_SLICES_H
 #define CJ2K_RATE_CONTROL_SLICES_H
@@ -20,7 +21,7 @@ typedef struct {
   void *ctx;
 } Cj2kSliceSink;
 
-/* Takes the place of cj2k_rate_control. A budget is possible with CJ2K_RATE_CBR and HT only. */
+/* Takes the place of cj2k_rate_control. A budget is possible with CJ2K_RATE_CBR only. */
 Cj2kStatus cj2k_rate_control_slices(Cj2kRateFrame *frame, const Cj2kSliceSink *sink,
                                     Cj2kError *error);
 

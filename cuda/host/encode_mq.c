@@ -5,7 +5,8 @@
  * the step is done again.
  *
  * Of a list of blocks, which are those of a slice or of a few, kernels read the numbers from host
- * memory and write records, passes and bytes there, so that no downloads follow but that of counts.
+ * memory and write records, passes, hulls and bytes there, so that no downloads follow but that of
+ * counts.
  */
 #include "encode.h"
 
@@ -94,7 +95,7 @@ static void make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes, ui
   } sizes[] = {
       {&mq->symbols, symbols + READ_AHEAD},
       {&slot->blocks.bytes.device, bytes},
-      {&slot->blocks.bytes.host, hulls ? 0 : bytes},
+      {&slot->blocks.bytes.host, hulls && !mq->listed ? 0 : bytes},
       {&mq->passes.device, passes_size},
       {&mq->passes.host, mq->pass_lengths ? passes_size : 0},
       {&mq->points.device, points_size},
@@ -154,7 +155,7 @@ static void set_pointers(Cj2kEncodeSlot *slot)
   job->room = mq->room.data;
   job->bytes = memory_of(&slot->blocks.bytes, mq->listed);
   job->passes = memory_of(&mq->passes, mq->listed);
-  job->points = mq->points.device.data;
+  job->points = memory_of(&mq->points, mq->listed);
   job->slope_bytes = (uint64_t *)(job->counts + 1);
   set_capacities(slot);
   job->contexts.counts = &job->counts->modelled;
@@ -371,7 +372,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
   fetch(slot, &mq->passes, mq->pass_lengths && !mq->listed, counts->passes * sizeof(Cj2kPassLength),
         &mq->fetched_passes);
-  fetch(slot, &mq->points, mq->job.weights != NULL, counts->points * sizeof(Cj2kHullPoint),
+  fetch(slot, &mq->points, mq->job.weights && !mq->listed, counts->points * sizeof(Cj2kHullPoint),
         &mq->fetched_points);
   cj2k_cuda_encode_mq_result(slot, result);
 }

@@ -431,7 +431,7 @@ static const Case retained_cases[] = {
     {"rgb8", 320, 240, LOSSLESS, 32, 32, 5, .style = BYPASS, .layers = 3},
 };
 
-/* Frames in slices, which exclude layers, and with MQ a budget. */
+/* Frames in slices, which exclude layers. */
 #define SLICES "slices=true progression-order=pcrl "
 static const Case sliced_cases[] = {
     {"rgb12", 257, 143, CBR(2), 32, 32, 5, .precinct = 6, .options = SLICES},
@@ -441,6 +441,9 @@ static const Case sliced_cases[] = {
     {"rgb12", 257, 143, QUALITY(80), 32, 32, 5, .precinct = 6, .mq = true, .options = SLICES},
     {"yuv422p10", 262, 331, LOSSLESS, 16, 64, 4, .precinct = 6, .mq = true, .style = TERMALL,
      .options = SLICES},
+    {"rgb12", 257, 143, CBR(2), 32, 32, 5, .precinct = 6, .mq = true, .options = SLICES},
+    {"yuv422p10", 262, 331, CBR(1), 128, 16, 4, .csf = true, .mq = true, .style = BYPASS,
+     .options = SLICES "precincts=1024x32,512x16,256x8,128x4 sop=true eph=true"},
     {"grey8", 1, 1, LOSSLESS, 64, 64, 6, .options = SLICES},
 };
 

@@ -68,6 +68,8 @@ static const Case cases[] = {
      false},
     {"encode MQ in slices", IN_ROWS "block-coder=mq slices=true quant-step=0.01", 1,
      CJ2K_MEMORY_HOST, false, false},
+    {"encode MQ in slices to a budget", IN_ROWS "block-coder=mq slices=true max-frame-bytes=2500",
+     2, CJ2K_MEMORY_PINNED, false, false},
     {"decode HT", "block-coder=ht rate-control=lossless", 1, CJ2K_MEMORY_HOST, true, true},
     {"decode HT to device memory", "block-coder=ht rate-control=lossless", 3, CJ2K_MEMORY_CUDA,
      true, false},

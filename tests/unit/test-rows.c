@@ -31,6 +31,8 @@ static const Case cases[] = {
     {"psnr", HT LEVELS "psnr=40", 83, 150, 1, 0, 0, false},
     {"mq", "progression-order=pcrl slices=true num-resolutions=3 precincts=64x32,32x16 quality=70",
      60, 141, 3, 0, 0, true},
+    {"mq-cbr", "progression-order=pcrl slices=true block-coder=mq " LEVELS "max-frame-bytes=5000",
+     83, 250, 3, 0, 0, true},
     {"one-slice", HT "quality=70", 60, 90, 3, 0, 0, false},
     {"no-level", HT "num-resolutions=1 precincts=32x16 quality=90", 30, 97, 3, 0, 0, true},
     {"uneven", HT "num-resolutions=4 precincts=256x16,256x64,256x2,256x1 quality=90", 30, 197, 3, 0,
@@ -302,6 +304,8 @@ static const Prompt prompts[] = {
     {"ultra", "block-coder=ht latency-profile=ultra max-frame-bytes=4000", 350, 32, 3, 4, false, 1},
     {"no-level", HT "num-resolutions=1 precincts=32x16 quality=80", 97, 16, 0, 4, false, 0},
     {"mq", "progression-order=pcrl slices=true " LEVELS "quality=70", 351, 32, 3, 4, true, 0},
+    {"mq-cbr", "progression-order=pcrl slices=true " LEVELS "max-frame-bytes=4000", 350, 32, 3, 4,
+     false, 1},
 };
 
 /* Rows that slice number i needs. With sub-sampling the slices with even numbers have precincts of
