@@ -615,8 +615,9 @@ typedef enum {
  * Slices of different frames come one frame after the other. `user` is that of cj2k_encoder_submit
  * or cj2k_encoder_begin; `data` is valid during the call. A frame that fails or is dropped ends
  * with a call whose `data` is NULL, and `last` true. All slices of another one together are the
- * data of the Cj2kPacket. A slice is coded when the one before has left; with CUDA, MQ, and with
- * several GPUs, the whole frame is coded before the first. The function must not call the encoder.
+ * data of the Cj2kPacket. A slice is coded when the one before has left; with CUDA those of MQ
+ * whose rows are there together; with several GPUs the whole frame before the first. The function
+ * must not call the encoder.
  */
 typedef void (*Cj2kSliceReady)(void *slice_user, void *user, const uint8_t *data, size_t size,
                                bool last);
