@@ -207,9 +207,9 @@ typedef struct Cj2kEncodeBackend {
   bool takes_ht_blocks; /* measure() and code() take lists of HT blocks */
   bool takes_mq_blocks; /* code() takes lists of MQ blocks */
   bool rows_at_once;    /* a call of transform_rows() costs more than its rows: it should get all
-                           that are there, not only those that are needed next. And a list of MQ
-                           blocks takes hardly longer if it is longer: it should have the blocks of
-                           all slices that are there */
+                           that are there, not only those that are needed next. And a call of code()
+                           with a list costs more than some blocks: it should have those of several
+                           slices, if they are there */
   bool converts_hlg;    /* transform() knows CJ2K_TRANSFER_HLG */
   /* `plan` and `threads` are used until close: the back end takes a reference to the plan, and the
    * threads are the encoder's, for work on the host. */

@@ -9,13 +9,14 @@
 
 #include <math.h>
 
-#define PLANES  6    /* bit-planes measured at once for a slice that is too long */
-#define ROUNDS  24   /* layouts of such a slice */
-#define TRIALS  12   /* of steps for the first MQ frame */
-#define AIM     0.97 /* part of the budget that a frame is expected to take */
-#define RESERVE 0.9  /* part of what later slices are expected to take that is kept for them */
-#define POWER   0.8  /* bytes are proportional to base^-POWER, unless more is known */
-#define HEADERS 0.03 /* bytes of packet headers for a byte of code-blocks, before a layout */
+#define TOGETHER 8    /* HT slices that are coded with one call, if they are there */
+#define PLANES   6    /* bit-planes measured at once for a slice that is too long */
+#define ROUNDS   24   /* layouts of such a slice */
+#define TRIALS   12   /* of steps for the first MQ frame */
+#define AIM      0.97 /* part of the budget that a frame is expected to take */
+#define RESERVE  0.9  /* part of what later slices are expected to take that is kept for them */
+#define POWER    0.8  /* bytes are proportional to base^-POWER, unless more is known */
+#define HEADERS  0.03 /* bytes of packet headers for a byte of code-blocks, before a layout */
 
 /* The state of one frame. */
 typedef struct {
@@ -505,62 +506,54 @@ static Cj2kStatus begin(Slices *s)
 
 /* ---------------------------------------------------------------------------- the frame --- */
 
-/* The end of the slices that are coded together from `first` on. All passes of MQ blocks are coded,
- * whatever is kept of them. */
-static uint32_t end_of_run(const Slices *s, uint32_t first)
+/* Codes slices [first, end) with one call, decides what is kept of each, and hands them out. What
+ * is decided does not depend on how many are coded together. */
+static Cj2kStatus run(Slices *s, uint32_t first, uint32_t end)
 {
-  const Cj2kRateFrame *frame = s->frame;
-  bool together = frame->encoder->coder == CJ2K_CODER_MQ && frame->coder.backend->rows_at_once;
-  return together ? s->sink->made(s->sink->ctx, first) : first + 1;
-}
-
-/* Decides what of a slice is kept, whose blocks were coded, and hands it out. */
-static Cj2kStatus finish_slice(Slices *s, uint32_t slice)
-{
-  cj2k_codestream_slice_blocks(s->writer, slice, slice + 1, s->blocks);
+  bool all = !s->lists;
   s->reduced = false;
-  Cj2kStatus status = decide(s, slice);
-  if (status == CJ2K_OK && s->reduced)
-    status = code(s, false, true);
-  if (status == CJ2K_OK)
-    hand_out(s, slice);
+  cj2k_codestream_slice_blocks(s->writer, first, end, s->blocks);
+  Cj2kStatus status = code(s, all, false);
+  for (uint32_t i = first; i < end && status == CJ2K_OK; i++) {
+    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
+    status = decide(s, i);
+  }
+  if (status == CJ2K_OK && s->reduced) {
+    cj2k_codestream_slice_blocks(s->writer, first, end, s->blocks);
+    status = code(s, all, true);
+  }
+  if (status == CJ2K_OK && all && s->cuts)
+    status = gather(s, s->frame->retained.lengths);
+  for (uint32_t i = first; i < end && status == CJ2K_OK; i++) {
+    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
+    hand_out(s, i);
+  }
   return status;
 }
 
-/* Codes, decides and hands out slice by slice, or several at a time. */
+/* The end of the slices that are coded together from `first` on. Those that are there can be, if a
+ * call costs the back end more than a few slices: else it would fall behind. A list of MQ blocks
+ * takes hardly longer if it is longer. */
+static uint32_t end_of_run(const Slices *s, uint32_t first)
+{
+  const Cj2kRateFrame *frame = s->frame;
+  if (!s->lists)
+    return s->count;
+  if (!frame->coder.backend->rows_at_once)
+    return first + 1;
+  uint32_t end = s->sink->made(s->sink->ctx, first);
+  return frame->encoder->coder == CJ2K_CODER_MQ ? end : MIN(end, first + TOGETHER);
+}
+
+/* Codes, decides and hands out slice by slice, several at a time, or all. */
 static Cj2kStatus run_slices(Slices *s)
 {
   Cj2kStatus status = CJ2K_OK;
   for (uint32_t i = 0, end; i < s->count && status == CJ2K_OK; i = end) {
-    status = prepare(s, i);
-    if (status != CJ2K_OK)
-      break;
+    status = prepare(s, s->lists ? i : s->count - 1);
     end = end_of_run(s, i);
-    cj2k_codestream_slice_blocks(s->writer, i, end, s->blocks);
-    status = code(s, false, false);
-    for (uint32_t slice = i; slice < end && status == CJ2K_OK; slice++)
-      status = finish_slice(s, slice);
-  }
-  return status;
-}
-
-/* The same decisions, with a back end that codes whole frames. */
-static Cj2kStatus run_whole(Slices *s)
-{
-  Cj2kStatus status = prepare(s, s->count - 1);
-  if (status == CJ2K_OK)
-    status = code(s, true, false);
-  for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
-    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
-    status = decide(s, i);
-  }
-  if (status == CJ2K_OK && s->reduced)
-    status = code(s, true, true);
-  if (status == CJ2K_OK && s->cuts)
-    status = gather(s, s->frame->retained.lengths);
-  for (uint32_t i = 0; i < s->count && status == CJ2K_OK; i++) {
-    cj2k_codestream_slice_blocks(s->writer, i, i + 1, s->blocks);
-    hand_out(s, i);
+    if (status == CJ2K_OK)
+      status = run(s, i, end);
   }
   return status;
 }
@@ -608,7 +601,7 @@ Cj2kStatus cj2k_rate_control_slices(Cj2kRateFrame *frame, const Cj2kSliceSink *s
   if (status == CJ2K_OK)
     status = begin(&s);
   if (status == CJ2K_OK)
-    status = s.lists ? run_slices(&s) : run_whole(&s);
+    status = run_slices(&s);
   finish(&s, status);
   g_array_unref(s.blocks);
   cj2k_slice_shares_clear(&s.shares);
