@@ -91,12 +91,19 @@ typedef struct Cj2kDecodeBackend {
    * which that suffices: *rows of them from the top, counted on the reference grid (see
    * Cj2kRowsReady). Both return when their work is done; job->coded is not needed afterwards.
    * Code-blocks that are not there yet are not zeros but missing: their rows are not written.
-   * wait() gives the result so far. An error means that the frame must begin anew. */
+   * wait() gives the result so far. An error means that the frame must begin anew.
+   *
+   * few_parts: a call of add_parts() costs more than its code-blocks. It should come only when rows
+   * of the picture have become possible, and at the end. With `rows` NULL it returns when its work
+   * has begun: the next call, with or without precincts, waits for that, and so does wait().
+   * is_busy(): whether it would have to. */
   Cj2kStatus (*begin_parts)(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                             Cj2kError *error);
   Cj2kStatus (*add_parts)(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                           const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
                           Cj2kError *error);
+  bool few_parts;
+  bool (*is_busy)(void *backend, Cj2kDecodeSlot *slot); /* with few_parts only */
   Cj2kBackendMemory memory;
 } Cj2kDecodeBackend;
 

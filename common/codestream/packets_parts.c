@@ -36,6 +36,7 @@ struct Cj2kPartsReader {
   Cj2kPacketId packet;
   bool has_packet; /* `packet` is the next one; else the iterator has to be asked */
   uint64_t wanted; /* bytes that must be there before it is tried again */
+  bool taken;      /* the precincts of `complete` were taken */
   uint16_t last_layer;
   bool eph;
   bool whole;
@@ -266,19 +267,30 @@ static Cj2kPartsState try_packet(Cj2kPartsReader *reader, const uint8_t *data, u
   return CJ2K_PARTS_MORE;
 }
 
-/* Lists the packet's precinct, and its code-blocks, if this is the last packet of it. */
+/* Lists the packet's precinct if this is the last packet of it. */
 static void note_precinct(Cj2kPartsReader *reader)
 {
+  if (reader->packet.layer == reader->last_layer && !reader->observer)
+    g_array_append_val(reader->complete, reader->packet);
+}
+
+static void finish_precinct(Cj2kPartsReader *reader, const Cj2kPacketId *packet)
+{
   const Cj2kPlan *plan = reader->tile_reader.plan;
-  const Cj2kPacketId *packet = &reader->packet;
   const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
 
-  if (packet->layer != reader->last_layer || reader->observer)
-    return;
   for (uint32_t b = 0; b < plan->resolutions[packet->resolution_index].num_bands; b++)
     cj2k_tile_reader_finish_run(&reader->tile_reader, &reader->store, precinct->band[b].first_block,
                                 precinct->band[b].blocks_x * precinct->band[b].blocks_y);
-  g_array_append_val(reader->complete, *packet);
+}
+
+void cj2k_parts_reader_take(Cj2kPartsReader *reader)
+{
+  reader->store.frame.side_size = 0;
+  reader->store.frame.num_segments = 0;
+  for (guint i = 0; i < reader->complete->len; i++)
+    finish_precinct(reader, &g_array_index(reader->complete, Cj2kPacketId, i));
+  reader->taken = true;
 }
 
 static Cj2kPartsState read_packets(Cj2kPartsReader *reader, const uint8_t *data, size_t size,
@@ -317,10 +329,9 @@ static Cj2kPartsState read_on(Cj2kPartsReader *reader, const uint8_t *data, size
   reader->tile_reader.data = data;
   reader->store.frame.codestream = data;
   reader->store.frame.codestream_size = size;
-  /* The code-blocks of the last call have been decoded. */
-  reader->store.frame.side_size = 0;
-  reader->store.frame.num_segments = 0;
-  g_array_set_size(reader->complete, 0);
+  if (reader->taken)
+    g_array_set_size(reader->complete, 0);
+  reader->taken = false;
   Cj2kPartsState state = reader->whole ? CJ2K_PARTS_WHOLE : read_packets(reader, data, size, last);
   reader->whole = state == CJ2K_PARTS_WHOLE;
   *precincts = (const Cj2kPacketId *)(void *)reader->complete->data;
@@ -415,6 +426,7 @@ Cj2kPartsState cj2k_parts_reader_begin(Cj2kPartsReader *reader, const Cj2kPlan *
                                   .max_layers = max_layers ? max_layers : UINT16_MAX};
   reader->packet_part = UINT32_MAX;
   reader->has_packet = false;
+  reader->taken = true; /* of the frame before nothing is listed */
   reader->wanted = 0;
   reader->last_layer = (uint16_t)(plan->tiles[tile].num_layers - 1);
   reader->eph = cj2k_header_tile(plan->header, tile)->eph;

@@ -57,14 +57,17 @@ uint64_t cj2k_parts_reader_part_end(const Cj2kPartsReader *reader, bool *used_up
 /* The packet that is read next; NULL: not known yet, or all have been read. */
 const Cj2kPacketId *cj2k_parts_reader_next(const Cj2kPartsReader *reader);
 /* Reads all packets that are complete in data[0..size). *precincts lists one packet of each
- * precinct whose last packet this call has read, *count of them. Their code-blocks are in
- * cj2k_parts_reader_frame. Both are valid until the next call. */
+ * precinct whose last packet was read and which was not taken yet, *count of them; it is valid
+ * until the next call. */
 Cj2kPartsState cj2k_parts_reader_read(Cj2kPartsReader *reader, const uint8_t *data, size_t size,
                                       const Cj2kPacketId **precincts, uint32_t *count);
 /* The same when no more bytes will come. DONE: the codestream is intact, and reading it as a whole
  * gives the same; else WHOLE. */
 Cj2kPartsState cj2k_parts_reader_end(Cj2kPartsReader *reader, const uint8_t *data, size_t size,
                                      const Cj2kPacketId **precincts, uint32_t *count);
+/* Takes the precincts that were listed: their code-blocks are in cj2k_parts_reader_frame until the
+ * next call of read or end, which does not list them again. */
+void cj2k_parts_reader_take(Cj2kPartsReader *reader);
 const Cj2kCodedFrame *cj2k_parts_reader_frame(const Cj2kPartsReader *reader);
 
 #endif

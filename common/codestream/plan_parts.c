@@ -57,7 +57,7 @@ void cj2k_plan_parts_add(Cj2kPlanParts *parts, const Cj2kPacketId *packet, GArra
                                  resolution->precincts_x]--;
   while (*whole < resolution->precincts_y && !parts->row_missing[first + *whole])
     (*whole)++;
-  for (uint32_t b = 0; b < resolution->num_bands; b++) {
+  for (uint32_t b = 0; b < resolution->num_bands && blocks; b++) {
     uint32_t count = precinct->band[b].blocks_x * precinct->band[b].blocks_y;
     for (uint32_t i = 0; i < count; i++) {
       uint32_t block = precinct->band[b].first_block + i;
@@ -121,4 +121,20 @@ uint32_t cj2k_plan_parts_rows(const Cj2kPlan *plan, uint32_t c, uint32_t done)
     return UINT32_MAX;
   uint64_t end = ((uint64_t)out->y0 + done) * header->components[c].dy;
   return (uint32_t)MIN(end > top ? end - top : 0, UINT32_MAX);
+}
+
+uint32_t cj2k_plan_parts_take_all(Cj2kPlanParts *parts)
+{
+  const Cj2kPlan *plan = parts->plan;
+  uint32_t rows = UINT32_MAX, first, end;
+
+  for (uint32_t c = 0; c < plan->num_components; c++) {
+    const Cj2kPlanTileComp *tc = &plan->tile_comps[c];
+    for (uint32_t r = 1; r <= tc->reduced_levels; r++)
+      cj2k_plan_parts_take(parts, tc, r, &first, &end);
+    uint32_t ready = MIN(cj2k_plan_parts_ready(parts, tc, tc->reduced_levels), tc->out.y1);
+    uint32_t done = cj2k_plan_parts_rows(plan, c, ready - tc->out.y0);
+    rows = MIN(rows, done);
+  }
+  return rows;
 }

@@ -25,7 +25,7 @@ void cj2k_plan_parts_begin(Cj2kPlanParts *parts, const Cj2kPlan *plan);
 void cj2k_plan_parts_clear(Cj2kPlanParts *parts);
 
 /* Notes that the packet's precinct is complete, once for each precinct, and appends the numbers of
- * its code-blocks, uint32_t, to the list. */
+ * its code-blocks, uint32_t, to the list, if there is one. */
 void cj2k_plan_parts_add(Cj2kPlanParts *parts, const Cj2kPacketId *packet, GArray *blocks);
 
 /* The row, absolute, up to which the image of resolution r of a tile-component can be made, given
@@ -36,6 +36,9 @@ uint32_t cj2k_plan_parts_ready(const Cj2kPlanParts *parts, const Cj2kPlanTileCom
 bool cj2k_plan_parts_take(Cj2kPlanParts *parts, const Cj2kPlanTileComp *tc, uint32_t r,
                           uint32_t *first, uint32_t *end);
 
+/* Takes all rows of all resolutions that have become possible. Returns the rows of the reference
+ * grid, from the top of the image, for which all components are complete; UINT32_MAX: all. */
+uint32_t cj2k_plan_parts_take_all(Cj2kPlanParts *parts);
 /* Rows of the reference grid, from the top of the image, for which component c is complete if
  * `done` rows of it were written; UINT32_MAX: all. */
 uint32_t cj2k_plan_parts_rows(const Cj2kPlan *plan, uint32_t c, uint32_t done);

@@ -10,6 +10,7 @@
 #include "common/backend.h"
 #include "common/backend_several.h"
 #include "common/codestream/packets_parts.h"
+#include "common/codestream/plan_parts.h"
 #include "common/runtime/slots.h"
 #include "conceal.h"
 #include "image.h"
@@ -141,6 +142,11 @@ typedef struct {
   bool whole;     /* it has to be decoded as a whole */
   bool has_plan;  /* the headers are complete, and the back end has begun */
   uint32_t ready; /* rows that were reported */
+  /* With few_parts of the back end: */
+  Cj2kPlanParts rows; /* what is possible with the precincts that were read */
+  uint32_t noted;     /* precincts in it that the back end does not have */
+  uint32_t possible;  /* rows that are possible with those that it has */
+  bool unfinished;    /* it has work for which nobody has waited */
   Cj2kPartsHeader header;
   Cj2kPartsReader *reader;
   Cj2kDecodeSlot *slot; /* of its own, which is never lent */

@@ -42,8 +42,19 @@ Cj2kStatus cj2k_decoder_begin(Cj2kDecoder *decoder, const Cj2kLayout *layout,
   return CJ2K_OK;
 }
 
+/* Afterwards the back end uses neither the slot nor the picture. */
+static void settle(Cj2kDecoder *decoder)
+{
+  Cj2kDecodeResult result;
+  Cj2kError ignored;
+  if (decoder->parts.unfinished)
+    decoder->backend.functions->wait(decoder->backend.data, decoder->parts.slot, &result, &ignored);
+  decoder->parts.unfinished = false;
+}
+
 void cj2k_decoder_drop(Cj2kDecoder *decoder)
 {
+  settle(decoder);
   if (decoder->parts.frame)
     cj2k_decoder_frame_reset(decoder->parts.frame);
   decoder->parts.frame = NULL;
@@ -56,6 +67,7 @@ void cj2k_decoder_parts_clear(Cj2kDecoder *decoder)
   if (parts->slot)
     decoder->backend.functions->slot_free(decoder->backend.data, parts->slot);
   cj2k_parts_reader_free(parts->reader);
+  cj2k_plan_parts_clear(&parts->rows);
   g_free((void *)parts->layout.samples);
 }
 
@@ -116,20 +128,49 @@ static Cj2kStatus start(Cj2kDecoder *decoder, Cj2kError *error)
                                .layout = &frame->target.layout,
                                .picture = &frame->target.picture};
   parts->has_plan = true;
+  parts->noted = parts->possible = 0;
+  if (backend->few_parts)
+    cj2k_plan_parts_begin(&parts->rows, frame->headers.plan);
   return backend->begin_parts(decoder->backend.data, parts->slot, &parts->job, error);
 }
 
-/* Decodes precincts that are complete, and reports rows. */
-static Cj2kStatus add(Cj2kDecoder *decoder, const Cj2kPacketId *precincts, uint32_t count,
-                      Cj2kError *error)
+/* Whether the precincts that were read are worth a call of the back end: with them rows of the
+ * picture are possible, and it is not busy with those before. */
+static bool is_time(Cj2kDecoder *decoder, const Cj2kPacketId *precincts, uint32_t count)
 {
   Cj2kDecoderParts *parts = &decoder->parts;
+  const Cj2kDecodeBackend *backend = decoder->backend.functions;
+  if (!backend->few_parts)
+    return true;
+  for (; parts->noted < count; parts->noted++)
+    cj2k_plan_parts_add(&parts->rows, &precincts[parts->noted], NULL);
+  uint32_t possible = cj2k_plan_parts_take_all(&parts->rows);
+  if (possible <= parts->possible ||
+      (parts->unfinished && backend->is_busy(decoder->backend.data, parts->slot)))
+    return false;
+  parts->possible = possible;
+  return true;
+}
+
+/* Decodes precincts that are complete, and reports rows. If nobody asks for the rows, the back end
+ * works while the next bytes are on their way. `last`: all bytes are there. */
+static Cj2kStatus add(Cj2kDecoder *decoder, const Cj2kPacketId *precincts, uint32_t count,
+                      bool last, Cj2kError *error)
+{
+  Cj2kDecoderParts *parts = &decoder->parts;
+  const Cj2kDecodeBackend *backend = decoder->backend.functions;
+  bool waits = last || parts->frame->parts.rows || !backend->few_parts;
   uint32_t rows = 0;
-  if (!count)
+  if (!count && !(last && parts->unfinished))
     return CJ2K_OK;
-  Cj2kStatus status = decoder->backend.functions->add_parts(
-      decoder->backend.data, parts->slot, &parts->job, precincts, count, &rows, error);
-  if (status != CJ2K_OK)
+  if (!last && !is_time(decoder, precincts, count))
+    return CJ2K_OK;
+  cj2k_parts_reader_take(parts->reader);
+  parts->noted = 0;
+  Cj2kStatus status = backend->add_parts(decoder->backend.data, parts->slot, &parts->job, precincts,
+                                         count, waits ? &rows : NULL, error);
+  parts->unfinished = !waits && status == CJ2K_OK;
+  if (status != CJ2K_OK || !waits)
     return status;
   rows = MIN(rows, image_rows(parts->job.plan));
   uint32_t ready = parts->ready;
@@ -177,7 +218,8 @@ static void go_on(Cj2kDecoder *decoder, bool last)
       parts->reader, frame->input.data, frame->input.size, &precincts, &count);
   cj2k_deadline_end();
   frame->coding.ms_packets += (double)(g_get_monotonic_time() - begin) / 1000;
-  parts->whole |= state == CJ2K_PARTS_WHOLE || add(decoder, precincts, count, &ignored) != CJ2K_OK;
+  parts->whole |=
+      state == CJ2K_PARTS_WHOLE || add(decoder, precincts, count, last, &ignored) != CJ2K_OK;
   /* A POC may leave packets out, and an image may have no samples. */
   parts->whole |= last && parts->ready < image_rows(parts->job.plan);
 }
@@ -247,6 +289,7 @@ static void end_whole(Cj2kDecoder *decoder)
 {
   Cj2kDecoderParts *parts = &decoder->parts;
   Cj2kDecoderFrame *frame = parts->frame;
+  settle(decoder);
   cj2k_frame_headers_reset(&frame->headers);
   cj2k_frame_target_reset(&frame->target, decoder);
   cj2k_frame_target_reset(&frame->indices, decoder);

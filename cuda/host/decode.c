@@ -194,6 +194,16 @@ static Cj2kStatus add_parts(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJo
   return status;
 }
 
+static bool is_busy(void *data, Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecoder *backend = data;
+  if (!cj2k_cuda_enter(&backend->device))
+    return false; /* the next call says so */
+  bool busy = cj2k_cuda_decode_is_busy(slot);
+  cj2k_cuda_leave(&backend->device);
+  return busy;
+}
+
 static void *memory_alloc(void *data, Cj2kMemoryKind kind, size_t size)
 {
   Cj2kCudaDecoder *backend = data;
@@ -235,6 +245,8 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
       .wait = wait_frame,
       .begin_parts = begin_parts,
       .add_parts = add_parts,
+      .few_parts = true,
+      .is_busy = is_busy,
       .memory = {memory_alloc, memory_free, memory_copy, memory_owns}};
   return &backend;
 }

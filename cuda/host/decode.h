@@ -129,7 +129,8 @@ typedef struct {
 
 /* A frame whose packets come in parts (decode_parts.c). */
 typedef struct {
-  bool active; /* the slot's frame is such a one */
+  bool active;     /* the slot's frame is such a one */
+  bool unfinished; /* frame.done of the last part was recorded, but nobody has waited for it */
   bool timed;
   Cj2kPlanParts rows;
   GArray *blocks;          /* uint32_t: code-blocks of a part */
@@ -227,6 +228,9 @@ Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJo
 Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                                       const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
                                       Cj2kError *error);
+bool cj2k_cuda_decode_is_busy(Cj2kDecodeSlot *slot);
+/* Waits for the last part. */
+Cj2kStatus cj2k_cuda_decode_finish_part(Cj2kDecodeSlot *slot, Cj2kError *error);
 
 /* Describes the level that makes resolution r >= 1 of a tile-component, or with r = 0 its plane
  * without decomposition. */

@@ -144,9 +144,10 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error)
 {
   memset(result, 0, sizeof *result);
-  if (slot->parts.active) { /* nothing is left to wait for */
+  if (slot->parts.active) {
+    Cj2kStatus finished = cj2k_cuda_decode_finish_part(slot, error);
     *result = slot->parts.result;
-    return CJ2K_OK;
+    return finished;
   }
   /* After the code-blocks are decoded the result is known, and samples are used on the picture's
    * stream, which waits for them. But a trace needs the times of the rest. */

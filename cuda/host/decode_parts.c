@@ -2,9 +2,10 @@
 /*
  * Frames of one tile whose packets come in parts. Of each part the code-blocks are uploaded and
  * decoded, and the rows of each level, of the last one and of the picture that have become possible
- * are made by the kernels of whole frames, all on the slot's stream. The thread waits for them,
- * because the rows are handed on at once. Calls cost more than rows, so that all precincts of a
- * part share the launches, which take a range of rows for each entry of their tables.
+ * are made by the kernels of whole frames, all on the slot's stream. The thread waits for them if
+ * the rows are handed on at once; else the next part does. Calls cost more than rows, so that all
+ * precincts of a part share the launches, which take a range of rows for each entry of their
+ * tables.
  */
 #include "decode.h"
 
@@ -28,11 +29,10 @@ static void forget_rows(Cj2kDecodeSlot *slot)
   memset(parts->planes, 0, planes * sizeof *parts->planes);
 }
 
-/* Waits for all that was enqueued, in which `result` says how enqueueing went. After a failure no
- * work uses the slot or the picture any more. */
-static cudaError_t finish_part(Cj2kDecodeSlot *slot, cudaError_t result)
+/* Waits for the event `done`, after all went well that was enqueued before it (`result`). After a
+ * failure no work uses the slot or the picture any more. */
+static cudaError_t wait_for_done(Cj2kDecodeSlot *slot, cudaError_t result)
 {
-  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, slot->stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_wait_briefly(&slot->backend->device, slot->frame.done));
   if (result != cudaSuccess)
     cudaStreamSynchronize(slot->stream);
@@ -45,6 +45,7 @@ Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJo
   bool fills = false;
 
   slot->parts.active = true;
+  slot->parts.unfinished = false;
   Cj2kStatus status = cj2k_cuda_decode_prepare(slot, job, error);
   if (status != CJ2K_OK)
     return status;
@@ -57,8 +58,10 @@ Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJo
   cudaError_t result =
       cj2k_cuda_follow_picture(slot->stream, job->picture, slot->frame.picture_free);
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &fills));
+  if (fills)
+    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, slot->stream));
   if (fills || result != cudaSuccess)
-    result = finish_part(slot, result);
+    result = wait_for_done(slot, result);
   return cj2k_cuda_check(result, "beginning a frame in parts", error);
 }
 
@@ -216,16 +219,21 @@ static void add_times(Cj2kDecodeSlot *slot)
   }
 }
 
-/* Decodes code-blocks and makes rows. */
-static Cj2kStatus decode_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                              const Cj2kCudaDecodePart *part, Cj2kError *error)
+bool cj2k_cuda_decode_is_busy(Cj2kDecodeSlot *slot)
 {
-  Cj2kCudaDecodeBlocks frame = {0};
-  Cj2kStatus status = cj2k_cuda_decode_fill(slot, coded, part, &frame, error);
+  if (!slot->parts.unfinished || cudaEventQuery(slot->frame.done) != cudaErrorNotReady)
+    return false;
+  (void)cudaGetLastError();
+  return true;
+}
 
-  if (status == CJ2K_OK)
-    status = cj2k_cuda_check(finish_part(slot, enqueue(slot, part, &frame)),
-                             "decoding a part of a frame", error);
+Cj2kStatus cj2k_cuda_decode_finish_part(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  if (!slot->parts.unfinished)
+    return CJ2K_OK;
+  slot->parts.unfinished = false;
+  Cj2kStatus status =
+      cj2k_cuda_check(wait_for_done(slot, cudaSuccess), "decoding a part of a frame", error);
   if (status != CJ2K_OK)
     return status;
   add_times(slot);
@@ -233,13 +241,32 @@ static Cj2kStatus decode_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   return CJ2K_OK;
 }
 
+/* Starts to decode code-blocks and to make rows. */
+static Cj2kStatus decode_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                              const Cj2kCudaDecodePart *part, Cj2kError *error)
+{
+  Cj2kCudaDecodeBlocks frame = {0};
+  Cj2kStatus status = cj2k_cuda_decode_fill(slot, coded, part, &frame, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  cudaError_t result = enqueue(slot, part, &frame);
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, slot->stream));
+  if (result != cudaSuccess)
+    cudaStreamSynchronize(slot->stream);
+  slot->parts.unfinished = result == cudaSuccess;
+  return cj2k_cuda_check(result, "decoding a part of a frame", error);
+}
+
 Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                                       const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
                                       Cj2kError *error)
 {
   Cj2kCudaDecodeParts *parts = &slot->parts;
-  Cj2kStatus status = CJ2K_OK;
+  Cj2kStatus status = cj2k_cuda_decode_finish_part(slot, error);
 
+  if (status != CJ2K_OK)
+    return status;
   list_blocks(slot, precincts, count);
   find_levels(slot);
   find_finishes(slot);
@@ -250,7 +277,9 @@ Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob 
                                    .num_ranges = parts->ranges->len};
   if (part.count || any_rows(slot))
     status = decode_part(slot, job->coded, &part, error);
-  if (status != CJ2K_OK)
+  if (status == CJ2K_OK && rows)
+    status = cj2k_cuda_decode_finish_part(slot, error);
+  if (status != CJ2K_OK || !rows)
     return status;
   parts->result.corrupt_blocks =
       job->coded->corrupt_blocks + *(const uint32_t *)slot->frame.h_corrupt.data;
