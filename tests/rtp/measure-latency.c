@@ -21,6 +21,7 @@
 #define BLACK    200 /* of 10 bits */
 #define WHITE    800
 
+static gchar *backend; /* of both elements; NULL: cpu */
 static gint frames = 200, width = 1920, height = 1080, rate = 25, every = 1, link_mbit;
 
 typedef struct {
@@ -140,14 +141,15 @@ static GstPadProbeReturn hold(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 static GstElement *make_pipeline(Run *run, const gchar *encoder, const gchar *payloader)
 {
   GError *error = NULL;
+  const gchar *kind = backend ? backend : "cpu";
   gchar *description = g_strdup_printf(
       "appsrc name=in is-live=true format=time "
       "caps=video/x-raw,format=I422_10LE,width=%d,height=%d,framerate=%d/1,colorimetry=bt709 "
-      "! cudaj2kenc backend=cpu frames-in-flight=1 %s ! rtpj2ksclpay %s "
+      "! cudaj2kenc backend=%s frames-in-flight=1 %s ! rtpj2ksclpay %s "
       "! clocksync ! queue name=link max-size-buffers=0 max-size-bytes=0 max-size-time=0 "
-      "! queue ! rtpj2kscldepay deadline=0 ! cudaj2kdec backend=cpu frames-in-flight=1 qos=false "
+      "! queue ! rtpj2kscldepay deadline=0 ! cudaj2kdec backend=%s frames-in-flight=1 qos=false "
       "! appsink name=out sync=false",
-      width, height, rate, encoder, payloader);
+      width, height, rate, kind, encoder, payloader, kind);
   GstElement *pipeline = gst_parse_launch(description, &error);
   if (!pipeline || error)
     g_error("%s: %s", description, error->message);
@@ -209,6 +211,8 @@ int main(int argc, char **argv)
       {"every", 0, 0, G_OPTION_ARG_INT, &every,
        "Send one of N frames, where the machine is too slow for all of them", "N"},
       {"link", 0, 0, G_OPTION_ARG_INT, &link_mbit, "Mbit/s of a simulated link; 0 = none", "N"},
+      {"backend", 0, 0, G_OPTION_ARG_STRING, &backend, "Of encoder and decoder: cpu or cuda",
+       "NAME"},
       G_OPTION_ENTRY_NULL};
   GOptionContext *context = g_option_context_new("NAME ENCODER PAYLOADER");
   GError *error = NULL;
