@@ -395,12 +395,13 @@ typedef void (*Cj2kRowsReady)(void *rows_user, const Cj2kPicture *picture, uint3
  * from cj2k_decoder_end on. No other frame can be submitted before.
  *
  * Each precinct is decoded as soon as its packets are there, and each row as soon as it has the
- * precincts that it needs, so that `rows` is called from cj2k_decoder_append. With CUDA
- * cj2k_decoder_append waits for the GPU, so that the rows are in the picture then, also in device
- * memory. How many rows come before the end depends on the codestream: PCRL with precincts of
- * little height gives them one after the other, the other orders at the end. Decoding as a whole,
- * when all bytes are there, gives the same samples in all cases. It is what happens with several
- * GPUs, files with boxes, palettes, several tiles, packed packet headers, and
+ * precincts that it needs, so that `rows` is called from cj2k_decoder_append. With CUDA precincts
+ * are decoded when rows are possible with them, and cj2k_decoder_append waits for the GPU, so that
+ * the rows are in the picture then, also in device memory; without `rows` it does not wait, and
+ * cj2k_decoder_end does. How many rows come before the end depends on the codestream: PCRL with
+ * precincts of little height gives them one after the other, the other orders at the end. Decoding
+ * as a whole, when all bytes are there, gives the same samples in all cases. It is what happens
+ * with several GPUs, files with boxes, palettes, several tiles, packed packet headers, and
  * CJ2K_CONCEAL_PREVIOUS; `rows` is then called once, from cj2k_decoder_receive.
  */
 CJ2K_API Cj2kStatus cj2k_decoder_begin(Cj2kDecoder *decoder, const Cj2kLayout *layout,
