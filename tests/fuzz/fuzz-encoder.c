@@ -2,9 +2,35 @@
 /*
  * Encoder parameters and strange pictures: whatever is accepted ends with a codestream within its
  * budget, or with a reason. The rate changes between frames. Some pictures come row by row, and
- * some of these are dropped.
+ * some of these are dropped. A quarter of the inputs is coded in slices, half of these together.
  */
+#include "common/encoder/encoder.h"
 #include "picture-input.h"
+
+/* What slices exclude, which the other parameters mostly have. */
+static void make_slices(Cj2kEncoderParams *params)
+{
+  params->slices = true;
+  params->progression = CJ2K_PCRL;
+  params->num_layers = 1;
+  params->tile_width = params->tile_height = 0;
+  params->tile_parts = 0;
+  params->tlm = params->plt = false;
+  params->file_format = CJ2K_FILE_J2K;
+  params->average_bitrate = 0;
+  params->num_regions = 0;
+  if (params->max_frame_bytes)
+    params->rate_control = CJ2K_RATE_CBR;
+}
+
+/* As with CUDA, slices that are there are coded together. */
+static void code_together(Cj2kEncoder *encoder)
+{
+  static Cj2kEncodeBackend together;
+  together = *encoder->backend.functions;
+  together.rows_at_once = true;
+  encoder->backend.functions = &together;
+}
 
 /* The budget that holds whatever the rate control is. */
 static void check_packet(const Cj2kPacket *packet, const Cj2kEncoderParams *params)
@@ -76,8 +102,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
   fuzz_params_read(&params, &in);
   fuzz_picture_read(&picture, &in);
+  if (size % 4 == 1)
+    make_slices(&params);
   Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture.image, &picture.layout, &error);
   FUZZ_CHECK(encoder || error.text[0], "refused without a reason");
+  if (encoder && size % 8 == 5)
+    code_together(encoder);
   if (encoder) {
     FuzzInput rates = in;
     in.at += MIN(fuzz_left(&in), 10);

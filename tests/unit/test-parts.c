@@ -7,8 +7,8 @@
  *
  * test-parts [--backend cuda] [GLib's options].
  */
-#include "common/decoder/decoder.h"
 #include "encoder-pictures.h"
+#include "tests/support/few-parts.h"
 
 #include <stdlib.h>
 
@@ -105,38 +105,6 @@ static Cj2kDecoder *open_decoder(const Case *c, Cj2kBackendKind backend, uint32_
   Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
   g_assert_nonnull(decoder);
   return decoder;
-}
-
-/* ------------------------------------------------------------- a back end of few parts --- */
-
-/* The back end as one whose calls are dear: they come for rows only, and not while it is busy. */
-static Cj2kDecodeBackend dear;
-static const Cj2kDecodeBackend *real;
-static uint32_t dear_calls, asked;
-
-static Cj2kStatus dear_add(void *backend, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
-                           const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
-                           Cj2kError *error)
-{
-  uint32_t ignored;
-  dear_calls++;
-  return real->add_parts(backend, slot, job, precincts, count, rows ? rows : &ignored, error);
-}
-
-static bool dear_is_busy(void *backend, Cj2kDecodeSlot *slot)
-{
-  (void)backend, (void)slot;
-  return asked++ % 3 != 0;
-}
-
-static void make_dear(Cj2kDecoder *decoder)
-{
-  real = decoder->backend.functions;
-  dear = *real;
-  dear.few_parts = true;
-  dear.add_parts = dear_add;
-  dear.is_busy = dear_is_busy;
-  decoder->backend.functions = &dear;
 }
 
 /* ----------------------------------------------------------------------------- rows --- */
@@ -283,7 +251,7 @@ static void test_intact(gconstpointer data)
   for (uint32_t threads = 1; threads <= 3; threads++) {
     Cj2kDecoder *parts = open_decoder(c, tested, threads);
     if (threads == 2)
-      make_dear(parts);
+      make_few_parts(parts);
     for (int round = 0; round < 12; round++) {
       gsize size;
       const uint8_t *stream = g_bytes_get_data(bytes[round % 2], &size);
@@ -293,8 +261,8 @@ static void test_intact(gconstpointer data)
                                           : 0,
                              rand, reduce_of(c), true);
       if (threads == 2) /* calls for rows of precincts, of which none have less than 8 rows */
-        g_assert_cmpuint(dear_calls, <=, c->height / 8 + 2);
-      dear_calls = 0;
+        g_assert_cmpuint(few_parts_calls, <=, c->height / 8 + 2);
+      few_parts_calls = 0;
       if (c->in_order && round < 2)
         g_assert_cmpuint(early, >, (c->height >> reduce_of(c)) / 2);
     }
@@ -334,7 +302,7 @@ static void test_damaged(gconstpointer data)
   GRand *rand = g_rand_new_with_seed(11);
   Cj2kDecoder *whole = open_decoder(c, CJ2K_BACKEND_CPU, 1), *parts = open_decoder(c, tested, 2);
   Cj2kDecoder *few = open_decoder(c, tested, 2);
-  make_dear(few);
+  make_few_parts(few);
   /* What is concealed from the last frame depends on all frames of a decoder. */
   bool previous = strstr(c->decode, "previous") != NULL;
   int rounds = g_getenv("CJ2K_TESTS_LONG") ? 3000 : 60;
