@@ -161,7 +161,8 @@ static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult 
   if (!cj2k_cuda_enter(&backend->device))
     return no_context(error);
   cj2k_cuda_range_begin("decode: wait");
-  Cj2kStatus status = cj2k_cuda_decode_wait(slot, result, error);
+  Cj2kStatus status = slot->parts.active ? cj2k_cuda_decode_wait_parts(slot, result, error)
+                                         : cj2k_cuda_decode_wait(slot, result, error);
   cj2k_cuda_range_end();
   cj2k_cuda_leave(&backend->device);
   return status;

@@ -229,8 +229,8 @@ Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob 
                                       const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
                                       Cj2kError *error);
 bool cj2k_cuda_decode_is_busy(Cj2kDecodeSlot *slot);
-/* Waits for the last part. */
-Cj2kStatus cj2k_cuda_decode_finish_part(Cj2kDecodeSlot *slot, Cj2kError *error);
+Cj2kStatus cj2k_cuda_decode_wait_parts(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
+                                       Cj2kError *error);
 
 /* Describes the level that makes resolution r >= 1 of a tile-component, or with r = 0 its plane
  * without decomposition. */

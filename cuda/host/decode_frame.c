@@ -144,11 +144,6 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error)
 {
   memset(result, 0, sizeof *result);
-  if (slot->parts.active) {
-    Cj2kStatus finished = cj2k_cuda_decode_finish_part(slot, error);
-    *result = slot->parts.result;
-    return finished;
-  }
   /* After the code-blocks are decoded the result is known, and samples are used on the picture's
    * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;

@@ -227,7 +227,8 @@ bool cj2k_cuda_decode_is_busy(Cj2kDecodeSlot *slot)
   return true;
 }
 
-Cj2kStatus cj2k_cuda_decode_finish_part(Cj2kDecodeSlot *slot, Cj2kError *error)
+/* Waits for the last part. */
+static Cj2kStatus finish_part(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   if (!slot->parts.unfinished)
     return CJ2K_OK;
@@ -263,7 +264,7 @@ Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob 
                                       Cj2kError *error)
 {
   Cj2kCudaDecodeParts *parts = &slot->parts;
-  Cj2kStatus status = cj2k_cuda_decode_finish_part(slot, error);
+  Cj2kStatus status = finish_part(slot, error);
 
   if (status != CJ2K_OK)
     return status;
@@ -278,13 +279,21 @@ Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob 
   if (part.count || any_rows(slot))
     status = decode_part(slot, job->coded, &part, error);
   if (status == CJ2K_OK && rows)
-    status = cj2k_cuda_decode_finish_part(slot, error);
+    status = finish_part(slot, error);
   if (status != CJ2K_OK || !rows)
     return status;
   parts->result.corrupt_blocks =
       job->coded->corrupt_blocks + *(const uint32_t *)slot->frame.h_corrupt.data;
   *rows = complete_rows(slot);
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_cuda_decode_wait_parts(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
+                                       Cj2kError *error)
+{
+  Cj2kStatus status = finish_part(slot, error);
+  *result = slot->parts.result;
+  return status;
 }
 
 void cj2k_cuda_decode_parts_init(Cj2kDecodeSlot *slot)
