@@ -453,9 +453,9 @@ static Cj2kStatus search_mq_steps(Slices *s)
       return status;
     double bytes = lay_out_frame(s);
     s->memory.base = base;
-    s->memory.power = search.power;
     cj2k_base_search_bound(&search, base, bytes <= budget);
     base = cj2k_base_search_next(&search, base, bytes, budget * first_mq.aim, trial);
+    s->memory.power = search.power;
     if ((bytes >= budget * first_mq.least && bytes <= budget * first_mq.most) ||
         base == s->memory.base || trial == TRIALS)
       return CJ2K_OK;
