@@ -4,24 +4,16 @@
 
     docs/plot_psnr.py        # needs python3-matplotlib
 """
-import csv
-import pathlib
+from plots import panels, read_table, save
 
-import matplotlib
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plt
-
-FOLDER = pathlib.Path(__file__).parent
 STYLES = {"OpenJPEG": ("k", "-"), "cj2k MQ": ("tab:blue", "-"), "cj2k MQ bypass": ("tab:cyan", "-"),
           "OpenJPH": ("tab:gray", "--"), "cj2k HT": ("tab:red", "-")}
 
 
 def main():
-    with open(FOLDER / "performance-psnr.tsv", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = read_table("performance-psnr.tsv")
     pictures = list(dict.fromkeys(row["picture"] for row in rows))
-    figure, axes = plt.subplots(-(-len(pictures) // 2), 2, figsize=(9, 3.6 * -(-len(pictures) // 2)), squeeze=False)
+    figure, axes = panels(-(-len(pictures) // 2), 2, 4.5, 3.6)
     for axis, picture in zip(axes.flat, pictures):
         mine = [row for row in rows if row["picture"] == picture]
         for name, (colour, line) in STYLES.items():
@@ -29,11 +21,9 @@ def main():
                       marker=".", linewidth=1, label=name)
         axis.set(title=picture, xlabel="bits per pixel", ylabel="PSNR, dB", xscale="log", xticks=[0.5, 1, 2, 4],
                  xticklabels=["0.5", "1", "2", "4"])
-        axis.grid(linewidth=0.3)
         axis.minorticks_off()
     axes[0, 0].legend(fontsize="small")
-    figure.tight_layout()
-    figure.savefig(FOLDER / "performance-psnr.svg", metadata={"Date": None})
+    save(figure, "performance-psnr.svg")
 
 
 if __name__ == "__main__":
