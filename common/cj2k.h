@@ -742,6 +742,11 @@ typedef struct {
   bool slices;
   Cj2kSliceReady slice_ready; /**< NULL: nobody is told */
   void *slice_user;           /**< first argument of slice_ready */
+  /** For slices with a budget: the bit buffer of a link of constant rate, in lines of the picture.
+   * What has left at the end of a slice is at most the budget's share of the lines so far and of so
+   * many more; only headers, also those of empty packets, may exceed that. 0: the frame's height.
+   */
+  uint32_t slice_buffer_lines;
   /** Sets slices, and those of progression, num_resolutions, precinct_width, precinct_height,
    * codeblock_width and codeblock_height that have their defaults. Other values stay, and are an
    * error if slices do not allow them. It cannot be combined with a profile. */

@@ -47,6 +47,7 @@ static void open_rate(Cj2kEncoder *encoder)
       setup->image.num_components >= 3 && (setup->mct || setup->image.colour == CJ2K_COLOUR_SYCC);
   rate->alone = p->frames_in_flight == 1;
   rate->history.period = p->slices ? 0 : p->rate_period;
+  rate->slice_buffer = p->slice_buffer_lines;
   rate->history.first_film = p->first_frame;
   rate->layers = (Cj2kLayers){
       .count = p->num_layers, .width = setup->image.width, .height = setup->image.height};

@@ -233,6 +233,8 @@ static Cj2kStatus check_slices(const Cj2kEncoderSetup *setup, Cj2kError *error)
   const Cj2kEncoderParams *p = &setup->params;
   bool budget = cj2k_setup_frame_bytes(setup) != UINT64_MAX;
 
+  if (p->slice_buffer_lines && !(p->slices && budget))
+    REFUSE("slice-buffer-lines needs slices and a ceiling");
   if (!p->slices)
     return CJ2K_OK;
   if (p->progression != CJ2K_PCRL)

@@ -340,6 +340,8 @@ static const Cj2kOption options[] = {
     BOOLEAN, PARAM(plt) },
   { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, no tlm and plt",
     BOOLEAN, PARAM(slices) },
+  { "slice-buffer-lines", "Slice buffer", "For slices with a budget: lines of the picture by whose share of the budget slices may be ahead of a constant rate; 0 = the whole picture", "lines",
+    INTEGER(0, INT32_MAX, 0), PARAM(slice_buffer_lines) },
   { "latency-profile", "Latency profile", "Sets slices, and those of progression-order, num-resolutions, precincts, codeblock-width and codeblock-height that have their defaults, for latency below a frame",
     WORD("LatencyProfile", latency_profiles), PARAM(latency_profile) },
   { "comment", "Comment", "Text of a COM marker segment, of characters that ISO 8859-15 has; empty = none",

@@ -306,13 +306,24 @@ static Cj2kStatus choose(Slices *s, uint32_t slice, uint64_t allowed, uint64_t *
   return CJ2K_OK;
 }
 
+/* Bytes that the frame may have at the end of the slice: a link of constant rate sends them while
+ * the picture's lines up to there come, and those of the buffer. */
+static double buffered(const Slices *s, uint32_t slice)
+{
+  const Cj2kHeader *header = s->frame->encoder->plan->header;
+  double budget = (double)s->frame->target.ceilings.frame;
+  double lines = s->frame->encoder->slice_buffer, height = header->y1 - header->y0;
+  double rows = cj2k_codestream_slice_row(s->writer, slice + 1) - header->y0;
+  return lines > 0 ? budget * MIN(1, (rows + lines) / height) : budget;
+}
+
 /* Bytes that the slice may take. */
 static uint64_t allowance(const Slices *s, uint32_t slice)
 {
   const Cj2kSliceShares *shares = &s->shares;
   double left = (double)(s->frame->target.ceilings.frame - s->used);
   double rest = cj2k_slice_shares_behind(shares, slice), wanted = shares->expected[slice] + rest;
-  double most = left - (double)s->least_rest;
+  double most = MIN(left - (double)s->least_rest, buffered(s, slice) - (double)s->used);
   double reserve = RESERVE * rest * MIN(1, wanted > 0 ? left / wanted : 1);
   double least = (double)cj2k_codestream_slice_least(s->writer, slice);
   return (uint64_t)MAX(least, MIN(most, left - reserve));

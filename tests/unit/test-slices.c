@@ -342,6 +342,107 @@ static void test_cut(gconstpointer coder)
   test_picture_clear(&noise);
 }
 
+/* ------------------------------------------------------------------------------- buffer --- */
+
+#define BUFFER_WIDTH  200
+#define BUFFER_HEIGHT 256
+#define BUFFER_BYTES  9000
+#define BUFFER_SLICE  32 /* rows */
+
+typedef struct {
+  uint32_t lines;
+  size_t sent; /* bytes of the frame so far */
+  uint32_t slices;
+} Buffer;
+
+/* No slice is ahead of the constant rate by more than the buffer. */
+static void take_buffered(void *slice_user, void *user, const uint8_t *data, size_t size, bool last)
+{
+  Buffer *buffer = slice_user;
+  (void)user, (void)data;
+  buffer->sent += size;
+  buffer->slices++;
+  size_t rows = MIN(buffer->slices * BUFFER_SLICE + buffer->lines, BUFFER_HEIGHT);
+  size_t end = last ? 2 : 0; /* EOC counts to the budget, and so to the last slice */
+  g_assert_cmpuint(buffer->sent, <=, BUFFER_BYTES * rows / BUFFER_HEIGHT + end);
+}
+
+/* A picture that is hard where it begins: noise above, waves below. */
+static void make_uneven(TestPicture *picture)
+{
+  test_picture_init(picture, SCENE_SINE, BUFFER_WIDTH, BUFFER_HEIGHT, 1, 10, false, NULL, NULL, 0,
+                    0);
+  uint16_t *words = picture->planes[0].data;
+  size_t n = picture->planes[0].pitch / 2 * (BUFFER_HEIGHT / 3);
+  for (size_t i = 0; i < n; i++)
+    words[i] = (uint16_t)((i * 2654435761u >> 7) & 1023);
+}
+
+/* The error of the last of some frames. whole: as in Way. */
+static double buffered_error(const char *coder, uint32_t lines, bool whole, GBytes **bytes)
+{
+  Buffer buffer = {.lines = lines ? lines : BUFFER_HEIGHT};
+  Cj2kEncoderParams params;
+  TestPicture picture;
+  Cj2kError error = {0};
+  make_uneven(&picture);
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, MQ PRECINCTS);
+  test_set_options(&params, coder);
+  params.max_frame_bytes = BUFFER_BYTES;
+  params.slice_buffer_lines = lines;
+  params.backend = tested;
+  params.slice_ready = take_buffered;
+  params.slice_user = &buffer;
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture.image, &picture.layout, &error);
+  if (!encoder)
+    g_error("%s", error.text);
+  Cj2kEncodeBackend functions = *encoder->backend.functions;
+  functions.takes_ht_blocks = functions.takes_ht_blocks && !whole;
+  functions.takes_mq_blocks = functions.takes_mq_blocks && !whole;
+  encoder->backend.functions = &functions;
+  for (uint32_t i = 0; i < CUT_END; i++) {
+    Cj2kPacket packet;
+    g_clear_pointer(bytes, g_bytes_unref);
+    buffer.sent = buffer.slices = 0;
+    g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==, CJ2K_OK);
+    g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+    if (packet.status != CJ2K_OK)
+      g_error("%s", packet.error.text);
+    g_assert_cmpuint(buffer.slices, ==, BUFFER_HEIGHT / BUFFER_SLICE);
+    g_assert_cmpuint(packet.size, <=, BUFFER_BYTES);
+    *bytes = g_bytes_new(packet.data, packet.size);
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  double result = test_error(&picture, *bytes, 0);
+  test_picture_clear(&picture);
+  return result;
+}
+
+/* A larger buffer gives no worse pictures, and the one of the whole picture is as none. */
+static void test_buffer(gconstpointer coder)
+{
+  static const uint32_t lines[] = {1, 16, 48, 96, 256, 0};
+  double least = 1;
+  GBytes *bytes = NULL, *whole = NULL, *before = NULL;
+  for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+    double error = buffered_error(coder, lines[i], false, &bytes);
+    g_assert_true(buffered_error(coder, lines[i], true, &whole) == error);
+    g_assert_true(g_bytes_equal(bytes, whole));
+    g_test_message("%u lines: %zu bytes, error %.5f", lines[i], g_bytes_get_size(bytes), error);
+    g_assert_cmpfloat(error, <, 1.03 * least);
+    least = MIN(least, error);
+    if (!lines[i])
+      g_assert_true(g_bytes_equal(bytes, before));
+    g_clear_pointer(&before, g_bytes_unref);
+    before = g_bytes_ref(bytes);
+  }
+  g_bytes_unref(bytes);
+  g_bytes_unref(whole);
+  g_bytes_unref(before);
+}
+
 /* What slices exclude is refused with a reason. */
 static void test_refused(void)
 {
@@ -353,6 +454,8 @@ static void test_refused(void)
       "slices=true progression-order=pcrl tlm=true",
       "slices=true progression-order=pcrl plt=true",
       "slices=true progression-order=pcrl quality=80 max-frame-bytes=4000",
+      "slices=true progression-order=pcrl slice-buffer-lines=8",
+      "max-frame-bytes=4000 slice-buffer-lines=8",
       "slices=true progression-order=pcrl average-bitrate=1000 framerate=25",
       "slices=true progression-order=pcrl block-coder=ht rate-control=lossless max-frame-bytes=4000",
   };
@@ -384,6 +487,8 @@ int main(int argc, char **argv)
   }
   g_test_add_data_func("/slices/budgets/ht", "ht", test_budgets);
   g_test_add_data_func("/slices/budgets/mq", "mq", test_budgets);
+  g_test_add_data_func("/slices/buffer/ht", "block-coder=ht", test_buffer);
+  g_test_add_data_func("/slices/buffer/mq", "block-coder=mq", test_buffer);
   g_test_add_data_func("/slices/cut/ht", "block-coder=ht", test_cut);
   g_test_add_data_func("/slices/cut/mq", "block-coder=mq", test_cut);
   g_test_add_func("/slices/refused", test_refused);
