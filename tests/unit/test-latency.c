@@ -73,7 +73,7 @@ static void test_refused(void)
       {"latency-profile=low tile-width=64", "one tile"},
       {"latency-profile=ultra num-layers=2", "one layer"},
       {"latency-profile=ultra plt=true", "PLT"},
-      {"latency-profile=low max-frame-bytes=9000", "block-coder ht"},
+      {"latency-profile=low quality=80 max-frame-bytes=9000", "rate-control cbr"},
       {"latency-profile=low profile=imf-2k", "profile imf-2k"},
   };
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
