@@ -182,6 +182,8 @@ static Cj2kStatus append_precincts(Builder *builder, uint32_t resolution_index)
       RESERVE(builder, precincts, (uint64_t)resolution->precincts_x * resolution->precincts_y);
 
   resolution->first_precinct = plan->num_precincts;
+  if (resolution->precincts_x == 0) /* an empty resolution may be millions of precincts high */
+    return status;
   for (uint32_t py = 0; status == CJ2K_OK && py < resolution->precincts_y; py++) {
     for (uint32_t px = 0; status == CJ2K_OK && px < resolution->precincts_x; px++) {
       Cj2kPlanPrecinct *precinct = &plan->precincts[plan->num_precincts++];
