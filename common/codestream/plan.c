@@ -182,8 +182,6 @@ static Cj2kStatus append_precincts(Builder *builder, uint32_t resolution_index)
       RESERVE(builder, precincts, (uint64_t)resolution->precincts_x * resolution->precincts_y);
 
   resolution->first_precinct = plan->num_precincts;
-  if (resolution->precincts_x == 0) /* an empty resolution may be millions of precincts high */
-    return status;
   for (uint32_t py = 0; status == CJ2K_OK && py < resolution->precincts_y; py++) {
     for (uint32_t px = 0; status == CJ2K_OK && px < resolution->precincts_x; px++) {
       Cj2kPlanPrecinct *precinct = &plan->precincts[plan->num_precincts++];
@@ -269,10 +267,12 @@ static Cj2kStatus append_resolutions(Builder *builder, const Cj2kCoding *coding,
     resolution->log2_precinct_width = (uint8_t)log2_width;
     resolution->log2_precinct_height = (uint8_t)log2_height;
     resolution->num_bands = r > 0 ? 3 : 1;
-    if (rect.x1 > rect.x0)
+    /* Both are 0 if either is, so that loops over rows of precincts end at once: the other
+     * direction may have millions, which no limit of memory sees. */
+    if (rect.x1 > rect.x0 && rect.y1 > rect.y0) {
       resolution->precincts_x = ceil_shift(rect.x1, log2_width) - (rect.x0 >> log2_width);
-    if (rect.y1 > rect.y0)
       resolution->precincts_y = ceil_shift(rect.y1, log2_height) - (rect.y0 >> log2_height);
+    }
     resolution->offset = UINT64_MAX;
     if (r > 0 && r < tile_comp->reduced_levels) {
       resolution->stride = (uint32_t)padded_stride(rect);

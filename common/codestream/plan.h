@@ -65,7 +65,7 @@ typedef struct {
   uint8_t num_bands;                                 /* 1 or 3 */
   uint32_t first_band;
   uint32_t precincts_x,
-      precincts_y; /* numprecincts wide, high (B-16); 0 when the resolution is empty */
+      precincts_y; /* numprecincts wide, high (B-16); both 0 when the resolution is empty */
   uint32_t first_precinct;
   /* Reconstructed LL of this resolution (r < NL), for the inverse DWT; r = NL is the tile-component
    * itself. */

@@ -246,6 +246,16 @@ static void check_block_sizes(const Cj2kPlan *plan, const Cj2kPlanBand *band)
       MIN(1u << coding->log2_block_height, (1u << coding->log2_precinct_height[r]) / half));
 }
 
+/* A resolution that is empty in one direction has no rows of precincts to walk either. */
+static void check_precinct_counts(const Cj2kPlanResolution *resolution)
+{
+  const Cj2kRect *rect = &resolution->rect;
+  bool has_samples = rect->x1 > rect->x0 && rect->y1 > rect->y0;
+
+  g_assert_true((resolution->precincts_x > 0) == has_samples);
+  g_assert_true((resolution->precincts_y > 0) == has_samples);
+}
+
 /* Every coefficient belongs to one code-block, and every sample of a tile-component to one
  * coefficient. */
 static void check_plan(const Cj2kPlan *plan)
@@ -276,6 +286,8 @@ static void check_plan(const Cj2kPlan *plan)
     end += (uint64_t)band->stride * h;
   }
   g_assert_cmpuint(end, ==, plan->num_coefficients);
+  for (uint32_t i = 0; i < plan->num_resolutions; i++)
+    check_precinct_counts(&plan->resolutions[i]);
   for (uint32_t t = 0; t < plan->num_tile_comps; t++) {
     const Cj2kPlanTileComp *tc = &plan->tile_comps[t];
     const Cj2kPlanResolution *res = &plan->resolutions[tc->first_resolution];
