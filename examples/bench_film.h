@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Moving pictures for cj2k-bench live: a window that moves over one large picture, with cuts. No
- * sample is copied for a frame: its planes point into the large picture.
+ * Moving pictures for cj2k-bench live and encode: a window that moves over one large picture, with
+ * cuts. No sample is copied for a frame: its planes point into the large picture.
  */
 #ifndef EXAMPLES_BENCH_FILM_H
 #define EXAMPLES_BENCH_FILM_H

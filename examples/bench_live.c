@@ -110,13 +110,24 @@ static bool encode_stored(Live *live, Cj2kError *error)
   return status == CJ2K_OK;
 }
 
-/* Runs all streams to their end. */
-static void run_streams(Live *live)
+/* Waits until the streams have warmed up. */
+static void wait_for_warmth(const Live *live)
+{
+  gint64 warm = live->begin + (gint64)(LIVE_WARM_UP * 1e6 / live->options->fps), now;
+
+  while ((now = g_get_monotonic_time()) < warm && !g_atomic_int_get(&live->failed))
+    g_usleep((gulong)MIN(warm - now, 100000));
+}
+
+/* Runs all streams to their end. *warm: the usage when they had warmed up. */
+static void run_streams(Live *live, LiveUsage *warm)
 {
   const LiveOptions *options = live->options;
   live->begin = g_get_monotonic_time() + 50000; /* until all threads have started */
   for (int s = 0; s < options->streams; s++)
     live->way->start(&live->streams[s]);
+  wait_for_warmth(live);
+  *warm = live_usage();
   for (int s = 0; s < options->streams; s++)
     for (uint32_t t = 0; t < G_N_ELEMENTS(live->streams[s].threads); t++)
       if (live->streams[s].threads[t])
@@ -135,8 +146,8 @@ static int measure(Live *live)
     live_fail(live, "opening the streams", error.text);
     return BENCH_FAILED;
   }
-  LiveUsage before = live_usage();
-  run_streams(live);
+  LiveUsage before;
+  run_streams(live, &before);
   LiveUsage after = live_usage();
   live->after = bench_memory(live->backend);
   if (g_atomic_int_get(&live->failed))

@@ -89,7 +89,7 @@ void live_decoded(LiveStream *stream, uint32_t i);
 /* --- bench_live_result.c --- */
 
 LiveUsage live_usage(void);
-/* Prints the result as one JSON object. */
+/* Prints the result as one JSON object; before: when the streams had warmed up. */
 void live_print(const Live *live, const LiveUsage *before, const LiveUsage *after);
 
 #endif

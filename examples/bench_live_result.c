@@ -50,7 +50,7 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
   const LiveOptions *options = live->options;
   const Cj2kEncoderParams *params = &options->encode.params;
   double streams = options->streams, seconds = after->seconds - before->seconds;
-  double frames = ((double)options->bench.frames + LIVE_WARM_UP) * streams;
+  double frames = (double)options->bench.frames * streams; /* since `before` */
   double processor = after->processor - before->processor, bytes = 0;
   for (int s = 0; s < options->streams; s++)
     bytes += (double)live->streams[s].bytes;
@@ -62,7 +62,7 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
       live->film.image.height, params->frames_in_flight, params->num_threads);
   if (options->encodes) {
     print_latencies(live, "encode", true);
-    printf("\"bytes\":%.0f,", bytes / frames);
+    printf("\"bytes\":%.0f,", bytes / (frames + LIVE_WARM_UP * streams));
   }
   if (options->decodes)
     print_latencies(live, "decode", false);

@@ -59,6 +59,13 @@ def check_live(folder):
             found = lines and {key: lines[0][key]["frames"] for key in ("encode", "decode") if key in lines[0]}
             wanted = {key: 6 for key in ("encode", "decode") if direction in (key, "both")}
             yield f"live: {direction} of {name}", found == wanted
+    moving = bench("encode", "--moving=96x64", "--block-coder=ht", "--bits-per-pixel=3", str(picture))
+    still = bench("encode", "--block-coder=ht", "--bits-per-pixel=3", str(picture))
+    yield "encode --moving: frames of the window's size", (moving and still and
+                                                           0 < moving[0]["bytes"] <= 96 * 64 * 3 / 8 < still[0]["bytes"])
+    yield "encode --moving: no file is needed", bool(bench("encode", "--moving=160x90", "--block-coder=ht"))
+    yield "encode --moving: not a size", bench("encode", "--moving=96", str(picture)) is None
+    yield "encode: a file is needed otherwise", bench("encode") is None
     yield "live: a window larger than its file", bench("live", "--size=999x999", str(picture)) is None
 
 
