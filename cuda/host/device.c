@@ -6,8 +6,12 @@
 
 #include <glib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #define LOOK_US     50     /* sleep between two looks at an event, in microseconds */
+#define SLACK_NS    1000   /* by which such a sleep may be longer, in nanoseconds */
 #define START_TRIES 5      /* times that a context is asked for */
 #define START_US    200000 /* between them, in microseconds */
 #define BRIEF_US    200    /* time for which a thread spins, likewise */
@@ -240,16 +244,41 @@ bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device)
   return !device->low_latency || cj2k_spin_crowded();
 }
 
+/* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes
+ * several threads at once; 0: the thread's own value of before. Returns what it was, 0: unknown. */
+static unsigned long set_slack(unsigned long nanoseconds)
+{
+#ifdef __linux__
+  int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
+  return before > 0 ? (unsigned long)before : 0;
+#else
+  return nanoseconds;
+#endif
+}
+
+/* Looks at the event from time to time. Sleeps are as short as they are asked for: usually Linux
+ * takes up to 50 microseconds more, as long again as the sleep itself. */
+static cudaError_t look_until_done(cudaEvent_t event)
+{
+  unsigned long before = set_slack(SLACK_NS);
+  cudaError_t result;
+
+  do {
+    (void)cudaGetLastError(); /* else the next launch would report "not ready" as its error */
+    g_usleep(LOOK_US);
+    result = cudaEventQuery(event);
+  } while (result == cudaErrorNotReady);
+  set_slack(before);
+  return result;
+}
+
 cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once)
 {
-  cudaError_t result;
   if (!at_once || !cj2k_cuda_is_quiet(device))
     return cudaEventSynchronize(event);
-  while ((result = cudaEventQuery(event)) == cudaErrorNotReady) {
-    (void)cudaGetLastError(); /* else the next launch would report it as its error */
-    g_usleep(LOOK_US);
-  }
-  return result;
+  cudaError_t result = cudaEventQuery(event);
+  return result == cudaErrorNotReady ? look_until_done(event) : result;
 }
 
 cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event)
