@@ -328,6 +328,19 @@ bench_live() {
   done
 }
 
+# --- what rate control costs with pictures that move and cut; needs no files
+bench_film() {
+  local n where film=(--moving 3840x2160 --frames 384)
+  for n in 1 8 16; do
+    for where in device host; do
+      ours film.ht.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" --block-coder ht --bits-per-pixel 3
+      ours film.ht.step.$where.$n encode --output $where --in-flight $n "${film[@]}" --block-coder ht --quant-step 0.0042
+      ours film.mq.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" --codeblock-width 32 \
+        --codeblock-height 32 --bits-per-pixel 3
+    done
+  done
+}
+
 # --- one and two GPUs: one stream that both share, from host memory to host memory; and streams spread over them
 bench_several() {
   local devices n coder gpus rate=(--bits-per-pixel 3 --frames 240)
@@ -365,13 +378,13 @@ if [ -n "$frames" ]; then
   stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
     "$frames/uhd_422p10.raw"
 fi
-for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines live several}; do
+for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines live film several}; do
   case $part in
   decode) needs=$streams ;;
   elements) needs=$([ ! -x "$elements" ] || echo "$frames") ;;
   refine) needs=$([ ! -x "$build/tests/encode-refined" ] || echo "$frames") ;;
   timelines) needs=${frames:+$streams} ;;
-  live | several) needs=nothing ;;
+  live | film | several) needs=nothing ;;
   *) needs=$frames ;;
   esac
   if [ -z "$needs" ]; then
