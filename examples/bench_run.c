@@ -9,6 +9,7 @@
 typedef struct {
   uint32_t frames, threads;
   double seconds;    /* from the first submit to the last receive */
+  double processor;  /* seconds of all threads of the process in that time */
   GArray *latencies; /* double: milliseconds from submit to receive of each frame */
   Cj2kStats stats;
   BenchMemory before, after;
@@ -78,6 +79,16 @@ static void print_stats(const Cj2kStats *stats)
          (unsigned long long)stats->fallbacks);
 }
 
+/* Processor time of the process so far, in seconds. */
+static double processor_time(void)
+{
+  struct rusage usage;
+
+  getrusage(RUSAGE_SELF, &usage);
+  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 static void print(const BenchRun *run, const Result *result)
 {
   struct rusage usage;
@@ -91,10 +102,11 @@ static void print(const BenchRun *run, const Result *result)
   print_string("version", cj2k_version());
   print_string("output", run->output);
   printf("\"in_flight\":%u,\"threads\":%u,\"frames\":%.0f,\"fps\":%.2f,\"ms_p50\":%.3f,"
-         "\"ms_p99\":%.3f,\"bytes\":%.0f,\"bpp\":%.3f,\"peak_rss_mb\":%.1f,",
+         "\"ms_p99\":%.3f,\"cpu_ms\":%.3f,\"bytes\":%.0f,\"bpp\":%.3f,\"peak_rss_mb\":%.1f,",
          run->in_flight, result->threads, frames, frames / result->seconds,
-         bench_percentile(result->latencies, 0.5), bench_percentile(result->latencies, 0.99), bytes,
-         bytes * 8 / (double)run->pixels, (double)usage.ru_maxrss / 1024);
+         bench_percentile(result->latencies, 0.5), bench_percentile(result->latencies, 0.99),
+         result->processor / frames * 1000, bytes, bytes * 8 / (double)run->pixels,
+         (double)usage.ru_maxrss / 1024);
   printf("\"rss_mb\":[%.2f,%.2f],\"device_mb\":[%.2f,%.2f],", result->before.host,
          result->after.host, result->before.device, result->after.device);
   print_stats(&result->stats);
@@ -116,9 +128,11 @@ static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
   bench_timeline_restart(run->timeline);
   run->get_stats(run, &before);
   result->before = bench_memory(run->backend);
+  double processor = processor_time();
   gint64 begin = g_get_monotonic_time();
   status = process(run, result->frames, result->latencies, error);
   result->seconds = (double)(g_get_monotonic_time() - begin) / 1e6;
+  result->processor = processor_time() - processor;
   result->after = bench_memory(run->backend);
   run->get_stats(run, &result->stats);
   cj2k_stats_subtract(&result->stats, &before);
