@@ -43,6 +43,10 @@ typedef struct {
                      size_t row_bytes, uint32_t rows, Cj2kError *error);
   /* Optional: does this address belong to memory of the back end's device? */
   bool (*owns)(void *backend, const void *memory);
+  /* Optional, both or neither: makes whole pages of ordinary memory pinned, and ordinary again,
+   * which must come before the back end is closed. false: that is not possible. */
+  bool (*pin)(void *backend, void *memory, size_t size);
+  void (*unpin)(void *backend, void *memory);
 } Cj2kBackendMemory;
 
 /* backend_choose.c: tries back ends for an encoder or decoder that is being opened: CUDA if it is
@@ -126,6 +130,10 @@ typedef struct Cj2kDecodeBackend {
  *
  * gather: MQ only, after code(). Copies the retained bytes to the host. It may be repeated with
  * other lengths.
+ *
+ * place: after code() has left the bytes to it, once the layout of the codestream is final. Brings
+ * them to the host, each to its place in the codestream, so that the host has to write headers
+ * only.
  */
 typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 
@@ -182,12 +190,21 @@ typedef struct {
   uint32_t num_blocks;
   const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
                                   only, for all blocks */
+  bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
+                     steps of a frame */
 } Cj2kCodeJob;
 
 typedef struct {
   const uint32_t *retained_lengths; /* bytes to retain of each block, from its first byte on; NULL:
                                    all, only if no others were requested since code() */
 } Cj2kGatherJob;
+
+typedef struct {
+  const Cj2kByteRun *runs; /* `from` as in the offsets of the records of code() */
+  uint32_t num_runs;
+  uint8_t *out;  /* the codestream; preferably pinned */
+  uint64_t size; /* its bytes. Those that are in no run have any value afterwards */
+} Cj2kPlaceJob;
 
 /* The results of a step. The arrays belong to the slot and are valid until its next step; those of
  * code() stay valid after gather(), which changes the offsets in `blocks`. */
@@ -198,6 +215,7 @@ typedef struct {
   Cj2kSlopeSums slopes; /* code with weights: sums over all points; `bytes` is NULL if the back end
                            has not summed them */
   const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
+  bool placed;          /* code: the bytes are left to place(), there is no gather() */
   uint32_t *ht_lengths; /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions; /* measure: [block][num_planes] decrease of the block's squared error,
                                in (step/16)^2, as cj2k_ht_cleanup_distortion defines it */
@@ -243,6 +261,9 @@ typedef struct Cj2kEncodeBackend {
   /* Optional. NULL: code() delivers all bytes. */
   Cj2kStatus (*gather)(void *backend, Cj2kEncodeSlot *slot, const Cj2kGatherJob *job,
                        Cj2kError *error);
+  /* Optional, with memory.pin. NULL: code() or gather() delivers the bytes. */
+  Cj2kStatus (*place)(void *backend, Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                      Cj2kError *error);
   Cj2kStatus (*wait)(void *backend, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                      Cj2kError *error);
   /* Optional. The frame that uses this slot has ended, whatever became of it. */

@@ -136,4 +136,11 @@ typedef struct {
   uint8_t is_ht;
 } Cj2kEncodedBlock;
 
+/* A run of bytes of a block that is one piece in the codestream. */
+typedef struct {
+  uint64_t from; /* in the frame's block bytes */
+  uint64_t to;   /* in the codestream */
+  uint32_t length, pad;
+} Cj2kByteRun;
+
 #endif

@@ -62,6 +62,7 @@ struct Cj2kCodestreamWriter {
   uint32_t num_resolutions;
   uint64_t total;
   Writing writing;
+  GArray *runs;      /* Cj2kByteRun: of the current layout; NULL: never listed */
   GArray *slices;    /* uint64_t: first packet of each slice; NULL: not listed yet */
   GArray *precincts; /* uint32_t: of the slice at hand */
 };
@@ -198,6 +199,7 @@ void cj2k_codestream_writer_free(Cj2kCodestreamWriter *writer)
   g_free(writer->components);
   g_free(writer->main_header.data);
   g_free(writer->plt_bytes.data);
+  g_clear_pointer(&writer->runs, g_array_unref);
   g_clear_pointer(&writer->slices, g_array_unref);
   g_clear_pointer(&writer->precincts, g_array_unref);
   g_free(writer);
@@ -430,31 +432,42 @@ static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const Til
   cj2k_store16(out + part->pad, CJ2K_SOD);
 }
 
-/* Writes blocks [first, first + count) of the body of a packet, and before the first block SOP,
- * packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */
-static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
-                         uint32_t first, uint32_t count, bool headers)
+/* The place of a packet's body in the codestream. */
+static uint64_t body_offset(const Cj2kCodestreamWriter *writer, uint64_t i)
+{
+  return writer->offsets[i] + packet_size(writer, i) - packet_at(writer, i)->body_size;
+}
+
+/* Writes SOP, packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */
+static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
+                                uint8_t *codestream)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  const Cj2kPacketId *id = &writer->order[i];
   const Cj2kWrittenPacket *packet = packet_at(writer, i);
-  uint8_t *out = writer->writing.out + writer->offsets[i];
-  uint8_t *body = out + (packet_size(writer, i) - packet->body_size);
+  uint8_t *out = codestream + writer->offsets[i];
 
-  if (headers && coding->sop) {
+  if (coding->sop) {
     out = cj2k_store16(out, CJ2K_SOP);
     out = cj2k_store16(out, SOP_SIZE - 2);
     out = cj2k_store16(out, (uint32_t)(number & 0xffff));
   }
-  if (headers) {
-    memcpy(out, packet->header, packet->header_size);
-    out += packet->header_size;
-    if (coding->eph)
-      cj2k_store16(out, CJ2K_EPH);
-  }
-  if (packet->body_size)
-    cj2k_packet_copy_blocks(writer->packet_writer, writer->writing.source, first, count, id->layer,
-                            body);
+  memcpy(out, packet->header, packet->header_size);
+  if (coding->eph)
+    cj2k_store16(out + packet->header_size, CJ2K_EPH);
+}
+
+/* Writes blocks [first, first + count) of the body of a packet, and before the first block what
+ * comes before the body. */
+static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
+                         uint32_t first, uint32_t count, bool headers)
+{
+  const Writing *writing = &writer->writing;
+
+  if (headers)
+    write_packet_header(writer, i, number, writing->out);
+  if (packet_at(writer, i)->body_size)
+    cj2k_packet_copy_blocks(writer->packet_writer, writing->source, first, count,
+                            writer->order[i].layer, writing->out + body_offset(writer, i));
 }
 
 static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_t part)
@@ -489,16 +502,48 @@ static void write_piece(void *ctx, uint32_t index, uint32_t lane)
   }
 }
 
-void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
-                           Cj2kThreads *threads, uint8_t *out)
+/* Writes what is outside of packets. */
+static void write_frame(const Cj2kCodestreamWriter *writer, uint8_t *out)
 {
   memcpy(out, writer->main_header.data, writer->main_header.size);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++)
     write_tile_part_header(writer, &writer->tile_parts[t], out + writer->tile_parts[t].offset);
+  cj2k_store16(out + writer->total - EOC_SIZE, CJ2K_EOC);
+}
+
+void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
+                           Cj2kThreads *threads, uint8_t *out)
+{
+  write_frame(writer, out);
   writer->writing.source = source;
   writer->writing.out = out;
   cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
-  cj2k_store16(out + writer->total - EOC_SIZE, CJ2K_EOC);
+}
+
+const GArray *cj2k_codestream_list_runs(Cj2kCodestreamWriter *writer,
+                                        const Cj2kPacketSource *source)
+{
+  if (!writer->runs)
+    writer->runs = g_array_new(FALSE, FALSE, sizeof(Cj2kByteRun));
+  g_array_set_size(writer->runs, 0);
+  for (uint64_t i = 0; i < writer->num_packets; i++) {
+    const Cj2kPacketId *id = &writer->order[i];
+    uint32_t first, count = cj2k_packet_blocks(writer->packet_writer, id->precinct_index, &first);
+    if (packet_at(writer, i)->body_size)
+      cj2k_packet_list_runs(writer->packet_writer, source, first, count, id->layer,
+                            body_offset(writer, i), writer->runs);
+  }
+  return writer->runs;
+}
+
+void cj2k_codestream_write_headers(Cj2kCodestreamWriter *writer, uint8_t *out)
+{
+  write_frame(writer, out);
+  for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
+    const TilePart *part = &writer->tile_parts[t];
+    for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++)
+      write_packet_header(writer, i, i - first_packet_of_tile(writer, t), out);
+  }
 }
 
 /* --- slices --- */

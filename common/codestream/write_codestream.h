@@ -46,6 +46,13 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                            Cj2kThreads *threads, uint8_t *out);
 
+/* The same in two steps, for bytes that are not in the host's memory. Lists the runs of bytes of
+ * the blocks, which whoever has them copies to `out`; valid until the next call. */
+const GArray *cj2k_codestream_list_runs(Cj2kCodestreamWriter *writer,
+                                        const Cj2kPacketSource *source); /* Cj2kByteRun */
+/* Writes all that is in none of the runs. */
+void cj2k_codestream_write_headers(Cj2kCodestreamWriter *writer, uint8_t *out);
+
 /*
  * A codestream of one tile, one tile-part and one layer in slices: runs of packets whose precincts
  * begin at the same row, in codestream order. Only with an order in which rows change slowest

@@ -516,3 +516,28 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
   if (size)
     memcpy(body + start, from, size);
 }
+
+void cj2k_packet_list_runs(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
+                           uint32_t first, uint32_t count, uint16_t layer, uint64_t body,
+                           GArray *runs)
+{
+  const Cj2kPlan *plan = writer->plan;
+  const uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
+  guint n = runs->len;
+
+  g_array_set_size(runs, n + count);
+  Cj2kByteRun *out = &g_array_index(runs, Cj2kByteRun, 0);
+  for (uint32_t b = first; b < first + count; b++) {
+    uint32_t before = layer ? retained_passes(plan, source, b, layer - 1u) : 0;
+    uint32_t after = retained_passes(plan, source, b, layer), skipped = 0;
+    if (after <= before)
+      continue;
+    if (layer)
+      skipped = cj2k_retained_bytes(source, b, before);
+    uint32_t length = cj2k_layer_bytes_of(source, b, before, after);
+    if (length)
+      out[n++] = (Cj2kByteRun){
+          .from = source->blocks[b].offset + skipped, .to = body + starts[b], .length = length};
+  }
+  g_array_set_size(runs, n);
+}

@@ -13,6 +13,8 @@
 #include "coded.h"
 #include "common/runtime/threads.h"
 
+#include <glib.h>
+
 /* The coded blocks of a frame and the selection of rate control. */
 typedef struct {
   const Cj2kEncodedBlock *blocks; /* plan->num_blocks */
@@ -59,5 +61,10 @@ uint32_t cj2k_packet_blocks(const Cj2kPacketWriter *writer, uint32_t precinct_in
  * copied at the same time. */
 void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
                              uint32_t first, uint32_t count, uint16_t layer, uint8_t *body);
+/* Appends the runs (Cj2kByteRun) that the same blocks have in a layer; `body` is the place of the
+ * body in the codestream. */
+void cj2k_packet_list_runs(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
+                           uint32_t first, uint32_t count, uint16_t layer, uint64_t body,
+                           GArray *runs);
 
 #endif

@@ -132,6 +132,8 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
     return false;
   encoder->setup.params.cuda_devices = NULL; /* the text is the caller's */
   limit_threads(encoder);
+  if (!encoder->setup.params.slices) /* their bytes grow from slice to slice */
+    cj2k_outputs_pin(encoder->outputs, &encoder->backend.functions->memory, encoder->backend.data);
   return open_frames(encoder, error);
 }
 
@@ -206,6 +208,7 @@ void cj2k_encoder_close(Cj2kEncoder *encoder)
     cj2k_encoder_release(encoder, &packet);
   cj2k_encoder_close_ring(encoder);
   cj2k_encoder_clear_slots(encoder);
+  cj2k_outputs_unpin(encoder->outputs);
   cj2k_encoder_close_backend(encoder);
   if (encoder->rate.plan)
     cj2k_rate_encoder_clear(&encoder->rate);

@@ -32,6 +32,7 @@ typedef struct {
   Cj2kEncoderParams params;        /* when it was submitted */
   Cj2kEncodeSlot *slot, *cpu_slot; /* the first is lent while the frame is coded */
   Cj2kRateFrame rate;              /* its coder has the slot in use */
+  Cj2kByteBuffer boxes;            /* before the codestream of a file */
   Cj2kOutput *output;
   uint32_t transformed; /* rows of the picture, on the reference grid */
   /* Rows that are there, and for how many the task waits (UINT32_MAX: it does not). Guarded by

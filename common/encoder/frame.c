@@ -27,6 +27,7 @@ static void frame_clear(Cj2kEncoderFrame *frame)
   if (frame->cpu_slot)
     cj2k_cpu_encode_backend()->slot_free(frame->encoder->backend.cpu_data, frame->cpu_slot);
   cj2k_rate_frame_clear(&frame->rate);
+  g_free(frame->boxes.data);
 }
 
 Cj2kStatus cj2k_encoder_open_ring(Cj2kEncoder *encoder, Cj2kError *error)
@@ -114,6 +115,8 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
 
   *coder = (Cj2kFrameCoder){
       .backend = encoder->backend.functions, .data = encoder->backend.data, .slot = frame->slot};
+  coder->may_place =
+      coder->backend->place && !frame->params.slices && cj2k_output_is_pinned(frame->output);
   Cj2kStatus status = check_features(&frame->params, coder->backend, &frame->error);
   if (status == CJ2K_OK)
     status = transform_with(frame, coder);
@@ -122,24 +125,59 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
   return status;
 }
 
-/* Writes the boxes of the file, if any, and the codestream. */
-static void write_output(Cj2kEncoderFrame *frame)
+/* Has the back end put the bytes of the blocks to their places, and writes the rest. */
+static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
 {
-  const Cj2kEncoderSetup *setup = &frame->encoder->setup;
+  Cj2kFrameLayout *layout = &frame->rate.layout;
+  gint64 start = g_get_monotonic_time();
+  const GArray *runs = cj2k_codestream_list_runs(layout->writer, &layout->source);
+  const Cj2kPlaceJob job = {.runs = (const Cj2kByteRun *)(const void *)runs->data,
+                            .num_runs = runs->len,
+                            .out = out,
+                            .size = layout->size.total};
+  gint64 listed = g_get_monotonic_time();
+  Cj2kStatus status = cj2k_coder_place(&frame->rate.coder, &job, &frame->error);
+  gint64 placed = g_get_monotonic_time();
+
+  if (status == CJ2K_OK)
+    cj2k_codestream_write_headers(layout->writer, out);
+  frame->ms_write += (double)(listed - start + g_get_monotonic_time() - placed) / 1000;
+  return status;
+}
+
+/* Writes the codestream from the bytes of the blocks. */
+static void write_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
+{
   const Cj2kFrameLayout *layout = &frame->rate.layout;
-  Cj2kByteBuffer *bytes = &frame->output->bytes;
   gint64 start = g_get_monotonic_time();
 
-  bytes->size = 0;
-  if (frame->params.file_format != CJ2K_FILE_J2K)
-    cj2k_write_boxes(bytes, frame->encoder->header,
-                     &(Cj2kFileColours){setup->channels, setup->image.colour, setup->image.cicp},
-                     frame->params.file_format, layout->size.total);
-  cj2k_bytes_reserve(bytes, layout->size.total);
-  cj2k_codestream_write(layout->writer, &layout->source, frame->encoder->threads,
-                        bytes->data + bytes->size);
-  bytes->size += layout->size.total;
+  cj2k_codestream_write(layout->writer, &layout->source, frame->encoder->threads, out);
   frame->ms_write += (double)(g_get_monotonic_time() - start) / 1000;
+}
+
+/* Writes the boxes of the file, if any, and the codestream. */
+static Cj2kStatus write_output(Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncoderSetup *setup = &frame->encoder->setup;
+  uint64_t size = frame->rate.layout.size.total;
+  Cj2kByteBuffer *bytes = &frame->output->bytes, *boxes = &frame->boxes;
+  Cj2kStatus status = CJ2K_OK;
+
+  boxes->size = 0;
+  if (frame->params.file_format != CJ2K_FILE_J2K)
+    cj2k_write_boxes(boxes, frame->encoder->header,
+                     &(Cj2kFileColours){setup->channels, setup->image.colour, setup->image.cicp},
+                     frame->params.file_format, size);
+  cj2k_output_reserve(frame->output, boxes->size + size);
+  if (boxes->size)
+    memcpy(bytes->data, boxes->data, boxes->size);
+  bytes->size = boxes->size;
+  if (frame->rate.coder.placed)
+    status = place_codestream(frame, bytes->data + bytes->size);
+  else
+    write_codestream(frame, bytes->data + bytes->size);
+  bytes->size += size;
+  return status;
 }
 
 /* Waits until the slices of all earlier frames have left; with `done` those of this frame have,
@@ -283,19 +321,24 @@ static bool frees_slot(Cj2kEncoderFrame *frame)
   return true;
 }
 
-/* Codes the frame and writes it when it is complete. */
-static void code_whole(Cj2kEncoderFrame *frame)
+/* Goes on with the frame, unless it has failed, until it is complete. */
+static void code_and_write(Cj2kEncoderFrame *frame)
 {
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
+  if (frame->status == CJ2K_OK)
+    frame->status = write_output(frame);
+}
+
+/* Codes the frame and writes it when it is complete. */
+static void code_whole(Cj2kEncoderFrame *frame)
+{
+  code_and_write(frame);
   while ((frame->status == CJ2K_ERROR_MEMORY && frees_slot(frame)) || recovers(frame)) {
     cj2k_encoder_frame_begin(frame);
-    if (frame->status == CJ2K_OK)
-      frame->status = cj2k_rate_control(&frame->rate, &frame->error);
+    code_and_write(frame);
   }
-  if (frame->status == CJ2K_OK)
-    write_output(frame);
-  else
+  if (frame->status != CJ2K_OK)
     cj2k_rate_give_up(&frame->rate);
 }
 

@@ -2,11 +2,20 @@
 #include "outputs.h"
 
 #include <glib.h>
+#include <stdlib.h>
+
+#define PAGE       4096
+#define MAX_PINNED 64 /* outputs of an encoder; those beyond are ordinary memory */
 
 struct Cj2kOutputs {
   GMutex lock;
-  uint32_t references; /* held by the encoder and by each output that is not in the list */
-  Cj2kOutput *free;
+  uint32_t references; /* held by the encoder and by each output that is in use */
+  Cj2kOutput *all;
+  Cj2kOutput *free[2]; /* [pinned] */
+  uint32_t num_pinned;
+  const Cj2kBackendMemory *memory; /* NULL: outputs are not pinned */
+  void *backend;
+  bool refused; /* a page could not be pinned */
 };
 
 Cj2kOutputs *cj2k_outputs_new(void)
@@ -17,12 +26,39 @@ Cj2kOutputs *cj2k_outputs_new(void)
   return outputs;
 }
 
+void cj2k_outputs_pin(Cj2kOutputs *outputs, const Cj2kBackendMemory *memory, void *backend)
+{
+  outputs->memory = memory->pin ? memory : NULL;
+  outputs->backend = backend;
+}
+
+/* Makes an output's memory ordinary. Call it with the lock held. */
+static void unpin(Cj2kOutput *output)
+{
+  Cj2kOutputs *outputs = output->outputs;
+
+  if (!output->pinned)
+    return;
+  outputs->memory->unpin(outputs->backend, output->bytes.data);
+  output->pinned = false;
+  outputs->num_pinned--;
+}
+
+void cj2k_outputs_unpin(Cj2kOutputs *outputs)
+{
+  g_mutex_lock(&outputs->lock);
+  for (Cj2kOutput *output = outputs->all; output; output = output->next_of_all)
+    unpin(output);
+  outputs->memory = NULL;
+  g_mutex_unlock(&outputs->lock);
+}
+
 static void free_all(Cj2kOutputs *outputs)
 {
-  while (outputs->free) {
-    Cj2kOutput *output = outputs->free;
-    outputs->free = output->next;
-    g_free(output->bytes.data);
+  while (outputs->all) {
+    Cj2kOutput *output = outputs->all;
+    outputs->all = output->next_of_all;
+    free(output->bytes.data);
     g_free(output);
   }
   g_mutex_clear(&outputs->lock);
@@ -46,17 +82,27 @@ void cj2k_outputs_unref(Cj2kOutputs *outputs)
   drop_reference(outputs);
 }
 
+/* Could one more output be pinned? */
+static bool has_room(const Cj2kOutputs *outputs)
+{
+  return outputs->memory && !outputs->refused && outputs->num_pinned < MAX_PINNED;
+}
+
 Cj2kOutput *cj2k_output_get(Cj2kOutputs *outputs)
 {
   g_mutex_lock(&outputs->lock);
-  Cj2kOutput *output = outputs->free;
-  if (output)
-    outputs->free = output->next;
+  bool pinned = outputs->free[true] != NULL;
+  Cj2kOutput *output = outputs->free[pinned];
+  if (output) {
+    outputs->free[pinned] = output->next;
+  } else {
+    output = g_new0(Cj2kOutput, 1);
+    output->outputs = outputs;
+    output->next_of_all = outputs->all;
+    outputs->all = output;
+  }
   outputs->references++;
   g_mutex_unlock(&outputs->lock);
-  if (!output)
-    output = g_new0(Cj2kOutput, 1);
-  output->outputs = outputs;
   return output;
 }
 
@@ -66,7 +112,50 @@ void cj2k_output_put(Cj2kOutput *output)
     return;
   Cj2kOutputs *outputs = output->outputs;
   g_mutex_lock(&outputs->lock);
-  output->next = outputs->free;
-  outputs->free = output;
+  output->next = outputs->free[output->pinned];
+  outputs->free[output->pinned] = output;
   drop_reference(outputs);
+}
+
+bool cj2k_output_is_pinned(Cj2kOutput *output)
+{
+  Cj2kOutputs *outputs = output->outputs;
+
+  g_mutex_lock(&outputs->lock);
+  bool pinned = output->pinned || has_room(outputs);
+  g_mutex_unlock(&outputs->lock);
+  return pinned;
+}
+
+/* Gives the output whole pages, with a quarter more than is needed, and pins them. */
+static void make_pinned(Cj2kOutput *output, size_t size)
+{
+  Cj2kOutputs *outputs = output->outputs;
+  Cj2kByteBuffer *bytes = &output->bytes;
+  void *memory = NULL;
+
+  unpin(output);
+  free(bytes->data);
+  *bytes = (Cj2kByteBuffer){0};
+  size = (size + size / 4 + PAGE - 1) & ~(size_t)(PAGE - 1);
+  if (posix_memalign(&memory, PAGE, size))
+    return;
+  bytes->data = memory;
+  bytes->capacity = size;
+  output->pinned = outputs->memory->pin(outputs->backend, memory, size);
+  outputs->num_pinned += output->pinned;
+  outputs->refused = !output->pinned;
+}
+
+void cj2k_output_reserve(Cj2kOutput *output, size_t size)
+{
+  Cj2kOutputs *outputs = output->outputs;
+  Cj2kByteBuffer *bytes = &output->bytes;
+
+  bytes->size = 0;
+  g_mutex_lock(&outputs->lock);
+  if (output->pinned ? size > bytes->capacity : has_room(outputs))
+    make_pinned(output, size);
+  g_mutex_unlock(&outputs->lock);
+  cj2k_bytes_reserve(bytes, size); /* ordinary memory grows; pinned memory suffices */
 }

@@ -75,12 +75,15 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
                            uint64_t *saturated, Cj2kError *error)
 {
   Cj2kStatus status = make_ready(coder, error);
+  Cj2kCodeJob own = *job;
   Cj2kEncodeResult result;
 
+  own.may_place = coder->may_place;
   if (status == CJ2K_OK)
-    status = coder->backend->code(coder->data, coder->slot, job, error);
+    status = coder->backend->code(coder->data, coder->slot, &own, error);
   if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
     return status;
+  coder->placed = result.placed;
   *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
                              .passes = result.passes,
                              .points = result.points,
@@ -92,7 +95,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
 
 bool cj2k_coder_gathers(const Cj2kFrameCoder *coder)
 {
-  return coder->backend->gather != NULL;
+  return coder->backend->gather && !coder->placed;
 }
 
 Cj2kStatus cj2k_coder_begin_gather(Cj2kFrameCoder *coder, const Cj2kGatherJob *job,
@@ -114,6 +117,16 @@ Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, C
   if (status == CJ2K_OK)
     *bytes = result.bytes;
   return status;
+}
+
+Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error)
+{
+  Cj2kStatus status = make_ready(coder, error);
+  Cj2kEncodeResult result;
+
+  if (status == CJ2K_OK)
+    status = coder->backend->place(coder->data, coder->slot, job, error);
+  return status == CJ2K_OK ? wait_for(coder, &result, error) : status;
 }
 
 void cj2k_coder_finish(Cj2kFrameCoder *coder)

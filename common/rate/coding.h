@@ -15,6 +15,8 @@ typedef struct {
   const Cj2kEncodeBackend *backend;
   void *data; /* the back end's object */
   Cj2kEncodeSlot *slot;
+  bool may_place;   /* the frame is written as a whole, so that place() may bring its bytes */
+  bool placed;      /* code() has left them to it */
   bool gathering;   /* a gather has begun; the next verb waits for it */
   bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
                      */
@@ -37,7 +39,7 @@ typedef struct {
   const Cj2kPassLength *passes;
   const Cj2kHullPoint *points;
   Cj2kSlopeSums slopes; /* bytes NULL: the back end has not computed the sums */
-  const uint8_t *bytes; /* NULL: fetched by gather */
+  const uint8_t *bytes; /* NULL: fetched by gather or place */
 } Cj2kCodedBlocks;
 
 /* CJ2K_ERROR_MEMORY if the coder is interrupted. */
@@ -53,13 +55,15 @@ Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,
 Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCodedBlocks *coded,
                            uint64_t *saturated, Cj2kError *error);
 
-/* True if code() leaves the bytes to gather. */
+/* True if code() has left the bytes to gather. */
 bool cj2k_coder_gathers(const Cj2kFrameCoder *coder);
 /* Starts to fetch the bytes of the blocks that were coded last. */
 Cj2kStatus cj2k_coder_begin_gather(Cj2kFrameCoder *coder, const Cj2kGatherJob *job,
                                    Cj2kError *error);
 /* Waits for the bytes and sets *bytes. */
 Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, Cj2kError *error);
+/* Brings the bytes of the codestream's blocks to their places, if coder->placed is set. */
+Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
 /* Waits for a gather whose bytes are not needed. */
 void cj2k_coder_finish(Cj2kFrameCoder *coder);
 

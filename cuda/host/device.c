@@ -230,6 +230,23 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
   return cj2k_cuda_check(result, "copying a picture", error);
 }
 
+bool cj2k_cuda_pin(const Cj2kCudaDevice *device, void *memory, size_t size)
+{
+  if (!cj2k_cuda_enter(device))
+    return false;
+  bool pinned = cudaHostRegister(memory, size, cudaHostRegisterPortable) == cudaSuccess;
+  cj2k_cuda_leave(device);
+  return pinned;
+}
+
+void cj2k_cuda_unpin(const Cj2kCudaDevice *device, void *memory)
+{
+  bool entered = cj2k_cuda_enter(device);
+  (void)cudaHostUnregister(memory);
+  if (entered)
+    cj2k_cuda_leave(device);
+}
+
 bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory)
 {
   struct cudaPointerAttributes attributes;

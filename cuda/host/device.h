@@ -79,6 +79,10 @@ void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *mem
 Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const Cj2kPlane *to,
                           const Cj2kPlane *from, size_t row_bytes, uint32_t rows, Cj2kError *error);
 
+/* Cj2kBackendMemory.pin and unpin. */
+bool cj2k_cuda_pin(const Cj2kCudaDevice *device, void *memory, size_t size);
+void cj2k_cuda_unpin(const Cj2kCudaDevice *device, void *memory);
+
 /* Is this address in the device's memory? */
 bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory);
 

@@ -63,9 +63,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&device)) {
     result = cudaStreamCreateWithFlags(&encoder->upload, cudaStreamNonBlocking);
-    if (!encoder->ht)
-      CJ2K_CUDA_TRY(result,
-                    cudaStreamCreateWithPriority(&encoder->gather, cudaStreamNonBlocking, -1));
+    CJ2K_CUDA_TRY(result,
+                  cudaStreamCreateWithPriority(&encoder->gather, cudaStreamNonBlocking, -1));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_levels(encoder));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_blocks(encoder));
     CJ2K_CUDA_TRY(result,
@@ -141,6 +140,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   cj2k_cuda_ht_stage_free(slot);
   cj2k_cuda_mq_stage_free(slot);
   cj2k_cuda_latency_free(slot);
+  cj2k_cuda_place_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_destroy_stream(slot->queue.stream);
   if (entered)
@@ -296,6 +296,17 @@ static Cj2kStatus gather(void *data, Cj2kEncodeSlot *slot, const Cj2kGatherJob *
   return end(data, slot, doing, error);
 }
 
+static Cj2kStatus place(void *data, Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, Cj2kError *error)
+{
+  static const char doing[] = "putting code-blocks to their places";
+  Cj2kStatus status = begin(data, slot, CJ2K_CUDA_STEP_PLACE, doing, error);
+
+  if (status != CJ2K_OK)
+    return status;
+  cj2k_cuda_encode_place(slot, job);
+  return end(data, slot, doing, error);
+}
+
 static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                             Cj2kError *error)
 {
@@ -353,6 +364,16 @@ static bool memory_owns(void *data, const void *memory)
   return cj2k_cuda_owns(&((const Cj2kCudaEncoder *)data)->device, memory);
 }
 
+static bool memory_pin(void *data, void *memory, size_t size)
+{
+  return cj2k_cuda_pin(&((const Cj2kCudaEncoder *)data)->device, memory, size);
+}
+
+static void memory_unpin(void *data, void *memory)
+{
+  cj2k_cuda_unpin(&((const Cj2kCudaEncoder *)data)->device, memory);
+}
+
 const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
 {
   static const Cj2kEncodeBackend backend = {
@@ -369,10 +390,11 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
       .measure = measure,
       .code = code,
       .gather = gather,
+      .place = place,
       .set_in_flight = set_in_flight,
       .wait = wait_done,
       .finish = finish,
-      .memory = {memory_alloc, memory_free, NULL, memory_owns},
+      .memory = {memory_alloc, memory_free, NULL, memory_owns, memory_pin, memory_unpin},
   };
   return &backend;
 }

@@ -90,7 +90,8 @@ typedef enum {
   CJ2K_CUDA_STEP_TRANSFORM,
   CJ2K_CUDA_STEP_MEASURE,
   CJ2K_CUDA_STEP_CODE,
-  CJ2K_CUDA_STEP_GATHER
+  CJ2K_CUDA_STEP_GATHER,
+  CJ2K_CUDA_STEP_PLACE
 } Cj2kCudaStep;
 
 /* Upload of a picture in host memory (encode_upload.c). */
@@ -126,6 +127,7 @@ typedef struct {
                            bytes per slope class, Cj2kEncodedBlock */
   Cj2kCudaPair bytes;   /* of all blocks */
   uint64_t fetched;     /* how many of these bytes code() has started to download */
+  bool placed;          /* the last code() left them to place(); the host has no memory for them */
 } Cj2kCudaBlockStage;
 
 /* HT (encode_ht.c). */
@@ -178,21 +180,28 @@ typedef struct {
   uint32_t num_parts;        /* parts that remain to be downloaded */
 } Cj2kCudaLatencyStage;
 
+/* Bytes of blocks to the codestream (encode_place.c). */
+typedef struct {
+  Cj2kCudaMemory runs;       /* pinned; Cj2kByteRun */
+  Cj2kCudaMemory codestream; /* to be downloaded, without headers */
+} Cj2kCudaPlaceStage;
+
 struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
   cudaError_t status; /* of the current step, for all queues */
   Cj2kCudaMarks marks;
-  Cj2kCudaQueue queue;                  /* the slot's own stream */
-  Cj2kCudaStep step;                    /* the last one */
-  bool timed;                           /* steps of this frame are timed */
-  uint32_t frames;                      /* for cj2k_cuda_times_next */
-  double ms[CJ2K_CUDA_STEP_GATHER + 1]; /* by step: the last time */
+  Cj2kCudaQueue queue;                 /* the slot's own stream */
+  Cj2kCudaStep step;                   /* the last one */
+  bool timed;                          /* steps of this frame are timed */
+  uint32_t frames;                     /* for cj2k_cuda_times_next */
+  double ms[CJ2K_CUDA_STEP_PLACE + 1]; /* by step: the last time */
   Cj2kCudaUploadStage upload;
   Cj2kCudaTransformStage transform;
   Cj2kCudaBlockStage blocks;
   Cj2kCudaHtStage ht;
   Cj2kCudaMqStage mq;
   Cj2kCudaLatencyStage latency;
+  Cj2kCudaPlaceStage place;
 };
 
 /* Make the encoder's lists, once. */
@@ -215,6 +224,7 @@ void cj2k_cuda_mq_stage_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
+void cj2k_cuda_place_free(Cj2kEncodeSlot *slot);
 /* Makes a queue of the slot on a stream. */
 Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream);
 /* The queue on which blocks are coded while the picture is still being transformed; NULL: the slot
@@ -233,6 +243,7 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
 void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job);
+void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job);
 /* Waits for the last step and sets the pointers to its results. */
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
@@ -275,6 +286,9 @@ uint32_t cj2k_cuda_blocks_max_bitplanes(const Cj2kEncodeSlot *slot,
  * `fetched` bytes has been started before. */
 void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, uint64_t fetched,
                                  uint64_t size);
+
+/* encode_place.c: does code() leave the bytes of this job to place()? */
+bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 
 /* encode_ht.c */
 /* Begins a step for HT blocks on `queue`. */

@@ -106,7 +106,8 @@ void cj2k_cuda_blocks_init(Cj2kEncodeSlot *slot)
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->done, flags));
   cj2k_cuda_queue_reserve_pair(queue, &stage->quantisers,
                                plan->num_bands * sizeof(Cj2kFrameQuantiser));
-  cj2k_cuda_queue_reserve_pair(queue, &stage->bytes, bytes);
+  stage->bytes.host.host = true; /* made when it is first needed */
+  cj2k_cuda_queue_reserve(queue, &stage->bytes.device, bytes);
   cj2k_cuda_queue_reserve_pair(queue, &stage->coded, coded);
 }
 
@@ -192,6 +193,7 @@ static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   switch (slot->step) {
   case CJ2K_CUDA_STEP_MEASURE: cj2k_cuda_encode_measure_result(slot, result); break;
   case CJ2K_CUDA_STEP_GATHER: cj2k_cuda_encode_mq_result(slot, result); break;
+  case CJ2K_CUDA_STEP_PLACE: break;
   default:
     if (slot->encoder->ht)
       cj2k_cuda_encode_ht_fetch(slot, result);
@@ -204,7 +206,9 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   bool ht = slot->encoder->ht;
 
-  if (ht)
+  if (slot->step == CJ2K_CUDA_STEP_PLACE)
+    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
+  else if (ht)
     cj2k_cuda_encode_ht_wait(slot);
   else
     cj2k_cuda_encode_mq_wait(slot);

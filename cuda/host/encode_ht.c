@@ -281,8 +281,26 @@ static void code_some_again(Cj2kEncodeSlot *slot)
   CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&part, queue->stream));
 }
 
+/* Makes room for the bytes on the host as well, unless it does not get them. */
+static void reserve_bytes(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaPair *bytes = &slot->blocks.bytes;
+
+  slot->ht.job.capacity = bytes->device.size;
+  if (slot->blocks.placed)
+    return;
+  cj2k_cuda_queue_reserve(&slot->queue, &slot->blocks.bytes.host, bytes->device.size);
+  slot->ht.job.capacity = MIN(bytes->device.size, bytes->host.size);
+}
+
+/* Do kernels write the bytes into host memory? */
+static bool writes_to_host(const Cj2kEncodeSlot *slot)
+{
+  return slot->latency.coder.stream && !slot->blocks.placed;
+}
+
 /* Downloads records, and bytes [from, fetched). With one frame in flight kernels or the copier
- * bring the bytes. */
+ * bring the bytes, unless place() does. */
 static void download(Cj2kEncodeSlot *slot, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -294,7 +312,7 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from)
     return;
   }
   cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, coded_size(slot));
-  if (slot->blocks.fetched > from)
+  if (slot->blocks.fetched > from && !slot->blocks.placed)
     cj2k_cuda_queue_download(queue, &bytes->host, &bytes->device, from, slot->blocks.fetched);
 }
 
@@ -307,8 +325,10 @@ static void launch(Cj2kEncodeSlot *slot, uint64_t from)
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   const Cj2kCudaPair *bytes = &slot->blocks.bytes;
 
-  blocks->bytes = slot->latency.coder.stream ? bytes->host.data : bytes->device.data;
-  blocks->capacity = MIN(bytes->device.size, bytes->host.size);
+  reserve_bytes(slot);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  blocks->bytes = writes_to_host(slot) ? bytes->host.data : bytes->device.data;
   slot->blocks.fetched = MIN(slot->blocks.fetched, bytes->device.size);
   if (slot->ht.num_again) {
     code_some_again(slot);
@@ -378,6 +398,7 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint64_t from = 0, more = 0;
 
   ht->num_again = slot->latency.num_parts = 0;
+  slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->blocks.fetched = ht->expected;
   if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job->quantisers))
     more = list_again(slot, job->choices);
@@ -427,7 +448,8 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   const Cj2kCudaQueue *queue = &slot->queue;
   uint64_t room = bytes + bytes / 4;
 
-  cj2k_cuda_queue_reserve(queue, &slot->blocks.bytes.host, room);
+  if (!slot->blocks.placed)
+    cj2k_cuda_queue_reserve(queue, &slot->blocks.bytes.host, room);
   cj2k_cuda_queue_reserve(queue, &slot->blocks.bytes.device, room);
   if (!cj2k_cuda_queue_ok(queue))
     return;
@@ -446,13 +468,14 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
   if (counts->bytes > slot->ht.job.capacity)
     code_with_room(slot, counts->bytes);
-  if (!slot->latency.coder.stream && !slot->ht.listed)
+  if (!slot->latency.coder.stream && !slot->ht.listed && !slot->blocks.placed)
     cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.bytes, slot->blocks.fetched, counts->bytes);
   /* Speculative download: the next frame takes about as many bytes. */
   if (!slot->ht.num_again && !slot->ht.listed)
     slot->ht.expected = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->blocks.coded.host.data + sizeof *counts);
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
-  result->bytes = slot->blocks.bytes.host.data;
+  result->bytes = slot->blocks.placed ? NULL : slot->blocks.bytes.host.data;
+  result->placed = slot->blocks.placed;
   result->saturated = counts->saturated;
 }

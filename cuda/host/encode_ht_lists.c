@@ -52,6 +52,7 @@ static void set_output(Cj2kEncodeSlot *slot)
   blocks->counts = coded->device.data;
   blocks->coded = (Cj2kEncodedBlock *)(void *)((char *)coded->host.data + sizeof *blocks->counts);
   blocks->passes = (Cj2kPassLength *)(void *)(blocks->coded + slot->encoder->plan->num_blocks);
+  cj2k_cuda_queue_reserve(&slot->queue, &slot->blocks.bytes.host, bytes->device.size);
   blocks->bytes = bytes->host.data;
   blocks->capacity = bytes->host.size;
 }
@@ -78,6 +79,7 @@ void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, job->quantisers);
 
   ht->num_again = slot->latency.num_parts = 0;
+  slot->blocks.placed = false;
   ht->all_coded = false;
   cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
   if (job->choices)

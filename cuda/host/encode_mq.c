@@ -86,7 +86,7 @@ static void make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes, ui
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaMqStage *mq = &slot->mq;
-  bool hulls = mq->job.weights != NULL;
+  bool hulls = mq->job.weights != NULL, to_host = mq->listed || !(hulls || slot->blocks.placed);
   uint64_t passes_size = passes * sizeof(Cj2kPassLength);
   uint64_t points_size = hulls ? passes * sizeof(Cj2kHullPoint) : 0;
   const struct {
@@ -95,7 +95,7 @@ static void make_room(Cj2kEncodeSlot *slot, uint64_t symbols, uint64_t bytes, ui
   } sizes[] = {
       {&mq->symbols, symbols + READ_AHEAD},
       {&slot->blocks.bytes.device, bytes},
-      {&slot->blocks.bytes.host, hulls && !mq->listed ? 0 : bytes},
+      {&slot->blocks.bytes.host, to_host ? MAX(bytes, slot->blocks.bytes.device.size) : 0},
       {&mq->passes.device, passes_size},
       {&mq->passes.host, mq->pass_lengths ? passes_size : 0},
       {&mq->points.device, points_size},
@@ -129,7 +129,7 @@ static void set_capacities(Cj2kEncodeSlot *slot)
   if (job->weights)
     job->pass_capacity = MIN(job->pass_capacity, MIN(mq->points.device.size, mq->points.host.size) /
                                                      sizeof(Cj2kHullPoint));
-  else
+  else if (!slot->blocks.placed)
     job->capacity = MIN(job->capacity, bytes->host.size);
 }
 
@@ -220,7 +220,7 @@ static void download_counts(Cj2kEncodeSlot *slot)
 static void launch(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  bool all_bytes = !slot->mq.job.weights;
+  bool all_bytes = !slot->mq.job.weights && !slot->blocks.placed;
 
   if (!cj2k_cuda_queue_ok(queue))
     return;
@@ -292,6 +292,7 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
                                                .max_planes = max_planes},
                                   .alone = !encoder->blocking,
                                   .symbol_room = symbol_room};
+  slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   set_list(slot, job);
   if (job->weights)
@@ -384,6 +385,7 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   result->blocks = host_blocks(slot);
   result->passes = slot->mq.pass_lengths ? slot->mq.passes.host.data : NULL;
   result->saturated = counts->modelled.saturated;
+  result->placed = slot->blocks.placed;
   if (slot->step == CJ2K_CUDA_STEP_GATHER)
     result->bytes = slot->blocks.bytes.host.data;
   if (slot->mq.job.weights) {

@@ -120,6 +120,8 @@ static cudaError_t failure(void)
 
 MAKES(cudaMalloc, ALLOCATES, (void **memory, size_t size), (memory, size))
 MAKES(cudaHostAlloc, ALLOCATES, (void **memory, size_t size, unsigned flags), (memory, size, flags))
+MAKES(cudaHostRegister, ALLOCATES, (void *memory, size_t size, unsigned flags),
+      (memory, size, flags))
 MAKES(cudaStreamCreateWithFlags, WORKS, (cudaStream_t * stream, unsigned flags), (stream, flags))
 MAKES(cudaStreamCreateWithPriority, WORKS, (cudaStream_t * stream, unsigned flags, int priority),
       (stream, flags, priority))
@@ -131,6 +133,7 @@ MAKES(cudaGraphInstantiate, WORKS,
 
 FREES(cudaFree, (void *memory), memory)
 FREES(cudaFreeHost, (void *memory), memory)
+FREES(cudaHostUnregister, (void *memory), memory)
 FREES(cudaStreamDestroy, (cudaStream_t stream), stream)
 FREES(cudaEventDestroy, (cudaEvent_t event), event)
 FREES(cudaGraphDestroy, (cudaGraph_t graph), graph)

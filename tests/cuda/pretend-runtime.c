@@ -10,6 +10,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Called by code that nvcc generates. */
@@ -208,6 +209,33 @@ cudaError_t cudaFreeHost(void *memory)
 {
   g_free(memory);
   return cudaSuccess;
+}
+
+/* Ordinary memory that is pinned. It must be whole pages, be pinned once, and be made ordinary
+ * again before it is freed, which is not seen here but where other memory gets its address. */
+static GHashTable *pinned; /* address to size */
+static GMutex pinned_lock;
+
+cudaError_t cudaHostRegister(void *memory, size_t size, unsigned flags)
+{
+  (void)flags;
+  g_assert_cmpuint(((uintptr_t)memory | size) % 4096, ==, 0);
+  g_mutex_lock(&pinned_lock);
+  if (!pinned)
+    pinned = g_hash_table_new(NULL, NULL);
+  bool is_new = g_hash_table_insert(pinned, memory, GSIZE_TO_POINTER(size));
+  g_mutex_unlock(&pinned_lock);
+  return is_new ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+  g_mutex_lock(&pinned_lock);
+  bool was = pinned && g_hash_table_remove(pinned, memory);
+  if (pinned && !g_hash_table_size(pinned))
+    g_clear_pointer(&pinned, g_hash_table_unref);
+  g_mutex_unlock(&pinned_lock);
+  return was ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Puts the bytes of code-blocks to their places in a codestream: a warp for each run of bytes. */
+#include "place.h"
+
+#include <cstdint>
+
+namespace {
+
+constexpr uint32_t kWarp = 32, kWarps = 8, kRuns = 32; /* runs of a block of threads */
+constexpr uint32_t kRunWords = sizeof(Cj2kByteRun) / sizeof(uint32_t);
+
+/* Word i of a run that begins `shift` bytes after `in`; `bits` is eight times that. A word that has
+ * no byte of it is not read. */
+__device__ uint32_t load_word(const uint32_t *in, uint32_t i, uint32_t bits)
+{
+  return bits ? __funnelshift_r(in[i], in[i + 1], bits) : in[i];
+}
+
+/* The words of `to` are aligned, and each has parts of up to two words of `from`. The bytes before
+ * the first and behind the last of them are copied one by one. */
+__device__ void copy_run(uint8_t *to, const uint8_t *from, uint32_t length, uint32_t lane)
+{
+  uint32_t head = min((uint32_t)(-reinterpret_cast<uintptr_t>(to) & 3), length);
+  uint32_t words = (length - head) / 4, end = head + 4 * words;
+  uintptr_t begin = reinterpret_cast<uintptr_t>(from + head);
+  const uint32_t *in = reinterpret_cast<const uint32_t *>(begin & ~(uintptr_t)3);
+  uint32_t *out = reinterpret_cast<uint32_t *>(to + head), bits = (uint32_t)(begin & 3) * 8;
+
+  for (uint32_t i = lane; i < words; i += kWarp)
+    out[i] = load_word(in, i, bits);
+  if (lane < head)
+    to[lane] = from[lane];
+  if (lane < length - end)
+    to[end + lane] = from[end + lane];
+}
+
+/* The runs may be in host memory: all threads read them, side by side. */
+__global__ void __launch_bounds__(kWarp *kWarps) place_kernel(Cj2kCudaPlace place)
+{
+  __shared__ union {
+    Cj2kByteRun runs[kRuns];
+    uint32_t words[kRuns * kRunWords];
+  } here;
+  uint32_t first = blockIdx.x * kRuns, count = min(place.num_runs - first, kRuns);
+  uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const uint32_t *words = reinterpret_cast<const uint32_t *>(place.runs + first);
+
+  for (uint32_t i = threadIdx.x; i < count * kRunWords; i += kWarp * kWarps)
+    here.words[i] = words[i];
+  __syncthreads();
+  for (uint32_t i = warp; i < count; i += kWarps) {
+    Cj2kByteRun run = here.runs[i];
+    copy_run(place.out + run.to, place.bytes + run.from, run.length, lane);
+  }
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_place(const Cj2kCudaPlace *place, cudaStream_t stream)
+{
+  uint32_t grid = (place->num_runs + kRuns - 1) / kRuns;
+  if (grid)
+    place_kernel<<<grid, kWarp * kWarps, 0, stream>>>(*place);
+  return cudaGetLastError();
+}

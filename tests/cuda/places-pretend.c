@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Codestreams whose bytes the GPU has put to their places, without a GPU: with the block coders of
+ * pretend-coders.c, they must be those that the host puts together when it codes for low latency.
+ * And what becomes of the memory of codestreams that are kept longer than the encoder. Prints TAP.
+ */
+#include "tests/unit/encoder-pictures.h"
+
+#include <cuda_runtime_api.h>
+
+#define FRAMES 6
+
+extern gint num_placed; /* pretend-coders.c */
+
+typedef struct {
+  const char *name, *options;
+  uint32_t width, height, components;
+  Cj2kFileFormat format;
+} Case;
+
+#define SMALL "precincts=64x64,32x32 progression-order=rpcl "
+
+static const Case cases[] = {
+    {"HT", "block-coder=ht quant-step=0.01", 333, 217, 3},
+    {"HT, lossless", "block-coder=ht rate-control=lossless", 333, 217, 3},
+    {"HT to a budget", "block-coder=ht max-frame-bytes=60000", 333, 217, 3},
+    {"HT to a small budget", "block-coder=ht max-frame-bytes=9000", 333, 217, 3},
+    {"HT in layers", "block-coder=ht max-frame-bytes=60000 num-layers=4", 333, 217, 3},
+    {"HT in tiles", "block-coder=ht quant-step=0.02 tile-width=100 tile-height=90", 333, 217, 3},
+    {"HT, small precincts", SMALL "block-coder=ht quant-step=0.01 sop=true eph=true", 333, 217, 3},
+    {"HT, TLM and PLT", SMALL "block-coder=ht quant-step=0.01 tlm=true plt=true", 301, 99, 1},
+    {"HT, tile-parts", "block-coder=ht quant-step=0.01 tile-parts=resolution tlm=true", 97, 201, 3},
+    {"HT in a file", "block-coder=ht quant-step=0.01", 333, 217, 3, CJ2K_FILE_JPH},
+    {"HT, one sample", "block-coder=ht rate-control=lossless", 1, 1, 1},
+    {"HT, no bytes", "block-coder=ht quant-step=0.5", 64, 64, 1},
+    {"MQ", "block-coder=mq quant-step=0.01", 333, 217, 3},
+    {"MQ, lossless", "block-coder=mq rate-control=lossless", 333, 217, 3},
+    {"MQ to a budget", "block-coder=mq max-frame-bytes=60000", 333, 217, 3},
+    {"MQ in layers", "block-coder=mq max-frame-bytes=60000 num-layers=5 sop=true", 333, 217, 3},
+    {"MQ in layers, lossless", "block-coder=mq rate-control=lossless num-layers=3", 201, 97, 3},
+    {"MQ, all passes end", SMALL "block-coder=mq quant-step=0.01 codeblock-style=termall", 201, 97,
+     3},
+    {"MQ in tiles", "block-coder=mq quant-step=0.02 tile-width=64 tile-height=50 plt=true", 199,
+     101, 3},
+    {"MQ in a file", "block-coder=mq max-frame-bytes=30000", 333, 217, 3, CJ2K_FILE_JP2},
+};
+
+static uint32_t num_tests;
+static bool any_failed;
+
+static void report(bool ok, const char *name, const char *what)
+{
+  g_print("%sok %u - %s: %s\n", ok ? "" : "not ", ++num_tests, name, what);
+  any_failed |= !ok;
+}
+
+static Cj2kEncoder *open_encoder(const Case *c, const TestPicture *picture, uint32_t in_flight,
+                                 bool low_latency)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, c->options);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.frames_in_flight = in_flight;
+  params.low_latency = low_latency;
+  params.file_format = c->format;
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture->image, &picture->layout, &error);
+  if (!encoder)
+    g_error("%s: %s", c->name, error.text);
+  return encoder;
+}
+
+static void append(Cj2kEncoder *encoder, GByteArray *all, Cj2kPacket *packet)
+{
+  if (cj2k_encoder_receive(encoder, packet) != CJ2K_OK || packet->status != CJ2K_OK)
+    g_error("%s", packet->error.text);
+  g_assert_false(packet->fallback);
+  g_byte_array_append(all, packet->data, (guint)packet->size);
+}
+
+/* The codestreams of all frames, one after the other. *places: were bytes put to their places? */
+static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in_flight,
+                          bool low_latency, bool *places)
+{
+  Cj2kEncoder *encoder = open_encoder(c, picture, in_flight, low_latency);
+  GByteArray *all = g_byte_array_new();
+  Cj2kPacket packet;
+
+  num_placed = 0;
+  for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
+    if (i >= in_flight) {
+      append(encoder, all, &packet);
+      cj2k_encoder_release(encoder, &packet);
+    }
+    if (i < FRAMES && cj2k_encoder_submit(encoder, &picture->picture, NULL, NULL) != CJ2K_OK)
+      g_error("%s: not submitted", c->name);
+  }
+  *places = num_placed == FRAMES;
+  cj2k_encoder_close(encoder);
+  return all;
+}
+
+static void test_case(const Case *c)
+{
+  TestPicture picture;
+  bool by_host, places;
+
+  test_picture_init(&picture, SCENE_NATURAL, c->width, c->height, c->components, 8, false, NULL,
+                    NULL, 0, 0);
+  GByteArray *expected = encode(c, &picture, 1, true, &by_host);
+  report(!by_host && expected->len > 0, c->name, "put together by the host");
+  for (uint32_t in_flight = 1; in_flight <= 3; in_flight += 2) {
+    GByteArray *all = encode(c, &picture, in_flight, false, &places);
+    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
+           in_flight == 1 ? "one in flight" : "three in flight");
+    if (!strstr(c->name, "no bytes"))
+      report(places, c->name, "bytes were put to their places");
+    g_byte_array_unref(all);
+  }
+  g_byte_array_unref(expected);
+  test_picture_clear(&picture);
+}
+
+/* ----------------------------------------------------------------------------- memory --- */
+
+static gpointer release(gpointer packet)
+{
+  cj2k_encoder_release(NULL, packet);
+  return NULL;
+}
+
+/* Packets are kept while the encoder is closed, and released by another thread. */
+static void test_kept(uint32_t in_flight)
+{
+  const Case c = {"kept packets", "block-coder=ht quant-step=0.01"};
+  TestPicture picture;
+  Cj2kPacket packets[100];
+  GByteArray *copies[G_N_ELEMENTS(packets)];
+  bool same = true;
+
+  test_picture_init(&picture, SCENE_NATURAL, 64, 64, 1, 8, false, NULL, NULL, 0, 0);
+  Cj2kEncoder *encoder = open_encoder(&c, &picture, in_flight, false);
+  for (guint i = 0; i < G_N_ELEMENTS(packets); i++) { /* more than are pinned */
+    copies[i] = g_byte_array_new();
+    cj2k_encoder_submit(encoder, &picture.picture, NULL, NULL);
+    append(encoder, copies[i], &packets[i]);
+  }
+  cj2k_encoder_close(encoder);
+  for (guint i = 0; i < G_N_ELEMENTS(packets); i++) {
+    same &= packets[i].size == copies[i]->len &&
+            !memcmp(packets[i].data, copies[i]->data, copies[i]->len);
+    g_thread_join(g_thread_new(NULL, release, &packets[i]));
+    g_byte_array_unref(copies[i]);
+  }
+  report(same, c.name, in_flight == 1 ? "one in flight" : "several in flight");
+  test_picture_clear(&picture);
+}
+
+/* Codestreams become longer than the memory that the first of them got. */
+static void test_growing(void)
+{
+  const Case c = {"growing", "block-coder=ht quant-step=0.1"};
+  TestPicture picture;
+  Cj2kEncoderParams params;
+  Cj2kPacket packet;
+  bool grows = true;
+
+  test_picture_init(&picture, SCENE_NATURAL, 333, 217, 3, 8, false, NULL, NULL, 0, 0);
+  Cj2kEncoder *encoder = open_encoder(&c, &picture, 1, false);
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, c.options);
+  size_t last = 0;
+  for (uint32_t i = 0; i < 6; i++) {
+    GByteArray *copy = g_byte_array_new();
+    cj2k_encoder_submit(encoder, &picture.picture, NULL, NULL);
+    append(encoder, copy, &packet);
+    grows &= packet.size > last;
+    last = packet.size;
+    cj2k_encoder_release(encoder, &packet);
+    g_byte_array_unref(copy);
+    params.quant_step /= 3;
+    if (cj2k_encoder_set_rate(encoder, &params, NULL) != CJ2K_OK)
+      g_error("rate not set");
+  }
+  cj2k_encoder_close(encoder);
+  report(grows, c.name, "each frame is longer than the one before");
+  test_picture_clear(&picture);
+}
+
+int main(void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
+    test_case(&cases[i]);
+  test_kept(1);
+  test_kept(3);
+  test_growing();
+  g_print("1..%u\n", num_tests);
+  return any_failed;
+}

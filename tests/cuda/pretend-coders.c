@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Launchers of the encoding kernels in C, for programs that are linked with pretend-runtime.c. The
+ * block coders are none: the bytes of a code-block follow from its number, and how many they are
+ * from its step and its size, so that rate control finds what it expects. What puts bytes of blocks
+ * to their places is like the kernels, and is what is tested: codestreams that were put together in
+ * different ways must be equal.
+ */
+#include "cuda/mq/encode_kernels.h"
+#include "cuda/shared/copy_small.h"
+#include "cuda/shared/place.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+#define ALIGNMENT 16
+
+cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream)
+{
+  (void)stream;
+  g_assert_cmpuint(((uintptr_t)to | (uintptr_t)from) % 16, ==, 0);
+  memcpy(to, from, size);
+  return cudaSuccess;
+}
+
+static uint32_t hash(uint32_t a, uint32_t b)
+{
+  uint32_t x = a * 2654435761u ^ b * 40503u;
+  return (x ^ x >> 15) * 2246822519u >> 8;
+}
+
+/* Bit-planes of a block that have ones. */
+static double planes_of(const Cj2kCudaEncodeBlock *block, const Cj2kFrameQuantiser *quantisers,
+                        uint32_t b)
+{
+  double planes = block->reversible ? 6 : log2((double)quantisers[block->band].inv_scale) + 6;
+  return planes + (double)(hash(b, 1) % 256) / 128 - 1;
+}
+
+/* Bytes of a block down to a bit-plane. */
+static uint32_t length_at(const Cj2kCudaEncodeBlock *block, double planes, uint32_t plane)
+{
+  double bits = MIN(planes - plane, 12);
+  return bits > 0 ? (uint32_t)(bits * block->width * block->height / 8) + 2 : 0;
+}
+
+/* What a block saves down to a bit-plane. */
+static uint64_t gain_at(const Cj2kCudaEncodeBlock *block, double planes, uint32_t plane)
+{
+  double gain = pow(4, MAX(planes, 0)) - pow(4, plane);
+  return gain > 0 ? (uint64_t)(gain * block->width * block->height) : 0;
+}
+
+static void write_bytes(uint8_t *to, uint32_t length, uint32_t b, uint32_t plane)
+{
+  for (uint32_t i = 0; i < length; i++)
+    to[i] = (uint8_t)(hash(b * 32 + plane, i) & 0x7f);
+}
+
+/* Takes room for a block's bytes, and writes them if there is any. */
+static uint64_t put_bytes(uint8_t *bytes, uint64_t capacity, uint64_t *taken, uint32_t length,
+                          uint32_t b, uint32_t plane)
+{
+  uint64_t offset = *taken;
+
+  *taken += (length + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+  if (*taken <= capacity)
+    write_bytes(bytes + offset, length, b, plane);
+  return offset;
+}
+
+/* ---------------------------------------------------------------------------------- HT --- */
+
+cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t i = 0; i < frame->num_blocks; i += frame->stride) {
+    uint32_t b = frame->order ? frame->order[i] : i;
+    const Cj2kCudaEncodeBlock *block = &frame->blocks[b];
+    uint32_t plane = frame->choices ? frame->choices[b].plane : 0;
+    bool left_out = frame->choices && !frame->choices[b].passes;
+    double planes = planes_of(block, frame->quantisers, b);
+    uint32_t length = left_out ? 0 : length_at(block, planes, plane);
+    uint8_t all = frame->quantisers[block->band].num_bitplanes;
+    uint64_t offset =
+        put_bytes(frame->bytes, frame->capacity, &frame->counts->bytes, length, b, plane);
+    frame->coded[b] =
+        (Cj2kEncodedBlock){.offset = offset,
+                           .length = length,
+                           .first_pass = b,
+                           .num_passes = length > 0,
+                           .zero_bitplanes = (uint8_t)(length ? all - 1u - plane : all),
+                           .is_ht = 1};
+    frame->passes[b] = (Cj2kPassLength){.length = length, .terminated = 1};
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  const Cj2kCudaMeasure *measure = &frame->measure;
+
+  (void)stream;
+  for (uint32_t i = 0; i < frame->num_blocks; i += frame->stride) {
+    uint32_t b = frame->order ? frame->order[i] : i;
+    double planes = planes_of(&frame->blocks[b], frame->quantisers, b);
+    for (uint32_t p = 0; p < measure->num_planes; p++) {
+      uint32_t plane = measure->first_plane + p;
+      size_t at = (size_t)b * measure->num_planes + p;
+      measure->lengths[at] = length_at(&frame->blocks[b], planes, plane);
+      if (measure->distortions)
+        measure->distortions[at] = gain_at(&frame->blocks[b], planes, plane);
+    }
+  }
+  return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------------------------- MQ --- */
+
+cudaError_t cj2k_cuda_mq_contexts(const Cj2kCudaMqContexts *frame, cudaStream_t stream)
+{
+  (void)frame, (void)stream;
+  return cudaSuccess;
+}
+
+/* The record, passes and distortions of a block. */
+static void code_block(const Cj2kCudaMqCode *frame, uint32_t b)
+{
+  const Cj2kCudaMqContexts *contexts = &frame->contexts;
+  const Cj2kCudaEncodeBlock *block = &contexts->blocks[b];
+  uint64_t *distortions =
+      contexts->distortions + (size_t)b * CJ2K_CUDA_MQ_PASSES(contexts->max_planes);
+  uint32_t all = contexts->quantisers[block->band].num_bitplanes, lowest = contexts->lowest_plane;
+  double planes = planes_of(block, contexts->quantisers, b);
+  uint32_t ones = planes > lowest ? MIN((uint32_t)(planes - lowest) + 1, all - lowest) : 0;
+  uint32_t length = ones ? length_at(block, planes, lowest) : 0, n = length ? 3 * ones - 2 : 0;
+  Cj2kEncodedBlock *coded = &frame->coded[b];
+
+  *coded = (Cj2kEncodedBlock){.length = length,
+                              .first_pass = (uint32_t)frame->counts->passes,
+                              .num_passes = (uint8_t)n,
+                              .zero_bitplanes = (uint8_t)(all - ones - (n ? lowest : 0))};
+  coded->offset =
+      put_bytes(frame->bytes, frame->capacity, &frame->counts->coded.bytes, length, b, 0);
+  frame->counts->passes += n;
+  if (frame->counts->passes > frame->pass_capacity)
+    return;
+  for (uint32_t p = 0; p < n; p++) {
+    bool ends = p + 1 == n || (block->style & CJ2K_STYLE_TERMALL);
+    frame->passes[coded->first_pass + p] =
+        (Cj2kPassLength){.length = (uint32_t)((uint64_t)length * (p + 1) / n), .terminated = ends};
+    distortions[p] = ((uint64_t)1 << 40) - ((uint64_t)1 << 40 >> (p + 1));
+  }
+}
+
+cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t i = 0; i < frame->contexts.num_blocks; i += frame->contexts.stride)
+    code_block(frame, frame->contexts.numbers ? frame->contexts.numbers[i] : i);
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream)
+{
+  const Cj2kCudaMqContexts *contexts = &frame->contexts;
+  Cj2kCudaMqFrameCounts *counts = frame->counts;
+
+  (void)stream;
+  for (uint32_t i = 0; i < contexts->num_blocks && counts->passes <= frame->pass_capacity;
+       i += contexts->stride) {
+    uint32_t b = contexts->numbers ? contexts->numbers[i] : i;
+    Cj2kEncodedBlock *coded = &frame->coded[b];
+    const uint64_t *distortions =
+        contexts->distortions + (size_t)b * CJ2K_CUDA_MQ_PASSES(contexts->max_planes);
+    Cj2kHullPoint *points = frame->points + counts->points;
+    Cj2kPassEnd ends[CJ2K_MAX_PASSES];
+    for (uint32_t p = 0; p < coded->num_passes; p++)
+      ends[p] = (Cj2kPassEnd){.length = frame->passes[coded->first_pass + p].length,
+                              .distortion = distortions[p]};
+    uint32_t n = cj2k_hull_of_passes(ends, coded->num_passes,
+                                     frame->weights[contexts->blocks[b].band], points);
+    coded->first_point = (uint32_t)counts->points;
+    coded->num_points = (uint8_t)n;
+    counts->points += n;
+    for (uint32_t p = 0; p < n; p++) {
+      frame->slope_bytes[points[p].slope] += points[p].bytes;
+      counts->highest_slope = MAX(counts->highest_slope, points[p].slope);
+      counts->lowest_slope_below =
+          MAX(counts->lowest_slope_below, CJ2K_SLOPE_CLASSES - (uint32_t)points[p].slope);
+    }
+  }
+  return cudaSuccess;
+}
+
+/* -------------------------------------------------------------------------------- places --- */
+
+cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t b = 0; b < gather->num_blocks; b++)
+    memcpy(gather->out + gather->retained[b].to, gather->bytes + gather->blocks[b].offset,
+           gather->retained[b].length);
+  return cudaSuccess;
+}
+
+gint num_placed; /* frames of which there was something to place */
+
+cudaError_t cj2k_cuda_place(const Cj2kCudaPlace *place, cudaStream_t stream)
+{
+  (void)stream;
+  g_assert_cmpuint(((uintptr_t)place->bytes | (uintptr_t)place->out) % 4, ==, 0);
+  g_atomic_int_add(&num_placed, place->num_runs > 0);
+  for (uint32_t i = 0; i < place->num_runs; i++)
+    memcpy(place->out + place->runs[i].to, place->bytes + place->runs[i].from,
+           place->runs[i].length);
+  return cudaSuccess;
+}
