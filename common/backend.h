@@ -17,6 +17,12 @@
 #include "common/runtime/threads.h"
 #include "common/shared/hull.h"
 
+/* What tests force, before they open a codec; all 0: back ends do what is best. */
+typedef struct {
+  uint32_t slices; /* CUDA, one frame in flight to host memory: made in so many slices of rows */
+} Cj2kBackendTest;
+extern Cj2kBackendTest cj2k_backend_test; /* backend_choose.c */
+
 typedef struct Cj2kDecodeSlot Cj2kDecodeSlot; /* opaque; each back end defines its own */
 
 typedef struct {

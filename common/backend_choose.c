@@ -3,6 +3,8 @@
 
 #include "common/runtime/error.h"
 
+Cj2kBackendTest cj2k_backend_test;
+
 bool cj2k_backend_choose(Cj2kBackendKind wanted, bool has_cuda,
                          bool (*open)(void *codec, Cj2kBackendKind kind, Cj2kError *error),
                          void *codec, Cj2kError *why_cpu, Cj2kError *error)

@@ -298,6 +298,18 @@ typedef enum {
   CJ2K_CONCEAL_PREVIOUS,
 } Cj2kConcealKind;
 
+/** Whether the components of a frame have CUDA streams of their own. Samples and bytes are the
+ * same.
+ */
+typedef enum {
+  CJ2K_COMPONENT_STREAMS_AUTO = 0, /**< what is faster, as measured: OFF in all cases */
+  CJ2K_COMPONENT_STREAMS_ON,       /**< one for each of the first three and one for all others; they
+                                      join for a component transform and for planes of several
+                                      components */
+  CJ2K_COMPONENT_STREAMS_OFF, /**< no component has one: a frame has one stream or, with one frame
+                                 in flight to host memory, some for slices of rows */
+} Cj2kComponentStreams;
+
 /** Parameters of a decoder; cj2k_decoder_params_init fills in defaults. */
 typedef struct {
   Cj2kBackendKind backend; /**< back end that decodes */
@@ -334,6 +346,7 @@ typedef struct {
    * the codecs and three quarters of the cores, and none do while the process has more codecs on
    * GPUs than a quarter of its cores. Without it threads sleep. Samples and bytes are the same. */
   bool low_latency;
+  Cj2kComponentStreams component_streams; /**< CUDA only */
 } Cj2kDecoderParams;
 
 /** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, all else 0. */

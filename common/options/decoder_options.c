@@ -33,6 +33,8 @@ static const Cj2kOption options[] = {
   { "low-latency", "Low latency",
     "Threads spin while they wait for the GPU: some tenths of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
     .kind = CJ2K_OPTION_BOOLEAN, PARAM(low_latency) },
+  { "component-streams", "Component streams", "Components of a frame with CUDA streams of their own",
+    .kind = CJ2K_OPTION_WORD, .words = cj2k_component_streams_words, .type = "ComponentStreams", PARAM(component_streams) },
   { "reduce", "Reduce", "Resolution levels to discard; each halves width and height (at most the levels of the stream)",
     .kind = CJ2K_OPTION_INTEGER, .max = CJ2K_MAX_LEVELS, PARAM(reduce) },
   { "layers", "Layers", "Quality layers to decode; 0 = all",

@@ -17,6 +17,14 @@ const Cj2kOptionWord cj2k_backend_words[] = {
     {0, NULL, NULL},
 };
 
+const Cj2kOptionWord cj2k_component_streams_words[] = {
+    {CJ2K_COMPONENT_STREAMS_AUTO, "auto", "What is faster, as measured: off in all cases"},
+    {CJ2K_COMPONENT_STREAMS_ON, "on",
+     "Each component, those from the fourth on together; they join for a component transform"},
+    {CJ2K_COMPONENT_STREAMS_OFF, "off", "None: all components of a frame share launches"},
+    {0, NULL, NULL},
+};
+
 const Cj2kOption *cj2k_option_find(const Cj2kOptionTable *table, const char *name)
 {
   for (size_t i = 0; i < table->count; i++)

@@ -91,7 +91,7 @@ const char *cj2k_option_word(const Cj2kOptionWord *words, int64_t value);
 bool cj2k_option_read_number(const char **text, double min, double max, double *value);
 bool cj2k_option_read_integer(const char **text, uint64_t max, uint64_t *value);
 
-/* the words of the option backend, which is in both tables */
-extern const Cj2kOptionWord cj2k_backend_words[];
+/* the words of options that are in both tables */
+extern const Cj2kOptionWord cj2k_backend_words[], cj2k_component_streams_words[];
 
 #endif

@@ -41,6 +41,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     return NULL;
   }
   backend->device.low_latency = params->low_latency;
+  backend->component_streams = params->component_streams == CJ2K_COMPONENT_STREAMS_ON;
   cj2k_spin_join();
   if (cj2k_cuda_enter(&backend->device)) {
     int multiprocessors = 1;
@@ -68,13 +69,13 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
 static void free_slot(Cj2kDecodeSlot *slot)
 {
   cj2k_cuda_decode_abandon(slot);
-  if (slot->stream)
-    cudaStreamSynchronize(slot->stream);
+  cj2k_cuda_decode_synchronize(slot);
   cj2k_cuda_decode_tables_free(slot);
   cj2k_cuda_decode_output_free(slot);
   cj2k_cuda_decode_upload_free(slot);
   cj2k_cuda_decode_frame_free(slot);
   cj2k_cuda_decode_parts_free(slot);
+  cj2k_cuda_decode_shares_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_destroy_stream(slot->stream);
   g_free(slot);
@@ -92,6 +93,7 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_frame_init(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_upload_init(slot));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_shares_init(slot));
   if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
     return slot;
   free_slot(slot);

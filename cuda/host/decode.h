@@ -8,7 +8,10 @@
  *
  * Tables that follow from plan and layout are made when these change (decode_plan.c,
  * decode_output.c); all other work is enqueued for each frame (decode_upload.c, decode_frame.c,
- * decode_transform.c, decode_picture.c), or for each part of a frame (decode_parts.c).
+ * decode_transform.c, decode_picture.c), or for each part of a frame (decode_parts.c). With one
+ * frame in flight a picture in host memory is made and downloaded in slices of rows, on further
+ * streams (decode_slices.c); with component-streams=on each component has a stream
+ * (decode_components.c).
  */
 #ifndef CJ2K_CUDA_HOST_DECODE_H
 #define CJ2K_CUDA_HOST_DECODE_H
@@ -27,7 +30,8 @@ typedef struct {
   Cj2kCudaDevice device;
   uint32_t frames_in_flight;
   uint32_t multiprocessors;
-  bool one_in_flight; /* latency counts */
+  bool one_in_flight;     /* latency counts */
+  bool component_streams; /* components have streams of their own */
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far; the next one's number */
   /* Codestreams of all slots, one after the other, each with the whole bus. With one frame in
@@ -44,11 +48,20 @@ typedef struct {
   bool words; /* all entries have one component and cj2k_cuda_finish_has_words is true for it */
 } Cj2kCudaLaunch;
 
-/* What an add_parts() decodes of a frame. */
+/* Rows by entry of level_table, then of finish_table. */
 typedef struct {
-  const uint32_t *numbers;    /* of the code-blocks, all of resolutions that are decoded */
+  const Cj2kCudaRows *host, *device;
+} Cj2kCudaRanges;
+
+/* What is decoded of a frame: by an add_parts(), or all of it in the order of its shares. */
+typedef struct {
+  const uint32_t *numbers;    /* of the code-blocks; of a part, of resolutions that are decoded */
+  const uint32_t *d_numbers;  /* a copy on the device; NULL: it is uploaded */
   uint32_t count;             /* of them */
-  const Cj2kCudaRows *ranges; /* by entry of level_table, then of finish_table */
+  const uint32_t *group_ends; /* they are decoded in groups, which end here */
+  uint32_t num_groups;        /* 0: all are one group */
+  bool in_codestream;         /* the whole codestream is uploaded, else the blocks' bytes alone */
+  const Cj2kCudaRows *ranges; /* by entry of level_table, then of finish_table; are uploaded */
   uint32_t num_ranges;
 } Cj2kCudaDecodePart;
 
@@ -56,7 +69,7 @@ typedef struct {
  * the codestream; the other parts go into `records`. Where a part of a frame is decoded, `side`
  * holds the bytes of its code-blocks, and goes into `records` as well. */
 typedef struct {
-  size_t flags, steps, coded, segments, order, refined, mq, mq_offsets, mq_warps, outputs, numbers,
+  size_t flags, steps, coded, segments, order, refined, mq_offsets, mq_warps, outputs, numbers,
       ranges, side, size;
 } Cj2kCudaUpload;
 
@@ -92,7 +105,7 @@ typedef struct {
   Cj2kCudaMemory sample_planes;
   GArray *finishes; /* Cj2kCudaLaunch */
   Cj2kCudaMemory finish_table;
-  GArray *finish_of; /* uint32_t, by entry of finish_table: its only component or first of three */
+  GArray *finish_of; /* uint32_t, by entry of finish_table: its tile-component or first of three */
   Cj2kCudaFinish only; /* if is_only: the only entry of all launches, which has three components */
   bool is_only;
   GArray *packs;           /* Cj2kCudaPack */
@@ -141,6 +154,38 @@ typedef struct {
   Cj2kDecodeResult result; /* so far */
 } Cj2kCudaDecodeParts;
 
+#define CJ2K_CUDA_DECODE_SHARES 4 /* at most */
+
+/*
+ * Frames that are made in shares, each with a stream of its own: slices of rows (decode_slices.c)
+ * or components (decode_components.c). Tables that follow from plan and layout (decode_shares.c).
+ * What a share makes needs shares before it, but none behind it.
+ */
+typedef struct {
+  uint32_t count;    /* 1: frames are made as a whole */
+  bool components;   /* the shares are components, else slices */
+  bool has_mq;       /* any code-block may be an MQ block */
+  uint32_t *numbers; /* of all code-blocks, by share: of slices the first one that needs them */
+  /* Ends in `numbers` of the groups of blocks that are decoded on their own: components, or the
+   * first slice and all others. */
+  uint32_t group_ends[CJ2K_CUDA_DECODE_SHARES];
+  Cj2kCudaRows *ranges; /* by share, num_ranges each: as those of Cj2kCudaDecodePart */
+  uint32_t num_ranges;
+  Cj2kCudaRows *planes; /* by share and plane of the picture: rows that it adds */
+  Cj2kCudaMemory number_table, range_table;      /* `numbers` and `ranges` on the device */
+  cudaStream_t streams[CJ2K_CUDA_DECODE_SHARES]; /* of components; of slices: 0 for downloads, 1 for
+                                                    the blocks of all slices but the first */
+  cudaEvent_t uploaded;                          /* the frame's input is there */
+  cudaEvent_t decoded[CJ2K_CUDA_DECODE_SHARES]; /* the blocks of a component, or with index 1 of all
+                                                   slices but the first */
+  cudaEvent_t made[CJ2K_CUDA_DECODE_SHARES];    /* the share is in the planes */
+  cudaEvent_t ended[CJ2K_CUDA_DECODE_SHARES];   /* of components: the share is downloaded */
+  uint32_t waits[CJ2K_CUDA_DECODE_SHARES];      /* of components: the shares, by bit, that have to
+                                                   be made before this one can be stored */
+  Cj2kCudaGraph transforms[CJ2K_CUDA_DECODE_SHARES]; /* of slices: what comes behind the blocks */
+  uint32_t current;                                  /* the share that is being launched */
+} Cj2kCudaDecodeShares;
+
 struct Cj2kDecodeSlot {
   Cj2kCudaDecoder *backend;
   cudaStream_t stream;
@@ -150,6 +195,7 @@ struct Cj2kDecodeSlot {
   Cj2kCudaDecodeUpload upload;
   Cj2kCudaDecodeFrame frame;
   Cj2kCudaDecodeParts parts;
+  Cj2kCudaDecodeShares shares;
 };
 
 /* The parts of a slot. init: makes what does not depend on plan and layout. free: also frees a part
@@ -164,6 +210,8 @@ cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_parts_init(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_parts_free(Cj2kDecodeSlot *slot);
+cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_shares_free(Cj2kDecodeSlot *slot);
 
 /* decode_plan.c: makes the tables of blocks and levels, if the geometry is new (*is_new).
  * CJ2K_ERROR_UNSUPPORTED: only the CPU can do this plan, and *error says why. */
@@ -177,29 +225,39 @@ uint32_t cj2k_cuda_decode_num_put_out(const Cj2kDecodeSlot *slot);
 /* decode_mq.c: the estimated work of decoding an MQ block. */
 uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                   uint32_t block);
-/* Reserves memory for the bit-planes of the MQ blocks that the upload lists, those with most work
- * first, and assigns the blocks to warps. part: as for fill(). */
+/* Places the bit-planes of the MQ blocks that the upload lists for a group, those with most work
+ * first, and assigns the blocks to warps. numbers: of the group's blocks in the frame; NULL: all.
+ * reserve_mq() then reserves memory for `count` groups, for each its own, because kernels of
+ * several groups run at once. */
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                     const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                     const uint32_t *numbers, Cj2kCudaDecodeBlocks *frame,
                                      Cj2kError *error);
+Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames,
+                                       uint32_t count, Cj2kError *error);
 /* decode_upload.c: prefetch and abandon as in backend.h. fill() prepares the upload of a part of a
- * frame, or of all of it (part: NULL), upload() enqueues it. */
+ * frame, or of all of it (part: NULL), and describes each group of its blocks; upload() enqueues
+ * it. */
 void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size);
 void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot);
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                 const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                 const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frames,
                                  Cj2kError *error);
 cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                    Cj2kCudaDecodeBlocks *frame);
+                                    Cj2kCudaDecodeBlocks *frames, uint32_t count);
+/* Where a part of the records lies in pinned memory. */
+void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *device);
 cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
-/* decode_transform.c: launches the levels but the last, the last one, and packing. ranges: as in
- * Cj2kCudaDecodePart, in host memory, with a copy in the records; NULL: all rows. */
-cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRows *ranges);
-cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRows *ranges);
+/* decode_transform.c: launches the levels but the last, the last one, and packing. ranges: NULL:
+ * all rows. */
+cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,
+                                    cudaStream_t stream);
+cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,
+                                    cudaStream_t stream);
 /* The packs that only fill; false in *any: there are none. */
 cudaError_t cj2k_cuda_decode_fills(Cj2kDecodeSlot *slot, bool *any);
 /* The other ones, for rows by plane of the picture; NULL: all. */
-cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
+cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
+                                   cudaStream_t stream);
 /* decode_picture.c: chooses the memory for the planes: the picture itself if it is on the device,
  * else the slot's memory with the same pitches. */
 Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
@@ -211,8 +269,9 @@ size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p);
  * memory, which does nothing with other pictures. */
 cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_copy_out(Cj2kDecodeSlot *slot);
-/* The same for some rows of each plane. */
-cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
+/* The same for some rows of each plane, on a stream of the slot. */
+cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
+                                           cudaStream_t stream);
 void cj2k_cuda_decode_copy_out_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
 /* decode_frame.c: start and wait as in backend.h. */
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error);
@@ -220,8 +279,35 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 /* The begin of a frame: waits for the one before, and makes tables and memory for this one. */
 Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                                     Cj2kError *error);
+/* Does launches that are the same for each frame of the slot (ctx: the slot), as a graph if that is
+ * possible. */
+cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
+                                 Cj2kCudaLaunches launches);
+/* Waits for all that is enqueued, whatever has failed. */
+void cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
 /* Launches the block decoders. */
-cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame);
+cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame,
+                                    cudaStream_t stream);
+/* decode_shares.c: makes the tables of shares, after those of plan and layout. */
+Cj2kStatus cj2k_cuda_decode_set_shares(Cj2kDecodeSlot *slot, Cj2kError *error);
+/* Is the current frame made in shares? Then fill() gets all_shares(), and one of the two functions
+ * below gets a Cj2kCudaDecodeBlocks for each of its groups. */
+bool cj2k_cuda_decode_has_shares(const Cj2kDecodeSlot *slot);
+Cj2kCudaDecodePart cj2k_cuda_decode_all_shares(const Cj2kDecodeSlot *slot);
+/* Lists the blocks of each group; group: by block. */
+void cj2k_cuda_decode_list_groups(Cj2kDecodeSlot *slot, const uint8_t *group);
+/* The ranges of a share, and its rows of the planes. */
+Cj2kCudaRanges cj2k_cuda_decode_share_ranges(const Cj2kDecodeSlot *slot, uint32_t share);
+const Cj2kCudaRows *cj2k_cuda_decode_share_planes(const Cj2kDecodeSlot *slot, uint32_t share);
+/* decode_slices.c: how many slices are best, the tables of shares, and all launches from the block
+ * decoders to the download. The stream of the downloads is done last. */
+uint32_t cj2k_cuda_decode_count_slices(const Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_find_slices(Cj2kDecodeSlot *slot);
+cudaError_t cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames);
+/* decode_components.c: the same for components. The slot's stream waits for all of them. */
+uint32_t cj2k_cuda_decode_count_components(const Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_find_components(Cj2kDecodeSlot *slot);
+cudaError_t cj2k_cuda_decode_components(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames);
 /* decode_parts.c: as in backend.h. */
 Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                                         Cj2kError *error);
@@ -232,6 +318,10 @@ bool cj2k_cuda_decode_is_busy(Cj2kDecodeSlot *slot);
 Cj2kStatus cj2k_cuda_decode_wait_parts(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                                        Cj2kError *error);
 
+/* Rows [first, end), absolute, of an image of a tile-component, which has this rect, as kernels
+ * count them. */
+Cj2kCudaRows cj2k_cuda_decode_count_rows(const Cj2kPlanTileComp *tc, const Cj2kRect *rect,
+                                         uint32_t first, uint32_t end);
 /* Describes the level that makes resolution r >= 1 of a tile-component, or with r = 0 its plane
  * without decomposition. */
 void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r,

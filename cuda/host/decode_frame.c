@@ -7,7 +7,8 @@
 
 /* ------------------------------------------------------------------------------ launch --- */
 
-cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
+cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame,
+                                    cudaStream_t stream)
 {
   static const struct {
     cudaError_t (*launch)(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
@@ -18,8 +19,8 @@ cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBl
                  {cj2k_cuda_mq_decode, "mq"}};
   cudaError_t result = cudaSuccess;
   for (size_t i = 0; i < G_N_ELEMENTS(kernels) && result == cudaSuccess; i++) {
-    result = kernels[i].launch(frame, slot->stream);
-    CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, kernels[i].stage, slot->stream));
+    result = kernels[i].launch(frame, stream);
+    CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, kernels[i].stage, stream));
   }
   return result;
 }
@@ -29,16 +30,16 @@ static cudaError_t launch_transform(void *ctx)
 {
   Cj2kDecodeSlot *slot = ctx;
   bool any;
-  cudaError_t result = cj2k_cuda_decode_levels(slot, NULL);
+  cudaError_t result = cj2k_cuda_decode_levels(slot, NULL, slot->stream);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", slot->stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &any));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, NULL));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, NULL));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, NULL, slot->stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, NULL, slot->stream));
   return result;
 }
 
 /* What the launches depend on, beside the tables. */
-static void follow_picture(Cj2kDecodeSlot *slot)
+static void follow_picture(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph)
 {
   uint32_t planes = slot->output.layout.num_planes, outputs = slot->output.num_outputs, n = 0;
   uint64_t *key = g_new(uint64_t, 1 + planes + 2 * outputs);
@@ -49,39 +50,55 @@ static void follow_picture(Cj2kDecodeSlot *slot)
     key[n++] = (uintptr_t)slot->output.outputs[i].data;
     key[n++] = slot->output.outputs[i].pitch;
   }
-  cj2k_cuda_graph_follow(&slot->frame.transform, key, n);
+  cj2k_cuda_graph_follow(graph, key, n);
   g_free(key);
 }
 
 /* A picture on the device mostly has another place in each frame. A timeline has marks between the
  * kernels. */
-static cudaError_t transform(Cj2kDecodeSlot *slot)
+cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
+                                 Cj2kCudaLaunches launches)
 {
   if (slot->frame.target->memory == CJ2K_MEMORY_CUDA || slot->backend->timeline.trace)
-    return launch_transform(slot);
-  follow_picture(slot);
-  return cj2k_cuda_graph_run(&slot->frame.transform, slot->stream, launch_transform, slot);
+    return launches(slot);
+  follow_picture(slot, graph);
+  return cj2k_cuda_graph_run(graph, slot->stream, launches, slot);
 }
 
-static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                           Cj2kCudaDecodeBlocks *frame)
+/* From the block decoders to the download, for all rows at once. */
+static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
 {
   cudaStream_t stream = slot->stream;
-  cudaError_t result = cj2k_cuda_decode_upload(slot, coded, frame);
-  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
-  slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
-  if (slot->frame.timed)
-    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, frame));
+  cudaError_t result = cj2k_cuda_decode_blocks(slot, frame, stream);
   if (slot->frame.timed || slot->frame.target->cuda_stream)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
   CJ2K_CUDA_TRY(result,
                 cj2k_cuda_follow_picture(stream, slot->frame.target, slot->frame.picture_free));
-  CJ2K_CUDA_TRY(result, transform(slot));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_run(slot, &slot->frame.transform, launch_transform));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (result == cudaSuccess && slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
     result = cj2k_cuda_decode_download(slot);
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "download", stream));
+  }
+  return result;
+}
+
+static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                           Cj2kCudaDecodeBlocks *frames, uint32_t groups, bool in_shares)
+{
+  cudaStream_t stream = slot->stream;
+  cudaError_t result = cj2k_cuda_decode_upload(slot, coded, frames, groups);
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
+  slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
+  if (slot->frame.timed)
+    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
+  if (!in_shares) {
+    CJ2K_CUDA_TRY(result, decode_whole(slot, frames));
+  } else if (slot->shares.components) {
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_components(slot, frames));
+  } else {
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_slices(slot, frames));
+    stream = slot->shares.streams[0]; /* of the downloads */
   }
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, stream));
   if (slot->frame.target->cuda_stream)
@@ -121,22 +138,35 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
   return status;
 }
 
+void cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot)
+{
+  if (slot->stream)
+    cudaStreamSynchronize(slot->stream);
+  for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++)
+    if (slot->shares.streams[k])
+      cudaStreamSynchronize(slot->shares.streams[k]);
+}
+
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
   slot->parts.active = false;
   slot->frame.corrupt_before = job->coded->corrupt_blocks;
   Cj2kStatus status = cj2k_cuda_decode_prepare(slot, job, error);
-  Cj2kCudaDecodeBlocks frame = {0};
+  Cj2kCudaDecodeBlocks frames[CJ2K_CUDA_DECODE_SHARES] = {{0}};
+  bool in_shares = status == CJ2K_OK && cj2k_cuda_decode_has_shares(slot);
+  Cj2kCudaDecodePart all = {.num_groups = 1};
+  if (in_shares)
+    all = cj2k_cuda_decode_all_shares(slot);
   if (status == CJ2K_OK)
-    status = cj2k_cuda_decode_fill(slot, job->coded, NULL, &frame, error);
+    status = cj2k_cuda_decode_fill(slot, job->coded, in_shares ? &all : NULL, frames, error);
   if (status != CJ2K_OK) {
     cj2k_cuda_decode_abandon(slot);
     return status;
   }
-  cudaError_t result = enqueue(slot, job->coded, &frame);
+  cudaError_t result = enqueue(slot, job->coded, frames, all.num_groups, in_shares);
   if (result != cudaSuccess) { /* enqueued work still uses the slot */
     cj2k_cuda_decode_abandon(slot);
-    cudaStreamSynchronize(slot->stream);
+    cj2k_cuda_decode_synchronize(slot);
   }
   return cj2k_cuda_check(result, "decoding a frame", error);
 }
@@ -153,7 +183,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                       "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;
-    cudaStreamSynchronize(slot->stream);
+    cj2k_cuda_decode_synchronize(slot);
     return status;
   }
   cj2k_cuda_marks_report(&slot->marks);

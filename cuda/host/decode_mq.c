@@ -27,8 +27,8 @@ static const struct {
 typedef struct {
   const Cj2kDecodeSlot *slot;
   const Cj2kCodedFrame *coded;
-  const Cj2kCudaDecodePart *part; /* NULL: the frame is decoded as a whole */
-  const uint32_t *list; /* blocks, those with most work first; of a part, indices of its numbers */
+  const uint32_t *numbers; /* of the group's blocks; NULL: it has all blocks of the frame */
+  const uint32_t *list;    /* blocks of the group, those with most work first */
   uint32_t count;
   uint32_t max_lanes; /* largest number of blocks of a warp, as a binary logarithm */
   uint32_t *warps;    /* output, by warp: its first block in the list */
@@ -53,7 +53,7 @@ uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFra
 /* The number in the frame of entry n of the list. */
 static uint32_t number_of(const Warps *plan, uint32_t n)
 {
-  return plan->part ? plan->part->numbers[plan->list[n]] : plan->list[n];
+  return plan->numbers ? plan->numbers[plan->list[n]] : plan->list[n];
 }
 
 static uint64_t work_of(const Warps *plan, uint32_t n)
@@ -104,12 +104,10 @@ static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
 }
 
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                     const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                     const uint32_t *numbers, Cj2kCudaDecodeBlocks *frame,
                                      Cj2kError *error)
 {
-  uint8_t *upload = slot->upload.h_records.data;
-  const uint32_t *mq = (const uint32_t *)(upload + slot->upload.parts.mq);
-  uint32_t *offsets = (uint32_t *)(upload + slot->upload.parts.mq_offsets);
+  uint32_t *offsets = cj2k_cuda_decode_host_record(slot, frame->mq.offsets);
   if (frame->mq.count == 0)
     return CJ2K_OK;
   frame->mq.max_octets = slot->tables.mq_octets;
@@ -119,26 +117,43 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
     max_lanes--;
   Warps plan = {.slot = slot,
                 .coded = coded,
-                .part = part,
-                .list = mq,
+                .numbers = numbers,
+                .list = cj2k_cuda_decode_host_record(slot, frame->mq.order),
                 .count = frame->mq.count,
                 .max_lanes = max_lanes,
-                .warps = (uint32_t *)(upload + slot->upload.parts.mq_warps)};
+                .warps = cj2k_cuda_decode_host_record(slot, frame->mq.warps)};
   choose_warps(&plan);
   frame->mq.num_warps = plan.num_warps;
   frame->mq.lanes = MAX(1u << plan.lanes, 4);
-
-  frame->mq.plane_words = 0;
   for (uint32_t n = 0; n < frame->mq.count; n++) {
     offsets[n] = (uint32_t)frame->mq.plane_words;
     frame->mq.plane_words += plane_words(slot, coded, number_of(&plan, n));
   }
   if (frame->mq.plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
-  uint32_t passes = (frame->mq.count + 1) & ~1u;
-  size_t size = (passes + frame->mq.plane_words) * sizeof(uint32_t);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, size);
-  frame->mq.passes = slot->upload.mq_planes.data;
-  frame->mq.planes = frame->mq.passes + passes;
+  return CJ2K_OK;
+}
+
+/* Words of the decoded passes of a group; an even number, for the alignment of what follows. */
+static uint32_t pass_words(const Cj2kCudaDecodeBlocks *frame)
+{
+  return (frame->mq.count + 1) & ~1u;
+}
+
+Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames,
+                                       uint32_t count, Cj2kError *error)
+{
+  uint64_t words = 0;
+  for (uint32_t g = 0; g < count; g++)
+    words += frames[g].mq.count ? pass_words(&frames[g]) + frames[g].mq.plane_words : 0;
+  if (!words)
+    return CJ2K_OK;
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, words * sizeof(uint32_t));
+  uint32_t *next = slot->upload.mq_planes.data;
+  for (uint32_t g = 0; g < count && result == cudaSuccess; g++) {
+    frames[g].mq.passes = next;
+    frames[g].mq.planes = next + pass_words(&frames[g]);
+    next = frames[g].mq.planes + frames[g].mq.plane_words;
+  }
   return cj2k_cuda_check(result, "memory for bit-planes", error);
 }

@@ -126,7 +126,7 @@ static void finish_one(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
 typedef struct {
   Cj2kDecodeSlot *slot;
   GArray *tables[8];     /* Cj2kCudaFinish, by three, reversible, is_plane */
-  GArray *components[8]; /* uint32_t: the first component of each */
+  GArray *components[8]; /* uint32_t: the first tile-component of each */
 } Finishes;
 
 static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool three, uint32_t c)
@@ -153,13 +153,13 @@ static Cj2kStatus add_tile(Finishes *finishes, const Cj2kPlanTile *tile, Cj2kErr
       return cj2k_error_set(
           error, CJ2K_ERROR_UNSUPPORTED,
           "CUDA: a component transform over components of different size or filter");
-    add_finish(finishes, &finish, true, 0);
+    add_finish(finishes, &finish, true, tile->first_tile_comp);
     c = 3;
   }
   for (; c < cj2k_cuda_decode_num_put_out(slot); c++) {
     Cj2kCudaFinish finish = {0};
     finish_one(slot, &tcs[c], &finish, 0);
-    add_finish(finishes, &finish, false, c);
+    add_finish(finishes, &finish, false, tile->first_tile_comp + c);
   }
   return CJ2K_OK;
 }
@@ -329,6 +329,8 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
   Cj2kStatus status = set_packs(slot, error);
   if (status == CJ2K_OK)
     status = set_finishes(slot, error);
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_set_shares(slot, error);
   if (status != CJ2K_OK) { /* without samples the next frame makes the tables again */
     g_free((void *)slot->output.layout.samples);
     slot->output.layout.samples = NULL;

@@ -85,9 +85,8 @@ static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kPacketId *precincts, uin
   g_array_set_size(blocks, kept);
 }
 
-/* Rows [first, end), absolute, as kernels count them. */
-static Cj2kCudaRows count_rows(const Cj2kPlanTileComp *tc, const Cj2kRect *rect, uint32_t first,
-                               uint32_t end)
+Cj2kCudaRows cj2k_cuda_decode_count_rows(const Cj2kPlanTileComp *tc, const Cj2kRect *rect,
+                                         uint32_t first, uint32_t end)
 {
   uint32_t odd = tc->reduced_levels ? rect->y0 & 1 : 0;
   return (Cj2kCudaRows){first - rect->y0 + odd, end - rect->y0 + odd};
@@ -105,7 +104,8 @@ static void find_levels(Cj2kDecodeSlot *slot)
     uint32_t first, end;
     ranges[i] = (Cj2kCudaRows){0, 0};
     if (cj2k_plan_parts_take(&slot->parts.rows, tc, of->r, &first, &end))
-      ranges[i] = count_rows(tc, &plan->resolutions[tc->first_resolution + of->r].rect, first, end);
+      ranges[i] = cj2k_cuda_decode_count_rows(
+          tc, &plan->resolutions[tc->first_resolution + of->r].rect, first, end);
   }
 }
 
@@ -121,7 +121,7 @@ static Cj2kCudaRows find_entry(Cj2kDecodeSlot *slot, uint32_t c, uint32_t count)
     return (Cj2kCudaRows){0, 0};
   for (uint32_t k = 0; k < count; k++)
     slot->parts.stored[c + k] = end - tc->out.y0;
-  return count_rows(tc, &tc->out, first, end);
+  return cj2k_cuda_decode_count_rows(tc, &tc->out, first, end);
 }
 
 /* Finds the rows of the last level. */
@@ -185,22 +185,25 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part,
                            const Cj2kCudaDecodeBlocks *frame)
 {
   cudaStream_t stream = slot->stream;
+  const Cj2kCudaRanges ranges = {part->ranges,
+                                 (const Cj2kCudaRows *)((const uint8_t *)slot->upload.records.data +
+                                                        slot->upload.parts.ranges)};
   cudaError_t result = cj2k_cuda_mark(&slot->marks, NULL, stream);
 
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_upload_part(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "upload", stream));
   if (slot->parts.timed)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, frame));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, frame, stream));
   if (slot->parts.timed)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_levels(slot, part->ranges));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_levels(slot, &ranges, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, part->ranges));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, slot->parts.planes));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, &ranges, stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, slot->parts.planes, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
-    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_download_rows(slot, slot->parts.planes));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_download_rows(slot, slot->parts.planes, stream));
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "download", stream));
   }
   return result;

@@ -100,7 +100,8 @@ static size_t adjoining(const Cj2kDecodeSlot *slot)
 }
 
 /* Enqueues the download of rows [first, end) of a plane. */
-static cudaError_t download_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t first, uint32_t end)
+static cudaError_t download_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t first, uint32_t end,
+                                  cudaStream_t stream)
 {
   const Cj2kPlane *plane = &slot->frame.target->planes[p];
   const uint8_t *from = slot->output.outputs[p].data;
@@ -110,7 +111,7 @@ static cudaError_t download_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t fir
   if (!to || !bytes || first >= end)
     return cudaSuccess;
   return cudaMemcpy2DAsync(to + at, plane->pitch, from + at, plane->pitch, bytes, end - first,
-                           cudaMemcpyDeviceToHost, slot->stream);
+                           cudaMemcpyDeviceToHost, stream);
 }
 
 /* Downloads the planes; all at once if possible, because each copy is a call into the driver. */
@@ -127,15 +128,66 @@ cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot)
     result = cudaSuccess;
   }
   for (uint32_t p = 0; p < slot->output.layout.num_planes; p++)
-    CJ2K_CUDA_TRY(result, download_plane(slot, p, 0, slot->output.plane_rows[p]));
+    CJ2K_CUDA_TRY(result, download_plane(slot, p, 0, slot->output.plane_rows[p], slot->stream));
   return result;
 }
 
-cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes)
+/* How many planes from p on are alike and evenly spaced, on the host and on the device, so that the
+ * same rows of them are one two-dimensional copy, in which the rows of a plane form one row;
+ * *to_next and *from_next: the distances between planes. */
+static uint32_t count_alike(const Cj2kDecodeSlot *slot, const Cj2kCudaRows *rows, uint32_t p,
+                            uint64_t *to_next, uint64_t *from_next)
+{
+  const Cj2kPlane *planes = slot->frame.target->planes;
+  const Cj2kCudaOutput *outputs = slot->output.outputs;
+  uint64_t pitch = planes[p].pitch, bytes = pitch * (rows[p].end - rows[p].first);
+  uint32_t n = 1;
+
+  for (; p + n < slot->output.layout.num_planes; n++) {
+    const uint8_t *to = host_plane(slot, p + n - 1), *next = host_plane(slot, p + n);
+    if (!to || !next || next < to || outputs[p + n].data < outputs[p + n - 1].data ||
+        planes[p + n].pitch != pitch || cj2k_cuda_decode_row_bytes(slot, p + n) != pitch ||
+        rows[p + n].first != rows[p].first || rows[p + n].end != rows[p].end)
+      break;
+    uint64_t to_gap = (uint64_t)(next - to);
+    uint64_t from_gap = (uint64_t)(outputs[p + n].data - outputs[p + n - 1].data);
+    if (n == 1) {
+      *to_next = to_gap;
+      *from_next = from_gap;
+    }
+    if (to_gap != *to_next || from_gap != *from_next || bytes > to_gap || bytes > from_gap ||
+        to_gap > INT32_MAX || from_gap > INT32_MAX)
+      break;
+  }
+  return cj2k_cuda_decode_row_bytes(slot, p) == pitch && bytes ? n : 1;
+}
+
+/* Downloads the same rows of all planes that are alike at once. */
+cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
+                                           cudaStream_t stream)
 {
   cudaError_t result = cudaSuccess;
-  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++)
-    CJ2K_CUDA_TRY(result, download_plane(slot, p, planes[p].first, planes[p].end));
+  uint32_t p = 0, n, count = slot->output.layout.num_planes;
+  while (p < count && result == cudaSuccess) {
+    uint64_t to_next = 0, from_next = 0;
+    uint64_t pitch = slot->frame.target->planes[p].pitch, at = planes[p].first * pitch;
+    n = count_alike(slot, planes, p, &to_next, &from_next);
+    if (n > 1) {
+      result = cudaMemcpy2DAsync(
+          host_plane(slot, p) + at, to_next, slot->output.outputs[p].data + at, from_next,
+          pitch * (planes[p].end - planes[p].first), n, cudaMemcpyDeviceToHost, stream);
+      if (result == cudaSuccess) {
+        p += n;
+        continue;
+      }
+      if (result != cudaErrorInvalidValue)
+        return result;
+      (void)cudaGetLastError(); /* as above */
+      result = cudaSuccess;
+    }
+    for (; n; n--, p++)
+      CJ2K_CUDA_TRY(result, download_plane(slot, p, planes[p].first, planes[p].end, stream));
+  }
   return result;
 }
 

@@ -43,7 +43,7 @@ static uint32_t class_of_work(uint32_t work)
   return octave * 16 + (work >> octave & 15);
 }
 
-/* The blocks that are decoded: their count, and the number of block i in the frame. */
+/* All blocks that are decoded: their count, and the number of block i in the frame. */
 static uint32_t count_blocks(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part)
 {
   return part ? part->count : slot->tables.plan->num_blocks;
@@ -75,15 +75,32 @@ static uint32_t num_bitplanes(const Cj2kPlanBand *band)
   return MIN((uint32_t)band->num_bitplanes + band->roi_shift, UINT8_MAX);
 }
 
-/* Finds the class of each block and counts the blocks of each kind. */
+/* A group of blocks: its range of all blocks. */
+typedef struct {
+  uint32_t first, end;
+} Group;
+
+static uint32_t count_groups(const Cj2kCudaDecodePart *part)
+{
+  return part && part->num_groups ? part->num_groups : 1;
+}
+
+static Group group_of(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part, uint32_t g)
+{
+  if (!part || !part->num_groups)
+    return (Group){0, count_blocks(slot, part)};
+  return (Group){g ? part->group_ends[g - 1] : 0, part->group_ends[g]};
+}
+
+/* Finds the class of each block of a group and counts the blocks of each kind. */
 static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                  const Cj2kCudaDecodePart *part, BlockClasses *classes,
-                                  Cj2kCudaDecodeBlocks *frame, Cj2kError *error)
+                                  const Cj2kCudaDecodePart *part, Group group,
+                                  BlockClasses *classes, Cj2kCudaDecodeBlocks *frame,
+                                  Cj2kError *error)
 {
   const Cj2kPlan *plan = slot->tables.plan;
-  uint32_t count = count_blocks(slot, part);
   memset(classes, 0, sizeof *classes);
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = group.first; i < group.end; i++) {
     uint32_t number = number_of(part, i);
     const Cj2kCodedBlock *block = &coded->blocks[number];
     slot->tables.classes[i] = NOT_DECODED;
@@ -108,21 +125,27 @@ static Cj2kStatus classify_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
   return CJ2K_OK;
 }
 
-/* Lists the blocks by class, and those with refinement passes. */
-static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                        const Cj2kCudaDecodePart *part, BlockClasses *classes)
+void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *device)
 {
-  uint8_t *upload = slot->upload.h_records.data;
-  uint32_t *order = (uint32_t *)(upload + slot->upload.parts.order);
-  uint32_t *refined = (uint32_t *)(upload + slot->upload.parts.refined);
-  uint32_t num_refined = 0, count = count_blocks(slot, part);
-  for (uint32_t i = 0; i < count; i++) {
+  return (uint8_t *)slot->upload.h_records.data +
+         ((const uint8_t *)device - (const uint8_t *)slot->upload.records.data);
+}
+
+/* Lists the blocks of a group by class, and those with refinement passes. */
+static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                        const Cj2kCudaDecodePart *part, Group group, BlockClasses *classes,
+                        const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t *order = cj2k_cuda_decode_host_record(slot, frame->ht.order);
+  uint32_t *refined = cj2k_cuda_decode_host_record(slot, frame->ht.refined);
+  uint32_t num_refined = 0;
+  for (uint32_t i = group.first; i < group.end; i++) {
     if (slot->tables.classes[i] == NOT_DECODED)
       continue;
     const Cj2kCodedBlock *block = &coded->blocks[number_of(part, i)];
-    order[classes->ends[slot->tables.classes[i]]++] = i;
+    order[classes->ends[slot->tables.classes[i]]++] = i - group.first;
     if (classes->num_refined && block->is_ht && block->num_passes > 1)
-      refined[num_refined++] = i;
+      refined[num_refined++] = i - group.first;
   }
 }
 
@@ -196,10 +219,11 @@ static cudaError_t upload_bytes(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *code
 }
 
 cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                    Cj2kCudaDecodeBlocks *frame)
+                                    Cj2kCudaDecodeBlocks *frames, uint32_t count)
 {
   cudaError_t result = upload_bytes(slot, coded);
-  frame->data = slot->upload.data.data;
+  for (uint32_t g = 0; g < count; g++)
+    frames[g].data = slot->upload.data.data;
   /* By a kernel, so that records do not wait for the codestreams of other frames. */
   CJ2K_CUDA_TRY(result, cj2k_cuda_copy_small(slot->upload.records.data, slot->upload.h_records.data,
                                              slot->upload.parts.side, slot->stream));
@@ -231,11 +255,23 @@ static size_t count_bytes(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *code
   return size;
 }
 
+/* Are the bytes of the blocks uploaded with their records? */
+static bool has_bytes(const Cj2kCudaDecodePart *part)
+{
+  return part && !part->in_codestream;
+}
+
 static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
                         const Cj2kCodedFrame *coded, const Cj2kCudaDecodePart *part,
-                        const Cj2kCudaDecodeBlocks *frame)
+                        const Cj2kCudaDecodeBlocks *frames)
 {
-  uint32_t blocks = count_blocks(slot, part);
+  uint32_t blocks = count_blocks(slot, part), groups = count_groups(part);
+  size_t ht = 0, mq = 0, refined = 0;
+  for (uint32_t g = 0; g < groups; g++) {
+    ht += frames[g].ht.count;
+    mq += frames[g].mq.count;
+    refined += frames[g].ht.num_refined;
+  }
   parts->size = 0;
   /* First, so that their place is the same for all frames (the graph in decode_frame.c). */
   parts->outputs = place(&parts->size, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
@@ -243,15 +279,15 @@ static void place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
   parts->steps = place(&parts->size, slot->tables.plan->num_bands * sizeof(Cj2kCudaBandStep));
   parts->coded = place(&parts->size, blocks * sizeof(Cj2kCodedBlock));
   parts->segments = place(&parts->size, coded->num_segments * sizeof(Cj2kSegment));
-  parts->order = place(&parts->size, (frame->ht.count + frame->mq.count) * sizeof(uint32_t));
-  parts->mq = parts->order + frame->ht.count * sizeof(uint32_t);
-  parts->refined = place(&parts->size, frame->ht.num_refined * sizeof(uint32_t));
-  parts->mq_offsets = place(&parts->size, frame->mq.count * sizeof(uint32_t));
-  parts->mq_warps = place(&parts->size, (frame->mq.count + 1) * sizeof(uint32_t));
-  parts->numbers = place(&parts->size, part ? part->count * sizeof(uint32_t) : 0);
+  parts->order = place(&parts->size, (ht + mq) * sizeof(uint32_t));
+  parts->refined = place(&parts->size, refined * sizeof(uint32_t));
+  parts->mq_offsets = place(&parts->size, mq * sizeof(uint32_t));
+  parts->mq_warps = place(&parts->size, (mq + groups) * sizeof(uint32_t));
+  parts->numbers =
+      place(&parts->size, part && !part->d_numbers ? part->count * sizeof(uint32_t) : 0);
   parts->ranges = place(&parts->size, part ? part->num_ranges * sizeof(Cj2kCudaRows) : 0);
-  parts->side =
-      place(&parts->size, part ? count_bytes(slot, coded, part) + DATA_PAD : coded->side_size);
+  parts->side = place(&parts->size, has_bytes(part) ? count_bytes(slot, coded, part) + DATA_PAD
+                                                    : coded->side_size);
 }
 
 static void fill_steps(const Cj2kDecodeSlot *slot)
@@ -263,39 +299,61 @@ static void fill_steps(const Cj2kDecodeSlot *slot)
     steps[b] = (Cj2kCudaBandStep){plan->bands[b].scale, num_bitplanes(&plan->bands[b])};
 }
 
+/* Sets the lists of a group, which follow those of the group `before` (NULL: it is the first one).
+ */
+static void describe_lists(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *before,
+                           Cj2kCudaDecodeBlocks *frame)
+{
+  const uint8_t *device = slot->upload.records.data;
+  const Cj2kCudaUpload *parts = &slot->upload.parts;
+  frame->ht.order =
+      before ? before->mq.order + before->mq.count : (const uint32_t *)(device + parts->order);
+  frame->mq.order = frame->ht.order + frame->ht.count;
+  frame->ht.refined = before ? before->ht.refined + before->ht.num_refined
+                             : (const uint32_t *)(device + parts->refined);
+  frame->mq.offsets = before ? before->mq.offsets + before->mq.count
+                             : (const uint32_t *)(device + parts->mq_offsets);
+  frame->mq.warps = before ? before->mq.warps + before->mq.count + 1
+                           : (const uint32_t *)(device + parts->mq_warps);
+}
+
 /* Sets the pointers to uploaded parts and to tables of the slot. */
-static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part,
+static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part, Group group,
                            Cj2kCudaDecodeBlocks *frame)
 {
   uint8_t *device = slot->upload.records.data;
   frame->blocks = slot->tables.blocks.data;
   frame->numbers = part ? (const uint32_t *)(device + slot->upload.parts.numbers) : NULL;
-  frame->data = part ? device + slot->upload.parts.side : NULL; /* else known at the upload */
+  if (part && part->d_numbers)
+    frame->numbers = part->d_numbers;
+  if (frame->numbers)
+    frame->numbers += group.first;
+  frame->data =
+      has_bytes(part) ? device + slot->upload.parts.side : NULL; /* else known at the upload */
   frame->steps = (const Cj2kCudaBandStep *)(device + slot->upload.parts.steps);
-  frame->coded = (const Cj2kCodedBlock *)(device + slot->upload.parts.coded);
+  frame->coded = (const Cj2kCodedBlock *)(device + slot->upload.parts.coded) + group.first;
   frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
-  frame->ht.order = (const uint32_t *)(device + slot->upload.parts.order);
-  frame->ht.refined = (const uint32_t *)(device + slot->upload.parts.refined);
-  frame->mq.order = (const uint32_t *)(device + slot->upload.parts.mq);
-  frame->num_blocks = count_blocks(slot, part);
+  frame->num_blocks = group.end - group.first;
   frame->max_width = slot->tables.max_width;
   frame->width_bits = slot->tables.width_bits;
-  frame->mq.offsets = (const uint32_t *)(device + slot->upload.parts.mq_offsets);
-  frame->mq.warps = (const uint32_t *)(device + slot->upload.parts.mq_warps);
   frame->alone = part || slot->backend->one_in_flight;
   frame->ht.quads = slot->tables.quads.data;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;
   frame->corrupt = slot->frame.h_corrupt.data; /* host memory: rare enough to count over the bus */
-  frame->corrupt_flags = device + slot->upload.parts.flags;
+  frame->corrupt_flags = device + slot->upload.parts.flags + group.first;
 }
 
-/* Copies the records of all blocks of a frame, and the side buffer. */
-static void fill_frame(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded)
+/* Copies the records of all blocks of a frame, in the order of `part`, and the side buffer. */
+static void fill_frame(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                       const Cj2kCudaDecodePart *part)
 {
   uint8_t *upload = slot->upload.h_records.data;
-  memcpy(upload + slot->upload.parts.coded, coded->blocks,
-         slot->tables.plan->num_blocks * sizeof(Cj2kCodedBlock));
+  Cj2kCodedBlock *records = (Cj2kCodedBlock *)(upload + slot->upload.parts.coded);
+  if (!part)
+    memcpy(records, coded->blocks, slot->tables.plan->num_blocks * sizeof *records);
+  for (uint32_t i = 0; part && i < part->count; i++)
+    records[i] = coded->blocks[part->numbers[i]];
   if (coded->side_size)
     memcpy(upload + slot->upload.parts.side, coded->side, coded->side_size);
 }
@@ -323,36 +381,57 @@ static void fill_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
     memcpy(upload + parts->ranges, part->ranges, part->num_ranges * sizeof *part->ranges);
 }
 
+/* Fills in the lists of all groups. */
+static Cj2kStatus fill_groups(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                              const Cj2kCudaDecodePart *part, BlockClasses *classes,
+                              Cj2kCudaDecodeBlocks *frames, Cj2kError *error)
+{
+  uint32_t groups = count_groups(part);
+  Cj2kStatus status = CJ2K_OK;
+  for (uint32_t g = 0; g < groups && status == CJ2K_OK; g++) {
+    Group group = group_of(slot, part, g);
+    describe_lists(slot, g ? &frames[g - 1] : NULL, &frames[g]);
+    describe_frame(slot, part, group, &frames[g]);
+    list_blocks(slot, coded, part, group, &classes[g], &frames[g]);
+    status = cj2k_cuda_decode_place_mq(slot, coded, part ? part->numbers + group.first : NULL,
+                                       &frames[g], error);
+  }
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_reserve_mq(slot, frames, groups, error);
+  return status;
+}
+
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                 const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frame,
+                                 const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frames,
                                  Cj2kError *error)
 {
-  BlockClasses classes;
-  Cj2kStatus status = classify_blocks(slot, coded, part, &classes, frame, error);
+  BlockClasses classes[CJ2K_CUDA_DECODE_SHARES];
+  Cj2kStatus status = CJ2K_OK;
+  for (uint32_t g = 0; g < count_groups(part) && status == CJ2K_OK; g++)
+    status =
+        classify_blocks(slot, coded, part, group_of(slot, part, g), &classes[g], &frames[g], error);
   if (status != CJ2K_OK)
     return status;
-  place_parts(&slot->upload.parts, slot, coded, part, frame);
+  place_parts(&slot->upload.parts, slot, coded, part, frames);
   cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.h_records, slot->upload.parts.size);
   CJ2K_CUDA_TRY(result, cj2k_cuda_reserve_more(&slot->upload.records, slot->upload.parts.size));
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
-  list_blocks(slot, coded, part, &classes);
-  status = cj2k_cuda_decode_place_mq(slot, coded, part, frame, error);
+  status = fill_groups(slot, coded, part, classes, frames, error);
   if (status != CJ2K_OK)
     return status;
   fill_steps(slot);
   uint8_t *upload = slot->upload.h_records.data;
-  if (part)
+  if (has_bytes(part))
     fill_part(slot, coded, part);
   else
-    fill_frame(slot, coded);
+    fill_frame(slot, coded, part);
   if (coded->num_segments)
     memcpy(upload + slot->upload.parts.segments, coded->segments,
            coded->num_segments * sizeof(Cj2kSegment));
   memcpy(upload + slot->upload.parts.outputs, slot->output.outputs,
          slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   memset(upload + slot->upload.parts.flags, 0, count_blocks(slot, part));
-  describe_frame(slot, part, frame);
   return CJ2K_OK;
 }
 

@@ -484,14 +484,25 @@ cudaError_t cj2k_cuda_ht_init(void)
   return result == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : result;
 }
 
-/* Blocks in a warp with one frame in flight. That frame leaves most of the GPU idle here, and with
- * fewer blocks in a warp they wait less for each other. With several frames in flight full warps
- * have the higher throughput. */
-constexpr uint32_t kLanesAlone = 8;
+/* Warps that suffice, and the most blocks in a warp, with one frame in flight. That frame leaves
+ * most of the GPU idle here, and with fewer blocks in a warp they wait less for each other. Blocks
+ * beside which others are decoded that are needed before have fuller warps, which take less from
+ * those. With several frames in flight full warps have the higher throughput. */
+constexpr uint32_t kWarpsAlone = 1024, kLanesAlone = 8, kLanesBeside = 16;
+
+static uint32_t choose_lanes(const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t lanes = 1;
+  if (frame->alone != 1)
+    return frame->alone ? kLanesBeside : 32;
+  while (lanes < kLanesAlone && frame->ht.count > lanes * kWarpsAlone)
+    lanes *= 2;
+  return lanes;
+}
 
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  uint32_t lanes = frame->alone ? kLanesAlone : 32;
+  uint32_t lanes = choose_lanes(frame);
   uint32_t grid = (frame->ht.count + kWarps * lanes - 1) / (kWarps * lanes);
   if (grid == 0)
     return cudaSuccess;

@@ -80,7 +80,7 @@ typedef struct {
   uint32_t num_blocks;
   uint32_t max_width;     /* of any block */
   uint32_t width_bits;    /* all widths or'ed */
-  uint32_t alone;         /* one in flight: latency counts */
+  uint32_t alone;         /* one in flight: latency counts; 2: that of other blocks does more */
   void *coefficients;     /* output */
   uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros */
   uint8_t *corrupt_flags; /* per block, initially 0; set by a kernel that finds the block corrupt */

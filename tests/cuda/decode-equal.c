@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * decode-equal [--parts] [--damage N] [FILE...]
+ * decode-equal [--parts] [--slices N | --component-streams IN_FLIGHT] [--damage N] [FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
  * adds N damaged copies of each file: bytes are changed, the end is cut off or a hole is cut, the
- * same in every run. With --parts the GPU gets each codestream in parts. One decoder of each kind
- * decodes all files, so that plans, layouts and errors follow each other as in a long-running
+ * same in every run. With --parts the GPU gets each codestream in parts. With --slices it
+ * has one frame in flight and makes pictures of any size in N slices of rows. One decoder of each
+ * kind decodes all files, so that plans, layouts and errors follow each other as in a long-running
  * program. Without FILE it decodes all conformance streams. Prints TAP; skips if there is no GPU.
  */
+#include "common/backend.h"
 #include "pictures.h"
 
 #include <glib.h>
@@ -22,7 +24,8 @@
 typedef struct {
   Cj2kDecoder *cpu[MAX_REDUCE + 1], *cuda[MAX_REDUCE + 1];
   uint32_t tests, failed, fallbacks;
-  GRand *parts; /* sizes of parts; NULL: the GPU gets whole codestreams */
+  GRand *parts;               /* sizes of parts; NULL: the GPU gets whole codestreams */
+  uint32_t component_streams; /* frames in flight with streams for components; 0: it is off */
 } State;
 
 /* ------------------------------------------------------------------------------ layouts --- */
@@ -296,14 +299,20 @@ static void compare_file(State *state, const char *path, uint32_t damages)
   g_free(name);
 }
 
-static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t reduce, bool parts,
+static Cj2kDecoder *open_decoder(const State *state, Cj2kBackendKind backend, uint32_t reduce,
                                  Cj2kError *error)
 {
   Cj2kDecoderParams params;
   cj2k_decoder_params_init(&params);
   params.backend = backend;
   params.reduce = (uint8_t)reduce;
-  if (!parts)
+  if (cj2k_backend_test.slices)
+    params.frames_in_flight = 1;
+  if (state->component_streams) {
+    params.component_streams = CJ2K_COMPONENT_STREAMS_ON;
+    params.frames_in_flight = state->component_streams;
+  }
+  if (!state->parts)
     params.conceal = CJ2K_CONCEAL_PREVIOUS; /* of damaged copies of a file the one before */
   return cj2k_decoder_open(&params, error);
 }
@@ -339,13 +348,21 @@ int main(int argc, char **argv)
     state.parts = g_rand_new_with_seed(1);
     first++;
   }
+  if (argc > first + 1 && !strcmp(argv[first], "--slices")) {
+    cj2k_backend_test.slices = (uint32_t)atoi(argv[first + 1]);
+    first += 2;
+  }
+  if (argc > first + 1 && !strcmp(argv[first], "--component-streams")) {
+    state.component_streams = (uint32_t)atoi(argv[first + 1]);
+    first += 2;
+  }
   if (argc > first + 1 && !strcmp(argv[first], "--damage")) {
     damages = atoi(argv[first + 1]);
     first += 2;
   }
   for (uint32_t r = 0; r <= MAX_REDUCE; r++) {
-    state.cpu[r] = open_decoder(CJ2K_BACKEND_CPU, r, state.parts, &error);
-    state.cuda[r] = open_decoder(CJ2K_BACKEND_CUDA, r, state.parts, &error);
+    state.cpu[r] = open_decoder(&state, CJ2K_BACKEND_CPU, r, &error);
+    state.cuda[r] = open_decoder(&state, CJ2K_BACKEND_CUDA, r, &error);
     if (!state.cpu[r] || !state.cuda[r]) {
       printf("1..0 # SKIP %s\n", error.text);
       return 0;

@@ -9,6 +9,7 @@
  * 5 each call fails in one way. --only TEXT: cases with this text in their names. Prints TAP.
  */
 #include "call-faults.h"
+#include "common/backend.h"
 #include "tests/unit/encoder-pictures.h"
 
 #include <signal.h>
@@ -39,7 +40,9 @@ typedef struct {
   uint32_t in_flight;
   Cj2kMemoryKind memory; /* of the pictures */
   bool decodes, traced;
-  bool parts; /* decodes frames in parts */
+  bool parts;      /* decodes frames in parts */
+  uint32_t slices; /* decodes in so many slices of rows */
+  bool components; /* decodes with component-streams=on */
 } Case;
 
 #define IN_ROWS "progression-order=pcrl precincts=64x32,32x16 num-resolutions=3 "
@@ -81,6 +84,14 @@ static const Case cases[] = {
      CJ2K_MEMORY_CUDA, true, false, true},
     {"decode MQ in parts, 4:2:0", IN_ROWS "block-coder=mq quant-step=0.01", 2, CJ2K_MEMORY_PINNED,
      true, false, true},
+    {"decode HT, downloaded in slices", "block-coder=ht rate-control=lossless", 1,
+     CJ2K_MEMORY_PINNED, true, true, false, 3},
+    {"decode MQ, downloaded in slices, 4:2:0", "block-coder=mq quant-step=0.01", 1,
+     CJ2K_MEMORY_HOST, true, false, false, 2},
+    {"decode HT by components", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_HOST, true, false,
+     false, 0, true},
+    {"decode MQ by components, 4:2:0", "block-coder=mq quant-step=0.01", 2, CJ2K_MEMORY_CUDA, true,
+     false, false, 0, true},
 };
 
 /* One life of a codec. */
@@ -338,6 +349,9 @@ static void decode(Life *life)
   params.frames_in_flight = life->what->in_flight;
   params.low_latency = life->what->in_flight == 1;
   params.trace = life->what->traced ? trace : NULL;
+  params.component_streams =
+      life->what->components ? CJ2K_COMPONENT_STREAMS_ON : CJ2K_COMPONENT_STREAMS_OFF;
+  cj2k_backend_test.slices = life->what->slices;
   Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
   if (!decoder) {
     check_error(life, error.code, &error);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Tables of frames that are made in shares: the code-blocks, the rows of each level and the rows of
+ * each plane that belong to each share. Kernels take them as those of frames in parts.
+ */
+#include "decode.h"
+
+#include "common/runtime/error.h"
+#include "common/runtime/spin.h"
+
+/* Is there a band whose code-blocks may be MQ blocks? */
+static bool has_mq(const Cj2kPlan *plan)
+{
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    if (!(plan->bands[b].block_style & CJ2K_STYLE_HT))
+      return true;
+  return false;
+}
+
+static Cj2kStatus send_tables(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  Cj2kCudaDecodeShares *shares = &slot->shares;
+  size_t ranges = (size_t)shares->count * shares->num_ranges;
+  Cj2kStatus status =
+      cj2k_cuda_decode_table(&shares->number_table, shares->numbers,
+                             slot->tables.plan->num_blocks * sizeof *shares->numbers, error);
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_table(&shares->range_table, shares->ranges,
+                                    ranges * sizeof *shares->ranges, error);
+  return status;
+}
+
+Cj2kStatus cj2k_cuda_decode_set_shares(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  const Cj2kPlan *plan = slot->tables.plan;
+  Cj2kCudaDecodeShares *shares = &slot->shares;
+  uint32_t planes = slot->output.layout.num_planes;
+
+  for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++)
+    cj2k_cuda_graph_forget(&shares->transforms[k]);
+  shares->count = shares->components ? cj2k_cuda_decode_count_components(slot)
+                                     : cj2k_cuda_decode_count_slices(slot);
+  if (shares->count == 1)
+    return CJ2K_OK;
+  shares->has_mq = has_mq(plan);
+  shares->num_ranges = slot->tables.level_of->len + slot->output.finish_of->len;
+  shares->numbers = g_renew(uint32_t, shares->numbers, (size_t)plan->num_blocks + 1);
+  shares->ranges =
+      g_renew(Cj2kCudaRows, shares->ranges, (size_t)shares->count * shares->num_ranges + 1);
+  shares->planes = g_renew(Cj2kCudaRows, shares->planes, (size_t)shares->count * planes + 1);
+  if (shares->components)
+    cj2k_cuda_decode_find_components(slot);
+  else
+    cj2k_cuda_decode_find_slices(slot);
+  return send_tables(slot, error);
+}
+
+void cj2k_cuda_decode_list_groups(Cj2kDecodeSlot *slot, const uint8_t *group)
+{
+  Cj2kCudaDecodeShares *shares = &slot->shares;
+  uint32_t count = slot->tables.plan->num_blocks, next[CJ2K_CUDA_DECODE_SHARES + 1] = {0};
+
+  for (uint32_t b = 0; b < count; b++)
+    next[group[b] + 1]++;
+  for (uint32_t g = 0; g < CJ2K_CUDA_DECODE_SHARES; g++) {
+    next[g + 1] += next[g];
+    shares->group_ends[g] = next[g + 1];
+  }
+  for (uint32_t b = 0; b < count; b++)
+    shares->numbers[next[group[b]]++] = b;
+}
+
+/* Slices are not used in a crowded process, where each call into the driver holds up others, nor
+ * for a picture with a stream of its own, which is handed out before it is complete. */
+bool cj2k_cuda_decode_has_shares(const Cj2kDecodeSlot *slot)
+{
+  const Cj2kPicture *target = slot->frame.target;
+
+  if (slot->shares.count == 1 || slot->shares.components)
+    return slot->shares.count > 1;
+  return target->memory != CJ2K_MEMORY_CUDA && !target->cuda_stream &&
+         (cj2k_backend_test.slices || !cj2k_spin_crowded());
+}
+
+/* Components are groups. Of slices the blocks of the first one are a group, and all others, which
+ * take as long as their longest block. MQ blocks stay together: they take longer than all else. */
+Cj2kCudaDecodePart cj2k_cuda_decode_all_shares(const Cj2kDecodeSlot *slot)
+{
+  const Cj2kCudaDecodeShares *shares = &slot->shares;
+  return (Cj2kCudaDecodePart){.numbers = shares->numbers,
+                              .d_numbers = shares->number_table.data,
+                              .count = slot->tables.plan->num_blocks,
+                              .group_ends = shares->group_ends,
+                              .num_groups = shares->components ? shares->count
+                                            : shares->has_mq   ? 1
+                                                               : 2,
+                              .in_codestream = true};
+}
+
+Cj2kCudaRanges cj2k_cuda_decode_share_ranges(const Cj2kDecodeSlot *slot, uint32_t share)
+{
+  size_t first = (size_t)share * slot->shares.num_ranges;
+  return (Cj2kCudaRanges){slot->shares.ranges + first,
+                          (const Cj2kCudaRows *)slot->shares.range_table.data + first};
+}
+
+const Cj2kCudaRows *cj2k_cuda_decode_share_planes(const Cj2kDecodeSlot *slot, uint32_t share)
+{
+  return slot->shares.planes + (size_t)share * slot->output.layout.num_planes;
+}
+
+cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeShares *shares = &slot->shares;
+  cudaError_t result = cudaSuccess;
+
+  shares->count = 1;
+  shares->components = slot->backend->component_streams;
+  if (!slot->backend->one_in_flight && !shares->components)
+    return cudaSuccess;
+  for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++) {
+    if (k < 2 || shares->components)
+      CJ2K_CUDA_TRY(result, cudaStreamCreateWithFlags(&shares->streams[k], cudaStreamNonBlocking));
+    CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->made[k], cudaEventDisableTiming));
+    CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->decoded[k], cudaEventDisableTiming));
+    CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->ended[k], cudaEventDisableTiming));
+  }
+  CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->uploaded, cudaEventDisableTiming));
+  return result;
+}
+
+void cj2k_cuda_decode_shares_free(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeShares *shares = &slot->shares;
+
+  for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++) {
+    cj2k_cuda_graph_free(&shares->transforms[k]);
+    cj2k_cuda_destroy_event(shares->made[k]);
+    cj2k_cuda_destroy_event(shares->decoded[k]);
+    cj2k_cuda_destroy_event(shares->ended[k]);
+    cj2k_cuda_destroy_stream(shares->streams[k]);
+  }
+  cj2k_cuda_destroy_event(shares->uploaded);
+  cj2k_cuda_release(&shares->number_table);
+  cj2k_cuda_release(&shares->range_table);
+  g_free(shares->numbers);
+  g_free(shares->ranges);
+  g_free(shares->planes);
+}
