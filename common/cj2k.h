@@ -783,6 +783,8 @@ typedef struct {
   uint32_t rate_period;
   uint32_t first_frame; /**< number, counted from 0, of the first frame that is submitted */
   bool low_latency;     /**< as in Cj2kDecoderParams */
+  Cj2kComponentStreams component_streams; /**< CUDA only, for upload and transform of pictures that
+                                             are transformed at once */
 } Cj2kEncoderParams;
 
 /** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer, rate_period

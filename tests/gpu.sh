@@ -189,6 +189,7 @@ tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap encode-equal 900 "$build/tests/encode-equal"
+tap "encode-equal with component streams" 900 "$build/tests/encode-equal" --component-streams
 for n in 2 3; do tap "decode-equal in $n slices" 900 "$build/tests/decode-equal" --slices $n; done
 for n in 1 4; do # in flight
   tap "decode-equal with component streams, $n" 900 "$build/tests/decode-equal" --component-streams $n

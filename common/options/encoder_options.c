@@ -239,6 +239,8 @@ static const Cj2kOption options[] = {
   { "low-latency", "Low latency",
     "Threads spin while they wait for the GPU: some tenths of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
     BOOLEAN, PARAM(low_latency) },
+  { "component-streams", "Component streams", "Components of a frame with CUDA streams of their own",
+    WORD("ComponentStreams", cj2k_component_streams_words), PARAM(component_streams) },
   { "block-coder", "Block coder", "Coder of the code-blocks: Part 1, or the faster HTJ2K that needs a decoder of its own",
     WORD("BlockCoder", block_coders), PARAM(block_coder) },
   { "rate-control", "Rate control", "What decides how many bytes a frame takes",

@@ -46,6 +46,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   Cj2kCudaEncoder *encoder = g_new0(Cj2kCudaEncoder, 1);
   encoder->device = device;
   encoder->device.low_latency = params->low_latency;
+  encoder->component_streams =
+      params->component_streams == CJ2K_COMPONENT_STREAMS_ON && plan->num_components > 1;
   encoder->plan = cj2k_plan_ref(plan);
   encoder->threads = threads;
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
@@ -124,6 +126,9 @@ static void synchronise(Cj2kEncodeSlot *slot)
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
     if (streams[i])
       cudaStreamSynchronize(streams[i]);
+  for (uint32_t k = 0; k < CJ2K_CUDA_ENCODE_SHARES; k++)
+    if (slot->components.queues[k].stream)
+      cudaStreamSynchronize(slot->components.queues[k].stream);
 }
 
 static void slot_free(void *data, Cj2kEncodeSlot *slot)
@@ -141,6 +146,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   cj2k_cuda_mq_stage_free(slot);
   cj2k_cuda_latency_free(slot);
   cj2k_cuda_place_free(slot);
+  cj2k_cuda_components_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_destroy_stream(slot->queue.stream);
   if (entered)
@@ -167,6 +173,8 @@ static void init_stages(Cj2kEncodeSlot *slot)
     cj2k_cuda_ht_stage_init(slot);
   if (encoder->ht && !encoder->blocking)
     cj2k_cuda_latency_init(slot);
+  if (encoder->component_streams)
+    cj2k_cuda_components_init(slot);
 }
 
 static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)

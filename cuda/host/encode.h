@@ -53,9 +53,10 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kPlan *plan; /* a reference */
   bool ht, blocking;
-  bool best;          /* HT: quantisation by rate and distortion; no band is reversible */
-  bool launches_late; /* kernels are launched only after their picture has been uploaded */
-  uint32_t helpers;   /* threads that spin while they wait for the GPU's results */
+  bool best;              /* HT: quantisation by rate and distortion; no band is reversible */
+  bool component_streams; /* components have streams of their own */
+  bool launches_late;     /* kernels are launched only after their picture has been uploaded */
+  uint32_t helpers;       /* threads that spin while they wait for the GPU's results */
   /* Shared by all slots, so that pictures are uploaded one after the other, each with the whole
    * bus. If they were uploaded together, they would also be coded together, with the bus idle. */
   cudaStream_t upload;
@@ -186,6 +187,17 @@ typedef struct {
   Cj2kCudaMemory codestream; /* to be downloaded, without headers */
 } Cj2kCudaPlaceStage;
 
+#define CJ2K_CUDA_ENCODE_SHARES 4 /* components that have streams of their own, at most */
+
+/* component-streams=on (encode_components.c); by share: a component, or all from the fourth on. */
+typedef struct {
+  Cj2kCudaQueue queues[CJ2K_CUDA_ENCODE_SHARES];
+  cudaEvent_t begun;                              /* what is before the picture is done */
+  cudaEvent_t uploaded[CJ2K_CUDA_ENCODE_SHARES];  /* planes of this share and those before it */
+  cudaEvent_t tops_done[CJ2K_CUDA_ENCODE_SHARES]; /* the top levels */
+  cudaEvent_t done[CJ2K_CUDA_ENCODE_SHARES];      /* all levels */
+} Cj2kCudaComponentStage;
+
 struct Cj2kEncodeSlot {
   Cj2kCudaEncoder *encoder;
   cudaError_t status; /* of the current step, for all queues */
@@ -202,6 +214,7 @@ struct Cj2kEncodeSlot {
   Cj2kCudaMqStage mq;
   Cj2kCudaLatencyStage latency;
   Cj2kCudaPlaceStage place;
+  Cj2kCudaComponentStage components;
 };
 
 /* Make the encoder's lists, once. */
@@ -225,6 +238,8 @@ void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot);
+void cj2k_cuda_components_init(Cj2kEncodeSlot *slot);
+void cj2k_cuda_components_free(Cj2kEncodeSlot *slot);
 /* Makes a queue of the slot on a stream. */
 Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream);
 /* The queue on which blocks are coded while the picture is still being transformed; NULL: the slot
@@ -264,8 +279,13 @@ Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransf
 /* Uploads slices [first, end) of all planes; later work on the slot's queue waits for them. */
 void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                              const Cj2kCudaPlaneArea *areas, uint32_t first, uint32_t end);
-/* The same for the rows that come after the first `done` of the picture, up to `rows`, both on the
- * reference grid (transform_rows in common/backend.h). */
+/* Uploads all planes; share: by plane. uploaded[]: by share, recorded behind its planes, which come
+ * in the order of shares. */
+void cj2k_cuda_upload_shares(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                             const Cj2kCudaPlaneArea *areas, const uint8_t *share, uint32_t shares,
+                             const cudaEvent_t *uploaded);
+/* The same as upload_slices() for the rows that come after the first `done` of the picture, up to
+ * `rows`, both on the reference grid (transform_rows in common/backend.h). */
 void cj2k_cuda_upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                            const Cj2kCudaPlaneArea *areas, uint32_t done, uint32_t rows);
 
@@ -313,6 +333,11 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 /* Sets the pointers to the results of code(), or of a gather() after it. */
 void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+
+/* encode_components.c: uploads (areas: NULL: not) and transforms a picture with streams for its
+ * components, for which the slot's queue then waits. */
+void cj2k_cuda_encode_components(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                                 const Cj2kCudaPlaneArea *areas);
 
 /* encode_slices.c: the number of rows of a component (of `rows` rows) that `slice` and the slices
  * before it need. */

@@ -415,7 +415,13 @@ void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *jo
 {
   cj2k_cuda_transform_frame(slot);
   Cj2kCudaPlaneArea *areas = cj2k_cuda_transform_begin(slot, job);
-  if (cj2k_cuda_queue_ok(&slot->queue))
+  if (slot->encoder->component_streams) {
+    slot->latency.quiet = true;
+    slot->latency.in_slices = false;
+  }
+  if (cj2k_cuda_queue_ok(&slot->queue) && slot->encoder->component_streams)
+    cj2k_cuda_encode_components(slot, job, areas);
+  else if (cj2k_cuda_queue_ok(&slot->queue))
     transform_picture(slot, job, areas);
   g_free(areas);
   cj2k_cuda_transform_end(slot);

@@ -280,6 +280,26 @@ void cj2k_cuda_upload_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
   end_copies(slot, queue);
 }
 
+void cj2k_cuda_upload_shares(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                             const Cj2kCudaPlaneArea *areas, const uint8_t *share, uint32_t shares,
+                             const cudaEvent_t *uploaded)
+{
+  uint32_t n = job->layout->num_planes;
+
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
+  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_HOST; i++)
+    stage_rows(slot, &job->picture->planes[i], &areas[i], (Range){0, areas[i].rows});
+  const Cj2kCudaQueue *queue = begin_copies(slot);
+  for (uint32_t k = 0; k < shares; k++) {
+    for (uint32_t i = 0; i < n; i++)
+      if (share[i] == k)
+        upload_rows(slot, job, i, areas, (Range){0, areas[i].rows});
+    cj2k_cuda_queue_record(queue, uploaded[k]);
+  }
+  end_copies(slot, queue);
+}
+
 /* Rows of a plane that are there with so many rows of the picture: all of its components'. */
 static uint32_t rows_there(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t index,
                            uint32_t rows, uint32_t all)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * encode-equal [--short] [--mq]
+ * encode-equal [--short] [--mq] [--component-streams]
  *
  * Compares the encoder's bytes on the GPU with those on the CPU over a table of layouts, sizes and
  * options, and the samples that both decoders give for them. --short: only some cases, for slow
- * tools; --mq: only MQ. Prints TAP; skips if there is no GPU.
+ * tools; --mq: only MQ; --component-streams: that option is on. Prints TAP; skips if there is no
+ * GPU.
  */
 #include "common/runtime/spin.h"
 #include "pictures.h"
@@ -147,10 +148,13 @@ static const Case cases[] = {
     {"rgb12", 192, 108, CBR(3), 32, 32, 6, .layers = 3, .options = "rate-effort=best"},
 };
 
+static Cj2kComponentStreams component_streams; /* of all encoders */
+
 static void set_params(const Case *test, Cj2kBackendKind backend, Cj2kEncoderParams *params)
 {
   cj2k_encoder_params_init(params);
   params->backend = backend;
+  params->component_streams = component_streams;
   params->block_coder = test->mq ? CJ2K_CODER_MQ : CJ2K_CODER_HT;
   params->codeblock_style = test->style;
   params->num_layers = (uint16_t)MAX(test->layers, 1);
@@ -503,6 +507,8 @@ int main(int argc, char **argv)
       step = SHORT_STEP;
     else if (!strcmp(argv[i], "--mq"))
       first = G_N_ELEMENTS(cases);
+    else if (!strcmp(argv[i], "--component-streams"))
+      component_streams = CJ2K_COMPONENT_STREAMS_ON;
   }
   Cj2kEncoder *probe =
       open_encoder(&cases[0], find_format(cases[0].format), CJ2K_BACKEND_CUDA, &error);

@@ -42,7 +42,7 @@ typedef struct {
   bool decodes, traced;
   bool parts;      /* decodes frames in parts */
   uint32_t slices; /* decodes in so many slices of rows */
-  bool components; /* decodes with component-streams=on */
+  bool components; /* component-streams=on */
 } Case;
 
 #define IN_ROWS "progression-order=pcrl precincts=64x32,32x16 num-resolutions=3 "
@@ -90,6 +90,10 @@ static const Case cases[] = {
      CJ2K_MEMORY_HOST, true, false, false, 2},
     {"decode HT by components", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_HOST, true, false,
      false, 0, true},
+    {"encode HT by components", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_HOST, false, true,
+     false, 0, true},
+    {"encode MQ by components, 4:2:0", "block-coder=mq max-frame-bytes=4000", 2, CJ2K_MEMORY_PINNED,
+     false, false, false, 0, true},
     {"decode MQ by components, 4:2:0", "block-coder=mq quant-step=0.01", 2, CJ2K_MEMORY_CUDA, true,
      false, false, 0, true},
 };
@@ -454,6 +458,8 @@ static void life_init(Life *life, const Case *what, const TestPicture *picture)
   life->params.frames_in_flight = what->in_flight;
   life->params.low_latency = what->in_flight == 1;
   life->params.trace = what->traced ? trace : NULL;
+  if (what->components)
+    life->params.component_streams = CJ2K_COMPONENT_STREAMS_ON;
   for (uint32_t c = 0; c < picture->num_components; c++)
     life->picture_bytes +=
         picture->planes[c].pitch * (picture->components[c].y1 - picture->components[c].y0);
