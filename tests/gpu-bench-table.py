@@ -356,13 +356,13 @@ def overlap(log):
 @block
 def parts(log):
     rows = []
-    for way in "dec", "enc":
+    for key, what in (("dec.422", "decode 4:2:2 to"), ("dec.rgb", "decode RGB to"),
+                      ("enc.422", "encode 4:2:2 from"), ("enc.rgb", "encode RGB from")):
         for where in "device.8", "host.4", "device.1", "host.1":
             output, count = where.split(".")
             field, unit = ("ms_p50", " ms") if count == "1" else ("fps", " frames/s")
-            one, three = (log.get(f"parts.{way}.{where}.{kind}", field) for kind in ("one", "three"))
-            name = f"{'decode to' if way == 'dec' else 'encode from'} {output} memory, " \
-                   f"{'one' if count == '1' else count} in flight"
+            one, three = (log.get(f"parts.{key}.{where}.{way}", field) for way in ("off", "on"))
+            name = f"{what} {output} memory, {'one' if count == '1' else count} in flight"
             rows.append([name, number(one, unit), number(three, unit), ratio(three, one)])
     return table(("", "one stream a frame", "one a component", "ratio"), rows)
 

@@ -253,20 +253,19 @@ bench_transforms() {
   done
 }
 
-# --- one codestream per frame compared with one per component: three codecs with a component each
+# --- one stream a frame compared with one a component
 bench_parts() {
-  local parts=("$pictures"/part{0,1,2}.pgm) output n c
-  local options=(--block-coder ht --quant-step 0.004 --frames 150)
-  local whole=(--width 3840 --height 2160 --format I422_10LE "$frames/uhd_422p10.raw")
-  for c in 0 1 2; do
-    stream "$work/part$c.j2k" --block-coder ht --quant-step 0.004 "${parts[c]}"
-  done
+  local output n way options=(--block-coder ht --quant-step 0.004 --frames 150)
+  local yuv=(--width 3840 --height 2160 --format I422_10LE "$frames/uhd_422p10.raw") rgb=("$frames/uhd_rgb12.ppm")
+  stream "$work/rgb.j2k" --block-coder ht --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
   for n in device.1 host.1 host.4 device.8; do
-    output=(--output "${n%.*}" --in-flight "${n#*.}")
-    ours parts.dec.$n.one decode "${output[@]}" --frames 150 "$work/422.j2k"
-    ours parts.dec.$n.three decode "${output[@]}" --frames 150 --together "$work"/part{0,1,2}.j2k
-    ours parts.enc.$n.one encode "${output[@]}" "${options[@]}" "${whole[@]}"
-    ours parts.enc.$n.three encode "${output[@]}" "${options[@]}" --together "${parts[@]}"
+    for way in off on; do
+      output=(--output "${n%.*}" --in-flight "${n#*.}" --component-streams $way)
+      ours parts.dec.422.$n.$way decode "${output[@]}" --frames 150 "$work/422.j2k"
+      ours parts.dec.rgb.$n.$way decode "${output[@]}" --frames 150 "$work/rgb.j2k"
+      ours parts.enc.422.$n.$way encode "${output[@]}" "${options[@]}" "${yuv[@]}"
+      ours parts.enc.rgb.$n.$way encode "${output[@]}" "${options[@]}" "${rgb[@]}"
+    done
   done
 }
 
