@@ -27,27 +27,27 @@ static inline void cj2k_bits_init(Cj2kBitReader *bits, const uint8_t *data, size
   *bits = (Cj2kBitReader){.data = data, .size = size};
 }
 
-/* Refills whole bytes up to 64 bits, if eight bytes are left and none of them is 0xFF. */
+/* Refills whole bytes up to 56 bits or more, if eight bytes are left and none of those taken is
+ * 0xFF. The window may be full already. */
 static inline bool cj2k_bits_refill_bytes(Cj2kBitReader *bits)
 {
-  uint64_t bytes, nots;
-  uint32_t n = (64 - bits->count) / 8;
+  uint32_t n = (63 - (bits->count & 63)) / 8;
+  uint64_t bytes;
 
   if (bits->stuffed || bits->size < 8 || bits->next > bits->size - 8)
     return false;
   memcpy(&bytes, bits->data + bits->next, sizeof bytes);
-  nots = ~bytes;
-  if ((nots - G_GUINT64_CONSTANT(0x0101010101010101)) & bytes &
+  bytes = GUINT64_FROM_BE(bytes) & ~(~UINT64_C(0) >> (8 * n));
+  if ((~bytes - G_GUINT64_CONSTANT(0x0101010101010101)) & bytes &
       G_GUINT64_CONSTANT(0x8080808080808080))
     return false;
-  bytes = GUINT64_FROM_BE(bytes) >> (64 - 8 * n) << (64 - 8 * n);
-  bits->window |= bytes >> bits->count;
+  bits->window |= bytes >> (bits->count & 63);
   bits->count += 8 * n;
   bits->next += n;
   return true;
 }
 
-/* Makes at least 56 bits available. Call it with fewer. */
+/* Makes at least 56 bits available. Call it with fewer than 64. */
 static inline void cj2k_bits_refill(Cj2kBitReader *bits)
 {
   if (cj2k_bits_refill_bytes(bits))

@@ -24,11 +24,17 @@
  *   - every later cleanup pass is a segment of 1 pass. Empty HT sets keep their segments, of length
  * 0. zero_bitplanes is what the packet header says; the decoder adds one plane for each HT set that
  * it skips.
+ *
+ * It takes one word, because with BYPASS and TERMALL a frame has several of them for each block. An
+ * MQ segment may also be several entries, one for each layer that contributes, or because it is
+ * longer than an entry can say; all but the last of these may have no passes.
  */
 typedef struct {
-  uint32_t length; /* bytes */
-  uint32_t passes;
+  uint32_t length : 24; /* bytes */
+  uint32_t passes : 8;
 } Cj2kSegment;
+
+#define CJ2K_SEGMENT_MAX_LENGTH 0xffffffu
 
 /* A code-block as it was read from the packets. An HT block is reduced to what has to be decoded:
  * one cleanup segment of one pass and at most one refinement segment of one or two passes, of the

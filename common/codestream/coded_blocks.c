@@ -14,15 +14,47 @@ typedef struct {
   bool gathered; /* in the side buffer */
 } Bytes;
 
-static inline void append_segment(Cj2kFrameStore *store, uint32_t length, uint32_t passes)
+/* Returns where the next `count` segments go; there is slack behind them. */
+static inline Cj2kSegment *reserve_segments(Cj2kFrameStore *store, uint32_t count)
 {
   Cj2kCodedFrame *frame = &store->frame;
 
-  if (frame->num_segments == store->segments_capacity) {
-    store->segments_capacity = 2 * store->segments_capacity + 1024;
+  if (store->segments_capacity - frame->num_segments < count + CJ2K_SEGMENTS_SLACK) {
+    store->segments_capacity = 2 * store->segments_capacity + count + 1024;
     frame->segments = g_renew(Cj2kSegment, frame->segments, store->segments_capacity);
   }
-  frame->segments[frame->num_segments++] = (Cj2kSegment){length, passes};
+  return frame->segments + frame->num_segments;
+}
+
+/* Appends a segment of at most CJ2K_SEGMENT_MAX_LENGTH bytes. */
+static inline void append_segment(Cj2kFrameStore *store, uint32_t length, uint32_t passes)
+{
+  *reserve_segments(store, 1) = cj2k_segment(length, passes);
+  store->frame.num_segments++;
+}
+
+/* MQ: appends a segment, or what continues the last one, to a block. */
+static void append_entries(Cj2kFrameStore *store, Cj2kCodedBlock *block, uint32_t length,
+                           uint32_t passes)
+{
+  for (; length > CJ2K_SEGMENT_MAX_LENGTH; length -= CJ2K_SEGMENT_MAX_LENGTH) {
+    append_segment(store, CJ2K_SEGMENT_MAX_LENGTH, 0);
+    block->num_segments++;
+  }
+  append_segment(store, length, passes);
+  block->num_segments++;
+}
+
+/* Appends segments of a piece that has several. */
+static inline void append_run(Cj2kFrameStore *store, const Cj2kSegment *segments, uint32_t count,
+                              Cj2kCodedBlock *block)
+{
+  Cj2kSegment *to = reserve_segments(store, count);
+
+  for (uint32_t i = 0; i < count; i += CJ2K_SEGMENTS_SLACK)
+    memcpy(to + i, segments + i, CJ2K_SEGMENTS_SLACK * sizeof *to);
+  store->frame.num_segments += count;
+  block->num_segments = (uint16_t)(block->num_segments + count);
 }
 
 static void append_side(Cj2kFrameStore *store, const uint8_t *data, size_t size)
@@ -60,6 +92,49 @@ static void append_bytes(Cj2kFrameStore *store, Bytes *bytes, const Cj2kPiece *p
   bytes->length += piece->length;
 }
 
+/* MQ: appends a segment, which continues the last one unless it begins a new one. */
+static void append_mq(Cj2kFrameStore *store, Cj2kCodedBlock *block, uint32_t length,
+                      uint32_t passes, bool begins)
+{
+  if (!begins && block->num_segments > 0) {
+    Cj2kSegment *last = &store->frame.segments[store->frame.num_segments - 1];
+    if (length <= CJ2K_SEGMENT_MAX_LENGTH - last->length) {
+      *last = cj2k_segment(last->length + length, last->passes + passes);
+      return;
+    }
+  }
+  append_entries(store, block, length, passes);
+}
+
+/* MQ: appends the segments of a piece. `passes` are used of it. */
+static void append_piece(Cj2kFrameStore *store, const Cj2kTileReader *reader,
+                         const Cj2kPiece *piece, uint32_t passes, Cj2kCodedBlock *block)
+{
+  const Cj2kSegment *segments = reader->segments + piece->first_segment;
+
+  if (piece->num_segments == 0) {
+    append_mq(store, block, piece->length, passes, piece->begins);
+  } else {
+    append_mq(store, block, segments[0].length, segments[0].passes, piece->begins);
+    append_run(store, segments + 1, piece->num_segments - 1u, block);
+  }
+}
+
+/* A piece of several segments without those that begin behind the first `passes` passes. */
+static Cj2kPiece shorten_run(const Cj2kTileReader *reader, const Cj2kPiece *piece, uint32_t passes)
+{
+  Cj2kSegment *segments = reader->segments + piece->first_segment;
+  Cj2kPiece shorter = *piece;
+  uint32_t n = 0, at = 0;
+
+  for (shorter.length = 0; at < passes; at += segments[n++].passes)
+    shorter.length += segments[n].length;
+  segments[n - 1].passes = (segments[n - 1].passes - (at - passes)) & 0xff;
+  shorter.num_segments = (uint8_t)n;
+  shorter.passes = (uint8_t)passes;
+  return shorter;
+}
+
 /* MQ: all pieces, up to as many passes as the bit-planes can have (3P - 2). */
 static void join_mq(Cj2kFrameStore *store, const Cj2kTileReader *reader,
                     const Cj2kBlockState *state, uint32_t bitplanes, Cj2kCodedBlock *block)
@@ -68,25 +143,43 @@ static void join_mq(Cj2kFrameStore *store, const Cj2kTileReader *reader,
   Bytes bytes = {0};
 
   for (uint32_t i = state->first_piece; i != 0 && passes_left > 0; i = reader->pieces[i].next) {
-    const Cj2kPiece *piece = &reader->pieces[i];
-    uint32_t passes = MIN(piece->passes, passes_left);
+    Cj2kPiece piece = reader->pieces[i];
 
-    if (passes == 0)
+    if (piece.passes == 0)
       continue;
-    append_bytes(store, &bytes, piece);
-    if (piece->begins || block->num_segments == 0) {
-      append_segment(store, piece->length, passes);
-      block->num_segments++;
-    } else {
-      Cj2kSegment *segment = &store->frame.segments[store->frame.num_segments - 1];
-      segment->length += piece->length;
-      segment->passes += passes;
-    }
+    if (piece.passes > passes_left && piece.num_segments > 0)
+      piece = shorten_run(reader, &piece, passes_left);
+    uint32_t passes = MIN(piece.passes, passes_left);
+    append_bytes(store, &bytes, &piece);
+    append_piece(store, reader, &piece, passes, block);
     block->num_passes = (uint8_t)(block->num_passes + passes);
     passes_left -= passes;
   }
   block->offset = bytes.offset;
   block->length = bytes.length;
+}
+
+/* MQ: most blocks have one piece, and bit-planes for all its passes. false: this one does not. */
+static inline bool take_single_piece(Cj2kFrameStore *store, const Cj2kTileReader *reader,
+                                     const Cj2kBlockState *state, uint32_t bitplanes,
+                                     Cj2kCodedBlock *block)
+{
+  const Cj2kPiece *piece = &reader->pieces[state->first_piece];
+
+  if (state->first_piece != state->last_piece || piece->passes == 0 ||
+      piece->passes > 3 * (bitplanes - state->zero_bitplanes) - 2 ||
+      piece->length > CJ2K_SEGMENT_MAX_LENGTH)
+    return false;
+  block->offset = piece->length > 0 ? piece->offset : 0;
+  block->length = piece->length;
+  block->num_passes = piece->passes;
+  if (piece->num_segments > 0) {
+    append_run(store, reader->segments + piece->first_segment, piece->num_segments, block);
+  } else {
+    append_segment(store, piece->length, piece->passes);
+    block->num_segments = 1;
+  }
+  return true;
 }
 
 /* HT: true if the block has only one cleanup segment, and that is complete. */
@@ -95,7 +188,7 @@ static inline bool is_single_cleanup(const Cj2kTileReader *reader, const Cj2kBlo
   const Cj2kPiece *piece = &reader->pieces[state->first_piece];
 
   return state->first_piece == state->last_piece && piece->passes == 1 && piece->begins &&
-         piece->length > 0;
+         piece->length > 0 && piece->length <= CJ2K_SEGMENT_MAX_LENGTH;
 }
 
 /*
@@ -142,6 +235,10 @@ static void join_ht(Cj2kFrameStore *store, const Cj2kTileReader *reader,
   }
   if (!cleanup)
     return;
+  if (MAX(cleanup->length, refinement_length) > CJ2K_SEGMENT_MAX_LENGTH) {
+    block->corrupt = 1; /* no code-block has so many */
+    return;
+  }
   append_bytes(store, &bytes, cleanup);
   append_segment(store, cleanup->length, 1);
   block->num_segments = block->num_passes = 1;
@@ -179,10 +276,12 @@ void cj2k_tile_reader_finish_run(const Cj2kTileReader *reader, Cj2kFrameStore *s
     if (state->zero_bitplanes < bitplanes) {
       if (state->kind == CJ2K_BLOCK_HT)
         join_ht(store, reader, state, block);
-      else if (state->kind == CJ2K_BLOCK_MQ)
+      else if (state->kind == CJ2K_BLOCK_MQ &&
+               !take_single_piece(store, reader, state, bitplanes, block))
         join_mq(store, reader, state, bitplanes, block);
     }
-    if (state->zero_bitplanes >= bitplanes || block->zero_bitplanes >= bitplanes) {
+    if (state->zero_bitplanes >= bitplanes || block->zero_bitplanes >= bitplanes ||
+        block->corrupt) {
       *block = (Cj2kCodedBlock){.corrupt = 1};
       frame->corrupt_blocks++;
     }

@@ -109,35 +109,134 @@ static inline void add_length(LengthReader *r, uint32_t length, uint32_t passes,
   r->pass += passes;
 }
 
-/* Reads the lengths after the start of selective arithmetic coding bypass in pairs: one segment for
- * significance propagation and refinement, one for cleanup. Stops when a pair is incomplete or a
- * length has an unusual size. */
-static inline void read_bypass_pairs(LengthReader *r)
+/* Makes room for the segments of a piece, at most UINT8_MAX, with slack behind them. */
+static inline bool reserve_segments(Cj2kTileReader *reader)
 {
-  uint32_t raw_bits = r->lblock + 1, cleanup_bits = r->lblock, both = raw_bits + cleanup_bits;
+  if (reader->segments_capacity - reader->num_segments > UINT8_MAX + CJ2K_SEGMENTS_SLACK)
+    return true;
+  if (reader->segments_capacity > UINT32_MAX / 4)
+    return false;
+  reader->segments_capacity = 2 * reader->segments_capacity + 1024;
+  reader->segments = g_renew(Cj2kSegment, reader->segments, reader->segments_capacity);
+  return true;
+}
 
-  if (both > 56 || r->pass < BYPASS_START || (r->pass - BYPASS_START) % 3)
-    return;
-  while (r->end - r->pass >= 3) {
-    if (r->bits.count < both)
-      cj2k_bits_refill(&r->bits);
-    add_length(r, (uint32_t)(r->bits.window >> (64 - raw_bits)), 2, true);
-    add_length(r, (uint32_t)(r->bits.window << raw_bits >> (64 - cleanup_bits)), 1, true);
-    r->bits.window <<= both;
-    r->bits.count -= both;
+#define MAX_RUN_LBLOCK 13u /* with it, two pairs of lengths fit in a window */
+G_STATIC_ASSERT(2 * (2 * MAX_RUN_LBLOCK + 1) <= 56 && MAX_RUN_LBLOCK + 3 <= 24);
+
+static inline uint64_t rotate(uint64_t word, uint32_t n)
+{
+  return word << (n & 63) | word >> (-n & 63);
+}
+
+/* Reads the lengths after the start of selective arithmetic coding bypass in pairs: one segment for
+ * significance propagation and refinement, one for cleanup. The last pair may be incomplete. Two
+ * pairs are taken apart in each round, even if only one is left. Returns the end of the segments,
+ * and adds their bytes to *sum. */
+static inline Cj2kSegment *read_bypass_pairs(Cj2kBitReader *bits, Cj2kSegment *next,
+                                             uint32_t lblock, uint32_t passes, uint32_t *sum)
+{
+  uint32_t both = 2 * lblock + 1, cleanup_mask = (1u << lblock) - 1;
+  uint32_t raw_mask = cleanup_mask << 1 | 1, length = 0;
+
+  for (uint32_t pairs = passes / 3; pairs > 0;) {
+    cj2k_bits_refill(bits); /* whether it is needed cannot be predicted */
+    uint64_t first = rotate(bits->window, lblock + 1), second = rotate(first, lblock);
+    uint64_t third = rotate(second, lblock + 1), fourth = rotate(third, lblock);
+    bool two = pairs > 1;
+    uint32_t used = both << two;
+    next[0] = cj2k_segment((uint32_t)first & raw_mask, 2);
+    next[1] = cj2k_segment((uint32_t)second & cleanup_mask, 1);
+    next[2] = cj2k_segment((uint32_t)third & raw_mask, 2);
+    next[3] = cj2k_segment((uint32_t)fourth & cleanup_mask, 1);
+    length += ((uint32_t)first & raw_mask) + ((uint32_t)second & cleanup_mask);
+    length += (((uint32_t)third & raw_mask) + ((uint32_t)fourth & cleanup_mask)) & -(uint32_t)two;
+    next += 2 << two;
+    bits->window <<= used;
+    bits->count -= used;
+    pairs -= 1 + two;
   }
+  if (passes % 3 > 0) {
+    uint32_t raw = cj2k_bits_get(bits, lblock + passes % 3 - 1);
+    *next++ = cj2k_segment(raw, passes % 3);
+    length += raw;
+  }
+  *sum += length;
+  return next;
+}
+
+/* Can the segments of new passes of an MQ code-block be read by read_run? */
+static inline bool is_run(uint32_t style, uint32_t lblock)
+{
+  return (style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL)) && !(style & CJ2K_STYLE_HT) &&
+         lblock <= MAX_RUN_LBLOCK;
+}
+
+/* Reads the lengths of new passes for which is_run is true into one piece. There is room for it and
+ * for its segments. */
+static inline void read_run(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                            uint32_t passes, Cj2kBitReader *packet_bits)
+{
+  uint32_t pass = state->passes, end = pass + passes, lblock = state->lblock, sum = 0;
+  Cj2kSegment *first = reader->segments + reader->num_segments, *next = first;
+  Cj2kBitReader bits = *packet_bits; /* in registers */
+  bool begins, any;
+
+  uint32_t n = passes_in_segment(CJ2K_BLOCK_MQ, style, pass, &begins);
+  while (pass < end) {
+    n = MIN(n, end - pass);
+    uint32_t length = cj2k_bits_get(&bits, lblock + LOG2(n));
+    *next++ = cj2k_segment(length, n);
+    sum += length;
+    pass += n;
+    if (pass >= BYPASS_START && !(style & CJ2K_STYLE_TERMALL) && (pass - BYPASS_START) % 3 == 0) {
+      next = read_bypass_pairs(&bits, next, lblock, end - pass, &sum);
+      break;
+    }
+    n = passes_in_segment(CJ2K_BLOCK_MQ, style, pass, &any);
+  }
+  reader->pieces[reader->num_pieces] = (Cj2kPiece){.length = sum,
+                                                   .first_segment = reader->num_segments,
+                                                   .num_segments = (uint8_t)(next - first),
+                                                   .passes = (uint8_t)passes,
+                                                   .begins = begins};
+  reader->num_segments += (uint32_t)(next - first);
+  append_pieces(reader, state, 1, passes);
+  *packet_bits = bits;
+}
+
+/* Reads the lengths of a code-block's first passes with BYPASS, at least eleven, as read_run does.
+ * The reader's window holds at least the bits of the first length. */
+static inline void read_bypass(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t passes,
+                               Cj2kBitReader *bits)
+{
+  Cj2kSegment *first = reader->segments + reader->num_segments, *next = first;
+  uint32_t lblock = state->lblock, sum = cj2k_bits_get(bits, lblock + LOG2(BYPASS_START));
+
+  *next++ = cj2k_segment(sum, BYPASS_START);
+  next = read_bypass_pairs(bits, next, lblock, passes - BYPASS_START, &sum);
+  state->passes = (uint16_t)passes;
+  state->first_piece = state->last_piece = reader->num_pieces;
+  reader->pieces[reader->num_pieces++] = (Cj2kPiece){.length = sum,
+                                                     .first_segment = reader->num_segments,
+                                                     .num_segments = (uint8_t)(next - first),
+                                                     .passes = (uint8_t)passes,
+                                                     .begins = true};
+  reader->num_segments += (uint32_t)(next - first);
 }
 
 /* Reads the lengths of new passes that belong to more than one segment. */
 static bool read_segments(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
                           uint32_t passes, Cj2kBitReader *bits)
 {
-  bool bypass =
-      state->kind == CJ2K_BLOCK_MQ &&
-      (style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_HT)) == CJ2K_STYLE_BYPASS;
-
   if (!reserve_pieces(reader, passes))
     return false;
+  if (state->kind == CJ2K_BLOCK_MQ && is_run(style, state->lblock)) {
+    if (!reserve_segments(reader))
+      return false;
+    read_run(reader, state, style, passes, bits);
+    return true;
+  }
   LengthReader r = {.bits = *bits, /* in registers */
                     .piece = reader->pieces + reader->num_pieces,
                     .next = reader->num_pieces + 1,
@@ -145,10 +244,6 @@ static bool read_segments(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_
                     .end = state->passes + passes,
                     .lblock = state->lblock};
   while (r.pass < r.end) {
-    if (bypass)
-      read_bypass_pairs(&r);
-    if (r.pass == r.end)
-      break;
     bool begins;
     uint32_t n = MIN(r.end - r.pass, passes_in_segment(state->kind, style, r.pass, &begins));
     uint32_t length_bits = r.lblock + LOG2(n);
@@ -281,10 +376,10 @@ static inline Cj2kInclusion read_leaves(const Cj2kTagTree *tree, Cj2kTagNode *in
   return CJ2K_BLOCK_IN;
 }
 
-/* Reads the most frequent case of an MQ code-block in its first packet, where all passes are one
- * segment. false: it is another case, and nothing was read. */
-static inline bool read_single_segment(Cj2kTileReader *reader, Cj2kBlockState *state,
-                                       uint32_t style, Cj2kBitReader *bits)
+/* Reads the most frequent cases of an MQ code-block in its first packet: all passes are one
+ * segment, or segments that read_run can read. false: it is another case, and nothing was read. */
+static inline bool read_first_passes(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t style,
+                                     Cj2kBitReader *bits)
 {
   uint32_t passes, used, more, length_bits;
   uint64_t window;
@@ -306,9 +401,20 @@ static inline bool read_single_segment(Cj2kTileReader *reader, Cj2kBlockState *s
   more = (uint32_t)__builtin_clzll(~(window << used));
   length_bits = 3 + more + LOG2(passes);
   used += more + 1;
-  if (used + length_bits > bits->count || length_bits > MAX_LENGTH_BITS ||
-      passes_in_segment(CJ2K_BLOCK_MQ, style, 0, &begins) < passes ||
-      reader->num_pieces >= reader->pieces_capacity)
+  if (used > bits->count || reader->num_pieces >= reader->pieces_capacity)
+    return false;
+  if (passes_in_segment(CJ2K_BLOCK_MQ, style, 0, &begins) < passes) {
+    if (!is_run(style, 3 + more) || (style & CJ2K_STYLE_TERMALL) || used >= 64 ||
+        !reserve_segments(reader))
+      return false;
+    state->lblock = (uint8_t)(3 + more);
+    state->kind = CJ2K_BLOCK_MQ;
+    bits->window = window << used;
+    bits->count -= used;
+    read_bypass(reader, state, passes, bits);
+    return true;
+  }
+  if (used + length_bits > bits->count || length_bits > MAX_LENGTH_BITS)
     return false;
   state->lblock = (uint8_t)(3 + more);
   state->kind = CJ2K_BLOCK_MQ;
@@ -402,7 +508,7 @@ static inline bool read_precinct_band(Cj2kTileReader *reader,
           return false;
         state->lblock = 3;
         if (is_ht ? only_ht && read_single_cleanup(reader, state, &bits)
-                  : read_single_segment(reader, state, style, &bits))
+                  : read_first_passes(reader, state, style, &bits))
           continue;
         state->kind = is_ht ? CJ2K_BLOCK_UNDECIDED : CJ2K_BLOCK_MQ;
       }

@@ -17,7 +17,7 @@
 /* What reading a packet may change of the tile, so that it can be read again with more bytes. */
 typedef struct {
   Cj2kPacketWalk walk;
-  uint32_t num_pieces;
+  uint32_t num_pieces, num_segments;
   bool is_empty;                      /* the packet says so, and changes nothing of its precinct */
   GArray *states;                     /* Cj2kBlockState of the precinct */
   GArray *inclusion, *zero_bitplanes; /* Cj2kTagNode of the precinct */
@@ -213,6 +213,7 @@ static void save(Cj2kPartsReader *reader, const uint8_t *data, uint64_t end)
   uint64_t at = reader->walk.at;
   reader->saved.walk = reader->walk;
   reader->saved.num_pieces = reader->tile_reader.num_pieces;
+  reader->saved.num_segments = reader->tile_reader.num_segments;
   reader->saved.is_empty = is_empty(data + at, end - at);
   if (!reader->saved.is_empty)
     copy_precinct(reader, false);
@@ -222,6 +223,7 @@ static void restore(Cj2kPartsReader *reader)
 {
   reader->walk = reader->saved.walk;
   reader->tile_reader.num_pieces = reader->saved.num_pieces;
+  reader->tile_reader.num_segments = reader->saved.num_segments;
   if (!reader->saved.is_empty)
     copy_precinct(reader, true);
 }

@@ -87,14 +87,41 @@ static Cj2kPacketResult read_header(Cj2kPacketWalk *walk, const Cj2kPacketId *pa
   return CJ2K_PACKET_READ;
 }
 
+/* Shortens a piece of several segments: those that are complete remain, and the next one is cut
+ * like a piece of its own. */
+static void cut_run(const Cj2kTileReader *reader, Cj2kPiece *piece, uint64_t available)
+{
+  Cj2kSegment *segments = reader->segments + piece->first_segment;
+  uint32_t passes = 0, length = 0, n = 0;
+
+  for (; length + segments[n].length <= available; n++) {
+    length += segments[n].length;
+    passes += segments[n].passes;
+  }
+  uint32_t rest = (uint32_t)(available - length); /* the loop ends at a segment that is longer */
+  uint32_t more = (uint32_t)((uint64_t)segments[n].passes * rest / segments[n].length);
+  if (more > 0) {
+    segments[n++] = cj2k_segment(rest, more);
+    length += rest;
+    passes += more;
+  }
+  piece->num_segments = (uint8_t)n;
+  piece->length = length;
+  piece->passes = (uint8_t)passes;
+}
+
 /*
  * Shortens a piece of which only `available` bytes are there. An MQ segment can be decoded from its
  * beginning; later passes take more bytes than earlier ones, so that a share of the passes equal to
  * the share of the bytes is complete. An HT segment is read from both ends and is useless if
  * incomplete.
  */
-static void cut_piece(Cj2kPiece *piece, bool is_mq, uint64_t available)
+static void cut_piece(Cj2kTileReader *reader, Cj2kPiece *piece, bool is_mq, uint64_t available)
 {
+  if (piece->num_segments > 0) {
+    cut_run(reader, piece, available);
+    return;
+  }
   piece->passes =
       is_mq && piece->length > 0 ? (uint8_t)(piece->passes * available / piece->length) : 0;
   piece->length = piece->passes > 0 ? (uint32_t)available : 0;
@@ -132,7 +159,7 @@ static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint3
       for (uint32_t rest = i; rest < num_pieces; rest++)
         walk->wanted += reader->pieces[rest].length;
       walk->short_part = walk->part;
-      cut_piece(piece, may_be_cut(reader, packet), walk->end - at);
+      cut_piece(reader, piece, may_be_cut(reader, packet), walk->end - at);
       cj2k_drop_pieces(reader, i + 1);
       walk->at = walk->end;
       return false;
@@ -248,6 +275,7 @@ Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, 
     memset(reader->zero_bitplanes, 0, reader->num_nodes * sizeof *reader->zero_bitplanes);
   }
   reader->num_pieces = 1;
+  reader->num_segments = 0;
   cj2k_packet_iterator_start(&reader->iterator, plan, tile);
   return CJ2K_OK;
 }
@@ -259,6 +287,7 @@ void cj2k_tile_reader_clear(Cj2kTileReader *reader)
   g_free(reader->inclusion);
   g_free(reader->zero_bitplanes);
   g_free(reader->pieces);
+  g_free(reader->segments);
   memset(reader, 0, sizeof *reader);
 }
 

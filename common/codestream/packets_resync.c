@@ -166,7 +166,7 @@ static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray
 static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved)
 {
   uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);
-  uint32_t pieces = walk->reader->num_pieces;
+  uint32_t pieces = walk->reader->num_pieces, segments = walk->reader->num_segments;
   copy_states(walk, packet, saved, false);
   walk->end = limit;
   bool good =
@@ -177,6 +177,7 @@ static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArra
     return true;
   copy_states(walk, packet, saved, true);
   walk->reader->num_pieces = pieces;
+  walk->reader->num_segments = segments;
   return false;
 }
 

@@ -12,14 +12,16 @@
 #include "progression.h"
 #include "tagtree.h"
 
-/* The bytes that one packet gives to one codeword segment of one code-block. */
+/* The bytes that one packet gives to one codeword segment of one code-block, or to all its segments
+ * (MQ, if Cj2kSegment can say their lengths: with BYPASS or TERMALL there are many). */
 typedef struct {
   uint64_t offset; /* in the codestream */
   uint32_t length;
-  uint32_t next;  /* the block's next piece, 0: none */
-  uint8_t passes; /* passes that are complete with this piece; 0: the piece is dropped */
-  bool
-      begins; /* begins a new codeword segment; else it continues the segment of the piece before */
+  uint32_t next;          /* the block's next piece, 0: none */
+  uint32_t first_segment; /* in the reader's segments */
+  uint8_t num_segments;   /* 0: one, of this length and these passes */
+  uint8_t passes;         /* passes that are complete with this piece; 0: the piece is dropped */
+  bool begins; /* begins a new codeword segment; else it first continues that of the piece before */
 } Cj2kPiece;
 
 /* Which block coder a code-block uses. It is not known in mixed mode as long as there are only
@@ -49,7 +51,23 @@ typedef struct {
   uint32_t nodes_capacity;
   Cj2kPiece *pieces; /* [0] is not used */
   uint32_t num_pieces, pieces_capacity;
+  Cj2kSegment *segments; /* of pieces with several */
+  uint32_t num_segments, segments_capacity;
 } Cj2kTileReader;
+
+/* A segment of at most CJ2K_SEGMENT_MAX_LENGTH bytes. Compilers write bit-fields one by one. */
+static inline Cj2kSegment cj2k_segment(uint32_t length, uint32_t passes)
+{
+  uint32_t word = G_BYTE_ORDER == G_LITTLE_ENDIAN ? passes << 24 | length : length << 8 | passes;
+  Cj2kSegment segment;
+
+  G_STATIC_ASSERT(sizeof segment == sizeof word);
+  memcpy(&segment, &word, sizeof word);
+  return segment;
+}
+
+/* Segments behind the last one that may be read or written, so that a few are copied at once. */
+#define CJ2K_SEGMENTS_SLACK 16u
 
 /* Begins the packets of a tile: no code-block is included yet, and the iterator stands before the
  * first packet. The reader's memory is kept from tile to tile; set it to all zeros first.

@@ -45,7 +45,7 @@ static inline void fuzz_block_read(FuzzBlock *block, const uint8_t *data, size_t
     block->segments[i].length = (uint32_t)fuzz_take(&input, 2);
     block->segments[i].passes = (uint32_t)fuzz_take(&input, 1);
     if (block->segments[i].length == 0xffff) /* hostile, and common for "the rest" in seeds */
-      block->segments[i].length = UINT32_MAX;
+      block->segments[i].length = CJ2K_SEGMENT_MAX_LENGTH;
   }
   in->segments = block->segments;
   in->length = (uint32_t)fuzz_left(&input);

@@ -532,7 +532,7 @@ static void test_hostile(void)
       segments[i] = (Cj2kSegment){(uint32_t)g_rand_int_range(rand, 0, 300),
                                   (uint32_t)g_rand_int_range(rand, 0, 12)};
     if (g_rand_boolean(rand))
-      segments[3] = (Cj2kSegment){0xffffffff, 0xffffffff};
+      segments[3] = (Cj2kSegment){CJ2K_SEGMENT_MAX_LENGTH, 0xff};
     Cj2kBlockInput in = {.data = data,
                          .length = length,
                          .segments = segments,
