@@ -202,8 +202,10 @@ static void bits_put_passes(Bits *bits, uint32_t passes)
     bits_put(bits, passes == 1 ? 0 : 2, (int)passes);
   else if (passes <= 5)
     bits_put(bits, 0xc | (passes - 3), 4);
-  else
+  else if (passes <= 36)
     bits_put(bits, 0x1e0 | (passes - 6), 9);
+  else
+    bits_put(bits, 0xff80 | (passes - 37), 16);
 }
 
 /* A packet: header bits as pairs of value and count, ended by a count of 0; then `body` bytes of
@@ -375,6 +377,73 @@ static void test_mq_segments(void)
   g_byte_array_unref(codestream);
 }
 
+/* Passes of the segment that begins with a pass. */
+static uint32_t passes_of_segment(uint32_t style, uint32_t pass)
+{
+  if (style == CJ2K_STYLE_TERMALL)
+    return 1;
+  return pass == 0 ? 10 : (pass - 10) % 3 == 0 ? 2 : 1;
+}
+
+#define MOST_PASSES 40 /* of a block of begin_one_block with two missing bit-planes */
+
+/* Adds a segment as far as `left` bytes and the block's passes go. Returns the number of segments.
+ */
+static uint32_t expect_segment(uint32_t (*segments)[2], uint32_t count, uint32_t length,
+                               uint32_t passes, uint32_t *left, uint32_t *all_passes)
+{
+  bool is_cut = length > *left;
+
+  if (is_cut)
+    passes = passes * *left / length;
+  passes = MIN(passes, MOST_PASSES - *all_passes);
+  if (passes > 0) {
+    segments[count][0] = MIN(length, *left);
+    segments[count++][1] = passes;
+  }
+  *all_passes += passes;
+  *left = is_cut ? 0 : *left - length;
+  return count;
+}
+
+/* Many segments in one packet, of any number of passes and any Lblock; every second codestream is
+ * cut. */
+static void test_mq_runs(void)
+{
+  GRand *rand = g_rand_new_with_seed(3);
+
+  for (uint32_t round = 0; round < 1000; round++) {
+    uint32_t style = round % 8 == 7 ? CJ2K_STYLE_TERMALL : CJ2K_STYLE_BYPASS;
+    uint32_t passes = (uint32_t)g_rand_int_range(rand, 11, 50), count = 0, all_passes = 0;
+    uint32_t lblock = (uint32_t)g_rand_int_range(rand, 3, 24), lengths[50], size = 0, n = 0;
+    uint32_t segments[50][2], of_segment[50];
+    GByteArray *codestream = begin_one_block(style, 1), *data = g_byte_array_new();
+    Bits bits = first_packet(passes, lblock);
+
+    for (uint32_t pass = 0; pass < passes; pass += of_segment[n++]) {
+      of_segment[n] = MIN(passes_of_segment(style, pass), passes - pass);
+      lengths[n] = (uint32_t)g_rand_int_range(rand, 0, 1 << MIN(lblock, 7));
+      bits_put(&bits, lengths[n], (int)(lblock + g_bit_storage(of_segment[n]) - 1));
+      size += lengths[n];
+    }
+    uint32_t left = round & 1 ? (uint32_t)g_rand_int_range(rand, 0, (int)size + 1) : size;
+    bool is_whole = left == size;
+    put_packet(data, &bits, (int)left, 1);
+    uint32_t more = left;
+    bool is_cut = false;
+    for (uint32_t i = 0; i < n && !is_cut && all_passes < MOST_PASSES; i++) {
+      is_cut = lengths[i] > more;
+      count = expect_segment(segments, count, lengths[i], of_segment[i], &more, &all_passes);
+    }
+    Read read = read_codestream(one_tile_part(codestream, data), 0, is_whole);
+    assert_block(&read, false, all_passes > 0 ? 2 : read.frame->blocks[0].zero_bitplanes,
+                 all_passes, (const uint32_t(*)[2])segments, count);
+    read_clear(&read);
+    g_byte_array_unref(codestream);
+  }
+  g_rand_free(rand);
+}
+
 /* A truncated body: an MQ block keeps the passes of the bytes that are left, an HT block none; a
  * strict decoder refuses the stream. */
 static void test_truncated(void)
@@ -514,6 +583,7 @@ int main(int argc, char **argv)
   g_test_add_func("/packets/ht-segments", test_ht_segments);
   g_test_add_func("/packets/mixed-segments", test_mixed_segments);
   g_test_add_func("/packets/mq-segments", test_mq_segments);
+  g_test_add_func("/packets/mq-runs", test_mq_runs);
   g_test_add_func("/packets/truncated", test_truncated);
   g_test_add_func("/packets/packed-headers", test_packed_headers);
   g_test_add_func("/packets/damaged-tile-parts", test_damaged_tile_parts);
