@@ -45,14 +45,21 @@ static void append_entries(Cj2kFrameStore *store, Cj2kCodedBlock *block, uint32_
   block->num_segments++;
 }
 
-/* Appends segments of a piece that has several. */
-static inline void append_run(Cj2kFrameStore *store, const Cj2kSegment *segments, uint32_t count,
-                              Cj2kCodedBlock *block)
+/* The segments of pieces. */
+static inline Cj2kSegment *piece_segments(const Cj2kFrameStore *store, const Cj2kTileReader *reader)
 {
-  Cj2kSegment *to = reserve_segments(store, count);
+  return store->in_place ? store->frame.segments : reader->segments;
+}
+
+/* Appends segments of a piece that has several. */
+static inline void append_run(Cj2kFrameStore *store, const Cj2kTileReader *reader, uint32_t first,
+                              uint32_t count, Cj2kCodedBlock *block)
+{
+  Cj2kSegment *to = reserve_segments(store, count); /* may move those in place */
+  const Cj2kSegment *from = piece_segments(store, reader) + first;
 
   for (uint32_t i = 0; i < count; i += CJ2K_SEGMENTS_SLACK)
-    memcpy(to + i, segments + i, CJ2K_SEGMENTS_SLACK * sizeof *to);
+    memcpy(to + i, from + i, CJ2K_SEGMENTS_SLACK * sizeof *to);
   store->frame.num_segments += count;
   block->num_segments = (uint16_t)(block->num_segments + count);
 }
@@ -110,20 +117,20 @@ static void append_mq(Cj2kFrameStore *store, Cj2kCodedBlock *block, uint32_t len
 static void append_piece(Cj2kFrameStore *store, const Cj2kTileReader *reader,
                          const Cj2kPiece *piece, uint32_t passes, Cj2kCodedBlock *block)
 {
-  const Cj2kSegment *segments = reader->segments + piece->first_segment;
-
   if (piece->num_segments == 0) {
     append_mq(store, block, piece->length, passes, piece->begins);
   } else {
-    append_mq(store, block, segments[0].length, segments[0].passes, piece->begins);
-    append_run(store, segments + 1, piece->num_segments - 1u, block);
+    Cj2kSegment first = piece_segments(store, reader)[piece->first_segment];
+    append_mq(store, block, first.length, first.passes, piece->begins);
+    append_run(store, reader, piece->first_segment + 1, piece->num_segments - 1u, block);
   }
 }
 
 /* A piece of several segments without those that begin behind the first `passes` passes. */
-static Cj2kPiece shorten_run(const Cj2kTileReader *reader, const Cj2kPiece *piece, uint32_t passes)
+static Cj2kPiece shorten_run(const Cj2kFrameStore *store, const Cj2kTileReader *reader,
+                             const Cj2kPiece *piece, uint32_t passes)
 {
-  Cj2kSegment *segments = reader->segments + piece->first_segment;
+  Cj2kSegment *segments = piece_segments(store, reader) + piece->first_segment;
   Cj2kPiece shorter = *piece;
   uint32_t n = 0, at = 0;
 
@@ -148,7 +155,7 @@ static void join_mq(Cj2kFrameStore *store, const Cj2kTileReader *reader,
     if (piece.passes == 0)
       continue;
     if (piece.passes > passes_left && piece.num_segments > 0)
-      piece = shorten_run(reader, &piece, passes_left);
+      piece = shorten_run(store, reader, &piece, passes_left);
     uint32_t passes = MIN(piece.passes, passes_left);
     append_bytes(store, &bytes, &piece);
     append_piece(store, reader, &piece, passes, block);
@@ -173,11 +180,14 @@ static inline bool take_single_piece(Cj2kFrameStore *store, const Cj2kTileReader
   block->offset = piece->length > 0 ? piece->offset : 0;
   block->length = piece->length;
   block->num_passes = piece->passes;
-  if (piece->num_segments > 0) {
-    append_run(store, reader->segments + piece->first_segment, piece->num_segments, block);
-  } else {
+  if (piece->num_segments == 0) {
     append_segment(store, piece->length, piece->passes);
     block->num_segments = 1;
+  } else if (store->in_place) {
+    block->first_segment = piece->first_segment;
+    block->num_segments = piece->num_segments;
+  } else {
+    append_run(store, reader, piece->first_segment, piece->num_segments, block);
   }
   return true;
 }
@@ -288,9 +298,35 @@ void cj2k_tile_reader_finish_run(const Cj2kTileReader *reader, Cj2kFrameStore *s
   }
 }
 
-void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store)
+static void swap_segments(Cj2kTileReader *reader, Cj2kFrameStore *store)
 {
+  Cj2kSegment *segments = reader->segments;
+  uint32_t capacity = reader->segments_capacity;
+
+  reader->segments = store->frame.segments;
+  reader->segments_capacity = store->segments_capacity;
+  store->frame.segments = segments;
+  store->segments_capacity = capacity;
+  store->has_readers = !store->has_readers;
+}
+
+/* The first tile whose pieces have several segments gives its array to the frame, so that they need
+ * not be copied. */
+void cj2k_tile_reader_finish(Cj2kTileReader *reader, Cj2kFrameStore *store)
+{
+  if (reader->num_segments > 0 && store->frame.num_segments == 0) {
+    swap_segments(reader, store);
+    store->frame.num_segments = reader->num_segments;
+    store->in_place = true;
+  }
   cj2k_tile_reader_finish_run(reader, store, reader->first_block, reader->num_blocks);
+  store->in_place = false;
+}
+
+void cj2k_store_return_segments(Cj2kFrameStore *store, Cj2kTileReader *reader)
+{
+  if (store->has_readers)
+    swap_segments(reader, store);
 }
 
 Cj2kStatus cj2k_frame_store_begin(Cj2kFrameStore *store, const Cj2kPlan *plan, uint64_t max_memory,

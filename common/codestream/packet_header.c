@@ -122,46 +122,58 @@ static inline bool reserve_segments(Cj2kTileReader *reader)
 }
 
 #define MAX_RUN_LBLOCK 13u /* with it, two pairs of lengths fit in a window */
+#define MAX_LBLOCK_3   8u  /* with it, three do */
 G_STATIC_ASSERT(2 * (2 * MAX_RUN_LBLOCK + 1) <= 56 && MAX_RUN_LBLOCK + 3 <= 24);
+G_STATIC_ASSERT(3 * (2 * MAX_LBLOCK_3 + 1) <= 56);
 
-static inline uint64_t rotate(uint64_t word, uint32_t n)
-{
-  return word << (n & 63) | word >> (-n & 63);
-}
-
-/* Reads the lengths after the start of selective arithmetic coding bypass in pairs: one segment for
- * significance propagation and refinement, one for cleanup. The last pair may be incomplete. Two
- * pairs are taken apart in each round, even if only one is left. Returns the end of the segments,
- * and adds their bytes to *sum. */
-static inline Cj2kSegment *read_bypass_pairs(Cj2kBitReader *bits, Cj2kSegment *next,
-                                             uint32_t lblock, uint32_t passes, uint32_t *sum)
+/* Reads `pairs` pairs of lengths with BYPASS: a segment of raw SigProp and MagRef, and one of a
+ * cleanup pass. `at_once` of them are taken apart in each round, even if fewer are left, because
+ * what depends on the number cannot be predicted. Returns the end of the segments, and adds their
+ * bytes to *sum. */
+static inline __attribute__((always_inline)) Cj2kSegment *
+read_pairs(Cj2kBitReader *bits, Cj2kSegment *next, uint32_t lblock, uint32_t pairs,
+           uint32_t at_once, uint32_t *sum)
 {
   uint32_t both = 2 * lblock + 1, cleanup_mask = (1u << lblock) - 1;
   uint32_t raw_mask = cleanup_mask << 1 | 1, length = 0;
 
-  for (uint32_t pairs = passes / 3; pairs > 0;) {
-    cj2k_bits_refill(bits); /* whether it is needed cannot be predicted */
-    uint64_t first = rotate(bits->window, lblock + 1), second = rotate(first, lblock);
-    uint64_t third = rotate(second, lblock + 1), fourth = rotate(third, lblock);
-    bool two = pairs > 1;
-    uint32_t used = both << two;
-    next[0] = cj2k_segment((uint32_t)first & raw_mask, 2);
-    next[1] = cj2k_segment((uint32_t)second & cleanup_mask, 1);
-    next[2] = cj2k_segment((uint32_t)third & raw_mask, 2);
-    next[3] = cj2k_segment((uint32_t)fourth & cleanup_mask, 1);
-    length += ((uint32_t)first & raw_mask) + ((uint32_t)second & cleanup_mask);
-    length += (((uint32_t)third & raw_mask) + ((uint32_t)fourth & cleanup_mask)) & -(uint32_t)two;
-    next += 2 << two;
-    bits->window <<= used;
-    bits->count -= used;
-    pairs -= 1 + two;
+  while (pairs > 0) {
+    uint32_t n = MIN(pairs, at_once);
+
+    cj2k_bits_refill(bits); /* whether it is needed cannot be predicted, either */
+    uint64_t window = bits->window;
+    for (uint32_t i = 0; i < at_once; i++) {
+      window = window << both | window >> (64 - both);
+      uint32_t cleanup = (uint32_t)window & cleanup_mask;
+      uint32_t raw = (uint32_t)window >> lblock & raw_mask;
+      next[2 * i] = cj2k_segment(raw, 2);
+      next[2 * i + 1] = cj2k_segment(cleanup, 1);
+      length += (raw + cleanup) & -(uint32_t)(i < n);
+    }
+    next += 2 * n;
+    bits->window <<= n * both;
+    bits->count -= n * both;
+    pairs -= n;
   }
+  *sum += length;
+  return next;
+}
+
+/* Reads the lengths of `passes` passes after the start of selective arithmetic coding bypass, or
+ * after a cleanup pass. The last pair may be incomplete. */
+static inline __attribute__((always_inline)) Cj2kSegment *
+read_bypass_pairs(Cj2kBitReader *bits, Cj2kSegment *next, uint32_t lblock, uint32_t passes,
+                  uint32_t *sum)
+{
+  if (lblock <= MAX_LBLOCK_3)
+    next = read_pairs(bits, next, lblock, passes / 3, 3, sum);
+  else
+    next = read_pairs(bits, next, lblock, passes / 3, 2, sum);
   if (passes % 3 > 0) {
     uint32_t raw = cj2k_bits_get(bits, lblock + passes % 3 - 1);
     *next++ = cj2k_segment(raw, passes % 3);
-    length += raw;
+    *sum += raw;
   }
-  *sum += length;
   return next;
 }
 
@@ -207,9 +219,12 @@ static inline void read_run(Cj2kTileReader *reader, Cj2kBlockState *state, uint3
 
 /* Reads the lengths of a code-block's first passes with BYPASS, at least eleven, as read_run does.
  * The reader's window holds at least the bits of the first length. */
-static inline void read_bypass(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_t passes,
-                               Cj2kBitReader *bits)
+static G_GNUC_NO_INLINE void read_bypass(Cj2kTileReader *reader, Cj2kBlockState *state,
+                                         uint32_t passes, Cj2kBitReader *packet_bits)
 {
+  Cj2kBitReader copy = {packet_bits->data,   packet_bits->size,  packet_bits->next,
+                        packet_bits->window, packet_bits->count, packet_bits->stuffed};
+  Cj2kBitReader *bits = &copy;
   Cj2kSegment *first = reader->segments + reader->num_segments, *next = first;
   uint32_t lblock = state->lblock, sum = cj2k_bits_get(bits, lblock + LOG2(BYPASS_START));
 
@@ -223,6 +238,10 @@ static inline void read_bypass(Cj2kTileReader *reader, Cj2kBlockState *state, ui
                                                      .passes = (uint8_t)passes,
                                                      .begins = true};
   reader->num_segments += (uint32_t)(next - first);
+  packet_bits->next = bits->next;
+  packet_bits->window = bits->window;
+  packet_bits->count = bits->count;
+  packet_bits->stuffed = bits->stuffed;
 }
 
 /* Reads the lengths of new passes that belong to more than one segment. */
@@ -409,9 +428,13 @@ static inline bool read_first_passes(Cj2kTileReader *reader, Cj2kBlockState *sta
       return false;
     state->lblock = (uint8_t)(3 + more);
     state->kind = CJ2K_BLOCK_MQ;
-    bits->window = window << used;
-    bits->count -= used;
-    read_bypass(reader, state, passes, bits);
+    Cj2kBitReader copy = {bits->data,         bits->size,   bits->next, window << used,
+                          bits->count - used, bits->stuffed}; /* lets `bits` stay in registers */
+    read_bypass(reader, state, passes, &copy);
+    bits->next = copy.next;
+    bits->window = copy.window;
+    bits->count = copy.count;
+    bits->stuffed = copy.stuffed;
     return true;
   }
   if (used + length_bits > bits->count || length_bits > MAX_LENGTH_BITS)

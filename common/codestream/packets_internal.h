@@ -10,6 +10,8 @@ typedef struct {
   Cj2kCodedFrame frame;
   uint32_t blocks_capacity, segments_capacity;
   size_t side_capacity;
+  bool has_readers; /* frame.segments is the tile reader's array, which has the store's */
+  bool in_place;    /* segments of pieces are already in frame.segments */
 } Cj2kFrameStore;
 
 /* Prepares it for a frame of this plan; CJ2K_ERROR_LIMIT if that needs more than max_memory bytes
@@ -19,9 +21,11 @@ Cj2kStatus cj2k_frame_store_begin(Cj2kFrameStore *store, const Cj2kPlan *plan, u
 void cj2k_frame_store_clear(Cj2kFrameStore *store);
 /* Turns the pieces of the tile's code-blocks into blocks, segments and side buffer of the frame;
  * the second function those of `count` blocks from block `first` of the plan on. */
-void cj2k_tile_reader_finish(const Cj2kTileReader *reader, Cj2kFrameStore *store);
+void cj2k_tile_reader_finish(Cj2kTileReader *reader, Cj2kFrameStore *store);
 void cj2k_tile_reader_finish_run(const Cj2kTileReader *reader, Cj2kFrameStore *store,
                                  uint32_t first, uint32_t count);
+/* Lets tile reader and store have their own arrays of segments again, before the next frame. */
+void cj2k_store_return_segments(Cj2kFrameStore *store, Cj2kTileReader *reader);
 /* See cj2k_packets_supply. */
 void cj2k_store_supply(Cj2kFrameStore *store, uint32_t number, const Cj2kCodedBlock *block,
                        const uint8_t *data, const Cj2kSegment *segments);

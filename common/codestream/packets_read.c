@@ -376,6 +376,7 @@ static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                               bool strict, uint64_t max_memory, Cj2kError *error)
 {
   Cj2kCodedFrame *frame = &reader->store.frame;
+  cj2k_store_return_segments(&reader->store, &reader->tile_reader);
   Cj2kStatus status = cj2k_frame_store_begin(&reader->store, plan, max_memory, error);
 
   if (status != CJ2K_OK)

@@ -179,6 +179,15 @@ static void put_passes(const Cj2kPacketSource *source, uint32_t b, uint32_t pass
     cj2k_send_length(bits, length, passes, &lblock);
 }
 
+/* Prefetches the passes of a block: blocks have theirs anywhere, and a GPU has written them. */
+static inline void prefetch_passes(const Cj2kPacketSource *source, uint32_t b)
+{
+  const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
+
+  __builtin_prefetch(passes);
+  __builtin_prefetch(passes + 16);
+}
+
 /* Writes all blocks. `whole`: all are in the layer. */
 static inline uint64_t put_blocks(const Cj2kSingleLayer *single, const Cj2kPlanPrecinctBand *range,
                                   const Band *band, uint8_t style, bool whole, Cj2kPlainBits *out)
@@ -193,8 +202,8 @@ static inline uint64_t put_blocks(const Cj2kSingleLayer *single, const Cj2kPlanP
   for (uint32_t y = 0; y < range->blocks_y; y++)
     for (uint32_t x = 0; x < range->blocks_x; x++, b++) {
       uint32_t passes = source->retained[b];
-      if (prefetches) /* blocks have theirs anywhere */
-        __builtin_prefetch(source->passes + source->blocks[MIN(b + AHEAD, last)].first_pass);
+      if (prefetches)
+        prefetch_passes(source, MIN(b + AHEAD, last));
       single->starts[b] = body;
       if (whole)
         add_trees(band, x, y, &block, &bits);
