@@ -135,7 +135,9 @@ def interrupted(work):
         status = farm.wait(30)
         gone = wait_for(lambda: not any(is_running(pid) for pid in below), 20)
         faults = [] if status == 130 and gone else [f"status {status}, encoders ended: {gone}"]
-        if glob.glob(f"{out}.farm/*.tmp") or any(worker.poll() is not None for worker in cluster.workers):
+        # A worker removes the folder once its encoder has ended, and what that had started.
+        clean = wait_for(lambda: not glob.glob(f"{out}.farm/*.tmp"), 20)
+        if not clean or any(worker.poll() is not None for worker in cluster.workers):
             faults.append("temporary files are left, or a worker ended")
         report("the command is interrupted: the workers stop", faults, farm)
 

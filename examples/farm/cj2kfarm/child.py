@@ -25,13 +25,15 @@ class ChildError(Exception):
 
 
 def start(command, **options):
-    """Starts a program. The calling thread must live as long as the child: the kernel sends the signal when it ends."""
+    """Starts a program, in a session of its own. The calling thread must live as long as the child: the kernel sends the
+    signal when it ends."""
     launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid())]
-    return subprocess.Popen(launcher + list(command), **{"stdin": subprocess.DEVNULL, **options})
+    return subprocess.Popen(launcher + list(command), start_new_session=True, **{"stdin": subprocess.DEVNULL, **options})
 
 
 def stop(child, seconds=0):
-    """Ends a child that still runs: with SIGINT, and with SIGKILL after so many seconds."""
+    """Ends a child that still runs: with SIGINT, and after so many seconds with SIGKILL, which programs that it has started
+    get as well. A script that is killed alone would leave them at work in a folder that is being removed."""
     if child.poll() is None and seconds:
         child.send_signal(signal.SIGINT)
         try:
@@ -39,7 +41,7 @@ def stop(child, seconds=0):
         except subprocess.TimeoutExpired:
             pass
     if child.poll() is None:
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)  # it is not waited for yet, so that the number is its own
     child.wait()
 
 

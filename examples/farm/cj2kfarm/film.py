@@ -51,7 +51,7 @@ class State:
             part.write_whole(path, json.dumps(described))
 
     def close(self):
-        join.remove_folder(self.folder)
+        part.remove_folder(self.folder)
 
 
 def check_passes(options):

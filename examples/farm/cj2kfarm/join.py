@@ -12,7 +12,6 @@ import shutil
 import struct
 import subprocess
 import threading
-import time
 from fractions import Fraction
 
 from . import child, part
@@ -41,15 +40,6 @@ def check(arguments):
         raise UsageError(f"{out}: it must end in {', '.join([*MUXERS, *sorted(JOINED)])}, or hold the number of a frame")
     if not shutil.which(GST):
         raise UsageError(f"{out}: {GST} is not installed, which makes this file")
-
-
-def remove_folder(folder):
-    """Removes a folder in which a worker that was thought dead may still write."""
-    for _ in range(20):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(folder):
-            return
-        time.sleep(0.1)
 
 
 def read_frame(path):

@@ -85,12 +85,21 @@ def is_alive(pid):
     return True
 
 
+def remove_folder(folder):
+    """Removes a folder in which a worker that was thought dead, or a program that was just killed, may still write."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            return
+        time.sleep(0.1)
+
+
 def remove_leftovers(state, name):
     """Removes what workers of this host left of this part when they were killed."""
     for path in Path(state).glob(f"{name}.{place()}.*.tmp"):
         pid = path.name.split(".")[-2]
         if pid.isdigit() and (int(pid) == os.getpid() or not is_alive(int(pid))):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path)
 
 
 def hash_frame(path):
@@ -184,7 +193,7 @@ def do_part(job, first, last, task):
         for made, final in zip(paths, frame_paths(job["frames"], first, last)):
             os.replace(made, final)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
     manifest = {"job": job["id"], "first": first, "last": last, "count": last - first + 1, "bytes": sum(sizes),
                 "sha256": digest, "input": stamp, "sizes": sizes, "seconds": round(time.monotonic() - start, 3),
                 "host": socket.gethostname()}
