@@ -151,30 +151,33 @@ static bool own_arrays(Interpreter *in, Cj2kTileCoding *tile, uint16_t marker)
   }
 }
 
-/* COD and QCD apply to every component that has no COC or QCC in the same header. */
-static Cj2kStatus apply_default(Interpreter *in, Cj2kTileCoding *tile,
-                                const Cj2kMarkerSegment *segment)
+/* What COD and QCD of one header say. */
+typedef struct {
+  bool has_coding, has_quantisation;
+  Cj2kCoding coding;
+  Cj2kQuantisation quantisation;
+} Defaults;
+
+static Cj2kStatus read_default(Interpreter *in, Cj2kTileCoding *tile,
+                               const Cj2kMarkerSegment *segment, Defaults *defaults)
 {
-  Cj2kStatus status;
-
   if (segment->marker == CJ2K_COD) {
-    Cj2kCoding coding;
-
-    status = cj2k_read_cod(in->data, segment, tile, &coding, in->error);
-    if (status != CJ2K_OK)
-      return status;
-    for (uint32_t c = 0; c < in->header->num_components; c++)
-      tile->coding[c] = coding;
-  } else {
-    Cj2kQuantisation quantisation;
-
-    status = cj2k_read_quantisation(in->data, segment, 0, NULL, &quantisation, in->error);
-    if (status != CJ2K_OK)
-      return status;
-    for (uint32_t c = 0; c < in->header->num_components; c++)
-      tile->quantisation[c] = quantisation;
+    defaults->has_coding = true;
+    return cj2k_read_cod(in->data, segment, tile, &defaults->coding, in->error);
   }
-  return CJ2K_OK;
+  defaults->has_quantisation = true;
+  return cj2k_read_quantisation(in->data, segment, 0, NULL, &defaults->quantisation, in->error);
+}
+
+/* COD and QCD apply to every component that has no COC or QCC in the same header. If there are
+ * several, the last one does, and only that is copied: thousands of them fit into a packet, each
+ * for thousands of components. */
+static void apply_defaults(Interpreter *in, Cj2kTileCoding *tile, const Defaults *defaults)
+{
+  for (uint32_t c = 0; defaults->has_coding && c < in->header->num_components; c++)
+    tile->coding[c] = defaults->coding;
+  for (uint32_t c = 0; defaults->has_quantisation && c < in->header->num_components; c++)
+    tile->quantisation[c] = defaults->quantisation;
 }
 
 /* Appends the entries of a POC to those of the same header. The entries of a tile replace those of
@@ -243,6 +246,8 @@ static bool is_default(const Cj2kMarkerSegment *segment)
  */
 static Cj2kStatus apply_run(Interpreter *in, Cj2kTileCoding *tile, SegmentRun run)
 {
+  Defaults defaults = {0};
+
   for (int round = 0; round < 2; round++) {
     for (uint32_t i = 0; i < run.count; i++) {
       const Cj2kMarkerSegment *segment = &run.first[i];
@@ -254,10 +259,13 @@ static Cj2kStatus apply_run(Interpreter *in, Cj2kTileCoding *tile, SegmentRun ru
         return cj2k_error_set_at(in->error, CJ2K_ERROR_LIMIT, segment->marker, segment->offset,
                                  "parameters of tiles that differ from the main header's need "
                                  "more memory than allowed");
-      status = round == 0 ? apply_default(in, tile, segment) : apply_specific(in, tile, segment);
+      status = round == 0 ? read_default(in, tile, segment, &defaults)
+                          : apply_specific(in, tile, segment);
       if (status != CJ2K_OK)
         return status;
     }
+    if (round == 0)
+      apply_defaults(in, tile, &defaults);
   }
   return CJ2K_OK;
 }

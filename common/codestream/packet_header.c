@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "common/runtime/deadline.h"
 #include "read_single.h"
 #include "tile_reader.h"
 
@@ -562,6 +563,10 @@ bool cj2k_packet_header_read(Cj2kTileReader *reader, const Cj2kPacketId *packet,
     const Cj2kPlanPrecinctBand *precinct_band = &precinct->band[b];
     uint32_t style = plan->bands[resolution->first_band + b].block_style;
 
+    /* A packet of a byte may look at all blocks, and include none of them. */
+    if (cj2k_deadline_count_items((uint64_t)precinct_band->blocks_x * precinct_band->blocks_y,
+                                  NULL))
+      return false;
     if (precinct_band->blocks_x > 0 &&
         !(is_single ? read_precinct_band(reader, precinct_band, style, 0, true, bits)
                     : read_precinct_band(reader, precinct_band, style, packet->layer, false, bits)))

@@ -161,7 +161,9 @@ static Cj2kStatus append_precinct_band(Builder *builder, const Cj2kPlanResolutio
     return CJ2K_OK;
   }
   builder->used += (uint64_t)x.count * y.count * READER_BYTES_PER_BLOCK;
-  status = RESERVE(builder, blocks, (uint64_t)x.count * y.count);
+  status = cj2k_deadline_count_items((uint64_t)x.count * y.count, builder->error);
+  if (status == CJ2K_OK)
+    status = RESERVE(builder, blocks, (uint64_t)x.count * y.count);
   if (status != CJ2K_OK)
     return status;
   append_blocks(plan, band_index, x, y);
@@ -178,9 +180,11 @@ static Cj2kStatus append_precincts(Builder *builder, uint32_t resolution_index)
 {
   Cj2kPlan *plan = builder->plan;
   Cj2kPlanResolution *resolution = &plan->resolutions[resolution_index];
-  Cj2kStatus status =
-      RESERVE(builder, precincts, (uint64_t)resolution->precincts_x * resolution->precincts_y);
+  uint64_t count = (uint64_t)resolution->precincts_x * resolution->precincts_y;
+  Cj2kStatus status = cj2k_deadline_count_items(count, builder->error);
 
+  if (status == CJ2K_OK)
+    status = RESERVE(builder, precincts, count);
   resolution->first_precinct = plan->num_precincts;
   for (uint32_t py = 0; status == CJ2K_OK && py < resolution->precincts_y; py++) {
     for (uint32_t px = 0; status == CJ2K_OK && px < resolution->precincts_x; px++) {

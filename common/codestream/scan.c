@@ -223,17 +223,31 @@ static uint64_t search_end(const Cj2kScan *scan, uint64_t data, uint32_t psot)
   return end;
 }
 
+/* Whether headers of damaged tile-parts hide others, each of which goes on through the same bytes
+ * again: their number times the size is what reading them would take. Headers that do not overlap
+ * have less bytes than the codestream. */
+static bool has_overlap(const Cj2kScan *scan)
+{
+  return scan->scanned / 4 > scan->size;
+}
+
 /* Scans one tile-part header after its SOT, up to and including SOD. */
 static Cj2kStatus scan_tile_part_header(Cj2kScan *scan, uint64_t *position, uint64_t end,
                                         const Cj2kTilePart *part, uint32_t part_index,
                                         Cj2kError *error)
 {
   Cj2kMarkerSegment segment;
+  uint64_t start = *position;
   Step step;
 
-  while ((step = next_segment(scan, end, position, part->tile, &segment)) == STEP_SEGMENT) {
+  for (; (step = next_segment(scan, end, position, part->tile, &segment)) == STEP_SEGMENT;
+       start = *position) {
     const Cj2kMarkerInfo *info = cj2k_marker_info(segment.marker);
 
+    scan->scanned += *position - start;
+    if (has_overlap(scan))
+      return cj2k_error_set_at(error, CJ2K_ERROR_CODESTREAM, segment.marker, segment.offset,
+                               "tile-part headers overlap");
     /* Later tile-parts of a tile may have POC only; everything else applies to the whole tile
      * (A.4.2). */
     if (info->kind == CJ2K_SEGMENT_SHAPES && info->in_tile &&
@@ -292,6 +306,7 @@ Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
                                 Cj2kTileParts *tile_parts, Cj2kError *error)
 {
   tile_parts->num_tile_parts = 0;
+  scan->scanned = 0;
   tile_parts->has_eoc = tile_parts->truncated = false;
   while (scan->size - position >= 2) {
     uint16_t marker = cj2k_get16(scan->data + position);
@@ -314,6 +329,10 @@ Cj2kStatus cj2k_scan_tile_parts(Cj2kScan *scan, uint64_t position, bool strict,
     if (strict)
       return status;
     cj2k_error_clear(error);
+    if (has_overlap(scan)) {
+      position = scan->size;
+      break;
+    }
     if (position == start)
       position = find_tile_part(scan, start + 2);
   }

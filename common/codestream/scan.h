@@ -21,6 +21,7 @@ typedef struct {
 typedef struct {
   const uint8_t *data;
   size_t size;
+  uint64_t scanned; /* bytes of marker segments in tile-part headers, each time they were read */
   uint32_t num_tiles;
   uint32_t num_components;
 

@@ -75,6 +75,7 @@ typedef struct {
   bool fallback;
   Cj2kDecodeResult result;
   double ms_packets;
+  uint64_t visits;     /* of code-blocks in packet headers, by all parts so far */
   bool passed_conceal; /* later frames need not wait for this one any more; guarded by the
                           decoder's lock */
   uint64_t restored_blocks;
@@ -194,6 +195,8 @@ void *cj2k_decoder_cpu_backend(Cj2kDecoder *decoder, Cj2kError *error);
 /* headers.c. Called by the submitting thread. Reads boxes and headers of the input and sets
  * frame->headers; plan and info are reused if the headers have not changed. */
 Cj2kStatus cj2k_decoder_frame_headers(Cj2kDecoderFrame *frame, Cj2kError *error);
+/* How many code-blocks the packet headers of a codestream of so many bytes may look at. */
+uint64_t cj2k_decoder_most_visits(const Cj2kDecoder *decoder, uint64_t size);
 void cj2k_frame_headers_reset(Cj2kFrameHeaders *headers);
 void cj2k_last_headers_init(Cj2kLastHeaders *last);
 void cj2k_last_headers_clear(Cj2kLastHeaders *last);

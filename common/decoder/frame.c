@@ -76,6 +76,7 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
     backend->prefetch(decoder->backend.data, frame->coding.slot, codestream,
                       frame->headers.codestream.size);
   cj2k_deadline_begin(decoder->params.max_time);
+  cj2k_deadline_limit_items(cj2k_decoder_most_visits(decoder, frame->headers.codestream.size));
   Cj2kStatus status = cj2k_packets_read(
       frame->coding.packets, frame->headers.plan, &frame->headers.tile_parts, codestream,
       frame->headers.codestream.size, decoder->params.max_layers, decoder->params.strict,

@@ -11,7 +11,23 @@
 /* Resolutions of tile-components that a header may announce, and in addition for each byte of the
  * codestream. Making the geometry of one takes up to half a microsecond. */
 #define DEFAULT_RESOLUTIONS       (1 << 15)
-#define DEFAULT_RESOLUTIONS_RATIO 8
+#define DEFAULT_RESOLUTIONS_RATIO 1
+/* Precincts and code-blocks, likewise. One takes up to 70 ns, its packets included. Each packet has
+ * a byte, and a small precinct three code-blocks. */
+#define DEFAULT_ITEMS       (1 << 18)
+#define DEFAULT_ITEMS_RATIO 4
+/* Bytes of parameters that tiles have of their own, of which a QCD of six bytes makes 300 for each
+ * component. */
+#define DEFAULT_TILE_MEMORY       (UINT64_C(16) << 20)
+#define DEFAULT_TILE_MEMORY_RATIO 256
+/* Code-blocks that packet headers look at, in each layer again, 3 to 5 ns each. 4K has 8000 of 64 x
+ * 64. Where a block has been included, each look takes a bit. */
+#define DEFAULT_VISITS       (1 << 21)
+#define DEFAULT_VISITS_RATIO 16
+/* What the entries of POC range over: components times resolutions of each, for each tile. One
+ * takes up to 30 ns. */
+#define MAX_POC_STEPS       (1 << 18)
+#define MAX_POC_STEPS_RATIO 4
 
 static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
 {
@@ -39,6 +55,47 @@ static Cj2kStatus check_resolutions(const Cj2kDecoder *decoder, const Cj2kHeader
                         " bytes, more than %" G_GUINT64_FORMAT
                         " are allowed unless max-memory is set",
                         tiles * of_tile, size, most);
+}
+
+uint64_t cj2k_decoder_most_visits(const Cj2kDecoder *decoder, uint64_t size)
+{
+  return decoder->params.max_memory ? UINT64_MAX : DEFAULT_VISITS + DEFAULT_VISITS_RATIO * size;
+}
+
+static uint64_t poc_steps(const Cj2kTileCoding *coding, uint32_t num_components)
+{
+  uint64_t steps = 0;
+  for (uint32_t v = 0; v < coding->num_volumes; v++) {
+    const Cj2kProgressionVolume *volume = &coding->volumes[v];
+    uint32_t components = MIN(volume->comp_end, num_components);
+    uint32_t resolutions = MIN(volume->res_end, CJ2K_MAX_LEVELS + 1);
+    if (components > volume->comp_start && resolutions > volume->res_start)
+      steps += (uint64_t)(components - volume->comp_start) * (resolutions - volume->res_start);
+  }
+  return steps;
+}
+
+/* Refuses progression order changes that would keep the packet reader busy without packets: an
+ * entry may range over all that entries before it have left nothing of. */
+static Cj2kStatus check_poc(const Cj2kHeader *header, uint64_t size, Cj2kError *error)
+{
+  uint32_t num_tiles = header->num_tiles_x * header->num_tiles_y;
+  uint64_t of_main = poc_steps(&header->coding, header->num_components), steps = 0;
+  uint64_t most = MAX_POC_STEPS + MAX_POC_STEPS_RATIO * size;
+  if (!header->tiles)
+    steps = num_tiles * of_main;
+  for (uint32_t t = 0; header->tiles && t < num_tiles; t++) {
+    const Cj2kTileCoding *tile = header->tiles[t];
+    bool own = tile && tile->volumes != header->coding.volumes;
+    steps += own ? poc_steps(tile, header->num_components) : of_main;
+  }
+  if (steps <= most)
+    return CJ2K_OK;
+  return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                        "the entries of POC range over %" G_GUINT64_FORMAT
+                        " resolutions, more than %" G_GUINT64_FORMAT
+                        " are allowed in %" G_GUINT64_FORMAT " bytes",
+                        steps, most, size);
 }
 
 /* Makes the offset of an error count from the start of the submitted data instead of the
@@ -106,15 +163,22 @@ static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kErr
   Cj2kHeader *header = NULL;
   bool same = false;
   frame->headers.codestream = jp2->codestream;
+  uint64_t tile_memory = DEFAULT_TILE_MEMORY + DEFAULT_TILE_MEMORY_RATIO * jp2->codestream.size;
+  if (decoder->params.max_memory)
+    tile_memory = frame->headers.max_memory;
   Cj2kStatus status =
       cj2k_header_read(decoder->last.reader, frame->input.data + frame->headers.codestream.offset,
-                       frame->headers.codestream.size, strict, frame->headers.max_memory, &header,
-                       &same, &frame->headers.tile_parts, error);
+                       frame->headers.codestream.size, strict, tile_memory, &header, &same,
+                       &frame->headers.tile_parts, error);
   if (status != CJ2K_OK)
     return shift_offset(status, jp2, error);
   status = check_resolutions(decoder, header, jp2->codestream.size, error);
+  if (status == CJ2K_OK)
+    status = check_poc(header, jp2->codestream.size, error);
   if (status != CJ2K_OK)
     return status;
+  if (!decoder->params.max_memory)
+    cj2k_deadline_limit_items(DEFAULT_ITEMS + DEFAULT_ITEMS_RATIO * jp2->codestream.size);
   status = renew(decoder, header, same, frame->headers.max_memory, jp2, frame->input.data, error);
   if (status != CJ2K_OK)
     return status;

@@ -179,16 +179,20 @@ static Cj2kStatus add(Cj2kDecoder *decoder, const Cj2kPacketId *precincts, uint3
   return CJ2K_OK;
 }
 
-/* Begins the deadline for packets: what max_time leaves of the frame, whose bytes may come in any
- * number of parts. false: nothing is left. */
+/* Begins the deadline for packets: what max_time and the limit of visits leave of the frame, whose
+ * bytes may come in any number of parts. false: nothing is left. */
 static bool begin_deadline(const Cj2kDecoder *decoder)
 {
   uint32_t most = decoder->params.max_time;
   double spent = decoder->parts.frame->coding.ms_packets;
 
-  if (most && spent >= most)
+  uint64_t visits = decoder->parts.frame->coding.visits;
+  uint64_t most_visits = cj2k_decoder_most_visits(decoder, decoder->parts.frame->input.size);
+
+  if ((most && spent >= most) || visits > most_visits)
     return false;
   cj2k_deadline_begin(most ? most - (uint32_t)spent : 0);
+  cj2k_deadline_limit_items(most_visits - visits);
   return true;
 }
 
@@ -216,6 +220,7 @@ static void go_on(Cj2kDecoder *decoder, bool last)
   gint64 begin = g_get_monotonic_time();
   state = (last ? cj2k_parts_reader_end : cj2k_parts_reader_read)(
       parts->reader, frame->input.data, frame->input.size, &precincts, &count);
+  frame->coding.visits += cj2k_deadline_items();
   cj2k_deadline_end();
   frame->coding.ms_packets += (double)(g_get_monotonic_time() - begin) / 1000;
   parts->whole |=
@@ -294,6 +299,7 @@ static void end_whole(Cj2kDecoder *decoder)
   cj2k_frame_target_reset(&frame->target, decoder);
   cj2k_frame_target_reset(&frame->indices, decoder);
   frame->coding.ms_packets = 0;
+  frame->coding.visits = 0;
   frame->input.is_part = false;
   cj2k_decoder_frame_submit(frame, parts->has_picture ? &parts->layout : NULL,
                             parts->has_picture ? &parts->picture : NULL);

@@ -10,7 +10,8 @@ static _Thread_local struct {
   gint64 now;   /* the last look at the clock */
   uint32_t milliseconds, steps;
   bool passed;
-} deadline;
+  uint64_t items, most_items;
+} deadline = {.most_items = UINT64_MAX};
 
 void cj2k_deadline_begin(uint32_t milliseconds)
 {
@@ -19,6 +20,8 @@ void cj2k_deadline_begin(uint32_t milliseconds)
   deadline.milliseconds = milliseconds;
   deadline.steps = 0;
   deadline.passed = false;
+  deadline.items = 0;
+  deadline.most_items = UINT64_MAX;
 }
 
 void cj2k_deadline_end(void)
@@ -36,8 +39,17 @@ static bool is_over(void)
   return now > deadline.until;
 }
 
+static Cj2kStatus too_many_items(Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
+                        "the headers announce more precincts and code-blocks than are allowed for "
+                        "their bytes unless max-memory is set");
+}
+
 Cj2kStatus cj2k_deadline_check(uint32_t work, Cj2kError *error)
 {
+  if (deadline.items > deadline.most_items)
+    return too_many_items(error);
   if (!deadline.until)
     return CJ2K_OK;
   deadline.steps += work;
@@ -50,4 +62,20 @@ Cj2kStatus cj2k_deadline_check(uint32_t work, Cj2kError *error)
   return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
                         "the headers of the frame need more than the %u ms that max-time allows",
                         deadline.milliseconds);
+}
+
+void cj2k_deadline_limit_items(uint64_t items)
+{
+  deadline.most_items = items;
+}
+
+uint64_t cj2k_deadline_items(void)
+{
+  return deadline.items;
+}
+
+Cj2kStatus cj2k_deadline_count_items(uint64_t items, Cj2kError *error)
+{
+  deadline.items += items;
+  return deadline.items > deadline.most_items ? too_many_items(error) : CJ2K_OK;
 }
