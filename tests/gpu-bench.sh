@@ -260,7 +260,7 @@ bench_parts() {
   stream "$work/rgb.j2k" --block-coder ht --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
   for n in device.1 host.1 host.4 device.8; do
     for way in off on; do
-      output=(--output "${n%.*}" --in-flight "${n#*.}" --component-streams $way)
+      output=(--output "${n%.*}" --in-flight "${n#*.}" --component-streams "$way")
       ours parts.dec.422.$n.$way decode "${output[@]}" --frames 150 "$work/422.j2k"
       ours parts.dec.rgb.$n.$way decode "${output[@]}" --frames 150 "$work/rgb.j2k"
       ours parts.enc.422.$n.$way encode "${output[@]}" "${options[@]}" "${yuv[@]}"
