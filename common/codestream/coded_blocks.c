@@ -51,7 +51,8 @@ static inline Cj2kSegment *piece_segments(const Cj2kFrameStore *store, const Cj2
   return store->in_place ? store->frame.segments : reader->segments;
 }
 
-/* Appends segments of a piece that has several. */
+/* Appends segments of a piece that has several, and some more behind them that do not count. In
+ * place these may be those that are being written. */
 static inline void append_run(Cj2kFrameStore *store, const Cj2kTileReader *reader, uint32_t first,
                               uint32_t count, Cj2kCodedBlock *block)
 {
@@ -59,7 +60,7 @@ static inline void append_run(Cj2kFrameStore *store, const Cj2kTileReader *reade
   const Cj2kSegment *from = piece_segments(store, reader) + first;
 
   for (uint32_t i = 0; i < count; i += CJ2K_SEGMENTS_SLACK)
-    memcpy(to + i, from + i, CJ2K_SEGMENTS_SLACK * sizeof *to);
+    memmove(to + i, from + i, CJ2K_SEGMENTS_SLACK * sizeof *to);
   store->frame.num_segments += count;
   block->num_segments = (uint16_t)(block->num_segments + count);
 }
