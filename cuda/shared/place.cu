@@ -9,8 +9,8 @@ namespace {
 constexpr uint32_t kWarp = 32, kWarps = 8, kRuns = 32; /* runs of a block of threads */
 constexpr uint32_t kRunWords = sizeof(Cj2kByteRun) / sizeof(uint32_t);
 
-/* Word i of a run that begins `shift` bytes after `in`; `bits` is eight times that. A word that has
- * no byte of it is not read. */
+/* Word i of a run that begins `bits` bits after `in`, whole bytes. A word of `in` that has no byte
+ * of it is not read. */
 __device__ uint32_t load_word(const uint32_t *in, uint32_t i, uint32_t bits)
 {
   return bits ? __funnelshift_r(in[i], in[i + 1], bits) : in[i];
