@@ -198,6 +198,9 @@ typedef struct {
                                   only, for all blocks */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
+  const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
+                                   a stride, with these quantisers. The back end may do so at once,
+                                   so that the host waits once for both; NULL: not known */
 } Cj2kCodeJob;
 
 typedef struct {
@@ -205,8 +208,17 @@ typedef struct {
                                    all, only if no others were requested since code() */
 } Cj2kGatherJob;
 
+/* HT: blocks that are coded again, each into the room that it has. */
 typedef struct {
-  const Cj2kByteRun *runs; /* `from` as in the offsets of the records of code() */
+  const Cj2kHtChoice *choices; /* per block; plane 0 and one pass: it stays as it is */
+  const uint32_t *lengths; /* per block: its bytes, as measured; no more than it had. If it takes
+                              others, that is CJ2K_ERROR_LIMIT */
+} Cj2kAgainJob;
+
+typedef struct {
+  const Cj2kAgainJob *again; /* before all else; only if the last code() was for all blocks, at
+                                plane 0, with the quantisers of this frame; NULL: none */
+  const Cj2kByteRun *runs;   /* `from` as in the offsets of the records of code() */
   uint32_t num_runs;
   uint8_t *out;  /* the codestream; preferably pinned */
   uint64_t size; /* its bytes. Those that are in no run have any value afterwards */
@@ -230,6 +242,7 @@ typedef struct {
                        against the unquantised coefficients: e = q ? trunc ((t - q - 0.5f) *
                        1024.0f) : trunc (t * 1024.0f), t = |v| * inv_scale in fp32, sum of e^2 */
   uint64_t saturated;                  /* coefficients clipped to Mb bit-planes */
+  uint64_t unlike;                     /* place: blocks that were not as long as measured */
   double ms_transform, ms_block_coder; /* of this step */
 } Cj2kEncodeResult;
 

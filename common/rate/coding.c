@@ -79,6 +79,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
   Cj2kEncodeResult result;
 
   own.may_place = coder->may_place;
+  coder->again = NULL;
   if (status == CJ2K_OK)
     status = coder->backend->code(coder->data, coder->slot, &own, error);
   if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
@@ -122,11 +123,20 @@ Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, C
 Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error)
 {
   Cj2kStatus status = make_ready(coder, error);
+  Cj2kPlaceJob own = *job;
   Cj2kEncodeResult result;
 
+  own.again = coder->again;
   if (status == CJ2K_OK)
-    status = coder->backend->place(coder->data, coder->slot, job, error);
-  return status == CJ2K_OK ? wait_for(coder, &result, error) : status;
+    status = coder->backend->place(coder->data, coder->slot, &own, error);
+  if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
+    return status;
+  return result.unlike ? cj2k_coder_unlike(error) : CJ2K_OK;
+}
+
+Cj2kStatus cj2k_coder_unlike(Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_LIMIT, "HT code-blocks are not what was measured");
 }
 
 void cj2k_coder_finish(Cj2kFrameCoder *coder)

@@ -15,9 +15,10 @@ typedef struct {
   const Cj2kEncodeBackend *backend;
   void *data; /* the back end's object */
   Cj2kEncodeSlot *slot;
-  bool may_place;   /* the frame is written as a whole, so that place() may bring its bytes */
-  bool placed;      /* code() has left them to it */
-  bool gathering;   /* a gather has begun; the next verb waits for it */
+  bool may_place; /* the frame is written as a whole, so that place() may bring its bytes */
+  bool placed;    /* code() has left them to it */
+  const Cj2kAgainJob *again; /* blocks that place() codes again; NULL: none */
+  bool gathering;            /* a gather has begun; the next verb waits for it */
   bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
                      */
   double ms_transform, ms_block_coder; /* time of all verbs */
@@ -62,8 +63,11 @@ Cj2kStatus cj2k_coder_begin_gather(Cj2kFrameCoder *coder, const Cj2kGatherJob *j
                                    Cj2kError *error);
 /* Waits for the bytes and sets *bytes. */
 Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, Cj2kError *error);
-/* Brings the bytes of the codestream's blocks to their places, if coder->placed is set. */
+/* Brings the bytes of the codestream's blocks to their places, if coder->placed is set, after it
+ * has coded those of coder->again (job->again is not used). */
 Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
+/* The error of blocks that took other bytes than measured. */
+Cj2kStatus cj2k_coder_unlike(Cj2kError *error);
 /* Waits for a gather whose bytes are not needed. */
 void cj2k_coder_finish(Cj2kFrameCoder *coder);
 

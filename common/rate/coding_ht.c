@@ -2,7 +2,6 @@
 #include "coding_ht.h"
 
 #include "budget.h"
-#include "common/runtime/error.h"
 #include "fit.h"
 
 /* Lays out frame->retained of the layout's blocks. */
@@ -14,14 +13,17 @@ static Cj2kStatus lay_out(Cj2kRateFrame *frame)
                          frame->error);
 }
 
-/* Codes all blocks at plane 0, or as `choices` says. */
-static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices)
+/* Codes all blocks at plane 0, or as `choices` says. `likely`: as in Cj2kCodeJob. */
+static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
+                       const Cj2kMeasureJob *likely)
 {
-  const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers, .stride = 1, .choices = choices};
+  const Cj2kCodeJob job = {
+      .quantisers = frame->steps.quantisers, .stride = 1, .choices = choices, .likely = likely};
   Cj2kCodedBlocks coded;
   uint64_t saturated;
-  Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &coded, &saturated, frame->error);
 
+  frame->ht.all_coded = false;
+  Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &coded, &saturated, frame->error);
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
   if (status == CJ2K_OK)
@@ -45,11 +47,22 @@ static bool is_far_above(const Cj2kRateFrame *frame, uint64_t bodies, Cj2kHtCode
   return bodies + headers.least > frame->target.ceilings.frame;
 }
 
-Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtCoded *coded)
+/* Measuring for a cut of planes. */
+static Cj2kMeasureJob measure_job(const Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
+                                  uint8_t count)
 {
+  return (Cj2kMeasureJob){.quantisers = frame->steps.quantisers,
+                          .stride = stride,
+                          .first_plane = first,
+                          .num_planes = count,
+                          .distortions = true};
+}
+
+Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCoded *coded)
+{
+  const Cj2kMeasureJob likely = measure_job(frame, CJ2K_HT_CUT_STRIDE, 0, CJ2K_HT_CUT_PLANES);
   uint32_t num_blocks = frame->encoder->plan->num_blocks;
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
-  uint64_t bodies = 0;
   Cj2kMeasured measured;
   Cj2kStatus status;
 
@@ -58,11 +71,11 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtCoded *coded)
   if (frame->encoder->layers.count > 1 &&
       (status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
     return status;
-  if ((status = code(frame, NULL)) != CJ2K_OK)
+  if ((status = code(frame, NULL, cut_is_likely ? &likely : NULL)) != CJ2K_OK)
     return status;
   const Cj2kEncodedBlock *blocks = frame->layout.source.blocks;
-  for (uint32_t b = 0; b < num_blocks; b++)
-    bodies += frame->ht.at_plane_0[b] = blocks[b].length;
+  uint64_t bodies =
+      cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers, blocks);
   if (is_far_above(frame, bodies, coded))
     return CJ2K_OK;
   cj2k_selection_retain_all(&frame->retained, blocks, num_blocks);
@@ -89,11 +102,7 @@ Cj2kStatus cj2k_ht_measure_lengths(Cj2kRateFrame *frame, uint32_t stride, uint8_
 Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first, uint8_t count,
                            Cj2kMeasured *measured)
 {
-  const Cj2kMeasureJob job = {.quantisers = frame->steps.quantisers,
-                              .stride = stride,
-                              .first_plane = first,
-                              .num_planes = count,
-                              .distortions = true};
+  const Cj2kMeasureJob job = measure_job(frame, stride, first, count);
   Cj2kStatus status = cj2k_coder_measure(&frame->coder, &job, measured, frame->error);
 
   if (status == CJ2K_OK)
@@ -143,10 +152,15 @@ Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measu
 
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
 {
-  Cj2kStatus status = code(frame, frame->ht.choices);
-
+  if (frame->coder.placed &&
+      cj2k_ht_blocks_have_room(&frame->ht, frame->encoder->plan, frame->steps.quantisers)) {
+    frame->ht.again = (Cj2kAgainJob){frame->ht.choices, frame->retained.lengths};
+    frame->coder.again = &frame->ht.again;
+    return CJ2K_OK;
+  }
+  Cj2kStatus status = code(frame, frame->ht.choices, NULL);
   if (status != CJ2K_OK || cj2k_ht_blocks_match(&frame->ht, frame->layout.source.blocks,
                                                 frame->encoder->plan->num_blocks))
     return status; /* the layout is still valid */
-  return cj2k_error_set(frame->error, CJ2K_ERROR_LIMIT, "HT code-blocks are not what was measured");
+  return cj2k_coder_unlike(frame->error);
 }

@@ -14,8 +14,16 @@ typedef struct {
   bool fits;             /* it was laid out and is within the ceilings */
 } Cj2kHtCoded;
 
-/* Codes all blocks at plane 0, retains everything and lays it out. */
-Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtCoded *coded);
+/* What is measured for a small cut: planes, each so many-th block. If the frame learnt from an
+ * earlier one, its excess is mostly below the part CUT_PART of the budget, for which that stride
+ * leaves enough blocks to choose from. */
+#define CJ2K_HT_CUT_PLANES 2
+#define CJ2K_HT_CUT_STRIDE 13
+#define CJ2K_HT_CUT_PART   0.0125
+
+/* Codes all blocks at plane 0, retains everything and lays it out. cut_is_likely: a small cut is
+ * likely to follow, so that what it needs may be measured at once. */
+Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCoded *coded);
 /* Measures the lengths of each stride-th block at the `count` lowest planes. */
 Cj2kStatus cj2k_ht_measure_lengths(Cj2kRateFrame *frame, uint32_t stride, uint8_t count,
                                    Cj2kMeasured *measured);
@@ -27,7 +35,8 @@ Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
  * input those of another layout of the frame, 0: unknown; on output those of this layout. */
 Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
                                  uint64_t *header_bytes);
-/* Codes the planes chosen last, and checks that the blocks are as measured. */
+/* Codes the planes chosen last, and checks that the blocks are as measured; or has place() do so
+ * later, together with its own work. */
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame);
 
 #endif

@@ -15,7 +15,6 @@
 #include <math.h>
 
 #define PLANES 4  /* bit-planes measured if a large part must be cut */
-#define FEW    2  /* bit-planes measured if a small part must be cut */
 #define MANY   8  /* bit-planes measured if one component may have to give up more than others */
 #define SEARCH 24 /* bit-planes of the search for the first of those */
 /* A frame that exceeds its budget by less than this part gives up planes of only some blocks. */
@@ -98,9 +97,11 @@ static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded
   if (part > 0 && part < LITTLE && ceilings->component == UINT64_MAX) {
     /* A block saves a quarter of its bytes with its lowest plane. Measure blocks for three times
      * the excess, and more if the frame started without an earlier one, which costs time only
-     * once. */
+     * once. What has been measured while the frame was coded will do for a smaller excess. */
     double most = recalled ? 0.1 : 0.02;
-    status = cj2k_ht_measure(frame, cj2k_stride_at_most(most / part), 0, FEW, measured);
+    bool small = recalled && part < CJ2K_HT_CUT_PART;
+    uint32_t stride = small ? CJ2K_HT_CUT_STRIDE : cj2k_stride_at_most(most / part);
+    status = cj2k_ht_measure(frame, stride, 0, CJ2K_HT_CUT_PLANES, measured);
     if (status != CJ2K_OK || can_save(measured, frame->encoder->plan->num_blocks) > over + over / 4)
       return status;
   }
@@ -224,7 +225,7 @@ static Cj2kStatus code_best(Cj2kRateFrame *frame, const Attempt *best, double *e
 
   if (!best->chosen) {
     cj2k_set_base(frame, best->base);
-    status = cj2k_ht_code_all(frame, &coded);
+    status = cj2k_ht_code_all(frame, false, &coded);
     if (status != CJ2K_OK || coded.fits)
       return status; /* coarser steps seldom take more bytes */
   }
@@ -280,7 +281,7 @@ static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
   }
   Cj2kStatus status = cj2k_steps_for_target(frame);
   if (status == CJ2K_OK)
-    status = cj2k_ht_code_all(frame, &search->coded);
+    status = cj2k_ht_code_all(frame, false, &search->coded);
   frame->outcome.base = frame->pace;
   frame->outcome.demand = search->coded.total;
   if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame))

@@ -45,7 +45,7 @@ Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
   cj2k_selection_init(&frame->retained, blocks);
   cj2k_selection_init(&frame->cut, blocks);
   if (encoder->coder == CJ2K_CODER_HT)
-    cj2k_ht_blocks_init(&frame->ht, blocks);
+    cj2k_ht_blocks_init(&frame->ht, encoder->plan);
   return cj2k_layout_init(&frame->layout, encoder->plan, &encoder->layers, options, error);
 }
 
@@ -136,6 +136,7 @@ void cj2k_rate_begin(Cj2kRateFrame *frame)
   bool visible = frame->target.weights == CJ2K_VISUAL_CSF;
 
   frame->limited = false;
+  frame->ht.all_coded = false;
   frame->pace = 0;
   frame->outcome = (Cj2kOutcome){0};
   if (frame->target.average.rate)

@@ -2,15 +2,17 @@
 #include "ht_blocks.h"
 
 #include <glib.h>
+#include <string.h>
 
-void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, uint32_t num_blocks)
+void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, const Cj2kPlan *plan)
 {
-  size_t n = (size_t)num_blocks + 1;
+  size_t n = (size_t)plan->num_blocks + 1;
 
   *ht = (Cj2kHtBlocks){.choices = g_new0(Cj2kHtChoice, n),
                        .blocks = g_new0(Cj2kEncodedBlock, n),
                        .passes = g_new0(Cj2kPassLength, n),
-                       .at_plane_0 = g_new0(uint32_t, n)};
+                       .at_plane_0 = g_new0(uint32_t, n),
+                       .quantisers = g_new0(Cj2kFrameQuantiser, (size_t)plan->num_bands + 1)};
 }
 
 void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht)
@@ -19,6 +21,21 @@ void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht)
   g_free(ht->blocks);
   g_free(ht->passes);
   g_free(ht->at_plane_0);
+  g_free(ht->quantisers);
+}
+
+uint64_t cj2k_ht_blocks_coded(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
+                              const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks)
+{
+  uint64_t bytes = 0;
+
+  for (uint32_t b = 0; b < plan->num_blocks; b++) {
+    bytes += ht->at_plane_0[b] = blocks[b].length;
+    ht->blocks[b].offset = blocks[b].offset;
+  }
+  memcpy(ht->quantisers, quantisers, plan->num_bands * sizeof *quantisers);
+  ht->all_coded = true;
+  return bytes;
 }
 
 void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
@@ -30,13 +47,26 @@ void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
     uint32_t planes = quantisers[plan->blocks[b].band].num_bitplanes;
     uint32_t length = selection->lengths[b];
     ht->choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
-    ht->blocks[b] = (Cj2kEncodedBlock){.length = length,
+    ht->blocks[b] = (Cj2kEncodedBlock){.offset = ht->blocks[b].offset,
+                                       .length = length,
                                        .first_pass = b,
                                        .num_passes = n > 0,
                                        .zero_bitplanes = (uint8_t)(planes - 1 - plane),
                                        .is_ht = 1};
     ht->passes[b] = (Cj2kPassLength){length, 1};
   }
+}
+
+bool cj2k_ht_blocks_have_room(const Cj2kHtBlocks *ht, const Cj2kPlan *plan,
+                              const Cj2kFrameQuantiser *quantisers)
+{
+  if (!ht->all_coded ||
+      memcmp(ht->quantisers, quantisers, plan->num_bands * sizeof *quantisers) != 0)
+    return false;
+  for (uint32_t b = 0; b < plan->num_blocks; b++)
+    if (ht->blocks[b].length > ht->at_plane_0[b])
+      return false;
+  return true;
 }
 
 bool cj2k_ht_blocks_match(const Cj2kHtBlocks *ht, const Cj2kEncodedBlock *coded,

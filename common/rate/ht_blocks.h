@@ -8,19 +8,30 @@
 
 typedef struct {
   Cj2kHtChoice *choices;    /* per block */
-  Cj2kEncodedBlock *blocks; /* their bytes are not known yet */
+  Cj2kEncodedBlock *blocks; /* their bytes are not known yet; offset: where they were last coded at
+                               plane 0 */
   Cj2kPassLength *passes;   /* one for each block */
   uint32_t *at_plane_0;     /* per block: its length when last coded at plane 0 */
+  bool all_coded;           /* the last code() was for all blocks, at plane 0 */
+  Cj2kFrameQuantiser *quantisers; /* per band: those of that code() */
+  Cj2kAgainJob again;             /* the described blocks, if place() codes them */
 } Cj2kHtBlocks;
 
-void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, uint32_t num_blocks);
+void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, const Cj2kPlan *plan);
 void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht);
 
+/* Takes note that all blocks were coded at plane 0. Returns their bytes. */
+uint64_t cj2k_ht_blocks_coded(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
+                              const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks);
 /* Describes a selection whose options are those of cj2k_hulls_set_planes for `num_planes` planes
  * from `first_plane` on. */
 void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                              const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
                              uint32_t num_planes, const Cj2kSelection *selection);
+/* True if the described blocks can be coded into the room that they have: all were coded last with
+ * these quantisers, and none has become longer. */
+bool cj2k_ht_blocks_have_room(const Cj2kHtBlocks *ht, const Cj2kPlan *plan,
+                              const Cj2kFrameQuantiser *quantisers);
 /* True if the coded blocks have the same packet headers as the described ones. */
 bool cj2k_ht_blocks_match(const Cj2kHtBlocks *ht, const Cj2kEncodedBlock *coded,
                           uint32_t num_blocks);

@@ -52,10 +52,11 @@ static Cj2kStatus sample_base(Cj2kRateFrame *frame, double *power, double *base)
   return CJ2K_OK;
 }
 
-static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, Cj2kHtCoded *coded)
+static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, bool cut_is_likely,
+                                 Cj2kHtCoded *coded)
 {
   cj2k_set_base(frame, base);
-  Cj2kStatus status = cj2k_ht_code_all(frame, coded);
+  Cj2kStatus status = cj2k_ht_code_all(frame, cut_is_likely, coded);
   coded->base = base;
   return status;
 }
@@ -79,7 +80,7 @@ static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double
 
   *found = (Found){0};
   for (uint32_t trial = 0; trial < TRIALS; trial++) {
-    if ((status = code_with_base(frame, base, &state->coded)) != CJ2K_OK)
+    if ((status = code_with_base(frame, base, may_be_far && !trial, &state->coded)) != CJ2K_OK)
       return status;
     double total = (double)state->coded.useful;
     if (!trial)
@@ -134,7 +135,7 @@ Cj2kStatus cj2k_ht_search(Cj2kRateFrame *frame, Cj2kHtSearch *state)
     return status;
   /* Sizes jump at the budget: cutting the excess is better than leaving bytes unused. */
   if (!found.found && (double)state->coded.useful < budget && state->search.over > 0)
-    status = code_with_base(frame, state->search.over, &state->coded);
+    status = code_with_base(frame, state->search.over, false, &state->coded);
   state->memory = (Cj2kRateMemory){.base = state->coded.base,
                                    .total = (double)state->coded.useful,
                                    .power = state->search.power};
@@ -159,6 +160,6 @@ Cj2kStatus cj2k_ht_search_below(Cj2kRateFrame *frame, bool whole, Cj2kHtSearch *
     status = search_base(frame, window, base, false, state, &found);
   }
   if (status == CJ2K_OK && !found.found && search->fits > 0 && state->coded.base != search->fits)
-    status = code_with_base(frame, search->fits, &state->coded);
+    status = code_with_base(frame, search->fits, false, &state->coded);
   return status;
 }

@@ -119,9 +119,9 @@ cudaError_t cj2k_cuda_encode_wait(const Cj2kEncodeSlot *slot, cudaEvent_t event)
 /* Waits for all work of the slot. */
 static void synchronise(Cj2kEncodeSlot *slot)
 {
-  cudaStream_t streams[] = {slot->encoder->upload, slot->encoder->gather,
+  cudaStream_t streams[] = {slot->encoder->upload,      slot->encoder->gather,
                             slot->latency.coder.stream, slot->latency.copier.stream,
-                            slot->queue.stream};
+                            slot->place.queue.stream,   slot->queue.stream};
 
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
     if (streams[i])
@@ -175,6 +175,7 @@ static void init_stages(Cj2kEncodeSlot *slot)
     cj2k_cuda_latency_init(slot);
   if (encoder->component_streams)
     cj2k_cuda_components_init(slot);
+  cj2k_cuda_place_init(slot);
 }
 
 static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)

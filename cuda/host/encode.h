@@ -61,8 +61,8 @@ typedef struct {
    * bus. If they were uploaded together, they would also be coded together, with the bus idle. */
   cudaStream_t upload;
   GMutex upload_lock;
-  /* Shared by all slots: for short work at the end of a frame, which in the slots' streams would
-   * wait for kernels of other frames. */
+  /* MQ, shared by all slots: for gathering, which in the slots' streams would wait for kernels of
+   * other frames. */
   cudaStream_t gather;
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far; the next one's number */
@@ -78,12 +78,6 @@ typedef struct {
   bool no_levels;
   Cj2kCudaTopLevel launch;
 } Cj2kCudaTopGroup;
-
-/* The counts after a slice has been coded; they include the slices before it. */
-typedef struct {
-  Cj2kCudaEncodeCounts counts;
-  uint64_t pad; /* to a multiple of 16 bytes */
-} Cj2kCudaPartCounts;
 
 /* The last step, which determines what wait() has to fetch. */
 typedef enum {
@@ -135,14 +129,17 @@ typedef struct {
 typedef struct {
   Cj2kCudaPair choices;
   bool choices_sent;
-  bool all_coded;     /* all blocks have been coded at plane 0 with the current quantisers */
-  bool listed;        /* the last step was for a list of blocks (encode_ht_lists.c) */
-  Cj2kCudaPair again; /* uint32_t: numbers of the blocks that are coded again */
-  uint32_t num_again; /* 0: all blocks are coded */
+  bool all_coded;       /* all blocks have been coded at plane 0 with the current quantisers */
+  bool listed;          /* the last step was for a list of blocks (encode_ht_lists.c) */
+  Cj2kCudaPair again;   /* uint32_t: numbers of the blocks that are coded again */
+  uint32_t num_again;   /* 0: all blocks are coded */
+  Cj2kMeasureJob ahead; /* what code() has measured, too; num_planes 0: nothing */
+  bool found;           /* it is what measure() has asked for */
   Cj2kCudaMemory scratch;
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, distortions, lengths */
+  uint32_t num_planes;      /* that were measured last */
   Cj2kCudaEncodeBlocks job; /* of the last step */
 } Cj2kCudaHtStage;
 
@@ -177,14 +174,18 @@ typedef struct {
    * a part are in host_parts. */
   Cj2kCudaQueue copier;
   cudaEvent_t part_coded[CJ2K_CUDA_MAX_SLICES];
-  Cj2kCudaMemory host_parts; /* Cj2kCudaPartCounts */
+  Cj2kCudaMemory host_parts; /* Cj2kCudaEncodeCounts; they include those of the slices before */
   uint32_t num_parts;        /* parts that remain to be downloaded */
 } Cj2kCudaLatencyStage;
 
 /* Bytes of blocks to the codestream (encode_place.c). */
 typedef struct {
-  Cj2kCudaMemory runs;       /* pinned; Cj2kByteRun */
-  Cj2kCudaMemory codestream; /* to be downloaded, without headers */
+  Cj2kCudaQueue queue; /* several frames in flight: a stream for the end of a frame, which does not
+                          wait for other frames' kernels */
+  Cj2kCudaEncodeBlocks coded; /* of the last code() that left its bytes to place() */
+  Cj2kCudaMemory list;        /* pinned; Cj2kCudaAgain */
+  Cj2kCudaMemory runs;        /* pinned; Cj2kByteRun */
+  Cj2kCudaMemory codestream;  /* to be downloaded, without headers */
 } Cj2kCudaPlaceStage;
 
 #define CJ2K_CUDA_ENCODE_SHARES 4 /* components that have streams of their own, at most */
@@ -237,6 +238,7 @@ void cj2k_cuda_mq_stage_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_mq_stage_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
+void cj2k_cuda_place_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_components_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_components_free(Cj2kEncodeSlot *slot);
@@ -328,6 +330,7 @@ void cj2k_cuda_encode_list_again(Cj2kEncodeSlot *slot);
 /* encode_ht.c, encode_mq.c: parts of cj2k_cuda_encode_fetch. */
 void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);

@@ -193,7 +193,7 @@ static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   switch (slot->step) {
   case CJ2K_CUDA_STEP_MEASURE: cj2k_cuda_encode_measure_result(slot, result); break;
   case CJ2K_CUDA_STEP_GATHER: cj2k_cuda_encode_mq_result(slot, result); break;
-  case CJ2K_CUDA_STEP_PLACE: break;
+  case CJ2K_CUDA_STEP_PLACE: cj2k_cuda_encode_place_result(slot, result); break;
   default:
     if (slot->encoder->ht)
       cj2k_cuda_encode_ht_fetch(slot, result);
@@ -202,16 +202,26 @@ static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   }
 }
 
+/* Waits for the last step. */
+static void wait_for_step(Cj2kEncodeSlot *slot)
+{
+  if (slot->step == CJ2K_CUDA_STEP_PLACE)
+    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
+  else if (slot->encoder->ht)
+    cj2k_cuda_encode_ht_wait(slot);
+  else
+    cj2k_cuda_encode_mq_wait(slot);
+}
+
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   bool ht = slot->encoder->ht;
 
-  if (slot->step == CJ2K_CUDA_STEP_PLACE)
-    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
-  else if (ht)
-    cj2k_cuda_encode_ht_wait(slot);
-  else
-    cj2k_cuda_encode_mq_wait(slot);
+  if (slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found) {
+    fetch_results(slot, result);
+    return;
+  }
+  wait_for_step(slot);
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
   if (slot->transform.timed)

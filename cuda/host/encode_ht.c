@@ -74,12 +74,13 @@ Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, 
       .band_errors = (uint64_t *)(void *)band_errors};
 }
 
-/* Measures all blocks, or those of the stride. */
-static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job, size_t size)
+/* Measures all blocks of *blocks, or those of the stride, and downloads the results. */
+static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
+                        Cj2kCudaEncodeBlocks *blocks)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaPair *measured = &slot->ht.measured;
-  Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  size_t size = measured_size(slot, job->num_planes);
 
   /* Blocks that the stride skips have zeros. */
   CJ2K_CUDA_DO(queue, cudaMemsetAsync(measured->device.data, 0, size, queue->stream));
@@ -98,26 +99,64 @@ static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job, size_t 
   cj2k_cuda_queue_mark(queue, "download");
 }
 
+/* Makes room for the results of a measurement. */
+static void reserve_measured(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  slot->ht.num_planes = job->num_planes;
+  cj2k_cuda_queue_reserve_pair(&slot->queue, &slot->ht.measured,
+                               measured_size(slot, job->num_planes));
+}
+
+/* Measures what the next step is likely to ask for, behind the blocks that are being coded. */
+static void measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  Cj2kCudaEncodeBlocks blocks = slot->ht.job;
+
+  slot->ht.ahead = (Cj2kMeasureJob){0};
+  if (!job)
+    return;
+  reserve_measured(slot, job);
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
+  blocks.stride = job->stride;
+  measure_all(slot, job, &blocks);
+  slot->ht.ahead = *job;
+}
+
+/* Has code() measured what is asked for? */
+static bool is_measured(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  const Cj2kMeasureJob *ahead = &slot->ht.ahead;
+
+  return ahead->num_planes && ahead->stride == job->stride && !job->blocks &&
+         ahead->first_plane == job->first_plane && ahead->num_planes == job->num_planes &&
+         ahead->distortions == job->distortions && !job->band_errors &&
+         cj2k_cuda_blocks_has_quantisers(slot, job->quantisers);
+}
+
 void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  size_t size = measured_size(slot, job->num_planes);
 
-  cj2k_cuda_queue_reserve_pair(queue, &slot->ht.measured, size);
+  slot->ht.found = is_measured(slot, job);
+  if (slot->ht.found)
+    return;
+  slot->ht.ahead = (Cj2kMeasureJob){0};
+  reserve_measured(slot, job);
   cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
   if (!cj2k_cuda_queue_ok(queue))
     return;
   if (job->blocks)
     cj2k_cuda_encode_measure_list(slot, job);
   else
-    measure_all(slot, job, size);
+    measure_all(slot, job, &slot->ht.job);
   cj2k_cuda_queue_record(queue, slot->blocks.done);
 }
 
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
-  Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.job.measure.num_planes);
+  Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes);
 
   result->saturated = counts->saturated;
   result->band_errors = measured.band_errors;
@@ -141,7 +180,7 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot)
   stage->copier = cj2k_cuda_encode_queue(slot, copier);
   stage->host_parts.host = true;
   cj2k_cuda_queue_reserve(queue, &stage->host_parts,
-                          CJ2K_CUDA_MAX_SLICES * sizeof(Cj2kCudaPartCounts));
+                          CJ2K_CUDA_MAX_SLICES * sizeof(Cj2kCudaEncodeCounts));
   for (guint i = 0; i < G_N_ELEMENTS(events); i++)
     CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(events[i], flags));
   for (guint i = 0; i < slot->encoder->slices.count; i++)
@@ -181,9 +220,9 @@ static uint32_t count_parts(const Cj2kEncodeSlot *slot)
   return slot->latency.in_slices && is_large && count > 2 ? count - 2 : 0;
 }
 
-static Cj2kCudaPartCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t slice)
+static Cj2kCudaEncodeCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t slice)
 {
-  return (Cj2kCudaPartCounts *)slot->latency.host_parts.data + slice;
+  return (Cj2kCudaEncodeCounts *)slot->latency.host_parts.data + slice;
 }
 
 /* Codes the blocks that can be coded after slices [first, end), on the coder's stream. */
@@ -247,7 +286,7 @@ static void copy_parts(Cj2kEncodeSlot *slot)
 
   for (uint32_t i = 0; i < slot->latency.num_parts; i++) {
     CJ2K_CUDA_DO(copier, cj2k_cuda_encode_wait(slot, slot->latency.part_coded[i]));
-    uint64_t end = MIN(part_counts(slot, i)->counts.bytes, slot->ht.job.capacity);
+    uint64_t end = MIN(part_counts(slot, i)->bytes, slot->ht.job.capacity);
     if (end == from)
       continue;
     cj2k_cuda_queue_mark(copier, CJ2K_CUDA_BEGIN);
@@ -346,7 +385,6 @@ static void launch(Cj2kEncodeSlot *slot, uint64_t from)
     cj2k_cuda_queue_mark(queue, "code");
   download(slot, from);
   cj2k_cuda_queue_mark(queue, "download");
-  cj2k_cuda_queue_record(queue, slot->blocks.done);
 }
 
 /* Lists the blocks whose choice differs from the one they were coded with, unless they are half of
@@ -417,6 +455,8 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   set_pointers(slot, job, bits);
   ht->all_coded = !job->choices && job->stride == 1;
   launch(slot, from);
+  measure_ahead(slot, job->likely);
+  cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
 }
 
 /* ------------------------------------------------------------------------------- results --- */
@@ -459,6 +499,7 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
     cj2k_cuda_encode_list_again(slot);
   else
     launch(slot, 0);
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
   cj2k_cuda_encode_ht_wait(slot);
 }
 
@@ -477,5 +518,6 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
   result->bytes = slot->blocks.placed ? NULL : slot->blocks.bytes.host.data;
   result->placed = slot->blocks.placed;
+  slot->place.coded = slot->ht.job;
   result->saturated = counts->saturated;
 }

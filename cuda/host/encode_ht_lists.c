@@ -81,6 +81,7 @@ void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   ht->num_again = slot->latency.num_parts = 0;
   slot->blocks.placed = false;
   ht->all_coded = false;
+  ht->ahead = (Cj2kMeasureJob){0};
   cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
   if (job->choices)
     cj2k_cuda_blocks_send(queue, &ht->choices, job->choices,

@@ -19,17 +19,55 @@ bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   return job->may_place && !job->blocks && (encoder->blocking || quiet);
 }
 
-/* With several frames in flight a stream whose work does not wait for other frames' kernels. */
-static Cj2kCudaQueue queue_of(Cj2kEncodeSlot *slot)
+void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)
 {
-  return slot->encoder->blocking ? cj2k_cuda_encode_queue(slot, slot->encoder->gather)
-                                 : slot->queue;
+  cudaStream_t stream = NULL;
+
+  if (!slot->encoder->blocking)
+    return;
+  CJ2K_CUDA_DO(&slot->queue, cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1));
+  slot->place.queue = cj2k_cuda_encode_queue(slot, stream);
+}
+
+/* Lists the blocks that are coded again. Returns how many they are. */
+static uint32_t list_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job)
+{
+  Cj2kCudaAgain *list = slot->place.list.data;
+  uint32_t count = 0;
+
+  for (uint32_t b = 0; b < slot->encoder->plan->num_blocks; b++)
+    if (job->choices[b].plane || !job->choices[b].passes)
+      list[count++] =
+          (Cj2kCudaAgain){.block = b, .length = job->lengths[b], .choice = job->choices[b]};
+  return count;
+}
+
+/* Codes blocks again. They are few: the kernel reads the list from host memory, and of the results
+ * only the counters are copied. */
+static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaPair *coded = &slot->blocks.coded;
+  Cj2kCudaMemory *list = &slot->place.list;
+  Cj2kCudaEncodeBlocks blocks = slot->place.coded;
+
+  list->host = true;
+  cj2k_cuda_queue_reserve(queue, list, slot->encoder->plan->num_blocks * sizeof(Cj2kCudaAgain));
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  blocks.num_blocks = list_again(slot, job);
+  blocks.list = list->data;
+  blocks.again = 1;
+  if (blocks.num_blocks)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&blocks, queue->stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
+                                           sizeof *blocks.counts, queue->stream));
+  cj2k_cuda_queue_mark(queue, "code");
 }
 
 void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
 {
-  const Cj2kCudaQueue queue = queue_of(slot);
   Cj2kCudaPlaceStage *stage = &slot->place;
+  const Cj2kCudaQueue queue = stage->queue.stream ? stage->queue : slot->queue;
   size_t size = job->num_runs * sizeof *job->runs;
 
   stage->runs.host = true;
@@ -46,6 +84,8 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (slot->timed)
     cj2k_cuda_queue_record(&queue, slot->blocks.started);
   cj2k_cuda_queue_mark(&queue, NULL);
+  if (job->again)
+    code_again(slot, job->again, &queue);
   CJ2K_CUDA_DO(&queue, cj2k_cuda_place(&place, queue.stream));
   cj2k_cuda_queue_mark(&queue, "place");
   CJ2K_CUDA_DO(&queue, cudaMemcpyAsync(job->out, stage->codestream.data, job->size,
@@ -54,8 +94,17 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   cj2k_cuda_queue_record(&queue, slot->blocks.done);
 }
 
+void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
+
+  result->unlike = slot->encoder->ht ? counts->unlike : 0;
+}
+
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot)
 {
+  cj2k_cuda_destroy_stream(slot->place.queue.stream);
+  cj2k_cuda_release(&slot->place.list);
   cj2k_cuda_release(&slot->place.runs);
   cj2k_cuda_release(&slot->place.codestream);
 }

@@ -375,6 +375,7 @@ void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot)
 {
   slot->marks.count = 0;
   slot->ht.all_coded = false;
+  slot->ht.ahead = (Cj2kMeasureJob){0};
   slot->timed = cj2k_cuda_times_next(slot->marks.timeline, &slot->frames);
 }
 

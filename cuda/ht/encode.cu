@@ -331,19 +331,30 @@ __device__ void write_block(uint8_t *out, const Parts &parts, const uint8_t *fir
 
 /* ------------------------------------------------------------------------------- kernels --- */
 
-/* Takes room in the frame's bytes, in the order in which blocks get there, and stores the block if
- * it fits. Returns its offset. */
+__device__ void count(uint64_t *counter, uint32_t n)
+{
+  atomicAdd(reinterpret_cast<unsigned long long *>(counter), (unsigned long long)n);
+}
+
+/* Takes room in the frame's bytes, in the order in which blocks get there. Returns its offset. */
+__device__ uint64_t take_room(const Cj2kCudaEncodeBlocks &frame, uint32_t length)
+{
+  return atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
+                   (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
+}
+
+/* Stores the block at `offset` if it fits, kept there: the room of its last coding; else in new
+ * room. Returns its offset. */
 template <class Encoder>
 __device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame, const Encoder &encoder,
-                                const Parts &parts)
+                                const Parts &parts, bool kept, uint64_t offset)
 {
   uint32_t length = parts.magsgn + parts.mel + parts.vlc;
-  uint64_t offset = 0;
   if (encoder.lane == 0) {
-    offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->bytes),
-                       (length + CJ2K_CUDA_BLOCK_ALIGNMENT - 1) & ~(CJ2K_CUDA_BLOCK_ALIGNMENT - 1));
+    if (!kept)
+      offset = take_room(frame, length);
     if (parts.mel + parts.vlc > kMaxScup)
-      atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->failed), 1ull);
+      count(&frame.counts->failed, 1);
   }
   offset = __shfl_sync(kAll, offset, 0);
   __syncwarp();
@@ -356,16 +367,30 @@ __device__ uint64_t store_block(const Cj2kCudaEncodeBlocks &frame, const Encoder
 __device__ void count_saturated(const Cj2kCudaEncodeBlocks &frame, const Samples &samples)
 {
   if (samples.saturated && !frame.again)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
-              (unsigned long long)samples.saturated);
+    count(&frame.counts->saturated, samples.saturated);
 }
 
-template <bool kReversible>
-__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
-                             uint32_t b, BlockMemory *shared)
+/* Can the block be stored where its last coding is? It can if it is as long as was measured, which
+ * the caller has compared with that room. */
+__device__ bool keeps_room(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaAgain &again,
+                           uint32_t length, uint32_t lane)
 {
+  bool same = length == again.length;
+  if (!same && lane == 0)
+    count(&frame.counts->unlike, 1);
+  return same;
+}
+
+/* Codes a block. kAgain: as `again` says; else its choice is in frame.choices. */
+template <bool kReversible, bool kAgain>
+__device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
+                             const Cj2kCudaAgain &again, BlockMemory *shared)
+{
+  uint32_t b = again.block;
   Cj2kHtChoice choice = {0, 1};
-  if (frame.choices)
+  if (kAgain)
+    choice = again.choice;
+  else if (frame.choices)
     choice = frame.choices[b];
   uint32_t num_bitplanes = frame.quantisers[block.band].num_bitplanes;
   uint64_t area = block.area + CJ2K_CUDA_BLOCK_AREA(block.width, block.height);
@@ -378,9 +403,11 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
   Cj2kEncodedBlock coded = {};
   coded.first_pass = b;
   coded.is_ht = 1;
+  uint32_t length = any ? parts.magsgn + parts.mel + parts.vlc : 0;
+  bool kept = kAgain && keeps_room(frame, again, length, encoder.lane);
   if (any) {
-    coded.offset = store_block(frame, encoder, parts);
-    coded.length = parts.magsgn + parts.mel + parts.vlc;
+    coded.offset = store_block(frame, encoder, parts, kept, kept ? frame.coded[b].offset : 0);
+    coded.length = length;
     coded.num_passes = 1;
     coded.zero_bitplanes = (uint8_t)(num_bitplanes - 1 - choice.plane);
   }
@@ -393,21 +420,25 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
 }
 
 /* Kernels with kChosen read the indices that quantise_kernel has chosen, as if they were reversible
- * coefficients. They are kernels of their own, so that the code for all other frames stays as it
- * is without them. */
-template <bool kChosen>
+ * coefficients; those with kAgain code the blocks of frame.list. They are kernels of their own, so
+ * that the code for all other frames stays as it is without them. */
+template <bool kChosen, bool kAgain>
 __global__ void __launch_bounds__(32, kResident) encode_kernel(Cj2kCudaEncodeBlocks frame)
 {
   __shared__ BlockMemory memory;
   uint64_t task = (uint64_t)blockIdx.x * frame.stride;
   if (task >= frame.num_blocks)
     return;
-  uint32_t b = frame.order ? frame.order[task] : (uint32_t)task;
-  const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  if (kChosen || block.reversible)
-    encode_block<true>(frame, block, b, &memory);
+  Cj2kCudaAgain again = {};
+  if (kAgain)
+    again = frame.list[task];
   else
-    encode_block<false>(frame, block, b, &memory);
+    again.block = frame.order ? frame.order[task] : (uint32_t)task;
+  const Cj2kCudaEncodeBlock block = frame.blocks[again.block];
+  if (kChosen || block.reversible)
+    encode_block<true, kAgain>(frame, block, again, &memory);
+  else
+    encode_block<false, kAgain>(frame, block, again, &memory);
 }
 
 template <bool kReversible>
@@ -499,8 +530,10 @@ cudaError_t choose_indices(const Cj2kCudaEncodeBlocks *frame, cudaStream_t strea
   *input = *frame;
   if (!frame->indices || !num_tasks(frame))
     return cudaSuccess;
-  quantise_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   input->coefficients = reinterpret_cast<const uint32_t *>(frame->indices);
+  if (frame->list) /* their indices were chosen when they were coded before */
+    return cudaSuccess;
+  quantise_kernel<<<num_tasks(frame), 32, 0, stream>>>(*frame);
   return cudaGetLastError();
 }
 
@@ -512,7 +545,9 @@ cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t 
   cudaError_t error = choose_indices(frame, stream, &input);
   if (error != cudaSuccess)
     return error;
-  const auto kernel = frame->indices ? encode_kernel<true> : encode_kernel<false>;
+  const auto kernel =
+      frame->list ? (frame->indices ? encode_kernel<true, true> : encode_kernel<false, true>)
+                  : (frame->indices ? encode_kernel<true, false> : encode_kernel<false, false>);
   kernel<<<num_tasks(frame), 32, 0, stream>>>(input);
   return cudaGetLastError();
 }

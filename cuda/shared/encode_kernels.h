@@ -142,7 +142,15 @@ typedef struct {
   uint64_t bytes;     /* of all blocks, each rounded up to CJ2K_CUDA_BLOCK_ALIGNMENT */
   uint64_t saturated; /* as in Cj2kEncodeResult */
   uint64_t failed;    /* blocks that cannot be coded legally */
+  uint64_t unlike;    /* blocks of a list of Cj2kCudaAgain that have another length */
 } Cj2kCudaEncodeCounts;
+
+/* A block that is coded again, into the room that it has. */
+typedef struct {
+  uint32_t block;
+  uint32_t length; /* as measured; at most that of the last coding */
+  Cj2kHtChoice choice;
+} Cj2kCudaAgain;
 
 #define CJ2K_CUDA_BLOCK_ALIGNMENT 16
 
@@ -163,7 +171,9 @@ typedef struct {
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
   const uint32_t *order; /* the numbers of the blocks, on the device or in pinned host memory; NULL:
                             all, in order */
-  uint8_t again;         /* code: coded before, so that saturated samples have been counted */
+  const Cj2kCudaAgain *list; /* code: in place of `order` and `choices`, for blocks that were coded
+                                before with the same quantisers; NULL: not */
+  uint8_t again;             /* code: coded before, so that saturated samples have been counted */
   Cj2kCudaEncodeCounts *counts;
 
   /* code */

@@ -10,7 +10,7 @@
 
 #define FRAMES 6
 
-extern gint num_placed; /* pretend-coders.c */
+extern gint num_placed, num_again, longer_when_again; /* pretend-coders.c */
 
 typedef struct {
   const char *name, *options;
@@ -25,6 +25,9 @@ static const Case cases[] = {
     {"HT, lossless", "block-coder=ht rate-control=lossless", 333, 217, 3},
     {"HT to a budget", "block-coder=ht max-frame-bytes=60000", 333, 217, 3},
     {"HT to a small budget", "block-coder=ht max-frame-bytes=9000", 333, 217, 3},
+    {"HT to a budget, large", "block-coder=ht max-frame-bytes=900000", 2048, 1080, 3},
+    {"HT to a budget, large, in layers", "block-coder=ht max-frame-bytes=900000 num-layers=3", 2048,
+     1080, 3},
     {"HT in layers", "block-coder=ht max-frame-bytes=60000 num-layers=4", 333, 217, 3},
     {"HT in tiles", "block-coder=ht quant-step=0.02 tile-width=100 tile-height=90", 333, 217, 3},
     {"HT, small precincts", SMALL "block-coder=ht quant-step=0.01 sop=true eph=true", 333, 217, 3},
@@ -88,7 +91,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   GByteArray *all = g_byte_array_new();
   Cj2kPacket packet;
 
-  num_placed = 0;
+  num_placed = num_again = 0;
   for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -117,6 +120,8 @@ static void test_case(const Case *c)
            in_flight == 1 ? "one in flight" : "three in flight");
     if (!strstr(c->name, "no bytes"))
       report(places, c->name, "bytes were put to their places");
+    if (strstr(c->name, "large"))
+      report(num_again == FRAMES, c->name, "blocks were coded again in their room");
     g_byte_array_unref(all);
   }
   g_byte_array_unref(expected);
@@ -189,6 +194,35 @@ static void test_growing(void)
   test_picture_clear(&picture);
 }
 
+/* Blocks take other bytes than measured: the frame has an error, the next one is whole. */
+static void test_unlike(void)
+{
+  const Case c = {"other lengths", "block-coder=ht max-frame-bytes=900000"};
+  TestPicture picture;
+  Cj2kPacket packet;
+  bool same = true;
+
+  test_picture_init(&picture, SCENE_NATURAL, 2048, 1080, 3, 8, false, NULL, NULL, 0, 0);
+  Cj2kEncoder *encoder = open_encoder(&c, &picture, 1, false);
+  for (uint32_t i = 0; i < 3; i++) {
+    longer_when_again = i == 1;
+    cj2k_encoder_submit(encoder, &picture.picture, NULL, NULL);
+    g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+    if (i == 1)
+      same &=
+          packet.status == CJ2K_ERROR_LIMIT && strstr(packet.error.text, "not what was measured");
+    else
+      same &= packet.status == CJ2K_OK;
+    g_print("# frame %u: %s, %zu bytes\n", i, packet.error.text, packet.size);
+    same &= i == 1 || (packet.size <= 900000 && packet.size > 890000);
+    cj2k_encoder_release(encoder, &packet);
+  }
+  longer_when_again = 0;
+  cj2k_encoder_close(encoder);
+  report(same, c.name, "an error, and the next frame is whole");
+  test_picture_clear(&picture);
+}
+
 int main(void)
 {
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
@@ -196,6 +230,7 @@ int main(void)
   test_kept(1);
   test_kept(3);
   test_growing();
+  test_unlike();
   g_print("1..%u\n", num_tests);
   return any_failed;
 }

@@ -72,19 +72,39 @@ static uint64_t put_bytes(uint8_t *bytes, uint64_t capacity, uint64_t *taken, ui
 
 /* ---------------------------------------------------------------------------------- HT --- */
 
+gint num_again;         /* lists of blocks that were coded again, into their room */
+gint longer_when_again; /* blocks are then longer than measured */
+
+/* Which block is the i-th one, and what was chosen for it. */
+static Cj2kCudaAgain task(const Cj2kCudaEncodeBlocks *frame, uint32_t i)
+{
+  Cj2kCudaAgain task = {.block = frame->order ? frame->order[i] : i, .choice = {0, 1}};
+
+  if (frame->list)
+    return frame->list[i];
+  if (frame->choices)
+    task.choice = frame->choices[task.block];
+  return task;
+}
+
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
   (void)stream;
+  g_atomic_int_add(&num_again, frame->list != NULL);
   for (uint32_t i = 0; i < frame->num_blocks; i += frame->stride) {
-    uint32_t b = frame->order ? frame->order[i] : i;
+    Cj2kCudaAgain this = task(frame, i);
+    uint32_t b = this.block, plane = this.choice.plane;
     const Cj2kCudaEncodeBlock *block = &frame->blocks[b];
-    uint32_t plane = frame->choices ? frame->choices[b].plane : 0;
-    bool left_out = frame->choices && !frame->choices[b].passes;
     double planes = planes_of(block, frame->quantisers, b);
-    uint32_t length = left_out ? 0 : length_at(block, planes, plane);
+    uint32_t length = this.choice.passes ? length_at(block, planes, plane) : 0;
+    length += frame->list && g_atomic_int_get(&longer_when_again);
     uint8_t all = frame->quantisers[block->band].num_bitplanes;
-    uint64_t offset =
-        put_bytes(frame->bytes, frame->capacity, &frame->counts->bytes, length, b, plane);
+    uint64_t offset = frame->coded[b].offset;
+    if (frame->list && length == this.length)
+      write_bytes(frame->bytes + offset, length, b, plane);
+    else
+      offset = put_bytes(frame->bytes, frame->capacity, &frame->counts->bytes, length, b, plane);
+    frame->counts->unlike += frame->list && length != this.length;
     frame->coded[b] =
         (Cj2kEncodedBlock){.offset = offset,
                            .length = length,

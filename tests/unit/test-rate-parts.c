@@ -336,16 +336,16 @@ static void test_layer_bytes(void)
  * pass. */
 static void test_ht_blocks(void)
 {
-  static const Cj2kFrameQuantiser quantiser = {.num_bitplanes = 12};
+  static const Cj2kFrameQuantiser quantiser = {.num_bitplanes = 12}, other = {.num_bitplanes = 11};
   uint8_t options[] = {0, 1, 3};
   uint32_t lengths[] = {0, 40, 90};
   Cj2kSelection selection = {.options = options, .lengths = lengths};
   Cj2kPlanBlock blocks[3] = {{0}};
-  Cj2kPlan plan = {.num_blocks = 3, .blocks = blocks};
+  Cj2kPlan plan = {.num_blocks = 3, .num_bands = 1, .blocks = blocks};
   Cj2kEncodedBlock coded[3];
   Cj2kHtBlocks ht;
 
-  cj2k_ht_blocks_init(&ht, 3);
+  cj2k_ht_blocks_init(&ht, &plan);
   cj2k_ht_blocks_describe(&ht, &plan, &quantiser, 2, 3, &selection);
   g_assert_cmpuint(ht.choices[0].passes, ==, 0);
   g_assert_cmpuint(ht.choices[1].passes, ==, 1);
@@ -358,6 +358,22 @@ static void test_ht_blocks(void)
   g_assert_true(cj2k_ht_blocks_match(&ht, coded, 3));
   coded[2].length--;
   g_assert_false(cj2k_ht_blocks_match(&ht, coded, 3));
+
+  /* Their room, from a coding at plane 0, if that was the last one. */
+  Cj2kEncodedBlock all[] = {{.length = 10}, {.length = 60, .offset = 16}, {.length = 90}};
+  g_assert_false(cj2k_ht_blocks_have_room(&ht, &plan, &quantiser));
+  g_assert_cmpuint(cj2k_ht_blocks_coded(&ht, &plan, &quantiser, all), ==, 160);
+  cj2k_ht_blocks_describe(&ht, &plan, &quantiser, 2, 3, &selection);
+  g_assert_cmpuint(ht.blocks[1].offset, ==, 16);
+  g_assert_true(cj2k_ht_blocks_have_room(&ht, &plan, &quantiser));
+  g_assert_false(cj2k_ht_blocks_have_room(&ht, &plan, &other));
+  lengths[2]++;
+  cj2k_ht_blocks_describe(&ht, &plan, &quantiser, 2, 3, &selection);
+  g_assert_false(cj2k_ht_blocks_have_room(&ht, &plan, &quantiser));
+  ht.all_coded = false;
+  lengths[2]--;
+  cj2k_ht_blocks_describe(&ht, &plan, &quantiser, 2, 3, &selection);
+  g_assert_false(cj2k_ht_blocks_have_room(&ht, &plan, &quantiser));
   cj2k_ht_blocks_clear(&ht);
 }
 
