@@ -96,6 +96,47 @@ static inline void cj2k_send_lengths(Cj2kPlainBits *out, const Cj2kPacketSource 
   *out = bits;
 }
 
+/* The same with bypass alone for the first passes, more than ten: after the segment of ten passes
+ * segments come in pairs, of raw passes and of a cleanup pass. */
+static inline void cj2k_send_bypass(Cj2kPlainBits *out, const Cj2kPassLength *passes,
+                                    uint32_t count, uint8_t *lblock)
+{
+  uint32_t first = passes[9].length, before = first, all = first >> 3, num_pairs = (count - 10) / 3;
+  uint32_t rest = (count - 10) % 3, last = 0;
+  Cj2kPlainBits bits = *out; /* in registers */
+  struct {
+    uint32_t raw, cleanup;
+  } pairs[CJ2K_MAX_PASSES / 3];
+
+  passes += 10;
+  for (uint32_t i = 0; i < num_pairs; i++, passes += 3) {
+    uint32_t raw = passes[1].length - before, cleanup = passes[2].length - passes[1].length;
+    before = passes[2].length;
+    pairs[i].raw = raw;
+    pairs[i].cleanup = cleanup;
+    all |= raw >> 1 | cleanup;
+  }
+  if (rest) {
+    last = passes[rest - 1].length - before;
+    all |= last >> (rest - 1);
+  }
+  uint32_t n = cj2k_length_bits(all, 1, *lblock);
+  cj2k_plain_put_ones(&bits, n - *lblock);
+  *lblock = (uint8_t)n;
+  cj2k_plain_put(&bits, first, n + 3);
+  if (n <= 27)
+    for (uint32_t i = 0; i < num_pairs; i++)
+      cj2k_plain_put(&bits, (uint64_t)pairs[i].raw << n | pairs[i].cleanup, 2 * n + 1);
+  else
+    for (uint32_t i = 0; i < num_pairs; i++) {
+      cj2k_plain_put(&bits, pairs[i].raw, n + 1);
+      cj2k_plain_put(&bits, pairs[i].cleanup, n);
+    }
+  if (rest)
+    cj2k_plain_put(&bits, last, n + rest - 1);
+  *out = bits;
+}
+
 /* The same if all passes share one length. */
 static inline void cj2k_send_length(Cj2kPlainBits *bits, uint32_t length, uint32_t passes,
                                     uint8_t *lblock)

@@ -173,7 +173,9 @@ static void put_passes(const Cj2kPacketSource *source, uint32_t b, uint32_t pass
   uint8_t lblock = 3;
 
   cj2k_send_num_passes(bits, passes);
-  if (style)
+  if (style == CJ2K_STYLE_BYPASS && passes > 10)
+    cj2k_send_bypass(bits, source->passes + source->blocks[b].first_pass, passes, &lblock);
+  else if (style)
     cj2k_send_lengths(bits, source, b, 0, passes, style == CJ2K_STYLE_BYPASS, &lblock);
   else
     cj2k_send_length(bits, length, passes, &lblock);
