@@ -92,6 +92,7 @@ typedef struct {
   uint16_t *octets;    /* by code-block: number of octets */
   uint8_t *has_place;  /* by code-block: it belongs to a resolution that is decoded */
   uint16_t *classes;   /* workspace */
+  uint32_t *work;      /* workspace: of MQ blocks, in the order of their list */
 } Cj2kCudaDecodeTables;
 
 /* Tables that follow from plan and layout (decode_output.c). */

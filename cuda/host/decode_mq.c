@@ -26,9 +26,7 @@ static const struct {
 
 typedef struct {
   const Cj2kDecodeSlot *slot;
-  const Cj2kCodedFrame *coded;
-  const uint32_t *numbers; /* of the group's blocks; NULL: it has all blocks of the frame */
-  const uint32_t *list;    /* blocks of the group, those with most work first */
+  const uint32_t *work; /* of the group's blocks; most first */
   uint32_t count;
   uint32_t max_lanes; /* largest number of blocks of a warp, as a binary logarithm */
   uint32_t *warps;    /* output, by warp: its first block in the list */
@@ -50,29 +48,27 @@ uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFra
   return length + slot->tables.octets[block] * 32u * passes / 72u;
 }
 
-/* The number in the frame of entry n of the list. */
-static uint32_t number_of(const Warps *plan, uint32_t n)
+/* Are there more warps than if all were full? */
+static bool can_be_fewer(const Warps *plan)
 {
-  return plan->numbers ? plan->numbers[plan->list[n]] : plan->list[n];
-}
-
-static uint64_t work_of(const Warps *plan, uint32_t n)
-{
-  return cj2k_cuda_decode_mq_work(plan->slot, plan->coded, number_of(plan, n));
+  return plan->num_warps > (plan->count >> plan->max_lanes) + 1;
 }
 
 /* Gives each warp as many blocks as it can finish within `time`, at least one. Returns the number
- * of instructions that all warps issue. */
-static uint64_t plan_warps(Warps *plan, uint64_t time)
+ * of instructions that all warps issue; once it is above `limit` and there are more warps than full
+ * ones would be, it stops. */
+static uint64_t plan_warps(Warps *plan, uint64_t time, uint64_t limit)
 {
   uint64_t issued = 0;
   plan->lanes = plan->num_warps = 0;
   for (uint32_t n = 0; n < plan->count; n += 1u << plan->lanes) {
-    uint64_t work = work_of(plan, n);
+    uint64_t work = plan->work[n];
     while (plan->lanes < plan->max_lanes && work * symbol[plan->lanes + 1].time <= time)
       plan->lanes++;
     plan->warps[plan->num_warps++] = n;
     issued += work * symbol[plan->lanes].instructions;
+    if (issued > limit && can_be_fewer(plan))
+      break;
   }
   plan->warps[plan->num_warps] = plan->count;
   return issued;
@@ -84,12 +80,11 @@ static uint64_t plan_warps(Warps *plan, uint64_t time)
  * warps fit on a multiprocessor, one frame shall not use more than half of the GPU's time. */
 static void choose_warps(Warps *plan)
 {
-  uint64_t time = work_of(plan, 0) * symbol[0].time;
+  uint64_t time = (uint64_t)plan->work[0] * symbol[0].time;
   uint64_t frames = MAX((plan->slot->backend->frames_in_flight + 1) / 2,
                         plan->slot->tables.mq_octets > 32 ? 2u : 1u);
   uint64_t rate = (uint64_t)ISSUE_RATE * plan->slot->backend->multiprocessors;
-  while (plan_warps(plan, time) * frames > rate * time &&
-         plan->num_warps > (plan->count >> plan->max_lanes) + 1)
+  while (plan_warps(plan, time, rate * time / frames) > rate * time / frames && can_be_fewer(plan))
     time += time / 8 + 1;
 }
 
@@ -103,32 +98,42 @@ static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *co
          ~1u;
 }
 
+/* Sets the work of the group's blocks, and the places of their bit-planes. Both follow from records
+ * all over the frame, which are therefore visited once. */
+static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, const uint32_t *numbers,
+                        Cj2kCudaDecodeBlocks *frame)
+{
+  const uint32_t *list = cj2k_cuda_decode_host_record(slot, frame->mq.order);
+  uint32_t *offsets = cj2k_cuda_decode_host_record(slot, frame->mq.offsets);
+
+  for (uint32_t n = 0; n < frame->mq.count; n++) {
+    uint32_t number = numbers ? numbers[list[n]] : list[n];
+    slot->tables.work[n] = cj2k_cuda_decode_mq_work(slot, coded, number);
+    offsets[n] = (uint32_t)frame->mq.plane_words;
+    frame->mq.plane_words += plane_words(slot, coded, number);
+  }
+}
+
 Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                      const uint32_t *numbers, Cj2kCudaDecodeBlocks *frame,
                                      Cj2kError *error)
 {
-  uint32_t *offsets = cj2k_cuda_decode_host_record(slot, frame->mq.offsets);
   if (frame->mq.count == 0)
     return CJ2K_OK;
+  list_blocks(slot, coded, numbers, frame);
   frame->mq.max_octets = slot->tables.mq_octets;
   frame->mq.words = CJ2K_CUDA_MQ_WORDS(slot->tables.mq_octets);
   uint32_t max_lanes = MAX_LOG_LANES;
   while (max_lanes > 2 && ((uint64_t)frame->mq.words * sizeof(uint32_t) << max_lanes) > WARP_BYTES)
     max_lanes--;
   Warps plan = {.slot = slot,
-                .coded = coded,
-                .numbers = numbers,
-                .list = cj2k_cuda_decode_host_record(slot, frame->mq.order),
+                .work = slot->tables.work,
                 .count = frame->mq.count,
                 .max_lanes = max_lanes,
                 .warps = cj2k_cuda_decode_host_record(slot, frame->mq.warps)};
   choose_warps(&plan);
   frame->mq.num_warps = plan.num_warps;
   frame->mq.lanes = MAX(1u << plan.lanes, 4);
-  for (uint32_t n = 0; n < frame->mq.count; n++) {
-    offsets[n] = (uint32_t)frame->mq.plane_words;
-    frame->mq.plane_words += plane_words(slot, coded, number_of(&plan, n));
-  }
   if (frame->mq.plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   return CJ2K_OK;

@@ -37,6 +37,7 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   slot->tables.octets = g_renew(uint16_t, slot->tables.octets, plan->num_blocks);
   slot->tables.has_place = g_renew(uint8_t, slot->tables.has_place, plan->num_blocks);
   slot->tables.classes = g_renew(uint16_t, slot->tables.classes, plan->num_blocks);
+  slot->tables.work = g_renew(uint32_t, slot->tables.work, plan->num_blocks);
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
@@ -218,4 +219,5 @@ void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
   g_free(tables->octets);
   g_free(tables->has_place);
   g_free(tables->classes);
+  g_free(tables->work);
 }
