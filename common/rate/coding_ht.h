@@ -18,8 +18,8 @@ typedef struct {
  * earlier one, its excess is mostly below the part CUT_PART of the budget, for which that stride
  * leaves enough blocks to choose from. */
 #define CJ2K_HT_CUT_PLANES 2
-#define CJ2K_HT_CUT_STRIDE 13
-#define CJ2K_HT_CUT_PART   0.0125
+#define CJ2K_HT_CUT_STRIDE 11
+#define CJ2K_HT_CUT_PART   0.015
 
 /* Codes all blocks at plane 0, retains everything and lays it out. cut_is_likely: a small cut is
  * likely to follow, so that what it needs may be measured at once. */
