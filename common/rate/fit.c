@@ -9,10 +9,16 @@
  * budget is unused, then, up to MOST_ROUNDS, until less than 1/MUCH_ROOM is. */
 #define FIT_ROUNDS  8
 #define MOST_ROUNDS 48
-#define LEAST_ROOM  8192
+#define LEAST_ROOM  4096
 #define MUCH_ROOM   512
 /* Iterations of the estimate of the bytes that are left for blocks. */
 #define HEADER_ROUNDS 6
+/* The first layout leaves so many bytes, and this part of the budget, but at most a third of what
+ * may remain unused: the size of its headers is an estimate, and a layout that fits is mostly the
+ * last.
+ */
+#define MARGIN_BYTES 64
+#define MARGIN_PART  16384
 /* Bytes added to blocks increase the headers by at most 1/HEADER_PART of that. */
 #define HEADER_PART 32
 
@@ -49,9 +55,10 @@ static uint64_t first_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
                             Cj2kSelection *selection, uint64_t header_bytes)
 {
   uint64_t budget = task->ceilings->frame, low = 0, high = budget - task->least_bytes;
+  uint64_t margin = MIN(MARGIN_BYTES + budget / MARGIN_PART, budget / LEAST_ROOM / 3);
 
   if (header_bytes)
-    return budget - MIN(header_bytes, budget);
+    return budget - MIN(header_bytes + margin, budget);
   for (uint32_t round = 0; round < HEADER_ROUNDS && low < high; round++) {
     uint64_t bytes = low + (high - low + 1) / 2, bodies;
     cj2k_hulls_take(hulls, bytes, selection, &bodies);
