@@ -141,23 +141,35 @@ static inline void cj2k_bits_put_plain(Cj2kBitWriter *bits, const uint8_t *plain
   uint64_t at = 0, word;
 
   cj2k_bits_drain(bits);
+  if (count >= 64 && bits->room == 7) { /* rounds begin with a whole byte */
+    uint32_t n = 7 - bits->count;
+    cj2k_bits_put(bits, cj2k_plain_get(plain, 0, n), n);
+    cj2k_bits_drain(bits);
+    at = n;
+  }
   while (count - at >= 64) {
     uint32_t n = 56 - bits->count; /* together with the waiting bits, seven bytes */
     memcpy(&word, plain + at / 8, sizeof word);
-    word = GUINT64_FROM_BE(word) << at % 8 >> (64 - n) | bits->window << n;
-    uint64_t holes = ~(word << 8); /* a byte 0xFF becomes 0; the eighth byte does not */
-    if (bits->room == 8 && !((holes - ones) & ~holes & ones << 7)) {
-      cj2k_bytes_reserve(bits->out, 16);
-      word = GUINT64_TO_BE(word << 8);
-      memcpy(bits->out->data + bits->out->size, &word, sizeof word);
+    word = (GUINT64_FROM_BE(word) << at % 8 >> (64 - n) | bits->window << n) << 8;
+    uint64_t holes = ~word; /* a byte 0xFF becomes 0; the eighth byte does not */
+    uint64_t full = (holes - ones) & ~holes & ones << 7;
+    uint64_t bytes = GUINT64_TO_BE(word);
+    cj2k_bytes_reserve(bits->out, 16);
+    uint8_t *out = bits->out->data + bits->out->size;
+    memcpy(out, &bytes, sizeof bytes);
+    if (!full) {
       bits->out->size += 7;
-      bits->count = 0;
       at += n;
-    } else {
-      cj2k_bits_put(bits, cj2k_plain_get(plain, at, 24), 24);
-      cj2k_bits_drain(bits);
-      at += 24;
+    } else { /* up to the first 0xFF, and seven bits that follow it */
+      uint32_t before = 0;
+      while (out[before] != 0xff)
+        before++;
+      at += 8 * (before + 1) - bits->count;
+      out[before + 1] = (uint8_t)cj2k_plain_get(plain, at, 7);
+      bits->out->size += before + 2;
+      at += 7;
     }
+    bits->count = 0;
   }
   for (uint32_t n; at < count; at += n) {
     n = (uint32_t)MIN(count - at, 32);

@@ -8,11 +8,14 @@
 #define SENT  0x80 /* flag of a node whose zero bit-planes were sent */
 #define AHEAD 8    /* blocks whose passes are prefetched */
 
-/* A band of a precinct, and the bits of a block that wait to be appended. */
+/* A band of a precinct. */
 typedef struct {
   Cj2kTagTree tree;
   uint32_t root_bit; /* 1 << level of the root */
+  uint32_t last;     /* number of the last block */
   uint8_t *nodes;    /* least number of zero bit-planes, or NEVER */
+  uint8_t style;     /* where its segments may end: bits of CJ2K_STYLE_ENDS */
+  bool whole;        /* all blocks are in the layer */
 } Band;
 
 /* The bits of one code-block, which are appended together. */
@@ -190,61 +193,170 @@ static inline void prefetch_passes(const Cj2kPacketSource *source, uint32_t b)
   __builtin_prefetch(passes + 16);
 }
 
-/* Writes all blocks. `whole`: all are in the layer. */
-static inline uint64_t put_blocks(const Cj2kSingleLayer *single, const Cj2kPlanPrecinctBand *range,
-                                  const Band *band, uint8_t style, bool whole, Cj2kPlainBits *out)
+/* One block whose tree bits cannot be told from its parent alone, or which has several passes.
+ * Returns its bytes. */
+static uint32_t put_block(const Cj2kSingleLayer *single, const Band *band, uint32_t x, uint32_t y,
+                          uint32_t b, Cj2kPlainBits *bits)
 {
   const Cj2kPacketSource *source = single->source;
-  uint32_t b = range->first_block, last = b + range->blocks_x * range->blocks_y - 1;
-  bool prefetches = style && !(style & CJ2K_STYLE_HT);
-  Cj2kPlainBits bits = *out; /* in registers */
+  uint32_t passes = source->retained[b], length = 0;
   BlockBits block = {0};
-  uint64_t body = 0;
 
-  for (uint32_t y = 0; y < range->blocks_y; y++)
-    for (uint32_t x = 0; x < range->blocks_x; x++, b++) {
-      uint32_t passes = source->retained[b];
-      if (prefetches)
-        prefetch_passes(source, MIN(b + AHEAD, last));
-      single->starts[b] = body;
-      if (whole)
-        add_trees(band, x, y, &block, &bits);
-      else
-        add_inclusion(band, x, y, &block, &bits);
-      if (!whole && passes)
-        add_zero_bitplanes(band, x, y, &block, &bits);
-      if (passes) {
-        uint32_t length = cj2k_layer_bytes_of(source, b, 0, passes);
-        if (passes == 1) {
-          add_pass(&block, length, &bits);
-        } else {
-          append(&block, &bits);
-          put_passes(source, b, passes, style, length, &bits);
-        }
-        body += length;
-      }
-      append(&block, &bits);
+  if (band->whole)
+    add_trees(band, x, y, &block, bits);
+  else
+    add_inclusion(band, x, y, &block, bits);
+  if (!band->whole && passes)
+    add_zero_bitplanes(band, x, y, &block, bits);
+  if (passes) {
+    length = cj2k_layer_bytes_of(source, b, 0, passes);
+    if (passes == 1) {
+      add_pass(&block, length, bits);
+    } else {
+      append(&block, bits);
+      put_passes(source, b, passes, band->style, length, bits);
     }
-  *out = bits;
+  }
+  append(&block, bits);
+  return length;
+}
+
+/* A row of blocks, and the nodes above it. */
+typedef struct {
+  const Band *band;
+  uint32_t y, b;                        /* its first block */
+  uint8_t *nodes[CJ2K_TAG_TREE_LEVELS]; /* of each level */
+} Row;
+
+/* The bits of a block of one pass whose nearest ancestor that is not sent with it has been sent: a
+ * one for itself and for each node that is sent with it, their zero bit-planes from the top on, and
+ * what add_pass() adds. Returns their number; 0: more than fit into a word. */
+static inline uint32_t simple_bits(const Row *row, uint32_t x, uint32_t top, uint32_t known,
+                                   uint32_t length, uint64_t *word)
+{
+  uint32_t size = 32u - (uint32_t)__builtin_clz(length | 4), n = top + 1;
+  uint64_t trees = (UINT64_C(2) << top) - 1;
+
+  for (uint32_t level = top + 1; level-- > 0;) {
+    uint32_t value = row->nodes[level][x >> level], zeros = value - known;
+    if (G_UNLIKELY(n + zeros >= MOST_BITS))
+      return 0;
+    trees = trees << (zeros + 1) | 1;
+    n += zeros + 1;
+    known = value;
+  }
+  n += 2 * size - 1;
+  *word = (trees << (size - 1) | ((UINT64_C(1) << (size - 2)) - 2)) << size | length;
+  return n <= MOST_BITS ? n : 0;
+}
+
+/* Cj2kPlainBits in registers, for bits of which at most MOST_BITS are appended at a time. */
+typedef struct {
+  uint8_t *at;     /* NULL: they are in Cj2kPlainBits */
+  uint64_t window; /* the lowest `count` bits wait, fewer than eight */
+  uint32_t count;
+} Words;
+
+static inline Words begin_words(Cj2kPlainBits *bits, uint32_t blocks)
+{
+  cj2k_plain_drain(bits);
+  cj2k_bytes_reserve(bits->out, (size_t)blocks * sizeof(uint64_t) + 16);
+  return (Words){bits->out->data + bits->out->size, bits->window, bits->count};
+}
+
+static inline void end_words(Words *words, Cj2kPlainBits *bits)
+{
+  if (words->at) {
+    bits->out->size = (size_t)(words->at - bits->out->data);
+    bits->window = words->window;
+    bits->count = words->count;
+    words->at = NULL;
+  }
+}
+
+/* Without a branch, because how many bytes become whole is hard to foresee. */
+static inline void put_word(Words *words, uint64_t word, uint32_t n)
+{
+  uint32_t count = words->count + n;
+
+  words->window = words->window << n | word;
+  uint64_t bytes = GUINT64_TO_BE(words->window << (64 - count));
+  memcpy(words->at, &bytes, sizeof bytes);
+  words->at += count / 8;
+  words->count = count % 8;
+}
+
+/* Writes a row whose first block begins at `body` in that of the band. Returns where its last one
+ * ends. Most blocks have one pass, and bits that fit into a word. */
+static uint64_t put_row(const Cj2kSingleLayer *single, const Row *row, uint64_t body,
+                        Cj2kPlainBits *bits)
+{
+  const Cj2kPacketSource *source = single->source;
+  const Band *band = row->band;
+  uint32_t width = band->tree.width[0], levels = band->tree.num_levels, b = row->b, n;
+  bool whole = band->whole, prefetches = band->style && !(band->style & CJ2K_STYLE_HT);
+  Words words = {0};
+  uint64_t word;
+
+  for (uint32_t x = 0; x < width; x++, b++) {
+    uint32_t top = (uint32_t)__builtin_ctz(x | row->y | band->root_bit);
+    uint32_t above = top + 1 < levels ? row->nodes[top + 1][x >> (top + 1)] : SENT;
+    if (prefetches)
+      prefetch_passes(source, MIN(b + AHEAD, band->last));
+    single->starts[b] = body;
+    if (G_LIKELY(source->retained[b] == 1 && (whole || above & SENT))) {
+      uint32_t length = cj2k_layer_bytes_of(source, b, 0, 1);
+      n = simple_bits(row, x, top, above & ~SENT & 0xff, length, &word);
+      if (G_LIKELY(n)) {
+        if (!words.at)
+          words = begin_words(bits, width - x);
+        for (uint32_t level = top; level > 0 && !whole; level--)
+          row->nodes[level][x >> level] |= SENT;
+        put_word(&words, word, n);
+        body += length;
+        continue;
+      }
+    }
+    end_words(&words, bits);
+    body += put_block(single, band, x, row->y, b, bits);
+  }
+  end_words(&words, bits);
+  return body;
+}
+
+/* Writes all blocks. Returns their bytes. */
+static uint64_t put_rows(const Cj2kSingleLayer *single, const Band *band, uint32_t first,
+                         uint32_t height, Cj2kPlainBits *bits)
+{
+  uint32_t width = band->tree.width[0];
+  uint64_t body = 0;
+  Row row = {.band = band};
+
+  for (uint32_t y = 0; y < height; y++) {
+    row.y = y;
+    row.b = first + y * width;
+    for (uint32_t level = 0; level < band->tree.num_levels; level++)
+      row.nodes[level] = node_of(band, level, 0, y);
+    body = put_row(single, &row, body, bits);
+  }
   return body;
 }
 
 bool cj2k_single_write(const Cj2kSingleLayer *single, const Cj2kPlanPrecinctBand *range,
                        uint8_t style, Cj2kPlainBits *bits, uint64_t *body_size)
 {
-  Band band = {.nodes = single->nodes + range->first_node};
+  uint32_t size = range->blocks_x * range->blocks_y;
+  Band band = {.nodes = single->nodes + range->first_node, .last = range->first_block + size - 1};
   uint32_t count = set_leaves(single, range, band.nodes);
 
   if (!count)
     return false;
-  style &= CJ2K_STYLE_ENDS;
+  band.style = style & CJ2K_STYLE_ENDS;
+  band.whole = count == size;
   cj2k_tag_tree_init(&band.tree, range->blocks_x, range->blocks_y);
   /* there is a leaf. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
   band.root_bit = 1u << (band.tree.num_levels - 1);
   fill_tree(&band, range->blocks_y);
-  if (count == range->blocks_x * range->blocks_y)
-    *body_size = put_blocks(single, range, &band, style, true, bits);
-  else
-    *body_size = put_blocks(single, range, &band, style, false, bits);
+  *body_size = put_rows(single, &band, range->first_block, range->blocks_y, bits);
   return true;
 }

@@ -374,6 +374,64 @@ static void test_parts(void)
   g_rand_free(rand);
 }
 
+/* --- a single layer --- */
+
+/* Blocks of up to so many zero bit-planes and bytes; `missing` of eight are in no layer. */
+static void fill_singly(Fixture *f, GRand *rand, int zeros, int length_bits, int missing)
+{
+  uint32_t n = f->plan->num_blocks;
+
+  f->blocks = g_new0(Cj2kEncodedBlock, n + 1);
+  f->passes = g_new0(Cj2kPassLength, n + 1);
+  f->retained = g_malloc0((size_t)(n + 1) * 2);
+  for (uint32_t b = 0; b < n; b++) {
+    uint32_t length = (uint32_t)g_rand_int_range(rand, 0, 1 << length_bits);
+    bool is_in = g_rand_int_range(rand, 0, 8) >= missing;
+    f->passes[b] = (Cj2kPassLength){.length = length, .terminated = 1};
+    f->blocks[b] = (Cj2kEncodedBlock){.length = length,
+                                      .first_pass = b,
+                                      .num_passes = is_in,
+                                      .zero_bitplanes = (uint8_t)g_rand_int_range(rand, 0, zeros),
+                                      .is_ht = 1};
+    f->retained[b] = f->retained[n + b] = is_in;
+  }
+}
+
+/* The packets of a single layer are those that the writer for several layers makes if nothing is in
+ * the second one. */
+static void test_single(void)
+{
+  GRand *rand = g_rand_new_with_seed(11);
+
+  for (int round = 0; round < 300; round++) {
+    Cj2kEncoderParams params;
+    Fixture f;
+    random_params(rand, &params);
+    params.block_coder = round % 3 ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
+    params.codeblock_style = 0;
+    open_plan(&f, &params, (uint32_t)g_rand_int_range(rand, 2, 300),
+              (uint32_t)g_rand_int_range(rand, 2, 200), 3);
+    fill_singly(&f, rand, g_rand_boolean(rand) ? 74 : 3, g_rand_int_range(rand, 1, 25),
+                round % 5 ? g_rand_int_range(rand, 0, 9) : 0);
+    Cj2kPacketSource source = {
+        .blocks = f.blocks, .passes = f.passes, .num_layers = 1, .retained = f.retained};
+    Cj2kPacketWriter *single = cj2k_packet_writer_new(f.plan, 1),
+                     *general = cj2k_packet_writer_new(f.plan, 2);
+    const Cj2kWrittenPacket *packets = cj2k_packets_prepare(single, &source, NULL);
+    source.num_layers = 2;
+    const Cj2kWrittenPacket *expected = cj2k_packets_prepare(general, &source, NULL);
+    for (uint32_t p = 0; p < f.plan->num_precincts; p++) {
+      g_assert_cmpmem(packets[p].header, packets[p].header_size, expected[2 * p].header,
+                      expected[2 * p].header_size);
+      g_assert_cmpuint(packets[p].body_size, ==, expected[2 * p].body_size);
+    }
+    cj2k_packet_writer_free(single);
+    cj2k_packet_writer_free(general);
+    close_plan(&f);
+  }
+  g_rand_free(rand);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -381,5 +439,6 @@ int main(int argc, char **argv)
   g_test_add_func("/writer/threads", test_threads);
   g_test_add_func("/writer/false-eoc", test_false_eoc);
   g_test_add_func("/writer/parts", test_parts);
+  g_test_add_func("/writer/single", test_single);
   return g_test_run();
 }
