@@ -13,12 +13,14 @@
 #define FAR           16384
 #define FILLED        16384
 #define NEARLY_FILLED 256
+/* Slope of the only option of a block that was not measured: the highest. */
+#define FIXED_SLOPE UINT16_MAX
 
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads)
 {
   size_t n = (size_t)plan->num_blocks + 1;
 
-  *hulls = (Cj2kHulls){.plan = plan, .threads = threads, .lowest = 1};
+  *hulls = (Cj2kHulls){.plan = plan, .threads = threads, .lowest = 1, .stride = 1};
   hulls->first = g_new0(uint32_t, n);
   hulls->counts = g_new0(uint8_t, n);
   hulls->all_counts = g_new0(uint8_t, n);
@@ -95,14 +97,35 @@ static void clear_sums(Cj2kHulls *hulls)
   memset(hulls->groups, 0, sizeof hulls->groups);
 }
 
+/* Bytes of the blocks that were not measured. */
+static uint64_t fixed_bytes(const Cj2kHulls *hulls)
+{
+  uint32_t num_blocks = hulls->plan->num_blocks;
+  const uint32_t *fixed = hulls->fixed;
+  uint64_t sum = 0;
+
+  if (hulls->stride == 1)
+    return 0;
+  for (uint32_t b = 0; b < num_blocks; b++)
+    sum += fixed[b];
+  for (uint32_t b = 0; b < num_blocks; b += hulls->stride)
+    sum -= fixed[b];
+  return sum;
+}
+
 /* Sums up the bytes of each class and of groups. Class 0 is not counted, because no cut retains
  * it. */
 static void sum_up(Cj2kHulls *hulls)
 {
   uint32_t lowest = CJ2K_SLOPE_CLASSES, highest = 0;
+  uint64_t fixed = fixed_bytes(hulls);
 
   clear_sums(hulls);
-  for (uint32_t b = 0; b < hulls->plan->num_blocks; b++) {
+  if (fixed) {
+    lowest = highest = FIXED_SLOPE;
+    hulls->sums[FIXED_SLOPE] = hulls->groups[FIXED_SLOPE / CJ2K_SLOPE_GROUP] = fixed;
+  }
+  for (uint32_t b = 0; b < hulls->plan->num_blocks; b += hulls->stride) {
     const Cj2kHullPoint *point = hulls->points + hulls->first[b], *end = point + hulls->counts[b];
     if (point == end)
       continue;
@@ -147,6 +170,7 @@ static void set_block_floor(Cj2kHulls *hulls, uint32_t b, uint32_t slope)
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 {
   hulls->floors[component] = slope;
+  hulls->stride = 1; /* it may leave out blocks that were not measured */
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++)
     if (hulls->components[b] == component)
       set_block_floor(hulls, b, slope);
@@ -157,6 +181,7 @@ void cj2k_hulls_set_floors(Cj2kHulls *hulls, uint32_t slope)
 {
   for (uint32_t c = 0; c < hulls->plan->num_components; c++)
     hulls->floors[c] = slope;
+  hulls->stride = 1;
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++)
     set_block_floor(hulls, b, slope);
   sum_up(hulls);
@@ -205,16 +230,22 @@ static void planes_of_block(const HullStage *stage, uint32_t b)
   hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
 }
 
-/* A block that was not measured has one option, which comes first. */
-static void fixed_plane_of_block(const HullStage *stage, uint32_t b)
+/* Blocks [b, end) as if none were measured: they have one option, which comes first. */
+static void fixed_planes(const HullStage *stage, uint32_t b, uint32_t end)
 {
   Cj2kHulls *hulls = stage->hulls;
-  uint32_t first = b * stage->num_planes;
+  const uint32_t *fixed = stage->fixed; /* variables, so that loops can be vectorised */
+  uint32_t num_planes = stage->num_planes, *first = hulls->first;
+  Cj2kHullPoint *own = hulls->own + (size_t)b * num_planes;
+  uint8_t *counts = hulls->counts;
 
-  hulls->own[first] = (Cj2kHullPoint){
-      .bytes = stage->fixed[b], .slope = UINT16_MAX, .option = (uint8_t)stage->num_planes};
-  hulls->first[b] = first;
-  hulls->counts[b] = hulls->all_counts[b] = stage->fixed[b] > 0;
+  for (uint32_t i = b; i < end; i++, own += num_planes)
+    *own = (Cj2kHullPoint){.bytes = fixed[i], .slope = FIXED_SLOPE, .option = (uint8_t)num_planes};
+  for (uint32_t i = b; i < end; i++)
+    first[i] = i * num_planes;
+  for (uint32_t i = b; i < end; i++)
+    counts[i] = fixed[i] > 0;
+  memcpy(hulls->all_counts + b, counts + b, end - b);
 }
 
 static void hull_task(void *ctx, uint32_t index, uint32_t lane)
@@ -229,14 +260,10 @@ static void hull_task(void *ctx, uint32_t index, uint32_t lane)
       points_of_block(stage, b);
     return;
   }
-  for (uint32_t measured = (b + stage->stride - 1) / stage->stride * stage->stride; b < end; b++) {
-    if (b < measured) {
-      fixed_plane_of_block(stage, b);
-      continue;
-    }
+  if (stage->stride > 1)
+    fixed_planes(stage, b, end);
+  for (b = (b + stage->stride - 1) / stage->stride * stage->stride; b < end; b += stage->stride)
     planes_of_block(stage, b);
-    measured += stage->stride;
-  }
 }
 
 static uint32_t num_tasks(const Cj2kHulls *hulls)
@@ -285,6 +312,7 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
   HullStage stage = {.hulls = hulls, .blocks = blocks};
 
   hulls->points = points;
+  hulls->stride = 1;
   hulls->header_bytes = 0;
   set_hulls(&stage);
   if (hulls->block_weights)
@@ -308,6 +336,9 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
                      .fixed = fixed};
 
   hulls->points = hulls->own;
+  hulls->stride = stride;
+  hulls->fixed = fixed;
+  hulls->fixed_option = (uint8_t)num_planes;
   hulls->header_bytes = HEADER_BYTES;
   set_hulls(&stage);
   sum_up(hulls);
@@ -379,38 +410,69 @@ typedef struct {
   Cj2kSelection *selection;
 } CutStage;
 
+static inline void cut_block(const Cj2kHulls *hulls, uint32_t b, uint32_t slope,
+                             Cj2kSelection *selection)
+{
+  const Cj2kHullPoint *points = hulls->points + hulls->first[b];
+  uint32_t n = hulls->counts[b], i = 0, length = 0;
+
+  for (; i < n && points[i].slope > slope; i++)
+    length += points[i].bytes;
+  selection->lengths[b] = length;
+  selection->options[b] = i ? points[i - 1].option : 0;
+  selection->taken[b] = (uint8_t)i;
+  selection->next[b] = i < n ? points[i].slope : 0;
+}
+
 static void cut_task(void *ctx, uint32_t index, uint32_t lane)
 {
   const CutStage *stage = ctx;
-  const Cj2kHulls *hulls = stage->hulls;
-  Cj2kSelection *selection = stage->selection;
-  uint32_t end = MIN((index + 1) * BLOCKS_PER_TASK, hulls->plan->num_blocks);
+  uint32_t end = MIN((index + 1) * BLOCKS_PER_TASK, stage->hulls->plan->num_blocks);
 
   (void)lane;
-  for (uint32_t b = index * BLOCKS_PER_TASK; b < end; b++) {
-    const Cj2kHullPoint *points = hulls->points + hulls->first[b];
-    uint32_t n = hulls->counts[b], i = 0, length = 0;
-    for (; i < n && points[i].slope > stage->slope; i++)
-      length += points[i].bytes;
-    selection->lengths[b] = length;
-    selection->options[b] = i ? points[i - 1].option : 0;
-    selection->taken[b] = (uint8_t)i;
-    selection->next[b] = i < n ? points[i].slope : 0;
-  }
+  for (uint32_t b = index * BLOCKS_PER_TASK; b < end; b++)
+    cut_block(stage->hulls, b, stage->slope, stage->selection);
+}
+
+/* The stride of blocks on which a cut, and what fills it up, depend. All others are retained,
+ * unless even their slope is cut off. */
+static uint32_t stride_of_cut(const Cj2kHulls *hulls, uint32_t slope)
+{
+  return slope < FIXED_SLOPE ? hulls->stride : 1;
+}
+
+/* The same for hulls of which few blocks were measured. */
+static void cut_measured(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *selection)
+{
+  const uint32_t *fixed = hulls->fixed;
+  uint32_t num_blocks = hulls->plan->num_blocks;
+  uint8_t option = hulls->fixed_option, *taken = selection->taken, *options = selection->options;
+
+  memcpy(selection->lengths, fixed, num_blocks * sizeof *fixed);
+  memset(selection->next, 0, num_blocks * sizeof *selection->next);
+  for (uint32_t b = 0; b < num_blocks; b++)
+    taken[b] = fixed[b] > 0;
+  for (uint32_t b = 0; b < num_blocks; b++)
+    options[b] = taken[b] ? option : 0;
+  for (uint32_t b = 0; b < num_blocks; b += hulls->stride)
+    cut_block(hulls, b, slope, selection);
 }
 
 void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *selection)
 {
   CutStage stage = {hulls, slope, selection};
 
-  cj2k_parallel_for(hulls->threads, num_tasks(hulls), cut_task, &stage);
+  if (stride_of_cut(hulls, slope) > 1)
+    cut_measured(hulls, slope, selection);
+  else
+    cj2k_parallel_for(hulls->threads, num_tasks(hulls), cut_task, &stage);
 }
 
-/* Adds options that are not taken and fit into `room`, down to a slope. */
-static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room,
+/* Adds options that are not taken and fit into `room`, down to a slope, of each stride-th block. */
+static uint64_t fill(const Cj2kHulls *hulls, uint32_t stride, uint32_t slope, uint64_t room,
                      Cj2kSelection *selection)
 {
-  for (uint32_t b = 0; b < hulls->plan->num_blocks && room; b++) {
+  for (uint32_t b = 0; b < hulls->plan->num_blocks && room; b += stride) {
     const Cj2kHullPoint *points = hulls->points + hulls->first[b];
     uint32_t n = hulls->counts[b], i = selection->taken[b];
     if (selection->next[b] < slope)
@@ -429,16 +491,16 @@ static uint64_t fill(const Cj2kHulls *hulls, uint32_t slope, uint64_t room,
 uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, Cj2kSelection *selection,
                          uint64_t *taken)
 {
-  uint32_t slope = cj2k_hulls_cut(hulls, bytes);
+  uint32_t slope = cj2k_hulls_cut(hulls, bytes), stride = stride_of_cut(hulls, slope);
   uint64_t above = cj2k_hulls_bytes(hulls, slope),
            room = slope && above < bytes ? bytes - above : 0;
 
   cj2k_hulls_apply(hulls, slope, selection);
-  uint64_t left = fill(hulls, slope, room, selection);
+  uint64_t left = fill(hulls, stride, slope, room, selection);
   for (uint32_t reach = 1; slope && reach <= FAR; reach *= reach < NEAR ? 8 : 2) {
     if (left <= bytes / (reach <= NEAR ? FILLED : NEARLY_FILLED))
       break;
-    left = fill(hulls, slope > reach ? slope - reach : 1, left, selection);
+    left = fill(hulls, stride, slope > reach ? slope - reach : 1, left, selection);
   }
   *taken = above + room - left;
   return slope;

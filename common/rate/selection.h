@@ -29,6 +29,11 @@ typedef struct {
   /* Per block: by what all its gains are multiplied; NULL: 1. Set it before the hulls. Not owned.
    */
   const double *block_weights;
+  /* 1, or the stride of the blocks that were measured; all others have `fixed` bytes, per block, as
+   * their only option. */
+  uint32_t stride;
+  const uint32_t *fixed;
+  uint8_t fixed_option;
   uint32_t *first;                    /* per block: index of its first option */
   uint8_t *counts;                    /* per block: number of options above its component's floor */
   uint8_t *all_counts;                /* per block: number of options */
@@ -67,7 +72,7 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
                            const Cj2kHullPoint *points, const Cj2kSlopeSums *sums);
 /* Makes hulls of HT blocks from measured lengths and distortions; option n is a cleanup pass at
  * plane first_plane + num_planes - n. With stride > 1 only each stride-th block was measured; the
- * others always retain their lowest plane, of fixed[block] bytes. */
+ * others always retain their lowest plane, of fixed[block] bytes, which the caller keeps. */
 void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint64_t *distortions,
                            uint32_t num_planes, const double *weights, uint32_t stride,
                            const uint32_t *fixed);

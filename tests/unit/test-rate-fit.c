@@ -214,6 +214,71 @@ static void test_refused(void)
   frame_clear(&frame);
 }
 
+/* Both take the same for so many bytes. */
+static void compare_takes(const Cj2kHulls *a, const Cj2kHulls *b, uint64_t bytes)
+{
+  Cj2kSelection first, second;
+  uint64_t taken[2];
+
+  cj2k_selection_init(&first, BLOCKS);
+  cj2k_selection_init(&second, BLOCKS);
+  memset(first.next, 0xff, BLOCKS * sizeof *first.next);
+  g_assert_cmpuint(cj2k_hulls_take(a, bytes, &first, &taken[0]), ==,
+                   cj2k_hulls_take(b, bytes, &second, &taken[1]));
+  g_assert_cmpuint(taken[0], ==, taken[1]);
+  g_assert_cmpmem(first.options, BLOCKS, second.options, BLOCKS);
+  g_assert_cmpmem(first.taken, BLOCKS, second.taken, BLOCKS);
+  g_assert_cmpmem(first.lengths, BLOCKS * sizeof *first.lengths, second.lengths,
+                  BLOCKS * sizeof *second.lengths);
+  g_assert_cmpmem(first.next, BLOCKS * sizeof *first.next, second.next,
+                  BLOCKS * sizeof *second.next);
+  cj2k_selection_clear(&first);
+  cj2k_selection_clear(&second);
+}
+
+/* Hulls of which only some blocks were measured are cut as if all of their points were given. */
+static void test_measured(void)
+{
+  enum { PLANES = 3 };
+  uint32_t lengths[BLOCKS * PLANES], fixed[BLOCKS];
+  uint64_t distortions[BLOCKS * PLANES];
+  const double weights[2] = {1, 3};
+
+  for (guint32 seed = 1; seed < 60; seed++) {
+    GRand *rand = g_rand_new_with_seed(seed);
+    Frame frame;
+    Cj2kHulls measured;
+    frame_init(&frame, seed);
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+      fixed[b] = (uint32_t)g_rand_int_range(rand, 0, 4) * (uint32_t)g_rand_int_range(rand, 0, 400);
+      for (uint32_t p = 0; p < PLANES; p++) {
+        lengths[b * PLANES + p] = fixed[b] / (p + 1);
+        distortions[b * PLANES + p] = (uint64_t)g_rand_int_range(rand, 1, 1 << 20) * (PLANES - p);
+      }
+    }
+    cj2k_hulls_init(&measured, &frame.plan, PLANES, NULL);
+    cj2k_hulls_set_planes(&measured, lengths, distortions, PLANES, weights, 1 + seed % 17, fixed);
+    uint64_t total = 0;
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+      frame.blocks[b].first_point = measured.first[b];
+      frame.blocks[b].num_points = measured.all_counts[b];
+      for (uint32_t i = 0; i < measured.all_counts[b]; i++)
+        total += measured.points[measured.first[b] + i].bytes;
+    }
+    cj2k_hulls_set_points(&frame.hulls, frame.blocks, measured.points, NULL);
+    g_assert_cmpuint(cj2k_hulls_bytes(&measured, 0), ==, total);
+    for (uint32_t i = 0; i <= 40; i++)
+      compare_takes(&measured, &frame.hulls, total * i / 40);
+    cj2k_hulls_set_floor(&measured, 1, CJ2K_SLOPE_CLASSES - 1);
+    cj2k_hulls_set_floor(&frame.hulls, 1, CJ2K_SLOPE_CLASSES - 1);
+    for (uint32_t i = 0; i <= 4; i++)
+      compare_takes(&measured, &frame.hulls, total * i / 4);
+    cj2k_hulls_clear(&measured);
+    frame_clear(&frame);
+    g_rand_free(rand);
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -222,5 +287,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-fit/exact", test_exact);
   g_test_add_func("/rate-fit/components", test_components);
   g_test_add_func("/rate-fit/refused", test_refused);
+  g_test_add_func("/rate-fit/measured", test_measured);
   return g_test_run();
 }
