@@ -517,6 +517,22 @@ void cj2k_packet_copy_blocks(const Cj2kPacketWriter *writer, const Cj2kPacketSou
     memcpy(body + start, from, size);
 }
 
+/* The runs of blocks [b, end) in the only layer. Returns where they end. */
+static Cj2kByteRun *list_single(const Cj2kPacketSource *source, const uint64_t *starts, uint32_t b,
+                                uint32_t end, uint64_t body, Cj2kByteRun *out)
+{
+  const Cj2kEncodedBlock *blocks = source->blocks;
+  const uint32_t *lengths = source->lengths;
+  const uint8_t *retained = source->retained;
+
+  for (; b < end; b++) {
+    uint32_t length = lengths[b];
+    *out = (Cj2kByteRun){.from = blocks[b].offset, .to = body + starts[b], .length = length};
+    out += retained[b] && length;
+  }
+  return out;
+}
+
 void cj2k_packet_list_runs(const Cj2kPacketWriter *writer, const Cj2kPacketSource *source,
                            uint32_t first, uint32_t count, uint16_t layer, uint64_t body,
                            GArray *runs)
@@ -525,8 +541,13 @@ void cj2k_packet_list_runs(const Cj2kPacketWriter *writer, const Cj2kPacketSourc
   const uint64_t *starts = writer->starts + (size_t)layer * plan->num_blocks;
   guint n = runs->len;
 
-  g_array_set_size(runs, n + count);
+  g_array_set_size(runs, n + count + 1); /* list_single() writes behind the last one */
   Cj2kByteRun *out = &g_array_index(runs, Cj2kByteRun, 0);
+  if (source->num_layers == 1 && source->lengths) {
+    out = list_single(source, starts, first, first + count, body, out + n);
+    g_array_set_size(runs, (guint)(out - &g_array_index(runs, Cj2kByteRun, 0)));
+    return;
+  }
   for (uint32_t b = first; b < first + count; b++) {
     uint32_t before = layer ? retained_passes(plan, source, b, layer - 1u) : 0;
     uint32_t after = retained_passes(plan, source, b, layer), skipped = 0;

@@ -29,6 +29,13 @@ uint32_t cj2k_header_block_bits(uint32_t passes, uint32_t length)
   return pass_bits(passes) + (lblock - 3) + 1 + lblock + saved;
 }
 
+/* The same for one pass, or none if there are no bytes. */
+static inline uint32_t single_pass_bits(uint32_t length)
+{
+  uint32_t lblock = floor_log2(length | 4) + 1;
+  return length ? 2 * lblock - 1 : 0;
+}
+
 Cj2kHeaderEstimate cj2k_headers_estimate(uint64_t empty, const uint8_t *passes,
                                          const uint32_t *lengths, uint32_t num_blocks,
                                          uint32_t stride)
@@ -36,7 +43,7 @@ Cj2kHeaderEstimate cj2k_headers_estimate(uint64_t empty, const uint8_t *passes,
   uint64_t bits = 0, present = 0, count = 0;
 
   for (uint32_t b = 0; b < num_blocks; b += stride, count++) {
-    bits += cj2k_header_block_bits(passes ? passes[b] : lengths[b] > 0, lengths[b]);
+    bits += passes ? cj2k_header_block_bits(passes[b], lengths[b]) : single_pass_bits(lengths[b]);
     present += lengths[b] > 0;
   }
   uint64_t absent = count - present < NEIGHBOURS * present ? count - present : NEIGHBOURS * present;

@@ -42,18 +42,26 @@ void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                              const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
                              uint32_t num_planes, const Cj2kSelection *selection)
 {
-  for (uint32_t b = 0; b < plan->num_blocks; b++) {
-    uint32_t n = selection->options[b], plane = first_plane + (n ? num_planes - n : 0);
-    uint32_t planes = quantisers[plan->blocks[b].band].num_bitplanes;
-    uint32_t length = selection->lengths[b];
-    ht->choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
-    ht->blocks[b] = (Cj2kEncodedBlock){.offset = ht->blocks[b].offset,
-                                       .length = length,
-                                       .first_pass = b,
-                                       .num_passes = n > 0,
-                                       .zero_bitplanes = (uint8_t)(planes - 1 - plane),
-                                       .is_ht = 1};
-    ht->passes[b] = (Cj2kPassLength){length, 1};
+  const Cj2kPlanBlock *planned = plan->blocks; /* variables: stores might change what `ht` has */
+  const uint8_t *options = selection->options;
+  const uint32_t *lengths = selection->lengths;
+  Cj2kHtChoice *choices = ht->choices;
+  Cj2kEncodedBlock *blocks = ht->blocks;
+  Cj2kPassLength *passes = ht->passes;
+  uint32_t num_blocks = plan->num_blocks;
+
+  for (uint32_t b = 0; b < num_blocks; b++) {
+    uint32_t n = options[b], plane = first_plane + (n ? num_planes - n : 0);
+    uint32_t planes = quantisers[planned[b].band].num_bitplanes;
+    uint32_t length = lengths[b];
+    choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
+    blocks[b] = (Cj2kEncodedBlock){.offset = blocks[b].offset,
+                                   .length = length,
+                                   .first_pass = b,
+                                   .num_passes = n > 0,
+                                   .zero_bitplanes = (uint8_t)(planes - 1 - plane),
+                                   .is_ht = 1};
+    passes[b] = (Cj2kPassLength){length, 1};
   }
 }
 

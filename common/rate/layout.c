@@ -50,10 +50,12 @@ void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
   uint32_t last = layout->layers->count - 1u;
   uint8_t *retained = layout->retained + last * blocks;
 
+  const uint8_t *options = selection->options;
   /* The option of an HT block is a bit-plane. */
-  for (size_t b = 0; b < blocks; b++)
-    retained[b] =
-        coded[b].is_ht && selection->options[b] ? coded[b].num_passes : selection->options[b];
+  for (size_t b = 0; b < blocks; b++) {
+    uint8_t option = options[b], passes = coded[b].num_passes;
+    retained[b] = coded[b].is_ht && option ? passes : option;
+  }
   for (uint32_t layer = last; layer-- > 0;) {
     double all = MIN((double)cj2k_hulls_bytes(hulls, 0), (double)budget);
     /* Packet headers take about a thirtieth. */

@@ -67,9 +67,12 @@ void cj2k_selection_clear(Cj2kSelection *selection)
 void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock *blocks,
                                uint32_t num_blocks)
 {
+  uint8_t *options = selection->options;
+  uint32_t *lengths = selection->lengths;
+
   for (uint32_t b = 0; b < num_blocks; b++) {
-    selection->options[b] = blocks[b].num_passes;
-    selection->lengths[b] = blocks[b].length;
+    options[b] = blocks[b].num_passes;
+    lengths[b] = blocks[b].length;
   }
 }
 
