@@ -217,10 +217,11 @@ typedef struct {
 
 typedef struct {
   const Cj2kAgainJob *again; /* before all else; only if the last code() was for all blocks, at
-                                plane 0, with the quantisers of this frame; NULL: none */
+                                plane 0, with the quantisers of this frame, and keeps_room was set;
+                                NULL: none */
   const Cj2kByteRun *runs;   /* `from` as in the offsets of the records of code() */
   uint32_t num_runs;
-  uint8_t *out;  /* the codestream; preferably pinned */
+  uint8_t *out;  /* the codestream; preferably pinned. NULL: blocks are coded again, no more */
   uint64_t size; /* its bytes. Those that are in no run have any value afterwards */
 } Cj2kPlaceJob;
 
@@ -234,7 +235,8 @@ typedef struct {
                            has not summed them */
   const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
   bool placed;          /* code: the bytes are left to place(), there is no gather() */
-  uint32_t *ht_lengths; /* measure: [block][num_planes] exact cleanup bytes */
+  bool keeps_room; /* code, HT: place() can code blocks again, each into the room that it has */
+  uint32_t *ht_lengths;     /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions; /* measure: [block][num_planes] decrease of the block's squared error,
                                in (step/16)^2, as cj2k_ht_cleanup_distortion defines it */
   uint64_t

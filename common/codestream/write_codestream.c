@@ -40,6 +40,7 @@ typedef struct {
 typedef struct {
   const Cj2kPacketSource *source;
   uint8_t *out;
+  bool headers; /* of packets, too */
 } Writing;
 
 struct Cj2kCodestreamWriter {
@@ -498,7 +499,7 @@ static void write_piece(void *ctx, uint32_t index, uint32_t lane)
       part++;
     write_packet(writer, i, i - first_packet_of_tile(writer, part),
                  whole ? first : piece->first_block, whole ? count : piece->num_blocks,
-                 whole || piece->first_block == first);
+                 writer->writing.headers && (whole || piece->first_block == first));
   }
 }
 
@@ -515,8 +516,14 @@ void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource 
                            Cj2kThreads *threads, uint8_t *out)
 {
   write_frame(writer, out);
-  writer->writing.source = source;
-  writer->writing.out = out;
+  writer->writing = (Writing){.source = source, .out = out, .headers = true};
+  cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
+}
+
+void cj2k_codestream_write_bodies(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
+                                  Cj2kThreads *threads, uint8_t *out)
+{
+  writer->writing = (Writing){.source = source, .out = out};
   cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
 }
 
@@ -697,8 +704,7 @@ void cj2k_codestream_write_slice(Cj2kCodestreamWriter *writer, uint32_t slice,
   SliceWriting writing = {writer, slice_begin(writer, slice)};
   uint64_t end = slice_begin(writer, slice + 1);
 
-  writer->writing.source = source;
-  writer->writing.out = out;
+  writer->writing = (Writing){.source = source, .out = out, .headers = true};
   cj2k_parallel_for(threads, (uint32_t)(end - writing.first), write_slice_packet, &writing);
   if (slice + 1 < writer->slices->len)
     return;

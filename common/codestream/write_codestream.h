@@ -52,6 +52,9 @@ const GArray *cj2k_codestream_list_runs(Cj2kCodestreamWriter *writer,
                                         const Cj2kPacketSource *source); /* Cj2kByteRun */
 /* Writes all that is in none of the runs. */
 void cj2k_codestream_write_headers(Cj2kCodestreamWriter *writer, uint8_t *out);
+/* Writes all that is in one of them, from source->bytes. */
+void cj2k_codestream_write_bodies(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
+                                  Cj2kThreads *threads, uint8_t *out);
 
 /*
  * A codestream of one tile, one tile-part and one layer in slices: runs of packets whose precincts

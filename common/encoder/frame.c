@@ -145,7 +145,29 @@ static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
   return status;
 }
 
-/* Writes the codestream from the bytes of the blocks. */
+/* Writes the codestream from the bytes of the blocks. While the back end codes some of them again,
+ * the headers are written. */
+static Cj2kStatus write_around(Cj2kEncoderFrame *frame, uint8_t *out)
+{
+  const Cj2kPlaceJob again = {.out = NULL};
+  const Cj2kFrameLayout *layout = &frame->rate.layout;
+  Cj2kFrameCoder *coder = &frame->rate.coder;
+  Cj2kStatus status = cj2k_coder_begin_place(coder, &again, &frame->error);
+
+  if (status != CJ2K_OK)
+    return status;
+  gint64 start = g_get_monotonic_time();
+  cj2k_codestream_write_headers(layout->writer, out);
+  gint64 written = g_get_monotonic_time();
+  if ((status = cj2k_coder_end_place(coder, &frame->error)) != CJ2K_OK)
+    return status;
+  gint64 coded = g_get_monotonic_time();
+  cj2k_codestream_write_bodies(layout->writer, &layout->source, frame->encoder->threads, out);
+  frame->ms_write += (double)(written - start + g_get_monotonic_time() - coded) / 1000;
+  return CJ2K_OK;
+}
+
+/* The same, of blocks that are all there. */
 static void write_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
 {
   const Cj2kFrameLayout *layout = &frame->rate.layout;
@@ -174,6 +196,8 @@ static Cj2kStatus write_output(Cj2kEncoderFrame *frame)
   bytes->size = boxes->size;
   if (frame->rate.coder.placed)
     status = place_codestream(frame, bytes->data + bytes->size);
+  else if (frame->rate.coder.again)
+    status = write_around(frame, bytes->data + bytes->size);
   else
     write_codestream(frame, bytes->data + bytes->size);
   bytes->size += size;

@@ -85,6 +85,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
   if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
     return status;
   coder->placed = result.placed;
+  coder->keeps_room = result.keeps_room;
   *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
                              .passes = result.passes,
                              .points = result.points,
@@ -120,18 +121,33 @@ Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, C
   return status;
 }
 
-Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error)
+Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error)
 {
   Cj2kStatus status = make_ready(coder, error);
   Cj2kPlaceJob own = *job;
-  Cj2kEncodeResult result;
 
   own.again = coder->again;
   if (status == CJ2K_OK)
     status = coder->backend->place(coder->data, coder->slot, &own, error);
-  if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
+  coder->gathering = status == CJ2K_OK;
+  return status;
+}
+
+Cj2kStatus cj2k_coder_end_place(Cj2kFrameCoder *coder, Cj2kError *error)
+{
+  Cj2kEncodeResult result;
+  Cj2kStatus status = wait_for(coder, &result, error);
+
+  if (status != CJ2K_OK)
     return status;
   return result.unlike ? cj2k_coder_unlike(error) : CJ2K_OK;
+}
+
+Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error)
+{
+  Cj2kStatus status = cj2k_coder_begin_place(coder, job, error);
+
+  return status == CJ2K_OK ? cj2k_coder_end_place(coder, error) : status;
 }
 
 Cj2kStatus cj2k_coder_unlike(Cj2kError *error)

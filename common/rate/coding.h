@@ -15,10 +15,11 @@ typedef struct {
   const Cj2kEncodeBackend *backend;
   void *data; /* the back end's object */
   Cj2kEncodeSlot *slot;
-  bool may_place; /* the frame is written as a whole, so that place() may bring its bytes */
-  bool placed;    /* code() has left them to it */
-  const Cj2kAgainJob *again; /* blocks that place() codes again; NULL: none */
-  bool gathering;            /* a gather has begun; the next verb waits for it */
+  bool may_place;  /* the frame is written as a whole, so that place() may bring its bytes */
+  bool placed;     /* code() has left them to it */
+  bool keeps_room; /* place() can code blocks again */
+  const Cj2kAgainJob *again; /* those that it is left to code; NULL: none */
+  bool gathering;            /* gather or place have begun; the next verb waits for it */
   bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
                      */
   double ms_transform, ms_block_coder; /* time of all verbs */
@@ -66,6 +67,9 @@ Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, C
 /* Brings the bytes of the codestream's blocks to their places, if coder->placed is set, after it
  * has coded those of coder->again (job->again is not used). */
 Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
+/* The same in two steps, between which other work can be done. end: waits for the bytes. */
+Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
+Cj2kStatus cj2k_coder_end_place(Cj2kFrameCoder *coder, Cj2kError *error);
 /* The error of blocks that took other bytes than measured. */
 Cj2kStatus cj2k_coder_unlike(Cj2kError *error);
 /* Waits for a gather whose bytes are not needed. */

@@ -29,6 +29,7 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
   if (status == CJ2K_OK)
     cj2k_layout_set_source(&frame->layout, coded.blocks, coded.passes, coded.bytes,
                            &frame->retained);
+  frame->ht.bytes = status == CJ2K_OK ? coded.bytes : NULL;
   return status;
 }
 
@@ -152,10 +153,11 @@ Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measu
 
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
 {
-  if (frame->coder.placed &&
+  if (frame->coder.keeps_room &&
       cj2k_ht_blocks_have_room(&frame->ht, frame->encoder->plan, frame->steps.quantisers)) {
     frame->ht.again = (Cj2kAgainJob){frame->ht.choices, frame->retained.lengths};
     frame->coder.again = &frame->ht.again;
+    frame->layout.source.bytes = frame->ht.bytes;
     return CJ2K_OK;
   }
   Cj2kStatus status = code(frame, frame->ht.choices, NULL);

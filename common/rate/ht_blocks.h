@@ -14,6 +14,7 @@ typedef struct {
   uint32_t *at_plane_0;     /* per block: its length when last coded at plane 0 */
   bool all_coded;           /* the last code() was for all blocks, at plane 0 */
   Cj2kFrameQuantiser *quantisers; /* per band: those of that code() */
+  const uint8_t *bytes;           /* of that code(); NULL: not on the host */
   Cj2kAgainJob again;             /* the described blocks, if place() codes them */
 } Cj2kHtBlocks;
 

@@ -518,6 +518,7 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
   result->bytes = slot->blocks.placed ? NULL : slot->blocks.bytes.host.data;
   result->placed = slot->blocks.placed;
+  result->keeps_room = slot->blocks.placed || writes_to_host(slot);
   slot->place.coded = slot->ht.job;
   result->saturated = counts->saturated;
 }

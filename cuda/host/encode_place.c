@@ -64,33 +64,50 @@ static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2k
   cj2k_cuda_queue_mark(queue, "code");
 }
 
-void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
+/* Copies the list of runs to where the kernel reads it, and makes room for the codestream. */
+static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
 {
-  Cj2kCudaPlaceStage *stage = &slot->place;
-  const Cj2kCudaQueue queue = stage->queue.stream ? stage->queue : slot->queue;
   size_t size = job->num_runs * sizeof *job->runs;
 
   stage->runs.host = true;
-  CJ2K_CUDA_DO(&queue, cj2k_cuda_reserve_more(&stage->runs, size));
-  CJ2K_CUDA_DO(&queue, cj2k_cuda_reserve_more(&stage->codestream, job->size));
-  if (!cj2k_cuda_queue_ok(&queue))
-    return;
-  if (size)
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&stage->runs, size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&stage->codestream, job->size));
+  if (size && cj2k_cuda_queue_ok(queue))
     memcpy(stage->runs.data, job->runs, size);
+}
+
+/* Puts the bytes of blocks to their places and downloads the codestream. */
+static void place_runs(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaPlaceStage *stage = &slot->place;
   const Cj2kCudaPlace place = {.runs = stage->runs.data,
                                .num_runs = job->num_runs,
                                .bytes = slot->blocks.bytes.device.data,
                                .out = stage->codestream.data};
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_place(&place, queue->stream));
+  cj2k_cuda_queue_mark(queue, "place");
+  CJ2K_CUDA_DO(queue, cudaMemcpyAsync(job->out, stage->codestream.data, job->size,
+                                      cudaMemcpyDeviceToHost, queue->stream));
+  cj2k_cuda_queue_mark(queue, "download");
+}
+
+void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
+{
+  Cj2kCudaPlaceStage *stage = &slot->place;
+  const Cj2kCudaQueue queue = stage->queue.stream ? stage->queue : slot->queue;
+
+  if (job->out)
+    prepare(stage, job, &queue);
+  if (!cj2k_cuda_queue_ok(&queue))
+    return;
   if (slot->timed)
     cj2k_cuda_queue_record(&queue, slot->blocks.started);
   cj2k_cuda_queue_mark(&queue, NULL);
   if (job->again)
     code_again(slot, job->again, &queue);
-  CJ2K_CUDA_DO(&queue, cj2k_cuda_place(&place, queue.stream));
-  cj2k_cuda_queue_mark(&queue, "place");
-  CJ2K_CUDA_DO(&queue, cudaMemcpyAsync(job->out, stage->codestream.data, job->size,
-                                       cudaMemcpyDeviceToHost, queue.stream));
-  cj2k_cuda_queue_mark(&queue, "download");
+  if (job->out)
+    place_runs(slot, job, &queue);
   cj2k_cuda_queue_record(&queue, slot->blocks.done);
 }
 
