@@ -135,6 +135,7 @@ typedef struct {
   uint32_t num_again;   /* 0: all blocks are coded */
   Cj2kMeasureJob ahead; /* what code() has measured, too; num_planes 0: nothing */
   bool found;           /* it is what measure() has asked for */
+  cudaEvent_t coded;    /* one frame in flight: blocks are coded, and are being measured */
   Cj2kCudaMemory scratch;
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
@@ -329,6 +330,8 @@ void cj2k_cuda_encode_list_again(Cj2kEncodeSlot *slot);
 
 /* encode_ht.c, encode_mq.c: parts of cj2k_cuda_encode_fetch. */
 void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot);
+/* The event at the end of the last step. */
+cudaEvent_t cj2k_cuda_encode_ht_end(const Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);

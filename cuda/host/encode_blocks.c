@@ -205,7 +205,9 @@ static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 /* Waits for the last step. */
 static void wait_for_step(Cj2kEncodeSlot *slot)
 {
-  if (slot->step == CJ2K_CUDA_STEP_PLACE)
+  bool found = slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found;
+
+  if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
     CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
   else if (slot->encoder->ht)
     cj2k_cuda_encode_ht_wait(slot);
@@ -217,20 +219,23 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   bool ht = slot->encoder->ht;
 
+  wait_for_step(slot);
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
   if (slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found) {
     fetch_results(slot, result);
     return;
   }
-  wait_for_step(slot);
-  if (!cj2k_cuda_queue_ok(&slot->queue))
-    return;
   if (slot->transform.timed)
     result->ms_transform =
         elapsed(slot, CJ2K_CUDA_STEP_TRANSFORM, slot->transform.begin, slot->transform.done);
   slot->transform.timed = false;
   if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->mq.prefetched)
-    result->ms_block_coder = elapsed(slot, slot->step, slot->blocks.started, slot->blocks.done);
+    result->ms_block_coder = elapsed(slot, slot->step, slot->blocks.started,
+                                     ht ? cj2k_cuda_encode_ht_end(slot) : slot->blocks.done);
   fetch_results(slot, result);
-  if (ht || slot->step != CJ2K_CUDA_STEP_CODE) /* MQ after code(): a download may still run */
+  /* After code() an MQ frame's download may still run, and an HT frame's measurement. */
+  if (slot->step != CJ2K_CUDA_STEP_CODE ||
+      (ht && cj2k_cuda_encode_ht_end(slot) == slot->blocks.done))
     cj2k_cuda_marks_report(&slot->marks);
 }

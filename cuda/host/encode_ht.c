@@ -12,6 +12,8 @@ void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
 
   cj2k_cuda_queue_reserve_pair(queue, &slot->ht.choices, blocks * sizeof(Cj2kHtChoice));
   cj2k_cuda_queue_reserve_pair(queue, &slot->ht.again, blocks * sizeof(uint32_t));
+  CJ2K_CUDA_DO(queue,
+               cudaEventCreateWithFlags(&slot->ht.coded, cj2k_cuda_encode_event_flags(slot)));
   if (slot->encoder->best)
     cj2k_cuda_queue_reserve(queue, &slot->ht.indices,
                             slot->encoder->plan->num_coefficients * sizeof(int32_t));
@@ -19,6 +21,7 @@ void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
 
 void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
 {
+  cj2k_cuda_destroy_event(slot->ht.coded);
   cj2k_cuda_release_pair(&slot->ht.choices);
   cj2k_cuda_release_pair(&slot->ht.again);
   cj2k_cuda_release_pair(&slot->ht.measured);
@@ -115,6 +118,8 @@ static void measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   slot->ht.ahead = (Cj2kMeasureJob){0};
   if (!job)
     return;
+  if (!slot->encoder->blocking)
+    cj2k_cuda_queue_record(&slot->queue, slot->ht.coded);
   reserve_measured(slot, job);
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
@@ -461,6 +466,15 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 
 /* ------------------------------------------------------------------------------- results --- */
 
+/* With one frame in flight the host goes on with coded blocks while they are measured; else a
+ * further wait would cost more than it gains. */
+cudaEvent_t cj2k_cuda_encode_ht_end(const Cj2kEncodeSlot *slot)
+{
+  bool ahead = slot->step == CJ2K_CUDA_STEP_CODE && slot->ht.ahead.num_planes;
+
+  return ahead && !slot->encoder->blocking ? slot->ht.coded : slot->blocks.done;
+}
+
 /* With one frame in flight other threads are woken when the upload is done, while the GPU does the
  * rest, so that the host's next work begins without delay. */
 void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
@@ -477,7 +491,7 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
   }
   CJ2K_CUDA_DO(queue, slot->ht.listed
                           ? cj2k_cuda_wait_briefly(&slot->encoder->device, slot->blocks.done)
-                          : cj2k_cuda_encode_wait(slot, slot->blocks.done));
+                          : cj2k_cuda_encode_wait(slot, cj2k_cuda_encode_ht_end(slot)));
   if (parts)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }
@@ -500,6 +514,7 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   else
     launch(slot, 0);
   cj2k_cuda_queue_record(queue, slot->blocks.done);
+  slot->ht.ahead = (Cj2kMeasureJob){0}; /* so that the wait is for this event */
   cj2k_cuda_encode_ht_wait(slot);
 }
 
