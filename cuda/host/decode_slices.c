@@ -197,7 +197,7 @@ static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlock
   CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(others, shares->uploaded, 0));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, &frames[0], slot->stream));
   Cj2kCudaDecodeBlocks beside = frames[1];
-  beside.alone = 2;
+  beside.aim = CJ2K_CUDA_AIM_LEAVE_ROOM;
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, &beside, others));
   CJ2K_CUDA_TRY(result, cudaEventRecord(shares->decoded[1], others));
   return result;

@@ -336,7 +336,8 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
   frame->num_blocks = group.end - group.first;
   frame->max_width = slot->tables.max_width;
   frame->width_bits = slot->tables.width_bits;
-  frame->alone = part || slot->backend->one_in_flight;
+  frame->aim =
+      part || slot->backend->one_in_flight ? CJ2K_CUDA_AIM_LATENCY : CJ2K_CUDA_AIM_THROUGHPUT;
   frame->ht.quads = slot->tables.quads.data;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;

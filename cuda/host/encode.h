@@ -23,6 +23,12 @@ typedef struct {
   bool reversible;
 } Cj2kCudaLevelGroup;
 
+/* What a launch does of a group: entries [first, first + count) of the table, and pairs of rows
+ * [first_pair, end_pair) of each; UINT32_MAX: all. */
+typedef struct {
+  uint32_t first, count, first_pair, end_pair;
+} Cj2kCudaLevelRun;
+
 #define CJ2K_CUDA_MAX_SLICES 5
 
 /* Slices of rows of a frame (encode_slices.c). With several frames in flight there is one. */
@@ -272,6 +278,12 @@ void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot);
 /* Begins work on a picture: its planes, its own stream. If the picture must be uploaded, returns an
  * area for each plane, which the caller frees with g_free(); else NULL. */
 Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+/* Top levels, or the levels below, of one group. */
+void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                           const Cj2kCudaTopGroup *group, Cj2kCudaLevelRun run,
+                           const Cj2kCudaQueue *queue);
+void cj2k_cuda_launch_levels(const Cj2kEncodeSlot *slot, const Cj2kCudaLevelGroup *group,
+                             Cj2kCudaLevelRun run, const Cj2kCudaQueue *queue);
 void cj2k_cuda_transform_end(Cj2kEncodeSlot *slot);
 
 /* encode_upload.c */

@@ -19,19 +19,23 @@ static uint32_t count_shares(const Cj2kEncodeSlot *slot)
   return MIN(slot->encoder->plan->num_components, CJ2K_CUDA_ENCODE_SHARES);
 }
 
-/* The share of an entry of the top level, which makes one component, or three from the first on. */
-static uint32_t share_of_top(const Cj2kEncodeSlot *slot, const Cj2kCudaTopGroup *group,
-                             uint32_t top)
+/* The first run of entries of [first, end) that are of share k; empty if none is. An entry makes a
+ * tile-component, or `together` from it on, and is of the last one's share. */
+static Cj2kCudaLevelRun own_run(const Cj2kEncodeSlot *slot, const GArray *comps, uint32_t together,
+                                uint32_t first, uint32_t end, uint32_t k)
 {
-  uint32_t tile_comp = g_array_index(slot->transform.top_comps, uint32_t, top);
-  uint32_t c = slot->encoder->plan->tile_comps[tile_comp].component;
-  return share_of(c + group->launch.num_components - 1);
-}
+  const Cj2kPlanTileComp *tile_comps = slot->encoder->plan->tile_comps;
+  Cj2kCudaLevelRun run = {.end_pair = UINT32_MAX};
 
-static uint32_t share_of_level(const Cj2kEncodeSlot *slot, uint32_t level)
-{
-  uint32_t tile_comp = g_array_index(slot->encoder->lists.level_comps, uint32_t, level);
-  return share_of(slot->encoder->plan->tile_comps[tile_comp].component);
+  for (; first < end; first++) {
+    uint32_t c = tile_comps[g_array_index(comps, uint32_t, first)].component;
+    if (share_of(c + together - 1) == k)
+      run.count++;
+    else if (run.count)
+      break;
+  }
+  run.first = first - run.count;
+  return run;
 }
 
 /* -------------------------------------------------------------------------------- upload --- */
@@ -73,33 +77,19 @@ static uint32_t last_upload(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *
 
 /* ----------------------------------------------------------------------------- transform --- */
 
-/* The top levels of a share: runs of entries of each group. */
+/* The top levels of a share. */
 static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t k)
 {
   const Cj2kCudaQueue *queue = &slot->components.queues[k];
   const Cj2kCudaTransformStage *stage = &slot->transform;
-  Cj2kCudaCoefficients arrays = {stage->coefficients.data, stage->lowpass.data};
 
   for (guint i = 0; i < stage->top_groups->len; i++) {
     const Cj2kCudaTopGroup *group = &g_array_index(stage->top_groups, Cj2kCudaTopGroup, i);
-    uint32_t end = group->first + group->launch.count, n;
-    for (uint32_t top = group->first; top < end; top += n) {
-      bool own = share_of_top(slot, group, top) == k;
-      for (n = 1; top + n < end && (share_of_top(slot, group, top + n) == k) == own;)
-        n++;
-      if (!own)
-        continue;
-      Cj2kCudaTopLevel launch = group->launch;
-      launch.tops = (const Cj2kCudaTop *)stage->tops.data + top;
-      launch.first = g_array_index(stage->top_list, Cj2kCudaTop, top);
-      launch.count = n;
-      launch.planes = stage->planes.device.data;
-      launch.xyz = job->rgb_to_xyz ? slot->encoder->xyz.data : NULL;
-      launch.first_pair = 0;
-      launch.end_pair = UINT32_MAX;
-      CJ2K_CUDA_DO(queue, group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, queue->stream)
-                                           : cj2k_cuda_fdwt_top(&launch, &arrays, queue->stream));
-    }
+    uint32_t together = group->launch.num_components, end = group->first + group->launch.count;
+    Cj2kCudaLevelRun run = own_run(slot, stage->top_comps, together, group->first, end, k);
+    for (; run.count;
+         run = own_run(slot, stage->top_comps, together, run.first + run.count, end, k))
+      cj2k_cuda_launch_tops(slot, job, group, run, queue);
   }
   cj2k_cuda_queue_mark(queue, "top");
 }
@@ -109,25 +99,13 @@ static void transform_levels(Cj2kEncodeSlot *slot, uint32_t k)
 {
   const Cj2kCudaQueue *queue = &slot->components.queues[k];
   const Cj2kCudaEncodeLists *lists = &slot->encoder->lists;
-  Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass.data};
 
   for (guint i = 0; i < lists->groups->len; i++) {
     const Cj2kCudaLevelGroup *group = &g_array_index(lists->groups, Cj2kCudaLevelGroup, i);
-    uint32_t end = group->first + group->count, n;
-    for (uint32_t level = group->first; level < end; level += n) {
-      bool own = share_of_level(slot, level) == k;
-      for (n = 1; level + n < end && (share_of_level(slot, level + n) == k) == own;)
-        n++;
-      Cj2kCudaLevels launch = {.levels = (const Cj2kCudaForwardLevel *)lists->levels.data + level,
-                               .count = n,
-                               .width = group->width,
-                               .height = group->height,
-                               .first_pair = 0,
-                               .end_pair = UINT32_MAX,
-                               .reversible = group->reversible};
-      if (own)
-        CJ2K_CUDA_DO(queue, cj2k_cuda_fdwt(&launch, &arrays, queue->stream));
-    }
+    uint32_t end = group->first + group->count;
+    Cj2kCudaLevelRun run = own_run(slot, lists->level_comps, 1, group->first, end, k);
+    for (; run.count; run = own_run(slot, lists->level_comps, 1, run.first + run.count, end, k))
+      cj2k_cuda_launch_levels(slot, group, run, queue);
   }
   cj2k_cuda_queue_mark(queue, "levels");
 }

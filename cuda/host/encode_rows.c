@@ -31,74 +31,54 @@ static Pairs new_pairs(const Cj2kPlan *plan, uint32_t tile_comp, uint32_t depth,
   return (Pairs){first, pairs_made(plan, tc, r, rows.end)};
 }
 
-/* How many of `count` tile-components, from the first on, have the same new pairs. */
-static uint32_t same_pairs(const Cj2kPlan *plan, const uint32_t *tile_comps, uint32_t count,
-                           uint32_t depth, Pairs rows, Pairs *pairs)
+/* The first entries of [first, end) that have the same new pairs. */
+static Cj2kCudaLevelRun next_run(const Cj2kPlan *plan, const uint32_t *tile_comps, uint32_t first,
+                                 uint32_t end, uint32_t depth, Pairs rows)
 {
-  uint32_t n = 1;
+  Pairs pairs = new_pairs(plan, tile_comps[first], depth, rows);
+  Cj2kCudaLevelRun run = {
+      .first = first, .count = 1, .first_pair = pairs.first, .end_pair = pairs.end};
 
-  *pairs = new_pairs(plan, tile_comps[0], depth, rows);
-  for (; n < count; n++) {
-    Pairs next = new_pairs(plan, tile_comps[n], depth, rows);
-    if (next.first != pairs->first || next.end != pairs->end)
+  for (; first + run.count < end; run.count++) {
+    Pairs next = new_pairs(plan, tile_comps[first + run.count], depth, rows);
+    if (next.first != pairs.first || next.end != pairs.end)
       break;
   }
-  return n;
+  return run;
 }
 
 static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, Pairs rows)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaTransformStage *stage = &slot->transform;
   const uint32_t *comps = (const uint32_t *)(const void *)stage->top_comps->data;
-  Cj2kCudaCoefficients arrays = {stage->coefficients.data, stage->lowpass.data};
-  Pairs pairs;
+  Cj2kCudaLevelRun run;
 
   for (guint i = 0; i < stage->top_groups->len; i++) {
     const Cj2kCudaTopGroup *group = &g_array_index(stage->top_groups, Cj2kCudaTopGroup, i);
-    uint32_t end = group->first + group->launch.count, n;
-    for (uint32_t top = group->first; top < end; top += n) {
-      n = same_pairs(slot->encoder->plan, comps + top, end - top, 0, rows, &pairs);
-      if (pairs.first >= pairs.end)
-        continue;
-      Cj2kCudaTopLevel launch = group->launch;
-      launch.tops = (const Cj2kCudaTop *)stage->tops.data + top;
-      launch.first = g_array_index(stage->top_list, Cj2kCudaTop, top);
-      launch.count = n;
-      launch.planes = stage->planes.device.data;
-      launch.xyz = job->rgb_to_xyz ? slot->encoder->xyz.data : NULL;
-      launch.first_pair = pairs.first;
-      launch.end_pair = pairs.end;
+    uint32_t end = group->first + group->launch.count;
+    for (uint32_t top = group->first; top < end; top += run.count) {
+      run = next_run(slot->encoder->plan, comps, top, end, 0, rows);
       /* Without levels rows that are not there yet are made as well, and again when they are. */
-      CJ2K_CUDA_DO(queue, group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, queue->stream)
-                                           : cj2k_cuda_fdwt_top(&launch, &arrays, queue->stream));
+      if (run.first_pair < run.end_pair)
+        cj2k_cuda_launch_tops(slot, job, group, run, &slot->queue);
     }
   }
-  cj2k_cuda_queue_mark(queue, "top");
+  cj2k_cuda_queue_mark(&slot->queue, "top");
 }
 
 static void transform_levels(Cj2kEncodeSlot *slot, Pairs rows)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaEncodeLists *lists = &slot->encoder->lists;
   const uint32_t *comps = (const uint32_t *)(const void *)lists->level_comps->data;
-  Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass.data};
-  Pairs pairs;
+  Cj2kCudaLevelRun run;
 
   for (guint i = 0; i < lists->groups->len; i++) {
     const Cj2kCudaLevelGroup *group = &g_array_index(lists->groups, Cj2kCudaLevelGroup, i);
-    uint32_t end = group->first + group->count, n;
-    for (uint32_t level = group->first; level < end; level += n) {
-      n = same_pairs(slot->encoder->plan, comps + level, end - level, group->depth, rows, &pairs);
-      Cj2kCudaLevels launch = {.levels = (const Cj2kCudaForwardLevel *)lists->levels.data + level,
-                               .count = n,
-                               .width = group->width,
-                               .height = group->height,
-                               .first_pair = pairs.first,
-                               .end_pair = pairs.end,
-                               .reversible = group->reversible};
-      if (pairs.first < pairs.end)
-        CJ2K_CUDA_DO(queue, cj2k_cuda_fdwt(&launch, &arrays, queue->stream));
+    uint32_t end = group->first + group->count;
+    for (uint32_t level = group->first; level < end; level += run.count) {
+      run = next_run(slot->encoder->plan, comps, level, end, group->depth, rows);
+      if (run.first_pair < run.end_pair)
+        cj2k_cuda_launch_levels(slot, group, run, &slot->queue);
     }
   }
 }

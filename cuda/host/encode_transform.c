@@ -250,50 +250,71 @@ static void set_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
 
 /* --------------------------------------------------------------------------- all levels --- */
 
+void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
+                           const Cj2kCudaTopGroup *group, Cj2kCudaLevelRun run,
+                           const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaTransformStage *stage = &slot->transform;
+  Cj2kCudaCoefficients arrays = {stage->coefficients.data, stage->lowpass.data};
+  Cj2kCudaTopLevel launch = group->launch;
+
+  launch.tops = (const Cj2kCudaTop *)stage->tops.data + run.first;
+  launch.first = g_array_index(stage->top_list, Cj2kCudaTop, run.first);
+  launch.count = run.count;
+  launch.planes = stage->planes.device.data;
+  launch.xyz = job->rgb_to_xyz ? slot->encoder->xyz.data : NULL;
+  launch.first_pair = run.first_pair;
+  launch.end_pair = run.end_pair;
+  CJ2K_CUDA_DO(queue, group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, queue->stream)
+                                       : cj2k_cuda_fdwt_top(&launch, &arrays, queue->stream));
+}
+
+void cj2k_cuda_launch_levels(const Cj2kEncodeSlot *slot, const Cj2kCudaLevelGroup *group,
+                             Cj2kCudaLevelRun run, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaForwardLevel *levels = slot->encoder->lists.levels.data;
+  Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass.data};
+  Cj2kCudaLevels launch = {.levels = levels + run.first,
+                           .count = run.count,
+                           .width = group->width,
+                           .height = group->height,
+                           .first_pair = run.first_pair,
+                           .end_pair = run.end_pair,
+                           .reversible = group->reversible};
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_fdwt(&launch, &arrays, queue->stream));
+}
+
 /* Does the top level of slices [first, end). */
 static void transform_tops(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint32_t first,
                            uint32_t end)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
-  const Cj2kCudaTransformStage *stage = &slot->transform;
-  const Cj2kCudaSlices *slices = &slot->encoder->slices;
-  Cj2kCudaCoefficients arrays = {stage->coefficients.data, stage->lowpass.data};
+  const GArray *groups = slot->transform.top_groups;
+  const uint32_t *end_pair = slot->encoder->slices.end_pair[0];
 
-  cj2k_cuda_queue_mark(queue, NULL);
-  for (guint i = 0; i < stage->top_groups->len; i++) {
-    const Cj2kCudaTopGroup *group = &g_array_index(stage->top_groups, Cj2kCudaTopGroup, i);
-    Cj2kCudaTopLevel launch = group->launch;
-    launch.tops = (const Cj2kCudaTop *)stage->tops.data + group->first;
-    launch.planes = stage->planes.device.data;
-    launch.xyz = job->rgb_to_xyz ? slot->encoder->xyz.data : NULL;
-    launch.first_pair = first ? slices->end_pair[0][first - 1] : 0;
-    launch.end_pair = slices->end_pair[0][end - 1];
-    CJ2K_CUDA_DO(queue, group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, queue->stream)
-                                         : cj2k_cuda_fdwt_top(&launch, &arrays, queue->stream));
+  cj2k_cuda_queue_mark(&slot->queue, NULL);
+  for (guint i = 0; i < groups->len; i++) {
+    const Cj2kCudaTopGroup *group = &g_array_index(groups, Cj2kCudaTopGroup, i);
+    Cj2kCudaLevelRun run = {.first = group->first,
+                            .count = group->launch.count,
+                            .first_pair = first ? end_pair[first - 1] : 0,
+                            .end_pair = end_pair[end - 1]};
+    cj2k_cuda_launch_tops(slot, job, group, run, &slot->queue);
   }
-  cj2k_cuda_queue_mark(queue, "top");
+  cj2k_cuda_queue_mark(&slot->queue, "top");
 }
 
 /* Does pairs of rows [first, end) of the levels at depths [from, to). */
 static void transform_levels(Cj2kEncodeSlot *slot, uint32_t from, uint32_t to, uint32_t first,
                              uint32_t end)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
-  const Cj2kCudaEncodeLists *lists = &slot->encoder->lists;
-  Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass.data};
+  const GArray *groups = slot->encoder->lists.groups;
 
-  for (guint i = 0; i < lists->groups->len && first < end; i++) {
-    const Cj2kCudaLevelGroup *group = &g_array_index(lists->groups, Cj2kCudaLevelGroup, i);
-    Cj2kCudaLevels launch = {.levels =
-                                 (const Cj2kCudaForwardLevel *)lists->levels.data + group->first,
-                             .count = group->count,
-                             .width = group->width,
-                             .height = group->height,
-                             .first_pair = first,
-                             .end_pair = end,
-                             .reversible = group->reversible};
+  for (guint i = 0; i < groups->len && first < end; i++) {
+    const Cj2kCudaLevelGroup *group = &g_array_index(groups, Cj2kCudaLevelGroup, i);
+    Cj2kCudaLevelRun run = {group->first, group->count, first, end};
     if (group->depth >= from && group->depth < to)
-      CJ2K_CUDA_DO(queue, cj2k_cuda_fdwt(&launch, &arrays, queue->stream));
+      cj2k_cuda_launch_levels(slot, group, run, &slot->queue);
   }
 }
 

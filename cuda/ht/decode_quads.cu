@@ -493,8 +493,8 @@ constexpr uint32_t kWarpsAlone = 1024, kLanesAlone = 8, kLanesBeside = 16;
 static uint32_t choose_lanes(const Cj2kCudaDecodeBlocks *frame)
 {
   uint32_t lanes = 1;
-  if (frame->alone != 1)
-    return frame->alone ? kLanesBeside : 32;
+  if (frame->aim != CJ2K_CUDA_AIM_LATENCY)
+    return frame->aim == CJ2K_CUDA_AIM_LEAVE_ROOM ? kLanesBeside : 32;
   while (lanes < kLanesAlone && frame->ht.count > lanes * kWarpsAlone)
     lanes *= 2;
   return lanes;

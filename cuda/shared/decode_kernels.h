@@ -65,6 +65,13 @@ typedef struct {
   uint32_t *passes;        /* workspace: decoded passes */
 } Cj2kCudaMqBlocks;
 
+/* What counts of the decoding of blocks. */
+typedef enum {
+  CJ2K_CUDA_AIM_THROUGHPUT = 0, /* several frames are in flight */
+  CJ2K_CUDA_AIM_LATENCY,        /* one is */
+  CJ2K_CUDA_AIM_LEAVE_ROOM,     /* one is, and blocks decoded beside these are needed first */
+} Cj2kCudaDecodeAim;
+
 /* The blocks of a frame that are decoded; arrays are on the device. Where only some blocks of a
  * frame are decoded, they are counted in the order of `numbers` everywhere but in `blocks` and
  * `zeros`. */
@@ -78,9 +85,9 @@ typedef struct {
   Cj2kCudaHtBlocks ht;
   Cj2kCudaMqBlocks mq;
   uint32_t num_blocks;
-  uint32_t max_width;     /* of any block */
-  uint32_t width_bits;    /* all widths or'ed */
-  uint32_t alone;         /* one in flight: latency counts; 2: that of other blocks does more */
+  uint32_t max_width;  /* of any block */
+  uint32_t width_bits; /* all widths or'ed */
+  Cj2kCudaDecodeAim aim;
   void *coefficients;     /* output */
   uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros */
   uint8_t *corrupt_flags; /* per block, initially 0; set by a kernel that finds the block corrupt */
