@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "common/codestream/bitwriter.h"
 #include "common/codestream/write_codestream.h"
+#include "common/codestream/write_lengths.h"
 #include "common/codestream/write_markers.h"
 #include "common/encoder/params.h"
 
@@ -432,6 +433,41 @@ static void test_single(void)
   g_rand_free(rand);
 }
 
+/* The writer of whole blocks with bypass writes what the one of any passes does, however long
+ * segments are. */
+static void test_bypass_lengths(void)
+{
+  GRand *rand = g_rand_new_with_seed(5);
+  Cj2kByteBuffer whole = {0}, any = {0};
+  Cj2kPassLength passes[CJ2K_MAX_PASSES] = {{0}};
+  Cj2kEncodedBlock block = {0};
+  Cj2kPacketSource source = {.blocks = &block, .passes = passes};
+
+  for (int i = 0; i < 4000; i++) {
+    uint32_t count = (uint32_t)g_rand_int_range(rand, 11, CJ2K_MAX_PASSES + 1), length = 0;
+    uint32_t large = (uint32_t)g_rand_int_range(rand, 0, (gint32)count);
+    gint32 end = 1 << g_rand_int_range(rand, 0, 21), large_end = 1 << g_rand_int_range(rand, 0, 31);
+    uint8_t lblock = 3, lblock_any = 3;
+    Cj2kPlainBits bits, bits_any;
+    for (uint32_t p = 0; p < count; p++) {
+      length += (uint32_t)g_rand_int_range(rand, 0, end);
+      length += p == large ? (uint32_t)g_rand_int_range(rand, 0, large_end) : 0;
+      passes[p].length = length;
+    }
+    whole.size = any.size = 0;
+    cj2k_plain_begin(&bits, &whole);
+    cj2k_plain_begin(&bits_any, &any);
+    cj2k_send_bypass(&bits, passes, count, &lblock);
+    cj2k_send_lengths(&bits_any, &source, 0, 0, count, true, &lblock_any);
+    g_assert_cmpuint(cj2k_plain_end(&bits), ==, cj2k_plain_end(&bits_any));
+    g_assert_cmpuint(lblock, ==, lblock_any);
+    g_assert_cmpmem(whole.data, whole.size, any.data, any.size);
+  }
+  g_free(whole.data);
+  g_free(any.data);
+  g_rand_free(rand);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -440,5 +476,6 @@ int main(int argc, char **argv)
   g_test_add_func("/writer/false-eoc", test_false_eoc);
   g_test_add_func("/writer/parts", test_parts);
   g_test_add_func("/writer/single", test_single);
+  g_test_add_func("/writer/bypass-lengths", test_bypass_lengths);
   return g_test_run();
 }
