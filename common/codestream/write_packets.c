@@ -63,6 +63,8 @@ static uint32_t precinct_blocks(const Cj2kPlanPrecinct *precinct, uint32_t num_b
  * is much less work than writing them. */
 #define PART_CHUNK     512
 #define PRECINCT_CHUNK 4096
+/* Up to so many blocks, whose headers take about as long as waking threads for them. */
+#define FEW_BLOCKS 12288
 
 /* Divides all parts, of which each precinct has `parts` (1 or MAX_BANDS), into chunks of about
  * `weight_limit` code-blocks. */
@@ -457,12 +459,27 @@ const Cj2kWrittenPacket *cj2k_packets_prepare_some(Cj2kPacketWriter *writer,
   return writer->packets;
 }
 
+/* Whether the headers of all packets are so little work that no thread should be woken for them:
+ * blocks of one layer that have one pass. */
+static bool is_little_work(const Cj2kPacketWriter *writer)
+{
+  const Cj2kPlan *plan = writer->plan;
+
+  return plan->num_blocks <= FEW_BLOCKS && writer->source->num_layers == 1 &&
+         writer->source->lengths && plan->bands[0].block_style & CJ2K_STYLE_HT;
+}
+
 const Cj2kWrittenPacket *cj2k_packets_prepare(Cj2kPacketWriter *writer,
                                               const Cj2kPacketSource *source, Cj2kThreads *threads)
 {
   writer->source = source;
-  cj2k_parallel_for(threads, writer->part_chunks->len, write_parts, writer);
-  cj2k_parallel_for(threads, writer->precinct_chunks->len, join_precincts, writer);
+  if (is_little_work(writer)) {
+    cj2k_parallel_for_short(threads, writer->part_chunks->len, write_parts, writer);
+    cj2k_parallel_for_short(threads, writer->precinct_chunks->len, join_precincts, writer);
+  } else {
+    cj2k_parallel_for(threads, writer->part_chunks->len, write_parts, writer);
+    cj2k_parallel_for(threads, writer->precinct_chunks->len, join_precincts, writer);
+  }
   writer->source = NULL;
   return writer->packets;
 }

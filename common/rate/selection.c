@@ -15,6 +15,9 @@
 #define NEARLY_FILLED 256
 /* Slope of the only option of a block that was not measured: the highest. */
 #define FIXED_SLOPE UINT16_MAX
+/* Up to so many blocks, to cut which takes about as long as waking threads for it; with a stride
+ * hulls of even fewer are made. */
+#define FEW_BLOCKS 12288
 
 void cj2k_hulls_init(Cj2kHulls *hulls, Cj2kPlan *plan, uint32_t max_planes, Cj2kThreads *threads)
 {
@@ -274,11 +277,21 @@ static uint32_t num_tasks(const Cj2kHulls *hulls)
   return (hulls->plan->num_blocks + BLOCKS_PER_TASK - 1) / BLOCKS_PER_TASK;
 }
 
+/* Calls fn for all tasks; other threads are woken for it unless it is `little` work. */
+static void for_tasks(const Cj2kHulls *hulls, bool little,
+                      void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
+{
+  if (little && hulls->plan->num_blocks <= FEW_BLOCKS)
+    cj2k_parallel_for_short(hulls->threads, num_tasks(hulls), fn, ctx);
+  else
+    cj2k_parallel_for(hulls->threads, num_tasks(hulls), fn, ctx);
+}
+
 static void set_hulls(HullStage *stage)
 {
   Cj2kHulls *hulls = stage->hulls;
 
-  cj2k_parallel_for(hulls->threads, num_tasks(hulls), hull_task, stage);
+  for_tasks(hulls, stage->blocks || stage->stride > 4, hull_task, stage);
   memset(hulls->floors, 0, hulls->plan->num_components * sizeof *hulls->floors);
 }
 
@@ -468,7 +481,7 @@ void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *sel
   if (stride_of_cut(hulls, slope) > 1)
     cut_measured(hulls, slope, selection);
   else
-    cj2k_parallel_for(hulls->threads, num_tasks(hulls), cut_task, &stage);
+    for_tasks(hulls, true, cut_task, &stage);
 }
 
 /* Adds options that are not taken and fit into `room`, down to a slope, of each stride-th block. */

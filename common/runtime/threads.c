@@ -338,6 +338,27 @@ static uint32_t lanes_now(const Cj2kThreads *threads)
   return holds ? MIN(limit, count) : count;
 }
 
+/* Runs the loop with the threads that are awake. Returns false if there are none, or another loop
+ * has them. */
+static bool run_awake(Cj2kThreads *threads, uint32_t n,
+                      void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
+{
+  if (!__atomic_load_n(&threads->awake.lanes, __ATOMIC_SEQ_CST) ||
+      !g_mutex_trylock(&threads->awake.lock))
+    return false;
+  awake_for(&threads->awake, n, fn, ctx);
+  g_mutex_unlock(&threads->awake.lock);
+  return true;
+}
+
+void cj2k_parallel_for_short(Cj2kThreads *threads, uint32_t n,
+                             void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
+{
+  if (lanes_now(threads) < 2 || n < 2 || n > INT32_MAX - MAX_THREADS ||
+      !run_awake(threads, n, fn, ctx))
+    run_alone(n, fn, ctx);
+}
+
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
 {
@@ -346,12 +367,8 @@ void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
     run_alone(n, fn, ctx);
     return;
   }
-  if (__atomic_load_n(&threads->awake.lanes, __ATOMIC_SEQ_CST) &&
-      g_mutex_trylock(&threads->awake.lock)) {
-    awake_for(&threads->awake, n, fn, ctx);
-    g_mutex_unlock(&threads->awake.lock);
+  if (run_awake(threads, n, fn, ctx))
     return;
-  }
   Loop *loop = g_new0(Loop, 1);
   *loop = (Loop){.fn = fn, .ctx = ctx, .n = n, .lanes = 1, .refs = helpers + 1};
   g_mutex_init(&loop->lock);

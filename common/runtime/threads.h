@@ -42,6 +42,13 @@ void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx);
  */
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);
+/*
+ * The same for work that takes about as long as waking other threads, some ten microseconds: only
+ * threads that are awake take part (cj2k_threads_wake). Waking costs more processor time than the
+ * work, and with many frames in flight, or a caller that waits, no time is saved.
+ */
+void cj2k_parallel_for_short(Cj2kThreads *threads, uint32_t n,
+                             void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);
 
 /*
  * Prepares for a parallel for that comes within a millisecond and must start at once. Wakes `count`
