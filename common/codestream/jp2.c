@@ -60,8 +60,11 @@ static Cj2kBytes box_bytes(const uint8_t *data, const Box *box)
   return (Cj2kBytes){data + box->offset, data + box->offset + box->size, false};
 }
 
+/* There is one: boxes behind it depend on its number of components. */
 static bool read_ihdr(Cj2kJp2 *jp2, Cj2kBytes bytes)
 {
+  if (jp2->has_ihdr)
+    return false;
   jp2->height = cj2k_bytes_get(&bytes, 4);
   jp2->width = cj2k_bytes_get(&bytes, 4);
   jp2->num_components = (uint16_t)cj2k_bytes_get(&bytes, 2);

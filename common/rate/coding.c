@@ -85,7 +85,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
   if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
     return status;
   coder->placed = result.placed;
-  coder->keeps_room = result.keeps_room;
+  coder->keeps_room = result.keeps_room && coder->backend->place;
   *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
                              .passes = result.passes,
                              .points = result.points,

@@ -245,6 +245,32 @@ static void test_boxes(void)
   g_byte_array_unref(bytes);
 }
 
+/* A second ihdr box with more components than the bpcc box between them has. */
+static void test_second_ihdr(void)
+{
+  static const uint8_t first[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 255, 7, 0, 0};
+  static const uint8_t second[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 200, 255, 7, 0, 0};
+  GByteArray *header = g_byte_array_new(), *bytes = g_byte_array_new();
+  Cj2kError error = {0};
+  Cj2kJp2 jp2;
+
+  put_box(header, "ihdr", first, sizeof first);
+  put_box(header, "bpcc", "\7", 1);
+  put_box(header, "ihdr", second, sizeof second);
+  put_box(bytes, "jP  ", "\r\n\x87\n", 4);
+  put_box(bytes, "jp2h", header->data, header->len);
+  put_box(bytes, "jp2c", codestream, sizeof codestream);
+  g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, false, &jp2, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(jp2.num_components, ==, 1);
+  cj2k_jp2_clear(&jp2);
+  g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, true, &jp2, &error), ==,
+                  CJ2K_ERROR_CODESTREAM);
+  g_assert_nonnull(strstr(error.text, "ihdr"));
+  cj2k_jp2_clear(&jp2);
+  g_byte_array_unref(header);
+  g_byte_array_unref(bytes);
+}
+
 /* A jp2c box alone, a codestream without boxes, and data that are neither. */
 static void test_without_header_box(void)
 {
@@ -364,5 +390,6 @@ int main(int argc, char **argv)
   g_test_add_func("/boxes/code-points", test_code_points);
   g_test_add_func("/boxes/written", test_written_boxes);
   g_test_add_func("/boxes/without-header", test_without_header_box);
+  g_test_add_func("/boxes/second-ihdr", test_second_ihdr);
   return g_test_run();
 }

@@ -377,6 +377,46 @@ static void test_ht_blocks(void)
   cj2k_ht_blocks_clear(&ht);
 }
 
+static Cj2kStatus code_nothing(void *data, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
+                               Cj2kError *error)
+{
+  (void)data, (void)slot, (void)job, (void)error;
+  return CJ2K_OK;
+}
+
+static Cj2kStatus place_nothing(void *data, Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                                Cj2kError *error)
+{
+  (void)data, (void)slot, (void)job, (void)error;
+  return CJ2K_OK;
+}
+
+static Cj2kStatus wait_for_room(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
+                                Cj2kError *error)
+{
+  (void)data, (void)slot, (void)error;
+  *result = (Cj2kEncodeResult){.keeps_room = true};
+  return CJ2K_OK;
+}
+
+/* A back end that passes on what its devices say, but cannot place, does not code blocks again in
+ * their room: several GPUs. */
+static void test_room_without_place(void)
+{
+  const Cj2kCodeJob job = {.stride = 1};
+
+  for (int places = 0; places < 2; places++) {
+    const Cj2kEncodeBackend backend = {
+        .code = code_nothing, .wait = wait_for_room, .place = places ? place_nothing : NULL};
+    Cj2kFrameCoder coder = {.backend = &backend};
+    Cj2kCodedBlocks coded;
+    Cj2kError error = {0};
+    uint64_t saturated;
+    g_assert_cmpint(cj2k_coder_code(&coder, &job, &coded, &saturated, &error), ==, CJ2K_OK);
+    g_assert_cmpint(coder.keeps_room, ==, places);
+  }
+}
+
 /* The sum that is known more precisely is used; the energy is that of the first cut. */
 static void test_error_of_cut(void)
 {
@@ -418,6 +458,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-parts/drift", test_drift);
   g_test_add_func("/rate-parts/layer-bytes", test_layer_bytes);
   g_test_add_func("/rate-parts/ht-blocks", test_ht_blocks);
+  g_test_add_func("/rate-parts/room-without-place", test_room_without_place);
   g_test_add_func("/rate-parts/error-of-cut", test_error_of_cut);
   g_test_add_func("/rate-parts/strides", test_strides);
   return g_test_run();

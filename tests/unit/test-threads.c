@@ -46,12 +46,15 @@ static void run_index(void *ctx, uint32_t index, uint32_t lane)
     cj2k_parallel_for(loop->threads, INNER_LENGTH, run_inner_index, loop);
 }
 
+typedef void (*ParallelFor)(Cj2kThreads *threads, uint32_t n,
+                            void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);
+
 /* Returns the lanes that were used. */
-static guint run_loop(Cj2kThreads *threads, uint32_t n)
+static guint run_with(ParallelFor parallel_for, Cj2kThreads *threads, uint32_t n)
 {
   Loop loop = {.threads = threads};
 
-  cj2k_parallel_for(threads, n, run_index, &loop);
+  parallel_for(threads, n, run_index, &loop);
   g_assert_cmpint(loop.errors, ==, 0);
   g_assert_cmpuint((guint)loop.inner, ==, (n + 99) / 100 * INNER_LENGTH);
   for (uint32_t i = 0; i < MAX_INDICES; i++)
@@ -59,10 +62,32 @@ static guint run_loop(Cj2kThreads *threads, uint32_t n)
   return (guint)loop.lanes;
 }
 
+static guint run_loop(Cj2kThreads *threads, uint32_t n)
+{
+  return run_with(cj2k_parallel_for, threads, n);
+}
+
 static uint32_t size_of_round(uint32_t round)
 {
   static const uint32_t sizes[] = {0, 1, 2, 3, THREADS, 100, 1000, MAX_INDICES};
   return sizes[round % G_N_ELEMENTS(sizes)];
+}
+
+/* Short loops: in the caller alone while no thread is awake, else with those that are. */
+static void test_short(void)
+{
+  Cj2kThreads *threads = cj2k_threads_new(THREADS);
+  guint lanes = 0;
+
+  for (uint32_t round = 0; round < 20; round++)
+    g_assert_cmpuint(run_with(cj2k_parallel_for_short, threads, size_of_round(round)) & ~1u, ==, 0);
+  for (uint32_t round = 0; round < 400 && !(lanes & ~1u); round++) {
+    cj2k_threads_wake(threads, THREADS - 1);
+    lanes |= run_with(cj2k_parallel_for_short, threads, MAX_INDICES);
+    cj2k_threads_rest(threads);
+  }
+  g_assert_cmpuint(lanes & ~1u, !=, 0);
+  cj2k_threads_free(threads);
 }
 
 static void test_loops(void)
@@ -252,6 +277,7 @@ int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/threads/loops", test_loops);
+  g_test_add_func("/threads/short", test_short);
   g_test_add_func("/threads/awake", test_awake);
   g_test_add_func("/threads/frames", test_frames);
   g_test_add_func("/threads/limit", test_limit);
