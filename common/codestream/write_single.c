@@ -311,6 +311,7 @@ static uint64_t put_row(const Cj2kSingleLayer *single, const Row *row, uint64_t 
         if (!words.at)
           words = begin_words(bits, width - x);
         for (uint32_t level = top; level > 0 && !whole; level--)
+          /* root_bit makes `top` a level. NOLINTNEXTLINE(clang-analyzer-core.*) */
           row->nodes[level][x >> level] |= SENT;
         put_word(&words, word, n);
         body += length;
