@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * decode-equal [--parts] [--slices N | --component-streams IN_FLIGHT] [--damage N] [FILE...]
+ * decode-equal [--parts] [--slices N | --component-streams IN_FLIGHT] [--share N] [--damage N]
+ *              [FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
@@ -8,7 +9,8 @@
  * same in every run. With --parts the GPU gets each codestream in parts. With --slices it
  * has one frame in flight and makes pictures of any size in N slices of rows. One decoder of each
  * kind decodes all files, so that plans, layouts and errors follow each other as in a long-running
- * program. Without FILE it decodes all conformance streams. Prints TAP; skips if there is no GPU.
+ * program. Without FILE it decodes all conformance streams. --share does each N-th file only,
+ * unless CJ2K_TESTS_LONG is set. Prints TAP; skips if there is no GPU.
  */
 #include "common/backend.h"
 #include "pictures.h"
@@ -343,6 +345,7 @@ int main(int argc, char **argv)
   State state = {0};
   Cj2kError error;
   int damages = 0, first = 1;
+  guint share = 1;
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (argc > 1 && !strcmp(argv[1], "--parts")) {
     state.parts = g_rand_new_with_seed(1);
@@ -354,6 +357,10 @@ int main(int argc, char **argv)
   }
   if (argc > first + 1 && !strcmp(argv[first], "--component-streams")) {
     state.component_streams = (uint32_t)atoi(argv[first + 1]);
+    first += 2;
+  }
+  if (argc > first + 1 && !strcmp(argv[first], "--share")) {
+    share = g_getenv("CJ2K_TESTS_LONG") ? 1 : (guint)MAX(atoi(argv[first + 1]), 1);
     first += 2;
   }
   if (argc > first + 1 && !strcmp(argv[first], "--damage")) {
@@ -371,7 +378,7 @@ int main(int argc, char **argv)
   GPtrArray *files = first < argc ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
   for (int i = first; i < argc; i++)
     g_ptr_array_add(files, g_strdup(argv[i]));
-  for (guint i = 0; i < files->len; i++)
+  for (guint i = 0; i < files->len; i += share)
     compare_file(&state, g_ptr_array_index(files, i), (uint32_t)MAX(damages, 0));
   g_ptr_array_unref(files);
   printf("1..%u\n# %u failed, %u done by the CPU in place of the GPU\n", state.tests, state.failed,
