@@ -212,7 +212,7 @@ typedef struct {
 typedef struct {
   const Cj2kHtChoice *choices; /* per block; plane 0 and one pass: it stays as it is */
   const uint32_t *lengths; /* per block: its bytes, as measured; no more than it had. If it takes
-                              others, that is CJ2K_ERROR_LIMIT */
+                              others, it counts as unlike in the result */
 } Cj2kAgainJob;
 
 typedef struct {
@@ -226,7 +226,9 @@ typedef struct {
 } Cj2kPlaceJob;
 
 /* The results of a step. The arrays belong to the slot and are valid until its next step; those of
- * code() stay valid after gather(), which changes the offsets in `blocks`. */
+ * code() stay valid after measure(), gather() and place(); gather() changes the offsets in
+ * `blocks`.
+ */
 typedef struct {
   Cj2kEncodedBlock *blocks; /* code: one for each block of the plan */
   Cj2kPassLength *passes;   /* code: indexed by first_pass; MQ: only with pass_lengths */

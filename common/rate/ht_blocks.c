@@ -71,9 +71,12 @@ bool cj2k_ht_blocks_have_room(const Cj2kHtBlocks *ht, const Cj2kPlan *plan,
   if (!ht->all_coded ||
       memcmp(ht->quantisers, quantisers, plan->num_bands * sizeof *quantisers) != 0)
     return false;
-  for (uint32_t b = 0; b < plan->num_blocks; b++)
-    if (ht->blocks[b].length > ht->at_plane_0[b])
+  for (uint32_t b = 0; b < plan->num_blocks; b++) {
+    bool stays = !ht->choices[b].plane && ht->choices[b].passes;
+    uint32_t length = ht->blocks[b].length, room = ht->at_plane_0[b];
+    if (length > room || (stays && length != room))
       return false;
+  }
   return true;
 }
 

@@ -447,6 +447,9 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
     more = list_again(slot, job->choices);
   const Cj2kCudaQueue *coder = cj2k_cuda_encode_coder(slot);
   const Cj2kCudaQueue *queue = coder && !ht->num_again ? coder : &slot->queue;
+  /* What an earlier code() is still measuring reads quantisers and writes indices. */
+  if (queue != &slot->queue)
+    cj2k_cuda_queue_wait(queue, slot->blocks.done);
   cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
   if (ht->num_again) {
     from = ((const Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes;
