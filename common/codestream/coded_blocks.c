@@ -14,22 +14,10 @@ typedef struct {
   bool gathered; /* in the side buffer */
 } Bytes;
 
-/* Returns where the next `count` segments go; there is slack behind them. */
-static inline Cj2kSegment *reserve_segments(Cj2kFrameStore *store, uint32_t count)
-{
-  Cj2kCodedFrame *frame = &store->frame;
-
-  if (store->segments_capacity - frame->num_segments < count + CJ2K_SEGMENTS_SLACK) {
-    store->segments_capacity = 2 * store->segments_capacity + count + 1024;
-    frame->segments = g_renew(Cj2kSegment, frame->segments, store->segments_capacity);
-  }
-  return frame->segments + frame->num_segments;
-}
-
 /* Appends a segment of at most CJ2K_SEGMENT_MAX_LENGTH bytes. */
 static inline void append_segment(Cj2kFrameStore *store, uint32_t length, uint32_t passes)
 {
-  *reserve_segments(store, 1) = cj2k_segment(length, passes);
+  *cj2k_store_reserve_segments(store, 1) = cj2k_segment(length, passes);
   store->frame.num_segments++;
 }
 
@@ -56,7 +44,7 @@ static inline Cj2kSegment *piece_segments(const Cj2kFrameStore *store, const Cj2
 static inline void append_run(Cj2kFrameStore *store, const Cj2kTileReader *reader, uint32_t first,
                               uint32_t count, Cj2kCodedBlock *block)
 {
-  Cj2kSegment *to = reserve_segments(store, count); /* may move those in place */
+  Cj2kSegment *to = cj2k_store_reserve_segments(store, count); /* may move those in place */
   const Cj2kSegment *from = piece_segments(store, reader) + first;
 
   for (uint32_t i = 0; i < count; i += CJ2K_SEGMENTS_SLACK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "common/runtime/deadline.h"
+#include "read_lengths.h"
 #include "read_single.h"
 #include "tile_reader.h"
 
@@ -7,8 +8,8 @@
 
 #define LOG2(n)         (31u - (uint32_t)__builtin_clz(n))
 #define MAX_LENGTH_BITS 32u
-/* The first ten passes are always MQ coded with BYPASS (table D.9). */
-#define BYPASS_START 10u
+#define BYPASS_START    CJ2K_BYPASS_START
+#define MAX_RUN_LBLOCK  CJ2K_MAX_RUN_LBLOCK
 
 /* B.10.6, table B.4 */
 static uint32_t read_num_passes(Cj2kBitReader *bits)
@@ -122,62 +123,6 @@ static inline bool reserve_segments(Cj2kTileReader *reader)
   return true;
 }
 
-#define MAX_RUN_LBLOCK 13u /* with it, two pairs of lengths fit in a window */
-#define MAX_LBLOCK_3   8u  /* with it, three do */
-G_STATIC_ASSERT(2 * (2 * MAX_RUN_LBLOCK + 1) <= 56 && MAX_RUN_LBLOCK + 3 <= 24);
-G_STATIC_ASSERT(3 * (2 * MAX_LBLOCK_3 + 1) <= 56);
-
-/* Reads `pairs` pairs of lengths with BYPASS: a segment of raw SigProp and MagRef, and one of a
- * cleanup pass. `at_once` of them are taken apart in each round, even if fewer are left, because
- * what depends on the number cannot be predicted. Returns the end of the segments, and adds their
- * bytes to *sum. */
-static inline __attribute__((always_inline)) Cj2kSegment *
-read_pairs(Cj2kBitReader *bits, Cj2kSegment *next, uint32_t lblock, uint32_t pairs,
-           uint32_t at_once, uint32_t *sum)
-{
-  uint32_t both = 2 * lblock + 1, cleanup_mask = (1u << lblock) - 1;
-  uint32_t raw_mask = cleanup_mask << 1 | 1, length = 0;
-
-  while (pairs > 0) {
-    uint32_t n = MIN(pairs, at_once);
-
-    cj2k_bits_refill(bits); /* whether it is needed cannot be predicted, either */
-    uint64_t window = bits->window;
-    for (uint32_t i = 0; i < at_once; i++) {
-      window = window << both | window >> (64 - both);
-      uint32_t cleanup = (uint32_t)window & cleanup_mask;
-      uint32_t raw = (uint32_t)window >> lblock & raw_mask;
-      next[2 * i] = cj2k_segment(raw, 2);
-      next[2 * i + 1] = cj2k_segment(cleanup, 1);
-      length += (raw + cleanup) & -(uint32_t)(i < n);
-    }
-    next += 2 * n;
-    bits->window <<= n * both;
-    bits->count -= n * both;
-    pairs -= n;
-  }
-  *sum += length;
-  return next;
-}
-
-/* Reads the lengths of `passes` passes after the start of selective arithmetic coding bypass, or
- * after a cleanup pass. The last pair may be incomplete. */
-static inline __attribute__((always_inline)) Cj2kSegment *
-read_bypass_pairs(Cj2kBitReader *bits, Cj2kSegment *next, uint32_t lblock, uint32_t passes,
-                  uint32_t *sum)
-{
-  if (lblock <= MAX_LBLOCK_3)
-    next = read_pairs(bits, next, lblock, passes / 3, 3, sum);
-  else
-    next = read_pairs(bits, next, lblock, passes / 3, 2, sum);
-  if (passes % 3 > 0) {
-    uint32_t raw = cj2k_bits_get(bits, lblock + passes % 3 - 1);
-    *next++ = cj2k_segment(raw, passes % 3);
-    *sum += raw;
-  }
-  return next;
-}
-
 /* Can the segments of new passes of an MQ code-block be read by read_run? */
 static inline bool is_run(uint32_t style, uint32_t lblock)
 {
@@ -203,7 +148,7 @@ static inline void read_run(Cj2kTileReader *reader, Cj2kBlockState *state, uint3
     sum += length;
     pass += n;
     if (pass >= BYPASS_START && !(style & CJ2K_STYLE_TERMALL) && (pass - BYPASS_START) % 3 == 0) {
-      next = read_bypass_pairs(&bits, next, lblock, end - pass, &sum);
+      next = cj2k_read_bypass(&bits, next, lblock, end - pass, &sum);
       break;
     }
     n = passes_in_segment(CJ2K_BLOCK_MQ, style, pass, &any);
@@ -230,7 +175,7 @@ static G_GNUC_NO_INLINE void read_bypass(Cj2kTileReader *reader, Cj2kBlockState 
   uint32_t lblock = state->lblock, sum = cj2k_bits_get(bits, lblock + LOG2(BYPASS_START));
 
   *next++ = cj2k_segment(sum, BYPASS_START);
-  next = read_bypass_pairs(bits, next, lblock, passes - BYPASS_START, &sum);
+  next = cj2k_read_bypass(bits, next, lblock, passes - BYPASS_START, &sum);
   state->passes = (uint16_t)passes;
   state->first_piece = state->last_piece = reader->num_pieces;
   reader->pieces[reader->num_pieces++] = (Cj2kPiece){.length = sum,

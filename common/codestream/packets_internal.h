@@ -26,6 +26,17 @@ void cj2k_tile_reader_finish_run(const Cj2kTileReader *reader, Cj2kFrameStore *s
                                  uint32_t first, uint32_t count);
 /* Lets tile reader and store have their own arrays of segments again, before the next frame. */
 void cj2k_store_return_segments(Cj2kFrameStore *store, Cj2kTileReader *reader);
+/* Returns where the next `count` segments go; there are CJ2K_SEGMENTS_SLACK more behind them. */
+static inline Cj2kSegment *cj2k_store_reserve_segments(Cj2kFrameStore *store, uint32_t count)
+{
+  Cj2kCodedFrame *frame = &store->frame;
+
+  if (store->segments_capacity - frame->num_segments < count + CJ2K_SEGMENTS_SLACK) {
+    store->segments_capacity = 2 * store->segments_capacity + count + 1024;
+    frame->segments = g_renew(Cj2kSegment, frame->segments, store->segments_capacity);
+  }
+  return frame->segments + frame->num_segments;
+}
 /* See cj2k_packets_supply. */
 void cj2k_store_supply(Cj2kFrameStore *store, uint32_t number, const Cj2kCodedBlock *block,
                        const uint8_t *data, const Cj2kSegment *segments);
@@ -75,6 +86,17 @@ typedef enum { CJ2K_PACKET_READ, CJ2K_PACKETS_ENDED, CJ2K_PACKET_BROKEN } Cj2kPa
 void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part);
 /* Reads one packet. If it is incomplete or invalid, what it announced is dropped. */
 Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
+
+/* Goes to the next packet: to the tile-part that it is in, and past its SOP. false: there is none.
+ */
+bool cj2k_walk_begin_packet(Cj2kPacketWalk *walk);
+/* Is the packet of a layer and a resolution that are decoded? */
+bool cj2k_walk_wants(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
+
+/* packets_direct.c: reads all packets of a tile, of which cj2k_tile_reader_begin was called,
+ * straight into the frame's code-blocks. false: something is not plain, or damaged; then the tile
+ * has to be read by other means, and nothing is lost. */
+bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store);
 
 /* With packed packet headers: reads only the header of a packet. */
 Cj2kPacketResult cj2k_walk_header(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);

@@ -170,7 +170,7 @@ static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint3
   return true;
 }
 
-static bool is_wanted(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
+bool cj2k_walk_wants(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
   const Cj2kPlan *plan = walk->reader->plan;
   const Cj2kPlanTile *tile = &plan->tiles[walk->reader->tile];
@@ -179,22 +179,26 @@ static bool is_wanted(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
   return packet->layer < walk->max_layers && packet->resolution <= tile_comp->reduced_levels;
 }
 
+bool cj2k_walk_begin_packet(Cj2kPacketWalk *walk)
+{
+  skip_empty_parts(walk);
+  if (walk->part == UINT32_MAX && !walk->headers)
+    return false;
+  skip_sop(walk);
+  walk->packet++;
+  return true;
+}
+
 Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
   Cj2kTileReader *reader = walk->reader;
   uint32_t first_piece = reader->num_pieces;
-  uint64_t start, body;
-  const uint8_t *packed;
-  Cj2kPacketResult result;
+  const uint8_t *packed = walk->headers;
 
-  skip_empty_parts(walk);
-  if (walk->part == UINT32_MAX && !walk->headers)
+  if (!cj2k_walk_begin_packet(walk))
     return CJ2K_PACKETS_ENDED;
-  start = walk->at;
-  packed = walk->headers;
-  skip_sop(walk);
-  walk->packet++;
-  result = read_header(walk, packet);
+  uint64_t start = walk->began_at, body;
+  Cj2kPacketResult result = read_header(walk, packet);
   if (result != CJ2K_PACKET_READ) {
     cj2k_drop_pieces(reader, first_piece);
     return result;
@@ -208,7 +212,7 @@ Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *pack
     walk->observer(walk->observer_user, packet, start,
                    body - start + (packed ? (uint64_t)(walk->headers - packed) : 0),
                    walk->at - body);
-  if (!is_wanted(walk, packet))
+  if (!cj2k_walk_wants(walk, packet))
     cj2k_drop_pieces(reader, first_piece);
   return CJ2K_PACKET_READ;
 }
@@ -247,7 +251,7 @@ static void locate_tile(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t t
   reader->num_nodes = node[1] - node[0];
 }
 
-Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
+Cj2kStatus cj2k_tile_reader_begin(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
                                   uint64_t max_memory, Cj2kError *error)
 {
   locate_tile(reader, plan, tile);
@@ -269,15 +273,23 @@ Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, 
     reader->zero_bitplanes = g_new(Cj2kTagNode, reader->num_nodes);
     reader->nodes_capacity = reader->num_nodes;
   }
-  if (reader->num_blocks > 0) {
-    memset(reader->states, 0, reader->num_blocks * sizeof *reader->states);
-    memset(reader->inclusion, 0, reader->num_nodes * sizeof *reader->inclusion);
-    memset(reader->zero_bitplanes, 0, reader->num_nodes * sizeof *reader->zero_bitplanes);
-  }
   reader->num_pieces = 1;
   reader->num_segments = 0;
   cj2k_packet_iterator_start(&reader->iterator, plan, tile);
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
+                                  uint64_t max_memory, Cj2kError *error)
+{
+  Cj2kStatus status = cj2k_tile_reader_begin(reader, plan, tile, max_memory, error);
+
+  if (status == CJ2K_OK && reader->num_blocks > 0) {
+    memset(reader->states, 0, reader->num_blocks * sizeof *reader->states);
+    memset(reader->inclusion, 0, reader->num_nodes * sizeof *reader->inclusion);
+    memset(reader->zero_bitplanes, 0, reader->num_nodes * sizeof *reader->zero_bitplanes);
+  }
+  return status;
 }
 
 void cj2k_tile_reader_clear(Cj2kTileReader *reader)
@@ -291,6 +303,14 @@ void cj2k_tile_reader_clear(Cj2kTileReader *reader)
   memset(reader, 0, sizeof *reader);
 }
 
+/* Goes to the end of the tile, and counts the bytes that are left unread. */
+static void leave_rest(Cj2kPacketWalk *walk)
+{
+  walk->ended_at = walk->at;
+  for (; walk->part != UINT32_MAX; cj2k_walk_enter_part(walk, walk->next_part[walk->part]))
+    walk->unread += walk->end - walk->at;
+}
+
 /* Reads the packets of one tile up to its end or the first invalid packet, which is *packet. */
 static Cj2kPacketResult read_tile(Cj2kPacketWalk *walk, Cj2kPacketId *packet)
 {
@@ -301,9 +321,7 @@ static Cj2kPacketResult read_tile(Cj2kPacketWalk *walk, Cj2kPacketId *packet)
     if (cj2k_deadline_check(1, NULL) != CJ2K_OK)
       break; /* read_packets says so */
   }
-  walk->ended_at = walk->at;
-  for (; walk->part != UINT32_MAX; cj2k_walk_enter_part(walk, walk->next_part[walk->part]))
-    walk->unread += walk->end - walk->at;
+  leave_rest(walk);
   return result;
 }
 
@@ -411,6 +429,22 @@ static Cj2kPacketWalk begin_tile(Cj2kPacketReader *reader, const Cj2kTileParts *
   return walk;
 }
 
+/* Reads the packets of a tile that has nothing but plain ones. false: it has others, or they are
+ * not complete. */
+static bool read_direct(Cj2kPacketReader *reader, const Cj2kTileParts *tile_parts, uint32_t tile,
+                        uint16_t max_layers)
+{
+  Cj2kPacketWalk walk = begin_tile(reader, tile_parts, tile, max_layers);
+
+  if (!cj2k_walk_read_direct(&walk, &reader->store))
+    return false;
+  leave_rest(&walk);
+  if (cj2k_walk_can_resync(&walk, walk.unread > 0))
+    return false;
+  reader->store.frame.unread_bytes += walk.unread;
+  return true;
+}
+
 /*
  * Reads the packets of a tile. If they cannot be read one after the other up to the end of the
  * data, packets are missing. If SOP marker segments tell which, the tile is read again by their
@@ -472,9 +506,12 @@ Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
 
   reader->tile_reader.data = data;
   for (uint32_t t = 0; t < plan->num_tiles && status == CJ2K_OK; t++) {
-    status = read_packets(reader, plan, tile_parts, t, max_layers, strict, max_memory, error);
-    if (status == CJ2K_OK)
-      cj2k_tile_reader_finish(&reader->tile_reader, &reader->store);
+    status = cj2k_tile_reader_begin(&reader->tile_reader, plan, t, max_memory, error);
+    if (status == CJ2K_OK && !read_direct(reader, tile_parts, t, max_layers)) {
+      status = read_packets(reader, plan, tile_parts, t, max_layers, strict, max_memory, error);
+      if (status == CJ2K_OK)
+        cj2k_tile_reader_finish(&reader->tile_reader, &reader->store);
+    }
     if (status == CJ2K_OK)
       status = cj2k_deadline_check(16, error);
   }

@@ -72,6 +72,10 @@ static inline Cj2kSegment cj2k_segment(uint32_t length, uint32_t passes)
 /* Begins the packets of a tile: no code-block is included yet, and the iterator stands before the
  * first packet. The reader's memory is kept from tile to tile; set it to all zeros first.
  * CJ2K_ERROR_LIMIT: the tile needs more than max_memory bytes (0: no limit). */
+Cj2kStatus cj2k_tile_reader_begin(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
+                                  uint64_t max_memory, Cj2kError *error);
+/* The same, and clears what is known of code-blocks and of the nodes of tag trees, as
+ * cj2k_packet_header_read needs it. */
 Cj2kStatus cj2k_tile_reader_start(Cj2kTileReader *reader, const Cj2kPlan *plan, uint32_t tile,
                                   uint64_t max_memory, Cj2kError *error);
 void cj2k_tile_reader_clear(Cj2kTileReader *reader);

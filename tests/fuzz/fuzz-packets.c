@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Packet headers: everything that is read before code-blocks are decoded. */
+/* Packet headers: everything that is read before code-blocks are decoded. An observed reader reads
+ * them piece by piece, another one those of a plain kind straight into code-blocks. */
 #include "common/codestream/coded.h"
 #include "fuzz.h"
+
+#include <string.h>
 
 #define MAX_MEMORY  (128 << 10)
 #define MAX_PACKETS 20000 /* more take long without showing more */
@@ -45,6 +48,40 @@ static void observe(void *user, const Cj2kPacketId *packet, uint64_t offset, uin
   FUZZ_CHECK(offset <= *(size_t *)user && body_bytes <= *(size_t *)user, "packet leaves the data");
 }
 
+/* Both have the same code-blocks. */
+static void check_equal(const Cj2kCodedFrame *a, const Cj2kCodedFrame *b, const Cj2kPlan *plan)
+{
+  FUZZ_CHECK(a->corrupt_blocks == b->corrupt_blocks && a->truncated == b->truncated,
+             "%u and %u corrupt code-blocks", a->corrupt_blocks, b->corrupt_blocks);
+  for (uint32_t i = 0; i < plan->num_blocks; i++) {
+    const Cj2kCodedBlock *x = &a->blocks[i], *y = &b->blocks[i];
+    bool same = x->num_passes == y->num_passes && x->corrupt == y->corrupt;
+    if (same && x->num_passes)
+      same = x->offset == y->offset && x->length == y->length && x->is_ht == y->is_ht &&
+             x->zero_bitplanes == y->zero_bitplanes && x->num_segments == y->num_segments &&
+             !memcmp(a->segments + x->first_segment, b->segments + y->first_segment,
+                     x->num_segments * sizeof(Cj2kSegment));
+    FUZZ_CHECK(same, "code-block %u differs", i);
+  }
+}
+
+/* Without an observer. If packets are read by their SOP, the result is another one. */
+static void read_direct(const uint8_t *data, size_t size, const Cj2kPlan *plan,
+                        const Cj2kTileParts *parts, const Cj2kCodedFrame *pieces)
+{
+  Cj2kPacketReader *reader = cj2k_packet_reader_new();
+  Cj2kCodedFrame *frame;
+  Cj2kError error = {0};
+
+  if (cj2k_packets_read(reader, plan, parts, data, size, 0, false, MAX_MEMORY, &frame, &error) ==
+      CJ2K_OK) {
+    check_frame(frame, plan);
+    if (!frame->concealed_packets && !frame->truncated && !pieces->truncated)
+      check_equal(frame, pieces, plan);
+  }
+  cj2k_packet_reader_free(reader);
+}
+
 static void read_packets(const uint8_t *data, size_t size, const Cj2kPlan *plan,
                          const Cj2kTileParts *parts)
 {
@@ -63,6 +100,8 @@ static void read_packets(const uint8_t *data, size_t size, const Cj2kPlan *plan,
     FUZZ_CHECK(status == CJ2K_OK || !is_strict, "only strict: %s", error.text);
     if (status == CJ2K_OK)
       check_frame(frame, plan);
+    if (status == CJ2K_OK && layers == 0)
+      read_direct(data, size, plan, parts, frame);
   }
   cj2k_packet_reader_free(reader);
 }

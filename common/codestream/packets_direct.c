@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Packets of a tile with a single layer, most of which are of a plain kind: each code-block is in
+ * one packet, whose header has one length for it, or those of selective arithmetic coding bypass.
+ * The records of code-blocks are written while headers are read, without the pieces that
+ * packets_read.c collects. What is not plain, or damaged, is left to that file, which reads the
+ * tile again.
+ */
+#include "common/runtime/deadline.h"
+#include "markers.h"
+#include "packets_internal.h"
+#include "read_lengths.h"
+#include "read_single.h"
+
+#include <string.h>
+
+#define LOG2(n) (31u - (uint32_t)__builtin_clz(n))
+/* More segments of a block than there are pairs of passes. */
+#define MOST_SEGMENTS UINT8_MAX
+
+typedef struct {
+  Cj2kPacketWalk *walk;
+  Cj2kFrameStore *store;
+  uint64_t read;   /* code-blocks that packets have told of so far */
+  uint64_t looked; /* of these, those of packets that are not empty */
+} Direct;
+
+/* The code-blocks of a precinct that are in one band. */
+typedef struct {
+  const Cj2kPlanPrecinctBand *range;
+  uint32_t style;
+  uint32_t bitplanes; /* of the band, with those of its region of interest */
+} Blocks;
+
+/* ------------------------------------------------------------------------------ one block --- */
+
+/* HT: one cleanup pass. The window has at least 32 bits. false: it is not plain. */
+static inline bool read_cleanup(Cj2kCodedBlock *block, Cj2kBitReader *bits)
+{
+  /* A zero means one pass. It is followed by a one for each step of Lblock, a zero and the length.
+   */
+  uint32_t more = (uint32_t)__builtin_clzll(~(bits->window << 1)), n = 2 + more + 3 + more;
+  if (bits->window >> 63 || n > bits->count)
+    return false;
+  block->length = (uint32_t)(bits->window << (2 + more) >> (61 - more));
+  block->num_segments = block->num_passes = block->is_ht = 1;
+  bits->window <<= n;
+  bits->count -= n;
+  return block->length > 0;
+}
+
+/* The number of passes (table B.4), of a window with at least 16 bits. */
+static inline uint32_t take_passes(Cj2kBitReader *bits)
+{
+  uint64_t window = bits->window;
+  uint32_t passes, used;
+
+  if ((window >> 60) == 15 && (window >> 55 & 31) < 31)
+    passes = 6 + (uint32_t)(window >> 55 & 31), used = 9;
+  else if (!(window >> 63))
+    passes = 1, used = 1;
+  else if (!(window >> 62 & 1))
+    passes = 2, used = 2;
+  else if ((window >> 60 & 3) < 3)
+    passes = 3 + (uint32_t)(window >> 60 & 3), used = 4;
+  else
+    passes = 37 + (uint32_t)(window >> 48 & 127), used = 16;
+  bits->window <<= used;
+  bits->count -= used;
+  return passes;
+}
+
+/* MQ: passes of one segment, or with bypass of several. The window has at least 32 bits. false: it
+ * is not plain. */
+static inline bool read_passes(Cj2kCodedBlock *block, const Blocks *blocks, Cj2kSegment *segments,
+                               Cj2kBitReader *bits)
+{
+  uint32_t passes = take_passes(bits), more = (uint32_t)__builtin_clzll(~bits->window);
+  uint32_t lblock = 3 + more, first = passes;
+
+  if (more + 1 > bits->count || lblock > CJ2K_MAX_RUN_LBLOCK ||
+      passes > 3 * (blocks->bitplanes - block->zero_bitplanes) - 2)
+    return false;
+  bits->window <<= more + 1;
+  bits->count -= more + 1;
+  if (blocks->style & CJ2K_STYLE_BYPASS && passes > CJ2K_BYPASS_START)
+    first = CJ2K_BYPASS_START;
+  uint32_t length = cj2k_bits_get(bits, lblock + LOG2(first));
+  Cj2kSegment *next = segments;
+  *next++ = cj2k_segment(length, first);
+  if (first < passes) {
+    Cj2kBitReader copy = *bits; /* lets `bits` stay in registers */
+    next = cj2k_read_bypass(&copy, next, lblock, passes - first, &length);
+    *bits = copy;
+  }
+  block->length = length;
+  block->num_segments = (uint16_t)(next - segments);
+  block->num_passes = (uint8_t)passes;
+  return true;
+}
+
+/* ------------------------------------------------------------------------------- a packet --- */
+
+/* Reads the code-blocks of a band in the precinct. Their bytes begin at *body behind the header,
+ * and it is moved to their end. */
+static inline __attribute__((always_inline)) bool read_blocks(Direct *direct, const Blocks *blocks,
+                                                              bool is_ht, uint64_t *body,
+                                                              Cj2kBitReader *packet_bits)
+{
+  const Cj2kTileReader *reader = direct->walk->reader;
+  const Cj2kPlanPrecinctBand *range = blocks->range;
+  Cj2kCodedFrame *frame = &direct->store->frame;
+  Cj2kCodedBlock *block = frame->blocks + range->first_block;
+  Cj2kBitReader bits = *packet_bits; /* in registers */
+  uint64_t at = *body;
+  Cj2kSingleTree tree;
+
+  cj2k_single_tree_init(&tree, reader->zero_bitplanes + (range->first_node - reader->first_node),
+                        range->blocks_x, range->blocks_y);
+  for (uint32_t y = 0; y < range->blocks_y; y++) {
+    for (uint32_t x = 0; x < range->blocks_x; x++, block++) {
+      uint8_t zeros;
+      *block = (Cj2kCodedBlock){0};
+      Cj2kInclusion inclusion = cj2k_single_read(&tree, x, y, &zeros, &bits);
+      if (inclusion == CJ2K_BLOCK_OUT)
+        continue;
+      if (inclusion == CJ2K_BLOCK_BROKEN || zeros >= blocks->bitplanes)
+        return false;
+      if (bits.count < 32)
+        cj2k_bits_refill(&bits);
+      Cj2kSegment *segments = cj2k_store_reserve_segments(direct->store, MOST_SEGMENTS);
+      block->zero_bitplanes = zeros;
+      block->first_segment = frame->num_segments;
+      if (!(is_ht ? read_cleanup(block, &bits) : read_passes(block, blocks, segments, &bits)))
+        return false;
+      if (is_ht)
+        *segments = cj2k_segment(block->length, 1);
+      if (block->length > CJ2K_SEGMENT_MAX_LENGTH)
+        return false;
+      frame->num_segments += block->num_segments;
+      block->offset = at;
+      at += block->length;
+    }
+    *packet_bits = bits;
+    if (cj2k_bits_overrun(packet_bits))
+      return false;
+  }
+  *body = at;
+  return true;
+}
+
+static bool is_plain(uint32_t style)
+{
+  return style & CJ2K_STYLE_HT ? !(style & CJ2K_STYLE_HT_MIXED) : !(style & CJ2K_STYLE_TERMALL);
+}
+
+/* Reads the code-blocks of all bands. *body: the bytes of the packet's body. */
+static bool read_header(Direct *direct, const Cj2kPacketId *packet, uint64_t *body,
+                        Cj2kBitReader *bits)
+{
+  const Cj2kPlan *plan = direct->walk->reader->plan;
+  const Cj2kPlanResolution *resolution = &plan->resolutions[packet->resolution_index];
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
+  bool is_empty = !cj2k_bits_get1(bits); /* B.10.3 */
+
+  for (uint32_t b = 0; b < resolution->num_bands; b++) {
+    const Cj2kPlanBand *band = &plan->bands[resolution->first_band + b];
+    const Blocks blocks = {&precinct->band[b], band->block_style,
+                           (uint32_t)band->num_bitplanes + band->roi_shift};
+    uint32_t count = blocks.range->blocks_x * blocks.range->blocks_y;
+    direct->read += count;
+    if (is_empty)
+      memset(direct->store->frame.blocks + blocks.range->first_block, 0,
+             count * sizeof(Cj2kCodedBlock));
+    if (is_empty || !count)
+      continue;
+    direct->looked += count;
+    if (!is_plain(blocks.style) ||
+        !(blocks.style & CJ2K_STYLE_HT ? read_blocks(direct, &blocks, true, body, bits)
+                                       : read_blocks(direct, &blocks, false, body, bits)))
+      return false;
+  }
+  return true;
+}
+
+/* What follows when a packet was read: the offsets of its code-blocks, or that they are not used.
+ */
+static void place_blocks(Direct *direct, const Cj2kPacketId *packet, uint32_t segments,
+                         uint64_t body)
+{
+  const Cj2kPlan *plan = direct->walk->reader->plan;
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
+  Cj2kCodedFrame *frame = &direct->store->frame;
+  bool wanted = cj2k_walk_wants(direct->walk, packet);
+
+  for (uint32_t b = 0; b < plan->resolutions[packet->resolution_index].num_bands; b++) {
+    const Cj2kPlanPrecinctBand *range = &precinct->band[b];
+    Cj2kCodedBlock *blocks = frame->blocks + range->first_block;
+    uint32_t count = range->blocks_x * range->blocks_y;
+    for (uint32_t i = 0; i < count && wanted; i++)
+      blocks[i].offset = blocks[i].length ? blocks[i].offset + body : 0;
+    if (!wanted)
+      memset(blocks, 0, count * sizeof *blocks);
+  }
+  if (!wanted)
+    frame->num_segments = segments;
+}
+
+/* Reads a packet. false: it is not plain, or not complete. */
+static bool read_packet(Direct *direct, const Cj2kPacketId *packet)
+{
+  Cj2kPacketWalk *walk = direct->walk;
+  uint32_t segments = direct->store->frame.num_segments;
+  uint64_t body = 0;
+  Cj2kBitReader bits;
+
+  if (!cj2k_walk_begin_packet(walk) || walk->at == walk->end)
+    return false;
+  const uint8_t *data = walk->reader->data + walk->at;
+  size_t size = (size_t)(walk->end - walk->at);
+  cj2k_bits_init(&bits, data, size);
+  if (!read_header(direct, packet, &body, &bits))
+    return false;
+  size_t used = cj2k_bits_finish(&bits);
+  if (used > size)
+    return false;
+  if (size - used >= 2 && cj2k_get16(data + used) == CJ2K_EPH)
+    used += 2;
+  if (body > size - used)
+    return false;
+  walk->at += used;
+  walk->header_end = walk->at;
+  place_blocks(direct, packet, segments, walk->at);
+  walk->at += body;
+  return true;
+}
+
+bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store)
+{
+  Cj2kTileReader *reader = walk->reader;
+  Direct direct = {.walk = walk, .store = store};
+  uint32_t segments = store->frame.num_segments;
+  Cj2kPacketId packet;
+
+  if (reader->plan->tiles[reader->tile].num_layers != 1 || walk->headers || walk->observer)
+    return false;
+  while (cj2k_packet_iterator_next(&reader->iterator, &packet)) {
+    if (!read_packet(&direct, &packet)) {
+      store->frame.num_segments = segments;
+      return false;
+    }
+    if (cj2k_deadline_check(1, NULL) != CJ2K_OK)
+      return true; /* the caller's own check says so */
+  }
+  (void)cj2k_deadline_count_items(direct.looked, NULL); /* the same */
+  if (direct.read != reader->num_blocks)
+    store->frame.num_segments = segments;
+  return direct.read == reader->num_blocks;
+}
