@@ -80,6 +80,7 @@ build_tarball() {
     if pkg-config --exists gstreamer-1.0; then exit 1; fi
     mkdir tarball && tar -xzf packages/*.tar.gz -C tarball --strip-components=1
     meson setup -Dwerror=true -Dcuda=disabled -Dgstreamer=disabled tarball/build tarball && ninja -C tarball/build"
+  [ "$compiler" = newest ] || return 0 # these tests are run once, on the newer system
   in_root "$fresh" "cd tarball && meson test -C build --no-rebuild --no-stdsplit" >"$folder/log" 2>&1
   counted in_root "$fresh" "cd tarball && python3 tests/summary.py build/meson-logs/testlog.json"
 }

@@ -42,7 +42,7 @@ static uint32_t list_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job)
   return count;
 }
 
-/* Codes blocks again. They are few: the kernel reads the list from host memory, and of the results
+/* Codes blocks again. The kernel reads the list from host memory, and of the results
  * only the counters are copied. */
 static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2kCudaQueue *queue)
 {
