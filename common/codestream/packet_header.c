@@ -6,10 +6,7 @@
 
 #include <glib.h>
 
-#define LOG2(n)         (31u - (uint32_t)__builtin_clz(n))
 #define MAX_LENGTH_BITS 32u
-#define BYPASS_START    CJ2K_BYPASS_START
-#define MAX_RUN_LBLOCK  CJ2K_MAX_RUN_LBLOCK
 
 /* B.10.6, table B.4 */
 static uint32_t read_num_passes(Cj2kBitReader *bits)
@@ -49,10 +46,10 @@ static uint32_t passes_in_segment(uint32_t kind, uint32_t style, uint32_t pass, 
     return 1;
   }
   if (style & CJ2K_STYLE_BYPASS) {
-    uint32_t phase = pass >= BYPASS_START ? (pass - BYPASS_START) % 3 : 0;
+    uint32_t phase = pass >= CJ2K_BYPASS_START ? (pass - CJ2K_BYPASS_START) % 3 : 0;
 
-    *begins = pass >= BYPASS_START ? phase != 1 : pass == 0;
-    return pass < BYPASS_START ? BYPASS_START - pass : phase == 0 ? 2 : 1;
+    *begins = pass >= CJ2K_BYPASS_START ? phase != 1 : pass == 0;
+    return pass < CJ2K_BYPASS_START ? CJ2K_BYPASS_START - pass : phase == 0 ? 2 : 1;
   }
   *begins = pass == 0;
   return UINT32_MAX;
@@ -127,7 +124,7 @@ static inline bool reserve_segments(Cj2kTileReader *reader)
 static inline bool is_run(uint32_t style, uint32_t lblock)
 {
   return (style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL)) && !(style & CJ2K_STYLE_HT) &&
-         lblock <= MAX_RUN_LBLOCK;
+         lblock <= CJ2K_MAX_RUN_LBLOCK;
 }
 
 /* Reads the lengths of new passes for which is_run is true into one piece. There is room for it and
@@ -143,11 +140,12 @@ static inline void read_run(Cj2kTileReader *reader, Cj2kBlockState *state, uint3
   uint32_t n = passes_in_segment(CJ2K_BLOCK_MQ, style, pass, &begins);
   while (pass < end) {
     n = MIN(n, end - pass);
-    uint32_t length = cj2k_bits_get(&bits, lblock + LOG2(n));
+    uint32_t length = cj2k_bits_get(&bits, lblock + CJ2K_LOG2(n));
     *next++ = cj2k_segment(length, n);
     sum += length;
     pass += n;
-    if (pass >= BYPASS_START && !(style & CJ2K_STYLE_TERMALL) && (pass - BYPASS_START) % 3 == 0) {
+    if (pass >= CJ2K_BYPASS_START && !(style & CJ2K_STYLE_TERMALL) &&
+        (pass - CJ2K_BYPASS_START) % 3 == 0) {
       next = cj2k_read_bypass(&bits, next, lblock, end - pass, &sum);
       break;
     }
@@ -172,10 +170,10 @@ static G_GNUC_NO_INLINE void read_bypass(Cj2kTileReader *reader, Cj2kBlockState 
                         packet_bits->window, packet_bits->count, packet_bits->stuffed};
   Cj2kBitReader *bits = &copy;
   Cj2kSegment *first = reader->segments + reader->num_segments, *next = first;
-  uint32_t lblock = state->lblock, sum = cj2k_bits_get(bits, lblock + LOG2(BYPASS_START));
+  uint32_t lblock = state->lblock, sum = cj2k_bits_get(bits, lblock + CJ2K_LOG2(CJ2K_BYPASS_START));
 
-  *next++ = cj2k_segment(sum, BYPASS_START);
-  next = cj2k_read_bypass(bits, next, lblock, passes - BYPASS_START, &sum);
+  *next++ = cj2k_segment(sum, CJ2K_BYPASS_START);
+  next = cj2k_read_bypass(bits, next, lblock, passes - CJ2K_BYPASS_START, &sum);
   state->passes = (uint16_t)passes;
   state->first_piece = state->last_piece = reader->num_pieces;
   reader->pieces[reader->num_pieces++] = (Cj2kPiece){.length = sum,
@@ -211,7 +209,7 @@ static bool read_segments(Cj2kTileReader *reader, Cj2kBlockState *state, uint32_
   while (r.pass < r.end) {
     bool begins;
     uint32_t n = MIN(r.end - r.pass, passes_in_segment(state->kind, style, r.pass, &begins));
-    uint32_t length_bits = r.lblock + LOG2(n);
+    uint32_t length_bits = r.lblock + CJ2K_LOG2(n);
     if (length_bits > MAX_LENGTH_BITS)
       return false;
     add_length(&r, cj2k_bits_get(&r.bits, length_bits), n, begins);
@@ -228,7 +226,7 @@ static inline bool read_lengths(Cj2kTileReader *reader, Cj2kBlockState *state, u
                                 uint32_t passes, Cj2kBitReader *bits)
 {
   bool begins;
-  uint32_t length_bits = state->lblock + LOG2(passes);
+  uint32_t length_bits = state->lblock + CJ2K_LOG2(passes);
 
   if (passes_in_segment(state->kind, style, state->passes, &begins) < passes)
     return read_segments(reader, state, style, passes, bits);
@@ -250,8 +248,8 @@ static bool read_undecided_lengths(Cj2kTileReader *reader, Cj2kBlockState *state
   bool mixed = style & CJ2K_STYLE_HT_MIXED;
   uint32_t after_cleanup = (state->passes + passes - 1) % 3;
   uint32_t to_cleanup = passes > after_cleanup ? passes - after_cleanup : 0;
-  uint32_t all_bits = state->lblock + LOG2(passes);
-  uint32_t length_bits = to_cleanup ? state->lblock + LOG2(to_cleanup) : all_bits;
+  uint32_t all_bits = state->lblock + CJ2K_LOG2(passes);
+  uint32_t length_bits = to_cleanup ? state->lblock + CJ2K_LOG2(to_cleanup) : all_bits;
   uint32_t length;
 
   if (all_bits > MAX_LENGTH_BITS)
@@ -353,18 +351,9 @@ static inline bool read_first_passes(Cj2kTileReader *reader, Cj2kBlockState *sta
   if (bits->count < 48)
     cj2k_bits_refill(bits);
   window = bits->window;
-  if (!(window >> 63)) /* table B.4 */
-    passes = 1, used = 1;
-  else if (!(window >> 62 & 1))
-    passes = 2, used = 2;
-  else if ((window >> 60 & 3) < 3)
-    passes = 3 + (uint32_t)(window >> 60 & 3), used = 4;
-  else if ((window >> 55 & 31) < 31)
-    passes = 6 + (uint32_t)(window >> 55 & 31), used = 9;
-  else
-    return false;
+  passes = cj2k_passes_of(window, &used);
   more = (uint32_t)__builtin_clzll(~(window << used));
-  length_bits = 3 + more + LOG2(passes);
+  length_bits = 3 + more + CJ2K_LOG2(passes);
   used += more + 1;
   if (used > bits->count || reader->num_pieces >= reader->pieces_capacity)
     return false;
@@ -404,24 +393,13 @@ static inline bool read_first_passes(Cj2kTileReader *reader, Cj2kBlockState *sta
 static inline bool read_single_cleanup(Cj2kTileReader *reader, Cj2kBlockState *state,
                                        Cj2kBitReader *bits)
 {
-  uint32_t more, n, length;
+  uint32_t lblock, length;
 
   if (bits->count < 32)
     cj2k_bits_refill(bits);
-  /* A zero means one pass. It is followed by a one for each step of Lblock, a zero and the length.
-   */
-  if (bits->window >> 63)
+  if (reader->num_pieces >= reader->pieces_capacity || !cj2k_take_cleanup(bits, &lblock, &length))
     return false;
-  more = (uint32_t)__builtin_clzll(~(bits->window << 1));
-  n = 2 + more + 3 + more;
-  if (n > bits->count)
-    return false;
-  length = (uint32_t)(bits->window << (2 + more) >> (61 - more));
-  if (length == 0 || reader->num_pieces >= reader->pieces_capacity)
-    return false;
-  bits->window <<= n;
-  bits->count -= n;
-  state->lblock = (uint8_t)(3 + more);
+  state->lblock = (uint8_t)lblock;
   state->kind = CJ2K_BLOCK_HT;
   state->passes = 1;
   state->first_piece = state->last_piece = reader->num_pieces;

@@ -7,14 +7,12 @@
  * tile again.
  */
 #include "common/runtime/deadline.h"
-#include "markers.h"
 #include "packets_internal.h"
 #include "read_lengths.h"
 #include "read_single.h"
 
 #include <string.h>
 
-#define LOG2(n) (31u - (uint32_t)__builtin_clz(n))
 /* More segments of a block than there are pairs of passes. */
 #define MOST_SEGMENTS UINT8_MAX
 
@@ -37,37 +35,10 @@ typedef struct {
 /* HT: one cleanup pass. The window has at least 32 bits. false: it is not plain. */
 static inline bool read_cleanup(Cj2kCodedBlock *block, Cj2kBitReader *bits)
 {
-  /* A zero means one pass. It is followed by a one for each step of Lblock, a zero and the length.
-   */
-  uint32_t more = (uint32_t)__builtin_clzll(~(bits->window << 1)), n = 2 + more + 3 + more;
-  if (bits->window >> 63 || n > bits->count)
-    return false;
-  block->length = (uint32_t)(bits->window << (2 + more) >> (61 - more));
+  uint32_t lblock;
+
   block->num_segments = block->num_passes = block->is_ht = 1;
-  bits->window <<= n;
-  bits->count -= n;
-  return block->length > 0;
-}
-
-/* The number of passes (table B.4), of a window with at least 16 bits. */
-static inline uint32_t take_passes(Cj2kBitReader *bits)
-{
-  uint64_t window = bits->window;
-  uint32_t passes, used;
-
-  if ((window >> 60) == 15 && (window >> 55 & 31) < 31)
-    passes = 6 + (uint32_t)(window >> 55 & 31), used = 9;
-  else if (!(window >> 63))
-    passes = 1, used = 1;
-  else if (!(window >> 62 & 1))
-    passes = 2, used = 2;
-  else if ((window >> 60 & 3) < 3)
-    passes = 3 + (uint32_t)(window >> 60 & 3), used = 4;
-  else
-    passes = 37 + (uint32_t)(window >> 48 & 127), used = 16;
-  bits->window <<= used;
-  bits->count -= used;
-  return passes;
+  return cj2k_take_cleanup(bits, &lblock, &block->length);
 }
 
 /* MQ: passes of one segment, or with bypass of several. The window has at least 32 bits. false: it
@@ -75,17 +46,18 @@ static inline uint32_t take_passes(Cj2kBitReader *bits)
 static inline bool read_passes(Cj2kCodedBlock *block, const Blocks *blocks, Cj2kSegment *segments,
                                Cj2kBitReader *bits)
 {
-  uint32_t passes = take_passes(bits), more = (uint32_t)__builtin_clzll(~bits->window);
-  uint32_t lblock = 3 + more, first = passes;
+  uint32_t used, passes = cj2k_passes_of(bits->window, &used), first = passes;
+  uint32_t more = (uint32_t)__builtin_clzll(~(bits->window << used)), lblock = 3 + more;
 
-  if (more + 1 > bits->count || lblock > CJ2K_MAX_RUN_LBLOCK ||
+  used += more + 1;
+  if (used > bits->count || lblock > CJ2K_MAX_RUN_LBLOCK ||
       passes > 3 * (blocks->bitplanes - block->zero_bitplanes) - 2)
     return false;
-  bits->window <<= more + 1;
-  bits->count -= more + 1;
+  bits->window <<= used;
+  bits->count -= used;
   if (blocks->style & CJ2K_STYLE_BYPASS && passes > CJ2K_BYPASS_START)
     first = CJ2K_BYPASS_START;
-  uint32_t length = cj2k_bits_get(bits, lblock + LOG2(first));
+  uint32_t length = cj2k_bits_get(bits, lblock + CJ2K_LOG2(first));
   Cj2kSegment *next = segments;
   *next++ = cj2k_segment(length, first);
   if (first < passes) {
@@ -221,11 +193,9 @@ static bool read_packet(Direct *direct, const Cj2kPacketId *packet)
   cj2k_bits_init(&bits, data, size);
   if (!read_header(direct, packet, &body, &bits))
     return false;
-  size_t used = cj2k_bits_finish(&bits);
-  if (used > size)
+  size_t used;
+  if (!cj2k_walk_end_header(walk, &bits, &used))
     return false;
-  if (size - used >= 2 && cj2k_get16(data + used) == CJ2K_EPH)
-    used += 2;
   if (body > size - used)
     return false;
   walk->at += used;

@@ -90,6 +90,9 @@ Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *pack
 /* Goes to the next packet: to the tile-part that it is in, and past its SOP. false: there is none.
  */
 bool cj2k_walk_begin_packet(Cj2kPacketWalk *walk);
+/* Finds where a packet header ends of which `bits` were read, with the EPH after it (A.8.2): *used
+ * bytes from its beginning. false: its bits or the EPH that it must have are not there. */
+bool cj2k_walk_end_header(const Cj2kPacketWalk *walk, const Cj2kBitReader *bits, size_t *used);
 /* Is the packet of a layer and a resolution that are decoded? */
 bool cj2k_walk_wants(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 

@@ -58,6 +58,17 @@ static void skip_sop(Cj2kPacketWalk *walk)
     walk->at += 6;
 }
 
+bool cj2k_walk_end_header(const Cj2kPacketWalk *walk, const Cj2kBitReader *bits, size_t *used)
+{
+  *used = cj2k_bits_finish(bits);
+  if (*used > bits->size)
+    return false;
+  if (!marker_at(bits->data + *used, bits->size - *used, CJ2K_EPH))
+    return !walk->need_eph;
+  *used += 2;
+  return true;
+}
+
 /* Reads one packet header, from the packed ones or from the data, and the EPH after it (A.8.2). */
 static Cj2kPacketResult read_header(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
@@ -71,12 +82,7 @@ static Cj2kPacketResult read_header(Cj2kPacketWalk *walk, const Cj2kPacketId *pa
   cj2k_bits_init(&bits, data, size);
   if (!cj2k_packet_header_read(walk->reader, packet, &bits))
     return CJ2K_PACKET_BROKEN;
-  used = cj2k_bits_finish(&bits);
-  if (used > size)
-    return CJ2K_PACKET_BROKEN;
-  if (marker_at(data + used, size - used, CJ2K_EPH))
-    used += 2;
-  else if (walk->need_eph)
+  if (!cj2k_walk_end_header(walk, &bits, &used))
     return CJ2K_PACKET_BROKEN;
   if (packed) {
     walk->headers += used;

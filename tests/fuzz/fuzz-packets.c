@@ -3,8 +3,7 @@
  * them piece by piece, another one those of a plain kind straight into code-blocks. */
 #include "common/codestream/coded.h"
 #include "fuzz.h"
-
-#include <string.h>
+#include "tests/support/same-blocks.h"
 
 #define MAX_MEMORY  (128 << 10)
 #define MAX_PACKETS 20000 /* more take long without showing more */
@@ -53,16 +52,8 @@ static void check_equal(const Cj2kCodedFrame *a, const Cj2kCodedFrame *b, const 
 {
   FUZZ_CHECK(a->corrupt_blocks == b->corrupt_blocks && a->truncated == b->truncated,
              "%u and %u corrupt code-blocks", a->corrupt_blocks, b->corrupt_blocks);
-  for (uint32_t i = 0; i < plan->num_blocks; i++) {
-    const Cj2kCodedBlock *x = &a->blocks[i], *y = &b->blocks[i];
-    bool same = x->num_passes == y->num_passes && x->corrupt == y->corrupt;
-    if (same && x->num_passes)
-      same = x->offset == y->offset && x->length == y->length && x->is_ht == y->is_ht &&
-             x->zero_bitplanes == y->zero_bitplanes && x->num_segments == y->num_segments &&
-             !memcmp(a->segments + x->first_segment, b->segments + y->first_segment,
-                     x->num_segments * sizeof(Cj2kSegment));
-    FUZZ_CHECK(same, "code-block %u differs", i);
-  }
+  for (uint32_t i = 0; i < plan->num_blocks; i++)
+    FUZZ_CHECK(same_block(a, b, i), "code-block %u differs", i);
 }
 
 /* Without an observer. If packets are read by their SOP, the result is another one. */

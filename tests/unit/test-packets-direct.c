@@ -4,6 +4,7 @@
 #include "common/codestream/coded.h"
 #include "common/codestream/packets_internal.h"
 #include "encoder-pictures.h"
+#include "tests/support/same-blocks.h"
 
 /* What an encoder writes, and whether all its packets are plain. */
 static const struct {
@@ -48,25 +49,14 @@ static GBytes *encode(const char *options, uint32_t p)
 {
   static const uint8_t ones[3] = {1, 1, 1};
   Cj2kEncoderParams params;
-  Cj2kError error = {0};
   TestPicture picture;
-  Cj2kPacket packet;
 
   cj2k_encoder_params_init(&params);
   params.backend = CJ2K_BACKEND_CPU;
   test_set_options(&params, options);
   test_picture_init(&picture, pictures[p].scene, pictures[p].width, pictures[p].height, 3,
                     pictures[p].depth, false, ones, ones, 0, 0);
-  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture.image, &picture.layout, &error);
-  if (!encoder)
-    g_error("%s: %s", options, error.text);
-  g_assert_cmpint(cj2k_encoder_submit(encoder, &picture.picture, NULL, &error), ==, CJ2K_OK);
-  g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
-  if (packet.status != CJ2K_OK)
-    g_error("%s, picture %u: %s", options, p, packet.error.text);
-  GBytes *bytes = g_bytes_new(packet.data, packet.size);
-  cj2k_encoder_release(encoder, &packet);
-  cj2k_encoder_close(encoder);
+  GBytes *bytes = test_encode_valid(&params, &picture);
   test_picture_clear(&picture);
   return bytes;
 }
@@ -133,27 +123,6 @@ static void ignore(void *user, const Cj2kPacketId *packet, uint64_t offset, uint
   (void)user, (void)packet, (void)offset, (void)header_bytes, (void)body_bytes;
 }
 
-static void compare_blocks(const Cj2kCodedFrame *a, const Cj2kCodedFrame *b, uint32_t number)
-{
-  const Cj2kCodedBlock *x = &a->blocks[number], *y = &b->blocks[number];
-
-  g_assert_cmpuint(x->num_passes, ==, y->num_passes);
-  g_assert_cmpuint(x->corrupt, ==, y->corrupt);
-  if (!x->num_passes)
-    return;
-  g_assert_cmpuint(x->offset, ==, y->offset);
-  g_assert_cmpuint(x->length, ==, y->length);
-  g_assert_cmpuint(x->zero_bitplanes, ==, y->zero_bitplanes);
-  g_assert_cmpuint(x->is_ht, ==, y->is_ht);
-  g_assert_cmpuint(x->num_segments, ==, y->num_segments);
-  for (uint32_t s = 0; s < x->num_segments; s++) {
-    const Cj2kSegment *u = &a->segments[x->first_segment + s];
-    const Cj2kSegment *v = &b->segments[y->first_segment + s];
-    g_assert_cmpuint(u->length, ==, v->length);
-    g_assert_cmpuint(u->passes, ==, v->passes);
-  }
-}
-
 /* Reads with two readers, of which one is observed and therefore reads piece by piece. */
 static void compare(const Stream *stream, Cj2kPacketReader *readers[2])
 {
@@ -172,7 +141,8 @@ static void compare(const Stream *stream, Cj2kPacketReader *readers[2])
   g_assert_cmpuint(frames[0]->truncated, ==, frames[1]->truncated);
   g_assert_cmpuint(frames[0]->unread_bytes, ==, frames[1]->unread_bytes);
   for (uint32_t b = 0; b < stream->plan->num_blocks; b++)
-    compare_blocks(frames[0], frames[1], b);
+    if (!same_block(frames[0], frames[1], b))
+      g_error("code-block %u differs", b);
 }
 
 static void check(const uint8_t *data, size_t size, uint8_t reduce, Cj2kPacketReader *readers[2])
