@@ -41,6 +41,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     return NULL;
   }
   backend->device.low_latency = params->low_latency;
+  backend->device.one_in_flight = backend->one_in_flight;
   backend->component_streams = params->component_streams == CJ2K_COMPONENT_STREAMS_ON;
   cj2k_spin_join();
   if (cj2k_cuda_enter(&backend->device)) {

@@ -179,8 +179,8 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
   slot->upload.fetched = size;
   slot->marks.count = 0;
   result = cj2k_cuda_mark(&slot->marks, NULL, stream);
-  CJ2K_CUDA_TRY(result, cudaMemcpyAsync(slot->upload.data.data, codestream, size,
-                                        cudaMemcpyHostToDevice, stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_copy_against(&slot->backend->device, slot->upload.data.data,
+                                               codestream, size, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "upload", stream));
   if (stream != slot->stream)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->upload.arrived, stream));

@@ -3,6 +3,7 @@
 
 #include "common/runtime/error.h"
 #include "common/runtime/spin.h"
+#include "cuda/shared/copy_small.h"
 
 #include <glib.h>
 #include <string.h>
@@ -10,11 +11,12 @@
 #include <sys/prctl.h>
 #endif
 
-#define LOOK_US     50     /* sleep between two looks at an event, in microseconds */
-#define SLACK_NS    1000   /* by which such a sleep may be longer, in nanoseconds */
-#define START_TRIES 5      /* times that a context is asked for */
-#define START_US    200000 /* between them, in microseconds */
-#define BRIEF_US    200    /* time for which a thread spins, likewise */
+#define LOOK_US     50        /* sleep between two looks at an event, in microseconds */
+#define SLACK_NS    1000      /* by which such a sleep may be longer, in nanoseconds */
+#define MOST_BYTES  (4 << 20) /* that a kernel copies */
+#define START_TRIES 5         /* times that a context is asked for */
+#define START_US    200000    /* between them, in microseconds */
+#define BRIEF_US    200       /* time for which a thread spins, likewise */
 
 /* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
  * this code can be loaded without libcuda. */
@@ -87,7 +89,12 @@ static cudaError_t start(Cj2kCudaDevice *device, void *context)
   }
   if (!cj2k_cuda_enter(device))
     return cudaErrorInvalidDevice;
+  int same_address = 0;
   cudaError_t result = cudaFree(NULL);
+  CJ2K_CUDA_TRY(result,
+                cudaDeviceGetAttribute(&same_address, cudaDevAttrCanUseHostPointerForRegisteredMem,
+                                       device->ordinal));
+  device->maps_pinned = same_address;
   cj2k_cuda_leave(device);
   return result;
 }
@@ -259,6 +266,21 @@ bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory)
 bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device)
 {
   return !device->low_latency || cj2k_spin_crowded();
+}
+
+/* Is a copy that small, and can a kernel do it? */
+static bool suits_kernel(const Cj2kCudaDevice *device, const void *to, const void *from,
+                         size_t size)
+{
+  return device->maps_pinned && size <= MOST_BYTES && (((uintptr_t)to | (uintptr_t)from) & 15) == 0;
+}
+
+cudaError_t cj2k_cuda_copy_against(const Cj2kCudaDevice *device, void *to, const void *from,
+                                   size_t size, cudaStream_t stream)
+{
+  if (device->one_in_flight && cj2k_cuda_is_quiet(device) && suits_kernel(device, to, from, size))
+    return cj2k_cuda_copy_small(to, from, size, stream);
+  return cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream);
 }
 
 /* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes

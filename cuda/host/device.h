@@ -16,7 +16,10 @@ typedef struct {
   CUcontext context;                   /* the caller's, or the device's primary one */
   CUresult (*push)(CUcontext context); /* functions of the driver */
   CUresult (*pop)(CUcontext *context);
-  bool low_latency; /* the codec's threads may spin; set after cj2k_cuda_device_open */
+  bool maps_pinned; /* kernels reach memory that was pinned later at the host's address */
+  /* Set after cj2k_cuda_device_open: */
+  bool low_latency;   /* the codec's threads may spin */
+  bool one_in_flight; /* the codec has one frame in flight */
 } Cj2kCudaDevice;
 
 /* The number of GPUs. CJ2K_ERROR_DEVICE: there is none; *error says why. */
@@ -90,6 +93,15 @@ bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory);
  * (common/runtime/spin.h)? Then no thread spins, few share a loop, and a frame takes fewer calls
  * into the driver. */
 bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device);
+
+/* Enqueues a copy of a codestream or of records, between device memory and pinned memory, against
+ * the direction of the pictures. If the codec is quiet and has one frame in flight a kernel does
+ * it, unless it is much, so that the codec uses the copy engine of one direction only: streams that
+ * use both in turn make the engines wait for each other, and with encoders and decoders side by
+ * side the bus then carries little more than half of what it can. With several frames in flight
+ * kernels have more to do than the bus. */
+cudaError_t cj2k_cuda_copy_against(const Cj2kCudaDevice *device, void *to, const void *from,
+                                   size_t size, cudaStream_t stream);
 
 /* Waits until the work before an event is done. With `at_once` the thread spins, or if the codec is
  * quiet looks every now and then. Without, it sleeps in the driver, for which the event must be

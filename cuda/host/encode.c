@@ -46,6 +46,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   Cj2kCudaEncoder *encoder = g_new0(Cj2kCudaEncoder, 1);
   encoder->device = device;
   encoder->device.low_latency = params->low_latency;
+  encoder->device.one_in_flight = params->frames_in_flight == 1;
   encoder->component_streams =
       params->component_streams == CJ2K_COMPONENT_STREAMS_ON && plan->num_components > 1;
   encoder->plan = cj2k_plan_ref(plan);
@@ -86,6 +87,7 @@ static void set_in_flight(void *data, uint32_t frames_in_flight)
 {
   Cj2kCudaEncoder *encoder = data;
 
+  encoder->device.one_in_flight = frames_in_flight == 1;
   encoder->blocking = frames_in_flight > 1;
   encoder->launches_late = frames_in_flight > 3;
   if (!cj2k_cuda_enter(&encoder->device))
@@ -103,7 +105,10 @@ static void set_in_flight(void *data, uint32_t frames_in_flight)
 
 Cj2kCudaQueue cj2k_cuda_encode_queue(Cj2kEncodeSlot *slot, cudaStream_t stream)
 {
-  return (Cj2kCudaQueue){.stream = stream, .status = &slot->status, .marks = &slot->marks};
+  return (Cj2kCudaQueue){.device = &slot->encoder->device,
+                         .stream = stream,
+                         .status = &slot->status,
+                         .marks = &slot->marks};
 }
 
 unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot)

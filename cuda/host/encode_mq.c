@@ -332,13 +332,13 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
+  bool quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
 
   /* With one frame in flight threads are woken early, so that the host's next work begins without
    * delay. */
-  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE) {
+  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE && !quiet) {
     CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, slot->mq.coded));
-    if (!cj2k_cuda_is_quiet(&slot->encoder->device))
-      cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
+    cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }
   CJ2K_CUDA_DO(queue,
                cj2k_cuda_encode_wait(slot, prefetched ? slot->mq.arrived : slot->blocks.done));

@@ -87,8 +87,8 @@ static void place_runs(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2k
 
   CJ2K_CUDA_DO(queue, cj2k_cuda_place(&place, queue->stream));
   cj2k_cuda_queue_mark(queue, "place");
-  CJ2K_CUDA_DO(queue, cudaMemcpyAsync(job->out, stage->codestream.data, job->size,
-                                      cudaMemcpyDeviceToHost, queue->stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_against(&slot->encoder->device, job->out,
+                                             stage->codestream.data, job->size, queue->stream));
   cj2k_cuda_queue_mark(queue, "download");
 }
 

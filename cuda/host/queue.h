@@ -14,6 +14,7 @@
 #include "timeline.h"
 
 typedef struct {
+  const Cj2kCudaDevice *device;
   cudaStream_t stream; /* NULL: the slot does not have this queue */
   cudaError_t *status; /* the first failure since the caller set it to cudaSuccess */
   Cj2kCudaMarks *marks;
@@ -48,8 +49,9 @@ static inline void cj2k_cuda_queue_download(const Cj2kCudaQueue *queue, const Cj
                                             const Cj2kCudaMemory *device, uint64_t from,
                                             uint64_t to)
 {
-  CJ2K_CUDA_DO(queue, cudaMemcpyAsync((char *)host->data + from, (const char *)device->data + from,
-                                      to - from, cudaMemcpyDeviceToHost, queue->stream));
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_copy_against(queue->device, (char *)host->data + from,
+                                      (const char *)device->data + from, to - from, queue->stream));
 }
 
 static inline void cj2k_cuda_queue_reserve(const Cj2kCudaQueue *queue, Cj2kCudaMemory *memory,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Copies of a few kilobytes between the device and pinned memory by a kernel: the copy engine would
- * do them only after whole pictures of other frames.
+ * Copies between the device and pinned memory by a kernel: the copy engine would do them only after
+ * whole pictures of other frames. Mostly of kilobytes, at most of a codestream.
  */
 #include "copy_small.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* C interface to small copies that do not wait for the copy engine. */
+/* C interface to copies that do without the copy engine. */
 #ifndef CJ2K_CUDA_SHARED_COPY_SMALL_H
 #define CJ2K_CUDA_SHARED_COPY_SMALL_H
 
