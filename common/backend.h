@@ -190,6 +190,8 @@ typedef struct {
   const double *weights;  /* MQ: weight of a unit of distortion in each band; NULL: hulls are not
                              needed */
   bool pass_lengths;      /* MQ: fill passes */
+  bool header_bits;       /* MQ, with pass_lengths and without weights: all passes are going to be
+                             retained, in one layer. header_bits may be filled in place of passes */
   const uint32_t *blocks; /* only these are coded, num_blocks of them (stride 1), and only their
                              results are valid then; NULL: all. Only where takes_ht_blocks or
                              takes_mq_blocks is set */
@@ -232,6 +234,8 @@ typedef struct {
 typedef struct {
   Cj2kEncodedBlock *blocks; /* code: one for each block of the plan */
   Cj2kPassLength *passes;   /* code: indexed by first_pass; MQ: only with pass_lengths */
+  uint32_t *header_bits;    /* code: what packet headers say of the passes, in place of them
+                               (codestream/header_bits.h), indexed by first_pass; NULL: not made */
   Cj2kHullPoint *points;    /* code with weights: indexed by first_point */
   Cj2kSlopeSums slopes; /* code with weights: sums over all points; `bytes` is NULL if the back end
                            has not summed them */

@@ -134,7 +134,7 @@ typedef struct {
 typedef struct {
   uint64_t offset;      /* of the first byte, in the frame's block bytes */
   uint32_t length;      /* bytes of all passes */
-  uint32_t first_pass;  /* in the frame's pass array */
+  uint32_t first_pass;  /* in the frame's pass array, or in its header bits */
   uint32_t first_point; /* in the frame's hull points */
   uint8_t num_points;
   uint8_t num_passes;

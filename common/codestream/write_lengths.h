@@ -7,6 +7,7 @@
 #define CJ2K_CODESTREAM_WRITE_LENGTHS_H
 
 #include "bitwriter.h"
+#include "header_bits.h"
 #include "write_packets.h"
 
 /* Bytes of block b's first `passes` passes. */
@@ -28,16 +29,9 @@ static inline uint32_t cj2k_layer_bytes_of(const Cj2kPacketSource *source, uint3
 /* Codewords for the number of passes (table B.4). */
 static inline void cj2k_send_num_passes(Cj2kPlainBits *bits, uint32_t n)
 {
-  if (n == 1)
-    cj2k_plain_put(bits, 0, 1);
-  else if (n == 2)
-    cj2k_plain_put(bits, 2, 2);
-  else if (n <= 5)
-    cj2k_plain_put(bits, 0xc | (n - 3), 4);
-  else if (n <= 36)
-    cj2k_plain_put(bits, 0x1e0 | (n - 6), 9);
-  else
-    cj2k_plain_put(bits, 0xff80 | (n - 37), 16);
+  uint32_t size, codeword = cj2k_passes_codeword(n, &size);
+
+  cj2k_plain_put(bits, codeword, size);
 }
 
 static inline uint32_t cj2k_floor_log2(uint32_t n)
@@ -146,6 +140,20 @@ static inline void cj2k_send_length(Cj2kPlainBits *bits, uint32_t length, uint32
   cj2k_plain_put_ones(bits, needed - *lblock);
   *lblock = (uint8_t)needed;
   cj2k_plain_put(bits, length, needed + cj2k_floor_log2(passes));
+}
+
+/* The number of passes, Lblock's increment and the lengths of a block, as the back end has made
+ * them. */
+static inline void cj2k_send_header_bits(Cj2kPlainBits *out, const uint32_t *words)
+{
+  Cj2kPlainBits bits = *out; /* in registers */
+  uint32_t n = *words++;
+
+  for (; n > 32; n -= 32)
+    cj2k_plain_put(&bits, *words++, 32);
+  if (n)
+    cj2k_plain_put(&bits, *words >> (32 - n), n);
+  *out = bits;
 }
 
 #endif

@@ -18,7 +18,11 @@
 /* The coded blocks of a frame and the selection of rate control. */
 typedef struct {
   const Cj2kEncodedBlock *blocks; /* plan->num_blocks */
-  const Cj2kPassLength *passes; /* not needed with lengths, where no segment ends inside a block */
+  const Cj2kPassLength *passes; /* not needed with lengths, where no segment ends inside a block or
+                                   with header_bits */
+  /* With lengths: what packet headers say of the passes (header_bits.h), indexed by first_pass. All
+   * passes are retained. NULL: it follows from `passes`. */
+  const uint32_t *header_bits;
   const uint8_t *bytes;
   uint16_t num_layers;
   const uint8_t *retained; /* [layer][plan->num_blocks]: passes in layers 0..layer together */

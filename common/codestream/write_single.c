@@ -175,6 +175,10 @@ static void put_passes(const Cj2kPacketSource *source, uint32_t b, uint32_t pass
 {
   uint8_t lblock = 3;
 
+  if (source->header_bits) {
+    cj2k_send_header_bits(bits, source->header_bits + source->blocks[b].first_pass);
+    return;
+  }
   cj2k_send_num_passes(bits, passes);
   if (style == CJ2K_STYLE_BYPASS && passes > 10)
     cj2k_send_bypass(bits, source->passes + source->blocks[b].first_pass, passes, &lblock);
@@ -184,13 +188,18 @@ static void put_passes(const Cj2kPacketSource *source, uint32_t b, uint32_t pass
     cj2k_send_length(bits, length, passes, &lblock);
 }
 
-/* Prefetches the passes of a block: blocks have theirs anywhere, and a GPU has written them. */
+/* Prefetches the passes of a block, or its bits: blocks have theirs anywhere, and a GPU has written
+ * them. */
 static inline void prefetch_passes(const Cj2kPacketSource *source, uint32_t b)
 {
-  const Cj2kPassLength *passes = source->passes + source->blocks[b].first_pass;
+  uint32_t first = source->blocks[b].first_pass;
 
-  __builtin_prefetch(passes);
-  __builtin_prefetch(passes + 16);
+  if (source->header_bits) {
+    __builtin_prefetch(source->header_bits + first);
+    return;
+  }
+  __builtin_prefetch(source->passes + first);
+  __builtin_prefetch(source->passes + first + 16);
 }
 
 /* One block whose tree bits cannot be told from its parent alone, or which has several passes.

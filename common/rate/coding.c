@@ -88,6 +88,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
   coder->keeps_room = result.keeps_room && coder->backend->place;
   *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
                              .passes = result.passes,
+                             .header_bits = result.header_bits,
                              .points = result.points,
                              .slopes = result.slopes,
                              .bytes = result.bytes};

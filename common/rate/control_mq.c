@@ -46,7 +46,8 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
                            .stride = 1,
                            .lowest_plane = uncoded,
                            .weights = decides || layers ? frame->steps.weights : NULL,
-                           .pass_lengths = layers || segments};
+                           .pass_lengths = layers || segments,
+                           .header_bits = segments && !layers && !decides};
   uint64_t saturated;
 
   mq->bytes = AT_BACK_END;
@@ -58,6 +59,7 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
     return status;
   cj2k_layout_set_source(&frame->layout, mq->coded.blocks, mq->coded.passes, mq->coded.bytes,
                          &frame->retained);
+  frame->layout.source.header_bits = mq->coded.header_bits;
   if (mq->hulls)
     cj2k_rate_hulls_of_passes(frame, &mq->coded);
   return CJ2K_OK;

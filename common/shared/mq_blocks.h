@@ -21,6 +21,7 @@
 #define CJ2K_SHARED_MQ_BLOCKS_H
 
 #include "common/codestream/coded.h"
+#include "common/codestream/header_bits.h"
 #include "common/shared/tables/mq_contexts.h"
 #include "common/shared/tables/mq_states.h"
 
@@ -85,6 +86,17 @@ CJ2K_MQ_RULE bool cj2k_pass_ends_segment(unsigned pass, uint8_t style)
     return true;
   return (style & CJ2K_STYLE_BYPASS) && pass + 1 >= CJ2K_FIRST_RAW_PASS &&
          cj2k_pass_type(pass) != CJ2K_PASS_SIGNIFICANCE;
+}
+
+/* The number of passes of the codeword segment that ends with this pass: those behind the end of
+ * the segment before (table D.9). */
+CJ2K_MQ_RULE unsigned cj2k_segment_passes(unsigned pass, uint8_t style)
+{
+  if (style & CJ2K_STYLE_TERMALL)
+    return 1;
+  if (!(style & CJ2K_STYLE_BYPASS) || pass < CJ2K_FIRST_RAW_PASS)
+    return pass + 1;
+  return cj2k_pass_type(pass) == CJ2K_PASS_REFINEMENT ? 2 : 1;
 }
 
 /* Whether the pass is written as raw bits, without arithmetic coding (D.6). */

@@ -156,13 +156,14 @@ typedef struct {
   cudaEvent_t coded;    /* one frame in flight: blocks are coded, the rest of the step is short */
   cudaEvent_t arrived;  /* the bytes that code() has started to download are on the host */
   Cj2kCudaMemory symbols, work, room;      /* workspace; work: arrays with a fixed size per block */
-  Cj2kCudaPair passes;                     /* Cj2kPassLength */
+  Cj2kCudaPair passes;                     /* Cj2kPassLength, or words of header bits */
   Cj2kCudaPair points;                     /* Cj2kHullPoint */
   uint64_t fetched_passes, fetched_points; /* bytes that code() has started to download */
   Cj2kCudaPair weights;
   Cj2kCudaPair retained;   /* Cj2kCudaMqKept */
   Cj2kCudaMemory gathered; /* retained bytes, to be downloaded */
   bool pass_lengths;       /* the host wants lengths of passes */
+  bool header_bits;        /* it gets what packet headers say of them in their place */
   bool listed;             /* the last code() was for a list of blocks */
   Cj2kCudaMemory numbers;  /* pinned; uint32_t: that list */
   bool prefetched;         /* code() has started to download all that gather() is asked for */

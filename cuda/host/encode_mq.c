@@ -19,6 +19,9 @@
 #define READ_AHEAD    64 /* bytes that kernels may read behind the last symbol */
 #define ALIGNMENT     16
 
+/* Lengths of passes and bits of packet headers are words of the same array. */
+G_STATIC_ASSERT(sizeof(Cj2kPassLength) == sizeof(uint32_t));
+
 /* ---------------------------------------------------------------------------------- room --- */
 
 static uint64_t align(uint64_t size)
@@ -154,7 +157,8 @@ static void set_pointers(Cj2kEncodeSlot *slot)
   job->marks = (Cj2kCudaMqMark *)(void *)(work + layout.marks);
   job->room = mq->room.data;
   job->bytes = memory_of(&slot->blocks.bytes, mq->listed);
-  job->passes = memory_of(&mq->passes, mq->listed);
+  job->passes = mq->header_bits ? NULL : memory_of(&mq->passes, mq->listed);
+  job->header_bits = mq->header_bits ? memory_of(&mq->passes, false) : NULL;
   job->points = memory_of(&mq->points, mq->listed);
   job->slope_bytes = (uint64_t *)(job->counts + 1);
   set_capacities(slot);
@@ -294,6 +298,7 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
                                   .symbol_room = symbol_room};
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
+  slot->mq.header_bits = job->header_bits && !job->blocks;
   set_list(slot, job);
   if (job->weights)
     send_weights(slot, job->weights);
@@ -380,10 +385,12 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 
 void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
+  const Cj2kCudaMqStage *mq = &slot->mq;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
 
   result->blocks = host_blocks(slot);
-  result->passes = slot->mq.pass_lengths ? slot->mq.passes.host.data : NULL;
+  result->passes = mq->pass_lengths && !mq->header_bits ? mq->passes.host.data : NULL;
+  result->header_bits = mq->header_bits ? mq->passes.host.data : NULL;
   result->saturated = counts->modelled.saturated;
   result->placed = slot->blocks.placed;
   if (slot->step == CJ2K_CUDA_STEP_GATHER)

@@ -5,9 +5,11 @@
  * that the threads of a warp finish together. In the second one a thread codes the symbols of a
  * code-block (symbols.h) to bytes, one after the other in the same loop whatever they are; the end
  * of a pass is a symbol, too. In the third one a warp finds where the passes and segments of a
- * code-block may end and copies the bytes that are needed to the frame's output.
+ * code-block may end, or what packet headers say of them, and copies the bytes that are needed to
+ * the frame's output.
  */
 #include "encoder.cuh"
+#include "header_bits.cuh"
 #include "tasks.cuh"
 
 namespace {
@@ -390,6 +392,9 @@ template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(C
 /* ---------------------------------------------------------------------------------- ends --- */
 
 constexpr uint32_t kEndWarps = 4, kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
+/* The most bits of a block in packet headers: 16 for the number of passes, 30 for Lblock, 32 for
+ * each segment and three more for one of ten passes. */
+constexpr uint32_t kMaxHeaderWords = kMaxPasses + 2;
 
 /* A segment without the bytes that are cut off: `length` bytes at `from` in the block's room are
  * copied to `to` in the block's output. */
@@ -437,6 +442,32 @@ struct BlockEnds {
     return end;
   }
 
+  /* The bits of the block in packet headers, if all its passes are retained. find() has been called
+   * for all of them. */
+  __device__ void add_header_bits(HeaderBits &bits) const
+  {
+    uint32_t all = 0; /* each length without the bits that it has for its number of passes */
+    for (uint32_t pass = lane; pass < num_passes; pass += kWarp)
+      if (ends_segment(pass, num_passes, style))
+        all |= segments[pass].length >> passes_log2(pass);
+    for (uint32_t d = 1; d < kWarp; d <<= 1)
+      all |= __shfl_xor_sync(kAll, all, d);
+    uint32_t lblock = max(3u, 32u - __clz((int)all));
+    bits.begin(kMaxHeaderWords);
+    bits.put_passes(num_passes, lblock);
+    for (uint32_t first = 0; first < num_passes; first += kWarp) {
+      uint32_t pass = first + lane;
+      bool ends = pass < num_passes && ends_segment(pass, num_passes, style);
+      bits.put(ends ? segments[pass].length : 0, ends ? lblock + passes_log2(pass) : 0);
+    }
+  }
+
+  /* log2 of the number of passes of the segment that ends with `pass`, rounded down. */
+  __device__ uint32_t passes_log2(uint32_t pass) const
+  {
+    return 31u - __clz((int)cj2k_segment_passes(pass, (uint8_t)style));
+  }
+
   __device__ void copy_segment(const Segment &segment, uint8_t *out) const
   {
     const uint8_t *from = room + segment.from;
@@ -458,10 +489,41 @@ __device__ uint64_t take(uint64_t *total, uint64_t amount, uint32_t lane)
   return __shfl_sync(kAll, first, 0);
 }
 
+/* Finds the passes of a block and writes their lengths. Returns the place of the first one. */
+__device__ uint64_t write_passes(const Cj2kCudaMqCode &frame, BlockEnds &ends)
+{
+  uint64_t first_pass = take(&frame.counts->passes, ends.num_passes, ends.lane);
+  for (uint32_t first = 0; first < ends.num_passes; first += kWarp) {
+    uint32_t pass = first + ends.lane;
+    Cj2kPassLength end = ends.find(pass);
+    if (pass < ends.num_passes && first_pass + pass < frame.pass_capacity)
+      frame.passes[first_pass + pass] = end;
+  }
+  return first_pass;
+}
+
+/* Finds the passes of a block and writes its bits in packet headers; `words` is shared memory.
+ * Returns the place of the first word. */
+__device__ uint64_t write_header_bits(const Cj2kCudaMqCode &frame, BlockEnds &ends, uint32_t *words)
+{
+  HeaderBits bits = {words, ends.lane, 0};
+  for (uint32_t first = 0; first < ends.num_passes; first += kWarp)
+    ends.find(first + ends.lane);
+  __syncwarp();
+  if (ends.num_passes)
+    ends.add_header_bits(bits);
+  uint32_t size = ends.num_passes ? cj2k_header_words(bits.count) : 0;
+  uint64_t first_word = take(&frame.counts->passes, size, ends.lane);
+  if (size && first_word < frame.pass_capacity)
+    bits.store(frame.header_bits + first_word, frame.pass_capacity - first_word);
+  return first_word;
+}
+
 /* One warp for each block, one lane for each pass. */
 __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ Segment segments[kEndWarps][kMaxPasses];
+  __shared__ uint32_t header_words[kEndWarps][kMaxHeaderWords];
   uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   uint32_t task = blockIdx.x * kEndWarps + warp;
   /* The marks of a block that is longer than its room are not valid. */
@@ -470,7 +532,6 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
   uint32_t b = block_of(frame.contexts, task);
   const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
   uint64_t first_mark = (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
-  uint64_t first_pass = take(&frame.counts->passes, block.num_passes, lane);
   BlockEnds ends = {frame.marks + first_mark,
                     block.num_passes ? frame.room + frame.rooms[b] : nullptr,
                     block.num_passes,
@@ -479,11 +540,8 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
                     0,
                     segments[warp]};
 
-  for (uint32_t first = 0; first < block.num_passes; first += kWarp) {
-    Cj2kPassLength end = ends.find(first + lane);
-    if (first + lane < block.num_passes && first_pass + first + lane < frame.pass_capacity)
-      frame.passes[first_pass + first + lane] = end;
-  }
+  uint64_t first_pass = frame.header_bits ? write_header_bits(frame, ends, header_words[warp])
+                                          : write_passes(frame, ends);
   __syncwarp();
   uint64_t offset = take(&frame.counts->coded.bytes, (ends.length + 3u) & ~3u, lane);
   for (uint32_t i = 0; i < block.num_passes && offset + ends.length <= frame.capacity; i++)

@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
   Cj2kCudaEncodeCounts coded; /* bytes: of all blocks; failed: blocks longer than their room */
   Cj2kCudaMqCounts modelled;
-  uint64_t passes; /* of all blocks */
+  uint64_t passes; /* of all blocks; with header_bits: words */
   uint64_t room;   /* taken by all blocks, in bytes */
   uint64_t points; /* of all hulls */
   /* The highest slope class of all points, and by how much the lowest is below CJ2K_SLOPE_CLASSES.
@@ -51,6 +51,9 @@ typedef struct {
   uint64_t capacity;
   Cj2kEncodedBlock *coded; /* output, per block */
   Cj2kPassLength *passes; /* output, blocks in any order; nothing is written behind pass_capacity */
+  uint32_t *header_bits;  /* output in place of passes: what packet headers say of them if all are
+                             retained (common/codestream/header_bits.h); the same capacity, in words.
+                             Without hulls. NULL: passes */
   uint64_t pass_capacity;
 
   /* hulls */

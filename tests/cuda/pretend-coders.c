@@ -6,9 +6,11 @@
  * to their places is like the kernels, and is what is tested: codestreams that were put together in
  * different ways must be equal.
  */
+#include "common/shared/mq_blocks.h"
 #include "cuda/mq/encode_kernels.h"
 #include "cuda/shared/copy_small.h"
 #include "cuda/shared/place.h"
+#include "tests/unit/header-words.h"
 
 #include <glib.h>
 #include <math.h>
@@ -144,6 +146,17 @@ cudaError_t cj2k_cuda_mq_contexts(const Cj2kCudaMqContexts *frame, cudaStream_t 
   return cudaSuccess;
 }
 
+/* Puts words to where the lengths of passes or the bits are. */
+static void put_words(const Cj2kCudaMqCode *frame, uint32_t count, const void *words)
+{
+  uint64_t first = frame->counts->passes;
+  void *to = frame->header_bits ? (void *)(frame->header_bits + first) : frame->passes + first;
+
+  frame->counts->passes += count;
+  if (frame->counts->passes <= frame->pass_capacity)
+    memcpy(to, words, count * sizeof(uint32_t));
+}
+
 /* The record, passes and distortions of a block. */
 static void code_block(const Cj2kCudaMqCode *frame, uint32_t b)
 {
@@ -156,6 +169,8 @@ static void code_block(const Cj2kCudaMqCode *frame, uint32_t b)
   uint32_t ones = planes > lowest ? MIN((uint32_t)(planes - lowest) + 1, all - lowest) : 0;
   uint32_t length = ones ? length_at(block, planes, lowest) : 0, n = length ? 3 * ones - 2 : 0;
   Cj2kEncodedBlock *coded = &frame->coded[b];
+  Cj2kPassLength passes[CJ2K_MAX_PASSES];
+  uint32_t words[MAX_HEADER_WORDS];
 
   *coded = (Cj2kEncodedBlock){.length = length,
                               .first_pass = (uint32_t)frame->counts->passes,
@@ -163,15 +178,16 @@ static void code_block(const Cj2kCudaMqCode *frame, uint32_t b)
                               .zero_bitplanes = (uint8_t)(all - ones - (n ? lowest : 0))};
   coded->offset =
       put_bytes(frame->bytes, frame->capacity, &frame->counts->coded.bytes, length, b, 0);
-  frame->counts->passes += n;
-  if (frame->counts->passes > frame->pass_capacity)
-    return;
   for (uint32_t p = 0; p < n; p++) {
-    bool ends = p + 1 == n || (block->style & CJ2K_STYLE_TERMALL);
-    frame->passes[coded->first_pass + p] =
+    bool ends = p + 1 == n || cj2k_pass_ends_segment(p, block->style);
+    passes[p] =
         (Cj2kPassLength){.length = (uint32_t)((uint64_t)length * (p + 1) / n), .terminated = ends};
     distortions[p] = ((uint64_t)1 << 40) - ((uint64_t)1 << 40 >> (p + 1));
   }
+  if (frame->header_bits)
+    put_words(frame, n ? make_header_words(passes, n, words) : 0, words);
+  else
+    put_words(frame, n, passes);
 }
 
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)

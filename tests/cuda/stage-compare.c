@@ -2,6 +2,7 @@
 #include "stage-compare.h"
 
 #include "common/samples/pack.h"
+#include "tests/unit/header-words.h"
 
 #include <glib.h>
 #include <stdarg.h>
@@ -192,6 +193,25 @@ static bool compare_passes(Comparison *c, uint32_t b, const Cj2kEncodeResult res
   return true;
 }
 
+static bool compare_header_bits(Comparison *c, uint32_t b, const Cj2kEncodeResult results[2])
+{
+  const Cj2kEncodedBlock *block = &results[0].blocks[b];
+  uint32_t expected[MAX_HEADER_WORDS];
+  char what[64];
+
+  if (!results[1].header_bits)
+    return compare_passes(c, b, results);
+  const uint32_t *words = results[1].header_bits + results[1].blocks[b].first_pass;
+  uint32_t n =
+      make_header_words(results[0].passes + block->first_pass, block->num_passes, expected);
+  for (uint32_t i = 0; i < n; i++) {
+    snprintf(what, sizeof what, "word %u of the bits in packet headers", i);
+    if (words[i] != expected[i])
+      return report_number(c, b, what, expected[i], words[i]);
+  }
+  return true;
+}
+
 static bool compare_hull(Comparison *c, uint32_t b, const Cj2kEncodeResult results[2])
 {
   const Cj2kEncodedBlock *blocks[2] = {&results[0].blocks[b], &results[1].blocks[b]};
@@ -246,6 +266,7 @@ static bool compare_block(Comparison *c, uint32_t b, const Cj2kEncodeResult resu
   if (blocks[0]->is_ht != blocks[1]->is_ht)
     return report_number(c, b, "HT", blocks[0]->is_ht, blocks[1]->is_ht);
   return (!(parts & CODED_PASSES) || compare_passes(c, b, results)) &&
+         (!(parts & CODED_HEADER_BITS) || compare_header_bits(c, b, results)) &&
          (!(parts & CODED_HULLS) || compare_hull(c, b, results)) &&
          (!(parts & CODED_BYTES) ||
           compare_bytes(c, b, results, retained ? retained[b] : blocks[0]->length));

@@ -30,8 +30,10 @@ bool compare_measured(Comparison *c, const Cj2kEncodeResult results[2], uint32_t
 typedef enum {
   CODED_BYTES = 1,
   CODED_PASSES = 2,
-  CODED_HULLS = 4,    /* with their sums by slope */
-  CODED_SATURATED = 8 /* number of saturated coefficients in the frame */
+  CODED_HULLS = 4,       /* with their sums by slope */
+  CODED_SATURATED = 8,   /* number of saturated coefficients in the frame */
+  CODED_HEADER_BITS = 16 /* of the second back end, beside those that follow from the passes of the
+                            first one, or its passes if it makes none */
 } CodedParts;
 /* retained: the number of bytes that exist of each block; NULL: all. */
 bool compare_coded(Comparison *c, const Cj2kEncodeResult results[2], unsigned parts,

@@ -237,6 +237,9 @@ static void check_mq(Encoding *e, Coded *coded)
   for (uint32_t b = 0; b < e->plan->num_blocks; b++)
     retained[b] = e->results[0].blocks[b].length;
   check_gather(e, "gather: then all passes", retained);
+  e->code.weights = NULL;
+  e->code.header_bits = true;
+  check_code(e, "code: bits of packet headers", CODED_HEADER_BITS);
   g_free(retained);
 }
 

@@ -558,6 +558,19 @@ static void test_hostile(void)
   cj2k_block_scratch_free(scratch);
 }
 
+/* A segment has the passes behind the end of the one before. */
+static void test_segments(void)
+{
+  for (unsigned style = 0; style < 64; style++) {
+    unsigned begin = 0;
+    for (unsigned pass = 0; pass < CJ2K_MAX_PASSES; pass++) {
+      g_assert_cmpuint(cj2k_segment_passes(pass, (uint8_t)style), ==, pass + 1 - begin);
+      if (cj2k_pass_ends_segment(pass, (uint8_t)style))
+        begin = pass + 1;
+    }
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -569,5 +582,6 @@ int main(int argc, char **argv)
   g_test_add_func("/mq/short-data", test_short_data);
   g_test_add_func("/mq/limits", test_limits);
   g_test_add_func("/mq/hostile", test_hostile);
+  g_test_add_func("/mq/segments", test_segments);
   return g_test_run();
 }

@@ -7,6 +7,7 @@
 #include "common/codestream/write_lengths.h"
 #include "common/codestream/write_markers.h"
 #include "common/encoder/params.h"
+#include "header-words.h"
 
 #include <glib.h>
 #include <string.h>
@@ -468,6 +469,107 @@ static void test_bypass_lengths(void)
   g_rand_free(rand);
 }
 
+/* --- bits that a back end has made --- */
+
+/* A block of up to `most` passes, of which some are empty and one may be long. */
+static uint32_t fill_passes(GRand *rand, uint32_t most, uint8_t style, Cj2kPassLength *passes)
+{
+  uint32_t few = g_rand_int_range(rand, 0, 5) ? most : 13, length = 0;
+  uint32_t n = (uint32_t)g_rand_int_range(rand, 0, (int)few + 1);
+  uint32_t large = (uint32_t)g_rand_int_range(rand, 0, 2 * (int)most);
+
+  for (uint32_t p = 0; p < n; p++) {
+    length += (uint32_t)g_rand_int_range(rand, 0, 1 << g_rand_int_range(rand, 0, 10));
+    length += p == large ? 65530 + (uint32_t)g_rand_int_range(rand, 0, 12) : 0;
+    passes[p] =
+        (Cj2kPassLength){.length = length, .terminated = p + 1 == n || ends_segment(style, p)};
+  }
+  return n;
+}
+
+/* Blocks of which all passes are retained, and the same ones whose bits a back end has made. */
+typedef struct {
+  Cj2kEncodedBlock *blocks;
+  uint32_t *words, *lengths;
+  Cj2kPacketSource expected, source;
+} WholeBlocks;
+
+/* empty: no block has passes. */
+static void fill_whole_blocks(Fixture *f, GRand *rand, bool empty, WholeBlocks *whole)
+{
+  uint32_t n = f->plan->num_blocks, at = 0, words = 0;
+
+  whole->blocks = g_new0(Cj2kEncodedBlock, n + 1);
+  whole->words = g_new(uint32_t, (size_t)(n + 1) * MAX_HEADER_WORDS);
+  whole->lengths = g_new0(uint32_t, n + 1);
+  f->blocks = g_new0(Cj2kEncodedBlock, n + 1);
+  f->passes = g_new0(Cj2kPassLength, (size_t)(n + 1) * CJ2K_MAX_PASSES);
+  f->retained = g_malloc0(n + 1);
+  for (uint32_t b = 0; b < n; b++) {
+    Cj2kPassLength *passes = f->passes + at;
+    uint8_t style = f->plan->bands[f->plan->blocks[b].band].block_style;
+    uint32_t count = empty ? 0 : fill_passes(rand, CJ2K_MAX_PASSES, style, passes);
+    whole->lengths[b] = count ? passes[count - 1].length : 0;
+    f->retained[b] = (uint8_t)count;
+    f->blocks[b] = (Cj2kEncodedBlock){.length = whole->lengths[b],
+                                      .first_pass = at,
+                                      .num_passes = (uint8_t)count,
+                                      .zero_bitplanes = (uint8_t)g_rand_int_range(rand, 0, 20)};
+    whole->blocks[b] = f->blocks[b];
+    whole->blocks[b].first_pass = words;
+    words += count ? make_header_words(passes, count, whole->words + words) : 0;
+    at += count;
+  }
+  whole->expected = whole->source = (Cj2kPacketSource){
+      .blocks = f->blocks, .num_layers = 1, .retained = f->retained, .lengths = whole->lengths};
+  whole->expected.passes = f->passes;
+  whole->source.blocks = whole->blocks;
+  whole->source.header_bits = whole->words;
+}
+
+static void check_packets(const Fixture *f, const Cj2kWrittenPacket *packets,
+                          const Cj2kWrittenPacket *expected)
+{
+  for (uint32_t p = 0; p < f->plan->num_precincts; p++) {
+    g_assert_cmpmem(packets[p].header, packets[p].header_size, expected[p].header,
+                    expected[p].header_size);
+    g_assert_cmpuint(packets[p].body_size, ==, expected[p].body_size);
+  }
+}
+
+/* Packet headers with bits that a back end has made are those that follow from the lengths of
+ * passes. */
+static void test_header_bits(void)
+{
+  static const uint8_t styles[] = {CJ2K_STYLE_BYPASS, CJ2K_STYLE_TERMALL,
+                                   CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL};
+  GRand *rand = g_rand_new_with_seed(17);
+
+  for (int round = 0; round < 120; round++) {
+    Cj2kEncoderParams params;
+    WholeBlocks whole;
+    Fixture f;
+    random_params(rand, &params);
+    params.block_coder = CJ2K_CODER_MQ;
+    params.codeblock_style = styles[round % 3];
+    params.num_layers = 1;
+    open_plan(&f, &params, (uint32_t)g_rand_int_range(rand, 2, 200),
+              (uint32_t)g_rand_int_range(rand, 2, 150), 3);
+    fill_whole_blocks(&f, rand, round % 8 == 7, &whole);
+    Cj2kPacketWriter *from_passes = cj2k_packet_writer_new(f.plan, 1),
+                     *from_bits = cj2k_packet_writer_new(f.plan, 1);
+    check_packets(&f, cj2k_packets_prepare(from_bits, &whole.source, NULL),
+                  cj2k_packets_prepare(from_passes, &whole.expected, NULL));
+    cj2k_packet_writer_free(from_passes);
+    cj2k_packet_writer_free(from_bits);
+    g_free(whole.blocks);
+    g_free(whole.words);
+    g_free(whole.lengths);
+    close_plan(&f);
+  }
+  g_rand_free(rand);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -477,5 +579,6 @@ int main(int argc, char **argv)
   g_test_add_func("/writer/parts", test_parts);
   g_test_add_func("/writer/single", test_single);
   g_test_add_func("/writer/bypass-lengths", test_bypass_lengths);
+  g_test_add_func("/writer/header-bits", test_header_bits);
   return g_test_run();
 }
