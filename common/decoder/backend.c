@@ -66,6 +66,7 @@ void *cj2k_decoder_cpu_backend(Cj2kDecoder *decoder, Cj2kError *error)
   g_mutex_lock(&decoder->lock);
   if (!backend->cpu_data) {
     cj2k_threads_limit(decoder->threads, 0, false);
+    cj2k_threads_use(decoder->threads, 0);
     backend->cpu_data = cj2k_cpu_decode_backend()->open(&decoder->params, decoder->threads, error);
   }
   g_mutex_unlock(&decoder->lock);

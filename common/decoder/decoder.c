@@ -8,6 +8,10 @@
 #include <string.h>
 
 #define DEFAULT_IN_FLIGHT 2
+/* With more frames in flight beside a GPU, threads that work. Reading packets keeps about one core
+ * busy when a GPU decodes as fast as it can, and more threads only wake each other more often. */
+#define FEW_IN_FLIGHT 2
+#define GPU_THREADS   4
 
 /* ------------------------------------------------------------------- open and close --- */
 
@@ -23,9 +27,12 @@ static void limit_threads(Cj2kDecoder *decoder)
 {
   const Cj2kDecoderParams *params = &decoder->params;
 
-  if (decoder->backend.kind == CJ2K_BACKEND_CUDA && !params->num_threads)
-    cj2k_threads_limit(decoder->threads, cj2k_threads_beside_gpu(params->frames_in_flight, 0),
-                       params->low_latency);
+  if (decoder->backend.kind != CJ2K_BACKEND_CUDA || params->num_threads)
+    return;
+  cj2k_threads_limit(decoder->threads, cj2k_threads_beside_gpu(params->frames_in_flight, 0),
+                     params->low_latency);
+  if (params->frames_in_flight > FEW_IN_FLIGHT)
+    cj2k_threads_use(decoder->threads, GPU_THREADS);
 }
 
 Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error)

@@ -273,6 +273,13 @@ void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only)
   g_atomic_int_set(&threads->limit, (gint)lanes);
 }
 
+void cj2k_threads_use(Cj2kThreads *threads, uint32_t most)
+{
+  /* Threads that cannot be started again are missing, which only makes the codec slower. */
+  g_thread_pool_set_max_threads(threads->pool,
+                                (gint)MIN(most ? most : threads->count, threads->count), NULL);
+}
+
 uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples)
 {
   if (frames_in_flight > 2)

@@ -30,6 +30,9 @@ void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only)
  * frames in flight throughput counts, and there is no limit (0). */
 uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples);
 
+/* At most so many of the threads work; 0: all. Each of the others may do one more job first. */
+void cj2k_threads_use(Cj2kThreads *threads, uint32_t most);
+
 /* Queues fn(ctx) to run on one of the threads, after the jobs that are already queued. */
 void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx);
 

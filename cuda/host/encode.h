@@ -160,7 +160,7 @@ typedef struct {
   Cj2kCudaPair points;                     /* Cj2kHullPoint */
   uint64_t fetched_passes, fetched_points; /* bytes that code() has started to download */
   Cj2kCudaPair weights;
-  Cj2kCudaPair retained;   /* Cj2kCudaMqKept */
+  Cj2kCudaPair retained;   /* Cj2kCudaMqRetained */
   Cj2kCudaMemory gathered; /* retained bytes, to be downloaded */
   bool pass_lengths;       /* the host wants lengths of passes */
   bool header_bits;        /* it gets what packet headers say of them in their place */

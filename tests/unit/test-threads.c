@@ -210,6 +210,63 @@ static void test_limit(void)
   cj2k_threads_free(threads);
 }
 
+typedef struct {
+  gint running, most, left; /* atomic */
+} Crowd;
+
+/* A frame that takes a while, so that others begin beside it if they may. */
+static void run_slowly(void *data)
+{
+  Crowd *crowd = data;
+  gint running = g_atomic_int_add(&crowd->running, 1) + 1, most;
+
+  do {
+    most = g_atomic_int_get(&crowd->most);
+  } while (running > most && !g_atomic_int_compare_and_exchange(&crowd->most, most, running));
+  g_usleep(2000);
+  g_atomic_int_add(&crowd->running, -1);
+  g_atomic_int_add(&crowd->left, -1);
+}
+
+/* Runs frames; returns how many ran at once at most. */
+static gint run_slow_frames(Cj2kThreads *threads)
+{
+  Crowd crowd = {.left = 4 * THREADS};
+
+  for (int i = 0; i < 4 * THREADS; i++)
+    cj2k_threads_start(threads, run_slowly, &crowd);
+  while (g_atomic_int_get(&crowd.left))
+    g_usleep(500);
+  return crowd.most;
+}
+
+/* Runs frames until as many run at once as wanted, or as few. */
+static void expect_at_once(Cj2kThreads *threads, gint wanted)
+{
+  gint most;
+
+  for (guint i = 0; (most = run_slow_frames(threads)) != wanted; i++)
+    g_assert_cmpuint(i, <, 100);
+}
+
+/* No more than so many threads work after a while, all frames run, and later all work again. */
+static void test_use(void)
+{
+  static const uint32_t numbers[] = {1, 2, 0, 1, 0, THREADS, 2, THREADS + 5, 1, 0};
+  Cj2kThreads *threads = cj2k_threads_new(THREADS);
+
+  for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
+    gint most = numbers[i] && numbers[i] < THREADS ? (gint)numbers[i] : THREADS;
+    cj2k_threads_use(threads, numbers[i]);
+    expect_at_once(threads, most);
+    for (guint round = 0; round < 5; round++)
+      g_assert_cmpint(run_slow_frames(threads), <=, most);
+    run_loop(threads, MAX_INDICES);
+    g_assert_cmpuint(cj2k_threads_count(threads), ==, THREADS);
+  }
+  cj2k_threads_free(threads);
+}
+
 /* Beside a GPU: one lane for a small frame, more for a large one, no limit where throughput counts.
  */
 static void test_beside_gpu(void)
@@ -281,6 +338,7 @@ int main(int argc, char **argv)
   g_test_add_func("/threads/awake", test_awake);
   g_test_add_func("/threads/frames", test_frames);
   g_test_add_func("/threads/limit", test_limit);
+  g_test_add_func("/threads/use", test_use);
   g_test_add_func("/threads/beside-gpu", test_beside_gpu);
   g_test_add_func("/threads/spin", test_spin);
   g_test_add_func("/threads/woken-pools", test_woken_pools);
