@@ -10,49 +10,109 @@
 #include <cuda_runtime_api.h>
 
 #define BYTES  ((size_t)3840 * 2160 * 3 * 2) /* a picture of 3840x2160, RGB, 16 bit */
+#define SMALL  ((size_t)4096)                /* what goes the other way between pictures */
 #define COPIES 100
 #define ROUNDS 5 /* the best one counts, since a limit is measured */
 
-/* Measures COPIES copies after a few to warm up. Returns GB/s; 0: CUDA failed. */
-static double copy(void *to, const void *from, enum cudaMemcpyKind kind, cudaEvent_t events[2])
+/* A direction of the bus, with a stream of its own. */
+typedef struct {
+  void *host, *device;
+  cudaStream_t stream;
+  cudaEvent_t begin, end;
+  enum cudaMemcpyKind kind;
+} Way;
+
+static cudaError_t open_way(Way *way, enum cudaMemcpyKind kind)
 {
-  float ms = 0;
+  cudaError_t result = cudaMallocHost(&way->host, BYTES);
+  way->kind = kind;
+  if (result == cudaSuccess)
+    result = cudaMalloc(&way->device, BYTES);
+  if (result == cudaSuccess)
+    result = cudaStreamCreateWithFlags(&way->stream, cudaStreamNonBlocking);
+  if (result == cudaSuccess)
+    result = cudaEventCreate(&way->begin);
+  return result == cudaSuccess ? cudaEventCreate(&way->end) : result;
+}
+
+static void close_way(Way *way)
+{
+  if (way->begin)
+    cudaEventDestroy(way->begin);
+  if (way->end)
+    cudaEventDestroy(way->end);
+  if (way->stream)
+    cudaStreamDestroy(way->stream);
+  cudaFree(way->device);
+  cudaFreeHost(way->host);
+}
+
+static cudaError_t copy(const Way *way, enum cudaMemcpyKind kind, size_t size)
+{
+  bool up = kind == cudaMemcpyHostToDevice;
+  return cudaMemcpyAsync(up ? way->device : way->host, up ? way->host : way->device, size, kind,
+                         way->stream);
+}
+
+/* Enqueues a picture in each of n ways, and with `against` a small copy the other way behind it. */
+static cudaError_t copy_pictures(const Way *ways, int n, bool against)
+{
+  cudaError_t result = cudaSuccess;
+  for (int k = 0; k < n && result == cudaSuccess; k++) {
+    result = copy(&ways[k], ways[k].kind, BYTES);
+    if (result == cudaSuccess && against)
+      result = copy(&ways[k],
+                    ways[k].kind == cudaMemcpyHostToDevice ? cudaMemcpyDeviceToHost
+                                                           : cudaMemcpyHostToDevice,
+                    SMALL);
+  }
+  return result;
+}
+
+/* Measures COPIES pictures in each of n ways at the same time, after a few to warm up. Returns GB/s
+ * of the slower way; 0: CUDA failed. */
+static double measure_ways(const Way *ways, int n, bool against)
+{
+  float ms = 0, longest = 0;
   cudaError_t result = cudaSuccess;
   for (int i = -5; i < COPIES && result == cudaSuccess; i++) {
-    if (i == 0)
-      result = cudaEventRecord(events[0], NULL);
+    for (int k = 0; i == 0 && k < n && result == cudaSuccess; k++)
+      result = cudaEventRecord(ways[k].begin, ways[k].stream);
     if (result == cudaSuccess)
-      result = cudaMemcpyAsync(to, from, BYTES, kind, NULL);
+      result = copy_pictures(ways, n, against);
   }
-  if (result == cudaSuccess)
-    result = cudaEventRecord(events[1], NULL);
-  if (result == cudaSuccess)
-    result = cudaEventSynchronize(events[1]);
-  if (result == cudaSuccess)
-    result = cudaEventElapsedTime(&ms, events[0], events[1]);
-  return result == cudaSuccess ? (double)BYTES * COPIES / (double)ms / 1e6 : 0;
+  for (int k = 0; k < n && result == cudaSuccess; k++)
+    result = cudaEventRecord(ways[k].end, ways[k].stream);
+  for (int k = 0; k < n && result == cudaSuccess; k++) {
+    result = cudaEventSynchronize(ways[k].end);
+    if (result == cudaSuccess)
+      result = cudaEventElapsedTime(&ms, ways[k].begin, ways[k].end);
+    longest = MAX(longest, ms);
+  }
+  return result == cudaSuccess ? (double)BYTES * COPIES / (double)longest / 1e6 : 0;
 }
 
 static int measure(void)
 {
-  void *host = NULL, *device = NULL;
-  cudaEvent_t events[2] = {NULL, NULL};
-  double up = 0, down = 0;
-  if (cudaMallocHost(&host, BYTES) == cudaSuccess && cudaMalloc(&device, BYTES) == cudaSuccess &&
-      cudaEventCreate(&events[0]) == cudaSuccess && cudaEventCreate(&events[1]) == cudaSuccess) {
+  Way ways[2] = {{0}};
+  double up = 0, down = 0, both = 0, mixed = 0;
+  if (open_way(&ways[0], cudaMemcpyHostToDevice) == cudaSuccess &&
+      open_way(&ways[1], cudaMemcpyDeviceToHost) == cudaSuccess) {
     for (int i = 0; i < ROUNDS; i++) {
-      up = MAX(up, copy(device, host, cudaMemcpyHostToDevice, events));
-      down = MAX(down, copy(host, device, cudaMemcpyDeviceToHost, events));
+      up = MAX(up, measure_ways(&ways[0], 1, false));
+      down = MAX(down, measure_ways(&ways[1], 1, false));
+      both = MAX(both, measure_ways(ways, 2, false));
+      mixed = MAX(mixed, measure_ways(ways, 2, true));
     }
   }
-  for (int i = 0; i < 2; i++)
-    if (events[i])
-      cudaEventDestroy(events[i]);
-  cudaFree(device);
-  cudaFreeHost(host);
-  if (up <= 0 || down <= 0)
+  close_way(&ways[0]);
+  close_way(&ways[1]);
+  if (up <= 0 || down <= 0 || both <= 0 || mixed <= 0)
     return bench_fail("bus", cudaGetErrorString(cudaGetLastError()));
-  printf("{\"operation\":\"bus\",\"to_device_gbs\":%.2f,\"to_host_gbs\":%.2f}\n", up, down);
+  printf(
+      "{\"operation\":\"bus\",\"to_device_gbs\":%.2f,\"to_host_gbs\":%.2f,\"each_of_both_gbs\":%.2f,"
+      "\"each_of_both_mixed_gbs\":%.2f}\n",
+      up, down, both, mixed);
   return BENCH_OK;
 }
 #else
@@ -68,7 +128,9 @@ int bench_bus(int argc, char **argv)
   GError *error = NULL;
   int result = BENCH_USAGE;
   g_option_context_set_summary(
-      context, "Measure copies between page-locked host memory and the GPU, in GB/s each way.");
+      context,
+      "Measure copies between page-locked host memory and the GPU, in GB/s: each way alone, each of\n"
+      "both at once, and with a small copy the other way behind each.");
   if (!g_option_context_parse(context, &argc, &argv, &error))
     g_printerr("cj2k-bench: %s\n", error->message);
   else if (argc > 1)

@@ -29,22 +29,30 @@ void live_store(LiveBytes *bytes, const uint8_t *data, size_t size)
 
 /* ------------------------------------------------------------------------------- streams --- */
 
-static void note(GArray *latencies, uint32_t i, gint64 since)
+uint32_t live_warm_up(const LiveStream *stream)
+{
+  return LIVE_WARM_UP + (uint32_t)stream->live->options->streams - 1 - stream->number;
+}
+
+static void note(const LiveStream *stream, GArray *latencies, uint32_t *late_at_start, uint32_t i,
+                 gint64 since)
 {
   double ms = (double)(g_get_monotonic_time() - since) / 1000;
-  if (i >= LIVE_WARM_UP)
+  if (i >= live_warm_up(stream))
     g_array_append_val(latencies, ms);
+  else
+    *late_at_start += ms > 1000 / stream->live->options->fps;
 }
 
 void live_encoded(LiveStream *stream, uint32_t i, size_t size)
 {
-  note(stream->encode_ms, i, stream->due[i % LIVE_RING]);
+  note(stream, stream->encode_ms, &stream->late_encoding, i, stream->due[i % LIVE_RING]);
   stream->bytes += size;
 }
 
 void live_decoded(LiveStream *stream, uint32_t i)
 {
-  note(stream->decode_ms, i, stream->handed_over[i % LIVE_RING]);
+  note(stream, stream->decode_ms, &stream->late_decoding, i, stream->handed_over[i % LIVE_RING]);
 }
 
 void live_pace(LiveStream *stream)
@@ -52,11 +60,11 @@ void live_pace(LiveStream *stream)
   Live *live = stream->live;
   const LiveOptions *options = live->options;
   double period = 1e6 / options->fps;
-  double phase = period * stream->number / options->streams;
-  uint32_t frames = (uint32_t)options->bench.frames + LIVE_WARM_UP;
+  double start = period * stream->number * (1 + 1.0 / options->streams);
+  uint32_t frames = (uint32_t)options->bench.frames + live_warm_up(stream);
   bool ok = true;
   for (uint32_t i = 0; ok && i < frames && !g_atomic_int_get(&live->failed); i++) {
-    gint64 due = live->begin + (gint64)(phase + period * i), now = g_get_monotonic_time();
+    gint64 due = live->begin + (gint64)(start + period * i), now = g_get_monotonic_time();
     if (due > now)
       g_usleep((gulong)(due - now));
     stream->due[i % LIVE_RING] = due;
@@ -113,7 +121,8 @@ static bool encode_stored(Live *live, Cj2kError *error)
 /* Waits until the streams have warmed up. */
 static void wait_for_warmth(const Live *live)
 {
-  gint64 warm = live->begin + (gint64)(LIVE_WARM_UP * 1e6 / live->options->fps), now;
+  uint32_t frames = live_warm_up(&live->streams[0]);
+  gint64 warm = live->begin + (gint64)(frames * 1e6 / live->options->fps), now;
 
   while ((now = g_get_monotonic_time()) < warm && !g_atomic_int_get(&live->failed))
     g_usleep((gulong)MIN(warm - now, 100000));
@@ -228,10 +237,12 @@ static const char *check(LiveOptions *options, bool has_file)
 
 int bench_live(int argc, char **argv)
 {
+  /* As the plugin does, before the first CUDA call. */
+  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
   LiveOptions options = {.bench = {.frames = 600}, .streams = 1, .fps = 60};
   const GOptionEntry entries[] = {
       {"frames", 0, 0, G_OPTION_ARG_INT, &options.bench.frames,
-       "Frames of each stream (1..1000000; default 600); 60 more warm up", "N"},
+       "Frames of each stream (1..1000000; default 600), after 60 or more to warm up", "N"},
       {"output", 0, 0, G_OPTION_ARG_STRING, &options.bench.output,
        "Memory of the pictures: host or device", "WHERE"},
       {"streams", 0, 0, G_OPTION_ARG_INT, &options.streams, "Streams side by side (default: 1)",

@@ -10,7 +10,7 @@
 
 #define LIVE_MAX_PLANES 4
 #define LIVE_RING       64 /* more frames than are on their way at once in a stream */
-#define LIVE_WARM_UP    60 /* first frames of a stream, in which memory is allocated: not counted */
+#define LIVE_WARM_UP    60 /* frames of the stream that starts last before frames are counted */
 #define LIVE_STORED     (2 * BENCH_FILM_SHOT) /* codestreams that are decoded over and over */
 
 typedef struct {
@@ -40,7 +40,8 @@ typedef struct {
   GThread *threads[3];
   /* When frame i % LIVE_RING was due, and when it reached the decoder. */
   gint64 due[LIVE_RING], handed_over[LIVE_RING];
-  GArray *encode_ms, *decode_ms; /* double: latency of each frame after the warm-up */
+  GArray *encode_ms, *decode_ms;         /* double: latency of each frame after the warm-up */
+  uint32_t late_encoding, late_decoding; /* late frames of the warm-up */
   uint64_t bytes;
 } LiveStream;
 
@@ -79,6 +80,9 @@ typedef struct {
 /* Says once why the measurement ends, and ends it. */
 void live_fail(Live *live, const char *doing, const char *why);
 void live_store(LiveBytes *bytes, const uint8_t *data, size_t size);
+/* Frames of a stream that are not counted: streams start one after the other, a frame apart,
+ * because each allocates its memory with its first frame, and all have to be warm. */
+uint32_t live_warm_up(const LiveStream *stream);
 /* Hands the frames over at the pace of the frame rate, those of the streams spread evenly over its
  * period. Returns after the last one, or after a failure. */
 void live_pace(LiveStream *stream);

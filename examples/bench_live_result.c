@@ -11,9 +11,11 @@ static void print_latencies(const Live *live, const char *name, bool encode)
   GArray *all = g_array_new(FALSE, FALSE, sizeof(double)),
          *p99 = g_array_new(FALSE, FALSE, sizeof(double));
   double period = 1000 / live->options->fps;
-  uint64_t late = 0;
+  uint64_t late = 0, late_at_start = 0;
   for (int s = 0; s < live->options->streams; s++) {
-    GArray *one = encode ? live->streams[s].encode_ms : live->streams[s].decode_ms;
+    const LiveStream *stream = &live->streams[s];
+    GArray *one = encode ? stream->encode_ms : stream->decode_ms;
+    late_at_start += encode ? stream->late_encoding : stream->late_decoding;
     bench_sort(one);
     double own = bench_percentile(one, 0.99);
     g_array_append_val(p99, own);
@@ -23,11 +25,12 @@ static void print_latencies(const Live *live, const char *name, bool encode)
   bench_sort(p99);
   for (guint i = 0; i < all->len; i++)
     late += g_array_index(all, double, i) > period;
-  printf("\"%s\":{\"frames\":%u,\"late\":%llu,\"ms_p50\":%.3f,\"ms_p99\":%.3f,\"ms_p99.9\":%.3f,"
+  printf("\"%s\":{\"frames\":%u,\"late\":%llu,\"late_at_start\":%llu,"
+         "\"ms_p50\":%.3f,\"ms_p99\":%.3f,\"ms_p99.9\":%.3f,"
          "\"ms_max\":%.3f,\"ms_p99_median_stream\":%.3f,\"ms_p99_worst_stream\":%.3f},",
-         name, all->len, (unsigned long long)late, bench_percentile(all, 0.5),
-         bench_percentile(all, 0.99), bench_percentile(all, 0.999), bench_percentile(all, 1),
-         bench_percentile(p99, 0.5), bench_percentile(p99, 1));
+         name, all->len, (unsigned long long)late, (unsigned long long)late_at_start,
+         bench_percentile(all, 0.5), bench_percentile(all, 0.99), bench_percentile(all, 0.999),
+         bench_percentile(all, 1), bench_percentile(p99, 0.5), bench_percentile(p99, 1));
   g_array_unref(all);
   g_array_unref(p99);
 }
@@ -51,9 +54,11 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
   const Cj2kEncoderParams *params = &options->encode.params;
   double streams = options->streams, seconds = after->seconds - before->seconds;
   double frames = (double)options->bench.frames * streams; /* since `before` */
-  double processor = after->processor - before->processor, bytes = 0;
-  for (int s = 0; s < options->streams; s++)
+  double processor = after->processor - before->processor, bytes = 0, all = frames;
+  for (int s = 0; s < options->streams; s++) {
     bytes += (double)live->streams[s].bytes;
+    all += live_warm_up(&live->streams[s]);
+  }
   printf(
       "{\"operation\":\"live\",\"backend\":\"%s\",\"version\":\"%s\",\"direction\":\"%s\",\"elements\":%s,"
       "\"streams\":%.0f,\"fps\":%g,\"width\":%u,\"height\":%u,\"in_flight\":%u,\"threads\":%u,",
@@ -62,7 +67,7 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
       live->film.image.height, params->frames_in_flight, params->num_threads);
   if (options->encodes) {
     print_latencies(live, "encode", true);
-    printf("\"bytes\":%.0f,", bytes / (frames + LIVE_WARM_UP * streams));
+    printf("\"bytes\":%.0f,", bytes / all);
   }
   if (options->decodes)
     print_latencies(live, "decode", false);
