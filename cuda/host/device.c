@@ -11,7 +11,9 @@
 #include <sys/prctl.h>
 #endif
 
-#define LOOK_US     50        /* sleep between two looks at an event, in microseconds */
+/* Sleep between two looks at an event, in microseconds: in a process that is crowded, and else. */
+#define CROWDED_US  50
+#define LOOK_US     25
 #define SLACK_NS    1000      /* by which such a sleep may be longer, in nanoseconds */
 #define MOST_BYTES  (4 << 20) /* that a kernel copies */
 #define START_TRIES 5         /* times that a context is asked for */
@@ -305,7 +307,7 @@ static cudaError_t look_until_done(cudaEvent_t event)
 
   do {
     (void)cudaGetLastError(); /* else the next launch would report "not ready" as its error */
-    g_usleep(LOOK_US);
+    g_usleep(cj2k_spin_crowded() ? CROWDED_US : LOOK_US);
     result = cudaEventQuery(event);
   } while (result == cudaErrorNotReady);
   set_slack(before);
