@@ -121,7 +121,7 @@ static bool encode_stored(Live *live, Cj2kError *error)
 /* Waits until the streams have warmed up. */
 static void wait_for_warmth(const Live *live)
 {
-  uint32_t frames = live_warm_up(&live->streams[0]);
+  int frames = LIVE_WARM_UP + live->options->streams - 1; /* of the first stream */
   gint64 warm = live->begin + (gint64)(frames * 1e6 / live->options->fps), now;
 
   while ((now = g_get_monotonic_time()) < warm && !g_atomic_int_get(&live->failed))

@@ -243,9 +243,7 @@ static gint run_slow_frames(Cj2kThreads *threads)
 /* Runs frames until as many run at once as wanted, or as few. */
 static void expect_at_once(Cj2kThreads *threads, gint wanted)
 {
-  gint most;
-
-  for (guint i = 0; (most = run_slow_frames(threads)) != wanted; i++)
+  for (guint i = 0; run_slow_frames(threads) != wanted; i++)
     g_assert_cmpuint(i, <, 100);
 }
 
