@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Packet headers of a single layer, made as a GPU makes them: minima of trees level by level, the
+ * bits of each block by itself, and bit stuffing in chunks whose tables are joined in a tree. They
+ * are those of the writer that goes from block to block. */
+#include "common/codestream/bitwriter.h"
+#include "common/codestream/header_blocks.h"
+#include "common/codestream/header_stuffing.h"
+#include "common/codestream/tagtree.h"
+#include "common/codestream/write_packets.h"
+#include "common/codestream/write_single.h"
+#include "common/encoder/params.h"
+#include "header-words.h"
+
+#include <glib.h>
+#include <string.h>
+
+#define MAX_BANDS 3
+#define TEAM      64 /* chunks whose tables are joined at a time */
+
+static uint32_t random_below(GRand *rand, uint32_t end)
+{
+  return (uint32_t)g_rand_int_range(rand, 0, (gint32)end);
+}
+
+/* ---------------------------------------------------------------------------- stuffing --- */
+
+/* The states behind all chunks up to each of a team, by the one before the first. Chunks are joined
+ * with those beside them first. */
+static void scan_tables(uint64_t *tables, uint32_t count)
+{
+  uint32_t d = 1;
+
+  for (; d < count; d *= 2)
+    for (uint32_t i = 2 * d - 1; i < count; i += 2 * d)
+      tables[i] = cj2k_stuff_join(tables[i - d], tables[i]);
+  for (d /= 2; d > 0; d /= 2)
+    for (uint32_t i = 3 * d - 1; i < count; i += 2 * d)
+      tables[i] = cj2k_stuff_join(tables[i - d], tables[i]);
+}
+
+/* Stuffs up to TEAM chunks from `first` on. Changes the state from that before to that behind them.
+ * Returns the number of bytes. */
+static uint32_t stuff_team(const uint32_t *words, uint32_t num_bits, uint32_t first, uint32_t count,
+                           uint32_t *state, uint8_t *out)
+{
+  uint64_t tables[TEAM];
+  uint32_t states[TEAM + 1], at[TEAM + 1] = {0};
+
+  for (uint32_t i = 0; i < count; i++)
+    tables[i] =
+        cj2k_stuff_table(cj2k_stuff_window(words, first + i), cj2k_stuff_size(num_bits, first + i));
+  scan_tables(tables, count);
+  states[0] = *state;
+  for (uint32_t i = 0; i < count; i++)
+    states[i + 1] = cj2k_stuff_apply(tables[i], *state);
+  for (uint32_t i = 0; i < count; i++)
+    at[i + 1] =
+        at[i] + cj2k_stuff_count(cj2k_stuff_size(num_bits, first + i), states[i], states[i + 1]);
+  for (uint32_t i = count; i-- > 0;) {
+    uint32_t n = cj2k_stuff_write(cj2k_stuff_window(words, first + i),
+                                  cj2k_stuff_size(num_bits, first + i), states[i], out + at[i]);
+    g_assert_cmpuint(n, ==, at[i + 1] - at[i]);
+  }
+  *state = states[count];
+  return at[count];
+}
+
+/* Returns the number of bytes of the header. */
+static uint32_t stuff(const uint32_t *words, uint32_t num_bits, uint8_t *out)
+{
+  uint32_t chunks = cj2k_stuff_chunks(num_bits), state = CJ2K_STUFF_BEGIN, size = 0;
+
+  for (uint32_t first = 0; first < chunks; first += TEAM)
+    size += stuff_team(words, num_bits, first, MIN(chunks - first, TEAM), &state, out + size);
+  for (uint32_t i = 0; i < cj2k_stuff_end(state); i++)
+    out[size++] = 0;
+  return size;
+}
+
+/* Words of which a share is ones, in runs. */
+static uint32_t random_word(GRand *rand, uint32_t kind)
+{
+  uint32_t word = g_rand_int(rand);
+
+  switch (kind) {
+  case 0: return word;
+  case 1: return word | g_rand_int(rand) | g_rand_int(rand);
+  case 2: return UINT32_MAX;
+  case 3: return ~(1u << word % 32);
+  default: return UINT32_MAX << word % 32 | UINT32_MAX >> (word >> 8) % 32;
+  }
+}
+
+static void check_stuffing(const uint32_t *words, uint32_t num_bits)
+{
+  uint8_t out[1024];
+  Cj2kByteBuffer expected = {0};
+  Cj2kBitWriter bits;
+
+  cj2k_bits_begin(&bits, &expected);
+  for (uint32_t i = 0; i < num_bits; i++)
+    cj2k_bits_put(&bits, words[i / 32] >> (31 - i % 32) & 1, 1);
+  cj2k_bits_end(&bits);
+  memset(out, 0xaa, sizeof out);
+  uint32_t size = stuff(words, num_bits, out);
+  g_assert_cmpmem(out, size, expected.data, expected.size);
+  g_assert_cmpuint(out[size], ==, 0xaa);
+  g_free(expected.data);
+}
+
+/* Headers of every size, with many bytes 0xFF, at their end, too. */
+static void test_stuffing(void)
+{
+  GRand *rand = g_rand_new_with_seed(3);
+
+  for (uint32_t num_bits = 1; num_bits <= 4500; num_bits += num_bits < 300 ? 1 : 97)
+    for (uint32_t kind = 0; kind < 5; kind++) {
+      uint32_t words[160] = {0}, last = (num_bits - 1) / 32;
+      for (uint32_t i = 0; i <= last; i++)
+        words[i] = random_word(rand, kind);
+      if (num_bits % 32)
+        words[last] &= ~(UINT32_MAX >> num_bits % 32);
+      check_stuffing(words, num_bits);
+    }
+  g_rand_free(rand);
+}
+
+/* A table is what the bytes of its chunk do, in every state, and joining tables is associative. */
+static void test_tables(void)
+{
+  GRand *rand = g_rand_new_with_seed(4);
+
+  for (uint32_t round = 0; round < 20000; round++) {
+    uint64_t tables[3];
+    for (uint32_t i = 0; i < 3; i++) {
+      uint64_t window =
+          (uint64_t)random_word(rand, round % 5) << 32 | random_word(rand, round / 5 % 5);
+      uint32_t size = i < 2 ? CJ2K_STUFF_CHUNK : 1 + random_below(rand, CJ2K_STUFF_CHUNK);
+      uint8_t out[8];
+      tables[i] = cj2k_stuff_table(window, size);
+      for (uint32_t state = 0; state < CJ2K_STUFF_STATES; state++) {
+        uint32_t behind = cj2k_stuff_apply(tables[i], state);
+        g_assert_cmpuint(behind, ==, cj2k_stuff_pass(window, size, state));
+        g_assert_cmpuint(cj2k_stuff_count(size, state, behind), ==,
+                         cj2k_stuff_write(window, size, state, out));
+      }
+      g_assert_true(cj2k_stuff_join(CJ2K_STUFF_SAME, tables[i]) == tables[i]);
+      g_assert_true(cj2k_stuff_join(tables[i], CJ2K_STUFF_SAME) == tables[i]);
+    }
+    g_assert_true(cj2k_stuff_join(cj2k_stuff_join(tables[0], tables[1]), tables[2]) ==
+                  cj2k_stuff_join(tables[0], cj2k_stuff_join(tables[1], tables[2])));
+  }
+  g_rand_free(rand);
+}
+
+/* ------------------------------------------------------------------------- made-up blocks --- */
+
+typedef enum { ONE_PASS, HT_PASSES, MQ_PASSES, MADE_BITS, NUM_KINDS } Kind;
+
+/* The blocks of bands, as they are drawn. */
+typedef struct {
+  Kind kind;
+  uint32_t in_of_16;    /* blocks in the layer; 0: none, 17: only one block is, 18: one is not */
+  uint32_t most_planes; /* zero bit-planes are less than that */
+  uint32_t lengths;     /* kind of lengths */
+} Draw;
+
+/* Blocks of plans or packets. */
+typedef struct {
+  Kind kind;
+  uint32_t num_blocks;
+  Cj2kEncodedBlock *blocks;
+  Cj2kPassLength *passes; /* three for each block */
+  uint32_t *words;        /* MAX_MADE for each block */
+  uint32_t *lengths;
+  uint8_t *retained;
+  Cj2kPacketSource source;
+} Blocks;
+
+#define MAX_MADE 12 /* words of made bits */
+
+static void blocks_init(Blocks *blocks, uint32_t capacity)
+{
+  memset(blocks, 0, sizeof *blocks);
+  blocks->blocks = g_new0(Cj2kEncodedBlock, capacity + 1);
+  blocks->passes = g_new0(Cj2kPassLength, 3 * (size_t)capacity + 1);
+  blocks->words = g_new0(uint32_t, MAX_MADE * (size_t)capacity + 1);
+  blocks->lengths = g_new0(uint32_t, capacity + 1);
+  blocks->retained = g_new0(uint8_t, capacity + 1);
+}
+
+static void blocks_clear(Blocks *blocks)
+{
+  g_free(blocks->blocks);
+  g_free(blocks->passes);
+  g_free(blocks->words);
+  g_free(blocks->lengths);
+  g_free(blocks->retained);
+}
+
+/* Up to 2^22; kinds of which most bits are ones. */
+static uint32_t random_length(GRand *rand, uint32_t kind)
+{
+  uint32_t most = 1u << random_below(rand, 23);
+
+  switch (kind) {
+  case 0: return random_below(rand, most);
+  case 1: return most - 1;
+  case 2: return (1u << 20) - 1;
+  case 3: return random_below(rand, 8);
+  case 4: return (g_rand_int(rand) | g_rand_int(rand) | g_rand_int(rand)) & (most - 1);
+  default: return 1000 + random_below(rand, 2000);
+  }
+}
+
+static void draw_made_bits(GRand *rand, uint32_t kind, uint32_t *words)
+{
+  uint32_t n = random_below(rand, 32 * (MAX_MADE - 1) + 1);
+
+  words[0] = n;
+  for (uint32_t i = 0; i < (n + 31) / 32; i++)
+    words[1 + i] = random_word(rand, kind % 5);
+  if (n % 32)
+    words[1 + n / 32] &= ~(UINT32_MAX >> n % 32);
+}
+
+static void draw_block(Blocks *all, GRand *rand, const Draw *draw, uint32_t b, bool is_in)
+{
+  static const uint32_t most_passes[NUM_KINDS] = {1, 3, CJ2K_MAX_PASSES, CJ2K_MAX_PASSES};
+  uint32_t passes = is_in ? 1 + random_below(rand, most_passes[draw->kind]) : 0;
+  if (passes == 1 && draw->kind == MADE_BITS)
+    passes = 2; /* the writer makes the bits of one pass itself */
+  uint32_t length = random_length(rand, draw->lengths), more = 0;
+
+  all->blocks[b] =
+      (Cj2kEncodedBlock){.first_pass = 3 * b,
+                         .num_passes = (uint8_t)passes,
+                         .zero_bitplanes = (uint8_t)random_below(rand, draw->most_planes)};
+  if (draw->kind == HT_PASSES) {
+    more = random_length(rand, draw->lengths);
+    for (uint32_t p = 0; p < 3; p++)
+      all->passes[3 * b + p] = (Cj2kPassLength){.length = length + (p ? more : 0),
+                                                .terminated = p == 0 || p + 1 == passes};
+  } else if (draw->kind == MADE_BITS) {
+    all->blocks[b].first_pass = MAX_MADE * b;
+    draw_made_bits(rand, draw->lengths, all->words + (size_t)MAX_MADE * b);
+  }
+  all->retained[b] = (uint8_t)passes;
+  all->lengths[b] = passes ? length + (passes > 1 ? more : 0) : 0;
+}
+
+static void draw_blocks(Blocks *all, GRand *rand, const Draw *draw, uint32_t count)
+{
+  uint32_t odd_one = random_below(rand, count + 1);
+
+  for (uint32_t b = 0; b < count; b++) {
+    bool is_in = random_below(rand, 16) < draw->in_of_16;
+    if (draw->in_of_16 > 16)
+      is_in = (b == odd_one) == (draw->in_of_16 == 17);
+    draw_block(all, rand, draw, b, is_in);
+  }
+  all->kind = draw->kind;
+  all->num_blocks = count;
+  all->source = (Cj2kPacketSource){.blocks = all->blocks,
+                                   .passes = all->passes,
+                                   .header_bits = draw->kind == MADE_BITS ? all->words : NULL,
+                                   .num_layers = 1,
+                                   .retained = all->retained,
+                                   .lengths = all->lengths};
+}
+
+static Draw random_draw(GRand *rand, uint32_t round)
+{
+  static const uint32_t planes[] = {1, 2, 4, 12, 75};
+  static const uint32_t shares[] = {0, 1, 2, 4, 8, 12, 15, 16, 16, 17, 18};
+
+  return (Draw){.kind = (Kind)(round % NUM_KINDS),
+                .in_of_16 = shares[random_below(rand, G_N_ELEMENTS(shares))],
+                .most_planes = planes[random_below(rand, G_N_ELEMENTS(planes))],
+                .lengths = random_below(rand, 6)};
+}
+
+/* ---------------------------------------------------------------------------- the model --- */
+
+/* A packet as a GPU makes it. Arrays keep their memory. */
+typedef struct {
+  Cj2kHeaderTree trees[MAX_BANDS];
+  Cj2kHeaderNode *nodes;
+  uint32_t *at;   /* first bit of each block */
+  uint64_t *body; /* where the bytes of each block begin */
+  GArray *words;
+  GByteArray *header;
+  uint64_t body_size;
+} Model;
+
+static void model_init(Model *model, uint32_t blocks)
+{
+  *model = (Model){.nodes = g_new(Cj2kHeaderNode, 2 * (size_t)blocks + 64 * MAX_BANDS),
+                   .at = g_new(uint32_t, blocks + 1),
+                   .body = g_new(uint64_t, blocks + 1),
+                   .words = g_array_new(FALSE, TRUE, sizeof(uint32_t)),
+                   .header = g_byte_array_new()};
+}
+
+static void model_clear(Model *model)
+{
+  g_free(model->nodes);
+  g_free(model->at);
+  g_free(model->body);
+  g_array_unref(model->words);
+  g_byte_array_unref(model->header);
+}
+
+/* Returns the number of nodes. */
+static uint32_t model_tree(const Blocks *all, const Cj2kPlanPrecinctBand *band,
+                           Cj2kHeaderTree *tree, Cj2kHeaderNode *nodes)
+{
+  uint32_t first = band->first_block, level = 0;
+
+  cj2k_header_tree_init(tree, band->blocks_x, band->blocks_y);
+  for (uint32_t i = 0; i < band->blocks_x * band->blocks_y; i++)
+    nodes[i] = cj2k_header_leaf(all->retained[first + i], i, all->blocks[first + i].zero_bitplanes);
+  while (++level < tree->num_levels)
+    for (uint32_t i = cj2k_header_level_nodes(tree, level); i-- > 0;)
+      nodes[tree->offset[level] + i] = cj2k_header_inner(tree, nodes, level, i);
+  g_assert_cmpuint(tree->offset[level - 1] + 1, ==,
+                   cj2k_tag_tree_num_nodes(band->blocks_x, band->blocks_y));
+  return tree->offset[level - 1] + 1;
+}
+
+static Cj2kHeaderBlock model_block(const Blocks *all, uint32_t b)
+{
+  const Cj2kPacketSource *source = &all->source;
+  uint32_t passes = all->retained[b], first = all->blocks[b].first_pass;
+  Cj2kHeaderBlock block = {
+      .passes = passes, .first_passes = passes, .lengths = {all->lengths[b], 0}};
+
+  if (source->header_bits) {
+    block.words = source->header_bits + first;
+  } else if (passes > 1 && all->kind == HT_PASSES) {
+    block.first_passes = 1;
+    block.lengths[0] = source->passes[first].length;
+    block.lengths[1] = all->lengths[b] - block.lengths[0];
+  }
+  return block;
+}
+
+/* What is done with each block of a packet. */
+typedef struct {
+  const Cj2kHeaderTree *tree;
+  const Cj2kHeaderNode *nodes;
+  uint32_t x, y, b;
+} Leaf;
+
+/* Calls a function for all blocks, the last one first if `back`. */
+static void each_block(const Model *model, const Cj2kPlanPrecinctBand *bands, uint32_t num_bands,
+                       const Blocks *all, bool back,
+                       void (*call)(const Model *, const Blocks *, const Leaf *))
+{
+  const Cj2kHeaderNode *nodes[MAX_BANDS], *next = model->nodes;
+
+  for (uint32_t i = 0; i < num_bands; i++) {
+    nodes[i] = next;
+    next += cj2k_tag_tree_num_nodes(bands[i].blocks_x, bands[i].blocks_y);
+  }
+  for (uint32_t i = 0; i < num_bands; i++) {
+    uint32_t band = back ? num_bands - 1 - i : i, width = bands[band].blocks_x;
+    for (uint32_t j = 0, count = width * bands[band].blocks_y; j < count; j++) {
+      uint32_t k = back ? count - 1 - j : j;
+      const Leaf leaf = {&model->trees[band], nodes[band], k % width, k / width,
+                         bands[band].first_block + k};
+      call(model, all, &leaf);
+    }
+  }
+}
+
+static void size_block(const Model *model, const Blocks *all, const Leaf *leaf)
+{
+  Cj2kHeaderTrees trees = cj2k_header_trees(leaf->tree, leaf->nodes, leaf->x, leaf->y);
+  Cj2kHeaderBlock block = model_block(all, leaf->b);
+
+  model->at[leaf->b] = cj2k_header_block_size(&trees, &block);
+}
+
+static void put_block(const Model *model, const Blocks *all, const Leaf *leaf)
+{
+  Cj2kHeaderBlock block = model_block(all, leaf->b);
+
+  cj2k_header_put_block(leaf->tree, leaf->nodes, leaf->x, leaf->y, &block,
+                        &g_array_index(model->words, uint32_t, 0), model->at[leaf->b]);
+}
+
+/* Sums over the blocks of a packet, which follow each other. Returns the bits of the header. */
+static uint32_t model_sums(Model *model, const Blocks *all, uint32_t first, uint32_t count)
+{
+  uint32_t bits = 1; /* the packet is not empty */
+
+  model->body_size = 0;
+  for (uint32_t b = first; b < first + count; b++) {
+    uint32_t size = model->at[b];
+    model->at[b] = bits;
+    model->body[b] = model->body_size;
+    bits += size;
+    model->body_size += all->lengths[b];
+  }
+  return bits;
+}
+
+static void model_packet(Model *model, const Blocks *all, const Cj2kPlanPrecinctBand *bands,
+                         uint32_t num_bands)
+{
+  Cj2kHeaderNode *nodes = model->nodes;
+  uint32_t count = 0, bits = 1;
+  bool is_empty = true;
+
+  for (uint32_t i = 0; i < num_bands; i++) {
+    if (!bands[i].blocks_x || !bands[i].blocks_y)
+      continue;
+    count += bands[i].blocks_x * bands[i].blocks_y;
+    nodes += model_tree(all, &bands[i], &model->trees[i], nodes);
+    is_empty &= nodes[-1].first == CJ2K_HEADER_NONE;
+  }
+  model->body_size = 0;
+  if (!is_empty) {
+    each_block(model, bands, num_bands, all, false, size_block);
+    bits = model_sums(model, all, bands[0].first_block, count);
+  }
+  g_array_set_size(model->words, 0);
+  g_array_set_size(model->words, cj2k_stuff_chunks(bits) + 1); /* zeros */
+  if (!is_empty) {
+    g_array_index(model->words, uint32_t, 0) = 1u << 31;
+    each_block(model, bands, num_bands, all, true, put_block);
+  }
+  g_byte_array_set_size(model->header, bits / 7 + 2);
+  uint32_t size = stuff(&g_array_index(model->words, uint32_t, 0), bits, model->header->data);
+  g_byte_array_set_size(model->header, size);
+}
+
+/* --------------------------------------------------------------------------- the writer --- */
+
+/* A packet as write_packets.c makes it from cj2k_single_write(). */
+typedef struct {
+  Cj2kByteBuffer plain, header;
+  uint8_t *nodes;
+  uint64_t *starts;
+  uint64_t body_size;
+} Expected;
+
+/* Appends what a band has in the header. */
+static void expect_band(Expected *expected, const Blocks *all, const Cj2kPlanPrecinctBand *band,
+                        uint8_t style, Cj2kBitWriter *bits)
+{
+  const Cj2kSingleLayer single = {&all->source, expected->nodes, expected->starts};
+  uint64_t body = 0, num_bits;
+  Cj2kPlainBits plain;
+
+  expected->plain.size = 0;
+  cj2k_plain_begin(&plain, &expected->plain);
+  if (!cj2k_single_write(&single, band, style, &plain, &body))
+    cj2k_plain_put(&plain, 0, 1);
+  num_bits = cj2k_plain_end(&plain);
+  cj2k_bytes_reserve(&expected->plain, 16);
+  cj2k_bits_put_plain(bits, expected->plain.data, num_bits);
+  for (uint32_t i = 0; i < band->blocks_x * band->blocks_y; i++)
+    if (all->retained[band->first_block + i])
+      expected->starts[band->first_block + i] += expected->body_size;
+  expected->body_size += body;
+}
+
+static void expect_packet(Expected *expected, const Blocks *all, const Cj2kPlanPrecinctBand *bands,
+                          uint32_t num_bands, uint8_t style)
+{
+  bool is_empty = true;
+  Cj2kBitWriter bits;
+
+  for (uint32_t b = 0; b < all->num_blocks; b++)
+    is_empty &= !all->retained[b];
+  expected->header.size = 0;
+  expected->body_size = 0;
+  cj2k_bits_begin(&bits, &expected->header);
+  cj2k_bits_put(&bits, !is_empty, 1);
+  for (uint32_t i = 0; i < num_bands && !is_empty; i++)
+    if (bands[i].blocks_x)
+      expect_band(expected, all, &bands[i], style, &bits);
+  cj2k_bits_end(&bits);
+}
+
+/* ---------------------------------------------------------------------------- comparison --- */
+
+#define MAX_SIDE 70
+
+static void compare_packet(Model *model, Expected *expected, const Blocks *all,
+                           const Cj2kPlanPrecinctBand *bands, uint32_t num_bands, uint8_t style)
+{
+  model_packet(model, all, bands, num_bands);
+  expect_packet(expected, all, bands, num_bands, style);
+  g_assert_cmpmem(model->header->data, model->header->len, expected->header.data,
+                  expected->header.size);
+  g_assert_cmpuint(model->body_size, ==, expected->body_size);
+  for (uint32_t b = 0; b < all->num_blocks; b++)
+    if (all->retained[b])
+      g_assert_cmpuint(model->body[b], ==, expected->starts[b]);
+}
+
+/* Bands of a precinct; the first one has width x height blocks, the others about as many or none.
+ */
+static uint32_t draw_bands(GRand *rand, uint32_t width, uint32_t height,
+                           Cj2kPlanPrecinctBand bands[MAX_BANDS])
+{
+  uint32_t num_bands = random_below(rand, 2) ? MAX_BANDS : 1 + random_below(rand, MAX_BANDS);
+  uint32_t block = 0, node = 0;
+
+  for (uint32_t i = 0; i < num_bands; i++) {
+    uint32_t w = i ? MIN(width + random_below(rand, 2), MAX_SIDE) : width;
+    uint32_t h = i ? MAX(height - random_below(rand, 2), 1) : height;
+    if (i && !random_below(rand, 8))
+      w = h = 0;
+    bands[i] = (Cj2kPlanPrecinctBand){block, w, h, node};
+    block += w * h;
+    node += (uint32_t)cj2k_tag_tree_num_nodes(w, h);
+  }
+  return num_bands;
+}
+
+/* Every size of a band, with other blocks in each round. */
+static void test_sizes(void)
+{
+  static const uint8_t styles[NUM_KINDS] = {CJ2K_STYLE_HT, CJ2K_STYLE_HT, 0, CJ2K_STYLE_BYPASS};
+  uint32_t most = MAX_BANDS * MAX_SIDE * MAX_SIDE, rounds = g_getenv("CJ2K_TESTS_LONG") ? 40 : 1;
+  GRand *rand = g_rand_new_with_seed(5);
+  Expected expected = {.nodes = g_new(uint8_t, 2 * most), .starts = g_new(uint64_t, most)};
+  Blocks all;
+  Model model;
+
+  blocks_init(&all, most);
+  model_init(&model, most);
+  for (uint32_t i = 0; i < rounds * MAX_SIDE * MAX_SIDE; i++) {
+    Cj2kPlanPrecinctBand bands[MAX_BANDS];
+    uint32_t size = i % (MAX_SIDE * MAX_SIDE), repeats = size % MAX_SIDE < 12 ? 8 : 1;
+    for (uint32_t r = 0; r < repeats; r++) {
+      uint32_t n = draw_bands(rand, size % MAX_SIDE + 1, size / MAX_SIDE + 1, bands);
+      Draw draw = random_draw(rand, i / 3 + r);
+      draw_blocks(&all, rand, &draw,
+                  bands[n - 1].first_block + bands[n - 1].blocks_x * bands[n - 1].blocks_y);
+      compare_packet(&model, &expected, &all, bands, n, styles[draw.kind]);
+    }
+  }
+  model_clear(&model);
+  blocks_clear(&all);
+  g_free(expected.plain.data);
+  g_free(expected.header.data);
+  g_free(expected.nodes);
+  g_free(expected.starts);
+  g_rand_free(rand);
+}
+
+/* A plan of three components, with precincts of some sizes. */
+static Cj2kPlan *random_plan(GRand *rand, bool ht)
+{
+  Cj2kComponent components[3] = {{0}};
+  Cj2kSampleLayout samples[3];
+  Cj2kEncoderParams params;
+  Cj2kEncoderSetup setup;
+  Cj2kLayout layout;
+  Cj2kPlan *plan = NULL;
+  Cj2kError error = {0};
+
+  cj2k_encoder_params_init(&params);
+  params.block_coder = ht ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
+  params.num_resolutions = (uint8_t)(1 + random_below(rand, 6));
+  params.codeblock_width = params.codeblock_height = (uint16_t)(4u << random_below(rand, 4));
+  if (random_below(rand, 2)) {
+    params.num_precincts = 1;
+    params.precinct_width[0] = (uint8_t)(5 + random_below(rand, 4));
+    params.precinct_height[0] = (uint8_t)(5 + random_below(rand, 4));
+  }
+  for (uint32_t c = 0; c < 3; c++)
+    components[c] = (Cj2kComponent){.dx = c ? 2 : 1, .dy = c == 2 ? 2 : 1, .depth = 12};
+  Cj2kImage shape = {.num_components = 3, .components = components};
+  cj2k_layout_planar(&shape, samples, &layout);
+  Cj2kEncoderImage image = {.width = 1 + random_below(rand, 700),
+                            .height = 1 + random_below(rand, 500),
+                            .num_components = 3,
+                            .components = components};
+  if (cj2k_setup_init(&setup, &params, &image, &layout, &error) != CJ2K_OK)
+    g_error("%s", error.text);
+  Cj2kHeader *header = cj2k_setup_header(&setup);
+  g_assert_cmpint(cj2k_plan_new(header, 0, 0, &plan, &error), ==, CJ2K_OK);
+  cj2k_header_unref(header);
+  cj2k_setup_clear(&setup);
+  return plan;
+}
+
+static uint32_t bands_of(const Cj2kPlan *plan, uint32_t precinct)
+{
+  for (uint32_t r = 0; r < plan->num_resolutions; r++) {
+    const Cj2kPlanResolution *resolution = &plan->resolutions[r];
+    if (precinct - resolution->first_precinct <
+        (uint64_t)resolution->precincts_x * resolution->precincts_y)
+      return resolution->num_bands;
+  }
+  g_assert_not_reached();
+}
+
+/* All packets of plans, as the packet writer makes them. */
+static void test_plans(void)
+{
+  GRand *rand = g_rand_new_with_seed(6);
+
+  for (uint32_t round = 0; round < 200; round++) {
+    Draw draw = random_draw(rand, round % MADE_BITS); /* those need a style of the plan */
+    Cj2kPlan *plan = random_plan(rand, draw.kind != MQ_PASSES);
+    Cj2kPacketWriter *writer = cj2k_packet_writer_new(plan, 1);
+    Blocks all;
+    Model model;
+    blocks_init(&all, plan->num_blocks);
+    model_init(&model, plan->num_blocks);
+    draw_blocks(&all, rand, &draw, plan->num_blocks);
+    const Cj2kWrittenPacket *packets = cj2k_packets_prepare(writer, &all.source, NULL);
+    for (uint32_t p = 0; p < plan->num_precincts; p++) {
+      model_packet(&model, &all, plan->precincts[p].band, bands_of(plan, p));
+      g_assert_cmpmem(model.header->data, model.header->len, packets[p].header,
+                      packets[p].header_size);
+      g_assert_cmpuint(model.body_size, ==, packets[p].body_size);
+    }
+    model_clear(&model);
+    blocks_clear(&all);
+    cj2k_packet_writer_free(writer);
+    cj2k_plan_unref(plan);
+  }
+  g_rand_free(rand);
+}
+
+int main(int argc, char **argv)
+{
+  g_test_init(&argc, &argv, NULL);
+  g_test_add_func("/header-blocks/stuffing", test_stuffing);
+  g_test_add_func("/header-blocks/tables", test_tables);
+  g_test_add_func("/header-blocks/sizes", test_sizes);
+  g_test_add_func("/header-blocks/plans", test_plans);
+  return g_test_run();
+}
