@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Packet headers of a single layer (T.800 B.10), a block of threads for each packet:
+ *
+ *  - a thread for each leaf and node of the tag trees, level by level;
+ *  - a thread for each code-block counts its bits, sums give their places, and it writes them;
+ *  - a thread for each word of these bits makes a table for bit stuffing, a scan over the tables
+ *    tells where its bytes begin, and it writes them.
+ *
+ * The rules are those of header_blocks.h and header_stuffing.h, which also the CPU can do.
+ */
+#include "headers.h"
+
+#include "common/codestream/header_stuffing.h"
+
+#include <cstdint>
+
+namespace {
+
+constexpr uint32_t kWarp = 32, kAll = 0xFFFFFFFFu;
+constexpr uint32_t kLarge = 1024, kSmall = 64, kRunThreads = 256; /* threads for a packet */
+
+using Packet = Cj2kCudaHeaderPacket;
+
+/* ---------------------------------------------------------------------------------- scan --- */
+
+struct Add {
+  template <typename T> __device__ T operator()(T a, T b) const
+  {
+    return a + b;
+  }
+};
+
+struct JoinTables {
+  __device__ uint64_t operator()(uint64_t first, uint64_t second) const
+  {
+    return cj2k_stuff_join(first, second);
+  }
+};
+
+/* What an operation gives over this lane's value and those before it. */
+template <typename T, typename Op> __device__ T scan_warp(T value, Op op)
+{
+  uint32_t lane = threadIdx.x % kWarp;
+
+  for (uint32_t d = 1; d < kWarp; d *= 2) {
+    T other = __shfl_up_sync(kAll, value, d);
+    if (lane >= d)
+      value = op(other, value);
+  }
+  return value;
+}
+
+/* What an operation gives over the values of the threads before this one, `none` for the first one,
+ * and over all. */
+template <uint32_t kThreads, typename T, typename Op>
+__device__ T scan(T value, T none, Op op, T *all)
+{
+  constexpr uint32_t kWarps = kThreads / kWarp;
+  __shared__ T warps[kWarps];
+  uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  T up_to = scan_warp(value, op), before = __shfl_up_sync(kAll, up_to, 1);
+
+  if (lane == kWarp - 1)
+    warps[warp] = up_to;
+  __syncthreads();
+  if (warp == 0) {
+    T sum = scan_warp(lane < kWarps ? warps[lane] : none, op);
+    if (lane < kWarps)
+      warps[lane] = sum;
+  }
+  __syncthreads();
+  *all = warps[kWarps - 1];
+  T outside = warp ? warps[warp - 1] : none;
+  __syncthreads(); /* before `warps` is used again */
+  return op(outside, lane ? before : none);
+}
+
+/* -------------------------------------------------------------------------------- blocks --- */
+
+/* A code-block in its tree. */
+struct Leaf {
+  const Cj2kHeaderTree *tree;
+  Cj2kHeaderNode *nodes;
+  uint32_t index, x, y;
+};
+
+__device__ Leaf leaf_of(const Cj2kCudaHeaders &frame, const Packet &packet, uint32_t b)
+{
+  uint32_t i = 0;
+
+  while (i + 1 < packet.num_bands && b >= packet.bands[i + 1].first_block)
+    i++;
+  const Cj2kCudaHeaderBand &band = packet.bands[i];
+  uint32_t index = b - band.first_block, width = band.tree.width;
+  return {&band.tree, frame.nodes + band.first_node, index, index % width, index / width};
+}
+
+__device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
+{
+  const Cj2kEncodedBlock &coded = frame.blocks[b];
+  Cj2kHeaderBlock block = {};
+
+  block.passes = frame.retained ? frame.retained[b] : coded.num_passes;
+  block.first_passes = block.passes;
+  if (!block.passes)
+    return block;
+  block.lengths[0] = frame.lengths ? frame.lengths[b] : coded.length;
+  if (block.passes == 1)
+    return block;
+  if (frame.header_bits) {
+    block.words = frame.header_bits + coded.first_pass;
+  } else if (coded.is_ht) { /* the cleanup pass, and one or two others */
+    block.first_passes = 1;
+    block.lengths[1] = block.lengths[0];
+    block.lengths[0] = frame.passes[coded.first_pass].length;
+    block.lengths[1] -= block.lengths[0];
+  }
+  return block;
+}
+
+__device__ uint64_t bytes_of(const Cj2kCudaHeaders &frame, uint32_t b)
+{
+  uint32_t passes = frame.retained ? frame.retained[b] : frame.blocks[b].num_passes;
+
+  return !passes ? 0 : frame.lengths ? frame.lengths[b] : frame.blocks[b].length;
+}
+
+/* ------------------------------------------------------------------------ bits of packets --- */
+
+template <uint32_t kThreads>
+__device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
+{
+  uint32_t levels = 0;
+
+  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
+    uint32_t b = packet.first_block + i;
+    Leaf leaf = leaf_of(frame, packet, b);
+    leaf.nodes[leaf.index] =
+        cj2k_header_leaf(block_of(frame, b).passes, leaf.index, frame.blocks[b].zero_bitplanes);
+  }
+  for (uint32_t i = 0; i < packet.num_bands; i++)
+    levels = max(levels, packet.bands[i].tree.num_levels);
+  for (uint32_t level = 1; level < levels; level++) {
+    __syncthreads();
+    for (uint32_t i = 0; i < packet.num_bands; i++) {
+      const Cj2kHeaderTree &tree = packet.bands[i].tree;
+      Cj2kHeaderNode *nodes = frame.nodes + packet.bands[i].first_node;
+      uint32_t count = level < tree.num_levels ? cj2k_header_level_nodes(&tree, level) : 0;
+      for (uint32_t j = threadIdx.x; j < count; j += kThreads)
+        nodes[tree.offset[level] + j] = cj2k_header_inner(&tree, nodes, level, j);
+    }
+  }
+  __syncthreads();
+}
+
+/* Whether no band has blocks in the layer. */
+__device__ bool is_empty(const Cj2kCudaHeaders &frame, const Packet &packet)
+{
+  for (uint32_t i = 0; i < packet.num_bands; i++) {
+    const Cj2kCudaHeaderBand &band = packet.bands[i];
+    uint32_t root = band.tree.offset[band.tree.num_levels - 1];
+    if (frame.nodes[band.first_node + root].first != CJ2K_HEADER_NONE)
+      return false;
+  }
+  return true;
+}
+
+/* Finds where the bits and bytes of each block begin. Returns the number of all bits. */
+template <uint32_t kThreads>
+__device__ uint32_t sum_blocks(const Cj2kCudaHeaders &frame, const Packet &packet, uint64_t *body)
+{
+  uint32_t bits = 1; /* the packet is not empty */
+
+  for (uint32_t first = 0; first < packet.num_blocks; first += kThreads) {
+    uint32_t i = first + threadIdx.x, b = packet.first_block + i, size = 0, sizes;
+    uint64_t bytes = 0, sum;
+    if (i < packet.num_blocks) {
+      Leaf leaf = leaf_of(frame, packet, b);
+      Cj2kHeaderTrees trees = cj2k_header_trees(leaf.tree, leaf.nodes, leaf.x, leaf.y);
+      Cj2kHeaderBlock block = block_of(frame, b);
+      size = cj2k_header_block_size(&trees, &block);
+      bytes = bytes_of(frame, b);
+    }
+    uint32_t at = scan<kThreads>(size, 0u, Add(), &sizes);
+    uint64_t start = scan<kThreads>(bytes, (uint64_t)0, Add(), &sum);
+    if (i < packet.num_blocks) {
+      frame.at[b] = bits + at;
+      frame.starts[b] = *body + start;
+    }
+    bits += sizes;
+    *body += sum;
+  }
+  return bits;
+}
+
+/* Writes the bits of all blocks. The packet is not empty. */
+template <uint32_t kThreads>
+__device__ void put_blocks(const Cj2kCudaHeaders &frame, const Packet &packet)
+{
+  uint32_t *words = frame.words + packet.first_word;
+
+  if (threadIdx.x == 0)
+    CJ2K_HEADER_OR(words, 1u << 31);
+  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
+    uint32_t b = packet.first_block + i;
+    Leaf leaf = leaf_of(frame, packet, b);
+    Cj2kHeaderBlock block = block_of(frame, b);
+    cj2k_header_put_block(leaf.tree, leaf.nodes, leaf.x, leaf.y, &block, words, frame.at[b]);
+  }
+}
+
+/* ------------------------------------------------------------------------------- stuffing --- */
+
+/* Writes the bytes of a header of num_bits bits. Returns their number. */
+template <uint32_t kThreads>
+__device__ uint32_t stuff(const uint32_t *words, uint32_t num_bits, uint8_t *out)
+{
+  uint32_t chunks = cj2k_stuff_chunks(num_bits), state = CJ2K_STUFF_BEGIN, total = 0;
+
+  for (uint32_t first = 0; first < chunks; first += kThreads) {
+    uint32_t chunk = first + threadIdx.x, size = 0, count;
+    uint64_t window = 0, table = CJ2K_STUFF_SAME, all;
+    if (chunk < chunks) {
+      window = cj2k_stuff_window(words, chunk);
+      size = cj2k_stuff_size(num_bits, chunk);
+      table = cj2k_stuff_table(window, size);
+    }
+    uint32_t before = cj2k_stuff_apply(
+        scan<kThreads>(table, (uint64_t)CJ2K_STUFF_SAME, JoinTables(), &all), state);
+    uint32_t bytes = cj2k_stuff_count(size, before, cj2k_stuff_apply(table, before));
+    uint32_t at = total + scan<kThreads>(bytes, 0u, Add(), &count);
+    (void)cj2k_stuff_write(window, size, before, out + at);
+    state = cj2k_stuff_apply(all, state);
+    total += count;
+  }
+  if (threadIdx.x == 0 && cj2k_stuff_end(state))
+    out[total] = 0;
+  return total + cj2k_stuff_end(state);
+}
+
+template <uint32_t kThreads>
+__global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame, uint32_t first)
+{
+  __shared__ Packet packet;
+  constexpr uint32_t kWords = sizeof packet / sizeof(uint32_t);
+  uint32_t p = first + blockIdx.x, bits = 1;
+  uint64_t body = 0;
+
+  for (uint32_t i = threadIdx.x; i < kWords; i += kThreads)
+    reinterpret_cast<uint32_t *>(&packet)[i] =
+        reinterpret_cast<const uint32_t *>(frame.packets + p)[i];
+  __syncthreads();
+  make_trees<kThreads>(frame, packet);
+  bool empty = is_empty(frame, packet);
+  if (!empty)
+    bits = sum_blocks<kThreads>(frame, packet, &body);
+
+  uint32_t size = CJ2K_CUDA_HEADER_LONG, num_words = cj2k_stuff_chunks(bits) + 1;
+  if (num_words <= packet.num_words) {
+    uint32_t *words = frame.words + packet.first_word;
+    for (uint32_t i = threadIdx.x; i < num_words; i += kThreads)
+      words[i] = 0;
+    __syncthreads();
+    if (!empty)
+      put_blocks<kThreads>(frame, packet);
+    __syncthreads();
+    size = stuff<kThreads>(words, bits,
+                           frame.bytes + (size_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES);
+  }
+  if (threadIdx.x == 0)
+    frame.sizes[p] = {body, size, 0};
+}
+
+/* ----------------------------------------------------------------------------------- runs --- */
+
+__global__ void __launch_bounds__(kRunThreads)
+    runs_kernel(Cj2kCudaHeaders frame, Cj2kCudaHeaderRuns runs)
+{
+  const Packet &packet = frame.packets[blockIdx.x];
+  const Cj2kCudaPacketPlace place = runs.places[blockIdx.x];
+  uint32_t size = frame.sizes[blockIdx.x].header;
+  uint64_t from = (uint64_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES;
+
+  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kRunThreads) {
+    uint32_t b = packet.first_block + i, bytes = (uint32_t)bytes_of(frame, b);
+    uint64_t to = place.body + (bytes ? frame.starts[b] : 0); /* of empty packets none is known */
+    runs.bodies[b] = {frame.blocks[b].offset, to, bytes, 0};
+  }
+  for (uint32_t i = threadIdx.x; i < packet.num_runs; i += kRunThreads) {
+    uint32_t at = i * CJ2K_CUDA_HEADER_PIECE;
+    uint32_t bytes = at < size ? min(size - at, CJ2K_CUDA_HEADER_PIECE) : 0;
+    runs.headers[packet.first_run + i] = {from + at, place.header + at, bytes, 0};
+  }
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t stream)
+{
+  uint32_t large = headers->num_large, small = headers->num_packets - large;
+
+  if (large)
+    headers_kernel<kLarge><<<large, kLarge, 0, stream>>>(*headers, 0);
+  if (small)
+    headers_kernel<kSmall><<<small, kSmall, 0, stream>>>(*headers, large);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_header_runs(const Cj2kCudaHeaders *headers, const Cj2kCudaHeaderRuns *runs,
+                                  cudaStream_t stream)
+{
+  if (headers->num_packets)
+    runs_kernel<<<headers->num_packets, kRunThreads, 0, stream>>>(*headers, *runs);
+  return cudaGetLastError();
+}
