@@ -6,9 +6,10 @@
  * A chunk of the header's bits makes the bytes that begin in it; the last one may take bits of the
  * next chunk. All that a chunk needs to know of those before it is a state: where its first byte
  * begins, and whether that is a short one, of seven bits. There are 16 states, and a table of the
- * states behind a chunk, by the one before it, is a word of 16 times four bits. Tables are made
- * without knowledge of other chunks, and joining them is associative, so that a scan over them
- * finds the state of every chunk. Bytes are then counted and written in any order.
+ * states behind a chunk, by the one before it, is a word of 16 times four bits, that of state 0
+ * highest. Tables are made without knowledge of other chunks, and joining them is associative, so
+ * that a scan over them finds the state before every chunk. Bytes are then counted and written in
+ * any order.
  *
  * A header is an array of words of 32 bits, the first bit highest. Bits behind the last one are
  * zero, and there is at least one word behind that of the last bit.
@@ -27,11 +28,8 @@
 #define CJ2K_STUFF_SHORT  8u /* the byte follows 0xFF */
 #define CJ2K_STUFF_BEGIN  0u /* of a header's first chunk */
 
-/* The table of an empty chunk. */
-#define CJ2K_STUFF_SAME UINT64_C(0xfedcba9876543210)
-/* The table of a whole chunk in which no eight ones begin: a short byte moves the next ones by one
- * bit. */
-#define CJ2K_STUFF_PLAIN UINT64_C(0x6543210776543210)
+/* The table of no chunks. */
+#define CJ2K_STUFF_SAME UINT64_C(0x0123456789abcdef)
 
 /* A chunk's bits and those that follow it, as far as its bytes reach. */
 CJ2K_HEADER_RULE uint64_t cj2k_stuff_window(const uint32_t *words, uint32_t chunk)
@@ -81,32 +79,94 @@ CJ2K_HEADER_RULE uint64_t cj2k_stuff_ones(uint64_t window)
   return window & window << 4;
 }
 
-/* The states behind a chunk, by the one before it. */
-CJ2K_HEADER_RULE uint64_t cj2k_stuff_table(uint64_t window, uint32_t size)
+/* Each of eight bits four times. */
+CJ2K_HEADER_RULE uint32_t cj2k_stuff_spread(uint32_t bits)
 {
-  uint64_t table = 0;
+  bits = (bits | bits << 12) & 0x000f000f;
+  bits = (bits | bits << 6) & 0x03030303;
+  bits = (bits | bits << 3) & 0x11111111;
+  return bits * 15;
+}
 
-  if (size == CJ2K_STUFF_CHUNK && !(cj2k_stuff_ones(window) >> 32))
-    return CJ2K_STUFF_PLAIN;
-  for (uint32_t state = 0; state < CJ2K_STUFF_STATES; state++)
-    table |= (uint64_t)cj2k_stuff_pass(window, size, state) << 4 * state;
-  return table;
+/* Eight fields of four bits from the last one of `first` on, which `second` follows. */
+CJ2K_HEADER_RULE uint32_t cj2k_stuff_last(uint32_t first, uint32_t second)
+{
+  return first << 28 | second >> 4;
+}
+
+/* The states behind a whole chunk, by the one before it. Of the last chunk of a header, which may
+ * have fewer bits, no table is needed. What follows a byte of eight bits that begins at bit p is a
+ * byte at p + 8, or if it is 0xFF, a short byte there and a byte at p + 15. Fields are the states
+ * behind the chunk for bytes at eight bits p, from the last ones back. */
+CJ2K_HEADER_RULE uint64_t cj2k_stuff_table(uint64_t window)
+{
+  uint32_t ones = (uint32_t)(cj2k_stuff_ones(window) >> 32), mask;
+  uint32_t behind = 0x01234567; /* bytes at bits 32 to 39 */
+  uint32_t next = behind | (cj2k_stuff_spread(ones & 0xff) & 0x88888888), fields;
+
+  for (uint32_t shift = 8; shift < 32; shift += 8) {
+    mask = cj2k_stuff_spread(ones >> shift & 0xff);
+    fields = (next & ~mask) | (cj2k_stuff_last(next, behind) & mask);
+    behind = next;
+    next = fields;
+  }
+  return (uint64_t)next << 32 | cj2k_stuff_last(next, behind); /* short ones take seven bits */
 }
 
 /* The state behind what the table is of. */
 CJ2K_HEADER_RULE uint32_t cj2k_stuff_apply(uint64_t table, uint32_t state)
 {
-  return (uint32_t)(table >> 4 * state) & 15u;
+  return (uint32_t)(table >> 4 * (15 - state)) & 15u;
 }
+
+/* The same for a chunk, the last one of a header, too. */
+CJ2K_HEADER_RULE uint32_t cj2k_stuff_behind(uint64_t table, uint64_t window, uint32_t size,
+                                            uint32_t state)
+{
+  return size == CJ2K_STUFF_CHUNK ? cj2k_stuff_apply(table, state)
+                                  : cj2k_stuff_pass(window, size, state);
+}
+
+#ifdef __CUDA_ARCH__
+/* Four fields, in bytes. */
+static __device__ inline uint32_t cj2k_stuff_widen(uint32_t fields)
+{
+  fields = (fields | fields << 8) & 0x00ff00ff;
+  return (fields | fields << 4) & 0x0f0f0f0f;
+}
+
+/* Four fields of a table, from its 16 bytes: those of the states that `states` has the complements
+ * of. */
+static __device__ inline uint32_t cj2k_stuff_choose(const uint32_t bytes[4], uint32_t states)
+{
+  uint32_t low = __byte_perm(bytes[0], bytes[1], states & 0x7777);
+  uint32_t high = __byte_perm(bytes[2], bytes[3], states & 0x7777);
+  uint32_t mask = __byte_perm(0, 0xff, (states & 0x8888) >> 1);
+  uint32_t chosen = (low & ~mask) | (high & mask);
+
+  return __byte_perm(chosen | chosen >> 4, 0, 0x4420);
+}
+#endif
 
 /* The table of both. */
 CJ2K_HEADER_RULE uint64_t cj2k_stuff_join(uint64_t first, uint64_t second)
 {
+#ifdef __CUDA_ARCH__
+  uint32_t low = (uint32_t)second, high = (uint32_t)(second >> 32);
+  uint32_t states[2] = {~(uint32_t)first, ~(uint32_t)(first >> 32)};
+  uint32_t bytes[4] = {cj2k_stuff_widen(low & 0xffff), cj2k_stuff_widen(low >> 16),
+                       cj2k_stuff_widen(high & 0xffff), cj2k_stuff_widen(high >> 16)};
+
+  low = cj2k_stuff_choose(bytes, states[0]) | cj2k_stuff_choose(bytes, states[0] >> 16) << 16;
+  high = cj2k_stuff_choose(bytes, states[1]) | cj2k_stuff_choose(bytes, states[1] >> 16) << 16;
+  return (uint64_t)high << 32 | low;
+#else
   uint64_t table = 0;
 
   for (uint32_t state = 0; state < CJ2K_STUFF_STATES; state++)
-    table |= (uint64_t)cj2k_stuff_apply(second, cj2k_stuff_apply(first, state)) << 4 * state;
+    table = table << 4 | cj2k_stuff_apply(second, cj2k_stuff_apply(first, state));
   return table;
+#endif
 }
 
 /* The number of bytes that begin in a chunk, from the states before and behind it: they take the

@@ -219,24 +219,27 @@ __device__ uint32_t stuff(const uint32_t *words, uint32_t num_bits, uint8_t *out
   uint32_t chunks = cj2k_stuff_chunks(num_bits), state = CJ2K_STUFF_BEGIN, total = 0;
 
   for (uint32_t first = 0; first < chunks; first += kThreads) {
-    uint32_t chunk = first + threadIdx.x, size = 0, count;
+    uint32_t chunk = first + threadIdx.x, bytes = 0, size = 0, count;
     uint64_t window = 0, table = CJ2K_STUFF_SAME, all;
     if (chunk < chunks) {
       window = cj2k_stuff_window(words, chunk);
       size = cj2k_stuff_size(num_bits, chunk);
-      table = cj2k_stuff_table(window, size);
+      table = cj2k_stuff_table(window);
     }
     uint32_t before = cj2k_stuff_apply(
         scan<kThreads>(table, (uint64_t)CJ2K_STUFF_SAME, JoinTables(), &all), state);
-    uint32_t bytes = cj2k_stuff_count(size, before, cj2k_stuff_apply(table, before));
-    uint32_t at = total + scan<kThreads>(bytes, 0u, Add(), &count);
+    uint32_t behind = cj2k_stuff_behind(table, window, size, before);
+    bool ends = chunk + 1 == chunks && cj2k_stuff_end(behind);
+    if (chunk < chunks)
+      bytes = cj2k_stuff_count(size, before, behind);
+    uint32_t at = total + scan<kThreads>(bytes + ends, 0u, Add(), &count);
     (void)cj2k_stuff_write(window, size, before, out + at);
+    if (ends)
+      out[at + bytes] = 0;
     state = cj2k_stuff_apply(all, state);
     total += count;
   }
-  if (threadIdx.x == 0 && cj2k_stuff_end(state))
-    out[total] = 0;
-  return total + cj2k_stuff_end(state);
+  return total;
 }
 
 template <uint32_t kThreads>

@@ -43,19 +43,20 @@ static void scan_tables(uint64_t *tables, uint32_t count)
 static uint32_t stuff_team(const uint32_t *words, uint32_t num_bits, uint32_t first, uint32_t count,
                            uint32_t *state, uint8_t *out)
 {
-  uint64_t tables[TEAM];
+  uint64_t tables[TEAM], joined[TEAM];
   uint32_t states[TEAM + 1], at[TEAM + 1] = {0};
 
   for (uint32_t i = 0; i < count; i++)
-    tables[i] =
-        cj2k_stuff_table(cj2k_stuff_window(words, first + i), cj2k_stuff_size(num_bits, first + i));
-  scan_tables(tables, count);
-  states[0] = *state;
-  for (uint32_t i = 0; i < count; i++)
-    states[i + 1] = cj2k_stuff_apply(tables[i], *state);
-  for (uint32_t i = 0; i < count; i++)
-    at[i + 1] =
-        at[i] + cj2k_stuff_count(cj2k_stuff_size(num_bits, first + i), states[i], states[i + 1]);
+    tables[i] = cj2k_stuff_table(cj2k_stuff_window(words, first + i));
+  memcpy(joined, tables, count * sizeof *tables);
+  scan_tables(joined, count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t window = cj2k_stuff_window(words, first + i);
+    uint32_t size = cj2k_stuff_size(num_bits, first + i);
+    states[i] = i ? cj2k_stuff_apply(joined[i - 1], *state) : *state;
+    states[i + 1] = cj2k_stuff_behind(tables[i], window, size, states[i]);
+    at[i + 1] = at[i] + cj2k_stuff_count(size, states[i], states[i + 1]);
+  }
   for (uint32_t i = count; i-- > 0;) {
     uint32_t n = cj2k_stuff_write(cj2k_stuff_window(words, first + i),
                                   cj2k_stuff_size(num_bits, first + i), states[i], out + at[i]);
@@ -125,7 +126,24 @@ static void test_stuffing(void)
   g_rand_free(rand);
 }
 
-/* A table is what the bytes of its chunk do, in every state, and joining tables is associative. */
+/* A table and counts are what the bytes of a chunk do, in every state. */
+static uint64_t check_table(uint64_t window, uint32_t size)
+{
+  uint64_t table = cj2k_stuff_table(window);
+  uint8_t out[8];
+
+  for (uint32_t state = 0; state < CJ2K_STUFF_STATES; state++) {
+    uint32_t behind = cj2k_stuff_behind(table, window, size, state);
+    g_assert_cmpuint(behind, ==, cj2k_stuff_pass(window, size, state));
+    g_assert_cmpuint(cj2k_stuff_count(size, state, behind), ==,
+                     cj2k_stuff_write(window, size, state, out));
+  }
+  g_assert_true(cj2k_stuff_join(CJ2K_STUFF_SAME, table) == table);
+  g_assert_true(cj2k_stuff_join(table, CJ2K_STUFF_SAME) == table);
+  return table;
+}
+
+/* Joining tables is associative. */
 static void test_tables(void)
 {
   GRand *rand = g_rand_new_with_seed(4);
@@ -135,17 +153,8 @@ static void test_tables(void)
     for (uint32_t i = 0; i < 3; i++) {
       uint64_t window =
           (uint64_t)random_word(rand, round % 5) << 32 | random_word(rand, round / 5 % 5);
-      uint32_t size = i < 2 ? CJ2K_STUFF_CHUNK : 1 + random_below(rand, CJ2K_STUFF_CHUNK);
-      uint8_t out[8];
-      tables[i] = cj2k_stuff_table(window, size);
-      for (uint32_t state = 0; state < CJ2K_STUFF_STATES; state++) {
-        uint32_t behind = cj2k_stuff_apply(tables[i], state);
-        g_assert_cmpuint(behind, ==, cj2k_stuff_pass(window, size, state));
-        g_assert_cmpuint(cj2k_stuff_count(size, state, behind), ==,
-                         cj2k_stuff_write(window, size, state, out));
-      }
-      g_assert_true(cj2k_stuff_join(CJ2K_STUFF_SAME, tables[i]) == tables[i]);
-      g_assert_true(cj2k_stuff_join(tables[i], CJ2K_STUFF_SAME) == tables[i]);
+      tables[i] = check_table(window, CJ2K_STUFF_CHUNK);
+      (void)check_table(window, 1 + random_below(rand, CJ2K_STUFF_CHUNK));
     }
     g_assert_true(cj2k_stuff_join(cj2k_stuff_join(tables[0], tables[1]), tables[2]) ==
                   cj2k_stuff_join(tables[0], cj2k_stuff_join(tables[1], tables[2])));
@@ -555,7 +564,7 @@ static void test_sizes(void)
 }
 
 /* A plan of three components, with precincts of some sizes. */
-static Cj2kPlan *random_plan(GRand *rand, bool ht)
+static Cj2kPlan *random_plan(GRand *rand, Kind kind)
 {
   Cj2kComponent components[3] = {{0}};
   Cj2kSampleLayout samples[3];
@@ -566,7 +575,8 @@ static Cj2kPlan *random_plan(GRand *rand, bool ht)
   Cj2kError error = {0};
 
   cj2k_encoder_params_init(&params);
-  params.block_coder = ht ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
+  params.block_coder = kind < MQ_PASSES ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
+  params.codeblock_style = kind == MADE_BITS ? CJ2K_STYLE_BYPASS : 0;
   params.num_resolutions = (uint8_t)(1 + random_below(rand, 6));
   params.codeblock_width = params.codeblock_height = (uint16_t)(4u << random_below(rand, 4));
   if (random_below(rand, 2)) {
@@ -608,8 +618,8 @@ static void test_plans(void)
   GRand *rand = g_rand_new_with_seed(6);
 
   for (uint32_t round = 0; round < 200; round++) {
-    Draw draw = random_draw(rand, round % MADE_BITS); /* those need a style of the plan */
-    Cj2kPlan *plan = random_plan(rand, draw.kind != MQ_PASSES);
+    Draw draw = random_draw(rand, round);
+    Cj2kPlan *plan = random_plan(rand, draw.kind);
     Cj2kPacketWriter *writer = cj2k_packet_writer_new(plan, 1);
     Blocks all;
     Model model;
