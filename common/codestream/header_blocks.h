@@ -107,6 +107,7 @@ CJ2K_HEADER_RULE Cj2kHeaderNode cj2k_header_inner(const Cj2kHeaderTree *tree,
   uint32_t above = cj2k_header_level_size(tree->width, level);
   uint32_t width = cj2k_header_level_size(tree->width, level - 1);
   uint32_t height = cj2k_header_level_size(tree->height, level - 1);
+  /* no level is empty. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
   uint32_t x = 2 * (index % above), y = 2 * (index / above);
   uint32_t right = x + 1 < width, down = y + 1 < height ? width : 0;
   const Cj2kHeaderNode *below = nodes + tree->offset[level - 1] + y * width + x;
