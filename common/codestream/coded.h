@@ -149,4 +149,17 @@ typedef struct {
   uint32_t length, pad;
 } Cj2kByteRun;
 
+/* Bytes of the packet of a precinct in the only layer. */
+typedef struct {
+  uint64_t body;
+  uint32_t header; /* without SOP and EPH */
+  uint32_t pad;
+} Cj2kPacketSize;
+
+/* Where it lies in the codestream. */
+typedef struct {
+  uint64_t header; /* behind SOP */
+  uint64_t body;   /* behind EPH */
+} Cj2kPacketPlace;
+
 #endif

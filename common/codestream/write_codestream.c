@@ -57,7 +57,8 @@ struct Cj2kCodestreamWriter {
   Piece *pieces;
   /* of the current layout: */
   const Cj2kWrittenPacket *packets;
-  uint64_t *offsets; /* of each packet in the codestream */
+  Cj2kWrittenPacket *sized; /* those of layout_sizes(), without headers; NULL: never used */
+  uint64_t *offsets;        /* of each packet in the codestream */
   Cj2kByteBuffer main_header, plt_bytes;
   uint64_t *components;
   uint32_t num_resolutions;
@@ -196,6 +197,7 @@ void cj2k_codestream_writer_free(Cj2kCodestreamWriter *writer)
   g_free(writer->order);
   g_free(writer->tile_parts);
   g_free(writer->pieces);
+  g_free(writer->sized);
   g_free(writer->offsets);
   g_free(writer->components);
   g_free(writer->main_header.data);
@@ -386,12 +388,10 @@ static void place(Cj2kCodestreamWriter *writer)
   writer->total = offset + EOC_SIZE;
 }
 
-Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
-                                  const Cj2kQuantisation *quantisation,
-                                  const Cj2kPacketSource *source, Cj2kThreads *threads,
-                                  Cj2kCodestreamSize *size, Cj2kError *error)
+/* Lays out the packets, whose sizes are known. */
+static Cj2kStatus lay_out(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
+                          Cj2kCodestreamSize *size, Cj2kError *error)
 {
-  writer->packets = cj2k_packets_prepare(writer->packet_writer, source, threads);
   writer->main_header.size = 0;
   writer->plt_bytes.size = 0;
   memset(writer->components, 0,
@@ -412,6 +412,32 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
                                .components = writer->components,
                                .num_resolutions = writer->num_resolutions};
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
+                                  const Cj2kQuantisation *quantisation,
+                                  const Cj2kPacketSource *source, Cj2kThreads *threads,
+                                  Cj2kCodestreamSize *size, Cj2kError *error)
+{
+  writer->packets = cj2k_packets_prepare(writer->packet_writer, source, threads);
+  return lay_out(writer, quantisation, size, error);
+}
+
+Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
+                                        const Cj2kQuantisation *quantisation,
+                                        const Cj2kPacketSize *sizes, Cj2kCodestreamSize *size,
+                                        Cj2kError *error)
+{
+  uint32_t n = writer->plan->num_precincts;
+
+  if (!writer->sized)
+    writer->sized = g_new0(Cj2kWrittenPacket, (size_t)n + 1);
+  for (uint32_t p = 0; p < n; p++) {
+    writer->sized[p].header_size = sizes[p].header;
+    writer->sized[p].body_size = sizes[p].body;
+  }
+  writer->packets = writer->sized;
+  return lay_out(writer, quantisation, size, error);
 }
 
 /* --- write --- */
@@ -439,6 +465,15 @@ static uint64_t body_offset(const Cj2kCodestreamWriter *writer, uint64_t i)
   return writer->offsets[i] + packet_size(writer, i) - packet_at(writer, i)->body_size;
 }
 
+void cj2k_codestream_store_places(const Cj2kCodestreamWriter *writer, Cj2kPacketPlace *places)
+{
+  uint32_t sop = writer->plan->header->coding.sop ? SOP_SIZE : 0;
+
+  for (uint64_t i = 0; i < writer->num_packets; i++)
+    places[writer->order[i].precinct_index] =
+        (Cj2kPacketPlace){.header = writer->offsets[i] + sop, .body = body_offset(writer, i)};
+}
+
 /* Writes SOP, packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */
 static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
                                 uint8_t *codestream)
@@ -452,7 +487,8 @@ static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, 
     out = cj2k_store16(out, SOP_SIZE - 2);
     out = cj2k_store16(out, (uint32_t)(number & 0xffff));
   }
-  memcpy(out, packet->header, packet->header_size);
+  if (packet->header)
+    memcpy(out, packet->header, packet->header_size);
   if (coding->eph)
     cj2k_store16(out + packet->header_size, CJ2K_EPH);
 }

@@ -42,6 +42,16 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
                                   const Cj2kPacketSource *source, Cj2kThreads *threads,
                                   Cj2kCodestreamSize *size, Cj2kError *error);
 
+/* The same with one layer, from the sizes of packets, by precinct. Whoever has the blocks has made
+ * the headers and puts these and the blocks to their places; write_headers() then writes what is
+ * outside of both. */
+Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
+                                        const Cj2kQuantisation *quantisation,
+                                        const Cj2kPacketSize *sizes, Cj2kCodestreamSize *size,
+                                        Cj2kError *error);
+/* Stores the places of packets, by precinct. */
+void cj2k_codestream_store_places(const Cj2kCodestreamWriter *writer, Cj2kPacketPlace *places);
+
 /* Writes the codestream of the last layout(), size.total bytes. `source` must be the same. */
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                            Cj2kThreads *threads, uint8_t *out);

@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame
                            frame.bytes + (size_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES);
   }
   if (threadIdx.x == 0)
-    frame.sizes[p] = {body, size, 0};
+    frame.sizes[packet.precinct] = {body, size, 0};
 }
 
 /* ----------------------------------------------------------------------------------- runs --- */
@@ -281,8 +281,8 @@ __global__ void __launch_bounds__(kRunThreads)
     runs_kernel(Cj2kCudaHeaders frame, Cj2kCudaHeaderRuns runs)
 {
   const Packet &packet = frame.packets[blockIdx.x];
-  const Cj2kCudaPacketPlace place = runs.places[blockIdx.x];
-  uint32_t size = frame.sizes[blockIdx.x].header;
+  const Cj2kPacketPlace place = runs.places[packet.precinct];
+  uint32_t size = frame.sizes[packet.precinct].header;
   uint64_t from = (uint64_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES;
 
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kRunThreads) {

@@ -10,15 +10,15 @@
  *  2. cj2k_cuda_headers() writes headers, without SOP and EPH, and places of blocks within bodies.
  *     The host downloads `sizes` alone: 16 bytes a packet, of which a 4K frame has some tens.
  *  3. From sizes follow PLT, Psot, TLM, the places of packets and the size of the codestream
- *     (layout_tile_part() to place() of write_codestream.c; packet_size() takes them in place of
- *     Cj2kWrittenPacket). That is all that rate control asks of a layout: a total, and bytes per
- *     component and resolution. If it wants another selection, `retained` and `lengths` are
- *     uploaded and step 2 runs again, in some tens of microseconds.
- *  4. The host writes the places of packets to pinned memory; cj2k_cuda_header_runs() makes the
- *     runs of cj2k_cuda_place() on the device, which puts headers and bodies into the codestream.
- *  5. When the codestream has been downloaded, the host writes what is outside of packet headers
- *     and bodies: main header, SOT, PLT, padding comments, SOD, SOP, EPH and EOC (write_frame() and
- *     the rest of write_packet_header()).
+ *     (cj2k_codestream_layout_sizes()). That is all that rate control asks of a layout: a total,
+ *     and bytes per component and resolution. If it wants another selection, `retained` and
+ *     `lengths` are uploaded and step 2 runs again.
+ *  4. cj2k_codestream_store_places() writes the places of packets to pinned memory.
+ *     cj2k_cuda_header_runs() makes the runs of cj2k_cuda_place() on the device, which puts headers
+ *     and bodies into the codestream.
+ *  5. When the codestream has been downloaded, cj2k_codestream_write_headers() writes what is
+ *     outside of packet headers and bodies: main header, SOT, PLT, padding comments, SOD, SOP, EPH
+ *     and EOC.
  *
  * If a header does not fit its room, its size is CJ2K_CUDA_HEADER_LONG and the host does the whole
  * frame as before, from the downloaded records.
@@ -50,7 +50,7 @@ typedef struct {
   uint32_t first_block, num_blocks; /* of all bands; they follow each other */
   uint32_t first_word, num_words;   /* at least 4: bits before stuffing, and a word behind them */
   uint32_t first_run, num_runs;     /* pieces of its header: CJ2K_CUDA_HEADER_PIECES (num_words) */
-  uint32_t pad;
+  uint32_t precinct;
 } Cj2kCudaHeaderPacket;
 
 /* Bytes for each word, in `bytes`: 32 bits and those that are stuffed in. */
@@ -63,12 +63,6 @@ typedef struct {
 #define CJ2K_CUDA_HEADER_LONG UINT32_MAX
 /* Packets of more blocks are large. */
 #define CJ2K_CUDA_HEADER_SMALL 128
-
-typedef struct {
-  uint64_t body;
-  uint32_t header; /* without SOP and EPH, or CJ2K_CUDA_HEADER_LONG */
-  uint32_t pad;
-} Cj2kCudaPacketSize;
 
 /* Arrays are on the device. */
 typedef struct {
@@ -85,21 +79,15 @@ typedef struct {
   uint32_t *words;              /* workspace */
   uint64_t *starts;             /* output, per block: where it begins in its packet's body */
   uint8_t *bytes; /* output: the header of a packet begins at first_word * CJ2K_CUDA_HEADER_BYTES */
-  Cj2kCudaPacketSize *sizes; /* output, per packet */
+  Cj2kPacketSize *sizes; /* output, per precinct; `header` may be CJ2K_CUDA_HEADER_LONG */
 } Cj2kCudaHeaders;
 
 /* Makes all packet headers. */
 cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t stream);
 
-/* Where a packet lies in the codestream. */
 typedef struct {
-  uint64_t header; /* behind SOP */
-  uint64_t body;   /* behind EPH */
-} Cj2kCudaPacketPlace;
-
-typedef struct {
-  const Cj2kCudaPacketPlace *places; /* per packet, on the device or in pinned host memory */
-  Cj2kByteRun *bodies;  /* output, per block: from the blocks' bytes; some have no bytes */
+  const Cj2kPacketPlace *places; /* per precinct, on the device or in pinned host memory */
+  Cj2kByteRun *bodies;           /* output, per block: from the blocks' bytes; some have no bytes */
   Cj2kByteRun *headers; /* output, per piece: from the headers' bytes; some have no bytes */
 } Cj2kCudaHeaderRuns;
 
