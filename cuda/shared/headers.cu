@@ -96,17 +96,25 @@ __device__ Leaf leaf_of(const Cj2kCudaHeaders &frame, const Packet &packet, uint
   return {&band.tree, frame.nodes + band.first_node, index, index % width, index / width};
 }
 
+__device__ uint32_t passes_of(const Cj2kCudaHeaders &frame, uint32_t b)
+{
+  return frame.retained ? frame.retained[b] : frame.blocks[b].num_passes;
+}
+
+__device__ uint32_t bytes_of(const Cj2kCudaHeaders &frame, uint32_t b)
+{
+  return !passes_of(frame, b) ? 0 : frame.lengths ? frame.lengths[b] : frame.blocks[b].length;
+}
+
 __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
 {
   const Cj2kEncodedBlock &coded = frame.blocks[b];
   Cj2kHeaderBlock block = {};
 
-  block.passes = frame.retained ? frame.retained[b] : coded.num_passes;
+  block.passes = passes_of(frame, b);
   block.first_passes = block.passes;
-  if (!block.passes)
-    return block;
-  block.lengths[0] = frame.lengths ? frame.lengths[b] : coded.length;
-  if (block.passes == 1)
+  block.lengths[0] = bytes_of(frame, b);
+  if (block.passes <= 1)
     return block;
   if (frame.header_bits) {
     block.words = frame.header_bits + coded.first_pass;
@@ -119,13 +127,6 @@ __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
   return block;
 }
 
-__device__ uint64_t bytes_of(const Cj2kCudaHeaders &frame, uint32_t b)
-{
-  uint32_t passes = frame.retained ? frame.retained[b] : frame.blocks[b].num_passes;
-
-  return !passes ? 0 : frame.lengths ? frame.lengths[b] : frame.blocks[b].length;
-}
-
 /* ------------------------------------------------------------------------ bits of packets --- */
 
 template <uint32_t kThreads>
@@ -136,8 +137,9 @@ __device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
     uint32_t b = packet.first_block + i;
     Leaf leaf = leaf_of(frame, packet, b);
-    leaf.nodes[leaf.index] =
-        cj2k_header_leaf(block_of(frame, b).passes, leaf.index, frame.blocks[b].zero_bitplanes);
+    leaf.nodes[leaf.index] = cj2k_header_leaf(
+        passes_of(frame, b), leaf.index,
+        frame.zero_bitplanes ? frame.zero_bitplanes[b] : frame.blocks[b].zero_bitplanes);
   }
   for (uint32_t i = 0; i < packet.num_bands; i++)
     levels = max(levels, packet.bands[i].tree.num_levels);
@@ -286,7 +288,7 @@ __global__ void __launch_bounds__(kRunThreads)
   uint64_t from = (uint64_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES;
 
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kRunThreads) {
-    uint32_t b = packet.first_block + i, bytes = (uint32_t)bytes_of(frame, b);
+    uint32_t b = packet.first_block + i, bytes = bytes_of(frame, b);
     uint64_t to = place.body + (bytes ? frame.starts[b] : 0); /* of empty packets none is known */
     runs.bodies[b] = {frame.blocks[b].offset, to, bytes, 0};
   }

@@ -11,8 +11,9 @@
  *     The host downloads `sizes` alone: 16 bytes a packet, of which a 4K frame has some tens.
  *  3. From sizes follow PLT, Psot, TLM, the places of packets and the size of the codestream
  *     (cj2k_codestream_layout_sizes()). That is all that rate control asks of a layout: a total,
- *     and bytes per component and resolution. If it wants another selection, `retained` and
- *     `lengths` are uploaded and step 2 runs again.
+ *     and bytes per component and resolution. If it wants another selection, or blocks at other
+ *     bit-planes, `retained`, `lengths` and `zero_bitplanes` are uploaded and step 2 runs again;
+ *     blocks are then coded again before step 4.
  *  4. cj2k_codestream_store_places() writes the places of packets to pinned memory.
  *     cj2k_cuda_header_runs() makes the runs of cj2k_cuda_place() on the device, which puts headers
  *     and bodies into the codestream.
@@ -69,15 +70,17 @@ typedef struct {
   const Cj2kCudaHeaderPacket *packets; /* the large ones first */
   uint32_t num_packets, num_large;
   const Cj2kEncodedBlock *blocks;
-  const Cj2kPassLength *passes; /* of HT blocks with more than one pass; else not read */
-  const uint32_t *header_bits;  /* as in Cj2kPacketSource; NULL: blocks are HT, or have one segment
-                                 */
-  const uint8_t *retained;      /* passes of each block; NULL: all */
-  const uint32_t *lengths;      /* bytes of these passes; NULL: of all */
-  Cj2kHeaderNode *nodes;        /* workspace, plan->num_nodes */
-  uint32_t *at;                 /* workspace, per block */
-  uint32_t *words;              /* workspace */
-  uint64_t *starts;             /* output, per block: where it begins in its packet's body */
+  const Cj2kPassLength *passes;  /* of HT blocks with more than one pass; else not read */
+  const uint32_t *header_bits;   /* as in Cj2kPacketSource; NULL: blocks are HT, or have one segment
+                                  */
+  const uint8_t *retained;       /* passes of each block; NULL: all */
+  const uint32_t *lengths;       /* bytes of these passes; NULL: of all */
+  const uint8_t *zero_bitplanes; /* of blocks that are going to be coded again, as are `retained`
+                                    and `lengths`; NULL: as they are coded */
+  Cj2kHeaderNode *nodes;         /* workspace, plan->num_nodes */
+  uint32_t *at;                  /* workspace, per block */
+  uint32_t *words;               /* workspace */
+  uint64_t *starts;              /* output, per block: where it begins in its packet's body */
   uint8_t *bytes; /* output: the header of a packet begins at first_word * CJ2K_CUDA_HEADER_BYTES */
   Cj2kPacketSize *sizes; /* output, per precinct; `header` may be CJ2K_CUDA_HEADER_LONG */
 } Cj2kCudaHeaders;
