@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Runs kernels on the CPU: each thread of a block of threads is a fiber, which runs until it waits
+ * for others at __syncthreads() or in a shuffle. Blocks of threads run one after the other. It
+ * shows whether the arithmetic and the barriers of a kernel are right, not races on memory.
+ */
+#ifndef TESTS_CUDA_FIBERS_H
+#define TESTS_CUDA_FIBERS_H
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <ucontext.h>
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __launch_bounds__
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __CUDACC__    1
+#define __CUDA_ARCH__ 900 /* the branches of headers that are for the device */
+
+struct FiberIndex {
+  uint32_t x;
+};
+inline FiberIndex threadIdx, blockIdx;
+
+namespace fibers {
+
+constexpr uint32_t kMost = 1024, kWarp = 32, kStack = 65536;
+
+struct Fiber {
+  ucontext_t context;
+  char stack[kStack];
+  bool done;
+};
+
+/* Threads that wait for each other. */
+struct Barrier {
+  uint64_t epoch;
+  uint32_t arrived;
+};
+
+inline Fiber *all;
+inline ucontext_t scheduler;
+inline uint32_t count, running;
+inline Barrier block, warps[kMost / kWarp];
+inline unsigned char values[kMost][16]; /* of a shuffle */
+inline std::function<void()> kernel;
+
+/* Lets other fibers run. */
+inline void yield()
+{
+  uint32_t thread = threadIdx.x;
+
+  swapcontext(&all[thread].context, &scheduler);
+  threadIdx.x = thread;
+}
+
+inline void wait(Barrier *barrier, uint32_t threads)
+{
+  uint64_t epoch = barrier->epoch;
+
+  if (++barrier->arrived == threads) {
+    barrier->arrived = 0;
+    barrier->epoch++;
+  }
+  while (barrier->epoch == epoch)
+    yield();
+}
+
+inline void wait_for_warp()
+{
+  wait(&warps[threadIdx.x / kWarp], kWarp);
+}
+
+inline void run_thread()
+{
+  kernel();
+  all[threadIdx.x].done = true;
+  running--;
+}
+
+inline void begin(Fiber *fiber)
+{
+  fiber->done = false;
+  getcontext(&fiber->context);
+  fiber->context.uc_stack.ss_sp = fiber->stack;
+  fiber->context.uc_stack.ss_size = kStack;
+  fiber->context.uc_link = &scheduler;
+  makecontext(&fiber->context, run_thread, 0);
+}
+
+/* Lets each thread that is not done run up to where it waits, the last one first half of the time.
+ */
+inline void run_all()
+{
+  bool back = rand() & 1;
+
+  for (uint32_t i = 0; i < count; i++) {
+    threadIdx.x = back ? count - 1 - i : i;
+    if (!all[threadIdx.x].done)
+      swapcontext(&scheduler, &all[threadIdx.x].context);
+  }
+}
+
+inline void launch(uint32_t grid, uint32_t threads, const std::function<void()> &call)
+{
+  constexpr uint32_t kRounds = 1000000; /* more: threads wait for such as are done */
+
+  if (!all)
+    all = static_cast<Fiber *>(calloc(kMost, sizeof *all));
+  kernel = call;
+  count = threads;
+  for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
+    uint32_t rounds = 0;
+    running = threads;
+    for (uint32_t i = 0; i < threads; i++)
+      begin(&all[i]);
+    for (; running && rounds < kRounds; rounds++)
+      run_all();
+    if (running || block.arrived) {
+      fprintf(stderr, "threads of a block are at different barriers\n");
+      abort();
+    }
+  }
+}
+
+} // namespace fibers
+
+#define __syncthreads() fibers::wait(&fibers::block, fibers::count)
+
+/* All lanes take part. */
+template <typename T> inline T __shfl_up_sync(uint32_t, T value, uint32_t distance)
+{
+  uint32_t thread = threadIdx.x, lane = thread % fibers::kWarp;
+  T other;
+
+  memcpy(fibers::values[thread], &value, sizeof value);
+  fibers::wait_for_warp();
+  memcpy(&other, fibers::values[lane >= distance ? thread - distance : thread], sizeof other);
+  fibers::wait_for_warp();
+  return other;
+}
+
+inline uint32_t atomicOr(uint32_t *word, uint32_t bits)
+{
+  uint32_t before = *word;
+
+  *word |= bits;
+  return before;
+}
+
+inline int __ffs(int n)
+{
+  return __builtin_ffs(n);
+}
+
+inline int __clz(int n)
+{
+  return n ? __builtin_clz((unsigned)n) : 32;
+}
+
+inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shift)
+{
+  return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
+}
+
+inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t selectors)
+{
+  uint64_t bytes = (uint64_t)high << 32 | low;
+  uint32_t out = 0;
+
+  for (uint32_t i = 0; i < 4; i++)
+    out |= (uint32_t)(bytes >> 8 * (selectors >> 4 * i & 7) & 0xff) << 8 * i;
+  return out;
+}
+
+using std::max;
+using std::min;
+
+#endif

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# tests/cuda/fibers/run.sh [BUILD [ROUNDS [SEED]]]
+#
+# Runs the kernels of packet headers on the CPU, with threads that are fibers, and compares with the
+# packet writer. BUILD is a build folder with CUDA (default: build), whose libcj2k.a is used. A GPU is not needed.
+set -eu
+cd "$(dirname "$0")/../../.." || exit 1
+build=${1:-build} rounds=${2:-20} seed=${3:-1}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+toolkit=$(cuda/find-toolkit.sh "${NVCC:-/usr/local/cuda/bin/nvcc}")
+read -ra flags <<<"-O2 -g -I. -I$build -Icuda/shared -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
+read -ra libraries <<<"-L$toolkit/lib64 -lcudart_static -ldl -lrt -lpthread $(pkg-config --libs glib-2.0) -lm"
+
+# Launches of kernels become calls of fibers::launch().
+for name in headers place; do
+  {
+    echo '#include "tests/cuda/fibers/fibers.h"'
+    perl -0pe 's/(\w+(?:<\w+>)?)<<<([^,]+),\s*([^,]+),\s*0,\s*stream>>>\(([^;]*)\);/fibers::launch($2, $3, [=] { $1($4); });/g' \
+      "cuda/shared/$name.cu" | sed 's/return cudaGetLastError();/return cudaSuccess;/'
+  } >"$work/$name.cpp"
+  g++ -std=c++17 "${flags[@]}" -c "$work/$name.cpp" -o "$work/$name.o"
+done
+gcc -std=gnu11 -Wall -Wextra -Werror "${flags[@]}" -c tests/cuda/fibers/headers.c -o "$work/driver.o"
+g++ -o "$work/headers" "$work"/*.o "$build/common/libcj2k.a" "${libraries[@]}"
+"$work/headers" "$rounds" "$seed"
