@@ -8,10 +8,9 @@
 #include <string.h>
 
 #define DEFAULT_IN_FLIGHT 2
-/* With more frames in flight beside a GPU, threads that work. Reading packets keeps about one core
- * busy when a GPU decodes as fast as it can, and more threads only wake each other more often. */
-#define FEW_IN_FLIGHT 2
-#define GPU_THREADS   4
+/* Threads that work beside a GPU where throughput counts. Reading packets keeps about one core busy
+ * when a GPU decodes as fast as it can, and more threads only wake each other more often. */
+#define GPU_THREADS 4
 
 /* ------------------------------------------------------------------- open and close --- */
 
@@ -26,12 +25,12 @@ void cj2k_decoder_params_init(Cj2kDecoderParams *params)
 static void limit_threads(Cj2kDecoder *decoder)
 {
   const Cj2kDecoderParams *params = &decoder->params;
+  uint32_t lanes = cj2k_threads_beside_gpu(params->frames_in_flight, 0);
 
   if (decoder->backend.kind != CJ2K_BACKEND_CUDA || params->num_threads)
     return;
-  cj2k_threads_limit(decoder->threads, cj2k_threads_beside_gpu(params->frames_in_flight, 0),
-                     params->low_latency);
-  if (params->frames_in_flight > FEW_IN_FLIGHT)
+  cj2k_threads_limit(decoder->threads, lanes, params->low_latency);
+  if (!lanes)
     cj2k_threads_use(decoder->threads, GPU_THREADS);
 }
 

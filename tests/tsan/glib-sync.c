@@ -151,10 +151,15 @@ typedef struct {
   GCompareDataFunc compare;
   gpointer compare_user;
   guint idle;
-  gint max;
+  gint max, busy; /* threads that may have a job, -1: any number; that have one */
   gboolean closing;
   GPtrArray *threads;
 } Pool;
+
+static gboolean may_take(Pool *pool)
+{
+  return !g_queue_is_empty(&pool->jobs) && (pool->max < 0 || pool->busy < pool->max);
+}
 
 static gpointer work(gpointer data)
 {
@@ -162,15 +167,18 @@ static gpointer work(gpointer data)
   pthread_mutex_lock(&pool->lock);
   for (;;) {
     pool->idle++;
-    while (g_queue_is_empty(&pool->jobs) && !pool->closing)
+    while (!may_take(pool) && !(pool->closing && g_queue_is_empty(&pool->jobs)))
       pthread_cond_wait(&pool->wake, &pool->lock);
     pool->idle--;
-    if (g_queue_is_empty(&pool->jobs))
+    if (!may_take(pool))
       break;
     gpointer job = g_queue_pop_head(&pool->jobs);
+    pool->busy++;
     pthread_mutex_unlock(&pool->lock);
     pool->base.func(job, pool->base.user_data);
     pthread_mutex_lock(&pool->lock);
+    pool->busy--;
+    pthread_cond_broadcast(&pool->wake);
   }
   pthread_mutex_unlock(&pool->lock);
   return NULL;
@@ -196,6 +204,7 @@ gboolean g_thread_pool_set_max_threads(GThreadPool *thread_pool, gint max_thread
   (void)error;
   pthread_mutex_lock(&pool->lock);
   pool->max = max_threads;
+  pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->lock);
   return TRUE;
 }

@@ -212,10 +212,12 @@ static void test_limit(void)
 
 typedef struct {
   gint running, most, left; /* atomic */
+  gint wanted;              /* frames wait until so many run at once, or until a time */
+  gint64 until;
 } Crowd;
 
-/* A frame that takes a while, so that others begin beside it if they may. */
-static void run_slowly(void *data)
+/* A frame that waits for others to run beside it. */
+static void run_beside(void *data)
 {
   Crowd *crowd = data;
   gint running = g_atomic_int_add(&crowd->running, 1) + 1, most;
@@ -223,42 +225,40 @@ static void run_slowly(void *data)
   do {
     most = g_atomic_int_get(&crowd->most);
   } while (running > most && !g_atomic_int_compare_and_exchange(&crowd->most, most, running));
-  g_usleep(2000);
+  while (g_atomic_int_get(&crowd->most) < crowd->wanted && g_get_monotonic_time() < crowd->until)
+    g_usleep(200);
   g_atomic_int_add(&crowd->running, -1);
   g_atomic_int_add(&crowd->left, -1);
 }
 
-/* Runs frames; returns how many ran at once at most. */
-static gint run_slow_frames(Cj2kThreads *threads)
+/* Runs frames, which wait for `wanted` at once, but at most so many milliseconds. Returns how many
+ * ran at once at most. */
+static gint run_frames(Cj2kThreads *threads, gint wanted, gint64 ms)
 {
-  Crowd crowd = {.left = 4 * THREADS};
+  Crowd crowd = {
+      .left = 2 * THREADS, .wanted = wanted, .until = g_get_monotonic_time() + 1000 * ms};
 
-  for (int i = 0; i < 4 * THREADS; i++)
-    cj2k_threads_start(threads, run_slowly, &crowd);
+  for (int i = 0; i < 2 * THREADS; i++)
+    cj2k_threads_start(threads, run_beside, &crowd);
   while (g_atomic_int_get(&crowd.left))
     g_usleep(500);
   return crowd.most;
 }
 
-/* Runs frames until as many run at once as wanted, or as few. */
-static void expect_at_once(Cj2kThreads *threads, gint wanted)
-{
-  for (guint i = 0; run_slow_frames(threads) != wanted; i++)
-    g_assert_cmpuint(i, <, 100);
-}
-
-/* No more than so many threads work after a while, all frames run, and later all work again. */
+/* As many threads work as may, and all frames run. Each of the others does at most one job more, so
+ * that so many rounds have more threads at most, however late these are. */
 static void test_use(void)
 {
   static const uint32_t numbers[] = {1, 2, 0, 1, 0, THREADS, 2, THREADS + 5, 1, 0};
   Cj2kThreads *threads = cj2k_threads_new(THREADS);
 
   for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
-    gint most = numbers[i] && numbers[i] < THREADS ? (gint)numbers[i] : THREADS;
+    gint most = numbers[i] && numbers[i] < THREADS ? (gint)numbers[i] : THREADS, more = 0;
     cj2k_threads_use(threads, numbers[i]);
-    expect_at_once(threads, most);
-    for (guint round = 0; round < 5; round++)
-      g_assert_cmpint(run_slow_frames(threads), <=, most);
+    for (guint round = 0; round < 2 * THREADS; round++)
+      more += run_frames(threads, most + 1, 5) > most;
+    g_assert_cmpint(more, <=, THREADS - most);
+    g_assert_cmpint(run_frames(threads, most, 20000), >=, most);
     run_loop(threads, MAX_INDICES);
     g_assert_cmpuint(cj2k_threads_count(threads), ==, THREADS);
   }
