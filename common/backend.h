@@ -139,7 +139,8 @@ typedef struct Cj2kDecodeBackend {
  *
  * place: after code() has left the bytes to it, once the layout of the codestream is final. Brings
  * them to the host, each to its place in the codestream, so that the host has to write headers
- * only.
+ * only. After a code() that says makes_packets the layout may be left to it, too: it makes the
+ * packet headers, and the host gets the sizes of packets.
  */
 typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 
@@ -200,6 +201,8 @@ typedef struct {
                                   only, for all blocks */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
+  bool packet_sizes; /* HT, all blocks: packet_sizes may be filled, with all blocks in the only layer
+                      */
   const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
                                    a stride, with these quantisers. The back end may do so at once,
                                    so that the host waits once for both; NULL: not known */
@@ -223,8 +226,11 @@ typedef struct {
                                 NULL: none */
   const Cj2kByteRun *runs;   /* `from` as in the offsets of the records of code() */
   uint32_t num_runs;
+  const Cj2kPacketSteps *packets; /* in place of runs, after makes_packets: all packets with their
+                                     headers and blocks, in one layer */
   uint8_t *out;  /* the codestream; preferably pinned. NULL: blocks are coded again, no more */
-  uint64_t size; /* its bytes. Those that are in no run have any value afterwards */
+  uint64_t size; /* its bytes; with `packets` as many as it may have. Those that are in no run, or
+                    packet, have any value afterwards */
 } Cj2kPlaceJob;
 
 /* The results of a step. The arrays belong to the slot and are valid until its next step; those of
@@ -242,6 +248,10 @@ typedef struct {
   const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
   bool placed;          /* code: the bytes are left to place(), there is no gather() */
   bool keeps_room; /* code, HT: place() can code blocks again, each into the room that it has */
+  bool makes_packets; /* code: place() can make the packets */
+  const Cj2kPacketSize *packet_sizes; /* code, with packet_sizes; place, with `packets`: by precinct.
+                                         NULL: not made, because a header is longer than any is
+                                         expected, or all packets do not fit into `size` */
   uint32_t *ht_lengths;     /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions; /* measure: [block][num_planes] decrease of the block's squared error,
                                in (step/16)^2, as cj2k_ht_cleanup_distortion defines it */

@@ -156,10 +156,19 @@ typedef struct {
   uint32_t pad;
 } Cj2kPacketSize;
 
-/* Where it lies in the codestream. */
+/* A packet of the only layer in the order of the codestream. */
 typedef struct {
-  uint64_t header; /* behind SOP */
-  uint64_t body;   /* behind EPH */
-} Cj2kPacketPlace;
+  uint32_t precinct;
+  uint32_t before; /* bytes between the body of the packet before it, or the begin of the
+                      codestream, and its header: markers, and of the first one the main header */
+} Cj2kPacketStep;
+
+/* All packets: where they go follows from their sizes. */
+typedef struct {
+  const Cj2kPacketStep *steps;
+  uint32_t count;
+  uint32_t behind_header; /* bytes between each header and its body: EPH */
+  uint32_t behind_all;    /* bytes behind the last packet */
+} Cj2kPacketSteps;
 
 #endif

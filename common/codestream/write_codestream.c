@@ -58,6 +58,7 @@ struct Cj2kCodestreamWriter {
   /* of the current layout: */
   const Cj2kWrittenPacket *packets;
   Cj2kWrittenPacket *sized; /* those of layout_sizes(), without headers; NULL: never used */
+  Cj2kPacketStep *steps;    /* of list_steps(); NULL: never listed */
   uint64_t *offsets;        /* of each packet in the codestream */
   Cj2kByteBuffer main_header, plt_bytes;
   uint64_t *components;
@@ -198,6 +199,7 @@ void cj2k_codestream_writer_free(Cj2kCodestreamWriter *writer)
   g_free(writer->tile_parts);
   g_free(writer->pieces);
   g_free(writer->sized);
+  g_free(writer->steps);
   g_free(writer->offsets);
   g_free(writer->components);
   g_free(writer->main_header.data);
@@ -423,10 +425,41 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
   return lay_out(writer, quantisation, size, error);
 }
 
+/* --- packets whose headers somebody else makes --- */
+
+bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
+                                Cj2kPacketSteps *steps)
+{
+  const Cj2kTileCoding *coding = &writer->plan->header->coding;
+  uint32_t sop = coding->sop ? SOP_SIZE : 0, n = 0;
+
+  if (writer->plt || writer->num_layers > 1 || writer->num_packets > UINT32_MAX)
+    return false;
+  if (!writer->steps)
+    writer->steps = g_new(Cj2kPacketStep, writer->num_packets + 1);
+  writer->main_header.size = 0;
+  cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+  if (writer->tlm)
+    write_tlm(writer);
+  uint32_t before = (uint32_t)writer->main_header.size;
+  for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
+    const TilePart *part = &writer->tile_parts[t];
+    before += SOT_SIZE + SOD_SIZE;
+    for (uint64_t i = 0; i < part->num_packets; i++, before = 0, n++)
+      writer->steps[n] = (Cj2kPacketStep){
+          .precinct = writer->order[part->first_packet + i].precinct_index, .before = before + sop};
+  }
+  *steps = (Cj2kPacketSteps){.steps = writer->steps,
+                             .count = n,
+                             .behind_header = coding->eph ? EPH_SIZE : 0,
+                             .behind_all = before + EOC_SIZE};
+  return true;
+}
+
 Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
                                         const Cj2kQuantisation *quantisation,
                                         const Cj2kPacketSize *sizes, Cj2kCodestreamSize *size,
-                                        Cj2kError *error)
+                                        bool *as_listed, Cj2kError *error)
 {
   uint32_t n = writer->plan->num_precincts;
 
@@ -437,7 +470,11 @@ Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
     writer->sized[p].body_size = sizes[p].body;
   }
   writer->packets = writer->sized;
-  return lay_out(writer, quantisation, size, error);
+  Cj2kStatus status = lay_out(writer, quantisation, size, error);
+  *as_listed = status == CJ2K_OK;
+  for (uint32_t t = 0; t < writer->num_tile_parts && *as_listed; t++)
+    *as_listed = !writer->tile_parts[t].pad;
+  return status;
 }
 
 /* --- write --- */
@@ -463,15 +500,6 @@ static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const Til
 static uint64_t body_offset(const Cj2kCodestreamWriter *writer, uint64_t i)
 {
   return writer->offsets[i] + packet_size(writer, i) - packet_at(writer, i)->body_size;
-}
-
-void cj2k_codestream_store_places(const Cj2kCodestreamWriter *writer, Cj2kPacketPlace *places)
-{
-  uint32_t sop = writer->plan->header->coding.sop ? SOP_SIZE : 0;
-
-  for (uint64_t i = 0; i < writer->num_packets; i++)
-    places[writer->order[i].precinct_index] =
-        (Cj2kPacketPlace){.header = writer->offsets[i] + sop, .body = body_offset(writer, i)};
 }
 
 /* Writes SOP, packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */

@@ -42,15 +42,20 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
                                   const Cj2kPacketSource *source, Cj2kThreads *threads,
                                   Cj2kCodestreamSize *size, Cj2kError *error);
 
-/* The same with one layer, from the sizes of packets, by precinct. Whoever has the blocks has made
- * the headers and puts these and the blocks to their places; write_headers() then writes what is
- * outside of both. */
+/*
+ * Where packets go can be found by whoever has the blocks and makes the packet headers of the only
+ * layer: they follow each other as list_steps() says. The host then gets their sizes, lays out
+ * the same with layout_sizes(), and writes with write_headers() what is outside of both.
+ */
+/* The steps are valid until the next layout or list. false: what is between packets depends on their sizes (PLT), or there is more than a layer. */
+bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
+                                Cj2kPacketSteps *steps);
+/* `sizes`: by precinct. *as_listed: no tile-part has a comment that keeps 0xFFD9 out of lengths, so
+ * that packets are where list_steps() has said. */
 Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
                                         const Cj2kQuantisation *quantisation,
                                         const Cj2kPacketSize *sizes, Cj2kCodestreamSize *size,
-                                        Cj2kError *error);
-/* Stores the places of packets, by precinct. */
-void cj2k_codestream_store_places(const Cj2kCodestreamWriter *writer, Cj2kPacketPlace *places);
+                                        bool *as_listed, Cj2kError *error);
 
 /* Writes the codestream of the last layout(), size.total bytes. `source` must be the same. */
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,

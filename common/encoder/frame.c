@@ -125,6 +125,48 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
   return status;
 }
 
+/* May the back end make the packets? Boxes and PLT say how long what follows is. */
+static bool may_leave(const Cj2kEncoderFrame *frame)
+{
+  const Cj2kEncoderParams *params = &frame->params;
+
+  return frame->rate.coder.may_place && params->file_format == CJ2K_FILE_J2K && !params->plt;
+}
+
+/* Has the back end make the packets, which rate control has left to it, and writes the rest.
+ * *accepted: the codestream is as long as it should be. */
+static Cj2kStatus make_packets(Cj2kEncoderFrame *frame, bool *accepted)
+{
+  Cj2kFrameLayout *layout = &frame->rate.layout;
+  const Cj2kQuantisation *quantisation = frame->rate.steps.components;
+  Cj2kByteBuffer *bytes = &frame->output->bytes;
+  const Cj2kPacketSize *sizes;
+  Cj2kPacketSteps steps;
+  bool as_listed;
+
+  *accepted = false;
+  if (!cj2k_codestream_list_steps(layout->writer, quantisation, &steps))
+    return CJ2K_OK;
+  cj2k_output_reserve(frame->output, layout->expected.most);
+  const Cj2kPlaceJob job = {
+      .packets = &steps, .out = bytes->data, .size = layout->expected.most};
+  Cj2kStatus status =
+      cj2k_coder_place_packets(&frame->rate.coder, &job, &sizes, &frame->error);
+  if (status != CJ2K_OK || !sizes)
+    return status;
+  gint64 start = g_get_monotonic_time();
+  status = cj2k_codestream_layout_sizes(layout->writer, quantisation, sizes, &layout->size,
+                                        &as_listed, &frame->error);
+  *accepted = status == CJ2K_OK && as_listed && cj2k_rate_accepts(&frame->rate);
+  if (!*accepted)
+    return status;
+  cj2k_codestream_write_headers(layout->writer, bytes->data);
+  bytes->size = layout->size.total;
+  cj2k_rate_settle(&frame->rate);
+  frame->ms_write += (double)(g_get_monotonic_time() - start) / 1000;
+  return CJ2K_OK;
+}
+
 /* Has the back end put the bytes of the blocks to their places, and writes the rest. */
 static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
 {
@@ -345,12 +387,22 @@ static bool frees_slot(Cj2kEncoderFrame *frame)
   return true;
 }
 
-/* Goes on with the frame, unless it has failed, until it is complete. */
+/* Goes on with the frame, unless it has failed, until it is complete. If the packets that the back
+ * end has made are not accepted, the host makes them. */
 static void code_and_write(Cj2kEncoderFrame *frame)
 {
+  bool written = false;
+
+  frame->rate.may_leave = may_leave(frame);
   if (frame->status == CJ2K_OK)
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
-  if (frame->status == CJ2K_OK)
+  if (frame->status == CJ2K_OK && frame->rate.layout.expected.left) {
+    frame->status = make_packets(frame, &written);
+    frame->rate.may_leave = false;
+    if (frame->status == CJ2K_OK && !written)
+      frame->status = cj2k_rate_control(&frame->rate, &frame->error);
+  }
+  if (frame->status == CJ2K_OK && !written)
     frame->status = write_output(frame);
 }
 

@@ -86,12 +86,14 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
     return status;
   coder->placed = result.placed;
   coder->keeps_room = result.keeps_room && coder->backend->place;
+  coder->makes_packets = result.makes_packets;
   *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
                              .passes = result.passes,
                              .header_bits = result.header_bits,
                              .points = result.points,
                              .slopes = result.slopes,
-                             .bytes = result.bytes};
+                             .bytes = result.bytes,
+                             .packet_sizes = result.packet_sizes};
   *saturated = result.saturated;
   return CJ2K_OK;
 }
@@ -134,14 +136,31 @@ Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job
   return status;
 }
 
+static Cj2kStatus end_place(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2kError *error)
+{
+  Cj2kStatus status = wait_for(coder, result, error);
+
+  return status == CJ2K_OK && result->unlike ? cj2k_coder_unlike(error) : status;
+}
+
 Cj2kStatus cj2k_coder_end_place(Cj2kFrameCoder *coder, Cj2kError *error)
 {
   Cj2kEncodeResult result;
-  Cj2kStatus status = wait_for(coder, &result, error);
 
-  if (status != CJ2K_OK)
-    return status;
-  return result.unlike ? cj2k_coder_unlike(error) : CJ2K_OK;
+  return end_place(coder, &result, error);
+}
+
+Cj2kStatus cj2k_coder_place_packets(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job,
+                                    const Cj2kPacketSize **sizes, Cj2kError *error)
+{
+  Cj2kStatus status = cj2k_coder_begin_place(coder, job, error);
+  Cj2kEncodeResult result;
+
+  if (status == CJ2K_OK)
+    status = end_place(coder, &result, error);
+  if (status == CJ2K_OK)
+    *sizes = result.packet_sizes;
+  return status;
 }
 
 Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error)

@@ -18,6 +18,7 @@ typedef struct {
   bool may_place;  /* the frame is written as a whole, so that place() may bring its bytes */
   bool placed;     /* code() has left them to it */
   bool keeps_room; /* place() can code blocks again */
+  bool makes_packets; /* place() can make packets as well */
   const Cj2kAgainJob *again; /* those that it is left to code; NULL: none */
   bool gathering;            /* gather or place have begun; the next verb waits for it */
   bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
@@ -43,6 +44,7 @@ typedef struct {
   const Cj2kHullPoint *points;
   Cj2kSlopeSums slopes; /* bytes NULL: the back end has not computed the sums */
   const uint8_t *bytes; /* NULL: fetched by gather or place */
+  const Cj2kPacketSize *packet_sizes; /* as in Cj2kEncodeResult */
 } Cj2kCodedBlocks;
 
 /* CJ2K_ERROR_MEMORY if the coder is interrupted. */
@@ -71,6 +73,9 @@ Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2k
 /* The same in two steps, between which other work can be done. end: waits for the bytes. */
 Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
 Cj2kStatus cj2k_coder_end_place(Cj2kFrameCoder *coder, Cj2kError *error);
+/* The same as place() for a job with `packets`. *sizes: as in Cj2kEncodeResult. */
+Cj2kStatus cj2k_coder_place_packets(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job,
+                                    const Cj2kPacketSize **sizes, Cj2kError *error);
 /* The error of blocks that took other bytes than measured. */
 Cj2kStatus cj2k_coder_unlike(Cj2kError *error);
 /* Waits for a gather whose bytes are not needed. */

@@ -13,17 +13,30 @@ static Cj2kStatus lay_out(Cj2kRateFrame *frame)
                          frame->error);
 }
 
-/* Codes all blocks at plane 0, or as `choices` says. `likely`: as in Cj2kCodeJob. */
-static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
-                       const Cj2kMeasureJob *likely)
+/* The same with all of the blocks that were coded last. */
+static Cj2kStatus lay_out_all(Cj2kRateFrame *frame)
 {
-  const Cj2kCodeJob job = {
-      .quantisers = frame->steps.quantisers, .stride = 1, .choices = choices, .likely = likely};
-  Cj2kCodedBlocks coded;
+  cj2k_selection_retain_all(&frame->retained, frame->layout.source.blocks,
+                            frame->encoder->plan->num_blocks);
+  return lay_out(frame);
+}
+
+/* Codes all blocks at plane 0, or as `choices` says. `likely`: as in Cj2kCodeJob. *sizes: those of
+ * packets at plane 0, if the back end knows them. */
+static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
+                       const Cj2kMeasureJob *likely, const Cj2kPacketSize **sizes)
+{
+  const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
+                           .stride = 1,
+                           .choices = choices,
+                           .likely = likely,
+                           .packet_sizes = !choices && frame->encoder->layers.count == 1};
+  Cj2kCodedBlocks coded = {0};
   uint64_t saturated;
 
   frame->ht.all_coded = false;
   Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &coded, &saturated, frame->error);
+  *sizes = coded.packet_sizes;
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
   if (status == CJ2K_OK)
@@ -35,17 +48,11 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
 
 /* --- plane 0 --- */
 
-/* True if the frame is so far above its budget that an exact layout is not worth its time. *coded
- * then becomes an estimate. */
-static bool is_far_above(const Cj2kRateFrame *frame, uint64_t bodies, Cj2kHtCoded *coded)
+/* Can the back end make the packets? */
+static bool can_leave(const Cj2kRateFrame *frame)
 {
-  if (!cj2k_rate_searches_steps(frame) || frame->encoder->layers.count > 1 ||
-      frame->target.ceilings.component != UINT64_MAX)
-    return false;
-  Cj2kHeaderEstimate headers = cj2k_frame_headers(frame, NULL, frame->ht.at_plane_0, 1);
-  coded->header_bytes = headers.expected;
-  coded->total = coded->useful = bodies + headers.expected;
-  return bodies + headers.least > frame->target.ceilings.frame;
+  return frame->may_leave && frame->coder.makes_packets && frame->encoder->layers.count == 1 &&
+         frame->target.ceilings.component == UINT64_MAX;
 }
 
 /* Measuring for a cut of planes. */
@@ -62,8 +69,8 @@ static Cj2kMeasureJob measure_job(const Cj2kRateFrame *frame, uint32_t stride, u
 Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCoded *coded)
 {
   const Cj2kMeasureJob likely = measure_job(frame, CJ2K_HT_CUT_STRIDE, 0, CJ2K_HT_CUT_PLANES);
-  uint32_t num_blocks = frame->encoder->plan->num_blocks;
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  const Cj2kPacketSize *sizes;
   Cj2kMeasured measured;
   Cj2kStatus status;
 
@@ -72,21 +79,33 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
   if (frame->encoder->layers.count > 1 &&
       (status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
     return status;
-  if ((status = code(frame, NULL, cut_is_likely ? &likely : NULL)) != CJ2K_OK)
+  if ((status = code(frame, NULL, cut_is_likely ? &likely : NULL, &sizes)) != CJ2K_OK)
     return status;
   const Cj2kEncodedBlock *blocks = frame->layout.source.blocks;
   uint64_t bodies =
       cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers, blocks);
-  if (is_far_above(frame, bodies, coded))
-    return CJ2K_OK;
-  cj2k_selection_retain_all(&frame->retained, blocks, num_blocks);
-  if ((status = lay_out(frame)) != CJ2K_OK)
+  if (sizes)
+    status = cj2k_layout_run_sizes(&frame->layout, frame->steps.components, sizes, frame->error);
+  else
+    status = lay_out_all(frame);
+  if (status != CJ2K_OK)
     return status;
   coded->total = frame->layout.size.total;
   coded->useful = cj2k_ceilings_useful(ceilings, &frame->layout.size);
   coded->header_bytes = coded->total - bodies;
   coded->fits = cj2k_ceilings_fit(ceilings, &frame->layout.size);
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_ht_finish_layout(Cj2kRateFrame *frame)
+{
+  uint64_t total = frame->layout.size.total;
+
+  if (frame->layout.expected.left || !frame->layout.sized)
+    return CJ2K_OK;
+  frame->layout.expected = (Cj2kExpectedSize){
+      .left = can_leave(frame) && frame->layout.as_listed, .least = total, .most = total};
+  return frame->layout.expected.left ? CJ2K_OK : lay_out_all(frame);
 }
 
 /* --- chosen planes --- */
@@ -151,16 +170,43 @@ Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measu
   return status;
 }
 
+/* Has place() code the chosen planes, each block into the room that it has. false: there is none.
+ */
+static bool code_in_place(Cj2kRateFrame *frame)
+{
+  if (!frame->coder.keeps_room ||
+      !cj2k_ht_blocks_have_room(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
+                                frame->retained.lengths))
+    return false;
+  frame->ht.again = (Cj2kAgainJob){frame->ht.choices, frame->retained.lengths};
+  frame->coder.again = &frame->ht.again;
+  return true;
+}
+
+bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint64_t header_bytes)
+{
+  const Cj2kFitTask task = {
+      .ceilings = &frame->target.ceilings, .least_bytes = frame->encoder->least.frame, .ht = true};
+  uint64_t least;
+
+  if (!header_bytes || !can_leave(frame) || frame->target.average.rate ||
+      !cj2k_fit_first(&task, &frame->hulls, &frame->retained, header_bytes, &least))
+    return false;
+  cj2k_ht_blocks_choose(&frame->ht, frame->encoder->plan, measured->first_plane,
+                        measured->num_planes, &frame->retained);
+  frame->layout.expected = (Cj2kExpectedSize){
+      .left = code_in_place(frame), .least = least, .most = frame->target.ceilings.frame};
+  return frame->layout.expected.left;
+}
+
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
 {
-  if (frame->coder.keeps_room &&
-      cj2k_ht_blocks_have_room(&frame->ht, frame->encoder->plan, frame->steps.quantisers)) {
-    frame->ht.again = (Cj2kAgainJob){frame->ht.choices, frame->retained.lengths};
-    frame->coder.again = &frame->ht.again;
+  if (code_in_place(frame)) {
     frame->layout.source.bytes = frame->ht.bytes;
     return CJ2K_OK;
   }
-  Cj2kStatus status = code(frame, frame->ht.choices, NULL);
+  const Cj2kPacketSize *none;
+  Cj2kStatus status = code(frame, frame->ht.choices, NULL, &none);
   if (status != CJ2K_OK || cj2k_ht_blocks_match(&frame->ht, frame->layout.source.blocks,
                                                 frame->encoder->plan->num_blocks))
     return status; /* the layout is still valid */

@@ -8,10 +8,10 @@
 /* A frame with all blocks at plane 0. */
 typedef struct {
   double base;           /* base of its steps; set by the caller */
-  uint64_t total;        /* bytes of the codestream; an estimate if that is surely too large */
+  uint64_t total;        /* bytes of the codestream */
   uint64_t useful;       /* `total` without the bytes by which components exceed their ceilings */
   uint64_t header_bytes; /* part of `total` */
-  bool fits;             /* it was laid out and is within the ceilings */
+  bool fits;             /* it is within the ceilings */
 } Cj2kHtCoded;
 
 /* What is measured for a small cut: planes, each so many-th block. If the frame learnt from an
@@ -35,6 +35,13 @@ Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
  * input those of another layout of the frame, 0: unknown; on output those of this layout. */
 Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
                                  uint64_t *header_bytes);
+/* If the layout is from sizes that the back end knows, leaves the packets to it, or has the host make
+ * them. Call it when rate control is done. */
+Cj2kStatus cj2k_ht_finish_layout(Cj2kRateFrame *frame);
+/* Chooses planes as above and has place() code and lay them out, if it can, and if the frame will
+ * surely be left as it is then. header_bytes: as above. */
+bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
+                          uint64_t header_bytes);
 /* Codes the planes chosen last, and checks that the blocks are as measured; or has place() do so
  * later, together with its own work. */
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame);

@@ -6,6 +6,8 @@
 
 Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
 {
+  const Cj2kExpectedSize *expected = &frame->layout.expected;
+
   frame->error = error;
   cj2k_rate_begin(frame);
   Cj2kStatus status = cj2k_coder_check(&frame->coder, error);
@@ -15,13 +17,27 @@ Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
     status =
         frame->encoder->coder == CJ2K_CODER_HT ? cj2k_control_ht(frame) : cj2k_control_mq(frame);
   if (status == CJ2K_OK) {
-    frame->outcome.size = frame->layout.size.total;
-    cj2k_bucket_record(&frame->encoder->bucket, frame->number, &frame->outcome);
+    if (!expected->left || expected->least == expected->most)
+      cj2k_rate_settle(frame);
   } else if (status != CJ2K_ERROR_MEMORY && status != CJ2K_ERROR_DEVICE) {
     /* With those two the frame may be done again, on other memory or another device. */
     cj2k_rate_give_up(frame);
   }
   return status;
+}
+
+void cj2k_rate_settle(Cj2kRateFrame *frame)
+{
+  frame->outcome.size = frame->layout.size.total;
+  cj2k_bucket_record(&frame->encoder->bucket, frame->number, &frame->outcome);
+}
+
+bool cj2k_rate_accepts(const Cj2kRateFrame *frame)
+{
+  const Cj2kExpectedSize *expected = &frame->layout.expected;
+  uint64_t total = frame->layout.size.total;
+
+  return total >= expected->least && total <= expected->most;
 }
 
 void cj2k_rate_give_up(Cj2kRateFrame *frame)

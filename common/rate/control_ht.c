@@ -122,6 +122,8 @@ static Cj2kStatus reduce(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool re
   Cj2kMeasured measured;
   Cj2kStatus status = measure_choices(frame, coded, recalled, &measured, header_bytes);
 
+  if (status == CJ2K_OK && recalled && cj2k_ht_leave_planes(frame, &measured, *header_bytes))
+    return CJ2K_OK;
   if (status == CJ2K_OK)
     status = cj2k_ht_choose_planes(frame, &measured, header_bytes);
   return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
@@ -289,7 +291,7 @@ static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
   return cj2k_ht_search(frame, search);
 }
 
-Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
+static Cj2kStatus control(Cj2kRateFrame *frame)
 {
   Cj2kHtSearch search;
   Cj2kStatus status = code_at_plane_0(frame, &search);
@@ -306,8 +308,16 @@ Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
     return choose_in_regions(frame, search.coded.base);
   if (reduced)
     status = reduce(frame, &search.coded, search.recalled, &header_bytes);
-  if (status == CJ2K_OK && (cj2k_compares_steps(frame, search.recalled) ||
+  if (status == CJ2K_OK && !frame->layout.expected.left &&
+      (cj2k_compares_steps(frame, search.recalled) ||
                             is_badly_used(frame, search.recalled, reduced, header_bytes)))
     status = compare(frame, &search);
   return status;
+}
+
+Cj2kStatus cj2k_control_ht(Cj2kRateFrame *frame)
+{
+  Cj2kStatus status = control(frame);
+
+  return status == CJ2K_OK ? cj2k_ht_finish_layout(frame) : status;
 }

@@ -134,6 +134,18 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
   return status;
 }
 
+bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
+                    uint64_t header_bytes, uint64_t *least)
+{
+  uint64_t budget = task->ceilings->frame, bodies;
+
+  if (budget == UINT64_MAX)
+    return false;
+  *least = budget - budget / LEAST_ROOM; /* is_used() in round 0 */
+  return cj2k_hulls_take(hulls, first_bytes(task, hulls, selection, header_bytes), selection,
+                         &bodies) > 0;
+}
+
 /* --- the ceilings of components --- */
 
 /* Raises the slope that component c's options must exceed until the component is within its

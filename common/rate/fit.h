@@ -29,6 +29,11 @@ typedef struct {
  * If not even an empty selection fits, the result is the empty one. */
 Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
                           Cj2kFit *fit);
+/* What cj2k_fit_frame would try first, for who finds its size in another way: it is the result if
+ * it has *least bytes or more, and not more than the ceiling of the frame. false: there is no
+ * ceiling, or it is not the result of a cut. */
+bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
+                    uint64_t header_bytes, uint64_t *least);
 /* Call it after cj2k_fit_frame: raises the floors of components that exceed their ceilings, and
  * gives the freed bytes to the others. CJ2K_ERROR_ARGUMENT if headers alone exceed a ceiling. */
 Cj2kStatus cj2k_fit_components(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,

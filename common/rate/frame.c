@@ -138,6 +138,7 @@ void cj2k_rate_begin(Cj2kRateFrame *frame)
   frame->limited = false;
   frame->ht.all_coded = false;
   frame->pace = 0;
+  frame->layout.expected = (Cj2kExpectedSize){0};
   frame->outcome = (Cj2kOutcome){0};
   if (frame->target.average.rate)
     begin_average(frame);

@@ -38,42 +38,54 @@ uint64_t cj2k_ht_blocks_coded(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
   return bytes;
 }
 
+void cj2k_ht_blocks_choose(Cj2kHtBlocks *ht, const Cj2kPlan *plan, uint32_t first_plane,
+                           uint32_t num_planes, const Cj2kSelection *selection)
+{
+  const uint8_t *options = selection->options;
+  Cj2kHtChoice *choices = ht->choices; /* a variable: stores might change what `ht` has */
+  uint32_t num_blocks = plan->num_blocks;
+
+  for (uint32_t b = 0; b < num_blocks; b++) {
+    uint32_t n = options[b], plane = first_plane + (n ? num_planes - n : 0);
+    choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
+  }
+}
+
 void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                              const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
                              uint32_t num_planes, const Cj2kSelection *selection)
 {
   const Cj2kPlanBlock *planned = plan->blocks; /* variables: stores might change what `ht` has */
-  const uint8_t *options = selection->options;
   const uint32_t *lengths = selection->lengths;
-  Cj2kHtChoice *choices = ht->choices;
+  const Cj2kHtChoice *choices = ht->choices;
   Cj2kEncodedBlock *blocks = ht->blocks;
   Cj2kPassLength *passes = ht->passes;
   uint32_t num_blocks = plan->num_blocks;
 
+  cj2k_ht_blocks_choose(ht, plan, first_plane, num_planes, selection);
   for (uint32_t b = 0; b < num_blocks; b++) {
-    uint32_t n = options[b], plane = first_plane + (n ? num_planes - n : 0);
+    Cj2kHtChoice choice = choices[b];
     uint32_t planes = quantisers[planned[b].band].num_bitplanes;
     uint32_t length = lengths[b];
-    choices[b] = (Cj2kHtChoice){.plane = (uint8_t)plane, .passes = n > 0};
     blocks[b] = (Cj2kEncodedBlock){.offset = blocks[b].offset,
                                    .length = length,
                                    .first_pass = b,
-                                   .num_passes = n > 0,
-                                   .zero_bitplanes = (uint8_t)(planes - 1 - plane),
+                                   .num_passes = choice.passes,
+                                   .zero_bitplanes = (uint8_t)(planes - 1 - choice.plane),
                                    .is_ht = 1};
     passes[b] = (Cj2kPassLength){length, 1};
   }
 }
 
 bool cj2k_ht_blocks_have_room(const Cj2kHtBlocks *ht, const Cj2kPlan *plan,
-                              const Cj2kFrameQuantiser *quantisers)
+                              const Cj2kFrameQuantiser *quantisers, const uint32_t *lengths)
 {
   if (!ht->all_coded ||
       memcmp(ht->quantisers, quantisers, plan->num_bands * sizeof *quantisers) != 0)
     return false;
   for (uint32_t b = 0; b < plan->num_blocks; b++) {
     bool stays = !ht->choices[b].plane && ht->choices[b].passes;
-    uint32_t length = ht->blocks[b].length, room = ht->at_plane_0[b];
+    uint32_t length = lengths[b], room = ht->at_plane_0[b];
     if (length > room || (stays && length != room))
       return false;
   }

@@ -24,17 +24,20 @@ void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht);
 /* Takes note that all blocks were coded at plane 0. Returns their bytes. */
 uint64_t cj2k_ht_blocks_coded(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                               const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks);
-/* Describes a selection whose options are those of cj2k_hulls_set_planes for `num_planes` planes
- * from `first_plane` on. */
+/* Sets the choices of a selection whose options are those of cj2k_hulls_set_planes for `num_planes`
+ * planes from `first_plane` on. */
+void cj2k_ht_blocks_choose(Cj2kHtBlocks *ht, const Cj2kPlan *plan, uint32_t first_plane,
+                           uint32_t num_planes, const Cj2kSelection *selection);
+/* The same, and describes its blocks. */
 void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                              const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
                              uint32_t num_planes, const Cj2kSelection *selection);
-/* True if the described blocks can be coded into the room that they have: all were coded last with
+/* True if the chosen blocks, of these lengths, can be coded into the room that they have: all were coded last with
  * these quantisers, none has become longer, and those that stay at plane 0 are as long as they
  * were.
  */
 bool cj2k_ht_blocks_have_room(const Cj2kHtBlocks *ht, const Cj2kPlan *plan,
-                              const Cj2kFrameQuantiser *quantisers);
+                              const Cj2kFrameQuantiser *quantisers, const uint32_t *lengths);
 /* True if the coded blocks have the same packet headers as the described ones. */
 bool cj2k_ht_blocks_match(const Cj2kHtBlocks *ht, const Cj2kEncodedBlock *coded,
                           uint32_t num_blocks);

@@ -68,6 +68,23 @@ void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
   }
 }
 
+static void count_time(Cj2kFrameLayout *layout, gint64 start)
+{
+  layout->ms += (double)(g_get_monotonic_time() - start) / 1000;
+}
+
+Cj2kStatus cj2k_layout_run_sizes(Cj2kFrameLayout *layout, const Cj2kQuantisation *quantisation,
+                                 const Cj2kPacketSize *sizes, Cj2kError *error)
+{
+  gint64 start = g_get_monotonic_time();
+  Cj2kStatus status = cj2k_codestream_layout_sizes(layout->writer, quantisation, sizes,
+                                                   &layout->size, &layout->as_listed, error);
+
+  layout->sized = true;
+  count_time(layout, start);
+  return status;
+}
+
 Cj2kStatus cj2k_layout_run(Cj2kFrameLayout *layout, const Cj2kQuantisation *quantisation,
                            Cj2kThreads *threads, Cj2kError *error)
 {
@@ -75,6 +92,7 @@ Cj2kStatus cj2k_layout_run(Cj2kFrameLayout *layout, const Cj2kQuantisation *quan
   Cj2kStatus status = cj2k_codestream_layout(layout->writer, quantisation, &layout->source, threads,
                                              &layout->size, error);
 
-  layout->ms += (double)(g_get_monotonic_time() - start) / 1000;
+  layout->sized = false;
+  count_time(layout, start);
   return status;
 }

@@ -19,6 +19,13 @@ typedef struct {
 /* Bytes that layers 0..layer may have together if all layers may have `all`. */
 uint64_t cj2k_layer_bytes(const Cj2kLayers *layers, uint32_t layer, double all);
 
+/* Bytes of a codestream whose packets the back end makes in place(), so that its size is known
+ * afterwards. If it is not within these bounds the host makes them. */
+typedef struct {
+  bool left; /* the layout is left to the back end */
+  uint64_t least, most;
+} Cj2kExpectedSize;
+
 typedef struct {
   Cj2kCodestreamWriter *writer;
   const Cj2kLayers *layers;
@@ -26,6 +33,9 @@ typedef struct {
   uint8_t *retained; /* [layer][block]: number of passes in layers 0..layer */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size; /* of the last layout */
+  bool sized; /* the last layout was from sizes: the host has no packet headers */
+  bool as_listed; /* then: packets follow each other as cj2k_codestream_list_steps() says */
+  Cj2kExpectedSize expected; /* of the layout that the back end makes */
   double ms;               /* time that layouts took */
 } Cj2kFrameLayout;
 
@@ -42,6 +52,9 @@ void cj2k_layout_set_source(Cj2kFrameLayout *layout, const Cj2kEncodedBlock *blo
  * hulls; `budget` is the frame's; `cut` is overwritten. */
 void cj2k_layout_divide(Cj2kFrameLayout *layout, const Cj2kSelection *selection,
                         const Cj2kHulls *hulls, uint64_t budget, Cj2kSelection *cut);
+/* Lays out packets of these sizes, as place() could make them; layout->size is exact. */
+Cj2kStatus cj2k_layout_run_sizes(Cj2kFrameLayout *layout, const Cj2kQuantisation *quantisation,
+                                 const Cj2kPacketSize *sizes, Cj2kError *error);
 /* Lays out the source; layout->size is exact. */
 Cj2kStatus cj2k_layout_run(Cj2kFrameLayout *layout, const Cj2kQuantisation *quantisation,
                            Cj2kThreads *threads, Cj2kError *error);

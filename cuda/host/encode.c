@@ -21,6 +21,7 @@ static void backend_close(void *data)
   cj2k_cuda_release(&encoder->lists.blocks);
   cj2k_cuda_release(&encoder->lists.order);
   cj2k_cuda_release(&encoder->lists.tables);
+  cj2k_cuda_encode_free_packets(encoder);
   cj2k_cuda_release(&encoder->xyz);
   cj2k_cuda_timeline_close(&encoder->timeline);
   cj2k_cuda_destroy_stream(encoder->upload);
@@ -70,6 +71,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
                   cudaStreamCreateWithPriority(&encoder->gather, cudaStreamNonBlocking, -1));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_levels(encoder));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_blocks(encoder));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_packets(encoder));
     CJ2K_CUDA_TRY(result,
                   cj2k_cuda_timeline_open(&encoder->timeline, params->trace, params->trace_user));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_slices(encoder));
@@ -151,6 +153,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   cj2k_cuda_mq_stage_free(slot);
   cj2k_cuda_latency_free(slot);
   cj2k_cuda_place_free(slot);
+  cj2k_cuda_packets_free(slot);
   cj2k_cuda_components_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_destroy_stream(slot->queue.stream);

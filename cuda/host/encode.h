@@ -9,6 +9,7 @@
 
 #include "cuda/mq/encode_kernels.h"
 #include "cuda/shared/encode_kernels.h"
+#include "cuda/shared/headers.h"
 #include "device.h"
 #include "graph.h"
 #include "queue.h"
@@ -54,6 +55,15 @@ typedef struct {
   Cj2kCudaMemory tables;          /* Cj2kCudaEncodeTables */
 } Cj2kCudaEncodeLists;
 
+/* Tables for making packets (encode_packets.c), on the device. */
+typedef struct {
+  bool made;                /* false: the host makes packets */
+  Cj2kCudaMemory packets;   /* Cj2kCudaHeaderPacket, per precinct */
+  Cj2kCudaMemory pieces;    /* Cj2kCudaHeaderPiece */
+  Cj2kCudaMemory precincts; /* uint32_t, per block */
+  uint32_t num_large, num_words, num_pieces;
+} Cj2kCudaPacketLists;
+
 typedef struct {
   Cj2kCudaDevice device;
   Cj2kThreads *threads;
@@ -74,6 +84,7 @@ typedef struct {
   gint slots; /* made so far; the next one's number */
   GMutex lock;
   Cj2kCudaEncodeLists lists;
+  Cj2kCudaPacketLists packets;
   Cj2kCudaSlices slices;
   Cj2kCudaMemory xyz; /* Cj2kXyzTables; made when first needed, protected by lock */
 } Cj2kCudaEncoder;
@@ -124,8 +135,8 @@ typedef struct {
   cudaEvent_t started, done;
   Cj2kCudaPair quantisers;
   bool quantisers_sent; /* the device has the same quantisers as the host's copy */
-  Cj2kCudaPair coded;   /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength; MQ: counts, with hulls the
-                           bytes per slope class, Cj2kEncodedBlock */
+  Cj2kCudaPair coded;   /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength, Cj2kPacketSize; MQ: counts,
+                           with hulls the bytes per slope class, Cj2kEncodedBlock */
   Cj2kCudaPair bytes;   /* of all blocks */
   uint64_t fetched;     /* how many of these bytes code() has started to download */
   bool placed;          /* the last code() left them to place(); the host has no memory for them */
@@ -194,7 +205,30 @@ typedef struct {
   Cj2kCudaMemory list;        /* pinned; Cj2kCudaAgain */
   Cj2kCudaMemory runs;        /* pinned; Cj2kByteRun */
   Cj2kCudaMemory codestream;  /* to be downloaded, without headers */
+  bool packets;               /* the last place() was for packets */
 } Cj2kCudaPlaceStage;
+
+/* Where the kernels that make packets have what on the device; as in Cj2kCudaHeaders and
+ * Cj2kCudaPacketPlaces. */
+typedef struct {
+  uint64_t *end;
+  Cj2kCudaPacketPlace *places;
+  Cj2kHeaderNode *nodes;
+  uint32_t *at;
+  uint64_t *starts;
+  uint32_t *words;
+  uint8_t *bytes;
+} Cj2kCudaPacketArrays;
+
+/* Packets that the GPU makes (encode_packets.c). */
+typedef struct {
+  bool sized;          /* the last code() has made headers, those of all blocks */
+  bool current;        /* the headers are those of the records: no block was coded again */
+  Cj2kCudaMemory work; /* of all arrays */
+  Cj2kCudaPacketArrays arrays;
+  Cj2kCudaMemory end;   /* pinned; uint64_t: end of the codestream */
+  Cj2kCudaMemory steps; /* pinned; Cj2kPacketStep */
+} Cj2kCudaPacketStage;
 
 #define CJ2K_CUDA_ENCODE_SHARES 4 /* components that have streams of their own, at most */
 
@@ -223,6 +257,7 @@ struct Cj2kEncodeSlot {
   Cj2kCudaMqStage mq;
   Cj2kCudaLatencyStage latency;
   Cj2kCudaPlaceStage place;
+  Cj2kCudaPacketStage packets;
   Cj2kCudaComponentStage components;
 };
 
@@ -230,6 +265,8 @@ struct Cj2kEncodeSlot {
 cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder);
 cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder);
 cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder);
+cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder);
+void cj2k_cuda_encode_free_packets(Cj2kCudaEncoder *encoder);
 
 /* The stages of a slot. init: makes what depends on the plan only and sets slot->status. free: also
  * frees a stage whose init failed; no work of the slot may be running. */
@@ -248,6 +285,7 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_place_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot);
+void cj2k_cuda_packets_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_components_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_components_free(Cj2kEncodeSlot *slot);
 /* Makes a queue of the slot on a stream. */
@@ -326,7 +364,22 @@ void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array
 /* encode_place.c: does code() leave the bytes of this job to place()? */
 bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 
+/* encode_packets.c: */
+/* Makes the headers of all packets, and their sizes. */
+void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue);
+/* The results of code(). */
+void cj2k_cuda_packets_coded(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+/* Makes packets and puts them to their places in slot->place.codestream. */
+void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                             const Cj2kCudaQueue *queue);
+/* Their sizes, when that is done; NULL: they had no room. */
+const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);
+
 /* encode_ht.c */
+/* Where sizes of packets lie behind the counts of coded blocks, on the host or on the device. */
+Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
+/* Bytes of the records of coded blocks, with counts and sizes of packets. */
+size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot);
 /* Begins a step for HT blocks on `queue`. */
 void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
                         const Cj2kCudaQueue *queue);

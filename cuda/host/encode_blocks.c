@@ -98,8 +98,6 @@ void cj2k_cuda_blocks_init(Cj2kEncodeSlot *slot)
   Cj2kCudaBlockStage *stage = &slot->blocks;
   const Cj2kPlan *plan = slot->encoder->plan;
   unsigned flags = cj2k_cuda_encode_event_flags(slot);
-  uint64_t coded = sizeof(Cj2kCudaEncodeCounts) +
-                   plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
   uint64_t bytes = plan->num_coefficients / 2 + 4096; /* grows when frames need more */
 
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->started, flags));
@@ -108,7 +106,7 @@ void cj2k_cuda_blocks_init(Cj2kEncodeSlot *slot)
                                plan->num_bands * sizeof(Cj2kFrameQuantiser));
   stage->bytes.host.host = true; /* made when it is first needed */
   cj2k_cuda_queue_reserve(queue, &stage->bytes.device, bytes);
-  cj2k_cuda_queue_reserve_pair(queue, &stage->coded, coded);
+  cj2k_cuda_queue_reserve_pair(queue, &stage->coded, cj2k_cuda_ht_coded_size(slot));
 }
 
 void cj2k_cuda_blocks_free(Cj2kEncodeSlot *slot)

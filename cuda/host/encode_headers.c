@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode_headers.h"
 
-#include <string.h>
+#include <glib.h>
 
 #define LEAST_WORDS 4u /* of a packet without blocks, too */
+
+static uint32_t num_pieces(const Cj2kCudaHeaderPacket *packet)
+{
+  uint32_t bytes = packet->num_words * CJ2K_CUDA_HEADER_BYTES;
+  return (bytes + CJ2K_CUDA_HEADER_PIECE - 1) / CJ2K_CUDA_HEADER_PIECE;
+}
 
 static void set_packet(const Cj2kPlanPrecinct *precinct, uint32_t num_bands,
                        Cj2kCudaHeaderPacket *packet)
@@ -41,24 +47,59 @@ static uint32_t list_packets(const Cj2kPlan *plan, bool large, Cj2kCudaHeaderPac
   return count;
 }
 
-bool cj2k_cuda_header_packets(const Cj2kPlan *plan, uint32_t words, Cj2kCudaHeaderPacket *packets,
-                              Cj2kCudaHeaderTotals *totals)
+/* Gives each packet its room. */
+static void set_rooms(const Cj2kPlan *plan, uint32_t words, Cj2kCudaHeaderTables *tables)
+{
+  for (uint32_t i = 0; i < plan->num_precincts; i++) {
+    Cj2kCudaHeaderPacket *packet = &tables->packets[i];
+    packet->first_word = tables->num_words;
+    packet->num_words = LEAST_WORDS + packet->num_blocks * words;
+    tables->num_words += packet->num_words;
+    tables->num_pieces += num_pieces(packet);
+    for (uint32_t b = 0; b < packet->num_blocks; b++)
+      tables->precincts[packet->first_block + b] = packet->precinct;
+  }
+}
+
+/* Lists the pieces of all headers, as far as these may go. */
+static void list_pieces(const Cj2kPlan *plan, Cj2kCudaHeaderTables *tables)
+{
+  Cj2kCudaHeaderPiece *piece = tables->pieces;
+
+  for (uint32_t i = 0; i < plan->num_precincts; i++) {
+    const Cj2kCudaHeaderPacket *packet = &tables->packets[i];
+    for (uint32_t k = 0; k < num_pieces(packet); k++)
+      *piece++ =
+          (Cj2kCudaHeaderPiece){.precinct = packet->precinct,
+                                .at = k * CJ2K_CUDA_HEADER_PIECE,
+                                .from = (uint64_t)packet->first_word * CJ2K_CUDA_HEADER_BYTES};
+  }
+}
+
+bool cj2k_cuda_header_tables_init(Cj2kCudaHeaderTables *tables, const Cj2kPlan *plan,
+                                  uint32_t words)
 {
   uint64_t most = (uint64_t)plan->num_blocks * words + (uint64_t)plan->num_precincts * LEAST_WORDS;
 
-  memset(totals, 0, sizeof *totals);
+  *tables = (Cj2kCudaHeaderTables){0};
+  for (uint32_t t = 0; t < plan->num_tiles; t++)
+    if (plan->tiles[t].num_layers > 1)
+      return false;
   if (most > UINT32_MAX / CJ2K_CUDA_HEADER_BYTES || plan->num_nodes > UINT32_MAX)
     return false;
-  totals->num_large = list_packets(plan, true, packets);
-  list_packets(plan, false, packets + totals->num_large);
-  for (uint32_t i = 0; i < plan->num_precincts; i++) {
-    Cj2kCudaHeaderPacket *packet = &packets[i];
-    packet->first_word = totals->num_words;
-    packet->num_words = LEAST_WORDS + packet->num_blocks * words;
-    packet->first_run = totals->num_runs;
-    packet->num_runs = CJ2K_CUDA_HEADER_PIECES(packet->num_words);
-    totals->num_words += packet->num_words;
-    totals->num_runs += packet->num_runs;
-  }
+  tables->packets = g_new0(Cj2kCudaHeaderPacket, (size_t)plan->num_precincts + 1);
+  tables->precincts = g_new0(uint32_t, (size_t)plan->num_blocks + 1);
+  tables->num_large = list_packets(plan, true, tables->packets);
+  list_packets(plan, false, tables->packets + tables->num_large);
+  set_rooms(plan, words, tables);
+  tables->pieces = g_new0(Cj2kCudaHeaderPiece, (size_t)tables->num_pieces + 1);
+  list_pieces(plan, tables);
   return true;
+}
+
+void cj2k_cuda_header_tables_clear(Cj2kCudaHeaderTables *tables)
+{
+  g_free(tables->packets);
+  g_free(tables->precincts);
+  g_free(tables->pieces);
 }

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the kernels that make packet headers (cuda/shared/headers.h) get of a plan. */
+/* What the kernels that make packets (cuda/shared/headers.h, place.h) get of a plan. */
 #ifndef CJ2K_CUDA_HOST_ENCODE_HEADERS_H
 #define CJ2K_CUDA_HOST_ENCODE_HEADERS_H
 
 #include "common/codestream/plan.h"
-#include "cuda/shared/headers.h"
+#include "cuda/shared/place.h"
 
 #include <stdbool.h>
 
-/* Room for each header, in words: of HT blocks, whose bits are about 35, and of blocks with
- * header_bits. */
-#define CJ2K_CUDA_HEADER_ROOM_HT   4u
-#define CJ2K_CUDA_HEADER_ROOM_BITS 12u
+/* Room for each block in its packet's header, in words. An HT block has about 35 bits. */
+#define CJ2K_CUDA_HEADER_ROOM 4u
 
-/* Sums over all packets. */
+/* Arrays of plain structs, which the caller frees with cj2k_cuda_header_tables_clear(). */
 typedef struct {
-  uint32_t num_large; /* packets, which come first; there is one for each precinct of the plan */
-  uint32_t num_words, num_runs;
-} Cj2kCudaHeaderTotals;
+  Cj2kCudaHeaderPacket *packets; /* one for each precinct of the plan; the large ones first */
+  Cj2kCudaHeaderPiece *pieces;
+  uint32_t *precincts; /* per block */
+  uint32_t num_large;
+  uint32_t num_words, num_pieces; /* of all packets */
+} Cj2kCudaHeaderTables;
 
-/* Fills `packets`, plan->num_precincts of them, with room of `words` for each block. false: there
- * are more blocks than the kernels can count. */
-bool cj2k_cuda_header_packets(const Cj2kPlan *plan, uint32_t words, Cj2kCudaHeaderPacket *packets,
-                              Cj2kCudaHeaderTotals *totals);
+/* `words`: room for each block. false: there are more blocks than the kernels can count, or more
+ * than one layer. */
+bool cj2k_cuda_header_tables_init(Cj2kCudaHeaderTables *tables, const Cj2kPlan *plan,
+                                  uint32_t words);
+void cj2k_cuda_header_tables_clear(Cj2kCudaHeaderTables *tables);
 
 #endif

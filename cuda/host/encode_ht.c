@@ -304,10 +304,24 @@ static void copy_parts(Cj2kEncodeSlot *slot)
 
 /* -------------------------------------------------------------------------------- code --- */
 
-static size_t coded_size(const Cj2kEncodeSlot *slot)
+/* Bytes before the sizes of packets. */
+static size_t records_size(const Cj2kEncodeSlot *slot)
 {
-  return sizeof(Cj2kCudaEncodeCounts) +
-         slot->encoder->plan->num_blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
+  size_t blocks = slot->encoder->plan->num_blocks;
+  size_t size = sizeof(Cj2kCudaEncodeCounts) +
+                blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
+
+  return (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
+}
+
+size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot)
+{
+  return records_size(slot) + slot->encoder->plan->num_precincts * sizeof(Cj2kPacketSize);
+}
+
+Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts)
+{
+  return (Cj2kPacketSize *)(void *)((char *)counts + records_size(slot));
 }
 
 /* Codes the listed blocks again, whose choice differs from the one they were coded with. */
@@ -351,11 +365,11 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from)
   const Cj2kCudaPair *coded = &slot->blocks.coded, *bytes = &slot->blocks.bytes;
 
   if (slot->latency.coder.stream) {
-    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data, coded_size(slot),
-                                             queue->stream));
+    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
+                                             cj2k_cuda_ht_coded_size(slot), queue->stream));
     return;
   }
-  cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, coded_size(slot));
+  cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, cj2k_cuda_ht_coded_size(slot));
   if (slot->blocks.fetched > from && !slot->blocks.placed)
     cj2k_cuda_queue_download(queue, &bytes->host, &bytes->device, from, slot->blocks.fetched);
 }
@@ -379,7 +393,8 @@ static void launch(Cj2kEncodeSlot *slot, uint64_t from)
   } else {
     CJ2K_CUDA_DO(queue,
                  cudaMemsetAsync(slot->blocks.coded.device.data, 0,
-                                 blocks->stride > 1 ? coded_size(slot) : sizeof *blocks->counts,
+                                 blocks->stride > 1 ? cj2k_cuda_ht_coded_size(slot)
+                                                    : sizeof *blocks->counts,
                                  (coder ? coder : queue)->stream));
     if (coder)
       code_in_slices(slot);
@@ -388,6 +403,8 @@ static void launch(Cj2kEncodeSlot *slot, uint64_t from)
   }
   if (!coder)
     cj2k_cuda_queue_mark(queue, "code");
+  if (slot->packets.sized)
+    cj2k_cuda_packets_code(slot, queue);
   download(slot, from);
   cj2k_cuda_queue_mark(queue, "download");
 }
@@ -462,6 +479,8 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
     return;
   set_pointers(slot, job, bits);
   ht->all_coded = !job->choices && job->stride == 1;
+  slot->packets.sized = job->packet_sizes && ht->all_coded && slot->encoder->packets.made;
+  slot->packets.current = slot->packets.sized;
   launch(slot, from);
   measure_ahead(slot, job->likely);
   cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
@@ -537,6 +556,7 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   result->bytes = slot->blocks.placed ? NULL : slot->blocks.bytes.host.data;
   result->placed = slot->blocks.placed;
   result->keeps_room = slot->blocks.placed || writes_to_host(slot);
+  cj2k_cuda_packets_coded(slot, result);
   slot->place.coded = slot->ht.job;
   result->saturated = counts->saturated;
 }

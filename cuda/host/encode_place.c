@@ -43,7 +43,7 @@ static uint32_t list_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job)
 }
 
 /* Codes blocks again. The kernel reads the list from host memory, and of the results
- * only the counters are copied. */
+ * only the counters are copied; where packets are made, with the sizes of these. */
 static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaPair *coded = &slot->blocks.coded;
@@ -59,8 +59,9 @@ static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2k
   blocks.again = 1;
   if (blocks.num_blocks)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&blocks, queue->stream));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
-                                           sizeof *blocks.counts, queue->stream));
+  if (!slot->place.packets)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
+                                             sizeof *blocks.counts, queue->stream));
   cj2k_cuda_queue_mark(queue, "code");
 }
 
@@ -76,7 +77,7 @@ static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, const Cj
     memcpy(stage->runs.data, job->runs, size);
 }
 
-/* Puts the bytes of blocks to their places and downloads the codestream. */
+/* Puts the bytes of blocks to their places. */
 static void place_runs(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaPlaceStage *stage = &slot->place;
@@ -87,8 +88,18 @@ static void place_runs(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2k
 
   CJ2K_CUDA_DO(queue, cj2k_cuda_place(&place, queue->stream));
   cj2k_cuda_queue_mark(queue, "place");
-  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_against(&slot->encoder->device, job->out,
-                                             stage->codestream.data, job->size, queue->stream));
+}
+
+/* Makes the codestream, without what is outside of packets or runs, and downloads it. */
+static void place_all(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+{
+  if (job->packets)
+    cj2k_cuda_packets_place(slot, job, queue);
+  else
+    place_runs(slot, job, queue);
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_copy_against(&slot->encoder->device, job->out,
+                                      slot->place.codestream.data, job->size, queue->stream));
   cj2k_cuda_queue_mark(queue, "download");
 }
 
@@ -97,6 +108,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   Cj2kCudaPlaceStage *stage = &slot->place;
   const Cj2kCudaQueue queue = stage->queue.stream ? stage->queue : slot->queue;
 
+  stage->packets = job->packets != NULL;
   if (job->out)
     prepare(stage, job, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
@@ -107,7 +119,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (job->again)
     code_again(slot, job->again, &queue);
   if (job->out)
-    place_runs(slot, job, &queue);
+    place_all(slot, job, &queue);
   cj2k_cuda_queue_record(&queue, slot->blocks.done);
 }
 
@@ -116,6 +128,7 @@ void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult 
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
 
   result->unlike = slot->encoder->ht ? counts->unlike : 0;
+  result->packet_sizes = slot->place.packets ? cj2k_cuda_packets_sizes(slot) : NULL;
 }
 
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot)

@@ -18,7 +18,8 @@
 namespace {
 
 constexpr uint32_t kWarp = 32, kAll = 0xFFFFFFFFu;
-constexpr uint32_t kLarge = 1024, kSmall = 64, kRunThreads = 256; /* threads for a packet */
+constexpr uint32_t kLarge = 1024, kSmall = 64; /* threads for a packet */
+constexpr uint32_t kPlaces = 256;              /* threads for the places of all packets */
 
 using Packet = Cj2kCudaHeaderPacket;
 
@@ -96,34 +97,15 @@ __device__ Leaf leaf_of(const Cj2kCudaHeaders &frame, const Packet &packet, uint
   return {&band.tree, frame.nodes + band.first_node, index, index % width, index / width};
 }
 
-__device__ uint32_t passes_of(const Cj2kCudaHeaders &frame, uint32_t b)
-{
-  return frame.retained ? frame.retained[b] : frame.blocks[b].num_passes;
-}
-
-__device__ uint32_t bytes_of(const Cj2kCudaHeaders &frame, uint32_t b)
-{
-  return !passes_of(frame, b) ? 0 : frame.lengths ? frame.lengths[b] : frame.blocks[b].length;
-}
-
 __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
 {
   const Cj2kEncodedBlock &coded = frame.blocks[b];
   Cj2kHeaderBlock block = {};
 
-  block.passes = passes_of(frame, b);
-  block.first_passes = block.passes;
-  block.lengths[0] = bytes_of(frame, b);
-  if (block.passes <= 1)
-    return block;
-  if (frame.header_bits) {
+  block.passes = block.first_passes = coded.num_passes;
+  block.lengths[0] = coded.length;
+  if (frame.header_bits && block.passes > 1)
     block.words = frame.header_bits + coded.first_pass;
-  } else if (coded.is_ht) { /* the cleanup pass, and one or two others */
-    block.first_passes = 1;
-    block.lengths[1] = block.lengths[0];
-    block.lengths[0] = frame.passes[coded.first_pass].length;
-    block.lengths[1] -= block.lengths[0];
-  }
   return block;
 }
 
@@ -137,9 +119,8 @@ __device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
     uint32_t b = packet.first_block + i;
     Leaf leaf = leaf_of(frame, packet, b);
-    leaf.nodes[leaf.index] = cj2k_header_leaf(
-        passes_of(frame, b), leaf.index,
-        frame.zero_bitplanes ? frame.zero_bitplanes[b] : frame.blocks[b].zero_bitplanes);
+    leaf.nodes[leaf.index] = cj2k_header_leaf(frame.blocks[b].num_passes, leaf.index,
+                                              frame.blocks[b].zero_bitplanes);
   }
   for (uint32_t i = 0; i < packet.num_bands; i++)
     levels = max(levels, packet.bands[i].tree.num_levels);
@@ -182,7 +163,7 @@ __device__ uint32_t sum_blocks(const Cj2kCudaHeaders &frame, const Packet &packe
       Cj2kHeaderTrees trees = cj2k_header_trees(leaf.tree, leaf.nodes, leaf.x, leaf.y);
       Cj2kHeaderBlock block = block_of(frame, b);
       size = cj2k_header_block_size(&trees, &block);
-      bytes = bytes_of(frame, b);
+      bytes = block.passes ? block.lengths[0] : 0;
     }
     uint32_t at = scan<kThreads>(size, 0u, Add(), &sizes);
     uint64_t start = scan<kThreads>(bytes, (uint64_t)0, Add(), &sum);
@@ -277,25 +258,39 @@ __global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame
     frame.sizes[packet.precinct] = {body, size, 0};
 }
 
-/* ----------------------------------------------------------------------------------- runs --- */
+/* --------------------------------------------------------------------------------- places --- */
 
-__global__ void __launch_bounds__(kRunThreads)
-    runs_kernel(Cj2kCudaHeaders frame, Cj2kCudaHeaderRuns runs)
+/* One block of threads goes through the packets in their order. */
+__global__ void __launch_bounds__(kPlaces) places_kernel(Cj2kCudaPacketPlaces job)
 {
-  const Packet &packet = frame.packets[blockIdx.x];
-  const Cj2kPacketPlace place = runs.places[packet.precinct];
-  uint32_t size = frame.sizes[packet.precinct].header;
-  uint64_t from = (uint64_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES;
+  uint64_t end = 0;
+  uint32_t num_long = 0;
 
-  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kRunThreads) {
-    uint32_t b = packet.first_block + i, bytes = bytes_of(frame, b);
-    uint64_t to = place.body + (bytes ? frame.starts[b] : 0); /* of empty packets none is known */
-    runs.bodies[b] = {frame.blocks[b].offset, to, bytes, 0};
+  for (uint32_t first = 0; first < job.count; first += kPlaces) {
+    uint32_t i = first + threadIdx.x, without_room;
+    Cj2kPacketStep step = {};
+    Cj2kPacketSize size = {};
+    uint64_t bytes = 0, all;
+    if (i < job.count) {
+      step = job.steps[i];
+      size = job.sizes[step.precinct];
+      bytes = (uint64_t)step.before + size.header + job.behind_header + size.body;
+    }
+    uint64_t at = end + scan<kPlaces>(bytes, (uint64_t)0, Add(), &all) + step.before;
+    (void)scan<kPlaces>((uint32_t)(size.header == CJ2K_CUDA_HEADER_LONG), 0u, Add(), &without_room);
+    if (i < job.count) {
+      job.places[step.precinct] = {at, at + size.header + job.behind_header};
+      job.host_sizes[step.precinct] = size;
+    }
+    end += all;
+    num_long += without_room;
   }
-  for (uint32_t i = threadIdx.x; i < packet.num_runs; i += kRunThreads) {
-    uint32_t at = i * CJ2K_CUDA_HEADER_PIECE;
-    uint32_t bytes = at < size ? min(size - at, CJ2K_CUDA_HEADER_PIECE) : 0;
-    runs.headers[packet.first_run + i] = {from + at, place.header + at, bytes, 0};
+  end += job.behind_all;
+  if (num_long || end > job.room)
+    end = CJ2K_CUDA_NO_ROOM;
+  if (threadIdx.x == 0) {
+    *job.end = *job.host_end = end;
+    *job.host_counts = *job.counts;
   }
 }
 
@@ -312,10 +307,8 @@ cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t strea
   return cudaGetLastError();
 }
 
-cudaError_t cj2k_cuda_header_runs(const Cj2kCudaHeaders *headers, const Cj2kCudaHeaderRuns *runs,
-                                  cudaStream_t stream)
+cudaError_t cj2k_cuda_packet_places(const Cj2kCudaPacketPlaces *places, cudaStream_t stream)
 {
-  if (headers->num_packets)
-    runs_kernel<<<headers->num_packets, kRunThreads, 0, stream>>>(*headers, *runs);
+  places_kernel<<<1, kPlaces, 0, stream>>>(*places);
   return cudaGetLastError();
 }

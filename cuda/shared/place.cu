@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Puts the bytes of code-blocks to their places in a codestream: a warp for each run of bytes. */
+/* Puts the bytes of code-blocks and packet headers to their places in a codestream: a warp for each
+ * run of bytes. */
 #include "place.h"
 
 #include <cstdint>
@@ -54,6 +55,53 @@ __global__ void __launch_bounds__(kWarp *kWarps) place_kernel(Cj2kCudaPlace plac
   }
 }
 
+/* A run of either array of bytes. */
+struct Run {
+  const uint8_t *from;
+  uint64_t to;
+  uint32_t length;
+};
+
+/* Of an empty packet's blocks no start is known. */
+__device__ Run run_of_block(const Cj2kCudaPlacePackets &place, uint32_t b)
+{
+  const Cj2kEncodedBlock block = place.blocks[b];
+
+  if (!block.num_passes)
+    return {place.bytes, 0, 0};
+  return {place.bytes + block.offset, place.places[place.precincts[b]].body + place.starts[b],
+          block.length};
+}
+
+__device__ Run run_of_piece(const Cj2kCudaPlacePackets &place, uint32_t i)
+{
+  const Cj2kCudaHeaderPiece piece = place.pieces[i];
+  uint32_t size = place.sizes[piece.precinct].header;
+
+  if (piece.at >= size)
+    return {place.headers, 0, 0};
+  return {place.headers + piece.from + piece.at, place.places[piece.precinct].header + piece.at,
+          min(size - piece.at, CJ2K_CUDA_HEADER_PIECE)};
+}
+
+__global__ void __launch_bounds__(kWarp *kWarps) packets_kernel(Cj2kCudaPlacePackets place)
+{
+  __shared__ Run runs[kRuns];
+  uint32_t first = blockIdx.x * kRuns, all = place.num_blocks + place.num_pieces;
+  uint32_t count = min(all - first, kRuns), warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+
+  if (*place.end == CJ2K_CUDA_NO_ROOM)
+    return;
+  if (threadIdx.x < count) {
+    uint32_t i = first + threadIdx.x;
+    runs[threadIdx.x] = i < place.num_blocks ? run_of_block(place, i)
+                                             : run_of_piece(place, i - place.num_blocks);
+  }
+  __syncthreads();
+  for (uint32_t i = warp; i < count; i += kWarps)
+    copy_run(place.out + runs[i].to, runs[i].from, runs[i].length, lane);
+}
+
 } // namespace
 
 cudaError_t cj2k_cuda_place(const Cj2kCudaPlace *place, cudaStream_t stream)
@@ -61,5 +109,13 @@ cudaError_t cj2k_cuda_place(const Cj2kCudaPlace *place, cudaStream_t stream)
   uint32_t grid = (place->num_runs + kRuns - 1) / kRuns;
   if (grid)
     place_kernel<<<grid, kWarp * kWarps, 0, stream>>>(*place);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_place_packets(const Cj2kCudaPlacePackets *place, cudaStream_t stream)
+{
+  uint32_t grid = (place->num_blocks + place->num_pieces + kRuns - 1) / kRuns;
+  if (grid)
+    packets_kernel<<<grid, kWarp * kWarps, 0, stream>>>(*place);
   return cudaGetLastError();
 }

@@ -10,7 +10,7 @@
 
 #define FRAMES 6
 
-extern gint num_placed, num_again, longer_when_again; /* pretend-coders.c */
+extern gint num_placed, num_made, no_room, num_again, longer_when_again; /* pretend-coders.c */
 
 typedef struct {
   const char *name, *options;
@@ -98,7 +98,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   GByteArray *all = g_byte_array_new();
   Cj2kPacket packet;
 
-  num_placed = num_again = 0;
+  num_placed = num_made = num_again = 0;
   for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -107,9 +107,44 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
     if (i < FRAMES && cj2k_encoder_submit(encoder, &picture->picture, NULL, NULL) != CJ2K_OK)
       g_error("%s: not submitted", c->name);
   }
-  *places = num_placed == FRAMES;
+  *places = num_placed + num_made == FRAMES;
   cj2k_encoder_close(encoder);
   return all;
+}
+
+/* Frames with a budget that learn from an earlier one, and all without a budget. */
+static bool makes_packets(const Case *c)
+{
+  bool small = strstr(c->options, "max-frame-bytes") && !strstr(c->name, "large");
+
+  return strstr(c->options, "block-coder=ht") && !strstr(c->options, "layers") &&
+         !strstr(c->options, "plt=true") && c->format == CJ2K_FILE_J2K && !small;
+}
+
+/* Headers that have no room: the host makes the packets, and the codestreams are the same. */
+static void test_no_room(void)
+{
+  TestPicture picture;
+  bool places;
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    const Case *c = &cases[i];
+    if (!makes_packets(c) || c->width < 64)
+      continue;
+    test_picture_init(&picture, SCENE_NATURAL, c->width, c->height, c->components, 8, false, NULL,
+                      NULL, 0, 0);
+    GByteArray *expected = encode(c, &picture, 1, true, &places);
+    no_room = 1;
+    GByteArray *all = encode(c, &picture, 3, false, &places);
+    no_room = 0;
+    bool none = strstr(c->name, "no bytes") || strstr(c->name, "small precincts");
+    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
+           "without room for headers");
+    report(none || (places && !num_made), c->name, "the host made the packets");
+    g_byte_array_unref(expected);
+    g_byte_array_unref(all);
+    test_picture_clear(&picture);
+  }
 }
 
 static void test_case(const Case *c)
@@ -129,6 +164,9 @@ static void test_case(const Case *c)
       report(places, c->name, "bytes were put to their places");
     if (strstr(c->name, "large"))
       report(num_again == FRAMES, c->name, "blocks were coded again in their room");
+    if (makes_packets(c))
+      report(num_made > 0 && (num_made == FRAMES || strstr(c->options, "max-frame")), c->name,
+             "packets were made");
     g_byte_array_unref(all);
   }
   g_byte_array_unref(expected);
@@ -234,6 +272,7 @@ int main(void)
 {
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
     test_case(&cases[i]);
+  test_no_room();
   test_kept(1);
   test_kept(3);
   test_growing();

@@ -7,6 +7,7 @@
  * different ways must be equal.
  */
 #include "common/shared/mq_blocks.h"
+#include "common/codestream/header_stuffing.h"
 #include "cuda/mq/encode_kernels.h"
 #include "cuda/shared/copy_small.h"
 #include "cuda/shared/place.h"
@@ -242,6 +243,123 @@ cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t str
 }
 
 gint num_placed; /* frames of which there was something to place */
+gint num_made;   /* of them, those whose packets were made */
+gint no_room;    /* headers of large packets then have none */
+
+static Cj2kHeaderBlock header_block(const Cj2kEncodedBlock *coded)
+{
+  return (Cj2kHeaderBlock){.passes = coded->num_passes,
+                           .first_passes = coded->num_passes,
+                           .lengths = {coded->length}};
+}
+
+/* Writes the bits of a band's blocks from bit `at` on. Returns their end. */
+static uint32_t put_band(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderBand *band,
+                         uint32_t *words, uint32_t at, uint64_t *body)
+{
+  const Cj2kHeaderTree *tree = &band->tree;
+  Cj2kHeaderNode *nodes = frame->nodes + band->first_node;
+  const Cj2kEncodedBlock *blocks = frame->blocks + band->first_block;
+  uint32_t count = tree->width * tree->height;
+
+  for (uint32_t i = 0; i < count; i++)
+    nodes[i] = cj2k_header_leaf(blocks[i].num_passes, i, blocks[i].zero_bitplanes);
+  for (uint32_t level = 1; level < tree->num_levels; level++)
+    for (uint32_t i = 0; i < cj2k_header_level_nodes(tree, level); i++)
+      nodes[tree->offset[level] + i] = cj2k_header_inner(tree, nodes, level, i);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t x = i % tree->width, y = i / tree->width;
+    Cj2kHeaderBlock block = header_block(&blocks[i]);
+    Cj2kHeaderTrees trees = cj2k_header_trees(tree, nodes, x, y);
+    cj2k_header_put_block(tree, nodes, x, y, &block, words, at);
+    at += cj2k_header_block_size(&trees, &block);
+    frame->starts[band->first_block + i] = *body;
+    *body += block.passes ? blocks[i].length : 0;
+  }
+  return at;
+}
+
+/* Makes a header in memory of its own, which is large enough, and copies it if it has room. */
+static void make_header(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacket *packet)
+{
+  uint32_t *words = g_new0(uint32_t, 16 * (size_t)packet->num_blocks + 4), bits = 1, size = 0;
+  uint64_t body = 0;
+
+  words[0] = 1u << 31;
+  for (uint32_t i = 0; i < packet->num_bands; i++)
+    bits = put_band(frame, &packet->bands[i], words, bits, &body);
+  if (!body) {
+    words[0] = 0;
+    bits = 1;
+  }
+  bool fits = cj2k_stuff_chunks(bits) + 1 <= packet->num_words;
+  if (g_atomic_int_get(&no_room) && packet->num_blocks > 1)
+    fits = false;
+  uint8_t *out = frame->bytes + (size_t)packet->first_word * CJ2K_CUDA_HEADER_BYTES;
+  uint32_t state = CJ2K_STUFF_BEGIN;
+  for (uint32_t i = 0; fits && i < cj2k_stuff_chunks(bits); i++) {
+    uint64_t window = cj2k_stuff_window(words, i);
+    uint32_t chunk = cj2k_stuff_size(bits, i);
+    size += cj2k_stuff_write(window, chunk, state, out + size);
+    state = cj2k_stuff_pass(window, chunk, state);
+  }
+  if (fits && cj2k_stuff_end(state))
+    out[size++] = 0;
+  frame->sizes[packet->precinct] =
+      (Cj2kPacketSize){.body = body, .header = fits ? size : CJ2K_CUDA_HEADER_LONG};
+  g_free(words);
+}
+
+cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t stream)
+{
+  (void)stream;
+  g_assert_null(headers->header_bits);
+  for (uint32_t i = 0; i < headers->num_packets; i++)
+    make_header(headers, &headers->packets[i]);
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_packet_places(const Cj2kCudaPacketPlaces *places, cudaStream_t stream)
+{
+  uint64_t at = 0;
+
+  (void)stream;
+  for (uint32_t i = 0; i < places->count && at != CJ2K_CUDA_NO_ROOM; i++) {
+    const Cj2kPacketStep *step = &places->steps[i];
+    const Cj2kPacketSize *size = &places->sizes[step->precinct];
+    uint64_t header = at + step->before, body = header + size->header + places->behind_header;
+    places->places[step->precinct] = (Cj2kCudaPacketPlace){header, body};
+    places->host_sizes[step->precinct] = *size;
+    at = size->header == CJ2K_CUDA_HEADER_LONG ? CJ2K_CUDA_NO_ROOM : body + size->body;
+  }
+  bool fits = at != CJ2K_CUDA_NO_ROOM && at + places->behind_all <= places->room;
+  *places->end = *places->host_end = fits ? at + places->behind_all : CJ2K_CUDA_NO_ROOM;
+  *places->host_counts = *places->counts;
+  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_place_packets(const Cj2kCudaPlacePackets *place, cudaStream_t stream)
+{
+  (void)stream;
+  if (*place->end == CJ2K_CUDA_NO_ROOM)
+    return cudaSuccess;
+  g_atomic_int_inc(&num_made);
+  for (uint32_t b = 0; b < place->num_blocks; b++) {
+    const Cj2kEncodedBlock *block = &place->blocks[b];
+    if (block->num_passes)
+      memcpy(place->out + place->places[place->precincts[b]].body + place->starts[b],
+             place->bytes + block->offset, block->length);
+  }
+  for (uint32_t i = 0; i < place->num_pieces; i++) {
+    const Cj2kCudaHeaderPiece *piece = &place->pieces[i];
+    uint32_t size = place->sizes[piece->precinct].header;
+    if (piece->at < size)
+      memcpy(place->out + place->places[piece->precinct].header + piece->at,
+             place->headers + piece->from + piece->at,
+             MIN(size - piece->at, CJ2K_CUDA_HEADER_PIECE));
+  }
+  return cudaSuccess;
+}
 
 cudaError_t cj2k_cuda_place(const Cj2kCudaPlace *place, cudaStream_t stream)
 {

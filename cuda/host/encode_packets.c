@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Packets of one layer that the GPU makes as a whole: their headers, their places in the
+ * codestream, and the bytes there. The host learns the sizes of packets from it, in place of the
+ * bits of each code-block, and of rate control's last choice nothing has to be sent: it is in the
+ * records of the blocks that have been coded again.
+ */
+#include "encode_headers.h"
+#include "encode.h"
+
+#include <string.h>
+
+cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
+{
+  const Cj2kPlan *plan = encoder->plan;
+  Cj2kCudaPacketLists *lists = &encoder->packets;
+  Cj2kCudaHeaderTables tables;
+  cudaError_t result = cudaSuccess;
+
+  if (!encoder->ht || !cj2k_cuda_header_tables_init(&tables, plan, CJ2K_CUDA_HEADER_ROOM))
+    return cudaSuccess;
+  lists->num_large = tables.num_large;
+  lists->num_words = tables.num_words;
+  lists->num_pieces = tables.num_pieces;
+  const struct {
+    Cj2kCudaMemory *memory;
+    const void *data;
+    size_t size;
+  } arrays[] = {{&lists->packets, tables.packets, plan->num_precincts * sizeof *tables.packets},
+                {&lists->pieces, tables.pieces, tables.num_pieces * sizeof *tables.pieces},
+                {&lists->precincts, tables.precincts, plan->num_blocks * sizeof *tables.precincts}};
+  for (guint i = 0; i < G_N_ELEMENTS(arrays); i++) {
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(arrays[i].memory, MAX(arrays[i].size, 1)));
+    if (arrays[i].size)
+      CJ2K_CUDA_TRY(result,
+                    cj2k_cuda_send(arrays[i].memory->data, arrays[i].data, arrays[i].size));
+  }
+  lists->made = result == cudaSuccess;
+  cj2k_cuda_header_tables_clear(&tables);
+  return result;
+}
+
+void cj2k_cuda_encode_free_packets(Cj2kCudaEncoder *encoder)
+{
+  cj2k_cuda_release(&encoder->packets.packets);
+  cj2k_cuda_release(&encoder->packets.pieces);
+  cj2k_cuda_release(&encoder->packets.precincts);
+}
+
+void cj2k_cuda_packets_free(Cj2kEncodeSlot *slot)
+{
+  cj2k_cuda_release(&slot->packets.work);
+  cj2k_cuda_release(&slot->packets.end);
+  cj2k_cuda_release(&slot->packets.steps);
+}
+
+/* ------------------------------------------------------------------------------ memory --- */
+
+/* Takes `count` entries of `size` bytes from the memory at `base`, of which *used bytes are taken;
+ * NULL: there is none yet. */
+static void *take(char *base, size_t *used, size_t count, size_t size)
+{
+  void *at = base ? base + *used : NULL;
+
+  *used += (count * size + 255) & ~(size_t)255;
+  return at;
+}
+
+/* What the kernels have on the device, from `base` on. Returns its bytes. */
+static size_t set_arrays(const Cj2kCudaEncoder *encoder, char *base, Cj2kCudaPacketArrays *arrays)
+{
+  const Cj2kPlan *plan = encoder->plan;
+  size_t blocks = plan->num_blocks, words = encoder->packets.num_words, used = 0;
+
+  arrays->end = take(base, &used, 1, sizeof *arrays->end);
+  arrays->places = take(base, &used, plan->num_precincts, sizeof *arrays->places);
+  arrays->nodes = take(base, &used, plan->num_nodes, sizeof *arrays->nodes);
+  arrays->at = take(base, &used, blocks, sizeof *arrays->at);
+  arrays->starts = take(base, &used, blocks, sizeof *arrays->starts);
+  arrays->words = take(base, &used, words, sizeof *arrays->words);
+  arrays->bytes = take(base, &used, words, CJ2K_CUDA_HEADER_BYTES);
+  return used;
+}
+
+/* Makes room for all arrays. */
+static void reserve(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  Cj2kCudaPacketStage *stage = &slot->packets;
+
+  cj2k_cuda_queue_reserve(queue, &stage->work, set_arrays(slot->encoder, NULL, &stage->arrays));
+  set_arrays(slot->encoder, stage->work.data, &stage->arrays);
+}
+
+/* Makes room for the steps, and copies them to where the kernel reads them. */
+static void send_steps(Cj2kCudaPacketStage *stage, const Cj2kPacketSteps *packets,
+                       const Cj2kCudaQueue *queue)
+{
+  size_t size = packets->count * sizeof *packets->steps;
+
+  stage->end.host = stage->steps.host = true;
+  cj2k_cuda_queue_reserve(queue, &stage->end, sizeof(uint64_t));
+  cj2k_cuda_queue_reserve(queue, &stage->steps, MAX(size, 1));
+  if (size && cj2k_cuda_queue_ok(queue))
+    memcpy(stage->steps.data, packets->steps, size);
+}
+
+/* ---------------------------------------------------------------------------- launches --- */
+
+static Cj2kPacketSize *device_sizes(const Cj2kEncodeSlot *slot)
+{
+  return cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.device.data);
+}
+
+static Cj2kPacketSize *host_sizes(const Cj2kEncodeSlot *slot)
+{
+  return cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.host.data);
+}
+
+static void make_headers(Cj2kEncodeSlot *slot, const Cj2kCudaEncodeBlocks *blocks,
+                         const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaPacketLists *lists = &slot->encoder->packets;
+  const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
+  const Cj2kCudaHeaders headers = {.packets = lists->packets.data,
+                                   .num_packets = slot->encoder->plan->num_precincts,
+                                   .num_large = lists->num_large,
+                                   .blocks = blocks->coded,
+                                   .nodes = arrays->nodes,
+                                   .at = arrays->at,
+                                   .words = arrays->words,
+                                   .starts = arrays->starts,
+                                   .bytes = arrays->bytes,
+                                   .sizes = device_sizes(slot)};
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_headers(&headers, queue->stream));
+  cj2k_cuda_queue_mark(queue, "headers");
+}
+
+static void find_places(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
+  const Cj2kCudaPacketPlaces places = {.steps = slot->packets.steps.data,
+                                       .count = job->packets->count,
+                                       .behind_header = job->packets->behind_header,
+                                       .behind_all = job->packets->behind_all,
+                                       .room = job->size,
+                                       .sizes = device_sizes(slot),
+                                       .places = arrays->places,
+                                       .end = arrays->end,
+                                       .counts = slot->blocks.coded.device.data,
+                                       .host_end = slot->packets.end.data,
+                                       .host_sizes = host_sizes(slot),
+                                       .host_counts = slot->blocks.coded.host.data};
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_packet_places(&places, queue->stream));
+}
+
+static void put_packets(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaPacketLists *lists = &slot->encoder->packets;
+  const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
+  const Cj2kCudaPlacePackets place = {.blocks = slot->place.coded.coded,
+                                      .precincts = lists->precincts.data,
+                                      .starts = arrays->starts,
+                                      .num_blocks = slot->encoder->plan->num_blocks,
+                                      .num_pieces = lists->num_pieces,
+                                      .pieces = lists->pieces.data,
+                                      .sizes = device_sizes(slot),
+                                      .places = arrays->places,
+                                      .end = arrays->end,
+                                      .bytes = slot->blocks.bytes.device.data,
+                                      .headers = arrays->bytes,
+                                      .out = slot->place.codestream.data};
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_place_packets(&place, queue->stream));
+  cj2k_cuda_queue_mark(queue, "place");
+}
+
+/* --------------------------------------------------------------------------------- steps --- */
+
+void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  reserve(slot, queue);
+  if (cj2k_cuda_queue_ok(queue))
+    make_headers(slot, &slot->ht.job, queue);
+}
+
+/* True if the sizes of all packets are known. */
+static bool has_sizes(const Cj2kEncodeSlot *slot)
+{
+  const Cj2kPacketSize *sizes = host_sizes(slot);
+
+  for (uint32_t p = 0; p < slot->encoder->plan->num_precincts; p++)
+    if (sizes[p].header == CJ2K_CUDA_HEADER_LONG)
+      return false;
+  return true;
+}
+
+void cj2k_cuda_packets_coded(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  bool sized = slot->packets.sized && has_sizes(slot);
+
+  result->makes_packets = sized && slot->blocks.placed;
+  result->packet_sizes = sized ? host_sizes(slot) : NULL;
+}
+
+void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                             const Cj2kCudaQueue *queue)
+{
+  Cj2kCudaPacketStage *stage = &slot->packets;
+
+  send_steps(stage, job->packets, queue);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  if (job->again || !stage->current)
+    make_headers(slot, &slot->place.coded, queue);
+  stage->current = !job->again;
+  find_places(slot, job, queue);
+  put_packets(slot, queue);
+}
+
+const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot)
+{
+  const uint64_t *end = slot->packets.end.data;
+  return *end == CJ2K_CUDA_NO_ROOM ? NULL : host_sizes(slot);
+}
