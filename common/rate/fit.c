@@ -6,11 +6,16 @@
 #include <glib.h>
 
 /* Numbers of layouts in a search. Up to FIT_ROUNDS it continues until less than 1/LEAST_ROOM of the
- * budget is unused, then, up to MOST_ROUNDS, until less than 1/MUCH_ROOM is. */
+ * budget is unused, then, up to MOST_ROUNDS, until less than 1/MUCH_ROOM is. For HT blocks, of
+ * whose planes few are measured, less than 1/HT_ROOM will do, so that the first layout mostly does.
+ */
 #define FIT_ROUNDS  8
 #define MOST_ROUNDS 48
 #define LEAST_ROOM  4096
+#define HT_ROOM     2048
 #define MUCH_ROOM   512
+/* A budget of which so many bytes may be left is mostly used by the first layout. */
+#define FIRST_ROOM 48
 /* Iterations of the estimate of the bytes that are left for blocks. */
 #define HEADER_ROUNDS 6
 /* The first layout leaves so many bytes, and this part of the budget, but at most a third of what
@@ -94,10 +99,11 @@ static uint64_t next_bytes(uint64_t budget, const Try *last, uint64_t low, uint6
   return bytes;
 }
 
-/* True if so little of the budget is unused that another round is not worth its time. */
-static bool is_used(uint64_t budget, const Try *best, uint32_t round)
+/* Bytes that may be unused after a round. */
+static uint64_t room_after(const Cj2kFitTask *task, uint32_t round)
 {
-  return budget - best->total <= budget / (round < FIT_ROUNDS ? LEAST_ROOM : MUCH_ROOM);
+  uint64_t budget = task->ceilings->frame;
+  return budget / (round >= FIT_ROUNDS ? MUCH_ROOM : task->ht ? HT_ROOM : LEAST_ROOM);
 }
 
 Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
@@ -124,7 +130,7 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
       low = MAX(low, bytes);
     else
       high = MIN(high, last.bodies);
-    if (!best.slope || high <= low + 1 || is_used(budget, &best, round))
+    if (!best.slope || high <= low + 1 || budget - best.total <= room_after(task, round))
       break;
     bytes = next_bytes(budget, &last, low, high);
   }
@@ -137,11 +143,11 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
 bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
                     uint64_t header_bytes, uint64_t *least)
 {
-  uint64_t budget = task->ceilings->frame, bodies;
+  uint64_t budget = task->ceilings->frame, room = room_after(task, 0), bodies;
 
-  if (budget == UINT64_MAX)
+  if (budget == UINT64_MAX || room < FIRST_ROOM)
     return false;
-  *least = budget - budget / LEAST_ROOM; /* is_used() in round 0 */
+  *least = budget - room;
   return cj2k_hulls_take(hulls, first_bytes(task, hulls, selection, header_bytes), selection,
                          &bodies) > 0;
 }

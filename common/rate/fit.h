@@ -31,7 +31,7 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
                           Cj2kFit *fit);
 /* What cj2k_fit_frame would try first, for who finds its size in another way: it is the result if
  * it has *least bytes or more, and not more than the ceiling of the frame. false: there is no
- * ceiling, or it is not the result of a cut. */
+ * ceiling, or a small one, for which other tries would probably follow, or nothing is cut. */
 bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
                     uint64_t header_bytes, uint64_t *least);
 /* Call it after cj2k_fit_frame: raises the floors of components that exceed their ceilings, and
