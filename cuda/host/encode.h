@@ -108,7 +108,8 @@ typedef struct {
   cudaEvent_t begin, done;
   bool timed;                /* the times of `begin` and `done` have not been read yet */
   cudaEvent_t picture_ready; /* earlier work on the picture's own stream is done */
-  Cj2kCudaPair planes;       /* Cj2kCudaInputPlane; the host has what was sent last */
+  Cj2kCudaPair planes;       /* Cj2kCudaInputPlane; the host has those of the last picture */
+  bool planes_sent;          /* the device has them as well */
   uint32_t num_planes;
   uint8_t *alignments; /* of the planes for which the groups were made */
   Cj2kCudaMemory tops; /* Cj2kCudaTop */
@@ -279,6 +280,9 @@ void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot);
 /* Begins work on a picture: its planes, its own stream. If the picture must be uploaded, returns an
  * area for each plane, which the caller frees with g_free(); else NULL. */
 Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+/* Sends the addresses of its planes, unless the device has them; before kernels read the picture.
+ */
+void cj2k_cuda_transform_send_planes(Cj2kEncodeSlot *slot);
 /* Top levels, or the levels below, of one group. */
 void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                            const Cj2kCudaTopGroup *group, Cj2kCudaLevelRun run,
