@@ -171,7 +171,7 @@ typedef struct {
 typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride; /* only blocks b with b % stride == 0 are measured (1: all); the results of the
-                      others are 0 */
+                      others are 0, or anything if code() has measured them as likely */
   uint8_t first_plane; /* lengths are measured at planes first_plane .. first_plane + num_planes - 1
                         */
   uint8_t num_planes;
@@ -249,8 +249,9 @@ typedef struct {
       *band_errors; /* measure: squared quantisation error of each band at plane 0 in (step/1024)^2,
                        against the unquantised coefficients: e = q ? trunc ((t - q - 0.5f) *
                        1024.0f) : trunc (t * 1024.0f), t = |v| * inv_scale in fp32, sum of e^2 */
-  uint64_t saturated;                  /* coefficients clipped to Mb bit-planes */
-  uint64_t unlike;                     /* place: blocks that were not as long as measured */
+  uint64_t saturated; /* coefficients clipped to Mb bit-planes; not what code() has measured as
+                         likely, because it has counted them itself */
+  uint64_t unlike;    /* place: blocks that were not as long as measured */
   double ms_transform, ms_block_coder; /* of this step */
 } Cj2kEncodeResult;
 
