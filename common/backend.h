@@ -172,7 +172,7 @@ typedef struct {
 typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride; /* only blocks b with b % stride == 0 are measured (1: all); the results of the
-                      others are 0 */
+                      others are 0, or anything if code() has measured them as likely */
   uint8_t first_plane; /* lengths are measured at planes first_plane .. first_plane + num_planes - 1
                         */
   uint8_t num_planes;
@@ -201,8 +201,9 @@ typedef struct {
                                   only, for all blocks */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
-  bool packet_sizes; /* HT, all blocks: packet_sizes may be filled, with all blocks in the only layer
-                      */
+  bool
+      packet_sizes; /* HT, all blocks: packet_sizes may be filled, with all blocks in the only layer
+                     */
   const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
                                    a stride, with these quantisers. The back end may do so at once,
                                    so that the host waits once for both; NULL: not known */
@@ -247,20 +248,21 @@ typedef struct {
                            has not summed them */
   const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
   bool placed;          /* code: the bytes are left to place(), there is no gather() */
-  bool keeps_room; /* code, HT: place() can code blocks again, each into the room that it has */
+  bool keeps_room;    /* code, HT: place() can code blocks again, each into the room that it has */
   bool makes_packets; /* code: place() can make the packets */
-  const Cj2kPacketSize *packet_sizes; /* code, with packet_sizes; place, with `packets`: by precinct.
-                                         NULL: not made, because a header is longer than any is
-                                         expected, or all packets do not fit into `size` */
-  uint32_t *ht_lengths;     /* measure: [block][num_planes] exact cleanup bytes */
+  const Cj2kPacketSize *packet_sizes; /* code, with packet_sizes; place, with `packets`: by
+                                         precinct. NULL: not made, because a header is longer than
+                                         any is expected, or all packets do not fit into `size` */
+  uint32_t *ht_lengths;               /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions; /* measure: [block][num_planes] decrease of the block's squared error,
                                in (step/16)^2, as cj2k_ht_cleanup_distortion defines it */
   uint64_t
       *band_errors; /* measure: squared quantisation error of each band at plane 0 in (step/1024)^2,
                        against the unquantised coefficients: e = q ? trunc ((t - q - 0.5f) *
                        1024.0f) : trunc (t * 1024.0f), t = |v| * inv_scale in fp32, sum of e^2 */
-  uint64_t saturated;                  /* coefficients clipped to Mb bit-planes */
-  uint64_t unlike;                     /* place: blocks that were not as long as measured */
+  uint64_t saturated; /* coefficients clipped to Mb bit-planes; not what code() has measured as
+                         likely, because it has counted them itself */
+  uint64_t unlike;    /* place: blocks that were not as long as measured */
   double ms_transform, ms_block_coder; /* of this step */
 } Cj2kEncodeResult;
 

@@ -148,10 +148,8 @@ static Cj2kStatus make_packets(Cj2kEncoderFrame *frame, bool *accepted)
   if (!cj2k_codestream_list_steps(layout->writer, quantisation, &steps))
     return CJ2K_OK;
   cj2k_output_reserve(frame->output, layout->expected.most);
-  const Cj2kPlaceJob job = {
-      .packets = &steps, .out = bytes->data, .size = layout->expected.most};
-  Cj2kStatus status =
-      cj2k_coder_place_packets(&frame->rate.coder, &job, &sizes, &frame->error);
+  const Cj2kPlaceJob job = {.packets = &steps, .out = bytes->data, .size = layout->expected.most};
+  Cj2kStatus status = cj2k_coder_place_packets(&frame->rate.coder, &job, &sizes, &frame->error);
   if (status != CJ2K_OK || !sizes)
     return status;
   gint64 start = g_get_monotonic_time();

@@ -15,9 +15,9 @@ typedef struct {
   const Cj2kEncodeBackend *backend;
   void *data; /* the back end's object */
   Cj2kEncodeSlot *slot;
-  bool may_place;  /* the frame is written as a whole, so that place() may bring its bytes */
-  bool placed;     /* code() has left them to it */
-  bool keeps_room; /* place() can code blocks again */
+  bool may_place;     /* the frame is written as a whole, so that place() may bring its bytes */
+  bool placed;        /* code() has left them to it */
+  bool keeps_room;    /* place() can code blocks again */
   bool makes_packets; /* place() can make packets as well */
   const Cj2kAgainJob *again; /* those that it is left to code; NULL: none */
   bool gathering;            /* gather or place have begun; the next verb waits for it */
@@ -42,8 +42,8 @@ typedef struct {
   const Cj2kPassLength *passes;
   const uint32_t *header_bits; /* in place of passes; NULL: not made */
   const Cj2kHullPoint *points;
-  Cj2kSlopeSums slopes; /* bytes NULL: the back end has not computed the sums */
-  const uint8_t *bytes; /* NULL: fetched by gather or place */
+  Cj2kSlopeSums slopes;               /* bytes NULL: the back end has not computed the sums */
+  const uint8_t *bytes;               /* NULL: fetched by gather or place */
   const Cj2kPacketSize *packet_sizes; /* as in Cj2kEncodeResult */
 } Cj2kCodedBlocks;
 

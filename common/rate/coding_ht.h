@@ -35,8 +35,8 @@ Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
  * input those of another layout of the frame, 0: unknown; on output those of this layout. */
 Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
                                  uint64_t *header_bytes);
-/* If the layout is from sizes that the back end knows, leaves the packets to it, or has the host make
- * them. Call it when rate control is done. */
+/* If the layout is from sizes that the back end knows, leaves the packets to it, or has the host
+ * make them. Call it when rate control is done. */
 Cj2kStatus cj2k_ht_finish_layout(Cj2kRateFrame *frame);
 /* Chooses planes as above and has place() code and lay them out, if it can, and if the frame will
  * surely be left as it is then. header_bytes: as above. */

@@ -310,7 +310,7 @@ static Cj2kStatus control(Cj2kRateFrame *frame)
     status = reduce(frame, &search.coded, search.recalled, &header_bytes);
   if (status == CJ2K_OK && !frame->layout.expected.left &&
       (cj2k_compares_steps(frame, search.recalled) ||
-                            is_badly_used(frame, search.recalled, reduced, header_bytes)))
+       is_badly_used(frame, search.recalled, reduced, header_bytes)))
     status = compare(frame, &search);
   return status;
 }

@@ -32,9 +32,9 @@ void cj2k_ht_blocks_choose(Cj2kHtBlocks *ht, const Cj2kPlan *plan, uint32_t firs
 void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                              const Cj2kFrameQuantiser *quantisers, uint32_t first_plane,
                              uint32_t num_planes, const Cj2kSelection *selection);
-/* True if the chosen blocks, of these lengths, can be coded into the room that they have: all were coded last with
- * these quantisers, none has become longer, and those that stay at plane 0 are as long as they
- * were.
+/* True if the chosen blocks, of these lengths, can be coded into the room that they have: all were
+ * coded last with these quantisers, none has become longer, and those that stay at plane 0 are as
+ * long as they were.
  */
 bool cj2k_ht_blocks_have_room(const Cj2kHtBlocks *ht, const Cj2kPlan *plan,
                               const Cj2kFrameQuantiser *quantisers, const uint32_t *lengths);

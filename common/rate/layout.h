@@ -33,10 +33,10 @@ typedef struct {
   uint8_t *retained; /* [layer][block]: number of passes in layers 0..layer */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size; /* of the last layout */
-  bool sized; /* the last layout was from sizes: the host has no packet headers */
+  bool sized;              /* the last layout was from sizes: the host has no packet headers */
   bool as_listed; /* then: packets follow each other as cj2k_codestream_list_steps() says */
   Cj2kExpectedSize expected; /* of the layout that the back end makes */
-  double ms;               /* time that layouts took */
+  double ms;                 /* time that layouts took */
 } Cj2kFrameLayout;
 
 Cj2kStatus cj2k_layout_init(Cj2kFrameLayout *layout, Cj2kPlan *plan, const Cj2kLayers *layers,

@@ -56,7 +56,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->best = encoder->ht && params->rate_effort == CJ2K_EFFORT_BEST && plan->num_tile_comps &&
                   !plan->tile_comps[0].reversible;
   /* One frame in flight may spin for the sake of latency; several would keep a core busy each. */
-  encoder->blocking = params->frames_in_flight > 1;
+  encoder->blocking = encoder->timeline.sparing = params->frames_in_flight > 1;
   encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
   cj2k_spin_join();
   encoder->lists.groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
@@ -90,7 +90,7 @@ static void set_in_flight(void *data, uint32_t frames_in_flight)
   Cj2kCudaEncoder *encoder = data;
 
   encoder->device.one_in_flight = frames_in_flight == 1;
-  encoder->blocking = frames_in_flight > 1;
+  encoder->blocking = encoder->timeline.sparing = frames_in_flight > 1;
   encoder->launches_late = frames_in_flight > 3;
   if (!cj2k_cuda_enter(&encoder->device))
     return; /* the next frame says so */

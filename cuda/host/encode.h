@@ -119,7 +119,8 @@ typedef struct {
   cudaEvent_t begin, done;
   bool timed;                /* the times of `begin` and `done` have not been read yet */
   cudaEvent_t picture_ready; /* earlier work on the picture's own stream is done */
-  Cj2kCudaPair planes;       /* Cj2kCudaInputPlane; the host has what was sent last */
+  Cj2kCudaPair planes;       /* Cj2kCudaInputPlane; the host has those of the last picture */
+  bool planes_sent;          /* the device has them as well */
   uint32_t num_planes;
   uint8_t *alignments; /* of the planes for which the groups were made */
   Cj2kCudaMemory tops; /* Cj2kCudaTop */
@@ -154,6 +155,8 @@ typedef struct {
   bool found;           /* it is what measure() has asked for */
   cudaEvent_t coded;    /* one frame in flight: blocks are coded, and are being measured */
   Cj2kCudaMemory scratch;
+  uint32_t scratch_bits;    /* for each sample, the most so far */
+  Cj2kCudaGraph steps[2];   /* code() in one call; [1]: what is likely is measured, too */
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, distortions, lengths */
@@ -317,6 +320,9 @@ void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot);
 /* Begins work on a picture: its planes, its own stream. If the picture must be uploaded, returns an
  * area for each plane, which the caller frees with g_free(); else NULL. */
 Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+/* Sends the addresses of its planes, unless the device has them; before kernels read the picture.
+ */
+void cj2k_cuda_transform_send_planes(Cj2kEncodeSlot *slot);
 /* Top levels, or the levels below, of one group. */
 void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                            const Cj2kCudaTopGroup *group, Cj2kCudaLevelRun run,
@@ -344,7 +350,8 @@ void cj2k_cuda_upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                            const Cj2kCudaPlaneArea *areas, uint32_t done, uint32_t rows);
 
 /* encode_blocks.c */
-/* Begins a step of the block coder: events, marks, quantisers. */
+/* Begins a step of the block coder: events and marks; begin: quantisers as well. */
+void cj2k_cuda_blocks_start(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue);
 void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
                             const Cj2kCudaQueue *queue);
 /* Are these the quantisers that were sent last? */
@@ -365,6 +372,8 @@ void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array
 bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 
 /* encode_packets.c: */
+/* Makes room for what follows. */
+void cj2k_cuda_packets_reserve(Cj2kEncodeSlot *slot);
 /* Makes the headers of all packets, and their sizes. */
 void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue);
 /* The results of code(). */
@@ -380,14 +389,23 @@ const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);
 Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* Bytes of the records of coded blocks, with counts and sizes of packets. */
 size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot);
-/* Begins a step for HT blocks on `queue`. */
+/* Begins a step for HT blocks on `queue`; cj2k_cuda_ht_prepare comes before their kernels. */
 void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
                         const Cj2kCudaQueue *queue);
+/* Sends the quantisers, unless the device has them, and sets `size` bytes of counters on the device
+ * to 0, with one launch. */
+void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
+                          const Cj2kCudaQueue *queue);
 /* Reserves the scratch memory of code(). Returns its bits for each sample. */
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
+/* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */
 Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts,
                                       uint32_t num_planes);
+/* Measures what the next step is likely to ask for, behind the blocks that code() codes. prepare:
+ * makes room for it. */
+void cj2k_cuda_ht_prepare_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
+void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
 /* encode_ht_lists.c: steps for lists of blocks. */
 void cj2k_cuda_encode_measure_list(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
 void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);

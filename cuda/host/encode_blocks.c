@@ -141,12 +141,17 @@ bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot,
                  slot->encoder->plan->num_bands * sizeof *quantisers);
 }
 
-void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
-                            const Cj2kCudaQueue *queue)
+void cj2k_cuda_blocks_start(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 {
   if (slot->timed)
     cj2k_cuda_queue_record(queue, slot->blocks.started);
   cj2k_cuda_queue_mark(queue, NULL);
+}
+
+void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
+                            const Cj2kCudaQueue *queue)
+{
+  cj2k_cuda_blocks_start(slot, queue);
   cj2k_cuda_blocks_send(queue, &slot->blocks.quantisers, quantisers,
                         slot->encoder->plan->num_bands * sizeof *quantisers,
                         &slot->blocks.quantisers_sent);
@@ -205,6 +210,8 @@ static void wait_for_step(Cj2kEncodeSlot *slot)
 {
   bool found = slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found;
 
+  if (found && slot->encoder->blocking)
+    return; /* that was waited for after code() */
   if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
     CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
   else if (slot->encoder->ht)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* BLOCK CODER for HT: measuring and coding; with one frame in flight coding begins while the rest
- * of the picture is still being uploaded. */
+/* BLOCK CODER for HT: coding; with one frame in flight it begins while the rest of the picture is
+ * still being uploaded. */
 #include "encode.h"
+
+#include <string.h>
 
 /* ------------------------------------------------------------------------------- stage --- */
 
@@ -22,6 +24,8 @@ void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
 void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
 {
   cj2k_cuda_destroy_event(slot->ht.coded);
+  for (guint i = 0; i < G_N_ELEMENTS(slot->ht.steps); i++)
+    cj2k_cuda_graph_free(&slot->ht.steps[i]);
   cj2k_cuda_release_pair(&slot->ht.choices);
   cj2k_cuda_release_pair(&slot->ht.again);
   cj2k_cuda_release_pair(&slot->ht.measured);
@@ -33,6 +37,8 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
                         const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaEncoder *encoder = slot->encoder;
+  Cj2kCudaBlockStage *stage = &slot->blocks;
+  size_t size = encoder->plan->num_bands * sizeof *quantisers;
 
   slot->ht.listed = false;
   slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = encoder->lists.blocks.data,
@@ -42,131 +48,24 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
                                         .quantisers = slot->blocks.quantisers.device.data,
                                         .num_blocks = encoder->plan->num_blocks,
                                         .stride = stride};
-  slot->ht.all_coded = slot->ht.all_coded && cj2k_cuda_blocks_has_quantisers(slot, quantisers);
-  cj2k_cuda_blocks_begin(slot, quantisers, queue);
-}
-
-/* ----------------------------------------------------------------------------- measure --- */
-
-/* Sizes of the parts of the result of measuring: counts, band errors, distortions, lengths. */
-static size_t band_errors_size(const Cj2kEncodeSlot *slot)
-{
-  return slot->encoder->plan->num_bands * sizeof(uint64_t);
-}
-
-static size_t distortions_size(const Cj2kEncodeSlot *slot, uint32_t planes)
-{
-  return (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint64_t);
-}
-
-static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
-{
-  return sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot) + distortions_size(slot, planes) +
-         (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
-}
-
-Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes)
-{
-  char *band_errors = (char *)counts + sizeof(Cj2kCudaEncodeCounts);
-  char *distortions = band_errors + band_errors_size(slot);
-
-  return (Cj2kCudaMeasure){
-      .num_planes = num_planes,
-      .lengths = (uint32_t *)(void *)(distortions + distortions_size(slot, num_planes)),
-      .distortions = (uint64_t *)(void *)distortions,
-      .band_errors = (uint64_t *)(void *)band_errors};
-}
-
-/* Measures all blocks of *blocks, or those of the stride, and downloads the results. */
-static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
-                        Cj2kCudaEncodeBlocks *blocks)
-{
-  const Cj2kCudaQueue *queue = &slot->queue;
-  const Cj2kCudaPair *measured = &slot->ht.measured;
-  size_t size = measured_size(slot, job->num_planes);
-
-  /* Blocks that the stride skips have zeros. */
-  CJ2K_CUDA_DO(queue, cudaMemsetAsync(measured->device.data, 0, size, queue->stream));
-  blocks->counts = measured->device.data;
-  blocks->measure = cj2k_cuda_ht_measured(slot, blocks->counts, job->num_planes);
-  blocks->measure.first_plane = job->first_plane;
-  if (!job->distortions)
-    blocks->measure.distortions = NULL;
-  if (job->num_planes)
-    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
-  if (job->band_errors || !job->num_planes)
-    CJ2K_CUDA_DO(queue, cj2k_cuda_band_errors(blocks, queue->stream));
-  cj2k_cuda_queue_mark(queue, "measure");
-  CJ2K_CUDA_DO(
-      queue, cj2k_cuda_copy_small(measured->host.data, measured->device.data, size, queue->stream));
-  cj2k_cuda_queue_mark(queue, "download");
-}
-
-/* Makes room for the results of a measurement. */
-static void reserve_measured(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
-{
-  slot->ht.num_planes = job->num_planes;
-  cj2k_cuda_queue_reserve_pair(&slot->queue, &slot->ht.measured,
-                               measured_size(slot, job->num_planes));
-}
-
-/* Measures what the next step is likely to ask for, behind the blocks that are being coded. */
-static void measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
-{
-  Cj2kCudaEncodeBlocks blocks = slot->ht.job;
-
-  slot->ht.ahead = (Cj2kMeasureJob){0};
-  if (!job)
+  cj2k_cuda_blocks_start(slot, queue);
+  if (cj2k_cuda_blocks_has_quantisers(slot, quantisers))
     return;
-  if (!slot->encoder->blocking)
-    cj2k_cuda_queue_record(&slot->queue, slot->ht.coded);
-  reserve_measured(slot, job);
-  if (!cj2k_cuda_queue_ok(&slot->queue))
-    return;
-  blocks.stride = job->stride;
-  measure_all(slot, job, &blocks);
-  slot->ht.ahead = *job;
+  slot->ht.all_coded = stage->quantisers_sent = false;
+  memcpy(stage->quantisers.host.data, quantisers, size);
 }
 
-/* Has code() measured what is asked for? */
-static bool is_measured(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
+                          const Cj2kCudaQueue *queue)
 {
-  const Cj2kMeasureJob *ahead = &slot->ht.ahead;
+  const Cj2kCudaPair *quantisers = &slot->blocks.quantisers;
+  size_t sent = slot->encoder->plan->num_bands * sizeof(Cj2kFrameQuantiser);
 
-  return ahead->num_planes && ahead->stride == job->stride && !job->blocks &&
-         ahead->first_plane == job->first_plane && ahead->num_planes == job->num_planes &&
-         ahead->distortions == job->distortions && !job->band_errors &&
-         cj2k_cuda_blocks_has_quantisers(slot, job->quantisers);
-}
-
-void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
-{
-  const Cj2kCudaQueue *queue = &slot->queue;
-
-  slot->ht.found = is_measured(slot, job);
-  if (slot->ht.found)
-    return;
-  slot->ht.ahead = (Cj2kMeasureJob){0};
-  reserve_measured(slot, job);
-  cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
-  if (!cj2k_cuda_queue_ok(queue))
-    return;
-  if (job->blocks)
-    cj2k_cuda_encode_measure_list(slot, job);
-  else
-    measure_all(slot, job, &slot->ht.job);
-  cj2k_cuda_queue_record(queue, slot->blocks.done);
-}
-
-void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
-{
-  Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
-  Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes);
-
-  result->saturated = counts->saturated;
-  result->band_errors = measured.band_errors;
-  result->ht_distortions = measured.distortions;
-  result->ht_lengths = measured.lengths;
+  if (slot->blocks.quantisers_sent)
+    sent = 0;
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_and_clear(quantisers->device.data, quantisers->host.data, sent,
+                                               counters, size, queue->stream));
+  slot->blocks.quantisers_sent |= cj2k_cuda_queue_ok(queue);
 }
 
 /* ------------------------------------------------------------ code, one frame in flight --- */
@@ -308,8 +207,8 @@ static void copy_parts(Cj2kEncodeSlot *slot)
 static size_t records_size(const Cj2kEncodeSlot *slot)
 {
   size_t blocks = slot->encoder->plan->num_blocks;
-  size_t size = sizeof(Cj2kCudaEncodeCounts) +
-                blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
+  size_t size =
+      sizeof(Cj2kCudaEncodeCounts) + blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
 
   return (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
 }
@@ -364,49 +263,114 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from)
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaPair *coded = &slot->blocks.coded, *bytes = &slot->blocks.bytes;
 
-  if (slot->latency.coder.stream) {
+  if (slot->latency.coder.stream)
     CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
                                              cj2k_cuda_ht_coded_size(slot), queue->stream));
-    return;
-  }
-  cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, cj2k_cuda_ht_coded_size(slot));
-  if (slot->blocks.fetched > from && !slot->blocks.placed)
+  else
+    cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, cj2k_cuda_ht_coded_size(slot));
+  if (!slot->latency.coder.stream && slot->blocks.fetched > from && !slot->blocks.placed)
     cj2k_cuda_queue_download(queue, &bytes->host, &bytes->device, from, slot->blocks.fetched);
+  cj2k_cuda_queue_mark(queue, "download");
 }
 
-/* Codes, and starts the download of records and of the first `fetched` bytes; the first `from`
- * bytes are already on the host. */
-static void launch(Cj2kEncodeSlot *slot, uint64_t from)
+/* Codes all blocks, or those of a stride. */
+static void code_all(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaQueue *coder = cj2k_cuda_encode_coder(slot);
-  Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  size_t cleared = blocks->stride > 1 ? cj2k_cuda_ht_coded_size(slot) : sizeof *blocks->counts;
+
+  cj2k_cuda_ht_prepare(slot, slot->blocks.coded.device.data, cleared, coder ? coder : queue);
+  if (coder) {
+    code_in_slices(slot);
+    return;
+  }
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(blocks, queue->stream));
+  cj2k_cuda_queue_mark(queue, "code");
+}
+
+/* Sets where bytes go. */
+static void set_bytes(Cj2kEncodeSlot *slot)
+{
   const Cj2kCudaPair *bytes = &slot->blocks.bytes;
 
   reserve_bytes(slot);
-  if (!cj2k_cuda_queue_ok(queue))
-    return;
-  blocks->bytes = writes_to_host(slot) ? bytes->host.data : bytes->device.data;
+  slot->ht.job.bytes = writes_to_host(slot) ? bytes->host.data : bytes->device.data;
   slot->blocks.fetched = MIN(slot->blocks.fetched, bytes->device.size);
+}
+
+/* Codes, measures what is likely to be asked for (NULL: nothing), and starts the download of
+ * records and of the first `fetched` bytes; the first `from` bytes are already on the host. With
+ * several frames in flight the host waits once for all, and the download comes last: it may have to
+ * wait for those of other frames, and the measuring kernel would wait with it. */
+static void launch(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t from)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+
   if (slot->ht.num_again) {
     code_some_again(slot);
-  } else {
-    CJ2K_CUDA_DO(queue,
-                 cudaMemsetAsync(slot->blocks.coded.device.data, 0,
-                                 blocks->stride > 1 ? cj2k_cuda_ht_coded_size(slot)
-                                                    : sizeof *blocks->counts,
-                                 (coder ? coder : queue)->stream));
-    if (coder)
-      code_in_slices(slot);
-    else
-      CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(blocks, queue->stream));
-  }
-  if (!coder)
     cj2k_cuda_queue_mark(queue, "code");
+  } else {
+    code_all(slot);
+  }
   if (slot->packets.sized)
     cj2k_cuda_packets_code(slot, queue);
+  if (likely && slot->encoder->blocking)
+    cj2k_cuda_ht_measure_ahead(slot, likely);
   download(slot, from);
-  cj2k_cuda_queue_mark(queue, "download");
+}
+
+/* ----------------------------------------------------------------- code, with one call --- */
+
+/* What is launched for a frame by itself. */
+typedef struct {
+  Cj2kEncodeSlot *slot;
+  const Cj2kMeasureJob *likely;
+} Step;
+
+/* The quantisers are mostly others in each frame, if there is a budget: they are always sent. */
+static cudaError_t launch_step(void *ctx)
+{
+  const Step *step = ctx;
+  Cj2kEncodeSlot *slot = step->slot;
+
+  slot->status = cudaSuccess;
+  slot->blocks.quantisers_sent = false;
+  launch(slot, step->likely, 0);
+  return slot->status;
+}
+
+/* Is it the same that is launched for the next frame? */
+static bool is_regular(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  bool no_bytes = slot->blocks.placed || slot->latency.coder.stream || !slot->blocks.fetched;
+
+  return no_bytes && !job->choices && job->stride == 1 && !cj2k_cuda_encode_coder(slot) &&
+         !slot->marks.timeline->trace;
+}
+
+/* launch() of a frame that is_regular(). */
+static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
+{
+  const Cj2kMeasureJob *ahead = slot->encoder->blocking ? likely : NULL;
+  const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  Cj2kCudaGraph *graph = &slot->ht.steps[ahead != NULL];
+  Step step = {slot, ahead};
+  const uint64_t key[] = {(uintptr_t)blocks->scratch,
+                          blocks->scratch_bits,
+                          (uintptr_t)blocks->bytes,
+                          blocks->capacity,
+                          slot->packets.sized ? (uintptr_t)slot->packets.work.data : 0,
+                          ahead ? (uintptr_t)slot->ht.measured.host.data : 0,
+                          ahead ? ahead->stride : 0,
+                          ahead ? ahead->first_plane : 0,
+                          ahead ? ahead->num_planes : 0,
+                          ahead ? ahead->distortions : 0};
+
+  cj2k_cuda_graph_follow(graph, key, G_N_ELEMENTS(key));
+  slot->status = cj2k_cuda_graph_run(graph, slot->queue.stream, launch_step, &step);
+  slot->blocks.quantisers_sent = cj2k_cuda_queue_ok(&slot->queue);
 }
 
 /* Lists the blocks whose choice differs from the one they were coded with, unless they are half of
@@ -442,12 +406,36 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t 
 
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
 {
-  uint32_t bits = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, quantisers));
+  uint32_t needed = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, quantisers));
+  uint32_t bits = MAX(needed, slot->ht.scratch_bits);
 
+  /* More do no harm, and launches stay the same if frames need more in turn. */
+  slot->ht.scratch_bits = bits;
   cj2k_cuda_queue_reserve(
       &slot->queue, &slot->ht.scratch,
       CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, slot->encoder->plan->num_blocks));
   return bits;
+}
+
+/* Launches all of a step. With one frame in flight the host need not wait for what is measured. */
+static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t from)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+
+  set_bytes(slot);
+  cj2k_cuda_ht_prepare_ahead(slot, job->likely);
+  if (slot->packets.sized)
+    cj2k_cuda_packets_reserve(slot);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  if (is_regular(slot, job))
+    launch_graph(slot, job->likely);
+  else
+    launch(slot, job->likely, from);
+  if (!job->likely || slot->encoder->blocking)
+    return;
+  cj2k_cuda_queue_record(queue, slot->ht.coded);
+  cj2k_cuda_ht_measure_ahead(slot, job->likely);
 }
 
 void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
@@ -481,8 +469,7 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   ht->all_coded = !job->choices && job->stride == 1;
   slot->packets.sized = job->packet_sizes && ht->all_coded && slot->encoder->packets.made;
   slot->packets.current = slot->packets.sized;
-  launch(slot, from);
-  measure_ahead(slot, job->likely);
+  launch_job(slot, job, from);
   cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
 }
 
@@ -518,6 +505,14 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(slot->latency.copier.stream));
 }
 
+/* Codes all blocks once more. */
+static void launch_all_again(Cj2kEncodeSlot *slot)
+{
+  set_bytes(slot);
+  if (cj2k_cuda_queue_ok(&slot->queue))
+    launch(slot, NULL, 0);
+}
+
 /* Makes more room after the bytes did not fit, and codes again. */
 static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
 {
@@ -534,7 +529,7 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   if (slot->ht.listed)
     cj2k_cuda_encode_list_again(slot);
   else
-    launch(slot, 0);
+    launch_all_again(slot);
   cj2k_cuda_queue_record(queue, slot->blocks.done);
   slot->ht.ahead = (Cj2kMeasureJob){0}; /* so that the wait is for this event */
   cj2k_cuda_encode_ht_wait(slot);

@@ -33,7 +33,7 @@ void cj2k_cuda_encode_measure_list(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *j
   blocks->measure.first_plane = job->first_plane;
   if (!job->distortions)
     blocks->measure.distortions = NULL;
-  CJ2K_CUDA_DO(queue, cudaMemsetAsync(blocks->counts, 0, sizeof *blocks->counts, queue->stream));
+  cj2k_cuda_ht_prepare(slot, blocks->counts, sizeof *blocks->counts, queue);
   if (job->num_planes && job->num_blocks)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
   CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(measured->host.data, blocks->counts,
@@ -63,7 +63,7 @@ void cj2k_cuda_encode_list_again(Cj2kEncodeSlot *slot)
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
 
   set_output(slot);
-  CJ2K_CUDA_DO(queue, cudaMemsetAsync(blocks->counts, 0, sizeof *blocks->counts, queue->stream));
+  cj2k_cuda_ht_prepare(slot, blocks->counts, sizeof *blocks->counts, queue);
   if (blocks->num_blocks)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(blocks, queue->stream));
   CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(slot->blocks.coded.host.data, blocks->counts,
@@ -79,7 +79,7 @@ void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, job->quantisers);
 
   ht->num_again = slot->latency.num_parts = 0;
-  slot->blocks.placed = false;
+  slot->blocks.placed = slot->packets.sized = false;
   ht->all_coded = false;
   ht->ahead = (Cj2kMeasureJob){0};
   cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);

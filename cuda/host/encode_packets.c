@@ -5,8 +5,8 @@
  * bits of each code-block, and of rate control's last choice nothing has to be sent: it is in the
  * records of the blocks that have been coded again.
  */
-#include "encode_headers.h"
 #include "encode.h"
+#include "encode_headers.h"
 
 #include <string.h>
 
@@ -32,8 +32,7 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
   for (guint i = 0; i < G_N_ELEMENTS(arrays); i++) {
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(arrays[i].memory, MAX(arrays[i].size, 1)));
     if (arrays[i].size)
-      CJ2K_CUDA_TRY(result,
-                    cj2k_cuda_send(arrays[i].memory->data, arrays[i].data, arrays[i].size));
+      CJ2K_CUDA_TRY(result, cj2k_cuda_send(arrays[i].memory->data, arrays[i].data, arrays[i].size));
   }
   lists->made = result == cudaSuccess;
   cj2k_cuda_header_tables_clear(&tables);
@@ -82,12 +81,12 @@ static size_t set_arrays(const Cj2kCudaEncoder *encoder, char *base, Cj2kCudaPac
   return used;
 }
 
-/* Makes room for all arrays. */
-static void reserve(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+void cj2k_cuda_packets_reserve(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaPacketStage *stage = &slot->packets;
 
-  cj2k_cuda_queue_reserve(queue, &stage->work, set_arrays(slot->encoder, NULL, &stage->arrays));
+  cj2k_cuda_queue_reserve(&slot->queue, &stage->work,
+                          set_arrays(slot->encoder, NULL, &stage->arrays));
   set_arrays(slot->encoder, stage->work.data, &stage->arrays);
 }
 
@@ -180,9 +179,7 @@ static void put_packets(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 
 void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 {
-  reserve(slot, queue);
-  if (cj2k_cuda_queue_ok(queue))
-    make_headers(slot, &slot->ht.job, queue);
+  make_headers(slot, &slot->ht.job, queue);
 }
 
 /* True if the sizes of all packets are known. */

@@ -93,6 +93,7 @@ void cj2k_cuda_encode_transform_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJo
   slot->latency.quiet = true;
   slot->latency.in_slices = false;
   Cj2kCudaPlaneArea *areas = cj2k_cuda_transform_begin(slot, job);
+  cj2k_cuda_transform_send_planes(slot);
   cj2k_cuda_queue_mark(queue, NULL);
   if (areas && cj2k_cuda_queue_ok(queue))
     cj2k_cuda_upload_rows(slot, job, areas, done, rows);

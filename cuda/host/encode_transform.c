@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+static bool on_device(const Cj2kTransformJob *job)
+{
+  return job->picture->memory == CJ2K_MEMORY_CUDA;
+}
+
 /* ------------------------------------------------------------------------------- levels --- */
 
 /* Describes the level that decomposes resolution r of a tile-component; at r = 0 there is no
@@ -216,8 +221,8 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob 
   return result;
 }
 
-/* Sends the addresses of planes to the device, and makes the groups again if a different alignment
- * allows other ways to load. */
+/* Notes the addresses of planes, and makes the groups again if a different alignment allows other
+ * ways to load. */
 static void set_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                        const Cj2kCudaInputPlane *planes)
 {
@@ -240,12 +245,25 @@ static void set_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
     stage->alignments[i] = alignment;
   }
   memcpy(stage->planes.host.data, planes, size);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(stage->planes.device.data, stage->planes.host.data, size,
-                                           queue->stream));
-  if (realigned && cj2k_cuda_queue_ok(queue))
+  stage->planes_sent = false;
+  if (realigned)
     list_tops(slot, job);
   if (!cj2k_cuda_queue_ok(queue))
-    stage->num_planes = 0; /* the device has not got it: all is sent again with the next picture */
+    stage->num_planes = 0; /* the groups are made again with the next picture */
+}
+
+void cj2k_cuda_transform_send_planes(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaTransformStage *stage = &slot->transform;
+  const Cj2kCudaPair *planes = &stage->planes;
+
+  if (!cj2k_cuda_queue_ok(queue) || stage->planes_sent)
+    return;
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_copy_small(planes->device.data, planes->host.data,
+                                    stage->num_planes * sizeof(Cj2kCudaInputPlane), queue->stream));
+  stage->planes_sent = cj2k_cuda_queue_ok(queue);
 }
 
 /* --------------------------------------------------------------------------- all levels --- */
@@ -337,6 +355,7 @@ static void transform_slices(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, 
 typedef struct {
   Cj2kEncodeSlot *slot;
   const Cj2kTransformJob *job;
+  bool send_planes; /* even if the device has them */
 } WholePicture;
 
 static cudaError_t launch_whole(void *ctx)
@@ -345,26 +364,33 @@ static cudaError_t launch_whole(void *ctx)
   Cj2kEncodeSlot *slot = whole->slot;
 
   slot->status = cudaSuccess;
+  slot->transform.planes_sent &= !whole->send_planes;
+  cj2k_cuda_transform_send_planes(slot);
   transform_slices(slot, whole->job, 0, slot->encoder->slices.count);
   transform_levels(slot, slot->encoder->slices.levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
   return slot->status;
 }
 
-/* With one call, if nothing has to be done in between. */
+/* With one call, if nothing has to be done in between. Pictures in device memory mostly come from a
+ * pool, so that their planes are others in each frame: the graph always sends those. */
 static void transform_whole(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
-  WholePicture whole = {slot, job};
-  const uint64_t key[] = {slot->encoder->slices.count, job->rgb_to_xyz};
+  WholePicture whole = {slot, job, false};
+  const uint64_t key[] = {slot->encoder->slices.count, job->rgb_to_xyz, on_device(job)};
 
+  if (!on_device(job))
+    cj2k_cuda_transform_send_planes(slot);
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
   if (slot->marks.timeline->trace || cj2k_cuda_encode_coder(slot)) {
     launch_whole(&whole);
     return;
   }
+  whole.send_planes = on_device(job);
   cj2k_cuda_graph_follow(&slot->transform.whole, key, G_N_ELEMENTS(key));
   slot->status =
       cj2k_cuda_graph_run(&slot->transform.whole, slot->queue.stream, launch_whole, &whole);
+  slot->transform.planes_sent = cj2k_cuda_queue_ok(&slot->queue);
 }
 
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
@@ -375,7 +401,7 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                               const Cj2kCudaPlaneArea *areas)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
-  bool upload = job->picture->memory != CJ2K_MEMORY_CUDA;
+  bool upload = !on_device(job);
 
   slot->latency.quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
   slot->latency.in_slices = upload && !slot->latency.quiet;
@@ -385,6 +411,7 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
     transform_whole(slot, job);
     return;
   }
+  cj2k_cuda_transform_send_planes(slot);
   for (uint32_t i = 0; i < slices->count; i++) {
     cj2k_cuda_upload_slices(slot, job, areas, i, i + 1);
     transform_slices(slot, job, i, i + 1);
@@ -411,9 +438,9 @@ Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTra
     cj2k_cuda_queue_record(queue, slot->transform.begin);
   if (job->rgb_to_xyz)
     CJ2K_CUDA_DO(queue, reserve_xyz(slot->encoder, job));
-  if (job->picture->memory != CJ2K_MEMORY_CUDA)
+  if (!on_device(job))
     areas = cj2k_cuda_upload_place(slot, job, planes);
-  for (uint32_t i = 0; i < n && job->picture->memory == CJ2K_MEMORY_CUDA; i++)
+  for (uint32_t i = 0; i < n && on_device(job); i++)
     planes[i] =
         (Cj2kCudaInputPlane){job->picture->planes[i].data, (uint32_t)job->picture->planes[i].pitch};
   set_planes(slot, job, planes);
@@ -441,6 +468,8 @@ void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *jo
     slot->latency.quiet = true;
     slot->latency.in_slices = false;
   }
+  if (slot->encoder->component_streams)
+    cj2k_cuda_transform_send_planes(slot);
   if (cj2k_cuda_queue_ok(&slot->queue) && slot->encoder->component_streams)
     cj2k_cuda_encode_components(slot, job, areas);
   else if (cj2k_cuda_queue_ok(&slot->queue))

@@ -51,7 +51,8 @@ static cudaError_t record(Cj2kCudaMarks *marks, cudaStream_t stream)
 
 bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, uint32_t *frames)
 {
-  return timeline->trace || !cj2k_spin_crowded() || (*frames)++ % CJ2K_CUDA_TIMED_FRAMES == 0;
+  bool few = !timeline->trace && (timeline->sparing || cj2k_spin_crowded());
+  return !few || (*frames)++ % CJ2K_CUDA_TIMED_FRAMES == 0;
 }
 
 cudaError_t cj2k_cuda_mark(Cj2kCudaMarks *marks, const char *stage, cudaStream_t stream)

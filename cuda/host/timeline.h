@@ -17,6 +17,7 @@ typedef struct {
   void *user;
   cudaEvent_t origin;
   double host_origin; /* the same moment by the host's clock, in milliseconds */
+  bool sparing;       /* few frames are timed, see cj2k_cuda_times_next */
 } Cj2kCudaTimeline;
 
 cudaError_t cj2k_cuda_timeline_open(Cj2kCudaTimeline *timeline, Cj2kTrace trace, void *user);
@@ -38,7 +39,9 @@ typedef struct {
 /*
  * Which frames of a slot are timed for the statistics. Each time takes two events, calls into the
  * driver that bound many streams in one process; so in a crowded one (common/runtime/spin.h) only
- * one frame in CJ2K_CUDA_TIMED_FRAMES is timed, and the others count with its times.
+ * one frame in CJ2K_CUDA_TIMED_FRAMES is timed, and the others count with its times. The same with
+ * `sparing`, for codecs with several frames in flight: the calls of their threads wait for each
+ * other as well.
  */
 #define CJ2K_CUDA_TIMED_FRAMES 16
 bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, uint32_t *frames);

@@ -12,6 +12,10 @@ extern "C" {
 /* Enqueues a kernel that copies between device memory and pinned host memory, either way. Both
  * addresses are multiples of 16. */
 cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream);
+/* The same, and sets clear_size bytes at `clear`, a multiple of 16 too, to 0 by the same kernel:
+ * one call into the driver in place of two. */
+cudaError_t cj2k_cuda_copy_and_clear(void *to, const void *from, size_t size, void *clear,
+                                     size_t clear_size, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

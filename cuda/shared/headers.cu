@@ -119,8 +119,8 @@ __device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
     uint32_t b = packet.first_block + i;
     Leaf leaf = leaf_of(frame, packet, b);
-    leaf.nodes[leaf.index] = cj2k_header_leaf(frame.blocks[b].num_passes, leaf.index,
-                                              frame.blocks[b].zero_bitplanes);
+    leaf.nodes[leaf.index] =
+        cj2k_header_leaf(frame.blocks[b].num_passes, leaf.index, frame.blocks[b].zero_bitplanes);
   }
   for (uint32_t i = 0; i < packet.num_bands; i++)
     levels = max(levels, packet.bands[i].tree.num_levels);

@@ -94,8 +94,8 @@ __global__ void __launch_bounds__(kWarp *kWarps) packets_kernel(Cj2kCudaPlacePac
     return;
   if (threadIdx.x < count) {
     uint32_t i = first + threadIdx.x;
-    runs[threadIdx.x] = i < place.num_blocks ? run_of_block(place, i)
-                                             : run_of_piece(place, i - place.num_blocks);
+    runs[threadIdx.x] =
+        i < place.num_blocks ? run_of_block(place, i) : run_of_piece(place, i - place.num_blocks);
   }
   __syncthreads();
   for (uint32_t i = warp; i < count; i += kWarps)

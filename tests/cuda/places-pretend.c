@@ -8,9 +8,10 @@
 
 #include <cuda_runtime_api.h>
 
-#define FRAMES 6
+#define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
-extern gint num_placed, num_made, no_room, num_again, longer_when_again; /* pretend-coders.c */
+extern gint num_placed, num_made, no_room, num_again, num_graphs, longer_when_again;
+extern const void *seen_plane; /* pretend-coders.c, like the numbers */
 
 typedef struct {
   const char *name, *options;
@@ -98,7 +99,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   GByteArray *all = g_byte_array_new();
   Cj2kPacket packet;
 
-  num_placed = num_made = num_again = 0;
+  num_placed = num_made = num_again = num_graphs = 0;
   for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -162,6 +163,8 @@ static void test_case(const Case *c)
            in_flight == 1 ? "one in flight" : "three in flight");
     if (!strstr(c->name, "no bytes"))
       report(places, c->name, "bytes were put to their places");
+    if (strstr(c->name, "HT"))
+      report(num_graphs > 0, c->name, "blocks were coded with one call");
     if (strstr(c->name, "large"))
       report(num_again == FRAMES, c->name, "blocks were coded again in their room");
     if (makes_packets(c))
@@ -268,6 +271,33 @@ static void test_unlike(void)
   test_picture_clear(&picture);
 }
 
+/* Pictures in device memory, each at another address: the graph of the transform must read the one
+ * that it is launched for. */
+static void test_pool(void)
+{
+  const Case c = {"a pool of pictures", "block-coder=ht quant-step=0.01"};
+  TestPicture pictures[3];
+  Cj2kPacket packet;
+  bool same = true;
+
+  for (guint i = 0; i < G_N_ELEMENTS(pictures); i++) {
+    test_picture_init(&pictures[i], SCENE_NATURAL, 64, 64, 1, 8, false, NULL, NULL, 0, 0);
+    pictures[i].picture.memory = CJ2K_MEMORY_CUDA;
+  }
+  Cj2kEncoder *encoder = open_encoder(&c, &pictures[0], 1, false);
+  for (uint32_t i = 0; i < FRAMES; i++) {
+    const Cj2kPicture *picture = &pictures[i * i % G_N_ELEMENTS(pictures)].picture;
+    cj2k_encoder_submit(encoder, picture, NULL, NULL);
+    g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
+    same &= packet.status == CJ2K_OK && seen_plane == picture->planes[0].data;
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  report(same, c.name, "each one is transformed");
+  for (guint i = 0; i < G_N_ELEMENTS(pictures); i++)
+    test_picture_clear(&pictures[i]);
+}
+
 int main(void)
 {
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
@@ -277,6 +307,7 @@ int main(void)
   test_kept(3);
   test_growing();
   test_unlike();
+  test_pool();
   g_print("1..%u\n", num_tests);
   return any_failed;
 }

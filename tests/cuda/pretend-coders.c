@@ -6,8 +6,8 @@
  * to their places is like the kernels, and is what is tested: codestreams that were put together in
  * different ways must be equal.
  */
-#include "common/shared/mq_blocks.h"
 #include "common/codestream/header_stuffing.h"
+#include "common/shared/mq_blocks.h"
 #include "cuda/mq/encode_kernels.h"
 #include "cuda/shared/copy_small.h"
 #include "cuda/shared/place.h"
@@ -15,17 +15,150 @@
 
 #include <glib.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define ALIGNMENT 16
 
-cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream)
+/* ------------------------------------------------------------------------------ graphs --- */
+
+/* Work that a stream does: at once, or when a graph is launched that has captured it. So what has
+ * changed since then, but is not in the key of the graph, is found. */
+typedef struct {
+  void (*run)(const void *arguments);
+  void *arguments; /* a copy */
+} Work;
+
+static __thread GArray *capturing; /* Work; NULL: it is done at once */
+static __thread bool in_graph;     /* it is being done by a graph */
+
+static void clear_work(void *work)
 {
-  (void)stream;
-  g_assert_cmpuint(((uintptr_t)to | (uintptr_t)from) % 16, ==, 0);
-  memcpy(to, from, size);
+  g_free(((Work *)work)->arguments);
+}
+
+static cudaError_t put(void (*run)(const void *arguments), const void *arguments, size_t size)
+{
+  if (capturing) {
+    Work work = {run, g_memdup2(arguments, size)};
+    g_array_append_val(capturing, work);
+  } else {
+    run(arguments);
+  }
   return cudaSuccess;
 }
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+  (void)stream, (void)mode;
+  g_assert_null(capturing);
+  capturing = g_array_new(FALSE, FALSE, sizeof(Work));
+  g_array_set_clear_func(capturing, clear_work);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+  (void)stream;
+  *graph = (cudaGraph_t)(void *)capturing;
+  capturing = NULL;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+  (void)flags;
+  *exec = (cudaGraphExec_t)(void *)g_array_ref((GArray *)(void *)graph);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+  const GArray *works = (const GArray *)(const void *)exec;
+
+  (void)stream;
+  g_assert_null(capturing);
+  in_graph = true;
+  for (guint i = 0; i < works->len; i++) {
+    const Work *work = &g_array_index(works, Work, i);
+    work->run(work->arguments);
+  }
+  in_graph = false;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+  g_array_unref((GArray *)(void *)graph);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+  g_array_unref((GArray *)(void *)exec);
+  return cudaSuccess;
+}
+
+/* ------------------------------------------------------------------------------ copies --- */
+
+typedef struct {
+  void *to, *clear;
+  const void *from;
+  size_t size, clear_size;
+} Copy;
+
+static void do_copy(const void *arguments)
+{
+  const Copy *copy = arguments;
+
+  if (copy->size)
+    memcpy(copy->to, copy->from, copy->size);
+  if (copy->clear_size)
+    memset(copy->clear, 0, copy->clear_size);
+}
+
+cudaError_t cj2k_cuda_copy_and_clear(void *to, const void *from, size_t size, void *clear,
+                                     size_t clear_size, cudaStream_t stream)
+{
+  const Copy copy = {to, clear, from, size, clear_size};
+
+  (void)stream;
+  g_assert_cmpuint(((uintptr_t)to | (uintptr_t)from | (uintptr_t)clear) % 16, ==, 0);
+  return put(do_copy, &copy, sizeof copy);
+}
+
+cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream)
+{
+  return cj2k_cuda_copy_and_clear(to, from, size, NULL, 0, stream);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+  const Copy copy = {.to = to, .from = from, .size = size};
+
+  (void)kind, (void)stream;
+  return put(do_copy, &copy, sizeof copy);
+}
+
+/* --------------------------------------------------------------------------- transform --- */
+
+const void *seen_plane; /* the first one of the picture that was transformed last */
+
+static void transform_top(const void *arguments)
+{
+  const Cj2kCudaTopLevel *top = arguments;
+  g_atomic_pointer_set(&seen_plane, top->planes[0].data);
+}
+
+cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays,
+                               cudaStream_t stream)
+{
+  (void)arrays, (void)stream;
+  return put(transform_top, top, sizeof *top);
+}
+
+/* ------------------------------------------------------------------------- code-blocks --- */
 
 static uint32_t hash(uint32_t a, uint32_t b)
 {
@@ -75,6 +208,7 @@ static uint64_t put_bytes(uint8_t *bytes, uint64_t capacity, uint64_t *taken, ui
 
 /* ---------------------------------------------------------------------------------- HT --- */
 
+gint num_graphs;        /* graphs that coded blocks */
 gint num_again;         /* lists of blocks that were coded again, into their room */
 gint longer_when_again; /* blocks are then longer than measured */
 
@@ -90,9 +224,11 @@ static Cj2kCudaAgain task(const Cj2kCudaEncodeBlocks *frame, uint32_t i)
   return task;
 }
 
-cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+static void ht_encode(const void *arguments)
 {
-  (void)stream;
+  const Cj2kCudaEncodeBlocks *frame = arguments;
+
+  g_atomic_int_add(&num_graphs, in_graph);
   g_atomic_int_add(&num_again, frame->list != NULL);
   for (uint32_t i = 0; i < frame->num_blocks; i += frame->stride) {
     Cj2kCudaAgain this = task(frame, i);
@@ -117,14 +253,19 @@ cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t 
                            .is_ht = 1};
     frame->passes[b] = (Cj2kPassLength){.length = length, .terminated = 1};
   }
-  return cudaSuccess;
 }
 
-cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
+  (void)stream;
+  return put(ht_encode, frame, sizeof *frame);
+}
+
+static void ht_measure(const void *arguments)
+{
+  const Cj2kCudaEncodeBlocks *frame = arguments;
   const Cj2kCudaMeasure *measure = &frame->measure;
 
-  (void)stream;
   for (uint32_t i = 0; i < frame->num_blocks; i += frame->stride) {
     uint32_t b = frame->order ? frame->order[i] : i;
     double planes = planes_of(&frame->blocks[b], frame->quantisers, b);
@@ -136,7 +277,12 @@ cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t
         measure->distortions[at] = gain_at(&frame->blocks[b], planes, plane);
     }
   }
-  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  return put(ht_measure, frame, sizeof *frame);
 }
 
 /* ---------------------------------------------------------------------------------- MQ --- */
@@ -248,9 +394,8 @@ gint no_room;    /* headers of large packets then have none */
 
 static Cj2kHeaderBlock header_block(const Cj2kEncodedBlock *coded)
 {
-  return (Cj2kHeaderBlock){.passes = coded->num_passes,
-                           .first_passes = coded->num_passes,
-                           .lengths = {coded->length}};
+  return (Cj2kHeaderBlock){
+      .passes = coded->num_passes, .first_passes = coded->num_passes, .lengths = {coded->length}};
 }
 
 /* Writes the bits of a band's blocks from bit `at` on. Returns their end. */
@@ -310,13 +455,19 @@ static void make_header(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacket
   g_free(words);
 }
 
-cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t stream)
+static void make_headers(const void *arguments)
 {
-  (void)stream;
+  const Cj2kCudaHeaders *headers = arguments;
+
   g_assert_null(headers->header_bits);
   for (uint32_t i = 0; i < headers->num_packets; i++)
     make_header(headers, &headers->packets[i]);
-  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t stream)
+{
+  (void)stream;
+  return put(make_headers, headers, sizeof *headers);
 }
 
 cudaError_t cj2k_cuda_packet_places(const Cj2kCudaPacketPlaces *places, cudaStream_t stream)

@@ -89,8 +89,11 @@ cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void *
                                size_t memory, cudaStream_t stream)
 {
   (void)grid, (void)block, (void)memory, (void)stream;
-  if (kernel == copy_kernel)
+  if (kernel == copy_kernel) {
     memmove(*(void **)arguments[0], *(void **)arguments[1], *(size_t *)arguments[2]);
+    if (*(size_t *)arguments[4])
+      memset(*(void **)arguments[3], 0, *(size_t *)arguments[4]);
+  }
   return cudaSuccess;
 }
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* BLOCK CODER for HT: measuring of all blocks, or of those of a stride. */
+#include "encode.h"
+
+#include <string.h>
+
+/* Sizes of the parts of the result of measuring: counts, band errors, distortions, lengths. */
+static size_t band_errors_size(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->plan->num_bands * sizeof(uint64_t);
+}
+
+static size_t distortions_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+{
+  return (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint64_t);
+}
+
+static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+{
+  return sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot) + distortions_size(slot, planes) +
+         (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
+}
+
+Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes)
+{
+  char *band_errors = (char *)counts + sizeof(Cj2kCudaEncodeCounts);
+  char *distortions = band_errors + band_errors_size(slot);
+
+  return (Cj2kCudaMeasure){
+      .num_planes = num_planes,
+      .lengths = (uint32_t *)(void *)(distortions + distortions_size(slot, num_planes)),
+      .distortions = (uint64_t *)(void *)distortions,
+      .band_errors = (uint64_t *)(void *)band_errors};
+}
+
+/* Makes room for the results of a measurement. */
+static void reserve_measured(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  slot->ht.num_planes = job->num_planes;
+  cj2k_cuda_queue_reserve_pair(&slot->queue, &slot->ht.measured,
+                               measured_size(slot, job->num_planes));
+}
+
+/* ------------------------------------------------------------------------------ measure --- */
+
+/* Measures all blocks of *blocks, or those of the stride, and downloads the results. */
+static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaPair *measured = &slot->ht.measured;
+  Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  size_t size = measured_size(slot, job->num_planes);
+  size_t sums = sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot);
+
+  blocks->counts = measured->device.data;
+  blocks->measure = cj2k_cuda_ht_measured(slot, blocks->counts, job->num_planes);
+  blocks->measure.first_plane = job->first_plane;
+  if (!job->distortions)
+    blocks->measure.distortions = NULL;
+  /* Blocks that the stride skips have zeros. */
+  cj2k_cuda_ht_prepare(slot, measured->device.data, job->stride > 1 ? size : sums, queue);
+  if (job->num_planes)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
+  if (job->band_errors || !job->num_planes)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_band_errors(blocks, queue->stream));
+  cj2k_cuda_queue_mark(queue, "measure");
+  CJ2K_CUDA_DO(
+      queue, cj2k_cuda_copy_small(measured->host.data, measured->device.data, size, queue->stream));
+  cj2k_cuda_queue_mark(queue, "download");
+}
+
+/* Has code() measured what is asked for? */
+static bool is_measured(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  const Cj2kMeasureJob *ahead = &slot->ht.ahead;
+
+  return ahead->num_planes && ahead->stride == job->stride && !job->blocks &&
+         ahead->first_plane == job->first_plane && ahead->num_planes == job->num_planes &&
+         ahead->distortions == job->distortions && !job->band_errors &&
+         cj2k_cuda_blocks_has_quantisers(slot, job->quantisers);
+}
+
+void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+
+  slot->ht.found = is_measured(slot, job);
+  if (slot->ht.found)
+    return;
+  slot->ht.ahead = (Cj2kMeasureJob){0};
+  reserve_measured(slot, job);
+  cj2k_cuda_ht_begin(slot, job->quantisers, job->stride, queue);
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  if (job->blocks)
+    cj2k_cuda_encode_measure_list(slot, job);
+  else
+    measure_all(slot, job);
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
+}
+
+void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
+  Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes);
+
+  result->saturated = counts->saturated;
+  result->band_errors = measured.band_errors;
+  result->ht_distortions = measured.distortions;
+  result->ht_lengths = measured.lengths;
+}
+
+/* ---------------------------------------------------------------------- measure ahead --- */
+
+void cj2k_cuda_ht_prepare_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  slot->ht.ahead = (Cj2kMeasureJob){0};
+  if (!job)
+    return;
+  reserve_measured(slot, job);
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
+  memset(slot->ht.measured.host.data, 0, sizeof(Cj2kCudaEncodeCounts));
+  slot->ht.ahead = *job;
+}
+
+/* Blocks are mostly those of a large stride, and then few: the kernel writes to the host what it
+ * finds, so that nothing has to be set to 0 before and nothing downloaded. Code() has counted
+ * saturated samples. */
+void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaEncodeBlocks blocks = slot->ht.job;
+
+  blocks.stride = job->stride;
+  blocks.again = 1;
+  blocks.measure = cj2k_cuda_ht_measured(slot, slot->ht.measured.host.data, job->num_planes);
+  blocks.measure.first_plane = job->first_plane;
+  if (!job->distortions)
+    blocks.measure.distortions = NULL;
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(&blocks, queue->stream));
+  cj2k_cuda_queue_mark(queue, "measure");
+}
