@@ -182,13 +182,13 @@ void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
   make_headers(slot, &slot->ht.job, queue);
 }
 
-/* True if the sizes of all packets are known. */
+/* True if the sizes of all packets are known. No header has 0 bytes. */
 static bool has_sizes(const Cj2kEncodeSlot *slot)
 {
   const Cj2kPacketSize *sizes = host_sizes(slot);
 
   for (uint32_t p = 0; p < slot->encoder->plan->num_precincts; p++)
-    if (sizes[p].header == CJ2K_CUDA_HEADER_LONG)
+    if (!sizes[p].header || sizes[p].header == CJ2K_CUDA_HEADER_LONG)
       return false;
   return true;
 }
