@@ -30,7 +30,6 @@ typedef struct {
   Cj2kCudaDevice device;
   uint32_t frames_in_flight;
   uint32_t multiprocessors;
-  bool one_in_flight;     /* latency counts */
   bool component_streams; /* components have streams of their own */
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far; the next one's number */

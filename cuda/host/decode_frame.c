@@ -115,7 +115,7 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
     return CJ2K_OK;
   slot->frame.unfinished = false;
   return cj2k_cuda_check(
-      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->one_in_flight),
+      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->device.one_in_flight),
       "finishing the frame before", error);
 }
 
@@ -178,9 +178,9 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
    * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
-  Cj2kStatus status =
-      cj2k_cuda_check(cj2k_cuda_wait(&slot->backend->device, known, slot->backend->one_in_flight),
-                      "waiting for a frame", error);
+  Cj2kStatus status = cj2k_cuda_check(
+      cj2k_cuda_wait(&slot->backend->device, known, slot->backend->device.one_in_flight),
+      "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;
     cj2k_cuda_decode_synchronize(slot);
@@ -202,7 +202,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeFrame *frame = &slot->frame;
-  unsigned flags = slot->backend->one_in_flight ? cudaEventDefault : cudaEventBlockingSync;
+  unsigned flags = slot->backend->device.one_in_flight ? cudaEventDefault : cudaEventBlockingSync;
   cudaError_t result = cudaEventCreateWithFlags(&frame->uploaded, flags);
 
   frame->h_picture.host = frame->h_corrupt.host = true;

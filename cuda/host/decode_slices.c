@@ -140,7 +140,7 @@ uint32_t cj2k_cuda_decode_count_slices(const Cj2kDecodeSlot *slot)
 {
   uint64_t bytes = 0;
 
-  if (!slot->backend->one_in_flight)
+  if (!slot->backend->device.one_in_flight)
     return 1;
   if (cj2k_backend_test.slices)
     return MIN(cj2k_backend_test.slices, CJ2K_CUDA_DECODE_SHARES);

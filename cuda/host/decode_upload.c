@@ -172,9 +172,10 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
     return result;
   if (!pinned)
     codestream = memcpy(slot->upload.h_data.data, codestream, size);
-  cudaStream_t stream = slot->backend->one_in_flight && cj2k_cuda_is_quiet(&slot->backend->device)
-                            ? slot->stream
-                            : slot->backend->upload;
+  cudaStream_t stream =
+      slot->backend->device.one_in_flight && cj2k_cuda_is_quiet(&slot->backend->device)
+          ? slot->stream
+          : slot->backend->upload;
   slot->upload.stream = stream;
   slot->upload.fetched = size;
   slot->marks.count = 0;
@@ -236,12 +237,9 @@ cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *
 
 cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot)
 {
-  const Cj2kCudaMemory *from = &slot->upload.h_records, *to = &slot->upload.records;
-  size_t size = slot->upload.parts.size;
-
-  return size <= MAX_SMALL
-             ? cj2k_cuda_copy_small(to->data, from->data, size, slot->stream)
-             : cudaMemcpyAsync(to->data, from->data, size, cudaMemcpyHostToDevice, slot->stream);
+  return cj2k_cuda_copy_up_to(&slot->backend->device, slot->upload.records.data,
+                              slot->upload.h_records.data, slot->upload.parts.size, MAX_SMALL,
+                              slot->stream);
 }
 
 /* The bytes of the blocks of a part that are decoded. */
@@ -336,8 +334,8 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
   frame->num_blocks = group.end - group.first;
   frame->max_width = slot->tables.max_width;
   frame->width_bits = slot->tables.width_bits;
-  frame->aim =
-      part || slot->backend->one_in_flight ? CJ2K_CUDA_AIM_LATENCY : CJ2K_CUDA_AIM_THROUGHPUT;
+  frame->aim = part || slot->backend->device.one_in_flight ? CJ2K_CUDA_AIM_LATENCY
+                                                           : CJ2K_CUDA_AIM_THROUGHPUT;
   frame->ht.quads = slot->tables.quads.data;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;
