@@ -12,6 +12,11 @@
 #include "read_single.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+
+#define LZCNT (1u << 5) /* in ecx of leaf 0x80000001 */
+#endif
 
 /* More segments of a block than there are pairs of passes. */
 #define MOST_SEGMENTS UINT8_MAX
@@ -32,13 +37,38 @@ typedef struct {
 
 /* ------------------------------------------------------------------------------ one block --- */
 
-/* HT: one cleanup pass. The window has at least 32 bits. false: it is not plain. */
-static inline bool read_cleanup(Cj2kCodedBlock *block, Cj2kBitReader *bits)
+/* HT: one cleanup pass. false: it is not plain. */
+static inline bool read_cleanup(uint32_t *length, Cj2kBitReader *bits)
 {
   uint32_t lblock;
 
-  block->num_segments = block->num_passes = block->is_ht = 1;
-  return cj2k_take_cleanup(bits, &lblock, &block->length);
+  if (cj2k_take_cleanup(bits, &lblock, length)) /* nearly always the window has all bits */
+    return true;
+  cj2k_bits_refill(bits);
+  return cj2k_take_cleanup(bits, &lblock, length);
+}
+
+/* HT: all that the header says of a leaf that is not the first one below its parent, `above`, from
+ * a window of at least 56 bits. Most code-blocks are such. false: it is something else, and nothing
+ * is taken. */
+static inline bool take_leaf(Cj2kTagNode above, uint8_t *zeros, uint32_t *length,
+                             Cj2kBitReader *bits)
+{
+  uint64_t window = bits->window << 1, cleanup;
+  uint32_t run = (uint32_t)__builtin_clzll(window | 1), low = above.low + run;
+
+  cleanup = window << run << 1;
+  uint32_t more = (uint32_t)__builtin_clzll(~(cleanup << 1)), used = 7 + run + 2 * more;
+  if (!(bits->window >> 63) || above.known != CJ2K_NODE_IN || low > CJ2K_MOST_ZERO_BITPLANES ||
+      cleanup >> 63 || used > bits->count)
+    return false;
+  *length = (uint32_t)(cleanup << (2 + more) >> (61 - more));
+  if (!*length)
+    return false;
+  *zeros = (uint8_t)low;
+  bits->window <<= used;
+  bits->count -= used;
+  return true;
 }
 
 /* MQ: passes of one segment, or with bypass of several. The window has at least 32 bits. false: it
@@ -71,15 +101,22 @@ static inline bool read_passes(Cj2kCodedBlock *block, const Blocks *blocks, Cj2k
   return true;
 }
 
-/* ------------------------------------------------------------------------------- a packet --- */
+/* ---------------------------------------------------------------------- the blocks of a band ---
+ */
 
-/* Reads the code-blocks of a band in the precinct. Their bytes begin at *body behind the header,
- * and it is moved to their end. */
-static inline __attribute__((always_inline)) bool read_blocks(Direct *direct, const Blocks *blocks,
-                                                              bool is_ht, uint64_t *body,
-                                                              Cj2kBitReader *packet_bits)
+static void init_tree(const Direct *direct, const Cj2kPlanPrecinctBand *range,
+                      Cj2kSingleTree *single)
 {
   const Cj2kTileReader *reader = direct->walk->reader;
+  cj2k_single_tree_init(single, reader->zero_bitplanes + (range->first_node - reader->first_node),
+                        range->blocks_x, range->blocks_y);
+}
+
+/* MQ: reads the code-blocks of a band in the precinct. Their bytes begin at *body behind the
+ * header, and it is moved to their end. */
+static bool read_mq_blocks(Direct *direct, const Blocks *blocks, uint64_t *body,
+                           Cj2kBitReader *packet_bits)
+{
   const Cj2kPlanPrecinctBand *range = blocks->range;
   Cj2kCodedFrame *frame = &direct->store->frame;
   Cj2kCodedBlock *block = frame->blocks + range->first_block;
@@ -87,8 +124,7 @@ static inline __attribute__((always_inline)) bool read_blocks(Direct *direct, co
   uint64_t at = *body;
   Cj2kSingleTree tree;
 
-  cj2k_single_tree_init(&tree, reader->zero_bitplanes + (range->first_node - reader->first_node),
-                        range->blocks_x, range->blocks_y);
+  init_tree(direct, range, &tree);
   for (uint32_t y = 0; y < range->blocks_y; y++) {
     for (uint32_t x = 0; x < range->blocks_x; x++, block++) {
       uint8_t zeros;
@@ -103,11 +139,7 @@ static inline __attribute__((always_inline)) bool read_blocks(Direct *direct, co
       Cj2kSegment *segments = cj2k_store_reserve_segments(direct->store, MOST_SEGMENTS);
       block->zero_bitplanes = zeros;
       block->first_segment = frame->num_segments;
-      if (!(is_ht ? read_cleanup(block, &bits) : read_passes(block, blocks, segments, &bits)))
-        return false;
-      if (is_ht)
-        *segments = cj2k_segment(block->length, 1);
-      if (block->length > CJ2K_SEGMENT_MAX_LENGTH)
+      if (!read_passes(block, blocks, segments, &bits) || block->length > CJ2K_SEGMENT_MAX_LENGTH)
         return false;
       frame->num_segments += block->num_segments;
       block->offset = at;
@@ -120,6 +152,101 @@ static inline __attribute__((always_inline)) bool read_blocks(Direct *direct, co
   *body = at;
   return true;
 }
+
+/* HT: the same. */
+static inline __attribute__((always_inline)) bool
+read_ht_blocks(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *packet_bits)
+{
+  const Cj2kPlanPrecinctBand *range = blocks->range;
+  Cj2kCodedFrame *frame = &direct->store->frame;
+  Cj2kCodedBlock *block = frame->blocks + range->first_block;
+  Cj2kBitReader bits = *packet_bits; /* in registers */
+  uint64_t at = *body;
+  uint32_t first = frame->num_segments;
+  Cj2kSegment *segments =
+      cj2k_store_reserve_segments(direct->store, range->blocks_x * range->blocks_y);
+  Cj2kSegment *next = segments;
+  Cj2kSingleTree single;
+
+  init_tree(direct, range, &single);
+  for (uint32_t y = 0; y < range->blocks_y; y++) {
+    const Cj2kTagNode *above = NULL; /* parents of this row's leaves, if they have any */
+    if (single.tree.num_levels > 1)
+      above = single.nodes + cj2k_tag_tree_node(&single.tree, 1, 0, y);
+    for (uint32_t x = 0; x < range->blocks_x; x++, block++) {
+      uint32_t length;
+      uint8_t zeros;
+      if (bits.count < 57)
+        cj2k_bits_refill(&bits);
+      if (!((x | y) & 1) || !above || !take_leaf(above[x / 2], &zeros, &length, &bits)) {
+        Cj2kInclusion inclusion = cj2k_single_read(&single, x, y, &zeros, &bits);
+        if (inclusion == CJ2K_BLOCK_OUT) {
+          *block = (Cj2kCodedBlock){0};
+          continue;
+        }
+        if (inclusion == CJ2K_BLOCK_BROKEN || !read_cleanup(&length, &bits))
+          return false;
+      }
+      if (zeros >= blocks->bitplanes || length > CJ2K_SEGMENT_MAX_LENGTH)
+        return false;
+      *block = (Cj2kCodedBlock){.offset = at,
+                                .length = length,
+                                .first_segment = first + (uint32_t)(next - segments),
+                                .num_segments = 1,
+                                .num_passes = 1,
+                                .zero_bitplanes = zeros,
+                                .is_ht = 1};
+      *next++ = cj2k_segment(length, 1);
+      at += length;
+    }
+    *packet_bits = bits;
+    if (cj2k_bits_overrun(packet_bits))
+      return false;
+  }
+  frame->num_segments = first + (uint32_t)(next - segments);
+  *body = at;
+  return true;
+}
+
+static bool read_ht_plain(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *bits)
+{
+  return read_ht_blocks(direct, blocks, body, bits);
+}
+
+#ifdef __x86_64__
+/* With the instructions that count leading zeros and shift in one step, a sixth faster. */
+static __attribute__((target("lzcnt,bmi2"))) bool read_ht_bmi2(Direct *direct, const Blocks *blocks,
+                                                               uint64_t *body, Cj2kBitReader *bits)
+{
+  return read_ht_blocks(direct, blocks, body, bits);
+}
+
+/* Does the processor have them? Not all compilers know the name of the first. */
+static bool has_bmi2(void)
+{
+  static gsize answer; /* 1: no, 2: yes */
+
+  if (g_once_init_enter(&answer)) {
+    unsigned a, b, c = 0, d;
+    bool lzcnt = __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & LZCNT);
+    g_once_init_leave(&answer, lzcnt && __builtin_cpu_supports("bmi2") ? 2 : 1);
+  }
+  return answer == 2;
+}
+#endif
+
+static bool read_blocks(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *bits)
+{
+  if (!(blocks->style & CJ2K_STYLE_HT))
+    return read_mq_blocks(direct, blocks, body, bits);
+#ifdef __x86_64__
+  if (has_bmi2())
+    return read_ht_bmi2(direct, blocks, body, bits);
+#endif
+  return read_ht_plain(direct, blocks, body, bits);
+}
+
+/* ------------------------------------------------------------------------------- a packet --- */
 
 static bool is_plain(uint32_t style)
 {
@@ -147,9 +274,7 @@ static bool read_header(Direct *direct, const Cj2kPacketId *packet, uint64_t *bo
     if (is_empty || !count)
       continue;
     direct->looked += count;
-    if (!is_plain(blocks.style) ||
-        !(blocks.style & CJ2K_STYLE_HT ? read_blocks(direct, &blocks, true, body, bits)
-                                       : read_blocks(direct, &blocks, false, body, bits)))
+    if (!is_plain(blocks.style) || !read_blocks(direct, &blocks, body, bits))
       return false;
   }
   return true;

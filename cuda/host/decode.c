@@ -26,7 +26,7 @@ static void set_in_flight(void *data, uint32_t frames_in_flight)
 {
   Cj2kCudaDecoder *backend = data;
   backend->frames_in_flight = frames_in_flight;
-  backend->one_in_flight = frames_in_flight == 1;
+  backend->device.one_in_flight = frames_in_flight == 1;
 }
 
 static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
@@ -41,7 +41,6 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     return NULL;
   }
   backend->device.low_latency = params->low_latency;
-  backend->device.one_in_flight = backend->one_in_flight;
   backend->component_streams = params->component_streams == CJ2K_COMPONENT_STREAMS_ON;
   cj2k_spin_join();
   if (cj2k_cuda_enter(&backend->device)) {

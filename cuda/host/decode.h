@@ -30,7 +30,6 @@ typedef struct {
   Cj2kCudaDevice device;
   uint32_t frames_in_flight;
   uint32_t multiprocessors;
-  bool one_in_flight;     /* latency counts */
   bool component_streams; /* components have streams of their own */
   Cj2kCudaTimeline timeline;
   gint slots; /* made so far; the next one's number */
@@ -65,12 +64,14 @@ typedef struct {
   uint32_t num_ranges;
 } Cj2kCudaDecodePart;
 
-/* Offsets of the parts of a frame's upload that go with the codestream. `side` is uploaded behind
- * the codestream; the other parts go into `records`. Where a part of a frame is decoded, `side`
- * holds the bytes of its code-blocks, and goes into `records` as well. */
+/* Offsets in `records` of what all groups of a frame's blocks use. Behind that each group has its
+ * records and lists, one contiguous run. `side`, what comes behind the codestream, is in the pinned
+ * copy alone, from which it is uploaded; where a part of a frame is decoded it holds the bytes of
+ * its code-blocks, and is uploaded with the records. */
 typedef struct {
-  size_t flags, steps, coded, segments, order, refined, mq_offsets, mq_warps, outputs, numbers,
-      ranges, side, size;
+  size_t outputs, steps, segments, numbers, ranges, side;
+  size_t filled; /* the end of what the host has filled in so far */
+  size_t sent;   /* the end of what is being uploaded */
 } Cj2kCudaUpload;
 
 /* The tile-component and resolution that an entry of level_table makes. */
@@ -176,7 +177,7 @@ typedef struct {
   Cj2kCudaMemory number_table, range_table;      /* `numbers` and `ranges` on the device */
   cudaStream_t streams[CJ2K_CUDA_DECODE_SHARES]; /* of components; of slices: 0 for downloads, 1 for
                                                     the blocks of all slices but the first */
-  cudaEvent_t uploaded;                          /* the frame's input is there */
+  cudaEvent_t uploaded;                          /* of components: the frame's input is there */
   cudaEvent_t decoded[CJ2K_CUDA_DECODE_SHARES]; /* the blocks of a component, or with index 1 of all
                                                    slices but the first */
   cudaEvent_t made[CJ2K_CUDA_DECODE_SHARES];    /* the share is in the planes */
@@ -235,19 +236,29 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
                                      Cj2kError *error);
 Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames,
                                        uint32_t count, Cj2kError *error);
-/* decode_upload.c: prefetch and abandon as in backend.h. fill() prepares the upload of a part of a
- * frame, or of all of it (part: NULL), and describes each group of its blocks; upload() enqueues
- * it. */
+/* decode_upload.c: prefetch and abandon as in backend.h. */
 void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size);
 void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot);
+/* Begins the upload of a part of a frame, or of all of it (part: NULL): fills in what all groups of
+ * blocks use, and enqueues what prefetch did not. */
+Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                         const Cj2kCudaDecodePart *part, Cj2kError *error);
+/* Fills in the records and lists of group g, the next one, and describes its blocks. fill() does so
+ * for all groups and prepares their MQ blocks, without which these are not complete. */
+void cj2k_cuda_decode_fill_group(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                 const Cj2kCudaDecodePart *part, uint32_t g,
+                                 Cj2kCudaDecodeBlocks *frame);
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                  const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frames,
                                  Cj2kError *error);
-cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                    Cj2kCudaDecodeBlocks *frames, uint32_t count);
+/* Enqueues the upload of what has been filled in since the last one; by a kernel if there are at
+ * most `most` bytes. */
+cudaError_t cj2k_cuda_decode_send(Cj2kDecodeSlot *slot, size_t most, cudaStream_t stream);
+/* The same on the slot's stream, for a frame, whose codestream the stream waits for, or a part. */
+cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot);
+cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
 /* Where a part of the records lies in pinned memory. */
 void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *device);
-cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
 /* decode_transform.c: launches the levels but the last, the last one, and packing. ranges: NULL:
  * all rows. */
 cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,
@@ -291,8 +302,8 @@ cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBl
                                     cudaStream_t stream);
 /* decode_shares.c: makes the tables of shares, after those of plan and layout. */
 Cj2kStatus cj2k_cuda_decode_set_shares(Cj2kDecodeSlot *slot, Cj2kError *error);
-/* Is the current frame made in shares? Then fill() gets all_shares(), and one of the two functions
- * below gets a Cj2kCudaDecodeBlocks for each of its groups. */
+/* Is the current frame made in shares? Then the blocks are those of all_shares(), and one of the
+ * two functions below launches all. */
 bool cj2k_cuda_decode_has_shares(const Cj2kDecodeSlot *slot);
 Cj2kCudaDecodePart cj2k_cuda_decode_all_shares(const Cj2kDecodeSlot *slot);
 /* Lists the blocks of each group; group: by block. */
@@ -300,11 +311,12 @@ void cj2k_cuda_decode_list_groups(Cj2kDecodeSlot *slot, const uint8_t *group);
 /* The ranges of a share, and its rows of the planes. */
 Cj2kCudaRanges cj2k_cuda_decode_share_ranges(const Cj2kDecodeSlot *slot, uint32_t share);
 const Cj2kCudaRows *cj2k_cuda_decode_share_planes(const Cj2kDecodeSlot *slot, uint32_t share);
-/* decode_slices.c: how many slices are best, the tables of shares, and all launches from the block
- * decoders to the download. The stream of the downloads is done last. */
+/* decode_slices.c: how many slices are best, the tables of shares, and all launches from the upload
+ * of records to the download. The stream of the downloads is done last. */
 uint32_t cj2k_cuda_decode_count_slices(const Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_find_slices(Cj2kDecodeSlot *slot);
-cudaError_t cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames);
+Cj2kStatus cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                   Cj2kError *error);
 /* decode_components.c: the same for components. The slot's stream waits for all of them. */
 uint32_t cj2k_cuda_decode_count_components(const Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_find_components(Cj2kDecodeSlot *slot);

@@ -83,28 +83,40 @@ static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks
   return result;
 }
 
-static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                           Cj2kCudaDecodeBlocks *frames, uint32_t groups, bool in_shares)
+/* Launches all work of a frame whose blocks are filled in before: that of a whole frame, or of
+ * components. */
+static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames, bool in_shares)
 {
   cudaStream_t stream = slot->stream;
-  cudaError_t result = cj2k_cuda_decode_upload(slot, coded, frames, groups);
+  cudaError_t result = cj2k_cuda_decode_upload(slot);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
-  slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
   if (slot->frame.timed)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
-  if (!in_shares) {
-    CJ2K_CUDA_TRY(result, decode_whole(slot, frames));
-  } else if (slot->shares.components) {
-    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_components(slot, frames));
-  } else {
-    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_slices(slot, frames));
-    stream = slot->shares.streams[0]; /* of the downloads */
-  }
+  CJ2K_CUDA_TRY(result,
+                in_shares ? cj2k_cuda_decode_components(slot, frames) : decode_whole(slot, frames));
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, stream));
   if (slot->frame.target->cuda_stream)
     CJ2K_CUDA_TRY(result,
                   cudaStreamWaitEvent(slot->frame.target->cuda_stream, slot->frame.done, 0));
   return result;
+}
+
+/* Starts a frame as a whole, or in components. */
+static Cj2kStatus start_at_once(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, bool in_shares,
+                                Cj2kError *error)
+{
+  Cj2kCudaDecodeBlocks frames[CJ2K_CUDA_DECODE_SHARES] = {{0}};
+  Cj2kCudaDecodePart shares = {0}, *part = NULL;
+  if (in_shares) {
+    shares = cj2k_cuda_decode_all_shares(slot);
+    part = &shares;
+  }
+  Cj2kStatus status = cj2k_cuda_decode_begin_upload(slot, coded, part, error);
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_fill(slot, coded, part, frames, error);
+  if (status != CJ2K_OK)
+    return status;
+  return cj2k_cuda_check(enqueue(slot, frames, in_shares), "decoding a frame", error);
 }
 
 /* Waits for a frame that was handed out unfinished: its kernels may still read tables and records.
@@ -115,7 +127,7 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
     return CJ2K_OK;
   slot->frame.unfinished = false;
   return cj2k_cuda_check(
-      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->one_in_flight),
+      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->device.one_in_flight),
       "finishing the frame before", error);
 }
 
@@ -152,23 +164,20 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
   slot->parts.active = false;
   slot->frame.corrupt_before = job->coded->corrupt_blocks;
   Cj2kStatus status = cj2k_cuda_decode_prepare(slot, job, error);
-  Cj2kCudaDecodeBlocks frames[CJ2K_CUDA_DECODE_SHARES] = {{0}};
-  bool in_shares = status == CJ2K_OK && cj2k_cuda_decode_has_shares(slot);
-  Cj2kCudaDecodePart all = {.num_groups = 1};
-  if (in_shares)
-    all = cj2k_cuda_decode_all_shares(slot);
-  if (status == CJ2K_OK)
-    status = cj2k_cuda_decode_fill(slot, job->coded, in_shares ? &all : NULL, frames, error);
   if (status != CJ2K_OK) {
     cj2k_cuda_decode_abandon(slot);
     return status;
   }
-  cudaError_t result = enqueue(slot, job->coded, frames, all.num_groups, in_shares);
-  if (result != cudaSuccess) { /* enqueued work still uses the slot */
+  bool in_shares = cj2k_cuda_decode_has_shares(slot);
+  slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
+  status = in_shares && !slot->shares.components
+               ? cj2k_cuda_decode_slices(slot, job->coded, error)
+               : start_at_once(slot, job->coded, in_shares, error);
+  if (status != CJ2K_OK) { /* enqueued work may still use the slot */
     cj2k_cuda_decode_abandon(slot);
     cj2k_cuda_decode_synchronize(slot);
   }
-  return cj2k_cuda_check(result, "decoding a frame", error);
+  return status;
 }
 
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error)
@@ -178,9 +187,9 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
    * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
-  Cj2kStatus status =
-      cj2k_cuda_check(cj2k_cuda_wait(&slot->backend->device, known, slot->backend->one_in_flight),
-                      "waiting for a frame", error);
+  Cj2kStatus status = cj2k_cuda_check(
+      cj2k_cuda_wait(&slot->backend->device, known, slot->backend->device.one_in_flight),
+      "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;
     cj2k_cuda_decode_synchronize(slot);
@@ -202,7 +211,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeFrame *frame = &slot->frame;
-  unsigned flags = slot->backend->one_in_flight ? cudaEventDefault : cudaEventBlockingSync;
+  unsigned flags = slot->backend->device.one_in_flight ? cudaEventDefault : cudaEventBlockingSync;
   cudaError_t result = cudaEventCreateWithFlags(&frame->uploaded, flags);
 
   frame->h_picture.host = frame->h_corrupt.host = true;

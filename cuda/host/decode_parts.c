@@ -250,8 +250,10 @@ static Cj2kStatus decode_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                               const Cj2kCudaDecodePart *part, Cj2kError *error)
 {
   Cj2kCudaDecodeBlocks frame = {0};
-  Cj2kStatus status = cj2k_cuda_decode_fill(slot, coded, part, &frame, error);
+  Cj2kStatus status = cj2k_cuda_decode_begin_upload(slot, coded, part, error);
 
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_fill(slot, coded, part, &frame, error);
   if (status != CJ2K_OK)
     return status;
   cudaError_t result = enqueue(slot, part, &frame);

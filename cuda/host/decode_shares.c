@@ -116,7 +116,7 @@ cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot)
 
   shares->count = 1;
   shares->components = slot->backend->component_streams;
-  if (!slot->backend->one_in_flight && !shares->components)
+  if (!slot->backend->device.one_in_flight && !shares->components)
     return cudaSuccess;
   for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++) {
     if (k < 2 || shares->components)

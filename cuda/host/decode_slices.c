@@ -9,7 +9,8 @@
  *                               +-> download of slice 0 ----------------------- +-> of slice 1 ...
  *
  * HT blocks take as long as the longest MEL and VLC segment, however many they are, but the few of
- * the first slice have warps of their own and wait less for each other.
+ * the first slice have warps of their own and wait less for each other. The host lists them first,
+ * and the others while the GPU decodes these.
  */
 #include "decode.h"
 
@@ -140,7 +141,7 @@ uint32_t cj2k_cuda_decode_count_slices(const Cj2kDecodeSlot *slot)
 {
   uint64_t bytes = 0;
 
-  if (!slot->backend->one_in_flight)
+  if (!slot->backend->device.one_in_flight)
     return 1;
   if (cj2k_backend_test.slices)
     return MIN(cj2k_backend_test.slices, CJ2K_CUDA_DECODE_SHARES);
@@ -184,22 +185,41 @@ static cudaError_t launch_transform(void *ctx)
   return result;
 }
 
-/* Decodes the blocks of the first slice on the slot's stream, those of the others on theirs. */
-static cudaError_t decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames)
+/* Fills in the blocks of the first group, or of all, and enqueues their upload. */
+static Cj2kStatus send_first(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                             const Cj2kCudaDecodePart *all, Cj2kCudaDecodeBlocks *first,
+                             Cj2kError *error)
+{
+  Cj2kStatus status = cj2k_cuda_decode_begin_upload(slot, coded, all, error);
+
+  if (status == CJ2K_OK && slot->shares.has_mq)
+    status = cj2k_cuda_decode_fill(slot, coded, all, first, error);
+  else if (status == CJ2K_OK)
+    cj2k_cuda_decode_fill_group(slot, coded, all, 0, first);
+  if (status != CJ2K_OK)
+    return status;
+  cudaError_t result = cj2k_cuda_decode_upload(slot);
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, slot->stream));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, slot->stream));
+  return cj2k_cuda_check(result, "uploading a frame", error);
+}
+
+/* The blocks of all slices but the first, on their stream. Their records need not wait for the
+ * codestream. */
+static cudaError_t decode_others(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                 const Cj2kCudaDecodePart *all)
 {
   Cj2kCudaDecodeShares *shares = &slot->shares;
-  cudaStream_t others = shares->streams[1];
-  cudaError_t result = cudaSuccess;
+  cudaStream_t stream = shares->streams[1];
+  Cj2kCudaDecodeBlocks beside = {0};
 
-  if (shares->has_mq)
-    return cj2k_cuda_decode_blocks(slot, frames, slot->stream);
-  result = cudaEventRecord(shares->uploaded, slot->stream);
-  CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(others, shares->uploaded, 0));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, &frames[0], slot->stream));
-  Cj2kCudaDecodeBlocks beside = frames[1];
+  cj2k_cuda_decode_fill_group(slot, coded, all, 1, &beside);
   beside.aim = CJ2K_CUDA_AIM_LEAVE_ROOM;
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, &beside, others));
-  CJ2K_CUDA_TRY(result, cudaEventRecord(shares->decoded[1], others));
+  cudaError_t result = cj2k_cuda_decode_send(slot, SIZE_MAX, stream);
+  CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(stream, slot->frame.uploaded, 0));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, &beside, stream));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(shares->decoded[1], stream));
   return result;
 }
 
@@ -229,11 +249,19 @@ static cudaError_t download(Cj2kDecodeSlot *slot, uint32_t k)
   return result;
 }
 
-cudaError_t cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames)
+Cj2kStatus cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                   Cj2kError *error)
 {
   Cj2kCudaDecodeShares *shares = &slot->shares;
-  cudaError_t result = decode_blocks(slot, frames);
+  const Cj2kCudaDecodePart all = cj2k_cuda_decode_all_shares(slot);
+  Cj2kCudaDecodeBlocks first = {0};
+  Cj2kStatus status = send_first(slot, coded, &all, &first, error);
 
+  if (status != CJ2K_OK)
+    return status;
+  cudaError_t result = cj2k_cuda_decode_blocks(slot, &first, slot->stream);
+  if (!shares->has_mq)
+    CJ2K_CUDA_TRY(result, decode_others(slot, coded, &all));
   for (uint32_t k = 0; k < shares->count && result == cudaSuccess; k++) {
     if (k == 1)
       result = join_blocks(slot);
@@ -242,5 +270,6 @@ cudaError_t cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBl
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", slot->stream));
     CJ2K_CUDA_TRY(result, download(slot, k));
   }
-  return result;
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, shares->streams[0]));
+  return cj2k_cuda_check(result, "decoding a frame", error);
 }

@@ -270,19 +270,20 @@ bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device)
   return !device->low_latency || cj2k_spin_crowded();
 }
 
-/* Is a copy that small, and can a kernel do it? */
-static bool suits_kernel(const Cj2kCudaDevice *device, const void *to, const void *from,
-                         size_t size)
+cudaError_t cj2k_cuda_copy_up_to(const Cj2kCudaDevice *device, void *to, const void *from,
+                                 size_t size, size_t most, cudaStream_t stream)
 {
-  return device->maps_pinned && size <= MOST_BYTES && (((uintptr_t)to | (uintptr_t)from) & 15) == 0;
+  bool aligned = (((uintptr_t)to | (uintptr_t)from) & 15) == 0;
+  if (size <= most && aligned && device->maps_pinned)
+    return cj2k_cuda_copy_small(to, from, size, stream);
+  return cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream);
 }
 
 cudaError_t cj2k_cuda_copy_against(const Cj2kCudaDevice *device, void *to, const void *from,
                                    size_t size, cudaStream_t stream)
 {
-  if (device->one_in_flight && cj2k_cuda_is_quiet(device) && suits_kernel(device, to, from, size))
-    return cj2k_cuda_copy_small(to, from, size, stream);
-  return cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream);
+  bool saves = device->one_in_flight && cj2k_cuda_is_quiet(device);
+  return cj2k_cuda_copy_up_to(device, to, from, size, saves ? MOST_BYTES : 0, stream);
 }
 
 /* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes

@@ -94,6 +94,12 @@ bool cj2k_cuda_owns(const Cj2kCudaDevice *device, const void *memory);
  * into the driver. */
 bool cj2k_cuda_is_quiet(const Cj2kCudaDevice *device);
 
+/* Enqueues a copy between device memory and pinned memory, either way: by a kernel, which waits for
+ * no copies of other streams, if there are at most `most` bytes and a kernel can do it, else by a
+ * copy engine. */
+cudaError_t cj2k_cuda_copy_up_to(const Cj2kCudaDevice *device, void *to, const void *from,
+                                 size_t size, size_t most, cudaStream_t stream);
+
 /* Enqueues a copy of a codestream or of records, between device memory and pinned memory, against
  * the direction of the pictures. If the codec is quiet and has one frame in flight a kernel does
  * it, unless it is much, so that the codec uses the copy engine of one direction only: streams that
