@@ -61,7 +61,7 @@ typedef struct {
   Cj2kCudaMemory packets;   /* Cj2kCudaHeaderPacket, per precinct */
   Cj2kCudaMemory pieces;    /* Cj2kCudaHeaderPiece */
   Cj2kCudaMemory precincts; /* uint32_t, per block */
-  uint32_t num_large, num_words, num_pieces;
+  uint32_t num_large, num_nodes, num_words, num_pieces;
 } Cj2kCudaPacketLists;
 
 typedef struct {

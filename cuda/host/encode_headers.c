@@ -25,8 +25,14 @@ static void set_packet(const Cj2kPlanPrecinct *precinct, uint32_t num_bands,
     packet->num_blocks += from->blocks_x * from->blocks_y;
     cj2k_header_tree_init(&band->tree, from->blocks_x, from->blocks_y);
     band->first_block = from->first_block;
-    band->first_node = from->first_node;
+    band->first_node = packet->num_nodes;
+    packet->num_nodes += band->tree.offset[band->tree.num_levels - 1] + 1;
   }
+}
+
+static bool is_large(const Cj2kPlan *plan, const Cj2kCudaHeaderPacket *packet)
+{
+  return packet->num_blocks > CJ2K_CUDA_HEADER_SMALL || plan->num_precincts <= CJ2K_CUDA_HEADER_FEW;
 }
 
 /* Appends the packets that are large, or those that are not. Returns their number. */
@@ -40,7 +46,7 @@ static uint32_t list_packets(const Cj2kPlan *plan, bool large, Cj2kCudaHeaderPac
     for (uint32_t p = resolution->first_precinct; p < end; p++) {
       Cj2kCudaHeaderPacket packet = {.precinct = p};
       set_packet(&plan->precincts[p], resolution->num_bands, &packet);
-      if ((packet.num_blocks > CJ2K_CUDA_HEADER_SMALL) == large)
+      if (is_large(plan, &packet) == large)
         packets[count++] = packet;
     }
   }
@@ -52,6 +58,8 @@ static void set_rooms(const Cj2kPlan *plan, uint32_t words, Cj2kCudaHeaderTables
 {
   for (uint32_t i = 0; i < plan->num_precincts; i++) {
     Cj2kCudaHeaderPacket *packet = &tables->packets[i];
+    packet->first_node = tables->num_nodes;
+    tables->num_nodes += packet->num_nodes;
     packet->first_word = tables->num_words;
     packet->num_words = LEAST_WORDS + packet->num_blocks * words;
     tables->num_words += packet->num_words;

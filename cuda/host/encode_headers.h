@@ -17,7 +17,7 @@ typedef struct {
   Cj2kCudaHeaderPiece *pieces;
   uint32_t *precincts; /* per block */
   uint32_t num_large;
-  uint32_t num_words, num_pieces; /* of all packets */
+  uint32_t num_nodes, num_words, num_pieces; /* of all packets */
 } Cj2kCudaHeaderTables;
 
 /* `words`: room for each block. false: there are more blocks than the kernels can count, or more

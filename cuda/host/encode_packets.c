@@ -20,6 +20,7 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
   if (!encoder->ht || !cj2k_cuda_header_tables_init(&tables, plan, CJ2K_CUDA_HEADER_ROOM))
     return cudaSuccess;
   lists->num_large = tables.num_large;
+  lists->num_nodes = tables.num_nodes;
   lists->num_words = tables.num_words;
   lists->num_pieces = tables.num_pieces;
   const struct {
@@ -73,7 +74,7 @@ static size_t set_arrays(const Cj2kCudaEncoder *encoder, char *base, Cj2kCudaPac
 
   arrays->end = take(base, &used, 1, sizeof *arrays->end);
   arrays->places = take(base, &used, plan->num_precincts, sizeof *arrays->places);
-  arrays->nodes = take(base, &used, plan->num_nodes, sizeof *arrays->nodes);
+  arrays->nodes = take(base, &used, encoder->packets.num_nodes, sizeof *arrays->nodes);
   arrays->at = take(base, &used, blocks, sizeof *arrays->at);
   arrays->starts = take(base, &used, blocks, sizeof *arrays->starts);
   arrays->words = take(base, &used, words, sizeof *arrays->words);

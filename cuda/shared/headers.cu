@@ -79,6 +79,13 @@ __device__ T scan(T value, T none, Op op, T *all)
 
 /* -------------------------------------------------------------------------------- blocks --- */
 
+/* The nodes of a packet and its bits: in shared memory, which is much faster, if they have room
+ * there. */
+struct Work {
+  Cj2kHeaderNode *nodes;
+  uint32_t *words;
+};
+
 /* A code-block in its tree. */
 struct Leaf {
   const Cj2kHeaderTree *tree;
@@ -86,7 +93,7 @@ struct Leaf {
   uint32_t index, x, y;
 };
 
-__device__ Leaf leaf_of(const Cj2kCudaHeaders &frame, const Packet &packet, uint32_t b)
+__device__ Leaf leaf_of(const Packet &packet, const Work &work, uint32_t b)
 {
   uint32_t i = 0;
 
@@ -94,7 +101,7 @@ __device__ Leaf leaf_of(const Cj2kCudaHeaders &frame, const Packet &packet, uint
     i++;
   const Cj2kCudaHeaderBand &band = packet.bands[i];
   uint32_t index = b - band.first_block, width = band.tree.width;
-  return {&band.tree, frame.nodes + band.first_node, index, index % width, index / width};
+  return {&band.tree, work.nodes + band.first_node, index, index % width, index / width};
 }
 
 __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
@@ -112,13 +119,13 @@ __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
 /* ------------------------------------------------------------------------ bits of packets --- */
 
 template <uint32_t kThreads>
-__device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
+__device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet, const Work &work)
 {
   uint32_t levels = 0;
 
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
     uint32_t b = packet.first_block + i;
-    Leaf leaf = leaf_of(frame, packet, b);
+    Leaf leaf = leaf_of(packet, work, b);
     leaf.nodes[leaf.index] =
         cj2k_header_leaf(frame.blocks[b].num_passes, leaf.index, frame.blocks[b].zero_bitplanes);
   }
@@ -128,7 +135,7 @@ __device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
     __syncthreads();
     for (uint32_t i = 0; i < packet.num_bands; i++) {
       const Cj2kHeaderTree &tree = packet.bands[i].tree;
-      Cj2kHeaderNode *nodes = frame.nodes + packet.bands[i].first_node;
+      Cj2kHeaderNode *nodes = work.nodes + packet.bands[i].first_node;
       uint32_t count = level < tree.num_levels ? cj2k_header_level_nodes(&tree, level) : 0;
       for (uint32_t j = threadIdx.x; j < count; j += kThreads)
         nodes[tree.offset[level] + j] = cj2k_header_inner(&tree, nodes, level, j);
@@ -138,58 +145,75 @@ __device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet)
 }
 
 /* Whether no band has blocks in the layer. */
-__device__ bool is_empty(const Cj2kCudaHeaders &frame, const Packet &packet)
+__device__ bool is_empty(const Packet &packet, const Work &work)
 {
   for (uint32_t i = 0; i < packet.num_bands; i++) {
     const Cj2kCudaHeaderBand &band = packet.bands[i];
     uint32_t root = band.tree.offset[band.tree.num_levels - 1];
-    if (frame.nodes[band.first_node + root].first != CJ2K_HEADER_NONE)
+    if (work.nodes[band.first_node + root].first != CJ2K_HEADER_NONE)
       return false;
   }
   return true;
 }
 
+/* Bits and bytes of blocks, which one scan sums: those of all threads are fewer than 2^24 and 2^40.
+ */
+constexpr uint32_t kByteBits = 40;
+
+__device__ uint64_t join_sizes(uint32_t bits, uint32_t bytes)
+{
+  return (uint64_t)bits << kByteBits | bytes;
+}
+
+__device__ uint32_t bits_of(uint64_t sizes)
+{
+  return (uint32_t)(sizes >> kByteBits);
+}
+
+__device__ uint64_t bytes_of(uint64_t sizes)
+{
+  return sizes & (((uint64_t)1 << kByteBits) - 1);
+}
+
 /* Finds where the bits and bytes of each block begin. Returns the number of all bits. */
 template <uint32_t kThreads>
-__device__ uint32_t sum_blocks(const Cj2kCudaHeaders &frame, const Packet &packet, uint64_t *body)
+__device__ uint32_t sum_blocks(const Cj2kCudaHeaders &frame, const Packet &packet, const Work &work,
+                               uint64_t *body)
 {
   uint32_t bits = 1; /* the packet is not empty */
 
   for (uint32_t first = 0; first < packet.num_blocks; first += kThreads) {
-    uint32_t i = first + threadIdx.x, b = packet.first_block + i, size = 0, sizes;
-    uint64_t bytes = 0, sum;
+    uint32_t i = first + threadIdx.x, b = packet.first_block + i;
+    uint64_t size = 0, all;
     if (i < packet.num_blocks) {
-      Leaf leaf = leaf_of(frame, packet, b);
+      Leaf leaf = leaf_of(packet, work, b);
       Cj2kHeaderTrees trees = cj2k_header_trees(leaf.tree, leaf.nodes, leaf.x, leaf.y);
       Cj2kHeaderBlock block = block_of(frame, b);
-      size = cj2k_header_block_size(&trees, &block);
-      bytes = block.passes ? block.lengths[0] : 0;
+      size =
+          join_sizes(cj2k_header_block_size(&trees, &block), block.passes ? block.lengths[0] : 0);
     }
-    uint32_t at = scan<kThreads>(size, 0u, Add(), &sizes);
-    uint64_t start = scan<kThreads>(bytes, (uint64_t)0, Add(), &sum);
+    uint64_t before = scan<kThreads>(size, (uint64_t)0, Add(), &all);
     if (i < packet.num_blocks) {
-      frame.at[b] = bits + at;
-      frame.starts[b] = *body + start;
+      frame.at[b] = bits + bits_of(before);
+      frame.starts[b] = *body + bytes_of(before);
     }
-    bits += sizes;
-    *body += sum;
+    bits += bits_of(all);
+    *body += bytes_of(all);
   }
   return bits;
 }
 
 /* Writes the bits of all blocks. The packet is not empty. */
 template <uint32_t kThreads>
-__device__ void put_blocks(const Cj2kCudaHeaders &frame, const Packet &packet)
+__device__ void put_blocks(const Cj2kCudaHeaders &frame, const Packet &packet, const Work &work)
 {
-  uint32_t *words = frame.words + packet.first_word;
-
   if (threadIdx.x == 0)
-    CJ2K_HEADER_OR(words, 1u << 31);
+    CJ2K_HEADER_OR(work.words, 1u << 31);
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
     uint32_t b = packet.first_block + i;
-    Leaf leaf = leaf_of(frame, packet, b);
+    Leaf leaf = leaf_of(packet, work, b);
     Cj2kHeaderBlock block = block_of(frame, b);
-    cj2k_header_put_block(leaf.tree, leaf.nodes, leaf.x, leaf.y, &block, words, frame.at[b]);
+    cj2k_header_put_block(leaf.tree, leaf.nodes, leaf.x, leaf.y, &block, work.words, frame.at[b]);
   }
 }
 
@@ -225,35 +249,48 @@ __device__ uint32_t stuff(const uint32_t *words, uint32_t num_bits, uint8_t *out
   return total;
 }
 
+/* Makes a header, if its bits have room. Returns its bytes. */
+template <uint32_t kThreads>
+__device__ uint32_t make_header(const Cj2kCudaHeaders &frame, const Packet &packet,
+                                const Work &work, bool empty, uint32_t bits)
+{
+  uint32_t num_words = cj2k_stuff_chunks(bits) + 1;
+
+  for (uint32_t i = threadIdx.x; i < num_words; i += kThreads)
+    work.words[i] = 0;
+  __syncthreads();
+  if (!empty)
+    put_blocks<kThreads>(frame, packet, work);
+  __syncthreads();
+  return stuff<kThreads>(work.words, bits,
+                         frame.bytes + (size_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES);
+}
+
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame, uint32_t first)
 {
+  constexpr uint32_t kNodes = 3 * kThreads, kWords = 4 * kThreads;
+  constexpr uint32_t kPacketWords = sizeof(Packet) / sizeof(uint32_t);
   __shared__ Packet packet;
-  constexpr uint32_t kWords = sizeof packet / sizeof(uint32_t);
-  uint32_t p = first + blockIdx.x, bits = 1;
+  __shared__ Cj2kHeaderNode nodes[kNodes];
+  __shared__ uint32_t words[kWords];
+  uint32_t p = first + blockIdx.x, bits = 1, size = CJ2K_CUDA_HEADER_LONG;
   uint64_t body = 0;
 
-  for (uint32_t i = threadIdx.x; i < kWords; i += kThreads)
+  for (uint32_t i = threadIdx.x; i < kPacketWords; i += kThreads)
     reinterpret_cast<uint32_t *>(&packet)[i] =
         reinterpret_cast<const uint32_t *>(frame.packets + p)[i];
   __syncthreads();
-  make_trees<kThreads>(frame, packet);
-  bool empty = is_empty(frame, packet);
+  Work work = {packet.num_nodes <= kNodes ? nodes : frame.nodes + packet.first_node, words};
+  make_trees<kThreads>(frame, packet, work);
+  bool empty = is_empty(packet, work);
   if (!empty)
-    bits = sum_blocks<kThreads>(frame, packet, &body);
-
-  uint32_t size = CJ2K_CUDA_HEADER_LONG, num_words = cj2k_stuff_chunks(bits) + 1;
-  if (num_words <= packet.num_words) {
-    uint32_t *words = frame.words + packet.first_word;
-    for (uint32_t i = threadIdx.x; i < num_words; i += kThreads)
-      words[i] = 0;
-    __syncthreads();
-    if (!empty)
-      put_blocks<kThreads>(frame, packet);
-    __syncthreads();
-    size = stuff<kThreads>(words, bits,
-                           frame.bytes + (size_t)packet.first_word * CJ2K_CUDA_HEADER_BYTES);
-  }
+    bits = sum_blocks<kThreads>(frame, packet, work, &body);
+  uint32_t num_words = cj2k_stuff_chunks(bits) + 1;
+  if (num_words > kWords)
+    work.words = frame.words + packet.first_word;
+  if (num_words <= packet.num_words)
+    size = make_header<kThreads>(frame, packet, work, empty, bits);
   if (threadIdx.x == 0)
     frame.sizes[packet.precinct] = {body, size, 0};
 }

@@ -31,15 +31,16 @@ extern "C" {
 typedef struct {
   Cj2kHeaderTree tree;
   uint32_t first_block; /* of the plan */
-  uint32_t first_node;  /* in `nodes` */
+  uint32_t first_node;  /* in those of the packet */
 } Cj2kCudaHeaderBand;
 
-/* A packet: what it has of the plan, and its room in `words` and `bytes`. */
+/* A packet: what it has of the plan, and its room in `nodes`, `words` and `bytes`. */
 typedef struct {
   Cj2kCudaHeaderBand bands[CJ2K_CUDA_HEADER_BANDS]; /* those that have blocks */
   uint32_t num_bands;
   uint32_t first_block, num_blocks; /* of all bands; they follow each other */
-  uint32_t first_word, num_words;   /* at least 4: bits before stuffing, and a word behind them */
+  uint32_t first_node, num_nodes;
+  uint32_t first_word, num_words; /* at least 4: bits before stuffing, and a word behind them */
   uint32_t precinct;
 } Cj2kCudaHeaderPacket;
 
@@ -47,8 +48,10 @@ typedef struct {
 #define CJ2K_CUDA_HEADER_BYTES 5
 /* The size of a header that has no room. */
 #define CJ2K_CUDA_HEADER_LONG UINT32_MAX
-/* Packets of more blocks are large. */
+/* Packets of more blocks are large, and all are that if they are not more than FEW: then one launch
+ * makes them. */
 #define CJ2K_CUDA_HEADER_SMALL 128
+#define CJ2K_CUDA_HEADER_FEW   256
 
 /* Arrays are on the device. */
 typedef struct {
@@ -56,7 +59,7 @@ typedef struct {
   uint32_t num_packets, num_large;
   const Cj2kEncodedBlock *blocks;
   const uint32_t *header_bits; /* as in Cj2kPacketSource; NULL: blocks have one segment */
-  Cj2kHeaderNode *nodes;       /* workspace, plan->num_nodes */
+  Cj2kHeaderNode *nodes;       /* workspace, as many as all packets have */
   uint32_t *at;                /* workspace, per block */
   uint32_t *words;             /* workspace */
   uint64_t *starts;            /* output, per block: where it begins in its packet's body */

@@ -399,11 +399,12 @@ static Cj2kHeaderBlock header_block(const Cj2kEncodedBlock *coded)
 }
 
 /* Writes the bits of a band's blocks from bit `at` on. Returns their end. */
-static uint32_t put_band(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderBand *band,
-                         uint32_t *words, uint32_t at, uint64_t *body)
+static uint32_t put_band(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacket *packet,
+                         const Cj2kCudaHeaderBand *band, uint32_t *words, uint32_t at,
+                         uint64_t *body)
 {
   const Cj2kHeaderTree *tree = &band->tree;
-  Cj2kHeaderNode *nodes = frame->nodes + band->first_node;
+  Cj2kHeaderNode *nodes = frame->nodes + packet->first_node + band->first_node;
   const Cj2kEncodedBlock *blocks = frame->blocks + band->first_block;
   uint32_t count = tree->width * tree->height;
 
@@ -432,7 +433,7 @@ static void make_header(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacket
 
   words[0] = 1u << 31;
   for (uint32_t i = 0; i < packet->num_bands; i++)
-    bits = put_band(frame, &packet->bands[i], words, bits, &body);
+    bits = put_band(frame, packet, &packet->bands[i], words, bits, &body);
   if (!body) {
     words[0] = 0;
     bits = 1;

@@ -93,7 +93,7 @@ static void make_headers(Frame *frame, uint32_t room)
   headers->num_large = frame->tables.num_large;
   headers->blocks = frame->all.blocks;
   headers->header_bits = frame->all.source.header_bits;
-  headers->nodes = g_new(Cj2kHeaderNode, plan->num_nodes + 1);
+  headers->nodes = g_new(Cj2kHeaderNode, frame->tables.num_nodes + 1);
   headers->at = g_new(uint32_t, plan->num_blocks + 1);
   headers->words = g_new(uint32_t, words + 1);
   headers->starts = g_new(uint64_t, plan->num_blocks + 1);
