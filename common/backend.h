@@ -241,6 +241,7 @@ typedef struct {
 typedef struct {
   Cj2kEncodedBlock *blocks; /* code: one for each block of the plan */
   Cj2kPassLength *passes;   /* code: indexed by first_pass; MQ: only with pass_lengths */
+  const uint32_t *lengths;  /* code: those of `blocks`, side by side; NULL: only there */
   uint32_t *header_bits;    /* code: what packet headers say of the passes, in place of them
                                (codestream/header_bits.h), indexed by first_pass; NULL: not made */
   Cj2kHullPoint *points;    /* code with weights: indexed by first_point */

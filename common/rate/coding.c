@@ -89,6 +89,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
   coder->makes_packets = result.makes_packets;
   *coded = (Cj2kCodedBlocks){.blocks = result.blocks,
                              .passes = result.passes,
+                             .lengths = result.lengths,
                              .header_bits = result.header_bits,
                              .points = result.points,
                              .slopes = result.slopes,

@@ -40,6 +40,7 @@ typedef struct {
 typedef struct {
   const Cj2kEncodedBlock *blocks;
   const Cj2kPassLength *passes;
+  const uint32_t *lengths;     /* those of blocks; NULL: only there */
   const uint32_t *header_bits; /* in place of passes; NULL: not made */
   const Cj2kHullPoint *points;
   Cj2kSlopeSums slopes;               /* bytes NULL: the back end has not computed the sums */

@@ -21,28 +21,25 @@ static Cj2kStatus lay_out_all(Cj2kRateFrame *frame)
   return lay_out(frame);
 }
 
-/* Codes all blocks at plane 0, or as `choices` says. `likely`: as in Cj2kCodeJob. *sizes: those of
- * packets at plane 0, if the back end knows them. */
+/* Codes all blocks at plane 0, or as `choices` says. `likely`: as in Cj2kCodeJob. */
 static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
-                       const Cj2kMeasureJob *likely, const Cj2kPacketSize **sizes)
+                       const Cj2kMeasureJob *likely, Cj2kCodedBlocks *coded)
 {
   const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
                            .stride = 1,
                            .choices = choices,
                            .likely = likely,
                            .packet_sizes = !choices && frame->encoder->layers.count == 1};
-  Cj2kCodedBlocks coded = {0};
   uint64_t saturated;
 
   frame->ht.all_coded = false;
-  Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &coded, &saturated, frame->error);
-  *sizes = coded.packet_sizes;
+  Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, coded, &saturated, frame->error);
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
   if (status == CJ2K_OK)
-    cj2k_layout_set_source(&frame->layout, coded.blocks, coded.passes, coded.bytes,
+    cj2k_layout_set_source(&frame->layout, coded->blocks, coded->passes, coded->bytes,
                            &frame->retained);
-  frame->ht.bytes = status == CJ2K_OK ? coded.bytes : NULL;
+  frame->ht.bytes = status == CJ2K_OK ? coded->bytes : NULL;
   return status;
 }
 
@@ -70,7 +67,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
 {
   const Cj2kMeasureJob likely = measure_job(frame, CJ2K_HT_CUT_STRIDE, 0, CJ2K_HT_CUT_PLANES);
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
-  const Cj2kPacketSize *sizes;
+  Cj2kCodedBlocks blocks;
   Cj2kMeasured measured;
   Cj2kStatus status;
 
@@ -79,13 +76,13 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
   if (frame->encoder->layers.count > 1 &&
       (status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
     return status;
-  if ((status = code(frame, NULL, cut_is_likely ? &likely : NULL, &sizes)) != CJ2K_OK)
+  if ((status = code(frame, NULL, cut_is_likely ? &likely : NULL, &blocks)) != CJ2K_OK)
     return status;
-  const Cj2kEncodedBlock *blocks = frame->layout.source.blocks;
-  uint64_t bodies =
-      cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers, blocks);
-  if (sizes)
-    status = cj2k_layout_run_sizes(&frame->layout, frame->steps.components, sizes, frame->error);
+  uint64_t bodies = cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
+                                         blocks.blocks, blocks.lengths);
+  if (blocks.packet_sizes)
+    status = cj2k_layout_run_sizes(&frame->layout, frame->steps.components, blocks.packet_sizes,
+                                   frame->error);
   else
     status = lay_out_all(frame);
   if (status != CJ2K_OK)
@@ -205,8 +202,8 @@ Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
     frame->layout.source.bytes = frame->ht.bytes;
     return CJ2K_OK;
   }
-  const Cj2kPacketSize *none;
-  Cj2kStatus status = code(frame, frame->ht.choices, NULL, &none);
+  Cj2kCodedBlocks coded;
+  Cj2kStatus status = code(frame, frame->ht.choices, NULL, &coded);
   if (status != CJ2K_OK || cj2k_ht_blocks_match(&frame->ht, frame->layout.source.blocks,
                                                 frame->encoder->plan->num_blocks))
     return status; /* the layout is still valid */

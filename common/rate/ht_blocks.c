@@ -25,14 +25,19 @@ void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht)
 }
 
 uint64_t cj2k_ht_blocks_coded(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
-                              const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks)
+                              const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks,
+                              const uint32_t *lengths)
 {
+  uint32_t num_blocks = plan->num_blocks, *at_plane_0 = ht->at_plane_0;
   uint64_t bytes = 0;
 
-  for (uint32_t b = 0; b < plan->num_blocks; b++) {
-    bytes += ht->at_plane_0[b] = blocks[b].length;
-    ht->blocks[b].offset = blocks[b].offset;
-  }
+  if (lengths)
+    memcpy(at_plane_0, lengths, num_blocks * sizeof *lengths);
+  for (uint32_t b = 0; b < num_blocks && !lengths; b++)
+    at_plane_0[b] = blocks[b].length;
+  for (uint32_t b = 0; b < num_blocks; b++)
+    bytes += at_plane_0[b];
+  ht->coded = blocks;
   memcpy(ht->quantisers, quantisers, plan->num_bands * sizeof *quantisers);
   ht->all_coded = true;
   return bytes;
@@ -58,6 +63,7 @@ void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
   const Cj2kPlanBlock *planned = plan->blocks; /* variables: stores might change what `ht` has */
   const uint32_t *lengths = selection->lengths;
   const Cj2kHtChoice *choices = ht->choices;
+  const Cj2kEncodedBlock *coded = ht->all_coded ? ht->coded : NULL;
   Cj2kEncodedBlock *blocks = ht->blocks;
   Cj2kPassLength *passes = ht->passes;
   uint32_t num_blocks = plan->num_blocks;
@@ -67,7 +73,7 @@ void cj2k_ht_blocks_describe(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
     Cj2kHtChoice choice = choices[b];
     uint32_t planes = quantisers[planned[b].band].num_bitplanes;
     uint32_t length = lengths[b];
-    blocks[b] = (Cj2kEncodedBlock){.offset = blocks[b].offset,
+    blocks[b] = (Cj2kEncodedBlock){.offset = coded ? coded[b].offset : 0,
                                    .length = length,
                                    .first_pass = b,
                                    .num_passes = choice.passes,

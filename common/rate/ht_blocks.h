@@ -7,9 +7,9 @@
 #include "selection.h"
 
 typedef struct {
-  Cj2kHtChoice *choices;    /* per block */
-  Cj2kEncodedBlock *blocks; /* their bytes are not known yet; offset: where they were last coded at
-                               plane 0 */
+  Cj2kHtChoice *choices;         /* per block */
+  const Cj2kEncodedBlock *coded; /* all blocks at plane 0, if that was the last code() */
+  Cj2kEncodedBlock *blocks; /* their bytes are not known yet; offset: where they are in `coded` */
   Cj2kPassLength *passes;   /* one for each block */
   uint32_t *at_plane_0;     /* per block: its length when last coded at plane 0 */
   bool all_coded;           /* the last code() was for all blocks, at plane 0 */
@@ -21,9 +21,11 @@ typedef struct {
 void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, const Cj2kPlan *plan);
 void cj2k_ht_blocks_clear(Cj2kHtBlocks *ht);
 
-/* Takes note that all blocks were coded at plane 0. Returns their bytes. */
+/* Takes note that all blocks were coded at plane 0; they must stay valid until the next code().
+ * lengths: theirs, NULL: in `blocks`. Returns their bytes. */
 uint64_t cj2k_ht_blocks_coded(Cj2kHtBlocks *ht, const Cj2kPlan *plan,
-                              const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks);
+                              const Cj2kFrameQuantiser *quantisers, const Cj2kEncodedBlock *blocks,
+                              const uint32_t *lengths);
 /* Sets the choices of a selection whose options are those of cj2k_hulls_set_planes for `num_planes`
  * planes from `first_plane` on. */
 void cj2k_ht_blocks_choose(Cj2kHtBlocks *ht, const Cj2kPlan *plan, uint32_t first_plane,

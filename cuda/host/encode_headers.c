@@ -30,14 +30,11 @@ static void set_packet(const Cj2kPlanPrecinct *precinct, uint32_t num_bands,
   }
 }
 
-static bool is_large(const Cj2kPlan *plan, const Cj2kCudaHeaderPacket *packet)
-{
-  return packet->num_blocks > CJ2K_CUDA_HEADER_SMALL || plan->num_precincts <= CJ2K_CUDA_HEADER_FEW;
-}
-
 /* Appends the packets that are large, or those that are not. Returns their number. */
-static uint32_t list_packets(const Cj2kPlan *plan, bool large, Cj2kCudaHeaderPacket *packets)
+static uint32_t list_packets(const Cj2kPlan *plan, uint32_t few, bool large,
+                             Cj2kCudaHeaderPacket *packets)
 {
+  bool all = plan->num_precincts <= few;
   uint32_t count = 0;
 
   for (uint32_t r = 0; r < plan->num_resolutions; r++) {
@@ -46,7 +43,7 @@ static uint32_t list_packets(const Cj2kPlan *plan, bool large, Cj2kCudaHeaderPac
     for (uint32_t p = resolution->first_precinct; p < end; p++) {
       Cj2kCudaHeaderPacket packet = {.precinct = p};
       set_packet(&plan->precincts[p], resolution->num_bands, &packet);
-      if (is_large(plan, &packet) == large)
+      if ((all || packet.num_blocks > CJ2K_CUDA_HEADER_SMALL) == large)
         packets[count++] = packet;
     }
   }
@@ -85,7 +82,7 @@ static void list_pieces(const Cj2kPlan *plan, Cj2kCudaHeaderTables *tables)
 }
 
 bool cj2k_cuda_header_tables_init(Cj2kCudaHeaderTables *tables, const Cj2kPlan *plan,
-                                  uint32_t words)
+                                  uint32_t words, uint32_t few)
 {
   uint64_t most = (uint64_t)plan->num_blocks * words + (uint64_t)plan->num_precincts * LEAST_WORDS;
 
@@ -97,8 +94,8 @@ bool cj2k_cuda_header_tables_init(Cj2kCudaHeaderTables *tables, const Cj2kPlan *
     return false;
   tables->packets = g_new0(Cj2kCudaHeaderPacket, (size_t)plan->num_precincts + 1);
   tables->precincts = g_new0(uint32_t, (size_t)plan->num_blocks + 1);
-  tables->num_large = list_packets(plan, true, tables->packets);
-  list_packets(plan, false, tables->packets + tables->num_large);
+  tables->num_large = list_packets(plan, few, true, tables->packets);
+  list_packets(plan, few, false, tables->packets + tables->num_large);
   set_rooms(plan, words, tables);
   tables->pieces = g_new0(Cj2kCudaHeaderPiece, (size_t)tables->num_pieces + 1);
   list_pieces(plan, tables);

@@ -20,10 +20,11 @@ typedef struct {
   uint32_t num_nodes, num_words, num_pieces; /* of all packets */
 } Cj2kCudaHeaderTables;
 
-/* `words`: room for each block. false: there are more blocks than the kernels can count, or more
+/* `words`: room for each block; few: as many packets are all large, so that one launch makes them.
+ * false: there are more blocks than the kernels can count, or more
  * than one layer. */
 bool cj2k_cuda_header_tables_init(Cj2kCudaHeaderTables *tables, const Cj2kPlan *plan,
-                                  uint32_t words);
+                                  uint32_t words, uint32_t few);
 void cj2k_cuda_header_tables_clear(Cj2kCudaHeaderTables *tables);
 
 #endif

@@ -207,8 +207,8 @@ static void copy_parts(Cj2kEncodeSlot *slot)
 static size_t records_size(const Cj2kEncodeSlot *slot)
 {
   size_t blocks = slot->encoder->plan->num_blocks;
-  size_t size =
-      sizeof(Cj2kCudaEncodeCounts) + blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength));
+  size_t size = sizeof(Cj2kCudaEncodeCounts) +
+                blocks * (sizeof(Cj2kEncodedBlock) + sizeof(Cj2kPassLength) + sizeof(uint32_t));
 
   return (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
 }
@@ -402,6 +402,7 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t 
   blocks->counts = slot->blocks.coded.device.data;
   blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
   blocks->passes = (Cj2kPassLength *)(blocks->coded + slot->encoder->plan->num_blocks);
+  blocks->lengths = (uint32_t *)(blocks->passes + slot->encoder->plan->num_blocks);
 }
 
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
@@ -548,6 +549,7 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     slot->ht.expected = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->blocks.coded.host.data + sizeof *counts);
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
+  result->lengths = (const uint32_t *)(result->passes + slot->encoder->plan->num_blocks);
   result->bytes = slot->blocks.placed ? NULL : slot->blocks.bytes.host.data;
   result->placed = slot->blocks.placed;
   result->keeps_room = slot->blocks.placed || writes_to_host(slot);

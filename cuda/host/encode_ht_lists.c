@@ -52,6 +52,7 @@ static void set_output(Cj2kEncodeSlot *slot)
   blocks->counts = coded->device.data;
   blocks->coded = (Cj2kEncodedBlock *)(void *)((char *)coded->host.data + sizeof *blocks->counts);
   blocks->passes = (Cj2kPassLength *)(void *)(blocks->coded + slot->encoder->plan->num_blocks);
+  blocks->lengths = (uint32_t *)(void *)(blocks->passes + slot->encoder->plan->num_blocks);
   cj2k_cuda_queue_reserve(&slot->queue, &slot->blocks.bytes.host, bytes->device.size);
   blocks->bytes = bytes->host.data;
   blocks->capacity = bytes->host.size;

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define FEW 256 /* packets, of which each has a multiprocessor, or half of one */
+
 cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
 {
   const Cj2kPlan *plan = encoder->plan;
@@ -17,7 +19,10 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
   Cj2kCudaHeaderTables tables;
   cudaError_t result = cudaSuccess;
 
-  if (!encoder->ht || !cj2k_cuda_header_tables_init(&tables, plan, CJ2K_CUDA_HEADER_ROOM))
+  /* With one frame in flight one launch is faster; with several, small packets should not take the
+   * room of large ones. */
+  uint32_t few = encoder->blocking ? 0 : FEW;
+  if (!encoder->ht || !cj2k_cuda_header_tables_init(&tables, plan, CJ2K_CUDA_HEADER_ROOM, few))
     return cudaSuccess;
   lists->num_large = tables.num_large;
   lists->num_nodes = tables.num_nodes;

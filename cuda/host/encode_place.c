@@ -98,8 +98,8 @@ static void place_all(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kC
   else
     place_runs(slot, job, queue);
   CJ2K_CUDA_DO(queue,
-               cj2k_cuda_copy_against(&slot->encoder->device, job->out,
-                                      slot->place.codestream.data, job->size, queue->stream));
+               cj2k_cuda_copy_against(&slot->encoder->device, job->out, slot->place.codestream.data,
+                                      job->size, queue->stream));
   cj2k_cuda_queue_mark(queue, "download");
 }
 

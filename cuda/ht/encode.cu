@@ -416,6 +416,7 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
     Cj2kPassLength pass = {coded.length & 0x7FFFFFFFu, 1};
     frame.coded[b] = coded;
     frame.passes[b] = pass;
+    frame.lengths[b] = coded.length;
   }
 }
 

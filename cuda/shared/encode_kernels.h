@@ -185,6 +185,7 @@ typedef struct {
   uint64_t capacity;
   Cj2kEncodedBlock *coded; /* output, per block */
   Cj2kPassLength *passes;
+  uint32_t *lengths;
 
   Cj2kCudaMeasure measure;
 

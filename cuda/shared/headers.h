@@ -48,10 +48,8 @@ typedef struct {
 #define CJ2K_CUDA_HEADER_BYTES 5
 /* The size of a header that has no room. */
 #define CJ2K_CUDA_HEADER_LONG UINT32_MAX
-/* Packets of more blocks are large, and all are that if they are not more than FEW: then one launch
- * makes them. */
+/* Packets of more blocks are large. */
 #define CJ2K_CUDA_HEADER_SMALL 128
-#define CJ2K_CUDA_HEADER_FEW   256
 
 /* Arrays are on the device. */
 typedef struct {

@@ -252,6 +252,7 @@ static void ht_encode(const void *arguments)
                            .zero_bitplanes = (uint8_t)(length ? all - 1u - plane : all),
                            .is_ht = 1};
     frame->passes[b] = (Cj2kPassLength){.length = length, .terminated = 1};
+    frame->lengths[b] = length;
   }
 }
 

@@ -362,7 +362,7 @@ static void test_ht_blocks(void)
   /* Their room, from a coding at plane 0, if that was the last one. */
   Cj2kEncodedBlock all[] = {{.length = 10}, {.length = 60, .offset = 16}, {.length = 90}};
   g_assert_false(cj2k_ht_blocks_have_room(&ht, &plan, &quantiser, lengths));
-  g_assert_cmpuint(cj2k_ht_blocks_coded(&ht, &plan, &quantiser, all), ==, 160);
+  g_assert_cmpuint(cj2k_ht_blocks_coded(&ht, &plan, &quantiser, all, NULL), ==, 160);
   cj2k_ht_blocks_describe(&ht, &plan, &quantiser, 2, 3, &selection);
   g_assert_cmpuint(ht.blocks[1].offset, ==, 16);
   g_assert_true(cj2k_ht_blocks_have_room(&ht, &plan, &quantiser, lengths));

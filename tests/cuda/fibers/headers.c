@@ -86,7 +86,7 @@ static void make_headers(Frame *frame, uint32_t room)
   const Cj2kPlan *plan = frame->plan;
   Cj2kCudaHeaders *headers = &frame->headers;
 
-  g_assert_true(cj2k_cuda_header_tables_init(&frame->tables, plan, room));
+  g_assert_true(cj2k_cuda_header_tables_init(&frame->tables, plan, room, room % 2 ? 0 : 40));
   size_t words = frame->tables.num_words;
   headers->packets = frame->tables.packets;
   headers->num_packets = plan->num_precincts;
