@@ -184,6 +184,7 @@ static void init_stages(Cj2kEncodeSlot *slot)
   if (encoder->component_streams)
     cj2k_cuda_components_init(slot);
   cj2k_cuda_place_init(slot);
+  cj2k_cuda_packets_init(slot);
 }
 
 static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)

@@ -153,7 +153,7 @@ typedef struct {
   uint32_t num_again;   /* 0: all blocks are coded */
   Cj2kMeasureJob ahead; /* what code() has measured, too; num_planes 0: nothing */
   bool found;           /* it is what measure() has asked for */
-  cudaEvent_t coded;    /* one frame in flight: blocks are coded, and are being measured */
+  cudaEvent_t coded;    /* one frame in flight: blocks are coded, and may be being measured */
   Cj2kCudaMemory scratch;
   uint32_t scratch_bits;    /* for each sample, the most so far */
   Cj2kCudaGraph steps[2];   /* code() in one call; [1]: what is likely is measured, too */
@@ -225,9 +225,10 @@ typedef struct {
 
 /* Packets that the GPU makes (encode_packets.c). */
 typedef struct {
-  bool sized;          /* the last code() has made headers, those of all blocks */
-  bool current;        /* the headers are those of the records: no block was coded again */
-  Cj2kCudaMemory work; /* of all arrays */
+  bool sized;              /* the last code() has made headers, those of all blocks */
+  bool current;            /* the headers are those of the records: no block was coded again */
+  cudaEvent_t coded, made; /* blocks have been coded; headers have been made on another stream */
+  Cj2kCudaMemory work;     /* of all arrays */
   Cj2kCudaPacketArrays arrays;
   Cj2kCudaMemory end;   /* pinned; uint64_t: end of the codestream */
   Cj2kCudaMemory steps; /* pinned; Cj2kPacketStep */
@@ -288,6 +289,7 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_place_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot);
+void cj2k_cuda_packets_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_packets_free(Cj2kEncodeSlot *slot);
 void cj2k_cuda_components_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_components_free(Cj2kEncodeSlot *slot);
@@ -385,6 +387,8 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
 const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);
 
 /* encode_ht.c */
+/* Does the host wait once for code() and what that measures ahead? */
+bool cj2k_cuda_ht_waits_once(const Cj2kEncodeSlot *slot);
 /* Where sizes of packets lie behind the counts of coded blocks, on the host or on the device. */
 Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* Bytes of the records of coded blocks, with counts and sizes of packets. */

@@ -210,7 +210,7 @@ static void wait_for_step(Cj2kEncodeSlot *slot)
 {
   bool found = slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found;
 
-  if (found && slot->encoder->blocking)
+  if (found && cj2k_cuda_ht_waits_once(slot))
     return; /* that was waited for after code() */
   if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
     CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));

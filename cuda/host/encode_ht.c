@@ -300,10 +300,30 @@ static void set_bytes(Cj2kEncodeSlot *slot)
   slot->blocks.fetched = MIN(slot->blocks.fetched, bytes->device.size);
 }
 
+bool cj2k_cuda_ht_waits_once(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->blocking || slot->blocks.placed;
+}
+
+/* Measures what is likely to be asked for, and at the same time makes packet headers, which are few
+ * threads' work. */
+static void measure_beside_headers(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaQueue *side = slot->encoder->blocking ? &slot->place.queue : &slot->latency.coder;
+
+  cj2k_cuda_queue_record(queue, slot->packets.coded);
+  cj2k_cuda_queue_wait(side, slot->packets.coded);
+  cj2k_cuda_packets_code(slot, side);
+  cj2k_cuda_queue_record(side, slot->packets.made);
+  cj2k_cuda_ht_measure_ahead(slot, likely);
+  cj2k_cuda_queue_wait(queue, slot->packets.made);
+}
+
 /* Codes, measures what is likely to be asked for (NULL: nothing), and starts the download of
- * records and of the first `fetched` bytes; the first `from` bytes are already on the host. With
- * several frames in flight the host waits once for all, and the download comes last: it may have to
- * wait for those of other frames, and the measuring kernel would wait with it. */
+ * records and of the first `fetched` bytes; the first `from` bytes are already on the host. Where
+ * the host waits once for all, the download comes last: it may have to wait for those of other
+ * frames, and the measuring kernel would wait with it. */
 static void launch(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -314,10 +334,13 @@ static void launch(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t 
   } else {
     code_all(slot);
   }
-  if (slot->packets.sized)
-    cj2k_cuda_packets_code(slot, queue);
-  if (likely && slot->encoder->blocking)
+  bool measures = likely && cj2k_cuda_ht_waits_once(slot);
+  if (measures && slot->packets.sized)
+    measure_beside_headers(slot, likely);
+  else if (measures)
     cj2k_cuda_ht_measure_ahead(slot, likely);
+  else if (slot->packets.sized)
+    cj2k_cuda_packets_code(slot, queue);
   download(slot, from);
 }
 
@@ -353,7 +376,7 @@ static bool is_regular(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 /* launch() of a frame that is_regular(). */
 static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
 {
-  const Cj2kMeasureJob *ahead = slot->encoder->blocking ? likely : NULL;
+  const Cj2kMeasureJob *ahead = cj2k_cuda_ht_waits_once(slot) ? likely : NULL;
   const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   Cj2kCudaGraph *graph = &slot->ht.steps[ahead != NULL];
   Step step = {slot, ahead};
@@ -418,7 +441,8 @@ uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuant
   return bits;
 }
 
-/* Launches all of a step. With one frame in flight the host need not wait for what is measured. */
+/* Launches all of a step. With one frame in flight, whose bytes go to the host, the host need not
+ * wait for what is measured. */
 static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -433,7 +457,7 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
     launch_graph(slot, job->likely);
   else
     launch(slot, job->likely, from);
-  if (!job->likely || slot->encoder->blocking)
+  if (!job->likely || cj2k_cuda_ht_waits_once(slot))
     return;
   cj2k_cuda_queue_record(queue, slot->ht.coded);
   cj2k_cuda_ht_measure_ahead(slot, job->likely);
@@ -476,13 +500,13 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 
 /* ------------------------------------------------------------------------------- results --- */
 
-/* With one frame in flight the host goes on with coded blocks while they are measured; else a
+/* With one frame in flight the host may go on with coded blocks while they are measured; else a
  * further wait would cost more than it gains. */
 cudaEvent_t cj2k_cuda_encode_ht_end(const Cj2kEncodeSlot *slot)
 {
   bool ahead = slot->step == CJ2K_CUDA_STEP_CODE && slot->ht.ahead.num_planes;
 
-  return ahead && !slot->encoder->blocking ? slot->ht.coded : slot->blocks.done;
+  return ahead && !cj2k_cuda_ht_waits_once(slot) ? slot->ht.coded : slot->blocks.done;
 }
 
 /* With one frame in flight other threads are woken when the upload is done, while the GPU does the

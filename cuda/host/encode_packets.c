@@ -52,8 +52,18 @@ void cj2k_cuda_encode_free_packets(Cj2kCudaEncoder *encoder)
   cj2k_cuda_release(&encoder->packets.precincts);
 }
 
+void cj2k_cuda_packets_init(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaPacketStage *stage = &slot->packets;
+
+  CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&stage->coded, cudaEventDisableTiming));
+  CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&stage->made, cudaEventDisableTiming));
+}
+
 void cj2k_cuda_packets_free(Cj2kEncodeSlot *slot)
 {
+  cj2k_cuda_destroy_event(slot->packets.coded);
+  cj2k_cuda_destroy_event(slot->packets.made);
   cj2k_cuda_release(&slot->packets.work);
   cj2k_cuda_release(&slot->packets.end);
   cj2k_cuda_release(&slot->packets.steps);
