@@ -279,6 +279,49 @@ static void test_measured(void)
   }
 }
 
+/* What is tried first is the result if its size is within the bounds, and only then; the expected
+ * size of the headers may be too large or too small. */
+static void test_first(void)
+{
+  uint32_t accepted = 0, refused = 0;
+
+  for (guint32 seed = 1; seed < 40; seed++) {
+    Frame frame;
+    frame_init(&frame, seed);
+    for (uint32_t i = 0; i < BLOCKS * PASSES; i++)
+      frame.points[i].bytes *= 40;
+    cj2k_hulls_set_points(&frame.hulls, frame.blocks, frame.points, NULL);
+    for (uint64_t budget = 5000; budget < 2000000; budget += budget / 3) {
+      const Cj2kCeilings ceilings = cj2k_ceilings(budget, UINT64_MAX, 2, false);
+      const Cj2kFitTask task = {.ceilings = &ceilings,
+                                .least_bytes = EMPTY,
+                                .ht = true,
+                                .lay_out = lay_out,
+                                .ctx = &frame};
+      uint64_t headers = budget / 41 + EMPTY + 2 * BLOCKS - 300 + seed * 10, least = 0;
+      Cj2kFit result = {.header_bytes = headers};
+      Cj2kCodestreamSize size = {0};
+      frame.layouts = 0;
+      g_assert_cmpint(cj2k_fit_frame(&task, &frame.hulls, &frame.selection, &result), ==, CJ2K_OK);
+      uint32_t layouts = frame.layouts;
+      lay_out(&frame, &frame.selection, &size);
+      uint64_t total = size.total;
+      if (!cj2k_fit_first(&task, &frame.hulls, &frame.selection, headers, &least))
+        continue;
+      lay_out(&frame, &frame.selection, &size);
+      bool accepts = size.total >= least && size.total <= budget;
+      g_assert_cmpint(accepts, ==, layouts == 1);
+      if (accepts)
+        g_assert_cmpuint(size.total, ==, total);
+      accepted += accepts;
+      refused += !accepts;
+    }
+    frame_clear(&frame);
+  }
+  g_assert_cmpuint(accepted, >, 20);
+  g_assert_cmpuint(refused, >, 20);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -288,5 +331,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-fit/components", test_components);
   g_test_add_func("/rate-fit/refused", test_refused);
   g_test_add_func("/rate-fit/measured", test_measured);
+  g_test_add_func("/rate-fit/first", test_first);
   return g_test_run();
 }

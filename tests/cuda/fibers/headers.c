@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kernels that make packet headers, run by fibers.h, against the packet writer: headers, sizes,
- * and where they and the bytes of blocks go. */
+ * and where they and the bytes of blocks go. Prints TAP. */
 #include "cuda/shared/headers.h"
 #include "common/codestream/write_codestream.h"
 #include "cuda/host/encode_headers.h"
@@ -223,7 +223,7 @@ static void run(Random *rand, uint32_t round)
   g_assert_cmpuint(*frame.job.end, ==, fits ? size : CJ2K_CUDA_NO_ROOM);
   g_free(out);
   g_free(expected);
-  printf("round %u: %u blocks, %u packets, %u large, %u without room\n", round,
+  printf("ok %u - %u blocks, %u packets, %u large, %u without room\n", round + 1,
          frame.plan->num_blocks, frame.plan->num_precincts, frame.tables.num_large, num_long);
   frame_clear(&frame);
 }
@@ -235,5 +235,6 @@ int main(int argc, char **argv)
 
   for (uint32_t round = 0; round < rounds; round++)
     run(&random, round);
+  printf("1..%u\n", rounds);
   return 0;
 }

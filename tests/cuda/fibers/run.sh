@@ -3,16 +3,17 @@
 #
 # tests/cuda/fibers/run.sh [BUILD [ROUNDS [SEED]]]
 #
-# Runs the kernels of packet headers on the CPU, with threads that are fibers, and compares with the
-# packet writer. BUILD is a build folder with CUDA (default: build), whose libcj2k.a is used. A GPU is not needed.
+# Runs the kernels of packet headers on the CPU, with threads that are fibers, and compares with the packet writer.
+# Prints TAP. BUILD is a build folder with CUDA (default: build), whose libcj2k.a is used; NVCC its compiler. A GPU is
+# not needed.
 set -eu
+build=$(realpath "${1:-build}") rounds=${2:-20} seed=${3:-1}
 cd "$(dirname "$0")/../../.." || exit 1
-build=${1:-build} rounds=${2:-20} seed=${3:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 toolkit=$(cuda/find-toolkit.sh "${NVCC:-/usr/local/cuda/bin/nvcc}")
 read -ra flags <<<"-O2 -g -I. -I$build -Icuda/shared -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
-read -ra libraries <<<"-L$toolkit/lib64 -lcudart_static -ldl -lrt -lpthread $(pkg-config --libs glib-2.0) -lm"
+read -ra libraries <<<"$(pkg-config --libs glib-2.0) -lm -lpthread"
 
 # Launches of kernels become calls of fibers::launch().
 for name in headers place; do
