@@ -177,7 +177,7 @@ typedef struct {
   Cj2kCudaMemory number_table, range_table;      /* `numbers` and `ranges` on the device */
   cudaStream_t streams[CJ2K_CUDA_DECODE_SHARES]; /* of components; of slices: 0 for downloads, 1 for
                                                     the blocks of all slices but the first */
-  cudaEvent_t uploaded;                          /* of components: the frame's input is there */
+  cudaEvent_t uploaded;                          /* the input is there that all shares use */
   cudaEvent_t decoded[CJ2K_CUDA_DECODE_SHARES]; /* the blocks of a component, or with index 1 of all
                                                    slices but the first */
   cudaEvent_t made[CJ2K_CUDA_DECODE_SHARES];    /* the share is in the planes */

@@ -12,7 +12,7 @@
 static bool has_mq(const Cj2kPlan *plan)
 {
   for (uint32_t b = 0; b < plan->num_bands; b++)
-    if (!(plan->bands[b].block_style & CJ2K_STYLE_HT))
+    if ((plan->bands[b].block_style & (CJ2K_STYLE_HT | CJ2K_STYLE_HT_MIXED)) != CJ2K_STYLE_HT)
       return true;
   return false;
 }

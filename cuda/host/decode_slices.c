@@ -200,7 +200,9 @@ static Cj2kStatus send_first(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
     return status;
   cudaError_t result = cj2k_cuda_decode_upload(slot);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, slot->stream));
-  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, slot->stream));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(slot->shares.uploaded, slot->stream));
+  if (slot->frame.timed)
+    CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, slot->stream));
   return cj2k_cuda_check(result, "uploading a frame", error);
 }
 
@@ -216,7 +218,7 @@ static cudaError_t decode_others(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
   cj2k_cuda_decode_fill_group(slot, coded, all, 1, &beside);
   beside.aim = CJ2K_CUDA_AIM_LEAVE_ROOM;
   cudaError_t result = cj2k_cuda_decode_send(slot, SIZE_MAX, stream);
-  CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(stream, slot->frame.uploaded, 0));
+  CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(stream, shares->uploaded, 0));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, NULL, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_blocks(slot, &beside, stream));
   CJ2K_CUDA_TRY(result, cudaEventRecord(shares->decoded[1], stream));

@@ -10,6 +10,7 @@
 #include "common/cpu/dwt/transform.h"
 #include "cuda/shared/copy_small.h"
 #include "cuda/shared/decode_kernels.h"
+#include "pretend.h"
 
 #include <glib.h>
 #include <math.h>
@@ -32,6 +33,7 @@ cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaSt
 {
   (void)stream;
   g_assert_cmpuint(((uintptr_t)to | (uintptr_t)from) % 16, ==, 0);
+  g_assert_true(cj2k_pretend_holds(to, size) && cj2k_pretend_holds(from, size));
   memcpy(to, from, size);
   return cudaSuccess;
 }
@@ -116,9 +118,66 @@ static void check_list(const Cj2kCudaDecodeBlocks *frame, const uint32_t *list, 
   g_free(listed);
 }
 
+/* All that the kernels of code-blocks read or write is in device memory, or pinned. */
+static void check_memory(const Cj2kCudaDecodeBlocks *frame)
+{
+  size_t count = frame->num_blocks, mq = frame->mq.count;
+  const struct {
+    const void *memory;
+    size_t size;
+  } used[] = {{frame->coded, count * sizeof *frame->coded},
+              {frame->corrupt_flags, count},
+              {frame->corrupt, sizeof *frame->corrupt},
+              {frame->zeros, count},
+              {frame->blocks, count * sizeof *frame->blocks},
+              {frame->numbers, frame->numbers ? count * sizeof *frame->numbers : 0},
+              {frame->ht.order, frame->ht.count * sizeof *frame->ht.order},
+              {frame->ht.refined, frame->ht.num_refined * sizeof *frame->ht.refined},
+              {frame->mq.order, mq * sizeof *frame->mq.order},
+              {frame->mq.offsets, mq * sizeof *frame->mq.offsets},
+              {frame->mq.warps, mq ? (frame->mq.num_warps + 1) * sizeof *frame->mq.warps : 0},
+              {frame->mq.passes, mq * sizeof *frame->mq.passes},
+              {frame->mq.planes, frame->mq.plane_words * sizeof *frame->mq.planes}};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(used); i++)
+    g_assert_true(!used[i].size || cj2k_pretend_holds(used[i].memory, used[i].size));
+  for (uint32_t i = 0; i < frame->num_blocks; i++)
+    if (has_passes(frame, i)) {
+      const Cj2kCodedBlock *coded = &frame->coded[i];
+      g_assert_true(cj2k_pretend_holds(frame->data + coded->offset, coded->length));
+      g_assert_true(cj2k_pretend_holds(frame->segments + coded->first_segment,
+                                       coded->num_segments * sizeof(Cj2kSegment)));
+    }
+}
+
+/* What the launch of the MQ decoder follows from. */
+static void check_mq_launch(const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t lanes = frame->mq.lanes;
+
+  g_assert_true(lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32);
+  g_assert_cmpuint(frame->mq.words, ==, CJ2K_CUDA_MQ_WORDS(frame->mq.max_octets));
+  g_assert_cmpuint(frame->mq.num_warps, >, 0);
+  g_assert_cmpuint(frame->mq.warps[0], ==, 0);
+  g_assert_cmpuint(frame->mq.warps[frame->mq.num_warps], ==, frame->mq.count);
+  for (uint32_t w = 0; w < frame->mq.num_warps; w++) {
+    g_assert_cmpuint(frame->mq.warps[w], <, frame->mq.warps[w + 1]);
+    g_assert_cmpuint(frame->mq.warps[w + 1] - frame->mq.warps[w], <=, lanes);
+  }
+  for (uint32_t k = 0; k < frame->mq.count; k++) {
+    const Cj2kCudaBlock *block = block_of(frame, frame->mq.order[k]);
+    uint32_t next =
+        k + 1 < frame->mq.count ? frame->mq.offsets[k + 1] : (uint32_t)frame->mq.plane_words;
+    uint32_t octets = CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
+    g_assert_cmpuint(octets, <=, frame->mq.max_octets);
+    g_assert_cmpuint(frame->mq.offsets[k] + 4 * octets, <=, next);
+  }
+}
+
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
   (void)stream;
+  check_memory(frame);
   check_list(frame, frame->ht.order, frame->ht.count, true, 1);
   check_list(frame, frame->mq.order, frame->mq.count, false, 1);
   for (uint32_t i = 0; i < frame->num_blocks; i++)
@@ -155,10 +214,8 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
   (void)stream;
   if (!frame->mq.count)
     return cudaSuccess;
-  g_assert_cmpuint(frame->mq.warps[0], ==, 0);
-  g_assert_cmpuint(frame->mq.warps[frame->mq.num_warps], ==, frame->mq.count);
+  check_mq_launch(frame);
   for (uint32_t k = 0; k < frame->mq.count; k++) {
-    g_assert_cmpuint(frame->mq.offsets[k], <, frame->mq.plane_words);
     if (!decode(frame, frame->mq.order[k]))
       clear(frame, frame->mq.order[k]);
   }

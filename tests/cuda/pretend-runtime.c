@@ -3,10 +3,13 @@
  * A CUDA runtime without a GPU, for tests of the host side: device memory is the host's, copies are
  * done at once, and kernels do nothing, but for the one that copies. All coefficients are therefore
  * zero, and so are the samples that are decoded. Sanitizers see what the host side does with
- * memory.
+ * memory. What a real runtime refuses is refused: copies and memsets outside of allocations, and
+ * launches of no threads.
  *
  * It has the functions that the library calls, with the toolkit that was tested.
  */
+#include "pretend.h"
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <glib.h>
@@ -32,6 +35,7 @@ cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void *
 
 static const void *copy_kernel; /* the address by which the host knows it */
 static __thread cudaStream_t launch_stream;
+static __thread cudaError_t last_error; /* of a launch */
 
 void **__cudaRegisterFatBinary(void *binary)
 {
@@ -66,8 +70,13 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t memory, cudaStream_t stream)
 {
-  (void)grid, (void)block, (void)memory;
+  (void)memory;
   launch_stream = stream;
+  if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z ||
+      block.x * block.y * block.z > 1024) {
+    last_error = cudaErrorInvalidConfiguration;
+    return 1; /* the kernel is not launched */
+  }
   return 0;
 }
 
@@ -176,15 +185,95 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 
 cudaError_t cudaGetLastError(void)
 {
-  return cudaSuccess;
+  cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
 }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
-  return error == cudaErrorMemoryAllocation ? "out of memory" : "some error";
+  return error == cudaErrorMemoryAllocation       ? "out of memory"
+         : error == cudaErrorInvalidValue         ? "invalid argument"
+         : error == cudaErrorInvalidConfiguration ? "invalid configuration argument"
+                                                  : "some error";
 }
 
 /* ------------------------------------------------------------------------------- memory --- */
+
+/* Allocations: address to size. */
+static GTree *allocations;
+static GMutex allocations_lock;
+
+static gint compare_addresses(gconstpointer a, gconstpointer b)
+{
+  return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+static cudaError_t note(void *memory, size_t size)
+{
+  if (!memory)
+    return cudaErrorMemoryAllocation;
+  g_mutex_lock(&allocations_lock);
+  if (!allocations)
+    allocations = g_tree_new(compare_addresses);
+  g_tree_insert(allocations, memory, GSIZE_TO_POINTER(size));
+  g_mutex_unlock(&allocations_lock);
+  return cudaSuccess;
+}
+
+static cudaError_t forget(void *memory)
+{
+  if (!memory)
+    return cudaSuccess;
+  g_mutex_lock(&allocations_lock);
+  bool was = allocations && g_tree_remove(allocations, memory);
+  if (allocations && !g_tree_nnodes(allocations))
+    g_clear_pointer(&allocations, g_tree_unref);
+  g_mutex_unlock(&allocations_lock);
+  if (!was)
+    return cudaErrorInvalidValue;
+  g_free(memory);
+  return cudaSuccess;
+}
+
+typedef struct {
+  uintptr_t at, begin, end; /* `begin` to `end`: the allocation around `at`, or none */
+} Around;
+
+static gboolean find_around(gpointer address, gpointer size, gpointer data)
+{
+  Around *around = data;
+  uintptr_t begin = (uintptr_t)address, end = begin + GPOINTER_TO_SIZE(size);
+  if (around->at < begin || around->at > end)
+    return begin > around->at;
+  around->begin = begin;
+  around->end = end;
+  return around->at < end; /* else the next one may begin here */
+}
+
+static Around allocation_around(const void *memory)
+{
+  Around around = {.at = (uintptr_t)memory};
+  g_mutex_lock(&allocations_lock);
+  if (allocations)
+    g_tree_foreach(allocations, find_around, &around);
+  g_mutex_unlock(&allocations_lock);
+  return around;
+}
+
+bool cj2k_pretend_holds(const void *memory, size_t size)
+{
+  Around around = allocation_around(memory);
+  return around.begin && size <= around.end - around.at;
+}
+
+/* May a copy use it? Memory of others is not known, so only what begins in an allocation is. */
+static bool may_copy(const void *memory, size_t size)
+{
+  Around around = allocation_around(memory);
+  bool begins_inside = around.begin && around.at < around.end;
+  return memory && (!begins_inside || size <= around.end - around.at);
+}
 
 /* As another process may have left it. */
 cudaError_t cudaMalloc(void **memory, size_t size)
@@ -192,26 +281,24 @@ cudaError_t cudaMalloc(void **memory, size_t size)
   *memory = g_try_malloc(size);
   if (*memory)
     memset(*memory, 0xA5, size);
-  return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+  return note(*memory, size);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t size, unsigned flags)
 {
   (void)flags;
   *memory = g_try_malloc0(size);
-  return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+  return note(*memory, size);
 }
 
 cudaError_t cudaFree(void *memory)
 {
-  g_free(memory);
-  return cudaSuccess;
+  return forget(memory);
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
-  g_free(memory);
-  return cudaSuccess;
+  return forget(memory);
 }
 
 /* Ordinary memory that is pinned. It must be whole pages, be pinned once, and be made ordinary
@@ -254,8 +341,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMe
                             cudaStream_t stream)
 {
   (void)kind, (void)stream;
-  if (size)
-    memcpy(to, from, size);
+  if (!size)
+    return cudaSuccess;
+  if (!may_copy(to, size) || !may_copy(from, size) ||
+      !(cj2k_pretend_holds(to, size) || cj2k_pretend_holds(from, size)))
+    return cudaErrorInvalidValue;
+  memcpy(to, from, size);
   return cudaSuccess;
 }
 
@@ -280,6 +371,8 @@ cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream)
 {
   (void)stream;
+  if (!cj2k_pretend_holds(memory, size))
+    return cudaErrorInvalidValue;
   memset(memory, value, size);
   return cudaSuccess;
 }

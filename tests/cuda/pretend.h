@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What pretend-runtime.c knows of its memory. */
+#ifndef TESTS_CUDA_PRETEND_H
+#define TESTS_CUDA_PRETEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Are all bytes from `memory` on in one allocation of device memory or pinned memory? Of none it is
+ * enough that it is in one, or at its end. */
+bool cj2k_pretend_holds(const void *memory, size_t size);
+
+#endif
