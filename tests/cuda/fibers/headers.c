@@ -5,7 +5,7 @@
 #include "common/codestream/write_codestream.h"
 #include "cuda/host/encode_headers.h"
 #include "cuda/shared/place.h"
-#include "made-blocks.h"
+#include "tests/unit/made-blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
