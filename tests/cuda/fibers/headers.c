@@ -79,6 +79,8 @@ static void frame_clear(Frame *frame)
   g_free(frame->job.end);
   g_free(frame->job.host_end);
   g_free(frame->job.host_sizes);
+  g_free((void *)frame->job.counts);
+  g_free(frame->job.host_counts);
 }
 
 static void make_headers(Frame *frame, uint32_t room)
@@ -152,8 +154,7 @@ static uint64_t choose_steps(Frame *frame, Random *rand)
 static uint8_t *place_packets(Frame *frame, uint64_t size, uint64_t room)
 {
   const Cj2kPlan *plan = frame->plan;
-  const Cj2kCudaEncodeCounts counts = {.bytes = size};
-  Cj2kCudaEncodeCounts host_counts = {0};
+  Cj2kCudaEncodeCounts *counts = g_new0(Cj2kCudaEncodeCounts, 1);
   Cj2kCudaPacketPlaces *job = &frame->job;
   uint8_t *out = g_malloc0(size + 8);
 
@@ -163,10 +164,11 @@ static uint8_t *place_packets(Frame *frame, uint64_t size, uint64_t room)
   job->sizes = frame->headers.sizes;
   job->places = g_new0(Cj2kCudaPacketPlace, plan->num_precincts + 1);
   job->end = g_new0(uint64_t, 1);
-  job->counts = &counts;
+  counts->bytes = size;
+  job->counts = counts;
   job->host_end = g_new0(uint64_t, 1);
   job->host_sizes = g_new0(Cj2kPacketSize, plan->num_precincts + 1);
-  job->host_counts = &host_counts;
+  job->host_counts = g_new0(Cj2kCudaEncodeCounts, 1);
   const Cj2kCudaPlacePackets place = {.blocks = frame->all.blocks,
                                       .precincts = frame->tables.precincts,
                                       .starts = frame->headers.starts,
@@ -181,7 +183,7 @@ static uint8_t *place_packets(Frame *frame, uint64_t size, uint64_t room)
                                       .out = out};
   g_assert_cmpint(cj2k_cuda_packet_places(job, NULL), ==, cudaSuccess);
   g_assert_cmpint(cj2k_cuda_place_packets(&place, NULL), ==, cudaSuccess);
-  g_assert_cmpuint(host_counts.bytes, ==, size);
+  g_assert_cmpuint(job->host_counts->bytes, ==, size);
   g_assert_cmpuint(*job->host_end, ==, *job->end);
   g_assert_cmpmem(job->host_sizes, plan->num_precincts * sizeof *job->host_sizes,
                   frame->headers.sizes, plan->num_precincts * sizeof *job->host_sizes);
