@@ -11,7 +11,8 @@ static struct {
   gint number;
   cudaError_t error;
   FaultExtent extent;
-  const char *failed; /* atomic: name of the first function that failed */
+  const char *failed;  /* atomic: name of the first function that failed */
+  const char *refused; /* atomic: name of a function that always fails */
 } fault;
 
 static gint alive;          /* atomic */
@@ -30,6 +31,12 @@ void call_faults_arm(uint32_t number, cudaError_t error, FaultExtent extent)
   g_atomic_int_set(&fault.calls, 0);
   g_atomic_pointer_set(&fault.failed, NULL);
   g_atomic_int_set(&fault.armed, true);
+}
+
+void call_faults_refuse(const char *name)
+{
+  fault.error = cudaErrorMemoryAllocation;
+  g_atomic_pointer_set(&fault.refused, name);
 }
 
 const char *call_faults_disarm(void)
@@ -53,6 +60,8 @@ typedef enum { ALLOCATES, WORKS, HANDLES_CONTEXT } CallKind;
 /* Counts a call. Does it fail? The context of a lost GPU can be made current all the same. */
 static bool fails(const char *name, CallKind kind)
 {
+  if (g_strcmp0(name, g_atomic_pointer_get(&fault.refused)) == 0)
+    return true;
   if (!g_atomic_int_get(&fault.armed))
     return false;
   gint call = g_atomic_int_add(&fault.calls, 1);

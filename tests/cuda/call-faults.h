@@ -19,6 +19,8 @@ typedef enum {
 
 /* Lets call `number` (0: the next one) fail with `error`. Calls of all threads are counted. */
 void call_faults_arm(uint32_t number, cudaError_t error, FaultExtent extent);
+/* From now on calls of this function fail, which count for nothing else; NULL: none. */
+void call_faults_refuse(const char *name);
 /* All calls succeed again. Returns the name of the function that failed first; NULL: none did. */
 const char *call_faults_disarm(void);
 /* Calls since call_faults_arm(). */
