@@ -7,6 +7,9 @@
 # build folder BUILD (a folder of the source tree, default: build) compiles, and cppcheck. With FILEs only
 # clang-tidy, on these files. Prints every finding and ends with "N passed, N failed, N skipped", where each
 # file counts for clang-tidy.
+# A file without findings is not checked again while all that the result follows from is the same: its compile
+# command, the contents of all files that it includes, .clang-tidy, and clang-tidy itself. What is known of files is in
+# the folder CJ2K_LINT_CACHE (default: cj2k-lint in the user's folder for caches; empty: nothing is known).
 # A finding is corrected; one that is wrong is silenced on its line, with the reason (NOLINTNEXTLINE,
 # cppcheck-suppress).
 set -u
@@ -14,6 +17,7 @@ cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
 shift $(($# > 0))
 passed=0 failed=0 skipped=0
+cache=${CJ2K_LINT_CACHE-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/cj2k-lint}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -43,6 +47,57 @@ print('\n'.join(sorted(entries)))
 PYTHON
 }
 
+# Prints the files, of those on standard input, that are not known to be without findings. *.key in the working
+# folder says under which name the result of a file is kept.
+unknown_files() {
+  python3 - "$work" "$cache" "$(clang-tidy --version | tr '\n' ' ')" <<'PYTHON'
+import hashlib, json, multiprocessing.pool, os, shlex, subprocess, sys
+
+work, cache, version = sys.argv[1:4]
+digests = {}
+
+
+def digest(path):
+    if path not in digests:
+        with open(path, 'rb') as file:
+            digests[path] = hashlib.sha256(file.read()).hexdigest()
+    return digests[path]
+
+
+def key(entry):
+    """The name of the result; None: what the file includes cannot be told."""
+    arguments, named = [], False
+    for argument in shlex.split(entry['command']):
+        if argument in ('-o', '-MF', '-MQ', '-c', '-MD') or named or os.path.basename(argument) == 'ccache':
+            named = argument in ('-o', '-MF', '-MQ')
+        else:
+            arguments.append(argument)
+    made = subprocess.run([*arguments, '-M'], cwd=entry['directory'], capture_output=True, text=True)
+    if made.returncode:
+        return None
+    paths = made.stdout.replace('\\\n', ' ').split()[1:]
+    paths = [os.path.normpath(os.path.join(entry['directory'], path)) for path in paths]
+    told = [version, digest('.clang-tidy'), *arguments, *map(digest, paths)]
+    return hashlib.sha256('\n'.join(told).encode()).hexdigest()
+
+
+with open(f'{work}/compile_commands.json', encoding='utf-8') as database:
+    entries = {os.path.relpath(os.path.realpath(os.path.join(e['directory'], e['file']))): e for e in json.load(database)}
+with open(f'{work}/files', encoding='utf-8') as listed:
+    files = listed.read().split()
+with multiprocessing.pool.ThreadPool() as pool:
+    keys = pool.map(lambda path: key(entries[path]) if cache and path in entries else None, files)
+for path, name in zip(files, keys):
+    if name and os.path.exists(f'{cache}/{name}'):
+        os.utime(f'{cache}/{name}')
+        continue
+    if name:
+        with open(f"{work}/{path.replace('/', '_')}.key", 'w', encoding='utf-8') as file:
+            file.write(name)
+    print(path)
+PYTHON
+}
+
 # tidy_one FILE: the file's findings, in a file of their own; "ok" or "failed" as its name's ending.
 tidy_one() {
   local result=$work/${1//\//_} status
@@ -50,6 +105,7 @@ tidy_one() {
   status=$?
   if [ "$status" -eq 0 ] && ! grep -Eq '(error|warning):' "$result"; then
     mv "$result" "$result.ok"
+    [ ! -e "$result.key" ] || : >"$cache/$(cat "$result.key")"
   else
     # An error without findings, such as a missing compile command.
     grep -Eq '(error|warning):' "$result" ||
@@ -60,17 +116,20 @@ tidy_one() {
 
 # One process for each file and as many at a time as there are cores.
 tidy() {
-  local number
-  export work
+  local number all known
+  [ -z "$cache" ] || { mkdir -p "$cache" && find "$cache" -type f -mtime +60 -delete; }
+  unknown_files >"$work/unknown" || cp "$work/files" "$work/unknown"
+  all=$(wc -l <"$work/files") known=$(($(wc -l <"$work/files") - $(wc -l <"$work/unknown")))
+  export work cache
   export -f tidy_one
-  xargs -P "$(nproc)" -I {} bash -c 'tidy_one {}' <"$work/files"
-  passed=$((passed + $(find "$work" -name '*.ok' | wc -l)))
+  xargs -P "$(nproc)" -I {} bash -c 'tidy_one {}' <"$work/unknown"
+  passed=$((passed + known + $(find "$work" -name '*.ok' | wc -l)))
   number=$(find "$work" -name '*.failed' | wc -l)
   failed=$((failed + number))
   # A finding in a header is reported for each file that includes it: shown once, with what explains it.
   find "$work" -name '*.failed' -print0 | xargs -0 -r cat |
     awk '/(error|warning|ended with)/ && !/note:/ { again = seen[$0]++ } !again'
-  echo "clang-tidy: $(wc -l <"$work/files") files, $number with findings"
+  echo "clang-tidy: $all files, $known of them as checked before, $number with findings"
 }
 
 cpp() {
