@@ -201,9 +201,8 @@ typedef struct {
                                   only, for all blocks */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
-  bool
-      packet_sizes; /* HT, all blocks: packet_sizes may be filled, with all blocks in the only layer
-                     */
+  /* HT, all blocks: packet_sizes may be filled, with all blocks in the only layer. */
+  bool packet_sizes;
   const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
                                    a stride, with these quantisers. The back end may do so at once,
                                    so that the host waits once for both; NULL: not known */

@@ -101,8 +101,7 @@ static inline bool read_passes(Cj2kCodedBlock *block, const Blocks *blocks, Cj2k
   return true;
 }
 
-/* ---------------------------------------------------------------------- the blocks of a band ---
- */
+/* --------------------------------------------------------------------- the blocks of a band --- */
 
 static void init_tree(const Direct *direct, const Cj2kPlanPrecinctBand *range,
                       Cj2kSingleTree *single)
