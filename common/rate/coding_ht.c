@@ -3,6 +3,7 @@
 
 #include "budget.h"
 #include "fit.h"
+#include "leave.h"
 
 /* Lays out frame->retained of the layout's blocks. */
 static Cj2kStatus lay_out(Cj2kRateFrame *frame)
@@ -44,13 +45,6 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
 }
 
 /* --- plane 0 --- */
-
-/* Can the back end make the packets? */
-static bool can_leave(const Cj2kRateFrame *frame)
-{
-  return frame->may_leave && frame->coder.makes_packets && frame->encoder->layers.count == 1 &&
-         frame->target.ceilings.component == UINT64_MAX;
-}
 
 /* Measuring for a cut of planes. */
 static Cj2kMeasureJob measure_job(const Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
@@ -96,13 +90,9 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
 
 Cj2kStatus cj2k_ht_finish_layout(Cj2kRateFrame *frame)
 {
-  uint64_t total = frame->layout.size.total;
+  bool made = frame->layout.expected.left || !frame->layout.sized || cj2k_leave_sized(frame);
 
-  if (frame->layout.expected.left || !frame->layout.sized)
-    return CJ2K_OK;
-  frame->layout.expected = (Cj2kExpectedSize){
-      .left = can_leave(frame) && frame->layout.as_listed, .least = total, .most = total};
-  return frame->layout.expected.left ? CJ2K_OK : lay_out_all(frame);
+  return made ? CJ2K_OK : lay_out_all(frame);
 }
 
 /* --- chosen planes --- */
@@ -186,7 +176,7 @@ bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, ui
       .ceilings = &frame->target.ceilings, .least_bytes = frame->encoder->least.frame, .ht = true};
   uint64_t least;
 
-  if (!header_bytes || !can_leave(frame) || frame->target.average.rate ||
+  if (!header_bytes || !cj2k_can_leave(frame) || frame->target.average.rate ||
       !cj2k_fit_first(&task, &frame->hulls, &frame->retained, header_bytes, &least))
     return false;
   cj2k_ht_blocks_choose(&frame->ht, frame->encoder->plan, measured->first_plane,

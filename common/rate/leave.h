@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Packets that rate control leaves to the back end, of frames of one layer. */
+#ifndef CJ2K_RATE_LEAVE_H
+#define CJ2K_RATE_LEAVE_H
+
+#include "frame.h"
+
+/* May the packets be left to the back end? Ceilings of components need the host's own layout. */
+bool cj2k_may_leave(const Cj2kRateFrame *frame);
+/* The same, and the back end can make packets of the blocks that it has coded last. */
+bool cj2k_can_leave(const Cj2kRateFrame *frame);
+/* Leaves the packets to the back end if the last layout was from its sizes, so that the
+ * codestream's size is known. false: the host has to make them. */
+bool cj2k_leave_sized(Cj2kRateFrame *frame);
+
+#endif
