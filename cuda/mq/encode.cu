@@ -502,8 +502,10 @@ __device__ uint64_t write_passes(const Cj2kCudaMqCode &frame, BlockEnds &ends)
   return first_pass;
 }
 
+constexpr uint64_t kNoRoom = UINT64_MAX;
+
 /* Finds the passes of a block and writes its bits in packet headers; `words` is shared memory.
- * Returns the place of the first word. */
+ * Returns the place of the first word, or kNoRoom. */
 __device__ uint64_t write_header_bits(const Cj2kCudaMqCode &frame, BlockEnds &ends, uint32_t *words)
 {
   HeaderBits bits = {words, ends.lane, 0};
@@ -514,22 +516,31 @@ __device__ uint64_t write_header_bits(const Cj2kCudaMqCode &frame, BlockEnds &en
     ends.add_header_bits(bits);
   uint32_t size = ends.num_passes ? cj2k_header_words(bits.count) : 0;
   uint64_t first_word = take(&frame.counts->passes, size, ends.lane);
-  if (size && first_word < frame.pass_capacity)
-    bits.store(frame.header_bits + first_word, frame.pass_capacity - first_word);
+  if (first_word + size > frame.pass_capacity)
+    return kNoRoom;
+  if (size)
+    bits.store(frame.header_bits + first_word);
   return first_word;
 }
 
-/* One warp for each block, one lane for each pass. */
+/* One warp for each block, one lane for each pass. If there was too little room for symbols, or for
+ * a block, the marks are not valid. All blocks then get records without passes, and so do blocks
+ * whose header bits have no room: the kernels that make packet headers run before the host knows,
+ * and they would read words anywhere. */
 __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ Segment segments[kEndWarps][kMaxPasses];
   __shared__ uint32_t header_words[kEndWarps][kMaxHeaderWords];
   uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   uint32_t task = blockIdx.x * kEndWarps + warp;
-  /* The marks of a block that is longer than its room are not valid. */
-  if (task >= num_tasks(frame.contexts) || !has_symbols(frame) || frame.counts->coded.failed)
+  if (task >= num_tasks(frame.contexts))
     return;
   uint32_t b = block_of(frame.contexts, task);
+  if (!has_symbols(frame) || frame.counts->coded.failed) {
+    if (lane == 0)
+      frame.coded[b] = {};
+    return;
+  }
   const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
   uint64_t first_mark = (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
   BlockEnds ends = {frame.marks + first_mark,
@@ -551,7 +562,7 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
     coded.offset = offset;
     coded.length = ends.length;
     coded.first_pass = (uint32_t)first_pass;
-    coded.num_passes = block.num_passes;
+    coded.num_passes = first_pass == kNoRoom ? 0 : block.num_passes;
     coded.zero_bitplanes = block.zero_bitplanes;
     frame.coded[b] = coded;
   }

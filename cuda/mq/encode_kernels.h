@@ -49,7 +49,8 @@ typedef struct {
   Cj2kCudaMqMark *marks; /* workspace: [block][CJ2K_CUDA_MQ_PASSES (contexts.max_planes)] */
   uint8_t *bytes;        /* output, blocks in any order; nothing is written behind capacity */
   uint64_t capacity;
-  Cj2kEncodedBlock *coded; /* output, per block */
+  Cj2kEncodedBlock *coded; /* output, per block; it has no passes if something had no room that its
+                              header bits need */
   Cj2kPassLength *passes; /* output, blocks in any order; nothing is written behind pass_capacity */
   uint32_t *header_bits;  /* output in place of passes: what packet headers say of them if all are
                              retained (common/codestream/header_bits.h); the same capacity, in words.

@@ -61,11 +61,10 @@ struct HeaderBits {
     put(value, size);
   }
 
-  /* Writes the words to `out`, of which `room` are free. */
-  __device__ void store(uint32_t *out, uint64_t room) const
+  __device__ void store(uint32_t *out) const
   {
     __syncwarp();
-    for (uint32_t i = lane; i < cj2k_header_words(count) && i < room; i += 32)
+    for (uint32_t i = lane; i < cj2k_header_words(count); i += 32)
       out[i] = i ? words[i - 1] : count;
   }
 };
