@@ -201,8 +201,9 @@ typedef struct {
                                   only, for all blocks */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
-  /* HT, all blocks: packet_sizes may be filled, with all blocks in the only layer. */
-  bool packet_sizes;
+  bool packet_sizes; /* all blocks, MQ: without weights: packet_sizes may be filled, with all passes
+                        in the only layer. MQ: if place() can make the packets, then in place of all
+                        results for blocks, which are not valid */
   const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
                                    a stride, with these quantisers. The back end may do so at once,
                                    so that the host waits once for both; NULL: not known */
@@ -238,7 +239,7 @@ typedef struct {
  * `blocks`.
  */
 typedef struct {
-  Cj2kEncodedBlock *blocks; /* code: one for each block of the plan */
+  Cj2kEncodedBlock *blocks; /* code: one for each block of the plan; NULL: packet_sizes, only */
   Cj2kPassLength *passes;   /* code: indexed by first_pass; MQ: only with pass_lengths */
   const uint32_t *lengths;  /* code: those of `blocks`, side by side; NULL: only there */
   uint32_t *header_bits;    /* code: what packet headers say of the passes, in place of them

@@ -2,13 +2,15 @@
 /*
  * Rate control of an MQ frame: all passes are coded with steps that are fine enough, then the best
  * ones that fit are retained. For a small frame other steps are compared. The retained bytes are
- * gathered at the end, or during the layout.
+ * gathered at the end, or during the layout. If all passes are retained, in one layer, the back end
+ * may make the packets; the host then gets nothing of the blocks but the sizes of packets.
  */
 #include "control_mq.h"
 
 #include "base.h"
 #include "compare.h"
 #include "fit.h"
+#include "leave.h"
 #include "search_mq.h"
 
 #include <math.h>
@@ -47,7 +49,8 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
                            .lowest_plane = uncoded,
                            .weights = decides || layers ? frame->steps.weights : NULL,
                            .pass_lengths = layers || segments,
-                           .header_bits = segments && !layers && !decides};
+                           .header_bits = segments && !layers && !decides,
+                           .packet_sizes = !decides && cj2k_may_leave(frame)};
   uint64_t saturated;
 
   mq->bytes = AT_BACK_END;
@@ -128,12 +131,25 @@ static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestr
   return status;
 }
 
-/* True if all passes together exceed the ceiling even without headers. */
+/* Lays out everything that was coded: from the sizes of packets, if the back end has told them. */
+static Cj2kStatus lay_out_all(Mq *mq)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  Cj2kCodestreamSize size;
+
+  if (mq->coded.packet_sizes)
+    return cj2k_layout_run_sizes(&frame->layout, frame->steps.components, mq->coded.packet_sizes,
+                                 frame->error);
+  cj2k_selection_retain_all(&frame->retained, mq->coded.blocks, frame->encoder->plan->num_blocks);
+  return lay_out(mq, &frame->retained, &size);
+}
+
+/* True if all passes together are known to exceed the ceiling even without headers. */
 static bool is_above(const Mq *mq)
 {
   uint64_t sum = 0;
 
-  for (uint32_t b = 0; b < mq->frame->encoder->plan->num_blocks; b++)
+  for (uint32_t b = 0; mq->coded.blocks && b < mq->frame->encoder->plan->num_blocks; b++)
     sum += mq->coded.blocks[b].length;
   return sum > mq->frame->target.ceilings.frame;
 }
@@ -157,14 +173,12 @@ static Cj2kStatus retain_all(Mq *mq, bool *fits)
 {
   Cj2kRateFrame *frame = mq->frame;
   bool lossless = frame->target.mode == CJ2K_RATE_LOSSLESS;
-  Cj2kCodestreamSize size;
 
   *fits = false;
   if (!lossless && is_above(mq))
     return CJ2K_OK;
-  cj2k_selection_retain_all(&frame->retained, mq->coded.blocks, frame->encoder->plan->num_blocks);
-  Cj2kStatus status = lay_out(mq, &frame->retained, &size);
-  *fits = status == CJ2K_OK && cj2k_ceilings_fit(&frame->target.ceilings, &size);
+  Cj2kStatus status = lay_out_all(mq);
+  *fits = status == CJ2K_OK && cj2k_ceilings_fit(&frame->target.ceilings, &frame->layout.size);
   return status == CJ2K_OK && lossless && !*fits ? cj2k_rate_refuse_lossless(frame) : status;
 }
 
@@ -315,6 +329,20 @@ static Cj2kStatus compare(Mq *mq, const Cj2kMqSteps *steps, bool whole, Retained
 
 /* --- the whole frame --- */
 
+/* Leaves the packets to the back end if it has told their sizes. If it cannot put them together,
+ * the blocks are coded once more, for the host. */
+static Cj2kStatus finish_layout(Mq *mq)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  bool fits;
+
+  if (!frame->layout.sized || cj2k_leave_sized(frame))
+    return CJ2K_OK;
+  frame->may_leave = false;
+  Cj2kStatus status = code_passes(mq, 0);
+  return status == CJ2K_OK ? retain_all(mq, &fits) : status;
+}
+
 /* Codes with steps for a budget: those of an earlier frame, or new ones if there are none or they
  * were not fine enough. *recalled: those of an earlier frame were tried. *header_bytes: estimate of
  * the size of headers; 0: unknown. */
@@ -425,5 +453,6 @@ Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)
   /* Recorded early, because other frames wait for it. */
   cj2k_rate_record(frame, &retained.memory);
   frame->limited |= retained.floor && retained.slope > retained.floor;
-  return gather(&mq);
+  status = finish_layout(&mq);
+  return status == CJ2K_OK ? gather(&mq) : status;
 }

@@ -137,7 +137,8 @@ typedef struct {
   Cj2kCudaPair quantisers;
   bool quantisers_sent; /* the device has the same quantisers as the host's copy */
   Cj2kCudaPair coded;   /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength, Cj2kPacketSize; MQ: counts,
-                           with hulls the bytes per slope class, Cj2kEncodedBlock */
+                           with hulls the bytes per slope class, or Cj2kPacketSize of packets whose
+                           headers have been made, Cj2kEncodedBlock */
   Cj2kCudaPair bytes;   /* of all blocks */
   uint64_t fetched;     /* how many of these bytes code() has started to download */
   bool placed;          /* the last code() left them to place(); the host has no memory for them */
@@ -204,7 +205,8 @@ typedef struct {
 typedef struct {
   Cj2kCudaQueue queue; /* several frames in flight: a stream for the end of a frame, which does not
                           wait for other frames' kernels */
-  Cj2kCudaEncodeBlocks coded; /* of the last code() that left its bytes to place() */
+  Cj2kCudaEncodeBlocks coded; /* of the last code() that left its bytes to place(); MQ: only where
+                                 the records are */
   Cj2kCudaMemory list;        /* pinned; Cj2kCudaAgain */
   Cj2kCudaMemory runs;        /* pinned; Cj2kByteRun */
   Cj2kCudaMemory codestream;  /* to be downloaded, without headers */
@@ -391,7 +393,7 @@ const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);
 bool cj2k_cuda_ht_waits_once(const Cj2kEncodeSlot *slot);
 /* Where sizes of packets lie behind the counts of coded blocks, on the host or on the device. */
 Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
-/* Bytes of the records of coded blocks, with counts and sizes of packets. */
+/* Bytes of the records of coded HT blocks, with counts and sizes of packets. */
 size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot);
 /* Begins a step for HT blocks on `queue`; cj2k_cuda_ht_prepare comes before their kernels. */
 void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t stride,
@@ -402,6 +404,8 @@ void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
                           const Cj2kCudaQueue *queue);
 /* Reserves the scratch memory of code(). Returns its bits for each sample. */
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
+/* encode_mq.c: the same place for MQ, if headers have been made. */
+Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(void *counts);
 /* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */
 Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts,

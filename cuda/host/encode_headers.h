@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 
-/* Room for each block in its packet's header, in words. An HT block has about 35 bits. */
-#define CJ2K_CUDA_HEADER_ROOM 4u
+/* Room for each block in its packet's header, in words, on average. A block of one codeword segment
+ * has about 35 bits, and never many more than 100; with BYPASS and TERMALL about 160, and in
+ * lossless frames of 16 bits about 400. */
+#define CJ2K_CUDA_HEADER_ROOM          4u
+#define CJ2K_CUDA_HEADER_ROOM_SEGMENTS 12u
 
 /* Arrays of plain structs, which the caller frees with cj2k_cuda_header_tables_clear(). */
 typedef struct {

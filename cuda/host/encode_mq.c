@@ -4,6 +4,9 @@
  * passes a frame has is known only afterwards: if the room did not suffice, it is made larger and
  * the step is done again.
  *
+ * If place() is going to make the packets, their headers are made behind the blocks, and the host
+ * gets the sizes of packets in place of records.
+ *
  * Of a list of blocks, which are those of a slice or of a few, kernels read the numbers from host
  * memory and write records, passes, hulls and bytes there, so that no downloads follow but that of
  * counts.
@@ -54,15 +57,33 @@ static size_t sums_size(const Cj2kEncodeSlot *slot)
          (slot->mq.job.weights ? CJ2K_SLOPE_CLASSES * sizeof(uint64_t) : 0);
 }
 
+Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(void *counts)
+{
+  return (Cj2kPacketSize *)(void *)((Cj2kCudaMqFrameCounts *)counts + 1);
+}
+
+/* The same with the sizes of packets, if headers are made; the blocks' records follow. */
+static size_t records_offset(const Cj2kEncodeSlot *slot)
+{
+  return sums_size(slot) +
+         (slot->packets.sized ? slot->encoder->plan->num_precincts * sizeof(Cj2kPacketSize) : 0);
+}
+
 /* The same with the blocks' records. */
 static size_t coded_size(const Cj2kEncodeSlot *slot)
 {
-  return sums_size(slot) + slot->encoder->plan->num_blocks * sizeof(Cj2kEncodedBlock);
+  return records_offset(slot) + slot->encoder->plan->num_blocks * sizeof(Cj2kEncodedBlock);
+}
+
+/* The blocks' records behind the counts, on the host or on the device. */
+static Cj2kEncodedBlock *records_behind(const Cj2kEncodeSlot *slot, void *counts)
+{
+  return (Cj2kEncodedBlock *)(void *)((char *)counts + records_offset(slot));
 }
 
 static Cj2kEncodedBlock *host_blocks(const Cj2kEncodeSlot *slot)
 {
-  return (Cj2kEncodedBlock *)(void *)((char *)slot->blocks.coded.host.data + sums_size(slot));
+  return records_behind(slot, slot->blocks.coded.host.data);
 }
 
 /* The number of bytes that all blocks together may need. */
@@ -147,11 +168,10 @@ static void set_pointers(Cj2kEncodeSlot *slot)
   const Cj2kCudaMqStage *mq = &slot->mq;
   Cj2kCudaMqCode *job = &slot->mq.job;
   WorkLayout layout = lay_out_work(slot->encoder->plan->num_blocks, job->contexts.max_planes);
-  char *work = mq->work.data, *coded = slot->blocks.coded.device.data;
+  char *work = mq->work.data;
 
-  job->counts = (Cj2kCudaMqFrameCounts *)(void *)coded;
-  job->coded =
-      mq->listed ? host_blocks(slot) : (Cj2kEncodedBlock *)(void *)(coded + sums_size(slot));
+  job->counts = slot->blocks.coded.device.data;
+  job->coded = mq->listed ? host_blocks(slot) : records_behind(slot, job->counts);
   job->order = (uint32_t *)(void *)(work + layout.order);
   job->rooms = (uint64_t *)(void *)(work + layout.rooms);
   job->marks = (Cj2kCudaMqMark *)(void *)(work + layout.marks);
@@ -176,6 +196,15 @@ static void download_expected(const Cj2kCudaQueue *queue, const Cj2kCudaPair *ar
   *size = wanted ? MIN(*size, MIN(array->device.size, array->host.size)) : 0;
   if (*size)
     cj2k_cuda_queue_download(queue, &array->host, &array->device, 0, *size);
+}
+
+/* Downloads the counts of a list of blocks, or all that comes before records. */
+static void download_counts(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(slot->blocks.coded.host.data, slot->mq.job.counts,
+                                           records_offset(slot), queue->stream));
 }
 
 /* Starts the download of records; the number of passes and points is speculative. */
@@ -204,21 +233,12 @@ static void launch_kernels(Cj2kEncodeSlot *slot)
   cj2k_cuda_queue_mark(queue, "code");
   if (slot->mq.coded)
     cj2k_cuda_queue_record(queue, slot->mq.coded);
+  if (slot->packets.sized)
+    cj2k_cuda_packets_code(slot, queue);
   if (job->weights) {
     CJ2K_CUDA_DO(queue, cj2k_cuda_mq_hulls(job, queue->stream));
     cj2k_cuda_queue_mark(queue, "hulls");
   }
-}
-
-/* Downloads the counts of a list of blocks. */
-static void download_counts(Cj2kEncodeSlot *slot)
-{
-  const Cj2kCudaQueue *queue = &slot->queue;
-
-  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(slot->blocks.coded.host.data, slot->mq.job.counts,
-                                           sums_size(slot), queue->stream));
-  cj2k_cuda_queue_record(queue, slot->blocks.done);
-  cj2k_cuda_queue_record(queue, slot->mq.arrived);
 }
 
 static void launch(Cj2kEncodeSlot *slot)
@@ -232,9 +252,14 @@ static void launch(Cj2kEncodeSlot *slot)
   launch_kernels(slot);
   if (slot->mq.listed) {
     download_counts(slot);
+    cj2k_cuda_queue_record(queue, slot->blocks.done);
+    cj2k_cuda_queue_record(queue, slot->mq.arrived);
     return;
   }
-  download_records(slot);
+  if (slot->packets.sized)
+    download_counts(slot);
+  else
+    download_records(slot);
   cj2k_cuda_queue_mark(queue, "download");
   cj2k_cuda_queue_record(queue, slot->blocks.done);
   /* If all bytes are retained, they are downloaded while the host works on the records. A download
@@ -299,6 +324,11 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   slot->mq.header_bits = job->header_bits && !job->blocks;
+  slot->packets.sized =
+      job->packet_sizes && slot->blocks.placed && !job->weights && encoder->packets.made;
+  slot->packets.current = slot->packets.sized;
+  if (slot->packets.sized)
+    cj2k_cuda_packets_reserve(slot);
   set_list(slot, job);
   if (job->weights)
     send_weights(slot, job->weights);
@@ -360,10 +390,26 @@ static void fetch(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, bool wanted, 
   *fetched = size + size / 32;
 }
 
+/* Ensures that all records are on the host, of which not even the blocks' have been downloaded if
+ * the headers of packets had room. */
+static void fetch_records(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaMqStage *mq = &slot->mq;
+  const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
+
+  if (slot->packets.sized) {
+    cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.coded, records_offset(slot), coded_size(slot));
+    mq->fetched_passes = 0;
+  }
+  fetch(slot, &mq->passes, mq->pass_lengths && !mq->listed, counts->passes * sizeof(Cj2kPassLength),
+        &mq->fetched_passes);
+  fetch(slot, &mq->points, mq->job.weights && !mq->listed, counts->points * sizeof(Cj2kHullPoint),
+        &mq->fetched_points);
+}
+
 void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  Cj2kCudaMqStage *mq = &slot->mq;
 
   for (uint32_t i = 0; i < MAX_ATTEMPTS && cj2k_cuda_queue_ok(queue); i++) {
     const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
@@ -376,10 +422,10 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
   if (!has_room(slot, counts))
     CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
-  fetch(slot, &mq->passes, mq->pass_lengths && !mq->listed, counts->passes * sizeof(Cj2kPassLength),
-        &mq->fetched_passes);
-  fetch(slot, &mq->points, mq->job.weights && !mq->listed, counts->points * sizeof(Cj2kHullPoint),
-        &mq->fetched_points);
+  slot->place.coded.coded = slot->mq.job.coded;
+  cj2k_cuda_packets_coded(slot, result);
+  if (!result->makes_packets)
+    fetch_records(slot);
   cj2k_cuda_encode_mq_result(slot, result);
 }
 
@@ -388,9 +434,11 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   const Cj2kCudaMqStage *mq = &slot->mq;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
 
-  result->blocks = host_blocks(slot);
-  result->passes = mq->pass_lengths && !mq->header_bits ? mq->passes.host.data : NULL;
-  result->header_bits = mq->header_bits ? mq->passes.host.data : NULL;
+  if (!result->makes_packets) {
+    result->blocks = host_blocks(slot);
+    result->passes = mq->pass_lengths && !mq->header_bits ? mq->passes.host.data : NULL;
+    result->header_bits = mq->header_bits ? mq->passes.host.data : NULL;
+  }
   result->saturated = counts->modelled.saturated;
   result->placed = slot->blocks.placed;
   if (slot->step == CJ2K_CUDA_STEP_GATHER)

@@ -22,7 +22,9 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
   /* With one frame in flight one launch is faster; with several, small packets should not take the
    * room of large ones. */
   uint32_t few = encoder->blocking ? 0 : FEW;
-  if (!encoder->ht || !cj2k_cuda_header_tables_init(&tables, plan, CJ2K_CUDA_HEADER_ROOM, few))
+  uint32_t room =
+      encoder->lists.many_segments ? CJ2K_CUDA_HEADER_ROOM_SEGMENTS : CJ2K_CUDA_HEADER_ROOM;
+  if (!cj2k_cuda_header_tables_init(&tables, plan, room, few))
     return cudaSuccess;
   lists->num_large = tables.num_large;
   lists->num_nodes = tables.num_nodes;
@@ -121,17 +123,24 @@ static void send_steps(Cj2kCudaPacketStage *stage, const Cj2kPacketSteps *packet
 
 /* ---------------------------------------------------------------------------- launches --- */
 
+/* Sizes of packets behind the counts of coded blocks. */
+static Cj2kPacketSize *sizes_behind(const Cj2kEncodeSlot *slot, void *counts)
+{
+  return slot->encoder->ht ? cj2k_cuda_ht_packet_sizes(slot, counts)
+                           : cj2k_cuda_mq_packet_sizes(counts);
+}
+
 static Cj2kPacketSize *device_sizes(const Cj2kEncodeSlot *slot)
 {
-  return cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.device.data);
+  return sizes_behind(slot, slot->blocks.coded.device.data);
 }
 
 static Cj2kPacketSize *host_sizes(const Cj2kEncodeSlot *slot)
 {
-  return cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.host.data);
+  return sizes_behind(slot, slot->blocks.coded.host.data);
 }
 
-static void make_headers(Cj2kEncodeSlot *slot, const Cj2kCudaEncodeBlocks *blocks,
+static void make_headers(Cj2kEncodeSlot *slot, const Cj2kEncodedBlock *blocks,
                          const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaPacketLists *lists = &slot->encoder->packets;
@@ -139,7 +148,8 @@ static void make_headers(Cj2kEncodeSlot *slot, const Cj2kCudaEncodeBlocks *block
   const Cj2kCudaHeaders headers = {.packets = lists->packets.data,
                                    .num_packets = slot->encoder->plan->num_precincts,
                                    .num_large = lists->num_large,
-                                   .blocks = blocks->coded,
+                                   .blocks = blocks,
+                                   .header_bits = slot->mq.job.header_bits,
                                    .nodes = arrays->nodes,
                                    .at = arrays->at,
                                    .words = arrays->words,
@@ -195,7 +205,7 @@ static void put_packets(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 
 void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 {
-  make_headers(slot, &slot->ht.job, queue);
+  make_headers(slot, slot->encoder->ht ? slot->ht.job.coded : slot->mq.job.coded, queue);
 }
 
 /* True if the sizes of all packets are known. No header has 0 bytes. */
@@ -226,7 +236,7 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
   if (!cj2k_cuda_queue_ok(queue))
     return;
   if (job->again || !stage->current)
-    make_headers(slot, &slot->place.coded, queue);
+    make_headers(slot, slot->place.coded.coded, queue);
   stage->current = !job->again;
   find_places(slot, job, queue);
   put_packets(slot, queue);

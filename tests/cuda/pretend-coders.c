@@ -294,15 +294,17 @@ cudaError_t cj2k_cuda_mq_contexts(const Cj2kCudaMqContexts *frame, cudaStream_t 
   return cudaSuccess;
 }
 
-/* Puts words to where the lengths of passes or the bits are. */
-static void put_words(const Cj2kCudaMqCode *frame, uint32_t count, const void *words)
+/* Puts words to where the lengths of passes or the bits are. false: they have no room. */
+static bool put_words(const Cj2kCudaMqCode *frame, uint32_t count, const void *words)
 {
   uint64_t first = frame->counts->passes;
   void *to = frame->header_bits ? (void *)(frame->header_bits + first) : frame->passes + first;
 
   frame->counts->passes += count;
-  if (frame->counts->passes <= frame->pass_capacity)
-    memcpy(to, words, count * sizeof(uint32_t));
+  if (frame->counts->passes > frame->pass_capacity)
+    return false;
+  memcpy(to, words, count * sizeof(uint32_t));
+  return true;
 }
 
 /* The record, passes and distortions of a block. */
@@ -332,10 +334,10 @@ static void code_block(const Cj2kCudaMqCode *frame, uint32_t b)
         (Cj2kPassLength){.length = (uint32_t)((uint64_t)length * (p + 1) / n), .terminated = ends};
     distortions[p] = ((uint64_t)1 << 40) - ((uint64_t)1 << 40 >> (p + 1));
   }
-  if (frame->header_bits)
-    put_words(frame, n ? make_header_words(passes, n, words) : 0, words);
-  else
+  if (!frame->header_bits)
     put_words(frame, n, passes);
+  else if (!put_words(frame, n ? make_header_words(passes, n, words) : 0, words))
+    coded->num_passes = 0;
 }
 
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
@@ -393,10 +395,14 @@ gint num_placed; /* frames of which there was something to place */
 gint num_made;   /* of them, those whose packets were made */
 gint no_room;    /* headers of large packets then have none */
 
-static Cj2kHeaderBlock header_block(const Cj2kEncodedBlock *coded)
+static Cj2kHeaderBlock header_block(const Cj2kCudaHeaders *frame, const Cj2kEncodedBlock *coded)
 {
-  return (Cj2kHeaderBlock){
-      .passes = coded->num_passes, .first_passes = coded->num_passes, .lengths = {coded->length}};
+  bool made = frame->header_bits && coded->num_passes > 1;
+
+  return (Cj2kHeaderBlock){.passes = coded->num_passes,
+                           .first_passes = coded->num_passes,
+                           .lengths = {coded->length},
+                           .words = made ? frame->header_bits + coded->first_pass : NULL};
 }
 
 /* Writes the bits of a band's blocks from bit `at` on. Returns their end. */
@@ -416,7 +422,7 @@ static uint32_t put_band(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacke
       nodes[tree->offset[level] + i] = cj2k_header_inner(tree, nodes, level, i);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t x = i % tree->width, y = i / tree->width;
-    Cj2kHeaderBlock block = header_block(&blocks[i]);
+    Cj2kHeaderBlock block = header_block(frame, &blocks[i]);
     Cj2kHeaderTrees trees = cj2k_header_trees(tree, nodes, x, y);
     cj2k_header_put_block(tree, nodes, x, y, &block, words, at);
     at += cj2k_header_block_size(&trees, &block);
@@ -429,7 +435,7 @@ static uint32_t put_band(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacke
 /* Makes a header in memory of its own, which is large enough, and copies it if it has room. */
 static void make_header(const Cj2kCudaHeaders *frame, const Cj2kCudaHeaderPacket *packet)
 {
-  uint32_t *words = g_new0(uint32_t, 16 * (size_t)packet->num_blocks + 4), bits = 1, size = 0;
+  uint32_t *words = g_new0(uint32_t, 32 * (size_t)packet->num_blocks + 4), bits = 1, size = 0;
   uint64_t body = 0;
 
   words[0] = 1u << 31;
@@ -461,7 +467,6 @@ static void make_headers(const void *arguments)
 {
   const Cj2kCudaHeaders *headers = arguments;
 
-  g_assert_null(headers->header_bits);
   for (uint32_t i = 0; i < headers->num_packets; i++)
     make_header(headers, &headers->packets[i]);
 }
