@@ -40,6 +40,8 @@ static const Case cases[] = {
     {"MQ", "block-coder=mq quant-step=0.01", 333, 217, 3},
     {"MQ, lossless", "block-coder=mq rate-control=lossless", 333, 217, 3},
     {"MQ to a budget", "block-coder=mq max-frame-bytes=60000", 333, 217, 3},
+    {"MQ with a ceiling",
+     "block-coder=mq rate-control=qstep quant-step=0.002 max-frame-bytes=60000", 333, 217, 3},
     {"MQ in layers", "block-coder=mq max-frame-bytes=60000 num-layers=5 sop=true", 333, 217, 3},
     {"MQ in layers, lossless", "block-coder=mq rate-control=lossless num-layers=3", 201, 97, 3},
     {"MQ, all passes end", SMALL "block-coder=mq quant-step=0.01 codeblock-style=termall", 201, 97,
@@ -53,6 +55,10 @@ static const Case cases[] = {
      "block-coder=mq rate-control=lossless codeblock-style=bypass num-layers=3", 201, 97, 3},
     {"MQ in tiles", "block-coder=mq quant-step=0.02 tile-width=64 tile-height=50 plt=true", 199,
      101, 3},
+    /* The length of a tile-part must not look like a marker: a comment makes it longer, and packets
+     * do not follow each other as they do without. */
+    {"MQ, padded", "block-coder=mq rate-control=lossless tile-width=293 tile-height=299", 3000, 600,
+     1},
     {"MQ in a file", "block-coder=mq max-frame-bytes=30000", 333, 217, 3, CJ2K_FILE_JP2},
 };
 
@@ -118,8 +124,8 @@ static bool makes_packets(const Case *c)
 {
   bool small = strstr(c->options, "max-frame-bytes") && !strstr(c->name, "HT to a budget, large");
 
-  return !strstr(c->options, "layers") && !strstr(c->options, "plt=true") &&
-         c->format == CJ2K_FILE_J2K && !small;
+  return !strstr(c->options, "layers") && !strstr(c->name, "padded") &&
+         !strstr(c->options, "plt=true") && c->format == CJ2K_FILE_J2K && !small;
 }
 
 /* Headers that have no room: the host makes the packets, and the codestreams are the same. */
@@ -170,6 +176,8 @@ static void test_case(const Case *c)
     if (makes_packets(c))
       report(num_made > 0 && (num_made == FRAMES || strstr(c->options, "max-frame")), c->name,
              "packets were made");
+    if (strstr(c->name, "padded"))
+      report(!num_made, c->name, "the host made the packets");
     g_byte_array_unref(all);
   }
   g_byte_array_unref(expected);
