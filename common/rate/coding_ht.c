@@ -174,10 +174,11 @@ bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, ui
 {
   const Cj2kFitTask task = {
       .ceilings = &frame->target.ceilings, .least_bytes = frame->encoder->least.frame, .ht = true};
+  Cj2kFit fit = {.header_bytes = header_bytes};
   uint64_t least;
 
   if (!header_bytes || !cj2k_can_leave(frame) || frame->target.average.rate ||
-      !cj2k_fit_first(&task, &frame->hulls, &frame->retained, header_bytes, &least))
+      !cj2k_fit_first(&task, &frame->hulls, &frame->retained, &fit, &least))
     return false;
   cj2k_ht_blocks_choose(&frame->ht, frame->encoder->plan, measured->first_plane,
                         measured->num_planes, &frame->retained);

@@ -10,6 +10,7 @@
 #include "base.h"
 #include "compare.h"
 #include "fit.h"
+#include "headers.h"
 #include "leave.h"
 #include "search_mq.h"
 
@@ -131,6 +132,28 @@ static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestr
   return status;
 }
 
+/* The bytes of the headers of a selection; called by fit.c. */
+static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
+{
+  const Mq *mq = ctx;
+  const Cj2kRateFrame *frame = mq->frame;
+  const Cj2kHeaderSource source = {.plan = frame->encoder->plan,
+                                   .blocks = mq->coded.blocks,
+                                   .passes = selection->options,
+                                   .lengths = selection->lengths};
+
+  return frame->encoder->least.frame + cj2k_headers_count(&source, frame->layout.retained);
+}
+
+/* Can they be counted? Each block must have one segment, and no markers depend on them. */
+static bool counts_headers(const Cj2kRateFrame *frame)
+{
+  const Cj2kRateEncoder *encoder = frame->encoder;
+
+  return encoder->layers.count == 1 && !frame->layout.plt &&
+         !(encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL));
+}
+
 /* Lays out everything that was coded: from the sizes of packets, if the back end has told them. */
 static Cj2kStatus lay_out_all(Mq *mq)
 {
@@ -162,10 +185,20 @@ typedef struct {
   Cj2kRateMemory memory; /* for later frames, if the steps are for a budget */
 } Retained;
 
-static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, const Retained *retained)
+static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, uint32_t slope,
+                               uint64_t header_bytes)
 {
-  return steps ? cj2k_mq_memory(mq->frame, steps, retained->slope, retained->header_bytes)
-               : (Cj2kRateMemory){0};
+  return steps ? cj2k_mq_memory(mq->frame, steps, slope, header_bytes) : (Cj2kRateMemory){0};
+}
+
+/* If headers are counted, the first selection is mostly the result, and tells later frames enough.
+ * It must not depend on whether the back end makes packets of it, before their size is known. */
+static Cj2kRateMemory remember_fit(const Mq *mq, const Cj2kMqSteps *steps, const Retained *retained,
+                                   const Cj2kFit *fit)
+{
+  if (retained->header_bytes && counts_headers(mq->frame))
+    return remember(mq, steps, MAX(fit->first_slope, retained->floor), fit->first_header_bytes);
+  return remember(mq, steps, MAX(fit->slope, retained->floor), fit->header_bytes);
 }
 
 /* Retains everything that was coded. *fits: it is within the ceilings. */
@@ -190,6 +223,7 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
   const Cj2kFitTask task = {.ceilings = ceilings,
                             .least_bytes = frame->encoder->least.frame,
                             .lay_out = lay_out,
+                            .count_headers = counts_headers(frame) ? count_headers : NULL,
                             .ctx = mq};
   Cj2kFit fit = {.header_bytes = retained->header_bytes};
   bool fits = false;
@@ -200,16 +234,15 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
   if (!retained->floor)
     status = retain_all(mq, &fits);
   if (fits)
-    retained->memory = remember(mq, steps, retained);
+    retained->memory = remember(mq, steps, retained->slope, retained->header_bytes);
   if (status != CJ2K_OK || fits)
     return status;
   status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
   retained->less = true;
   retained->slope = MAX(fit.slope, retained->floor);
-  retained->header_bytes = fit.header_bytes;
   if (status != CJ2K_OK)
     return status;
-  retained->memory = remember(mq, steps, retained); /* before components get floors */
+  retained->memory = remember_fit(mq, steps, retained, &fit); /* before components get floors */
   status = cj2k_fit_components(&task, &frame->hulls, &frame->retained, &fit, frame->error);
   retained->header_bytes = fit.header_bytes;
   return status;

@@ -55,15 +55,21 @@ static Cj2kStatus try_cut(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
 /* --- the ceiling of the frame --- */
 
 /* Bytes for blocks that leave room for headers: from the headers of another layout of this or an
- * earlier frame, else from an estimate for the passes of the cut. */
+ * earlier frame, of which a first cut follows, else from an estimate for the passes of the cut.
+ * *header_bytes: of the other layout, 0: unknown; then those for which there is room. */
 static uint64_t first_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
-                            Cj2kSelection *selection, uint64_t header_bytes)
+                            Cj2kSelection *selection, uint64_t *header_bytes)
 {
   uint64_t budget = task->ceilings->frame, low = 0, high = budget - task->least_bytes;
   uint64_t margin = MIN(MARGIN_BYTES + budget / MARGIN_PART, budget / LEAST_ROOM / 3);
 
-  if (header_bytes)
-    return budget - MIN(header_bytes + margin, budget);
+  if (*header_bytes && task->count_headers) {
+    uint64_t bodies;
+    cj2k_hulls_take(hulls, budget - MIN(*header_bytes + margin, budget), selection, &bodies);
+    *header_bytes = task->count_headers(task->ctx, selection);
+  }
+  if (*header_bytes)
+    return budget - MIN(*header_bytes + margin, budget);
   for (uint32_t round = 0; round < HEADER_ROUNDS && low < high; round++) {
     uint64_t bytes = low + (high - low + 1) / 2, bodies;
     cj2k_hulls_take(hulls, bytes, selection, &bodies);
@@ -78,6 +84,7 @@ static uint64_t first_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
       high = MIN(high, budget - headers); /* more bytes never need smaller headers */
     }
   }
+  *header_bytes = budget - low;
   return low;
 }
 
@@ -114,15 +121,18 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
   bool is_best = false; /* the last try */
   Cj2kStatus status;
 
-  fit->slope = 0;
+  fit->slope = fit->first_slope = 0;
+  fit->first_header_bytes = fit->header_bytes;
   if (budget == UINT64_MAX)
     return try_cut(task, hulls, selection, 0, &fit->size);
-  uint64_t bytes = first_bytes(task, hulls, selection, fit->header_bytes);
+  uint64_t bytes = first_bytes(task, hulls, selection, &fit->first_header_bytes);
   /* Each round uses the size of the headers in the round before, which changes little from cut to
    * cut. */
   for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
     if ((status = try_bytes(task, hulls, selection, bytes, &fit->size, &last)) != CJ2K_OK)
       return status;
+    if (!round)
+      fit->first_slope = last.slope;
     is_best = last.total <= budget && last.bodies >= best.bodies;
     if (is_best)
       best = last;
@@ -141,15 +151,17 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
 }
 
 bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
-                    uint64_t header_bytes, uint64_t *least)
+                    Cj2kFit *fit, uint64_t *least)
 {
-  uint64_t budget = task->ceilings->frame, room = room_after(task, 0), bodies;
+  uint64_t budget = task->ceilings->frame, room = room_after(task, 0), bytes, bodies;
 
   if (budget == UINT64_MAX || room < FIRST_ROOM)
     return false;
   *least = budget - room;
-  return cj2k_hulls_take(hulls, first_bytes(task, hulls, selection, header_bytes), selection,
-                         &bodies) > 0;
+  fit->first_header_bytes = fit->header_bytes;
+  bytes = first_bytes(task, hulls, selection, &fit->first_header_bytes);
+  fit->first_slope = cj2k_hulls_take(hulls, bytes, selection, &bodies);
+  return fit->first_slope > 0;
 }
 
 /* --- the ceilings of components --- */

@@ -16,6 +16,8 @@ typedef struct {
   bool ht;              /* options are bit-planes with one pass instead of numbers of passes */
   /* Lays a selection out and sets *size. */
   Cj2kStatus (*lay_out)(void *ctx, const Cj2kSelection *selection, Cj2kCodestreamSize *size);
+  /* Optional: the bytes of its headers, almost exactly. It takes less time than a layout. */
+  uint64_t (*count_headers)(void *ctx, const Cj2kSelection *selection);
   void *ctx;
 } Cj2kFitTask;
 
@@ -23,6 +25,9 @@ typedef struct {
   uint32_t slope;          /* slope of the cut; 0: everything with a gain is retained */
   uint64_t header_bytes;   /* in: of another layout, 0: unknown; out: of this layout */
   Cj2kCodestreamSize size; /* of the last layout, which is that of the selection */
+  /* Out, of the first try: its slope, and the bytes of headers for which it left room. */
+  uint32_t first_slope;
+  uint64_t first_header_bytes;
 } Cj2kFit;
 
 /* Finds the largest selection within the frame's ceiling; without a ceiling everything is retained.
@@ -31,9 +36,10 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
                           Cj2kFit *fit);
 /* What cj2k_fit_frame would try first, for who finds its size in another way: it is the result if
  * it has *least bytes or more, and not more than the ceiling of the frame. false: there is no
- * ceiling, or a small one, for which other tries would probably follow, or nothing is cut. */
+ * ceiling, or a small one, for which other tries would probably follow, or nothing is cut. Of *fit,
+ * what is of the first try is set. */
 bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
-                    uint64_t header_bytes, uint64_t *least);
+                    Cj2kFit *fit, uint64_t *least);
 /* Call it after cj2k_fit_frame: raises the floors of components that exceed their ceilings, and
  * gives the freed bytes to the others. CJ2K_ERROR_ARGUMENT if headers alone exceed a ceiling. */
 Cj2kStatus cj2k_fit_components(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,

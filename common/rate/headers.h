@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Estimates of the size of packet headers. All but the tag trees follows from the retained passes
- * of a code-block (T.800 B.10); the exact size is known after the layout.
+ * of a code-block (T.800 B.10); the exact size is known after the layout. Pure functions.
  */
 #ifndef CJ2K_RATE_HEADERS_H
 #define CJ2K_RATE_HEADERS_H
 
-#include <stdint.h>
+#include "common/codestream/coded.h"
 
 /* Bits for a block of `length` bytes in one codeword segment of `passes` passes, without those of
  * tag trees; 0 without passes. */
@@ -25,5 +25,18 @@ typedef struct {
 Cj2kHeaderEstimate cj2k_headers_estimate(uint64_t empty, const uint8_t *passes,
                                          const uint32_t *lengths, uint32_t num_blocks,
                                          uint32_t stride);
+
+/* What is retained of the blocks of a plan, in one layer and one codeword segment each. */
+typedef struct {
+  const Cj2kPlan *plan;
+  const Cj2kEncodedBlock *blocks; /* their zero bit-planes */
+  const uint8_t *passes;          /* per block; 0: it is left out */
+  const uint32_t *lengths;        /* per block: bytes */
+} Cj2kHeaderSource;
+
+/* Counts the bytes of all packet headers beyond the one byte of each empty packet, with tag trees
+ * (B.10.2). Only the bits that are stuffed in (B.10.1) are estimated, one for 256 bytes. `nodes`:
+ * workspace, a byte for each block. */
+uint64_t cj2k_headers_count(const Cj2kHeaderSource *source, uint8_t *nodes);
 
 #endif

@@ -18,6 +18,7 @@ Cj2kStatus cj2k_layout_init(Cj2kFrameLayout *layout, Cj2kPlan *plan, const Cj2kL
 {
   *layout = (Cj2kFrameLayout){.layers = layers,
                               .num_blocks = plan->num_blocks,
+                              .plt = options->plt,
                               .retained =
                                   g_new0(uint8_t, ((size_t)plan->num_blocks + 1) * layers->count)};
   return cj2k_codestream_writer_new(plan, options, &layout->writer, error);

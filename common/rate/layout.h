@@ -30,6 +30,7 @@ typedef struct {
   Cj2kCodestreamWriter *writer;
   const Cj2kLayers *layers;
   uint32_t num_blocks;
+  bool plt;          /* packets have entries in PLT */
   uint8_t *retained; /* [layer][block]: number of passes in layers 0..layer */
   Cj2kPacketSource source;
   Cj2kCodestreamSize size; /* of the last layout */

@@ -7,6 +7,7 @@
 #include "common/codestream/header_stuffing.h"
 #include "common/codestream/tagtree.h"
 #include "common/codestream/write_single.h"
+#include "common/rate/headers.h"
 #include "made-blocks.h"
 
 #include <glib.h>
@@ -453,6 +454,35 @@ static void test_plans(void)
   }
 }
 
+/* The bytes that rate control counts, but for those that are stuffed in: one of 16 at most. */
+static void test_counts(void)
+{
+  Random random = {7}, *rand = &random;
+
+  for (uint32_t round = 0; round < 400; round++) {
+    Draw draw = random_draw(rand, round);
+    draw.kind = round % 2 ? ONE_PASS : MQ_PASSES;
+    Cj2kPlan *plan = random_plan(rand, draw.kind);
+    Cj2kPacketWriter *writer = cj2k_packet_writer_new(plan, 1);
+    uint8_t *nodes = g_malloc(plan->num_blocks + 1);
+    uint64_t written = 0;
+    Blocks all;
+    blocks_init(&all, plan->num_blocks);
+    draw_blocks(&all, rand, &draw, plan->num_blocks);
+    const Cj2kWrittenPacket *packets = cj2k_packets_prepare(writer, &all.source, NULL);
+    for (uint32_t p = 0; p < plan->num_precincts; p++)
+      written += packets[p].header_size - 1;
+    const Cj2kHeaderSource source = {plan, all.blocks, all.retained, all.lengths};
+    uint64_t counted = cj2k_headers_count(&source, nodes);
+    g_assert_cmpuint(written + counted / 256 + plan->num_precincts, >=, counted);
+    g_assert_cmpuint(written, <=, counted + counted / 15 + 2 * plan->num_precincts);
+    g_free(nodes);
+    blocks_clear(&all);
+    cj2k_packet_writer_free(writer);
+    cj2k_plan_unref(plan);
+  }
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -460,5 +490,6 @@ int main(int argc, char **argv)
   g_test_add_func("/header-blocks/tables", test_tables);
   g_test_add_func("/header-blocks/sizes", test_sizes);
   g_test_add_func("/header-blocks/plans", test_plans);
+  g_test_add_func("/header-blocks/counts", test_counts);
   return g_test_run();
 }

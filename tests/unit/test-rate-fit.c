@@ -306,8 +306,11 @@ static void test_first(void)
       uint32_t layouts = frame.layouts;
       lay_out(&frame, &frame.selection, &size);
       uint64_t total = size.total;
-      if (!cj2k_fit_first(&task, &frame.hulls, &frame.selection, headers, &least))
+      Cj2kFit first = {.header_bytes = headers};
+      if (!cj2k_fit_first(&task, &frame.hulls, &frame.selection, &first, &least))
         continue;
+      g_assert_cmpuint(first.first_slope, ==, result.first_slope);
+      g_assert_cmpuint(first.first_header_bytes, ==, result.first_header_bytes);
       lay_out(&frame, &frame.selection, &size);
       bool accepts = size.total >= least && size.total <= budget;
       g_assert_cmpint(accepts, ==, layouts == 1);
