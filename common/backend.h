@@ -201,9 +201,10 @@ typedef struct {
                                   only, for all blocks */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
-  bool packet_sizes; /* all blocks, MQ: without weights: packet_sizes may be filled, with all passes
-                        in the only layer. MQ: if place() can make the packets, then in place of all
-                        results for blocks, which are not valid */
+  bool packet_sizes; /* all blocks: packet_sizes may be filled, with all passes in the only layer.
+                        MQ: if place() can make the packets, then in place of all results for
+                        blocks, which are not valid. MQ with weights: they are not made, but place()
+                        may be asked for packets of retained passes */
   const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
                                    a stride, with these quantisers. The back end may do so at once,
                                    so that the host waits once for both; NULL: not known */
@@ -221,11 +222,18 @@ typedef struct {
                               others, it counts as unlike in the result */
 } Cj2kAgainJob;
 
+/* MQ: the passes of each block that are in packets. */
 typedef struct {
-  const Cj2kAgainJob *again; /* before all else; only if the last code() was for all blocks, at
-                                plane 0, with the quantisers of this frame, and keeps_room was set;
-                                NULL: none */
-  const Cj2kByteRun *runs;   /* `from` as in the offsets of the records of code() */
+  const uint8_t *passes;   /* per block */
+  const uint32_t *lengths; /* per block: their bytes */
+} Cj2kRetainJob;
+
+typedef struct {
+  const Cj2kRetainJob *retain; /* with `packets`, after code() with weights; NULL: all passes */
+  const Cj2kAgainJob *again;   /* before all else; only if the last code() was for all blocks, at
+                                  plane 0, with the quantisers of this frame, and keeps_room was set;
+                                  NULL: none */
+  const Cj2kByteRun *runs;     /* `from` as in the offsets of the records of code() */
   uint32_t num_runs;
   const Cj2kPacketSteps *packets; /* in place of runs, after makes_packets: all packets with their
                                      headers and blocks, in one layer */

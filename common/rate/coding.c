@@ -80,6 +80,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
 
   own.may_place = coder->may_place;
   coder->again = NULL;
+  coder->retain = NULL;
   if (status == CJ2K_OK)
     status = coder->backend->code(coder->data, coder->slot, &own, error);
   if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
@@ -131,6 +132,7 @@ Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job
   Cj2kPlaceJob own = *job;
 
   own.again = coder->again;
+  own.retain = coder->retain;
   if (status == CJ2K_OK)
     status = coder->backend->place(coder->data, coder->slot, &own, error);
   coder->gathering = status == CJ2K_OK;

@@ -19,8 +19,9 @@ typedef struct {
   bool placed;        /* code() has left them to it */
   bool keeps_room;    /* place() can code blocks again */
   bool makes_packets; /* place() can make packets as well */
-  const Cj2kAgainJob *again; /* those that it is left to code; NULL: none */
-  bool gathering;            /* gather or place have begun; the next verb waits for it */
+  const Cj2kAgainJob *again;   /* those that it is left to code; NULL: none */
+  const Cj2kRetainJob *retain; /* passes that are in packets; NULL: all */
+  bool gathering;              /* gather or place have begun; the next verb waits for it */
   bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
                      */
   double ms_transform, ms_block_coder; /* time of all verbs */
@@ -69,7 +70,7 @@ Cj2kStatus cj2k_coder_begin_gather(Cj2kFrameCoder *coder, const Cj2kGatherJob *j
 /* Waits for the bytes and sets *bytes. */
 Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, Cj2kError *error);
 /* Brings the bytes of the codestream's blocks to their places, if coder->placed is set, after it
- * has coded those of coder->again (job->again is not used). */
+ * has coded those of coder->again (job->again and job->retain are not used). */
 Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
 /* The same in two steps, between which other work can be done. end: waits for the bytes. */
 Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);

@@ -2,8 +2,9 @@
 /*
  * Rate control of an MQ frame: all passes are coded with steps that are fine enough, then the best
  * ones that fit are retained. For a small frame other steps are compared. The retained bytes are
- * gathered at the end, or during the layout. If all passes are retained, in one layer, the back end
- * may make the packets; the host then gets nothing of the blocks but the sizes of packets.
+ * gathered at the end, or during the layout. The back end may make the packets of one layer. If all
+ * passes are retained, the host gets nothing of the blocks but the sizes of packets; else the first
+ * selection is left to it, which mostly fits.
  */
 #include "control_mq.h"
 
@@ -51,7 +52,7 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
                            .weights = decides || layers ? frame->steps.weights : NULL,
                            .pass_lengths = layers || segments,
                            .header_bits = segments && !layers && !decides,
-                           .packet_sizes = !decides && cj2k_may_leave(frame)};
+                           .packet_sizes = cj2k_may_leave(frame) && (!decides || !segments)};
   uint64_t saturated;
 
   mq->bytes = AT_BACK_END;
@@ -132,7 +133,8 @@ static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestr
   return status;
 }
 
-/* The bytes of the headers of a selection; called by fit.c. */
+/* The bytes of the headers of a selection; called by fit.c. The array of retained passes, which is
+ * set when the selection is laid out, is its workspace. */
 static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
 {
   const Mq *mq = ctx;
@@ -182,6 +184,7 @@ typedef struct {
   uint32_t slope;        /* slope of the cut; 0: only passes without gain were dropped */
   uint32_t floor;        /* slope that all passes must exceed, as they do in the hulls; 0: none */
   uint64_t header_bytes; /* on input an estimate, 0: unknown; on output the size of headers */
+  bool leaves; /* the packets may be left to the back end: no other selection is compared */
   Cj2kRateMemory memory; /* for later frames, if the steps are for a budget */
 } Retained;
 
@@ -215,6 +218,29 @@ static Cj2kStatus retain_all(Mq *mq, bool *fits)
   return status == CJ2K_OK && lossless && !*fits ? cj2k_rate_refuse_lossless(frame) : status;
 }
 
+/* Leaves packets of the first selection to the back end, if their headers can be counted, so that
+ * it surely fits. */
+static bool leave_passes(Mq *mq, const Cj2kFitTask *task, const Cj2kMqSteps *steps,
+                         Retained *retained)
+{
+  Cj2kRateFrame *frame = mq->frame;
+  Cj2kFit fit = {.header_bytes = retained->header_bytes};
+  uint64_t least;
+
+  if (!retained->leaves || !retained->header_bytes || !task->count_headers ||
+      !cj2k_can_leave(frame) || frame->target.average.rate ||
+      !cj2k_fit_first(task, &frame->hulls, &frame->retained, &fit, &least))
+    return false;
+  retained->less = true;
+  retained->slope = fit.first_slope;
+  retained->memory = remember_fit(mq, steps, retained, &fit);
+  frame->retain = (Cj2kRetainJob){frame->retained.options, frame->retained.lengths};
+  frame->coder.retain = &frame->retain;
+  frame->layout.expected =
+      (Cj2kExpectedSize){.left = true, .least = least, .most = frame->target.ceilings.frame};
+  return true;
+}
+
 /* Retains as much of the coded passes as fits. steps: those for a budget, else NULL. */
 static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
 {
@@ -235,7 +261,7 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
     status = retain_all(mq, &fits);
   if (fits)
     retained->memory = remember(mq, steps, retained->slope, retained->header_bytes);
-  if (status != CJ2K_OK || fits)
+  if (status != CJ2K_OK || fits || leave_passes(mq, &task, steps, retained))
     return status;
   status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
   retained->less = true;
@@ -369,7 +395,7 @@ static Cj2kStatus finish_layout(Mq *mq)
   Cj2kRateFrame *frame = mq->frame;
   bool fits;
 
-  if (!frame->layout.sized || cj2k_leave_sized(frame))
+  if (frame->layout.expected.left || !frame->layout.sized || cj2k_leave_sized(frame))
     return CJ2K_OK;
   frame->may_leave = false;
   Cj2kStatus status = code_passes(mq, 0);
@@ -413,9 +439,9 @@ static Cj2kStatus run_budget(Mq *mq, Retained *retained)
 
   if (status != CJ2K_OK)
     return status;
-  return cj2k_compares_steps(mq->frame, recalled)
-             ? compare(mq, &steps, cj2k_searches_whole(mq->frame, recalled), retained)
-             : retain_passes(mq, &steps, retained);
+  retained->leaves = !cj2k_compares_steps(mq->frame, recalled);
+  return !retained->leaves ? compare(mq, &steps, cj2k_searches_whole(mq->frame, recalled), retained)
+                           : retain_passes(mq, &steps, retained);
 }
 
 /* The same with a budget that is no more than the average; reports how the frame turned out. */

@@ -61,6 +61,7 @@ typedef struct {
   Cj2kFrameSteps steps;   /* current */
   Cj2kHulls hulls;        /* of the blocks coded or measured last; computed on demand */
   Cj2kSelection retained; /* passes in the codestream */
+  Cj2kRetainJob retain;   /* the same for place() */
   Cj2kSelection cut;      /* a cut under examination */
   Cj2kFrameLayout layout; /* the result */
   Cj2kHtBlocks ht;

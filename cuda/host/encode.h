@@ -137,8 +137,8 @@ typedef struct {
   Cj2kCudaPair quantisers;
   bool quantisers_sent; /* the device has the same quantisers as the host's copy */
   Cj2kCudaPair coded;   /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength, Cj2kPacketSize; MQ: counts,
-                           with hulls the bytes per slope class, or Cj2kPacketSize of packets whose
-                           headers have been made, Cj2kEncodedBlock */
+                           with hulls the bytes per slope class, Cj2kPacketSize if packets may be
+                           made, Cj2kEncodedBlock */
   Cj2kCudaPair bytes;   /* of all blocks */
   uint64_t fetched;     /* how many of these bytes code() has started to download */
   bool placed;          /* the last code() left them to place(); the host has no memory for them */
@@ -227,13 +227,15 @@ typedef struct {
 
 /* Packets that the GPU makes (encode_packets.c). */
 typedef struct {
+  bool kept;               /* MQ: the last code() has left room for what place() needs of packets */
   bool sized;              /* the last code() has made headers, those of all blocks */
   bool current;            /* the headers are those of the records: no block was coded again */
   cudaEvent_t coded, made; /* blocks have been coded; headers have been made on another stream */
   Cj2kCudaMemory work;     /* of all arrays */
   Cj2kCudaPacketArrays arrays;
-  Cj2kCudaMemory end;   /* pinned; uint64_t: end of the codestream */
-  Cj2kCudaMemory steps; /* pinned; Cj2kPacketStep */
+  Cj2kCudaMemory end;      /* pinned; uint64_t: end of the codestream */
+  Cj2kCudaMemory steps;    /* pinned; Cj2kPacketStep */
+  Cj2kCudaMemory retained; /* pinned; MQ, per block: uint32_t lengths, then uint8_t passes */
 } Cj2kCudaPacketStage;
 
 #define CJ2K_CUDA_ENCODE_SHARES 4 /* components that have streams of their own, at most */
@@ -404,8 +406,8 @@ void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
                           const Cj2kCudaQueue *queue);
 /* Reserves the scratch memory of code(). Returns its bits for each sample. */
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
-/* encode_mq.c: the same place for MQ, if headers have been made. */
-Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(void *counts);
+/* encode_mq.c: the same place for MQ, if packets may be made. */
+Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */
 Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts,

@@ -57,16 +57,16 @@ static size_t sums_size(const Cj2kEncodeSlot *slot)
          (slot->mq.job.weights ? CJ2K_SLOPE_CLASSES * sizeof(uint64_t) : 0);
 }
 
-Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(void *counts)
+Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *counts)
 {
-  return (Cj2kPacketSize *)(void *)((Cj2kCudaMqFrameCounts *)counts + 1);
+  return (Cj2kPacketSize *)(void *)((char *)counts + sums_size(slot));
 }
 
-/* The same with the sizes of packets, if headers are made; the blocks' records follow. */
+/* The same with the sizes of packets, if they may be made; the blocks' records follow. */
 static size_t records_offset(const Cj2kEncodeSlot *slot)
 {
   return sums_size(slot) +
-         (slot->packets.sized ? slot->encoder->plan->num_precincts * sizeof(Cj2kPacketSize) : 0);
+         (slot->packets.kept ? slot->encoder->plan->num_precincts * sizeof(Cj2kPacketSize) : 0);
 }
 
 /* The same with the blocks' records. */
@@ -324,10 +324,9 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   slot->mq.header_bits = job->header_bits && !job->blocks;
-  slot->packets.sized =
-      job->packet_sizes && slot->blocks.placed && !job->weights && encoder->packets.made;
-  slot->packets.current = slot->packets.sized;
-  if (slot->packets.sized)
+  slot->packets.kept = job->packet_sizes && slot->blocks.placed && encoder->packets.made;
+  slot->packets.sized = slot->packets.current = slot->packets.kept && !job->weights;
+  if (slot->packets.kept)
     cj2k_cuda_packets_reserve(slot);
   set_list(slot, job);
   if (job->weights)
@@ -424,9 +423,10 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
   slot->place.coded.coded = slot->mq.job.coded;
   cj2k_cuda_packets_coded(slot, result);
-  if (!result->makes_packets)
+  if (!result->packet_sizes)
     fetch_records(slot);
   cj2k_cuda_encode_mq_result(slot, result);
+  result->makes_packets |= slot->packets.kept && slot->mq.job.weights;
 }
 
 void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
@@ -434,7 +434,7 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   const Cj2kCudaMqStage *mq = &slot->mq;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
 
-  if (!result->makes_packets) {
+  if (!result->packet_sizes) {
     result->blocks = host_blocks(slot);
     result->passes = mq->pass_lengths && !mq->header_bits ? mq->passes.host.data : NULL;
     result->header_bits = mq->header_bits ? mq->passes.host.data : NULL;

@@ -69,6 +69,7 @@ void cj2k_cuda_packets_free(Cj2kEncodeSlot *slot)
   cj2k_cuda_release(&slot->packets.work);
   cj2k_cuda_release(&slot->packets.end);
   cj2k_cuda_release(&slot->packets.steps);
+  cj2k_cuda_release(&slot->packets.retained);
 }
 
 /* ------------------------------------------------------------------------------ memory --- */
@@ -121,13 +122,35 @@ static void send_steps(Cj2kCudaPacketStage *stage, const Cj2kPacketSteps *packet
     memcpy(stage->steps.data, packets->steps, size);
 }
 
+/* Copies what is retained of MQ blocks to where the kernel reads it, which sets their records. */
+static void retain(Cj2kEncodeSlot *slot, const Cj2kRetainJob *job, const Cj2kCudaQueue *queue)
+{
+  Cj2kCudaMemory *memory = &slot->packets.retained;
+  size_t blocks = slot->encoder->plan->num_blocks;
+
+  memory->host = true;
+  cj2k_cuda_queue_reserve(queue, memory,
+                          MAX(blocks * (sizeof *job->lengths + sizeof *job->passes), 1));
+  if (!cj2k_cuda_queue_ok(queue))
+    return;
+  uint32_t *lengths = memory->data;
+  uint8_t *passes = (uint8_t *)(lengths + blocks);
+  memcpy(lengths, job->lengths, blocks * sizeof *lengths);
+  memcpy(passes, job->passes, blocks);
+  const Cj2kCudaMqRetain retain = {.passes = passes,
+                                   .lengths = lengths,
+                                   .num_blocks = (uint32_t)blocks,
+                                   .blocks = slot->place.coded.coded};
+  CJ2K_CUDA_DO(queue, cj2k_cuda_mq_retain(&retain, queue->stream));
+}
+
 /* ---------------------------------------------------------------------------- launches --- */
 
 /* Sizes of packets behind the counts of coded blocks. */
 static Cj2kPacketSize *sizes_behind(const Cj2kEncodeSlot *slot, void *counts)
 {
   return slot->encoder->ht ? cj2k_cuda_ht_packet_sizes(slot, counts)
-                           : cj2k_cuda_mq_packet_sizes(counts);
+                           : cj2k_cuda_mq_packet_sizes(slot, counts);
 }
 
 static Cj2kPacketSize *device_sizes(const Cj2kEncodeSlot *slot)
@@ -235,7 +258,9 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
   send_steps(stage, job->packets, queue);
   if (!cj2k_cuda_queue_ok(queue))
     return;
-  if (job->again || !stage->current)
+  if (job->retain)
+    retain(slot, job->retain, queue);
+  if (job->again || job->retain || !stage->current)
     make_headers(slot, slot->place.coded.coded, queue);
   stage->current = !job->again;
   find_places(slot, job, queue);

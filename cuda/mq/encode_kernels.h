@@ -77,6 +77,16 @@ cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream);
  * there was too little room in any step, there are no points. */
 cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream);
 
+/* What is retained of blocks whose packets are made by the kernels of cuda/shared/headers.h. */
+typedef struct {
+  const uint8_t *passes;   /* per block, in pinned host memory, like the next one */
+  const uint32_t *lengths; /* per block: bytes of these passes, in one segment */
+  uint32_t num_blocks;
+  Cj2kEncodedBlock *blocks; /* their records, in which the same is set */
+} Cj2kCudaMqRetain;
+
+cudaError_t cj2k_cuda_mq_retain(const Cj2kCudaMqRetain *retain, cudaStream_t stream);
+
 /* The retained bytes of a block: its first ones. */
 typedef struct {
   uint64_t to;     /* place in `out` */

@@ -2,7 +2,8 @@
 /*
  * Hulls and gathering of coded MQ blocks. In one kernel a thread computes the convex hull of a
  * block's passes. From the hulls the host decides which bytes are retained. In another kernel a
- * warp per block gathers these, so that no others are downloaded.
+ * warp per block gathers these, so that no others are downloaded; or a third one notes in the
+ * blocks' records what is retained, where packets are made on the GPU.
  */
 #include "encode_kernels.h"
 #include "tasks.cuh"
@@ -169,6 +170,20 @@ __global__ void __launch_bounds__(kWarp *kGatherWarps) gather_kernel(Cj2kCudaMqG
     to[end + lane] = from[end + lane];
 }
 
+/* -------------------------------------------------------------------------------- retain --- */
+
+constexpr uint32_t kRetainThreads = 256;
+
+__global__ void __launch_bounds__(kRetainThreads) retain_kernel(Cj2kCudaMqRetain job)
+{
+  uint32_t b = blockIdx.x * kRetainThreads + threadIdx.x;
+
+  if (b >= job.num_blocks)
+    return;
+  job.blocks[b].num_passes = job.passes[b];
+  job.blocks[b].length = job.lengths[b];
+}
+
 } // namespace
 
 cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream)
@@ -184,5 +199,13 @@ cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t str
   uint32_t grid = (gather->num_blocks + kGatherWarps - 1) / kGatherWarps;
   if (grid)
     gather_kernel<<<grid, kWarp * kGatherWarps, 0, stream>>>(*gather);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_mq_retain(const Cj2kCudaMqRetain *retain, cudaStream_t stream)
+{
+  uint32_t grid = (retain->num_blocks + kRetainThreads - 1) / kRetainThreads;
+  if (grid)
+    retain_kernel<<<grid, kRetainThreads, 0, stream>>>(*retain);
   return cudaGetLastError();
 }

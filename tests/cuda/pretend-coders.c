@@ -382,6 +382,18 @@ cudaError_t cj2k_cuda_mq_hulls(const Cj2kCudaMqCode *frame, cudaStream_t stream)
 
 /* -------------------------------------------------------------------------------- places --- */
 
+cudaError_t cj2k_cuda_mq_retain(const Cj2kCudaMqRetain *retain, cudaStream_t stream)
+{
+  (void)stream;
+  for (uint32_t b = 0; b < retain->num_blocks; b++) {
+    g_assert_cmpuint(retain->passes[b], <=, retain->blocks[b].num_passes);
+    g_assert_cmpuint(retain->lengths[b], <=, retain->blocks[b].length);
+    retain->blocks[b].num_passes = retain->passes[b];
+    retain->blocks[b].length = retain->lengths[b];
+  }
+  return cudaSuccess;
+}
+
 cudaError_t cj2k_cuda_mq_gather(const Cj2kCudaMqGather *gather, cudaStream_t stream)
 {
   (void)stream;
