@@ -324,7 +324,8 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   slot->mq.header_bits = job->header_bits && !job->blocks;
-  slot->packets.kept = job->packet_sizes && slot->blocks.placed && encoder->packets.made;
+  slot->packets.kept =
+      job->packet_sizes && slot->blocks.placed && encoder->packets.made && plan->num_blocks;
   slot->packets.sized = slot->packets.current = slot->packets.kept && !job->weights;
   if (slot->packets.kept)
     cj2k_cuda_packets_reserve(slot);
