@@ -10,7 +10,7 @@
 
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
-extern gint num_placed, num_made, no_room, num_again, num_graphs, longer_when_again;
+extern gint num_placed, num_made, no_room, num_again, num_graphs, longer_when_again, retains_less;
 extern const void *seen_plane; /* pretend-coders.c, like the numbers */
 
 typedef struct {
@@ -153,6 +153,27 @@ static void test_no_room(void)
     g_byte_array_unref(all);
     test_picture_clear(&picture);
   }
+}
+
+/* Packets that the back end has made take less than they should: the host makes them anew. */
+static void test_refused(void)
+{
+  const Case c = {"MQ, too short", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
+  TestPicture picture;
+  bool places;
+
+  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
+                    0, 0);
+  GByteArray *expected = encode(&c, &picture, 1, true, &places);
+  retains_less = 1;
+  GByteArray *all = encode(&c, &picture, 3, false, &places);
+  retains_less = 0;
+  report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
+         "the host made the packets");
+  report(num_placed == FRAMES && num_made == FRAMES - 1, c.name, "after the back end had");
+  g_byte_array_unref(expected);
+  g_byte_array_unref(all);
+  test_picture_clear(&picture);
 }
 
 static void test_case(const Case *c)
@@ -314,6 +335,7 @@ int main(void)
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
     test_case(&cases[i]);
   test_no_room();
+  test_refused();
   test_kept(1);
   test_kept(3);
   test_growing();
