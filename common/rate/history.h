@@ -24,7 +24,7 @@ typedef struct {
   double power;     /* HT: bytes are proportional to base^-power */
   double drift;     /* HT: expected growth, as a logarithm */
   uint64_t budget;  /* MQ: budget of the frame */
-  uint64_t headers; /* MQ: bytes of headers; 0: unknown */
+  uint64_t headers; /* MQ: bytes of headers, or those counted for the first selection; 0: unknown */
   Cj2kStepFactors factors;        /* MQ: factors of the frame's steps */
   float slices[CJ2K_RATE_SLICES]; /* bytes of its slices at plane 0, in as many parts */
 } Cj2kRateMemory;
