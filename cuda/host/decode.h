@@ -85,15 +85,18 @@ typedef struct {
   GArray *levels;             /* Cj2kCudaLaunch */
   Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches; lower resolutions first */
   GArray *level_of;           /* Cj2kCudaLevelOf, by entry of level_table */
-  Cj2kCudaMemory blocks, zeros, quads;
-  Cj2kCudaMemory coefficients, lowpass;
-  uint32_t max_width;  /* of any code-block */
-  uint32_t width_bits; /* the widths of all code-blocks or'ed */
-  uint32_t mq_octets;  /* the largest of `octets` */
-  uint16_t *octets;    /* by code-block: number of octets */
-  uint8_t *has_place;  /* by code-block: it belongs to a resolution that is decoded */
-  uint16_t *classes;   /* workspace */
-  uint32_t *work;      /* workspace: of MQ blocks, in the order of their list */
+  Cj2kCudaMemory blocks, zeros;
+  Cj2kCudaMemory coefficients;
+  Cj2kCudaMemory lowpass; /* also workspace of the block decoders (cj2k_cuda_decode_workspace) */
+  Cj2kCudaMemory quads;   /* made when first needed */
+  uint64_t quads_size;    /* bytes of the quad records of all HT blocks */
+  uint32_t max_width;     /* of any code-block */
+  uint32_t width_bits;    /* the widths of all code-blocks or'ed */
+  uint32_t mq_octets;     /* the largest of `octets` */
+  uint16_t *octets;       /* by code-block: number of octets */
+  uint8_t *has_place;     /* by code-block: it belongs to a resolution that is decoded */
+  uint16_t *classes;      /* workspace */
+  uint32_t *work;         /* workspace: of MQ blocks, in the order of their list */
 } Cj2kCudaDecodeTables;
 
 /* Tables that follow from plan and layout (decode_output.c). */
@@ -123,7 +126,7 @@ typedef struct {
   size_t fetched; /* bytes of the codestream whose copy to `data` has been enqueued */
   Cj2kCudaMemory records, h_records;
   Cj2kCudaUpload parts;     /* of the records */
-  Cj2kCudaMemory mq_planes; /* bit-planes of MQ blocks */
+  Cj2kCudaMemory mq_planes; /* bit-planes of MQ blocks; made when first needed */
 } Cj2kCudaDecodeUpload;
 
 /* The current frame (decode_frame.c). */
@@ -136,6 +139,9 @@ typedef struct {
   uint32_t frames;          /* for cj2k_cuda_times_next */
   float ms_blocks, ms_rest; /* of the last frame that was timed */
   bool copy_out;            /* pageable memory: wait() has to copy h_picture */
+  bool in_shares;           /* cj2k_cuda_decode_has_shares */
+  bool blocks_first;        /* all code-blocks are decoded before anything else is made */
+  uint32_t *quads;          /* workspace: quad records */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */
   Cj2kCudaGraph transform;  /* what comes behind the code-blocks, if the picture is downloaded */
   uint32_t corrupt_before;  /* blocks that packet parsing found corrupt */
@@ -297,6 +303,9 @@ cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
                                  Cj2kCudaLaunches launches);
 /* Waits for all that is enqueued, whatever has failed. */
 void cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
+/* Memory for `size` bytes that block decoders of the frame use: memory of what is made later, if
+ * they have finished then, or NULL, which says that they need memory of their own. */
+void *cj2k_cuda_decode_workspace(const Cj2kDecodeSlot *slot, uint64_t size);
 /* Launches the block decoders. */
 cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame,
                                     cudaStream_t stream);

@@ -25,6 +25,27 @@ cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBl
   return result;
 }
 
+/* MQ blocks are decoded after HT blocks, so that both may have the same memory. */
+void *cj2k_cuda_decode_workspace(const Cj2kDecodeSlot *slot, uint64_t size)
+{
+  const Cj2kCudaMemory *later[] = {&slot->tables.lowpass, &slot->output.sample_planes};
+  for (size_t i = 0; i < G_N_ELEMENTS(later) && slot->frame.blocks_first; i++)
+    if (later[i]->data && size <= later[i]->size)
+      return later[i]->data;
+  return NULL;
+}
+
+static Cj2kStatus place_quads(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  cudaError_t result = cudaSuccess;
+  slot->frame.quads = cj2k_cuda_decode_workspace(slot, slot->tables.quads_size);
+  if (!slot->frame.quads) {
+    result = cj2k_cuda_reserve(&slot->tables.quads, slot->tables.quads_size);
+    slot->frame.quads = slot->tables.quads.data;
+  }
+  return cj2k_cuda_check(result, "memory for quad records", error);
+}
+
 /* Kernels from the coefficients to the picture. */
 static cudaError_t launch_transform(void *ctx)
 {
@@ -131,6 +152,15 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
       "finishing the frame before", error);
 }
 
+/* Decides how the frame is made. MQ blocks of slices are one group, before the first slice. */
+static void choose_way(Cj2kDecodeSlot *slot)
+{
+  const Cj2kCudaDecodeShares *shares = &slot->shares;
+  slot->frame.in_shares = !slot->parts.active && cj2k_cuda_decode_has_shares(slot);
+  slot->frame.blocks_first =
+      !slot->parts.active && (!slot->frame.in_shares || (!shares->components && shares->has_mq));
+}
+
 Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                                     Cj2kError *error)
 {
@@ -146,6 +176,10 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
   }
   if (status == CJ2K_OK)
     status = cj2k_cuda_decode_place_picture(slot, job->picture, error);
+  if (status == CJ2K_OK) {
+    choose_way(slot);
+    status = place_quads(slot, error);
+  }
   *(uint32_t *)slot->frame.h_corrupt.data = 0; /* kernels of the frame before have finished */
   return status;
 }
@@ -168,7 +202,7 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
     cj2k_cuda_decode_abandon(slot);
     return status;
   }
-  bool in_shares = cj2k_cuda_decode_has_shares(slot);
+  bool in_shares = slot->frame.in_shares;
   slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
   status = in_shares && !slot->shares.components
                ? cj2k_cuda_decode_slices(slot, job->coded, error)

@@ -153,8 +153,12 @@ Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlock
     words += frames[g].mq.count ? pass_words(&frames[g]) + frames[g].mq.plane_words : 0;
   if (!words)
     return CJ2K_OK;
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, words * sizeof(uint32_t));
-  uint32_t *next = slot->upload.mq_planes.data;
+  cudaError_t result = cudaSuccess;
+  uint32_t *next = cj2k_cuda_decode_workspace(slot, words * sizeof(uint32_t));
+  if (!next) {
+    result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, words * sizeof(uint32_t));
+    next = slot->upload.mq_planes.data;
+  }
   for (uint32_t g = 0; g < count && result == cudaSuccess; g++) {
     frames[g].mq.passes = next;
     frames[g].mq.planes = next + pass_words(&frames[g]);

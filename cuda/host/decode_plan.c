@@ -67,8 +67,8 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   g_free(blocks);
   if (status != CJ2K_OK)
     return status;
-  cudaError_t result = cj2k_cuda_reserve(&slot->tables.quads, quads * sizeof(uint32_t));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->tables.zeros, plan->num_blocks));
+  slot->tables.quads_size = quads * sizeof(uint32_t);
+  cudaError_t result = cj2k_cuda_reserve(&slot->tables.zeros, plan->num_blocks);
   /* No block is known to be zeros yet. */
   CJ2K_CUDA_TRY(result,
                 cudaMemsetAsync(slot->tables.zeros.data, 0, slot->tables.zeros.size, slot->stream));

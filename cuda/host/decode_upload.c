@@ -382,7 +382,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
   frame->width_bits = slot->tables.width_bits;
   frame->aim = part || slot->backend->device.one_in_flight ? CJ2K_CUDA_AIM_LATENCY
                                                            : CJ2K_CUDA_AIM_THROUGHPUT;
-  frame->ht.quads = slot->tables.quads.data;
+  frame->ht.quads = slot->frame.quads;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;
   frame->corrupt = slot->frame.h_corrupt.data; /* host memory: rare enough to count over the bus */

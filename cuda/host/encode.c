@@ -210,12 +210,16 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
 
 /* ------------------------------------------------------------------------------- steps --- */
 
-/* Makes the slot ready for a step. */
+/* Makes the slot ready for a step. A frame that failed may have left a step that was not waited
+ * for, which still uses memory that the next picture is uploaded to. */
 static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCudaStep kind,
                         const char *doing, Cj2kError *error)
 {
   if (!cj2k_cuda_enter(&encoder->device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
+  if (kind == CJ2K_CUDA_STEP_TRANSFORM && slot->unawaited)
+    synchronise(slot);
+  slot->unawaited = kind >= CJ2K_CUDA_STEP_CODE;
   slot->step = kind;
   slot->status = cudaSuccess;
   cj2k_cuda_range_begin(doing);
@@ -342,6 +346,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   cj2k_cuda_range_end();
   if (slot->status != cudaSuccess) /* as in end() */
     synchronise(slot);
+  slot->unawaited = false;
   cj2k_cuda_leave(&encoder->device);
   if (slot->status != cudaSuccess)
     return cj2k_cuda_check(slot->status, "encoding a frame", error);

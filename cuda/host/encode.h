@@ -108,9 +108,10 @@ typedef enum {
 
 /* Upload of a picture in host memory (encode_upload.c). */
 typedef struct {
-  Cj2kCudaQueue queue;    /* the encoder's stream `upload`, which all slots share */
-  cudaEvent_t uploaded;   /* the last slice has been uploaded */
-  Cj2kCudaMemory picture; /* the planes on the device */
+  Cj2kCudaQueue queue;  /* the encoder's stream `upload`, which all slots share */
+  cudaEvent_t uploaded; /* the last slice has been uploaded */
+  uint8_t *picture;     /* the planes on the device, behind the low-pass workspace */
+  uint64_t picture_size;
   Cj2kCudaMemory staging; /* pinned memory, through which pageable pictures are uploaded */
 } Cj2kCudaUploadStage;
 
@@ -127,7 +128,10 @@ typedef struct {
   GArray *top_list;    /* the same on the host */
   GArray *top_comps;   /* uint32_t: the first tile-component of each */
   GArray *top_groups;  /* Cj2kCudaTopGroup; empty: not made yet */
-  Cj2kCudaMemory coefficients, lowpass;
+  Cj2kCudaMemory coefficients;
+  void *lowpass;      /* low-pass workspace, in memory of the block coder or in `own` */
+  Cj2kCudaMemory own; /* low-pass workspace and picture, if blocks are coded beside the transform */
+  bool in_rows;       /* the slot has had a picture whose rows come one after the other */
   Cj2kCudaGraph whole; /* all kernels of a picture that is transformed at once */
 } Cj2kCudaTransformStage;
 
@@ -255,6 +259,7 @@ struct Cj2kEncodeSlot {
   Cj2kCudaMarks marks;
   Cj2kCudaQueue queue;                 /* the slot's own stream */
   Cj2kCudaStep step;                   /* the last one */
+  bool unawaited;                      /* it is code() or a later one, and was not waited for */
   bool timed;                          /* steps of this frame are timed */
   uint32_t frames;                     /* for cj2k_cuda_times_next */
   double ms[CJ2K_CUDA_STEP_PLACE + 1]; /* by step: the last time */
@@ -326,6 +331,9 @@ void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot);
 /* Begins work on a picture: its planes, its own stream. If the picture must be uploaded, returns an
  * area for each plane, which the caller frees with g_free(); else NULL. */
 Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
+/* Makes room for the low-pass workspace, and for `size` bytes of the picture, whose place it
+ * returns. */
+uint8_t *cj2k_cuda_transform_reserve(Cj2kEncodeSlot *slot, uint64_t size);
 /* Sends the addresses of its planes, unless the device has them; before kernels read the picture.
  */
 void cj2k_cuda_transform_send_planes(Cj2kEncodeSlot *slot);

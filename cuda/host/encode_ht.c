@@ -119,7 +119,7 @@ void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
 static uint32_t count_parts(const Cj2kEncodeSlot *slot)
 {
   uint32_t count = slot->encoder->slices.count;
-  bool is_large = slot->ht.expected > slot->upload.picture.size / 4;
+  bool is_large = slot->ht.expected > slot->upload.picture_size / 4;
 
   return slot->latency.in_slices && is_large && count > 2 ? count - 2 : 0;
 }
@@ -432,12 +432,14 @@ uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuant
 {
   uint32_t needed = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, quantisers));
   uint32_t bits = MAX(needed, slot->ht.scratch_bits);
+  uint64_t size =
+      CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, slot->encoder->plan->num_blocks);
 
   /* More do no harm, and launches stay the same if frames need more in turn. */
   slot->ht.scratch_bits = bits;
-  cj2k_cuda_queue_reserve(
-      &slot->queue, &slot->ht.scratch,
-      CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, slot->encoder->plan->num_blocks));
+  if (size > slot->ht.scratch.size) /* the transform may still use it */
+    CJ2K_CUDA_DO(&slot->queue, cudaStreamSynchronize(slot->queue.stream));
+  cj2k_cuda_queue_reserve(&slot->queue, &slot->ht.scratch, size);
   return bits;
 }
 

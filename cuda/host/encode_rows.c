@@ -90,7 +90,7 @@ void cj2k_cuda_encode_transform_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJo
 
   if (!done)
     cj2k_cuda_transform_frame(slot);
-  slot->latency.quiet = true;
+  slot->latency.quiet = slot->transform.in_rows = true;
   slot->latency.in_slices = false;
   Cj2kCudaPlaneArea *areas = cj2k_cuda_transform_begin(slot, job);
   cj2k_cuda_transform_send_planes(slot);

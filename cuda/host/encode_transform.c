@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define ALIGNMENT 256 /* of the picture behind the low-pass workspace */
+
 static bool on_device(const Cj2kTransformJob *job)
 {
   return job->picture->memory == CJ2K_MEMORY_CUDA;
@@ -273,7 +275,7 @@ void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *j
                            const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaTransformStage *stage = &slot->transform;
-  Cj2kCudaCoefficients arrays = {stage->coefficients.data, stage->lowpass.data};
+  Cj2kCudaCoefficients arrays = {stage->coefficients.data, stage->lowpass};
   Cj2kCudaTopLevel launch = group->launch;
 
   launch.tops = (const Cj2kCudaTop *)stage->tops.data + run.first;
@@ -291,7 +293,7 @@ void cj2k_cuda_launch_levels(const Cj2kEncodeSlot *slot, const Cj2kCudaLevelGrou
                              Cj2kCudaLevelRun run, const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaForwardLevel *levels = slot->encoder->lists.levels.data;
-  Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass.data};
+  Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass};
   Cj2kCudaLevels launch = {.levels = levels + run.first,
                            .count = run.count,
                            .width = group->width,
@@ -376,7 +378,8 @@ static cudaError_t launch_whole(void *ctx)
 static void transform_whole(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 {
   WholePicture whole = {slot, job, false};
-  const uint64_t key[] = {slot->encoder->slices.count, job->rgb_to_xyz, on_device(job)};
+  const uint64_t key[] = {slot->encoder->slices.count, job->rgb_to_xyz, on_device(job),
+                          (uintptr_t)slot->transform.lowpass};
 
   if (!on_device(job))
     cj2k_cuda_transform_send_planes(slot);
@@ -419,6 +422,30 @@ static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
   transform_levels(slot, slices->levels, CJ2K_MAX_LEVELS, 0, UINT32_MAX);
 }
 
+/*
+ * The memory of picture and low-pass workspace: the workspace of code(), because they are not used
+ * any more when blocks are coded, and it is not when the slot gets its next picture; together they
+ * were a third of a slot. Where blocks are coded while the rest of the picture is transformed, they
+ * have memory of their own.
+ */
+static Cj2kCudaMemory *room_of(Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaEncoder *encoder = slot->encoder;
+  bool beside = slot->transform.in_rows || (encoder->ht && encoder->device.low_latency);
+
+  return beside ? &slot->transform.own : encoder->ht ? &slot->ht.scratch : &slot->mq.symbols;
+}
+
+uint8_t *cj2k_cuda_transform_reserve(Cj2kEncodeSlot *slot, uint64_t size)
+{
+  uint64_t lowpass = (slot->encoder->plan->num_lowpass * 4 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  Cj2kCudaMemory *room = room_of(slot);
+
+  cj2k_cuda_queue_reserve(&slot->queue, room, lowpass + size);
+  slot->transform.lowpass = room->data;
+  return cj2k_cuda_queue_ok(&slot->queue) ? (uint8_t *)room->data + lowpass : NULL;
+}
+
 void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot)
 {
   slot->marks.count = 0;
@@ -438,7 +465,9 @@ Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTra
     cj2k_cuda_queue_record(queue, slot->transform.begin);
   if (job->rgb_to_xyz)
     CJ2K_CUDA_DO(queue, reserve_xyz(slot->encoder, job));
-  if (!on_device(job))
+  if (on_device(job))
+    (void)cj2k_cuda_transform_reserve(slot, 0);
+  else
     areas = cj2k_cuda_upload_place(slot, job, planes);
   for (uint32_t i = 0; i < n && on_device(job); i++)
     planes[i] =
@@ -492,7 +521,6 @@ void cj2k_cuda_transform_init(Cj2kEncodeSlot *slot)
   CJ2K_CUDA_DO(queue,
                cudaEventCreateWithFlags(&slot->transform.picture_ready, cudaEventDisableTiming));
   cj2k_cuda_queue_reserve(queue, &slot->transform.coefficients, plan->num_coefficients * 4);
-  cj2k_cuda_queue_reserve(queue, &slot->transform.lowpass, plan->num_lowpass * 4);
 }
 
 void cj2k_cuda_transform_free(Cj2kEncodeSlot *slot)
@@ -503,7 +531,7 @@ void cj2k_cuda_transform_free(Cj2kEncodeSlot *slot)
   cj2k_cuda_release_pair(&stage->planes);
   cj2k_cuda_release(&stage->tops);
   cj2k_cuda_release(&stage->coefficients);
-  cj2k_cuda_release(&stage->lowpass);
+  cj2k_cuda_release(&stage->own);
   cj2k_cuda_destroy_event(stage->begin);
   cj2k_cuda_destroy_event(stage->done);
   cj2k_cuda_destroy_event(stage->picture_ready);

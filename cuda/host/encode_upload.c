@@ -110,7 +110,7 @@ static void upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, uint3
                         const PlaneArea *areas, Range rows)
 {
   const PlaneArea *area = &areas[index];
-  uint8_t *to = (uint8_t *)slot->upload.picture.data + area->offset + rows.first * area->pitch;
+  uint8_t *to = slot->upload.picture + area->offset + rows.first * area->pitch;
   uint64_t pitch;
   const uint8_t *from = source(slot, job, index, areas, &pitch);
   const Cj2kCudaQueue *queue = upload_queue(slot);
@@ -182,10 +182,9 @@ static bool upload_alike(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, cons
   if (width > from_next || width > to_next || from_next > INT32_MAX || to_next > INT32_MAX)
     return false;
   const Cj2kCudaQueue *queue = upload_queue(slot);
-  return took_together(queue,
-                       cudaMemcpy2DAsync((uint8_t *)slot->upload.picture.data + rows.first * pitch,
-                                         to_next, from + rows.first * pitch, from_next, width, n,
-                                         cudaMemcpyHostToDevice, queue->stream));
+  return took_together(queue, cudaMemcpy2DAsync(slot->upload.picture + rows.first * pitch, to_next,
+                                                from + rows.first * pitch, from_next, width, n,
+                                                cudaMemcpyHostToDevice, queue->stream));
 }
 
 /* Uploads whole planes, in one copy if possible: each copy costs the bus some microseconds. */
@@ -194,7 +193,7 @@ static void upload_planes(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, con
   const Cj2kCudaQueue *queue = upload_queue(slot);
   uint64_t pitch, size = adjoining(slot, job, areas);
 
-  if (size && took_together(queue, cudaMemcpyAsync(slot->upload.picture.data,
+  if (size && took_together(queue, cudaMemcpyAsync(slot->upload.picture,
                                                    source(slot, job, 0, areas, &pitch), size,
                                                    cudaMemcpyHostToDevice, queue->stream)))
     return;
@@ -225,12 +224,13 @@ Cj2kCudaPlaneArea *cj2k_cuda_upload_place(Cj2kEncodeSlot *slot, const Cj2kTransf
     size +=
         (areas[i].pitch * areas[i].rows + PITCH_ALIGNMENT - 1) & ~(uint64_t)(PITCH_ALIGNMENT - 1);
   }
-  cj2k_cuda_queue_reserve(&slot->queue, &slot->upload.picture, size);
+  slot->upload.picture = cj2k_cuda_transform_reserve(slot, size);
+  slot->upload.picture_size = size;
   if (job->picture->memory == CJ2K_MEMORY_HOST)
     cj2k_cuda_queue_reserve(&slot->queue, &slot->upload.staging, size);
   for (uint32_t i = 0; i < n && cj2k_cuda_queue_ok(&slot->queue); i++)
-    planes[i] = (Cj2kCudaInputPlane){(uint8_t *)slot->upload.picture.data + areas[i].offset,
-                                     (uint32_t)areas[i].pitch};
+    planes[i] =
+        (Cj2kCudaInputPlane){slot->upload.picture + areas[i].offset, (uint32_t)areas[i].pitch};
   return areas;
 }
 
@@ -350,7 +350,6 @@ void cj2k_cuda_upload_init(Cj2kEncodeSlot *slot)
 
 void cj2k_cuda_upload_free(Cj2kEncodeSlot *slot)
 {
-  cj2k_cuda_release(&slot->upload.picture);
   cj2k_cuda_release(&slot->upload.staging);
   cj2k_cuda_destroy_event(slot->upload.uploaded);
 }

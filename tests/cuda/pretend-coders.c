@@ -151,10 +151,43 @@ static void transform_top(const void *arguments)
   g_atomic_pointer_set(&seen_plane, top->planes[0].data);
 }
 
+/* The last transform of a slot. */
+typedef struct {
+  const void *lowpass;
+  cudaStream_t stream;
+  bool whole; /* all rows */
+} Transform;
+
+static GHashTable *transforms; /* by the slot's coefficients */
+static GMutex transforms_lock;
+
+static void note_transform(const Cj2kCudaCoefficients *arrays, cudaStream_t stream, bool whole)
+{
+  const Transform this = {arrays->lowpass, stream, whole};
+
+  g_mutex_lock(&transforms_lock);
+  if (!transforms)
+    transforms = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+  g_hash_table_insert(transforms, arrays->coefficients, g_memdup2(&this, sizeof this));
+  g_mutex_unlock(&transforms_lock);
+}
+
+/* A block coder may have the memory of the low-pass workspace and the picture, but only behind the
+ * whole transform: on the same stream, or when the host has waited for it. */
+static void check_workspace(const void *coefficients, const void *workspace, cudaStream_t stream,
+                            bool waited)
+{
+  g_mutex_lock(&transforms_lock);
+  const Transform *last = transforms ? g_hash_table_lookup(transforms, coefficients) : NULL;
+  if (last && last->lowpass == workspace)
+    g_assert_true(last->whole && (waited || last->stream == stream));
+  g_mutex_unlock(&transforms_lock);
+}
+
 cudaError_t cj2k_cuda_fdwt_top(const Cj2kCudaTopLevel *top, const Cj2kCudaCoefficients *arrays,
                                cudaStream_t stream)
 {
-  (void)arrays, (void)stream;
+  note_transform(arrays, stream, top->end_pair == UINT32_MAX);
   return put(transform_top, top, sizeof *top);
 }
 
@@ -258,7 +291,7 @@ static void ht_encode(const void *arguments)
 
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  (void)stream;
+  check_workspace(frame->coefficients, frame->scratch, stream, frame->list != NULL);
   return put(ht_encode, frame, sizeof *frame);
 }
 
@@ -290,7 +323,7 @@ cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t
 
 cudaError_t cj2k_cuda_mq_contexts(const Cj2kCudaMqContexts *frame, cudaStream_t stream)
 {
-  (void)frame, (void)stream;
+  check_workspace(frame->coefficients, frame->symbols, stream, false);
   return cudaSuccess;
 }
 

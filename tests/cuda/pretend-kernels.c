@@ -174,10 +174,41 @@ static void check_mq_launch(const Cj2kCudaDecodeBlocks *frame)
   }
 }
 
+/*
+ * Overwrites the workspaces of block decoders, so that what else lies there is lost. The blocks of
+ * all slices but the first are decoded at any time until the second slice is made: their workspace
+ * is overwritten again with every launch behind it.
+ */
+static struct {
+  uint32_t *quads;
+  size_t count;
+} beside;
+
+static void overwrite_quads(const Cj2kCudaDecodeBlocks *frame)
+{
+  size_t end = 0;
+  for (uint32_t k = 0; k < frame->ht.count; k++) {
+    const Cj2kCudaBlock *block = block_of(frame, frame->ht.order[k]);
+    size_t size = (size_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
+    g_assert_true(cj2k_pretend_holds(frame->ht.quads + block->quads, size * sizeof(uint32_t)));
+    memset(frame->ht.quads + block->quads, 0xA5, size * sizeof(uint32_t));
+    end = MAX(end, block->quads + size);
+  }
+  beside.quads = frame->ht.quads;
+  beside.count = frame->aim == CJ2K_CUDA_AIM_LEAVE_ROOM ? end : 0;
+}
+
+static void overwrite_beside(void)
+{
+  if (beside.count)
+    memset(beside.quads, 0xA5, beside.count * sizeof *beside.quads);
+}
+
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
   (void)stream;
   check_memory(frame);
+  overwrite_quads(frame);
   check_list(frame, frame->ht.order, frame->ht.count, true, 1);
   check_list(frame, frame->mq.order, frame->mq.count, false, 1);
   for (uint32_t i = 0; i < frame->num_blocks; i++)
@@ -215,6 +246,8 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
   if (!frame->mq.count)
     return cudaSuccess;
   check_mq_launch(frame);
+  memset(frame->mq.planes, 0xA5, frame->mq.plane_words * sizeof *frame->mq.planes);
+  memset(frame->mq.passes, 0xA5, frame->mq.count * sizeof *frame->mq.passes);
   for (uint32_t k = 0; k < frame->mq.count; k++) {
     if (!decode(frame, frame->mq.order[k]))
       clear(frame, frame->mq.order[k]);
@@ -276,6 +309,7 @@ cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool rev
                            const Cj2kCudaStrips *strips, cudaStream_t stream)
 {
   (void)stream;
+  overwrite_beside();
   for (uint32_t i = 0; i < count; i++) {
     Cj2kCudaRows rows = rows_of_entry(&levels[i], strips, i);
     Cj2kBands bands = bands_of(&levels[i]);
@@ -377,6 +411,7 @@ cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool 
                              const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
   (void)stream;
+  overwrite_beside();
   for (uint32_t i = 0; i < count; i++) {
     const Entry entry = {&finish[i], outputs, NULL, three ? 3 : 1, reversible};
     Cj2kCudaRows rows = rows_of_entry(&finish[i].level[0], strips, i);
@@ -427,6 +462,7 @@ cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCuda
 {
   const Entry entry = {finish, NULL, direct, 3, finish->level[0].reversible};
   (void)stream;
+  overwrite_beside();
   g_assert_cmpuint(rows % 2, ==, 0);
   finish_entry(&entry, rows_of(&finish->level[0], range));
   return cudaSuccess;

@@ -203,17 +203,19 @@ const char *cudaGetErrorString(cudaError_t error)
 /* Allocations: address to size. */
 static GTree *allocations;
 static GMutex allocations_lock;
+static size_t device_bytes; /* of device memory */
 
 static gint compare_addresses(gconstpointer a, gconstpointer b)
 {
   return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-static cudaError_t note(void *memory, size_t size)
+static cudaError_t note(void *memory, size_t size, bool on_device)
 {
   if (!memory)
     return cudaErrorMemoryAllocation;
   g_mutex_lock(&allocations_lock);
+  device_bytes += on_device ? size : 0;
   if (!allocations)
     allocations = g_tree_new(compare_addresses);
   g_tree_insert(allocations, memory, GSIZE_TO_POINTER(size));
@@ -221,11 +223,13 @@ static cudaError_t note(void *memory, size_t size)
   return cudaSuccess;
 }
 
-static cudaError_t forget(void *memory)
+static cudaError_t forget(void *memory, bool on_device)
 {
   if (!memory)
     return cudaSuccess;
   g_mutex_lock(&allocations_lock);
+  if (allocations && on_device)
+    device_bytes -= GPOINTER_TO_SIZE(g_tree_lookup(allocations, memory));
   bool was = allocations && g_tree_remove(allocations, memory);
   if (allocations && !g_tree_nnodes(allocations))
     g_clear_pointer(&allocations, g_tree_unref);
@@ -234,6 +238,32 @@ static cudaError_t forget(void *memory)
     return cudaErrorInvalidValue;
   g_free(memory);
   return cudaSuccess;
+}
+
+size_t cj2k_pretend_device_bytes(void)
+{
+  g_mutex_lock(&allocations_lock);
+  size_t bytes = device_bytes;
+  g_mutex_unlock(&allocations_lock);
+  return bytes;
+}
+
+#define LARGE 1000000
+
+static gboolean list_one(gpointer address, gpointer size, gpointer data)
+{
+  (void)address, (void)data;
+  if (GPOINTER_TO_SIZE(size) >= LARGE)
+    g_print("#   %zu\n", GPOINTER_TO_SIZE(size));
+  return FALSE;
+}
+
+void cj2k_pretend_list(void)
+{
+  g_mutex_lock(&allocations_lock);
+  if (allocations)
+    g_tree_foreach(allocations, list_one, NULL);
+  g_mutex_unlock(&allocations_lock);
 }
 
 typedef struct {
@@ -281,24 +311,24 @@ cudaError_t cudaMalloc(void **memory, size_t size)
   *memory = g_try_malloc(size);
   if (*memory)
     memset(*memory, 0xA5, size);
-  return note(*memory, size);
+  return note(*memory, size, true);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t size, unsigned flags)
 {
   (void)flags;
   *memory = g_try_malloc0(size);
-  return note(*memory, size);
+  return note(*memory, size, false);
 }
 
 cudaError_t cudaFree(void *memory)
 {
-  return forget(memory);
+  return forget(memory, true);
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
-  return forget(memory);
+  return forget(memory, false);
 }
 
 /* Ordinary memory that is pinned. It must be whole pages, be pinned once, and be made ordinary

@@ -10,4 +10,9 @@
  * enough that it is in one, or at its end. */
 bool cj2k_pretend_holds(const void *memory, size_t size);
 
+/* The bytes of all allocations of device memory. */
+size_t cj2k_pretend_device_bytes(void);
+/* Prints the sizes of all allocations of a megabyte and more, pinned memory among them. */
+void cj2k_pretend_list(void);
+
 #endif

@@ -7,6 +7,6 @@
 
 bool read_encoded_cuda(Cj2kEncodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
 {
-  return slot_arrays_from_device(&slot->encoder->device, &slot->transform.coefficients,
-                                 &slot->transform.lowpass, plan, arrays);
+  return slot_arrays_from_device(&slot->encoder->device, slot->transform.coefficients.data,
+                                 slot->transform.lowpass, plan, arrays);
 }

@@ -5,9 +5,8 @@
 
 #include "cuda/host/decode.h"
 
-bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory *coefficients,
-                             const Cj2kCudaMemory *lowpass, const Cj2kPlan *plan,
-                             SlotArrays *arrays)
+bool slot_arrays_from_device(const Cj2kCudaDevice *device, const void *coefficients,
+                             const void *lowpass, const Cj2kPlan *plan, SlotArrays *arrays)
 {
   size_t sizes[2] = {plan->num_coefficients * 4, plan->num_lowpass * 4};
 
@@ -17,17 +16,16 @@ bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory 
     return false;
   cudaError_t result = cudaDeviceSynchronize();
   if (sizes[0])
-    CJ2K_CUDA_TRY(result, cudaMemcpy(arrays->coefficients, coefficients->data, sizes[0],
-                                     cudaMemcpyDeviceToHost));
-  if (sizes[1])
     CJ2K_CUDA_TRY(result,
-                  cudaMemcpy(arrays->lowpass, lowpass->data, sizes[1], cudaMemcpyDeviceToHost));
+                  cudaMemcpy(arrays->coefficients, coefficients, sizes[0], cudaMemcpyDeviceToHost));
+  if (sizes[1])
+    CJ2K_CUDA_TRY(result, cudaMemcpy(arrays->lowpass, lowpass, sizes[1], cudaMemcpyDeviceToHost));
   cj2k_cuda_leave(device);
   return result == cudaSuccess;
 }
 
 bool read_decoded_cuda(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, SlotArrays *arrays)
 {
-  return slot_arrays_from_device(&slot->backend->device, &slot->tables.coefficients,
-                                 &slot->tables.lowpass, plan, arrays);
+  return slot_arrays_from_device(&slot->backend->device, slot->tables.coefficients.data,
+                                 slot->tables.lowpass.data, plan, arrays);
 }

@@ -6,8 +6,7 @@
 #include "slot-arrays.h"
 
 /* Waits for the device, then copies both arrays from it. */
-bool slot_arrays_from_device(const Cj2kCudaDevice *device, const Cj2kCudaMemory *coefficients,
-                             const Cj2kCudaMemory *lowpass, const Cj2kPlan *plan,
-                             SlotArrays *arrays);
+bool slot_arrays_from_device(const Cj2kCudaDevice *device, const void *coefficients,
+                             const void *lowpass, const Cj2kPlan *plan, SlotArrays *arrays);
 
 #endif
