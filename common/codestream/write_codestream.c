@@ -427,7 +427,8 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
 
 /* --- packets whose headers somebody else makes --- */
 
-bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, Cj2kPacketSteps *steps)
+bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
+                                Cj2kPacketSteps *steps)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
   uint32_t sop = coding->sop ? SOP_SIZE : 0, n = 0;
@@ -436,6 +437,10 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, Cj2kPacketSteps *s
     return false;
   if (!writer->steps)
     writer->steps = g_new(Cj2kPacketStep, writer->num_packets + 1);
+  writer->main_header.size = 0;
+  cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+  if (writer->tlm)
+    write_tlm(writer);
   uint32_t before = (uint32_t)writer->main_header.size;
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
     const TilePart *part = &writer->tile_parts[t];

@@ -46,12 +46,11 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
  * Where packets go can be found by whoever has the blocks and makes the packet headers of the only
  * layer: they follow each other as list_steps() says. The host then gets their sizes, lays out
  * the same with layout_sizes(), and writes with write_headers() what is outside of both.
- *
- * list_steps(): with the main header of the last layout, which must have had the same quantisation.
- * The steps are valid until the next list. false: what is between packets depends on their sizes
- * (PLT), or there is more than a layer.
  */
-bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, Cj2kPacketSteps *steps);
+/* The steps are valid until the next layout or list. false: what is between packets depends on
+ * their sizes (PLT), or there is more than a layer. */
+bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
+                                Cj2kPacketSteps *steps);
 /* `sizes`: by precinct. *as_listed: no tile-part has a comment that keeps 0xFFD9 out of lengths, so
  * that packets are where list_steps() has said. */
 Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,

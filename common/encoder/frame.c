@@ -145,7 +145,7 @@ static Cj2kStatus make_packets(Cj2kEncoderFrame *frame, bool *accepted)
   bool as_listed;
 
   *accepted = false;
-  if (!cj2k_codestream_list_steps(layout->writer, &steps))
+  if (!cj2k_codestream_list_steps(layout->writer, quantisation, &steps))
     return CJ2K_OK;
   cj2k_output_reserve(frame->output, layout->expected.most);
   const Cj2kPlaceJob job = {.packets = &steps, .out = bytes->data, .size = layout->expected.most};

@@ -610,12 +610,12 @@ static uint8_t *write_from_sizes(Fixture *f, size_t room)
   for (uint32_t i = 0; i < f->plan->num_precincts; i++)
     sizes[i] = (Cj2kPacketSize){.body = packets[i].body_size, .header = packets[i].header_size};
   g_assert_cmpint(cj2k_codestream_writer_new(f->plan, &options, &writer, &error), ==, CJ2K_OK);
+  bool lists = cj2k_codestream_list_steps(writer, quantisation, &steps);
+  g_assert_cmpint(lists, ==, !p->plt);
   g_assert_cmpint(
       cj2k_codestream_layout_sizes(writer, quantisation, sizes, &laid_out, &as_listed, &error), ==,
       CJ2K_OK);
   g_assert_cmpuint(laid_out.total, ==, room);
-  bool lists = cj2k_codestream_list_steps(writer, &steps);
-  g_assert_cmpint(lists, ==, !p->plt);
   if (lists && as_listed) {
     out = g_malloc(room);
     g_assert_cmpuint(put_packets(f, packet_writer, packets, &steps, out), ==, room);
