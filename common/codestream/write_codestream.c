@@ -390,16 +390,23 @@ static void place(Cj2kCodestreamWriter *writer)
   writer->total = offset + EOC_SIZE;
 }
 
+uint64_t cj2k_codestream_main_header_size(Cj2kCodestreamWriter *writer,
+                                          const Cj2kQuantisation *quantisation)
+{
+  writer->main_header.size = 0;
+  cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+  return writer->main_header.size;
+}
+
 /* Lays out the packets, whose sizes are known. */
 static Cj2kStatus lay_out(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
                           Cj2kCodestreamSize *size, Cj2kError *error)
 {
-  writer->main_header.size = 0;
   writer->plt_bytes.size = 0;
   memset(writer->components, 0,
          (size_t)writer->plan->num_components * writer->num_resolutions *
              sizeof writer->components[0]);
-  cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+  (void)cj2k_codestream_main_header_size(writer, quantisation);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
     Cj2kStatus status = layout_tile_part(writer, &writer->tile_parts[t], error);
     if (status != CJ2K_OK)
@@ -437,8 +444,7 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
     return false;
   if (!writer->steps)
     writer->steps = g_new(Cj2kPacketStep, writer->num_packets + 1);
-  writer->main_header.size = 0;
-  cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+  (void)cj2k_codestream_main_header_size(writer, quantisation);
   if (writer->tlm)
     write_tlm(writer);
   uint32_t before = (uint32_t)writer->main_header.size;

@@ -35,6 +35,10 @@ typedef struct {
   uint32_t num_resolutions;
 } Cj2kCodestreamSize;
 
+/* Bytes of the main header without TLM. Components whose quantisation differs from the first one's
+ * have a QCC. Not between a layout and the call that writes it. */
+uint64_t cj2k_codestream_main_header_size(Cj2kCodestreamWriter *writer,
+                                          const Cj2kQuantisation *quantisation);
 /* `quantisation` has an entry for each component and replaces that of the plan's header. Returns
  * CJ2K_ERROR_LIMIT if a tile-part would have 4 GiB or more. */
 Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,

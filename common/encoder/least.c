@@ -42,6 +42,8 @@ Cj2kStatus cj2k_encoder_find_least(Cj2kEncoder *encoder, Cj2kError *error)
   cj2k_frame_steps_init(&steps, encoder->plan, encoder->rate.visual, 0);
   cj2k_frame_steps_set(&steps, encoder->plan, BASE, NULL);
   Cj2kStatus status = lay_out_empty(encoder, steps.components, &size, error);
+  encoder->rate.least.main_header = cj2k_codestream_main_header_size(
+      encoder->ring.frames[0].rate.layout.writer, steps.components);
   cj2k_frame_steps_clear(&steps);
   if (status != CJ2K_OK)
     return status;

@@ -22,6 +22,7 @@ Cj2kCeilings cj2k_ceilings(uint64_t frame, uint64_t component, uint32_t num_comp
  * may be smaller. */
 typedef struct {
   uint64_t frame;
+  uint64_t main_header; /* that part of it that depends on quantisation */
   uint64_t *components; /* per component: the bytes that its ceiling counts */
 } Cj2kLeastBytes;
 void cj2k_least_bytes_clear(Cj2kLeastBytes *least);

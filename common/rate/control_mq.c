@@ -133,6 +133,15 @@ static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestr
   return status;
 }
 
+/* The bytes of markers and empty packets with the current steps. */
+static uint64_t least_bytes(const Cj2kRateFrame *frame)
+{
+  const Cj2kLeastBytes *least = &frame->encoder->least;
+
+  return least->frame - least->main_header +
+         cj2k_codestream_main_header_size(frame->layout.writer, frame->steps.components);
+}
+
 /* The bytes of the headers of a selection; called by fit.c. The array of retained passes, which is
  * set when the selection is laid out, is its workspace. */
 static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
@@ -144,7 +153,7 @@ static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
                                    .passes = selection->options,
                                    .lengths = selection->lengths};
 
-  return frame->encoder->least.frame + cj2k_headers_count(&source, frame->layout.retained);
+  return least_bytes(frame) + cj2k_headers_count(&source, frame->layout.retained);
 }
 
 /* Can they be counted? Each block must have one segment, and no markers depend on them. */

@@ -41,6 +41,9 @@ static const Case cases[] = {
     {"MQ, lossless", "block-coder=mq rate-control=lossless", 333, 217, 3},
     {"MQ to a budget", "block-coder=mq max-frame-bytes=60000", 333, 217, 3},
     {"MQ to a budget, large", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3},
+    /* Each component has a QCC, which takes more than the first selection leaves free. */
+    {"MQ to a budget, large, with QCC", "block-coder=mq mct=off max-frame-bytes=345600", 1280, 720,
+     3},
     {"MQ with a ceiling",
      "block-coder=mq rate-control=qstep quant-step=0.002 max-frame-bytes=60000", 333, 217, 3},
     {"MQ in layers", "block-coder=mq max-frame-bytes=60000 num-layers=5 sop=true", 333, 217, 3},
