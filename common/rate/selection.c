@@ -56,6 +56,7 @@ void cj2k_selection_init(Cj2kSelection *selection, uint32_t num_blocks)
   *selection = (Cj2kSelection){.options = g_new0(uint8_t, n),
                                .lengths = g_new0(uint32_t, n),
                                .taken = g_new0(uint8_t, n),
+                               .last = g_new0(uint16_t, n),
                                .next = g_new0(uint16_t, n)};
 }
 
@@ -64,6 +65,7 @@ void cj2k_selection_clear(Cj2kSelection *selection)
   g_free(selection->options);
   g_free(selection->lengths);
   g_free(selection->taken);
+  g_free(selection->last);
   g_free(selection->next);
 }
 
@@ -77,6 +79,7 @@ void cj2k_selection_retain_all(Cj2kSelection *selection, const Cj2kEncodedBlock 
     options[b] = blocks[b].num_passes;
     lengths[b] = blocks[b].length;
   }
+  selection->hulls = NULL;
 }
 
 /* --- hulls --- */
@@ -175,6 +178,7 @@ static void set_block_floor(Cj2kHulls *hulls, uint32_t b, uint32_t slope)
 
 void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 {
+  hulls->version++;
   hulls->floors[component] = slope;
   hulls->stride = 1; /* it may leave out blocks that were not measured */
   for (uint32_t b = 0; b < hulls->plan->num_blocks; b++)
@@ -185,6 +189,7 @@ void cj2k_hulls_set_floor(Cj2kHulls *hulls, uint32_t component, uint32_t slope)
 
 void cj2k_hulls_set_floors(Cj2kHulls *hulls, uint32_t slope)
 {
+  hulls->version++;
   for (uint32_t c = 0; c < hulls->plan->num_components; c++)
     hulls->floors[c] = slope;
   hulls->stride = 1;
@@ -327,6 +332,7 @@ void cj2k_hulls_set_points(Cj2kHulls *hulls, const Cj2kEncodedBlock *blocks,
 {
   HullStage stage = {.hulls = hulls, .blocks = blocks};
 
+  hulls->version++;
   hulls->points = points;
   hulls->stride = 1;
   hulls->header_bytes = 0;
@@ -351,6 +357,7 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
                      .stride = stride,
                      .fixed = fixed};
 
+  hulls->version++;
   hulls->points = hulls->own;
   hulls->stride = stride;
   hulls->fixed = fixed;
@@ -426,6 +433,19 @@ typedef struct {
   Cj2kSelection *selection;
 } CutStage;
 
+/* Sets that the first i options of a block, of so many bytes, are retained. */
+static inline void retain(const Cj2kHulls *hulls, uint32_t b, uint32_t i, uint32_t length,
+                          Cj2kSelection *selection)
+{
+  const Cj2kHullPoint *points = hulls->points + hulls->first[b];
+
+  selection->lengths[b] = length;
+  selection->options[b] = i ? points[i - 1].option : 0;
+  selection->taken[b] = (uint8_t)i;
+  selection->last[b] = i ? points[i - 1].slope : UINT16_MAX;
+  selection->next[b] = i < hulls->counts[b] ? points[i].slope : 0;
+}
+
 static inline void cut_block(const Cj2kHulls *hulls, uint32_t b, uint32_t slope,
                              Cj2kSelection *selection)
 {
@@ -434,20 +454,40 @@ static inline void cut_block(const Cj2kHulls *hulls, uint32_t b, uint32_t slope,
 
   for (; i < n && points[i].slope > slope; i++)
     length += points[i].bytes;
-  selection->lengths[b] = length;
-  selection->options[b] = i ? points[i - 1].option : 0;
-  selection->taken[b] = (uint8_t)i;
-  selection->next[b] = i < n ? points[i].slope : 0;
+  retain(hulls, b, i, length, selection);
+}
+
+/* The same of a block that has been cut at another slope, mostly a close one. */
+static inline void move_cut(const Cj2kHulls *hulls, uint32_t b, uint32_t slope,
+                            Cj2kSelection *selection)
+{
+  if (selection->last[b] > slope && selection->next[b] <= slope)
+    return;
+  const Cj2kHullPoint *points = hulls->points + hulls->first[b];
+  uint32_t n = hulls->counts[b], i = selection->taken[b], length = selection->lengths[b];
+
+  for (; i && points[i - 1].slope <= slope; i--)
+    length -= points[i - 1].bytes;
+  for (; i < n && points[i].slope > slope; i++)
+    length += points[i].bytes;
+  retain(hulls, b, i, length, selection);
 }
 
 static void cut_task(void *ctx, uint32_t index, uint32_t lane)
 {
   const CutStage *stage = ctx;
-  uint32_t end = MIN((index + 1) * BLOCKS_PER_TASK, stage->hulls->plan->num_blocks);
+  const Cj2kHulls *hulls = stage->hulls;
+  uint32_t first = index * BLOCKS_PER_TASK;
+  uint32_t end = MIN(first + BLOCKS_PER_TASK, hulls->plan->num_blocks);
+  Cj2kSelection *selection = stage->selection;
 
   (void)lane;
-  for (uint32_t b = index * BLOCKS_PER_TASK; b < end; b++)
-    cut_block(stage->hulls, b, stage->slope, stage->selection);
+  if (selection->hulls == hulls && selection->version == hulls->version)
+    for (uint32_t b = first; b < end; b++)
+      move_cut(hulls, b, stage->slope, selection);
+  else
+    for (uint32_t b = first; b < end; b++)
+      cut_block(hulls, b, stage->slope, selection);
 }
 
 /* The stride of blocks on which a cut, and what fills it up, depend. All others are retained,
@@ -465,6 +505,7 @@ static void cut_measured(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *
   uint8_t option = hulls->fixed_option, *taken = selection->taken, *options = selection->options;
 
   memcpy(selection->lengths, fixed, num_blocks * sizeof *fixed);
+  memset(selection->last, 0xff, num_blocks * sizeof *selection->last);
   memset(selection->next, 0, num_blocks * sizeof *selection->next);
   for (uint32_t b = 0; b < num_blocks; b++)
     taken[b] = fixed[b] > 0;
@@ -478,10 +519,14 @@ void cj2k_hulls_apply(const Cj2kHulls *hulls, uint32_t slope, Cj2kSelection *sel
 {
   CutStage stage = {hulls, slope, selection};
 
-  if (stride_of_cut(hulls, slope) > 1)
+  if (stride_of_cut(hulls, slope) > 1) {
     cut_measured(hulls, slope, selection);
-  else
-    for_tasks(hulls, true, cut_task, &stage);
+    selection->hulls = NULL;
+    return;
+  }
+  for_tasks(hulls, true, cut_task, &stage);
+  selection->hulls = hulls;
+  selection->version = hulls->version;
 }
 
 /* Adds options that are not taken and fit into `room`, down to a slope, of each stride-th block. */
@@ -493,13 +538,13 @@ static uint64_t fill(const Cj2kHulls *hulls, uint32_t stride, uint32_t slope, ui
     uint32_t n = hulls->counts[b], i = selection->taken[b];
     if (selection->next[b] < slope)
       continue;
+    uint32_t length = selection->lengths[b];
     for (; i < n && points[i].slope >= slope && points[i].bytes <= room; i++) {
       room -= points[i].bytes;
-      selection->lengths[b] += points[i].bytes;
-      selection->options[b] = points[i].option;
+      length += points[i].bytes;
     }
-    selection->taken[b] = (uint8_t)i;
-    selection->next[b] = i < n ? points[i].slope : 0;
+    if (i > selection->taken[b])
+      retain(hulls, b, i, length, selection);
   }
   return room;
 }

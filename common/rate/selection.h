@@ -45,6 +45,7 @@ typedef struct {
   uint64_t above[CJ2K_SLOPE_GROUPS];  /* per group of classes: bytes in the groups above it */
   uint64_t total;                     /* bytes in all classes */
   uint32_t header_bytes; /* added to each block's first option when its slope is computed */
+  uint64_t version;      /* another one with each change of points or floors */
 } Cj2kHulls;
 
 /* What is retained of each block. */
@@ -53,7 +54,12 @@ typedef struct {
   uint32_t *lengths; /* per block: bytes of that option */
   /* Of a cut through hulls: */
   uint8_t *taken; /* per block: options on its hull up to the retained one */
+  uint16_t *last; /* per block: slope of the retained option; UINT16_MAX: there is none */
   uint16_t *next; /* per block: slope of the next option; 0: there is none */
+  /* The hulls of that cut, and their version; NULL: it is none, or of hulls with a stride. The next
+   * cut through the same ones begins there, and reads only options that change. */
+  const Cj2kHulls *hulls;
+  uint64_t version;
 } Cj2kSelection;
 
 void cj2k_selection_init(Cj2kSelection *selection, uint32_t num_blocks);

@@ -214,6 +214,14 @@ static void test_refused(void)
   frame_clear(&frame);
 }
 
+static void compare_selections(const Cj2kSelection *a, const Cj2kSelection *b)
+{
+  g_assert_cmpmem(a->options, BLOCKS, b->options, BLOCKS);
+  g_assert_cmpmem(a->taken, BLOCKS, b->taken, BLOCKS);
+  g_assert_cmpmem(a->lengths, BLOCKS * sizeof *a->lengths, b->lengths, BLOCKS * sizeof *b->lengths);
+  g_assert_cmpmem(a->next, BLOCKS * sizeof *a->next, b->next, BLOCKS * sizeof *b->next);
+}
+
 /* Both take the same for so many bytes. */
 static void compare_takes(const Cj2kHulls *a, const Cj2kHulls *b, uint64_t bytes)
 {
@@ -226,14 +234,46 @@ static void compare_takes(const Cj2kHulls *a, const Cj2kHulls *b, uint64_t bytes
   g_assert_cmpuint(cj2k_hulls_take(a, bytes, &first, &taken[0]), ==,
                    cj2k_hulls_take(b, bytes, &second, &taken[1]));
   g_assert_cmpuint(taken[0], ==, taken[1]);
-  g_assert_cmpmem(first.options, BLOCKS, second.options, BLOCKS);
-  g_assert_cmpmem(first.taken, BLOCKS, second.taken, BLOCKS);
-  g_assert_cmpmem(first.lengths, BLOCKS * sizeof *first.lengths, second.lengths,
-                  BLOCKS * sizeof *second.lengths);
-  g_assert_cmpmem(first.next, BLOCKS * sizeof *first.next, second.next,
-                  BLOCKS * sizeof *second.next);
+  compare_selections(&first, &second);
   cj2k_selection_clear(&first);
   cj2k_selection_clear(&second);
+}
+
+/* A selection that has had other cuts, of the same hulls, of hulls with floors, or of others, is
+ * what a new one is. */
+static void test_moved(void)
+{
+  GRand *rand = g_rand_new_with_seed(11);
+  Frame frame, other;
+  Cj2kSelection moved;
+
+  frame_init(&frame, 1);
+  frame_init(&other, 2);
+  cj2k_selection_init(&moved, BLOCKS);
+  for (uint32_t round = 0; round < 3000; round++) {
+    const Cj2kHulls *hulls = g_rand_int_range(rand, 0, 8) ? &frame.hulls : &other.hulls;
+    uint64_t bytes = (uint64_t)g_rand_int_range(rand, 0, (gint32)hulls->total + 100), taken[2];
+    Cj2kSelection fresh;
+    cj2k_selection_init(&fresh, BLOCKS);
+    if (round % 16 == 7)
+      cj2k_hulls_set_floor(&frame.hulls, round % 2, (uint32_t)g_rand_int_range(rand, 0, 40000));
+    if (round % 64 == 9)
+      cj2k_hulls_set_points(&frame.hulls, frame.blocks, frame.points, NULL);
+    if (round % 32 == 5)
+      cj2k_selection_retain_all(&moved, frame.blocks, BLOCKS);
+    uint32_t cut = cj2k_hulls_take(hulls, bytes, &fresh, &taken[0]);
+    g_assert_cmpuint(cj2k_hulls_take(hulls, bytes, &moved, &taken[1]), ==, cut);
+    g_assert_cmpuint(taken[0], ==, taken[1]);
+    compare_selections(&fresh, &moved);
+    cj2k_hulls_apply(hulls, cut / 2, &fresh);
+    cj2k_hulls_apply(hulls, cut / 2, &moved);
+    compare_selections(&fresh, &moved);
+    cj2k_selection_clear(&fresh);
+  }
+  cj2k_selection_clear(&moved);
+  frame_clear(&frame);
+  frame_clear(&other);
+  g_rand_free(rand);
 }
 
 /* Hulls of which only some blocks were measured are cut as if all of their points were given. */
@@ -333,6 +373,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-fit/exact", test_exact);
   g_test_add_func("/rate-fit/components", test_components);
   g_test_add_func("/rate-fit/refused", test_refused);
+  g_test_add_func("/rate-fit/moved", test_moved);
   g_test_add_func("/rate-fit/measured", test_measured);
   g_test_add_func("/rate-fit/first", test_first);
   return g_test_run();
