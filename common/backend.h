@@ -237,7 +237,8 @@ typedef struct {
   uint32_t num_runs;
   const Cj2kPacketSteps *packets; /* in place of runs, after makes_packets: all packets with their
                                      headers and blocks, in one layer */
-  uint8_t *out;  /* the codestream; preferably pinned. NULL: blocks are coded again, no more */
+  uint8_t *out;                   /* the codestream. NULL: blocks are coded again, no more */
+  bool pinned;                    /* `out` is pinned, so that kernels may write there */
   uint64_t size; /* its bytes; with `packets` as many as it may have. Those that are in no run, or
                     packet, have any value afterwards */
 } Cj2kPlaceJob;

@@ -147,8 +147,9 @@ static Cj2kStatus make_packets(Cj2kEncoderFrame *frame, bool *accepted)
   *accepted = false;
   if (!cj2k_codestream_list_steps(layout->writer, quantisation, &steps))
     return CJ2K_OK;
-  cj2k_output_reserve(frame->output, layout->expected.most);
-  const Cj2kPlaceJob job = {.packets = &steps, .out = bytes->data, .size = layout->expected.most};
+  bool pinned = cj2k_output_reserve(frame->output, layout->expected.most);
+  const Cj2kPlaceJob job = {
+      .packets = &steps, .out = bytes->data, .pinned = pinned, .size = layout->expected.most};
   Cj2kStatus status = cj2k_coder_place_packets(&frame->rate.coder, &job, &sizes, &frame->error);
   if (status != CJ2K_OK || !sizes)
     return status;
@@ -166,7 +167,7 @@ static Cj2kStatus make_packets(Cj2kEncoderFrame *frame, bool *accepted)
 }
 
 /* Has the back end put the bytes of the blocks to their places, and writes the rest. */
-static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
+static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out, bool pinned)
 {
   Cj2kFrameLayout *layout = &frame->rate.layout;
   gint64 start = g_get_monotonic_time();
@@ -174,6 +175,7 @@ static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
   const Cj2kPlaceJob job = {.runs = (const Cj2kByteRun *)(const void *)runs->data,
                             .num_runs = runs->len,
                             .out = out,
+                            .pinned = pinned,
                             .size = layout->size.total};
   gint64 listed = g_get_monotonic_time();
   Cj2kStatus status = cj2k_coder_place(&frame->rate.coder, &job, &frame->error);
@@ -186,14 +188,16 @@ static Cj2kStatus place_codestream(Cj2kEncoderFrame *frame, uint8_t *out)
 }
 
 /* Writes the codestream from the bytes of the blocks. While the back end codes some of them again,
- * the headers are written. */
+ * which it may have begun before, the headers are written. */
 static Cj2kStatus write_around(Cj2kEncoderFrame *frame, uint8_t *out)
 {
   const Cj2kPlaceJob again = {.out = NULL};
   const Cj2kFrameLayout *layout = &frame->rate.layout;
   Cj2kFrameCoder *coder = &frame->rate.coder;
-  Cj2kStatus status = cj2k_coder_begin_place(coder, &again, &frame->error);
+  Cj2kStatus status = CJ2K_OK;
 
+  if (!frame->rate.ht.ahead)
+    status = cj2k_coder_begin_place(coder, &again, &frame->error);
   if (status != CJ2K_OK)
     return status;
   gint64 start = g_get_monotonic_time();
@@ -230,12 +234,12 @@ static Cj2kStatus write_output(Cj2kEncoderFrame *frame)
     cj2k_write_boxes(boxes, frame->encoder->header,
                      &(Cj2kFileColours){setup->channels, setup->image.colour, setup->image.cicp},
                      frame->params.file_format, size);
-  cj2k_output_reserve(frame->output, boxes->size + size);
+  bool pinned = cj2k_output_reserve(frame->output, boxes->size + size);
   if (boxes->size)
     memcpy(bytes->data, boxes->data, boxes->size);
   bytes->size = boxes->size;
   if (frame->rate.coder.placed)
-    status = place_codestream(frame, bytes->data + bytes->size);
+    status = place_codestream(frame, bytes->data + bytes->size, pinned);
   else if (frame->rate.coder.again)
     status = write_around(frame, bytes->data + bytes->size);
   else

@@ -147,7 +147,7 @@ static void make_pinned(Cj2kOutput *output, size_t size)
   outputs->refused = !output->pinned;
 }
 
-void cj2k_output_reserve(Cj2kOutput *output, size_t size)
+bool cj2k_output_reserve(Cj2kOutput *output, size_t size)
 {
   Cj2kOutputs *outputs = output->outputs;
   Cj2kByteBuffer *bytes = &output->bytes;
@@ -156,6 +156,8 @@ void cj2k_output_reserve(Cj2kOutput *output, size_t size)
   g_mutex_lock(&outputs->lock);
   if (output->pinned ? size > bytes->capacity : has_room(outputs))
     make_pinned(output, size);
+  bool pinned = output->pinned;
   g_mutex_unlock(&outputs->lock);
   cj2k_bytes_reserve(bytes, size); /* ordinary memory grows; pinned memory suffices */
+  return pinned;
 }

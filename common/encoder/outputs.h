@@ -40,7 +40,7 @@ void cj2k_output_put(Cj2kOutput *output);
 
 /* True if its memory is pinned, or will probably be when it is reserved. */
 bool cj2k_output_is_pinned(Cj2kOutput *output);
-/* Makes room for `size` bytes; what it held is lost. */
-void cj2k_output_reserve(Cj2kOutput *output, size_t size);
+/* Makes room for `size` bytes; what it held is lost. Returns whether the memory is pinned. */
+bool cj2k_output_reserve(Cj2kOutput *output, size_t size);
 
 #endif

@@ -47,6 +47,7 @@ uint64_t cj2k_measured_bytes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
   uint32_t *lengths = frame->cut.lengths, stride = measured->stride;
   uint64_t *components = g_new0(uint64_t, plan->num_components + 1u), sum = 0;
 
+  frame->cut.hulls = NULL; /* it is no cut any more */
   for (uint32_t b = 0; b < plan->num_blocks; b += stride) {
     uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
     lengths[b] = measured->lengths[(size_t)b * measured->num_planes + plane];

@@ -33,7 +33,7 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
                            .packet_sizes = !choices && frame->encoder->layers.count == 1};
   uint64_t saturated;
 
-  frame->ht.all_coded = false;
+  frame->ht.all_coded = frame->ht.ahead = false;
   Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, coded, &saturated, frame->error);
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
@@ -117,46 +117,6 @@ Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first,
   return status;
 }
 
-/* The parameters for fit.c to lay out blocks that are not coded yet. */
-typedef struct {
-  Cj2kRateFrame *frame;
-  const Cj2kMeasured *measured;
-} Described;
-
-static Cj2kStatus lay_out_described(void *ctx, const Cj2kSelection *selection,
-                                    Cj2kCodestreamSize *size)
-{
-  const Described *described = ctx;
-  Cj2kRateFrame *frame = described->frame;
-
-  cj2k_ht_blocks_describe(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
-                          described->measured->first_plane, described->measured->num_planes,
-                          selection);
-  Cj2kStatus status = lay_out(frame);
-  *size = frame->layout.size;
-  return status;
-}
-
-Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
-                                 uint64_t *header_bytes)
-{
-  Described described = {frame, measured};
-  const Cj2kFitTask task = {.ceilings = &frame->target.ceilings,
-                            .least_bytes = frame->encoder->least.frame,
-                            .ht = true,
-                            .lay_out = lay_out_described,
-                            .ctx = &described};
-  Cj2kFit fit = {.header_bytes = *header_bytes};
-
-  cj2k_layout_set_source(&frame->layout, frame->ht.blocks, frame->ht.passes, NULL,
-                         &frame->retained);
-  Cj2kStatus status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
-  if (status == CJ2K_OK)
-    status = cj2k_fit_components(&task, &frame->hulls, &frame->retained, &fit, frame->error);
-  *header_bytes = fit.header_bytes;
-  return status;
-}
-
 /* Has place() code the chosen planes, each block into the room that it has. false: there is none.
  */
 static bool code_in_place(Cj2kRateFrame *frame)
@@ -168,6 +128,84 @@ static bool code_in_place(Cj2kRateFrame *frame)
   frame->ht.again = (Cj2kAgainJob){frame->ht.choices, frame->retained.lengths};
   frame->coder.again = &frame->ht.again;
   return true;
+}
+
+/* The parameters for fit.c to lay out blocks that are not coded yet. */
+typedef struct {
+  Cj2kRateFrame *frame;
+  const Cj2kMeasured *measured;
+  bool ahead; /* the first layout is mostly the last one */
+  uint32_t layouts;
+} Described;
+
+/* Lets the back end code the chosen planes while the host lays them out. */
+static Cj2kStatus code_ahead(Cj2kRateFrame *frame)
+{
+  const Cj2kPlaceJob again = {.out = NULL};
+
+  if (!code_in_place(frame))
+    return CJ2K_OK;
+  frame->ht.ahead = true;
+  return cj2k_coder_begin_place(&frame->coder, &again, frame->error);
+}
+
+static Cj2kStatus lay_out_described(void *ctx, const Cj2kSelection *selection,
+                                    Cj2kCodestreamSize *size)
+{
+  Described *described = ctx;
+  Cj2kRateFrame *frame = described->frame;
+  Cj2kStatus status = CJ2K_OK;
+
+  cj2k_ht_blocks_describe(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
+                          described->measured->first_plane, described->measured->num_planes,
+                          selection);
+  if (!described->layouts++ && described->ahead)
+    status = code_ahead(frame);
+  if (status == CJ2K_OK)
+    status = lay_out(frame);
+  *size = frame->layout.size;
+  return status;
+}
+
+/* Can blocks be coded before they are laid out? Only if the size of headers is known, so that the
+ * first layout mostly fits, and if the back end does not put the codestream together, which it does
+ * in the same call. */
+static bool may_code_ahead(const Cj2kRateFrame *frame, uint64_t header_bytes)
+{
+  return header_bytes && !frame->coder.placed && frame->target.ceilings.component == UINT64_MAX;
+}
+
+/* Blocks that were coded ahead, but not as they are chosen now, are not at plane 0 any more: all
+ * have to be coded. */
+static void forget_ahead(Cj2kRateFrame *frame)
+{
+  if (!frame->ht.ahead)
+    return;
+  frame->ht.ahead = frame->ht.all_coded = false;
+  frame->coder.again = NULL;
+}
+
+Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,
+                                 uint64_t *header_bytes)
+{
+  Described described = {frame, measured, may_code_ahead(frame, *header_bytes), 0};
+  const Cj2kFitTask task = {.ceilings = &frame->target.ceilings,
+                            .least_bytes = frame->encoder->least.frame,
+                            .ht = true,
+                            .lay_out = lay_out_described,
+                            .ctx = &described};
+  Cj2kFit fit = {.header_bytes = *header_bytes};
+
+  forget_ahead(frame);
+  cj2k_layout_set_source(&frame->layout, frame->ht.blocks, frame->ht.passes, NULL,
+                         &frame->retained);
+  Cj2kStatus status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
+  if (status == CJ2K_OK)
+    status = cj2k_fit_components(&task, &frame->hulls, &frame->retained, &fit, frame->error);
+  if (described.layouts > 1)
+    forget_ahead(frame);
+  *header_bytes = fit.header_bytes;
+  return status;
 }
 
 bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint64_t header_bytes)
@@ -189,7 +227,7 @@ bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, ui
 
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
 {
-  if (code_in_place(frame)) {
+  if (frame->ht.ahead || code_in_place(frame)) {
     frame->layout.source.bytes = frame->ht.bytes;
     return CJ2K_OK;
   }

@@ -84,6 +84,7 @@ static Cj2kStatus code(Slices *s, bool all, bool chosen)
 /* Retains so many passes of a block. */
 static void retain(Slices *s, uint32_t b, uint8_t passes, uint32_t bytes)
 {
+  s->frame->retained.hulls = NULL; /* it is no cut */
   s->frame->layout.retained[b] = passes;
   s->frame->retained.lengths[b] = bytes;
 }

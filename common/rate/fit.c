@@ -161,7 +161,9 @@ bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelecti
   fit->first_header_bytes = fit->header_bytes;
   bytes = first_bytes(task, hulls, selection, &fit->first_header_bytes);
   fit->first_slope = cj2k_hulls_take(hulls, bytes, selection, &bodies);
-  return fit->first_slope > 0;
+  /* Of few blocks the passes may be too large for what is left: that is not enough for sure. */
+  bool enough = !task->count_headers || bodies + fit->first_header_bytes >= *least;
+  return enough && fit->first_slope > 0;
 }
 
 /* --- the ceilings of components --- */

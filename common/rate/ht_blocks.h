@@ -16,6 +16,7 @@ typedef struct {
   Cj2kFrameQuantiser *quantisers; /* per band: those of that code() */
   const uint8_t *bytes;           /* of that code(); NULL: not on the host */
   Cj2kAgainJob again;             /* the described blocks, if place() codes them */
+  bool ahead;                     /* it has begun to */
 } Cj2kHtBlocks;
 
 void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, const Cj2kPlan *plan);

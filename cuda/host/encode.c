@@ -217,9 +217,12 @@ static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCuda
 {
   if (!cj2k_cuda_enter(&encoder->device))
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
-  if (kind == CJ2K_CUDA_STEP_TRANSFORM && slot->unawaited)
-    synchronise(slot);
-  slot->unawaited = kind >= CJ2K_CUDA_STEP_CODE;
+  if (kind == CJ2K_CUDA_STEP_TRANSFORM) {
+    if (slot->unawaited)
+      synchronise(slot);
+    slot->unawaited = false;
+  }
+  slot->unawaited |= kind >= CJ2K_CUDA_STEP_CODE;
   slot->step = kind;
   slot->status = cudaSuccess;
   cj2k_cuda_range_begin(doing);

@@ -258,9 +258,8 @@ static bool writes_to_host(const Cj2kEncodeSlot *slot)
 
 /* Downloads records, and bytes [from, fetched). With one frame in flight kernels or the copier
  * bring the bytes, unless place() does. */
-static void download(Cj2kEncodeSlot *slot, uint64_t from)
+static void download(Cj2kEncodeSlot *slot, uint64_t from, const Cj2kCudaQueue *queue)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaPair *coded = &slot->blocks.coded, *bytes = &slot->blocks.bytes;
 
   if (slot->latency.coder.stream)
@@ -320,6 +319,17 @@ static void measure_beside_headers(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *l
   cj2k_cuda_queue_wait(queue, slot->packets.made);
 }
 
+/* Codes the listed blocks, or all. */
+static void code_chosen(Cj2kEncodeSlot *slot)
+{
+  if (!slot->ht.num_again) {
+    code_all(slot);
+    return;
+  }
+  code_some_again(slot);
+  cj2k_cuda_queue_mark(&slot->queue, "code");
+}
+
 /* Codes, measures what is likely to be asked for (NULL: nothing), and starts the download of
  * records and of the first `fetched` bytes; the first `from` bytes are already on the host. Where
  * the host waits once for all, the download comes last: it may have to wait for those of other
@@ -328,12 +338,7 @@ static void launch(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t 
 {
   const Cj2kCudaQueue *queue = &slot->queue;
 
-  if (slot->ht.num_again) {
-    code_some_again(slot);
-    cj2k_cuda_queue_mark(queue, "code");
-  } else {
-    code_all(slot);
-  }
+  code_chosen(slot);
   bool measures = likely && cj2k_cuda_ht_waits_once(slot);
   if (measures && slot->packets.sized)
     measure_beside_headers(slot, likely);
@@ -341,7 +346,24 @@ static void launch(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t 
     cj2k_cuda_ht_measure_ahead(slot, likely);
   else if (slot->packets.sized)
     cj2k_cuda_packets_code(slot, queue);
-  download(slot, from);
+  download(slot, from, queue);
+}
+
+/* Codes with one frame in flight, whose host goes on when records are there: headers are made and
+ * records downloaded on another stream, while blocks are measured. */
+static void launch_and_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t from)
+{
+  const Cj2kCudaQueue *queue = &slot->queue, *side = &slot->latency.coder;
+
+  code_chosen(slot);
+  cj2k_cuda_queue_record(queue, slot->packets.coded);
+  cj2k_cuda_queue_wait(side, slot->packets.coded);
+  if (slot->packets.sized)
+    cj2k_cuda_packets_code(slot, side);
+  download(slot, from, side);
+  cj2k_cuda_queue_record(side, slot->ht.coded);
+  cj2k_cuda_ht_measure_ahead(slot, likely);
+  cj2k_cuda_queue_wait(queue, slot->ht.coded);
 }
 
 /* ----------------------------------------------------------------- code, with one call --- */
@@ -455,11 +477,16 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
     cj2k_cuda_packets_reserve(slot);
   if (!cj2k_cuda_queue_ok(queue))
     return;
-  if (is_regular(slot, job))
+  bool late = job->likely && !cj2k_cuda_ht_waits_once(slot), regular = is_regular(slot, job);
+  if (late && !regular) {
+    launch_and_measure(slot, job->likely, from);
+    return;
+  }
+  if (regular)
     launch_graph(slot, job->likely);
   else
     launch(slot, job->likely, from);
-  if (!job->likely || cj2k_cuda_ht_waits_once(slot))
+  if (!late)
     return;
   cj2k_cuda_queue_record(queue, slot->ht.coded);
   cj2k_cuda_ht_measure_ahead(slot, job->likely);

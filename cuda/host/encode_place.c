@@ -54,6 +54,7 @@ static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2k
   cj2k_cuda_queue_reserve(queue, list, slot->encoder->plan->num_blocks * sizeof(Cj2kCudaAgain));
   if (!cj2k_cuda_queue_ok(queue))
     return;
+  slot->ht.all_coded = false;
   blocks.num_blocks = list_again(slot, job);
   blocks.list = list->data;
   blocks.again = 1;
@@ -97,9 +98,13 @@ static void place_all(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kC
     cj2k_cuda_packets_place(slot, job, queue);
   else
     place_runs(slot, job, queue);
-  CJ2K_CUDA_DO(queue,
-               cj2k_cuda_copy_against(&slot->encoder->device, job->out, slot->place.codestream.data,
-                                      job->size, queue->stream));
+  const void *codestream = slot->place.codestream.data;
+  if (job->pinned)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_against(&slot->encoder->device, job->out, codestream,
+                                               job->size, queue->stream));
+  else
+    CJ2K_CUDA_DO(queue, cudaMemcpyAsync(job->out, codestream, job->size, cudaMemcpyDeviceToHost,
+                                        queue->stream));
   cj2k_cuda_queue_mark(queue, "download");
 }
 

@@ -441,6 +441,8 @@ uint8_t *cj2k_cuda_transform_reserve(Cj2kEncodeSlot *slot, uint64_t size)
   uint64_t lowpass = (slot->encoder->plan->num_lowpass * 4 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   Cj2kCudaMemory *room = room_of(slot);
 
+  if (room->data && lowpass + size > room->size) /* an earlier step may still use it */
+    CJ2K_CUDA_DO(&slot->queue, cudaStreamSynchronize(slot->queue.stream));
   cj2k_cuda_queue_reserve(&slot->queue, room, lowpass + size);
   slot->transform.lowpass = room->data;
   return cj2k_cuda_queue_ok(&slot->queue) ? (uint8_t *)room->data + lowpass : NULL;

@@ -10,7 +10,8 @@
 
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
-extern gint num_placed, num_made, no_room, num_again, num_graphs, longer_when_again, retains_less;
+extern gint num_placed, num_made, no_room, num_again, num_chosen, num_graphs, longer_when_again,
+    retains_less;
 extern const void *seen_plane; /* pretend-coders.c, like the numbers */
 
 typedef struct {
@@ -109,7 +110,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   GByteArray *all = g_byte_array_new();
   Cj2kPacket packet;
 
-  num_placed = num_made = num_again = num_graphs = 0;
+  num_placed = num_made = num_again = num_chosen = num_graphs = 0;
   for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -277,6 +278,34 @@ static void test_growing(void)
   test_picture_clear(&picture);
 }
 
+/* With low latency blocks are coded again before their layout is known to fit. Where it does not,
+ * because PLT takes more than it left free, they are coded once more; without, they never are. */
+static void test_ahead(void)
+{
+  TestPicture picture;
+  gint right = 0, wrong = 0, wrong_if_quiet = 0;
+  bool same = true, places;
+
+  test_picture_init(&picture, SCENE_NATURAL, 2048, 1080, 3, 8, false, NULL, NULL, 0, 0);
+  for (uint32_t budget = 312026; budget < 900000; budget += 62026) {
+    gchar *options = g_strdup_printf("block-coder=ht plt=true max-frame-bytes=%u", budget);
+    const Case c = {"coded ahead", options, 2048, 1080, 3};
+    GByteArray *quiet = encode(&c, &picture, 1, false, &places);
+    wrong_if_quiet += num_chosen;
+    GByteArray *ahead = encode(&c, &picture, 1, true, &places);
+    wrong += num_chosen;
+    right += num_again - num_chosen;
+    same &= quiet->len == ahead->len && !memcmp(quiet->data, ahead->data, ahead->len);
+    g_byte_array_unref(quiet);
+    g_byte_array_unref(ahead);
+    g_free(options);
+  }
+  g_print("# right for %d frames, wrong for %d\n", right, wrong);
+  report(same, "coded ahead", "the same bytes");
+  report(right > wrong && wrong > 0 && !wrong_if_quiet, "coded ahead", "right and wrong guesses");
+  test_picture_clear(&picture);
+}
+
 /* Blocks take other bytes than measured: the frame has an error, the next one is whole. */
 static void test_unlike(void)
 {
@@ -342,6 +371,7 @@ int main(void)
   test_kept(1);
   test_kept(3);
   test_growing();
+  test_ahead();
   test_unlike();
   test_pool();
   g_print("1..%u\n", num_tests);

@@ -242,6 +242,7 @@ static uint64_t put_bytes(uint8_t *bytes, uint64_t capacity, uint64_t *taken, ui
 /* ---------------------------------------------------------------------------------- HT --- */
 
 gint num_graphs;        /* graphs that coded blocks */
+gint num_chosen;        /* frames whose blocks were coded as chosen, into new room */
 gint num_again;         /* lists of blocks that were coded again, into their room */
 gint longer_when_again; /* blocks are then longer than measured */
 
@@ -263,6 +264,7 @@ static void ht_encode(const void *arguments)
 
   g_atomic_int_add(&num_graphs, in_graph);
   g_atomic_int_add(&num_again, frame->list != NULL);
+  g_atomic_int_add(&num_chosen, !frame->list && frame->choices);
   for (uint32_t i = 0; i < frame->num_blocks; i += frame->stride) {
     Cj2kCudaAgain this = task(frame, i);
     uint32_t b = this.block, plane = this.choice.plane;
