@@ -322,7 +322,8 @@ typedef struct {
    * cuda_device alone; otherwise cuda_device only says whose cuda_context is. Only read while
    * opening. */
   const char *cuda_devices;
-  uint32_t num_threads;      /**< threads on the CPU; 0: as many as there are cores */
+  uint32_t num_threads;      /**< threads of the process, which all codecs share, that may work for
+                                this one at a time; 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_decoder_open refuses more */
   uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
   uint16_t max_layers;       /**< quality layers to decode; 0: all */
@@ -664,7 +665,8 @@ typedef struct {
    * cuda_device alone; otherwise cuda_device only says whose cuda_context is. Only read while
    * opening. */
   const char *cuda_devices;
-  uint32_t num_threads;      /**< threads on the CPU; 0: as many as there are cores */
+  uint32_t num_threads;      /**< threads of the process, which all codecs share, that may work for
+                                this one at a time; 0: as many as there are cores */
   uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_encoder_open refuses more */
   void *cuda_context;        /**< as in Cj2kDecoderParams */
   Cj2kTrace trace;           /**< as in Cj2kDecoderParams */

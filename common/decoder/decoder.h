@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The internals of the decoder. A frame goes through three stages: submit reads its headers
- * (decoder.c), a thread of the pool reads its packets and starts the back end (frame.c), and
- * receive waits for the back end and hands out the picture.
+ * (decoder.c), one of the decoder's threads reads its packets and starts the back end (frame.c),
+ * and receive waits for the back end and hands out the picture.
  */
 #ifndef CJ2K_DECODER_DECODER_H
 #define CJ2K_DECODER_DECODER_H
@@ -174,7 +174,7 @@ struct Cj2kDecoder {
 Cj2kDecoderFrame *cj2k_decoder_wait_for_place(Cj2kDecoder *decoder);
 Cj2kStatus cj2k_decoder_check_arguments(const Cj2kDecoder *decoder, const Cj2kLayout *layout,
                                         const Cj2kPicture *picture, Cj2kError *error);
-/* Reads the headers of frame->input, finds the picture, and hands the frame to the pool. */
+/* Reads the headers of frame->input, finds the picture, and hands the frame to a thread. */
 void cj2k_decoder_frame_submit(Cj2kDecoderFrame *frame, const Cj2kLayout *layout,
                                const Cj2kPicture *picture);
 /* Puts the frame in flight; with `run` it is decoded, else it is done. */
@@ -213,7 +213,7 @@ void cj2k_frame_target_clear(Cj2kFrameTarget *target);
 /* frame.c. */
 void cj2k_decoder_open_ring(Cj2kDecoder *decoder);
 void cj2k_decoder_close_ring(Cj2kDecoder *decoder);
-/* Runs on a thread of the pool: reads the packets and starts the back end. */
+/* Runs on one of the decoder's threads: reads the packets and starts the back end. */
 void cj2k_decoder_frame_run(void *frame);
 /* Waits for the back end, applies the palette and sets the status. Called by the receiving thread,
  * or by that of an earlier frame that needs the slot. Later calls for the same frame do nothing. */

@@ -332,8 +332,8 @@ Cj2kEncoderFrame *cj2k_encoder_next_frame(Cj2kEncoder *encoder)
   return frame;
 }
 
-/* True if the submitting thread starts the GPU itself: with one frame in flight, waking a thread of
- * the pool and being woken by it would only add latency. Not for pageable memory, which all threads
+/* True if the submitting thread starts the GPU itself: with one frame in flight, waking another
+ * thread and being woken by it would only add latency. Not for pageable memory, which all threads
  * copy first: submit would have to wait for that. Nor for frames in slices, which leave without
  * being received. */
 static bool is_direct(const Cj2kEncoder *encoder, const Cj2kPicture *picture)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The internals of the encoder. submit (encoder.c), or begin for a picture whose rows come in parts
- * (parts.c), hands a frame to a thread of the pool, which drives the back end, runs rate control
- * (common/rate/control.h) and writes the codestream (frame.c); receive hands it out.
+ * (parts.c), hands a frame to one of the encoder's threads, which drives the back end, runs rate
+ * control (common/rate/control.h) and writes the codestream (frame.c); receive hands it out.
  */
 #ifndef CJ2K_ENCODER_ENCODER_H
 #define CJ2K_ENCODER_ENCODER_H
@@ -121,7 +121,7 @@ Cj2kStatus cj2k_encoder_find_least(Cj2kEncoder *encoder, Cj2kError *error);
 /* frame.c. Creates what does not depend on pictures; the encoder's rate control is ready. */
 Cj2kStatus cj2k_encoder_open_ring(Cj2kEncoder *encoder, Cj2kError *error);
 void cj2k_encoder_close_ring(Cj2kEncoder *encoder);
-/* Does everything from the picture to the bytes, on a thread of the pool. */
+/* Does everything from the picture to the bytes, on one of the encoder's threads. */
 void cj2k_encoder_frame_run(void *frame);
 /* The two halves of cj2k_encoder_frame_run: starting the transform, which a GPU goes on with by
  * itself, and the rest. */

@@ -25,7 +25,7 @@ static const Cj2kOption options[] = {
   { "cuda-devices", "CUDA devices",
     "GPUs that share the frames: all, or numbers and UUIDs with commas between them; each frame goes to the one with the fewest in flight, and those of a GPU that fails are done again by the others; unset = cuda-device-id alone",
     .kind = CJ2K_OPTION_TEXT, .max = 1000, PARAM(cuda_devices) },
-  { "num-threads", "Threads", "Threads on the CPU; 0 = one per core, of which many codecs side by side on a GPU use few",
+  { "num-threads", "Threads", "Threads of the process that may work for this codec at a time; 0 = one per core, of which many codecs side by side on a GPU use few",
     .kind = CJ2K_OPTION_INTEGER, .max = 1024, PARAM(num_threads) },
   { "frames-in-flight", "Frames in flight",
     "Frames decoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",

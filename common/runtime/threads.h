@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The thread pool of one encoder or decoder. A fixed number of threads does everything: whole
- * frames, and the pieces that a frame is divided into. A thread that has finished its frame helps
- * with the pieces of another one, so that a single frame in flight uses all threads and many frames
- * in flight never use more.
+ * The threads of one encoder or decoder: its share of those of the process (workers.h). A fixed
+ * number of them at most does everything at one time: whole frames, and the pieces that a frame is
+ * divided into. A thread that has finished its frame helps with the pieces of another one, so that
+ * a single frame in flight uses all threads of the share and many frames in flight never use more.
  */
 #ifndef CJ2K_RUNTIME_THREADS_H
 #define CJ2K_RUNTIME_THREADS_H
@@ -13,13 +13,14 @@
 
 typedef struct Cj2kThreads Cj2kThreads;
 
-/* Starts num_threads threads (0: as many as there are cores), at most 256; fewer if the system does
- * not allow so many. Returns NULL if no thread can be started. */
+/* A share of num_threads threads (0: as many as there are cores), at most 256. They are started
+ * when there is work for them; if the system does not allow so many, work waits for those that
+ * there are. Returns NULL if the process has none and cannot start one. */
 Cj2kThreads *cj2k_threads_new(uint32_t num_threads);
-/* Waits for all jobs, which must not start further jobs by then, and frees the pool. NULL is
- * allowed. */
+/* Waits for all jobs of this share, which must not start further jobs by then, and frees it. NULL
+ * is allowed. */
 void cj2k_threads_free(Cj2kThreads *threads);
-/* Number of threads, which is also the number of lanes of a parallel for; 1 for NULL. */
+/* Size of the share, which is also the number of lanes of a parallel for; 1 for NULL. */
 uint32_t cj2k_threads_count(const Cj2kThreads *threads);
 
 /* A parallel for uses no more than so many lanes; 0: no limit, as at first. `crowded_only`: the
@@ -30,18 +31,21 @@ void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only)
  * frames in flight throughput counts, and there is no limit (0). */
 uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples);
 
-/* At most so many of the threads work; 0: all. Each of the others may do one more job first. */
+/* At most so many threads of the share work; 0: all. Each of the others ends its job first. */
 void cj2k_threads_use(Cj2kThreads *threads, uint32_t most);
 
-/* Queues fn(ctx) to run on one of the threads, after the jobs that are already queued. */
+/* Queues fn(ctx) to run on one of the threads, after the jobs that are already queued. If the share
+ * is not used up it starts at once, whatever the jobs of other codecs wait for; it may wait itself.
+ */
 void cj2k_threads_start(Cj2kThreads *threads, void (*fn)(void *ctx), void *ctx);
 
 /*
  * Calls fn(ctx, i, lane) for each i in [0, n) and returns when all calls have returned. The calls
  * start in ascending order of i. The calling thread takes part on lane 0; other threads join when
  * they are free. Calls of one parallel for that run at the same time have different lanes below
- * cj2k_threads_count, so that the lane can index scratch memory. May be called on a thread of the
- * pool. With threads NULL the calling thread makes all calls.
+ * cj2k_threads_count, so that the lane can index scratch memory. May be called in a
+ * job. Calls must not wait for each other, nor for other jobs. With threads NULL the calling thread
+ * makes all calls.
  */
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);

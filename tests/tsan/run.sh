@@ -3,15 +3,16 @@
 #
 # tests/tsan/run.sh [--long] [TEST...]
 #
-# Builds with ThreadSanitizer and runs the tests in which threads meet: stress, test-threads, test-slots, test-decoder,
-# test-devices, test-rows, test-rtp, test-element-flow, test-element-in-flight; with --long more of them, which takes
-# minutes. glib-sync.c is preloaded, so that GLib's locks are seen; no suppression hides code of this project. The last
-# line is a sum.
+# Builds with ThreadSanitizer and runs the tests in which threads meet: stress, test-threads, test-workers, test-slots,
+# test-decoder, test-devices, test-rows, test-rtp, test-element-flow, test-element-in-flight; with --long more of them,
+# which takes minutes. glib-sync.c is preloaded, so that GLib's locks are seen; no suppression hides code of this project.
+# The last line is a sum.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . scripts/setup.sh
 
-tests=(test-threads test-slots test-decoder test-devices test-rows test-rtp test-element-flow test-element-in-flight)
+tests=(test-threads test-workers test-slots test-decoder test-devices test-rows test-rtp test-element-flow
+  test-element-in-flight)
 if [ "${1:-}" = --long ]; then
   shift
   tests+=(test-encoder test-streams stage-equal test-element-states test-element-stats test-element-decoder

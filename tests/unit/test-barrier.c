@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A model of how woken threads take part in a loop (awake_for and stay_awake of
- * common/runtime/threads.c): a caller that opens, works on and closes several loops in turn, and
- * helpers that enter and leave them. Every order in which the steps of all threads can follow each
- * other is tried. In none may an index be lost, done twice or still be at work when the loop
- * returns, may a thread read what another one is about to write, or may all threads wait.
+ * A model of how woken threads take part in a loop (cj2k_awake_for and
+ * cj2k_awake_stay of common/runtime/awake.c): a caller that opens, works on and closes several
+ * loops in turn, and helpers that enter and leave them. Every order in which the steps of all
+ * threads can follow each other is tried. In none may an index be lost, done twice or still be at
+ * work when the loop returns, may a thread read what another one is about to write, or may all
+ * threads wait.
  *
  * Then each step is left out, and each two neighbours are exchanged: the model must fail, or the
  * table of harmless changes must say why it does not. An exchange is what a weaker order of memory

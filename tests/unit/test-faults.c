@@ -7,6 +7,7 @@
  * program if there is no memory.)
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
+#include "common/runtime/threads.h"
 #include "encoder-pictures.h"
 
 #include <dlfcn.h>
@@ -209,7 +210,7 @@ static void test_memory(gconstpointer data)
   run_clear(&run);
 }
 
-static guint threads_at_first; /* before any pool */
+static guint threads_at_first; /* before any codec */
 
 static guint num_threads(void)
 {
@@ -221,8 +222,8 @@ static guint num_threads(void)
   return count;
 }
 
-/* Lets thread number `number` from now on, and all behind it, fail; -1: none. Waits until the
- * threads of earlier pools have ended, which GLib would use again. */
+/* Lets thread number `number` from now on, and all behind it, fail; -1: none. Waits until
+ * earlier threads have ended. */
 static void break_threads(gint number)
 {
   while (num_threads() > threads_at_first)
@@ -249,6 +250,63 @@ static void test_threads(void)
   run_clear(&run);
 }
 
+/* --- turns --- */
+
+#define CODECS 3
+#define JOBS   5
+
+typedef struct {
+  gint open;    /* atomic: the only thread may go on */
+  gint entered; /* atomic: it waits */
+  guint order[CODECS * JOBS], done;
+} Turns;
+
+typedef struct {
+  Turns *turns;
+  guint codec;
+} Turn;
+
+static void wait_for_opening(void *ctx)
+{
+  Turns *turns = ctx;
+  g_atomic_int_set(&turns->entered, 1);
+  while (!g_atomic_int_get(&turns->open))
+    g_usleep(500);
+}
+
+static void take_turn(void *ctx)
+{
+  Turn *turn = ctx;
+  turn->turns->order[turn->turns->done++] = turn->codec;
+}
+
+/* Where no thread can be started, the one that there is works for the codecs in turn, not for all
+ * jobs of one first. */
+static void test_turns(void)
+{
+  Turns turns = {.done = 0};
+  Turn jobs[CODECS] = {{&turns, 0}, {&turns, 1}, {&turns, 2}};
+  Cj2kThreads *codecs[CODECS], *first;
+  break_threads(1);
+  first = cj2k_threads_new(1);
+  cj2k_threads_start(first, wait_for_opening, &turns);
+  while (!g_atomic_int_get(&turns.entered))
+    g_usleep(500);
+  for (guint i = 0; i < CODECS; i++) {
+    codecs[i] = cj2k_threads_new(2);
+    g_assert_nonnull(codecs[i]);
+    for (guint j = 0; j < JOBS; j++)
+      cj2k_threads_start(codecs[i], take_turn, &jobs[i]);
+  }
+  g_atomic_int_set(&turns.open, 1);
+  for (guint i = 0; i < CODECS; i++)
+    cj2k_threads_free(codecs[i]);
+  cj2k_threads_free(first);
+  for (guint i = 0; i < CODECS * JOBS; i++)
+    g_assert_cmpuint(turns.order[i], ==, i % CODECS);
+  break_threads(-1);
+}
+
 int main(int argc, char **argv)
 {
   /* GLib before 2.76 has an allocator of its own for small blocks, which ends the program if it
@@ -259,12 +317,12 @@ int main(int argc, char **argv)
   }
   g_test_init(&argc, &argv, NULL);
   threads_at_first = num_threads();
-  g_thread_pool_set_max_unused_threads(0);
   for (guint i = 0; i < G_N_ELEMENTS(options); i++) {
     gchar *path = g_strdup_printf("/faults/memory/%u", i);
     g_test_add_data_func(path, GUINT_TO_POINTER(i), test_memory);
     g_free(path);
   }
   g_test_add_func("/faults/threads", test_threads);
+  g_test_add_func("/faults/turns", test_turns);
   return g_test_run();
 }
