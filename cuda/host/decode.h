@@ -301,8 +301,8 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
  * possible. */
 cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
                                  Cj2kCudaLaunches launches);
-/* Waits for all that is enqueued, whatever has failed. */
-void cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
+/* Waits for all that is enqueued, whatever has failed. False: nobody knows whether it has ended. */
+bool cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
 /* Memory for `size` bytes that block decoders of the frame use: memory of what is made later, if
  * they have finished then, or NULL, which says that they need memory of their own. */
 void *cj2k_cuda_decode_workspace(const Cj2kDecodeSlot *slot, uint64_t size);
@@ -351,7 +351,7 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
 /* The number of rows that a warp does, chosen so that there are enough warps. */
 uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count);
 /* Uploads a table that is kept for many frames; synchronous. */
-Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
-                                  Cj2kError *error);
+Cj2kStatus cj2k_cuda_decode_table(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *memory,
+                                  const void *table, size_t size, Cj2kError *error);
 
 #endif

@@ -22,10 +22,10 @@ static Cj2kStatus send_tables(Cj2kDecodeSlot *slot, Cj2kError *error)
   Cj2kCudaDecodeShares *shares = &slot->shares;
   size_t ranges = (size_t)shares->count * shares->num_ranges;
   Cj2kStatus status =
-      cj2k_cuda_decode_table(&shares->number_table, shares->numbers,
+      cj2k_cuda_decode_table(slot, &shares->number_table, shares->numbers,
                              slot->tables.plan->num_blocks * sizeof *shares->numbers, error);
   if (status == CJ2K_OK)
-    status = cj2k_cuda_decode_table(&shares->range_table, shares->ranges,
+    status = cj2k_cuda_decode_table(slot, &shares->range_table, shares->ranges,
                                     ranges * sizeof *shares->ranges, error);
   return status;
 }

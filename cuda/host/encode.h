@@ -414,7 +414,9 @@ void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
                           const Cj2kCudaQueue *queue);
 /* Reserves the scratch memory of code(). Returns its bits for each sample. */
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
-/* encode_mq.c: the same place for MQ, if packets may be made. */
+/* encode_mq.c: bytes of the symbols that code() has room for at first. */
+uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot);
+/* The same place for MQ, if packets may be made. */
 Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */

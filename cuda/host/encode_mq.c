@@ -86,6 +86,11 @@ static Cj2kEncodedBlock *host_blocks(const Cj2kEncodeSlot *slot)
   return records_behind(slot, slot->blocks.coded.host.data);
 }
 
+uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->plan->num_coefficients * FIRST_SYMBOLS + READ_AHEAD;
+}
+
 /* The number of bytes that all blocks together may need. */
 static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
 {
@@ -483,8 +488,8 @@ static void gather_retained(Cj2kEncodeSlot *slot, const uint32_t *lengths)
   if (!cj2k_cuda_queue_ok(queue))
     return;
   uint64_t bytes = place_retained(slot, lengths);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&mq->gathered, bytes));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&slot->blocks.bytes.host, bytes));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &mq->gathered, bytes));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->blocks.bytes.host, bytes));
   Cj2kCudaMqGather gather = {.blocks = mq->job.coded,
                              .retained = mq->retained.device.data,
                              .num_blocks = num_blocks,

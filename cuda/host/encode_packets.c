@@ -38,7 +38,8 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
                 {&lists->pieces, tables.pieces, tables.num_pieces * sizeof *tables.pieces},
                 {&lists->precincts, tables.precincts, plan->num_blocks * sizeof *tables.precincts}};
   for (guint i = 0; i < G_N_ELEMENTS(arrays); i++) {
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(arrays[i].memory, MAX(arrays[i].size, 1)));
+    CJ2K_CUDA_TRY(result,
+                  cj2k_cuda_reserve(&encoder->device, arrays[i].memory, MAX(arrays[i].size, 1)));
     if (arrays[i].size)
       CJ2K_CUDA_TRY(result, cj2k_cuda_send(arrays[i].memory->data, arrays[i].data, arrays[i].size));
   }

@@ -77,7 +77,7 @@ cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder)
     for (int reversible = 0; reversible < 2; reversible++)
       list_depth(encoder, levels, depth, reversible);
   size_t size = levels->len * sizeof(Cj2kCudaForwardLevel);
-  cudaError_t result = cj2k_cuda_reserve(&encoder->lists.levels, size);
+  cudaError_t result = cj2k_cuda_reserve(&encoder->device, &encoder->lists.levels, size);
   if (size)
     CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->lists.levels.data, levels->data, size));
   g_array_unref(levels);
@@ -213,7 +213,7 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob 
     Cj2kXyzTables *tables = g_new0(Cj2kXyzTables, 1);
     cj2k_xyz_tables_init(tables, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
                          job->xyz_transfer, job->xyz_primaries);
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&encoder->xyz, sizeof *tables));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&encoder->device, &encoder->xyz, sizeof *tables));
     CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->xyz.data, tables, sizeof *tables));
     if (result != cudaSuccess)
       cj2k_cuda_release(&encoder->xyz); /* the next frame tries again */
@@ -439,9 +439,13 @@ static Cj2kCudaMemory *room_of(Cj2kEncodeSlot *slot)
 uint8_t *cj2k_cuda_transform_reserve(Cj2kEncodeSlot *slot, uint64_t size)
 {
   uint64_t lowpass = (slot->encoder->plan->num_lowpass * 4 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  uint64_t all = lowpass + size;
   Cj2kCudaMemory *room = room_of(slot);
 
-  cj2k_cuda_queue_reserve(&slot->queue, room, lowpass + size);
+  /* At once as much as code() needs, which else would have to free it and allocate more. */
+  if (room == &slot->mq.symbols)
+    all = MAX(all, cj2k_cuda_mq_first_symbols(slot));
+  cj2k_cuda_queue_reserve(&slot->queue, room, all);
   slot->transform.lowpass = room->data;
   return cj2k_cuda_queue_ok(&slot->queue) ? (uint8_t *)room->data + lowpass : NULL;
 }
