@@ -22,6 +22,7 @@
 #include "cuda/shared/decode_kernels.h"
 #include "device.h"
 #include "graph.h"
+#include "table.h"
 #include "timeline.h"
 
 #include <glib.h>
@@ -85,7 +86,8 @@ typedef struct {
   GArray *levels;             /* Cj2kCudaLaunch */
   Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches; lower resolutions first */
   GArray *level_of;           /* Cj2kCudaLevelOf, by entry of level_table */
-  Cj2kCudaMemory blocks, zeros;
+  Cj2kCudaTable *blocks;      /* Cj2kCudaBlock */
+  Cj2kCudaMemory zeros;
   Cj2kCudaMemory coefficients;
   Cj2kCudaMemory lowpass; /* also workspace of the block decoders (cj2k_cuda_decode_workspace) */
   Cj2kCudaMemory quads;   /* made when first needed */
@@ -180,7 +182,7 @@ typedef struct {
   Cj2kCudaRows *ranges; /* by share, num_ranges each: as those of Cj2kCudaDecodePart */
   uint32_t num_ranges;
   Cj2kCudaRows *planes; /* by share and plane of the picture: rows that it adds */
-  Cj2kCudaMemory number_table, range_table;      /* `numbers` and `ranges` on the device */
+  Cj2kCudaTable *number_table, *range_table;     /* `numbers` and `ranges` on the device */
   cudaStream_t streams[CJ2K_CUDA_DECODE_SHARES]; /* of components; of slices: 0 for downloads, 1 for
                                                     the blocks of all slices but the first */
   cudaEvent_t uploaded;                          /* the input is there that all shares use */

@@ -62,8 +62,10 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     slot->tables.octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
     slot->tables.mq_octets = MAX(slot->tables.mq_octets, slot->tables.octets[i]);
   }
-  Cj2kStatus status = cj2k_cuda_decode_table(slot, &slot->tables.blocks, blocks,
-                                             plan->num_blocks * sizeof *blocks, error);
+  Cj2kStatus status =
+      cj2k_cuda_check(cj2k_cuda_table_set(&slot->backend->device, &slot->tables.blocks, blocks,
+                                          plan->num_blocks * sizeof *blocks),
+                      "uploading the code-blocks of a plan", error);
   g_free(blocks);
   if (status != CJ2K_OK)
     return status;
@@ -211,11 +213,12 @@ void cj2k_cuda_decode_tables_init(Cj2kDecodeSlot *slot)
 void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeTables *tables = &slot->tables;
-  Cj2kCudaMemory *memory[] = {&tables->level_table, &tables->blocks,       &tables->zeros,
-                              &tables->quads,       &tables->coefficients, &tables->lowpass};
+  Cj2kCudaMemory *memory[] = {&tables->level_table, &tables->zeros, &tables->quads,
+                              &tables->coefficients, &tables->lowpass};
 
   for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
     cj2k_cuda_release(memory[i]);
+  cj2k_cuda_table_clear(&tables->blocks);
   g_clear_pointer(&tables->plan, cj2k_plan_unref);
   g_array_unref(tables->levels);
   g_array_unref(tables->level_of);

@@ -372,7 +372,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
                            Cj2kCudaDecodeBlocks *frame)
 {
   uint8_t *device = slot->upload.records.data;
-  frame->blocks = slot->tables.blocks.data;
+  frame->blocks = cj2k_cuda_table_data(slot->tables.blocks);
   frame->numbers = part ? (const uint32_t *)(device + slot->upload.parts.numbers) : NULL;
   if (part && part->d_numbers)
     frame->numbers = part->d_numbers;

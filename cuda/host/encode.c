@@ -17,12 +17,12 @@ static void backend_close(void *data)
   Cj2kCudaEncoder *encoder = data;
   bool entered = cj2k_cuda_enter(&encoder->device);
 
-  cj2k_cuda_release(&encoder->lists.levels);
-  cj2k_cuda_release(&encoder->lists.blocks);
-  cj2k_cuda_release(&encoder->lists.order);
-  cj2k_cuda_release(&encoder->lists.tables);
+  cj2k_cuda_table_clear(&encoder->lists.levels);
+  cj2k_cuda_table_clear(&encoder->lists.blocks);
+  cj2k_cuda_table_clear(&encoder->lists.order);
+  cj2k_cuda_table_clear(&encoder->lists.tables);
   cj2k_cuda_encode_free_packets(encoder);
-  cj2k_cuda_release(&encoder->xyz);
+  cj2k_cuda_table_clear(&encoder->xyz);
   cj2k_cuda_timeline_close(&encoder->timeline);
   cj2k_cuda_destroy_stream(encoder->upload);
   cj2k_cuda_destroy_stream(encoder->gather);

@@ -316,16 +316,17 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint32_t symbol_room = MAX(slot->mq.job.symbol_room, SYMBOL_ROOM);
 
   cj2k_cuda_blocks_begin(slot, job->quantisers, queue);
-  slot->mq.job = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->lists.blocks.data,
-                                               .coefficients = slot->transform.coefficients.data,
-                                               .quantisers = slot->blocks.quantisers.device.data,
-                                               .stride = job->stride,
-                                               .lowest_plane = job->lowest_plane,
-                                               .max_width = encoder->lists.max_width,
-                                               .max_height = encoder->lists.max_height,
-                                               .max_planes = max_planes},
-                                  .alone = !encoder->blocking,
-                                  .symbol_room = symbol_room};
+  slot->mq.job =
+      (Cj2kCudaMqCode){.contexts = {.blocks = cj2k_cuda_table_data(encoder->lists.blocks),
+                                    .coefficients = slot->transform.coefficients.data,
+                                    .quantisers = slot->blocks.quantisers.device.data,
+                                    .stride = job->stride,
+                                    .lowest_plane = job->lowest_plane,
+                                    .max_width = encoder->lists.max_width,
+                                    .max_height = encoder->lists.max_height,
+                                    .max_planes = max_planes},
+                       .alone = !encoder->blocking,
+                       .symbol_room = symbol_room};
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   slot->mq.header_bits = job->header_bits && !job->blocks;

@@ -20,6 +20,8 @@ static Cj2kCudaEngine *new_engine(CUcontext context)
 
   engine->context = context;
   cj2k_cuda_pool_init(&engine->pool);
+  g_mutex_init(&engine->tables_lock);
+  engine->tables = g_ptr_array_new();
   if (!engines)
     engines = g_ptr_array_new();
   g_ptr_array_add(engines, engine);
@@ -48,6 +50,8 @@ void cj2k_cuda_engine_close(Cj2kCudaEngine *engine)
   g_mutex_unlock(&engines_lock);
   if (!is_last)
     return;
+  g_ptr_array_unref(engine->tables);
+  g_mutex_clear(&engine->tables_lock);
   cj2k_cuda_pool_clear(&engine->pool);
   g_free(engine);
 }

@@ -15,6 +15,8 @@ typedef struct {
   CUcontext context;
   uint32_t codecs; /* that have it; protected by the lock of the process's list */
   Cj2kCudaPool pool;
+  GMutex tables_lock; /* no CUDA call is made with it held */
+  GPtrArray *tables;  /* that codecs have (table.h) */
 } Cj2kCudaEngine;
 
 /* The context's engine, for one more codec. */

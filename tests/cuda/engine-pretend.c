@@ -6,7 +6,7 @@
  * at once is found. Encoders' kernels do nothing.
  */
 #include "call-faults.h"
-#include "cuda/host/engine.h"
+#include "cuda/host/table.h"
 #include "pretend.h"
 #include "tests/unit/encoder-pictures.h"
 
@@ -204,6 +204,62 @@ static void test_contexts(void)
   cj2k_cuda_engine_close(two);
 }
 
+/* ----------------------------------------------------------------------------------- tables --- */
+
+static Cj2kCudaTable *set_table(const Cj2kCudaDevice *device, Cj2kCudaTable *table,
+                                const void *bytes, size_t size)
+{
+  g_assert_cmpint(cj2k_cuda_table_set(device, &table, bytes, size), ==, cudaSuccess);
+  g_assert_nonnull(cj2k_cuda_table_data(table));
+  g_assert_cmpint(memcmp(cj2k_cuda_table_data(table), bytes, size), ==, 0);
+  return table;
+}
+
+/* Equal bytes are one table, which goes with its last user. */
+static void test_tables(void)
+{
+  static const char bytes[] = "tables of equal bytes", other[] = "tables of other bytes";
+  int alive = call_faults_alive();
+  Cj2kCudaDevice device = {.engine = cj2k_cuda_engine_open(CONTEXT)};
+  Cj2kCudaTable *first = set_table(&device, NULL, bytes, sizeof bytes), *second, *third;
+
+  g_assert_cmpint(call_faults_alive(), ==, alive + 1);
+  second = set_table(&device, NULL, bytes, sizeof bytes);
+  g_assert_true(first == second);
+  third = set_table(&device, NULL, bytes, sizeof bytes - 4);
+  g_assert_true(third != first);
+  second = set_table(&device, second, other, sizeof other);
+  g_assert_true(second != first && second != third);
+  g_assert_cmpint(call_faults_alive(), ==, alive + 3);
+  first = set_table(&device, first, "", 0);
+  cj2k_cuda_table_clear(&first);
+  cj2k_cuda_table_clear(&second);
+  cj2k_cuda_table_clear(&third);
+  g_assert_null(cj2k_cuda_table_data(third));
+  cj2k_cuda_engine_close(device.engine);
+  g_assert_cmpint(call_faults_alive(), ==, alive);
+}
+
+/* A table that cannot be made is none, and the one before is given back. */
+static void test_table_fails(void)
+{
+  static const char *const bytes[] = {"first", "other"};
+  int alive = call_faults_alive();
+  Cj2kCudaDevice device = {.engine = cj2k_cuda_engine_open(CONTEXT)};
+
+  for (uint32_t call = 0; call < 5; call++) {
+    Cj2kCudaTable *table = set_table(&device, NULL, bytes[0], 6);
+    call_faults_arm(call, cudaErrorLaunchFailure, FAULT_ONCE);
+    cudaError_t result = cj2k_cuda_table_set(&device, &table, bytes[1], 6);
+    g_assert_true((call_faults_disarm() != NULL) == (result != cudaSuccess));
+    g_assert_true((table == NULL) == (result != cudaSuccess));
+    cj2k_cuda_table_clear(&table);
+    g_assert_cmpuint(device.engine->tables->len, ==, 0);
+  }
+  cj2k_cuda_engine_close(device.engine);
+  g_assert_cmpint(call_faults_alive(), ==, alive);
+}
+
 /* ----------------------------------------------------------------------------------- codecs --- */
 
 typedef struct {
@@ -350,6 +406,21 @@ static void live(guint number)
   cj2k_decoder_close(decoder);
 }
 
+/* Opens a codec and codes frames. Returns the device memory that it takes. */
+static size_t open_one(guint number, Cj2kEncoder **encoder, Cj2kDecoder **decoder)
+{
+  const Kind *kind = &kinds[number];
+  size_t before = cj2k_pretend_device_bytes();
+
+  *encoder = kind->decodes ? NULL : open_encoder(kind, &inputs[number].picture);
+  *decoder = kind->decodes ? open_decoder(kind, CJ2K_BACKEND_CUDA) : NULL;
+  if (*encoder)
+    encode(*encoder, &inputs[number].picture.picture, kind->in_flight);
+  else
+    decode_and_check(*decoder, number);
+  return cj2k_pretend_device_bytes() - before;
+}
+
 /* A codec that comes where an equal one has gone, beside a third, allocates nothing and frees
  * nothing; when all have gone nothing is left. */
 static void test_renewed(gconstpointer data)
@@ -358,13 +429,10 @@ static void test_renewed(gconstpointer data)
   const Kind *kind = &kinds[number];
   int alive = call_faults_alive();
   size_t calls[3];
-  Cj2kEncoder *encoder = kind->decodes ? NULL : open_encoder(kind, &inputs[number].picture);
-  Cj2kDecoder *decoder = kind->decodes ? open_decoder(kind, CJ2K_BACKEND_CUDA) : NULL;
+  Cj2kEncoder *encoder;
+  Cj2kDecoder *decoder;
 
-  if (encoder)
-    encode(encoder, &inputs[number].picture.picture, kind->in_flight);
-  else
-    decode_and_check(decoder, number);
+  open_one(number, &encoder, &decoder);
   for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
     size_t before = cj2k_pretend_memory_calls();
     live(number);
@@ -376,6 +444,24 @@ static void test_renewed(gconstpointer data)
   cj2k_encoder_close(encoder);
   cj2k_decoder_close(decoder);
   g_assert_cmpint(call_faults_alive(), ==, alive);
+}
+
+/* Of equal codecs the second one has no tables of its own. */
+static void test_equal(gconstpointer data)
+{
+  guint number = GPOINTER_TO_UINT(data);
+  Cj2kEncoder *encoders[2];
+  Cj2kDecoder *decoders[2];
+  size_t first = open_one(number, &encoders[0], &decoders[0]);
+  size_t second = open_one(number, &encoders[1], &decoders[1]);
+
+  g_test_message("%zu bytes, the second %zu", first, second);
+  g_assert_cmpuint(second, <, first);
+  for (guint i = 0; i < 2; i++) {
+    cj2k_encoder_close(encoders[i]);
+    cj2k_decoder_close(decoders[i]);
+  }
+  g_assert_cmpuint(cj2k_pretend_device_bytes(), ==, 0);
 }
 
 static gpointer come_and_go(gpointer data)
@@ -445,9 +531,15 @@ int main(int argc, char **argv)
   g_test_add_data_func("/pool/lost/device", GINT_TO_POINTER(false), test_lost);
   g_test_add_data_func("/pool/lost/host", GINT_TO_POINTER(true), test_lost);
   g_test_add_func("/engine/contexts", test_contexts);
+  g_test_add_func("/tables/shared", test_tables);
+  g_test_add_func("/tables/fail", test_table_fails);
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
     g_autofree char *path = g_strdup_printf("/codecs/renewed/%u", i);
     g_test_add_data_func(path, GUINT_TO_POINTER(i), test_renewed);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+    g_autofree char *path = g_strdup_printf("/codecs/equal/%u", i);
+    g_test_add_data_func(path, GUINT_TO_POINTER(i), test_equal);
   }
   g_test_add_func("/codecs/threads", test_threads);
   int result = g_test_run();
