@@ -16,6 +16,7 @@ static void backend_close(void *data)
   bool entered = cj2k_cuda_enter(&backend->device);
   cj2k_cuda_timeline_close(&backend->timeline);
   cj2k_cuda_destroy_stream(backend->upload);
+  cj2k_cuda_device_close(&backend->device);
   if (entered)
     cj2k_cuda_leave(&backend->device);
   cj2k_spin_leave();
@@ -66,10 +67,23 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   return NULL;
 }
 
+/* Waits for all work of the slot, on the stream that slots share as well, so that its memory can
+ * become that of other codecs. */
+static void end_work(Cj2kDecodeSlot *slot)
+{
+  cudaStream_t upload = slot->backend->upload;
+  bool all = cj2k_cuda_decode_synchronize(slot);
+
+  if (slot->upload.stream && upload)
+    all &= cudaStreamSynchronize(upload) == cudaSuccess;
+  if (!all)
+    cj2k_cuda_pool_lose(&slot->backend->device.engine->pool);
+}
+
 static void free_slot(Cj2kDecodeSlot *slot)
 {
   cj2k_cuda_decode_abandon(slot);
-  cj2k_cuda_decode_synchronize(slot);
+  end_work(slot);
   cj2k_cuda_decode_tables_free(slot);
   cj2k_cuda_decode_output_free(slot);
   cj2k_cuda_decode_upload_free(slot);
@@ -118,6 +132,8 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
   if (!slot)
     return;
   bool entered = cj2k_cuda_enter(&backend->device);
+  if (!entered)
+    cj2k_cuda_pool_lose(&backend->device.engine->pool);
   free_slot(slot);
   if (entered)
     cj2k_cuda_leave(&backend->device);

@@ -22,6 +22,7 @@
 #include "cuda/shared/decode_kernels.h"
 #include "device.h"
 #include "graph.h"
+#include "table.h"
 #include "timeline.h"
 
 #include <glib.h>
@@ -85,7 +86,8 @@ typedef struct {
   GArray *levels;             /* Cj2kCudaLaunch */
   Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches; lower resolutions first */
   GArray *level_of;           /* Cj2kCudaLevelOf, by entry of level_table */
-  Cj2kCudaMemory blocks, zeros;
+  Cj2kCudaTable *blocks;      /* Cj2kCudaBlock */
+  Cj2kCudaMemory zeros;
   Cj2kCudaMemory coefficients;
   Cj2kCudaMemory lowpass; /* also workspace of the block decoders (cj2k_cuda_decode_workspace) */
   Cj2kCudaMemory quads;   /* made when first needed */
@@ -180,7 +182,7 @@ typedef struct {
   Cj2kCudaRows *ranges; /* by share, num_ranges each: as those of Cj2kCudaDecodePart */
   uint32_t num_ranges;
   Cj2kCudaRows *planes; /* by share and plane of the picture: rows that it adds */
-  Cj2kCudaMemory number_table, range_table;      /* `numbers` and `ranges` on the device */
+  Cj2kCudaTable *number_table, *range_table;     /* `numbers` and `ranges` on the device */
   cudaStream_t streams[CJ2K_CUDA_DECODE_SHARES]; /* of components; of slices: 0 for downloads, 1 for
                                                     the blocks of all slices but the first */
   cudaEvent_t uploaded;                          /* the input is there that all shares use */
@@ -301,8 +303,8 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
  * possible. */
 cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
                                  Cj2kCudaLaunches launches);
-/* Waits for all that is enqueued, whatever has failed. */
-void cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
+/* Waits for all that is enqueued, whatever has failed. False: nobody knows whether it has ended. */
+bool cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
 /* Memory for `size` bytes that block decoders of the frame use: memory of what is made later, if
  * they have finished then, or NULL, which says that they need memory of their own. */
 void *cj2k_cuda_decode_workspace(const Cj2kDecodeSlot *slot, uint64_t size);
@@ -351,7 +353,7 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
 /* The number of rows that a warp does, chosen so that there are enough warps. */
 uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count);
 /* Uploads a table that is kept for many frames; synchronous. */
-Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
-                                  Cj2kError *error);
+Cj2kStatus cj2k_cuda_decode_table(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *memory,
+                                  const void *table, size_t size, Cj2kError *error);
 
 #endif

@@ -40,7 +40,8 @@ static Cj2kStatus place_quads(Cj2kDecodeSlot *slot, Cj2kError *error)
   cudaError_t result = cudaSuccess;
   slot->frame.quads = cj2k_cuda_decode_workspace(slot, slot->tables.quads_size);
   if (!slot->frame.quads) {
-    result = cj2k_cuda_reserve(&slot->tables.quads, slot->tables.quads_size);
+    result =
+        cj2k_cuda_reserve(&slot->backend->device, &slot->tables.quads, slot->tables.quads_size);
     slot->frame.quads = slot->tables.quads.data;
   }
   return cj2k_cuda_check(result, "memory for quad records", error);
@@ -184,13 +185,15 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
   return status;
 }
 
-void cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot)
+bool cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot)
 {
+  bool all = true;
   if (slot->stream)
-    cudaStreamSynchronize(slot->stream);
+    all = cudaStreamSynchronize(slot->stream) == cudaSuccess;
   for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++)
     if (slot->shares.streams[k])
-      cudaStreamSynchronize(slot->shares.streams[k]);
+      all &= cudaStreamSynchronize(slot->shares.streams[k]) == cudaSuccess;
+  return all;
 }
 
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
@@ -209,7 +212,7 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
                : start_at_once(slot, job->coded, in_shares, error);
   if (status != CJ2K_OK) { /* enqueued work may still use the slot */
     cj2k_cuda_decode_abandon(slot);
-    cj2k_cuda_decode_synchronize(slot);
+    (void)cj2k_cuda_decode_synchronize(slot);
   }
   return status;
 }
@@ -226,7 +229,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
       "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;
-    cj2k_cuda_decode_synchronize(slot);
+    (void)cj2k_cuda_decode_synchronize(slot);
     return status;
   }
   cj2k_cuda_marks_report(&slot->marks);
@@ -252,7 +255,8 @@ cudaError_t cj2k_cuda_decode_frame_init(Cj2kDecodeSlot *slot)
   CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&frame->decoded, flags));
   CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&frame->done, flags));
   CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&frame->picture_free, cudaEventDisableTiming));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&frame->h_corrupt, sizeof(uint32_t)));
+  CJ2K_CUDA_TRY(result,
+                cj2k_cuda_reserve(&slot->backend->device, &frame->h_corrupt, sizeof(uint32_t)));
   return result;
 }
 

@@ -156,7 +156,8 @@ Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlock
   cudaError_t result = cudaSuccess;
   uint32_t *next = cj2k_cuda_decode_workspace(slot, words * sizeof(uint32_t));
   if (!next) {
-    result = cj2k_cuda_reserve_more(&slot->upload.mq_planes, words * sizeof(uint32_t));
+    result = cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.mq_planes,
+                                    words * sizeof(uint32_t));
     next = slot->upload.mq_planes.data;
   }
   for (uint32_t g = 0; g < count && result == cudaSuccess; g++) {

@@ -196,7 +196,7 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
       all->len == 1 && g_array_index(slot->output.finishes, Cj2kCudaLaunch, 0).three;
   if (slot->output.is_only)
     slot->output.only = g_array_index(all, Cj2kCudaFinish, 0);
-  Cj2kStatus status = cj2k_cuda_decode_table(&slot->output.finish_table, all->data,
+  Cj2kStatus status = cj2k_cuda_decode_table(slot, &slot->output.finish_table, all->data,
                                              all->len * sizeof(Cj2kCudaFinish), error);
   g_array_unref(all);
   return status;
@@ -291,8 +291,9 @@ static Cj2kStatus set_samples(Cj2kDecodeSlot *slot, Cj2kError *error)
       slot->output.samples[c].pitch = pitch;
       size += pitch * out_height(slot->tables.plan, c);
     }
-    Cj2kStatus status = cj2k_cuda_check(cj2k_cuda_reserve(&slot->output.sample_planes, size),
-                                        "memory for samples to be packed", error);
+    Cj2kStatus status = cj2k_cuda_check(
+        cj2k_cuda_reserve(&slot->backend->device, &slot->output.sample_planes, size),
+        "memory for samples to be packed", error);
     if (status != CJ2K_OK)
       return status;
   }

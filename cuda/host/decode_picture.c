@@ -54,9 +54,9 @@ Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPictur
   for (uint32_t p = 0; p < planes && !on_device; p++)
     size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
   slot->frame.copy_out = picture->memory == CJ2K_MEMORY_HOST;
-  cudaError_t result = cj2k_cuda_reserve(&slot->frame.picture, size);
+  cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, &slot->frame.picture, size);
   if (slot->frame.copy_out)
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->frame.h_picture, size));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->backend->device, &slot->frame.h_picture, size));
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the picture", error);
   size = 0;

@@ -17,10 +17,10 @@ uint32_t cj2k_cuda_decode_rows(uint32_t width, uint32_t height, uint32_t count)
   return ((uint32_t)CLAMP(rows, 8, 64) + 1) & ~1u;
 }
 
-Cj2kStatus cj2k_cuda_decode_table(Cj2kCudaMemory *memory, const void *table, size_t size,
-                                  Cj2kError *error)
+Cj2kStatus cj2k_cuda_decode_table(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *memory,
+                                  const void *table, size_t size, Cj2kError *error)
 {
-  cudaError_t result = cj2k_cuda_reserve(memory, size);
+  cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, memory, size);
   if (size)
     CJ2K_CUDA_TRY(result, cj2k_cuda_send(memory->data, table, size));
   return cj2k_cuda_check(result, "uploading the tables of a plan", error);
@@ -62,13 +62,16 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     slot->tables.octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
     slot->tables.mq_octets = MAX(slot->tables.mq_octets, slot->tables.octets[i]);
   }
-  Cj2kStatus status = cj2k_cuda_decode_table(&slot->tables.blocks, blocks,
-                                             plan->num_blocks * sizeof *blocks, error);
+  Cj2kStatus status =
+      cj2k_cuda_check(cj2k_cuda_table_set(&slot->backend->device, &slot->tables.blocks, blocks,
+                                          plan->num_blocks * sizeof *blocks),
+                      "uploading the code-blocks of a plan", error);
   g_free(blocks);
   if (status != CJ2K_OK)
     return status;
   slot->tables.quads_size = quads * sizeof(uint32_t);
-  cudaError_t result = cj2k_cuda_reserve(&slot->tables.zeros, plan->num_blocks);
+  cudaError_t result =
+      cj2k_cuda_reserve(&slot->backend->device, &slot->tables.zeros, plan->num_blocks);
   /* No block is known to be zeros yet. */
   CJ2K_CUDA_TRY(result,
                 cudaMemsetAsync(slot->tables.zeros.data, 0, slot->tables.zeros.size, slot->stream));
@@ -148,7 +151,7 @@ static Cj2kStatus set_levels(Cj2kDecodeSlot *slot, Cj2kError *error)
     add_launch(slot, table, r, true);
     add_launch(slot, table, r, false);
   }
-  Cj2kStatus status = cj2k_cuda_decode_table(&slot->tables.level_table, table->data,
+  Cj2kStatus status = cj2k_cuda_decode_table(slot, &slot->tables.level_table, table->data,
                                              table->len * sizeof(Cj2kCudaLevel), error);
   g_array_unref(table);
   return status;
@@ -187,8 +190,10 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
   slot->tables.plan = cj2k_plan_ref((Cj2kPlan *)plan);
   if (!*is_new)
     return CJ2K_OK;
-  cudaError_t result = cj2k_cuda_reserve(&slot->tables.coefficients, plan->num_coefficients * 4);
-  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->tables.lowpass, plan->num_lowpass * 4));
+  cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, &slot->tables.coefficients,
+                                         plan->num_coefficients * 4);
+  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->backend->device, &slot->tables.lowpass,
+                                          plan->num_lowpass * 4));
   status = cj2k_cuda_check(result, "memory for coefficients", error);
   if (status == CJ2K_OK)
     status = set_blocks(slot, error);
@@ -208,11 +213,12 @@ void cj2k_cuda_decode_tables_init(Cj2kDecodeSlot *slot)
 void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeTables *tables = &slot->tables;
-  Cj2kCudaMemory *memory[] = {&tables->level_table, &tables->blocks,       &tables->zeros,
-                              &tables->quads,       &tables->coefficients, &tables->lowpass};
+  Cj2kCudaMemory *memory[] = {&tables->level_table, &tables->zeros, &tables->quads,
+                              &tables->coefficients, &tables->lowpass};
 
   for (size_t i = 0; i < G_N_ELEMENTS(memory); i++)
     cj2k_cuda_release(memory[i]);
+  cj2k_cuda_table_clear(&tables->blocks);
   g_clear_pointer(&tables->plan, cj2k_plan_unref);
   g_array_unref(tables->levels);
   g_array_unref(tables->level_of);

@@ -21,13 +21,13 @@ static Cj2kStatus send_tables(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   Cj2kCudaDecodeShares *shares = &slot->shares;
   size_t ranges = (size_t)shares->count * shares->num_ranges;
-  Cj2kStatus status =
-      cj2k_cuda_decode_table(&shares->number_table, shares->numbers,
-                             slot->tables.plan->num_blocks * sizeof *shares->numbers, error);
-  if (status == CJ2K_OK)
-    status = cj2k_cuda_decode_table(&shares->range_table, shares->ranges,
-                                    ranges * sizeof *shares->ranges, error);
-  return status;
+  const Cj2kCudaDevice *device = &slot->backend->device;
+  cudaError_t result = cj2k_cuda_table_set(device, &shares->number_table, shares->numbers,
+                                           slot->tables.plan->num_blocks * sizeof *shares->numbers);
+
+  CJ2K_CUDA_TRY(result, cj2k_cuda_table_set(device, &shares->range_table, shares->ranges,
+                                            ranges * sizeof *shares->ranges));
+  return cj2k_cuda_check(result, "uploading the tables of shares", error);
 }
 
 Cj2kStatus cj2k_cuda_decode_set_shares(Cj2kDecodeSlot *slot, Cj2kError *error)
@@ -88,7 +88,7 @@ Cj2kCudaDecodePart cj2k_cuda_decode_all_shares(const Cj2kDecodeSlot *slot)
 {
   const Cj2kCudaDecodeShares *shares = &slot->shares;
   return (Cj2kCudaDecodePart){.numbers = shares->numbers,
-                              .d_numbers = shares->number_table.data,
+                              .d_numbers = cj2k_cuda_table_data(shares->number_table),
                               .count = slot->tables.plan->num_blocks,
                               .group_ends = shares->group_ends,
                               .num_groups = shares->components ? shares->count
@@ -101,7 +101,8 @@ Cj2kCudaRanges cj2k_cuda_decode_share_ranges(const Cj2kDecodeSlot *slot, uint32_
 {
   size_t first = (size_t)share * slot->shares.num_ranges;
   return (Cj2kCudaRanges){slot->shares.ranges + first,
-                          (const Cj2kCudaRows *)slot->shares.range_table.data + first};
+                          (const Cj2kCudaRows *)cj2k_cuda_table_data(slot->shares.range_table) +
+                              first};
 }
 
 const Cj2kCudaRows *cj2k_cuda_decode_share_planes(const Cj2kDecodeSlot *slot, uint32_t share)
@@ -141,8 +142,8 @@ void cj2k_cuda_decode_shares_free(Cj2kDecodeSlot *slot)
     cj2k_cuda_destroy_stream(shares->streams[k]);
   }
   cj2k_cuda_destroy_event(shares->uploaded);
-  cj2k_cuda_release(&shares->number_table);
-  cj2k_cuda_release(&shares->range_table);
+  cj2k_cuda_table_clear(&shares->number_table);
+  cj2k_cuda_table_clear(&shares->range_table);
   g_free(shares->numbers);
   g_free(shares->ranges);
   g_free(shares->planes);

@@ -81,9 +81,11 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
                                      size_t side_size)
 {
   bool pinned = is_pinned(codestream);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.data, size + side_size + DATA_PAD);
+  cudaError_t result = cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.data,
+                                              size + side_size + DATA_PAD);
   if (!pinned)
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve_more(&slot->upload.h_data, size));
+    CJ2K_CUDA_TRY(result,
+                  cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.h_data, size));
   if (result != cudaSuccess)
     return result;
   if (!pinned)
@@ -257,8 +259,10 @@ Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFr
   if (status != CJ2K_OK)
     return status;
   size_t size = place_parts(&slot->upload.parts, slot, coded, part);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->upload.h_records, size);
-  CJ2K_CUDA_TRY(result, cj2k_cuda_reserve_more(&slot->upload.records, size));
+  cudaError_t result =
+      cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.h_records, size);
+  CJ2K_CUDA_TRY(result,
+                cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.records, size));
   if (result != cudaSuccess)
     return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
   fill_parts(slot, coded, part);
@@ -368,7 +372,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
                            Cj2kCudaDecodeBlocks *frame)
 {
   uint8_t *device = slot->upload.records.data;
-  frame->blocks = slot->tables.blocks.data;
+  frame->blocks = cj2k_cuda_table_data(slot->tables.blocks);
   frame->numbers = part ? (const uint32_t *)(device + slot->upload.parts.numbers) : NULL;
   if (part && part->d_numbers)
     frame->numbers = part->d_numbers;

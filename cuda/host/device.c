@@ -128,39 +128,35 @@ Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *cont
   int first = ordinal < 0 ? 0 : ordinal, last = ordinal < 0 ? count - 1 : ordinal;
   for (device->ordinal = first; device->ordinal <= last; device->ordinal++) {
     result = start(device, context);
-    if (result == cudaSuccess)
+    if (result == cudaSuccess) {
+      device->engine = cj2k_cuda_engine_open(device->context);
       return CJ2K_OK;
+    }
     (void)cudaGetLastError();
   }
   return cj2k_cuda_check(result, "starting the GPU", error);
 }
 
-/* Device memory that is all zeros. The streams of the back end do not wait for the default stream,
- * so the zeros must be there before this returns. */
-static cudaError_t allocate_zeros(void **data, size_t size)
+void cj2k_cuda_device_close(const Cj2kCudaDevice *device)
 {
-  cudaError_t result = cudaMalloc(data, size);
-  if (result != cudaSuccess)
-    return result;
-  result = cudaMemsetAsync(*data, 0, size, cudaStreamPerThread);
-  CJ2K_CUDA_TRY(result, cudaStreamSynchronize(cudaStreamPerThread));
-  if (result != cudaSuccess)
-    cudaFree(*data);
-  return result;
+  cj2k_cuda_engine_close(device->engine);
 }
 
-cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size)
+cudaError_t cj2k_cuda_reserve(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory, size_t size)
 {
-  if (memory->data && size <= memory->size)
+  if (memory->data && size <= memory->room) {
+    memory->size = MAX(memory->size, size);
     return cudaSuccess;
-  cj2k_cuda_release(memory);
+  }
+  if (memory->data)
+    cj2k_cuda_pool_free(memory->pool, memory->host, memory->data, memory->room);
+  memory->pool = &device->engine->pool;
+  memory->size = memory->room = 0;
   size = size ? size : 1;
-  cudaError_t result = memory->host ? cudaHostAlloc(&memory->data, size, cudaHostAllocPortable)
-                                    : allocate_zeros(&memory->data, size);
+  cudaError_t result =
+      cj2k_cuda_pool_take(memory->pool, memory->host, size, &memory->data, &memory->room);
   if (result == cudaSuccess)
     memory->size = size;
-  else
-    memory->data = NULL;
   return result;
 }
 
@@ -172,19 +168,18 @@ cudaError_t cj2k_cuda_send(void *device, const void *host, size_t size)
   return result;
 }
 
-cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size)
+cudaError_t cj2k_cuda_reserve_more(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory,
+                                   size_t size)
 {
-  return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(memory, size + size / 4);
+  return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(device, memory, size + size / 4);
 }
 
 void cj2k_cuda_release(Cj2kCudaMemory *memory)
 {
-  if (memory->data && memory->host)
-    cudaFreeHost(memory->data);
-  else if (memory->data)
-    cudaFree(memory->data);
+  if (memory->data)
+    cj2k_cuda_pool_give(memory->pool, memory->host, memory->data, memory->room);
   memory->data = NULL;
-  memory->size = 0;
+  memory->size = memory->room = 0;
 }
 
 void cj2k_cuda_release_pair(Cj2kCudaPair *pair)
@@ -207,20 +202,24 @@ void cj2k_cuda_destroy_stream(cudaStream_t stream)
 
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size)
 {
-  Cj2kCudaMemory memory = {.host = kind == CJ2K_MEMORY_PINNED};
+  void *data = NULL;
   if (!cj2k_cuda_enter(device))
     return NULL;
-  if (cj2k_cuda_reserve(&memory, size) != cudaSuccess)
+  if (cj2k_cuda_pool_allocate(&device->engine->pool, kind == CJ2K_MEMORY_PINNED, MAX(size, 1),
+                              &data) != cudaSuccess)
     (void)cudaGetLastError();
   cj2k_cuda_leave(device);
-  return memory.data;
+  return data;
 }
 
+/* The application's work may still use it: CUDA waits for that, and frees it. */
 void cj2k_cuda_free(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, void *data)
 {
-  Cj2kCudaMemory memory = {.data = data, .host = kind == CJ2K_MEMORY_PINNED};
   bool entered = cj2k_cuda_enter(device);
-  cj2k_cuda_release(&memory);
+  if (data && kind == CJ2K_MEMORY_PINNED)
+    cudaFreeHost(data);
+  else if (data)
+    cudaFree(data);
   if (entered)
     cj2k_cuda_leave(device);
 }

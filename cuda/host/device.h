@@ -7,6 +7,7 @@
 #define CJ2K_CUDA_HOST_DEVICE_H
 
 #include "common/cj2k.h"
+#include "engine.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -16,7 +17,8 @@ typedef struct {
   CUcontext context;                   /* the caller's, or the device's primary one */
   CUresult (*push)(CUcontext context); /* functions of the driver */
   CUresult (*pop)(CUcontext *context);
-  bool maps_pinned; /* kernels reach memory that was pinned later at the host's address */
+  Cj2kCudaEngine *engine; /* of this context */
+  bool maps_pinned;       /* kernels reach memory that was pinned later at the host's address */
   /* Set after cj2k_cuda_device_open: */
   bool low_latency;   /* the codec's threads may spin */
   bool one_in_flight; /* the codec has one frame in flight */
@@ -29,6 +31,8 @@ Cj2kStatus cj2k_cuda_count(int *number, Cj2kError *error);
  * primary context). CJ2K_ERROR_DEVICE: there is none; *error says why. */
 Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *context,
                                  Cj2kError *error);
+/* Ends the use of a device that was started, whose context is current. */
+void cj2k_cuda_device_close(const Cj2kCudaDevice *device);
 
 /* enter() makes the context current on this thread; leave() restores the one before. Every function
  * of the back end calls both, so that the caller's own work on another GPU is not disturbed. What
@@ -51,8 +55,10 @@ Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *err
  * grows. */
 typedef struct {
   void *data;
-  size_t size;
+  size_t size; /* that was asked for */
   bool host;
+  size_t room;        /* that it has; somewhat more if another codec had it before */
+  Cj2kCudaPool *pool; /* where it goes */
 } Cj2kCudaMemory;
 
 /* An array that exists both on the device and on the host. */
@@ -60,15 +66,18 @@ typedef struct {
   Cj2kCudaMemory device, host;
 } Cj2kCudaPair;
 
-/* New device memory is zero: kernels and copies may read past what was written to an array (the
- * padding of rows, bytes behind the data), and must not find what another process left there. */
-cudaError_t cj2k_cuda_reserve(Cj2kCudaMemory *memory, size_t size);
+/* New memory is zero: kernels and copies may read past what was written to an array (the padding of
+ * rows, bytes behind the data), and must not find what another process or codec left there. Work
+ * may still use memory that is too small: CUDA waits for it before that is freed. */
+cudaError_t cj2k_cuda_reserve(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory, size_t size);
 /* Copies an array to the device; it is there when this returns. cudaMemcpy() may return earlier if
  * the array is in pageable memory, and it copies on the default stream, for which the streams of
  * the back end do not wait: a kernel could find what was there before. */
 cudaError_t cj2k_cuda_send(void *device, const void *host, size_t size);
 /* For arrays whose size differs from frame to frame: grows to a quarter more than is needed. */
-cudaError_t cj2k_cuda_reserve_more(Cj2kCudaMemory *memory, size_t size);
+cudaError_t cj2k_cuda_reserve_more(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory,
+                                   size_t size);
+/* Gives memory back, for other codecs. No work may use it any more. */
 void cj2k_cuda_release(Cj2kCudaMemory *memory);
 void cj2k_cuda_release_pair(Cj2kCudaPair *pair);
 

@@ -17,15 +17,16 @@ static void backend_close(void *data)
   Cj2kCudaEncoder *encoder = data;
   bool entered = cj2k_cuda_enter(&encoder->device);
 
-  cj2k_cuda_release(&encoder->lists.levels);
-  cj2k_cuda_release(&encoder->lists.blocks);
-  cj2k_cuda_release(&encoder->lists.order);
-  cj2k_cuda_release(&encoder->lists.tables);
+  cj2k_cuda_table_clear(&encoder->lists.levels);
+  cj2k_cuda_table_clear(&encoder->lists.blocks);
+  cj2k_cuda_table_clear(&encoder->lists.order);
+  cj2k_cuda_table_clear(&encoder->lists.tables);
   cj2k_cuda_encode_free_packets(encoder);
-  cj2k_cuda_release(&encoder->xyz);
+  cj2k_cuda_table_clear(&encoder->xyz);
   cj2k_cuda_timeline_close(&encoder->timeline);
   cj2k_cuda_destroy_stream(encoder->upload);
   cj2k_cuda_destroy_stream(encoder->gather);
+  cj2k_cuda_device_close(&encoder->device);
   if (entered)
     cj2k_cuda_leave(&encoder->device);
   cj2k_spin_leave();
@@ -123,19 +124,21 @@ cudaError_t cj2k_cuda_encode_wait(const Cj2kEncodeSlot *slot, cudaEvent_t event)
   return cj2k_cuda_wait(&slot->encoder->device, event, !slot->encoder->blocking);
 }
 
-/* Waits for all work of the slot. */
-static void synchronise(Cj2kEncodeSlot *slot)
+/* Waits for all work of the slot. False: nobody knows whether it has ended. */
+static bool synchronise(Cj2kEncodeSlot *slot)
 {
+  bool all = true;
   cudaStream_t streams[] = {slot->encoder->upload,      slot->encoder->gather,
                             slot->latency.coder.stream, slot->latency.copier.stream,
                             slot->place.queue.stream,   slot->queue.stream};
 
   for (guint i = 0; i < G_N_ELEMENTS(streams); i++)
     if (streams[i])
-      cudaStreamSynchronize(streams[i]);
+      all &= cudaStreamSynchronize(streams[i]) == cudaSuccess;
   for (uint32_t k = 0; k < CJ2K_CUDA_ENCODE_SHARES; k++)
     if (slot->components.queues[k].stream)
-      cudaStreamSynchronize(slot->components.queues[k].stream);
+      all &= cudaStreamSynchronize(slot->components.queues[k].stream) == cudaSuccess;
+  return all;
 }
 
 static void slot_free(void *data, Cj2kEncodeSlot *slot)
@@ -145,7 +148,8 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   if (!slot)
     return;
   bool entered = cj2k_cuda_enter(&encoder->device);
-  synchronise(slot);
+  if (!synchronise(slot) || !entered)
+    cj2k_cuda_pool_lose(&encoder->device.engine->pool);
   cj2k_cuda_upload_free(slot);
   cj2k_cuda_transform_free(slot);
   cj2k_cuda_blocks_free(slot);
@@ -219,7 +223,7 @@ static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCuda
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
   if (kind == CJ2K_CUDA_STEP_TRANSFORM) {
     if (slot->unawaited)
-      synchronise(slot);
+      (void)synchronise(slot);
     slot->unawaited = false;
   }
   slot->unawaited |= kind >= CJ2K_CUDA_STEP_CODE;
@@ -235,7 +239,7 @@ static Cj2kStatus end(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const char
   cj2k_cuda_range_end();
   if (slot->status !=
       cudaSuccess) /* the picture is the caller's again: no work may still read it */
-    synchronise(slot);
+    (void)synchronise(slot);
   cj2k_cuda_leave(&encoder->device);
   return cj2k_cuda_check(slot->status, doing, error);
 }
@@ -348,7 +352,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   cj2k_cuda_encode_fetch(slot, result);
   cj2k_cuda_range_end();
   if (slot->status != cudaSuccess) /* as in end() */
-    synchronise(slot);
+    (void)synchronise(slot);
   slot->unawaited = false;
   cj2k_cuda_leave(&encoder->device);
   if (slot->status != cudaSuccess)
@@ -370,7 +374,7 @@ static void finish(void *data, Cj2kEncodeSlot *slot)
 
   if (slot->step != CJ2K_CUDA_STEP_TRANSFORM || !cj2k_cuda_enter(&encoder->device))
     return;
-  synchronise(slot);
+  (void)synchronise(slot);
   slot->step = CJ2K_CUDA_STEP_NONE;
   cj2k_cuda_leave(&encoder->device);
 }

@@ -13,6 +13,7 @@
 #include "device.h"
 #include "graph.h"
 #include "queue.h"
+#include "table.h"
 #include "timeline.h"
 
 #include <glib.h>
@@ -44,23 +45,23 @@ typedef struct {
 
 /* Tables that follow from the plan, on the device. */
 typedef struct {
-  Cj2kCudaMemory levels;          /* Cj2kCudaForwardLevel, all but the top ones */
+  Cj2kCudaTable *levels;          /* Cj2kCudaForwardLevel, all but the top ones */
   GArray *level_comps;            /* uint32_t: the tile-component of each of these levels */
   GArray *groups;                 /* Cj2kCudaLevelGroup, in order of execution */
-  Cj2kCudaMemory blocks;          /* Cj2kCudaEncodeBlock, per block */
-  Cj2kCudaMemory order;           /* uint32_t: numbers of the blocks, by slice */
+  Cj2kCudaTable *blocks;          /* Cj2kCudaEncodeBlock, per block */
+  Cj2kCudaTable *order;           /* uint32_t: numbers of the blocks, by slice */
   uint64_t area;                  /* of all blocks, as in Cj2kCudaEncodeBlock */
   uint32_t max_width, max_height; /* of any block */
   bool many_segments;             /* MQ: codeword segments may end inside a block */
-  Cj2kCudaMemory tables;          /* Cj2kCudaEncodeTables */
+  Cj2kCudaTable *tables;          /* Cj2kCudaEncodeTables */
 } Cj2kCudaEncodeLists;
 
 /* Tables for making packets (encode_packets.c), on the device. */
 typedef struct {
   bool made;                /* false: the host makes packets */
-  Cj2kCudaMemory packets;   /* Cj2kCudaHeaderPacket, per precinct */
-  Cj2kCudaMemory pieces;    /* Cj2kCudaHeaderPiece */
-  Cj2kCudaMemory precincts; /* uint32_t, per block */
+  Cj2kCudaTable *packets;   /* Cj2kCudaHeaderPacket, per precinct */
+  Cj2kCudaTable *pieces;    /* Cj2kCudaHeaderPiece */
+  Cj2kCudaTable *precincts; /* uint32_t, per block */
   uint32_t num_large, num_nodes, num_words, num_pieces;
 } Cj2kCudaPacketLists;
 
@@ -86,7 +87,7 @@ typedef struct {
   Cj2kCudaEncodeLists lists;
   Cj2kCudaPacketLists packets;
   Cj2kCudaSlices slices;
-  Cj2kCudaMemory xyz; /* Cj2kXyzTables; made when first needed, protected by lock */
+  Cj2kCudaTable *xyz; /* Cj2kXyzTables; made when first needed, protected by lock */
 } Cj2kCudaEncoder;
 
 /* Top levels that one launch does together. */
@@ -414,7 +415,9 @@ void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
                           const Cj2kCudaQueue *queue);
 /* Reserves the scratch memory of code(). Returns its bits for each sample. */
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
-/* encode_mq.c: the same place for MQ, if packets may be made. */
+/* encode_mq.c: bytes of the symbols that code() has room for at first. */
+uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot);
+/* The same place for MQ, if packets may be made. */
 Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */

@@ -50,14 +50,6 @@ static void make_tables(Cj2kCudaEncodeTables *tables)
     tables->mel[i] = mel_run(i / CJ2K_CUDA_MEL_ZEROS, i % CJ2K_CUDA_MEL_ZEROS);
 }
 
-static cudaError_t upload(Cj2kCudaMemory *memory, const void *data, size_t size)
-{
-  cudaError_t result = cj2k_cuda_reserve(memory, size);
-
-  CJ2K_CUDA_TRY(result, cj2k_cuda_send(memory->data, data, size));
-  return result;
-}
-
 cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
 {
   const Cj2kPlan *plan = encoder->plan;
@@ -83,10 +75,12 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
     lists->max_height = MAX(lists->max_height, block->height);
     lists->many_segments |= band->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
   }
-  cudaError_t result = upload(&lists->blocks, blocks, (size_t)plan->num_blocks * sizeof *blocks);
+  cudaError_t result = cj2k_cuda_table_set(&encoder->device, &lists->blocks, blocks,
+                                           (size_t)plan->num_blocks * sizeof *blocks);
   g_free(blocks);
   make_tables(&tables);
-  CJ2K_CUDA_TRY(result, upload(&lists->tables, &tables, sizeof tables));
+  CJ2K_CUDA_TRY(result,
+                cj2k_cuda_table_set(&encoder->device, &lists->tables, &tables, sizeof tables));
   return result;
 }
 
@@ -104,9 +98,10 @@ void cj2k_cuda_blocks_init(Cj2kEncodeSlot *slot)
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->done, flags));
   cj2k_cuda_queue_reserve_pair(queue, &stage->quantisers,
                                plan->num_bands * sizeof(Cj2kFrameQuantiser));
-  stage->bytes.host.host = true; /* made when it is first needed */
+  stage->bytes.host.host = stage->coded.host.host = true; /* made when they are first needed */
   cj2k_cuda_queue_reserve(queue, &stage->bytes.device, bytes);
-  cj2k_cuda_queue_reserve_pair(queue, &stage->coded, cj2k_cuda_ht_coded_size(slot));
+  if (slot->encoder->ht)
+    cj2k_cuda_queue_reserve_pair(queue, &stage->coded, cj2k_cuda_ht_coded_size(slot));
 }
 
 void cj2k_cuda_blocks_free(Cj2kEncodeSlot *slot)

@@ -41,8 +41,8 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
   size_t size = encoder->plan->num_bands * sizeof *quantisers;
 
   slot->ht.listed = false;
-  slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = encoder->lists.blocks.data,
-                                        .tables = encoder->lists.tables.data,
+  slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = cj2k_cuda_table_data(encoder->lists.blocks),
+                                        .tables = cj2k_cuda_table_data(encoder->lists.tables),
                                         .coefficients = slot->transform.coefficients.data,
                                         .indices = slot->ht.indices.data,
                                         .quantisers = slot->blocks.quantisers.device.data,
@@ -139,7 +139,8 @@ static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 
   if (is_part)
     part.bytes = slot->blocks.bytes.device.data;
-  part.order = (const uint32_t *)slot->encoder->lists.order.data + slices->first_block[first];
+  part.order = (const uint32_t *)cj2k_cuda_table_data(slot->encoder->lists.order) +
+               slices->first_block[first];
   part.num_blocks = slices->first_block[end] - slices->first_block[first];
   cj2k_cuda_queue_wait(coder, slot->latency.tops_done[end - 1]);
   cj2k_cuda_queue_mark(coder, CJ2K_CUDA_BEGIN);
@@ -173,7 +174,8 @@ static void code_in_slices(Cj2kEncodeSlot *slot)
   if (latency->num_parts) /* the bytes of parts must come before all others */
     cj2k_cuda_queue_wait(queue, latency->part_coded[latency->num_parts - 1]);
   cj2k_cuda_queue_mark(queue, NULL);
-  part.order = (const uint32_t *)slot->encoder->lists.order.data + slices->first_block[end];
+  part.order =
+      (const uint32_t *)cj2k_cuda_table_data(slot->encoder->lists.order) + slices->first_block[end];
   part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[end];
   if (part.num_blocks)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&part, queue->stream));

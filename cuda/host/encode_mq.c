@@ -86,6 +86,11 @@ static Cj2kEncodedBlock *host_blocks(const Cj2kEncodeSlot *slot)
   return records_behind(slot, slot->blocks.coded.host.data);
 }
 
+uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->plan->num_coefficients * FIRST_SYMBOLS + READ_AHEAD;
+}
+
 /* The number of bytes that all blocks together may need. */
 static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
 {
@@ -311,16 +316,17 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint32_t symbol_room = MAX(slot->mq.job.symbol_room, SYMBOL_ROOM);
 
   cj2k_cuda_blocks_begin(slot, job->quantisers, queue);
-  slot->mq.job = (Cj2kCudaMqCode){.contexts = {.blocks = encoder->lists.blocks.data,
-                                               .coefficients = slot->transform.coefficients.data,
-                                               .quantisers = slot->blocks.quantisers.device.data,
-                                               .stride = job->stride,
-                                               .lowest_plane = job->lowest_plane,
-                                               .max_width = encoder->lists.max_width,
-                                               .max_height = encoder->lists.max_height,
-                                               .max_planes = max_planes},
-                                  .alone = !encoder->blocking,
-                                  .symbol_room = symbol_room};
+  slot->mq.job =
+      (Cj2kCudaMqCode){.contexts = {.blocks = cj2k_cuda_table_data(encoder->lists.blocks),
+                                    .coefficients = slot->transform.coefficients.data,
+                                    .quantisers = slot->blocks.quantisers.device.data,
+                                    .stride = job->stride,
+                                    .lowest_plane = job->lowest_plane,
+                                    .max_width = encoder->lists.max_width,
+                                    .max_height = encoder->lists.max_height,
+                                    .max_planes = max_planes},
+                       .alone = !encoder->blocking,
+                       .symbol_room = symbol_room};
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   slot->mq.header_bits = job->header_bits && !job->blocks;
@@ -483,8 +489,8 @@ static void gather_retained(Cj2kEncodeSlot *slot, const uint32_t *lengths)
   if (!cj2k_cuda_queue_ok(queue))
     return;
   uint64_t bytes = place_retained(slot, lengths);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&mq->gathered, bytes));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&slot->blocks.bytes.host, bytes));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &mq->gathered, bytes));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->blocks.bytes.host, bytes));
   Cj2kCudaMqGather gather = {.blocks = mq->job.coded,
                              .retained = mq->retained.device.data,
                              .num_blocks = num_blocks,

@@ -31,17 +31,15 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
   lists->num_words = tables.num_words;
   lists->num_pieces = tables.num_pieces;
   const struct {
-    Cj2kCudaMemory *memory;
+    Cj2kCudaTable **table;
     const void *data;
     size_t size;
   } arrays[] = {{&lists->packets, tables.packets, plan->num_precincts * sizeof *tables.packets},
                 {&lists->pieces, tables.pieces, tables.num_pieces * sizeof *tables.pieces},
                 {&lists->precincts, tables.precincts, plan->num_blocks * sizeof *tables.precincts}};
-  for (guint i = 0; i < G_N_ELEMENTS(arrays); i++) {
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(arrays[i].memory, MAX(arrays[i].size, 1)));
-    if (arrays[i].size)
-      CJ2K_CUDA_TRY(result, cj2k_cuda_send(arrays[i].memory->data, arrays[i].data, arrays[i].size));
-  }
+  for (guint i = 0; i < G_N_ELEMENTS(arrays); i++)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_table_set(&encoder->device, arrays[i].table, arrays[i].data,
+                                              arrays[i].size));
   lists->made = result == cudaSuccess;
   cj2k_cuda_header_tables_clear(&tables);
   return result;
@@ -49,9 +47,9 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
 
 void cj2k_cuda_encode_free_packets(Cj2kCudaEncoder *encoder)
 {
-  cj2k_cuda_release(&encoder->packets.packets);
-  cj2k_cuda_release(&encoder->packets.pieces);
-  cj2k_cuda_release(&encoder->packets.precincts);
+  cj2k_cuda_table_clear(&encoder->packets.packets);
+  cj2k_cuda_table_clear(&encoder->packets.pieces);
+  cj2k_cuda_table_clear(&encoder->packets.precincts);
 }
 
 void cj2k_cuda_packets_init(Cj2kEncodeSlot *slot)
@@ -168,7 +166,7 @@ static void make_headers(Cj2kEncodeSlot *slot, const Cj2kEncodedBlock *blocks,
 {
   const Cj2kCudaPacketLists *lists = &slot->encoder->packets;
   const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
-  const Cj2kCudaHeaders headers = {.packets = lists->packets.data,
+  const Cj2kCudaHeaders headers = {.packets = cj2k_cuda_table_data(lists->packets),
                                    .num_packets = slot->encoder->plan->num_precincts,
                                    .num_large = lists->num_large,
                                    .blocks = blocks,
@@ -208,11 +206,11 @@ static void put_packets(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
   const Cj2kCudaPacketLists *lists = &slot->encoder->packets;
   const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
   const Cj2kCudaPlacePackets place = {.blocks = slot->place.coded.coded,
-                                      .precincts = lists->precincts.data,
+                                      .precincts = cj2k_cuda_table_data(lists->precincts),
                                       .starts = arrays->starts,
                                       .num_blocks = slot->encoder->plan->num_blocks,
                                       .num_pieces = lists->num_pieces,
-                                      .pieces = lists->pieces.data,
+                                      .pieces = cj2k_cuda_table_data(lists->pieces),
                                       .sizes = device_sizes(slot),
                                       .places = arrays->places,
                                       .end = arrays->end,

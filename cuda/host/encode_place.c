@@ -72,8 +72,8 @@ static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, const Cj
   size_t size = job->num_runs * sizeof *job->runs;
 
   stage->runs.host = true;
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&stage->runs, size));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(&stage->codestream, job->size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->runs, size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->codestream, job->size));
   if (size && cj2k_cuda_queue_ok(queue))
     memcpy(stage->runs.data, job->runs, size);
 }

@@ -96,8 +96,8 @@ cudaError_t cj2k_cuda_encode_list_slices(Cj2kCudaEncoder *encoder)
   uint32_t *order = g_new(uint32_t, (size_t)n + 1);
   for (uint32_t b = 0; b < n; b++)
     order[next[slice_of(encoder, b)]++] = b;
-  cudaError_t result = cj2k_cuda_reserve(&encoder->lists.order, n * sizeof *order);
-  CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->lists.order.data, order, n * sizeof *order));
+  cudaError_t result =
+      cj2k_cuda_table_set(&encoder->device, &encoder->lists.order, order, n * sizeof *order);
   g_free(order);
   return result;
 }

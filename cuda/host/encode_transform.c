@@ -76,10 +76,8 @@ cudaError_t cj2k_cuda_encode_list_levels(Cj2kCudaEncoder *encoder)
   for (uint32_t depth = 1; depth < CJ2K_MAX_LEVELS; depth++)
     for (int reversible = 0; reversible < 2; reversible++)
       list_depth(encoder, levels, depth, reversible);
-  size_t size = levels->len * sizeof(Cj2kCudaForwardLevel);
-  cudaError_t result = cj2k_cuda_reserve(&encoder->lists.levels, size);
-  if (size)
-    CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->lists.levels.data, levels->data, size));
+  cudaError_t result = cj2k_cuda_table_set(&encoder->device, &encoder->lists.levels, levels->data,
+                                           levels->len * sizeof(Cj2kCudaForwardLevel));
   g_array_unref(levels);
   return result;
 }
@@ -209,14 +207,12 @@ static cudaError_t reserve_xyz(Cj2kCudaEncoder *encoder, const Cj2kTransformJob 
   cudaError_t result = cudaSuccess;
 
   g_mutex_lock(&encoder->lock);
-  if (!encoder->xyz.data) {
+  if (!encoder->xyz) {
     Cj2kXyzTables *tables = g_new0(Cj2kXyzTables, 1);
     cj2k_xyz_tables_init(tables, MIN(job->layout->samples[0].depth, CJ2K_XYZ_MAX_DEPTH),
                          job->xyz_transfer, job->xyz_primaries);
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&encoder->xyz, sizeof *tables));
-    CJ2K_CUDA_TRY(result, cj2k_cuda_send(encoder->xyz.data, tables, sizeof *tables));
-    if (result != cudaSuccess)
-      cj2k_cuda_release(&encoder->xyz); /* the next frame tries again */
+    /* After an error the next frame tries again. */
+    result = cj2k_cuda_table_set(&encoder->device, &encoder->xyz, tables, sizeof *tables);
     g_free(tables);
   }
   g_mutex_unlock(&encoder->lock);
@@ -282,7 +278,7 @@ void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *j
   launch.first = g_array_index(stage->top_list, Cj2kCudaTop, run.first);
   launch.count = run.count;
   launch.planes = stage->planes.device.data;
-  launch.xyz = job->rgb_to_xyz ? slot->encoder->xyz.data : NULL;
+  launch.xyz = job->rgb_to_xyz ? cj2k_cuda_table_data(slot->encoder->xyz) : NULL;
   launch.first_pair = run.first_pair;
   launch.end_pair = run.end_pair;
   CJ2K_CUDA_DO(queue, group->no_levels ? cj2k_cuda_unpack(&launch, &arrays, queue->stream)
@@ -292,7 +288,7 @@ void cj2k_cuda_launch_tops(const Cj2kEncodeSlot *slot, const Cj2kTransformJob *j
 void cj2k_cuda_launch_levels(const Cj2kEncodeSlot *slot, const Cj2kCudaLevelGroup *group,
                              Cj2kCudaLevelRun run, const Cj2kCudaQueue *queue)
 {
-  const Cj2kCudaForwardLevel *levels = slot->encoder->lists.levels.data;
+  const Cj2kCudaForwardLevel *levels = cj2k_cuda_table_data(slot->encoder->lists.levels);
   Cj2kCudaCoefficients arrays = {slot->transform.coefficients.data, slot->transform.lowpass};
   Cj2kCudaLevels launch = {.levels = levels + run.first,
                            .count = run.count,
@@ -439,11 +435,15 @@ static Cj2kCudaMemory *room_of(Cj2kEncodeSlot *slot)
 uint8_t *cj2k_cuda_transform_reserve(Cj2kEncodeSlot *slot, uint64_t size)
 {
   uint64_t lowpass = (slot->encoder->plan->num_lowpass * 4 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  uint64_t all = lowpass + size;
   Cj2kCudaMemory *room = room_of(slot);
 
-  if (room->data && lowpass + size > room->size) /* an earlier step may still use it */
+  /* At once as much as code() needs, which else would have to free it and allocate more. */
+  if (room == &slot->mq.symbols)
+    all = MAX(all, cj2k_cuda_mq_first_symbols(slot));
+  if (room->data && all > room->size) /* an earlier step may still use it */
     CJ2K_CUDA_DO(&slot->queue, cudaStreamSynchronize(slot->queue.stream));
-  cj2k_cuda_queue_reserve(&slot->queue, room, lowpass + size);
+  cj2k_cuda_queue_reserve(&slot->queue, room, all);
   slot->transform.lowpass = room->data;
   return cj2k_cuda_queue_ok(&slot->queue) ? (uint8_t *)room->data + lowpass : NULL;
 }

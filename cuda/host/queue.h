@@ -57,7 +57,7 @@ static inline void cj2k_cuda_queue_download(const Cj2kCudaQueue *queue, const Cj
 static inline void cj2k_cuda_queue_reserve(const Cj2kCudaQueue *queue, Cj2kCudaMemory *memory,
                                            size_t size)
 {
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(memory, size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(queue->device, memory, size));
 }
 
 /* Reserves memory for both sides of a pair. */
@@ -65,8 +65,8 @@ static inline void cj2k_cuda_queue_reserve_pair(const Cj2kCudaQueue *queue, Cj2k
                                                 size_t size)
 {
   pair->host.host = true;
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(&pair->device, size));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(&pair->host, size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(queue->device, &pair->device, size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve(queue->device, &pair->host, size));
 }
 
 #endif

@@ -272,26 +272,29 @@ REPLACED(cudaGetLastError, (void))
 
 /* ------------------------------------------------------------------ functions of the driver --- */
 
+/* Written by each codec that is opened, always the same. */
 static CUresult (*real_push)(CUcontext), (*real_pop)(CUcontext *),
     (*real_retain)(CUcontext *, CUdevice);
 
 static CUresult push(CUcontext context)
 {
-  return fails("cuCtxPushCurrent", HANDLES_CONTEXT) ? CUDA_ERROR_INVALID_CONTEXT
-                                                    : real_push(context);
+  return fails("cuCtxPushCurrent", HANDLES_CONTEXT)
+             ? CUDA_ERROR_INVALID_CONTEXT
+             : __atomic_load_n(&real_push, __ATOMIC_ACQUIRE)(context);
 }
 
 /* Restores the caller's context in any case, on which tests rely as well. */
 static CUresult pop(CUcontext *context)
 {
-  CUresult result = real_pop(context);
+  CUresult result = __atomic_load_n(&real_pop, __ATOMIC_ACQUIRE)(context);
   return fails("cuCtxPopCurrent", HANDLES_CONTEXT) ? CUDA_ERROR_INVALID_CONTEXT : result;
 }
 
 static CUresult retain(CUcontext *context, CUdevice device)
 {
-  return fails("cuDevicePrimaryCtxRetain", HANDLES_CONTEXT) ? CUDA_ERROR_DEVICE_UNAVAILABLE
-                                                            : real_retain(context, device);
+  return fails("cuDevicePrimaryCtxRetain", HANDLES_CONTEXT)
+             ? CUDA_ERROR_DEVICE_UNAVAILABLE
+             : __atomic_load_n(&real_retain, __ATOMIC_ACQUIRE)(context, device);
 }
 
 /* The library gets functions of the driver here, and calls them by their addresses. */
@@ -310,7 +313,7 @@ REPLACED(cudaGetDriverEntryPointByVersion,
   cudaError_t result = __real_cudaGetDriverEntryPointByVersion(name, function, version, flags, how);
   for (guint i = 0; i < G_N_ELEMENTS(replaced) && result == cudaSuccess; i++)
     if (strcmp(name, replaced[i].name) == 0) {
-      memcpy(replaced[i].real, function, sizeof *function);
+      __atomic_store_n((void **)replaced[i].real, *function, __ATOMIC_RELEASE);
       *function = replaced[i].replacement;
     }
   return result;

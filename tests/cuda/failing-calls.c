@@ -6,7 +6,8 @@
  *
  * Linked with the CUDA runtime it needs a GPU and skips without. Linked with pretend-runtime.c it
  * needs none, and tests the host side alone. --share N: only each Nth call fails in each way; with
- * 5 each call fails in one way. --only TEXT: cases with this text in their names. Prints TAP.
+ * 5 each call fails in one way. --only TEXT: cases with this text in their names. --beside 1:
+ * another codec is open, so that codecs get memory that others have left. Prints TAP.
  */
 #include "call-faults.h"
 #include "common/backend.h"
@@ -115,6 +116,7 @@ typedef struct {
 
 static uint32_t num_tests;
 static bool any_failed;
+static bool beside;         /* codecs live beside another one */
 static char hang_text[200]; /* what is said if the current codec does not end */
 
 /* --------------------------------------------------------------------------- what is wrong --- */
@@ -374,10 +376,29 @@ static void decode(Life *life)
 
 /* ------------------------------------------------------------------------------------ tests --- */
 
+static void run(Life *life)
+{
+  life->what->decodes ? decode(life) : encode(life);
+}
+
+/* Opens a codec beside which others live, and lets one live and leave its memory to the next. */
+static Cj2kEncoder *open_beside(Life *life)
+{
+  Cj2kError error = {0};
+  Cj2kEncoder *encoder =
+      cj2k_encoder_open(&life->params, &life->picture->image, &life->picture->layout, &error);
+  if (!encoder)
+    wrong(life, error.text);
+  life->fault = NULL;
+  run(life);
+  return encoder;
+}
+
 /* Runs one codec with a fault at this call (NULL: none); false: the call is not reached. */
 static bool live(Life *life, const Fault *fault, uint32_t number, const char **name)
 {
   int alive = call_faults_alive(), blind = call_faults_blind_launches();
+  Cj2kEncoder *other = beside ? open_beside(life) : NULL;
   life->failed = 0;
   life->ends = false;
   life->fault = fault;
@@ -386,9 +407,10 @@ static bool live(Life *life, const Fault *fault, uint32_t number, const char **n
   g_snprintf(hang_text, sizeof hang_text, "Bail out! %s does not end after call %u: %s\n",
              life->what->name, number, fault ? fault->name : "no fault");
   alarm(HANG_AFTER);
-  life->what->decodes ? decode(life) : encode(life);
+  run(life);
   alarm(0);
   *name = fault ? call_faults_disarm() : NULL;
+  cj2k_encoder_close(other);
   if (call_faults_alive() != alive)
     wrong(life, "memory, a stream or an event is left");
   if (call_faults_blind_launches() != blind)
@@ -525,6 +547,8 @@ int main(int argc, char **argv)
       share = atoi(argv[i + 1]);
     else if (strcmp(argv[i], "--only") == 0)
       only = argv[i + 1];
+    else if (strcmp(argv[i], "--beside") == 0)
+      beside = atoi(argv[i + 1]) != 0;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (cudaGetDeviceCount(&count) != cudaSuccess || !count) {

@@ -179,7 +179,7 @@ static void check_mq_launch(const Cj2kCudaDecodeBlocks *frame)
  * all slices but the first are decoded at any time until the second slice is made: their workspace
  * is overwritten again with every launch behind it.
  */
-static struct {
+static __thread struct {
   uint32_t *quads;
   size_t count;
 } beside;

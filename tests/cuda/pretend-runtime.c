@@ -165,8 +165,10 @@ static CUresult pop(CUcontext *context)
 
 static CUresult retain(CUcontext *context, CUdevice device)
 {
+  static char primary; /* there is one device */
+
   (void)device;
-  *context = (CUcontext)context;
+  *context = (CUcontext)(void *)&primary;
   return CUDA_SUCCESS;
 }
 
@@ -204,6 +206,7 @@ const char *cudaGetErrorString(cudaError_t error)
 static GTree *allocations;
 static GMutex allocations_lock;
 static size_t device_bytes; /* of device memory */
+static size_t memory_calls; /* that made or freed memory */
 
 static gint compare_addresses(gconstpointer a, gconstpointer b)
 {
@@ -216,6 +219,7 @@ static cudaError_t note(void *memory, size_t size, bool on_device)
     return cudaErrorMemoryAllocation;
   g_mutex_lock(&allocations_lock);
   device_bytes += on_device ? size : 0;
+  memory_calls++;
   if (!allocations)
     allocations = g_tree_new(compare_addresses);
   g_tree_insert(allocations, memory, GSIZE_TO_POINTER(size));
@@ -228,6 +232,7 @@ static cudaError_t forget(void *memory, bool on_device)
   if (!memory)
     return cudaSuccess;
   g_mutex_lock(&allocations_lock);
+  memory_calls++;
   if (allocations && on_device)
     device_bytes -= GPOINTER_TO_SIZE(g_tree_lookup(allocations, memory));
   bool was = allocations && g_tree_remove(allocations, memory);
@@ -246,6 +251,14 @@ size_t cj2k_pretend_device_bytes(void)
   size_t bytes = device_bytes;
   g_mutex_unlock(&allocations_lock);
   return bytes;
+}
+
+size_t cj2k_pretend_memory_calls(void)
+{
+  g_mutex_lock(&allocations_lock);
+  size_t number = memory_calls;
+  g_mutex_unlock(&allocations_lock);
+  return number;
 }
 
 #define LARGE 1000000
@@ -291,10 +304,31 @@ static Around allocation_around(const void *memory)
   return around;
 }
 
+/* Ordinary memory that is pinned. It must be whole pages, be pinned once, and be made ordinary
+ * again before it is freed, which is not seen here but where other memory gets its address. */
+static GHashTable *pinned; /* address to size */
+static GMutex pinned_lock;
+
+static bool is_pinned(const void *memory, size_t size)
+{
+  uintptr_t at = (uintptr_t)memory;
+  GHashTableIter iter;
+  gpointer begin, bytes;
+  bool found = false;
+  g_mutex_lock(&pinned_lock);
+  if (pinned) {
+    g_hash_table_iter_init(&iter, pinned);
+    while (!found && g_hash_table_iter_next(&iter, &begin, &bytes))
+      found = at >= (uintptr_t)begin && at + size <= (uintptr_t)begin + GPOINTER_TO_SIZE(bytes);
+  }
+  g_mutex_unlock(&pinned_lock);
+  return found;
+}
+
 bool cj2k_pretend_holds(const void *memory, size_t size)
 {
   Around around = allocation_around(memory);
-  return around.begin && size <= around.end - around.at;
+  return (around.begin && size <= around.end - around.at) || is_pinned(memory, size);
 }
 
 /* May a copy use it? Memory of others is not known, so only what begins in an allocation is. */
@@ -330,11 +364,6 @@ cudaError_t cudaFreeHost(void *memory)
 {
   return forget(memory, false);
 }
-
-/* Ordinary memory that is pinned. It must be whole pages, be pinned once, and be made ordinary
- * again before it is freed, which is not seen here but where other memory gets its address. */
-static GHashTable *pinned; /* address to size */
-static GMutex pinned_lock;
 
 cudaError_t cudaHostRegister(void *memory, size_t size, unsigned flags)
 {

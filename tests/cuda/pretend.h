@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Are all bytes from `memory` on in one allocation of device memory or pinned memory? Of none it is
- * enough that it is in one, or at its end. */
+/* Are all bytes from `memory` on in one allocation of device memory, or in pinned memory? Of none
+ * it is enough that it is in one, or at its end. */
 bool cj2k_pretend_holds(const void *memory, size_t size);
 
 /* The bytes of all allocations of device memory. */
 size_t cj2k_pretend_device_bytes(void);
+/* How often device memory and pinned memory were allocated or freed so far. */
+size_t cj2k_pretend_memory_calls(void);
 /* Prints the sizes of all allocations of a megabyte and more, pinned memory among them. */
 void cj2k_pretend_list(void);
 
