@@ -201,6 +201,8 @@ tap test-steady 120 "$build/tests/test-steady" --tap -p /steady/counting -p /ste
 share=5
 [ -n "$quick" ] && share=41
 tap failing-calls 600 "$build/tests/failing-calls" --share $share
+[ -n "$quick" ] && share=101
+tap "failing-calls beside another codec" 600 "$build/tests/failing-calls" --share $share --beside 1
 damages=20
 [ -n "$quick" ] && damages=4
 tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
