@@ -334,20 +334,37 @@ static void wait_for_threads(uint32_t most)
     g_usleep(20000);
 }
 
+/* Bytes by which visits may add to what is allocated, and the number of periods of visits in one of
+ * which they must keep to it: a CUDA driver allocates more until as many streams as possible have
+ * met, whereas a leak grows in each period. */
+#define SLACK   65536
+#define PERIODS 6
+
+static bool ceases_to_grow(uint32_t rounds)
+{
+  for (uint32_t i = 0; i < PERIODS; i++) {
+    size_t before = allocated();
+    visits(rounds);
+    size_t after = allocated();
+    g_test_message("bytes %zu, then %zu", before, after);
+    if (after <= before + SLACK)
+      return true;
+  }
+  return false;
+}
+
 static void test_come_and_go(void)
 {
   const bool many = g_getenv("CJ2K_TESTS_LONG") != NULL;
 
   visits(2); /* what a process has once is there afterwards */
   uint32_t threads = count_entries("/proc/self/task"), files = count_entries("/proc/self/fd");
-  size_t bytes = allocated();
-  visits(many ? 400 : 10);
+  g_assert_true(ceases_to_grow(many ? 400 : 10));
   wait_for_threads(threads);
-  g_test_message("threads %u, files %u, bytes %zu, then %u, %u, %zu", threads, files, bytes,
-                 count_entries("/proc/self/task"), count_entries("/proc/self/fd"), allocated());
+  g_test_message("threads %u, files %u, then %u, %u", threads, files,
+                 count_entries("/proc/self/task"), count_entries("/proc/self/fd"));
   g_assert_cmpuint(count_entries("/proc/self/task"), <=, threads);
   g_assert_cmpuint(count_entries("/proc/self/fd"), <=, files);
-  g_assert_cmpuint(allocated(), <=, bytes + 65536);
 }
 
 static void make_films(void)
