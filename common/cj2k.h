@@ -236,7 +236,8 @@ typedef enum {
  * Called for each operation of a stream of the GPU, with its begin and end in milliseconds since
  * the encoder or decoder was opened. `stage` names the operation: "upload", "download", "copy" or a
  * group of kernels. The time of a copy may include waiting for the bus. Calls come from any thread,
- * from several at once, and before the frame is received.
+ * from several at once, and before the frame is received. Other codecs use these threads as well:
+ * what the function changes of the thread, such as the current device, it must restore.
  */
 typedef void (*Cj2kTrace)(void *user, uint32_t stream, const char *stage, double begin_ms,
                           double end_ms);
@@ -332,7 +333,8 @@ typedef struct {
   uint64_t
       max_memory; /**< bytes one frame may need; 0: the larger of 768 MiB and 256 times the input,
                      and at most 32768 resolutions of tile-components plus 8 for each byte */
-  void *cuda_context;      /**< CUcontext to work in, NULL: the primary context of cuda_device */
+  void *cuda_context;      /**< CUcontext to work in, which must be there until all codecs that have
+                              it are closed; NULL: the primary context of cuda_device */
   Cj2kTrace trace;         /**< NULL: no operation is timed; the CPU back end never calls it */
   void *trace_user;        /**< first argument of trace */
   Cj2kConcealKind conceal; /**< what is done about missing packets */
@@ -632,7 +634,8 @@ typedef enum {
  * with a call whose `data` is NULL, and `last` true. All slices of another one together are the
  * data of the Cj2kPacket. A slice is coded when the one before has left; with CUDA those of MQ
  * whose rows are there together; with several GPUs the whole frame before the first. The function
- * must not call the encoder.
+ * must not call the encoder, and must restore what it changes of its thread, which other codecs use
+ * as well.
  */
 typedef void (*Cj2kSliceReady)(void *slice_user, void *user, const uint8_t *data, size_t size,
                                bool last);

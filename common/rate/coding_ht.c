@@ -145,8 +145,9 @@ static Cj2kStatus code_ahead(Cj2kRateFrame *frame)
 
   if (!code_in_place(frame))
     return CJ2K_OK;
-  frame->ht.ahead = true;
-  return cj2k_coder_begin_place(&frame->coder, &again, frame->error);
+  Cj2kStatus status = cj2k_coder_begin_place(&frame->coder, &again, frame->error);
+  frame->ht.ahead = status == CJ2K_OK;
+  return status;
 }
 
 static Cj2kStatus lay_out_described(void *ctx, const Cj2kSelection *selection,

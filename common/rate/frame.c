@@ -136,7 +136,7 @@ void cj2k_rate_begin(Cj2kRateFrame *frame)
   bool visible = frame->target.weights == CJ2K_VISUAL_CSF;
 
   frame->limited = false;
-  frame->ht.all_coded = false;
+  frame->ht.all_coded = frame->ht.ahead = false;
   frame->pace = 0;
   frame->layout.expected = (Cj2kExpectedSize){0};
   frame->outcome = (Cj2kOutcome){0};

@@ -14,6 +14,8 @@ static void backend_close(void *data)
 {
   Cj2kCudaDecoder *backend = data;
   bool entered = cj2k_cuda_enter(&backend->device);
+  if (!entered)
+    cj2k_cuda_pool_lose(&backend->device.engine->pool);
   cj2k_cuda_timeline_close(&backend->timeline);
   cj2k_cuda_destroy_stream(backend->upload);
   cj2k_cuda_device_close(&backend->device);

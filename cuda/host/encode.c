@@ -17,6 +17,8 @@ static void backend_close(void *data)
   Cj2kCudaEncoder *encoder = data;
   bool entered = cj2k_cuda_enter(&encoder->device);
 
+  if (!entered)
+    cj2k_cuda_pool_lose(&encoder->device.engine->pool);
   cj2k_cuda_table_clear(&encoder->lists.levels);
   cj2k_cuda_table_clear(&encoder->lists.blocks);
   cj2k_cuda_table_clear(&encoder->lists.order);

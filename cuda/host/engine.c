@@ -4,11 +4,13 @@
 static GMutex engines_lock; /* of the list; nothing is called with it held */
 static GPtrArray *engines;  /* NULL: there are none */
 
+/* Not one whose context was lost: codecs may still have it when the application makes another
+ * context, which may have the same handle. */
 static Cj2kCudaEngine *find_engine(CUcontext context)
 {
   for (guint i = 0; engines && i < engines->len; i++) {
     Cj2kCudaEngine *engine = g_ptr_array_index(engines, i);
-    if (engine->context == context)
+    if (engine->context == context && !cj2k_cuda_pool_is_lost(&engine->pool))
       return engine;
   }
   return NULL;

@@ -38,6 +38,11 @@ static GArray *new_blocks(void)
   return g_array_new(FALSE, FALSE, sizeof(Block));
 }
 
+bool cj2k_cuda_pool_is_lost(const Cj2kCudaPool *pool)
+{
+  return g_atomic_int_get(&pool->lost);
+}
+
 /* ------------------------------------------------------------------------ with the lock held ---
  */
 
@@ -53,7 +58,7 @@ static bool is_too_much(const Cj2kCudaPool *pool, const Block *block, gint64 now
 {
   const Cj2kCudaPoolSums *sums = &pool->sums[block->host];
 
-  return pool->lost || now - block->since > IDLE_US || sums->idle > sums->used ||
+  return cj2k_cuda_pool_is_lost(pool) || now - block->since > IDLE_US || sums->idle > sums->used ||
          sums->used + sums->idle > sums->most;
 }
 
@@ -221,9 +226,7 @@ void cj2k_cuda_pool_free(Cj2kCudaPool *pool, bool host, void *data, size_t room)
 
 void cj2k_cuda_pool_lose(Cj2kCudaPool *pool)
 {
-  g_mutex_lock(&pool->lock);
-  pool->lost = true;
-  g_mutex_unlock(&pool->lock);
+  g_atomic_int_set(&pool->lost, true);
   (void)empty(pool);
 }
 

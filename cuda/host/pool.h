@@ -25,7 +25,7 @@ typedef struct {
   GMutex lock;              /* of all that follows; no CUDA call is made with it held */
   GArray *blocks;           /* of idle memory; the one that was given back first comes first */
   Cj2kCudaPoolSums sums[2]; /* on the device, on the host */
-  bool lost;                /* nothing is kept any more */
+  gint lost;                /* atomic: nothing is kept any more */
 } Cj2kCudaPool;
 
 void cj2k_cuda_pool_init(Cj2kCudaPool *pool);
@@ -48,5 +48,6 @@ cudaError_t cj2k_cuda_pool_allocate(Cj2kCudaPool *pool, bool host, size_t size, 
 /* The GPU may have gone, or work that uses memory may never end: what is kept is freed, and so is
  * all that comes, which a codec must not find in its place later. */
 void cj2k_cuda_pool_lose(Cj2kCudaPool *pool);
+bool cj2k_cuda_pool_is_lost(const Cj2kCudaPool *pool);
 
 #endif

@@ -189,6 +189,21 @@ static void test_lost(gconstpointer data)
   end(&scene);
 }
 
+/* A context that was lost has codecs left when there is another one with the same handle. */
+static void test_lost_context(void)
+{
+  Cj2kCudaEngine *lost = cj2k_cuda_engine_open(CONTEXT);
+
+  cj2k_cuda_pool_lose(&lost->pool);
+  Cj2kCudaEngine *next = cj2k_cuda_engine_open(CONTEXT);
+  g_assert_true(next != lost && cj2k_cuda_engine_open(CONTEXT) == next);
+  cj2k_cuda_engine_close(lost);
+  cj2k_cuda_engine_close(next);
+  g_assert_true(cj2k_cuda_engine_open(CONTEXT) == next);
+  cj2k_cuda_engine_close(next);
+  cj2k_cuda_engine_close(next);
+}
+
 /* A context has one engine while codecs have it, and others have theirs. */
 static void test_contexts(void)
 {
@@ -531,6 +546,7 @@ int main(int argc, char **argv)
   g_test_add_data_func("/pool/lost/device", GINT_TO_POINTER(false), test_lost);
   g_test_add_data_func("/pool/lost/host", GINT_TO_POINTER(true), test_lost);
   g_test_add_func("/engine/contexts", test_contexts);
+  g_test_add_func("/engine/lost", test_lost_context);
   g_test_add_func("/tables/shared", test_tables);
   g_test_add_func("/tables/fail", test_table_fails);
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
