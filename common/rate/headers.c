@@ -73,7 +73,7 @@ static uint32_t rise(uint8_t *nodes, uint32_t width, uint32_t height)
   for (uint32_t y = 0; y < height; y += 2)
     for (uint32_t x = 0; x < width; x += 2) {
       const uint8_t *at = nodes + (size_t)y * width + x;
-      uint8_t children[4], count = 0, parent = LEFT_OUT;
+      uint8_t children[4] = {0}, count = 0, parent = LEFT_OUT;
       for (uint32_t k = 0; k < 4; k++)
         if (x + (k & 1) < width && y + (k >> 1) < height)
           children[count++] = at[(k >> 1) * width + (k & 1)];
