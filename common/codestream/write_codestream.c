@@ -390,11 +390,17 @@ static void place(Cj2kCodestreamWriter *writer)
   writer->total = offset + EOC_SIZE;
 }
 
-uint64_t cj2k_codestream_main_header_size(Cj2kCodestreamWriter *writer,
-                                          const Cj2kQuantisation *quantisation)
+/* Writes the main header without TLM. */
+static void write_main_header(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation)
 {
   writer->main_header.size = 0;
   cj2k_write_main_header(&writer->main_header, writer->plan->header, quantisation, writer->comment);
+}
+
+uint64_t cj2k_codestream_main_header_size(Cj2kCodestreamWriter *writer,
+                                          const Cj2kQuantisation *quantisation)
+{
+  write_main_header(writer, quantisation);
   return writer->main_header.size;
 }
 
@@ -406,7 +412,7 @@ static Cj2kStatus lay_out(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *
   memset(writer->components, 0,
          (size_t)writer->plan->num_components * writer->num_resolutions *
              sizeof writer->components[0]);
-  (void)cj2k_codestream_main_header_size(writer, quantisation);
+  write_main_header(writer, quantisation);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
     Cj2kStatus status = layout_tile_part(writer, &writer->tile_parts[t], error);
     if (status != CJ2K_OK)
@@ -444,7 +450,7 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
     return false;
   if (!writer->steps)
     writer->steps = g_new(Cj2kPacketStep, writer->num_packets + 1);
-  (void)cj2k_codestream_main_header_size(writer, quantisation);
+  write_main_header(writer, quantisation);
   if (writer->tlm)
     write_tlm(writer);
   uint32_t before = (uint32_t)writer->main_header.size;

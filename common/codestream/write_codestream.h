@@ -50,9 +50,10 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
  * Where packets go can be found by whoever has the blocks and makes the packet headers of the only
  * layer: they follow each other as list_steps() says. The host then gets their sizes, lays out
  * the same with layout_sizes(), and writes with write_headers() what is outside of both.
+ *
+ * list_steps(): the steps are valid until the next layout or list. false: what is between
+ * packets depends on their sizes (PLT), or there is more than a layer.
  */
-/* The steps are valid until the next layout or list. false: what is between packets depends on
- * their sizes (PLT), or there is more than a layer. */
 bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
                                 Cj2kPacketSteps *steps);
 /* `sizes`: by precinct. *as_listed: no tile-part has a comment that keeps 0xFFD9 out of lengths, so

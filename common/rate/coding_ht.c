@@ -90,9 +90,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
 
 Cj2kStatus cj2k_ht_finish_layout(Cj2kRateFrame *frame)
 {
-  bool made = frame->layout.expected.left || !frame->layout.sized || cj2k_leave_sized(frame);
-
-  return made ? CJ2K_OK : lay_out_all(frame);
+  return cj2k_leave_finish(frame) ? CJ2K_OK : lay_out_all(frame);
 }
 
 /* --- chosen planes --- */

@@ -404,7 +404,7 @@ static Cj2kStatus finish_layout(Mq *mq)
   Cj2kRateFrame *frame = mq->frame;
   bool fits;
 
-  if (frame->layout.expected.left || !frame->layout.sized || cj2k_leave_sized(frame))
+  if (cj2k_leave_finish(frame))
     return CJ2K_OK;
   frame->may_leave = false;
   Cj2kStatus status = code_passes(mq, 0);

@@ -12,12 +12,14 @@ bool cj2k_can_leave(const Cj2kRateFrame *frame)
   return frame->coder.makes_packets && cj2k_may_leave(frame);
 }
 
-bool cj2k_leave_sized(Cj2kRateFrame *frame)
+bool cj2k_leave_finish(Cj2kRateFrame *frame)
 {
   const Cj2kFrameLayout *layout = &frame->layout;
   uint64_t total = layout->size.total;
-  bool left = layout->sized && layout->as_listed && cj2k_can_leave(frame);
 
+  if (layout->expected.left || !layout->sized)
+    return true;
+  bool left = layout->as_listed && cj2k_can_leave(frame);
   frame->layout.expected = (Cj2kExpectedSize){.left = left, .least = total, .most = total};
   return left;
 }

@@ -9,8 +9,9 @@
 bool cj2k_may_leave(const Cj2kRateFrame *frame);
 /* The same, and the back end can make packets of the blocks that it has coded last. */
 bool cj2k_can_leave(const Cj2kRateFrame *frame);
-/* Leaves the packets to the back end if the last layout was from its sizes, so that the
- * codestream's size is known. false: the host has to make them. */
-bool cj2k_leave_sized(Cj2kRateFrame *frame);
+/* Ends the decision: leaves the packets to the back end if the last layout was from its sizes, so
+ * that the codestream's size is known. false: it cannot make them, and the host has no layout of
+ * its own yet. */
+bool cj2k_leave_finish(Cj2kRateFrame *frame);
 
 #endif
