@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# .ci/bare.sh SUITE pinned|newest
+# .ci/bare.sh [--hold FIFO] [--data] SUITE pinned|newest
+# .ci/bare.sh --possible
 #
 # Tests what a new user does: installs Debian SUITE with nothing but git and certificates into a folder,
 # clones the current commit there, and runs the commands of README.md as printed in that file. The
@@ -9,6 +10,9 @@
 # packages and tests them in a second system that has never had anything else (.ci/packages.sh).
 # Of this machine the inner systems see only the way to the package registries. Mounts and processes
 # are in namespaces of their own, which end with this script, however it ends. The last line is the sum.
+#   --hold FIFO  wait, once the system is made, until a line comes from FIFO; then do the rest
+#   --data       after the README's commands run the tests that read the test data (CJ2K_SHARED), which is seen from then on
+#   --possible   only print why this machine cannot make such systems; prints nothing if it can
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . .ci/lib.sh
@@ -25,14 +29,24 @@ cannot() {
   exit
 }
 
+# Prints why there can be no bare system here.
+obstacle() {
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "not root"
+  elif ! git rev-parse --quiet --verify HEAD >/dev/null; then
+    echo "not in a git repository, nothing to clone"
+  elif install_optional debootstrap debian-archive-keyring && ! command -v debootstrap >/dev/null; then
+    echo "no debootstrap"
+  elif ! unshare --mount --pid --fork --mount-proc true 2>/dev/null; then
+    echo "unshare may not make namespaces"
+  fi
+}
+
 # The outer part: makes a folder, which is removed at the end, and the namespaces.
 outside() {
-  local stale status
-  [ "$(id -u)" -eq 0 ] || cannot "not root"
-  git rev-parse --quiet --verify HEAD >/dev/null || cannot "not in a git repository, nothing to clone"
-  install_optional debootstrap debian-archive-keyring
-  command -v debootstrap >/dev/null || cannot "no debootstrap"
-  unshare --mount --pid --fork --mount-proc true 2>/dev/null || cannot "unshare may not make namespaces"
+  local stale status why
+  why=$(obstacle)
+  [ -z "$why" ] || cannot "$why"
 
   # Removes folders of runs that were killed. A folder in use is locked.
   for stale in /var/tmp/cj2k-bare.*; do
@@ -42,7 +56,7 @@ outside() {
   exec 9>"$folder/lock"
   flock 9
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private \
-    "$0" --inside "$folder" "$suite" "$compiler" 9>&- &
+    "$0" --inside "$folder" "$suite" "$compiler" "$hold" "$data" 9>&- &
   child=$!
   trap 'clean_up' EXIT
   trap 'exit 130' HUP INT TERM
@@ -82,13 +96,13 @@ own_settings() {
   done
 }
 
-# make_root ROOT: installs the bare system.
+# make_root ROOT: installs the bare system, behind what else runs here.
 make_root() {
   local mirror
   # shellcheck disable=SC2016 # apt's variable
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
     grep -v security | head -n 1)
-  debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$1" "${mirror:-http://deb.debian.org/debian}"
+  nice -n 19 debootstrap --variant=minbase --include=git,ca-certificates "$suite" "$1" "${mirror:-http://deb.debian.org/debian}"
 }
 
 mount_root() {
@@ -120,7 +134,8 @@ user_does() {
   esac
 }
 
-no_warnings() { ! grep -A 5 warning: "$clone/build/compile.log"; }
+# Of gcc and ld ("warning: ..."), of nvcc ("warning #177-D: ...") and of its ptxas ("ptxas warning : ...").
+no_warnings() { ! grep -A 5 -E 'warning ?(:|#[0-9])' "$clone/build/compile.log"; }
 
 has_cuda() {
   grep CJ2K_HAVE_CUDA "$clone/build/config.h" && [ -n "$(find "$clone/build" -name '*cu.o' -size +0)" ]
@@ -147,6 +162,32 @@ user_commands() {
   check "bare $suite: CUDA back end" has_cuda
 }
 
+# Tests that read the test data, which a user does not have, beside those of decode-equal-pretend. It lies where they look
+# for it: beside the clone.
+tests_with_data=(conformance jp2 files mutate info)
+
+data_tests() {
+  local beside=$clone/../shared prefix='' log=$folder/log
+  [ "$compiler" = pinned ] || prefix="CJ2K_NVCC_PYPI=$compiler "
+  mkdir -p "$beside"
+  if ! mount --bind "$data" "$beside" || ! mount -o remount,bind,ro "$beside"; then
+    failing "bare $suite: the test data could not be mounted"
+    return
+  fi
+  # Meson looks for some of the data when it configures.
+  check "bare $suite: configured with the test data" in_root "$root" "cd cudaj2k && meson setup --reconfigure build"
+  check "bare $suite: tests with blocks of both coders" in_root "$root" \
+    "cd cudaj2k && meson test -C build --list | grep decode-equal-pretend-mixed"
+  in_root "$root" "cd cudaj2k && ${prefix}./tests/run.sh ${tests_with_data[*]} \
+    \$(meson test -C build --list | sed -n 's,.* / \(decode-equal-pretend.*\),\1,p')" 2>&1 | tee "$log"
+  add "$(tail -n 1 "$log")"
+  check "bare $suite: no test was without the test data" no_data_missed "$log"
+  umount "$beside"
+}
+
+# What tests say that do not find it.
+no_data_missed() { ! grep -E 'CJ2K_SHARED|no (conformance|malformed|JP2) ' "$1"; }
+
 inside() {
   local registry=() root=$folder/root fresh=$folder/fresh clone=$folder/root/root/cudaj2k
   [ -z "$(git status --porcelain)" ] || echo "== $suite: changes that are not committed are not in the clone"
@@ -155,7 +196,12 @@ inside() {
     failing "bare $suite: could not be made"
     return
   fi
+  if [ -n "$hold" ]; then
+    echo "== $suite: the system is made, waiting"
+    read -r _ <"$hold"
+  fi
   user_commands
+  [ -z "$data" ] || part "$suite: tests with test data" data_tests
   part "$suite: packages built" build_packages
   part "$suite: packages used" use_packages
   part "$suite: library used" use_library
@@ -163,15 +209,24 @@ inside() {
   part "$suite: tarball, without GStreamer" build_tarball
 }
 
+hold='' data=''
 case ${1:-} in
 --inside)
-  folder=$2 suite=$3 compiler=$4
+  folder=$2 suite=$3 compiler=$4 hold=$5 data=$6
   inside
   sum
+  exit
   ;;
--h | --help) sed -n '4,13s/^# \{0,1\}//p' "$0" ;;
-*)
-  suite=${1:?suite} compiler=${2:?pinned or newest}
-  outside
-  ;;
+--possible) obstacle && exit ;;
+-h | --help) sed -n '4,18s/^# \{0,1\}//p' "$0" && exit ;;
 esac
+while [ $# -gt 0 ]; do
+  case $1 in
+  --hold) hold=$(realpath "${2:?FIFO}") && shift ;;
+  --data) data=$(realpath "${CJ2K_SHARED:-$cj2k_root/../shared}") ;;
+  *) break ;;
+  esac
+  shift
+done
+suite=${1:?suite} compiler=${2:?pinned or newest}
+outside
