@@ -696,11 +696,12 @@ typedef struct {
   double bits_per_pixel;    /**< budget in bits per pixel, up to CJ2K_MAX_BITS_PER_PIXEL */
   uint64_t max_frame_bytes; /**< ceiling for a whole codestream in bytes, up to 2^32 - 1 */
   /** Mean rate of the film in kbit/s; needs frame_rate; 0: none. Any k successive frames take at
-   * most k + average_window times the bytes of a frame at this rate, and a whole rate_period no
-   * more than its mean. With CJ2K_RATE_CBR, which it makes CJ2K_RATE_AUTO choose, the steps of each
-   * frame are those with which frames like the last ones keep the rate, so that hard frames get
-   * more bytes than easy ones; bitrate, bits_per_pixel and max_frame_bytes limit them. With
-   * CJ2K_RATE_QUALITY, CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP it is one more ceiling. */
+   * most k + average_window times the bytes of a frame at this rate, the first k at most
+   * k + average_window / 2 times, and a whole rate_period, unless it is 0, no more than its mean.
+   * With CJ2K_RATE_CBR, which it makes CJ2K_RATE_AUTO choose, the steps of each frame are those
+   * with which frames like the last ones keep the rate, so that hard frames get more bytes than
+   * easy ones; bitrate, bits_per_pixel and max_frame_bytes limit them. With CJ2K_RATE_QUALITY,
+   * CJ2K_RATE_PSNR and CJ2K_RATE_QSTEP it is one more ceiling. */
   uint64_t average_bitrate;
   uint32_t average_window;      /**< frames, 16..100000; default 120 */
   uint64_t max_component_bytes; /**< ceiling for the packets of each component in bytes, up to 2^32
@@ -784,16 +785,19 @@ typedef struct {
   Cj2kPrimaries xyz_primaries; /**< primaries of the R'G'B' that is converted */
   /** With a budget a frame begins with what an earlier frame found. This is forgotten at each frame
    * whose number is a multiple of rate_period, so that a film which is cut there and encoded in
-   * parts, each with its first_frame, has the bytes of one run. 0: never; default 240. */
+   * parts, each with its first_frame, has the bytes of one run. 0, the default: never. For a film
+   * in parts set it, such as to 240. It costs latency: with several frames in flight, those behind
+   * such a frame wait until it has been searched. */
   uint32_t rate_period;
-  uint32_t first_frame; /**< number, counted from 0, of the first frame that is submitted */
+  uint32_t first_frame; /**< number, counted from 0, of the first frame that is submitted; only for
+                           rate_period */
   bool low_latency;     /**< as in Cj2kDecoderParams */
   Cj2kComponentStreams component_streams; /**< CUDA only, for upload and transform of pictures that
                                              are transformed at once */
 } Cj2kEncoderParams;
 
-/** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer, rate_period
- * 240, average_window 120. */
+/** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer,
+ * average_window 120. */
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);
 /** Sets a parameter from text, under the name that it has in the tools and elements: "rate-control"
  * to "cbr", "precincts" to "256x256,128x128". On CJ2K_ERROR_ARGUMENT nothing has changed, and

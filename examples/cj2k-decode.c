@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IN_FLIGHT 4 /* of a sequence, unless --frames-in-flight is given */
+#define IN_FLIGHT 4 /* of a sequence, by default */
 
 enum { EXIT_DECODED = TOOL_DONE, EXIT_NOT_DECODABLE = TOOL_FRAME_FAILED, EXIT_USAGE = 2 };
 
@@ -216,7 +216,9 @@ static int decode_all(const Options *options, const GArray *files)
 {
   Cj2kError error;
   Progress progress;
-  Cj2kDecoder *decoder = cj2k_decoder_open(&options->params, &error);
+  Cj2kDecoderParams params = options->params;
+  params.frames_in_flight = 1;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
   if (!decoder) {
     fprintf(stderr, "cj2k-decode: %s\n", error.text);
     return EXIT_NOT_DECODABLE;
@@ -260,8 +262,6 @@ static int run_film(const Options *options, const ToolFile *names, const char *e
 
   if (!tool_is_folder(names->out) && !has_format(options, names->out))
     return usage(WRONG_ENDING);
-  if (!tool_options_given(&options->tool, "frames-in-flight"))
-    film.params.frames_in_flight = IN_FLIGHT;
   if (decode_film(&film, &result, &error))
     return (int)result;
   int status = usage(error->message);
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
   GError *error = NULL;
   tool_begin();
   cj2k_decoder_params_init(&options.params);
-  options.params.frames_in_flight = 1;
+  options.params.frames_in_flight = IN_FLIGHT;
   tool_options_init(&options.tool, &cj2k_decoder_options, &options.params);
   int result;
   if (!parse(argc, argv, &options, &error)) {

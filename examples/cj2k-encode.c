@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define IN_FLIGHT    4   /* of a sequence, by default */
+#define PERIOD       240 /* frames: a film may be cut at its multiples, by default */
 #define WRONG_ENDING "the output's name must end in .j2c, .j2k, .jpc, .jhc, .jp2 or .jph"
 
 enum { EXIT_ENCODED = TOOL_DONE, EXIT_NOT_ENCODABLE = TOOL_FRAME_FAILED, EXIT_USAGE = 2 };
@@ -270,6 +272,8 @@ int main(int argc, char **argv)
 
   tool_begin();
   encode_options_init(&options.encode);
+  options.encode.params.frames_in_flight = IN_FLIGHT;
+  options.encode.params.rate_period = PERIOD;
   if (!parse(argc, argv, &options, &error)) {
     result = fail(EXIT_USAGE, error->message);
     g_error_free(error);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define IN_FLIGHT 4 /* unless --frames-in-flight is given */
-
 typedef struct {
   const EncodeFilm *film;
   Cj2kEncoderParams params;
@@ -266,15 +264,12 @@ bool encode_film(const EncodeFilm *film, ToolResult *result, GError **error)
   static const ToolFilmWork work = {read_picture, submit_picture, receive_packet,
                                     write_packet, clear_picture,  is_whole};
   Encoding encoding = {.film = film, .params = *film->params};
-  const ToolOptions *given = &film->options->tool;
   ToolFilmJob job = film->job;
 
-  if (!tool_options_given(given, "frames-in-flight"))
-    encoding.params.frames_in_flight = IN_FLIGHT;
   job.in_flight = encoding.params.frames_in_flight;
   job.learns = learns(film->params);
   job.period = film->params->rate_period;
-  if (tool_options_given(given, "first-frame"))
+  if (tool_options_given(&film->options->tool, "first-frame"))
     job.first_place = &film->params->first_frame;
   job.work = &work;
   job.ctx = &encoding;

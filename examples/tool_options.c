@@ -142,8 +142,19 @@ static const char *value_name(const Cj2kOption *option)
   return "TEXT";
 }
 
+/* An option with the tool's default, which is what its parameters hold before they are parsed. */
+static Cj2kOption with_own_default(const ToolOptions *options, const Cj2kOption *option)
+{
+  Cj2kOption own = *option;
+
+  if (own.kind == CJ2K_OPTION_INTEGER)
+    own.standard = (double)cj2k_option_get(option, options->params);
+  return own;
+}
+
 static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
 {
+  Cj2kOption own = with_own_default(options, option);
   char help[512];
   bool is_switch = option->kind == CJ2K_OPTION_BOOLEAN;
   GOptionEntry entry = {.long_name = option->name,
@@ -154,7 +165,7 @@ static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
 
   if (is_switch && option->standard != 0)
     entry.long_name = own_text(options, g_strconcat("no-", option->name, NULL));
-  cj2k_option_help(option, help, sizeof help);
+  cj2k_option_help(&own, help, sizeof help);
   entry.description = own_text(options, g_strdup(help));
   return entry;
 }

@@ -17,6 +17,7 @@ typedef struct {
   GPtrArray *texts;                    /* owned: texts of the help, and values */
 } ToolOptions;
 
+/* `params` hold the tool's defaults, which may differ from the library's. */
 void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params);
 void tool_options_clear(ToolOptions *options);
 /* The options as a group of a GOptionContext; `options` must stay where it is. A value that is out

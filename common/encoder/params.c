@@ -19,7 +19,6 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
       .codeblock_width = 64,
       .codeblock_height = 64,
       .num_layers = 1,
-      .rate_period = 240,
       .average_window = 120,
   };
 }

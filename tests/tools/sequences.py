@@ -102,6 +102,21 @@ def check_parts(work, whole):
           and moved["f.00016.j2c"] != whole["f.00016.j2c"])
 
 
+def check_default_period(work):
+    """Films may be cut at multiples of 240 unless --rate-period says otherwise, which --help tells."""
+    film = (CBR[0], CBR[2], IN)
+    done = run(ENCODE, *film, "default/f.%05d.j2c", "--first-frame=230", work=work)
+    part = run(ENCODE, *film, "part/f.%05d.j2c", "--first-frame=240", "--frames=10-29", work=work)
+    never = run(ENCODE, *film, "never/f.%05d.j2c", "--first-frame=230", "--rate-period=0", work=work)
+    default, part_files = contents(f"{work}/default"), contents(f"{work}/part")
+    check("without --rate-period a film may be cut at 240", done, 0,
+          good=part.returncode == never.returncode == 0 and default["f.00010.j2c"] != contents(f"{work}/never")["f.00010.j2c"]
+          and all(default[name] == data for name, data in part_files.items()))
+    text = " ".join(run(ENCODE, "--help-encode").stdout.decode().split())
+    of_period = text[text.index("--rate-period"):text.index("--first-frame")]
+    tap.ok("; default 240)" in of_period, "--help-encode tells this period", of_period)
+
+
 def check_restart(work, whole):
     folder = f"{work}/again"
     run(ENCODE, *CBR, IN, "again/f.%05d.j2c", work=work)
@@ -204,6 +219,7 @@ def main():
         check_names(work, whole)
         check_errors(work)
         check_parts(work, whole)
+        check_default_period(work)
         check_restart(work, whole)
         check_gaps(work, whole)
         check_broken(work, whole)

@@ -35,7 +35,7 @@ static void make_film(void)
 
 typedef struct {
   const char *options;
-  uint32_t first, last; /* frames of the film; last excluded */
+  uint32_t first, last; /* frames of the film, which begins anew at its end; last excluded */
   uint32_t threads, in_flight;
   Cj2kStats stats; /* out */
 } Run;
@@ -67,7 +67,7 @@ static void encode(Run *run, int coder, GPtrArray *list)
     g_error("%s: %s", run->options, error.text);
   for (uint32_t submitted = run->first, received = run->first; received < run->last; received++) {
     for (; submitted < MIN(received + run->in_flight, run->last); submitted++)
-      if (cj2k_encoder_submit(encoder, &film[submitted].picture, NULL, &error) != CJ2K_OK)
+      if (cj2k_encoder_submit(encoder, &film[submitted % FRAMES].picture, NULL, &error) != CJ2K_OK)
         g_error("frame %u: %s", submitted, error.text);
     g_assert_cmpint(cj2k_encoder_receive(encoder, &packet), ==, CJ2K_OK);
     if (packet.status != CJ2K_OK || packet.fallback)
@@ -79,13 +79,20 @@ static void encode(Run *run, int coder, GPtrArray *list)
   cj2k_encoder_close(encoder);
 }
 
+static GPtrArray *encode_frames(Run *run, int coder)
+{
+  GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+
+  encode(run, coder, list);
+  return list;
+}
+
 static GPtrArray *encode_film(const char *options, int coder, uint32_t threads, uint32_t in_flight,
                               Cj2kStats *stats)
 {
-  GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
   Run run = {options, 0, FRAMES, threads, in_flight, {0}};
+  GPtrArray *list = encode_frames(&run, coder);
 
-  encode(&run, coder, list);
   if (stats)
     *stats = run.stats;
   return list;
@@ -94,6 +101,15 @@ static GPtrArray *encode_film(const char *options, int coder, uint32_t threads, 
 static gsize size_of(GPtrArray *list, guint i)
 {
   return g_bytes_get_size(g_ptr_array_index(list, i));
+}
+
+static uint64_t total_of(GPtrArray *list)
+{
+  uint64_t total = 0;
+
+  for (guint i = 0; i < list->len; i++)
+    total += size_of(list, i);
+  return total;
 }
 
 /* Bytes a frame at 200 and at 600 kbit/s, with 25 frames a second. */
@@ -118,7 +134,7 @@ static uint32_t option_of(const char *options, const char *name, uint32_t standa
 static void check_promise(const char *options, GPtrArray *list, const Cj2kStats *stats)
 {
   uint32_t window = option_of(options, "average-window=", 120),
-           period = option_of(options, "rate-period=", 240);
+           period = option_of(options, "rate-period=", 0);
   bool peak = strstr(options, " bitrate=600") || strstr(options, "max-frame-bytes=3000");
   double level = RATE * window / 2.0, capacity = RATE * (double)window;
   uint64_t in_period = 0;
@@ -147,13 +163,37 @@ static void test_promise(void)
     for (int coder = 0; coder < 2; coder++) {
       Cj2kStats stats;
       GPtrArray *list = encode_film(rates[r], coder, 2, 4, &stats);
-      uint64_t total = 0;
+      uint64_t total = total_of(list);
       check_promise(rates[r], list, &stats);
-      for (guint i = 0; i < list->len; i++)
-        total += size_of(list, i);
       /* A sixth of the film is black and takes nothing, and credit for it does not last. */
       g_assert_cmpuint(total, >, RATE * FRAMES * 6 / 10);
       g_assert_cmpuint(stats.limited_frames, >, 0);
+      g_ptr_array_unref(list);
+    }
+}
+
+/* Nothing is forgotten by default, so that what holds for a window holds for a stream of any
+ * length: the whole takes half a window more than its average at most. */
+static void test_long(void)
+{
+  static const struct {
+    const char *options;
+    double used; /* part of the average that must be used */
+  } streams[] = {
+      {"average-bitrate=200 average-window=16", 0.6},
+      {"average-bitrate=200 average-window=150 bitrate=600", 0.8},
+      {"average-bitrate=200 average-window=60 quality=95", 0.6},
+  };
+
+  for (size_t s = 0; s < G_N_ELEMENTS(streams); s++)
+    for (int coder = 0; coder < 2; coder++) {
+      Run run = {streams[s].options, 0, 4 * FRAMES, 2, 4, {0}};
+      GPtrArray *list = encode_frames(&run, coder);
+      uint64_t total = total_of(list);
+      check_promise(streams[s].options, list, &run.stats);
+      g_assert_cmpuint(total, <=,
+                       RATE * (list->len + option_of(streams[s].options, "window=", 0) / 2));
+      g_assert_cmpfloat((double)total, >, streams[s].used * RATE * list->len);
       g_ptr_array_unref(list);
     }
 }
@@ -315,6 +355,7 @@ int main(int argc, char **argv)
     return 0;
   make_film();
   g_test_add_func("/rate-average/promise", test_promise);
+  g_test_add_func("/rate-average/long", test_long);
   g_test_add_func("/rate-average/uneven", test_uneven);
   g_test_add_func("/rate-average/in-flight", test_in_flight);
   g_test_add_func("/rate-average/parts", test_parts);
