@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * cj2k-bench live: streams side by side, each with an encoder and a decoder of its own, at the pace
- * of a frame rate. Pictures move and cut. What is measured is what a live user sees: latencies,
- * frames that are late, processor time, memory and energy.
+ * of a frame rate, in one process or in several. Pictures move and cut. What is measured is what a
+ * live user sees: latencies, frames that are late, processor time, memory and energy.
  */
 #include "bench_live.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_STREAMS 1024
+#define MAX_STREAMS   1024
+#define MAX_PROCESSES 256
+#define START_US      50000 /* until all threads have started */
+
+/* Ends the measurement. false: it has ended already. */
+static bool give_up(Live *live)
+{
+  bool first = g_atomic_int_compare_and_exchange(&live->failed, 0, 1);
+  g_mutex_lock(&live->lock);
+  g_cond_broadcast(&live->changed);
+  g_mutex_unlock(&live->lock);
+  return first;
+}
 
 void live_fail(Live *live, const char *doing, const char *why)
 {
-  if (g_atomic_int_compare_and_exchange(&live->failed, 0, 1))
+  if (give_up(live))
     g_printerr("cj2k-bench: %s: %s\n", doing, why);
 }
 
@@ -38,32 +50,101 @@ static void note(const LiveStream *stream, GArray *latencies, uint32_t *late_at_
                  gint64 since)
 {
   double ms = (double)(g_get_monotonic_time() - since) / 1000;
+  if (!stream->due[i % LIVE_RING])
+    return;
   if (i >= live_warm_up(stream))
     g_array_append_val(latencies, ms);
   else
     *late_at_start += ms > 1000 / stream->live->options->fps;
 }
 
+/* A frame has gone all its way. */
+static void become_warm(LiveStream *stream)
+{
+  Live *live = stream->live;
+  if (g_atomic_int_get(&stream->warm))
+    return;
+  g_mutex_lock(&live->lock);
+  g_atomic_int_set(&stream->warm, true);
+  g_cond_broadcast(&live->changed);
+  g_mutex_unlock(&live->lock);
+}
+
 void live_encoded(LiveStream *stream, uint32_t i, size_t size)
 {
   note(stream, stream->encode_ms, &stream->late_encoding, i, stream->due[i % LIVE_RING]);
   stream->bytes += size;
+  if (!stream->live->options->decodes)
+    become_warm(stream);
 }
 
 void live_decoded(LiveStream *stream, uint32_t i)
 {
   note(stream, stream->decode_ms, &stream->late_decoding, i, stream->handed_over[i % LIVE_RING]);
+  become_warm(stream);
+}
+
+/* Waits for the stream to be warm, until `end` (0: as long as it takes). */
+static bool wait_until_warm(LiveStream *stream, gint64 end)
+{
+  Live *live = stream->live;
+  bool waits = true;
+  g_mutex_lock(&live->lock);
+  while (waits && !g_atomic_int_get(&stream->warm) && !g_atomic_int_get(&live->failed))
+    if (end)
+      waits = g_cond_wait_until(&live->changed, &live->lock, end);
+    else
+      g_cond_wait(&live->changed, &live->lock);
+  g_mutex_unlock(&live->lock);
+  return g_atomic_int_get(&stream->warm);
+}
+
+/* Hands frames over until the first one is there: an element may keep it for later ones to come.
+ * Returns how many there were. */
+static uint32_t warm_up(LiveStream *stream)
+{
+  Live *live = stream->live;
+  gint64 period = (gint64)(1e6 / live->options->fps);
+  uint32_t i = 0;
+  bool ok = true, warm = false;
+  while (ok && !warm && i < LIVE_WARM_UP) {
+    ok = live->way->submit(stream, i++);
+    warm = wait_until_warm(stream, g_get_monotonic_time() + period);
+  }
+  if (ok && !warm)
+    live_fail(live, "warming up", "no frame comes out");
+  return i;
+}
+
+/* false: the measurement has failed. */
+static bool wait_for_begin(Live *live)
+{
+  g_mutex_lock(&live->lock);
+  while (!live->begin && !g_atomic_int_get(&live->failed))
+    g_cond_wait(&live->changed, &live->lock);
+  g_mutex_unlock(&live->lock);
+  return !g_atomic_int_get(&live->failed);
+}
+
+/* From the begin to the first frame of a stream, in periods: those of a process start a frame
+ * apart, and those of all processes are spread evenly over the period. */
+static double start_of(const LiveStream *stream)
+{
+  const Live *live = stream->live;
+  int processes = live->options->processes;
+  double place = (double)stream->number * processes + live->process;
+  return stream->number + place / ((double)live->options->streams * processes);
 }
 
 void live_pace(LiveStream *stream)
 {
   Live *live = stream->live;
   const LiveOptions *options = live->options;
-  double period = 1e6 / options->fps;
-  double start = period * stream->number * (1 + 1.0 / options->streams);
+  double period = 1e6 / options->fps, start = period * start_of(stream);
   uint32_t frames = (uint32_t)options->bench.frames + live_warm_up(stream);
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < frames && !g_atomic_int_get(&live->failed); i++) {
+  uint32_t first = warm_up(stream);
+  bool ok = wait_for_begin(live);
+  for (uint32_t i = first; ok && i < frames && !g_atomic_int_get(&live->failed); i++) {
     gint64 due = live->begin + (gint64)(start + period * i), now = g_get_monotonic_time();
     if (due > now)
       g_usleep((gulong)(due - now));
@@ -128,13 +209,35 @@ static void wait_for_warmth(const Live *live)
     g_usleep((gulong)MIN(warm - now, 100000));
 }
 
+/* Waits until all processes are here. Returns a time that is the same for all of them; below 0:
+ * one has failed, which the parent tells. */
+static gint64 meet(Live *live)
+{
+  gint64 time = g_atomic_int_get(&live->failed) ? -1 : live_meet(live->channel);
+  if (time < 0)
+    give_up(live);
+  return time;
+}
+
+/* Starts the streams one after the other, and their clock when those of all processes are warm. */
+static void start_streams(Live *live)
+{
+  for (int s = 0; s < live->options->streams; s++) {
+    live->way->start(&live->streams[s]);
+    (void)wait_until_warm(&live->streams[s], 0);
+  }
+  gint64 time = meet(live);
+  g_mutex_lock(&live->lock);
+  live->begin = time + START_US;
+  g_cond_broadcast(&live->changed);
+  g_mutex_unlock(&live->lock);
+}
+
 /* Runs all streams to their end. *warm: the usage when they had warmed up. */
 static void run_streams(Live *live, LiveUsage *warm)
 {
   const LiveOptions *options = live->options;
-  live->begin = g_get_monotonic_time() + 50000; /* until all threads have started */
-  for (int s = 0; s < options->streams; s++)
-    live->way->start(&live->streams[s]);
+  start_streams(live);
   wait_for_warmth(live);
   *warm = live_usage();
   for (int s = 0; s < options->streams; s++)
@@ -148,7 +251,10 @@ static int measure(Live *live)
   const LiveOptions *options = live->options;
   Cj2kError error = {0};
   bool ok = options->encodes || encode_stored(live, &error);
+  /* The GPU's memory is that of all processes: with their contexts, and without their streams. */
+  ok = ok && meet(live) >= 0;
   live->before = bench_memory(live->backend);
+  ok = ok && meet(live) >= 0;
   for (int s = 0; ok && s < options->streams; s++)
     ok = open_stream(live, (uint32_t)s, &error);
   if (!ok) {
@@ -158,7 +264,9 @@ static int measure(Live *live)
   LiveUsage before;
   run_streams(live, &before);
   LiveUsage after = live_usage();
+  (void)meet(live);
   live->after = bench_memory(live->backend);
+  (void)meet(live);
   if (g_atomic_int_get(&live->failed))
     return BENCH_FAILED;
   live_print(live, &before, &after);
@@ -179,12 +287,18 @@ static bool find_backend(Live *live, Cj2kError *error)
   return true;
 }
 
-static int run(const LiveOptions *options, const char *path)
+static int run(LiveOptions *options, const char *path, int process, int channel)
 {
-  Live live = {.options = options, .way = options->elements ? live_elements() : &live_library};
+  Live live = {.options = options,
+               .way = options->elements ? live_elements() : &live_library,
+               .process = process,
+               .channel = channel};
   Cj2kError error = {0};
   char why[IMAGE_WHY];
   int result = BENCH_FAILED;
+  g_mutex_init(&live.lock);
+  g_cond_init(&live.changed);
+  bench_choose_gpu(&options->bench, &options->encode.params.cuda_device);
   if (!bench_film_open(&live.film, &options->encode, path, options->width, options->height, why))
     g_printerr("cj2k-bench: %s\n", why);
   else if (!find_backend(&live, &error))
@@ -201,7 +315,20 @@ static int run(const LiveOptions *options, const char *path)
   for (uint32_t i = 0; i < LIVE_STORED; i++)
     g_free(live.stored[i].data);
   bench_film_close(&live.film);
+  g_mutex_clear(&live.lock);
+  g_cond_clear(&live.changed);
   return result;
+}
+
+typedef struct {
+  LiveOptions *options;
+  const char *path;
+} Measurement;
+
+static int run_process(void *ctx, int number, int channel)
+{
+  const Measurement *what = ctx;
+  return run(what->options, what->path, number, channel);
 }
 
 /* Sets what follows from the options. Returns a message, or NULL when they are valid. */
@@ -224,6 +351,8 @@ static const char *check(LiveOptions *options, bool has_file)
     return "--direction is encode, decode or both";
   if (options->streams < 1 || options->streams > MAX_STREAMS)
     return "--streams is 1 to 1024";
+  if (options->processes < 1 || options->processes > MAX_PROCESSES)
+    return "--processes is 1 to 256";
   if (!(options->fps > 0 && options->fps <= 1000))
     return "--fps is above 0, up to 1000";
   if (options->elements && !live_elements())
@@ -239,13 +368,17 @@ int bench_live(int argc, char **argv)
 {
   /* As the plugin does, before the first CUDA call. */
   g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
-  LiveOptions options = {.bench = {.frames = 600}, .streams = 1, .fps = 60};
+  LiveOptions options = {.bench = {.frames = 600}, .streams = 1, .processes = 1, .fps = 60};
   const GOptionEntry entries[] = {
       {"frames", 0, 0, G_OPTION_ARG_INT, &options.bench.frames,
        "Frames of each stream (1..1000000; default 600), after 60 or more to warm up", "N"},
       {"output", 0, 0, G_OPTION_ARG_STRING, &options.bench.output,
        "Memory of the pictures: host or device", "WHERE"},
       {"streams", 0, 0, G_OPTION_ARG_INT, &options.streams, "Streams side by side (default: 1)",
+       "N"},
+      {"processes", 0, 0, G_OPTION_ARG_INT, &options.processes,
+       "Processes with so many streams each; they begin together, and each prints a line (1..256; "
+       "default 1)",
        "N"},
       {"fps", 0, 0, G_OPTION_ARG_DOUBLE, &options.fps, "Frames per second (default: 60)", "F"},
       {"direction", 0, 0, G_OPTION_ARG_STRING, &options.direction,
@@ -259,7 +392,6 @@ int bench_live(int argc, char **argv)
   GError *error = NULL;
   const char *why = NULL;
   int result = BENCH_USAGE;
-  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE); /* as the plugin does */
   g_option_context_set_summary(
       context, "Encode and decode streams side by side at a frame rate, and print latencies, late "
                "frames,\nprocessor time, memory and energy. Frames are a window that moves over "
@@ -274,12 +406,13 @@ int bench_live(int argc, char **argv)
     why = "live needs no more than one file";
   else
     why = check(&options, argc == 2);
-  if (!why)
-    bench_choose_gpu(&options.bench, &options.encode.params.cuda_device);
+  Measurement what = {&options, argc == 2 ? argv[1] : NULL};
   if (why)
     g_printerr("cj2k-bench: %s\n", why);
+  else if (options.processes > 1)
+    result = live_processes(options.processes, run_process, &what);
   else
-    result = run(&options, argc == 2 ? argv[1] : NULL);
+    result = run_process(&what, 0, -1);
   g_clear_error(&error);
   g_option_context_free(context);
   encode_options_clear(&options.encode);

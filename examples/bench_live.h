@@ -17,7 +17,8 @@ typedef struct {
   BenchOptions bench;
   EncodeOptions encode;
   char *direction, *size;
-  int streams;
+  int streams; /* of each process */
+  int processes;
   double fps;
   gboolean elements;
   /* of the above */
@@ -38,7 +39,8 @@ typedef struct {
   uint32_t number;
   void *codec; /* encoder and decoder, of the LiveWay */
   GThread *threads[3];
-  /* When frame i % LIVE_RING was due, and when it reached the decoder. */
+  gint warm; /* atomic: its first frame has been coded */
+  /* When frame i % LIVE_RING was due (0: before the clock), and when it reached the decoder. */
   gint64 due[LIVE_RING], handed_over[LIVE_RING];
   GArray *encode_ms, *decode_ms;         /* double: latency of each frame after the warm-up */
   uint32_t late_encoding, late_decoding; /* late frames of the warm-up */
@@ -67,7 +69,10 @@ struct Live {
   BenchFilm film;
   LiveStream *streams;
   LiveBytes stored[LIVE_STORED];
-  gint64 begin; /* when frame 0 of stream 0 is due */
+  int process, channel; /* number, and to the parent; -1: there is one process alone */
+  GMutex lock;          /* of what follows, and of the streams' becoming warm */
+  GCond changed;
+  gint64 begin; /* when frame 0 of stream 0 is due; 0: not all streams are warm */
   gint failed;  /* atomic */
   BenchMemory before, after;
   Cj2kBackendKind backend;
@@ -80,15 +85,29 @@ typedef struct {
 /* Says once why the measurement ends, and ends it. */
 void live_fail(Live *live, const char *doing, const char *why);
 void live_store(LiveBytes *bytes, const uint8_t *data, size_t size);
-/* Frames of a stream that are not counted: streams start one after the other, a frame apart,
- * because each allocates its memory with its first frame, and all have to be warm. */
+/* Frames of a stream that are not counted: all streams must run, which start one after the other, a
+ * frame apart. */
 uint32_t live_warm_up(const LiveStream *stream);
-/* Hands the frames over at the pace of the frame rate, those of the streams spread evenly over its
- * period. Returns after the last one, or after a failure. */
+/* Hands frames over until the first one has been coded, for which a codec allocates its memory.
+ * When all streams of all processes are so far it hands the others over at the pace of the frame
+ * rate, those of the streams spread evenly over its period. Returns after the last one, or after a
+ * failure. */
 void live_pace(LiveStream *stream);
 /* Frame i has left the encoder (or the decoder). */
 void live_encoded(LiveStream *stream, uint32_t i, size_t size);
 void live_decoded(LiveStream *stream, uint32_t i);
+
+/* --- bench_live_processes.c --- */
+
+/* What a process does; its channel is for live_meet(). Returns the exit status. */
+typedef int (*LiveProcess)(void *ctx, int number, int channel);
+/* Runs `count` processes. If one of them fails, however it ends, the others are ended. Returns
+ * BENCH_OK, or BENCH_FAILED with a message. Must be called before there are threads, and before
+ * CUDA is used, which a process cannot inherit. */
+int live_processes(int count, LiveProcess run, void *ctx);
+/* Waits until all processes have called it as often as this one. Returns a time that is the same
+ * for all of them; below 0: the others have failed. With a channel of -1 there are no others. */
+gint64 live_meet(int channel);
 
 /* --- bench_live_result.c --- */
 

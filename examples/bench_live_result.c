@@ -54,6 +54,7 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
   const Cj2kEncoderParams *params = &options->encode.params;
   double streams = options->streams, seconds = after->seconds - before->seconds;
   double frames = (double)options->bench.frames * streams; /* since `before` */
+  double everywhere = streams * options->processes;        /* streams of all processes on the GPU */
   double processor = after->processor - before->processor, bytes = 0, all = frames;
   for (int s = 0; s < options->streams; s++) {
     bytes += (double)live->streams[s].bytes;
@@ -61,10 +62,11 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
   }
   printf(
       "{\"operation\":\"live\",\"backend\":\"%s\",\"version\":\"%s\",\"direction\":\"%s\",\"elements\":%s,"
-      "\"streams\":%.0f,\"fps\":%g,\"width\":%u,\"height\":%u,\"in_flight\":%u,\"threads\":%u,",
+      "\"streams\":%.0f,\"processes\":%d,\"fps\":%g,\"width\":%u,\"height\":%u,\"in_flight\":%u,\"threads\":%u,",
       live->backend == CJ2K_BACKEND_CUDA ? "cuda" : "cpu", cj2k_version(), options->direction,
-      options->elements ? "true" : "false", streams, options->fps, live->film.image.width,
-      live->film.image.height, params->frames_in_flight, params->num_threads);
+      options->elements ? "true" : "false", streams, options->processes, options->fps,
+      live->film.image.width, live->film.image.height, params->frames_in_flight,
+      params->num_threads);
   if (options->encodes) {
     print_latencies(live, "encode", true);
     printf("\"bytes\":%.0f,", bytes / all);
@@ -75,9 +77,10 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
          "\"host_mb_per_stream\":%.1f,\"device_mb_per_stream\":%.1f",
          processor / seconds, processor / seconds / streams, processor * 1000 / frames,
          (live->after.host - live->before.host) / streams,
-         (live->after.device - live->before.device) / streams);
+         (live->after.device - live->before.device) / everywhere);
   if (before->energy >= 0)
-    printf(",\"joule_per_frame\":%.4f", (after->energy - before->energy) / frames);
+    printf(",\"joule_per_frame\":%.4f",
+           (after->energy - before->energy) / frames / options->processes);
   puts("}");
   fflush(stdout);
 }

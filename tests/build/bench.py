@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """bench.py CJ2K-BENCH: tests the programs that produce the GPU's figures, on the CPU and with made-up figures."""
+import fcntl
 import json
+import os
 import pathlib
 import re
+import select
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = ROOT / "tests" / "gpu-bench-table.py"
@@ -69,6 +76,102 @@ def check_live(folder):
     yield "live: a window larger than its file", bench("live", "--size=999x999", str(picture)) is None
 
 
+def wait_for(condition):
+    """Whether it became true within 20 seconds."""
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def children_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+        return [int(pid) for pid in file.read().split()]
+
+
+def start_processes(picture, *options):
+    """Two processes that wait for the picture, which is a FIFO; their numbers."""
+    process = subprocess.Popen([sys.argv[1], "live", "--processes=2", "--backend=cpu", "--fps=200", "--block-coder=ht",
+                                "--threads=1", *options, str(picture)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+    wait_for(lambda: len(children_of(process)) == 2)
+    return process, children_of(process)
+
+
+def is_read(file):
+    """Whether nothing is left in a FIFO."""
+    return struct.unpack("i", fcntl.ioctl(file, termios.FIONREAD, bytes(4)))[0] == 0
+
+
+def finish(process):
+    """Exit status, output and messages; None: it hung."""
+    try:
+        out, messages = process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None
+    return process.returncode, out.splitlines(), messages
+
+
+def has_open(pid, path):
+    folder = f"/proc/{pid}/fd"
+    try:
+        return any(os.readlink(f"{folder}/{fd}") == str(path) for fd in os.listdir(folder))
+    except FileNotFoundError: # the process has ended, or closed a file meanwhile
+        return os.path.exists(folder) and has_open(pid, path)
+
+
+def feed(picture, data, reader):
+    """Lets a process read the FIFO, which goes on if it was stopped; others that would are stopped."""
+    with open(picture, "r+b", buffering=0) as file: # opening it so does not wait for a reader
+        file.write(data)
+        os.kill(reader, signal.SIGCONT)
+        wait_for(lambda: is_read(file))
+    wait_for(lambda: not has_open(reader, picture))
+
+
+def check_meeting(picture, data):
+    """Two processes: one is stopped before it is ready, and the other one must wait for it."""
+    process, children = start_processes(picture, "--frames=3")
+    os.kill(children[0], signal.SIGSTOP)
+    feed(picture, data, children[1])
+    early = select.select([process.stdout], [], [], 1.5)[0] # 63 frames take 0.3 seconds
+    waits = process.poll() is None
+    feed(picture, data, children[0])
+    ended = finish(process)
+    lines = [json.loads(line) for line in ended[1]] if ended and ended[0] == 0 else []
+    yield "live --processes: none begins before all are ready", not early and waits
+    yield ("live --processes: each counts its frames", len(lines) == 2 and all(
+        line["processes"] == 2 and line["encode"]["frames"] == line["decode"]["frames"] == 3 for line in lines))
+
+
+def check_deaths(picture, data):
+    """A process that dies before it is ready, or later, ends the others."""
+    for when in "before it is ready", "while it runs":
+        process, children = start_processes(picture, "--frames=100000")
+        if when == "while it runs":
+            os.kill(children[0], signal.SIGSTOP)
+            feed(picture, data, children[1])
+            feed(picture, data, children[0])
+            time.sleep(1)
+        os.kill(children[1], signal.SIGKILL)
+        ended = finish(process)
+        gone = wait_for(lambda pids=children: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+        yield (f"live --processes: one is killed {when}", ended is not None and ended[0] == 1 and not ended[1] and
+               "process 1: Killed" in ended[2] and gone)
+    wrong = run(sys.argv[1], "live", "--processes=2", "--backend=cpu", "--size=64x64", "--rate-control=cbr")
+    yield "live --processes: one that cannot begin", wrong.returncode == 1 and "has failed" in wrong.stderr
+    yield "live --processes: none", run(sys.argv[1], "live", "--processes=0").returncode == 2
+
+
+def check_processes(folder):
+    picture = folder / "film.pgm"
+    os.mkfifo(picture)
+    data = b"P5\n160 90\n255\n" + bytes((x * y + x) % 251 for y in range(90) for x in range(160))
+    yield from check_meeting(picture, data)
+    yield from check_deaths(picture, data)
+
+
 def check_elements():
     """The elements code as many frames as the library, to the same number of bytes."""
     options = ["--streams=2", "--fps=100", "--size=160x90", "--block-coder=ht", "--bits-per-pixel=3"]
@@ -107,8 +210,8 @@ def check_tables(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        results = [*check_files(pathlib.Path(name)), *check_live(pathlib.Path(name)), *check_elements(),
-                   *check_tables(pathlib.Path(name))]
+        results = [*check_files(pathlib.Path(name)), *check_live(pathlib.Path(name)),
+                   *check_processes(pathlib.Path(name)), *check_elements(), *check_tables(pathlib.Path(name))]
     for i, (what, good) in enumerate(results, 1):
         print("ok" if good else "not ok", i, "-", what)
     print(f"1..{len(results)}")
