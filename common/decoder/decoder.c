@@ -21,17 +21,17 @@ void cj2k_decoder_params_init(Cj2kDecoderParams *params)
   params->frames_in_flight = DEFAULT_IN_FLIGHT;
 }
 
-/* Unless the caller has chosen a number of threads. */
+/* Unless the caller has chosen a number of threads, or the CPU decodes some frames. */
 static void limit_threads(Cj2kDecoder *decoder)
 {
   const Cj2kDecoderParams *params = &decoder->params;
   uint32_t lanes = cj2k_threads_beside_gpu(params->frames_in_flight, 0);
 
-  if (decoder->backend.kind != CJ2K_BACKEND_CUDA || params->num_threads)
+  if (decoder->backend.kind != CJ2K_BACKEND_CUDA || decoder->backend.cpu_data ||
+      params->num_threads)
     return;
   cj2k_threads_limit(decoder->threads, lanes, params->low_latency);
-  if (!lanes)
-    cj2k_threads_use(decoder->threads, GPU_THREADS);
+  cj2k_threads_use(decoder->threads, lanes ? 0 : GPU_THREADS);
 }
 
 Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error)
