@@ -51,13 +51,16 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     (void)cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                  backend->device.ordinal);
     backend->multiprocessors = (uint32_t)multiprocessors;
-    status = cj2k_cuda_check(cj2k_cuda_ht_init(), "loading this build's kernels", error);
+    status = cj2k_cuda_check(&backend->device, cj2k_cuda_ht_init(), "loading this build's kernels",
+                             error);
     if (status == CJ2K_OK)
       status = cj2k_cuda_check(
+          &backend->device,
           cj2k_cuda_timeline_open(&backend->timeline, params->trace, params->trace_user),
           "starting a timeline", error);
     if (status == CJ2K_OK)
-      status = cj2k_cuda_check(cudaStreamCreateWithFlags(&backend->upload, cudaStreamNonBlocking),
+      status = cj2k_cuda_check(&backend->device,
+                               cudaStreamCreateWithFlags(&backend->upload, cudaStreamNonBlocking),
                                "making a stream", error);
     cj2k_cuda_leave(&backend->device);
   } else {
@@ -110,7 +113,7 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_frame_init(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_upload_init(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_shares_init(slot));
-  if (cj2k_cuda_check(result, "making a frame slot", error) == CJ2K_OK)
+  if (cj2k_cuda_check(&backend->device, result, "making a frame slot", error) == CJ2K_OK)
     return slot;
   free_slot(slot);
   return NULL;

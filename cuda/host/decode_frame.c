@@ -44,7 +44,7 @@ static Cj2kStatus place_quads(Cj2kDecodeSlot *slot, Cj2kError *error)
         cj2k_cuda_reserve(&slot->backend->device, &slot->tables.quads, slot->tables.quads_size);
     slot->frame.quads = slot->tables.quads.data;
   }
-  return cj2k_cuda_check(result, "memory for quad records", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "memory for quad records", error);
 }
 
 /* Kernels from the coefficients to the picture. */
@@ -138,7 +138,8 @@ static Cj2kStatus start_at_once(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *code
     status = cj2k_cuda_decode_fill(slot, coded, part, frames, error);
   if (status != CJ2K_OK)
     return status;
-  return cj2k_cuda_check(enqueue(slot, frames, in_shares), "decoding a frame", error);
+  return cj2k_cuda_check(&slot->backend->device, enqueue(slot, frames, in_shares),
+                         "decoding a frame", error);
 }
 
 /* Waits for a frame that was handed out unfinished: its kernels may still read tables and records.
@@ -149,6 +150,7 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
     return CJ2K_OK;
   slot->frame.unfinished = false;
   return cj2k_cuda_check(
+      &slot->backend->device,
       cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->device.one_in_flight),
       "finishing the frame before", error);
 }
@@ -225,6 +227,7 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status = cj2k_cuda_check(
+      &slot->backend->device,
       cj2k_cuda_wait(&slot->backend->device, known, slot->backend->device.one_in_flight),
       "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */

@@ -165,5 +165,5 @@ Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlock
     frames[g].mq.planes = next + pass_words(&frames[g]);
     next = frames[g].mq.planes + frames[g].mq.plane_words;
   }
-  return cj2k_cuda_check(result, "memory for bit-planes", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "memory for bit-planes", error);
 }

@@ -292,6 +292,7 @@ static Cj2kStatus set_samples(Cj2kDecodeSlot *slot, Cj2kError *error)
       size += pitch * out_height(slot->tables.plan, c);
     }
     Cj2kStatus status = cj2k_cuda_check(
+        &slot->backend->device,
         cj2k_cuda_reserve(&slot->backend->device, &slot->output.sample_planes, size),
         "memory for samples to be packed", error);
     if (status != CJ2K_OK)

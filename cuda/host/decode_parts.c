@@ -62,7 +62,7 @@ Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJo
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, slot->stream));
   if (fills || result != cudaSuccess)
     result = wait_for_done(slot, result);
-  return cj2k_cuda_check(result, "beginning a frame in parts", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "beginning a frame in parts", error);
 }
 
 /* ------------------------------------------------------------------- what has become possible ---
@@ -236,8 +236,8 @@ static Cj2kStatus finish_part(Cj2kDecodeSlot *slot, Cj2kError *error)
   if (!slot->parts.unfinished)
     return CJ2K_OK;
   slot->parts.unfinished = false;
-  Cj2kStatus status =
-      cj2k_cuda_check(wait_for_done(slot, cudaSuccess), "decoding a part of a frame", error);
+  Cj2kStatus status = cj2k_cuda_check(&slot->backend->device, wait_for_done(slot, cudaSuccess),
+                                      "decoding a part of a frame", error);
   if (status != CJ2K_OK)
     return status;
   add_times(slot);
@@ -261,7 +261,7 @@ static Cj2kStatus decode_part(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   if (result != cudaSuccess)
     cudaStreamSynchronize(slot->stream);
   slot->parts.unfinished = result == cudaSuccess;
-  return cj2k_cuda_check(result, "decoding a part of a frame", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "decoding a part of a frame", error);
 }
 
 Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,

@@ -58,7 +58,7 @@ Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPictur
   if (slot->frame.copy_out)
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->backend->device, &slot->frame.h_picture, size));
   if (result != cudaSuccess)
-    return cj2k_cuda_check(result, "memory for the picture", error);
+    return cj2k_cuda_check(&slot->backend->device, result, "memory for the picture", error);
   size = 0;
   for (uint32_t p = 0; p < planes; p++) {
     const Cj2kPlane *plane = &picture->planes[p];

@@ -23,7 +23,7 @@ Cj2kStatus cj2k_cuda_decode_table(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *me
   cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, memory, size);
   if (size)
     CJ2K_CUDA_TRY(result, cj2k_cuda_send(memory->data, table, size));
-  return cj2k_cuda_check(result, "uploading the tables of a plan", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "uploading the tables of a plan", error);
 }
 
 /* ------------------------------------------------------------------------- code-blocks --- */
@@ -63,7 +63,8 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     slot->tables.mq_octets = MAX(slot->tables.mq_octets, slot->tables.octets[i]);
   }
   Cj2kStatus status =
-      cj2k_cuda_check(cj2k_cuda_table_set(&slot->backend->device, &slot->tables.blocks, blocks,
+      cj2k_cuda_check(&slot->backend->device,
+                      cj2k_cuda_table_set(&slot->backend->device, &slot->tables.blocks, blocks,
                                           plan->num_blocks * sizeof *blocks),
                       "uploading the code-blocks of a plan", error);
   g_free(blocks);
@@ -75,7 +76,7 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   /* No block is known to be zeros yet. */
   CJ2K_CUDA_TRY(result,
                 cudaMemsetAsync(slot->tables.zeros.data, 0, slot->tables.zeros.size, slot->stream));
-  return cj2k_cuda_check(result, "memory for code-blocks", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "memory for code-blocks", error);
 }
 
 /* ------------------------------------------------------------------------------ levels --- */
@@ -194,7 +195,7 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
                                          plan->num_coefficients * 4);
   CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->backend->device, &slot->tables.lowpass,
                                           plan->num_lowpass * 4));
-  status = cj2k_cuda_check(result, "memory for coefficients", error);
+  status = cj2k_cuda_check(&slot->backend->device, result, "memory for coefficients", error);
   if (status == CJ2K_OK)
     status = set_blocks(slot, error);
   if (status == CJ2K_OK)

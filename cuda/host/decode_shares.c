@@ -27,7 +27,7 @@ static Cj2kStatus send_tables(Cj2kDecodeSlot *slot, Cj2kError *error)
 
   CJ2K_CUDA_TRY(result, cj2k_cuda_table_set(device, &shares->range_table, shares->ranges,
                                             ranges * sizeof *shares->ranges));
-  return cj2k_cuda_check(result, "uploading the tables of shares", error);
+  return cj2k_cuda_check(device, result, "uploading the tables of shares", error);
 }
 
 Cj2kStatus cj2k_cuda_decode_set_shares(Cj2kDecodeSlot *slot, Cj2kError *error)

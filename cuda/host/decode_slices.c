@@ -203,7 +203,7 @@ static Cj2kStatus send_first(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->shares.uploaded, slot->stream));
   if (slot->frame.timed)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, slot->stream));
-  return cj2k_cuda_check(result, "uploading a frame", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "uploading a frame", error);
 }
 
 /* The blocks of all slices but the first, on their stream. Their records need not wait for the
@@ -273,5 +273,5 @@ Cj2kStatus cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *c
     CJ2K_CUDA_TRY(result, download(slot, k));
   }
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, shares->streams[0]));
-  return cj2k_cuda_check(result, "decoding a frame", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "decoding a frame", error);
 }

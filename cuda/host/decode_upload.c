@@ -264,11 +264,12 @@ Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFr
   CJ2K_CUDA_TRY(result,
                 cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.records, size));
   if (result != cudaSuccess)
-    return cj2k_cuda_check(result, "memory for the code-blocks' records", error);
+    return cj2k_cuda_check(&slot->backend->device, result, "memory for the code-blocks' records",
+                           error);
   fill_parts(slot, coded, part);
   if (!has_bytes(part))
     result = upload_bytes(slot, coded);
-  return cj2k_cuda_check(result, "uploading a codestream", error);
+  return cj2k_cuda_check(&slot->backend->device, result, "uploading a codestream", error);
 }
 
 /* -------------------------------------------------------------------------------- groups --- */

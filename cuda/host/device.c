@@ -47,11 +47,24 @@ void cj2k_cuda_leave(const Cj2kCudaDevice *device)
   device->pop(&popped);
 }
 
-Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error)
+/* What ran out of memory need not be an allocation of the pool's, which it has looked for in itself
+ * already: a launch or a stream needs memory as well, and only the driver has it. */
+static void leave_memory(const Cj2kCudaDevice *device)
+{
+  if (!cj2k_cuda_enter(device))
+    return;
+  cj2k_cuda_pool_run_short(&device->engine->pool);
+  cj2k_cuda_leave(device);
+}
+
+Cj2kStatus cj2k_cuda_check(const Cj2kCudaDevice *device, cudaError_t result, const char *doing,
+                           Cj2kError *error)
 {
   if (result == cudaSuccess)
     return CJ2K_OK;
   Cj2kStatus status = result == cudaErrorMemoryAllocation ? CJ2K_ERROR_MEMORY : CJ2K_ERROR_DEVICE;
+  if (status == CJ2K_ERROR_MEMORY && device)
+    leave_memory(device);
   (void)cudaGetLastError(); /* else the next launch would report it again */
   return cj2k_error_set(error, status, "CUDA: %s: %s", doing, cudaGetErrorString(result));
 }
@@ -109,7 +122,7 @@ Cj2kStatus cj2k_cuda_count(int *number, Cj2kError *error)
       cudaDriverGetVersion(&driver) == cudaSuccess && !driver)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: there is no NVIDIA driver");
   if (result != cudaSuccess)
-    return cj2k_cuda_check(result, "looking for a GPU", error);
+    return cj2k_cuda_check(NULL, result, "looking for a GPU", error);
   if (*number == 0)
     return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "there is no CUDA device");
   return CJ2K_OK;
@@ -134,7 +147,7 @@ Cj2kStatus cj2k_cuda_device_open(Cj2kCudaDevice *device, int ordinal, void *cont
     }
     (void)cudaGetLastError();
   }
-  return cj2k_cuda_check(result, "starting the GPU", error);
+  return cj2k_cuda_check(NULL, result, "starting the GPU", error);
 }
 
 void cj2k_cuda_device_close(const Cj2kCudaDevice *device)
@@ -235,7 +248,7 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
   if (result == cudaSuccess)
     result = cudaStreamSynchronize(stream);
   cj2k_cuda_leave(device);
-  return cj2k_cuda_check(result, "copying a picture", error);
+  return cj2k_cuda_check(device, result, "copying a picture", error);
 }
 
 bool cj2k_cuda_pin(const Cj2kCudaDevice *device, void *memory, size_t size)

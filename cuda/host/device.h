@@ -41,8 +41,10 @@ bool cj2k_cuda_enter(const Cj2kCudaDevice *device);
 void cj2k_cuda_leave(const Cj2kCudaDevice *device);
 
 /* Converts a CUDA error: *error gets `doing` (what was being done) and CUDA's text. Out of memory
- * is CJ2K_ERROR_MEMORY. */
-Cj2kStatus cj2k_cuda_check(cudaError_t result, const char *doing, Cj2kError *error);
+ * is CJ2K_ERROR_MEMORY, and the driver then gets what the device's pool keeps (NULL: there is no
+ * engine yet). */
+Cj2kStatus cj2k_cuda_check(const Cj2kCudaDevice *device, cudaError_t result, const char *doing,
+                           Cj2kError *error);
 
 /* Evaluates `call`, an expression of type cudaError_t, unless an earlier call has failed. */
 #define CJ2K_CUDA_TRY(status, call)                                                                \

@@ -81,7 +81,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
     cj2k_cuda_leave(&device);
   }
   encoder->helpers = (uint32_t)MIN(encoder->lists.area / SAMPLES_PER_HELPER, MAX_HELPERS);
-  if (cj2k_cuda_check(result, "preparing an encoder", error) == CJ2K_OK)
+  if (cj2k_cuda_check(&encoder->device, result, "preparing an encoder", error) == CJ2K_OK)
     return encoder;
   backend_close(encoder);
   return NULL;
@@ -208,7 +208,7 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
     init_stages(slot);
     cj2k_cuda_leave(&encoder->device);
   }
-  if (cj2k_cuda_check(slot->status, "making room for a frame", error) == CJ2K_OK)
+  if (cj2k_cuda_check(&encoder->device, slot->status, "making room for a frame", error) == CJ2K_OK)
     return slot;
   slot_free(data, slot);
   return NULL;
@@ -243,7 +243,7 @@ static Cj2kStatus end(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, const char
       cudaSuccess) /* the picture is the caller's again: no work may still read it */
     (void)synchronise(slot);
   cj2k_cuda_leave(&encoder->device);
-  return cj2k_cuda_check(slot->status, doing, error);
+  return cj2k_cuda_check(&encoder->device, slot->status, doing, error);
 }
 
 static Cj2kStatus check_rows(const Cj2kTransformJob *job, Cj2kError *error)
@@ -358,7 +358,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   slot->unawaited = false;
   cj2k_cuda_leave(&encoder->device);
   if (slot->status != cudaSuccess)
-    return cj2k_cuda_check(slot->status, "encoding a frame", error);
+    return cj2k_cuda_check(&encoder->device, slot->status, "encoding a frame", error);
   const Cj2kCudaEncodeCounts *counts = slot->step == CJ2K_CUDA_STEP_MEASURE
                                            ? slot->ht.measured.host.data
                                            : slot->blocks.coded.host.data;

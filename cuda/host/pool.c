@@ -6,6 +6,7 @@
 #define SLACK    4096                /* bytes by which memory may be too large in any case, */
 #define WASTE(x) MAX((x) / 4, SLACK) /* and by size */
 #define IDLE_US  (10 * G_USEC_PER_SEC)
+#define SHORT_US G_USEC_PER_SEC
 
 typedef struct {
   void *data;
@@ -22,15 +23,14 @@ static void free_block(const Block *block)
     cudaFree(block->data);
 }
 
-/* Frees blocks that are not in the store any more. The lock is not held: CUDA waits for work. */
-static bool free_blocks(GArray *blocks)
+/* Frees blocks that are not in the store any more; NULL: there are none. The lock is not held: CUDA
+ * waits for work. */
+static void free_blocks(GArray *blocks)
 {
-  bool any = blocks->len > 0;
-
-  for (guint i = 0; i < blocks->len; i++)
+  for (guint i = 0; blocks && i < blocks->len; i++)
     free_block(&g_array_index(blocks, Block, i));
-  g_array_unref(blocks);
-  return any;
+  if (blocks)
+    g_array_unref(blocks);
 }
 
 static GArray *new_blocks(void)
@@ -58,14 +58,14 @@ static bool is_too_much(const Cj2kCudaPool *pool, const Block *block, gint64 now
 {
   const Cj2kCudaPoolSums *sums = &pool->sums[block->host];
 
-  return cj2k_cuda_pool_is_lost(pool) || now - block->since > IDLE_US || sums->idle > sums->used ||
-         sums->used + sums->idle > sums->most;
+  return cj2k_cuda_pool_is_lost(pool) || now < pool->scarce_until || now - block->since > IDLE_US ||
+         sums->idle > sums->used || sums->used + sums->idle > sums->most;
 }
 
-/* Removes what is too much, and returns it. */
+/* Removes what is too much, and returns it; NULL: nothing, as mostly. */
 static GArray *trim(Cj2kCudaPool *pool)
 {
-  GArray *removed = new_blocks();
+  GArray *removed = NULL;
   gint64 now = g_get_monotonic_time();
   guint i = 0;
 
@@ -76,6 +76,7 @@ static GArray *trim(Cj2kCudaPool *pool)
       continue;
     }
     remove_block(pool, i);
+    removed = removed ? removed : new_blocks();
     g_array_append_val(removed, block);
   }
   return removed;
@@ -137,24 +138,29 @@ static cudaError_t allocate(bool host, size_t size, void **data)
   return result;
 }
 
-/* Frees all that is kept. False: there was nothing. */
-static bool empty(Cj2kCudaPool *pool)
+/* Frees all that is kept, and keeps nothing before a time. False: there was nothing. */
+static bool empty(Cj2kCudaPool *pool, gint64 scarce_until)
 {
-  GArray *next = new_blocks();
+  GArray *blocks = NULL;
 
   g_mutex_lock(&pool->lock);
-  GArray *blocks = pool->blocks;
-  pool->blocks = next;
-  pool->sums[0].idle = pool->sums[1].idle = 0;
+  pool->scarce_until = MAX(pool->scarce_until, scarce_until);
+  if (pool->blocks->len) {
+    blocks = pool->blocks;
+    pool->blocks = new_blocks();
+    pool->sums[0].idle = pool->sums[1].idle = 0;
+  }
   g_mutex_unlock(&pool->lock);
-  return free_blocks(blocks);
+  bool any = blocks != NULL;
+  free_blocks(blocks);
+  return any;
 }
 
 cudaError_t cj2k_cuda_pool_allocate(Cj2kCudaPool *pool, bool host, size_t size, void **data)
 {
   cudaError_t result = allocate(host, size, data);
 
-  if (result == cudaErrorMemoryAllocation && empty(pool)) {
+  if (result == cudaErrorMemoryAllocation && empty(pool, 0)) {
     (void)cudaGetLastError(); /* else the next launch would report it */
     result = allocate(host, size, data);
   }
@@ -199,7 +205,7 @@ cudaError_t cj2k_cuda_pool_take(Cj2kCudaPool *pool, bool host, size_t size, void
   count_used(pool, host, size);
   GArray *removed = trim(pool);
   g_mutex_unlock(&pool->lock);
-  (void)free_blocks(removed);
+  free_blocks(removed);
   return cudaSuccess;
 }
 
@@ -213,7 +219,7 @@ void cj2k_cuda_pool_give(Cj2kCudaPool *pool, bool host, void *data, size_t room)
   g_array_append_val(pool->blocks, block);
   GArray *removed = trim(pool);
   g_mutex_unlock(&pool->lock);
-  (void)free_blocks(removed);
+  free_blocks(removed);
 }
 
 void cj2k_cuda_pool_free(Cj2kCudaPool *pool, bool host, void *data, size_t room)
@@ -224,10 +230,15 @@ void cj2k_cuda_pool_free(Cj2kCudaPool *pool, bool host, void *data, size_t room)
   free_block(&(Block){.data = data, .host = host});
 }
 
+void cj2k_cuda_pool_run_short(Cj2kCudaPool *pool)
+{
+  (void)empty(pool, g_get_monotonic_time() + SHORT_US);
+}
+
 void cj2k_cuda_pool_lose(Cj2kCudaPool *pool)
 {
   g_atomic_int_set(&pool->lost, true);
-  (void)empty(pool);
+  (void)empty(pool, 0);
 }
 
 void cj2k_cuda_pool_init(Cj2kCudaPool *pool)
@@ -238,6 +249,6 @@ void cj2k_cuda_pool_init(Cj2kCudaPool *pool)
 
 void cj2k_cuda_pool_clear(Cj2kCudaPool *pool)
 {
-  (void)free_blocks(pool->blocks);
+  free_blocks(pool->blocks);
   g_mutex_clear(&pool->lock);
 }

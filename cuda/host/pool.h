@@ -6,7 +6,8 @@
  *
  * What is kept has bounds: idle memory is at most as much as what is in use, both together are at
  * most what was in use at one time, and what has been idle for some seconds is freed when memory is
- * next allocated or given back. With the last codec everything goes (engine.h).
+ * next allocated or given back. Nothing is kept for a second after the driver ran out of memory.
+ * With the last codec everything goes (engine.h).
  *
  * The context is current when a function is called. All functions may be called by any thread.
  */
@@ -25,6 +26,7 @@ typedef struct {
   GMutex lock;              /* of all that follows; no CUDA call is made with it held */
   GArray *blocks;           /* of idle memory; the one that was given back first comes first */
   Cj2kCudaPoolSums sums[2]; /* on the device, on the host */
+  gint64 scarce_until;      /* nothing is kept before this time */
   gint lost;                /* atomic: nothing is kept any more */
 } Cj2kCudaPool;
 
@@ -44,6 +46,11 @@ void cj2k_cuda_pool_free(Cj2kCudaPool *pool, bool host, void *data, size_t room)
 /* New memory that is not counted and must not be given back, but freed: for pictures, whose owners
  * do not say when work has ended. As take(), frees what is kept if there is not enough memory. */
 cudaError_t cj2k_cuda_pool_allocate(Cj2kCudaPool *pool, bool host, size_t size, void **data);
+
+/* The driver lacks memory, perhaps for something else than an allocation: what is kept is freed,
+ * and so is for a second what comes, such as the memory of a slot that is given up for this reason.
+ */
+void cj2k_cuda_pool_run_short(Cj2kCudaPool *pool);
 
 /* The GPU may have gone, or work that uses memory may never end: what is kept is freed, and so is
  * all that comes, which a codec must not find in its place later. */

@@ -11,6 +11,7 @@ static struct {
   gint number;
   cudaError_t error;
   FaultExtent extent;
+  const char *only;    /* NULL: all functions */
   const char *failed;  /* atomic: name of the first function that failed */
   const char *refused; /* atomic: name of a function that always fails */
 } fault;
@@ -31,6 +32,12 @@ void call_faults_arm(uint32_t number, cudaError_t error, FaultExtent extent)
   g_atomic_int_set(&fault.calls, 0);
   g_atomic_pointer_set(&fault.failed, NULL);
   g_atomic_int_set(&fault.armed, true);
+}
+
+void call_faults_only(const char *text)
+{
+  g_assert(!g_atomic_int_get(&fault.armed));
+  fault.only = text;
 }
 
 void call_faults_refuse(const char *name)
@@ -62,7 +69,7 @@ static bool fails(const char *name, CallKind kind)
 {
   if (g_strcmp0(name, g_atomic_pointer_get(&fault.refused)) == 0)
     return true;
-  if (!g_atomic_int_get(&fault.armed))
+  if (!g_atomic_int_get(&fault.armed) || (fault.only && !strstr(name, fault.only)))
     return false;
   gint call = g_atomic_int_add(&fault.calls, 1);
   if (call < fault.number || (call > fault.number && fault.extent == FAULT_ONCE) ||

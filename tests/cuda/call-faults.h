@@ -19,6 +19,9 @@ typedef enum {
 
 /* Lets call `number` (0: the next one) fail with `error`. Calls of all threads are counted. */
 void call_faults_arm(uint32_t number, cudaError_t error, FaultExtent extent);
+/* The next that are armed are calls of functions with this text in their names, and only those are
+ * counted; NULL: all. */
+void call_faults_only(const char *text);
 /* From now on calls of this function fail, which count for nothing else; NULL: none. */
 void call_faults_refuse(const char *name);
 /* All calls succeed again. Returns the name of the function that failed first; NULL: none did. */

@@ -167,6 +167,28 @@ static void test_short(gconstpointer data)
   end(&scene);
 }
 
+/* After the driver ran out of memory nothing is kept for a second. */
+static void test_scarce(gconstpointer data)
+{
+  bool host = GPOINTER_TO_INT(data);
+  PoolUse scene;
+
+  begin(&scene);
+  const Cj2kCudaPoolSums *sums = &scene.pool->sums[host];
+  Memory idle = take(scene.pool, host, 500 * KB), busy = take(scene.pool, host, 300 * KB);
+  give(scene.pool, &idle);
+  g_assert_cmpuint(sums->idle, ==, idle.room);
+  cj2k_cuda_pool_run_short(scene.pool);
+  g_assert_cmpuint(sums->idle, ==, 0);
+  give(scene.pool, &busy);
+  g_assert_cmpuint(sums->idle, ==, 0);
+  Memory later = take(scene.pool, host, 400 * KB);
+  g_atomic_int_add(&ahead, 2);
+  give(scene.pool, &later);
+  g_assert_cmpuint(sums->idle, ==, later.room);
+  end(&scene);
+}
+
 /* Memory of a GPU that was lost does not come again. */
 static void test_lost(gconstpointer data)
 {
@@ -479,6 +501,63 @@ static void test_equal(gconstpointer data)
   g_assert_cmpuint(cj2k_pretend_device_bytes(), ==, 0);
 }
 
+/* The engine of the codecs here, for one more. */
+static Cj2kCudaEngine *open_primary(void)
+{
+  CUresult (*retain)(CUcontext *, CUdevice) = NULL;
+  enum cudaDriverEntryPointQueryResult how;
+  CUcontext primary;
+
+  g_assert_cmpint(cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxRetain", (void **)&retain,
+                                                   12000, cudaEnableDefault, &how),
+                  ==, cudaSuccess);
+  g_assert_cmpint(retain(&primary, 0), ==, CUDA_SUCCESS);
+  return cj2k_cuda_engine_open(primary);
+}
+
+/* A codec with several slots, and what runs out of memory. */
+typedef struct {
+  guint kind;
+  const char *function; /* part of its name */
+} Short;
+
+/* Lets a call of a codec run out of memory. false: it has fewer calls. */
+static bool run_short(const Short *what, uint32_t call)
+{
+  Cj2kCudaEngine *engine = open_primary();
+  Cj2kEncoder *encoder;
+  Cj2kDecoder *decoder;
+
+  open_one(what->kind, &encoder, &decoder);
+  call_faults_only(what->function);
+  call_faults_arm(call, cudaErrorMemoryAllocation, FAULT_ONCE);
+  if (encoder)
+    encode(encoder, &inputs[what->kind].picture.picture, kinds[what->kind].in_flight);
+  else
+    decode_and_check(decoder, what->kind);
+  bool failed = call_faults_disarm() != NULL;
+  call_faults_only(NULL);
+  for (int host = 0; host < 2 && failed; host++)
+    g_assert_cmpuint(engine->pool.sums[host].idle, ==, 0);
+  cj2k_encoder_close(encoder);
+  cj2k_decoder_close(decoder);
+  cj2k_cuda_engine_close(engine);
+  return failed;
+}
+
+/* What fails for lack of memory without being an allocation, such as a launch, costs a slot, and
+ * the driver gets the slot's memory. */
+static void test_scarce_codec(gconstpointer data)
+{
+  uint32_t calls = 0;
+
+  while (run_short(data, calls))
+    calls++;
+  g_test_message("%u calls", calls);
+  g_assert_cmpuint(calls, >, 0);
+  g_assert_cmpuint(cj2k_pretend_device_bytes(), ==, 0);
+}
+
 static gpointer come_and_go(gpointer data)
 {
   for (guint i = 0; i < ROUNDS; i++)
@@ -543,6 +622,8 @@ int main(int argc, char **argv)
   g_test_add_func("/pool/bounds", test_bounds);
   g_test_add_data_func("/pool/short/device", GINT_TO_POINTER(false), test_short);
   g_test_add_data_func("/pool/short/host", GINT_TO_POINTER(true), test_short);
+  g_test_add_data_func("/pool/scarce/device", GINT_TO_POINTER(false), test_scarce);
+  g_test_add_data_func("/pool/scarce/host", GINT_TO_POINTER(true), test_scarce);
   g_test_add_data_func("/pool/lost/device", GINT_TO_POINTER(false), test_lost);
   g_test_add_data_func("/pool/lost/host", GINT_TO_POINTER(true), test_lost);
   g_test_add_func("/engine/contexts", test_contexts);
@@ -557,6 +638,9 @@ int main(int argc, char **argv)
     g_autofree char *path = g_strdup_printf("/codecs/equal/%u", i);
     g_test_add_data_func(path, GUINT_TO_POINTER(i), test_equal);
   }
+  /* Decoders' kernels are not launched here. */
+  g_test_add_data_func("/codecs/scarce/encoder", &(Short){2, "LaunchKernel"}, test_scarce_codec);
+  g_test_add_data_func("/codecs/scarce/decoder", &(Short){3, "EventRecord"}, test_scarce_codec);
   g_test_add_func("/codecs/threads", test_threads);
   int result = g_test_run();
   free_inputs();
