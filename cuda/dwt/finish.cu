@@ -121,13 +121,14 @@ template <int COUNT> struct StorePicture {
   }
 };
 
-/* Four thread blocks on a multiprocessor: more warps hide more latency than more registers do. */
-constexpr uint32_t kResident = 4;
+/* Thread blocks on a multiprocessor, for so many components: more warps hide more latency than more
+ * registers do. */
+template <int COUNT> constexpr uint32_t kResident = COUNT == 3 ? 4 : 5;
 
-template <bool REV, int COUNT>
-__global__ void __launch_bounds__(32 * kWarps, kResident)
+template <bool REV, int COUNT, bool NARROW>
+__global__ void __launch_bounds__(32 * kWarps, kResident<COUNT>)
     finish_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
-                  const Cj2kCudaRows *__restrict__ ranges,
+                  const Cj2kCudaRows *__restrict__ ranges, const Cj2kCudaBandStep *steps,
                   const Cj2kCudaOutput *__restrict__ outputs)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(32 * kWarps, kResident)
                                  (int32_t)level.width,
                                  level.odd_y,
                                  lane > 0 && lane < 31};
-    synthesise<REV, COUNT>(finish.level, p, span.row0, span.row1, store);
+    synthesise<REV, COUNT, NARROW>(finish.level, steps, p, span.row0, span.row1, store);
   }
 }
 
@@ -211,10 +212,11 @@ __device__ __forceinline__ void set_range(StoreDirect<false, COUNT> &store, cons
 
 /* The frequent case: one tile, three components through the component transform, 16-bit words. All
  * values that are the same for all threads are kernel parameters. */
-template <bool REV>
-__global__ void __launch_bounds__(32 * kWarps, kResident)
+template <bool REV, bool NARROW>
+__global__ void __launch_bounds__(32 * kWarps, kResident<3>)
     direct_kernel(const __grid_constant__ Cj2kCudaFinish finish,
-                  const __grid_constant__ Cj2kCudaDirect to, uint32_t rows, Cj2kCudaRows range)
+                  const __grid_constant__ Cj2kCudaDirect to, uint32_t rows, Cj2kCudaRows range,
+                  const Cj2kCudaBandStep *steps)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
   const Cj2kCudaLevel &level = finish.level[0];
@@ -224,15 +226,16 @@ __global__ void __launch_bounds__(32 * kWarps, kResident)
   StoreDirect<REV, 3> store = {
       to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
   set_range(store, finish.store[0]);
-  synthesise<REV, 3>(finish.level, x, row0, min(row0 + (int32_t)rows, (int32_t)range.end), store);
+  synthesise<REV, 3, NARROW>(finish.level, steps, x, row0,
+                             min(row0 + (int32_t)rows, (int32_t)range.end), store);
 }
 
 /* Components without a component transform that become 16-bit words. The values that are the same
  * for all threads are read into registers once for each entry. */
-template <bool REV>
-__global__ void __launch_bounds__(32 * kWarps)
+template <bool REV, bool NARROW>
+__global__ void __launch_bounds__(32 * kWarps, kResident<1>)
     direct_planes_kernel(const Cj2kCudaFinish *__restrict__ all, uint32_t count, uint32_t rows,
-                         const Cj2kCudaRows *__restrict__ ranges,
+                         const Cj2kCudaRows *__restrict__ ranges, const Cj2kCudaBandStep *steps,
                          const Cj2kCudaOutput *__restrict__ outputs)
 {
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
@@ -251,7 +254,7 @@ __global__ void __launch_bounds__(32 * kWarps)
         to, 0, 0, 0, 2 * (uint32_t)x, active ? (int32_t)level.width - x : 0, level.odd_y};
     set_range(store, s);
     const Span span = span_of(ranges, i, strip, rows);
-    synthesise<REV, 1>(&level, x, span.row0, span.row1, store);
+    synthesise<REV, 1, NARROW>(&level, steps, x, span.row0, span.row1, store);
   }
 }
 
@@ -286,16 +289,17 @@ __global__ void __launch_bounds__(32 * kWarps)
 }
 
 template <bool REV, int COUNT>
-void launch(const Cj2kCudaFinish *finish, uint32_t count, bool is_plane,
-            const Cj2kCudaStrips &strips, const Cj2kCudaOutput *outputs, dim3 grid,
-            cudaStream_t stream)
+void launch(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+            const Cj2kCudaStrips &strips, const Cj2kCudaBandStep *steps,
+            const Cj2kCudaOutput *outputs, dim3 grid, cudaStream_t stream)
 {
-  if (is_plane)
+  auto kernel = kind.narrow ? finish_kernel<REV, COUNT, true> : finish_kernel<REV, COUNT, false>;
+  if (kind.is_plane)
     plane_kernel<REV, COUNT>
         <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips.rows, strips.ranges, outputs);
   else
-    finish_kernel<REV, COUNT>
-        <<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips.rows, strips.ranges, outputs);
+    kernel<<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips.rows, strips.ranges, steps,
+                                                  outputs);
 }
 
 } // namespace
@@ -332,7 +336,8 @@ bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutp
 }
 
 cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
-                                    uint32_t rows, const Cj2kCudaRows *range, cudaStream_t stream)
+                                    uint32_t rows, const Cj2kCudaRows *range,
+                                    const Cj2kCudaBandStep *steps, cudaStream_t stream)
 {
   const Cj2kCudaLevel *level = &finish->level[0];
   const Cj2kCudaRows all = {0, level->height + 1};
@@ -340,10 +345,10 @@ cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCuda
     range = &all;
   uint32_t strips = (range->end - range->first + rows - 1) / rows;
   dim3 grid((level->width + kStripColumns - 1) / kStripColumns, (strips + kWarps - 1) / kWarps);
-  if (level->reversible)
-    direct_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows, *range);
-  else
-    direct_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows, *range);
+  auto narrow = level->reversible ? direct_kernel<true, true> : direct_kernel<false, true>,
+       wide = level->reversible ? direct_kernel<true, false> : direct_kernel<false, false>;
+  (level->narrow ? narrow : wide)<<<grid, dim3(32, kWarps), 0, stream>>>(*finish, *direct, rows,
+                                                                         *range, steps);
   return cudaGetLastError();
 }
 
@@ -355,34 +360,34 @@ static dim3 grid_of(const Cj2kCudaStrips &strips, uint32_t columns, uint32_t cou
               count < 65535 ? count : 65535);
 }
 
-cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
-                                   const Cj2kCudaStrips *strips, const Cj2kCudaOutput *outputs,
-                                   cudaStream_t stream)
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+                                   const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
+                                   const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
   dim3 grid = grid_of(*strips, strips->width, count);
-  if (reversible)
-    direct_planes_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips->rows,
-                                                                      strips->ranges, outputs);
-  else
-    direct_planes_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(finish, count, strips->rows,
-                                                                       strips->ranges, outputs);
+  auto narrow =
+           kind.reversible ? direct_planes_kernel<true, true> : direct_planes_kernel<false, true>,
+       wide =
+           kind.reversible ? direct_planes_kernel<true, false> : direct_planes_kernel<false, false>;
+  (kind.narrow ? narrow : wide)<<<grid, dim3(32, kWarps), 0, stream>>>(
+      finish, count, strips->rows, strips->ranges, steps, outputs);
   return cudaGetLastError();
 }
 
-cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
-                             bool reversible, bool is_plane, const Cj2kCudaStrips *strips,
+cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+                             const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
                              const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
   if (count == 0 || strips->width == 0 || strips->height == 0)
     return cudaSuccess;
   dim3 grid = grid_of(*strips, strips->width + 1, count);
-  if (three && reversible)
-    launch<true, 3>(finish, count, is_plane, *strips, outputs, grid, stream);
-  else if (three)
-    launch<false, 3>(finish, count, is_plane, *strips, outputs, grid, stream);
-  else if (reversible)
-    launch<true, 1>(finish, count, is_plane, *strips, outputs, grid, stream);
+  if (kind.three && kind.reversible)
+    launch<true, 3>(finish, count, kind, *strips, steps, outputs, grid, stream);
+  else if (kind.three)
+    launch<false, 3>(finish, count, kind, *strips, steps, outputs, grid, stream);
+  else if (kind.reversible)
+    launch<true, 1>(finish, count, kind, *strips, steps, outputs, grid, stream);
   else
-    launch<false, 1>(finish, count, is_plane, *strips, outputs, grid, stream);
+    launch<false, 1>(finish, count, kind, *strips, steps, outputs, grid, stream);
   return cudaGetLastError();
 }

@@ -5,6 +5,7 @@
 namespace {
 
 constexpr uint32_t kWarps = 4;
+constexpr uint32_t kResident = 4; /* thread blocks on a multiprocessor */
 
 template <class T> struct StorePlane {
   T *plane;
@@ -31,10 +32,10 @@ template <class T> struct StorePlane {
   }
 };
 
-template <bool REV>
-__global__ void __launch_bounds__(32 * kWarps)
+template <bool REV, bool NARROW>
+__global__ void __launch_bounds__(32 * kWarps, kResident)
     idwt_kernel(const Cj2kCudaLevel *levels, uint32_t count, uint32_t rows,
-                const Cj2kCudaRows *__restrict__ ranges)
+                const Cj2kCudaRows *__restrict__ ranges, const Cj2kCudaBandStep *steps)
 {
   using T = typename Sample<REV>::Type;
   uint32_t lane = threadIdx.x, strip = blockIdx.y * kWarps + threadIdx.y;
@@ -53,23 +54,24 @@ __global__ void __launch_bounds__(32 * kWarps)
                            lane > 0 && lane < 31,
                            level.odd_x == 0 && x + 4 <= (int32_t)level.width};
     const Span span = span_of(ranges, i, strip, rows);
-    synthesise<REV, 1>(&level, p, span.row0, span.row1, store);
+    synthesise<REV, 1, NARROW>(&level, steps, p, span.row0, span.row1, store);
   }
 }
 
 } // namespace
 
-cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
-                           const Cj2kCudaStrips *strips, cudaStream_t stream)
+cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, Cj2kCudaKind kind,
+                           const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
+                           cudaStream_t stream)
 {
   if (count == 0 || strips->width == 0 || strips->height == 0)
     return cudaSuccess;
   uint32_t rows = strips->rows, number = (strips->height + 1 + rows - 1) / rows;
   dim3 grid((strips->width + 1 + kStripColumns - 1) / kStripColumns, (number + kWarps - 1) / kWarps,
             count < 65535 ? count : 65535);
-  if (reversible)
-    idwt_kernel<true><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows, strips->ranges);
-  else
-    idwt_kernel<false><<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows, strips->ranges);
+  auto narrow = kind.reversible ? idwt_kernel<true, true> : idwt_kernel<false, true>,
+       wide = kind.reversible ? idwt_kernel<true, false> : idwt_kernel<false, false>;
+  (kind.narrow ? narrow : wide)<<<grid, dim3(32, kWarps), 0, stream>>>(levels, count, rows,
+                                                                       strips->ranges, steps);
   return cudaGetLastError();
 }

@@ -136,6 +136,11 @@ template <> struct Vertical<false> {
   }
 };
 
+/* How a lane's columns lie in the bands: two neighbours of each band, aligned for it; anywhere,
+ * near edges and at odd positions; or there is one column only, which is in one band and is not
+ * filtered horizontally. */
+enum class Access { kPairs, kAny, kColumn };
+
 /* The places of a lane's columns in the bands, the same for all components of a group. */
 struct Columns {
   int32_t height, odd_y;            /* odd_y is also the position of the first row */
@@ -170,45 +175,125 @@ __device__ __forceinline__ float halve(float v, bool)
   return v;
 }
 
-template <class T> struct alignas(8) Pair {
+template <class T> struct alignas(2 * sizeof(T)) Pair {
   T a, b;
 };
 
-/* Loads a row before the horizontal filter from the low-pass band `left` and the high-pass band
- * `right`. left_line, right_line: offset of the row in each. PAIRS: columns.pairs is true for all
- * lanes. */
-template <bool REV, bool PAIRS>
-__device__ __forceinline__ Row<REV> load_line(const Cj2kCudaPlane &left, const Cj2kCudaPlane &right,
-                                              uint32_t left_line, uint32_t right_line,
-                                              const Columns &columns)
-{
+/* Two neighbours of a band as they are stored. They are loaded long before the filter needs them,
+ * and whatever is computed from them at once would wait for them: samples() comes later. load():
+ * from `first` and `second`, which with PAIRS is the next one. scale: that of the band's half
+ * units, if it is narrow and not reversible. */
+template <bool REV, bool NARROW, bool PAIRS> struct Stored {
   using T = typename Sample<REV>::Type;
-  const T *l = static_cast<const T *>(left.data), *r = static_cast<const T *>(right.data);
-  Row<REV> row;
-  if (PAIRS) {
-    Pair<T> low = *reinterpret_cast<const Pair<T> *>(l + (size_t)(left_line + columns.low0));
-    Pair<T> high = *reinterpret_cast<const Pair<T> *>(r + (size_t)(right_line + columns.high0));
-    row.c[0] = low.a;
-    row.c[1] = high.a;
-    row.c[2] = low.b;
-    row.c[3] = high.b;
-  } else if (columns.single) {
-    T v = columns.single_odd ? r[right_line] : l[left_line];
-    row.c[0] = row.c[1] = row.c[2] = row.c[3] = halve(v, REV && columns.single_odd);
-  } else {
-    row.c[0] = l[left_line + columns.low0];
-    row.c[1] = r[right_line + columns.high0];
-    row.c[2] = l[left_line + columns.low1];
-    row.c[3] = r[right_line + columns.high1];
+  Pair<T> pair;
+
+  __device__ __forceinline__ void load(const void *data, uint32_t first, uint32_t second)
+  {
+    const T *samples = static_cast<const T *>(data);
+    if (PAIRS)
+      pair = *reinterpret_cast<const Pair<T> *>(samples + first);
+    else
+      pair = {samples[first], samples[second]};
   }
-  return row;
-}
+  __device__ __forceinline__ Pair<T> samples(float) const
+  {
+    return pair;
+  }
+};
+
+/* Both in a word, or if they are not PAIRS in a word each, in which the upper half is 0. */
+template <bool PAIRS> struct NarrowWords {
+  uint32_t a, b;
+
+  __device__ __forceinline__ void load(const void *data, uint32_t first, uint32_t second)
+  {
+    const uint16_t *samples = static_cast<const uint16_t *>(data);
+    if (PAIRS) {
+      a = *reinterpret_cast<const uint32_t *>(samples + first);
+    } else {
+      a = samples[first];
+      b = samples[second];
+    }
+  }
+};
+
+template <bool PAIRS> struct Stored<true, true, PAIRS> : NarrowWords<PAIRS> {
+  __device__ __forceinline__ Pair<int32_t> samples(float) const
+  {
+    if (PAIRS)
+      return {(int16_t)this->a, (int32_t)this->a >> 16};
+    return {(int16_t)this->a, (int16_t)this->b};
+  }
+};
+
+template <bool PAIRS> struct Stored<false, true, PAIRS> : NarrowWords<PAIRS> {
+  /* `bits`: of the float 2^23 + 2^15 + the half units. This is faster than a conversion. */
+  static __device__ __forceinline__ float coefficient(uint32_t bits, float scale)
+  {
+    return __fmul_rn(__fsub_rn(__uint_as_float(bits), 8421376.0f), scale);
+  }
+  __device__ __forceinline__ Pair<float> samples(float scale) const
+  {
+    uint32_t x = this->a ^ 0x80008000u, y = PAIRS ? x : this->b ^ 0x80008000u;
+    return {coefficient(__byte_perm(x, 0x4B000000u, 0x7410), scale),
+            coefficient(__byte_perm(y, 0x4B000000u, PAIRS ? 0x7432 : 0x7410), scale)};
+  }
+};
+
+/* A lane's columns of a row as they are stored: from a low-pass band on the left and a high-pass
+ * band on the right, whose rows begin at left_line and right_line. */
+template <bool REV, bool LEFT_NARROW, bool RIGHT_NARROW, Access ACCESS> struct StoredRow {
+  static constexpr bool kPairs = ACCESS == Access::kPairs;
+  Stored<REV, LEFT_NARROW, kPairs> left;
+  Stored<REV, RIGHT_NARROW, kPairs> right;
+
+  __device__ __forceinline__ void load(const Cj2kCudaPlane &l, const Cj2kCudaPlane &r,
+                                       uint32_t left_line, uint32_t right_line,
+                                       const Columns &columns)
+  {
+    /* Of a single column the other band has no sample. */
+    if (ACCESS != Access::kColumn || !columns.single_odd)
+      left.load(l.data, left_line + columns.low0, left_line + columns.low1);
+    if (ACCESS != Access::kColumn || columns.single_odd)
+      right.load(r.data, right_line + columns.high0, right_line + columns.high1);
+  }
+
+  /* The row before the horizontal filter. */
+  __device__ __forceinline__ Row<REV> row(float left_scale, float right_scale,
+                                          const Columns &columns) const
+  {
+    auto low = left.samples(left_scale);
+    auto high = right.samples(right_scale);
+    if (ACCESS != Access::kColumn)
+      return {{low.a, high.a, low.b, high.b}};
+    auto v = halve(columns.single_odd ? high.a : low.a, REV && columns.single_odd);
+    return {{v, v, v, v}};
+  }
+};
+
+/* The scales of HL, LH and HH of a component. */
+struct Scales {
+  float band[3];
+};
+
+/* Rows 2n and 2n + 1 of a component as they are stored. */
+template <bool REV, bool NARROW, Access ACCESS> struct StoredRows {
+  StoredRow<REV, false, NARROW, ACCESS> even;
+  StoredRow<REV, NARROW, NARROW, ACCESS> odd;
+
+  __device__ __forceinline__ void rows(const Scales &scales, const Columns &columns, Row<REV> &e,
+                                       Row<REV> &o) const
+  {
+    e = even.row(1, scales.band[0], columns);
+    o = odd.row(scales.band[1], scales.band[2], columns);
+  }
+};
 
 /* Loads rows 2n and 2n + 1 of all components; rows outside are mirrored, which keeps their parity.
  * The bands of all components have the strides of the first one's. */
-template <bool REV, int COUNT, bool PAIRS>
+template <bool REV, int COUNT, bool NARROW, Access ACCESS>
 __device__ __forceinline__ void load_rows(const Cj2kCudaLevel *levels, const Columns &columns,
-                                          int32_t n, Row<REV> *even, Row<REV> *odd)
+                                          int32_t n, StoredRows<REV, NARROW, ACCESS> *rows)
 {
   int32_t low = 2 * n, high = 2 * n + 1;
   if (low < columns.odd_y || high >= columns.odd_y + columns.height) {
@@ -222,25 +307,31 @@ __device__ __forceinline__ void load_rows(const Cj2kCudaLevel *levels, const Col
     line[i] = (i < 2 ? low_line : high_line) * levels[0].band[i].stride;
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
-    even[k] =
-        load_line<REV, PAIRS>(levels[k].band[0], levels[k].band[1], line[0], line[1], columns);
-    odd[k] = load_line<REV, PAIRS>(levels[k].band[2], levels[k].band[3], line[2], line[3], columns);
+    const Cj2kCudaPlane *band = levels[k].band;
+    rows[k].even.load(band[0], band[1], line[0], line[1], columns);
+    rows[k].odd.load(band[2], band[3], line[2], line[3], columns);
   }
 }
 
 /* An image of one row, which has no vertical filter. */
-template <bool REV, int COUNT, class Sink>
-__device__ __forceinline__ void synthesise_row(const Cj2kCudaLevel *levels, const Columns &columns,
-                                               Sink &sink)
+template <bool REV, int COUNT, bool NARROW, Access ACCESS, class Sink>
+__device__ __forceinline__ void synthesise_row(const Cj2kCudaLevel *levels, const Scales *scales,
+                                               const Columns &columns, Sink &sink)
 {
   const bool high = columns.odd_y;
   Row<REV> rows[COUNT];
 #pragma unroll
   for (int k = 0; k < COUNT; k++) {
-    const Cj2kCudaPlane *bands = levels[k].band;
-    rows[k] = load_line<REV, false>(high ? bands[2] : bands[0], high ? bands[3] : bands[1], 0, 0,
-                                    columns);
-    if (!columns.single)
+    const Cj2kCudaPlane *band = levels[k].band;
+    StoredRows<REV, NARROW, ACCESS> stored;
+    if (high) {
+      stored.odd.load(band[2], band[3], 0, 0, columns);
+      rows[k] = stored.odd.row(scales[k].band[1], scales[k].band[2], columns);
+    } else {
+      stored.even.load(band[0], band[1], 0, 0, columns);
+      rows[k] = stored.even.row(1, scales[k].band[0], columns);
+    }
+    if (ACCESS != Access::kColumn)
       horizontal(rows[k]);
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -249,38 +340,45 @@ __device__ __forceinline__ void synthesise_row(const Cj2kCudaLevel *levels, cons
   sink(columns.odd_y, rows);
 }
 
-template <bool REV, int COUNT, bool PAIRS, class Sink>
-__device__ __forceinline__ void synthesise_rows(const Cj2kCudaLevel *levels, const Columns &columns,
-                                                int32_t row0, int32_t row1, Sink &sink)
+/* Pairs of rows that are loaded ahead: of one component a warp reads little at a time, so that more
+ * has to be on its way. Of three, more do not fit into the registers. */
+template <int COUNT> constexpr int kAhead = COUNT == 1 ? 2 : 1;
+
+template <bool REV, int COUNT, bool NARROW, Access ACCESS, class Sink>
+__device__ __forceinline__ void synthesise_rows(const Cj2kCudaLevel *levels, const Scales *scales,
+                                                const Columns &columns, int32_t row0, int32_t row1,
+                                                Sink &sink)
 {
+  constexpr int ahead = kAhead<COUNT>;
   Vertical<REV> vertical[COUNT] = {};
   int32_t n = (row0 >> 1) - Vertical<REV>::kWarmUp, last = (row1 - 1 + Vertical<REV>::kDelay) >> 1;
-  Row<REV> next_e[COUNT], next_o[COUNT];
-  load_rows<REV, COUNT, PAIRS>(levels, columns, n, next_e, next_o);
-#pragma unroll(COUNT == 1 ? 2 : 1)
-  for (; n <= last; n++) {
-    int32_t y = 2 * n - Vertical<REV>::kDelay;
-    Row<REV> e[COUNT], o[COUNT], odd[COUNT], even[COUNT];
+  StoredRows<REV, NARROW, ACCESS> next[ahead][COUNT];
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      e[k] = next_e[k];
-      o[k] = next_o[k];
-    }
-    /* These loads run while the current pair is filtered. */
-    load_rows<REV, COUNT, PAIRS>(levels, columns, n + 1, next_e, next_o);
+  for (int a = 0; a < ahead; a++)
+    load_rows<REV, COUNT>(levels, columns, n + a, next[a]);
+  for (; n <= last; n += ahead)
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      if (PAIRS || !columns.single) {
-        horizontal(e[k]);
-        horizontal(o[k]);
+    for (int a = 0; a < ahead; a++) {
+      int32_t y = 2 * (n + a) - Vertical<REV>::kDelay;
+      Row<REV> e[COUNT], o[COUNT], odd[COUNT], even[COUNT];
+#pragma unroll
+      for (int k = 0; k < COUNT; k++)
+        next[a][k].rows(scales[k], columns, e[k], o[k]);
+      if (n + a + ahead <= last)
+        load_rows<REV, COUNT>(levels, columns, n + a + ahead, next[a]);
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) {
+        if (ACCESS != Access::kColumn) {
+          horizontal(e[k]);
+          horizontal(o[k]);
+        }
+        vertical[k].push(e[k], o[k], odd[k], even[k]);
       }
-      vertical[k].push(e[k], o[k], odd[k], even[k]);
+      if (y >= row0 && y < row1)
+        sink(y, odd);
+      if (y + 1 >= row0 && y + 1 < row1)
+        sink(y + 1, even);
     }
-    if (y >= row0 && y < row1)
-      sink(y, odd);
-    if (y + 1 >= row0 && y + 1 < row1)
-      sink(y + 1, even);
-  }
 }
 
 /* The rows of a warp. */
@@ -302,12 +400,13 @@ __device__ __forceinline__ Span span_of(const Cj2kCudaRows *__restrict__ ranges,
 }
 
 /*
- * Synthesises rows [row0, row1), columns p to p + 3 of this lane, of COUNT components
- * in lock-step. Each row that lies in the image is given to sink(y, rows).
+ * Synthesises rows [row0, row1), columns p to p + 3 of this lane, of COUNT components in lock-step.
+ * NARROW: as levels[].narrow. Each row that lies in the image is given to sink(y, rows).
  */
-template <bool REV, int COUNT, class Sink>
-__device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t p, int32_t row0,
-                                           int32_t row1, Sink &sink)
+template <bool REV, int COUNT, bool NARROW, class Sink>
+__device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels,
+                                           const Cj2kCudaBandStep *__restrict__ steps, int32_t p,
+                                           int32_t row0, int32_t row1, Sink &sink)
 {
   Columns columns;
   columns.start(levels[0], p);
@@ -315,10 +414,21 @@ __device__ __forceinline__ void synthesise(const Cj2kCudaLevel *levels, int32_t 
   row1 = min(row1, columns.odd_y + columns.height);
   if (row0 >= row1)
     return;
-  if (columns.height == 1)
-    synthesise_row<REV, COUNT>(levels, columns, sink);
+  Scales scales[COUNT];
+#pragma unroll
+  for (int k = 0; k < COUNT; k++)
+#pragma unroll
+    for (int b = 0; b < 3; b++)
+      scales[k].band[b] = NARROW && !REV ? steps[levels[k].first_step + b].scale : 1;
+  const bool row = columns.height == 1;
+  if (columns.single && row)
+    synthesise_row<REV, COUNT, NARROW, Access::kColumn>(levels, scales, columns, sink);
+  else if (columns.single)
+    synthesise_rows<REV, COUNT, NARROW, Access::kColumn>(levels, scales, columns, row0, row1, sink);
+  else if (row)
+    synthesise_row<REV, COUNT, NARROW, Access::kAny>(levels, scales, columns, sink);
   else if (__all_sync(kAllLanes, columns.pairs))
-    synthesise_rows<REV, COUNT, true>(levels, columns, row0, row1, sink);
+    synthesise_rows<REV, COUNT, NARROW, Access::kPairs>(levels, scales, columns, row0, row1, sink);
   else
-    synthesise_rows<REV, COUNT, false>(levels, columns, row0, row1, sink);
+    synthesise_rows<REV, COUNT, NARROW, Access::kAny>(levels, scales, columns, row0, row1, sink);
 }

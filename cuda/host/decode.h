@@ -6,12 +6,12 @@
  *   upload (codestream, block records)  ->  block decoders  ->  inverse DWT
  *     ->  last level, component transform, store  ->  packing  ->  download
  *
- * Tables that follow from plan and layout are made when these change (decode_plan.c,
- * decode_output.c); all other work is enqueued for each frame (decode_upload.c, decode_frame.c,
- * decode_transform.c, decode_picture.c), or for each part of a frame (decode_parts.c). With one
- * frame in flight a picture in host memory is made and downloaded in slices of rows, on further
- * streams (decode_slices.c); with component-streams=on each component has a stream
- * (decode_components.c).
+ * Tables that follow from plan and layout are made when these change (decode_bands.c,
+ * decode_plan.c, decode_output.c); all other work is enqueued for each frame (decode_upload.c,
+ * decode_frame.c, decode_transform.c, decode_picture.c), or for each part of a frame
+ * (decode_parts.c). With one frame in flight a picture in host memory is made and downloaded in
+ * slices of rows, on further streams (decode_slices.c); with component-streams=on each component
+ * has a stream (decode_components.c).
  */
 #ifndef CJ2K_CUDA_HOST_DECODE_H
 #define CJ2K_CUDA_HOST_DECODE_H
@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
   uint32_t first, count;
   Cj2kCudaStrips strips; /* for all rows */
-  bool reversible, three, is_plane;
+  Cj2kCudaKind kind;
   bool words; /* all entries have one component and cj2k_cuda_finish_has_words is true for it */
 } Cj2kCudaLaunch;
 
@@ -80,10 +80,20 @@ typedef struct {
   uint32_t tile_comp, r;
 } Cj2kCudaLevelOf;
 
-/* Tables that follow from the geometry of the plan (decode_plan.c). */
+/* Where a band lies in `coefficients`, in bytes, a multiple of 64; UINT64_MAX: it is not decoded.
+ * narrow: it has 16 bits a coefficient (decode_kernels.h), else 32. */
 typedef struct {
-  Cj2kPlan *plan;             /* of the last frame, a reference */
-  GArray *levels;             /* Cj2kCudaLaunch */
+  uint64_t offset;
+  bool narrow;
+} Cj2kCudaBandPlace;
+
+/* Tables that follow from the geometry of the plan and from `wide_levels` (decode_plan.c). */
+typedef struct {
+  Cj2kPlan *plan;            /* of the last frame, a reference */
+  uint32_t wide_levels;      /* of the frames of this geometry so far, as one: decomposition levels,
+                                the first one in bit 0, that need 32 bits a coefficient */
+  Cj2kCudaBandPlace *places; /* by band (decode_bands.c) */
+  GArray *levels;            /* Cj2kCudaLaunch */
   Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches; lower resolutions first */
   GArray *level_of;           /* Cj2kCudaLevelOf, by entry of level_table */
   Cj2kCudaTable *blocks;      /* Cj2kCudaBlock */
@@ -223,7 +233,12 @@ void cj2k_cuda_decode_parts_free(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_shares_free(Cj2kDecodeSlot *slot);
 
-/* decode_plan.c: makes the tables of blocks and levels, if the geometry is new (*is_new).
+/* decode_bands.c: the levels, as in wide_levels, that need 32 bits a coefficient. */
+uint32_t cj2k_cuda_decode_wide_levels(const Cj2kPlan *plan);
+/* Fills in `places`. Returns the bytes of all bands. */
+uint64_t cj2k_cuda_decode_place_bands(Cj2kDecodeSlot *slot);
+/* decode_plan.c: makes the tables of blocks and levels, if the geometry is new, or levels have
+ * become wide (*is_new).
  * CJ2K_ERROR_UNSUPPORTED: only the CPU can do this plan, and *error says why. */
 Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, bool *is_new,
                                      Cj2kError *error);

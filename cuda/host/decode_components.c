@@ -64,9 +64,9 @@ static void find_ranges(Cj2kDecodeSlot *slot, bool *joined)
       uint32_t of = g_array_index(slot->output.finish_of, uint32_t, n);
       const Cj2kPlanTileComp *tc = &plan->tile_comps[of];
       give_entry(slot, levels + n, of, tc->reduced_levels,
-                 share_of(slot, tc->component + (l->three ? 2 : 0)));
+                 share_of(slot, tc->component + (l->kind.three ? 2 : 0)));
     }
-    *joined |= l->three;
+    *joined |= l->kind.three;
   }
 }
 

@@ -113,7 +113,8 @@ static Cj2kCudaStore store_of(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp
 static bool same_place(const Cj2kCudaLevel *a, const Cj2kCudaLevel *b)
 {
   return a->width == b->width && a->height == b->height && a->odd_x == b->odd_x &&
-         a->odd_y == b->odd_y && a->reversible == b->reversible && a->is_plane == b->is_plane;
+         a->odd_y == b->odd_y && a->reversible == b->reversible && a->is_plane == b->is_plane &&
+         a->narrow == b->narrow;
 }
 
 static void finish_one(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
@@ -123,10 +124,24 @@ static void finish_one(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
   finish->store[k] = store_of(slot, tc);
 }
 
+#define KINDS 16
+
+static uint32_t number_of(Cj2kCudaKind kind)
+{
+  return (kind.narrow ? 8 : 0) | (kind.three ? 4 : 0) | (kind.reversible ? 2 : 0) |
+         (kind.is_plane ? 1 : 0);
+}
+
+static Cj2kCudaKind kind_of(uint32_t number)
+{
+  return (Cj2kCudaKind){
+      .narrow = number & 8, .three = number & 4, .reversible = number & 2, .is_plane = number & 1};
+}
+
 typedef struct {
   Cj2kDecodeSlot *slot;
-  GArray *tables[8];     /* Cj2kCudaFinish, by three, reversible, is_plane */
-  GArray *components[8]; /* uint32_t: the first tile-component of each */
+  GArray *tables[KINDS];     /* Cj2kCudaFinish, by number_of() their kind */
+  GArray *components[KINDS]; /* uint32_t: the first tile-component of each */
 } Finishes;
 
 static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool three, uint32_t c)
@@ -134,7 +149,10 @@ static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool th
   const Cj2kCudaLevel *level = &finish->level[0];
   if (!level->width || !level->height)
     return;
-  uint32_t kind = (three ? 4 : 0) | (level->reversible ? 2 : 0) | (level->is_plane ? 1 : 0);
+  uint32_t kind = number_of((Cj2kCudaKind){.narrow = level->narrow,
+                                           .three = three,
+                                           .reversible = level->reversible,
+                                           .is_plane = level->is_plane});
   g_array_append_vals(finishes->tables[kind], finish, 1);
   g_array_append_val(finishes->components[kind], c);
 }
@@ -171,14 +189,12 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
   GArray *all = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
   g_array_set_size(slot->output.finishes, 0);
   g_array_set_size(slot->output.finish_of, 0);
-  for (uint32_t kind = 0; kind < 8; kind++) {
+  for (uint32_t kind = 0; kind < KINDS; kind++) {
     GArray *table = finishes->tables[kind];
     Cj2kCudaLaunch launch = {.first = all->len,
                              .count = table->len,
-                             .three = kind & 4,
-                             .reversible = kind & 2,
-                             .is_plane = kind & 1,
-                             .words = !(kind & 4)};
+                             .kind = kind_of(kind),
+                             .words = !kind_of(kind).three};
     Cj2kCudaStrips *strips = &launch.strips;
     for (uint32_t i = 0; i < table->len; i++) {
       const Cj2kCudaFinish *finish = &g_array_index(table, Cj2kCudaFinish, i);
@@ -193,7 +209,7 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
       g_array_append_val(slot->output.finishes, launch);
   }
   slot->output.is_only =
-      all->len == 1 && g_array_index(slot->output.finishes, Cj2kCudaLaunch, 0).three;
+      all->len == 1 && g_array_index(slot->output.finishes, Cj2kCudaLaunch, 0).kind.three;
   if (slot->output.is_only)
     slot->output.only = g_array_index(all, Cj2kCudaFinish, 0);
   Cj2kStatus status = cj2k_cuda_decode_table(slot, &slot->output.finish_table, all->data,
@@ -205,7 +221,7 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
 static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   Finishes finishes = {.slot = slot};
-  for (uint32_t i = 0; i < 8; i++) {
+  for (uint32_t i = 0; i < KINDS; i++) {
     finishes.tables[i] = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaFinish));
     finishes.components[i] = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   }
@@ -214,7 +230,7 @@ static Cj2kStatus set_finishes(Cj2kDecodeSlot *slot, Cj2kError *error)
     status = add_tile(&finishes, &slot->tables.plan->tiles[t], error);
   if (status == CJ2K_OK)
     status = upload_finishes(&finishes, error);
-  for (uint32_t i = 0; i < 8; i++) {
+  for (uint32_t i = 0; i < KINDS; i++) {
     g_array_unref(finishes.tables[i]);
     g_array_unref(finishes.components[i]);
   }

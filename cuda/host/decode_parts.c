@@ -133,8 +133,8 @@ static void find_finishes(Cj2kDecodeSlot *slot)
   for (uint32_t i = 0; i < slot->output.finishes->len; i++) {
     const Cj2kCudaLaunch *l = &g_array_index(slot->output.finishes, Cj2kCudaLaunch, i);
     for (uint32_t n = l->first; n < l->first + l->count; n++)
-      ranges[offset + n] =
-          find_entry(slot, g_array_index(slot->output.finish_of, uint32_t, n), l->three ? 3 : 1);
+      ranges[offset + n] = find_entry(slot, g_array_index(slot->output.finish_of, uint32_t, n),
+                                      l->kind.three ? 3 : 1);
   }
 }
 

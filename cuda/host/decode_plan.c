@@ -28,6 +28,17 @@ Cj2kStatus cj2k_cuda_decode_table(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *me
 
 /* ------------------------------------------------------------------------- code-blocks --- */
 
+/* In samples of the band's size. */
+static uint64_t block_offset(const Cj2kDecodeSlot *slot, const Cj2kPlanBlock *block)
+{
+  const Cj2kCudaBandPlace *place = &slot->tables.places[block->band];
+
+  if (place->offset == UINT64_MAX)
+    return UINT64_MAX;
+  return place->offset / (place->narrow ? 2 : 4) +
+         (uint64_t)block->y * slot->tables.plan->bands[block->band].stride + block->x;
+}
+
 static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
 {
   const Cj2kPlan *plan = slot->tables.plan;
@@ -41,19 +52,17 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
-    blocks[i] =
-        (Cj2kCudaBlock){.offset = band->offset == UINT64_MAX
-                                      ? UINT64_MAX
-                                      : band->offset + (uint64_t)block->y * band->stride + block->x,
-                        .quads = quads,
-                        .band = block->band,
-                        .stride = band->stride,
-                        .width = block->width,
-                        .height = block->height,
-                        .roi_shift = band->roi_shift,
-                        .reversible = band->reversible,
-                        .orientation = band->orientation,
-                        .style = band->block_style};
+    blocks[i] = (Cj2kCudaBlock){.offset = block_offset(slot, block),
+                                .quads = quads,
+                                .band = block->band,
+                                .stride = band->stride,
+                                .width = block->width,
+                                .height = block->height,
+                                .roi_shift = band->roi_shift,
+                                .reversible = band->reversible,
+                                .narrow = slot->tables.places[block->band].narrow,
+                                .orientation = band->orientation,
+                                .style = band->block_style};
     slot->tables.has_place[i] = band->offset != UINT64_MAX;
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
@@ -83,8 +92,9 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
 
 static Cj2kCudaPlane band_plane(const Cj2kDecodeSlot *slot, uint32_t index)
 {
-  const Cj2kPlanBand *band = &slot->tables.plan->bands[index];
-  return (Cj2kCudaPlane){(uint32_t *)slot->tables.coefficients.data + band->offset, band->stride};
+  return (Cj2kCudaPlane){(uint8_t *)slot->tables.coefficients.data +
+                             slot->tables.places[index].offset,
+                         slot->tables.plan->bands[index].stride};
 }
 
 /* The image at resolution r; at r = 0 it is the LL band. */
@@ -111,6 +121,8 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
     level->band[CJ2K_LL] = lowpass(slot, tc, 0);
     return;
   }
+  level->first_step = res->first_band;
+  level->narrow = slot->tables.places[res->first_band].narrow;
   level->band[CJ2K_LL] = lowpass(slot, tc, r - 1);
   for (uint32_t b = 0; b < 3; b++)
     level->band[CJ2K_HL + b] = band_plane(slot, res->first_band + b);
@@ -118,18 +130,18 @@ void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *
     level->out = lowpass(slot, tc, r);
 }
 
-/* Adds a launch for the levels that make resolution r of all tile-components with this filter. */
-static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, bool reversible)
+/* Adds a launch for the levels of this kind that make resolution r. */
+static void add_launch(Cj2kDecodeSlot *slot, GArray *table, uint32_t r, Cj2kCudaKind kind)
 {
-  Cj2kCudaLaunch launch = {.first = table->len, .reversible = reversible};
+  Cj2kCudaLaunch launch = {.first = table->len, .kind = kind};
   Cj2kCudaStrips *strips = &launch.strips;
   for (uint32_t i = 0; i < slot->tables.plan->num_tile_comps; i++) {
     const Cj2kPlanTileComp *tc = &slot->tables.plan->tile_comps[i];
-    if (r >= tc->reduced_levels || tc->reversible != reversible)
+    if (r >= tc->reduced_levels || tc->reversible != kind.reversible)
       continue;
     Cj2kCudaLevel level;
     cj2k_cuda_decode_level(slot, tc, r, &level);
-    if (!level.width || !level.height)
+    if (!level.width || !level.height || level.narrow != kind.narrow)
       continue;
     Cj2kCudaLevelOf of = {i, r};
     g_array_append_val(table, level);
@@ -149,8 +161,8 @@ static Cj2kStatus set_levels(Cj2kDecodeSlot *slot, Cj2kError *error)
   g_array_set_size(slot->tables.levels, 0);
   g_array_set_size(slot->tables.level_of, 0);
   for (uint32_t r = 1; r < CJ2K_MAX_LEVELS; r++) {
-    add_launch(slot, table, r, true);
-    add_launch(slot, table, r, false);
+    for (int kind = 0; kind < 4; kind++)
+      add_launch(slot, table, r, (Cj2kCudaKind){.reversible = kind & 1, .narrow = kind & 2});
   }
   Cj2kStatus status = cj2k_cuda_decode_table(slot, &slot->tables.level_table, table->data,
                                              table->len * sizeof(Cj2kCudaLevel), error);
@@ -180,10 +192,20 @@ static Cj2kStatus check_plan(const Cj2kPlan *plan, Cj2kError *error)
   return CJ2K_OK;
 }
 
+/* Are there no tables yet for a plan? Notes the levels that are wide. */
+static bool is_new_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan)
+{
+  uint32_t before = slot->tables.wide_levels, wide = cj2k_cuda_decode_wide_levels(plan);
+  bool same = cj2k_plan_same_geometry(slot->tables.plan, plan);
+
+  slot->tables.wide_levels = same ? before | wide : wide;
+  return !same || slot->tables.wide_levels != before;
+}
+
 Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan, bool *is_new,
                                      Cj2kError *error)
 {
-  *is_new = !cj2k_plan_same_geometry(slot->tables.plan, plan);
+  *is_new = is_new_plan(slot, plan);
   Cj2kStatus status = *is_new ? check_plan(plan, error) : CJ2K_OK;
   g_clear_pointer(&slot->tables.plan, cj2k_plan_unref);
   if (status != CJ2K_OK)
@@ -192,7 +214,7 @@ Cj2kStatus cj2k_cuda_decode_set_plan(Cj2kDecodeSlot *slot, const Cj2kPlan *plan,
   if (!*is_new)
     return CJ2K_OK;
   cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, &slot->tables.coefficients,
-                                         plan->num_coefficients * 4);
+                                         cj2k_cuda_decode_place_bands(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->backend->device, &slot->tables.lowpass,
                                           plan->num_lowpass * 4));
   status = cj2k_cuda_check(&slot->backend->device, result, "memory for coefficients", error);
@@ -223,6 +245,7 @@ void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
   g_clear_pointer(&tables->plan, cj2k_plan_unref);
   g_array_unref(tables->levels);
   g_array_unref(tables->level_of);
+  g_free(tables->places);
   g_free(tables->octets);
   g_free(tables->has_place);
   g_free(tables->classes);

@@ -164,18 +164,33 @@ template <uint32_t LANES, bool WIDE> struct Above {
 /* ----------------------------------------------------------- the path for any block --- */
 
 /* Converts v = 2 (mu - 1) + sign to half units with the midpoint, (2 mu + 1) << p, and these to a
- * coefficient. Samples of blocks with refinement passes stay half units. */
-__device__ __forceinline__ uint32_t finish_sample(uint32_t v, bool significant, const HtSet &set,
-                                                  const Block &block)
+ * coefficient. Samples of blocks with refinement passes stay half units; narrow ones whole units,
+ * because p > 0. */
+template <class T>
+__device__ __forceinline__ T finish_sample(uint32_t v, bool significant, const HtSet &set,
+                                           const Block &block)
 {
   uint32_t word = significant ? ((v | 1) + 2) << set.plane | v << 31 : 0;
-  return set.num_passes > 1 ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+  bool refined = set.num_passes > 1;
+  if (sizeof(T) == 2)
+    return (T)to_narrow(word & 0x7FFFFFFFu, word >> 31, block.reversible || refined);
+  return (T)(refined ? word : reconstruct(word & 0x7FFFFFFFu, word >> 31, block));
 }
 
-__device__ void store_pair(uint32_t *row, uint32_t x, uint32_t width, uint32_t a, uint32_t b)
+/* Two neighbours in a row, aligned for it. */
+__device__ __forceinline__ void put_pair(uint32_t *to, uint32_t a, uint32_t b)
 {
-  if (x + 1 < width && (reinterpret_cast<uintptr_t>(row) & 7) == 0) {
-    *reinterpret_cast<uint2 *>(row + x) = make_uint2(a, b);
+  *reinterpret_cast<uint2 *>(to) = make_uint2(a, b);
+}
+__device__ __forceinline__ void put_pair(uint16_t *to, uint32_t a, uint32_t b)
+{
+  *reinterpret_cast<uint32_t *>(to) = __byte_perm(a, b, 0x5410);
+}
+
+template <class T> __device__ void store_pair(T *row, uint32_t x, uint32_t width, T a, T b)
+{
+  if (x + 1 < width && reinterpret_cast<uintptr_t>(row) % (2 * sizeof(T)) == 0) {
+    put_pair(row + x, a, b);
     return;
   }
   if (x < width)
@@ -206,10 +221,10 @@ __device__ __forceinline__ void read_values(const Ring<LANES> &ring, uint32_t at
   }
 }
 
-template <uint32_t LANES, bool WIDE>
-__device__ bool decode_block(const HtSet &set, const Block &block, const uint32_t *quads,
-                             uint32_t *out, uint32_t *ring_memory, uint32_t *above_memory,
-                             uint32_t lane, uint32_t mask)
+template <uint32_t LANES, bool WIDE, class T>
+__device__ bool decode_block(const HtSet &set, const Block &block, const uint32_t *quads, T *out,
+                             uint32_t *ring_memory, uint32_t *above_memory, uint32_t lane,
+                             uint32_t mask)
 {
   Ring<LANES> ring;
   ring.start(ring_memory, set, lane, mask);
@@ -235,9 +250,9 @@ __device__ bool decode_block(const HtSet &set, const Block &block, const uint32_
       if (__all_sync(mask, rho == 0)) { /* frequent at low rates */
         above.note(q, 0, 0, mask);
         if (q < cols) {
-          store_pair(out, 2 * q, block.width, 0, 0);
+          store_pair<T>(out, 2 * q, block.width, 0, 0);
           if (y + 1 < block.height)
-            store_pair(out + block.stride, 2 * q, block.width, 0, 0);
+            store_pair<T>(out + block.stride, 2 * q, block.width, 0, 0);
         }
         continue;
       }
@@ -252,12 +267,12 @@ __device__ bool decode_block(const HtSet &set, const Block &block, const uint32_
       ring.pos += needed;
       above.note(q, v[1], v[3], mask);
       if (q < cols) {
-        store_pair(out, 2 * q, block.width, finish_sample(v[0], rho & 1, set, block),
-                   finish_sample(v[2], rho & 4, set, block));
+        store_pair(out, 2 * q, block.width, finish_sample<T>(v[0], rho & 1, set, block),
+                   finish_sample<T>(v[2], rho & 4, set, block));
         if (y + 1 < block.height)
           store_pair(out + block.stride, 2 * q, block.width,
-                     finish_sample(v[1], rho & 2, set, block),
-                     finish_sample(v[3], rho & 8, set, block));
+                     finish_sample<T>(v[1], rho & 2, set, block),
+                     finish_sample<T>(v[3], rho & 8, set, block));
       }
       __syncwarp(mask); /* all have read the ring */
     }
@@ -326,33 +341,35 @@ __device__ __forceinline__ void read_quad(const Ring<LANES> &ring, uint32_t at, 
   }
 }
 
-/* The format of a block's output samples. */
-enum class Put { kIntegers, kFloats, kHalfUnits };
+/* The format of a block's output samples; kNarrow: 16 bits, see `halved`. */
+enum class Put { kIntegers, kFloats, kHalfUnits, kNarrow };
 
-/* The output word of a significant sample. */
+/* The output word of a significant sample, or its 16 lower bits. */
 template <Put PUT>
-__device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, float scale)
+__device__ __forceinline__ uint32_t plain_sample(uint32_t v, uint32_t plane, float scale,
+                                                 bool halved)
 {
   uint32_t magnitude = (v | 1) + 2;
   if (PUT == Put::kFloats)
     return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), scale)) | v << 31;
   if (PUT == Put::kHalfUnits)
     return magnitude << plane | v << 31;
-  magnitude = magnitude << plane >> 1;
+  magnitude = magnitude << plane >> (PUT == Put::kNarrow ? halved : 1);
   return v & 1 ? 0 - magnitude : magnitude;
 }
 
 /* Decodes a block without ROI that consists of whole, aligned quads, is not wider than its lanes
  * and whose samples leave bit 30 free. `scale` is the band's times 2^p, so that samples need not be
  * shifted by p; this gives the same float, because either product is rounded once. */
-template <uint32_t LANES, Put PUT>
+template <uint32_t LANES, Put PUT, class T>
 __device__ __forceinline__ bool decode_plain(const HtSet &set, const Block &block,
-                                             const uint32_t *quads, uint32_t *out,
-                                             uint32_t *ring_memory, uint32_t lane, uint32_t mask)
+                                             const uint32_t *quads, T *out, uint32_t *ring_memory,
+                                             uint32_t lane, uint32_t mask)
 {
   Ring<LANES> ring;
   ring.start(ring_memory, set, lane, mask);
   const float scale = __fmul_rn(block.scale, __uint_as_float((127 + set.plane) << 23));
+  const bool halved = block.reversible || set.num_passes > 1;
   const uint32_t stride = CJ2K_CUDA_QUAD_STRIDE(block.width), max_exponent = set.max_exponent;
   const bool active = 2 * lane < block.width;
   const size_t line = block.stride;
@@ -376,8 +393,8 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Block &bloc
     if (__all_sync(mask, rho == 0)) { /* frequent at low rates */
       left = right = 0;
       if (active) {
-        *reinterpret_cast<uint2 *>(out) = make_uint2(0, 0);
-        *reinterpret_cast<uint2 *>(out + line) = make_uint2(0, 0);
+        put_pair(out, 0, 0);
+        put_pair(out + line, 0, 0);
       }
       continue;
     }
@@ -393,28 +410,73 @@ __device__ __forceinline__ bool decode_plain(const HtSet &set, const Block &bloc
     right = v[3];
 #pragma unroll
     for (uint32_t n = 0; n < 4; n++) {
-      word[n] = plain_sample<PUT>(v[n], set.plane, scale);
+      word[n] = plain_sample<PUT>(v[n], set.plane, scale, halved);
       word[n] = record & 1u << (CJ2K_HT_RHO_SHIFT + n) ? word[n] : 0;
     }
     if (active) {
-      *reinterpret_cast<uint2 *>(out) = make_uint2(word[0], word[2]);
-      *reinterpret_cast<uint2 *>(out + line) = make_uint2(word[1], word[3]);
+      put_pair(out, word[0], word[2]);
+      put_pair(out + line, word[1], word[3]);
     }
     __syncwarp(mask); /* all have read the ring */
   }
   return true;
 }
 
-__device__ __forceinline__ bool is_plain(const Block &block, const uint32_t *out)
+template <class T> __device__ __forceinline__ bool is_plain(const Block &block, const T *out)
 {
   return !block.roi_shift && block.num_bitplanes < 30 && !(block.width & 1) &&
-         !(block.height & 1) && ((reinterpret_cast<uintptr_t>(out) | 4 * block.stride) & 7) == 0;
+         !(block.height & 1) &&
+         (reinterpret_cast<uintptr_t>(out) | sizeof(T) * block.stride) % (2 * sizeof(T)) == 0;
 }
 
 /* --------------------------------------------------------------------------- kernel --- */
 
+/* What a group of lanes has for a block: its words in shared memory, and which lanes these are. */
+struct Lanes {
+  uint32_t *ring, *line; /* line: only of wide blocks */
+  uint32_t lane, mask;
+};
+
 template <uint32_t LANES>
-__device__ void clear_block(const Block &block, uint32_t *out, uint32_t lane)
+__device__ __forceinline__ bool decode_plain_as(const HtSet &set, const Block &block,
+                                                const uint32_t *quads, uint16_t *out,
+                                                const Lanes &lanes)
+{
+  return decode_plain<LANES, Put::kNarrow>(set, block, quads, out, lanes.ring, lanes.lane,
+                                           lanes.mask);
+}
+
+template <uint32_t LANES>
+__device__ __forceinline__ bool decode_plain_as(const HtSet &set, const Block &block,
+                                                const uint32_t *quads, uint32_t *out,
+                                                const Lanes &lanes)
+{
+  if (set.num_passes > 1)
+    return decode_plain<LANES, Put::kHalfUnits>(set, block, quads, out, lanes.ring, lanes.lane,
+                                                lanes.mask);
+  if (block.reversible)
+    return decode_plain<LANES, Put::kIntegers>(set, block, quads, out, lanes.ring, lanes.lane,
+                                               lanes.mask);
+  return decode_plain<LANES, Put::kFloats>(set, block, quads, out, lanes.ring, lanes.lane,
+                                           lanes.mask);
+}
+
+/* Decodes a block with records. false: it is corrupt. */
+template <uint32_t LANES, bool WIDE, class T>
+__device__ __forceinline__ bool decode_as(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
+                                          const Block &block, T *out, const Lanes &lanes)
+{
+  HtSet set;
+  find_set(frame, b, block, set);
+  const uint32_t *quads = frame.ht.quads + block.quads;
+  if (WIDE || !is_plain(block, out))
+    return decode_block<LANES, WIDE>(set, block, quads, out, lanes.ring, lanes.line, lanes.lane,
+                                     lanes.mask);
+  return decode_plain_as<LANES>(set, block, quads, out, lanes);
+}
+
+template <uint32_t LANES, class T>
+__device__ void clear_block(const Block &block, T *out, uint32_t lane)
 {
   for (uint32_t y = 0; y < block.height; y++, out += block.stride)
     for (uint32_t x = lane; x < block.width; x += LANES)
@@ -427,6 +489,19 @@ constexpr uint32_t kBlocksPerSm = 8;
 #else
 constexpr uint32_t kBlocksPerSm = 9;
 #endif
+
+/* The samples of a block. is_zero: they are zeros already. Returns whether it has been decoded. */
+template <uint32_t LANES, bool WIDE, class T>
+__device__ __forceinline__ bool make_samples(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
+                                             const Block &block, bool has_records, bool is_zero,
+                                             const Lanes &lanes)
+{
+  T *out = samples_of<T>(frame, block);
+  bool good = has_records && decode_as<LANES, WIDE>(frame, b, block, out, lanes);
+  if (!good && (has_records || !is_zero))
+    clear_block<LANES>(block, out, lanes.lane);
+  return good;
+}
 
 template <uint32_t LANES, bool WIDE>
 __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
@@ -444,32 +519,19 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   if (block.offset == UINT64_MAX)
     return;
   const Cj2kCodedBlock &coded = frame.coded[b];
-  uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
+  const Lanes lanes = {rings[group], lines[WIDE ? group : 0], lane, mask};
   bool has_passes = coded.num_passes && !coded.corrupt;
-  bool has_records = has_passes && coded.is_ht && !frame.corrupt_flags[b], good = false;
+  bool has_records = has_passes && coded.is_ht && !frame.corrupt_flags[b];
   bool is_zero = frame.zeros[number_of(frame, b)];
-  HtSet set;
-  if (has_records) {
-    find_set(frame, b, block, set);
-    const uint32_t *quads = frame.ht.quads + block.quads;
-    uint32_t *line = lines[WIDE ? group : 0];
-    if (WIDE || !is_plain(block, out))
-      good = decode_block<LANES, WIDE>(set, block, quads, out, rings[group], line, lane, mask);
-    else if (set.num_passes > 1)
-      good = decode_plain<LANES, Put::kHalfUnits>(set, block, quads, out, rings[group], lane, mask);
-    else if (block.reversible)
-      good = decode_plain<LANES, Put::kIntegers>(set, block, quads, out, rings[group], lane, mask);
-    else
-      good = decode_plain<LANES, Put::kFloats>(set, block, quads, out, rings[group], lane, mask);
-    if (!good && lane == 0) {
-      frame.corrupt_flags[b] = 1;
-      atomicAdd(frame.corrupt, 1u);
-    }
-    is_zero = false;
+  bool good =
+      block.narrow
+          ? make_samples<LANES, WIDE, uint16_t>(frame, b, block, has_records, is_zero, lanes)
+          : make_samples<LANES, WIDE, uint32_t>(frame, b, block, has_records, is_zero, lanes);
+  if (has_records && !good && lane == 0) {
+    frame.corrupt_flags[b] = 1;
+    atomicAdd(frame.corrupt, 1u);
   }
-  if (!good && !is_zero)
-    clear_block<LANES>(block, out, lane);
-  __syncwarp(mask); /* all lanes have read is_zero */
+  __syncwarp(mask); /* all lanes have read is_zero and the block's flag */
   if (lane == 0)
     frame.zeros[number_of(frame, b)] =
         !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */

@@ -391,8 +391,43 @@ __device__ __forceinline__ uint32_t deposit(uint32_t bits, uint32_t mask, const 
   return places;
 }
 
+/* A sample after the cleanup pass, half units and sign. Narrow ones are stored as whole units,
+ * which loses nothing because p > 0. */
+__device__ __forceinline__ uint32_t to_word(uint32_t sample)
+{
+  return sample;
+}
+__device__ __forceinline__ uint32_t to_word(uint16_t sample)
+{
+  int32_t value = (int16_t)sample;
+  return (uint32_t)abs(value) << 1 | ((uint32_t)value & 0x80000000u);
+}
+
 /* Refines a group that lies in the block with all its samples, aligned for vectors of four, in a
  * block without ROI. */
+template <bool REV>
+__device__ __forceinline__ void refine_whole(const Group &group, const Steps &steps, float scale,
+                                             uint16_t *out, size_t stride)
+{
+  uint2 rows[4];
+#pragma unroll
+  for (uint32_t row = 0; row < 4; row++)
+    rows[row] = *reinterpret_cast<const uint2 *>(out + row * stride);
+#pragma unroll
+  for (uint32_t row = 0; row < 4; row++) {
+    uint32_t pairs[2] = {rows[row].x, rows[row].y};
+    uint32_t samples[4];
+#pragma unroll
+    for (uint32_t col = 0; col < 4; col++) {
+      uint16_t sample = (uint16_t)(pairs[col / 2] >> 16 * (col & 1));
+      uint32_t word = steps.refine(to_word(sample), group, 4 * col + row);
+      samples[col] = to_narrow(word & 0x7FFFFFFFu, word >> 31, REV);
+    }
+    *reinterpret_cast<uint2 *>(out + row * stride) =
+        make_uint2(samples[0] | samples[1] << 16, samples[2] | samples[3] << 16);
+  }
+}
+
 template <bool REV>
 __device__ __forceinline__ void refine_whole(const Group &group, const Steps &steps, float scale,
                                              uint32_t *out, size_t stride)
@@ -420,14 +455,35 @@ __device__ __forceinline__ void refine_whole(const Group &group, const Steps &st
 }
 
 /* Refines any other group. */
+template <class T>
 __device__ __noinline__ void refine_part(const Group &group, const Steps &steps, const Block &block,
-                                         uint32_t *out)
+                                         T *out)
 {
   for (uint32_t rest = group.significant | group.fresh; rest; rest &= rest - 1) {
-    uint32_t i = __ffs(rest) - 1, *sample = out + (size_t)(i % 4) * block.stride + i / 4;
-    uint32_t word = steps.refine(*sample, group, i);
-    *sample = reconstruct(word & 0x7FFFFFFFu, word >> 31, block);
+    uint32_t i = __ffs(rest) - 1;
+    T *sample = out + (size_t)(i % 4) * block.stride + i / 4;
+    uint32_t word = steps.refine(to_word(*sample), group, i);
+    store_coefficient(sample, word & 0x7FFFFFFFu, word >> 31, block);
   }
+}
+
+/* Refines group g of the stripe with its first row at y. */
+template <class T>
+__device__ __forceinline__ void refine(const Cj2kCudaDecodeBlocks &frame, const Block &block,
+                                       const Shape &shape, const Group &group, const Steps &steps,
+                                       uint32_t g, uint32_t y)
+{
+  T *out = samples_of<T>(frame, block), *samples = out + (size_t)y * block.stride + 4 * g;
+  bool is_plain =
+      !block.roi_shift &&
+      (reinterpret_cast<uintptr_t>(out) | sizeof(T) * (uintptr_t)block.stride) % (4 * sizeof(T)) ==
+          0;
+  if (!is_plain || shape.inside(g, y) != 0xFFFF)
+    refine_part(group, steps, block, samples);
+  else if (block.reversible)
+    refine_whole<true>(group, steps, block.scale, samples, block.stride);
+  else
+    refine_whole<false>(group, steps, block.scale, samples, block.stride);
 }
 
 /* One warp for each code-block. */
@@ -452,9 +508,6 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
   const Shape shape(block.width, block.height);
   const Steps steps(set.plane, magref);
   const uint2 *found = reinterpret_cast<const uint2 *>(frame.ht.quads + block.quads);
-  uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
-  bool is_plain = !block.roi_shift &&
-                  ((reinterpret_cast<uintptr_t>(out) | 4 * (uintptr_t)block.stride) & 15) == 0;
   uint32_t pos = 0; /* position of the next MagRef bit */
   for (uint32_t base = 0; base < shape.count; base += 32) {
     uint32_t i = base + lane;
@@ -469,13 +522,10 @@ __global__ void __launch_bounds__(32 * kWarps) magref_kernel(Cj2kCudaDecodeBlock
       group.bits |= deposit(__funnelshift_r(words[warp][at / 32], words[warp][at / 32 + 1], at),
                             group.significant, table);
     uint32_t stripe = i / shape.groups, g = i - stripe * shape.groups;
-    uint32_t *samples = out + (size_t)(4 * stripe) * block.stride + 4 * g;
-    if (!is_plain || shape.inside(g, 4 * stripe) != 0xFFFF)
-      refine_part(group, steps, block, samples);
-    else if (block.reversible)
-      refine_whole<true>(group, steps, block.scale, samples, block.stride);
+    if (block.narrow)
+      refine<uint16_t>(frame, block, shape, group, steps, g, 4 * stripe);
     else
-      refine_whole<false>(group, steps, block.scale, samples, block.stride);
+      refine<uint32_t>(frame, block, shape, group, steps, g, 4 * stripe);
   }
 }
 

@@ -104,11 +104,11 @@ __device__ __forceinline__ uint32_t half_units(uint32_t value, uint32_t lowest, 
 
 /* A thread block makes the coefficients of a code-block, a warp four rows of up to 32 columns at a
  * time. */
-__global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBlocks frame)
+template <class T>
+__device__ __forceinline__ void finish_block(const Cj2kCudaDecodeBlocks &frame, uint32_t index,
+                                             uint32_t passes, const Block &block)
 {
-  uint32_t index = frame.mq.order[blockIdx.x], passes = frame.mq.passes[blockIdx.x];
-  const Block block = load_block(frame, index);
-  uint32_t *out = static_cast<uint32_t *>(frame.coefficients) + block.offset;
+  T *out = samples_of<T>(frame, block);
   uint32_t across = (block.width + 7) / 8, num_octets = across * ((block.height + 3) / 4);
   const uint32_t *from = frame.mq.planes + frame.mq.offsets[blockIdx.x] + 2 * num_octets;
   uint32_t planes = (uint32_t)block.num_bitplanes - frame.coded[index].zero_bitplanes;
@@ -131,10 +131,23 @@ __global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBl
     }
     for (uint32_t r = 0; r < 4 && y + r < block.height; r++) {
       uint32_t magnitude = half_units(value[r], planes - 1 - depth, refined);
-      out[(size_t)(y + r) * block.stride + x] =
-          magnitude ? reconstruct(magnitude, signs >> r & 1, block) : 0;
+      T *to = out + ((size_t)(y + r) * block.stride + x);
+      if (magnitude)
+        store_coefficient(to, magnitude, signs >> r & 1, block);
+      else
+        *to = 0;
     }
   }
+}
+
+__global__ void __launch_bounds__(kFinishThreads) finish_kernel(Cj2kCudaDecodeBlocks frame)
+{
+  uint32_t index = frame.mq.order[blockIdx.x], passes = frame.mq.passes[blockIdx.x];
+  const Block block = load_block(frame, index);
+  if (block.narrow)
+    finish_block<uint16_t>(frame, index, passes, block);
+  else
+    finish_block<uint32_t>(frame, index, passes, block);
 }
 
 /* ------------------------------------------------------------------------- launch --- */

@@ -46,6 +46,20 @@ __device__ __forceinline__ Block load_block(const Cj2kCudaDecodeBlocks &frame, u
   return block;
 }
 
+/* Where a block's coefficients go to; T: uint32_t, or uint16_t if the block is narrow. */
+template <class T>
+__device__ __forceinline__ T *samples_of(const Cj2kCudaDecodeBlocks &frame, const Block &block)
+{
+  return static_cast<T *>(frame.coefficients) + block.offset;
+}
+
+/* Converts half units to a coefficient of 16 bits; halved: to a whole number. */
+__device__ __forceinline__ uint16_t to_narrow(uint32_t magnitude, uint32_t negative, bool halved)
+{
+  magnitude >>= halved;
+  return (uint16_t)(negative ? 0 - magnitude : magnitude);
+}
+
 /* Converts half units to a coefficient (docs/arithmetic.md: ROI, dequantisation). */
 __device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t negative,
                                                 const Block &block)
@@ -57,4 +71,16 @@ __device__ __forceinline__ uint32_t reconstruct(uint32_t magnitude, uint32_t neg
     return (uint32_t)(negative ? -value : value);
   }
   return __float_as_uint(__fmul_rn(__uint2float_rn(magnitude), block.scale)) | negative << 31;
+}
+
+/* The same for a coefficient that is stored at *to. */
+__device__ __forceinline__ void store_coefficient(uint32_t *to, uint32_t magnitude,
+                                                  uint32_t negative, const Block &block)
+{
+  *to = reconstruct(magnitude, negative, block);
+}
+__device__ __forceinline__ void store_coefficient(uint16_t *to, uint32_t magnitude,
+                                                  uint32_t negative, const Block &block)
+{
+  *to = to_narrow(magnitude, negative, block.reversible);
 }

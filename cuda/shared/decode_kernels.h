@@ -18,14 +18,27 @@ extern "C" {
 
 /* ------------------------------------------------------------------------- code-blocks --- */
 
+/*
+ * Coefficients. A band has one of two forms. `narrow`: int16_t, which halves the memory and what
+ * kernels read and write; reversible as integers, irreversible as half units (twice the quantiser
+ * index, plus the middle of the interval; docs/arithmetic.md), which the inverse DWT multiplies by
+ * the band's scale when it loads them. Else 32 bits: int32_t, or dequantised fp32. Both give the
+ * same samples: half units are multiplied once, as fp32, here or there. A band can be narrow if it
+ * has no ROI shift and no more bit-planes than these; HT blocks of codestreams that are not valid
+ * may have values of up to 1.25 times 2^Mb.
+ */
+#define CJ2K_CUDA_NARROW_REVERSIBLE   14
+#define CJ2K_CUDA_NARROW_IRREVERSIBLE 13
+
 /* The properties of a code-block that follow from the geometry: the same for all frames. */
 typedef struct {
-  uint64_t offset; /* index of its first sample in the coefficient array; UINT64_MAX: not decoded */
+  uint64_t offset; /* index of its first sample in the coefficient array, which is taken for an
+                      array of samples of its size; UINT64_MAX: not decoded */
   uint64_t quads;  /* index of its first quad record in the quad array */
   uint32_t band;   /* index into `steps` */
   uint32_t stride; /* its band's stride, in samples */
   uint16_t width, height;
-  uint8_t roi_shift, reversible, orientation, style;
+  uint8_t roi_shift, reversible : 1, narrow : 1, orientation, style;
 } Cj2kCudaBlock;
 
 /* The properties of a band that follow from its quantiser, which may change from frame to frame. */
@@ -111,7 +124,7 @@ cudaError_t cj2k_cuda_ht_init(void);
 
 /* -------------------------------------------------------------------------- inverse DWT --- */
 
-/* A plane of int32_t or float on the device. */
+/* A plane of int32_t or float on the device, or of int16_t if it is a narrow band. */
 typedef struct {
   void *data;
   uint32_t stride; /* in samples */
@@ -122,8 +135,10 @@ typedef struct {
   Cj2kCudaPlane band[4];  /* by Cj2kOrientation */
   Cj2kCudaPlane out;      /* not used by the last level */
   uint32_t width, height; /* of the output */
-  uint8_t odd_x, odd_y;   /* parity of its first sample */
+  uint32_t first_step;  /* index of HL into the steps of the bands, LH and HH follow; for narrow */
+  uint8_t odd_x, odd_y; /* parity of its first sample */
   uint8_t reversible;
+  uint8_t narrow;   /* HL, LH and HH are */
   uint8_t is_plane; /* last level only: no decomposition, band[CJ2K_LL] is the output */
 } Cj2kCudaLevel;
 
@@ -141,9 +156,17 @@ typedef struct {
                                  are there; NULL: all rows */
 } Cj2kCudaStrips;
 
-/* levels[count] on the device, all reversible or none. */
-cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
-                           const Cj2kCudaStrips *strips, cudaStream_t stream);
+/* What all entries of a launch have in common. */
+typedef struct {
+  bool reversible, narrow, is_plane; /* as in Cj2kCudaLevel */
+  bool three; /* entries of the last level: level[0..2] go through RCT or ICT; else only level[0] is
+                 used */
+} Cj2kCudaKind;
+
+/* levels[count] on the device. steps: by band, as for the code-blocks. */
+cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, Cj2kCudaKind kind,
+                           const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
+                           cudaStream_t stream);
 
 /* DC level shift of a component, and its range after the shift, as integers and as floats. */
 typedef struct {
@@ -178,10 +201,9 @@ typedef struct {
   uint64_t pitch; /* bytes */
 } Cj2kCudaOutput;
 
-/* finish[count] and outputs[] (by store.plane) on the device. three: level[0..2] go through RCT or
- * ICT; else only level[0] is used. */
-cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
-                             bool reversible, bool is_plane, const Cj2kCudaStrips *strips,
+/* finish[count] and outputs[] (by store.plane) on the device. */
+cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+                             const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
                              const Cj2kCudaOutput *outputs, cudaStream_t stream);
 
 /* The destination of the three components of a tile as 16-bit words that are the samples. */
@@ -196,9 +218,9 @@ bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k);
 /* Are data and pitch of these outputs (in host memory) aligned in that way? */
 bool cj2k_cuda_finish_is_aligned(const Cj2kCudaOutput *outputs, uint32_t count);
 /* cj2k_cuda_finish for entries of one component each, for which both are true. */
-cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
-                                   const Cj2kCudaStrips *strips, const Cj2kCudaOutput *outputs,
-                                   cudaStream_t stream);
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+                                   const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
+                                   const Cj2kCudaOutput *outputs, cudaStream_t stream);
 
 /* Can cj2k_cuda_finish_direct do this entry, which goes through RCT or ICT? Sets *direct if so.
  * `finish` and `outputs` are in host memory. */
@@ -206,7 +228,8 @@ bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutp
                                 Cj2kCudaDirect *direct);
 /* cj2k_cuda_finish for one such entry. `range` is in host memory; NULL: all rows. */
 cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
-                                    uint32_t rows, const Cj2kCudaRows *range, cudaStream_t stream);
+                                    uint32_t rows, const Cj2kCudaRows *range,
+                                    const Cj2kCudaBandStep *steps, cudaStream_t stream);
 
 /* ------------------------------------------------------------------------------ packing --- */
 

@@ -59,9 +59,32 @@ static bool has_passes(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
 static void clear(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
 {
   const Cj2kCudaBlock *block = block_of(frame, i);
-  uint32_t *out = (uint32_t *)frame->coefficients + block->offset;
+  size_t size = block->narrow ? sizeof(int16_t) : sizeof(uint32_t);
+  uint8_t *out = (uint8_t *)frame->coefficients + block->offset * size;
   for (uint32_t y = 0; y < block->height; y++)
-    memset(out + (size_t)y * block->stride, 0, block->width * sizeof *out);
+    memset(out + (size_t)y * block->stride * size, 0, block->width * size);
+}
+
+/* Stores the samples of a block, which are half units with a sign in the highest bit, as
+ * coefficients. */
+static void store(const Cj2kCudaDecodeBlocks *frame, const Cj2kCudaBlock *block,
+                  const uint32_t *samples)
+{
+  if (!block->narrow) {
+    cj2k_reconstruct(samples, block->width, block->width, block->height, block->roi_shift,
+                     block->reversible, frame->steps[block->band].scale,
+                     (uint32_t *)frame->coefficients + block->offset, block->stride);
+    return;
+  }
+  g_assert_cmpuint(block->roi_shift, ==, 0);
+  int16_t *out = (int16_t *)frame->coefficients + block->offset;
+  for (uint32_t y = 0; y < block->height; y++)
+    for (uint32_t x = 0; x < block->width; x++) {
+      uint32_t sample = samples[(size_t)y * block->width + x];
+      int32_t magnitude = (int32_t)(sample & 0x7FFFFFFF) >> block->reversible;
+      g_assert_cmpint(magnitude, <=, G_MAXINT16);
+      out[(size_t)y * block->stride + x] = (int16_t)(sample >> 31 ? -magnitude : magnitude);
+    }
 }
 
 /* Decodes and dequantises a block; what the decoder may not read is not there. */
@@ -88,9 +111,7 @@ static bool decode(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
               (coded->is_ht ? cj2k_ht_decode_block(scratch, &in, samples, block->width)
                             : cj2k_mq_decode_block(scratch, &in, samples, block->width));
   if (good)
-    cj2k_reconstruct(samples, block->width, block->width, block->height, block->roi_shift,
-                     block->reversible, step->scale,
-                     (uint32_t *)frame->coefficients + block->offset, block->stride);
+    store(frame, block, samples);
   frame->corrupt_flags[i] = !good;
   *frame->corrupt += !good;
   cj2k_block_scratch_free(scratch);
@@ -263,7 +284,26 @@ static Cj2kRect rect_of(const Cj2kCudaLevel *level)
   return (Cj2kRect){x, y, x + level->width, y + level->height};
 }
 
-static Cj2kBands bands_of(const Cj2kCudaLevel *level)
+/* A copy of narrow band b with 32 bits a coefficient. */
+static void *widen(const Cj2kCudaLevel *level, const Cj2kCudaBandStep *steps, uint32_t b,
+                   uint32_t rows)
+{
+  size_t count = (size_t)level->band[b].stride * rows;
+  const int16_t *narrow = level->band[b].data;
+  float scale = steps[level->first_step + b - CJ2K_HL].scale;
+  uint32_t *wide = aligned_alloc(64, count * sizeof *wide + 64);
+
+  for (size_t i = 0; i < count; i++) {
+    float value = (float)narrow[i] * scale;
+    memcpy(&wide[i], &value, sizeof value);
+    if (level->reversible)
+      wide[i] = (uint32_t)narrow[i];
+  }
+  return wide;
+}
+
+/* The bands of a level for the functions of the CPU. */
+static Cj2kBands bands_of(const Cj2kCudaLevel *level, const Cj2kCudaBandStep *steps)
 {
   Cj2kRect all = rect_of(level);
   Cj2kBands bands;
@@ -273,8 +313,16 @@ static Cj2kBands bands_of(const Cj2kCudaLevel *level)
         .data = level->band[b].data,
         .stride = level->band[b].stride,
         .rect = {(all.x0 + x) / 2, (all.y0 + y) / 2, (all.x1 + x) / 2, (all.y1 + y) / 2}};
+    if (level->narrow && b != CJ2K_LL)
+      bands.band[b].data = widen(level, steps, b, bands.band[b].rect.y1 - bands.band[b].rect.y0);
   }
   return bands;
+}
+
+static void clear_bands(const Cj2kCudaLevel *level, Cj2kBands *bands)
+{
+  for (uint32_t b = CJ2K_HL; level->narrow && b <= CJ2K_HH; b++)
+    free(bands->band[b].data);
 }
 
 static void *new_scratch(uint32_t width)
@@ -305,18 +353,22 @@ static Cj2kCudaRows rows_of_entry(const Cj2kCudaLevel *level, const Cj2kCudaStri
   return rows;
 }
 
-cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool reversible,
-                           const Cj2kCudaStrips *strips, cudaStream_t stream)
+cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, Cj2kCudaKind kind,
+                           const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
+                           cudaStream_t stream)
 {
   (void)stream;
   overwrite_beside();
   for (uint32_t i = 0; i < count; i++) {
     Cj2kCudaRows rows = rows_of_entry(&levels[i], strips, i);
-    Cj2kBands bands = bands_of(&levels[i]);
+    Cj2kBands bands = bands_of(&levels[i], steps);
+    g_assert_cmpint(levels[i].reversible, ==, kind.reversible);
+    g_assert_cmpint(levels[i].narrow, ==, kind.narrow);
     Cj2kSamples out = {levels[i].out.data, levels[i].out.stride, rect_of(&levels[i])};
     void *scratch = new_scratch(levels[i].width);
     if (rows.first < rows.end)
-      cj2k_idwt_level(reversible, &bands, &out, rows.first, rows.end, scratch);
+      cj2k_idwt_level(kind.reversible, &bands, &out, rows.first, rows.end, scratch);
+    clear_bands(&levels[i], &bands);
     free(scratch);
   }
   return cudaSuccess;
@@ -327,6 +379,7 @@ cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, bool rev
 /* An entry of the last level; where its rows go to: outputs, or if that is NULL `direct`. */
 typedef struct {
   const Cj2kCudaFinish *finish;
+  const Cj2kCudaBandStep *steps;
   const Cj2kCudaOutput *outputs;
   const Cj2kCudaDirect *direct;
   uint32_t count; /* of components */
@@ -381,17 +434,19 @@ static void finish_entry(const Entry *entry, Cj2kCudaRows rows)
   const Cj2kCudaLevel *levels = entry->finish->level;
   Cj2kRect all = rect_of(&levels[0]);
   Cj2kIdwtRows state[3];
+  Cj2kBands bands[3];
   void *scratch[3], *row[3];
 
   for (uint32_t k = 0; k < entry->count; k++) {
     Cj2kSamples plane = {levels[k].band[CJ2K_LL].data, levels[k].band[CJ2K_LL].stride, all};
-    Cj2kBands bands = bands_of(&levels[k]);
+    g_assert_cmpint(levels[k].narrow, ==, levels[0].narrow);
+    bands[k] = bands_of(&levels[k], entry->steps);
     scratch[k] = new_scratch(levels[k].width);
     if (levels[k].is_plane)
       cj2k_idwt_rows_init_plane(&state[k], entry->reversible, &plane, rows.first, rows.end,
                                 scratch[k]);
     else
-      cj2k_idwt_rows_init(&state[k], entry->reversible, &bands, &all, rows.first, rows.end,
+      cj2k_idwt_rows_init(&state[k], entry->reversible, &bands[k], &all, rows.first, rows.end,
                           scratch[k]);
   }
   for (uint32_t y = rows.first; y < rows.end; y++) {
@@ -402,31 +457,35 @@ static void finish_entry(const Entry *entry, Cj2kCudaRows rows)
     for (uint32_t k = 0; k < entry->count; k++)
       store_row(entry, k, row[k], y - all.y0);
   }
-  for (uint32_t k = 0; k < entry->count; k++)
+  for (uint32_t k = 0; k < entry->count; k++) {
+    clear_bands(&levels[k], &bands[k]);
     free(scratch[k]);
+  }
 }
 
-cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, bool three,
-                             bool reversible, bool is_plane, const Cj2kCudaStrips *strips,
+cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+                             const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
                              const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
   (void)stream;
   overwrite_beside();
   for (uint32_t i = 0; i < count; i++) {
-    const Entry entry = {&finish[i], outputs, NULL, three ? 3 : 1, reversible};
+    const Entry entry = {&finish[i], steps, outputs, NULL, kind.three ? 3 : 1, kind.reversible};
     Cj2kCudaRows rows = rows_of_entry(&finish[i].level[0], strips, i);
-    g_assert_cmpint(finish[i].level[0].is_plane, ==, is_plane);
+    g_assert_cmpint(finish[i].level[0].is_plane, ==, kind.is_plane);
+    g_assert_cmpint(finish[i].level[0].narrow, ==, kind.narrow);
     if (rows.first < rows.end)
       finish_entry(&entry, rows);
   }
   return cudaSuccess;
 }
 
-cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, bool reversible,
-                                   const Cj2kCudaStrips *strips, const Cj2kCudaOutput *outputs,
-                                   cudaStream_t stream)
+cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
+                                   const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
+                                   const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
-  return cj2k_cuda_finish(finish, count, false, reversible, false, strips, outputs, stream);
+  g_assert_false(kind.three || kind.is_plane);
+  return cj2k_cuda_finish(finish, count, kind, strips, steps, outputs, stream);
 }
 
 bool cj2k_cuda_finish_has_words(const Cj2kCudaFinish *finish, uint32_t k)
@@ -458,9 +517,10 @@ bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutp
 }
 
 cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
-                                    uint32_t rows, const Cj2kCudaRows *range, cudaStream_t stream)
+                                    uint32_t rows, const Cj2kCudaRows *range,
+                                    const Cj2kCudaBandStep *steps, cudaStream_t stream)
 {
-  const Entry entry = {finish, NULL, direct, 3, finish->level[0].reversible};
+  const Entry entry = {finish, steps, NULL, direct, 3, finish->level[0].reversible};
   (void)stream;
   overwrite_beside();
   g_assert_cmpuint(rows % 2, ==, 0);
