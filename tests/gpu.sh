@@ -187,6 +187,7 @@ for name in parts parts-layouts rate-average rate-ceiling rate-period rate-regio
 done
 tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
+tap steps-equal 300 "$build/tests/steps-equal"
 tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap encode-equal 900 "$build/tests/encode-equal"
 tap "encode-equal with component streams" 900 "$build/tests/encode-equal" --component-streams
@@ -325,6 +326,7 @@ test_sanitized() {
     sanitized $tool stage-equal "$build/tests/stage-equal" "${all[@]}"
     sanitized $tool decode-equal "$build/tests/decode-equal" "${all[@]}"
     sanitized $tool encode-equal "$build/tests/encode-equal" "${short[@]}"
+    sanitized $tool steps-equal "$build/tests/steps-equal" --short
   done
   sanitized memcheck "damaged streams" "$build/tests/decode-equal" --damage 1
   for name in parts parts-layouts rows slices; do
