@@ -10,11 +10,13 @@
 #include "gstcudaj2krtp.h"
 
 /* The CUDA driver maps the streams of a process to 8 hardware queues unless this variable asks for
- * more; streams that share a queue wait for each other. The driver reads it when it makes a
- * context, so it is set before the first CUDA call, and a value of the user's stays. */
+ * more; streams that share a queue wait for each other. But the processes on a GPU share about
+ * 512 of them: with 32 each, the sixteenth one cannot start (docs/deployment.md). The driver reads
+ * the variable when it makes a context, so it is set before the first CUDA call, and a value of the
+ * user's stays. */
 static void ask_for_queues(void)
 {
-  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
+  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16", FALSE);
 }
 
 static gboolean plugin_init(GstPlugin *plugin)
