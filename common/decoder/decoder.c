@@ -27,8 +27,10 @@ static void limit_threads(Cj2kDecoder *decoder)
   const Cj2kDecoderParams *params = &decoder->params;
   uint32_t lanes = cj2k_threads_beside_gpu(params->frames_in_flight, 0);
 
-  if (decoder->backend.kind != CJ2K_BACKEND_CUDA || decoder->backend.cpu_data ||
-      params->num_threads)
+  g_mutex_lock(&decoder->lock);
+  bool cpu = decoder->backend.cpu_data;
+  g_mutex_unlock(&decoder->lock);
+  if (decoder->backend.kind != CJ2K_BACKEND_CUDA || cpu || params->num_threads)
     return;
   cj2k_threads_limit(decoder->threads, lanes, params->low_latency);
   cj2k_threads_use(decoder->threads, lanes ? 0 : GPU_THREADS);
@@ -52,9 +54,9 @@ Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error
     return NULL;
   }
   decoder->params.cuda_devices = NULL; /* the text is the caller's */
-  limit_threads(decoder);
   g_mutex_init(&decoder->lock);
   g_cond_init(&decoder->changed);
+  limit_threads(decoder);
   cj2k_slots_init(&decoder->slots, &decoder->lock, &decoder->changed,
                   decoder->params.frames_in_flight);
   cj2k_last_headers_init(&decoder->last);

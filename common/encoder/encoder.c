@@ -83,12 +83,15 @@ static uint32_t num_threads(const Cj2kEncoderParams *params)
   return gpu ? MAX(n, params->frames_in_flight) : n;
 }
 
-/* Unless the caller has chosen a number of threads. */
+/* Unless the caller has chosen a number of threads, or the CPU encodes some frames. */
 static void limit_threads(Cj2kEncoder *encoder)
 {
   const Cj2kEncoderSetup *setup = &encoder->setup;
 
-  if (encoder->backend.kind == CJ2K_BACKEND_CUDA && !setup->params.num_threads)
+  g_mutex_lock(&encoder->lock);
+  bool cpu = encoder->backend.cpu_data;
+  g_mutex_unlock(&encoder->lock);
+  if (encoder->backend.kind == CJ2K_BACKEND_CUDA && !cpu && !setup->params.num_threads)
     cj2k_threads_limit(
         encoder->threads,
         cj2k_threads_beside_gpu(setup->params.frames_in_flight, num_samples(&setup->image)),

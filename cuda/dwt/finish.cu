@@ -121,8 +121,8 @@ template <int COUNT> struct StorePicture {
   }
 };
 
-/* Thread blocks on a multiprocessor, for so many components: more warps hide more latency than more
- * registers do. */
+/* Thread blocks on a multiprocessor, by the components of an entry: more warps hide more latency
+ * than more registers do, but three components need more registers. */
 template <int COUNT> constexpr uint32_t kResident = COUNT == 3 ? 4 : 5;
 
 template <bool REV, int COUNT, bool NARROW>

@@ -262,12 +262,14 @@ template <bool REV, bool LEFT_NARROW, bool RIGHT_NARROW, Access ACCESS> struct S
   __device__ __forceinline__ Row<REV> row(float left_scale, float right_scale,
                                           const Columns &columns) const
   {
+    if (ACCESS == Access::kColumn) {
+      auto v = columns.single_odd ? halve(right.samples(right_scale).a, REV)
+                                  : left.samples(left_scale).a;
+      return {{v, v, v, v}};
+    }
     auto low = left.samples(left_scale);
     auto high = right.samples(right_scale);
-    if (ACCESS != Access::kColumn)
-      return {{low.a, high.a, low.b, high.b}};
-    auto v = halve(columns.single_odd ? high.a : low.a, REV && columns.single_odd);
-    return {{v, v, v, v}};
+    return {{low.a, high.a, low.b, high.b}};
   }
 };
 

@@ -25,7 +25,7 @@ uint32_t cj2k_cuda_decode_wide_levels(const Cj2kPlan *plan)
 
   for (uint32_t b = 0; b < plan->num_bands; b++) {
     const Cj2kPlanBand *band = &plan->bands[b];
-    if (band->orientation != CJ2K_LL && !may_be_narrow(band))
+    if (band->offset != UINT64_MAX && band->orientation != CJ2K_LL && !may_be_narrow(band))
       wide |= 1u << (level_of(plan, band) - 1);
   }
   return wide;

@@ -9,7 +9,7 @@
  * quad records.
  *
  * Second kernel: one warp for each block, one lane for each group. It applies what SigProp found,
- * then MagRef, whose bits a scan finds, and dequantises.
+ * then MagRef, whose bits a scan finds, and makes coefficients in the form of the band.
  */
 #include "common.cuh"
 

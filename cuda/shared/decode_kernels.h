@@ -25,7 +25,7 @@ extern "C" {
  * the band's scale when it loads them. Else 32 bits: int32_t, or dequantised fp32. Both give the
  * same samples: half units are multiplied once, as fp32, here or there. A band can be narrow if it
  * has no ROI shift and no more bit-planes than these; HT blocks of codestreams that are not valid
- * may have values of up to 1.25 times 2^Mb.
+ * may have values of up to 1.375 times 2^Mb.
  */
 #define CJ2K_CUDA_NARROW_REVERSIBLE   14
 #define CJ2K_CUDA_NARROW_IRREVERSIBLE 13
@@ -38,7 +38,8 @@ typedef struct {
   uint32_t band;   /* index into `steps` */
   uint32_t stride; /* its band's stride, in samples */
   uint16_t width, height;
-  uint8_t roi_shift, reversible : 1, narrow : 1, orientation, style;
+  uint8_t roi_shift, orientation, style;
+  uint8_t reversible : 4, narrow : 4; /* no bit is left over: tables are compared as bytes */
 } Cj2kCudaBlock;
 
 /* The properties of a band that follow from its quantiser, which may change from frame to frame. */
@@ -110,14 +111,17 @@ typedef struct {
 /* HT cleanup, first step: MEL and VLC to quad records (T.814 7.3.3 to 7.3.6), one thread for each
  * block. */
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
-/* Second step: MagSgn to coefficients (T.814 7.3.7), dequantised; a warp or half a warp for each
- * block. Blocks without passes, corrupt blocks and, until cj2k_cuda_mq_decode, MQ blocks become
- * zeros. Blocks with refinement passes get half units, for the third step. */
+/* Second step: MagSgn to coefficients (T.814 7.3.7) in the form of the band; a warp or half a warp
+ * for each block. Blocks without passes, corrupt blocks and, until cj2k_cuda_mq_decode, MQ blocks
+ * become zeros. Blocks with refinement passes get half units, for the third step, or if they are
+ * narrow whole units. */
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Third step, if ht.num_refined > 0: SigProp, one thread for each block, whose results overwrite
- * the quad records; then MagRef (T.814 7.4, 7.5) and dequantisation, a warp for each block. */
+ * the quad records; then MagRef (T.814 7.4, 7.5) to coefficients in the form of the band, a warp
+ * for each block. */
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
-/* Decodes and dequantises MQ blocks (T.800 annexes C, D), whose coefficients must be zeros. */
+/* Decodes MQ blocks (T.800 annexes C, D) to coefficients in the form of the band, which must be
+ * zeros. */
 cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Copies the HT tables to the current device; needed once for each device. */
 cudaError_t cj2k_cuda_ht_init(void);
