@@ -61,3 +61,13 @@ sum() {
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" -eq 0 ]
 }
+
+# Prints where this machine's apt has Debian from. While `apt-get update` runs there may be no answer, so it is asked once,
+# before (CJ2K_MIRROR).
+debian_mirror() {
+  local mirror
+  # shellcheck disable=SC2016 # apt's variable
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
+    grep -v security | head -n 1)
+  echo "${mirror:-http://deb.debian.org/debian}"
+}

@@ -73,9 +73,8 @@ purge_packages() {
     echo left: \$left; test -s paths && test -z \"\$left\""
 }
 
-# Builds the library and the tools without GStreamer; on the newer system the tests, too, which are run there without those of
-# the library's modules: these are the same programs without GStreamer, and they have run before, also without CUDA
-# (tests/run.sh --asan).
+# Builds the library and the tools without GStreamer. On the newer system the tests are built as well and run, but for those of
+# the library's modules (suite unit): they are the same programs with GStreamer and without, and tests/run.sh runs them.
 build_tarball() {
   local tests=false
   [ "$compiler" = pinned ] || tests=true

@@ -44,7 +44,9 @@ def table_rows(result):
 
 
 def make_table(paths):
-    rows = [row for path in paths for result in measurements(path) for row in table_rows(result)]
+    # Of several processes each prints a line of its own, of its streams alone: these are no numbers of streams.
+    rows = [row for path in paths for result in measurements(path) if result.get("processes", 1) == 1
+            for row in table_rows(result)]
     if not rows:
         sys.exit("plot_live.py: no results of cj2k-bench live in " + ", ".join(paths))
     with open(FOLDER / TABLE, "w", encoding="utf-8") as out:

@@ -11,7 +11,7 @@
 
 #define MAX_STREAMS   1024
 #define MAX_PROCESSES 256
-#define START_US      50000 /* until all threads have started */
+#define START_US      50000 /* until all processes know that all have come */
 
 /* Ends the measurement. false: it has ended already. */
 static bool give_up(Live *live)
@@ -107,7 +107,7 @@ static uint32_t warm_up(LiveStream *stream)
   gint64 period = (gint64)(1e6 / live->options->fps);
   uint32_t i = 0;
   bool ok = true, warm = false;
-  while (ok && !warm && i < LIVE_WARM_UP) {
+  while (ok && !warm && i < LIVE_WARM_UP && !g_atomic_int_get(&live->failed)) {
     ok = live->way->submit(stream, i++);
     warm = wait_until_warm(stream, g_get_monotonic_time() + period);
   }

@@ -88,10 +88,10 @@ void live_store(LiveBytes *bytes, const uint8_t *data, size_t size);
 /* Frames of a stream that are not counted: all streams must run, which start one after the other, a
  * frame apart. */
 uint32_t live_warm_up(const LiveStream *stream);
-/* Hands frames over until the first one has been coded, for which a codec allocates its memory.
- * When all streams of all processes are so far it hands the others over at the pace of the frame
- * rate, those of the streams spread evenly over its period. Returns after the last one, or after a
- * failure. */
+/* Hands frames over until the first one has been coded, with which a codec allocates its memory.
+ * When all streams of all processes have come to this point, it hands the others over at the pace
+ * of the frame rate, those of the streams spread evenly over its period. Returns after the last
+ * one, or after a failure. */
 void live_pace(LiveStream *stream);
 /* Frame i has left the encoder (or the decoder). */
 void live_encoded(LiveStream *stream, uint32_t i, size_t size);

@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LINE_SIZE                                                                                  \
-  65536 /* of a result at most: it is written at once, so that no other mixes in                   \
-         */
+/* A result has no more bytes: its line is written at once, so that no other one mixes in. */
+#define LINE_SIZE 65536
 
 typedef struct {
   pid_t pid;
@@ -128,6 +128,7 @@ static void watch(Family *family)
 /* Runs process `number` and does not return. */
 static void run_child(Family *family, int number, int channel, LiveProcess run, void *ctx)
 {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
   for (int i = 0; i < number; i++) /* else the parent's death would not be noticed */
     close(family->children[i].channel);
   g_free(family->children);

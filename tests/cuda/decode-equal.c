@@ -334,8 +334,6 @@ static GPtrArray *conformance_files(void)
       g_ptr_array_add(files, g_build_filename(folder, name, NULL));
   if (dir)
     g_dir_close(dir);
-  if (!files->len)
-    printf("# no streams in %s\n", folder);
   g_free(folder);
   return files;
 }
@@ -376,6 +374,11 @@ int main(int argc, char **argv)
     }
   }
   GPtrArray *files = first < argc ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
+  if (first == argc && !files->len) {
+    printf(
+        "1..0 # SKIP no conformance streams: CJ2K_SHARED names the folder that holds conformance\n");
+    return 0;
+  }
   for (int i = first; i < argc; i++)
     g_ptr_array_add(files, g_strdup(argv[i]));
   for (guint i = 0; i < files->len; i += share)
