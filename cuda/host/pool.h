@@ -6,9 +6,8 @@
  *
  * What is kept has bounds: idle memory is at most as much as what is in use, both together are at
  * most what was in use at one time, and what has been idle for some seconds is freed when memory is
- * next allocated or given back. For a second after a codec
- * reported that the driver has no memory (run_short) nothing is kept. With the last codec
- * everything goes (engine.h).
+ * next allocated or given back. For a second after a codec has reported that the driver has no
+ * memory (run_short) nothing is kept. With the last codec everything goes (engine.h).
  *
  * The context is current when a function is called. All functions may be called by any thread.
  */
