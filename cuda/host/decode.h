@@ -9,9 +9,10 @@
  * Tables that follow from plan and layout are made when these change (decode_bands.c,
  * decode_plan.c, decode_output.c); all other work is enqueued for each frame (decode_upload.c,
  * decode_frame.c, decode_transform.c, decode_picture.c), or for each part of a frame
- * (decode_parts.c). With one frame in flight a picture in host memory is made and downloaded in
- * slices of rows, on further streams (decode_slices.c); with component-streams=on each component
- * has a stream (decode_components.c).
+ * (decode_parts.c). With several frames in flight their pictures in host memory are downloaded from
+ * a few pictures that all slots share (ring.h). With one frame in flight a picture in host memory
+ * is made and downloaded in slices of rows, on further streams (decode_slices.c); with
+ * component-streams=on each component has a stream (decode_components.c).
  */
 #ifndef CJ2K_CUDA_HOST_DECODE_H
 #define CJ2K_CUDA_HOST_DECODE_H
@@ -22,6 +23,7 @@
 #include "cuda/shared/decode_kernels.h"
 #include "device.h"
 #include "graph.h"
+#include "ring.h"
 #include "table.h"
 #include "timeline.h"
 
@@ -33,7 +35,8 @@ typedef struct {
   uint32_t multiprocessors;
   bool component_streams; /* components have streams of their own */
   Cj2kCudaTimeline timeline;
-  gint slots; /* made so far; the next one's number */
+  Cj2kCudaRing ring; /* pictures to be downloaded; with one frame in flight its slot has its own */
+  gint slots;        /* made so far; the next one's number */
   /* Codestreams of all slots, one after the other, each with the whole bus. With one frame in
    * flight a quiet codec does not use it: the streams of a process share a few hardware queues, and
    * one that waits for another holds up what is behind it in its queue. */
@@ -118,6 +121,7 @@ typedef struct {
   uint32_t num_outputs;    /* planes of the layout, then planes of 16-bit samples to be packed */
   uint32_t *plane_rows;    /* by plane of the layout: rows */
   size_t *plane_bytes;     /* by plane of the layout: bytes of a row */
+  size_t *plane_offsets;   /* by plane of the layout: its place in a picture that is downloaded */
   Cj2kCudaOutput *samples; /* the 16-bit planes */
   Cj2kCudaMemory sample_planes;
   GArray *finishes; /* Cj2kCudaLaunch */
@@ -146,7 +150,11 @@ typedef struct {
   cudaEvent_t uploaded, decoded, done;
   cudaEvent_t picture_free; /* earlier work on the picture's own stream is done */
   const Cj2kPicture *target;
-  Cj2kCudaMemory picture, h_picture;
+  Cj2kCudaMemory picture; /* what is downloaded, of one frame in flight and of frames in parts */
+  Cj2kCudaRingPicture *shared; /* the same of other frames, while they are launched; else NULL */
+  Cj2kCudaMemory h_picture;
+  size_t size;              /* of `picture` or `shared` for this frame */
+  bool takes_shared;        /* the frame has its picture of the ring */
   bool timed;               /* `uploaded` and `decoded` are recorded for the times */
   uint32_t frames;          /* for cj2k_cuda_times_next */
   float ms_blocks, ms_rest; /* of the last frame that was timed */
@@ -155,7 +163,9 @@ typedef struct {
   bool blocks_first;        /* all code-blocks are decoded before anything else is made */
   uint32_t *quads;          /* workspace: quad records */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */
-  Cj2kCudaGraph transform;  /* what comes behind the code-blocks, if the picture is downloaded */
+  /* What comes behind the code-blocks, if the picture is downloaded; by picture of the ring, of
+   * which each has another place. */
+  Cj2kCudaGraph transforms[CJ2K_CUDA_RING_PICTURES];
   uint32_t corrupt_before;  /* blocks that packet parsing found corrupt */
   Cj2kCudaMemory h_corrupt; /* number of blocks that kernels found corrupt */
 } Cj2kCudaDecodeFrame;
@@ -196,6 +206,7 @@ typedef struct {
   cudaStream_t streams[CJ2K_CUDA_DECODE_SHARES]; /* of components; of slices: 0 for downloads, 1 for
                                                     the blocks of all slices but the first */
   cudaEvent_t uploaded;                          /* the input is there that all shares use */
+  cudaEvent_t writable;                          /* of components: the planes may be stored */
   cudaEvent_t decoded[CJ2K_CUDA_DECODE_SHARES]; /* the blocks of a component, or with index 1 of all
                                                    slices but the first */
   cudaEvent_t made[CJ2K_CUDA_DECODE_SHARES];    /* the share is in the planes */
@@ -294,9 +305,17 @@ cudaError_t cj2k_cuda_decode_fills(Cj2kDecodeSlot *slot, bool *any);
 cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
                                    cudaStream_t stream);
 /* decode_picture.c: chooses the memory for the planes: the picture itself if it is on the device,
- * else the slot's memory with the same pitches. */
+ * else memory with the same pitches, the slot's own or a picture of the ring. */
 Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
                                           Cj2kError *error);
+/* Takes the frame's picture of the ring, before its work is launched, and gives it back behind all
+ * launches. result: of these; after a failure no work uses the picture any more. Both do nothing
+ * for other frames. */
+Cj2kStatus cj2k_cuda_decode_take_picture(Cj2kDecodeSlot *slot, Cj2kError *error);
+cudaError_t cj2k_cuda_decode_give_picture(Cj2kDecodeSlot *slot, cudaError_t result);
+/* Makes the slot's stream wait until the planes may be written: for work on the picture's own
+ * stream, and for the last download from the picture of the ring. */
+cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot);
 /* Bytes of a row of plane p of the frame's picture: whole units, or fewer if the picture's rows end
  * inside the last one. */
 size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p);

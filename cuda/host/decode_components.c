@@ -111,7 +111,7 @@ static cudaError_t store(Cj2kDecodeSlot *slot, uint32_t k)
   cudaStream_t stream = shares->streams[k];
   const Cj2kCudaRanges ranges = cj2k_cuda_decode_share_ranges(slot, k);
   const Cj2kCudaRows *planes = cj2k_cuda_decode_share_planes(slot, k);
-  cudaError_t result = cudaSuccess;
+  cudaError_t result = cudaStreamWaitEvent(stream, shares->writable, 0);
 
   for (uint32_t j = 0; j < k; j++)
     if (shares->waits[k] & 1u << j)
@@ -141,11 +141,11 @@ cudaError_t cj2k_cuda_decode_components(Cj2kDecodeSlot *slot, const Cj2kCudaDeco
 {
   Cj2kCudaDecodeShares *shares = &slot->shares;
   bool any;
-  cudaError_t result =
-      cj2k_cuda_follow_picture(slot->stream, slot->frame.target, slot->frame.picture_free);
+  cudaError_t result = cudaEventRecord(shares->uploaded, slot->stream);
 
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_follow_picture(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &any));
-  CJ2K_CUDA_TRY(result, cudaEventRecord(shares->uploaded, slot->stream));
+  CJ2K_CUDA_TRY(result, cudaEventRecord(shares->writable, slot->stream));
   for (uint32_t k = 0; k < shares->count && result == cudaSuccess; k++) {
     cudaStream_t stream = shares->streams[k];
     const Cj2kCudaRanges ranges = cj2k_cuda_decode_share_ranges(slot, k);

@@ -87,6 +87,12 @@ cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
   return cj2k_cuda_graph_run(graph, slot->stream, launches, slot);
 }
 
+static Cj2kCudaGraph *transform_of(Cj2kDecodeSlot *slot)
+{
+  const Cj2kCudaRingPicture *shared = slot->frame.shared;
+  return &slot->frame.transforms[shared ? shared->number : 0];
+}
+
 /* From the block decoders to the download, for all rows at once. */
 static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
 {
@@ -94,9 +100,10 @@ static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks
   cudaError_t result = cj2k_cuda_decode_blocks(slot, frame, stream);
   if (slot->frame.timed || slot->frame.target->cuda_stream)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
-  CJ2K_CUDA_TRY(result,
-                cj2k_cuda_follow_picture(stream, slot->frame.target, slot->frame.picture_free));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_run(slot, &slot->frame.transform, launch_transform));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_follow_picture(slot));
+  if (slot->frame.shared)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_run(slot, transform_of(slot), launch_transform));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (result == cudaSuccess && slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
     result = cj2k_cuda_decode_download(slot);
@@ -117,6 +124,7 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *fra
   CJ2K_CUDA_TRY(result,
                 in_shares ? cj2k_cuda_decode_components(slot, frames) : decode_whole(slot, frames));
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, stream));
+  result = cj2k_cuda_decode_give_picture(slot, result);
   if (slot->frame.target->cuda_stream)
     CJ2K_CUDA_TRY(result,
                   cudaStreamWaitEvent(slot->frame.target->cuda_stream, slot->frame.done, 0));
@@ -136,6 +144,8 @@ static Cj2kStatus start_at_once(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *code
   Cj2kStatus status = cj2k_cuda_decode_begin_upload(slot, coded, part, error);
   if (status == CJ2K_OK)
     status = cj2k_cuda_decode_fill(slot, coded, part, frames, error);
+  if (status == CJ2K_OK)
+    status = cj2k_cuda_decode_take_picture(slot, error);
   if (status != CJ2K_OK)
     return status;
   return cj2k_cuda_check(&slot->backend->device, enqueue(slot, frames, in_shares),
@@ -174,7 +184,8 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
     status = cj2k_cuda_decode_set_plan(slot, job->plan, &is_new, error);
   if (status == CJ2K_OK && (is_new || !slot->output.layout.samples ||
                             !cj2k_layout_equal(&slot->output.layout, job->layout))) {
-    cj2k_cuda_graph_forget(&slot->frame.transform);
+    for (uint32_t i = 0; i < CJ2K_CUDA_RING_PICTURES; i++)
+      cj2k_cuda_graph_forget(&slot->frame.transforms[i]);
     status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
   }
   if (status == CJ2K_OK)
@@ -267,7 +278,8 @@ void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeFrame *frame = &slot->frame;
 
-  cj2k_cuda_graph_free(&frame->transform);
+  for (uint32_t i = 0; i < CJ2K_CUDA_RING_PICTURES; i++)
+    cj2k_cuda_graph_free(&frame->transforms[i]);
   cj2k_cuda_release(&frame->picture);
   cj2k_cuda_release(&frame->h_picture);
   cj2k_cuda_release(&frame->h_corrupt);

@@ -338,6 +338,7 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
   slot->output.planes = g_renew(Cj2kPlaneUse, slot->output.planes, layout->num_planes);
   slot->output.plane_rows = g_renew(uint32_t, slot->output.plane_rows, layout->num_planes);
   slot->output.plane_bytes = g_renew(size_t, slot->output.plane_bytes, layout->num_planes);
+  slot->output.plane_offsets = g_renew(size_t, slot->output.plane_offsets, layout->num_planes);
   slot->output.samples =
       g_renew(Cj2kCudaOutput, slot->output.samples, MAX(cj2k_cuda_decode_num_put_out(slot), 1));
   slot->output.outputs = g_renew(Cj2kCudaOutput, slot->output.outputs, slot->output.num_outputs);
@@ -378,6 +379,7 @@ void cj2k_cuda_decode_output_free(Cj2kDecodeSlot *slot)
   g_free(output->planes);
   g_free(output->plane_rows);
   g_free(output->plane_bytes);
+  g_free(output->plane_offsets);
   g_free(output->samples);
   g_free(output->outputs);
 }

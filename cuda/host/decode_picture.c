@@ -41,44 +41,96 @@ static bool words_fit(const Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
   return true;
 }
 
-/* The slot's memory has the picture's pitches, so that each plane is downloaded in one copy. */
+/* Places the planes of a picture that is downloaded, with its pitches, so that each is one copy.
+ * Returns their size. */
+static size_t place_planes(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
+{
+  size_t size = 0;
+  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
+    slot->output.plane_offsets[p] = size;
+    size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
+  }
+  return size;
+}
+
+/* Says where kernels store samples: in the picture, or in `memory`, from which it is downloaded. */
+static void set_outputs(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, uint8_t *memory)
+{
+  uint32_t planes = slot->output.layout.num_planes;
+  for (uint32_t p = 0; p < planes; p++)
+    slot->output.outputs[p] = (Cj2kCudaOutput){
+        .data = memory ? memory + slot->output.plane_offsets[p] : picture->planes[p].data,
+        .pitch = picture->planes[p].pitch};
+  for (uint32_t p = planes; p < slot->output.num_outputs; p++)
+    slot->output.outputs[p] = slot->output.samples[p - planes];
+}
+
+/* Frames in parts need their picture for as long as their packets take, so that they have their
+ * own. */
 Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
                                           Cj2kError *error)
 {
   bool on_device = picture->memory == CJ2K_MEMORY_CUDA;
-  uint32_t planes = slot->output.layout.num_planes;
-  size_t size = 0;
+  Cj2kCudaDecodeFrame *frame = &slot->frame;
+  const Cj2kCudaDevice *device = &slot->backend->device;
+  cudaError_t result = cudaSuccess;
   if (!words_fit(slot, picture))
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED,
                           "CUDA: words that are not aligned to their size");
-  for (uint32_t p = 0; p < planes && !on_device; p++)
-    size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
-  slot->frame.copy_out = picture->memory == CJ2K_MEMORY_HOST;
-  cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, &slot->frame.picture, size);
-  if (slot->frame.copy_out)
-    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(&slot->backend->device, &slot->frame.h_picture, size));
-  if (result != cudaSuccess)
-    return cj2k_cuda_check(&slot->backend->device, result, "memory for the picture", error);
-  size = 0;
-  for (uint32_t p = 0; p < planes; p++) {
-    const Cj2kPlane *plane = &picture->planes[p];
-    slot->output.outputs[p].data =
-        on_device ? plane->data : (uint8_t *)slot->frame.picture.data + size;
-    slot->output.outputs[p].pitch = plane->pitch;
-    size += round_up(plane_extent(slot, p, plane->pitch));
-  }
-  for (uint32_t p = planes; p < slot->output.num_outputs; p++)
-    slot->output.outputs[p] = slot->output.samples[p - planes];
-  return CJ2K_OK;
+  frame->size = place_planes(slot, picture);
+  frame->copy_out = picture->memory == CJ2K_MEMORY_HOST;
+  frame->takes_shared = !on_device && !device->one_in_flight && !slot->parts.active;
+  if (!on_device && !frame->takes_shared)
+    result = cj2k_cuda_reserve(device, &frame->picture, frame->size);
+  if (frame->copy_out)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(device, &frame->h_picture, frame->size));
+  if (result == cudaSuccess && !frame->takes_shared)
+    set_outputs(slot, picture, on_device ? NULL : frame->picture.data);
+  return cj2k_cuda_check(device, result, "memory for the picture", error);
+}
+
+Cj2kStatus cj2k_cuda_decode_take_picture(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  Cj2kCudaDecodeFrame *frame = &slot->frame;
+  const Cj2kCudaDevice *device = &slot->backend->device;
+  if (!frame->takes_shared)
+    return CJ2K_OK;
+  Cj2kStatus status = cj2k_cuda_check(
+      device, cj2k_cuda_ring_take(&slot->backend->ring, device, frame->size, &frame->shared),
+      "memory for the picture", error);
+  if (status == CJ2K_OK)
+    set_outputs(slot, frame->target, frame->shared->memory.data);
+  return status;
+}
+
+cudaError_t cj2k_cuda_decode_give_picture(Cj2kDecodeSlot *slot, cudaError_t result)
+{
+  Cj2kCudaRingPicture *picture = g_steal_pointer(&slot->frame.shared);
+  if (!picture)
+    return result;
+  CJ2K_CUDA_TRY(result, cudaEventRecord(picture->free, slot->stream));
+  if (result == cudaSuccess || cj2k_cuda_decode_synchronize(slot))
+    cj2k_cuda_ring_give(picture);
+  else
+    cj2k_cuda_ring_give_up(picture);
+  return result;
+}
+
+cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeFrame *frame = &slot->frame;
+  cudaError_t result = cj2k_cuda_follow_picture(slot->stream, frame->target, frame->picture_free);
+  if (frame->shared)
+    CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, frame->shared->free, 0));
+  return result;
 }
 
 /* Where plane p is downloaded to: the picture, or the same place in pinned memory as on the device.
  */
 static uint8_t *host_plane(const Cj2kDecodeSlot *slot, uint32_t p)
 {
-  const uint8_t *on_device = slot->frame.picture.data;
   return slot->frame.copy_out
-             ? (uint8_t *)slot->frame.h_picture.data + (slot->output.outputs[p].data - on_device)
+             ? (uint8_t *)slot->frame.h_picture.data + slot->output.plane_offsets[p]
              : slot->frame.target->planes[p].data;
 }
 
@@ -89,10 +141,9 @@ static size_t adjoining(const Cj2kDecodeSlot *slot)
   const Cj2kPlane *planes = slot->frame.target->planes;
   size_t size = 0;
   for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
-    const uint8_t *on_device = (const uint8_t *)slot->frame.picture.data + size;
     if (!planes[p].data || cj2k_cuda_decode_row_bytes(slot, p) != planes[p].pitch ||
         (const uint8_t *)planes[p].data != (const uint8_t *)planes[0].data + size ||
-        slot->output.outputs[p].data != on_device)
+        slot->output.plane_offsets[p] != size)
       return 0;
     size += planes[p].pitch * slot->output.plane_rows[p];
   }
@@ -120,7 +171,7 @@ cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot)
   size_t size = slot->frame.copy_out ? 0 : adjoining(slot);
   cudaError_t result = cudaSuccess;
   if (size) {
-    result = cudaMemcpyAsync(slot->frame.target->planes[0].data, slot->frame.picture.data, size,
+    result = cudaMemcpyAsync(slot->frame.target->planes[0].data, slot->output.outputs[0].data, size,
                              cudaMemcpyDeviceToHost, slot->stream);
     if (result != cudaErrorInvalidValue)
       return result;

@@ -127,6 +127,7 @@ cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot)
     CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->ended[k], cudaEventDisableTiming));
   }
   CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->uploaded, cudaEventDisableTiming));
+  CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->writable, cudaEventDisableTiming));
   return result;
 }
 
@@ -142,6 +143,7 @@ void cj2k_cuda_decode_shares_free(Cj2kDecodeSlot *slot)
     cj2k_cuda_destroy_stream(shares->streams[k]);
   }
   cj2k_cuda_destroy_event(shares->uploaded);
+  cj2k_cuda_destroy_event(shares->writable);
   cj2k_cuda_table_clear(&shares->number_table);
   cj2k_cuda_table_clear(&shares->range_table);
   g_free(shares->numbers);

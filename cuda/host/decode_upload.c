@@ -241,8 +241,6 @@ static void fill_parts(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
 
   for (uint32_t b = 0; b < plan->num_bands; b++)
     steps[b] = (Cj2kCudaBandStep){plan->bands[b].scale, num_bitplanes(&plan->bands[b])};
-  copy_part(records, parts->outputs, slot->output.outputs,
-            slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   copy_part(records, parts->segments, coded->segments, coded->num_segments * sizeof(Cj2kSegment));
   if (part && !part->d_numbers)
     copy_part(records, parts->numbers, part->numbers, part->count * sizeof *part->numbers);
@@ -458,6 +456,9 @@ cudaError_t cj2k_cuda_decode_send(Cj2kDecodeSlot *slot, size_t most, cudaStream_
   Cj2kCudaUpload *parts = &slot->upload.parts;
   size_t from = parts->sent;
 
+  if (!from) /* now, because a picture of the ring is taken when all else is filled in */
+    copy_part(slot->upload.h_records.data, parts->outputs, slot->output.outputs,
+              slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->sent = parts->filled;
   return cj2k_cuda_copy_up_to(&slot->backend->device, (uint8_t *)slot->upload.records.data + from,
                               (const uint8_t *)slot->upload.h_records.data + from,
