@@ -3,13 +3,16 @@
  * The device memory of encoders and decoders, without a GPU: the sum of what pretend-runtime.c has
  * handed out after some frames, less pictures in device memory. Kernels do nothing, so that MQ
  * encoders have the room for symbols that they begin with. Prints TAP: the sums of 1080p streams
- * must not grow. --all also prints those of 2160p, and --list the largest allocations.
+ * must not grow, and a further frame of a decoder to host memory must take what one to device
+ * memory takes, as soon as there are more frames than pictures of the ring. --all also prints those
+ * of 2160p, and --list the largest allocations.
  */
 #include "pretend.h"
 #include "tests/unit/encoder-pictures.h"
 
 #define ROUNDS 3
 #define MOST   3 /* frames in flight */
+#define MANY   6 /* frames in flight of decoders: so many that the last one brings no picture */
 
 typedef struct {
   const char *name;
@@ -39,6 +42,8 @@ static const Case cases[] = {
     {"MQ decoder, host", "mq", true, false, false, 32},
     {"MQ decoder, device", "mq", true, true, false, 24},
 };
+
+#define NEAR 1.02 /* how much more a further frame to the host may take */
 
 static uint32_t num_tests;
 static bool any_failed, lists;
@@ -160,20 +165,38 @@ static double decode(const Case *c, const TestPicture *picture, GBytes *bytes, u
   return megabytes;
 }
 
-static void test_case(const Case *c, const TestPicture *picture, GBytes *bytes, const char *format,
-                      bool checks)
+/* Prints the sums of a codec. Returns what a further frame of a decoder takes. */
+static double test_case(const Case *c, const TestPicture *picture, GBytes *bytes,
+                        const char *format, bool checks)
 {
-  double megabytes[MOST];
+  double megabytes[MOST], further = 0;
   bool ok = true;
 
   for (uint32_t n = 0; n < MOST; n++) {
     megabytes[n] = c->decodes ? decode(c, picture, bytes, n + 1) : encode(c, picture, n + 1);
     ok &= !checks || megabytes[n] <= c->most * (n + 1);
   }
-  g_print("# %-20s%-32s%7.1f%7.1f%7.1f MB\n", format, c->name, megabytes[0], megabytes[1],
+  g_print("# %-20s%-32s%7.1f%7.1f%7.1f MB", format, c->name, megabytes[0], megabytes[1],
           megabytes[2]);
+  if (c->decodes) {
+    double before = decode(c, picture, bytes, MANY - 1), after = decode(c, picture, bytes, MANY);
+    further = after - before;
+    g_print("; %d: %.1f, a further one %.1f", MANY, after, further);
+  }
+  g_print("\n");
   if (checks)
     g_print("%sok %u - %s\n", ok ? "" : "not ", ++num_tests, c->name);
+  any_failed |= !ok;
+  return further;
+}
+
+/* A further frame to host memory takes what one to device memory takes. */
+static void test_further(const char *coder, const double further[2])
+{
+  bool ok = further[0] <= further[1] * NEAR;
+
+  g_print("%sok %u - %s decoder, a further frame to the host: %.1f MB, to the device: %.1f\n",
+          ok ? "" : "not ", ++num_tests, coder, further[0], further[1]);
   any_failed |= !ok;
 }
 
@@ -189,6 +212,7 @@ static GBytes *make_codestream(const Case *c, const TestPicture *picture)
 static void test_format(const Format *format, bool checks)
 {
   const uint8_t dx[3] = {1, format->dx, format->dx};
+  double further[2];
   TestPicture picture;
 
   test_picture_init(&picture, SCENE_SINE, format->width, format->height, 3, format->depth, false,
@@ -198,7 +222,9 @@ static void test_format(const Format *format, bool checks)
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     const Case *c = &cases[i];
     GBytes *bytes = c->decodes ? make_codestream(c, &picture) : NULL;
-    test_case(c, &picture, bytes, format->name, checks);
+    further[c->on_device] = test_case(c, &picture, bytes, format->name, checks);
+    if (c->decodes && c->on_device) /* the case before is the same to the host */
+      test_further(c->coder, further);
     g_clear_pointer(&bytes, g_bytes_unref);
   }
   test_picture_clear(&picture);

@@ -6,6 +6,7 @@
  * at once is found. Encoders' kernels do nothing.
  */
 #include "call-faults.h"
+#include "cuda/host/ring.h"
 #include "cuda/host/table.h"
 #include "pretend.h"
 #include "tests/unit/encoder-pictures.h"
@@ -20,6 +21,19 @@
 #define ROUNDS  12
 
 static int context;
+
+static CUresult push_context(CUcontext any)
+{
+  (void)any;
+  return CUDA_SUCCESS;
+}
+
+static CUresult pop_context(CUcontext *any)
+{
+  *any = NULL;
+  return CUDA_SUCCESS;
+}
+
 static gint ahead; /* seconds by which the clock is ahead; atomic */
 
 /* In place of GLib's. */
@@ -297,6 +311,145 @@ static void test_table_fails(void)
   g_assert_cmpint(call_faults_alive(), ==, alive);
 }
 
+/* ------------------------------------------------------------------------------------- ring --- */
+
+typedef struct {
+  int alive;
+  Cj2kCudaDevice device;
+  Cj2kCudaRing ring;
+} RingUse;
+
+static void begin_ring(RingUse *scene, uint32_t slots)
+{
+  *scene = (RingUse){.alive = call_faults_alive(),
+                     .device = {.engine = cj2k_cuda_engine_open(CONTEXT),
+                                .push = push_context,
+                                .pop = pop_context}};
+  cj2k_cuda_ring_init(&scene->ring);
+  for (uint32_t i = 0; i < slots; i++)
+    cj2k_cuda_ring_add_slot(&scene->ring);
+}
+
+static void end_ring(RingUse *scene, uint32_t slots)
+{
+  for (uint32_t i = 0; i < slots; i++)
+    cj2k_cuda_ring_remove_slot(&scene->ring);
+  g_assert_cmpuint(scene->device.engine->pool.sums[false].used, ==, 0);
+  cj2k_cuda_ring_clear(&scene->ring);
+  cj2k_cuda_engine_close(scene->device.engine);
+  g_assert_cmpint(call_faults_alive(), ==, scene->alive);
+}
+
+/* Takes a picture and gives it back; its number. */
+static uint32_t use_picture(RingUse *scene, size_t size)
+{
+  Cj2kCudaRingPicture *picture;
+
+  g_assert_cmpint(cj2k_cuda_ring_take(&scene->ring, &scene->device, size, &picture), ==,
+                  cudaSuccess);
+  g_assert_true(cj2k_pretend_holds(picture->memory.data, size));
+  uint32_t number = picture->number;
+  cj2k_cuda_ring_give(picture);
+  return number;
+}
+
+/* Frames take one picture after the other, of which there are as many as slots and no more than the
+ * ring has; memory grows and goes with the slots. */
+static void test_turns(void)
+{
+  RingUse scene;
+
+  begin_ring(&scene, CJ2K_CUDA_RING_PICTURES + 2);
+  const Cj2kCudaPoolSums *sums = &scene.device.engine->pool.sums[false];
+  for (uint32_t i = 0; i < 2 * CJ2K_CUDA_RING_PICTURES; i++)
+    g_assert_cmpuint(use_picture(&scene, 10 * KB), ==, i % CJ2K_CUDA_RING_PICTURES);
+  g_assert_cmpuint(sums->used, ==, CJ2K_CUDA_RING_PICTURES * 10 * KB);
+  g_assert_cmpuint(use_picture(&scene, 30 * KB), ==, 0);
+  g_assert_cmpuint(sums->used, ==, (CJ2K_CUDA_RING_PICTURES - 1) * 10 * KB + 30 * KB);
+  for (uint32_t left = CJ2K_CUDA_RING_PICTURES + 1; left >= 2; left--) {
+    cj2k_cuda_ring_remove_slot(&scene.ring);
+    g_assert_cmpuint(sums->used, ==, 30 * KB + (MIN(left, CJ2K_CUDA_RING_PICTURES) - 1) * 10 * KB);
+  }
+  for (uint32_t i = 0; i < 6; i++)
+    g_assert_cmpuint(use_picture(&scene, 30 * KB), <, 2);
+  end_ring(&scene, 2);
+}
+
+/* Memory that is too small goes when the download from it is done: the runtime sees that the pool
+ * sets it to zeros. */
+static void test_grows(void)
+{
+  static uint8_t host[10 * KB];
+  Cj2kCudaRingPicture *picture;
+  cudaStream_t stream;
+  RingUse scene;
+
+  begin_ring(&scene, 1);
+  Cj2kCudaPool *pool = &scene.device.engine->pool;
+  g_assert_cmpint(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), ==, cudaSuccess);
+  g_assert_cmpint(cj2k_cuda_ring_take(&scene.ring, &scene.device, 10 * KB, &picture), ==,
+                  cudaSuccess);
+  void *before = picture->memory.data;
+  g_assert_cmpint(cudaMemcpyAsync(host, before, 10 * KB, cudaMemcpyDeviceToHost, stream), ==,
+                  cudaSuccess);
+  g_assert_cmpint(cudaEventRecord(picture->free, stream), ==, cudaSuccess);
+  cj2k_cuda_ring_give(picture);
+  Memory other = take(pool, false, 20 * KB), more = take(pool, false, 100 * KB);
+  cj2k_cuda_pool_free(pool, false, more.data, more.room); /* now the pool may keep as much */
+  use_picture(&scene, 30 * KB);
+  size_t calls = cj2k_pretend_memory_calls();
+  Memory again = take(pool, false, 10 * KB);
+  g_assert_true(again.data == before && cj2k_pretend_memory_calls() == calls);
+  give(pool, &again);
+  give(pool, &other);
+  cudaStreamDestroy(stream);
+  end_ring(&scene, 1);
+}
+
+/* Without memory for a further picture those that are there do; without any it is an error. With
+ * the slots of another time it is tried again. */
+static void test_short_ring(void)
+{
+  Cj2kCudaRingPicture *picture;
+  RingUse scene;
+
+  begin_ring(&scene, 4);
+  call_faults_only("cudaMalloc");
+  call_faults_arm(2, cudaErrorMemoryAllocation, FAULT_MEMORY);
+  for (uint32_t i = 0; i < 6; i++)
+    g_assert_cmpuint(use_picture(&scene, 10 * KB), <, 2);
+  g_assert_cmpint(cj2k_cuda_ring_take(&scene.ring, &scene.device, 20 * KB, &picture), ==,
+                  cudaErrorMemoryAllocation);
+  (void)call_faults_disarm();
+  call_faults_only(NULL);
+  for (uint32_t i = 0; i < 3; i++)
+    g_assert_cmpuint(use_picture(&scene, 20 * KB), ==, 0);
+  for (uint32_t i = 0; i < 4; i++)
+    cj2k_cuda_ring_remove_slot(&scene.ring);
+  for (uint32_t i = 0; i < 4; i++)
+    cj2k_cuda_ring_add_slot(&scene.ring);
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < 4; i++)
+    seen |= 1u << use_picture(&scene, 20 * KB);
+  g_assert_cmpuint(seen, ==, 15);
+  end_ring(&scene, 4);
+}
+
+/* The memory of a picture that work may still use goes, and the picture gets other memory. */
+static void test_given_up(void)
+{
+  Cj2kCudaRingPicture *picture;
+  RingUse scene;
+
+  begin_ring(&scene, 1);
+  g_assert_cmpint(cj2k_cuda_ring_take(&scene.ring, &scene.device, 10 * KB, &picture), ==,
+                  cudaSuccess);
+  cj2k_cuda_ring_give_up(picture);
+  g_assert_cmpuint(scene.device.engine->pool.sums[false].used, ==, 0);
+  g_assert_cmpuint(use_picture(&scene, 10 * KB), ==, 0);
+  end_ring(&scene, 1);
+}
+
 /* ----------------------------------------------------------------------------------- codecs --- */
 
 typedef struct {
@@ -558,6 +711,100 @@ static void test_scarce_codec(gconstpointer data)
   g_assert_cmpuint(cj2k_pretend_device_bytes(), ==, 0);
 }
 
+/* A frame in flight: what it is, and where it goes to. */
+typedef struct {
+  guint kind;
+  Cj2kMemoryKind memory;
+  uint8_t *target;
+  gsize size;
+  Cj2kPicture picture;
+  Cj2kPlane planes[3];
+} Flight;
+
+static void take_off(Cj2kDecoder *decoder, Flight *flight, guint number)
+{
+  static const Cj2kMemoryKind memories[] = {CJ2K_MEMORY_PINNED, CJ2K_MEMORY_HOST, CJ2K_MEMORY_CUDA,
+                                            CJ2K_MEMORY_PINNED, CJ2K_MEMORY_PINNED};
+  static const guint decoded[] = {1, 3, 5, 3, 3, 1, 5};
+  Cj2kError error = {0};
+  gsize size;
+
+  flight->kind = decoded[number % G_N_ELEMENTS(decoded)];
+  flight->memory = memories[number % G_N_ELEMENTS(memories)];
+  const TestPicture *like = &inputs[flight->kind].picture;
+  uint8_t *ordinary = make_targets(like, 1, &flight->picture, &flight->planes, &flight->size);
+  flight->picture.memory = flight->memory;
+  flight->target = ordinary;
+  if (flight->memory != CJ2K_MEMORY_HOST) {
+    flight->target = cj2k_decoder_alloc(decoder, flight->memory, flight->size);
+    for (guint c = 0; c < 3; c++)
+      flight->planes[c].data =
+          flight->target + ((uint8_t *)flight->planes[c].data - (uint8_t *)ordinary);
+    g_free(ordinary);
+  }
+  const uint8_t *data = g_bytes_get_data(inputs[flight->kind].codestream, &size);
+  const Cj2kLayout *layout = &like->layout;
+  if (number % 9 != 4) { /* else in parts */
+    g_assert_cmpint(
+        cj2k_decoder_submit(decoder, data, size, layout, &flight->picture, NULL, &error), ==,
+        CJ2K_OK);
+    return;
+  }
+  g_assert_cmpint(cj2k_decoder_begin(decoder, layout, &flight->picture, NULL, NULL, NULL, &error),
+                  ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_append(decoder, data, size / 2, &error), ==, CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_append(decoder, data + size / 2, size - size / 2, &error), ==,
+                  CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_end(decoder, &error), ==, CJ2K_OK);
+}
+
+static void land(Cj2kDecoder *decoder, const Flight *flight)
+{
+  gsize size;
+  const uint8_t *expected = g_bytes_get_data(inputs[flight->kind].samples, &size);
+  Cj2kFrame frame;
+
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+  if (frame.status != CJ2K_OK || frame.fallback)
+    g_error("decoder: %s", frame.error.text);
+  cj2k_decoder_release(decoder, &frame);
+  g_assert_cmpmem(flight->target, flight->size, expected, size);
+  if (flight->memory == CJ2K_MEMORY_HOST)
+    g_free(flight->target);
+  else
+    cj2k_decoder_free(decoder, flight->memory, flight->target);
+}
+
+/* Frames of several sizes and block coders go to host and device memory in turn, whole and in
+ * parts, with changing numbers in flight. The runtime sees whether pictures are overwritten before
+ * they are downloaded. */
+static void test_destinations(gconstpointer data)
+{
+  static const uint32_t numbers[] = {6, 1, 2, 8, 3};
+  Flight flights[8];
+  Cj2kDecoderParams params;
+  Cj2kError error = {0};
+
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.frames_in_flight = 4;
+  params.num_threads = 4;
+  params.component_streams = data ? CJ2K_COMPONENT_STREAMS_ON : CJ2K_COMPONENT_STREAMS_OFF;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  for (guint n = 0; n < G_N_ELEMENTS(numbers); n++) {
+    uint32_t in_flight = numbers[n];
+    g_assert_cmpint(cj2k_decoder_set_frames_in_flight(decoder, in_flight, &error), ==, CJ2K_OK);
+    for (guint i = 0; i < 30 + in_flight; i++) {
+      if (i >= in_flight)
+        land(decoder, &flights[(i - in_flight) % in_flight]);
+      if (i < 30)
+        take_off(decoder, &flights[i % in_flight], i);
+    }
+  }
+  cj2k_decoder_close(decoder);
+  g_assert_cmpuint(cj2k_pretend_device_bytes(), ==, 0);
+}
+
 static gpointer come_and_go(gpointer data)
 {
   for (guint i = 0; i < ROUNDS; i++)
@@ -630,6 +877,10 @@ int main(int argc, char **argv)
   g_test_add_func("/engine/lost", test_lost_context);
   g_test_add_func("/tables/shared", test_tables);
   g_test_add_func("/tables/fail", test_table_fails);
+  g_test_add_func("/ring/turns", test_turns);
+  g_test_add_func("/ring/grows", test_grows);
+  g_test_add_func("/ring/short", test_short_ring);
+  g_test_add_func("/ring/given-up", test_given_up);
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
     g_autofree char *path = g_strdup_printf("/codecs/renewed/%u", i);
     g_test_add_data_func(path, GUINT_TO_POINTER(i), test_renewed);
@@ -641,6 +892,8 @@ int main(int argc, char **argv)
   /* Decoders' kernels are not launched here. */
   g_test_add_data_func("/codecs/scarce/encoder", &(Short){2, "LaunchKernel"}, test_scarce_codec);
   g_test_add_data_func("/codecs/scarce/decoder", &(Short){3, "EventRecord"}, test_scarce_codec);
+  g_test_add_data_func("/codecs/destinations/whole", GINT_TO_POINTER(false), test_destinations);
+  g_test_add_data_func("/codecs/destinations/components", GINT_TO_POINTER(true), test_destinations);
   g_test_add_func("/codecs/threads", test_threads);
   int result = g_test_run();
   free_inputs();

@@ -91,6 +91,8 @@ static const Case cases[] = {
      CJ2K_MEMORY_HOST, true, false, false, 2},
     {"decode HT by components", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_HOST, true, false,
      false, 0, true},
+    {"decode HT by components, several", "block-coder=ht quant-step=0.01", 3, CJ2K_MEMORY_PINNED,
+     true, false, false, 0, true},
     {"encode HT by components", "block-coder=ht quant-step=0.01", 1, CJ2K_MEMORY_HOST, false, true,
      false, 0, true},
     {"encode MQ by components, 4:2:0", "block-coder=mq max-frame-bytes=4000", 2, CJ2K_MEMORY_PINNED,

@@ -384,6 +384,7 @@ typedef struct {
   const Cj2kCudaDirect *direct;
   uint32_t count; /* of components */
   bool reversible;
+  cudaStream_t stream;
 } Entry;
 
 static int32_t to_sample(const void *row, uint32_t x, bool reversible, const Cj2kCudaRange *range)
@@ -423,6 +424,8 @@ static void store_row(const Entry *entry, uint32_t k, const void *row, uint32_t 
          (size_t)store->x * store->stride;
   else
     to = entry->direct->row[k] + (size_t)y * entry->direct->pitch[k];
+  cj2k_pretend_writes(to, (size_t)(entry->finish->level[0].width - 1) * store->stride + 1,
+                      entry->stream);
   for (uint32_t x = 0; x < entry->finish->level[0].width; x++) {
     uint32_t word = to_word(to_sample(row, x, entry->reversible, &store->range), store);
     memcpy(to + (size_t)x * store->stride, &word, store->word_bytes);
@@ -467,10 +470,10 @@ cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, Cj2kC
                              const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
                              const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
-  (void)stream;
   overwrite_beside();
   for (uint32_t i = 0; i < count; i++) {
-    const Entry entry = {&finish[i], steps, outputs, NULL, kind.three ? 3 : 1, kind.reversible};
+    const Entry entry = {&finish[i],         steps,           outputs, NULL,
+                         kind.three ? 3 : 1, kind.reversible, stream};
     Cj2kCudaRows rows = rows_of_entry(&finish[i].level[0], strips, i);
     g_assert_cmpint(finish[i].level[0].is_plane, ==, kind.is_plane);
     g_assert_cmpint(finish[i].level[0].narrow, ==, kind.narrow);
@@ -520,8 +523,7 @@ cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCuda
                                     uint32_t rows, const Cj2kCudaRows *range,
                                     const Cj2kCudaBandStep *steps, cudaStream_t stream)
 {
-  const Entry entry = {finish, steps, NULL, direct, 3, finish->level[0].reversible};
-  (void)stream;
+  const Entry entry = {finish, steps, NULL, direct, 3, finish->level[0].reversible, stream};
   overwrite_beside();
   g_assert_cmpuint(rows % 2, ==, 0);
   finish_entry(&entry, rows_of(&finish->level[0], range));
@@ -552,8 +554,8 @@ static void pack_component(const Cj2kCudaPack *pack, uint32_t k, uint32_t unit, 
 cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane, size_t row_bytes,
                            cudaStream_t stream)
 {
-  (void)stream;
-  for (uint32_t y = pack->first_row; y < pack->rows; y++)
+  for (uint32_t y = pack->first_row; y < pack->rows; y++) {
+    cj2k_pretend_writes(plane->data + (size_t)y * plane->pitch, row_bytes, stream);
     for (uint32_t unit = 0; unit < pack->units; unit++) {
       uint8_t bytes[sizeof pack->fill];
       size_t at = (size_t)unit * pack->unit_bytes;
@@ -564,5 +566,6 @@ cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane
         memcpy(plane->data + (size_t)y * plane->pitch + at, bytes,
                MIN(pack->unit_bytes, row_bytes - at));
     }
+  }
   return cudaSuccess;
 }

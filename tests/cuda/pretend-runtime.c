@@ -4,10 +4,11 @@
  * done at once, and kernels do nothing, but for the one that copies. All coefficients are therefore
  * zero, and so are the samples that are decoded. Sanitizers see what the host side does with
  * memory. What a real runtime refuses is refused: copies and memsets outside of allocations, and
- * launches of no threads.
+ * launches of no threads. What overwrites memory must be ordered behind its downloads.
  *
  * It has the functions that the library calls, with the toolkit that was tested.
  */
+#include "pretend-order.h"
 #include "pretend.h"
 
 #include <cuda.h>
@@ -233,8 +234,11 @@ static cudaError_t forget(void *memory, bool on_device)
     return cudaSuccess;
   g_mutex_lock(&allocations_lock);
   memory_calls++;
-  if (allocations && on_device)
-    device_bytes -= GPOINTER_TO_SIZE(g_tree_lookup(allocations, memory));
+  if (allocations && on_device) {
+    size_t size = GPOINTER_TO_SIZE(g_tree_lookup(allocations, memory));
+    device_bytes -= size;
+    pretend_freed(memory, size);
+  }
   bool was = allocations && g_tree_remove(allocations, memory);
   if (allocations && !g_tree_nnodes(allocations))
     g_clear_pointer(&allocations, g_tree_unref);
@@ -394,17 +398,37 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
   return cudaSuccess;
 }
 
+/* What was made as a stream or event. NULL: work on the stream is done when the call that enqueues
+ * it returns, or the back end waits for it at once. */
+static PretendObject *object_of(const void *object)
+{
+  return object == (const void *)cudaStreamPerThread ? NULL : (PretendObject *)object;
+}
+
+void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream)
+{
+  pretend_writes(object_of(stream), memory, size);
+}
+
+static void note_download(const void *from, size_t pitch, size_t width, size_t height,
+                          enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+  if (kind == cudaMemcpyDeviceToHost && object_of(stream))
+    pretend_reads(object_of(stream), from, pitch, width, height);
+}
+
 /* Copies on the default stream, cudaMemcpy() among them, are missing on purpose: the streams of the
  * back end do not wait for it, so that a kernel may run before them. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-  (void)kind, (void)stream;
   if (!size)
     return cudaSuccess;
   if (!may_copy(to, size) || !may_copy(from, size) ||
       !(cj2k_pretend_holds(to, size) || cj2k_pretend_holds(from, size)))
     return cudaErrorInvalidValue;
+  cj2k_pretend_writes(to, size, stream);
+  note_download(from, size, size, 1, kind, stream);
   memcpy(to, from, size);
   return cudaSuccess;
 }
@@ -413,7 +437,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
                               size_t width, size_t height, enum cudaMemcpyKind kind,
                               cudaStream_t stream)
 {
-  (void)kind, (void)stream;
+  note_download(from, from_pitch, width, height, kind, stream);
   for (size_t y = 0; y < height; y++)
     memcpy((char *)to + y * to_pitch, (const char *)from + y * from_pitch, width);
   return cudaSuccess;
@@ -429,45 +453,45 @@ cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream)
 {
-  (void)stream;
   if (!cj2k_pretend_holds(memory, size))
     return cudaErrorInvalidValue;
+  cj2k_pretend_writes(memory, size, stream);
   memset(memory, value, size);
   return cudaSuccess;
 }
 
 /* ------------------------------------------------------------------- streams and events --- */
 
-/* Blocks of their own, so that what is used after it was destroyed, or not destroyed, is found. */
-static cudaError_t make(void *object)
+static cudaError_t make(void *object, bool is_stream)
 {
-  *(char **)object = g_new0(char, 1);
+  *(PretendObject **)object = pretend_object_new(is_stream);
   return cudaSuccess;
 }
 
 static cudaError_t destroy(void *object)
 {
-  g_free(object);
+  pretend_object_free(object);
   return cudaSuccess;
 }
 
+/* Sanitizers find one that was destroyed. */
 static cudaError_t use(const void *object)
 {
-  if (object == (const void *)cudaStreamPerThread)
-    return cudaSuccess;
-  return object && *(const char *)object ? cudaErrorInvalidResourceHandle : cudaSuccess;
+  if (object_of(object))
+    pretend_object_check(object);
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
   (void)flags;
-  return make(stream);
+  return make(stream, true);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
 {
   (void)flags, (void)priority;
-  return make(stream);
+  return make(stream, true);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
@@ -477,13 +501,16 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-  return use(stream);
+  if (object_of(stream))
+    pretend_host_waited(object_of(stream));
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
-  (void)flags, (void)use(event);
-  return use(stream);
+  (void)flags;
+  pretend_wait(object_of(stream), object_of(event));
+  return cudaSuccess;
 }
 
 /* Kernels of a graph do nothing, wherever they are launched. */
@@ -496,13 +523,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
   (void)use(stream);
-  return make(graph);
+  return make(graph, false);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
   (void)flags, (void)use(graph);
-  return make(exec);
+  return make(exec, false);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
@@ -523,13 +550,13 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
-  return make(event);
+  return make(event, false);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
   (void)flags;
-  return make(event);
+  return make(event, false);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
@@ -539,21 +566,24 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-  (void)use(stream);
-  return use(event);
+  pretend_record(object_of(event), object_of(stream));
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-  return use(event);
+  pretend_host_waited(object_of(event));
+  return cudaSuccess;
 }
 
 /* Every other time nothing is done yet. */
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
   static gint calls;
-  cudaError_t result = use(event);
-  return result == cudaSuccess && g_atomic_int_add(&calls, 1) % 2 ? cudaErrorNotReady : result;
+  if (g_atomic_int_add(&calls, 1) % 2)
+    return cudaErrorNotReady;
+  pretend_host_waited(object_of(event));
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)

@@ -3,6 +3,7 @@
 #ifndef TESTS_CUDA_PRETEND_H
 #define TESTS_CUDA_PRETEND_H
 
+#include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,5 +17,8 @@ size_t cj2k_pretend_device_bytes(void);
 size_t cj2k_pretend_memory_calls(void);
 /* Prints the sizes of all allocations of a megabyte and more, pinned memory among them. */
 void cj2k_pretend_list(void);
+
+/* A kernel on this stream writes to device memory: what is downloaded from there must be done. */
+void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream);
 
 #endif
