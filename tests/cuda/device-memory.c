@@ -11,8 +11,8 @@
 #include "tests/unit/encoder-pictures.h"
 
 #define ROUNDS 3
-#define MOST   3 /* frames in flight */
-#define MANY   6 /* frames in flight of decoders: so many that the last one brings no picture */
+#define MOST   3  /* frames in flight */
+#define MANY   10 /* frames in flight of decoders: so many that the last one brings no picture */
 
 typedef struct {
   const char *name;

@@ -780,8 +780,8 @@ static void land(Cj2kDecoder *decoder, const Flight *flight)
  * they are downloaded. */
 static void test_destinations(gconstpointer data)
 {
-  static const uint32_t numbers[] = {6, 1, 2, 8, 3};
-  Flight flights[8];
+  Flight flights[CJ2K_CUDA_RING_PICTURES + 2];
+  const uint32_t numbers[] = {G_N_ELEMENTS(flights), 1, 2, 8, 3};
   Cj2kDecoderParams params;
   Cj2kError error = {0};
 
