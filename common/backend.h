@@ -183,6 +183,8 @@ typedef struct {
   bool band_errors; /* fill band_errors too */
 } Cj2kMeasureJob;
 
+typedef struct Cj2kAheadJob Cj2kAheadJob;
+
 typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride; /* MQ: only blocks b with b % stride == 0 are coded (1: all); the results of the
@@ -208,6 +210,9 @@ typedef struct {
   const Cj2kMeasureJob *likely; /* HT: what the next step is likely to measure, of all blocks or of
                                    a stride, with these quantisers. The back end may do so at once,
                                    so that the host waits once for both; NULL: not known */
+  const Cj2kAheadJob *ahead;    /* HT; MQ, with weights: what place() is likely to be asked for
+                                   afterwards. The back end may do that at once as well; NULL: not
+                                   known */
 } Cj2kCodeJob;
 
 typedef struct {
@@ -230,10 +235,12 @@ typedef struct {
 
 typedef struct {
   const Cj2kRetainJob *retain; /* with `packets`, after code() with weights; NULL: all passes */
-  const Cj2kAgainJob *again;   /* before all else; only if the last code() was for all blocks, at
-                                  plane 0, with the quantisers of this frame, and keeps_room was set;
-                                  NULL: none */
-  const Cj2kByteRun *runs;     /* `from` as in the offsets of the records of code() */
+  bool cut; /* in place of `retain`: as code() has cut them, if its result has a cut. The rest of
+               the job must be as it was foreseen */
+  const Cj2kAgainJob *again; /* before all else; only if the last code() was for all blocks, at
+                                plane 0, with the quantisers of this frame, and keeps_room was set;
+                                NULL: none */
+  const Cj2kByteRun *runs;   /* `from` as in the offsets of the records of code() */
   uint32_t num_runs;
   const Cj2kPacketSteps *packets; /* in place of runs, after makes_packets: all packets with their
                                      headers and blocks, in one layer */
@@ -242,6 +249,42 @@ typedef struct {
   uint64_t size; /* its bytes; with `packets` as many as it may have. Those that are in no run, or
                     packet, have any value afterwards */
 } Cj2kPlaceJob;
+
+/*
+ * place() as rate control is likely to ask for it.
+ *
+ * HT: when all blocks have been coded at plane 0, it depends on the size of the codestream that
+ * they make:
+ *
+ *  - between `least` and `budget`: all blocks stay as they are;
+ *  - above, up to `most`: the blocks that `likely` measures at planes 0 and 1 are cut as
+ *    cj2k_fit_first (rate/fit.h) does it, to the budget less the headers of that codestream and
+ *    `margin`. Without `likely`, `most` is `budget`;
+ *  - else nothing is known.
+ *
+ * Rate control decides as if nothing had been done. If place() is asked for the same, it is done;
+ * if not, the back end does what it is asked for.
+ *
+ * MQ: if all passes together have more bytes than `budget`, they are cut as cj2k_fit_first does it
+ * with the headers of an earlier frame, `header_bytes`. If that is enough for `least`, rate control
+ * takes it as it is, and gets Cj2kPassCut in place of what it would decide from.
+ */
+struct Cj2kAheadJob {
+  uint64_t least, budget, margin; /* bytes */
+  uint64_t most;                  /* HT */
+  const double *weights;          /* HT: per band of the plan, as for cj2k_hulls_set_planes */
+  uint64_t header_bytes;          /* MQ */
+  uint64_t empty_bytes;           /* MQ: of a codestream without any block */
+  Cj2kPlaceJob place; /* with packets; `again`, or what is retained, follows from the above */
+};
+
+/* MQ: how the back end has cut a frame. */
+typedef struct {
+  uint32_t slope;        /* of the cut, at least 1 */
+  uint64_t header_bytes; /* those for which it left room */
+  uint64_t all;          /* bytes of all passes that save anything */
+  const uint64_t *bands; /* per band: bytes of passes above the slope, without those that fill up */
+} Cj2kPassCut;
 
 /* The results of a step. The arrays belong to the slot and are valid until its next step; those of
  * code() stay valid after measure(), gather() and place(); gather() changes the offsets in
@@ -256,8 +299,10 @@ typedef struct {
   Cj2kHullPoint *points;    /* code with weights: indexed by first_point */
   Cj2kSlopeSums slopes; /* code with weights: sums over all points; `bytes` is NULL if the back end
                            has not summed them */
-  const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
-  bool placed;          /* code: the bytes are left to place(), there is no gather() */
+  const Cj2kPassCut *cut; /* code, with `ahead`: place() with `cut` does the rest. `blocks`,
+                             `passes`, `points` and `slopes` are not there then. NULL: not cut */
+  const uint8_t *bytes;   /* code or gather: bytes of all blocks, in host memory */
+  bool placed;            /* code: the bytes are left to place(), there is no gather() */
   bool keeps_room;    /* code, HT: place() can code blocks again, each into the room that it has */
   bool makes_packets; /* code: place() can make the packets */
   const Cj2kPacketSize *packet_sizes; /* code, with packet_sizes; place, with `packets`: by

@@ -189,6 +189,8 @@ tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap steps-equal 300 "$build/tests/steps-equal"
 tap test-conceal 120 "$build/tests/test-conceal" --tap
+tap cut-equal 300 "$build/tests/cut-equal" 300
+tap cut-equal-mq 300 "$build/tests/cut-equal-mq" 100
 tap encode-equal 900 "$build/tests/encode-equal"
 tap "encode-equal with component streams" 900 "$build/tests/encode-equal" --component-streams
 for n in 2 3; do tap "decode-equal in $n slices" 900 "$build/tests/decode-equal" --slices $n; done
@@ -325,6 +327,8 @@ test_sanitized() {
   for tool in memcheck synccheck initcheck; do
     sanitized $tool stage-equal "$build/tests/stage-equal" "${all[@]}"
     sanitized $tool decode-equal "$build/tests/decode-equal" "${all[@]}"
+    sanitized $tool cut-equal "$build/tests/cut-equal" 3
+    sanitized $tool cut-equal-mq "$build/tests/cut-equal-mq" 3
     sanitized $tool encode-equal "$build/tests/encode-equal" "${short[@]}"
     sanitized $tool steps-equal "$build/tests/steps-equal" --short
   done
@@ -337,6 +341,8 @@ test_sanitized() {
     sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
       "$work/out.pgx"
   done
+  sanitized racecheck cut-equal "$build/tests/cut-equal" 3
+  sanitized racecheck cut-equal-mq "$build/tests/cut-equal-mq" 3
   sanitized racecheck encode-equal "$build/tests/encode-equal" --short
 }
 sanitizer=$(find_sanitizer)

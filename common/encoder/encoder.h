@@ -93,7 +93,9 @@ struct Cj2kEncoder {
   Cj2kSlots slots; /* of the back end */
   Cj2kOutputs *outputs;
   Cj2kEncoderParts parts;
-  uint64_t delivered; /* frames whose slices have all left, with slices; guarded by lock */
+  uint64_t last_bytes; /* one frame in flight: of the last codestream */
+  bool not_foreseen;   /* the last frame took other bytes than were foreseen */
+  uint64_t delivered;  /* frames whose slices have all left, with slices; guarded by lock */
   Cj2kStats stats;
 };
 

@@ -389,6 +389,38 @@ static bool frees_slot(Cj2kEncoderFrame *frame)
   return true;
 }
 
+/* The room that the codestream may take: its budget, or without one, for HT, what the last frame
+ * took and a quarter more, if the output has it already. 0: nothing is known. */
+static uint64_t usual_room(const Cj2kEncoderFrame *frame)
+{
+  const Cj2kRateTarget *target = &frame->rate.target;
+  uint64_t last = frame->encoder->last_bytes, more = last + last / 4;
+  uint64_t has = frame->output->bytes.capacity;
+
+  if (target->mode == CJ2K_RATE_CBR)
+    return target->ceilings.frame == UINT64_MAX ? 0 : target->ceilings.frame;
+  if (frame->rate.encoder->coder != CJ2K_CODER_HT)
+    return 0;
+  return has >= last ? MIN(has, more) : more;
+}
+
+/* Makes room for packets that the back end may make together with code-blocks. Not if that was in
+ * vain, or would have been, for the last frame: a film that moves has runs of such frames. And not
+ * with several frames in flight, of which others would wait for it, and none waits for the host. */
+static void set_place_target(Cj2kEncoderFrame *frame)
+{
+  Cj2kRateFrame *rate = &frame->rate;
+
+  rate->coder.target = (Cj2kPlaceTarget){0};
+  if (!rate->may_leave || frame->encoder->ring.size > 1 || frame->encoder->not_foreseen)
+    return;
+  uint64_t room = usual_room(frame);
+  if (!room)
+    return;
+  bool pinned = cj2k_output_reserve(frame->output, room);
+  rate->coder.target = (Cj2kPlaceTarget){frame->output->bytes.data, pinned, room};
+}
+
 /* Goes on with the frame, unless it has failed, until it is complete. If the packets that the back
  * end has made are not accepted, the host makes them. */
 static void code_and_write(Cj2kEncoderFrame *frame)
@@ -396,8 +428,10 @@ static void code_and_write(Cj2kEncoderFrame *frame)
   bool written = false;
 
   frame->rate.may_leave = may_leave(frame);
-  if (frame->status == CJ2K_OK)
+  if (frame->status == CJ2K_OK) {
+    set_place_target(frame);
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
+  }
   if (frame->status == CJ2K_OK && frame->rate.layout.expected.left) {
     frame->status = make_packets(frame, &written);
     frame->rate.may_leave = false;
@@ -406,6 +440,10 @@ static void code_and_write(Cj2kEncoderFrame *frame)
   }
   if (frame->status == CJ2K_OK && !written)
     frame->status = write_output(frame);
+  if (frame->encoder->ring.size > 1)
+    return;
+  frame->encoder->last_bytes = frame->output->bytes.size;
+  frame->encoder->not_foreseen = !frame->rate.ht.foreseen;
 }
 
 /* Codes the frame and writes it when it is complete. */

@@ -81,6 +81,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
   own.may_place = coder->may_place;
   coder->again = NULL;
   coder->retain = NULL;
+  coder->cut = false;
   if (status == CJ2K_OK)
     status = coder->backend->code(coder->data, coder->slot, &own, error);
   if (status != CJ2K_OK || (status = wait_for(coder, &result, error)) != CJ2K_OK)
@@ -94,6 +95,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
                              .header_bits = result.header_bits,
                              .points = result.points,
                              .slopes = result.slopes,
+                             .cut = result.cut,
                              .bytes = result.bytes,
                              .packet_sizes = result.packet_sizes};
   *saturated = result.saturated;
@@ -133,6 +135,7 @@ Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job
 
   own.again = coder->again;
   own.retain = coder->retain;
+  own.cut = coder->cut;
   if (status == CJ2K_OK)
     status = coder->backend->place(coder->data, coder->slot, &own, error);
   coder->gathering = status == CJ2K_OK;

@@ -10,6 +10,13 @@
 
 #include "common/backend.h"
 
+/* Memory for the codestream. */
+typedef struct {
+  uint8_t *out;
+  bool pinned;
+  uint64_t size;
+} Cj2kPlaceTarget;
+
 /* A slot that is lent to a frame. */
 typedef struct {
   const Cj2kEncodeBackend *backend;
@@ -19,8 +26,11 @@ typedef struct {
   bool placed;        /* code() has left them to it */
   bool keeps_room;    /* place() can code blocks again */
   bool makes_packets; /* place() can make packets as well */
+  /* Where place() would put packets, so that code() may do that at once; out NULL: not known. */
+  Cj2kPlaceTarget target;
   const Cj2kAgainJob *again;   /* those that it is left to code; NULL: none */
   const Cj2kRetainJob *retain; /* passes that are in packets; NULL: all */
+  bool cut;                    /* those that code() has cut are */
   bool gathering;              /* gather or place have begun; the next verb waits for it */
   bool interrupted; /* an earlier frame needs the slot: no verb does anything but CJ2K_ERROR_MEMORY
                      */
@@ -45,6 +55,7 @@ typedef struct {
   const uint32_t *header_bits; /* in place of passes; NULL: not made */
   const Cj2kHullPoint *points;
   Cj2kSlopeSums slopes;               /* bytes NULL: the back end has not computed the sums */
+  const Cj2kPassCut *cut;             /* in place of all that is above; NULL: not cut */
   const uint8_t *bytes;               /* NULL: fetched by gather or place */
   const Cj2kPacketSize *packet_sizes; /* as in Cj2kEncodeResult */
 } Cj2kCodedBlocks;
@@ -70,7 +81,7 @@ Cj2kStatus cj2k_coder_begin_gather(Cj2kFrameCoder *coder, const Cj2kGatherJob *j
 /* Waits for the bytes and sets *bytes. */
 Cj2kStatus cj2k_coder_end_gather(Cj2kFrameCoder *coder, const uint8_t **bytes, Cj2kError *error);
 /* Brings the bytes of the codestream's blocks to their places, if coder->placed is set, after it
- * has coded those of coder->again (job->again and job->retain are not used). */
+ * has coded those of coder->again (job->again, retain and cut are not used). */
 Cj2kStatus cj2k_coder_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);
 /* The same in two steps, between which other work can be done. end: waits for the bytes. */
 Cj2kStatus cj2k_coder_begin_place(Cj2kFrameCoder *coder, const Cj2kPlaceJob *job, Cj2kError *error);

@@ -5,6 +5,8 @@
 #include "fit.h"
 #include "leave.h"
 
+#include <math.h>
+
 /* Lays out frame->retained of the layout's blocks. */
 static Cj2kStatus lay_out(Cj2kRateFrame *frame)
 {
@@ -22,14 +24,16 @@ static Cj2kStatus lay_out_all(Cj2kRateFrame *frame)
   return lay_out(frame);
 }
 
-/* Codes all blocks at plane 0, or as `choices` says. `likely`: as in Cj2kCodeJob. */
+/* Codes all blocks at plane 0, or as `choices` says. `likely` and `ahead`: as in Cj2kCodeJob. */
 static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
-                       const Cj2kMeasureJob *likely, Cj2kCodedBlocks *coded)
+                       const Cj2kMeasureJob *likely, const Cj2kAheadJob *ahead,
+                       Cj2kCodedBlocks *coded)
 {
   const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
                            .stride = 1,
                            .choices = choices,
                            .likely = likely,
+                           .ahead = ahead,
                            .packet_sizes = !choices && frame->encoder->layers.count == 1};
   uint64_t saturated;
 
@@ -57,10 +61,45 @@ static Cj2kMeasureJob measure_job(const Cj2kRateFrame *frame, uint32_t stride, u
                           .distortions = true};
 }
 
-Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCoded *coded)
+/* The sizes of frames that stay as they are, or are cut, and how. false: another way is gone with
+ * such a budget. */
+static bool foresee_cut(const Cj2kRateFrame *frame, Cj2kAheadJob *job)
+{
+  const Cj2kFitTask task = {.ceilings = &frame->target.ceilings, .ht = true};
+  double budget = (double)frame->target.ceilings.frame;
+
+  job->least = (uint64_t)ceil(budget * CJ2K_HT_USED);
+  job->budget = frame->target.ceilings.frame;
+  job->most = job->budget + (uint64_t)(budget * CJ2K_HT_CUT_PART) - 1;
+  job->weights = frame->steps.weights;
+  return cj2k_fit_margin(&task, &job->margin);
+}
+
+/* What is likely to follow code(), up to the packets. A frame of regions or of an average goes
+ * other ways, and so may one whose packets the back end does not make. false: nothing is known. */
+static bool foresee(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kPacketSteps *packets,
+                    Cj2kAheadJob *job)
+{
+  const Cj2kPlaceTarget *target = &frame->coder.target;
+
+  *job = (Cj2kAheadJob){0};
+  job->budget = job->most = MIN(target->size, frame->target.ceilings.frame);
+  bool known =
+      outlook == CJ2K_HT_STAYS || (outlook == CJ2K_HT_SMALL_CUT && foresee_cut(frame, job));
+  if (!known || !target->out || job->budget > target->size || !cj2k_may_leave(frame) ||
+      frame->regions.count || frame->target.average.rate)
+    return false;
+  job->place = (Cj2kPlaceJob){
+      .packets = packets, .out = target->out, .pinned = target->pinned, .size = job->budget};
+  return cj2k_codestream_list_steps(frame->layout.writer, frame->steps.components, packets);
+}
+
+Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kHtCoded *coded)
 {
   const Cj2kMeasureJob likely = measure_job(frame, CJ2K_HT_CUT_STRIDE, 0, CJ2K_HT_CUT_PLANES);
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  Cj2kPacketSteps packets;
+  Cj2kAheadJob ahead;
   Cj2kCodedBlocks blocks;
   Cj2kMeasured measured;
   Cj2kStatus status;
@@ -70,7 +109,10 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
   if (frame->encoder->layers.count > 1 &&
       (status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
     return status;
-  if ((status = code(frame, NULL, cut_is_likely ? &likely : NULL, &blocks)) != CJ2K_OK)
+  bool known = foresee(frame, outlook, &packets, &ahead);
+  status = code(frame, NULL, outlook == CJ2K_HT_SMALL_CUT ? &likely : NULL, known ? &ahead : NULL,
+                &blocks);
+  if (status != CJ2K_OK)
     return status;
   uint64_t bodies = cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
                                          blocks.blocks, blocks.lengths);
@@ -85,6 +127,8 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCode
   coded->useful = cj2k_ceilings_useful(ceilings, &frame->layout.size);
   coded->header_bytes = coded->total - bodies;
   coded->fits = cj2k_ceilings_fit(ceilings, &frame->layout.size);
+  if (outlook == CJ2K_HT_SMALL_CUT)
+    frame->ht.foreseen = coded->total >= ahead.least && coded->total <= ahead.most;
   return CJ2K_OK;
 }
 
@@ -231,7 +275,7 @@ Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
     return CJ2K_OK;
   }
   Cj2kCodedBlocks coded;
-  Cj2kStatus status = code(frame, frame->ht.choices, NULL, &coded);
+  Cj2kStatus status = code(frame, frame->ht.choices, NULL, NULL, &coded);
   if (status != CJ2K_OK || cj2k_ht_blocks_match(&frame->ht, frame->layout.source.blocks,
                                                 frame->encoder->plan->num_blocks))
     return status; /* the layout is still valid */

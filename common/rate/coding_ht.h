@@ -21,9 +21,19 @@ typedef struct {
 #define CJ2K_HT_CUT_STRIDE 11
 #define CJ2K_HT_CUT_PART   0.015
 
-/* Codes all blocks at plane 0, retains everything and lays it out. cut_is_likely: a small cut is
- * likely to follow, so that what it needs may be measured at once. */
-Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, bool cut_is_likely, Cj2kHtCoded *coded);
+/* What is likely to follow when all blocks are coded at plane 0. */
+typedef enum {
+  CJ2K_HT_NOT_KNOWN = 0,
+  CJ2K_HT_STAYS,    /* nothing, whatever the frame takes within its ceilings */
+  CJ2K_HT_SMALL_CUT /* a small cut, or nothing; else other steps are searched */
+} Cj2kHtOutlook;
+
+/* The part of a budget from which on a frame that learnt from an earlier one is accepted. */
+#define CJ2K_HT_USED 0.985
+
+/* Codes all blocks at plane 0, retains everything and lays it out. With an outlook the back end may
+ * do at once what is likely to follow. */
+Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kHtCoded *coded);
 /* Measures the lengths of each stride-th block at the `count` lowest planes. */
 Cj2kStatus cj2k_ht_measure_lengths(Cj2kRateFrame *frame, uint32_t stride, uint8_t count,
                                    Cj2kMeasured *measured);

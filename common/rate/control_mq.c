@@ -4,7 +4,8 @@
  * ones that fit are retained. For a small frame other steps are compared. The retained bytes are
  * gathered at the end, or during the layout. The back end may make the packets of one layer. If all
  * passes are retained, the host gets nothing of the blocks but the sizes of packets; else the first
- * selection is left to it, which mostly fits.
+ * selection is left to it, which mostly fits. If the frame knows enough of an earlier one, the back
+ * end may make that selection itself, and the host then gets nothing of the blocks, either.
  */
 #include "control_mq.h"
 
@@ -13,6 +14,7 @@
 #include "fit.h"
 #include "headers.h"
 #include "leave.h"
+#include "leave_mq.h"
 #include "search_mq.h"
 
 #include <math.h>
@@ -33,13 +35,15 @@ typedef struct {
   Cj2kRateFrame *frame;
   Cj2kCodedBlocks coded; /* with the current steps */
   bool hulls;            /* the hulls of the passes are known, so that some passes can be dropped */
+  uint64_t least;        /* if the back end has cut them: bytes that the codestream must have */
   Bytes bytes;
 } Mq;
 
 /* --- coding --- */
 
-/* Codes all passes with the current steps, without the lowest `uncoded` planes. */
-static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
+/* Codes all passes with the current steps, without the lowest `uncoded` planes. ahead: as in
+ * Cj2kCodeJob. */
+static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded, const Cj2kAheadJob *ahead)
 {
   Cj2kRateFrame *frame = mq->frame;
   const Cj2kRateEncoder *encoder = frame->encoder;
@@ -52,11 +56,11 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
                            .weights = decides || layers ? frame->steps.weights : NULL,
                            .pass_lengths = layers || segments,
                            .header_bits = segments && !layers && !decides,
-                           .packet_sizes = cj2k_may_leave(frame) && (!decides || !segments)};
+                           .packet_sizes = cj2k_may_leave(frame) && (!decides || !segments),
+                           .ahead = ahead};
   uint64_t saturated;
 
   mq->bytes = AT_BACK_END;
-  mq->hulls = job.weights != NULL;
   Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, &mq->coded, &saturated, frame->error);
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
@@ -65,6 +69,7 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
   cj2k_layout_set_source(&frame->layout, mq->coded.blocks, mq->coded.passes, mq->coded.bytes,
                          &frame->retained);
   frame->layout.source.header_bits = mq->coded.header_bits;
+  mq->hulls = job.weights && !mq->coded.cut;
   if (mq->hulls)
     cj2k_rate_hulls_of_passes(frame, &mq->coded);
   return CJ2K_OK;
@@ -72,7 +77,19 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded)
 
 static Cj2kStatus code_with_steps(Mq *mq, const Cj2kMqSteps *steps)
 {
-  return code_passes(mq, cj2k_mq_set_steps(mq->frame, steps));
+  return code_passes(mq, cj2k_mq_set_steps(mq->frame, steps), NULL);
+}
+
+/* The same with those of an earlier frame, whose headers took so many bytes (0: unknown). */
+static Cj2kStatus code_with_recalled(Mq *mq, const Cj2kMqSteps *steps, uint64_t header_bytes)
+{
+  uint8_t uncoded = cj2k_mq_set_steps(mq->frame, steps);
+  Cj2kPacketSteps packets;
+  Cj2kAheadJob ahead;
+  bool known = cj2k_mq_foresee(mq->frame, header_bytes, &packets, &ahead);
+
+  mq->least = ahead.least;
+  return code_passes(mq, uncoded, known ? &ahead : NULL);
 }
 
 /* --- gathering --- */
@@ -133,15 +150,6 @@ static Cj2kStatus lay_out(void *ctx, const Cj2kSelection *selection, Cj2kCodestr
   return status;
 }
 
-/* The bytes of markers and empty packets with the current steps. */
-static uint64_t least_bytes(const Cj2kRateFrame *frame)
-{
-  const Cj2kLeastBytes *least = &frame->encoder->least;
-
-  return least->frame - least->main_header +
-         cj2k_codestream_main_header_size(frame->layout.writer, frame->steps.components);
-}
-
 /* The bytes of the headers of a selection; called by fit.c. The array of retained passes, which is
  * set when the selection is laid out, is its workspace. */
 static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
@@ -153,16 +161,7 @@ static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
                                    .passes = selection->options,
                                    .lengths = selection->lengths};
 
-  return least_bytes(frame) + cj2k_headers_count(&source, frame->layout.retained);
-}
-
-/* Can they be counted? Each block must have one segment, and no markers depend on them. */
-static bool counts_headers(const Cj2kRateFrame *frame)
-{
-  const Cj2kRateEncoder *encoder = frame->encoder;
-
-  return encoder->layers.count == 1 && !frame->layout.plt &&
-         !(encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL));
+  return cj2k_mq_empty_bytes(frame) + cj2k_headers_count(&source, frame->layout.retained);
 }
 
 /* Lays out everything that was coded: from the sizes of packets, if the back end has told them. */
@@ -208,7 +207,7 @@ static Cj2kRateMemory remember(const Mq *mq, const Cj2kMqSteps *steps, uint32_t 
 static Cj2kRateMemory remember_fit(const Mq *mq, const Cj2kMqSteps *steps, const Retained *retained,
                                    const Cj2kFit *fit)
 {
-  if (retained->header_bytes && counts_headers(mq->frame))
+  if (retained->header_bytes && cj2k_mq_counts_headers(mq->frame))
     return remember(mq, steps, MAX(fit->first_slope, retained->floor), fit->first_header_bytes);
   return remember(mq, steps, MAX(fit->slope, retained->floor), fit->header_bytes);
 }
@@ -250,6 +249,17 @@ static bool leave_passes(Mq *mq, const Cj2kFitTask *task, const Cj2kMqSteps *ste
   return true;
 }
 
+/* Leaves what the back end has cut to it. */
+static void leave_cut(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
+{
+  const Cj2kPassCut *cut = mq->coded.cut;
+
+  retained->less = true;
+  retained->slope = cut->slope;
+  retained->memory = cj2k_mq_memory_of_cut(mq->frame, steps, cut);
+  cj2k_mq_leave_cut(mq->frame, mq->least);
+}
+
 /* Retains as much of the coded passes as fits. steps: those for a budget, else NULL. */
 static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
 {
@@ -258,7 +268,7 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
   const Cj2kFitTask task = {.ceilings = ceilings,
                             .least_bytes = frame->encoder->least.frame,
                             .lay_out = lay_out,
-                            .count_headers = counts_headers(frame) ? count_headers : NULL,
+                            .count_headers = cj2k_mq_counts_headers(frame) ? count_headers : NULL,
                             .ctx = mq};
   Cj2kFit fit = {.header_bytes = retained->header_bytes};
   bool fits = false;
@@ -407,7 +417,7 @@ static Cj2kStatus finish_layout(Mq *mq)
   if (cj2k_leave_finish(frame))
     return CJ2K_OK;
   frame->may_leave = false;
-  Cj2kStatus status = code_passes(mq, 0);
+  Cj2kStatus status = code_passes(mq, 0, NULL);
   return status == CJ2K_OK ? retain_all(mq, &fits) : status;
 }
 
@@ -425,14 +435,14 @@ static Cj2kStatus code_for_budget(Mq *mq, Cj2kMqSteps *steps, bool *recalled,
   *header_bytes = *recalled ? memory.headers : 0;
   if (*recalled) {
     *steps = (Cj2kMqSteps){memory.base, memory.factors};
-    status = code_with_steps(mq, steps);
-    if (status != CJ2K_OK || cj2k_mq_is_fine(frame, steps))
+    status = code_with_recalled(mq, steps, *header_bytes);
+    if (status != CJ2K_OK || cj2k_mq_is_fine(frame, steps, mq->coded.cut))
       return status;
   }
   if ((status = cj2k_mq_search(frame, *recalled ? steps->base : INFINITY, steps)) == CJ2K_OK)
     status = code_with_steps(mq, steps);
   /* Ends at the latest with the finest possible steps. */
-  while (status == CJ2K_OK && !cj2k_mq_is_fine(frame, steps)) {
+  while (status == CJ2K_OK && !cj2k_mq_is_fine(frame, steps, NULL)) {
     *steps = cj2k_mq_finer(frame, steps);
     status = code_with_steps(mq, steps);
   }
@@ -449,6 +459,10 @@ static Cj2kStatus run_budget(Mq *mq, Retained *retained)
   if (status != CJ2K_OK)
     return status;
   retained->leaves = !cj2k_compares_steps(mq->frame, recalled);
+  if (mq->coded.cut) {
+    leave_cut(mq, &steps, retained);
+    return CJ2K_OK;
+  }
   return !retained->leaves ? compare(mq, &steps, cj2k_searches_whole(mq->frame, recalled), retained)
                            : retain_passes(mq, &steps, retained);
 }
@@ -496,7 +510,7 @@ static Cj2kStatus run_target(Mq *mq, Retained *retained)
   bool fits;
 
   if (status == CJ2K_OK)
-    status = code_passes(mq, 0);
+    status = code_passes(mq, 0, NULL);
   if (status != CJ2K_OK)
     return status;
   if (mq->frame->encoder->reversible)

@@ -54,6 +54,11 @@ static Cj2kStatus try_cut(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
 
 /* --- the ceiling of the frame --- */
 
+static uint64_t margin_of(uint64_t budget)
+{
+  return MIN(MARGIN_BYTES + budget / MARGIN_PART, budget / LEAST_ROOM / 3);
+}
+
 /* Bytes for blocks that leave room for headers: from the headers of another layout of this or an
  * earlier frame, of which a first cut follows, else from an estimate for the passes of the cut.
  * *header_bytes: of the other layout, 0: unknown; then those for which there is room. */
@@ -61,7 +66,7 @@ static uint64_t first_bytes(const Cj2kFitTask *task, const Cj2kHulls *hulls,
                             Cj2kSelection *selection, uint64_t *header_bytes)
 {
   uint64_t budget = task->ceilings->frame, low = 0, high = budget - task->least_bytes;
-  uint64_t margin = MIN(MARGIN_BYTES + budget / MARGIN_PART, budget / LEAST_ROOM / 3);
+  uint64_t margin = margin_of(budget);
 
   if (*header_bytes && task->count_headers) {
     uint64_t bodies;
@@ -150,14 +155,27 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
   return status;
 }
 
+bool cj2k_fit_margin(const Cj2kFitTask *task, uint64_t *margin)
+{
+  uint64_t budget = task->ceilings->frame;
+
+  *margin = margin_of(budget);
+  return budget != UINT64_MAX && room_after(task, 0) >= FIRST_ROOM;
+}
+
+uint64_t cj2k_fit_least(const Cj2kFitTask *task)
+{
+  return task->ceilings->frame - room_after(task, 0);
+}
+
 bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
                     Cj2kFit *fit, uint64_t *least)
 {
-  uint64_t budget = task->ceilings->frame, room = room_after(task, 0), bytes, bodies;
+  uint64_t margin, bytes, bodies;
 
-  if (budget == UINT64_MAX || room < FIRST_ROOM)
+  if (!cj2k_fit_margin(task, &margin))
     return false;
-  *least = budget - room;
+  *least = cj2k_fit_least(task);
   fit->first_header_bytes = fit->header_bytes;
   bytes = first_bytes(task, hulls, selection, &fit->first_header_bytes);
   fit->first_slope = cj2k_hulls_take(hulls, bytes, selection, &bodies);

@@ -40,6 +40,11 @@ Cj2kStatus cj2k_fit_frame(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kS
  * what is of the first try is set. */
 bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelection *selection,
                     Cj2kFit *fit, uint64_t *least);
+/* What cj2k_fit_first leaves free of the budget besides headers, if their size is known. false: it
+ * returns false for such a budget. */
+bool cj2k_fit_margin(const Cj2kFitTask *task, uint64_t *margin);
+/* The least bytes with which its result is enough. */
+uint64_t cj2k_fit_least(const Cj2kFitTask *task);
 /* Call it after cj2k_fit_frame: raises the floors of components that exceed their ceilings, and
  * gives the freed bytes to the others. CJ2K_ERROR_ARGUMENT if headers alone exceed a ceiling. */
 Cj2kStatus cj2k_fit_components(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,

@@ -20,19 +20,44 @@ static float factor_of(double bits)
   return (float)(1 + CLAMP(high, 0, 1) * (PHASE_HIGH / CJ2K_PHASE_LOW - 1));
 }
 
+/* What a cut gives to bands that have a factor together. All sums are whole numbers. */
+typedef struct {
+  double bytes[PLACES], samples[PLACES];
+} Sums;
+
+static void find_factors(const Sums *sums, Cj2kStepFactors *factors)
+{
+  for (uint32_t i = 0; i < PLACES; i++)
+    factors->of[i] =
+        factor_of(sums->samples[i] > 0 ? sums->bytes[i] * 8 / sums->samples[i] : BITS_UNKNOWN);
+}
+
 void cj2k_phase_factors(const Cj2kPlan *plan, const uint32_t *lengths, uint32_t stride,
                         Cj2kStepFactors *factors)
 {
-  double bytes[PLACES] = {0}, samples[PLACES] = {0};
   uint32_t band = UINT32_MAX, i = 0;
+  Sums sums = {0};
 
   for (uint32_t b = 0; b < plan->num_blocks; b += stride) {
     const Cj2kPlanBlock *block = &plan->blocks[b];
     if (block->band != band)
       i = cj2k_step_factor_index(plan, band = block->band);
-    bytes[i] += lengths[b];
-    samples[i] += (double)block->width * block->height;
+    sums.bytes[i] += lengths[b];
+    sums.samples[i] += (double)block->width * block->height;
   }
-  for (i = 0; i < PLACES; i++)
-    factors->of[i] = factor_of(samples[i] > 0 ? bytes[i] * 8 / samples[i] : BITS_UNKNOWN);
+  find_factors(&sums, factors);
+}
+
+void cj2k_phase_factors_of_bands(const Cj2kPlan *plan, const uint64_t *bands,
+                                 Cj2kStepFactors *factors)
+{
+  Sums sums = {0};
+
+  for (uint32_t b = 0; b < plan->num_bands; b++) {
+    const Cj2kRect *rect = &plan->bands[b].rect;
+    uint32_t i = cj2k_step_factor_index(plan, b);
+    sums.bytes[i] += (double)bands[b];
+    sums.samples[i] += (double)(rect->x1 - rect->x0) * (rect->y1 - rect->y0);
+  }
+  find_factors(&sums, factors);
 }

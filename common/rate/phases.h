@@ -19,5 +19,8 @@
  * gives to each stride-th block. */
 void cj2k_phase_factors(const Cj2kPlan *plan, const uint32_t *lengths, uint32_t stride,
                         Cj2kStepFactors *factors);
+/* The same from the bytes that it gives to all blocks of each band. */
+void cj2k_phase_factors_of_bands(const Cj2kPlan *plan, const uint64_t *bands,
+                                 Cj2kStepFactors *factors);
 
 #endif

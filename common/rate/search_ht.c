@@ -18,7 +18,7 @@ typedef struct {
   double aim, least, most;
 } Window;
 
-static const Window later = {1.006, 0.985, 1.03};
+static const Window later = {1.006, CJ2K_HT_USED, 1.03};
 /* For a frame without an earlier one, from which later frames start. */
 static const Window first = {1.006, 0.999, 1.012};
 /* For a search below the budget, if nothing small enough can be cut. */
@@ -52,11 +52,11 @@ static Cj2kStatus sample_base(Cj2kRateFrame *frame, double *power, double *base)
   return CJ2K_OK;
 }
 
-static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, bool cut_is_likely,
+static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, Cj2kHtOutlook outlook,
                                  Cj2kHtCoded *coded)
 {
   cj2k_set_base(frame, base);
-  Cj2kStatus status = cj2k_ht_code_all(frame, cut_is_likely, coded);
+  Cj2kStatus status = cj2k_ht_code_all(frame, outlook, coded);
   coded->base = base;
   return status;
 }
@@ -76,11 +76,14 @@ static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double
 {
   Cj2kBaseSearch *search = &state->search;
   double budget = (double)frame->target.ceilings.useful_frame;
+  /* A frame that learnt from an earlier one mostly needs one trial and a small cut. */
+  Cj2kHtOutlook outlook = may_be_far ? CJ2K_HT_SMALL_CUT : CJ2K_HT_NOT_KNOWN;
   Cj2kStatus status = CJ2K_OK;
 
   *found = (Found){0};
   for (uint32_t trial = 0; trial < TRIALS; trial++) {
-    if ((status = code_with_base(frame, base, may_be_far && !trial, &state->coded)) != CJ2K_OK)
+    status = code_with_base(frame, base, trial ? CJ2K_HT_NOT_KNOWN : outlook, &state->coded);
+    if (status != CJ2K_OK)
       return status;
     double total = (double)state->coded.useful;
     if (!trial)
@@ -135,7 +138,7 @@ Cj2kStatus cj2k_ht_search(Cj2kRateFrame *frame, Cj2kHtSearch *state)
     return status;
   /* Sizes jump at the budget: cutting the excess is better than leaving bytes unused. */
   if (!found.found && (double)state->coded.useful < budget && state->search.over > 0)
-    status = code_with_base(frame, state->search.over, false, &state->coded);
+    status = code_with_base(frame, state->search.over, CJ2K_HT_NOT_KNOWN, &state->coded);
   state->memory = (Cj2kRateMemory){.base = state->coded.base,
                                    .total = (double)state->coded.useful,
                                    .power = state->search.power};
@@ -160,6 +163,6 @@ Cj2kStatus cj2k_ht_search_below(Cj2kRateFrame *frame, bool whole, Cj2kHtSearch *
     status = search_base(frame, window, base, false, state, &found);
   }
   if (status == CJ2K_OK && !found.found && search->fits > 0 && state->coded.base != search->fits)
-    status = code_with_base(frame, search->fits, false, &state->coded);
+    status = code_with_base(frame, search->fits, CJ2K_HT_NOT_KNOWN, &state->coded);
   return status;
 }

@@ -174,12 +174,15 @@ Cj2kStatus cj2k_mq_search(Cj2kRateFrame *frame, double below, Cj2kMqSteps *steps
 
 /* --- fine enough? --- */
 
-/* Bytes of all passes; a component counts at most `more` times its limit. */
-static double useful_passes(const Cj2kRateFrame *frame, double more)
+/* Bytes of all passes, those of a cut if it is not NULL; a component counts at most `more` times
+ * its limit. */
+static double useful_passes(const Cj2kRateFrame *frame, const Cj2kPassCut *cut, double more)
 {
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
   double most = (double)ceilings->useful_component * more, sum = 0;
 
+  if (cut)
+    return (double)cut->all;
   if (ceilings->useful_component == UINT64_MAX)
     return (double)cj2k_hulls_bytes(&frame->hulls, 0);
   for (uint32_t c = 0; c < ceilings->num_components; c++)
@@ -187,15 +190,15 @@ static double useful_passes(const Cj2kRateFrame *frame, double more)
   return sum;
 }
 
-bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
+bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps, const Cj2kPassCut *cut)
 {
   return steps->base <= cj2k_least_base(frame) ||
-         useful_passes(frame, LEAST) >= (double)frame->target.ceilings.useful_frame * LEAST;
+         useful_passes(frame, cut, LEAST) >= (double)frame->target.ceilings.useful_frame * LEAST;
 }
 
 Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
 {
-  bool far = useful_passes(frame, LEAST) * FAR < (double)frame->target.ceilings.useful_frame;
+  bool far = useful_passes(frame, NULL, LEAST) * FAR < (double)frame->target.ceilings.useful_frame;
 
   return cj2k_mq_steps_of(frame, steps->base / (far ? 4 : 2), &steps->factors);
 }
@@ -203,11 +206,12 @@ Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)
 /* --- later frames --- */
 
 /* Steps change only by more than PHASE_SLACK, since the slope is not precise. */
-static double next_base(const Cj2kRateFrame *frame, double now, uint32_t slope)
+static double next_base(const Cj2kRateFrame *frame, double now, uint32_t slope,
+                        const Cj2kPassCut *cut)
 {
   double base = cj2k_mq_base_of_slope(slope);
 
-  if (useful_passes(frame, HARDLY) < (double)frame->target.ceilings.useful_frame * HARDLY)
+  if (useful_passes(frame, cut, HARDLY) < (double)frame->target.ceilings.useful_frame * HARDLY)
     base = MIN(base, now); /* larger steps would not be fine enough */
   return fabs(log2(base / now)) < PHASE_SLACK ? now : base;
 }
@@ -215,8 +219,21 @@ static double next_base(const Cj2kRateFrame *frame, double now, uint32_t slope)
 Cj2kRateMemory cj2k_mq_memory(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint32_t slope,
                               uint64_t header_bytes)
 {
-  return (Cj2kRateMemory){.base = slope ? next_base(frame, steps->base, slope) : steps->base,
+  return (Cj2kRateMemory){.base = slope ? next_base(frame, steps->base, slope, NULL) : steps->base,
                           .budget = frame->target.ceilings.frame,
                           .headers = header_bytes,
                           .factors = slope ? find_factors(frame, slope, 1) : steps->factors};
+}
+
+Cj2kRateMemory cj2k_mq_memory_of_cut(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps,
+                                     const Cj2kPassCut *cut)
+{
+  Cj2kRateMemory memory = {.base = next_base(frame, steps->base, cut->slope, cut),
+                           .budget = frame->target.ceilings.frame,
+                           .headers = cut->header_bytes,
+                           .factors = cj2k_no_factors()};
+
+  if (has_room_for_factors(frame))
+    cj2k_phase_factors_of_bands(frame->encoder->plan, cut->bands, &memory.factors);
+  return memory;
 }

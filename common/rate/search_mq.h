@@ -26,9 +26,9 @@ Cj2kStatus cj2k_mq_quantising_error(Cj2kRateFrame *frame, const Cj2kMqSteps *ste
 
 /* Searches steps with samples. The resulting base is less than three quarters of `below`. */
 Cj2kStatus cj2k_mq_search(Cj2kRateFrame *frame, double below, Cj2kMqSteps *steps);
-/* True if all passes coded with these steps, as in frame->hulls, are well above the budget, or if
- * no finer steps exist. */
-bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps);
+/* True if all passes coded with these steps, as in `cut` or, if that is NULL, in frame->hulls, are
+ * well above the budget, or if no finer steps exist. */
+bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps, const Cj2kPassCut *cut);
 /* Finer steps, for use if these are not fine enough. */
 Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps);
 
@@ -39,5 +39,8 @@ uint32_t cj2k_mq_slope_of_base(double base);
 /* What later frames learn from a frame whose cut through frame->hulls was at `slope`. */
 Cj2kRateMemory cj2k_mq_memory(Cj2kRateFrame *frame, const Cj2kMqSteps *steps, uint32_t slope,
                               uint64_t header_bytes);
+/* The same of a cut that the back end has made. */
+Cj2kRateMemory cj2k_mq_memory_of_cut(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps,
+                                     const Cj2kPassCut *cut);
 
 #endif

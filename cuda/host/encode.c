@@ -160,6 +160,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   cj2k_cuda_latency_free(slot);
   cj2k_cuda_place_free(slot);
   cj2k_cuda_packets_free(slot);
+  cj2k_cuda_ahead_free(slot);
   cj2k_cuda_components_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_destroy_stream(slot->queue.stream);

@@ -7,7 +7,9 @@
 #ifndef CJ2K_CUDA_HOST_ENCODE_H
 #define CJ2K_CUDA_HOST_ENCODE_H
 
+#include "cuda/mq/cut.h"
 #include "cuda/mq/encode_kernels.h"
+#include "cuda/shared/cut.h"
 #include "cuda/shared/encode_kernels.h"
 #include "cuda/shared/headers.h"
 #include "device.h"
@@ -162,7 +164,8 @@ typedef struct {
   cudaEvent_t coded;    /* one frame in flight: blocks are coded, and may be being measured */
   Cj2kCudaMemory scratch;
   uint32_t scratch_bits;    /* for each sample, the most so far */
-  Cj2kCudaGraph steps[2];   /* code() in one call; [1]: what is likely is measured, too */
+  Cj2kCudaGraph steps[4];   /* code() in one call; [1]: what is likely is measured, too; [2], [3]:
+                               and place() is done behind it */
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, distortions, lengths */
@@ -243,6 +246,21 @@ typedef struct {
   Cj2kCudaMemory retained; /* pinned; MQ, per block: uint32_t lengths, then uint8_t passes */
 } Cj2kCudaPacketStage;
 
+/* What place() is likely to be asked for, done behind code() (encode_ahead.c, encode_ahead_mq.c).
+ */
+typedef struct {
+  bool wanted;             /* code() is to do it */
+  bool launched;           /* it does, or has; MQ: and has cut the frame */
+  Cj2kCudaMemory own;      /* on the device: HT: Cj2kCudaCutResult, then Cj2kCudaAgain per measured
+                              block; MQ: Cj2kCudaMqCutState, bytes per band, Cj2kCudaMqTaken */
+  Cj2kCudaMemory host;     /* pinned: what the host gets; HT: and weights */
+  const uint8_t *out;      /* where the codestream goes */
+  bool found;              /* it is what place() has asked for */
+  Cj2kAheadJob job;        /* MQ: a copy, because kernels may be launched again when room is made */
+  Cj2kPacketSteps packets; /* MQ: those of the job; their steps have been sent */
+  Cj2kPassCut cut;         /* MQ: the result */
+} Cj2kCudaAheadStage;
+
 #define CJ2K_CUDA_ENCODE_SHARES 4 /* components that have streams of their own, at most */
 
 /* component-streams=on (encode_components.c); by share: a component, or all from the fourth on. */
@@ -272,6 +290,7 @@ struct Cj2kEncodeSlot {
   Cj2kCudaLatencyStage latency;
   Cj2kCudaPlaceStage place;
   Cj2kCudaPacketStage packets;
+  Cj2kCudaAheadStage ahead;
   Cj2kCudaComponentStage components;
 };
 
@@ -398,12 +417,64 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
                              const Cj2kCudaQueue *queue);
 /* Their sizes, when that is done; NULL: they had no room. */
 const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);
+/* Where the host gets what it learns of packets, in pinned memory. */
+typedef struct {
+  uint64_t *end; /* of the codestream, or CJ2K_CUDA_NO_ROOM */
+  Cj2kPacketSize *sizes;
+  Cj2kCudaEncodeCounts *counts;
+} Cj2kCudaPacketReport;
+/* The same for blocks that a kernel cuts, or leaves as they are; their steps have been sent before.
+ * changes: some blocks may have been coded again. */
+void cj2k_cuda_packets_send_steps(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
+                                  const Cj2kCudaQueue *queue);
+/* What the kernels for headers get; cut: as in Cj2kCudaHeaders. */
+Cj2kCudaHeaders cj2k_cuda_packets_headers(const Cj2kEncodeSlot *slot,
+                                          const Cj2kEncodedBlock *blocks,
+                                          const Cj2kCudaCutResult *cut);
+void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool changes,
+                           const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
+                           const Cj2kCudaQueue *queue);
+
+/* encode_ahead.c */
+void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot);
+/* May place() be done behind code()? With several frames in flight the host decides, without haste.
+ * Where the codestream goes must be in reach of kernels. */
+bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job);
+/* Downloads the codestream, as much as it turns out to be. target: in pinned memory. */
+void cj2k_cuda_ahead_download(Cj2kEncodeSlot *slot, const Cj2kCudaCopyTarget *target);
+/* Is place() done behind code() of this job (ahead.wanted)? Makes room for it. */
+void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+/* Enqueues it; launched: what the slot knows of it, as after each launch of a graph. key: what the
+ * launches depend on besides the code-blocks. */
+#define CJ2K_CUDA_AHEAD_KEY 8
+void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t *key);
+/* The results of code(): some blocks may have been coded again. */
+void cj2k_cuda_ahead_coded(Cj2kEncodeSlot *slot);
+/* Is what place() is asked for done? Then its results are: */
+bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job);
+void cj2k_cuda_ahead_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+/* Else: lists the blocks that were coded again, but are not in the job (NULL: it has none), to be
+ * coded at plane 0. Returns their number. */
+uint32_t cj2k_cuda_ahead_restore(Cj2kEncodeSlot *slot, const Cj2kAgainJob *again,
+                                 Cj2kCudaAgain *list);
+
+/* encode_ahead_mq.c: the same for MQ. prepare: with the room that code() has made; what kernels
+ * write is known when they are launched. */
+void cj2k_cuda_ahead_mq_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot);
+/* Has the frame been cut? Else the host decides. */
+bool cj2k_cuda_ahead_mq_cut(Cj2kEncodeSlot *slot);
+void cj2k_cuda_ahead_mq_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
 /* encode_ht.c */
 /* Does the host wait once for code() and what that measures ahead? */
 bool cj2k_cuda_ht_waits_once(const Cj2kEncodeSlot *slot);
 /* Where sizes of packets lie behind the counts of coded blocks, on the host or on the device. */
 Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
+/* Likewise where the lengths of blocks lie. */
+uint32_t *cj2k_cuda_ht_lengths(const Cj2kEncodeSlot *slot, void *counts);
 /* Bytes of the records of coded HT blocks, with counts and sizes of packets. */
 size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot);
 /* Begins a step for HT blocks on `queue`; cj2k_cuda_ht_prepare comes before their kernels. */
@@ -427,6 +498,8 @@ Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts,
  * makes room for it. */
 void cj2k_cuda_ht_prepare_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
 void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
+/* Where its results go, behind counts: to the host, or with ahead.wanted to the device. */
+void *cj2k_cuda_ht_measured_ahead(const Cj2kEncodeSlot *slot);
 /* encode_ht_lists.c: steps for lists of blocks. */
 void cj2k_cuda_encode_measure_list(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
 void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);

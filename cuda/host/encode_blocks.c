@@ -200,13 +200,21 @@ static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   }
 }
 
+/* Has code() done the last step as well, so that it was waited for then? */
+static bool is_done(const Cj2kEncodeSlot *slot)
+{
+  if (slot->step == CJ2K_CUDA_STEP_PLACE)
+    return slot->ahead.found;
+  return slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found && cj2k_cuda_ht_waits_once(slot);
+}
+
 /* Waits for the last step. */
 static void wait_for_step(Cj2kEncodeSlot *slot)
 {
   bool found = slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found;
 
-  if (found && cj2k_cuda_ht_waits_once(slot))
-    return; /* that was waited for after code() */
+  if (is_done(slot))
+    return;
   if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
     CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
   else if (slot->encoder->ht)
@@ -222,7 +230,7 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   wait_for_step(slot);
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
-  if (slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found) {
+  if (is_done(slot) || (slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found)) {
     fetch_results(slot, result);
     return;
   }
@@ -235,7 +243,7 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
                                      ht ? cj2k_cuda_encode_ht_end(slot) : slot->blocks.done);
   fetch_results(slot, result);
   /* After code() an MQ frame's download may still run, and an HT frame's measurement. */
-  if (slot->step != CJ2K_CUDA_STEP_CODE ||
-      (ht && cj2k_cuda_encode_ht_end(slot) == slot->blocks.done))
+  bool ends = ht ? cj2k_cuda_encode_ht_end(slot) == slot->blocks.done : slot->ahead.launched;
+  if (slot->step != CJ2K_CUDA_STEP_CODE || ends)
     cj2k_cuda_marks_report(&slot->marks);
 }

@@ -220,6 +220,15 @@ size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot)
   return records_size(slot) + slot->encoder->plan->num_precincts * sizeof(Cj2kPacketSize);
 }
 
+uint32_t *cj2k_cuda_ht_lengths(const Cj2kEncodeSlot *slot, void *counts)
+{
+  uint32_t num_blocks = slot->encoder->plan->num_blocks;
+  Cj2kEncodedBlock *coded = (Cj2kEncodedBlock *)(void *)((Cj2kCudaEncodeCounts *)counts + 1);
+  Cj2kPassLength *passes = (Cj2kPassLength *)(void *)(coded + num_blocks);
+
+  return (uint32_t *)(void *)(passes + num_blocks);
+}
+
 Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts)
 {
   return (Cj2kPacketSize *)(void *)((char *)counts + records_size(slot));
@@ -373,7 +382,8 @@ static void launch_and_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likel
 /* What is launched for a frame by itself. */
 typedef struct {
   Cj2kEncodeSlot *slot;
-  const Cj2kMeasureJob *likely;
+  const Cj2kCodeJob *job;
+  const Cj2kMeasureJob *likely; /* is measured as well; NULL: nothing is */
 } Step;
 
 /* The quantisers are mostly others in each frame, if there is a budget: they are always sent. */
@@ -385,6 +395,8 @@ static cudaError_t launch_step(void *ctx)
   slot->status = cudaSuccess;
   slot->blocks.quantisers_sent = false;
   launch(slot, step->likely, 0);
+  if (slot->ahead.wanted)
+    cj2k_cuda_ahead_launch(slot, step->job);
   return slot->status;
 }
 
@@ -397,24 +409,27 @@ static bool is_regular(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
          !slot->marks.timeline->trace;
 }
 
-/* launch() of a frame that is_regular(). */
-static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
+/* launch() of a frame that is_regular(), and what is done ahead. */
+static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  const Cj2kMeasureJob *ahead = cj2k_cuda_ht_waits_once(slot) ? likely : NULL;
+  const Cj2kMeasureJob *likely = cj2k_cuda_ht_waits_once(slot) ? job->likely : NULL;
   const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
-  Cj2kCudaGraph *graph = &slot->ht.steps[ahead != NULL];
-  Step step = {slot, ahead};
-  const uint64_t key[] = {(uintptr_t)blocks->scratch,
-                          blocks->scratch_bits,
-                          (uintptr_t)blocks->bytes,
-                          blocks->capacity,
-                          slot->packets.sized ? (uintptr_t)slot->packets.work.data : 0,
-                          ahead ? (uintptr_t)slot->ht.measured.host.data : 0,
-                          ahead ? ahead->stride : 0,
-                          ahead ? ahead->first_plane : 0,
-                          ahead ? ahead->num_planes : 0,
-                          ahead ? ahead->distortions : 0};
+  Cj2kCudaGraph *graph = &slot->ht.steps[2 * slot->ahead.wanted + (likely != NULL)];
+  Step step = {slot, job, likely};
+  uint64_t key[10 + CJ2K_CUDA_AHEAD_KEY] = {
+      (uintptr_t)blocks->scratch,
+      blocks->scratch_bits,
+      (uintptr_t)blocks->bytes,
+      blocks->capacity,
+      slot->packets.sized ? (uintptr_t)slot->packets.work.data : 0,
+      likely ? (uintptr_t)cj2k_cuda_ht_measured_ahead(slot) : 0,
+      likely ? likely->stride : 0,
+      likely ? likely->first_plane : 0,
+      likely ? likely->num_planes : 0,
+      likely ? likely->distortions : 0};
 
+  if (slot->ahead.wanted)
+    cj2k_cuda_ahead_key(slot, job, key + 10);
   cj2k_cuda_graph_follow(graph, key, G_N_ELEMENTS(key));
   slot->status = cj2k_cuda_graph_run(graph, slot->queue.stream, launch_step, &step);
   slot->blocks.quantisers_sent = cj2k_cuda_queue_ok(&slot->queue);
@@ -449,7 +464,7 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t 
   blocks->counts = slot->blocks.coded.device.data;
   blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
   blocks->passes = (Cj2kPassLength *)(blocks->coded + slot->encoder->plan->num_blocks);
-  blocks->lengths = (uint32_t *)(blocks->passes + slot->encoder->plan->num_blocks);
+  blocks->lengths = cj2k_cuda_ht_lengths(slot, blocks->counts);
 }
 
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
@@ -477,6 +492,7 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
   cj2k_cuda_ht_prepare_ahead(slot, job->likely);
   if (slot->packets.sized)
     cj2k_cuda_packets_reserve(slot);
+  cj2k_cuda_ahead_prepare(slot, job);
   if (!cj2k_cuda_queue_ok(queue))
     return;
   bool late = job->likely && !cj2k_cuda_ht_waits_once(slot), regular = is_regular(slot, job);
@@ -485,9 +501,13 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
     return;
   }
   if (regular)
-    launch_graph(slot, job->likely);
+    launch_graph(slot, job);
   else
     launch(slot, job->likely, from);
+  if (slot->ahead.wanted && !regular)
+    cj2k_cuda_ahead_launch(slot, job);
+  if (slot->ahead.wanted)
+    cj2k_cuda_ahead_launched(slot, job);
   if (!late)
     return;
   cj2k_cuda_queue_record(queue, slot->ht.coded);
@@ -502,6 +522,7 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint64_t from = 0, more = 0;
 
   ht->num_again = slot->latency.num_parts = 0;
+  slot->ahead.launched = false;
   slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
   slot->blocks.fetched = ht->expected;
   if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job->quantisers))
@@ -581,6 +602,7 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   if (!cj2k_cuda_queue_ok(queue))
     return;
   slot->ht.num_again = 0;
+  slot->ahead.launched = false;
   slot->blocks.fetched = bytes;
   if (slot->ht.listed)
     cj2k_cuda_encode_list_again(slot);
@@ -604,11 +626,12 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     slot->ht.expected = counts->bytes + counts->bytes / 32;
   result->blocks = (Cj2kEncodedBlock *)((char *)slot->blocks.coded.host.data + sizeof *counts);
   result->passes = (Cj2kPassLength *)(result->blocks + slot->encoder->plan->num_blocks);
-  result->lengths = (const uint32_t *)(result->passes + slot->encoder->plan->num_blocks);
+  result->lengths = cj2k_cuda_ht_lengths(slot, slot->blocks.coded.host.data);
   result->bytes = slot->blocks.placed ? NULL : slot->blocks.bytes.host.data;
   result->placed = slot->blocks.placed;
   result->keeps_room = slot->blocks.placed || writes_to_host(slot);
   cj2k_cuda_packets_coded(slot, result);
   slot->place.coded = slot->ht.job;
+  cj2k_cuda_ahead_coded(slot);
   result->saturated = counts->saturated;
 }

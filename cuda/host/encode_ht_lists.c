@@ -80,6 +80,7 @@ void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, job->quantisers);
 
   ht->num_again = slot->latency.num_parts = 0;
+  slot->ahead.launched = false;
   slot->blocks.placed = slot->packets.sized = false;
   ht->all_coded = false;
   ht->ahead = (Cj2kMeasureJob){0};

@@ -124,9 +124,16 @@ void cj2k_cuda_ht_prepare_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   slot->ht.ahead = *job;
 }
 
+void *cj2k_cuda_ht_measured_ahead(const Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaPair *measured = &slot->ht.measured;
+
+  return slot->ahead.wanted ? measured->device.data : measured->host.data;
+}
+
 /* Blocks are mostly those of a large stride, and then few: the kernel writes to the host what it
- * finds, so that nothing has to be set to 0 before and nothing downloaded. Code() has counted
- * saturated samples. */
+ * finds, so that nothing has to be set to 0 before and nothing downloaded; or another kernel reads
+ * it first. Code() has counted saturated samples. */
 void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -134,7 +141,7 @@ void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 
   blocks.stride = job->stride;
   blocks.again = 1;
-  blocks.measure = cj2k_cuda_ht_measured(slot, slot->ht.measured.host.data, job->num_planes);
+  blocks.measure = cj2k_cuda_ht_measured(slot, cj2k_cuda_ht_measured_ahead(slot), job->num_planes);
   blocks.measure.first_plane = job->first_plane;
   if (!job->distortions)
     blocks.measure.distortions = NULL;

@@ -5,7 +5,8 @@
  * the step is done again.
  *
  * If place() is going to make the packets, their headers are made behind the blocks, and the host
- * gets the sizes of packets in place of records.
+ * gets the sizes of packets in place of records. If passes have to be selected before, that may be
+ * done here as well (encode_ahead_mq.c).
  *
  * Of a list of blocks, which are those of a slice or of a few, kernels read the numbers from host
  * memory and write records, passes, hulls and bytes there, so that no downloads follow but that of
@@ -255,6 +256,11 @@ static void launch(Cj2kEncodeSlot *slot)
     return;
   set_pointers(slot);
   launch_kernels(slot);
+  if (slot->ahead.wanted) {
+    cj2k_cuda_ahead_mq_launch(slot);
+    cj2k_cuda_queue_record(queue, slot->blocks.done);
+    return;
+  }
   if (slot->mq.listed) {
     download_counts(slot);
     cj2k_cuda_queue_record(queue, slot->blocks.done);
@@ -341,6 +347,7 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   cj2k_cuda_queue_reserve(queue, &slot->mq.work, lay_out_work(plan->num_blocks, max_planes).size);
   make_room(slot, plan->num_coefficients * FIRST_SYMBOLS, 0,
             (uint64_t)plan->num_blocks * FIRST_PASSES);
+  cj2k_cuda_ahead_mq_prepare(slot, job);
   if (slot->mq.job.contexts.num_blocks)
     launch(slot);
 }
@@ -397,15 +404,16 @@ static void fetch(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array, bool wanted, 
 }
 
 /* Ensures that all records are on the host, of which not even the blocks' have been downloaded if
- * the headers of packets had room. */
+ * the headers of packets had room, or if the frame should have been cut. */
 static void fetch_records(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaMqStage *mq = &slot->mq;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
 
-  if (slot->packets.sized) {
-    cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.coded, records_offset(slot), coded_size(slot));
-    mq->fetched_passes = 0;
+  if (slot->packets.sized || slot->ahead.wanted) {
+    uint64_t fetched = slot->packets.sized ? records_offset(slot) : sizeof *counts;
+    cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.coded, fetched, coded_size(slot));
+    mq->fetched_passes = mq->fetched_points = 0;
   }
   fetch(slot, &mq->passes, mq->pass_lengths && !mq->listed, counts->passes * sizeof(Cj2kPassLength),
         &mq->fetched_passes);
@@ -430,7 +438,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
   slot->place.coded.coded = slot->mq.job.coded;
   cj2k_cuda_packets_coded(slot, result);
-  if (!result->packet_sizes)
+  if (!cj2k_cuda_ahead_mq_cut(slot) && !result->packet_sizes)
     fetch_records(slot);
   cj2k_cuda_encode_mq_result(slot, result);
   result->makes_packets |= slot->packets.kept && slot->mq.job.weights;
@@ -440,8 +448,10 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   const Cj2kCudaMqStage *mq = &slot->mq;
   const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
+  bool cut = slot->ahead.launched;
 
-  if (!result->packet_sizes) {
+  result->cut = cut ? &slot->ahead.cut : NULL;
+  if (!result->packet_sizes && !cut) {
     result->blocks = host_blocks(slot);
     result->passes = mq->pass_lengths && !mq->header_bits ? mq->passes.host.data : NULL;
     result->header_bits = mq->header_bits ? mq->passes.host.data : NULL;
@@ -450,7 +460,7 @@ void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   result->placed = slot->blocks.placed;
   if (slot->step == CJ2K_CUDA_STEP_GATHER)
     result->bytes = slot->blocks.bytes.host.data;
-  if (slot->mq.job.weights) {
+  if (slot->mq.job.weights && !cut) {
     result->points = slot->mq.points.host.data;
     result->slopes = (Cj2kSlopeSums){.bytes = (const uint64_t *)(counts + 1),
                                      .lowest = CJ2K_SLOPE_CLASSES - counts->lowest_slope_below,

@@ -108,9 +108,10 @@ void cj2k_cuda_packets_reserve(Cj2kEncodeSlot *slot)
 }
 
 /* Makes room for the steps, and copies them to where the kernel reads them. */
-static void send_steps(Cj2kCudaPacketStage *stage, const Cj2kPacketSteps *packets,
-                       const Cj2kCudaQueue *queue)
+void cj2k_cuda_packets_send_steps(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
+                                  const Cj2kCudaQueue *queue)
 {
+  Cj2kCudaPacketStage *stage = &slot->packets;
   size_t size = packets->count * sizeof *packets->steps;
 
   stage->end.host = stage->steps.host = true;
@@ -161,42 +162,56 @@ static Cj2kPacketSize *host_sizes(const Cj2kEncodeSlot *slot)
   return sizes_behind(slot, slot->blocks.coded.host.data);
 }
 
-static void make_headers(Cj2kEncodeSlot *slot, const Cj2kEncodedBlock *blocks,
-                         const Cj2kCudaQueue *queue)
+Cj2kCudaHeaders cj2k_cuda_packets_headers(const Cj2kEncodeSlot *slot,
+                                          const Cj2kEncodedBlock *blocks,
+                                          const Cj2kCudaCutResult *cut)
 {
   const Cj2kCudaPacketLists *lists = &slot->encoder->packets;
   const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
-  const Cj2kCudaHeaders headers = {.packets = cj2k_cuda_table_data(lists->packets),
-                                   .num_packets = slot->encoder->plan->num_precincts,
-                                   .num_large = lists->num_large,
-                                   .blocks = blocks,
-                                   .header_bits = slot->mq.job.header_bits,
-                                   .nodes = arrays->nodes,
-                                   .at = arrays->at,
-                                   .words = arrays->words,
-                                   .starts = arrays->starts,
-                                   .bytes = arrays->bytes,
-                                   .sizes = device_sizes(slot)};
+
+  return (Cj2kCudaHeaders){.packets = cj2k_cuda_table_data(lists->packets),
+                           .num_packets = slot->encoder->plan->num_precincts,
+                           .num_large = lists->num_large,
+                           .blocks = blocks,
+                           .header_bits = slot->mq.job.header_bits,
+                           .nodes = arrays->nodes,
+                           .at = arrays->at,
+                           .words = arrays->words,
+                           .starts = arrays->starts,
+                           .bytes = arrays->bytes,
+                           .sizes = device_sizes(slot),
+                           .cut = cut};
+}
+
+/* cut: as in Cj2kCudaHeaders. */
+static void make_headers(Cj2kEncodeSlot *slot, const Cj2kEncodedBlock *blocks,
+                         const Cj2kCudaCutResult *cut, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaHeaders headers = cj2k_cuda_packets_headers(slot, blocks, cut);
 
   CJ2K_CUDA_DO(queue, cj2k_cuda_headers(&headers, queue->stream));
   cj2k_cuda_queue_mark(queue, "headers");
 }
 
-static void find_places(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+/* room, cut: as in Cj2kCudaPacketPlaces. */
+static void find_places(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, uint64_t room,
+                        const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
+                        const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaPacketArrays *arrays = &slot->packets.arrays;
   const Cj2kCudaPacketPlaces places = {.steps = slot->packets.steps.data,
-                                       .count = job->packets->count,
-                                       .behind_header = job->packets->behind_header,
-                                       .behind_all = job->packets->behind_all,
-                                       .room = job->size,
+                                       .count = packets->count,
+                                       .behind_header = packets->behind_header,
+                                       .behind_all = packets->behind_all,
+                                       .room = room,
                                        .sizes = device_sizes(slot),
                                        .places = arrays->places,
                                        .end = arrays->end,
                                        .counts = slot->blocks.coded.device.data,
-                                       .host_end = slot->packets.end.data,
-                                       .host_sizes = host_sizes(slot),
-                                       .host_counts = slot->blocks.coded.host.data};
+                                       .cut = cut,
+                                       .host_end = report->end,
+                                       .host_sizes = report->sizes,
+                                       .host_counts = report->counts};
 
   CJ2K_CUDA_DO(queue, cj2k_cuda_packet_places(&places, queue->stream));
 }
@@ -226,7 +241,7 @@ static void put_packets(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 
 void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 {
-  make_headers(slot, slot->encoder->ht ? slot->ht.job.coded : slot->mq.job.coded, queue);
+  make_headers(slot, slot->encoder->ht ? slot->ht.job.coded : slot->mq.job.coded, NULL, queue);
 }
 
 /* True if the sizes of all packets are known. No header has 0 bytes. */
@@ -253,15 +268,27 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
 {
   Cj2kCudaPacketStage *stage = &slot->packets;
 
-  send_steps(stage, job->packets, queue);
+  cj2k_cuda_packets_send_steps(slot, job->packets, queue);
   if (!cj2k_cuda_queue_ok(queue))
     return;
   if (job->retain)
     retain(slot, job->retain, queue);
   if (job->again || job->retain || !stage->current)
-    make_headers(slot, slot->place.coded.coded, queue);
+    make_headers(slot, slot->place.coded.coded, NULL, queue);
   stage->current = !job->again;
-  find_places(slot, job, queue);
+  const Cj2kCudaPacketReport report = {stage->end.data, host_sizes(slot),
+                                       slot->blocks.coded.host.data};
+  find_places(slot, job->packets, job->size, NULL, &report, queue);
+  put_packets(slot, queue);
+}
+
+void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool changes,
+                           const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
+                           const Cj2kCudaQueue *queue)
+{
+  if (changes)
+    make_headers(slot, slot->place.coded.coded, cut, queue);
+  find_places(slot, packets, slot->place.codestream.size, cut, report, queue);
   put_packets(slot, queue);
 }
 

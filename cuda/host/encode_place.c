@@ -29,13 +29,14 @@ void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)
   slot->place.queue = cj2k_cuda_encode_queue(slot, stream);
 }
 
-/* Lists the blocks that are coded again. Returns how many they are. */
+/* Lists the blocks that are coded again, and those that must be because they were coded for another
+ * place(). Returns how many they are. */
 static uint32_t list_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job)
 {
   Cj2kCudaAgain *list = slot->place.list.data;
-  uint32_t count = 0;
+  uint32_t count = cj2k_cuda_ahead_restore(slot, job, list);
 
-  for (uint32_t b = 0; b < slot->encoder->plan->num_blocks; b++)
+  for (uint32_t b = 0; job && b < slot->encoder->plan->num_blocks; b++)
     if (job->choices[b].plane || !job->choices[b].passes)
       list[count++] =
           (Cj2kCudaAgain){.block = b, .length = job->lengths[b], .choice = job->choices[b]};
@@ -114,6 +115,8 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   const Cj2kCudaQueue queue = stage->queue.stream ? stage->queue : slot->queue;
 
   stage->packets = job->packets != NULL;
+  if (cj2k_cuda_ahead_find(slot, job))
+    return;
   if (job->out)
     prepare(stage, job, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
@@ -121,7 +124,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (slot->timed)
     cj2k_cuda_queue_record(&queue, slot->blocks.started);
   cj2k_cuda_queue_mark(&queue, NULL);
-  if (job->again)
+  if (job->again || (slot->encoder->ht && slot->ahead.launched))
     code_again(slot, job->again, &queue);
   if (job->out)
     place_all(slot, job, &queue);
@@ -132,6 +135,13 @@ void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult 
 {
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
 
+  if (slot->ahead.found) {
+    if (slot->encoder->ht)
+      cj2k_cuda_ahead_result(slot, result);
+    else
+      cj2k_cuda_ahead_mq_result(slot, result);
+    return;
+  }
   result->unlike = slot->encoder->ht ? counts->unlike : 0;
   result->packet_sizes = slot->place.packets ? cj2k_cuda_packets_sizes(slot) : NULL;
 }

@@ -428,7 +428,7 @@ __global__ void __launch_bounds__(32, kResident) encode_kernel(Cj2kCudaEncodeBlo
 {
   __shared__ BlockMemory memory;
   uint64_t task = (uint64_t)blockIdx.x * frame.stride;
-  if (task >= frame.num_blocks)
+  if (task >= frame.num_blocks || (kAgain && frame.num_listed && task >= *frame.num_listed))
     return;
   Cj2kCudaAgain again = {};
   if (kAgain)

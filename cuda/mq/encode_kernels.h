@@ -29,9 +29,11 @@ typedef struct {
 typedef struct {
   Cj2kCudaEncodeCounts coded; /* bytes: of all blocks; failed: blocks longer than their room */
   Cj2kCudaMqCounts modelled;
-  uint64_t passes; /* of all blocks; with header_bits: words */
-  uint64_t room;   /* taken by all blocks, in bytes */
-  uint64_t points; /* of all hulls */
+  uint64_t passes;  /* of all blocks; with header_bits: words */
+  uint64_t room;    /* taken by all blocks, in bytes */
+  uint64_t points;  /* of all hulls */
+  uint64_t lengths; /* bytes of all blocks that have hulls */
+  uint64_t pad;     /* a multiple of 16 bytes */
   /* The highest slope class of all points, and by how much the lowest is below CJ2K_SLOPE_CLASSES.
    * Both are 0 if there are no points. */
   uint32_t highest_slope, lowest_slope_below;

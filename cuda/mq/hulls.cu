@@ -8,6 +8,8 @@
 #include "encode_kernels.h"
 #include "tasks.cuh"
 
+#include "cuda/shared/slopes.cuh"
+
 #include "common/shared/hull.h"
 
 namespace {
@@ -23,16 +25,6 @@ __device__ bool has_room(const Cj2kCudaMqCode &frame)
   const Cj2kCudaMqFrameCounts *counts = frame.counts;
   return counts->modelled.symbols <= frame.contexts.capacity && !counts->coded.failed &&
          counts->passes <= frame.pass_capacity;
-}
-
-/* The class of a slope: exponent and 8 bits of the fraction of a positive float. */
-__device__ uint32_t slope_class(double gain, uint32_t bytes)
-{
-  constexpr float kLargest = 3e38f;
-  float slope = bytes ? (float)(gain / bytes) : kLargest;
-  if (!(slope > 0))
-    return 0;
-  return __float_as_uint(slope < kLargest ? slope : kLargest) >> 15;
 }
 
 /* A pass on the hull. */
@@ -69,6 +61,17 @@ __device__ uint32_t warp_max(uint32_t value)
   for (uint32_t d = kWarp / 2; d; d >>= 1)
     value = max(value, __shfl_xor_sync(kAll, value, d));
   return value;
+}
+
+/* Adds up the bytes of all passes. */
+__device__ void note_length(const Cj2kCudaMqCode &frame, uint32_t length)
+{
+  unsigned long long sum = length;
+
+  for (uint32_t d = kWarp / 2; d; d >>= 1)
+    sum += __shfl_xor_sync(kAll, sum, d);
+  if (threadIdx.x % kWarp == 0 && sum)
+    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->lengths), sum);
 }
 
 /* Combines the threads of a warp: the highest slope, and by how much the lowest one is below
@@ -133,6 +136,7 @@ __global__ void __launch_bounds__(kThreads) hull_kernel(Cj2kCudaMqCode frame)
       hull.push({(double)distortions[p], passes[p].length, p + 1});
     weight = frame.weights[frame.contexts.blocks[b].band];
   }
+  note_length(frame, has_block ? frame.coded[b].length : 0);
   uint64_t first = take_points(frame, hull.count);
   store_hull(frame, hull, weight, frame.points + first);
   if (has_block) {

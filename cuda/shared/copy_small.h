@@ -4,6 +4,7 @@
 #define CJ2K_CUDA_SHARED_COPY_SMALL_H
 
 #include <cuda_runtime_api.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +17,18 @@ cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaSt
  * one call into the driver in place of two. */
 cudaError_t cj2k_cuda_copy_and_clear(void *to, const void *from, size_t size, void *clear,
                                      size_t clear_size, cudaStream_t stream);
+
+/* Where a copy goes, and how many bytes it may have; in pinned memory, so that a graph can be
+ * launched with others each time. */
+typedef struct {
+  void *to;
+  uint64_t most;
+} Cj2kCudaCopyTarget;
+
+/* The same for what is known only when the kernel runs: *size bytes, on the device, or none if they
+ * are more than target->most. room: bytes at `from`. */
+cudaError_t cj2k_cuda_copy_known(const Cj2kCudaCopyTarget *target, const void *from,
+                                 const uint64_t *size, size_t room, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -173,7 +173,9 @@ typedef struct {
                             all, in order */
   const Cj2kCudaAgain *list; /* code: in place of `order` and `choices`, for blocks that were coded
                                 before with the same quantisers; NULL: not */
-  uint8_t again;             /* code: coded before, so that saturated samples have been counted */
+  const uint32_t
+      *num_listed; /* with `list`: only so many of them, on the device; NULL: num_blocks */
+  uint8_t again;   /* code: coded before, so that saturated samples have been counted */
   Cj2kCudaEncodeCounts *counts;
 
   /* code */

@@ -11,6 +11,8 @@
  */
 #include "headers.h"
 
+#include "header_trees.cuh"
+
 #include "common/codestream/header_stuffing.h"
 
 #include <cstdint>
@@ -18,10 +20,7 @@
 namespace {
 
 constexpr uint32_t kWarp = 32, kAll = 0xFFFFFFFFu;
-constexpr uint32_t kLarge = 1024, kSmall = 64; /* threads for a packet */
-constexpr uint32_t kPlaces = 256;              /* threads for the places of all packets */
-
-using Packet = Cj2kCudaHeaderPacket;
+constexpr uint32_t kPlaces = 256; /* threads for the places of all packets */
 
 /* ---------------------------------------------------------------------------------- scan --- */
 
@@ -79,30 +78,15 @@ __device__ T scan(T value, T none, Op op, T *all)
 
 /* -------------------------------------------------------------------------------- blocks --- */
 
-/* The nodes of a packet and its bits: in shared memory, which is much faster, if they have room
- * there. */
-struct Work {
-  Cj2kHeaderNode *nodes;
-  uint32_t *words;
+/* As make_trees() wants them. */
+struct Records {
+  const Cj2kEncodedBlock *blocks;
+
+  __device__ bool is_in(uint32_t b) const
+  {
+    return blocks[b].num_passes;
+  }
 };
-
-/* A code-block in its tree. */
-struct Leaf {
-  const Cj2kHeaderTree *tree;
-  Cj2kHeaderNode *nodes;
-  uint32_t index, x, y;
-};
-
-__device__ Leaf leaf_of(const Packet &packet, const Work &work, uint32_t b)
-{
-  uint32_t i = 0;
-
-  while (i + 1 < packet.num_bands && b >= packet.bands[i + 1].first_block)
-    i++;
-  const Cj2kCudaHeaderBand &band = packet.bands[i];
-  uint32_t index = b - band.first_block, width = band.tree.width;
-  return {&band.tree, work.nodes + band.first_node, index, index % width, index / width};
-}
 
 __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
 {
@@ -117,44 +101,6 @@ __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
 }
 
 /* ------------------------------------------------------------------------ bits of packets --- */
-
-template <uint32_t kThreads>
-__device__ void make_trees(const Cj2kCudaHeaders &frame, const Packet &packet, const Work &work)
-{
-  uint32_t levels = 0;
-
-  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
-    uint32_t b = packet.first_block + i;
-    Leaf leaf = leaf_of(packet, work, b);
-    leaf.nodes[leaf.index] =
-        cj2k_header_leaf(frame.blocks[b].num_passes, leaf.index, frame.blocks[b].zero_bitplanes);
-  }
-  for (uint32_t i = 0; i < packet.num_bands; i++)
-    levels = max(levels, packet.bands[i].tree.num_levels);
-  for (uint32_t level = 1; level < levels; level++) {
-    __syncthreads();
-    for (uint32_t i = 0; i < packet.num_bands; i++) {
-      const Cj2kHeaderTree &tree = packet.bands[i].tree;
-      Cj2kHeaderNode *nodes = work.nodes + packet.bands[i].first_node;
-      uint32_t count = level < tree.num_levels ? cj2k_header_level_nodes(&tree, level) : 0;
-      for (uint32_t j = threadIdx.x; j < count; j += kThreads)
-        nodes[tree.offset[level] + j] = cj2k_header_inner(&tree, nodes, level, j);
-    }
-  }
-  __syncthreads();
-}
-
-/* Whether no band has blocks in the layer. */
-__device__ bool is_empty(const Packet &packet, const Work &work)
-{
-  for (uint32_t i = 0; i < packet.num_bands; i++) {
-    const Cj2kCudaHeaderBand &band = packet.bands[i];
-    uint32_t root = band.tree.offset[band.tree.num_levels - 1];
-    if (work.nodes[band.first_node + root].first != CJ2K_HEADER_NONE)
-      return false;
-  }
-  return true;
-}
 
 /* Bits and bytes of blocks, which one scan sums: those of all threads are fewer than 2^24 and 2^40.
  */
@@ -269,20 +215,18 @@ __device__ uint32_t make_header(const Cj2kCudaHeaders &frame, const Packet &pack
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame, uint32_t first)
 {
-  constexpr uint32_t kNodes = 3 * kThreads, kWords = 4 * kThreads;
-  constexpr uint32_t kPacketWords = sizeof(Packet) / sizeof(uint32_t);
+  constexpr uint32_t kNodes = kNodesOf<kThreads>, kWords = 4 * kThreads;
   __shared__ Packet packet;
   __shared__ Cj2kHeaderNode nodes[kNodes];
   __shared__ uint32_t words[kWords];
   uint32_t p = first + blockIdx.x, bits = 1, size = CJ2K_CUDA_HEADER_LONG;
   uint64_t body = 0;
 
-  for (uint32_t i = threadIdx.x; i < kPacketWords; i += kThreads)
-    reinterpret_cast<uint32_t *>(&packet)[i] =
-        reinterpret_cast<const uint32_t *>(frame.packets + p)[i];
-  __syncthreads();
+  if (frame.cut && frame.cut->state != CJ2K_CUDA_CUT_SOME)
+    return;
+  read_packet<kThreads>(frame.packets + p, &packet);
   Work work = {packet.num_nodes <= kNodes ? nodes : frame.nodes + packet.first_node, words};
-  make_trees<kThreads>(frame, packet, work);
+  make_trees<kThreads>(frame, Records{frame.blocks}, packet, work);
   bool empty = is_empty(packet, work);
   if (!empty)
     bits = sum_blocks<kThreads>(frame, packet, work, &body);
@@ -323,7 +267,8 @@ __global__ void __launch_bounds__(kPlaces) places_kernel(Cj2kCudaPacketPlaces jo
     num_long += without_room;
   }
   end += job.behind_all;
-  if (num_long || end > job.room)
+  bool unknown = job.cut && job.cut->state == CJ2K_CUDA_CUT_NONE;
+  if (num_long || end > job.room || unknown)
     end = CJ2K_CUDA_NO_ROOM;
   if (threadIdx.x == 0) {
     *job.end = *job.host_end = end;

@@ -18,6 +18,7 @@
 
 #include "common/codestream/coded.h"
 #include "common/codestream/header_blocks.h"
+#include "cut.h"
 #include "encode_kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -62,7 +63,8 @@ typedef struct {
   uint32_t *words;             /* workspace */
   uint64_t *starts;            /* output, per block: where it begins in its packet's body */
   uint8_t *bytes; /* output: the header of a packet begins at first_word * CJ2K_CUDA_HEADER_BYTES */
-  Cj2kPacketSize *sizes; /* output, per precinct; `header` may be CJ2K_CUDA_HEADER_LONG */
+  Cj2kPacketSize *sizes;        /* output, per precinct; `header` may be CJ2K_CUDA_HEADER_LONG */
+  const Cj2kCudaCutResult *cut; /* only if blocks have been coded again; NULL: always */
 } Cj2kCudaHeaders;
 
 /* Makes all packet headers. */
@@ -86,6 +88,7 @@ typedef struct {
   Cj2kCudaPacketPlace *places;        /* output, per precinct, on the device */
   uint64_t *end; /* output, on the device: of the codestream, or CJ2K_CUDA_NO_ROOM */
   const Cj2kCudaEncodeCounts *counts; /* of the blocks, on the device */
+  const Cj2kCudaCutResult *cut;       /* CJ2K_CUDA_CUT_NONE: there is no room; NULL: not cut */
   /* Output in pinned memory: the same for the host. */
   uint64_t *host_end;
   Cj2kPacketSize *host_sizes;

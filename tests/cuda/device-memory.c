@@ -32,9 +32,9 @@ typedef struct {
 } Case;
 
 static const Case cases[] = {
-    {"HT encoder, host", "ht", false, false, false, 36},
+    {"HT encoder, host", "ht", false, false, false, 37},
     {"HT encoder, host, low latency", "ht", false, false, true, 50},
-    {"HT encoder, device", "ht", false, true, false, 36},
+    {"HT encoder, device", "ht", false, true, false, 37},
     {"MQ encoder, host", "mq", false, false, false, 42},
     {"MQ encoder, device", "mq", false, true, false, 42},
     {"HT decoder, host", "ht", true, false, false, 32},

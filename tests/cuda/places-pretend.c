@@ -11,7 +11,7 @@
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
 extern gint num_placed, num_made, no_room, num_again, num_chosen, num_graphs, longer_when_again,
-    retains_less;
+    retains_less, num_cut, cuts_another, cuts_nothing;
 extern const void *seen_plane; /* pretend-coders.c, like the numbers */
 
 typedef struct {
@@ -110,7 +110,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   GByteArray *all = g_byte_array_new();
   Cj2kPacket packet;
 
-  num_placed = num_made = num_again = num_chosen = num_graphs = 0;
+  num_placed = num_made = num_again = num_chosen = num_graphs = num_cut = 0;
   for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -147,7 +147,11 @@ static void test_no_room(void)
                       NULL, 0, 0);
     GByteArray *expected = encode(c, &picture, 1, true, &places);
     no_room = 1;
-    GByteArray *all = encode(c, &picture, 3, false, &places);
+    GByteArray *all = encode(c, &picture, 1, false, &places);
+    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
+           "alone, without room for headers");
+    g_byte_array_unref(all);
+    all = encode(c, &picture, 3, false, &places);
     no_room = 0;
     bool none = strstr(c->name, "no bytes") || strstr(c->name, "small precincts");
     report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
@@ -159,10 +163,12 @@ static void test_no_room(void)
   }
 }
 
-/* Packets that the back end has made take less than they should: the host makes them anew. */
-static void test_refused(void)
+/* Packets that the back end has made take less than they should, of passes that it has selected
+ * itself or not: the host makes them anew. */
+static void test_refused(bool selects)
 {
-  const Case c = {"MQ, too short", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
+  const Case c = {selects ? "MQ, cut too short" : "MQ, too short",
+                  "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
   TestPicture picture;
   bool places;
 
@@ -170,13 +176,60 @@ static void test_refused(void)
                     0, 0);
   GByteArray *expected = encode(&c, &picture, 1, true, &places);
   retains_less = 1;
-  GByteArray *all = encode(&c, &picture, 3, false, &places);
-  retains_less = 0;
+  cuts_nothing = !selects;
+  GByteArray *all = encode(&c, &picture, selects ? 1 : 3, false, &places);
+  retains_less = cuts_nothing = 0;
   report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
          "the host made the packets");
   report(num_placed == FRAMES && num_made == FRAMES - 1, c.name, "after the back end had");
+  report(num_cut == (selects ? FRAMES - 1 : 0), c.name, "the back end has selected passes, or not");
   g_byte_array_unref(expected);
   g_byte_array_unref(all);
+  test_picture_clear(&picture);
+}
+
+/* The GPU leaves it to the host to select passes, which it then gets. */
+static void test_left(void)
+{
+  const Case c = {"MQ, not cut", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
+  TestPicture picture;
+  bool places;
+
+  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
+                    0, 0);
+  GByteArray *expected = encode(&c, &picture, 1, true, &places);
+  for (uint32_t in_flight = 1; in_flight <= 3; in_flight += 2) {
+    cuts_nothing = 1;
+    GByteArray *all = encode(&c, &picture, in_flight, false, &places);
+    cuts_nothing = 0;
+    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
+           in_flight == 1 ? "one in flight" : "three in flight");
+    report(!num_cut && num_made == FRAMES - 1, c.name, "packets were made once");
+    g_byte_array_unref(all);
+  }
+  g_byte_array_unref(expected);
+  test_picture_clear(&picture);
+}
+
+/* The GPU cuts other blocks than the host would: these are coded once more, and the codestreams are
+ * the same. */
+static void test_cut_in_vain(void)
+{
+  const Case c = {"HT, cut in vain", "block-coder=ht max-frame-bytes=900000", 2048, 1080, 3};
+  TestPicture picture;
+  bool places;
+
+  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
+                    0, 0);
+  GByteArray *expected = encode(&c, &picture, 1, true, &places);
+  cuts_another = 1;
+  GByteArray *all = encode(&c, &picture, 1, false, &places);
+  cuts_another = 0;
+  report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
+         "one in flight");
+  report(num_cut == FRAMES - 1 && num_made == 2 * num_cut, c.name, "packets were made twice");
+  g_byte_array_unref(all);
+  g_byte_array_unref(expected);
   test_picture_clear(&picture);
 }
 
@@ -199,11 +252,20 @@ static void test_case(const Case *c)
       report(num_graphs > 0, c->name, "blocks were coded with one call");
     if (strstr(c->name, "HT") && strstr(c->name, "large"))
       report(num_again == FRAMES, c->name, "blocks were coded again in their room");
+    if (!strcmp(c->name, "HT to a budget, large"))
+      report(num_cut == (in_flight == 1 ? FRAMES - 1 : 0) && num_made == FRAMES - 1, c->name,
+             "alone, all frames but the first were cut by the GPU, and not placed again");
+    if (makes_packets(c) && strstr(c->name, "HT") && !strstr(c->options, "max-frame"))
+      report(num_cut == (in_flight == 1 ? FRAMES - 1 : 0), c->name,
+             "alone, all frames but the first were placed with their blocks");
     if (makes_packets(c))
       report(num_made > 0 && (num_made == FRAMES || strstr(c->options, "max-frame")), c->name,
              "packets were made");
     if (strstr(c->name, "MQ to a budget, large"))
       report(num_made == FRAMES - 1, c->name, "all frames but the first were left to place()");
+    if (!strcmp(c->name, "MQ to a budget, large"))
+      report(num_cut == (in_flight == 1 ? FRAMES - 1 : 0), c->name,
+             "alone they were cut by the GPU");
     if (strstr(c->name, "padded"))
       report(!num_made, c->name, "the host made the packets");
     g_byte_array_unref(all);
@@ -367,7 +429,10 @@ int main(void)
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
     test_case(&cases[i]);
   test_no_room();
-  test_refused();
+  test_refused(false);
+  test_refused(true);
+  test_left();
+  test_cut_in_vain();
   test_kept(1);
   test_kept(3);
   test_growing();

@@ -140,17 +140,91 @@ inline void launch(uint32_t grid, uint32_t threads, const std::function<void()> 
 
 #define __syncthreads() fibers::wait(&fibers::block, fibers::count)
 
-/* All lanes take part. */
+namespace fibers {
+
+/* The value of another thread of the warp. All lanes take part. */
+template <typename T> T exchange(T value, uint32_t from)
+{
+  uint32_t thread = threadIdx.x;
+  T other;
+
+  memcpy(values[thread], &value, sizeof value);
+  wait_for_warp();
+  memcpy(&other, values[from], sizeof other);
+  wait_for_warp();
+  return other;
+}
+
+/* Whether `value` is true for all threads of the block. */
+inline int all_of(int value)
+{
+  static uint32_t num_true;
+  uint32_t thread = threadIdx.x;
+
+  if (thread == 0)
+    num_true = 0;
+  wait(&block, count);
+  num_true += value != 0;
+  wait(&block, count);
+  return num_true == count;
+}
+
+} // namespace fibers
+
+#define __syncthreads_and(value) fibers::all_of(value)
+#define __syncwarp()             fibers::wait_for_warp()
+
 template <typename T> inline T __shfl_up_sync(uint32_t, T value, uint32_t distance)
 {
   uint32_t thread = threadIdx.x, lane = thread % fibers::kWarp;
-  T other;
 
-  memcpy(fibers::values[thread], &value, sizeof value);
+  return fibers::exchange(value, lane >= distance ? thread - distance : thread);
+}
+
+template <typename T> inline T __shfl_xor_sync(uint32_t, T value, uint32_t mask)
+{
+  return fibers::exchange(value, threadIdx.x ^ mask);
+}
+
+template <typename T> inline T __shfl_sync(uint32_t, T value, int lane)
+{
+  return fibers::exchange(value, threadIdx.x / fibers::kWarp * fibers::kWarp + (uint32_t)lane);
+}
+
+inline uint32_t __ballot_sync(uint32_t, bool value)
+{
+  uint32_t thread = threadIdx.x, first = thread / fibers::kWarp * fibers::kWarp, bits = 0;
+
+  fibers::values[thread][0] = value;
   fibers::wait_for_warp();
-  memcpy(&other, fibers::values[lane >= distance ? thread - distance : thread], sizeof other);
+  for (uint32_t lane = 0; lane < fibers::kWarp; lane++)
+    bits |= (uint32_t)fibers::values[first + lane][0] << lane;
   fibers::wait_for_warp();
-  return other;
+  return bits;
+}
+
+inline uint32_t __float_as_uint(float value)
+{
+  uint32_t bits;
+
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+inline uint32_t atomicAdd(uint32_t *word, uint32_t n)
+{
+  uint32_t before = *word;
+
+  *word += n;
+  return before;
+}
+
+inline unsigned long long atomicAdd(unsigned long long *word, unsigned long long n)
+{
+  unsigned long long before = *word;
+
+  *word += n;
+  return before;
 }
 
 inline uint32_t atomicOr(uint32_t *word, uint32_t bits)
@@ -164,6 +238,11 @@ inline uint32_t atomicOr(uint32_t *word, uint32_t bits)
 inline int __ffs(int n)
 {
   return __builtin_ffs(n);
+}
+
+inline int __popc(unsigned n)
+{
+  return __builtin_popcount(n);
 }
 
 inline int __clz(int n)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "leave_mq.h"
+
+#include "fit.h"
+#include "leave.h"
+
+bool cj2k_mq_counts_headers(const Cj2kRateFrame *frame)
+{
+  const Cj2kRateEncoder *encoder = frame->encoder;
+
+  return encoder->layers.count == 1 && !frame->layout.plt &&
+         !(encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL));
+}
+
+uint64_t cj2k_mq_empty_bytes(const Cj2kRateFrame *frame)
+{
+  const Cj2kLeastBytes *least = &frame->encoder->least;
+
+  return least->frame - least->main_header +
+         cj2k_codestream_main_header_size(frame->layout.writer, frame->steps.components);
+}
+
+bool cj2k_mq_foresee(Cj2kRateFrame *frame, uint64_t header_bytes, Cj2kPacketSteps *packets,
+                     Cj2kAheadJob *job)
+{
+  const Cj2kPlaceTarget *target = &frame->coder.target;
+  const Cj2kFitTask task = {.ceilings = &frame->target.ceilings};
+  uint64_t budget = frame->target.ceilings.frame;
+
+  *job = (Cj2kAheadJob){.budget = budget, .header_bytes = header_bytes};
+  if (!header_bytes || !target->out || target->size < budget || !cj2k_may_leave(frame) ||
+      !cj2k_mq_counts_headers(frame) || frame->regions.count || frame->target.average.rate)
+    return false;
+  if (!cj2k_fit_margin(&task, &job->margin))
+    return false;
+  job->least = cj2k_fit_least(&task);
+  job->empty_bytes = cj2k_mq_empty_bytes(frame);
+  job->place = (Cj2kPlaceJob){.cut = true,
+                              .packets = packets,
+                              .out = target->out,
+                              .pinned = target->pinned,
+                              .size = budget};
+  return cj2k_codestream_list_steps(frame->layout.writer, frame->steps.components, packets);
+}
+
+void cj2k_mq_leave_cut(Cj2kRateFrame *frame, uint64_t least)
+{
+  frame->coder.cut = true;
+  frame->layout.expected =
+      (Cj2kExpectedSize){.left = true, .least = least, .most = frame->target.ceilings.frame};
+}

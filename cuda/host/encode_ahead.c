@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What place() is likely to be asked for, done behind code() without the host in between: a kernel
+ * decides as rate control does in the usual case, blocks are coded again, packets made, put to
+ * their places and downloaded. So the host waits once for a frame, and a GPU that several processes
+ * share need not come back to this one for the rest. If place() is then asked for something else,
+ * it is done like without; blocks that were coded again in vain are coded once more. This is for
+ * HT; for MQ see encode_ahead_mq.c.
+ */
+#include "encode.h"
+
+#include <string.h>
+
+/* What the host gets, and what it tells; sizes of packets, weights and the list follow. */
+typedef struct {
+  Cj2kCudaCutResult cut;
+  uint64_t end; /* of the codestream */
+  Cj2kCudaEncodeCounts counts;
+  Cj2kCudaCutLimits limits;
+  Cj2kCudaCopyTarget target;
+} Report;
+
+/* The parts of stage->host. */
+typedef struct {
+  Report *report;
+  Cj2kPacketSize *sizes;
+  double *weights;
+  Cj2kCudaAgain *list;
+} HostParts;
+
+/* The parts of stage->own. */
+typedef struct {
+  Cj2kCudaCutResult *cut;
+  Cj2kCudaAgain *list;
+} OwnParts;
+
+static HostParts host_parts(const Cj2kEncodeSlot *slot)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  HostParts parts = {.report = slot->ahead.host.data};
+
+  parts.sizes = (Cj2kPacketSize *)(void *)(parts.report + 1);
+  parts.weights = (double *)(void *)(parts.sizes + plan->num_precincts);
+  parts.list = (Cj2kCudaAgain *)(void *)(parts.weights + plan->num_bands);
+  return parts;
+}
+
+static OwnParts own_parts(const Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaCutResult *cut = slot->ahead.own.data;
+
+  return (OwnParts){cut, (Cj2kCudaAgain *)(void *)(cut + 1)};
+}
+
+void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot)
+{
+  cj2k_cuda_release(&slot->ahead.own);
+  cj2k_cuda_release(&slot->ahead.host);
+}
+
+/* -------------------------------------------------------------------------------- launch --- */
+
+/* Blocks that are measured for a cut. */
+static uint32_t num_measured(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
+{
+  return likely ? (slot->encoder->plan->num_blocks + likely->stride - 1) / likely->stride : 0;
+}
+
+bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job)
+{
+  return job && job->place.pinned && slot->encoder->device.maps_pinned &&
+         !((uintptr_t)job->place.out & 15) && !slot->encoder->blocking;
+}
+
+/* Does a kernel know how to cut by what is measured? */
+static bool is_cut(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
+{
+  return likely->distortions && !likely->first_plane &&
+         likely->num_planes == CJ2K_CUDA_CUT_PLANES &&
+         num_measured(slot, likely) <= CJ2K_CUDA_CUT_BLOCKS;
+}
+
+/* Can a kernel decide about this job? With several frames in flight the host does, without haste.
+ */
+static bool is_usual(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  return cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized && slot->blocks.placed &&
+         (!job->likely || is_cut(slot, job->likely));
+}
+
+/* Puts what is different from frame to frame to where kernels read it. */
+static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  const Cj2kAheadJob *ahead = job->ahead;
+  HostParts host = host_parts(slot);
+
+  host.report->limits =
+      (Cj2kCudaCutLimits){ahead->least, ahead->budget, ahead->most, ahead->margin};
+  host.report->target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
+  if (job->likely)
+    memcpy(host.weights, ahead->weights, slot->encoder->plan->num_bands * sizeof *host.weights);
+}
+
+void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  const Cj2kPlan *plan = slot->encoder->plan;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaAheadStage *stage = &slot->ahead;
+
+  stage->wanted = is_usual(slot, job);
+  if (!stage->wanted)
+    return;
+  size_t list = num_measured(slot, job->likely) * sizeof(Cj2kCudaAgain);
+  stage->host.host = true;
+  cj2k_cuda_queue_reserve(queue, &stage->own, sizeof(Cj2kCudaCutResult) + list);
+  cj2k_cuda_queue_reserve(queue, &stage->host,
+                          sizeof(Report) + plan->num_precincts * sizeof(Cj2kPacketSize) +
+                              plan->num_bands * sizeof(double) + list);
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->place.codestream,
+                                             job->ahead->place.size));
+  cj2k_cuda_packets_send_steps(slot, job->ahead->place.packets, queue);
+  slot->place.coded = slot->ht.job;
+  if (cj2k_cuda_queue_ok(queue))
+    tell(slot, job);
+}
+
+static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCudaQueue *queue)
+{
+  const Cj2kPacketSteps *packets = job->ahead->place.packets;
+  const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  Cj2kCudaMeasure on_device = {0}, on_host = {0};
+  HostParts host = host_parts(slot);
+  OwnParts own = own_parts(slot);
+
+  if (job->likely) {
+    const Cj2kCudaPair *measured = &slot->ht.measured;
+    on_device = cj2k_cuda_ht_measured(slot, measured->device.data, CJ2K_CUDA_CUT_PLANES);
+    on_host = cj2k_cuda_ht_measured(slot, measured->host.data, CJ2K_CUDA_CUT_PLANES);
+  }
+  const Cj2kCudaCut cut = {
+      .blocks = blocks->blocks,
+      .num_blocks = slot->encoder->plan->num_blocks,
+      .stride = job->likely ? job->likely->stride : 1,
+      .counts = blocks->counts,
+      .capacity = blocks->capacity,
+      .coded = blocks->lengths,
+      .lengths = on_device.lengths,
+      .distortions = on_device.distortions,
+      .sizes = cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.device.data),
+      .weights = host.weights,
+      .steps = slot->packets.steps.data,
+      .num_steps = packets->count,
+      .behind_header = packets->behind_header,
+      .behind_all = packets->behind_all,
+      .limits = &host.report->limits,
+      .result = own.cut,
+      .host_result = &host.report->cut,
+      .list = own.list,
+      .host_list = host.list,
+      .host_lengths = on_host.lengths,
+      .host_distortions = on_host.distortions,
+  };
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_cut(&cut, queue->stream));
+  cj2k_cuda_queue_mark(queue, "cut");
+}
+
+/* Codes the blocks that the kernel has listed. */
+static void code_listed(const Cj2kEncodeSlot *slot, uint32_t most, const Cj2kCudaQueue *queue)
+{
+  OwnParts own = own_parts(slot);
+  Cj2kCudaEncodeBlocks blocks = slot->ht.job;
+
+  blocks.num_blocks = most;
+  blocks.list = own.list;
+  blocks.num_listed = &own.cut->count;
+  blocks.again = 1;
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&blocks, queue->stream));
+  cj2k_cuda_queue_mark(queue, "code");
+}
+
+void cj2k_cuda_ahead_download(Cj2kEncodeSlot *slot, const Cj2kCudaCopyTarget *target)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaMemory *codestream = &slot->place.codestream;
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_known(target, codestream->data, slot->packets.arrays.end,
+                                           codestream->size, queue->stream));
+  cj2k_cuda_queue_mark(queue, "download");
+}
+
+void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  HostParts host = host_parts(slot);
+  const Cj2kCudaPacketReport report = {&host.report->end, host.sizes, &host.report->counts};
+
+  cut(slot, job, queue);
+  if (job->likely)
+    code_listed(slot, num_measured(slot, job->likely), queue);
+  cj2k_cuda_packets_cut(slot, job->ahead->place.packets, job->likely != NULL, own_parts(slot).cut,
+                        &report, queue);
+  cj2k_cuda_ahead_download(slot, &host.report->target);
+}
+
+void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  slot->ahead.out = job->ahead->place.out;
+  slot->ahead.launched = true;
+}
+
+void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t *key)
+{
+  const Cj2kPacketSteps *packets = job->ahead->place.packets;
+  const uint64_t values[CJ2K_CUDA_AHEAD_KEY] = {(uintptr_t)slot->ahead.own.data,
+                                                (uintptr_t)slot->ahead.host.data,
+                                                (uintptr_t)slot->place.codestream.data,
+                                                slot->place.codestream.size,
+                                                (uintptr_t)slot->packets.steps.data,
+                                                packets->count,
+                                                packets->behind_header,
+                                                packets->behind_all};
+
+  memcpy(key, values, sizeof values);
+}
+
+/* ------------------------------------------------------------------------------- results --- */
+
+void cj2k_cuda_ahead_coded(Cj2kEncodeSlot *slot)
+{
+  if (!slot->ahead.launched || host_parts(slot).report->cut.state != CJ2K_CUDA_CUT_SOME)
+    return;
+  slot->ht.all_coded = slot->packets.current = false;
+}
+
+/* Is a block that was coded at plane 0 to be coded again? Without bytes it need not be. */
+static bool changes(const Cj2kAgainJob *again, const uint32_t *coded, uint32_t b)
+{
+  return coded[b] && (again->choices[b].plane || !again->choices[b].passes);
+}
+
+/* Have the blocks that were coded again been those of a job? again NULL: it has none. */
+static bool same_list(const Cj2kEncodeSlot *slot, const Cj2kAgainJob *again)
+{
+  HostParts host = host_parts(slot);
+  const uint32_t *coded = cj2k_cuda_ht_lengths(slot, slot->blocks.coded.host.data);
+  uint32_t count = host.report->cut.count, num_blocks = slot->encoder->plan->num_blocks, n = 0;
+
+  for (uint32_t b = 0; again && b < num_blocks; b++)
+    n += changes(again, coded, b);
+  for (uint32_t i = 0; again && n == count && i < count; i++) {
+    const Cj2kCudaAgain *own = &host.list[i];
+    Cj2kHtChoice choice = again->choices[own->block];
+    if (choice.plane != own->choice.plane || choice.passes != own->choice.passes ||
+        again->lengths[own->block] != own->length)
+      return false;
+  }
+  return n == count;
+}
+
+bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
+{
+  Cj2kCudaAheadStage *stage = &slot->ahead;
+
+  stage->found = job->cut; /* rate control has no other choice */
+  if (job->cut && job->out != stage->out)
+    stage->out = NULL; /* but to have it done anew */
+  if (!stage->launched || !slot->encoder->ht)
+    return stage->found;
+  const Report *report = host_parts(slot).report;
+  stage->found = report->cut.state != CJ2K_CUDA_CUT_NONE && job->packets && !job->retain &&
+                 job->out == stage->out && report->end <= job->size && same_list(slot, job->again);
+  return stage->found;
+}
+
+void cj2k_cuda_ahead_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
+{
+  HostParts host = host_parts(slot);
+
+  result->unlike = host.report->counts.unlike;
+  result->packet_sizes = host.sizes;
+}
+
+uint32_t cj2k_cuda_ahead_restore(Cj2kEncodeSlot *slot, const Cj2kAgainJob *again,
+                                 Cj2kCudaAgain *list)
+{
+  uint32_t count = 0;
+
+  if (!slot->ahead.launched)
+    return 0;
+  HostParts host = host_parts(slot);
+  const uint32_t *coded = cj2k_cuda_ht_lengths(slot, slot->blocks.coded.host.data);
+  for (uint32_t i = 0; i < host.report->cut.count; i++) {
+    uint32_t b = host.list[i].block;
+    if (!again || !changes(again, coded, b))
+      list[count++] = (Cj2kCudaAgain){.block = b, .length = coded[b], .choice = {0, 1}};
+  }
+  slot->ahead.launched = false;
+  return count;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Counts the bytes of packet headers of a selection of passes, as common/rate/headers.c does it,
+ * before any header is made: a block of threads for each packet adds up the bits of its
+ * code-blocks.
+ */
+#include "cuda/mq/cut.h"
+
+#include "cuda/shared/cut.cuh"
+#include "cuda/shared/header_trees.cuh"
+
+#include <cstdint>
+
+namespace {
+
+/* As in headers.c: bits for each one that is stuffed in. */
+constexpr uint32_t kStuffed = 2048;
+
+struct Selection {
+  const Cj2kCudaMqTaken *taken;
+
+  __device__ bool is_in(uint32_t b) const
+  {
+    return taken[b].passes;
+  }
+};
+
+/* The bits of a block. */
+__device__ uint32_t block_bits(const Cj2kCudaMqCut &cut, const Packet &packet, const Work &work,
+                               uint32_t b)
+{
+  Leaf leaf = leaf_of(packet, work, b);
+  Cj2kHeaderTrees trees = cj2k_header_trees(leaf.tree, leaf.nodes, leaf.x, leaf.y);
+  Cj2kCudaMqTaken taken = cut.taken[b];
+  Cj2kHeaderBlock block = {};
+
+  block.passes = block.first_passes = taken.passes;
+  block.lengths[0] = taken.length;
+  return cj2k_header_block_size(&trees, &block);
+}
+
+template <uint32_t kThreads>
+__global__ void __launch_bounds__(kThreads) count_kernel(Cj2kCudaMqCut cut, uint32_t first)
+{
+  __shared__ Packet packet;
+  __shared__ Cj2kHeaderNode nodes[kNodesOf<kThreads>];
+  uint64_t bits = 0;
+
+  if (cut.state->result.state != CJ2K_CUDA_CUT_SOME)
+    return;
+  read_packet<kThreads>(cut.packets.packets + first + blockIdx.x, &packet);
+  bool fits = packet.num_nodes <= kNodesOf<kThreads>;
+  Work work = {fits ? nodes : cut.packets.nodes + packet.first_node, NULL};
+  make_trees<kThreads>(cut.packets, Selection{cut.taken}, packet, work);
+  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads)
+    bits += block_bits(cut, packet, work, packet.first_block + i);
+  bits = sum_all<kThreads>(bits) + 1; /* the packet is not empty */
+  if (threadIdx.x || is_empty(packet, work))
+    return;
+  unsigned long long bytes = (bits + bits / kStuffed + 7) / 8 - 1;
+  atomicAdd(reinterpret_cast<unsigned long long *>(&cut.state->headers), bytes);
+}
+
+} // namespace
+
+cudaError_t cj2k_cuda_mq_count(const Cj2kCudaMqCut *cut, cudaStream_t stream)
+{
+  uint32_t large = cut->packets.num_large, small = cut->packets.num_packets - large;
+
+  if (large)
+    count_kernel<kLarge><<<large, kLarge, 0, stream>>>(*cut, 0);
+  if (small)
+    count_kernel<kSmall><<<small, kSmall, 0, stream>>>(*cut, large);
+  return cudaGetLastError();
+}
