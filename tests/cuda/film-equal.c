@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Films on the GPU, with one frame in flight, against the CPU: frames that learn from each other,
+ * move, cut and change their rate. The GPU decides about most of them by itself, which this test
+ * counts; the codestreams must be the same. Prints TAP. film-equal [FRAMES]
+ */
+#include "tests/unit/encoder-pictures.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WIDTH  1280
+#define HEIGHT 720
+#define MARGIN 160 /* by which the pictures are larger than the window */
+#define CUT    11  /* frames of a scene */
+
+#define MQ "block-coder=mq codeblock-width=32 codeblock-height=32 "
+
+static const char *const cases[] = {
+    "block-coder=ht bits-per-pixel=2",
+    "block-coder=ht bits-per-pixel=4 codeblock-width=32 codeblock-height=32",
+    "block-coder=ht bits-per-pixel=3 precincts=256x256 progression-order=rpcl sop=true eph=true",
+    "block-coder=ht bits-per-pixel=3 visual-weights=csf tile-parts=resolution tlm=true",
+    "block-coder=ht bits-per-pixel=6 rate-effort=best",
+    "block-coder=ht quant-step=0.004",
+    "block-coder=ht rate-control=lossless",
+    "block-coder=ht rate-control=quality quality=90 max-frame-bytes=400000",
+    MQ "bits-per-pixel=2",
+    MQ "bits-per-pixel=4 precincts=256x256 progression-order=rpcl sop=true eph=true",
+    MQ "bits-per-pixel=3 visual-weights=csf tile-width=640 tile-height=400",
+    "block-coder=mq bits-per-pixel=3 codeblock-style=causal+segmark",
+};
+
+static const Scene scenes[] = {SCENE_NATURAL, SCENE_SINE};
+static TestPicture pictures[G_N_ELEMENTS(scenes)];
+static gint num_cut, num_placed; /* kernels of these names */
+
+static void note(void *user, uint32_t stream, const char *stage, double begin_ms, double end_ms)
+{
+  (void)user, (void)stream, (void)begin_ms, (void)end_ms;
+  g_atomic_int_add(&num_cut, !strcmp(stage, "cut"));
+  g_atomic_int_add(&num_placed, !strcmp(stage, "place"));
+}
+
+/* The window of frame i: it moves, by no more than a sample a frame in every second scene. */
+static Cj2kPicture window(uint32_t i, Cj2kPlane *planes)
+{
+  const TestPicture *whole = &pictures[i / CUT % G_N_ELEMENTS(scenes)];
+  uint32_t step = i / CUT & 1 ? 7 : 1, x = (i * step) % MARGIN, y = (i * step / 2) % MARGIN;
+  Cj2kPicture picture = whole->picture;
+
+  for (uint32_t c = 0; c < whole->num_components; c++) {
+    planes[c] = whole->planes[c];
+    planes[c].data = (uint8_t *)planes[c].data + y * planes[c].pitch + x * sizeof(uint16_t);
+  }
+  picture.planes = planes;
+  return picture;
+}
+
+/* From the middle on a rate that is a third larger. */
+static void change_rate(Cj2kEncoder *encoder, Cj2kEncoderParams *params)
+{
+  Cj2kError error = {0};
+
+  if (!params->bits_per_pixel)
+    return;
+  params->bits_per_pixel *= 4.0 / 3;
+  if (cj2k_encoder_set_rate(encoder, params, &error) != CJ2K_OK)
+    g_error("%s", error.text);
+}
+
+/* All codestreams of a film. */
+static GPtrArray *encode(const char *options, Cj2kBackendKind backend, Cj2kTrace trace,
+                         uint32_t frames)
+{
+  Cj2kComponent components[3];
+  Cj2kEncoderImage image = pictures[0].image;
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+  GPtrArray *all = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+
+  for (uint32_t i = 0; i < 3; i++) {
+    components[i] = pictures[0].components[i];
+    components[i].x1 = WIDTH;
+    components[i].y1 = HEIGHT;
+  }
+  image.components = components;
+  image.width = WIDTH;
+  image.height = HEIGHT;
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, options);
+  params.backend = backend;
+  params.frames_in_flight = 1;
+  params.trace = trace;
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &image, &pictures[0].layout, &error);
+  if (!encoder)
+    g_error("%s: %s", options, error.text);
+  for (uint32_t i = 0; i < frames; i++) {
+    Cj2kPlane planes[3];
+    Cj2kPicture picture = window(i, planes);
+    Cj2kPacket packet;
+    if (i == frames / 2)
+      change_rate(encoder, &params);
+    if (cj2k_encoder_submit(encoder, &picture, NULL, &error) != CJ2K_OK ||
+        cj2k_encoder_receive(encoder, &packet) != CJ2K_OK || packet.status != CJ2K_OK)
+      g_error("%s: frame %u: %s", options, i, packet.error.text);
+    g_assert_false(packet.fallback);
+    g_ptr_array_add(all, g_bytes_new(packet.data, packet.size));
+    cj2k_encoder_release(encoder, &packet);
+  }
+  cj2k_encoder_close(encoder);
+  return all;
+}
+
+static bool is_same(const GPtrArray *a, const GPtrArray *b)
+{
+  for (guint i = 0; i < a->len; i++)
+    if (!g_bytes_equal(a->pdata[i], b->pdata[i])) {
+      printf("# frame %u: %zu and %zu bytes\n", i, g_bytes_get_size(a->pdata[i]),
+             g_bytes_get_size(b->pdata[i]));
+      return false;
+    }
+  return true;
+}
+
+static bool run_case(const char *options, uint32_t number, uint32_t frames)
+{
+  GPtrArray *cpu = encode(options, CJ2K_BACKEND_CPU, NULL, frames);
+  GPtrArray *cuda = encode(options, CJ2K_BACKEND_CUDA, NULL, frames);
+
+  num_cut = num_placed = 0;
+  GPtrArray *traced = encode(options, CJ2K_BACKEND_CUDA, note, frames);
+  /* A frame that the GPU placed in vain was placed once more. */
+  int in_vain = num_placed - (int)frames, by_gpu = num_cut - in_vain;
+  printf("# the GPU tried %d of %u frames, and %d remained\n", num_cut, frames, by_gpu);
+  bool same = is_same(cpu, cuda) && is_same(cpu, traced);
+  printf("%sok %u - %s\n", same ? "" : "not ", 2 * number + 1, options);
+  bool some = by_gpu > 0;
+  printf("%sok %u - the GPU decided by itself\n", some ? "" : "not ", 2 * number + 2);
+  g_ptr_array_unref(cpu);
+  g_ptr_array_unref(cuda);
+  g_ptr_array_unref(traced);
+  return same && some;
+}
+
+/* Is there a GPU? */
+static bool has_gpu(Cj2kError *error)
+{
+  Cj2kEncoderParams params;
+
+  cj2k_encoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &pictures[0].image, &pictures[0].layout, error);
+  if (encoder)
+    cj2k_encoder_close(encoder);
+  return encoder != NULL;
+}
+
+int main(int argc, char **argv)
+{
+  uint32_t frames = argc > 1 ? (uint32_t)atoi(argv[1]) : 48;
+  Cj2kError error = {0};
+  bool all = true;
+
+  for (guint i = 0; i < G_N_ELEMENTS(scenes); i++)
+    test_picture_init(&pictures[i], scenes[i], WIDTH + MARGIN, HEIGHT + MARGIN, 3, 10, false, NULL,
+                      NULL, 0, 0);
+  if (!has_gpu(&error)) {
+    printf("1..0 # SKIP %s\n", error.text);
+    return 0;
+  }
+  printf("1..%zu\n", 2 * G_N_ELEMENTS(cases));
+  for (uint32_t i = 0; i < G_N_ELEMENTS(cases); i++)
+    all &= run_case(cases[i], i, frames);
+  for (guint i = 0; i < G_N_ELEMENTS(scenes); i++)
+    test_picture_clear(&pictures[i]);
+  return !all;
+}
