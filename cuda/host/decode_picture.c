@@ -80,6 +80,8 @@ Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPictur
   frame->size = place_planes(slot, picture);
   frame->copy_out = picture->memory == CJ2K_MEMORY_HOST;
   frame->takes_shared = !on_device && !device->one_in_flight && !slot->parts.active;
+  if (frame->takes_shared) /* that of a frame in parts */
+    cj2k_cuda_release(&frame->picture);
   if (!on_device && !frame->takes_shared)
     result = cj2k_cuda_reserve(device, &frame->picture, frame->size);
   if (frame->copy_out)

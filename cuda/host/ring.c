@@ -44,12 +44,11 @@ static void release_from(Cj2kCudaRing *ring, uint32_t first)
   }
 }
 
-/* There was no memory for picture `number`: from now on there are fewer, but one. false: there was
- * only one. */
-static bool shrink(Cj2kCudaRing *ring, const Cj2kCudaDevice *device, uint32_t number,
-                   uint32_t count)
+/* There was no memory for one of `count` pictures: from now on there is one fewer, whose memory may
+ * be what the others need. false: there was only one. */
+static bool shrink(Cj2kCudaRing *ring, const Cj2kCudaDevice *device, uint32_t count)
 {
-  gint before, fewer = (gint)MAX(number, 1);
+  gint before, fewer = (gint)count - 1;
 
   if (count == 1)
     return false;
@@ -68,24 +67,35 @@ static uint32_t count_pictures(Cj2kCudaRing *ring)
   return (uint32_t)MAX(MIN(slots, most), 1);
 }
 
+/* Locks the next picture. If the ring shrinks meanwhile, it is another one. Returns how many there
+ * are. */
+static uint32_t lock_next(Cj2kCudaRing *ring, Cj2kCudaRingPicture **out)
+{
+  for (;;) {
+    uint32_t count = count_pictures(ring);
+    Cj2kCudaRingPicture *picture =
+        &ring->pictures[(uint32_t)g_atomic_int_add(&ring->next, 1) % count];
+    g_mutex_lock(&picture->lock);
+    if (picture->number < count_pictures(ring)) {
+      *out = picture;
+      return count;
+    }
+    g_mutex_unlock(&picture->lock);
+  }
+}
+
 cudaError_t cj2k_cuda_ring_take(Cj2kCudaRing *ring, const Cj2kCudaDevice *device, size_t size,
                                 Cj2kCudaRingPicture **out)
 {
-  uint32_t count, number;
   cudaError_t result;
+  uint32_t count;
 
   do {
-    count = count_pictures(ring);
-    number = (uint32_t)g_atomic_int_add(&ring->next, 1) % count;
-    Cj2kCudaRingPicture *picture = &ring->pictures[number];
-    g_mutex_lock(&picture->lock);
-    result = reserve(picture, device, size);
-    if (result == cudaSuccess) {
-      *out = picture;
-      return cudaSuccess;
-    }
-    g_mutex_unlock(&picture->lock);
-  } while (result == cudaErrorMemoryAllocation && shrink(ring, device, number, count));
+    count = lock_next(ring, out);
+    result = reserve(*out, device, size);
+    if (result != cudaSuccess)
+      g_mutex_unlock(&g_steal_pointer(out)->lock);
+  } while (result == cudaErrorMemoryAllocation && shrink(ring, device, count));
   return result;
 }
 
@@ -115,8 +125,7 @@ void cj2k_cuda_ring_remove_slot(Cj2kCudaRing *ring)
   uint32_t left = (uint32_t)g_atomic_int_add(&ring->slots, -1) - 1;
 
   release_from(ring, left);
-  if (!left) /* other frames may need less memory */
-    g_atomic_int_set(&ring->most, CJ2K_CUDA_RING_PICTURES);
+  g_atomic_int_set(&ring->most, CJ2K_CUDA_RING_PICTURES); /* its memory is free */
 }
 
 void cj2k_cuda_ring_init(Cj2kCudaRing *ring)

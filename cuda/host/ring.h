@@ -19,8 +19,8 @@
 
 /* Pictures of a decoder at most. Downloads that are ready share the bus and end together, and then
  * it is idle until the next pictures are made: with 16 frames in flight, where the bus is the
- * limit, that takes 4 % of the frames a second with eight pictures, 6 % with four. With so many
- * frames in flight as pictures, or fewer, nothing waits; the bus is full with four. */
+ * limit, that takes 4 % of the frames a second with eight pictures, 7 % with four. With as many
+ * pictures as frames in flight hardly anything waits; the bus is full with four. */
 #define CJ2K_CUDA_RING_PICTURES 8
 
 typedef struct {

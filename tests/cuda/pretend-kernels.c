@@ -424,8 +424,9 @@ static void store_row(const Entry *entry, uint32_t k, const void *row, uint32_t 
          (size_t)store->x * store->stride;
   else
     to = entry->direct->row[k] + (size_t)y * entry->direct->pitch[k];
-  cj2k_pretend_writes(to, (size_t)(entry->finish->level[0].width - 1) * store->stride + 1,
-                      entry->stream);
+  cj2k_pretend_writes(
+      to, (size_t)(entry->finish->level[0].width - 1) * store->stride + store->word_bytes,
+      entry->stream);
   for (uint32_t x = 0; x < entry->finish->level[0].width; x++) {
     uint32_t word = to_word(to_sample(row, x, entry->reversible, &store->range), store);
     memcpy(to + (size_t)x * store->stride, &word, store->word_bytes);
