@@ -19,6 +19,9 @@
 
 #include "header_bits.h"
 
+/* An estimate: bits of a header for each one that is stuffed in, which is one for 256 bytes. */
+#define CJ2K_STUFF_SELDOM 2048
+
 #define CJ2K_STUFF_CHUNK  32u /* bits of a chunk; the last one of a header may have fewer */
 #define CJ2K_STUFF_STATES 16u
 

@@ -94,7 +94,7 @@ struct Cj2kEncoder {
   Cj2kOutputs *outputs;
   Cj2kEncoderParts parts;
   uint64_t last_bytes; /* one frame in flight: of the last codestream */
-  bool not_foreseen;   /* the last frame took other bytes than were foreseen */
+  bool not_foreseen;   /* the last frame went another way than was foreseen */
   uint64_t delivered;  /* frames whose slices have all left, with slices; guarded by lock */
   Cj2kStats stats;
 };

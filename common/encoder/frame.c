@@ -389,16 +389,17 @@ static bool frees_slot(Cj2kEncoderFrame *frame)
   return true;
 }
 
-/* The room that the codestream may take: its budget, or without one, for HT, what the last frame
- * took and a quarter more, if the output has it already. 0: nothing is known. */
+/* The room that the codestream may take: its budget, if the last frame used most of it, or without
+ * one, for HT, what the last frame took and a quarter more, if the output has it already. 0:
+ * nothing is known. */
 static uint64_t usual_room(const Cj2kEncoderFrame *frame)
 {
   const Cj2kRateTarget *target = &frame->rate.target;
   uint64_t last = frame->encoder->last_bytes, more = last + last / 4;
-  uint64_t has = frame->output->bytes.capacity;
+  uint64_t has = frame->output->bytes.capacity, budget = target->ceilings.frame;
 
   if (target->mode == CJ2K_RATE_CBR)
-    return target->ceilings.frame == UINT64_MAX ? 0 : target->ceilings.frame;
+    return target->average.rate || last < budget / 2 ? 0 : budget;
   if (frame->rate.encoder->coder != CJ2K_CODER_HT)
     return 0;
   return has >= last ? MIN(has, more) : more;
@@ -440,10 +441,10 @@ static void code_and_write(Cj2kEncoderFrame *frame)
   }
   if (frame->status == CJ2K_OK && !written)
     frame->status = write_output(frame);
-  if (frame->encoder->ring.size > 1)
+  if (frame->status != CJ2K_OK || frame->encoder->ring.size > 1)
     return;
   frame->encoder->last_bytes = frame->output->bytes.size;
-  frame->encoder->not_foreseen = !frame->rate.ht.foreseen;
+  frame->encoder->not_foreseen = !frame->rate.foreseen;
 }
 
 /* Codes the frame and writes it when it is complete. */

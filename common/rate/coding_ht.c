@@ -128,7 +128,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kHtC
   coded->header_bytes = coded->total - bodies;
   coded->fits = cj2k_ceilings_fit(ceilings, &frame->layout.size);
   if (outlook == CJ2K_HT_SMALL_CUT)
-    frame->ht.foreseen = coded->total >= ahead.least && coded->total <= ahead.most;
+    frame->foreseen = coded->total >= ahead.least && coded->total <= ahead.most;
   return CJ2K_OK;
 }
 

@@ -280,7 +280,10 @@ static Cj2kStatus retain_passes(Mq *mq, const Cj2kMqSteps *steps, Retained *reta
     status = retain_all(mq, &fits);
   if (fits)
     retained->memory = remember(mq, steps, retained->slope, retained->header_bytes);
-  if (status != CJ2K_OK || fits || leave_passes(mq, &task, steps, retained))
+  bool left = status == CJ2K_OK && !fits && leave_passes(mq, &task, steps, retained);
+  if (retained->header_bytes) /* the frame has learnt from an earlier one */
+    frame->foreseen = left;
+  if (status != CJ2K_OK || fits || left)
     return status;
   status = cj2k_fit_frame(&task, &frame->hulls, &frame->retained, &fit);
   retained->less = true;

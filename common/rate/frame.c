@@ -137,7 +137,7 @@ void cj2k_rate_begin(Cj2kRateFrame *frame)
 
   frame->limited = false;
   frame->ht.all_coded = frame->ht.ahead = false;
-  frame->ht.foreseen = true;
+  frame->foreseen = true;
   frame->pace = 0;
   frame->layout.expected = (Cj2kExpectedSize){0};
   frame->outcome = (Cj2kOutcome){0};

@@ -54,6 +54,7 @@ typedef struct {
   Cj2kRateTarget target;
   bool may_leave; /* set by the encoder: the layout may be left to the back end; rate control takes
                      it back if that has turned out to be impossible */
+  bool foreseen;  /* the frame goes as Cj2kAheadJob says, as far as is known */
   bool limited;   /* the target's steps exceed a ceiling, which has become the frame's budget */
   double pace;    /* CJ2K_RATE_CBR with an average: base of the steps that keep it; 0: none */
   Cj2kOutcome outcome;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "headers.h"
 
+#include "common/codestream/header_stuffing.h"
+
 /* Average bits of the two tag trees: for a block that is in the packet, and for one that is not. Of
  * the latter only a few next to each of the former count. */
 #define PRESENT_BITS 3
 #define ABSENT_BITS  0.4
 #define NEIGHBOURS   4
-/* Bits for each one that is stuffed in: a byte of ones in 256. */
-#define STUFFED 2048
 
 static uint32_t floor_log2(uint32_t n)
 {
@@ -118,7 +118,7 @@ uint64_t cj2k_headers_count(const Cj2kHeaderSource *source, uint8_t *nodes)
       bool any = false;
       for (uint32_t i = 0; i < resolution->num_bands; i++)
         bits += band_bits(source, &plan->precincts[p].band[i], nodes, &any);
-      sum += any ? (bits + bits / STUFFED + 7) / 8 - 1 : 0;
+      sum += any ? (bits + bits / CJ2K_STUFF_SELDOM + 7) / 8 - 1 : 0;
     }
   }
   return sum;

@@ -17,7 +17,6 @@ typedef struct {
   const uint8_t *bytes;           /* of that code(); NULL: not on the host */
   Cj2kAgainJob again;             /* the described blocks, if place() codes them */
   bool ahead;                     /* it has begun to */
-  bool foreseen; /* the frame took as much at plane 0 as Cj2kAheadJob says, as far as is known */
 } Cj2kHtBlocks;
 
 void cj2k_ht_blocks_init(Cj2kHtBlocks *ht, const Cj2kPlan *plan);

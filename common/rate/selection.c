@@ -5,14 +5,6 @@
 #include <string.h>
 
 #define BLOCKS_PER_TASK 256
-/* Approximate bytes of packet header for an HT block that is not left out. */
-#define HEADER_BYTES 2
-/* Slope classes below a cut whose options fill up the rest of the budget: up to NEAR, two octaves,
- * until less than 1/FILLED is left, then up to FAR until less than 1/NEARLY_FILLED is. */
-#define NEAR          512
-#define FAR           16384
-#define FILLED        16384
-#define NEARLY_FILLED 256
 /* Slope of the only option of a block that was not measured: the highest. */
 #define FIXED_SLOPE UINT16_MAX
 /* Up to so many blocks, to cut which takes about as long as waking threads for it; with a stride
@@ -229,14 +221,14 @@ static void planes_of_block(const HullStage *stage, uint32_t b)
     uint32_t p = stage->num_planes - i;
     if (lengths[p])
       options[n++] =
-          (Cj2kHullOption){lengths[p] + HEADER_BYTES, (uint8_t)i, (double)distortions[p]};
+          (Cj2kHullOption){lengths[p] + CJ2K_HULL_HEADER_BYTES, (uint8_t)i, (double)distortions[p]};
   }
   double weight = stage->weights[hulls->plan->blocks[b].band];
   if (hulls->block_weights)
     weight *= hulls->block_weights[b];
   n = cj2k_hull_of_options(options, n, weight, hulls->own + first);
   if (n)
-    hulls->own[first].bytes -= HEADER_BYTES;
+    hulls->own[first].bytes -= CJ2K_HULL_HEADER_BYTES;
   hulls->first[b] = first;
   hulls->counts[b] = hulls->all_counts[b] = (uint8_t)n;
 }
@@ -362,7 +354,7 @@ void cj2k_hulls_set_planes(Cj2kHulls *hulls, const uint32_t *lengths, const uint
   hulls->stride = stride;
   hulls->fixed = fixed;
   hulls->fixed_option = (uint8_t)num_planes;
-  hulls->header_bytes = HEADER_BYTES;
+  hulls->header_bytes = CJ2K_HULL_HEADER_BYTES;
   set_hulls(&stage);
   sum_up(hulls);
 }
@@ -558,8 +550,8 @@ uint32_t cj2k_hulls_take(const Cj2kHulls *hulls, uint64_t bytes, Cj2kSelection *
 
   cj2k_hulls_apply(hulls, slope, selection);
   uint64_t left = fill(hulls, stride, slope, room, selection);
-  for (uint32_t reach = 1; slope && reach <= FAR; reach *= reach < NEAR ? 8 : 2) {
-    if (left <= bytes / (reach <= NEAR ? FILLED : NEARLY_FILLED))
+  for (uint32_t reach = 1; slope && reach <= CJ2K_CUT_FAR; reach *= reach < CJ2K_CUT_NEAR ? 8 : 2) {
+    if (left <= bytes / (reach <= CJ2K_CUT_NEAR ? CJ2K_CUT_FILLED : CJ2K_CUT_NEARLY_FILLED))
       break;
     left = fill(hulls, stride, slope > reach ? slope - reach : 1, left, selection);
   }

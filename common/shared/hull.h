@@ -12,6 +12,15 @@
 #define CJ2K_SLOPE_CLASSES 65536
 #define CJ2K_SLOPE_OCTAVE  256 /* classes between a slope and its double */
 
+/* Approximate bytes of packet header for an HT block that is not left out. */
+#define CJ2K_HULL_HEADER_BYTES 2
+/* Slope classes below a cut whose options fill up the rest of the budget: up to NEAR, two octaves,
+ * until less than 1/FILLED is left, then up to FAR until less than 1/NEARLY_FILLED is. */
+#define CJ2K_CUT_NEAR          512
+#define CJ2K_CUT_FAR           16384
+#define CJ2K_CUT_FILLED        16384
+#define CJ2K_CUT_NEARLY_FILLED 256
+
 /* One option of a block. */
 typedef struct {
   uint32_t length;

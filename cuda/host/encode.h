@@ -446,7 +446,7 @@ void cj2k_cuda_ahead_download(Cj2kEncodeSlot *slot, const Cj2kCudaCopyTarget *ta
 void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 /* Enqueues it; launched: what the slot knows of it, as after each launch of a graph. key: what the
  * launches depend on besides the code-blocks. */
-#define CJ2K_CUDA_AHEAD_KEY 8
+#define CJ2K_CUDA_AHEAD_KEY 9
 void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t *key);

@@ -80,8 +80,7 @@ static bool is_cut(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
          num_measured(slot, likely) <= CJ2K_CUDA_CUT_BLOCKS;
 }
 
-/* Can a kernel decide about this job? With several frames in flight the host does, without haste.
- */
+/* Can a kernel decide about this job? */
 static bool is_usual(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   return cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized && slot->blocks.placed &&
@@ -219,7 +218,8 @@ void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uin
                                                 (uintptr_t)slot->packets.steps.data,
                                                 packets->count,
                                                 packets->behind_header,
-                                                packets->behind_all};
+                                                packets->behind_all,
+                                                (uintptr_t)slot->ht.measured.host.data};
 
   memcpy(key, values, sizeof values);
 }
@@ -268,8 +268,10 @@ bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (!stage->launched || !slot->encoder->ht)
     return stage->found;
   const Report *report = host_parts(slot).report;
-  stage->found = report->cut.state != CJ2K_CUDA_CUT_NONE && job->packets && !job->retain &&
-                 job->out == stage->out && report->end <= job->size && same_list(slot, job->again);
+  bool made = report->cut.state != CJ2K_CUDA_CUT_NONE && !report->counts.failed &&
+              report->end <= report->target.most;
+  stage->found = made && job->packets && !job->retain && job->out == stage->out &&
+                 report->end <= job->size && same_list(slot, job->again);
   return stage->found;
 }
 

@@ -25,6 +25,8 @@
 
 /* Lengths of passes and bits of packet headers are words of the same array. */
 G_STATIC_ASSERT(sizeof(Cj2kPassLength) == sizeof(uint32_t));
+/* What follows the counts is copied by kernels. */
+G_STATIC_ASSERT(sizeof(Cj2kCudaMqFrameCounts) % ALIGNMENT == 0);
 
 /* ---------------------------------------------------------------------------------- room --- */
 

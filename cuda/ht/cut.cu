@@ -18,8 +18,6 @@
 namespace {
 
 constexpr uint32_t kThreads = 256, kMost = CJ2K_CUDA_CUT_BLOCKS;
-/* As in selection.c: bytes of a header for the first option of a block. */
-constexpr uint32_t kHeaderBytes = 2;
 /* The class of blocks that were not measured. */
 constexpr uint32_t kFixed = UINT16_MAX;
 
@@ -94,13 +92,14 @@ __device__ uint32_t make_hull(const Cj2kCudaCut &cut, uint32_t i, uint32_t b, Hu
     cut.host_lengths[at + p] = length[p];
     cut.host_distortions[at + p] = distortion;
     if (length[p])
-      options[count++] = {(double)distortion, length[p] + kHeaderBytes, CJ2K_CUDA_CUT_PLANES - p};
+      options[count++] = {(double)distortion, length[p] + CJ2K_HULL_HEADER_BYTES,
+                          CJ2K_CUDA_CUT_PLANES - p};
   }
   uint32_t n = hull_of(options, count, hull);
   for (uint32_t k = 0; k < n; k++) {
     uint32_t bytes = hull[k].length - before.length;
     slope = min(slope, slope_class((hull[k].gain - before.gain) * weight, bytes));
-    hulls->bytes[k][i] = k ? bytes : bytes - kHeaderBytes;
+    hulls->bytes[k][i] = k ? bytes : bytes - CJ2K_HULL_HEADER_BYTES;
     hulls->slope[k][i] = (uint16_t)slope;
     before = hull[k];
   }

@@ -405,8 +405,10 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
   coded.is_ht = 1;
   uint32_t length = any ? parts.magsgn + parts.mel + parts.vlc : 0;
   bool kept = kAgain && keeps_room(frame, again, length, encoder.lane);
+  if (kAgain) /* also without bytes, because the block may be coded once more */
+    coded.offset = frame.coded[b].offset;
   if (any) {
-    coded.offset = store_block(frame, encoder, parts, kept, kept ? frame.coded[b].offset : 0);
+    coded.offset = store_block(frame, encoder, parts, kept, coded.offset);
     coded.length = length;
     coded.num_passes = 1;
     coded.zero_bitplanes = (uint8_t)(num_bitplanes - 1 - choice.plane);

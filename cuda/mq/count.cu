@@ -6,15 +6,13 @@
  */
 #include "cuda/mq/cut.h"
 
+#include "common/codestream/header_stuffing.h"
 #include "cuda/shared/cut.cuh"
 #include "cuda/shared/header_trees.cuh"
 
 #include <cstdint>
 
 namespace {
-
-/* As in headers.c: bits for each one that is stuffed in. */
-constexpr uint32_t kStuffed = 2048;
 
 struct Selection {
   const Cj2kCudaMqTaken *taken;
@@ -57,7 +55,7 @@ __global__ void __launch_bounds__(kThreads) count_kernel(Cj2kCudaMqCut cut, uint
   bits = sum_all<kThreads>(bits) + 1; /* the packet is not empty */
   if (threadIdx.x || is_empty(packet, work))
     return;
-  unsigned long long bytes = (bits + bits / kStuffed + 7) / 8 - 1;
+  unsigned long long bytes = (bits + bits / CJ2K_STUFF_SELDOM + 7) / 8 - 1;
   atomicAdd(reinterpret_cast<unsigned long long *>(&cut.state->headers), bytes);
 }
 

@@ -3,15 +3,13 @@
  * budget as common/rate/selection.c does it. */
 #pragma once
 
+#include "common/shared/hull.h"
+
 #include <cstdint>
 
 namespace {
 
 constexpr uint32_t kAll = 0xFFFFFFFFu, kWarp = 32;
-
-/* How far below a cut options fill up the rest, in slope classes: up to kNear until less than
- * 1/kFilled is left, then up to kFar until less than 1/kNearlyFilled is. */
-constexpr uint32_t kNear = 512, kFar = 16384, kFilled = 16384, kNearlyFilled = 256;
 
 __device__ uint64_t sum_warp(uint64_t value)
 {
@@ -42,8 +40,8 @@ __device__ uint64_t fill_up(uint32_t slope, uint64_t bytes, uint64_t room, Fill 
 {
   uint64_t left = fill(slope, room);
 
-  for (uint32_t reach = 1; reach <= kFar; reach *= reach < kNear ? 8 : 2) {
-    if (left <= bytes / (reach <= kNear ? kFilled : kNearlyFilled))
+  for (uint32_t reach = 1; reach <= CJ2K_CUT_FAR; reach *= reach < CJ2K_CUT_NEAR ? 8 : 2) {
+    if (left <= bytes / (reach <= CJ2K_CUT_NEAR ? CJ2K_CUT_FILLED : CJ2K_CUT_NEARLY_FILLED))
       break;
     left = fill(slope > reach ? slope - reach : 1, left);
   }
