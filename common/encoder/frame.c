@@ -426,7 +426,7 @@ static void set_place_target(Cj2kEncoderFrame *frame)
  * end has made are not accepted, the host makes them. */
 static void code_and_write(Cj2kEncoderFrame *frame)
 {
-  bool written = false;
+  bool written = false, left = false;
 
   frame->rate.may_leave = may_leave(frame);
   if (frame->status == CJ2K_OK) {
@@ -434,6 +434,7 @@ static void code_and_write(Cj2kEncoderFrame *frame)
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
   }
   if (frame->status == CJ2K_OK && frame->rate.layout.expected.left) {
+    left = true;
     frame->status = make_packets(frame, &written);
     frame->rate.may_leave = false;
     if (frame->status == CJ2K_OK && !written)
@@ -444,7 +445,7 @@ static void code_and_write(Cj2kEncoderFrame *frame)
   if (frame->status != CJ2K_OK || frame->encoder->ring.size > 1)
     return;
   frame->encoder->last_bytes = frame->output->bytes.size;
-  frame->encoder->not_foreseen = !frame->rate.foreseen;
+  frame->encoder->not_foreseen = !frame->rate.foreseen || (left && !written);
 }
 
 /* Codes the frame and writes it when it is complete. */
