@@ -98,7 +98,7 @@ static GPtrArray *encode(const char *options, Cj2kBackendKind backend, Cj2kTrace
   for (uint32_t i = 0; i < frames; i++) {
     Cj2kPlane planes[3];
     Cj2kPicture picture = window(i, planes);
-    Cj2kPacket packet;
+    Cj2kPacket packet = {0};
     if (i == frames / 2)
       change_rate(encoder, &params);
     if (cj2k_encoder_submit(encoder, &picture, NULL, &error) != CJ2K_OK ||
