@@ -6,7 +6,6 @@
  */
 #include "cuda/mq/cut.h"
 
-#include "common/codestream/header_stuffing.h"
 #include "cuda/shared/cut.cuh"
 #include "cuda/shared/header_trees.cuh"
 

@@ -2,6 +2,7 @@
 /* The tag trees of a packet, made by a block of threads: for packet headers, and to count them. */
 #pragma once
 
+#include "common/codestream/header_stuffing.h"
 #include "headers.h"
 
 #include <cstdint>
