@@ -75,23 +75,15 @@ static bool foresee_cut(const Cj2kRateFrame *frame, Cj2kAheadJob *job)
   return cj2k_fit_margin(&task, &job->margin);
 }
 
-/* What is likely to follow code(), up to the packets. A frame of regions or of an average goes
- * other ways, and so may one whose packets the back end does not make. false: nothing is known. */
+/* What is likely to follow code(), up to the packets. false: nothing is known. */
 static bool foresee(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kPacketSteps *packets,
                     Cj2kAheadJob *job)
 {
-  const Cj2kPlaceTarget *target = &frame->coder.target;
-
   *job = (Cj2kAheadJob){0};
-  job->budget = job->most = MIN(target->size, frame->target.ceilings.frame);
+  job->budget = job->most = MIN(frame->coder.target.size, frame->target.ceilings.frame);
   bool known =
       outlook == CJ2K_HT_STAYS || (outlook == CJ2K_HT_SMALL_CUT && foresee_cut(frame, job));
-  if (!known || !target->out || job->budget > target->size || !cj2k_may_leave(frame) ||
-      frame->regions.count || frame->target.average.rate)
-    return false;
-  job->place = (Cj2kPlaceJob){
-      .packets = packets, .out = target->out, .pinned = target->pinned, .size = job->budget};
-  return cj2k_codestream_list_steps(frame->layout.writer, frame->steps.components, packets);
+  return known && cj2k_leave_ahead(frame, job->budget, packets, &job->place);
 }
 
 Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kHtCoded *coded)

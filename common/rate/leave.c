@@ -12,6 +12,19 @@ bool cj2k_can_leave(const Cj2kRateFrame *frame)
   return frame->coder.makes_packets && cj2k_may_leave(frame);
 }
 
+bool cj2k_leave_ahead(Cj2kRateFrame *frame, uint64_t size, Cj2kPacketSteps *packets,
+                      Cj2kPlaceJob *place)
+{
+  const Cj2kPlaceTarget *target = &frame->coder.target;
+
+  if (!target->out || size > target->size || !cj2k_may_leave(frame) || frame->regions.count ||
+      frame->target.average.rate)
+    return false;
+  *place = (Cj2kPlaceJob){
+      .packets = packets, .out = target->out, .pinned = target->pinned, .size = size};
+  return cj2k_codestream_list_steps(frame->layout.writer, frame->steps.components, packets);
+}
+
 bool cj2k_leave_finish(Cj2kRateFrame *frame)
 {
   const Cj2kFrameLayout *layout = &frame->layout;

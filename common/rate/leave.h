@@ -14,4 +14,10 @@ bool cj2k_can_leave(const Cj2kRateFrame *frame);
  * its own yet. */
 bool cj2k_leave_finish(Cj2kRateFrame *frame);
 
+/* Sets the job of placing a codestream of up to `size` bytes before it is known, for Cj2kAheadJob.
+ * A frame of regions or of an average goes other ways, and so may one whose packets the back end
+ * does not make. *packets: the job's. false: it is not known. */
+bool cj2k_leave_ahead(Cj2kRateFrame *frame, uint64_t size, Cj2kPacketSteps *packets,
+                      Cj2kPlaceJob *place);
+
 #endif

@@ -23,24 +23,17 @@ uint64_t cj2k_mq_empty_bytes(const Cj2kRateFrame *frame)
 bool cj2k_mq_foresee(Cj2kRateFrame *frame, uint64_t header_bytes, Cj2kPacketSteps *packets,
                      Cj2kAheadJob *job)
 {
-  const Cj2kPlaceTarget *target = &frame->coder.target;
   const Cj2kFitTask task = {.ceilings = &frame->target.ceilings};
   uint64_t budget = frame->target.ceilings.frame;
 
   *job = (Cj2kAheadJob){.budget = budget, .header_bytes = header_bytes};
-  if (!header_bytes || !target->out || target->size < budget || !cj2k_may_leave(frame) ||
-      !cj2k_mq_counts_headers(frame) || frame->regions.count || frame->target.average.rate)
-    return false;
-  if (!cj2k_fit_margin(&task, &job->margin))
+  if (!header_bytes || !cj2k_mq_counts_headers(frame) || !cj2k_fit_margin(&task, &job->margin) ||
+      !cj2k_leave_ahead(frame, budget, packets, &job->place))
     return false;
   job->least = cj2k_fit_least(&task);
   job->empty_bytes = cj2k_mq_empty_bytes(frame);
-  job->place = (Cj2kPlaceJob){.cut = true,
-                              .packets = packets,
-                              .out = target->out,
-                              .pinned = target->pinned,
-                              .size = budget};
-  return cj2k_codestream_list_steps(frame->layout.writer, frame->steps.components, packets);
+  job->place.cut = true;
+  return true;
 }
 
 void cj2k_mq_leave_cut(Cj2kRateFrame *frame, uint64_t least)

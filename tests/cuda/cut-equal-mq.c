@@ -10,6 +10,7 @@
 #include "common/rate/headers.h"
 #include "common/rate/phases.h"
 #include "cuda/host/encode_headers.h"
+#include "tests/cuda/shared-memory.h"
 #include "tests/unit/made-blocks.h"
 
 #include <stdlib.h>
@@ -43,29 +44,6 @@ typedef struct {
   uint8_t *nodes;
   Cj2kFit fit;
 } Expected;
-
-static void *get(size_t count, size_t size)
-{
-  void *memory = NULL;
-
-#ifdef ON_CPU
-  memory = g_malloc0((count + 1) * size);
-#else
-  g_assert_cmpint(cudaHostAlloc(&memory, (count + 1) * size, cudaHostAllocDefault), ==,
-                  cudaSuccess);
-  memset(memory, 0, (count + 1) * size);
-#endif
-  return memory;
-}
-
-static void put(void *memory)
-{
-#ifdef ON_CPU
-  g_free(memory);
-#else
-  cudaFreeHost(memory);
-#endif
-}
 
 /* ---------------------------------------------------------------------------------- frames --- */
 

@@ -8,6 +8,7 @@
 
 #include "common/rate/coding_ht.h"
 #include "common/rate/fit.h"
+#include "tests/cuda/shared-memory.h"
 
 #include <glib.h>
 #include <stdlib.h>
@@ -42,28 +43,6 @@ typedef struct {
   Cj2kHtBlocks ht;
   Cj2kSelection selection;
 } Expected;
-
-static void *get(size_t count, size_t size)
-{
-  void *memory = NULL;
-
-#ifdef ON_CPU
-  memory = g_malloc0(count * size);
-#else
-  g_assert_cmpint(cudaHostAlloc(&memory, count * size, cudaHostAllocDefault), ==, cudaSuccess);
-  memset(memory, 0, count * size);
-#endif
-  return memory;
-}
-
-static void put(void *memory)
-{
-#ifdef ON_CPU
-  g_free(memory);
-#else
-  cudaFreeHost(memory);
-#endif
-}
 
 /* ---------------------------------------------------------------------------------- frames --- */
 

@@ -76,6 +76,11 @@ static void report(bool ok, const char *name, const char *what)
   any_failed |= !ok;
 }
 
+static bool is_same(const GByteArray *a, const GByteArray *b)
+{
+  return a->len == b->len && !memcmp(a->data, b->data, a->len);
+}
+
 static Cj2kEncoder *open_encoder(const Case *c, const TestPicture *picture, uint32_t in_flight,
                                  bool low_latency)
 {
@@ -148,14 +153,12 @@ static void test_no_room(void)
     GByteArray *expected = encode(c, &picture, 1, true, &places);
     no_room = 1;
     GByteArray *all = encode(c, &picture, 1, false, &places);
-    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
-           "alone, without room for headers");
+    report(is_same(all, expected), c->name, "alone, without room for headers");
     g_byte_array_unref(all);
     all = encode(c, &picture, 3, false, &places);
     no_room = 0;
     bool none = strstr(c->name, "no bytes") || strstr(c->name, "small precincts");
-    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
-           "without room for headers");
+    report(is_same(all, expected), c->name, "without room for headers");
     report(none || (places && !num_made), c->name, "the host made the packets");
     g_byte_array_unref(expected);
     g_byte_array_unref(all);
@@ -179,8 +182,7 @@ static void test_refused(bool selects)
   cuts_nothing = !selects;
   GByteArray *all = encode(&c, &picture, selects ? 1 : 3, false, &places);
   retains_less = cuts_nothing = 0;
-  report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
-         "the host made the packets");
+  report(is_same(all, expected), c.name, "the host made the packets");
   report(num_placed == FRAMES && num_made == FRAMES - 1, c.name, "after the back end had");
   report((num_cut > 0) == selects, c.name, "the back end has selected passes, or not");
   g_byte_array_unref(expected);
@@ -202,8 +204,7 @@ static void test_left(void)
     cuts_nothing = 1;
     GByteArray *all = encode(&c, &picture, in_flight, false, &places);
     cuts_nothing = 0;
-    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
-           in_flight == 1 ? "one in flight" : "three in flight");
+    report(is_same(all, expected), c.name, in_flight == 1 ? "one in flight" : "three in flight");
     report(!num_cut && num_made == FRAMES - 1, c.name, "packets were made once");
     g_byte_array_unref(all);
   }
@@ -225,8 +226,7 @@ static void test_cut_in_vain(void)
   cuts_another = 1;
   GByteArray *all = encode(&c, &picture, 1, false, &places);
   cuts_another = 0;
-  report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c.name,
-         "one in flight");
+  report(is_same(all, expected), c.name, "one in flight");
   report(num_cut == FRAMES - 1 && num_made == 2 * num_cut, c.name, "packets were made twice");
   g_byte_array_unref(all);
   g_byte_array_unref(expected);
@@ -244,8 +244,7 @@ static void test_case(const Case *c)
   report(!by_host && expected->len > 0, c->name, "put together by the host");
   for (uint32_t in_flight = 1; in_flight <= 3; in_flight += 2) {
     GByteArray *all = encode(c, &picture, in_flight, false, &places);
-    report(all->len == expected->len && !memcmp(all->data, expected->data, all->len), c->name,
-           in_flight == 1 ? "one in flight" : "three in flight");
+    report(is_same(all, expected), c->name, in_flight == 1 ? "one in flight" : "three in flight");
     if (!strstr(c->name, "no bytes"))
       report(places, c->name, "bytes were put to their places");
     if (strstr(c->name, "HT"))
