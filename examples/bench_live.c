@@ -46,6 +46,15 @@ uint32_t live_warm_up(const LiveStream *stream)
   return LIVE_WARM_UP + (uint32_t)stream->live->options->streams - 1 - stream->number;
 }
 
+void live_frame(const LiveStream *stream, uint32_t i, Cj2kPlane *planes)
+{
+  const Live *live = stream->live;
+  uint32_t before = (uint32_t)(live->process * live->options->streams); /* of other processes */
+  uint32_t ahead = live->options->cut_together ? stream->number : before;
+
+  bench_film_frame(&live->film, before + stream->number, i + ahead, planes);
+}
+
 static void note(const LiveStream *stream, GArray *latencies, uint32_t *late_at_start, uint32_t i,
                  gint64 since)
 {
@@ -385,6 +394,8 @@ int bench_live(int argc, char **argv)
        "encode, decode, or both: each stream's codestreams are decoded (default)", "NAME"},
       {"elements", 0, 0, G_OPTION_ARG_NONE, &options.elements,
        "Through the elements cudaj2kenc and cudaj2kdec of the plugin that GStreamer finds", NULL},
+      {"cut-together", 0, 0, G_OPTION_ARG_NONE, &options.cut_together,
+       "All streams cut at the same time; else each at a frame of its own", NULL},
       {"size", 0, 0, G_OPTION_ARG_STRING, &options.size,
        "Size of a frame (default: that of FILE, otherwise 1920x1080)", "WIDTHxHEIGHT"},
       G_OPTION_ENTRY_NULL};

@@ -20,7 +20,7 @@ typedef struct {
   int streams; /* of each process */
   int processes;
   double fps;
-  gboolean elements;
+  gboolean elements, cut_together;
   /* of the above */
   bool encodes, decodes;
   uint32_t width, height;
@@ -88,6 +88,10 @@ void live_store(LiveBytes *bytes, const uint8_t *data, size_t size);
 /* Frames of a stream that are not counted: all streams must run, which start one after the other, a
  * frame apart. */
 uint32_t live_warm_up(const LiveStream *stream);
+/* Sets planes[] to frame i of a stream. Streams of all processes show different pictures. Those of
+ * a process start a frame apart, so that one cuts after the other; so do those of the next process,
+ * unless all are to cut at the same time. */
+void live_frame(const LiveStream *stream, uint32_t i, Cj2kPlane *planes);
 /* Hands frames over until the first one has been coded, with which a codec allocates its memory.
  * When all streams of all processes have come to this point, it hands the others over at the pace
  * of the frame rate, those of the streams spread evenly over its period. Returns after the last

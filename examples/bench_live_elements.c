@@ -196,7 +196,7 @@ static GstBuffer *picture_buffer(LiveStream *stream, uint32_t i)
   uint8_t *from = NULL, *to = NULL;
   gsize offset[GST_VIDEO_MAX_PLANES] = {0};
   gint stride[GST_VIDEO_MAX_PLANES] = {0};
-  bench_film_frame(film, stream->number, i, planes);
+  live_frame(stream, i, planes);
   for (uint32_t p = 0; p < n; p++) {
     uint8_t *data = planes[p].data;
     EncodePlane size = encode_plane(&film->input.layout, film->components, p);

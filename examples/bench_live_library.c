@@ -41,7 +41,7 @@ static bool submit_picture(LiveStream *stream, uint32_t i)
   picture->planes = codec->planes[i % LIVE_RING];
   picture->num_planes = live->film.input.layout.num_planes;
   picture->memory = live->film.picture.picture.memory;
-  bench_film_frame(&live->film, stream->number, i, picture->planes);
+  live_frame(stream, i, picture->planes);
   if (cj2k_encoder_submit(codec->encoder, picture, NULL, &error) == CJ2K_OK) {
     g_async_queue_push(codec->encoding, GUINT_TO_POINTER(i + 1));
     return true;

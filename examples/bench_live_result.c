@@ -62,11 +62,12 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
   }
   printf(
       "{\"operation\":\"live\",\"backend\":\"%s\",\"version\":\"%s\",\"direction\":\"%s\",\"elements\":%s,"
+      "\"cut_together\":%s,"
       "\"streams\":%.0f,\"processes\":%d,\"fps\":%g,\"width\":%u,\"height\":%u,\"in_flight\":%u,\"threads\":%u,",
       live->backend == CJ2K_BACKEND_CUDA ? "cuda" : "cpu", cj2k_version(), options->direction,
-      options->elements ? "true" : "false", streams, options->processes, options->fps,
-      live->film.image.width, live->film.image.height, params->frames_in_flight,
-      params->num_threads);
+      options->elements ? "true" : "false", options->cut_together ? "true" : "false", streams,
+      options->processes, options->fps, live->film.image.width, live->film.image.height,
+      params->frames_in_flight, params->num_threads);
   if (options->encodes) {
     print_latencies(live, "encode", true);
     printf("\"bytes\":%.0f,", bytes / all);
