@@ -26,6 +26,7 @@
 #include "ring.h"
 #include "table.h"
 #include "timeline.h"
+#include "wait.h"
 
 #include <glib.h>
 
@@ -148,7 +149,8 @@ typedef struct {
 /* The current frame (decode_frame.c). */
 typedef struct {
   cudaEvent_t uploaded, decoded, done;
-  cudaEvent_t picture_free; /* earlier work on the picture's own stream is done */
+  Cj2kCudaPatience patience; /* of waits for the frame */
+  cudaEvent_t picture_free;  /* earlier work on the picture's own stream is done */
   const Cj2kPicture *target;
   Cj2kCudaMemory picture; /* what is downloaded, of one frame in flight and of frames in parts */
   Cj2kCudaRingPicture *shared; /* the same of other frames, while they are launched; else NULL */

@@ -159,10 +159,10 @@ static Cj2kStatus finish_last(Cj2kDecodeSlot *slot, Cj2kError *error)
   if (!slot->frame.unfinished)
     return CJ2K_OK;
   slot->frame.unfinished = false;
-  return cj2k_cuda_check(
-      &slot->backend->device,
-      cj2k_cuda_wait(&slot->backend->device, slot->frame.done, slot->backend->device.one_in_flight),
-      "finishing the frame before", error);
+  return cj2k_cuda_check(&slot->backend->device,
+                         cj2k_cuda_wait(&slot->backend->device, slot->frame.done,
+                                        slot->backend->device.one_in_flight, NULL),
+                         "finishing the frame before", error);
 }
 
 /* Decides how the frame is made. MQ blocks of slices are one group, before the first slice. */
@@ -237,10 +237,11 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
    * stream, which waits for them. But a trace needs the times of the rest. */
   slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
-  Cj2kStatus status = cj2k_cuda_check(
-      &slot->backend->device,
-      cj2k_cuda_wait(&slot->backend->device, known, slot->backend->device.one_in_flight),
-      "waiting for a frame", error);
+  Cj2kStatus status =
+      cj2k_cuda_check(&slot->backend->device,
+                      cj2k_cuda_wait(&slot->backend->device, known,
+                                     slot->backend->device.one_in_flight, &slot->frame.patience),
+                      "waiting for a frame", error);
   if (status != CJ2K_OK) { /* the picture is the caller's again: no work may still write to it */
     slot->frame.unfinished = false;
     (void)cj2k_cuda_decode_synchronize(slot);

@@ -7,18 +7,10 @@
 
 #include <glib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
-/* Sleep between two looks at an event, in microseconds: in a process that is crowded, and else. */
-#define CROWDED_US  50
-#define LOOK_US     25
-#define SLACK_NS    1000      /* by which such a sleep may be longer, in nanoseconds */
 #define MOST_BYTES  (4 << 20) /* that a kernel copies */
 #define START_TRIES 5         /* times that a context is asked for */
 #define START_US    200000    /* between them, in microseconds */
-#define BRIEF_US    200       /* time for which a thread spins, likewise */
 
 /* Gets a driver function through the runtime, which opens libcuda when it is first used, so that
  * this code can be loaded without libcuda. */
@@ -296,56 +288,6 @@ cudaError_t cj2k_cuda_copy_against(const Cj2kCudaDevice *device, void *to, const
 {
   bool saves = device->one_in_flight && cj2k_cuda_is_quiet(device);
   return cj2k_cuda_copy_up_to(device, to, from, size, saves ? MOST_BYTES : 0, stream);
-}
-
-/* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes
- * several threads at once; 0: the thread's own value of before. Returns what it was, 0: unknown. */
-static unsigned long set_slack(unsigned long nanoseconds)
-{
-#ifdef __linux__
-  int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-  prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
-  return before > 0 ? (unsigned long)before : 0;
-#else
-  return nanoseconds;
-#endif
-}
-
-/* Looks at the event from time to time. Sleeps are as short as they are asked for: usually Linux
- * takes up to 50 microseconds more, as long again as the sleep itself. */
-static cudaError_t look_until_done(cudaEvent_t event)
-{
-  unsigned long before = set_slack(SLACK_NS);
-  cudaError_t result;
-
-  do {
-    (void)cudaGetLastError(); /* else the next launch would report "not ready" as its error */
-    g_usleep(cj2k_spin_crowded() ? CROWDED_US : LOOK_US);
-    result = cudaEventQuery(event);
-  } while (result == cudaErrorNotReady);
-  set_slack(before);
-  return result;
-}
-
-cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once)
-{
-  if (!at_once || !cj2k_cuda_is_quiet(device))
-    return cudaEventSynchronize(event);
-  cudaError_t result = cudaEventQuery(event);
-  return result == cudaErrorNotReady ? look_until_done(event) : result;
-}
-
-cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event)
-{
-  gint64 end = g_get_monotonic_time() + BRIEF_US;
-  cudaError_t result = cudaErrorNotReady;
-
-  while (result == cudaErrorNotReady && !cj2k_spin_crowded() && g_get_monotonic_time() < end) {
-    result = cudaEventQuery(event);
-    if (result == cudaErrorNotReady)
-      (void)cudaGetLastError(); /* as above */
-  }
-  return result == cudaErrorNotReady ? cj2k_cuda_wait(device, event, true) : result;
 }
 
 cudaError_t cj2k_cuda_follow_picture(cudaStream_t stream, const Cj2kPicture *picture,

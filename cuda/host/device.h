@@ -120,14 +120,6 @@ cudaError_t cj2k_cuda_copy_up_to(const Cj2kCudaDevice *device, void *to, const v
 cudaError_t cj2k_cuda_copy_against(const Cj2kCudaDevice *device, void *to, const void *from,
                                    size_t size, cudaStream_t stream);
 
-/* Waits until the work before an event is done. With `at_once` the thread spins, or if the codec is
- * quiet looks every now and then. Without, it sleeps in the driver, for which the event must be
- * made with cudaEventBlockingSync. */
-cudaError_t cj2k_cuda_wait(const Cj2kCudaDevice *device, cudaEvent_t event, bool at_once);
-/* The same for work of some tens of microseconds, for which sleeping would take longer than the
- * work: the thread spins for a short time, unless the process is crowded, and then sleeps. */
-cudaError_t cj2k_cuda_wait_briefly(const Cj2kCudaDevice *device, cudaEvent_t event);
-
 /* Makes later work on `stream` wait for the work that is queued on the picture's own stream; does
  * nothing if the picture has none. `event` must be created without timing and be used for nothing
  * else. */

@@ -121,9 +121,10 @@ unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot)
   return slot->encoder->blocking ? cudaEventBlockingSync : cudaEventDefault;
 }
 
-cudaError_t cj2k_cuda_encode_wait(const Cj2kEncodeSlot *slot, cudaEvent_t event)
+cudaError_t cj2k_cuda_encode_wait(Cj2kEncodeSlot *slot, cudaEvent_t event)
 {
-  return cj2k_cuda_wait(&slot->encoder->device, event, !slot->encoder->blocking);
+  return cj2k_cuda_wait(&slot->encoder->device, event, !slot->encoder->blocking,
+                        &slot->patience[slot->step]);
 }
 
 /* Waits for all work of the slot. False: nobody knows whether it has ended. */

@@ -17,6 +17,7 @@
 #include "queue.h"
 #include "table.h"
 #include "timeline.h"
+#include "wait.h"
 
 #include <glib.h>
 
@@ -282,6 +283,7 @@ struct Cj2kEncodeSlot {
   bool timed;                          /* steps of this frame are timed */
   uint32_t frames;                     /* for cj2k_cuda_times_next */
   double ms[CJ2K_CUDA_STEP_PLACE + 1]; /* by step: the last time */
+  Cj2kCudaPatience patience[CJ2K_CUDA_STEP_PLACE + 1]; /* by step */
   Cj2kCudaUploadStage upload;
   Cj2kCudaTransformStage transform;
   Cj2kCudaBlockStage blocks;
@@ -330,7 +332,7 @@ const Cj2kCudaQueue *cj2k_cuda_encode_coder(const Cj2kEncodeSlot *slot);
 /* Flags for cudaEventCreateWithFlags of an event for which the host waits. */
 unsigned cj2k_cuda_encode_event_flags(const Cj2kEncodeSlot *slot);
 /* cj2k_cuda_wait for such an event. */
-cudaError_t cj2k_cuda_encode_wait(const Cj2kEncodeSlot *slot, cudaEvent_t event);
+cudaError_t cj2k_cuda_encode_wait(Cj2kEncodeSlot *slot, cudaEvent_t event);
 
 /* Steps: they enqueue work and set slot->status. */
 void cj2k_cuda_encode_transform(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job);
