@@ -4,6 +4,7 @@
 #include "common/runtime/error.h"
 #include "common/runtime/spin.h"
 #include "ranges.h"
+#include "streams.h"
 
 static Cj2kStatus no_context(Cj2kError *error)
 {
@@ -17,7 +18,7 @@ static void backend_close(void *data)
   if (!entered)
     cj2k_cuda_pool_lose(&backend->device.engine->pool);
   cj2k_cuda_timeline_close(&backend->timeline);
-  cj2k_cuda_destroy_stream(backend->upload);
+  cj2k_cuda_give_stream(backend->device.engine, backend->upload);
   cj2k_cuda_ring_clear(&backend->ring);
   cj2k_cuda_device_close(&backend->device);
   if (entered)
@@ -62,7 +63,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
           "starting a timeline", error);
     if (status == CJ2K_OK)
       status = cj2k_cuda_check(&backend->device,
-                               cudaStreamCreateWithFlags(&backend->upload, cudaStreamNonBlocking),
+                               cj2k_cuda_take_stream(backend->device.engine, 0, &backend->upload),
                                "making a stream", error);
     cj2k_cuda_leave(&backend->device);
   } else {
@@ -74,8 +75,8 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
   return NULL;
 }
 
-/* Waits for all work of the slot, on the stream that slots share as well, so that its memory can
- * become that of other codecs. */
+/* Waits for all work of the slot, on the stream that slots share as well, so that its memory and
+ * its streams can become those of other codecs. */
 static void end_work(Cj2kDecodeSlot *slot)
 {
   cudaStream_t upload = slot->backend->upload;
@@ -98,7 +99,7 @@ static void free_slot(Cj2kDecodeSlot *slot)
   cj2k_cuda_decode_parts_free(slot);
   cj2k_cuda_decode_shares_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
-  cj2k_cuda_destroy_stream(slot->stream);
+  cj2k_cuda_give_stream(slot->backend->device.engine, slot->stream);
   cj2k_cuda_ring_remove_slot(&slot->backend->ring);
   g_free(slot);
 }
@@ -113,7 +114,7 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
   cj2k_cuda_decode_tables_init(slot);
   cj2k_cuda_decode_output_init(slot);
   cj2k_cuda_decode_parts_init(slot);
-  cudaError_t result = cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
+  cudaError_t result = cj2k_cuda_take_stream(backend->device.engine, 0, &slot->stream);
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_frame_init(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_upload_init(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_shares_init(slot));

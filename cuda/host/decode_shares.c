@@ -7,6 +7,7 @@
 
 #include "common/runtime/error.h"
 #include "common/runtime/spin.h"
+#include "streams.h"
 
 /* Is there a band whose code-blocks may be MQ blocks? */
 static bool has_mq(const Cj2kPlan *plan)
@@ -113,6 +114,7 @@ const Cj2kCudaRows *cj2k_cuda_decode_share_planes(const Cj2kDecodeSlot *slot, ui
 cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeShares *shares = &slot->shares;
+  Cj2kCudaEngine *engine = slot->backend->device.engine;
   cudaError_t result = cudaSuccess;
 
   shares->count = 1;
@@ -121,7 +123,7 @@ cudaError_t cj2k_cuda_decode_shares_init(Cj2kDecodeSlot *slot)
     return cudaSuccess;
   for (uint32_t k = 0; k < CJ2K_CUDA_DECODE_SHARES; k++) {
     if (k < 2 || shares->components)
-      CJ2K_CUDA_TRY(result, cudaStreamCreateWithFlags(&shares->streams[k], cudaStreamNonBlocking));
+      CJ2K_CUDA_TRY(result, cj2k_cuda_take_stream(engine, 0, &shares->streams[k]));
     CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->made[k], cudaEventDisableTiming));
     CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->decoded[k], cudaEventDisableTiming));
     CJ2K_CUDA_TRY(result, cudaEventCreateWithFlags(&shares->ended[k], cudaEventDisableTiming));
@@ -140,7 +142,7 @@ void cj2k_cuda_decode_shares_free(Cj2kDecodeSlot *slot)
     cj2k_cuda_destroy_event(shares->made[k]);
     cj2k_cuda_destroy_event(shares->decoded[k]);
     cj2k_cuda_destroy_event(shares->ended[k]);
-    cj2k_cuda_destroy_stream(shares->streams[k]);
+    cj2k_cuda_give_stream(slot->backend->device.engine, shares->streams[k]);
   }
   cj2k_cuda_destroy_event(shares->uploaded);
   cj2k_cuda_destroy_event(shares->writable);

@@ -4,6 +4,7 @@
 #include "common/runtime/error.h"
 #include "common/runtime/spin.h"
 #include "cuda/shared/copy_small.h"
+#include "streams.h"
 
 #include <glib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static void leave_memory(const Cj2kCudaDevice *device)
   if (!cj2k_cuda_enter(device))
     return;
   cj2k_cuda_pool_run_short(&device->engine->pool);
+  cj2k_cuda_trim_streams(device->engine);
   cj2k_cuda_leave(device);
 }
 
@@ -197,12 +199,6 @@ void cj2k_cuda_destroy_event(cudaEvent_t event)
 {
   if (event)
     cudaEventDestroy(event);
-}
-
-void cj2k_cuda_destroy_stream(cudaStream_t stream)
-{
-  if (stream)
-    cudaStreamDestroy(stream);
 }
 
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size)

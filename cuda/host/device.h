@@ -41,8 +41,8 @@ bool cj2k_cuda_enter(const Cj2kCudaDevice *device);
 void cj2k_cuda_leave(const Cj2kCudaDevice *device);
 
 /* Converts a CUDA error: *error gets `doing` (what was being done) and CUDA's text. Out of memory
- * is CJ2K_ERROR_MEMORY, and the driver then gets what the device's pool keeps (NULL: there is no
- * engine yet). */
+ * is CJ2K_ERROR_MEMORY, and the driver then gets the memory and the streams that the device's
+ * engine keeps (NULL: there is none yet). */
 Cj2kStatus cj2k_cuda_check(const Cj2kCudaDevice *device, cudaError_t result, const char *doing,
                            Cj2kError *error);
 
@@ -83,9 +83,8 @@ cudaError_t cj2k_cuda_reserve_more(const Cj2kCudaDevice *device, Cj2kCudaMemory 
 void cj2k_cuda_release(Cj2kCudaMemory *memory);
 void cj2k_cuda_release_pair(Cj2kCudaPair *pair);
 
-/* Both do nothing with NULL. */
+/* Does nothing with NULL. */
 void cj2k_cuda_destroy_event(cudaEvent_t event);
-void cj2k_cuda_destroy_stream(cudaStream_t stream);
 
 /* Memory for pictures (Cj2kBackendMemory): pinned or on the device. */
 void *cj2k_cuda_alloc(const Cj2kCudaDevice *device, Cj2kMemoryKind kind, size_t size);

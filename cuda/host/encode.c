@@ -4,6 +4,7 @@
 #include "common/runtime/error.h"
 #include "common/runtime/spin.h"
 #include "ranges.h"
+#include "streams.h"
 
 #include <string.h>
 
@@ -26,8 +27,8 @@ static void backend_close(void *data)
   cj2k_cuda_encode_free_packets(encoder);
   cj2k_cuda_table_clear(&encoder->xyz);
   cj2k_cuda_timeline_close(&encoder->timeline);
-  cj2k_cuda_destroy_stream(encoder->upload);
-  cj2k_cuda_destroy_stream(encoder->gather);
+  cj2k_cuda_give_stream(encoder->device.engine, encoder->upload);
+  cj2k_cuda_give_stream(encoder->device.engine, encoder->gather);
   cj2k_cuda_device_close(&encoder->device);
   if (entered)
     cj2k_cuda_leave(&encoder->device);
@@ -69,9 +70,8 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
 
   cudaError_t result = cudaErrorInvalidDevice;
   if (cj2k_cuda_enter(&device)) {
-    result = cudaStreamCreateWithFlags(&encoder->upload, cudaStreamNonBlocking);
-    CJ2K_CUDA_TRY(result,
-                  cudaStreamCreateWithPriority(&encoder->gather, cudaStreamNonBlocking, -1));
+    result = cj2k_cuda_take_stream(device.engine, 0, &encoder->upload);
+    CJ2K_CUDA_TRY(result, cj2k_cuda_take_stream(device.engine, -1, &encoder->gather));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_levels(encoder));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_blocks(encoder));
     CJ2K_CUDA_TRY(result, cj2k_cuda_encode_list_packets(encoder));
@@ -127,7 +127,8 @@ cudaError_t cj2k_cuda_encode_wait(Cj2kEncodeSlot *slot, cudaEvent_t event)
                         &slot->patience[slot->step]);
 }
 
-/* Waits for all work of the slot. False: nobody knows whether it has ended. */
+/* Waits for all work of the slot, on the streams that slots share as well. False: nobody knows
+ * whether it has ended. */
 static bool synchronise(Cj2kEncodeSlot *slot)
 {
   bool all = true;
@@ -164,7 +165,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   cj2k_cuda_ahead_free(slot);
   cj2k_cuda_components_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
-  cj2k_cuda_destroy_stream(slot->queue.stream);
+  cj2k_cuda_give_stream(encoder->device.engine, slot->queue.stream);
   if (entered)
     cj2k_cuda_leave(&encoder->device);
   cj2k_cuda_transform_forget(slot);
@@ -178,8 +179,8 @@ static void init_stages(Cj2kEncodeSlot *slot)
   /* With one frame in flight the transform has priority over the block coder's own stream, which
    * would fill the GPU. */
   CJ2K_CUDA_DO(&slot->queue,
-               cudaStreamCreateWithPriority(&slot->queue.stream, cudaStreamNonBlocking,
-                                            encoder->blocking ? 0 : -1));
+               cj2k_cuda_take_stream(encoder->device.engine, encoder->blocking ? 0 : -1,
+                                     &slot->queue.stream));
   cj2k_cuda_upload_init(slot);
   cj2k_cuda_transform_init(slot);
   cj2k_cuda_blocks_init(slot);

@@ -8,6 +8,8 @@
  */
 #include "encode.h"
 
+#include "streams.h"
+
 /* The share of a component, which is also the number of its stream. */
 static uint32_t share_of(uint32_t c)
 {
@@ -160,7 +162,7 @@ void cj2k_cuda_components_init(Cj2kEncodeSlot *slot)
   for (uint32_t k = 0; k < CJ2K_CUDA_ENCODE_SHARES; k++) {
     cudaEvent_t *events[] = {&stage->uploaded[k], &stage->tops_done[k], &stage->done[k]};
     cudaStream_t stream = NULL;
-    CJ2K_CUDA_DO(queue, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CJ2K_CUDA_DO(queue, cj2k_cuda_take_stream(queue->device->engine, 0, &stream));
     stage->queues[k] = cj2k_cuda_encode_queue(slot, stream);
     for (guint i = 0; i < G_N_ELEMENTS(events); i++)
       CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
@@ -176,6 +178,6 @@ void cj2k_cuda_components_free(Cj2kEncodeSlot *slot)
     cj2k_cuda_destroy_event(stage->uploaded[k]);
     cj2k_cuda_destroy_event(stage->tops_done[k]);
     cj2k_cuda_destroy_event(stage->done[k]);
-    cj2k_cuda_destroy_stream(stage->queues[k].stream);
+    cj2k_cuda_give_stream(slot->encoder->device.engine, stage->queues[k].stream);
   }
 }

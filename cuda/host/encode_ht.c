@@ -3,6 +3,8 @@
  * still being uploaded. */
 #include "encode.h"
 
+#include "streams.h"
+
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- stage --- */
@@ -78,9 +80,9 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot)
   unsigned flags = cudaEventDisableTiming;
   cudaStream_t coder = NULL, copier = NULL;
 
-  CJ2K_CUDA_DO(queue, cudaStreamCreateWithFlags(&coder, cudaStreamNonBlocking));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_take_stream(queue->device->engine, 0, &coder));
   stage->coder = cj2k_cuda_encode_queue(slot, coder);
-  CJ2K_CUDA_DO(queue, cudaStreamCreateWithFlags(&copier, cudaStreamNonBlocking));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_take_stream(queue->device->engine, 0, &copier));
   stage->copier = cj2k_cuda_encode_queue(slot, copier);
   stage->host_parts.host = true;
   cj2k_cuda_queue_reserve(queue, &stage->host_parts,
@@ -109,8 +111,8 @@ void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
     cj2k_cuda_destroy_event(stage->tops_done[i]);
     cj2k_cuda_destroy_event(stage->part_coded[i]);
   }
-  cj2k_cuda_destroy_stream(stage->coder.stream);
-  cj2k_cuda_destroy_stream(stage->copier.stream);
+  cj2k_cuda_give_stream(slot->encoder->device.engine, stage->coder.stream);
+  cj2k_cuda_give_stream(slot->encoder->device.engine, stage->copier.stream);
 }
 
 /* Returns how many of the first slices are downloaded by the copy engine, never the last two. For

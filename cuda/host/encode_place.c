@@ -8,6 +8,7 @@
 #include "encode.h"
 
 #include "cuda/shared/place.h"
+#include "streams.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)
 
   if (!slot->encoder->blocking)
     return;
-  CJ2K_CUDA_DO(&slot->queue, cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1));
+  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_take_stream(slot->encoder->device.engine, -1, &stream));
   slot->place.queue = cj2k_cuda_encode_queue(slot, stream);
 }
 
@@ -148,7 +149,7 @@ void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult 
 
 void cj2k_cuda_place_free(Cj2kEncodeSlot *slot)
 {
-  cj2k_cuda_destroy_stream(slot->place.queue.stream);
+  cj2k_cuda_give_stream(slot->encoder->device.engine, slot->place.queue.stream);
   cj2k_cuda_release(&slot->place.list);
   cj2k_cuda_release(&slot->place.runs);
   cj2k_cuda_release(&slot->place.codestream);

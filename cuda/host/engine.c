@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "engine.h"
 
+#include "streams.h"
+
 static GMutex engines_lock; /* of the list; nothing is called with it held */
 static GPtrArray *engines;  /* NULL: there are none */
 
@@ -22,6 +24,7 @@ static Cj2kCudaEngine *new_engine(CUcontext context)
 
   engine->context = context;
   cj2k_cuda_pool_init(&engine->pool);
+  cj2k_cuda_streams_init(&engine->streams);
   g_mutex_init(&engine->tables_lock);
   engine->tables = g_ptr_array_new();
   if (!engines)
@@ -54,6 +57,7 @@ void cj2k_cuda_engine_close(Cj2kCudaEngine *engine)
     return;
   g_ptr_array_unref(engine->tables);
   g_mutex_clear(&engine->tables_lock);
+  cj2k_cuda_streams_clear(&engine->streams);
   cj2k_cuda_pool_clear(&engine->pool);
   g_free(engine);
 }

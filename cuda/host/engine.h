@@ -11,10 +11,17 @@
 
 #include <cuda.h>
 
+/* CUDA streams (streams.h). */
+typedef struct {
+  GMutex lock;         /* of the lists; no CUDA call is made with it held */
+  GArray *used, *idle; /* that codecs have; that are kept, the one given back first comes first */
+} Cj2kCudaStreams;
+
 typedef struct {
   CUcontext context;
   uint32_t codecs; /* that have it; protected by the lock of the process's list */
   Cj2kCudaPool pool;
+  Cj2kCudaStreams streams;
   GMutex tables_lock; /* no CUDA call is made with it held */
   GPtrArray *tables;  /* that codecs have (table.h) */
 } Cj2kCudaEngine;

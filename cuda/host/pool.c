@@ -54,12 +54,18 @@ static void remove_block(Cj2kCudaPool *pool, guint i)
   g_array_remove_index(pool->blocks, i);
 }
 
+/* False: nothing is kept at this time. */
+static bool keeps_at(const Cj2kCudaPool *pool, gint64 now)
+{
+  return !cj2k_cuda_pool_is_lost(pool) && now >= pool->scarce_until;
+}
+
 static bool is_too_much(const Cj2kCudaPool *pool, const Block *block, gint64 now)
 {
   const Cj2kCudaPoolSums *sums = &pool->sums[block->host];
 
-  return cj2k_cuda_pool_is_lost(pool) || now < pool->scarce_until || now - block->since > IDLE_US ||
-         sums->idle > sums->used || sums->used + sums->idle > sums->most;
+  return !keeps_at(pool, now) || now - block->since > IDLE_US || sums->idle > sums->used ||
+         sums->used + sums->idle > sums->most;
 }
 
 /* Removes what is too much, and returns it; NULL: nothing, as mostly. */
@@ -239,6 +245,14 @@ void cj2k_cuda_pool_lose(Cj2kCudaPool *pool)
 {
   g_atomic_int_set(&pool->lost, true);
   (void)empty(pool, 0);
+}
+
+bool cj2k_cuda_pool_keeps(Cj2kCudaPool *pool)
+{
+  g_mutex_lock(&pool->lock);
+  bool keeps = keeps_at(pool, g_get_monotonic_time());
+  g_mutex_unlock(&pool->lock);
+  return keeps;
 }
 
 void cj2k_cuda_pool_init(Cj2kCudaPool *pool)

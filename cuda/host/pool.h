@@ -57,4 +57,7 @@ void cj2k_cuda_pool_run_short(Cj2kCudaPool *pool);
 void cj2k_cuda_pool_lose(Cj2kCudaPool *pool);
 bool cj2k_cuda_pool_is_lost(const Cj2kCudaPool *pool);
 
+/* False: nothing that comes is kept now, for one of these two reasons. */
+bool cj2k_cuda_pool_keeps(Cj2kCudaPool *pool);
+
 #endif

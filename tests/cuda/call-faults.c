@@ -138,7 +138,6 @@ MAKES(cudaMalloc, ALLOCATES, (void **memory, size_t size), (memory, size))
 MAKES(cudaHostAlloc, ALLOCATES, (void **memory, size_t size, unsigned flags), (memory, size, flags))
 MAKES(cudaHostRegister, ALLOCATES, (void *memory, size_t size, unsigned flags),
       (memory, size, flags))
-MAKES(cudaStreamCreateWithFlags, WORKS, (cudaStream_t * stream, unsigned flags), (stream, flags))
 MAKES(cudaStreamCreateWithPriority, WORKS, (cudaStream_t * stream, unsigned flags, int priority),
       (stream, flags, priority))
 MAKES(cudaEventCreate, WORKS, (cudaEvent_t * event), (event))

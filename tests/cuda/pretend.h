@@ -15,6 +15,8 @@ bool cj2k_pretend_holds(const void *memory, size_t size);
 size_t cj2k_pretend_device_bytes(void);
 /* How often device memory and pinned memory were allocated or freed so far. */
 size_t cj2k_pretend_memory_calls(void);
+/* The same for streams that were made or destroyed. */
+size_t cj2k_pretend_stream_calls(void);
 /* Prints the sizes of all allocations of a megabyte and more, pinned memory among them. */
 void cj2k_pretend_list(void);
 
