@@ -512,7 +512,7 @@ __global__ void __launch_bounds__(32) band_errors_kernel(Cj2kCudaEncodeBlocks fr
       int32_t e = (int32_t)((q ? left - 0.5f : left) * 1024.0f);
       sum += (uint64_t)((int64_t)e * e);
     }
-  sum = warp_sum(sum);
+  sum = sum_warp(sum);
   if (threadIdx.x == 0)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.measure.band_errors[block.band]),
               (unsigned long long)sum);

@@ -88,7 +88,7 @@ template <uint32_t WARPS> struct Team {
   __device__ __forceinline__ void add_up(uint64_t sums[3]) const
   {
     for (uint32_t i = 0; i < 3; i++)
-      sums[i] = warp_sum(sums[i]);
+      sums[i] = sum_warp(sums[i]);
     if (WARPS == 1)
       return;
     uint64_t *all = reinterpret_cast<uint64_t *>(exchange);

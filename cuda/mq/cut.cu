@@ -49,18 +49,6 @@ __device__ uint64_t block_bytes(const Cj2kCudaMqCut &cut, bool second)
 
 /* ------------------------------------------------------------------------------- the cut --- */
 
-/* The sum over this lane of a warp and those before it. */
-__device__ uint64_t sum_up_to(uint64_t value)
-{
-  uint32_t lane = threadIdx.x % kWarp;
-
-  for (uint32_t d = 1; d < kWarp; d *= 2) {
-    uint64_t other = __shfl_up_sync(kAll, value, d);
-    value += lane >= d ? other : 0;
-  }
-  return value;
-}
-
 /* Of kGroup entries, the highest one that together with those above it, and with *above, has more
  * than `bytes`; there is one. Adds those above it to *above. All lanes of a warp call it. */
 __device__ uint32_t find_entry(const uint64_t *entries, uint64_t bytes, uint64_t *above)
@@ -70,7 +58,7 @@ __device__ uint32_t find_entry(const uint64_t *entries, uint64_t bytes, uint64_t
 
   for (uint32_t i = 0; i < kPerLane; i++)
     sum += entries[top - i];
-  uint64_t all = *above + sum_up_to(sum), before = all - sum;
+  uint64_t all = *above + scan_warp(sum, Add()), before = all - sum;
   int first = __ffs((int)__ballot_sync(kAll, all > bytes)) - 1;
   while (threadIdx.x % kWarp == (uint32_t)first && before + entries[top] <= bytes)
     before += entries[top--];
@@ -235,7 +223,7 @@ __device__ uint32_t count_wanted(const Cj2kCudaMqCut &cut, Run run, uint32_t slo
   if (lane == 0)
     warps[warp] = count;
   __syncthreads();
-  uint32_t up_to = (uint32_t)sum_up_to(warps[lane]);
+  uint32_t up_to = scan_warp(warps[lane], Add());
   *before = __shfl_sync(kAll, up_to, (int)warp) - count;
   return __shfl_sync(kAll, up_to, kFillWarps - 1);
 }
@@ -295,7 +283,7 @@ __device__ uint64_t add_blocks(const Cj2kCudaMqCut &cut, List *list, uint32_t i,
   uint64_t own = listed ? list->all[i] : 0;
 
   while (__ballot_sync(kAll, listed = listed && list->first[i] <= room) && room) {
-    uint64_t sum = sum_up_to(listed ? own : 0), before = listed ? sum - own : sum;
+    uint64_t sum = scan_warp(listed ? own : 0, Add()), before = listed ? sum - own : sum;
     uint32_t others = __ballot_sync(kAll, listed && (sum > room || before == room));
     uint32_t stop = others ? (uint32_t)__ffs((int)others) - 1 : kWarp;
     if (listed && lane < stop)

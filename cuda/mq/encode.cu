@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr uint32_t kAll = 0xFFFFFFFFu, kOnes = 0x01010101u, kWarp = 32;
+constexpr uint32_t kOnes = 0x01010101u;
 
 /*
  * A context is a word. The lower half is Qe; the upper half is the byte offset of a row of
@@ -85,11 +85,7 @@ __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode fra
   visit_buckets(frame.contexts, [&](uint32_t bucket, uint32_t) { atomicAdd(&places[bucket], 1u); });
   __syncthreads();
 
-  uint32_t first = places[2 * t], own = first + places[2 * t + 1], sum = own;
-  for (uint32_t d = 1; d < kWarp; d <<= 1) {
-    uint32_t other = __shfl_up_sync(kAll, sum, d);
-    sum += t % kWarp >= d ? other : 0;
-  }
+  uint32_t first = places[2 * t], own = first + places[2 * t + 1], sum = scan_warp(own, Add());
   if (t % kWarp == kWarp - 1)
     sums[t / kWarp] = sum;
   __syncthreads();
@@ -429,11 +425,7 @@ struct BlockEnds {
       end.terminated = last == pass;
     }
     segment.length = end.terminated ? (uint32_t)all : 0;
-    uint32_t sum = segment.length;
-    for (uint32_t d = 1; d < kWarp; d <<= 1) {
-      uint32_t other = __shfl_up_sync(kAll, sum, d);
-      sum += lane >= d ? other : 0;
-    }
+    uint32_t sum = scan_warp(segment.length, Add());
     segment.to = length + sum - segment.length;
     end.length = (segment.to + (uint32_t)own) & 0x7FFFFFFFu;
     length += __shfl_sync(kAll, sum, kWarp - 1);

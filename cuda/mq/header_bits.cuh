@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "cuda/shared/warp.cuh"
+
 #include <cstdint>
 
 extern "C" {
@@ -33,11 +35,7 @@ struct HeaderBits {
    * value that is not 0 has at least one bit. */
   __device__ void put(uint32_t value, uint32_t size)
   {
-    uint32_t sum = size;
-    for (uint32_t d = 1; d < 32; d <<= 1) {
-      uint32_t other = __shfl_up_sync(0xFFFFFFFFu, sum, d);
-      sum += lane >= d ? other : 0;
-    }
+    uint32_t sum = scan_warp(size, Add());
     if (value) {
       uint32_t last = count + sum - 1, word = last / 32;
       uint64_t bits = (uint64_t)value << (31 - last % 32);
@@ -45,7 +43,7 @@ struct HeaderBits {
       if (bits >> 32)
         atomicOr(&words[word - 1], (uint32_t)(bits >> 32));
     }
-    count += __shfl_sync(0xFFFFFFFFu, sum, 31);
+    count += __shfl_sync(kAll, sum, kWarp - 1);
   }
 
   /* The number of passes, more than 0, and what makes Lblock 3 to `lblock`, up to 32. */

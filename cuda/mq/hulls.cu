@@ -9,12 +9,13 @@
 #include "tasks.cuh"
 
 #include "cuda/shared/slopes.cuh"
+#include "cuda/shared/warp.cuh"
 
 #include "common/shared/hull.h"
 
 namespace {
 
-constexpr uint32_t kAll = 0xFFFFFFFFu, kWarp = 32, kThreads = 64;
+constexpr uint32_t kThreads = 64;
 constexpr uint32_t kMaxPasses = CJ2K_CUDA_MQ_PASSES(31);
 
 /* --------------------------------------------------------------------------------- hulls --- */
@@ -66,10 +67,8 @@ __device__ uint32_t warp_max(uint32_t value)
 /* Adds up the bytes of all passes. */
 __device__ void note_length(const Cj2kCudaMqCode &frame, uint32_t length)
 {
-  unsigned long long sum = length;
+  unsigned long long sum = sum_warp(length);
 
-  for (uint32_t d = kWarp / 2; d; d >>= 1)
-    sum += __shfl_xor_sync(kAll, sum, d);
   if (threadIdx.x % kWarp == 0 && sum)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->lengths), sum);
 }
@@ -89,13 +88,10 @@ __device__ void note_slopes(const Cj2kCudaMqCode &frame, uint32_t highest, uint3
 /* Takes room for the thread's `count` points. Returns the index of the first. */
 __device__ uint64_t take_points(const Cj2kCudaMqCode &frame, uint32_t count)
 {
-  uint32_t lane = threadIdx.x % kWarp, sum = count;
+  uint32_t sum = scan_warp(count, Add());
   unsigned long long first = 0;
-  for (uint32_t d = 1; d < kWarp; d <<= 1) {
-    uint32_t other = __shfl_up_sync(kAll, sum, d);
-    sum += lane >= d ? other : 0;
-  }
-  if (lane == kWarp - 1 && sum)
+
+  if (threadIdx.x % kWarp == kWarp - 1 && sum)
     first = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->points),
                       (unsigned long long)sum);
   return __shfl_sync(kAll, first, kWarp - 1) + sum - count;

@@ -3,20 +3,13 @@
  * budget as common/rate/selection.c does it. */
 #pragma once
 
+#include "warp.cuh"
+
 #include "common/shared/hull.h"
 
 #include <cstdint>
 
 namespace {
-
-constexpr uint32_t kAll = 0xFFFFFFFFu, kWarp = 32;
-
-__device__ uint64_t sum_warp(uint64_t value)
-{
-  for (uint32_t d = kWarp / 2; d; d >>= 1)
-    value += __shfl_xor_sync(kAll, value, d);
-  return value;
-}
 
 /* The sum over all threads of a block, for all of them. */
 template <uint32_t kThreads> __device__ uint64_t sum_all(uint64_t value)

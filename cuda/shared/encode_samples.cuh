@@ -3,17 +3,9 @@
 #pragma once
 
 #include "encode_kernels.h"
+#include "warp.cuh"
 
 namespace {
-
-constexpr uint32_t kAll = 0xFFFFFFFFu;
-
-__device__ __forceinline__ uint64_t warp_sum(uint64_t value)
-{
-  for (uint32_t d = 16; d; d >>= 1)
-    value += __shfl_xor_sync(kAll, value, d);
-  return value;
-}
 
 /* Quantises the coefficients of a block (docs/arithmetic.md). */
 struct Samples {

@@ -12,6 +12,7 @@
 #include "headers.h"
 
 #include "header_trees.cuh"
+#include "warp.cuh"
 
 #include "common/codestream/header_stuffing.h"
 
@@ -19,17 +20,9 @@
 
 namespace {
 
-constexpr uint32_t kWarp = 32, kAll = 0xFFFFFFFFu;
 constexpr uint32_t kPlaces = 256; /* threads for the places of all packets */
 
 /* ---------------------------------------------------------------------------------- scan --- */
-
-struct Add {
-  template <typename T> __device__ T operator()(T a, T b) const
-  {
-    return a + b;
-  }
-};
 
 struct JoinTables {
   __device__ uint64_t operator()(uint64_t first, uint64_t second) const
@@ -37,19 +30,6 @@ struct JoinTables {
     return cj2k_stuff_join(first, second);
   }
 };
-
-/* What an operation gives over this lane's value and those before it. */
-template <typename T, typename Op> __device__ T scan_warp(T value, Op op)
-{
-  uint32_t lane = threadIdx.x % kWarp;
-
-  for (uint32_t d = 1; d < kWarp; d *= 2) {
-    T other = __shfl_up_sync(kAll, value, d);
-    if (lane >= d)
-      value = op(other, value);
-  }
-  return value;
-}
 
 /* What an operation gives over the values of the threads before this one, `none` for the first one,
  * and over all. */
