@@ -295,6 +295,8 @@ cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
 /* Where a part of the records lies in pinned memory. */
 void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *device);
+/* The quantiser steps of the frame's bands, on the device. */
+const Cj2kCudaBandStep *cj2k_cuda_decode_steps(const Cj2kDecodeSlot *slot);
 /* decode_transform.c: launches the levels but the last, the last one, and packing. ranges: NULL:
  * all rows. */
 cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,

@@ -34,12 +34,6 @@ static bool restrict_rows(const Cj2kCudaRanges *ranges, uint32_t offset, Cj2kCud
   return true;
 }
 
-static const Cj2kCudaBandStep *steps_of(const Cj2kDecodeSlot *slot)
-{
-  return (const Cj2kCudaBandStep *)((const uint8_t *)slot->upload.records.data +
-                                    slot->upload.parts.steps);
-}
-
 cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,
                                     cudaStream_t stream)
 {
@@ -48,7 +42,7 @@ cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *
     Cj2kCudaLaunch l = g_array_index(slot->tables.levels, Cj2kCudaLaunch, i);
     if (restrict_rows(ranges, 0, &l))
       result = cj2k_cuda_idwt((const Cj2kCudaLevel *)slot->tables.level_table.data + l.first,
-                              l.count, l.kind, &l.strips, steps_of(slot), stream);
+                              l.count, l.kind, &l.strips, cj2k_cuda_decode_steps(slot), stream);
   }
   return result;
 }
@@ -62,7 +56,8 @@ static cudaError_t finish_direct(Cj2kDecodeSlot *slot, const Cj2kCudaDirect *dir
   if (!restrict_rows(ranges, offset, &launch))
     return cudaSuccess;
   return cj2k_cuda_finish_direct(&slot->output.only, direct, launch.strips.rows,
-                                 ranges ? ranges->host + offset : NULL, steps_of(slot), stream);
+                                 ranges ? ranges->host + offset : NULL,
+                                 cj2k_cuda_decode_steps(slot), stream);
 }
 
 cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,
@@ -85,11 +80,11 @@ cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *
     const Cj2kCudaFinish *entries =
         (const Cj2kCudaFinish *)slot->output.finish_table.data + l.first;
     if (l.words && aligned)
-      result = cj2k_cuda_finish_words(entries, l.count, l.kind, &l.strips, steps_of(slot), outputs,
-                                      stream);
+      result = cj2k_cuda_finish_words(entries, l.count, l.kind, &l.strips,
+                                      cj2k_cuda_decode_steps(slot), outputs, stream);
     else
-      result =
-          cj2k_cuda_finish(entries, l.count, l.kind, &l.strips, steps_of(slot), outputs, stream);
+      result = cj2k_cuda_finish(entries, l.count, l.kind, &l.strips, cj2k_cuda_decode_steps(slot),
+                                outputs, stream);
   }
   return result;
 }

@@ -63,6 +63,13 @@ void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *devic
          ((const uint8_t *)device - (const uint8_t *)slot->upload.records.data);
 }
 
+const Cj2kCudaBandStep *cj2k_cuda_decode_steps(const Cj2kDecodeSlot *slot)
+{
+  const uint8_t *device = slot->upload.records.data;
+
+  return (const Cj2kCudaBandStep *)(device + slot->upload.parts.steps);
+}
+
 /* ----------------------------------------------------------------------------- codestream --- */
 
 static bool is_pinned(const void *memory)
@@ -378,7 +385,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
   if (frame->numbers)
     frame->numbers += group.first;
   frame->data = slot->upload.data.data; /* or fill_bytes() says it */
-  frame->steps = (const Cj2kCudaBandStep *)(device + slot->upload.parts.steps);
+  frame->steps = cj2k_cuda_decode_steps(slot);
   frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
   frame->num_blocks = group.end - group.first;
   frame->max_width = slot->tables.max_width;
