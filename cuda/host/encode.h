@@ -247,6 +247,13 @@ typedef struct {
   Cj2kCudaMemory retained; /* pinned; MQ, per block: uint32_t lengths, then uint8_t passes */
 } Cj2kCudaPacketStage;
 
+/* How the host's part of Cj2kCudaAheadStage begins. */
+typedef struct {
+  uint64_t end; /* of the codestream */
+  Cj2kCudaEncodeCounts counts;
+  Cj2kCudaCopyTarget target;
+} Cj2kCudaAheadReport;
+
 /* What place() is likely to be asked for, done behind code() (encode_ahead.c, encode_ahead_mq.c).
  */
 typedef struct {
@@ -442,6 +449,9 @@ void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot);
 /* May place() be done behind code()? With several frames in flight the host decides, without haste.
  * Where the codestream goes must be in reach of kernels. */
 bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job);
+/* Makes room for it: `own` and `host` bytes for the parts of the stage, packets and codestream. */
+void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, size_t own,
+                             size_t host);
 /* Downloads the codestream, as much as it turns out to be. target: in pinned memory. */
 void cj2k_cuda_ahead_download(Cj2kEncodeSlot *slot, const Cj2kCudaCopyTarget *target);
 /* Is place() done behind code() of this job (ahead.wanted)? Makes room for it. */

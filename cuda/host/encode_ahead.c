@@ -13,11 +13,9 @@
 
 /* What the host gets, and what it tells; sizes of packets, weights and the list follow. */
 typedef struct {
+  Cj2kCudaAheadReport head;
   Cj2kCudaCutResult cut;
-  uint64_t end; /* of the codestream */
-  Cj2kCudaEncodeCounts counts;
   Cj2kCudaCutLimits limits;
-  Cj2kCudaCopyTarget target;
 } Report;
 
 /* The parts of stage->host. */
@@ -72,6 +70,19 @@ bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job)
          !((uintptr_t)job->place.out & 15) && !slot->encoder->blocking;
 }
 
+void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, size_t own,
+                             size_t host)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  Cj2kCudaAheadStage *stage = &slot->ahead;
+
+  stage->host.host = true;
+  cj2k_cuda_queue_reserve(queue, &stage->own, own);
+  cj2k_cuda_queue_reserve(queue, &stage->host, host);
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->place.codestream, place->size));
+  cj2k_cuda_packets_send_steps(slot, place->packets, queue);
+}
+
 /* Does a kernel know how to cut by what is measured? */
 static bool is_cut(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
 {
@@ -95,7 +106,7 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 
   host.report->limits =
       (Cj2kCudaCutLimits){ahead->least, ahead->budget, ahead->most, ahead->margin};
-  host.report->target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
+  host.report->head.target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
   if (job->likely)
     memcpy(host.weights, ahead->weights, slot->encoder->plan->num_bands * sizeof *host.weights);
 }
@@ -103,23 +114,16 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
-  const Cj2kCudaQueue *queue = &slot->queue;
-  Cj2kCudaAheadStage *stage = &slot->ahead;
 
-  stage->wanted = is_usual(slot, job);
-  if (!stage->wanted)
+  slot->ahead.wanted = is_usual(slot, job);
+  if (!slot->ahead.wanted)
     return;
   size_t list = num_measured(slot, job->likely) * sizeof(Cj2kCudaAgain);
-  stage->host.host = true;
-  cj2k_cuda_queue_reserve(queue, &stage->own, sizeof(Cj2kCudaCutResult) + list);
-  cj2k_cuda_queue_reserve(queue, &stage->host,
+  cj2k_cuda_ahead_reserve(slot, &job->ahead->place, sizeof(Cj2kCudaCutResult) + list,
                           sizeof(Report) + plan->num_precincts * sizeof(Cj2kPacketSize) +
                               plan->num_bands * sizeof(double) + list);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->place.codestream,
-                                             job->ahead->place.size));
-  cj2k_cuda_packets_send_steps(slot, job->ahead->place.packets, queue);
   slot->place.coded = slot->ht.job;
-  if (cj2k_cuda_queue_ok(queue))
+  if (cj2k_cuda_queue_ok(&slot->queue))
     tell(slot, job);
 }
 
@@ -192,14 +196,15 @@ void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   HostParts host = host_parts(slot);
-  const Cj2kCudaPacketReport report = {&host.report->end, host.sizes, &host.report->counts};
+  const Cj2kCudaPacketReport report = {&host.report->head.end, host.sizes,
+                                       &host.report->head.counts};
 
   cut(slot, job, queue);
   if (job->likely)
     code_listed(slot, num_measured(slot, job->likely), queue);
   cj2k_cuda_packets_cut(slot, job->ahead->place.packets, job->likely != NULL, own_parts(slot).cut,
                         &report, queue);
-  cj2k_cuda_ahead_download(slot, &host.report->target);
+  cj2k_cuda_ahead_download(slot, &host.report->head.target);
 }
 
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
@@ -268,10 +273,10 @@ bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (!stage->launched || !slot->encoder->ht)
     return stage->found;
   const Report *report = host_parts(slot).report;
-  bool made = report->cut.state != CJ2K_CUDA_CUT_NONE && !report->counts.failed &&
-              report->end <= report->target.most;
+  bool made = report->cut.state != CJ2K_CUDA_CUT_NONE && !report->head.counts.failed &&
+              report->head.end <= report->head.target.most;
   stage->found = made && job->packets && !job->retain && job->out == stage->out &&
-                 report->end <= job->size && same_list(slot, job->again);
+                 report->head.end <= job->size && same_list(slot, job->again);
   return stage->found;
 }
 
@@ -279,7 +284,7 @@ void cj2k_cuda_ahead_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result
 {
   HostParts host = host_parts(slot);
 
-  result->unlike = host.report->counts.unlike;
+  result->unlike = host.report->head.counts.unlike;
   result->packet_sizes = host.sizes;
 }
 

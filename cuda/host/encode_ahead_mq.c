@@ -9,10 +9,8 @@
 
 /* What the host gets; sizes of packets and bytes per band follow. */
 typedef struct {
+  Cj2kCudaAheadReport head;
   Cj2kCudaMqCutState state;
-  uint64_t end; /* of the codestream */
-  Cj2kCudaEncodeCounts counts;
-  Cj2kCudaCopyTarget target;
 } Report;
 
 /* The parts of stage->host. */
@@ -52,7 +50,6 @@ static OwnParts own_parts(const Cj2kEncodeSlot *slot)
 void cj2k_cuda_ahead_mq_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
-  const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaAheadStage *stage = &slot->ahead;
 
   stage->launched = false;
@@ -64,15 +61,10 @@ void cj2k_cuda_ahead_mq_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   stage->job = *job->ahead;
   stage->packets = *job->ahead->place.packets;
   stage->job.place.packets = &stage->packets;
-  stage->host.host = true;
-  cj2k_cuda_queue_reserve(queue, &stage->own,
+  cj2k_cuda_ahead_reserve(slot, &stage->job.place,
                           sizeof(Cj2kCudaMqCutState) + bands +
-                              plan->num_blocks * sizeof(Cj2kCudaMqTaken));
-  cj2k_cuda_queue_reserve(queue, &stage->host,
+                              plan->num_blocks * sizeof(Cj2kCudaMqTaken),
                           sizeof(Report) + plan->num_precincts * sizeof(Cj2kPacketSize) + bands);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->place.codestream,
-                                             job->ahead->place.size));
-  cj2k_cuda_packets_send_steps(slot, &stage->packets, queue);
 }
 
 static void cut(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
@@ -105,13 +97,14 @@ void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
   const Cj2kPlaceJob *place = &slot->ahead.job.place;
   const Cj2kCudaQueue *queue = &slot->queue;
   HostParts host = host_parts(slot);
-  const Cj2kCudaPacketReport report = {&host.report->end, host.sizes, &host.report->counts};
+  const Cj2kCudaPacketReport report = {&host.report->head.end, host.sizes,
+                                       &host.report->head.counts};
 
   slot->place.coded.coded = slot->mq.job.coded;
-  host.report->target = (Cj2kCudaCopyTarget){place->out, place->size};
+  host.report->head.target = (Cj2kCudaCopyTarget){place->out, place->size};
   cut(slot, queue);
   cj2k_cuda_packets_cut(slot, place->packets, true, &own_parts(slot).state->result, &report, queue);
-  cj2k_cuda_ahead_download(slot, &host.report->target);
+  cj2k_cuda_ahead_download(slot, &host.report->head.target);
   slot->ahead.out = place->out;
   slot->ahead.launched = true;
 }
@@ -138,7 +131,7 @@ void cj2k_cuda_ahead_mq_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *res
 {
   const Cj2kCudaAheadStage *stage = &slot->ahead;
   HostParts host = host_parts(slot);
-  bool fits = stage->launched && stage->out && host.report->end <= stage->job.place.size;
+  bool fits = stage->launched && stage->out && host.report->head.end <= stage->job.place.size;
 
   result->packet_sizes = fits ? host.sizes : NULL;
 }
