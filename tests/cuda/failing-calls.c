@@ -193,10 +193,12 @@ static void *place_picture(Life *life, Cj2kEncoder *encoder, Cj2kPlane *planes,
   size_t size = (size_t)from->width * from->height * 2;
   uint8_t *memory = cj2k_encoder_alloc(encoder, life->what->memory, size * from->num_components);
   for (uint32_t c = 0; memory && c < from->num_components; c++) {
+    const Cj2kComponent *component = &from->components[c];
+    size_t own = from->planes[c].pitch * (component->y1 - component->y0);
     planes[c] = (Cj2kPlane){.data = memory + c * size, .pitch = from->planes[c].pitch};
     if (life->what->memory != CJ2K_MEMORY_CUDA)
-      memcpy(planes[c].data, from->planes[c].data, size);
-    else if (!call_faults_copy(planes[c].data, from->planes[c].data, size))
+      memcpy(planes[c].data, from->planes[c].data, own);
+    else if (!call_faults_copy(planes[c].data, from->planes[c].data, own))
       wrong(life, "no copy to device memory");
   }
   *picture = (Cj2kPicture){
