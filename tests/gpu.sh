@@ -192,6 +192,8 @@ tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap cut-equal 300 "$build/tests/cut-equal" 300
 tap cut-equal-mq 300 "$build/tests/cut-equal-mq" 100
 tap film-equal 900 "$build/tests/film-equal" ${quick:+24}
+seed=$(date +%s) # other films each time
+tap "film-drawn, seeds from $seed on" 900 "$build/tests/film-drawn" --seed "$seed" ${quick:+150}
 tap encode-equal 900 "$build/tests/encode-equal"
 tap "encode-equal with component streams" 900 "$build/tests/encode-equal" --component-streams
 for n in 2 3; do tap "decode-equal in $n slices" 900 "$build/tests/decode-equal" --slices $n; done
