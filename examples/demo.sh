@@ -27,7 +27,7 @@ folder=$cj2k_root/build
 results=$folder/demo
 install_packages "${packages_build[@]}" "${packages_demo[@]}"
 configure "$folder" "${options_default[@]}" || fail "meson could not configure $folder"
-compile "$folder"
+compile "$folder" --no-tests
 mkdir -p "$results"
 export GST_PLUGIN_PATH=$folder/gst GST_REGISTRY=$results/registry.bin
 
