@@ -46,13 +46,28 @@ uint32_t live_warm_up(const LiveStream *stream)
   return LIVE_WARM_UP + (uint32_t)stream->live->options->streams - 1 - stream->number;
 }
 
+/* Streams of the processes before this one. */
+static uint32_t streams_before(const Live *live)
+{
+  return (uint32_t)(live->process * live->options->streams);
+}
+
+uint32_t live_film_frame(const LiveStream *stream, uint32_t i)
+{
+  const Live *live = stream->live;
+  return i + (live->options->cut_together ? stream->number : streams_before(live));
+}
+
 void live_frame(const LiveStream *stream, uint32_t i, Cj2kPlane *planes)
 {
   const Live *live = stream->live;
-  uint32_t before = (uint32_t)(live->process * live->options->streams); /* of other processes */
-  uint32_t ahead = live->options->cut_together ? stream->number : before;
+  bench_film_frame(&live->film, streams_before(live) + stream->number, live_film_frame(stream, i),
+                   planes);
+}
 
-  bench_film_frame(&live->film, before + stream->number, i + ahead, planes);
+const LiveBytes *live_codestream(const LiveStream *stream, uint32_t i)
+{
+  return &stream->live->stored[live_film_frame(stream, i) % LIVE_STORED];
 }
 
 static void note(const LiveStream *stream, GArray *latencies, uint32_t *late_at_start, uint32_t i,
@@ -395,7 +410,7 @@ int bench_live(int argc, char **argv)
       {"elements", 0, 0, G_OPTION_ARG_NONE, &options.elements,
        "Through the elements cudaj2kenc and cudaj2kdec of the plugin that GStreamer finds", NULL},
       {"cut-together", 0, 0, G_OPTION_ARG_NONE, &options.cut_together,
-       "All streams cut at the same time; else each at a frame of its own", NULL},
+       "All streams cut at the same time; else one a frame after the other", NULL},
       {"size", 0, 0, G_OPTION_ARG_STRING, &options.size,
        "Size of a frame (default: that of FILE, otherwise 1920x1080)", "WIDTHxHEIGHT"},
       G_OPTION_ENTRY_NULL};

@@ -219,7 +219,7 @@ static GstBuffer *picture_buffer(LiveStream *stream, uint32_t i)
 
 static GstBuffer *codestream_buffer(const LiveStream *stream, uint32_t i)
 {
-  const LiveBytes *bytes = &stream->live->stored[i % LIVE_STORED];
+  const LiveBytes *bytes = live_codestream(stream, i);
   return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, bytes->data, bytes->size, 0,
                                      bytes->size, NULL, NULL);
 }

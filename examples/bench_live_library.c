@@ -53,7 +53,7 @@ static bool submit_picture(LiveStream *stream, uint32_t i)
 static bool submit(LiveStream *stream, uint32_t i)
 {
   Live *live = stream->live;
-  const LiveBytes *stored = &live->stored[i % LIVE_STORED];
+  const LiveBytes *stored = live_codestream(stream, i);
   return live->options->encodes ? submit_picture(stream, i)
                                 : submit_codestream(stream, i, stored->data, stored->size);
 }

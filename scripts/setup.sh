@@ -181,6 +181,7 @@ configure() {
 compile() {
   local log=$1/compile.log programs=()
   if [ "${2:-}" = --no-tests ]; then
+    ninja -C "$1" build.ninja >"$log" 2>&1 # the sources may have changed, and with them the names of the programs
     mapfile -t programs < <(ninja -C "$1" -t targets rule c_LINKER 2>/dev/null | grep -v '^tests/\|^ninja')
   fi
   say "building in ${1#"$cj2k_root"/}"

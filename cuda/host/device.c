@@ -46,8 +46,7 @@ static void leave_memory(const Cj2kCudaDevice *device)
 {
   if (!cj2k_cuda_enter(device))
     return;
-  cj2k_cuda_pool_run_short(&device->engine->pool);
-  cj2k_cuda_trim_streams(device->engine);
+  cj2k_cuda_engine_run_short(device->engine);
   cj2k_cuda_leave(device);
 }
 

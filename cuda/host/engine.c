@@ -44,6 +44,12 @@ Cj2kCudaEngine *cj2k_cuda_engine_open(CUcontext context)
   return engine;
 }
 
+void cj2k_cuda_engine_run_short(Cj2kCudaEngine *engine)
+{
+  cj2k_cuda_pool_run_short(&engine->pool);
+  cj2k_cuda_trim_streams(engine);
+}
+
 void cj2k_cuda_engine_close(Cj2kCudaEngine *engine)
 {
   g_mutex_lock(&engines_lock);

@@ -28,6 +28,9 @@ typedef struct {
 
 /* The context's engine, for one more codec. */
 Cj2kCudaEngine *cj2k_cuda_engine_open(CUcontext context);
+/* The driver has run out of memory: gives it all that is kept for codecs to come; for a second
+ * nothing is kept (pool.h). The context is current. */
+void cj2k_cuda_engine_run_short(Cj2kCudaEngine *engine);
 /* The codec has given back all that it had from the engine; the context is current. */
 void cj2k_cuda_engine_close(Cj2kCudaEngine *engine);
 

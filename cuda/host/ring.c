@@ -56,7 +56,7 @@ static bool shrink(Cj2kCudaRing *ring, const Cj2kCudaDevice *device, uint32_t co
   do
     before = g_atomic_int_get(&ring->most);
   while (before > fewer && !g_atomic_int_compare_and_exchange(&ring->most, before, fewer));
-  cj2k_cuda_pool_run_short(&device->engine->pool);
+  cj2k_cuda_engine_run_short(device->engine);
   release_from(ring, (uint32_t)MIN(before, fewer));
   return true;
 }

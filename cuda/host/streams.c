@@ -74,7 +74,7 @@ cudaError_t cj2k_cuda_take_stream(Cj2kCudaEngine *engine, int priority, cudaStre
   Entry entry = {.priority = priority};
 
   *stream = NULL;
-  if (cj2k_cuda_pool_keeps(&engine->pool))
+  if (!cj2k_cuda_pool_is_lost(&engine->pool))
     entry.stream = take_idle(&engine->streams, priority);
   if (!entry.stream) {
     cudaError_t result =

@@ -28,7 +28,7 @@ static unsigned long set_slack(unsigned long nanoseconds)
 #endif
 }
 
-/* Three quarters of the time that each of the last waits took. Only a crowded process makes use of
+/* Three quarters of the least time that the last waits took. Only a crowded process makes use of
  * it: with a few streams a core that sleeps for longer wakes up later than what is saved is worth.
  */
 static uint32_t first_sleep(const Cj2kCudaPatience *patience)
@@ -68,8 +68,8 @@ static cudaError_t look_until_done(cudaEvent_t event, Cj2kCudaPatience *patience
   while (result == cudaErrorNotReady)
     result = sleep_and_look(event, us);
   set_slack(before);
-  /* If it was done at the first look, nobody knows for how long: sleeps half as long from now on.
-   */
+  /* If it was done at the first look, nobody knows for how long: from now on the first sleep is
+   * less than half as long. */
   learn(patience, in_time ? (uint32_t)(g_get_monotonic_time() - begin) : first / 2);
   return result;
 }

@@ -347,7 +347,10 @@ static void test_priority(void)
   StreamUse scene;
 
   begin_streams(&scene);
-  cudaStream_t ordinary = take_stream(scene.engine, 0), urgent = take_stream(scene.engine, -1);
+  cudaStream_t ordinary = take_stream(scene.engine, 0);
+  g_assert_cmpint(cj2k_pretend_stream_priority(), ==, 0);
+  cudaStream_t urgent = take_stream(scene.engine, -1);
+  g_assert_cmpint(cj2k_pretend_stream_priority(), ==, -1);
   cj2k_cuda_give_stream(scene.engine, urgent);
   cj2k_cuda_give_stream(scene.engine, ordinary);
   size_t calls = cj2k_pretend_stream_calls();

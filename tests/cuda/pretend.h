@@ -17,6 +17,8 @@ size_t cj2k_pretend_device_bytes(void);
 size_t cj2k_pretend_memory_calls(void);
 /* The same for streams that were made or destroyed. */
 size_t cj2k_pretend_stream_calls(void);
+/* The priority of the stream that was made last. */
+int cj2k_pretend_stream_priority(void);
 /* Prints the sizes of all allocations of a megabyte and more, pinned memory among them. */
 void cj2k_pretend_list(void);
 
