@@ -52,7 +52,10 @@ static uint32_t streams_before(const Live *live)
   return (uint32_t)(live->process * live->options->streams);
 }
 
-uint32_t live_film_frame(const LiveStream *stream, uint32_t i)
+/* The frame of its film that a stream shows as its frame i. Streams of a process start a frame
+ * apart, so that one cuts after the other; so do those of the next process, unless all are to cut
+ * at the same time. */
+static uint32_t film_frame(const LiveStream *stream, uint32_t i)
 {
   const Live *live = stream->live;
   return i + (live->options->cut_together ? stream->number : streams_before(live));
@@ -61,13 +64,13 @@ uint32_t live_film_frame(const LiveStream *stream, uint32_t i)
 void live_frame(const LiveStream *stream, uint32_t i, Cj2kPlane *planes)
 {
   const Live *live = stream->live;
-  bench_film_frame(&live->film, streams_before(live) + stream->number, live_film_frame(stream, i),
+  bench_film_frame(&live->film, streams_before(live) + stream->number, film_frame(stream, i),
                    planes);
 }
 
 const LiveBytes *live_codestream(const LiveStream *stream, uint32_t i)
 {
-  return &stream->live->stored[live_film_frame(stream, i) % LIVE_STORED];
+  return &stream->live->stored[film_frame(stream, i) % LIVE_STORED];
 }
 
 static void note(const LiveStream *stream, GArray *latencies, uint32_t *late_at_start, uint32_t i,

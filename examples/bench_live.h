@@ -88,13 +88,9 @@ void live_store(LiveBytes *bytes, const uint8_t *data, size_t size);
 /* Frames of a stream that are not counted: all streams must run, which start one after the other, a
  * frame apart. */
 uint32_t live_warm_up(const LiveStream *stream);
-/* The frame of its film that a stream shows as its frame i. Streams of a process start a frame
- * apart, so that one cuts after the other; so do those of the next process, unless all are to cut
- * at the same time. */
-uint32_t live_film_frame(const LiveStream *stream, uint32_t i);
-/* Sets planes[] to it. Streams of all processes have different films. */
+/* Sets planes[] to frame i of a stream. Streams of all processes have different films. */
 void live_frame(const LiveStream *stream, uint32_t i, Cj2kPlane *planes);
-/* The codestream of it, if the stream only decodes: all streams have the same film then. */
+/* The codestream of frame i of a stream that only decodes: all streams have the same film then. */
 const LiveBytes *live_codestream(const LiveStream *stream, uint32_t i);
 /* Hands frames over until the first one has been coded, with which a codec allocates its memory.
  * When all streams of all processes have come to this point, it hands the others over at the pace

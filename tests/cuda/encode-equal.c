@@ -9,6 +9,7 @@
  */
 #include "common/runtime/spin.h"
 #include "pictures.h"
+#include "tests/support/frame-digest.h"
 #include "tests/support/parameters.h"
 
 #include <cuda_runtime_api.h>
@@ -288,18 +289,8 @@ static char *decode(const GByteArray *bytes, Cj2kBackendKind backend, Cj2kError 
   if (cj2k_decoder_submit(decoder, bytes->data, bytes->len, NULL, NULL, NULL, why) == CJ2K_OK &&
       cj2k_decoder_receive(decoder, &frame) == CJ2K_OK) {
     *why = frame.error;
-    if (frame.status == CJ2K_OK && !frame.fallback && !frame.corrupt_blocks) {
-      GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
-      for (uint32_t c = 0; c < frame.image.num_components; c++) {
-        const Cj2kComponent *component = &frame.image.components[c];
-        const Cj2kPlane *plane = &frame.picture.planes[c];
-        size_t row = (size_t)(component->x1 - component->x0) * frame.layout.samples[c].word_bytes;
-        for (uint32_t y = 0; y < component->y1 - component->y0; y++)
-          g_checksum_update(sum, (const guchar *)plane->data + y * plane->pitch, (gssize)row);
-      }
-      digest = g_strdup(g_checksum_get_string(sum));
-      g_checksum_free(sum);
-    }
+    if (frame.status == CJ2K_OK && !frame.fallback && !frame.corrupt_blocks)
+      digest = test_frame_digest(&frame);
     cj2k_decoder_release(decoder, &frame);
   }
   cj2k_decoder_close(decoder);

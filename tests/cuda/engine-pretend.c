@@ -409,8 +409,7 @@ static void test_scarce_streams(void)
   cj2k_cuda_give_stream(scene.engine, idle);
   cj2k_cuda_trim_streams(scene.engine);
   g_assert_cmpuint(scene.engine->streams.idle->len, ==, 1);
-  cj2k_cuda_pool_run_short(&scene.engine->pool);
-  cj2k_cuda_trim_streams(scene.engine);
+  cj2k_cuda_engine_run_short(scene.engine);
   g_assert_cmpuint(scene.engine->streams.idle->len, ==, 0);
   cj2k_cuda_give_stream(scene.engine, busy);
   g_assert_cmpuint(scene.engine->streams.idle->len, ==, 0);

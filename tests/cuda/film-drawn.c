@@ -7,6 +7,7 @@
  * film 0 of seed N + K, so that one film alone can be repeated. Prints TAP; skips if there is no
  * GPU.
  */
+#include "tests/support/frame-digest.h"
 #include "tests/unit/encoder-pictures.h"
 
 #include <cuda_runtime_api.h>
@@ -389,31 +390,13 @@ static bool is_same(const GPtrArray *cpu, const GPtrArray *cuda)
   return true;
 }
 
-/* A digest of the samples of a decoded frame, or the text of its error. */
-static char *digest(const Cj2kFrame *frame)
-{
-  GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
-
-  if (frame->status != CJ2K_OK)
-    g_checksum_update(sum, (const guchar *)frame->error.text, -1);
-  for (uint32_t c = 0; c < frame->image.num_components && frame->status == CJ2K_OK; c++) {
-    const Cj2kComponent *component = &frame->image.components[c];
-    const Cj2kPlane *plane = &frame->picture.planes[c];
-    size_t row = (size_t)(component->x1 - component->x0) * frame->layout.samples[c].word_bytes;
-    for (uint32_t y = 0; y < component->y1 - component->y0; y++)
-      g_checksum_update(sum, (const guchar *)plane->data + y * plane->pitch, (gssize)row);
-  }
-  char *text = g_strdup(g_checksum_get_string(sum));
-  g_checksum_free(sum);
-  return text;
-}
-
+/* Adds a digest of the samples of the next frame, or the text of its error. */
 static void receive_digest(Cj2kDecoder *decoder, GString *all, uint32_t *fallbacks)
 {
   Cj2kFrame frame = {0};
 
   g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
-  char *own = digest(&frame);
+  char *own = frame.status == CJ2K_OK ? test_frame_digest(&frame) : g_strdup(frame.error.text);
   *fallbacks += frame.fallback;
   g_string_append_printf(all, "%s ", own);
   g_free(own);

@@ -4,8 +4,8 @@
  * sleeps, and an event that is done at a time of that clock. A wait must not end late, whatever the
  * waits before it were like, and in a crowded process it must not look more often than it has to.
  */
-#include "common/runtime/spin.h"
 #include "cuda/host/wait.h"
+#include "tests/support/crowd.h"
 
 #include <glib.h>
 
@@ -62,24 +62,6 @@ static void wait_often(Cj2kCudaPatience *patience, uint32_t us, uint32_t waits)
     wait_for(patience, us);
 }
 
-/* Opens and closes as many codecs as it takes for the process to be crowded. */
-static guint crowd(void)
-{
-  guint codecs = 0;
-
-  while (!cj2k_spin_crowded()) {
-    cj2k_spin_join();
-    codecs++;
-  }
-  return codecs;
-}
-
-static void disperse(guint codecs)
-{
-  while (codecs-- > 0)
-    cj2k_spin_leave();
-}
-
 /* --- tests --- */
 
 static void test_few_streams(void)
@@ -96,7 +78,7 @@ static void test_few_streams(void)
 static void test_few_looks(void)
 {
   Cj2kCudaPatience patience = {0};
-  guint codecs = crowd();
+  guint codecs = test_crowd();
 
   wait_for(&patience, 700);
   g_assert_cmpuint(looks, ==, 1 + (700 + CROWDED_US + WAKE_US - 1) / (CROWDED_US + WAKE_US));
@@ -105,14 +87,14 @@ static void test_few_looks(void)
     g_assert_cmpuint(wait_for(&patience, 700), <=, CROWDED_US + WAKE_US);
     g_assert_cmpuint(looks, <=, 6); /* at once, after most of it, and while the rest lasts */
   }
-  disperse(codecs);
+  test_disperse(codecs);
 }
 
 /* Whatever the times are: a wait that is as long as three quarters of all before it is not late. */
 static void test_changing_times(void)
 {
   Cj2kCudaPatience patience = {0};
-  guint codecs = crowd();
+  guint codecs = test_crowd();
 
   for (uint32_t i = 0; i < 10000; i++) {
     uint32_t us = (uint32_t)g_test_rand_int_range(400, 530);
@@ -120,13 +102,13 @@ static void test_changing_times(void)
       us *= (uint32_t)g_test_rand_int_range(2, 40);
     g_assert_cmpuint(wait_for(&patience, us), <=, CROWDED_US + WAKE_US);
   }
-  disperse(codecs);
+  test_disperse(codecs);
 }
 
 /* Frames become easier: waits are late for a few frames only, and never by more than a sleep. */
 static void test_shorter_times(void)
 {
-  guint codecs = crowd();
+  guint codecs = test_crowd();
 
   for (uint32_t before = 100; before < 100000; before = before * 3 / 2)
     for (uint32_t after = 0; after < before; after += 1 + before / 7) {
@@ -139,21 +121,21 @@ static void test_shorter_times(void)
           g_assert_cmpuint(late, <=, CROWDED_US + WAKE_US);
       }
     }
-  disperse(codecs);
+  test_disperse(codecs);
 }
 
 /* A frame that is there at once, and waits of which nothing is known. */
 static void test_nothing_known(void)
 {
   Cj2kCudaPatience patience = {0};
-  guint codecs = crowd();
+  guint codecs = test_crowd();
 
   wait_often(&patience, 700, 2 * LEARNING);
   g_assert_cmpuint(wait_for(&patience, 0), ==, 0);
   g_assert_cmpuint(wait_for(&patience, 60), <=, CROWDED_US + WAKE_US);
   for (uint32_t i = 0; i < LEARNING; i++)
     g_assert_cmpuint(wait_for(NULL, i * 40), <=, CROWDED_US + WAKE_US);
-  disperse(codecs);
+  test_disperse(codecs);
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
  * help. */
 #include "common/runtime/spin.h"
 #include "common/runtime/threads.h"
+#include "tests/support/crowd.h"
 
 #include <glib.h>
 #include <string.h>
@@ -166,18 +167,6 @@ static void test_frames(void)
   g_cond_clear(&frames.changed);
 }
 
-/* So many codecs that the process is crowded. */
-static guint crowd(void)
-{
-  guint codecs = 0;
-
-  while (!cj2k_spin_crowded()) {
-    cj2k_spin_join();
-    codecs++;
-  }
-  return codecs;
-}
-
 /* Runs loops until all lanes were used. */
 static void use_all_lanes(Cj2kThreads *threads)
 {
@@ -192,7 +181,7 @@ static void use_all_lanes(Cj2kThreads *threads)
 static void test_limit(void)
 {
   Cj2kThreads *threads = cj2k_threads_new(THREADS);
-  guint codecs = crowd(), lanes = 0;
+  guint codecs = test_crowd(), lanes = 0;
 
   cj2k_threads_limit(threads, 2, true);
   for (uint32_t round = 0; round < 50; round++)
@@ -201,8 +190,7 @@ static void test_limit(void)
   cj2k_threads_limit(threads, 0, false);
   use_all_lanes(threads);
   cj2k_threads_limit(threads, 2, true);
-  while (codecs--)
-    cj2k_spin_leave();
+  test_disperse(codecs);
   use_all_lanes(threads);
   cj2k_threads_limit(threads, 2, false);
   for (uint32_t round = 0; round < 50; round++)
@@ -303,11 +291,10 @@ static void test_spin(void)
   g_assert_cmpuint(spinning_helpers(), ==, cores * 3 / 4);
   cj2k_spin_join();
   g_assert_cmpuint(spinning_helpers(), ==, cj2k_spin_crowded() ? 0 : share);
-  guint codecs = 3 + crowd();
+  guint codecs = 3 + test_crowd();
   g_assert_cmpuint(codecs, ==, MAX(share, 2) + 1);
   g_assert_cmpuint(spinning_helpers(), ==, 0);
-  while (codecs--)
-    cj2k_spin_leave();
+  test_disperse(codecs);
   g_assert_cmpuint(spinning_helpers(), ==, cores * 3 / 4);
 }
 
