@@ -98,9 +98,7 @@ uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row)
   return code | length << 40;
 }
 
-/* Reads the prefix in the lowest bits. Returns its length; *base is the value that it stands for.
- */
-static uint32_t uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length)
+uint32_t cj2k_ht_uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length)
 {
   uint32_t length = bits & 1 ? 1 : bits & 2 ? 2 : 3;
   *base = length < 3 ? length : bits & 4 ? 3 : 5;
@@ -114,13 +112,13 @@ static uint32_t uvlc_entry(uint32_t mode, uint32_t bits, bool first_row)
   uint32_t base[2] = {0, 0}, suffix_length[2] = {0, 0}, used = 0;
   bool both = mode >= 3, event = mode == 4;
   if (mode & 1 || both)
-    used += uvlc_prefix(bits, &base[0], &suffix_length[0]);
+    used += cj2k_ht_uvlc_prefix(bits, &base[0], &suffix_length[0]);
   if (mode == 2 || both) {
     if (first_row && both && !event && base[0] > 2) { /* the second is 1 or 2: one bit */
       base[1] = 1 + (bits >> used & 1);
       used += 1;
     } else {
-      used += uvlc_prefix(bits >> used, &base[1], &suffix_length[1]);
+      used += cj2k_ht_uvlc_prefix(bits >> used, &base[1], &suffix_length[1]);
     }
   }
   for (int i = 0; i < 2; i++) {

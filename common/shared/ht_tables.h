@@ -67,6 +67,10 @@ typedef struct {
  * first_row: the joint code, whose MEL event is min(u0, u1) > 2. */
 uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row);
 
+/* Reads the prefix in the lowest three bits of `bits` (T.814 table 3). Returns its length; *base:
+ * the residual that it stands for; *suffix_length: the bits of the suffix, which is added. */
+uint32_t cj2k_ht_uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length);
+
 /* The tables. The first call computes them; thread-safe; they are never freed. */
 const Cj2kHtTables *cj2k_ht_tables(void);
 

@@ -9,6 +9,8 @@
  */
 #include "forward.cuh"
 
+#include "cuda/shared/multiprocessors.cuh"
+
 namespace {
 
 constexpr uint32_t kWarps = 2;       /* strips of a thread block */
@@ -466,12 +468,7 @@ __global__ void __launch_bounds__(32 * kWarps, kComponents == 3 ? 16 / kWarps : 
  * number of components. */
 uint32_t resident_warps(uint32_t num_components)
 {
-  int device = 0, multiprocessors = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
-          cudaSuccess)
-    return 1;
-  return (num_components == 3 ? 16 : 24) * (uint32_t)multiprocessors;
+  return (num_components == 3 ? 16 : 24) * count_multiprocessors();
 }
 
 /* Division of the rows among warps. Each warp repeats three pairs of rows of its neighbour. Hence a

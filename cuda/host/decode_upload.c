@@ -390,8 +390,9 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
   frame->num_blocks = group.end - group.first;
   frame->max_width = slot->tables.max_width;
   frame->width_bits = slot->tables.width_bits;
-  frame->aim = part || slot->backend->device.one_in_flight ? CJ2K_CUDA_AIM_LATENCY
-                                                           : CJ2K_CUDA_AIM_THROUGHPUT;
+  frame->aim = (part || slot->backend->device.one_in_flight) && !cj2k_spin_crowded()
+                   ? CJ2K_CUDA_AIM_LATENCY
+                   : CJ2K_CUDA_AIM_THROUGHPUT;
   frame->ht.quads = slot->frame.quads;
   frame->coefficients = slot->tables.coefficients.data;
   frame->zeros = slot->tables.zeros.data;

@@ -2,6 +2,8 @@
 /* Shared by the kernels of the HT block decoder. */
 #pragma once
 
+#include "drop_bits.cuh"
+
 #include "cuda/shared/bytes.cuh"
 
 extern "C" {
@@ -41,15 +43,4 @@ __device__ __forceinline__ bool find_set(const Cj2kCudaDecodeBlocks &frame, uint
   set.suffix_length = (uint32_t)end[-1] << 4 | (end[-2] & 15);
   set.max_exponent = min(min(coded.zero_bitplanes + 2u, 63u), 31u - set.plane);
   return set.suffix_length >= 2 && set.suffix_length <= min(set.cleanup_length, 4079u);
-}
-
-/* Removes the bits at `places` from a word and closes the gaps. Mostly there is none to remove. */
-__device__ __forceinline__ uint32_t drop_bits(uint32_t word, uint32_t places)
-{
-  while (places) { /* highest first */
-    uint32_t place = 31 - __clz(places), below = (1u << place) - 1;
-    word = (word & below) | (word >> 1 & ~below);
-    places &= below;
-  }
-  return word;
 }

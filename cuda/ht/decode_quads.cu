@@ -5,236 +5,26 @@
  * in shared memory, all bit strings and contexts in registers.
  */
 #include "common.cuh"
+#include "decode_mel.cuh"
+#include "decode_vlc.cuh"
 
-#include <cstddef>
-#include <cstring>
+#include "cuda/shared/multiprocessors.cuh"
+
+#include <algorithm>
 
 namespace {
 
 constexpr uint32_t kWarps = 4;
-constexpr uint32_t kVlcEntries = 2 * (8 << 7);
-/* Index bits of the u-VLC tables: enough for all codes without a five-bit suffix. The entries have
- * the layout of ht_tables.h. */
-constexpr uint32_t kUvlcBits = 8;
-constexpr uint32_t kUvlcEntries = 9 << kUvlcBits;
-constexpr uint32_t kEntries = kVlcEntries + kUvlcEntries;
 /* A quad record shifted right by this is the context of the quad to its right, as a byte offset
  * into a VLC table. */
 constexpr uint32_t kContextShift = CJ2K_HT_CTX_SHIFT - 2;
 constexpr uint32_t kRowBytes = (8 << 7) * 4; /* size of a VLC table: first row, other rows */
-/* MEL exponents by state (T.814 table 2), three bits each. */
-constexpr uint64_t kMelExponents = 05433222111000ull;
 constexpr uint32_t kMaskQuads = 32; /* longest row, in quads, whose contexts fit into masks */
-/* MEL events are refilled every kGroupQuads quads, which take at most kGroupEvents: one per quad,
- * and in the first row one more per pair. */
-constexpr uint32_t kGroupQuads = 16, kGroupEvents = 24;
-
 } // namespace
 
 __device__ __align__(16) uint32_t d_tables[kEntries];
 
 namespace {
-
-/* Reader of the VLC segment: backwards, without stuffing (T.814 7.1.3). To hide latency, `word` is
- * prepared long before it is needed, and `ahead`, the word after it, is being loaded. */
-struct Vlc {
-  const uint32_t *words; /* aligned words, from the one that holds the segment's first byte */
-  int32_t at;            /* index of `ahead`; negative past the end, where any word will do */
-  uint32_t ahead;
-  int32_t left; /* bytes not yet in `word`; negative past the end */
-  uint32_t word, word_bits;
-  uint32_t large; /* highest bit: the last byte in `word` is larger than 8F */
-  uint64_t bits;
-  uint32_t count;
-
-  __device__ void start(const uint8_t *suffix, uint32_t length)
-  {
-    /* The last byte and the lower half of the one before hold Scup. */
-    uint32_t nibble = __ldg(suffix + length - 2) >> 4, skip = (nibble & 7) == 7;
-    bits = nibble & (15u >> skip);
-    count = 4 - skip;
-    uint32_t misaligned = (uint32_t)(reinterpret_cast<uintptr_t>(suffix) & 3);
-    words = reinterpret_cast<const uint32_t *>(suffix - misaligned);
-    /* Bytes of the first word that are behind the segment or already read become zeros; but the one
-     * next to the unread bytes becomes FF if the nibble's byte was above 8F, for prepare(). */
-    int32_t end = (int32_t)(misaligned + length) - 2, used = -end & 3;
-    left = (int32_t)length - 2 + used;
-    at = (end + used) / 4 - 1;
-    ahead = load(at) & 0xFFFFFFFFu >> 8 * used;
-    large = used == 0 && nibble > 8 ? 0x80000000u : 0;
-    if (used && nibble > 8)
-      ahead |= 0xFFu << (32 - 8 * used);
-    prepare();
-    word >>= 8 * used;
-    word_bits -= 8 * used;
-    supply();
-  }
-
-  __device__ __forceinline__ uint32_t load(int32_t index) const
-  {
-    return __ldg(words + (uint32_t)max(index, 0));
-  }
-
-  /* Puts the next four bytes into `word`. After a byte above 8F, a byte whose low seven bits are
-   * ones holds seven bits. */
-  __device__ __forceinline__ void prepare()
-  {
-    uint32_t w = __byte_perm(ahead, 0, 0x0123);
-    w &= __funnelshift_rc(0xFFFFFFFFu, 0, (uint32_t)max(32 - 8 * left, 0));
-    left -= 4;
-    ahead = load(--at);
-    uint32_t sevens = w & 0x7F7F7F7Fu, larges = (sevens + 0x70707070u) & w;
-    uint32_t stuffed = (sevens + 0x01010101u) & 0x80808080u & __funnelshift_l(large, larges, 8);
-    large = larges;
-    word_bits = 32 - __popc(stuffed);
-    word = drop_bits(w, stuffed);
-  }
-
-  /* Refills `bits` to at least 28, and to at least 33 if at least 14 were left. */
-  __device__ __forceinline__ void supply()
-  {
-    if (count <= 32) {
-      bits |= (uint64_t)word << count;
-      count += word_bits;
-      prepare();
-    }
-  }
-
-  /* n < 32 */
-  __device__ __forceinline__ void skip(uint32_t n)
-  {
-    bits >>= n;
-    count -= n;
-  }
-
-  /* Were all bits that were used in the segment? Zeros from past the end that are no longer in
-   * `word` must still be unused in `bits`. */
-  __device__ bool complete() const
-  {
-    uint32_t zeros = (uint32_t)max(-left, 0);
-    return 8 * (zeros - min(zeros, 4u)) <= count;
-  }
-};
-
-/* Adaptive run-length decoder (T.814 7.3.3) that decodes events in advance. Past the end of the
- * segment it reads ones. */
-struct Mel {
-  const uint8_t *next;
-  uint32_t low, high; /* aligned words around the next four bytes */
-  int32_t left;       /* bytes to read; the last one is shared with the VLC segment */
-  uint32_t bits;      /* next bit highest */
-  uint32_t count;
-  uint32_t state;
-  bool after_ff;
-  uint32_t num_events;
-  uint64_t events; /* next event lowest */
-
-  __device__ void start(const uint8_t *suffix, uint32_t length)
-  {
-    next = suffix;
-    left = (int32_t)length - 1;
-    bits = count = state = num_events = 0;
-    events = 0;
-    after_ff = false;
-    look_ahead();
-  }
-
-  __device__ __forceinline__ void look_ahead()
-  {
-    const uint32_t *words =
-        reinterpret_cast<const uint32_t *>(reinterpret_cast<uintptr_t>(next) & ~(uintptr_t)3);
-    low = __ldg(words);
-    high = __ldg(words + 1);
-  }
-
-  __device__ __forceinline__ void fill()
-  {
-    uint32_t shift = 8 * (uint32_t)(reinterpret_cast<uintptr_t>(next) & 3);
-    uint32_t word = left > 0 ? __funnelshift_r(low, high, shift) : 0xFFFFFFFFu;
-    uint32_t used = 0;
-    while (count <= 24) {
-      uint32_t byte = left > 0 ? word & 0xFF : 0xFF;
-      if (left == 1)
-        byte |= 0x0F;
-      word >>= 8;
-      used += left > 0;
-      left--;
-      uint32_t length = 8 - after_ff;
-      bits |= (byte & (0xFFu >> after_ff)) << (32 - count - length);
-      count += length;
-      after_ff = byte == 0xFF;
-    }
-    next += used;
-    look_ahead(); /* reads at most the byte behind the last one */
-  }
-
-  /* Decodes events for a group of quads. Up to 23 are left from before, and a codeword gives up to
-   * 32, so that 64 bits suffice. */
-  __device__ __forceinline__ void supply()
-  {
-    while (num_events < kGroupEvents) {
-      if (count < 6)
-        fill();
-      uint32_t exponent = (uint32_t)(kMelExponents >> 3 * state) & 7;
-      if (bits >> 31) {
-        num_events += 1u << exponent;
-        bits <<= 1;
-        count -= 1;
-        state += state < 12;
-      } else {
-        uint32_t zeros = exponent ? bits << 1 >> (32 - exponent) : 0;
-        events |= 1ull << (num_events + zeros);
-        num_events += zeros + 1;
-        bits <<= 1 + exponent;
-        count -= 1 + exponent;
-        state -= state > 0;
-      }
-    }
-  }
-
-  __device__ __forceinline__ void skip(uint32_t n)
-  {
-    events >>= n;
-    num_events -= n;
-  }
-};
-
-/* Decodes a u-VLC code of a pair that is too long for the table. Returns the bits used, up to 24,
- * in bits 0 to 7 and the residuals from bits 8 and 16 on. */
-__device__ __noinline__ uint32_t decode_long_uvlc(uint64_t bits, uint32_t mode, bool first_row)
-{
-  uint32_t used = 0, length[2] = {0, 0}, u[2] = {0, 0};
-#pragma unroll
-  for (uint32_t i = 0; i < 2; i++) {
-    if (mode < 3 && !(mode >> i & 1))
-      continue;
-    if (i == 1 && mode == 3 && first_row && u[0] > 2) {
-      u[1] = 1 + (uint32_t)(bits >> used & 1);
-      used += 1;
-      continue;
-    }
-    uint32_t prefix = (uint32_t)(bits >> used) & 7;
-    uint32_t kind = prefix & 1 ? 0 : prefix & 2 ? 1 : prefix & 4 ? 2 : 3;
-    used += kind < 2 ? kind + 1 : 3;
-    u[i] = kind < 3 ? kind + 1 : 5;
-    length[i] = kind < 2 ? 0 : kind == 2 ? 1 : 5;
-  }
-  uint32_t suffix[2];
-#pragma unroll
-  for (uint32_t i = 0; i < 2; i++) {
-    suffix[i] = (uint32_t)(bits >> used) & ((1u << length[i]) - 1);
-    used += length[i];
-    u[i] += suffix[i] + (mode == 4 ? 2 : 0);
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < 2; i++) {
-    if (suffix[i] < 28)
-      continue;
-    u[i] += 4 * ((uint32_t)(bits >> used) & 15);
-    used += 4;
-  }
-  return used | u[0] << 8 | u[1] << 16;
-}
 
 /* Packs bits 0 and 1 of each nibble next to each other. */
 __device__ __forceinline__ uint32_t gather_pairs(uint64_t nibbles)
@@ -327,15 +117,13 @@ template <bool WIDE, bool WHOLE> struct Decoder {
   Mel mel;
   typename AboveOf<WIDE>::Type above;
   uint32_t context; /* the part of the context that the quad to the left gives, as an offset */
-  uint32_t events;  /* of this group of quads; next event lowest */
+  uint32_t events;  /* of these two pairs of quads; next event lowest */
   uint32_t used_events;
 
   /* The table entry at PART + `offset` bytes. */
   template <uint32_t PART> __device__ __forceinline__ uint32_t entry(uint32_t offset) const
   {
-    uint32_t value;
-    asm volatile("ld.shared.u32 %0, [%1+%2];" : "=r"(value) : "r"(tables + offset), "n"(PART));
-    return value;
+    return load_shared_at<PART>(tables + offset);
   }
 
   __device__ __forceinline__ void skip_event(bool taken)
@@ -360,16 +148,29 @@ template <bool WIDE, bool WHOLE> struct Decoder {
     return record;
   }
 
-  template <bool FIRST> __device__ __forceinline__ uint2 pair(uint32_t q, uint32_t cols)
+  /* What the extension of a residual, if there is one behind this suffix, adds to the record. */
+  __device__ __forceinline__ uint32_t extension(uint32_t suffix)
+  {
+    if ((suffix & 31) < 28)
+      return 0;
+    uint32_t units = vlc.bits[0] >> 2 & 15;
+    vlc.skip(4);
+    return 4 * units << CJ2K_HT_U_SHIFT;
+  }
+
+  /* REFILL: this is the second of two pairs, with which MEL events are refilled. */
+  template <bool FIRST, bool REFILL>
+  __device__ __forceinline__ uint2 pair(uint32_t q, uint32_t cols)
   {
     constexpr uint32_t kRow = FIRST ? 0 : kRowBytes;
     constexpr uint32_t kUvlc = 4 * (kVlcEntries + (FIRST ? 0 : 5 << kUvlcBits));
-    vlc.supply();
+    uint32_t mel_stuffed = REFILL ? mel.refill(tables) : 0;
+    bool needs_word = vlc.count <= 64;
     uint32_t around[2] = {0, 0};
     if (!FIRST)
       above.contexts(q, cols, around);
     bool has_second = WHOLE || q + 1 < cols;
-    uint32_t bits = (uint32_t)vlc.bits << 2;
+    uint32_t bits = vlc.bits[0];
     uint32_t first = quad<kRow>(bits, around[0], true);
     bits = __funnelshift_r(bits, 0, first); /* its lowest five bits: the codeword's length */
     uint32_t second = quad<kRow>(bits, around[1], has_second);
@@ -383,19 +184,31 @@ template <bool WIDE, bool WHOLE> struct Decoder {
     }
     uint32_t code = entry<kUvlc>(mode << (kUvlcBits + 2) | (bits & ((1u << kUvlcBits) - 1) << 2));
     above.note(first, second);
-    if (code & CJ2K_HT_UVLC_LONG) {
-      vlc.skip(used);
+    uint32_t suffixes =
+        __funnelshift_r(bits, bits, code >> kUvlcRotation) & code & 1023u << kUvlcSuffix;
+    first += (code << (CJ2K_HT_U_SHIFT - kUvlcBase) & 7u << CJ2K_HT_U_SHIFT) +
+             (suffixes & 31u << CJ2K_HT_U_SHIFT);
+    second += (code << (CJ2K_HT_U_SHIFT - kUvlcBase - 3) & 7u << CJ2K_HT_U_SHIFT) +
+              (suffixes >> 5 & 31u << CJ2K_HT_U_SHIFT);
+    vlc.append(needs_word);
+    uint32_t stuffed = vlc.prepare(needs_word);
+    vlc.skip(used + (code & 31));
+    if (REFILL)
+      mel.skip(used_events);
+    bool has_few = vlc.count < kLeast || (REFILL && mel.num_events < kLeastEvents);
+    bool is_long = (first | second) & 32u << CJ2K_HT_U_SHIFT;
+    if (is_long || (stuffed | mel_stuffed) || has_few) {
+      vlc.unstuff(stuffed);
+      if (is_long) {
+        first += extension(suffixes >> kUvlcSuffix);
+        second += extension(suffixes >> (kUvlcSuffix + 5));
+      }
       vlc.supply();
-      code = decode_long_uvlc(vlc.bits, mode, FIRST);
-      used = code & 63;
-      first |= (code >> 8 & 127) << CJ2K_HT_U_SHIFT;
-      second |= code >> 16 << CJ2K_HT_U_SHIFT;
-    } else {
-      used += code & 63;
-      first |= code & 63u << CJ2K_HT_U_SHIFT;
-      second |= code << (CJ2K_HT_U_SHIFT - CJ2K_HT_UVLC_U1_SHIFT) & 63u << CJ2K_HT_U_SHIFT;
+      if (REFILL) {
+        mel.unstuff(mel_stuffed);
+        mel.supply(tables);
+      }
     }
-    vlc.skip(used);
     return make_uint2(first, second);
   }
 
@@ -403,29 +216,30 @@ template <bool WIDE, bool WHOLE> struct Decoder {
   template <bool FIRST> __device__ __forceinline__ void row(uint32_t *records, uint32_t cols)
   {
     context = 0;
-    for (uint32_t group = 0; group < cols; group += kGroupQuads) {
-      mel.supply();
-      events = (uint32_t)mel.events;
+    for (uint32_t q = 0; q < cols; q += 4) {
+      vlc.fetch();
+      events = mel.events[0];
       used_events = 0;
-      uint32_t end = min(group + kGroupQuads, cols);
-      for (uint32_t q = group; q < end; q += 4) {
-        uint2 a = pair<FIRST>(q, cols), b = make_uint2(0, 0);
-        if (WHOLE || q + 2 < cols)
-          b = pair<FIRST>(q + 2, cols);
-        *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
+      uint2 a = pair<FIRST, false>(q, cols), b = make_uint2(0, 0);
+      if (WHOLE || q + 2 < cols) {
+        b = pair<FIRST, true>(q + 2, cols);
+      } else {
+        mel.unstuff(mel.refill(tables));
+        mel.skip(used_events);
+        mel.supply(tables);
       }
-      mel.skip(used_events);
+      *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
     }
     above.end_row(cols);
   }
 
   /* Decodes a block to quad records. false: it used more VLC bits than the segment has. */
-  __device__ bool block(const HtSet &set, const Block &block, uint32_t *quads)
+  __device__ bool block(const HtSet &set, const Block &block, uint32_t ring, uint32_t *quads)
   {
     uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
     const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
-    vlc.start(suffix, set.suffix_length);
-    mel.start(suffix, set.suffix_length);
+    vlc.start(suffix, set.suffix_length, ring);
+    mel.start(suffix, set.suffix_length, tables);
     above.start_row(nullptr);
     row<true>(quads, cols);
     for (uint32_t y = 2; y < block.height; y += 2) {
@@ -443,7 +257,8 @@ template <bool WIDE, bool WHOLE>
 __global__ void __launch_bounds__(32 * kWarps)
     quads_kernel(Cj2kCudaDecodeBlocks frame, uint32_t lanes)
 {
-  __shared__ __align__(16) uint32_t tables[kEntries];
+  __shared__ __align__(kRing) uint32_t tables[kEntries];
+  extern __shared__ __align__(kRing) uint8_t rings[];
   uint32_t thread = threadIdx.y * 32 + threadIdx.x;
 #pragma unroll
   for (uint32_t i = thread; i < kEntries / 4; i += 32 * kWarps)
@@ -453,13 +268,16 @@ __global__ void __launch_bounds__(32 * kWarps)
   uint32_t i = (blockIdx.x * kWarps + threadIdx.y) * lanes + threadIdx.x;
   if (threadIdx.x >= lanes || i >= frame.ht.count)
     return;
+  /* Rings that begin in different banks. */
+  uint32_t ring = (uint32_t)__cvta_generic_to_shared(rings) +
+                  (threadIdx.y * lanes + threadIdx.x) * kRing + (threadIdx.x & 7) * kChunk;
   uint32_t b = frame.ht.order[i];
   Block block = load_block(frame, b);
   HtSet set;
   Decoder<WIDE, WHOLE> d;
   d.tables = (uint32_t)__cvta_generic_to_shared(tables);
   asm volatile("" : "+r"(d.tables)); /* keeps the address in a register; else it is recomputed */
-  if (!find_set(frame, b, block, set) || !d.block(set, block, frame.ht.quads + block.quads)) {
+  if (!find_set(frame, b, block, set) || !d.block(set, block, ring, frame.ht.quads + block.quads)) {
     frame.corrupt_flags[b] = 1;
     atomicAdd(frame.corrupt, 1u);
   }
@@ -467,37 +285,46 @@ __global__ void __launch_bounds__(32 * kWarps)
 
 } // namespace
 
-/* Uploads the VLC tables and, shortened to kUvlcBits index bits, the u-VLC tables. */
+/* The percentage of a multiprocessor's fast memory that is shared memory while these kernels run.
+ * Before it changes, the multiprocessor must become idle, so that it should suit what runs beside
+ * them, which wants more cache. */
+constexpr int kSharedPercent = 25;
+
+template <bool WIDE, bool WHOLE> cudaError_t prefer_cache()
+{
+  return cudaFuncSetAttribute(quads_kernel<WIDE, WHOLE>,
+                              cudaFuncAttributePreferredSharedMemoryCarveout, kSharedPercent);
+}
+
+/* Uploads the tables. */
 cudaError_t cj2k_cuda_ht_init(void)
 {
-  const Cj2kHtTables *tables = cj2k_ht_tables();
-  uint32_t all[kEntries], *uvlc = all + kVlcEntries;
-  memcpy(all, tables->vlc, sizeof tables->vlc);
-  for (uint32_t i = 0; i < kUvlcEntries; i++) {
-    uint32_t mode = i >> kUvlcBits, bits = i & ((1u << kUvlcBits) - 1);
-    uint32_t entry = mode < 5 ? tables->uvlc_first[mode << CJ2K_HT_UVLC_BITS | bits]
-                              : tables->uvlc_other[(mode - 5) << CJ2K_HT_UVLC_BITS | bits];
-    uvlc[i] = (entry & CJ2K_HT_UVLC_LONG) || (entry & 63) > kUvlcBits ? CJ2K_HT_UVLC_LONG : entry;
-  }
-  cudaError_t result = cudaMemcpyToSymbolAsync(d_tables, all, sizeof all, 0, cudaMemcpyHostToDevice,
-                                               cudaStreamPerThread);
+  uint32_t all[kEntries];
+  make_decode_tables(all);
+  cudaError_t result = prefer_cache<true, false>();
+  if (result == cudaSuccess)
+    result = prefer_cache<false, false>();
+  if (result == cudaSuccess)
+    result = prefer_cache<false, true>();
+  if (result == cudaSuccess)
+    result = cudaMemcpyToSymbolAsync(d_tables, all, sizeof all, 0, cudaMemcpyHostToDevice,
+                                     cudaStreamPerThread);
   return result == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : result;
 }
 
-/* Warps that suffice, and the most blocks in a warp, with one frame in flight. That frame leaves
- * most of the GPU idle here, and with fewer blocks in a warp they wait less for each other. Blocks
- * beside which others are decoded that are needed before have fuller warps, which take less from
- * those. With several frames in flight full warps have the higher throughput. */
-constexpr uint32_t kWarpsAlone = 1024, kLanesAlone = 8, kLanesBeside = 16;
+/* Warps of a multiprocessor that do not wait for each other, because each has a scheduler and its
+ * arithmetic units to itself. */
+constexpr uint32_t kWarpsAlone = 4;
 
+/* The number of blocks in a warp. With one frame in flight most of the GPU is idle here, and blocks
+ * wait less for each other if there are fewer in a warp, but only while each warp has a scheduler
+ * to itself. Full warps take the least from what runs beside them. */
 static uint32_t choose_lanes(const Cj2kCudaDecodeBlocks *frame)
 {
-  uint32_t lanes = 1;
-  if (frame->aim != CJ2K_CUDA_AIM_LATENCY)
-    return frame->aim == CJ2K_CUDA_AIM_LEAVE_ROOM ? kLanesBeside : 32;
-  while (lanes < kLanesAlone && frame->ht.count > lanes * kWarpsAlone)
-    lanes *= 2;
-  return lanes;
+  uint32_t warps = kWarpsAlone * count_multiprocessors();
+  return frame->aim == CJ2K_CUDA_AIM_LATENCY
+             ? std::clamp((frame->ht.count + warps - 1) / warps, 1u, 32u)
+             : 32;
 }
 
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
@@ -507,11 +334,12 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
   if (grid == 0)
     return cudaSuccess;
   dim3 threads(32, kWarps);
+  size_t rings = kWarps * lanes * kRing;
   if (frame->max_width > 2 * kMaskQuads)
-    quads_kernel<true, false><<<grid, threads, 0, stream>>>(*frame, lanes);
+    quads_kernel<true, false><<<grid, threads, rings, stream>>>(*frame, lanes);
   else if (frame->width_bits & 7)
-    quads_kernel<false, false><<<grid, threads, 0, stream>>>(*frame, lanes);
+    quads_kernel<false, false><<<grid, threads, rings, stream>>>(*frame, lanes);
   else
-    quads_kernel<false, true><<<grid, threads, 0, stream>>>(*frame, lanes);
+    quads_kernel<false, true><<<grid, threads, rings, stream>>>(*frame, lanes);
   return cudaGetLastError();
 }

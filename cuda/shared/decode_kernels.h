@@ -81,9 +81,9 @@ typedef struct {
 
 /* What counts of the decoding of blocks. */
 typedef enum {
-  CJ2K_CUDA_AIM_THROUGHPUT = 0, /* several frames are in flight */
-  CJ2K_CUDA_AIM_LATENCY,        /* one is */
-  CJ2K_CUDA_AIM_LEAVE_ROOM,     /* one is, and blocks decoded beside these are needed first */
+  CJ2K_CUDA_AIM_THROUGHPUT = 0, /* other frames, or streams, are on the GPU as well */
+  CJ2K_CUDA_AIM_LATENCY,        /* the GPU is free for this frame */
+  CJ2K_CUDA_AIM_LEAVE_ROOM,     /* the same, but blocks decoded beside these are needed first */
 } Cj2kCudaDecodeAim;
 
 /* The blocks of a frame that are decoded; arrays are on the device. Where only some blocks of a
