@@ -7,18 +7,13 @@
 
 namespace {
 
-constexpr uint32_t kWarp = 32, kWarps = 8, kRuns = 32; /* runs of a block of threads */
+constexpr uint32_t kWarp = 32, kWarps = 8, kAtOnce = 4;
+constexpr uint32_t kRuns = 32; /* of a block of threads, where they are read from host memory */
 constexpr uint32_t kRunWords = sizeof(Cj2kByteRun) / sizeof(uint32_t);
 
-/* Word i of a run that begins `bits` bits after `in`, whole bytes. A word of `in` that has no byte
- * of it is not read. */
-__device__ uint32_t load_word(const uint32_t *in, uint32_t i, uint32_t bits)
-{
-  return bits ? __funnelshift_r(in[i], in[i + 1], bits) : in[i];
-}
-
 /* The words of `to` are aligned, and each has parts of up to two words of `from`. The bytes before
- * the first and behind the last of them are copied one by one. */
+ * the first and behind the last of them are copied one by one. A lane reads several words before it
+ * stores them, because otherwise it would wait for the memory as often. */
 __device__ void copy_run(uint8_t *to, const uint8_t *from, uint32_t length, uint32_t lane)
 {
   uint32_t head = min((uint32_t)(-reinterpret_cast<uintptr_t>(to) & 3), length);
@@ -27,8 +22,20 @@ __device__ void copy_run(uint8_t *to, const uint8_t *from, uint32_t length, uint
   const uint32_t *in = reinterpret_cast<const uint32_t *>(begin & ~(uintptr_t)3);
   uint32_t *out = reinterpret_cast<uint32_t *>(to + head), bits = (uint32_t)(begin & 3) * 8;
 
-  for (uint32_t i = lane; i < words; i += kWarp)
-    out[i] = load_word(in, i, bits);
+  for (uint32_t first = lane; first < words; first += kAtOnce * kWarp) {
+    uint32_t low[kAtOnce], high[kAtOnce];
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; k++) {
+      const uint32_t *word = in + min(first + k * kWarp, words - 1);
+      low[k] = high[k] = word[0];
+      if (bits) /* else the next one may have no byte of the run, and is not read */
+        high[k] = word[1];
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; k++)
+      if (first + k * kWarp < words)
+        out[first + k * kWarp] = __funnelshift_r(low[k], high[k], bits);
+  }
   if (lane < head)
     to[lane] = from[lane];
   if (lane < length - end)
@@ -84,22 +91,16 @@ __device__ Run run_of_piece(const Cj2kCudaPlacePackets &place, uint32_t i)
           min(size - piece.at, CJ2K_CUDA_HEADER_PIECE)};
 }
 
+/* A warp does one run, because those next to each other are often all long. */
 __global__ void __launch_bounds__(kWarp *kWarps) packets_kernel(Cj2kCudaPlacePackets place)
 {
-  __shared__ Run runs[kRuns];
-  uint32_t first = blockIdx.x * kRuns, all = place.num_blocks + place.num_pieces;
-  uint32_t count = min(all - first, kRuns), warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  uint32_t i = blockIdx.x * kWarps + threadIdx.x / kWarp;
 
-  if (*place.end == CJ2K_CUDA_NO_ROOM)
+  if (i >= place.num_blocks + place.num_pieces || *place.end == CJ2K_CUDA_NO_ROOM)
     return;
-  if (threadIdx.x < count) {
-    uint32_t i = first + threadIdx.x;
-    runs[threadIdx.x] =
-        i < place.num_blocks ? run_of_block(place, i) : run_of_piece(place, i - place.num_blocks);
-  }
-  __syncthreads();
-  for (uint32_t i = warp; i < count; i += kWarps)
-    copy_run(place.out + runs[i].to, runs[i].from, runs[i].length, lane);
+  Run run =
+      i < place.num_blocks ? run_of_block(place, i) : run_of_piece(place, i - place.num_blocks);
+  copy_run(place.out + run.to, run.from, run.length, threadIdx.x % kWarp);
 }
 
 } // namespace
@@ -114,7 +115,7 @@ cudaError_t cj2k_cuda_place(const Cj2kCudaPlace *place, cudaStream_t stream)
 
 cudaError_t cj2k_cuda_place_packets(const Cj2kCudaPlacePackets *place, cudaStream_t stream)
 {
-  uint32_t grid = (place->num_blocks + place->num_pieces + kRuns - 1) / kRuns;
+  uint32_t grid = (place->num_blocks + place->num_pieces + kWarps - 1) / kWarps;
   if (grid)
     packets_kernel<<<grid, kWarp * kWarps, 0, stream>>>(*place);
   return cudaGetLastError();

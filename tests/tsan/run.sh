@@ -11,8 +11,9 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . scripts/setup.sh
 
-tests=(test-threads test-workers test-slots test-decoder test-devices test-rows test-rtp test-element-flow
-  test-element-in-flight)
+# The longest first, because as many run at a time as there are cores.
+tests=(test-devices test-rows test-element-in-flight test-element-flow test-threads test-workers test-slots test-decoder
+  test-rtp)
 if [ "${1:-}" = --long ]; then
   shift
   tests+=(test-encoder test-streams stage-equal test-element-states test-element-stats test-element-decoder
@@ -39,24 +40,41 @@ TSAN_OPTIONS=report_bugs=0 LD_PRELOAD=$(gcc -print-file-name=libtsan.so) gst-ins
 export GST_REGISTRY_UPDATE=no
 export TSAN_OPTIONS="suppressions=$cj2k_root/tests/tsan/suppressions.txt second_deadlock_stack=1 exitcode=66"
 
-passed=0 failed=0
-# check NAME STATUS PROGRAM...: the program must end with this status.
-check() {
-  local name=$1 wanted=$2 log=$folder/$1.log status begin=$SECONDS
-  shift 2
-  LD_PRELOAD=$folder/tests/glib-sync.so "$@" >"$log" 2>&1
+# run NAME PROGRAM...: leaves its exit status and its time in a file.
+run() {
+  local name=$1 begin=$SECONDS status
+  shift
+  LD_PRELOAD=$folder/tests/glib-sync.so "$@" >"$folder/$name.log" 2>&1
   status=$?
-  if [ "$status" -eq "$wanted" ]; then
+  echo "$status $((SECONDS - begin))" >"$folder/$name.result"
+}
+
+# begin NAME PROGRAM...: the same in the background, when a core is free.
+begin() {
+  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+  rm -f "$folder/$1.result"
+  run "$@" &
+}
+
+passed=0 failed=0
+# check NAME STATUS: it must have ended with this status.
+check() {
+  local name=$1 status=none seconds=0
+  read -r status seconds <"$folder/$name.result"
+  if [ "$status" = "$2" ]; then
     passed=$((passed + 1))
-    echo "$name: $((SECONDS - begin)) s" >&2
+    echo "$name: $seconds s" >&2
   else
     failed=$((failed + 1))
-    echo "FAILED $name: exit status $status, see $log" >&2
-    grep -A 12 'WARNING: ThreadSanitizer' "$log" | head -n 60 >&2
+    echo "FAILED $name: exit status $status, see $folder/$name.log" >&2
+    grep -A 12 'WARNING: ThreadSanitizer' "$folder/$name.log" | head -n 60 >&2
   fi
 }
-check race 66 "$folder/tests/stress" --race
-check stress 0 "$folder/tests/stress"
-for test in "${tests[@]}"; do check "$test" 0 "$folder/tests/$test"; done
+for test in "${tests[@]}"; do begin "$test" "$folder/tests/$test"; done
+begin race "$folder/tests/stress" --race
+begin stress "$folder/tests/stress"
+wait
+check race 66
+for test in stress "${tests[@]}"; do check "$test" 0; done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
