@@ -21,7 +21,7 @@ struct Mel {
   const uint32_t *words; /* aligned words, from the one that holds the segment's first byte */
   int32_t at, last;      /* index of `ahead`, and of the last word that may be read */
   uint32_t ahead;
-  int32_t left;             /* bits not yet in `word`, with stuffing; the last four are ones */
+  int32_t left; /* bits up to Scup not yet in `word`, with stuffing; behind them are ones */
   uint32_t word, word_bits; /* next bit highest */
   uint32_t full;            /* highest bit of each byte in `word` that is FF */
   uint32_t bits[2];         /* next bit highest in the first one */
@@ -75,7 +75,7 @@ struct Mel {
     }
   }
 
-  /* Appends `word` if `needed`; then there are at most 32 bits. */
+  /* Appends `word` if `needed`, for which `count` must be at most 32. */
   __device__ __forceinline__ void append(bool needed)
   {
     uint32_t w = needed ? word : 0;

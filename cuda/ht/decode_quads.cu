@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * HT cleanup pass, first step (T.814 7.3.3 to 7.3.6): the MEL and VLC segments become quad records.
- * Each table look-up depends on the one before, so one thread decodes a whole block. The tables are
- * in shared memory, all bit strings and contexts in registers.
+ * Each table look-up depends on the one before, so one thread decodes a whole block. The tables and
+ * the next bytes of the VLC segment are in shared memory, bits and contexts in registers.
  */
 #include "common.cuh"
 #include "decode_mel.cuh"
@@ -21,6 +21,9 @@ constexpr uint32_t kContextShift = CJ2K_HT_CTX_SHIFT - 2;
 constexpr uint32_t kRowBytes = (8 << 7) * 4; /* size of a VLC table: first row, other rows */
 constexpr uint32_t kMaskQuads = 32; /* longest row, in quads, whose contexts fit into masks */
 } // namespace
+
+static_assert(kUvlcSuffix == CJ2K_HT_U_SHIFT, "suffixes are added to records where they are");
+static_assert(kEntries % 4 == 0 && kMelTable % 2 == 0, "the tables are copied and read as vectors");
 
 __device__ __align__(16) uint32_t d_tables[kEntries];
 
@@ -247,6 +250,7 @@ template <bool WIDE, bool WHOLE> struct Decoder {
       quads += stride;
       row<false>(quads, cols);
     }
+    end_copies<0>(); /* none is under way when its memory may be another block's */
     return vlc.complete();
   }
 };
@@ -285,9 +289,9 @@ __global__ void __launch_bounds__(32 * kWarps)
 
 } // namespace
 
-/* The percentage of a multiprocessor's fast memory that is shared memory while these kernels run.
- * Before it changes, the multiprocessor must become idle, so that it should suit what runs beside
- * them, which wants more cache. */
+/* The percentage of a multiprocessor's fast memory that is shared memory while these kernels run. A
+ * multiprocessor must be idle before that changes. Hence it suits the kernels that run beside
+ * these, which want more cache. */
 constexpr int kSharedPercent = 25;
 
 template <bool WIDE, bool WHOLE> cudaError_t prefer_cache()

@@ -4,10 +4,10 @@
  *
  *   segment -> ring of 128 bytes -> `ahead` -> `word` -> `bits`
  *
- * The ring is in shared memory and is filled from the segment long before, because a warp that
- * waits for the memory of one thread waits with all. For the same reason there is no branch for
- * what is not rare: each pair of quads takes a word if there is room for it, and else the same
- * steps change nothing.
+ * The ring is in shared memory and is filled from the segment long before, because when one thread
+ * waits for memory, its whole warp does. For the same reason there is no branch for what is not
+ * rare: each pair of quads takes a word if there is room for it, and else the same steps change
+ * nothing.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ constexpr uint32_t kRing = 128, kChunk = 16;
  * least 22 words are left in the ring, and is thus needed six fetches later at the earliest. */
 constexpr uint32_t kAhead = 4;
 /* Bits, with the two before them, for a pair of quads: 7 and 7 for the quads, then 3, 3, 5, 5 for
- * residuals. Extensions of these come after a word has been appended. */
+ * residuals, and two to spare. Extensions come after a word has been appended. */
 constexpr uint32_t kLeast = 34;
 
 struct Vlc {
@@ -116,7 +116,7 @@ struct Vlc {
     word = drop_bits(word, stuffed);
   }
 
-  /* Appends `word` if `needed`; there are 32 to 64 bits. */
+  /* Appends `word` if `needed`, for which `count` must be 32 to 64. */
   __device__ __forceinline__ void append(bool needed)
   {
     uint32_t w = needed ? word : 0;

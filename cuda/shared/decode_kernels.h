@@ -81,9 +81,10 @@ typedef struct {
 
 /* What counts of the decoding of blocks. */
 typedef enum {
-  CJ2K_CUDA_AIM_THROUGHPUT = 0, /* other frames, or streams, are on the GPU as well */
-  CJ2K_CUDA_AIM_LATENCY,        /* the GPU is free for this frame */
-  CJ2K_CUDA_AIM_LEAVE_ROOM,     /* the same, but blocks decoded beside these are needed first */
+  CJ2K_CUDA_AIM_THROUGHPUT = 0, /* others are likely on the GPU as well */
+  CJ2K_CUDA_AIM_LATENCY,        /* the GPU is likely free: few codecs, and one frame or a part */
+  CJ2K_CUDA_AIM_LEAVE_ROOM, /* the same, but blocks decoded beside these are needed first, so that
+                               these are decoded as for throughput */
 } Cj2kCudaDecodeAim;
 
 /* The blocks of a frame that are decoded; arrays are on the device. Where only some blocks of a
@@ -95,7 +96,8 @@ typedef struct {
   const Cj2kCudaBandStep *steps; /* by band */
   const Cj2kCodedBlock *coded;   /* as parsed from the packets */
   const Cj2kSegment *segments;
-  const uint8_t *data; /* codestream, then side buffer; readable for 16 bytes more */
+  const uint8_t
+      *data; /* codestream, then side buffer; aligned to 16 bytes and readable for 16 more */
   Cj2kCudaHtBlocks ht;
   Cj2kCudaMqBlocks mq;
   uint32_t num_blocks;

@@ -13,7 +13,7 @@ constexpr uint32_t kRunWords = sizeof(Cj2kByteRun) / sizeof(uint32_t);
 
 /* The words of `to` are aligned, and each has parts of up to two words of `from`. The bytes before
  * the first and behind the last of them are copied one by one. A lane reads several words before it
- * stores them, because otherwise it would wait for the memory as often. */
+ * stores them, because otherwise it would wait for memory once for each word. */
 __device__ void copy_run(uint8_t *to, const uint8_t *from, uint32_t length, uint32_t lane)
 {
   uint32_t head = min((uint32_t)(-reinterpret_cast<uintptr_t>(to) & 3), length);
@@ -91,7 +91,8 @@ __device__ Run run_of_piece(const Cj2kCudaPlacePackets &place, uint32_t i)
           min(size - piece.at, CJ2K_CUDA_HEADER_PIECE)};
 }
 
-/* A warp does one run, because those next to each other are often all long. */
+/* A warp does one run: neighbours are often all long, and then a few warps would have most of them.
+ */
 __global__ void __launch_bounds__(kWarp *kWarps) packets_kernel(Cj2kCudaPlacePackets place)
 {
   uint32_t i = blockIdx.x * kWarps + threadIdx.x / kWarp;

@@ -3,8 +3,9 @@
  * The readers of MEL and VLC segments of the HT block decoder on the GPU (cuda/ht/decode_vlc.cuh,
  * decode_mel.cuh), compiled for the CPU, beside readers that take one bit after the other. Copies
  * to shared memory arrive as late as they may, and bytes that are not there yet have another value:
- * so a reader that takes bytes too early is found, whatever the segment holds. Memory outside the
- * segment's aligned words is not read.
+ * so a reader that takes bytes too early is found, whatever the segment holds. No word (MEL) or
+ * chunk of 16 bytes (VLC) is read in which there is no byte of the segment. The order of steps for
+ * a pair of quads is repeated here from decode_quads.cu.
  */
 #include <glib.h>
 
@@ -155,7 +156,8 @@ static Segment draw_segment()
 {
   Segment drawn;
   uint32_t kind = (uint32_t)g_test_rand_int_range(0, 5);
-  drawn.length = (uint32_t)g_test_rand_int_range(2, g_test_rand_int() % 4 ? 700 : 12);
+  static const int32_t ends[8] = {12, 12, 700, 700, 700, 700, 700, 4080};
+  drawn.length = (uint32_t)g_test_rand_int_range(2, ends[g_test_rand_int_range(0, 8)]);
   drawn.memory.resize(drawn.length + 64);
   uintptr_t start = (reinterpret_cast<uintptr_t>(drawn.memory.data()) + 15) & ~(uintptr_t)15;
   drawn.data = reinterpret_cast<uint8_t *>(start) + g_test_rand_int_range(0, 16);
@@ -205,7 +207,8 @@ static uint32_t draw_to(int32_t most, bool always)
 static void check_vlc(const Segment &from, uint32_t ring)
 {
   std::vector<uint8_t> bits = vlc_bits(from);
-  uint32_t pairs = (uint32_t)g_test_rand_int_range(0, 600);
+  uint32_t pairs = (uint32_t)g_test_rand_int_range(0, from.length > 700 ? 1200 : 600);
+  bool often = g_test_rand_int() % 4 == 0; /* rows of one pair fetch for each */
   int32_t most = g_test_rand_int() % 2 ? 30 : g_test_rand_int() % 3 ? 12 : 38;
   bool always = g_test_rand_int() % 4 == 0;
   size_t at = 0;
@@ -213,7 +216,7 @@ static void check_vlc(const Segment &from, uint32_t ring)
 
   vlc.start(from.data, from.length, ring);
   for (uint32_t i = 0; i < pairs; i++) {
-    if (i % 2 == 0)
+    if (i % 2 == 0 || often)
       vlc.fetch();
     bool needed = vlc.count <= 64;
     g_assert_cmpuint(vlc.count, >=, kLeast);

@@ -70,9 +70,9 @@ check() {
     grep -A 12 'WARNING: ThreadSanitizer' "$folder/$name.log" | head -n 60 >&2
   fi
 }
-for test in "${tests[@]}"; do begin "$test" "$folder/tests/$test"; done
-begin race "$folder/tests/stress" --race
 begin stress "$folder/tests/stress"
+begin race "$folder/tests/stress" --race
+for test in "${tests[@]}"; do begin "$test" "$folder/tests/$test"; done
 wait
 check race 66
 for test in stress "${tests[@]}"; do check "$test" 0; done
