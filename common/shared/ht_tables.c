@@ -98,7 +98,9 @@ uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row)
   return code | length << 40;
 }
 
-uint32_t cj2k_ht_uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length)
+/* Reads the prefix in the lowest bits. Returns its length; *base is the value that it stands for.
+ */
+static uint32_t uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length)
 {
   uint32_t length = bits & 1 ? 1 : bits & 2 ? 2 : 3;
   *base = length < 3 ? length : bits & 4 ? 3 : 5;
@@ -106,25 +108,34 @@ uint32_t cj2k_ht_uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_len
   return length;
 }
 
+uint32_t cj2k_ht_uvlc_prefixes(uint32_t mode, uint32_t bits, bool first_row, uint32_t base[2],
+                               uint32_t suffix_length[2])
+{
+  bool both = mode >= 3, event = mode == 4;
+  uint32_t used = 0;
+
+  base[0] = base[1] = suffix_length[0] = suffix_length[1] = 0;
+  if (both || mode == 1)
+    used += uvlc_prefix(bits, &base[0], &suffix_length[0]);
+  if (first_row && both && !event && base[0] > 2) /* the second is 1 or 2: one bit */
+    base[1] = 1 + (bits >> used++ & 1);
+  else if (both || mode == 2)
+    used += uvlc_prefix(bits >> used, &base[1], &suffix_length[1]);
+  for (int i = 0; i < 2; i++)
+    base[i] += event ? 2 : 0;
+  return used;
+}
+
 /* The order in the stream is prefix, prefix, suffix, suffix, extension, extension (T.814 7.3.6). */
 static uint32_t uvlc_entry(uint32_t mode, uint32_t bits, bool first_row)
 {
-  uint32_t base[2] = {0, 0}, suffix_length[2] = {0, 0}, used = 0;
-  bool both = mode >= 3, event = mode == 4;
-  if (mode & 1 || both)
-    used += cj2k_ht_uvlc_prefix(bits, &base[0], &suffix_length[0]);
-  if (mode == 2 || both) {
-    if (first_row && both && !event && base[0] > 2) { /* the second is 1 or 2: one bit */
-      base[1] = 1 + (bits >> used & 1);
-      used += 1;
-    } else {
-      used += cj2k_ht_uvlc_prefix(bits >> used, &base[1], &suffix_length[1]);
-    }
-  }
+  uint32_t base[2], suffix_length[2];
+  uint32_t used = cj2k_ht_uvlc_prefixes(mode, bits, first_row, base, suffix_length);
+
   for (int i = 0; i < 2; i++) {
     uint32_t suffix = bits >> used & ((1u << suffix_length[i]) - 1);
     used += suffix_length[i];
-    base[i] += suffix + (event ? 2 : 0);
+    base[i] += suffix;
     if (suffix >= 28)
       return CJ2K_HT_UVLC_LONG;
   }

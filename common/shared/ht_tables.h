@@ -67,9 +67,11 @@ typedef struct {
  * first_row: the joint code, whose MEL event is min(u0, u1) > 2. */
 uint64_t cj2k_ht_uvlc_code(uint32_t u0, uint32_t u1, bool first_row);
 
-/* Reads the prefix in the lowest three bits of `bits` (T.814 table 3). Returns its length; *base:
- * the residual that it stands for; *suffix_length: the bits of the suffix, which is added. */
-uint32_t cj2k_ht_uvlc_prefix(uint32_t bits, uint32_t *base, uint32_t *suffix_length);
+/* Reads the prefixes of a pair of quads (T.814 7.3.6, table 3) from the lowest bits. mode: u_off of
+ * both as in uvlc_first; 4: both, and the MEL event is one. Returns their bits; base: the residuals
+ * that they stand for; suffix_length: bits of the suffixes that follow, and are added. */
+uint32_t cj2k_ht_uvlc_prefixes(uint32_t mode, uint32_t bits, bool first_row, uint32_t base[2],
+                               uint32_t suffix_length[2]);
 
 /* The tables. The first call computes them; thread-safe; they are never freed. */
 const Cj2kHtTables *cj2k_ht_tables(void);

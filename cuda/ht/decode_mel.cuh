@@ -87,7 +87,7 @@ struct Mel {
   /* Decodes the codewords in the next six bits, if there is room for their events. */
   __device__ __forceinline__ void decode(uint32_t table)
   {
-    uint2 entry = load_shared_pair_at<4 * kMelTable>(table + (state | (bits[0] >> 23 & 63u << 3)));
+    uint2 entry = load_shared_pair<4 * kMelTable>(table + (state | (bits[0] >> 23 & 63u << 3)));
     if (num_events < 32) {
       events[0] |= entry.x << num_events;
       events[1] |= __funnelshift_lc(entry.x, 0, num_events);

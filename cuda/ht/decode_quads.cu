@@ -126,7 +126,7 @@ template <bool WIDE, bool WHOLE> struct Decoder {
   /* The table entry at PART + `offset` bytes. */
   template <uint32_t PART> __device__ __forceinline__ uint32_t entry(uint32_t offset) const
   {
-    return load_shared_at<PART>(tables + offset);
+    return load_shared<PART>(tables + offset);
   }
 
   __device__ __forceinline__ void skip_event(bool taken)
@@ -325,10 +325,10 @@ constexpr uint32_t kWarpsAlone = 4;
  * to itself. Full warps take the least from what runs beside them. */
 static uint32_t choose_lanes(const Cj2kCudaDecodeBlocks *frame)
 {
+  if (frame->aim != CJ2K_CUDA_AIM_LATENCY)
+    return 32;
   uint32_t warps = kWarpsAlone * count_multiprocessors();
-  return frame->aim == CJ2K_CUDA_AIM_LATENCY
-             ? std::clamp((frame->ht.count + warps - 1) / warps, 1u, 32u)
-             : 32;
+  return std::clamp((frame->ht.count + warps - 1) / warps, 1u, 32u);
 }
 
 cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)

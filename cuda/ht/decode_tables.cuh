@@ -75,14 +75,8 @@ static void make_mel_rows(uint32_t first, uint32_t *rows)
  * u_off of both, 4 if both and the MEL event is one. */
 static uint32_t uvlc_entry(uint32_t mode, uint32_t bits, bool first_row)
 {
-  uint32_t base[2] = {0, 0}, suffix[2] = {0, 0}, used = 0, entry = 0;
-  bool both = mode >= 3;
-  if (both || mode == 1)
-    used += cj2k_ht_uvlc_prefix(bits, &base[0], &suffix[0]);
-  if (first_row && mode == 3 && base[0] > 2) /* the second is 1 or 2: one bit */
-    base[1] = 1 + (bits >> used++ & 1);
-  else if (both || mode == 2)
-    used += cj2k_ht_uvlc_prefix(bits >> used, &base[1], &suffix[1]);
+  uint32_t base[2], suffix[2], entry = 0;
+  uint32_t used = cj2k_ht_uvlc_prefixes(mode, bits, first_row, base, suffix);
   for (uint32_t i = 0; i < 2; i++) {
     uint32_t place = kUvlcSuffix + 5 * i;
     if (suffix[i] == 1 && used < kUvlcBits) {
@@ -92,7 +86,7 @@ static uint32_t uvlc_entry(uint32_t mode, uint32_t bits, bool first_row)
       entry = (entry & ~(31u << kUvlcRotation)) | ((used + 2 - place) & 31) << kUvlcRotation;
     }
     used += suffix[i];
-    entry |= (base[i] + (mode == 4 ? 2 : 0)) << (kUvlcBase + 3 * i);
+    entry |= base[i] << (kUvlcBase + 3 * i);
   }
   return entry | used;
 }

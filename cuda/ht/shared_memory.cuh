@@ -6,16 +6,8 @@
 
 #include <cstdint>
 
-/* The word at `address`. */
-__device__ __forceinline__ uint32_t load_shared(uint32_t address)
-{
-  uint32_t value;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address));
-  return value;
-}
-
-/* The same, OFFSET bytes behind it. */
-template <uint32_t OFFSET> __device__ __forceinline__ uint32_t load_shared_at(uint32_t address)
+/* The word OFFSET bytes behind `address`. */
+template <uint32_t OFFSET = 0> __device__ __forceinline__ uint32_t load_shared(uint32_t address)
 {
   uint32_t value;
   asm volatile("ld.shared.u32 %0, [%1+%2];" : "=r"(value) : "r"(address), "n"(OFFSET));
@@ -23,7 +15,7 @@ template <uint32_t OFFSET> __device__ __forceinline__ uint32_t load_shared_at(ui
 }
 
 /* Two words there; aligned. */
-template <uint32_t OFFSET> __device__ __forceinline__ uint2 load_shared_pair_at(uint32_t address)
+template <uint32_t OFFSET> __device__ __forceinline__ uint2 load_shared_pair(uint32_t address)
 {
   uint2 value;
   asm volatile("ld.shared.v2.u32 {%0, %1}, [%2+%3];"

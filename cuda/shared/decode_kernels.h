@@ -96,8 +96,7 @@ typedef struct {
   const Cj2kCudaBandStep *steps; /* by band */
   const Cj2kCodedBlock *coded;   /* as parsed from the packets */
   const Cj2kSegment *segments;
-  const uint8_t
-      *data; /* codestream, then side buffer; aligned to 16 bytes and readable for 16 more */
+  const uint8_t *data; /* codestream and side buffer; aligned to 16 bytes, 16 more are readable */
   Cj2kCudaHtBlocks ht;
   Cj2kCudaMqBlocks mq;
   uint32_t num_blocks;

@@ -91,8 +91,7 @@ __device__ Run run_of_piece(const Cj2kCudaPlacePackets &place, uint32_t i)
           min(size - piece.at, CJ2K_CUDA_HEADER_PIECE)};
 }
 
-/* A warp does one run: neighbours are often all long, and then a few warps would have most of them.
- */
+/* A warp does one run, since neighbours are often all long and one warp would have several. */
 __global__ void __launch_bounds__(kWarp *kWarps) packets_kernel(Cj2kCudaPlacePackets place)
 {
   uint32_t i = blockIdx.x * kWarps + threadIdx.x / kWarp;

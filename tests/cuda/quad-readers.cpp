@@ -96,7 +96,7 @@ static uint32_t load_shared(uint32_t address)
   return value;
 }
 
-template <uint32_t OFFSET> static uint2 load_shared_pair_at(uint32_t address);
+template <uint32_t OFFSET> static uint2 load_shared_pair(uint32_t address);
 
 static void copy_chunk(uint32_t to, const uint8_t *from, uint32_t size)
 {
@@ -122,7 +122,7 @@ template <uint32_t N> static void end_copies()
 
 static uint32_t tables[kEntries];
 
-template <uint32_t OFFSET> static uint2 load_shared_pair_at(uint32_t address)
+template <uint32_t OFFSET> static uint2 load_shared_pair(uint32_t address)
 {
   g_assert_cmpuint(address + OFFSET, <, sizeof tables);
   return {tables[(address + OFFSET) / 4], tables[(address + OFFSET) / 4 + 1]};
