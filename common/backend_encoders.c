@@ -112,6 +112,12 @@ static Cj2kStatus gather(void *data, Cj2kEncodeSlot *slot, const Cj2kGatherJob *
   return inner->gather(slot->lent.device->data, slot->lent.slot, job, error);
 }
 
+static Cj2kStatus place(void *data, Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, Cj2kError *error)
+{
+  (void)data;
+  return inner->place(slot->lent.device->data, slot->lent.slot, job, error);
+}
+
 static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
                             Cj2kError *error)
 {
@@ -139,8 +145,13 @@ const Cj2kEncodeBackend *cj2k_several_encode_backend(const Cj2kEncodeBackend *fu
     inner = functions;
     backend.converts_hlg = inner->converts_hlg;
     backend.gather = inner->gather ? gather : NULL;
+    backend.place = inner->place ? place : NULL;
     if (inner->memory.alloc)
-      backend.memory = (Cj2kBackendMemory){cj2k_several_alloc, cj2k_several_free, NULL, NULL};
+      backend.memory = (Cj2kBackendMemory){.alloc = cj2k_several_alloc, .free = cj2k_several_free};
+    if (inner->memory.pin) {
+      backend.memory.pin = cj2k_several_pin;
+      backend.memory.unpin = cj2k_several_unpin;
+    }
     g_once_init_leave(&made, 1);
   }
   return &backend;

@@ -232,6 +232,18 @@ void cj2k_several_free(void *data, Cj2kMemoryKind kind, void *memory)
   several->memory.free(owner_of(several, memory)->data, kind, memory);
 }
 
+bool cj2k_several_pin(void *data, void *memory, size_t size)
+{
+  Cj2kSeveral *several = data;
+  return several->memory.pin(several->devices[0].data, memory, size);
+}
+
+void cj2k_several_unpin(void *data, void *memory)
+{
+  Cj2kSeveral *several = data;
+  several->memory.unpin(several->devices[0].data, memory);
+}
+
 Cj2kStatus cj2k_several_copy(void *data, void *cuda_stream, const Cj2kPlane *to,
                              const Cj2kPlane *from, size_t row_bytes, uint32_t rows,
                              Cj2kError *error)

@@ -78,6 +78,9 @@ uint32_t cj2k_several_num_lost(void *several);
 void cj2k_several_set_in_flight(void *several, uint32_t frames_in_flight);
 void *cj2k_several_alloc(void *several, Cj2kMemoryKind kind, size_t size);
 void cj2k_several_free(void *several, Cj2kMemoryKind kind, void *memory);
+/* Memory is pinned for all devices, by the first one; when that is lost, no more can be. */
+bool cj2k_several_pin(void *several, void *memory, size_t size);
+void cj2k_several_unpin(void *several, void *memory);
 /* One of the two is the memory of a device. */
 Cj2kStatus cj2k_several_copy(void *several, void *cuda_stream, const Cj2kPlane *to,
                              const Cj2kPlane *from, size_t row_bytes, uint32_t rows,
