@@ -395,7 +395,7 @@ static void land(Cj2kDecoder *decoder, const Flight *flight)
 static void test_destinations(gconstpointer data)
 {
   Flight flights[CJ2K_CUDA_RING_PICTURES + 2];
-  const uint32_t numbers[] = {G_N_ELEMENTS(flights), 1, 2, 8, 3};
+  const uint32_t numbers[] = {G_N_ELEMENTS(flights), 1, 2, CJ2K_CUDA_RING_PICTURES, 3};
   Cj2kDecoderParams params;
   Cj2kError error = {0};
 
