@@ -127,7 +127,8 @@ typedef struct Cj2kDecodeBackend {
  * with other step sizes.
  *
  * measure: HT only. Finds the exact cleanup lengths and the distortions of every block (or of every
- * `stride`-th one) at some bit-planes, with given step sizes. No coded bytes are written.
+ * `stride`-th one) at some bit-planes, with given step sizes. No coded bytes are written. Or only
+ * estimates what all blocks take at plane 0, which costs hardly any time.
  *
  * code: codes the blocks. MQ: every pass of every bit-plane, and the hulls if the core still has to
  * decide which passes are retained. HT: one HT set at the chosen plane; blocks whose choice and
@@ -179,11 +180,25 @@ typedef struct {
   const uint32_t *blocks; /* only these are measured, num_blocks of them (stride 1); NULL: all. Only
                              where takes_ht_blocks is set, and without band_errors */
   uint32_t num_blocks;
-  bool distortions; /* fill ht_distortions too */
-  bool band_errors; /* fill band_errors too */
+  bool distortions;   /* fill ht_distortions too */
+  bool band_errors;   /* fill band_errors too */
+  uint32_t quad_rows; /* nothing is measured, but an estimate is made from one in so many rows of
+                         quads of all blocks; a power of two. 0: not */
 } Cj2kMeasureJob;
 
 typedef struct Cj2kAheadJob Cj2kAheadJob;
+
+/* HT: an estimate from one in `quad_rows` rows of quads, as measure() makes it, and the limits
+ * between which it should be. */
+typedef struct {
+  uint32_t quad_rows;
+  uint64_t least, most;
+} Cj2kEstimateRange;
+
+static inline bool cj2k_estimate_is_in(const Cj2kEstimateRange *range, uint64_t estimate)
+{
+  return estimate >= range->least && estimate <= range->most;
+}
 
 typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
@@ -199,8 +214,11 @@ typedef struct {
                              results are valid then; NULL: all. Only where takes_ht_blocks or
                              takes_mq_blocks is set */
   uint32_t num_blocks;
-  const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
-                                  only, for all blocks */
+  const Cj2kHtChoice *choices;    /* HT: choice for each block; NULL: plane 0 and the cleanup pass
+                                     only, for all blocks */
+  const Cj2kEstimateRange *range; /* HT, all blocks at plane 0: estimates what they take. If that is
+                                     out of range, the blocks need not be coded, and of the results
+                                     only the estimate is valid. NULL: does not */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
   bool packet_sizes; /* all blocks: packet_sizes may be filled, with all passes in the only layer.
@@ -315,6 +333,8 @@ typedef struct {
       *band_errors; /* measure: squared quantisation error of each band at plane 0 in (step/1024)^2,
                        against the unquantised coefficients: e = q ? trunc ((t - q - 0.5f) *
                        1024.0f) : trunc (t * 1024.0f), t = |v| * inv_scale in fp32, sum of e^2 */
+  uint64_t estimate;  /* measure with quad_rows, code with `range`: what the rows of quads take at
+                         plane 0, in sixteenths of a bit (shared/ht_estimate.h) */
   uint64_t saturated; /* coefficients clipped to Mb bit-planes; not what code() has measured as
                          likely, because it has counted them itself */
   uint64_t unlike;    /* place: blocks that were not as long as measured */

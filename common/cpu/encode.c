@@ -222,7 +222,10 @@ static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasure
   (void)backend;
   (void)error;
   begin_step(slot);
-  cj2k_encode_measure(slot, job);
+  if (job->quad_rows)
+    slot->result.estimate = cj2k_encode_estimate(slot, job->quantisers, job->quad_rows);
+  else
+    cj2k_encode_measure(slot, job);
   slot->result.ms_block_coder = milliseconds_since(start);
   return CJ2K_OK;
 }
@@ -235,7 +238,10 @@ static Cj2kStatus code(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *j
   (void)backend;
   (void)error;
   begin_step(slot);
-  cj2k_encode_code(slot, job);
+  if (job->range)
+    slot->result.estimate = cj2k_encode_estimate(slot, job->quantisers, job->range->quad_rows);
+  if (!job->range || cj2k_estimate_is_in(job->range, slot->result.estimate))
+    cj2k_encode_code(slot, job);
   slot->result.ms_block_coder = milliseconds_since(start);
   return CJ2K_OK;
 }

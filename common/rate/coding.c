@@ -67,7 +67,8 @@ Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,
                              .num_planes = job->num_planes,
                              .lengths = result.ht_lengths,
                              .distortions = result.ht_distortions,
-                             .band_errors = result.band_errors};
+                             .band_errors = result.band_errors,
+                             .estimate = result.estimate};
   return CJ2K_OK;
 }
 
@@ -97,6 +98,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
                              .slopes = result.slopes,
                              .cut = result.cut,
                              .bytes = result.bytes,
+                             .estimate = result.estimate,
                              .packet_sizes = result.packet_sizes};
   *saturated = result.saturated;
   return CJ2K_OK;

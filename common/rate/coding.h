@@ -44,6 +44,7 @@ typedef struct {
   const uint32_t *lengths;     /* [block][num_planes] */
   const uint64_t *distortions; /* [block][num_planes] */
   const uint64_t *band_errors; /* per band */
+  uint64_t estimate;           /* as in Cj2kEncodeResult */
 } Cj2kMeasured;
 
 /* The result of code. The arrays belong to the slot and are valid until its next verb except
@@ -57,6 +58,7 @@ typedef struct {
   Cj2kSlopeSums slopes;               /* bytes NULL: the back end has not computed the sums */
   const Cj2kPassCut *cut;             /* in place of all that is above; NULL: not cut */
   const uint8_t *bytes;               /* NULL: fetched by gather or place */
+  uint64_t estimate;                  /* with job->range; the rest is valid only within it */
   const Cj2kPacketSize *packet_sizes; /* as in Cj2kEncodeResult */
 } Cj2kCodedBlocks;
 

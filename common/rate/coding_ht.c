@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#define BYTE (16 * 8) /* in the unit of estimates, sixteenths of a bit */
+
 /* Lays out frame->retained of the layout's blocks. */
 static Cj2kStatus lay_out(Cj2kRateFrame *frame)
 {
@@ -24,21 +26,24 @@ static Cj2kStatus lay_out_all(Cj2kRateFrame *frame)
   return lay_out(frame);
 }
 
-/* Codes all blocks at plane 0, or as `choices` says. `likely` and `ahead`: as in Cj2kCodeJob. */
-static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices,
-                       const Cj2kMeasureJob *likely, const Cj2kAheadJob *ahead,
+/* Codes all blocks at plane 0, or as `choices` says. more: `range`, `likely` and `ahead` of the
+ * job. Out of range nothing is coded. */
+static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices, const Cj2kCodeJob *more,
                        Cj2kCodedBlocks *coded)
 {
   const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
                            .stride = 1,
                            .choices = choices,
-                           .likely = likely,
-                           .ahead = ahead,
+                           .range = more->range,
+                           .likely = more->likely,
+                           .ahead = more->ahead,
                            .packet_sizes = !choices && frame->encoder->layers.count == 1};
   uint64_t saturated;
 
   frame->ht.all_coded = frame->ht.ahead = false;
   Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, coded, &saturated, frame->error);
+  if (status == CJ2K_OK && job.range && !cj2k_estimate_is_in(job.range, coded->estimate))
+    return CJ2K_OK;
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
   if (status == CJ2K_OK)
@@ -86,26 +91,67 @@ static bool foresee(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kPacketSteps
   return known && cj2k_leave_ahead(frame, job->budget, packets, &job->place);
 }
 
-Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kHtCoded *coded)
+/* What all rows of quads take, by an estimate from some, in bytes. */
+static double bytes_of(uint64_t estimate, uint32_t quad_rows)
+{
+  return (double)estimate * quad_rows / BYTE;
+}
+
+/* A number that is not negative, as far as it fits. */
+static uint64_t to_integer(double number)
+{
+  return number < (double)UINT64_MAX ? (uint64_t)number : UINT64_MAX;
+}
+
+Cj2kEstimateRange cj2k_ht_estimate_range(const Cj2kRateFrame *frame, double least, double most)
+{
+  uint32_t quad_rows = frame->encoder->estimate_stride;
+  double unit = (double)quad_rows / BYTE;
+
+  return (Cj2kEstimateRange){quad_rows, to_integer(ceil(least / unit)), to_integer(most / unit)};
+}
+
+/* Layers consist of whole blocks, in the order of their slopes. They are measured before they are
+ * coded, unless the estimate is out of range. */
+static Cj2kStatus measure_for_layers(Cj2kRateFrame *frame, const Cj2kEstimateRange *range,
+                                     Cj2kHtCoded *coded)
+{
+  Cj2kMeasured measured;
+  Cj2kStatus status = range ? cj2k_ht_estimate_bytes(frame, &coded->estimate) : CJ2K_OK;
+
+  if (status != CJ2K_OK)
+    return status;
+  coded->left_out =
+      range && !cj2k_estimate_is_in(range, (uint64_t)(coded->estimate * BYTE / range->quad_rows));
+  return coded->left_out ? CJ2K_OK : cj2k_ht_measure(frame, 1, 0, 1, &measured);
+}
+
+Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
+                            const Cj2kEstimateRange *range, Cj2kHtCoded *coded)
 {
   const Cj2kMeasureJob likely = measure_job(frame, CJ2K_HT_CUT_STRIDE, 0, CJ2K_HT_CUT_PLANES);
   const Cj2kCeilings *ceilings = &frame->target.ceilings;
   Cj2kPacketSteps packets;
   Cj2kAheadJob ahead;
   Cj2kCodedBlocks blocks;
-  Cj2kMeasured measured;
   Cj2kStatus status;
 
   *coded = (Cj2kHtCoded){0};
-  /* Layers consist of whole blocks, in the order of their slopes. */
   if (frame->encoder->layers.count > 1 &&
-      (status = cj2k_ht_measure(frame, 1, 0, 1, &measured)) != CJ2K_OK)
+      ((status = measure_for_layers(frame, range, coded)) != CJ2K_OK || coded->left_out))
     return status;
   bool known = foresee(frame, outlook, &packets, &ahead);
-  status = code(frame, NULL, outlook == CJ2K_HT_SMALL_CUT ? &likely : NULL, known ? &ahead : NULL,
-                &blocks);
-  if (status != CJ2K_OK)
+  const Cj2kCodeJob more = {.range = range,
+                            .likely = outlook == CJ2K_HT_SMALL_CUT ? &likely : NULL,
+                            .ahead = known ? &ahead : NULL};
+  if ((status = code(frame, NULL, &more, &blocks)) != CJ2K_OK)
     return status;
+  if (range) {
+    coded->estimate = bytes_of(blocks.estimate, range->quad_rows);
+    coded->left_out = !cj2k_estimate_is_in(range, blocks.estimate);
+    if (coded->left_out)
+      return CJ2K_OK;
+  }
   uint64_t bodies = cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
                                          blocks.blocks, blocks.lengths);
   if (blocks.packet_sizes)
@@ -138,6 +184,18 @@ Cj2kStatus cj2k_ht_measure_lengths(Cj2kRateFrame *frame, uint32_t stride, uint8_
       .quantisers = frame->steps.quantisers, .stride = stride, .num_planes = count};
 
   return cj2k_coder_measure(&frame->coder, &job, measured, frame->error);
+}
+
+Cj2kStatus cj2k_ht_estimate_bytes(Cj2kRateFrame *frame, double *bytes)
+{
+  uint32_t quad_rows = frame->encoder->estimate_stride;
+  const Cj2kMeasureJob job = {
+      .quantisers = frame->steps.quantisers, .stride = 1, .quad_rows = quad_rows};
+  Cj2kMeasured measured = {0};
+  Cj2kStatus status = cj2k_coder_measure(&frame->coder, &job, &measured, frame->error);
+
+  *bytes = bytes_of(measured.estimate, quad_rows);
+  return status;
 }
 
 Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first, uint8_t count,
@@ -267,7 +325,8 @@ Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)
     return CJ2K_OK;
   }
   Cj2kCodedBlocks coded;
-  Cj2kStatus status = code(frame, frame->ht.choices, NULL, NULL, &coded);
+  const Cj2kCodeJob no_more = {0};
+  Cj2kStatus status = code(frame, frame->ht.choices, &no_more, &coded);
   if (status != CJ2K_OK || cj2k_ht_blocks_match(&frame->ht, frame->layout.source.blocks,
                                                 frame->encoder->plan->num_blocks))
     return status; /* the layout is still valid */

@@ -12,6 +12,8 @@ typedef struct {
   uint64_t useful;       /* `total` without the bytes by which components exceed their ceilings */
   uint64_t header_bytes; /* part of `total` */
   bool fits;             /* it is within the ceilings */
+  double estimate;       /* with a range: in proportion to bytes (cj2k_ht_estimate_bytes) */
+  bool left_out;         /* it was out of range: nothing but that is known */
 } Cj2kHtCoded;
 
 /* What is measured for a small cut: planes, each so many-th block. If the frame learnt from an
@@ -32,11 +34,17 @@ typedef enum {
 #define CJ2K_HT_USED 0.985
 
 /* Codes all blocks at plane 0, retains everything and lays it out. With an outlook the back end may
- * do at once what is likely to follow. */
-Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook, Cj2kHtCoded *coded);
+ * do at once what is likely to follow. range: nothing is coded unless the estimate is in it; NULL:
+ * no estimate. */
+Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
+                            const Cj2kEstimateRange *range, Cj2kHtCoded *coded);
 /* Measures the lengths of each stride-th block at the `count` lowest planes. */
 Cj2kStatus cj2k_ht_measure_lengths(Cj2kRateFrame *frame, uint32_t stride, uint8_t count,
                                    Cj2kMeasured *measured);
+/* Estimates what all blocks take at plane 0 with the current steps, in proportion to bytes. */
+Cj2kStatus cj2k_ht_estimate_bytes(Cj2kRateFrame *frame, double *bytes);
+/* The range of such estimates from `least` to `most` bytes. */
+Cj2kEstimateRange cj2k_ht_estimate_range(const Cj2kRateFrame *frame, double least, double most);
 /* Measures each stride-th block at planes first .. first + count - 1 and makes hulls of the
  * results; the other blocks remain as they were coded. */
 Cj2kStatus cj2k_ht_measure(Cj2kRateFrame *frame, uint32_t stride, uint8_t first, uint8_t count,

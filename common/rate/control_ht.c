@@ -227,7 +227,7 @@ static Cj2kStatus code_best(Cj2kRateFrame *frame, const Attempt *best, double *e
 
   if (!best->chosen) {
     cj2k_set_base(frame, best->base);
-    status = cj2k_ht_code_all(frame, CJ2K_HT_NOT_KNOWN, &coded);
+    status = cj2k_ht_code_all(frame, CJ2K_HT_NOT_KNOWN, NULL, &coded);
     if (status != CJ2K_OK || coded.fits)
       return status; /* coarser steps seldom take more bytes */
   }
@@ -283,7 +283,7 @@ static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
   }
   Cj2kStatus status = cj2k_steps_for_target(frame);
   if (status == CJ2K_OK)
-    status = cj2k_ht_code_all(frame, CJ2K_HT_STAYS, &search->coded);
+    status = cj2k_ht_code_all(frame, CJ2K_HT_STAYS, NULL, &search->coded);
   frame->outcome.base = frame->pace;
   frame->outcome.demand = search->coded.total;
   if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame))

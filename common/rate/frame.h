@@ -23,14 +23,15 @@ typedef struct {
   Cj2kThreads *threads;
   Cj2kBlockCoder coder;
   uint8_t block_style, guard_bits;
-  bool reversible;        /* lossless: there are no step sizes */
-  bool mct;               /* components 0 to 2 have a component transform */
-  bool colour_difference; /* components 1 and 2 are colour differences */
-  bool alone;             /* there is one frame in flight */
-  uint32_t slice_buffer;  /* lines by whose share of the budget slices may be ahead; 0: all */
-  double *visual;         /* per band: visual weights (visual.h); NULL: none are used */
-  double least_visual;    /* the least of them; 1 if there are none */
-  double finest;          /* Cj2kFrameSteps.finest of frames with visual weights */
+  bool reversible;          /* lossless: there are no step sizes */
+  bool mct;                 /* components 0 to 2 have a component transform */
+  bool colour_difference;   /* components 1 and 2 are colour differences */
+  bool alone;               /* there is one frame in flight */
+  uint32_t slice_buffer;    /* lines by whose share of the budget slices may be ahead; 0: all */
+  uint32_t estimate_stride; /* of cj2k_estimate_stride */
+  double *visual;           /* per band: visual weights (visual.h); NULL: none are used */
+  double least_visual;      /* the least of them; 1 if there are none */
+  double finest;            /* Cj2kFrameSteps.finest of frames with visual weights */
   Cj2kLayers layers;
   Cj2kLeastBytes least;
   Cj2kRateHistory history;

@@ -23,6 +23,7 @@ typedef struct {
   double total;     /* HT: bytes of the frame at plane 0 */
   double power;     /* HT: bytes are proportional to base^-power */
   double drift;     /* HT: expected growth, as a logarithm */
+  double scale;     /* HT: `total` is so many times the frame's estimate; 0: unknown */
   uint64_t budget;  /* MQ: budget of the frame */
   uint64_t headers; /* MQ: bytes of headers, or those counted for the first selection; 0: unknown */
   Cj2kStepFactors factors;        /* MQ: factors of the frame's steps */

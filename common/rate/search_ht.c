@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-#define SAMPLES 8   /* trials with a sample of the blocks */
-#define TRIALS  24  /* maximum number of trials with all blocks */
-#define POWER   0.8 /* bytes are proportional to base^-POWER, unless more is known */
-#define FAR     1.5 /* ratio to the budget from which on samples give a better base */
+#define SAMPLES 8     /* trials with a sample of the blocks */
+#define TRIALS  24    /* maximum number of trials with all blocks */
+#define POWER   0.8   /* bytes are proportional to base^-POWER, unless more is known */
+#define SURE    0.004 /* part of the budget by which an estimate may be wrong */
 
 /* The aim of a search and the accepted range, relative to the budget. Bytes above the budget are
  * cut block by block where it costs least; bytes below stay unused. */
@@ -53,116 +53,173 @@ static Cj2kStatus sample_base(Cj2kRateFrame *frame, double *power, double *base)
 }
 
 static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, Cj2kHtOutlook outlook,
-                                 Cj2kHtCoded *coded)
+                                 const Cj2kEstimateRange *range, Cj2kHtCoded *coded)
 {
   cj2k_set_base(frame, base);
-  Cj2kStatus status = cj2k_ht_code_all(frame, outlook, coded);
+  Cj2kStatus status = cj2k_ht_code_all(frame, outlook, range, coded);
   coded->base = base;
   return status;
 }
 
-/* The result of a search. */
-typedef struct {
-  bool found;         /* the size is in the window, or fits with the finest possible steps */
-  double first_total; /* bytes of the first trial */
-} Found;
+/* --- a frame that learnt from an earlier one --- */
 
-/*
- * Codes with different bases until the frame's size is in the window or no base is left. Returns
- * early if the first base is far off, because samples are better then.
- */
-static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, double base,
-                              bool may_be_far, Cj2kHtSearch *state, Found *found)
+/* The estimates with which the frame is likely to be in the window, if the truth is `scale` times
+ * an estimate; 0: that is not known. */
+static Cj2kEstimateRange likely_range(const Cj2kRateFrame *frame, double base, double scale)
 {
-  Cj2kBaseSearch *search = &state->search;
   double budget = (double)frame->target.ceilings.useful_frame;
-  /* A frame that learnt from an earlier one mostly needs one trial and a small cut. */
-  Cj2kHtOutlook outlook = may_be_far ? CJ2K_HT_SMALL_CUT : CJ2K_HT_NOT_KNOWN;
-  Cj2kStatus status = CJ2K_OK;
 
-  *found = (Found){0};
-  for (uint32_t trial = 0; trial < TRIALS; trial++) {
-    status = code_with_base(frame, base, trial ? CJ2K_HT_NOT_KNOWN : outlook, &state->coded);
-    if (status != CJ2K_OK)
-      return status;
-    double total = (double)state->coded.useful;
-    if (!trial)
-      found->first_total = total;
-    found->found = (total >= budget * window->least && total <= budget * window->most) ||
-                   (total <= budget && base <= cj2k_least_base(frame));
-    if (found->found)
-      return CJ2K_OK;
-    cj2k_base_search_bound(search, base, total <= budget);
-    double next = cj2k_base_search_next(search, base, total, budget * window->aim, trial);
-    bool far = total > budget * FAR || total * FAR < budget;
-    if (!trial && may_be_far && far &&
-        (status = sample_base(frame, &search->power, &next)) != CJ2K_OK)
-      return status;
-    if (next == base || cj2k_base_search_is_closed(search))
-      break;
-    base = next;
+  if (!(scale > 0))
+    return cj2k_ht_estimate_range(frame, 0, INFINITY);
+  bool finest = base <= cj2k_least_base(frame); /* nothing takes more */
+  return cj2k_ht_estimate_range(frame, finest ? 0 : budget * (later.least + SURE) / scale,
+                                budget * (later.most - SURE) / scale);
+}
+
+/* Codes with the base that the earlier frame suggests, or if an estimate says that the picture has
+ * changed too much for it, with a corrected one. Such a frame mostly needs one trial and a small
+ * cut. */
+static Cj2kStatus code_recalled(Cj2kRateFrame *frame, const Cj2kRateMemory *memory,
+                                Cj2kHtSearch *state)
+{
+  double target = (double)frame->target.ceilings.useful_frame * later.aim;
+  Cj2kHtCoded *coded = &state->coded;
+
+  state->search = cj2k_base_search(cj2k_least_base(frame), memory->power);
+  double base = cj2k_base_search_secant(&state->search, memory->base, memory->total,
+                                        target * exp(-memory->drift));
+  cj2k_base_search_forget(&state->search);
+  const Cj2kEstimateRange range = likely_range(frame, base, memory->scale),
+                          any = cj2k_ht_estimate_range(frame, 0, INFINITY);
+  Cj2kStatus status = code_with_base(frame, base, CJ2K_HT_SMALL_CUT, &range, coded);
+  if (status != CJ2K_OK)
+    return status;
+  state->estimate = (Cj2kHtEstimate){.base = base, .bytes = coded->estimate};
+  state->first_total = coded->left_out ? coded->estimate * memory->scale : (double)coded->useful;
+  if (!coded->left_out)
+    return CJ2K_OK;
+  status =
+      cj2k_ht_correct_base(frame, memory->scale, target, &state->search, &base, &state->estimate);
+  if (status == CJ2K_OK)
+    status = code_with_base(frame, base, CJ2K_HT_SMALL_CUT, &any, coded);
+  state->estimate = (Cj2kHtEstimate){.base = base, .bytes = coded->estimate};
+  return status;
+}
+
+/* Corrects by estimates the base that follows one whose frame missed the window, unless that leaves
+ * the bounds. */
+static Cj2kStatus correct_next(Cj2kRateFrame *frame, Cj2kHtSearch *state, double *next)
+{
+  const Cj2kHtCoded *coded = &state->coded;
+  double target = (double)frame->target.ceilings.useful_frame * later.aim, base = *next;
+  Cj2kBaseSearch search = state->search;
+  Cj2kStatus status = cj2k_ht_estimate(frame, coded->base, &state->estimate);
+
+  if (status != CJ2K_OK || !(state->estimate.bytes > 0) || !coded->useful)
+    return status;
+  status = cj2k_ht_correct_base(frame, (double)coded->useful / state->estimate.bytes, target,
+                                &search, &base, &state->estimate);
+  if (status == CJ2K_OK && base > search.over && (base < search.fits || !(search.fits > 0))) {
+    state->search.power = search.power;
+    *next = base;
   }
   return status;
 }
 
-/* The base to start with: from an earlier frame, else from a search with samples. */
-static Cj2kStatus first_base(Cj2kRateFrame *frame, const Cj2kRateMemory *memory,
-                             Cj2kHtSearch *state, double *base)
-{
-  double least = cj2k_least_base(frame);
-  double wanted = (double)frame->target.ceilings.useful_frame * later.aim * exp(-memory->drift);
+/* --- the search --- */
 
-  if (state->recalled) {
-    state->search = cj2k_base_search(least, memory->power);
-    *base = cj2k_base_search_secant(&state->search, memory->base, memory->total, wanted);
-    cj2k_base_search_forget(&state->search);
-    return CJ2K_OK;
+/* Is what was coded last in the window, or does it fit with the finest possible steps? */
+static bool is_found(const Cj2kRateFrame *frame, const Window *window, const Cj2kHtCoded *coded)
+{
+  double budget = (double)frame->target.ceilings.useful_frame, total = (double)coded->useful;
+
+  return (total >= budget * window->least && total <= budget * window->most) ||
+         (total <= budget && coded->base <= cj2k_least_base(frame));
+}
+
+/* Codes with other bases, beginning with what has been coded, until the frame's size is in the
+ * window or no base is left. */
+static Cj2kStatus search_base(Cj2kRateFrame *frame, const Window *window, bool recalled,
+                              Cj2kHtSearch *state)
+{
+  Cj2kBaseSearch *search = &state->search;
+  Cj2kHtCoded *coded = &state->coded;
+  double budget = (double)frame->target.ceilings.useful_frame;
+  Cj2kStatus status = CJ2K_OK;
+
+  for (uint32_t trial = 0; trial < TRIALS && !is_found(frame, window, coded); trial++) {
+    double total = (double)coded->useful;
+    cj2k_base_search_bound(search, coded->base, total <= budget);
+    double next = cj2k_base_search_next(search, coded->base, total, budget * window->aim, trial);
+    if (next == coded->base || cj2k_base_search_is_closed(search))
+      break;
+    if (recalled && !trial)
+      status = correct_next(frame, state, &next);
+    if (status == CJ2K_OK)
+      status = code_with_base(frame, next, CJ2K_HT_NOT_KNOWN, NULL, coded);
+    if (status != CJ2K_OK)
+      break;
   }
-  state->search = cj2k_base_search(least, POWER);
-  *base = cj2k_guess_base(frame);
-  return sample_base(frame, &state->search.power, base);
+  state->found = is_found(frame, window, coded);
+  return status;
+}
+
+/* Codes with a base from a search with samples. */
+static Cj2kStatus code_sampled(Cj2kRateFrame *frame, Cj2kHtSearch *state)
+{
+  double base = cj2k_guess_base(frame);
+
+  state->search = cj2k_base_search(cj2k_least_base(frame), POWER);
+  Cj2kStatus status = sample_base(frame, &state->search.power, &base);
+  return status == CJ2K_OK ? code_with_base(frame, base, CJ2K_HT_NOT_KNOWN, NULL, &state->coded)
+                           : status;
+}
+
+/* What later frames learn from this one, which has learnt `earlier`. */
+static Cj2kRateMemory remember(const Cj2kRateFrame *frame, const Cj2kRateMemory *earlier,
+                               const Cj2kHtSearch *state)
+{
+  double target = (double)frame->target.ceilings.useful_frame * later.aim;
+  Cj2kRateMemory memory = {.base = state->coded.base,
+                           .total = (double)state->coded.useful,
+                           .power = state->search.power};
+
+  if (state->recalled)
+    memory.drift = cj2k_history_drift(earlier->drift, state->first_total / target);
+  if (state->estimate.base == state->coded.base && state->estimate.bytes > 0)
+    memory.scale = memory.total / state->estimate.bytes;
+  return memory;
 }
 
 Cj2kStatus cj2k_ht_search(Cj2kRateFrame *frame, Cj2kHtSearch *state)
 {
-  Cj2kRateMemory memory = {0};
-  double budget = (double)frame->target.ceilings.useful_frame, base;
-  Cj2kStatus status;
-  Found found;
+  double budget = (double)frame->target.ceilings.useful_frame;
+  Cj2kRateMemory earlier = {0};
 
   *state = (Cj2kHtSearch){0};
-  state->recalled = cj2k_rate_recall(frame, &memory);
-  if ((status = first_base(frame, &memory, state, &base)) != CJ2K_OK ||
-      (status = search_base(frame, state->recalled ? &later : &first, base, state->recalled, state,
-                            &found)) != CJ2K_OK)
+  state->recalled = cj2k_rate_recall(frame, &earlier);
+  Cj2kStatus status =
+      state->recalled ? code_recalled(frame, &earlier, state) : code_sampled(frame, state);
+  if (status == CJ2K_OK)
+    status = search_base(frame, state->recalled ? &later : &first, state->recalled, state);
+  if (status != CJ2K_OK)
     return status;
   /* Sizes jump at the budget: cutting the excess is better than leaving bytes unused. */
-  if (!found.found && (double)state->coded.useful < budget && state->search.over > 0)
-    status = code_with_base(frame, state->search.over, CJ2K_HT_NOT_KNOWN, &state->coded);
-  state->memory = (Cj2kRateMemory){.base = state->coded.base,
-                                   .total = (double)state->coded.useful,
-                                   .power = state->search.power};
-  if (state->recalled)
-    state->memory.drift =
-        cj2k_history_drift(memory.drift, found.first_total / (budget * later.aim));
+  if (!state->found && (double)state->coded.useful < budget && state->search.over > 0)
+    status = code_with_base(frame, state->search.over, CJ2K_HT_NOT_KNOWN, NULL, &state->coded);
+  if (status == CJ2K_OK && !state->recalled && !frame->limited) /* else nobody learns from it */
+    status = cj2k_ht_estimate(frame, state->coded.base, &state->estimate);
+  if (status == CJ2K_OK)
+    state->memory = remember(frame, &earlier, state);
   return status;
 }
 
 Cj2kStatus cj2k_ht_search_below(Cj2kRateFrame *frame, bool whole, Cj2kHtSearch *state)
 {
-  const Window *window = whole ? &filled : &below;
-  Cj2kBaseSearch *search = &state->search;
-  double budget = (double)frame->target.ceilings.useful_frame, total = (double)state->coded.useful;
-  double base = state->coded.base;
-  Cj2kStatus status = CJ2K_OK;
-  Found found = {0};
+  const Cj2kBaseSearch *search = &state->search;
+  Cj2kStatus status = search_base(frame, whole ? &filled : &below, false, state);
 
-  cj2k_base_search_bound(search, base, total <= budget);
-  if (total > budget || (total < budget * window->least && base > cj2k_least_base(frame))) {
-    base = cj2k_base_search_next(search, base, total, budget * window->aim, 0);
-    status = search_base(frame, window, base, false, state, &found);
-  }
-  if (status == CJ2K_OK && !found.found && search->fits > 0 && state->coded.base != search->fits)
-    status = code_with_base(frame, search->fits, CJ2K_HT_NOT_KNOWN, &state->coded);
+  if (status == CJ2K_OK && !state->found && search->fits > 0 && state->coded.base != search->fits)
+    status = code_with_base(frame, search->fits, CJ2K_HT_NOT_KNOWN, NULL, &state->coded);
   return status;
 }

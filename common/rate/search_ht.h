@@ -2,19 +2,23 @@
 /*
  * HT: finds the steps with which all blocks at plane 0 have a given size. Lengths of a sample of
  * blocks give a first base, then all blocks are coded. If an earlier frame is known, its steps
- * replace the samples.
+ * replace the samples, corrected by an estimate of how much the picture has changed.
  */
 #ifndef CJ2K_RATE_SEARCH_HT_H
 #define CJ2K_RATE_SEARCH_HT_H
 
 #include "base_search.h"
 #include "coding_ht.h"
+#include "estimate_ht.h"
 
 typedef struct {
-  Cj2kBaseSearch search; /* bounds of the base found so far */
-  Cj2kHtCoded coded;     /* the last one, with the current steps */
-  bool recalled;         /* the search started from the result of an earlier frame */
-  Cj2kRateMemory memory; /* for later frames */
+  Cj2kBaseSearch search;   /* bounds of the base found so far */
+  Cj2kHtCoded coded;       /* the last one, with the current steps */
+  bool recalled;           /* the search started from the result of an earlier frame */
+  double first_total;      /* then: bytes with the base that the earlier frame suggested */
+  bool found;              /* the size is in the window, or fits with the finest possible steps */
+  Cj2kHtEstimate estimate; /* the last one */
+  Cj2kRateMemory memory;   /* for later frames */
 } Cj2kHtSearch;
 
 /* Searches steps with which the frame takes a little more than its budget, and codes with them. */

@@ -365,7 +365,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
   const Cj2kCudaEncodeCounts *counts = slot->step == CJ2K_CUDA_STEP_MEASURE
                                            ? slot->ht.measured.host.data
                                            : slot->blocks.coded.host.data;
-  if (counts->failed)
+  if (counts->failed && !slot->ht.left_out)
     return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
                           "an HT code-block has more MEL and VLC bytes than the standard allows");
   return CJ2K_OK;

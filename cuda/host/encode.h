@@ -142,14 +142,14 @@ typedef struct {
 /* BLOCK CODER, HT or MQ (encode_blocks.c): input and output. */
 typedef struct {
   cudaEvent_t started, done;
-  Cj2kCudaPair quantisers;
-  bool quantisers_sent; /* the device has the same quantisers as the host's copy */
-  Cj2kCudaPair coded;   /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength, Cj2kPacketSize; MQ: counts,
-                           with hulls the bytes per slope class, Cj2kPacketSize if packets may be
-                           made, Cj2kEncodedBlock */
-  Cj2kCudaPair bytes;   /* of all blocks */
-  uint64_t fetched;     /* how many of these bytes code() has started to download */
-  bool placed;          /* the last code() left them to place(); the host has no memory for them */
+  Cj2kCudaPair quantisers; /* per band; behind them, for HT, Cj2kEstimateRange */
+  bool quantisers_sent;    /* the device has the same quantisers as the host's copy */
+  Cj2kCudaPair coded; /* HT: counts, Cj2kEncodedBlock, Cj2kPassLength, Cj2kPacketSize; MQ: counts,
+                         with hulls the bytes per slope class, Cj2kPacketSize if packets may be
+                         made, Cj2kEncodedBlock */
+  Cj2kCudaPair bytes; /* of all blocks */
+  uint64_t fetched;   /* how many of these bytes code() has started to download */
+  bool placed;        /* the last code() left them to place(); the host has no memory for them */
 } Cj2kCudaBlockStage;
 
 /* HT (encode_ht.c). */
@@ -157,6 +157,8 @@ typedef struct {
   Cj2kCudaPair choices;
   bool choices_sent;
   bool all_coded;       /* all blocks have been coded at plane 0 with the current quantisers */
+  uint32_t quad_rows;   /* code() makes an estimate from one in so many rows of quads; 0: none */
+  bool left_out;        /* by that, not all blocks have been coded, or measured */
   bool listed;          /* the last step was for a list of blocks (encode_ht_lists.c) */
   Cj2kCudaPair again;   /* uint32_t: numbers of the blocks that are coded again */
   uint32_t num_again;   /* 0: all blocks are coded */
@@ -397,6 +399,9 @@ void cj2k_cuda_upload_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
 void cj2k_cuda_blocks_start(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue);
 void cj2k_cuda_blocks_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
                             const Cj2kCudaQueue *queue);
+/* Bytes of blocks.quantisers, and where the range is in either memory of the pair. */
+size_t cj2k_cuda_quantisers_size(const Cj2kEncodeSlot *slot);
+Cj2kEstimateRange *cj2k_cuda_range_behind(const Cj2kEncodeSlot *slot, const Cj2kCudaMemory *memory);
 /* Are these the quantisers that were sent last? */
 bool cj2k_cuda_blocks_has_quantisers(const Cj2kEncodeSlot *slot,
                                      const Cj2kFrameQuantiser *quantisers);

@@ -96,8 +96,7 @@ void cj2k_cuda_blocks_init(Cj2kEncodeSlot *slot)
 
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->started, flags));
   CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&stage->done, flags));
-  cj2k_cuda_queue_reserve_pair(queue, &stage->quantisers,
-                               plan->num_bands * sizeof(Cj2kFrameQuantiser));
+  cj2k_cuda_queue_reserve_pair(queue, &stage->quantisers, cj2k_cuda_quantisers_size(slot));
   stage->bytes.host.host = stage->coded.host.host = true; /* made when they are first needed */
   cj2k_cuda_queue_reserve(queue, &stage->bytes.device, bytes);
   if (slot->encoder->ht)
@@ -116,6 +115,18 @@ void cj2k_cuda_blocks_free(Cj2kEncodeSlot *slot)
 }
 
 /* -------------------------------------------------------------------------------- steps --- */
+
+size_t cj2k_cuda_quantisers_size(const Cj2kEncodeSlot *slot)
+{
+  return slot->encoder->plan->num_bands * sizeof(Cj2kFrameQuantiser) + sizeof(Cj2kEstimateRange);
+}
+
+Cj2kEstimateRange *cj2k_cuda_range_behind(const Cj2kEncodeSlot *slot, const Cj2kCudaMemory *memory)
+{
+  Cj2kFrameQuantiser *quantisers = memory->data;
+
+  return (Cj2kEstimateRange *)(void *)(quantisers + slot->encoder->plan->num_bands);
+}
 
 void cj2k_cuda_blocks_send(const Cj2kCudaQueue *queue, Cj2kCudaPair *array, const void *data,
                            size_t size, bool *sent)

@@ -42,7 +42,8 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
   Cj2kCudaBlockStage *stage = &slot->blocks;
   size_t size = encoder->plan->num_bands * sizeof *quantisers;
 
-  slot->ht.listed = false;
+  slot->ht.listed = slot->ht.left_out = false;
+  slot->ht.quad_rows = 0;
   slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = cj2k_cuda_table_data(encoder->lists.blocks),
                                         .tables = cj2k_cuda_table_data(encoder->lists.tables),
                                         .coefficients = slot->transform.coefficients.data,
@@ -61,7 +62,7 @@ void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
                           const Cj2kCudaQueue *queue)
 {
   const Cj2kCudaPair *quantisers = &slot->blocks.quantisers;
-  size_t sent = slot->encoder->plan->num_bands * sizeof(Cj2kFrameQuantiser);
+  size_t sent = cj2k_cuda_quantisers_size(slot);
 
   if (slot->blocks.quantisers_sent)
     sent = 0;
@@ -131,6 +132,19 @@ static Cj2kCudaEncodeCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t sl
   return (Cj2kCudaEncodeCounts *)slot->latency.host_parts.data + slice;
 }
 
+/* Makes the estimate for a range. */
+static void estimate(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaMemory *quantisers = &slot->blocks.quantisers.device;
+
+  if (!slot->ht.quad_rows)
+    return;
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_ht_estimate(&slot->ht.job, slot->ht.quad_rows,
+                                     cj2k_cuda_range_behind(slot, quantisers), queue->stream));
+  cj2k_cuda_queue_mark(queue, "estimate");
+}
+
 /* Codes the blocks that can be coded after slices [first, end), on the coder's stream. */
 static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 {
@@ -157,7 +171,8 @@ static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 }
 
 /* Codes all blocks. Those of the slices are coded on the coder's stream, except for the last slice:
- * its blocks are coded together with those of the levels below, which are ready soon after. */
+ * its blocks are coded together with those of the levels below, which are ready soon after. By the
+ * time of an estimate some blocks have been coded. */
 static void code_in_slices(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -176,6 +191,7 @@ static void code_in_slices(Cj2kEncodeSlot *slot)
   if (latency->num_parts) /* the bytes of parts must come before all others */
     cj2k_cuda_queue_wait(queue, latency->part_coded[latency->num_parts - 1]);
   cj2k_cuda_queue_mark(queue, NULL);
+  estimate(slot, queue);
   part.order =
       (const uint32_t *)cj2k_cuda_table_data(slot->encoder->lists.order) + slices->first_block[end];
   part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[end];
@@ -298,6 +314,7 @@ static void code_all(Cj2kEncodeSlot *slot)
     code_in_slices(slot);
     return;
   }
+  estimate(slot, queue);
   CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(blocks, queue->stream));
   cj2k_cuda_queue_mark(queue, "code");
 }
@@ -418,7 +435,7 @@ static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   Cj2kCudaGraph *graph = &slot->ht.steps[2 * slot->ahead.wanted + (likely != NULL)];
   Step step = {slot, job, likely};
-  uint64_t key[10 + CJ2K_CUDA_AHEAD_KEY] = {
+  uint64_t key[11 + CJ2K_CUDA_AHEAD_KEY] = {
       (uintptr_t)blocks->scratch,
       blocks->scratch_bits,
       (uintptr_t)blocks->bytes,
@@ -428,10 +445,11 @@ static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
       likely ? likely->stride : 0,
       likely ? likely->first_plane : 0,
       likely ? likely->num_planes : 0,
-      likely ? likely->distortions : 0};
+      likely ? likely->distortions : 0,
+      slot->ht.quad_rows};
 
   if (slot->ahead.wanted)
-    cj2k_cuda_ahead_key(slot, job, key + 10);
+    cj2k_cuda_ahead_key(slot, job, key + 11);
   cj2k_cuda_graph_follow(graph, key, G_N_ELEMENTS(key));
   slot->status = cj2k_cuda_graph_run(graph, slot->queue.stream, launch_step, &step);
   slot->blocks.quantisers_sent = cj2k_cuda_queue_ok(&slot->queue);
@@ -467,6 +485,16 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t 
   blocks->coded = (Cj2kEncodedBlock *)(blocks->counts + 1);
   blocks->passes = (Cj2kPassLength *)(blocks->coded + slot->encoder->plan->num_blocks);
   blocks->lengths = cj2k_cuda_ht_lengths(slot, blocks->counts);
+}
+
+/* Sends the range with the quantisers. */
+static void set_range(Cj2kEncodeSlot *slot, const Cj2kEstimateRange *range)
+{
+  slot->ht.quad_rows = range ? range->quad_rows : 0;
+  if (!range)
+    return;
+  *cj2k_cuda_range_behind(slot, &slot->blocks.quantisers.host) = *range;
+  slot->blocks.quantisers_sent = false;
 }
 
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
@@ -545,6 +573,7 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   if (!cj2k_cuda_queue_ok(queue))
     return;
   set_pointers(slot, job, bits);
+  set_range(slot, job->range);
   ht->all_coded = !job->choices && job->stride == 1;
   slot->packets.sized = job->packet_sizes && ht->all_coded && slot->encoder->packets.made;
   slot->packets.current = slot->packets.sized;
@@ -615,10 +644,24 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   cj2k_cuda_encode_ht_wait(slot);
 }
 
+/* Is the estimate out of range? */
+static bool is_left_out(const Cj2kEncodeSlot *slot, uint64_t estimate)
+{
+  const Cj2kEstimateRange *range = cj2k_cuda_range_behind(slot, &slot->blocks.quantisers.host);
+
+  return slot->ht.quad_rows && !cj2k_estimate_is_in(range, estimate);
+}
+
 void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
 
+  result->estimate = counts->estimate;
+  slot->ht.left_out = is_left_out(slot, counts->estimate);
+  if (slot->ht.left_out) {
+    slot->ht.all_coded = slot->ahead.launched = false;
+    return;
+  }
   if (counts->bytes > slot->ht.job.capacity)
     code_with_room(slot, counts->bytes);
   if (!slot->latency.coder.stream && !slot->ht.listed && !slot->blocks.placed)

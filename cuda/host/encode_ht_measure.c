@@ -61,7 +61,9 @@ static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   cj2k_cuda_ht_prepare(slot, measured->device.data, job->stride > 1 ? size : sums, queue);
   if (job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
-  if (job->band_errors || !job->num_planes)
+  if (job->quad_rows)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_estimate(blocks, job->quad_rows, NULL, queue->stream));
+  else if (job->band_errors || !job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_band_errors(blocks, queue->stream));
   cj2k_cuda_queue_mark(queue, "measure");
   CJ2K_CUDA_DO(
@@ -74,7 +76,7 @@ static bool is_measured(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 {
   const Cj2kMeasureJob *ahead = &slot->ht.ahead;
 
-  return ahead->num_planes && ahead->stride == job->stride && !job->blocks &&
+  return ahead->num_planes && !slot->ht.left_out && ahead->stride == job->stride && !job->blocks &&
          ahead->first_plane == job->first_plane && ahead->num_planes == job->num_planes &&
          ahead->distortions == job->distortions && !job->band_errors &&
          cj2k_cuda_blocks_has_quantisers(slot, job->quantisers);
@@ -105,6 +107,7 @@ void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResul
   Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes);
 
   result->saturated = counts->saturated;
+  result->estimate = counts->estimate;
   result->band_errors = measured.band_errors;
   result->ht_distortions = measured.distortions;
   result->ht_lengths = measured.lengths;

@@ -261,7 +261,8 @@ __global__ void __launch_bounds__(kThreads) cut_kernel(Cj2kCudaCut cut)
   __shared__ Cj2kCudaCutLimits limits;
   __shared__ uint32_t count;
   uint32_t state = CJ2K_CUDA_CUT_NONE;
-  bool coded = cut.counts->bytes <= cut.capacity && !cut.counts->failed;
+  bool left_out = cut.counts->left_out; /* nothing has been coded or measured */
+  bool coded = cut.counts->bytes <= cut.capacity && !cut.counts->failed && !left_out;
   Sizes sizes = sum_packets(cut);
 
   if (threadIdx.x == 0) {
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(kThreads) cut_kernel(Cj2kCudaCut cut)
     if (cut_blocks(cut, limits, sizes, &hulls, &count))
       state = CJ2K_CUDA_CUT_SOME;
   } else {
-    if (cut.lengths)
+    if (cut.lengths && !left_out)
       copy_measured(cut);
     if (coded && sizes.total >= limits.least && sizes.total <= limits.budget)
       state = CJ2K_CUDA_CUT_WHOLE;

@@ -399,7 +399,8 @@ __device__ void encode_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEn
   encoder.magsgn.out = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(block.area, frame.scratch_bits, b);
   encoder.vlc.out = frame.scratch + CJ2K_CUDA_SCRATCH_OFFSET(area, frame.scratch_bits, b + 1);
 
-  bool any = choice.passes && choice.plane < num_bitplanes && encoder.run(&parts);
+  bool is_wanted = kAgain || !is_left_out(frame);
+  bool any = is_wanted && choice.passes && choice.plane < num_bitplanes && encoder.run(&parts);
   Cj2kEncodedBlock coded = {};
   coded.first_pass = b;
   coded.is_ht = 1;
@@ -470,7 +471,7 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
   __shared__ BlockMemory memory;
   uint32_t task = blockIdx.x, p = task % frame.measure.num_planes;
   uint64_t index = (uint64_t)(task / frame.measure.num_planes) * frame.stride;
-  if (index >= frame.num_blocks)
+  if (index >= frame.num_blocks || is_left_out(frame))
     return;
   uint64_t b = frame.order ? frame.order[index] : index;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(32) quantise_kernel(Cj2kCudaEncodeBlocks frame
 {
   __shared__ uint16_t quads[kBlockQuads];
   uint64_t task = (uint64_t)blockIdx.x * frame.stride;
-  if (task >= frame.num_blocks)
+  if (task >= frame.num_blocks || is_left_out(frame))
     return;
   uint32_t b = frame.order ? frame.order[task] : (uint32_t)task, lane = threadIdx.x;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];

@@ -143,6 +143,9 @@ typedef struct {
   uint64_t saturated; /* as in Cj2kEncodeResult */
   uint64_t failed;    /* blocks that cannot be coded legally */
   uint64_t unlike;    /* blocks of a list of Cj2kCudaAgain that have another length */
+  uint64_t estimate;  /* as in Cj2kEncodeResult */
+  uint32_t estimated; /* thread blocks that have added to it */
+  uint32_t left_out;  /* 1: it is out of range, so that blocks get no bytes from now on */
 } Cj2kCudaEncodeCounts;
 
 /* A block that is coded again, into the room that it has. */
@@ -212,6 +215,12 @@ typedef struct {
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
 /* Measures lengths and distortions of cleanup passes, as in Cj2kEncodeResult. */
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
+/* Adds the estimate from one in `quad_rows` rows of quads to the counts. range: on the device; if
+ * the estimate is not in it, blocks that kernels with these counts begin from then on have no
+ * bytes, unless they are of a list; blocks to be measured keep what their results were before.
+ * NULL: nothing is left out. */
+cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, uint32_t quad_rows,
+                                  const Cj2kEstimateRange *range, cudaStream_t stream);
 /* Measures the squared error of the quantisation itself, per band. */
 cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
 

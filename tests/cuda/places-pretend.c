@@ -11,7 +11,7 @@
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
 extern gint num_placed, num_made, no_room, num_again, num_chosen, num_graphs, longer_when_again,
-    retains_less, num_cut, cuts_another, cuts_nothing;
+    retains_less, num_cut, cuts_another, cuts_nothing, num_estimates, odd_estimate, num_left_out;
 extern const void *seen_plane; /* pretend-coders.c, like the numbers */
 
 typedef struct {
@@ -116,6 +116,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   Cj2kPacket packet;
 
   num_placed = num_made = num_again = num_chosen = num_graphs = num_cut = 0;
+  num_estimates = num_left_out = 0;
   for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -228,6 +229,31 @@ static void test_cut_in_vain(void)
   cuts_another = 0;
   report(is_same(all, expected), c.name, "one in flight");
   report(num_cut == FRAMES - 1 && num_made == 2 * num_cut, c.name, "packets were made twice");
+  g_byte_array_unref(all);
+  g_byte_array_unref(expected);
+  test_picture_clear(&picture);
+}
+
+/* The estimate of the fourth frame is out of range, so that it is not coded, but then with other
+ * steps. */
+static void test_left_out(void)
+{
+  const Case c = {"left out", "block-coder=ht max-frame-bytes=900000", 2048, 1080, 3};
+  TestPicture picture;
+  bool places;
+
+  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
+                    0, 0);
+  odd_estimate = 4; /* each frame makes one */
+  GByteArray *expected = encode(&c, &picture, 1, true, &places);
+  report(num_left_out == 1, c.name, "with low latency, that frame");
+  GByteArray *all = encode(&c, &picture, 1, false, &places);
+  report(num_left_out == 1, c.name, "that frame");
+  odd_estimate = 0;
+  GByteArray *usual = encode(&c, &picture, 1, false, &places);
+  report(num_left_out == 0, c.name, "no frame, if its estimate is as ever");
+  report(is_same(all, expected) && !is_same(all, usual), c.name, "other steps, the same bytes");
+  g_byte_array_unref(usual);
   g_byte_array_unref(all);
   g_byte_array_unref(expected);
   test_picture_clear(&picture);
@@ -432,6 +458,7 @@ int main(void)
   test_refused(true);
   test_left();
   test_cut_in_vain();
+  test_left_out();
   test_kept(1);
   test_kept(3);
   test_growing();

@@ -271,6 +271,9 @@ gint num_graphs;        /* graphs that coded blocks */
 gint num_chosen;        /* frames whose blocks were coded as chosen, into new room */
 gint num_again;         /* lists of blocks that were coded again, into their room */
 gint longer_when_again; /* blocks are then longer than measured */
+gint num_estimates;     /* of what blocks take */
+gint odd_estimate;      /* the number of one that is half as much again; 0: none is */
+gint num_left_out;      /* frames that were not coded, because the estimate was out of range */
 
 /* Which block is the i-th one, and what was chosen for it. */
 static Cj2kCudaAgain task(const Cj2kCudaEncodeBlocks *frame, uint32_t i)
@@ -287,7 +290,9 @@ static Cj2kCudaAgain task(const Cj2kCudaEncodeBlocks *frame, uint32_t i)
 static void ht_encode(const void *arguments)
 {
   const Cj2kCudaEncodeBlocks *frame = arguments;
+  bool left_out = frame->counts->left_out && !frame->list;
 
+  g_atomic_int_add(&num_left_out, left_out);
   uint32_t count = frame->num_listed ? *frame->num_listed : frame->num_blocks;
 
   g_atomic_int_add(&num_graphs, in_graph);
@@ -298,7 +303,7 @@ static void ht_encode(const void *arguments)
     uint32_t b = this.block, plane = this.choice.plane;
     const Cj2kCudaEncodeBlock *block = &frame->blocks[b];
     double planes = planes_of(block, frame->quantisers, b);
-    uint32_t length = this.choice.passes ? length_at(block, planes, plane) : 0;
+    uint32_t length = this.choice.passes && !left_out ? length_at(block, planes, plane) : 0;
     length += frame->list && g_atomic_int_get(&longer_when_again);
     uint8_t all = frame->quantisers[block->band].num_bitplanes;
     uint64_t offset = frame->coded[b].offset;
@@ -347,6 +352,37 @@ cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t
 {
   (void)stream;
   return put(ht_measure, frame, sizeof *frame);
+}
+
+typedef struct {
+  Cj2kCudaEncodeBlocks frame;
+  uint32_t quad_rows;
+  const Cj2kEstimateRange *range;
+} Estimate;
+
+/* As if it were exact, but for one. */
+static void ht_estimate(const void *arguments)
+{
+  const Estimate *estimate = arguments;
+  const Cj2kCudaEncodeBlocks *frame = &estimate->frame;
+  uint32_t unit = g_atomic_int_add(&num_estimates, 1) + 1 == odd_estimate ? 192 : 128;
+
+  for (uint32_t b = 0; b < frame->num_blocks; b++)
+    frame->counts->estimate +=
+        (uint64_t)unit *
+        length_at(&frame->blocks[b], planes_of(&frame->blocks[b], frame->quantisers, b), 0) /
+        estimate->quad_rows;
+  frame->counts->left_out =
+      estimate->range && !cj2k_estimate_is_in(estimate->range, frame->counts->estimate);
+}
+
+cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, uint32_t quad_rows,
+                                  const Cj2kEstimateRange *range, cudaStream_t stream)
+{
+  const Estimate estimate = {*frame, quad_rows, range};
+
+  (void)stream;
+  return put(ht_estimate, &estimate, sizeof estimate);
 }
 
 /* --------------------------------------------------------------------------------- cut --- */

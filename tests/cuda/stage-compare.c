@@ -148,6 +148,15 @@ static bool report_number(Comparison *c, uint32_t b, const char *what, uint64_t 
   return false;
 }
 
+bool compare_estimate(Comparison *c, const Cj2kEncodeResult results[2])
+{
+  if (results[0].estimate == results[1].estimate)
+    return true;
+  report(c, "estimate: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, c->names[0],
+         (guint64)results[0].estimate, c->names[1], (guint64)results[1].estimate);
+  return false;
+}
+
 bool compare_measured(Comparison *c, const Cj2kEncodeResult results[2], uint32_t first_plane,
                       uint32_t planes)
 {

@@ -20,6 +20,7 @@ bool compare_coefficients(Comparison *c, const SlotArrays arrays[2]);
 /* The image of every resolution between the LL band and the tile-component. */
 bool compare_lowpass(Comparison *c, const SlotArrays arrays[2]);
 
+bool compare_estimate(Comparison *c, const Cj2kEncodeResult results[2]);
 /* Of `planes` bit-planes from first_plane on: length and distortion of each block's cleanup pass,
  * and the error of each band. */
 bool compare_measured(Comparison *c, const Cj2kEncodeResult results[2], uint32_t first_plane,

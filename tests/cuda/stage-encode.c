@@ -96,6 +96,43 @@ static void check_code(Encoding *e, const char *stage, unsigned parts)
   done(e, stage, run(e, CODE) && compare_coded(&e->c, e->results, parts, NULL));
 }
 
+/* The estimate, from all rows of quads and from some. */
+static void check_estimate(Encoding *e, const char *stage, uint32_t quad_rows)
+{
+  e->measure =
+      (Cj2kMeasureJob){.quantisers = e->steps.quantisers, .stride = 1, .quad_rows = quad_rows};
+  done(e, stage, run(e, MEASURE) && compare_estimate(&e->c, e->results));
+}
+
+/* Code() leaves blocks out of which the estimate is one below the range, or one above it; it makes
+ * them if the estimate is the only one in it. Then they are those without a range, which come
+ * next. */
+static void check_range(Encoding *e)
+{
+  uint64_t estimate = e->results[0].estimate;
+  const Cj2kEstimateRange ranges[] = {
+      {2, estimate + 1, UINT64_MAX}, {2, 0, estimate ? estimate - 1 : 0}, {2, estimate, estimate}};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
+    e->code.range = &ranges[i];
+    bool is_in = cj2k_estimate_is_in(&ranges[i], estimate);
+    bool ok = run(e, CODE) && compare_estimate(&e->c, e->results);
+    if (ok && e->results[0].estimate != estimate) {
+      snprintf(e->c.why, sizeof e->c.why, "code() makes another estimate than measure()");
+      ok = false;
+    }
+    for (uint32_t k = 0; ok && !is_in && k < 2; k++)
+      if (e->results[k].blocks) {
+        snprintf(e->c.why, sizeof e->c.why, "%s has coded the blocks", e->c.names[k]);
+        ok = false;
+      }
+    if (ok && is_in)
+      ok = compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES | CODED_SATURATED, NULL);
+    done(e, is_in ? "code: in range" : "code: out of range", ok);
+  }
+  e->code.range = NULL;
+}
+
 /* ---------------------------------------------------------------- input of the decoder --- */
 
 static void append_segment(Coded *coded, uint32_t length, uint32_t passes)
@@ -173,7 +210,11 @@ static void check_ht(Encoding *e, Coded *coded)
 
   check_measure(e, "measure: bit-planes 0 to 2", 1, 0, 3);
   check_measure(e, "measure: bit-plane 1 of each third block", 3, 1, 1);
-  check_code(e, "code", CODED_BYTES | CODED_PASSES | CODED_SATURATED);
+  check_estimate(e, "estimate: all rows of quads", 1);
+  check_estimate(e, "estimate: one in 16", 16);
+  check_estimate(e, "estimate: one in 2", 2);
+  check_range(e);
+  check_code(e, "code", CODED_BYTES | CODED_PASSES);
   hand_over(e, coded);
   for (uint32_t b = 0; b < n; b++)
     choices[b] = (Cj2kHtChoice){.plane = b % 4 == 1 ? 1 + b / 4 % 2 : 0, .passes = b % 7 != 3};

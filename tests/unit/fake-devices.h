@@ -20,6 +20,9 @@ typedef struct {
   gint dead;       /* atomic: every call fails */
   gint calls_left; /* atomic: calls until it dies; negative: it does not die */
   gint frames;     /* atomic: frames that were begun */
+  gint codings;    /* atomic: of all HT blocks at plane 0, or of MQ blocks */
+  gint estimates;  /* atomic: of what HT blocks take */
+  gint left_out;   /* atomic: codings that an estimate has prevented */
   gint unusable;   /* atomic: cannot be opened */
   gint slots_left; /* atomic: slots that memory holds; negative: any number */
   gint prefetched; /* atomic: codestreams that were announced */
@@ -228,6 +231,7 @@ static Cj2kStatus fake_measure(void *data, Cj2kEncodeSlot *slot, const Cj2kMeasu
 {
   if (fake_call(data, error) != CJ2K_OK)
     return CJ2K_ERROR_DEVICE;
+  g_atomic_int_add(&device_of(data)->estimates, job->quad_rows > 0);
   return cj2k_cpu_encode_backend()->measure(((Fake *)data)->cpu, slot, job, error);
 }
 
@@ -236,7 +240,16 @@ static Cj2kStatus fake_code(void *data, Cj2kEncodeSlot *slot, const Cj2kCodeJob 
 {
   if (fake_call(data, error) != CJ2K_OK)
     return CJ2K_ERROR_DEVICE;
-  return cj2k_cpu_encode_backend()->code(((Fake *)data)->cpu, slot, job, error);
+  const Cj2kEncodeBackend *cpu = cj2k_cpu_encode_backend();
+  Cj2kEncodeResult result;
+  Cj2kStatus status = cpu->code(((Fake *)data)->cpu, slot, job, error);
+  bool left_out = false;
+  if (job->range && cpu->wait(((Fake *)data)->cpu, slot, &result, NULL) == CJ2K_OK)
+    left_out = !cj2k_estimate_is_in(job->range, result.estimate);
+  g_atomic_int_add(&device_of(data)->estimates, job->range != NULL);
+  g_atomic_int_add(&device_of(data)->left_out, left_out);
+  g_atomic_int_add(&device_of(data)->codings, !job->choices && !left_out);
+  return status;
 }
 
 static Cj2kStatus fake_encode_wait(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *result,
