@@ -120,8 +120,9 @@ static void print(const BenchRun *run, const Result *result)
 static Cj2kStatus measure(BenchRun *run, Result *result, Cj2kError *error)
 {
   Cj2kStats before;
-  /* Warms up until every slot and every packet buffer has its final size. */
-  Cj2kStatus status = process(run, 2 * MAX(run->in_flight, 2), result->latencies, error);
+  /* Warms up until every slot and every packet buffer has its final size, and slots have made their
+   * CUDA graphs, with their third frame. */
+  Cj2kStatus status = process(run, 4 * MAX(run->in_flight, 2), result->latencies, error);
   if (status != CJ2K_OK)
     return status;
   g_array_set_size(result->latencies, 0);

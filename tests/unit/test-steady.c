@@ -13,7 +13,7 @@
 
 #define IN_FLIGHT 4
 #define PICTURES  5 /* not a multiple of IN_FLIGHT, so that every slot gets every picture */
-#define WARM      (2 * IN_FLIGHT * PICTURES)
+#define WARM      (4 * IN_FLIGHT * PICTURES)
 #define FRAMES    (2 * IN_FLIGHT * PICTURES)
 #define LARGE     16384 /* bytes; other allocations for a frame take a few hundred */
 
