@@ -4,15 +4,12 @@
  * pretend-coders.c, they must be those that the host puts together when it codes for low latency.
  * And what becomes of the memory of codestreams that are kept longer than the encoder. Prints TAP.
  */
+#include "pretend-coders.h"
 #include "tests/unit/encoder-pictures.h"
 
 #include <cuda_runtime_api.h>
 
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
-
-extern gint num_placed, num_made, no_room, num_again, num_chosen, num_graphs, longer_when_again,
-    retains_less, num_cut, cuts_another, cuts_nothing, num_estimates, odd_estimate, num_left_out;
-extern const void *seen_plane; /* pretend-coders.c, like the numbers */
 
 typedef struct {
   const char *name, *options;
