@@ -274,4 +274,18 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
   return &backend;
 }
 
+/* Opens a decoder on fake devices: those that are named, or `device`. */
+static inline Cj2kDecoder *fake_open_decoder(const char *devices, int device, uint32_t in_flight,
+                                             Cj2kError *error)
+{
+  Cj2kDecoderParams params;
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CUDA;
+  params.cuda_device = device;
+  params.cuda_devices = devices;
+  params.frames_in_flight = in_flight;
+  params.num_threads = 3;
+  return cj2k_decoder_open(&params, error);
+}
+
 #endif
