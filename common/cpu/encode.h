@@ -70,6 +70,14 @@ struct Cj2kEncodeSlot {
   Cj2kEncodeResult result;
 };
 
+/* The first coefficient of a code-block, in rows of its band's stride. */
+static inline const uint32_t *cj2k_encode_coefficients(const Cj2kEncodeSlot *slot, uint32_t index)
+{
+  const Cj2kPlanBlock *block = &slot->encoder->plan->blocks[index];
+  const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
+  return slot->coefficients + band->offset + (size_t)block->y * band->stride + block->x;
+}
+
 /* The memory of a lane. NULL, with the slot's status set, when it cannot be allocated. */
 Cj2kEncodeLane *cj2k_encode_lane(Cj2kEncodeSlot *slot, uint32_t lane);
 

@@ -27,13 +27,6 @@ static const float *floats(const uint32_t *coefficients)
   return (const float *)(const void *)coefficients;
 }
 
-static const uint32_t *block_coefficients(const Cj2kEncodeSlot *slot, uint32_t index)
-{
-  const Cj2kPlanBlock *block = &slot->encoder->plan->blocks[index];
-  const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
-  return slot->coefficients + band->offset + (size_t)block->y * band->stride + block->x;
-}
-
 /* Quantises one block into the lane's memory and describes it in *source. */
 static void quantise(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers, uint32_t index,
                      Cj2kEncodeLane *lane, Cj2kBlockSource *source)
@@ -42,7 +35,7 @@ static void quantise(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
   const Cj2kPlanBand *band = &slot->encoder->plan->bands[block->band];
   const Cj2kFrameQuantiser *quantiser = &quantisers[block->band];
 
-  const uint32_t *coefficients = block_coefficients(slot, index);
+  const uint32_t *coefficients = cj2k_encode_coefficients(slot, index);
 
   if (slot->encoder->best && !band->reversible)
     cj2k_ht_quantise(lane->block_scratch, floats(coefficients), band->stride, block->width,
@@ -81,7 +74,7 @@ static uint64_t quantisation_error(const MeasureStage *stage, uint32_t index,
   const Cj2kPlan *plan = stage->slot->encoder->plan;
   const Cj2kPlanBlock *block = &plan->blocks[index];
   const Cj2kPlanBand *band = &plan->bands[block->band];
-  const float *in = floats(block_coefficients(stage->slot, index));
+  const float *in = floats(cj2k_encode_coefficients(stage->slot, index));
   float inv_scale = stage->job->quantisers[block->band].inv_scale;
   uint64_t sum = 0;
 

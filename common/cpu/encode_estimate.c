@@ -39,8 +39,7 @@ static void quantise_row(const EstimateStage *stage, uint32_t b, uint32_t y, uin
   const Cj2kPlan *plan = stage->slot->encoder->plan;
   const Cj2kPlanBlock *block = &plan->blocks[b];
   const Cj2kPlanBand *band = &plan->bands[block->band];
-  const uint32_t *in =
-      stage->slot->coefficients + band->offset + (size_t)(block->y + y) * band->stride + block->x;
+  const uint32_t *in = cj2k_encode_coefficients(stage->slot, b) + (size_t)y * band->stride;
 
   if (y >= block->height) {
     memset(out, 0, block->width * sizeof *out);

@@ -6,23 +6,11 @@
 
 #include <math.h>
 
-#define QUADS       131072 /* that are looked at, if there are as many */
-#define MOST_STRIDE 16
-#define TRIALS      4
+#define TRIALS 4
 /* Logarithms. No estimate is surer than CLOSE. If one is off by more than DISTANT, it is made again
  * for the corrected base, because it is not known well enough how bytes depend on that. */
 #define CLOSE   0.005
 #define DISTANT 0.06
-
-uint32_t cj2k_estimate_stride(const Cj2kPlan *plan)
-{
-  uint64_t quads = plan->num_coefficients / 4;
-  uint32_t stride = 1;
-
-  while (stride < MOST_STRIDE && quads / (2 * stride) >= QUADS)
-    stride *= 2;
-  return stride;
-}
 
 Cj2kStatus cj2k_ht_estimate(Cj2kRateFrame *frame, double base, Cj2kHtEstimate *estimate)
 {

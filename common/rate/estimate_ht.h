@@ -10,9 +10,6 @@
 #include "base_search.h"
 #include "frame.h"
 
-/* One in so many rows of quads is looked at; enough for pictures of any size. */
-uint32_t cj2k_estimate_stride(const Cj2kPlan *plan);
-
 typedef struct {
   double base;  /* of the steps; 0: nothing is known */
   double bytes; /* in proportion to those of the codestream */

@@ -2,7 +2,7 @@
 #include "frame.h"
 
 #include "common/runtime/error.h"
-#include "estimate_ht.h"
+#include "strides.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThread
 {
   *encoder = (Cj2kRateEncoder){.plan = plan,
                                .threads = threads,
-                               .estimate_stride = cj2k_estimate_stride(plan),
+                               .estimate_stride = cj2k_estimate_stride(plan->num_coefficients),
                                .least_visual = 1};
   cj2k_history_init(&encoder->history);
   cj2k_bucket_init(&encoder->bucket, &encoder->history);
