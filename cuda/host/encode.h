@@ -171,8 +171,9 @@ typedef struct {
                                and place() is done behind it */
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
-  Cj2kCudaPair measured;    /* counts, band errors, distortions, lengths */
+  Cj2kCudaPair measured;    /* counts, band errors, lengths, distortions */
   uint32_t num_planes;      /* that were measured last */
+  bool distortions;         /* likewise */
   Cj2kCudaEncodeBlocks job; /* of the last step */
 } Cj2kCudaHtStage;
 
@@ -509,8 +510,8 @@ uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot);
 Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */
-Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts,
-                                      uint32_t num_planes);
+Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes,
+                                      bool distortions);
 /* Measures what the next step is likely to ask for, behind the blocks that code() codes. prepare:
  * makes room for it. */
 void cj2k_cuda_ht_prepare_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);

@@ -137,8 +137,8 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
 
   if (job->likely) {
     const Cj2kCudaPair *measured = &slot->ht.measured;
-    on_device = cj2k_cuda_ht_measured(slot, measured->device.data, CJ2K_CUDA_CUT_PLANES);
-    on_host = cj2k_cuda_ht_measured(slot, measured->host.data, CJ2K_CUDA_CUT_PLANES);
+    on_device = cj2k_cuda_ht_measured(slot, measured->device.data, CJ2K_CUDA_CUT_PLANES, true);
+    on_host = cj2k_cuda_ht_measured(slot, measured->host.data, CJ2K_CUDA_CUT_PLANES, true);
   }
   const Cj2kCudaCut cut = {
       .blocks = blocks->blocks,

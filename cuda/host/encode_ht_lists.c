@@ -29,10 +29,9 @@ void cj2k_cuda_encode_measure_list(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *j
 
   set_list(slot, job->blocks, job->num_blocks);
   blocks->counts = measured->device.data;
-  blocks->measure = cj2k_cuda_ht_measured(slot, measured->host.data, job->num_planes);
+  blocks->measure =
+      cj2k_cuda_ht_measured(slot, measured->host.data, job->num_planes, job->distortions);
   blocks->measure.first_plane = job->first_plane;
-  if (!job->distortions)
-    blocks->measure.distortions = NULL;
   cj2k_cuda_ht_prepare(slot, blocks->counts, sizeof *blocks->counts, queue);
   if (job->num_planes && job->num_blocks)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));

@@ -4,41 +4,55 @@
 
 #include <string.h>
 
-/* Sizes of the parts of the result of measuring: counts, band errors, distortions, lengths. */
-static size_t band_errors_size(const Cj2kEncodeSlot *slot)
+/* Bit-planes of which a slot has room for lengths from its first measurement on, and which are
+ * measured at most without distortions (SEARCH in rate/control_ht.c): otherwise each slot would
+ * grow in some frame whose size jumps, perhaps after hours. With distortions that is room for a
+ * third as many, as many as are measured at once. */
+#define ROOM_PLANES 24
+
+/* Sizes of the parts of the result of measuring: counts, band errors, lengths (an even number of
+ * them), distortions. */
+static size_t sums_size(const Cj2kEncodeSlot *slot)
 {
-  return slot->encoder->plan->num_bands * sizeof(uint64_t);
+  return sizeof(Cj2kCudaEncodeCounts) + slot->encoder->plan->num_bands * sizeof(uint64_t);
 }
 
-static size_t distortions_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+static size_t lengths_size(const Cj2kEncodeSlot *slot, uint32_t planes)
 {
-  return (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint64_t);
+  size_t count = (size_t)slot->encoder->plan->num_blocks * planes;
+
+  return (count + count % 2) * sizeof(uint32_t);
 }
 
-static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes)
+static size_t measured_size(const Cj2kEncodeSlot *slot, uint32_t planes, bool distortions)
 {
-  return sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot) + distortions_size(slot, planes) +
-         (size_t)slot->encoder->plan->num_blocks * planes * sizeof(uint32_t);
+  size_t each = distortions ? (size_t)slot->encoder->plan->num_blocks * sizeof(uint64_t) : 0;
+
+  return sums_size(slot) + lengths_size(slot, planes) + planes * each;
 }
 
-Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes)
+Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes,
+                                      bool distortions)
 {
-  char *band_errors = (char *)counts + sizeof(Cj2kCudaEncodeCounts);
-  char *distortions = band_errors + band_errors_size(slot);
+  char *lengths = (char *)counts + sums_size(slot);
+  void *behind = lengths + lengths_size(slot, num_planes);
 
-  return (Cj2kCudaMeasure){
-      .num_planes = num_planes,
-      .lengths = (uint32_t *)(void *)(distortions + distortions_size(slot, num_planes)),
-      .distortions = (uint64_t *)(void *)distortions,
-      .band_errors = (uint64_t *)(void *)band_errors};
+  return (Cj2kCudaMeasure){.num_planes = num_planes,
+                           .lengths = (uint32_t *)(void *)lengths,
+                           .distortions = distortions ? behind : NULL,
+                           .band_errors =
+                               (uint64_t *)(void *)((char *)counts + sizeof(Cj2kCudaEncodeCounts))};
 }
 
 /* Makes room for the results of a measurement. */
 static void reserve_measured(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 {
+  size_t size = measured_size(slot, job->num_planes, job->distortions);
+
   slot->ht.num_planes = job->num_planes;
+  slot->ht.distortions = job->distortions;
   cj2k_cuda_queue_reserve_pair(&slot->queue, &slot->ht.measured,
-                               measured_size(slot, job->num_planes));
+                               MAX(size, measured_size(slot, ROOM_PLANES, false)));
 }
 
 /* ------------------------------------------------------------------------------ measure --- */
@@ -49,16 +63,14 @@ static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaPair *measured = &slot->ht.measured;
   Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
-  size_t size = measured_size(slot, job->num_planes);
-  size_t sums = sizeof(Cj2kCudaEncodeCounts) + band_errors_size(slot);
+  size_t size = measured_size(slot, job->num_planes, job->distortions);
 
   blocks->counts = measured->device.data;
-  blocks->measure = cj2k_cuda_ht_measured(slot, blocks->counts, job->num_planes);
+  blocks->measure = cj2k_cuda_ht_measured(slot, blocks->counts, job->num_planes, job->distortions);
   blocks->measure.first_plane = job->first_plane;
-  if (!job->distortions)
-    blocks->measure.distortions = NULL;
   /* Blocks that the stride skips have zeros. */
-  cj2k_cuda_ht_prepare(slot, measured->device.data, job->stride > 1 ? size : sums, queue);
+  cj2k_cuda_ht_prepare(slot, measured->device.data, job->stride > 1 ? size : sums_size(slot),
+                       queue);
   if (job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
   if (job->quad_rows)
@@ -104,7 +116,8 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
-  Cj2kCudaMeasure measured = cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes);
+  Cj2kCudaMeasure measured =
+      cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes, slot->ht.distortions);
 
   result->saturated = counts->saturated;
   result->estimate = counts->estimate;
@@ -144,10 +157,9 @@ void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
 
   blocks.stride = job->stride;
   blocks.again = 1;
-  blocks.measure = cj2k_cuda_ht_measured(slot, cj2k_cuda_ht_measured_ahead(slot), job->num_planes);
+  blocks.measure = cj2k_cuda_ht_measured(slot, cj2k_cuda_ht_measured_ahead(slot), job->num_planes,
+                                         job->distortions);
   blocks.measure.first_plane = job->first_plane;
-  if (!job->distortions)
-    blocks.measure.distortions = NULL;
   CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(&blocks, queue->stream));
   cj2k_cuda_queue_mark(queue, "measure");
 }
