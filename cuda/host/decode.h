@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Internals of the CUDA decode back end. A slot has one stream, on which all work of a frame is
- * enqueued; only the codestream is uploaded on a stream of the back end, which all slots share:
+ * enqueued; only the codestream, if it is not small, is uploaded on a stream of the back end, which
+ * all slots share:
  *
  *   upload (codestream, block records)  ->  block decoders  ->  inverse DWT
  *     ->  last level, component transform, store  ->  packing  ->  download
@@ -9,8 +10,9 @@
  * Tables that follow from plan and layout are made when these change (decode_bands.c,
  * decode_plan.c, decode_output.c); all other work is enqueued for each frame (decode_upload.c,
  * decode_frame.c, decode_transform.c, decode_picture.c), or for each part of a frame
- * (decode_parts.c). With several frames in flight their pictures in host memory are downloaded from
- * a few pictures that all slots share (ring.h). With one frame in flight a picture in host memory
+ * (decode_parts.c). The work of a small frame is one launch (decode_once.c). With several frames in
+ * flight large pictures in host memory are downloaded from a few pictures that all slots share
+ * (ring.h). With one frame in flight a picture in host memory
  * is made and downloaded in slices of rows, on further streams (decode_slices.c); with
  * component-streams=on each component has a stream (decode_components.c).
  */
@@ -72,9 +74,11 @@ typedef struct {
 /* Offsets in `records` of what all groups of a frame's blocks use. Behind that each group has its
  * records and lists, one contiguous run. `side`, what comes behind the codestream, is in the pinned
  * copy alone, from which it is uploaded; where a part of a frame is decoded it holds the bytes of
- * its code-blocks, and is uploaded with the records. */
+ * its code-blocks, and likewise of a small frame the codestream, and is uploaded with the records.
+ */
 typedef struct {
   size_t outputs, steps, segments, numbers, ranges, side;
+  size_t length; /* uint64_t: `filled`, for the kernel of a frame in one launch */
   size_t filled; /* the end of what the host has filled in so far */
   size_t sent;   /* the end of what is being uploaded */
 } Cj2kCudaUpload;
@@ -140,7 +144,8 @@ typedef struct {
   cudaEvent_t arrived; /* the codestream is on the device */
   cudaStream_t stream; /* on which the codestream is uploaded: the slot's or the back end's */
   Cj2kCudaMemory data, h_data;
-  size_t fetched; /* bytes of the codestream whose copy to `data` has been enqueued */
+  size_t fetched;  /* bytes of the codestream whose copy to `data` has been enqueued */
+  bool in_records; /* the codestream is uploaded with the records instead */
   Cj2kCudaMemory records, h_records;
   Cj2kCudaUpload parts;     /* of the records */
   Cj2kCudaMemory mq_planes; /* bit-planes of MQ blocks; made when first needed */
@@ -157,6 +162,7 @@ typedef struct {
   Cj2kCudaMemory h_picture;
   size_t size;              /* of `picture` or `shared` for this frame */
   bool takes_shared;        /* the frame has its picture of the ring */
+  bool may_once, is_once;   /* cj2k_cuda_decode_may_once, and cj2k_cuda_decode_is_once */
   bool timed;               /* `uploaded` and `decoded` are recorded for the times */
   uint32_t frames;          /* for cj2k_cuda_times_next */
   float ms_blocks, ms_rest; /* of the last frame that was timed */
@@ -168,6 +174,7 @@ typedef struct {
   /* What comes behind the code-blocks, if the picture is downloaded; by picture of the ring, of
    * which each has another place. */
   Cj2kCudaGraph transforms[CJ2K_CUDA_RING_PICTURES];
+  Cj2kCudaGraph once[2];    /* all of a frame in one launch; [1]: with upload.in_records */
   uint32_t corrupt_before;  /* blocks that packet parsing found corrupt */
   Cj2kCudaMemory h_corrupt; /* number of blocks that kernels found corrupt */
 } Cj2kCudaDecodeFrame;
@@ -293,6 +300,10 @@ cudaError_t cj2k_cuda_decode_send(Cj2kDecodeSlot *slot, size_t most, cudaStream_
 /* The same on the slot's stream, for a frame, whose codestream the stream waits for, or a part. */
 cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
+/* For a frame in one launch: makes the slot's stream wait for the codestream, and fills in what is
+ * known last, the places of the planes and the length of all. */
+cudaError_t cj2k_cuda_decode_wait_upload(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_fill_length(Cj2kDecodeSlot *slot);
 /* Where a part of the records lies in pinned memory. */
 void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *device);
 /* The quantiser steps of the frame's bands, on the device. */
@@ -331,6 +342,13 @@ void cj2k_cuda_decode_copy_out(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
                                            cudaStream_t stream);
 void cj2k_cuda_decode_copy_out_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
+/* decode_once.c: may the frames of such a picture be one launch, and is this frame, after its
+ * blocks are filled in? */
+bool cj2k_cuda_decode_may_once(const Cj2kDecodeSlot *slot);
+bool cj2k_cuda_decode_is_once(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                              const Cj2kCudaDecodeBlocks *blocks);
+/* Launches all work of such a frame, up to the download. */
+cudaError_t cj2k_cuda_decode_once(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *blocks);
 /* decode_frame.c: start and wait as in backend.h. */
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error);
 Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result, Cj2kError *error);
@@ -346,9 +364,10 @@ bool cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot);
 /* Memory for `size` bytes that block decoders of the frame use: memory of what is made later, if
  * they have finished then, or NULL, which says that they need memory of their own. */
 void *cj2k_cuda_decode_workspace(const Cj2kDecodeSlot *slot, uint64_t size);
-/* Launches the block decoders. */
+/* Launches the block decoders, and what follows up to the picture, of all rows (ctx: the slot). */
 cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame,
                                     cudaStream_t stream);
+cudaError_t cj2k_cuda_decode_transform(void *ctx);
 /* decode_shares.c: makes the tables of shares, after those of plan and layout. */
 Cj2kStatus cj2k_cuda_decode_set_shares(Cj2kDecodeSlot *slot, Cj2kError *error);
 /* Is the current frame made in shares? Then the blocks are those of all_shares(), and one of the

@@ -48,7 +48,7 @@ static Cj2kStatus place_quads(Cj2kDecodeSlot *slot, Cj2kError *error)
 }
 
 /* Kernels from the coefficients to the picture. */
-static cudaError_t launch_transform(void *ctx)
+cudaError_t cj2k_cuda_decode_transform(void *ctx)
 {
   Cj2kDecodeSlot *slot = ctx;
   bool any;
@@ -103,7 +103,7 @@ static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_follow_picture(slot));
   if (slot->frame.shared)
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_run(slot, transform_of(slot), launch_transform));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_run(slot, transform_of(slot), cj2k_cuda_decode_transform));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (result == cudaSuccess && slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
     result = cj2k_cuda_decode_download(slot);
@@ -112,9 +112,10 @@ static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks
   return result;
 }
 
-/* Launches all work of a frame whose blocks are filled in before: that of a whole frame, or of
- * components. */
-static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames, bool in_shares)
+/* Launches stage by stage what a frame needs whose blocks are filled in before: that of a whole
+ * frame, or of components. */
+static cudaError_t launch_stages(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames,
+                                 bool in_shares)
 {
   cudaStream_t stream = slot->stream;
   cudaError_t result = cj2k_cuda_decode_upload(slot);
@@ -123,6 +124,15 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *fra
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.uploaded, stream));
   CJ2K_CUDA_TRY(result,
                 in_shares ? cj2k_cuda_decode_components(slot, frames) : decode_whole(slot, frames));
+  return result;
+}
+
+static cudaError_t enqueue(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames, bool in_shares)
+{
+  cudaError_t result = slot->frame.is_once ? cj2k_cuda_decode_once(slot, frames)
+                                           : launch_stages(slot, frames, in_shares);
+  cudaStream_t stream = slot->stream;
+
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, stream));
   result = cj2k_cuda_decode_give_picture(slot, result);
   if (slot->frame.target->cuda_stream)
@@ -148,6 +158,7 @@ static Cj2kStatus start_at_once(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *code
     status = cj2k_cuda_decode_take_picture(slot, error);
   if (status != CJ2K_OK)
     return status;
+  slot->frame.is_once = cj2k_cuda_decode_is_once(slot, coded, frames);
   return cj2k_cuda_check(&slot->backend->device, enqueue(slot, frames, in_shares),
                          "decoding a frame", error);
 }
@@ -186,12 +197,15 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
                             !cj2k_layout_equal(&slot->output.layout, job->layout))) {
     for (uint32_t i = 0; i < CJ2K_CUDA_RING_PICTURES; i++)
       cj2k_cuda_graph_forget(&slot->frame.transforms[i]);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(slot->frame.once); i++)
+      cj2k_cuda_graph_forget(&slot->frame.once[i]);
     status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
   }
   if (status == CJ2K_OK)
     status = cj2k_cuda_decode_place_picture(slot, job->picture, error);
   if (status == CJ2K_OK) {
     choose_way(slot);
+    slot->frame.may_once = cj2k_cuda_decode_may_once(slot);
     status = place_quads(slot, error);
   }
   *(uint32_t *)slot->frame.h_corrupt.data = 0; /* kernels of the frame before have finished */
@@ -211,7 +225,7 @@ bool cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot)
 
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
-  slot->parts.active = false;
+  slot->parts.active = slot->frame.is_once = false;
   slot->frame.corrupt_before = job->coded->corrupt_blocks;
   Cj2kStatus status = cj2k_cuda_decode_prepare(slot, job, error);
   if (status != CJ2K_OK) {
@@ -219,7 +233,8 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
     return status;
   }
   bool in_shares = slot->frame.in_shares;
-  slot->frame.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
+  slot->frame.timed =
+      cj2k_cuda_times_next(&slot->backend->timeline, slot->frame.may_once, &slot->frame.frames);
   status = in_shares && !slot->shares.components
                ? cj2k_cuda_decode_slices(slot, job->coded, error)
                : start_at_once(slot, job->coded, in_shares, error);
@@ -234,8 +249,10 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 {
   memset(result, 0, sizeof *result);
   /* After the code-blocks are decoded the result is known, and samples are used on the picture's
-   * stream, which waits for them. But a trace needs the times of the rest. */
-  slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
+   * stream, which waits for them. But a trace needs the times of the rest, and one launch has no
+   * event inside. */
+  slot->frame.unfinished =
+      slot->frame.target->cuda_stream && !slot->backend->timeline.trace && !slot->frame.is_once;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status =
       cj2k_cuda_check(&slot->backend->device,
@@ -281,6 +298,8 @@ void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot)
 
   for (uint32_t i = 0; i < CJ2K_CUDA_RING_PICTURES; i++)
     cj2k_cuda_graph_free(&frame->transforms[i]);
+  for (uint32_t i = 0; i < G_N_ELEMENTS(frame->once); i++)
+    cj2k_cuda_graph_free(&frame->once[i]);
   cj2k_cuda_release(&frame->picture);
   cj2k_cuda_release(&frame->h_picture);
   cj2k_cuda_release(&frame->h_corrupt);

@@ -50,7 +50,7 @@ Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJo
   if (status != CJ2K_OK)
     return status;
   forget_rows(slot);
-  slot->parts.timed = cj2k_cuda_times_next(&slot->backend->timeline, &slot->frame.frames);
+  slot->parts.timed = cj2k_cuda_times_next(&slot->backend->timeline, false, &slot->frame.frames);
   slot->parts.result.corrupt_blocks = 0;
   if (slot->parts.timed) /* else the times are those of the last frame that was timed */
     slot->parts.result = (Cj2kDecodeResult){0};

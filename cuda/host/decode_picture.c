@@ -8,6 +8,9 @@
 #include <string.h>
 
 #define ALIGNMENT 256 /* of planes, bytes */
+/* A slot has a picture as large as this for itself: that is little memory, and saves the calls with
+ * which slots share one, and a graph for each picture of the ring. */
+#define OWN_BYTES ((size_t)4 << 20)
 
 static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
 {
@@ -79,8 +82,9 @@ Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPictur
                           "CUDA: words that are not aligned to their size");
   frame->size = place_planes(slot, picture);
   frame->copy_out = picture->memory == CJ2K_MEMORY_HOST;
-  frame->takes_shared = !on_device && !device->one_in_flight && !slot->parts.active;
-  if (frame->takes_shared) /* that of a frame in parts */
+  frame->takes_shared =
+      !on_device && !device->one_in_flight && !slot->parts.active && frame->size > OWN_BYTES;
+  if (frame->takes_shared) /* that of a small frame or one in parts */
     cj2k_cuda_release(&frame->picture);
   if (!on_device && !frame->takes_shared)
     result = cj2k_cuda_reserve(device, &frame->picture, frame->size);

@@ -65,8 +65,9 @@ cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *
 {
   cudaError_t result = cudaSuccess;
   uint32_t offset = slot->tables.level_of->len;
+  bool moves = slot->frame.is_once && slot->frame.target->memory == CJ2K_MEMORY_CUDA;
   Cj2kCudaDirect direct;
-  if (slot->output.is_only &&
+  if (slot->output.is_only && !moves &&
       cj2k_cuda_finish_is_direct(&slot->output.only, slot->output.outputs, &direct))
     return finish_direct(slot, &direct, ranges, offset, stream);
   const Cj2kCudaOutput *outputs =

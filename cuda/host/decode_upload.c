@@ -115,6 +115,8 @@ static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codest
 
 void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
 {
+  if (size <= MAX_SMALL && (slot->frame.may_once || !slot->tables.plan))
+    return; /* as of the last frame, it is uploaded with the records; likely of the first, too */
   if (upload_codestream(slot, codestream, size, 0) != cudaSuccess) {
     cj2k_cuda_decode_abandon(slot); /* start() tries again and reports the error */
     (void)cudaGetLastError();
@@ -216,18 +218,25 @@ static size_t place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
                           const Cj2kCodedFrame *coded, const Cj2kCudaDecodePart *part)
 {
   parts->filled = parts->sent = 0;
-  /* First, so that their place is the same for all frames (the graph in decode_frame.c). */
+  /* First, so that their place is the same for all frames (the graphs in decode_frame.c and
+   * decode_once.c); HT blocks without refinement passes have a segment each. */
+  uint32_t segments = part ? 0 : slot->tables.plan->num_blocks;
+  parts->length = place(&parts->filled, sizeof(uint64_t));
   parts->outputs = place(&parts->filled, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->steps = place(&parts->filled, slot->tables.plan->num_bands * sizeof(Cj2kCudaBandStep));
-  parts->segments = place(&parts->filled, coded->num_segments * sizeof(Cj2kSegment));
+  parts->segments = place(&parts->filled, MAX(coded->num_segments, segments) * sizeof(Cj2kSegment));
   parts->numbers =
       place(&parts->filled, part && !part->d_numbers ? part->count * sizeof(uint32_t) : 0);
   parts->ranges = place(&parts->filled, part ? part->num_ranges * sizeof(Cj2kCudaRows) : 0);
   size_t size = parts->filled;
   for (uint32_t g = 0; g < count_groups(part); g++)
     size += group_bound(group_of(slot, part, g));
-  parts->side =
-      place(&size, has_bytes(part) ? count_bytes(coded, part) + DATA_PAD : coded->side_size);
+  size_t side = coded->side_size;
+  if (has_bytes(part))
+    side = count_bytes(coded, part) + DATA_PAD;
+  else if (slot->upload.in_records)
+    side = coded->codestream_size + DATA_PAD;
+  parts->side = place(&size, side);
   return size;
 }
 
@@ -263,6 +272,8 @@ Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFr
   Cj2kStatus status = check_planes(slot, coded, part, error);
   if (status != CJ2K_OK)
     return status;
+  slot->upload.in_records = slot->frame.may_once && !part && !slot->upload.fetched &&
+                            !coded->side_size && coded->codestream_size <= MAX_SMALL;
   size_t size = place_parts(&slot->upload.parts, slot, coded, part);
   cudaError_t result =
       cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.h_records, size);
@@ -272,7 +283,9 @@ Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFr
     return cj2k_cuda_check(&slot->backend->device, result, "memory for the code-blocks' records",
                            error);
   fill_parts(slot, coded, part);
-  if (!has_bytes(part))
+  if (slot->upload.in_records)
+    slot->upload.stream = slot->stream;
+  else if (!has_bytes(part))
     result = upload_bytes(slot, coded);
   return cj2k_cuda_check(&slot->backend->device, result, "uploading a codestream", error);
 }
@@ -358,14 +371,16 @@ static void list_blocks(const Cj2kDecodeSlot *slot, const Cj2kCodedBlock *record
       refined[num_refined++] = i;
 }
 
-/* Places the lists of a group behind its records. */
+/* Places the lists of a group behind its records: the first one with room for all blocks, so that
+ * the place of what follows does not depend on their kinds in frames that have one kind. */
 static void place_lists(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
 {
   const uint8_t *device = slot->upload.records.data;
   size_t *filled = &slot->upload.parts.filled;
   uint32_t ht = frame->ht.count, mq = frame->mq.count;
 
-  frame->ht.order = (const uint32_t *)(device + place(filled, (ht + mq) * sizeof(uint32_t)));
+  frame->ht.order =
+      (const uint32_t *)(device + place(filled, frame->num_blocks * sizeof(uint32_t)));
   frame->mq.order = frame->ht.order + ht;
   frame->ht.refined =
       (const uint32_t *)(device + place(filled, frame->ht.num_refined * sizeof(uint32_t)));
@@ -440,6 +455,17 @@ static void fill_bytes(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
   frame->data = (const uint8_t *)slot->upload.records.data + parts->side;
 }
 
+/* Copies a small codestream behind the records. */
+static void fill_codestream(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                            Cj2kCudaDecodeBlocks *frame)
+{
+  Cj2kCudaUpload *parts = &slot->upload.parts;
+
+  parts->side = place(&parts->filled, coded->codestream_size + DATA_PAD);
+  copy_part(slot->upload.h_records.data, parts->side, coded->codestream, coded->codestream_size);
+  frame->data = (const uint8_t *)slot->upload.records.data + parts->side;
+}
+
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                  const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frames,
                                  Cj2kError *error)
@@ -456,7 +482,24 @@ Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
     status = cj2k_cuda_decode_reserve_mq(slot, frames, groups, error);
   if (status == CJ2K_OK && has_bytes(part))
     fill_bytes(slot, coded, part, frames);
+  if (status == CJ2K_OK && slot->upload.in_records)
+    fill_codestream(slot, coded, frames);
   return status;
+}
+
+/* Now, because a picture of the ring is taken when all else is filled in. */
+static void fill_outputs(Cj2kDecodeSlot *slot)
+{
+  copy_part(slot->upload.h_records.data, slot->upload.parts.outputs, slot->output.outputs,
+            slot->output.num_outputs * sizeof(Cj2kCudaOutput));
+}
+
+void cj2k_cuda_decode_fill_length(Cj2kDecodeSlot *slot)
+{
+  uint64_t length = slot->upload.parts.filled;
+
+  fill_outputs(slot);
+  copy_part(slot->upload.h_records.data, slot->upload.parts.length, &length, sizeof length);
 }
 
 cudaError_t cj2k_cuda_decode_send(Cj2kDecodeSlot *slot, size_t most, cudaStream_t stream)
@@ -464,23 +507,29 @@ cudaError_t cj2k_cuda_decode_send(Cj2kDecodeSlot *slot, size_t most, cudaStream_
   Cj2kCudaUpload *parts = &slot->upload.parts;
   size_t from = parts->sent;
 
-  if (!from) /* now, because a picture of the ring is taken when all else is filled in */
-    copy_part(slot->upload.h_records.data, parts->outputs, slot->output.outputs,
-              slot->output.num_outputs * sizeof(Cj2kCudaOutput));
+  if (!from)
+    fill_outputs(slot);
   parts->sent = parts->filled;
   return cj2k_cuda_copy_up_to(&slot->backend->device, (uint8_t *)slot->upload.records.data + from,
                               (const uint8_t *)slot->upload.h_records.data + from,
                               parts->filled - from, most, stream);
 }
 
+cudaError_t cj2k_cuda_decode_wait_upload(Cj2kDecodeSlot *slot)
+{
+  cudaError_t result = cudaSuccess;
+  if (slot->upload.stream != slot->stream)
+    result = cudaStreamWaitEvent(slot->stream, slot->upload.arrived, 0);
+  if (result == cudaSuccess)
+    slot->upload.fetched = 0; /* from now on the slot's stream waits for it */
+  return result;
+}
+
 /* Records go by a kernel, so that they do not wait for the codestreams of other frames. */
 cudaError_t cj2k_cuda_decode_upload(Cj2kDecodeSlot *slot)
 {
   cudaError_t result = cj2k_cuda_decode_send(slot, SIZE_MAX, slot->stream);
-  if (slot->upload.stream != slot->stream)
-    CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, slot->upload.arrived, 0));
-  if (result == cudaSuccess)
-    slot->upload.fetched = 0; /* from now on the slot's stream waits for it */
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_wait_upload(slot));
   return result;
 }
 

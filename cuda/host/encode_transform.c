@@ -453,7 +453,7 @@ void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot)
   slot->marks.count = 0;
   slot->ht.all_coded = false;
   slot->ht.ahead = (Cj2kMeasureJob){0};
-  slot->timed = cj2k_cuda_times_next(slot->marks.timeline, &slot->frames);
+  slot->timed = cj2k_cuda_times_next(slot->marks.timeline, false, &slot->frames);
 }
 
 Cj2kCudaPlaneArea *cj2k_cuda_transform_begin(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)

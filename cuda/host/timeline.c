@@ -49,9 +49,9 @@ static cudaError_t record(Cj2kCudaMarks *marks, cudaStream_t stream)
   return result == cudaSuccess ? cudaEventRecord(*event, stream) : result;
 }
 
-bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, uint32_t *frames)
+bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, bool dear, uint32_t *frames)
 {
-  bool few = !timeline->trace && (timeline->sparing || cj2k_spin_crowded());
+  bool few = !timeline->trace && (dear || timeline->sparing || cj2k_spin_crowded());
   return !few || (*frames)++ % CJ2K_CUDA_TIMED_FRAMES == 0;
 }
 

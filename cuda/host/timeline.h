@@ -41,10 +41,10 @@ typedef struct {
  * driver that bound many streams in one process; so in a crowded one (common/runtime/spin.h) only
  * one frame in CJ2K_CUDA_TIMED_FRAMES is timed, and the others count with its times. The same with
  * `sparing`, for codecs with several frames in flight: the calls of their threads wait for each
- * other as well.
+ * other as well. And if it is `dear`, because a frame that is timed takes many more calls.
  */
 #define CJ2K_CUDA_TIMED_FRAMES 16
-bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, uint32_t *frames);
+bool cj2k_cuda_times_next(const Cj2kCudaTimeline *timeline, bool dear, uint32_t *frames);
 
 #define CJ2K_CUDA_BEGIN "" /* a stage, see below */
 

@@ -276,6 +276,8 @@ __global__ void __launch_bounds__(32 * kWarps)
   uint32_t ring = (uint32_t)__cvta_generic_to_shared(rings) +
                   (threadIdx.y * lanes + threadIdx.x) * kRing + (threadIdx.x & 7) * kChunk;
   uint32_t b = frame.ht.order[i];
+  if (b == CJ2K_CUDA_NO_BLOCK)
+    return;
   Block block = load_block(frame, b);
   HtSet set;
   Decoder<WIDE, WHOLE> d;

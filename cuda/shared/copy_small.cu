@@ -44,6 +44,17 @@ __global__ void __launch_bounds__(kThreads)
     copy((uint8_t *)here.to, from, *size);
 }
 
+__global__ void __launch_bounds__(kThreads)
+    copy_told_kernel(uint8_t *to, const uint8_t *from, const uint64_t *size)
+{
+  __shared__ uint64_t here; /* as above */
+
+  if (threadIdx.x == 0)
+    here = *size;
+  __syncthreads();
+  copy(to, from, here);
+}
+
 /* Thread blocks for so many bytes. */
 uint32_t grid_of(size_t size)
 {
@@ -65,6 +76,14 @@ cudaError_t cj2k_cuda_copy_and_clear(void *to, const void *from, size_t size, vo
 cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream)
 {
   return cj2k_cuda_copy_and_clear(to, from, size, nullptr, 0, stream);
+}
+
+cudaError_t cj2k_cuda_copy_told(void *to, const void *from, const uint64_t *size, size_t room,
+                                cudaStream_t stream)
+{
+  copy_told_kernel<<<grid_of(room), kThreads, 0, stream>>>((uint8_t *)to, (const uint8_t *)from,
+                                                           size);
+  return cudaGetLastError();
 }
 
 cudaError_t cj2k_cuda_copy_known(const Cj2kCudaCopyTarget *target, const void *from,

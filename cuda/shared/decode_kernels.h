@@ -57,9 +57,12 @@ typedef struct {
 /* Stride of a block's quad records. There is one row of records for two rows of samples. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
 
+#define CJ2K_CUDA_NO_BLOCK UINT32_MAX /* an entry of ht.order that is no block */
+
 /* The HT blocks of a frame. */
 typedef struct {
-  const uint32_t *order;   /* their numbers, similar blocks next to each other */
+  const uint32_t *order;   /* their numbers, similar blocks next to each other; from some place on
+                              CJ2K_CUDA_NO_BLOCK in lists that are longer than there are blocks */
   const uint32_t *refined; /* the numbers of those with refinement passes */
   uint32_t count, num_refined;
   uint32_t *quads; /* workspace: quad records */

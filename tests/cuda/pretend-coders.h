@@ -6,15 +6,9 @@
 #ifndef TESTS_CUDA_PRETEND_CODERS_H
 #define TESTS_CUDA_PRETEND_CODERS_H
 
-#include <cuda_runtime_api.h>
-#include <glib.h>
-#include <stdbool.h>
+#include "pretend-graphs.h"
 
-/* pretend-graphs.c: does work of a stream: at once, or when a graph is launched that has captured
- * it. arguments: `size` bytes, which are copied. */
-cudaError_t pretend_put(void (*run)(const void *arguments), const void *arguments, size_t size);
-/* Is the work that this thread does that of a graph? */
-bool pretend_in_graph(void);
+#include <glib.h>
 
 /* pretend-coders.c */
 extern const void *seen_plane; /* the first one of the picture that was transformed last */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The launchers of the decoding kernels (decode_kernels.h) in C, for programs that are linked with
- * pretend-runtime.c: they do at once, with the functions of the CPU back end, what the kernels do
- * with the same structs. So the samples that "cuda" decodes without a GPU are right if the host
+ * pretend-runtime.c and pretend-graphs.c: they do at once, or in a graph with what they were given
+ * when it was captured, with the functions of the CPU back end, what the kernels do with the same
+ * structs. So the samples that "cuda" decodes without a GPU are right if the host
  * side is: lists, tables, offsets, ranges of rows, copies. What the structs say of the launch is
  * checked. The kernels themselves are not tested.
  */
@@ -10,6 +11,7 @@
 #include "common/cpu/dwt/transform.h"
 #include "cuda/shared/copy_small.h"
 #include "cuda/shared/decode_kernels.h"
+#include "pretend-graphs.h"
 #include "pretend.h"
 
 #include <glib.h>
@@ -17,25 +19,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Launches are done when they are captured, so that a graph would do them once only. */
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
-{
-  (void)stream, (void)mode;
-  return cudaErrorNotSupported;
-}
-
 cudaError_t cj2k_cuda_ht_init(void)
 {
   return cudaSuccess;
 }
 
+/* told: where the size is, which is then the most; NULL: it is known. */
+typedef struct {
+  void *to;
+  const void *from;
+  const uint64_t *told;
+  size_t size;
+} Copy;
+
+static void copy(const void *arguments)
+{
+  const Copy *c = arguments;
+  size_t size = c->told ? *c->told : c->size;
+
+  g_assert_cmpuint(((uintptr_t)c->to | (uintptr_t)c->from) % 16, ==, 0);
+  g_assert_cmpuint(size, <=, c->size);
+  g_assert_true(cj2k_pretend_holds(c->to, size) && cj2k_pretend_holds(c->from, size));
+  memcpy(c->to, c->from, size);
+}
+
 cudaError_t cj2k_cuda_copy_small(void *to, const void *from, size_t size, cudaStream_t stream)
 {
+  const Copy c = {to, from, NULL, size};
+
   (void)stream;
-  g_assert_cmpuint(((uintptr_t)to | (uintptr_t)from) % 16, ==, 0);
-  g_assert_true(cj2k_pretend_holds(to, size) && cj2k_pretend_holds(from, size));
-  memcpy(to, from, size);
-  return cudaSuccess;
+  return pretend_put(copy, &c, sizeof c);
+}
+
+cudaError_t cj2k_cuda_copy_told(void *to, const void *from, const uint64_t *size, size_t room,
+                                cudaStream_t stream)
+{
+  const Copy c = {to, from, size, room};
+
+  (void)stream;
+  return pretend_put(copy, &c, sizeof c);
 }
 
 /* ------------------------------------------------------------------------- code-blocks --- */
@@ -118,6 +140,17 @@ static bool decode(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
   g_free(samples);
   g_free(data);
   return good;
+}
+
+/* Of a list that is longer than there are blocks, the blocks. */
+static uint32_t count_blocks(const uint32_t *list, uint32_t count)
+{
+  uint32_t blocks = 0;
+  while (blocks < count && list[blocks] != CJ2K_CUDA_NO_BLOCK)
+    blocks++;
+  for (uint32_t k = blocks; k < count; k++)
+    g_assert_cmpuint(list[k], ==, CJ2K_CUDA_NO_BLOCK);
+  return blocks;
 }
 
 /* The list has `count` blocks, each one once, and all that are like this. */
@@ -208,7 +241,7 @@ static __thread struct {
 static void overwrite_quads(const Cj2kCudaDecodeBlocks *frame)
 {
   size_t end = 0;
-  for (uint32_t k = 0; k < frame->ht.count; k++) {
+  for (uint32_t k = 0; k < count_blocks(frame->ht.order, frame->ht.count); k++) {
     const Cj2kCudaBlock *block = block_of(frame, frame->ht.order[k]);
     size_t size = (size_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
     g_assert_true(cj2k_pretend_holds(frame->ht.quads + block->quads, size * sizeof(uint32_t)));
@@ -225,22 +258,29 @@ static void overwrite_beside(void)
     memset(beside.quads, 0xA5, beside.count * sizeof *beside.quads);
 }
 
-cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+static void decode_quads(const void *arguments)
 {
-  (void)stream;
+  const Cj2kCudaDecodeBlocks *frame = arguments;
+
   check_memory(frame);
   overwrite_quads(frame);
-  check_list(frame, frame->ht.order, frame->ht.count, true, 1);
+  check_list(frame, frame->ht.order, count_blocks(frame->ht.order, frame->ht.count), true, 1);
   check_list(frame, frame->mq.order, frame->mq.count, false, 1);
   for (uint32_t i = 0; i < frame->num_blocks; i++)
     g_assert_cmpuint(frame->corrupt_flags[i], ==, 0);
-  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  return pretend_put(decode_quads, frame, sizeof *frame);
 }
 
 /* HT blocks become coefficients, all others zeros. */
-cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+static void decode_magsgn(const void *arguments)
 {
-  (void)stream;
+  const Cj2kCudaDecodeBlocks *frame = arguments;
+
   for (uint32_t i = 0; i < frame->num_blocks; i++) {
     if (block_of(frame, i)->offset == UINT64_MAX)
       continue;
@@ -251,21 +291,33 @@ cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaSt
       clear(frame, i);
     *zeros = !good && !(coded && !is_ht);
   }
-  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  return pretend_put(decode_magsgn, frame, sizeof *frame);
+}
+
+static void decode_refine(const void *arguments)
+{
+  const Cj2kCudaDecodeBlocks *frame = arguments;
+
+  check_list(frame, frame->ht.refined, frame->ht.num_refined, true, 2);
 }
 
 cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
   (void)stream;
-  check_list(frame, frame->ht.refined, frame->ht.num_refined, true, 2);
-  return cudaSuccess;
+  return pretend_put(decode_refine, frame, sizeof *frame);
 }
 
-cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+static void decode_mq(const void *arguments)
 {
-  (void)stream;
+  const Cj2kCudaDecodeBlocks *frame = arguments;
+
   if (!frame->mq.count)
-    return cudaSuccess;
+    return;
   check_mq_launch(frame);
   memset(frame->mq.planes, 0xA5, frame->mq.plane_words * sizeof *frame->mq.planes);
   memset(frame->mq.passes, 0xA5, frame->mq.count * sizeof *frame->mq.passes);
@@ -273,7 +325,12 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
     if (!decode(frame, frame->mq.order[k]))
       clear(frame, frame->mq.order[k]);
   }
-  return cudaSuccess;
+}
+
+cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  return pretend_put(decode_mq, frame, sizeof *frame);
 }
 
 /* -------------------------------------------------------------------------------- levels --- */
@@ -353,25 +410,42 @@ static Cj2kCudaRows rows_of_entry(const Cj2kCudaLevel *level, const Cj2kCudaStri
   return rows;
 }
 
+typedef struct {
+  const Cj2kCudaLevel *levels;
+  uint32_t count;
+  Cj2kCudaKind kind;
+  Cj2kCudaStrips strips;
+  const Cj2kCudaBandStep *steps;
+} Levels;
+
+static void make_levels(const void *arguments)
+{
+  const Levels *launch = arguments;
+
+  overwrite_beside();
+  for (uint32_t i = 0; i < launch->count; i++) {
+    const Cj2kCudaLevel *level = &launch->levels[i];
+    Cj2kCudaRows rows = rows_of_entry(level, &launch->strips, i);
+    Cj2kBands bands = bands_of(level, launch->steps);
+    g_assert_cmpint(level->reversible, ==, launch->kind.reversible);
+    g_assert_cmpint(level->narrow, ==, launch->kind.narrow);
+    Cj2kSamples out = {level->out.data, level->out.stride, rect_of(level)};
+    void *scratch = new_scratch(level->width);
+    if (rows.first < rows.end)
+      cj2k_idwt_level(level->reversible, &bands, &out, rows.first, rows.end, scratch);
+    clear_bands(level, &bands);
+    free(scratch);
+  }
+}
+
 cudaError_t cj2k_cuda_idwt(const Cj2kCudaLevel *levels, uint32_t count, Cj2kCudaKind kind,
                            const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
                            cudaStream_t stream)
 {
+  const Levels launch = {levels, count, kind, *strips, steps};
+
   (void)stream;
-  overwrite_beside();
-  for (uint32_t i = 0; i < count; i++) {
-    Cj2kCudaRows rows = rows_of_entry(&levels[i], strips, i);
-    Cj2kBands bands = bands_of(&levels[i], steps);
-    g_assert_cmpint(levels[i].reversible, ==, kind.reversible);
-    g_assert_cmpint(levels[i].narrow, ==, kind.narrow);
-    Cj2kSamples out = {levels[i].out.data, levels[i].out.stride, rect_of(&levels[i])};
-    void *scratch = new_scratch(levels[i].width);
-    if (rows.first < rows.end)
-      cj2k_idwt_level(kind.reversible, &bands, &out, rows.first, rows.end, scratch);
-    clear_bands(&levels[i], &bands);
-    free(scratch);
-  }
-  return cudaSuccess;
+  return pretend_put(make_levels, &launch, sizeof launch);
 }
 
 /* ---------------------------------------------------------------------------- last level --- */
@@ -467,21 +541,37 @@ static void finish_entry(const Entry *entry, Cj2kCudaRows rows)
   }
 }
 
+typedef struct {
+  Entry first;
+  uint32_t count; /* of entries */
+  Cj2kCudaKind kind;
+  Cj2kCudaStrips strips;
+} Finishes;
+
+static void finish_entries(const void *arguments)
+{
+  const Finishes *launch = arguments;
+
+  overwrite_beside();
+  for (uint32_t i = 0; i < launch->count; i++) {
+    Entry entry = launch->first;
+    entry.finish += i;
+    Cj2kCudaRows rows = rows_of_entry(&entry.finish->level[0], &launch->strips, i);
+    g_assert_cmpint(entry.finish->level[0].is_plane, ==, launch->kind.is_plane);
+    g_assert_cmpint(entry.finish->level[0].narrow, ==, launch->kind.narrow);
+    if (rows.first < rows.end)
+      finish_entry(&entry, rows);
+  }
+}
+
 cudaError_t cj2k_cuda_finish(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
                              const Cj2kCudaStrips *strips, const Cj2kCudaBandStep *steps,
                              const Cj2kCudaOutput *outputs, cudaStream_t stream)
 {
-  overwrite_beside();
-  for (uint32_t i = 0; i < count; i++) {
-    const Entry entry = {&finish[i],         steps,           outputs, NULL,
-                         kind.three ? 3 : 1, kind.reversible, stream};
-    Cj2kCudaRows rows = rows_of_entry(&finish[i].level[0], strips, i);
-    g_assert_cmpint(finish[i].level[0].is_plane, ==, kind.is_plane);
-    g_assert_cmpint(finish[i].level[0].narrow, ==, kind.narrow);
-    if (rows.first < rows.end)
-      finish_entry(&entry, rows);
-  }
-  return cudaSuccess;
+  const Entry first = {finish, steps, outputs, NULL, kind.three ? 3 : 1, kind.reversible, stream};
+  const Finishes launch = {first, count, kind, *strips};
+
+  return pretend_put(finish_entries, &launch, sizeof launch);
 }
 
 cudaError_t cj2k_cuda_finish_words(const Cj2kCudaFinish *finish, uint32_t count, Cj2kCudaKind kind,
@@ -520,15 +610,33 @@ bool cj2k_cuda_finish_is_direct(const Cj2kCudaFinish *finish, const Cj2kCudaOutp
   return true;
 }
 
+typedef struct {
+  Cj2kCudaFinish finish;
+  Cj2kCudaDirect direct;
+  Cj2kCudaRows rows;
+  const Cj2kCudaBandStep *steps;
+  cudaStream_t stream;
+} Direct;
+
+static void store_direct(const void *arguments)
+{
+  const Direct *launch = arguments;
+  const Entry entry = {
+      &launch->finish, launch->steps, NULL, &launch->direct, 3, launch->finish.level[0].reversible,
+      launch->stream};
+
+  overwrite_beside();
+  finish_entry(&entry, launch->rows);
+}
+
 cudaError_t cj2k_cuda_finish_direct(const Cj2kCudaFinish *finish, const Cj2kCudaDirect *direct,
                                     uint32_t rows, const Cj2kCudaRows *range,
                                     const Cj2kCudaBandStep *steps, cudaStream_t stream)
 {
-  const Entry entry = {finish, steps, NULL, direct, 3, finish->level[0].reversible, stream};
-  overwrite_beside();
+  const Direct launch = {*finish, *direct, rows_of(&finish->level[0], range), steps, stream};
+
   g_assert_cmpuint(rows % 2, ==, 0);
-  finish_entry(&entry, rows_of(&finish->level[0], range));
-  return cudaSuccess;
+  return pretend_put(store_direct, &launch, sizeof launch);
 }
 
 /* ------------------------------------------------------------------------------- packing --- */
@@ -552,21 +660,42 @@ static void pack_component(const Cj2kCudaPack *pack, uint32_t k, uint32_t unit, 
   }
 }
 
+typedef struct {
+  Cj2kCudaPack pack;
+  Cj2kCudaOutput plane;
+  size_t row_bytes;
+  cudaStream_t stream;
+} Pack;
+
+static void pack_row(const Pack *launch, uint32_t y)
+{
+  const Cj2kCudaPack *pack = &launch->pack;
+  uint8_t *row = launch->plane.data + (size_t)y * launch->plane.pitch;
+
+  cj2k_pretend_writes(row, launch->row_bytes, launch->stream);
+  for (uint32_t unit = 0; unit < pack->units; unit++) {
+    uint8_t bytes[sizeof pack->fill];
+    size_t at = (size_t)unit * pack->unit_bytes;
+    memcpy(bytes, pack->fill, sizeof bytes);
+    for (uint32_t k = 0; k < pack->count; k++)
+      pack_component(pack, k, unit, y, bytes);
+    if (at < launch->row_bytes)
+      memcpy(row + at, bytes, MIN(pack->unit_bytes, launch->row_bytes - at));
+  }
+}
+
+static void pack_rows(const void *arguments)
+{
+  const Pack *launch = arguments;
+
+  for (uint32_t y = launch->pack.first_row; y < launch->pack.rows; y++)
+    pack_row(launch, y);
+}
+
 cudaError_t cj2k_cuda_pack(const Cj2kCudaPack *pack, const Cj2kCudaOutput *plane, size_t row_bytes,
                            cudaStream_t stream)
 {
-  for (uint32_t y = pack->first_row; y < pack->rows; y++) {
-    cj2k_pretend_writes(plane->data + (size_t)y * plane->pitch, row_bytes, stream);
-    for (uint32_t unit = 0; unit < pack->units; unit++) {
-      uint8_t bytes[sizeof pack->fill];
-      size_t at = (size_t)unit * pack->unit_bytes;
-      memcpy(bytes, pack->fill, sizeof bytes);
-      for (uint32_t k = 0; k < pack->count; k++)
-        pack_component(pack, k, unit, y, bytes);
-      if (at < row_bytes)
-        memcpy(plane->data + (size_t)y * plane->pitch + at, bytes,
-               MIN(pack->unit_bytes, row_bytes - at));
-    }
-  }
-  return cudaSuccess;
+  const Pack launch = {*pack, *plane, row_bytes, stream};
+
+  return pretend_put(pack_rows, &launch, sizeof launch);
 }
