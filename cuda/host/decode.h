@@ -157,7 +157,8 @@ typedef struct {
   Cj2kCudaPatience patience; /* of waits for the frame */
   cudaEvent_t picture_free;  /* earlier work on the picture's own stream is done */
   const Cj2kPicture *target;
-  Cj2kCudaMemory picture; /* what is downloaded, of one frame in flight and of frames in parts */
+  Cj2kCudaMemory picture; /* what is downloaded, of one frame in flight, small ones and frames in
+                             parts */
   Cj2kCudaRingPicture *shared; /* the same of other frames, while they are launched; else NULL */
   Cj2kCudaMemory h_picture;
   size_t size;              /* of `picture` or `shared` for this frame */

@@ -190,6 +190,7 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
 {
   bool is_new = false;
   slot->frame.target = job->picture;
+  slot->frame.is_once = false;
   Cj2kStatus status = finish_last(slot, error);
   if (status == CJ2K_OK && slot->tables.plan != job->plan)
     status = cj2k_cuda_decode_set_plan(slot, job->plan, &is_new, error);
@@ -225,7 +226,7 @@ bool cj2k_cuda_decode_synchronize(Cj2kDecodeSlot *slot)
 
 Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job, Cj2kError *error)
 {
-  slot->parts.active = slot->frame.is_once = false;
+  slot->parts.active = false;
   slot->frame.corrupt_before = job->coded->corrupt_blocks;
   Cj2kStatus status = cj2k_cuda_decode_prepare(slot, job, error);
   if (status != CJ2K_OK) {
@@ -249,10 +250,8 @@ Cj2kStatus cj2k_cuda_decode_wait(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
 {
   memset(result, 0, sizeof *result);
   /* After the code-blocks are decoded the result is known, and samples are used on the picture's
-   * stream, which waits for them. But a trace needs the times of the rest, and one launch has no
-   * event inside. */
-  slot->frame.unfinished =
-      slot->frame.target->cuda_stream && !slot->backend->timeline.trace && !slot->frame.is_once;
+   * stream, which waits for them. But a trace needs the times of the rest. */
+  slot->frame.unfinished = slot->frame.target->cuda_stream && !slot->backend->timeline.trace;
   cudaEvent_t known = slot->frame.unfinished ? slot->frame.decoded : slot->frame.done;
   Cj2kStatus status =
       cj2k_cuda_check(&slot->backend->device,

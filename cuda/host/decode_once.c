@@ -12,15 +12,16 @@
  *   - kernels find the planes of a picture on the device in the records.
  *
  * Frames with MQ blocks, refinement passes or bytes that are not contiguous in the codestream, and
- * those whose stages are timed, take a launch for each stage, as do large pictures: what they gain
- * would be little, and pictures of the ring and direct stores (finish_direct) would be lost.
+ * those whose stages are timed, take a launch for each stage. So do large pictures, which would
+ * gain little, those that are packed into device memory, where packing is told the place by the
+ * host, and those with a stream of their own: their code-blocks are decoded before the picture may
+ * be written.
  */
 #include "decode.h"
 
 #include "cuda/shared/copy_small.h"
 
-/* Larger pictures on the device are stored by kernels that know their places, if there are such. */
-#define MAX_BYTES ((size_t)16 << 20)
+#define MAX_BYTES ((size_t)16 << 20) /* of a picture */
 
 static bool is_on_device(const Cj2kDecodeSlot *slot)
 {
@@ -30,14 +31,12 @@ static bool is_on_device(const Cj2kDecodeSlot *slot)
 bool cj2k_cuda_decode_may_once(const Cj2kDecodeSlot *slot)
 {
   const Cj2kCudaDecodeFrame *frame = &slot->frame;
-  const Cj2kCudaDecodeOutput *output = &slot->output;
+  const Cj2kCudaDecoder *backend = slot->backend;
+  bool packs_there = is_on_device(slot) && slot->output.packs->len;
 
-  if (slot->parts.active || frame->in_shares || frame->takes_shared ||
-      slot->backend->timeline.trace)
-    return false;
-  if (!is_on_device(slot) || frame->size <= MAX_BYTES)
-    return !is_on_device(slot) || !output->packs->len; /* packs are told the place by the host */
-  return !output->is_only && !output->packs->len && !frame->target->cuda_stream;
+  return frame->size <= MAX_BYTES && !slot->parts.active && !frame->in_shares &&
+         !frame->takes_shared && !frame->target->cuda_stream && !packs_there &&
+         !backend->timeline.trace && backend->device.maps_pinned;
 }
 
 bool cj2k_cuda_decode_is_once(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
@@ -134,7 +133,6 @@ cudaError_t cj2k_cuda_decode_once(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *bl
   level_blocks(slot, blocks);
   cj2k_cuda_decode_fill_length(slot);
   follow(slot, blocks, graph);
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_follow_picture(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_graph_run(graph, slot->stream, launch, &once));
   if (result == cudaSuccess && !is_on_device(slot))
     result = cj2k_cuda_decode_download(slot);

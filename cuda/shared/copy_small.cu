@@ -45,14 +45,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    copy_told_kernel(uint8_t *to, const uint8_t *from, const uint64_t *size)
+    copy_told_kernel(uint8_t *to, const uint8_t *from, const uint64_t *size, uint64_t room)
 {
   __shared__ uint64_t here; /* as above */
 
   if (threadIdx.x == 0)
     here = *size;
   __syncthreads();
-  copy(to, from, here);
+  copy(to, from, here < room ? here : room);
 }
 
 /* Thread blocks for so many bytes. */
@@ -82,7 +82,7 @@ cudaError_t cj2k_cuda_copy_told(void *to, const void *from, const uint64_t *size
                                 cudaStream_t stream)
 {
   copy_told_kernel<<<grid_of(room), kThreads, 0, stream>>>((uint8_t *)to, (const uint8_t *)from,
-                                                           size);
+                                                           size, room);
   return cudaGetLastError();
 }
 

@@ -31,7 +31,7 @@ cudaError_t cj2k_cuda_copy_known(const Cj2kCudaCopyTarget *target, const void *f
                                  const uint64_t *size, size_t room, cudaStream_t stream);
 
 /* cj2k_cuda_copy_small of so many bytes as are at *size, in pinned memory, when the kernel runs: a
- * graph copies another number each time. room: bytes at `to` and `from`. */
+ * graph copies another number each time. room: bytes at `to` and `from`; more are not copied. */
 cudaError_t cj2k_cuda_copy_told(void *to, const void *from, const uint64_t *size, size_t room,
                                 cudaStream_t stream);
 
