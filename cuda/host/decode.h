@@ -12,9 +12,9 @@
  * decode_frame.c, decode_transform.c, decode_picture.c), or for each part of a frame
  * (decode_parts.c). The work of a small frame is one launch (decode_once.c). With several frames in
  * flight large pictures in host memory are downloaded from a few pictures that all slots share
- * (ring.h). With one frame in flight a picture in host memory
- * is made and downloaded in slices of rows, on further streams (decode_slices.c); with
- * component-streams=on each component has a stream (decode_components.c).
+ * (ring.h). With one frame in flight a picture in host memory is made and downloaded in slices of
+ * rows, on further streams (decode_slices.c); with component-streams=on each component has a stream
+ * (decode_components.c).
  */
 #ifndef CJ2K_CUDA_HOST_DECODE_H
 #define CJ2K_CUDA_HOST_DECODE_H
@@ -304,7 +304,7 @@ cudaError_t cj2k_cuda_decode_upload_part(Cj2kDecodeSlot *slot);
 /* For a frame in one launch: makes the slot's stream wait for the codestream, and fills in what is
  * known last, the places of the planes and the length of all. */
 cudaError_t cj2k_cuda_decode_wait_upload(Cj2kDecodeSlot *slot);
-void cj2k_cuda_decode_fill_length(Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_end_records(Cj2kDecodeSlot *slot);
 /* Where a part of the records lies in pinned memory. */
 void *cj2k_cuda_decode_host_record(const Cj2kDecodeSlot *slot, const void *device);
 /* The quantiser steps of the frame's bands, on the device. */
@@ -335,6 +335,8 @@ cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot);
 /* Bytes of a row of plane p of the frame's picture: whole units, or fewer if the picture's rows end
  * inside the last one. */
 size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p);
+/* Adds to the key of a graph (uint64_t) what its launches have of the planes. */
+void cj2k_cuda_decode_add_outputs(const Cj2kDecodeSlot *slot, GArray *key);
 /* Enqueues the download of all planes, and copies them from pinned memory to a picture in pageable
  * memory, which does nothing with other pictures. */
 cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot);

@@ -63,17 +63,12 @@ cudaError_t cj2k_cuda_decode_transform(void *ctx)
 /* What the launches depend on, beside the tables. */
 static void follow_picture(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph)
 {
-  uint32_t planes = slot->output.layout.num_planes, outputs = slot->output.num_outputs, n = 0;
-  uint64_t *key = g_new(uint64_t, 1 + planes + 2 * outputs);
-  key[n++] = (uintptr_t)slot->upload.records.data;
-  for (uint32_t p = 0; p < planes; p++)
-    key[n++] = cj2k_cuda_decode_row_bytes(slot, p);
-  for (uint32_t i = 0; i < outputs; i++) {
-    key[n++] = (uintptr_t)slot->output.outputs[i].data;
-    key[n++] = slot->output.outputs[i].pitch;
-  }
-  cj2k_cuda_graph_follow(graph, key, n);
-  g_free(key);
+  uint64_t records = (uintptr_t)slot->upload.records.data;
+  GArray *key = g_array_new(FALSE, FALSE, sizeof records);
+  g_array_append_val(key, records);
+  cj2k_cuda_decode_add_outputs(slot, key);
+  cj2k_cuda_graph_follow(graph, (const uint64_t *)(const void *)key->data, key->len);
+  g_array_unref(key);
 }
 
 /* A picture on the device mostly has another place in each frame. A timeline has marks between the

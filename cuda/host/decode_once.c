@@ -80,24 +80,6 @@ static cudaError_t launch(void *ctx)
   return result;
 }
 
-/* Where the picture is: for the kernels of the graph, if it stays there. */
-static void follow_outputs(const Cj2kDecodeSlot *slot, GArray *key)
-{
-  const Cj2kCudaDecodeOutput *output = &slot->output;
-  uint64_t kind = is_on_device(slot);
-
-  kind |= (uint64_t)cj2k_cuda_finish_is_aligned(output->outputs, output->num_outputs) << 1;
-  g_array_append_val(key, kind);
-  for (uint32_t i = 0; i < output->num_outputs && !is_on_device(slot); i++) {
-    uint64_t place[] = {(uintptr_t)output->outputs[i].data, output->outputs[i].pitch};
-    g_array_append_vals(key, place, G_N_ELEMENTS(place));
-  }
-  for (uint32_t p = 0; p < output->layout.num_planes; p++) {
-    uint64_t bytes = cj2k_cuda_decode_row_bytes(slot, p);
-    g_array_append_val(key, bytes);
-  }
-}
-
 /* What the launches depend on, beside the tables. */
 static void follow(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *blocks, Cj2kCudaGraph *graph)
 {
@@ -119,7 +101,7 @@ static void follow(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *blocks, Cj2
   GArray *key = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 
   g_array_append_vals(key, places, G_N_ELEMENTS(places));
-  follow_outputs(slot, key);
+  cj2k_cuda_decode_add_outputs(slot, key);
   cj2k_cuda_graph_follow(graph, (const uint64_t *)(const void *)key->data, key->len);
   g_array_unref(key);
 }
@@ -131,7 +113,7 @@ cudaError_t cj2k_cuda_decode_once(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *bl
   cudaError_t result = cj2k_cuda_decode_wait_upload(slot);
 
   level_blocks(slot, blocks);
-  cj2k_cuda_decode_fill_length(slot);
+  cj2k_cuda_decode_end_records(slot);
   follow(slot, blocks, graph);
   CJ2K_CUDA_TRY(result, cj2k_cuda_graph_run(graph, slot->stream, launch, &once));
   if (result == cudaSuccess && !is_on_device(slot))

@@ -131,6 +131,26 @@ cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot)
   return result;
 }
 
+/* Of a picture on the device a graph has neither place nor pitch: its kernels find them in the
+ * records. */
+void cj2k_cuda_decode_add_outputs(const Cj2kDecodeSlot *slot, GArray *key)
+{
+  const Cj2kCudaDecodeOutput *output = &slot->output;
+  uint64_t on_device = slot->frame.target->memory == CJ2K_MEMORY_CUDA;
+  uint64_t aligned = cj2k_cuda_finish_is_aligned(output->outputs, output->num_outputs);
+
+  g_array_append_val(key, on_device);
+  g_array_append_val(key, aligned);
+  for (uint32_t i = 0; i < output->num_outputs && !on_device; i++) {
+    uint64_t place[] = {(uintptr_t)output->outputs[i].data, output->outputs[i].pitch};
+    g_array_append_vals(key, place, G_N_ELEMENTS(place));
+  }
+  for (uint32_t p = 0; p < output->layout.num_planes; p++) {
+    uint64_t bytes = cj2k_cuda_decode_row_bytes(slot, p);
+    g_array_append_val(key, bytes);
+  }
+}
+
 /* Where plane p is downloaded to: the picture, or the same place in pinned memory as on the device.
  */
 static uint8_t *host_plane(const Cj2kDecodeSlot *slot, uint32_t p)

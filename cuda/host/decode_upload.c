@@ -494,7 +494,7 @@ static void fill_outputs(Cj2kDecodeSlot *slot)
             slot->output.num_outputs * sizeof(Cj2kCudaOutput));
 }
 
-void cj2k_cuda_decode_fill_length(Cj2kDecodeSlot *slot)
+void cj2k_cuda_decode_end_records(Cj2kDecodeSlot *slot)
 {
   uint64_t length = slot->upload.parts.filled;
 
