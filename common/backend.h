@@ -20,6 +20,8 @@
 /* What tests force, before they open a codec; all 0: back ends do what is best. */
 typedef struct {
   uint32_t slices; /* CUDA, one frame in flight to host memory: made in so many slices of rows */
+  bool overlay;    /* CUDA, several frames in flight to host memory: pictures of any size lie over
+                      coefficients */
 } Cj2kBackendTest;
 extern Cj2kBackendTest cj2k_backend_test; /* backend_choose.c */
 

@@ -189,6 +189,8 @@ tap stage-equal 120 "$build/tests/stage-equal" "$CJ2K_SHARED"/conformance/*.j2k
 tap decode-equal 900 "$build/tests/decode-equal"
 tap steps-equal 300 "$build/tests/steps-equal"
 tap once-equal 300 "$build/tests/once-equal"
+tap overlay-equal 300 "$build/tests/overlay-equal"
+tap "decode-equal over coefficients" 900 "$build/tests/decode-equal" --overlay
 tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap cut-equal 300 "$build/tests/cut-equal" 300
 tap cut-equal-mq 300 "$build/tests/cut-equal-mq" 100
@@ -336,6 +338,7 @@ test_sanitized() {
     sanitized $tool encode-equal "$build/tests/encode-equal" "${short[@]}"
     sanitized $tool steps-equal "$build/tests/steps-equal" --short
     sanitized $tool once-equal "$build/tests/once-equal" --short
+    sanitized $tool overlay-equal "$build/tests/overlay-equal" --short
   done
   sanitized memcheck "damaged streams" "$build/tests/decode-equal" --damage 1
   for name in parts parts-layouts rows slices; do

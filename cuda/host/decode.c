@@ -19,7 +19,6 @@ static void backend_close(void *data)
     cj2k_cuda_pool_lose(&backend->device.engine->pool);
   cj2k_cuda_timeline_close(&backend->timeline);
   cj2k_cuda_give_stream(backend->device.engine, backend->upload);
-  cj2k_cuda_ring_clear(&backend->ring);
   cj2k_cuda_device_close(&backend->device);
   if (entered)
     cj2k_cuda_leave(&backend->device);
@@ -45,7 +44,6 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
     g_free(backend);
     return NULL;
   }
-  cj2k_cuda_ring_init(&backend->ring);
   backend->device.low_latency = params->low_latency;
   backend->component_streams = params->component_streams == CJ2K_COMPONENT_STREAMS_ON;
   cj2k_spin_join();
@@ -100,7 +98,6 @@ static void free_slot(Cj2kDecodeSlot *slot)
   cj2k_cuda_decode_shares_free(slot);
   cj2k_cuda_marks_free(&slot->marks);
   cj2k_cuda_give_stream(slot->backend->device.engine, slot->stream);
-  cj2k_cuda_ring_remove_slot(&slot->backend->ring);
   g_free(slot);
 }
 
@@ -108,7 +105,6 @@ static Cj2kDecodeSlot *new_slot(Cj2kCudaDecoder *backend, Cj2kError *error)
 {
   Cj2kDecodeSlot *slot = g_new0(Cj2kDecodeSlot, 1);
   slot->backend = backend;
-  cj2k_cuda_ring_add_slot(&backend->ring);
   slot->marks = (Cj2kCudaMarks){.timeline = &backend->timeline,
                                 .stream = (uint32_t)g_atomic_int_add(&backend->slots, 1)};
   cj2k_cuda_decode_tables_init(slot);

@@ -11,10 +11,10 @@
  * decode_plan.c, decode_output.c); all other work is enqueued for each frame (decode_upload.c,
  * decode_frame.c, decode_transform.c, decode_picture.c), or for each part of a frame
  * (decode_parts.c). The work of a small frame is one launch (decode_once.c). With several frames in
- * flight large pictures in host memory are downloaded from a few pictures that all slots share
- * (ring.h). With one frame in flight a picture in host memory is made and downloaded in slices of
- * rows, on further streams (decode_slices.c); with component-streams=on each component has a stream
- * (decode_components.c).
+ * flight a large picture in host memory is downloaded from where the frame's coefficients were
+ * (decode_overlay.c). With one frame in flight a picture in host memory is made and downloaded in
+ * slices of rows, on further streams (decode_slices.c); with component-streams=on each component
+ * has a stream (decode_components.c).
  */
 #ifndef CJ2K_CUDA_HOST_DECODE_H
 #define CJ2K_CUDA_HOST_DECODE_H
@@ -25,7 +25,6 @@
 #include "cuda/shared/decode_kernels.h"
 #include "device.h"
 #include "graph.h"
-#include "ring.h"
 #include "table.h"
 #include "timeline.h"
 #include "wait.h"
@@ -38,8 +37,7 @@ typedef struct {
   uint32_t multiprocessors;
   bool component_streams; /* components have streams of their own */
   Cj2kCudaTimeline timeline;
-  Cj2kCudaRing ring; /* pictures to be downloaded; with one frame in flight its slot has its own */
-  gint slots;        /* made so far; the next one's number */
+  gint slots; /* made so far; the next one's number */
   /* Codestreams of all slots, one after the other, each with the whole bus. With one frame in
    * flight a quiet codec does not use it: the streams of a process share a few hardware queues, and
    * one that waits for another holds up what is behind it in its queue. */
@@ -54,9 +52,11 @@ typedef struct {
   bool words; /* all entries have one component and cj2k_cuda_finish_has_words is true for it */
 } Cj2kCudaLaunch;
 
-/* Rows by entry of level_table, then of finish_table. */
+/* Rows by entry of level_table, then of finish_table, and the number of the planes in which those
+ * of the last level are stored (Cj2kCudaDecodeOutput). */
 typedef struct {
   const Cj2kCudaRows *host, *device;
+  uint32_t set;
 } Cj2kCudaRanges;
 
 /* What is decoded of a frame: by an add_parts(), or all of it in the order of its shares. */
@@ -102,10 +102,12 @@ typedef struct {
                                 the first one in bit 0, that need 32 bits a coefficient */
   Cj2kCudaBandPlace *places; /* by band (decode_bands.c) */
   GArray *levels;            /* Cj2kCudaLaunch */
+  uint64_t early;            /* bytes of the bands that only `levels` read, which come first */
   Cj2kCudaMemory level_table; /* Cj2kCudaLevel, of all launches; lower resolutions first */
   GArray *level_of;           /* Cj2kCudaLevelOf, by entry of level_table */
   Cj2kCudaTable *blocks;      /* Cj2kCudaBlock */
   Cj2kCudaMemory zeros;
+  bool zeros_valid; /* false: frames since then have left other values */
   Cj2kCudaMemory coefficients;
   Cj2kCudaMemory lowpass; /* also workspace of the block decoders (cj2k_cuda_decode_workspace) */
   Cj2kCudaMemory quads;   /* made when first needed */
@@ -136,7 +138,8 @@ typedef struct {
   bool is_only;
   GArray *packs;           /* Cj2kCudaPack */
   GArray *plane_of_pack;   /* uint32_t, by pack: the plane that it writes */
-  Cj2kCudaOutput *outputs; /* of the current frame: planes on the device */
+  Cj2kCudaOutput *outputs; /* of the current frame: planes on the device; of a picture that lies
+                              over coefficients, num_outputs for each slice */
 } Cj2kCudaDecodeOutput;
 
 /* The input of a frame (decode_upload.c). */
@@ -157,12 +160,10 @@ typedef struct {
   Cj2kCudaPatience patience; /* of waits for the frame */
   cudaEvent_t picture_free;  /* earlier work on the picture's own stream is done */
   const Cj2kPicture *target;
-  Cj2kCudaMemory picture; /* what is downloaded, of one frame in flight, small ones and frames in
-                             parts */
-  Cj2kCudaRingPicture *shared; /* the same of other frames, while they are launched; else NULL */
+  Cj2kCudaMemory picture; /* what is downloaded; if is_over only what has no other place */
   Cj2kCudaMemory h_picture;
-  size_t size;              /* of `picture` or `shared` for this frame */
-  bool takes_shared;        /* the frame has its picture of the ring */
+  size_t size;              /* of a picture with these pitches */
+  bool is_over;             /* it is downloaded from where coefficients were */
   bool may_once, is_once;   /* cj2k_cuda_decode_may_once, and cj2k_cuda_decode_is_once */
   bool timed;               /* `uploaded` and `decoded` are recorded for the times */
   uint32_t frames;          /* for cj2k_cuda_times_next */
@@ -172,9 +173,7 @@ typedef struct {
   bool blocks_first;        /* all code-blocks are decoded before anything else is made */
   uint32_t *quads;          /* workspace: quad records */
   bool unfinished; /* the last frame was handed out before `done`; its picture's stream waits */
-  /* What comes behind the code-blocks, if the picture is downloaded; by picture of the ring, of
-   * which each has another place. */
-  Cj2kCudaGraph transforms[CJ2K_CUDA_RING_PICTURES];
+  Cj2kCudaGraph transform;  /* what comes behind the code-blocks, if the picture is downloaded */
   Cj2kCudaGraph once[2];    /* all of a frame in one launch; [1]: with upload.in_records */
   uint32_t corrupt_before;  /* blocks that packet parsing found corrupt */
   Cj2kCudaMemory h_corrupt; /* number of blocks that kernels found corrupt */
@@ -194,17 +193,27 @@ typedef struct {
   Cj2kDecodeResult result; /* so far */
 } Cj2kCudaDecodeParts;
 
-#define CJ2K_CUDA_DECODE_SHARES 4 /* at most */
+#define CJ2K_CUDA_DECODE_SHARES  4 /* at most, of those with streams or downloads of their own */
+#define CJ2K_CUDA_OVERLAY_SLICES 5
+
+typedef enum {
+  CJ2K_CUDA_SLICES = 0, /* of rows, each with a download of its own (decode_slices.c) */
+  CJ2K_CUDA_COMPONENTS, /* each with a stream of its own (decode_components.c) */
+  CJ2K_CUDA_OVERLAY,    /* slices of rows of a picture that lies over coefficients; all else is
+                           made as a whole (decode_overlay.c) */
+} Cj2kCudaShareKind;
 
 /*
- * Frames that are made in shares, each with a stream of its own: slices of rows (decode_slices.c)
- * or components (decode_components.c). Tables that follow from plan and layout (decode_shares.c).
- * What a share makes needs shares before it, but none behind it.
+ * Frames that are made in shares. Tables that follow from plan and layout (decode_shares.c). What a
+ * share makes needs shares before it, but none behind it.
  */
 typedef struct {
-  uint32_t count;    /* 1: frames are made as a whole */
-  bool components;   /* the shares are components, else slices */
-  bool has_mq;       /* any code-block may be an MQ block */
+  uint32_t count; /* 1: frames are made as a whole */
+  Cj2kCudaShareKind kind;
+  const uint8_t *ends; /* of slices: the rows above the end of each, in 64ths of the picture */
+  uint32_t tiles_made[CJ2K_CUDA_OVERLAY_SLICES]; /* of an overlay: tiles, from the first one on,
+                                                    that are complete before a slice */
+  bool has_mq;                                   /* any code-block may be an MQ block */
   uint32_t *numbers; /* of all code-blocks, by share: of slices the first one that needs them */
   /* Ends in `numbers` of the groups of blocks that are decoded on their own: components, or the
    * first slice and all others. */
@@ -321,20 +330,21 @@ cudaError_t cj2k_cuda_decode_fills(Cj2kDecodeSlot *slot, bool *any);
 cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
                                    cudaStream_t stream);
 /* decode_picture.c: chooses the memory for the planes: the picture itself if it is on the device,
- * else memory with the same pitches, the slot's own or a picture of the ring. */
+ * else memory with the same pitches, the slot's own or that of its coefficients. */
 Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
                                           Cj2kError *error);
-/* Takes the frame's picture of the ring, before its work is launched, and gives it back behind all
- * launches. result: of these; after a failure no work uses the picture any more. Both do nothing
- * for other frames. */
-Cj2kStatus cj2k_cuda_decode_take_picture(Cj2kDecodeSlot *slot, Cj2kError *error);
-cudaError_t cj2k_cuda_decode_give_picture(Cj2kDecodeSlot *slot, cudaError_t result);
+/* The bytes of `rows` rows of plane p with this pitch, as much as planes are aligned to. */
+size_t cj2k_cuda_decode_plane_size(const Cj2kDecodeSlot *slot, uint32_t p, uint32_t rows,
+                                   size_t pitch);
 /* Makes the slot's stream wait until the planes may be written: for work on the picture's own
- * stream, and for the last download from the picture of the ring. */
+ * stream. */
 cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot);
 /* Bytes of a row of plane p of the frame's picture: whole units, or fewer if the picture's rows end
  * inside the last one. */
 size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p);
+/* How many sets of planes the frame has, and the planes of one, in host memory. */
+uint32_t cj2k_cuda_decode_num_sets(const Cj2kDecodeSlot *slot);
+const Cj2kCudaOutput *cj2k_cuda_decode_outputs(const Cj2kDecodeSlot *slot, uint32_t set);
 /* Adds to the key of a graph (uint64_t) what its launches have of the planes. */
 void cj2k_cuda_decode_add_outputs(const Cj2kDecodeSlot *slot, GArray *key);
 /* Enqueues the download of all planes, and copies them from pinned memory to a picture in pageable
@@ -343,7 +353,7 @@ cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_copy_out(Cj2kDecodeSlot *slot);
 /* The same for some rows of each plane, on a stream of the slot. */
 cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
-                                           cudaStream_t stream);
+                                           uint32_t set, cudaStream_t stream);
 void cj2k_cuda_decode_copy_out_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes);
 /* decode_once.c: may the frames of such a picture be one launch, and is this frame, after its
  * blocks are filled in? */
@@ -382,13 +392,25 @@ void cj2k_cuda_decode_list_groups(Cj2kDecodeSlot *slot, const uint8_t *group);
 /* The ranges of a share, and its rows of the planes. */
 Cj2kCudaRanges cj2k_cuda_decode_share_ranges(const Cj2kDecodeSlot *slot, uint32_t share);
 const Cj2kCudaRows *cj2k_cuda_decode_share_planes(const Cj2kDecodeSlot *slot, uint32_t share);
-/* decode_slices.c: how many slices are best, the tables of shares, and all launches from the upload
- * of records to the download. The stream of the downloads is done last. */
-uint32_t cj2k_cuda_decode_count_slices(const Cj2kDecodeSlot *slot);
+/* The bytes of all samples of a picture. */
+uint64_t cj2k_cuda_decode_picture_bytes(const Cj2kDecodeSlot *slot);
+/* decode_slices.c: chooses how many slices there are and where they end, makes the tables of
+ * shares, and does all launches from the upload of records to the download. The stream of the
+ * downloads is done last. slice_end(): the rows of a tile-component above the end of slice k,
+ * absolute. */
+void cj2k_cuda_decode_choose_slices(Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_find_slices(Cj2kDecodeSlot *slot);
+uint32_t cj2k_cuda_decode_slice_end(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
+                                    uint32_t k);
 Cj2kStatus cj2k_cuda_decode_slices(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                    Cj2kError *error);
-/* decode_components.c: the same for components. The slot's stream waits for all of them. */
+/* decode_overlay.c: may pictures of this plan and layout that are downloaded lie over coefficients?
+ * Then choose() chooses the slices in which they are made, and place() finds places for the planes
+ * of the current one; `own`: memory for what has no other place; returns how much is needed. */
+bool cj2k_cuda_decode_may_overlay(const Cj2kDecodeSlot *slot);
+void cj2k_cuda_decode_choose_overlay(Cj2kDecodeSlot *slot);
+size_t cj2k_cuda_decode_place_overlay(Cj2kDecodeSlot *slot, uint8_t *own);
+/* decode_components.c: as decode_slices.c. The slot's stream waits for all of them. */
 uint32_t cj2k_cuda_decode_count_components(const Cj2kDecodeSlot *slot);
 void cj2k_cuda_decode_find_components(Cj2kDecodeSlot *slot);
 cudaError_t cj2k_cuda_decode_components(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames);

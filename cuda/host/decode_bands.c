@@ -3,7 +3,8 @@
  * Where the coefficients of each band lie on the device, and in which of the two forms of
  * decode_kernels.h. The bands of a decomposition level have one form, in all tile-components,
  * because a kernel makes three components in lock-step. LL bands have 32 bits, as have the images
- * between the levels.
+ * between the levels. Bands that the last level does not read come first: their memory is free
+ * before it begins (decode_overlay.c).
  */
 #include "decode.h"
 
@@ -31,16 +32,23 @@ uint32_t cj2k_cuda_decode_wide_levels(const Cj2kPlan *plan)
   return wide;
 }
 
-uint64_t cj2k_cuda_decode_place_bands(Cj2kDecodeSlot *slot)
+/* Is a band read by the last level, rather than by one before it? */
+static bool is_last(const Cj2kPlan *plan, const Cj2kPlanBand *band)
+{
+  return MAX(band->resolution, 1) >= plan->tile_comps[band->tile_comp].reduced_levels;
+}
+
+/* Places the bands of the last level, or all others, from `end` on. Returns where they end. */
+static uint64_t place_bands(Cj2kDecodeSlot *slot, bool last, uint64_t end)
 {
   Cj2kCudaDecodeTables *tables = &slot->tables;
   const Cj2kPlan *plan = tables->plan;
-  uint64_t end = 0;
 
-  tables->places = g_renew(Cj2kCudaBandPlace, tables->places, plan->num_bands);
   for (uint32_t b = 0; b < plan->num_bands; b++) {
     const Cj2kPlanBand *band = &plan->bands[b];
     Cj2kCudaBandPlace *place = &tables->places[b];
+    if (is_last(plan, band) != last)
+      continue;
     *place = (Cj2kCudaBandPlace){.offset = UINT64_MAX};
     if (band->offset == UINT64_MAX)
       continue;
@@ -50,4 +58,13 @@ uint64_t cj2k_cuda_decode_place_bands(Cj2kDecodeSlot *slot)
     end += (uint64_t)band->stride * (band->rect.y1 - band->rect.y0) * (place->narrow ? 2 : 4);
   }
   return end;
+}
+
+uint64_t cj2k_cuda_decode_place_bands(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaDecodeTables *tables = &slot->tables;
+
+  tables->places = g_renew(Cj2kCudaBandPlace, tables->places, tables->plan->num_bands);
+  tables->early = place_bands(slot, false, 0);
+  return place_bands(slot, true, tables->early);
 }

@@ -121,7 +121,7 @@ static cudaError_t store(Cj2kDecodeSlot *slot, uint32_t k)
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, planes, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (result == cudaSuccess && slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
-    result = cj2k_cuda_decode_download_rows(slot, planes, stream);
+    result = cj2k_cuda_decode_download_rows(slot, planes, 0, stream);
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "download", stream));
   }
   CJ2K_CUDA_TRY(result, cudaEventRecord(shares->ended[k], stream));

@@ -47,6 +47,20 @@ static Cj2kStatus place_quads(Cj2kDecodeSlot *slot, Cj2kError *error)
   return cj2k_cuda_check(&slot->backend->device, result, "memory for quad records", error);
 }
 
+/* The last level: of all rows, or of the slices of a picture that lies over coefficients. */
+static cudaError_t finish(Cj2kDecodeSlot *slot)
+{
+  uint32_t sets = cj2k_cuda_decode_num_sets(slot);
+  cudaError_t result = cudaSuccess;
+  if (sets == 1)
+    return cj2k_cuda_decode_finish(slot, NULL, slot->stream);
+  for (uint32_t k = 0; k < sets; k++) {
+    const Cj2kCudaRanges ranges = cj2k_cuda_decode_share_ranges(slot, k);
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, &ranges, slot->stream));
+  }
+  return result;
+}
+
 /* Kernels from the coefficients to the picture. */
 cudaError_t cj2k_cuda_decode_transform(void *ctx)
 {
@@ -55,7 +69,7 @@ cudaError_t cj2k_cuda_decode_transform(void *ctx)
   cudaError_t result = cj2k_cuda_decode_levels(slot, NULL, slot->stream);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", slot->stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &any));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, NULL, slot->stream));
+  CJ2K_CUDA_TRY(result, finish(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, NULL, slot->stream));
   return result;
 }
@@ -82,12 +96,6 @@ cudaError_t cj2k_cuda_decode_run(Cj2kDecodeSlot *slot, Cj2kCudaGraph *graph,
   return cj2k_cuda_graph_run(graph, slot->stream, launches, slot);
 }
 
-static Cj2kCudaGraph *transform_of(Cj2kDecodeSlot *slot)
-{
-  const Cj2kCudaRingPicture *shared = slot->frame.shared;
-  return &slot->frame.transforms[shared ? shared->number : 0];
-}
-
 /* From the block decoders to the download, for all rows at once. */
 static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame)
 {
@@ -96,9 +104,8 @@ static cudaError_t decode_whole(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks
   if (slot->frame.timed || slot->frame.target->cuda_stream)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.decoded, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_follow_picture(slot));
-  if (slot->frame.shared)
-    CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_run(slot, transform_of(slot), cj2k_cuda_decode_transform));
+  CJ2K_CUDA_TRY(result,
+                cj2k_cuda_decode_run(slot, &slot->frame.transform, cj2k_cuda_decode_transform));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (result == cudaSuccess && slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
     result = cj2k_cuda_decode_download(slot);
@@ -129,7 +136,6 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames, b
   cudaStream_t stream = slot->stream;
 
   CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, stream));
-  result = cj2k_cuda_decode_give_picture(slot, result);
   if (slot->frame.target->cuda_stream)
     CJ2K_CUDA_TRY(result,
                   cudaStreamWaitEvent(slot->frame.target->cuda_stream, slot->frame.done, 0));
@@ -149,8 +155,6 @@ static Cj2kStatus start_at_once(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *code
   Cj2kStatus status = cj2k_cuda_decode_begin_upload(slot, coded, part, error);
   if (status == CJ2K_OK)
     status = cj2k_cuda_decode_fill(slot, coded, part, frames, error);
-  if (status == CJ2K_OK)
-    status = cj2k_cuda_decode_take_picture(slot, error);
   if (status != CJ2K_OK)
     return status;
   slot->frame.is_once = cj2k_cuda_decode_is_once(slot, coded, frames);
@@ -177,7 +181,19 @@ static void choose_way(Cj2kDecodeSlot *slot)
   const Cj2kCudaDecodeShares *shares = &slot->shares;
   slot->frame.in_shares = !slot->parts.active && cj2k_cuda_decode_has_shares(slot);
   slot->frame.blocks_first =
-      !slot->parts.active && (!slot->frame.in_shares || (!shares->components && shares->has_mq));
+      !slot->parts.active &&
+      (!slot->frame.in_shares || (shares->kind != CJ2K_CUDA_COMPONENTS && shares->has_mq));
+}
+
+/* Which blocks are zeros is not known while pictures lie over coefficients. */
+static Cj2kStatus know_zeros(Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  Cj2kCudaDecodeTables *tables = &slot->tables;
+  cudaError_t result = cudaSuccess;
+  if (!tables->zeros_valid && !slot->frame.is_over)
+    result = cudaMemsetAsync(tables->zeros.data, 0, tables->zeros.size, slot->stream);
+  tables->zeros_valid = result == cudaSuccess && !slot->frame.is_over;
+  return cj2k_cuda_check(&slot->backend->device, result, "clearing a table", error);
 }
 
 Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
@@ -191,8 +207,7 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
     status = cj2k_cuda_decode_set_plan(slot, job->plan, &is_new, error);
   if (status == CJ2K_OK && (is_new || !slot->output.layout.samples ||
                             !cj2k_layout_equal(&slot->output.layout, job->layout))) {
-    for (uint32_t i = 0; i < CJ2K_CUDA_RING_PICTURES; i++)
-      cj2k_cuda_graph_forget(&slot->frame.transforms[i]);
+    cj2k_cuda_graph_forget(&slot->frame.transform);
     for (uint32_t i = 0; i < G_N_ELEMENTS(slot->frame.once); i++)
       cj2k_cuda_graph_forget(&slot->frame.once[i]);
     status = cj2k_cuda_decode_set_layout(slot, job->layout, error);
@@ -204,6 +219,8 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
     slot->frame.may_once = cj2k_cuda_decode_may_once(slot);
     status = place_quads(slot, error);
   }
+  if (status == CJ2K_OK)
+    status = know_zeros(slot, error);
   *(uint32_t *)slot->frame.h_corrupt.data = 0; /* kernels of the frame before have finished */
   return status;
 }
@@ -231,7 +248,7 @@ Cj2kStatus cj2k_cuda_decode_start(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job
   bool in_shares = slot->frame.in_shares;
   slot->frame.timed =
       cj2k_cuda_times_next(&slot->backend->timeline, slot->frame.may_once, &slot->frame.frames);
-  status = in_shares && !slot->shares.components
+  status = in_shares && slot->shares.kind == CJ2K_CUDA_SLICES
                ? cj2k_cuda_decode_slices(slot, job->coded, error)
                : start_at_once(slot, job->coded, in_shares, error);
   if (status != CJ2K_OK) { /* enqueued work may still use the slot */
@@ -290,8 +307,7 @@ void cj2k_cuda_decode_frame_free(Cj2kDecodeSlot *slot)
 {
   Cj2kCudaDecodeFrame *frame = &slot->frame;
 
-  for (uint32_t i = 0; i < CJ2K_CUDA_RING_PICTURES; i++)
-    cj2k_cuda_graph_free(&frame->transforms[i]);
+  cj2k_cuda_graph_free(&frame->transform);
   for (uint32_t i = 0; i < G_N_ELEMENTS(frame->once); i++)
     cj2k_cuda_graph_free(&frame->once[i]);
   cj2k_cuda_release(&frame->picture);

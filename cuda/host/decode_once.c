@@ -35,8 +35,8 @@ bool cj2k_cuda_decode_may_once(const Cj2kDecodeSlot *slot)
   bool packs_there = is_on_device(slot) && slot->output.packs->len;
 
   return frame->size <= MAX_BYTES && !slot->parts.active && !frame->in_shares &&
-         !frame->takes_shared && !frame->target->cuda_stream && !packs_there &&
-         !backend->timeline.trace && backend->device.maps_pinned;
+         !frame->target->cuda_stream && !packs_there && !backend->timeline.trace &&
+         backend->device.maps_pinned;
 }
 
 bool cj2k_cuda_decode_is_once(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,

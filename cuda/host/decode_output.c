@@ -341,7 +341,8 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
   slot->output.plane_offsets = g_renew(size_t, slot->output.plane_offsets, layout->num_planes);
   slot->output.samples =
       g_renew(Cj2kCudaOutput, slot->output.samples, MAX(cj2k_cuda_decode_num_put_out(slot), 1));
-  slot->output.outputs = g_renew(Cj2kCudaOutput, slot->output.outputs, slot->output.num_outputs);
+  slot->output.outputs = g_renew(Cj2kCudaOutput, slot->output.outputs,
+                                 (size_t)slot->output.num_outputs * CJ2K_CUDA_OVERLAY_SLICES);
   cj2k_layout_plane_use(layout, slot->tables.plan->num_components, slot->output.planes);
   for (uint32_t p = 0; p < layout->num_planes; p++)
     measure_plane(slot, p);

@@ -203,7 +203,7 @@ static cudaError_t enqueue(Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart *part,
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, slot->parts.planes, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "finish", stream));
   if (slot->frame.target->memory != CJ2K_MEMORY_CUDA) {
-    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_download_rows(slot, slot->parts.planes, stream));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_download_rows(slot, slot->parts.planes, 0, stream));
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "download", stream));
   }
   return result;

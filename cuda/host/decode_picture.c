@@ -8,24 +8,16 @@
 #include <string.h>
 
 #define ALIGNMENT 256 /* of planes, bytes */
-/* A slot has a picture as large as this for itself: that is little memory, and saves the calls with
- * which slots share one, and a graph for each picture of the ring. */
-#define OWN_BYTES ((size_t)4 << 20)
-
-static size_t plane_extent(const Cj2kDecodeSlot *slot, uint32_t p, size_t pitch)
-{
-  return slot->output.plane_rows[p]
-             ? pitch * (slot->output.plane_rows[p] - 1) + slot->output.plane_bytes[p]
-             : 0;
-}
 
 size_t cj2k_cuda_decode_row_bytes(const Cj2kDecodeSlot *slot, uint32_t p)
 {
   return MIN(slot->output.plane_bytes[p], cj2k_plane_row_bytes(&slot->frame.target->planes[p]));
 }
 
-static size_t round_up(size_t size)
+size_t cj2k_cuda_decode_plane_size(const Cj2kDecodeSlot *slot, uint32_t p, uint32_t rows,
+                                   size_t pitch)
 {
+  size_t size = rows ? pitch * (rows - 1) + slot->output.plane_bytes[p] : 0;
   return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -51,9 +43,20 @@ static size_t place_planes(Cj2kDecodeSlot *slot, const Cj2kPicture *picture)
   size_t size = 0;
   for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
     slot->output.plane_offsets[p] = size;
-    size += round_up(plane_extent(slot, p, picture->planes[p].pitch));
+    size +=
+        cj2k_cuda_decode_plane_size(slot, p, slot->output.plane_rows[p], picture->planes[p].pitch);
   }
   return size;
+}
+
+uint32_t cj2k_cuda_decode_num_sets(const Cj2kDecodeSlot *slot)
+{
+  return slot->frame.is_over ? slot->shares.count : 1;
+}
+
+const Cj2kCudaOutput *cj2k_cuda_decode_outputs(const Cj2kDecodeSlot *slot, uint32_t set)
+{
+  return slot->output.outputs + (size_t)set * slot->output.num_outputs;
 }
 
 /* Says where kernels store samples: in the picture, or in `memory`, from which it is downloaded. */
@@ -68,8 +71,8 @@ static void set_outputs(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, uint8_
     slot->output.outputs[p] = slot->output.samples[p - planes];
 }
 
-/* Frames in parts need their picture for as long as their packets take, so that they have their
- * own. */
+/* Frames in parts have their coefficients for as long as their packets take, so that their picture
+ * has memory of its own. */
 Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPicture *picture,
                                           Cj2kError *error)
 {
@@ -82,53 +85,24 @@ Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPictur
                           "CUDA: words that are not aligned to their size");
   frame->size = place_planes(slot, picture);
   frame->copy_out = picture->memory == CJ2K_MEMORY_HOST;
-  frame->takes_shared =
-      !on_device && !device->one_in_flight && !slot->parts.active && frame->size > OWN_BYTES;
-  if (frame->takes_shared) /* that of a small frame or one in parts */
+  frame->is_over = !on_device && !slot->parts.active && slot->shares.kind == CJ2K_CUDA_OVERLAY;
+  size_t own = frame->is_over ? cj2k_cuda_decode_place_overlay(slot, NULL) : frame->size;
+  if (!own) /* it may be that of another layout */
     cj2k_cuda_release(&frame->picture);
-  if (!on_device && !frame->takes_shared)
-    result = cj2k_cuda_reserve(device, &frame->picture, frame->size);
+  if (!on_device)
+    result = cj2k_cuda_reserve(device, &frame->picture, own);
   if (frame->copy_out)
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(device, &frame->h_picture, frame->size));
-  if (result == cudaSuccess && !frame->takes_shared)
+  if (result == cudaSuccess && frame->is_over)
+    (void)cj2k_cuda_decode_place_overlay(slot, frame->picture.data);
+  else if (result == cudaSuccess)
     set_outputs(slot, picture, on_device ? NULL : frame->picture.data);
   return cj2k_cuda_check(device, result, "memory for the picture", error);
 }
 
-Cj2kStatus cj2k_cuda_decode_take_picture(Cj2kDecodeSlot *slot, Cj2kError *error)
-{
-  Cj2kCudaDecodeFrame *frame = &slot->frame;
-  const Cj2kCudaDevice *device = &slot->backend->device;
-  if (!frame->takes_shared)
-    return CJ2K_OK;
-  Cj2kStatus status = cj2k_cuda_check(
-      device, cj2k_cuda_ring_take(&slot->backend->ring, device, frame->size, &frame->shared),
-      "memory for the picture", error);
-  if (status == CJ2K_OK)
-    set_outputs(slot, frame->target, frame->shared->memory.data);
-  return status;
-}
-
-cudaError_t cj2k_cuda_decode_give_picture(Cj2kDecodeSlot *slot, cudaError_t result)
-{
-  Cj2kCudaRingPicture *picture = g_steal_pointer(&slot->frame.shared);
-  if (!picture)
-    return result;
-  CJ2K_CUDA_TRY(result, cudaEventRecord(picture->free, slot->stream));
-  if (result == cudaSuccess || cj2k_cuda_decode_synchronize(slot))
-    cj2k_cuda_ring_give(picture);
-  else
-    cj2k_cuda_ring_give_up(picture);
-  return result;
-}
-
 cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot)
 {
-  Cj2kCudaDecodeFrame *frame = &slot->frame;
-  cudaError_t result = cj2k_cuda_follow_picture(slot->stream, frame->target, frame->picture_free);
-  if (frame->shared)
-    CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(slot->stream, frame->shared->free, 0));
-  return result;
+  return cj2k_cuda_follow_picture(slot->stream, slot->frame.target, slot->frame.picture_free);
 }
 
 /* Of a picture on the device a graph has neither place nor pitch: its kernels find them in the
@@ -136,12 +110,13 @@ cudaError_t cj2k_cuda_decode_follow_picture(Cj2kDecodeSlot *slot)
 void cj2k_cuda_decode_add_outputs(const Cj2kDecodeSlot *slot, GArray *key)
 {
   const Cj2kCudaDecodeOutput *output = &slot->output;
+  uint32_t count = cj2k_cuda_decode_num_sets(slot) * output->num_outputs;
   uint64_t on_device = slot->frame.target->memory == CJ2K_MEMORY_CUDA;
   uint64_t aligned = cj2k_cuda_finish_is_aligned(output->outputs, output->num_outputs);
 
   g_array_append_val(key, on_device);
   g_array_append_val(key, aligned);
-  for (uint32_t i = 0; i < output->num_outputs && !on_device; i++) {
+  for (uint32_t i = 0; i < count && !on_device; i++) {
     uint64_t place[] = {(uintptr_t)output->outputs[i].data, output->outputs[i].pitch};
     g_array_append_vals(key, place, G_N_ELEMENTS(place));
   }
@@ -169,7 +144,7 @@ static size_t adjoining(const Cj2kDecodeSlot *slot)
   for (uint32_t p = 0; p < slot->output.layout.num_planes; p++) {
     if (!planes[p].data || cj2k_cuda_decode_row_bytes(slot, p) != planes[p].pitch ||
         (const uint8_t *)planes[p].data != (const uint8_t *)planes[0].data + size ||
-        slot->output.plane_offsets[p] != size)
+        slot->output.outputs[p].data != slot->output.outputs[0].data + size)
       return 0;
     size += planes[p].pitch * slot->output.plane_rows[p];
   }
@@ -178,10 +153,10 @@ static size_t adjoining(const Cj2kDecodeSlot *slot)
 
 /* Enqueues the download of rows [first, end) of a plane. */
 static cudaError_t download_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t first, uint32_t end,
-                                  cudaStream_t stream)
+                                  uint32_t set, cudaStream_t stream)
 {
   const Cj2kPlane *plane = &slot->frame.target->planes[p];
-  const uint8_t *from = slot->output.outputs[p].data;
+  const uint8_t *from = cj2k_cuda_decode_outputs(slot, set)[p].data;
   size_t at = first * plane->pitch, bytes = cj2k_cuda_decode_row_bytes(slot, p);
   uint8_t *to = host_plane(slot, p);
 
@@ -191,11 +166,22 @@ static cudaError_t download_plane(Cj2kDecodeSlot *slot, uint32_t p, uint32_t fir
                            cudaMemcpyDeviceToHost, stream);
 }
 
+static cudaError_t download_slices(Cj2kDecodeSlot *slot)
+{
+  cudaError_t result = cudaSuccess;
+  for (uint32_t k = 0; k < slot->shares.count; k++)
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_download_rows(
+                              slot, cj2k_cuda_decode_share_planes(slot, k), k, slot->stream));
+  return result;
+}
+
 /* Downloads the planes; all at once if possible, because each copy is a call into the driver. */
 cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot)
 {
-  size_t size = slot->frame.copy_out ? 0 : adjoining(slot);
   cudaError_t result = cudaSuccess;
+  if (cj2k_cuda_decode_num_sets(slot) > 1)
+    return download_slices(slot);
+  size_t size = slot->frame.copy_out ? 0 : adjoining(slot);
   if (size) {
     result = cudaMemcpyAsync(slot->frame.target->planes[0].data, slot->output.outputs[0].data, size,
                              cudaMemcpyDeviceToHost, slot->stream);
@@ -205,24 +191,39 @@ cudaError_t cj2k_cuda_decode_download(Cj2kDecodeSlot *slot)
     result = cudaSuccess;
   }
   for (uint32_t p = 0; p < slot->output.layout.num_planes; p++)
-    CJ2K_CUDA_TRY(result, download_plane(slot, p, 0, slot->output.plane_rows[p], slot->stream));
+    CJ2K_CUDA_TRY(result, download_plane(slot, p, 0, slot->output.plane_rows[p], 0, slot->stream));
   return result;
+}
+
+/* Are two addresses in the same memory, or both in the picture's own? CUDA copies from one at a
+ * time. */
+static bool same_memory(const Cj2kDecodeSlot *slot, const uint8_t *a, const uint8_t *b)
+{
+  const Cj2kCudaMemory *memory[] = {&slot->tables.coefficients, &slot->tables.lowpass};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(memory) && slot->frame.is_over; i++) {
+    const uint8_t *data = memory[i]->data;
+    if ((a >= data && a < data + memory[i]->size) != (b >= data && b < data + memory[i]->size))
+      return false;
+  }
+  return true;
 }
 
 /* How many planes from p on are alike and evenly spaced, on the host and on the device, so that the
  * same rows of them are one two-dimensional copy, in which the rows of a plane form one row;
  * *to_next and *from_next: the distances between planes. */
 static uint32_t count_alike(const Cj2kDecodeSlot *slot, const Cj2kCudaRows *rows, uint32_t p,
-                            uint64_t *to_next, uint64_t *from_next)
+                            const Cj2kCudaOutput *outputs, uint64_t *to_next, uint64_t *from_next)
 {
   const Cj2kPlane *planes = slot->frame.target->planes;
-  const Cj2kCudaOutput *outputs = slot->output.outputs;
   uint64_t pitch = planes[p].pitch, bytes = pitch * (rows[p].end - rows[p].first);
+  uint64_t at = rows[p].first * pitch;
   uint32_t n = 1;
 
   for (; p + n < slot->output.layout.num_planes; n++) {
     const uint8_t *to = host_plane(slot, p + n - 1), *next = host_plane(slot, p + n);
     if (!to || !next || next < to || outputs[p + n].data < outputs[p + n - 1].data ||
+        !same_memory(slot, outputs[p].data + at, outputs[p + n].data + at) ||
         planes[p + n].pitch != pitch || cj2k_cuda_decode_row_bytes(slot, p + n) != pitch ||
         rows[p + n].first != rows[p].first || rows[p + n].end != rows[p].end)
       break;
@@ -241,18 +242,19 @@ static uint32_t count_alike(const Cj2kDecodeSlot *slot, const Cj2kCudaRows *rows
 
 /* Downloads the same rows of all planes that are alike at once. */
 cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
-                                           cudaStream_t stream)
+                                           uint32_t set, cudaStream_t stream)
 {
+  const Cj2kCudaOutput *outputs = cj2k_cuda_decode_outputs(slot, set);
   cudaError_t result = cudaSuccess;
   uint32_t p = 0, n, count = slot->output.layout.num_planes;
   while (p < count && result == cudaSuccess) {
     uint64_t to_next = 0, from_next = 0;
     uint64_t pitch = slot->frame.target->planes[p].pitch, at = planes[p].first * pitch;
-    n = count_alike(slot, planes, p, &to_next, &from_next);
+    n = count_alike(slot, planes, p, outputs, &to_next, &from_next);
     if (n > 1) {
-      result = cudaMemcpy2DAsync(
-          host_plane(slot, p) + at, to_next, slot->output.outputs[p].data + at, from_next,
-          pitch * (planes[p].end - planes[p].first), n, cudaMemcpyDeviceToHost, stream);
+      result = cudaMemcpy2DAsync(host_plane(slot, p) + at, to_next, outputs[p].data + at, from_next,
+                                 pitch * (planes[p].end - planes[p].first), n,
+                                 cudaMemcpyDeviceToHost, stream);
       if (result == cudaSuccess) {
         p += n;
         continue;
@@ -263,7 +265,7 @@ cudaError_t cj2k_cuda_decode_download_rows(Cj2kDecodeSlot *slot, const Cj2kCudaR
       result = cudaSuccess;
     }
     for (; n; n--, p++)
-      CJ2K_CUDA_TRY(result, download_plane(slot, p, planes[p].first, planes[p].end, stream));
+      CJ2K_CUDA_TRY(result, download_plane(slot, p, planes[p].first, planes[p].end, set, stream));
   }
   return result;
 }

@@ -80,11 +80,9 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   if (status != CJ2K_OK)
     return status;
   slot->tables.quads_size = quads * sizeof(uint32_t);
+  slot->tables.zeros_valid = false;
   cudaError_t result =
       cj2k_cuda_reserve(&slot->backend->device, &slot->tables.zeros, plan->num_blocks);
-  /* No block is known to be zeros yet. */
-  CJ2K_CUDA_TRY(result,
-                cudaMemsetAsync(slot->tables.zeros.data, 0, slot->tables.zeros.size, slot->stream));
   return cj2k_cuda_check(&slot->backend->device, result, "memory for code-blocks", error);
 }
 

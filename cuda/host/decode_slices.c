@@ -20,11 +20,10 @@
 #define SLICE_BYTES ((uint64_t)4 << 20)
 #define MOST_SLICES 3
 
-/* The rows above the end of each slice, in sixteenths of the picture. The first slice is small,
- * because nothing is downloaded while it is made, and its download lasts as long as the next one
- * takes. */
-static const uint8_t ends[CJ2K_CUDA_DECODE_SHARES + 1][CJ2K_CUDA_DECODE_SHARES] = {
-    {0}, {16}, {4, 16}, {3, 8, 16}, {1, 4, 8, 16}};
+/* The rows above the end of each slice, in 64ths of the picture, by the number of slices. The first
+ * one is small, because nothing is downloaded while it is made, and its download lasts as long as
+ * the next one takes. */
+static const uint8_t ends[][4] = {{0}, {64}, {16, 64}, {12, 32, 64}, {4, 16, 32, 64}};
 
 /* The rows that slices need up to their ends, absolute, by resolution of a tile-component. */
 typedef struct {
@@ -39,11 +38,11 @@ static uint32_t component_end(const Cj2kDecodeSlot *slot, uint32_t c, uint32_t k
 {
   const Cj2kRect *out = &slot->tables.plan->component_out[c];
   uint64_t rows = out->y1 - out->y0;
-  return (uint32_t)(rows * ends[slot->shares.count][k] / 16);
+  return (uint32_t)(rows * slot->shares.ends[k] / 64);
 }
 
-/* Rows of a tile-component above the end of slice k, absolute. */
-static uint32_t tile_end(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t k)
+uint32_t cj2k_cuda_decode_slice_end(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
+                                    uint32_t k)
 {
   uint64_t end = (uint64_t)slot->tables.plan->component_out[tc->component].y0 +
                  component_end(slot, tc->component, k);
@@ -53,7 +52,7 @@ static uint32_t tile_end(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
 static void find_needs(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t k,
                        Needs *needs)
 {
-  uint32_t end = tile_end(slot, tc, k);
+  uint32_t end = cj2k_cuda_decode_slice_end(slot, tc, k);
 
   for (uint32_t r = tc->reduced_levels;; r--) {
     const Cj2kPlanResolution *res = &slot->tables.plan->resolutions[tc->first_resolution + r];
@@ -137,17 +136,16 @@ static void find_planes(Cj2kDecodeSlot *slot)
   }
 }
 
-uint32_t cj2k_cuda_decode_count_slices(const Cj2kDecodeSlot *slot)
+void cj2k_cuda_decode_choose_slices(Cj2kDecodeSlot *slot)
 {
-  uint64_t bytes = 0;
+  Cj2kCudaDecodeShares *shares = &slot->shares;
 
-  if (!slot->backend->device.one_in_flight)
-    return 1;
   if (cj2k_backend_test.slices)
-    return MIN(cj2k_backend_test.slices, CJ2K_CUDA_DECODE_SHARES);
-  for (uint32_t p = 0; p < slot->output.layout.num_planes; p++)
-    bytes += (uint64_t)slot->output.plane_bytes[p] * slot->output.plane_rows[p];
-  return (uint32_t)CLAMP(bytes / SLICE_BYTES, 1, MOST_SLICES);
+    shares->count = MIN(cj2k_backend_test.slices, G_N_ELEMENTS(ends) - 1);
+  else
+    shares->count =
+        (uint32_t)CLAMP(cj2k_cuda_decode_picture_bytes(slot) / SLICE_BYTES, 1, MOST_SLICES);
+  shares->ends = ends[shares->count];
 }
 
 void cj2k_cuda_decode_find_slices(Cj2kDecodeSlot *slot)
@@ -159,7 +157,8 @@ void cj2k_cuda_decode_find_slices(Cj2kDecodeSlot *slot)
   for (uint32_t i = 0; i < plan->num_tile_comps; i++)
     for (uint32_t k = 0; k < count; k++)
       find_needs(slot, &plan->tile_comps[i], k, &needs[(size_t)i * count + k]);
-  list_blocks(slot, needs);
+  if (slot->shares.kind == CJ2K_CUDA_SLICES)
+    list_blocks(slot, needs);
   find_ranges(slot, needs);
   find_planes(slot);
   g_free(needs);
@@ -245,8 +244,8 @@ static cudaError_t download(Cj2kDecodeSlot *slot, uint32_t k)
   cudaError_t result = cudaEventRecord(slot->shares.made[k], slot->stream);
   CJ2K_CUDA_TRY(result, cudaStreamWaitEvent(stream, slot->shares.made[k], 0));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, CJ2K_CUDA_BEGIN, stream));
-  CJ2K_CUDA_TRY(
-      result, cj2k_cuda_decode_download_rows(slot, cj2k_cuda_decode_share_planes(slot, k), stream));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_download_rows(slot, cj2k_cuda_decode_share_planes(slot, k),
+                                                       0, stream));
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "download", stream));
   return result;
 }

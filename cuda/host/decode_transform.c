@@ -64,16 +64,18 @@ cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *
                                     cudaStream_t stream)
 {
   cudaError_t result = cudaSuccess;
-  uint32_t offset = slot->tables.level_of->len;
+  uint32_t offset = slot->tables.level_of->len, set = ranges ? ranges->set : 0;
+  const Cj2kCudaOutput *h_outputs = cj2k_cuda_decode_outputs(slot, set);
   bool moves = slot->frame.is_once && slot->frame.target->memory == CJ2K_MEMORY_CUDA;
   Cj2kCudaDirect direct;
   if (slot->output.is_only && !moves &&
-      cj2k_cuda_finish_is_direct(&slot->output.only, slot->output.outputs, &direct))
+      cj2k_cuda_finish_is_direct(&slot->output.only, h_outputs, &direct))
     return finish_direct(slot, &direct, ranges, offset, stream);
   const Cj2kCudaOutput *outputs =
       (const Cj2kCudaOutput *)((const uint8_t *)slot->upload.records.data +
-                               slot->upload.parts.outputs);
-  bool aligned = cj2k_cuda_finish_is_aligned(slot->output.outputs, slot->output.num_outputs);
+                               slot->upload.parts.outputs) +
+      (h_outputs - slot->output.outputs);
+  bool aligned = cj2k_cuda_finish_is_aligned(h_outputs, slot->output.num_outputs);
   for (uint32_t i = 0; i < slot->output.finishes->len && result == cudaSuccess; i++) {
     Cj2kCudaLaunch l = g_array_index(slot->output.finishes, Cj2kCudaLaunch, i);
     if (!restrict_rows(ranges, offset, &l))

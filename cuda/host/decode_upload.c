@@ -222,7 +222,8 @@ static size_t place_parts(Cj2kCudaUpload *parts, const Cj2kDecodeSlot *slot,
    * decode_once.c); HT blocks without refinement passes have a segment each. */
   uint32_t segments = part ? 0 : slot->tables.plan->num_blocks;
   parts->length = place(&parts->filled, sizeof(uint64_t));
-  parts->outputs = place(&parts->filled, slot->output.num_outputs * sizeof(Cj2kCudaOutput));
+  parts->outputs = place(&parts->filled, cj2k_cuda_decode_num_sets(slot) *
+                                             slot->output.num_outputs * sizeof(Cj2kCudaOutput));
   parts->steps = place(&parts->filled, slot->tables.plan->num_bands * sizeof(Cj2kCudaBandStep));
   parts->segments = place(&parts->filled, MAX(coded->num_segments, segments) * sizeof(Cj2kSegment));
   parts->numbers =
@@ -410,7 +411,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
                    : CJ2K_CUDA_AIM_THROUGHPUT;
   frame->ht.quads = slot->frame.quads;
   frame->coefficients = slot->tables.coefficients.data;
-  frame->zeros = slot->tables.zeros.data;
+  frame->zeros = slot->frame.is_over ? NULL : slot->tables.zeros.data;
   frame->corrupt = slot->frame.h_corrupt.data; /* host memory: rare enough to count over the bus */
 }
 
@@ -487,11 +488,10 @@ Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
   return status;
 }
 
-/* Now, because a picture of the ring is taken when all else is filled in. */
 static void fill_outputs(Cj2kDecodeSlot *slot)
 {
   copy_part(slot->upload.h_records.data, slot->upload.parts.outputs, slot->output.outputs,
-            slot->output.num_outputs * sizeof(Cj2kCudaOutput));
+            cj2k_cuda_decode_num_sets(slot) * slot->output.num_outputs * sizeof(Cj2kCudaOutput));
 }
 
 void cj2k_cuda_decode_end_records(Cj2kDecodeSlot *slot)

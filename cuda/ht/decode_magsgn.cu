@@ -522,7 +522,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
   const Lanes lanes = {rings[group], lines[WIDE ? group : 0], lane, mask};
   bool has_passes = coded.num_passes && !coded.corrupt;
   bool has_records = has_passes && coded.is_ht && !frame.corrupt_flags[b];
-  bool is_zero = frame.zeros[number_of(frame, b)];
+  bool is_zero = frame.zeros && frame.zeros[number_of(frame, b)];
   bool good =
       block.narrow
           ? make_samples<LANES, WIDE, uint16_t>(frame, b, block, has_records, is_zero, lanes)
@@ -532,7 +532,7 @@ __global__ void __launch_bounds__(kThreads, WIDE ? 4 : kBlocksPerSm)
     atomicAdd(frame.corrupt, 1u);
   }
   __syncwarp(mask); /* all lanes have read is_zero and the block's flag */
-  if (lane == 0)
+  if (frame.zeros && lane == 0)
     frame.zeros[number_of(frame, b)] =
         !good && !(has_passes && !coded.is_ht); /* MQ blocks are decoded later */
 }

@@ -107,7 +107,8 @@ typedef struct {
   uint32_t width_bits; /* all widths or'ed */
   Cj2kCudaDecodeAim aim;
   void *coefficients;     /* output */
-  uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros */
+  uint8_t *zeros;         /* per block, kept from frame to frame: its coefficients are zeros; NULL:
+                             they may be anything */
   uint8_t *corrupt_flags; /* per block, initially 0; set by a kernel that finds the block corrupt */
   uint32_t *corrupt;      /* to this the number of corrupt blocks is added */
 } Cj2kCudaDecodeBlocks;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * decode-equal [--parts] [--slices N | --component-streams IN_FLIGHT] [--share N] [--damage N]
- *              [FILE...]
+ * decode-equal [--parts] [--slices N | --overlay | --component-streams IN_FLIGHT] [--share N]
+ *              [--damage N] [FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
  * adds N damaged copies of each file: bytes are changed, the end is cut off or a hole is cut, the
  * same in every run. With --parts the GPU gets each codestream in parts. With --slices it
- * has one frame in flight and makes pictures of any size in N slices of rows. One decoder of each
- * kind decodes all files, so that plans, layouts and errors follow each other as in a long-running
- * program. Without FILE it decodes all conformance streams. --share does each N-th file only,
- * unless CJ2K_TESTS_LONG is set. Prints TAP; skips if there is no GPU.
+ * has one frame in flight and makes pictures of any size in N slices of rows; with --overlay
+ * pictures of any size lie over coefficients. One decoder of each kind decodes all files, so that
+ * plans, layouts and errors follow each other as in a long-running program. Without FILE it decodes
+ * all conformance streams. --share does each N-th file only, unless CJ2K_TESTS_LONG is set. Prints
+ * TAP; skips if there is no GPU.
  */
 #include "common/backend.h"
 #include "pictures.h"
@@ -352,6 +353,10 @@ int main(int argc, char **argv)
   if (argc > first + 1 && !strcmp(argv[first], "--slices")) {
     cj2k_backend_test.slices = (uint32_t)atoi(argv[first + 1]);
     first += 2;
+  }
+  if (argc > first && !strcmp(argv[first], "--overlay")) {
+    cj2k_backend_test.overlay = true;
+    first++;
   }
   if (argc > first + 1 && !strcmp(argv[first], "--component-streams")) {
     state.component_streams = (uint32_t)atoi(argv[first + 1]);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the codecs of a GPU share (cuda/host/engine.h), each by itself, without a GPU: the pool of
- * memory, tables, CUDA streams; and the ring of pictures of a decoder, whose memory is the pool's.
+ * memory, tables, CUDA streams.
  */
 #include "call-faults.h"
-#include "cuda/host/ring.h"
 #include "cuda/host/streams.h"
 #include "cuda/host/table.h"
 #include "pretend.h"
@@ -16,18 +15,6 @@
 #define KB      1024
 
 static int context;
-
-static CUresult push_context(CUcontext any)
-{
-  (void)any;
-  return CUDA_SUCCESS;
-}
-
-static CUresult pop_context(CUcontext *any)
-{
-  *any = NULL;
-  return CUDA_SUCCESS;
-}
 
 static gint ahead; /* seconds by which the clock is ahead; atomic */
 
@@ -439,144 +426,6 @@ static void test_lost_streams(void)
   end_streams(&scene);
 }
 
-/* ------------------------------------------------------------------------------------- ring --- */
-
-typedef struct {
-  int alive;
-  Cj2kCudaDevice device;
-  Cj2kCudaRing ring;
-} RingUse;
-
-static void begin_ring(RingUse *scene, uint32_t slots)
-{
-  *scene = (RingUse){.alive = call_faults_alive(),
-                     .device = {.engine = cj2k_cuda_engine_open(CONTEXT),
-                                .push = push_context,
-                                .pop = pop_context}};
-  cj2k_cuda_ring_init(&scene->ring);
-  for (uint32_t i = 0; i < slots; i++)
-    cj2k_cuda_ring_add_slot(&scene->ring);
-}
-
-static void end_ring(RingUse *scene, uint32_t slots)
-{
-  for (uint32_t i = 0; i < slots; i++)
-    cj2k_cuda_ring_remove_slot(&scene->ring);
-  g_assert_cmpuint(scene->device.engine->pool.sums[false].used, ==, 0);
-  cj2k_cuda_ring_clear(&scene->ring);
-  cj2k_cuda_engine_close(scene->device.engine);
-  g_assert_cmpint(call_faults_alive(), ==, scene->alive);
-}
-
-/* Takes a picture and gives it back; its number. */
-static uint32_t use_picture(RingUse *scene, size_t size)
-{
-  Cj2kCudaRingPicture *picture;
-
-  g_assert_cmpint(cj2k_cuda_ring_take(&scene->ring, &scene->device, size, &picture), ==,
-                  cudaSuccess);
-  g_assert_true(cj2k_pretend_holds(picture->memory.data, size));
-  uint32_t number = picture->number;
-  cj2k_cuda_ring_give(picture);
-  return number;
-}
-
-/* Frames take one picture after the other, of which there are as many as slots and no more than the
- * ring has; memory grows and goes with the slots. */
-static void test_turns(void)
-{
-  RingUse scene;
-
-  begin_ring(&scene, CJ2K_CUDA_RING_PICTURES + 2);
-  const Cj2kCudaPoolSums *sums = &scene.device.engine->pool.sums[false];
-  for (uint32_t i = 0; i < 2 * CJ2K_CUDA_RING_PICTURES; i++)
-    g_assert_cmpuint(use_picture(&scene, 10 * KB), ==, i % CJ2K_CUDA_RING_PICTURES);
-  g_assert_cmpuint(sums->used, ==, CJ2K_CUDA_RING_PICTURES * 10 * KB);
-  g_assert_cmpuint(use_picture(&scene, 30 * KB), ==, 0);
-  g_assert_cmpuint(sums->used, ==, (CJ2K_CUDA_RING_PICTURES - 1) * 10 * KB + 30 * KB);
-  for (uint32_t left = CJ2K_CUDA_RING_PICTURES + 1; left >= 2; left--) {
-    cj2k_cuda_ring_remove_slot(&scene.ring);
-    g_assert_cmpuint(sums->used, ==, 30 * KB + (MIN(left, CJ2K_CUDA_RING_PICTURES) - 1) * 10 * KB);
-  }
-  for (uint32_t i = 0; i < 6; i++)
-    g_assert_cmpuint(use_picture(&scene, 30 * KB), <, 2);
-  end_ring(&scene, 2);
-}
-
-/* Memory that is too small goes when the download from it is done: the runtime sees that the pool
- * sets it to zeros. */
-static void test_grows(void)
-{
-  static uint8_t host[10 * KB];
-  Cj2kCudaRingPicture *picture;
-  RingUse scene;
-
-  begin_ring(&scene, 1);
-  cudaStream_t stream = take_stream(scene.device.engine, 0);
-  Cj2kCudaPool *pool = &scene.device.engine->pool;
-  g_assert_cmpint(cj2k_cuda_ring_take(&scene.ring, &scene.device, 10 * KB, &picture), ==,
-                  cudaSuccess);
-  void *before = picture->memory.data;
-  g_assert_cmpint(cudaMemcpyAsync(host, before, 10 * KB, cudaMemcpyDeviceToHost, stream), ==,
-                  cudaSuccess);
-  g_assert_cmpint(cudaEventRecord(picture->free, stream), ==, cudaSuccess);
-  cj2k_cuda_ring_give(picture);
-  Memory other = take(pool, false, 20 * KB), more = take(pool, false, 100 * KB);
-  cj2k_cuda_pool_free(pool, false, more.data, more.room); /* now the pool may keep as much */
-  use_picture(&scene, 30 * KB);
-  size_t calls = cj2k_pretend_memory_calls();
-  Memory again = take(pool, false, 10 * KB);
-  g_assert_true(again.data == before && cj2k_pretend_memory_calls() == calls);
-  give(pool, &again);
-  give(pool, &other);
-  cj2k_cuda_give_stream(scene.device.engine, stream);
-  end_ring(&scene, 1);
-}
-
-/* Without memory for a further picture those that are there do; without any it is an error. With
- * the slots of another time it is tried again. */
-static void test_short_ring(void)
-{
-  Cj2kCudaRingPicture *picture;
-  RingUse scene;
-
-  begin_ring(&scene, 4);
-  call_faults_only("cudaMalloc");
-  call_faults_arm(2, cudaErrorMemoryAllocation, FAULT_MEMORY);
-  for (uint32_t i = 0; i < 6; i++)
-    g_assert_cmpuint(use_picture(&scene, 10 * KB), <, 2);
-  g_assert_cmpint(cj2k_cuda_ring_take(&scene.ring, &scene.device, 20 * KB, &picture), ==,
-                  cudaErrorMemoryAllocation);
-  (void)call_faults_disarm();
-  call_faults_only(NULL);
-  for (uint32_t i = 0; i < 3; i++)
-    g_assert_cmpuint(use_picture(&scene, 20 * KB), ==, 0);
-  for (uint32_t i = 0; i < 4; i++)
-    cj2k_cuda_ring_remove_slot(&scene.ring);
-  for (uint32_t i = 0; i < 4; i++)
-    cj2k_cuda_ring_add_slot(&scene.ring);
-  uint32_t seen = 0;
-  for (uint32_t i = 0; i < 4; i++)
-    seen |= 1u << use_picture(&scene, 20 * KB);
-  g_assert_cmpuint(seen, ==, 15);
-  end_ring(&scene, 4);
-}
-
-/* The memory of a picture that work may still use goes, and the picture gets other memory. */
-static void test_given_up(void)
-{
-  Cj2kCudaRingPicture *picture;
-  RingUse scene;
-
-  begin_ring(&scene, 1);
-  g_assert_cmpint(cj2k_cuda_ring_take(&scene.ring, &scene.device, 10 * KB, &picture), ==,
-                  cudaSuccess);
-  cj2k_cuda_ring_give_up(picture);
-  g_assert_cmpuint(scene.device.engine->pool.sums[false].used, ==, 0);
-  g_assert_cmpuint(use_picture(&scene, 10 * KB), ==, 0);
-  end_ring(&scene, 1);
-}
-
 /* ------------------------------------------------------------------------------------- main --- */
 
 int main(int argc, char **argv)
@@ -600,9 +449,5 @@ int main(int argc, char **argv)
   g_test_add_func("/streams/none", test_no_stream);
   g_test_add_func("/streams/scarce", test_scarce_streams);
   g_test_add_func("/streams/lost", test_lost_streams);
-  g_test_add_func("/ring/turns", test_turns);
-  g_test_add_func("/ring/grows", test_grows);
-  g_test_add_func("/ring/short", test_short_ring);
-  g_test_add_func("/ring/given-up", test_given_up);
   return g_test_run();
 }

@@ -182,7 +182,7 @@ static void check_memory(const Cj2kCudaDecodeBlocks *frame)
   } used[] = {{frame->coded, count * sizeof *frame->coded},
               {frame->corrupt_flags, count},
               {frame->corrupt, sizeof *frame->corrupt},
-              {frame->zeros, count},
+              {frame->zeros, frame->zeros ? count : 0},
               {frame->blocks, count * sizeof *frame->blocks},
               {frame->numbers, frame->numbers ? count * sizeof *frame->numbers : 0},
               {frame->ht.order, frame->ht.count * sizeof *frame->ht.order},
@@ -284,7 +284,7 @@ static void decode_magsgn(const void *arguments)
   for (uint32_t i = 0; i < frame->num_blocks; i++) {
     if (block_of(frame, i)->offset == UINT64_MAX)
       continue;
-    uint8_t *zeros = &frame->zeros[number_of(frame, i)];
+    uint8_t unknown = 0, *zeros = frame->zeros ? &frame->zeros[number_of(frame, i)] : &unknown;
     bool is_ht = frame->coded[i].is_ht, coded = has_passes(frame, i);
     bool good = coded && is_ht && decode(frame, i);
     if (!good && (!*zeros || (coded && is_ht)))
@@ -485,19 +485,25 @@ static uint32_t to_word(int32_t v, const Cj2kCudaStore *store)
   return bits;
 }
 
-/* Stores row y, from the component's first one, of component k. */
+/* Where row y, from the component's first one, of component k goes to; NULL: it is not stored. */
+static uint8_t *place_of_row(const Entry *entry, uint32_t k, uint32_t y)
+{
+  const Cj2kCudaStore *store = &entry->finish->store[k];
+  if (store->plane == UINT32_MAX)
+    return NULL;
+  if (!entry->outputs)
+    return entry->direct->row[k] + (size_t)y * entry->direct->pitch[k];
+  return entry->outputs[store->plane].data +
+         (size_t)(store->y + y) * entry->outputs[store->plane].pitch + store->first +
+         (size_t)store->x * store->stride;
+}
+
 static void store_row(const Entry *entry, uint32_t k, const void *row, uint32_t y)
 {
   const Cj2kCudaStore *store = &entry->finish->store[k];
-  uint8_t *to;
-  if (store->plane == UINT32_MAX)
+  uint8_t *to = place_of_row(entry, k, y);
+  if (!to)
     return;
-  if (entry->outputs)
-    to = entry->outputs[store->plane].data +
-         (size_t)(store->y + y) * entry->outputs[store->plane].pitch + store->first +
-         (size_t)store->x * store->stride;
-  else
-    to = entry->direct->row[k] + (size_t)y * entry->direct->pitch[k];
   cj2k_pretend_writes(
       to, (size_t)(entry->finish->level[0].width - 1) * store->stride + store->word_bytes,
       entry->stream);
@@ -505,6 +511,18 @@ static void store_row(const Entry *entry, uint32_t k, const void *row, uint32_t 
     uint32_t word = to_word(to_sample(row, x, entry->reversible, &store->range), store);
     memcpy(to + (size_t)x * store->stride, &word, store->word_bytes);
   }
+}
+
+/* A kernel may store any row before it reads anything. */
+static void overwrite_rows(const Entry *entry, Cj2kCudaRows rows)
+{
+  for (uint32_t y = rows.first; y < rows.end; y++)
+    for (uint32_t k = 0; k < entry->count; k++) {
+      const Cj2kCudaStore *store = &entry->finish->store[k];
+      uint8_t *to = place_of_row(entry, k, y - rect_of(&entry->finish->level[0]).y0);
+      for (uint32_t x = 0; to && x < entry->finish->level[0].width; x++)
+        memset(to + (size_t)x * store->stride, 0xA5, store->word_bytes);
+    }
 }
 
 static void finish_entry(const Entry *entry, Cj2kCudaRows rows)
@@ -548,17 +566,30 @@ typedef struct {
   Cj2kCudaStrips strips;
 } Finishes;
 
+/* Entry i of a launch, and its rows. */
+static Entry entry_of(const Finishes *launch, uint32_t i, Cj2kCudaRows *rows)
+{
+  Entry entry = launch->first;
+
+  entry.finish += i;
+  *rows = rows_of_entry(&entry.finish->level[0], &launch->strips, i);
+  g_assert_cmpint(entry.finish->level[0].is_plane, ==, launch->kind.is_plane);
+  g_assert_cmpint(entry.finish->level[0].narrow, ==, launch->kind.narrow);
+  return entry;
+}
+
 static void finish_entries(const void *arguments)
 {
   const Finishes *launch = arguments;
+  Cj2kCudaRows rows;
 
   overwrite_beside();
   for (uint32_t i = 0; i < launch->count; i++) {
-    Entry entry = launch->first;
-    entry.finish += i;
-    Cj2kCudaRows rows = rows_of_entry(&entry.finish->level[0], &launch->strips, i);
-    g_assert_cmpint(entry.finish->level[0].is_plane, ==, launch->kind.is_plane);
-    g_assert_cmpint(entry.finish->level[0].narrow, ==, launch->kind.narrow);
+    const Entry entry = entry_of(launch, i, &rows);
+    overwrite_rows(&entry, rows);
+  }
+  for (uint32_t i = 0; i < launch->count; i++) {
+    const Entry entry = entry_of(launch, i, &rows);
     if (rows.first < rows.end)
       finish_entry(&entry, rows);
   }
@@ -626,6 +657,7 @@ static void store_direct(const void *arguments)
       launch->stream};
 
   overwrite_beside();
+  overwrite_rows(&entry, launch->rows);
   finish_entry(&entry, launch->rows);
 }
 
