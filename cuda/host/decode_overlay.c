@@ -18,10 +18,10 @@
  */
 #include "decode.h"
 
-/* A small picture has memory of its own: that is little. So has a larger one up to LARGE_BYTES, but
- * with many frames in flight: in slices it takes longer, because each of them costs some
- * microseconds, which the bus hides with many frames, or if they are large. With two in flight
- * pictures of 5 and 12 MB had 13 % fewer frames a second, with 16 it was 2 % more. */
+/* A small picture has memory of its own, because that is little. A larger one, up to LARGE_BYTES,
+ * has memory of its own with few frames in flight: each slice costs some microseconds, which the
+ * bus hides only if frames are many or large. In slices pictures of 5 and 12 MB had 13 % fewer
+ * frames a second with two in flight, and 2 % more with 16. */
 #define LEAST_BYTES ((uint64_t)4 << 20)
 #define LARGE_BYTES ((uint64_t)16 << 20)
 #define MANY_FRAMES 7
@@ -32,7 +32,7 @@
 /* Rows above the end of each slice, in 64ths of the picture. With 16-bit words and coefficients
  * these slices, and no fewer, find all their places over coefficients. */
 static const uint8_t ends[CJ2K_CUDA_OVERLAY_SLICES] = {16, 34, 43, 53, 64};
-/* Planes that are packed, and all others of such a picture, are made at once. */
+/* A picture with planes that are packed is made at once. */
 static const uint8_t whole[] = {64};
 
 /* Components of which areas are used, one for the images and three for bands. */
@@ -144,7 +144,8 @@ static void list_areas(const Cj2kDecodeSlot *slot, Places *places)
   add_area(places, (Area){.data = tables->coefficients.data, .before = tables->early});
   if (plan->num_tiles > 1) {
     uint8_t *bands = (uint8_t *)tables->coefficients.data + tables->early;
-    add_area(places, (Area){.data = tables->lowpass.data, .of_tiles = images_before});
+    if (plan->num_lowpass)
+      add_area(places, (Area){.data = tables->lowpass.data, .of_tiles = images_before});
     add_area(places, (Area){.data = bands, .of_tiles = bands_before});
     return;
   }

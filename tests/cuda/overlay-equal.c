@@ -69,7 +69,7 @@ static const Film films[] = {
     {"yuv422p10", 202, 133, 2, 0, CJ2K_CODER_HT, true, 2},
     {"yuv422p10", 150, 117, 5, 64, CJ2K_CODER_HT, false, 2},
     {"rgb12", 140, 200, 3, 24, CJ2K_CODER_HT, false, 2},
-    {"rgb12", 90, 130, 2, 41, CJ2K_CODER_MQ, true, 2},
+    {"rgb12", 90, 130, 2, 41, CJ2K_CODER_MQ, true, 6},
     {"grey16", 131, 203, 6, 0, CJ2K_CODER_HT, false, 2},
     {"grey8", 64, 90, 1, 0, CJ2K_CODER_HT, true, 1}, /* no decomposition */
     {"grey8", 1, 1, 6, 0, CJ2K_CODER_HT, false, 1},
