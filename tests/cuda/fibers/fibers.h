@@ -33,7 +33,7 @@
 struct FiberIndex {
   uint32_t x;
 };
-inline FiberIndex threadIdx, blockIdx;
+inline FiberIndex threadIdx, blockIdx, blockDim;
 
 namespace fibers {
 
@@ -114,14 +114,34 @@ inline void run_all()
   }
 }
 
-inline void launch(uint32_t grid, uint32_t threads, const std::function<void()> &call)
+/* What a kernel declares as extern __shared__; its size is that of the present launch. */
+constexpr uint32_t kShared = 256 * 1024;
+inline unsigned char shared[kShared] __attribute__((aligned(16)));
+inline uint32_t shared_size;
+
+/* Shared memory from an address on, which must be aligned to `size` bytes and inside it. */
+inline unsigned char *shared_at(uint32_t address, uint32_t size)
+{
+  if (address % size || address + size > shared_size) {
+    fprintf(stderr, "thread %u: %u bytes of shared memory at %u of %u\n", threadIdx.x, size,
+            address, shared_size);
+    abort();
+  }
+  return shared + address;
+}
+
+inline void launch(uint32_t grid, uint32_t threads, uint32_t shared_bytes,
+                   const std::function<void()> &call)
 {
   constexpr uint32_t kRounds = 1000000; /* more: threads wait for such as are done */
 
   if (!all)
     all = static_cast<Fiber *>(calloc(kMost, sizeof *all));
+  if (shared_bytes > kShared)
+    abort();
+  shared_size = shared_bytes;
   kernel = call;
-  count = threads;
+  count = blockDim.x = threads;
   for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
     uint32_t rounds = 0;
     running = threads;
@@ -172,7 +192,11 @@ inline int all_of(int value)
 } // namespace fibers
 
 #define __syncthreads_and(value) fibers::all_of(value)
-#define __syncwarp()             fibers::wait_for_warp()
+#ifdef LANES_ARE_APART /* no lane takes anything from another: they need not wait */
+#define __syncwarp() ((void)0)
+#else
+#define __syncwarp() fibers::wait_for_warp()
+#endif
 
 template <typename T> inline T __shfl_up_sync(uint32_t, T value, uint32_t distance)
 {
@@ -233,6 +257,56 @@ inline uint32_t atomicOr(uint32_t *word, uint32_t bits)
 
   *word |= bits;
   return before;
+}
+
+inline int __any_sync(uint32_t mask, bool value)
+{
+#ifdef LANES_ARE_APART
+  (void)mask;
+  return value;
+#else
+  return __ballot_sync(mask, value) != 0;
+#endif
+}
+
+template <typename T> inline T __ldg(const T *from)
+{
+  return *from;
+}
+
+inline float __fmul_rn(float a, float b)
+{
+  return a * b;
+}
+
+inline float __uint2float_rn(uint32_t n)
+{
+  return (float)n;
+}
+
+inline uint32_t __brev(uint32_t word)
+{
+  uint32_t bits = 0;
+
+  for (uint32_t i = 0; i < 32; i++)
+    bits |= (word >> i & 1) << (31 - i);
+  return bits;
+}
+
+inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t shift)
+{
+  return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
+}
+
+inline size_t __cvta_generic_to_shared(const void *address)
+{
+  return (size_t)(static_cast<const unsigned char *>(address) - fibers::shared);
+}
+
+/* Attributes do not matter here. */
+template <typename Kernel> inline cudaError_t cudaFuncSetAttribute(Kernel *, cudaFuncAttribute, int)
+{
+  return cudaSuccess;
 }
 
 inline int __ffs(int n)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/cuda/fibers/run.sh headers|cut|cut-mq [BUILD [ROUNDS [SEED]]]
+# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode [BUILD [ROUNDS [SEED]]]
 #
-# Runs kernels on the CPU, with threads that are fibers: those of packet headers, and compares with the packet writer, or
-# those of the cut of HT or MQ frames, and compares with rate control. Prints TAP. BUILD is a build folder with CUDA (default:
+# Runs kernels on the CPU, with threads that are fibers: those of packet headers, and compares with the packet writer,
+# those of the cut of HT or MQ frames, and compares with rate control, or the MQ decoder, in decode-equal with kernels in C
+# for all else; ROUNDS is the share of the streams then. Prints TAP. BUILD is a build folder with CUDA (default:
 # build), whose libcj2k.a is used; NVCC its compiler. A GPU is not needed.
 set -eu
 build=$(realpath "${2:-build}") rounds=${3:-20} seed=${4:-1}
@@ -12,25 +13,46 @@ case $1 in
   headers) kernels=(shared/headers shared/place) driver=tests/cuda/fibers/headers.c ;;
   cut) kernels=(ht/cut) driver=tests/cuda/cut-equal.c ;;
   cut-mq) kernels=(mq/cut mq/count) driver=tests/cuda/cut-equal-mq.c ;;
-  *) echo "$0: headers, cut or cut-mq" >&2; exit 1 ;;
+  mq-decode) kernels=(mq/decode) driver=tests/cuda/decode-equal.c ;;
+  *) echo "$0: headers, cut, cut-mq or mq-decode" >&2; exit 1 ;;
 esac
 cd "$(dirname "$0")/../../.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 toolkit=$(cuda/find-toolkit.sh "${NVCC:-/usr/local/cuda/bin/nvcc}")
-read -ra flags <<<"-O2 -g -I. -I$build -Icuda/shared -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
-read -ra libraries <<<"$(pkg-config --libs glib-2.0) -lm -lpthread"
+mkdir -p "$work/in-place/cuda/mq"
+echo '#include "tests/cuda/fibers/instructions.h"' >"$work/in-place/cuda/mq/instructions.cuh"
+read -ra flags <<<"-O2 -g -I$work/in-place -I. -I$build -I$build/cuda -Icuda/shared -Itests -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
+# Threads of the MQ decoder have a code-block each, and wait for each other only to be fast.
+[ "$1" != mq-decode ] || flags+=(-DLANES_ARE_APART)
+read -ra libraries <<<"$(pkg-config --libs glib-2.0) -L$toolkit/lib64 -L$toolkit/lib -lm -lpthread"
 
 # Launches of kernels become calls of fibers::launch().
 for kernel in "${kernels[@]}"; do
   name=${kernel#*/}
   {
     echo '#include "tests/cuda/fibers/fibers.h"'
-    perl -0pe 's/(\w+(?:<\w+>)?)<<<([^,]+),\s*([^,]+),\s*0,\s*stream>>>\(([^;]*)\);/fibers::launch($2, $3, [=] { $1($4); });/g' \
+    perl -0pe 's/(\w+(?:<\w+>)?)<<<([^;]+),\s*([^;,]+),\s*([^;,]+),\s*stream>>>\(([^;]*)\);/fibers::launch($2, $3, $4, [=] { $1($5); });/g;
+               s/extern __shared__ (\w+) (\w+)\[\];/$1 *$2 = reinterpret_cast<$1 *>(fibers::shared);/g' \
       "cuda/$kernel.cu" | sed 's/return cudaGetLastError();/return cudaSuccess;/'
   } >"$work/$name.cpp"
-  g++ -std=c++17 "${flags[@]}" -c "$work/$name.cpp" -o "$work/$name.o"
+  g++ -std=c++17 "${flags[@]}" -iquote "cuda/${kernel%/*}" -c "$work/$name.cpp" -o "$work/$name.o"
 done
-gcc -std=gnu11 -Wall -Wextra -DON_CPU "${flags[@]}" -c "$driver" -o "$work/driver.o"
-g++ -o "$work/test" "$work"/*.o "$build/common/libcj2k.a" "${libraries[@]}"
-"$work/test" "$rounds" "$seed"
+sources=("$driver")
+# The kernels come before those in C of the same name.
+if [ "$1" = mq-decode ]; then
+  sources+=(tests/cuda/{pictures,pretend-kernels,pretend-graphs,pretend-order,pretend-runtime}.c)
+  libraries+=(-lcudart_static -ldl -lrt)
+fi
+objects=("$work"/*.o)
+for source in "${sources[@]}"; do
+  name=$(basename "$source" .c)
+  gcc -std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -DON_CPU "${flags[@]}" -c "$source" -o "$work/driver-$name.o"
+  objects+=("$work/driver-$name.o")
+done
+g++ -o "$work/test" "${objects[@]}" "$build/common/libcj2k.a" "${libraries[@]}" -Wl,--allow-multiple-definition
+if [ "$1" = mq-decode ]; then
+  "$work/test" --share "$rounds"
+else
+  "$work/test" "$rounds" "$seed"
+fi
