@@ -25,7 +25,7 @@ echo '#include "tests/cuda/fibers/instructions.h"' >"$work/in-place/cuda/mq/inst
 read -ra flags <<<"-O2 -g -I$work/in-place -I. -I$build -I$build/cuda -Icuda/shared -Itests -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
 # Threads of the MQ decoder have a code-block each, and wait for each other only to be fast.
 [ "$1" != mq-decode ] || flags+=(-DLANES_ARE_APART)
-read -ra libraries <<<"$(pkg-config --libs glib-2.0) -L$toolkit/lib64 -L$toolkit/lib -lm -lpthread"
+read -ra libraries <<<"$(pkg-config --libs glib-2.0) -L$toolkit/lib64 -L$toolkit/lib -L$toolkit/targets/x86_64-linux/lib -lm -lpthread"
 
 # Launches of kernels become calls of fibers::launch().
 for kernel in "${kernels[@]}"; do
