@@ -121,7 +121,8 @@ static bool is_stored_in(const Cj2kDecodeSlot *slot, uint32_t c, uint32_t p)
   return c < cj2k_cuda_decode_num_put_out(slot) && slot->output.layout.samples[c].plane == p;
 }
 
-static bool is_packed(const Cj2kDecodeSlot *slot)
+/* Are there planes that are packed? */
+static bool has_packed(const Cj2kDecodeSlot *slot)
 {
   for (uint32_t i = 0; i < slot->output.packs->len; i++)
     if (g_array_index(slot->output.packs, Cj2kCudaPack, i).count)
@@ -135,7 +136,7 @@ static void list_areas(const Cj2kDecodeSlot *slot, Places *places)
   const Cj2kCudaDecodeTables *tables = &slot->tables;
   const Cj2kPlan *plan = tables->plan;
 
-  if (is_packed(slot)) {
+  if (has_packed(slot)) {
     add_area(places,
              (Area){.data = tables->coefficients.data, .before = tables->coefficients.size});
     add_area(places, (Area){.data = tables->lowpass.data, .before = tables->lowpass.size});
@@ -229,15 +230,14 @@ static bool has_own(const Cj2kDecodeSlot *slot, uint32_t p)
   for (uint32_t i = 0; i < slot->output.packs->len; i++)
     if (g_array_index(slot->output.plane_of_pack, uint32_t, i) == p)
       return !g_array_index(slot->output.packs, Cj2kCudaPack, i).count;
-  return is_packed(slot) || leaves_bytes(slot, p);
+  return has_packed(slot) || leaves_bytes(slot, p);
 }
 
 /* Places the rows of plane p that slice k makes. */
-static void place_rows(Cj2kDecodeSlot *slot, Places *places, uint32_t k, uint32_t p)
+static void place_rows(const Cj2kDecodeSlot *slot, Places *places, uint32_t k, uint32_t p,
+                       Cj2kCudaOutput *output)
 {
-  uint32_t planes = slot->output.layout.num_planes;
   size_t pitch = slot->frame.target->planes[p].pitch;
-  Cj2kCudaOutput *output = slot->output.outputs + (size_t)k * slot->output.num_outputs + p;
   Cj2kCudaRows rows = {0, slot->output.plane_rows[p]};
 
   *output = (Cj2kCudaOutput){.pitch = pitch};
@@ -247,7 +247,7 @@ static void place_rows(Cj2kDecodeSlot *slot, Places *places, uint32_t k, uint32_
     return;
   }
   if (slot->shares.count > 1)
-    rows = slot->shares.planes[(size_t)k * planes + p];
+    rows = cj2k_cuda_decode_share_planes(slot, k)[p];
   size_t size = cj2k_cuda_decode_plane_size(slot, p, rows.end - rows.first, pitch);
   uint8_t *place = take(slot, places, k, p, size);
   if (!place)
@@ -263,11 +263,11 @@ size_t cj2k_cuda_decode_place_overlay(Cj2kDecodeSlot *slot, uint8_t *own)
 
   list_areas(slot, &places);
   for (uint32_t k = 0; k < slot->shares.count; k++) {
+    Cj2kCudaOutput *set = slot->output.outputs + (size_t)k * slot->output.num_outputs;
     for (uint32_t p = 0; p < planes; p++)
-      place_rows(slot, &places, k, p);
+      place_rows(slot, &places, k, p, &set[p]);
     for (uint32_t p = planes; p < slot->output.num_outputs; p++)
-      slot->output.outputs[(size_t)k * slot->output.num_outputs + p] =
-          slot->output.samples[p - planes];
+      set[p] = slot->output.samples[p - planes];
   }
   return places.own_used;
 }
@@ -294,7 +294,7 @@ static bool is_large(const Cj2kDecodeSlot *slot)
 
 bool cj2k_cuda_decode_may_overlay(const Cj2kDecodeSlot *slot)
 {
-  return (cj2k_backend_test.overlay || is_large(slot)) && (is_packed(slot) || rows_agree(slot));
+  return (cj2k_backend_test.overlay || is_large(slot)) && (has_packed(slot) || rows_agree(slot));
 }
 
 /* How many tiles, from the first one on, are complete before slice k. */
@@ -312,7 +312,7 @@ static uint32_t count_made(const Cj2kDecodeSlot *slot, uint32_t k)
 
 void cj2k_cuda_decode_choose_overlay(Cj2kDecodeSlot *slot)
 {
-  bool packed = is_packed(slot);
+  bool packed = has_packed(slot);
 
   slot->shares.ends = packed ? whole : ends;
   slot->shares.count = packed ? G_N_ELEMENTS(whole) : G_N_ELEMENTS(ends);

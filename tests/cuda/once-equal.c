@@ -14,7 +14,7 @@
  * is no GPU.
  */
 #include "common/cj2k.h"
-#include "pictures.h"
+#include "film-calls.h"
 
 #include <cuda_runtime_api.h>
 #include <glib.h>
@@ -125,24 +125,10 @@ static GByteArray *encode_frame(const Film *film, const Format *format, uint32_t
 {
   double noise = frame % 4 ? (is_second(frame) ? 1 : 0.05) : 0;
   const View view = {9 * frame, 5 * frame, frame + 1, film->lossless ? noise : 0.05};
-  GByteArray *bytes = g_byte_array_new();
   Cj2kEncoderParams params;
-  PictureKind kind;
-  Picture picture;
-  Cj2kPacket packet;
-  Cj2kError error = {0};
 
-  picture_init_view(&picture, format, film->width, film->height, &view);
-  picture_kind_init(&kind, format, film->width, film->height);
   set_params(film, frame, &params);
-  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &kind.image, &kind.layout, &error);
-  if (!encoder || cj2k_encoder_submit(encoder, &picture.picture, NULL, &error) != CJ2K_OK ||
-      cj2k_encoder_receive(encoder, &packet) != CJ2K_OK || packet.status != CJ2K_OK)
-    g_error("a picture cannot be encoded: %s", error.text);
-  g_byte_array_append(bytes, packet.data, (guint)packet.size);
-  cj2k_encoder_release(encoder, &packet);
-  cj2k_encoder_close(encoder);
-  picture_clear(&picture);
+  GByteArray *bytes = film_encode(format, film->width, film->height, &view, &params);
   if (is_damaged(frame))
     damage(bytes, frame);
   return bytes;
@@ -229,29 +215,6 @@ typedef struct {
   Cj2kFrame frames[FRAMES]; /* of the CPU */
 } Scene;
 
-static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t in_flight)
-{
-  Cj2kDecoderParams params;
-  Cj2kError error = {0};
-
-  cj2k_decoder_params_init(&params);
-  params.backend = backend;
-  params.frames_in_flight = in_flight;
-  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
-  if (!decoder)
-    g_error("no decoder: %s", error.text);
-  return decoder;
-}
-
-static void submit(Cj2kDecoder *decoder, const Scene *scene, uint32_t i, const Cj2kPicture *picture)
-{
-  Cj2kError error = {0};
-
-  if (cj2k_decoder_submit(decoder, scene->coded[i]->data, scene->coded[i]->len, &scene->layout,
-                          picture, NULL, &error) != CJ2K_OK)
-    g_error("a frame cannot be submitted: %s", error.text);
-}
-
 static void receive(Cj2kDecoder *decoder, Cj2kFrame *frame)
 {
   Cj2kStatus status = cj2k_decoder_receive(decoder, frame);
@@ -263,24 +226,18 @@ static void receive(Cj2kDecoder *decoder, Cj2kFrame *frame)
 static void scene_init(Scene *scene, const Film *film)
 {
   const Format *format = find_format(film->format);
-  Cj2kDecoder *decoder = open_decoder(CJ2K_BACKEND_CPU, 1);
-  Cj2kError error = {0};
+  Cj2kDecoder *decoder = film_open_decoder(CJ2K_BACKEND_CPU, 1);
 
   *scene = (Scene){.layout = {format->num_components, format->num_planes, format->samples, 0}};
   for (uint32_t i = 0; i < FRAMES; i++)
     scene->coded[i] = encode_frame(film, format, i);
-  if (cj2k_decoder_read_header(decoder, scene->coded[0]->data, scene->coded[0]->len, &scene->image,
-                               &error) != CJ2K_OK)
-    g_error("the header cannot be read: %s", error.text);
-  memcpy(scene->components, scene->image.components,
-         scene->image.num_components * sizeof *scene->components);
-  scene->image.components = scene->components;
+  film_read_image(decoder, scene->coded[0], &scene->image, scene->components);
   for (uint32_t i = 0; i < FRAMES; i++) {
     Target *target = &scene->expected[i];
     target_init(target, &scene->layout, scene->components, scene->image.num_components,
                 more_pitch(i));
     const Cj2kPicture picture = {CJ2K_MEMORY_HOST, scene->layout.num_planes, target->planes, NULL};
-    submit(decoder, scene, i, &picture);
+    film_submit(decoder, scene->coded[i], &scene->layout, &picture);
     receive(decoder, &scene->frames[i]);
   }
   cj2k_decoder_close(decoder);
@@ -321,7 +278,7 @@ static uint32_t place_of(uint32_t frame)
 
 static const char *decode(const Scene *scene, Kind kind, uint32_t in_flight)
 {
-  Cj2kDecoder *decoder = open_decoder(CJ2K_BACKEND_CUDA, in_flight);
+  Cj2kDecoder *decoder = film_open_decoder(CJ2K_BACKEND_CUDA, in_flight);
   Place places[2 * PLACES];
   Cj2kFrame frame;
   const char *why = NULL;
@@ -343,7 +300,7 @@ static const char *decode(const Scene *scene, Kind kind, uint32_t in_flight)
       continue;
     Place *next = &places[place_of(i)];
     copy(next->memory, next->target.memory, next->target.size, next);
-    submit(decoder, scene, i, &next->picture);
+    film_submit(decoder, scene->coded[i], &scene->layout, &next->picture);
   }
   cj2k_decoder_close(decoder);
   for (uint32_t p = 0; p < G_N_ELEMENTS(places); p++)

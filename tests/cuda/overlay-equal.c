@@ -11,7 +11,7 @@
  * frame may be done by it. Prints TAP; skips if there is no GPU.
  */
 #include "common/backend.h"
-#include "pictures.h"
+#include "film-calls.h"
 
 #include <cuda_runtime_api.h>
 #include <glib.h>
@@ -87,15 +87,8 @@ static double step_of(uint32_t stream)
 static GByteArray *encode(const Film *film, const Format *format, uint32_t stream)
 {
   const View view = {9 * stream, 5 * stream, stream + 1, 0.05};
-  GByteArray *bytes = g_byte_array_new();
   Cj2kEncoderParams params;
-  PictureKind kind;
-  Picture picture;
-  Cj2kPacket packet;
-  Cj2kError error = {0};
 
-  picture_init_view(&picture, format, film->width, film->height, &view);
-  picture_kind_init(&kind, format, film->width, film->height);
   cj2k_encoder_params_init(&params);
   params.backend = CJ2K_BACKEND_CPU;
   params.block_coder = film->coder;
@@ -104,15 +97,7 @@ static GByteArray *encode(const Film *film, const Format *format, uint32_t strea
   params.codeblock_width = params.codeblock_height = 32;
   params.num_resolutions = (uint8_t)film->num_resolutions;
   params.tile_width = params.tile_height = film->tile;
-  Cj2kEncoder *encoder = cj2k_encoder_open(&params, &kind.image, &kind.layout, &error);
-  if (!encoder || cj2k_encoder_submit(encoder, &picture.picture, NULL, &error) != CJ2K_OK ||
-      cj2k_encoder_receive(encoder, &packet) != CJ2K_OK || packet.status != CJ2K_OK)
-    g_error("a picture cannot be encoded: %s", error.text);
-  g_byte_array_append(bytes, packet.data, (guint)packet.size);
-  cj2k_encoder_release(encoder, &packet);
-  cj2k_encoder_close(encoder);
-  picture_clear(&picture);
-  return bytes;
+  return film_encode(format, film->width, film->height, &view, &params);
 }
 
 /* ------------------------------------------------------------------------------- decoding --- */
@@ -133,36 +118,17 @@ typedef struct {
   Cj2kPlane planes[4]; /* of the picture */
 } Flight;
 
-static Cj2kDecoder *open_decoder(Cj2kBackendKind backend, uint32_t in_flight)
-{
-  Cj2kDecoderParams params;
-  Cj2kError error = {0};
-
-  cj2k_decoder_params_init(&params);
-  params.backend = backend;
-  params.frames_in_flight = in_flight;
-  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
-  if (!decoder)
-    g_error("no decoder: %s", error.text);
-  return decoder;
-}
-
 static void scene_init(Scene *scene, const Film *film)
 {
   const Format *format = find_format(film->format);
-  Cj2kError error = {0};
 
   *scene = (Scene){.film = film,
                    .layout = {format->num_components, format->num_planes, format->samples, 0},
-                   .cpu = open_decoder(CJ2K_BACKEND_CPU, 1),
-                   .cuda = open_decoder(CJ2K_BACKEND_CUDA, IN_FLIGHT)};
+                   .cpu = film_open_decoder(CJ2K_BACKEND_CPU, 1),
+                   .cuda = film_open_decoder(CJ2K_BACKEND_CUDA, IN_FLIGHT)};
   for (uint32_t i = 0; i < STREAMS; i++)
     scene->coded[i] = encode(film, format, i);
-  if (cj2k_decoder_read_header(scene->cpu, scene->coded[0]->data, scene->coded[0]->len,
-                               &scene->image, &error) != CJ2K_OK)
-    g_error("the header cannot be read: %s", error.text);
-  memcpy(scene->components, scene->image.components,
-         scene->image.num_components * sizeof *scene->components);
+  film_read_image(scene->cpu, scene->coded[0], &scene->image, scene->components);
 }
 
 static void scene_clear(Scene *scene)
@@ -175,12 +141,7 @@ static void scene_clear(Scene *scene)
 
 static void submit(Cj2kDecoder *decoder, const Scene *scene, uint32_t i, const Cj2kPicture *picture)
 {
-  const GByteArray *coded = scene->coded[i % STREAMS];
-  Cj2kError error = {0};
-
-  if (cj2k_decoder_submit(decoder, coded->data, coded->len, &scene->layout, picture, NULL,
-                          &error) != CJ2K_OK)
-    g_error("a frame cannot be submitted: %s", error.text);
+  film_submit(decoder, scene->coded[i % STREAMS], &scene->layout, picture);
 }
 
 static bool receive(Cj2kDecoder *decoder)
