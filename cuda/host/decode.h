@@ -164,6 +164,7 @@ typedef struct {
   Cj2kCudaMemory h_picture;
   size_t size;              /* of a picture with these pitches */
   bool is_over;             /* it is downloaded from where coefficients were */
+  bool is_placed;           /* `outputs` are those of such a picture, for these tables */
   bool may_once, is_once;   /* cj2k_cuda_decode_may_once, and cj2k_cuda_decode_is_once */
   bool timed;               /* `uploaded` and `decoded` are recorded for the times */
   uint32_t frames;          /* for cj2k_cuda_times_next */

@@ -207,6 +207,7 @@ Cj2kStatus cj2k_cuda_decode_prepare(Cj2kDecodeSlot *slot, const Cj2kDecodeJob *j
     status = cj2k_cuda_decode_set_plan(slot, job->plan, &is_new, error);
   if (status == CJ2K_OK && (is_new || !slot->output.layout.samples ||
                             !cj2k_layout_equal(&slot->output.layout, job->layout))) {
+    slot->frame.is_placed = false;
     cj2k_cuda_graph_forget(&slot->frame.transform);
     for (uint32_t i = 0; i < G_N_ELEMENTS(slot->frame.once); i++)
       cj2k_cuda_graph_forget(&slot->frame.once[i]);

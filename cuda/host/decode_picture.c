@@ -63,12 +63,40 @@ const Cj2kCudaOutput *cj2k_cuda_decode_outputs(const Cj2kDecodeSlot *slot, uint3
 static void set_outputs(Cj2kDecodeSlot *slot, const Cj2kPicture *picture, uint8_t *memory)
 {
   uint32_t planes = slot->output.layout.num_planes;
+  slot->frame.is_placed = false;
   for (uint32_t p = 0; p < planes; p++)
     slot->output.outputs[p] = (Cj2kCudaOutput){
         .data = memory ? memory + slot->output.plane_offsets[p] : picture->planes[p].data,
         .pitch = picture->planes[p].pitch};
   for (uint32_t p = planes; p < slot->output.num_outputs; p++)
     slot->output.outputs[p] = slot->output.samples[p - planes];
+}
+
+/* Does the picture lie where the last one did, with the same pitches? */
+static bool is_placed(const Cj2kDecodeSlot *slot)
+{
+  bool same = slot->frame.is_placed;
+  for (uint32_t p = 0; p < slot->output.layout.num_planes && same; p++)
+    same = slot->output.outputs[p].pitch == slot->frame.target->planes[p].pitch;
+  return same;
+}
+
+/* Places a picture over coefficients; first to know what has no place there. */
+static cudaError_t place_over(Cj2kDecodeSlot *slot)
+{
+  Cj2kCudaMemory *own = &slot->frame.picture;
+  if (is_placed(slot))
+    return cudaSuccess;
+  slot->frame.is_placed = false;
+  size_t size = cj2k_cuda_decode_place_overlay(slot, NULL);
+  if (!size) /* it may be that of another layout */
+    cj2k_cuda_release(own);
+  cudaError_t result = cj2k_cuda_reserve(&slot->backend->device, own, size);
+  if (result != cudaSuccess)
+    return result;
+  (void)cj2k_cuda_decode_place_overlay(slot, own->data);
+  slot->frame.is_placed = true;
+  return cudaSuccess;
 }
 
 /* Frames in parts have their coefficients for as long as their packets take, so that their picture
@@ -86,16 +114,13 @@ Cj2kStatus cj2k_cuda_decode_place_picture(Cj2kDecodeSlot *slot, const Cj2kPictur
   frame->size = place_planes(slot, picture);
   frame->copy_out = picture->memory == CJ2K_MEMORY_HOST;
   frame->is_over = !on_device && !slot->parts.active && slot->shares.kind == CJ2K_CUDA_OVERLAY;
-  size_t own = frame->is_over ? cj2k_cuda_decode_place_overlay(slot, NULL) : frame->size;
-  if (!own) /* it may be that of another layout */
-    cj2k_cuda_release(&frame->picture);
-  if (!on_device)
-    result = cj2k_cuda_reserve(device, &frame->picture, own);
+  if (frame->is_over)
+    result = place_over(slot);
+  else if (!on_device)
+    result = cj2k_cuda_reserve(device, &frame->picture, frame->size);
   if (frame->copy_out)
     CJ2K_CUDA_TRY(result, cj2k_cuda_reserve(device, &frame->h_picture, frame->size));
-  if (result == cudaSuccess && frame->is_over)
-    (void)cj2k_cuda_decode_place_overlay(slot, frame->picture.data);
-  else if (result == cudaSuccess)
+  if (result == cudaSuccess && !frame->is_over)
     set_outputs(slot, picture, on_device ? NULL : frame->picture.data);
   return cj2k_cuda_check(device, result, "memory for the picture", error);
 }
