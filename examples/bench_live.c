@@ -393,8 +393,6 @@ static const char *check(LiveOptions *options, bool has_file)
 
 int bench_live(int argc, char **argv)
 {
-  /* As the plugin does, before the first CUDA call. */
-  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16", FALSE);
   LiveOptions options = {.bench = {.frames = 600}, .streams = 1, .processes = 1, .fps = 60};
   const GOptionEntry entries[] = {
       {"frames", 0, 0, G_OPTION_ARG_INT, &options.bench.frames,

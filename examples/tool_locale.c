@@ -25,6 +25,7 @@ static void check_output(void)
 void tool_begin(void)
 {
   atexit(check_output);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16", 0);
   const char *name = setlocale(LC_CTYPE, "");
 
   if (!name) /* the environment names a locale that is not installed */
