@@ -168,7 +168,7 @@ user_commands() {
 
 # Tests that read the test data, which a user does not have, beside those of decode-equal-pretend. It lies where they look
 # for it: beside the clone.
-tests_with_data=(conformance jp2 files mutate info mq-decode-fibers)
+tests_with_data=(conformance jp2 files mutate info mq-decode-fibers mq-decode-full-fibers)
 
 data_tests() {
   local beside=$clone/../shared prefix='' log=$folder/log

@@ -22,6 +22,7 @@ typedef struct {
   uint32_t slices; /* CUDA, one frame in flight to host memory: made in so many slices of rows */
   bool overlay;    /* CUDA, several frames in flight to host memory: pictures of any size lie over
                       coefficients */
+  bool full_warps; /* CUDA, frames with MQ blocks of more than 1024 samples: 32 blocks in a warp */
 } Cj2kBackendTest;
 extern Cj2kBackendTest cj2k_backend_test; /* backend_choose.c */
 

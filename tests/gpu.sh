@@ -191,6 +191,7 @@ tap steps-equal 300 "$build/tests/steps-equal"
 tap once-equal 300 "$build/tests/once-equal"
 tap overlay-equal 300 "$build/tests/overlay-equal"
 tap "decode-equal over coefficients" 900 "$build/tests/decode-equal" --overlay
+tap "decode-equal with full warps" 900 "$build/tests/decode-equal" --full-warps
 tap test-conceal 120 "$build/tests/test-conceal" --tap
 tap cut-equal 300 "$build/tests/cut-equal" 300
 tap cut-equal-mq 300 "$build/tests/cut-equal-mq" 100
@@ -339,12 +340,16 @@ test_sanitized() {
     sanitized $tool steps-equal "$build/tests/steps-equal" --short
     sanitized $tool once-equal "$build/tests/once-equal" --short
     sanitized $tool overlay-equal "$build/tests/overlay-equal" --short
+    sanitized $tool "decode-equal with full warps" "$build/tests/decode-equal" --full-warps \
+      "$CJ2K_SHARED"/conformance/{p0_01,p0_06,p1_04}.j2k
   done
   sanitized memcheck "damaged streams" "$build/tests/decode-equal" --damage 1
   for name in parts parts-layouts rows slices; do
     sanitized memcheck $name "$build/tests/test-$name" --backend cuda --tap
   done
   [ -z "$soak" ] || check "memcheck, soak" soak_with_memcheck
+  sanitized racecheck "decode-equal with full warps" "$build/tests/decode-equal" --full-warps \
+    "$CJ2K_SHARED/conformance/p0_06.j2k"
   for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do # slow: a few streams only
     sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
       "$work/out.pgx"

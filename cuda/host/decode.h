@@ -115,6 +115,7 @@ typedef struct {
   uint32_t max_width;     /* of any code-block */
   uint32_t width_bits;    /* the widths of all code-blocks or'ed */
   uint32_t mq_octets;     /* the largest of `octets` */
+  uint32_t mq_window;     /* and the largest number in CJ2K_CUDA_MQ_WINDOW stripes */
   uint16_t *octets;       /* by code-block: number of octets */
   uint8_t *has_place;     /* by code-block: it belongs to a resolution that is decoded */
   uint16_t *classes;      /* workspace */

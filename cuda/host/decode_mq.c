@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
 
+#include "common/backend.h"
 #include "common/runtime/error.h"
 #include "common/shared/mq_blocks.h"
 
@@ -74,28 +75,76 @@ static uint64_t plan_warps(Warps *plan, uint64_t time, uint64_t limit)
   return issued;
 }
 
-/* Fills warps as full as still lets the longest block, alone in a warp, finish last. If the GPU
- * cannot do all frames in flight in that time, warps are filled more. Only half of the frames in
- * flight are counted: the others are before or after this stage. With large blocks, of which few
- * warps fit on a multiprocessor, one frame shall not use more than half of the GPU's time. */
-static void choose_warps(Warps *plan)
+static bool has_window(const Cj2kDecodeSlot *slot, uint32_t log_lanes)
 {
-  uint64_t time = (uint64_t)plan->work[0] * symbol[0].time;
-  uint64_t frames = MAX((plan->slot->backend->frames_in_flight + 1) / 2,
-                        plan->slot->tables.mq_octets > 32 ? 2u : 1u);
+  return CJ2K_CUDA_MQ_HAS_WINDOW(slot->tables.mq_octets, 1u << log_lanes);
+}
+
+/* Words of a block's state in shared memory, if warps have up to so many blocks. */
+static uint32_t words_of_block(const Cj2kDecodeSlot *slot, uint32_t log_lanes)
+{
+  uint32_t octets = slot->tables.mq_octets;
+  return CJ2K_CUDA_MQ_WORDS(octets, has_window(slot, log_lanes) ? slot->tables.mq_window : octets);
+}
+
+/* The frames in flight that are counted: half of them, because the others are before or after this
+ * stage. Large blocks take so long that most are in it, or all without a window. And one frame of
+ * them shall not use more than half of the GPU's time, because few of their warps fit on a
+ * multiprocessor. */
+static uint32_t count_frames(const Warps *plan)
+{
+  uint32_t in_flight = plan->slot->backend->frames_in_flight;
+  if (plan->slot->tables.mq_octets <= 32)
+    return (in_flight + 1) / 2;
+  return MAX(has_window(plan->slot, plan->max_lanes) ? in_flight * 3 / 4 : in_flight, 2);
+}
+
+/* Fills warps as full as still lets the longest block, alone in a warp, finish last. If the GPU
+ * cannot do all frames that are counted in that time, warps are filled more. Returns the time that
+ * these frames take. */
+static uint64_t choose_warps(Warps *plan)
+{
+  uint64_t time = (uint64_t)plan->work[0] * symbol[0].time, frames = count_frames(plan), issued;
   uint64_t rate = (uint64_t)ISSUE_RATE * plan->slot->backend->multiprocessors;
-  while (plan_warps(plan, time, rate * time / frames) > rate * time / frames && can_be_fewer(plan))
+  while ((issued = plan_warps(plan, time, rate * time / frames)) > rate * time / frames &&
+         can_be_fewer(plan))
     time += time / 8 + 1;
+  return MAX(time, issued * frames / rate);
+}
+
+static uint64_t choose_warps_up_to(Warps *plan, uint32_t log_lanes)
+{
+  while (log_lanes > 2 &&
+         (words_of_block(plan->slot, log_lanes) * sizeof(uint32_t) << log_lanes) > WARP_BYTES)
+    log_lanes--;
+  plan->max_lanes = log_lanes;
+  return choose_warps(plan);
+}
+
+/* Large blocks are decoded faster without a window, in warps that are half full at most. If these
+ * take more than 3/2 of the time, they are too many. */
+static void choose_warps_of_large(Warps *plan)
+{
+  if (cj2k_backend_test.full_warps) {
+    plan->max_lanes = MAX_LOG_LANES;
+    plan_warps(plan, UINT64_MAX, UINT64_MAX);
+    return;
+  }
+  uint64_t longest = (uint64_t)plan->work[0] * symbol[0].time;
+  uint64_t without = choose_warps_up_to(plan, MAX_LOG_LANES - 1);
+  if (without > longest && choose_warps_up_to(plan, MAX_LOG_LANES) * 3 / 2 > without)
+    choose_warps_up_to(plan, MAX_LOG_LANES - 1);
 }
 
 /* ------------------------------------------------------------------------------ memory --- */
 
-/* Words of a block in mq_planes: for each octet two of state, one of signs and one per bit-plane
- * that has passes. Rounded up to an even number, because the first two are read at once. */
+/* Words of a block in mq_planes: for each octet two of state, one of signs, one per bit-plane that
+ * has passes, and of a large block one of significance. Rounded up to a multiple of four, because
+ * so many are read at once. */
 static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
 {
-  return ((4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u)) * slot->tables.octets[i] + 1) &
-         ~1u;
+  uint32_t an_octet = 4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u);
+  return ((an_octet + (slot->tables.mq_octets > 32)) * slot->tables.octets[i] + 3) & ~3u;
 }
 
 /* Sets the work of the group's blocks, and the places of their bit-planes. Both follow from records
@@ -121,28 +170,27 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
   if (frame->mq.count == 0)
     return CJ2K_OK;
   list_blocks(slot, coded, numbers, frame);
-  frame->mq.max_octets = slot->tables.mq_octets;
-  frame->mq.words = CJ2K_CUDA_MQ_WORDS(slot->tables.mq_octets);
-  uint32_t max_lanes = MAX_LOG_LANES;
-  while (max_lanes > 2 && ((uint64_t)frame->mq.words * sizeof(uint32_t) << max_lanes) > WARP_BYTES)
-    max_lanes--;
   Warps plan = {.slot = slot,
                 .work = slot->tables.work,
                 .count = frame->mq.count,
-                .max_lanes = max_lanes,
                 .warps = cj2k_cuda_decode_host_record(slot, frame->mq.warps)};
-  choose_warps(&plan);
+  if (slot->tables.mq_octets > 32)
+    choose_warps_of_large(&plan);
+  else
+    choose_warps_up_to(&plan, MAX_LOG_LANES);
   frame->mq.num_warps = plan.num_warps;
   frame->mq.lanes = MAX(1u << plan.lanes, 4);
+  frame->mq.max_octets = slot->tables.mq_octets;
+  frame->mq.words = words_of_block(slot, MAX(plan.lanes, 2));
   if (frame->mq.plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   return CJ2K_OK;
 }
 
-/* Words of the decoded passes of a group; an even number, for the alignment of what follows. */
+/* Words of the decoded passes of a group; a multiple of four, for the alignment of what follows. */
 static uint32_t pass_words(const Cj2kCudaDecodeBlocks *frame)
 {
-  return (frame->mq.count + 1) & ~1u;
+  return (frame->mq.count + 3) & ~3u;
 }
 
 Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames,

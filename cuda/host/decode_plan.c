@@ -45,6 +45,7 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   Cj2kCudaBlock *blocks = g_new0(Cj2kCudaBlock, MAX(plan->num_blocks, 1));
   uint64_t quads = 0;
   slot->tables.max_width = slot->tables.width_bits = slot->tables.mq_octets = 0;
+  slot->tables.mq_window = 0;
   slot->tables.octets = g_renew(uint16_t, slot->tables.octets, plan->num_blocks);
   slot->tables.has_place = g_renew(uint8_t, slot->tables.has_place, plan->num_blocks);
   slot->tables.classes = g_renew(uint16_t, slot->tables.classes, plan->num_blocks);
@@ -70,6 +71,8 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
     slot->tables.width_bits |= block->width;
     slot->tables.octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
     slot->tables.mq_octets = MAX(slot->tables.mq_octets, slot->tables.octets[i]);
+    uint32_t held = MIN(block->height, 4 * CJ2K_CUDA_MQ_WINDOW);
+    slot->tables.mq_window = MAX(slot->tables.mq_window, CJ2K_CUDA_MQ_OCTETS(block->width, held));
   }
   Cj2kStatus status =
       cj2k_cuda_check(&slot->backend->device,

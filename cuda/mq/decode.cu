@@ -14,7 +14,8 @@
 namespace {
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kMaxWarps = 3; /* of a thread block */
+/* Warps of a thread block: one for each of a multiprocessor's four schedulers. */
+constexpr uint32_t kMaxWarps = 4;
 
 /* clang-format off */
 __device__ const Tables d_tables = {
@@ -29,7 +30,8 @@ __device__ const Tables d_tables = {
 /* clang-format on */
 
 template <uint32_t LANES, bool WIDE>
-__global__ void __launch_bounds__(kMaxWarps *kWarp, 6) decode_kernel(Cj2kCudaDecodeBlocks frame)
+__global__ void __launch_bounds__(kMaxWarps *kWarp, WIDE ? 4 : 5)
+    decode_kernel(Cj2kCudaDecodeBlocks frame)
 {
   extern __shared__ uint4 shared[];
   for (uint32_t i = threadIdx.x; i < sizeof(Tables) / sizeof(uint4); i += blockDim.x)

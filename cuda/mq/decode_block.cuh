@@ -9,6 +9,7 @@
 #include "decode_octets.cuh"
 #include "decode_segments.cuh"
 #include "decode_symbols.cuh"
+#include "decode_window.cuh"
 
 namespace {
 
@@ -24,13 +25,14 @@ struct CodingPass {
 struct Visit {
   uint32_t active; /* zero: there is none */
   uint32_t octet;
-  uint32_t valid; /* samples that exist */
-  uint32_t words; /* address of the octet's words */
-  uint32_t coded; /* samples coded in the significance propagation pass of this bit-plane */
+  uint32_t valid;        /* samples that exist */
+  uint32_t words;        /* address of the octet's words, */
+  uint32_t above, below; /* and distances to those of the octets above and below it */
+  uint32_t coded;        /* samples coded in the significance propagation pass of this bit-plane */
 };
 
 template <uint32_t LANES, bool WIDE> struct BlockDecoder {
-  using Memory = OctetMemory<LANES>;
+  using Memory = OctetMemory<LANES, WIDE>;
 
   uint32_t octets; /* address of the octets' words */
   uint32_t style, zero_table;
@@ -40,6 +42,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
   CodingPass pass;
   bool corrupt;
   OctetWalk<LANES, WIDE> walk;
+  StripeWindow<LANES, WIDE> window;
   Visit visit;
   SymbolDecoder<LANES> symbols;
 
@@ -80,6 +83,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     start_state(block);
     walk.histories = reinterpret_cast<OctetHistory *>(frame.mq.planes + frame.mq.offsets[i]);
     signs = reinterpret_cast<uint32_t *>(walk.histories + shape.num_octets);
+    window.start(signs, pass.count, shape);
     return begin_pass();
   }
 
@@ -91,8 +95,9 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
                                                 : 0;
     shape.set(block);
     walk.sets.groups = (shape.num_octets + 31) / 32;
-    walk.sets.address = octets + Memory::kOctet * shape.num_octets;
-    for (uint32_t i = 0; i < kOctetWords * shape.num_octets; i++)
+    uint32_t held = Memory::num_held(shape);
+    walk.sets.address = octets + Memory::kOctet * held;
+    for (uint32_t i = 0; i < kOctetWords * held; i++)
       set_shared_word(octets + i * Memory::kWord, 0);
     symbols.reset_contexts();
     walk.sets.reset(shape.num_octets);
@@ -101,7 +106,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
   /* Writes the signs, when all passes have been decoded. */
   __device__ __forceinline__ void finish()
   {
-    for (uint32_t i = 0; i < shape.num_octets; i++)
+    for (uint32_t i = 0; !Memory::kHasWindow && i < shape.num_octets; i++)
       signs[i] = shared_word(octets + Memory::kOctet * i + kNegative * Memory::kWord);
   }
 
@@ -145,6 +150,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     symbols.stop_mask = refinement ? 0 : ~0u;
     symbols.labels = symbols.tables + (refinement ? Tables::kRefinement : zero_table);
     walk.begin_pass(pass.type);
+    window.begin_pass(pass.type, shape);
     return true;
   }
 
@@ -170,7 +176,12 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     visit.octet = walk.first();
     walk.octets &= walk.octets - 1;
     uint32_t stripe = shape.stripe_of(visit.octet), column = visit.octet - stripe * shape.across;
-    visit.words = octets + Memory::kOctet * visit.octet;
+    window.hold(octets, stripe, shape);
+    visit.words =
+        octets + (Memory::kHasWindow ? Memory::stripe_at(stripe, shape) + Memory::kOctet * column
+                                     : Memory::kOctet * visit.octet);
+    visit.above = Memory::to_above(stripe, shape);
+    visit.below = Memory::to_below(stripe, shape);
     visit.valid = shape.samples_at(column, stripe);
     Memory::look_around(symbols.around, visit.words, shape, column, stripe, style);
     uint32_t significant = symbols.around.significant(), neighbours = symbols.around.near();
@@ -223,6 +234,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
       atomicOr(&pass.plane[visit.octet], symbols.ones);
       if (pass.type != CJ2K_PASS_REFINEMENT) {
         set_shared_word(visit.words + kSignificant * Memory::kWord, symbols.around.significant());
+        window.store(visit.octet, visit.words, symbols.around.significant());
         walk.sets.add_significant(visit.octet, walk.group, bit, symbols.ones, shape);
       }
     }
@@ -246,8 +258,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     if ((row == 0 && visit.octet >= shape.across) ||
         (row == 3 && visit.octet + shape.across < shape.num_octets)) {
       /* N is row 3 of the stripe above, S is row 0 of the stripe below. */
-      uint32_t distance = Memory::kOctet * shape.across;
-      uint32_t other = shared_word(own + (row ? distance : 0 - distance));
+      uint32_t other = shared_word(own + (row ? visit.below : visit.above));
       uint32_t place = row ? 64 : 16;
       bool is_negative = other & (row ? sample >> 3 : sample << 3);
       around = (around & ~place) | (is_negative ? place : 0);

@@ -3,7 +3,8 @@
  * Shared memory of the MQ decoder: first the tables, which all warps of a thread block use, then
  * the state of each warp's code-blocks. That is, for each code-block: its contexts, two words for
  * every octet (octet.cuh), one octet that is read but never used, and with more than 32 octets the
- * sets of decode_octets.cuh.
+ * sets of decode_octets.cuh. With a window (decode_window.cuh) the octets of some stripes are there
+ * at a time.
  *
  * The state of a warp's LANES code-blocks is interleaved: two words of the same code-block are
  * LANES words apart. Lanes access different words at any time, but never the same bank.
@@ -67,8 +68,10 @@ struct BlockShape {
   }
 };
 
-/* Access to the words of octets, by shared memory addresses. */
-template <uint32_t LANES> struct OctetMemory {
+/* Access to the words of octets, by shared memory addresses. WIDE: there are code-blocks with more
+ * than 32 octets. */
+template <uint32_t LANES, bool WIDE> struct OctetMemory {
+  static constexpr bool kHasWindow = CJ2K_CUDA_MQ_HAS_WINDOW(WIDE ? 33u : 32u, LANES);
   static constexpr uint32_t kWord = 4 * LANES; /* bytes from a word of a code-block to the next */
   static constexpr uint32_t kOctet = kOctetWords * kWord;
 
@@ -83,6 +86,31 @@ template <uint32_t LANES> struct OctetMemory {
     return stream;
   }
 
+  /* The number of octets that are in shared memory. */
+  static __device__ __forceinline__ uint32_t num_held(const BlockShape &shape)
+  {
+    return kHasWindow ? shape.across * min(shape.stripes, CJ2K_CUDA_MQ_WINDOW) : shape.num_octets;
+  }
+
+  /* Where a stripe of octets begins, from the first octet's address on. */
+  static __device__ __forceinline__ uint32_t stripe_at(uint32_t stripe, const BlockShape &shape)
+  {
+    return kOctet * shape.across * (kHasWindow ? stripe % CJ2K_CUDA_MQ_WINDOW : stripe);
+  }
+
+  /* Distances to the octets above and below one of this stripe. */
+  static __device__ __forceinline__ uint32_t to_above(uint32_t stripe, const BlockShape &shape)
+  {
+    return kHasWindow ? stripe_at(stripe - 1, shape) - stripe_at(stripe, shape)
+                      : 0 - kOctet * shape.across;
+  }
+
+  static __device__ __forceinline__ uint32_t to_below(uint32_t stripe, const BlockShape &shape)
+  {
+    return kHasWindow ? stripe_at(stripe + 1, shape) - stripe_at(stripe, shape)
+                      : kOctet * shape.across;
+  }
+
   /* Significance in and around the octet at `words`. Stripe-causal contexts (CAUSAL) take the
    * stripe below as not significant. */
   static __device__ __forceinline__ void look_around(Surroundings &around, uint32_t words,
@@ -90,8 +118,8 @@ template <uint32_t LANES> struct OctetMemory {
                                                      uint32_t stripe, uint32_t style)
   {
     bool up = stripe > 0, down = stripe + 1 < shape.stripes && !(style & CJ2K_STYLE_CAUSAL);
-    uint32_t above = words - (up ? kOctet * shape.across : 0);
-    uint32_t below = words + (down ? kOctet * shape.across : 0);
+    uint32_t above = words + (up ? to_above(stripe, shape) : 0);
+    uint32_t below = words + (down ? to_below(stripe, shape) : 0);
     around.own = row_at(words, 5);
     around.above = around.own.replaced(kRow0, row_at(above, 1), up ? kRow0 : 0);
     around.below = around.own.replaced(kRow0 << 1, row_at(below, 9), down ? kRow0 << 1 : 0);

@@ -16,7 +16,7 @@ namespace {
 /* A set has a word for each group of 32 octets. If there is only one group, the three words are in
  * registers, else (WIDE) in shared memory. */
 template <uint32_t LANES, bool WIDE> struct OctetSets {
-  static constexpr uint32_t kWord = OctetMemory<LANES>::kWord;
+  static constexpr uint32_t kWord = OctetMemory<LANES, WIDE>::kWord;
 
   uint32_t address, groups;
   uint32_t significance, refinement, cleanup; /* not used if WIDE */

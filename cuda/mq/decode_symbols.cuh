@@ -16,7 +16,7 @@ constexpr uint32_t kSymbols = 4;
 constexpr uint32_t kRestOfColumn = 14;
 
 template <uint32_t LANES> struct SymbolDecoder {
-  static constexpr uint32_t kWord = OctetMemory<LANES>::kWord;
+  static constexpr uint32_t kWord = OctetMemory<LANES, false>::kWord;
 
   uint32_t contexts, tables; /* addresses in shared memory */
   MqDecoder mq;

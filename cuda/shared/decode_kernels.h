@@ -48,11 +48,19 @@ typedef struct {
   uint32_t num_bitplanes; /* Mb plus the ROI shift */
 } Cj2kCudaBandStep;
 
-/* The number of octets of an MQ block (mq/octet.cuh), and of 32-bit words of its state in shared
- * memory: two for each octet, and three sets of octets, which up to 32 octets are in registers. */
+/* The number of octets of an MQ block (mq/octet.cuh). */
 #define CJ2K_CUDA_MQ_OCTETS(width, height) (((width) + 7u) / 8u * (((height) + 3u) / 4u))
-#define CJ2K_CUDA_MQ_WORDS(octets)                                                                 \
-  (2u * (octets) + ((octets) > 32u ? 3u * (((octets) + 31u) / 32u) : 0))
+
+/* Where large blocks fill warps, so many stripes of each are in shared memory at a time
+ * (mq/decode_window.cuh); else all are. `octets` is the largest number of a block, `lanes` the
+ * largest number of blocks of a warp. */
+#define CJ2K_CUDA_MQ_WINDOW                    4u
+#define CJ2K_CUDA_MQ_HAS_WINDOW(octets, lanes) ((octets) > 32u && (lanes) == 32u)
+
+/* 32-bit words of a block's state in shared memory, which has `held` octets of it: two for each,
+ * and three sets of all octets, which up to 32 are in registers. */
+#define CJ2K_CUDA_MQ_WORDS(octets, held)                                                           \
+  (2u * (held) + ((octets) > 32u ? 3u * (((octets) + 31u) / 32u) : 0))
 
 /* Stride of a block's quad records. There is one row of records for two rows of samples. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)

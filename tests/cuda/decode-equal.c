@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * decode-equal [--parts] [--slices N | --overlay | --component-streams IN_FLIGHT] [--share N]
- *              [--damage N] [FILE...]
+ * decode-equal [--parts] [--slices N | --overlay | --component-streams IN_FLIGHT | --full-warps]
+ *              [--share N] [--damage N] [FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
  * adds N damaged copies of each file: bytes are changed, the end is cut off or a hole is cut, the
  * same in every run. With --parts the GPU gets each codestream in parts. With --slices it
  * has one frame in flight and makes pictures of any size in N slices of rows; with --overlay
- * pictures of any size lie over coefficients. One decoder of each kind decodes all files, so that
+ * pictures of any size lie over coefficients; with --full-warps the MQ decoder has as many large
+ * code-blocks in a warp as can be. One decoder of each kind decodes all files, so that
  * plans, layouts and errors follow each other as in a long-running program. Without FILE it decodes
  * all conformance streams. --share does each N-th file only, unless CJ2K_TESTS_LONG is set. Prints
  * TAP; skips if there is no GPU.
@@ -339,37 +340,37 @@ static GPtrArray *conformance_files(void)
   return files;
 }
 
+/* Takes a word from the command line if it is next; with `value` the number behind it, too. */
+static bool take(char ***words, const char *name, int *value)
+{
+  char **next = *words;
+  if (!next[0] || strcmp(next[0], name) != 0 || (value && !next[1]))
+    return false;
+  if (value)
+    *value = atoi(next[1]);
+  *words += value ? 2 : 1;
+  return true;
+}
+
 int main(int argc, char **argv)
 {
+  (void)argc;
   State state = {0};
   Cj2kError error;
-  int damages = 0, first = 1;
-  guint share = 1;
+  int damages = 0, share = 1, slices = 0, in_flight = 0;
+  char **names = argv + 1;
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (argc > 1 && !strcmp(argv[1], "--parts")) {
+  if (take(&names, "--parts", NULL))
     state.parts = g_rand_new_with_seed(1);
-    first++;
-  }
-  if (argc > first + 1 && !strcmp(argv[first], "--slices")) {
-    cj2k_backend_test.slices = (uint32_t)atoi(argv[first + 1]);
-    first += 2;
-  }
-  if (argc > first && !strcmp(argv[first], "--overlay")) {
-    cj2k_backend_test.overlay = true;
-    first++;
-  }
-  if (argc > first + 1 && !strcmp(argv[first], "--component-streams")) {
-    state.component_streams = (uint32_t)atoi(argv[first + 1]);
-    first += 2;
-  }
-  if (argc > first + 1 && !strcmp(argv[first], "--share")) {
-    share = g_getenv("CJ2K_TESTS_LONG") ? 1 : (guint)MAX(atoi(argv[first + 1]), 1);
-    first += 2;
-  }
-  if (argc > first + 1 && !strcmp(argv[first], "--damage")) {
-    damages = atoi(argv[first + 1]);
-    first += 2;
-  }
+  take(&names, "--slices", &slices);
+  cj2k_backend_test.slices = (uint32_t)slices;
+  cj2k_backend_test.overlay = take(&names, "--overlay", NULL);
+  cj2k_backend_test.full_warps = take(&names, "--full-warps", NULL);
+  take(&names, "--component-streams", &in_flight);
+  state.component_streams = (uint32_t)in_flight;
+  if (take(&names, "--share", &share))
+    share = g_getenv("CJ2K_TESTS_LONG") ? 1 : MAX(share, 1);
+  take(&names, "--damage", &damages);
   for (uint32_t r = 0; r <= MAX_REDUCE; r++) {
     state.cpu[r] = open_decoder(&state, CJ2K_BACKEND_CPU, r, &error);
     state.cuda[r] = open_decoder(&state, CJ2K_BACKEND_CUDA, r, &error);
@@ -378,15 +379,15 @@ int main(int argc, char **argv)
       return 0;
     }
   }
-  GPtrArray *files = first < argc ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
-  if (first == argc && !files->len) {
+  GPtrArray *files = *names ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
+  if (!*names && !files->len) {
     printf(
         "1..0 # SKIP no conformance streams: CJ2K_SHARED names the folder that holds conformance\n");
     return 0;
   }
-  for (int i = first; i < argc; i++)
-    g_ptr_array_add(files, g_strdup(argv[i]));
-  for (guint i = 0; i < files->len; i += share)
+  for (; *names; names++)
+    g_ptr_array_add(files, g_strdup(*names));
+  for (guint i = 0; i < files->len; i += (guint)share)
     compare_file(&state, g_ptr_array_index(files, i), (uint32_t)MAX(damages, 0));
   g_ptr_array_unref(files);
   printf("1..%u\n# %u failed, %u done by the CPU in place of the GPU\n", state.tests, state.failed,

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode [BUILD [ROUNDS [SEED]]]
+# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode|mq-decode-full [BUILD [ROUNDS [SEED]]]
 #
 # Runs kernels on the CPU, with threads that are fibers: those of packet headers, and compares with the packet writer,
 # those of the cut of HT or MQ frames, and compares with rate control, or the MQ decoder, in decode-equal with kernels in C
-# for all else; ROUNDS is the share of the streams then. Prints TAP. BUILD is a build folder with CUDA (default:
+# for all else; ROUNDS is the share of the streams then, and -full means full warps. Prints TAP. BUILD is a build folder with CUDA (default:
 # build), whose libcj2k.a is used; NVCC its compiler. A GPU is not needed.
 set -eu
 build=$(realpath "${2:-build}") rounds=${3:-20} seed=${4:-1}
-case $1 in
+test=${1%-full} full=''
+[ "$test" = "$1" ] || full=yes
+case $test in
   headers) kernels=(shared/headers shared/place) driver=tests/cuda/fibers/headers.c ;;
   cut) kernels=(ht/cut) driver=tests/cuda/cut-equal.c ;;
   cut-mq) kernels=(mq/cut mq/count) driver=tests/cuda/cut-equal-mq.c ;;
   mq-decode) kernels=(mq/decode) driver=tests/cuda/decode-equal.c ;;
-  *) echo "$0: headers, cut, cut-mq or mq-decode" >&2; exit 1 ;;
+  *) echo "$0: headers, cut, cut-mq, mq-decode or mq-decode-full" >&2; exit 1 ;;
 esac
 cd "$(dirname "$0")/../../.." || exit 1
 work=$(mktemp -d)
@@ -24,7 +26,7 @@ mkdir -p "$work/in-place/cuda/mq"
 echo '#include "tests/cuda/fibers/instructions.h"' >"$work/in-place/cuda/mq/instructions.cuh"
 read -ra flags <<<"-O2 -g -I$work/in-place -I. -I$build -I$build/cuda -Icuda/shared -Itests -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
 # Threads of the MQ decoder have a code-block each, and wait for each other only to be fast.
-[ "$1" != mq-decode ] || flags+=(-DLANES_ARE_APART)
+[ "$test" != mq-decode ] || flags+=(-DLANES_ARE_APART)
 read -ra libraries <<<"$(pkg-config --libs glib-2.0) -L$toolkit/lib64 -L$toolkit/lib -L$toolkit/targets/x86_64-linux/lib -lm -lpthread"
 
 # Launches of kernels become calls of fibers::launch().
@@ -40,7 +42,7 @@ for kernel in "${kernels[@]}"; do
 done
 sources=("$driver")
 # The kernels come before those in C of the same name.
-if [ "$1" = mq-decode ]; then
+if [ "$test" = mq-decode ]; then
   sources+=(tests/cuda/{pictures,pretend-kernels,pretend-graphs,pretend-order,pretend-runtime}.c)
   libraries+=(-lcudart_static -ldl -lrt)
 fi
@@ -51,8 +53,8 @@ for source in "${sources[@]}"; do
   objects+=("$work/driver-$name.o")
 done
 g++ -o "$work/test" "${objects[@]}" "$build/common/libcj2k.a" "${libraries[@]}" -Wl,--allow-multiple-definition
-if [ "$1" = mq-decode ]; then
-  "$work/test" --share "$rounds"
+if [ "$test" = mq-decode ]; then
+  "$work/test" ${full:+--full-warps} --share "$rounds"
 else
   "$work/test" "$rounds" "$seed"
 fi
