@@ -15,7 +15,7 @@ double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers)
 
 double cj2k_least_base(const Cj2kRateFrame *frame)
 {
-  return cj2k_exact_base(frame->encoder->plan->header) * frame->least_visual;
+  return MAX(cj2k_exact_base(frame->encoder->plan->header) * frame->least_visual, CJ2K_MIN_BASE);
 }
 
 double cj2k_useful_base(const Cj2kRateFrame *frame, double base)

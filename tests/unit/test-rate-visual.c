@@ -317,6 +317,28 @@ static void test_budgets(gconstpointer data)
   test_picture_clear(&picture);
 }
 
+/* A budget that no steps use up: the frame has the finest ones. With 16 bits and the least weights
+ * these are finer than any base can say. */
+static void test_too_large(void)
+{
+  static const Scene scenes[] = {SCENE_BLACK, SCENE_SINE};
+  static const char *const coders[] = {"mq", "ht"};
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS(scenes) * G_N_ELEMENTS(coders); i++)
+    for (uint8_t depth = 8; depth <= 16; depth += 4) {
+      const char *coder = coders[i % 2];
+      TestPicture picture;
+      char *options = g_strdup_printf("rate-control=cbr visual-weights=csf viewing-distance=1000 "
+                                      "block-coder=%s",
+                                      coder);
+      test_picture_init(&picture, scenes[i / 2], 40, 30, 1, depth, false, NULL, NULL, 0, 0);
+      Outcome outcome = encode(&picture, options, 20000);
+      g_assert_cmpfloat(outcome.psnr, >, 6.02 * depth);
+      test_picture_clear(&picture);
+      g_free(options);
+    }
+}
+
 /* psnr with weights is a weighted PSNR; with none it is PSNR. */
 static void test_psnr(void)
 {
@@ -373,5 +395,6 @@ int main(int argc, char **argv)
   }
   g_test_add_func("/rate-visual/psnr", test_psnr);
   g_test_add_func("/rate-visual/quality", test_quality);
+  g_test_add_func("/rate-visual/too-large", test_too_large);
   return g_test_run();
 }
