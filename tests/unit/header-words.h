@@ -26,6 +26,7 @@ static inline uint32_t make_header_words(const Cj2kPassLength *passes, uint32_t 
   words[0] = (uint32_t)cj2k_plain_end(&bits);
   uint32_t count = cj2k_header_words(words[0]);
   g_assert_cmpuint(count, <=, MAX_HEADER_WORDS);
+  g_assert_nonnull(bytes.data);
   words[count - 1] = count > 1 ? 0 : words[0];
   memcpy(words + 1, bytes.data, (words[0] + 7) / 8);
   for (uint32_t i = 1; i < count; i++)
