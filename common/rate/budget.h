@@ -10,7 +10,7 @@
 /* The part of the budget that is left for code-blocks if their headers take `headers` bytes; at
  * least 1. */
 double cj2k_body_bytes(const Cj2kRateFrame *frame, double headers);
-/* The base of the finest useful steps, and a base limited to it. */
+/* The base of the finest useful steps, at least CJ2K_MIN_BASE, and a base limited to it. */
 double cj2k_least_base(const Cj2kRateFrame *frame);
 double cj2k_useful_base(const Cj2kRateFrame *frame, double base);
 /* A base to start with: that of natural pictures with as many bits per sample. */

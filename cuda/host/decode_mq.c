@@ -75,6 +75,12 @@ static uint64_t plan_warps(Warps *plan, uint64_t time, uint64_t limit)
   return issued;
 }
 
+static bool has_large(const Cj2kDecodeSlot *slot)
+{
+  return slot->tables.mq_octets > 32;
+}
+
+/* Has shared memory a window of each block, if warps have up to so many blocks? */
 static bool has_window(const Cj2kDecodeSlot *slot, uint32_t log_lanes)
 {
   return CJ2K_CUDA_MQ_HAS_WINDOW(slot->tables.mq_octets, 1u << log_lanes);
@@ -94,7 +100,7 @@ static uint32_t words_of_block(const Cj2kDecodeSlot *slot, uint32_t log_lanes)
 static uint32_t count_frames(const Warps *plan)
 {
   uint32_t in_flight = plan->slot->backend->frames_in_flight;
-  if (plan->slot->tables.mq_octets <= 32)
+  if (!has_large(plan->slot))
     return (in_flight + 1) / 2;
   return MAX(has_window(plan->slot, plan->max_lanes) ? in_flight * 3 / 4 : in_flight, 2);
 }
@@ -112,6 +118,7 @@ static uint64_t choose_warps(Warps *plan)
   return MAX(time, issued * frames / rate);
 }
 
+/* The same with up to so many blocks in a warp, or fewer if shared memory is too small for them. */
 static uint64_t choose_warps_up_to(Warps *plan, uint32_t log_lanes)
 {
   while (log_lanes > 2 &&
@@ -144,7 +151,7 @@ static void choose_warps_of_large(Warps *plan)
 static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
 {
   uint32_t an_octet = 4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u);
-  return ((an_octet + (slot->tables.mq_octets > 32)) * slot->tables.octets[i] + 3) & ~3u;
+  return ((an_octet + has_large(slot)) * slot->tables.octets[i] + 3) & ~3u;
 }
 
 /* Sets the work of the group's blocks, and the places of their bit-planes. Both follow from records
@@ -174,14 +181,14 @@ Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame 
                 .work = slot->tables.work,
                 .count = frame->mq.count,
                 .warps = cj2k_cuda_decode_host_record(slot, frame->mq.warps)};
-  if (slot->tables.mq_octets > 32)
+  if (has_large(slot))
     choose_warps_of_large(&plan);
   else
     choose_warps_up_to(&plan, MAX_LOG_LANES);
   frame->mq.num_warps = plan.num_warps;
   frame->mq.lanes = MAX(1u << plan.lanes, 4);
   frame->mq.max_octets = slot->tables.mq_octets;
-  frame->mq.words = words_of_block(slot, MAX(plan.lanes, 2));
+  frame->mq.words = words_of_block(slot, plan.lanes);
   if (frame->mq.plane_words > UINT32_MAX) /* offsets have 32 bits */
     return cj2k_error_set(error, CJ2K_ERROR_UNSUPPORTED, "CUDA: bit-planes of more than 16 GiB");
   return CJ2K_OK;

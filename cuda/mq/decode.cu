@@ -29,6 +29,8 @@ __device__ const Tables d_tables = {
 };
 /* clang-format on */
 
+/* Four or five thread blocks fit on a multiprocessor: their shared memory allows no more of large
+ * code-blocks, and these need registers for the stripe that is loaded ahead. */
 template <uint32_t LANES, bool WIDE>
 __global__ void __launch_bounds__(kMaxWarps *kWarp, WIDE ? 4 : 5)
     decode_kernel(Cj2kCudaDecodeBlocks frame)

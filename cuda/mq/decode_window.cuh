@@ -52,6 +52,7 @@ template <uint32_t LANES, bool WIDE> struct StripeWindow {
       load_until(last, octets, stripe, shape);
   }
 
+  /* Brings the stripes up to `last` to shared memory, and loads the one behind them ahead. */
   __device__ __forceinline__ void load_until(uint32_t last, uint32_t octets, uint32_t stripe,
                                              const BlockShape &shape)
   {
@@ -69,6 +70,7 @@ template <uint32_t LANES, bool WIDE> struct StripeWindow {
       load(end);
   }
 
+  /* Loads a stripe to registers. */
   __device__ __forceinline__ void load(uint32_t stripe)
   {
     ahead = stripe;
