@@ -5,15 +5,18 @@
  * second one is parallel over samples and makes coefficients of the bit-planes.
  *
  * The threads of a warp are at different places of their code-blocks, even in different passes.
- * What they do together is a round: those that are at the end of an octet go to the next one; all
- * decode a few symbols; those that need bytes read some; those with a sample that has become
- * significant decode its sign. A step takes equally long for one thread and for all.
+ * What they do together is a round: those that are at the end of an octet go to the next one; then,
+ * twice, all decode a few symbols; those that need bytes read some; those with a sample that has
+ * become significant decode its sign. A step takes equally long for one thread and for all.
  */
 #include "decode_block.cuh"
 
 namespace {
 
 constexpr uint32_t kWarp = 32;
+/* How often a round decodes symbols. Going to the next octet takes as long as that does, and in
+ * each round some thread needs it; twice pays, although those that need it wait longer. */
+constexpr uint32_t kTurns = 2;
 /* Warps of a thread block: one for each of a multiprocessor's four schedulers. */
 constexpr uint32_t kMaxWarps = 4;
 
@@ -52,32 +55,33 @@ __global__ void __launch_bounds__(kMaxWarps *kWarp, WIDE ? 4 : 5)
   uint32_t tables = (uint32_t)__cvta_generic_to_shared(shared);
   block.set_memory(tables, tables + (uint32_t)sizeof(Tables) +
                                4 * (warp * LANES * (kFixedWords + frame.mq.words) + lane));
-  block.set_idle();
+  block.pass.index = 0;
+  block.corrupt = false;
   bool alive = has_block && block.start(frame, i);
+  if (!alive)
+    symbols.set_idle();
   /* The only code-block of a warp: no other lane waits while it decodes all symbols that it can. */
   bool is_alone =
       number < frame.mq.num_warps && frame.mq.warps[number + 1] - frame.mq.warps[number] == 1;
   while (__any_sync(0xFFFFFFFFu, alive)) {
-    if (alive && !(symbols.waiting | symbols.ready | symbols.found) &&
-        symbols.mq.bits + (int32_t)symbols.mq.is_raw >= 0)
+    if (alive && !symbols.waiting && symbols.mq.bits + (int32_t)symbols.mq.is_raw >= 0) {
       alive = block.advance();
-    __syncwarp();
-    if (symbols.waiting) {
-      if (symbols.mq.is_raw)
-        symbols.decode_raw();
-      else
-        symbols.look_up();
+      if (!alive)
+        symbols.set_idle();
     }
     __syncwarp();
-    if (symbols.ready)
-      symbols.decode_symbols(is_alone);
-    __syncwarp();
-    if (alive && symbols.mq.bits < 0)
-      symbols.mq.fill();
-    __syncwarp();
-    if (symbols.found)
-      block.decode_sign();
-    __syncwarp();
+#pragma unroll 1
+    for (uint32_t n = 0; n < kTurns; n++) {
+      if (symbols.can_decode())
+        symbols.decode_symbols(is_alone);
+      __syncwarp();
+      if (symbols.needs_more())
+        symbols.go_on();
+      __syncwarp();
+      if (symbols.found)
+        block.decode_sign();
+      __syncwarp();
+    }
   }
   if (has_block) {
     if (block.pass.index)

@@ -25,9 +25,11 @@ struct CodingPass {
 struct Visit {
   uint32_t active; /* zero: there is none */
   uint32_t octet;
-  uint32_t valid;        /* samples that exist */
+  uint32_t propagating;  /* samples that exist, in a significance propagation pass; else none */
   uint32_t words;        /* address of the octet's words, */
-  uint32_t above, below; /* and distances to those of the octets above and below it */
+  uint32_t above, below; /* and distances to those of the octets above and below it; 0: there is
+                            none, or its significance does not count */
+  uint32_t beside;       /* bits 0 and 2: there are octets to its left and right; bit 1 is set */
   uint32_t coded;        /* samples coded in the significance propagation pass of this bit-plane */
 };
 
@@ -56,14 +58,6 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     octets = symbols.contexts + kContexts * Memory::kWord;
   }
 
-  /* As when there is nothing to decode: lanes without a code-block go through the rounds, too. */
-  __device__ __forceinline__ void set_idle()
-  {
-    corrupt = false;
-    pass.index = symbols.waiting = symbols.ready = symbols.found = symbols.mq.bits =
-        symbols.mq.is_raw = 0;
-  }
-
   /* Starts with entry i of the list of MQ blocks. Returns false if there is nothing to decode,
    * possibly because the code-block is corrupt. */
   __device__ bool start(const Cj2kCudaDecodeBlocks &frame, uint32_t i)
@@ -73,9 +67,7 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     segments.begin(frame, coded);
     pass.count = coded.num_passes;
     segments.cut = false;
-    pass.index = pass.segment_end = visit.active = symbols.waiting = symbols.ready = symbols.found =
-        0;
-    symbols.mq.bits = 0;
+    pass.index = pass.segment_end = visit.active = symbols.waiting = symbols.found = 0;
     uint32_t planes = (uint32_t)block.num_bitplanes - coded.zero_bitplanes;
     corrupt = coded.zero_bitplanes >= block.num_bitplanes || pass.count > 3 * planes - 2;
     if (corrupt)
@@ -174,36 +166,47 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
   __device__ __forceinline__ void visit_octet()
   {
     visit.octet = walk.first();
-    walk.octets &= walk.octets - 1;
+    walk.octets = without_first(walk.octets);
     uint32_t stripe = shape.stripe_of(visit.octet), column = visit.octet - stripe * shape.across;
     window.hold(octets, stripe, shape);
     visit.words =
         octets + (Memory::kHasWindow ? Memory::stripe_at(stripe, shape) + Memory::kOctet * column
                                      : Memory::kOctet * visit.octet);
     visit.above = Memory::to_above(stripe, shape);
-    visit.below = Memory::to_below(stripe, shape);
-    visit.valid = shape.samples_at(column, stripe);
-    Memory::look_around(symbols.around, visit.words, shape, column, stripe, style);
+    visit.below = Memory::to_below(stripe, shape, style);
+    uint32_t valid = shape.samples_at(column, stripe);
+    Memory::look_around(symbols.around, visit.words, visit.above, visit.below);
+    bool is_first = column == 0, is_last = column + 1 == shape.across;
+    symbols.around.cut(is_first, is_last);
+    visit.beside = (is_first ? 6 : 7) & (is_last ? 3 : 7);
     uint32_t significant = symbols.around.significant(), neighbours = symbols.around.near();
     visit.coded = walk.next_history.coded;
-    symbols.ones = symbols.runs = 0;
+    symbols.ones = symbols.runs = visit.propagating = 0;
     if (pass.type == CJ2K_PASS_REFINEMENT)
-      visit_refinement(significant, neighbours);
+      visit_refinement(significant, neighbours, valid);
     else if (pass.type == CJ2K_PASS_SIGNIFICANCE)
-      symbols.waiting = visit.coded = neighbours & ~significant & visit.valid;
+      visit_significance(significant, neighbours, valid);
     else
-      visit_cleanup(significant, neighbours);
+      visit_cleanup(significant, neighbours, valid);
     walk.load_history(pass.type);
     visit.active = 1;
   }
 
-  __device__ __forceinline__ void visit_refinement(uint32_t significant, uint32_t neighbours)
+  __device__ __forceinline__ void visit_significance(uint32_t significant, uint32_t neighbours,
+                                                     uint32_t valid)
+  {
+    visit.propagating = valid;
+    symbols.waiting = visit.coded = neighbours & ~significant & valid;
+  }
+
+  __device__ __forceinline__ void visit_refinement(uint32_t significant, uint32_t neighbours,
+                                                   uint32_t valid)
   {
     uint32_t refined = walk.next_history.refined;
     symbols.waiting = significant & ~visit.coded;
     /* Once all samples are significant no significance propagation pass comes here to replace
      * `coded`: it must be zero from then on. */
-    walk.histories[visit.octet] = {significant == visit.valid ? 0 : visit.coded,
+    walk.histories[visit.octet] = {significant == valid ? 0 : visit.coded,
                                    refined | symbols.waiting};
     if (symbols.mq.is_raw && symbols.waiting) {
       uint32_t count = (uint32_t)__popc(symbols.waiting);
@@ -218,9 +221,10 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
   }
 
   /* Whole columns without significant neighbours begin with a run-length symbol. */
-  __device__ __forceinline__ void visit_cleanup(uint32_t significant, uint32_t neighbours)
+  __device__ __forceinline__ void visit_cleanup(uint32_t significant, uint32_t neighbours,
+                                                uint32_t valid)
   {
-    symbols.waiting = ~(significant | visit.coded) & visit.valid;
+    symbols.waiting = ~(significant | visit.coded) & valid;
     uint32_t not_run = neighbours | ~symbols.waiting;
     not_run |= not_run >> 1;
     symbols.runs = ~(not_run | not_run >> 2) & kRow0;
@@ -235,63 +239,51 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
       if (pass.type != CJ2K_PASS_REFINEMENT) {
         set_shared_word(visit.words + kSignificant * Memory::kWord, symbols.around.significant());
         window.store(visit.octet, visit.words, symbols.around.significant());
-        walk.sets.add_significant(visit.octet, walk.group, bit, symbols.ones, shape);
+        walk.sets.add_significant(visit.octet, walk.group, bit, symbols.ones, visit.beside, shape);
       }
     }
     if (pass.type == CJ2K_PASS_SIGNIFICANCE) {
       walk.histories[visit.octet].coded = visit.coded;
       uint32_t significant = symbols.around.significant();
-      walk.leave_significance(bit, visit.valid & ~(significant | visit.coded),
-                              significant == visit.valid);
+      walk.leave_significance(bit, visit.propagating & ~(significant | visit.coded),
+                              significant == visit.propagating);
     }
     visit.active = 0;
   }
 
   /* -------------------------------------------------------------------------- signs --- */
 
-  /* Signs of the neighbours of sample `at`, in the places of a sign window; `own` is the address of
-   * the octet's signs. Signs of neighbours that are not significant have no effect. */
-  __device__ __forceinline__ uint32_t signs_around(uint32_t own, uint32_t at, uint32_t row,
-                                                   uint32_t sample) const
+  /* Signs of the neighbours of sample `at`, in row `row`, in the places of a sign window. `own` has
+   * the signs of the octet from bit 5 on, `other` has those of the octet above if the sample is in
+   * row 0, below if it is in row 3. Signs of neighbours that are not significant have no effect. */
+  static __device__ __forceinline__ uint32_t signs_around(const Stream &own, uint32_t other,
+                                                          uint32_t at, uint32_t row)
   {
-    uint32_t around = Memory::row_at(own, 5).from(at);
-    if ((row == 0 && visit.octet >= shape.across) ||
-        (row == 3 && visit.octet + shape.across < shape.num_octets)) {
-      /* N is row 3 of the stripe above, S is row 0 of the stripe below. */
-      uint32_t other = shared_word(own + (row ? visit.below : visit.above));
-      uint32_t place = row ? 64 : 16;
-      bool is_negative = other & (row ? sample >> 3 : sample << 3);
-      around = (around & ~place) | (is_negative ? place : 0);
-    }
-    return around;
+    /* N of row 0 and S of row 3 are in other stripes: bit 4 is sample at + 3, bit 6 at - 3. */
+    uint32_t shift = at - (row ? 9 : 1), mask = byte_of(0x40000010, row);
+    return (own.from(at) & ~mask) | (__funnelshift_r(other, other, shift) & mask);
   }
 
-  /* Decodes the sign of the first sample of `found` (T.800 D.3.2), which becomes significant. */
+  /* Decodes the sign of `found` (T.800 D.3.2), which becomes significant. */
   __device__ __forceinline__ void decode_sign()
   {
-    if (symbols.runs & symbols.found & (0 - symbols.found))
-      symbols.end_run();
-    uint32_t at = (uint32_t)__ffs((int32_t)symbols.found) - 1, row = at & 3;
-    uint32_t sample = symbols.found & (0 - symbols.found);
-    uint32_t own = visit.words + kNegative * Memory::kWord;
-    uint32_t significance = symbols.around.window(at) & kSignWindow;
-    uint32_t negative = shared_word(own);
-    if (symbols.decode_sign(significance, signs_around(own, at, row, sample)))
-      set_shared_word(own, negative | sample);
+    uint32_t sample = symbols.found, at = (uint32_t)__popc(sample - 1), row = at & 3;
+    uint32_t own = visit.words + kNegative * Memory::kWord, negative = shared_word(own);
+    uint32_t other = shared_word(own + (row < 2 ? visit.above : visit.below));
+    set_shared_word(own, symbols.decode_sign(symbols.around.window(at) & kSignWindow,
+                                             signs_around(Memory::row_at(own, 5), other, at, row),
+                                             negative | sample, negative));
     symbols.ones |= sample;
-    symbols.around.insert(at);
-    symbols.waiting = symbols.found ^ sample;
+    symbols.around.insert(sample);
     symbols.found = 0;
-    if (pass.type == CJ2K_PASS_SIGNIFICANCE) {
-      uint32_t more = later_neighbours(at) & visit.valid & ~symbols.around.significant();
-      symbols.waiting |= more;
-      visit.coded |= more;
-    } else {
-      /* The column to the right has a significant neighbour now and is no run any more. */
-      uint32_t right = symbols.runs & 16u << (at & ~3u);
-      symbols.runs ^= right;
-      symbols.waiting |= right * kRestOfColumn;
-    }
+    /* In a significance propagation pass later neighbours are coded, too. In a cleanup pass the
+     * column to the right has a significant neighbour now and is no run any more. */
+    uint32_t more = later_neighbours(sample, row) & visit.propagating;
+    more &= ~symbols.around.significant();
+    uint32_t right = symbols.runs & (sample >> row) << 4;
+    symbols.runs ^= right;
+    visit.coded |= more;
+    symbols.waiting |= more | right * kRestOfColumn;
   }
 };
 

@@ -98,35 +98,34 @@ template <uint32_t LANES, bool WIDE> struct OctetMemory {
     return kOctet * shape.across * (kHasWindow ? stripe % CJ2K_CUDA_MQ_WINDOW : stripe);
   }
 
-  /* Distances to the octets above and below one of this stripe. */
+  /* Distances to the octets above and below one of this stripe. There are none above the first
+   * stripe and below the last; stripe-causal contexts (CAUSAL) take the stripe below as not
+   * significant. Then it is 0: what is read there has no effect. */
   static __device__ __forceinline__ uint32_t to_above(uint32_t stripe, const BlockShape &shape)
   {
+    if (stripe == 0)
+      return 0;
     return kHasWindow ? stripe_at(stripe - 1, shape) - stripe_at(stripe, shape)
                       : 0 - kOctet * shape.across;
   }
 
-  static __device__ __forceinline__ uint32_t to_below(uint32_t stripe, const BlockShape &shape)
+  static __device__ __forceinline__ uint32_t to_below(uint32_t stripe, const BlockShape &shape,
+                                                      uint32_t style)
   {
+    if (stripe + 1 == shape.stripes || (style & CJ2K_STYLE_CAUSAL))
+      return 0;
     return kHasWindow ? stripe_at(stripe + 1, shape) - stripe_at(stripe, shape)
                       : kOctet * shape.across;
   }
 
-  /* Significance in and around the octet at `words`. Stripe-causal contexts (CAUSAL) take the
-   * stripe below as not significant. */
+  /* Significance in and around the octet at `words`, in the stripes at these distances. */
   static __device__ __forceinline__ void look_around(Surroundings &around, uint32_t words,
-                                                     const BlockShape &shape, uint32_t column,
-                                                     uint32_t stripe, uint32_t style)
+                                                     uint32_t above, uint32_t below)
   {
-    bool up = stripe > 0, down = stripe + 1 < shape.stripes && !(style & CJ2K_STYLE_CAUSAL);
-    uint32_t above = words + (up ? to_above(stripe, shape) : 0);
-    uint32_t below = words + (down ? to_below(stripe, shape) : 0);
     around.own = row_at(words, 5);
-    around.above = around.own.replaced(kRow0, row_at(above, 1), up ? kRow0 : 0);
-    around.below = around.own.replaced(kRow0 << 1, row_at(below, 9), down ? kRow0 << 1 : 0);
-    if (column == 0)
-      around.cut_left();
-    if (column + 1 == shape.across)
-      around.cut_right();
+    around.above = around.own.replaced(kRow0, row_at(words + above, 1), above ? kRow0 : 0);
+    around.below =
+        around.own.replaced(kRow0 << 1, row_at(words + below, 9), below ? kRow0 << 1 : 0);
   }
 };
 

@@ -25,20 +25,12 @@ template <uint32_t LANES> struct SymbolDecoder {
 
   Surroundings around; /* significance in and around the octet */
 
-  /* The samples that are still to be coded, without those in rows 1 to 3 of columns in `runs`. At
-   * most one of these three is not zero. */
-  uint32_t waiting; /* nothing has been looked up */
-  uint32_t ready;   /* the labels of the first two samples have been looked up (below) */
-  uint32_t found;   /* the first sample is a 1 and becomes significant: its sign comes next */
-
+  uint32_t waiting; /* the samples that are still to be coded, without those in rows 1 to 3 of
+                       columns in `runs` */
+  uint32_t
+      found; /* a sample before those, decoded as 1, that becomes significant: its sign is next */
   uint32_t runs; /* samples in row 0 that begin with a run-length symbol */
   uint32_t ones; /* samples decoded as 1 */
-
-  /* While `ready`: looking up a label takes longer than decoding a symbol, so it is done ahead.
-   * What is looked up is right as long as no sample becomes significant. */
-  uint32_t after1, after2; /* `ready` without its first sample, without its first two */
-  uint32_t context, state; /* of the next symbol: address and word of its context */
-  uint32_t next_label;     /* of the symbol after that one */
 
   uint32_t stop_mask; /* all bits if a 1 makes a sample significant; zero in refinement passes */
 
@@ -52,64 +44,113 @@ template <uint32_t LANES> struct SymbolDecoder {
     set_shared_word(contexts + kRawLabel * kWord, MQ_RAW);
   }
 
-  static __device__ __forceinline__ uint32_t without_first(uint32_t samples)
+  /* There is nothing to decode: lanes without a code-block go through the rounds, too. */
+  __device__ __forceinline__ void set_idle()
   {
-    return samples & (samples - 1);
+    waiting = found = mq.is_raw = 0;
+    mq.bits = MqDecoder::kMaxBits;
   }
 
-  /* The label of the first sample of `samples`; `rest` is `samples` without it. */
-  __device__ __forceinline__ uint32_t label_of_first(uint32_t samples, uint32_t rest) const
+  /* The label of the first sample of `samples`, whose number is `at`; `rest` is `samples` without
+   * it. */
+  __device__ __forceinline__ uint32_t label_of_first(uint32_t samples, uint32_t rest,
+                                                     uint32_t at) const
   {
-    uint32_t at = (uint32_t)__popc(~samples & (samples - 1));
     uint32_t label = shared_byte(labels + around.window(at));
     return runs & samples & ~rest ? (uint32_t)CJ2K_CX_RUN : label;
   }
 
-  /* Makes the waiting samples ready. */
-  __device__ __forceinline__ void look_up()
+  /* What is known of the next symbols: looking up a label takes longer than decoding a symbol, so
+   * it is done ahead. It is right as long as no sample becomes significant. */
+  struct Ahead {
+    uint32_t after1, after2; /* `waiting` without its first sample, without its first two */
+    uint32_t context, state; /* of the next symbol: address and word of its context */
+    uint32_t next_label;     /* of the symbol after that one */
+    uint32_t place;          /* of the first sample of after2 */
+  };
+
+  __device__ __forceinline__ Ahead look_up() const
   {
-    ready = waiting;
-    waiting = 0;
-    after1 = without_first(ready);
-    after2 = without_first(after1);
-    context = contexts + label_of_first(ready, after1) * kWord;
-    next_label = label_of_first(after1, after2);
-    state = shared_word(context);
+    Ahead ahead;
+    ahead.after1 = without_first(waiting);
+    ahead.after2 = without_first(ahead.after1);
+    ahead.context =
+        contexts + label_of_first(waiting, ahead.after1, place_of_first(waiting)) * kWord;
+    ahead.next_label = label_of_first(ahead.after1, ahead.after2, place_of_first(ahead.after1));
+    ahead.place = place_of_first(ahead.after2);
+    ahead.state = shared_word(ahead.context);
+    return ahead;
   }
 
-  /* Decodes the symbol of the first ready sample. Meanwhile it loads the context of the next symbol
-   * and the label of the one after that. */
-  __device__ __forceinline__ void decode_symbol()
+  /* Decodes the symbol of the first sample. Meanwhile it loads the context of the next symbol and
+   * the label of the one after that. */
+  __device__ __forceinline__ void decode_symbol(Ahead &ahead)
   {
-    uint32_t next_context = contexts + next_label * kWord;
+    uint32_t next_context = contexts + ahead.next_label * kWord;
     uint32_t next_state = shared_word(next_context);
     uint32_t changed;
-    uint32_t decision =
-        mq.decode(state, tables + (uint32_t)offsetof(Tables, states), changed) ? ~0u : 0;
-    uint32_t after3 = without_first(after2);
-    next_label = label_of_first(after2, after3);
-    set_shared_word(context, changed);
-    state = next_context == context ? changed : next_state;
-    context = next_context;
-    ones |= decision & ~stop_mask & (ready ^ after1);
-    found = decision & stop_mask & ready;
-    ready = after1 & ~(decision & stop_mask);
-    after1 = after2;
-    after2 = after3;
+    uint32_t one =
+        ahead.after1 ^ mq.decode(ahead.state, tables + (uint32_t)offsetof(Tables, states), changed,
+                                 waiting, ahead.after1, 0);
+    uint32_t after3 = without_first(ahead.after2);
+    ahead.next_label = label_of_first(ahead.after2, after3, ahead.place);
+    ahead.place = place_of_first(after3);
+    set_shared_word(ahead.context, changed);
+    ahead.state = next_context == ahead.context ? changed : next_state;
+    ahead.context = next_context;
+    ones |= one;
+    found = one & stop_mask;
+    waiting = ahead.after1;
+    ahead.after1 = ahead.after2;
+    ahead.after2 = after3;
+    /* Nothing needs these if this is the last symbol. The empty asm keeps the compiler from
+     * computing them only when it is known that it is not, which is too late. */
+    asm volatile("" : "+r"(ahead.next_label), "+r"(ahead.place));
+  }
+
+  /* Are there samples that are coded with raw bits? */
+  __device__ __forceinline__ bool has_raw() const
+  {
+    return waiting && mq.is_raw;
+  }
+
+  /* Is there a symbol to decode, and are there bits for it? */
+  __device__ __forceinline__ bool can_decode() const
+  {
+    return waiting && !mq.is_raw && mq.bits >= 0;
   }
 
   /* Decodes up to kSymbols symbols, or with `all` as many as possible: up to a sample that becomes
-   * significant, or until bytes are needed. */
+   * significant, or until bytes are wanted. */
   __device__ __forceinline__ void decode_symbols(bool all)
   {
+    Ahead ahead = look_up();
     do {
 #pragma unroll
       for (uint32_t n = 0; n < kSymbols; n++) {
-        if (!ready || mq.bits < 0)
+        bool wants_bytes = mq.wants_bytes();
+        decode_symbol(ahead);
+        if (wants_bytes || found || !waiting)
           return;
-        decode_symbol();
       }
     } while (all);
+  }
+
+  /* Is more needed than MQ symbols of samples? The operators are those that do not branch. */
+  __device__ __forceinline__ bool needs_more() const
+  {
+    return mq.wants_bytes() | has_raw() | ((found & runs) != 0);
+  }
+
+  /* What is seldom needed: raw bits, bytes, the end of a run. */
+  __device__ __forceinline__ void go_on()
+  {
+    if (has_raw())
+      decode_raw();
+    if (mq.wants_bytes())
+      mq.fill();
+    if (found & runs)
+      end_run();
   }
 
   /* Significance propagation with raw bits (T.800 D.6): takes the zeros up to the first 1 at once,
@@ -119,41 +160,51 @@ template <uint32_t LANES> struct SymbolDecoder {
     uint32_t available = min((uint32_t)(mq.bits + 1), 31u), zeros = mq.raw_zeros(available);
     uint32_t count = 0;
     while (count < zeros && waiting) {
-      waiting &= waiting - 1;
+      waiting = without_first(waiting);
       count++;
     }
     bool one = waiting && zeros < available;
     mq.skip_raw(count + one);
-    found = one ? waiting : 0;
-    waiting = one ? 0 : waiting;
+    if (one) {
+      uint32_t rest = without_first(waiting);
+      found = waiting ^ rest;
+      waiting = rest;
+    }
   }
 
   /* Behind a run-length symbol 1 (T.800 D.3.4): decodes the row of the column's first significant
-   * sample and takes up the column's samples from there on. */
+   * sample and takes up the column's samples behind it. */
   __device__ __forceinline__ void end_run()
   {
-    uint32_t first = found & (0 - found), row = 0;
+    uint32_t row = 0;
 #pragma unroll 1
     for (uint32_t i = 0; i < 2; i++) {
       row = 2 * row + mq.decode_uniform();
       if (mq.bits < 0)
         mq.fill();
     }
-    runs ^= first;
-    found = (found ^ first) | ((first << 4) - (first << row));
+    runs ^= found;
+    ones ^= found;
+    waiting |= (found << 4) - (found << row) * 2;
+    found <<= row;
   }
 
-  /* Decodes a sign (T.800 D.3.2) and returns whether the sample is negative. `significance` and
-   * `signs` are those of the neighbours in the places of a window; only the bits of a sign window
-   * count. */
-  __device__ __forceinline__ bool decode_sign(uint32_t significance, uint32_t signs)
+  /* Decodes the sign of a sample (T.800 D.3.2). `significance` and `signs` are those of its
+   * neighbours in the places of a window; only the bits of a sign window count. Returns if_negative
+   * or if_positive. */
+  __device__ __forceinline__ uint32_t decode_sign(uint32_t significance, uint32_t signs,
+                                                  uint32_t if_negative, uint32_t if_positive)
   {
-    uint32_t entry = mq.is_raw ? kRawLabel
-                               : shared_byte(tables + (uint32_t)offsetof(Tables, signs) +
-                                             (significance | (signs & kSignWindow) >> 1));
-    bool bit =
-        mq.decode_at(contexts + (entry & 31) * kWord, tables + (uint32_t)offsetof(Tables, states));
-    return bit != (entry >> 7 != 0);
+    uint32_t entry = kRawLabel;
+    if (!mq.is_raw)
+      entry = shared_signed_byte(tables + (uint32_t)offsetof(Tables, signs) +
+                                 (significance | (signs & kSignWindow) >> 1));
+    uint32_t context_of_sign = contexts + (entry & 31) * kWord, changed;
+    uint32_t result =
+        mq.decode(shared_word(context_of_sign), tables + (uint32_t)offsetof(Tables, states),
+                  changed, if_negative, if_positive, entry);
+    set_shared_word(context_of_sign, changed);
+    return result;
   }
 };
 

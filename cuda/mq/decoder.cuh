@@ -17,15 +17,14 @@ extern "C" {
 }
 
 /*
- * A context is a word: bit 31 is the MPS, bits 30 to 16 are Qe, and bits 15 to 0 are the byte
- * offset of a row in the table of states. The row has two words: the contexts after an MPS and
+ * A context is a word: bits 15 to 0 are Qe, and bits 31 to 16 are the byte offset of a row in the
+ * table of states, of which bit 3 is the MPS. The row has two words: the contexts after an MPS and
  * after an LPS that renormalise. One state more than in table C.2 lets raw bits be decoded like
  * symbols: it halves the interval each time, and the upper half is the MPS, 1.
  */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
 enum { CJ2K_MQ_STATES(QE) QE_47 = 0x4000 };
-#define MQ_WORD(state, mps)                                                                        \
-  ((uint32_t)(mps) << 31 | (uint32_t)QE_##state << 16 | (uint32_t)(16 * (state) + 8 * (mps)))
+#define MQ_WORD(state, mps) ((uint32_t)(16 * (state) + 8 * (mps)) << 16 | (uint32_t)QE_##state)
 #define MQ_NEXT(state, qe, nmps, nlps, change)                                                     \
   MQ_WORD(nmps, 0), MQ_WORD(nlps, (change)), MQ_WORD(nmps, 1), MQ_WORD(nlps, 1 - (change)),
 
@@ -91,20 +90,24 @@ struct MqDecoder {
     load_words();
   }
 
-  /* BYTEIN (T.800 C.3.4), when no bits are left or fewer raw bits than needed. It takes six bytes
+  /* Could the next symbol but one be without bits? A symbol takes up to 15. */
+  __device__ __forceinline__ bool wants_bytes() const
+  {
+    return bits < 15;
+  }
+
+  /* BYTEIN (T.800 C.3.4), when few bits are left or fewer raw bits than needed. It takes four bytes
    * at once if none of them is 0xFF, else it goes byte by byte. */
   __device__ __forceinline__ void fill()
   {
     uint32_t first, second;
     peek(first, second);
-    uint32_t tail = second & 0xFFFF0000u;
     /* A byte is 0xFF if its complement is zero; subtracting 1 from that gives a borrow. */
-    uint32_t any_ff = ((~first - 0x01010101u) & first & 0x80808080u) |
-                      ((~tail - 0x01010101u) & tail & 0x80808080u);
-    if (end - next >= 6 && bits <= 14 && !(any_ff | after_ff)) {
-      add(((uint64_t)first << 16 | second >> 16) << (is_raw ? 14 - bits : -bits));
-      bits += 48;
-      next += 6;
+    uint32_t any_ff = (~first - 0x01010101u) & first & 0x80808080u;
+    if (end - next >= 4 && wants_bytes() && !(any_ff | after_ff)) {
+      add((uint64_t)first << (is_raw ? 30 - bits : 16 - bits));
+      bits += 32;
+      next += 4;
     } else if (is_raw) {
       fill_raw((uint64_t)first << 32 | second);
     } else {
@@ -156,49 +159,36 @@ struct MqDecoder {
     }
   }
 
-  /* Chooses the sub-interval that C is in (T.800 C.3.2) and renormalises it by `shift` bits
-   * (C.3.3). Returns whether it is the LPS's. */
-  __device__ __forceinline__ bool divide(uint32_t state, uint32_t &shift)
+  /* DECODE (T.800 C.3.2) with a context whose word is `state`, and RENORMD (C.3.3). If it
+   * renormalises, `changed` becomes next.y after an LPS, else next.x; if not, it becomes `state`.
+   * Returns if_one or if_zero, as the decision is; bit 31 of `flip` negates the decision. */
+  __device__ __forceinline__ uint32_t divide(uint32_t state, uint2 next, uint32_t &changed,
+                                             uint32_t if_one, uint32_t if_zero, uint32_t flip)
   {
-    uint32_t qe = state & 0x7FFF0000u, upper = a - qe;
-    bool lower = high < qe;
-    bool lps = lower != (upper < qe); /* conditional exchange */
-    high -= lower ? 0 : qe;
-    a = lower ? qe : upper;
-    shift = leading_zeros(a);
-    a <<= shift;
-    high = __funnelshift_l(low, high, shift);
+    uint32_t qe = state << 16;
+    Choice choice = choose(high, qe, a - qe, state << 12 ^ flip, next, if_one, if_zero);
+    uint32_t shift = leading_zeros(choice.a);
+    changed = (int32_t)choice.a < 0 ? state : choice.next;
+    a = choice.a << shift;
+    high = __funnelshift_l(low, min(high, high - qe),
+                           shift); /* unsigned: C - Qe wraps if C is lower */
     low <<= shift;
     bits -= (int32_t)shift;
-    return lps;
+    return choice.value;
   }
 
-  /* DECODE (T.800 C.3.2) with a context whose word is `state` and becomes `changed`; `states` is
-   * the address of the table of states. Returns the decision. */
-  __device__ __forceinline__ bool decode(uint32_t state, uint32_t states, uint32_t &changed)
+  /* The same with the next states from the table at the address `states`. */
+  __device__ __forceinline__ uint32_t decode(uint32_t state, uint32_t states, uint32_t &changed,
+                                             uint32_t if_one, uint32_t if_zero, uint32_t flip)
   {
-    uint2 next = shared_pair(states + (state & 0xFFFF));
-    uint32_t shift;
-    bool lps = divide(state, shift);
-    changed = lps ? next.y : next.x;
-    changed = shift ? changed : state;
-    return lps != ((int32_t)state < 0);
+    return divide(state, shared_pair(states + (state >> 16)), changed, if_one, if_zero, flip);
   }
 
-  /* DECODE with the UNIFORM context, which never changes. */
-  __device__ __forceinline__ bool decode_uniform()
-  {
-    uint32_t shift;
-    return divide(MQ_WORD(46, 0), shift);
-  }
-
-  /* DECODE with the context at the address `context`. */
-  __device__ __forceinline__ bool decode_at(uint32_t context, uint32_t states)
+  /* DECODE with the UNIFORM context, which never changes. Returns the decision. */
+  __device__ __forceinline__ uint32_t decode_uniform()
   {
     uint32_t changed;
-    bool decision = decode(shared_word(context), states, changed);
-    set_shared_word(context, changed);
-    return decision;
+    return divide(MQ_WORD(46, 0), {0, 0}, changed, 1, 0, 0);
   }
 
   /* The next `count` raw bits, 1 to 32, the first one highest. */

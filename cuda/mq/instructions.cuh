@@ -17,12 +17,48 @@ __device__ __forceinline__ uint32_t leading_zeros(uint32_t word)
   return count;
 }
 
+/* What DECODE chooses between (T.800 C.3.2, figures C.15 to C.17), as instructions that select:
+ * the compiler would make numbers of the conditions in between. */
+struct Choice {
+  uint32_t a;    /* `qe` if C is in the lower sub-interval (`high` < `qe`), else `upper` */
+  uint32_t next; /* next.y if that is the LPS's sub-interval, else next.x */
+  uint32_t
+      value; /* if_one or if_zero: the decision is the MPS, bit 31 of `mps`, or the other one */
+};
+
+__device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t mps,
+                                         uint2 next, uint32_t if_one, uint32_t if_zero)
+{
+  Choice choice;
+  asm("{\n\t"
+      ".reg .pred lower, lps, one;\n\t"
+      "setp.lt.u32 lower, %3, %4;\n\t"
+      "selp.b32 %0, %4, %5, lower;\n\t"
+      "setp.lt.xor.u32 lps, %5, %4, lower;\n\t" /* conditional exchange */
+      "selp.b32 %1, %8, %7, lps;\n\t"
+      "setp.lt.xor.s32 one, %6, 0, lps;\n\t"
+      "selp.b32 %2, %9, %10, one;\n\t"
+      "}"
+      : "=r"(choice.a), "=r"(choice.next), "=r"(choice.value)
+      : "r"(high), "r"(qe), "r"(upper), "r"(mps), "r"(next.x), "r"(next.y), "r"(if_one),
+        "r"(if_zero));
+  return choice;
+}
+
 /* Access to shared memory by 32-bit addresses. They are computed once and kept in registers;
  * pointers into shared memory the compiler computes again at each use, from the thread's number. */
 __device__ __forceinline__ uint32_t shared_byte(uint32_t address)
 {
   uint32_t byte;
   asm("ld.shared.u8 %0, [%1];" : "=r"(byte) : "r"(address));
+  return byte;
+}
+
+/* A byte whose bit 7 becomes bits 31 to 7 of the word. */
+__device__ __forceinline__ uint32_t shared_signed_byte(uint32_t address)
+{
+  uint32_t byte;
+  asm("ld.shared.s8 %0, [%1];" : "=r"(byte) : "r"(address));
   return byte;
 }
 

@@ -61,20 +61,20 @@ struct Surroundings {
     return (above.from(at) & 0x111) | (below.from(at) & 0x444) | (own.from(at) & 0x202);
   }
 
-  /* For the first octet of a stripe: nothing to its left is significant. */
-  __device__ __forceinline__ void cut_left()
+  /* Nothing is significant to the left of the first octet of a stripe, and to the right of the
+   * last. */
+  __device__ __forceinline__ void cut(bool left, bool right)
   {
-    own.low &= ~0x1Fu;
-    above.low &= ~0xFu;
-    below.low &= ~0x3Fu;
-  }
-
-  /* For the last octet of a stripe: nothing to its right is significant. */
-  __device__ __forceinline__ void cut_right()
-  {
-    own.high &= 0x1Fu;
-    above.high &= 0xFu;
-    below.high &= 0x3Fu;
+    if (left) {
+      own.low &= ~0x1Fu;
+      above.low &= ~0xFu;
+      below.low &= ~0x3Fu;
+    }
+    if (right) {
+      own.high &= 0x1Fu;
+      above.high &= 0xFu;
+      below.high &= 0x3Fu;
+    }
   }
 
   /* The significant samples of the octet. */
@@ -90,11 +90,11 @@ struct Surroundings {
            below.from(10) | own.from(1) | own.from(9);
   }
 
-  /* Sample `at` becomes significant. */
-  __device__ __forceinline__ void insert(uint32_t at)
+  /* `sample`, one bit, becomes significant. */
+  __device__ __forceinline__ void insert(uint32_t sample)
   {
     /* The bits of row 3 in `above` and of row 0 in `below` belong to other stripes. */
-    uint32_t low = 1u << 5 << at, high = 1u << at >> 27;
+    uint32_t low = sample * 32, high = sample >> 27;
     own.insert(low, high);
     above.insert(low & ~kRow0, high & ~kRow0);
     below.insert(low & ~(kRow0 << 1), high & ~(kRow0 << 1));
@@ -108,11 +108,29 @@ constexpr uint32_t kWindow = 0x757, kWindowSize = 2048;
  * is the neighbour's sign. */
 constexpr uint32_t kSignWindow = 0x252, kSignWindowSize = 1024;
 
-/* The neighbours of sample `at` in the octet that are visited after it. The constant has a byte for
- * each row of `at`; bit 0 of the byte stands for the sample itself. */
-__device__ __forceinline__ uint32_t later_neighbours(uint32_t at)
+/* The number of the lowest one of a set; 32 if there is none. */
+__device__ __forceinline__ uint32_t place_of_first(uint32_t set)
 {
-  return (0x183A3A32u >> 8 * (at & 3) & 0xFF) << at;
+  return (uint32_t)__popc(~set & (set - 1));
+}
+
+/* A set without its lowest one. */
+__device__ __forceinline__ uint32_t without_first(uint32_t set)
+{
+  return set & (set - 1);
+}
+
+/* Byte `n` of a word, the lowest being 0, in one instruction. */
+__device__ __forceinline__ uint32_t byte_of(uint32_t word, uint32_t n)
+{
+  return __byte_perm(word, 0, n + 0x4440);
+}
+
+/* The neighbours of `sample`, one bit in row `row`, in the octet that are visited after it. The
+ * constant has a byte for each row; bit 0 of the byte stands for the sample itself. */
+__device__ __forceinline__ uint32_t later_neighbours(uint32_t sample, uint32_t row)
+{
+  return sample * byte_of(0x183A3A32, row);
 }
 
 /* Moves `count` bits, of which the first is highest, to the places of the `count` ones of `set`, of

@@ -10,9 +10,26 @@ inline uint32_t leading_zeros(uint32_t word)
   return (uint32_t)__builtin_clz(word);
 }
 
+struct Choice {
+  uint32_t a, next, value;
+};
+
+inline Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t mps, uint2 next,
+                     uint32_t if_one, uint32_t if_zero)
+{
+  bool lower = high < qe, lps = lower != (upper < qe), one = lps != ((int32_t)mps < 0);
+
+  return {lower ? qe : upper, lps ? next.y : next.x, one ? if_one : if_zero};
+}
+
 inline uint32_t shared_byte(uint32_t address)
 {
   return *fibers::shared_at(address, 1);
+}
+
+inline uint32_t shared_signed_byte(uint32_t address)
+{
+  return (uint32_t)(int8_t)shared_byte(address);
 }
 
 inline uint32_t shared_word(uint32_t address)
