@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/gpu.sh [--quick] [--bench] [--elements] [--bundle BUNDLE]... [BUILD]
+# tests/gpu.sh [--quick] [--only PATTERN] [--bench] [--elements] [--bundle BUNDLE]... [BUILD]
 #
 # Runs the tests that need an NVIDIA GPU, with the programs of the build folder BUILD
 # (default: build). Needs no build tools on that machine. Ends with "N passed, N failed, N skipped".
 #   --quick   a small part of the damaged streams and of the long run
+#   --only PATTERN    only the tests whose names match this extended regular expression; of the others nothing is said
 #   --bench   then tests/gpu-bench.sh, which can be run without these tests as well
 #   --elements        only the element tests
 #   --bundle BUNDLE   the element tests of a bundle that tests/gpu-bundle.sh made (its folder or .tar.xz), with
@@ -18,10 +19,11 @@
 # with codestreams of uhd_rgb12 for the long run and the benchmark, CJ2K_FRAMES one with raw frames.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-root=$PWD quick='' bench='' elements='' bundles=() build=build
+root=$PWD quick='' only='' bench='' elements='' bundles=() build=build
 while [ $# -gt 0 ]; do
   case $1 in
   --quick) quick=1 ;;
+  --only) only=$2 && shift ;;
   --bench) bench=1 ;;
   --elements) elements=1 ;;
   --bundle) bundles+=("$(realpath "$2")") && shift ;;
@@ -64,6 +66,7 @@ count() {
 tap() {
   local name=$1 seconds=$2
   shift 2
+  [[ $name =~ $only ]] || return 0
   timeout "$seconds" "$@" >"$work/tap"
   count "$name" $? "$work/tap"
 }
@@ -72,6 +75,7 @@ tap() {
 check() {
   local name=$1
   shift
+  [[ $name =~ $only ]] || return 0
   if "$@" >"$work/log" 2>&1; then
     passed=$((passed + 1))
     echo "$name: ok $(tail -n 1 "$work/log")"
@@ -83,6 +87,7 @@ check() {
 }
 
 skip() {
+  [[ $1 =~ $only ]] || return 0
   skipped=$((skipped + 1))
   echo "$1: skipped: $2"
 }
@@ -101,9 +106,13 @@ element_test() {
 # run_elements WHICH PROGRAM...: four at a time, because each program makes a CUDA context. The one that makes a
 # kernel fail on purpose comes last and alone, so that it cannot disturb the others.
 run_elements() {
-  local which=$1 program name last=()
+  local which=$1 program name chosen=() last=()
   shift
   [ $# -eq 0 ] && skip "elements, $which" "built without them"
+  for program in "$@"; do
+    [[ "$(basename "$program"), $which" =~ $only ]] && chosen+=("$program")
+  done
+  set -- "${chosen[@]}"
   for program in "$@"; do
     if [ "$(basename "$program")" = test-element-cuda ]; then
       last+=("$program")
