@@ -30,6 +30,7 @@ extern "C" {
 #define CJ2K_MAX_LEVELS     32    /**< T.800 A.6.1, NL */
 #define CJ2K_UNIT_SAMPLES   6     /**< most samples of one component in a unit of a layout */
 #define CJ2K_MAX_PLANES     4     /**< most planes of a packed or planar video layout */
+#define CJ2K_MAX_IN_FLIGHT  64    /**< most frames that a codec works on at once */
 
 /** @name Results
  * @{ */
@@ -325,7 +326,7 @@ typedef struct {
   const char *cuda_devices;
   uint32_t num_threads;      /**< threads of the process, which all codecs share, that may work for
                                 this one at a time; 0: as many as there are cores */
-  uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_decoder_open refuses more */
+  uint32_t frames_in_flight; /**< 1..CJ2K_MAX_IN_FLIGHT; 0: 2; cj2k_decoder_open refuses more */
   uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
   uint16_t max_layers;       /**< quality layers to decode; 0: all */
   bool strict; /**< a truncated or corrupt codestream, or boxes that contradict it, are an error;
@@ -472,8 +473,9 @@ CJ2K_API void cj2k_decoder_release(Cj2kDecoder *decoder, Cj2kFrame *frame);
 CJ2K_API void *cj2k_decoder_alloc(Cj2kDecoder *decoder, Cj2kMemoryKind kind, size_t size);
 /** Frees what cj2k_decoder_alloc returned, with the same kind. NULL is allowed. */
 CJ2K_API void cj2k_decoder_free(Cj2kDecoder *decoder, Cj2kMemoryKind kind, void *memory);
-/** Changes frames_in_flight (1..16) from the next frame on. Called on the thread that submits,
- * while no frame is in flight and none was begun. On CJ2K_ERROR_ARGUMENT nothing has changed. */
+/** Changes frames_in_flight (1..CJ2K_MAX_IN_FLIGHT) from the next frame on. Called on the thread
+ * that submits, while no frame is in flight and none was begun. On CJ2K_ERROR_ARGUMENT nothing has
+ * changed. */
 CJ2K_API Cj2kStatus cj2k_decoder_set_frames_in_flight(Cj2kDecoder *decoder, uint32_t frames,
                                                       Cj2kError *error);
 /** Fills *stats. May be called from any thread. */
@@ -670,7 +672,7 @@ typedef struct {
   const char *cuda_devices;
   uint32_t num_threads;      /**< threads of the process, which all codecs share, that may work for
                                 this one at a time; 0: as many as there are cores */
-  uint32_t frames_in_flight; /**< 1..16; 0: 2; cj2k_encoder_open refuses more */
+  uint32_t frames_in_flight; /**< 1..CJ2K_MAX_IN_FLIGHT; 0: 2; cj2k_encoder_open refuses more */
   void *cuda_context;        /**< as in Cj2kDecoderParams */
   Cj2kTrace trace;           /**< as in Cj2kDecoderParams */
   void *trace_user;          /**< first argument of trace */
@@ -908,10 +910,10 @@ CJ2K_API void cj2k_encoder_release(Cj2kEncoder *encoder, Cj2kPacket *packet);
 CJ2K_API void *cj2k_encoder_alloc(Cj2kEncoder *encoder, Cj2kMemoryKind kind, size_t size);
 /** Frees what cj2k_encoder_alloc returned, with the same kind. NULL is allowed. */
 CJ2K_API void cj2k_encoder_free(Cj2kEncoder *encoder, Cj2kMemoryKind kind, void *memory);
-/** Changes frames_in_flight (1..16) from the next frame on. Rate control goes on as if nothing had
- * happened: bytes do not depend on it. Called on the thread that submits, while no frame is in
- * flight and none was begun. On CJ2K_ERROR_ARGUMENT nothing has changed; after another error there
- * is no memory, and frames may fail. */
+/** Changes frames_in_flight (1..CJ2K_MAX_IN_FLIGHT) from the next frame on. Rate control goes on as
+ * if nothing had happened: bytes do not depend on it. Called on the thread that submits, while no
+ * frame is in flight and none was begun. On CJ2K_ERROR_ARGUMENT nothing has changed; after another
+ * error there is no memory, and frames may fail. */
 CJ2K_API Cj2kStatus cj2k_encoder_set_frames_in_flight(Cj2kEncoder *encoder, uint32_t frames,
                                                       Cj2kError *error);
 /** Fills *stats. May be called from any thread. */

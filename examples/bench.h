@@ -76,8 +76,6 @@ double bench_energy(void);
 
 /* --- bench_run.c --- */
 
-#define BENCH_MAX_IN_FLIGHT 16
-
 /* An encoder or decoder under measurement. */
 typedef struct BenchRun BenchRun;
 struct BenchRun {
@@ -89,8 +87,8 @@ struct BenchRun {
   Cj2kBackendKind backend;
   uint64_t pixels; /* of one frame */
   uint32_t in_flight;
-  BenchPicture pictures[BENCH_MAX_IN_FLIGHT];
-  gint64 submitted[BENCH_MAX_IN_FLIGHT];
+  BenchPicture pictures[CJ2K_MAX_IN_FLIGHT];
+  gint64 submitted[CJ2K_MAX_IN_FLIGHT];
   BenchTimeline *timeline;
 };
 

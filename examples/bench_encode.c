@@ -12,9 +12,9 @@ typedef struct {
   Cj2kEncoder *encoder;
   BenchFilm film; /* one frame of it over and over, or frames that move */
   bool moving;
-  uint32_t number;                          /* of the next frame */
-  Cj2kPicture windows[BENCH_MAX_IN_FLIGHT]; /* frames in flight that move */
-  Cj2kPlane planes[BENCH_MAX_IN_FLIGHT][MAX_PLANES];
+  uint32_t number;                         /* of the next frame */
+  Cj2kPicture windows[CJ2K_MAX_IN_FLIGHT]; /* frames in flight that move */
+  Cj2kPlane planes[CJ2K_MAX_IN_FLIGHT][MAX_PLANES];
   const char *write; /* a file for the first codestream, until it is written */
 } Bench;
 

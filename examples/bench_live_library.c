@@ -11,7 +11,7 @@ typedef struct {
   Cj2kPlane planes[LIVE_RING][LIVE_MAX_PLANES];
   Cj2kPicture inputs[LIVE_RING];
   Cj2kPacket coded[LIVE_RING]; /* with the decoder: released when their picture is there */
-  BenchPicture outputs[BENCH_MAX_IN_FLIGHT + 1];
+  BenchPicture outputs[CJ2K_MAX_IN_FLIGHT + 1];
   int gpu, reserved; /* -1: none */
 } Codec;
 

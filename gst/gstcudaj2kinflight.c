@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#define PENDING (2 * GST_CUDA_J2K_MOST_IN_FLIGHT)
+#define PENDING (2 * CJ2K_MAX_IN_FLIGHT)
 
 void gst_cuda_j2k_in_flight_init(GstCudaJ2kInFlight *self)
 {
   memset(self, 0, sizeof *self);
   g_mutex_init(&self->lock);
   self->number = self->wanted = 1;
-  self->most = GST_CUDA_J2K_MOST_IN_FLIGHT;
+  self->most = CJ2K_MAX_IN_FLIGHT;
 }
 
 void gst_cuda_j2k_in_flight_clear(GstCudaJ2kInFlight *self)
@@ -29,7 +29,7 @@ void gst_cuda_j2k_in_flight_start(GstCudaJ2kInFlight *self, guint number)
 {
   g_mutex_lock(&self->lock);
   self->number = self->wanted = number;
-  self->most = GST_CUDA_J2K_MOST_IN_FLIGHT;
+  self->most = CJ2K_MAX_IN_FLIGHT;
   self->first = self->count = 0;
   forget(self);
   g_mutex_unlock(&self->lock);
@@ -94,7 +94,7 @@ static gboolean is_slow(const GstCudaJ2kInFlight *self, gint64 submitted, gint64
   gint64 begun = submitted;
 
   if (self->results >= self->number) {
-    gint64 free_since = self->done[(self->results - self->number) % GST_CUDA_J2K_MOST_IN_FLIGHT];
+    gint64 free_since = self->done[(self->results - self->number) % CJ2K_MAX_IN_FLIGHT];
     begun = MAX(begun, free_since);
   }
   return duration > 0 && now - begun > self->number * duration;
@@ -118,7 +118,7 @@ void gst_cuda_j2k_in_flight_received(GstCudaJ2kInFlight *self, gint64 now)
     self->count--;
     self->slow = self->slow << 1 |
                  (guint32)is_slow(self, self->submitted[place], self->duration[place], now);
-    self->done[self->results++ % GST_CUDA_J2K_MOST_IN_FLIGHT] = now;
+    self->done[self->results++ % CJ2K_MAX_IN_FLIGHT] = now;
   }
   guint most = MIN(self->most, GST_CUDA_J2K_MOST_LIVE);
   if (self->adapts && self->wanted == self->number && self->number < most &&

@@ -15,11 +15,12 @@
 #ifndef GST_CUDA_J2K_IN_FLIGHT_H
 #define GST_CUDA_J2K_IN_FLIGHT_H
 
+#include "common/cj2k.h"
+
 #include <gst/gst.h>
 
 G_BEGIN_DECLS
 
-#define GST_CUDA_J2K_MOST_IN_FLIGHT 16
 /* Most that a live stream gets: more are not faster, but each adds a frame duration of latency. */
 #define GST_CUDA_J2K_MOST_LIVE   8
 #define GST_CUDA_J2K_LIVE_WINDOW 32 /* results that are looked at */
@@ -29,14 +30,14 @@ G_BEGIN_DECLS
 typedef struct {
   GMutex lock;
   gboolean adapts;
-  guint number;                                      /* frames that may be in flight */
-  guint most;                                        /* that memory is known to hold */
-  guint wanted;                                      /* `number` as it should be */
-  guint32 slow;                                      /* one bit for each of the last results */
-  gint64 submitted[2 * GST_CUDA_J2K_MOST_IN_FLIGHT]; /* of those without a result, a ring */
-  gint64 duration[2 * GST_CUDA_J2K_MOST_IN_FLIGHT];  /* that each may take; 0: not known */
+  guint number;                             /* frames that may be in flight */
+  guint most;                               /* that memory is known to hold */
+  guint wanted;                             /* `number` as it should be */
+  guint32 slow;                             /* one bit for each of the last results */
+  gint64 submitted[2 * CJ2K_MAX_IN_FLIGHT]; /* of those without a result, a ring */
+  gint64 duration[2 * CJ2K_MAX_IN_FLIGHT];  /* that each may take; 0: not known */
   guint first, count;
-  gint64 done[GST_CUDA_J2K_MOST_IN_FLIGHT]; /* times of the last results, a ring */
+  gint64 done[CJ2K_MAX_IN_FLIGHT]; /* times of the last results, a ring */
   guint results;
 } GstCudaJ2kInFlight;
 

@@ -235,7 +235,7 @@ static const Cj2kOption options[] = {
     INTEGER(0, 1024, 0), PARAM(num_threads) },
   { "frames-in-flight", "Frames in flight",
     "Frames encoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",
-    INTEGER(1, 16, 2), .flags = CJ2K_OPTION_UNSET | CJ2K_OPTION_AUTO, PARAM(frames_in_flight) },
+    INTEGER(1, CJ2K_MAX_IN_FLIGHT, 2), .flags = CJ2K_OPTION_UNSET | CJ2K_OPTION_AUTO, PARAM(frames_in_flight) },
   { "low-latency", "Low latency",
     "Threads spin while they wait for the GPU: some tenths of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
     BOOLEAN, PARAM(low_latency) },

@@ -11,8 +11,6 @@
 
 #include <glib.h>
 
-#define CJ2K_MAX_IN_FLIGHT 16
-
 /* How the owner creates slots. The functions are called with the lock held. */
 typedef struct {
   void *ctx;

@@ -11,8 +11,8 @@
 #define WIDTH        64
 #define HEIGHT       48
 #define LIMIT_S      60 /* seconds for one test */
-#define MANY_PUSHES  40
-#define MAX_ARRIVALS 256
+#define MANY_PUSHES  160
+#define MAX_ARRIVALS 1024
 
 typedef struct {
   const gchar *factory, *properties;
@@ -151,7 +151,7 @@ static void push_segment(Stage *stage)
   g_assert_true(gst_harness_push_event(stage->rig.h, gst_event_new_segment(&segment)));
 }
 
-/* Adds a test of each element, with 1, 3 and 16 frames in flight. */
+/* Adds a test of each element, with 1, 3, 16 and 64 frames in flight. */
 typedef struct {
   const Kind *kind;
   guint in_flight;
@@ -317,7 +317,7 @@ static void test_flush_when_full(gconstpointer data)
 #define POOL_MAX 4
 
 typedef struct {
-  GstBuffer *held[64];
+  GstBuffer *held[MANY_PUSHES];
   gint count; /* atomic */
 } HeldBuffers;
 
@@ -575,7 +575,7 @@ static void test_reconfigure_at_gap(gconstpointer data)
 
 static void add(const gchar *name, const Kind *kind, GstFlowReturn answer, GTestDataFunc test)
 {
-  static const guint in_flight[] = {1, 3, 16};
+  static const guint in_flight[] = {1, 3, 16, 64};
   for (guint i = 0; i < G_N_ELEMENTS(in_flight); i++) {
     Case *c = g_new0(Case, 1);
     *c = (Case){.kind = kind, .in_flight = in_flight[i], .answer = answer};

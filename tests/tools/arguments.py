@@ -41,7 +41,7 @@ DECODER = [
     ("reduce", "-1", "0..32"), ("reduce", "33", "0..32"), ("reduce", "1x", "0..32"), ("layers", "-1", "0..65535"),
     ("layers", "65536", "0..65535"), ("num-threads", "-3", "0..1024"), ("threads", "two", "0..1024"),
     ("backend", "gpu", "cuda"), ("strict", "no", "no value"), ("cuda-device-id", "-2", "-1..2147483647"),
-    ("frames-in-flight", "17", "1..16"),
+    ("frames-in-flight", "65", "1..64"),
 ]
 BENCH_ONLY = [("frames", "0", "1"), ("frames", "x", "x"), ("in-flight", "0", "1..16"), ("output", "disk", "device")]
 # Other names of options; the message contains the name of the table.

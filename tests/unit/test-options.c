@@ -260,7 +260,7 @@ static void test_check(void)
   for_each(check_range);
 }
 
-/* Encoder and decoder treat frames_in_flight alike: 0 means 2, and more than 16 are refused. */
+/* Encoder and decoder treat frames_in_flight alike: 0 means 2, and more than 64 are refused. */
 static void test_in_flight(void)
 {
   const Cj2kComponent component = {.dx = 1, .dy = 1, .depth = 8};
@@ -269,7 +269,7 @@ static void test_in_flight(void)
   const Cj2kSampleLayout samples = {
       .unit_bytes = 1, .unit_samples = 1, .word_bytes = 1, .depth = 8};
   const Cj2kLayout layout = {.num_components = 1, .num_planes = 1, .samples = &samples};
-  static const uint32_t counts[] = {0, 1, 16, 17, UINT32_MAX};
+  static const uint32_t counts[] = {0, 1, 64, 65, UINT32_MAX};
 
   for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
     Cj2kError refusal[2] = {0};
@@ -282,12 +282,12 @@ static void test_in_flight(void)
     decoder.decoder.backend = CJ2K_BACKEND_CPU;
     decoder.decoder.frames_in_flight = counts[i];
     Cj2kDecoder *d = cj2k_decoder_open(&decoder.decoder, &refusal[1]);
-    g_assert_true((e != NULL) == (counts[i] <= 16));
-    g_assert_true((d != NULL) == (counts[i] <= 16));
-    for (size_t k = 0; k < 2 && counts[i] > 16; k++) {
+    g_assert_true((e != NULL) == (counts[i] <= 64));
+    g_assert_true((d != NULL) == (counts[i] <= 64));
+    for (size_t k = 0; k < 2 && counts[i] > 64; k++) {
       g_assert_cmpint(refusal[k].code, ==, CJ2K_ERROR_ARGUMENT);
       g_assert_nonnull(strstr(refusal[k].text, "frames-in-flight"));
-      g_assert_nonnull(strstr(refusal[k].text, "1..16"));
+      g_assert_nonnull(strstr(refusal[k].text, "1..64"));
     }
     cj2k_encoder_close(e);
     cj2k_decoder_close(d);
