@@ -129,7 +129,7 @@ static uint64_t choose_warps_up_to(Warps *plan, uint32_t log_lanes)
 }
 
 /* Large blocks are decoded faster without a window, in warps that are half full at most. If these
- * take more than 3/2 of the time, they are too many. */
+ * take more than 4/3 of the time, they are too many. */
 static void choose_warps_of_large(Warps *plan)
 {
   if (cj2k_backend_test.full_warps) {
@@ -139,7 +139,7 @@ static void choose_warps_of_large(Warps *plan)
   }
   uint64_t longest = (uint64_t)plan->work[0] * symbol[0].time;
   uint64_t without = choose_warps_up_to(plan, MAX_LOG_LANES - 1);
-  if (without > longest && choose_warps_up_to(plan, MAX_LOG_LANES) * 3 / 2 > without)
+  if (without > longest && choose_warps_up_to(plan, MAX_LOG_LANES) * 4 / 3 > without)
     choose_warps_up_to(plan, MAX_LOG_LANES - 1);
 }
 
