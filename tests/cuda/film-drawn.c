@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * film-drawn [--seed N] [FILMS]
+ * film-drawn [--decoders] [--seed N] [FILMS]
  *
  * Films whose size, samples and options are drawn by chance, encoded on the GPU and on the CPU: the
- * same codestreams, or the same error; and both decoders give the same samples. Film K of seed N is
- * film 0 of seed N + K, so that one film alone can be repeated. Prints TAP; skips if there is no
- * GPU.
+ * same codestreams, or the same error; and both decoders give the same samples. With --decoders the
+ * CPU alone encodes. Film K of seed N is film 0 of seed N + K, so that one film alone can be
+ * repeated. Prints TAP; skips if there is no GPU.
  */
 #include "tests/support/frame-digest.h"
 #include "tests/unit/encoder-pictures.h"
@@ -448,14 +448,14 @@ static bool decodes_same(const Film *film, const GPtrArray *codestreams, uint32_
 
 /* *refused: the parameters contradict each other. There is nothing among what is drawn that the GPU
  * leaves to the CPU. */
-static bool check_film(uint32_t seed, bool *refused)
+static bool check_film(uint32_t seed, Cj2kBackendKind encoder, bool *refused)
 {
   Film film;
   uint32_t on_cpu = 0, fallbacks = 0;
 
   draw(&film, seed);
   GPtrArray *cpu = encode(&film, CJ2K_BACKEND_CPU, &on_cpu);
-  GPtrArray *cuda = encode(&film, CJ2K_BACKEND_CUDA, &fallbacks);
+  GPtrArray *cuda = encode(&film, encoder, &fallbacks);
   *refused = cpu->len == 1;
   bool ok = is_same(cpu, cuda) && (*refused || decodes_same(&film, cuda, &fallbacks));
   if (fallbacks)
@@ -474,9 +474,12 @@ static bool check_film(uint32_t seed, bool *refused)
 int main(int argc, char **argv)
 {
   uint32_t seed = 1, films = 600, failed = 0, num_refused = 0;
+  Cj2kBackendKind encoder = CJ2K_BACKEND_CUDA;
 
   for (int i = 1; i < argc; i++)
-    if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+    if (!strcmp(argv[i], "--decoders"))
+      encoder = CJ2K_BACKEND_CPU;
+    else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
       seed = (uint32_t)strtoul(argv[++i], NULL, 10);
     else
       films = (uint32_t)strtoul(argv[i], NULL, 10);
@@ -484,7 +487,7 @@ int main(int argc, char **argv)
     return 0;
   printf("1..%u\n", films);
   for (uint32_t i = 0; i < films; i++) {
-    bool refused = false, ok = check_film(seed + i, &refused);
+    bool refused = false, ok = check_film(seed + i, encoder, &refused);
     printf("%sok %u - seed %u\n", ok ? "" : "not ", i + 1, seed + i);
     fflush(stdout);
     failed += !ok;

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <ucontext.h>
 
 #undef __global__
@@ -130,9 +131,13 @@ inline unsigned char *shared_at(uint32_t address, uint32_t size)
   return shared + address;
 }
 
+/* Of the host's threads one at a time has a launch. */
+inline std::mutex launching;
+
 inline void launch(uint32_t grid, uint32_t threads, uint32_t shared_bytes,
                    const std::function<void()> &call)
 {
+  std::lock_guard<std::mutex> guard(launching);
   constexpr uint32_t kRounds = 1000000; /* more: threads wait for such as are done */
 
   if (!all)

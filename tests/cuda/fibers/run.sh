@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode|mq-decode-full [BUILD [ROUNDS [SEED]]]
+# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode|mq-decode-full|film-drawn [BUILD [ROUNDS [SEED]]]
 #
 # Runs kernels on the CPU, with threads that are fibers: those of packet headers, and compares with the packet writer,
 # those of the cut of HT or MQ frames, and compares with rate control, or the MQ decoder, in decode-equal with kernels in C
-# for all else; ROUNDS is the share of the streams then, and -full means full warps. Prints TAP. BUILD is a build folder with CUDA (default:
+# for all else; ROUNDS is the share of the streams then, and -full means full warps. film-drawn has that decoder with
+# ROUNDS films. Prints TAP. BUILD is a build folder with CUDA (default:
 # build), whose libcj2k.a is used; NVCC its compiler. A GPU is not needed.
 set -eu
 build=$(realpath "${2:-build}") rounds=${3:-20} seed=${4:-1}
@@ -16,7 +17,8 @@ case $test in
   cut) kernels=(ht/cut) driver=tests/cuda/cut-equal.c ;;
   cut-mq) kernels=(mq/cut mq/count) driver=tests/cuda/cut-equal-mq.c ;;
   mq-decode) kernels=(mq/decode) driver=tests/cuda/decode-equal.c ;;
-  *) echo "$0: headers, cut, cut-mq, mq-decode or mq-decode-full" >&2; exit 1 ;;
+  film-drawn) kernels=(mq/decode) driver=tests/cuda/film-drawn.c ;;
+  *) echo "$0: headers, cut, cut-mq, mq-decode, mq-decode-full or film-drawn" >&2; exit 1 ;;
 esac
 cd "$(dirname "$0")/../../.." || exit 1
 work=$(mktemp -d)
@@ -24,9 +26,9 @@ trap 'rm -rf "$work"' EXIT
 toolkit=$(cuda/find-toolkit.sh "${NVCC:-/usr/local/cuda/bin/nvcc}")
 mkdir -p "$work/in-place/cuda/mq"
 echo '#include "tests/cuda/fibers/instructions.h"' >"$work/in-place/cuda/mq/instructions.cuh"
-read -ra flags <<<"-O2 -g -I$work/in-place -I. -I$build -I$build/cuda -Icuda/shared -Itests -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
+read -ra flags <<<"-O2 -g -I$work/in-place -I. -I$build -I$build/cuda -Icuda/shared -Icommon -Itests -Itests/unit -isystem $toolkit/include $(pkg-config --cflags glib-2.0)"
 # Threads of the MQ decoder have a code-block each, and wait for each other only to be fast.
-[ "$test" != mq-decode ] || flags+=(-DLANES_ARE_APART)
+case $test in mq-decode | film-drawn) flags+=(-DLANES_ARE_APART) ;; esac
 read -ra libraries <<<"$(pkg-config --libs glib-2.0) -L$toolkit/lib64 -L$toolkit/lib -L$toolkit/targets/x86_64-linux/lib -lm -lpthread"
 
 # Launches of kernels become calls of fibers::launch().
@@ -42,10 +44,11 @@ for kernel in "${kernels[@]}"; do
 done
 sources=("$driver")
 # The kernels come before those in C of the same name.
-if [ "$test" = mq-decode ]; then
+case $test in mq-decode | film-drawn)
   sources+=(tests/cuda/{pictures,pretend-kernels,pretend-graphs,pretend-order,pretend-runtime}.c)
   libraries+=(-lcudart_static -ldl -lrt)
-fi
+  ;;
+esac
 objects=("$work"/*.o)
 for source in "${sources[@]}"; do
   name=$(basename "$source" .c)
@@ -53,8 +56,8 @@ for source in "${sources[@]}"; do
   objects+=("$work/driver-$name.o")
 done
 g++ -o "$work/test" "${objects[@]}" "$build/common/libcj2k.a" "${libraries[@]}" -Wl,--allow-multiple-definition
-if [ "$test" = mq-decode ]; then
-  "$work/test" ${full:+--full-warps} --share "$rounds"
-else
-  "$work/test" "$rounds" "$seed"
-fi
+case $test in
+  mq-decode) "$work/test" ${full:+--full-warps} --share "$rounds" ;;
+  film-drawn) "$work/test" --decoders --seed "$seed" "$rounds" ;;
+  *) "$work/test" "$rounds" "$seed" ;;
+esac
