@@ -34,6 +34,8 @@ done
 if [ -z "$elements" ] || [ ${#bundles[@]} -eq 0 ]; then # bundles have programs of their own
   build=$(cd "$build" && pwd) || exit 1
 fi
+[[ '' =~ $only ]]
+[ $? -lt 2 ] || exit 1 # no regular expression
 # What tests/gpu-pack.sh made brings libraries along.
 [ ! -d "$build/lib" ] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export CJ2K_SHARED=${CJ2K_SHARED:-$root/../shared} PYTHONPATH=$root/tests/support
@@ -60,6 +62,12 @@ count() {
   echo "$name: $p passed, $f failed, $s skipped $(grep '^# .*by the CPU' "$file")"
   grep -A1 '^not ok' "$file" | head -n 20
   grep -i '^ok.*# *skip' "$file"
+}
+
+# Prints the sums. Fails if a test has failed, or if --only is given and none has run.
+summary() {
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" -eq 0 ] && { [ -z "$only" ] || [ "$passed" -gt 0 ]; }
 }
 
 # tap NAME SECONDS COMMAND...: runs a program that prints TAP.
@@ -152,7 +160,7 @@ test_bundle() {
   local folder=$1 version list
   if [ -f "$1" ]; then
     folder=$work/$(basename "$1" .tar.xz)
-    check "unpacking $1" tar xJf "$1" -C "$work"
+    tar xJf "$1" -C "$work" || check "unpacking $1" false
   fi
   version="GStreamer $(cat "$folder/version")"
   GST_REGISTRY=$work/registry-$(basename "$folder").bin
@@ -184,8 +192,7 @@ test_elements() {
 test_elements
 unset GST_CUDA_NVRTC_LIBNAME BUNDLE_LIBS
 if [ -n "$elements" ]; then
-  echo "$passed passed, $failed failed, $skipped skipped"
-  [ "$failed" -eq 0 ]
+  summary
   exit
 fi
 
@@ -377,5 +384,4 @@ fi
 if [ -n "$bench" ]; then
   tests/gpu-bench.sh "$build"
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+summary

@@ -9,6 +9,9 @@
 
 #define DEFAULT_IN_FLIGHT 2
 
+/* Rate control remembers what each frame in flight needs. */
+G_STATIC_ASSERT(CJ2K_RATE_MEMORY > CJ2K_MAX_IN_FLIGHT + CJ2K_RATE_LAG + 1);
+
 /* ------------------------------------------------------------------- open and close --- */
 
 static void copy_layout(Cj2kEncoder *encoder, const Cj2kLayout *layout)

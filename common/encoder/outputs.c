@@ -4,8 +4,10 @@
 #include <glib.h>
 #include <stdlib.h>
 
-#define PAGE       4096
-#define MAX_PINNED 64 /* outputs of an encoder; those beyond are ordinary memory */
+#define PAGE 4096
+/* Outputs of an encoder: those in flight, and as many that the application keeps. Those beyond are
+ * ordinary memory. */
+#define MAX_PINNED (2 * CJ2K_MAX_IN_FLIGHT)
 
 struct Cj2kOutputs {
   GMutex lock;

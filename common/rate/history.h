@@ -16,7 +16,9 @@
 
 #define CJ2K_RATE_LAG    8
 #define CJ2K_RATE_SLICES 64
-#define CJ2K_RATE_MEMORY 32 /* entries: more than the lag and the frames in flight */
+/* Entries, of frames by their numbers. The oldest that is needed is that from which the oldest
+ * frame in flight learns, or the one before. */
+#define CJ2K_RATE_MEMORY 128
 
 typedef struct {
   double base;      /* base of the frame's steps; MQ: the one that its slope suggests; 0: unknown */

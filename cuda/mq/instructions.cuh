@@ -33,11 +33,14 @@ __device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t up
   asm("{\n\t"
       ".reg .pred lower, lps, one;\n\t"
       "setp.lt.u32 lower, %3, %4;\n\t"
-      "selp.b32 %0, %4, %5, lower;\n\t"
       "setp.lt.xor.u32 lps, %5, %4, lower;\n\t" /* conditional exchange */
-      "selp.b32 %1, %8, %7, lps;\n\t"
       "setp.lt.xor.s32 one, %6, 0, lps;\n\t"
+      ".reg .u32 a, next;\n\t" /* outputs may be in the registers of inputs */
+      "selp.b32 a, %4, %5, lower;\n\t"
+      "selp.b32 next, %8, %7, lps;\n\t"
       "selp.b32 %2, %9, %10, one;\n\t"
+      "mov.b32 %0, a;\n\t"
+      "mov.b32 %1, next;\n\t"
       "}"
       : "=r"(choice.a), "=r"(choice.next), "=r"(choice.value)
       : "r"(high), "r"(qe), "r"(upper), "r"(mps), "r"(next.x), "r"(next.y), "r"(if_one),

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_UP 48
+#define WARM_UP 96 /* more than may be in flight */
 
 typedef struct {
   guint frames, out;

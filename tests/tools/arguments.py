@@ -20,7 +20,7 @@ ENCODER = [
     ("bits-per-pixel", "nan", "0..1000"), ("bits-per-pixel", "-1", "0..1000"), ("bits-per-pixel", "1e308", "0..1000"),
     ("bits-per-pixel", "2x", "0..1000"), ("quant-step", "1", "0..0.5"), ("quant-step", "-1", "0..0.5"),
     ("psnr", "9", "10..120"), ("psnr", "inf", "10..120"), ("num-threads", "-3", "0..1024"), ("threads", "-3", "0..1024"),
-    ("frames-in-flight", "0", "1..16"), ("layer-rates", "abc", "0.5,1,2"), ("layer-rates", "1,2,x", "0.5,1,2"),
+    ("frames-in-flight", "0", "1..64"), ("layer-rates", "abc", "0.5,1,2"), ("layer-rates", "1,2,x", "0.5,1,2"),
     ("precincts", "16junk", "256x256"), ("precincts", "16x", "256x256"), ("precincts", "100x100", "256x256"),
     ("tile-width", "-1", "0..2147483647"), ("tile-height", "99999999999999999999", "0..2147483647"),
     ("image-offset-x", "-1", "0..4294967295"), ("tile-offset-y", "-1", "0..4294967295"),
@@ -43,7 +43,7 @@ DECODER = [
     ("backend", "gpu", "cuda"), ("strict", "no", "no value"), ("cuda-device-id", "-2", "-1..2147483647"),
     ("frames-in-flight", "65", "1..64"),
 ]
-BENCH_ONLY = [("frames", "0", "1"), ("frames", "x", "x"), ("in-flight", "0", "1..16"), ("output", "disk", "device")]
+BENCH_ONLY = [("frames", "0", "1"), ("frames", "x", "x"), ("in-flight", "0", "1..64"), ("output", "disk", "device")]
 # Other names of options; the message contains the name of the table.
 FULL_NAMES = {"threads": "num-threads", "in-flight": "frames-in-flight"}
 # Values that are valid but contradict each other.

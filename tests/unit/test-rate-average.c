@@ -223,7 +223,7 @@ static void assert_same(GPtrArray *a, GPtrArray *b, const char *options)
 
 static void test_in_flight(void)
 {
-  static const uint32_t in_flight[] = {1, 16};
+  static const uint32_t in_flight[] = {1, 16, CJ2K_MAX_IN_FLIGHT};
 
   for (size_t r = 0; r < G_N_ELEMENTS(rates); r++)
     for (int coder = 0; coder < 2; coder++) {

@@ -166,6 +166,27 @@ static void test_history(void)
   cj2k_history_clear(&history);
 }
 
+/* A frame learns from an early one also if one that is in flight beside that one has been recorded
+ * before it, because it failed at once. */
+static void test_history_in_flight(void)
+{
+  const uint64_t first = 8;
+
+  for (uint64_t distance = 1; distance < CJ2K_MAX_IN_FLIGHT; distance++) {
+    Cj2kRateHistory history;
+    Cj2kRateMemory memory;
+
+    cj2k_history_init(&history);
+    for (uint64_t number = 1; number < first; number++)
+      record(&history, number, 1);
+    record(&history, first + distance, 0);
+    record(&history, first, (double)first);
+    g_assert_true(cj2k_history_recall(&history, first + CJ2K_RATE_LAG, &memory, NULL));
+    g_assert_cmpfloat(memory.base, ==, (double)first);
+    cj2k_history_clear(&history);
+  }
+}
+
 /* Each frame whose number in the film is a multiple of the period begins like frame 1. */
 static void test_period(void)
 {
@@ -450,6 +471,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-parts/ceilings", test_ceilings);
   g_test_add_func("/rate-parts/least", test_least);
   g_test_add_func("/rate-parts/history", test_history);
+  g_test_add_func("/rate-parts/history-in-flight", test_history_in_flight);
   g_test_add_func("/rate-parts/period", test_period);
   g_test_add_func("/rate-parts/history-waits", test_history_waits);
   g_test_add_func("/rate-parts/history-interrupted", test_history_interrupted);
