@@ -21,7 +21,8 @@
 
 G_BEGIN_DECLS
 
-/* Most that a live stream gets: more are not faster, but each adds a frame duration of latency. */
+/* Most that a live stream gets: more are hardly faster, but each adds a frame duration of latency.
+ */
 #define GST_CUDA_J2K_MOST_LIVE   8
 #define GST_CUDA_J2K_LIVE_WINDOW 32 /* results that are looked at */
 #define GST_CUDA_J2K_LIVE_SLOW   8  /* slow ones among them that are too many */

@@ -3,7 +3,8 @@
 #include "gstcudaj2kcodec.h"
 #include "gstcudaj2kcommon.h"
 
-/* Frames in flight of streams that are not live. More are hardly faster. */
+/* Frames in flight of streams that are not live. More are hardly faster, but for large code-blocks
+ * with the MQ coder. */
 #define FAST_ON_GPU  8
 #define LEAST_ON_CPU 2
 #define MOST_ON_CPU  8

@@ -14,7 +14,8 @@
  * The more blocks a warp decodes at once, the longer a symbol of each takes, because all lanes go
  * through the steps that any of them needs, but the fewer instructions are issued in total. Time
  * (nanoseconds on an H200) and instructions for a symbol, by the binary logarithm of the number of
- * blocks.
+ * blocks. They were measured with an earlier decoder; with those of the present one warps are
+ * filled more, which is slower (docs/performance.md).
  */
 #define MAX_LOG_LANES 5
 static const struct {
@@ -128,8 +129,8 @@ static uint64_t choose_warps_up_to(Warps *plan, uint32_t log_lanes)
   return choose_warps(plan);
 }
 
-/* Large blocks are decoded faster without a window, in warps that are half full at most. If these
- * take more than 4/3 of the time, they are too many. */
+/* Without a window large blocks are decoded faster, in warps that are half full at most. A window
+ * is used if such warps would take more than 4/3 of the time of those with a window. */
 static void choose_warps_of_large(Warps *plan)
 {
   if (cj2k_backend_test.full_warps) {

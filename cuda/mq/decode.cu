@@ -6,16 +6,17 @@
  *
  * The threads of a warp are at different places of their code-blocks, even in different passes.
  * What they do together is a round: those that are at the end of an octet go to the next one; then,
- * twice, all decode a few symbols; those that need bytes read some; those with a sample that has
- * become significant decode its sign. A step takes equally long for one thread and for all.
+ * twice, all decode a few symbols; those that need bytes or raw bits, or end a run, read these;
+ * those with a sample that has become significant decode its sign. A step takes equally long for
+ * one thread and for all.
  */
 #include "decode_block.cuh"
 
 namespace {
 
 constexpr uint32_t kWarp = 32;
-/* How often a round decodes symbols. Going to the next octet takes as long as that does, and in
- * each round some thread needs it; twice pays, although those that need it wait longer. */
+/* How often a round decodes symbols for each step to the next octet, which takes about as long and
+ * which in nearly each round some thread needs. Threads wait longer for it if it is more often. */
 constexpr uint32_t kTurns = 2;
 /* Warps of a thread block: one for each of a multiprocessor's four schedulers. */
 constexpr uint32_t kMaxWarps = 4;

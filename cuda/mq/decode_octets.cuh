@@ -78,12 +78,12 @@ template <uint32_t LANES, bool WIDE> struct OctetSets {
   }
 
   /* Adds octets to the significance propagation set: bit 1 of `three` stands for `octet`, bits 0
-   * and 2 for the ones before and behind it. WIDE only. */
+   * and 2 for the ones before and behind it. Bits of octets that do not exist must be zero. WIDE
+   * only. */
   __device__ __forceinline__ void add_near(uint32_t octet, uint32_t three)
   {
-    /* Bit 0 has place octet - 1, so that the three can be in two groups. Where one of these does
-     * not exist, nothing is added to a word of the same lane: that takes less time than a branch.
-     */
+    /* Bit 0 has place octet - 1, so that the three can be in two groups. A group that does not
+     * exist is another word of the same lane, to which nothing is added: faster than a branch. */
     uint32_t place = octet - 1, group = (uint32_t)((int32_t)place >> 5);
     add(CJ2K_PASS_SIGNIFICANCE, group, __funnelshift_l(0, three, place));
     add(CJ2K_PASS_SIGNIFICANCE, group + 1, __funnelshift_l(three, 0, place));
@@ -95,7 +95,7 @@ template <uint32_t LANES, bool WIDE> struct OctetSets {
                                                   uint32_t found, uint32_t beside,
                                                   const BlockShape &shape)
   {
-    uint32_t three = (2u | (found & 0xF ? 1u : 0u) | (found >> 28 ? 4u : 0u)) & beside;
+    uint32_t three = (2u | ((found & 0xF) ? 1u : 0u) | ((found >> 28) ? 4u : 0u)) & beside;
     bool up = found & kRow0, down = found & kRow3;
     uint32_t across = shape.across, num_octets = shape.num_octets;
     if (WIDE) {

@@ -136,13 +136,13 @@ template <uint32_t LANES> struct SymbolDecoder {
     } while (all);
   }
 
-  /* Is more needed than MQ symbols of samples? The operators are those that do not branch. */
+  /* Is more needed than MQ symbols of samples? With | in place of ||, which would branch. */
   __device__ __forceinline__ bool needs_more() const
   {
     return mq.wants_bytes() | has_raw() | ((found & runs) != 0);
   }
 
-  /* What is seldom needed: raw bits, bytes, the end of a run. */
+  /* What a lane needs less often than symbols: raw bits, bytes, the end of a run. */
   __device__ __forceinline__ void go_on()
   {
     if (has_raw())

@@ -18,8 +18,8 @@ extern "C" {
 
 /*
  * A context is a word: bits 15 to 0 are Qe, and bits 31 to 16 are the byte offset of a row in the
- * table of states, of which bit 3 is the MPS. The row has two words: the contexts after an MPS and
- * after an LPS that renormalise. One state more than in table C.2 lets raw bits be decoded like
+ * table of states; bit 3 of the offset is the MPS. The row has two words: the contexts after an MPS
+ * and after an LPS that renormalise. One state more than in table C.2 lets raw bits be decoded like
  * symbols: it halves the interval each time, and the upper half is the MPS, 1.
  */
 #define QE(state, qe, nmps, nlps, change) QE_##state = qe,
@@ -160,35 +160,35 @@ struct MqDecoder {
   }
 
   /* DECODE (T.800 C.3.2) with a context whose word is `state`, and RENORMD (C.3.3). If it
-   * renormalises, `changed` becomes next.y after an LPS, else next.x; if not, it becomes `state`.
+   * renormalises, `changed` becomes after.y after an LPS, else after.x; if not, it becomes `state`.
    * Returns if_one or if_zero, as the decision is; bit 31 of `flip` negates the decision. */
-  __device__ __forceinline__ uint32_t divide(uint32_t state, uint2 next, uint32_t &changed,
+  __device__ __forceinline__ uint32_t decode(uint32_t state, uint2 after, uint32_t &changed,
                                              uint32_t if_one, uint32_t if_zero, uint32_t flip)
   {
     uint32_t qe = state << 16;
-    Choice choice = choose(high, qe, a - qe, state << 12 ^ flip, next, if_one, if_zero);
+    Choice choice = choose(high, qe, a - qe, state << 12 ^ flip, after, if_one, if_zero);
     uint32_t shift = leading_zeros(choice.a);
-    changed = (int32_t)choice.a < 0 ? state : choice.next;
+    changed = (int32_t)choice.a < 0 ? state : choice.after;
     a = choice.a << shift;
-    high = __funnelshift_l(low, min(high, high - qe),
-                           shift); /* unsigned: C - Qe wraps if C is lower */
+    /* If C is in the lower sub-interval, C - Qe wraps and is the larger number. */
+    high = __funnelshift_l(low, min(high, high - qe), shift);
     low <<= shift;
     bits -= (int32_t)shift;
     return choice.value;
   }
 
-  /* The same with the next states from the table at the address `states`. */
+  /* The same with the states after it from the table at the address `states`. */
   __device__ __forceinline__ uint32_t decode(uint32_t state, uint32_t states, uint32_t &changed,
                                              uint32_t if_one, uint32_t if_zero, uint32_t flip)
   {
-    return divide(state, shared_pair(states + (state >> 16)), changed, if_one, if_zero, flip);
+    return decode(state, shared_pair(states + (state >> 16)), changed, if_one, if_zero, flip);
   }
 
   /* DECODE with the UNIFORM context, which never changes. Returns the decision. */
   __device__ __forceinline__ uint32_t decode_uniform()
   {
     uint32_t changed;
-    return divide(MQ_WORD(46, 0), {0, 0}, changed, 1, 0, 0);
+    return decode(MQ_WORD(46, 0), uint2{0, 0}, changed, 1, 0, 0);
   }
 
   /* The next `count` raw bits, 1 to 32, the first one highest. */

@@ -17,17 +17,17 @@ __device__ __forceinline__ uint32_t leading_zeros(uint32_t word)
   return count;
 }
 
-/* What DECODE chooses between (T.800 C.3.2, figures C.15 to C.17), as instructions that select:
- * the compiler would make numbers of the conditions in between. */
+/* What DECODE chooses between (T.800 C.3.2), as instructions that select: the compiler would make
+ * numbers of the conditions in between. */
 struct Choice {
-  uint32_t a;    /* `qe` if C is in the lower sub-interval (`high` < `qe`), else `upper` */
-  uint32_t next; /* next.y if that is the LPS's sub-interval, else next.x */
-  uint32_t
-      value; /* if_one or if_zero: the decision is the MPS, bit 31 of `mps`, or the other one */
+  uint32_t a;     /* `qe` if C is in the lower sub-interval (`high` < `qe`), else `upper` */
+  uint32_t after; /* after.y if that is the LPS's sub-interval, else after.x */
+  /* if_one or if_zero: the decision is the MPS, bit 31 of `sign`, or the other one. */
+  uint32_t value;
 };
 
-__device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t mps,
-                                         uint2 next, uint32_t if_one, uint32_t if_zero)
+__device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t sign,
+                                         uint2 after, uint32_t if_one, uint32_t if_zero)
 {
   Choice choice;
   asm("{\n\t"
@@ -35,15 +35,15 @@ __device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t up
       "setp.lt.u32 lower, %3, %4;\n\t"
       "setp.lt.xor.u32 lps, %5, %4, lower;\n\t" /* conditional exchange */
       "setp.lt.xor.s32 one, %6, 0, lps;\n\t"
-      ".reg .u32 a, next;\n\t" /* outputs may be in the registers of inputs */
+      ".reg .u32 a, after;\n\t" /* outputs may be in the registers of inputs */
       "selp.b32 a, %4, %5, lower;\n\t"
-      "selp.b32 next, %8, %7, lps;\n\t"
+      "selp.b32 after, %8, %7, lps;\n\t"
       "selp.b32 %2, %9, %10, one;\n\t"
       "mov.b32 %0, a;\n\t"
-      "mov.b32 %1, next;\n\t"
+      "mov.b32 %1, after;\n\t"
       "}"
-      : "=r"(choice.a), "=r"(choice.next), "=r"(choice.value)
-      : "r"(high), "r"(qe), "r"(upper), "r"(mps), "r"(next.x), "r"(next.y), "r"(if_one),
+      : "=r"(choice.a), "=r"(choice.after), "=r"(choice.value)
+      : "r"(high), "r"(qe), "r"(upper), "r"(sign), "r"(after.x), "r"(after.y), "r"(if_one),
         "r"(if_zero));
   return choice;
 }

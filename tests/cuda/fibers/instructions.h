@@ -11,15 +11,15 @@ inline uint32_t leading_zeros(uint32_t word)
 }
 
 struct Choice {
-  uint32_t a, next, value;
+  uint32_t a, after, value;
 };
 
-inline Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t mps, uint2 next,
+inline Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t sign, uint2 after,
                      uint32_t if_one, uint32_t if_zero)
 {
-  bool lower = high < qe, lps = lower != (upper < qe), one = lps != ((int32_t)mps < 0);
+  bool lower = high < qe, lps = lower != (upper < qe), one = lps != ((int32_t)sign < 0);
 
-  return {lower ? qe : upper, lps ? next.y : next.x, one ? if_one : if_zero};
+  return {lower ? qe : upper, lps ? after.y : after.x, one ? if_one : if_zero};
 }
 
 inline uint32_t shared_byte(uint32_t address)
