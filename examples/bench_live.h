@@ -9,9 +9,10 @@
 #include "bench_film.h"
 
 #define LIVE_MAX_PLANES 4
-#define LIVE_RING                                                                                  \
-  (4 * CJ2K_MAX_IN_FLIGHT) /* more frames than are on their way at once in a stream */
-#define LIVE_WARM_UP 60    /* frames of the stream that starts last before frames are counted */
+/* More frames than are on their way at once in a stream. */
+#define LIVE_RING (4 * CJ2K_MAX_IN_FLIGHT)
+
+#define LIVE_WARM_UP 60 /* frames of the stream that starts last before frames are counted */
 #define LIVE_STORED  (2 * BENCH_FILM_SHOT) /* codestreams that are decoded over and over */
 
 typedef struct {

@@ -25,10 +25,10 @@ template <uint32_t LANES> struct SymbolDecoder {
 
   Surroundings around; /* significance in and around the octet */
 
-  uint32_t waiting; /* the samples that are still to be coded, without those in rows 1 to 3 of
-                       columns in `runs` */
-  uint32_t
-      found; /* a sample before those, decoded as 1, that becomes significant: its sign is next */
+  /* The samples that are still to be coded, without those in rows 1 to 3 of columns in `runs`. */
+  uint32_t waiting;
+  /* A sample before those that was decoded as 1 and becomes significant: its sign comes next. */
+  uint32_t found;
   uint32_t runs; /* samples in row 0 that begin with a run-length symbol */
   uint32_t ones; /* samples decoded as 1 */
 
