@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the tables of docs/performance.md from what tests/gpu-bench.sh and tests/gpu.sh printed.
+"""Makes the tables of docs/performance.md and docs/deployment.md from what tests/gpu-bench.sh and tests/gpu.sh printed.
 
     tests/gpu-bench-table.py LOG...              # all tables, then the project's targets, met or not
-    tests/gpu-bench-table.py LOG... --fill FILE  # in FILE, between <!-- NAME --> and <!-- end --> of each table
+    tests/gpu-bench-table.py LOG... --fill FILE...  # in these, between <!-- NAME --> and <!-- end --> of each table
 
-Cells without a figure in the logs stay empty; each missing key is named on standard error.
+Cells without a figure in the logs stay empty, and a table without any stays in its page as it is; each missing key is
+named on standard error.
 """
 import json
 import pathlib
@@ -13,22 +14,35 @@ import re
 import sys
 import textwrap
 
-COUNTS = (1, 4, 8, 16)
+COUNTS = (1, 4, 8, 16, 32, 64)
 PICTURE = 3840 * 2160 * 3 * 2  # bytes of RGB in 16 bit
 V210 = 10240 * 2160
 NVIDIA = re.compile(r"(?:(\d+) bytes )?(?:[\d.]+ bpp +)?([\d.]+) fps +([\d.]+) ms/frame")
+
+
+MACHINE = {"host", "gpu", "bus"}
+
+
+class Figures(dict):
+    """Remembers whether a figure was found, other than those of the machine."""
+
+    used = False
+
+    def get(self, key, default=None):
+        self.used |= key in self and key not in MACHINE
+        return super().get(key, default)
 
 
 class Log:
     """Figures by key; remembers the keys that were requested but are missing."""
 
     def __init__(self, text):
-        self.figures, self.missing = {}, set()
+        self.figures, self.missing = Figures(), set()
         for line in text.splitlines():
             match = re.match(r"(?: *\d+ )?bench ([\w.-]+): (.*)", line)
             if match:
                 self.add(*match.groups())
-            elif match := re.match(r"(?: *\d+ )?long run, (\w+): ok ({.*)", line):
+            elif match := re.match(r"(?: *\d+ )?long run, (\w+): ok(?:, \d+ s:)? ({.*)", line):
                 self.add("long." + match[1], match[2])
 
     def add(self, key, text):
@@ -51,7 +65,8 @@ class Log:
 
     def best(self, key, counts=COUNTS):
         """Frames per second and frames in flight of the fastest key.N; (None, None): missing."""
-        found = [(self.figures[f"{key}.{n}"]["fps"], n) for n in counts if "fps" in self.figures.get(f"{key}.{n}", {})]
+        found = [(self.figures.get(f"{key}.{n}", {}).get("fps"), n) for n in counts]
+        found = [pair for pair in found if pair[0] is not None]
         if not found:
             self.missing.add(key + ".N (fps)")
         return max(found, default=(None, None))
@@ -162,6 +177,10 @@ def ht_decode(log):
         best = log.best(f"dec.ht_{key}.host", (1, 4, 8))
         rows.append([f"to pinned host memory, {name}", with_share(best, PICTURE, down)])
         target(f"HT decode to host, {name}, of the bus", share(best[0], PICTURE, down), 0.95)
+    turns = [log.get(f"dec.ht_4bpp.turn.{n}", "ms_p50") for n in range(1, 6)]
+    if None not in turns:
+        rows.append(["to pinned host memory, 4 bpp, one in flight, five turns", ", ".join(number(ms) for ms in turns) + " ms"])
+        target("HT decode to host, 4 bpp, one in flight, ms, median of the turns", sorted(turns)[2], 1.25, True)
     best = log.best("v210.dec", (1, 4, 8))
     rows.append(["4:2:2 10 bit as v210, 3.3 bpp, to pinned host memory", with_share(best, V210, down)])
     for key, name in HT_RATES[:2]:
@@ -237,8 +256,20 @@ def mq_decode(log):
         rows.append(compare_ms(f"{name}, one in flight", ours, theirs))
         target(f"MQ decode, one in flight, {name}", ratio(ours, theirs), 0.5, True)
     for key, name in ("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"):
-        rows.append([f"{name}, 64×64 code-blocks in ours, frames/s", of_best(log.best(f"dec.mq64_{key}.device", (1, 16)))])
+        rows.append([f"{name}, 64×64 code-blocks in ours, frames/s", of_best(log.best(f"dec.mq64_{key}.device"))])
     return table(("decode", "cudaj2k", "nvJPEG2000", "ratio"), rows)
+
+
+@block
+def large_blocks(log):
+    rows = []
+    for key, name in ("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"):
+        small, large = (log.best(f"dec.mq{size}_{key}.device") for size in (32, 64))
+        ms = [log.get(f"dec.mq{size}_{key}.device.1", "ms_p50") for size in (32, 64)]
+        rows.append([name, of_best(small), of_best(large), ratio(small[0], large[0]), *ms, ratio(ms[1], ms[0])])
+        target(f"MQ decode, 64×64 in place of 32×32, {name}: times slower", ratio(small[0], large[0]), 1.5, True)
+    return table(("decode, to device memory", "32×32, frames/s", "64×64", "times slower", "32×32, one in flight, ms",
+                  "64×64", "times slower"), rows)
 
 
 def size_of(log, pattern, fps):
@@ -388,11 +419,11 @@ def elements_mq(log):
 
 @block
 def memory(log):
-    one, all16 = (log.figures.get(f"dec.ht_4bpp.device.{n}", {}).get("device_mb", [None, None])[1] for n in (1, 16))
+    one, more = (log.figures.get(f"dec.ht_4bpp.host.{n}", {}).get("device_mb", [None, None])[1] for n in (1, 8))
     lines = ""
-    if one and all16:
-        lines = f"Memory of the GPU in use while decoding at 4 bpp: {one:.0f} MB with one frame in flight, " \
-                f"{(all16 - one) / 15:.0f} MB for each further one."
+    if one and more:
+        lines = f"Memory of the GPU in use while decoding at 4 bpp to host memory, by NVML, with the CUDA context: {one:.0f} MB " \
+                f"with one frame in flight, {more:.0f} MB with eight."
     for key, name in ("decode", "decoding"), ("encode", "encoding (cbr)"):
         long = log.figures.get("long." + key)
         if long:
@@ -401,6 +432,87 @@ def memory(log):
                      f"{long['rss_mb'][1] - long['rss_mb'][0]:.1f} MB, of the GPU by " \
                      f"{long['device_mb'][1] - long['device_mb'][0]:.1f} MB."
     return prose(lines)
+
+
+# ------------------------------------------------------------------------------- films, streams, several GPUs ---
+
+FILMS = ("ht.cbr", "HT, 3 bpp"), ("ht.step", "HT, a fixed step"), ("mq.cbr", "MQ 32×32, 3 bpp")
+
+
+@block
+def film(log):
+    rows = []
+    for where in "device", "host":
+        for key, name in FILMS:
+            alone, many = (log.figures.get(f"film.{key}.{where}.{n}", {}) for n in (1, 16))
+            best, rate = log.best(f"film.{key}.{where}", (1, 8, 16)), ""
+            if where == "device" and key == "ht.cbr":
+                step = log.best("film.ht.step.device", (1, 8, 16))[0]
+                rate = number(ratio(best[0], step))
+                target("HT with a budget, film, of the frames a second with a fixed step", ratio(best[0], step), 0.85)
+            rows.append([f"{name}, from {where} memory", number(alone.get("bpp")), of_best(best), rate,
+                         *(number(alone.get(field)) for field in ("ms_p50", "ms_p99")),
+                         *(number(figure.get("cpu_ms")) for figure in (alone, many))])
+    target("HT from host memory with a budget, film, one in flight, ms", log.get("film.ht.cbr.host.1", "ms_p50"), 1.45, True)
+    return table(("encode", "bpp", "frames/s", "of the fixed step", "one in flight, p50, ms", "p99",
+                  "processor time, ms", "16 in flight"), rows)
+
+
+def live_row(log, key, name):
+    figure = log.figures.get(f"live.{key}", {})
+    ways = [figure[way] for way in ("encode", "decode") if way in figure]
+    if not ways:
+        log.missing.add(f"live.{key}")
+        return [name]
+    pairs = [" / ".join(number(way[field]) for way in ways) for field in ("ms_p50", "ms_p99", "ms_max")]
+    late = "; ".join(str(way["late"]) for way in ways)
+    return [name, *pairs, f"{late} of {ways[0]['frames']}", number(figure["cores_per_stream"]),
+            number(figure.get("joule_per_frame")), number(figure["device_mb_per_stream"])]
+
+
+LIVE_HEAD = ("streams", "p50, ms", "p99, ms", "max, ms", "late", "cores a stream", "joule a frame", "device MB a stream")
+LIVE = [(f"ht.1080p.{n}", f"{n} × 1080p") for n in (1, 16, 32, 48, 64)] + \
+    [(f"ht.2160p.{n}", f"{n} × 2160p") for n in (4, 12, 16)] + \
+    [("mq.1080p.16", "16 × 1080p, MQ 32×32"), ("ht.1080p.device.96", "96 × 1080p in device memory"),
+     ("ht.1080p.elements.48", "48 × 1080p, elements"), ("mq.1080p.elements.16", "16 × 1080p, MQ 32×32, elements")]
+LIVE_BOTH = [(f"both.ht.{size}.{n}", f"{n} × {size}, one process") for size, n in
+             (("1080p", 96), ("1080p", 128), ("2160p", 24), ("2160p", 32))] + \
+    [(f"apart{gpu}.ht.1080p.{n}", f"{n} × 1080p, a process with GPU {gpu}") for n in (48, 64) for gpu in (0, 1)]
+
+
+def late(log, key):
+    return sum(way["late"] for way in log.figures.get(f"live.{key}", {}).values() if isinstance(way, dict) and "late" in way)
+
+
+@block
+def live(log):
+    for key, limit in ("ht.1080p.48", 0.06), ("ht.2160p.12", None), ("mq.1080p.16", 0.12):
+        if f"live.{key}" in log.figures:
+            target(f"live, {key}: late frames", late(log, key), 0, True)
+            if limit:
+                target(f"live, {key}: cores a stream", log.get(f"live.{key}", "cores_per_stream"), limit, True)
+    return table(LIVE_HEAD, [live_row(log, key, name) for key, name in LIVE])
+
+
+@block
+def live_both(log):
+    for gpu in 0, 1:
+        if f"live.apart{gpu}.ht.1080p.48" in log.figures:
+            target(f"live, two GPUs, 48 streams on GPU {gpu}: late frames", late(log, f"apart{gpu}.ht.1080p.48"), 0, True)
+    return table(LIVE_HEAD, [live_row(log, key, name) for key, name in LIVE_BOTH])
+
+
+@block
+def several(log):
+    rows = []
+    for coder, name in ("ht", "HT"), ("mq", "MQ 32×32"):
+        for way, text in ("enc", "encode"), ("dec", "decode"):
+            one, both = (log.best(f"several.{coder}.{way}.{gpus}") for gpus in ("0", "0-1"))
+            rows.append([f"{name}, {text}", of_best(one), of_best(both), ratio(both[0], one[0]),
+                         *(log.get(f"several.{coder}.{way}.{gpus}.16", "cpu_ms") for gpus in ("0", "0-1"))])
+            target(f"two GPUs, {name}, {text}: times one", ratio(both[0], one[0]), 1.9)
+    return table(("4K RGB 12 bit, 4 bpp, host to host", "one GPU, frames/s", "two", "times", "16 in flight: processor time, ms",
+                  "two"), rows)
 
 
 # ------------------------------------------------------------------------------------- beside the papers ---
@@ -488,26 +600,37 @@ def schwartz(log):
 
 # -------------------------------------------------------------------------------------------------- main ---
 
-def fill(path, made):
-    text = path.read_text(encoding="utf-8")
-    for name, content in made.items():
-        pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.S)
-        if not pattern.search(text):
-            print(f"{path}: no place for {name}", file=sys.stderr)
-        text = pattern.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
-    path.write_text(text, encoding="utf-8")
+def fill(paths, made):
+    """Writes each block to its place in one of the pages."""
+    placed = set()
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        for name, content in made.items():
+            pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.S)
+            if pattern.search(text):
+                placed.add(name)
+            text = pattern.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
+        path.write_text(text, encoding="utf-8")
+    for name in sorted(set(made) - placed):
+        print(f"no place for {name}", file=sys.stderr)
 
 
 def main():
-    logs, page = sys.argv[1:], None
-    if "--fill" in logs:
-        page, logs = logs[-1], logs[:-2]
-    if not logs or logs[0].startswith("-") or (page and sys.argv[-2] != "--fill"):
+    arguments = sys.argv[1:]
+    split = arguments.index("--fill") if "--fill" in arguments else len(arguments)
+    logs, pages = arguments[:split], arguments[split + 1:]
+    if not logs or logs[0].startswith("-") or (split < len(arguments) and not pages):
         sys.exit(__doc__)
     log = Log("\n".join(pathlib.Path(name).read_text(encoding="utf-8", errors="replace") for name in logs))
-    made = {name: function(log) for name, function in BLOCKS.items()}
-    if page:
-        fill(pathlib.Path(page), made)
+    made = {}
+    for name, function in BLOCKS.items():
+        log.figures.used, before = False, len(log.missing)
+        made[name] = function(log)
+        if not log.figures.used and len(log.missing) > before:
+            made.pop(name)
+            print(f"no figures for {name}", file=sys.stderr)
+    if pages:
+        fill([pathlib.Path(page) for page in pages], made)
     else:
         for name, content in made.items():
             print(f"<!-- {name} -->\n{content}\n<!-- end -->\n")

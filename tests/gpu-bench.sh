@@ -5,14 +5,14 @@
 #
 # Measures this project and others, one after the other, in one run on a machine with an NVIDIA GPU, with the programs
 # of the build folder BUILD (default: build). Each is a line "bench KEY: OUTPUT"; tests/gpu-bench-table.py makes the
-# tables of docs/performance.md from them.
+# tables of docs/performance.md and docs/deployment.md from them.
 #   CJ2K_STREAMS      a folder with codestreams of uhd_rgb12
 #   CJ2K_FRAMES       one with raw frames and PPM files
 #   NVJ2K_BENCH       nvJPEG2000's benchmark
 #   CJ2K_PEERS        a folder with opj_compress and grk_compress that print the time of their Tier-1 alone, as
 #                     "tier1 N ms" (docs/performance.md); without it only whole processes are measured
 #   CJ2K_TIMELINES    a folder for timelines of the streams of the GPU
-#   CJ2K_BENCH_PARTS  some of the parts that the end of this file lists
+#   CJ2K_BENCH_PARTS  some of the parts that the end of this file lists, in this order
 # shellcheck disable=SC2086 # numbers and names without blanks
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -37,12 +37,14 @@ figure() {
   timeout 60 "$@" 2>&1 | sed "s|^|bench $key: |"
 }
 
-# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU. With one frame in flight it is latency that is measured.
+# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU. With one frame in flight it is latency that is measured;
+# more than 16 need as many queues.
 ours() {
-  local key=$1 operation=$2
+  local key=$1 operation=$2 queues=$CUDA_DEVICE_MAX_CONNECTIONS
   shift 2
   [[ " $* " != *" --in-flight 1 "* ]] || set -- --low-latency "$@"
-  figure "$key" "$bench" "$operation" --backend cuda "$@"
+  [[ ! " $* " =~ " --in-flight "(32|64)" " ]] || queues=32
+  figure "$key" env CUDA_DEVICE_MAX_CONNECTIONS=$queues "$bench" "$operation" --backend cuda "$@"
 }
 
 # stream FILE ARGUMENTS...: makes a codestream.
@@ -73,9 +75,13 @@ bench_decode() {
     stream=$streams/uhd_rgb12_$name.j2k
     [ -e "$stream" ] || continue
     count=300 theirs=60 flights="1 4 8 16"
-    case $name in ht*) theirs=300 ;; mq64*) count=100 flights="1 16" ;; *) count=150 ;; esac
+    case $name in
+    ht*) theirs=300 ;;
+    mq64*) count=100 flights="1 16 32 64" ;;
+    *) count=150 flights="1 4 8 16 32 64" ;;
+    esac
     for n in $flights; do
-      ours dec.$name.device.$n decode --output device --in-flight $n --frames $count "$stream"
+      ours dec.$name.device.$n decode --output device --in-flight $n --frames $((n > 16 ? 500 : count)) "$stream"
     done
     case $name in
     ht*)
@@ -86,9 +92,12 @@ bench_decode() {
     esac
     ours dec.$name.stages decode --output device --in-flight 1 --frames 30 --stages "$stream"
     case $name in *bypass) continue ;; esac # it has none
-    for n in 1 4 8 16; do
+    for n in 1 8 16; do
       nvidia dec.$name.$n dec "$stream" $((n == 1 ? theirs / 2 : theirs)) $n 0
     done
+  done
+  for n in 1 2 3 4 5; do # turns, because it depends on what the host does at that moment
+    ours dec.ht_4bpp.turn.$n decode --low-latency --in-flight 1 --frames 300 "$streams/uhd_rgb12_ht_4bpp.j2k"
   done
   for name in ht_1bpp ht_4bpp; do
     CUDA_DEVICE_MAX_CONNECTIONS=32 ours dec.$name.queues decode --output device --in-flight 16 --frames 300 \
@@ -128,7 +137,7 @@ encode_nvidia() {
   local output n
   for output in $4; do
     [ $output = device ] && export NO_H2D=1
-    for n in 1 4 8 16; do
+    for n in 1 8 16; do
       nvidia enc.$1.$output.$n enc "$frames/uhd_rgb12.raw" 3840 2160 3 12 1 "$5" "$6" "$7" "$8" \
         $((n == 1 ? ($2 + 1) / 2 : $2)) $n "$3"
     done
@@ -312,20 +321,27 @@ bench_timelines() {
   done
 }
 
-# --- streams side by side, through the library and through the elements; needs no files
+# --- streams side by side on one GPU, through the library and through the elements; needs no files
+# live KEY STREAMS OPTIONS...
+live() {
+  local key=$1 streams=$2
+  shift 2
+  ours live.$key.$streams live --bits-per-pixel 3 --frames 240 --streams $streams "$@"
+}
 bench_live() {
-  local coder n way rate=(--bits-per-pixel 3 --frames 240)
-  for coder in ht mq; do
-    for n in 1 8 16 32 48; do
-      for way in "" --elements; do
-        ours live.$coder.1080p.$n${way:+.elements} live $way --block-coder $coder --codeblock-width 32 \
-          --codeblock-height 32 --streams $n "${rate[@]}"
-      done
-    done
+  local n one=(--cuda-device-id 0 --block-coder)
+  for n in 1 16 32 48 64; do
+    live ht.1080p $n "${one[@]}" ht
   done
-  for n in 4 12; do
-    ours live.ht.2160p.$n live --block-coder ht --size 3840x2160 --streams $n "${rate[@]}"
+  for n in 4 12 16; do
+    live ht.2160p $n "${one[@]}" ht --size 3840x2160
   done
+  live mq.1080p 16 "${one[@]}" mq --codeblock-width 32 --codeblock-height 32
+  live ht.1080p.device 96 "${one[@]}" ht --output device
+  if [ -x "$elements" ]; then
+    live ht.1080p.elements 48 "${one[@]}" ht --elements
+    live mq.1080p.elements 16 "${one[@]}" mq --elements --codeblock-width 32 --codeblock-height 32
+  fi
 }
 
 # --- what rate control costs with pictures that move and cut; needs no files
@@ -341,40 +357,47 @@ bench_film() {
   done
 }
 
-# --- one and two GPUs: one stream that both share, from host memory to host memory; and streams spread over them
+# --- one and two GPUs: one stream that both share, from host memory to host memory; and streams spread over them, in one
+# process and in one for each GPU
 bench_several() {
-  local devices n coder gpus rate=(--bits-per-pixel 3 --frames 240)
-  gpus=$(nvidia-smi -L | grep -c '^GPU')
-  if [ "$gpus" -lt 2 ]; then
-    echo "bench part: several skipped: there is only $gpus GPU"
+  local devices n coder size gpu
+  if [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
+    echo "bench part: several skipped: there is only one GPU"
     return
   fi
   if [ -n "$frames" ]; then
     for coder in ht mq; do
-      stream "$work/several_$coder.j2k" --block-coder $coder --codeblock-width 32 --codeblock-height 32 \
+      size=$([ $coder = ht ] && echo 64 || echo 32)
+      stream "$work/several.j2k" --block-coder $coder --codeblock-width $size --codeblock-height $size \
         --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
-      for devices in 0 0,1; do
-        for n in 4 8 16; do
-          ours several.$coder.enc.${devices/,/-}.$n encode --cuda-devices $devices --in-flight $n --frames 300 \
-            --block-coder $coder --codeblock-width 32 --codeblock-height 32 --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
-          ours several.$coder.dec.${devices/,/-}.$n decode --cuda-devices $devices --in-flight $n --frames 300 \
-            "$work/several_$coder.j2k"
+      for n in 8 16 32 64; do
+        [ $coder$n != ht64 ] || continue
+        for devices in 0 0,1; do
+          ours several.$coder.enc.${devices/,/-}.$n encode --cuda-devices $devices --in-flight $n --frames 500 \
+            --block-coder $coder --codeblock-width $size --codeblock-height $size --bits-per-pixel 4 \
+            "$frames/uhd_rgb12.ppm"
+          ours several.$coder.dec.${devices/,/-}.$n decode --cuda-devices $devices --in-flight $n --frames 500 \
+            "$work/several.j2k"
         done
       done
     done
   fi
-  for n in 16 32 48 64 96; do
-    ours several.live.one.$n live --cuda-device-id 0 --block-coder ht --streams $n "${rate[@]}"
-    ours several.live.both.$n live --block-coder ht --streams $n "${rate[@]}"
+  for n in 96 128; do
+    live both.ht.1080p $n --block-coder ht
   done
-  for n in 12 24; do
-    ours several.live.2160p.one.$n live --cuda-device-id 0 --block-coder ht --size 3840x2160 --streams $n "${rate[@]}"
-    ours several.live.2160p.both.$n live --block-coder ht --size 3840x2160 --streams $n "${rate[@]}"
+  for n in 24 32; do
+    live both.ht.2160p $n --block-coder ht --size 3840x2160
+  done
+  for n in 48 64; do
+    for gpu in 0 1; do
+      live apart$gpu.ht.1080p $n --block-coder ht --cuda-device-id $gpu >"$work/apart.$gpu" &
+    done
+    wait
+    cat "$work"/apart.[01]
   done
 }
 
 if [ -n "$frames" ]; then
-  python3 tests/gpu-bench-pictures.py "$frames" "$pictures"
   stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
     "$frames/uhd_422p10.raw"
 fi
@@ -391,6 +414,9 @@ for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms
     echo "bench part: $part skipped: it needs CJ2K_STREAMS, CJ2K_FRAMES, or a program of $build/tests"
     continue
   fi
+  case $part in
+  grey | transforms) [ -e "$pictures/grey720.pgm" ] || python3 tests/gpu-bench-pictures.py "$frames" "$pictures" ;;
+  esac
   echo "bench part: $part, $SECONDS s"
   bench_$part
 done

@@ -44,10 +44,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
 
-# count NAME STATUS FILE: counts the TAP of a program, prints failures and skipped tests. A program that ends
-# with an error or before its plan is complete adds a failure, as in summary.py.
+# count NAME STATUS FILE [SECONDS]: counts the TAP of a program, which took so long, prints failures and skipped tests. A
+# program that ends with an error or before its plan is complete adds a failure, as in summary.py.
 count() {
-  local name=$1 status=$2 file=$3 p f s plan
+  local name=$1 status=$2 file=$3 seconds=${4:-} p f s plan
   p=$(grep '^ok' "$file" | grep -vci '# *skip') f=$(grep -c '^not ok' "$file") s=$(grep -ci '^ok.*# *skip' "$file")
   plan=$(grep -o '^1\.\.[0-9]*' "$file" | tail -n 1) # the last: GLib counts on with each -p
   if [ "$plan" = 1..0 ]; then
@@ -59,7 +59,7 @@ count() {
     f=$((f + 1))
   fi
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-  echo "$name: $p passed, $f failed, $s skipped $(grep '^# .*by the CPU' "$file")"
+  echo "$name: $p passed, $f failed, $s skipped${seconds:+, $seconds s} $(grep '^# .*by the CPU' "$file")"
   grep -A1 '^not ok' "$file" | head -n 20
   grep -i '^ok.*# *skip' "$file"
 }
@@ -72,21 +72,21 @@ summary() {
 
 # tap NAME SECONDS COMMAND...: runs a program that prints TAP.
 tap() {
-  local name=$1 seconds=$2
+  local name=$1 seconds=$2 begin=$SECONDS
   shift 2
   [[ $name =~ $only ]] || return 0
   timeout "$seconds" "$@" >"$work/tap"
-  count "$name" $? "$work/tap"
+  count "$name" $? "$work/tap" $((SECONDS - begin))
 }
 
 # check NAME COMMAND...: runs a command as one test.
 check() {
-  local name=$1
+  local name=$1 begin=$SECONDS
   shift
   [[ $name =~ $only ]] || return 0
   if "$@" >"$work/log" 2>&1; then
     passed=$((passed + 1))
-    echo "$name: ok $(tail -n 1 "$work/log")"
+    echo "$name: ok, $((SECONDS - begin)) s: $(tail -n 1 "$work/log")"
   else
     failed=$((failed + 1))
     echo "$name: FAILED"

@@ -15,7 +15,7 @@
  * through the steps that any of them needs, but the fewer instructions are issued in total. Time
  * (nanoseconds on an H200) and instructions for a symbol, by the binary logarithm of the number of
  * blocks. They were measured with an earlier decoder; with those of the present one warps are
- * filled more, which is slower (docs/performance.md).
+ * filled more, which is slower (docs/measurements.md).
  */
 #define MAX_LOG_LANES 5
 static const struct {
