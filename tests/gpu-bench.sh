@@ -151,10 +151,10 @@ bench_encode() {
   encode_one ht_cbr 200 64 --block-coder ht --bits-per-pixel 4
   encode_one ht_lossless 200 64 --block-coder ht --rate-control lossless
   encode_nvidia ht_lossless 150 64 "device host" 1 1 0 0
-  encode_one mq32_cbr 64 32 --block-coder mq --bits-per-pixel 3.8
+  encode_one mq32_cbr 150 32 --block-coder mq --bits-per-pixel 3.8
   encode_nvidia mq32_cbr 48 32 host 0 0 1 20
   encode_nvidia mq64_cbr 48 64 host 0 0 1 20
-  encode_one mq32_lossless 64 32 --block-coder mq --rate-control lossless
+  encode_one mq32_lossless 150 32 --block-coder mq --rate-control lossless
   encode_nvidia mq32_lossless 32 32 host 0 1 0 0
   encode_nvidia mq64_lossless 32 64 host 0 1 0 0
   for n in 1 8 16; do # 250 Mbit/s
@@ -183,11 +183,11 @@ bypass() {
   shift 2
   for style in none bypass; do
     for n in 1 8; do
-      ours planes.$name.$style.enc.$n encode --stages --in-flight $n --frames $((n == 1 ? 15 : 40)) \
+      ours planes.$name.$style.enc.$n encode --stages --in-flight $n --frames $((n == 1 ? 60 : 240)) \
         --codeblock-width 32 --codeblock-height 32 --codeblock-style $style --write "$work/$style.j2k" "$@" \
         "$frames/$picture.ppm"
       ours planes.$name.$style.dec.$n decode --stages --output device --in-flight $n \
-        --frames $((n == 1 ? 15 : 40)) "$work/$style.j2k"
+        --frames $((n == 1 ? 60 : 240)) "$work/$style.j2k"
     done
   done
 }
