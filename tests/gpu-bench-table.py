@@ -18,18 +18,16 @@ COUNTS = (1, 4, 8, 16, 32, 64)
 PICTURE = 3840 * 2160 * 3 * 2  # bytes of RGB in 16 bit
 V210 = 10240 * 2160
 NVIDIA = re.compile(r"(?:(\d+) bytes )?(?:[\d.]+ bpp +)?([\d.]+) fps +([\d.]+) ms/frame")
-
-
-MACHINE = {"host", "gpu", "bus"}
+AROUND = {"host", "bus"}  # of the machine: tables have them beside figures of their own
 
 
 class Figures(dict):
-    """Remembers whether a figure was found, other than those of the machine."""
+    """Remembers whether a figure was found."""
 
     used = False
 
     def get(self, key, default=None):
-        self.used |= key in self and key not in MACHINE
+        self.used |= key in self and key not in AROUND
         return super().get(key, default)
 
 
@@ -241,21 +239,24 @@ def ht_encode_stages(log):
     return table(("ms, one frame in flight, from device memory",) + tuple(name for _, name in kinds), rows)
 
 
+MQ_RATES = (("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"))
+
+
 @block
 def mq_decode(log):
     rows = []
-    for key, name in ("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"):
+    for key, name in MQ_RATES:
         ours = log.best(f"dec.mq32_{key}.device")
         theirs = better(log.best(f"nv.dec.mq32_{key}"), log.best(f"nv.dec.mq64_{key}"))
         rows.append(compare(f"{name}, frames/s", ours, theirs))
         rows[-1][2] += size_of(log, f"nv.dec.mq{{}}_{key}", theirs[0])
         target(f"MQ decode, {name}", ratio(ours[0], theirs[0]), 2)
-    for key, name in ("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"):
+    for key, name in MQ_RATES:
         ours = log.get(f"dec.mq32_{key}.device.1", "ms_p50")
         theirs = lower(*(log.get(f"nv.dec.mq{size}_{key}.1", "ms_p50") for size in (32, 64)))
         rows.append(compare_ms(f"{name}, one in flight", ours, theirs))
         target(f"MQ decode, one in flight, {name}", ratio(ours, theirs), 0.5, True)
-    for key, name in ("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"):
+    for key, name in MQ_RATES:
         rows.append([f"{name}, 64×64 code-blocks in ours, frames/s", of_best(log.best(f"dec.mq64_{key}.device"))])
     return table(("decode", "cudaj2k", "nvJPEG2000", "ratio"), rows)
 
@@ -263,7 +264,7 @@ def mq_decode(log):
 @block
 def large_blocks(log):
     rows = []
-    for key, name in ("1bpp", "1 bpp"), ("4bpp", "4 bpp"), ("lossless", "lossless, 21 bpp"):
+    for key, name in MQ_RATES:
         small, large = (log.best(f"dec.mq{size}_{key}.device") for size in (32, 64))
         ms = [log.get(f"dec.mq{size}_{key}.device.1", "ms_p50") for size in (32, 64)]
         rows.append([name, of_best(small), of_best(large), ratio(small[0], large[0]), *ms, ratio(ms[1], ms[0])])
@@ -624,10 +625,11 @@ def main():
     log = Log("\n".join(pathlib.Path(name).read_text(encoding="utf-8", errors="replace") for name in logs))
     made = {}
     for name, function in BLOCKS.items():
-        log.figures.used, before = False, len(log.missing)
-        made[name] = function(log)
-        if not log.figures.used and len(log.missing) > before:
-            made.pop(name)
+        log.figures.used = False
+        content = function(log)
+        if log.figures.used:
+            made[name] = content
+        else:
             print(f"no figures for {name}", file=sys.stderr)
     if pages:
         fill([pathlib.Path(page) for page in pages], made)

@@ -203,6 +203,11 @@ bench_bypass() {
   bypass hd hd_rgb12 --rate-control lossless
 }
 
+# The pictures of the next two parts, once.
+make_pictures() {
+  [ -e "$pictures/grey720.pgm" ] || python3 tests/gpu-bench-pictures.py "$frames" "$pictures"
+}
+
 # --- Tier-1 of grey pictures, compared with CPU encoders
 # timed KEY COMMAND...: prints the seconds of the whole process, and the time that it reports for its Tier-1
 timed() {
@@ -226,6 +231,7 @@ cpu_coders() {
 }
 bench_grey() {
   local height size n round
+  make_pictures
   for height in 720 1080 2160; do
     for size in 16 32 64; do
       for n in 1 16; do
@@ -250,6 +256,7 @@ bench_grey() {
 # --- transforms of RGB pictures of 10 bits, and of grey ones compared with one core
 bench_transforms() {
   local size options=(--output device --stages --in-flight 1 --frames 30 --quant-step 0.004)
+  make_pictures
   for size in 2048x1080 1920x1080 4096x2160 3840x2160; do
     ours rgb.$size.ict encode "${options[@]}" "$pictures/rgb$size.ppm"
     ours rgb.$size.xyz encode "${options[@]}" --rgb-to-xyz=on "$pictures/rgb$size.ppm"
@@ -360,18 +367,20 @@ bench_film() {
 # --- one and two GPUs: one stream that both share, from host memory to host memory; and streams spread over them, in one
 # process and in one for each GPU
 bench_several() {
-  local devices n coder size gpu
+  local devices n coder size flights gpu
   if [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
     echo "bench part: several skipped: there is only one GPU"
     return
   fi
   if [ -n "$frames" ]; then
     for coder in ht mq; do
-      size=$([ $coder = ht ] && echo 64 || echo 32)
+      case $coder in
+      ht) size=64 flights="8 16 32" ;;
+      mq) size=32 flights="8 16 32 64" ;;
+      esac
       stream "$work/several.j2k" --block-coder $coder --codeblock-width $size --codeblock-height $size \
         --bits-per-pixel 4 "$frames/uhd_rgb12.ppm"
-      for n in 8 16 32 64; do
-        [ $coder$n != ht64 ] || continue
+      for n in $flights; do
         for devices in 0 0,1; do
           ours several.$coder.enc.${devices/,/-}.$n encode --cuda-devices $devices --in-flight $n --frames 500 \
             --block-coder $coder --codeblock-width $size --codeblock-height $size --bits-per-pixel 4 \
@@ -414,9 +423,6 @@ for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms
     echo "bench part: $part skipped: it needs CJ2K_STREAMS, CJ2K_FRAMES, or a program of $build/tests"
     continue
   fi
-  case $part in
-  grey | transforms) [ -e "$pictures/grey720.pgm" ] || python3 tests/gpu-bench-pictures.py "$frames" "$pictures" ;;
-  esac
   echo "bench part: $part, $SECONDS s"
   bench_$part
 done
