@@ -6,9 +6,10 @@
  *
  * The threads of a warp are at different places of their code-blocks, even in different passes.
  * What they do together is a round: those that are at the end of an octet go to the next one; then,
- * twice, all decode a few symbols; those that need bytes or raw bits, or end a run, read these;
- * those with a sample that has become significant decode its sign. A step takes equally long for
- * one thread and for all.
+ * twice, all decode a few symbols; those that need bytes, or end a run, read these; those with a
+ * sample that has become significant decode its sign. A step takes equally long for one thread and
+ * for all. Raw bits are decoded like symbols, so that they need no step of their own, which would
+ * cost more than it saves. A code-block that has a warp for itself makes no other one wait.
  */
 #include "decode_block.cuh"
 
@@ -33,6 +34,55 @@ __device__ const Tables d_tables = {
 };
 /* clang-format on */
 
+/* A warp's lanes decode a code-block each; those that are not alive have none. */
+template <uint32_t LANES, bool WIDE>
+__device__ __forceinline__ void decode_together(BlockDecoder<LANES, WIDE> &block, bool alive)
+{
+  SymbolDecoder<LANES> &symbols = block.symbols;
+  if (!alive)
+    symbols.set_idle();
+  while (__any_sync(0xFFFFFFFFu, alive)) {
+    if (alive && block.may_advance()) {
+      alive = block.advance();
+      if (!alive)
+        symbols.set_idle();
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t n = 0; n < kTurns; n++) {
+      if (symbols.can_decode())
+        symbols.template decode_symbols<false>();
+      __syncwarp();
+      if (symbols.needs_more())
+        symbols.go_on();
+      __syncwarp();
+      if (symbols.found)
+        block.decode_sign();
+      __syncwarp();
+    }
+  }
+}
+
+/* Decodes the only code-block of a warp: each step comes when it is needed, and as often. */
+template <uint32_t LANES, bool WIDE>
+__device__ __forceinline__ void decode_alone(BlockDecoder<LANES, WIDE> &block)
+{
+  SymbolDecoder<LANES> &symbols = block.symbols;
+  for (;;) {
+    while (block.may_advance())
+      if (!block.advance())
+        return;
+    if (symbols.mq.is_raw && symbols.waiting)
+      block.propagate_raw();
+    else if (symbols.can_decode())
+      symbols.template decode_symbols<true>();
+    if (symbols.needs_more())
+      symbols.go_on();
+    if (symbols.found)
+      block.decode_sign();
+  }
+}
+
 /* Four or five thread blocks fit on a multiprocessor: their shared memory allows no more of large
  * code-blocks, and these need registers for the stripe that is loaded ahead. */
 template <uint32_t LANES, bool WIDE>
@@ -52,38 +102,18 @@ __global__ void __launch_bounds__(kMaxWarps *kWarp, WIDE ? 4 : 5)
     has_block = i < frame.mq.warps[number + 1];
   }
   BlockDecoder<LANES, WIDE> block;
-  SymbolDecoder<LANES> &symbols = block.symbols;
   uint32_t tables = (uint32_t)__cvta_generic_to_shared(shared);
   block.set_memory(tables, tables + (uint32_t)sizeof(Tables) +
                                4 * (warp * LANES * (kFixedWords + frame.mq.words) + lane));
   block.pass.index = 0;
   block.corrupt = false;
   bool alive = has_block && block.start(frame, i);
-  if (!alive)
-    symbols.set_idle();
-  /* The only code-block of a warp: no other lane waits while it decodes all symbols that it can. */
   bool is_alone =
       number < frame.mq.num_warps && frame.mq.warps[number + 1] - frame.mq.warps[number] == 1;
-  while (__any_sync(0xFFFFFFFFu, alive)) {
-    if (alive && !symbols.waiting && symbols.mq.bits + (int32_t)symbols.mq.is_raw >= 0) {
-      alive = block.advance();
-      if (!alive)
-        symbols.set_idle();
-    }
-    __syncwarp();
-#pragma unroll 1
-    for (uint32_t n = 0; n < kTurns; n++) {
-      if (symbols.can_decode())
-        symbols.decode_symbols(is_alone);
-      __syncwarp();
-      if (symbols.needs_more())
-        symbols.go_on();
-      __syncwarp();
-      if (symbols.found)
-        block.decode_sign();
-      __syncwarp();
-    }
-  }
+  if (!is_alone)
+    decode_together(block, alive);
+  else if (alive)
+    decode_alone(block);
   if (has_block) {
     if (block.pass.index)
       block.finish();

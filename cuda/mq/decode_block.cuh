@@ -102,6 +102,12 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
       signs[i] = shared_word(octets + Memory::kOctet * i + kNegative * Memory::kWord);
   }
 
+  /* Have all symbols of the octet been decoded, and are there bits to go on with? */
+  __device__ __forceinline__ bool may_advance() const
+  {
+    return !symbols.waiting && symbols.mq.bits + (int32_t)symbols.mq.is_raw >= 0;
+  }
+
   /* One step towards the next symbol: leaves the octet, goes to the next one or to the next pass.
    * Returns false when the code-block is done. */
   __device__ __forceinline__ bool advance()
@@ -140,7 +146,9 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     pass.plane = signs + (1 + cj2k_pass_depth(pass.index)) * shape.num_octets;
     bool refinement = pass.type == CJ2K_PASS_REFINEMENT;
     symbols.stop_mask = refinement ? 0 : ~0u;
-    symbols.labels = symbols.tables + (refinement ? Tables::kRefinement : zero_table);
+    symbols.labels = symbols.tables + (refinement          ? Tables::kRefinement
+                                       : symbols.mq.is_raw ? Tables::kRaw
+                                                           : zero_table);
     walk.begin_pass(pass.type);
     window.begin_pass(pass.type, shape);
     return true;
@@ -273,9 +281,30 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     set_shared_word(own, symbols.decode_sign(symbols.around.window(at) & kSignWindow,
                                              signs_around(Memory::row_at(own, 5), other, at, row),
                                              negative | sample, negative));
+    symbols.found = 0;
+    insert(sample, row);
+  }
+
+  /* The same for all samples of an octet in a significance propagation pass with raw bits. */
+  __device__ __forceinline__ void propagate_raw()
+  {
+    uint32_t own = visit.words + kNegative * Memory::kWord, negative = shared_word(own);
+    while (symbols.waiting) {
+      bool is_negative;
+      uint32_t sample = symbols.find_raw(&is_negative);
+      if (!sample)
+        continue;
+      negative |= is_negative ? sample : 0;
+      insert(sample, (uint32_t)__popc(sample - 1) & 3);
+    }
+    set_shared_word(own, negative);
+  }
+
+  /* `sample`, in row `row`, becomes significant. */
+  __device__ __forceinline__ void insert(uint32_t sample, uint32_t row)
+  {
     symbols.ones |= sample;
     symbols.around.insert(sample);
-    symbols.found = 0;
     /* In a significance propagation pass later neighbours are coded, too. In a cleanup pass the
      * column to the right has a significant neighbour now and is no run any more. */
     uint32_t more = later_neighbours(sample, row) & visit.propagating;

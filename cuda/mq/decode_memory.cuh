@@ -22,13 +22,13 @@ constexpr uint32_t kRawLabel = CJ2K_CX_COUNT, kContexts = CJ2K_CX_COUNT + 1;
 
 /* make-tables.c defines the entries of labels and signs. */
 struct alignas(16) Tables {
-  /* Context labels by window: zero coding in LH and LL, HL, HH; refinement. Bits 3 and 7 of a
-   * window belong to no neighbour; they select the table. */
+  /* Context labels by window: zero coding in LH and LL, HL, HH; refinement; raw bits. Bits 3, 5
+   * and 7 of a window belong to no neighbour; they select the table. */
   uint8_t labels[kWindowSize];
   uint8_t signs[kSignWindowSize]; /* context label and XOR bit by sign window */
   uint32_t states[kMqStateWords];
 
-  static constexpr uint32_t kZeroHl = 8, kZeroHh = 128, kRefinement = 136;
+  static constexpr uint32_t kZeroHl = 8, kRaw = 32, kZeroHh = 128, kRefinement = 136;
 };
 
 /* The words of an octet, one bit for each sample. */

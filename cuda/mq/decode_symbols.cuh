@@ -108,21 +108,15 @@ template <uint32_t LANES> struct SymbolDecoder {
     asm volatile("" : "+r"(ahead.next_label), "+r"(ahead.place));
   }
 
-  /* Are there samples that are coded with raw bits? */
-  __device__ __forceinline__ bool has_raw() const
-  {
-    return waiting && mq.is_raw;
-  }
-
   /* Is there a symbol to decode, and are there bits for it? */
   __device__ __forceinline__ bool can_decode() const
   {
-    return waiting && !mq.is_raw && mq.bits >= 0;
+    return waiting && mq.bits >= 0;
   }
 
-  /* Decodes up to kSymbols symbols, or with `all` as many as possible: up to a sample that becomes
-   * significant, or until bytes are wanted. */
-  __device__ __forceinline__ void decode_symbols(bool all)
+  /* Decodes up to kSymbols symbols, or if ALL as many as possible: up to a sample that becomes
+   * significant, or until bytes are wanted. Raw bits are symbols, too: they have a context. */
+  template <bool ALL> __device__ __forceinline__ void decode_symbols()
   {
     Ahead ahead = look_up();
     do {
@@ -133,43 +127,37 @@ template <uint32_t LANES> struct SymbolDecoder {
         if (wants_bytes || found || !waiting)
           return;
       }
-    } while (all);
+    } while (ALL);
   }
 
-  /* Is more needed than MQ symbols of samples? With | in place of ||, which would branch. */
+  /* Is more needed than symbols of samples? With | in place of ||, which would branch. */
   __device__ __forceinline__ bool needs_more() const
   {
-    return mq.wants_bytes() | has_raw() | ((found & runs) != 0);
+    return mq.wants_bytes() | ((found & runs) != 0);
   }
 
-  /* What a lane needs less often than symbols: raw bits, bytes, the end of a run. */
+  /* What a lane needs less often than symbols: bytes, the end of a run. */
   __device__ __forceinline__ void go_on()
   {
-    if (has_raw())
-      decode_raw();
     if (mq.wants_bytes())
       mq.fill();
     if (found & runs)
       end_run();
   }
 
-  /* Significance propagation with raw bits (T.800 D.6): takes the zeros up to the first 1 at once,
-   * as far as bits are available. */
-  __device__ __forceinline__ void decode_raw()
+  /* Significance propagation with raw bits (T.800 D.6) up to the first 1: takes the zeros at once.
+   * Returns the sample that becomes significant, and in *negative its sign, or 0 after zeros. */
+  __device__ __forceinline__ uint32_t find_raw(bool *negative)
   {
-    uint32_t available = min((uint32_t)(mq.bits + 1), 31u), zeros = mq.raw_zeros(available);
-    uint32_t count = 0;
-    while (count < zeros && waiting) {
+    uint32_t count = min((uint32_t)__popc(waiting), MqDecoder::kMaxRaw);
+    uint32_t zeros = mq.raw_zeros(count, negative);
+    for (uint32_t i = 0; i < zeros; i++)
       waiting = without_first(waiting);
-      count++;
-    }
-    bool one = waiting && zeros < available;
-    mq.skip_raw(count + one);
-    if (one) {
-      uint32_t rest = without_first(waiting);
-      found = waiting ^ rest;
-      waiting = rest;
-    }
+    if (zeros == count)
+      return 0;
+    uint32_t rest = without_first(waiting), sample = waiting ^ rest;
+    waiting = rest;
+    return sample;
   }
 
   /* Behind a run-length symbol 1 (T.800 D.3.4): decodes the row of the column's first significant

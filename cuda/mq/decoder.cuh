@@ -36,6 +36,7 @@ constexpr uint32_t kMqStateWords = 4 * (CJ2K_MQ_NUM_STATES + 1);
  * one. Up to 48 bits below Chigh are read ahead. Raw bits begin at bit 62 of C. */
 struct MqDecoder {
   static constexpr int32_t kMaxBits = 48;
+  static constexpr uint32_t kMaxRaw = 30; /* zeros that raw_zeros () takes at once, at most */
 
   uint32_t a; /* in bits 31..16 */
   uint32_t high, low;
@@ -204,18 +205,20 @@ struct MqDecoder {
     return value;
   }
 
-  /* How many of the next `count` raw bits, up to 32, are zeros before the first 1. */
-  __device__ __forceinline__ uint32_t raw_zeros(uint32_t count) const
+  /* Takes raw bits up to the first 1, but no more than `count` zeros. Behind a 1 it takes one bit
+   * more, *behind. Returns the number of zeros. */
+  __device__ __forceinline__ uint32_t raw_zeros(uint32_t count, bool *behind)
   {
-    return min((uint32_t)__clz((int32_t)__funnelshift_l(low, high, 1)), count);
-  }
-
-  /* Skips up to 31 raw bits that are available. */
-  __device__ __forceinline__ void skip_raw(uint32_t count)
-  {
-    high = __funnelshift_l(low, high, count) & 0x7FFFFFFFu;
-    low <<= count;
-    bits -= (int32_t)count;
+    if (bits < (int32_t)count)
+      fill();
+    uint32_t next_bits = __funnelshift_l(low, high, 1);
+    uint32_t zeros = min((uint32_t)__clz((int32_t)next_bits), count);
+    uint32_t taken = zeros + (zeros < count ? 2 : 0);
+    *behind = next_bits << (zeros + 1) >> 31;
+    high = __funnelshift_l(low, high, taken) & 0x7FFFFFFFu;
+    low <<= taken;
+    bits -= (int32_t)taken;
+    return zeros;
   }
 
   /* Returns whether padding bits have moved into Chigh, or raw ones been taken. */

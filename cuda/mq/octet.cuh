@@ -133,15 +133,14 @@ __device__ __forceinline__ uint32_t later_neighbours(uint32_t sample, uint32_t r
   return sample * byte_of(0x183A3A32, row);
 }
 
-/* Moves `count` bits, of which the first is highest, to the places of the `count` ones of `set`, of
- * which the lowest comes first. */
-__device__ __forceinline__ uint32_t spread(uint32_t bits, uint32_t count, uint32_t set)
+/* Moves the lowest bits to the places of the ones of `set`. Each bit moves up by the number of
+ * zeros in `set` below its place. It does so in a step for each of the DIGITS binary digits of that
+ * number. */
+template <uint32_t DIGITS> __device__ __forceinline__ uint32_t move_up(uint32_t bits, uint32_t set)
 {
-  /* Each bit moves up by the number of zeros in `set` below its place. It does so in five steps,
-   * one for each binary digit of that number. */
-  uint32_t moved[5], places = set, missing = ~set << 1;
+  uint32_t moved[DIGITS], places = set, missing = ~set << 1;
 #pragma unroll
-  for (uint32_t i = 0; i < 5; i++) {
+  for (uint32_t i = 0; i < DIGITS; i++) {
     uint32_t odd = missing ^ missing << 1;
     odd ^= odd << 2;
     odd ^= odd << 4;
@@ -151,9 +150,16 @@ __device__ __forceinline__ uint32_t spread(uint32_t bits, uint32_t count, uint32
     places = (places ^ moved[i]) | moved[i] >> (1u << i);
     missing &= ~odd;
   }
-  uint32_t result = __brev(bits) >> (32 - count);
 #pragma unroll
-  for (uint32_t i = 5; i-- > 0;)
-    result = (result & ~moved[i]) | (result << (1u << i) & moved[i]);
-  return result & set;
+  for (uint32_t i = DIGITS; i-- > 0;)
+    bits = (bits & ~moved[i]) | (bits << (1u << i) & moved[i]);
+  return bits & set;
+}
+
+/* Moves `count` bits, of which the first is highest, to the places of the `count` ones of `set`, of
+ * which the lowest comes first. */
+__device__ __forceinline__ uint32_t spread(uint32_t bits, uint32_t count, uint32_t set)
+{
+  bits = __brev(bits) >> (32 - count);
+  return count > 28 ? move_up<2>(bits, set) : move_up<5>(bits, set);
 }

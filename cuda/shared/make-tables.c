@@ -31,10 +31,13 @@ static uint32_t sigprop_column(uint32_t index)
   return used | ((fresh | fresh << 1 | fresh >> 1) & 15) << 5 | fresh << 9;
 }
 
-/* Context labels of the MQ decoder for zero coding and refinement, by window (mq/octet.cuh). Bits 3
- * and 7 belong to no neighbour; they select the table: LH and LL, HL, HH, refinement. */
+/* Context labels of the MQ decoder for zero coding and refinement, by window (mq/octet.cuh). Bits
+ * 3, 5 and 7 belong to no neighbour; they select the table: LH and LL, HL, HH, refinement, or with
+ * bit 5 raw bits, which have a label of their own. */
 static uint32_t mq_label(uint32_t window)
 {
+  if (window & 32)
+    return CJ2K_CX_COUNT;
   uint32_t standard = (window & 1) | (window >> 3 & 2) | (window >> 6 & 4) | (window & 2) << 2 |
                       (window >> 4 & 32) | (window & 4) << 4 | (window << 1 & 128) |
                       (window >> 2 & 256);
