@@ -100,9 +100,11 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
   const Cj2kCudaMqCode *mq = &slot->mq.job;
   uint32_t segments =
       slot->encoder->lists.many_segments ? CJ2K_CUDA_MQ_PASSES(mq->contexts.max_planes) : 1;
-  /* Each block's room is rounded up by itself. */
-  return CJ2K_CUDA_MQ_ROOM(symbols, mq->symbol_room, 0) +
-         mq->contexts.num_blocks * (CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) + ALIGNMENT);
+  /* Each block's room is rounded up by itself. Raw bits, which are among the symbols, take less
+   * than others. */
+  uint64_t of_block = CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) +
+                      CJ2K_CUDA_MQ_RAW_ROOM(0, segments > 1 ? segments : 0) + ALIGNMENT;
+  return CJ2K_CUDA_MQ_ROOM(symbols, mq->symbol_room, 0) + mq->contexts.num_blocks * of_block;
 }
 
 /* Reserves `size` bytes. Before memory is freed, downloads from it or to it must be complete. */

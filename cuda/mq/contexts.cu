@@ -31,62 +31,79 @@ template <uint32_t WARPS> struct Modeller {
   {
     using Memory = TeamMemory<WARPS>;
     team.thread = threadIdx.x;
-    team.lane = team.thread & 31;
-    team.warp = team.thread >> 5;
+    team.lane = WARPS == 1 ? team.thread : team.thread & 31;
+    team.warp = WARPS == 1 ? 0 : team.thread >> 5;
     writer.symbols = reinterpret_cast<uint4 *>(memory + team.warp * Memory::kSymbols);
     memory += WARPS * Memory::kSymbols;
     writer.records = reinterpret_cast<uint4 *>(memory + team.warp * Memory::kRecords);
     team.exchange = memory + WARPS * Memory::kRecords;
+    memory = team.exchange + Memory::kExchange;
+    gains.distortion = reinterpret_cast<Distortion *>(memory);
+    writer.next = reinterpret_cast<uint2 *>(memory + 4);
     writer.frame_symbols = frame.symbols;
   }
 
-  /* Models block b. */
+  /* Models block b. What is known of it is written at once, not kept in registers of each thread.
+   */
   __device__ __forceinline__ void code(const Cj2kCudaEncodeBlock &block, uint32_t b)
   {
-    Cj2kFrameQuantiser quantiser = frame.quantisers[block.band];
-    Samples samples(frame.coefficients, quantiser, block);
-    Cj2kCudaMqBlock result = {};
     lowest_plane = frame.lowest_plane;
     orientation = block.orientation;
     style = block.style;
     gains.reversible = block.reversible;
     grid.set(block, style, team);
     team.sync();
+    uint32_t num_bitplanes = load(block);
+    num_planes = team.largest(grid.valid ? grid.grid(0)[grid.at] : 0);
+    num_planes = num_planes > lowest_plane ? num_planes : 0;
+    Cj2kCudaMqBlock *result = &frame.mq_blocks[b];
+    if (team.thread == 0) {
+      *result = {};
+      result->zero_bitplanes = (uint8_t)(num_bitplanes - num_planes);
+    }
+    if (!num_planes || !take_room(result))
+      return;
+    begin();
+    gains.distortions = frame.distortions + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.max_planes);
+    for (uint32_t plane = num_planes; plane-- > lowest_plane;)
+      code_plane(plane);
+    if (team.thread == 0) {
+      result->num_symbols = writer.next->x;
+      result->raw_begin = writer.next->y;
+      result->num_passes = (uint8_t)gains.pass;
+    }
+  }
+
+  /* Loads the samples of the block. Returns Mb. */
+  __device__ __forceinline__ uint32_t load(const Cj2kCudaEncodeBlock &block)
+  {
+    Cj2kFrameQuantiser quantiser = frame.quantisers[block.band];
+    Samples samples(frame.coefficients, quantiser, block);
     grid.load(samples, frame.max_planes, team);
     team.sync();
-    num_planes = team.largest(grid.valid ? grid.grid(0)[grid.at] : 0);
-    writer.position = 0;
-    if (num_planes > lowest_plane && take_room()) {
-      begin();
-      gains.distortions = frame.distortions + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.max_planes);
-      for (uint32_t plane = num_planes; plane-- > lowest_plane;)
-        code_plane(plane);
-      result.first_symbol = writer.first_symbol;
-      result.num_symbols = writer.position;
-      result.num_passes = (uint8_t)gains.pass;
-    } else {
-      num_planes = num_planes > lowest_plane ? num_planes : 0;
-    }
-    result.zero_bitplanes = (uint8_t)(quantiser.num_bitplanes - num_planes);
-    if (team.thread == 0)
-      frame.mq_blocks[b] = result;
     if (samples.saturated)
       atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->saturated),
                 (unsigned long long)samples.saturated);
+    return quantiser.num_bitplanes;
   }
 
   /* Reserves room for the symbols of the block. Returns false if there is not enough. */
-  __device__ __forceinline__ bool take_room()
+  __device__ __forceinline__ bool take_room(Cj2kCudaMqBlock *result)
   {
     uint64_t sums[3] = {grid.most_symbols(lowest_plane, num_planes), 0, 0};
     uint32_t planes = num_planes - lowest_plane, ends = style & CJ2K_STYLE_SEGMARK ? 16 : 12;
+    ends += style & CJ2K_STYLE_BYPASS ? 2 * (CJ2K_CUDA_MQ_RAW_MORE - 4) : 0;
     team.add_up(sums);
     uint64_t room = (sums[0] + planes * ends + CJ2K_CUDA_MQ_ALIGNMENT - 1) &
                     ~(uint64_t)(CJ2K_CUDA_MQ_ALIGNMENT - 1);
     uint64_t first = 0;
-    if (team.thread == 0)
+    if (team.thread == 0) {
       first = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->symbols),
                         (unsigned long long)room);
+      result->first_symbol = first;
+      result->raw_end = (uint32_t)room;
+      *writer.next = make_uint2(0, (uint32_t)room);
+    }
     sums[0] = first;
     sums[1] = sums[2] = 0;
     team.add_up(sums);
@@ -97,13 +114,9 @@ template <uint32_t WARPS> struct Modeller {
   /* The state before the first bit-plane. */
   __device__ __forceinline__ void begin()
   {
-    const uint32_t *signs = grid.grid(3) + grid.at;
-    octet.negative = grid.valid ? signs[0] : 0;
-    octet.around = {from_left(octet.negative, signs[-1]), from_right(octet.negative, signs[1]),
-                    from_above(octet.negative, *(signs - grid.pitch)),
-                    from_below(octet.negative, grid.grid(3)[grid.below])};
     octet.significant = octet.refined = gains.pass = 0;
-    gains.distortion = {0, 0};
+    if (team.thread == 0)
+      *gains.distortion = {0, 0};
     team.sync();
     if (grid.valid)
       grid.grid(0)[grid.at] = 0;
@@ -165,22 +178,28 @@ template <uint32_t WARPS> struct Modeller {
     passes.find_runs(ones, quiet_columns(s) & grid.whole);
   }
 
-  /* Writes the symbols that are in shared memory to their places. Returns the block's counts. */
-  __device__ __forceinline__ PassCounts write_symbols(const OctetPasses &passes, bool only_cleanup)
+  /* Writes the symbols that are in shared memory to their places. Returns the block's counts, and
+   * in *next the places of those of the next bit-plane. */
+  __device__ __forceinline__ PassCounts write_symbols(const OctetPasses &passes, bool only_cleanup,
+                                                      bool is_raw, uint2 *next)
   {
     PassCounts counts, totals;
     counts.propagation = __popc(passes.propagating) + __popc(passes.found);
     counts.refinement = __popc(passes.refining);
     counts.cleanup = passes.cleanup_symbols();
-    uint32_t cleanup_count = counts.cleanup, position = writer.position;
+    uint32_t cleanup_count = counts.cleanup;
     team.scan(counts, totals);
-    counts.propagation += position;
-    counts.refinement += position + (only_cleanup ? 0 : writer.whole_pass(totals.propagation));
-    counts.cleanup += position + (only_cleanup ? 0
-                                               : writer.whole_pass(totals.propagation) +
-                                                     writer.whole_pass(totals.refinement));
+    PassCounts places = writer.begin_passes(totals, only_cleanup, is_raw);
+    counts.propagation += places.propagation;
+    counts.refinement += places.refinement;
+    counts.cleanup += places.cleanup;
     writer.emit(passes, counts, cleanup_count, grid.num_octets, team);
-    writer.end_passes(totals, only_cleanup, style, team.thread);
+    if (is_raw)
+      writer.end_raw_passes(totals, places, team.thread);
+    else if (!only_cleanup)
+      writer.end_passes(totals, places, team.thread);
+    *next = {writer.end_cleanup(totals.cleanup, places.cleanup, style, team.thread),
+             is_raw ? places.refinement : writer.next->y};
     return totals;
   }
 
@@ -194,12 +213,15 @@ template <uint32_t WARPS> struct Modeller {
     Significance s;
     OctetPasses passes = {};
     find_passes(passes, s, before, all, ones);
-    writer.make_symbols(s, passes, octet, ones, is_raw, orientation, team.lane);
-    PassCounts totals = write_symbols(passes, first);
+    writer.make_symbols(s, passes, grid, octet, ones, is_raw, orientation, team.lane);
+    uint2 next;
+    PassCounts totals = write_symbols(passes, first, is_raw, &next);
     gains.add(passes, plane, ones, grid.planes + team.thread, totals.refinement, team);
     octet.refined = octet.significant;
     octet.significant = s.all;
     team.sync();
+    if (team.thread == 0)
+      *writer.next = next;
   }
 };
 

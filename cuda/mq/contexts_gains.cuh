@@ -29,15 +29,19 @@ struct Distortion {
 };
 
 template <uint32_t WARPS> struct PassGains {
-  uint64_t *distortions; /* output */
-  uint32_t pass;         /* passes stored so far */
-  Distortion distortion; /* at the end of these */
+  uint64_t *distortions;  /* output */
+  uint32_t pass;          /* passes stored so far */
+  Distortion *distortion; /* at the end of these; in shared memory, for thread 0 */
   bool reversible;
 
-  __device__ __forceinline__ void store(uint32_t thread)
+  /* Adds what a pass has gained, as Distortion::add (). */
+  __device__ __forceinline__ void store(uint32_t thread, uint32_t shift, uint32_t factor,
+                                        uint64_t sum)
   {
-    if (thread == 0)
-      distortions[pass] = distortion.value();
+    if (thread == 0) {
+      distortion->add(shift, factor, sum);
+      distortions[pass] = distortion->value();
+    }
     pass++;
   }
 
@@ -96,13 +100,10 @@ template <uint32_t WARPS> struct PassGains {
     }
     bool exact = reversible && plane == 0;
     if (pass > 0) {
-      distortion.add(6 + plane, exact ? 4 : 3, sums[0]);
-      store(team.thread);
-      distortion.add(6 + plane, 1, exact ? sums[2] + refinements : sums[2]);
-      store(team.thread);
+      store(team.thread, 6 + plane, exact ? 4 : 3, sums[0]);
+      store(team.thread, 6 + plane, 1, exact ? sums[2] + refinements : sums[2]);
     }
-    distortion.add(6 + plane, exact ? 4 : 3, sums[1]);
-    store(team.thread);
+    store(team.thread, 6 + plane, exact ? 4 : 3, sums[1]);
   }
 };
 

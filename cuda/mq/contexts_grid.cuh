@@ -47,7 +47,7 @@ template <uint32_t WARPS> struct BlockGrid {
     num_octets = across * stripes;
     pitch = across + 1;
     grid_words = (stripes + 2) * pitch + 1;
-    grids = team.exchange + TeamMemory<WARPS>::kExchange;
+    grids = team.exchange + TeamMemory<WARPS>::kExchange + TeamMemory<WARPS>::kState;
     planes = grids + 4 * grid_words;
     for (uint32_t i = team.thread; i < 4 * grid_words; i += 32 * WARPS)
       grids[i] = 0;
@@ -63,6 +63,20 @@ template <uint32_t WARPS> struct BlockGrid {
     whole = exists ? mq_words::kTop >> (32 - 4 * cols) : 0;
     valid = whole * ((1u << rows) - 1);
     whole = rows == 4 ? whole : 0;
+  }
+
+  /* The signs of the octet, and of the neighbours of its samples. */
+  __device__ __forceinline__ uint32_t negative() const
+  {
+    return grid(3)[at];
+  }
+
+  __device__ __forceinline__ mq_words::Signs signs_around(uint32_t negative) const
+  {
+    using namespace mq_words;
+    const uint32_t *signs = grid(3) + at;
+    return {from_left(negative, signs[-1]), from_right(negative, signs[1]),
+            from_above(negative, *(signs - pitch)), from_below(negative, grid(3)[below])};
   }
 
   /* Quantises the samples and stores bit-planes and signs, and in grid 0 the number of bit-planes

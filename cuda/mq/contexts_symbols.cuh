@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Writing the symbols (symbols.h) of the three passes of a bit-plane. */
+/* Writing the symbols (symbols.h) of the three passes of a bit-plane, and the bits of raw ones. */
 #pragma once
 
 #include "contexts_grid.cuh"
@@ -44,44 +44,42 @@ struct OctetPasses {
 
 /* What is known of an octet before a bit-plane is coded. */
 struct OctetState {
-  uint32_t negative, significant, refined;
-  mq_words::Signs around; /* signs of the neighbours */
+  uint32_t significant, refined;
 };
 
 template <uint32_t WARPS> struct SymbolWriter {
   uint8_t *frame_symbols;
   uint4 *symbols, *records; /* of the warp, in shared memory */
   uint64_t first_symbol;    /* of the code-block, in the frame's symbols */
-  uint32_t position;        /* of the next symbol in the code-block's */
+  uint2 *next; /* in shared memory: places in the code-block's symbols, x of the next symbol, y
+                  behind the next raw pass */
 
   /* Makes the two symbols that each sample of the octet may have, as bytes in shared memory: its
-   * first symbol, or behind an ended run the second of the two UNIFORM symbols; and its sign. */
+   * first symbol, or behind an ended run the second of the two UNIFORM symbols; and its sign.
+   * Labels of raw bits do not count. */
   __device__ __forceinline__ void make_symbols(const mq_words::Significance &s,
-                                               const OctetPasses &passes, const OctetState &octet,
-                                               uint32_t ones, bool is_raw, uint32_t orientation,
-                                               uint32_t lane)
+                                               const OctetPasses &passes,
+                                               const BlockGrid<WARPS> &grid,
+                                               const OctetState &octet, uint32_t ones, bool is_raw,
+                                               uint32_t orientation, uint32_t lane)
   {
     using namespace mq_words;
     Neighbours n = see_neighbours(s, passes.propagating, passes.cleaning);
     ZeroLabels zero = zero_labels(n, orientation == CJ2K_HL, orientation == CJ2K_HH);
-    SignLabels sign = sign_labels(n, octet.around);
+    uint32_t negative = grid.negative();
+    SignLabels sign = sign_labels(n, grid.signs_around(negative));
     uint32_t r = passes.refining, ended = passes.ended_runs;
-    uint32_t raw = is_raw ? passes.propagating | r : 0;
     uint32_t first[8] = {
-        pick(r, ~octet.refined & any_neighbour(n), zero.bit[0] | passes.zero_runs) | raw,
-        pick(r, ~octet.refined, zero.bit[1] | ended) | raw,
-        pick(r, ~octet.refined, zero.bit[2]) | raw,
-        pick(r, ~octet.refined, zero.bit[3]) | raw,
-        (r & octet.refined) | passes.zero_runs | ended | raw,
+        pick(r, ~octet.refined & any_neighbour(n), zero.bit[0] | passes.zero_runs),
+        pick(r, ~octet.refined, zero.bit[1] | ended),
+        pick(r, ~octet.refined, zero.bit[2]),
+        pick(r, ~octet.refined, zero.bit[3]),
+        (r & octet.refined) | passes.zero_runs | ended,
         pick(ended, kOddRows, ones),
     };
     uint32_t second[8] = {
-        sign.bit[0] | raw,
-        sign.bit[1] | raw,
-        sign.bit[2] | raw,
-        ~0u,
-        raw,
-        octet.negative ^ (sign.flip & ~raw),
+        sign.bit[0], sign.bit[1], sign.bit[2],
+        ~0u,         0,           negative ^ (is_raw ? sign.flip & passes.cleaning : sign.flip),
     };
     to_bytes(first);
     to_bytes(second);
@@ -175,31 +173,61 @@ template <uint32_t WARPS> struct SymbolWriter {
     return (symbols + 4) & ~3u;
   }
 
-  /* Writes the end of the pass whose symbols begin at `out`. Returns the place of the next pass. */
-  __device__ __forceinline__ uint8_t *end_pass(uint8_t *out, uint32_t symbols, uint32_t thread)
+  /* Where the passes of a bit-plane begin in the code-block's symbols. */
+  __device__ __forceinline__ PassCounts begin_passes(const PassCounts &totals, bool only_cleanup,
+                                                     bool is_raw) const
+  {
+    uint2 from = *next;
+    if (only_cleanup)
+      return {0, 0, from.x};
+    if (is_raw) {
+      uint32_t propagation = from.y - CJ2K_CUDA_MQ_RAW_PASS(totals.propagation);
+      return {propagation, propagation - CJ2K_CUDA_MQ_RAW_PASS(totals.refinement), from.x};
+    }
+    uint32_t refinement = from.x + whole_pass(totals.propagation);
+    return {from.x, refinement, refinement + whole_pass(totals.refinement)};
+  }
+
+  /* Writes the end of a pass of so many symbols. */
+  __device__ __forceinline__ void end_pass(uint32_t symbols, uint32_t place, uint32_t thread)
   {
     uint32_t to = (symbols & ~3u) + thread;
     if (thread < 4 && to >= symbols)
-      out[to] = thread == 3 ? CJ2K_CUDA_MQ_END : CJ2K_CUDA_MQ_NOP;
-    return out + whole_pass(symbols);
+      frame_symbols[first_symbol + place + to] = thread == 3 ? CJ2K_CUDA_MQ_END : CJ2K_CUDA_MQ_NOP;
   }
 
-  /* Writes the ends of the bit-plane's passes and the segmentation symbol (T.800 D.5). */
-  __device__ __forceinline__ void end_passes(const PassCounts &totals, bool only_cleanup,
-                                             uint32_t style, uint32_t thread)
+  /* Writes the ends of a bit-plane's passes but for cleanup. */
+  __device__ __forceinline__ void end_passes(const PassCounts &totals, const PassCounts &places,
+                                             uint32_t thread)
   {
-    uint8_t *first = frame_symbols + first_symbol, *out = first + position;
-    uint32_t cleanup = totals.cleanup;
-    if (!only_cleanup) {
-      out = end_pass(out, totals.propagation, thread);
-      out = end_pass(out, totals.refinement, thread);
+    end_pass(totals.propagation, places.propagation, thread);
+    end_pass(totals.refinement, places.refinement, thread);
+  }
+
+  /* Writes how many bits raw passes have. */
+  __device__ __forceinline__ void end_raw_passes(const PassCounts &totals, const PassCounts &places,
+                                                 uint32_t thread)
+  {
+    uint8_t *first = frame_symbols + first_symbol;
+    if (thread == 0) {
+      reinterpret_cast<uint32_t *>(first + next->y)[-1] = totals.propagation;
+      reinterpret_cast<uint32_t *>(first + places.propagation)[-1] = totals.refinement;
     }
+  }
+
+  /* Writes the segmentation symbol (T.800 D.5), if there is one, and the end of the cleanup pass.
+   * Returns the place behind it. */
+  __device__ __forceinline__ uint32_t end_cleanup(uint32_t symbols, uint32_t place, uint32_t style,
+                                                  uint32_t thread)
+  {
     if (style & CJ2K_STYLE_SEGMARK) {
       if (thread < 4)
-        out[cleanup + thread] = (uint8_t)(CJ2K_CX_UNI | (thread & 1 ? 0 : kDecision));
-      cleanup += 4;
+        frame_symbols[first_symbol + place + symbols + thread] =
+            (uint8_t)(CJ2K_CX_UNI | (thread & 1 ? 0 : kDecision));
+      symbols += 4;
     }
-    position = (uint32_t)(end_pass(out, cleanup, thread) - first);
+    end_pass(symbols, place, thread);
+    return place + whole_pass(symbols);
   }
 };
 

@@ -15,18 +15,18 @@ __host__ __device__ constexpr uint32_t round_up(uint32_t value, uint32_t to)
 }
 
 /* Shared memory of a team, in 32-bit words: symbols and records of each warp
- * (contexts_symbols.cuh), words that the warps exchange, four grids, and the bit-planes
- * (contexts_grid.cuh). */
+ * (contexts_symbols.cuh), words that the warps exchange, state that only one thread changes, four
+ * grids, and the bit-planes (contexts_grid.cuh). */
 template <uint32_t WARPS> struct TeamMemory {
   static constexpr uint32_t kSymbols = 4 * 33 * 4; /* of a warp: the symbols of 32 octets */
   static constexpr uint32_t kRecords = 2 * 32 * 4; /* of a warp: what to write of 32 octets */
-  static constexpr uint32_t kExchange = 8 * WARPS;
+  static constexpr uint32_t kExchange = 8 * WARPS, kState = 6;
   static constexpr uint32_t kPitch = 32 * WARPS + 1; /* of bit-planes */
 
   static __host__ __device__ uint32_t total(uint32_t grid_words, uint32_t planes)
   {
     return WARPS * (kSymbols + kRecords) +
-           round_up(kExchange + 4 * grid_words + planes * kPitch, 4);
+           round_up(kExchange + kState + 4 * grid_words + planes * kPitch, 4);
   }
 };
 

@@ -4,17 +4,15 @@
  * code-blocks: those with most symbols start first, and neighbours have about the same number, so
  * that the threads of a warp finish together. In the second one a thread codes the symbols of a
  * code-block (symbols.h) to bytes, one after the other in the same loop whatever they are; the end
- * of a pass is a symbol, too. In the third one a warp finds where the passes and segments of a
- * code-block may end, or what packet headers say of them, and copies the bytes that are needed to
- * the frame's output.
+ * of a pass is a symbol, too. In the third one a warp writes the raw passes of a code-block, finds
+ * where its passes and segments may end, or what packet headers say of them, and copies the bytes
+ * that are needed to the frame's output.
  */
-#include "encoder.cuh"
 #include "header_bits.cuh"
+#include "raw_segments.cuh"
 #include "tasks.cuh"
 
 namespace {
-
-constexpr uint32_t kOnes = 0x01010101u;
 
 /*
  * A context is a word. The lower half is Qe; the upper half is the byte offset of a row of
@@ -39,6 +37,23 @@ __device__ bool has_symbols(const Cj2kCudaMqCode &frame)
 __device__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
 {
   return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
+}
+
+/* The number of segments that a block may have in all, and of those of them that are raw. */
+__device__ uint32_t most_segments(const Cj2kCudaMqBlock &block, uint32_t style)
+{
+  return style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL) ? block.num_passes : 1;
+}
+
+__device__ uint32_t raw_segments(const Cj2kCudaMqBlock &block, uint32_t style)
+{
+  return style & CJ2K_STYLE_BYPASS ? block.num_passes : 0;
+}
+
+/* The room for segments that are not raw. */
+__device__ uint64_t coded_room(const Cj2kCudaMqBlock &block, uint32_t style, uint32_t symbol_room)
+{
+  return CJ2K_CUDA_MQ_ROOM(block.num_symbols, symbol_room, most_segments(block, style));
 }
 
 /* --------------------------------------------------------------------------------- order --- */
@@ -102,7 +117,8 @@ __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode fra
 
 /* -------------------------------------------------------------------------------- coding --- */
 
-/* Labels that a symbol may have. Those that are not contexts code nothing. */
+/* Labels that a symbol may have, or what is read behind the last one. Those that are not contexts
+ * code nothing. */
 constexpr uint32_t kLabels = 32;
 
 /* Shared memory of a warp. The words that its lanes have for one context are next to each other. */
@@ -117,13 +133,12 @@ template <uint32_t LANES> struct BlockCoder {
   uint32_t lane;
   MqEncoder mq;
   MqEncoder::Delta deltas[4]; /* what the last four symbols do to C: not applied yet */
-  RawEncoder raw;
   ByteRoom room;
   uint4 *mark;
   uint32_t pass, num_passes, style;
   uint32_t start;          /* of the segment, in bytes from the block's room */
   uint32_t place, context; /* of the next symbol: offset and word of its context */
-  bool is_raw, done;
+  bool done;
   bool failed; /* the block is longer than its room */
 
   /* The context at an offset in bytes. */
@@ -158,10 +173,14 @@ template <uint32_t LANES> struct BlockCoder {
     contexts[CJ2K_CX_UNI * LANES] = WORD(46, 0);
   }
 
+  /* Goes on with the next segment that is not raw, if there is one. */
   __device__ void start_segment()
   {
-    is_raw = cj2k_pass_is_raw(pass, (uint8_t)style);
-    start = is_raw ? raw.start(room) : mq.start(room);
+    for (; pass < num_passes && cj2k_pass_is_raw(pass, (uint8_t)style); pass++)
+      mark++;
+    done = pass == num_passes;
+    if (!done)
+      start = mq.start(room);
   }
 
   __device__ void begin(const Cj2kCudaMqCode &frame, uint32_t b)
@@ -171,16 +190,16 @@ template <uint32_t LANES> struct BlockCoder {
     num_passes = block.num_passes;
     mark = reinterpret_cast<uint4 *>(frame.marks +
                                      (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes));
-    uint32_t segments = style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL) ? num_passes : 1;
-    uint64_t size = CJ2K_CUDA_MQ_ROOM(block.num_symbols, frame.symbol_room, segments);
+    uint64_t size = coded_room(block, style, frame.symbol_room);
+    uint64_t both =
+        size + CJ2K_CUDA_MQ_RAW_ROOM(block.raw_end - block.raw_begin, raw_segments(block, style));
     uint64_t offset = atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->room),
-                                (unsigned long long)size);
+                                (unsigned long long)both);
     frame.rooms[b] = offset;
     room.start(reinterpret_cast<uint32_t *>(frame.room + offset),
                reinterpret_cast<uint32_t *>(frame.room + offset + size));
     pass = 0;
-    done = failed = false;
-    raw = {0, 8, false};
+    failed = false;
     mq = {0, 0, 0, 0};
     forget_deltas();
     reset_contexts();
@@ -191,23 +210,20 @@ template <uint32_t LANES> struct BlockCoder {
    */
   __device__ void end_segment(uint4 &value)
   {
-    bool predictable = style & CJ2K_STYLE_PTERM, drop = false;
-    if (is_raw)
-      raw.terminate(predictable, room);
-    else if (predictable)
+    bool drop = false;
+    if (style & CJ2K_STYLE_PTERM)
       drop = mq.terminate_predictably(room);
     else
       mq.flush(room);
     value.z |= (uint32_t)(room.position(start) - drop) - value.y;
     room.end_segment();
-    done = pass + 1 == num_passes;
     failed = room.next > room.end;
   }
 
   __device__ __forceinline__ void end_pass()
   {
     constexpr uint32_t kRare = CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL | CJ2K_STYLE_RESET;
-    Cj2kCudaMqMark m = is_raw ? raw.mark(room, start) : mq.mark(room, start);
+    Cj2kCudaMqMark m = mq.mark(room, start);
     uint4 value = make_uint4(m.start, (uint32_t)m.at, m.state, m.c);
     /* Most passes end neither a segment nor the block: one test for all that is rare. */
     bool rare = pass + 1 == num_passes || style & kRare, ends = false;
@@ -215,13 +231,11 @@ template <uint32_t LANES> struct BlockCoder {
       end_segment(value);
     *mark++ = value;
     pass++;
-    if (rare && !done) {
-      if (ends)
-        start_segment();
-      if (style & CJ2K_STYLE_RESET) {
-        reset_contexts();
-        context = at(place);
-      }
+    if (ends)
+      start_segment();
+    if (rare && style & CJ2K_STYLE_RESET) {
+      reset_contexts();
+      context = at(place);
     }
   }
 
@@ -265,60 +279,17 @@ template <uint32_t LANES> struct BlockCoder {
     forget_deltas();
   }
 
-  static __device__ __forceinline__ bool all_raw(uint32_t symbols)
-  {
-    constexpr uint32_t kRaw = kOnes * CJ2K_CUDA_MQ_RAW;
-    return (symbols & kRaw) == kRaw;
-  }
-
-  /* The decisions of four symbols as bits, the first one highest. */
-  static __device__ __forceinline__ uint32_t decisions(uint32_t symbols)
-  {
-    return (symbols >> 5 & kOnes) * 0x08040201u >> 24;
-  }
-
-  /* Writes the bits of four symbols of a raw pass. The last four have the end of the pass and what
-   * fills them up. */
-  __device__ __forceinline__ void raw_steps(uint32_t symbols)
-  {
-    if (all_raw(symbols)) {
-      raw.encode_four(decisions(symbols), room);
-      return;
-    }
-    for (uint32_t i = 0; i < 3; i++, symbols >>= 8)
-      if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW)
-        raw.encode(CJ2K_CUDA_MQ_DECISION(symbols), room);
-  }
-
-  /* Returns whether all of sixteen symbols are bits of a raw pass. */
-  static __device__ __forceinline__ bool all_raw(const uint4 &symbols)
-  {
-    return all_raw(symbols.x & symbols.y & symbols.z & symbols.w);
-  }
-
-  __device__ __forceinline__ void raw_sixteen(const uint4 &symbols)
-  {
-    raw.encode_sixteen(decisions(symbols.x) << 12 | decisions(symbols.y) << 8 |
-                           decisions(symbols.z) << 4 | decisions(symbols.w),
-                       room);
-  }
-
   /* Codes four symbols and applies the deltas of the four before them to C: two chains of steps
    * that do not wait for each other. `following` are the next four. */
   __device__ __forceinline__ void steps(uint32_t symbols, uint32_t following)
   {
-    uint32_t shifts = 0, end = symbols >> 30 & 1;
-    if (CJ2K_CUDA_MQ_LABEL(symbols) == CJ2K_CUDA_MQ_RAW) {
-      raw_steps(symbols);
-      find_context(following);
-    } else {
-      step<0>(symbols, place_of<1>(symbols));
-      step<1>(symbols, place_of<2>(symbols));
-      step<2>(symbols, place_of<3>(symbols));
-      step<3>(symbols, place_of<0>(following));
-      room.flush();
-      shifts = deltas[0].shift | deltas[1].shift | deltas[2].shift | deltas[3].shift;
-    }
+    uint32_t end = symbols >> 30 & 1;
+    step<0>(symbols, place_of<1>(symbols));
+    step<1>(symbols, place_of<2>(symbols));
+    step<2>(symbols, place_of<3>(symbols));
+    step<3>(symbols, place_of<0>(following));
+    room.flush();
+    uint32_t shifts = deltas[0].shift | deltas[1].shift | deltas[2].shift | deltas[3].shift;
     if ((shifts & MqEncoder::kFar) | end) {
       catch_up();
       if (end)
@@ -326,8 +297,7 @@ template <uint32_t LANES> struct BlockCoder {
     }
   }
 
-  /* Codes all symbols, sixteen at a time, or thirty-two of raw passes, which take less time.
-   * Symbols are loaded so early that nothing has to wait for them. */
+  /* Codes all symbols, which are loaded so early that nothing has to wait for them. */
   __device__ void code(const uint8_t *symbols)
   {
     const uint4 *in = reinterpret_cast<const uint4 *>(symbols);
@@ -335,27 +305,15 @@ template <uint32_t LANES> struct BlockCoder {
     in += 4;
     find_context(words.x);
     while (!done) {
-      bool twice = false;
-      if (all_raw(words)) {
-        twice = all_raw(next);
-        raw_sixteen(words);
-        if (twice)
-          raw_sixteen(next);
-        words = twice ? after : next;
-        find_context(words.x);
-      } else {
 #pragma unroll 1
-        for (uint32_t i = 0; i < 4 && !done; i++) {
-          uint32_t four = words.x;
-          words = make_uint4(words.y, words.z, words.w, next.x);
-          next = make_uint4(next.y, next.z, next.w, 0);
-          steps(four, words.x);
-        }
+      for (uint32_t i = 0; i < 4 && !done; i++) {
+        uint32_t four = words.x;
+        words = make_uint4(words.y, words.z, words.w, next.x);
+        next = make_uint4(next.y, next.z, next.w, 0);
+        steps(four, words.x);
       }
-      next = twice ? later : after;
+      next = after;
       after = later;
-      if (twice)
-        after = *in++;
       later = *in++;
     }
   }
@@ -515,6 +473,23 @@ __device__ uint64_t write_header_bits(const Cj2kCudaMqCode &frame, BlockEnds &en
   return first_word;
 }
 
+/* Writes the raw segments of a block, if it has any; `words` is shared memory. */
+__device__ void write_raw(const Cj2kCudaMqCode &frame, const Cj2kCudaMqBlock &block, uint32_t b,
+                          uint32_t *words, uint32_t lane)
+{
+  uint32_t style = frame.contexts.blocks[b].style;
+  if (!(style & CJ2K_STYLE_BYPASS) || block.num_passes <= CJ2K_FIRST_RAW_PASS)
+    return;
+  RawSegments raw = {};
+  raw.writer.lane = lane;
+  raw.writer.words = words;
+  raw.marks = frame.marks + (uint64_t)b * CJ2K_CUDA_MQ_PASSES(frame.contexts.max_planes);
+  raw.room = frame.room + frame.rooms[b];
+  raw.from = (uint32_t)coded_room(block, style, frame.symbol_room);
+  raw.bits_end = frame.contexts.symbols + block.first_symbol + block.raw_end;
+  raw.write(block.num_passes, style);
+}
+
 /* One warp for each block, one lane for each pass. If there was too little room for symbols, or for
  * a block, the marks are not valid. All blocks then get records without passes, and so do blocks
  * whose header bits have no room: the kernels that make packet headers run before the host knows,
@@ -522,7 +497,7 @@ __device__ uint64_t write_header_bits(const Cj2kCudaMqCode &frame, BlockEnds &en
 __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode frame)
 {
   __shared__ Segment segments[kEndWarps][kMaxPasses];
-  __shared__ uint32_t header_words[kEndWarps][kMaxHeaderWords];
+  __shared__ uint32_t header_words[kEndWarps][kMaxHeaderWords], raw_words[kEndWarps][kRawWords];
   uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   uint32_t task = blockIdx.x * kEndWarps + warp;
   if (task >= num_tasks(frame.contexts))
@@ -543,6 +518,7 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
                     0,
                     segments[warp]};
 
+  write_raw(frame, block, b, raw_words[warp], lane);
   uint64_t first_pass = frame.header_bits ? write_header_bits(frame, ends, header_words[warp])
                                           : write_passes(frame, ends);
   __syncwarp();

@@ -46,7 +46,8 @@ typedef struct {
   bool alone;            /* one in flight: latency counts */
   uint32_t symbol_room;  /* bytes of room for 16 symbols */
   uint32_t *order;       /* workspace: numbers of blocks */
-  uint8_t *room;         /* workspace: segments at full length, CJ2K_CUDA_MQ_ROOM per block */
+  uint8_t *room;         /* workspace: segments at full length, CJ2K_CUDA_MQ_ROOM and
+                            CJ2K_CUDA_MQ_RAW_ROOM per block */
   uint64_t *rooms;       /* workspace, per block: offset of its room */
   Cj2kCudaMqMark *marks; /* workspace: [block][CJ2K_CUDA_MQ_PASSES (contexts.max_planes)] */
   uint8_t *bytes;        /* output, blocks in any order; nothing is written behind capacity */
@@ -70,6 +71,11 @@ typedef struct {
 #define CJ2K_CUDA_MQ_ROOM(symbols, symbol_room, segments)                                          \
   ((((uint64_t)(symbols) + 15u) / 16u * (symbol_room) + 16u * (uint64_t)(segments) + 31u) &        \
    ~(uint64_t)15u)
+
+/* Bytes of room for the raw segments of a block, behind those. Each bit takes a seventh of a byte
+ * at most, and a segment less than eight bytes more, with what aligns the next one. */
+#define CJ2K_CUDA_MQ_RAW_ROOM(bits, segments)                                                      \
+  (((uint64_t)(bits) / 7u + 8u * (uint64_t)(segments) + 15u) & ~(uint64_t)15u)
 
 /* Codes the symbols of all blocks. frame->contexts must be what cj2k_cuda_mq_contexts () was called
  * with. If there was too little room for symbols, it does nothing. */

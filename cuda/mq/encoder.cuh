@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The MQ encoder (T.800 C.2) and the writer of raw bits (T.800 D.6) of one thread, in registers,
- * and the lengths at which codeword segments may be cut. The bytes are those of
- * common/cpu/mq/encoder.h.
+ * The MQ encoder (T.800 C.2) of one thread, in registers, and the lengths at which codeword
+ * segments may be cut. The bytes are those of common/cpu/mq/encoder.h.
  *
  * The segments of a block are written one behind the other at full length, each as if it were alone
- * and from a whole word on. How many bytes are cut off the end of a segment is not known before all
- * of them are written. Passes leave marks, from which a later kernel finds which bytes are needed,
- * and so where the next segment begins in the output.
+ * and from a whole word on; raw ones (raw_segments.cuh) come behind the others. How many bytes are
+ * cut off the end of a segment is not known before all of them are written. Passes leave marks,
+ * from which a later kernel finds which bytes are needed, and so where the next segment begins in
+ * the output.
  */
 #pragma once
 
+#include "cuda/mq/instructions.cuh"
 #include "encode_kernels.h"
 
 extern "C" {
@@ -78,15 +79,6 @@ struct ByteRoom {
   }
 };
 
-/* Leading zeros of a number that is not zero. One instruction; __clz has two, because it also
- * handles zero. */
-__device__ __forceinline__ uint32_t leading_zeros(uint32_t number)
-{
-  uint32_t zeros;
-  asm("bfind.shiftamt.u32 %0, %1;" : "=r"(zeros) : "r"(number));
-  return zeros;
-}
-
 struct MqEncoder {
   /* What a symbol does to C: an addition, then a shift of up to 15 (RENORME, T.800 C.2.6). Shifts
    * with the bit kFar may fill two bytes. */
@@ -129,29 +121,14 @@ struct MqEncoder {
   __device__ __forceinline__ Delta encode(uint32_t qe, uint32_t lps, bool &renormalised)
   {
     Delta delta;
-    uint32_t top = qe << 16, upper = a - top;
-    choose(upper, top, lps, qe, delta.add);
+    uint32_t top = qe << 16;
+    Interval chosen = choose_interval(a - top, top, lps, qe);
+    a = chosen.a;
+    delta.add = chosen.add;
     renormalised = (int32_t)a >= 0;
     delta.shift = leading_zeros(a);
     a <<= delta.shift;
     return delta;
-  }
-
-  /* Chooses the sub-interval: the lower one is the LPS's, unless it is the larger one (conditional
-   * exchange). The machine can combine the two conditions in one comparison; compilers turn them
-   * into numbers first, which takes twice as long. */
-  __device__ __forceinline__ void choose(uint32_t upper, uint32_t top, uint32_t lps, uint32_t qe,
-                                         uint32_t &add)
-  {
-    asm("{\n"
-        ".reg .pred l, lower;\n"
-        "setp.ne.u32 l, %4, 0;\n"
-        "setp.lt.xor.u32 lower, %2, %3, l;\n"
-        "selp.u32 %0, %3, %2, lower;\n"
-        "selp.u32 %1, 0, %5, lower;\n"
-        "}"
-        : "=r"(a), "=r"(add)
-        : "r"(upper), "r"(top), "r"(lps), "r"(qe));
   }
 
   /* Applies a delta to C, with any shift. */
@@ -219,92 +196,6 @@ struct MqEncoder {
     bool drop = byte == 0xFF;
     push_byte(room);
     return drop;
-  }
-};
-
-/* The writer of raw bits. After a byte FF seven bits follow in the next one. */
-struct RawEncoder {
-  uint32_t byte;
-  int32_t free; /* bits of byte not yet used */
-  bool after_ff;
-
-  /* Returns the place of the segment. */
-  __device__ __forceinline__ uint32_t start(ByteRoom &room)
-  {
-    byte = 0;
-    free = 8;
-    after_ff = false;
-    uint32_t first = room.start_segment(4);
-    room.next++;
-    return first;
-  }
-
-  __device__ __forceinline__ void byte_out(ByteRoom &room)
-  {
-    room.put(byte, 8);
-    room.flush();
-    after_ff = byte == 0xFF;
-    free = after_ff ? 7 : 8;
-    byte = 0;
-  }
-
-  __device__ __forceinline__ void encode(uint32_t bit, ByteRoom &room)
-  {
-    byte |= bit << --free;
-    if (free == 0)
-      byte_out(room);
-  }
-
-  /* Four bits, the first one highest. */
-  __device__ __forceinline__ void encode_four(uint32_t bits, ByteRoom &room)
-  {
-    free -= 4;
-    if (free > 0) {
-      byte |= bits << free;
-      return;
-    }
-    uint32_t left = (uint32_t)-free;
-    byte |= bits >> left;
-    byte_out(room);
-    free -= (int32_t)left;
-    byte = (bits & ((1u << left) - 1)) << free;
-  }
-
-  /* Sixteen bits, the first one highest. They fill two bytes, mostly without stuffing. */
-  __device__ __forceinline__ void encode_sixteen(uint32_t bits, ByteRoom &room)
-  {
-    uint32_t bytes = byte << 16 | bits << free, first = bytes >> 16, second = bytes >> 8 & 0xFF;
-    if (after_ff || first == 0xFF || second == 0xFF) {
-#pragma unroll 1
-      for (int32_t at = 12; at >= 0; at -= 4)
-        encode_four(bits >> at & 15, room);
-      return;
-    }
-    room.put(first, 8);
-    room.put(second, 8);
-    room.flush();
-    byte = bytes & 0xFF;
-  }
-
-  /* Returns whether the present byte has bits. */
-  __device__ __forceinline__ bool is_begun() const
-  {
-    return free < (after_ff ? 7 : 8);
-  }
-
-  __device__ __forceinline__ Cj2kCudaMqMark mark(const ByteRoom &room, uint32_t start) const
-  {
-    Cj2kCudaMqMark mark = {start, room.position(start) + is_begun(), 0, 0};
-    return mark;
-  }
-
-  /* Ends the segment: the last byte is filled with 0101... */
-  __device__ __forceinline__ void terminate(bool predictable, ByteRoom &room)
-  {
-    if (is_begun() || (after_ff && predictable)) {
-      byte |= 0x55u >> (8 - free);
-      byte_out(room);
-    }
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Instructions of the GPU that the MQ decoder names itself. Where kernels run on the CPU
+ * Instructions of the GPU that the MQ coder names itself. Where kernels run on the CPU
  * (tests/cuda/fibers) there are others in their place.
  */
 #pragma once
@@ -46,6 +46,30 @@ __device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t up
       : "r"(high), "r"(qe), "r"(upper), "r"(sign), "r"(after.x), "r"(after.y), "r"(if_one),
         "r"(if_zero));
   return choice;
+}
+
+/* What ENCODE chooses between (T.800 C.2.2 to C.2.5): the lower sub-interval is the LPS's, unless
+ * it is the larger one (conditional exchange). The machine can combine the two conditions in one
+ * comparison; compilers turn them into numbers first, which takes twice as long. */
+struct Interval {
+  uint32_t a;   /* `upper` or `top` */
+  uint32_t add; /* to C: `qe` for the upper sub-interval */
+};
+
+__device__ __forceinline__ Interval choose_interval(uint32_t upper, uint32_t top, uint32_t lps,
+                                                    uint32_t qe)
+{
+  Interval chosen;
+  asm("{\n\t"
+      ".reg .pred l, lower;\n\t"
+      "setp.ne.u32 l, %4, 0;\n\t"
+      "setp.lt.xor.u32 lower, %2, %3, l;\n\t"
+      "selp.u32 %0, %3, %2, lower;\n\t"
+      "selp.u32 %1, 0, %5, lower;\n\t"
+      "}"
+      : "=r"(chosen.a), "=r"(chosen.add)
+      : "r"(upper), "r"(top), "r"(lps), "r"(qe));
+  return chosen;
 }
 
 /* Access to shared memory by 32-bit addresses. They are computed once and kept in registers;

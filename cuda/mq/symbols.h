@@ -15,27 +15,35 @@ extern "C" {
 
 /*
  * A symbol is a byte: the label of its context (tables/mq_contexts.h) in bits 4..0, the decision in
- * bit 5. Bits of raw passes (T.800 D.6) have the label CJ2K_CUDA_MQ_RAW. Every pass ends with
- * CJ2K_CUDA_MQ_END, even if it has no symbols, and before that as many CJ2K_CUDA_MQ_NOP as make it
- * the last of four bytes.
+ * bit 5. Every pass ends with CJ2K_CUDA_MQ_END, even if it has no symbols, and before that as many
+ * CJ2K_CUDA_MQ_NOP as make it the last of four bytes.
+ *
+ * Raw passes (T.800 D.6) are apart from the others, so that the coder, a thread for each block,
+ * does not meet them: one below the other from the end of the block's room downwards. On top a raw
+ * pass has the number of its bits as a word, and below that so many symbols, of which only the
+ * decisions count, from a multiple of four bytes on.
  */
-#define CJ2K_CUDA_MQ_LABEL(symbol)    ((symbol)&31u)
-#define CJ2K_CUDA_MQ_DECISION(symbol) ((symbol) >> 5 & 1u)
-#define CJ2K_CUDA_MQ_RAW              31u
-#define CJ2K_CUDA_MQ_NOP              19u /* the label of a context that codes nothing */
-#define CJ2K_CUDA_MQ_END              (0x40u | CJ2K_CUDA_MQ_NOP)
+#define CJ2K_CUDA_MQ_LABEL(symbol) ((symbol)&31u)
+#define CJ2K_CUDA_MQ_NOP           19u /* the label of a context that codes nothing */
+#define CJ2K_CUDA_MQ_END           (0x40u | CJ2K_CUDA_MQ_NOP)
 
 /* Symbols of a block begin at multiples of this, and the bytes up to the next one may be read. */
 #define CJ2K_CUDA_MQ_ALIGNMENT 16u
 
 /* The symbols of a block: its passes from the first bit-plane with a one down to lowest_plane. */
 typedef struct {
-  uint64_t first_symbol;  /* in the frame's symbols */
-  uint32_t num_symbols;   /* of all passes, with their ends and fillers */
-  uint8_t num_passes;     /* 0: all samples are zero, or there was no room for the symbols */
-  uint8_t zero_bitplanes; /* as in Cj2kEncodedBlock; all if there are no passes */
+  uint64_t first_symbol;       /* in the frame's symbols */
+  uint32_t num_symbols;        /* of all passes but raw ones, with their ends and fillers */
+  uint32_t raw_begin, raw_end; /* of raw passes, in bytes from first_symbol on */
+  uint8_t num_passes;          /* 0: all samples are zero, or there was no room for the symbols */
+  uint8_t zero_bitplanes;      /* as in Cj2kEncodedBlock; all if there are no passes */
   uint8_t pad[2];
 } Cj2kCudaMqBlock;
+
+/* Bytes of a raw pass of so many bits among the symbols, and how many more than its bits they are
+ * at most. */
+#define CJ2K_CUDA_MQ_RAW_PASS(bits) (4u + (((bits) + 3u) & ~3u))
+#define CJ2K_CUDA_MQ_RAW_MORE       7u
 
 /* Counters that the kernel adds to; initially 0. */
 typedef struct {

@@ -10,6 +10,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +33,7 @@
 #define __CUDA_ARCH__ 900 /* the branches of headers that are for the device */
 
 struct FiberIndex {
-  uint32_t x;
+  uint32_t x, y;
 };
 inline FiberIndex threadIdx, blockIdx, blockDim;
 
@@ -55,17 +56,25 @@ struct Barrier {
 inline Fiber *all;
 inline ucontext_t scheduler;
 inline uint32_t count, running;
+inline uint32_t self; /* the number of the present thread in its block */
 inline Barrier block, warps[kMost / kWarp];
 inline unsigned char values[kMost][16]; /* of a shuffle */
 inline std::function<void()> kernel;
 
+/* Makes a thread of the block the present one. */
+inline void be(uint32_t thread)
+{
+  self = thread;
+  threadIdx = {thread % blockDim.x, thread / blockDim.x};
+}
+
 /* Lets other fibers run. */
 inline void yield()
 {
-  uint32_t thread = threadIdx.x;
+  uint32_t thread = self;
 
   swapcontext(&all[thread].context, &scheduler);
-  threadIdx.x = thread;
+  be(thread);
 }
 
 inline void wait(Barrier *barrier, uint32_t threads)
@@ -82,13 +91,13 @@ inline void wait(Barrier *barrier, uint32_t threads)
 
 inline void wait_for_warp()
 {
-  wait(&warps[threadIdx.x / kWarp], kWarp);
+  wait(&warps[self / kWarp], kWarp);
 }
 
 inline void run_thread()
 {
   kernel();
-  all[threadIdx.x].done = true;
+  all[self].done = true;
   running--;
 }
 
@@ -109,9 +118,9 @@ inline void run_all()
   bool back = rand() & 1;
 
   for (uint32_t i = 0; i < count; i++) {
-    threadIdx.x = back ? count - 1 - i : i;
-    if (!all[threadIdx.x].done)
-      swapcontext(&scheduler, &all[threadIdx.x].context);
+    be(back ? count - 1 - i : i);
+    if (!all[self].done)
+      swapcontext(&scheduler, &all[self].context);
   }
 }
 
@@ -124,8 +133,8 @@ inline uint32_t shared_size;
 inline unsigned char *shared_at(uint32_t address, uint32_t size)
 {
   if (address % size || address + size > shared_size) {
-    fprintf(stderr, "thread %u: %u bytes of shared memory at %u of %u\n", threadIdx.x, size,
-            address, shared_size);
+    fprintf(stderr, "thread %u: %u bytes of shared memory at %u of %u\n", self, size, address,
+            shared_size);
     abort();
   }
   return shared + address;
@@ -134,7 +143,7 @@ inline unsigned char *shared_at(uint32_t address, uint32_t size)
 /* Of the host's threads one at a time has a launch. */
 inline std::mutex launching;
 
-inline void launch(uint32_t grid, uint32_t threads, uint32_t shared_bytes,
+inline void launch(uint32_t grid, dim3 threads, uint32_t shared_bytes,
                    const std::function<void()> &call)
 {
   std::lock_guard<std::mutex> guard(launching);
@@ -146,11 +155,12 @@ inline void launch(uint32_t grid, uint32_t threads, uint32_t shared_bytes,
     abort();
   shared_size = shared_bytes;
   kernel = call;
-  count = blockDim.x = threads;
+  count = threads.x * threads.y;
+  blockDim = {threads.x, threads.y};
   for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
     uint32_t rounds = 0;
-    running = threads;
-    for (uint32_t i = 0; i < threads; i++)
+    running = count;
+    for (uint32_t i = 0; i < count; i++)
       begin(&all[i]);
     for (; running && rounds < kRounds; rounds++)
       run_all();
@@ -170,7 +180,7 @@ namespace fibers {
 /* The value of another thread of the warp. All lanes take part. */
 template <typename T> T exchange(T value, uint32_t from)
 {
-  uint32_t thread = threadIdx.x;
+  uint32_t thread = self;
   T other;
 
   memcpy(values[thread], &value, sizeof value);
@@ -184,7 +194,7 @@ template <typename T> T exchange(T value, uint32_t from)
 inline int all_of(int value)
 {
   static uint32_t num_true;
-  uint32_t thread = threadIdx.x;
+  uint32_t thread = self;
 
   if (thread == 0)
     num_true = 0;
@@ -197,6 +207,7 @@ inline int all_of(int value)
 } // namespace fibers
 
 #define __syncthreads_and(value) fibers::all_of(value)
+#define __syncthreads_or(value)  (!fibers::all_of(!(value)))
 #ifdef LANES_ARE_APART /* no lane takes anything from another: they need not wait */
 #define __syncwarp() ((void)0)
 #else
@@ -205,24 +216,31 @@ inline int all_of(int value)
 
 template <typename T> inline T __shfl_up_sync(uint32_t, T value, uint32_t distance)
 {
-  uint32_t thread = threadIdx.x, lane = thread % fibers::kWarp;
+  uint32_t thread = fibers::self, lane = thread % fibers::kWarp;
 
   return fibers::exchange(value, lane >= distance ? thread - distance : thread);
 }
 
+template <typename T> inline T __shfl_down_sync(uint32_t, T value, uint32_t distance)
+{
+  uint32_t thread = fibers::self, lane = thread % fibers::kWarp;
+
+  return fibers::exchange(value, lane + distance < fibers::kWarp ? thread + distance : thread);
+}
+
 template <typename T> inline T __shfl_xor_sync(uint32_t, T value, uint32_t mask)
 {
-  return fibers::exchange(value, threadIdx.x ^ mask);
+  return fibers::exchange(value, fibers::self ^ mask);
 }
 
 template <typename T> inline T __shfl_sync(uint32_t, T value, int lane)
 {
-  return fibers::exchange(value, threadIdx.x / fibers::kWarp * fibers::kWarp + (uint32_t)lane);
+  return fibers::exchange(value, fibers::self / fibers::kWarp * fibers::kWarp + (uint32_t)lane);
 }
 
 inline uint32_t __ballot_sync(uint32_t, bool value)
 {
-  uint32_t thread = threadIdx.x, first = thread / fibers::kWarp * fibers::kWarp, bits = 0;
+  uint32_t thread = fibers::self, first = thread / fibers::kWarp * fibers::kWarp, bits = 0;
 
   fibers::values[thread][0] = value;
   fibers::wait_for_warp();
@@ -230,6 +248,21 @@ inline uint32_t __ballot_sync(uint32_t, bool value)
     bits |= (uint32_t)fibers::values[first + lane][0] << lane;
   fibers::wait_for_warp();
   return bits;
+}
+
+inline uint32_t __reduce_add_sync(uint32_t mask, uint32_t value)
+{
+  for (uint32_t d = fibers::kWarp / 2; d; d /= 2)
+    value += __shfl_xor_sync(mask, value, d);
+  return value;
+}
+
+inline float __uint_as_float(uint32_t bits)
+{
+  float value;
+
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 inline uint32_t __float_as_uint(float value)
@@ -301,6 +334,21 @@ inline uint32_t __brev(uint32_t word)
 inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t shift)
 {
   return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
+}
+
+inline uint32_t __funnelshift_rc(uint32_t low, uint32_t high, uint32_t shift)
+{
+  return (uint32_t)(((uint64_t)high << 32 | low) >> (shift < 32 ? shift : 32));
+}
+
+inline uint2 make_uint2(uint32_t x, uint32_t y)
+{
+  return {x, y};
+}
+
+inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+  return {x, y, z, w};
 }
 
 inline size_t __cvta_generic_to_shared(const void *address)

@@ -22,6 +22,17 @@ inline Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t sign, 
   return {lower ? qe : upper, lps ? after.y : after.x, one ? if_one : if_zero};
 }
 
+struct Interval {
+  uint32_t a, add;
+};
+
+inline Interval choose_interval(uint32_t upper, uint32_t top, uint32_t lps, uint32_t qe)
+{
+  bool lower = (upper < top) != (lps != 0);
+
+  return {lower ? top : upper, lower ? 0 : qe};
+}
+
 inline uint32_t shared_byte(uint32_t address)
 {
   return *fibers::shared_at(address, 1);

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode|mq-decode-full|film-drawn [BUILD [ROUNDS [SEED]]]
+# tests/cuda/fibers/run.sh headers|cut|cut-mq|mq-decode|mq-decode-full|mq-encode|film-drawn [BUILD [ROUNDS [SEED]]]
 #
 # Runs kernels on the CPU, with threads that are fibers: those of packet headers, and compares with the packet writer,
-# those of the cut of HT or MQ frames, and compares with rate control, or the MQ decoder, in decode-equal with kernels in C
+# those of the cut of HT or MQ frames, and compares with rate control, those of MQ encoding, and compares with the CPU's
+# coder, or the MQ decoder, in decode-equal with kernels in C
 # for all else; ROUNDS is the share of the streams then, and -full means full warps. film-drawn has that decoder with
 # ROUNDS films. Prints TAP. BUILD is a build folder with CUDA (default:
 # build), whose libcj2k.a is used; NVCC its compiler. A GPU is not needed.
@@ -17,8 +18,9 @@ case $test in
   cut) kernels=(ht/cut) driver=tests/cuda/cut-equal.c ;;
   cut-mq) kernels=(mq/cut mq/count) driver=tests/cuda/cut-equal-mq.c ;;
   mq-decode) kernels=(mq/decode) driver=tests/cuda/decode-equal.c ;;
+  mq-encode) kernels=(mq/contexts mq/encode) driver=tests/cuda/fibers/mq-encode.c ;;
   film-drawn) kernels=(mq/decode) driver=tests/cuda/film-drawn.c ;;
-  *) echo "$0: headers, cut, cut-mq, mq-decode, mq-decode-full or film-drawn" >&2; exit 1 ;;
+  *) echo "$0: headers, cut, cut-mq, mq-decode, mq-decode-full, mq-encode or film-drawn" >&2; exit 1 ;;
 esac
 cd "$(dirname "$0")/../../.." || exit 1
 work=$(mktemp -d)
@@ -36,9 +38,9 @@ for kernel in "${kernels[@]}"; do
   name=${kernel#*/}
   {
     echo '#include "tests/cuda/fibers/fibers.h"'
-    perl -0pe 's/(\w+(?:<\w+>)?)<<<([^;]+),\s*([^;,]+),\s*([^;,]+),\s*stream>>>\(([^;]*)\);/fibers::launch($2, $3, $4, [=] { $1($5); });/g;
+    perl -0pe 's/(\w+(?:<\w+>)?)\s*<<<([^;]+),\s*([^;,]+),\s*([^;,]+),\s*stream>>>\(([^;]*)\);/fibers::launch($2, $3, $4, [=] { $1($5); });/g;
                s/extern __shared__ (\w+) (\w+)\[\];/$1 *$2 = reinterpret_cast<$1 *>(fibers::shared);/g' \
-      "cuda/$kernel.cu" | sed 's/return cudaGetLastError();/return cudaSuccess;/'
+      "cuda/$kernel.cu" | sed 's/cudaGetLastError()/cudaSuccess/'
   } >"$work/$name.cpp"
   g++ -std=c++17 "${flags[@]}" -iquote "cuda/${kernel%/*}" -c "$work/$name.cpp" -o "$work/$name.o"
 done
