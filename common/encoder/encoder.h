@@ -47,6 +47,10 @@ typedef struct {
   Cj2kError error;
   double ms_write;
   gint64 submitted; /* monotonic, microseconds */
+  /* Of the last frame in this place: the bytes of its codestream, and whether it went another way
+   * than was foreseen. */
+  uint64_t last_bytes;
+  bool not_foreseen;
 } Cj2kEncoderFrame;
 
 /* What codes (backend.c). */
@@ -93,9 +97,7 @@ struct Cj2kEncoder {
   Cj2kSlots slots; /* of the back end */
   Cj2kOutputs *outputs;
   Cj2kEncoderParts parts;
-  uint64_t last_bytes; /* one frame in flight: of the last codestream */
-  bool not_foreseen;   /* the last frame went another way than was foreseen */
-  uint64_t delivered;  /* frames whose slices have all left, with slices; guarded by lock */
+  uint64_t delivered; /* frames whose slices have all left, with slices; guarded by lock */
   Cj2kStats stats;
 };
 

@@ -395,7 +395,7 @@ static bool frees_slot(Cj2kEncoderFrame *frame)
 static uint64_t usual_room(const Cj2kEncoderFrame *frame)
 {
   const Cj2kRateTarget *target = &frame->rate.target;
-  uint64_t last = frame->encoder->last_bytes, more = last + last / 4;
+  uint64_t last = frame->last_bytes, more = last + last / 4;
   uint64_t has = frame->output->bytes.capacity, budget = target->ceilings.frame;
 
   if (target->mode == CJ2K_RATE_CBR)
@@ -406,14 +406,16 @@ static uint64_t usual_room(const Cj2kEncoderFrame *frame)
 }
 
 /* Makes room for packets that the back end may make together with code-blocks. Not if that was in
- * vain, or would have been, for the last frame: a film that moves has runs of such frames. And not
- * with several frames in flight, of which others would wait for it, and none waits for the host. */
+ * vain, or would have been, for the last frame: a film that moves has runs of such frames. HT does
+ * without with several frames in flight: others would wait for it, and none waits for the host. To
+ * select the passes of an MQ frame takes the host milliseconds. */
 static void set_place_target(Cj2kEncoderFrame *frame)
 {
   Cj2kRateFrame *rate = &frame->rate;
 
   rate->coder.target = (Cj2kPlaceTarget){0};
-  if (!rate->may_leave || frame->encoder->ring.size > 1 || frame->encoder->not_foreseen)
+  bool waits = frame->encoder->ring.size == 1 || rate->encoder->coder != CJ2K_CODER_HT;
+  if (!rate->may_leave || !waits || frame->not_foreseen)
     return;
   uint64_t room = usual_room(frame);
   if (!room)
@@ -442,10 +444,10 @@ static void code_and_write(Cj2kEncoderFrame *frame)
   }
   if (frame->status == CJ2K_OK && !written)
     frame->status = write_output(frame);
-  if (frame->status != CJ2K_OK || frame->encoder->ring.size > 1)
+  if (frame->status != CJ2K_OK)
     return;
-  frame->encoder->last_bytes = frame->output->bytes.size;
-  frame->encoder->not_foreseen = !frame->rate.foreseen || (left && !written);
+  frame->last_bytes = frame->output->bytes.size;
+  frame->not_foreseen = !frame->rate.foreseen || (left && !written);
 }
 
 /* Codes the frame and writes it when it is complete. */

@@ -204,7 +204,8 @@ typedef struct {
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
   bool in_slices; /* the picture is uploaded, and its top level done, slice by slice */
   bool quiet;     /* the frame is coded on the slot's own stream: fewer calls into the driver. Also
-                     of pictures whose rows come one after the other */
+                     of pictures that are in device memory or whose rows come one after the other.
+                     MQ, too */
   /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
    * a part are in host_parts. */
   Cj2kCudaQueue copier;
@@ -353,6 +354,9 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job);
 void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job);
+/* Makes room for a codestream on the device. New memory is cleared: some of it is downloaded as it
+ * is. */
+void cj2k_cuda_place_reserve(Cj2kEncodeSlot *slot, size_t size, const Cj2kCudaQueue *queue);
 /* Waits for the last step and sets the pointers to its results. */
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 

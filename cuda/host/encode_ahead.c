@@ -67,7 +67,7 @@ static uint32_t num_measured(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *l
 bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job)
 {
   return job && job->place.pinned && slot->encoder->device.maps_pinned &&
-         !((uintptr_t)job->place.out & 15) && !slot->encoder->blocking;
+         !((uintptr_t)job->place.out & 15);
 }
 
 void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, size_t own,
@@ -79,7 +79,7 @@ void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, si
   stage->host.host = true;
   cj2k_cuda_queue_reserve(queue, &stage->own, own);
   cj2k_cuda_queue_reserve(queue, &stage->host, host);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->place.codestream, place->size));
+  cj2k_cuda_place_reserve(slot, place->size, queue);
   cj2k_cuda_packets_send_steps(slot, place->packets, queue);
 }
 
@@ -91,11 +91,12 @@ static bool is_cut(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
          num_measured(slot, likely) <= CJ2K_CUDA_CUT_BLOCKS;
 }
 
-/* Can a kernel decide about this job? */
+/* Can a kernel decide about this job? With several frames in flight it is not worth it: the host
+ * decides about this frame while kernels code others, and most of the GPU is idle during a cut. */
 static bool is_usual(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  return cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized && slot->blocks.placed &&
-         (!job->likely || is_cut(slot, job->likely));
+  return !slot->encoder->blocking && cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized &&
+         slot->blocks.placed && (!job->likely || is_cut(slot, job->likely));
 }
 
 /* Puts what is different from frame to frame to where kernels read it. */

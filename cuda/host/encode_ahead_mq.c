@@ -92,10 +92,40 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
   cj2k_cuda_queue_mark(queue, "cut");
 }
 
+/* The stream for the end of a frame. With several frames in flight that is one that does not wait
+ * for other frames' kernels. */
+static const Cj2kCudaQueue *end_queue(const Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaQueue *queue = &slot->place.queue;
+
+  if (!queue->stream)
+    return &slot->queue;
+  cj2k_cuda_queue_record(&slot->queue, slot->packets.coded);
+  cj2k_cuda_queue_wait(queue, slot->packets.coded);
+  cj2k_cuda_queue_mark(queue, NULL);
+  return queue;
+}
+
+/* With several frames in flight the copy engine downloads as much as the budget; what is behind the
+ * codestream is not used. A kernel would take multiprocessors from other frames for as long as the
+ * bus needs. */
+static void download(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  const Cj2kPlaceJob *place = &slot->ahead.job.place;
+
+  if (!slot->encoder->blocking) {
+    cj2k_cuda_ahead_download(slot, &host_parts(slot).report->head.target);
+    return;
+  }
+  CJ2K_CUDA_DO(queue, cudaMemcpyAsync(place->out, slot->place.codestream.data, place->size,
+                                      cudaMemcpyDeviceToHost, queue->stream));
+  cj2k_cuda_queue_mark(queue, "download");
+}
+
 void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
 {
   const Cj2kPlaceJob *place = &slot->ahead.job.place;
-  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaQueue *queue = end_queue(slot);
   HostParts host = host_parts(slot);
   const Cj2kCudaPacketReport report = {&host.report->head.end, host.sizes,
                                        &host.report->head.counts};
@@ -104,7 +134,8 @@ void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
   host.report->head.target = (Cj2kCudaCopyTarget){place->out, place->size};
   cut(slot, queue);
   cj2k_cuda_packets_cut(slot, place->packets, true, &own_parts(slot).state->result, &report, queue);
-  cj2k_cuda_ahead_download(slot, &host.report->head.target);
+  download(slot, queue);
+  cj2k_cuda_queue_record(queue, slot->blocks.done);
   slot->ahead.out = place->out;
   slot->ahead.launched = true;
 }

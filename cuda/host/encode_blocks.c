@@ -178,11 +178,19 @@ void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array
                                  uint64_t size)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
+  bool late = slot->encoder->blocking && slot->ahead.wanted;
 
   if (size <= fetched)
     return;
   cj2k_cuda_queue_mark(queue, NULL);
-  cj2k_cuda_queue_download(queue, &array->host, &array->device, fetched, size);
+  /* If other frames are cut ahead, their downloads are enqueued already: the copy engine would do
+   * this one after those, and after what they wait for. A kernel does not wait. */
+  if (late)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_up_to(queue->device, (char *)array->host.data + fetched,
+                                             (const char *)array->device.data + fetched,
+                                             size - fetched, SIZE_MAX, queue->stream));
+  else
+    cj2k_cuda_queue_download(queue, &array->host, &array->device, fetched, size);
   cj2k_cuda_queue_mark(queue, "download");
   CJ2K_CUDA_DO(queue, cudaStreamSynchronize(queue->stream));
 }

@@ -262,7 +262,6 @@ static void launch(Cj2kEncodeSlot *slot)
   launch_kernels(slot);
   if (slot->ahead.wanted) {
     cj2k_cuda_ahead_mq_launch(slot);
-    cj2k_cuda_queue_record(queue, slot->blocks.done);
     return;
   }
   if (slot->mq.listed) {
@@ -384,11 +383,10 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
-  bool quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
 
   /* With one frame in flight threads are woken early, so that the host's next work begins without
    * delay. */
-  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE && !quiet) {
+  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE && !slot->latency.quiet) {
     CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, slot->mq.coded));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }

@@ -2,8 +2,8 @@
 /*
  * The bytes of code-blocks go to their places in the codestream on the GPU, and all together to the
  * host, whose cores then write headers only: copying four megabytes of a 4K frame took a core a
- * millisecond. Codecs that code for low latency do without: their kernels write bytes into host
- * memory while the frame is still being coded.
+ * millisecond. Codecs that code uploaded pictures for low latency do without: their kernels write
+ * bytes into host memory while the frame is still being coded.
  */
 #include "encode.h"
 
@@ -14,10 +14,7 @@
 
 bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  const Cj2kCudaEncoder *encoder = slot->encoder;
-  bool quiet = encoder->ht ? slot->latency.quiet : cj2k_cuda_is_quiet(&encoder->device);
-
-  return job->may_place && !job->blocks && (encoder->blocking || quiet);
+  return job->may_place && !job->blocks && (slot->encoder->blocking || slot->latency.quiet);
 }
 
 void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)
@@ -68,14 +65,25 @@ static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2k
   cj2k_cuda_queue_mark(queue, "code");
 }
 
-/* Copies the list of runs to where the kernel reads it, and makes room for the codestream. */
-static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+void cj2k_cuda_place_reserve(Cj2kEncodeSlot *slot, size_t size, const Cj2kCudaQueue *queue)
 {
+  Cj2kCudaMemory *codestream = &slot->place.codestream;
+  size_t before = codestream->size;
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, codestream, size));
+  if (codestream->size != before)
+    CJ2K_CUDA_DO(queue, cudaMemsetAsync(codestream->data, 0, codestream->size, queue->stream));
+}
+
+/* Copies the list of runs to where the kernel reads it, and makes room for the codestream. */
+static void prepare(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+{
+  Cj2kCudaPlaceStage *stage = &slot->place;
   size_t size = job->num_runs * sizeof *job->runs;
 
   stage->runs.host = true;
   CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->runs, size));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->codestream, job->size));
+  cj2k_cuda_place_reserve(slot, job->size, queue);
   if (size && cj2k_cuda_queue_ok(queue))
     memcpy(stage->runs.data, job->runs, size);
 }
@@ -119,7 +127,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (cj2k_cuda_ahead_find(slot, job))
     return;
   if (job->out)
-    prepare(stage, job, &queue);
+    prepare(slot, job, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
     return;
   if (slot->timed)

@@ -395,14 +395,15 @@ static void transform_whole(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job)
 /* Uploads the picture and does the levels that are divided into slices, slice by slice; then the
  * other levels. In a quiet codec all slices are one, and so are all blocks: that takes a third
  * of the calls, and calls of all threads into the driver are what bounds many streams, while the
- * bus and the GPU are busy with other frames anyway. */
+ * bus and the GPU are busy with other frames anyway. So is a picture in device memory, which has no
+ * upload that coding could overlap: the GPU then makes its packets, too. */
 static void transform_picture(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job,
                               const Cj2kCudaPlaneArea *areas)
 {
   const Cj2kCudaSlices *slices = &slot->encoder->slices;
   bool upload = !on_device(job);
 
-  slot->latency.quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
+  slot->latency.quiet = !upload || cj2k_cuda_is_quiet(&slot->encoder->device);
   slot->latency.in_slices = upload && !slot->latency.quiet;
   if (!slot->latency.in_slices || slices->count == 1) {
     if (upload)
