@@ -354,9 +354,6 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_encode_mq_gather(Cj2kEncodeSlot *slot, const Cj2kGatherJob *job);
 void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job);
-/* Makes room for a codestream on the device. New memory is cleared: some of it is downloaded as it
- * is. */
-void cj2k_cuda_place_reserve(Cj2kEncodeSlot *slot, size_t size, const Cj2kCudaQueue *queue);
 /* Waits for the last step and sets the pointers to its results. */
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
@@ -456,8 +453,7 @@ void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
 
 /* encode_ahead.c */
 void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot);
-/* May place() be done behind code()? With several frames in flight the host decides, without haste.
- * Where the codestream goes must be in reach of kernels. */
+/* May place() be done behind code()? Where the codestream goes must be in reach of kernels. */
 bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job);
 /* Makes room for it: `own` and `host` bytes for the parts of the stage, packets and codestream. */
 void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, size_t own,

@@ -107,8 +107,8 @@ static const Cj2kCudaQueue *end_queue(const Cj2kEncodeSlot *slot)
 }
 
 /* With several frames in flight the copy engine downloads as much as the budget; what is behind the
- * codestream is not used. A kernel would take multiprocessors from other frames for as long as the
- * bus needs. */
+ * codestream, zeros or the end of an earlier one, is not used. A kernel would take multiprocessors
+ * from other frames for as long as the bus needs. */
 static void download(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
 {
   const Cj2kPlaceJob *place = &slot->ahead.job.place;

@@ -183,8 +183,9 @@ void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array
   if (size <= fetched)
     return;
   cj2k_cuda_queue_mark(queue, NULL);
-  /* If other frames are cut ahead, their downloads are enqueued already: the copy engine would do
-   * this one after those, and after what they wait for. A kernel does not wait. */
+  /* The frame should have been cut ahead, and others probably are: their downloads are enqueued,
+   * and the copy engine would do this one after those, and after what they wait for. A kernel does
+   * not wait. */
   if (late)
     CJ2K_CUDA_DO(queue, cj2k_cuda_copy_up_to(queue->device, (char *)array->host.data + fetched,
                                              (const char *)array->device.data + fetched,

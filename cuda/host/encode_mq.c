@@ -100,11 +100,7 @@ static uint64_t room_size(const Cj2kEncodeSlot *slot, uint64_t symbols)
   const Cj2kCudaMqCode *mq = &slot->mq.job;
   uint32_t segments =
       slot->encoder->lists.many_segments ? CJ2K_CUDA_MQ_PASSES(mq->contexts.max_planes) : 1;
-  /* Each block's room is rounded up by itself. Raw bits, which are among the symbols, take less
-   * than others. */
-  uint64_t of_block = CJ2K_CUDA_MQ_ROOM(0, mq->symbol_room, segments) +
-                      CJ2K_CUDA_MQ_RAW_ROOM(0, segments > 1 ? segments : 0) + ALIGNMENT;
-  return CJ2K_CUDA_MQ_ROOM(symbols, mq->symbol_room, 0) + mq->contexts.num_blocks * of_block;
+  return cj2k_cuda_mq_whole_room(symbols, mq->symbol_room, mq->contexts.num_blocks, segments);
 }
 
 /* Reserves `size` bytes. Before memory is freed, downloads from it or to it must be complete. */
@@ -383,10 +379,11 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
+  bool quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
 
   /* With one frame in flight threads are woken early, so that the host's next work begins without
-   * delay. */
-  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE && !slot->latency.quiet) {
+   * delay; if the bytes are left to place(), there is not much of it. */
+  if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE && !quiet && !slot->blocks.placed) {
     CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, slot->mq.coded));
     cj2k_threads_wake(slot->encoder->threads, slot->encoder->helpers);
   }

@@ -65,25 +65,14 @@ static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2k
   cj2k_cuda_queue_mark(queue, "code");
 }
 
-void cj2k_cuda_place_reserve(Cj2kEncodeSlot *slot, size_t size, const Cj2kCudaQueue *queue)
-{
-  Cj2kCudaMemory *codestream = &slot->place.codestream;
-  size_t before = codestream->size;
-
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, codestream, size));
-  if (codestream->size != before)
-    CJ2K_CUDA_DO(queue, cudaMemsetAsync(codestream->data, 0, codestream->size, queue->stream));
-}
-
 /* Copies the list of runs to where the kernel reads it, and makes room for the codestream. */
-static void prepare(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
 {
-  Cj2kCudaPlaceStage *stage = &slot->place;
   size_t size = job->num_runs * sizeof *job->runs;
 
   stage->runs.host = true;
   CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->runs, size));
-  cj2k_cuda_place_reserve(slot, job->size, queue);
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->codestream, job->size));
   if (size && cj2k_cuda_queue_ok(queue))
     memcpy(stage->runs.data, job->runs, size);
 }
@@ -127,7 +116,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (cj2k_cuda_ahead_find(slot, job))
     return;
   if (job->out)
-    prepare(slot, job, &queue);
+    prepare(stage, job, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
     return;
   if (slot->timed)

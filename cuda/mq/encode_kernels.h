@@ -73,9 +73,21 @@ typedef struct {
    ~(uint64_t)15u)
 
 /* Bytes of room for the raw segments of a block, behind those. Each bit takes a seventh of a byte
- * at most, and a segment less than eight bytes more, with what aligns the next one. */
+ * at most, less than a symbol has, and a segment less than eight bytes more, with what aligns the
+ * next one. */
 #define CJ2K_CUDA_MQ_RAW_ROOM(bits, segments)                                                      \
   (((uint64_t)(bits) / 7u + 8u * (uint64_t)(segments) + 15u) & ~(uint64_t)15u)
+
+/* The most room that blocks with so many symbols in all, raw bits among them, may need: each one's
+ * is rounded up by itself, twice. segments: of a block, at most. */
+static inline uint64_t cj2k_cuda_mq_whole_room(uint64_t symbols, uint32_t symbol_room,
+                                               uint32_t num_blocks, uint32_t segments)
+{
+  uint64_t of_block = CJ2K_CUDA_MQ_ROOM(0, symbol_room, segments) + symbol_room +
+                      CJ2K_CUDA_MQ_RAW_ROOM(0, segments) + 2 * 16;
+
+  return CJ2K_CUDA_MQ_ROOM(symbols, symbol_room, 0) + num_blocks * of_block;
+}
 
 /* Codes the symbols of all blocks. frame->contexts must be what cj2k_cuda_mq_contexts () was called
  * with. If there was too little room for symbols, it does nothing. */

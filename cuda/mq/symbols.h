@@ -15,8 +15,8 @@ extern "C" {
 
 /*
  * A symbol is a byte: the label of its context (tables/mq_contexts.h) in bits 4..0, the decision in
- * bit 5. Every pass ends with CJ2K_CUDA_MQ_END, even if it has no symbols, and before that as many
- * CJ2K_CUDA_MQ_NOP as make it the last of four bytes.
+ * bit 5. Every pass but raw ones ends with CJ2K_CUDA_MQ_END, even if it has no symbols, and before
+ * that as many CJ2K_CUDA_MQ_NOP as make it the last of four bytes.
  *
  * Raw passes (T.800 D.6) are apart from the others, so that the coder, a thread for each block,
  * does not meet them: one below the other from the end of the block's room downwards. On top a raw

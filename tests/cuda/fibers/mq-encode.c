@@ -13,7 +13,6 @@
 #define MAX_SAMPLES 4096
 #define MAX_BLOCKS  20
 #define MAX_BYTES   (1 << 17)
-#define ALIGNMENT   16
 #define SYMBOL_ROOM 3
 
 /* The code-blocks of a frame: samples as the CPU takes them, and coefficients as kernels do. */
@@ -71,14 +70,15 @@ static void make_block(Frame *frame, GRand *rand, uint32_t b)
 
 static Frame *make_frame(GRand *rand)
 {
-  static const uint16_t sizes[][2] = {{32, 32}, {64, 64}, {64, 32}, {16, 64}, {4, 1024}, {1024, 4}};
+  static const uint16_t sizes[][2] = {{32, 32},  {64, 64},  {64, 32}, {16, 64},
+                                      {4, 1024}, {1024, 4}, {4, 4}};
   uint32_t size = random_to(rand, G_N_ELEMENTS(sizes) - 1);
   Frame *frame = g_new0(Frame, 1);
 
   frame->max_width = sizes[size][0];
   frame->max_height = sizes[size][1];
-  frame->max_planes = 4 + random_to(rand, 14);
-  frame->lowest = random_to(rand, 2);
+  frame->max_planes = 1 + random_to(rand, 17);
+  frame->lowest = random_to(rand, MIN(frame->max_planes - 1, 2));
   frame->num_blocks = 1 + random_to(rand, MAX_BLOCKS - 1);
   for (uint32_t b = 0; b < frame->num_blocks; b++)
     make_block(frame, rand, b);
@@ -95,10 +95,8 @@ static void *dirty(size_t size)
 static Cj2kCudaMqCode make_job(const Frame *frame, GRand *rand, GPtrArray *arrays)
 {
   uint32_t num = frame->num_blocks, passes = CJ2K_CUDA_MQ_PASSES(frame->max_planes);
-  uint64_t symbols = (uint64_t)num * MAX_SAMPLES * frame->max_planes * 2;
-  uint64_t room = CJ2K_CUDA_MQ_ROOM(symbols, SYMBOL_ROOM, 0) +
-                  num * (CJ2K_CUDA_MQ_ROOM(0, SYMBOL_ROOM, passes) +
-                         CJ2K_CUDA_MQ_RAW_ROOM(0, passes) + ALIGNMENT);
+  uint64_t symbols = (uint64_t)num * MAX_SAMPLES * (frame->max_planes + 1) * 2;
+  uint64_t room = cj2k_cuda_mq_whole_room(symbols, SYMBOL_ROOM, num, passes);
   Cj2kCudaMqCode job = {.contexts = {.blocks = frame->blocks,
                                      .coefficients = frame->coefficients[0],
                                      .quantisers = frame->quantisers,
@@ -174,6 +172,13 @@ static bool is_same(const Frame *frame, const Cj2kCudaMqCode *job, uint32_t b,
   return same;
 }
 
+/* The room that the host reserves if the symbols have no more than they need. */
+static uint64_t least_room(const Frame *frame, const Cj2kCudaMqCode *job)
+{
+  return cj2k_cuda_mq_whole_room(job->counts->modelled.symbols, SYMBOL_ROOM, frame->num_blocks,
+                                 CJ2K_CUDA_MQ_PASSES(frame->max_planes));
+}
+
 static bool check(GRand *rand, Cj2kBlockScratch *scratch)
 {
   Frame *frame = make_frame(rand);
@@ -185,6 +190,7 @@ static bool check(GRand *rand, Cj2kBlockScratch *scratch)
   g_assert_true(cj2k_cuda_mq_code(&job, NULL) == cudaSuccess);
   g_assert_cmpuint(job.counts->coded.failed, ==, 0);
   g_assert_cmpuint(job.counts->modelled.symbols, <=, job.contexts.capacity);
+  g_assert_cmpuint(job.counts->room, <=, least_room(frame, &job));
   for (uint32_t b = 0; b < frame->num_blocks; b++)
     same &= is_same(frame, &job, b, scratch);
   g_ptr_array_unref(arrays);
