@@ -34,11 +34,6 @@ __device__ bool has_symbols(const Cj2kCudaMqCode &frame)
   return frame.counts->modelled.symbols <= frame.contexts.capacity;
 }
 
-__device__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
-{
-  return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
-}
-
 /* The number of segments that a block may have in all, and of those of them that are raw. */
 __device__ uint32_t most_segments(const Cj2kCudaMqBlock &block, uint32_t style)
 {

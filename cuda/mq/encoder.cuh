@@ -199,6 +199,12 @@ struct MqEncoder {
   }
 };
 
+/* Does a segment of a block of so many passes end with this one? */
+__device__ __forceinline__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
+{
+  return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
+}
+
 /* The length of a segment's first `length` bytes without bytes FF at the end. */
 __device__ __forceinline__ int32_t drop_ff(const uint8_t *segment, int32_t length)
 {

@@ -139,7 +139,7 @@ struct RawSegments {
       }
       put_pass();
       uint32_t at = writer.begun();
-      bool ends = pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
+      bool ends = ends_segment(pass, num_passes, style);
       if (ends) {
         writer.terminate(style & CJ2K_STYLE_PTERM);
         from += (writer.length + 3) & ~3u;
