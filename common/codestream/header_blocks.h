@@ -16,6 +16,7 @@
 #ifndef CJ2K_CODESTREAM_HEADER_BLOCKS_H
 #define CJ2K_CODESTREAM_HEADER_BLOCKS_H
 
+#include "coded.h"
 #include "header_bits.h"
 
 #include <stdbool.h>
@@ -179,8 +180,10 @@ typedef struct {
   uint32_t passes;       /* 0: it is not in the layer */
   uint32_t first_passes; /* of them, those in the first codeword segment; there are one or two */
   uint32_t lengths[2];   /* bytes of the segments */
-  const uint32_t *words; /* what header_bits.h has of the passes, in place of the above but
-                            `passes`; NULL: it is made from them */
+  /* In place of the above but `passes`; each may be NULL. */
+  const Cj2kPassLength *ends; /* lengths of all passes, and where segments end, any number of them;
+                                 the last pass always ends one */
+  const uint32_t *words;      /* what header_bits.h has of the passes */
 } Cj2kHeaderBlock;
 
 /* Bits of n without leading zeros. */
@@ -194,7 +197,43 @@ CJ2K_HEADER_RULE uint32_t cj2k_header_log2(uint32_t n)
   return 31u - CJ2K_LEADING_ZEROS(n);
 }
 
-/* Lblock behind its increment (B.10.7.1). */
+/* Of `count` passes, the end of the segment that begins with pass `from`. */
+CJ2K_HEADER_RULE uint32_t cj2k_header_segment_end(const Cj2kPassLength *ends, uint32_t from,
+                                                  uint32_t count)
+{
+  uint32_t end = from + 1;
+
+  while (end < count && !ends[end - 1].terminated)
+    end++;
+  return end;
+}
+
+/* What all segments of a block need. */
+typedef struct {
+  uint32_t lblock; /* behind its increment */
+  uint32_t size;   /* bits of all lengths */
+} Cj2kHeaderSegments;
+
+CJ2K_HEADER_RULE Cj2kHeaderSegments cj2k_header_segments(const Cj2kPassLength *ends, uint32_t count)
+{
+  uint32_t all = 4, before = 0, more = 0, n = 0; /* Lblock is at least 3 */
+  Cj2kHeaderSegments segments;
+
+  for (uint32_t from = 0, end; from < count; from = end, n++) {
+    uint32_t length, saved;
+    end = cj2k_header_segment_end(ends, from, count);
+    length = ends[end - 1].length;
+    saved = cj2k_header_log2(end - from);
+    all |= (length - before) >> saved;
+    more += saved;
+    before = length;
+  }
+  segments.lblock = cj2k_header_width(all);
+  segments.size = n * segments.lblock + more;
+  return segments;
+}
+
+/* Lblock behind its increment (B.10.7.1), of one or two segments. */
 CJ2K_HEADER_RULE uint32_t cj2k_header_lblock(const Cj2kHeaderBlock *block)
 {
   uint32_t lblock = 3, second = block->passes - block->first_passes;
@@ -215,6 +254,10 @@ CJ2K_HEADER_RULE uint32_t cj2k_header_passes_size(const Cj2kHeaderBlock *block)
   if (block->words)
     return block->words[0];
   (void)cj2k_passes_codeword(block->passes, &size);
+  if (block->ends) {
+    Cj2kHeaderSegments segments = cj2k_header_segments(block->ends, block->passes);
+    return size + segments.lblock - 3 + 1 + segments.size;
+  }
   lblock = cj2k_header_lblock(block);
   size += lblock - 3 + 1 + lblock + cj2k_header_log2(block->first_passes);
   return second ? size + lblock + cj2k_header_log2(second) : size;
@@ -291,19 +334,47 @@ CJ2K_HEADER_RULE void cj2k_header_put_words(Cj2kHeaderCursor *cursor, const uint
     cj2k_header_put(cursor, *words >> (32 - n), n);
 }
 
+/* The number of passes, and Lblock's increment. */
+CJ2K_HEADER_RULE void cj2k_header_put_lblock(Cj2kHeaderCursor *cursor, uint32_t passes,
+                                             uint32_t lblock)
+{
+  uint32_t size, codeword = cj2k_passes_codeword(passes, &size);
+
+  cj2k_header_put(cursor, codeword, size);
+  cj2k_header_put(cursor, cj2k_header_ones(lblock - 3) << 1, lblock - 3 + 1);
+}
+
+/* The same and the lengths of all segments. */
+CJ2K_HEADER_RULE void cj2k_header_put_segments(Cj2kHeaderCursor *cursor, const Cj2kPassLength *ends,
+                                               uint32_t count)
+{
+  uint32_t lblock = cj2k_header_segments(ends, count).lblock, before = 0;
+
+  cj2k_header_put_lblock(cursor, count, lblock);
+  for (uint32_t from = 0, end; from < count; from = end) {
+    uint32_t length;
+    end = cj2k_header_segment_end(ends, from, count);
+    length = ends[end - 1].length;
+    cj2k_header_put(cursor, length - before, lblock + cj2k_header_log2(end - from));
+    before = length;
+  }
+}
+
 /* The number of passes, Lblock's increment and the lengths. */
 CJ2K_HEADER_RULE void cj2k_header_put_passes(Cj2kHeaderCursor *cursor, const Cj2kHeaderBlock *block)
 {
-  uint32_t size, second = block->passes - block->first_passes, lblock, codeword;
+  uint32_t second = block->passes - block->first_passes, lblock;
 
   if (block->words) {
     cj2k_header_put_words(cursor, block->words);
     return;
   }
-  codeword = cj2k_passes_codeword(block->passes, &size);
+  if (block->ends) {
+    cj2k_header_put_segments(cursor, block->ends, block->passes);
+    return;
+  }
   lblock = cj2k_header_lblock(block);
-  cj2k_header_put(cursor, codeword, size);
-  cj2k_header_put(cursor, cj2k_header_ones(lblock - 3) << 1, lblock - 3 + 1);
+  cj2k_header_put_lblock(cursor, block->passes, lblock);
   cj2k_header_put(cursor, block->lengths[0], lblock + cj2k_header_log2(block->first_passes));
   if (second)
     cj2k_header_put(cursor, block->lengths[1], lblock + cj2k_header_log2(second));

@@ -41,6 +41,12 @@ typedef struct {
 
 /* --- coding --- */
 
+/* True if blocks may have several codeword segments. */
+static bool has_segments(const Cj2kRateFrame *frame)
+{
+  return frame->encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
+}
+
 /* Codes all passes with the current steps, without the lowest `uncoded` planes. ahead: as in
  * Cj2kCodeJob. */
 static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded, const Cj2kAheadJob *ahead)
@@ -49,14 +55,14 @@ static Cj2kStatus code_passes(Mq *mq, uint8_t uncoded, const Cj2kAheadJob *ahead
   const Cj2kRateEncoder *encoder = frame->encoder;
   bool layers = encoder->layers.count > 1;
   bool decides = frame->target.mode == CJ2K_RATE_CBR || frame->limited;
-  bool segments = encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
+  bool segments = has_segments(frame);
   const Cj2kCodeJob job = {.quantisers = frame->steps.quantisers,
                            .stride = 1,
                            .lowest_plane = uncoded,
                            .weights = decides || layers ? frame->steps.weights : NULL,
                            .pass_lengths = layers || segments,
                            .header_bits = segments && !layers && !decides,
-                           .packet_sizes = cj2k_may_leave(frame) && (!decides || !segments),
+                           .packet_sizes = cj2k_may_leave(frame),
                            .ahead = ahead};
   uint64_t saturated;
 
@@ -159,7 +165,8 @@ static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
   const Cj2kHeaderSource source = {.plan = frame->encoder->plan,
                                    .blocks = mq->coded.blocks,
                                    .passes = selection->options,
-                                   .lengths = selection->lengths};
+                                   .lengths = selection->lengths,
+                                   .ends = has_segments(frame) ? mq->coded.passes : NULL};
 
   return cj2k_mq_empty_bytes(frame) + cj2k_headers_count(&source, frame->layout.retained);
 }

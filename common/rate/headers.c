@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "headers.h"
 
+#include "common/codestream/header_blocks.h"
 #include "common/codestream/header_stuffing.h"
 
 /* Average bits of the two tag trees: for a block that is in the packet, and for one that is not. Of
@@ -9,32 +10,19 @@
 #define ABSENT_BITS  0.4
 #define NEIGHBOURS   4
 
-static uint32_t floor_log2(uint32_t n)
+/* The bits of a block of some passes, without those of tag trees. */
+static inline uint32_t block_bits(uint32_t passes, uint32_t length, const Cj2kPassLength *ends)
 {
-  return 31u - (uint32_t)__builtin_clz(n);
-}
+  const Cj2kHeaderBlock block = {
+      .passes = passes, .first_passes = passes, .lengths = {length}, .ends = ends};
 
-/* The codeword for the number of passes (table B.4). */
-static uint32_t pass_bits(uint32_t passes)
-{
-  return passes <= 2 ? passes : passes <= 5 ? 4 : passes <= 36 ? 9 : 16;
-}
-
-uint32_t cj2k_header_block_bits(uint32_t passes, uint32_t length)
-{
-  if (!passes)
-    return 0;
-  /* The length has Lblock + floor(log2(passes)) bits. Lblock starts at 3; a one for each increment
-   * and a zero precede (B.10.7.1). */
-  uint32_t size = length ? floor_log2(length) + 1 : 0, saved = floor_log2(passes);
-  uint32_t lblock = size > 3 + saved ? size - saved : 3;
-  return pass_bits(passes) + (lblock - 3) + 1 + lblock + saved;
+  return passes ? cj2k_header_passes_size(&block) : 0;
 }
 
 /* The same for one pass, or none if there are no bytes. */
 static inline uint32_t single_pass_bits(uint32_t length)
 {
-  uint32_t lblock = floor_log2(length | 4) + 1;
+  uint32_t lblock = cj2k_header_width(length | 4);
   return length ? 2 * lblock - 1 : 0;
 }
 
@@ -45,7 +33,7 @@ Cj2kHeaderEstimate cj2k_headers_estimate(uint64_t empty, const uint8_t *passes,
   uint64_t bits = 0, present = 0, count = 0;
 
   for (uint32_t b = 0; b < num_blocks; b += stride, count++) {
-    bits += passes ? cj2k_header_block_bits(passes[b], lengths[b]) : single_pass_bits(lengths[b]);
+    bits += passes ? block_bits(passes[b], lengths[b], NULL) : single_pass_bits(lengths[b]);
     present += lengths[b] > 0;
   }
   uint64_t absent = count - present < NEIGHBOURS * present ? count - present : NEIGHBOURS * present;
@@ -97,7 +85,8 @@ static uint32_t band_bits(const Cj2kHeaderSource *source, const Cj2kPlanPrecinct
   for (uint32_t i = 0; i < width * height; i++) {
     uint32_t b = band->first_block + i;
     nodes[i] = source->passes[b] ? source->blocks[b].zero_bitplanes : LEFT_OUT;
-    bits += cj2k_header_block_bits(source->passes[b], source->lengths[b]);
+    bits += block_bits(source->passes[b], source->lengths[b],
+                       source->ends ? source->ends + source->blocks[b].first_pass : NULL);
   }
   for (; width > 1 || height > 1; width = (width + 1) / 2, height = (height + 1) / 2)
     bits += rise(nodes, width, height);

@@ -8,10 +8,6 @@
 
 #include "common/codestream/coded.h"
 
-/* Bits for a block of `length` bytes in one codeword segment of `passes` passes, without those of
- * tag trees; 0 without passes. */
-uint32_t cj2k_header_block_bits(uint32_t passes, uint32_t length);
-
 typedef struct {
   uint64_t least;    /* a lower bound, from the blocks alone */
   uint64_t expected; /* the expected size, with markers and empty packets */
@@ -26,12 +22,14 @@ Cj2kHeaderEstimate cj2k_headers_estimate(uint64_t empty, const uint8_t *passes,
                                          const uint32_t *lengths, uint32_t num_blocks,
                                          uint32_t stride);
 
-/* What is retained of the blocks of a plan, in one layer and one codeword segment each. */
+/* What is retained of the blocks of a plan, in one layer. */
 typedef struct {
   const Cj2kPlan *plan;
-  const Cj2kEncodedBlock *blocks; /* their zero bit-planes */
+  const Cj2kEncodedBlock *blocks; /* their zero bit-planes and first passes */
   const uint8_t *passes;          /* per block; 0: it is left out */
   const uint32_t *lengths;        /* per block: bytes */
+  const Cj2kPassLength *ends;     /* indexed by first_pass: where codeword segments end; NULL: each
+                                     block has one */
 } Cj2kHeaderSource;
 
 /* Counts the bytes of all packet headers beyond the one byte of each empty packet, with tag trees

@@ -8,8 +8,7 @@ bool cj2k_mq_counts_headers(const Cj2kRateFrame *frame)
 {
   const Cj2kRateEncoder *encoder = frame->encoder;
 
-  return encoder->layers.count == 1 && !frame->layout.plt &&
-         !(encoder->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL));
+  return encoder->layers.count == 1 && !frame->layout.plt;
 }
 
 uint64_t cj2k_mq_empty_bytes(const Cj2kRateFrame *frame)

@@ -174,6 +174,8 @@ Cj2kCudaHeaders cj2k_cuda_packets_headers(const Cj2kEncodeSlot *slot,
                            .num_large = lists->num_large,
                            .blocks = blocks,
                            .header_bits = slot->mq.job.header_bits,
+                           .pass_lengths =
+                               slot->encoder->lists.many_segments ? slot->mq.job.passes : NULL,
                            .nodes = arrays->nodes,
                            .at = arrays->at,
                            .words = arrays->words,

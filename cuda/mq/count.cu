@@ -33,6 +33,8 @@ __device__ uint32_t block_bits(const Cj2kCudaMqCut &cut, const Packet &packet, c
 
   block.passes = block.first_passes = taken.passes;
   block.lengths[0] = taken.length;
+  if (cut.packets.pass_lengths && taken.passes > 1)
+    block.ends = cut.packets.pass_lengths + cut.frame.coded[b].first_pass;
   return cj2k_header_block_size(&trees, &block);
 }
 

@@ -77,6 +77,8 @@ __device__ Cj2kHeaderBlock block_of(const Cj2kCudaHeaders &frame, uint32_t b)
   block.lengths[0] = coded.length;
   if (frame.header_bits && block.passes > 1)
     block.words = frame.header_bits + coded.first_pass;
+  if (frame.pass_lengths && block.passes > 1)
+    block.ends = frame.pass_lengths + coded.first_pass;
   return block;
 }
 

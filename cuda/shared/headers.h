@@ -57,11 +57,13 @@ typedef struct {
   const Cj2kCudaHeaderPacket *packets; /* the large ones first */
   uint32_t num_packets, num_large;
   const Cj2kEncodedBlock *blocks;
-  const uint32_t *header_bits; /* as in Cj2kPacketSource; NULL: blocks have one segment */
-  Cj2kHeaderNode *nodes;       /* workspace, as many as all packets have */
-  uint32_t *at;                /* workspace, per block */
-  uint32_t *words;             /* workspace */
-  uint64_t *starts;            /* output, per block: where it begins in its packet's body */
+  /* As in Cj2kPacketSource, one of the two; both NULL: blocks have one codeword segment. */
+  const uint32_t *header_bits;
+  const Cj2kPassLength *pass_lengths;
+  Cj2kHeaderNode *nodes; /* workspace, as many as all packets have */
+  uint32_t *at;          /* workspace, per block */
+  uint32_t *words;       /* workspace */
+  uint64_t *starts;      /* output, per block: where it begins in its packet's body */
   uint8_t *bytes; /* output: the header of a packet begins at first_word * CJ2K_CUDA_HEADER_BYTES */
   Cj2kPacketSize *sizes;        /* output, per precinct; `header` may be CJ2K_CUDA_HEADER_LONG */
   const Cj2kCudaCutResult *cut; /* only if blocks have been coded again; NULL: always */

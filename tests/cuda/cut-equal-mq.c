@@ -23,6 +23,7 @@
 
 /* A frame, and memory that both sides can read. */
 typedef struct {
+  Kind kind;
   Cj2kPlan *plan;
   Cj2kCudaHeaderTables tables;
   Cj2kCudaMqCut cut;
@@ -47,8 +48,15 @@ typedef struct {
 
 /* ---------------------------------------------------------------------------------- frames --- */
 
+/* The lengths of passes, if blocks may have several codeword segments. */
+static const Cj2kPassLength *ends_of_frame(const Frame *frame)
+{
+  return frame->kind == MQ_PASSES ? NULL : frame->passes;
+}
+
 /* How hulls are drawn. */
 typedef struct {
+  Kind kind;           /* how many codeword segments blocks have */
   uint32_t most_bytes; /* of a pass */
   uint32_t top, fall;  /* the slope of the first point, and by how much it falls, at most */
   uint32_t in_of_16;   /* blocks that have passes */
@@ -72,7 +80,9 @@ static void draw_passes(Frame *frame, Random *rand, const Hulls *draw, uint32_t 
     Cj2kHullPoint *point = &frame->points[frame->num_points];
     bool tiny = draw->tiny && random_below(rand, 4);
     block->length += random_below(rand, tiny ? 3 : draw->most_bytes);
-    frame->passes[frame->num_passes++] = (Cj2kPassLength){.length = block->length};
+    bool ends = cj2k_pass_ends_segment(p, made_styles[draw->kind]) || p + 1 == n;
+    frame->passes[frame->num_passes++] =
+        (Cj2kPassLength){.length = block->length, .terminated = ends};
     if (random_below(rand, 3))
       continue;
     *point = (Cj2kHullPoint){block->length - last, (uint16_t)slope, (uint8_t)(p + 1), 0};
@@ -91,7 +101,8 @@ static void draw_hulls(Frame *frame, Random *rand)
 {
   static const uint32_t tops[] = {3, 600, 20000, 65000}, falls[] = {2, 40, 3000};
   uint32_t n = frame->plan->num_blocks;
-  Hulls draw = {.most_bytes = 2 + 1600000 / n,
+  Hulls draw = {.kind = frame->kind,
+                .most_bytes = 2 + 1600000 / n,
                 .top = tops[random_below(rand, G_N_ELEMENTS(tops))],
                 .fall = falls[random_below(rand, G_N_ELEMENTS(falls))],
                 .in_of_16 = 4 + 4 * random_below(rand, 4),
@@ -99,7 +110,12 @@ static void draw_hulls(Frame *frame, Random *rand)
   Cj2kCudaMqFrameCounts *counts = frame->cut.frame.counts;
 
   if (n >= MANY_BLOCKS) /* more of a slope than kernels list at once */
-    draw = (Hulls){.most_bytes = 600, .top = 6, .fall = 2, .in_of_16 = 16, .tiny = draw.tiny};
+    draw = (Hulls){.kind = frame->kind,
+                   .most_bytes = 600,
+                   .top = 6,
+                   .fall = 2,
+                   .in_of_16 = 16,
+                   .tiny = draw.tiny};
   for (uint32_t b = 0; b < n; b++) {
     draw_passes(frame, rand, &draw, b);
     frame->bands[b].band = frame->plan->blocks[b].band;
@@ -115,21 +131,24 @@ static void draw_hulls(Frame *frame, Random *rand)
 }
 
 /* A plan of not too many blocks. */
-static Cj2kPlan *draw_plan(Random *rand, bool many)
+static Cj2kPlan *draw_plan(Random *rand, Kind kind, bool many)
 {
-  Cj2kPlan *plan = random_plan(rand, MQ_PASSES);
+  Cj2kPlan *plan = random_plan(rand, kind);
 
   while (plan->num_blocks > MOST_BLOCKS || plan->num_blocks < (many ? MANY_BLOCKS : 1)) {
     cj2k_plan_unref(plan);
-    plan = random_plan(rand, MQ_PASSES);
+    plan = random_plan(rand, kind);
   }
   return plan;
 }
 
 static void frame_init(Frame *frame, Random *rand, uint32_t round)
 {
+  static const Kind kinds[] = {MQ_PASSES, BYPASS_PASSES, TERMALL_PASSES};
+
   memset(frame, 0, sizeof *frame);
-  frame->plan = draw_plan(rand, round % 4 == 1);
+  frame->kind = kinds[round % G_N_ELEMENTS(kinds)];
+  frame->plan = draw_plan(rand, frame->kind, round % 4 == 1);
   const Cj2kPlan *plan = frame->plan;
   size_t n = plan->num_blocks;
   g_assert_true(cj2k_cuda_header_tables_init(&frame->tables, plan, WORDS, round % 2 ? 0 : 40));
@@ -155,6 +174,7 @@ static void frame_init(Frame *frame, Random *rand, uint32_t round)
                       .packets = {.packets = frame->packets,
                                   .num_packets = plan->num_precincts,
                                   .num_large = frame->tables.num_large,
+                                  .pass_lengths = ends_of_frame(frame),
                                   .nodes = get(frame->tables.num_nodes, sizeof(Cj2kHeaderNode))},
                       .num_bands = plan->num_bands,
                       .taken = get(n, sizeof(Cj2kCudaMqTaken)),
@@ -197,7 +217,8 @@ static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
   const Cj2kHeaderSource source = {.plan = frame->plan,
                                    .blocks = frame->blocks,
                                    .passes = selection->options,
-                                   .lengths = selection->lengths};
+                                   .lengths = selection->lengths,
+                                   .ends = ends_of_frame(frame)};
 
   return frame->cut.empty_bytes + cj2k_headers_count(&source, context->expected->nodes);
 }

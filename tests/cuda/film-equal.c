@@ -36,6 +36,9 @@ static const struct {
     {MQ "bits-per-pixel=2", 3},
     {MQ "bits-per-pixel=4 precincts=256x256 progression-order=rpcl sop=true eph=true", 8},
     {"block-coder=mq bits-per-pixel=3 codeblock-style=causal+segmark", 3},
+    {MQ "bits-per-pixel=4 codeblock-style=bypass", 1},
+    {MQ "bits-per-pixel=6 codeblock-style=bypass precincts=256x256 sop=true eph=true", 8},
+    {"block-coder=mq bits-per-pixel=3 codeblock-style=termall+pterm", 3},
 };
 
 static const Scene scenes[] = {SCENE_NATURAL, SCENE_SINE};

@@ -241,10 +241,15 @@ static uint32_t count_band(const Cj2kCudaMqCut *cut, const Cj2kCudaHeaderPacket 
     for (uint32_t i = 0; i < cj2k_header_level_nodes(tree, level); i++)
       nodes[tree->offset[level] + i] = cj2k_header_inner(tree, nodes, level, i);
   for (uint32_t i = 0; i < count; i++) {
-    const Cj2kCudaMqTaken *taken = &cut->taken[band->first_block + i];
+    uint32_t b = band->first_block + i;
+    const Cj2kCudaMqTaken *taken = &cut->taken[b];
+    const Cj2kPassLength *ends = cut->packets.pass_lengths;
     Cj2kHeaderTrees trees = cj2k_header_trees(tree, nodes, i % tree->width, i / tree->width);
     const Cj2kHeaderBlock block = {
-        .passes = taken->passes, .first_passes = taken->passes, .lengths = {taken->length}};
+        .passes = taken->passes,
+        .first_passes = taken->passes,
+        .lengths = {taken->length},
+        .ends = ends && taken->passes > 1 ? ends + cut->frame.coded[b].first_pass : NULL};
     bits += cj2k_header_block_size(&trees, &block);
   }
   return bits;

@@ -23,11 +23,13 @@ gint no_room;
 
 static Cj2kHeaderBlock header_block(const Cj2kCudaHeaders *frame, const Cj2kEncodedBlock *coded)
 {
-  bool made = frame->header_bits && coded->num_passes > 1;
+  bool several = coded->num_passes > 1, made = frame->header_bits && several;
+  bool ends = frame->pass_lengths && several;
 
   return (Cj2kHeaderBlock){.passes = coded->num_passes,
                            .first_passes = coded->num_passes,
                            .lengths = {coded->length},
+                           .ends = ends ? frame->pass_lengths + coded->first_pass : NULL,
                            .words = made ? frame->header_bits + coded->first_pass : NULL};
 }
 

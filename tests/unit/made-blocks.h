@@ -5,6 +5,7 @@
 
 #include "common/codestream/write_packets.h"
 #include "common/encoder/params.h"
+#include "common/shared/mq_blocks.h"
 
 #include <glib.h>
 #include <string.h>
@@ -39,7 +40,19 @@ static inline uint32_t random_word(Random *rand, uint32_t kind)
   }
 }
 
-typedef enum { ONE_PASS, HT_PASSES, MQ_PASSES, MADE_BITS, NUM_KINDS } Kind;
+typedef enum {
+  ONE_PASS,
+  HT_PASSES,
+  MQ_PASSES, /* in one codeword segment */
+  MADE_BITS,
+  BYPASS_PASSES,
+  TERMALL_PASSES,
+  NUM_KINDS
+} Kind;
+
+/* Styles of code-blocks by kind. */
+static const uint8_t made_styles[NUM_KINDS] = {
+    CJ2K_STYLE_HT, CJ2K_STYLE_HT, 0, CJ2K_STYLE_BYPASS, CJ2K_STYLE_BYPASS, CJ2K_STYLE_TERMALL};
 
 /* The blocks of bands, as they are drawn. */
 typedef struct {
@@ -54,7 +67,7 @@ typedef struct {
   Kind kind;
   uint32_t num_blocks;
   Cj2kEncodedBlock *blocks;
-  Cj2kPassLength *passes; /* three for each block */
+  Cj2kPassLength *passes; /* MAX_ENDS for each block */
   uint32_t *words;        /* MAX_MADE for each block */
   uint32_t *lengths;
   uint8_t *retained;
@@ -62,12 +75,13 @@ typedef struct {
 } Blocks;
 
 #define MAX_MADE 12 /* words of made bits */
+#define MAX_ENDS 44 /* lengths of passes */
 
 static inline void blocks_init(Blocks *blocks, uint32_t capacity)
 {
   memset(blocks, 0, sizeof *blocks);
   blocks->blocks = g_new0(Cj2kEncodedBlock, capacity + 1);
-  blocks->passes = g_new0(Cj2kPassLength, 3 * (size_t)capacity + 1);
+  blocks->passes = g_new0(Cj2kPassLength, MAX_ENDS * (size_t)capacity + 1);
   blocks->words = g_new0(uint32_t, MAX_MADE * (size_t)capacity + 1);
   blocks->lengths = g_new0(uint32_t, capacity + 1);
   blocks->retained = g_new0(uint8_t, capacity + 1);
@@ -108,26 +122,43 @@ static inline void draw_made_bits(Random *rand, uint32_t kind, uint32_t *words)
     words[1 + n / 32] &= ~(UINT32_MAX >> n % 32);
 }
 
+/* Lengths of passes, of which the first ones are retained. Returns their bytes. */
+static inline uint32_t draw_ends(Random *rand, const Draw *draw, uint32_t retained,
+                                 Cj2kPassLength *ends)
+{
+  uint32_t coded = retained + random_below(rand, 4), length = 0;
+
+  for (uint32_t p = 0; p < coded; p++) {
+    bool ends_here = cj2k_pass_ends_segment(p, made_styles[draw->kind]);
+    length += random_length(rand, draw->lengths);
+    ends[p] = (Cj2kPassLength){.length = length, .terminated = ends_here || p + 1 == coded};
+  }
+  return ends[retained - 1].length;
+}
+
 static inline void draw_block(Blocks *all, Random *rand, const Draw *draw, uint32_t b, bool is_in)
 {
-  static const uint32_t most_passes[NUM_KINDS] = {1, 3, CJ2K_MAX_PASSES, CJ2K_MAX_PASSES};
+  static const uint32_t most_passes[NUM_KINDS] = {
+      1, 3, CJ2K_MAX_PASSES, CJ2K_MAX_PASSES, MAX_ENDS - 4, MAX_ENDS - 4};
   uint32_t passes = is_in ? 1 + random_below(rand, most_passes[draw->kind]) : 0;
   if (passes == 1 && draw->kind == MADE_BITS)
     passes = 2; /* the writer makes the bits of one pass itself */
   uint32_t length = random_length(rand, draw->lengths), more = 0;
 
   all->blocks[b] =
-      (Cj2kEncodedBlock){.first_pass = 3 * b,
+      (Cj2kEncodedBlock){.first_pass = MAX_ENDS * b,
                          .num_passes = (uint8_t)passes,
                          .zero_bitplanes = (uint8_t)random_below(rand, draw->most_planes)};
   if (draw->kind == HT_PASSES) {
     more = random_length(rand, draw->lengths);
     for (uint32_t p = 0; p < 3; p++)
-      all->passes[3 * b + p] = (Cj2kPassLength){.length = length + (p ? more : 0),
-                                                .terminated = p == 0 || p + 1 == passes};
+      all->passes[MAX_ENDS * b + p] = (Cj2kPassLength){.length = length + (p ? more : 0),
+                                                       .terminated = p == 0 || p + 1 == passes};
   } else if (draw->kind == MADE_BITS) {
     all->blocks[b].first_pass = MAX_MADE * b;
     draw_made_bits(rand, draw->lengths, all->words + (size_t)MAX_MADE * b);
+  } else if (passes && made_styles[draw->kind]) {
+    length = draw_ends(rand, draw, passes, all->passes + (size_t)MAX_ENDS * b);
   }
   all->retained[b] = (uint8_t)passes;
   all->lengths[b] = passes ? length + (passes > 1 ? more : 0) : 0;
@@ -151,6 +182,12 @@ static inline void draw_blocks(Blocks *all, Random *rand, const Draw *draw, uint
                                    .num_layers = 1,
                                    .retained = all->retained,
                                    .lengths = all->lengths};
+}
+
+/* The lengths of passes, if blocks may have several codeword segments; NULL: they have one. */
+static inline const Cj2kPassLength *ends_of(const Blocks *all)
+{
+  return all->kind == BYPASS_PASSES || all->kind == TERMALL_PASSES ? all->passes : NULL;
 }
 
 static inline Draw random_draw(Random *rand, uint32_t round)
@@ -177,7 +214,7 @@ static inline Cj2kPlan *random_plan(Random *rand, Kind kind)
 
   cj2k_encoder_params_init(&params);
   params.block_coder = kind < MQ_PASSES ? CJ2K_CODER_HT : CJ2K_CODER_MQ;
-  params.codeblock_style = kind == MADE_BITS ? CJ2K_STYLE_BYPASS : 0;
+  params.codeblock_style = made_styles[kind] & (uint8_t)~CJ2K_STYLE_HT;
   params.num_resolutions = (uint8_t)(1 + random_below(rand, 6));
   params.codeblock_width = params.codeblock_height = (uint16_t)(4u << random_below(rand, 4));
   if (random_below(rand, 2)) {

@@ -140,6 +140,48 @@ static void test_tables(void)
   }
 }
 
+/* ------------------------------------------------------------------------------ by hand --- */
+
+static uint32_t bits_of(uint32_t passes, uint32_t length)
+{
+  const Cj2kHeaderBlock block = {.passes = passes, .first_passes = passes, .lengths = {length}};
+
+  return cj2k_header_passes_size(&block);
+}
+
+/* Bits for a block's passes and lengths, counted by hand (T.800 B.10.6, B.10.7). */
+static void test_sizes_of_passes(void)
+{
+  g_assert_cmpuint(bits_of(1, 7), ==, 1 + 1 + 3);
+  g_assert_cmpuint(bits_of(1, 8), ==, 1 + 2 + 4); /* Lblock becomes 4 */
+  g_assert_cmpuint(bits_of(1, 1000), ==, 1 + 8 + 10);
+  g_assert_cmpuint(bits_of(4, 31), ==, 4 + 1 + 5); /* 3 + log2 (4) bits */
+  g_assert_cmpuint(bits_of(6, 31), ==, 9 + 1 + 5);
+  g_assert_cmpuint(bits_of(40, 1), ==, 16 + 1 + 8);
+}
+
+/* The same of several segments: bypass, of which two passes more were coded than retained. */
+static void test_segments(void)
+{
+  Cj2kPassLength ends[14] = {{0}};
+  Cj2kHeaderBlock block = {.ends = ends};
+
+  for (uint32_t p = 0; p < 14; p++) {
+    ends[p].length = p < 9 ? 10 : p == 9 ? 100 : 100 + 40 * (p - 9);
+    ends[p].terminated = cj2k_pass_ends_segment(p, CJ2K_STYLE_BYPASS) || p == 13;
+  }
+  block.passes = 5; /* 10 bytes */
+  g_assert_cmpuint(cj2k_header_passes_size(&block), ==, 4 + 1 + 5);
+  block.passes = 10; /* 100 bytes, 7 bits with 3 for the passes: Lblock becomes 4 */
+  g_assert_cmpuint(cj2k_header_passes_size(&block), ==, 9 + 2 + 7);
+  block.passes = 11; /* 40 bytes more, 6 bits */
+  g_assert_cmpuint(cj2k_header_passes_size(&block), ==, 9 + 4 + 9 + 6);
+  block.passes = 12; /* 80 in two passes, 7 bits with 1 */
+  g_assert_cmpuint(cj2k_header_passes_size(&block), ==, 9 + 4 + 9 + 7);
+  block.passes = 13; /* and 40 */
+  g_assert_cmpuint(cj2k_header_passes_size(&block), ==, 9 + 4 + 9 + 7 + 6);
+}
+
 /* ---------------------------------------------------------------------------- the model --- */
 
 /* A packet as a GPU makes it. Arrays keep their memory. */
@@ -197,6 +239,8 @@ static Cj2kHeaderBlock model_block(const Blocks *all, uint32_t b)
 
   if (source->header_bits) {
     block.words = source->header_bits + first;
+  } else if (ends_of(all)) {
+    block.ends = ends_of(all) + first;
   } else if (passes > 1 && all->kind == HT_PASSES) {
     block.first_passes = 1;
     block.lengths[0] = source->passes[first].length;
@@ -401,7 +445,6 @@ static uint32_t draw_bands(Random *rand, uint32_t width, uint32_t height,
 /* Every size of a band, with other blocks in each round. */
 static void test_sizes(void)
 {
-  static const uint8_t styles[NUM_KINDS] = {CJ2K_STYLE_HT, CJ2K_STYLE_HT, 0, CJ2K_STYLE_BYPASS};
   uint32_t most = MAX_BANDS * MAX_SIDE * MAX_SIDE, rounds = g_getenv("CJ2K_TESTS_LONG") ? 40 : 1;
   Random random = {5}, *rand = &random;
   Expected expected;
@@ -418,7 +461,7 @@ static void test_sizes(void)
       uint32_t n = draw_bands(rand, size % MAX_SIDE + 1, size / MAX_SIDE + 1, bands, &count);
       Draw draw = random_draw(rand, i / 3 + r);
       draw_blocks(&all, rand, &draw, count);
-      compare_packet(&model, &expected, &all, bands, n, styles[draw.kind]);
+      compare_packet(&model, &expected, &all, bands, n, made_styles[draw.kind]);
     }
   }
   model_clear(&model);
@@ -457,11 +500,12 @@ static void test_plans(void)
 /* The bytes that rate control counts, but for those that are stuffed in: one of 16 at most. */
 static void test_counts(void)
 {
+  static const Kind kinds[] = {ONE_PASS, MQ_PASSES, BYPASS_PASSES, TERMALL_PASSES};
   Random random = {7}, *rand = &random;
 
   for (uint32_t round = 0; round < 400; round++) {
     Draw draw = random_draw(rand, round);
-    draw.kind = round % 2 ? ONE_PASS : MQ_PASSES;
+    draw.kind = kinds[round % G_N_ELEMENTS(kinds)];
     Cj2kPlan *plan = random_plan(rand, draw.kind);
     Cj2kPacketWriter *writer = cj2k_packet_writer_new(plan, 1);
     uint8_t *nodes = g_malloc(plan->num_blocks + 1);
@@ -472,7 +516,7 @@ static void test_counts(void)
     const Cj2kWrittenPacket *packets = cj2k_packets_prepare(writer, &all.source, NULL);
     for (uint32_t p = 0; p < plan->num_precincts; p++)
       written += packets[p].header_size - 1;
-    const Cj2kHeaderSource source = {plan, all.blocks, all.retained, all.lengths};
+    const Cj2kHeaderSource source = {plan, all.blocks, all.retained, all.lengths, ends_of(&all)};
     uint64_t counted = cj2k_headers_count(&source, nodes);
     g_assert_cmpuint(written + counted / 256 + plan->num_precincts, >=, counted);
     g_assert_cmpuint(written, <=, counted + counted / 15 + 2 * plan->num_precincts);
@@ -488,6 +532,8 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/header-blocks/stuffing", test_stuffing);
   g_test_add_func("/header-blocks/tables", test_tables);
+  g_test_add_func("/header-blocks/sizes-of-passes", test_sizes_of_passes);
+  g_test_add_func("/header-blocks/segments", test_segments);
   g_test_add_func("/header-blocks/sizes", test_sizes);
   g_test_add_func("/header-blocks/plans", test_plans);
   g_test_add_func("/header-blocks/counts", test_counts);

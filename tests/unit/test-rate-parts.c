@@ -13,18 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Header bits for a block's lengths and passes, counted by hand (T.800 B.10.6, B.10.7). */
-static void test_block_bits(void)
-{
-  g_assert_cmpuint(cj2k_header_block_bits(0, 0), ==, 0);
-  g_assert_cmpuint(cj2k_header_block_bits(1, 7), ==, 1 + 1 + 3);
-  g_assert_cmpuint(cj2k_header_block_bits(1, 8), ==, 1 + 2 + 4); /* Lblock becomes 4 */
-  g_assert_cmpuint(cj2k_header_block_bits(1, 1000), ==, 1 + 8 + 10);
-  g_assert_cmpuint(cj2k_header_block_bits(4, 31), ==, 4 + 1 + 5); /* 3 + log2 (4) bits */
-  g_assert_cmpuint(cj2k_header_block_bits(6, 31), ==, 9 + 1 + 5);
-  g_assert_cmpuint(cj2k_header_block_bits(40, 1), ==, 16 + 1 + 8);
-}
-
 /* The lower bound is below the estimate; with a sample stride the measured blocks stand for all;
  * blocks without data cost nothing if no block near them has data. */
 static void test_headers(void)
@@ -464,7 +452,6 @@ static void test_strides(void)
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
-  g_test_add_func("/rate-parts/block-bits", test_block_bits);
   g_test_add_func("/rate-parts/headers", test_headers);
   g_test_add_func("/rate-parts/base-search", test_base_search);
   g_test_add_func("/rate-parts/base-limits", test_base_limits);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROOM 14 /* words for a block, as many as any has here */
+#define ROOM 48 /* words for a block, as many as 40 passes may need */
 
 /* A frame, and what kernels make of it. */
 typedef struct {
@@ -95,6 +95,7 @@ static void make_headers(Frame *frame, uint32_t room)
   headers->num_large = frame->tables.num_large;
   headers->blocks = frame->all.blocks;
   headers->header_bits = frame->all.source.header_bits;
+  headers->pass_lengths = ends_of(&frame->all);
   headers->nodes = g_new(Cj2kHeaderNode, frame->tables.num_nodes + 1);
   headers->at = g_new(uint32_t, plan->num_blocks + 1);
   headers->words = g_new(uint32_t, words + 1);
