@@ -232,6 +232,7 @@ tap "failing-calls beside another codec" 600 "$build/tests/failing-calls" --shar
 damages=20
 [ -n "$quick" ] && damages=4
 tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
+tap "decode-equal of raw passes" 600 "$build/tests/decode-equal" --damage $damages --raw
 tap "decode-equal in parts" 900 "$build/tests/decode-equal" --parts
 tap "decode-equal in parts with damage" 900 "$build/tests/decode-equal" --parts --damage $damages
 tap "decode-equal malformed" 600 "$build/tests/decode-equal" "$CJ2K_SHARED"/malformed/*
@@ -358,6 +359,7 @@ test_sanitized() {
     sanitized $tool overlay-equal "$build/tests/overlay-equal" --short
     sanitized $tool "decode-equal with full warps" "$build/tests/decode-equal" --full-warps \
       "$CJ2K_SHARED"/conformance/{p0_01,p0_06,p1_04}.j2k
+    sanitized $tool "decode-equal of raw passes" "$build/tests/decode-equal" --raw
   done
   sanitized memcheck "damaged streams" "$build/tests/decode-equal" --damage 1
   for name in parts parts-layouts rows slices; do
@@ -366,6 +368,7 @@ test_sanitized() {
   [ -z "$soak" ] || check "memcheck, soak" soak_with_memcheck
   sanitized racecheck "decode-equal with full warps" "$build/tests/decode-equal" --full-warps \
     "$CJ2K_SHARED/conformance/p0_06.j2k"
+  sanitized racecheck "decode-equal of raw passes" "$build/tests/decode-equal" --raw
   for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do # slow: a few streams only
     sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
       "$work/out.pgx"

@@ -36,18 +36,28 @@ typedef struct {
   uint32_t lanes; /* number of blocks of the last warp, as a binary logarithm */
 } Warps;
 
-/* Estimated work, with an error of about 5 % at any rate: one byte equals 72 samples of a pass. Raw
- * bits are fast: with BYPASS only 10 / passes of the bytes count, those of the first ten passes if
- * all passes had the same length. */
+/* The number of raw magnitude refinement passes, which another kernel decodes. */
+static uint32_t raw_planes(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t block)
+{
+  const Cj2kPlan *plan = slot->tables.plan;
+  uint8_t style = plan->bands[plan->blocks[block].band].block_style;
+
+  return style & CJ2K_STYLE_BYPASS ? CJ2K_CUDA_MQ_RAW_PLANES(coded->blocks[block].num_passes) : 0;
+}
+
+/* Estimated work, with an error of about 5 % at any rate: one byte equals 72 samples of a pass.
+ * With raw passes that error is about 8 %: bytes count as if all passes had the same length and
+ * only eight were read, and one of them equals 50 samples of a pass. */
 uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                   uint32_t block)
 {
   const Cj2kCodedBlock *b = &coded->blocks[block];
-  const Cj2kPlan *plan = slot->tables.plan;
-  uint32_t passes = b->num_passes, length = MIN(b->length, 1u << 24);
-  if (passes > 10 && (plan->bands[plan->blocks[block].band].block_style & CJ2K_STYLE_BYPASS))
-    length = length * 10 / passes;
-  return length + slot->tables.octets[block] * 32u * passes / 72u;
+  uint32_t length = MIN(b->length, 1u << 24), raw = raw_planes(slot, coded, block);
+  uint32_t samples = slot->tables.octets[block] * 32u;
+
+  if (!raw)
+    return length + samples * b->num_passes / 72u;
+  return length * 8 / b->num_passes + samples * (b->num_passes - raw) / 50u;
 }
 
 /* Are there more warps than if all were full? */
@@ -78,7 +88,7 @@ static uint64_t plan_warps(Warps *plan, uint64_t time, uint64_t limit)
 
 static bool has_large(const Cj2kDecodeSlot *slot)
 {
-  return slot->tables.mq_octets > 32;
+  return slot->tables.mq_octets > CJ2K_CUDA_MQ_SMALL;
 }
 
 /* Has shared memory a window of each block, if warps have up to so many blocks? */
@@ -146,15 +156,6 @@ static void choose_warps_of_large(Warps *plan)
 
 /* ------------------------------------------------------------------------------ memory --- */
 
-/* Words of a block in mq_planes: for each octet two of state, one of signs, one per bit-plane that
- * has passes, and of a large block one of significance. Rounded up to a multiple of four, because
- * so many are read at once. */
-static uint32_t plane_words(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t i)
-{
-  uint32_t an_octet = 4 + cj2k_pass_depth(coded->blocks[i].num_passes - 1u);
-  return ((an_octet + has_large(slot)) * slot->tables.octets[i] + 3) & ~3u;
-}
-
 /* Sets the work of the group's blocks, and the places of their bit-planes. Both follow from records
  * all over the frame, which are therefore visited once. */
 static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, const uint32_t *numbers,
@@ -165,9 +166,14 @@ static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, const
 
   for (uint32_t n = 0; n < frame->mq.count; n++) {
     uint32_t number = numbers ? numbers[list[n]] : list[n];
+    uint32_t raw = raw_planes(slot, coded, number);
     slot->tables.work[n] = cj2k_cuda_decode_mq_work(slot, coded, number);
     offsets[n] = (uint32_t)frame->mq.plane_words;
-    frame->mq.plane_words += plane_words(slot, coded, number);
+    frame->mq.plane_words +=
+        CJ2K_CUDA_MQ_PLANE_WORDS(slot->tables.octets[number], coded->blocks[number].num_passes,
+                                 has_large(slot)) +
+        raw * (sizeof(Cj2kCudaRawBits) / sizeof(uint32_t));
+    frame->mq.raw_planes = MAX(frame->mq.raw_planes, raw);
   }
 }
 

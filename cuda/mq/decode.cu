@@ -2,7 +2,8 @@
 /*
  * Decoding of MQ code-blocks (T.800 annexes C, D), in two kernels. In the first one a thread
  * decodes a code-block (decode_block.cuh) to bit-planes, a word for each octet (octet.cuh). The
- * second one is parallel over samples and makes coefficients of the bit-planes.
+ * second one is parallel over samples and makes coefficients of the bit-planes. With BYPASS there
+ * is one in between (refine.cu).
  *
  * The threads of a warp are at different places of their code-blocks, even in different passes.
  * What they do together is a round: those that are at the end of an octet go to the next one; then,
@@ -224,8 +225,8 @@ cudaError_t launch(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
 template <uint32_t LANES>
 cudaError_t launch_lanes(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
 {
-  return frame.mq.max_octets > 32 ? launch<LANES, true>(frame, stream)
-                                  : launch<LANES, false>(frame, stream);
+  return frame.mq.max_octets > CJ2K_CUDA_MQ_SMALL ? launch<LANES, true>(frame, stream)
+                                                  : launch<LANES, false>(frame, stream);
 }
 
 } // namespace
@@ -242,6 +243,8 @@ cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t 
             : lanes == 16 ? launch_lanes<16>(*frame, stream)
             : lanes == 8  ? launch_lanes<8>(*frame, stream)
                           : launch_lanes<4>(*frame, stream);
+  if (error == cudaSuccess)
+    error = cj2k_cuda_mq_refine(frame, stream);
   if (error != cudaSuccess)
     return error;
   finish_kernel<<<frame->mq.count, kFinishThreads, 0, stream>>>(*frame);

@@ -10,6 +10,7 @@
 #include "decode_segments.cuh"
 #include "decode_symbols.cuh"
 #include "decode_window.cuh"
+#include "raw_refinement.cuh"
 
 namespace {
 
@@ -122,8 +123,9 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
 
   /* ------------------------------------------------------------------------- passes --- */
 
-  /* Returns false if there are no more passes that can be decoded. */
-  __device__ __forceinline__ bool begin_pass()
+  /* Begins the segment of the next pass if it is not the present one. Returns false if there are no
+   * more passes that can be decoded. */
+  __device__ __forceinline__ bool may_begin_pass()
   {
     if (pass.index >= pass.count)
       return false;
@@ -140,8 +142,20 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     }
     /* A cut segment ends with the first pass that would begin behind its data: what padding bits
      * decode to is noise. */
-    if (segments.cut && symbols.mq.has_used_padding())
-      return false;
+    return !(segments.cut && symbols.mq.has_used_padding());
+  }
+
+  /* The same for the next pass but those that refine.cu decodes. */
+  __device__ __forceinline__ bool begin_pass()
+  {
+#pragma unroll 1
+    for (;; pass.index++) {
+      if (!may_begin_pass())
+        return false;
+      if (!symbols.mq.is_raw || cj2k_pass_type(pass.index) != CJ2K_PASS_REFINEMENT)
+        break;
+      note_raw_bits();
+    }
     pass.type = cj2k_pass_type(pass.index);
     pass.plane = signs + (1 + cj2k_pass_depth(pass.index)) * shape.num_octets;
     bool refinement = pass.type == CJ2K_PASS_REFINEMENT;
@@ -152,6 +166,17 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     walk.begin_pass(pass.type);
     window.begin_pass(pass.type, shape);
     return true;
+  }
+
+  /* Notes where the bits of a refinement pass begin. */
+  __device__ __forceinline__ void note_raw_bits()
+  {
+    const MqDecoder &mq = symbols.mq;
+    Cj2kCudaRawBits *all = raw_bits_of(reinterpret_cast<uint32_t *>(walk.histories),
+                                       shape.num_octets, pass.count, WIDE);
+    uint64_t queue = ((uint64_t)mq.high << 32 | mq.low) << 1;
+    all[cj2k_pass_depth(pass.index) - CJ2K_CUDA_MQ_FIRST_RAW_PLANE] = {
+        mq.next, mq.end, queue, (uint32_t)(mq.bits + 1), mq.after_ff};
   }
 
   __device__ __forceinline__ bool next_pass()
@@ -216,11 +241,6 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
      * `coded`: it must be zero from then on. */
     walk.histories[visit.octet] = {significant == valid ? 0 : visit.coded,
                                    refined | symbols.waiting};
-    if (symbols.mq.is_raw && symbols.waiting) {
-      uint32_t count = (uint32_t)__popc(symbols.waiting);
-      symbols.ones = spread(symbols.mq.take_raw(count), count, symbols.waiting);
-      symbols.waiting = 0;
-    }
     /* The index of the table of refinement labels takes the place of the window: bit 4 says whether
      * the sample has significant neighbours, bit 6 whether it has been refined before. */
     symbols.around.own = {0, 0};

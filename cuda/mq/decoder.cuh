@@ -192,19 +192,6 @@ struct MqDecoder {
     return decode(MQ_WORD(46, 0), uint2{0, 0}, changed, 1, 0, 0);
   }
 
-  /* The next `count` raw bits, 1 to 32, the first one highest. */
-  __device__ __forceinline__ uint32_t take_raw(uint32_t count)
-  {
-    if (bits + 1 < (int32_t)count)
-      fill();
-    uint32_t value = __funnelshift_l(low, high, 1) >> (32 - count);
-    uint64_t rest = ((uint64_t)high << 32 | low) << count;
-    high = (uint32_t)(rest >> 32) & 0x7FFFFFFFu;
-    low = (uint32_t)rest;
-    bits -= (int32_t)count;
-    return value;
-  }
-
   /* Takes raw bits up to the first 1, but no more than `count` zeros. Behind a 1 it takes one bit
    * more, *behind. Returns the number of zeros. */
   __device__ __forceinline__ uint32_t raw_zeros(uint32_t count, bool *behind)

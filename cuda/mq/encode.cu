@@ -453,7 +453,7 @@ constexpr uint64_t kNoRoom = UINT64_MAX;
  * Returns the place of the first word, or kNoRoom. */
 __device__ uint64_t write_header_bits(const Cj2kCudaMqCode &frame, BlockEnds &ends, uint32_t *words)
 {
-  HeaderBits bits = {words, ends.lane, 0};
+  HeaderBits bits = {{words, ends.lane, 0}};
   for (uint32_t first = 0; first < ends.num_passes; first += kWarp)
     ends.find(first + ends.lane);
   __syncwarp();

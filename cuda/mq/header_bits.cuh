@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "cuda/shared/warp.cuh"
+#include "warp_bits.cuh"
 
 #include <cstdint>
 
@@ -17,35 +17,8 @@ extern "C" {
 
 namespace {
 
-/* Bits in shared memory that the lanes of a warp put there together, first bit highest. */
-struct HeaderBits {
-  uint32_t *words;
-  uint32_t lane;
-  uint32_t count; /* bits so far, the same in all lanes */
-
-  __device__ void begin(uint32_t num_words)
-  {
-    for (uint32_t i = lane; i < num_words; i += 32)
-      words[i] = 0;
-    count = 0;
-    __syncwarp();
-  }
-
-  /* Puts one value of each lane, in the order of lanes, as `size` bits: zeros and the value. A
-   * value that is not 0 has at least one bit. */
-  __device__ void put(uint32_t value, uint32_t size)
-  {
-    uint32_t sum = scan_warp(size, Add());
-    if (value) {
-      uint32_t last = count + sum - 1, word = last / 32;
-      uint64_t bits = (uint64_t)value << (31 - last % 32);
-      atomicOr(&words[word], (uint32_t)bits);
-      if (bits >> 32)
-        atomicOr(&words[word - 1], (uint32_t)(bits >> 32));
-    }
-    count += __shfl_sync(kAll, sum, kWarp - 1);
-  }
-
+/* All lanes call the functions. */
+struct HeaderBits : WarpBits {
   /* The number of passes, more than 0, and what makes Lblock 3 to `lblock`, up to 32. */
   __device__ void put_passes(uint32_t passes, uint32_t lblock)
   {
@@ -62,7 +35,7 @@ struct HeaderBits {
   __device__ void store(uint32_t *out) const
   {
     __syncwarp();
-    for (uint32_t i = lane; i < cj2k_header_words(count); i += 32)
+    for (uint32_t i = lane; i < cj2k_header_words(count); i += kWarp)
       out[i] = i ? words[i - 1] : count;
   }
 };

@@ -51,16 +51,39 @@ typedef struct {
 /* The number of octets of an MQ block (mq/octet.cuh). */
 #define CJ2K_CUDA_MQ_OCTETS(width, height) (((width) + 7u) / 8u * (((height) + 3u) / 4u))
 
+/* Blocks of more octets are large. */
+#define CJ2K_CUDA_MQ_SMALL 32u
+
 /* Where large blocks fill warps, so many stripes of each are in shared memory at a time
  * (mq/decode_window.cuh); else all are. `octets` is the largest number of a block, `lanes` the
  * largest number of blocks of a warp. */
 #define CJ2K_CUDA_MQ_WINDOW                    4u
-#define CJ2K_CUDA_MQ_HAS_WINDOW(octets, lanes) ((octets) > 32u && (lanes) == 32u)
+#define CJ2K_CUDA_MQ_HAS_WINDOW(octets, lanes) ((octets) > CJ2K_CUDA_MQ_SMALL && (lanes) == 32u)
 
 /* 32-bit words of a block's state in shared memory, which has `held` octets of it: two for each,
  * and three sets of all octets, which up to 32 are in registers. */
 #define CJ2K_CUDA_MQ_WORDS(octets, held)                                                           \
-  (2u * (held) + ((octets) > 32u ? 3u * (((octets) + 31u) / 32u) : 0))
+  (2u * (held) + ((octets) > CJ2K_CUDA_MQ_SMALL ? 3u * (((octets) + 31u) / 32u) : 0))
+
+/* 32-bit words of a block in `planes`: for each octet two of state, one of signs, one for each
+ * bit-plane with passes, and if there are large blocks one of significance. Rounded up to a
+ * multiple of four, because so many are read at once. With BYPASS there follow as many
+ * Cj2kCudaRawBits as the block has raw magnitude refinement passes. */
+#define CJ2K_CUDA_MQ_PLANE_WORDS(octets, passes, large)                                            \
+  (((4u + cj2k_pass_depth((passes)-1u) + (large)) * (octets) + 3u) & ~3u)
+
+/* Raw magnitude refinement passes of a block with BYPASS: every third pass from the twelfth on
+ * (T.800 table D.9), of bit-planes from this one on, counted as in cj2k_pass_depth(). */
+#define CJ2K_CUDA_MQ_RAW_PLANES(passes) ((passes) > 11u ? ((passes)-9u) / 3u : 0)
+#define CJ2K_CUDA_MQ_FIRST_RAW_PLANE    4u
+
+/* The bits of such a pass, and of the rest of its segment, where it begins. */
+typedef struct {
+  const uint8_t *next, *end; /* bytes of the segment that have not been read */
+  uint64_t queue;            /* bits that have been read, the first one highest */
+  uint32_t count;            /* of them, less than 64 */
+  uint32_t after_ff;         /* the last byte that was read is 0xFF */
+} Cj2kCudaRawBits;
 
 /* Stride of a block's quad records. There is one row of records for two rows of samples. */
 #define CJ2K_CUDA_QUAD_STRIDE(width) ((((width) + 1u) / 2u + 3u) & ~3u)
@@ -84,8 +107,10 @@ typedef struct {
   uint32_t lanes;          /* the largest number of blocks of a warp: 4, 8, 16 or 32 */
   uint32_t max_octets;     /* the largest number of octets of a block */
   uint32_t words;          /* words of state in shared memory that suffice for any block */
+  uint32_t raw_planes;     /* the largest number of raw magnitude refinement passes of a block */
   const uint32_t *offsets; /* places of the blocks in `planes` */
-  uint32_t *planes;        /* workspace: state, signs, and the bit-planes with passes */
+  uint32_t *planes;        /* workspace: state, signs, and the bit-planes with passes;
+                              CJ2K_CUDA_MQ_PLANE_WORDS and those of raw passes for each block */
   uint64_t plane_words;    /* size of `planes` */
   uint32_t *passes;        /* workspace: decoded passes */
 } Cj2kCudaMqBlocks;
@@ -136,6 +161,9 @@ cudaError_t cj2k_cuda_ht_decode_refine(const Cj2kCudaDecodeBlocks *frame, cudaSt
 /* Decodes MQ blocks (T.800 annexes C, D) to coefficients in the form of the band, which must be
  * zeros. */
 cudaError_t cj2k_cuda_mq_decode(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
+/* A part of it: reads raw magnitude refinement passes into the bit-planes, when all other passes
+ * have been decoded. */
+cudaError_t cj2k_cuda_mq_refine(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Copies the HT tables to the current device; needed once for each device. */
 cudaError_t cj2k_cuda_ht_init(void);
 

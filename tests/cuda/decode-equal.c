@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * decode-equal [--parts] [--slices N | --overlay | --component-streams IN_FLIGHT | --full-warps]
- *              [--share N] [--damage N] [FILE...]
+ *              [--share N] [--damage N] [--raw | FILE...]
  *
  * Decodes each codestream on the CPU and on the GPU, at several resolutions and into several
  * layouts, and compares status, number of corrupt blocks and every byte of the pictures. --damage N
@@ -10,12 +10,13 @@
  * has one frame in flight and makes pictures of any size in N slices of rows; with --overlay
  * pictures of any size lie over coefficients; with --full-warps the MQ decoder has as many large
  * code-blocks in a warp as can be. One decoder of each kind decodes all files, so that
- * plans, layouts and errors follow each other as in a long-running program. Without FILE it decodes
- * all conformance streams. --share does each N-th file only, unless CJ2K_TESTS_LONG is set. Prints
- * TAP; skips if there is no GPU.
+ * plans, layouts and errors follow each other as in a long-running program. --raw: the streams of
+ * raw-streams.h. Without FILE it decodes all conformance streams. --share does each N-th file only,
+ * unless CJ2K_TESTS_LONG is set. Prints TAP; skips if there is no GPU.
  */
 #include "common/backend.h"
 #include "pictures.h"
+#include "raw-streams.h"
 
 #include <glib.h>
 #include <stdio.h>
@@ -278,29 +279,47 @@ static void compare_film(State *state, const uint8_t *data, size_t size, const c
   }
 }
 
-static void compare_file(State *state, const char *path, uint32_t damages)
+static void compare_stream(State *state, const uint8_t *data, size_t size, const char *name,
+                           uint32_t damages)
 {
-  char *data, *name = g_path_get_basename(path);
-  gsize size;
-  if (!g_file_get_contents(path, &data, &size, NULL)) {
-    printf("not ok %u - %s cannot be read\n", ++state->tests, path);
-    state->failed++;
-    g_free(name);
-    return;
-  }
   for (uint32_t reduce = 0; reduce <= MAX_REDUCE; reduce++)
-    compare_layouts(state, reduce, (const uint8_t *)data, size, reduce < 2, name);
-  compare_film(state, (const uint8_t *)data, size, name);
+    compare_layouts(state, reduce, data, size, reduce < 2, name);
+  compare_film(state, data, size, name);
   for (uint32_t i = 0; i < damages; i++) {
     size_t damaged_size = size;
-    uint8_t *damaged = damage((const uint8_t *)data, &damaged_size, i);
+    uint8_t *damaged = damage(data, &damaged_size, i);
     char *title = g_strdup_printf("%s damage %u", name, i);
     compare_layouts(state, 0, damaged, damaged_size, false, title);
     g_free(title);
     g_free(damaged);
   }
-  g_free(data);
+}
+
+static void compare_file(State *state, const char *path, uint32_t damages)
+{
+  char *data, *name = g_path_get_basename(path);
+  gsize size;
+  if (g_file_get_contents(path, &data, &size, NULL)) {
+    compare_stream(state, (const uint8_t *)data, size, name, damages);
+    g_free(data);
+  } else {
+    printf("not ok %u - %s cannot be read\n", ++state->tests, path);
+    state->failed++;
+  }
   g_free(name);
+}
+
+static void compare_raw_streams(State *state, uint32_t damages)
+{
+  for (uint32_t i = 0; i < RAW_STREAMS; i++) {
+    char *name;
+    gsize size;
+    GBytes *bytes = raw_stream(i, &name);
+    const uint8_t *data = g_bytes_get_data(bytes, &size);
+    compare_stream(state, data, size, name, damages);
+    g_bytes_unref(bytes);
+    g_free(name);
+  }
 }
 
 static Cj2kDecoder *open_decoder(const State *state, Cj2kBackendKind backend, uint32_t reduce,
@@ -371,6 +390,7 @@ int main(int argc, char **argv)
   if (take(&names, "--share", &share))
     share = g_getenv("CJ2K_TESTS_LONG") ? 1 : MAX(share, 1);
   take(&names, "--damage", &damages);
+  bool raw = take(&names, "--raw", NULL);
   for (uint32_t r = 0; r <= MAX_REDUCE; r++) {
     state.cpu[r] = open_decoder(&state, CJ2K_BACKEND_CPU, r, &error);
     state.cuda[r] = open_decoder(&state, CJ2K_BACKEND_CUDA, r, &error);
@@ -379,14 +399,17 @@ int main(int argc, char **argv)
       return 0;
     }
   }
-  GPtrArray *files = *names ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
-  if (!*names && !files->len) {
+  bool given = *names || raw;
+  GPtrArray *files = given ? g_ptr_array_new_with_free_func(g_free) : conformance_files();
+  if (!given && !files->len) {
     printf(
         "1..0 # SKIP no conformance streams: CJ2K_SHARED names the folder that holds conformance\n");
     return 0;
   }
   for (; *names; names++)
     g_ptr_array_add(files, g_strdup(*names));
+  if (raw)
+    compare_raw_streams(&state, (uint32_t)MAX(damages, 0));
   for (guint i = 0; i < files->len; i += (guint)share)
     compare_file(&state, g_ptr_array_index(files, i), (uint32_t)MAX(damages, 0));
   g_ptr_array_unref(files);

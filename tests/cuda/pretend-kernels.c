@@ -9,6 +9,7 @@
  */
 #include "common/cpu/blockcoder.h"
 #include "common/cpu/dwt/transform.h"
+#include "common/shared/mq_blocks.h"
 #include "cuda/shared/copy_small.h"
 #include "cuda/shared/decode_kernels.h"
 #include "pretend-graphs.h"
@@ -228,7 +229,12 @@ static void check_mq_launch(const Cj2kCudaDecodeBlocks *frame)
     g_assert_cmpuint(frame->mq.words, >=,
                      CJ2K_CUDA_MQ_WORDS(octets, CJ2K_CUDA_MQ_OCTETS(block->width, height)));
     g_assert_cmpuint(frame->mq.offsets[k] % 4, ==, 0);
-    g_assert_cmpuint(frame->mq.offsets[k] + (4 + (frame->mq.max_octets > 32)) * octets, <=, next);
+    uint32_t passes = frame->coded[frame->mq.order[k]].num_passes;
+    uint32_t raw = block->style & CJ2K_STYLE_BYPASS ? CJ2K_CUDA_MQ_RAW_PLANES(passes) : 0;
+    uint32_t size =
+        CJ2K_CUDA_MQ_PLANE_WORDS(octets, passes, frame->mq.max_octets > CJ2K_CUDA_MQ_SMALL);
+    g_assert_cmpuint(frame->mq.offsets[k] + size + raw * sizeof(Cj2kCudaRawBits) / 4, <=, next);
+    g_assert_cmpuint(raw, <=, frame->mq.raw_planes);
   }
 }
 
