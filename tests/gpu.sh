@@ -368,7 +368,7 @@ test_sanitized() {
   [ -z "$soak" ] || check "memcheck, soak" soak_with_memcheck
   sanitized racecheck "decode-equal with full warps" "$build/tests/decode-equal" --full-warps \
     "$CJ2K_SHARED/conformance/p0_06.j2k"
-  sanitized racecheck "decode-equal of raw passes" "$build/tests/decode-equal" --raw
+  sanitized racecheck "decode-equal of raw passes" "$build/tests/decode-equal" --share 6 --raw
   for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do # slow: a few streams only
     sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
       "$work/out.pgx"

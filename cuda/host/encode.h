@@ -56,6 +56,7 @@ typedef struct {
   uint64_t area;                  /* of all blocks, as in Cj2kCudaEncodeBlock */
   uint32_t max_width, max_height; /* of any block */
   bool many_segments;             /* MQ: codeword segments may end inside a block */
+  bool all_terminated;            /* MQ: each pass of some blocks is a segment */
   Cj2kCudaTable *tables;          /* Cj2kCudaEncodeTables */
 } Cj2kCudaEncodeLists;
 

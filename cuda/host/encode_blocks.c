@@ -74,6 +74,7 @@ cudaError_t cj2k_cuda_encode_list_blocks(Cj2kCudaEncoder *encoder)
     lists->max_width = MAX(lists->max_width, block->width);
     lists->max_height = MAX(lists->max_height, block->height);
     lists->many_segments |= band->block_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
+    lists->all_terminated |= band->block_style & CJ2K_STYLE_TERMALL;
   }
   cudaError_t result = cj2k_cuda_table_set(&encoder->device, &lists->blocks, blocks,
                                            (size_t)plan->num_blocks * sizeof *blocks);

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 
 /* Room for each block in its packet's header, in words, on average. A block of one codeword segment
- * has about 35 bits, and never many more than 100; with BYPASS and TERMALL about 160, and in
- * lossless frames of 16 bits about 400. */
-#define CJ2K_CUDA_HEADER_ROOM          4u
-#define CJ2K_CUDA_HEADER_ROOM_SEGMENTS 12u
+ * has about 35 bits, and never many more than 100. With BYPASS it is about 160; of 16 bits there
+ * are 30 segments, with 330 bits, and with TERMALL 52, with 550. Without room the host makes all
+ * packets, and where it had left a selection of passes to the GPU, codes the frame again. */
+#define CJ2K_CUDA_HEADER_ROOM         4u
+#define CJ2K_CUDA_HEADER_ROOM_BYPASS  16u
+#define CJ2K_CUDA_HEADER_ROOM_TERMALL 24u
 
 /* Arrays of plain structs, which the caller frees with cj2k_cuda_header_tables_clear(). */
 typedef struct {

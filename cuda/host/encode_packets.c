@@ -12,6 +12,15 @@
 
 #define FEW 256 /* packets, of which each has a multiprocessor, or half of one */
 
+/* Words for a block in its packet's header. */
+static uint32_t room_of_block(const Cj2kCudaEncoder *encoder)
+{
+  if (!encoder->lists.many_segments)
+    return CJ2K_CUDA_HEADER_ROOM;
+  return encoder->lists.all_terminated ? CJ2K_CUDA_HEADER_ROOM_TERMALL
+                                       : CJ2K_CUDA_HEADER_ROOM_BYPASS;
+}
+
 cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
 {
   const Cj2kPlan *plan = encoder->plan;
@@ -22,9 +31,7 @@ cudaError_t cj2k_cuda_encode_list_packets(Cj2kCudaEncoder *encoder)
   /* With one frame in flight one launch is faster; with several, small packets should not take the
    * room of large ones. */
   uint32_t few = encoder->blocking ? 0 : FEW;
-  uint32_t room =
-      encoder->lists.many_segments ? CJ2K_CUDA_HEADER_ROOM_SEGMENTS : CJ2K_CUDA_HEADER_ROOM;
-  if (!cj2k_cuda_header_tables_init(&tables, plan, room, few))
+  if (!cj2k_cuda_header_tables_init(&tables, plan, room_of_block(encoder), few))
     return cudaSuccess;
   lists->num_large = tables.num_large;
   lists->num_nodes = tables.num_nodes;

@@ -16,7 +16,7 @@ namespace {
 
 /* The present coding pass. */
 struct CodingPass {
-  uint32_t index, count; /* passes decoded so far; passes of the code-block */
+  uint32_t index, count; /* passes decoded or noted so far; all of the code-block */
   uint32_t segment_end;  /* the first pass behind the present segment */
   uint32_t type;
   uint32_t *plane; /* the bit-plane in device memory, a word for each octet */

@@ -112,7 +112,7 @@ typedef struct {
   uint32_t *planes;        /* workspace: state, signs, and the bit-planes with passes;
                               CJ2K_CUDA_MQ_PLANE_WORDS and those of raw passes for each block */
   uint64_t plane_words;    /* size of `planes` */
-  uint32_t *passes;        /* workspace: decoded passes */
+  uint32_t *passes; /* workspace: decoded passes, with raw ones that follow in the next step */
 } Cj2kCudaMqBlocks;
 
 /* What counts of the decoding of blocks. */

@@ -11,8 +11,8 @@
  * pictures of any size lie over coefficients; with --full-warps the MQ decoder has as many large
  * code-blocks in a warp as can be. One decoder of each kind decodes all files, so that
  * plans, layouts and errors follow each other as in a long-running program. --raw: the streams of
- * raw-streams.h. Without FILE it decodes all conformance streams. --share does each N-th file only,
- * unless CJ2K_TESTS_LONG is set. Prints TAP; skips if there is no GPU.
+ * raw-streams.h. Without FILE it decodes all conformance streams. --share does each N-th stream
+ * only, unless CJ2K_TESTS_LONG is set. Prints TAP; skips if there is no GPU.
  */
 #include "common/backend.h"
 #include "pictures.h"
@@ -309,9 +309,9 @@ static void compare_file(State *state, const char *path, uint32_t damages)
   g_free(name);
 }
 
-static void compare_raw_streams(State *state, uint32_t damages)
+static void compare_raw_streams(State *state, uint32_t share, uint32_t damages)
 {
-  for (uint32_t i = 0; i < RAW_STREAMS; i++) {
+  for (uint32_t i = 0; i < RAW_STREAMS; i += share) {
     char *name;
     gsize size;
     GBytes *bytes = raw_stream(i, &name);
@@ -409,7 +409,7 @@ int main(int argc, char **argv)
   for (; *names; names++)
     g_ptr_array_add(files, g_strdup(*names));
   if (raw)
-    compare_raw_streams(&state, (uint32_t)MAX(damages, 0));
+    compare_raw_streams(&state, (uint32_t)share, (uint32_t)MAX(damages, 0));
   for (guint i = 0; i < files->len; i += (guint)share)
     compare_file(&state, g_ptr_array_index(files, i), (uint32_t)MAX(damages, 0));
   g_ptr_array_unref(files);
