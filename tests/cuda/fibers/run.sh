@@ -12,7 +12,7 @@
 set -eu
 build=$(realpath "${2:-build}") rounds=${3:-20} seed=${4:-1}
 test=${1%-full} streams=(--share "$rounds")
-[ "$test" = "$1" ] || streams+=(--full-warps)
+[ "$test" = "$1" ] || streams=(--full-warps "${streams[@]}") # the order that decode-equal takes
 test=${test%-raw}
 [ "$test" = "${1%-full}" ] || streams=(--damage "$rounds" --raw)
 case $test in
