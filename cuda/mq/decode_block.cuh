@@ -174,9 +174,12 @@ template <uint32_t LANES, bool WIDE> struct BlockDecoder {
     const MqDecoder &mq = symbols.mq;
     Cj2kCudaRawBits *all = raw_bits_of(reinterpret_cast<uint32_t *>(walk.histories),
                                        shape.num_octets, pass.count, WIDE);
-    uint64_t queue = ((uint64_t)mq.high << 32 | mq.low) << 1;
-    all[cj2k_pass_depth(pass.index) - CJ2K_CUDA_MQ_FIRST_RAW_PLANE] = {
-        mq.next, mq.end, queue, (uint32_t)(mq.bits + 1), mq.after_ff};
+    Cj2kCudaRawBits &bits = all[cj2k_pass_depth(pass.index) - CJ2K_CUDA_MQ_FIRST_RAW_PLANE];
+    bits.next = mq.next;
+    bits.end = mq.end;
+    bits.queue = ((uint64_t)mq.high << 32 | mq.low) << 1;
+    bits.count = (uint32_t)(mq.bits + 1);
+    bits.after_ff = mq.after_ff;
   }
 
   __device__ __forceinline__ bool next_pass()
