@@ -17,6 +17,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #undef __global__
@@ -42,7 +43,7 @@ namespace fibers {
 constexpr uint32_t kMost = 1024, kWarp = 32, kStack = 65536;
 
 struct Fiber {
-  ucontext_t context;
+  jmp_buf here; /* where it waits */
   char stack[kStack];
   bool done;
 };
@@ -54,7 +55,7 @@ struct Barrier {
 };
 
 inline Fiber *all;
-inline ucontext_t scheduler;
+inline jmp_buf scheduler;
 inline uint32_t count, running;
 inline uint32_t self; /* the number of the present thread in its block */
 inline Barrier block, warps[kMost / kWarp];
@@ -68,13 +69,19 @@ inline void be(uint32_t thread)
   threadIdx = {thread % blockDim.x, thread / blockDim.x};
 }
 
-/* Lets other fibers run. */
+/* Lets other fibers run. Jumps, other than swapcontext(), are no system calls. */
 inline void yield()
 {
-  uint32_t thread = self;
+  if (!_setjmp(all[self].here))
+    _longjmp(scheduler, 1);
+}
 
-  swapcontext(&all[thread].context, &scheduler);
+/* Makes a thread of the block the present one, until it waits. */
+inline void resume(uint32_t thread)
+{
   be(thread);
+  if (!_setjmp(scheduler))
+    _longjmp(all[thread].here, 1);
 }
 
 inline void wait(Barrier *barrier, uint32_t threads)
@@ -94,21 +101,31 @@ inline void wait_for_warp()
   wait(&warps[self / kWarp], kWarp);
 }
 
-inline void run_thread()
+/* What a fiber does: the thread of its number in one block of threads after the other. */
+inline ucontext_t creator;
+inline void run_threads()
 {
-  kernel();
-  all[self].done = true;
-  running--;
+  if (!_setjmp(all[self].here))
+    setcontext(&creator);
+  for (;;) {
+    kernel();
+    all[self].done = true;
+    running--;
+    yield();
+  }
 }
 
-inline void begin(Fiber *fiber)
+inline void create_fibers()
 {
-  fiber->done = false;
-  getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = fiber->stack;
-  fiber->context.uc_stack.ss_size = kStack;
-  fiber->context.uc_link = &scheduler;
-  makecontext(&fiber->context, run_thread, 0);
+  all = static_cast<Fiber *>(calloc(kMost, sizeof *all));
+  for (self = 0; self < kMost; self++) {
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = all[self].stack;
+    context.uc_stack.ss_size = kStack;
+    makecontext(&context, run_threads, 0);
+    swapcontext(&creator, &context);
+  }
 }
 
 /* Lets each thread that is not done run up to where it waits, the last one first half of the time.
@@ -118,9 +135,9 @@ inline void run_all()
   bool back = rand() & 1;
 
   for (uint32_t i = 0; i < count; i++) {
-    be(back ? count - 1 - i : i);
-    if (!all[self].done)
-      swapcontext(&scheduler, &all[self].context);
+    uint32_t thread = back ? count - 1 - i : i;
+    if (!all[thread].done)
+      resume(thread);
   }
 }
 
@@ -150,7 +167,7 @@ inline void launch(uint32_t grid, dim3 threads, uint32_t shared_bytes,
   constexpr uint32_t kRounds = 1000000; /* more: threads wait for such as are done */
 
   if (!all)
-    all = static_cast<Fiber *>(calloc(kMost, sizeof *all));
+    create_fibers();
   if (shared_bytes > kShared)
     abort();
   shared_size = shared_bytes;
@@ -161,7 +178,7 @@ inline void launch(uint32_t grid, dim3 threads, uint32_t shared_bytes,
     uint32_t rounds = 0;
     running = count;
     for (uint32_t i = 0; i < count; i++)
-      begin(&all[i]);
+      all[i].done = false;
     for (; running && rounds < kRounds; rounds++)
       run_all();
     if (running || block.arrived) {
