@@ -3,8 +3,6 @@
  * that fails, the core begins the frame anew (recover). */
 #include "backend_several.h"
 
-#include "common/runtime/error.h"
-
 static const Cj2kEncodeBackend *inner; /* of the devices, the same in all calls of a process */
 
 struct Cj2kEncodeSlot {

@@ -325,7 +325,8 @@ typedef struct {
    * opening. */
   const char *cuda_devices;
   uint32_t num_threads;      /**< threads of the process, which all codecs share, that may work for
-                                this one at a time; 0: as many as there are cores */
+                                this one at a time; 0: as many as there are cores, and on a GPU
+                                a few of them, where more are not faster */
   uint32_t frames_in_flight; /**< 1..CJ2K_MAX_IN_FLIGHT; 0: 2; cj2k_decoder_open refuses more */
   uint8_t reduce;            /**< highest resolutions to discard; each halves width and height */
   uint16_t max_layers;       /**< quality layers to decode; 0: all */
@@ -356,14 +357,16 @@ typedef struct {
 /** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, all else 0. */
 CJ2K_API void cj2k_decoder_params_init(Cj2kDecoderParams *params);
 /** Sets a parameter from text, under the name that it has in the tools and the element, in the same
- * way as cj2k_encoder_params_set. */
+ * way as cj2k_encoder_params_set. For "cuda-devices" params->cuda_devices points to `value` itself
+ * afterwards. */
 CJ2K_API Cj2kStatus cj2k_decoder_params_set(Cj2kDecoderParams *params, const char *name,
                                             const char *value, Cj2kError *error);
 
 /** Opens a decoder. Returns NULL and fills *error if the parameters are invalid, CJ2K_BACKEND_CUDA
  * finds no usable GPU, or memory runs out. */
 CJ2K_API Cj2kDecoder *cj2k_decoder_open(const Cj2kDecoderParams *params, Cj2kError *error);
-/** Waits for frames in flight and frees everything. NULL is allowed. */
+/** Waits for frames in flight, drops the one that was begun, if any, and frees everything. NULL is
+ * allowed. */
 CJ2K_API void cj2k_decoder_close(Cj2kDecoder *decoder);
 /** The back end in use, never CJ2K_BACKEND_AUTO. */
 CJ2K_API Cj2kBackendKind cj2k_decoder_backend(const Cj2kDecoder *decoder);
@@ -385,10 +388,10 @@ CJ2K_API Cj2kStatus cj2k_decoder_read_header(Cj2kDecoder *decoder, const uint8_t
  * `data` and `picture` must stay untouched until the frame was received. `layout` says how samples
  * are written: values are shifted from the component's depth to that of the layout (shifted left,
  * or shifted right with rounding), and half the range is added to signed components that go to an
- * unsigned layout. If layout and picture are NULL, the frame owns planar memory in the layout of
- * cj2k_layout_planar. Errors in the codestream are reported by cj2k_decoder_receive, in the order
- * of submission. With one frame in flight on the GPU, the calling thread also reads the packets and
- * starts the GPU, because handing that to another thread would take longer.
+ * unsigned layout. It is copied. If layout and picture are NULL, the frame owns planar memory in
+ * the layout of cj2k_layout_planar. Errors in the codestream are reported by cj2k_decoder_receive,
+ * in the order of submission. With one frame in flight on the GPU, the calling thread also reads
+ * the packets and starts the GPU, because handing that to another thread would take longer.
  */
 CJ2K_API Cj2kStatus cj2k_decoder_submit(Cj2kDecoder *decoder, const uint8_t *data, size_t size,
                                         const Cj2kLayout *layout, const Cj2kPicture *picture,
@@ -671,7 +674,8 @@ typedef struct {
    * opening. */
   const char *cuda_devices;
   uint32_t num_threads;      /**< threads of the process, which all codecs share, that may work for
-                                this one at a time; 0: as many as there are cores */
+                                this one at a time; 0: as many as there are cores, and on a GPU
+                                a few of them, where more are not faster */
   uint32_t frames_in_flight; /**< 1..CJ2K_MAX_IN_FLIGHT; 0: 2; cj2k_encoder_open refuses more */
   void *cuda_context;        /**< as in Cj2kDecoderParams */
   Cj2kTrace trace;           /**< as in Cj2kDecoderParams */
@@ -798,13 +802,13 @@ typedef struct {
                                              are transformed at once */
 } Cj2kEncoderParams;
 
-/** Fills *params with defaults: six resolutions, code-blocks of 64 x 64, one layer,
- * average_window 120. */
+/** Fills *params with defaults: cuda_device is -1, frames_in_flight 2, and there are six
+ * resolutions, code-blocks of 64 x 64, one layer, and average_window 120. */
 CJ2K_API void cj2k_encoder_params_init(Cj2kEncoderParams *params);
 /** Sets a parameter from text, under the name that it has in the tools and elements: "rate-control"
  * to "cbr", "precincts" to "256x256,128x128". On CJ2K_ERROR_ARGUMENT nothing has changed, and
- * *error says which value is expected. For "comment", params->comment points to `value` itself
- * afterwards. */
+ * *error says which value is expected. For "comment" and "cuda-devices" the parameter points to
+ * `value` itself afterwards, which must stay there until the encoder is opened. */
 CJ2K_API Cj2kStatus cj2k_encoder_params_set(Cj2kEncoderParams *params, const char *name,
                                             const char *value, Cj2kError *error);
 
@@ -825,7 +829,8 @@ typedef struct {
 
 /** Opens an encoder. Returns NULL and fills *error on failure; CJ2K_ERROR_ARGUMENT names the
  * parameters that contradict each other, the image or the profile. `layout` describes the pictures
- * that will be submitted; the encoder copies it. */
+ * that will be submitted. The encoder copies all three, and the texts and lists to which they
+ * point, but for what is behind cuda_context and trace_user. */
 CJ2K_API Cj2kEncoder *cj2k_encoder_open(const Cj2kEncoderParams *params,
                                         const Cj2kEncoderImage *image, const Cj2kLayout *layout,
                                         Cj2kError *error);
@@ -836,7 +841,8 @@ CJ2K_API void cj2k_encoder_close(Cj2kEncoder *encoder);
 CJ2K_API Cj2kBackendKind cj2k_encoder_backend(const Cj2kEncoder *encoder);
 /** Why CJ2K_BACKEND_AUTO took the CPU, as cj2k_decoder_why_cpu says it of a decoder. */
 CJ2K_API const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder);
-/** One sentence about what cj2k_encoder_open overruled or changed; NULL if nothing. */
+/** What cj2k_encoder_open overruled or changed: one sentence, or several with "; " between them,
+ * valid until the encoder is closed. NULL if nothing. */
 CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
 /** Rsiz of the codestreams that the encoder writes. */
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
@@ -846,7 +852,7 @@ CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
  * on that is submitted or begun.
  * rate_control itself may change only from one lossy kind to another, and average_bitrate neither
  * from nor to 0. A budget that cannot hold the headers is refused. On
- * error the old rate stays. */
+ * error the old rate stays. It belongs to the thread that submits. */
 CJ2K_API Cj2kStatus cj2k_encoder_set_rate(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                                           Cj2kError *error);
 

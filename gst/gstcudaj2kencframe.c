@@ -235,9 +235,9 @@ static void append(GstCudaJ2kEnc *self, GstBuffer *buffer, Cj2kPacket *packet)
                                                   own->size, 0, own->size, own, release_packet));
 }
 
-/* Takes a finished packet. The last one of a frame sets *buffer, unless that is the last slice of
- * the frame. FALSE: the packet failed, and an
- * error was posted. */
+/* Appends a finished packet to the buffer of its frame, which is *buffer after the last packet and
+ * first_field after the one of a first field. With slices *buffer is set already. FALSE: the packet
+ * failed, and an error was posted. */
 static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean last,
                             GstBuffer **buffer)
 {

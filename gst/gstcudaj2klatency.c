@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Frames in flight and the latency that follows from them. */
 #include "gstcudaj2kcodec.h"
-#include "gstcudaj2kcommon.h"
 
 /* Frames in flight of streams that are not live. More are hardly faster, but for large code-blocks
  * with the MQ coder. */

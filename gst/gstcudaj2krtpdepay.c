@@ -26,7 +26,6 @@
  * ]| Receives a stream and shows it.
  */
 #include "gstcudaj2kcaps.h"
-#include "gstcudaj2kfields.h"
 #include "gstcudaj2krtp.h"
 #include "gstcudaj2krtpcaps.h"
 #include "gstcudaj2krtptimer.h"
@@ -60,7 +59,7 @@ typedef struct {
   Cj2kRtpCodestream pending; /* the first of two codestreams of a picture; data NULL: none */
   gboolean second_begun;     /* the begin of the second one has been pushed */
   guint32 field_distance;    /* ticks between the last two fields of a picture; 0: unknown */
-  gboolean asked;            /* downstream's caps are known, in the next two */
+  gboolean asked;            /* downstream's caps are known, and with them takes_parts */
   gboolean takes_parts;      /* downstream takes alignment=subframe */
   gboolean in_parts;         /* alignment=subframe: a frame may consist of several buffers */
   gboolean announced;        /* the source pad's caps are set, from the next four */

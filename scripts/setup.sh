@@ -153,9 +153,9 @@ find_nvcc() {
 options_default=(-Dgstreamer=enabled -Dpng=enabled)
 
 # configure FOLDER OPTION...: meson setup, or meson configure if the options have changed. CUDA code is
-# compiled for the machine's GPU; without one for two architectures, to check that it compiles.
+# compiled for the machine's GPU; without one for H100 and H200, to check that it compiles.
 configure() {
-  local folder=$1 nvcc arch=75,90 made
+  local folder=$1 nvcc arch=90 made
   shift
   if ! printf '%s\n' "$@" | grep -q '^-Dcuda=disabled$'; then
     nvcc=$(find_nvcc) || return 1

@@ -46,7 +46,7 @@ typedef struct {
   uint16_t marker;
   const char *name;
   Cj2kSegmentKind kind;
-  bool in_main, in_tile; /* headers in which it is allowed */
+  bool in_tile; /* allowed in the header of a tile-part */
 } Cj2kMarkerInfo;
 
 /* Never NULL: all unknown markers share an entry of kind SKIP. */

@@ -96,15 +96,15 @@ bool cj2k_walk_end_header(const Cj2kPacketWalk *walk, const Cj2kBitReader *bits,
 /* Is the packet of a layer and a resolution that are decoded? */
 bool cj2k_walk_wants(const Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 
-/* packets_direct.c: reads all packets of a tile, of which cj2k_tile_reader_begin was called,
- * straight into the frame's code-blocks. false: something is not plain, or damaged; then the tile
- * has to be read by other means, and nothing is lost. */
-bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store);
-
 /* With packed packet headers: reads only the header of a packet. */
 Cj2kPacketResult cj2k_walk_header(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 /* Drops the pieces from `first` on. */
 void cj2k_drop_pieces(Cj2kTileReader *reader, uint32_t first);
+
+/* packets_direct.c: reads all packets of a tile, of which cj2k_tile_reader_begin was called,
+ * straight into the frame's code-blocks. false: something is not plain, or damaged; then the tile
+ * has to be read by other means, and nothing is lost. */
+bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store);
 
 /* packets_resync.c */
 

@@ -5,7 +5,6 @@
 #include "common/cpu/ht/encode.h"
 #include "common/cpu/mq/scratch.h"
 
-#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 

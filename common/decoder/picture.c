@@ -3,8 +3,6 @@
 
 #include "common/samples/layout.h"
 
-#include <string.h>
-
 #define ALIGNMENT 64 /* of the start of each plane, in bytes */
 
 static uint64_t align(uint64_t size)

@@ -4,7 +4,6 @@
 #include "common/runtime/error.h"
 #include "common/samples/layout.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_IN_FLIGHT 2

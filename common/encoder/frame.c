@@ -435,7 +435,7 @@ static void code_and_write(Cj2kEncoderFrame *frame)
     set_place_target(frame);
     frame->status = cj2k_rate_control(&frame->rate, &frame->error);
   }
-  if (frame->status == CJ2K_OK && frame->rate.layout.expected.left) {
+  if (frame->status == CJ2K_OK && frame->rate.layout.expected.to_backend) {
     left = true;
     frame->status = make_packets(frame, &written);
     frame->rate.may_leave = false;

@@ -9,7 +9,7 @@
 #include "common/codestream/header.h"
 
 typedef struct {
-  Cj2kEncoderParams params; /* complete; comment and cuda_context still belong to the caller */
+  Cj2kEncoderParams params; /* complete; texts and cuda_context still belong to the caller */
   Cj2kEncoderImage image;   /* a copy with components of its own */
   Cj2kChannel *channels;    /* a copy, NULL if the image has none */
   Cj2kComponent *components;
@@ -43,12 +43,11 @@ Cj2kStatus cj2k_profile_apply(Cj2kEncoderSetup *setup, Cj2kError *error);
 /* Checks the budgets of parameters against those of the profile. */
 Cj2kStatus cj2k_profile_check_budget(const Cj2kEncoderSetup *setup, Cj2kError *error);
 const char *cj2k_profile_name(Cj2kProfile profile);
+bool cj2k_profile_is_cinema(Cj2kProfile profile);
+bool cj2k_profile_is_reversible(Cj2kProfile profile);
 
 /* Applies the latency profile to parameters that have their defaults. */
 Cj2kStatus cj2k_setup_latency(Cj2kEncoderSetup *setup, Cj2kError *error);
-bool cj2k_profile_is_cinema(Cj2kProfile profile);
-bool cj2k_profile_is_reversible(Cj2kProfile profile);
-bool cj2k_profile_has_levels(Cj2kProfile profile);
 
 /* Replaces AUTO by a rate control, fills in quality and psnr, and checks that the rate parameters
  * are consistent (encoder/rate_mode.c). The profile must be valid. */

@@ -72,11 +72,6 @@ bool cj2k_profile_is_reversible(Cj2kProfile profile)
   return profile != CJ2K_PROFILE_NONE && profile_rules[profile].reversible;
 }
 
-bool cj2k_profile_has_levels(Cj2kProfile profile)
-{
-  return profile != CJ2K_PROFILE_NONE && profile_rules[profile].max_main_level > 0;
-}
-
 /* The context in which a profile is applied. */
 typedef struct {
   Cj2kEncoderSetup *setup;

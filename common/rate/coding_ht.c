@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "coding_ht.h"
 
-#include "budget.h"
 #include "fit.h"
 #include "leave.h"
 
@@ -314,8 +313,8 @@ bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, ui
   cj2k_ht_blocks_choose(&frame->ht, frame->encoder->plan, measured->first_plane,
                         measured->num_planes, &frame->retained);
   frame->layout.expected = (Cj2kExpectedSize){
-      .left = code_in_place(frame), .least = least, .most = frame->target.ceilings.frame};
-  return frame->layout.expected.left;
+      .to_backend = code_in_place(frame), .least = least, .most = frame->target.ceilings.frame};
+  return frame->layout.expected.to_backend;
 }
 
 Cj2kStatus cj2k_ht_code_planes(Cj2kRateFrame *frame)

@@ -17,7 +17,7 @@ Cj2kStatus cj2k_rate_control(Cj2kRateFrame *frame, Cj2kError *error)
     status =
         frame->encoder->coder == CJ2K_CODER_HT ? cj2k_control_ht(frame) : cj2k_control_mq(frame);
   if (status == CJ2K_OK) {
-    if (!expected->left || expected->least == expected->most)
+    if (!expected->to_backend || expected->least == expected->most)
       cj2k_rate_settle(frame);
   } else if (status != CJ2K_ERROR_MEMORY && status != CJ2K_ERROR_DEVICE) {
     /* With those two the frame may be done again, on other memory or another device. */

@@ -308,7 +308,7 @@ static Cj2kStatus control(Cj2kRateFrame *frame)
     return choose_in_regions(frame, search.coded.base);
   if (reduced)
     status = reduce(frame, &search.coded, search.recalled, &header_bytes);
-  if (status == CJ2K_OK && !frame->layout.expected.left &&
+  if (status == CJ2K_OK && !frame->layout.expected.to_backend &&
       (cj2k_compares_steps(frame, search.recalled) ||
        is_badly_used(frame, search.recalled, reduced, header_bytes)))
     status = compare(frame, &search);

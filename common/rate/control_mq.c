@@ -252,7 +252,7 @@ static bool leave_passes(Mq *mq, const Cj2kFitTask *task, const Cj2kMqSteps *ste
   frame->retain = (Cj2kRetainJob){frame->retained.options, frame->retained.lengths};
   frame->coder.retain = &frame->retain;
   frame->layout.expected =
-      (Cj2kExpectedSize){.left = true, .least = least, .most = frame->target.ceilings.frame};
+      (Cj2kExpectedSize){.to_backend = true, .least = least, .most = frame->target.ceilings.frame};
   return true;
 }
 

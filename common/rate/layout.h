@@ -22,7 +22,7 @@ uint64_t cj2k_layer_bytes(const Cj2kLayers *layers, uint32_t layer, double all);
 /* Bytes of a codestream whose packets the back end makes in place(), so that its size is known
  * afterwards. If it is not within these bounds the host makes them. */
 typedef struct {
-  bool left; /* the layout is left to the back end */
+  bool to_backend; /* the layout is left to the back end */
   uint64_t least, most;
 } Cj2kExpectedSize;
 

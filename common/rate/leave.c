@@ -30,9 +30,9 @@ bool cj2k_leave_finish(Cj2kRateFrame *frame)
   const Cj2kFrameLayout *layout = &frame->layout;
   uint64_t total = layout->size.total;
 
-  if (layout->expected.left || !layout->sized)
+  if (layout->expected.to_backend || !layout->sized)
     return true;
   bool left = layout->as_listed && cj2k_can_leave(frame);
-  frame->layout.expected = (Cj2kExpectedSize){.left = left, .least = total, .most = total};
+  frame->layout.expected = (Cj2kExpectedSize){.to_backend = left, .least = total, .most = total};
   return left;
 }

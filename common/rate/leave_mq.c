@@ -39,5 +39,5 @@ void cj2k_mq_leave_cut(Cj2kRateFrame *frame, uint64_t least)
 {
   frame->coder.cut = true;
   frame->layout.expected =
-      (Cj2kExpectedSize){.left = true, .least = least, .most = frame->target.ceilings.frame};
+      (Cj2kExpectedSize){.to_backend = true, .least = least, .most = frame->target.ceilings.frame};
 }

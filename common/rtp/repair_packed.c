@@ -3,8 +3,6 @@
 
 #include "common/codestream/markers.h"
 
-#include <string.h>
-
 void cj2k_rtp_packed_init(Cj2kRtpPacked *packed)
 {
   packed->packets = g_array_new(FALSE, FALSE, sizeof(Cj2kRtpPackedPacket));

@@ -6,11 +6,6 @@
 #include "ranges.h"
 #include "streams.h"
 
-static Cj2kStatus no_context(Cj2kError *error)
-{
-  return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the device's context is gone");
-}
-
 static void backend_close(void *data)
 {
   Cj2kCudaDecoder *backend = data;
@@ -65,7 +60,7 @@ static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
                                "making a stream", error);
     cj2k_cuda_leave(&backend->device);
   } else {
-    status = no_context(error);
+    status = cj2k_cuda_no_context(error);
   }
   if (status == CJ2K_OK)
     return backend;
@@ -124,7 +119,7 @@ static Cj2kDecodeSlot *slot_new(void *data, Cj2kError *error)
 {
   Cj2kCudaDecoder *backend = data;
   if (!cj2k_cuda_enter(&backend->device)) {
-    no_context(error);
+    (void)cj2k_cuda_no_context(error);
     return NULL;
   }
   Cj2kDecodeSlot *slot = new_slot(backend, error);
@@ -145,63 +140,66 @@ static void slot_free(void *data, Cj2kDecodeSlot *slot)
     cj2k_cuda_leave(&backend->device);
 }
 
-static void prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
+/* Enters the context and begins a range of the profiler, both until end(). false: the context is
+ * gone, and there is no end(). */
+static bool begin(Cj2kCudaDecoder *backend, const char *doing)
 {
-  Cj2kCudaDecoder *backend = data;
   if (!cj2k_cuda_enter(&backend->device))
-    return;
-  cj2k_cuda_range_begin("decode: prefetch");
-  cj2k_cuda_decode_prefetch(slot, codestream, size);
+    return false;
+  cj2k_cuda_range_begin(doing);
+  return true;
+}
+
+static void end(Cj2kCudaDecoder *backend)
+{
   cj2k_cuda_range_end();
   cj2k_cuda_leave(&backend->device);
 }
 
+static void prefetch(void *data, Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size)
+{
+  if (!begin(data, "decode: prefetch"))
+    return;
+  cj2k_cuda_decode_prefetch(slot, codestream, size);
+  end(data);
+}
+
 static void abandon(void *data, Cj2kDecodeSlot *slot)
 {
-  Cj2kCudaDecoder *backend = data;
-  if (!cj2k_cuda_enter(&backend->device))
+  if (!begin(data, "decode: abandon"))
     return;
   cj2k_cuda_decode_abandon(slot);
-  cj2k_cuda_leave(&backend->device);
+  end(data);
 }
 
 static Cj2kStatus start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                         Cj2kError *error)
 {
-  Cj2kCudaDecoder *backend = data;
-  if (!cj2k_cuda_enter(&backend->device))
-    return no_context(error);
-  cj2k_cuda_range_begin("decode: start");
+  if (!begin(data, "decode: start"))
+    return cj2k_cuda_no_context(error);
   Cj2kStatus status = cj2k_cuda_decode_start(slot, job, error);
-  cj2k_cuda_range_end();
-  cj2k_cuda_leave(&backend->device);
+  end(data);
   return status;
 }
 
 static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                              Cj2kError *error)
 {
-  Cj2kCudaDecoder *backend = data;
-  if (!cj2k_cuda_enter(&backend->device))
-    return no_context(error);
-  cj2k_cuda_range_begin("decode: wait");
+  if (!begin(data, "decode: wait"))
+    return cj2k_cuda_no_context(error);
   Cj2kStatus status = slot->parts.active ? cj2k_cuda_decode_wait_parts(slot, result, error)
                                          : cj2k_cuda_decode_wait(slot, result, error);
-  cj2k_cuda_range_end();
-  cj2k_cuda_leave(&backend->device);
+  end(data);
   return status;
 }
 
 static Cj2kStatus begin_parts(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                               Cj2kError *error)
 {
-  Cj2kCudaDecoder *backend = data;
-  if (!cj2k_cuda_enter(&backend->device))
-    return no_context(error);
-  cj2k_cuda_range_begin("decode: begin parts");
+  if (!begin(data, "decode: begin parts"))
+    return cj2k_cuda_no_context(error);
   Cj2kStatus status = cj2k_cuda_decode_begin_parts(slot, job, error);
-  cj2k_cuda_range_end();
-  cj2k_cuda_leave(&backend->device);
+  end(data);
   return status;
 }
 
@@ -209,13 +207,10 @@ static Cj2kStatus add_parts(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJo
                             const Cj2kPacketId *precincts, uint32_t count, uint32_t *rows,
                             Cj2kError *error)
 {
-  Cj2kCudaDecoder *backend = data;
-  if (!cj2k_cuda_enter(&backend->device))
-    return no_context(error);
-  cj2k_cuda_range_begin("decode: add parts");
+  if (!begin(data, "decode: add parts"))
+    return cj2k_cuda_no_context(error);
   Cj2kStatus status = cj2k_cuda_decode_add_parts(slot, job, precincts, count, rows, error);
-  cj2k_cuda_range_end();
-  cj2k_cuda_leave(&backend->device);
+  end(data);
   return status;
 }
 

@@ -326,8 +326,8 @@ cudaError_t cj2k_cuda_decode_levels(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *
                                     cudaStream_t stream);
 cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *ranges,
                                     cudaStream_t stream);
-/* The packs that only fill; false in *any: there are none. */
-cudaError_t cj2k_cuda_decode_fills(Cj2kDecodeSlot *slot, bool *any);
+/* The packs that only fill; false in *any (may be NULL): there are none. */
+cudaError_t cj2k_cuda_decode_fill_padding(Cj2kDecodeSlot *slot, bool *any);
 /* The other ones, for rows by plane of the picture; NULL: all. */
 cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
                                    cudaStream_t stream);
@@ -425,11 +425,12 @@ Cj2kStatus cj2k_cuda_decode_add_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJob 
 bool cj2k_cuda_decode_is_busy(Cj2kDecodeSlot *slot);
 Cj2kStatus cj2k_cuda_decode_wait_parts(Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                                        Cj2kError *error);
-
 /* Rows [first, end), absolute, of an image of a tile-component, which has this rect, as kernels
  * count them. */
 Cj2kCudaRows cj2k_cuda_decode_count_rows(const Cj2kPlanTileComp *tc, const Cj2kRect *rect,
                                          uint32_t first, uint32_t end);
+
+/* decode_plan.c */
 /* Describes the level that makes resolution r >= 1 of a tile-component, or with r = 0 its plane
  * without decomposition. */
 void cj2k_cuda_decode_level(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc, uint32_t r,

@@ -140,11 +140,10 @@ static cudaError_t join(Cj2kDecodeSlot *slot, const cudaEvent_t *events)
 cudaError_t cj2k_cuda_decode_components(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frames)
 {
   Cj2kCudaDecodeShares *shares = &slot->shares;
-  bool any;
   cudaError_t result = cudaEventRecord(shares->uploaded, slot->stream);
 
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_follow_picture(slot));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &any));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fill_padding(slot, NULL));
   CJ2K_CUDA_TRY(result, cudaEventRecord(shares->writable, slot->stream));
   for (uint32_t k = 0; k < shares->count && result == cudaSuccess; k++) {
     cudaStream_t stream = shares->streams[k];

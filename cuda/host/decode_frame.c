@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decode.h"
 
-#include "common/runtime/error.h"
-
 #include <string.h>
 
 /* ------------------------------------------------------------------------------ launch --- */
@@ -65,10 +63,9 @@ static cudaError_t finish(Cj2kDecodeSlot *slot)
 cudaError_t cj2k_cuda_decode_transform(void *ctx)
 {
   Cj2kDecodeSlot *slot = ctx;
-  bool any;
   cudaError_t result = cj2k_cuda_decode_levels(slot, NULL, slot->stream);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", slot->stream));
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &any));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fill_padding(slot, NULL));
   CJ2K_CUDA_TRY(result, finish(slot));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_packs(slot, NULL, slot->stream));
   return result;

@@ -126,13 +126,13 @@ static void finish_one(const Cj2kDecodeSlot *slot, const Cj2kPlanTileComp *tc,
 
 #define KINDS 16
 
-static uint32_t number_of(Cj2kCudaKind kind)
+static uint32_t kind_index(Cj2kCudaKind kind)
 {
   return (kind.narrow ? 8 : 0) | (kind.three ? 4 : 0) | (kind.reversible ? 2 : 0) |
          (kind.is_plane ? 1 : 0);
 }
 
-static Cj2kCudaKind kind_of(uint32_t number)
+static Cj2kCudaKind kind_at(uint32_t number)
 {
   return (Cj2kCudaKind){
       .narrow = number & 8, .three = number & 4, .reversible = number & 2, .is_plane = number & 1};
@@ -140,7 +140,7 @@ static Cj2kCudaKind kind_of(uint32_t number)
 
 typedef struct {
   Cj2kDecodeSlot *slot;
-  GArray *tables[KINDS];     /* Cj2kCudaFinish, by number_of() their kind */
+  GArray *tables[KINDS];     /* Cj2kCudaFinish, by kind_index() */
   GArray *components[KINDS]; /* uint32_t: the first tile-component of each */
 } Finishes;
 
@@ -149,10 +149,10 @@ static void add_finish(Finishes *finishes, const Cj2kCudaFinish *finish, bool th
   const Cj2kCudaLevel *level = &finish->level[0];
   if (!level->width || !level->height)
     return;
-  uint32_t kind = number_of((Cj2kCudaKind){.narrow = level->narrow,
-                                           .three = three,
-                                           .reversible = level->reversible,
-                                           .is_plane = level->is_plane});
+  uint32_t kind = kind_index((Cj2kCudaKind){.narrow = level->narrow,
+                                            .three = three,
+                                            .reversible = level->reversible,
+                                            .is_plane = level->is_plane});
   g_array_append_vals(finishes->tables[kind], finish, 1);
   g_array_append_val(finishes->components[kind], c);
 }
@@ -193,8 +193,8 @@ static Cj2kStatus upload_finishes(Finishes *finishes, Cj2kError *error)
     GArray *table = finishes->tables[kind];
     Cj2kCudaLaunch launch = {.first = all->len,
                              .count = table->len,
-                             .kind = kind_of(kind),
-                             .words = !kind_of(kind).three};
+                             .kind = kind_at(kind),
+                             .words = !kind_at(kind).three};
     Cj2kCudaStrips *strips = &launch.strips;
     for (uint32_t i = 0; i < table->len; i++) {
       const Cj2kCudaFinish *finish = &g_array_index(table, Cj2kCudaFinish, i);

@@ -9,8 +9,6 @@
  */
 #include "decode.h"
 
-#include "common/runtime/error.h"
-
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- begin --- */
@@ -57,7 +55,7 @@ Cj2kStatus cj2k_cuda_decode_begin_parts(Cj2kDecodeSlot *slot, const Cj2kDecodeJo
   slot->marks.count = 0;
   cudaError_t result =
       cj2k_cuda_follow_picture(slot->stream, job->picture, slot->frame.picture_free);
-  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &fills));
+  CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fill_padding(slot, &fills));
   if (fills)
     CJ2K_CUDA_TRY(result, cudaEventRecord(slot->frame.done, slot->stream));
   if (fills || result != cudaSuccess)

@@ -5,7 +5,6 @@
  */
 #include "decode.h"
 
-#include "common/runtime/error.h"
 #include "common/runtime/spin.h"
 #include "streams.h"
 

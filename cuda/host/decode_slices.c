@@ -173,11 +173,10 @@ static cudaError_t launch_transform(void *ctx)
   cudaStream_t stream = slot->stream;
   uint32_t k = slot->shares.current;
   const Cj2kCudaRanges ranges = cj2k_cuda_decode_share_ranges(slot, k);
-  bool any;
   cudaError_t result = cj2k_cuda_decode_levels(slot, &ranges, stream);
   CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, "idwt", stream));
   if (k == 0)
-    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fills(slot, &any));
+    CJ2K_CUDA_TRY(result, cj2k_cuda_decode_fill_padding(slot, NULL));
   CJ2K_CUDA_TRY(result, cj2k_cuda_decode_finish(slot, &ranges, stream));
   CJ2K_CUDA_TRY(result,
                 cj2k_cuda_decode_packs(slot, cj2k_cuda_decode_share_planes(slot, k), stream));

@@ -92,32 +92,19 @@ cudaError_t cj2k_cuda_decode_finish(Cj2kDecodeSlot *slot, const Cj2kCudaRanges *
   return result;
 }
 
-cudaError_t cj2k_cuda_decode_fills(Cj2kDecodeSlot *slot, bool *any)
-{
-  cudaStream_t stream = slot->stream;
-  cudaError_t result = cudaSuccess;
-  *any = false;
-  for (uint32_t i = 0; i < slot->output.packs->len && result == cudaSuccess; i++) {
-    const Cj2kCudaPack *pack = &g_array_index(slot->output.packs, Cj2kCudaPack, i);
-    uint32_t p = g_array_index(slot->output.plane_of_pack, uint32_t, i);
-    if (pack->count)
-      continue;
-    *any = true;
-    result =
-        cj2k_cuda_pack(pack, &slot->output.outputs[p], cj2k_cuda_decode_row_bytes(slot, p), stream);
-  }
-  return result;
-}
-
-cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
-                                   cudaStream_t stream)
+/* Launches the packs that only fill, or the other ones, for rows by plane of the picture (NULL:
+ * all). any (may be NULL): there are some. */
+static cudaError_t launch_packs(Cj2kDecodeSlot *slot, bool fills, const Cj2kCudaRows *planes,
+                                cudaStream_t stream, bool *any)
 {
   cudaError_t result = cudaSuccess;
   for (uint32_t i = 0; i < slot->output.packs->len && result == cudaSuccess; i++) {
     Cj2kCudaPack pack = g_array_index(slot->output.packs, Cj2kCudaPack, i);
     uint32_t p = g_array_index(slot->output.plane_of_pack, uint32_t, i);
-    if (!pack.count)
+    if (fills != !pack.count)
       continue;
+    if (any)
+      *any = true;
     if (planes) {
       pack.first_row = planes[p].first;
       pack.rows = MIN(pack.rows, planes[p].end);
@@ -126,4 +113,17 @@ cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *pla
                             stream);
   }
   return result;
+}
+
+cudaError_t cj2k_cuda_decode_fill_padding(Cj2kDecodeSlot *slot, bool *any)
+{
+  if (any)
+    *any = false;
+  return launch_packs(slot, true, NULL, slot->stream, any);
+}
+
+cudaError_t cj2k_cuda_decode_packs(Cj2kDecodeSlot *slot, const Cj2kCudaRows *planes,
+                                   cudaStream_t stream)
+{
+  return launch_packs(slot, false, planes, stream, NULL);
 }

@@ -4,7 +4,6 @@
 #include "common/runtime/error.h"
 #include "common/runtime/spin.h"
 #include "cuda/shared/copy_small.h"
-#include "streams.h"
 
 #include <glib.h>
 #include <string.h>
@@ -48,6 +47,11 @@ static void leave_memory(const Cj2kCudaDevice *device)
     return;
   cj2k_cuda_engine_run_short(device->engine);
   cj2k_cuda_leave(device);
+}
+
+Cj2kStatus cj2k_cuda_no_context(Cj2kError *error)
+{
+  return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the device's context is gone");
 }
 
 Cj2kStatus cj2k_cuda_check(const Cj2kCudaDevice *device, cudaError_t result, const char *doing,
@@ -228,7 +232,7 @@ Cj2kStatus cj2k_cuda_copy(const Cj2kCudaDevice *device, void *cuda_stream, const
                           const Cj2kPlane *from, size_t row_bytes, uint32_t rows, Cj2kError *error)
 {
   if (!cj2k_cuda_enter(device))
-    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "the GPU's context cannot be used");
+    return cj2k_cuda_no_context(error);
   cudaStream_t stream = cuda_stream; /* NULL: the default stream */
   cudaError_t result = cudaMemcpy2DAsync(to->data, to->pitch, from->data, from->pitch, row_bytes,
                                          rows, cudaMemcpyDefault, stream);

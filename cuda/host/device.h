@@ -45,6 +45,8 @@ void cj2k_cuda_leave(const Cj2kCudaDevice *device);
  * engine keeps (NULL: there is none yet). */
 Cj2kStatus cj2k_cuda_check(const Cj2kCudaDevice *device, cudaError_t result, const char *doing,
                            Cj2kError *error);
+/* Sets the error of a context that cannot be entered. Returns CJ2K_ERROR_DEVICE. */
+Cj2kStatus cj2k_cuda_no_context(Cj2kError *error);
 
 /* Evaluates `call`, an expression of type cudaError_t, unless an earlier call has failed. */
 #define CJ2K_CUDA_TRY(status, call)                                                                \

@@ -4,7 +4,6 @@
 #include "device.h"
 
 #include "common/backend_devices.h"
-#include "common/runtime/error.h"
 
 #include <dlfcn.h>
 #include <glib.h>

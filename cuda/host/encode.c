@@ -41,6 +41,15 @@ static void backend_close(void *data)
   g_free(encoder);
 }
 
+/* Notes how the host waits. One frame in flight may spin for the sake of latency; several would
+ * keep a core busy each. Pictures are uploaded in slices only with one. */
+static void note_in_flight(Cj2kCudaEncoder *encoder, uint32_t frames)
+{
+  encoder->device.one_in_flight = frames == 1;
+  encoder->blocking = encoder->timeline.sparing = frames > 1;
+  encoder->launches_late = frames > 3; /* fewer do not hide the delay of it */
+}
+
 static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,
                           Cj2kError *error)
 {
@@ -51,7 +60,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   Cj2kCudaEncoder *encoder = g_new0(Cj2kCudaEncoder, 1);
   encoder->device = device;
   encoder->device.low_latency = params->low_latency;
-  encoder->device.one_in_flight = params->frames_in_flight == 1;
+  note_in_flight(encoder, params->frames_in_flight);
   encoder->component_streams =
       params->component_streams == CJ2K_COMPONENT_STREAMS_ON && plan->num_components > 1;
   encoder->plan = cj2k_plan_ref(plan);
@@ -59,9 +68,6 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
   encoder->best = encoder->ht && params->rate_effort == CJ2K_EFFORT_BEST && plan->num_tile_comps &&
                   !plan->tile_comps[0].reversible;
-  /* One frame in flight may spin for the sake of latency; several would keep a core busy each. */
-  encoder->blocking = encoder->timeline.sparing = params->frames_in_flight > 1;
-  encoder->launches_late = params->frames_in_flight > 3; /* fewer do not hide the delay of it */
   cj2k_spin_join();
   encoder->lists.groups = g_array_new(FALSE, FALSE, sizeof(Cj2kCudaLevelGroup));
   encoder->lists.level_comps = g_array_new(FALSE, FALSE, sizeof(uint32_t));
@@ -87,14 +93,11 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   return NULL;
 }
 
-/* Pictures are uploaded in slices only with one frame in flight. */
 static void set_in_flight(void *data, uint32_t frames_in_flight)
 {
   Cj2kCudaEncoder *encoder = data;
 
-  encoder->device.one_in_flight = frames_in_flight == 1;
-  encoder->blocking = encoder->timeline.sparing = frames_in_flight > 1;
-  encoder->launches_late = frames_in_flight > 3;
+  note_in_flight(encoder, frames_in_flight);
   if (!cj2k_cuda_enter(&encoder->device))
     return; /* the next frame says so */
   memset(encoder->slices.first_block, 0, sizeof encoder->slices.first_block);
@@ -225,7 +228,7 @@ static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCuda
                         const char *doing, Cj2kError *error)
 {
   if (!cj2k_cuda_enter(&encoder->device))
-    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
+    return cj2k_cuda_no_context(error);
   if (kind == CJ2K_CUDA_STEP_TRANSFORM) {
     if (slot->unawaited)
       (void)synchronise(slot);
@@ -351,7 +354,7 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
       CJ2K_CUDA_STEP_TRANSFORM) /* no result; the stream orders the next step behind it */
     return CJ2K_OK;
   if (!cj2k_cuda_enter(&encoder->device))
-    return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "CUDA: the context cannot be used");
+    return cj2k_cuda_no_context(error);
   cj2k_cuda_range_begin("encode: wait");
   slot->status = cudaSuccess;
   cj2k_cuda_encode_fetch(slot, result);

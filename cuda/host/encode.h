@@ -420,7 +420,7 @@ void cj2k_cuda_blocks_fetch_rest(Cj2kEncodeSlot *slot, const Cj2kCudaPair *array
                                  uint64_t size);
 
 /* encode_place.c: does code() leave the bytes of this job to place()? */
-bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+bool cj2k_cuda_encode_leaves_bytes(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 
 /* encode_packets.c: */
 /* Makes room for what follows. */
@@ -434,20 +434,21 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
                              const Cj2kCudaQueue *queue);
 /* Their sizes, when that is done; NULL: they had no room. */
 const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);
-/* Where the host gets what it learns of packets, in pinned memory. */
-typedef struct {
-  uint64_t *end; /* of the codestream, or CJ2K_CUDA_NO_ROOM */
-  Cj2kPacketSize *sizes;
-  Cj2kCudaEncodeCounts *counts;
-} Cj2kCudaPacketReport;
-/* The same for blocks that a kernel cuts, or leaves as they are; their steps have been sent before.
- * changes: some blocks may have been coded again. */
+/* Copies the steps of packets to pinned memory, for cj2k_cuda_packets_cut. */
 void cj2k_cuda_packets_send_steps(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
                                   const Cj2kCudaQueue *queue);
 /* What the kernels for headers get; cut: as in Cj2kCudaHeaders. */
 Cj2kCudaHeaders cj2k_cuda_packets_headers(const Cj2kEncodeSlot *slot,
                                           const Cj2kEncodedBlock *blocks,
                                           const Cj2kCudaCutResult *cut);
+/* Where the host gets what it learns of packets, in pinned memory. */
+typedef struct {
+  uint64_t *end; /* of the codestream, or CJ2K_CUDA_NO_ROOM */
+  Cj2kPacketSize *sizes;
+  Cj2kCudaEncodeCounts *counts;
+} Cj2kCudaPacketReport;
+/* cj2k_cuda_packets_place for blocks that a kernel cuts, or leaves as they are. changes: some
+ * blocks may have been coded again. */
 void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool changes,
                            const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
                            const Cj2kCudaQueue *queue);
@@ -507,7 +508,7 @@ void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
 /* encode_mq.c: bytes of the symbols that code() has room for at first. */
 uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot);
-/* The same place for MQ, if packets may be made. */
+/* Where sizes of packets lie behind the counts of MQ blocks, if packets may be made. */
 Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* encode_ht_measure.c */
 /* Where the results of measuring lie behind their counts, on the host or on the device. */
@@ -530,12 +531,14 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot);
 /* The event at the end of the last step. */
 cudaEvent_t cj2k_cuda_encode_ht_end(const Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
-void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
-void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot);
 void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 /* Sets the pointers to the results of code(), or of a gather() after it. */
 void cj2k_cuda_encode_mq_result(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+/* encode_place.c */
+void cj2k_cuda_encode_place_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
+/* encode_ht_measure.c */
+void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
 
 /* encode_components.c: uploads (areas: NULL: not) and transforms a picture with streams for its
  * components, for which the slot's queue then waits. */

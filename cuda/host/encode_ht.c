@@ -553,7 +553,7 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 
   ht->num_again = slot->latency.num_parts = 0;
   slot->ahead.launched = false;
-  slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
+  slot->blocks.placed = cj2k_cuda_encode_leaves_bytes(slot, job);
   slot->blocks.fetched = ht->expected;
   if (ht->all_coded && job->choices && cj2k_cuda_blocks_has_quantisers(slot, job->quantisers))
     more = list_again(slot, job->choices);

@@ -332,7 +332,7 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
                                     .max_planes = max_planes},
                        .alone = !encoder->blocking,
                        .symbol_room = symbol_room};
-  slot->blocks.placed = cj2k_cuda_encode_places(slot, job);
+  slot->blocks.placed = cj2k_cuda_encode_leaves_bytes(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;
   slot->mq.header_bits = job->header_bits && !job->blocks;
   slot->packets.kept =

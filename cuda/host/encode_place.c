@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-bool cj2k_cuda_encode_places(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+bool cj2k_cuda_encode_leaves_bytes(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   return job->may_place && !job->blocks && (slot->encoder->blocking || slot->latency.quiet);
 }

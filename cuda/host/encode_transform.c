@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encode.h"
 
-#include "common/runtime/spin.h"
-
 #include <string.h>
 
 #define ALIGNMENT 256 /* of the picture behind the low-pass workspace */
