@@ -25,7 +25,13 @@
  * gst-launch-1.0 udpsrc port=5004
  * caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000,sampling=YCbCr-4:2:2"
  * ! rtpjitterbuffer ! rtpj2kdepay ! cudaj2kdec frames-in-flight=1 ! videoconvert ! autovideosink
- * ]| Receives an RTP contribution stream with the lowest latency.
+ * ]| Receives an RTP stream of RFC 5371.
+ * |[
+ * gst-launch-1.0 udpsrc port=5004 buffer-size=4000000
+ * caps="application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG2000-SCL"
+ * ! rtpjitterbuffer latency=40 do-lost=true ! rtpj2kscldepay ! cudaj2kdec frames-in-flight=1
+ * ! videoconvert ! autovideosink
+ * ]| Receives an RTP contribution stream of RFC 9828 with low latency.
  * |[
  * gst-launch-1.0 filesrc location=still.jp2 ! image/jp2 ! cudaj2kdec reduce=2 ! videoconvert !
  * pngenc ! filesink location=preview.png

@@ -58,28 +58,30 @@ static gboolean is_signed(const Cj2kOption *option)
   return option->min < 0;
 }
 
-/* The strings of a property live as long as the process. */
-static GParamSpec *auto_spec(const Cj2kOption *o, GParamFlags flags)
+/* What the option is, with what only elements say of it. The strings of a property live as long as
+ * the process. */
+static const gchar *blurb_of(const Cj2kOption *o)
 {
-  gchar *blurb =
-      g_strconcat(o->blurb,
-                  "; 0 = auto: 1 as long as a live stream keeps up, more if it does not, "
-                  "and as many as are fast for a stream that is not live",
-                  NULL);
-  GParamSpec *spec =
-      g_param_spec_uint(o->name, o->nick, g_intern_string(blurb), 0, (guint)o->max, 0, flags);
-  g_free(blurb);
-  return spec;
+  const gchar *more = "", *unit = "";
+  if (o->flags & CJ2K_OPTION_AUTO)
+    more = "; 0 = auto: 1 as long as a live stream keeps up, more if it does not, and as many as "
+           "are fast for a stream that is not live";
+  if (o->unit && !strstr(o->blurb, o->unit))
+    unit = o->unit;
+  gchar *text = g_strconcat(o->blurb, more, *unit ? " (unit: " : "", unit, *unit ? ")" : "", NULL);
+  const gchar *blurb = g_intern_string(text);
+  g_free(text);
+  return blurb;
 }
 
 static GParamSpec *integer_spec(const Cj2kOption *o, GParamFlags flags)
 {
   if (o->flags & CJ2K_OPTION_AUTO)
-    return auto_spec(o, flags);
+    return g_param_spec_uint(o->name, o->nick, blurb_of(o), 0, (guint)o->max, 0, flags);
   if (is_signed(o))
-    return g_param_spec_int(o->name, o->nick, o->blurb, (gint)o->min, (gint)o->max,
+    return g_param_spec_int(o->name, o->nick, blurb_of(o), (gint)o->min, (gint)o->max,
                             (gint)o->standard, flags);
-  return g_param_spec_uint(o->name, o->nick, o->blurb, (guint)o->min, (guint)o->max,
+  return g_param_spec_uint(o->name, o->nick, blurb_of(o), (guint)o->min, (guint)o->max,
                            (guint)o->standard, flags);
 }
 
@@ -92,7 +94,7 @@ static GParamSpec *make_spec(const Cj2kOption *o)
     return g_param_spec_boolean(o->name, o->nick, o->blurb, o->standard != 0, flags);
   case CJ2K_OPTION_INTEGER: return integer_spec(o, flags);
   case CJ2K_OPTION_NUMBER:
-    return g_param_spec_double(o->name, o->nick, o->blurb, o->min, o->max, o->standard, flags);
+    return g_param_spec_double(o->name, o->nick, blurb_of(o), o->min, o->max, o->standard, flags);
   case CJ2K_OPTION_WORD:
     return g_param_spec_enum(o->name, o->nick, o->blurb, gst_cuda_j2k_option_type(o),
                              (gint)o->standard, flags);

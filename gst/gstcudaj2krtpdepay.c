@@ -14,7 +14,8 @@
  *
  * Frames that were sent in slices (their tile-part has no length, Psot = 0) leave in parts, with
  * alignment=subframe, as soon as no packet is missing up to a precinct, if downstream names
- * that in its caps. A loss concerns what comes behind it.
+ * that in its caps. What has left stays as it is after a loss; the rest of the frame waits for the
+ * missing packets, and is repaired if they do not come.
  *
  * The property stats counts RTP packets by what became of them.
  *

@@ -22,8 +22,8 @@
  * ## Example launch lines
  * |[
  * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I422_10LE ! cudaj2kenc
- * block-coder=ht bits-per-pixel=3 progression-order=rpcl precincts=256x256 plt=true !
- * rtpj2ksclpay ! udpsink host=127.0.0.1 port=5004
+ * block-coder=ht bits-per-pixel=3 progression-order=rpcl precincts=256x256,128x128 plt=true !
+ * rtpj2ksclpay ! udpsink host=127.0.0.1 port=5004 buffer-size=4000000
  * ]| Sends an HTJ2K stream.
  */
 #include "gstcudaj2kfields.h"

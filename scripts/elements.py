@@ -19,8 +19,8 @@ BASE_CLASS = {"cudaj2kenc": "GstVideoEncoder", "cudaj2kdec": "GstVideoDecoder",
               "rtpj2ksclpay": "GstRTPBasePayload", "rtpj2kscldepay": "GstRTPBaseDepayload"}
 HEAD = """# Element reference
 
-Properties, pads and examples of {elements}, as this version's build has them. docs/properties.md says
-how the properties belong together. `gst-inspect-1.0 ELEMENT` shows the same and, with the GStreamer that
+The properties, pads and examples of the elements {elements}, as this version's build has
+them. docs/properties.md says how the properties belong together. `gst-inspect-1.0 ELEMENT` shows the same and, with the GStreamer that
 is installed, all raw video formats and the properties of the base class.
 
 <!-- scripts/elements.py makes this file: ninja -C build elements-md -->
@@ -119,7 +119,7 @@ def page(program, plugin, source):
         if record[0] == "element":
             groups.append([])
         groups[-1].append(record)
-    head = HEAD.format(elements=" and ".join(f"`{name}`" for name in ELEMENTS))
+    head = HEAD.format(elements=", ".join(f"`{name}`" for name in ELEMENTS))
     return "\n\n".join([head.strip(), *(element_page(source, group) for group in groups)]) + "\n"
 
 
