@@ -445,7 +445,7 @@ static uint32_t draw_bands(Random *rand, uint32_t width, uint32_t height,
 /* Every size of a band, with other blocks in each round. */
 static void test_sizes(void)
 {
-  uint32_t most = MAX_BANDS * MAX_SIDE * MAX_SIDE, rounds = g_getenv("CJ2K_TESTS_LONG") ? 40 : 1;
+  uint32_t most = MAX_BANDS * MAX_SIDE * MAX_SIDE, rounds = test_is_long() ? 40 : 1;
   Random random = {5}, *rand = &random;
   Expected expected;
   Blocks all;

@@ -7,6 +7,7 @@
  *
  * test-parts [--backend cuda] [GLib's options].
  */
+#include "effort.h"
 #include "encoder-pictures.h"
 #include "tests/support/few-parts.h"
 
@@ -305,7 +306,7 @@ static void test_damaged(gconstpointer data)
   make_few_parts(few);
   /* What is concealed from the last frame depends on all frames of a decoder. */
   bool previous = strstr(c->decode, "previous") != NULL;
-  int rounds = g_getenv("CJ2K_TESTS_LONG") ? 3000 : 60;
+  int rounds = (int)test_effort(30, 60, 3000);
 
   for (int round = 0; round < rounds; round++) {
     GByteArray *damaged = damage(stream, size, round % 5, rand);

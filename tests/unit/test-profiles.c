@@ -344,7 +344,7 @@ static void test_imf(void)
   for (int kind = 0; kind < 6; kind++) {
     bool reversible = kind >= 3;
     Case c;
-    open_case(&c, (Cj2kProfile)(CJ2K_PROFILE_IMF_2K + kind), 1100, 300, 16, NULL);
+    open_case(&c, (Cj2kProfile)(CJ2K_PROFILE_IMF_2K + kind), 1100, 96, 16, NULL);
     for (uint32_t t = 0; t < (reversible ? 4 : 1); t++) {
       if (tiles[t] == 4096 && kind == 3) /* a picture of 2K fits into a smaller tile */
         continue;

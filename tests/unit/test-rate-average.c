@@ -5,6 +5,7 @@
  *
  * test-rate-average [--backend cuda] [GLib's options]
  */
+#include "effort.h"
 #include "encoder-pictures.h"
 
 static Cj2kBackendKind backend;
@@ -224,8 +225,9 @@ static void assert_same(GPtrArray *a, GPtrArray *b, const char *options)
 static void test_in_flight(void)
 {
   static const uint32_t in_flight[] = {1, 16, CJ2K_MAX_IN_FLIGHT};
+  size_t count = (size_t)test_effort(1, G_N_ELEMENTS(rates), G_N_ELEMENTS(rates));
 
-  for (size_t r = 0; r < G_N_ELEMENTS(rates); r++)
+  for (size_t r = 0; r < count; r++)
     for (int coder = 0; coder < 2; coder++) {
       GPtrArray *one = encode_film(rates[r], coder, 1, 1, NULL);
       for (uint32_t i = 1; i < G_N_ELEMENTS(in_flight); i++) {

@@ -10,6 +10,7 @@
  *
  * test-rate-ceiling [--backend cuda] [GLib's options]
  */
+#include "effort.h"
 #include "encoder-pictures.h"
 
 static Cj2kBackendKind backend;
@@ -20,11 +21,6 @@ static Cj2kBackendKind backend;
 /* With visual weights PSNR is not what is optimised. */
 #define MAX_FALL_WEIGHTED 0.5
 #define LOSSLESS          200 /* dB */
-
-static bool is_long_run(void)
-{
-  return g_strcmp0(g_getenv("CJ2K_TESTS_LONG"), "1") == 0;
-}
 
 static const char *const targets[] = {
     "rate-control=quality quality=80",
@@ -62,7 +58,7 @@ static void check_ceilings(const char *target, int coder, const TestPicture *pic
 {
   Cj2kEncoderParams params = params_of(target, coder);
   GBytes *plain = test_encode_valid(&params, picture);
-  const double size = (double)g_bytes_get_size(plain), step = is_long_run() ? 1.11 : 1.6;
+  const double size = (double)g_bytes_get_size(plain), step = test_is_long() ? 1.11 : 1.6;
   double best = 0, max_fall = is_weighted(target) ? MAX_FALL_WEIGHTED : MAX_FALL;
 
   for (double part = 0.12; part < 2; part *= step) {
@@ -94,7 +90,7 @@ static void test_ceilings(void)
   static const Scene scenes[] = {SCENE_NATURAL, SCENE_SINE, SCENE_TEXT, SCENE_NOISE};
   GRand *rand = g_rand_new_with_seed(170);
 
-  for (uint32_t i = 0; i < (is_long_run() ? 40 : 4); i++) {
+  for (uint32_t i = 0; i < (test_is_long() ? 40 : 4); i++) {
     TestPicture picture;
     static const uint8_t half[] = {1, 2, 2}, full[] = {1, 1, 1};
     uint32_t width = (uint32_t)g_rand_int_range(rand, 97, 260),

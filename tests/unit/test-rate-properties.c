@@ -9,6 +9,7 @@
  *   - the number of threads does not change a byte.
  * CJ2K_TESTS_LONG=1 tests all pictures and many more budgets.
  */
+#include "effort.h"
 #include "encoder-pictures.h"
 
 #define MAX_FALL    0.05 /* dB that a larger budget may lose */
@@ -53,11 +54,6 @@ static const Case cases[] = {
 static double psnr_limit(const Case *c)
 {
   return 6.02 * c->depth;
-}
-
-static bool is_long_run(void)
-{
-  return g_strcmp0(g_getenv("CJ2K_TESTS_LONG"), "1") == 0;
 }
 
 typedef struct {
@@ -134,7 +130,7 @@ static uint64_t least_budget(const Case *c, int coder, const TestPicture *pictur
 
 static void check_budgets(const Case *c, int coder, const TestPicture *picture)
 {
-  double best = 0, ratio = is_long_run() ? 1.07 : 1.5;
+  double best = 0, ratio = test_effort(3, 1.5, 1.07);
   uint64_t least = least_budget(c, coder, picture);
   char text[200];
 
@@ -200,7 +196,7 @@ static void check_others(const Case *c, int coder, const TestPicture *picture)
     g_snprintf(name, sizeof name, "quality %u", qualities[i]);
     check_other(c, coder, picture, &params, name);
   }
-  for (double step = 0.5; step > 0.0005; step /= is_long_run() ? 1.6 : 6) {
+  for (double step = 0.5; step > 0.0005; step /= test_effort(20, 6, 1.6)) {
     Cj2kEncoderParams params;
     set_params(&params, c, coder);
     params.rate_control = CJ2K_RATE_QSTEP;
@@ -237,7 +233,7 @@ static void test_case(gconstpointer data)
   const Case *c = data;
   TestPicture picture;
 
-  if (c->is_long && !is_long_run()) {
+  if (c->is_long && !test_is_long()) {
     g_test_skip("runs only with CJ2K_TESTS_LONG=1");
     return;
   }
@@ -319,7 +315,7 @@ static void test_sequences(void)
 {
   for (int coder = 0; coder < 2; coder++)
     for (uint32_t in_flight = 1; in_flight <= 4; in_flight += 3)
-      for (double bits = 0.5; bits <= 8; bits *= is_long_run() ? 2 : 16)
+      for (double bits = 0.5; bits <= 8; bits *= test_effort(16, 16, 2))
         check_sequence(coder, in_flight, bits);
 }
 

@@ -6,6 +6,7 @@
 #include "common/rate/phases.h"
 #include "common/rate/selection.h"
 #include "common/rate/steps.h"
+#include "effort.h"
 #include "encoder-pictures.h"
 
 static double psnr(const TestPicture *picture, GBytes *bytes)
@@ -69,7 +70,7 @@ static void add_natural(Tally *tally, const TestPicture *picture, const Cj2kPack
 static void test_hostile(void)
 {
   TestPicture pictures[4];
-  int frames = g_strcmp0(g_getenv("CJ2K_TESTS_LONG"), "1") ? 60 : 500;
+  int frames = (int)test_effort(40, 60, 500);
 
   for (int s = 0; s < 4; s++)
     test_picture_init(&pictures[s], (Scene)s, 300, 200, 3, 12, false, NULL, NULL, 0, 0);

@@ -8,6 +8,7 @@
  * of the CPU.
  */
 #include "common/encoder/encoder.h"
+#include "effort.h"
 #include "encoder-pictures.h"
 
 static Cj2kBackendKind tested;
@@ -264,8 +265,9 @@ static double worst_error(const char *coder, uint64_t budget)
  * part of the last slice. */
 static void test_budgets(gconstpointer coder)
 {
+  uint64_t step = (uint64_t)test_effort(549, 183, 61);
   double least = 1;
-  for (uint64_t budget = 4122; budget <= 9429; budget += 183) {
+  for (uint64_t budget = 4122; budget <= 9429; budget += step) {
     double error = worst_error(coder, budget);
     g_assert_cmpfloat(error, <, 1.1 * least);
     least = MIN(least, error);

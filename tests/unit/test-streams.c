@@ -5,6 +5,7 @@
  * fail or end with frames in flight do not disturb others; when streams have come and gone, nothing
  * is left of them. On the CPU, or with --backend cuda on a GPU.
  */
+#include "effort.h"
 #include "encoder-pictures.h"
 
 #include <malloc.h>
@@ -355,7 +356,7 @@ static bool ceases_to_grow(uint32_t rounds)
 
 static void test_come_and_go(void)
 {
-  const bool many = g_getenv("CJ2K_TESTS_LONG") != NULL;
+  const bool many = test_is_long();
 
   visits(2); /* what a process has once is there afterwards */
   uint32_t threads = count_entries("/proc/self/task"), files = count_entries("/proc/self/fd");
