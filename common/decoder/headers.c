@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "decoder.h"
 
+#include "common/codestream/limits.h"
 #include "common/runtime/deadline.h"
 #include "common/runtime/error.h"
 
@@ -12,18 +13,10 @@
  * codestream. Making the geometry of one takes up to half a microsecond. */
 #define DEFAULT_RESOLUTIONS       (1 << 15)
 #define DEFAULT_RESOLUTIONS_RATIO 1
-/* Precincts and code-blocks, likewise. One takes up to 70 ns, its packets included. Each packet has
- * a byte, and a small precinct three code-blocks. */
-#define DEFAULT_ITEMS       (1 << 18)
-#define DEFAULT_ITEMS_RATIO 4
 /* Bytes of parameters that tiles have of their own, of which a QCD of six bytes makes 300 for each
  * component. */
 #define DEFAULT_TILE_MEMORY       (UINT64_C(16) << 20)
 #define DEFAULT_TILE_MEMORY_RATIO 256
-/* Code-blocks that packet headers look at, in each layer again, 3 to 5 ns each. 4K has 8000 of 64 x
- * 64. Where a block has been included, each look takes a bit. */
-#define DEFAULT_VISITS       (1 << 21)
-#define DEFAULT_VISITS_RATIO 16
 /* What the entries of POC range over: components times resolutions of each, for each tile. One
  * takes up to 30 ns. */
 #define MAX_POC_STEPS       (1 << 18)
@@ -59,7 +52,7 @@ static Cj2kStatus check_resolutions(const Cj2kDecoder *decoder, const Cj2kHeader
 
 uint64_t cj2k_decoder_most_visits(const Cj2kDecoder *decoder, uint64_t size)
 {
-  return decoder->params.max_memory ? UINT64_MAX : DEFAULT_VISITS + DEFAULT_VISITS_RATIO * size;
+  return decoder->params.max_memory ? UINT64_MAX : cj2k_most_visits(size);
 }
 
 static uint64_t poc_steps(const Cj2kTileCoding *coding, uint32_t num_components)
@@ -132,15 +125,16 @@ void cj2k_frame_headers_reset(Cj2kFrameHeaders *headers)
 
 /* ------------------------------------------------------------------------- submit --- */
 
-/* Makes a new plan and info from `header`. */
-static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, bool same_header,
-                        uint64_t max_memory, Cj2kJp2 *jp2, const uint8_t *data, Cj2kError *error)
+/* Makes a new plan and info from `header`, unless the last ones are of this header: the header that
+ * was read before may be another one, of a frame that was refused before it had a plan. */
+static Cj2kStatus renew(Cj2kDecoder *decoder, Cj2kHeader *header, uint64_t max_memory, Cj2kJp2 *jp2,
+                        const uint8_t *data, Cj2kError *error)
 {
   bool same_boxes = decoder->last.info && decoder->last.boxes->len == jp2->codestream.offset &&
                     (decoder->last.boxes->len == 0 ||
                      !memcmp(decoder->last.boxes->data, data, decoder->last.boxes->len));
   Cj2kStatus status;
-  if (!same_header || !decoder->last.plan) {
+  if (!decoder->last.plan || decoder->last.plan->header != header) {
     status =
         cj2k_plan_renew(&decoder->last.plan, header, decoder->params.reduce, max_memory, error);
     if (status != CJ2K_OK)
@@ -178,8 +172,8 @@ static Cj2kStatus read_codestream(Cj2kDecoderFrame *frame, Cj2kJp2 *jp2, Cj2kErr
   if (status != CJ2K_OK)
     return status;
   if (!decoder->params.max_memory)
-    cj2k_deadline_limit_items(DEFAULT_ITEMS + DEFAULT_ITEMS_RATIO * jp2->codestream.size);
-  status = renew(decoder, header, same, frame->headers.max_memory, jp2, frame->input.data, error);
+    cj2k_deadline_limit_items(cj2k_most_items(jp2->codestream.size));
+  status = renew(decoder, header, frame->headers.max_memory, jp2, frame->input.data, error);
   if (status != CJ2K_OK)
     return status;
   frame->headers.plan = cj2k_plan_ref(decoder->last.plan);

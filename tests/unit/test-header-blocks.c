@@ -8,6 +8,7 @@
 #include "common/codestream/tagtree.h"
 #include "common/codestream/write_single.h"
 #include "common/rate/headers.h"
+#include "effort.h"
 #include "made-blocks.h"
 
 #include <glib.h>

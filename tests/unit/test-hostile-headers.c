@@ -246,6 +246,85 @@ static void test_defaults(void)
   g_assert_cmpint(flood, <, 50 * MAX(plain, 200));
 }
 
+/* Each of 64800 empty packets has SOP, and the last one says that packets are missing before it: a
+ * precinct of 512² code-blocks is not copied for each of them. */
+static void test_resync(void)
+{
+  Cj2kFrame frame;
+  GByteArray *out = begin_codestream(2048, 2048, 2048, 1);
+  guint scod = out->len + 4;
+  put_coding(out, 0, 65000, 0, 15);
+  out->data[scod] |= 2;
+  put_quantisation(out, 0);
+  put_sot(out, 0, 0, 64801 * 7);
+  put(out, 0xff93, 2);
+  for (guint i = 0; i <= 64800; i++) {
+    put(out, 0xff910004, 4);
+    put(out, i < 64800 ? i : 64900, 2);
+    put(out, 0, 1);
+  }
+  put(out, 0xffd9, 2);
+  gint64 begin = g_get_monotonic_time();
+  g_assert_cmpint(decode(out, 0, NULL, &frame), ==, CJ2K_OK);
+  g_assert_cmpuint(frame.concealed_packets, ==,
+                   200); /* without its lower layers the last one is lost, too */
+  g_assert_cmpint(g_get_monotonic_time() - begin, <, 20 * G_USEC_PER_SEC);
+}
+
+/* Tiles of 4 x 4 samples with an empty packet for each component. */
+static GByteArray *many_tiles(guint size, guint components)
+{
+  GByteArray *out = begin_codestream(size, size, 4, components);
+  put_coding(out, 0, 1, 0, 15);
+  put_quantisation(out, 0);
+  for (guint tile = 0; tile < size * size / 16; tile++) {
+    put_sot(out, tile, 0, components);
+    put(out, 0xff93, 2);
+    for (guint c = 0; c < components; c++)
+      put(out, 0, 1);
+  }
+  put(out, 0xffd9, 2);
+  return out;
+}
+
+/* Decodes the first `size` bytes. */
+static Cj2kStatus decode_bytes(Cj2kDecoder *decoder, const GByteArray *bytes, guint size,
+                               guint width)
+{
+  Cj2kFrame frame;
+  Cj2kError error;
+  g_assert_cmpint(cj2k_decoder_submit(decoder, bytes->data, size, NULL, NULL, NULL, &error), ==,
+                  CJ2K_OK);
+  g_assert_cmpint(cj2k_decoder_receive(decoder, &frame), ==, CJ2K_OK);
+  Cj2kStatus status = frame.status;
+  if (status == CJ2K_OK) {
+    g_assert_cmpuint(frame.image.components[0].x1, ==, width);
+    g_assert_cmpuint(frame.concealed_packets, ==, 0);
+  }
+  cj2k_decoder_release(decoder, &frame);
+  return status;
+}
+
+/* A frame whose headers announce too much for its bytes, between whole ones: the next frame with
+ * the same headers is not taken for one with those of the frame before. */
+static void test_refused(void)
+{
+  Cj2kDecoderParams params;
+  Cj2kError error;
+  GByteArray *small = many_tiles(16, 1), *large = many_tiles(256, 9);
+  cj2k_decoder_params_init(&params);
+  params.backend = CJ2K_BACKEND_CPU;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  for (guint i = 0; i < 2; i++) {
+    g_assert_cmpint(decode_bytes(decoder, small, small->len, 16), ==, CJ2K_OK);
+    g_assert_cmpint(decode_bytes(decoder, large, 1000, 256), ==, CJ2K_ERROR_LIMIT);
+    g_assert_cmpint(decode_bytes(decoder, large, large->len, 256), ==, CJ2K_OK);
+  }
+  cj2k_decoder_close(decoder);
+  g_byte_array_unref(small);
+  g_byte_array_unref(large);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -256,5 +335,7 @@ int main(int argc, char **argv)
   g_test_add_func("/hostile-headers/missing", test_missing);
   g_test_add_func("/hostile-headers/overlap", test_overlap);
   g_test_add_func("/hostile-headers/defaults", test_defaults);
+  g_test_add_func("/hostile-headers/resync", test_resync);
+  g_test_add_func("/hostile-headers/refused", test_refused);
   return g_test_run();
 }
