@@ -161,13 +161,27 @@ static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray
   }
 }
 
+/* Is the packet behind the SOP at walk->at empty (B.10.3)? Then no code-block changes. */
+static bool is_empty(const Cj2kPacketWalk *walk, uint64_t limit)
+{
+  uint64_t header = walk->at + SOP_BYTES;
+  return header < limit && !(walk->reader->data[header] & 0x80);
+}
+
 /* Reads the packet that begins with SOP at walk->at, and goes to the next SOP or the end of the
- * tile-part. false: the packet does not end there; then nothing of it is kept. */
+ * tile-part. false: the packet does not end there; then nothing of it is kept. The states of the
+ * code-blocks are only copied, and counted as looked at, where the packet can change them: there
+ * may be 65535 packets of a precinct of millions of code-blocks, with a byte each. */
 static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved)
 {
   uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);
   uint32_t pieces = walk->reader->num_pieces, segments = walk->reader->num_segments;
-  copy_states(walk, packet, saved, false);
+  bool empty = is_empty(walk, limit);
+  if (!empty) {
+    if (cj2k_deadline_count_items(num_blocks(walk->reader->plan, packet), NULL) != CJ2K_OK)
+      return false;
+    copy_states(walk, packet, saved, false);
+  }
   walk->end = limit;
   bool good =
       cj2k_walk_packet(walk, packet) == CJ2K_PACKET_READ && (walk->at == limit || limit == end);
@@ -175,7 +189,8 @@ static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArra
   walk->at = limit;
   if (good)
     return true;
-  copy_states(walk, packet, saved, true);
+  if (!empty)
+    copy_states(walk, packet, saved, true);
   walk->reader->num_pieces = pieces;
   walk->reader->num_segments = segments;
   return false;
@@ -208,6 +223,11 @@ void cj2k_walk_read_before(Cj2kPacketWalk *walk, uint32_t part)
   cj2k_walk_miss_rest(walk);
 }
 
+static bool may_go_on(const Cj2kPacketWalk *walk)
+{
+  return walk->missing->packets < MAX_MISSING && cj2k_deadline_check(1, NULL) == CJ2K_OK;
+}
+
 /* Resynchronises with packed packet headers: all of them are read, whatever has become of the
  * bodies. */
 static void resync_packed(Cj2kPacketWalk *walk)
@@ -217,7 +237,7 @@ static void resync_packed(Cj2kPacketWalk *walk)
   uint64_t total = reader->iterator.packets_left, number = 0;
   Cj2kPacketId packet;
   bool found = next_sop(walk, 0, total, &number);
-  for (uint64_t i = 0; found && missing->packets < MAX_MISSING; i++) {
+  for (uint64_t i = 0; found && may_go_on(walk); i++) {
     if (!cj2k_packet_iterator_next(&reader->iterator, &packet))
       break;
     bool good = !missing->any || !missing->precincts[packet.precinct_index];
@@ -259,7 +279,7 @@ void cj2k_walk_resync(Cj2kPacketWalk *walk)
   Cj2kPacketId packet;
   bool found = next_sop(walk, 0, total, &number);
   walk->need_eph = cj2k_header_tile(walk->reader->plan->header, walk->reader->tile)->eph;
-  for (uint64_t i = 0; found && missing->packets < MAX_MISSING; i++) {
+  for (uint64_t i = 0; found && may_go_on(walk); i++) {
     if (!cj2k_packet_iterator_next(&walk->reader->iterator, &packet))
       break;
     bool dead = missing->any && missing->precincts[packet.precinct_index];
