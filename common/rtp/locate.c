@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "locate.h"
 
+#include "common/codestream/limits.h"
 #include "common/codestream/markers.h"
+#include "common/runtime/deadline.h"
 #include "common/runtime/error.h"
 #include "locate_plt.h"
 
@@ -11,6 +13,13 @@
 uint64_t cj2k_rtp_max_memory(size_t size)
 {
   return MAX(UINT64_C(768) << 20, (uint64_t)size * 256);
+}
+
+void cj2k_rtp_limit_items(size_t size, uint64_t before)
+{
+  uint64_t most = cj2k_most_items(size) + cj2k_most_visits(size);
+  cj2k_deadline_begin(0);
+  cj2k_deadline_limit_items(most - MIN(most, before));
 }
 
 struct Cj2kRtpLocator {
@@ -180,8 +189,8 @@ static Cj2kStatus read_headers(Cj2kRtpLocator *locator, const uint8_t *data, siz
   return status;
 }
 
-Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t size,
-                           Cj2kRtpMap *map, Cj2kError *error)
+static Cj2kStatus locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t size, Cj2kRtpMap *map,
+                         Cj2kError *error)
 {
   Cj2kStatus status = read_headers(locator, data, size, error);
   if (status != CJ2K_OK)
@@ -203,6 +212,15 @@ Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t 
                       .num_units = locator->units.count,
                       .header = locator->plan->header};
   return CJ2K_OK;
+}
+
+Cj2kStatus cj2k_rtp_locate(Cj2kRtpLocator *locator, const uint8_t *data, size_t size,
+                           Cj2kRtpMap *map, Cj2kError *error)
+{
+  cj2k_rtp_limit_items(size, 0);
+  Cj2kStatus status = locate(locator, data, size, map, error);
+  cj2k_deadline_end();
+  return status;
 }
 
 bool cj2k_rtp_header_signature(const uint8_t *data, size_t size, GByteArray *signature)

@@ -56,6 +56,9 @@ bool cj2k_rtp_locator_used_plt(const Cj2kRtpLocator *locator);
  * by default, so that a short codestream of very many tiles or precincts does not take all memory.
  */
 uint64_t cj2k_rtp_max_memory(size_t size);
+/* Begins the limit of precincts and code-blocks that the calling thread makes and looks at for a
+ * codestream of `size` bytes, less those that it has before; cj2k_deadline_end() ends it. */
+void cj2k_rtp_limit_items(size_t size, uint64_t before);
 /* Whether all tile-components have equally many decomposition levels. */
 bool cj2k_rtp_same_levels(const Cj2kPlan *plan);
 /* A packet at this place, except for `header`. */

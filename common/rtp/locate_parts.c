@@ -3,6 +3,7 @@
 
 #include "common/codestream/markers.h"
 #include "common/codestream/packets_parts.h"
+#include "common/runtime/deadline.h"
 #include "locate_plt.h"
 
 /* Limit of packets that are counted one by one, because a damaged header can announce billions. */
@@ -29,6 +30,7 @@ struct Cj2kRtpPartsLocator {
   bool begun;           /* the headers have been read */
   bool whole;           /* WHOLE is the answer */
   bool broken;          /* a packet is broken */
+  uint64_t items;       /* precincts and code-blocks that were made and looked at so far */
 };
 
 static void clear_tile(gpointer data)
@@ -63,6 +65,7 @@ void cj2k_rtp_parts_begin(Cj2kRtpPartsLocator *locator)
 {
   locator->head = locator->next = (Cj2kPartsHeader){0};
   locator->units.count = 0;
+  locator->items = 0;
   locator->begun = locator->whole = locator->broken = false;
   for (uint32_t i = 0; i < locator->tiles->len; i++)
     g_array_index(locator->tiles, Tile, i).begun = false;
@@ -228,8 +231,8 @@ static void foretell(const Cj2kRtpPartsLocator *locator, Cj2kRtpMap *map)
     map->next.offset = map->end + 1;
 }
 
-Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint8_t *data,
-                                        size_t size, bool last, Cj2kRtpMap *map)
+static Cj2kRtpPartsState locate(Cj2kRtpPartsLocator *locator, const uint8_t *data, size_t size,
+                                bool last, Cj2kRtpMap *map)
 {
   if (!locator->begun && !locator->whole) {
     Cj2kPartsState state = cj2k_parts_header_scan(&locator->head, data, size);
@@ -258,6 +261,16 @@ Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint
   else if (!locator->broken)
     foretell(locator, map);
   return CJ2K_RTP_PARTS_READY;
+}
+
+Cj2kRtpPartsState cj2k_rtp_parts_locate(Cj2kRtpPartsLocator *locator, const uint8_t *data,
+                                        size_t size, bool last, Cj2kRtpMap *map)
+{
+  cj2k_rtp_limit_items(size, locator->items);
+  Cj2kRtpPartsState state = locate(locator, data, size, last, map);
+  locator->items += cj2k_deadline_items();
+  cj2k_deadline_end();
+  return state;
 }
 
 uint64_t cj2k_rtp_parts_end(const Cj2kRtpPartsLocator *locator, const uint8_t *data, size_t size)

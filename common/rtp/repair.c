@@ -3,6 +3,7 @@
 
 #include "common/codestream/markers.h"
 #include "common/codestream/tile_reader.h"
+#include "common/runtime/deadline.h"
 #include "locate.h"
 #include "repair_packed.h"
 #include "repair_parts.h"
@@ -586,17 +587,12 @@ static bool has_few_packets(const Cj2kPlan *plan)
   return packets <= MAX_PACKETS;
 }
 
-bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_t count,
-                     const GByteArray *kept, GByteArray *out, Cj2kRtpRepaired *result)
+/* Repairs the codestream whose parts were found. false: it is too damaged, or its headers announce
+ * too much for its bytes. */
+static bool repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, GByteArray *out,
+                   Cj2kRtpRepaired *result)
 {
-  guint begin = out->len;
-  *result = (Cj2kRtpRepaired){0};
-  for (uint32_t i = 0; i < count; i++)
-    arrived[i].used = false;
-  if (count == 0 || !cj2k_rtp_parts_find(&repairer->parts, arrived, count, kept) ||
-      !make_plan(repairer))
-    return false;
-  if (!has_few_packets(repairer->plan))
+  if (!make_plan(repairer) || !has_few_packets(repairer->plan))
     return false;
   reserve_precincts(repairer);
   g_byte_array_append(out, repairer->parts.flat->data, 2);
@@ -610,11 +606,26 @@ bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_
                .result = result};
   mark_used(&walk, 0, repairer->parts.headers);
   for (; walk.tile < repairer->parts.num_tiles; walk.tile++) {
-    if (!repair_tile(&walk)) {
-      g_byte_array_set_size(out, begin);
+    if (!repair_tile(&walk) || cj2k_deadline_check(0, NULL) != CJ2K_OK)
       return false;
-    }
   }
   put16(out, CJ2K_EOC);
   return true;
+}
+
+bool cj2k_rtp_repair(Cj2kRtpRepairer *repairer, Cj2kRtpArrived *arrived, uint32_t count,
+                     const GByteArray *kept, GByteArray *out, Cj2kRtpRepaired *result)
+{
+  guint begin = out->len;
+  *result = (Cj2kRtpRepaired){0};
+  for (uint32_t i = 0; i < count; i++)
+    arrived[i].used = false;
+  if (count == 0 || !cj2k_rtp_parts_find(&repairer->parts, arrived, count, kept))
+    return false;
+  cj2k_rtp_limit_items(repairer->parts.flat->len, 0);
+  bool good = repair(repairer, arrived, out, result);
+  cj2k_deadline_end();
+  if (!good)
+    g_byte_array_set_size(out, begin);
+  return good;
 }

@@ -4,6 +4,7 @@
 #include "common/rtp/receive.h"
 
 #include "common/codestream/markers.h"
+#include "common/rtp/locate.h"
 
 #include <string.h>
 
@@ -72,8 +73,10 @@ static void push(Cj2kRtpReceiver *receiver, uint32_t number, const Cj2kRtpHeader
   g_free(bytes);
 }
 
-/* Sends the codestream without the packet after the first one of its body. Frees both. */
-static void receive(GByteArray *headers, GByteArray *body, size_t chunk, bool marked)
+/* Sends the codestream without the packet after the first one of its body, which can be repaired or
+ * not. Frees both. */
+static void try_receive(GByteArray *headers, GByteArray *body, size_t chunk, bool marked,
+                        bool repaired)
 {
   Cj2kRtpReceiverParams params = {.window = 0, .max_resolution = 7};
   Cj2kRtpReceiver *receiver = cj2k_rtp_receiver_new(&params);
@@ -90,13 +93,20 @@ static void receive(GByteArray *headers, GByteArray *body, size_t chunk, bool ma
     header.precinct++;
   }
   gint64 begin = g_get_monotonic_time();
-  g_assert_true(cj2k_rtp_receiver_pull(receiver, &codestream));
+  g_assert_cmpint(cj2k_rtp_receiver_pull(receiver, &codestream), ==, repaired);
   g_assert_cmpint(g_get_monotonic_time() - begin, <, LIMIT);
-  g_assert_true(codestream.repaired);
-  g_free(codestream.data);
+  if (repaired) {
+    g_assert_true(codestream.repaired);
+    g_free(codestream.data);
+  }
   cj2k_rtp_receiver_free(receiver);
   g_byte_array_unref(headers);
   g_byte_array_unref(body);
+}
+
+static void receive(GByteArray *headers, GByteArray *body, size_t chunk, bool marked)
+{
+  try_receive(headers, body, chunk, marked, true);
 }
 
 /* Headers of tile-parts by the thousand, with marker segments that lead over the others to a long
@@ -278,6 +288,33 @@ static void test_later_segments(void)
   }
 }
 
+/* Each of 6000 packets of a byte looks at 1024² code-blocks and includes none: neither the receiver
+ * nor the sender goes on with that for long. */
+static void test_visits(void)
+{
+  enum { LAYERS = 6000, COD_LAYERS = 51, COD_BLOCK = 55 };
+  GByteArray *headers = put_headers(4096, 4096, 4096, 0), *body = g_byte_array_new();
+  Cj2kRtpLocator *locator = cj2k_rtp_locator_new();
+  Cj2kRtpMap map;
+  Cj2kError error;
+  headers->data[COD_LAYERS] = LAYERS >> 8;
+  headers->data[COD_LAYERS + 1] = LAYERS & 255;
+  headers->data[COD_BLOCK] = headers->data[COD_BLOCK + 1] = 0; /* 4 x 4 samples */
+  for (guint i = 0; i < LAYERS; i++)
+    put(body, 0x80, 1);
+  put(body, CJ2K_EOC, 2);
+  GByteArray *whole = g_byte_array_new();
+  g_byte_array_append(whole, headers->data, headers->len);
+  g_byte_array_append(whole, body->data, body->len);
+  gint64 begin = g_get_monotonic_time();
+  g_assert_cmpint(cj2k_rtp_locate(locator, whole->data, whole->len, &map, &error), ==, CJ2K_OK);
+  g_assert_cmpuint(map.num_units, ==, 0);
+  g_assert_cmpint(g_get_monotonic_time() - begin, <, LIMIT);
+  cj2k_rtp_locator_free(locator);
+  g_byte_array_unref(whole);
+  try_receive(headers, body, 1000, false, false);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -290,5 +327,6 @@ int main(int argc, char **argv)
   g_test_add_func("/rtp-hostile/memory", test_memory);
   g_test_add_func("/rtp-hostile/foreign-tile", test_foreign_tile);
   g_test_add_func("/rtp-hostile/later-segments", test_later_segments);
+  g_test_add_func("/rtp-hostile/visits", test_visits);
   return g_test_run();
 }
