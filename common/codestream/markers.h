@@ -65,6 +65,15 @@ static inline uint32_t cj2k_get32(const uint8_t *p)
 {
   return (uint32_t)cj2k_get16(p) << 16 | cj2k_get16(p + 2);
 }
+/* The bytes of a marker with its segment, if it has one, of a header whose lengths were checked. */
+static inline uint32_t cj2k_marker_bytes(const uint8_t *marker)
+{
+  return 2u + (cj2k_marker_has_segment(cj2k_get16(marker)) ? cj2k_get16(marker + 2) : 0);
+}
+
+#define CJ2K_SOT_BYTES 12 /* with the marker (A.4.2) */
+#define CJ2K_SOP_BYTES 6  /* (A.8.1) */
+
 /* Do these four bytes begin an SOP marker segment (A.8.1)? */
 static inline bool cj2k_begins_sop(const uint8_t *p)
 {

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define SOT_BYTES  12
-#define SOP_BYTES  6
 #define LEAST_PSOT 14
 /* A packet header that is incomplete is tried again when the bytes since its begin have grown by
  * this part, so that its cost does not depend on how small the parts are. */
@@ -81,9 +79,9 @@ static Cj2kPartsState skip_segments(const uint8_t *data, size_t size, uint64_t *
 static Cj2kPartsState skip_part_header(Cj2kPartsHeader *header, const uint8_t *data, size_t size,
                                        bool later)
 {
-  if (size < header->sot || size - header->sot < SOT_BYTES)
+  if (size < header->sot || size - header->sot < CJ2K_SOT_BYTES)
     return CJ2K_PARTS_MORE;
-  header->at = MAX(header->at, header->sot + SOT_BYTES);
+  header->at = MAX(header->at, header->sot + CJ2K_SOT_BYTES);
   Cj2kPartsState state = skip_segments(data, size, &header->at, CJ2K_SOD, later);
   if (state == CJ2K_PARTS_DONE)
     header->at += 2;
@@ -110,7 +108,7 @@ Cj2kPartsState cj2k_parts_header_scan(Cj2kPartsHeader *header, const uint8_t *da
 
 Cj2kPartsState cj2k_parts_header_next(Cj2kPartsHeader *header, const uint8_t *data, size_t size)
 {
-  if (size < header->sot || size - header->sot < SOT_BYTES)
+  if (size < header->sot || size - header->sot < CJ2K_SOT_BYTES)
     return CJ2K_PARTS_MORE;
   if (cj2k_get16(data + header->sot) != CJ2K_SOT)
     return CJ2K_PARTS_WHOLE;
@@ -124,8 +122,8 @@ Cj2kPartsState cj2k_parts_reader_enter(Cj2kPartsReader *reader, const uint8_t *d
   const uint8_t *sot = data + header->sot;
   uint32_t number = parts->num_tile_parts, psot = cj2k_get32(sot + 6);
 
-  if (cj2k_get16(sot + 2) != SOT_BYTES - 2 || cj2k_get16(sot + 4) != reader->tile_reader.tile ||
-      sot[10] != number % 256)
+  if (cj2k_get16(sot + 2) != CJ2K_SOT_BYTES - 2 ||
+      cj2k_get16(sot + 4) != reader->tile_reader.tile || sot[10] != number % 256)
     return CJ2K_PARTS_WHOLE;
   if (psot && (psot < LEAST_PSOT || psot < header->at - header->sot))
     return CJ2K_PARTS_WHOLE;
@@ -202,7 +200,7 @@ static void copy_precinct(Cj2kPartsReader *reader, bool back)
 /* Whether the first bit of the packet's header, behind its SOP, says that the packet is empty. */
 static bool is_empty(const uint8_t *packet, uint64_t size)
 {
-  uint64_t at = size >= SOP_BYTES && cj2k_get16(packet) == CJ2K_SOP ? SOP_BYTES : 0;
+  uint64_t at = size >= CJ2K_SOP_BYTES && cj2k_get16(packet) == CJ2K_SOP ? CJ2K_SOP_BYTES : 0;
   return at < size && packet[at] < 0x80;
 }
 
@@ -248,7 +246,7 @@ static Cj2kPartsState try_packet(Cj2kPartsReader *reader, const uint8_t *data, u
 
   if (left >= 2 && cj2k_get16(data + walk->at) == CJ2K_EPH) /* of the packet before */
     return CJ2K_PARTS_WHOLE;
-  if (!is_end && (left == 0 || (left < SOP_BYTES && data[walk->at] == 0xff)))
+  if (!is_end && (left == 0 || (left < CJ2K_SOP_BYTES && data[walk->at] == 0xff)))
     return CJ2K_PARTS_MORE;
   walk->end = end;
   if (reader->packet_part == walk->part)

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define SOP_BYTES 6
 /* Limit of missing packets that are examined one by one in a frame, which takes up to 40 ns each,
  * because a damaged header can announce billions. */
 #define MAX_MISSING (UINT64_C(1) << 18)
@@ -54,8 +53,8 @@ void cj2k_walk_miss_rest(Cj2kPacketWalk *walk)
 static uint64_t find_sop(const Cj2kPacketWalk *walk, uint64_t at)
 {
   const uint8_t *data = walk->reader->data;
-  while (walk->end > at && walk->end - at >= SOP_BYTES) {
-    const uint8_t *found = memchr(data + at, 0xff, walk->end - at - SOP_BYTES + 1);
+  while (walk->end > at && walk->end - at >= CJ2K_SOP_BYTES) {
+    const uint8_t *found = memchr(data + at, 0xff, walk->end - at - CJ2K_SOP_BYTES + 1);
     if (!found)
       break;
     if (cj2k_begins_sop(found))
@@ -92,7 +91,7 @@ void cj2k_walk_check_last(Cj2kPacketWalk *walk)
 {
   walk->out_of_step = walk->lacks_sop = true;
   if (walk->part_end == walk->end)
-    walk->swallowed |= has_sop(walk, walk->began_at + SOP_BYTES, walk->at);
+    walk->swallowed |= has_sop(walk, walk->began_at + CJ2K_SOP_BYTES, walk->at);
 }
 
 void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body)
@@ -108,7 +107,7 @@ bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early)
     return true;
   return ended_early &&
          (walk->out_of_step ||
-          (walk->had_sop && has_sop(walk, walk->began_at + SOP_BYTES, walk->part_end)));
+          (walk->had_sop && has_sop(walk, walk->began_at + CJ2K_SOP_BYTES, walk->part_end)));
 }
 
 /* The number of the packet that the SOP at `at` belongs to, which is `next` or a later one. */
@@ -128,10 +127,10 @@ static bool next_sop(Cj2kPacketWalk *walk, uint64_t next, uint64_t total, uint64
       continue;
     }
     *number = packet_number(walk, walk->at, next);
-    uint64_t behind = *number > next ? find_sop(walk, walk->at + SOP_BYTES) : walk->end;
+    uint64_t behind = *number > next ? find_sop(walk, walk->at + CJ2K_SOP_BYTES) : walk->end;
     if (*number < total && (behind == walk->end || packet_number(walk, behind, next) > *number))
       return true;
-    walk->at += SOP_BYTES;
+    walk->at += CJ2K_SOP_BYTES;
   }
   return false;
 }
@@ -164,7 +163,7 @@ static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray
 /* Is the packet behind the SOP at walk->at empty (B.10.3)? Then no code-block changes. */
 static bool is_empty(const Cj2kPacketWalk *walk, uint64_t limit)
 {
-  uint64_t header = walk->at + SOP_BYTES;
+  uint64_t header = walk->at + CJ2K_SOP_BYTES;
   return header < limit && !(walk->reader->data[header] & 0x80);
 }
 
@@ -174,7 +173,7 @@ static bool is_empty(const Cj2kPacketWalk *walk, uint64_t limit)
  * may be 65535 packets of a precinct of millions of code-blocks, with a byte each. */
 static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved)
 {
-  uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);
+  uint64_t end = walk->end, limit = find_sop(walk, walk->at + CJ2K_SOP_BYTES);
   uint32_t pieces = walk->reader->num_pieces, segments = walk->reader->num_segments;
   bool empty = is_empty(walk, limit);
   if (!empty) {
@@ -247,7 +246,7 @@ static void resync_packed(Cj2kPacketWalk *walk)
       result = cj2k_walk_header(walk, &packet);
       good = false;
     } else {
-      uint64_t end = walk->end, limit = find_sop(walk, walk->at + SOP_BYTES);
+      uint64_t end = walk->end, limit = find_sop(walk, walk->at + CJ2K_SOP_BYTES);
       walk->end = limit;
       result = cj2k_walk_packet(walk, &packet);
       good &= result == CJ2K_PACKET_READ && walk->at == limit;
@@ -288,7 +287,7 @@ void cj2k_walk_resync(Cj2kPacketWalk *walk)
     if (i < number)
       continue;
     if (dead)
-      walk->at += SOP_BYTES;
+      walk->at += CJ2K_SOP_BYTES;
     found = next_sop(walk, i + 1, total, &number);
   }
   cj2k_walk_miss_rest(walk);

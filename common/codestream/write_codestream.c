@@ -8,9 +8,7 @@
 
 #include <string.h>
 
-#define SOT_SIZE    12
 #define SOD_SIZE    2
-#define SOP_SIZE    6
 #define EPH_SIZE    2
 #define EOC_SIZE    2
 #define MIN_PAD     7     /* bytes of the shortest COM that is not empty */
@@ -222,7 +220,7 @@ static inline uint64_t packet_size(const Cj2kCodestreamWriter *writer, uint64_t 
 {
   const Cj2kWrittenPacket *packet = packet_at(writer, i);
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  return (coding->sop ? SOP_SIZE : 0) + packet->header_size + (coding->eph ? EPH_SIZE : 0) +
+  return (coding->sop ? CJ2K_SOP_BYTES : 0) + packet->header_size + (coding->eph ? EPH_SIZE : 0) +
          packet->body_size;
 }
 
@@ -264,10 +262,10 @@ static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
 }
 
 /* A.4.2 */
-static void store_sot(const TilePart *part, uint8_t sot[SOT_SIZE])
+static void store_sot(const TilePart *part, uint8_t sot[CJ2K_SOT_BYTES])
 {
   uint8_t *at = cj2k_store16(sot, CJ2K_SOT);
-  at = cj2k_store16(at, SOT_SIZE - 2);
+  at = cj2k_store16(at, CJ2K_SOT_BYTES - 2);
   at = cj2k_store16(at, part->tile);
   at = cj2k_store32(at, (uint32_t)part->size);
   at[0] = (uint8_t)part->index;
@@ -284,7 +282,7 @@ static void lengthen(TilePart *part)
 
 static void avoid_eoc_in_sot(TilePart *part)
 {
-  uint8_t sot[SOT_SIZE];
+  uint8_t sot[CJ2K_SOT_BYTES];
   store_sot(part, sot);
   /* Checks Psot and what follows. A tile number of 0xFFD9, or tile-part 0xFF of 0xD9, cannot be
    * avoided. */
@@ -298,7 +296,7 @@ static Cj2kStatus layout_tile_part(Cj2kCodestreamWriter *writer, TilePart *part,
 {
   part->pad = 0;
   part->plt_size = 0;
-  part->size = SOT_SIZE + SOD_SIZE;
+  part->size = CJ2K_SOT_BYTES + SOD_SIZE;
   for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++) {
     const Cj2kPacketId *id = &writer->order[i];
     uint64_t size = packet_size(writer, i);
@@ -365,7 +363,7 @@ static void avoid_eoc_in_tlm(Cj2kCodestreamWriter *writer)
 /* Bytes before the first packet, from the start of the tile-part. */
 static uint64_t tile_part_header_size(const TilePart *part)
 {
-  return SOT_SIZE + part->plt_size + part->pad + SOD_SIZE;
+  return CJ2K_SOT_BYTES + part->plt_size + part->pad + SOD_SIZE;
 }
 
 static void place(Cj2kCodestreamWriter *writer)
@@ -444,7 +442,7 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
                                 Cj2kPacketSteps *steps)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  uint32_t sop = coding->sop ? SOP_SIZE : 0, n = 0;
+  uint32_t sop = coding->sop ? CJ2K_SOP_BYTES : 0, n = 0;
 
   if (writer->plt || writer->num_layers > 1 || writer->num_packets > UINT32_MAX)
     return false;
@@ -456,7 +454,7 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
   uint32_t before = (uint32_t)writer->main_header.size;
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
     const TilePart *part = &writer->tile_parts[t];
-    before += SOT_SIZE + SOD_SIZE;
+    before += CJ2K_SOT_BYTES + SOD_SIZE;
     for (uint64_t i = 0; i < part->num_packets; i++, before = 0, n++)
       writer->steps[n] = (Cj2kPacketStep){
           .precinct = writer->order[part->first_packet + i].precinct_index, .before = before + sop};
@@ -495,7 +493,7 @@ static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const Til
                                    uint8_t *out)
 {
   store_sot(part, out);
-  out += SOT_SIZE;
+  out += CJ2K_SOT_BYTES;
   if (part->plt_size)
     memcpy(out, writer->plt_bytes.data + part->plt, part->plt_size);
   out += part->plt_size;
@@ -524,7 +522,7 @@ static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, 
 
   if (coding->sop) {
     out = cj2k_store16(out, CJ2K_SOP);
-    out = cj2k_store16(out, SOP_SIZE - 2);
+    out = cj2k_store16(out, CJ2K_SOP_BYTES - 2);
     out = cj2k_store16(out, (uint32_t)(number & 0xffff));
   }
   if (packet->header)
@@ -725,7 +723,7 @@ uint64_t cj2k_codestream_slice_least(const Cj2kCodestreamWriter *writer, uint32_
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
   uint64_t packets = slice_begin(writer, slice + 1) - slice_begin(writer, slice);
-  return packets * (1 + (coding->sop ? SOP_SIZE : 0) + (coding->eph ? EPH_SIZE : 0)) +
+  return packets * (1 + (coding->sop ? CJ2K_SOP_BYTES : 0) + (coding->eph ? EPH_SIZE : 0)) +
          (slice + 1 == writer->slices->len ? EOC_SIZE : 0);
 }
 
@@ -733,7 +731,7 @@ void cj2k_codestream_begin_slices(Cj2kCodestreamWriter *writer,
                                   const Cj2kQuantisation *quantisation, Cj2kByteBuffer *out)
 {
   TilePart part = {.count = 1}; /* Psot = 0: up to EOC (A.4.2) */
-  uint8_t bytes[SOT_SIZE + SOD_SIZE];
+  uint8_t bytes[CJ2K_SOT_BYTES + SOD_SIZE];
 
   cj2k_write_main_header(out, writer->plan->header, quantisation, writer->comment);
   write_tile_part_header(writer, &part, bytes);

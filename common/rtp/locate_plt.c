@@ -35,9 +35,9 @@ static bool next_segment(Cj2kRtpLengths *lengths)
   while (lengths->header + 4 <= lengths->header_end) {
     uint64_t at = lengths->header;
     uint16_t marker = cj2k_get16(data + at);
-    uint64_t size = cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0;
-    lengths->header += 2 + size;
-    if (marker == CJ2K_PLT && size > 3 && lengths->header <= lengths->header_end) {
+    uint32_t size = cj2k_marker_bytes(data + at);
+    lengths->header += size;
+    if (marker == CJ2K_PLT && size > 5 && lengths->header <= lengths->header_end) {
       lengths->at = data + at + 5;
       lengths->end = data + lengths->header;
       return true;
@@ -57,17 +57,13 @@ static bool enter_part(Cj2kRtpLengths *lengths, uint32_t part)
   lengths->header_end = lengths->offset - 2;
   lengths->at = lengths->end = NULL;
   if (part > 0) {
-    lengths->header = parts[part - 1].data.offset + parts[part - 1].data.size + 12;
+    lengths->header = parts[part - 1].data.offset + parts[part - 1].data.size + CJ2K_SOT_BYTES;
   } else { /* the main header precedes the first tile-part */
     lengths->header = 2;
     while (lengths->header + 4 <= lengths->header_end &&
-           cj2k_get16(lengths->data + lengths->header) != CJ2K_SOT) {
-      uint16_t marker = cj2k_get16(lengths->data + lengths->header);
-      lengths->header += 2;
-      if (cj2k_marker_has_segment(marker))
-        lengths->header += cj2k_get16(lengths->data + lengths->header);
-    }
-    lengths->header += 12;
+           cj2k_get16(lengths->data + lengths->header) != CJ2K_SOT)
+      lengths->header += cj2k_marker_bytes(lengths->data + lengths->header);
+    lengths->header += CJ2K_SOT_BYTES;
   }
   return lengths->header <= lengths->header_end;
 }

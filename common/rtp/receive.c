@@ -685,7 +685,7 @@ static bool has_lasting_headers(const uint8_t *data, size_t size)
     if (marker == CJ2K_TLM || marker == CJ2K_PLM || marker == CJ2K_PLT || marker == CJ2K_PPM ||
         marker == CJ2K_PPT)
       return false;
-    at += 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
+    at += cj2k_marker_bytes(data + at);
   }
   return true;
 }

@@ -12,7 +12,6 @@
 
 /* Limit of a picture, as cj2k_plan_new counts it: enough for 8K with four components. */
 #define MAX_MEMORY  (UINT64_C(1) << 30)
-#define SOP_BYTES   6
 #define MAX_PACKETS (UINT64_C(1) << 22) /* limit for all tiles together */
 
 struct Cj2kRtpRepairer {
@@ -78,10 +77,10 @@ static void copy_segments(GByteArray *out, const uint8_t *data, uint64_t at, uin
 {
   while (at < end) {
     uint16_t marker = cj2k_get16(data + at);
-    uint64_t size = 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
+    uint32_t size = cj2k_marker_bytes(data + at);
     bool is_packed = marker == CJ2K_PPM || marker == CJ2K_PPT;
     if (marker != CJ2K_TLM && marker != CJ2K_PLM && marker != CJ2K_PLT && (packed || !is_packed))
-      g_byte_array_append(out, data + at, (guint)size);
+      g_byte_array_append(out, data + at, size);
     at += size;
   }
 }
@@ -90,10 +89,9 @@ static bool has_ppm(const Cj2kRtpParts *parts)
 {
   const uint8_t *data = parts->flat->data;
   for (uint64_t at = 2; at < parts->main;) {
-    uint16_t marker = cj2k_get16(data + at);
-    if (marker == CJ2K_PPM)
+    if (cj2k_get16(data + at) == CJ2K_PPM)
       return true;
-    at += 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(data + at + 2) : 0u);
+    at += cj2k_marker_bytes(data + at);
   }
   return false;
 }
@@ -266,8 +264,8 @@ static uint32_t packet_of_precinct(const Walk *walk, uint32_t pid)
 /* The offset of the next SOP in [at, end). UINT64_MAX: there is none. */
 static uint64_t find_sop(const Walk *walk, uint64_t at, uint64_t end)
 {
-  while (at < end && end - at > SOP_BYTES) {
-    const uint8_t *found = memchr(walk->flat + at, 0xff, end - at - SOP_BYTES);
+  while (at < end && end - at > CJ2K_SOP_BYTES) {
+    const uint8_t *found = memchr(walk->flat + at, 0xff, end - at - CJ2K_SOP_BYTES);
     if (!found)
       break;
     at = (uint64_t)(found - walk->flat);
@@ -305,7 +303,7 @@ static void learn_sop(Walk *walk)
     if (slice->tile != walk->tile)
       return;
     if (first == UINT64_MAX && (first = find_sop(walk, at, slice->end)) != UINT64_MAX)
-      at = first + SOP_BYTES;
+      at = first + CJ2K_SOP_BYTES;
     if (first == UINT64_MAX || (at = find_sop(walk, at, slice->end)) == UINT64_MAX)
       continue;
     walk->first_sop = cj2k_get16(walk->flat + first + 4);
@@ -350,7 +348,7 @@ static uint64_t resync(Walk *walk, uint64_t at, uint64_t end)
   uint32_t packet = 0, named = 0;
   uint64_t sop = UINT64_MAX, mark = next_named(walk, at, end, &named);
   if (walk->sop_known || mark == UINT64_MAX)
-    sop = next_sop(walk, at, mark < end ? MIN(mark + SOP_BYTES + 1, end) : end, &packet);
+    sop = next_sop(walk, at, mark < end ? MIN(mark + CJ2K_SOP_BYTES + 1, end) : end, &packet);
   if (sop == UINT64_MAX && mark == UINT64_MAX)
     return UINT64_MAX;
   walk->sop_known |= sop != UINT64_MAX;
@@ -365,10 +363,10 @@ static uint64_t read_packet(Walk *walk, uint64_t at, uint64_t end)
   Cj2kTileReader *reader = &walk->repairer->reader;
   uint32_t first = reader->num_pieces;
   Cj2kBitReader bits;
-  if (end - at >= SOP_BYTES && cj2k_get16(walk->flat + at) == CJ2K_SOP) {
+  if (end - at >= CJ2K_SOP_BYTES && cj2k_get16(walk->flat + at) == CJ2K_SOP) {
     if (!check_nsop(walk, cj2k_get16(walk->flat + at + 4)))
       return 0;
-    at += SOP_BYTES;
+    at += CJ2K_SOP_BYTES;
   }
   if (at == end)
     return 0;
@@ -474,8 +472,8 @@ static void take_packed(Walk *walk, const Cj2kRtpSlice *slice, const uint8_t *he
     at = enter_packed(walk, slice, at, walk->coding->sop ? CJ2K_RTP_NO_POSITION : position);
   while (at != UINT64_MAX && walk->next < packets->len) {
     const Cj2kRtpPackedPacket *packet = &g_array_index(packets, Cj2kRtpPackedPacket, walk->next);
-    bool has_sop = slice->end - at >= SOP_BYTES && cj2k_get16(walk->flat + at) == CJ2K_SOP;
-    uint32_t sop = has_sop ? SOP_BYTES : 0;
+    bool has_sop = slice->end - at >= CJ2K_SOP_BYTES && cj2k_get16(walk->flat + at) == CJ2K_SOP;
+    uint32_t sop = has_sop ? CJ2K_SOP_BYTES : 0;
     bool named = !has_sop || check_nsop(walk, cj2k_get16(walk->flat + at + 4));
     if (!named) { /* another packet begins here */
       at = enter_packed(walk, slice, at, CJ2K_RTP_NO_POSITION);

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define SOT_BYTES 12
-
 void cj2k_rtp_parts_init(Cj2kRtpParts *parts)
 {
   memset(parts, 0, sizeof *parts);
@@ -54,10 +52,10 @@ static bool find_marker(const uint8_t *data, size_t *at, size_t size, uint16_t s
  * not whole; *at is where the search ended. */
 static bool skip_tile_header(const uint8_t *data, size_t *at, size_t size)
 {
-  if (size - *at < SOT_BYTES || cj2k_get16(data + *at) != CJ2K_SOT ||
+  if (size - *at < CJ2K_SOT_BYTES || cj2k_get16(data + *at) != CJ2K_SOT ||
       cj2k_get16(data + *at + 2) != 10)
     return false;
-  *at += SOT_BYTES;
+  *at += CJ2K_SOT_BYTES;
   if (!find_marker(data, at, size, CJ2K_SOD))
     return false;
   *at += 2;
@@ -161,7 +159,7 @@ static void lay_out(Cj2kRtpParts *parts, const Cj2kRtpArrived *arrived, uint32_t
 static size_t find_tile_part(const Cj2kRtpParts *parts, size_t from, size_t end, size_t *data_at)
 {
   const uint8_t *data = parts->flat->data;
-  while (end - from >= SOT_BYTES) {
+  while (end - from >= CJ2K_SOT_BYTES) {
     const uint8_t *found = memchr(data + from, 0xff, end - from - 1);
     if (!found)
       break;
@@ -187,7 +185,7 @@ static bool changes_coding(const uint8_t *at, const uint8_t *end)
     uint16_t marker = cj2k_get16(at);
     if (cj2k_marker_info(marker)->kind != CJ2K_SEGMENT_SKIP)
       return cj2k_marker_info(marker)->kind != CJ2K_SEGMENT_DELIMITER;
-    at += 2 + (cj2k_marker_has_segment(marker) ? cj2k_get16(at + 2) : 0);
+    at += cj2k_marker_bytes(at);
   }
   return false;
 }
@@ -197,8 +195,8 @@ static Current enter_tile_part(Cj2kRtpParts *parts, const uint8_t *sot, uint64_t
                                int64_t before)
 {
   Current current = {cj2k_get16(sot + 4), sot[10], sot[11], parts->slices->len};
-  uint64_t header = (uint64_t)(sot - parts->flat->data) + SOT_BYTES;
-  if (current.index != 0 && changes_coding(sot + SOT_BYTES, parts->flat->data + data_at))
+  uint64_t header = (uint64_t)(sot - parts->flat->data) + CJ2K_SOT_BYTES;
+  if (current.index != 0 && changes_coding(sot + CJ2K_SOT_BYTES, parts->flat->data + data_at))
     parts->unsupported = true;
   parts->in_turn &= current.index == 0 && current.count == 1 && (int64_t)current.tile > before;
   if (current.index == 0 && parts->tile_headers[current.tile].size == 0)
