@@ -34,7 +34,7 @@ ninja -C "$folder" "${targets[@]}" >"$folder/compile.log" 2>&1 || {
 }
 
 export G_SLICE=always-malloc GST_REGISTRY=$folder/registry.bin GST_REGISTRY_FORK=no GST_PLUGIN_PATH=$folder/gst
-export GST_PRESET_PATH=$cj2k_root/gst/presets CJ2K_SHARED_DEFAULT=$cj2k_root/../shared
+export GST_PRESET_PATH=$cj2k_root/gst/presets CJ2K_SHARED_DEFAULT=$cj2k_root/../shared CJ2K_SANITIZED=1
 # The registry is made before, so that no other plugin is loaded by the tests than those that they use.
 TSAN_OPTIONS=report_bugs=0 LD_PRELOAD=$(gcc -print-file-name=libtsan.so) gst-inspect-1.0 cudaj2kenc >/dev/null 2>&1
 export GST_REGISTRY_UPDATE=no

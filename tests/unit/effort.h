@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How much a test does. CJ2K_TESTS_LONG=1 asks for all of a long one. With the address sanitizer
- * (CJ2K_SANITIZED=1), which takes four times as long, what repeats the same code with other numbers
- * is done less often: the same tests run whole without it.
+ * How much a test does. CJ2K_TESTS_LONG=1 asks for all of a long one. With sanitizers
+ * (CJ2K_SANITIZED=1), with which a test takes at least four times as long, what repeats the same
+ * code with other numbers is done less often: the same tests run whole without them.
  */
 #ifndef TESTS_UNIT_EFFORT_H
 #define TESTS_UNIT_EFFORT_H

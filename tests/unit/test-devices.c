@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Codecs on several GPUs, with devices that are CPU back ends (fake-devices.h): order, equality of
  * bytes, and devices that fail. */
+#include "effort.h"
 #include "encoder-pictures.h"
 #include "fake-devices.h"
 
@@ -222,10 +223,10 @@ static void test_death(gconstpointer data)
 {
   Film film;
   guint redone = 0;
-  gint n = 0;
+  gint n = 0, step = (gint)test_effort(3, 1, 1);
 
   film_init(&film, data);
-  for (bool died = true; died; n++) {
+  for (bool died = true; died; n += step) {
     const Way way = {"all", 1 + (guint)n % 4, -1};
     fake_init(2);
     g_atomic_int_set(&fake_devices[0].calls_left, n);
@@ -325,8 +326,8 @@ static void test_decode(void)
     for (guint i = 0; i < 3; i++)
       g_assert_cmpint(fake_devices[i].abandoned, ==, 0);
   }
-  gint n = 0;
-  for (bool died = true; died; n++) {
+  gint n = 0, step = (gint)test_effort(3, 1, 1);
+  for (bool died = true; died; n += step) {
     const Way way = {"all", 1 + (guint)n % 4, -1};
     fake_init(2);
     g_atomic_int_set(&fake_devices[0].calls_left, n);
