@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The internals of the encoder. submit (encoder.c), or begin for a picture whose rows come in parts
+ * The internals of the encoder. submit (submit.c), or begin for a picture whose rows come in parts
  * (parts.c), hands a frame to one of the encoder's threads, which drives the back end, runs rate
  * control (common/rate/control.h) and writes the codestream (frame.c); receive hands it out.
  */
@@ -101,7 +101,10 @@ struct Cj2kEncoder {
   Cj2kStats stats;
 };
 
-/* encoder.c. Refuses a picture that cannot be encoded, and any while a frame in parts was begun. */
+/* submit.c */
+/* What rate control is asked for. */
+Cj2kRateTarget cj2k_encoder_rate_target(const Cj2kEncoderSetup *setup);
+/* Refuses a picture that cannot be encoded, and any while a frame in parts was begun. */
 Cj2kStatus cj2k_encoder_check_submit(const Cj2kEncoder *encoder, const Cj2kPicture *picture,
                                      Cj2kError *error);
 /* The next free place of the ring, with the parameters and the time of this moment; waits until
