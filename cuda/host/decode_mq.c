@@ -48,16 +48,22 @@ static uint32_t raw_planes(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
 /* Estimated work, with an error of about 5 % at any rate: one byte equals 72 samples of a pass.
  * With raw passes that error is about 8 %: bytes count as if all passes had the same length and
  * only eight were read, and one of them equals 50 samples of a pass. */
-uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                  uint32_t block)
+static uint32_t work_of(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, uint32_t block,
+                        uint32_t raw)
 {
   const Cj2kCodedBlock *b = &coded->blocks[block];
-  uint32_t length = MIN(b->length, 1u << 24), raw = raw_planes(slot, coded, block);
+  uint32_t length = MIN(b->length, 1u << 24);
   uint32_t samples = slot->tables.octets[block] * 32u;
 
   if (!raw)
     return length + samples * b->num_passes / 72u;
   return length * 8 / b->num_passes + samples * (b->num_passes - raw) / 50u;
+}
+
+uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
+                                  uint32_t block)
+{
+  return work_of(slot, coded, block, raw_planes(slot, coded, block));
 }
 
 /* Are there more warps than if all were full? */
@@ -167,7 +173,7 @@ static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded, const
   for (uint32_t n = 0; n < frame->mq.count; n++) {
     uint32_t number = numbers ? numbers[list[n]] : list[n];
     uint32_t raw = raw_planes(slot, coded, number);
-    slot->tables.work[n] = cj2k_cuda_decode_mq_work(slot, coded, number);
+    slot->tables.work[n] = work_of(slot, coded, number, raw);
     offsets[n] = (uint32_t)frame->mq.plane_words;
     frame->mq.plane_words +=
         CJ2K_CUDA_MQ_PLANE_WORDS(slot->tables.octets[number], coded->blocks[number].num_passes,

@@ -92,7 +92,8 @@ static bool is_cut(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
 }
 
 /* Can a kernel decide about this job? With several frames in flight it is not worth it: the host
- * decides about this frame while kernels code others, and most of the GPU is idle during a cut. */
+ * decides about this frame while kernels code others, and most of the GPU is idle during a cut
+ * (set_place_target of encoder/frame.c asks for none then). */
 static bool is_usual(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   return !slot->encoder->blocking && cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized &&
