@@ -130,7 +130,7 @@ static uint64_t least_budget(const Case *c, int coder, const TestPicture *pictur
 
 static void check_budgets(const Case *c, int coder, const TestPicture *picture)
 {
-  double best = 0, ratio = test_effort(3, 1.5, 1.07);
+  double best = 0, ratio = test_effort(2.5, 1.5, 1.07);
   uint64_t least = least_budget(c, coder, picture);
   char text[200];
 
@@ -196,7 +196,7 @@ static void check_others(const Case *c, int coder, const TestPicture *picture)
     g_snprintf(name, sizeof name, "quality %u", qualities[i]);
     check_other(c, coder, picture, &params, name);
   }
-  for (double step = 0.5; step > 0.0005; step /= test_effort(20, 6, 1.6)) {
+  for (double step = 0.5; step > 0.0005; step /= test_effort(36, 6, 1.6)) {
     Cj2kEncoderParams params;
     set_params(&params, c, coder);
     params.rate_control = CJ2K_RATE_QSTEP;
