@@ -258,15 +258,15 @@ static gboolean choose_stream(GstCudaJ2kEnc *self, gchar **reason)
   return ok;
 }
 
-static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
+/* Chooses how this input is coded, opens an encoder for it, and negotiates. After a failure the
+ * fields of self may belong to other input than the encoder. */
+static gboolean configure(GstCudaJ2kEnc *self, GstVideoCodecState *input)
 {
-  GstCudaJ2kEnc *self = ENC(encoder);
   gchar *reason = NULL;
   Cj2kProfile profile;
 
-  gst_cuda_j2k_output_wait(&self->codec.output);
-  self->info = state->info;
-  self->format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(&state->info));
+  self->info = input->info;
+  self->format = gst_cuda_j2k_format_find(GST_VIDEO_INFO_FORMAT(&input->info));
   if (!self->format)
     return FALSE;
   if (!choose_stream(self, &reason)) {
@@ -278,7 +278,32 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
   if (!open_encoder(self, &profile))
     return FALSE;
   warn(self);
-  return set_output(self, state, profile);
+  return set_output(self, input, profile);
+}
+
+/* If this fails, the base class keeps the caps before these, and does not call again when upstream
+ * returns to them: the next frame is of those caps. */
+static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
+{
+  GstCudaJ2kEnc *self = ENC(encoder);
+
+  gst_cuda_j2k_output_wait(&self->codec.output);
+  self->configured = configure(self, state);
+  if (!self->configured)
+    return FALSE;
+  g_clear_pointer(&self->input_state, gst_video_codec_state_unref);
+  self->input_state = gst_video_codec_state_ref(state);
+  return TRUE;
+}
+
+GstFlowReturn gst_cuda_j2k_enc_ensure_configured(GstCudaJ2kEnc *self)
+{
+  if (!self->configured)
+    self->configured = configure(self, self->input_state);
+  if (self->configured)
+    return GST_FLOW_OK;
+  return GST_PAD_IS_FLUSHING(GST_VIDEO_ENCODER_SRC_PAD(self)) ? GST_FLOW_FLUSHING
+                                                              : GST_FLOW_NOT_NEGOTIATED;
 }
 
 /* -------------------------------------------------------------------------------- states --- */
@@ -310,8 +335,9 @@ static gboolean stop(GstVideoEncoder *encoder)
   GstCudaJ2kEnc *self = ENC(encoder);
   gst_cuda_j2k_output_stop(&self->codec.output);
   gst_clear_buffer(&self->first_field);
-  self->started = FALSE;
+  self->started = self->configured = FALSE;
   gst_cuda_j2k_codec_stop(&self->codec);
+  g_clear_pointer(&self->input_state, gst_video_codec_state_unref);
   return TRUE;
 }
 

@@ -156,7 +156,6 @@ static gboolean map_input(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame 
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame)
 {
   GstCudaJ2kEnc *self = (GstCudaJ2kEnc *)encoder;
-  guint count = self->stream.fields ? 2 : 1;
   Cj2kError error = {0};
   GstCudaJ2kMapped mapped;
   GstVideoFrame map;
@@ -165,6 +164,8 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   gst_cuda_j2k_codec_note_frame(&self->codec, frame);
   self->events_pending = FALSE; /* the base class attaches them to this frame */
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
+  if (flow == GST_FLOW_OK)
+    flow = gst_cuda_j2k_enc_ensure_configured(self);
   if (flow != GST_FLOW_OK)
     return drop(self, frame, flow);
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
@@ -180,6 +181,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
     change_regions(self);
   if (!map_input(self, frame->input_buffer, &map, &mapped))
     return drop(self, frame, GST_FLOW_ERROR);
+  guint count = self->stream.fields ? 2 : 1;
   guint bottom_first = (guint)gst_cuda_j2k_fields_bottom_first(&self->info, frame->input_buffer);
   for (guint i = 0; i < count; i++) {
     GstCudaJ2kEncPart *part = make_part(&map, &mapped, count == 2 ? i ^ bottom_first : 0, count);

@@ -50,6 +50,8 @@ struct _GstCudaJ2kEnc {
                               only */
 
   /* Set by the streaming thread with nothing in flight. */
+  GstVideoCodecState *input_state; /* of the last caps that were not refused; NULL: none */
+  gboolean configured;             /* the encoder and the next three are those of input_state */
   GstVideoInfo info;
   const GstCudaJ2kFormat *format;
   GstCudaJ2kEncStream stream;
@@ -88,6 +90,8 @@ void gst_cuda_j2k_enc_fit_regions(const GstCudaJ2kEncStream *stream, Cj2kEncoder
 /* gstcudaj2kenc.c */
 /* Sends tags with the codec and, if frames have a budget, the bit rate. */
 void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
+/* Before a frame: caps may have been refused since the last one, and those before them returned. */
+GstFlowReturn gst_cuda_j2k_enc_ensure_configured(GstCudaJ2kEnc *self);
 
 /* gstcudaj2kencframe.c */
 GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCodecFrame *frame);

@@ -217,6 +217,80 @@ static void test_caps_change(void)
   rig_free(&rig);
 }
 
+/* Caps that the element refuses; then the caps before them return. */
+typedef struct {
+  const gchar *name, *properties, *accepted, *refused;
+  gboolean flushing; /* they are refused because downstream flushes */
+} Refusal;
+
+static const Refusal refusals[] = {
+    {"profile", "profile=cinema-2k", "format=GBR_12LE,width=128,height=64",
+     "format=I420,width=1024,height=8", FALSE},
+    {"encoder", "profile=cinema-2k", "format=GBR_12LE,width=128,height=64",
+     "format=GBR_12LE,width=2064,height=2", FALSE},
+    {"flushing", "rate-control=lossless", "format=I420,width=96,height=54",
+     "format=RGB,width=512,height=2", TRUE},
+};
+
+static GstCaps *raw_caps(const gchar *fields)
+{
+  gchar *text = g_strdup_printf("video/x-raw,framerate=25/1,%s", fields);
+  GstCaps *caps = gst_caps_from_string(text);
+  g_free(text);
+  return caps;
+}
+
+static void push_caps(GstHarness *h, GstCaps *caps)
+{
+  gst_harness_push_event(h, gst_event_new_caps(caps));
+}
+
+static void push_refused_caps(Rig *rig, const Refusal *c, GstCaps *caps)
+{
+  GstElement *element = rig_element(rig, "cudaj2kenc");
+  GstPad *pad = gst_element_get_static_pad(element, "src");
+  if (c->flushing)
+    gst_pad_push_event(pad, gst_event_new_flush_start());
+  push_caps(rig->h, caps);
+  if (c->flushing)
+    gst_pad_push_event(pad, gst_event_new_flush_stop(FALSE));
+  gst_object_unref(pad);
+  gst_object_unref(element);
+}
+
+/* After refused caps the frames of the caps before them are coded as if nothing had happened. */
+static void test_refused_caps(gconstpointer data)
+{
+  const Refusal *c = data;
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_TIME);
+  Rig rig = rig_encoder(c->properties, NULL);
+  GstCaps *caps = raw_caps(c->accepted), *refused = raw_caps(c->refused);
+  GstVideoInfo info = video_of_caps(caps), refused_info = video_of_caps(refused);
+  GstBuffer *picture = pixels_buffer(&info, 0), *other = pixels_buffer(&refused_info, 0);
+  gst_harness_set_src_caps(rig.h, gst_caps_ref(caps));
+  g_assert_cmpint(push_frame(rig.h, picture, 0), ==, GST_FLOW_OK);
+  GstBuffer *first = gst_harness_pull(rig.h);
+  for (guint i = 1; i < 4; i++) {
+    push_refused_caps(&rig, c, refused);
+    if (!c->flushing)
+      g_assert_cmpint(push_frame(rig.h, other, i), ==, GST_FLOW_NOT_NEGOTIATED);
+    push_caps(rig.h, caps);
+    if (c->flushing)
+      gst_harness_push_event(rig.h, gst_event_new_segment(&segment));
+    g_assert_cmpint(push_frame(rig.h, picture, i), ==, GST_FLOW_OK);
+    GstBuffer *again = gst_harness_pull(rig.h);
+    g_assert_true(same_bytes(first, again));
+    gst_buffer_unref(again);
+  }
+  gst_buffer_unref(first);
+  gst_buffer_unref(picture);
+  gst_buffer_unref(other);
+  gst_caps_unref(caps);
+  gst_caps_unref(refused);
+  rig_free(&rig);
+}
+
 /* With the property qos, frames that would be too late for downstream are not encoded. */
 static void test_qos(gconstpointer data)
 {
@@ -345,6 +419,11 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/same-bytes", test_same_bytes);
   g_test_add_func("/encoder/flush", test_flush);
   g_test_add_func("/encoder/caps-change", test_caps_change);
+  for (guint i = 0; i < G_N_ELEMENTS(refusals); i++) {
+    gchar *path = g_strdup_printf("/encoder/refused-caps/%s", refusals[i].name);
+    g_test_add_data_func(path, &refusals[i], test_refused_caps);
+    g_free(path);
+  }
   g_test_add_func("/encoder/latency", test_latency);
   g_test_add_data_func("/encoder/qos/on", GINT_TO_POINTER(TRUE), test_qos);
   g_test_add_data_func("/encoder/qos/off", GINT_TO_POINTER(FALSE), test_qos);
