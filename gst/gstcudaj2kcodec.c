@@ -304,6 +304,17 @@ void gst_cuda_j2k_codec_end_submit(GstCudaJ2kCodec *codec, gboolean submitted)
   gst_cuda_j2k_codec_end_wait(codec);
 }
 
+void gst_cuda_j2k_codec_wait_before_events(GstCudaJ2kCodec *codec, GList *frames)
+{
+  gboolean has_events = FALSE;
+
+  for (const GList *i = frames; i; i = i->next)
+    has_events |= ((const GstVideoCodecFrame *)i->data)->events != NULL;
+  g_list_free_full(frames, (GDestroyNotify)gst_video_codec_frame_unref);
+  if (has_events)
+    gst_cuda_j2k_output_wait(&codec->output);
+}
+
 void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gint64 arrived,
                                 gboolean is_free)
 {

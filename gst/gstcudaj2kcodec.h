@@ -147,6 +147,11 @@ void gst_cuda_j2k_codec_end_wait(GstCudaJ2kCodec *codec);
 gboolean gst_cuda_j2k_codec_begin_submit(GstCudaJ2kCodec *codec);
 void gst_cuda_j2k_codec_end_submit(GstCudaJ2kCodec *codec, gboolean submitted);
 
+/* Dropping a frame moves or sends the events of the frames up to it, including those in flight. If
+ * one of the base class's frames (transfer full) has events, waits until nothing is in flight, so
+ * that no event overtakes a frame that came before it. */
+void gst_cuda_j2k_codec_wait_before_events(GstCudaJ2kCodec *codec, GList *frames);
+
 /* Called on the output thread for each result. Counts a frame that arrived at `arrived`, if this
  * result ends it (`is_free`: it waited neither for room nor for downstream), and reports latency,
  * frames in flight and statistics. The caller holds no lock, because an application may query the

@@ -458,6 +458,15 @@ gboolean gst_cuda_j2k_dec_is_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame
          gst_video_decoder_get_max_decode_time(GST_VIDEO_DECODER(self), frame) < 0;
 }
 
+void gst_cuda_j2k_dec_drop_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
+{
+  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
+  GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
+  gst_cuda_j2k_meter_count_late(&self->codec.meter);
+  gst_cuda_j2k_codec_wait_before_events(&self->codec, gst_video_decoder_get_frames(decoder));
+  gst_video_decoder_drop_frame(decoder, frame);
+}
+
 GstFlowReturn gst_cuda_j2k_dec_decode_buffer(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
                                              GstBuffer *input)
 {
@@ -507,9 +516,8 @@ static GstFlowReturn decode_frame(GstCudaJ2kDec *self, GstVideoCodecFrame *frame
   if (flow != GST_FLOW_OK)
     return gst_cuda_j2k_dec_give_up(self, frame, flow, NULL);
   if (gst_cuda_j2k_dec_is_late(self, frame)) {
-    GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
-    gst_cuda_j2k_meter_count_late(&self->codec.meter);
-    return gst_video_decoder_drop_frame(GST_VIDEO_DECODER(self), frame);
+    gst_cuda_j2k_dec_drop_late(self, frame);
+    return GST_FLOW_OK;
   }
   return gst_cuda_j2k_dec_decode_buffer(self, frame, gst_buffer_ref(frame->input_buffer));
 }

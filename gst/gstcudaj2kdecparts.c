@@ -37,6 +37,15 @@ static void ignore(GstCudaJ2kDec *self, gchar *reason)
   u->reason = reason;
 }
 
+/* Releases a frame without a picture. Its events go before the next picture, which must not be one
+ * that came before them. */
+static void release(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
+{
+  if (frame->events)
+    gst_cuda_j2k_output_wait(&self->codec.output);
+  gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), frame);
+}
+
 /* ----------------------------------------------------------------------------------- end --- */
 
 /* Hands the frame, all of whose bytes the library has, over to the output thread. */
@@ -75,19 +84,17 @@ static GstFlowReturn end_fields(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
 static GstFlowReturn end_frame(GstCudaJ2kDec *self)
 {
   GstCudaJ2kDecUnfinished *u = &self->unfinished;
-  GstVideoDecoder *decoder = GST_VIDEO_DECODER(self);
   GstVideoCodecFrame *frame = g_steal_pointer(&u->frame);
   gchar *reason = g_steal_pointer(&u->reason);
 
   if (!frame)
     return GST_FLOW_OK;
   if (u->late) {
-    GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
-    gst_cuda_j2k_meter_count_late(&self->codec.meter);
-    return gst_video_decoder_drop_frame(decoder, frame);
+    gst_cuda_j2k_dec_drop_late(self, frame);
+    return GST_FLOW_OK;
   }
   if (u->ignored && !reason) {
-    gst_video_decoder_release_frame(decoder, frame);
+    release(self, frame);
     return GST_FLOW_OK;
   }
   if (u->part) {
@@ -231,7 +238,7 @@ static GstFlowReturn add_buffer(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
   if (!u->frame) {
     begin_frame(self, frame);
   } else {
-    gst_video_decoder_release_frame(GST_VIDEO_DECODER(self), frame);
+    release(self, frame);
     if (GST_BUFFER_IS_DISCONT(input))
       note_gap(u, map);
   }

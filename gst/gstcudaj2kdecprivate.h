@@ -129,6 +129,8 @@ GstFlowReturn gst_cuda_j2k_dec_give_up(GstCudaJ2kDec *self, GstVideoCodecFrame *
                                        GstFlowReturn flow, gchar *reason);
 /* Whether a frame is too late to be decoded. */
 gboolean gst_cuda_j2k_dec_is_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame);
+/* Counts and drops such a frame. Takes the frame. */
+void gst_cuda_j2k_dec_drop_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame);
 
 /* gstcudaj2kdecparts.c */
 /* Takes a buffer of a frame that arrives in several. Takes the frame. */

@@ -97,21 +97,6 @@ static GstFlowReturn drop(GstCudaJ2kEnc *self, GstVideoCodecFrame *frame, GstFlo
   return flow;
 }
 
-/* Dropping a frame sends the events that came before it, including those that belong to frames in
- * flight. If there are such events, waits for these frames, so that no event overtakes its frame.
- */
-static void wait_before_events(GstCudaJ2kEnc *self)
-{
-  GList *frames = gst_video_encoder_get_frames(GST_VIDEO_ENCODER(self));
-  gboolean has_events = FALSE;
-
-  for (const GList *i = frames; i; i = i->next)
-    has_events |= ((const GstVideoCodecFrame *)i->data)->events != NULL;
-  g_list_free_full(frames, (GDestroyNotify)gst_video_codec_frame_unref);
-  if (has_events)
-    gst_cuda_j2k_output_wait(&self->codec.output);
-}
-
 /* If the fields need more rows than the mapped frame has, replaces it by a copy that has them. */
 static gboolean make_room(GstCudaJ2kEnc *self, GstBuffer *buffer, GstVideoFrame *map,
                           GstCudaJ2kMapped *mapped)
@@ -171,7 +156,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
   if (gst_video_encoder_get_max_encode_time(encoder, frame) < 0) { /* with the property qos */
     GST_DEBUG_OBJECT(self, "frame %u is too late", frame->system_frame_number);
     gst_cuda_j2k_meter_count_late(&self->codec.meter);
-    wait_before_events(self);
+    gst_cuda_j2k_codec_wait_before_events(&self->codec, gst_video_encoder_get_frames(encoder));
     return drop(self, frame, GST_FLOW_OK);
   }
   gboolean regions = gst_cuda_j2k_enc_take_regions(self, frame->input_buffer);

@@ -13,6 +13,7 @@
 #define LIMIT_S      60 /* seconds for one test */
 #define MANY_PUSHES  160
 #define MAX_ARRIVALS 1024
+#define REST         500 /* the second part of a codestream begins here, behind its main header */
 
 typedef struct {
   const gchar *factory, *properties;
@@ -414,12 +415,23 @@ static void test_segment_done(gconstpointer data)
   stage_clear(&stage);
 }
 
+/* The number of buffers that arrived before the last event of this type. */
+static guint buffers_before(const Stage *stage, GstEventType type)
+{
+  guint buffers = 0, before = G_MAXUINT;
+  for (guint i = 0; i < stage->num_events; i++) {
+    buffers += stage->events[i] == GST_EVENT_UNKNOWN;
+    if (stage->events[i] == type)
+      before = buffers;
+  }
+  return before;
+}
+
 /* Pushes five buffers, the event (transfer full) and three buffers: the event arrives between
  * them. */
 static void check_position(const Case *c, GstEvent *event)
 {
   Stage stage;
-  guint buffers = 0;
   GstEventType type = GST_EVENT_TYPE(event);
   stage_init(&stage, c->kind, c->in_flight);
   for (guint i = 0; i < 5; i++)
@@ -429,15 +441,106 @@ static void check_position(const Case *c, GstEvent *event)
     g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
   g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
   g_assert_cmpuint(stage.arrived, ==, 8);
-  for (guint i = 0; i < stage.num_events && stage.events[i] != type; i++)
-    buffers += stage.events[i] == GST_EVENT_UNKNOWN;
-  g_assert_cmpuint(buffers, ==, 5);
+  g_assert_cmpuint(buffers_before(&stage, type), ==, 5);
   stage_clear(&stage);
 }
 
 static void test_gap(gconstpointer data)
 {
   check_position(data, gst_event_new_gap(GST_SECOND / 5, GST_SECOND / FPS));
+}
+
+static guint64 count_late(Stage *stage)
+{
+  GstElement *element = rig_element(&stage->rig, decoder.factory);
+  GstStructure *stats;
+  guint64 late = 0;
+  g_object_get(element, "stats", &stats, NULL);
+  g_assert_true(gst_structure_get_uint64(stats, "dropped-qos", &late));
+  gst_structure_free(stats);
+  gst_object_unref(element);
+  return late;
+}
+
+/* Each buffer of the stage's input is a whole frame of a stream with alignment=subframe. */
+static void begin_subframes(Stage *stage)
+{
+  GstCaps *caps = gst_caps_from_string("image/x-jpc,alignment=subframe,framerate=25/1,"
+                                       "colorspace=sYUV,sampling=YCbCr-4:2:0");
+  GST_BUFFER_FLAG_SET(stage->input, GST_BUFFER_FLAG_MARKER);
+  g_assert_true(gst_harness_push_event(stage->rig.h, gst_event_new_caps(caps)));
+  gst_caps_unref(caps);
+}
+
+static gpointer push_late(gpointer data)
+{
+  g_assert_cmpint(push(data, 0), ==, GST_FLOW_OK);
+  return NULL;
+}
+
+/* A frame that is too late is dropped while three are in flight: the segment that begins with it
+ * arrives behind them. */
+static void test_late_segment(gconstpointer subframes)
+{
+  Stage stage;
+  stage_init(&stage, &decoder, 4);
+  if (subframes)
+    begin_subframes(&stage);
+  set_blocked(&stage, TRUE);
+  g_assert_cmpint(push(&stage, 10 * FPS), ==, GST_FLOW_OK);
+  wait_until_held(&stage);
+  g_assert_cmpint(push(&stage, 10 * FPS + 1), ==, GST_FLOW_OK);
+  g_assert_cmpint(push(&stage, 10 * FPS + 2), ==, GST_FLOW_OK);
+  push_segment(&stage);
+  gst_harness_push_upstream_event(stage.rig.h,
+                                  gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, GST_SECOND, 0));
+  GThread *thread = g_thread_new("upstream", push_late, &stage);
+  while (!count_late(&stage))
+    g_usleep(1000);
+  g_usleep(20000); /* time for the mistake: the segment is moved to a frame in flight */
+  set_blocked(&stage, FALSE);
+  g_thread_join(thread);
+  g_assert_cmpint(push(&stage, 20 * FPS), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(stage.arrived, ==, 4);
+  g_assert_cmpuint(buffers_before(&stage, GST_EVENT_SEGMENT), ==, 3);
+  stage_clear(&stage);
+}
+
+static gpointer push_rest(gpointer data)
+{
+  Stage *stage = data;
+  GstBuffer *rest = gst_buffer_copy_region(stage->input, GST_BUFFER_COPY_ALL, REST, -1);
+  g_assert_cmpint(push_frame(stage->rig.h, rest, 2), ==, GST_FLOW_OK);
+  gst_buffer_unref(rest);
+  return NULL;
+}
+
+/* An event between two buffers of a frame does not overtake the frames before it. */
+static void test_event_in_frame(void)
+{
+  Stage stage;
+  stage_init(&stage, &decoder, 4);
+  begin_subframes(&stage);
+  GstBuffer *begin = gst_buffer_copy_region(stage.input, GST_BUFFER_COPY_ALL, 0, REST);
+  GST_BUFFER_FLAG_UNSET(begin, GST_BUFFER_FLAG_MARKER);
+  set_blocked(&stage, TRUE);
+  g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+  wait_until_held(&stage);
+  g_assert_cmpint(push(&stage, 1), ==, GST_FLOW_OK);
+  g_assert_cmpint(push_frame(stage.rig.h, begin, 2), ==, GST_FLOW_OK);
+  g_assert_true(
+      gst_harness_push_event(stage.rig.h, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM,
+                                                               gst_structure_new_empty("test"))));
+  GThread *thread = g_thread_new("upstream", push_rest, &stage);
+  g_usleep(50000); /* time for the mistake: the event is moved to the frame in flight */
+  set_blocked(&stage, FALSE);
+  g_thread_join(thread);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(stage.arrived, ==, 3);
+  g_assert_cmpuint(buffers_before(&stage, GST_EVENT_CUSTOM_DOWNSTREAM), ==, 2);
+  gst_buffer_unref(begin);
+  stage_clear(&stage);
 }
 
 /* A change of the rate is not serialised: it does not wait for frames in flight, even if downstream
@@ -602,6 +705,11 @@ int main(int argc, char **argv)
     add("instant-rate-change", kind, GST_FLOW_OK, test_instant_rate);
     add("segment-done", kind, GST_FLOW_OK, test_segment_done);
   }
+  g_test_add_data_func("/flow/cudaj2kdec/late-segment/frames", GINT_TO_POINTER(FALSE),
+                       test_late_segment);
+  g_test_add_data_func("/flow/cudaj2kdec/late-segment/subframes", GINT_TO_POINTER(TRUE),
+                       test_late_segment);
+  g_test_add_func("/flow/cudaj2kdec/event-in-frame", test_event_in_frame);
   add("image-sequence", &decoder, GST_FLOW_OK, test_image_sequence);
   add("reconfigure-at-gap", &decoder, GST_FLOW_OK, test_reconfigure_at_gap);
   add("held-buffers", &decoder, GST_FLOW_OK, test_held_buffers);
