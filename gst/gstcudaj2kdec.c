@@ -183,11 +183,23 @@ static gboolean stop(GstVideoDecoder *decoder)
   return TRUE;
 }
 
+/* Does a buffer hold a codestream for each field, by the caps? A file holds one image. */
+static gboolean says_two_fields(const GstStructure *caps, const GstVideoInfo *info)
+{
+  gint fields = 0;
+  if (gst_structure_has_name(caps, "image/x-jpc-striped") ||
+      gst_structure_has_name(caps, "image/jp2"))
+    return FALSE;
+  if (gst_structure_get_int(caps, "fields", &fields))
+    return fields == 2;
+  return GST_VIDEO_INFO_IS_INTERLACED(info);
+}
+
 static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
 {
   GstCudaJ2kDec *self = DEC(decoder);
   const GstStructure *s = gst_caps_get_structure(state->caps, 0);
-  gint stripes = 0, fields = 0;
+  gint stripes = 0;
 
   /* No more parts will arrive for an unfinished picture of the old caps. */
   gst_cuda_j2k_dec_end_unfinished(self);
@@ -199,11 +211,9 @@ static gboolean set_format(GstVideoDecoder *decoder, GstVideoCodecState *state)
   self->is_striped = gst_structure_has_name(s, "image/x-jpc-striped");
   if (gst_structure_get_int(s, "num-stripes", &stripes))
     self->num_stripes = (guint)MAX(stripes, 1);
-  gst_structure_get_int(s, "fields", &fields);
   self->in_parts = gst_structure_has_name(s, "image/x-jpc") &&
                    !g_strcmp0(gst_structure_get_string(s, "alignment"), "subframe");
-  self->two_fields =
-      !self->is_striped && (fields == 2 || GST_VIDEO_INFO_IS_INTERLACED(&state->info));
+  self->two_fields = says_two_fields(s, &state->info);
   gst_cuda_j2k_framing_init(&self->framing, self->two_fields ? 2 : 1);
   guint parts = self->is_striped ? self->num_stripes : self->two_fields ? 2 : 1;
   gst_cuda_j2k_codec_begin_format(&self->codec, &state->info, parts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Interlaced video through both elements: fields with odd numbers of rows, buffers with unusual
  * offsets of planes, and the flags and caps that describe interlacing. */
-#include "harness.h"
+#include "subframe.h"
 
 #include <string.h>
 
@@ -151,6 +151,55 @@ static void test_one_picture(void)
   }
 }
 
+/* A stream of bytes in which each interlaced frame is one codestream, and the caps say so, or one
+ * file: no two of them are taken for the fields of a frame. */
+static void test_bytes_one_picture(gconstpointer media)
+{
+  GstVideoInfo info = interlaced(GST_VIDEO_FORMAT_I420, 64, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                 GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+  GstBuffer *raw = pixels_buffer(&info, 0);
+  gchar *description =
+      g_strdup_printf("cudaj2kenc rate-control=lossless ! capsfilter caps=%s", (char *)media);
+  GstCaps *caps;
+  GstBuffer *coded = encode_one(description, &info, raw, &caps);
+  GstSegment segment;
+  gst_segment_init(&segment, GST_FORMAT_BYTES);
+  if (g_str_equal(media, "image/jp2"))
+    gst_structure_remove_field(gst_caps_get_structure(caps, 0), "fields");
+  Rig rig = rig_decoder("", caps);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_segment(&segment)));
+  for (guint i = 0; i < 4; i++)
+    g_assert_cmpint(gst_harness_push(rig.h, gst_buffer_copy(coded)), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  g_assert_cmpuint(gst_harness_buffers_received(rig.h), ==, 4);
+  for (guint i = 0; i < 4; i++)
+    assert_next_picture(rig.h, &info, 0);
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  g_free(description);
+  rig_free(&rig);
+}
+
+/* The slices of such a frame are decoded as they come: its picture is negotiated before the last
+ * one. */
+static void test_slices_one_picture(void)
+{
+  GstVideoInfo info = interlaced(GST_VIDEO_FORMAT_I420, 64, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                 GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+  GstCaps *caps;
+  GPtrArray *parts = subframe_encode(SLICES, &info, 0, &caps);
+  Rig rig = rig_decoder("", caps);
+  g_assert_cmpuint(parts->len, >, 2);
+  for (guint i = 0; i < parts->len; i++) {
+    if (i + 1 == parts->len)
+      g_assert_true(gst_pad_has_current_caps(rig.h->sinkpad));
+    g_assert_cmpint(push_frame(rig.h, parts->pdata[i], 0), ==, GST_FLOW_OK);
+  }
+  assert_next_picture(rig.h, &info, 0);
+  g_ptr_array_unref(parts);
+  rig_free(&rig);
+}
+
 /* --------------------------------------------------------------------------------- flags --- */
 
 #define FIELD_FLAGS                                                                                \
@@ -229,7 +278,10 @@ int main(int argc, char **argv)
     g_free(path);
   }
   g_test_add_func("/fields/short-buffer", test_short_buffer);
-  g_test_add_func("/fields/one-picture", test_one_picture);
+  g_test_add_func("/fields/one-picture/frames", test_one_picture);
+  g_test_add_data_func("/fields/one-picture/bytes", "image/x-jpc", test_bytes_one_picture);
+  g_test_add_data_func("/fields/one-picture/files", "image/jp2", test_bytes_one_picture);
+  g_test_add_func("/fields/one-picture/slices", test_slices_one_picture);
   g_test_add_func("/fields/mixed", test_mixed);
   g_test_add_func("/fields/order-of-buffers", test_order_of_buffers);
   int result = g_test_run();
