@@ -326,7 +326,7 @@ static gboolean start(GstVideoEncoder *encoder)
   gst_cuda_j2k_codec_find_gpu(&self->codec);
   self->started = TRUE;
   self->frames = 0;
-  self->events_pending = FALSE;
+  self->segment_pending = FALSE;
   return gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");
 }
 
@@ -358,7 +358,7 @@ static gboolean flush(GstVideoEncoder *encoder)
 
 /* Sends an event right behind the frames in flight. The base class holds an event back until the
  * next frame is pushed, but behind the end of a segment or a gap there may be no next frame. Not to
- * be called while earlier events are held back, which this one would overtake. */
+ * be called while the segment that it belongs to is held back, which it would overtake. */
 static gboolean send_now(GstCudaJ2kEnc *self, GstEvent *event)
 {
   GST_VIDEO_ENCODER_STREAM_LOCK(self);
@@ -373,18 +373,18 @@ static gboolean sink_event(GstVideoEncoder *encoder, GstEvent *event)
   switch (GST_EVENT_TYPE(event)) {
   case GST_EVENT_SEGMENT_DONE:
   case GST_EVENT_GAP:
-    if (!self->events_pending)
+    if (!self->segment_pending)
       return send_now(self, event);
     break;
   case GST_EVENT_SEGMENT:
-  case GST_EVENT_STREAM_START: gst_cuda_j2k_output_forget(&self->codec.output); break;
+  case GST_EVENT_STREAM_START:
+    gst_cuda_j2k_output_forget(&self->codec.output);
+    self->segment_pending = TRUE;
+    break;
   case GST_EVENT_EOS:
-  case GST_EVENT_FLUSH_STOP: self->events_pending = FALSE; break;
+  case GST_EVENT_FLUSH_STOP: self->segment_pending = FALSE; break;
   default: break;
   }
-  if (GST_EVENT_IS_SERIALIZED(event) && GST_EVENT_TYPE(event) != GST_EVENT_CAPS &&
-      GST_EVENT_TYPE(event) != GST_EVENT_EOS && GST_EVENT_TYPE(event) != GST_EVENT_FLUSH_STOP)
-    self->events_pending = TRUE;
   return GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->sink_event(encoder, event);
 }
 

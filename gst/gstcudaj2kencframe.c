@@ -147,7 +147,7 @@ GstFlowReturn gst_cuda_j2k_enc_handle_frame(GstVideoEncoder *encoder, GstVideoCo
 
   gint64 arrived = g_get_monotonic_time();
   gst_cuda_j2k_codec_note_frame(&self->codec, frame);
-  self->events_pending = FALSE; /* the base class attaches them to this frame */
+  self->segment_pending = FALSE; /* the base class attaches it to this frame */
   GstFlowReturn flow = gst_cuda_j2k_output_report(&self->codec.output);
   if (flow == GST_FLOW_OK)
     flow = gst_cuda_j2k_enc_ensure_configured(self);

@@ -46,8 +46,8 @@ struct _GstCudaJ2kEnc {
   Cj2kRegion regions[CJ2K_MAX_REGIONS]; /* of the last buffer's metadata; streaming thread only */
   guint num_regions;                    /* the same */
   gboolean regions_refused;             /* the same: they are ignored, and a warning said so */
-  gboolean events_pending; /* the base class holds events back for the next frame; streaming thread
-                              only */
+  gboolean segment_pending; /* the base class holds a segment or the start of a stream back for the
+                               next frame; streaming thread only */
 
   /* Set by the streaming thread with nothing in flight. */
   GstVideoCodecState *input_state; /* of the last caps that were not refused; NULL: none */

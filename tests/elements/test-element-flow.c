@@ -427,6 +427,52 @@ static guint buffers_before(const Stage *stage, GstEventType type)
   return before;
 }
 
+static void push_tag(Stage *stage)
+{
+  g_assert_true(gst_harness_push_event(
+      stage->rig.h, gst_event_new_tag(gst_tag_list_new(GST_TAG_TITLE, "title", NULL))));
+}
+
+/* Tags do not hold back the end of a segment, or a gap, behind which there may be no frame. */
+static void test_behind_tags(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  stage_init(&stage, c->kind, c->in_flight);
+  for (guint i = 0; i < 5; i++)
+    g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+  push_tag(&stage);
+  g_assert_true(
+      gst_harness_push_event(stage.rig.h, gst_event_new_gap(GST_SECOND / 5, GST_SECOND / FPS)));
+  g_assert_cmpuint(buffers_before(&stage, GST_EVENT_GAP), ==, 5);
+  push_tag(&stage);
+  g_assert_true(
+      gst_harness_push_event(stage.rig.h, gst_event_new_segment_done(GST_FORMAT_TIME, 0)));
+  g_assert_cmpuint(buffers_before(&stage, GST_EVENT_SEGMENT_DONE), ==, 5);
+  stage_clear(&stage);
+}
+
+/* A gap does not overtake the segment that it belongs to. */
+static void test_behind_segment(gconstpointer data)
+{
+  const Case *c = data;
+  Stage stage;
+  guint at = 0;
+  stage_init(&stage, c->kind, c->in_flight);
+  g_assert_cmpint(push(&stage, 0), ==, GST_FLOW_OK);
+  push_segment(&stage);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_gap(0, GST_SECOND / FPS)));
+  g_assert_cmpint(push(&stage, 1), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(stage.rig.h, gst_event_new_eos()));
+  for (guint i = 0; i < stage.num_events; i++)
+    if (stage.events[i] == GST_EVENT_SEGMENT)
+      at = i;
+  for (guint i = 0; i < at; i++)
+    g_assert_cmpint(stage.events[i], !=, GST_EVENT_GAP);
+  g_assert_cmpuint(buffers_before(&stage, GST_EVENT_GAP), ==, 1);
+  stage_clear(&stage);
+}
+
 /* Pushes five buffers, the event (transfer full) and three buffers: the event arrives between
  * them. */
 static void check_position(const Case *c, GstEvent *event)
@@ -704,6 +750,8 @@ int main(int argc, char **argv)
     add("gap", kind, GST_FLOW_OK, test_gap);
     add("instant-rate-change", kind, GST_FLOW_OK, test_instant_rate);
     add("segment-done", kind, GST_FLOW_OK, test_segment_done);
+    add("behind-tags", kind, GST_FLOW_OK, test_behind_tags);
+    add("behind-segment", kind, GST_FLOW_OK, test_behind_segment);
   }
   g_test_add_data_func("/flow/cudaj2kdec/late-segment/frames", GINT_TO_POINTER(FALSE),
                        test_late_segment);
