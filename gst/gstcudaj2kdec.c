@@ -284,8 +284,7 @@ static void end_unfinished(GstCudaJ2kDec *self)
   GST_VIDEO_DECODER_STREAM_UNLOCK(self);
 }
 
-/* Before GStreamer 1.26 the base class forwards a gap at once, ahead of the frames in flight. */
-static void finish_before_gap(GstCudaJ2kDec *self)
+static void wait_for_output(GstCudaJ2kDec *self)
 {
   GST_VIDEO_DECODER_STREAM_LOCK(self);
   gst_cuda_j2k_output_wait(&self->codec.output);
@@ -319,7 +318,8 @@ static gboolean sink_event(GstVideoDecoder *decoder, GstEvent *event)
     break;
   case GST_EVENT_GAP:
     end_unfinished(self);
-    finish_before_gap(self);
+    /* Before GStreamer 1.26 the base class forwards a gap at once. */
+    wait_for_output(self);
     break;
   case GST_EVENT_FLUSH_START: set_pool_flushing(self, TRUE); break;
   case GST_EVENT_FLUSH_STOP: finish_before_flush(self); break;
@@ -425,8 +425,11 @@ static gboolean src_query(GstVideoDecoder *decoder, GstQuery *query)
          GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->src_query(decoder, query);
 }
 
+/* DRAIN: upstream wants its buffers back, also those of frames in flight. */
 static gboolean sink_query(GstVideoDecoder *decoder, GstQuery *query)
 {
+  if (GST_QUERY_TYPE(query) == GST_QUERY_DRAIN)
+    wait_for_output(DEC(decoder));
   return gst_cuda_j2k_codec_query(&DEC(decoder)->codec, query) ||
          GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->sink_query(decoder, query);
 }

@@ -356,14 +356,19 @@ static gboolean flush(GstVideoEncoder *encoder)
 
 /* -------------------------------------------------------------------------------- events --- */
 
+static void wait_for_output(GstCudaJ2kEnc *self)
+{
+  GST_VIDEO_ENCODER_STREAM_LOCK(self);
+  gst_cuda_j2k_output_wait(&self->codec.output);
+  GST_VIDEO_ENCODER_STREAM_UNLOCK(self);
+}
+
 /* Sends an event right behind the frames in flight. The base class holds an event back until the
  * next frame is pushed, but behind the end of a segment or a gap there may be no next frame. Not to
  * be called while the segment that it belongs to is held back, which it would overtake. */
 static gboolean send_now(GstCudaJ2kEnc *self, GstEvent *event)
 {
-  GST_VIDEO_ENCODER_STREAM_LOCK(self);
-  gst_cuda_j2k_output_wait(&self->codec.output);
-  GST_VIDEO_ENCODER_STREAM_UNLOCK(self);
+  wait_for_output(self);
   return gst_pad_push_event(GST_VIDEO_ENCODER_SRC_PAD(self), event);
 }
 
@@ -452,8 +457,11 @@ static gboolean src_query(GstVideoEncoder *encoder, GstQuery *query)
          GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->src_query(encoder, query);
 }
 
+/* DRAIN: upstream wants its buffers back, also those of frames in flight. */
 static gboolean sink_query(GstVideoEncoder *encoder, GstQuery *query)
 {
+  if (GST_QUERY_TYPE(query) == GST_QUERY_DRAIN)
+    wait_for_output(ENC(encoder));
   return gst_cuda_j2k_codec_query(&ENC(encoder)->codec, query) ||
          GST_VIDEO_ENCODER_CLASS(gst_cuda_j2k_enc_parent_class)->sink_query(encoder, query);
 }

@@ -610,6 +610,71 @@ static void test_instant_rate(gconstpointer data)
   stage_clear(&stage);
 }
 
+/* --------------------------------------------------------------------------------- drain --- */
+
+/* Blocks before the lock of downstream's pad is taken, which a query needs. */
+static GstPadProbeReturn block_in_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Stage *stage = data;
+  (void)pad, (void)info;
+  g_mutex_lock(&stage->lock);
+  stage->holding = stage->blocked;
+  g_cond_broadcast(&stage->changed);
+  while (stage->blocked)
+    g_cond_wait(&stage->changed, &stage->lock);
+  g_mutex_unlock(&stage->lock);
+  return GST_PAD_PROBE_OK;
+}
+
+#define DRAINED 3
+
+typedef struct {
+  Stage stage;
+  GstBuffer *buffers[DRAINED]; /* a reference to each of those pushed */
+  guint held;                  /* number that the element still had when the query was answered */
+} Drain;
+
+static gpointer query_drain(gpointer data)
+{
+  Drain *drain = data;
+  GstQuery *query = gst_query_new_drain();
+  g_assert_true(gst_pad_peer_query(drain->stage.rig.h->srcpad, query));
+  for (guint i = 0; i < DRAINED; i++)
+    drain->held += GST_MINI_OBJECT_REFCOUNT_VALUE(drain->buffers[i]) > 1;
+  gst_query_unref(query);
+  return NULL;
+}
+
+/* DRAIN is answered when upstream has its buffers back. */
+static void test_drain(gconstpointer data)
+{
+  const Case *c = data;
+  Drain drain = {0};
+  Stage *stage = &drain.stage;
+  stage_init(stage, c->kind, MAX(c->in_flight, DRAINED));
+  GstElement *element = rig_element(&stage->rig, c->kind->factory);
+  GstPad *pad = gst_element_get_static_pad(element, "src");
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, block_in_probe, stage, NULL);
+  set_blocked(stage, TRUE);
+  for (guint i = 0; i < DRAINED; i++) {
+    drain.buffers[i] = gst_buffer_copy_deep(stage->input);
+    GST_BUFFER_PTS(drain.buffers[i]) = gst_util_uint64_scale(i, GST_SECOND, FPS);
+    g_assert_cmpint(gst_harness_push(stage->rig.h, gst_buffer_ref(drain.buffers[i])), ==,
+                    GST_FLOW_OK);
+  }
+  wait_until_held(stage);
+  GThread *thread = g_thread_new("upstream", query_drain, &drain);
+  g_usleep(20000); /* time for the mistake: an answer while downstream blocks */
+  set_blocked(stage, FALSE);
+  g_thread_join(thread);
+  g_assert_cmpuint(drain.held, ==, 0);
+  for (guint i = 0; i < DRAINED; i++)
+    gst_buffer_unref(drain.buffers[i]);
+  gst_object_unref(pad);
+  gst_object_unref(element);
+  stage_clear(stage);
+}
+
 /* --------------------------------------------------------------------------- reconfigure --- */
 
 static GstPad *racing_pad;
@@ -749,6 +814,7 @@ int main(int argc, char **argv)
     add("flush-when-full", kind, GST_FLOW_OK, test_flush_when_full);
     add("gap", kind, GST_FLOW_OK, test_gap);
     add("instant-rate-change", kind, GST_FLOW_OK, test_instant_rate);
+    add("drain", kind, GST_FLOW_OK, test_drain);
     add("segment-done", kind, GST_FLOW_OK, test_segment_done);
     add("behind-tags", kind, GST_FLOW_OK, test_behind_tags);
     add("behind-segment", kind, GST_FLOW_OK, test_behind_segment);
