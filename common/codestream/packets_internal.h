@@ -71,6 +71,7 @@ typedef struct {
   bool out_of_step;    /* an SOP is missing, or its number is not that of the packet */
   bool lacks_sop;      /* a packet has none, and the one before it has */
   bool jumped;         /* from one SOP to the next, numbers do not count the packets between them */
+  bool left_sop;       /* since the last packet with a body, one left an SOP to a later one */
   bool swallowed;      /* a packet took the SOP of others for its own bytes */
   uint64_t sop_packet; /* the last packet with SOP, its number there, and its tile-part */
   uint16_t sop_number;
@@ -87,8 +88,8 @@ void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part);
 /* Reads one packet. If it is incomplete or invalid, what it announced is dropped. */
 Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 
-/* Goes to the next packet: to the tile-part that it is in, and past its SOP. false: there is none.
- */
+/* Goes to the next packet: to the tile-part that it is in, and past its SOP unless headers are
+ * packed. false: there is none. */
 bool cj2k_walk_begin_packet(Cj2kPacketWalk *walk);
 /* Finds where a packet header ends of which `bits` were read, with the EPH after it (A.8.2): *used
  * bytes from its beginning. false: its bits or the EPH that it must have are not there. */
@@ -114,6 +115,8 @@ void cj2k_walk_miss(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 void cj2k_walk_miss_rest(Cj2kPacketWalk *walk);
 /* At a packet with SOP: compares its number with those before. */
 void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number);
+/* At SOP: is its number that of a later packet? */
+bool cj2k_walk_is_ahead(const Cj2kPacketWalk *walk);
 /* At a packet without SOP after one with SOP: notes that, and whether the last one has SOP among
  * its bytes. */
 void cj2k_walk_check_last(Cj2kPacketWalk *walk);

@@ -6,6 +6,8 @@
 #include <glib.h>
 #include <string.h>
 
+#define SOP_BYTES 6
+
 struct Cj2kPacketReader {
   Cj2kFrameStore store;
   Cj2kTileReader tile_reader;
@@ -39,23 +41,41 @@ static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
   return size >= 2 && cj2k_get16(data) == marker;
 }
 
+static bool sop_at(const Cj2kPacketWalk *walk, uint64_t at)
+{
+  return walk->end >= at + SOP_BYTES &&
+         marker_at(walk->reader->data + at, walk->end - at, CJ2K_SOP);
+}
+
 /* Skips SOP, which may precede any packet (A.8.1). Scod need not be checked, because no packet can
  * begin with these bytes. A wrong number (Nsop), or a missing SOP where the packet before had one,
  * is only noted, because it may occur in an intact codestream too. */
-static void skip_sop(Cj2kPacketWalk *walk)
+static void skip_sop(Cj2kPacketWalk *walk, bool has_sop)
 {
-  const uint8_t *data = walk->reader->data + walk->at;
-  bool has_sop = marker_at(data, walk->end - walk->at, CJ2K_SOP) && walk->end - walk->at >= 6;
-
   if (has_sop)
-    cj2k_walk_check_sop(walk, cj2k_get16(data + 4));
+    cj2k_walk_check_sop(walk, cj2k_get16(walk->reader->data + walk->at + 4));
   else if (walk->had_sop)
     cj2k_walk_check_last(walk);
   walk->had_sop = has_sop;
   walk->began_at = walk->at;
   walk->part_end = walk->end;
   if (has_sop)
-    walk->at += 6;
+    walk->at += SOP_BYTES;
+  walk->packet++;
+}
+
+/* The same if headers are packed, so that nothing of a packet with an empty body shows whose the
+ * SOP is that comes next: the packet leaves it to a later one that has its number. Where numbers do
+ * not begin with 0, that may be wrong; then a packet with a body finds several SOP, and the last is
+ * its own. */
+static void skip_sop_packed(Cj2kPacketWalk *walk, bool has_body)
+{
+  bool has_sop = sop_at(walk, walk->at), leaves = has_sop && !has_body && cj2k_walk_is_ahead(walk);
+
+  while (has_body && walk->left_sop && has_sop && sop_at(walk, walk->at + SOP_BYTES))
+    walk->at += SOP_BYTES;
+  walk->left_sop = leaves || (walk->left_sop && !has_body);
+  skip_sop(walk, has_sop && !leaves);
 }
 
 bool cj2k_walk_end_header(const Cj2kPacketWalk *walk, const Cj2kBitReader *bits, size_t *used)
@@ -150,6 +170,14 @@ void cj2k_drop_pieces(Cj2kTileReader *reader, uint32_t first)
   }
 }
 
+/* Do the pieces from `first` on have bytes? */
+static bool announces_bytes(const Cj2kTileReader *reader, uint32_t first)
+{
+  while (first < reader->num_pieces && reader->pieces[first].length == 0)
+    first++;
+  return first < reader->num_pieces;
+}
+
 /* Assigns the bytes of the packet body to the pieces from `first` on. false: bytes are missing. */
 static bool place_pieces(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, uint32_t first)
 {
@@ -190,8 +218,8 @@ bool cj2k_walk_begin_packet(Cj2kPacketWalk *walk)
   skip_empty_parts(walk);
   if (walk->part == UINT32_MAX && !walk->headers)
     return false;
-  skip_sop(walk);
-  walk->packet++;
+  if (!walk->headers)
+    skip_sop(walk, sop_at(walk, walk->at));
   return true;
 }
 
@@ -203,8 +231,10 @@ Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *pack
 
   if (!cj2k_walk_begin_packet(walk))
     return CJ2K_PACKETS_ENDED;
-  uint64_t start = walk->began_at, body;
   Cj2kPacketResult result = read_header(walk, packet);
+  if (packed)
+    skip_sop_packed(walk, result != CJ2K_PACKET_READ || announces_bytes(reader, first_piece));
+  uint64_t start = walk->began_at, body;
   if (result != CJ2K_PACKET_READ) {
     cj2k_drop_pieces(reader, first_piece);
     return result;

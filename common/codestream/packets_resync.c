@@ -87,6 +87,18 @@ void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number)
   walk->sop_part = walk->part;
 }
 
+/* Numbers go on from the SOP before; without one they are expected to begin with 0 in the tile. */
+bool cj2k_walk_is_ahead(const Cj2kPacketWalk *walk)
+{
+  uint16_t number = cj2k_get16(walk->reader->data + walk->at + 4), own = (uint16_t)walk->packet;
+  if (walk->sop_part != UINT32_MAX) {
+    if (number == walk->sop_number) /* it is always the same */
+      return false;
+    own = (uint16_t)(walk->sop_number + (walk->packet - walk->sop_packet));
+  }
+  return number != own && (uint16_t)(number - own) <= INT16_MAX;
+}
+
 void cj2k_walk_check_last(Cj2kPacketWalk *walk)
 {
   walk->out_of_step = walk->lacks_sop = true;
@@ -248,6 +260,7 @@ static void resync_packed(Cj2kPacketWalk *walk)
     } else {
       uint64_t end = walk->end, limit = find_sop(walk, walk->at + CJ2K_SOP_BYTES);
       walk->end = limit;
+      walk->packet = i; /* headers alone are not counted */
       result = cj2k_walk_packet(walk, &packet);
       good &= result == CJ2K_PACKET_READ && walk->at == limit;
       walk->end = end;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Tests codestreams with packed packet headers (PPM, PPT) of which bytes of packet bodies are
- * missing: what the RTP receiver makes of them, and what the decoder does. */
+ * missing: what the RTP receiver makes of them, and what the decoder does. Intact ones that have
+ * SOP before some packets only are not taken for such. */
 #include "damaged-streams.h"
 #include "rtp-sender.h"
 #include "tests/support/pack-headers.h"
@@ -387,6 +388,103 @@ static void test_cut(gconstpointer options)
   stream_clear(&stream);
 }
 
+/* ------------------------------------------------------------------------- SOP of some packets ---
+ */
+
+/* The packed codestream without the SOP of the packets in `drop`. */
+static GByteArray *without_sop(const Stream *stream, const uint8_t *drop)
+{
+  const uint8_t *data = stream->packed.data;
+  GByteArray *out = g_byte_array_new();
+  uint64_t at = stream->bodies;
+  guint sot = 2;
+  while (cj2k_get16(data + sot) != CJ2K_SOT)
+    sot += 2u + cj2k_get16(data + sot + 2);
+  g_byte_array_append(out, data, (guint)at);
+  for (uint32_t i = 0; i < stream->map.num_units; i++) {
+    uint64_t begin = stream->places[2 * i], end = stream->places[2 * i + 1];
+    if (at < begin) /* the header of a tile-part lies between two packets */
+      sot = out->len;
+    g_byte_array_append(out, data + at, (guint)(begin - at));
+    if (drop[i]) {
+      begin += 6;
+      uint32_t psot = cj2k_get32(out->data + sot + 6) - 6;
+      for (guint k = 0; k < 4; k++)
+        out->data[sot + 6 + k] = (uint8_t)(psot >> (24 - 8 * k));
+    }
+    g_byte_array_append(out, data + begin, (guint)(end - begin));
+    at = end;
+  }
+  g_byte_array_append(out, data + at, (guint)(stream->packed.size - at));
+  return out;
+}
+
+/* The codestream is intact, and has the samples of the plain one. */
+static void check_intact(const Stream *stream, const GByteArray *bytes)
+{
+  GByteArray *plain = g_byte_array_new();
+  Cj2kFrame a, b;
+  g_byte_array_append(plain, stream->plain.data, (guint)stream->plain.size);
+  Cj2kDecoder *first = test_decode_damaged(bytes, true, &a),
+              *second = test_decode_damaged(plain, true, &b);
+  g_assert_cmpint(a.status, ==, CJ2K_OK);
+  g_assert_cmpint(b.status, ==, CJ2K_OK);
+  test_assert_same_samples(&a, &b);
+  cj2k_decoder_release(first, &a);
+  cj2k_decoder_release(second, &b);
+  cj2k_decoder_close(first);
+  cj2k_decoder_close(second);
+  g_byte_array_unref(plain);
+}
+
+/* SOP may precede any packet (A.8.1), so that others have none. A packet without a body and without
+ * SOP is followed by the SOP of a later one. */
+static void test_some_sop(gconstpointer options)
+{
+  GRand *rand = g_rand_new_with_seed(7);
+  for (int kind = 0; kind < 2; kind++) {
+    Stream stream = stream_new(options, kind ? CJ2K_PPT : CJ2K_PPM, 100);
+    uint32_t count = (uint32_t)stream.map.num_units, empty = 0;
+    uint8_t *drop = g_malloc0(count);
+    for (uint32_t round = 0; round < 40; round++) {
+      double part = g_rand_double(rand);
+      for (uint32_t i = 0; i < count; i++)
+        drop[i] = g_rand_double(rand) < part;
+      GByteArray *bytes = without_sop(&stream, drop);
+      check_intact(&stream, bytes);
+      g_byte_array_unref(bytes);
+    }
+    for (uint32_t i = 0; i < count; i++)
+      empty += stream.places[2 * i + 1] - stream.places[2 * i] == 6;
+    g_assert_cmpuint(empty, >, 10);
+    g_free(drop);
+    stream_clear(&stream);
+  }
+  g_rand_free(rand);
+}
+
+/* Writers whose numbers do not begin with 0 in a tile, or are always the same. */
+static void test_other_numbers(gconstpointer options)
+{
+  static const struct {
+    uint16_t first, step;
+  } numbers[] = {{1, 1}, {7, 1}, {65000, 1}, {0, 0}, {9, 0}};
+  Stream stream = stream_new(options, CJ2K_PPM, 100);
+  uint8_t *drop = g_malloc0(stream.map.num_units);
+  for (uint32_t n = 0; n < G_N_ELEMENTS(numbers); n++) {
+    for (uint32_t i = 0; i < stream.map.num_units; i++) {
+      uint32_t number = numbers[n].first + i * numbers[n].step;
+      stream.packed.data[stream.places[2 * i] + 4] = (uint8_t)(number >> 8);
+      stream.packed.data[stream.places[2 * i] + 5] = (uint8_t)number;
+    }
+    GByteArray *bytes = without_sop(&stream, drop);
+    check_intact(&stream, bytes);
+    g_byte_array_unref(bytes);
+  }
+  g_free(drop);
+  stream_clear(&stream);
+}
+
 int main(int argc, char **argv)
 {
   static const char *const streams[] = {
@@ -395,6 +493,12 @@ int main(int argc, char **argv)
       "block-coder=mq num-layers=3 precincts=64x64,32x32",
       "block-coder=mq num-layers=3 precincts=64x64,32x32 progression-order=pcrl sop=true",
       "block-coder=ht precincts=32x32 sop=true eph=true",
+  };
+  /* Many packets have no body: those of a layer that no code-block has passes in. */
+  static const char *const some_sop[] = {
+      "block-coder=mq num-layers=20 precincts=64x64,32x32 sop=true",
+      "block-coder=mq num-layers=20 precincts=64x64,32x32 sop=true eph=true "
+      "progression-order=rlcp tile-parts=resolution",
   };
   g_test_init(&argc, &argv, NULL);
   for (uint32_t i = 0; i < G_N_ELEMENTS(streams); i++) {
@@ -410,6 +514,14 @@ int main(int argc, char **argv)
       g_test_add_data_func(path, streams[i], tests[k].function);
       g_free(path);
     }
+  }
+  for (uint32_t i = 0; i < G_N_ELEMENTS(some_sop); i++) {
+    gchar *path = g_strdup_printf("/packed-losses/some-sop/%s", some_sop[i]);
+    g_test_add_data_func(path, some_sop[i], test_some_sop);
+    g_free(path);
+    path = g_strdup_printf("/packed-losses/other-numbers/%s", some_sop[i]);
+    g_test_add_data_func(path, some_sop[i], test_other_numbers);
+    g_free(path);
   }
   g_test_add_data_func("/packed-losses/tiles/ppm", GUINT_TO_POINTER(CJ2K_PPM), test_tiles);
   g_test_add_data_func("/packed-losses/tiles/ppt", GUINT_TO_POINTER(CJ2K_PPT), test_tiles);
