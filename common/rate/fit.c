@@ -16,6 +16,11 @@
 #define MUCH_ROOM   512
 /* A budget of which so many bytes may be left is mostly used by the first layout. */
 #define FIRST_ROOM 48
+/* Layouts for the floor of a component, after one with which it fits. */
+#define FLOOR_ROUNDS 16
+/* Each round may make one more component exceed its ceiling. With layers the floor of one changes
+ * the headers of others a little, for which a few rounds more leave room. */
+#define MORE_ROUNDS 4
 /* Iterations of the estimate of the bytes that are left for blocks. */
 #define HEADER_ROUNDS 6
 /* The first layout leaves so many bytes, and this part of the budget, but at most a third of what
@@ -186,34 +191,131 @@ bool cj2k_fit_first(const Cj2kFitTask *task, const Cj2kHulls *hulls, Cj2kSelecti
 
 /* --- the ceilings of components --- */
 
-/* Raises the slope that component c's options must exceed until the component is within its
- * ceiling. */
-static Cj2kStatus raise_floor(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,
-                              uint32_t c, Cj2kFit *fit)
-{
-  uint64_t ceiling = task->ceilings->component,
-           size = cj2k_ceilings_counted(task->ceilings, &fit->size, c), slack = 0;
-  uint32_t low = MAX(fit->slope, hulls->floors[c]), top = 0;
-  Cj2kStatus status;
+/* A component above its ceiling, and two floors for it. */
+typedef struct {
+  const Cj2kFitTask *task;
+  Cj2kHulls *hulls;
+  Cj2kSelection *selection;
+  Cj2kFit *fit;
+  uint32_t c;
+  uint32_t fails, fits; /* floors: with this one, and the lowest known with which it fits */
+  uint64_t fails_size, fits_size; /* its bytes with each */
+} Floors;
 
-  while (size > ceiling && top < CJ2K_SLOPE_CLASSES - 1) {
-    uint64_t bodies = cj2k_hulls_component_bytes(hulls, c, MAX(low, top));
-    uint64_t less = size - ceiling + slack, limit = bodies > less ? bodies - less : 0;
-    uint32_t bottom = MAX(low, top);
-    for (top = CJ2K_SLOPE_CLASSES - 1; top - bottom > 1;) {
-      uint32_t middle = bottom + (top - bottom) / 2;
-      if (cj2k_hulls_component_bytes(hulls, c, middle) <= limit)
-        top = middle;
-      else
-        bottom = middle;
-    }
-    cj2k_hulls_set_floor(hulls, c, top);
-    if ((status = try_cut(task, hulls, selection, fit->slope, &fit->size)) != CJ2K_OK)
-      return status;
-    size = cj2k_ceilings_counted(task->ceilings, &fit->size, c);
-    slack = slack * 2 + 1;
+static bool floor_fits(const Floors *floors)
+{
+  return floors->fits_size <= floors->task->ceilings->component;
+}
+
+/* Cuts with a floor between the two, which replaces one of them. */
+static Cj2kStatus try_floor(Floors *floors, uint32_t floor)
+{
+  const Cj2kCeilings *ceilings = floors->task->ceilings;
+  Cj2kFit *fit = floors->fit;
+
+  cj2k_hulls_set_floor(floors->hulls, floors->c, floor);
+  Cj2kStatus status =
+      try_cut(floors->task, floors->hulls, floors->selection, fit->slope, &fit->size);
+  if (status != CJ2K_OK)
+    return status;
+  uint64_t size = cj2k_ceilings_counted(ceilings, &fit->size, floors->c);
+  if (size <= ceilings->component) {
+    floors->fits = floor;
+    floors->fits_size = size;
+  } else {
+    floors->fails = floor;
+    floors->fails_size = size;
   }
   return CJ2K_OK;
+}
+
+/* The lowest floor above the one that fails with which the component's blocks have at most
+ * `bytes`; `fits` if there is none below that. */
+static uint32_t floor_of_bytes(const Floors *floors, uint64_t bytes)
+{
+  uint32_t low = floors->fails, high = floors->fits;
+
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (cj2k_hulls_component_bytes(floors->hulls, floors->c, middle) <= bytes)
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+/* Raises the floor until the component fits. Its blocks lose all bytes that are too many, although
+ * its headers become smaller as well. */
+static Cj2kStatus raise_floor(Floors *floors)
+{
+  const uint64_t ceiling = floors->task->ceilings->component;
+  Cj2kStatus status = CJ2K_OK;
+
+  floors->fits = CJ2K_SLOPE_CLASSES - 1;
+  floors->fits_size = UINT64_MAX;
+  for (uint64_t slack = 0;
+       status == CJ2K_OK && !floor_fits(floors) && floors->fails < CJ2K_SLOPE_CLASSES - 1;
+       slack = slack * 2 + 1) {
+    uint64_t bodies = cj2k_hulls_component_bytes(floors->hulls, floors->c, floors->fails),
+             less = floors->fails_size - ceiling + slack;
+    status = try_floor(floors, floor_of_bytes(floors, bodies > less ? bodies - less : 0));
+  }
+  return status;
+}
+
+/* The next floor to try between the two, in turn where a line through both sizes meets the ceiling
+ * and in the middle; `fits` if no option's slope lies between them. */
+static uint32_t next_floor(const Floors *floors, uint32_t round)
+{
+  uint64_t least = cj2k_hulls_component_bytes(floors->hulls, floors->c, floors->fits),
+           most = cj2k_hulls_component_bytes(floors->hulls, floors->c, floors->fails);
+  double part = round % 2 ? 0.5
+                          : (double)(floors->task->ceilings->component - floors->fits_size) /
+                                (double)(floors->fails_size - floors->fits_size);
+
+  if (most <= least)
+    return floors->fits;
+  uint32_t floor = floor_of_bytes(floors, least + (uint64_t)(part * (double)(most - least)));
+  return floor < floors->fits ? floor : floor_of_bytes(floors, most - 1);
+}
+
+/* Lowers a floor that went too far. */
+static Cj2kStatus lower_floor(Floors *floors)
+{
+  const uint64_t ceiling = floors->task->ceilings->component;
+  Cj2kStatus status = CJ2K_OK;
+
+  for (uint32_t round = 0; round < FLOOR_ROUNDS && status == CJ2K_OK &&
+                           ceiling - floors->fits_size > ceiling / MUCH_ROOM;
+       round++) {
+    cj2k_hulls_set_floor(floors->hulls, floors->c, floors->fails); /* has all options above it */
+    uint32_t floor = next_floor(floors, round);
+    if (floor == floors->fits)
+      break;
+    status = try_floor(floors, floor);
+  }
+  return status != CJ2K_OK || floors->hulls->floors[floors->c] == floors->fits
+             ? status
+             : try_floor(floors, floors->fits);
+}
+
+/* Raises the slope that component c's options must exceed until the component is within its
+ * ceiling. `exact`: but not much more than that needs. */
+static Cj2kStatus set_floor(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,
+                            uint32_t c, bool exact, Cj2kFit *fit)
+{
+  /* Options of the cut's own class, which only fill it up, may be what is too much. */
+  Floors floors = {.task = task,
+                   .hulls = hulls,
+                   .selection = selection,
+                   .fit = fit,
+                   .c = c,
+                   .fails = MAX(MAX(fit->slope, 1) - 1, hulls->floors[c]),
+                   .fails_size = cj2k_ceilings_counted(task->ceilings, &fit->size, c)};
+  Cj2kStatus status = raise_floor(&floors);
+
+  return status == CJ2K_OK && exact && floor_fits(&floors) ? lower_floor(&floors) : status;
 }
 
 Cj2kStatus cj2k_fit_components(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSelection *selection,
@@ -223,10 +325,11 @@ Cj2kStatus cj2k_fit_components(const Cj2kFitTask *task, Cj2kHulls *hulls, Cj2kSe
   uint32_t n = ceilings->num_components;
   Cj2kStatus status = CJ2K_OK;
 
-  for (uint32_t round = 0; round < n && !cj2k_ceilings_fit(ceilings, &fit->size); round++) {
+  for (uint32_t round = 0; round < n + MORE_ROUNDS && !cj2k_ceilings_fit(ceilings, &fit->size);
+       round++) {
     for (uint32_t c = 0; c < n && status == CJ2K_OK; c++)
       if (cj2k_ceilings_counted(ceilings, &fit->size, c) > ceilings->component)
-        status = raise_floor(task, hulls, selection, c, fit);
+        status = set_floor(task, hulls, selection, c, round < n, fit);
     if (status == CJ2K_OK) /* other components may use the bytes that were freed */
       status = cj2k_fit_frame(task, hulls, selection, fit);
     if (status != CJ2K_OK)

@@ -4,6 +4,7 @@
  *   - a ceiling that does not bind changes no byte;
  *   - no codestream exceeds a ceiling, and one that binds is used;
  *   - the picture hardly loses when a ceiling that binds rises;
+ *   - nor when the budget of a frame rises above the ceilings of its components;
  *   - bitrate, bits-per-pixel and max-frame-bytes are the same ceiling;
  *   - a frame's bytes depend neither on other frames nor on threads.
  * CJ2K_TESTS_LONG=1 tests more pictures and ceilings.
@@ -127,6 +128,36 @@ static void test_components(void)
   test_picture_clear(&picture);
 }
 
+/* Headers take a large part of the bytes: passes end separately in small precincts. */
+static void test_component_rise(void)
+{
+  static const Scene scenes[] = {SCENE_NATURAL, SCENE_TEXT, SCENE_SINE};
+  const uint64_t component = 8000;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(scenes); i++) {
+    Cj2kEncoderParams params =
+        params_of("rate-control=cbr num-resolutions=1 codeblock-width=32 precincts=16x16 "
+                  "codeblock-style=bypass+reset+termall reversible-transform=true mct=off",
+                  0);
+    TestPicture picture;
+    double best = 0;
+    test_picture_init(&picture, scenes[i], 128, 90, 3, 10, false, NULL, NULL, 0, 0);
+    params.max_component_bytes = component;
+    for (uint64_t budget = 12000; budget < 100000; budget += budget / 3) {
+      params.max_frame_bytes = budget;
+      GBytes *bytes = test_encode_valid(&params, &picture);
+      double psnr = psnr_of(&picture, bytes), size = (double)g_bytes_get_size(bytes);
+      g_test_message("%u bytes, %.0f used: %.2f dB", (guint)budget, size, psnr);
+      g_assert_cmpfloat(size, <=, (double)budget);
+      g_assert_cmpfloat(size, <=, 3 * (double)component + 1000);
+      g_assert_cmpfloat(psnr, >=, best - MAX_FALL);
+      best = MAX(best, psnr);
+      g_bytes_unref(bytes);
+    }
+    test_picture_clear(&picture);
+  }
+}
+
 static void test_same_ceiling(void)
 {
   TestPicture picture;
@@ -204,6 +235,7 @@ int main(int argc, char **argv)
     return 0;
   g_test_add_func("/rate-ceiling/ceilings", test_ceilings);
   g_test_add_func("/rate-ceiling/components", test_components);
+  g_test_add_func("/rate-ceiling/component-rise", test_component_rise);
   g_test_add_func("/rate-ceiling/same", test_same_ceiling);
   g_test_add_func("/rate-ceiling/sequences", test_sequences);
   return g_test_run();

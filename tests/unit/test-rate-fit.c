@@ -8,7 +8,9 @@
 
 #define BLOCKS 200
 #define PASSES 12
-#define EMPTY  150 /* bytes of a codestream without any block */
+/* Bytes by which one pass enlarges a component whose headers are as large as its passes. */
+#define MOST_PASS (2 * 60 + 2)
+#define EMPTY     150 /* bytes of a codestream without any block */
 
 /* Two components whose blocks alternate. */
 typedef struct {
@@ -189,11 +191,38 @@ static void test_components(void)
   }
 }
 
+/* However large headers are, and however far the frame's budget is above the ceilings of
+ * components, a component that loses passes to its ceiling has room for less than one more. */
+static void test_floors(void)
+{
+  Cj2kError error = {0};
+
+  for (guint32 seed = 1; seed < 40; seed++) {
+    uint64_t before[2] = {0};
+    for (uint64_t budget = 6000; budget < 200000; budget += budget / 4) {
+      const Cj2kCeilings ceilings = cj2k_ceilings(budget, 6000, 2, false);
+      Cj2kFit result = {0};
+      Frame frame;
+      frame_init(&frame, seed);
+      frame.header_part = 1;
+      g_assert_cmpint(fit(&frame, &ceilings, &result, &error), ==, CJ2K_OK);
+      for (uint32_t c = 0; c < 2; c++) {
+        g_assert_cmpuint(frame.components[c], <=, 6000);
+        g_assert_cmpuint(frame.components[c] + MOST_PASS, >=, before[c]);
+        if (budget > 40000) /* both have more passes than that */
+          g_assert_cmpuint(frame.components[c] + MOST_PASS, >=, 6000);
+        before[c] = frame.components[c];
+      }
+      frame_clear(&frame);
+    }
+  }
+}
+
 /* Headers that exceed a ceiling are an error, and so is a layout that fails. */
 static void test_refused(void)
 {
   const Cj2kCeilings small = cj2k_ceilings(EMPTY, UINT64_MAX, 2, false),
-                     component = cj2k_ceilings(20000, 5, 2, false);
+                     component = cj2k_ceilings(20000, 2, 2, false);
   Cj2kError error = {0};
   Cj2kFit result = {0};
   Frame frame;
@@ -372,6 +401,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-fit/all", test_all);
   g_test_add_func("/rate-fit/exact", test_exact);
   g_test_add_func("/rate-fit/components", test_components);
+  g_test_add_func("/rate-fit/floors", test_floors);
   g_test_add_func("/rate-fit/refused", test_refused);
   g_test_add_func("/rate-fit/moved", test_moved);
   g_test_add_func("/rate-fit/measured", test_measured);
