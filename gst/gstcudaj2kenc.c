@@ -298,7 +298,7 @@ static gboolean set_format(GstVideoEncoder *encoder, GstVideoCodecState *state)
 
 GstFlowReturn gst_cuda_j2k_enc_ensure_configured(GstCudaJ2kEnc *self)
 {
-  if (!self->configured)
+  if (!self->configured && self->input_state)
     self->configured = configure(self, self->input_state);
   if (self->configured)
     return GST_FLOW_OK;

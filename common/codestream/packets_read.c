@@ -6,8 +6,6 @@
 #include <glib.h>
 #include <string.h>
 
-#define SOP_BYTES 6
-
 struct Cj2kPacketReader {
   Cj2kFrameStore store;
   Cj2kTileReader tile_reader;
@@ -43,7 +41,7 @@ static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
 
 static bool sop_at(const Cj2kPacketWalk *walk, uint64_t at)
 {
-  return walk->end >= at + SOP_BYTES &&
+  return walk->end >= at + CJ2K_SOP_BYTES &&
          marker_at(walk->reader->data + at, walk->end - at, CJ2K_SOP);
 }
 
@@ -60,7 +58,7 @@ static void skip_sop(Cj2kPacketWalk *walk, bool has_sop)
   walk->began_at = walk->at;
   walk->part_end = walk->end;
   if (has_sop)
-    walk->at += SOP_BYTES;
+    walk->at += CJ2K_SOP_BYTES;
   walk->packet++;
 }
 
@@ -72,8 +70,8 @@ static void skip_sop_packed(Cj2kPacketWalk *walk, bool has_body)
 {
   bool has_sop = sop_at(walk, walk->at), leaves = has_sop && !has_body && cj2k_walk_is_ahead(walk);
 
-  while (has_body && walk->left_sop && has_sop && sop_at(walk, walk->at + SOP_BYTES))
-    walk->at += SOP_BYTES;
+  while (has_body && walk->left_sop && has_sop && sop_at(walk, walk->at + CJ2K_SOP_BYTES))
+    walk->at += CJ2K_SOP_BYTES;
   walk->left_sop = leaves || (walk->left_sop && !has_body);
   skip_sop(walk, has_sop && !leaves);
 }
