@@ -154,7 +154,7 @@ static gboolean start(GstVideoDecoder *decoder)
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
     return FALSE;
   }
-  self->warned_alpha = self->failure_warned = self->had_picture = FALSE;
+  self->warned_alpha = self->warned_more = self->failure_warned = self->had_picture = FALSE;
   self->output.video.width = 0;
   g_clear_pointer(&self->doubted, g_free);
   gst_cuda_j2k_framing_init(&self->framing, 1);

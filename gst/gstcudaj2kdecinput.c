@@ -467,6 +467,30 @@ void gst_cuda_j2k_dec_drop_late(GstCudaJ2kDec *self, GstVideoCodecFrame *frame)
   gst_video_decoder_drop_frame(decoder, frame);
 }
 
+/* The caps say nothing of fields (those of mxfdemux 1.22 do not), but a buffer holds those of a
+ * frame. */
+static void begin_fields(GstCudaJ2kDec *self)
+{
+  self->two_fields = TRUE;
+  self->input_changed = TRUE;
+  gst_cuda_j2k_codec_begin_format(&self->codec, &self->input_state->info, 2);
+}
+
+/* Are the codestreams found in a buffer the fields of a frame? If there are others, warns once. */
+static gboolean are_fields(GstCudaJ2kDec *self, guint found, const GstCudaJ2kSpan spans[2])
+{
+  const GstStructure *caps = gst_caps_get_structure(self->input_state->caps, 0);
+  if (found == 2 && !self->two_fields && !gst_structure_has_field(caps, "fields") &&
+      gst_cuda_j2k_are_fields(spans, GST_VIDEO_INFO_HEIGHT(&self->input_state->info)))
+    begin_fields(self);
+  guint count = self->two_fields ? 2 : 1;
+  if (found > count && !self->warned_more) {
+    self->warned_more = TRUE;
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT, (GST_CUDA_J2K_TOO_MANY, count), (NULL));
+  }
+  return self->two_fields && found >= 2;
+}
+
 GstFlowReturn gst_cuda_j2k_dec_decode_buffer(GstCudaJ2kDec *self, GstVideoCodecFrame *frame,
                                              GstBuffer *input)
 {
@@ -482,7 +506,7 @@ GstFlowReturn gst_cuda_j2k_dec_decode_buffer(GstCudaJ2kDec *self, GstVideoCodecF
   }
 
   guint found = gst_cuda_j2k_find_parts(map.data, map.size, spans);
-  gboolean fields = self->two_fields && found == 2;
+  gboolean fields = are_fields(self, found, spans);
   guint count = fields ? 2 : 1;
   gboolean bottom_first = gst_cuda_j2k_fields_bottom_first(&self->input_state->info, input);
   for (guint i = 0; i < count; i++) {

@@ -93,8 +93,9 @@ struct _GstCudaJ2kDec {
   gboolean input_changed;
   gboolean is_striped;
   guint num_stripes, stripe; /* image/x-jpc-striped: stripes a frame, number of the next one */
-  gboolean two_fields;       /* by the caps, a buffer holds one codestream for each field */
-  gboolean in_parts;         /* alignment=subframe: a frame may consist of several buffers */
+  gboolean two_fields;  /* a buffer holds one codestream for each field: by the caps, or found */
+  gboolean warned_more; /* that codestreams are ignored */
+  gboolean in_parts;    /* alignment=subframe: a frame may consist of several buffers */
   GstCudaJ2kDecUnfinished unfinished;
   GstCudaJ2kDecOutput output;
   GstCudaJ2kDecPicture *picture; /* unfinished; NULL: none */

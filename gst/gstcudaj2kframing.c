@@ -438,9 +438,23 @@ static gboolean take_part(const guint8 **data, gsize *size, GstCudaJ2kSpan *span
 guint gst_cuda_j2k_find_parts(const guint8 *data, gsize size, GstCudaJ2kSpan spans[2])
 {
   guint n = 0;
+  GstCudaJ2kSpan more;
   spans[0].data = data;
   spans[0].size = size;
-  while (n < 2 && take_part(&data, &size, &spans[n]))
+  while (n < 3 && take_part(&data, &size, n < 2 ? &spans[n] : &more))
     n++;
   return MAX(n, 1);
+}
+
+gboolean gst_cuda_j2k_are_fields(const GstCudaJ2kSpan spans[2], gint height)
+{
+  guint64 samples, widths[2], heights[2];
+  for (guint i = 0; i < 2; i++) {
+    const guint8 *head = spans[i].data;
+    if (spans[i].size < START_BYTES || !is_start(head, &samples))
+      return FALSE;
+    widths[i] = gst_cuda_j2k_read32(head + 8) - gst_cuda_j2k_read32(head + 16);
+    heights[i] = gst_cuda_j2k_read32(head + 12) - gst_cuda_j2k_read32(head + 20);
+  }
+  return height > 0 && widths[0] == widths[1] && heights[0] + heights[1] == (guint64)height;
 }

@@ -66,12 +66,19 @@ typedef struct {
 } GstCudaJ2kSpan;
 
 /*
- * Finds the codestreams of a buffer of image/x-jpc, x-j2c or jp2, at most two (the fields of a
- * frame, the first in time first); returns their number. Headers of jp2c boxes (T.800 I.5.4) are
- * removed, whatever the media type says. A whole JP2 file is one span, and so is invalid data,
- * which the decoder reports.
+ * Finds the first two codestreams of a buffer of image/x-jpc, x-j2c or jp2 (the fields of a frame,
+ * the first in time first). Returns their number, or 3 if there are more. Headers of jp2c boxes
+ * (T.800 I.5.4) are removed, whatever the media type says. A whole JP2 file is one span, and so is
+ * invalid data, which the decoder reports.
  */
 guint gst_cuda_j2k_find_parts(const guint8 *data, gsize size, GstCudaJ2kSpan spans[2]);
+
+/* The warning that there are more codestreams than the frame has: %u. */
+#define GST_CUDA_J2K_TOO_MANY                                                                      \
+  "A buffer holds more codestreams than the caps say; those behind the first %u are ignored."
+
+/* Are two codestreams the fields of a frame of this height, by their dimensions? */
+gboolean gst_cuda_j2k_are_fields(const GstCudaJ2kSpan spans[2], gint height);
 
 #define GST_CUDA_J2K_START_BYTES 42 /* SOC and SIZ up to the number of components */
 

@@ -311,6 +311,23 @@ GstCudaJ2kRtpTimes gst_cuda_j2k_rtp_pay_times(GstCudaJ2kRtpPay *self, const GstB
   return times;
 }
 
+/* How many of the codestreams found in a buffer are sent: both if they are the fields of a frame.
+ * If there are others, warns once. */
+static guint count_codestreams(GstCudaJ2kRtpPay *self, guint found, const GstCudaJ2kSpan spans[2])
+{
+  guint count = self->fields;
+  gint height = 0;
+  gst_structure_get_int(self->caps, "height", &height);
+  if (found == 2 && count == 1 && !gst_structure_has_field(self->caps, "fields") &&
+      (GST_VIDEO_INFO_IS_INTERLACED(&self->info) || gst_cuda_j2k_are_fields(spans, height)))
+    count = 2;
+  if (found > count && !self->warned_more) {
+    self->warned_more = TRUE;
+    GST_ELEMENT_WARNING(self, STREAM, FORMAT, (GST_CUDA_J2K_TOO_MANY, count), (NULL));
+  }
+  return MIN(found, count);
+}
+
 GstFlowReturn gst_cuda_j2k_rtp_pay_send_buffer(GstCudaJ2kRtpPay *self, GstBuffer *buffer,
                                                guint first)
 {
@@ -330,7 +347,8 @@ GstFlowReturn gst_cuda_j2k_rtp_pay_send_buffer(GstCudaJ2kRtpPay *self, GstBuffer
     GST_ELEMENT_ERROR(self, RESOURCE, READ, ("Cannot map an input buffer for reading."), (NULL));
     return GST_FLOW_ERROR;
   }
-  guint count = MIN(gst_cuda_j2k_find_parts(map.data, map.size, spans), self->fields);
+  guint found = gst_cuda_j2k_find_parts(map.data, map.size, spans);
+  guint count = count_codestreams(self, found, spans);
   guint8 part = gst_cuda_j2k_rtp_pay_first_part(self, buffer, count);
   for (guint i = first; i < count && flow == GST_FLOW_OK; i++) {
     GstCudaJ2kRtpTimes times =
@@ -370,7 +388,8 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange tra
   GstCudaJ2kRtpPay *self = PAY(element);
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     gst_cuda_j2k_rtp_pay_drop_unfinished(self);
-    self->headers_differ = self->warned = self->warned_size = self->announced = FALSE;
+    self->headers_differ = self->warned = self->warned_size = self->warned_more = FALSE;
+    self->announced = FALSE;
     start_numbers(self);
     g_byte_array_set_size(self->signature_before, 0);
   }

@@ -58,7 +58,7 @@ typedef struct {
   Cj2kRtpPayloads payloads;
   GByteArray *signature, *signature_before; /* of the headers that R announces to be the same */
   gboolean headers_differ;
-  gboolean warned, warned_size;
+  gboolean warned, warned_size, warned_more;
   GstCudaJ2kRtpSend sender;
   gboolean in_parts; /* alignment=subframe: a frame may consist of several buffers */
   GstCudaJ2kRtpPayUnfinished unfinished;

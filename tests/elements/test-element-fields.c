@@ -200,6 +200,87 @@ static void test_slices_one_picture(void)
   rig_free(&rig);
 }
 
+/* ----------------------------------------------------------------------------- bare caps --- */
+
+#define BARE_CAPS "image/x-jpc,framerate=25/1,colorspace=sYUV,sampling=YCbCr-4:2:0"
+
+/* The caps say nothing of fields, as those of mxfdemux do not. Two codestreams whose heights add up
+ * to that of the caps are the fields of a frame. */
+static void test_found_fields(void)
+{
+  GstVideoInfo info = interlaced(GST_VIDEO_FORMAT_I420, 64, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                 GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+  GstBuffer *raw = pixels_buffer(&info, 0), *coded = encode_one(ENCODER, &info, raw, NULL);
+  Rig rig = rig_decoder("", gst_caps_from_string(BARE_CAPS ",width=72,height=64"));
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+  for (guint i = 0; i < 3; i++)
+    assert_next_picture(rig.h, &info, 0);
+  GstVideoInfo decoded = output_video(rig.h);
+  g_assert_cmpint(decoded.interlace_mode, ==, GST_VIDEO_INTERLACE_MODE_INTERLEAVED);
+  g_assert_null(rig_message(&rig, GST_MESSAGE_WARNING));
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
+/* Several codestreams that are not the fields of a frame: the first is decoded, and one warning
+ * says that the others are ignored. */
+static void test_more_codestreams(gconstpointer data)
+{
+  static const struct {
+    const gchar *caps;
+    guint count;
+  } cases[] = {
+      {BARE_CAPS ",width=72,height=64", 3}, /* one more than the fields */
+      {BARE_CAPS ",width=72,height=66", 2}, /* their heights do not add up */
+      {BARE_CAPS, 2},                       /* no height */
+      {BARE_CAPS ",width=72,height=64,fields=1", 2},
+  };
+  GstVideoInfo field = video(GST_VIDEO_FORMAT_I420, WIDTH, 32);
+  GstBuffer *raw = pixels_buffer(&field, 0);
+  for (guint c = 0; c < G_N_ELEMENTS(cases); c++) {
+    GstBuffer *coded = gst_buffer_new();
+    Rig rig = rig_new(data);
+    gst_harness_set_src_caps(rig.h, gst_caps_from_string(cases[c].caps));
+    for (guint i = 0; i < cases[c].count; i++)
+      coded = gst_buffer_append(coded,
+                                encode_one("cudaj2kenc rate-control=lossless", &field, raw, NULL));
+    for (guint i = 0; i < 3; i++) {
+      g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+      assert_next_picture(rig.h, &field, 0);
+    }
+    gchar *text = rig_message(&rig, GST_MESSAGE_WARNING);
+    g_assert_nonnull(text);
+    g_assert_nonnull(strstr(text, "behind the first 1 are ignored"));
+    g_assert_null(rig_message(&rig, GST_MESSAGE_WARNING));
+    g_free(text);
+    gst_buffer_unref(coded);
+    rig_free(&rig);
+  }
+  gst_buffer_unref(raw);
+}
+
+/* The same for the payloader, which sends fields as such. */
+static void test_sent_fields(gconstpointer caps)
+{
+  GstVideoInfo info = interlaced(GST_VIDEO_FORMAT_I420, 64, GST_VIDEO_INTERLACE_MODE_INTERLEAVED,
+                                 GST_VIDEO_FIELD_ORDER_TOP_FIELD_FIRST);
+  GstBuffer *raw = pixels_buffer(&info, 0), *coded = encode_one(ENCODER, &info, raw, NULL);
+  Rig rig = rig_new("rtpj2ksclpay ! rtpj2kscldepay");
+  gst_harness_set_src_caps(rig.h, gst_caps_from_string(caps));
+  for (guint i = 0; i < 3; i++) {
+    g_assert_cmpint(push_frame(rig.h, coded, i), ==, GST_FLOW_OK);
+    GstBuffer *received = gst_harness_pull(rig.h);
+    g_assert_true(same_bytes(coded, received));
+    gst_buffer_unref(received);
+  }
+  g_assert_null(rig_message(&rig, GST_MESSAGE_WARNING));
+  gst_buffer_unref(coded);
+  gst_buffer_unref(raw);
+  rig_free(&rig);
+}
+
 /* --------------------------------------------------------------------------------- flags --- */
 
 #define FIELD_FLAGS                                                                                \
@@ -282,6 +363,16 @@ int main(int argc, char **argv)
   g_test_add_data_func("/fields/one-picture/bytes", "image/x-jpc", test_bytes_one_picture);
   g_test_add_data_func("/fields/one-picture/files", "image/jp2", test_bytes_one_picture);
   g_test_add_func("/fields/one-picture/slices", test_slices_one_picture);
+  g_test_add_func("/fields/bare-caps/decoded", test_found_fields);
+  g_test_add_data_func("/fields/bare-caps/more", "cudaj2kdec", test_more_codestreams);
+  if (have_element("rtpj2ksclpay")) {
+    g_test_add_data_func("/fields/bare-caps/rtp-more", "rtpj2ksclpay ! rtpj2kscldepay ! cudaj2kdec",
+                         test_more_codestreams);
+    g_test_add_data_func("/fields/bare-caps/rtp", BARE_CAPS ",width=72,height=64",
+                         test_sent_fields);
+    g_test_add_data_func("/fields/bare-caps/rtp-interlaced",
+                         BARE_CAPS ",interlace-mode=interleaved", test_sent_fields);
+  }
   g_test_add_func("/fields/mixed", test_mixed);
   g_test_add_func("/fields/order-of-buffers", test_order_of_buffers);
   int result = g_test_run();
